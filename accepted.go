@@ -6,6 +6,7 @@ package xxljob
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/store"
@@ -16,24 +17,42 @@ type acceptor struct {
 	*shared
 	engine      *engine
 	killer      *killer
-	dispatching *batch[store.Dispatch]
+	dispatching *batch[acceptance]
+}
+
+// acceptance is a run that was accepted.
+type acceptance struct {
+	store.Dispatch
+	flight *flight // nil where it has landed before
 }
 
 func newAcceptor(s *shared, e *engine, k *killer) *acceptor {
-	return &acceptor{s, e, k, newBatch[store.Dispatch]()}
+	return &acceptor{s, e, k, newBatch[acceptance]()}
 }
 
-// dispatchedAsync hands a run that its executor has accepted to the dispatch loop.
-func (a *acceptor) dispatchedAsync(run Run, msg string) {
-	a.dispatching.add(store.Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token, Msg: run.Address + ": " + plainText(shorten(msg, maxAnswer))})
+// dispatchedAsync hands a run that its executor has accepted to the dispatch loop; f is its
+// flight, nil where it has landed.
+func (a *acceptor) dispatchedAsync(f *flight, run *Run, msg string) {
+	a.dispatching.add(acceptance{
+		store.Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token, Msg: run.Address + ": " + plainText(shorten(msg, maxAnswer))}, f,
+	})
 }
 
 // dispatchAgain is the pause before runs are tried again whose rows others have locked.
 const dispatchAgain = 200 * time.Millisecond
 
-// dispatchLoop marks runs dispatched, in batches, until ctx ends.
+// dispatchLoop marks runs dispatched, in batches, until ctx ends. Of a run that is over before its
+// turn comes nothing need be stored: its result says that it was accepted. Where the store is
+// asked over a network this is so for most that are short, since batches gather for a moment.
 func (a *acceptor) dispatchLoop(ctx context.Context) {
-	a.dispatching.loop(ctx, func(ctx context.Context, batch []store.Dispatch) ([]store.Dispatch, time.Duration) {
+	a.dispatching.loop(ctx, func(ctx context.Context, batch []acceptance) ([]acceptance, time.Duration) {
+		if !a.life.draining.Load() {
+			sleep(ctx, a.engine.lead.pause())
+		}
+		batch = slices.DeleteFunc(batch, func(m acceptance) bool { return m.flight != nil && a.engine.under.isOver(m.flight) })
+		if len(batch) == 0 {
+			return nil, 0
+		}
 		return a.storeDispatched(ctx, batch), dispatchAgain
 	})
 }
@@ -41,9 +60,13 @@ func (a *acceptor) dispatchLoop(ctx context.Context) {
 // storeDispatched tries until the store has answered, and returns the runs whose rows others
 // have locked. From then on a run needs nothing of this node: its result comes to any of
 // them.
-func (a *acceptor) storeDispatched(ctx context.Context, batch []store.Dispatch) (locked []store.Dispatch) {
+func (a *acceptor) storeDispatched(ctx context.Context, batch []acceptance) (locked []acceptance) {
+	list := make([]store.Dispatch, len(batch))
+	for i := range batch {
+		list[i] = batch[i].Dispatch
+	}
 	backoff := backoff{log: a.log, what: "marking runs dispatched"}
-	mark := func(ctx context.Context) ([]Run, error) { return a.store.Dispatched(ctx, batch) }
+	mark := func(ctx context.Context) ([]Run, error) { return a.store.Dispatched(ctx, list) }
 	changed, err := callUntil(ctx, &backoff, mark, mark)
 	if err != nil && !errors.Is(err, store.ErrLocked) {
 		return nil // ctx has ended

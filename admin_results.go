@@ -56,8 +56,8 @@ type reported struct {
 // in a scheduler whose ids began anew, or a database that was emptied. Our executors, and
 // XXL-JOB's own, send the date that came with the trigger; of others that is not known,
 // and some send another one.
-func (r *reported) isOf(run Run) bool {
-	return !r.exact && !r.caller.Java || sameDate(r.date, &run)
+func (r *reported) isOf(run *Run) bool {
+	return !r.exact && !r.caller.Java || sameDate(r.date, run)
 }
 
 // report has results stored, with the next batch where the loops run.
@@ -110,7 +110,7 @@ func reportOf(r wire.CallbackRequest) Result {
 // kill, from third-party executors: not all have words for it, and their report may be
 // quicker than their answer to the kill. A result that is quicker than the answer to the
 // trigger, which no more is stored then, says itself that the run was accepted.
-func (r *reported) result(run Run) Result {
+func (r *reported) result(run *Run) Result {
 	res := r.res
 	if run.State == StateStarted {
 		res.TriggerMsg = run.Address + ": accepted, and the result was reported at once"
@@ -182,16 +182,16 @@ func (s *adminResults) admissible(ctx context.Context, page []*reported) ([]Resu
 	if err != nil {
 		return nil, err
 	}
-	byID := make(map[int64]Run, len(runs))
-	for _, r := range runs {
-		byID[r.ID] = r
+	byID := make(map[int64]*Run, len(runs))
+	for i := range runs {
+		byID[runs[i].ID] = &runs[i]
 	}
-	var results []Result
+	results := make([]Result, 0, len(page))
 	has := make(map[int64]bool, len(page)) // further results of a run change nothing
 	for _, r := range page {
-		run, ok := byID[r.res.RunID]
+		run := byID[r.res.RunID]
 		r.counts, r.failed = false, false
-		if ok {
+		if run != nil {
 			r.counts, r.failed = s.concerns(r, run)
 		}
 		if r.counts && !has[run.ID] {
@@ -205,7 +205,7 @@ func (s *adminResults) admissible(ctx context.Context, page []*reported) ([]Resu
 // concerns reports whether a result may change something about a run, or later might, when
 // its sender may speak for the app again. Of a lost run the first is noted, unless it says no
 // more than that.
-func (s *adminResults) concerns(r *reported, run Run) (now, later bool) {
+func (s *adminResults) concerns(r *reported, run *Run) (now, later bool) {
 	open := !run.State.Ended()
 	if !isRemote(run.Address) || !r.isOf(run) || !open && (run.State != StateLost || run.LateNoted || r.res.State == StateLost) {
 		return false, false
@@ -216,11 +216,11 @@ func (s *adminResults) concerns(r *reported, run Run) (now, later bool) {
 
 // withTimeouts has results say which timeout was over, as far as that is known: not where
 // the job has changed since the run was started, or cannot be read.
-func (s *adminResults) withTimeouts(ctx context.Context, results []Result, runs map[int64]Run) []Result {
+func (s *adminResults) withTimeouts(ctx context.Context, results []Result, runs map[int64]*Run) []Result {
 	var late []Run
-	for _, res := range results {
-		if res.State == StateTimedOut {
-			late = append(late, runs[res.RunID])
+	for i := range results {
+		if res := &results[i]; res.State == StateTimedOut {
+			late = append(late, *runs[res.RunID])
 		}
 	}
 	if len(late) == 0 {

@@ -12,16 +12,17 @@ import (
 // deliverer has started runs sent at their time.
 type deliverer struct {
 	*shared
-	engine *engine
-	sender *sender
-	early  *earlyFlights
-	fanOut fanOut
+	engine  *engine
+	sender  *sender
+	early   *earlyFlights
+	fanOut  fanOut
+	callers crew
 	// together has the memory of calls with many flights.
 	together sync.Pool
 }
 
 func newDeliverer(s *shared, e *engine, sender *sender) *deliverer {
-	d := &deliverer{shared: s, engine: e, sender: sender, early: &earlyFlights{}, fanOut: make(fanOut, max(1, s.cfg.Limits.FastLane/2))}
+	d := &deliverer{shared: s, engine: e, sender: sender, early: &earlyFlights{}, fanOut: make(fanOut, max(1, s.cfg.Limits.FastLane/2)), callers: newCrew()}
 	sender.rerouter.deliver = d.deliver
 	return d
 }
@@ -133,7 +134,7 @@ func (d *deliverer) deliver(f *flight) {
 		d.sender.send(d.life.loops.work.ctx, f)
 		return
 	}
-	d.life.loops.work.run(func(ctx context.Context) {
+	d.callers.run(d.life.loops.work, func(ctx context.Context) {
 		if f.fanned && !d.fanOut.enter(ctx) {
 			return
 		}

@@ -209,6 +209,7 @@ var packageVars = []string{
 	"store/postgres castTo",
 	"store/postgres called",
 	"wire never",
+	"wire words",
 	"wire compatible",
 	"wire wellKnown",
 	"wire local",

@@ -100,7 +100,8 @@ func (e *engine) answered(f *flight, took time.Duration) {
 	if f.remote { // the next run of a serial job may be sent
 		freed = e.room.freeSerial(f.serial, f.run.ID)
 	}
-	for _, at := range e.room.lanes.answered(f.lane, f.key) {
+	var lots [3]lot
+	for _, at := range e.room.lanes.answered(lots[:0], f.lane, f.key) {
 		freed = e.room.admit(at) || freed
 	}
 	e.wakes.start.pokeIf(freed)
@@ -178,12 +179,13 @@ func (e *engine) land(runID int64) {
 	e.landRun(runID)
 }
 
-// landAll is land for many.
+// landAll is land for many, which have ended.
 func (e *engine) landAll(runs []Run) {
 	for some := range slices.Chunk(runs, landMost) { // others want the lock too
 		e.mu.Lock()
 		freed := false
 		for i := range some {
+			e.under.noteOver(&some[i])
 			freed = e.freeRun(some[i].ID) || freed
 		}
 		e.pokeFreed(freed)

@@ -149,7 +149,7 @@ var floors = [][]string{
 		"schedule", "schedulefault", "stats", "store", "storeaccounts", "storealarms", "storechanges", "storedrops", "storejobs", "storelists", "storelogpages", "storelogs", "storenodes", "storeowed", "storeplans", "storereadjobs", "storereads", "storereports", "storeruns", "storestarts", "tokens", "tracer", "window", "words",
 	},
 	{ // tools
-		"batch", "clock", "duetimes", "duty", "life", "mishaps", "loop", "loops", "quota", "rarely", "storemeter", "storemetered", "tracing", "userexec", "wakes",
+		"batch", "clock", "crew", "duetimes", "duty", "life", "mishaps", "loop", "loops", "quota", "rarely", "storemeter", "storemetered", "tracing", "userexec", "wakes",
 	},
 	{ // books: what a node knows, each under a lock of its own; of these only shared.go calls the store
 		"addressmemory", "alarmflights", "alarmmessage", "appsasked", "attachedset", "beside", "bookstats", "doubts", "early", "engine", "fitness", "flight", "gone", "held", "heldring", "eventqueue", "intake", "intakeroom",

@@ -41,8 +41,8 @@ func jobsOf(runs []Run) []int64 {
 
 func idsOf(runs []Run) map[int64]bool {
 	ids := make(map[int64]bool, len(runs))
-	for _, r := range runs {
-		ids[r.ID] = true
+	for i := range runs {
+		ids[runs[i].ID] = true
 	}
 	return ids
 }

@@ -170,8 +170,9 @@ func (k *killer) hasEnded(ctx context.Context, runID int64) bool {
 // on its way there. Of the others, which had ended before they were marked, that may be
 // one too: a result that was quicker than the answer to its trigger needs nothing.
 func (k *killer) killUnwanted(changed []Run, others []int64) {
-	for _, r := range changed {
-		if r.KillReason != "" {
+	for i := range changed {
+		if changed[i].KillReason != "" {
+			r := changed[i]
 			k.life.loops.work.run(func(ctx context.Context) { k.killLogged(ctx, r) })
 		}
 	}

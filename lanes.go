@@ -134,20 +134,20 @@ func (b *lanes) enter(l laneName, k addressKey, places int) {
 	}
 }
 
-// answered gives back what a trigger held in its lane, and names the lots that
-// may go on.
-func (b *lanes) answered(l laneName, k addressKey) []lot {
+// answered gives back what a trigger held in its lane, and appends the lots that
+// may go on, three at most.
+func (b *lanes) answered(dst []lot, l laneName, k addressKey) []lot {
 	if l == laneNone {
-		return nil
+		return dst
 	}
 	b.used[l]--
 	drop(b.apps, appLane{k.app, l})
 	drop(b.address, addressLane{k, l})
-	return []lot{
-		{kind: lotAddress, lane: l, app: k.app, address: k.address},
-		{kind: lotApp, app: k.app, lane: l},
-		{kind: lotLane, lane: l},
-	}
+	return append(dst,
+		lot{kind: lotAddress, lane: l, app: k.app, address: k.address},
+		lot{kind: lotApp, app: k.app, lane: l},
+		lot{kind: lotLane, lane: l},
+	)
 }
 
 // ended gives back the place of a run at an attached executor.

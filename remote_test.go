@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,6 +122,59 @@ func TestResultBeforeTheAnswer(t *testing.T) {
 		run := e.mustBe(id, xxljob.StateSucceeded)
 		if n := strings.Count(run.TriggerMsg, "\n"+at1+": accepted"); n != 1 {
 			t.Errorf("accepted %d times: %q", n, run.TriggerMsg)
+		}
+	})
+}
+
+// marking notes which runs are marked dispatched, and counts the reads of runs.
+type marking struct {
+	xxljob.Store
+
+	mu     sync.Mutex
+	marked []int64
+	reads  int
+}
+
+func (s *marking) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]xxljob.Run, error) {
+	s.mu.Lock()
+	for _, a := range accepted {
+		s.marked = append(s.marked, a.RunID)
+	}
+	s.mu.Unlock()
+	return s.Store.Dispatched(ctx, accepted)
+}
+
+func (s *marking) RunsByID(ctx context.Context, ids []int64) ([]xxljob.Run, error) {
+	s.mu.Lock()
+	s.reads++
+	s.mu.Unlock()
+	return s.Store.RunsByID(ctx, ids)
+}
+
+// TestQuickResultIsAllThatIsStored: where a result is stored before the answer to the trigger
+// comes, nothing is stored for the answer, and the run is read once, for its result. One whose
+// result comes later is marked.
+func TestQuickResultIsAllThatIsStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var e *elsewhere
+		p := &peer{run: func(_ int, r wire.TriggerRequest) (wire.Return, error) {
+			if r.ExecutorParams == "quick" {
+				e.report(r.LogID, 200, "done")
+			}
+			return wire.Success(), nil
+		}}
+		st := &marking{Store: memory.New()}
+		e = newElsewhere(t, st, xxljob.Config{}, map[string]*peer{at1: p})
+		e.register("far", at1)
+		slow := e.trigger(xxljob.Job{App: "far", Name: "slow"})
+		quick := e.trigger(xxljob.Job{App: "far", Name: "quick", Param: "quick"})
+		synctest.Wait()
+		e.mustBe(quick, xxljob.StateSucceeded)
+		e.mustBe(slow, xxljob.StateDispatched)
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		if !slices.Equal(st.marked, []int64{slow}) || st.reads != 1 {
+			t.Errorf("%v are marked, and runs are read %d times, want %d alone, and once", st.marked, st.reads, slow)
 		}
 	})
 }

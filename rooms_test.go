@@ -82,7 +82,7 @@ func TestRoomThatIsKept(t *testing.T) {
 			e.room.park(at, entries[0])
 			e.room.park(at, entries[1])
 			e.room.lanes.ended(key)
-			e.room.lanes.answered(laneFast, key)
+			e.room.lanes.answered(nil, laneFast, key)
 			e.room.admit(at)
 			let, _ := e.pop(lot{kind: lotDue}, 10, nil)
 			let[0].route = routed{address: "local://n-1", targets: []string{"local://n-1"}, places: 1, lane: laneFast}

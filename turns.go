@@ -146,7 +146,7 @@ func (w *waitingRoom) giveBackPlaces(a attempt) {
 	if a.route.refused != "" || a.start.RunID == 0 {
 		return
 	}
-	for _, at := range w.lanes.answered(a.route.lane, a.route.key(a.run.App)) {
+	for _, at := range w.lanes.answered(nil, a.route.lane, a.route.key(a.run.App)) {
 		w.admit(at)
 	}
 	if a.route.places > 0 {

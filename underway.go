@@ -55,6 +55,7 @@ type flightState struct {
 	accepted bool   // the executor has the run
 	kill     string // why it is to be killed, where it is
 	cutOff   bool   // it is killed since this process ends
+	over     bool   // its run has ended, and not by a kill
 }
 
 // awayRun is a run at another node, with what its end makes free.
@@ -96,6 +97,22 @@ func (u *underWay) inFlight() []*flight {
 		all = append(all, f)
 	}
 	return all
+}
+
+// noteOver notes that a run has ended; one that was killed may have to be killed at its executor
+// yet. mu is held.
+func (u *underWay) noteOver(r *Run) {
+	if f := u.flights[r.ID]; f != nil && f.run.Token == r.Token && r.State.Ended() && r.State != StateKilled {
+		f.state.over = true
+	}
+}
+
+// isOver reports whether the run of a flight has ended, as far as this node has stored its end,
+// and not by a kill.
+func (u *underWay) isOver(f *flight) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return f.state.over
 }
 
 // hasLanded reports whether this very start of the run was under way here and is

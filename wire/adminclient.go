@@ -11,7 +11,7 @@ import (
 // use, starts no goroutine of its own, and needs no closing. Its errors are
 // those of ExecutorClient.
 type AdminClient struct {
-	peer  peer
+	peer  *peer
 	other string      // the other base: with the context path, or without it
 	moved atomic.Bool // other has answered, and peer.base was not found
 	form  atomic.Int32

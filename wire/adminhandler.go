@@ -30,7 +30,7 @@ func NewAdminHandler(a Admin, cfg HandlerConfig) (http.Handler, error) {
 	if a == nil {
 		return nil, errors.New("xxljob: NewAdminHandler of a nil Admin")
 	}
-	s, err := newServer(server{
+	s, err := newServer(&server{
 		isAdmin: true,
 		maxBody: maxAdminBody,
 		failure: MsgInvokeError,

@@ -29,9 +29,11 @@ type body struct {
 	src     io.Reader
 	control *http.ResponseController
 	cfg     *HandlerConfig
+	buffers *buffers
 	most    int64 // how many bytes it can have
 	small   bool  // it is known to have smallBody at most
 	began   time.Time
+	room    *buffer // where got begins, nil for nothing yet
 	got     []byte
 	err     error // why it has ended, io.EOF if all is there
 }
@@ -39,7 +41,7 @@ type body struct {
 // open begins to read the body of a request, of limit bytes at most. One that is longer
 // than it has said, since the host has unpacked it, say, is bounded by its kind.
 func (s *server) open(w http.ResponseWriter, r *http.Request, limit int64) body {
-	b := body{cfg: &s.cfg, most: limit}
+	b := body{cfg: &s.cfg, buffers: &s.buffers, most: limit}
 	if r.Body == nil || r.Body == http.NoBody {
 		b.small, b.err = true, io.EOF
 		return b
@@ -85,10 +87,15 @@ func (b *body) more() {
 	}
 }
 
-// grow makes room, in proportion to what has come and not to what was announced, and for
-// no more than that and one byte, by which the end is found.
+// grow makes room: a buffer at first, and then in proportion to what has come and not to what
+// was announced, and for no more than that and one byte, by which the end is found.
 func (b *body) grow() {
-	room := max(firstRead, 2*cap(b.got))
+	if b.room == nil {
+		b.room = b.buffers.take()
+		b.got = b.room.empty()
+		return
+	}
+	room := 2 * cap(b.got)
 	if int64(room) > b.most && int64(len(b.got)) <= b.most {
 		room = int(b.most) + 1
 	}
@@ -124,6 +131,13 @@ func (b *body) all() ([]byte, error) {
 		_ = b.control.SetReadDeadline(time.Time{}) // the server watches the connection
 	}
 	return b.got, nil
+}
+
+// release gives the memory back. Nothing may refer to what was read from then on.
+func (b *body) release() {
+	if b.room != nil {
+		b.buffers.give(b.room)
+	}
 }
 
 // leave lets the server read what is left of a body that nobody wants, for a moment.

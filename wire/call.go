@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -45,19 +45,21 @@ type ClientConfig struct {
 // peer is one address and how it is called.
 type peer struct {
 	cfg    ClientConfig
-	base   string // ends with a slash
-	header http.Header
+	base   string      // ends with a slash
+	header http.Header // of every request; it never changes
+	late   error       // why a call ends that takes longer than cfg.Timeout
 	tokens secrets
+	last   atomic.Pointer[target] // what was called last
 }
 
-func newPeer(addr string, cfg ClientConfig) (peer, error) {
+func newPeer(addr string, cfg ClientConfig) (*peer, error) {
 	u, err := ParseAddress(addr)
 	if err != nil {
-		return peer{}, err
+		return nil, err
 	}
 	for name, v := range map[string]string{"token": cfg.Token, "app": cfg.App} {
 		if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r == 0x7f }) || strings.TrimSpace(v) != v {
-			return peer{}, fmt.Errorf("xxljob: the %s cannot be sent in a header", name)
+			return nil, fmt.Errorf("xxljob: the %s cannot be sent in a header", name)
 		}
 	}
 	if cfg.Transport == nil {
@@ -66,7 +68,11 @@ func newPeer(addr string, cfg ClientConfig) (peer, error) {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 6*time.Second)
 	cfg.MaxAnswer = cmp.Or(cfg.MaxAnswer, 1<<20)
 	cfg.MaxLog = cmp.Or(cfg.MaxLog, 16<<20)
-	return peer{cfg: cfg, base: withSlash(u), header: headerOf(cfg), tokens: newSecrets(append(slices.Clone(cfg.Secrets), cfg.Token)...)}, nil
+	return &peer{
+		cfg: cfg, base: withSlash(u), header: headerOf(cfg),
+		late:   fmt.Errorf("no answer within %v: %w", cfg.Timeout, context.DeadlineExceeded),
+		tokens: newSecrets(append(slices.Clone(cfg.Secrets), cfg.Token)...),
+	}, nil
 }
 
 func withSlash(u *url.URL) string { return strings.TrimSuffix(u.String(), "/") + "/" }
@@ -88,14 +94,13 @@ func headerOf(cfg ClientConfig) http.Header {
 }
 
 // post sends a request and returns the body of its answer, of limit bytes at
-// most. The error is a *CallError. A request that met a connection which the
-// peer had closed meanwhile, so that nothing was written, is sent once more.
-func (p *peer) post(ctx context.Context, base, endpoint string, body []byte, limit int64) ([]byte, error) {
-	ctx, cancel := p.within(ctx)
-	defer cancel()
-	answer, again, err := p.once(ctx, base+endpoint, body, limit)
+// most, in the memory of buf where there is room. The error is a *CallError. ctx is one of
+// within. A request that met a connection which the peer had closed meanwhile, so that
+// nothing was written, is sent once more.
+func (p *peer) post(ctx context.Context, to *target, body []byte, limit int64, buf []byte) ([]byte, error) {
+	answer, again, err := p.once(ctx, to, body, limit, buf)
 	if again && ctx.Err() == nil {
-		answer, _, err = p.once(ctx, base+endpoint, body, limit)
+		answer, _, err = p.once(ctx, to, body, limit, buf)
 	}
 	return answer, p.failed(err)
 }
@@ -113,36 +118,40 @@ func (p *peer) failed(err error) error {
 
 // within bounds a call.
 func (p *peer) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, p.cfg.Timeout, fmt.Errorf("no answer within %v: %w", p.cfg.Timeout, context.DeadlineExceeded))
+	return context.WithTimeoutCause(ctx, p.cfg.Timeout, p.late)
 }
 
 // once sends a request at most once. again says that it was not sent because a
 // kept connection was dead.
-func (p *peer) once(ctx context.Context, url string, body []byte, limit int64) (answer []byte, again bool, err error) {
+func (p *peer) once(ctx context.Context, to *target, body []byte, limit int64, buf []byte) (answer []byte, again bool, err error) {
 	var seen evidence
-	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, seen.trace()), http.MethodPost, url, bytes.NewReader(body))
-	if err != nil {
-		return nil, false, &CallError{URL: url, Err: err}
-	}
-	req.GetBody = nil // the transport must not send it a second time
-	req.Header = p.header.Clone()
-	resp, err := p.cfg.Transport.http.RoundTrip(req) // follows no redirect
+	resp, err := p.cfg.Transport.http.RoundTrip(p.request(seen.watch(ctx), to, body)) // follows no redirect
 	if err != nil {
 		sent, reused := seen.close()
-		return nil, !sent && reused, &CallError{URL: url, Sent: sent, Err: causeOf(ctx, err)}
+		return nil, !sent && reused, &CallError{URL: to.text, Sent: sent, Err: causeOf(ctx, err)}
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, false, &CallError{URL: url, Sent: true, Status: resp.StatusCode}
+		return nil, false, &CallError{URL: to.text, Sent: true, Status: resp.StatusCode}
 	}
-	answer, err = io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	answer, err = readAnswer(buf, resp.Body, limit)
 	switch {
 	case err != nil:
-		return nil, false, &CallError{URL: url, Sent: true, Err: fmt.Errorf("reading the answer: %w", causeOf(ctx, err))}
+		return nil, false, &CallError{URL: to.text, Sent: true, Err: fmt.Errorf("reading the answer: %w", causeOf(ctx, err))}
 	case int64(len(answer)) > limit:
-		return nil, false, &CallError{URL: url, Sent: true, Err: fmt.Errorf("the answer is longer than %d bytes", limit), Text: string(answer)}
+		return nil, false, &CallError{URL: to.text, Sent: true, Err: fmt.Errorf("the answer is longer than %d bytes", limit), Text: string(answer)}
 	}
 	return answer, false, nil
+}
+
+// request makes a request that the transport cannot send a second time: it has no GetBody.
+// A transport only reads the header and the URL, so all requests share them.
+func (p *peer) request(ctx context.Context, to *target, body []byte) *http.Request {
+	req := http.Request{
+		Method: http.MethodPost, URL: to.url, Host: to.url.Host,
+		Header: p.header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+	}
+	return req.WithContext(ctx)
 }
 
 // causeOf says why a call ended, if it was for its context.
@@ -160,16 +169,28 @@ func (p *peer) garbled(url string, answer []byte, err error) error {
 
 // call posts a request that is answered by a Return.
 func (p *peer) call(ctx context.Context, base, endpoint string, body []byte) (Return, error) {
-	answer, err := p.post(ctx, base, endpoint, body, p.cfg.MaxAnswer)
+	ctx, cancel := p.within(ctx)
+	defer cancel()
+	return p.callWithin(ctx, base, endpoint, body)
+}
+
+// callWithin is call with a context of within.
+func (p *peer) callWithin(ctx context.Context, base, endpoint string, body []byte) (r Return, err error) {
+	to, err := p.target(base, endpoint)
 	if err != nil {
 		return Return{}, err
 	}
-	var r Return
+	buf := p.cfg.Transport.buffers.take()
+	defer p.cfg.Transport.buffers.give(buf)
+	answer, err := p.post(ctx, to, body, p.cfg.MaxAnswer, buf.empty())
+	if err != nil {
+		return Return{}, err
+	}
 	if err := r.Decode(answer); err != nil {
 		if isRPC(answer) {
 			return Failf(MsgOldExecutor), nil // it could not read the request
 		}
-		return Return{}, p.garbled(base+endpoint, answer, err)
+		return Return{}, p.garbled(to.text, answer, err)
 	}
 	p.tokens.hideIn(&r.Msg, &r.Content, &r.Data, &r.BootID, (*string)(&r.RunState))
 	return r, nil

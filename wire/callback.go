@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -72,46 +73,62 @@ const (
 
 // executeResult is a result as G1 knows it.
 type executeResult struct {
-	Code int    `json:"code"`
-	Msg  string `json:"msg,omitempty"`
+	Code int
+	Msg  string
 }
 
-// listedCallback is a result in a CallbackList.
-type listedCallback struct {
-	CallbackRequest
-	ExecuteResult executeResult `json:"executeResult"`
-}
-
-// objectCallback is a result in a CallbackObject: the same fields, with the date
-// spelled differently.
-type objectCallback struct {
-	LogID      int64    `json:"logId"`
-	LogDateTim int64    `json:"logDateTime"`
-	HandleCode int      `json:"handleCode"`
-	HandleMsg  string   `json:"handleMsg,omitempty"`
-	NoRetry    bool     `json:"noRetry,omitempty"`
-	Killed     bool     `json:"killed,omitempty"`
-	Shutdown   bool     `json:"shutdown,omitempty"`
-	RetryIn    int64    `json:"retryIn,omitempty"`
-	SnoozeIn   int64    `json:"snoozeIn,omitempty"`
-	Exact      bool     `json:"exact,omitempty"`
-	Progress   Progress `json:"progress,omitzero"`
-}
+// resultSize is about how many bytes a result without a text has on its way, in the form that
+// has more.
+const resultSize = 160
 
 // EncodeCallback appends results in one of the forms.
 func EncodeCallback(dst []byte, form CallbackForm, results []CallbackRequest) []byte {
+	dst = slices.Grow(dst, len(results)*resultSize)
 	if form == CallbackObject {
-		list := make([]objectCallback, len(results))
-		for i, r := range results {
-			list[i] = objectCallback(r)
+		dst = append(dst, `{"callbackList":`...)
+	}
+	dst = append(dst, '[')
+	for i := range results {
+		if i > 0 {
+			dst = append(dst, ',')
 		}
-		return encode(dst, map[string][]objectCallback{"callbackList": list})
+		dst = results[i].encode(dst, form)
 	}
-	list := make([]listedCallback, len(results))
-	for i, r := range results {
-		list[i] = listedCallback{r, executeResult{r.HandleCode, r.HandleMsg}}
+	dst = append(dst, ']')
+	if form == CallbackObject {
+		dst = append(dst, '}')
 	}
-	return encode(dst, list)
+	return dst
+}
+
+// encode appends a result. The date's key is spelled differently in a CallbackObject, and
+// executeResult is in a CallbackList only.
+func (r *CallbackRequest) encode(dst []byte, form CallbackForm) []byte {
+	date := "logDateTim"
+	if form == CallbackObject {
+		date = "logDateTime"
+	}
+	w := writeObject(dst)
+	w.number("logId", r.LogID)
+	w.number(date, r.LogDateTim)
+	w.number("handleCode", int64(r.HandleCode))
+	w.textIf("handleMsg", r.HandleMsg)
+	w.flagIf("noRetry", r.NoRetry)
+	w.flagIf("killed", r.Killed)
+	w.flagIf("shutdown", r.Shutdown)
+	w.numberIf("retryIn", r.RetryIn)
+	w.numberIf("snoozeIn", r.SnoozeIn)
+	w.flagIf("exact", r.Exact)
+	w.valueIf("progress", r.Progress != Progress{}, r.Progress)
+	if form == CallbackObject {
+		return w.end()
+	}
+	w.key("executeResult")
+	old := writeObject(w.dst)
+	old.number("code", int64(r.HandleCode))
+	old.textIf("msg", r.HandleMsg)
+	w.dst = old.end()
+	return w.end()
 }
 
 // DecodeCallback reads results in either form. A result's code is handleCode

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/http/httptrace"
@@ -73,6 +74,8 @@ func counted(c net.Conn) *countedConn {
 // evidence tells of one request whether anything of it was written to a
 // connection.
 type evidence struct {
+	hooks httptrace.ClientTrace // set by watch
+
 	mu      sync.Mutex
 	got     bool         // guarded by mu: a connection was there
 	reused  bool         // guarded by mu: and had served another request before
@@ -80,16 +83,19 @@ type evidence struct {
 	written int          // guarded by mu: its writes before the request
 }
 
-// trace collects the evidence.
-func (e *evidence) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.got, e.reused, e.conn = true, info.Reused, counted(info.Conn)
-		if e.conn != nil {
-			e.written = e.conn.count()
-		}
-	}}
+// watch returns a context whose request the evidence is collected of.
+func (e *evidence) watch(ctx context.Context) context.Context {
+	e.hooks.GotConn = e.gotConn
+	return httptrace.WithClientTrace(ctx, &e.hooks)
+}
+
+func (e *evidence) gotConn(info httptrace.GotConnInfo) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.got, e.reused, e.conn = true, info.Reused, counted(info.Conn)
+	if e.conn != nil {
+		e.written = e.conn.count()
+	}
 }
 
 // close ends the request for good, after its error, and reports whether

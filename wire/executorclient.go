@@ -13,7 +13,7 @@ import (
 // answer that is no message, and one that is too long or does not end in time are
 // unknown outcomes.
 type ExecutorClient struct {
-	peer    peer
+	peer    *peer
 	trigger atomic.Bool // the executor is of G4: it has shown that it knows no /run
 	seen    observed
 }
@@ -63,14 +63,14 @@ func (c *ExecutorClient) Run(ctx context.Context, req TriggerRequest) (Return, e
 	defer cancel()
 	body := req.Encode(nil)
 	isG4 := c.trigger.Load()
-	first, err := c.call(ctx, runPath(isG4), body)
+	first, err := c.peer.callWithin(ctx, c.peer.base, runPath(isG4), body)
 	if err != nil || !unknownPath(first, runPath(isG4)) {
 		if err == nil && !first.Unauthorized() {
 			c.seen.sawPath(isG4)
 		}
 		return first, err
 	}
-	second, err := c.call(ctx, runPath(!isG4), body)
+	second, err := c.peer.callWithin(ctx, c.peer.base, runPath(!isG4), body)
 	switch {
 	case err != nil:
 		return second, err
@@ -101,14 +101,20 @@ func unknownPath(r Return, endpoint string) bool {
 // Log implements Executor. It asks with the date under both spellings and reads
 // the lines from either key.
 func (c *ExecutorClient) Log(ctx context.Context, req LogRequest) (LogReturn, error) {
-	answer, err := c.peer.post(ctx, c.peer.base, "log", req.Encode(nil), c.peer.cfg.MaxLog)
+	ctx, cancel := c.peer.within(ctx)
+	defer cancel()
+	to, err := c.peer.target(c.peer.base, "log")
+	if err != nil {
+		return LogReturn{}, err
+	}
+	answer, err := c.peer.post(ctx, to, req.Encode(nil), c.peer.cfg.MaxLog, nil)
 	if err != nil {
 		return LogReturn{}, err
 	}
 	var r LogReturn
 	keys, err := r.decode(answer)
 	if err != nil {
-		return LogReturn{}, c.peer.garbled(c.peer.base+"log", answer, err)
+		return LogReturn{}, c.peer.garbled(to.text, answer, err)
 	}
 	c.peer.tokens.hideIn(&r.Msg, &r.Result.LogContent)
 	c.seen.sawLog(keys)

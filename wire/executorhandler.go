@@ -40,7 +40,7 @@ func NewExecutorHandler(e Executor, cfg HandlerConfig) (http.Handler, error) {
 	if e == nil {
 		return nil, errors.New("xxljob: NewExecutorHandler of a nil Executor")
 	}
-	s, err := newServer(server{
+	s, err := newServer(&server{
 		maxBody: maxExecutorBody,
 		failure: MsgRequestError,
 		reply:   func(r Return) answer { return r },

@@ -74,7 +74,7 @@ func (v value) object(field func(key string, val value) error) error {
 	seen := make([]string, 0, 16)
 	for i := v.skip(1); v[i] != '}'; {
 		end := v.endString(i)
-		key, err := v[i:end].text()
+		key, err := v[i:end].word()
 		if err != nil {
 			return err
 		}

@@ -75,7 +75,16 @@ func Failf(format string, args ...any) Return {
 }
 
 // Encode appends r as executors answer: keys without a value are absent.
-func (r Return) Encode(dst []byte) []byte { return encode(dst, r) }
+func (r Return) Encode(dst []byte) []byte {
+	w := writeObject(dst)
+	w.number("code", int64(r.Code))
+	w.textIf("msg", r.Msg)
+	w.textIf("content", r.Content)
+	w.textIf("data", r.Data)
+	w.textIf("runState", string(r.RunState))
+	w.textIf("bootId", r.BootID)
+	return w.end()
+}
 
 // Decode reads an answer of an executor or an admin of any generation. A note
 // is a string, null or absent: an object is an error, as with Java peers.
@@ -98,7 +107,7 @@ func (r *Return) Decode(src []byte) error {
 		case "code":
 			r.Code, err = val.int32()
 		case "msg":
-			r.Msg, err = val.text()
+			r.Msg, err = val.word()
 		case "content":
 			r.Content, err = val.note()
 		case "data":
@@ -159,17 +168,10 @@ type adminReturn Return
 
 // Encode appends r.
 func (r adminReturn) Encode(dst []byte) []byte {
-	return encode(dst, struct {
-		Code    int     `json:"code"`
-		Msg     *string `json:"msg"`
-		Content *string `json:"content"`
-		Data    *string `json:"data"`
-	}{r.Code, orNull(r.Msg), orNull(r.Content), orNull(r.Data)})
-}
-
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
+	w := writeObject(dst)
+	w.number("code", int64(r.Code))
+	w.textOrNull("msg", r.Msg)
+	w.textOrNull("content", r.Content)
+	w.textOrNull("data", r.Data)
+	return w.end()
 }

@@ -57,7 +57,7 @@ type endpoint struct {
 	slots   *slots // for large bodies, of its own, so that no kind keeps out another
 }
 
-// service answers a request by its body.
+// service answers a request by its body, which it does not keep.
 type service func(ctx context.Context, body []byte) (answer, error)
 
 // server is what both handlers have in common: the order in which a request is
@@ -65,6 +65,7 @@ type service func(ctx context.Context, body []byte) (answer, error)
 type server struct {
 	cfg       HandlerConfig
 	endpoints map[string]endpoint // by the last element of the path; never changed
+	buffers   buffers             // for bodies and answers
 
 	isAdmin bool // a blank body is refused before the token; xxl-rpc is told from JSON
 	maxBody int64
@@ -72,7 +73,7 @@ type server struct {
 	reply   func(r Return) answer // how this side writes a Return
 }
 
-func newServer(s server, cfg HandlerConfig) (*server, error) {
+func newServer(s *server, cfg HandlerConfig) (*server, error) {
 	if cfg.Authorize == nil {
 		return nil, errors.New("xxljob: HandlerConfig.Authorize is nil: give tokens, or say wire.Insecure")
 	}
@@ -86,7 +87,7 @@ func newServer(s server, cfg HandlerConfig) (*server, error) {
 	cfg.MaxBodies = cmp.Or(cfg.MaxBodies, 64)
 	cfg.MinBodyRate = cmp.Or(cfg.MinBodyRate, 16<<10)
 	s.cfg = cfg
-	return &s, nil
+	return s, nil
 }
 
 // endpoint makes one for requests of a kind. Their bodies have maxBody bytes, or zero
@@ -114,7 +115,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // write sends an answer.
 func (s *server) write(w http.ResponseWriter, a answer) {
-	body := a.Encode(nil)
+	buf := s.buffers.take()
+	defer s.buffers.give(buf)
+	body := a.Encode(buf.empty())
 	h := w.Header()
 	h.Set("Content-Type", "application/json;charset=UTF-8")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -129,6 +132,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) answer {
 	name := lastElement(r.URL.Path)
 	point, known := s.endpoints[name]
 	body := s.open(w, r, cmp.Or(s.cfg.MaxBody, point.maxBody, s.maxBody))
+	defer body.release()
 	if r.Method != http.MethodPost {
 		return s.fail(MsgMethod)
 	}

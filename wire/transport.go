@@ -66,6 +66,7 @@ type Transport struct {
 	http    *http.Transport
 	dial    dialFunc
 	timeout time.Duration // of dial
+	buffers buffers       // for answers
 }
 
 // NewTransport makes a Transport. It holds nothing before the first call.

@@ -1,5 +1,7 @@
 package wire
 
+import "slices"
+
 // GlueBean is the glue type of a job whose handler is a function registered under
 // a name. It is the only type this module runs.
 const GlueBean = "BEAN"
@@ -82,7 +84,42 @@ type TriggerRequest struct {
 
 // Encode appends the request, the same for every generation: G4 receives it at
 // another path.
-func (r TriggerRequest) Encode(dst []byte) []byte { return encode(dst, r) }
+func (r TriggerRequest) Encode(dst []byte) []byte {
+	w := writeObject(slices.Grow(dst, r.size()))
+	w.number("jobId", r.JobID)
+	w.text("executorHandler", r.ExecutorHandler)
+	w.text("executorParams", r.ExecutorParams)
+	w.text("executorBlockStrategy", r.ExecutorBlockStrategy)
+	w.number("executorTimeout", int64(r.ExecutorTimeout))
+	w.number("logId", r.LogID)
+	w.number("logDateTime", r.LogDateTime)
+	w.text("glueType", r.GlueType)
+	w.text("glueSource", r.GlueSource)
+	w.number("glueUpdatetime", r.GlueUpdatetime)
+	w.number("broadcastIndex", int64(r.BroadcastIndex))
+	w.number("broadcastTotal", int64(r.BroadcastTotal))
+	w.numberIf("scheduledAt", r.ScheduledAt)
+	w.numberIf("attempt", int64(r.Attempt))
+	w.numberIf("maxPerExecutor", int64(r.MaxPerExecutor))
+	w.textIf("bootId", r.BootID)
+	w.numberIf("againAfter", r.AgainAfter)
+	w.numberIf("startToken", r.StartToken)
+	w.textIf("jobName", r.JobName)
+	w.textIf("jobKey", r.JobKey)
+	w.textIf("app", r.App)
+	w.textIf("route", r.Route)
+	w.numberIf("jobVersion", r.JobVersion)
+	w.textIf("triggerType", r.TriggerType)
+	w.textIf("traceparent", r.Traceparent)
+	w.textIf("tracestate", r.Tracestate)
+	return w.end()
+}
+
+// size is about how many bytes the request has on its way: rather too many than too few.
+func (r *TriggerRequest) size() int {
+	const keysAndNumbers = 512
+	return keysAndNumbers + len(r.ExecutorHandler) + len(r.ExecutorParams) + len(r.GlueSource) + len(r.JobName) + len(r.JobKey) + len(r.App) + len(r.Traceparent) + len(r.Tracestate)
+}
 
 // Decode reads a request.
 func (r *TriggerRequest) Decode(src []byte) error {
@@ -99,7 +136,7 @@ func (r *TriggerRequest) field(key string, val value) (err error) {
 	case "executorParams":
 		r.ExecutorParams, err = val.text()
 	case "executorBlockStrategy":
-		r.ExecutorBlockStrategy, err = val.text()
+		r.ExecutorBlockStrategy, err = val.word()
 	case "executorTimeout":
 		r.ExecutorTimeout, err = val.int32()
 	case "logId":
@@ -107,7 +144,7 @@ func (r *TriggerRequest) field(key string, val value) (err error) {
 	case "logDateTime":
 		r.LogDateTime, err = val.int64()
 	case "glueType":
-		r.GlueType, err = val.text()
+		r.GlueType, err = val.word()
 	case "glueSource":
 		r.GlueSource, err = val.text()
 	case "glueUpdatetime":
@@ -135,11 +172,11 @@ func (r *TriggerRequest) field(key string, val value) (err error) {
 	case "app":
 		r.App, err = val.text()
 	case "route":
-		r.Route, err = val.text()
+		r.Route, err = val.word()
 	case "jobVersion":
 		r.JobVersion, err = val.int64()
 	case "triggerType":
-		r.TriggerType, err = val.text()
+		r.TriggerType, err = val.word()
 	case "traceparent":
 		r.Traceparent, err = val.text()
 	case "tracestate":
