@@ -15,6 +15,7 @@ func (c *collector) collect(ctx context.Context, from lot, most int) ([]attempt,
 	now := c.clock.now()
 	for {
 		batch, unknown := c.engine.pop(from, most, c.buffers.begin(most))
+		c.buffers.lent(len(batch))
 		if len(unknown) > 0 {
 			if err := c.reads.loadJobs(ctx, unknown); err != nil {
 				c.engine.room.putBack(from, batch)

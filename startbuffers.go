@@ -17,10 +17,13 @@ func (b *startBuffers) begin(most int) []attempt {
 	if cap(b.runs) < most {
 		b.runs = make([]Run, 0, most)
 	}
-	clear(b.attempts[:cap(b.attempts)])
+	clear(b.attempts)
 	b.attempts, b.runs = slices.Grow(b.attempts[:0], most), b.runs[:0]
 	return b.attempts
 }
+
+// lent notes how much of that room is used.
+func (b *startBuffers) lent(attempts int) { b.attempts = b.attempts[:min(attempts, cap(b.attempts))] }
 
 // nextRun lends a Run.
 func (b *startBuffers) nextRun() *Run {
