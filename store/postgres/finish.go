@@ -400,7 +400,7 @@ func (q *finishQueries) define(sql template) {
 		progress = coalesce(({{arg.percents}}::smallint[])[r.ord], l.progress),
 		progress_text = case when ({{arg.percents}}::smallint[])[r.ord] is null then l.progress_text else ({{arg.texts}}::text[])[r.ord] end
 	from (select unnest({{arg.runs}}::bigint[]) id, unnest({{arg.messages}}::text[]) msg, unnest({{arg.lines}}::text[]) say, unnest({{arg.places}}::int[]) ord) r
-	where l.id = r.id and ` + few + ` and l.state + 0 in ({{state.started}}, {{state.dispatched}})
+	where ` + runIs("r.id") + ` and ` + few + ` and l.state + 0 in ({{state.started}}, {{state.dispatched}})
 		and (l.state = {{state.started}} or ({{arg.states}}::smallint[])[r.ord] <> {{state.cancelled}})
 	and (({{arg.addresses}}::smallint[])[r.ord] = 0 or l.state = {{state.started}} and l.start_token = ({{arg.tokens}}::bigint[])[r.ord]
 		and l.executor_address = ({{arg.words}}::text[])[({{arg.addresses}}::smallint[])[r.ord]])
@@ -411,7 +411,7 @@ func (q *finishQueries) define(sql template) {
 	q.finishBrief = sql(finish + `l.state, l.handle_time, l.no_retry, l.snoozed, l.trigger_msg, l.handle_msg, l.kill_reason, l.progress, l.progress_text`)
 	q.finishLate = sql(`update {{schema}}.xxl_job_log l set late_noted = true, trigger_msg = ` + say("r.say") + `
 	from unnest({{arg.runs}}::bigint[], {{arg.lines}}::text[]) with ordinality r(id, say, ord)
-	where l.id = r.id and ` + few + ` and l.id = any(array(select p.id from {{schema}}.xxl_job_log p
+	where ` + runIs("r.id") + ` and ` + few + ` and l.id = any(array(select p.id from {{schema}}.xxl_job_log p
 		where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}} and p.state + 0 = {{state.lost}} and p.late_noted is null
 		order by p.id for no key update skip locked))`)
 }

@@ -63,6 +63,6 @@ func (q *plainQueries) define(sql template) {
 	q.finishPlain = sql(`update {{schema}}.xxl_job_log l set state = {{state.succeeded}}, handle_time = (select {{now}}),
 		handle_msg = null, no_retry = null, snoozed = null, inbox = null
 	from (select unnest({{arg.runs}}::bigint[]) id, unnest({{arg.tokens}}::bigint[]) token, unnest({{arg.places}}::int[]) ord) r
-	where l.id = r.id and ` + few + ` and l.state + 0 = {{state.started}} and l.start_token = r.token and l.executor_address = {{arg.address}}::text
+	where ` + runIs("r.id") + ` and ` + few + ` and l.state + 0 = {{state.started}} and l.start_token = r.token and l.executor_address = {{arg.address}}::text
 	returning r.ord, ` + anyLink + `, l.handle_time, l.trigger_msg, l.kill_reason, l.progress, l.progress_text`)
 }

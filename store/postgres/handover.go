@@ -221,7 +221,7 @@ func (q *handoverQueries) define(sql template) {
 	dispatched := func(only string) string {
 		return `update {{schema}}.xxl_job_log l set state = {{state.dispatched}}, trigger_msg = ` + say("r.say") + `
 	from (select unnest({{arg.runs}}::bigint[]) id, unnest({{arg.messages}}::text[]) say, unnest({{arg.places}}::int[]) ord) r
-	where l.id = r.id and ` + few + only + ` and l.state + 0 = {{state.started}} and l.start_token = ({{arg.tokens}}::bigint[])[r.ord]
+	where ` + runIs("r.id") + ` and ` + few + only + ` and l.state + 0 = {{state.started}} and l.start_token = ({{arg.tokens}}::bigint[])[r.ord]
 	and coalesce(l.start_owner, substr(l.executor_address, 9)) = ({{arg.words}}::text[])[({{arg.owners}}::smallint[])[r.ord]]
 	returning r.ord, {{run}}`
 	}

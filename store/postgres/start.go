@@ -382,7 +382,7 @@ func (q *startQueries) define(sql template) {
 		unnest({{arg.versions}}::bigint[]) version, unnest({{arg.params}}::text[]) param, unnest({{arg.places}}::int[]) ord) s
 	join {{schema}}.xxl_job_info i on i.id = s.job_id and i.shard = s.shard and i.version = s.version
 	where s.shard = any(array(select shard from fence))` + only + `
-	and l.id = s.id and l.shard + 0 = s.shard and l.job_id + 0 = s.job_id and l.state + 0 = {{state.planned}}
+	and ` + runIs("s.id") + ` and l.shard + 0 = s.shard and l.job_id + 0 = s.job_id and l.state + 0 = {{state.planned}}
 	and ` + mayRun + `
 	and (coalesce(({{arg.shardings}}::smallint[])[s.ord], 0) = 0 or l.executor_sharding_param is null)
 	and (coalesce(({{arg.inboxes}}::smallint[])[s.ord], 0) = 0 or ` + word("inboxes") + ` in (select incarnation from nodes))

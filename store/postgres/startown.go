@@ -75,7 +75,7 @@ func (q *ownQueries) define(sql template) {
 		unnest({{arg.versions}}::bigint[]) version, unnest({{arg.params}}::text[]) param, unnest({{arg.places}}::int[]) ord) s
 	join {{schema}}.xxl_job_info i on i.id = s.job_id and i.shard = s.shard and i.version = s.version
 	where s.shard = any(array(select shard from fence)) and {{arg.lo}}::bigint <= {{arg.hi}}::bigint` + only + `
-	and l.id = s.id and l.shard + 0 = s.shard and l.job_id + 0 = s.job_id and l.state + 0 = {{state.planned}}
+	and ` + runIs("s.id") + ` and l.shard + 0 = s.shard and l.job_id + 0 = s.job_id and l.state + 0 = {{state.planned}}
 	and ` + mayRun + `
 	and ` + noEarlierRetry + `
 	returning s.ord, l.plan_epoch, l.executor_sharding_param, l.trigger_time, l.alarm_status, l.trigger_msg, l.handle_msg`
