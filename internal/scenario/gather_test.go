@@ -167,7 +167,7 @@ func TestABacklogStartsWhileItIsRead(t *testing.T) {
 		st := &slowPages{Store: inner}
 		var mu sync.Mutex
 		last, ran, disorder, firstAfter := map[int64]time.Time{}, 0, 0, 0
-		b := stage.StartNode(t, st, "b", &stage.Journal{})
+		b := stage.NewNode(t, st, "b", &stage.Journal{})
 		stage.Must(t, b.Handle("order", func(_ context.Context, task *xxljob.Task) error {
 			st.mu.Lock()
 			pages := st.pages
@@ -183,6 +183,7 @@ func TestABacklogStartsWhileItIsRead(t *testing.T) {
 			last[task.JobID] = task.ScheduledAt
 			return nil
 		}))
+		stage.Must(t, b.Start(context.Background()))
 		time.Sleep(2 * time.Minute)
 		stage.Stop(t, b)
 		if ran != jobs*each || disorder > 0 || firstAfter > 2 || st.pages < 3 {

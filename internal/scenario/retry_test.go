@@ -34,7 +34,7 @@ func startFailing(t *testing.T, st xxljob.Store, name string, handler func(ctx c
 	t.Helper()
 	f := &failing{}
 	tune = append(tune, func(c *xxljob.Config) { c.App = "app" })
-	f.Node = stage.StartNode(t, st, name, &stage.Journal{}, tune...)
+	f.Node = stage.NewNode(t, st, name, &stage.Journal{}, tune...)
 	began := time.Now()
 	stage.Must(t, f.Handle("try", func(ctx context.Context, task *xxljob.Task) error {
 		f.mu.Lock()
@@ -42,6 +42,7 @@ func startFailing(t *testing.T, st xxljob.Store, name string, handler func(ctx c
 		f.mu.Unlock()
 		return handler(ctx, task)
 	}))
+	stage.Must(t, f.Start(context.Background()))
 	return f
 }
 

@@ -97,6 +97,15 @@ func (n *Node) Resume() {
 // StartNode adds a node to the cluster with the handler "work".
 func StartNode(t *testing.T, st xxljob.Store, name string, j *Journal, tune ...func(*xxljob.Config)) *Node {
 	t.Helper()
+	n := NewNode(t, st, name, j, tune...)
+	Must(t, n.Start(context.Background()))
+	return n
+}
+
+// NewNode is StartNode for a node that is to have further handlers when it starts: what waits for
+// it starts at once.
+func NewNode(t *testing.T, st xxljob.Store, name string, j *Journal, tune ...func(*xxljob.Config)) *Node {
+	t.Helper()
 	n := &Node{Name: name, Faults: storetest.Wrap(st)}
 	n.Faults.Observe(CheckDuties(t))
 	cfg := xxljob.Config{App: "app", Node: name, Logger: QuietLog()}
@@ -113,7 +122,6 @@ func StartNode(t *testing.T, st xxljob.Store, name string, j *Journal, tune ...f
 		j.Note(name, task)
 		return nil
 	}))
-	Must(t, s.Start(context.Background()))
 	return n
 }
 
