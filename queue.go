@@ -16,6 +16,15 @@ type entry struct {
 	ref *jobRef
 	// due is set when the run has come up on the ring. From then on it has a passage.
 	due bool
+	// starting is set while the store is asked to start the run.
+	starting bool
+	// waited is set while the run has been let out of the lot from, and has not taken yet
+	// what it waited for; keeps, while room there is kept for it.
+	waited, keeps bool
+	// turned is set for one that goes apart (apart.go) when its turn has come, until it has
+	// to wait for another run or its start has had no effect. tried is set when a start of
+	// its own has had none, and no other run was in its way.
+	turned, tried bool
 	*passage
 }
 
@@ -28,16 +37,7 @@ type passage struct {
 	routedAt  time.Time
 	// choice is what the router has said, until the run is started or waits for room.
 	choice *routeChoice
-	// starting is set while the store is asked to start the run.
-	starting bool
-	// waited is set while the run has been let out of the lot from, and has not taken yet
-	// what it waited for; keeps, while room there is kept for it.
-	waited, keeps bool
-	from          lot
-	// turned is set for one that goes apart (apart.go) when its turn has come, until it has
-	// to wait for another run or its start has had no effect. tried is set when a start of
-	// its own has had none, and no other run was in its way.
-	turned, tried bool
+	from   lot
 }
 
 // refresh takes over what another node may have changed of a planned run: it was

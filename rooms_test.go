@@ -247,6 +247,19 @@ func TestFreedPlacesAreOffered(t *testing.T) {
 	}
 }
 
+// TestASerialPlaceOfARunThatIsHeldAnew: a run that has a place, and was put back and is held
+// again, gives way to an earlier one before it has come up.
+func TestASerialPlaceOfARunThatIsHeldAnew(t *testing.T) {
+	s, entries := books(t, 2)
+	at := lot{kind: lotSerial, jobID: 1, address: "local://n-1"}
+	e := s.engine
+	e.room.serial.take(at, entries[1].run.ID)
+	entries[1].passage = nil
+	if !e.room.takeSerial(at, entries[0].run.key()) || e.room.serial.at(at) != entries[0].run.ID {
+		t.Error("the earlier run does not get the place")
+	}
+}
+
 // TestSerialRunsOfALostShard: a shard is lost before it is known which serial runs its former
 // owner has handed on, or while a run of it is routed. No run waits for that any more.
 func TestSerialRunsOfALostShard(t *testing.T) {
