@@ -193,7 +193,7 @@ func bodyOf(t *testing.T, text, function string) ([]string, *ast.File) {
 
 // TestLinks: what the documents point at in the repository is there.
 func TestLinks(t *testing.T) {
-	for _, name := range []string{"README.md", "README.zh-CN.md", "DESIGN.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/differences.md", "docs/reliability.md", "docs/retention.md", "docs/scale.md", "docs/xxl-job.md"} {
+	for _, name := range []string{"README.md", "README.zh-CN.md", "DESIGN.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/differences.md", "docs/performance.md", "docs/reliability.md", "docs/retention.md", "docs/scale.md", "docs/xxl-job.md"} {
 		for _, link := range readDocument(t, name).links {
 			if strings.Contains(link, "://") {
 				continue
