@@ -61,6 +61,7 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob,
 			return next, true, nil
 		}
 	}
+	c.noteStopped(ctx, nil) // of all of them: what a later call stops is not stopped before
 	return next, missed, nil
 }
 
@@ -74,7 +75,6 @@ func (c *claimer) claimSome(ctx context.Context, shards []store.Shard, plans []P
 		c.unsettled.until = time.Now().Add(doubtLasts)
 		return false, err
 	}
-	c.noteStopped(ctx, nil)
 	c.tell(plans, runs, jobs)
 	c.engine.hold(runs, jobs)
 	for i := range runs {

@@ -67,6 +67,27 @@ func TestUnplannableJobsAreCountedOnce(t *testing.T) {
 	}
 }
 
+// TestUnplannableBehindMany: a job that is stopped by a later call of the claims of one scan is
+// counted too.
+func TestUnplannableBehindMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, due := memory.New(), time.Now().Add(time.Second)
+		stage.Must(t, st.SetShards(t.Context(), 32))
+		add := func(key string, schedule xxljob.Schedule, next time.Time) {
+			_, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Key: key, Name: "j", Handler: "work", Route: "NEAREST", Block: "SERIAL_EXECUTION", GlueType: "BEAN", Misfire: "DO_NOTHING", Schedule: schedule, Next: next}, nil)
+			stage.Must(t, err)
+		}
+		for i := range 2500 {
+			add(fmt.Sprint(i), xxljob.FixedRate(time.Hour), due)
+		}
+		add("broken", xxljob.Cron("broken"), due.Add(time.Second))
+		a := stage.StartNode(t, st, "a", &stage.Journal{})
+		time.Sleep(10 * time.Minute)
+		requireFaultStats(t, a, xxljob.FaultStats{Unplannable: 1})
+		stage.Stop(t, a)
+	})
+}
+
 // stopsFirst is a store in which, once it is armed, somebody stops each job that a claim is about
 // to stop, right before the claim.
 type stopsFirst struct {
