@@ -139,7 +139,7 @@ func (s *adminResults) storeResults(ctx context.Context, list []*reported) error
 		if len(results) == 0 {
 			continue
 		}
-		accepted, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Finish(ctx, results) })
+		accepted, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Finish(ctx, nil, results) })
 		s.finisher.ended(accepted)
 		if errors.Is(err, store.ErrLocked) {
 			err = s.markLocked(ctx, page, accepted)

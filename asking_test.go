@@ -248,7 +248,7 @@ type strictStore struct {
 
 func newStrictStore() strictStore { return strictStore{memory.New(), new(sync.Mutex), new(string)} }
 
-func (s strictStore) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (s strictStore) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
 	for _, st := range starts {
 		if strings.Contains(st.Msg, "\x00") || !utf8.ValidString(st.Msg) {
 			return nil, errors.New("invalid byte sequence")
@@ -259,7 +259,7 @@ func (s strictStore) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob
 		}
 		s.mu.Unlock()
 	}
-	return s.Store.Start(ctx, starts)
+	return s.Store.Start(ctx, dst, starts)
 }
 
 // TestProbedTextIsPlain: whatever an executor answers to a probe, the store can take it,

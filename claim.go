@@ -48,11 +48,12 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob,
 	if !c.leases.trusted(time.Now()) {
 		return next, false, nil
 	}
+	var room []Run
 	for rest := plans; len(rest) > 0; {
 		some := rest[:claimSize(rest)]
 		rest = rest[len(some):]
 		began := time.Now()
-		done, err := c.claimSome(ctx, shards, some, jobs)
+		done, err := c.claimSome(ctx, shards, some, jobs, &room)
 		if err != nil {
 			return next, false, err
 		}
@@ -66,15 +67,16 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob,
 }
 
 // claimSome writes some of the plans. done reports that all of their jobs were as they had been
-// read.
-func (c *claimer) claimSome(ctx context.Context, shards []store.Shard, plans []Plan, jobs map[int64]*Job) (done bool, err error) {
-	runs, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return c.store.Claim(ctx, plans) })
+// read. The runs are held in room while they are looked at.
+func (c *claimer) claimSome(ctx context.Context, shards []store.Shard, plans []Plan, jobs map[int64]*Job, room *[]Run) (done bool, err error) {
+	runs, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return c.store.Claim(ctx, (*room)[:0], plans) })
 	if c.claiming.failed(ctx, err) {
 		// The claim may have taken effect, or may yet: what it planned has to be read.
 		c.reload.add(shards)
 		c.unsettled.until = time.Now().Add(doubtLasts)
 		return false, err
 	}
+	*room = runs
 	c.tell(plans, runs, jobs)
 	c.engine.hold(runs, jobs)
 	for i := range runs {

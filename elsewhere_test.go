@@ -91,14 +91,14 @@ type lockedRun struct {
 	locked atomic.Int64
 }
 
-func (s *lockedRun) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
+func (s *lockedRun) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
 	var rest []xxljob.Result
 	for _, r := range results {
 		if r.RunID != s.locked.Load() {
 			rest = append(rest, r)
 		}
 	}
-	got, err := s.Store.Finish(ctx, rest)
+	got, err := s.Store.Finish(ctx, nil, rest)
 	if err == nil && len(rest) < len(results) {
 		time.Sleep(400 * time.Millisecond)
 		err = fmt.Errorf("%w: 1 run", store.ErrLocked)
@@ -463,11 +463,11 @@ func (p partitioned) RunsByID(ctx context.Context, ids []int64) ([]xxljob.Run, e
 	}
 	return p.Store.RunsByID(ctx, ids)
 }
-func (p partitioned) Finish(ctx context.Context, r []xxljob.Result) ([]xxljob.Run, error) {
+func (p partitioned) Finish(ctx context.Context, dst []xxljob.Run, r []xxljob.Result) ([]xxljob.Run, error) {
 	if p.down.Load() {
 		return nil, errDown
 	}
-	return p.Store.Finish(ctx, r)
+	return p.Store.Finish(ctx, dst, r)
 }
 func (p partitioned) Dispatched(ctx context.Context, r []store.Dispatch) ([]xxljob.Run, error) {
 	if p.down.Load() {

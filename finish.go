@@ -10,6 +10,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/urgent"
@@ -25,6 +26,7 @@ type finisher struct {
 	progress  *progress
 	finishing *batch[Result] // results that this node itself has come to
 	lockedOut *batch[Result] // results whose runs others have locked
+	answers   sync.Pool      // memory of what the store answers with, for one call after the other
 }
 
 func newFinisher(s *shared, e *engine, t *teller, progress *progress) *finisher {
@@ -119,8 +121,12 @@ func (f *finisher) finish(ctx context.Context, results []Result) error {
 	}
 	ctx = urgent.Mark(ctx)
 	backoff := backoff{log: f.log, what: "storing results"}
+	room, _ := f.answers.Get().(*[]Run)
+	if room == nil {
+		room = &[]Run{}
+	}
 	accepted, err := callUntil(ctx, &backoff,
-		func(ctx context.Context) ([]Run, error) { return f.store.Finish(ctx, results) },
+		func(ctx context.Context) ([]Run, error) { return f.store.Finish(ctx, (*room)[:0], results) },
 		func(ctx context.Context) ([]Run, error) { return f.finishAgain(ctx, results) })
 	switch {
 	case errors.Is(err, store.ErrLocked):
@@ -131,7 +137,11 @@ func (f *finisher) finish(ctx context.Context, results []Result) error {
 		return err
 	}
 	f.ended(accepted)
-	if len(accepted) < len(results) {
+	enough := len(accepted) == len(results)
+	clear(accepted)
+	*room = accepted
+	f.answers.Put(room)
+	if !enough {
 		// What was not accepted is over all the same: it ended otherwise before.
 		for _, r := range results {
 			f.engine.landStart(r.RunID, r.Token)
@@ -173,7 +183,7 @@ func without(results []Result, runs []Run) []Result {
 // finishAgain repeats a Finish whose outcome is unknown: results that the first
 // attempt stored count as accepted.
 func (f *finisher) finishAgain(ctx context.Context, results []Result) ([]Run, error) {
-	accepted, err := f.store.Finish(ctx, results)
+	accepted, err := f.store.Finish(ctx, nil, results)
 	if err != nil || len(accepted) == len(results) {
 		return accepted, err
 	}

@@ -33,7 +33,7 @@ type counting struct {
 	poison   int64 // the run
 }
 
-func (s *counting) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
+func (s *counting) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
 	s.mu.Lock()
 	s.finished = append(s.finished, len(results))
 	poisoned := slices.ContainsFunc(results, func(r xxljob.Result) bool { return r.RunID == s.poison })
@@ -41,7 +41,7 @@ func (s *counting) Finish(ctx context.Context, results []xxljob.Result) ([]xxljo
 	if poisoned {
 		return nil, errors.New("poisoned")
 	}
-	return s.Store.Finish(ctx, results)
+	return s.Store.Finish(ctx, dst, results)
 }
 
 // asked returns how many results each Finish has had since the last time.
@@ -84,7 +84,7 @@ func TestRepeatsInARequest(t *testing.T) {
 		run, err := st.Run(t.Context(), lost)
 		stage.Must(t, err)
 		st.asked()
-		if _, err := st.Store.Finish(t.Context(), []xxljob.Result{{RunID: lost, State: xxljob.StateLost, Owner: run.Owner, Token: run.Token}}); err != nil {
+		if _, err := st.Store.Finish(t.Context(), nil, []xxljob.Result{{RunID: lost, State: xxljob.StateLost, Owner: run.Owner, Token: run.Token}}); err != nil {
 			t.Fatal(err)
 		}
 		e.mustBe(lost, xxljob.StateLost)

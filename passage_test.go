@@ -139,8 +139,8 @@ func (s otherServer) Beat(ctx context.Context, inc string, attached []store.Atta
 	return v, err
 }
 
-func (s otherServer) Planned(ctx context.Context, q store.PlannedQuery) ([]xxljob.Run, error) {
-	runs, err := s.Store.Planned(ctx, q)
+func (s otherServer) Planned(ctx context.Context, dst []xxljob.Run, q store.PlannedQuery) ([]xxljob.Run, error) {
+	runs, err := s.Store.Planned(ctx, nil, q)
 	if s.slow.Load() {
 		s.reads.Add(int64(len(runs)))
 		time.Sleep(1500 * time.Millisecond)

@@ -46,8 +46,9 @@ func (r *reloader) reloadPlanned(ctx context.Context, before time.Time) error {
 // start while the next one is read: all that come before them are held.
 func (r *reloader) readPlanned(ctx context.Context, q store.PlannedQuery) error {
 	q.Limit = scanRuns
+	var page []Run
 	for {
-		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return r.store.Planned(ctx, q) })
+		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return r.store.Planned(ctx, page[:0], q) })
 		if err != nil {
 			return err
 		}
@@ -56,6 +57,7 @@ func (r *reloader) readPlanned(ctx context.Context, q store.PlannedQuery) error 
 		if len(runs) < q.Limit {
 			return nil
 		}
+		page = runs
 		last := runs[len(runs)-1]
 		q.After, q.AfterID = last.Scheduled, last.ID
 		r.leases.note(q.Shards, func(h *hold) { h.loadedTo = keyOfRun(&last) })
@@ -70,8 +72,9 @@ func (r *reloader) readOn(ctx context.Context, owned []store.Shard, app string, 
 	if from == (ringEntry{}) {
 		q.After = time.Time{}
 	}
+	var page []Run
 	for {
-		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return r.store.Planned(ctx, q) })
+		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return r.store.Planned(ctx, page[:0], q) })
 		if err != nil {
 			return err
 		}
@@ -79,6 +82,7 @@ func (r *reloader) readOn(ctx context.Context, owned []store.Shard, app string, 
 		if !more {
 			return nil
 		}
+		page = runs
 		last := runs[len(runs)-1]
 		q.After, q.AfterID, from = last.Scheduled, last.ID, keyOfRun(&last)
 	}

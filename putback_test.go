@@ -20,8 +20,8 @@ type answeredLate struct {
 	by    time.Duration
 }
 
-func (s answeredLate) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
-	answer, err := s.Store.Start(ctx, starts)
+func (s answeredLate) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+	answer, err := s.Store.Start(ctx, nil, starts)
 	select {
 	case s.began <- struct{}{}:
 	default:

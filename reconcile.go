@@ -72,7 +72,7 @@ func (c *reconciler) reconcile(ctx context.Context, owned []store.Shard) error {
 		if c.after != (ringEntry{}) {
 			q.After = time.UnixMilli(c.after.at).UTC()
 		}
-		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return c.store.Planned(ctx, q) })
+		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return c.store.Planned(ctx, nil, q) })
 		if err != nil {
 			return err
 		}

@@ -146,14 +146,14 @@ func (s *scanner) tryOut(ctx context.Context) {
 		return
 	}
 	began := f.begin(&f.trials[0])
-	_, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Claim(ctx, []Plan{{}}) }) // of no job
+	_, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Claim(ctx, nil, []Plan{{}}) }) // of no job
 	f.end(ctx, &f.trials[0], began, err)
 	if err != nil {
 		return
 	}
 	began = f.begin(&f.trials[1])
 	_, err = detached(ctx, func(ctx context.Context) ([]Started, error) {
-		return s.store.Start(ctx, []Start{{State: StateStarted, Owner: s.leases.incarnation, Address: store.LocalAddress(s.leases.incarnation)}}) // of no run
+		return s.store.Start(ctx, nil, []Start{{State: StateStarted, Owner: s.leases.incarnation, Address: store.LocalAddress(s.leases.incarnation)}}) // of no run
 	})
 	f.end(ctx, &f.trials[1], began, err)
 	if err == nil {

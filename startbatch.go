@@ -26,7 +26,7 @@ type startBatcher struct {
 func (b *startBatcher) startBatch(ctx context.Context, batch []attempt, prompt bool) (locked bool, err error) {
 	starts := b.buffers.startsOf(batch)
 	began := b.calls.fitness.begin(&b.calls.fitness.starts)
-	answers, err := detached(ctx, func(ctx context.Context) ([]Started, error) { return b.store.Start(ctx, starts) })
+	answers, err := detached(ctx, func(ctx context.Context) ([]Started, error) { return b.store.Start(ctx, b.buffers.answers, starts) })
 	b.calls.fitness.end(ctx, &b.calls.fitness.starts, began, err)
 	if b.calls.starting.failed(ctx, err) {
 		b.buffers.drop() // the call may still be under way
@@ -35,6 +35,7 @@ func (b *startBatcher) startBatch(ctx context.Context, batch []attempt, prompt b
 		b.calls.uncertain(ctx, batch)
 		return false, nil
 	}
+	defer b.buffers.answered(answers)
 	acked := time.Now()
 	if prompt {
 		b.engine.lead.sample(acked.Sub(began))

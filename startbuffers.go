@@ -10,6 +10,7 @@ type startBuffers struct {
 	attempts []attempt
 	runs     []Run
 	starts   []Start
+	answers  []Started
 }
 
 // begin lends room for the attempts of the next batch.
@@ -41,6 +42,12 @@ func (b *startBuffers) startsOf(batch []attempt) []Start {
 		b.starts = append(b.starts, batch[i].start)
 	}
 	return b.starts
+}
+
+// answered takes the answers of the store back, for those of the next batch, once they were acted on.
+func (b *startBuffers) answered(answers []Started) {
+	clear(answers)
+	b.answers = answers[:0]
 }
 
 // drop leaves the memory to whoever still uses it.

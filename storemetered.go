@@ -139,9 +139,9 @@ func (m *storeMeter) AddAhead(ctx context.Context, jobID int64, t Trigger, move 
 	return m.Store.AddAhead(ctx, jobID, t, move)
 }
 
-func (m *storeMeter) Finish(ctx context.Context, results []Result) (_ []Run, err error) {
+func (m *storeMeter) Finish(ctx context.Context, dst []Run, results []Result) (_ []Run, err error) {
 	defer m.begin("Finish").of(len(results)).end(&err)
-	return m.Store.Finish(ctx, results)
+	return m.Store.Finish(ctx, dst, results)
 }
 
 func (m *storeMeter) Kill(ctx context.Context, runID int64, reason string) (_ Run, err error) {
@@ -184,14 +184,14 @@ func (m *storeMeter) Scan(ctx context.Context, q store.ScanQuery) (_ ScanResult,
 	return m.Store.Scan(ctx, q)
 }
 
-func (m *storeMeter) Planned(ctx context.Context, q store.PlannedQuery) (_ []Run, err error) {
+func (m *storeMeter) Planned(ctx context.Context, dst []Run, q store.PlannedQuery) (_ []Run, err error) {
 	defer m.begin("Planned").end(&err)
-	return m.Store.Planned(ctx, q)
+	return m.Store.Planned(ctx, dst, q)
 }
 
-func (m *storeMeter) Claim(ctx context.Context, plans []Plan) (_ []Run, err error) {
+func (m *storeMeter) Claim(ctx context.Context, dst []Run, plans []Plan) (_ []Run, err error) {
 	defer m.begin("Claim").of(len(plans)).end(&err)
-	return m.Store.Claim(ctx, plans)
+	return m.Store.Claim(ctx, dst, plans)
 }
 
 func (m *storeMeter) MoveAhead(ctx context.Context, q store.AheadQuery) (_ store.Moved, err error) {
@@ -204,9 +204,9 @@ func (m *storeMeter) Sweep(ctx context.Context, shards []store.Shard) (err error
 	return m.Store.Sweep(ctx, shards)
 }
 
-func (m *storeMeter) Start(ctx context.Context, starts []Start) (_ []Started, err error) {
+func (m *storeMeter) Start(ctx context.Context, dst []Started, starts []Start) (_ []Started, err error) {
 	defer m.begin("Start").of(len(starts)).end(&err)
-	return m.Store.Start(ctx, starts)
+	return m.Store.Start(ctx, dst, starts)
 }
 
 func (m *storeMeter) Readdress(ctx context.Context, r store.Readdress) (_ bool, err error) {

@@ -25,17 +25,17 @@ type PlanStore interface {
 	Scan(ctx context.Context, q store.ScanQuery) (ScanResult, error)
 	// Planned returns all planned runs of the shards, whatever their epoch, due at
 	// or before q.Before, in order of (Scheduled, ID), after the keyset, at most
-	// q.Limit.
-	Planned(ctx context.Context, q store.PlannedQuery) ([]Run, error)
+	// q.Limit, appended to dst (see Store).
+	Planned(ctx context.Context, dst []Run, q store.PlannedQuery) ([]Run, error)
 	// Claim advances jobs and inserts runs: for each plan whose job is enabled
 	// and has its Version, and whose Next equals Due, in a shard that has its
 	// Epoch, the job's Next and WaitRun are set as the plan says, its Last to the
 	// latest instant of the plan's runs, its Runs is raised by the number of those that
 	// are planned, and the runs are inserted with that PlanEpoch. A zero Due matches no
 	// job. Other plans change nothing. It returns the inserted runs in the order of the
-	// plans. The rule of Finish for jobs without a next instant holds here too. A plan with a Stop stops the job
+	// plans, appended to dst (see Store). The rule of Finish for jobs without a next instant holds here too. A plan with a Stop stops the job
 	// with that reason, raises its version, and cancels nothing.
-	Claim(ctx context.Context, plans []Plan) ([]Run, error)
+	Claim(ctx context.Context, dst []Run, plans []Plan) ([]Run, error)
 	// MoveAhead makes planned runs of those that AddAhead keeps in shards which have the
 	// given epochs, and which are to move at or before q.Before: the earliest first, at
 	// most q.Limit. Each is then as AddRun would have inserted it, without an epoch, but

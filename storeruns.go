@@ -29,7 +29,8 @@ type RunStore interface {
 	// kept for as long as other runs are, from its end on.
 	AddAhead(ctx context.Context, jobID int64, t Trigger, move time.Time) (Run, error)
 	// Finish stores results, each by a compare-and-set (see Result), and returns
-	// the runs that accepted theirs, as they then are, in the order given. Of two
+	// the runs that accepted theirs, as they then are, in the order given, appended to dst
+	// (see Store). Of two
 	// results for one run the first is accepted. A result that comes for a run
 	// which has ended as lost is noted once, in its TriggerMsg and LateNoted, unless it has an
 	// Owner or says StateLost itself, and is not accepted. Runs whose rows others have locked are left out, and make the
@@ -58,7 +59,7 @@ type RunStore interface {
 	// this holds for Start (refused) and Settle (lost) too. A store that bounds how many ended
 	// runs it keeps has the first run of a trigger for as long as another one of it has not
 	// ended; one that drops runs by their age goes by the age of each.
-	Finish(ctx context.Context, results []Result) ([]Run, error)
+	Finish(ctx context.Context, dst []Run, results []Result) ([]Run, error)
 	// SetProgress stores how far runs are, each by a compare-and-set (see store.Progress).
 	// Of several for one run the last stays. Runs that do not match, that do not exist or
 	// whose rows others have locked are left out, and nothing says which.

@@ -14,8 +14,8 @@ import (
 type StartStore interface {
 	// Start marks planned runs started, or refused, each by a compare-and-set
 	// (see Start), in one transaction a shard, and returns one Started for each
-	// Start, in the same order.
-	Start(ctx context.Context, starts []Start) ([]Started, error)
+	// Start, in the same order, appended to dst (see Store).
+	Start(ctx context.Context, dst []Started, starts []Start) ([]Started, error)
 	// Readdress moves a started run to another address, when its owner and token
 	// are as given, the shard's epoch is the caller's, and it is untaken or is
 	// addressed to its owner's own incarnation (which was handed it and refused).

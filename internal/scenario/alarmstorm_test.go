@@ -107,7 +107,7 @@ func TestAStormOfOneJob(t *testing.T) {
 			for range batch {
 				plan.Runs = append(plan.Runs, xxljob.NewRun{At: job.Next, Type: xxljob.TriggerFixRate, State: xxljob.StateSkipped, First: job.Next, Last: job.Next, Count: 1, Reason: xxljob.ReasonBacklog})
 			}
-			made, err := st.Claim(t.Context(), []xxljob.Plan{plan})
+			made, err := st.Claim(t.Context(), nil, []xxljob.Plan{plan})
 			if stage.Must(t, err); len(made) != batch {
 				t.Fatalf("%d records were made, want %d", len(made), batch)
 			}

@@ -34,7 +34,7 @@ func slowOneByOne() *oneByOne {
 	return s
 }
 
-func (s *oneByOne) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (s *oneByOne) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
 	var takes time.Duration
 	for _, st := range starts {
 		if len(st.Targets) > 0 || st.State == xxljob.StateRefused {
@@ -43,7 +43,7 @@ func (s *oneByOne) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.S
 	}
 	select {
 	case <-time.After(takes):
-		return s.Store.Start(ctx, starts)
+		return s.Store.Start(ctx, dst, starts)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -231,15 +231,15 @@ type oneIsStuck struct {
 	fails bool
 }
 
-func (s *oneIsStuck) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (s *oneIsStuck) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
 	at := slices.IndexFunc(starts, func(st xxljob.Start) bool { return st.RunID == s.run.Load() })
 	if at < 0 || time.Now().After(s.until) {
-		return s.Store.Start(ctx, starts)
+		return s.Store.Start(ctx, dst, starts)
 	}
 	if s.fails {
 		return nil, errors.New("stuck")
 	}
-	answers, err := s.Store.Start(ctx, slices.Delete(slices.Clone(starts), at, at+1))
+	answers, err := s.Store.Start(ctx, nil, slices.Delete(slices.Clone(starts), at, at+1))
 	if err != nil {
 		return nil, err
 	}

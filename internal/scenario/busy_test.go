@@ -25,7 +25,7 @@ type busyJobs struct {
 	read int            // guarded by mu
 }
 
-func (s *busyJobs) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (s *busyJobs) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
 	var free []xxljob.Start
 	s.mu.Lock()
 	for _, st := range starts {
@@ -34,7 +34,7 @@ func (s *busyJobs) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.S
 		}
 	}
 	s.mu.Unlock()
-	got, err := s.Store.Start(ctx, free)
+	got, err := s.Store.Start(ctx, nil, free)
 	if err != nil {
 		return nil, err
 	}

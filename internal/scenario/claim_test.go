@@ -26,7 +26,7 @@ type lateClaim struct {
 	runs   []xxljob.Run   // guarded by mu: what landed
 }
 
-func (s *lateClaim) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
+func (s *lateClaim) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
 	s.mu.Lock()
 	after := s.after
 	s.after = 0
@@ -36,11 +36,11 @@ func (s *lateClaim) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Ru
 	}
 	s.mu.Unlock()
 	if after == 0 {
-		return s.Store.Claim(ctx, plans)
+		return s.Store.Claim(ctx, dst, plans)
 	}
 	<-ctx.Done()
 	time.AfterFunc(after, func() {
-		runs, _ := s.Store.Claim(context.Background(), plans)
+		runs, _ := s.Store.Claim(context.Background(), nil, plans)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.runs, s.landed = runs, time.Now()

@@ -23,18 +23,18 @@ type writesFail struct {
 
 var errDiskFull = errors.New("the disk is full")
 
-func (s writesFail) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
+func (s writesFail) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
 	if s.claims.Load() && len(plans) > 0 && plans[0].JobID != 0 {
 		return nil, errDiskFull
 	}
-	return s.Store.Claim(ctx, plans)
+	return s.Store.Claim(ctx, dst, plans)
 }
 
-func (s writesFail) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (s writesFail) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
 	if s.starts.Load() && len(starts) > 0 && starts[0].RunID != 0 {
 		return nil, errDiskFull
 	}
-	return s.Store.Start(ctx, starts)
+	return s.Store.Start(ctx, dst, starts)
 }
 
 // TestReadyWhenNoRowCanBeWritten: an attempt that changes nothing does not hide that those

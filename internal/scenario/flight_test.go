@@ -46,11 +46,11 @@ type startGuard struct {
 	n *atomic.Int64
 }
 
-func (s startGuard) Start(ctx context.Context, st []xxljob.Start) ([]xxljob.Started, error) {
+func (s startGuard) Start(ctx context.Context, dst []xxljob.Started, st []xxljob.Start) ([]xxljob.Started, error) {
 	if s.n.Add(1) > 10_000 {
 		time.Sleep(time.Second)
 	}
-	return s.Store.Start(ctx, st)
+	return s.Store.Start(ctx, dst, st)
 }
 
 // afterStore lets time pass between a call's effect and its answer.
@@ -95,13 +95,13 @@ type lateStore struct {
 	start, take *atomic.Bool
 }
 
-func (s lateStore) Start(ctx context.Context, st []xxljob.Start) ([]xxljob.Started, error) {
+func (s lateStore) Start(ctx context.Context, dst []xxljob.Started, st []xxljob.Start) ([]xxljob.Started, error) {
 	if s.start.Swap(false) {
-		time.AfterFunc(200*time.Millisecond, func() { s.Store.Start(context.Background(), st) })
+		time.AfterFunc(200*time.Millisecond, func() { s.Store.Start(context.Background(), nil, st) })
 		return nil, errors.New("connection lost")
 	}
 	time.Sleep(300 * time.Millisecond)
-	return s.Store.Start(ctx, st)
+	return s.Store.Start(ctx, dst, st)
 }
 
 func (s lateStore) Take(ctx context.Context, inc string, ids []int64) ([]xxljob.Run, error) {
@@ -219,7 +219,7 @@ func TestStoppedByPlan(t *testing.T) {
 		v, err := st.Beat(t.Context(), "obs", nil)
 		stage.Must(t, err)
 		// what the planner asks for when the schedule cannot be evaluated any more
-		_, err = st.Claim(context.Background(), []xxljob.Plan{{JobID: job.ID, Shard: 0, Epoch: v.Shards[0].Epoch, Version: job.Version, Due: job.Next, Stop: "broken"}})
+		_, err = st.Claim(context.Background(), nil, []xxljob.Plan{{JobID: job.ID, Shard: 0, Epoch: v.Shards[0].Epoch, Version: job.Version, Due: job.Next, Stop: "broken"}})
 		stage.Must(t, err)
 		time.Sleep(20 * time.Second)
 		if n.Load() > 100 {

@@ -26,8 +26,8 @@ type calls struct {
 	due              map[int64]time.Time
 }
 
-func (c *calls) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
-	runs, err := c.Store.Claim(ctx, plans)
+func (c *calls) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
+	runs, err := c.Store.Claim(ctx, nil, plans)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range runs {
@@ -36,7 +36,7 @@ func (c *calls) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, e
 	return runs, err
 }
 
-func (c *calls) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (c *calls) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
 	c.mu.Lock()
 	if len(starts) > 0 && starts[0].RunID != 0 {
 		c.starts++
@@ -47,14 +47,14 @@ func (c *calls) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Star
 		}
 	}
 	c.mu.Unlock()
-	return c.Store.Start(ctx, starts)
+	return c.Store.Start(ctx, dst, starts)
 }
 
-func (c *calls) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
+func (c *calls) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
 	c.mu.Lock()
 	c.finishes++
 	c.mu.Unlock()
-	return c.Store.Finish(ctx, results)
+	return c.Store.Finish(ctx, dst, results)
 }
 
 // TestStartsGather: where a run is due every millisecond and the store takes two to answer, ten
@@ -133,12 +133,12 @@ type slowPages struct {
 	pages int // guarded by mu
 }
 
-func (s *slowPages) Planned(ctx context.Context, q store.PlannedQuery) ([]xxljob.Run, error) {
+func (s *slowPages) Planned(ctx context.Context, dst []xxljob.Run, q store.PlannedQuery) ([]xxljob.Run, error) {
 	s.mu.Lock()
 	s.pages++
 	s.mu.Unlock()
 	time.Sleep(time.Second)
-	return s.Store.Planned(ctx, q)
+	return s.Store.Planned(ctx, dst, q)
 }
 
 // TestABacklogStartsWhileItIsRead: runs of a node that takes over more than a page start as soon

@@ -95,7 +95,7 @@ type stopsFirst struct {
 	armed atomic.Bool
 }
 
-func (s *stopsFirst) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
+func (s *stopsFirst) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
 	for _, p := range plans {
 		if p.Stop == "" || !s.armed.Load() {
 			continue
@@ -104,7 +104,7 @@ func (s *stopsFirst) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.R
 			return nil, err
 		}
 	}
-	return s.Store.Claim(ctx, plans)
+	return s.Store.Claim(ctx, dst, plans)
 }
 
 // TestForgottenRunsAreCountedOnce: also where their end takes a while to be stored.
@@ -157,7 +157,7 @@ type lateStart struct {
 	held []xxljob.Start // guarded by mu
 }
 
-func (s *lateStart) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (s *lateStart) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -166,12 +166,12 @@ func (s *lateStart) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.
 		s.held = starts
 		return nil, errors.New("no answer")
 	default:
-		if _, err := s.Store.Start(ctx, s.held); err != nil {
+		if _, err := s.Store.Start(ctx, nil, s.held); err != nil {
 			return nil, err
 		}
 		s.job = 0
 	}
-	return s.Store.Start(ctx, starts)
+	return s.Store.Start(ctx, dst, starts)
 }
 
 // TestAdoptedRunsAreCountedOnce: a start that takes effect after its call had failed.

@@ -25,9 +25,9 @@ type forgetful struct {
 	job    atomic.Int64 // whose runs; 0 for none
 }
 
-func (s *forgetful) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (s *forgetful) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
 	if !s.starts || starts[0].JobID != s.job.Load() {
-		return s.Store.Start(ctx, starts)
+		return s.Store.Start(ctx, dst, starts)
 	}
 	answers := make([]xxljob.Started, len(starts))
 	for i, st := range starts {
@@ -42,10 +42,10 @@ func (s *forgetful) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.
 	return answers, nil
 }
 
-func (s *forgetful) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
+func (s *forgetful) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
 	r, err := s.Store.Run(ctx, results[0].RunID)
 	if err != nil || r.JobID != s.job.Load() {
-		return s.Store.Finish(ctx, results)
+		return s.Store.Finish(ctx, dst, results)
 	}
 	r.State = results[0].State
 	return []xxljob.Run{r}, nil
@@ -172,7 +172,7 @@ func (s *lockedRow) lock(run int64) {
 	s.run = run
 }
 
-func (s *lockedRow) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
+func (s *lockedRow) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
 	s.mu.Lock()
 	locked := s.run
 	s.mu.Unlock()
@@ -182,7 +182,7 @@ func (s *lockedRow) Finish(ctx context.Context, results []xxljob.Result) ([]xxlj
 			free = append(free, r)
 		}
 	}
-	accepted, err := s.Store.Finish(ctx, free)
+	accepted, err := s.Store.Finish(ctx, nil, free)
 	if err == nil && len(free) < len(results) {
 		s.mu.Lock()
 		s.with += len(free)

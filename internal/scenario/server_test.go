@@ -76,7 +76,7 @@ func (s resurrected) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job
 	return slices.DeleteFunc(jobs, func(j xxljob.Job) bool { return j.ID == s.removed.Load() }), err
 }
 
-func (s resurrected) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (s resurrected) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
 	if len(starts) > 0 && starts[0].JobID == s.removed.Load() {
 		answers := make([]xxljob.Started, len(starts))
 		for i := range answers {
@@ -84,7 +84,7 @@ func (s resurrected) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob
 		}
 		return answers, nil
 	}
-	return s.NeverAlone.Start(ctx, starts)
+	return s.NeverAlone.Start(ctx, dst, starts)
 }
 
 // TestARemovedJobThatIsThereAgain: a database that failed over has forgotten that a job was

@@ -49,7 +49,7 @@ func loseRuns(ctx context.Context, st xxljob.Store, s xxljob.Scheduler, n int) (
 
 // settleLost starts runs and ends them as lost.
 func settleLost(ctx context.Context, st xxljob.Store, starts []xxljob.Start) (ids []int64, err error) {
-	started, err := st.Start(ctx, starts)
+	started, err := st.Start(ctx, nil, starts)
 	if err != nil {
 		return nil, err
 	}

@@ -97,13 +97,13 @@ func (l *lives) round(m meter, step string, round int) meter {
 	var started []xxljob.Started
 	var ended []xxljob.Run
 	var err error
-	m = m.of(step == "Claim", func() { runs, err = l.Claim(l.Context(), plans) })
+	m = m.of(step == "Claim", func() { runs, err = l.Claim(l.Context(), nil, plans) })
 	l.must(err)
 	starts := l.starts(runs)
-	m = m.of(step == "Start", func() { started, err = l.Start(l.Context(), starts) })
+	m = m.of(step == "Start", func() { started, err = l.Start(l.Context(), nil, starts) })
 	l.must(err)
 	results := l.results(started)
-	m = m.of(step == "Finish", func() { ended, err = l.Finish(l.Context(), results) })
+	m = m.of(step == "Finish", func() { ended, err = l.Finish(l.Context(), nil, results) })
 	l.must(err)
 	if len(ended) != batchSize {
 		l.Fatalf("%d of %d runs ended", len(ended), batchSize)

@@ -46,7 +46,7 @@ func BenchmarkRun(b *testing.B) {
 					plans[i] = f.plan(jobs[i], 1)
 					jobs[i].Next = plans[i].Next
 				}
-				runs, err := f.Claim(b.Context(), plans)
+				runs, err := f.Claim(b.Context(), nil, plans)
 				f.must(err)
 				f.live(runs)
 			}
@@ -85,13 +85,13 @@ func (f *fixture) live(runs []xxljob.Run) {
 	for i, r := range runs {
 		starts[i] = f.start(r, address, 1)
 	}
-	started, err := f.Start(f.Context(), starts)
+	started, err := f.Start(f.Context(), nil, starts)
 	f.must(err)
 	results := make([]xxljob.Result, len(runs))
 	for i := range started {
 		results[i] = success(started[i].Run)
 	}
-	ended, err := f.Finish(f.Context(), results)
+	ended, err := f.Finish(f.Context(), nil, results)
 	f.must(err)
 	if len(ended) != len(starts) {
 		f.Fatalf("%d of %d runs ended", len(ended), len(starts))

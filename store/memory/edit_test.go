@@ -26,7 +26,7 @@ func TestPanicsInEdit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, 1)
 			j := f.job(func(j *xxljob.Job) { j.Children = []int64{1} })
-			runs, err := f.Claim(t.Context(), []xxljob.Plan{f.plan(j, 2)})
+			runs, err := f.Claim(t.Context(), nil, []xxljob.Plan{f.plan(j, 2)})
 			f.must(err)
 			before, err := f.Job(t.Context(), j.ID)
 			f.must(err)
@@ -100,7 +100,7 @@ func TestValuesAreCopied(t *testing.T) {
 func TestClaimNeedsAnInstant(t *testing.T) {
 	f := newFixture(t, 1)
 	j := f.job(func(j *xxljob.Job) { j.Next = time.Time{} })
-	runs, err := f.Claim(t.Context(), []xxljob.Plan{f.plan(j, 1)})
+	runs, err := f.Claim(t.Context(), nil, []xxljob.Plan{f.plan(j, 1)})
 	f.must(err)
 	want(t, "runs", len(runs), 0)
 }
@@ -111,7 +111,7 @@ func TestWaitForARecord(t *testing.T) {
 	j := f.job(func(j *xxljob.Job) { j.Schedule = xxljob.FixedDelay(time.Minute) })
 	p := f.plan(j, 1)
 	p.Wait, p.Runs[0].State = true, xxljob.StateSkipped
-	runs, err := f.Claim(t.Context(), []xxljob.Plan{p})
+	runs, err := f.Claim(t.Context(), nil, []xxljob.Plan{p})
 	f.must(err)
 	j, err = f.Job(t.Context(), j.ID)
 	f.must(err)
@@ -129,7 +129,7 @@ func TestPutBackForgetsTheStart(t *testing.T) {
 	f.must(err)
 	s := f.start(r, store.LocalAddress(here), j.Version)
 	s.Param, s.Retries, s.Block = "p", 3, "b"
-	_, err = f.Start(t.Context(), []xxljob.Start{s})
+	_, err = f.Start(t.Context(), nil, []xxljob.Start{s})
 	f.must(err)
 	back, err := f.Settle(t.Context(), []xxljob.Verdict{{
 		RunID: r.ID, Epoch: s.Epoch, Owner: here, Token: s.Token, Taken: true, To: xxljob.StatePlanned}})

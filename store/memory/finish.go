@@ -2,19 +2,20 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob"
 )
 
 // Finish stores results.
-func (s *Store) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
+func (s *Store) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
 	defer s.done()
 	now := toMilli(clock())
-	accepted := make([]xxljob.Run, 0, len(results))
+	accepted := slices.Grow(dst, len(results))
 	for i := range results {
 		res := &results[i]
 		r := s.runs.find(res.RunID)
@@ -26,7 +27,7 @@ func (s *Store) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.R
 			if res.Progress != 0 || res.ProgressText != "" {
 				r.setProgress(res.Progress, res.ProgressText)
 			}
-			accepted = accepted[:len(accepted)+1]
+			accepted = append(accepted, xxljob.Run{})
 			s.concludeTo(ctx, &accepted[len(accepted)-1], r, ending{res.State, res.After}, now)
 		case r.State == xxljob.StateLost && !r.LateNoted && res.State.Ended() && res.State != xxljob.StateLost && res.Owner == "":
 			r.LateNoted = true

@@ -15,7 +15,7 @@ func (f *fixture) begun(r xxljob.Run) xxljob.Run {
 	f.Helper()
 	j, err := f.Job(f.Context(), r.JobID)
 	f.must(err)
-	out, err := f.Start(f.Context(), []xxljob.Start{f.start(r, store.LocalAddress(f.node), j.Version)})
+	out, err := f.Start(f.Context(), nil, []xxljob.Start{f.start(r, store.LocalAddress(f.node), j.Version)})
 	f.must(err)
 	if out[0].Status != store.StartOK {
 		f.Fatalf("start: status %d", out[0].Status)
@@ -28,7 +28,7 @@ func (f *fixture) ended(r xxljob.Run, state xxljob.State) (ended, next xxljob.Ru
 	f.Helper()
 	res := success(r)
 	res.State, res.After = state, 365*24*time.Hour
-	got, err := f.Finish(f.Context(), []xxljob.Result{res})
+	got, err := f.Finish(f.Context(), nil, []xxljob.Result{res})
 	f.must(err)
 	if len(got) != 1 {
 		f.Fatal("the result is refused")

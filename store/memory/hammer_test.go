@@ -149,7 +149,7 @@ func (h *hammer) scan() {
 		}
 		plans = append(plans, p)
 	}
-	_, _ = h.Claim(h.Context(), plans)
+	_, _ = h.Claim(h.Context(), nil, plans)
 }
 
 // plan overrides the fixture's, for a node may own only some shards.
@@ -171,7 +171,7 @@ func (h *hammer) epoch(shard int) int64 {
 }
 
 func (h *hammer) startPlanned() {
-	runs, err := h.Planned(h.Context(), store.PlannedQuery{Shards: h.shards, Before: time.Now().Add(time.Hour), Limit: 6})
+	runs, err := h.Planned(h.Context(), nil, store.PlannedQuery{Shards: h.shards, Before: time.Now().Add(time.Hour), Limit: 6})
 	if err != nil {
 		h.Error(err)
 	}
@@ -191,7 +191,7 @@ func (h *hammer) startPlanned() {
 		}
 		starts = append(starts, s)
 	}
-	_, _ = h.Start(h.Context(), starts)
+	_, _ = h.Start(h.Context(), nil, starts)
 }
 
 func (h *hammer) inbox() {
@@ -201,7 +201,7 @@ func (h *hammer) inbox() {
 	}
 	_, _ = h.Take(h.Context(), h.node, idsOf(in.Runs))
 	for _, r := range in.Kills {
-		_, _ = h.Finish(h.Context(), []xxljob.Result{success(r)})
+		_, _ = h.Finish(h.Context(), nil, []xxljob.Result{success(r)})
 	}
 }
 
@@ -209,9 +209,9 @@ func (h *hammer) finish() {
 	r := h.someRun()
 	switch h.rnd.IntN(3) {
 	case 0:
-		_, _ = h.Finish(h.Context(), []xxljob.Result{success(r)})
+		_, _ = h.Finish(h.Context(), nil, []xxljob.Result{success(r)})
 	case 1:
-		_, _ = h.Finish(h.Context(), []xxljob.Result{{RunID: r.ID, State: xxljob.StateFailed}})
+		_, _ = h.Finish(h.Context(), nil, []xxljob.Result{{RunID: r.ID, State: xxljob.StateFailed}})
 	case 2:
 		_, _ = h.Dispatched(h.Context(), []store.Dispatch{{RunID: r.ID, Owner: r.Owner, Token: r.Token, Msg: "sent"}})
 	}

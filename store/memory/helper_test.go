@@ -77,7 +77,7 @@ func (f *fixture) started(job int64, address string) xxljob.Run {
 	f.must(err)
 	j, err := f.Job(f.Context(), job)
 	f.must(err)
-	out, err := f.Start(f.Context(), []xxljob.Start{f.start(r, address, j.Version)})
+	out, err := f.Start(f.Context(), nil, []xxljob.Start{f.start(r, address, j.Version)})
 	f.must(err)
 	if out[0].Status != store.StartOK {
 		f.Fatalf("start: status %d", out[0].Status)
@@ -97,7 +97,7 @@ func (f *fixture) done(job int64, n int) []int64 {
 	var ids []int64
 	for range n {
 		r := f.started(job, store.LocalAddress(f.node))
-		_, err := f.Finish(f.Context(), []xxljob.Result{success(r)})
+		_, err := f.Finish(f.Context(), nil, []xxljob.Result{success(r)})
 		f.must(err)
 		ids = append(ids, r.ID)
 	}

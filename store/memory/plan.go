@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -10,7 +11,7 @@ import (
 )
 
 // Claim advances jobs and inserts the runs that were planned for them.
-func (s *Store) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
+func (s *Store) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -20,7 +21,7 @@ func (s *Store) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, e
 		n += len(plans[i].Runs)
 	}
 	now := clock()
-	inserted := make([]xxljob.Run, 0, n)
+	inserted := slices.Grow(dst, n)
 	for i := range plans {
 		p := &plans[i]
 		if j := s.claimable(p); j != nil {

@@ -59,7 +59,7 @@ func TestRetainDropsWhatEndedFirst(t *testing.T) {
 		runs = append(runs, f.started(j.ID, store.LocalAddress(here)))
 	}
 	for _, i := range []int{3, 2, 1, 0} {
-		_, err := f.Finish(t.Context(), []xxljob.Result{success(runs[i])})
+		_, err := f.Finish(t.Context(), nil, []xxljob.Result{success(runs[i])})
 		f.must(err)
 	}
 	want(t, "runs", f.list(xxljob.RunFilter{}), []int64{runs[0].ID, runs[1].ID})

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
@@ -136,7 +137,7 @@ func (s *Store) nextPlanned(shards []store.Shard, before int64) int64 {
 }
 
 // Planned returns a page of planned runs.
-func (s *Store) Planned(ctx context.Context, q store.PlannedQuery) ([]xxljob.Run, error) {
+func (s *Store) Planned(ctx context.Context, dst []xxljob.Run, q store.PlannedQuery) ([]xxljob.Run, error) {
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
@@ -155,7 +156,19 @@ func (s *Store) Planned(ctx context.Context, q store.PlannedQuery) ([]xxljob.Run
 		}
 		m.next()
 	}
-	return snapshots(found), nil
+	dst, page := extended(dst, len(found))
+	for i, r := range found {
+		r.put(&page[i])
+	}
+	return dst, nil
+}
+
+// extended is dst with room for n more behind it, which are zero.
+func extended[T any](dst []T, n int) (all, added []T) {
+	all = slices.Grow(dst, n)[:len(dst)+n]
+	added = all[len(dst):]
+	clear(added)
+	return all, added
 }
 
 // snapshots are the runs as callers get them; nil for none.

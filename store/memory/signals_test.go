@@ -46,7 +46,7 @@ func TestSignals(t *testing.T) {
 		f.must(err)
 	}
 	startBoth := func(address string) {
-		_, err := f.Start(t.Context(), starts)
+		_, err := f.Start(t.Context(), nil, starts)
 		f.must(err)
 	}
 	steps := []struct {
@@ -67,8 +67,8 @@ func TestSignals(t *testing.T) {
 			starts = []xxljob.Start{f.start(run, store.LocalAddress(here), job.Version)}
 			startBoth(here)
 		}, "", "", ""},
-		{"a run ends", func() { _, _ = f.Finish(t.Context(), []xxljob.Result{{RunID: run.ID, State: xxljob.StateFailed}}) }, "ended", "ended", "ended"},
-		{"a run ends again", func() { _, _ = f.Finish(t.Context(), []xxljob.Result{{RunID: run.ID, State: xxljob.StateFailed}}) }, "", "", ""},
+		{"a run ends", func() { _, _ = f.Finish(t.Context(), nil, []xxljob.Result{{RunID: run.ID, State: xxljob.StateFailed}}) }, "ended", "ended", "ended"},
+		{"a run ends again", func() { _, _ = f.Finish(t.Context(), nil, []xxljob.Result{{RunID: run.ID, State: xxljob.StateFailed}}) }, "", "", ""},
 		{"a run starts elsewhere", func() { run = f.started(job.ID, there) }, "scan", "inbox", ""},
 		{"it is to be killed", func() { _, _ = f.Kill(t.Context(), run.ID, "x") }, "", "inbox", ""},
 		{"its log is asked for", func() {
@@ -89,7 +89,7 @@ func TestSignals(t *testing.T) {
 			given(own)
 			p := f.plan(delayed, 1)
 			p.Wait = true
-			runs, err := f.Claim(t.Context(), []xxljob.Plan{p})
+			runs, err := f.Claim(t.Context(), nil, []xxljob.Plan{p})
 			f.must(err)
 			waited = runs[0]
 		}, "", "", ""},

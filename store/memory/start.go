@@ -9,13 +9,13 @@ import (
 )
 
 // Start marks planned runs started or refused.
-func (s *Store) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (s *Store) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
 	defer s.done()
 	now := toMilli(clock())
-	out := make([]xxljob.Started, len(starts))
+	dst, out := extended(dst, len(starts))
 	for i := range starts {
 		st := &starts[i]
 		r := s.runs.find(st.RunID)
@@ -33,7 +33,7 @@ func (s *Store) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Star
 			}
 		}
 	}
-	return out, nil
+	return dst, nil
 }
 
 // startable is the compare of the compare-and-set. The fence comes first: a

@@ -32,7 +32,7 @@ func TestAbsurdIDs(t *testing.T) {
 	for _, id := range ids {
 		one := xxljob.Result{RunID: id, State: xxljob.StateSucceeded}
 		all = append(all, one)
-		if got, err := s.Finish(a.ctx, []xxljob.Result{one}); err != nil || len(got) != 0 {
+		if got, err := s.Finish(a.ctx, nil, []xxljob.Result{one}); err != nil || len(got) != 0 {
 			t.Errorf("a result of run %d: %+v %v", id, got, err)
 		}
 		if got, err := s.RunsByID(a.ctx, []int64{id}); err != nil || len(got) != 0 {
@@ -67,7 +67,7 @@ func TestAbsurdIDs(t *testing.T) {
 	}
 	// Among them, the result that matters is stored.
 	all = append(all, result(mine))
-	if got, err := s.Finish(a.ctx, all); err != nil || len(got) != 1 || got[0].ID != mine.ID {
+	if got, err := s.Finish(a.ctx, nil, all); err != nil || len(got) != 1 || got[0].ID != mine.ID {
 		t.Errorf("finished %+v %v", got, err)
 	}
 	if got, err := s.Runs(a.ctx, xxljob.RunFilter{JobID: math.MaxInt64, From: time.UnixMilli(math.MinInt64 / 2), To: time.UnixMilli(math.MaxInt64 / 2), Limit: 10}); err != nil || len(got) != 0 {

@@ -173,7 +173,7 @@ func TestAheadThatCannotKeepItsID(t *testing.T) {
 			if n := partitions(t, owner, schema); n != before {
 				t.Errorf("there are %d partitions, and were %d", n, before)
 			}
-			started, err := s.Start(a.ctx, []xxljob.Start{a.startOf(got, job.Version)})
+			started, err := s.Start(a.ctx, nil, []xxljob.Start{a.startOf(got, job.Version)})
 			must(t, err)
 			if started[0].Status != store.StartOK {
 				t.Errorf("start: status %d", started[0].Status)

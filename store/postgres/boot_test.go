@@ -30,7 +30,7 @@ func TestBootIDsCostNothingWhereThereAreNone(t *testing.T) {
 		job := a.job()
 		st := a.startOf(a.planned(job), job.Version)
 		st.Address, st.BootID, st.Targets, st.TargetBoots = "http://10.0.0.1", boot, targets, boots
-		answers, err := a.Start(a.ctx, []xxljob.Start{st})
+		answers, err := a.Start(a.ctx, nil, []xxljob.Start{st})
 		must(t, err)
 		if answers[0].Status != store.StartOK {
 			t.Fatalf("start: status %d", answers[0].Status)
@@ -68,12 +68,12 @@ func TestOwnersResultsPassByLockedRows(t *testing.T) {
 	wrong := list[2]
 	wrong.Token++
 	blocker := lockRow(t, s, "xxl_job_log", "id = $1", list[1].RunID)
-	runs, err := s.Finish(t.Context(), []xxljob.Result{list[0], list[1], wrong})
+	runs, err := s.Finish(t.Context(), nil, []xxljob.Result{list[0], list[1], wrong})
 	if !errors.Is(err, store.ErrLocked) || len(runs) != 1 || runs[0].ID != list[0].RunID {
 		t.Errorf("while a row is locked: %d runs, %v; want the first, and ErrLocked", len(runs), err)
 	}
 	must(t, blocker.Rollback(t.Context()))
-	runs, err = s.Finish(t.Context(), list)
+	runs, err = s.Finish(t.Context(), nil, list)
 	if err != nil || len(runs) != 2 || runs[0].ID != list[1].RunID || runs[1].ID != list[2].RunID {
 		t.Errorf("after it: %d runs, %v; want the two that were left", len(runs), err)
 	}

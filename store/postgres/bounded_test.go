@@ -38,7 +38,7 @@ func TestSweepsWithinBounds(t *testing.T) {
 		must(t, err)
 		p := a.plan(job)
 		p.Next, p.Wait, p.Runs[0].Type = time.Time{}, true, xxljob.TriggerFixDelay
-		runs, err := s.Claim(t.Context(), []xxljob.Plan{p})
+		runs, err := s.Claim(t.Context(), nil, []xxljob.Plan{p})
 		must(t, err)
 		run(t, pgtest.SharedPool(t), fmt.Sprintf("delete from %q.xxl_job_log where id = %d", postgres.SchemaOf(s), runs[0].ID))
 		must(t, s.Sweep(t.Context(), a.shards))

@@ -160,7 +160,7 @@ func (b *budgeted) claimAll(l budgetLoad, figures map[string]float64) (runs []xx
 	}
 	b.meter.begin()
 	for batch := range slices.Chunk(plans, l.batch/l.each) {
-		claimed, err := b.Claim(b.ctx, batch)
+		claimed, err := b.Claim(b.ctx, nil, batch)
 		must(b.T, err)
 		runs = append(runs, claimed...)
 		b.meter.calls++
@@ -194,7 +194,7 @@ func (b *budgeted) startAll(l budgetLoad, runs []xxljob.Run, figures map[string]
 	b.meter.begin()
 	started = make([]xxljob.Run, 0, len(runs))
 	for batch := range slices.Chunk(starts, l.batch) {
-		answers, err := b.Start(b.ctx, batch)
+		answers, err := b.Start(b.ctx, nil, batch)
 		must(b.T, err)
 		for i := range answers {
 			if answers[i].Status != store.StartOK {
@@ -228,7 +228,7 @@ func (b *budgeted) finishAll(l budgetLoad, started []xxljob.Run, figures map[str
 	}
 	b.meter.begin()
 	for batch := range slices.Chunk(results, l.batch) {
-		ended, err := b.Finish(b.ctx, batch)
+		ended, err := b.Finish(b.ctx, nil, batch)
 		must(b.T, err)
 		if len(ended) != len(batch) {
 			b.Fatalf("%d of %d results are accepted", len(ended), len(batch))

@@ -19,7 +19,7 @@ const claimBatch = 1000
 
 // Claim advances jobs and inserts the runs that were planned for them, in
 // transactions of up to claimBatch runs.
-func (s *Store) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
+func (s *Store) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
 	if err := ended(ctx); err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (s *Store) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, e
 	for i := range plans {
 		total += len(plans[i].Runs)
 	}
-	runs := make([]xxljob.Run, 0, total)
+	runs := slices.Grow(dst, total)
 	for len(plans) > 0 {
 		n := claimSize(plans)
 		var err error

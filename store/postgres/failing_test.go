@@ -134,15 +134,15 @@ func TestAConnectionThatBreaksAtACommit(t *testing.T) {
 		{"Claim", func() error {
 			job, err := s.Job(t.Context(), job.ID)
 			must(t, err)
-			_, err = s.Claim(t.Context(), []xxljob.Plan{a.plan(job)})
+			_, err = s.Claim(t.Context(), nil, []xxljob.Plan{a.plan(job)})
 			return err
 		}},
 		{"AddRun", func() error { _, err := s.AddRun(t.Context(), kept.ID, xxljob.Trigger{Key: "k"}); return err }},
 		{"Start", func() error {
-			_, err := s.Start(t.Context(), []xxljob.Start{a.startOf(added, kept.Version)})
+			_, err := s.Start(t.Context(), nil, []xxljob.Start{a.startOf(added, kept.Version)})
 			return err
 		}},
-		{"Finish", func() error { _, err := s.Finish(t.Context(), []xxljob.Result{result(run)}); return err }},
+		{"Finish", func() error { _, err := s.Finish(t.Context(), nil, []xxljob.Result{result(run)}); return err }},
 		{"Beat", func() error { _, err := s.Beat(t.Context(), a.inc, nil); return err }},
 		{"PutAddresses", func() error {
 			return s.PutAddresses(t.Context(), []xxljob.Registration{{App: "app", Address: "http://a"}, {App: "app", Address: "http://b"}})

@@ -18,11 +18,12 @@ const finishBatch = 1000
 
 // Finish stores results. Those whose rows others have locked are left out and
 // make the error store.ErrLocked.
-func (s *Store) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
+func (s *Store) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
 	if err := ended(ctx); err != nil {
 		return nil, err
 	}
-	answers := make([]xxljob.Run, len(results))
+	before := len(dst)
+	dst, answers := extended(dst, len(results))
 	locked := 0
 	for _, places := range groupResults(results) {
 		n, err := s.finishPlaces(ctx, results, places, answers)
@@ -31,12 +32,13 @@ func (s *Store) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.R
 		}
 		locked += n
 	}
-	accepted := slices.DeleteFunc(answers, func(r xxljob.Run) bool { return r.ID == 0 })
-	s.wakeEnded(len(accepted))
+	accepted := len(slices.DeleteFunc(answers, func(r xxljob.Run) bool { return r.ID == 0 }))
+	dst = dst[:before+accepted]
+	s.wakeEnded(accepted)
 	if locked > 0 {
-		return accepted, failed(fmt.Errorf("%w: %d runs", store.ErrLocked, locked), "finish %d runs", len(results))
+		return dst, failed(fmt.Errorf("%w: %d runs", store.ErrLocked, locked), "finish %d runs", len(results))
 	}
-	return accepted, nil
+	return dst, nil
 }
 
 // groupResults keeps the order among results of one run: the later one goes into

@@ -119,7 +119,7 @@ func TestEachShardHasALock(t *testing.T) {
 	cancel()
 	s.Beat(ended, a.inc, nil)
 	s.TakeShards(t.Context(), a.inc, []store.Shard{{ID: 0, Owner: "nobody", Epoch: 99}, {ID: 77}})
-	s.Finish(ended, []xxljob.Result{{RunID: 1, State: xxljob.StateLost}})
+	s.Finish(ended, nil, []xxljob.Result{{RunID: 1, State: xxljob.StateLost}})
 	if n := locksOf(t, pid); n != 3 {
 		t.Errorf("after errors: %d locks, want 3", n)
 	}
@@ -330,9 +330,9 @@ func TestSignalsCross(t *testing.T) {
 		cause  func() error
 	}{
 		{"Scan", signals.Scan, func() error { _, err := s.AddRun(t.Context(), theirs.ID, xxljob.Trigger{}); return err }},
-		{"Inbox", signals.Inbox, func() error { _, err := s.Start(t.Context(), []xxljob.Start{over}); return err }},
+		{"Inbox", signals.Inbox, func() error { _, err := s.Start(t.Context(), nil, []xxljob.Start{over}); return err }},
 		{"Ended", signals.Ended, func() error {
-			_, err := s.Finish(t.Context(), []xxljob.Result{{RunID: over.RunID, State: xxljob.StateSucceeded}})
+			_, err := s.Finish(t.Context(), nil, []xxljob.Result{{RunID: over.RunID, State: xxljob.StateSucceeded}})
 			return err
 		}},
 		{"Nodes", signals.Nodes, func() error { return s.ReleaseShards(t.Context(), a.inc, a.shards) }},

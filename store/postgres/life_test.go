@@ -100,7 +100,7 @@ func result(run xxljob.Run) xxljob.Result {
 // planned claims one run.
 func (a *actor) planned(job xxljob.Job) xxljob.Run {
 	a.Helper()
-	runs, err := a.Claim(a.ctx, []xxljob.Plan{a.plan(job)})
+	runs, err := a.Claim(a.ctx, nil, []xxljob.Plan{a.plan(job)})
 	must(a.T, err)
 	if len(runs) != 1 {
 		a.Fatalf("claimed %+v", runs)
@@ -111,7 +111,7 @@ func (a *actor) planned(job xxljob.Job) xxljob.Run {
 // started claims and starts one run.
 func (a *actor) started(job xxljob.Job) xxljob.Run {
 	a.Helper()
-	answers, err := a.Start(a.ctx, []xxljob.Start{a.startOf(a.planned(job), job.Version)})
+	answers, err := a.Start(a.ctx, nil, []xxljob.Start{a.startOf(a.planned(job), job.Version)})
 	must(a.T, err)
 	if answers[0].Status != store.StartOK {
 		a.Fatalf("start: status %d", answers[0].Status)
@@ -146,7 +146,7 @@ func life(t *testing.T, s *postgres.Store) {
 	}
 	run := a.started(job)
 	sinceThen := clocked(t, s)
-	accepted, err := s.Finish(a.ctx, []xxljob.Result{result(run)})
+	accepted, err := s.Finish(a.ctx, nil, []xxljob.Result{result(run)})
 	must(t, err)
 	if len(accepted) != 1 || accepted[0].HandleMsg != `done\n` || !sinceThen(accepted[0].Ended) {
 		t.Fatalf("finished %+v", accepted)

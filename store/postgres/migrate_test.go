@@ -187,7 +187,7 @@ func TestARunFindsAPartition(t *testing.T) {
 		"AddRun": func() error { _, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{Key: rand.Text()}); return err },
 		"Claim": func() error {
 			job := a.job()
-			runs, err := s.Claim(t.Context(), []xxljob.Plan{a.plan(job)})
+			runs, err := s.Claim(t.Context(), nil, []xxljob.Plan{a.plan(job)})
 			if err == nil && len(runs) != 1 {
 				t.Errorf("claimed %+v", runs)
 			}
@@ -298,11 +298,11 @@ func TestDropRuns(t *testing.T) {
 			must(t, err)
 			p := a.plan(waiting)
 			p.Next, p.Wait, p.Runs[0].Type = time.Time{}, true, xxljob.TriggerFixDelay
-			_, err = s.Claim(t.Context(), []xxljob.Plan{p})
+			_, err = s.Claim(t.Context(), nil, []xxljob.Plan{p})
 			must(t, err)
 			a.started(a.job())
 			ended := a.started(a.job())
-			_, err = s.Finish(t.Context(), []xxljob.Result{result(ended)})
+			_, err = s.Finish(t.Context(), nil, []xxljob.Result{result(ended)})
 			must(t, err)
 			job := a.job()
 			run(t, owner, `insert into `+schema+`.xxl_job_trigger_key select $1, 'old' || n, n from generate_series(1, 2100) n`, job.ID) // in batches

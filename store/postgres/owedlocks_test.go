@@ -63,7 +63,7 @@ func (a *actor) succeeds(job xxljob.Job) xxljob.Run {
 	r := a.started(j)
 	res := result(r)
 	res.State = xxljob.StateSucceeded
-	_, err = a.Finish(a.ctx, []xxljob.Result{res})
+	_, err = a.Finish(a.ctx, nil, []xxljob.Result{res})
 	must(a.T, err)
 	return r
 }
@@ -108,14 +108,14 @@ func TestALockedPartHoldsUpNoOthers(t *testing.T) {
 	y := jobWith(a)
 	job := jobWith(a, func(j *xxljob.Job) { j.Children = []int64{y.ID} })
 	first, second := a.parts(job)
-	_, err := a.Finish(a.ctx, []xxljob.Result{{RunID: first.ID, State: xxljob.StateSucceeded}})
+	_, err := a.Finish(a.ctx, nil, []xxljob.Result{{RunID: first.ID, State: xxljob.StateSucceeded}})
 	must(t, err)
 	hold("select from xxl_job_part for update")
 	postgres.BeCareful(s)
 	other := a.started(jobWith(a))
 	res := result(other)
 	res.State = xxljob.StateSucceeded
-	got, _ := a.Finish(a.ctx, []xxljob.Result{{RunID: second.ID, State: xxljob.StateSucceeded}, res})
+	got, _ := a.Finish(a.ctx, nil, []xxljob.Result{{RunID: second.ID, State: xxljob.StateSucceeded}, res})
 	if len(got) != 1 {
 		t.Error("a row of xxl_job_part that others have locked holds up the result of another job")
 	}
@@ -147,7 +147,7 @@ func TestRubbishAmongChildren(t *testing.T) {
 	other := a.started(jobWith(a))
 	res, res2 := result(r), result(other)
 	res.State, res2.State = xxljob.StateSucceeded, xxljob.StateSucceeded
-	got, err := a.Finish(a.ctx, []xxljob.Result{res, res2})
+	got, err := a.Finish(a.ctx, nil, []xxljob.Result{res, res2})
 	if err != nil {
 		t.Errorf("results can never be stored: %d %v", len(got), err)
 	}
@@ -178,7 +178,7 @@ func TestALockedRunHoldsUpNoMarks(t *testing.T) {
 		r := a.started(jobWith(a))
 		res := result(r)
 		res.State = xxljob.StateFailed
-		_, err := a.Finish(a.ctx, []xxljob.Result{res})
+		_, err := a.Finish(a.ctx, nil, []xxljob.Result{res})
 		must(t, err)
 		return r
 	}
@@ -209,7 +209,7 @@ func TestRecoveredByARunFromBefore(t *testing.T) {
 	time.Sleep(20 * time.Millisecond)
 	res := result(r)
 	res.State = xxljob.StateSucceeded
-	_, err := a.Finish(a.ctx, []xxljob.Result{res})
+	_, err := a.Finish(a.ctx, nil, []xxljob.Result{res})
 	must(t, err)
 	got, _, err := a.OpenAlarms(a.ctx, a.shards, store.JobTold{}, 10)
 	must(t, err)
@@ -233,12 +233,12 @@ func owesMuch(t *testing.T, n, size int, param xxljob.ChildParam) {
 	for i := range n {
 		p.Runs = append(p.Runs, xxljob.NewRun{At: job.Next.Add(time.Duration(i) * time.Millisecond), Type: xxljob.TriggerCron, State: xxljob.StatePlanned})
 	}
-	runs, err := a.Claim(a.ctx, []xxljob.Plan{p})
+	runs, err := a.Claim(a.ctx, nil, []xxljob.Plan{p})
 	must(t, err)
 	for _, r := range runs {
 		starts = append(starts, a.startOf(r, job.Version))
 	}
-	out, err := a.Start(a.ctx, starts)
+	out, err := a.Start(a.ctx, nil, starts)
 	must(t, err)
 	var results []xxljob.Result
 	b := make([]byte, size/2)
@@ -251,7 +251,7 @@ func owesMuch(t *testing.T, n, size int, param xxljob.ChildParam) {
 		res.State, res.HandleMsg = xxljob.StateSucceeded, hex.EncodeToString(b)
 		results = append(results, res)
 	}
-	got, err := a.Finish(a.ctx, results)
+	got, err := a.Finish(a.ctx, nil, results)
 	if err != nil || len(got) != n {
 		t.Errorf("%d of %d results of %d bytes are stored: %v", len(got), n, size, err)
 	}

@@ -106,7 +106,7 @@ func TestReserveThroughAPooler(t *testing.T) {
 	a.ctx = impatient(t, a.ctx)
 	for _, job := range jobs {
 		run := a.started(job)
-		_, err := s.Finish(a.ctx, []xxljob.Result{result(run)})
+		_, err := s.Finish(a.ctx, nil, []xxljob.Result{result(run)})
 		must(t, err)
 		loops(t, a, run)
 	}

@@ -152,7 +152,7 @@ func TestALockedRunIsLeftOutOfDispatched(t *testing.T) {
 			job := a.job()
 			st := a.startOf(a.planned(job), job.Version)
 			st.Address = "http://10.0.0.1"
-			answers, err := s.Start(a.ctx, []xxljob.Start{st})
+			answers, err := s.Start(a.ctx, nil, []xxljob.Start{st})
 			must(t, err)
 			list = append(list, store.Dispatch{RunID: answers[0].Run.ID, Owner: st.Owner, Token: st.Token, Msg: "accepted"})
 		}

@@ -31,7 +31,7 @@ func (a *actor) two(t *testing.T, job xxljob.Job, next time.Time) []xxljob.Run {
 	p := a.plan(job)
 	p.Next = next
 	p.Runs = append(p.Runs, xxljob.NewRun{At: job.Next.Add(time.Second), Type: xxljob.TriggerCron, State: xxljob.StatePlanned})
-	runs, err := a.Claim(a.ctx, []xxljob.Plan{p})
+	runs, err := a.Claim(a.ctx, nil, []xxljob.Plan{p})
 	must(t, err)
 	if len(runs) != 2 {
 		t.Fatalf("claimed %d runs, want two", len(runs))
@@ -47,7 +47,7 @@ func (a *actor) serially(t *testing.T, run xxljob.Run, version int64, address st
 	if address != "" {
 		st.Address = address
 	}
-	answers, err := a.Start(a.ctx, []xxljob.Start{st})
+	answers, err := a.Start(a.ctx, nil, []xxljob.Start{st})
 	must(t, err)
 	return answers[0]
 }
@@ -71,7 +71,7 @@ func TestAFailedReadingOfTheClock(t *testing.T) {
 			runs := a.two(t, job, time.Time{})
 			first := a.serially(t, runs[0], job.Version, "")
 			misread(s)
-			_, err := s.Finish(a.ctx, []xxljob.Result{result(first.Run)})
+			_, err := s.Finish(a.ctx, nil, []xxljob.Result{result(first.Run)})
 			must(t, err)
 			if got, err := s.Job(a.ctx, job.ID); err != nil || got.Stopped {
 				t.Errorf("the job is stopped, %q, %v", got.StopReason, err)
@@ -153,7 +153,7 @@ func TestTwoEpochsOfOneShard(t *testing.T) {
 	a := own(t, s, inc(t, "epochs"), 1)
 	good, stale := a.startOf(a.planned(a.job()), 1), a.startOf(a.planned(a.job()), 1)
 	stale.Epoch--
-	answers, err := a.Start(a.ctx, []xxljob.Start{good, stale})
+	answers, err := a.Start(a.ctx, nil, []xxljob.Start{good, stale})
 	must(t, err)
 	if answers[0].Status != store.StartOK || answers[1].Status != store.StartFenced {
 		t.Errorf("starts: %d, %d, want ok and fenced", answers[0].Status, answers[1].Status)
@@ -180,7 +180,7 @@ func TestLateResultWhileCareful(t *testing.T) {
 	must(t, err)
 	postgres.BeCareful(s)
 	for range 2 {
-		_, err = s.Finish(a.ctx, []xxljob.Result{result(r)})
+		_, err = s.Finish(a.ctx, nil, []xxljob.Result{result(r)})
 		must(t, err)
 	}
 	got, err := s.Run(a.ctx, r.ID)
@@ -247,7 +247,7 @@ func TestAnEndFromBeforeTheTake(t *testing.T) {
 	for i := range 2 {
 		plan.Runs = append(plan.Runs, xxljob.NewRun{At: job.Next.Add(time.Duration(i+1) * time.Second), Type: xxljob.TriggerCron, State: xxljob.StatePlanned})
 	}
-	runs, err := former.Claim(former.ctx, []xxljob.Plan{plan})
+	runs, err := former.Claim(former.ctx, nil, []xxljob.Plan{plan})
 	must(t, err)
 	first := former.serially(t, runs[0], job.Version, store.LocalAddress(next.inc))
 	former.serially(t, runs[1], job.Version, store.LocalAddress(third.inc))
@@ -257,7 +257,7 @@ func TestAnEndFromBeforeTheTake(t *testing.T) {
 	view := next.beat()
 	held.armed.Store(true)
 	done := make(chan error, 1)
-	go func() { _, err := p.Finish(next.ctx, []xxljob.Result{result(first.Run)}); done <- err }()
+	go func() { _, err := p.Finish(next.ctx, nil, []xxljob.Result{result(first.Run)}); done <- err }()
 	select {
 	case <-held.hit:
 	case err := <-done:
@@ -325,7 +325,7 @@ func TestARunOfAMonthIsNotOneOfAYear(t *testing.T) {
 	job, err := s.AddJob(t.Context(), newJob(), nil)
 	must(t, err)
 	month := a.started(job)
-	_, err = s.Finish(t.Context(), []xxljob.Result{result(month)})
+	_, err = s.Finish(t.Context(), nil, []xxljob.Result{result(month)})
 	must(t, err)
 	const day = 24 * time.Hour
 	run(t, pool, "update "+schema+".xxl_job_log set trigger_time = handle_time - interval '720 hours' where id = $1", month.ID)

@@ -92,7 +92,7 @@ func TestTheFirstRowOfAReport(t *testing.T) {
 	began := time.Now()
 	committed := make(chan error, 1)
 	time.AfterFunc(500*time.Millisecond, func() { committed <- tx.Commit(context.Background()) })
-	finished, err := s.Finish(t.Context(), []xxljob.Result{result(run)})
+	finished, err := s.Finish(t.Context(), nil, []xxljob.Result{result(run)})
 	took := time.Since(began)
 	must(t, <-committed)
 	must(t, err)

@@ -96,7 +96,7 @@ func TestReserve(t *testing.T) {
 				job, second := a.job(), a.job()
 				giveBack := useUp(t, pool)
 				run := a.started(job)
-				accepted, err := s.Finish(a.ctx, []xxljob.Result{result(run)})
+				accepted, err := s.Finish(a.ctx, nil, []xxljob.Result{result(run)})
 				must(t, err)
 				if len(accepted) != 1 || accepted[0].State != xxljob.StateSucceeded {
 					t.Errorf("finished %+v", accepted)
@@ -296,7 +296,7 @@ func TestReserveThatBroke(t *testing.T) {
 	run := a.planned(job)
 	kill(t, backendOf(t, s))
 	postgres.ReserveIsStale(s)
-	answers, err := s.Start(a.ctx, []xxljob.Start{a.startOf(run, job.Version)})
+	answers, err := s.Start(a.ctx, nil, []xxljob.Start{a.startOf(run, job.Version)})
 	must(t, err)
 	if answers[0].Status != store.StartOK {
 		t.Errorf("status %d", answers[0].Status)
@@ -315,13 +315,16 @@ func TestWithoutReserve(t *testing.T) {
 	run := a.planned(job)
 	giveBack := useUp(t, pool)
 	for name, call := range map[string]func(context.Context) error{
-		"claim": func(ctx context.Context) error { _, err := s.Claim(ctx, []xxljob.Plan{a.plan(job)}); return err },
+		"claim": func(ctx context.Context) error { _, err := s.Claim(ctx, nil, []xxljob.Plan{a.plan(job)}); return err },
 		"start": func(ctx context.Context) error {
-			_, err := s.Start(ctx, []xxljob.Start{a.startOf(run, job.Version)})
+			_, err := s.Start(ctx, nil, []xxljob.Start{a.startOf(run, job.Version)})
 			return err
 		},
-		"finish": func(ctx context.Context) error { _, err := s.Finish(ctx, []xxljob.Result{result(run)}); return err },
-		"list":   func(ctx context.Context) error { _, err := s.Runs(ctx, xxljob.RunFilter{}); return err },
+		"finish": func(ctx context.Context) error {
+			_, err := s.Finish(ctx, nil, []xxljob.Result{result(run)})
+			return err
+		},
+		"list": func(ctx context.Context) error { _, err := s.Runs(ctx, xxljob.RunFilter{}); return err },
 	} {
 		if err := call(impatient(t, a.ctx)); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
@@ -346,9 +349,9 @@ func TestANodeWithoutThePoolGivesUpItsShards(t *testing.T) {
 	s := openOn(t, pool, postgres.Config{NoReserve: true})
 	a := own(t, s, inc(t, "a"), 2)
 	attempt := func(ctx context.Context) error {
-		_, err := s.Claim(ctx, []xxljob.Plan{{}})
+		_, err := s.Claim(ctx, nil, []xxljob.Plan{{}})
 		if err == nil {
-			_, err = s.Start(ctx, []xxljob.Start{{State: xxljob.StateStarted, Owner: a.inc, Address: store.LocalAddress(a.inc)}})
+			_, err = s.Start(ctx, nil, []xxljob.Start{{State: xxljob.StateStarted, Owner: a.inc, Address: store.LocalAddress(a.inc)}})
 		}
 		return err
 	}
@@ -382,7 +385,7 @@ func TestRefusedReserve(t *testing.T) {
 	giveBack := useUp(t, pool)
 	run(t, super, "alter role "+role+" connection limit 2")
 	for range 2 {
-		_, err := s.Claim(impatient(t, a.ctx), []xxljob.Plan{a.plan(job)})
+		_, err := s.Claim(impatient(t, a.ctx), nil, []xxljob.Plan{a.plan(job)})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("claim: %v", err)
 		}
@@ -405,12 +408,12 @@ func TestRefusedReserve(t *testing.T) {
 	await.Until(t, "a run is started over the reserve", func() bool { // which a server that is slow may have lost by then
 		postgres.AskForReserveAgain(s)
 		if len(planned) == 0 {
-			planned, _ = s.Claim(impatient(t, a.ctx), []xxljob.Plan{a.plan(job)})
+			planned, _ = s.Claim(impatient(t, a.ctx), nil, []xxljob.Plan{a.plan(job)})
 		}
 		if len(planned) != 1 {
 			return false
 		}
-		got, err := s.Start(impatient(t, a.ctx), []xxljob.Start{a.startOf(planned[0], job.Version)})
+		got, err := s.Start(impatient(t, a.ctx), nil, []xxljob.Start{a.startOf(planned[0], job.Version)})
 		return err == nil && got[0].Status == store.StartOK
 	})
 	giveBack()

@@ -16,7 +16,7 @@ func TestDaysStayWhileTheyAreNeeded(t *testing.T) {
 	schema := migrated(t, pool)
 	s, a := openAt(t, pool, schema)
 	ended := a.started(a.job())
-	_, err := s.Finish(t.Context(), []xxljob.Result{result(ended)})
+	_, err := s.Finish(t.Context(), nil, []xxljob.Result{result(ended)})
 	must(t, err)
 	aged(t, pool, schema)
 	old := ask[int64](t, pool, "select id from "+schema+".xxl_job_log")

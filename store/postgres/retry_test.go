@@ -76,7 +76,7 @@ func (a *actor) failed(run xxljob.Run) xxljob.Run {
 	a.Helper()
 	r := result(run)
 	r.State = xxljob.StateFailed
-	ended, err := a.Finish(a.ctx, []xxljob.Result{r})
+	ended, err := a.Finish(a.ctx, nil, []xxljob.Result{r})
 	must(a.T, err)
 	if len(ended) != 1 {
 		a.Fatalf("the result of run %d is refused", run.ID)
@@ -110,7 +110,7 @@ func TestARetryThatIsOlderThanAllThatRuns(t *testing.T) {
 	later := a.planned(job)
 	st := a.startOf(later, job.Version)
 	st.AfterRetries, st.Instant, st.TriggerID = true, later.Instant(), later.TriggerID
-	answers, err := a.Start(t.Context(), []xxljob.Start{st})
+	answers, err := a.Start(t.Context(), nil, []xxljob.Start{st})
 	must(t, err)
 	if got := answers[0]; got.Status != store.StartBusy || got.Run.ID != retry.ID {
 		t.Errorf("start of a later instant: status %d, run %d; want busy with retry %d", got.Status, got.Run.ID, retry.ID)
@@ -138,7 +138,7 @@ func TestAgeOfATrigger(t *testing.T) {
 	}
 	day := int64(86_400_000) * lowBits
 	run(t, pool, "update "+schema+".xxl_job_log set trigger_id = trigger_id - $2 where id = $1", retry.ID, 9*day)
-	answers, err := s.Start(t.Context(), []xxljob.Start{a.startOf(retry, job.Version)})
+	answers, err := s.Start(t.Context(), nil, []xxljob.Start{a.startOf(retry, job.Version)})
 	must(t, err)
 	if next := a.failed(answers[0].Run); next.ID != 0 {
 		t.Errorf("run %d follows, nine days behind a first run that is gone", next.ID)
@@ -157,7 +157,7 @@ func TestResultsOfJobsThatAreHeld(t *testing.T) {
 		job := retriedJob(t, s)
 		first = a.started(job)
 		retry = a.failed(first)
-		answers, err := s.Start(t.Context(), []xxljob.Start{a.startOf(retry, job.Version)})
+		answers, err := s.Start(t.Context(), nil, []xxljob.Start{a.startOf(retry, job.Version)})
 		must(t, err)
 		return first, answers[0].Run
 	}
@@ -179,17 +179,17 @@ func TestResultsOfJobsThatAreHeld(t *testing.T) {
 		must(t, err)
 	}
 	for range 2 { // in careful mode the second time
-		accepted, err := s.Finish(t.Context(), []xxljob.Result{fails(byJob), fails(byFirst)})
+		accepted, err := s.Finish(t.Context(), nil, []xxljob.Result{fails(byJob), fails(byFirst)})
 		if len(accepted) != 0 || !errors.Is(err, store.ErrLocked) {
 			t.Errorf("failures of a held job and of a held trigger: %d stored, %v", len(accepted), err)
 		}
 	}
-	accepted, err := s.Finish(t.Context(), []xxljob.Result{fails(byGone), fails(other)})
+	accepted, err := s.Finish(t.Context(), nil, []xxljob.Result{fails(byGone), fails(other)})
 	if len(accepted) != 2 || err != nil {
 		t.Errorf("failures of a trigger whose first run is gone and of another job: %d stored, %v", len(accepted), err)
 	}
 	must(t, hold.Rollback(t.Context()))
-	if accepted, err = s.Finish(t.Context(), []xxljob.Result{fails(byJob), fails(byFirst)}); len(accepted) != 2 || err != nil {
+	if accepted, err = s.Finish(t.Context(), nil, []xxljob.Result{fails(byJob), fails(byFirst)}); len(accepted) != 2 || err != nil {
 		t.Errorf("once nobody holds them: %d stored, %v", len(accepted), err)
 	}
 }

@@ -34,7 +34,7 @@ func (a *actor) parts(job xxljob.Job) (first, second xxljob.Run) {
 	st := a.startOf(a.planned(job), job.Version)
 	st.Targets = []string{"http://127.0.0.1:1", "http://127.0.0.1:2"}
 	st.Address = st.Targets[0]
-	out, err := a.Start(a.ctx, []xxljob.Start{st})
+	out, err := a.Start(a.ctx, nil, []xxljob.Start{st})
 	must(a.T, err)
 	if out[0].Status != store.StartOK || len(out[0].Siblings) != 1 {
 		a.Fatalf("start: %+v", out[0])
@@ -76,7 +76,7 @@ func TestResultsThatCross(t *testing.T) {
 				stored, err := 0, store.ErrLocked
 				for errors.Is(err, store.ErrLocked) { // by the one that is held, on a slow machine
 					var ended []xxljob.Run
-					ended, err = st.Finish(t.Context(), results)
+					ended, err = st.Finish(t.Context(), nil, results)
 					stored += len(ended)
 					back.Add(1)
 				}
@@ -108,7 +108,7 @@ func TestAVerdictAboutAPlannedRun(t *testing.T) {
 	back, going := runs[0], runs[1]
 	job, err := s.Job(t.Context(), job.ID)
 	must(t, err)
-	out, err := s.Start(a.ctx, []xxljob.Start{a.startOf(going, job.Version)})
+	out, err := s.Start(a.ctx, nil, []xxljob.Start{a.startOf(going, job.Version)})
 	must(t, err)
 	going = out[0].Run
 	verdict := func(r xxljob.Run) xxljob.Verdict {
@@ -165,7 +165,7 @@ func TestARefusalBehindAHeldFirstRun(t *testing.T) {
 		if i == 1 {
 			starts[0], starts[1], want[0], want[1] = starts[1], starts[0], want[1], want[0]
 		}
-		out, err := s.Start(a.ctx, starts)
+		out, err := s.Start(a.ctx, nil, starts)
 		must(t, err)
 		for k := range out {
 			if out[k].Status != want[k] {
@@ -174,7 +174,7 @@ func TestARefusalBehindAHeldFirstRun(t *testing.T) {
 		}
 	}
 	must(t, hold.Rollback(t.Context()))
-	out, err := s.Start(a.ctx, []xxljob.Start{refusal()})
+	out, err := s.Start(a.ctx, nil, []xxljob.Start{refusal()})
 	must(t, err)
 	if out[0].Status != store.StartOK {
 		t.Errorf("once nobody holds it: status %d", out[0].Status)

@@ -181,6 +181,14 @@ func isAt(owner, address string) bool {
 	return attached && incarnation == owner
 }
 
+// extended is dst with room for n more behind it, which are zero.
+func extended[T any](dst []T, n int) (all, added []T) {
+	all = slices.Grow(dst, n)[:len(dst)+n]
+	added = all[len(dst):]
+	clear(added)
+	return all, added
+}
+
 // readRuns appends each row to the list.
 func readRuns(list *[]xxljob.Run) result {
 	var row runRow

@@ -192,13 +192,13 @@ func (r *region) reach(at time.Time) {
 }
 
 // Planned returns a page of planned runs.
-func (s *Store) Planned(ctx context.Context, q store.PlannedQuery) ([]xxljob.Run, error) {
+func (s *Store) Planned(ctx context.Context, dst []xxljob.Run, q store.PlannedQuery) ([]xxljob.Run, error) {
 	shards, _ := fenceArgs(q.Shards)
 	if len(shards) == 0 || q.Limit <= 0 {
-		return nil, ended(ctx)
+		return dst, ended(ctx)
 	}
 	lo, hi := s.openRange()
-	var runs []xxljob.Run
+	runs := dst
 	err := s.read(ctx, s.sql.planned.by(named{
 		{"shards", shards}, {"before", milli(stored(q.Before))}, {"after", milli(q.After)}, {"after_run", q.AfterID},
 		{"limit", q.Limit}, {"lo", lo}, {"hi", hi}, {"app", q.App},

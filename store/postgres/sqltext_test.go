@@ -36,7 +36,7 @@ func TestTextsAreNoSQL(t *testing.T) {
 		ended := a.started(added)
 		res := result(ended)
 		res.HandleMsg = text
-		accepted, err := s.Finish(a.ctx, []xxljob.Result{res})
+		accepted, err := s.Finish(a.ctx, nil, []xxljob.Result{res})
 		must(t, err)
 		if len(accepted) != 1 || accepted[0].HandleMsg != text {
 			t.Errorf("%q: finished %+v", text, accepted)

@@ -16,17 +16,17 @@ const startBatch = 1000
 
 // Start marks planned runs started or refused. Starts that may depend on each
 // other go in statements of their own, one after the other; all others are one.
-func (s *Store) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (s *Store) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
 	if err := ended(ctx); err != nil {
 		return nil, err
 	}
-	answers := make([]xxljob.Started, len(starts))
+	dst, answers := extended(dst, len(starts))
 	for _, g := range groupStarts(starts) {
 		if err := s.startGroup(ctx, starts, g, answers); err != nil {
 			return nil, failed(err, "start %d runs", len(starts))
 		}
 	}
-	return answers, nil
+	return dst, nil
 }
 
 // startGroup starts a group and fills in the answers.

@@ -225,13 +225,13 @@ func TestAnOpenTriggerKeepsNobodyWaiting(t *testing.T) {
 		id, err := s.TriggerTx(t.Context(), x, job.ID, xxljob.Trigger{Key: "k"})
 		must(t, err)
 		run := a.started(job) // what waits for a lock is ended by the store's patience
-		_, err = s.Finish(a.ctx, []xxljob.Result{result(run)})
+		_, err = s.Finish(a.ctx, nil, []xxljob.Result{result(run)})
 		must(t, err)
 		_, err = s.EditJob(a.ctx, job.ID, xxljob.Edit{Verb: "stop", Change: func(j *xxljob.Job) (bool, error) { j.Stopped = true; return true, nil }})
 		must(t, err)
 		must(t, s.RemoveJob(a.ctx, job.ID))
 		must(t, x.Commit(t.Context()))
-		answers, err := s.Start(t.Context(), []xxljob.Start{a.startOf(xxljob.Run{ID: id, JobID: job.ID}, job.Version)})
+		answers, err := s.Start(t.Context(), nil, []xxljob.Start{a.startOf(xxljob.Run{ID: id, JobID: job.ID}, job.Version)})
 		must(t, err)
 		if answers[0].Status != store.StartStale {
 			t.Errorf("%s: the start of a run whose job was removed: status %d, want StartStale", level, answers[0].Status)

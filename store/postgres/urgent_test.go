@@ -88,7 +88,7 @@ func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
 			return err
 		},
 		"AddRun": func(ctx context.Context) error { _, err := s.AddRun(ctx, job, xxljob.Trigger{}); return err },
-		"Finish": func(ctx context.Context) error { _, err := s.Finish(ctx, []xxljob.Result{end}); return err },
+		"Finish": func(ctx context.Context) error { _, err := s.Finish(ctx, nil, []xxljob.Result{end}); return err },
 		"SetProgress": func(ctx context.Context) error {
 			return s.SetProgress(ctx, []store.Progress{{RunID: run.ID, Token: run.Token, Percent: 1}})
 		},
@@ -111,12 +111,12 @@ func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
 			return err
 		},
 		"Planned": func(ctx context.Context) error {
-			_, err := s.Planned(ctx, store.PlannedQuery{Shards: a.shards, Before: time.Now(), Limit: 1})
+			_, err := s.Planned(ctx, nil, store.PlannedQuery{Shards: a.shards, Before: time.Now(), Limit: 1})
 			return err
 		},
-		"Claim": func(ctx context.Context) error { _, err := s.Claim(ctx, []xxljob.Plan{plan}); return err },
+		"Claim": func(ctx context.Context) error { _, err := s.Claim(ctx, nil, []xxljob.Plan{plan}); return err },
 		"Sweep": func(ctx context.Context) error { return s.Sweep(ctx, a.shards) },
-		"Start": func(ctx context.Context) error { _, err := s.Start(ctx, []xxljob.Start{start}); return err },
+		"Start": func(ctx context.Context) error { _, err := s.Start(ctx, nil, []xxljob.Start{start}); return err },
 		"Readdress": func(ctx context.Context) error {
 			_, err := s.Readdress(ctx, store.Readdress{RunID: run.ID, Address: "http://b"})
 			return err
@@ -264,10 +264,10 @@ func TestAHostDelaysNoClaim(t *testing.T) {
 		})
 		giveBack()
 		for _, job := range jobs {
-			_, err := s.Claim(a.ctx, []xxljob.Plan{a.plan(job)})
+			_, err := s.Claim(a.ctx, nil, []xxljob.Plan{a.plan(job)})
 			must(t, err)
 		}
-		_, err := s.Finish(a.ctx, []xxljob.Result{result(run)})
+		_, err := s.Finish(a.ctx, nil, []xxljob.Result{result(run)})
 		must(t, err)
 		if n := over.Load(); n > 0 {
 			t.Errorf("%d calls of the host had ended before the claims and the result", n)
@@ -297,7 +297,7 @@ func TestAStuckStatementOfTheReserve(t *testing.T) {
 				stuck := make(chan error, 1)
 				go func() { stuck <- call() }()
 				await.Until(t, name+" waits for a lock", func() bool { return len(stuck) > 0 || blocked(t, s) })
-				_, err := s.Claim(a.ctx, []xxljob.Plan{a.plan(job)})
+				_, err := s.Claim(a.ctx, nil, []xxljob.Plan{a.plan(job)})
 				must(t, err)
 				if !endedByServer(t, name, <-stuck) {
 					return false
@@ -350,7 +350,7 @@ func TestHousekeepingDelaysNoStart(t *testing.T) {
 	kept, started := make(chan error, 1), make(chan error, 1)
 	go func() { kept <- postgres.RaiseStarted(impatient(t, t.Context()), s) }()
 	await.Until(t, "housekeeping waits for the reserve", func() bool { return len(kept) > 0 || postgres.WaitForReserve(s) == 1 })
-	go func() { _, err := s.Start(a.ctx, []xxljob.Start{start}); started <- err }()
+	go func() { _, err := s.Start(a.ctx, nil, []xxljob.Start{start}); started <- err }()
 	await.Until(t, "the start waits for housekeeping", func() bool { return len(kept) > 0 || postgres.WaitForStarts(s) == 1 })
 	giveBack()
 	must(t, <-kept)

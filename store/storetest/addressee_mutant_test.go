@@ -89,7 +89,7 @@ func revive(ctx context.Context, s xxljob.Store, addresses ...string) {
 // rowsOnly starts runs at every node that has a row.
 type rowsOnly struct{ xxljob.Store }
 
-func (r rowsOnly) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (r rowsOnly) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
 	v, err := r.Beat(ctx, "observer", nil)
 	if err != nil {
 		return nil, err
@@ -99,14 +99,14 @@ func (r rowsOnly) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.St
 			revive(ctx, r.Store, x.Address)
 		}
 	}
-	return r.Store.Start(ctx, starts)
+	return r.Store.Start(ctx, dst, starts)
 }
 
 // beforehand looks for the nodes in a transaction of its own. The start itself
 // goes where nobody looks for a node.
 type beforehand struct{ xxljob.Store }
 
-func (b beforehand) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (b beforehand) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
 	v, err := b.Beat(ctx, "observer", nil)
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (b beforehand) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.
 			x.Targets[k] = far(x.Targets[k])
 		}
 	}
-	return b.Store.Start(ctx, sent)
+	return b.Store.Start(ctx, dst, sent)
 }
 
 // answer changes what is answered to a start.
@@ -140,8 +140,8 @@ type answers struct {
 	change func(ctx context.Context, s xxljob.Store, x xxljob.Start, a xxljob.Started) xxljob.Started
 }
 
-func (m answers) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
-	out, err := m.Store.Start(ctx, starts)
+func (m answers) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+	out, err := m.Store.Start(ctx, nil, starts)
 	for i := range out {
 		out[i] = m.change(ctx, m.Store, starts[i], out[i])
 	}

@@ -118,7 +118,7 @@ func aheadHidden(e *env) {
 	for _, d := range res.Jobs {
 		want(e, "runs of the job that wait", d.Waiting, 0)
 	}
-	planned, err := e.Planned(e.ctx, store.PlannedQuery{Shards: o.shards, Before: late, Limit: 9})
+	planned, err := e.Planned(e.ctx, nil, store.PlannedQuery{Shards: o.shards, Before: late, Limit: 9})
 	e.must(err)
 	want(e, "planned runs", len(planned), 0)
 	want(e, "status of its start", o.tryStart(o.startOf(run)).Status, store.StartGone)

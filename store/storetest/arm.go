@@ -163,8 +163,8 @@ func (s *endings) note(runs []xxljob.Run, err error) ([]xxljob.Run, error) {
 	return runs, err
 }
 
-func (s *endings) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
-	return s.note(s.Store.Finish(ctx, results))
+func (s *endings) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+	return s.note(s.Store.Finish(ctx, dst, results))
 }
 
 func (s *endings) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob.Run, error) {
@@ -181,8 +181,8 @@ func (s *endings) Kill(ctx context.Context, id int64, reason string) (xxljob.Run
 	return run, err
 }
 
-func (s *endings) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
-	answers, err := s.Store.Start(ctx, starts)
+func (s *endings) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+	answers, err := s.Store.Start(ctx, nil, starts)
 	for i := range answers {
 		_, _ = s.note([]xxljob.Run{answers[i].Run}, nil)
 	}

@@ -22,7 +22,7 @@ func startBoots(e *env) {
 	for i, boot := range boots {
 		starts = append(starts, o.startOf(o.planned(e.newJob()), to(addresses[i]), forBoot(boot)))
 	}
-	answers, err := o.Start(e.ctx, starts)
+	answers, err := o.Start(e.ctx, nil, starts)
 	e.must(err)
 	if len(answers) != len(starts) {
 		e.Fatalf("%d answers for %d starts", len(answers), len(starts))

@@ -60,12 +60,12 @@ func bootMutants() []mutant {
 // oneBoot starts all runs of a batch for the process of the first.
 type oneBoot struct{ xxljob.Store }
 
-func (o oneBoot) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (o oneBoot) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
 	starts = slices.Clone(starts)
 	for i := range starts {
 		starts[i].BootID = starts[0].BootID
 	}
-	return o.Store.Start(ctx, starts)
+	return o.Store.Start(ctx, dst, starts)
 }
 
 // otherBoot shows a boot id of its own in runs that a verdict has given the state.

@@ -332,9 +332,9 @@ func concurrentUse(e *env) {
 func emptyBatches(e *env) {
 	e.owner("a")
 	before := e.snapshot()
-	_, err := e.Claim(e.ctx, nil)
+	_, err := e.Claim(e.ctx, nil, nil)
 	e.must(err)
-	_, err = e.Start(e.ctx, nil)
+	_, err = e.Start(e.ctx, nil, nil)
 	e.must(err)
 	want(e, "answers to nothing", len(e.mustFinish())+len(e.mustSettle())+len(e.mustTake("a"))+len(e.mustDispatched()), 0)
 	e.mustProgress()

@@ -175,7 +175,7 @@ func (d *endingDrops) DropEnded(ctx context.Context, q xxljob.RunDrop) (store.Dr
 	for _, r := range open {
 		results = append(results, xxljob.Result{RunID: r.ID, State: xxljob.StateFailed})
 	}
-	if _, err := d.Store.Finish(ctx, results); err != nil {
+	if _, err := d.Store.Finish(ctx, nil, results); err != nil {
 		return store.Dropped{}, err
 	}
 	return d.RunDropper.DropEnded(ctx, q)

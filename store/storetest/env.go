@@ -243,10 +243,10 @@ func (e *env) mustChanges(job int64) []xxljob.Change {
 // mustFinish tries again what others had locked, as a scheduler does.
 func (e *env) mustFinish(results ...xxljob.Result) []xxljob.Run {
 	e.Helper()
-	runs, err := e.Finish(e.ctx, results)
+	runs, err := e.Finish(e.ctx, nil, results)
 	for errors.Is(err, store.ErrLocked) {
 		var more []xxljob.Run
-		more, err = e.Finish(e.ctx, results)
+		more, err = e.Finish(e.ctx, nil, results)
 		runs = append(runs, more...)
 	}
 	e.must(err)

@@ -173,8 +173,8 @@ func (f *Faults) AddAhead(ctx context.Context, jobID int64, t xxljob.Trigger, mo
 }
 
 // Finish passes the call on, under the faults.
-func (f *Faults) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
-	return batch(f, ctx, "Finish", results, func(part []xxljob.Result) ([]xxljob.Run, error) { return f.store.Finish(ctx, part) })
+func (f *Faults) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+	return appended(dst)(batch(f, ctx, "Finish", results, func(part []xxljob.Result) ([]xxljob.Run, error) { return f.store.Finish(ctx, nil, part) }))
 }
 
 // Kill passes the call on, under the faults.
@@ -221,13 +221,13 @@ func (f *Faults) Scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult
 }
 
 // Planned passes the call on, under the faults.
-func (f *Faults) Planned(ctx context.Context, q store.PlannedQuery) ([]xxljob.Run, error) {
-	return call(f, ctx, "Planned", func() ([]xxljob.Run, error) { return f.store.Planned(ctx, q) })
+func (f *Faults) Planned(ctx context.Context, dst []xxljob.Run, q store.PlannedQuery) ([]xxljob.Run, error) {
+	return appended(dst)(call(f, ctx, "Planned", func() ([]xxljob.Run, error) { return f.store.Planned(ctx, nil, q) }))
 }
 
 // Claim passes the call on, under the faults.
-func (f *Faults) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
-	return batch(f, ctx, "Claim", plans, func(part []xxljob.Plan) ([]xxljob.Run, error) { return f.store.Claim(ctx, part) })
+func (f *Faults) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
+	return appended(dst)(batch(f, ctx, "Claim", plans, func(part []xxljob.Plan) ([]xxljob.Run, error) { return f.store.Claim(ctx, nil, part) }))
 }
 
 // MoveAhead passes the call on, under the faults.
@@ -241,8 +241,8 @@ func (f *Faults) Sweep(ctx context.Context, shards []store.Shard) error {
 }
 
 // Start passes the call on, under the faults.
-func (f *Faults) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
-	return batch(f, ctx, "Start", starts, func(part []xxljob.Start) ([]xxljob.Started, error) { return f.store.Start(ctx, part) })
+func (f *Faults) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+	return appended(dst)(batch(f, ctx, "Start", starts, func(part []xxljob.Start) ([]xxljob.Started, error) { return f.store.Start(ctx, nil, part) }))
 }
 
 // Readdress passes the call on, under the faults.
@@ -380,4 +380,15 @@ func (f *Faults) Watch(ctx context.Context, incarnation string) store.Signals {
 func (f *Faults) Poll() (scan, inbox time.Duration) {
 	f.count("Poll")
 	return f.store.Poll()
+}
+
+// appended has an answer appended to dst, as the Store says: a call that goes on after its fault has
+// been answered must not write there.
+func appended[T any](dst []T) func([]T, error) ([]T, error) {
+	return func(answer []T, err error) ([]T, error) {
+		if answer == nil && err != nil {
+			return nil, err
+		}
+		return append(dst, answer...), err
+	}
 }

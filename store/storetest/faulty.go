@@ -130,18 +130,18 @@ func batches() []batched {
 			for range 3 {
 				plans = append(plans, o.plan(o.newJob(), o.now))
 			}
-			return func(s xxljob.Store) error { _, err := s.Claim(o.ctx, plans); return err },
+			return func(s xxljob.Store) error { _, err := s.Claim(o.ctx, nil, plans); return err },
 				func() int { return len(o.mustRuns(xxljob.RunFilter{})) }
 		}},
 		{"Start", func(o *owner) (func(xxljob.Store) error, func() int) {
 			runs := three(func() xxljob.Run { return o.planned(o.newJob()) })
 			starts := []xxljob.Start{o.startOf(runs[0]), o.startOf(runs[1]), o.startOf(runs[2])}
-			return func(s xxljob.Store) error { _, err := s.Start(o.ctx, starts); return err }, state(o, runs, xxljob.StateStarted)
+			return func(s xxljob.Store) error { _, err := s.Start(o.ctx, nil, starts); return err }, state(o, runs, xxljob.StateStarted)
 		}},
 		{"Finish", func(o *owner) (func(xxljob.Store) error, func() int) {
 			runs := three(func() xxljob.Run { return o.running() })
 			results := []xxljob.Result{success(runs[0]), success(runs[1]), success(runs[2])}
-			return func(s xxljob.Store) error { _, err := s.Finish(o.ctx, results); return err }, state(o, runs, xxljob.StateSucceeded)
+			return func(s xxljob.Store) error { _, err := s.Finish(o.ctx, nil, results); return err }, state(o, runs, xxljob.StateSucceeded)
 		}},
 		{"Settle", func(o *owner) (func(xxljob.Store) error, func() int) {
 			runs := three(o.handedOver)

@@ -7,13 +7,14 @@ import (
 	"github.com/xxljob/xxljob"
 )
 
-// knownCases are cases of starts and ends with callers that know their runs, as nodes do: whatever
-// a store answers from what it is told, the answers and what is stored are as without it.
+// knownCases are cases of claims, starts and ends with callers that know their runs, and use memory
+// again, as nodes do: whatever a store answers from what it is told, the answers and what is
+// stored are as without it.
 func knownCases() []testCase {
-	cases := slices.Concat(startCases(), finishCases(), followCases(), armCases(), boundedCases(), handOverCases(), settleCases())
+	cases := slices.Concat(scanCases(), claimCases(), startCases(), finishCases(), followCases(), armCases(), boundedCases(), handOverCases(), settleCases())
 	for i, c := range cases {
 		cases[i].run = func(e *env) {
-			e.Store = knowing{e.Store}
+			e.Store = knowing{reusing{e.Store}}
 			c.run(e)
 		}
 	}
@@ -23,7 +24,7 @@ func knownCases() []testCase {
 // knowing is a store whose callers know their runs.
 type knowing struct{ xxljob.Store }
 
-func (k knowing) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (k knowing) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
 	starts = slices.Clone(starts)
 	for i := range starts {
 		run := k.known(ctx, starts[i].RunID)
@@ -31,10 +32,10 @@ func (k knowing) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Sta
 			starts[i].Known = run
 		}
 	}
-	return k.Store.Start(ctx, starts)
+	return k.Store.Start(ctx, dst, starts)
 }
 
-func (k knowing) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
+func (k knowing) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
 	results = slices.Clone(results)
 	for i := range results {
 		r := &results[i]
@@ -44,7 +45,7 @@ func (k knowing) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.
 			r.Known = run
 		}
 	}
-	return k.Store.Finish(ctx, results)
+	return k.Store.Finish(ctx, dst, results)
 }
 
 // known is the run as it is stored, without the names of its job, which neither call fills in;

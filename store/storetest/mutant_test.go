@@ -70,20 +70,20 @@ func each[T any](ctx context.Context, list []T, change func(context.Context, T) 
 	return out
 }
 
-func (b *broken) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
-	return b.Store.Claim(ctx, each(ctx, plans, b.claim))
+func (b *broken) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
+	return b.Store.Claim(ctx, nil, each(ctx, plans, b.claim))
 }
 
-func (b *broken) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Started, error) {
-	return b.Store.Start(ctx, each(ctx, starts, b.start))
+func (b *broken) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+	return b.Store.Start(ctx, nil, each(ctx, starts, b.start))
 }
 
 func (b *broken) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob.Run, error) {
 	return b.Store.Settle(ctx, each(ctx, verdicts, b.verdict))
 }
 
-func (b *broken) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
-	return b.Store.Finish(ctx, each(ctx, results, b.result))
+func (b *broken) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+	return b.Store.Finish(ctx, nil, each(ctx, results, b.result))
 }
 
 func (b *broken) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljob.Job, error) {
@@ -118,11 +118,11 @@ func (b *broken) Scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult
 	return r, err
 }
 
-func (b *broken) Planned(ctx context.Context, q store.PlannedQuery) ([]xxljob.Run, error) {
+func (b *broken) Planned(ctx context.Context, dst []xxljob.Run, q store.PlannedQuery) ([]xxljob.Run, error) {
 	if b.planned != nil {
 		q = b.planned(q)
 	}
-	return b.Store.Planned(ctx, q)
+	return b.Store.Planned(ctx, dst, q)
 }
 
 func (b *broken) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, error) {
@@ -307,8 +307,8 @@ func startMutants() []mutant {
 // acceptsTwice answers a duplicate as if it had been accepted.
 type acceptsTwice struct{ xxljob.Store }
 
-func (a acceptsTwice) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
-	if _, err := a.Store.Finish(ctx, results); err != nil {
+func (a acceptsTwice) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+	if _, err := a.Store.Finish(ctx, nil, results); err != nil {
 		return nil, err
 	}
 	var accepted []xxljob.Run

@@ -261,10 +261,10 @@ func attempts(e *env) {
 	o.planned(e.newJob())
 	e.newJob()
 	before := e.snapshot()
-	runs, err := e.Claim(e.ctx, []xxljob.Plan{{}})
+	runs, err := e.Claim(e.ctx, nil, []xxljob.Plan{{}})
 	e.must(err)
 	want(e, "runs of a plan for no job", len(runs), 0)
-	started, err := e.Start(e.ctx, []xxljob.Start{{State: xxljob.StateStarted, Owner: "a", Address: store.LocalAddress("a")}})
+	started, err := e.Start(e.ctx, nil, []xxljob.Start{{State: xxljob.StateStarted, Owner: "a", Address: store.LocalAddress("a")}})
 	e.must(err)
 	want(e, "answers to a start of no run", len(started), 1)
 	s := started[0].Status

@@ -141,7 +141,7 @@ func runOperations() []operation {
 		{"Finish", func(o *owner) (callFunc, doneFunc) {
 			one, two := o.started(o.waited(o.newJob(delayed(time.Minute)))), o.started(o.last(o.newJob()))
 			return func(ctx context.Context, s xxljob.Store) error {
-					_, err := s.Finish(ctx, []xxljob.Result{success(one), success(two)})
+					_, err := s.Finish(ctx, nil, []xxljob.Result{success(one), success(two)})
 					return err
 				}, func() bool {
 					return o.mustRun(one.ID).State == xxljob.StateSucceeded && !o.mustJob(one.JobID).Next.IsZero() &&
@@ -170,7 +170,7 @@ func planOperations() []operation {
 	return []operation{
 		{"Claim", func(o *owner) (callFunc, doneFunc) {
 			plans := []xxljob.Plan{o.plan(o.newJob(), o.at(0), o.at(1)), o.plan(o.newJob(), o.at(0))}
-			return func(ctx context.Context, s xxljob.Store) error { _, err := s.Claim(ctx, plans); return err },
+			return func(ctx context.Context, s xxljob.Store) error { _, err := s.Claim(ctx, nil, plans); return err },
 				func() bool {
 					return len(o.mustRuns(xxljob.RunFilter{})) == 3 &&
 						!o.mustJob(plans[0].JobID).Last.IsZero() && !o.mustJob(plans[1].JobID).Last.IsZero()
@@ -204,7 +204,7 @@ func startOperations() []operation {
 			run := o.planned(o.newJob())
 			start := o.startOf(run, func(s *xxljob.Start) { s.Targets = []string{s.Address, remote, store.LocalAddress("b")} })
 			return func(ctx context.Context, s xxljob.Store) error {
-					_, err := s.Start(ctx, []xxljob.Start{start})
+					_, err := s.Start(ctx, nil, []xxljob.Start{start})
 					return err
 				}, func() bool {
 					return o.mustRun(run.ID).State == xxljob.StateStarted && len(o.runsOf(run.JobID)) == 3
@@ -467,7 +467,7 @@ func readOperations() []operation {
 			return err
 		}),
 		read("Planned", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
-			_, err := s.Planned(ctx, store.PlannedQuery{Shards: all, Before: later, Limit: 9})
+			_, err := s.Planned(ctx, nil, store.PlannedQuery{Shards: all, Before: later, Limit: 9})
 			return err
 		}),
 		read("StartedBy", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {

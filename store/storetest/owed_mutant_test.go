@@ -225,8 +225,8 @@ func payAgain(ctx context.Context, s xxljob.Store, q store.OwedQuery) (store.Pai
 // paysParts plans children for each part that has succeeded.
 type paysParts struct{ xxljob.Store }
 
-func (p paysParts) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
-	runs, err := p.Store.Finish(ctx, results)
+func (p paysParts) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+	runs, err := p.Store.Finish(ctx, nil, results)
 	for _, r := range runs {
 		job, gone := p.Store.Job(ctx, r.JobID)
 		if gone != nil || r.State != xxljob.StateSucceeded || r.Sharding.Total < 2 {
@@ -246,7 +246,7 @@ func (s losesNothing) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]
 	for _, v := range verdicts {
 		if run, err := s.Run(ctx, v.RunID); err == nil && v.To == xxljob.StateLost {
 			inc, _ := store.LocalIncarnation(run.Address)
-			return s.Finish(ctx, []xxljob.Result{{RunID: v.RunID, Incarnation: inc, Token: run.Token, State: xxljob.StateSucceeded}})
+			return s.Finish(ctx, nil, []xxljob.Result{{RunID: v.RunID, Incarnation: inc, Token: run.Token, State: xxljob.StateSucceeded}})
 		}
 	}
 	return s.Store.Settle(ctx, verdicts)

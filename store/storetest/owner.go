@@ -70,7 +70,7 @@ func (o *owner) skip(job xxljob.Job) xxljob.Plan {
 
 func (o *owner) claim(plans ...xxljob.Plan) []xxljob.Run {
 	o.Helper()
-	runs, err := o.Claim(o.ctx, plans)
+	runs, err := o.Claim(o.ctx, nil, plans)
 	o.must(err)
 	return runs
 }
@@ -120,7 +120,7 @@ func (o *owner) startOf(run xxljob.Run, change ...func(*xxljob.Start)) xxljob.St
 // tryStart makes one Start and returns its answer.
 func (o *owner) tryStart(s xxljob.Start) xxljob.Started {
 	o.Helper()
-	answers, err := o.Start(o.ctx, []xxljob.Start{s})
+	answers, err := o.Start(o.ctx, nil, []xxljob.Start{s})
 	o.must(err)
 	if len(answers) != 1 {
 		o.Fatalf("Start answered %d times for one start", len(answers))

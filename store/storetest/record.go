@@ -225,7 +225,7 @@ func recordsStops(e *changeLog) {
 	run := o.started(o.last(e.newJob()))
 	job := e.mustJob(run.JobID)
 	e.since()
-	_, err := e.Finish(e.by("ann"), []xxljob.Result{success(run)})
+	_, err := e.Finish(e.by("ann"), nil, []xxljob.Result{success(run)})
 	e.must(err)
 	e.wantEntries("after the last run", stop(job, 1, xxljob.StopFinished))
 	job = e.newJob()

@@ -313,8 +313,8 @@ func (b byAddressee) StartedBy(ctx context.Context, shards []store.Shard, incarn
 // endsPlanned takes a result over the wire for a kill, where the run is planned.
 type endsPlanned struct{ xxljob.Store }
 
-func (p endsPlanned) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
-	runs, err := p.Store.Finish(ctx, results)
+func (p endsPlanned) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+	runs, err := p.Store.Finish(ctx, nil, results)
 	for _, r := range results {
 		if run, _ := p.Run(ctx, r.RunID); run.State == xxljob.StatePlanned && run.ID != 0 && r.Token == 0 {
 			run, err = p.Kill(ctx, r.RunID, "ended")
@@ -327,8 +327,8 @@ func (p endsPlanned) Finish(ctx context.Context, results []xxljob.Result) ([]xxl
 // startedOnly has no result for a dispatched run.
 type startedOnly struct{ xxljob.Store }
 
-func (o startedOnly) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
-	return o.Store.Finish(ctx, slices.DeleteFunc(slices.Clone(results), func(r xxljob.Result) bool {
+func (o startedOnly) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+	return o.Store.Finish(ctx, dst, slices.DeleteFunc(slices.Clone(results), func(r xxljob.Result) bool {
 		run, _ := o.Run(ctx, r.RunID)
 		return run.State == xxljob.StateDispatched
 	}))

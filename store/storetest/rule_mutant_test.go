@@ -16,6 +16,8 @@ func ruleMutants() []mutant {
 	return []mutant{
 		{"RefusalsAreNoStarts", func(s xxljob.Store) xxljob.Store { return noRefusals{s} },
 			[]string{"Edit/ReplanGivesTheLatestRefusedInstant"}},
+		{"AnswersAreNotAppended", func(s xxljob.Store) xxljob.Store { return forgetsRoom{s} }, []string{"Known/AnswersInOrder", "Known/AnswersInOrderOfThePlans"}},
+		{"UsedMemoryShows", func(s xxljob.Store) xxljob.Store { return leavesUsed{s} }, []string{"Known/AnswersInOrder"}},
 		{"ManualJobsFinish", func(s xxljob.Store) xxljob.Store { return finishesAll{s} },
 			[]string{"Arm/AManualJobIsNeverFinished", "Arm/SweepLeavesTheRest"}},
 		{"NobodySaysThatAJobStopped", func(s xxljob.Store) xxljob.Store { return saysStopped{s, func(*xxljob.Run) bool { return false }} },
@@ -116,13 +118,13 @@ func (f finishesAll) Sweep(ctx context.Context, shards []store.Shard) error {
 // waitsForRecords leaves a job that claimed a record without a next instant.
 type waitsForRecords struct{ xxljob.Store }
 
-func (w waitsForRecords) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
+func (w waitsForRecords) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
 	for i := range plans {
 		if p := &plans[i]; p.Wait && p.Runs[0].State.Ended() {
 			p.Wait = false
 		}
 	}
-	return w.Store.Claim(ctx, plans)
+	return w.Store.Claim(ctx, dst, plans)
 }
 
 // lastReason gives every unended run the reason of the last kill.
@@ -166,8 +168,8 @@ func (x emptyReason) Kill(ctx context.Context, id int64, reason string) (xxljob.
 // zeroDue inserts runs for jobs that have no next instant.
 type zeroDue struct{ xxljob.Store }
 
-func (z zeroDue) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, error) {
-	runs, err := z.Store.Claim(ctx, plans)
+func (z zeroDue) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
+	runs, err := z.Store.Claim(ctx, nil, plans)
 	for _, p := range plans {
 		if p.Due.IsZero() {
 			run, err := z.AddRun(ctx, p.JobID, xxljob.Trigger{})
@@ -240,8 +242,8 @@ func (o *scansOnce) Scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanRes
 	return res, err
 }
 
-func (o *scansOnce) Planned(ctx context.Context, q store.PlannedQuery) ([]xxljob.Run, error) {
-	runs, err := o.Store.Planned(ctx, q)
+func (o *scansOnce) Planned(ctx context.Context, dst []xxljob.Run, q store.PlannedQuery) ([]xxljob.Run, error) {
+	runs, err := o.Store.Planned(ctx, nil, q)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.DeleteFunc(runs, func(r xxljob.Run) bool { return o.seen[r.ID] }), err
@@ -284,10 +286,36 @@ type saysStopped struct {
 	rule func(*xxljob.Run) bool
 }
 
-func (s saysStopped) Finish(ctx context.Context, results []xxljob.Result) ([]xxljob.Run, error) {
-	runs, err := s.Store.Finish(ctx, results)
+func (s saysStopped) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+	runs, err := s.Store.Finish(ctx, nil, results)
 	for i := range runs {
 		runs[i].StoppedJob = s.rule(&runs[i])
 	}
 	return runs, err
+}
+
+// forgetsRoom answers in memory of its own.
+type forgetsRoom struct{ xxljob.Store }
+
+func (f forgetsRoom) Start(ctx context.Context, _ []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+	return f.Store.Start(ctx, nil, starts)
+}
+
+func (f forgetsRoom) Claim(ctx context.Context, _ []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
+	return f.Store.Claim(ctx, nil, plans)
+}
+
+// leavesUsed says how a start went, and leaves what the memory held before where it has no run to say.
+type leavesUsed struct{ xxljob.Store }
+
+func (l leavesUsed) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+	answers, err := l.Store.Start(ctx, nil, starts)
+	for _, a := range answers {
+		if a.Run.ID == 0 && len(dst) < cap(dst) {
+			used := dst[:len(dst)+1][len(dst)].Run
+			a.Run = used
+		}
+		dst = append(dst, a)
+	}
+	return dst, err
 }

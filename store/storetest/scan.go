@@ -192,7 +192,7 @@ func scanWaiting(e *env) {
 
 func (e *env) mustPlanned(q store.PlannedQuery) []xxljob.Run {
 	e.Helper()
-	runs, err := e.Planned(e.ctx, q)
+	runs, err := e.Planned(e.ctx, nil, q)
 	e.must(err)
 	return runs
 }

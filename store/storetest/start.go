@@ -210,7 +210,7 @@ func startBusy(e *env) {
 func startBusyInBatch(e *env) {
 	o := e.owner("a")
 	runs := o.claim(o.plan(e.newJob(), e.at(0), e.at(1)))
-	answers, err := o.Start(e.ctx, []xxljob.Start{o.startOf(runs[0], serial), o.startOf(runs[1], serial)})
+	answers, err := o.Start(e.ctx, nil, []xxljob.Start{o.startOf(runs[0], serial), o.startOf(runs[1], serial)})
 	e.must(err)
 	if len(answers) != 2 {
 		e.Fatalf("%d answers for 2 starts", len(answers))
@@ -248,13 +248,16 @@ func startOrder(e *env) {
 		}
 		starts, statuses = append(starts, s), append(statuses, status)
 	}
-	answers, err := o.Start(e.ctx, starts)
+	answers, err := o.Start(e.ctx, nil, starts)
 	e.must(err)
 	var got []store.StartStatus
 	for i, a := range answers {
 		got = append(got, a.Status)
 		if a.Status == store.StartOK && i < len(starts) {
 			want(e, "run of an answer", a.Run.ID, starts[i].RunID)
+		}
+		if a.Status == store.StartFenced || a.Status == store.StartStale {
+			want(e, "run of an answer that has none", a.Run.ID, 0)
 		}
 	}
 	want(e, "statuses", got, statuses)
@@ -263,7 +266,7 @@ func startOrder(e *env) {
 func startTwice(e *env) {
 	o := e.owner("a")
 	run := o.planned(e.newJob())
-	answers, err := o.Start(e.ctx, []xxljob.Start{o.startOf(run), o.startOf(run)})
+	answers, err := o.Start(e.ctx, nil, []xxljob.Start{o.startOf(run), o.startOf(run)})
 	e.must(err)
 	started := 0
 	for _, a := range answers {

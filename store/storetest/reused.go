@@ -1,0 +1,58 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// reusing is a store whose callers have it append to memory that was used before, as nodes do.
+type reusing struct{ xxljob.Store }
+
+func (r reusing) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+	return onUsed(dst, xxljob.Started{Status: store.StartLocked, Run: usedRun(), Siblings: []xxljob.Run{usedRun()}}, len(starts),
+		func(dst []xxljob.Started) ([]xxljob.Started, error) { return r.Store.Start(ctx, dst, starts) })
+}
+
+func (r reusing) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+	return onUsed(dst, usedRun(), len(results), func(dst []xxljob.Run) ([]xxljob.Run, error) { return r.Store.Finish(ctx, dst, results) })
+}
+
+func (r reusing) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
+	return onUsed(dst, usedRun(), 2*len(plans), func(dst []xxljob.Run) ([]xxljob.Run, error) { return r.Store.Claim(ctx, dst, plans) })
+}
+
+func (r reusing) Planned(ctx context.Context, dst []xxljob.Run, q store.PlannedQuery) ([]xxljob.Run, error) {
+	return onUsed(dst, usedRun(), q.Limit, func(dst []xxljob.Run) ([]xxljob.Run, error) { return r.Store.Planned(ctx, dst, q) })
+}
+
+// usedRun is what memory may hold of a run before: each field that a store may leave as it is.
+func usedRun() xxljob.Run {
+	long := time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
+	return xxljob.Run{
+		Business: long, Scheduled: long, Created: long, Started: long, Taken: long, Ended: long, First: long, Last: long,
+		ID: 1 << 50, JobName: "used", JobKey: "used", TriggerID: 1 << 50, ParentID: 1, Attempt: 7, Depth: 7, State: xxljob.StateLost,
+		ParamSet: true, LateNoted: true, NoRetry: true, StoppedJob: true, Sharding: xxljob.Sharding{Index: 1, Total: 2}, Param: "used",
+		Addresses: []string{"used"}, Reruns: 7, Snoozes: 7, PlanEpoch: 7, JobVersion: 7, Handler: "used", Block: "used", Address: "used",
+		Trace: "used", Owner: "used", Token: 7, BootID: "used", KillReason: "used", TriggerMsg: "used", HandleMsg: "used",
+		Progress: 7, ProgressText: "used", AlarmStatus: 2, Count: 7, Reason: "used",
+	}
+}
+
+// onUsed has a call append to memory that is used as far as dst and one more, and was used for
+// up to 100 of n more. It returns what the call has appended, behind dst.
+func onUsed[T any](dst []T, used T, n int, call func([]T) ([]T, error)) ([]T, error) {
+	memory := slices.Repeat([]T{used}, min(n, 100)+1)
+	all, err := call(memory[:1])
+	if all == nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return nil, errors.Join(err, errors.New("what was there before is not there any more"))
+	}
+	return append(dst, all[1:]...), err
+}
