@@ -52,7 +52,7 @@ func (c *routeChoice) fits(job *Job, addrs []string) bool {
 // the start loop.
 type routeMemo struct {
 	job   *Job
-	addrs []string // as they were read, to be told from others by where they are
+	addrs []string // as they were read last
 	kind  TriggerType
 	r     routed
 }
@@ -60,9 +60,24 @@ type routeMemo struct {
 // recall returns it for a run of the job, where these are the same addresses still. Parts of
 // broadcasts go ways of their own.
 func (m *routeMemo) recall(job *Job, addrs []string, run *plannedRun) (r routed, ok bool) {
-	if m == nil || m.job != job || len(addrs) == 0 || len(addrs) != len(m.addrs) || &addrs[0] != &m.addrs[0] ||
-		m.kind != run.runType() || run.sharding() != (Sharding{}) {
+	if m == nil || m.job != job || m.kind != run.runType() || run.sharding() != (Sharding{}) || !m.isFor(addrs) {
 		return routed{}, false
 	}
 	return m.r, true
+}
+
+// isFor reports whether the addresses are those of the memo. They are read again and again, and
+// are compared once after that.
+func (m *routeMemo) isFor(addrs []string) bool {
+	if len(addrs) == 0 || len(addrs) != len(m.addrs) {
+		return false
+	}
+	if &addrs[0] == &m.addrs[0] {
+		return true
+	}
+	if !slices.Equal(addrs, m.addrs) {
+		return false
+	}
+	m.addrs = addrs
+	return true
 }
