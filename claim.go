@@ -17,7 +17,7 @@ type claimer struct {
 	teller    *teller
 	reload    *reloadSet
 	unsettled unsettled
-	claiming  claimPace
+	claiming  claimCalls
 	stopping  map[int64]string // jobs that were to be stopped, with the reasons, until it is known whether they are
 }
 
@@ -34,6 +34,8 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob,
 		epochs[sh.ID] = sh.Epoch
 	}
 	p := c.planAt(now, before)
+	c.claiming.room.reset()
+	p.room = &c.claiming.room
 	plans := make([]Plan, len(due))
 	jobs := make(map[int64]*Job, len(due))
 	for i := range due {
@@ -48,12 +50,11 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob,
 	if !c.leases.trusted(time.Now()) {
 		return next, false, nil
 	}
-	var room []Run
 	for rest := plans; len(rest) > 0; {
 		some := rest[:claimSize(rest)]
 		rest = rest[len(some):]
 		began := time.Now()
-		done, err := c.claimSome(ctx, shards, some, jobs, &room)
+		done, err := c.claimSome(ctx, shards, some, jobs)
 		if err != nil {
 			return next, false, err
 		}
@@ -67,16 +68,16 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob,
 }
 
 // claimSome writes some of the plans. done reports that all of their jobs were as they had been
-// read. The runs are held in room while they are looked at.
-func (c *claimer) claimSome(ctx context.Context, shards []store.Shard, plans []Plan, jobs map[int64]*Job, room *[]Run) (done bool, err error) {
-	runs, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return c.store.Claim(ctx, (*room)[:0], plans) })
+// read.
+func (c *claimer) claimSome(ctx context.Context, shards []store.Shard, plans []Plan, jobs map[int64]*Job) (done bool, err error) {
+	runs, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return c.store.Claim(ctx, c.claiming.answers[:0], plans) })
 	if c.claiming.failed(ctx, err) {
 		// The claim may have taken effect, or may yet: what it planned has to be read.
 		c.reload.add(shards)
 		c.unsettled.until = time.Now().Add(doubtLasts)
 		return false, err
 	}
-	*room = runs
+	c.claiming.answers = runs
 	c.tell(plans, runs, jobs)
 	c.engine.hold(runs, jobs)
 	for i := range runs {
@@ -114,10 +115,12 @@ func (c *claimer) rest(ctx context.Context, took time.Duration, due time.Time) b
 	return ctx.Err() == nil && c.leases.trusted(time.Now())
 }
 
-// claimPace is how calls of Store.Claim are spaced.
-type claimPace struct {
+// claimCalls are the calls of Store.Claim: how they are spaced, and memory that they use again.
+type claimCalls struct {
 	backoff
-	rested time.Duration // between the calls of one scan
+	rested  time.Duration // between the calls of one scan
+	room    planRoom      // for the plans of a scan
+	answers []Run         // of the last call
 }
 
 // restMost is how long it does so at most.

@@ -19,6 +19,7 @@ type planner struct {
 	threshold   time.Duration
 	catchUp     CatchUp
 	maxPlanned  int
+	room        *planRoom // memory for the runs of its plans; nil: they have their own
 }
 
 // planAt is the planner of a scan at a time.
@@ -45,8 +46,11 @@ var errNotAdvancing = errors.New("the schedule does not advance")
 // of its runs. The plan's Next is the first instant that is not.
 func (p planner) plan(j *DueJob, epoch int64) Plan {
 	plan := Plan{JobID: j.ID, Shard: j.Shard, Epoch: epoch, Version: j.Version, Due: j.Next}
-	b := planBuilder{planner: p, job: j, plan: &plan, room: p.maxPlanned - j.Waiting, left: j.runsLeft()}
-	if err := b.build(); err != nil {
+	plan.Runs = p.room.begin()
+	b := planBuilder{planner: p, job: j, plan: &plan, left: j.runsLeft(), spare: p.maxPlanned - j.Waiting}
+	err := b.build()
+	plan.Runs = p.room.end(plan.Runs)
+	if err != nil {
 		plan.Runs, plan.Next, plan.Wait = nil, time.Time{}, false
 		plan.Stop = shorten(err.Error(), 400)
 	}
@@ -56,10 +60,10 @@ func (p planner) plan(j *DueJob, epoch int64) Plan {
 // planBuilder holds one plan in the making.
 type planBuilder struct {
 	planner
-	job  *DueJob
-	plan *Plan
-	room int // how many more runs may wait
-	left int // how many more the schedule makes
+	job   *DueJob
+	plan  *Plan
+	spare int // how many more runs may wait
+	left  int // how many more the schedule makes
 }
 
 func (b *planBuilder) build() error {
@@ -83,13 +87,13 @@ func (b *planBuilder) build() error {
 	if b.preRead > 0 {
 		ahead++
 	}
-	if b.room < ahead {
-		b.room += ahead // runs planned ahead of their time are not a backlog
+	if b.spare < ahead {
+		b.spare += ahead // runs planned ahead of their time are not a backlog
 	}
 	if b.now.Sub(at) > b.threshold {
 		return b.misfire(at)
 	}
-	if b.late(at) && b.catchUpOnce() && b.room > 0 {
+	if b.late(at) && b.catchUpOnce() && b.spare > 0 {
 		s, err := b.span(at, b.now)
 		if err != nil {
 			return err
@@ -109,7 +113,7 @@ func (b *planBuilder) build() error {
 func (b *planBuilder) ahead(at time.Time) error {
 	end := b.before
 	for b.left > 0 && !at.IsZero() && !at.After(end) && len(b.plan.Runs) < maxPlan {
-		if b.room <= 0 {
+		if b.spare <= 0 {
 			return b.backlog(at)
 		}
 		if b.isDelay() {
@@ -122,7 +126,7 @@ func (b *planBuilder) ahead(at time.Time) error {
 			return err
 		}
 		b.take(b.run(at))
-		if b.room > 0 && end.Equal(b.before) && next.After(end) && next.Sub(at) <= b.preRead && next.Sub(b.now) <= maxPreRead {
+		if b.spare > 0 && end.Equal(b.before) && next.After(end) && next.Sub(at) <= b.preRead && next.Sub(b.now) <= maxPreRead {
 			end = next
 		}
 		at = next
@@ -136,7 +140,7 @@ func (b *planBuilder) ahead(at time.Time) error {
 // take plans a run.
 func (b *planBuilder) take(run NewRun) {
 	b.plan.Runs = append(b.plan.Runs, run)
-	b.room--
+	b.spare--
 	b.left--
 }
 
@@ -147,7 +151,7 @@ func (b *planBuilder) misfire(at time.Time) error {
 	if err != nil {
 		return err
 	}
-	if b.job.Misfire == MisfireFireOnceNow && b.room > 0 {
+	if b.job.Misfire == MisfireFireOnceNow && b.spare > 0 {
 		run := s.record(TriggerMisfire, StatePlanned, "")
 		run.At = s.last
 		return b.add(run, s.next)
@@ -235,7 +239,7 @@ func (b *planBuilder) windowSize() int {
 	if d, err := b.job.Schedule.Every(); err != nil || d > 0 {
 		return int(window/max(d, 1)) + 1
 	}
-	if b.room > int(window/time.Second) {
+	if b.spare > int(window/time.Second) {
 		return 0
 	}
 	n := 0

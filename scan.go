@@ -26,7 +26,7 @@ type scanner struct {
 func newScanner(s *shared, e *engine, f *fitness, t *teller, reload *reloadSet) *scanner {
 	return &scanner{
 		shared: s, engine: e, fitness: f, reconciler: &reconciler{shared: s, engine: e}, reloader: &reloader{s, e, t, reload},
-		claimer: &claimer{shared: s, engine: e, teller: t, reload: reload, stopping: map[int64]string{}, claiming: claimPace{backoff: backoff{log: s.log, what: "claiming due jobs"}}},
+		claimer: &claimer{shared: s, engine: e, teller: t, reload: reload, stopping: map[int64]string{}, claiming: claimCalls{backoff: backoff{log: s.log, what: "claiming due jobs"}}},
 	}
 }
 
