@@ -73,6 +73,7 @@ func (c *claimer) claimSome(ctx context.Context, shards []store.Shard, plans []P
 	runs, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return c.store.Claim(ctx, c.claiming.answers[:0], plans) })
 	if c.claiming.failed(ctx, err) {
 		// The claim may have taken effect, or may yet: what it planned has to be read.
+		c.claiming.drop()
 		c.reload.add(shards)
 		c.unsettled.until = time.Now().Add(doubtLasts)
 		return false, err
@@ -122,6 +123,9 @@ type claimCalls struct {
 	room    planRoom      // for the plans of a scan
 	answers []Run         // of the last call
 }
+
+// drop leaves the memory to a call that may still be under way.
+func (c *claimCalls) drop() { c.room, c.answers = planRoom{}, nil }
 
 // restMost is how long it does so at most.
 const restMost = 50 * time.Millisecond

@@ -36,7 +36,7 @@ func (b *jobBook) took(id int64, job *Job, took time.Duration, now time.Time) {
 	}
 	ref := b.refs[id]
 	if ref == nil { // its result was quicker than the answer
-		ref = &jobRef{id: id, job: job}
+		ref = newRef(id, job)
 		b.refs[id] = ref
 	}
 	ref.slow.add(now)
@@ -59,10 +59,16 @@ type jobRef struct {
 	memo  *routeMemo // nil until a run was routed
 }
 
+// newRef is a job in a copy of its own: what is read by scans is in memory that they use again.
+func newRef(id int64, job *Job) *jobRef {
+	own := *job
+	return &jobRef{id: id, job: &own}
+}
+
 // know takes a definition over from the store.
 func (b *jobBook) know(id int64, r *jobRef, j *Job) {
-	before := r.job.Version
-	if r.job, r.stale, r.gone = j, false, false; j.Version != before {
+	before, own := r.job.Version, *j
+	if r.job, r.stale, r.gone = &own, false, false; own.Version != before {
 		b.changed(id)
 	}
 }
@@ -86,7 +92,7 @@ func (b *jobBook) ref(id int64, job *Job) *jobRef {
 	ref := b.refs[id]
 	switch {
 	case ref == nil && job != nil:
-		ref = &jobRef{id: id, job: job}
+		ref = newRef(id, job)
 		b.refs[id] = ref
 	case ref == nil:
 		ref = &jobRef{id: id, job: &Job{}, stale: true}

@@ -39,6 +39,12 @@ func (s *scanner) scanGap() time.Duration { return s.cfg.PreRead / 2 }
 type planWindow struct {
 	set, end time.Time
 	took     time.Duration // the last scan
+	found    ScanResult    // by the last scan, in memory that the next one uses again
+}
+
+// again is memory for what a scan finds.
+func (w *planWindow) again() ScanResult {
+	return ScanResult{Jobs: w.found.Jobs[:0], Runs: w.found.Runs[:0]}
 }
 
 // at returns the end of the window for a scan at the time. It moves on a little
@@ -100,12 +106,14 @@ func (s *scanner) scanShards(ctx context.Context, shards []store.Shard) (wait ti
 		return 0, nil, err
 	}
 	res, err := call(ctx, func(ctx context.Context) (ScanResult, error) {
-		return s.store.Scan(ctx, store.ScanQuery{Shards: shards, Before: before, Jobs: s.cfg.Limits.ScanLimit, Runs: scanRuns})
+		return s.store.Scan(ctx, s.window.again(), store.ScanQuery{Shards: shards, Before: before, Jobs: s.cfg.Limits.ScanLimit, Runs: scanRuns})
 	})
 	if err != nil {
+		s.window.found = ScanResult{}
 		s.reloader.set.add(shards) // runs of others may be among what was not received
 		return 0, nil, err
 	}
+	s.window.found = res
 	s.claimer.teller.found(res.Runs)
 	s.engine.hold(res.Runs, nil)
 	next, missed, err := s.claimer.claim(ctx, shards, res.Jobs, now, before)

@@ -31,7 +31,7 @@ import (
 //   - an error that is none of those which errors.go has for stores, ErrNotFound and the
 //     like, nor store.ErrLocked, means that the outcome is unknown: the call may have taken effect. The caller
 //     reads again, it never assumes;
-//   - Start, Finish, Claim and Planned append what they return to dst, as append does, so that
+//   - Start, Finish, Scan, Claim and Planned append what they return to dst, as append does, so that
 //     callers can use memory again: a batch of runs takes a megabyte. They keep nothing of it
 //     beyond the call; what they return beside an error is nil, unless they say what it is;
 //   - times are kept to the millisecond, in UTC; the zero time stays zero;

@@ -179,9 +179,9 @@ func (m *storeMeter) SetShards(ctx context.Context, n int) (err error) {
 	return m.Store.SetShards(ctx, n)
 }
 
-func (m *storeMeter) Scan(ctx context.Context, q store.ScanQuery) (_ ScanResult, err error) {
+func (m *storeMeter) Scan(ctx context.Context, dst ScanResult, q store.ScanQuery) (_ ScanResult, err error) {
 	defer m.begin("Scan").end(&err)
-	return m.Store.Scan(ctx, q)
+	return m.Store.Scan(ctx, dst, q)
 }
 
 func (m *storeMeter) Planned(ctx context.Context, dst []Run, q store.PlannedQuery) (_ []Run, err error) {

@@ -19,10 +19,10 @@ type PlanStore interface {
 	// q.Before, the earliest first, at most q.Jobs; and planned runs due at or
 	// before q.Before that have no PlanEpoch, the earliest first, at most q.Runs.
 	// Runs that were planned or returned under a former epoch of their shard may be among
-	// them. A run that was returned once may or may not be returned again, even if the
+	// them. Both are appended to those of dst (see Store). A run that was returned once may or may not be returned again, even if the
 	// call returned an error; Planned returns it in any case. Scan takes no locks and may
 	// see a state that is already out of date: its answer is a hint of what to try.
-	Scan(ctx context.Context, q store.ScanQuery) (ScanResult, error)
+	Scan(ctx context.Context, dst ScanResult, q store.ScanQuery) (ScanResult, error)
 	// Planned returns all planned runs of the shards, whatever their epoch, due at
 	// or before q.Before, in order of (Scheduled, ID), after the keyset, at most
 	// q.Limit, appended to dst (see Store).

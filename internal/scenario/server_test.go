@@ -31,8 +31,8 @@ func (s failedOver) Beat(ctx context.Context, inc string, attached []store.Attac
 	return v, err
 }
 
-func (s failedOver) Scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult, error) {
-	res, err := s.NeverAlone.Scan(ctx, q)
+func (s failedOver) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
+	res, err := s.NeverAlone.Scan(ctx, dst, q)
 	res.Runs = nil
 	return res, err
 }

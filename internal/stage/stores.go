@@ -31,11 +31,11 @@ func (s NeverAlone) Beat(ctx context.Context, inc string, attached []store.Attac
 // a schedule bore are left to Planned, as the contract allows.
 type PlannedApart struct{ xxljob.Store }
 
-func (s PlannedApart) Scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult, error) {
-	res, err := s.Store.Scan(ctx, q)
+func (s PlannedApart) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
+	res, err := s.Store.Scan(ctx, dst, q)
 	for err == nil && len(res.Runs) == q.Runs { // a full page, which it will not return again
 		var more xxljob.ScanResult
-		more, err = s.Store.Scan(ctx, q)
+		more, err = s.Store.Scan(ctx, xxljob.ScanResult{}, q)
 		res.Runs, res.Next = more.Runs, more.Next
 	}
 	res.Runs = slices.DeleteFunc(res.Runs, func(r xxljob.Run) bool { return r.Type.ScheduleBorn() })

@@ -207,7 +207,7 @@ func BenchmarkScanFewDue(b *testing.B) {
 	runtime.GC() // what adding left behind is not the scan's
 	b.ReportAllocs()
 	for b.Loop() {
-		res, err := f.Scan(b.Context(), q)
+		res, err := f.Scan(b.Context(), xxljob.ScanResult{}, q)
 		f.must(err)
 		if len(res.Jobs) != 100 {
 			b.Fatalf("%d jobs", len(res.Jobs))

@@ -69,7 +69,7 @@ func BenchmarkTriggeredRun(b *testing.B) {
 					f.must(err)
 					runs[i] = r
 				}
-				res, err := f.Scan(b.Context(), store.ScanQuery{Shards: f.shards, Before: time.Now(), Runs: n})
+				res, err := f.Scan(b.Context(), xxljob.ScanResult{}, store.ScanQuery{Shards: f.shards, Before: time.Now(), Runs: n})
 				f.must(err)
 				f.live(res.Runs)
 			}
@@ -127,7 +127,7 @@ func BenchmarkScan(b *testing.B) {
 			runtime.GC() // what adding left behind is not the scan's
 			b.ReportAllocs()
 			for b.Loop() {
-				res, err := f.Scan(b.Context(), q)
+				res, err := f.Scan(b.Context(), xxljob.ScanResult{}, q)
 				f.must(err)
 				if len(res.Jobs) != 1000 || !c.stopped && !res.Next.Equal(now.Add(time.Minute)) {
 					b.Fatalf("%d jobs, next %v", len(res.Jobs), res.Next)
@@ -146,7 +146,7 @@ func BenchmarkScanIdle(b *testing.B) {
 	q := store.ScanQuery{Shards: f.shards, Before: time.Now(), Jobs: 6000, Runs: 6000}
 	b.ReportAllocs()
 	for b.Loop() {
-		_, err := f.Scan(b.Context(), q)
+		_, err := f.Scan(b.Context(), xxljob.ScanResult{}, q)
 		f.must(err)
 	}
 }

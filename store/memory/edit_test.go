@@ -136,7 +136,7 @@ func TestPutBackForgetsTheStart(t *testing.T) {
 	f.must(err)
 	r.Retries = 3
 	want(t, "run", back[0], r)
-	res, err := f.Scan(t.Context(), store.ScanQuery{Shards: f.shards, Before: time.Now(), Runs: 9, Jobs: 9})
+	res, err := f.Scan(t.Context(), xxljob.ScanResult{}, store.ScanQuery{Shards: f.shards, Before: time.Now(), Runs: 9, Jobs: 9})
 	f.must(err)
 	want(t, "scanned", idsOf(res.Runs), []int64{r.ID})
 	f.must(f.Consistent())

@@ -127,7 +127,7 @@ func (h *hammer) someAddress() string {
 }
 
 func (h *hammer) scan() {
-	res, err := h.Scan(h.Context(), store.ScanQuery{Shards: h.shards, Before: time.Now(), Jobs: 5, Runs: 5})
+	res, err := h.Scan(h.Context(), xxljob.ScanResult{}, store.ScanQuery{Shards: h.shards, Before: time.Now(), Jobs: 5, Runs: 5})
 	if err != nil {
 		h.Error(err)
 	}

@@ -71,13 +71,13 @@ func TestScanOfShardsInAnyOrder(t *testing.T) {
 	q := store.ScanQuery{Shards: slices.Clone(f.shards), Before: time.Now(), Jobs: 9, Runs: 9}
 	slices.Reverse(q.Shards)
 	for _, ids := range [][]int64{{r.ID}, nil} {
-		res, err := f.Scan(t.Context(), q)
+		res, err := f.Scan(t.Context(), xxljob.ScanResult{}, q)
 		f.must(err)
 		want(t, "runs", idsOf(res.Runs), ids)
 	}
 	q.Shards[3-j.Shard].Epoch-- // a former owner's: it is told, and loads nothing
 	for range 2 {
-		res, err := f.Scan(t.Context(), q)
+		res, err := f.Scan(t.Context(), xxljob.ScanResult{}, q)
 		f.must(err)
 		want(t, "runs under an old epoch", idsOf(res.Runs), []int64{r.ID})
 	}

@@ -11,17 +11,16 @@ import (
 // Scan finds what is due. Its cost goes with what it finds and with the number
 // of shards, not with how many jobs and runs there are. A run that it returns
 // under the shard's epoch counts as loaded and is not returned again.
-func (s *Store) Scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult, error) {
-	due, out, err := s.scan(ctx, q)
+func (s *Store) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
+	due, out, err := s.scan(ctx, dst.Runs, q)
 	if err != nil {
 		return xxljob.ScanResult{}, err
 	}
-	if len(due) > 0 {
-		out.Jobs = make([]xxljob.DueJob, len(due))
-	}
+	var added []xxljob.DueJob
+	out.Jobs, added = extended(dst.Jobs, len(due))
 	for i := range due {
-		due[i].put(&out.Jobs[i].Job)
-		out.Jobs[i].Waiting = due[i].waiting
+		due[i].put(&added[i].Job)
+		added[i].Waiting = due[i].waiting
 	}
 	return out, nil
 }
@@ -33,7 +32,7 @@ type dueJob struct {
 }
 
 // scan is the part of Scan that needs the lock.
-func (s *Store) scan(ctx context.Context, q store.ScanQuery) ([]dueJob, xxljob.ScanResult, error) {
+func (s *Store) scan(ctx context.Context, runs []xxljob.Run, q store.ScanQuery) ([]dueJob, xxljob.ScanResult, error) {
 	if err := s.look(ctx); err != nil {
 		return nil, xxljob.ScanResult{}, err
 	}
@@ -62,7 +61,7 @@ func (s *Store) scan(ctx context.Context, q store.ScanQuery) ([]dueJob, xxljob.S
 	if fullJobs || fullRuns {
 		next = before
 	}
-	return states, xxljob.ScanResult{Runs: s.load(found, q.Shards), Next: fromMilli(next)}, nil
+	return states, xxljob.ScanResult{Runs: s.load(runs, found, q.Shards), Next: fromMilli(next)}, nil
 }
 
 // foreignTo returns the planned runs that were not loaded under the epoch. For
@@ -89,11 +88,8 @@ func (sh *shard) foreignTo(epoch, before int64, limit int) *order[run] {
 
 // load stamps the runs with the epochs under which they are returned, where
 // those are their shards', and copies them.
-func (s *Store) load(found []*run, shards []store.Shard) []xxljob.Run {
-	if len(found) == 0 {
-		return nil
-	}
-	out := make([]xxljob.Run, len(found))
+func (s *Store) load(dst []xxljob.Run, found []*run, shards []store.Shard) []xxljob.Run {
+	dst, out := extended(dst, len(found))
 	for i, r := range found {
 		sh := r.job.shard
 		if r.foreign && asked(shards, sh) {
@@ -103,7 +99,7 @@ func (s *Store) load(found []*run, shards []store.Shard) []xxljob.Run {
 		}
 		r.put(&out[i])
 	}
-	return out
+	return dst
 }
 
 // asked reports whether the query names the shard under its own epoch.

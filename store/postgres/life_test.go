@@ -139,7 +139,7 @@ func life(t *testing.T, s *postgres.Store) {
 	a := own(t, s, "life", 2)
 	given := newJob()
 	job := a.job()
-	due, err := s.Scan(a.ctx, store.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 10, Runs: 10})
+	due, err := s.Scan(a.ctx, xxljob.ScanResult{}, store.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 10, Runs: 10})
 	must(t, err)
 	if len(due.Jobs) != 1 || due.Jobs[0].Name != given.Name || due.Jobs[0].Param != given.Param || !due.Jobs[0].Next.Equal(job.Next) {
 		t.Fatalf("scanned %+v", due)

@@ -279,7 +279,7 @@ func TestAJobOfAnotherProcessWithinALongWindow(t *testing.T) {
 	s, o := twoStores(t, func(c *postgres.Config) { c.LeaseMode = postgres.LeaseRow })
 	a := own(t, s, inc(t, "region"), 1)
 	due := func() int {
-		res, err := s.Scan(a.ctx, store.ScanQuery{Shards: a.shards, Before: time.Now().Add(30 * time.Second), Jobs: 10, Runs: 10})
+		res, err := s.Scan(a.ctx, xxljob.ScanResult{}, store.ScanQuery{Shards: a.shards, Before: time.Now().Add(30 * time.Second), Jobs: 10, Runs: 10})
 		must(t, err)
 		return len(res.Jobs)
 	}

@@ -102,7 +102,7 @@ func TestReserve(t *testing.T) {
 					t.Errorf("finished %+v", accepted)
 				}
 				v := a.beat()
-				_, err = s.Scan(a.ctx, store.ScanQuery{Shards: a.shards, Before: time.Now(), Jobs: 10, Runs: 10})
+				_, err = s.Scan(a.ctx, xxljob.ScanResult{}, store.ScanQuery{Shards: a.shards, Before: time.Now(), Jobs: 10, Runs: 10})
 				must(t, err)
 				_, err = s.Inbox(a.ctx, a.inc, 0, 10)
 				must(t, err)

@@ -14,13 +14,13 @@ import (
 
 // Scan finds what is due. It reads no definition that it has read in this version
 // before.
-func (s *Store) Scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult, error) {
-	res, err := s.scan(ctx, q)
+func (s *Store) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
+	res, err := s.scan(ctx, dst, q)
 	return res, failed(err, "scan")
 }
 
-func (s *Store) scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult, error) {
-	var res xxljob.ScanResult
+func (s *Store) scan(ctx context.Context, res xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
+	had := len(res.Runs)
 	shards, _ := fenceArgs(q.Shards)
 	if len(shards) == 0 {
 		return res, ended(ctx)
@@ -46,13 +46,13 @@ func (s *Store) scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult,
 		first = min(first, due[0].next)
 	}
 	s.region.seen(first, turn)
-	if err := s.loadRuns(ctx, q.Shards, res.Runs); err != nil {
+	if err := s.loadRuns(ctx, q.Shards, res.Runs[had:]); err != nil {
 		return xxljob.ScanResult{}, err
 	}
-	if res.Jobs, err = s.describe(ctx, shards, due); err != nil {
+	if res.Jobs, err = s.describe(ctx, res.Jobs, shards, due); err != nil {
 		return xxljob.ScanResult{}, err
 	}
-	if res.Next = fromMilli(int64(next)); full(len(due), q.Jobs) || full(len(res.Runs), q.Runs) {
+	if res.Next = fromMilli(int64(next)); full(len(due), q.Jobs) || full(len(res.Runs)-had, q.Runs) {
 		res.Next = stored(q.Before)
 	}
 	return res, nil
@@ -113,9 +113,9 @@ func (s *Store) loadRuns(ctx context.Context, shards []store.Shard, runs []xxljo
 }
 
 // describe adds the definitions, and how many runs wait.
-func (s *Store) describe(ctx context.Context, shards []int16, due []dueJob) ([]xxljob.DueJob, error) {
+func (s *Store) describe(ctx context.Context, jobs []xxljob.DueJob, shards []int16, due []dueJob) ([]xxljob.DueJob, error) {
 	if len(due) == 0 {
-		return nil, nil
+		return jobs, nil
 	}
 	if err := s.defs.fetch(ctx, s, due); err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (s *Store) describe(ctx context.Context, shards []int16, due []dueJob) ([]x
 	if err != nil {
 		return nil, err
 	}
-	jobs := make([]xxljob.DueJob, 0, len(due))
+	jobs = slices.Grow(jobs, len(due))
 	for _, d := range due {
 		job, ok := s.defs.get(d)
 		if !ok {

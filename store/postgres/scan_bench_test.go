@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -42,7 +43,7 @@ func (d *planData) scans(b *testing.B) time.Duration {
 	b.ResetTimer()
 	for range b.N {
 		began := time.Now()
-		res, err := d.Scan(b.Context(), q)
+		res, err := d.Scan(b.Context(), xxljob.ScanResult{}, q)
 		took = append(took, time.Since(began))
 		if err != nil {
 			b.Fatal(err)

@@ -35,7 +35,7 @@ func begin(t *testing.T, level pgx.TxIsoLevel) pgx.Tx {
 // found are the ids of the runs that a scan of everything finds.
 func (a *actor) found() (ids []int64) {
 	a.Helper()
-	res, err := a.Scan(a.ctx, store.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 1, Runs: 100})
+	res, err := a.Scan(a.ctx, xxljob.ScanResult{}, store.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 1, Runs: 100})
 	must(a.T, err)
 	for _, r := range res.Runs {
 		ids = append(ids, r.ID)

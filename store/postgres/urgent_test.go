@@ -107,7 +107,7 @@ func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
 			return nil
 		},
 		"Scan": func(ctx context.Context) error {
-			_, err := s.Scan(ctx, store.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 10, Runs: 10})
+			_, err := s.Scan(ctx, xxljob.ScanResult{}, store.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 10, Runs: 10})
 			return err
 		},
 		"Planned": func(ctx context.Context) error {

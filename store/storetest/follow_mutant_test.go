@@ -117,8 +117,8 @@ func (s killsTheNamed) Kill(ctx context.Context, id int64, reason string) (xxljo
 // countsRetries takes runs that wait to be tried again for a backlog.
 type countsRetries struct{ xxljob.Store }
 
-func (s countsRetries) Scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult, error) {
-	r, err := s.Store.Scan(ctx, q)
+func (s countsRetries) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
+	r, err := s.Store.Scan(ctx, dst, q)
 	for i := range r.Jobs {
 		runs, _ := s.Runs(ctx, xxljob.RunFilter{JobID: r.Jobs[i].ID, States: []xxljob.State{xxljob.StatePlanned}})
 		r.Jobs[i].Waiting = len(runs)

@@ -110,8 +110,8 @@ func (b *broken) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstI
 	return b.Store.AddJob(ctx, job, first)
 }
 
-func (b *broken) Scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult, error) {
-	r, err := b.Store.Scan(ctx, q)
+func (b *broken) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
+	r, err := b.Store.Scan(ctx, dst, q)
 	if b.scan != nil {
 		r = b.scan(q, r)
 	}

@@ -463,7 +463,7 @@ func readOperations() []operation {
 			return err
 		}),
 		read("Scan", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {
-			_, err := s.Scan(ctx, store.ScanQuery{Shards: all, Before: later, Jobs: 9, Runs: 9})
+			_, err := s.Scan(ctx, xxljob.ScanResult{}, store.ScanQuery{Shards: all, Before: later, Jobs: 9, Runs: 9})
 			return err
 		}),
 		read("Planned", func(ctx context.Context, s xxljob.Store, _ xxljob.Run) error {

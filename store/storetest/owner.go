@@ -194,7 +194,7 @@ func (o *owner) scan(before time.Time) store.ScanQuery {
 
 func (o *owner) mustScan(q store.ScanQuery) xxljob.ScanResult {
 	o.Helper()
-	res, err := o.Scan(o.ctx, q)
+	res, err := o.Scan(o.ctx, xxljob.ScanResult{}, q)
 	o.must(err)
 	return res
 }

@@ -26,6 +26,18 @@ func (r reusing) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Pla
 	return onUsed(dst, usedRun(), 2*len(plans), func(dst []xxljob.Run) ([]xxljob.Run, error) { return r.Store.Claim(ctx, dst, plans) })
 }
 
+func (r reusing) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQuery) (res xxljob.ScanResult, err error) {
+	res.Jobs, err = onUsed(dst.Jobs, usedJob(), q.Jobs, func(jobs []xxljob.DueJob) ([]xxljob.DueJob, error) {
+		res.Runs, err = onUsed(dst.Runs, usedRun(), q.Runs, func(runs []xxljob.Run) ([]xxljob.Run, error) {
+			all, err := r.Store.Scan(ctx, xxljob.ScanResult{Jobs: jobs, Runs: runs}, q)
+			jobs, res.Next = all.Jobs, all.Next
+			return all.Runs, err
+		})
+		return jobs, err
+	})
+	return res, err
+}
+
 func (r reusing) Planned(ctx context.Context, dst []xxljob.Run, q store.PlannedQuery) ([]xxljob.Run, error) {
 	return onUsed(dst, usedRun(), q.Limit, func(dst []xxljob.Run) ([]xxljob.Run, error) { return r.Store.Planned(ctx, dst, q) })
 }
@@ -41,6 +53,14 @@ func usedRun() xxljob.Run {
 		Trace: "used", Owner: "used", Token: 7, BootID: "used", KillReason: "used", TriggerMsg: "used", HandleMsg: "used",
 		Progress: 7, ProgressText: "used", AlarmStatus: 2, Count: 7, Reason: "used",
 	}
+}
+
+// usedJob is the same of a job.
+func usedJob() xxljob.DueJob {
+	return xxljob.DueJob{Waiting: 7, Job: xxljob.Job{
+		ID: 1 << 30, App: "used", Key: "used", Name: "used", Author: "used", AlarmEmail: "used", Tags: []string{"used"},
+		Route: "used", Handler: "used", Param: "used", StopReason: "used", Stopped: true, Version: 7, WaitRun: 7, Runs: 7, MaxRuns: 7,
+	}}
 }
 
 // onUsed has a call append to memory that is used as far as dst and one more, and was used for

@@ -232,8 +232,8 @@ type scansOnce struct {
 	seen map[int64]bool
 }
 
-func (o *scansOnce) Scan(ctx context.Context, q store.ScanQuery) (xxljob.ScanResult, error) {
-	res, err := o.Store.Scan(ctx, q)
+func (o *scansOnce) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
+	res, err := o.Store.Scan(ctx, dst, q)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, r := range res.Runs {

@@ -125,7 +125,7 @@ func scanStaysPlanned(e *env) {
 	f := Wrap(e.Store)
 	f.Inject("Scan", Fault{After: true})
 	for range 2 {
-		_, err := f.Scan(e.ctx, o.scan(e.at(10)))
+		_, err := f.Scan(e.ctx, xxljob.ScanResult{}, o.scan(e.at(10)))
 		e.wantErr("Scan", err, ErrInjected)
 		want(e, "planned runs after an answer that was lost", ids(o.allPlanned()), []int64{run.ID})
 	}
