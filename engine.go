@@ -113,7 +113,7 @@ func (e *engine) takeDue(t time.Time) {
 			// A ring of the user's was early; P2 does not rest on it.
 			e.held.ring.push(en.run.scheduled(), id)
 		default:
-			en.due, en.passage = true, &passage{}
+			en.due, en.passage = true, &passage{route: e.held.nowhere}
 			e.room.due.push(en)
 		}
 	}

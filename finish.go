@@ -26,7 +26,7 @@ type finisher struct {
 	progress  *progress
 	finishing *batch[Result] // results that this node itself has come to
 	lockedOut *batch[Result] // results whose runs others have locked
-	answers   sync.Pool      // memory of what the store answers with, for one call after the other
+	rooms     sync.Pool      // of *finishRoom
 }
 
 func newFinisher(s *shared, e *engine, t *teller, progress *progress) *finisher {
@@ -51,10 +51,10 @@ func (a attachedAdmin) asAdmin() wire.Admin {
 // have lines that are still to be written are stored after the others, which do not wait for them.
 func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
 	reqs, others, goals := a.logs.apart(reqs)
-	err := a.f.finish(ctx, a.results(reqs))
+	err := a.finish(ctx, reqs)
 	if err == nil && len(others) > 0 {
 		a.logs.book.settle(ctx, goals)
-		err = a.f.finish(ctx, a.results(others))
+		err = a.finish(ctx, others)
 	}
 	if err != nil {
 		return wire.Return{}, err
@@ -63,21 +63,22 @@ func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest
 	return wire.Success(), nil
 }
 
-// results are what is to be stored of runs that are under way here.
-func (a attachedAdmin) results(reqs []wire.CallbackRequest) []Result {
-	results := make([]Result, 0, len(reqs))
-	flights := a.f.engine.under.flightsOf(reqs)
+// finish stores the results of runs that are under way here.
+func (a attachedAdmin) finish(ctx context.Context, reqs []wire.CallbackRequest) error {
+	room := a.f.room()
+	room.results = slices.Grow(room.results, len(reqs))
+	room.flights = a.f.engine.under.flightsOf(room.flights, reqs)
 	for i := range reqs {
 		r := &reqs[i]
-		if at := flights[i]; at != nil && (!r.Exact || sameDate(r.LogDateTim, &at.run)) {
+		if at := room.flights[i]; at != nil && (!r.Exact || sameDate(r.LogDateTim, &at.run)) {
 			res := resultOf(at, r)
 			if res.State == StateKilled {
 				res.State = a.f.engine.under.killed(at)
 			}
-			results = append(results, res)
+			room.results = append(room.results, res)
 		}
 	}
-	return results
+	return a.f.finishIn(ctx, room, room.results)
 }
 
 // Progress is told by executors of ours how far a run is: see executor.Executor.Bind.
@@ -116,18 +117,31 @@ func (f *finisher) letGather(ctx context.Context, results int) {
 // has an answer from the store or ctx ends: an error means that they may be
 // stored or not. It is a duty whoever brings them, such as an executor.
 func (f *finisher) finish(ctx context.Context, results []Result) error {
+	return f.finishIn(ctx, f.room(), results)
+}
+
+// room is memory for a batch.
+func (f *finisher) room() *finishRoom {
+	if room, ok := f.rooms.Get().(*finishRoom); ok {
+		return room
+	}
+	return &finishRoom{}
+}
+
+// finishIn is finish with memory that it gives back.
+func (f *finisher) finishIn(ctx context.Context, room *finishRoom, results []Result) error {
 	if len(results) == 0 {
+		f.rooms.Put(room.cleared())
 		return nil
 	}
 	ctx = urgent.Mark(ctx)
 	backoff := backoff{log: f.log, what: "storing results"}
-	room, _ := f.answers.Get().(*[]Run)
-	if room == nil {
-		room = &[]Run{}
-	}
 	accepted, err := callUntil(ctx, &backoff,
-		func(ctx context.Context) ([]Run, error) { return f.store.Finish(ctx, (*room)[:0], results) },
-		func(ctx context.Context) ([]Run, error) { return f.finishAgain(ctx, results) })
+		func(ctx context.Context) ([]Run, error) { return f.store.Finish(ctx, room.answers, results) },
+		func(ctx context.Context) ([]Run, error) {
+			room = nil // it is left to the call before, which may still be under way
+			return f.finishAgain(ctx, results)
+		})
 	switch {
 	case errors.Is(err, store.ErrLocked):
 		f.ended(accepted)
@@ -137,15 +151,15 @@ func (f *finisher) finish(ctx context.Context, results []Result) error {
 		return err
 	}
 	f.ended(accepted)
-	enough := len(accepted) == len(results)
-	clear(accepted)
-	*room = accepted
-	f.answers.Put(room)
-	if !enough {
+	if len(accepted) < len(results) {
 		// What was not accepted is over all the same: it ended otherwise before.
 		for _, r := range results {
 			f.engine.landStart(r.RunID, r.Token)
 		}
+	}
+	if room != nil {
+		room.answers = accepted
+		f.rooms.Put(room.cleared())
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func (e *engine) takeOff(a *attempt, run *Run, acked time.Time) *flight {
 		e.room.arrived(run.JobID, run.ID)
 		return nil
 	}
-	return e.fly(&a.route, run, a.job, acked)
+	return e.fly(a.route, run, a.job, acked)
 }
 
 // takeOffSibling is takeOff for a further part of a broadcast.

@@ -161,7 +161,7 @@ var floors = [][]string{
 		"probecall", "askrun", "unreportedjudge", "route", "strategies", "unrouted", "userrouter",
 	},
 	{ // duties: each with its own state
-		"accepted", "again", "ahead", "alarmcalls", "apart", "attach", "balance", "beat", "beatnews", "busy", "claim", "collect", "deliver", "dispatch", "droprun", "finish", "handover", "herd", "kill", "late", "launch", "leaser", "log", "logcall", "logkeep", "logstored",
+		"accepted", "again", "ahead", "alarmcalls", "apart", "attach", "balance", "beat", "beatnews", "busy", "claim", "collect", "deliver", "dispatch", "droprun", "finish", "finishroom", "handover", "herd", "kill", "late", "launch", "leaser", "log", "logcall", "logkeep", "logstored",
 		"lost", "orphan", "owed", "planned", "progress", "publish", "receive", "reconcile", "registrar", "registrations", "reread", "reroute", "reserve", "retain", "scan", "send", "sendall", "speaks",
 		"start", "startbatch", "take", "takeback", "telling", "tend",
 		"starter", "twins", "uncertain", "indoubt", "unreported", "unreportedask", "wait", "waitself", "watch", "admin_results", "applylist", "concurrent", "ensure", "ensurelist", "groups",

@@ -18,6 +18,8 @@ type heldRuns struct {
 	most  int // of an app: Limits.MaxHeld
 	wakes wakes
 	jobs  *jobBook
+	// nowhere is the route of runs that are not routed yet.
+	nowhere *routed
 
 	mu   *sync.Mutex         // the engine's
 	ring *heldRing           // guarded by mu
@@ -27,7 +29,7 @@ type heldRuns struct {
 
 func newHeldRuns(cfg *Config, wakes wakes, jobs *jobBook, mu *sync.Mutex, panics *guard.Log) *heldRuns {
 	held := &heldRuns{
-		most: cfg.Limits.MaxHeld, wakes: wakes, jobs: jobs, mu: mu, runs: map[int64]*entry{}, apps: map[string]*holding{},
+		most: cfg.Limits.MaxHeld, wakes: wakes, jobs: jobs, nowhere: &routed{}, mu: mu, runs: map[int64]*entry{}, apps: map[string]*holding{},
 	}
 	held.ring = newHeldRing(cfg, panics, held.onRing)
 	return held

@@ -51,7 +51,7 @@ func (e *engine) reserveAll(batch []attempt, now time.Time, pending func(jobID i
 // reserve takes the places that the attempt needs, or parks the entry. pending reports
 // whether runs of a job wait for answers to probes. Caller holds mu.
 func (e *engine) reserve(a *attempt, now time.Time, pending func(jobID int64) bool) reserved {
-	r := &a.route
+	r := a.route
 	switch {
 	case r.asks != nil && !r.probing && r.behind == nil:
 		e.room.letGoOn(a.entry)
@@ -63,6 +63,8 @@ func (e *engine) reserve(a *attempt, now time.Time, pending func(jobID int64) bo
 	a.choice = nil // it is used up: one that waits behind another keeps its own
 	if r.refused == "" {
 		if r.lane != laneNone {
+			own := *r
+			r, a.route = &own, &own
 			r.lane = laneFast
 			if e.jobs.isSlow(a.job.ID, now) {
 				r.lane = laneSlow
@@ -90,7 +92,7 @@ func (e *engine) reserve(a *attempt, now time.Time, pending func(jobID int64) bo
 
 // isNotRouted reports whether an entry has no address yet, and parks it. Caller holds mu.
 func (e *engine) isNotRouted(a *attempt, pending func(jobID int64) bool) bool {
-	r := &a.route
+	r := a.route
 	switch {
 	case r.probing && !pending(a.job.ID):
 		e.room.keepAhead(a.entry)
@@ -149,7 +151,7 @@ func (e *engine) turnBegins(a *attempt, outdated bool) {
 	e.room.unkeep(a.entry)
 	if outdated {
 		e.room.freeSerial(a.route.serial, a.run.ID)
-		a.entry.route = routed{}
+		a.entry.route = &routed{}
 	}
 	a.turned = true
 }

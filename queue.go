@@ -31,8 +31,9 @@ type entry struct {
 // passage is what a due run goes through until it is started.
 type passage struct {
 	// route is where the run was routed, kept while it waits for room there, routedFor
-	// the version of the job that it was routed by, and routedAt when that was.
-	route     routed
+	// the version of the job that it was routed by, and routedAt when that was. It is never
+	// nil, and others may have the same one: it is replaced, and not changed.
+	route     *routed
 	routedFor int64
 	routedAt  time.Time
 	// choice is what the router has said, until the run is started or waits for room.

@@ -23,7 +23,7 @@ func books(t *testing.T, runs int64) (*starter, []*entry) {
 		job := &Job{ID: id, App: "app", Block: block.SerialExecution}
 		run := Run{ID: id, JobID: id, App: "app", Shard: 1, State: StatePlanned, Scheduled: time.UnixMilli(id)}
 		e.hold([]Run{run}, map[int64]*Job{id: job})
-		e.held.runs[id].passage = &passage{}
+		e.held.runs[id].passage = &passage{route: &routed{}}
 		entries = append(entries, e.held.runs[id])
 	}
 	return s, entries
@@ -54,7 +54,7 @@ func TestRoomThatIsNotTaken(t *testing.T) {
 			if len(let) != 1 {
 				t.Fatalf("%d were let in, want 1", len(let))
 			}
-			let[0].route = c.to
+			let[0].route = &c.to
 			if len(s.collector.reserve(let[:1], time.Now())) == 0 {
 				t.Fatal("it waits again")
 			}
@@ -85,7 +85,7 @@ func TestRoomThatIsKept(t *testing.T) {
 			e.room.lanes.answered(nil, laneFast, key)
 			e.room.admit(at)
 			let, _ := e.pop(lot{kind: lotDue}, 10, nil)
-			let[0].route = routed{address: "local://n-1", targets: []string{"local://n-1"}, places: 1, lane: laneFast}
+			let[0].route = &routed{address: "local://n-1", targets: []string{"local://n-1"}, places: 1, lane: laneFast}
 			let[0].routedAt = time.Now()
 			e.room.waitApart(let[0].entry)
 			if e.room.due.len() > 0 {
@@ -118,7 +118,7 @@ func TestRoomOfARefusal(t *testing.T) {
 	e.room.park(at, entries[1])
 	e.room.admit(at)
 	let, _ := e.pop(lot{kind: lotDue}, 10, nil)
-	let[0].route = routed{refused: "why not"}
+	let[0].route = &routed{refused: "why not"}
 	e.room.waitApart(let[0].entry)
 	if e.room.due.len() != 1 || e.room.lanes.used[laneFast] != 0 {
 		t.Errorf("%d others were let in, %d places are taken", e.room.due.len(), e.room.lanes.used[laneFast])
@@ -150,7 +150,7 @@ func TestTurns(t *testing.T) {
 			s, entries := books(t, 1)
 			s.cfg.Registry = c.registry
 			a := attempt{entry: entries[0], job: s.engine.jobs.refs[1].job}
-			a.entry.route, a.turned = c.route, c.turned
+			a.entry.route, a.turned = &c.route, c.turned
 			if c.then != nil {
 				s.engine.room.park(*c.then, a.entry)
 			}
@@ -169,7 +169,7 @@ func TestTriedRunsStayApart(t *testing.T) {
 	s, entries := books(t, 3)
 	e := s.engine
 	try := func(en *entry) {
-		en.route = routed{refused: "why not"}
+		en.route = &routed{refused: "why not"}
 		e.retry(attempt{entry: en, job: e.jobs.refs[en.run.JobID].job}, false)
 	}
 	for _, en := range entries {
@@ -180,7 +180,7 @@ func TestTriedRunsStayApart(t *testing.T) {
 		en := e.room.leave(e.room.nextRound())
 		order = append(order, en.run.ID)
 		if en.run.ID == 1 { // is stuck, and its route is old
-			en.route = routed{refused: "why not"}
+			en.route = &routed{refused: "why not"}
 			e.room.waitApart(en)
 		}
 	}
@@ -197,7 +197,7 @@ func TestABroadcastWaitsForOthers(t *testing.T) {
 			e := s.engine
 			part, broadcast := entries[0], attempt{entry: entries[1], job: &Job{ID: 1, App: "app", Block: block.SerialExecution}}
 			broadcast.run.JobID = 1
-			broadcast.route = routed{address: "http://one", targets: []string{"http://one", "http://two"}}
+			broadcast.route = &routed{address: "http://one", targets: []string{"http://one", "http://two"}}
 			at := serialAt(broadcast.job, address)
 			if holds {
 				e.room.serial.take(at, part.run.ID)
@@ -233,7 +233,7 @@ func TestFreedPlacesAreOffered(t *testing.T) {
 	} {
 		s, entries := books(t, 1)
 		a := attempt{entry: entries[0], job: s.engine.jobs.refs[1].job}
-		a.entry.route = routed{address: key.address, places: 1, exec: noExecutor{}}
+		a.entry.route = &routed{address: key.address, places: 1, exec: noExecutor{}}
 		s.engine.inboxFull.Store(true)
 		ready := s.collector.reserve([]attempt{a}, time.Now())
 		if len(ready) == 0 || s.engine.room.takeFreed() {

@@ -26,21 +26,22 @@ type router struct {
 
 // route decides about one entry. It asks no executor: probing routes go by the
 // answers that probes have brought, and wait where there are none.
-func (ro *router) route(ctx context.Context, en *entry, job *Job) (routed, error) {
+func (ro *router) route(ctx context.Context, en *entry, job *Job) (*routed, error) {
 	addrs, why, err := ro.asker.addressesFor(ctx, en, job)
 	if err != nil {
-		return routed{}, err
+		return nil, err
 	}
 	if r, ok := en.ref.memo.recall(job, addrs, &en.run); ok {
 		return r, nil
 	}
 	if len(addrs) == 0 {
-		return routed{refused: why, msg: ro.routeMsg(&en.run, job, nil, why)}, nil
+		return &routed{refused: why, msg: ro.routeMsg(&en.run, job, nil, why)}, nil
 	}
-	r := ro.chooseAddress(ctx, en, job, addrs)
+	to := ro.chooseAddress(ctx, en, job, addrs)
+	r := &to
 	switch {
 	case r.failed != nil:
-		return routed{}, r.failed
+		return nil, r.failed
 	case r.probing, r.asks != nil, r.behind != nil:
 		return r, nil
 	case r.refused != "":
@@ -48,10 +49,10 @@ func (ro *router) route(ctx context.Context, en *entry, job *Job) (routed, error
 		return r, nil
 	}
 	r.msg = ro.routeMsg(&en.run, job, addrs, r.msg)
-	ro.callees.equip(&r, job)
+	ro.callees.equip(r, job)
 	if en.run.sharding() != (Sharding{}) && r.serial.kind != lotSerial && job.Block != block.Concurrent {
 		r.serial = lot{kind: lotSerial, jobID: job.ID, runID: en.run.triggerID(), address: r.address} // see choosePart
-	} else if ro.isSame(en, job, &r) {
+	} else if ro.isSame(en, job, r) {
 		en.ref.memo = &routeMemo{job: job, addrs: addrs, kind: en.run.runType(), r: r}
 	}
 	return r, nil

@@ -54,14 +54,14 @@ type routeMemo struct {
 	job   *Job
 	addrs []string // as they were read last
 	kind  TriggerType
-	r     routed
+	r     *routed
 }
 
 // recall returns it for a run of the job, where these are the same addresses still. Parts of
 // broadcasts go ways of their own.
-func (m *routeMemo) recall(job *Job, addrs []string, run *plannedRun) (r routed, ok bool) {
+func (m *routeMemo) recall(job *Job, addrs []string, run *plannedRun) (r *routed, ok bool) {
 	if m == nil || m.job != job || m.kind != run.runType() || run.sharding() != (Sharding{}) || !m.isFor(addrs) {
-		return routed{}, false
+		return nil, false
 	}
 	return m.r, true
 }

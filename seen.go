@@ -123,7 +123,7 @@ func (l *leases) isDoubted(address string) bool {
 }
 
 // anyDoubted is isDoubted for the addresses of a route.
-func (l *leases) anyDoubted(r routed) bool {
+func (l *leases) anyDoubted(r *routed) bool {
 	return l.isDoubted(r.address) || slices.ContainsFunc(r.targets, l.isDoubted)
 }
 

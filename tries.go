@@ -90,7 +90,7 @@ func (e *engine) rerouted(a attempt) {
 	e.room.giveBackPlaces(a)
 	e.room.freeSerial(a.entry.route.serial, a.run.ID)
 	apart := a.goesApart()
-	a.entry.route, a.turned = routed{}, false
+	a.entry.route, a.turned = &routed{}, false
 	if apart {
 		e.room.parkTried(a.entry)
 		return

@@ -76,16 +76,15 @@ func (u *underWay) flight(runID int64) *flight {
 	return u.flights[runID]
 }
 
-// flightsOf returns the flights of the runs that results are of, in their order; nil for those
+// flightsOf appends the flights of the runs that results are of, in their order; nil for those
 // that are not under way here.
-func (u *underWay) flightsOf(results []wire.CallbackRequest) []*flight {
-	flights := make([]*flight, len(results))
+func (u *underWay) flightsOf(dst []*flight, results []wire.CallbackRequest) []*flight {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for i := range results {
-		flights[i] = u.flights[results[i].LogID]
+		dst = append(dst, u.flights[results[i].LogID])
 	}
-	return flights
+	return dst
 }
 
 // inFlight returns the flights of this process.

@@ -171,7 +171,7 @@ func (w *waitingRoom) keepAhead(en *entry) {
 // come after it.
 func (w *waitingRoom) parkBehind(at lot, en *entry) {
 	w.freeSerial(en.route.serial, en.run.ID)
-	en.route = routed{}
+	en.route = &routed{}
 	w.park(at, en)
 }
 
@@ -186,7 +186,7 @@ func (w *waitingRoom) arrived(jobID, runID int64) bool {
 func (w *waitingRoom) clearOut(at lot) (any bool) {
 	for en := w.lots.leave(at); en != nil; en = w.lots.leave(at) {
 		w.freeSerial(en.route.serial, en.run.ID)
-		en.route = routed{}
+		en.route = &routed{}
 		w.due.push(en)
 		any = true
 	}

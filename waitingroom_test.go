@@ -52,8 +52,9 @@ func TestProbesEndBeforeParking(t *testing.T) {
 		job := &Job{ID: 1, App: "app", Route: "BUSYOVER"}
 		s.engine.hold([]Run{{ID: 1, JobID: 1, App: "app"}}, map[int64]*Job{1: job})
 		a := attempt{entry: s.engine.held.runs[1], job: job}
-		a.due, a.passage = true, &passage{}
-		a.route = s.router.probes.choose(t.Context(), job, []string{store.LocalAddress(s.leases.incarnation)})
+		a.due, a.passage = true, &passage{route: &routed{}}
+		to := s.router.probes.choose(t.Context(), job, []string{store.LocalAddress(s.leases.incarnation)})
+		a.route = &to
 		synctest.Wait() // the loop is held up; the probes end
 		s.starter.collector.reserve([]attempt{a}, time.Now())
 		synctest.Wait()
