@@ -70,7 +70,7 @@ func (e *engine) state(out *Stats) {
 		if f.remote {
 			out.Calling++
 		} else {
-			out.Running[f.run.App]++
+			out.Running[f.run.planned.App]++
 		}
 	}
 }

@@ -44,7 +44,7 @@ func (d *deliverer) deliverAllAt(flights []*flight) {
 	now := d.clock.now()
 	due := flights[:0]
 	for _, f := range flights {
-		if f.run.Scheduled.After(now) {
+		if f.run.planned.scheduled().After(now) {
 			d.deliverAt(f)
 		} else {
 			due = append(due, f)
@@ -91,7 +91,7 @@ func (d *deliverer) isQuick(f *flight) bool {
 
 // deliverAt sends a started run at its time: now, or when its loop finds it due.
 func (d *deliverer) deliverAt(f *flight) {
-	early := f.run.Scheduled.Sub(d.clock.now())
+	early := f.run.planned.scheduled().Sub(d.clock.now())
 	switch {
 	case early <= 0:
 		d.deliver(f)
@@ -172,7 +172,7 @@ func (d *deliverer) stillMine(ctx context.Context, f *flight) bool {
 	var began time.Time
 	read := func(ctx context.Context) (Run, error) {
 		began = time.Now()
-		run, err := d.store.Run(ctx, f.run.ID)
+		run, err := d.store.Run(ctx, f.run.planned.ID)
 		if isNotFound(err) {
 			return Run{}, nil
 		}
@@ -186,7 +186,7 @@ func (d *deliverer) stillMine(ctx context.Context, f *flight) bool {
 		case run.State == StateStarted && run.Address == f.run.Address && run.Token == f.run.Token:
 			f.acked = began
 		default:
-			d.engine.land(f.run.ID)
+			d.engine.land(f.run.planned.ID)
 			d.engine.answered(f, 0)
 			if run.ID != 0 {
 				d.engine.notMine(run)

@@ -37,7 +37,8 @@ func (s *sender) sendElsewhere(ctx context.Context, f *flight) {
 	s.engine.answered(f, time.Since(began))
 	switch {
 	case err == nil && ret.OK():
-		s.acceptor.dispatchedAsync(f, &f.run, "accepted: "+ret.Msg)
+		run := f.whole()
+		s.acceptor.dispatchedAsync(f, &run, "accepted: "+ret.Msg)
 	case err == nil:
 		s.rerouter.refused(ctx, f, refusalOf(ret))
 	case wire.NotSent(err):
@@ -54,7 +55,7 @@ func (s *sender) request(ctx context.Context, f *flight) (req wire.TriggerReques
 	if s.cfg.Tracer == nil {
 		return req, func(wire.Return, error) {}
 	}
-	trace, tell := s.cfg.Tracer.Sending(ctx, f.run)
+	trace, tell := s.cfg.Tracer.Sending(ctx, f.whole())
 	if trace != "" {
 		req.Traceparent, req.Tracestate, _ = strings.Cut(trace, " ")
 	}
@@ -68,19 +69,23 @@ func (s *sender) request(ctx context.Context, f *flight) (req wire.TriggerReques
 
 // requestOf is the wire's request for a flight.
 func requestOf(f *flight) wire.TriggerRequest {
-	total := max(f.run.Sharding.Total, 1)
+	p, part := &f.run.planned, f.run.planned.sharding()
 	req := wire.TriggerRequest{
-		JobID: f.run.JobID, ExecutorHandler: f.run.Handler, ExecutorParams: f.run.Param,
-		ExecutorBlockStrategy: f.run.Block, MaxPerExecutor: f.job.MaxPerExecutor, ExecutorTimeout: int(f.job.Timeout / time.Second),
-		LogID: f.run.ID, LogDateTime: f.run.Created.UnixMilli(),
+		JobID: p.JobID, ExecutorHandler: f.job.Handler, ExecutorParams: f.job.Param,
+		ExecutorBlockStrategy: f.job.Block, MaxPerExecutor: f.job.MaxPerExecutor, ExecutorTimeout: int(f.job.Timeout / time.Second),
+		LogID: p.ID, LogDateTime: p.created,
 		GlueType: f.job.GlueType, GlueSource: f.job.GlueSource,
-		BroadcastIndex: f.run.Sharding.Index, BroadcastTotal: total,
-		ScheduledAt: f.run.Instant().UnixMilli(), Attempt: f.run.Attempt,
+		BroadcastIndex: part.Index, BroadcastTotal: max(part.Total, 1),
+		ScheduledAt: f.run.instant(),
 		StartToken: f.run.Token, BootID: f.run.BootID,
-		JobName: f.job.Name, JobKey: f.job.Key, App: f.run.App,
-		Route: f.job.Route, JobVersion: f.run.JobVersion, TriggerType: string(f.run.Type),
+		JobName: f.job.Name, JobKey: f.job.Key, App: p.App,
+		Route: f.job.Route, JobVersion: f.job.Version, TriggerType: string(p.runType()),
 	}
-	req.Traceparent, req.Tracestate, _ = strings.Cut(f.run.Trace, " ")
+	if r := p.rest; r != nil {
+		req.ExecutorHandler, req.ExecutorParams, req.ExecutorBlockStrategy, req.JobVersion = r.Handler, r.Param, r.Block, r.JobVersion
+		req.Attempt = r.Attempt
+		req.Traceparent, req.Tracestate, _ = strings.Cut(r.Trace, " ")
+	}
 	if !f.job.GlueUpdated.IsZero() {
 		req.GlueUpdatetime = f.job.GlueUpdated.UnixMilli()
 	}

@@ -24,7 +24,7 @@ type earlyFlight struct {
 func (e *earlyFlights) add(f *flight) (sooner bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	at := f.run.Scheduled.UnixMilli()
+	at := f.run.planned.at
 	e.flights = append(e.flights, earlyFlight{at, f})
 	i := len(e.flights) - 1
 	for i > 0 && at < e.flights[(i-1)/2].at {

@@ -17,7 +17,7 @@ func TestEarlyFlights(t *testing.T) {
 		if r.IntN(3) > 0 {
 			at := now + r.Int64N(50)
 			sooner := len(waiting) == 0 || at < slices.Min(waiting)
-			if e.add(&flight{run: Run{Scheduled: time.UnixMilli(at)}}) != sooner {
+			if e.add(&flight{run: startedRun{planned: plannedRun{at: at}}}) != sooner {
 				t.Fatalf("at %d a flight at %d came before the others: %t, want %t", now, at, !sooner, sooner)
 			}
 			waiting = append(waiting, at)
@@ -28,7 +28,7 @@ func TestEarlyFlights(t *testing.T) {
 		n, _ := slices.BinarySearch(waiting, now+1)
 		var got []int64
 		for _, f := range e.pop(time.UnixMilli(now)) {
-			got = append(got, f.run.Scheduled.UnixMilli())
+			got = append(got, f.run.planned.scheduled().UnixMilli())
 		}
 		if !slices.Equal(got, waiting[:n]) {
 			t.Fatalf("at %d came %v, want %v", now, got, waiting[:n])

@@ -385,7 +385,7 @@ func Cycles(next map[string][]string) func(node string) string { return newCycle
 func FullLogBook(room, runs int) (stats LogStats, open, fed int) {
 	b := newLogBook(LogConfig{QueueBytes: room, RunBytes: 1 << 20})
 	for i := range runs {
-		r := b.of(&startLog{}, &Run{ID: int64(i + 1)})
+		r := b.of(&startLog{}, &plannedRun{ID: int64(i + 1)})
 		r.write(LogLine{Text: "a line"})
 		r.end()
 	}
@@ -396,7 +396,7 @@ func FullLogBook(room, runs int) (stats LogStats, open, fed int) {
 func DrainLogBook(room, runs int) (stats LogStats, open int, lines map[int64]int) {
 	b := newLogBook(LogConfig{QueueBytes: room, RunBytes: 1 << 20})
 	for i := range runs {
-		r := b.of(&startLog{}, &Run{ID: int64(i + 1)})
+		r := b.of(&startLog{}, &plannedRun{ID: int64(i + 1)})
 		r.write(LogLine{Text: "a line"})
 		r.end()
 	}
@@ -418,7 +418,7 @@ func DrainLogBook(room, runs int) (stats LogStats, open int, lines map[int64]int
 // wait, and how many of these lie in the memory of the record although they are not all of it.
 func AliasedLines(record string) (waiting, aliased int) {
 	b := newLogBook(LogConfig{QueueBytes: 1 << 30, RunBytes: 1 << 30})
-	r := b.of(&startLog{}, &Run{ID: 1})
+	r := b.of(&startLog{}, &plannedRun{ID: 1})
 	r.write(LogLine{Text: record})
 	begin := uintptr(unsafe.Pointer(unsafe.StringData(record)))
 	for _, line := range r.lines {
@@ -436,7 +436,7 @@ func SilentLogs(times int) (allocs float64, open int) {
 	all := &shared{cfg: Config{}.withDefaults(), life: newLife()}
 	all.leases = newLeases("n-1", &all.cfg, func() []store.Attachment { return nil })
 	k := &logKeeper{shared: all, engine: newEngine(all, nil), book: newLogBook(LogConfig{QueueBytes: 1 << 20, RunBytes: 1 << 20})}
-	k.engine.under.flights[1] = &flight{run: Run{ID: 1}}
+	k.engine.under.flights[1] = &flight{run: startedRun{planned: plannedRun{ID: 1}}}
 	allocs = testing.AllocsPerRun(times, func() {
 		k.engine.under.flights[1].lines = startLog{}
 		_, end := k.open(1, 0)

@@ -66,12 +66,12 @@ func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest
 // finish stores the results of runs that are under way here.
 func (a attachedAdmin) finish(ctx context.Context, reqs []wire.CallbackRequest) error {
 	room := a.f.room()
-	room.results = slices.Grow(room.results, len(reqs))
+	room.results, room.known = slices.Grow(room.results, len(reqs)), slices.Grow(room.known, len(reqs))
 	room.flights = a.f.engine.under.flightsOf(room.flights, reqs)
 	for i := range reqs {
 		r := &reqs[i]
-		if at := room.flights[i]; at != nil && (!r.Exact || sameDate(r.LogDateTim, &at.run)) {
-			res := resultOf(at, r)
+		if at := room.flights[i]; at != nil && (!r.Exact || at.run.isOf(r.LogDateTim)) {
+			res := resultOf(at, room.knows(at), r)
 			if res.State == StateKilled {
 				res.State = a.f.engine.under.killed(at)
 			}
@@ -256,8 +256,8 @@ func (f *finisher) ended(runs []Run) {
 func (f *finisher) resultAt(at *flight, res Result) Result {
 	res.Incarnation = f.leases.incarnation
 	if at.remote {
-		return concluded(at.run, res)
+		return concluded(at.whole(), res)
 	}
-	res.RunID, res.Token = at.run.ID, at.run.Token
+	res.RunID, res.Token = at.run.planned.ID, at.run.Token
 	return res
 }

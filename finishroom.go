@@ -6,6 +6,7 @@ package xxljob
 // under way.
 type finishRoom struct {
 	flights []*flight
+	known   []Run // the runs of flights
 	results []Result
 	answers []Run
 }
@@ -13,8 +14,17 @@ type finishRoom struct {
 // cleared is the memory as it was before the batch.
 func (r *finishRoom) cleared() *finishRoom {
 	clear(r.flights)
+	clear(r.known)
 	clear(r.results)
 	clear(r.answers)
-	r.flights, r.results, r.answers = r.flights[:0], r.results[:0], r.answers[:0]
+	r.flights, r.known, r.results, r.answers = r.flights[:0], r.known[:0], r.results[:0], r.answers[:0]
 	return r
+}
+
+// knows is the run of a flight, in memory for which room was made before.
+func (r *finishRoom) knows(f *flight) *Run {
+	r.known = r.known[:len(r.known)+1]
+	known := &r.known[len(r.known)-1]
+	f.run.fill(known, f.job)
+	return known
 }

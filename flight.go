@@ -80,7 +80,7 @@ func (e *engine) fly(r *routed, run *Run, job *Job, acked time.Time) *flight {
 	}
 	e.room.arrived(run.JobID, run.ID)
 	f := &flight{
-		run: *run, job: job, ref: e.jobs.ref(run.JobID, job), exec: r.exec, remote: r.remote, fanned: r.fanned, lane: r.lane, key: r.key(run.App), serial: r.serial,
+		run: startedOf(run, job), job: job, ref: e.jobs.ref(run.JobID, job), exec: r.exec, remote: r.remote, fanned: r.fanned, lane: r.lane, key: r.key(run.App), serial: r.serial,
 		counts: r.places > 0, acked: acked, choices: r.choices,
 	}
 	e.under.flights[run.ID] = f
@@ -95,10 +95,10 @@ func (e *engine) answered(f *flight, took time.Duration) {
 	now := e.clock.now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.jobs.took(f.run.JobID, f.job, took, now)
+	e.jobs.took(f.run.planned.JobID, f.job, took, now)
 	freed := false
 	if f.remote { // the next run of a serial job may be sent
-		freed = e.room.freeSerial(f.serial, f.run.ID)
+		freed = e.room.freeSerial(f.serial, f.run.planned.ID)
 	}
 	var lots [3]lot
 	for _, at := range e.room.lanes.answered(lots[:0], f.lane, f.key) {
@@ -131,7 +131,7 @@ func (e *engine) awayIDs() []int64 {
 func (e *engine) moved(f *flight, run Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.under.flights[f.run.ID] != f {
+	if e.under.flights[f.run.planned.ID] != f {
 		return
 	}
 	e.landFlight(run.ID)
@@ -230,7 +230,7 @@ func (e *engine) landFlight(runID int64) (freed bool) {
 	}
 	delete(e.under.flights, runID)
 	f.state.landed = true
-	e.under.landed.add(&f.run)
+	e.under.landed.add(f.run.planned.ID, f.run.Token)
 	e.jobs.unref(f.ref)
 	if f.counts {
 		freed = e.room.admit(e.room.lanes.ended(f.key))

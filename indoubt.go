@@ -36,10 +36,10 @@ type inDoubt struct {
 // leaveInDoubt turns a flight into a run in doubt. What is sent again is what was sent, to the
 // same process.
 func (d *inDoubt) leaveInDoubt(f *flight, sent wire.TriggerRequest, cause error) {
-	d.log.Warn("xxljob: run in doubt: the call to its executor failed, and may have arrived", "run", f.run.ID, "job", f.run.JobID, "error", cause)
+	d.log.Warn("xxljob: run in doubt: the call to its executor failed, and may have arrived", "run", f.run.planned.ID, "job", f.run.planned.JobID, "error", cause)
 	now := time.Now()
-	d.list.add(&runInDoubt{run: f.run, req: sent, again: sent.BootID != "", since: now, from: d.clock.now(), next: now.Add(askFirst)})
-	d.engine.land(f.run.ID)
+	d.list.add(&runInDoubt{run: f.whole(), req: sent, again: sent.BootID != "", since: now, from: d.clock.now(), next: now.Add(askFirst)})
+	d.engine.land(f.run.planned.ID)
 	d.life.wakes.inDoubt.poke()
 }
 

@@ -93,7 +93,7 @@ func (k *killer) killAll(ctx context.Context, reason string) {
 			continue // it goes on without this node
 		}
 		k.engine.under.cutOff(f)
-		run := f.run // the flight's own is never written to: it may land at this moment
+		run := f.whole()
 		run.KillReason = reason
 		k.killHere(ctx, run)
 	}
@@ -121,9 +121,9 @@ func (k *killer) killAt(ctx context.Context, f *flight, reason string) {
 	ask := func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		req := wire.KillRequest{JobID: f.run.JobID, LogID: f.run.ID, LogDateTime: f.run.Created.UnixMilli(), Reason: reason}
+		req := wire.KillRequest{JobID: f.run.planned.JobID, LogID: f.run.planned.ID, LogDateTime: f.run.planned.created, Reason: reason}
 		if ret, err := f.exec.Kill(ctx, req); err != nil || !ret.OK() {
-			k.log.Warn("xxljob: could not kill a run", "run", f.run.ID, "job", f.run.JobID, "answer", ret.Msg, "error", err)
+			k.log.Warn("xxljob: could not kill a run", "run", f.run.planned.ID, "job", f.run.planned.JobID, "answer", ret.Msg, "error", err)
 		}
 	}
 	if f.lane == laneNone || !k.life.loops.work.try(ask) {

@@ -14,11 +14,11 @@ type landing struct{ runID, token int64 }
 // landingsKept is how many are remembered at least.
 const landingsKept = 10_000
 
-func (l *landings) add(r *Run) {
+func (l *landings) add(runID, token int64) {
 	if len(l.latest) >= landingsKept || l.latest == nil {
 		l.latest, l.before = make(map[landing]struct{}), l.latest
 	}
-	l.latest[landing{r.ID, r.Token}] = struct{}{}
+	l.latest[landing{runID, token}] = struct{}{}
 }
 
 func (l *landings) has(r *Run) bool {

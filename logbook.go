@@ -89,7 +89,7 @@ func newLogBook(cfg LogConfig) *logBook {
 
 // of returns the log of a start of a run, which its first line opens; nil where the handler has
 // returned, whose log never begins again.
-func (b *logBook) of(l *startLog, run *Run) *runLog {
+func (b *logBook) of(l *startLog, run *plannedRun) *runLog {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if l.log == nil && !l.returned {

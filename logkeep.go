@@ -53,11 +53,11 @@ func newLogKeeper(s *shared, e *engine, panics *guard.Log) *logKeeper {
 // the flight is over once the run is recorded, be the handler still at it or not.
 func (k *logKeeper) open(logID, logDateTim int64) (write func(time.Time, slog.Level, string), end func()) {
 	f := k.engine.under.flight(logID)
-	if f == nil || f.remote || !sameDate(logDateTim, &f.run) {
+	if f == nil || f.remote || !f.run.isOf(logDateTim) {
 		return nil, nil
 	}
 	write = func(at time.Time, level slog.Level, lines string) {
-		if r := k.book.of(&f.lines, &f.run); r != nil {
+		if r := k.book.of(&f.lines, &f.run.planned); r != nil {
 			r.write(LogLine{at, level, lines})
 		}
 	}

@@ -12,12 +12,12 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// resultOf reads the state out of a callback.
-func resultOf(f *flight, r *wire.CallbackRequest) Result {
+// resultOf reads the state out of a callback. known is the run of the flight.
+func resultOf(f *flight, known *Run, r *wire.CallbackRequest) Result {
 	percent, text := boundProgress(r.Progress)
 	return withTimeout(Result{
 		RunID: r.LogID, Incarnation: mustLocal(f.run.Address), Token: f.run.Token,
-		State: stateOf(r), HandleMsg: r.HandleMsg, NoRetry: noRetryOf(r), After: afterOf(r), Progress: percent, ProgressText: text, Known: &f.run,
+		State: stateOf(r), HandleMsg: r.HandleMsg, NoRetry: noRetryOf(r), After: afterOf(r), Progress: percent, ProgressText: text, Known: known,
 	}, f.job)
 }
 

@@ -26,11 +26,7 @@ func bornTypes() [5]TriggerType {
 
 // plannedOf is how a planned run is held.
 func plannedOf(r *Run) plannedRun {
-	types := bornTypes()
-	p := plannedRun{
-		ID: r.ID, JobID: r.JobID, App: r.App, at: r.Scheduled.UnixMilli(), created: r.Created.UnixMilli(), epoch: r.PlanEpoch,
-		Shard: int32(r.Shard), kind: uint8(max(slices.Index(types[:], r.Type), 0)),
-	}
+	p := plainOf(r)
 	if !r.isPlain(&p) {
 		whole := *r
 		p.rest = &whole
@@ -38,17 +34,31 @@ func plannedOf(r *Run) plannedRun {
 	return p
 }
 
+// plainOf is what is held of each.
+func plainOf(r *Run) plannedRun {
+	types := bornTypes()
+	return plannedRun{
+		ID: r.ID, JobID: r.JobID, App: r.App, at: r.Scheduled.UnixMilli(), created: r.Created.UnixMilli(), epoch: r.PlanEpoch,
+		Shard: int32(r.Shard), kind: uint8(max(slices.Index(types[:], r.Type), 0)),
+	}
+}
+
 // isPlain reports whether nothing more is to be known of a run than what is held of each.
 func (r *Run) isPlain(p *plannedRun) bool {
-	return r.Type == bornTypes()[p.kind] && r.Born && r.TriggerID == r.ID && r.Retries == -1 && r.State == StatePlanned &&
-		r.Scheduled == p.scheduled() && r.Created == time.UnixMilli(p.created).UTC() && r.Shard == int(p.Shard) &&
-		r.isFirst() && r.hasNotStarted() && r.saysNothing()
+	return r.State == StatePlanned && r.isBorn(p) && r.isFirst() && r.hasNotStarted() && r.saysNothing() &&
+		r.Param == "" && r.Retries == -1 && r.TriggerMsg == ""
+}
+
+// isBorn reports whether a schedule has made the run, and it is as it was made in what is held of each.
+func (r *Run) isBorn(p *plannedRun) bool {
+	return r.Type == bornTypes()[p.kind] && r.Born && r.TriggerID == r.ID &&
+		r.Scheduled == p.scheduled() && r.Created == time.UnixMilli(p.created).UTC() && r.Shard == int(p.Shard)
 }
 
 // isFirst reports whether a run is what its schedule has made, and nobody has asked for anything.
 func (r *Run) isFirst() bool {
 	return r.JobName == "" && r.JobKey == "" && r.ParentID == 0 && r.Attempt == 0 && r.Depth == 0 && r.Business.IsZero() &&
-		!r.ParamSet && !r.RetriesSet && r.Sharding == Sharding{} && r.Param == "" && len(r.Addresses) == 0 && r.Reruns == 0 && r.Snoozes == 0 &&
+		!r.ParamSet && !r.RetriesSet && r.Sharding == Sharding{} && len(r.Addresses) == 0 && r.Reruns == 0 && r.Snoozes == 0 &&
 		r.Trace == "" && r.First.IsZero() && r.Last.IsZero() && r.Count == 0
 }
 
@@ -60,7 +70,7 @@ func (r *Run) hasNotStarted() bool {
 
 // saysNothing reports whether nothing is noted about a run.
 func (r *Run) saysNothing() bool {
-	return !r.LateNoted && !r.NoRetry && !r.StoppedJob && r.KillReason == "" && r.TriggerMsg == "" && r.HandleMsg == "" &&
+	return !r.LateNoted && !r.NoRetry && !r.StoppedJob && r.KillReason == "" && r.HandleMsg == "" &&
 		r.Progress == 0 && r.ProgressText == "" && r.AlarmStatus == 0 && r.Reason == ""
 }
 

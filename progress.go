@@ -38,7 +38,7 @@ func newProgress(s *shared, e *engine) *progress {
 // attached takes in what an executor of this process says of a run. It returns at once.
 func (p *progress) attached(logID, logDateTim int64, said wire.Progress) {
 	f := p.engine.under.flight(logID)
-	if f == nil || f.remote || !sameDate(logDateTim, &f.run) {
+	if f == nil || f.remote || !f.run.isOf(logDateTim) {
 		return
 	}
 	percent, text := boundProgress(said)

@@ -40,13 +40,13 @@ func (r *rerouter) refused(ctx context.Context, f *flight, why string) {
 // on the address. It reports whether it has.
 func (r *rerouter) readdress(ctx context.Context, f *flight, why string) bool {
 	for i, next := range f.choices {
-		epoch, owned := r.leases.epoch(f.run.Shard)
+		epoch, owned := r.leases.epoch(int(f.run.planned.Shard))
 		if next == f.run.Address || !owned || f.run.Owner != r.leases.incarnation {
 			continue
 		}
 		move := store.Readdress{
-			RunID: f.run.ID, Shard: f.run.Shard, Epoch: epoch, Owner: r.leases.incarnation, Token: f.run.Token,
-			Address: next, BootID: r.book.memory.boot(f.run.App, next), Msg: fmt.Sprintf("%s: %s; next: %s", f.run.Address, plainText(shorten(why, maxAnswer)), next),
+			RunID: f.run.planned.ID, Shard: int(f.run.planned.Shard), Epoch: epoch, Owner: r.leases.incarnation, Token: f.run.Token,
+			Address: next, BootID: r.book.memory.boot(f.run.planned.App, next), Msg: fmt.Sprintf("%s: %s; next: %s", f.run.Address, plainText(shorten(why, maxAnswer)), next),
 		}
 		moved, err := r.moveTo(ctx, move)
 		if err != nil {
@@ -66,7 +66,7 @@ func (r *rerouter) goOn(f *flight, move store.Readdress, choices []string) {
 	r.callees.equip(&to, f.job)
 	to.serial = lot{} // a new address, and no other run of the job was asked about
 	to.choices = choices
-	run := f.run
+	run := f.whole()
 	run.Address, run.BootID, run.Taken = move.Address, move.BootID, time.Time{}
 	if to.exec == nil {
 		r.engine.moved(f, run)
@@ -99,14 +99,14 @@ func (r *rerouter) moveTo(ctx context.Context, move store.Readdress) (bool, erro
 // sendToSuccessor sends a run to the process that has taken the place of the one that was
 // registered: that one said so, and has done nothing with it. req is what was sent last.
 func (r *rerouter) sendToSuccessor(ctx context.Context, f *flight, req *wire.TriggerRequest) (wire.Return, error) {
-	if r.book.memory.boot(f.run.App, f.run.Address) == req.BootID {
-		r.book.memory.forgetApp(f.run.App) // otherwise it was read again meanwhile
+	if r.book.memory.boot(f.run.planned.App, f.run.Address) == req.BootID {
+		r.book.memory.forgetApp(f.run.planned.App) // otherwise it was read again meanwhile
 	}
-	known, err := r.book.knows(ctx, f.run.App, f.run.Address)
+	known, err := r.book.knows(ctx, f.run.planned.App, f.run.Address)
 	if err != nil || !known || !r.leases.trusted(time.Now()) {
 		return wire.Failf(wire.MsgOtherBoot), nil
 	}
-	boot := r.book.memory.boot(f.run.App, f.run.Address)
+	boot := r.book.memory.boot(f.run.planned.App, f.run.Address)
 	if boot == req.BootID {
 		boot = "" // it has not registered yet
 	}
@@ -121,9 +121,9 @@ func (r *rerouter) sendToSuccessor(ctx context.Context, f *flight, req *wire.Tri
 // one that is: it is asked about by whoever owns the run next. It reports whether the run
 // is still this node's to send.
 func (r *rerouter) meantFor(ctx context.Context, f *flight, boot string) bool {
-	epoch, owned := r.leases.epoch(f.run.Shard)
+	epoch, owned := r.leases.epoch(int(f.run.planned.Shard))
 	moved, err := r.moveTo(ctx, store.Readdress{
-		RunID: f.run.ID, Shard: f.run.Shard, Epoch: epoch, Owner: f.run.Owner, Token: f.run.Token,
+		RunID: f.run.planned.ID, Shard: int(f.run.planned.Shard), Epoch: epoch, Owner: f.run.Owner, Token: f.run.Token,
 		Address: f.run.Address, BootID: boot, Msg: f.run.Address + ": the executor was restarted",
 	})
 	return owned && err == nil && moved

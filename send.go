@@ -32,7 +32,7 @@ func (s *sender) send(ctx context.Context, f *flight) {
 // answer acts on an answer of an executor of this process.
 func (s *sender) answer(ctx context.Context, f *flight, ret wire.Return, err error) {
 	switch {
-	case err == nil && ret.OK() && endedBefore(ret, f.run.ID):
+	case err == nil && ret.OK() && endedBefore(ret, f.run.planned.ID):
 		// A database that failed over has forgotten the result it had acknowledged.
 		s.life.mishaps.forgotten.Add(1)
 		s.finisher.finishAsync(s.finisher.resultAt(f, Result{State: StateLost, HandleMsg: resultForgotten}))

@@ -128,8 +128,8 @@ func (s *scheduler) giveBack(ctx context.Context) {
 	var verdicts []Verdict
 	for _, f := range s.engine.under.inFlight() {
 		// A run of a shard that is another's by now cannot be given back: it is sent.
-		if _, owned := s.leases.epoch(f.run.Shard); owned && f.run.Owner == s.leases.incarnation && s.engine.under.intercept(f) {
-			verdicts = append(verdicts, s.leases.verdict(f.run, StatePlanned, "put back: node stopped"))
+		if _, owned := s.leases.epoch(int(f.run.planned.Shard)); owned && f.run.Owner == s.leases.incarnation && s.engine.under.intercept(f) {
+			verdicts = append(verdicts, s.leases.verdict(f.whole(), StatePlanned, "put back: node stopped"))
 		}
 	}
 	if s.doubts.cutShort.Load() {

@@ -29,7 +29,7 @@ func newUnderWay(mu *sync.Mutex) *underWay {
 // taken for one of its own attached executors. At a remote one it ends with the
 // executor's answer, and the run goes on without it.
 type flight struct {
-	run    Run
+	run    startedRun
 	job    *Job
 	ref    *jobRef
 	exec   wire.Executor
@@ -45,6 +45,12 @@ type flight struct {
 	choices []string
 	state   flightState // guarded by engine.mu
 	lines   startLog    // what its handler logs; guarded by the mu of the book of lines
+}
+
+// whole is the run of a flight.
+func (f *flight) whole() (r Run) {
+	f.run.fill(&r, f.job)
+	return r
 }
 
 // flightState is how far a flight is. Its fields are guarded by engine.mu.

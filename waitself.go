@@ -37,7 +37,7 @@ func (w *selfWait) waitsForItself(ctx context.Context, run Run) error {
 	if run.ID == caller.RunID {
 		return fmt.Errorf("xxljob: wait for run %d, which is the caller's own: %w", run.ID, ErrWaitsForItself)
 	}
-	sibling := run.TriggerID == own.run.TriggerID // parts of one broadcast do not queue behind each other
+	sibling := run.TriggerID == own.run.planned.triggerID() // parts of one broadcast do not queue behind each other
 	if run.State != StatePlanned || sibling {
 		return nil
 	}

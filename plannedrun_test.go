@@ -1,0 +1,73 @@
+package xxljob
+
+import (
+	"reflect"
+	"testing"
+	"time"
+)
+
+// TestWhatIsHeldOfARun: a node knows all of a run that it holds, whatever is in it, and takes the
+// few words of the usual one for that.
+func TestWhatIsHeldOfARun(t *testing.T) {
+	at := time.Date(2024, 2, 29, 12, 0, 0, int(7*time.Millisecond), time.UTC)
+	planned := Run{ID: 7, JobID: 3, App: "app", Shard: 5, TriggerID: 7, Type: TriggerCron, Born: true, Scheduled: at, Created: at.Add(-time.Second), Retries: -1, PlanEpoch: 4}
+	job := &Job{Version: 9, Handler: "work", Block: "SERIAL_EXECUTION", Param: "p", Retries: 2}
+	started := planned
+	started.State, started.Started, started.Taken, started.TriggerMsg = StateStarted, at, at, "route"
+	started.Token, started.Address, started.Owner, started.BootID = 11, "local://n", "n", "b"
+	started.JobVersion, started.Handler, started.Block, started.Param, started.Retries = 9, "work", "SERIAL_EXECUTION", "p", 2
+
+	asPlanned := func(r *Run) (Run, bool) {
+		p := plannedOf(r)
+		return p.full(), p.rest == nil
+	}
+	asStarted := func(r *Run) (got Run, brief bool) {
+		s := startedOf(r, job)
+		s.fill(&got, job)
+		return got, s.planned.rest == nil
+	}
+	for _, c := range []struct {
+		name string
+		run  Run
+		held func(*Run) (Run, bool)
+	}{{"planned", planned, asPlanned}, {"started", started, asStarted}} {
+		if got, brief := c.held(&c.run); !brief || !reflect.DeepEqual(got, c.run) {
+			t.Errorf("the usual %s run is held briefly: %t, as %+v, want %+v", c.name, brief, got, c.run)
+		}
+		for i := range reflect.TypeFor[Run]().NumField() {
+			for _, other := range []Run{otherwise(c.run, i, false), otherwise(c.run, i, true)} {
+				if got, _ := c.held(&other); !reflect.DeepEqual(got, other) {
+					t.Errorf("a %s run with another %s is held as\n%+v, want\n%+v", c.name, reflect.TypeFor[Run]().Field(i).Name, got, other)
+				}
+			}
+		}
+	}
+}
+
+// otherwise is a run with another value in its i-th field: the zero value, or one that is neither.
+func otherwise(r Run, i int, zero bool) Run {
+	f := reflect.ValueOf(&r).Elem().Field(i)
+	switch v := f.Addr().Interface().(type) {
+	case *time.Time:
+		*v = time.Date(2025, 1, 2, 3, 4, 5, 678, time.FixedZone("", 3600)) // not as stores have them
+	case *[]string:
+		*v = []string{"x"}
+	case *bool:
+		*v = !*v
+	case *Sharding:
+		*v = Sharding{1, 3}
+	default:
+		switch {
+		case f.CanInt():
+			f.SetInt(f.Int() + 1)
+		case f.CanUint():
+			f.SetUint(f.Uint() + 1)
+		default:
+			f.SetString(f.String() + "x")
+		}
+	}
+	if zero {
+		f.SetZero()
+	}
+	return r
+}
