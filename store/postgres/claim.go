@@ -23,13 +23,9 @@ func (s *Store) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, e
 	if err := ended(ctx); err != nil {
 		return nil, err
 	}
-	total := 0
-	for i := range plans {
-		total += len(plans[i].Runs)
-	}
-	runs := make([]xxljob.Run, 0, total)
+	runs := make([]xxljob.Run, 0, countRuns(plans))
 	for len(plans) > 0 {
-		n := claimSize(plans)
+		n := s.claimSize(plans)
 		var err error
 		if runs, err = s.claimSome(ctx, plans[:n], runs); err != nil {
 			return nil, failed(err, "claim %d jobs", len(plans))
@@ -39,20 +35,28 @@ func (s *Store) Claim(ctx context.Context, plans []xxljob.Plan) ([]xxljob.Run, e
 	return runs, nil
 }
 
+func countRuns(plans []xxljob.Plan) (n int) {
+	for i := range plans {
+		n += len(plans[i].Runs)
+	}
+	return n
+}
+
 // claimSize is how many of the plans go into the next statement: each of another
 // job, those of a shard under one epoch, with claimBatch runs together.
-func claimSize(plans []xxljob.Plan) int {
-	jobs := make(map[int64]bool, len(plans))
-	epochs := map[int]int64{}
+func (s *Store) claimSize(plans []xxljob.Plan) int {
+	seen := s.grouping.take()
+	defer s.grouping.giveBack(seen)
 	runs := 0
 	for n := range plans {
 		p := &plans[n]
 		runs += len(p.Runs)
-		epoch, has := epochs[p.Shard]
-		if n > 0 && (jobs[p.JobID] || runs > claimBatch || n == claimBatch || has && epoch != p.Epoch) {
+		epoch, has := seen.epochs[p.Shard]
+		_, twice := seen.ids[p.JobID]
+		if n > 0 && (twice || runs > claimBatch || n == claimBatch || has && epoch != p.Epoch) {
 			return n
 		}
-		jobs[p.JobID], epochs[p.Shard] = true, p.Epoch
+		seen.ids[p.JobID], seen.epochs[p.Shard] = n, p.Epoch
 	}
 	return len(plans)
 }
@@ -99,7 +103,7 @@ func (s *Store) claimBy(ctx context.Context, c *claiming, claim query) error {
 }
 
 func (s *Store) claimWith(ctx context.Context, c *claiming, claim query) error {
-	c.advanced, c.inserted = map[int64]bool{}, make([]inserted, 0, len(c.plans))
+	c.advanced, c.inserted = map[int64]bool{}, make([]inserted, 0, countRuns(c.plans))
 	b := bounds{name: "claim", lock: quickPatience}
 	st := claim.by(claimArgs(c.plans)).into(c.reader())
 	if c.plain() {
@@ -187,9 +191,10 @@ func (s *Store) claimRest(ctx context.Context, t *tx, c *claiming) (arming, erro
 // jobs that advanced: their rows have no id.
 func (c *claiming) reader() result {
 	var app repeated
+	var in inserted
+	dest := []any{&in.id, &in.job, &app, &in.created, &in.at}
 	return func(rows pgx.Rows) error {
-		var in inserted
-		if err := rows.Scan(&in.id, &in.job, &app, &in.created, &in.at); err != nil {
+		if err := rows.Scan(dest...); err != nil {
 			return err
 		}
 		if in.id == 0 {
@@ -206,13 +211,10 @@ func (c *claiming) reader() result {
 // of a job are inserted one after the other, in the order of its plan; the jobs in
 // any order.
 func (c *claiming) planned(out []xxljob.Run) ([]xxljob.Run, error) {
-	first := make(map[int64]int, len(c.plans)) // of each job, where its rows are
-	for k := len(c.inserted) - 1; k >= 0; k-- {
-		first[c.inserted[k].job] = k
-	}
+	find := c.finder()
 	for i := range c.plans {
 		p := &c.plans[i]
-		k, ok := first[p.JobID]
+		k, ok := find(p.JobID)
 		if !ok {
 			continue
 		}
@@ -226,6 +228,30 @@ func (c *claiming) planned(out []xxljob.Run) ([]xxljob.Run, error) {
 		}
 	}
 	return out, nil
+}
+
+// finder finds where the rows of a job begin. Mostly the jobs come in the order of the plans, and
+// each is where the rows of the one before end.
+func (c *claiming) finder() func(job int64) (at int, ok bool) {
+	next := 0
+	var first map[int64]int // of each job, where its rows are, once one was not in order
+	return func(job int64) (int, bool) {
+		if first == nil && next < len(c.inserted) && c.inserted[next].job == job {
+			at := next
+			for next < len(c.inserted) && c.inserted[next].job == job {
+				next++
+			}
+			return at, true
+		}
+		if first == nil {
+			first = make(map[int64]int, len(c.plans))
+			for k := len(c.inserted) - 1; k >= 0; k-- {
+				first[c.inserted[k].job] = k
+			}
+		}
+		at, ok := first[job]
+		return at, ok
+	}
 }
 
 // fillPlanned sets what the plan says.

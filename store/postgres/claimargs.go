@@ -10,9 +10,9 @@ func claimArgs(plans []xxljob.Plan) named {
 	var shards []store.Shard
 	n := len(plans)
 	jobs, in, own, versions := make([]int64, n), make([]int16, n), make([]int64, n), make([]int64, n)
-	due, next, last, stop := make([]int64, n), make([]int64, n), make([]int64, n), make([]int16, n)
+	due, next, last, stop := make([]int64, n), make([]int64, n), make([]int64, n), sparseList[int16]{n: n}
 	from, to, made := make([]int32, n), make([]int32, n), make([]int32, n)
-	var r runArrays
+	r := newRunArrays(countRuns(plans))
 	seen := map[store.Shard]bool{}
 	for i := range plans {
 		p := &plans[i]
@@ -26,7 +26,7 @@ func claimArgs(plans []xxljob.Plan) named {
 			next[i] = 0
 		}
 		if p.Stop != "" {
-			stop[i] = 1
+			stop.set(i, 1)
 		}
 		from[i] = int32(len(r.at)) + 1 // arrays of SQL count from 1
 		for k := range p.Runs {
@@ -41,28 +41,38 @@ func claimArgs(plans []xxljob.Plan) named {
 	ids, epochs := fenceArgs(shards)
 	return named{
 		{"shards", ids}, {"epochs", epochs},
-		{"next", next}, {"last", last}, {"made", made}, {"stops", sparse(stop)},
+		{"next", next}, {"last", last}, {"made", made}, {"stops", stop.value()},
 		{"jobs", jobs}, {"job_shards", in}, {"versions", versions}, {"due", due}, {"places", upTo(n)},
 		{"job_epochs", own}, {"words", r.words.list}, {"types", r.kinds}, {"states", r.states}, {"times", r.at},
-		{"firsts", sparse(r.first)}, {"lasts", sparse(r.last)}, {"counts", sparse(r.counts)}, {"reasons", sparse(r.reasons)},
+		{"firsts", r.first.value()}, {"lasts", r.last.value()}, {"counts", r.counts.value()}, {"reasons", r.reasons.value()},
 		{"from", from}, {"to", to},
 	}
 }
 
 // runArrays are new runs as columns.
 type runArrays struct {
-	words                  words
-	at, first, last        []int64
-	kinds, reasons, states []int16
-	counts                 []int32
+	words         words
+	at            []int64
+	kinds, states []int16
+	first, last   sparseList[int64]
+	counts        sparseList[int32]
+	reasons       sparseList[int16]
+}
+
+func newRunArrays(n int) runArrays {
+	return runArrays{
+		at: make([]int64, 0, n), kinds: make([]int16, 0, n), states: make([]int16, 0, n), first: sparseList[int64]{n: n}, last: sparseList[int64]{n: n},
+		counts: sparseList[int32]{n: n}, reasons: sparseList[int16]{n: n},
+	}
 }
 
 func (a *runArrays) add(n *xxljob.NewRun) {
 	a.kinds = append(a.kinds, a.words.place(string(n.Type)))
 	a.states = append(a.states, int16(n.State))
 	a.at = append(a.at, milli(n.At))
-	a.first = append(a.first, milli(n.First))
-	a.last = append(a.last, milli(n.Last))
-	a.counts = append(a.counts, int32(n.Count))
-	a.reasons = append(a.reasons, a.words.place(n.Reason))
+	k := len(a.at) - 1
+	a.first.set(k, milli(n.First))
+	a.last.set(k, milli(n.Last))
+	a.counts.set(k, int32(n.Count))
+	a.reasons.set(k, a.words.place(n.Reason))
 }

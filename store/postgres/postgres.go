@@ -140,6 +140,7 @@ type Store struct {
 	backlogs backlogs
 	notes    notes
 	serials  serials
+	grouping groupings
 	reserve  reserve
 	squatted squatted
 

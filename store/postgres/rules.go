@@ -106,9 +106,10 @@ func endedOf(runs []xxljob.Run) []runEnd {
 }
 
 func readIDs(list *[]int64) result {
+	var id int64
+	dest := []any{&id}
 	return func(rows pgx.Rows) error {
-		var id int64
-		err := rows.Scan(&id)
+		err := rows.Scan(dest...)
 		*list = append(*list, id)
 		return err
 	}

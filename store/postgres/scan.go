@@ -78,9 +78,10 @@ func (n *nextTime) read(rows pgx.Rows) error {
 type dueJob struct{ id, version, next, last, made int64 }
 
 func readDue(list *[]dueJob) result {
+	var d dueJob
+	dest := []any{&d.id, &d.version, &d.next, &d.last, &d.made}
 	return func(rows pgx.Rows) error {
-		var d dueJob
-		err := rows.Scan(&d.id, &d.version, &d.next, &d.last, &d.made)
+		err := rows.Scan(dest...)
 		*list = append(*list, d)
 		return err
 	}

@@ -21,7 +21,7 @@ func (s *Store) Start(ctx context.Context, starts []xxljob.Start) ([]xxljob.Star
 		return nil, err
 	}
 	answers := make([]xxljob.Started, len(starts))
-	for _, g := range groupStarts(starts) {
+	for _, g := range s.groupStarts(starts) {
 		if err := s.startGroup(ctx, starts, g, answers); err != nil {
 			return nil, failed(err, "start %d runs", len(starts))
 		}

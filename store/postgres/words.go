@@ -38,6 +38,32 @@ func upTo(n int) []int32 {
 	return places
 }
 
+// sparseList is a list of n values of which most are zero. It is made when the first other one
+// is set.
+type sparseList[T comparable] struct {
+	n    int
+	list []T
+}
+
+func (l *sparseList[T]) set(place int, v T) {
+	var zero T
+	if v == zero {
+		return
+	}
+	if l.list == nil {
+		l.list = make([]T, l.n)
+	}
+	l.list[place] = v
+}
+
+// value is what sparse makes of such a list.
+func (l *sparseList[T]) value() []T {
+	if l.list == nil {
+		return []T{}
+	}
+	return l.list
+}
+
 // sparse is the list, or an empty one where there is nothing in it but zeros: SQL finds
 // null at any place of that, and what is not sent need not be read.
 func sparse[T comparable](list []T) []T {
