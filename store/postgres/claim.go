@@ -65,7 +65,7 @@ func (s *Store) claimSize(plans []xxljob.Plan) int {
 type claiming struct {
 	plans    []xxljob.Plan
 	advanced map[int64]bool // the jobs that advanced
-	inserted []inserted     // those of a job follow each other, in the order of its plan
+	inserted *[]inserted    // those of a job follow each other, in the order of its plan
 	alarms   alarming
 }
 
@@ -77,7 +77,9 @@ type inserted struct {
 }
 
 func (s *Store) claimSome(ctx context.Context, plans []xxljob.Plan, runs []xxljob.Run) ([]xxljob.Run, error) {
-	c := claiming{plans: plans}
+	rows := s.newRows.take()
+	defer s.newRows.giveBack(rows)
+	c := claiming{plans: plans, inserted: rows}
 	claim, free := s.sql.claimAll, s.sql.claimAllFree
 	if c.plain() {
 		claim, free = s.sql.claim, s.sql.claimFree
@@ -103,7 +105,7 @@ func (s *Store) claimBy(ctx context.Context, c *claiming, claim query) error {
 }
 
 func (s *Store) claimWith(ctx context.Context, c *claiming, claim query) error {
-	c.advanced, c.inserted = map[int64]bool{}, make([]inserted, 0, countRuns(c.plans))
+	c.advanced, *c.inserted = map[int64]bool{}, slices.Grow((*c.inserted)[:0], countRuns(c.plans))
 	b := bounds{name: "claim", lock: quickPatience}
 	st := claim.by(claimArgs(c.plans)).into(c.reader())
 	if c.plain() {
@@ -202,7 +204,7 @@ func (c *claiming) reader() result {
 			return nil
 		}
 		in.app, in.created = app.text, in.created.UTC()
-		c.inserted = append(c.inserted, in)
+		*c.inserted = append(*c.inserted, in)
 		return nil
 	}
 }
@@ -211,7 +213,7 @@ func (c *claiming) reader() result {
 // of a job are inserted one after the other, in the order of its plan; the jobs in
 // any order.
 func (c *claiming) planned(out []xxljob.Run) ([]xxljob.Run, error) {
-	find := c.finder()
+	rows, find := *c.inserted, c.finder()
 	for i := range c.plans {
 		p := &c.plans[i]
 		k, ok := find(p.JobID)
@@ -219,10 +221,10 @@ func (c *claiming) planned(out []xxljob.Run) ([]xxljob.Run, error) {
 			continue
 		}
 		for j := range p.Runs {
-			if k+j >= len(c.inserted) || c.inserted[k+j].job != p.JobID || c.inserted[k+j].at != milli(p.Runs[j].At) {
+			if k+j >= len(rows) || rows[k+j].job != p.JobID || rows[k+j].at != milli(p.Runs[j].At) {
 				return nil, fmt.Errorf("claim of job %d: the runs that were inserted are not those of its plan", p.JobID)
 			}
-			in := &c.inserted[k+j]
+			in := &rows[k+j]
 			out = append(out, xxljob.Run{ID: in.id, App: in.app, Created: in.created})
 			fillPlanned(&out[len(out)-1], p, &p.Runs[j])
 		}
@@ -233,20 +235,20 @@ func (c *claiming) planned(out []xxljob.Run) ([]xxljob.Run, error) {
 // finder finds where the rows of a job begin. Mostly the jobs come in the order of the plans, and
 // each is where the rows of the one before end.
 func (c *claiming) finder() func(job int64) (at int, ok bool) {
-	next := 0
+	rows, next := *c.inserted, 0
 	var first map[int64]int // of each job, where its rows are, once one was not in order
 	return func(job int64) (int, bool) {
-		if first == nil && next < len(c.inserted) && c.inserted[next].job == job {
+		if first == nil && next < len(rows) && rows[next].job == job {
 			at := next
-			for next < len(c.inserted) && c.inserted[next].job == job {
+			for next < len(rows) && rows[next].job == job {
 				next++
 			}
 			return at, true
 		}
 		if first == nil {
 			first = make(map[int64]int, len(c.plans))
-			for k := len(c.inserted) - 1; k >= 0; k-- {
-				first[c.inserted[k].job] = k
+			for k := len(rows) - 1; k >= 0; k-- {
+				first[rows[k].job] = k
 			}
 		}
 		at, ok := first[job]

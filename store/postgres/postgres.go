@@ -141,6 +141,8 @@ type Store struct {
 	notes    notes
 	serials  serials
 	grouping groupings
+	dueRows  rowLists[dueJob]
+	newRows  rowLists[inserted]
 	reserve  reserve
 	squatted squatted
 
