@@ -281,13 +281,15 @@ func (q *claimQueries) define(sql template) {
 	// versions as it was claimed lately, and the key leads to all of them.
 	//
 	// A claim goes by the places of its jobs and runs in the arrays: rows that carry
-	// few columns from one step to the next cost least.
+	// few columns from one step to the next cost least. The runs of a job end where those of
+	// the next begin. What is not said of jobs is that all of their runs are made, and of
+	// runs that they are planned, and of the first type that there is.
 	head := func(free, wait string) string {
 		return `with ` + fence(free) + `,
 	advanced as (
 		update {{schema}}.xxl_job_next n set trigger_next_time = ({{arg.next}}::bigint[])[d.ord], wait_run = 0,
 			trigger_last_time = coalesce(nullif(({{arg.last}}::bigint[])[d.ord], 0), n.trigger_last_time),
-			run_count = n.run_count + ({{arg.made}}::int[])[d.ord],
+			run_count = n.run_count + coalesce(({{arg.made}}::int[])[d.ord], ({{arg.from}}::int[])[d.ord + 1] - ({{arg.from}}::int[])[d.ord]),
 			version = n.version + coalesce(({{arg.stops}}::smallint[])[d.ord], 0)
 		from (select unnest({{arg.jobs}}::int[]) job_id, unnest({{arg.job_shards}}::smallint[]) shard, unnest({{arg.versions}}::bigint[]) version,
 			unnest({{arg.due}}::bigint[]) due, unnest({{arg.places}}::int[]) ord) d
@@ -297,7 +299,7 @@ func (q *claimQueries) define(sql template) {
 		returning n.job_id, n.shard, n.app_name, d.ord),
 	base as materialized (select {{run_base}} id)`
 	}
-	const state = `({{arg.states}}::smallint[])[r.k]`
+	const state = `coalesce(({{arg.states}}::smallint[])[r.k], {{state.planned}})`
 	run := assigned{
 		{"id", `(select id from base) + {{run_low}}`},
 		{"job_id", `r.job_id`},
@@ -306,7 +308,7 @@ func (q *claimQueries) define(sql template) {
 		{"plan_epoch", `({{arg.job_epochs}}::bigint[])[r.ord]`},
 		{"add_time", `{{now}}`},
 		{"executor_fail_retry_count", `{{retries.of_job}}`},
-		{"trigger_type", `({{arg.words}}::text[])[({{arg.types}}::smallint[])[r.k]]`},
+		{"trigger_type", `({{arg.words}}::text[])[coalesce(({{arg.types}}::smallint[])[r.k], 1)]`},
 		{"state", state},
 		{"alarm_status", `case when ` + state + ` > {{state.dispatched}} then {{alarm.none}} else {{alarm.default}} end`},
 		{"scheduled_time", `({{arg.times}}::bigint[])[r.k]`},
@@ -318,7 +320,7 @@ func (q *claimQueries) define(sql template) {
 	}
 	insert := `insert into {{schema}}.xxl_job_log as l (` + run.columns() + `)
 		select ` + run.values() + `
-		from (select a.*, generate_series(({{arg.from}}::int[])[a.ord], ({{arg.to}}::int[])[a.ord]) k from advanced a) r
+		from (select a.*, generate_series(({{arg.from}}::int[])[a.ord], ({{arg.from}}::int[])[a.ord + 1] - 1) k from advanced a) r
 		returning l.id, l.job_id, l.app_name, l.add_time, l.scheduled_time`
 	skip := `
 		and d.job_id = any(array(select m.job_id from {{schema}}.xxl_job_next m where m.job_id = any({{arg.jobs}}::int[])

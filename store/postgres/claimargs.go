@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"slices"
+
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
@@ -11,7 +13,7 @@ func claimArgs(plans []xxljob.Plan) named {
 	n := len(plans)
 	jobs, in, own, versions := make([]int64, n), make([]int16, n), make([]int64, n), make([]int64, n)
 	due, next, last, stop := make([]int64, n), make([]int64, n), make([]int64, n), sparseList[int16]{n: n}
-	from, to, made := make([]int32, n), make([]int32, n), make([]int32, n)
+	from, made, all := make([]int32, n+1), make([]int32, n), true
 	r := newRunArrays(countRuns(plans))
 	seen := map[store.Shard]bool{}
 	for i := range plans {
@@ -36,43 +38,56 @@ func claimArgs(plans []xxljob.Plan) named {
 				made[i]++
 			}
 		}
-		to[i] = int32(len(r.at))
+		all = all && int(made[i]) == len(p.Runs)
+	}
+	from[n] = int32(len(r.at)) + 1
+	if all {
+		made = made[:0]
 	}
 	ids, epochs := fenceArgs(shards)
 	return named{
 		{"shards", ids}, {"epochs", epochs},
 		{"next", next}, {"last", last}, {"made", made}, {"stops", stop.value()},
 		{"jobs", jobs}, {"job_shards", in}, {"versions", versions}, {"due", due}, {"places", upTo(n)},
-		{"job_epochs", own}, {"words", r.words.list}, {"types", r.kinds}, {"states", r.states}, {"times", r.at},
+		{"job_epochs", own}, {"words", r.words.list}, {"types", r.types()}, {"states", r.states.value()}, {"times", r.at},
 		{"firsts", r.first.value()}, {"lasts", r.last.value()}, {"counts", r.counts.value()}, {"reasons", r.reasons.value()},
-		{"from", from}, {"to", to},
+		{"from", from},
 	}
 }
 
 // runArrays are new runs as columns.
 type runArrays struct {
-	words         words
-	at            []int64
-	kinds, states []int16
-	first, last   sparseList[int64]
-	counts        sparseList[int32]
-	reasons       sparseList[int16]
+	words       words
+	at          []int64
+	kinds       []int16
+	first, last sparseList[int64]
+	counts      sparseList[int32]
+	states      sparseList[int16]
+	reasons     sparseList[int16]
 }
 
 func newRunArrays(n int) runArrays {
 	return runArrays{
-		at: make([]int64, 0, n), kinds: make([]int16, 0, n), states: make([]int16, 0, n), first: sparseList[int64]{n: n}, last: sparseList[int64]{n: n},
-		counts: sparseList[int32]{n: n}, reasons: sparseList[int16]{n: n},
+		at: make([]int64, 0, n), kinds: make([]int16, 0, n), first: sparseList[int64]{n: n}, last: sparseList[int64]{n: n},
+		counts: sparseList[int32]{n: n}, states: sparseList[int16]{n: n}, reasons: sparseList[int16]{n: n},
 	}
 }
 
 func (a *runArrays) add(n *xxljob.NewRun) {
 	a.kinds = append(a.kinds, a.words.place(string(n.Type)))
-	a.states = append(a.states, int16(n.State))
 	a.at = append(a.at, milli(n.At))
 	k := len(a.at) - 1
+	a.states.set(k, int16(n.State)) // planned is zero
 	a.first.set(k, milli(n.First))
 	a.last.set(k, milli(n.Last))
 	a.counts.set(k, int32(n.Count))
 	a.reasons.set(k, a.words.place(n.Reason))
+}
+
+// types are those of the runs, or none where all are of the first.
+func (a *runArrays) types() []int16 {
+	if slices.ContainsFunc(a.kinds, func(place int16) bool { return place != 1 }) {
+		return a.kinds
+	}
+	return a.kinds[:0]
 }
