@@ -4,24 +4,19 @@ import (
 	"slices"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/store"
 )
 
 // claimArgs are the arguments of a claim: the fence, the jobs, the runs.
 func claimArgs(plans []xxljob.Plan) named {
-	var shards []store.Shard
+	var shards shardSet
 	n := len(plans)
 	jobs, in, own, versions := make([]int64, n), make([]int16, n), make([]int64, n), make([]int64, n)
 	due, next, last, stop := make([]int64, n), make([]int64, n), make([]int64, n), sparseList[int16]{n: n}
 	from, made, all := make([]int32, n+1), make([]int32, n), true
 	r := newRunArrays(countRuns(plans))
-	seen := map[store.Shard]bool{}
 	for i := range plans {
 		p := &plans[i]
-		if sh := (store.Shard{ID: p.Shard, Epoch: p.Epoch}); !seen[sh] {
-			seen[sh] = true
-			shards = append(shards, sh)
-		}
+		shards.add(p.Shard, p.Epoch)
 		jobs[i], in[i], own[i], versions[i] = p.JobID, int16(p.Shard), p.Epoch, p.Version
 		due[i], next[i] = milli(p.Due), milli(stored(p.Next))
 		if p.Wait && len(p.Runs) > 0 {
@@ -44,7 +39,7 @@ func claimArgs(plans []xxljob.Plan) named {
 	if all {
 		made = made[:0]
 	}
-	ids, epochs := fenceArgs(shards)
+	ids, epochs := fenceArgs(shards.list)
 	return named{
 		{"shards", ids}, {"epochs", epochs},
 		{"next", next}, {"last", last}, {"made", made}, {"stops", stop.value()},

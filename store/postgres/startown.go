@@ -4,10 +4,7 @@ package postgres
 // is the taking, no other node has to be there, and what is the same for all of them is said
 // once. What decides about a start is as in start.go.
 
-import (
-	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/store"
-)
+import "github.com/xxljob/xxljob"
 
 // isOwn reports whether a start is such a one.
 func isOwn(st *xxljob.Start) bool { return isAt(st.Owner, st.Address) && st.BootID == "" }
@@ -30,14 +27,10 @@ func (s *Store) startOwnArgs(starts []xxljob.Start, g startGroup, waitLo, waitHi
 	params, retries := sparseList[*string]{n: n}, sparseList[int32]{n: n}
 	after, instants := sparseList[int64]{n: n}, sparseList[int64]{n: n}
 	var words words
-	var shards []store.Shard
-	seen := map[store.Shard]bool{}
+	var shards shardSet
 	for k, i := range g.places {
 		st := &starts[i]
-		if sh := (store.Shard{ID: st.Shard, Epoch: st.Epoch}); !seen[sh] {
-			seen[sh] = true
-			shards = append(shards, sh)
-		}
+		shards.add(st.Shard, st.Epoch)
 		ids[k], jobs[k], in[k], versions[k], tokens[k] = st.RunID, st.JobID, int16(st.Shard), st.JobVersion, st.Token
 		handlers[k], blocks[k], messages[k] = words.place(st.Handler), words.place(st.Block), words.place(st.Msg)
 		params.set(k, nonempty(st.Param))
@@ -47,7 +40,7 @@ func (s *Store) startOwnArgs(starts []xxljob.Start, g startGroup, waitLo, waitHi
 			instants.set(k, milli(stored(st.Instant)))
 		}
 	}
-	fenced, epochs := fenceArgs(shards)
+	fenced, epochs := fenceArgs(shards.list)
 	lo, hi := rangeOf(ids)
 	s.floors.ofStarted(ids)
 	return named{
