@@ -23,13 +23,9 @@ func (s *Store) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan
 	if err := ended(ctx); err != nil {
 		return nil, err
 	}
-	total := 0
-	for i := range plans {
-		total += len(plans[i].Runs)
-	}
-	runs := slices.Grow(dst, total)
+	runs := slices.Grow(dst, countRuns(plans))
 	for len(plans) > 0 {
-		n := claimSize(plans)
+		n := s.claimSize(plans)
 		var err error
 		if runs, err = s.claimSome(ctx, plans[:n], runs); err != nil {
 			return nil, failed(err, "claim %d jobs", len(plans))
@@ -39,20 +35,28 @@ func (s *Store) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan
 	return runs, nil
 }
 
+func countRuns(plans []xxljob.Plan) (n int) {
+	for i := range plans {
+		n += len(plans[i].Runs)
+	}
+	return n
+}
+
 // claimSize is how many of the plans go into the next statement: each of another
 // job, those of a shard under one epoch, with claimBatch runs together.
-func claimSize(plans []xxljob.Plan) int {
-	jobs := make(map[int64]bool, len(plans))
-	epochs := map[int]int64{}
+func (s *Store) claimSize(plans []xxljob.Plan) int {
+	seen := s.grouping.take()
+	defer s.grouping.giveBack(seen)
 	runs := 0
 	for n := range plans {
 		p := &plans[n]
 		runs += len(p.Runs)
-		epoch, has := epochs[p.Shard]
-		if n > 0 && (jobs[p.JobID] || runs > claimBatch || n == claimBatch || has && epoch != p.Epoch) {
+		epoch, has := seen.epochs[p.Shard]
+		_, twice := seen.ids[p.JobID]
+		if n > 0 && (twice || runs > claimBatch || n == claimBatch || has && epoch != p.Epoch) {
 			return n
 		}
-		jobs[p.JobID], epochs[p.Shard] = true, p.Epoch
+		seen.ids[p.JobID], seen.epochs[p.Shard] = n, p.Epoch
 	}
 	return len(plans)
 }
@@ -61,7 +65,7 @@ func claimSize(plans []xxljob.Plan) int {
 type claiming struct {
 	plans    []xxljob.Plan
 	advanced map[int64]bool // the jobs that advanced
-	inserted []inserted     // those of a job follow each other, in the order of its plan
+	inserted *[]inserted    // those of a job follow each other, in the order of its plan
 	alarms   alarming
 }
 
@@ -73,7 +77,9 @@ type inserted struct {
 }
 
 func (s *Store) claimSome(ctx context.Context, plans []xxljob.Plan, runs []xxljob.Run) ([]xxljob.Run, error) {
-	c := claiming{plans: plans}
+	rows := s.newRows.take()
+	defer s.newRows.giveBack(rows)
+	c := claiming{plans: plans, inserted: rows}
 	claim, free := s.sql.claimAll, s.sql.claimAllFree
 	if c.plain() {
 		claim, free = s.sql.claim, s.sql.claimFree
@@ -99,7 +105,7 @@ func (s *Store) claimBy(ctx context.Context, c *claiming, claim query) error {
 }
 
 func (s *Store) claimWith(ctx context.Context, c *claiming, claim query) error {
-	c.advanced, c.inserted = map[int64]bool{}, make([]inserted, 0, len(c.plans))
+	c.advanced, *c.inserted = map[int64]bool{}, slices.Grow((*c.inserted)[:0], countRuns(c.plans))
 	b := bounds{name: "claim", lock: quickPatience}
 	st := claim.by(claimArgs(c.plans)).into(c.reader())
 	if c.plain() {
@@ -187,9 +193,10 @@ func (s *Store) claimRest(ctx context.Context, t *tx, c *claiming) (arming, erro
 // jobs that advanced: their rows have no id.
 func (c *claiming) reader() result {
 	var app repeated
+	var in inserted
+	dest := []any{&in.id, &in.job, &app, &in.created, &in.at}
 	return func(rows pgx.Rows) error {
-		var in inserted
-		if err := rows.Scan(&in.id, &in.job, &app, &in.created, &in.at); err != nil {
+		if err := rows.Scan(dest...); err != nil {
 			return err
 		}
 		if in.id == 0 {
@@ -197,7 +204,7 @@ func (c *claiming) reader() result {
 			return nil
 		}
 		in.app, in.created = app.text, in.created.UTC()
-		c.inserted = append(c.inserted, in)
+		*c.inserted = append(*c.inserted, in)
 		return nil
 	}
 }
@@ -206,26 +213,47 @@ func (c *claiming) reader() result {
 // of a job are inserted one after the other, in the order of its plan; the jobs in
 // any order.
 func (c *claiming) planned(out []xxljob.Run) ([]xxljob.Run, error) {
-	first := make(map[int64]int, len(c.plans)) // of each job, where its rows are
-	for k := len(c.inserted) - 1; k >= 0; k-- {
-		first[c.inserted[k].job] = k
-	}
+	rows, find := *c.inserted, c.finder()
 	for i := range c.plans {
 		p := &c.plans[i]
-		k, ok := first[p.JobID]
+		k, ok := find(p.JobID)
 		if !ok {
 			continue
 		}
 		for j := range p.Runs {
-			if k+j >= len(c.inserted) || c.inserted[k+j].job != p.JobID || c.inserted[k+j].at != milli(p.Runs[j].At) {
+			if k+j >= len(rows) || rows[k+j].job != p.JobID || rows[k+j].at != milli(p.Runs[j].At) {
 				return nil, fmt.Errorf("claim of job %d: the runs that were inserted are not those of its plan", p.JobID)
 			}
-			in := &c.inserted[k+j]
+			in := &rows[k+j]
 			out = append(out, xxljob.Run{ID: in.id, App: in.app, Created: in.created})
 			fillPlanned(&out[len(out)-1], p, &p.Runs[j])
 		}
 	}
 	return out, nil
+}
+
+// finder finds where the rows of a job begin. Mostly the jobs come in the order of the plans, and
+// each is where the rows of the one before end.
+func (c *claiming) finder() func(job int64) (at int, ok bool) {
+	rows, next := *c.inserted, 0
+	var first map[int64]int // of each job, where its rows are, once one was not in order
+	return func(job int64) (int, bool) {
+		if first == nil && next < len(rows) && rows[next].job == job {
+			at := next
+			for next < len(rows) && rows[next].job == job {
+				next++
+			}
+			return at, true
+		}
+		if first == nil {
+			first = make(map[int64]int, len(c.plans))
+			for k := len(rows) - 1; k >= 0; k-- {
+				first[rows[k].job] = k
+			}
+		}
+		at, ok := first[job]
+		return at, ok
+	}
 }
 
 // fillPlanned sets what the plan says.
@@ -253,13 +281,15 @@ func (q *claimQueries) define(sql template) {
 	// versions as it was claimed lately, and the key leads to all of them.
 	//
 	// A claim goes by the places of its jobs and runs in the arrays: rows that carry
-	// few columns from one step to the next cost least.
+	// few columns from one step to the next cost least. The runs of a job end where those of
+	// the next begin. What is not said of jobs is that all of their runs are made, and of
+	// runs that they are planned, and of the first type that there is.
 	head := func(free, wait string) string {
 		return `with ` + fence(free) + `,
 	advanced as (
 		update {{schema}}.xxl_job_next n set trigger_next_time = ({{arg.next}}::bigint[])[d.ord], wait_run = 0,
 			trigger_last_time = coalesce(nullif(({{arg.last}}::bigint[])[d.ord], 0), n.trigger_last_time),
-			run_count = n.run_count + ({{arg.made}}::int[])[d.ord],
+			run_count = n.run_count + coalesce(({{arg.made}}::int[])[d.ord], ({{arg.from}}::int[])[d.ord + 1] - ({{arg.from}}::int[])[d.ord]),
 			version = n.version + coalesce(({{arg.stops}}::smallint[])[d.ord], 0)
 		from (select unnest({{arg.jobs}}::int[]) job_id, unnest({{arg.job_shards}}::smallint[]) shard, unnest({{arg.versions}}::bigint[]) version,
 			unnest({{arg.due}}::bigint[]) due, unnest({{arg.places}}::int[]) ord) d
@@ -269,7 +299,7 @@ func (q *claimQueries) define(sql template) {
 		returning n.job_id, n.shard, n.app_name, d.ord),
 	base as materialized (select {{run_base}} id)`
 	}
-	const state = `({{arg.states}}::smallint[])[r.k]`
+	const state = `coalesce(({{arg.states}}::smallint[])[r.k], {{state.planned}})`
 	run := assigned{
 		{"id", `(select id from base) + {{run_low}}`},
 		{"job_id", `r.job_id`},
@@ -278,7 +308,7 @@ func (q *claimQueries) define(sql template) {
 		{"plan_epoch", `({{arg.job_epochs}}::bigint[])[r.ord]`},
 		{"add_time", `{{now}}`},
 		{"executor_fail_retry_count", `{{retries.of_job}}`},
-		{"trigger_type", `({{arg.words}}::text[])[({{arg.types}}::smallint[])[r.k]]`},
+		{"trigger_type", `({{arg.words}}::text[])[coalesce(({{arg.types}}::smallint[])[r.k], 1)]`},
 		{"state", state},
 		{"alarm_status", `case when ` + state + ` > {{state.dispatched}} then {{alarm.none}} else {{alarm.default}} end`},
 		{"scheduled_time", `({{arg.times}}::bigint[])[r.k]`},
@@ -290,7 +320,7 @@ func (q *claimQueries) define(sql template) {
 	}
 	insert := `insert into {{schema}}.xxl_job_log as l (` + run.columns() + `)
 		select ` + run.values() + `
-		from (select a.*, generate_series(({{arg.from}}::int[])[a.ord], ({{arg.to}}::int[])[a.ord]) k from advanced a) r
+		from (select a.*, generate_series(({{arg.from}}::int[])[a.ord], ({{arg.from}}::int[])[a.ord + 1] - 1) k from advanced a) r
 		returning l.id, l.job_id, l.app_name, l.add_time, l.scheduled_time`
 	skip := `
 		and d.job_id = any(array(select m.job_id from {{schema}}.xxl_job_next m where m.job_id = any({{arg.jobs}}::int[])

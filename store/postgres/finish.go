@@ -25,7 +25,7 @@ func (s *Store) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.R
 	before := len(dst)
 	dst, answers := extended(dst, len(results))
 	locked := 0
-	for _, places := range groupResults(results) {
+	for _, places := range s.groupResults(results) {
 		n, err := s.finishPlaces(ctx, results, places, answers)
 		if err != nil {
 			return nil, failed(err, "finish %d runs", len(results))
@@ -43,9 +43,11 @@ func (s *Store) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.R
 
 // groupResults keeps the order among results of one run: the later one goes into
 // a later statement.
-func groupResults(results []xxljob.Result) [][]int {
+func (s *Store) groupResults(results []xxljob.Result) [][]int {
 	var groups [][]int
-	in := map[int64]int{} // the group of the run's last result
+	seen := s.grouping.take()
+	defer s.grouping.giveBack(seen)
+	in := seen.ids // the group of the run's last result
 	for i := range results {
 		if !results[i].State.Ended() || results[i].State == xxljob.StateSkipped {
 			continue // no run becomes that
@@ -58,7 +60,7 @@ func groupResults(results []xxljob.Result) [][]int {
 			g++
 		}
 		if g == len(groups) {
-			groups = append(groups, nil)
+			groups = append(groups, make([]int, 0, min(len(results)-i, finishBatch)))
 		}
 		groups[g] = append(groups[g], i)
 		in[results[i].RunID] = g
@@ -143,6 +145,7 @@ func (f *finishing) storeInTx(ctx context.Context, finish query, careful bool) e
 	var after following
 	var owed owing
 	var alarms alarming
+	var ends []runEnd
 	err := s.withPartitions(ctx, func() error {
 		return s.inTx(ctx, bounds{name: "finish", lock: quickPatience}, func(t *tx) error {
 			places := f.places
@@ -176,7 +179,8 @@ func (f *finishing) storeInTx(ctx context.Context, finish query, careful bool) e
 			if owed, err = s.owe(ctx, t, f.succeeded()); err != nil {
 				return err
 			}
-			done, err = f.arm(ctx, t, f.accepted(&after))
+			ends = f.accepted(&after)
+			done, err = f.arm(ctx, t, ends)
 			return err
 		})
 	})
@@ -188,7 +192,7 @@ func (f *finishing) storeInTx(ctx context.Context, finish query, careful bool) e
 		for _, i := range f.places {
 			done.mark(&f.answers[i])
 		}
-		for _, end := range f.accepted(&after) {
+		for _, end := range ends {
 			s.serials.end(end.id)
 		}
 	}

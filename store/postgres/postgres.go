@@ -140,6 +140,9 @@ type Store struct {
 	backlogs backlogs
 	notes    notes
 	serials  serials
+	grouping groupings
+	dueRows  rowLists[dueJob]
+	newRows  rowLists[inserted]
 	reserve  reserve
 	squatted squatted
 

@@ -262,9 +262,10 @@ func stamp(t pgtype.Timestamptz) time.Time {
 // nonempty is null for the empty string.
 func nonempty(s string) *string {
 	if s == "" {
-		return nil
+		return nil // and nothing is allocated, as it would be if the address of s were taken
 	}
-	return &s
+	text := s
+	return &text
 }
 
 // nonzero is null for zero.
@@ -272,7 +273,8 @@ func nonzero(n int64) *int64 {
 	if n == 0 {
 		return nil
 	}
-	return &n
+	number := n
+	return &number
 }
 
 // flag is null for false.

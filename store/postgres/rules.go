@@ -106,9 +106,10 @@ func endedOf(runs []xxljob.Run) []runEnd {
 }
 
 func readIDs(list *[]int64) result {
+	var id int64
+	dest := []any{&id}
 	return func(rows pgx.Rows) error {
-		var id int64
-		err := rows.Scan(&id)
+		err := rows.Scan(dest...)
 		*list = append(*list, id)
 		return err
 	}
@@ -167,6 +168,24 @@ func (s *Store) Sweep(ctx context.Context, shards []store.Shard) error {
 	})
 	s.tell(done)
 	return failed(err, "sweep %d shards", len(shards))
+}
+
+// shardSet gathers the shards of a batch, which has one epoch for each, for a fence.
+type shardSet struct {
+	list []store.Shard
+	has  []bool // by id
+}
+
+// add adds a shard. One that cannot be is in no fence.
+func (x *shardSet) add(id int, epoch int64) {
+	if id < 0 || id > maxShards || id < len(x.has) && x.has[id] {
+		return
+	}
+	if id >= len(x.has) {
+		x.has = append(x.has, make([]bool, id+1-len(x.has))...)
+	}
+	x.has[id] = true
+	x.list = append(x.list, store.Shard{ID: id, Epoch: epoch})
 }
 
 // fenceArgs are the arguments of a fence: shards in order, each with the epoch

@@ -28,12 +28,13 @@ func (s *Store) scan(ctx context.Context, res xxljob.ScanResult, q store.ScanQue
 	before := milli(stored(q.Before))
 	from, turn := s.region.from(q.Shards, time.Now())
 	lo, hi := s.openRange()
-	var due []dueJob
+	dueList := s.dueRows.take()
+	defer s.dueRows.giveBack(dueList)
 	var next nextTime
 	err := s.read(ctx,
 		s.sql.scanJobs.by(named{
 			{"shards", shards}, {"from", from}, {"to", before}, {"limit", max(q.Jobs, 0)},
-		}).into(readDue(&due)),
+		}).into(readDue(dueList)),
 		s.sql.scanRuns.by(named{
 			{"shards", shards}, {"before", before}, {"limit", max(q.Runs, 0)}, {"lo", lo}, {"hi", hi},
 		}).into(readRuns(&res.Runs)),
@@ -41,7 +42,7 @@ func (s *Store) scan(ctx context.Context, res xxljob.ScanResult, q store.ScanQue
 	if err != nil {
 		return xxljob.ScanResult{}, err
 	}
-	first := min(before, milli(s.estimate()))
+	due, first := *dueList, min(before, milli(s.estimate()))
 	if len(due) > 0 {
 		first = min(first, due[0].next)
 	}
@@ -78,9 +79,10 @@ func (n *nextTime) read(rows pgx.Rows) error {
 type dueJob struct{ id, version, next, last, made int64 }
 
 func readDue(list *[]dueJob) result {
+	var d dueJob
+	dest := []any{&d.id, &d.version, &d.next, &d.last, &d.made}
 	return func(rows pgx.Rows) error {
-		var d dueJob
-		err := rows.Scan(&d.id, &d.version, &d.next, &d.last, &d.made)
+		err := rows.Scan(dest...)
 		*list = append(*list, d)
 		return err
 	}

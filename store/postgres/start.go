@@ -21,7 +21,7 @@ func (s *Store) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob
 		return nil, err
 	}
 	dst, answers := extended(dst, len(starts))
-	for _, g := range groupStarts(starts) {
+	for _, g := range s.groupStarts(starts) {
 		if err := s.startGroup(ctx, starts, g, answers); err != nil {
 			return nil, failed(err, "start %d runs", len(starts))
 		}

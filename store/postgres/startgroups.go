@@ -12,30 +12,32 @@ type startGroup struct {
 }
 
 // groupStarts keeps the order among starts of one run, and among starts of one
-// serial job.
-func groupStarts(starts []xxljob.Start) []startGroup {
+// serial job. A group is of starts that follow each other.
+func (s *Store) groupStarts(starts []xxljob.Start) []startGroup {
 	var groups []startGroup
 	plain := -1 // the group that plain starts are added to
-	busy := map[int64]bool{}
-	epochs := map[int]int64{} // of the group's shards: a fence has one for each
+	all := make([]int, len(starts))
+	seen := s.grouping.take() // runs, below zero, and jobs of the group; its shards, since a fence has one epoch for each
+	defer s.grouping.giveBack(seen)
 	for i := range starts {
 		st := &starts[i]
 		refused := st.State == xxljob.StateRefused
 		single := len(st.Targets) > 0 || refused
-		epoch, has := epochs[st.Shard]
-		clash := busy[-st.RunID] || st.Serial && busy[st.JobID] || has && epoch != st.Epoch
+		epoch, has := seen.epochs[st.Shard]
+		_, again := seen.ids[-st.RunID]
+		_, busy := seen.ids[st.JobID]
+		clash := again || st.Serial && busy || has && epoch != st.Epoch
 		if plain < 0 || clash || single || len(groups[plain].places) == startBatch {
-			groups = append(groups, startGroup{refused: refused, brief: !single, own: !single})
-			clear(busy)
-			clear(epochs)
+			groups = append(groups, startGroup{places: all[i:i], refused: refused, brief: !single, own: !single})
+			seen.clear()
 			plain = len(groups) - 1
 		}
 		g := &groups[plain]
 		g.places = append(g.places, i)
 		g.brief = g.brief && st.Known != nil
 		g.own = g.own && g.brief && isOwn(st) && st.Owner == starts[g.places[0]].Owner
-		busy[-st.RunID], busy[st.JobID] = true, true
-		epochs[st.Shard] = st.Epoch
+		seen.ids[-st.RunID], seen.ids[st.JobID] = i, i
+		seen.epochs[st.Shard] = st.Epoch
 		if single {
 			g.targets = st.Targets
 			if refused {

@@ -4,10 +4,7 @@ package postgres
 // is the taking, no other node has to be there, and what is the same for all of them is said
 // once. What decides about a start is as in start.go.
 
-import (
-	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/store"
-)
+import "github.com/xxljob/xxljob"
 
 // isOwn reports whether a start is such a one.
 func isOwn(st *xxljob.Start) bool { return isAt(st.Owner, st.Address) && st.BootID == "" }
@@ -26,33 +23,32 @@ func (s *Store) startOwnStatement(way startWay, starts []xxljob.Start, g startGr
 func (s *Store) startOwnArgs(starts []xxljob.Start, g startGroup, waitLo, waitHi int64) named {
 	n := len(g.places)
 	ids, jobs, in, versions, tokens := make([]int64, n), make([]int64, n), make([]int16, n), make([]int64, n), make([]int64, n)
-	handlers, blocks, messages, params, retries := make([]int16, n), make([]int16, n), make([]int16, n), make([]*string, n), make([]int32, n)
-	after, instants := make([]int64, n), make([]int64, n)
+	handlers, blocks, messages := make([]int16, n), make([]int16, n), make([]int16, n)
+	params, retries := sparseList[*string]{n: n}, sparseList[int32]{n: n}
+	after, instants := sparseList[int64]{n: n}, sparseList[int64]{n: n}
 	var words words
-	var shards []store.Shard
-	seen := map[store.Shard]bool{}
+	var shards shardSet
 	for k, i := range g.places {
 		st := &starts[i]
-		if sh := (store.Shard{ID: st.Shard, Epoch: st.Epoch}); !seen[sh] {
-			seen[sh] = true
-			shards = append(shards, sh)
-		}
+		shards.add(st.Shard, st.Epoch)
 		ids[k], jobs[k], in[k], versions[k], tokens[k] = st.RunID, st.JobID, int16(st.Shard), st.JobVersion, st.Token
 		handlers[k], blocks[k], messages[k] = words.place(st.Handler), words.place(st.Block), words.place(st.Msg)
-		params[k], retries[k] = nonempty(st.Param), int32(st.Retries)
+		params.set(k, nonempty(st.Param))
+		retries.set(k, int32(st.Retries))
 		if st.AfterRetries {
-			after[k], instants[k] = st.TriggerID, milli(stored(st.Instant))
+			after.set(k, st.TriggerID)
+			instants.set(k, milli(stored(st.Instant)))
 		}
 	}
-	fenced, epochs := fenceArgs(shards)
+	fenced, epochs := fenceArgs(shards.list)
 	lo, hi := rangeOf(ids)
 	s.floors.ofStarted(ids)
 	return named{
 		{"shards", fenced}, {"epochs", epochs}, {"wait_lo", waitLo}, {"wait_hi", waitHi},
 		{"tokens", tokens}, {"address", starts[g.places[0]].Address},
-		{"words", words.list}, {"handlers", handlers}, {"blocks", blocks}, {"retries", sparse(retries)}, {"messages", messages},
-		{"runs", ids}, {"jobs", jobs}, {"run_shards", in}, {"versions", versions}, {"params", sparse(params)}, {"places", upTo(n)},
-		{"lo", lo}, {"hi", hi}, {"after", sparse(after)}, {"instants", sparse(instants)},
+		{"words", words.list}, {"handlers", handlers}, {"blocks", blocks}, {"retries", retries.value()}, {"messages", messages},
+		{"runs", ids}, {"jobs", jobs}, {"run_shards", in}, {"versions", versions}, {"params", params.value()}, {"places", upTo(n)},
+		{"lo", lo}, {"hi", hi}, {"after", after.value()}, {"instants", instants.value()},
 	}
 }
 

@@ -226,9 +226,12 @@ func send(ctx context.Context, conn *pgx.Conn, head []string, statements []state
 	for _, sql := range head {
 		batch.Queue(sql)
 	}
+	known, bytes := teach(conn), len(head)*statementRoom
 	for _, st := range statements {
+		bytes += statementRoom + len(st.args)*argRoom + packArrays(st.args)
 		batch.Queue(st.sql, st.args...)
 	}
+	known.makeRoom(conn, bytes)
 	results := conn.SendBatch(ctx, &batch)
 	err := readAll(results, len(head), statements)
 	if closed := results.Close(); err == nil {
