@@ -41,14 +41,20 @@ func (a *acceptor) dispatchedAsync(f *flight, run *Run, msg string) {
 // dispatchAgain is the pause before runs are tried again whose rows others have locked.
 const dispatchAgain = 200 * time.Millisecond
 
+// acceptedGather is how long accepted runs gather before they are marked.
+const acceptedGather = 20 * time.Millisecond
+
 // dispatchLoop marks runs dispatched, in batches, until ctx ends. Of a run that is over before its
-// turn comes nothing need be stored: its result says that it was accepted. Where the store is
-// asked over a network this is so for most that are short, since batches gather for a moment.
+// turn comes nothing need be stored: its result says that it was accepted. This is so for most that
+// are short, since batches gather for a moment: where the store is asked over a network, and where
+// several runs are accepted at a time.
 func (a *acceptor) dispatchLoop(ctx context.Context) {
+	several := false
 	a.dispatching.loop(ctx, func(ctx context.Context, batch []acceptance) ([]acceptance, time.Duration) {
-		if !a.life.draining.Load() {
-			sleep(ctx, a.engine.lead.pause())
+		if (several || a.engine.lead.pause() > 0) && len(batch) < storeBatch && !a.life.draining.Load() {
+			sleep(ctx, acceptedGather)
 		}
+		several = len(batch) > 1
 		batch = slices.DeleteFunc(batch, func(m acceptance) bool { return m.flight != nil && a.engine.under.isOver(m.flight) })
 		if len(batch) == 0 {
 			return nil, 0

@@ -64,7 +64,7 @@ func (e *engine) reserve(a *attempt, now time.Time, pending func(jobID int64) bo
 	if r.refused == "" {
 		if r.lane != laneNone {
 			r.lane = laneFast
-			if e.jobs.isSlow(a.job.ID, now) {
+			if e.jobs.isSlow(a.ref, now) {
 				r.lane = laneSlow
 			}
 		}
