@@ -55,7 +55,7 @@ func (a *acceptor) dispatchLoop(ctx context.Context) {
 			sleep(ctx, acceptedGather)
 		}
 		several = len(batch) > 1
-		batch = slices.DeleteFunc(batch, func(m acceptance) bool { return m.flight != nil && a.engine.under.isOver(m.flight) })
+		batch = slices.DeleteFunc(batch, func(m acceptance) bool { return m.flight != nil && !a.engine.under.toBeMarked(m.flight) })
 		if len(batch) == 0 {
 			return nil, 0
 		}

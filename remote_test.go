@@ -154,14 +154,17 @@ func (s *marking) RunsByID(ctx context.Context, ids []int64) ([]xxljob.Run, erro
 }
 
 // TestQuickResultIsAllThatIsStored: where a result is stored before the answer to the trigger
-// comes, nothing is stored for the answer, and the run is read once, for its result. One whose
-// result comes later is marked.
+// comes, nothing is stored for the answer, and the run is read for a result that is no success
+// only. One whose result comes later is marked, and read.
 func TestQuickResultIsAllThatIsStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var e *elsewhere
 		p := &peer{run: func(_ int, r wire.TriggerRequest) (wire.Return, error) {
-			if r.ExecutorParams == "quick" {
+			switch r.ExecutorParams {
+			case "quick":
 				e.report(r.LogID, 200, "done")
+			case "bad":
+				e.report(r.LogID, 500, "not done")
 			}
 			return wire.Success(), nil
 		}}
@@ -171,13 +174,28 @@ func TestQuickResultIsAllThatIsStored(t *testing.T) {
 		slow := e.trigger(xxljob.Job{App: "far", Name: "slow"})
 		quick := e.trigger(xxljob.Job{App: "far", Name: "quick", Param: "quick"})
 		synctest.Wait()
-		e.mustBe(quick, xxljob.StateSucceeded)
-		e.mustBe(slow, xxljob.StateDispatched)
-		st.mu.Lock()
-		defer st.mu.Unlock()
-		if !slices.Equal(st.marked, []int64{slow}) || st.reads != 1 {
-			t.Errorf("%v are marked, and runs are read %d times, want %d alone, and once", st.marked, st.reads, slow)
+		expect := func(reads int) {
+			t.Helper()
+			st.mu.Lock()
+			defer st.mu.Unlock()
+			if !slices.Equal(st.marked, []int64{slow}) || st.reads != reads {
+				t.Errorf("%v are marked, and runs are read %d times, want %d alone, and %d", st.marked, st.reads, slow, reads)
+			}
 		}
+		if run := e.mustBe(quick, xxljob.StateSucceeded); !strings.HasSuffix(run.TriggerMsg, at1+": accepted, and the result was reported at once") {
+			t.Errorf("%q", run.TriggerMsg)
+		}
+		e.mustBe(slow, xxljob.StateDispatched)
+		expect(0)
+		bad := e.trigger(xxljob.Job{App: "far", Name: "bad", Param: "bad"})
+		synctest.Wait()
+		e.mustBe(bad, xxljob.StateFailed)
+		expect(1)
+		e.report(slow, 200, "done")
+		if run := e.mustBe(slow, xxljob.StateSucceeded); strings.Contains(run.TriggerMsg, "at once") {
+			t.Errorf("%q", run.TriggerMsg)
+		}
+		expect(2)
 	})
 }
 
