@@ -22,8 +22,17 @@ type acceptor struct {
 
 // acceptance is a run that was accepted.
 type acceptance struct {
-	store.Dispatch
-	flight *flight // nil where it has landed before
+	store.Dispatch           // but for its Msg: most are over before they are marked
+	flight         *flight   // nil where it has landed before
+	address        string    // where it is
+	said           [2]string // what was done, and what the executor has said
+}
+
+// dispatch is what the store is to note.
+func (m *acceptance) dispatch() store.Dispatch {
+	d := m.Dispatch
+	d.Msg = m.address + ": " + plainText(shorten(m.said[0]+m.said[1], maxAnswer))
+	return d
 }
 
 func newAcceptor(s *shared, e *engine, k *killer) *acceptor {
@@ -31,11 +40,9 @@ func newAcceptor(s *shared, e *engine, k *killer) *acceptor {
 }
 
 // dispatchedAsync hands a run that its executor has accepted to the dispatch loop; f is its
-// flight, nil where it has landed.
-func (a *acceptor) dispatchedAsync(f *flight, run *Run, msg string) {
-	a.dispatching.add(acceptance{
-		store.Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token, Msg: run.Address + ": " + plainText(shorten(msg, maxAnswer))}, f,
-	})
+// flight, nil where it has landed. How tells what was done, and said what the executor has answered.
+func (a *acceptor) dispatchedAsync(f *flight, run *Run, how, said string) {
+	a.dispatching.add(acceptance{store.Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token}, f, run.Address, [2]string{how, said}})
 }
 
 // dispatchAgain is the pause before runs are tried again whose rows others have locked.
@@ -69,7 +76,7 @@ func (a *acceptor) dispatchLoop(ctx context.Context) {
 func (a *acceptor) storeDispatched(ctx context.Context, batch []acceptance) (locked []acceptance) {
 	list := make([]store.Dispatch, len(batch))
 	for i := range batch {
-		list[i] = batch[i].Dispatch
+		list[i] = batch[i].dispatch()
 	}
 	backoff := backoff{log: a.log, what: "marking runs dispatched"}
 	mark := func(ctx context.Context) ([]Run, error) { return a.store.Dispatched(ctx, list) }

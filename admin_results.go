@@ -79,11 +79,14 @@ func (s *adminResults) report(ctx context.Context, caller wire.Caller, list []*r
 func reportsOf(caller wire.Caller, reqs []wire.CallbackRequest) (list []*reported, size int) {
 	type run struct{ id, date int64 }
 	seen := make(map[run]bool, len(reqs))
+	all := make([]reported, 0, len(reqs)) // together: they come and go together
+	list = make([]*reported, 0, len(reqs))
 	for _, r := range reqs {
 		if of := (run{r.LogID, r.LogDateTim}); !seen[of] {
 			seen[of] = true
 			res := reportOf(r)
-			list = append(list, &reported{caller: caller, res: res, exact: r.Exact, date: r.LogDateTim})
+			all = append(all, reported{caller: caller, res: res, exact: r.Exact, date: r.LogDateTim})
+			list = append(list, &all[len(all)-1])
 			size += itemSize + len(res.HandleMsg) + len(res.ProgressText)
 		}
 	}

@@ -37,7 +37,7 @@ func (s *sender) sendElsewhere(ctx context.Context, f *flight) {
 	s.engine.answered(f, time.Since(began))
 	switch {
 	case err == nil && ret.OK():
-		s.acceptor.dispatchedAsync(f, &f.run, "accepted: "+ret.Msg)
+		s.acceptor.dispatchedAsync(f, &f.run, "accepted: ", ret.Msg)
 	case err == nil:
 		s.rerouter.refused(ctx, f, refusalOf(ret))
 	case wire.NotSent(err):

@@ -60,9 +60,12 @@ type routeMemo struct {
 // recall returns it for a run of the job, where these are the same addresses still. Parts of
 // broadcasts go ways of their own.
 func (m *routeMemo) recall(job *Job, addrs []string, run *plannedRun) (r routed, ok bool) {
-	if m == nil || m.job != job || len(addrs) == 0 || len(addrs) != len(m.addrs) || &addrs[0] != &m.addrs[0] ||
+	if m == nil || m.job != job || len(addrs) == 0 || !sameList(addrs, m.addrs) ||
 		m.kind != run.runType() || run.sharding() != (Sharding{}) {
 		return routed{}, false
 	}
 	return m.r, true
 }
+
+// sameList reports whether two lists of addresses, which nobody changes, are one and the same.
+func sameList(a, b []string) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
