@@ -22,8 +22,17 @@ type acceptor struct {
 
 // acceptance is a run that was accepted.
 type acceptance struct {
-	store.Dispatch
-	flight *flight // nil where it has landed before
+	store.Dispatch           // but for its Msg: most are over before they are marked
+	flight         *flight   // nil where it has landed before
+	address        string    // where it is
+	said           [2]string // what was done, and what the executor has said
+}
+
+// dispatch is what the store is to note.
+func (m *acceptance) dispatch() store.Dispatch {
+	d := m.Dispatch
+	d.Msg = m.address + ": " + plainText(shorten(m.said[0]+m.said[1], maxAnswer))
+	return d
 }
 
 func newAcceptor(s *shared, e *engine, k *killer) *acceptor {
@@ -31,25 +40,29 @@ func newAcceptor(s *shared, e *engine, k *killer) *acceptor {
 }
 
 // dispatchedAsync hands a run that its executor has accepted to the dispatch loop; f is its
-// flight, nil where it has landed.
-func (a *acceptor) dispatchedAsync(f *flight, run *Run, msg string) {
-	a.dispatching.add(acceptance{
-		store.Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token, Msg: run.Address + ": " + plainText(shorten(msg, maxAnswer))}, f,
-	})
+// flight, nil where it has landed. How tells what was done, and said what the executor has answered.
+func (a *acceptor) dispatchedAsync(f *flight, run *Run, how, said string) {
+	a.dispatching.add(acceptance{store.Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token}, f, run.Address, [2]string{how, said}})
 }
 
 // dispatchAgain is the pause before runs are tried again whose rows others have locked.
 const dispatchAgain = 200 * time.Millisecond
 
+// acceptedGather is how long accepted runs gather before they are marked.
+const acceptedGather = 20 * time.Millisecond
+
 // dispatchLoop marks runs dispatched, in batches, until ctx ends. Of a run that is over before its
-// turn comes nothing need be stored: its result says that it was accepted. Where the store is
-// asked over a network this is so for most that are short, since batches gather for a moment.
+// turn comes nothing need be stored: its result says that it was accepted. This is so for most that
+// are short, since batches gather for a moment: where the store is asked over a network, and where
+// several runs are accepted at a time.
 func (a *acceptor) dispatchLoop(ctx context.Context) {
+	several := false
 	a.dispatching.loop(ctx, func(ctx context.Context, batch []acceptance) ([]acceptance, time.Duration) {
-		if !a.life.draining.Load() {
-			sleep(ctx, a.engine.lead.pause())
+		if (several || a.engine.lead.pause() > 0) && len(batch) < storeBatch && !a.life.draining.Load() {
+			sleep(ctx, acceptedGather)
 		}
-		batch = slices.DeleteFunc(batch, func(m acceptance) bool { return m.flight != nil && a.engine.under.isOver(m.flight) })
+		several = len(batch) > 1
+		batch = slices.DeleteFunc(batch, func(m acceptance) bool { return m.flight != nil && !a.engine.under.toBeMarked(m.flight) })
 		if len(batch) == 0 {
 			return nil, 0
 		}
@@ -63,7 +76,7 @@ func (a *acceptor) dispatchLoop(ctx context.Context) {
 func (a *acceptor) storeDispatched(ctx context.Context, batch []acceptance) (locked []acceptance) {
 	list := make([]store.Dispatch, len(batch))
 	for i := range batch {
-		list[i] = batch[i].Dispatch
+		list[i] = batch[i].dispatch()
 	}
 	backoff := backoff{log: a.log, what: "marking runs dispatched"}
 	mark := func(ctx context.Context) ([]Run, error) { return a.store.Dispatched(ctx, list) }

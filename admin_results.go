@@ -21,6 +21,8 @@ const (
 	// maxHandleMsg is how much of a result's text is kept, in bytes (docs/xxl-job.md,
 	// texts: 15,000 characters).
 	maxHandleMsg = 15_000
+	// fullCallback is how many results executors send in one callback at most: ours, and XXL-JOB's.
+	fullCallback = 50
 	msgReport    = "the results cannot be stored at this moment, send them again later"
 )
 
@@ -77,11 +79,14 @@ func (s *adminResults) report(ctx context.Context, caller wire.Caller, list []*r
 func reportsOf(caller wire.Caller, reqs []wire.CallbackRequest) (list []*reported, size int) {
 	type run struct{ id, date int64 }
 	seen := make(map[run]bool, len(reqs))
+	all := make([]reported, 0, len(reqs)) // together: they come and go together
+	list = make([]*reported, 0, len(reqs))
 	for _, r := range reqs {
 		if of := (run{r.LogID, r.LogDateTim}); !seen[of] {
 			seen[of] = true
 			res := reportOf(r)
-			list = append(list, &reported{caller: caller, res: res, exact: r.Exact, date: r.LogDateTim})
+			all = append(all, reported{caller: caller, res: res, exact: r.Exact, date: r.LogDateTim})
+			list = append(list, &all[len(all)-1])
 			size += itemSize + len(res.HandleMsg) + len(res.ProgressText)
 		}
 	}
@@ -121,9 +126,17 @@ func (r *reported) result(run *Run) Result {
 	return res
 }
 
-// resultLoop stores what comes until ctx ends.
+// resultLoop stores what comes until ctx ends. Those who have sent several results together hear
+// of it a moment after they are stored, so that the next ones gather: not where a callback may have
+// been full, for its executor has more.
 func (s *adminResults) resultLoop(ctx context.Context) {
-	s.intake.loop(ctx, 0, backoff{log: s.log, what: "storing reported results"}, s.storeResults)
+	s.intake.loop(ctx, 0, backoff{log: s.log, what: "storing reported results"}, func(ctx context.Context, list []*reported) error {
+		err := s.storeResults(ctx, list)
+		if err == nil && len(list) < fullCallback {
+			s.finisher.letGather(ctx, len(list))
+		}
+		return err
+	})
 }
 
 // storeResults stores results in pages; after an error some are stored, and their
@@ -174,17 +187,9 @@ func (s *adminResults) markLocked(ctx context.Context, page []*reported, accepte
 // not exist: which of the two, nobody is told. Attached executors report in another
 // way, which their runs are fenced by.
 func (s *adminResults) admissible(ctx context.Context, page []*reported) ([]Result, error) {
-	ids := make([]int64, len(page))
-	for i, r := range page {
-		ids[i] = r.res.RunID
-	}
-	runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.RunsByID(ctx, ids) })
+	byID, err := s.runsOf(ctx, page)
 	if err != nil {
 		return nil, err
-	}
-	byID := make(map[int64]*Run, len(runs))
-	for i := range runs {
-		byID[runs[i].ID] = &runs[i]
 	}
 	results := make([]Result, 0, len(page))
 	has := make(map[int64]bool, len(page)) // further results of a run change nothing
@@ -200,6 +205,43 @@ func (s *adminResults) admissible(ctx context.Context, page []*reported) ([]Resu
 		}
 	}
 	return s.withTimeouts(ctx, results, byID), nil
+}
+
+// runsOf are the runs of results, by their ids. Those that this node has sent a moment ago and that
+// have succeeded are not read: nobody else has decided about them since, and that somebody wants
+// them killed changes nothing.
+func (s *adminResults) runsOf(ctx context.Context, page []*reported) (map[int64]*Run, error) {
+	ids := make([]int64, len(page))
+	for i, r := range page {
+		ids[i] = r.res.RunID
+	}
+	byID := make(map[int64]*Run, len(page))
+	var unknown []int64
+	for i, run := range s.asSent(ids) {
+		if run != nil && page[i].res.State == StateSucceeded {
+			byID[run.ID] = run
+		} else {
+			delete(byID, ids[i]) // what is read of it counts
+			unknown = append(unknown, ids[i])
+		}
+	}
+	if len(unknown) == 0 {
+		return byID, nil
+	}
+	runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.RunsByID(ctx, unknown) })
+	for i := range runs {
+		byID[runs[i].ID] = &runs[i]
+	}
+	return byID, err
+}
+
+// asSent are the runs that are as this node has sent them, nil for others: none where it is not
+// trusted with its shards.
+func (s *adminResults) asSent(ids []int64) []*Run {
+	if !s.leases.trusted(time.Now()) {
+		return make([]*Run, len(ids))
+	}
+	return s.finisher.engine.under.asSent(ids, s.leases.times.window)
 }
 
 // concerns reports whether a result may change something about a run, or later might, when

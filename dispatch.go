@@ -38,7 +38,7 @@ func (s *sender) sendElsewhere(ctx context.Context, f *flight) {
 	switch {
 	case err == nil && ret.OK():
 		run := f.whole()
-		s.acceptor.dispatchedAsync(f, &run, "accepted: "+ret.Msg)
+		s.acceptor.dispatchedAsync(f, &run, "accepted: ", ret.Msg)
 	case err == nil:
 		s.rerouter.refused(ctx, f, refusalOf(ret))
 	case wire.NotSent(err):
@@ -77,7 +77,7 @@ func requestOf(f *flight) wire.TriggerRequest {
 		GlueType: f.job.GlueType, GlueSource: f.job.GlueSource,
 		BroadcastIndex: part.Index, BroadcastTotal: max(part.Total, 1),
 		ScheduledAt: f.run.instant(),
-		StartToken: f.run.Token, BootID: f.run.BootID,
+		StartToken:  f.run.Token, BootID: f.run.BootID,
 		JobName: f.job.Name, JobKey: f.job.Key, App: p.App,
 		Route: f.job.Route, JobVersion: f.job.Version, TriggerType: string(p.runType()),
 	}

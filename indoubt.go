@@ -129,7 +129,7 @@ func (d *inDoubt) askOne(ctx context.Context, exec wire.Executor, o *runInDoubt,
 		return false, err
 	case err != nil:
 	case said.state == wire.RunHeld:
-		d.acceptor.dispatchedAsync(nil, &o.run, "no answer to the trigger; asked about the run: it has it")
+		d.acceptor.dispatchedAsync(nil, &o.run, "no answer to the trigger; asked about the run: it has it", "")
 		return true, nil
 	case said.state == wire.RunReported:
 		return d.endReported(ctx, o)
@@ -169,7 +169,7 @@ func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *runInDoubt)
 		return false, err
 	}
 	if o.again = ret.OK(); o.again {
-		d.acceptor.dispatchedAsync(nil, &o.run, "accepted, asked again: "+ret.Msg)
+		d.acceptor.dispatchedAsync(nil, &o.run, "accepted, asked again: ", ret.Msg)
 	}
 	return o.again, nil
 }

@@ -42,11 +42,8 @@ func (b *jobBook) took(id int64, job *Job, took time.Duration, now time.Time) {
 	ref.slow.add(now)
 }
 
-// isSlow reports whether a job's triggers go through the slow lane. Caller holds mu.
-func (b *jobBook) isSlow(id int64, now time.Time) bool {
-	ref := b.refs[id]
-	return ref != nil && ref.slow.slow(now, b.slowCount)
-}
+// isSlow reports whether the triggers of a job in use go through the slow lane. Caller holds mu.
+func (b *jobBook) isSlow(ref *jobRef, now time.Time) bool { return ref.slow.slow(now, b.slowCount) }
 
 // jobRef is a job in memory, with what is counted about it.
 type jobRef struct {

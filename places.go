@@ -66,7 +66,7 @@ func (e *engine) reserve(a *attempt, now time.Time, pending func(jobID int64) bo
 			own := *r
 			r, a.route = &own, &own
 			r.lane = laneFast
-			if e.jobs.isSlow(a.job.ID, now) {
+			if e.jobs.isSlow(a.ref, now) {
 				r.lane = laneSlow
 			}
 		}

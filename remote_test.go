@@ -130,6 +130,7 @@ func TestResultBeforeTheAnswer(t *testing.T) {
 type marking struct {
 	xxljob.Store
 
+	takes  time.Duration // each call that marks
 	mu     sync.Mutex
 	marked []int64
 	reads  int
@@ -141,6 +142,7 @@ func (s *marking) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]
 		s.marked = append(s.marked, a.RunID)
 	}
 	s.mu.Unlock()
+	time.Sleep(s.takes)
 	return s.Store.Dispatched(ctx, accepted)
 }
 
@@ -152,14 +154,17 @@ func (s *marking) RunsByID(ctx context.Context, ids []int64) ([]xxljob.Run, erro
 }
 
 // TestQuickResultIsAllThatIsStored: where a result is stored before the answer to the trigger
-// comes, nothing is stored for the answer, and the run is read once, for its result. One whose
-// result comes later is marked.
+// comes, nothing is stored for the answer, and the run is read for a result that is no success
+// only. One whose result comes later is marked, and read.
 func TestQuickResultIsAllThatIsStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var e *elsewhere
 		p := &peer{run: func(_ int, r wire.TriggerRequest) (wire.Return, error) {
-			if r.ExecutorParams == "quick" {
+			switch r.ExecutorParams {
+			case "quick":
 				e.report(r.LogID, 200, "done")
+			case "bad":
+				e.report(r.LogID, 500, "not done")
 			}
 			return wire.Success(), nil
 		}}
@@ -169,13 +174,73 @@ func TestQuickResultIsAllThatIsStored(t *testing.T) {
 		slow := e.trigger(xxljob.Job{App: "far", Name: "slow"})
 		quick := e.trigger(xxljob.Job{App: "far", Name: "quick", Param: "quick"})
 		synctest.Wait()
-		e.mustBe(quick, xxljob.StateSucceeded)
-		e.mustBe(slow, xxljob.StateDispatched)
-		st.mu.Lock()
-		defer st.mu.Unlock()
-		if !slices.Equal(st.marked, []int64{slow}) || st.reads != 1 {
-			t.Errorf("%v are marked, and runs are read %d times, want %d alone, and once", st.marked, st.reads, slow)
+		expect := func(reads int) {
+			t.Helper()
+			st.mu.Lock()
+			defer st.mu.Unlock()
+			if !slices.Equal(st.marked, []int64{slow}) || st.reads != reads {
+				t.Errorf("%v are marked, and runs are read %d times, want %d alone, and %d", st.marked, st.reads, slow, reads)
+			}
 		}
+		if run := e.mustBe(quick, xxljob.StateSucceeded); !strings.HasSuffix(run.TriggerMsg, at1+": accepted, and the result was reported at once") {
+			t.Errorf("%q", run.TriggerMsg)
+		}
+		e.mustBe(slow, xxljob.StateDispatched)
+		expect(0)
+		bad := e.trigger(xxljob.Job{App: "far", Name: "bad", Param: "bad"})
+		synctest.Wait()
+		e.mustBe(bad, xxljob.StateFailed)
+		expect(1)
+		e.report(slow, 200, "done")
+		if run := e.mustBe(slow, xxljob.StateSucceeded); strings.Contains(run.TriggerMsg, "at once") {
+			t.Errorf("%q", run.TriggerMsg)
+		}
+		expect(2)
+	})
+}
+
+// TestAcceptedRunsGather: where several runs were accepted at a time, the next are marked 20 ms
+// later, and not where their results are stored by then.
+func TestAcceptedRunsGather(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &marking{Store: memory.New(), takes: time.Second}
+		e := newElsewhere(t, st, xxljob.Config{}, map[string]*peer{at1: {}})
+		e.register("far", at1)
+		var ids []int64
+		accept := func() int64 {
+			ids = append(ids, e.trigger(xxljob.Job{App: "far", Name: fmt.Sprint("j", len(ids))}))
+			synctest.Wait()
+			return ids[len(ids)-1]
+		}
+		expect := func(when string, want ...int64) {
+			t.Helper()
+			st.mu.Lock()
+			defer st.mu.Unlock()
+			if !slices.Equal(st.marked, want) {
+				t.Fatalf("%s: %v are marked, want %v", when, st.marked, want)
+			}
+		}
+		first := accept()
+		second, third := accept(), accept()
+		expect("while the first is being marked", first)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		expect("then", first, second, third)
+		quick, slow := accept(), accept()
+		time.Sleep(time.Second + 10*time.Millisecond)
+		e.report(quick, 200, "done")
+		synctest.Wait()
+		expect("while the next gather", first, second, third)
+		time.Sleep(10 * time.Millisecond)
+		synctest.Wait()
+		expect("when they have gathered", first, second, third, slow)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		e.mustBe(quick, xxljob.StateSucceeded)
+		alone := []int64{accept()}
+		time.Sleep(10 * time.Second)
+		alone = append(alone, accept())
+		expect("one that comes alone", append([]int64{first, second, third, slow}, alone...)...)
 	})
 }
 

@@ -22,6 +22,7 @@ type router struct {
 	probes     *probes
 	asks       *userRouters
 	strategies *strategies
+	said       routeWords
 }
 
 // route decides about one entry. It asks no executor: probing routes go by the
@@ -111,12 +112,29 @@ func (ro *router) chooseAddress(ctx context.Context, en *entry, job *Job, addrs 
 // routeMsg is the part of trigger_msg that is known before the call: plain
 // lines a person can read.
 func (ro *router) routeMsg(run *plannedRun, job *Job, addrs []string, outcome string) string {
-	msg := "type: " + string(run.runType()) + "\nnode: " + ro.cfg.Node + "\nroute: " + job.Route + ", block: " + job.Block +
-		"\naddresses: " + shorten(strings.Join(addrs, ", "), 1000)
+	msg := ro.said.of(run.runType(), ro.cfg.Node, job, addrs)
 	if outcome != "" {
 		msg += "\n" + outcome
 	}
 	return msg
+}
+
+// routeWords are the lines that were made last: runs that are routed one after the other mostly
+// have the same ones. It belongs to the start loop.
+type routeWords struct {
+	kind         TriggerType
+	route, block string
+	addrs        []string // to be told from others by where they are
+	msg          string
+}
+
+// of returns the lines for a run of a job.
+func (w *routeWords) of(kind TriggerType, node string, job *Job, addrs []string) string {
+	if w.msg == "" || w.kind != kind || w.route != job.Route || w.block != job.Block || !sameList(w.addrs, addrs) {
+		*w = routeWords{kind, job.Route, job.Block, addrs, "type: " + string(kind) + "\nnode: " + node + "\nroute: " + job.Route + ", block: " + job.Block +
+			"\naddresses: " + shorten(strings.Join(addrs, ", "), 1000)}
+	}
+	return w.msg
 }
 
 // choosePart takes the address that has the part's place in the list, and for a part

@@ -72,7 +72,7 @@ func (m *routeMemo) isFor(addrs []string) bool {
 	if len(addrs) == 0 || len(addrs) != len(m.addrs) {
 		return false
 	}
-	if &addrs[0] == &m.addrs[0] {
+	if sameList(addrs, m.addrs) {
 		return true
 	}
 	if !slices.Equal(addrs, m.addrs) {
@@ -81,3 +81,6 @@ func (m *routeMemo) isFor(addrs []string) bool {
 	m.addrs = addrs
 	return true
 }
+
+// sameList reports whether two lists of addresses, which nobody changes, are one and the same.
+func sameList(a, b []string) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }

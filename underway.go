@@ -62,6 +62,7 @@ type flightState struct {
 	kill     string // why it is to be killed, where it is
 	cutOff   bool   // it is killed since this process ends
 	over     bool   // its run has ended, and not by a kill
+	marked   bool   // that its executor has the run is being stored
 }
 
 // awayRun is a run at another node, with what its end makes free.
@@ -112,12 +113,29 @@ func (u *underWay) noteOver(r *Run) {
 	}
 }
 
-// isOver reports whether the run of a flight has ended, as far as this node has stored its end,
-// and not by a kill.
-func (u *underWay) isOver(f *flight) bool {
+// toBeMarked reports whether the run of a flight is to be marked dispatched now: not where it has
+// ended, as far as this node has stored its end, and not by a kill.
+func (u *underWay) toBeMarked(f *flight) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return f.state.over
+	f.state.marked = !f.state.over
+	return f.state.marked
+}
+
+// asSent returns the runs that this node has sent to executors elsewhere and that are as they were
+// started, as far as it knows; nil for others. They were started within the given time.
+func (u *underWay) asSent(ids []int64, within time.Duration) []*Run {
+	runs, known := make([]*Run, len(ids)), make([]Run, len(ids))
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for i, id := range ids {
+		f := u.flights[id]
+		if f != nil && f.remote && f.state.sent && !f.state.marked && !f.state.over && time.Since(f.acked) <= within {
+			f.run.fill(&known[i], f.job)
+			runs[i] = &known[i]
+		}
+	}
+	return runs
 }
 
 // hasLanded reports whether this very start of the run was under way here and is

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"time"
 	"unicode/utf8"
 
 	"github.com/xxljob/xxljob/wire"
@@ -9,7 +10,8 @@ import (
 // batchLimit bounds one callback. Of too large results there is one at least.
 type batchLimit struct {
 	results int
-	bytes   int // about, encoded; 0 for no bound
+	bytes   int           // about, encoded; 0 for no bound
+	gather  time.Duration // how long results gather under load, see outbox.gather
 }
 
 var (
@@ -17,7 +19,7 @@ var (
 	localBatch = batchLimit{results: 1000}
 	// clusterBatch is what Java executors send at a time, and a quarter of what
 	// admins take in bytes.
-	clusterBatch = batchLimit{results: 50, bytes: 1 << 20}
+	clusterBatch = batchLimit{results: 50, bytes: 1 << 20, gather: gatherTime}
 )
 
 // cut returns how many of the first results go into one callback.
@@ -63,6 +65,7 @@ type batch struct {
 	results []wire.CallbackRequest
 	parcels []parcel // where they are kept, with an outbox that has a spool
 	owed    int      // how many of them count in outbox.owed
+	full    bool     // more waited when it was taken
 }
 
 // parcel is some results that an outbox with a spool keeps, in one file or, when

@@ -84,6 +84,7 @@ func (o *outbox) takeKept() (b batch) {
 	if o.kept = o.kept[n:]; len(o.kept) == 0 {
 		o.kept = nil
 	}
+	b.full = len(o.kept) > 0
 	return b
 }
 

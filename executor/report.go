@@ -198,6 +198,7 @@ func (o *outbox) report() {
 				o.sawAway() // it is back
 			}
 			o.settle(b)
+			o.gather(b)
 			fails, away, b = 0, false, batch{}
 			continue
 		}
@@ -276,7 +277,7 @@ func (o *outbox) take() batch {
 		return o.takeKept()
 	}
 	results := o.cut()
-	return batch{results: results, owed: len(results)}
+	return batch{results: results, owed: len(results), full: len(o.pending) > 0}
 }
 
 // mostRoom is for how many results room is kept while there are none, or eight times as many

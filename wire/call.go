@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -97,7 +96,7 @@ func headerOf(cfg ClientConfig) http.Header {
 // most, in the memory of buf where there is room. The error is a *CallError. ctx is one of
 // within. A request that met a connection which the peer had closed meanwhile, so that
 // nothing was written, is sent once more.
-func (p *peer) post(ctx context.Context, to *target, body []byte, limit int64, buf []byte) ([]byte, error) {
+func (p *peer) post(ctx context.Context, to *target, body *payload, limit int64, buf []byte) ([]byte, error) {
 	answer, again, err := p.once(ctx, to, body, limit, buf)
 	if again && ctx.Err() == nil {
 		answer, _, err = p.once(ctx, to, body, limit, buf)
@@ -123,11 +122,11 @@ func (p *peer) within(ctx context.Context) (context.Context, context.CancelFunc)
 
 // once sends a request at most once. again says that it was not sent because a
 // kept connection was dead.
-func (p *peer) once(ctx context.Context, to *target, body []byte, limit int64, buf []byte) (answer []byte, again bool, err error) {
-	var seen evidence
-	resp, err := p.cfg.Transport.http.RoundTrip(p.request(seen.watch(ctx), to, body)) // follows no redirect
+func (p *peer) once(ctx context.Context, to *target, body *payload, limit int64, buf []byte) (answer []byte, again bool, err error) {
+	try := p.cfg.Transport.attempt(body)
+	resp, err := p.cfg.Transport.http.RoundTrip(try.request(ctx, p, to)) // follows no redirect
 	if err != nil {
-		sent, reused := seen.close()
+		sent, reused := try.seen.close()
 		return nil, !sent && reused, &CallError{URL: to.text, Sent: sent, Err: causeOf(ctx, err)}
 	}
 	defer resp.Body.Close()
@@ -141,17 +140,8 @@ func (p *peer) once(ctx context.Context, to *target, body []byte, limit int64, b
 	case int64(len(answer)) > limit:
 		return nil, false, &CallError{URL: to.text, Sent: true, Err: fmt.Errorf("the answer is longer than %d bytes", limit), Text: string(answer)}
 	}
+	p.cfg.Transport.settled(try, body)
 	return answer, false, nil
-}
-
-// request makes a request that the transport cannot send a second time: it has no GetBody.
-// A transport only reads the header and the URL, so all requests share them.
-func (p *peer) request(ctx context.Context, to *target, body []byte) *http.Request {
-	req := http.Request{
-		Method: http.MethodPost, URL: to.url, Host: to.url.Host,
-		Header: p.header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
-	}
-	return req.WithContext(ctx)
 }
 
 // causeOf says why a call ended, if it was for its context.
@@ -171,11 +161,11 @@ func (p *peer) garbled(url string, answer []byte, err error) error {
 func (p *peer) call(ctx context.Context, base, endpoint string, body []byte) (Return, error) {
 	ctx, cancel := p.within(ctx)
 	defer cancel()
-	return p.callWithin(ctx, base, endpoint, body)
+	return p.callWithin(ctx, base, endpoint, &payload{bytes: body})
 }
 
 // callWithin is call with a context of within.
-func (p *peer) callWithin(ctx context.Context, base, endpoint string, body []byte) (r Return, err error) {
+func (p *peer) callWithin(ctx context.Context, base, endpoint string, body *payload) (r Return, err error) {
 	to, err := p.target(base, endpoint)
 	if err != nil {
 		return Return{}, err

@@ -74,18 +74,20 @@ func counted(c net.Conn) *countedConn {
 // evidence tells of one request whether anything of it was written to a
 // connection.
 type evidence struct {
-	hooks httptrace.ClientTrace // set by watch
+	hooks httptrace.ClientTrace // of the methods below; changed by watch alone
 
 	mu      sync.Mutex
 	got     bool         // guarded by mu: a connection was there
 	reused  bool         // guarded by mu: and had served another request before
 	conn    *countedConn // guarded by mu
 	written int          // guarded by mu: its writes before the request
+	whole   bool         // guarded by mu: the request was written to its end
+	mixed   bool         // set by watch: the hooks call others' as well
 }
 
 // watch returns a context whose request the evidence is collected of.
 func (e *evidence) watch(ctx context.Context) context.Context {
-	e.hooks.GotConn = e.gotConn
+	e.mixed = httptrace.ContextClientTrace(ctx) != nil
 	return httptrace.WithClientTrace(ctx, &e.hooks)
 }
 
@@ -96,6 +98,28 @@ func (e *evidence) gotConn(info httptrace.GotConnInfo) {
 	if e.conn != nil {
 		e.written = e.conn.count()
 	}
+}
+
+// wroteRequest is called when nothing more is read of the request's body.
+func (e *evidence) wroteRequest(info httptrace.WroteRequestInfo) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.whole = info.Err == nil
+}
+
+// isOver reports whether the request was written to its end, and the hooks are as they were, so
+// that they are good for another request.
+func (e *evidence) isOver() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.whole && !e.mixed
+}
+
+// reset forgets what was collected, for another request.
+func (e *evidence) reset() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.got, e.reused, e.conn, e.written, e.whole = false, false, nil, 0, false
 }
 
 // close ends the request for good, after its error, and reports whether

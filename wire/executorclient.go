@@ -61,7 +61,13 @@ func (c *ExecutorClient) Kill(ctx context.Context, req KillRequest) (Return, err
 func (c *ExecutorClient) Run(ctx context.Context, req TriggerRequest) (Return, error) {
 	ctx, cancel := c.peer.within(ctx) // for both
 	defer cancel()
-	body := req.Encode(nil)
+	buf := c.peer.cfg.Transport.buffers.take()
+	body := &payload{bytes: req.Encode(buf.empty())}
+	defer func() {
+		if body.held == 0 {
+			c.peer.cfg.Transport.buffers.give(buf)
+		}
+	}()
 	isG4 := c.trigger.Load()
 	first, err := c.peer.callWithin(ctx, c.peer.base, runPath(isG4), body)
 	if err != nil || !unknownPath(first, runPath(isG4)) {
@@ -107,7 +113,7 @@ func (c *ExecutorClient) Log(ctx context.Context, req LogRequest) (LogReturn, er
 	if err != nil {
 		return LogReturn{}, err
 	}
-	answer, err := c.peer.post(ctx, to, req.Encode(nil), c.peer.cfg.MaxLog, nil)
+	answer, err := c.peer.post(ctx, to, &payload{bytes: req.Encode(nil)}, c.peer.cfg.MaxLog, nil)
 	if err != nil {
 		return LogReturn{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync"
 	"syscall"
 	"time"
 
@@ -63,10 +64,11 @@ type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error
 // It goes through no proxy, whatever the environment says, speaks HTTP/1.1, and
 // asks for no compression.
 type Transport struct {
-	http    *http.Transport
-	dial    dialFunc
-	timeout time.Duration // of dial
-	buffers buffers       // for answers
+	http     *http.Transport
+	dial     dialFunc
+	timeout  time.Duration // of dial
+	buffers  buffers       // for bodies and answers
+	attempts sync.Pool     // those that nobody has
 }
 
 // NewTransport makes a Transport. It holds nothing before the first call.

@@ -23,10 +23,10 @@ func budgets() []stage.Budget {
 	return []stage.Budget{
 		{What: "a waiting run that is drained, bytes", Measured: 6450, Most: 6800, Heap: true},
 		{What: "a waiting run that is drained, objects", Measured: 8.4, Most: 11, Heap: true},
-		{What: "a run of a second that many jobs share, bytes", Measured: 5900, Most: 6250, Heap: true},
-		{What: "a run of a second that many jobs share, objects", Measured: 10.6, Most: 11.2, Heap: true},
-		{What: "a run of a second over which the jobs are spread, bytes", Measured: 6970, Most: 7330, Heap: true},
-		{What: "a run of a second over which the jobs are spread, objects", Measured: 42.3, Most: 43, Heap: true},
+		{What: "a run of a second that many jobs share, bytes", Measured: 5740, Most: 6080, Heap: true},
+		{What: "a run of a second that many jobs share, objects", Measured: 9.6, Most: 10.2, Heap: true},
+		{What: "a run of a second over which the jobs are spread, bytes", Measured: 6820, Most: 7170, Heap: true},
+		{What: "a run of a second over which the jobs are spread, objects", Measured: 41.3, Most: 42, Heap: true},
 	}
 }
 
