@@ -153,7 +153,7 @@ func BadBooks(n Scheduler) (faults []string) {
 	}
 	places := map[addressKey]int{}
 	for id, f := range e.under.flights {
-		if f.counts {
+		if f.state.counts {
 			places[f.key]++
 		}
 		if f.serial.kind == lotSerial && f.serial.most == 0 && !f.remote && e.room.serial.at(f.serial) != id {

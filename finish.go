@@ -70,7 +70,10 @@ func (a attachedAdmin) finish(ctx context.Context, reqs []wire.CallbackRequest) 
 	room.flights = a.f.engine.under.flightsOf(room.flights, reqs)
 	for i := range reqs {
 		r := &reqs[i]
-		if at := room.flights[i]; at != nil && (!r.Exact || at.run.isOf(r.LogDateTim)) {
+		at := room.flights[i]
+		if at != nil && r.Exact && !at.run.isOf(r.LogDateTim) {
+			room.flights[i] = nil // of a run that had this id before
+		} else if at != nil {
 			res := resultOf(at, room.knows(at), r)
 			if res.State == StateKilled {
 				res.State = a.f.engine.under.killed(at)
@@ -78,6 +81,7 @@ func (a attachedAdmin) finish(ctx context.Context, reqs []wire.CallbackRequest) 
 			room.results = append(room.results, res)
 		}
 	}
+	a.f.engine.leavePlaces(room.flights)
 	return a.f.finishIn(ctx, room, room.results)
 }
 

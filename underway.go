@@ -38,7 +38,6 @@ type flight struct {
 	lane   laneName
 	key    addressKey
 	serial lot  // of kind lotSerial when it is the serial run at its address
-	counts bool // holds a place in lanes.running
 	// acked is when the store acknowledged the start, on the monotonic clock.
 	acked time.Time
 	// choices are the further addresses of a probing route.
@@ -55,6 +54,7 @@ func (f *flight) whole() (r Run) {
 
 // flightState is how far a flight is. Its fields are guarded by engine.mu.
 type flightState struct {
+	counts   bool // it holds a place in lanes.running
 	sent     bool
 	landed   bool   // it is under way no more
 	killed   bool   // not to be sent any more
