@@ -11,6 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/store"
 )
 
 // router decides where due runs go. It belongs to the start loop, but for what comes of
@@ -110,8 +111,9 @@ func (ro *router) chooseAddress(ctx context.Context, en *entry, job *Job, addrs 
 // routeMsg is the part of trigger_msg that is known before the call: plain
 // lines a person can read.
 func (ro *router) routeMsg(run *plannedRun, job *Job, addrs []string, outcome string) string {
-	msg := "type: " + string(run.runType()) + "\nnode: " + ro.cfg.Node + "\nroute: " + job.Route + ", block: " + job.Block +
-		"\naddresses: " + shorten(strings.Join(addrs, ", "), 1000)
+	msg := store.Routed{
+		Type: string(run.runType()), Node: ro.cfg.Node, Route: job.Route, Block: job.Block, Addresses: shorten(strings.Join(addrs, ", "), 1000),
+	}.String()
 	if outcome != "" {
 		msg += "\n" + outcome
 	}
