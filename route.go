@@ -11,6 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/store"
 )
 
 // router decides where due runs go. It belongs to the start loop, but for what comes of
@@ -131,8 +132,8 @@ type routeWords struct {
 // of returns the lines for a run of a job.
 func (w *routeWords) of(kind TriggerType, node string, job *Job, addrs []string) string {
 	if w.msg == "" || w.kind != kind || w.route != job.Route || w.block != job.Block || !sameList(w.addrs, addrs) {
-		*w = routeWords{kind, job.Route, job.Block, addrs, "type: " + string(kind) + "\nnode: " + node + "\nroute: " + job.Route + ", block: " + job.Block +
-			"\naddresses: " + shorten(strings.Join(addrs, ", "), 1000)}
+		said := store.Routed{Type: string(kind), Node: node, Route: job.Route, Block: job.Block, Addresses: shorten(strings.Join(addrs, ", "), 1000)}
+		*w = routeWords{kind, job.Route, job.Block, addrs, said.String()}
 	}
 	return w.msg
 }

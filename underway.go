@@ -37,7 +37,7 @@ type flight struct {
 	fanned bool // a further part of a broadcast, at a remote executor
 	lane   laneName
 	key    addressKey
-	serial lot  // of kind lotSerial when it is the serial run at its address
+	serial lot // of kind lotSerial when it is the serial run at its address
 	// acked is when the store acknowledged the start, on the monotonic clock.
 	acked time.Time
 	// choices are the further addresses of a probing route.

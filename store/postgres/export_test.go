@@ -126,3 +126,6 @@ func IsCareful(s *Store) bool { return s.careful() }
 
 // EachReportColumn writes something for each column of a report.
 var EachReportColumn = eachReportColumn
+
+// SpelledOut is the TriggerMsg of a run l, for statements.
+func SpelledOut() string { return spelledOut() }

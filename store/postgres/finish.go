@@ -313,16 +313,18 @@ func (f *finishing) readBriefly(places []int) result {
 	var state int16
 	var ended pgtype.Timestamptz
 	var noRetry, snoozed pgtype.Bool
-	var message, handle, kill, text repeated
+	var routed, message, handle, kill, text repeated
+	var said spelling
 	var progress pgtype.Int2
-	dest := []any{&ord, &f.linked, &state, &ended, &noRetry, &snoozed, &message, &handle, &kill, &progress, &text}
+	dest := []any{&ord, &f.linked, &state, &ended, &noRetry, &snoozed, &routed, &message, &handle, &kill, &progress, &text}
 	return func(rows pgx.Rows) error {
 		if err := rows.Scan(dest...); err != nil {
 			return err
 		}
 		i := places[ord-1]
 		f.answers[i] = f.results[i].Ended(&xxljob.Run{
-			State: stateOf(state, snoozed), Ended: stamp(ended), NoRetry: noRetry.Bool, TriggerMsg: message.text, HandleMsg: handle.text,
+			State: stateOf(state, snoozed), Ended: stamp(ended), NoRetry: noRetry.Bool, HandleMsg: handle.text,
+			TriggerMsg: said.ofKnown(f.results[i].Known, &routed, &message),
 			KillReason: kill.text, Progress: int(progress.Int16), ProgressText: text.text,
 		})
 		return nil
@@ -414,7 +416,7 @@ func (q *finishQueries) define(sql template) {
 		and coalesce(l.start_owner, substr(l.executor_address, 9)) = ({{arg.words}}::text[])[({{arg.owners}}::smallint[])[r.ord]])
 	returning r.ord, ` + anyLink + `, `
 	q.finish = sql(finish + `{{run}}`)
-	q.finishBrief = sql(finish + `l.state, l.handle_time, l.no_retry, l.snoozed, l.trigger_msg, l.handle_msg, l.kill_reason, l.progress, l.progress_text`)
+	q.finishBrief = sql(finish + `l.state, l.handle_time, l.no_retry, l.snoozed, l.routed, l.trigger_msg, l.handle_msg, l.kill_reason, l.progress, l.progress_text`)
 	q.finishLate = sql(`update {{schema}}.xxl_job_log l set late_noted = true, trigger_msg = ` + say("r.say") + `
 	from unnest({{arg.runs}}::bigint[], {{arg.lines}}::text[]) with ordinality r(id, say, ord)
 	where ` + runIs("r.id") + ` and ` + few + ` and l.id = any(array(select p.id from {{schema}}.xxl_job_log p

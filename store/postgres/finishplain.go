@@ -38,16 +38,17 @@ func plainArgs(results []xxljob.Result, places []int) named {
 func (f *finishing) readPlain(places []int) result {
 	var ord int
 	var ended pgtype.Timestamptz
-	var message, kill, text repeated
+	var routed, message, kill, text repeated
+	var said spelling
 	var progress pgtype.Int2
-	dest := []any{&ord, &f.linked, &ended, &message, &kill, &progress, &text}
+	dest := []any{&ord, &f.linked, &ended, &routed, &message, &kill, &progress, &text}
 	return func(rows pgx.Rows) error {
 		if err := rows.Scan(dest...); err != nil {
 			return err
 		}
 		i := places[ord-1]
 		f.answers[i] = f.results[i].Ended(&xxljob.Run{
-			State: xxljob.StateSucceeded, Ended: stamp(ended), TriggerMsg: message.text,
+			State: xxljob.StateSucceeded, Ended: stamp(ended), TriggerMsg: said.ofKnown(f.results[i].Known, &routed, &message),
 			KillReason: kill.text, Progress: int(progress.Int16), ProgressText: text.text,
 		})
 		return nil
@@ -64,5 +65,5 @@ func (q *plainQueries) define(sql template) {
 		handle_msg = null, no_retry = null, snoozed = null, inbox = null
 	from (select unnest({{arg.runs}}::bigint[]) id, unnest({{arg.tokens}}::bigint[]) token, unnest({{arg.places}}::int[]) ord) r
 	where ` + runIs("r.id") + ` and ` + few + ` and l.state + 0 = {{state.started}} and l.start_token = r.token and l.executor_address = {{arg.address}}::text
-	returning r.ord, ` + anyLink + `, l.handle_time, l.trigger_msg, l.kill_reason, l.progress, l.progress_text`)
+	returning r.ord, ` + anyLink + `, l.handle_time, l.routed, l.trigger_msg, l.kill_reason, l.progress, l.progress_text`)
 }

@@ -211,7 +211,7 @@ func (q *handoverQueries) define(sql template) {
 	q.readdress = sql(`with ` + fence("") + `, ` + nodes("") + `
 	update {{schema}}.xxl_job_log l set executor_address = {{arg.address}}, executor_boot_id = {{arg.boot}},
 		start_owner = {{arg.start_owner}}, inbox = {{arg.inbox}},
-		taken_time = case when {{arg.taken}}::boolean then {{now}} end, trigger_msg = ` + say("{{arg.message}}::text") + `
+		taken_time = case when {{arg.taken}}::boolean then {{now}} end, trigger_msg = ` + sayBehind("("+spelledOut()+")", "{{arg.message}}::text") + `, routed = null
 	from fence
 	where l.id = {{arg.run}} and l.shard + 0 = fence.shard and l.state + 0 = {{state.started}} and l.start_token = {{arg.token}}
 	and coalesce(l.start_owner, substr(l.executor_address, 9)) = {{arg.owner}}

@@ -94,6 +94,7 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 		19: "drop index %s.xxl_job_info_keep; drop index %[1]s.xxl_job_owed_run; drop index %[1]s.xxl_job_window_parent; alter table %[1]s.xxl_job_info drop column keep_runs",
 		20: "alter table %[1]s.xxl_job_log drop column trace; alter table %[1]s.xxl_job_ahead drop column trace; alter table %[1]s.xxl_job_owed drop column trace",
 		21: "drop table %s.xxl_job_user, %[1]s.xxl_job_user_session, %[1]s.xxl_job_user_token, %[1]s.xxl_job_user_try, %[1]s.xxl_job_user_code",
+		22: "alter table %[1]s.xxl_job_log drop column routed; alter table %[1]s.xxl_job_ahead drop column routed",
 		14: "drop index %s.xxl_job_log_skipped; drop index %[1]s.xxl_job_log_parent",
 	}
 	for n := len(undo) + 1; n > version; n-- {

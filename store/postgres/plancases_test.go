@@ -293,7 +293,7 @@ func (d *planData) startsOwn(n int, wait bool) named {
 	starts, g := d.startsOf(n, store.LocalAddress(planNode), "", false)
 	for i := range starts {
 		r := &d.planned[i]
-		starts[i].AfterRetries, starts[i].Instant, starts[i].TriggerID = wait, r.Instant(), r.ID
+		starts[i].AfterRetries, starts[i].Instant, starts[i].TriggerID, starts[i].Known = wait, r.Instant(), r.ID, r
 	}
 	lo, hi := d.waitRange(starts, g)
 	return d.startOwnArgs(starts, g, lo, hi)

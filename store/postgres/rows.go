@@ -65,6 +65,7 @@ var runFields = []struct {
 	{"depth", func(r *runRow) any { return &r.depth }},
 	{"business_time", func(r *runRow) any { return &r.business }},
 	{"trace", func(r *runRow) any { return &r.trace }},
+	{"routed", func(r *runRow) any { return &r.routed }},
 }
 
 // runColumns are these columns, each behind the alias l.
@@ -86,7 +87,8 @@ type runRow struct {
 	instants                                   pgtype.Int4
 	app, kind, sharding, param, handler, block repeated
 	address, owner, kill, message, handle, why repeated
-	boot, progressText, trace                  repeated
+	boot, progressText, trace, routed          repeated
+	said                                       spelling
 	paramSet, noRetry, lateNoted               pgtype.Bool
 	born, retriesSet, snoozed                  pgtype.Bool
 	reruns, snoozes                            pgtype.Int2
@@ -138,7 +140,8 @@ func (r *runRow) value() xxljob.Run {
 	out.Owner, out.Token, out.KillReason = ownerOf(r.owner.text, out.Address), r.token.Int64, r.kill.text
 	out.Created, out.Started = stamp(r.created), stamp(r.started)
 	out.Taken, out.Ended = stamp(r.taken), stamp(r.ended)
-	out.TriggerMsg, out.HandleMsg, out.NoRetry = r.message.text, r.handle.text, r.noRetry.Bool
+	out.TriggerMsg = r.said.of(r.routed.text, r.kind.text, r.block.text, r.address.text, r.message.text)
+	out.HandleMsg, out.NoRetry = r.handle.text, r.noRetry.Bool
 	out.First, out.Last, out.Count = fromMilli(r.first.Int64), fromMilli(r.last.Int64), int(r.instants.Int32)
 	out.Born, out.RetriesSet = r.born.Bool || out.Type.ScheduleBorn(), r.retriesSet.Bool
 	out.Depth, out.Business = int(r.depth.Int16), fromMilli(r.business.Int64)

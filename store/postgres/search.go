@@ -198,7 +198,7 @@ func (sr *searching) filters(q *listing) {
 		in := func(column string) string {
 			return "position(" + text + " in pg_catalog.lower(coalesce(" + column + ", ''))) > 0"
 		}
-		q.add("(" + in("l.executor_param") + " or " + in("l.trigger_msg") + " or " + in("l.handle_msg") + ")")
+		q.add("(" + in("l.executor_param") + " or " + in(spelledOut()) + " or " + in("l.handle_msg") + ")")
 	}
 	q.planned(f)
 	q.scheduled(f.From, f.To)

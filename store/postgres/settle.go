@@ -184,8 +184,9 @@ type settleQueries struct {
 }
 
 func (q *settleQueries) define(sql template) {
-	head := `with ` + fence("") + `
-	update {{schema}}.xxl_job_log l set trigger_msg = ` + say("v.msg") + `, `
+	update := `with ` + fence("") + `
+	update {{schema}}.xxl_job_log l set trigger_msg = `
+	head := update + say("v.msg") + `, `
 	tail := ` returning {{run}}`
 	q.settleLost = sql(head + `state = {{state.lost}}, handle_time = {{now}}, inbox = null ` + settled + tail)
 	q.settleAdopt = sql(head + `start_owner = v.new_owner, start_token = v.new_token ` + settled + tail)
@@ -194,7 +195,7 @@ func (q *settleQueries) define(sql template) {
 		reason = case when exists (select from {{schema}}.xxl_job_info i where i.id = l.job_id) then 'stop' else 'remove' end ` + settled + `
 	and not exists (select from {{schema}}.xxl_job_info i where i.id = l.job_id and i.shard = l.shard
 		and ` + mayRun + `)` + tail)
-	q.settleBack = sql(head + `state = {{state.planned}}, plan_epoch = null, start_owner = null, start_token = null,
+	q.settleBack = sql(update + sayBehind("("+spelledOut()+")", "v.msg") + `, routed = null, state = {{state.planned}}, plan_epoch = null, start_owner = null, start_token = null,
 		executor_address = null, executor_boot_id = null, progress = null, progress_text = null,
 		job_version = null, executor_handler = null, executor_block_strategy = null, inbox = null,
 		executor_param = case when l.param_set then l.executor_param end, trigger_time = null, taken_time = null ` + settled + tail)

@@ -133,9 +133,9 @@ const (
 	// few is always true and makes the planner expect one row of r: so it looks up
 	// each run by its key also where no partition has been analyzed yet.
 	few = `r.ord = r.ord + 0`
-	// sqlSay adds a line to trigger_msg.
-	sqlSay = `case when coalesce(%line, '') = '' then l.trigger_msg
-	when coalesce(l.trigger_msg, '') = '' then %line else l.trigger_msg || E'\n' || %line end`
+	// sqlSay adds a line to what was said.
+	sqlSay = `case when coalesce(%line, '') = '' then %said
+	when coalesce(%said, '') = '' then %line else %said || E'\n' || %line end`
 )
 
 // fence is sqlFence, with what is to be done about rows that others have locked.
@@ -151,4 +151,9 @@ func milliseconds(time string) string { return sqlMilliHead + time + sqlMilliTai
 // one way to be found.
 func runIs(id string) string { return "l.id = any(array[" + id + "])" }
 
-func say(line string) string { return strings.ReplaceAll(sqlSay, "%line", line) }
+// say is trigger_msg with a line behind it.
+func say(line string) string { return sayBehind("l.trigger_msg", line) }
+
+func sayBehind(said, line string) string {
+	return strings.NewReplacer("%said", said, "%line", line).Replace(sqlSay)
+}

@@ -206,8 +206,11 @@ func readBriefly(starts []xxljob.Start, g startGroup, answers []xxljob.Started) 
 			return err
 		}
 		b.PlanEpoch, b.Sharding, b.Started = epoch.Int64, parseSharding(sharding.text), stamp(started)
-		b.TriggerMsg, b.HandleMsg = message.text, handle.text
 		i := g.places[ord-1]
+		b.TriggerMsg, b.HandleMsg = message.text, handle.text
+		if b.TriggerMsg == "" {
+			b.TriggerMsg = starts[i].Msg // it is in routed
+		}
 		answers[i].Run = starts[i].Started(&b)
 		return nil
 	}
@@ -377,7 +380,7 @@ func (q *startQueries) define(sql template) {
 		job_version = s.version, executor_handler = ` + word("handlers") + `, executor_block_strategy = ` + word("blocks") + `,
 		executor_param = s.param, executor_fail_retry_count = ({{arg.retries}}::int[])[s.ord],
 		executor_sharding_param = coalesce(` + word("shardings") + `, l.executor_sharding_param), executor_boot_id = ` + word("boots") + `,
-		trigger_msg = ` + say(word("messages")) + `, handle_msg = coalesce({{arg.handle_msg}}::text, l.handle_msg)
+		trigger_msg = ` + say(word("messages")) + `, routed = null, handle_msg = coalesce({{arg.handle_msg}}::text, l.handle_msg)
 	from (select unnest({{arg.runs}}::bigint[]) id, unnest({{arg.jobs}}::int[]) job_id, unnest({{arg.run_shards}}::smallint[]) shard,
 		unnest({{arg.versions}}::bigint[]) version, unnest({{arg.params}}::text[]) param, unnest({{arg.places}}::int[]) ord) s
 	join {{schema}}.xxl_job_info i on i.id = s.job_id and i.shard = s.shard and i.version = s.version

@@ -23,16 +23,18 @@ func (s *Store) startOwnStatement(way startWay, starts []xxljob.Start, g startGr
 func (s *Store) startOwnArgs(starts []xxljob.Start, g startGroup, waitLo, waitHi int64) named {
 	n := len(g.places)
 	ids, jobs, in, versions, tokens := make([]int64, n), make([]int64, n), make([]int16, n), make([]int64, n), make([]int64, n)
-	handlers, blocks, messages := make([]int16, n), make([]int16, n), make([]int16, n)
+	handlers, blocks, messages, routed := make([]int16, n), make([]int16, n), make([]int16, n), make([]int16, n)
 	params, retries := sparseList[*string]{n: n}, sparseList[int32]{n: n}
 	after, instants := sparseList[int64]{n: n}, sparseList[int64]{n: n}
 	var words words
+	var short shortening
 	var shards shardSet
 	for k, i := range g.places {
 		st := &starts[i]
 		shards.add(st.Shard, st.Epoch)
 		ids[k], jobs[k], in[k], versions[k], tokens[k] = st.RunID, st.JobID, int16(st.Shard), st.JobVersion, st.Token
 		handlers[k], blocks[k], messages[k] = words.place(st.Handler), words.place(st.Block), words.place(st.Msg)
+		routed[k] = words.place(short.of(st))
 		params.set(k, nonempty(st.Param))
 		retries.set(k, int32(st.Retries))
 		if st.AfterRetries {
@@ -46,7 +48,7 @@ func (s *Store) startOwnArgs(starts []xxljob.Start, g startGroup, waitLo, waitHi
 	return named{
 		{"shards", fenced}, {"epochs", epochs}, {"wait_lo", waitLo}, {"wait_hi", waitHi},
 		{"tokens", tokens}, {"address", starts[g.places[0]].Address},
-		{"words", words.list}, {"handlers", handlers}, {"blocks", blocks}, {"retries", retries.value()}, {"messages", messages},
+		{"words", words.list}, {"handlers", handlers}, {"blocks", blocks}, {"retries", retries.value()}, {"messages", messages}, {"routed", sparse(routed)},
 		{"runs", ids}, {"jobs", jobs}, {"run_shards", in}, {"versions", versions}, {"params", params.value()}, {"places", upTo(n)},
 		{"lo", lo}, {"hi", hi}, {"after", after.value()}, {"instants", instants.value()},
 	}
@@ -59,6 +61,7 @@ type ownQueries struct {
 
 func (q *ownQueries) define(sql template) {
 	const message = `({{arg.words}}::text[])[({{arg.messages}}::smallint[])[s.ord]]`
+	const routed = `case when coalesce(l.trigger_msg, '') = '' then ({{arg.words}}::text[])[({{arg.routed}}::smallint[])[s.ord]] end`
 	start := func(free, only string) string {
 		return `with ` + fence(free) + `, ` + retrying + `
 	update {{schema}}.xxl_job_log l set state = {{state.started}}, start_owner = null, start_token = ({{arg.tokens}}::bigint[])[s.ord],
@@ -66,7 +69,7 @@ func (q *ownQueries) define(sql template) {
 		job_version = s.version, executor_handler = ({{arg.words}}::text[])[({{arg.handlers}}::smallint[])[s.ord]],
 		executor_block_strategy = ({{arg.words}}::text[])[({{arg.blocks}}::smallint[])[s.ord]],
 		executor_param = s.param, executor_fail_retry_count = coalesce(({{arg.retries}}::int[])[s.ord], 0), executor_boot_id = null,
-		trigger_msg = ` + say(message) + `
+		routed = ` + routed + `, trigger_msg = case when (` + routed + `) is null then ` + say(message) + ` end
 	from (select unnest({{arg.runs}}::bigint[]) id, unnest({{arg.jobs}}::int[]) job_id, unnest({{arg.run_shards}}::smallint[]) shard,
 		unnest({{arg.versions}}::bigint[]) version, unnest({{arg.params}}::text[]) param, unnest({{arg.places}}::int[]) ord) s
 	join {{schema}}.xxl_job_info i on i.id = s.job_id and i.shard = s.shard and i.version = s.version

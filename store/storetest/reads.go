@@ -19,6 +19,7 @@ func readCases() []testCase {
 		{"SearchFindsTheNewestFirst", searchNewest},
 		{"SearchByEachField", searchFields},
 		{"SearchForAText", searchText},
+		{"SearchForHowARunWasRouted", searchRouted},
 		{"SearchByTheTimeOfPlanning", searchPlanned},
 		{"SearchByHowLongRunsTook", searchSlower},
 		{"SearchByHowLateRunsAre", searchLate},

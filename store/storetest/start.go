@@ -10,6 +10,10 @@ import (
 func startCases() []testCase {
 	return []testCase{
 		{"StoresWhatItUsed", startStores},
+		{"SaysHowItWasRouted", startSays},
+		{"SaysHowAllWereRouted", startSaysAlone},
+		{"SaysItAgainWhenItIsPutBack", startSaysAgain},
+		{"SaysItWhereItIsMoved", startSaysWhereItMoves},
 		{"AtTheOwnersAddressIsTheTaking", startTakes},
 		{"ElsewhereIsNotTheTaking", startElsewhere},
 		{"RefusedEndsTheRun", startRefused},
