@@ -38,7 +38,7 @@ type Config struct {
 	// first served over the jobs, up to Backlog. An abandoned handler gives its
 	// place up; when as many as Places have been abandoned and have not
 	// returned, the next ones keep theirs, so that there are never more than
-	// twice Places handlers. Default: 1000.
+	// twice Places handlers. Default: 2000.
 	Places int
 
 	// Queue is how many runs of one job wait behind the running one. Default: 256.
@@ -178,7 +178,7 @@ func (c Config) withDefaults() Config {
 	if c.Log.Level == nil {
 		c.Log.Level = slog.LevelInfo
 	}
-	orElse(&c.Places, 1000)
+	orElse(&c.Places, 2000)
 	orElse(&c.Queue, 256)
 	orElse(&c.Backlog, 10_000)
 	orElse(&c.Outbox, 100_000)
