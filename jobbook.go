@@ -136,6 +136,22 @@ func (b *jobBook) job(id int64) *Job {
 	return nil
 }
 
+// unread are the jobs of runs that have to be read before these start, each once, in the order of the
+// runs.
+func (b *jobBook) unread(runs []Run) (ids []int64) {
+	seen := map[int64]bool{}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range runs {
+		id := runs[i].JobID
+		if ref := b.refs[id]; ref != nil && ref.stale && !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // jobGone notes that a job was removed; its runs were cancelled with it.
 func (b *jobBook) jobGone(id int64) {
 	b.mu.Lock()

@@ -43,9 +43,10 @@ func (r *reloader) reloadPlanned(ctx context.Context, before time.Time) error {
 }
 
 // readPlanned pages through planned runs and holds those there is room for. Those of a page may
-// start while the next one is read: all that come before them are held.
+// start while the next one is read: all that come before them are held. The first page is as many
+// as start together, so that these need not wait for more.
 func (r *reloader) readPlanned(ctx context.Context, q store.PlannedQuery) error {
-	q.Limit = scanRuns
+	q.Limit = storeBatch
 	var page []Run
 	for {
 		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return r.store.Planned(ctx, page[:0], q) })
@@ -53,15 +54,31 @@ func (r *reloader) readPlanned(ctx context.Context, q store.PlannedQuery) error 
 			return err
 		}
 		r.teller.found(runs)
-		r.engine.hold(runs, nil)
 		if len(runs) < q.Limit {
+			r.engine.hold(runs, nil)
 			return nil
 		}
-		page = runs
 		last := runs[len(runs)-1]
 		q.After, q.AfterID = last.Scheduled, last.ID
-		r.leases.note(q.Shards, func(h *hold) { h.loadedTo = keyOfRun(&last) })
+		r.engine.holdPage(runs, func() {
+			r.leases.note(q.Shards, func(h *hold) { h.loadedTo = keyOfRun(&last) })
+		})
 		r.engine.openSerial()
+		r.readAhead(ctx, runs)
+		page, q.Limit = runs, scanRuns
+	}
+}
+
+// readAhead reads the jobs of a page of runs, as far as they are not known: those who start the runs
+// would have to wait for them, batch by batch. The first batch is being started meanwhile. What is
+// not read is read when it is needed.
+func (r *reloader) readAhead(ctx context.Context, page []Run) {
+	unknown := r.engine.jobs.unread(page)
+	if len(unknown) <= storeBatch {
+		return
+	}
+	if jobs, err := r.readJobs(ctx, unknown[storeBatch:]); err == nil {
+		r.engine.jobs.remember(jobs)
 	}
 }
 
