@@ -94,7 +94,8 @@ type runRow struct {
 	reruns, snoozes                            pgtype.Int2
 	created, started, taken, ended             pgtype.Timestamptz
 	addresses                                  []string
-	dest                                       []any
+	dest, some                                 []any  // of all columns, and of those that a row has something new in
+	nulls                                      []bool // the columns that were null in the row before
 }
 
 // repeated is a text that is mostly the same from row to row: while it is, no copy
@@ -117,12 +118,29 @@ func (r *runRow) scan(rows pgx.Rows, more ...any) (xxljob.Run, error) {
 		for _, f := range runFields {
 			r.dest = append(r.dest, f.dest(r))
 		}
+		r.some, r.nulls = make([]any, len(r.dest)), make([]bool, len(r.dest))
 	}
 	r.addresses = nil
-	if err := rows.Scan(r.dest...); err != nil {
+	if err := rows.Scan(r.news(rows.RawValues())...); err != nil {
 		return xxljob.Run{}, err
 	}
 	return r.value(), nil
+}
+
+// news are where the columns of a row go, nil for those that are null as they were in the row before:
+// most columns of a run are null.
+func (r *runRow) news(row [][]byte) []any {
+	if len(row) != len(r.dest) {
+		return r.dest // Scan says what is wrong
+	}
+	for i, value := range row {
+		isNull := value == nil
+		if r.some[i] = r.dest[i]; isNull && r.nulls[i] {
+			r.some[i] = nil
+		}
+		r.nulls[i] = isNull
+	}
+	return r.some
 }
 
 func (r *runRow) value() xxljob.Run {
