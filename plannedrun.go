@@ -16,12 +16,13 @@ type plannedRun struct {
 	epoch       int64 // Run.PlanEpoch
 	rest        *Run  // the whole of it, of a run of which more has to be known
 	Shard       int32
-	kind        uint8 // the place of Run.Type in bornTypes
+	kind        uint8 // the place of Run.Type in firstTypes
 }
 
-// bornTypes are the types of runs that schedules make.
-func bornTypes() [5]TriggerType {
-	return [...]TriggerType{TriggerCron, TriggerFixRate, TriggerFixDelay, TriggerOnce, TriggerMisfire}
+// firstTypes are the types of runs that no other run has led to: those that schedules make, and
+// those that somebody asks for.
+func firstTypes() [7]TriggerType {
+	return [...]TriggerType{TriggerCron, TriggerFixRate, TriggerFixDelay, TriggerOnce, TriggerMisfire, TriggerManual, TriggerAPI}
 }
 
 // plannedOf is how a planned run is held.
@@ -36,7 +37,7 @@ func plannedOf(r *Run) plannedRun {
 
 // plainOf is what is held of each.
 func plainOf(r *Run) plannedRun {
-	types := bornTypes()
+	types := firstTypes()
 	return plannedRun{
 		ID: r.ID, JobID: r.JobID, App: r.App, at: r.Scheduled.UnixMilli(), created: r.Created.UnixMilli(), epoch: r.PlanEpoch,
 		Shard: int32(r.Shard), kind: uint8(max(slices.Index(types[:], r.Type), 0)),
@@ -49,9 +50,9 @@ func (r *Run) isPlain(p *plannedRun) bool {
 		r.Param == "" && r.Retries == -1 && r.TriggerMsg == ""
 }
 
-// isBorn reports whether a schedule has made the run, and it is as it was made in what is held of each.
+// isBorn reports whether the run is what its schedule, or somebody, has made in what is held of each.
 func (r *Run) isBorn(p *plannedRun) bool {
-	return r.Type == bornTypes()[p.kind] && r.Born && r.TriggerID == r.ID &&
+	return r.Type == firstTypes()[p.kind] && r.Born == r.Type.ScheduleBorn() && r.TriggerID == r.ID &&
 		r.Scheduled == p.scheduled() && r.Created == time.UnixMilli(p.created).UTC() && r.Shard == int(p.Shard)
 }
 
@@ -87,7 +88,7 @@ func (p *plannedRun) fill(r *Run) {
 		return
 	}
 	*r = Run{
-		ID: p.ID, JobID: p.JobID, App: p.App, Shard: int(p.Shard), TriggerID: p.ID, Type: bornTypes()[p.kind], Born: true,
+		ID: p.ID, JobID: p.JobID, App: p.App, Shard: int(p.Shard), TriggerID: p.ID, Type: p.runType(), Born: p.runType().ScheduleBorn(),
 		Scheduled: p.scheduled(), Created: time.UnixMilli(p.created).UTC(), Retries: -1, PlanEpoch: p.epoch,
 	}
 }
@@ -103,7 +104,7 @@ func (p *plannedRun) runType() TriggerType {
 	if p.rest != nil {
 		return p.rest.Type
 	}
-	return bornTypes()[p.kind]
+	return firstTypes()[p.kind]
 }
 
 // triggerID is Run.TriggerID.

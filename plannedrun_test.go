@@ -17,6 +17,9 @@ func TestWhatIsHeldOfARun(t *testing.T) {
 	started.Token, started.Address, started.Owner, started.BootID = 11, "local://n", "n", "b"
 	started.JobVersion, started.Handler, started.Block, started.Param, started.Retries = 9, "work", "SERIAL_EXECUTION", "p", 2
 
+	triggered := planned
+	triggered.Type, triggered.Born, triggered.PlanEpoch = TriggerAPI, false, 0
+
 	asPlanned := func(r *Run) (Run, bool) {
 		p := plannedOf(r)
 		return p.full(), p.rest == nil
@@ -30,7 +33,7 @@ func TestWhatIsHeldOfARun(t *testing.T) {
 		name string
 		run  Run
 		held func(*Run) (Run, bool)
-	}{{"planned", planned, asPlanned}, {"started", started, asStarted}} {
+	}{{"planned", planned, asPlanned}, {"started", started, asStarted}, {"triggered", triggered, asPlanned}} {
 		if got, brief := c.held(&c.run); !brief || !reflect.DeepEqual(got, c.run) {
 			t.Errorf("the usual %s run is held briefly: %t, as %+v, want %+v", c.name, brief, got, c.run)
 		}

@@ -21,12 +21,12 @@ import (
 // Who makes a run cheaper lowers the bounds, and who raises one says why.
 func budgets() []stage.Budget {
 	return []stage.Budget{
-		{What: "a waiting run that is drained, bytes", Measured: 6450, Most: 6800, Heap: true},
-		{What: "a waiting run that is drained, objects", Measured: 8.4, Most: 11, Heap: true},
-		{What: "a run of a second that many jobs share, bytes", Measured: 5740, Most: 6080, Heap: true},
-		{What: "a run of a second that many jobs share, objects", Measured: 9.6, Most: 10.2, Heap: true},
-		{What: "a run of a second over which the jobs are spread, bytes", Measured: 6820, Most: 7170, Heap: true},
-		{What: "a run of a second over which the jobs are spread, objects", Measured: 41.3, Most: 42, Heap: true},
+		{What: "a waiting run that is drained, bytes", Measured: 3510, Most: 3760, Heap: true},
+		{What: "a waiting run that is drained, objects", Measured: 7.5, Most: 8.2, Heap: true},
+		{What: "a run of a second that many jobs share, bytes", Measured: 1910, Most: 2050, Heap: true},
+		{What: "a run of a second that many jobs share, objects", Measured: 6.6, Most: 7.1, Heap: true},
+		{What: "a run of a second over which the jobs are spread, bytes", Measured: 3000, Most: 3200, Heap: true},
+		{What: "a run of a second over which the jobs are spread, objects", Measured: 34.3, Most: 36, Heap: true},
 	}
 }
 
