@@ -113,7 +113,7 @@ func (s *Start) Started(read *Run) Run {
 	r.PlanEpoch, r.Sharding, r.Started, r.AlarmStatus = read.PlanEpoch, read.Sharding, read.Started, read.AlarmStatus
 	r.TriggerMsg, r.HandleMsg = read.TriggerMsg, read.HandleMsg
 	r.Taken = time.Time{}
-	if s.Address == store.LocalAddress(s.Owner) {
+	if at, attached := store.LocalIncarnation(s.Address); attached && at == s.Owner {
 		r.Taken = r.Started
 	}
 	return r
