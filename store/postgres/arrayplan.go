@@ -77,7 +77,8 @@ const taughtKey = "xxljob arrays"
 
 // makeRoom has the buffer of a connection grow once for all that is about to be sent.
 func (k *taught) makeRoom(conn *pgx.Conn, bytes int) {
-	if k.pipelined && bytes > sendRoom {
+	// What is closed is left alone: pgx may be sending its last message from a goroutine of its own.
+	if k.pipelined && bytes > sendRoom && !conn.IsClosed() {
 		conn.PgConn().Frontend().Send(room(bytes))
 	}
 }

@@ -178,8 +178,11 @@ func (a nullTextArray) encode(buf []byte, element uint32) ([]byte, bool) {
 func packArrays(args []any) (size int) {
 	first := -1
 	for i, arg := range args {
-		args[i] = asArray(arg)
-		switch arg := args[i].(type) {
+		packed, isNew := asArray(arg)
+		if isNew { // others may be reading a statement that is sent again
+			args[i] = packed
+		}
+		switch arg := packed.(type) {
 		case array:
 			size += arg.size()
 			if first < 0 && arg.size() > arrayHead { // one that is nil is null, and writes nothing
@@ -192,7 +195,9 @@ func packArrays(args []any) (size int) {
 		}
 	}
 	if size > pgxRoom && first >= 0 {
-		args[first] = lead(args[first], size)
+		if leading := lead(args[first], size); leading != nil {
+			args[first] = leading
+		}
 	}
 	return size
 }
@@ -202,25 +207,27 @@ const (
 	pgxRoom  = 128 // bytes that pgx has room for, at least, where a statement begins
 )
 
-// asArray is a list as an array; what is none stays as it is. A list that is nil is null.
-func asArray(arg any) any {
+// asArray is a list as an array; what is none, or is one already, stays as it is. A list that is nil
+// is null.
+func asArray(arg any) (packed any, isNew bool) {
 	switch list := arg.(type) {
 	case []int64:
-		return intArray[int64](list)
+		return intArray[int64](list), true
 	case []int32:
-		return intArray[int32](list)
+		return intArray[int32](list), true
 	case []int16:
-		return intArray[int16](list)
+		return intArray[int16](list), true
 	case []bool:
-		return boolArray(list)
+		return boolArray(list), true
 	case []string:
-		return textArray(list)
+		return textArray(list), true
 	case []*string:
-		return nullTextArray(list)
+		return nullTextArray(list), true
 	}
-	return arg
+	return arg, false
 }
 
+// lead is an array that makes room for so many bytes; nil for one that does already.
 func lead(arg any, room int) any {
 	switch a := arg.(type) {
 	case intArray[int64]:
@@ -236,5 +243,5 @@ func lead(arg any, room int) any {
 	case nullTextArray:
 		return leadArray[nullTextArray]{a, room}
 	}
-	return arg
+	return nil
 }

@@ -46,7 +46,7 @@ func TestArraysAreWhatPgxSends(t *testing.T) {
 		} {
 			for _, format := range []int16{pgtype.TextFormatCode, pgtype.BinaryFormatCode} {
 				want, wantErr := plain.Encode(oid, format, list, []byte("before"))
-				arrays := map[string]any{"array": asArray(list)}
+				arrays := map[string]any{"array": packed(list)}
 				if a := arrays["array"].(array); a.size() > arrayHead {
 					arrays["leading array"] = lead(a, 1000)
 				}
@@ -69,7 +69,7 @@ func TestArraysAreAsLongAsTheySay(t *testing.T) {
 		pgtype.Int8ArrayOID: []int64{1, 2}, pgtype.Int4ArrayOID: []int32{1, 2}, pgtype.Int2ArrayOID: []int16{1, 2}, pgtype.BoolArrayOID: []bool{true, false},
 		pgtype.TextArrayOID: oddTexts, pgtype.VarcharArrayOID: []*string{nil, text("größer")},
 	} {
-		a := asArray(list).(array)
+		a := packed(list).(array)
 		got, err := types.Encode(oid, pgtype.BinaryFormatCode, a, nil)
 		if err != nil || len(got) != a.size() {
 			t.Errorf("%T%v: %d bytes, %v; want %d", list, list, len(got), err, a.size())
@@ -184,4 +184,10 @@ func TestRoomIsNoMessage(t *testing.T) {
 	if again, err := room(5000).Encode(buf); err != nil || cap(again) != cap(buf) {
 		t.Errorf("where there is room: of %d, %v; want %d", cap(again), err, cap(buf))
 	}
+}
+
+// packed is a list as it is sent.
+func packed(list any) any {
+	array, _ := asArray(list)
+	return array
 }

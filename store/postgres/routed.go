@@ -67,10 +67,11 @@ type spelling struct {
 	text                               string
 }
 
-// of is the TriggerMsg by the columns of a row, of which more is trigger_msg. In a row whose address
-// a node of the version before has taken away, nothing is left of what was in short.
+// of is the TriggerMsg by the columns of a row, of which more is trigger_msg. A node of the version
+// before knows nothing of routed: in a row whose address it has taken away, or that it has started
+// anew, nothing is left of what was in short.
 func (s *spelling) of(routed, kind, block, address, more string) string {
-	if routed == "" || address == "" {
+	if routed == "" || address == "" || more != "" && (strings.HasPrefix(more, startLine) || strings.Contains(more, "\n"+startLine)) {
 		return more
 	}
 	if s.text == "" || s.routed != routed || s.kind != kind || s.block != block || s.address != address || s.more != more {
@@ -100,11 +101,15 @@ func spell(routed, kind, block, address string) string {
 	return r.String()
 }
 
+// startLine begins the lines of a start in trigger_msg.
+const startLine = "type: "
+
 // spelledOut is the TriggerMsg of a run l, for statements that look into it, or that change what
 // routed relies on: those set routed to null.
 func spelledOut() string {
-	return `case when l.routed is null or l.executor_address is null then l.trigger_msg
-	else pg_catalog.concat_ws(E'\n', 'type: ' || l.trigger_type, 'node: ' || pg_catalog.regexp_replace(pg_catalog.substr(l.executor_address, 9), '-[^-]*$', ''),
+	return `case when l.routed is null or l.executor_address is null or l.trigger_msg ~ '(^|\n)` + startLine + `' then l.trigger_msg
+	else pg_catalog.concat_ws(E'\n', 'type: ' || l.trigger_type,
+		'node: ' || coalesce(pg_catalog.substring(pg_catalog.substr(l.executor_address, 9), '^(.*)-[^-]*$'), ''),
 		'route: ' || coalesce((array['` + strings.Join(routes, "', '") + `'])[pg_catalog.split_part(l.routed, ' ', 1)::int], '') || ', block: ' || l.executor_block_strategy,
 		'addresses: ' || case when position(' ' in l.routed) > 0 then pg_catalog.substr(l.routed, position(' ' in l.routed) + 1) else l.executor_address end,
 		nullif(l.trigger_msg, '')) end`

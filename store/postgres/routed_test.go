@@ -121,3 +121,31 @@ func TestRoutedBeforeAnUpgrade(t *testing.T) {
 	r.start(back, msg)
 	r.wantRow("that was put back and started", back.ID, "", "back\n"+msg, "back\n"+msg)
 }
+
+// TestRoutedAndStartedByAnOldNode: a node of the version before, which knows nothing of what is in
+// short, puts a run back and starts it elsewhere. What it says of that start is all that is read.
+func TestRoutedAndStartedByAnOldNode(t *testing.T) {
+	t.Parallel()
+	r := newRouting(t)
+	run := r.start(r.planned(r.job()), r.says(route.Nearest, store.LocalAddress(r.inc)))
+	said := "back\n" + store.Routed{Type: "CRON", Node: "old", Route: route.First, Block: "SERIAL_EXECUTION", Addresses: "http://executor.test"}.String()
+	_, err := r.pool.Exec(t.Context(), "update "+r.schema+`.xxl_job_log set trigger_msg = $2, executor_address = 'http://executor.test' where id = $1`, run.ID, said)
+	must(t, err)
+	r.wantRow("started by an old node", run.ID, "11", said, said)
+}
+
+// TestRoutedByAnyIncarnation: an incarnation that is none of a scheduler's has no node in it.
+func TestRoutedByAnyIncarnation(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t)
+	schema := migrated(t, pool)
+	s, err := postgres.New(t.Context(), pool, postgres.Config{Schema: schema})
+	must(t, err)
+	t.Cleanup(s.Close)
+	for _, inc := range []string{"solo", "-x", "a-b-c"} {
+		r := &routing{own(t, s, inc, 1), pool, schema}
+		msg := store.Routed{Type: "CRON", Node: store.NodeOf(inc), Route: route.Nearest, Block: "SERIAL_EXECUTION", Addresses: store.LocalAddress(inc)}.String()
+		run := r.start(r.planned(r.job()), msg)
+		r.wantRow(inc, run.ID, "11", "", msg)
+	}
+}

@@ -16,7 +16,10 @@ import (
 // before.
 func (s *Store) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
 	res, err := s.scan(ctx, dst, q)
-	return res, failed(err, "scan")
+	if err != nil {
+		return xxljob.ScanResult{}, failed(err, "scan")
+	}
+	return res, nil
 }
 
 func (s *Store) scan(ctx context.Context, res xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
@@ -197,7 +200,10 @@ func (r *region) reach(at time.Time) {
 func (s *Store) Planned(ctx context.Context, dst []xxljob.Run, q store.PlannedQuery) ([]xxljob.Run, error) {
 	shards, _ := fenceArgs(q.Shards)
 	if len(shards) == 0 || q.Limit <= 0 {
-		return dst, ended(ctx)
+		if err := ended(ctx); err != nil {
+			return nil, err
+		}
+		return dst, nil
 	}
 	lo, hi := s.openRange()
 	runs := dst
@@ -205,7 +211,10 @@ func (s *Store) Planned(ctx context.Context, dst []xxljob.Run, q store.PlannedQu
 		{"shards", shards}, {"before", milli(stored(q.Before))}, {"after", milli(q.After)}, {"after_run", q.AfterID},
 		{"limit", q.Limit}, {"lo", lo}, {"hi", hi}, {"app", q.App},
 	}).into(readRuns(&runs)))
-	return runs, failed(err, "read planned runs")
+	if err != nil {
+		return nil, failed(err, "read planned runs")
+	}
+	return runs, nil
 }
 
 // scanQueries are the statements of this file.

@@ -25,6 +25,31 @@ func commonCases() []testCase {
 		{"ConcurrentUse", concurrentUse},
 		{"EmptyBatches", emptyBatches},
 		{"NilContexts", nilContexts},
+		{"FailedCallsReturnNothing", failedCalls},
+	}
+}
+
+// failedCalls: what is appended to memory of the caller is nothing where there is an error.
+func failedCalls(e *env) {
+	ctx, cancel := context.WithCancel(e.ctx)
+	cancel()
+	runs, shards := make([]xxljob.Run, 1, 9), []store.Shard{{ID: 0}}
+	started, err := e.Start(ctx, make([]xxljob.Started, 1, 9), []xxljob.Start{{RunID: 1}})
+	want(e, "Start, answers and error", []any{len(started), err != nil}, []any{0, true})
+	for name, call := range map[string]func() ([]xxljob.Run, error){
+		"Finish": func() ([]xxljob.Run, error) { return e.Finish(ctx, runs, []xxljob.Result{{RunID: 1}}) },
+		"Claim":  func() ([]xxljob.Run, error) { return e.Claim(ctx, runs, []xxljob.Plan{{JobID: 1}}) },
+		"Planned": func() ([]xxljob.Run, error) {
+			return e.Planned(ctx, runs, store.PlannedQuery{Shards: shards, Before: e.now, Limit: 1})
+		},
+		"Planned of no shards": func() ([]xxljob.Run, error) { return e.Planned(ctx, runs, store.PlannedQuery{Before: e.now, Limit: 1}) },
+		"Scan": func() ([]xxljob.Run, error) {
+			res, err := e.Scan(ctx, xxljob.ScanResult{Runs: runs}, store.ScanQuery{Shards: shards, Before: e.now, Jobs: 1, Runs: 1})
+			return res.Runs, err
+		},
+	} {
+		answer, err := call()
+		want(e, name+", answers and error", []any{len(answer), err != nil}, []any{0, true})
 	}
 }
 

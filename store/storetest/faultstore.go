@@ -218,7 +218,10 @@ func (f *Faults) SetShards(ctx context.Context, n int) error {
 // Scan passes the call on, under the faults.
 func (f *Faults) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
 	res, err := call(f, ctx, "Scan", func() (xxljob.ScanResult, error) { return f.store.Scan(ctx, xxljob.ScanResult{}, q) })
-	return xxljob.ScanResult{Jobs: append(dst.Jobs, res.Jobs...), Runs: append(dst.Runs, res.Runs...), Next: res.Next}, err
+	if err != nil {
+		return xxljob.ScanResult{}, err
+	}
+	return xxljob.ScanResult{Jobs: append(dst.Jobs, res.Jobs...), Runs: append(dst.Runs, res.Runs...), Next: res.Next}, nil
 }
 
 // Planned passes the call on, under the faults.
