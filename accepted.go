@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob/store"
@@ -42,7 +43,16 @@ func newAcceptor(s *shared, e *engine, k *killer) *acceptor {
 // dispatchedAsync hands a run that its executor has accepted to the dispatch loop; f is its
 // flight, nil where it has landed. How tells what was done, and said what the executor has answered.
 func (a *acceptor) dispatchedAsync(f *flight, run *Run, how, said string) {
-	a.dispatching.add(acceptance{store.Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token}, f, run.Address, [2]string{how, said}})
+	a.dispatching.add(acceptance{store.Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token}, f, run.Address, [2]string{how, beginning(said)}})
+}
+
+// beginning is as much of an answer as may be noted of it, and a little more, without the rest of it.
+func beginning(said string) string {
+	const most = 2 * maxAnswer
+	if len(said) <= most {
+		return said
+	}
+	return strings.Clone(said[:most])
 }
 
 // dispatchAgain is the pause before runs are tried again whose rows others have locked.

@@ -64,16 +64,6 @@ func (e *engine) hold(runs []Run, jobs map[int64]*Job) {
 	e.wakes.start.pokeIf(e.holdSome(runs, jobs))
 }
 
-// holdPage is hold, and then has it noted that these runs are held: they may start from then on,
-// and not be looked at in vain before.
-func (e *engine) holdPage(runs []Run, note func()) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	sooner := e.holdSome(runs, nil)
-	note()
-	e.wakes.start.pokeIf(sooner)
-}
-
 // holdSome is hold with the mutex held. It reports whether one of the runs is now the next
 // to become due.
 func (e *engine) holdSome(runs []Run, jobs map[int64]*Job) (sooner bool) {

@@ -51,6 +51,9 @@ func (a attachedAdmin) asAdmin() wire.Admin {
 // have lines that are still to be written are stored after the others, which do not wait for them.
 func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
 	reqs, others, goals := a.logs.apart(reqs)
+	if len(others) > 0 {
+		a.f.engine.leavePlaces(a.f.engine.under.flightsOf(nil, others))
+	}
 	err := a.finish(ctx, reqs)
 	if err == nil && len(others) > 0 {
 		a.logs.book.settle(ctx, goals)
@@ -149,7 +152,11 @@ func (f *finisher) finishIn(ctx context.Context, room *finishRoom, results []Res
 	switch {
 	case errors.Is(err, store.ErrLocked):
 		f.ended(accepted)
-		f.lockedOut.add(without(results, accepted)...)
+		locked := without(results, accepted)
+		for i := range locked {
+			locked[i].Known = nil // it is in memory with all others of the batch
+		}
+		f.lockedOut.add(locked...)
 		return nil
 	case err != nil:
 		return err

@@ -81,7 +81,7 @@ func (e *engine) fly(r *routed, run *Run, job *Job, acked time.Time) *flight {
 	e.room.arrived(run.JobID, run.ID)
 	f := &flight{
 		run: startedOf(run, job), job: job, ref: e.jobs.ref(run.JobID, job), exec: r.exec, remote: r.remote, fanned: r.fanned, lane: r.lane, key: r.key(run.App), serial: r.serial,
-		acked: acked, choices: r.choices, state: flightState{counts: r.places > 0},
+		acked: acked, choices: r.choices, places: r.places, state: flightState{counts: r.places > 0},
 	}
 	e.under.flights[run.ID] = f
 	return f
@@ -232,7 +232,12 @@ func (e *engine) landFlight(runID int64) (freed bool) {
 	f.state.landed = true
 	e.under.landed.add(f.run.planned.ID, f.run.Token)
 	e.jobs.unref(f.ref)
-	freed = e.leavePlace(f)
+	switch {
+	case f.state.left:
+		e.room.lanes.stored(f.key)
+	case f.state.counts:
+		freed = e.room.admit(e.room.lanes.ended(f.key))
+	}
 	freed = e.room.freeSerial(f.serial, runID) || freed
 	freed = e.room.admitAllOf(lot{kind: lotRun, runID: runID}) || freed
 	if len(e.under.flights) == 0 && e.under.quiet != nil {
@@ -243,7 +248,8 @@ func (e *engine) landFlight(runID int64) (freed bool) {
 }
 
 // leavePlaces frees the places of flights, nil ones among them, whose handlers have returned: while
-// their results are stored, others are started. A run of a serial job waits for the store.
+// their results are stored, others are started, once as many as there are places. A run of a serial
+// job waits for the store.
 func (e *engine) leavePlaces(flights []*flight) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -258,11 +264,15 @@ func (e *engine) leavePlaces(flights []*flight) {
 
 // leavePlace frees the place of a flight that still has one. Caller holds mu.
 func (e *engine) leavePlace(f *flight) (freed bool) {
-	if f.state.counts {
-		f.state.counts = false
-		return e.room.admit(e.room.lanes.ended(f.key))
+	if !f.state.counts {
+		return false
 	}
-	return false
+	at, leaves := e.room.lanes.leave(f.key, f.places)
+	if !leaves {
+		return false
+	}
+	f.state.counts, f.state.left = false, true
+	return e.room.admit(at)
 }
 
 // landAway frees what a run at another node held, but for the lot kept.

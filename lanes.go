@@ -28,6 +28,9 @@ type lanes struct {
 	apps    map[appLane]int
 	address map[addressLane]int
 	running map[addressKey]int
+	// storing are the runs whose handlers have returned, and that have left their places, while
+	// their results are stored: as many as there are places at most.
+	storing map[addressKey]int
 }
 
 type appLane struct {
@@ -48,6 +51,7 @@ func newLanes(fast, slow int) lanes {
 		apps:    map[appLane]int{},
 		address: map[addressLane]int{},
 		running: map[addressKey]int{},
+		storing: map[addressKey]int{},
 	}
 }
 
@@ -155,6 +159,19 @@ func (b *lanes) ended(k addressKey) lot {
 	drop(b.running, k)
 	return lot{kind: lotRunning, app: k.app, address: k.address}
 }
+
+// leave frees a place at an attached executor while the result of its run is stored, unless as many
+// runs as there are places have left theirs already: what the store is slow to take stays bounded.
+func (b *lanes) leave(k addressKey, places int) (lot, bool) {
+	if b.storing[k] >= places {
+		return lot{}, false
+	}
+	b.storing[k]++
+	return b.ended(k), true
+}
+
+// stored is called when the end of a run that has left its place is known.
+func (b *lanes) stored(k addressKey) { drop(b.storing, k) }
 
 // drop lowers a count and forgets it at zero.
 func drop[K comparable](m map[K]int, k K) {

@@ -24,7 +24,7 @@ const (
 	// for the store's round trip. It is sent at its time, never before.
 	maxLead = 20 * time.Millisecond
 	// attachedPlaces is how many runs one app may have under way at one attached
-	// executor, where the executor does not say (Places).
+	// executor, where the executor does not say (Places), or is another node's.
 	attachedPlaces = 1000
 	// lastWords is how long Stop goes on after its ctx has ended, for the results of the
 	// handlers that it then cancels.

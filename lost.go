@@ -69,8 +69,7 @@ func (s *settler) settleNew(ctx context.Context, nodes []observed) error {
 	if err := s.settleOf(ctx, shards, nodes); err != nil {
 		return err
 	}
-	s.leases.note(shards, func(h *hold) { h.settled = true })
-	s.engine.openSerial()
+	s.engine.openSerial(func() { s.leases.note(shards, func(h *hold) { h.settled = true }) })
 	return nil
 }
 

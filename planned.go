@@ -30,8 +30,9 @@ func (r *reloader) reloadPlanned(ctx context.Context, before time.Time) error {
 			r.set.add(shards)
 			return err
 		}
-		r.leases.note(shards, func(h *hold) { h.loaded, h.loadedTo = true, ringEntry{} })
-		r.engine.openSerial()
+		r.engine.openSerial(func() {
+			r.leases.note(shards, func(h *hold) { h.loaded, h.loadedTo = true, ringEntry{} })
+		})
 	}
 	for app, after := range r.engine.held.thirsty() {
 		// As far ahead as a reload: what was shed then is found only here.
@@ -43,8 +44,8 @@ func (r *reloader) reloadPlanned(ctx context.Context, before time.Time) error {
 }
 
 // readPlanned pages through planned runs and holds those there is room for. Those of a page may
-// start while the next one is read: all that come before them are held. The first page is as many
-// as start together, so that these need not wait for more.
+// start while the next one is read: all that come before them are held. At the beginning a page is
+// only as many runs as start together, so that these need not wait for more.
 func (r *reloader) readPlanned(ctx context.Context, q store.PlannedQuery) error {
 	q.Limit = storeBatch
 	var page []Run
@@ -60,10 +61,10 @@ func (r *reloader) readPlanned(ctx context.Context, q store.PlannedQuery) error 
 		}
 		last := runs[len(runs)-1]
 		q.After, q.AfterID = last.Scheduled, last.ID
-		r.engine.holdPage(runs, func() {
+		r.engine.openSerial(func() { // at once: those who start them are not to look at them in vain
+			r.engine.holdSome(runs, nil)
 			r.leases.note(q.Shards, func(h *hold) { h.loadedTo = keyOfRun(&last) })
 		})
-		r.engine.openSerial()
 		r.readAhead(ctx, runs)
 		page, q.Limit = runs, scanRuns
 	}

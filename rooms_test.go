@@ -280,3 +280,27 @@ func TestSerialRunsOfALostShard(t *testing.T) {
 		t.Errorf("err %v, waits %v, %d due; want the run that waited to be due, and forgotten then", err, e.room.waits(waits), e.room.due.len())
 	}
 }
+
+// TestLaterRunWhileAShardOpens: a run of a serial job waits until it is known what is ahead of it. When
+// that is known, a later run of the job that was taken up before is behind it.
+func TestLaterRunWhileAShardOpens(t *testing.T) {
+	s, entries := books(t, 1)
+	e := s.engine
+	s.leases.mine[1] = hold{epoch: 7}
+	later := Run{ID: 2, JobID: 1, App: "app", Shard: 1, State: StatePlanned, Scheduled: time.UnixMilli(1000)}
+	e.hold([]Run{later}, nil)
+	taken := e.held.runs[2]
+	taken.due, taken.passage = true, &passage{route: e.held.nowhere}
+	job := e.jobs.refs[1].job
+	if turn := e.inTurn([]attempt{{entry: entries[0], job: job}}); len(turn) > 0 {
+		t.Fatal("a run of a shard that is new does not wait")
+	}
+	e.clock = &clock{}
+	e.openSerial(func() { s.leases.mine[1] = hold{epoch: 7, settled: true, loaded: true} })
+	if turn := e.inTurn([]attempt{{entry: taken, job: job}}); len(turn) > 0 {
+		t.Error("the later run does not wait for the earlier one")
+	}
+	if turn := e.inTurn([]attempt{{entry: entries[0], job: job}}); len(turn) != 1 {
+		t.Error("the earlier run does not go on")
+	}
+}

@@ -33,8 +33,8 @@ func (ro *router) route(ctx context.Context, en *entry, job *Job) (*routed, erro
 	if err != nil {
 		return nil, err
 	}
-	if r, ok := en.ref.memo.recall(job, addrs, &en.run); ok {
-		return r, nil
+	if m := en.ref.memo; m.isFor(job, addrs, &en.run) && ro.isStill(m, job, addrs) {
+		return m.r, nil
 	}
 	if len(addrs) == 0 {
 		return &routed{refused: why, msg: ro.routeMsg(&en.run, job, nil, why)}, nil
@@ -58,6 +58,21 @@ func (ro *router) route(ctx context.Context, en *entry, job *Job) (*routed, erro
 		en.ref.memo = &routeMemo{job: job, addrs: addrs, kind: en.run.runType(), r: r}
 	}
 	return r, nil
+}
+
+// isStill reports whether an address is called as it was. It is asked once after each reading of the
+// addresses, which are read again and again.
+func (ro *router) isStill(m *routeMemo, job *Job, addrs []string) bool {
+	if sameList(addrs, m.addrs) {
+		return true
+	}
+	now := &ro.said.now
+	*now = routed{address: m.r.address}
+	if ro.callees.equip(now, job); !now.isCalledAs(m.r) {
+		return false
+	}
+	m.addrs = addrs
+	return true
 }
 
 // isSame reports whether further runs of the job go the same way, as long as it has the same
@@ -127,13 +142,14 @@ type routeWords struct {
 	route, block string
 	addrs        []string // to be told from others by where they are
 	msg          string
+	now          routed // memory of router.isStill
 }
 
 // of returns the lines for a run of a job.
 func (w *routeWords) of(kind TriggerType, node string, job *Job, addrs []string) string {
 	if w.msg == "" || w.kind != kind || w.route != job.Route || w.block != job.Block || !sameList(w.addrs, addrs) {
 		said := store.Routed{Type: string(kind), Node: node, Route: job.Route, Block: job.Block, Addresses: shorten(strings.Join(addrs, ", "), 1000)}
-		*w = routeWords{kind, job.Route, job.Block, addrs, said.String()}
+		*w = routeWords{kind: kind, route: job.Route, block: job.Block, addrs: addrs, msg: said.String()}
 	}
 	return w.msg
 }

@@ -1,6 +1,7 @@
 package xxljob
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/xxljob/xxljob/wire"
@@ -57,29 +58,23 @@ type routeMemo struct {
 	r     *routed
 }
 
-// recall returns it for a run of the job, where these are the same addresses still. Parts of
-// broadcasts go ways of their own.
-func (m *routeMemo) recall(job *Job, addrs []string, run *plannedRun) (r *routed, ok bool) {
-	if m == nil || m.job != job || m.kind != run.runType() || run.sharding() != (Sharding{}) || !m.isFor(addrs) {
-		return nil, false
-	}
-	return m.r, true
+// isFor reports whether a run of the job goes the same way, where there are the same addresses
+// still. Parts of broadcasts go ways of their own.
+func (m *routeMemo) isFor(job *Job, addrs []string, run *plannedRun) bool {
+	return m != nil && m.job == job && m.kind == run.runType() && run.sharding() == (Sharding{}) && len(addrs) > 0 &&
+		(sameList(addrs, m.addrs) || slices.Equal(addrs, m.addrs))
 }
 
-// isFor reports whether the addresses are those of the memo. They are read again and again, and
-// are compared once after that.
-func (m *routeMemo) isFor(addrs []string) bool {
-	if len(addrs) == 0 || len(addrs) != len(m.addrs) {
-		return false
-	}
-	if sameList(addrs, m.addrs) {
-		return true
-	}
-	if !slices.Equal(addrs, m.addrs) {
-		return false
-	}
-	m.addrs = addrs
-	return true
+// isCalledAs reports whether a run that goes by r is called at the same executor, and bounded in the
+// same way, as one that goes by the other.
+func (r *routed) isCalledAs(other *routed) bool {
+	return sameExecutor(r.exec, other.exec) && r.remote == other.remote && r.lane == other.lane && r.places == other.places &&
+		r.serial == other.serial && r.ordered == other.ordered && r.refused == other.refused
+}
+
+// sameExecutor compares executors, which may be of a type of the user's that cannot be compared.
+func sameExecutor(a, b wire.Executor) bool {
+	return a == nil && b == nil || reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.ValueOf(a).Comparable() && a == b
 }
 
 // sameList reports whether two lists of addresses, which nobody changes, are one and the same.

@@ -27,7 +27,8 @@ type Stats struct {
 	Waiting   map[string]int
 	// Fast and Slow are the lanes.
 	Fast, Slow LaneStats
-	// Running is how many runs are at executors of this process, by app; Calling is how many
+	// Running is how many runs are at executors of this process, or on their way from there to
+	// the store, by app, so that there may be more than places; Calling is how many
 	// triggers of other executors have no answer yet, and Away how many runs of this node's
 	// shards are at other nodes.
 	Running       map[string]int

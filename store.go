@@ -33,7 +33,8 @@ import (
 //     reads again, it never assumes;
 //   - Start, Finish, Scan, Claim and Planned append what they return to dst, as append does, so that
 //     callers can use memory again: a batch of runs takes a megabyte. They keep nothing of it
-//     beyond the call; what they return beside an error is nil, unless they say what it is;
+//     beyond the call. Beside an error they return nothing, not even dst, but for Finish beside
+//     store.ErrLocked;
 //   - times are kept to the millisecond, in UTC; the zero time stays zero;
 //   - the arguments named now, Before and the like decide about dueness and
 //     planned times only. Leases, epochs, ids, Created, Started, Taken and Ended

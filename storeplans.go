@@ -19,7 +19,7 @@ type PlanStore interface {
 	// q.Before, the earliest first, at most q.Jobs; and planned runs due at or
 	// before q.Before that have no PlanEpoch, the earliest first, at most q.Runs.
 	// Runs that were planned or returned under a former epoch of their shard may be among
-	// them. Both are appended to those of dst (see Store). A run that was returned once may or may not be returned again, even if the
+	// them. Jobs and runs are appended to those of dst (see Store). A run that was returned once may or may not be returned again, even if the
 	// call returned an error; Planned returns it in any case. Scan takes no locks and may
 	// see a state that is already out of date: its answer is a hint of what to try.
 	Scan(ctx context.Context, dst ScanResult, q store.ScanQuery) (ScanResult, error)

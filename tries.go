@@ -118,11 +118,15 @@ func (e *engine) release(en *entry) {
 	}
 }
 
-// openSerial lets runs of serial jobs go on that have waited until it was known what is
-// ahead of them: that is due by now, where it is late.
-func (e *engine) openSerial() {
+// openSerial has it noted that it is known of shards what is ahead of runs of serial jobs, and lets
+// those go on that have waited for it: what is due by now, where it is late. note is called with
+// mu held, so that those who look at runs meanwhile see it at all of them or at none.
+func (e *engine) openSerial(note func()) {
 	e.takeDue(e.clock.now().Add(e.lead.get()))
-	e.room.admitAll(lot{kind: lotSettle})
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	note()
+	e.room.admitAllOf(lot{kind: lotSettle}) // later runs of their jobs are behind them
 	e.wakes.start.poke()
 }
 

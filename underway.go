@@ -35,6 +35,7 @@ type flight struct {
 	exec   wire.Executor
 	remote bool
 	fanned bool // a further part of a broadcast, at a remote executor
+	places int  // there are where it is, 0 for any number
 	lane   laneName
 	key    addressKey
 	serial lot // of kind lotSerial when it is the serial run at its address
@@ -55,6 +56,7 @@ func (f *flight) whole() (r Run) {
 // flightState is how far a flight is. Its fields are guarded by engine.mu.
 type flightState struct {
 	counts   bool // it holds a place in lanes.running
+	left     bool // it has left that, and counts in lanes.storing
 	sent     bool
 	landed   bool   // it is under way no more
 	killed   bool   // not to be sent any more

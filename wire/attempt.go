@@ -23,9 +23,15 @@ type attempt struct {
 	body   io.ReadCloser // of reader, of a type by which net/http knows that it is in memory
 }
 
-// attempt returns one for a body. The caller gives it back by settled, or leaves it.
-func (t *Transport) attempt(body *payload) *attempt {
-	a, had := t.attempts.Get().(*attempt)
+// attempt returns one for a body. The caller gives it back by settled, or leaves it. Where ctx has
+// hooks of the caller's it is a new one, which these go into: net/http dials with the hooks of a
+// request, and goes on with that when the request has got another connection and is over.
+func (t *Transport) attempt(ctx context.Context, body *payload) *attempt {
+	var a *attempt
+	had := false
+	if httptrace.ContextClientTrace(ctx) == nil {
+		a, had = t.attempts.Get().(*attempt)
+	}
 	if !had {
 		a = &attempt{}
 		a.body = io.NopCloser(&a.reader)

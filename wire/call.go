@@ -123,7 +123,7 @@ func (p *peer) within(ctx context.Context) (context.Context, context.CancelFunc)
 // once sends a request at most once. again says that it was not sent because a
 // kept connection was dead.
 func (p *peer) once(ctx context.Context, to *target, body *payload, limit int64, buf []byte) (answer []byte, again bool, err error) {
-	try := p.cfg.Transport.attempt(body)
+	try := p.cfg.Transport.attempt(ctx, body)
 	resp, err := p.cfg.Transport.http.RoundTrip(try.request(ctx, p, to)) // follows no redirect
 	if err != nil {
 		sent, reused := try.seen.close()

@@ -2,14 +2,18 @@ package scenario_test
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
+	"github.com/xxljob/xxljob/wire"
 )
 
 // TestAPlaceIsForAHandler: where there is one place, the next run begins while the result of the
@@ -54,3 +58,53 @@ func TestAPlaceIsForAHandler(t *testing.T) {
 		})
 	}
 }
+
+// TestPlacesBoundWhatIsStored: while results cannot be stored, at most as many runs more begin as
+// there are places, be it that the store is slow or that others have locked the runs.
+func TestPlacesBoundWhatIsStored(t *testing.T) {
+	const places, runs = 2, 50
+	for name, fault := range map[string]storetest.Fault{
+		"slow":   {Delay: 4 * time.Second},
+		"locked": {Before: true, Err: store.ErrLocked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := stage.NewNode(t, memory.New(), "a", &stage.Journal{})
+				var called atomic.Int64
+				e := &placed{stage.UserExecutor{Of: "user"}, places}
+				e.OnRun = func(ctx context.Context, admin wire.Admin, r wire.TriggerRequest) (wire.Return, error) {
+					called.Add(1)
+					go admin.Callback(context.WithoutCancel(ctx), []wire.CallbackRequest{{LogID: r.LogID, HandleCode: wire.CodeSuccess}})
+					return wire.Success(), nil
+				}
+				stage.Must(t, n.Attach(e))
+				stage.Must(t, n.Start(context.Background()))
+				mend := n.Faults.Inject("Finish", fault)
+				for i := range runs {
+					job, err := n.AddJob(t.Context(), xxljob.Job{App: "user", Name: fmt.Sprint("job ", i), Handler: "work"})
+					stage.Must(t, err)
+					_, err = n.Trigger(t.Context(), job.ID, xxljob.Trigger{})
+					stage.Must(t, err)
+				}
+				time.Sleep(3 * time.Second)
+				if c := called.Load(); c != 2*places {
+					t.Errorf("%d runs have begun while no result was stored, want %d", c, 2*places)
+				}
+				mend()
+				time.Sleep(time.Minute)
+				if c := called.Load(); c != runs {
+					t.Errorf("%d runs have begun in the end, want %d", c, runs)
+				}
+				stage.Stop(t, n)
+			})
+		})
+	}
+}
+
+// placed is a user's executor that says how many places it has.
+type placed struct {
+	stage.UserExecutor
+	places int
+}
+
+func (p *placed) Places() int { return p.places }
