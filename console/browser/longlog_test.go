@@ -74,8 +74,9 @@ func (b *tab) gather(times int) int {
 			b.Errorf("one sees %s, and saw %s before there were earlier lines", now, seen)
 		}
 	}
-	if first, last, n := eval[int](b, logFirst), eval[int](b, logLast), eval[int](b, logCount); last-first+1 != n {
-		b.Errorf("lines %d to %d are %d", first, last, n)
+	// At once, for the log grows.
+	if now := eval[[]int](b, "["+logFirst+", "+logLast+", "+logCount+"]"); now[1]-now[0]+1 != now[2] {
+		b.Errorf("lines %d to %d are %d", now[0], now[1], now[2])
 	}
 	return eval[int](b, "window.__most")
 }
