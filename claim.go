@@ -70,7 +70,9 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob,
 // claimSome writes some of the plans. done reports that all of their jobs were as they had been
 // read.
 func (c *claimer) claimSome(ctx context.Context, shards []store.Shard, plans []Plan, jobs map[int64]*Job) (done bool, err error) {
-	runs, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return c.store.Claim(ctx, c.claiming.answers[:0], plans) })
+	runs, err := detached(ctx, func(ctx context.Context) ([]Run, error) {
+		return c.store.Claim(ctx, emptied(c.claiming.answers), plans)
+	})
 	if c.claiming.failed(ctx, err) {
 		// The claim may have taken effect, or may yet: what it planned has to be read.
 		c.claiming.drop()

@@ -190,9 +190,9 @@ type Limits struct {
 	// skipped and recorded with reason "backlog". Zero means 1000.
 	MaxPlanned int
 	// MaxHeld is how many planned runs of one app a node holds in memory, at about 150 bytes
-	// each, and a kilobyte of those that are due or that somebody has asked for. If there are
-	// more it holds the earliest, and reads on from the store when they run low. At least
-	// 10,000; zero means 200,000.
+	// each, and a kilobyte of those of which there is more to know, such as a parameter. If
+	// there are more it holds the earliest, and reads on from the store when they run low. At
+	// least 10,000; zero means 200,000.
 	MaxHeld int
 	// FastLane and SlowLane are how many triggers of ordinary and of slow jobs may be
 	// under way at once. Zero means 200 and 100, as in XXL-JOB.

@@ -51,8 +51,8 @@ func (a attachedAdmin) asAdmin() wire.Admin {
 // have lines that are still to be written are stored after the others, which do not wait for them.
 func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
 	reqs, others, goals := a.logs.apart(reqs)
-	if len(others) > 0 {
-		a.f.engine.leavePlaces(a.f.engine.under.flightsOf(nil, others))
+	if len(others) > 0 { // whose handlers have returned as well
+		a.f.engine.leavePlaces(a.flightsOf(nil, others))
 	}
 	err := a.finish(ctx, reqs)
 	if err == nil && len(others) > 0 {
@@ -70,22 +70,32 @@ func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest
 func (a attachedAdmin) finish(ctx context.Context, reqs []wire.CallbackRequest) error {
 	room := a.f.room()
 	room.results, room.known = slices.Grow(room.results, len(reqs)), slices.Grow(room.known, len(reqs))
-	room.flights = a.f.engine.under.flightsOf(room.flights, reqs)
-	for i := range reqs {
-		r := &reqs[i]
-		at := room.flights[i]
-		if at != nil && r.Exact && !at.run.isOf(r.LogDateTim) {
-			room.flights[i] = nil // of a run that had this id before
-		} else if at != nil {
-			res := resultOf(at, room.knows(at), r)
-			if res.State == StateKilled {
-				res.State = a.f.engine.under.killed(at)
-			}
-			room.results = append(room.results, res)
+	room.flights = a.flightsOf(room.flights, reqs)
+	for i, at := range room.flights {
+		if at == nil {
+			continue
 		}
+		res := resultOf(at, room.knows(at), &reqs[i])
+		if res.State == StateKilled {
+			res.State = a.f.engine.under.killed(at)
+		}
+		room.results = append(room.results, res)
 	}
 	a.f.engine.leavePlaces(room.flights)
 	return a.f.finishIn(ctx, room, room.results)
+}
+
+// flightsOf appends the flights that results are of, in their order; nil where a run is not under
+// way here, or is another one that had the id before.
+func (a attachedAdmin) flightsOf(dst []*flight, reqs []wire.CallbackRequest) []*flight {
+	before := len(dst)
+	dst = a.f.engine.under.flightsOf(dst, reqs)
+	for i, at := range dst[before:] {
+		if r := &reqs[i]; at != nil && r.Exact && !at.run.isOf(r.LogDateTim) {
+			dst[before+i] = nil
+		}
+	}
+	return dst
 }
 
 // Progress is told by executors of ours how far a run is: see executor.Executor.Bind.

@@ -43,10 +43,10 @@ func Snooze(d time.Duration) error { return executor.Snooze(d) }
 // names its handlers and is told where its results go; *executor.Executor is one. It must
 // be safe for concurrent use. An error from Run means that the run was not accepted; each
 // accepted run must be answered with one callback to the admin it was bound to. The
-// scheduler keeps at most 1,000 runs under way at it that have not been answered, or as many as
-// its method Places() int returns, if it has one. A panic in a method, or runtime.Goexit, is logged once and treated
-// as an error; for Handlers and Places the last answer is used then. App, Handlers and
-// Places must return at once.
+// scheduler keeps at most 1,000 runs under way at it that have not been answered, or as
+// many as its method Places() int returns, if it has one. A panic in a method, or
+// runtime.Goexit, is logged once and treated as an error; for Handlers and Places the last
+// answer is used then. App, Handlers and Places must return at once.
 type Executor interface {
 	wire.Executor
 	// App is the app it serves; it does not change.

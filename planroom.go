@@ -7,14 +7,8 @@ type planRoom struct {
 	runs []NewRun
 }
 
-// reset takes back what was lent, where it is not more than most scans need.
-func (r *planRoom) reset() {
-	if cap(r.runs) > planRoomMost {
-		r.runs = nil
-	}
-	clear(r.runs)
-	r.runs = r.runs[:0]
-}
+// reset takes back what was lent.
+func (r *planRoom) reset() { r.runs = emptied(r.runs) }
 
 // begin lends room for the runs of one plan. A nil room has none.
 func (r *planRoom) begin() []NewRun {
@@ -41,8 +35,18 @@ func (r *planRoom) end(runs []NewRun) []NewRun {
 	return runs[:n:n]
 }
 
-const (
-	planRoomLeast = 1000
-	// planRoomMost is how many runs it keeps room for, from one scan to the next.
-	planRoomMost = 64_000
-)
+// planRoomLeast is for how many runs it has room.
+const planRoomLeast = 1000
+
+// emptied is memory for what comes next, of what was used last; none where that is far less than
+// there is room for, as after a burst.
+func emptied[T any](used []T) []T {
+	if cap(used) > emptiedLeast && len(used) < cap(used)/8 {
+		return nil
+	}
+	clear(used)
+	return used[:0]
+}
+
+// emptiedLeast is for how many there may be room in any case.
+const emptiedLeast = 1024

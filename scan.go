@@ -44,7 +44,7 @@ type planWindow struct {
 
 // again is memory for what a scan finds.
 func (w *planWindow) again() ScanResult {
-	return ScanResult{Jobs: w.found.Jobs[:0], Runs: w.found.Runs[:0]}
+	return ScanResult{Jobs: emptied(w.found.Jobs), Runs: emptied(w.found.Runs)}
 }
 
 // at returns the end of the window for a scan at the time. It moves on a little

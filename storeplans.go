@@ -19,9 +19,10 @@ type PlanStore interface {
 	// q.Before, the earliest first, at most q.Jobs; and planned runs due at or
 	// before q.Before that have no PlanEpoch, the earliest first, at most q.Runs.
 	// Runs that were planned or returned under a former epoch of their shard may be among
-	// them. Jobs and runs are appended to those of dst (see Store). A run that was returned once may or may not be returned again, even if the
-	// call returned an error; Planned returns it in any case. Scan takes no locks and may
-	// see a state that is already out of date: its answer is a hint of what to try.
+	// them. Jobs and runs are appended to those of dst (see Store). A run that was returned
+	// once may or may not be returned again, even if the call returned an error; Planned
+	// returns it in any case. Scan takes no locks and may see a state that is already out of
+	// date: its answer is a hint of what to try.
 	Scan(ctx context.Context, dst ScanResult, q store.ScanQuery) (ScanResult, error)
 	// Planned returns all planned runs of the shards, whatever their epoch, due at
 	// or before q.Before, in order of (Scheduled, ID), after the keyset, at most
@@ -33,8 +34,9 @@ type PlanStore interface {
 	// latest instant of the plan's runs, its Runs is raised by the number of those that
 	// are planned, and the runs are inserted with that PlanEpoch. A zero Due matches no
 	// job. Other plans change nothing. It returns the inserted runs in the order of the
-	// plans, appended to dst (see Store). The rule of Finish for jobs without a next instant holds here too. A plan with a Stop stops the job
-	// with that reason, raises its version, and cancels nothing.
+	// plans, appended to dst (see Store). The rule of Finish for jobs without a next instant
+	// holds here too. A plan with a Stop stops the job with that reason, raises its version,
+	// and cancels nothing.
 	Claim(ctx context.Context, dst []Run, plans []Plan) ([]Run, error)
 	// MoveAhead makes planned runs of those that AddAhead keeps in shards which have the
 	// given epochs, and which are to move at or before q.Before: the earliest first, at

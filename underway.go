@@ -127,14 +127,14 @@ func (u *underWay) toBeMarked(f *flight) bool {
 // asSent returns the runs that this node has sent to executors elsewhere and that are as they were
 // started, as far as it knows; nil for others. They were started within the given time.
 func (u *underWay) asSent(ids []int64, within time.Duration) []*Run {
-	runs, known := make([]*Run, len(ids)), make([]Run, len(ids))
+	runs := make([]*Run, len(ids))
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for i, id := range ids {
 		f := u.flights[id]
 		if f != nil && f.remote && f.state.sent && !f.state.marked && !f.state.over && time.Since(f.acked) <= within {
-			f.run.fill(&known[i], f.job)
-			runs[i] = &known[i]
+			run := f.whole()
+			runs[i] = &run
 		}
 	}
 	return runs
