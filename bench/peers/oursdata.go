@@ -75,5 +75,5 @@ const copyFirst = `with d as (select *, nextval('xxljob.xxl_job_info_id')::int i
 // planRuns leaves runs as claims do, which a node has planned that is gone. Those that somebody
 // asks for with Trigger take one row version more: the owner of the shard marks them as read.
 const planRuns = `insert into xxljob.xxl_job_log (id, job_id, shard, app_name, state, trigger_type, scheduled_time, add_time, executor_fail_retry_count, plan_epoch)
-	select (extract(epoch from now())::bigint * 1000 - 1735689600000) * 8192 + n, j.id, j.shard, j.app_name, 0, 'FIX_RATE', extract(epoch from now())::bigint * 1000, now(), -1, 1
+	select (extract(epoch from now())::bigint * 1000 - 1735689600000) * 8192 + n, j.id, j.shard, j.app_name, 0, 'FIX_RATE', extract(epoch from now())::bigint * 1000, date_trunc('milliseconds', now()), -1, 1
 	from generate_series(1, $1::int) n join (select *, row_number() over (order by id) ord from xxljob.xxl_job_info where job_key <> 'first') j on j.ord = 1 + n % $2::int`
