@@ -26,6 +26,11 @@ const (
 	partitionsAtOnce = 4
 	// definitionsEach is how many statements make one.
 	definitionsEach = 2
+	// runsFill is how full, in per cent, a page of runs gets that are new: what they leave is for
+	// the versions that they have when they start and end. A version on the page of the former one
+	// is logged as what differs; one on another page as a whole, and behind a lock of the former
+	// one, which is 140 bytes of WAL a run more. A day is as large with it as without.
+	runsFill = 40
 	// ddlPatience is how long a definition waits for a lock. While it waits,
 	// everybody else waits behind it; so it tries often rather than long.
 	ddlPatience = 50 * time.Millisecond
@@ -103,7 +108,7 @@ func (s *Store) newPartition(from time.Time) []string {
 	lo, hi := idAt(from), idAt(from.Add(day))
 	return []string{
 		fmt.Sprintf(`create table if not exists %s (like %s.xxl_job_log including defaults including constraints including generated)
-		with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)`, name, s.schema),
+		with (fillfactor = %d, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)`, name, s.schema, runsFill),
 		fmt.Sprintf(`alter table %s.xxl_job_log attach partition %s for values from (%d) to (%d)`, s.schema, name, lo, hi),
 	}
 }
