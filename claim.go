@@ -36,7 +36,8 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob,
 	p := c.planAt(now, before)
 	c.claiming.room.reset()
 	p.room = &c.claiming.room
-	plans := make([]Plan, len(due))
+	plans := slices.Grow(c.claiming.plans.again(), len(due))[:len(due)]
+	c.claiming.plans.used(plans)
 	jobs := make(map[int64]*Job, len(due))
 	for i := range due {
 		j := &due[i]
@@ -70,8 +71,9 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob,
 // claimSome writes some of the plans. done reports that all of their jobs were as they had been
 // read.
 func (c *claimer) claimSome(ctx context.Context, shards []store.Shard, plans []Plan, jobs map[int64]*Job) (done bool, err error) {
+	memory := c.claiming.answers.again()
 	runs, err := detached(ctx, func(ctx context.Context) ([]Run, error) {
-		return c.store.Claim(ctx, emptied(c.claiming.answers), plans)
+		return c.store.Claim(ctx, memory, plans)
 	})
 	if c.claiming.failed(ctx, err) {
 		// The claim may have taken effect, or may yet: what it planned has to be read.
@@ -80,7 +82,7 @@ func (c *claimer) claimSome(ctx context.Context, shards []store.Shard, plans []P
 		c.unsettled.until = time.Now().Add(doubtLasts)
 		return false, err
 	}
-	c.claiming.answers = runs
+	c.claiming.answers.used(runs)
 	c.tell(plans, runs, jobs)
 	c.engine.hold(runs, jobs)
 	for i := range runs {
@@ -123,11 +125,16 @@ type claimCalls struct {
 	backoff
 	rested  time.Duration // between the calls of one scan
 	room    planRoom      // for the plans of a scan
-	answers []Run         // of the last call
+	plans   scratch[Plan] // of a scan
+	answers scratch[Run]  // of the last call
 }
 
 // drop leaves the memory to a call that may still be under way.
-func (c *claimCalls) drop() { c.room, c.answers = planRoom{}, nil }
+func (c *claimCalls) drop() {
+	c.room.drop()
+	c.plans.drop()
+	c.answers.drop()
+}
 
 // restMost is how long it does so at most.
 const restMost = 50 * time.Millisecond

@@ -154,7 +154,7 @@ func BadBooks(n Scheduler) (faults []string) {
 	places := map[addressKey]int{}
 	for id, f := range e.under.flights {
 		if f.state.counts {
-			places[f.key]++
+			places[f.at()]++
 		}
 		if f.serial.kind == lotSerial && f.serial.most == 0 && !f.remote && e.room.serial.at(f.serial) != id {
 			bad("flight %d does not have its place in %+v", id, f.serial)
@@ -436,7 +436,7 @@ func SilentLogs(times int) (allocs float64, open int) {
 	all := &shared{cfg: Config{}.withDefaults(), life: newLife()}
 	all.leases = newLeases("n-1", &all.cfg, func() []store.Attachment { return nil })
 	k := &logKeeper{shared: all, engine: newEngine(all, nil), book: newLogBook(LogConfig{QueueBytes: 1 << 20, RunBytes: 1 << 20})}
-	k.engine.under.flights[1] = &flight{run: startedRun{planned: plannedRun{ID: 1}}}
+	k.engine.under.flights[1] = &flight{routed: &routed{}, run: startedRun{planned: plannedRun{ID: 1}}}
 	allocs = testing.AllocsPerRun(times, func() {
 		k.engine.under.flights[1].lines = startLog{}
 		_, end := k.open(1, 0)

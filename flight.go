@@ -80,8 +80,7 @@ func (e *engine) fly(r *routed, run *Run, job *Job, acked time.Time) *flight {
 	}
 	e.room.arrived(run.JobID, run.ID)
 	f := &flight{
-		run: startedOf(run, job), job: job, ref: e.jobs.ref(run.JobID, job), exec: r.exec, remote: r.remote, fanned: r.fanned, lane: r.lane, key: r.key(run.App), serial: r.serial,
-		acked: acked, choices: r.choices, places: r.places, state: flightState{counts: r.places > 0},
+		routed: r, run: startedOf(run, job), job: job, ref: e.jobs.ref(run.JobID, job), acked: acked, state: flightState{counts: r.places > 0},
 	}
 	e.under.flights[run.ID] = f
 	return f
@@ -101,7 +100,7 @@ func (e *engine) answered(f *flight, took time.Duration) {
 		freed = e.room.freeSerial(f.serial, f.run.planned.ID)
 	}
 	var lots [3]lot
-	for _, at := range e.room.lanes.answered(lots[:0], f.lane, f.key) {
+	for _, at := range e.room.lanes.answered(lots[:0], f.lane, f.at()) {
 		freed = e.room.admit(at) || freed
 	}
 	e.wakes.start.pokeIf(freed)
@@ -234,9 +233,9 @@ func (e *engine) landFlight(runID int64) (freed bool) {
 	e.jobs.unref(f.ref)
 	switch {
 	case f.state.left:
-		e.room.lanes.stored(f.key)
+		e.room.lanes.stored(f.at())
 	case f.state.counts:
-		freed = e.room.admit(e.room.lanes.ended(f.key))
+		freed = e.room.admit(e.room.lanes.ended(f.at()))
 	}
 	freed = e.room.freeSerial(f.serial, runID) || freed
 	freed = e.room.admitAllOf(lot{kind: lotRun, runID: runID}) || freed
@@ -267,7 +266,7 @@ func (e *engine) leavePlace(f *flight) (freed bool) {
 	if !f.state.counts {
 		return false
 	}
-	at, leaves := e.room.lanes.leave(f.key, f.places)
+	at, leaves := e.room.lanes.leave(f.at(), f.places)
 	if !leaves {
 		return false
 	}

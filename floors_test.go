@@ -157,7 +157,7 @@ var floors = [][]string{
 		"rollread", "routed", "routequeue", "seen", "settled", "shared", "shares", "subscribe", "transit", "tries", "turns", "underway", "usercalls", "waiters", "waitingroom",
 	},
 	{ // decisions: which instants, which address, what an answer means
-		"address", "addressask", "addressbook", "addresschoice", "alarmbook", "alarmed", "alarmjob", "alarmtexts", "alarmturns", "appask", "asking", "callee", "cycles", "follow", "instants", "jobread", "links", "logpage", "opinion", "outcome", "owes", "plan", "planroom", "probe", "probebook",
+		"address", "addressask", "addressbook", "addresschoice", "alarmbook", "alarmed", "alarmjob", "alarmtexts", "alarmturns", "appask", "asking", "callee", "cycles", "follow", "instants", "jobread", "links", "logpage", "opinion", "outcome", "owes", "plan", "planroom", "scratch", "probe", "probebook",
 		"probecall", "askrun", "unreportedjudge", "route", "strategies", "unrouted", "userrouter",
 	},
 	{ // duties: each with its own state

@@ -16,7 +16,10 @@ const landingsKept = 10_000
 
 func (l *landings) add(runID, token int64) {
 	if len(l.latest) >= landingsKept || l.latest == nil {
-		l.latest, l.before = make(map[landing]struct{}), l.latest
+		l.latest, l.before = l.before, l.latest
+		if clear(l.latest); l.latest == nil {
+			l.latest = map[landing]struct{}{}
+		}
 	}
 	l.latest[landing{runID, token}] = struct{}{}
 }

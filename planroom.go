@@ -3,19 +3,17 @@ package xxljob
 // Memory for the runs of many plans, which the claims of a node use again.
 
 // planRoom has it. What it has lent is its own again with reset.
-type planRoom struct {
-	runs []NewRun
-}
+type planRoom struct{ scratch[NewRun] }
 
 // reset takes back what was lent.
-func (r *planRoom) reset() { r.runs = emptied(r.runs) }
+func (r *planRoom) reset() { r.again() }
 
 // begin lends room for the runs of one plan. A nil room has none.
 func (r *planRoom) begin() []NewRun {
 	if r == nil {
 		return nil
 	}
-	return r.runs[len(r.runs):]
+	return r.list[len(r.list):]
 }
 
 // end takes in how much of it the plan has used, and returns its runs; nil where it has none. A
@@ -27,26 +25,13 @@ func (r *planRoom) end(runs []NewRun) []NewRun {
 		return nil
 	case r == nil:
 		return runs
-	case n <= cap(r.runs)-len(r.runs):
-		r.runs = r.runs[:len(r.runs)+n]
+	case n <= cap(r.list)-len(r.list):
+		r.list = r.list[:len(r.list)+n]
 	default:
-		r.runs = make([]NewRun, 0, max(2*cap(r.runs), planRoomLeast))
+		r.list = make([]NewRun, 0, max(2*cap(r.list), planRoomLeast))
 	}
 	return runs[:n:n]
 }
 
 // planRoomLeast is for how many runs it has room.
 const planRoomLeast = 1000
-
-// emptied is memory for what comes next, of what was used last; none where that is far less than
-// there is room for, as after a burst.
-func emptied[T any](used []T) []T {
-	if cap(used) > emptiedLeast && len(used) < cap(used)/8 {
-		return nil
-	}
-	clear(used)
-	return used[:0]
-}
-
-// emptiedLeast is for how many there may be room in any case.
-const emptiedLeast = 1024

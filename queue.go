@@ -113,6 +113,7 @@ type turns struct {
 	apps   map[string]*waiting
 	order  []string // apps that have something, in turn
 	passed int      // of order: those whose turn was, less than half of it
+	spare  *waiting // an empty queue for the next app; nil where there is none
 }
 
 func newTurns() turns { return turns{apps: map[string]*waiting{}} }
@@ -122,7 +123,9 @@ func (t *turns) len() int { return t.n }
 func (t *turns) push(e *entry) {
 	q := t.apps[e.run.App]
 	if q == nil {
-		q = &waiting{}
+		if q, t.spare = t.spare, nil; q == nil {
+			q = &waiting{}
+		}
 		t.apps[e.run.App] = q
 		t.order = append(t.order, e.run.App)
 	}
@@ -148,6 +151,7 @@ func (t *turns) pop() *entry {
 		t.order = append(t.order, app)
 	} else {
 		delete(t.apps, app)
+		t.spare = q
 	}
 	return e
 }

@@ -38,7 +38,15 @@ type timeRing struct {
 	slots  [ringSlots]slot // guarded by mu
 	len    int             // guarded by mu
 	cursor int64           // guarded by mu: the second that Pop reached last
+	spare  []slot          // guarded by mu: memory of slots that are empty, for those that fill next
 }
+
+// A few slots fill at a time, and what they need they find where others have been emptied. What a
+// herd has made is given up.
+const (
+	spareSlots   = 8
+	spareEntries = 1 << 16
+)
 
 func (r *timeRing) Push(at time.Time, runID int64) {
 	ms := at.UnixMilli()
@@ -47,8 +55,22 @@ func (r *timeRing) Push(at time.Time, runID int64) {
 	// What is late already goes where the next Pop begins, or it would wait for
 	// the slot to come round.
 	second := max(floorDiv(ms, 1000), r.cursor)
-	r.slots[slotOf(second)].push(ringEntry{ms, runID})
+	h := &r.slots[slotOf(second)]
+	if n := len(r.spare); *h == nil && n > 0 {
+		*h, r.spare = r.spare[n-1], r.spare[:n-1]
+	}
+	h.push(ringEntry{ms, runID})
 	r.len++
+}
+
+// giveUp leaves the memory of a slot that is empty to others.
+func (r *timeRing) giveUp(h *slot) {
+	if n := cap(*h); len(*h) == 0 && n > 0 {
+		if n <= spareEntries && len(r.spare) < spareSlots {
+			r.spare = append(r.spare, *h)
+		}
+		*h = nil
+	}
 }
 
 func (r *timeRing) Pop(now time.Time) []int64 {
@@ -65,7 +87,9 @@ func (r *timeRing) Pop(now time.Time) []int64 {
 	}
 	var due []int64
 	for s := r.cursor; s <= max(second, r.cursor); s++ {
-		due = r.slots[slotOf(s)].popDue(ms, due)
+		h := &r.slots[slotOf(s)]
+		due = h.popDue(ms, due)
+		r.giveUp(h)
 	}
 	r.len -= len(due)
 	r.cursor = max(r.cursor, second)
@@ -82,6 +106,7 @@ func (r *timeRing) popAll(ms, second int64) []int64 {
 			late = append(late, (*h)[0])
 			h.pop()
 		}
+		r.giveUp(h)
 	}
 	slices.SortFunc(late, ringEntry.compare)
 	due := make([]int64, len(late))
@@ -145,9 +170,6 @@ func (h *slot) popDue(ms int64, due []int64) []int64 {
 	for len(*h) > 0 && (*h)[0].at <= ms {
 		due = append(due, (*h)[0].runID)
 		h.pop()
-	}
-	if len(*h) == 0 && cap(*h) > 4096 {
-		*h = nil // a herd is over: give its memory back
 	}
 	return due
 }

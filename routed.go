@@ -27,7 +27,7 @@ type routed struct {
 	asks    []string // among these a router of the user's has to choose yet
 }
 
-func (r routed) key(app string) addressKey { return addressKey{app, r.address} }
+func (r *routed) key(app string) addressKey { return addressKey{app, r.address} }
 
 // routeChoice is a router's answer about a run.
 type routeChoice struct {

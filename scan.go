@@ -38,13 +38,9 @@ func (s *scanner) scanGap() time.Duration { return s.cfg.PreRead / 2 }
 // planWindow is the time ahead that a scan plans.
 type planWindow struct {
 	set, end time.Time
-	took     time.Duration // the last scan
-	found    ScanResult    // by the last scan, in memory that the next one uses again
-}
-
-// again is memory for what a scan finds.
-func (w *planWindow) again() ScanResult {
-	return ScanResult{Jobs: emptied(w.found.Jobs), Runs: emptied(w.found.Runs)}
+	took     time.Duration   // the last scan
+	jobs     scratch[DueJob] // found by the last scan
+	runs     scratch[Run]
 }
 
 // at returns the end of the window for a scan at the time. It moves on a little
@@ -105,15 +101,18 @@ func (s *scanner) scanShards(ctx context.Context, shards []store.Shard) (wait ti
 	if err := s.reconciler.reconcile(ctx, shards); err != nil {
 		return 0, nil, err
 	}
+	memory := ScanResult{Jobs: s.window.jobs.again(), Runs: s.window.runs.again()}
 	res, err := call(ctx, func(ctx context.Context) (ScanResult, error) {
-		return s.store.Scan(ctx, s.window.again(), store.ScanQuery{Shards: shards, Before: before, Jobs: s.cfg.Limits.ScanLimit, Runs: scanRuns})
+		return s.store.Scan(ctx, memory, store.ScanQuery{Shards: shards, Before: before, Jobs: s.cfg.Limits.ScanLimit, Runs: scanRuns})
 	})
 	if err != nil {
-		s.window.found = ScanResult{}
+		s.window.jobs.drop() // the call may still be under way
+		s.window.runs.drop()
 		s.reloader.set.add(shards) // runs of others may be among what was not received
 		return 0, nil, err
 	}
-	s.window.found = res
+	s.window.jobs.used(res.Jobs)
+	s.window.runs.used(res.Runs)
 	s.claimer.teller.found(res.Runs)
 	s.engine.hold(res.Runs, nil)
 	next, missed, err := s.claimer.claim(ctx, shards, res.Jobs, now, before)

@@ -29,23 +29,18 @@ func newUnderWay(mu *sync.Mutex) *underWay {
 // taken for one of its own attached executors. At a remote one it ends with the
 // executor's answer, and the run goes on without it.
 type flight struct {
-	run    startedRun
-	job    *Job
-	ref    *jobRef
-	exec   wire.Executor
-	remote bool
-	fanned bool // a further part of a broadcast, at a remote executor
-	places int  // there are where it is, 0 for any number
-	lane   laneName
-	key    addressKey
-	serial lot // of kind lotSerial when it is the serial run at its address
+	*routed // where it was sent to; others may have the same
+	run     startedRun
+	job     *Job
+	ref     *jobRef
 	// acked is when the store acknowledged the start, on the monotonic clock.
 	acked time.Time
-	// choices are the further addresses of a probing route.
-	choices []string
-	state   flightState // guarded by engine.mu
-	lines   startLog    // what its handler logs; guarded by the mu of the book of lines
+	state flightState // guarded by engine.mu
+	lines startLog    // what its handler logs; guarded by the mu of the book of lines
 }
+
+// at is the address where it counts.
+func (f *flight) at() addressKey { return f.key(f.run.planned.App) }
 
 // whole is the run of a flight.
 func (f *flight) whole() (r Run) {

@@ -14,18 +14,19 @@ import (
 
 // arrayPlan encodes arrays of one type as arguments of one type of the server's.
 type arrayPlan struct {
+	args    *buffer // of the connection
 	none    any
 	next    pgtype.EncodePlan // of the plain list
 	element uint32            // the type of the elements where they go in binary, else 0
 }
 
-// planArray implements pgtype.TryWrapEncodePlanFunc.
-func planArray(value any) (plan pgtype.WrappedEncodePlanNextSetter, plain any, ok bool) {
+// planArray is a pgtype.TryWrapEncodePlanFunc of a connection.
+func (k *taught) planArray(value any) (plan pgtype.WrappedEncodePlanNextSetter, plain any, ok bool) {
 	a, ok := value.(array)
 	if !ok {
 		return nil, nil, false
 	}
-	return &arrayPlan{none: a.none()}, a.plain(), true
+	return &arrayPlan{args: &k.args, none: a.none()}, a.plain(), true
 }
 
 // SetNext implements pgtype.WrappedEncodePlanNextSetter. How an empty list begins says what its
@@ -41,7 +42,7 @@ func (p *arrayPlan) SetNext(next pgtype.EncodePlan) {
 func (p *arrayPlan) Encode(value any, buf []byte) ([]byte, error) {
 	a := value.(array)
 	if p.element != 0 {
-		if out, ok := a.encode(slices.Grow(buf, a.room()), p.element); ok {
+		if out, ok := a.encode(p.args.with(buf, a.room()), p.element); ok {
 			return out, nil
 		}
 	}
@@ -55,22 +56,42 @@ func teach(conn *pgx.Conn) *taught {
 	if known, ok := data[taughtKey].(*taught); ok {
 		return known
 	}
-	knowArrays(conn.TypeMap())
 	mode := conn.Config().DefaultQueryExecMode
 	known := &taught{pipelined: mode != pgx.QueryExecModeExec && mode != pgx.QueryExecModeSimpleProtocol}
+	known.knowArrays(conn.TypeMap())
 	data[taughtKey] = known
 	return known
 }
 
 // knowArrays puts planArray in front, as it is for types of our own alone: what a host's values are
 // wrapped by stays as it is.
-func knowArrays(types *pgtype.Map) {
-	types.TryWrapEncodePlanFuncs = append([]pgtype.TryWrapEncodePlanFunc{planArray}, types.TryWrapEncodePlanFuncs...)
+func (k *taught) knowArrays(types *pgtype.Map) {
+	types.TryWrapEncodePlanFuncs = append([]pgtype.TryWrapEncodePlanFunc{k.planArray}, types.TryWrapEncodePlanFuncs...)
 }
 
 // taught is what is known of a connection.
 type taught struct {
-	pipelined bool // a batch goes to the server through its buffer, by which pgx sends messages
+	pipelined bool   // a batch goes to the server through its buffer, by which pgx sends messages
+	args      buffer // in which pgx collects the arguments of a statement, until it has copied them into
+	sent      buffer // its buffer of messages, until these are sent
+}
+
+// buffer is memory for a buffer of pgx, which gives up one that has become large as soon as it has
+// no more need of it. Then, and not before, it is used again.
+type buffer []byte
+
+// with is buf with room for n more bytes.
+func (b *buffer) with(buf []byte, n int) []byte {
+	need := len(buf) + n
+	switch {
+	case need <= cap(buf):
+		return buf
+	case need > mostKept:
+		return slices.Grow(buf, n)
+	case need > cap(*b):
+		*b = make([]byte, 0, min(max(need, 2*cap(*b)), mostKept))
+	}
+	return append((*b)[:0], buf...)
 }
 
 const taughtKey = "xxljob arrays"
@@ -79,27 +100,31 @@ const taughtKey = "xxljob arrays"
 func (k *taught) makeRoom(conn *pgx.Conn, bytes int) {
 	// What is closed is left alone: pgx may be sending its last message from a goroutine of its own.
 	if k.pipelined && bytes > sendRoom && !conn.IsClosed() {
-		conn.PgConn().Frontend().Send(room(bytes))
+		conn.PgConn().Frontend().Send(&room{&k.sent, bytes})
 	}
 }
 
 const (
-	sendRoom      = 1024 // bytes that pgx has room for anyway; a greater buffer it gives up once that is sent
-	statementRoom = 192  // bytes of a statement beside its arguments
-	argRoom       = 6    // bytes beside each: its length and format
+	sendRoom      = 1024      // bytes that pgx has room for anyway; a greater buffer it gives up once that is sent
+	statementRoom = 192       // bytes of a statement beside its arguments
+	argRoom       = 6         // bytes beside each: its length and format
+	mostKept      = 256 << 10 // bytes of a buffer: the arguments of a thousand starts
 )
 
 // room is a message of no bytes, behind which there is room for so many. A trace of the connection
 // (pgproto3.Frontend.Trace) shows it as unknown, and of no length.
-type room int
+type room struct {
+	in    *buffer
+	bytes int
+}
 
 // Encode implements pgproto3.Message.
-func (n room) Encode(dst []byte) ([]byte, error) { return slices.Grow(dst, int(n)), nil }
+func (r *room) Encode(dst []byte) ([]byte, error) { return r.in.with(dst, r.bytes), nil }
 
 // Decode implements pgproto3.Message.
-func (n room) Decode([]byte) error {
+func (r *room) Decode([]byte) error {
 	return errors.New("postgres: a message of no bytes is not received")
 }
 
 // Frontend implements pgproto3.FrontendMessage.
-func (n room) Frontend() {}
+func (r *room) Frontend() {}

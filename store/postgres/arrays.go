@@ -6,7 +6,7 @@ package postgres
 // it as types of our own, which write themselves as a whole, and the first of which makes room for
 // all that its statement has. They are made where a statement is sent (see send), and
 // arrayplan.go has how pgx gets to know them. They are copied into its buffers before its call to
-// send them returns; nothing is kept for another call.
+// send them returns.
 
 import (
 	"encoding/binary"

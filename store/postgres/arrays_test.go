@@ -18,7 +18,7 @@ import (
 // arrayTypes know arrays, as a connection does that was taught.
 func arrayTypes() *pgtype.Map {
 	m := pgtype.NewMap()
-	knowArrays(m)
+	new(taught).knowArrays(m)
 	return m
 }
 
@@ -177,12 +177,32 @@ func connect(t *testing.T, mode pgx.QueryExecMode) *pgx.Conn {
 // what comes behind it arrives is seen by TestArraysInEveryMode.
 func TestRoomIsNoMessage(t *testing.T) {
 	t.Parallel()
-	buf, err := room(5000).Encode([]byte("before"))
+	in := new(buffer)
+	buf, err := (&room{in, 5000}).Encode([]byte("before"))
 	if err != nil || string(buf) != "before" || cap(buf) < 5006 {
 		t.Errorf("%q of %d, %v", buf, cap(buf), err)
 	}
-	if again, err := room(5000).Encode(buf); err != nil || cap(again) != cap(buf) {
+	if again, err := (&room{in, 5000}).Encode(buf); err != nil || cap(again) != cap(buf) {
 		t.Errorf("where there is room: of %d, %v; want %d", cap(again), err, cap(buf))
+	}
+}
+
+// TestBufferIsUsedAgain: memory that pgx has given up is what it gets the next time, with what it
+// has in its own by then, and so is what a buffer in it grows into; a large one is not kept.
+func TestBufferIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	var b buffer
+	first := append(b.with([]byte("one"), 5000), "two"...)
+	again := b.with([]byte("three"), 4000)
+	if string(again) != "three" || &again[:1][0] != &first[:1][0] {
+		t.Errorf("%q, in other memory: %t", again, &again[:1][0] != &first[:1][0])
+	}
+	if grown := b.with(append(again, "four"...), 3*cap(again)); string(grown) != "threefour" || cap(b) < 3*cap(again) {
+		t.Errorf("%q, %d kept after %d", grown, cap(b), cap(again))
+	}
+	kept := cap(b)
+	if large := b.with([]byte("five"), mostKept); string(large) != "five" || cap(large) < mostKept+4 || cap(b) != kept {
+		t.Errorf("%q of %d, %d kept, want %d", large, cap(large), cap(b), kept)
 	}
 }
 

@@ -30,7 +30,7 @@ var filled = map[string][]any{
 
 // otherwise are the literals that are no whole statements, and what inspects those.
 var otherwise = map[string]string{
-	"create table if not exists %s (like %s.xxl_job_log including defaults including constraints including generated)\n\t\twith (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)": "TestNamesOfDefinitions",
+	"create table if not exists %s (like %s.xxl_job_log including defaults including constraints including generated)\n\t\twith (fillfactor = %d, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)": "TestNamesOfDefinitions",
 	"alter table %s.xxl_job_log attach partition %s for values from (%d) to (%d)":                                         "TestNamesOfDefinitions",
 	"create table if not exists %s (like %s.xxl_job_log_page including defaults including constraints including storage)": "TestNamesOfDefinitions",
 	"alter table %s.xxl_job_log_page attach partition %s for values from (%d) to (%d)":                                    "TestNamesOfDefinitions",

@@ -7,8 +7,9 @@ import "sync"
 // has no list any more, whatever has ended it. Arguments are not kept: see arrays.go.
 type rowLists[T any] struct{ pool sync.Pool }
 
-// maxRowList bounds what is kept.
-const maxRowList = 4 * claimBatch
+// maxRowList bounds what is kept: some megabytes, for as long as the collector lets the pool have
+// them.
+const maxRowList = 64 * claimBatch
 
 // take returns an empty one.
 func (p *rowLists[T]) take() *[]T {
