@@ -41,11 +41,11 @@ type timeRing struct {
 	spare  []slot          // guarded by mu: memory of slots that are empty, for those that fill next
 }
 
-// A few slots fill at a time, and what they need they find where others have been emptied. What a
-// herd has made is given up.
+// A few slots fill at a time, and what they need they find where others have been emptied: 2 MB at
+// most are kept for that. What a larger herd has made is given up.
 const (
 	spareSlots   = 8
-	spareEntries = 1 << 16
+	spareEntries = 1 << 14
 )
 
 func (r *timeRing) Push(at time.Time, runID int64) {
@@ -57,7 +57,8 @@ func (r *timeRing) Push(at time.Time, runID int64) {
 	second := max(floorDiv(ms, 1000), r.cursor)
 	h := &r.slots[slotOf(second)]
 	if n := len(r.spare); *h == nil && n > 0 {
-		*h, r.spare = r.spare[n-1], r.spare[:n-1]
+		*h, r.spare[n-1] = r.spare[n-1], nil
+		r.spare = r.spare[:n-1]
 	}
 	h.push(ringEntry{ms, runID})
 	r.len++

@@ -32,8 +32,8 @@ import (
 //     like, nor store.ErrLocked, means that the outcome is unknown: the call may have taken effect. The caller
 //     reads again, it never assumes;
 //   - Start, Finish, Scan, Claim and Planned append what they return to dst, as append does, so that
-//     callers can use memory again: a batch of runs takes a megabyte. They keep nothing of it
-//     beyond the call. Beside an error they return nothing, not even dst, but for Finish beside
+//     callers can use memory again: a batch of runs takes a megabyte. They keep nothing of it, nor
+//     of their other arguments, beyond the call. Beside an error they return nothing, not even dst, but for Finish beside
 //     store.ErrLocked;
 //   - times are kept to the millisecond, in UTC; the zero time stays zero;
 //   - the arguments named now, Before and the like decide about dueness and

@@ -30,17 +30,17 @@ func (s *lateClaim) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.
 	s.mu.Lock()
 	after := s.after
 	s.after = 0
-	plans = slices.DeleteFunc(slices.Clone(plans), func(p xxljob.Plan) bool { return s.locked[p.JobID] })
-	for _, p := range plans {
+	free := slices.DeleteFunc(slices.Clone(plans), func(p xxljob.Plan) bool { return s.locked[p.JobID] })
+	for _, p := range free {
 		s.locked[p.JobID] = after > 0
 	}
 	s.mu.Unlock()
 	if after == 0 {
-		return s.Store.Claim(ctx, dst, plans)
+		return s.Store.Claim(ctx, dst, free)
 	}
 	<-ctx.Done()
-	time.AfterFunc(after, func() {
-		runs, _ := s.Store.Claim(context.Background(), nil, plans)
+	time.AfterFunc(after, func() { // with the caller's memory, which it has given up with the call
+		runs, _ := s.Store.Claim(context.Background(), dst, plans)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.runs, s.landed = runs, time.Now()

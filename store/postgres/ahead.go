@@ -44,10 +44,12 @@ func (s *Store) AddAhead(ctx context.Context, jobID int64, t xxljob.Trigger, mov
 		return xxljob.Run{}, failed(xxljob.ErrNotFound, "add run of job %d", jobID)
 	}
 	hour := s.aheadHour(move)
-	run, added, err := s.addTriggered(ctx, jobID, bounds{name: "add_ahead"}, &t,
+	run, _, err := s.addTriggered(ctx, jobID, bounds{name: "add_ahead"}, &t,
 		s.sql.addAheadKey.by(named{{"job", jobID}, {"key", t.Key}, {"hour", hour}}),
 		func(id *int64) statement { return s.sql.addAhead.by(aheadArgs(jobID, id, &t, move, hour)) })
-	if added {
+	if err == nil {
+		// Also where the key has been used: who asks again has had no answer, and the process that
+		// was asked may have ended before it could give the hint.
 		s.wakeAhead(run.Shard)
 	}
 	return run, failed(err, "add run of job %d", jobID)

@@ -326,3 +326,28 @@ func TestTriggerTxFarAhead(t *testing.T) {
 		}
 	}
 }
+
+// TestAskingAgainHintsAgain: who asks for a run a second time under its key has had no answer, and
+// whoever was asked first may have ended before the owner of the shard was told. So it is told.
+func TestAskingAgainHintsAgain(t *testing.T) {
+	t.Parallel()
+	s := open(t, postgres.Config{})
+	a := own(t, s, "a", 2)
+	job := a.job()
+	told := s.Watch(t.Context(), a.inc).Ahead
+	var first xxljob.Run
+	for ask := range 3 {
+		run := a.ahead(job, xxljob.Trigger{Key: "k", At: time.Now().Add(time.Hour)}, time.Now())
+		if ask == 0 {
+			first = run
+		}
+		if run.ID != first.ID {
+			t.Fatalf("run %d, want %d", run.ID, first.ID)
+		}
+		select {
+		case <-told:
+		default:
+			t.Fatalf("the owner is not told when it is asked for the %d. time", ask+1)
+		}
+	}
+}

@@ -57,7 +57,7 @@ func teach(conn *pgx.Conn) *taught {
 		return known
 	}
 	mode := conn.Config().DefaultQueryExecMode
-	known := &taught{pipelined: mode != pgx.QueryExecModeExec && mode != pgx.QueryExecModeSimpleProtocol}
+	known := &taught{pipelined: mode == pgx.QueryExecModeCacheStatement || mode == pgx.QueryExecModeCacheDescribe}
 	known.knowArrays(conn.TypeMap())
 	data[taughtKey] = known
 	return known
@@ -71,13 +71,14 @@ func (k *taught) knowArrays(types *pgtype.Map) {
 
 // taught is what is known of a connection.
 type taught struct {
-	pipelined bool   // a batch goes to the server through its buffer, by which pgx sends messages
+	pipelined bool   // a batch goes to the server at once, through the buffer by which pgx sends messages
 	args      buffer // in which pgx collects the arguments of a statement, until it has copied them into
 	sent      buffer // its buffer of messages, until these are sent
 }
 
 // buffer is memory for a buffer of pgx, which gives up one that has become large as soon as it has
-// no more need of it. Then, and not before, it is used again.
+// no more need of it. Then, and not before, it is used again. A connection keeps two, of mostKept
+// bytes each at most.
 type buffer []byte
 
 // with is buf with room for n more bytes.

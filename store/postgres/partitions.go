@@ -29,7 +29,8 @@ const (
 	// runsFill is how full, in per cent, a page of runs gets that are new: what they leave is for
 	// the versions that they have when they start and end. A version on the page of the former one
 	// is logged as what differs; one on another page as a whole, and behind a lock of the former
-	// one, which is 140 bytes of WAL a run more. A day is as large with it as without.
+	// one, which is 140 bytes of WAL a run more. A day of runs that start and end is as large with it
+	// as without; one of records, which have one version, is larger.
 	runsFill = 40
 	// ddlPatience is how long a definition waits for a lock. While it waits,
 	// everybody else waits behind it; so it tries often rather than long.

@@ -244,7 +244,7 @@ func (q *scanQueries) define(sql template) {
 	// What a scan returns is the owner's from here on, or it would be returned
 	// without end.
 	q.stamp = sql(`with ` + fence("skip locked") + `
-	update {{schema}}.xxl_job_log l set ` + sameJob + `, plan_epoch = (select fence.epoch from fence where fence.shard = l.shard)
+	update {{schema}}.xxl_job_log l set plan_epoch = (select fence.epoch from fence where fence.shard = l.shard)
 	where l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}}
 		and p.state + 0 = {{state.planned}} and p.plan_epoch is null order by p.id for no key update skip locked))
 	and l.id between {{arg.lo}} and {{arg.hi}} and l.shard + 0 = any(array(select shard from fence))

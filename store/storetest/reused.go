@@ -23,7 +23,13 @@ func (r reusing) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.
 }
 
 func (r reusing) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
-	return onUsed(dst, usedRun(), 2*len(plans), func(dst []xxljob.Run) ([]xxljob.Run, error) { return r.Store.Claim(ctx, dst, plans) })
+	lent := slices.Clone(plans)
+	for i := range lent {
+		lent[i].Runs = slices.Clone(lent[i].Runs)
+		defer clear(lent[i].Runs)
+	}
+	defer clear(lent)
+	return onUsed(dst, usedRun(), 2*len(plans), func(dst []xxljob.Run) ([]xxljob.Run, error) { return r.Store.Claim(ctx, dst, lent) })
 }
 
 func (r reusing) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQuery) (res xxljob.ScanResult, err error) {
