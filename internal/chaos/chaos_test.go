@@ -111,7 +111,7 @@ func TestStages(t *testing.T) {
 	c := Config{}.withDefaults()
 	all := stages(group(catalogue(c)))
 	var got []string
-	for _, stage := range all[:3] {
+	for _, stage := range all[:4] {
 		for _, u := range stage {
 			got = append(got, u[0].unit)
 			for _, f := range u {
@@ -121,8 +121,8 @@ func TestStages(t *testing.T) {
 			}
 		}
 	}
-	if len(all) != 4 || strings.Join(got, " ") != "processes routes-lock routes-row pool pool without reserve" {
-		t.Errorf("%d stages, the first three of %v", len(all), got)
+	if len(all) != 5 || strings.Join(got, " ") != "processes routes-lock routes-row pool pool without reserve failpoints" {
+		t.Errorf("%d stages, the first four of %v", len(all), got)
 	}
 }
 

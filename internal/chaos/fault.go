@@ -89,7 +89,7 @@ func catalogue(c Config) []fault {
 		{name: "delay", unit: "network", run: delay(500*time.Millisecond, 14*time.Second),
 			slow: "each statement takes a second for 14 s, and the runs of a serial job need three of them, one after the other"},
 
-		{name: "failpoint-kill", unit: "failpoints", run: everyFailpoint},
+		{name: "failpoint-kill", unit: unitFailpoints, run: everyFailpoint},
 		{name: "failpoint-follow", unit: "follow", failing: true, run: everyFollowPoint},
 		{name: "failpoint-owed", unit: "owed", owing: true, run: everyOwedPoint},
 		{name: "failpoint-stop", unit: "failpoints 2", run: someFailpoints(10, stopAt)},

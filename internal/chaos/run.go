@@ -95,11 +95,14 @@ const (
 	unitRow       = "routes-row"
 	unitPool      = "pool"
 	unitPoolBare  = "pool without reserve"
+	// unitFailpoints kills nodes as soon as they are back, so that beside other clusters backlogs
+	// grow faster than what is left of the machine works them off.
+	unitFailpoints = "failpoints"
 )
 
 // stages are the units that run at the same time, one stage after the other.
 func stages(units [][]fault) [][][]fault {
-	all := make([][][]fault, 4)
+	all := make([][][]fault, 5)
 	for _, u := range units {
 		switch u[0].unit {
 		case unitProcesses:
@@ -108,11 +111,13 @@ func stages(units [][]fault) [][][]fault {
 			all[1] = append(all[1], u)
 		case unitPool, unitPoolBare:
 			all[2] = append(all[2], u)
-		default:
+		case unitFailpoints:
 			all[3] = append(all[3], u)
+		default:
+			all[4] = append(all[4], u)
 		}
 	}
-	all[3] = spread(all[3])
+	all[4] = spread(all[4])
 	return slices.DeleteFunc(all, func(s [][]fault) bool { return len(s) == 0 })
 }
 
