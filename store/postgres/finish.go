@@ -400,7 +400,7 @@ func (q *finishQueries) define(sql template) {
 	// A run that is snoozed once too often has failed: see xxljob.Run.SnoozedTooOften.
 	tooOften := `({{arg.snoozed}}::boolean[])[r.ord] is true and coalesce(l.snoozes, 0) >= (select
 		case when i.max_snoozes > 0 then i.max_snoozes else {{snoozes.default}} end from {{schema}}.xxl_job_info i where i.id = l.job_id and i.shard = l.shard)`
-	finish := `update {{schema}}.xxl_job_log l set ` + sameJob + `,
+	finish := `update {{schema}}.xxl_job_log l set
 		state = case when ` + tooOften + ` then {{state.failed}} else ({{arg.states}}::smallint[])[r.ord] end, handle_time = {{now}},
 		handle_msg = case when ` + tooOften + ` then '` + store.TooManySnoozes + `' else r.msg end,
 		no_retry = case when ({{arg.no_retry}}::boolean[])[r.ord] or ` + tooOften + ` then true end,

@@ -61,7 +61,7 @@ type plainQueries struct {
 }
 
 func (q *plainQueries) define(sql template) {
-	q.finishPlain = sql(`update {{schema}}.xxl_job_log l set ` + sameJob + `, state = {{state.succeeded}}, handle_time = (select {{now}}),
+	q.finishPlain = sql(`update {{schema}}.xxl_job_log l set state = {{state.succeeded}}, handle_time = (select {{now}}),
 		handle_msg = null, no_retry = null, snoozed = null, inbox = null
 	from (select unnest({{arg.runs}}::bigint[]) id, unnest({{arg.tokens}}::bigint[]) token, unnest({{arg.places}}::int[]) ord) r
 	where ` + runIs("r.id") + ` and ` + few + ` and l.state + 0 = {{state.started}} and l.start_token = r.token and l.executor_address = {{arg.address}}::text

@@ -133,13 +133,6 @@ const (
 	// few is always true and makes the planner expect one row of r: so it looks up
 	// each run by its key also where no partition has been analyzed yet.
 	few = `r.ord = r.ord + 0`
-	// sameJob is an assignment for starts and ends, by which a run enters an index in the order of
-	// jobs that it was not in before. It changes nothing but how Postgres deals with a full page there. Of an update that assigns none
-	// of an index's columns it expects that the page has former versions of the same rows, and looks
-	// in the table for some that it may drop ("bottom-up index deletion"). In the order of jobs the
-	// runs of a page are all over the table, so each look found a few: there was one for every seven
-	// starts, a tenth of what the server did for a run. Now such a page is split, and vacuum clears it.
-	sameJob = `job_id = l.job_id`
 	// sqlSay adds a line to what was said.
 	sqlSay = `case when coalesce(%line, '') = '' then %said
 	when coalesce(%said, '') = '' then %line else %said || E'\n' || %line end`

@@ -371,7 +371,7 @@ func (q *startQueries) define(sql template) {
 	}
 	start := func(free, only, returning string) string {
 		return `with ` + fence(free) + `, ` + nodes(free) + `, ` + retrying + `
-	update {{schema}}.xxl_job_log l set ` + sameJob + `, state = {{arg.state}}::smallint,
+	update {{schema}}.xxl_job_log l set state = {{arg.state}}::smallint,
 		start_owner = ` + word("owners") + `, start_token = case when {{arg.state}}::smallint = {{state.started}} then ({{arg.tokens}}::bigint[])[s.ord] end,
 		executor_address = ` + word("addresses") + `,
 		inbox = ` + word("inboxes") + `, trigger_time = case when {{arg.state}}::smallint = {{state.started}} then {{now}} end,

@@ -64,7 +64,7 @@ func (q *ownQueries) define(sql template) {
 	const routed = `case when coalesce(l.trigger_msg, '') = '' then ({{arg.words}}::text[])[({{arg.routed}}::smallint[])[s.ord]] end`
 	start := func(free, only string) string {
 		return `with ` + fence(free) + `, ` + retrying + `
-	update {{schema}}.xxl_job_log l set ` + sameJob + `, state = {{state.started}}, start_owner = null, start_token = ({{arg.tokens}}::bigint[])[s.ord],
+	update {{schema}}.xxl_job_log l set state = {{state.started}}, start_owner = null, start_token = ({{arg.tokens}}::bigint[])[s.ord],
 		executor_address = {{arg.address}}::text, inbox = null, trigger_time = (select {{now}}), taken_time = (select {{now}}), handle_time = null,
 		job_version = s.version, executor_handler = ({{arg.words}}::text[])[({{arg.handlers}}::smallint[])[s.ord]],
 		executor_block_strategy = ({{arg.words}}::text[])[({{arg.blocks}}::smallint[])[s.ord]],
