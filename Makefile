@@ -67,7 +67,7 @@ fuzz: ## run each fuzz target for FUZZTIME (20s)
 	done
 
 .PHONY: chaos
-chaos: postgres ## inject faults into real processes and a real Postgres (about 30 minutes on two cores; CHAOS=flags)
+chaos: postgres ## inject faults into real processes and a real Postgres (about 35 minutes on two cores; CHAOS=flags)
 	$(GO) run ./internal/chaos/cmd $(CHAOS)
 
 .PHONY: siege
