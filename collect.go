@@ -42,9 +42,10 @@ func (c *collector) collect(ctx context.Context, from lot, most int) ([]attempt,
 
 // routeAll routes the attempts, in place, and returns those that may be started now.
 func (c *collector) routeAll(ctx context.Context, from lot, batch []attempt) []attempt {
-	routed := batch[:0]
-	for _, a := range batch {
-		if err := c.routeEntry(ctx, &a); err != nil {
+	routed, now := batch[:0], time.Now()
+	for i := range batch {
+		a := &batch[i]
+		if err := c.routeEntry(ctx, a, now); err != nil {
 			c.aside.setAside(ctx, a.entry, err)
 			continue
 		}
@@ -53,14 +54,14 @@ func (c *collector) routeAll(ctx context.Context, from lot, batch []attempt) []a
 			c.engine.room.waitApart(a.entry)
 			continue
 		}
-		routed = append(routed, a)
+		routed = keep(routed, batch, i)
 	}
 	return routed
 }
 
 // routeEntry routes an entry, unless it has waited for room at an address, or for its turn:
 // then it keeps what was decided.
-func (c *collector) routeEntry(ctx context.Context, a *attempt) error {
+func (c *collector) routeEntry(ctx context.Context, a *attempt, now time.Time) error {
 	decided := (a.route.address != "" || a.route.refused != "") && a.routedFor == a.job.Version && !a.route.probing
 	if decided && (a.goesApart() || a.run.sharding() == (Sharding{}) && !c.leases.anyDoubted(a.route)) {
 		return nil
@@ -69,7 +70,7 @@ func (c *collector) routeEntry(ctx context.Context, a *attempt) error {
 	if err != nil {
 		return err
 	}
-	a.routedAt = time.Now()
+	a.routedAt = now
 	if r.serial != a.route.serial {
 		c.engine.room.changeSerial(a.entry)
 	}

@@ -110,6 +110,10 @@ func (d *deliverer) deliverAt(f *flight) {
 // deliverDue sends what was started early and is due now.
 func (d *deliverer) deliverDue(now time.Time) {
 	if due := d.early.pop(now); len(due) > 0 {
+		if len(due) >= herdLeast {
+			d.engine.rush.begin()
+			defer d.engine.rush.end()
+		}
 		d.deliverAll(due)
 	}
 }

@@ -44,8 +44,8 @@ func (e *earlyFlights) pop(now time.Time) (due []*flight) {
 		due = append(due, e.flights[0].f)
 		e.dropFirst()
 	}
-	if len(e.flights) == 0 && cap(e.flights) > 4096 {
-		e.flights = nil // a herd is over
+	if len(e.flights) == 0 && cap(e.flights) > spareEntries {
+		e.flights = nil // a large herd is over
 	}
 	return due
 }

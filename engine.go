@@ -22,6 +22,7 @@ type engine struct {
 	leases *leases
 	wakes  wakes
 	lead   lead
+	rush   rush
 	// inboxFull is set while runs wait in the inbox for room here.
 	inboxFull atomic.Bool
 
@@ -93,20 +94,23 @@ func (e *engine) makeRoom(r *Run) bool {
 }
 
 // takeNext moves what has to be started now, if something has to, to the due queue, with what
-// is to go with it.
-func (e *engine) takeNext(now time.Time) {
+// is to go with it. It reports whether that is a herd.
+func (e *engine) takeNext(now time.Time) (herd bool) {
 	at, n, ok := e.held.nextDue()
 	if until := now.Add(e.lead.forMany(n)); ok && !at.After(until) {
 		e.takeDue(e.lead.window(now, until))
+		return n >= herdLeast && e.rush.is(at, now)
 	}
+	return false
 }
 
 // takeDue moves what is due at or before t from the ring to the due queue.
 func (e *engine) takeDue(t time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, id := range e.held.ring.pop(t) {
-		en := e.held.runs[id]
+	ids := e.held.ring.pop(t)
+	for i, en := range e.held.entries(ids) {
+		id := ids[i]
 		switch {
 		case en == nil || en.due: // forgotten, or forgotten and held again
 		case en.run.scheduled().After(t):

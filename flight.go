@@ -30,7 +30,7 @@ func started(a *Started) bool { return a.Status == store.StartOK && !a.Run.State
 // takeOff turns a started entry into a flight of this process; nil when the run
 // is another node's. Caller holds mu.
 func (e *engine) takeOff(a *attempt, run *Run, acked time.Time) *flight {
-	held := e.held.runs[run.ID] == a.entry
+	held := a.entry.held
 	defer func() {
 		if held { // last, so that the job is not forgotten and known anew
 			e.held.unhold(a.entry)
@@ -46,7 +46,7 @@ func (e *engine) takeOff(a *attempt, run *Run, acked time.Time) *flight {
 		e.room.arrived(run.JobID, run.ID)
 		return nil
 	}
-	return e.fly(a.route, run, a.job, acked)
+	return e.fly(a.route, run, a.job, a.ref, acked)
 }
 
 // takeOffSibling is takeOff for a further part of a broadcast.
@@ -60,10 +60,11 @@ func (e *engine) takeOffSibling(r routed, run Run, job *Job, acked time.Time) *f
 	if !e.room.takeSerial(r.serial, keyOfRun(&run)) {
 		r.serial = lot{} // the executor's own queue keeps the parts in order
 	}
-	return e.fly(&r, &run, job, acked)
+	return e.fly(&r, &run, job, nil, acked)
 }
 
-func (e *engine) fly(r *routed, run *Run, job *Job, acked time.Time) *flight {
+// fly makes a started run a flight. ref is the job's as somebody uses it, nil for nobody.
+func (e *engine) fly(r *routed, run *Run, job *Job, ref *jobRef, acked time.Time) *flight {
 	// The run may have been at another node before, and put back by yet another.
 	e.landAway(run.ID, r.serial)
 	if r.exec == nil {
@@ -80,7 +81,7 @@ func (e *engine) fly(r *routed, run *Run, job *Job, acked time.Time) *flight {
 	}
 	e.room.arrived(run.JobID, run.ID)
 	f := &flight{
-		routed: r, run: startedOf(run, job), job: job, ref: e.jobs.ref(run.JobID, job), acked: acked, state: flightState{counts: r.places > 0},
+		routed: r, run: startedOf(run, job), job: job, ref: e.jobs.share(ref, job), acked: acked, state: flightState{counts: r.places > 0},
 	}
 	e.under.flights[run.ID] = f
 	return f
@@ -153,7 +154,7 @@ func (e *engine) redirected(f *flight, run Run, r routed) *flight {
 	e.landFlight(run.ID)
 	e.room.lanes.enter(r.lane, r.key(run.App), r.places)
 	e.wakes.start.poke()
-	return e.fly(&r, &run, f.job, f.acked)
+	return e.fly(&r, &run, f.job, nil, f.acked)
 }
 
 // adopt makes this node wait for the end of a run that it now owns.

@@ -153,7 +153,7 @@ var floors = [][]string{
 	},
 	{ // books: what a node knows, each under a lock of its own; of these only shared.go calls the store
 		"addressmemory", "alarmflights", "alarmmessage", "appsasked", "attachedset", "beside", "bookstats", "doubts", "early", "engine", "fitness", "flight", "gone", "held", "heldring", "eventqueue", "intake", "intakeroom",
-		"intakestore", "landings", "lanes", "lead", "lease", "logbatch", "logbook", "logdesk", "passing", "places", "indoubtlist", "presence", "unreportedlist", "unreportedshare", "awaited", "order", "jobbook", "ownlists", "plannedrun", "startedrun", "queue", "startbuffers", "serialplaces", "reload", "remote", "roll",
+		"intakestore", "landings", "lanes", "lead", "rush", "lease", "logbatch", "logbook", "logdesk", "passing", "places", "indoubtlist", "presence", "unreportedlist", "unreportedshare", "awaited", "order", "jobbook", "ownlists", "plannedrun", "startedrun", "queue", "startbuffers", "serialplaces", "reload", "remote", "roll",
 		"rollread", "routed", "routequeue", "seen", "settled", "shared", "shares", "subscribe", "transit", "tries", "turns", "underway", "usercalls", "waiters", "waitingroom",
 	},
 	{ // decisions: which instants, which address, what an answer means
@@ -262,7 +262,7 @@ func TestBooksAreClosed(t *testing.T) {
 }
 
 // mayTouch are types of the engine's fields that have locks of their own, or need none.
-var mayTouch = map[string]bool{"lead": true, "Bool": true}
+var mayTouch = map[string]bool{"lead": true, "rush": true, "Bool": true}
 
 // TestSizes bounds files, functions and types of the root.
 func TestSizes(t *testing.T) {

@@ -52,8 +52,18 @@ type holding struct {
 	horizon ringEntry
 }
 
+// entries are what is held of runs, in their order; nil where nothing is. They are looked up one
+// right after the other: so the processor waits for the memory of many at once.
+func (hr *heldRuns) entries(ids []int64) []*entry {
+	all := make([]*entry, len(ids))
+	for i, id := range ids {
+		all[i] = hr.runs[id]
+	}
+	return all
+}
+
 func (hr *heldRuns) holdOne(r *Run, job *Job) {
-	hr.runs[r.ID] = &entry{run: plannedOf(r), ref: hr.jobs.ref(r.JobID, job)}
+	hr.runs[r.ID] = &entry{run: plannedOf(r), ref: hr.jobs.ref(r.JobID, job), held: true}
 	hr.apps[r.App].n++
 	hr.ring.push(r.Scheduled, r.ID)
 }
@@ -105,6 +115,7 @@ func (hr *heldRuns) shed(app string, h *holding) (forgotten []*entry) {
 
 // unhold takes an entry out of the books.
 func (hr *heldRuns) unhold(en *entry) {
+	en.held = false
 	delete(hr.runs, en.run.ID)
 	hr.jobs.unref(en.ref)
 	h := hr.apps[en.run.App]

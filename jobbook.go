@@ -103,6 +103,15 @@ func (b *jobBook) ref(id int64, job *Job) *jobRef {
 	return ref
 }
 
+// share is ref for whom a use of the job that somebody has is given.
+func (b *jobBook) share(ref *jobRef, job *Job) *jobRef {
+	if ref == nil || ref.stale || ref.gone || job.Version > ref.job.Version {
+		return b.ref(job.ID, job)
+	}
+	ref.refs++
+	return ref
+}
+
 // unref gives a use back. A job that was slow is remembered until tidy.
 func (b *jobBook) unref(ref *jobRef) {
 	if ref.refs--; ref.refs <= 0 && ref.slow.count == 0 {

@@ -26,12 +26,13 @@ func (e *engine) inTurn(batch []attempt) []attempt {
 	turn := batch[:0]
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, a := range batch {
+	for i := range batch {
+		a := &batch[i]
 		serial := a.job.Block == block.SerialExecution
 		if _, owned := e.leases.epoch(int(a.run.Shard)); !serial && !owned {
 			e.release(a.entry)
-		} else if !serial || !e.waitsBehind(&a) && !e.waitsForRetry(&a) {
-			turn = append(turn, a)
+		} else if !serial || !e.waitsBehind(a) && !e.waitsForRetry(a) {
+			turn = keep(turn, batch, i)
 		}
 	}
 	return turn

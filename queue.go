@@ -14,6 +14,8 @@ import (
 type entry struct {
 	run plannedRun
 	ref *jobRef
+	// held is set while it is the one in heldRuns.
+	held bool
 	// due is set when the run has come up on the ring. From then on it has a passage.
 	due bool
 	// starting is set while the store is asked to start the run.
@@ -83,8 +85,8 @@ func (q *waiting) pop() *entry {
 	s = s[:len(s)-1]
 	*q = s
 	if len(s) == 0 {
-		if cap(s) > 4096 {
-			*q = nil // a herd is over
+		if cap(s) > spareEntries {
+			*q = nil // a large herd is over
 		}
 		return first
 	}
@@ -226,6 +228,14 @@ type attempt struct {
 	*entry
 	job   *Job
 	start Start
+}
+
+// keep appends the attempt at i to those of the batch that were kept, which are at its beginning.
+func keep(kept, batch []attempt, i int) []attempt {
+	if len(kept) < i { // an attempt is large: most are where they are to be
+		return append(kept, batch[i])
+	}
+	return batch[:i+1]
 }
 
 // goesApart reports whether the start of a routed entry is one of these.

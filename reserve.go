@@ -25,11 +25,11 @@ type collector struct {
 func (c *collector) reserve(batch []attempt, now time.Time) []attempt {
 	ready := batch[:0]
 	for i, what := range c.engine.reserveAll(batch, now, c.router.probes.pending) {
-		a := batch[i]
+		a := &batch[i]
 		switch what {
 		case reservedAll:
-			a.start = c.startOf(&a)
-			ready = append(ready, a)
+			a.start = c.startOf(a)
+			ready = keep(ready, batch, i)
 		case reservedAsk:
 			c.router.asks.askRouter(a.entry, a.job, a.route.asks)
 		}
@@ -49,7 +49,7 @@ func (c *collector) startOf(a *attempt) Start {
 		Serial: a.route.ordered && !a.route.remote, AfterRetries: a.job.Block == block.SerialExecution && !a.job.RetryAside,
 		Instant: run.Instant(), TriggerID: run.TriggerID,
 		Handler: a.job.Handler, Block: a.job.Block, Param: a.job.Param, Retries: max(a.job.Retries-(run.Attempt-run.Reruns), 0),
-		Msg: shorten(plainText(a.route.msg), maxStartMsg-len("...")), Known: run,
+		Msg: c.buffers.said(a.route.msg), Known: run,
 	}
 	switch {
 	case a.route.refused != "":

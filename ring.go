@@ -168,11 +168,29 @@ func (h *slot) push(e ringEntry) {
 
 // popDue appends the ids of entries at or before ms to due.
 func (h *slot) popDue(ms int64, due []int64) []int64 {
-	for len(*h) > 0 && (*h)[0].at <= ms {
+	n := h.due(ms, 0)
+	due = slices.Grow(due, n)
+	if n > len(*h)/2 { // a herd, which was pushed in its order mostly: to sort it takes one pass
+		slices.SortFunc(*h, ringEntry.compare) // and what stays is a heap
+		for _, e := range (*h)[:n] {
+			due = append(due, e.runID)
+		}
+		*h = (*h)[:copy(*h, (*h)[n:])]
+		return due
+	}
+	for range n {
 		due = append(due, (*h)[0].runID)
 		h.pop()
 	}
 	return due
+}
+
+// due counts the entries at or before ms among i and those below it.
+func (h *slot) due(ms int64, i int) int {
+	if i >= len(*h) || (*h)[i].at > ms {
+		return 0
+	}
+	return 1 + h.due(ms, 2*i+1) + h.due(ms, 2*i+2)
 }
 
 func (h *slot) pop() {

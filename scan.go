@@ -30,11 +30,6 @@ func newScanner(s *shared, e *engine, f *fitness, t *teller, reload *reloadSet) 
 	}
 }
 
-// scanGap is how long the end of the window stays where it is. It moves on in
-// steps, so that a job with a short period is claimed once for several of its
-// instants; and by half of the pre-read at most, so that nothing comes late by it.
-func (s *scanner) scanGap() time.Duration { return s.cfg.PreRead / 2 }
-
 // planWindow is the time ahead that a scan plans.
 type planWindow struct {
 	set, end time.Time
@@ -46,11 +41,25 @@ type planWindow struct {
 // at returns the end of the window for a scan at the time. It moves on a little
 // early where a hint has called for a scan shortly before it is due: the next one
 // would have to wait until this one is over.
-func (w *planWindow) at(now time.Time, preRead, gap time.Duration) time.Time {
-	if since := now.Sub(w.set); since < 0 || since >= gap-2*w.took {
+func (w *planWindow) at(now time.Time, preRead time.Duration) time.Time {
+	if now.Before(w.set) || !now.Before(w.moves(preRead).Add(-2*w.took)) {
 		w.set, w.end = now, now.Add(preRead)
 	}
 	return w.end
+}
+
+// moves is when the window moves on. It does in steps, so that a job with a short period is
+// claimed once for several of its instants; of half of the pre-read, so that nothing comes late
+// by it. A long step ends between two whole seconds, which takes it half a second more at most
+// once they all do: whole seconds are the instants of crontabs, and to plan herds while others
+// are started would make those late.
+func (w *planWindow) moves(preRead time.Duration) time.Time {
+	next := w.set.Add(preRead / 2)
+	if preRead < 4*time.Second {
+		return next
+	}
+	const half = time.Second / 2
+	return next.Add(half - 1).Truncate(time.Second).Add(half)
 }
 
 // scanDuty claims what becomes due. It is the only one that scans on this node, so no shard
@@ -88,7 +97,7 @@ func (s *scanner) scanOnce(ctx context.Context) (time.Duration, error) {
 // error is the second result.
 func (s *scanner) scanShards(ctx context.Context, shards []store.Shard) (wait time.Duration, failed, err error) {
 	now := s.clock.now()
-	before := s.window.at(now, s.cfg.PreRead, s.scanGap())
+	before := s.window.at(now, s.cfg.PreRead)
 	s.claimer.claiming.rested = 0
 	defer func(began time.Time) { s.window.took = time.Since(began) - s.claimer.claiming.rested }(time.Now())
 	s.engine.jobs.tidy(now)
@@ -140,7 +149,7 @@ func (s *scanner) scanWait(res ScanResult, missed bool) time.Duration {
 	}
 	if !res.Next.IsZero() {
 		now := s.clock.now()
-		wait = min(wait, max(res.Next.Sub(now)-s.cfg.PreRead, s.window.set.Add(s.scanGap()).Sub(now), time.Millisecond))
+		wait = min(wait, max(res.Next.Sub(now)-s.cfg.PreRead, s.window.moves(s.cfg.PreRead).Sub(now), time.Millisecond))
 	}
 	return wait
 }

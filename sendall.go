@@ -23,6 +23,8 @@ type sendBatch struct {
 	flights []*flight
 	reqs    []wire.TriggerRequest
 	answers []wire.Return
+	// accepted are those of them that the executor has taken.
+	accepted []*flight
 }
 
 // add takes a flight in; false where it is another executor's, or there is no room.
@@ -46,16 +48,20 @@ func (s *sender) sendAll(ctx context.Context, b *sendBatch) {
 	began := time.Now()
 	b.answers = b.exec.RunAll(ctx, b.answers, b.reqs)
 	took := time.Since(began) / time.Duration(max(1, len(b.flights)))
+	accepted := b.accepted[:0]
 	for i, f := range b.flights {
 		s.engine.answered(f, took)
-		if !plainSuccess(b.answers[i]) {
+		if plainSuccess(b.answers[i]) {
+			accepted = append(accepted, f)
+		} else {
 			s.answer(ctx, f, b.answers[i], nil)
-			continue
-		}
-		if reason := s.engine.under.accepted(f); reason != "" {
-			s.killer.killAt(ctx, f, reason)
 		}
 	}
+	for _, k := range s.engine.under.acceptedAll(accepted) {
+		s.killer.killAt(ctx, k.flight, k.reason) // asked for while it was being accepted
+	}
+	clear(accepted)
+	b.accepted = accepted
 	clear(b.flights)
 	clear(b.reqs)
 	b.exec, b.flights = nil, b.flights[:0]

@@ -16,9 +16,14 @@ func (s *starter) startDuty() duty {
 
 // startOnce starts what is due and returns how long nothing more will be.
 func (s *starter) startOnce(ctx context.Context) (time.Duration, error) {
+	rushing := false
+	defer func() { s.engine.rush.endIf(rushing) }()
 	for ctx.Err() == nil {
 		now := s.clock.now()
-		s.engine.takeNext(now)
+		if s.engine.takeNext(now) && !rushing {
+			s.engine.rush.begin()
+			rushing = true
+		}
 		some, locked, err := s.startPass(ctx)
 		s.offerFreed()
 		switch {

@@ -11,6 +11,7 @@ type startBuffers struct {
 	runs     []Run
 	starts   []Start
 	answers  []Started
+	msg      struct{ routed, said string } // of the run before
 }
 
 // begin lends room for the attempts of the next batch.
@@ -33,6 +34,15 @@ func (b *startBuffers) nextRun() *Run {
 	}
 	b.runs = b.runs[:len(b.runs)+1]
 	return &b.runs[len(b.runs)-1]
+}
+
+// said is the message of a run that was routed with one, as the store takes it. Runs that are
+// started together mostly have the same one.
+func (b *startBuffers) said(routed string) string {
+	if b.msg.routed != routed {
+		b.msg.routed, b.msg.said = routed, shorten(plainText(routed), maxStartMsg-len("..."))
+	}
+	return b.msg.said
 }
 
 // startsOf lends what the store is asked for.

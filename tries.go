@@ -15,7 +15,7 @@ func (e *engine) pop(from lot, n int, batch []attempt) (_ []attempt, unknown []i
 		if en == nil {
 			break
 		}
-		if e.held.runs[en.run.ID] != en {
+		if !en.held {
 			e.release(en) // forgotten meanwhile, by shed
 			continue
 		}
@@ -101,7 +101,7 @@ func (e *engine) rerouted(a attempt) {
 // release forgets a held entry that will not start; what it had in its hands
 // goes to the next.
 func (e *engine) release(en *entry) {
-	if e.held.runs[en.run.ID] == en {
+	if en.held {
 		e.held.unhold(en)
 	}
 	e.letPass(en.run.ID) // if it is planned still, they are told so again

@@ -187,6 +187,24 @@ func (u *underWay) accepted(f *flight) (kill string) {
 	return f.state.kill
 }
 
+// toKill is a flight that is to be killed, and why.
+type toKill struct {
+	*flight
+	reason string
+}
+
+// acceptedAll is accepted for many. It returns those that are to be killed.
+func (u *underWay) acceptedAll(flights []*flight) (kills []toKill) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, f := range flights {
+		if f.state.accepted = true; f.state.kill != "" {
+			kills = append(kills, toKill{f, f.state.kill})
+		}
+	}
+	return kills
+}
+
 // kill notes that a flight is to be killed, and reports whether its executor can
 // be asked now: it has accepted the run, and was not asked before.
 func (u *underWay) kill(f *flight, reason string) bool {

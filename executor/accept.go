@@ -41,7 +41,7 @@ func (e *Executor) Run(_ context.Context, req wire.TriggerRequest) (wire.Return,
 }
 
 // runAtOnce is how many runs are accepted while others wait for Executor.mu.
-const runAtOnce = 64
+const runAtOnce = 16
 
 // RunAll is Run for several requests, in their order, and costs less than as many calls. It
 // returns dst with the answers appended, one for each request. What Run says of its error, of

@@ -1,0 +1,49 @@
+package xxljob
+
+// The moments in which a herd is started.
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// rush are the moments in which a herd is started: many runs that are due at one time. Results wait
+// meanwhile: nobody is late by that, and the next handler is by what they would take of the
+// processors.
+type rush struct {
+	instant atomic.Int64 // of the last herd, in milliseconds since 1970
+	busy    atomic.Int32 // loops that start it, or send it
+}
+
+const (
+	// rushMost is how long results wait for a herd at most, from its instant on.
+	rushMost = 25 * time.Millisecond
+	// rushEvery is how far herds are apart for which they wait: many runs that are due all the
+	// time are no herd.
+	rushEvery = time.Second / 2
+)
+
+// is takes in that many runs are taken that are due at a time, and reports whether they are a herd.
+func (r *rush) is(at, now time.Time) bool {
+	ms := at.UnixMilli()
+	if last := r.instant.Load(); now.Sub(at) >= rushMost || last < ms && ms < last+rushEvery.Milliseconds() {
+		return false
+	}
+	r.instant.Store(ms)
+	return true
+}
+
+// begin is called by a loop that begins with a herd; then it calls end.
+func (r *rush) begin() { r.busy.Add(1) }
+func (r *rush) end()   { r.busy.Add(-1) }
+
+func (r *rush) endIf(began bool) {
+	if began {
+		r.end()
+	}
+}
+
+// lasts reports whether results are to wait.
+func (r *rush) lasts(now time.Time) bool {
+	return r.busy.Load() > 0 && now.Before(time.UnixMilli(r.instant.Load()).Add(rushMost))
+}
