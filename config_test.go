@@ -39,7 +39,7 @@ func TestConfigZeroValues(t *testing.T) {
 		{"CatchUp", "ours; XXL-JOB once", c.CatchUp, xxljob.CatchUpEvery},
 		{"ChangeRetention", "ours", c.ChangeRetention, 400 * 24 * time.Hour},
 		{"MaxPlanned", "ours", c.Limits.MaxPlanned, 1000},
-		{"MaxHeld", "ours", c.Limits.MaxHeld, 200_000},
+		{"MaxHeld", "ours", c.Limits.MaxHeld, 400_000},
 		{"LostAfter", "ours", c.Cluster.LostAfter, 30 * time.Second},
 		{"Shards", "ours", c.Cluster.Shards, 32},
 		{"LeaseTTL", "ours", c.Cluster.LeaseTTL, 5 * time.Second},

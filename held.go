@@ -83,8 +83,9 @@ func (hr *heldRuns) hasRoom(r *Run) (has bool, forgotten []*entry) {
 	return !h.bounded || !h.horizon.before(key), forgotten
 }
 
-// shed forgets the later half of what is on the ring for an app. The ring goes
-// on holding their ids, which mean nothing any more when they come up.
+// shed forgets the last quarter of what is on the ring for an app: more than that, and the
+// next look would read it again at once. The ring goes on holding their ids, which mean
+// nothing any more when they come up.
 func (hr *heldRuns) shed(app string, h *holding) (forgotten []*entry) {
 	var keys []ringEntry
 	for _, en := range hr.runs {
@@ -103,8 +104,9 @@ func (hr *heldRuns) shed(app string, h *holding) (forgotten []*entry) {
 		}
 		return 1
 	})
-	h.horizon = keys[len(keys)/2-1]
-	for _, k := range keys[len(keys)/2:] {
+	kept := max(1, len(keys)*3/4)
+	h.horizon = keys[kept-1]
+	for _, k := range keys[kept:] {
 		en := hr.runs[k.runID]
 		hr.unhold(en)
 		forgotten = append(forgotten, en)
@@ -169,7 +171,7 @@ func (hr *heldRuns) holdNext(app string, from ringEntry, runs []Run, last bool) 
 			delete(hr.apps, app)
 		}
 	}
-	return !last && h.n < hr.most-scanRuns
+	return !last && h.n < hr.most*3/4
 }
 
 // nextDue is when the ring has something due, and how much, at most.
