@@ -23,7 +23,8 @@
 //
 // # What is not
 //
-// This module is configured by its defaults. River's defaults are meant for gentler loads, so it
+// This module is configured by its defaults; of a herd in memory it may run all handlers at once
+// (executor.Config.Places), as its peers there do, which bound nothing. River's defaults are meant for gentler loads, so it
 // has the settings of its own benchmark command: fetches 2 ms apart, a poll every 20 ms, 2,000
 // workers. A unit of River is a job that was inserted. One of ours is a run of one of 5,000 jobs;
 // in a drain it is planned already, and by a schedule it is planned, and its job moved on, while

@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -31,13 +32,14 @@ func enterOurs(ctx context.Context, t task, c *calls) (contestant, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newOurs(st, c)
+	s, err := newOurs(st, c, 0)
 	return &oursContestant{pool, st, s}, err
 }
 
-// newOurs makes a scheduler over a store, whose handler notes its calls.
-func newOurs(st xxljob.Store, c *calls) (xxljob.Scheduler, error) {
-	s, err := xxljob.New(st, xxljob.Config{Logger: errorsOnly()})
+// newOurs makes a scheduler over a store, whose handler notes its calls. So many of them run at
+// once; 0 for the default.
+func newOurs(st xxljob.Store, c *calls, places int) (xxljob.Scheduler, error) {
+	s, err := xxljob.New(st, xxljob.Config{Logger: errorsOnly(), Executor: executor.Config{Places: places}})
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func (d oursData) jobs(ctx context.Context, n int, period time.Duration, first f
 		return err
 	}
 	defer st.Close()
-	s, err := newOurs(st, &calls{})
+	s, err := newOurs(st, &calls{}, 0)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/xxljob/xxljob/store/memory"
 )
 
-// oursInMemory is a scheduler with the defaults of New, over a store with the defaults of its.
+// oursInMemory is a scheduler with the defaults of New, over a store with the defaults of its. Of a
+// herd it may run all handlers at once, as its peers do.
 type oursInMemory struct {
 	store *memory.Store
 	sched xxljob.Scheduler
@@ -18,7 +19,11 @@ type oursInMemory struct {
 
 func enterOursInMemory(ctx context.Context, t task, c *calls) (contestant, error) {
 	st := memory.New()
-	s, err := newOurs(st, c)
+	places := 0
+	if t.Units == 0 && !t.Spread {
+		places = t.Jobs
+	}
+	s, err := newOurs(st, c, places)
 	if err != nil {
 		return nil, err
 	}

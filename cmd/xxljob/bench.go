@@ -23,6 +23,7 @@ type benchVerb struct {
 	Executor    string        `enum:"inprocess,http" default:"inprocess" help:"Where handlers run: ${enum}. With http, in processes of their own on loopback."`
 	Executors   int           `help:"How many of these processes; 0: 4."`
 	Shape       string        `enum:"steady,herd,sparse,drain,overload" default:"steady" help:"The load: ${enum}."`
+	Places      int           `help:"How many handlers run at once in a process; 0: 2000, the default of executors."`
 	Jobs        int           `help:"How many jobs there are. 0: of a herd 10000, of sparse 1000000 that wait, of a drain 5000."`
 	Rate        int           `help:"How many one-second jobs are due, spread over the second. 0: steady 5000, sparse 100."`
 	Runs        int           `help:"How many runs wait at the start of a drain. 0: 200000, or 50000 where the drain finds the capacity for overload."`
@@ -47,7 +48,7 @@ func (v *benchVerb) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	r, err := bench.Run(ctx, bench.Config{
-		Store: v.Store, DSN: v.DSN, Connections: v.Connections, Executor: v.Executor, Executors: v.Executors, Shape: v.Shape,
+		Store: v.Store, DSN: v.DSN, Connections: v.Connections, Executor: v.Executor, Executors: v.Executors, Places: v.Places, Shape: v.Shape,
 		Jobs: v.Jobs, Rate: v.Rate, Runs: v.Runs, Capacity: v.Capacity, Duration: v.Duration, Warmup: v.Warmup,
 		Child: []string{self, "bench-executor"}, Log: p.err,
 	}, commandLine(p.args))

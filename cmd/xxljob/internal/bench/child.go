@@ -20,6 +20,7 @@ import (
 // childOrder is what an executor is told, as one line of JSON.
 type childOrder struct {
 	Admin, Token, App string
+	Places            int   // of the executor; 0 for the default
 	Base              int64 // that of the calls
 }
 
@@ -67,7 +68,7 @@ func serveChild(ctx context.Context, order childOrder, h executor.Handler) (e *e
 	}
 	address = "http://" + l.Addr().String() + "/"
 	e, err = executor.New(executor.Config{
-		App: order.App, Address: address, Logger: warnings(os.Stderr),
+		App: order.App, Address: address, Places: order.Places, Logger: warnings(os.Stderr),
 		Admins: []executor.AdminCluster{{Addresses: []string{order.Admin}, Token: order.Token}},
 	})
 	var served http.Handler

@@ -37,6 +37,9 @@ type Config struct {
 	// Executors is how many processes there are with HTTP. Default: 4.
 	Executors int `json:"executors,omitempty"`
 
+	// Places is how many handlers run at once in a process. Zero: the default of executors.
+	Places int `json:"places,omitempty"`
+
 	Shape string `json:"shape"`
 	// Jobs is how many there are: of Herd 10,000, that wait with Sparse a million, of Drain
 	// 5,000. With Steady and Overload it follows from the rate.
@@ -159,7 +162,7 @@ func setDuration(d *time.Duration, v time.Duration) {
 
 // bounds refuses numbers that make no sense.
 func (c Config) bounds() error {
-	if c.Jobs < 0 || c.Rate < 0 || c.Runs < 0 || c.Executors < 0 || c.Connections < 0 || c.Capacity < 0 {
+	if c.Jobs < 0 || c.Rate < 0 || c.Runs < 0 || c.Executors < 0 || c.Places < 0 || c.Connections < 0 || c.Capacity < 0 {
 		return fmt.Errorf("numbers are not negative")
 	}
 	if c.Shape != Drain && (c.Warmup < time.Second || c.Duration < time.Second) {

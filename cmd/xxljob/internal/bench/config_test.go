@@ -21,6 +21,7 @@ func TestConfigRefusesWhatItWouldIgnore(t *testing.T) {
 		"address":         func(c *Config) { c.DSN = "postgres://" },
 		"no command":      func(c *Config) { c.Executor = HTTP },
 		"negative":        func(c *Config) { c.Rate = -1 },
+		"not negative":    func(c *Config) { c.Places = -1 },
 		"a second at":     func(c *Config) { c.Duration = time.Millisecond },
 		"an hour at most": func(c *Config) { c.Warmup = 2 * time.Hour },
 	} {

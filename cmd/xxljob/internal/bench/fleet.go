@@ -44,7 +44,7 @@ func startFleet(ctx context.Context, n *node, token string) (*fleet, error) {
 	}
 	f := &fleet{calls: n.calls, server: &http.Server{Handler: admin, ReadHeaderTimeout: 10 * time.Second}}
 	go func() { _ = f.server.Serve(l) }() // until stop closes it
-	order := childOrder{Admin: "http://" + l.Addr().String(), Token: token, App: appDue, Base: n.calls.base}
+	order := childOrder{Admin: "http://" + l.Addr().String(), Token: token, App: appDue, Places: n.cfg.Places, Base: n.calls.base}
 	for range n.cfg.Executors {
 		c, err := startChild(n.cfg, order)
 		if err != nil {

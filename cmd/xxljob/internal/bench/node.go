@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/executor"
 )
 
 // The app whose jobs are due, and that of jobs that only wait.
@@ -30,7 +31,7 @@ type node struct {
 // elsewhere.
 func newNode(ctx context.Context, cfg Config, b *backend, c *calls, misfire time.Duration) (*node, error) {
 	n := &node{cfg: cfg, store: b.store, calls: c}
-	of := xxljob.Config{App: appDue, MisfireThreshold: misfire, Logger: warnings(cfg.Log)}
+	of := xxljob.Config{App: appDue, MisfireThreshold: misfire, Logger: warnings(cfg.Log), Executor: executor.Config{Places: cfg.Places}}
 	token := rand.Text()
 	if cfg.Executor == HTTP {
 		of.App, of.HTTP.Tokens = "scheduler", map[string][]string{"": {token}}

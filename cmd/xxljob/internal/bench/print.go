@@ -51,7 +51,7 @@ func (c Config) text() string {
 	for _, x := range []struct {
 		name string
 		n    int
-	}{{"executors", c.Executors}, {"connections", c.Connections}, {"jobs", c.Jobs}, {"rate", c.Rate}, {"runs", c.Runs}} {
+	}{{"executors", c.Executors}, {"places", c.Places}, {"connections", c.Connections}, {"jobs", c.Jobs}, {"rate", c.Rate}, {"runs", c.Runs}} {
 		if x.n != 0 {
 			s += fmt.Sprintf(", %s %d", x.name, x.n)
 		}
