@@ -104,6 +104,9 @@ func (e *engine) takeNext(now time.Time) (herd bool) {
 	return false
 }
 
+// herdFirst reports whether results are to wait for a herd that is being started.
+func (e *engine) herdFirst(now time.Time) bool { return e.lead.get() == 0 && e.rush.lasts(now) }
+
 // takeDue moves what is due at or before t from the ring to the due queue.
 func (e *engine) takeDue(t time.Time) {
 	e.mu.Lock()

@@ -82,7 +82,7 @@ func (a attachedAdmin) finish(ctx context.Context, reqs []wire.CallbackRequest) 
 		room.results = append(room.results, res)
 	}
 	a.f.engine.leavePlaces(room.flights)
-	for a.f.engine.rush.lasts(a.f.clock.now()) && !a.f.life.draining.Load() && sleep(ctx, time.Millisecond) {
+	for a.f.engine.herdFirst(a.f.clock.now()) && !a.f.life.draining.Load() && sleep(ctx, time.Millisecond) {
 	}
 	return a.f.finishIn(ctx, room, room.results)
 }
