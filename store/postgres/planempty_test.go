@@ -75,7 +75,7 @@ func (d *planData) loopCases() (list []planCase) {
 		name, _, _ := strings.Cut(c.name, " ")
 		switch name {
 		case "claim", "claimFree", "claimAll", "claimAllFree", "start", "startFree", "startBrief", "startBriefFree", "startOwn", "startOwnFree",
-			"finish", "finishBrief", "finishPlain", "lockRuns", "idleJobs", "lockIdle", "lockIdleFree", "waitOn", "rearm", "dispatched", "dispatchedFree", "whyRun", "whyJob":
+			"finish", "finishBrief", "finishPlain", "lockRuns", "idleJobs", "lockIdle", "lockIdleFree", "waitOn", "rearm", "finishNext", "dispatched", "dispatchedFree", "whyRun", "whyJob":
 			list = append(list, c)
 		}
 	}
