@@ -221,12 +221,13 @@ func (s *Store) AddJobs(ctx context.Context, list store.ListID, defs []xxljob.Jo
 		return nil, err
 	}
 	generation := list.Generation
-	var jobs []xxljob.Job
+	jobs := make([]xxljob.Job, 0, len(fresh))
 	for _, n := range fresh {
 		n.job.named = &generation
 		s.jobIDs.takeBack(n.job.id)
 		s.addJob(ctx, n.job, n.def)
-		jobs = append(jobs, n.job.snapshot())
+		jobs = append(jobs, xxljob.Job{})
+		n.job.put(&jobs[len(jobs)-1])
 	}
 	return jobs, nil
 }
@@ -249,12 +250,16 @@ func (s *Store) newJobs(list store.ListID, defs []xxljob.Job, instant xxljob.Fir
 			fresh = nil
 		}
 	}()
-	seen := map[[2]string]bool{}
-	for _, def := range defs {
-		if s.withKey(list.App, def.Key) != nil || seen[[2]string{list.App, def.Key}] {
+	seen := make(map[[2]string]bool, len(defs))
+	own := make([]xxljob.Job, 0, len(defs)) // what the caller has given is not changed
+	fresh = make([]newcomer, 0, len(defs))
+	for i := range defs {
+		if key := defs[i].Key; s.withKey(list.App, key) != nil || seen[[2]string{list.App, key}] {
 			continue
 		}
-		j, err := s.newJob(&def, instant, now)
+		own = append(own, defs[i])
+		def := &own[len(own)-1]
+		j, err := s.newJob(def, instant, now)
 		if err != nil {
 			return fresh, err
 		}
@@ -262,7 +267,7 @@ func (s *Store) newJobs(list store.ListID, defs []xxljob.Job, instant xxljob.Fir
 		if def.Key != "" {
 			seen[[2]string{def.App, def.Key}] = true
 		}
-		fresh = append(fresh, newcomer{j, &def})
+		fresh = append(fresh, newcomer{j, def})
 	}
 	whole = true
 	return fresh, nil
