@@ -192,7 +192,7 @@ type Limits struct {
 	// MaxHeld is how many planned runs of one app a node holds in memory, at about 150 bytes
 	// each, and a kilobyte of those of which there is more to know, such as a parameter. If
 	// there are more it holds the earliest, and reads on from the store when they run low. At
-	// least 10,000; zero means 400,000, which are a pre-read of 80,000 runs a second.
+	// least 10,000; zero means 400,000, which are what a pre-read of 65,000 one-second jobs leaves.
 	MaxHeld int
 	// FastLane and SlowLane are how many triggers of ordinary and of slow jobs may be
 	// under way at once. Zero means 200 and 100, as in XXL-JOB.

@@ -98,8 +98,7 @@ func (e *engine) makeRoom(r *Run) bool {
 func (e *engine) takeNext(now time.Time) (herd bool) {
 	at, n, ok := e.held.nextDue()
 	if until := now.Add(e.lead.forMany(n)); ok && !at.After(until) {
-		e.takeDue(e.lead.window(now, until))
-		return n >= herdLeast && e.rush.is(at, now)
+		return e.takeDue(e.lead.window(now, until)) >= herdLeast && e.rush.is(at, now)
 	}
 	return false
 }
@@ -107,8 +106,8 @@ func (e *engine) takeNext(now time.Time) (herd bool) {
 // herdFirst reports whether results are to wait for a herd that is being started.
 func (e *engine) herdFirst(now time.Time) bool { return e.lead.get() == 0 && e.rush.lasts(now) }
 
-// takeDue moves what is due at or before t from the ring to the due queue.
-func (e *engine) takeDue(t time.Time) {
+// takeDue moves what is due at or before t from the ring to the due queue, and returns how much.
+func (e *engine) takeDue(t time.Time) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	ids := e.held.ring.pop(t)
@@ -125,4 +124,5 @@ func (e *engine) takeDue(t time.Time) {
 		}
 	}
 	e.held.ring.lookAgain(t)
+	return len(ids)
 }

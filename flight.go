@@ -46,7 +46,11 @@ func (e *engine) takeOff(a *attempt, run *Run, acked time.Time) *flight {
 		e.room.arrived(run.JobID, run.ID)
 		return nil
 	}
-	return e.fly(a.route, run, a.job, a.ref, acked)
+	ref := a.ref
+	if !held { // nobody keeps it in use
+		ref = nil
+	}
+	return e.fly(a.route, run, a.job, ref, acked)
 }
 
 // takeOffSibling is takeOff for a further part of a broadcast.

@@ -171,7 +171,7 @@ func (hr *heldRuns) holdNext(app string, from ringEntry, runs []Run, last bool) 
 			delete(hr.apps, app)
 		}
 	}
-	return !last && h.n < hr.most*3/4
+	return !last && h.n < min(hr.most*3/4, hr.most-scanRuns)
 }
 
 // nextDue is when the ring has something due, and how much, at most.

@@ -12,19 +12,26 @@ import (
 type lead struct {
 	mu     sync.Mutex
 	took   time.Duration // guarded by mu: a moving average
+	base   time.Duration // guarded by mu: of that, what is not for the number of runs
 	perRun time.Duration // guarded by mu: what a run costs among many, a moving average
 }
 
-func (l *lead) sample(took time.Duration) {
+// sample takes in how long the store took to start so many runs.
+func (l *lead) sample(n int, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.took += (took - l.took) / 8
+	l.base += (max(0, took-time.Duration(n)*inMemory) - l.base) / 8
 }
+
+// inMemory is what a run in a call costs a store in memory, at most: so many of them do not make it
+// look like a database.
+const inMemory = 2 * time.Microsecond
 
 func (l *lead) get() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.took < time.Millisecond/2 {
+	if l.base < time.Millisecond/2 {
 		return 0 // a store in memory: nothing to make up for
 	}
 	return min(2*l.took, maxLead-gather)

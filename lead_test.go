@@ -10,7 +10,8 @@ import (
 func TestLead(t *testing.T) {
 	var memory, slow lead
 	for range 100 {
-		slow.sample(5 * time.Millisecond)
+		slow.sample(1000, 5*time.Millisecond)
+		memory.sample(1000, 1500*time.Microsecond) // many at once
 		slow.started(1000, 10*time.Millisecond)
 		memory.started(1000, 5*time.Millisecond)
 		memory.started(1, time.Second) // one alone says nothing of many

@@ -49,17 +49,25 @@ func (w *planWindow) at(now time.Time, preRead time.Duration) time.Time {
 }
 
 // moves is when the window moves on. It does in steps, so that a job with a short period is
-// claimed once for several of its instants; of half of the pre-read, so that nothing comes late
-// by it. A long step ends between two whole seconds, which takes it half a second more at most
-// once they all do: whole seconds are the instants of crontabs, and to plan herds while others
-// are started would make those late.
+// claimed once for several of its instants; of about half of the pre-read, and two thirds at
+// most, so that nothing comes late by it.
 func (w *planWindow) moves(preRead time.Duration) time.Time {
-	next := w.set.Add(preRead / 2)
+	next := betweenSeconds(w.set.Add(preRead/2), preRead)
+	if next.Sub(w.set) > preRead*2/3 {
+		return next.Add(-time.Second)
+	}
+	return next
+}
+
+// betweenSeconds is the time, or up to a second later, where two whole seconds are equally far: those
+// are the instants of crontabs, and to plan herds while others are started would make these late. A
+// short pre-read leaves no room for that.
+func betweenSeconds(t time.Time, preRead time.Duration) time.Time {
 	if preRead < 4*time.Second {
-		return next
+		return t
 	}
 	const half = time.Second / 2
-	return next.Add(half - 1).Truncate(time.Second).Add(half)
+	return t.Add(half - 1).Truncate(time.Second).Add(half)
 }
 
 // scanDuty claims what becomes due. It is the only one that scans on this node, so no shard
@@ -149,7 +157,8 @@ func (s *scanner) scanWait(res ScanResult, missed bool) time.Duration {
 	}
 	if !res.Next.IsZero() {
 		now := s.clock.now()
-		wait = min(wait, max(res.Next.Sub(now)-s.cfg.PreRead, s.window.moves(s.cfg.PreRead).Sub(now), time.Millisecond))
+		enters := betweenSeconds(res.Next.Add(-s.cfg.PreRead), s.cfg.PreRead)
+		wait = min(wait, max(enters.Sub(now), s.window.moves(s.cfg.PreRead).Sub(now), time.Millisecond))
 	}
 	return wait
 }

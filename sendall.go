@@ -48,20 +48,22 @@ func (s *sender) sendAll(ctx context.Context, b *sendBatch) {
 	began := time.Now()
 	b.answers = b.exec.RunAll(ctx, b.answers, b.reqs)
 	took := time.Since(began) / time.Duration(max(1, len(b.flights)))
-	accepted := b.accepted[:0]
+	b.accepted = b.accepted[:0]
 	for i, f := range b.flights {
 		s.engine.answered(f, took)
 		if plainSuccess(b.answers[i]) {
-			accepted = append(accepted, f)
-		} else {
+			b.accepted = append(b.accepted, f)
+		}
+	}
+	for _, k := range s.engine.under.acceptedAll(b.accepted) {
+		s.killer.killAt(ctx, k.flight, k.reason) // asked for while it was being accepted
+	}
+	for i, f := range b.flights {
+		if !plainSuccess(b.answers[i]) { // behind the others, for it may wait for the store
 			s.answer(ctx, f, b.answers[i], nil)
 		}
 	}
-	for _, k := range s.engine.under.acceptedAll(accepted) {
-		s.killer.killAt(ctx, k.flight, k.reason) // asked for while it was being accepted
-	}
-	clear(accepted)
-	b.accepted = accepted
+	clear(b.accepted)
 	clear(b.flights)
 	clear(b.reqs)
 	b.exec, b.flights = nil, b.flights[:0]

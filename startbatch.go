@@ -38,7 +38,7 @@ func (b *startBatcher) startBatch(ctx context.Context, batch []attempt, prompt b
 	defer b.buffers.answered(answers)
 	acked := time.Now()
 	if prompt {
-		b.engine.lead.sample(acked.Sub(began))
+		b.engine.lead.sample(len(batch), acked.Sub(began))
 	}
 	for i := range answers {
 		b.calls.doubts.received(answers[i].Siblings, 1) // a hook may take its time before they take off

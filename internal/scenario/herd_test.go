@@ -20,13 +20,21 @@ import (
 type herdCalls struct {
 	xxljob.Store
 	mu      sync.Mutex
-	claims  []time.Time // guarded by mu
-	results time.Time   // guarded by mu: the first result
+	claims  []time.Time   // guarded by mu
+	ahead   time.Duration // guarded by mu: how long before its time the last one of all runs is planned; 0 while there is none
+	results time.Time     // guarded by mu: the first result
 }
 
 func (h *herdCalls) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
 	h.mu.Lock()
 	h.claims = append(h.claims, time.Now())
+	for _, p := range plans {
+		for _, r := range p.Runs {
+			if d := time.Until(r.At); h.ahead == 0 || d < h.ahead {
+				h.ahead = d
+			}
+		}
+	}
 	h.mu.Unlock()
 	return h.Store.Claim(ctx, dst, plans)
 }
@@ -80,36 +88,44 @@ func TestResultsGiveWayToHerds(t *testing.T) {
 	}
 }
 
-// TestClaimsAreBetweenSeconds: windows are planned between whole seconds, at which crontabs are due,
-// and at least a second ahead all the same; a short pre-read is kept to.
+// TestClaimsAreBetweenSeconds: what is due is planned between whole seconds, at which crontabs are due,
+// and well ahead all the same; a short pre-read is kept to.
 func TestClaimsAreBetweenSeconds(t *testing.T) {
-	for _, preRead := range []time.Duration{time.Second, 5 * time.Second, 9 * time.Second} {
-		t.Run(preRead.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				time.Sleep(123 * time.Millisecond)
-				st := &herdCalls{Store: memory.New()}
-				n := stage.StartNode(t, st, "a", &stage.Journal{}, func(cfg *xxljob.Config) { cfg.PreRead = preRead })
-				stage.Must(t, n.Handle("nothing", func(context.Context, *xxljob.Task) error { return nil }))
-				_, err := n.AddJob(t.Context(), xxljob.Job{Name: "each second", Handler: "nothing", Schedule: xxljob.Cron("* * * * * ?")})
-				stage.Must(t, err)
-				time.Sleep(20 * time.Second)
-				st.mu.Lock()
-				st.claims = nil
-				st.mu.Unlock()
-				time.Sleep(time.Minute)
-				stage.Stop(t, n)
-				if len(st.claims) < int(time.Minute/(preRead+time.Second)) {
-					t.Fatalf("%d claims within a minute", len(st.claims))
-				}
-				for i, at := range st.claims {
-					if off := at.Sub(at.Truncate(time.Second)); preRead >= 4*time.Second && off != time.Second/2 {
-						t.Errorf("a claim %v after a whole second", off)
-					}
-					if i > 0 && at.Sub(st.claims[i-1]) > max(2*time.Second, preRead*3/4) {
-						t.Errorf("a claim %v after the one before", at.Sub(st.claims[i-1]))
-					}
-				}
+	for _, cron := range []string{"* * * * * ?", "0/5 * * * * ?", "0/7 * * * * ?", "0 * * * * ?"} {
+		for _, preRead := range []time.Duration{time.Second, 4 * time.Second, 4020 * time.Millisecond, 5 * time.Second, 9 * time.Second, 55 * time.Second} {
+			t.Run(fmt.Sprint(cron, " ", preRead), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { claimsAreBetweenSeconds(t, cron, preRead) })
 			})
-		})
+		}
+	}
+}
+
+func claimsAreBetweenSeconds(t *testing.T, cron string, preRead time.Duration) {
+	time.Sleep(123 * time.Millisecond)
+	st, j := &herdCalls{Store: memory.New()}, &stage.Journal{}
+	n := stage.StartNode(t, st, "a", j, func(cfg *xxljob.Config) { cfg.PreRead = preRead })
+	_, err := n.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work", Schedule: xxljob.Cron(cron)})
+	stage.Must(t, err)
+	time.Sleep(2 * time.Minute)
+	st.mu.Lock()
+	st.claims, st.ahead = nil, 0
+	st.mu.Unlock()
+	time.Sleep(5 * time.Minute)
+	stage.Stop(t, n)
+	if len(st.claims) < 3 {
+		t.Fatalf("%d claims within five minutes", len(st.claims))
+	}
+	for _, at := range st.claims {
+		if off := at.Sub(at.Truncate(time.Second)); preRead >= 4*time.Second && off != time.Second/2 {
+			t.Errorf("a claim %v after a whole second", off)
+		}
+	}
+	if st.ahead < preRead/4 {
+		t.Errorf("a run is planned %v before its time, with a pre-read of %v", st.ahead, preRead)
+	}
+	for _, s := range j.All() {
+		if !s.At.Equal(s.Due) {
+			t.Errorf("a run of %v began at %v", s.Due, s.At)
+		}
 	}
 }
