@@ -115,6 +115,7 @@ func (d *deliverer) deliverDue(now time.Time) {
 			defer d.engine.rush.end()
 		}
 		d.deliverAll(due)
+		clear(due)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 type earlyFlights struct {
 	mu      sync.Mutex
 	flights []earlyFlight // guarded by mu: a binary heap, the earliest first
+	popped  []*flight     // of who pops
 }
 
 // earlyFlight is one with its time, in milliseconds.
@@ -35,8 +36,10 @@ func (e *earlyFlights) add(f *flight) (sooner bool) {
 	return i == 0
 }
 
-// pop takes those whose time has come, the earliest first.
-func (e *earlyFlights) pop(now time.Time) (due []*flight) {
+// pop takes those whose time has come, the earliest first. One goroutine at a time pops: what it
+// gets is in memory that it gets again, and clears.
+func (e *earlyFlights) pop(now time.Time) []*flight {
+	due := e.popped[:0]
 	ms := now.UnixMilli()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -46,6 +49,9 @@ func (e *earlyFlights) pop(now time.Time) (due []*flight) {
 	}
 	if len(e.flights) == 0 && cap(e.flights) > spareEntries {
 		e.flights = nil // a large herd is over
+	}
+	if e.popped = due; cap(due) > spareEntries {
+		e.popped = nil
 	}
 	return due
 }

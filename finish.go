@@ -113,6 +113,9 @@ func (a loggingAdmin) OpenLog(logID, logDateTim int64) (write func(time.Time, sl
 	return a.logs.open(logID, logDateTim)
 }
 
+// ForgetsResults says that Callback keeps nothing of what it was given: see package executor.
+func (attachedAdmin) ForgetsResults() {}
+
 // Registry and RegistryRemove have nothing to do: the node's beats say who is
 // attached.
 func (attachedAdmin) Registry(context.Context, wire.RegistryRequest) (wire.Return, error) {

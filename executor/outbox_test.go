@@ -67,3 +67,47 @@ func TestOutboxGivesBackRoom(t *testing.T) {
 		t.Errorf("room for %d results is kept after one", cap(o.room))
 	}
 }
+
+// TestOutboxUsesBatchesAgain: a batch is in the memory of the one before where its admin has forgotten
+// that, and only there; nothing of what was delivered stays in it.
+func TestOutboxUsesBatchesAgain(t *testing.T) {
+	o := newOutbox(Config{}.withDefaults(), batchLimit{results: 40})
+	var taken int64
+	next := func(n int, admin wire.Admin) []wire.CallbackRequest {
+		t.Helper()
+		for i := range n {
+			o.add(wire.CallbackRequest{LogID: taken + int64(i)})
+		}
+		o.mu.Lock()
+		results := o.cut()
+		o.mu.Unlock()
+		for i, r := range results {
+			if r.LogID != taken+int64(i) {
+				t.Fatalf("result %d is of run %d, want %d", i, r.LogID, taken+int64(i))
+			}
+		}
+		taken += int64(len(results))
+		o.useAgain(results, admin)
+		return results
+	}
+	kept := next(40, &takingAdmin{})
+	first := next(40, forgetting{}) // not in the memory of those
+	for i, r := range kept {
+		if r.LogID != int64(i) {
+			t.Fatalf("an admin that keeps result %d has that of run %d", i, r.LogID)
+		}
+	}
+	if second := next(10, forgetting{}); &first[0] != &second[0] {
+		t.Error("the memory of a batch that is forgotten is not used again")
+	}
+	for i, r := range first[:cap(first)] {
+		if r != (wire.CallbackRequest{}) {
+			t.Fatalf("result %d of a batch that is over is still there", i)
+		}
+	}
+}
+
+// forgetting is an admin that keeps nothing.
+type forgetting struct{ wire.Admin }
+
+func (forgetting) ForgetsResults() {}

@@ -51,6 +51,7 @@ type outbox struct {
 	admin   wire.Admin
 	pending []wire.CallbackRequest
 	room    []wire.CallbackRequest // where pending begins, of length 0
+	sent    []wire.CallbackRequest // room of a batch that was delivered to an admin that forgets it, of length 0
 	peak    int                    // how many were pending at most since the reporter began
 	active  bool                   // the reporter runs
 	spool   *spool                 // nil for none; set before the first result
@@ -84,6 +85,10 @@ func (o *outbox) openLog(k runID) (more adminLog) {
 type logAdmin interface {
 	OpenLog(logID, logDateTim int64) (write func(time.Time, slog.Level, string), end func())
 }
+
+// forgetfulAdmin is an admin that keeps nothing of the results that Callback was given, once that has
+// returned without an error.
+type forgetfulAdmin interface{ ForgetsResults() }
 
 // onAway sets who is told when the admin is seen to go away, and to be back.
 func (o *outbox) onAway(tell func()) {
@@ -198,6 +203,7 @@ func (o *outbox) report() {
 				o.sawAway() // it is back
 			}
 			o.settle(b)
+			o.useAgain(b.results, admin)
 			o.gather(b)
 			fails, away, b = 0, false, batch{}
 			continue
@@ -292,7 +298,8 @@ func (o *outbox) cut() []wire.CallbackRequest {
 	if n == 0 {
 		return nil
 	}
-	results := slices.Clone(o.pending[:n]) // the admin may keep them
+	results := append(o.sent, o.pending[:n]...) // not these, for the admin may keep them
+	o.sent = nil
 	clear(o.pending[:n])
 	if o.pending = o.pending[n:]; len(o.pending) == 0 {
 		o.pending = o.room
@@ -306,6 +313,17 @@ func (o *outbox) settle(b batch) {
 	o.settled(o.ids)
 	o.unkeep(b.parcels)
 	o.owed.Add(-int64(b.owed))
+}
+
+// useAgain has the next batch in the room of one that its admin has forgotten.
+func (o *outbox) useAgain(results []wire.CallbackRequest, admin wire.Admin) {
+	if _, forgets := admin.(forgetfulAdmin); !forgets {
+		return
+	}
+	clear(results)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.sent = results[:0]
 }
 
 // end marks the reporter as ended. mu is held.
