@@ -8,9 +8,9 @@ import (
 )
 
 // rush are the moments in which a herd is started: many runs that are due at one time. Where the
-// store is in memory, results of this node wait meanwhile, up to rushMost: the next handler is late by
-// what they would take of the processors. What follows a result, such as a child or the next run of a
-// serial job, waits with it. A database has time for both.
+// store is in memory, results of this node wait meanwhile, from maxLead before its instant until
+// rushMost behind it: the next handler is late by what they would take of the processors. What follows
+// a result, such as a child or the next run of a serial job, waits with it. A database has time for both.
 type rush struct {
 	instant atomic.Int64 // of the last herd, in milliseconds since 1970
 	busy    atomic.Int32 // loops that start it, or send it

@@ -24,12 +24,12 @@
 // # What is not
 //
 // This module is configured by its defaults; of a herd in memory it may run all handlers at once
-// (executor.Config.Places), as its peers there do, which bound nothing. River's defaults are meant for gentler loads, so it
-// has the settings of its own benchmark command: fetches 2 ms apart, a poll every 20 ms, 2,000
-// workers. A unit of River is a job that was inserted. One of ours is a run of one of 5,000 jobs;
-// in a drain it is planned already, and by a schedule it is planned, and its job moved on, while
-// others run. River has no schedule of that kind: beside ours are jobs that were all inserted
-// before, each with the time at which it is to run.
+// (executor.Config.Places), as its peers there do, which bound nothing. River's defaults are
+// meant for gentler loads, so it has the settings of its own benchmark command: fetches 2 ms
+// apart, a poll every 20 ms, 2,000 workers. A unit of River is a job that was inserted. One of
+// ours is a run of one of 5,000 jobs; in a drain it is planned already, and by a schedule it is
+// planned, and its job moved on, while others run. River has no schedule of that kind: beside
+// ours are jobs that were all inserted before, each with the time at which it is to run.
 //
 // Schedulers in memory record nothing of what they have run; ours does. They do not say either
 // for which instant they call: it is taken to be the last whole second, so their lateness is

@@ -49,7 +49,7 @@ func (h *herdCalls) Finish(ctx context.Context, dst []xxljob.Run, results []xxlj
 }
 
 // TestResultsGiveWayToHerds: while a herd is started, no result is stored, if the store is a quick
-// one; those of other runs are stored at once.
+// one; where no herd is, results are stored at once.
 func TestResultsGiveWayToHerds(t *testing.T) {
 	for _, c := range []struct {
 		jobs        int
