@@ -89,6 +89,16 @@ func (b *tab) opened(dialog string) {
 	b.until(dialog, `getComputedStyle(document.querySelector(`+quoted(dialog)+`)).display !== "none"`)
 }
 
+// keys presses keys that a page's scripts answer, one after another, as soon as the scripts listen:
+// the text of a page that is still being read can be there before them.
+func (b *tab) keys(keys ...string) {
+	b.Helper()
+	b.until("the scripts", `document.readyState === "complete" && "js" in document.documentElement.dataset`)
+	for _, key := range keys {
+		b.do(chromedp.KeyEvent(key))
+	}
+}
+
 // read reads the page again until an expression is true of it.
 func (b *tab) read(what, expression string) {
 	b.Helper()

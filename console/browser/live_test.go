@@ -217,7 +217,7 @@ func TestSwitch(t *testing.T) {
 	const facts, off = `document.querySelector("#live").innerText`, `document.querySelector("#switch").getAttribute("aria-pressed") === "false"`
 	first := eval[string](b, facts)
 	b.until("news", facts+" !== "+quoted(first))
-	b.do(chromedp.KeyEvent("."))
+	b.keys(".")
 	b.until("the switch is off", off)
 	b.says("#said", "paused")
 	still := eval[string](b, facts)

@@ -37,7 +37,7 @@ func TestLook(t *testing.T) {
 	// Escape closes the menu and gives the focus back.
 	mouse{}.press(b, "details.menu summary")
 	b.until("the menu", `document.querySelector("details.menu[open]")`)
-	b.do(chromedp.KeyEvent(kb.Escape))
+	b.keys(kb.Escape)
 	b.until("no menu", `!document.querySelector("details.menu[open]") && document.activeElement.matches("details.menu summary")`)
 }
 
@@ -50,14 +50,14 @@ func TestKeys(t *testing.T) {
 	b := newTab(t, x.origin)
 	b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
 	b.open(mount + "jobs/" + strconv.FormatInt(job.ID, 10))
-	b.do(chromedp.KeyEvent("?"))
+	b.keys("?")
 	b.opened("#keys")
-	b.do(chromedp.KeyEvent("s"))
+	b.keys("s")
 	time.Sleep(300 * time.Millisecond)
 	if j := must1(x.store.Job(context.Background(), job.ID)); j.Stopped {
 		b.Error("a key has stopped the job behind the dialog")
 	}
-	b.do(chromedp.KeyEvent(kb.Escape))
+	b.keys(kb.Escape)
 	b.until("no dialog", `!document.querySelector("#keys").open`)
 	held := func(repeats bool) chromedp.Action[chromedp.Void] {
 		return call(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "s", Code: "KeyS", Text: "s", AutoRepeat: &repeats})
@@ -69,18 +69,17 @@ func TestKeys(t *testing.T) {
 	}
 	b.do(held(false))
 	b.says(".said", "stopped")
-	b.do(chromedp.KeyEvent("g"), chromedp.KeyEvent("j"))
+	b.keys("g", "j")
 	b.says("h1", "Jobs")
-	b.until("the scripts", `document.readyState === "complete" && "js" in document.documentElement.dataset`)
-	b.do(chromedp.KeyEvent("j"), chromedp.KeyEvent("x"))
+	b.keys("j", "x")
 	b.until("a row is selected", `document.querySelector(".joblist input[name=id]").checked && !document.querySelector(".bulk button").disabled`)
-	b.do(chromedp.KeyEvent("x"))
+	b.keys("x")
 
 	mouse{}.press(b, "details.menu summary")
 	mouse{}.press(b, ".sheet input[type=checkbox][name=keys]")
 	mouse{}.press(b, ".sheet form button")
 	b.until("no keys", `document.body.dataset.keys === "off" && document.readyState === "complete"`)
-	b.do(chromedp.KeyEvent("g"), chromedp.KeyEvent("r"), chromedp.KeyEvent("?"))
+	b.keys("g", "r", "?")
 	time.Sleep(300 * time.Millisecond)
 	if !eval[bool](b, `document.querySelector("h1").innerText === "Jobs" && !document.querySelector("#keys").open`) {
 		b.Error("keys that are turned off do something")
