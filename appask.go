@@ -36,7 +36,7 @@ func (a *appAsker) addressesFor(ctx context.Context, en *entry, job *Job) (addrs
 	}
 	key := bookKey{job.App, job.Handler, job.GlueType}
 	said, ok := a.asked.latest(job.App)
-	if waited := en.waited && en.from == askLot(job.App); waited && ok {
+	if waited := en.waited && en.cameFrom(askLot(job.App)); waited && ok {
 		en.waited = false
 		return a.decide(key, en.run.addresses(), said)
 	}

@@ -84,7 +84,7 @@ func (e *engine) reserve(a *attempt, now time.Time, pending func(jobID int64) bo
 			e.room.transit.add(a.run.JobID, a.run.key())
 		}
 	}
-	if r.refused != "" || !a.from.isRoomOf(r.lane, r.key(a.run.App), r.places) {
+	if r.refused != "" || a.from == nil || !a.from.isRoomOf(r.lane, r.key(a.run.App), r.places) {
 		e.room.letGoOn(a.entry)
 	}
 	a.waited, a.starting = false, true

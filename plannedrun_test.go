@@ -25,7 +25,7 @@ func TestWhatIsHeldOfARun(t *testing.T) {
 		return p.full(), p.rest == nil
 	}
 	asStarted := func(r *Run) (got Run, brief bool) {
-		s := startedOf(r, job)
+		s := startedOf(r, job, &startedLately{})
 		s.fill(&got, job)
 		return got, s.planned.rest == nil
 	}

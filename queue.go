@@ -40,8 +40,12 @@ type passage struct {
 	routedAt  time.Time
 	// choice is what the router has said, until the run is started or waits for room.
 	choice *routeChoice
-	from   lot
+	// from is the lot that it was let out of last, which others may have as well; nil for none.
+	from *lot
 }
+
+// cameFrom reports whether a lot is the one that an entry was let out of last.
+func (en *entry) cameFrom(at lot) bool { return en.from != nil && *en.from == at }
 
 // refresh takes over what another node may have changed of a planned run: it was
 // started as part of a broadcast, and put back.
@@ -160,20 +164,32 @@ func (t *turns) pop() *entry {
 
 // lots are the entries that wait for room, by what they wait for; those of a kind that nobody
 // waits for cost no look.
-type lots [lotDue]map[lot]*turns
+type lots struct {
+	by   [lotDue]map[lot]*turns
+	left *lot // of the last one who was let out; it is not changed
+}
+
+// one is a lot that others who are let out of it have as well.
+func (l *lots) one(at lot) *lot {
+	if l.left == nil || *l.left != at {
+		l.left = new(lot)
+		*l.left = at
+	}
+	return l.left
+}
 
 // at is who waits in a lot, nil for nobody.
-func (l *lots) at(at lot) *turns { return l[at.kind][at] }
+func (l *lots) at(at lot) *turns { return l.by[at.kind][at] }
 
 func (l *lots) park(at lot, e *entry) {
-	if l[at.kind] == nil {
-		l[at.kind] = map[lot]*turns{}
+	if l.by[at.kind] == nil {
+		l.by[at.kind] = map[lot]*turns{}
 	}
-	t := l[at.kind][at]
+	t := l.by[at.kind][at]
 	if t == nil {
 		one := newTurns()
 		t = &one
-		l[at.kind][at] = t
+		l.by[at.kind][at] = t
 	}
 	t.push(e)
 }
@@ -186,7 +202,7 @@ func (l *lots) leave(at lot) *entry {
 	}
 	e := t.pop()
 	if len(t.order) == 0 {
-		delete(l[at.kind], at)
+		delete(l.by[at.kind], at)
 	}
 	return e
 }
@@ -201,7 +217,7 @@ func (l *lots) head(at lot, app string) *entry {
 
 // len is how many lots there are.
 func (l *lots) len() (n int) {
-	for _, kind := range l {
+	for _, kind := range l.by {
 		n += len(kind)
 	}
 	return n
@@ -210,7 +226,7 @@ func (l *lots) len() (n int) {
 // all are the lots, and who waits there.
 func (l *lots) all() iter.Seq2[lot, *turns] {
 	return func(yield func(lot, *turns) bool) {
-		for _, kind := range l {
+		for _, kind := range l.by {
 			for at, t := range kind {
 				if !yield(at, t) {
 					return

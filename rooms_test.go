@@ -226,7 +226,7 @@ func TestFreedPlacesAreOffered(t *testing.T) {
 		"were kept": func(s *starter, a *attempt) {
 			s.engine.room.giveBackPlaces(*a)
 			s.engine.room.takeFreed()
-			a.waited, a.from = true, lot{kind: lotRunning, app: key.app, address: key.address}
+			s.engine.room.letOut(a.entry, lot{kind: lotRunning, app: key.app, address: key.address})
 			s.engine.room.waitApart(a.entry)
 			s.collector.turnBegins(a)
 		},

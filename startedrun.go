@@ -7,19 +7,42 @@ import "time"
 
 // startedRun is a started run. It does not change.
 type startedRun struct {
-	planned                plannedRun // with the whole started run as its rest where more has to be known
-	started, taken         int64      // Run.Started and Run.Taken, in milliseconds since 1970; 0 for none
-	Token                  int64
+	planned        plannedRun // with the whole started run as its rest where more has to be known
+	started, taken int64      // Run.Started and Run.Taken, in milliseconds since 1970; 0 for none
+	Token          int64
+	*startedWith
+}
+
+// startedWith is what runs that go to one executor mostly have in common. It does not change.
+type startedWith struct {
 	Address, Owner, BootID string
 	msg                    string // Run.TriggerMsg
 }
 
-// startedOf is how a run of a job is held that was started.
-func startedOf(r *Run, job *Job) startedRun {
-	s := startedRun{
-		planned: plainOf(r), started: milliOf(r.Started), taken: milliOf(r.Taken),
-		Token: r.Token, Address: r.Address, Owner: r.Owner, BootID: r.BootID, msg: r.TriggerMsg,
+// startedLately are the last ones that differed, so that most runs share theirs. It is guarded by
+// the engine's mutex.
+type startedLately struct {
+	all  [8]*startedWith
+	next int // of all: the oldest
+}
+
+// of is what a started run has of that.
+func (l *startedLately) of(r *Run) *startedWith {
+	is := startedWith{r.Address, r.Owner, r.BootID, r.TriggerMsg}
+	for _, with := range l.all {
+		if with != nil && *with == is {
+			return with
+		}
 	}
+	with := new(startedWith) // not the above, which would be in the heap each time
+	*with = is
+	l.all[l.next], l.next = with, (l.next+1)%len(l.all)
+	return with
+}
+
+// startedOf is how a run of a job is held that was started.
+func startedOf(r *Run, job *Job, lately *startedLately) startedRun {
+	s := startedRun{planned: plainOf(r), started: milliOf(r.Started), taken: milliOf(r.Taken), Token: r.Token, startedWith: lately.of(r)}
 	if !r.isUsual(&s, job) {
 		whole := *r
 		s.planned.rest = &whole

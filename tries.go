@@ -187,7 +187,7 @@ func (e *engine) parkUnrouted(en *entry, asks func(app string) bool, waited bool
 		e.room.letGoOn(en)
 		e.room.keepAhead(en)
 		if waited {
-			en.from, en.waited = askLot(app), true
+			e.room.letOut(en, askLot(app))
 		}
 		e.room.due.push(en)
 	}

@@ -107,7 +107,7 @@ func (w *waitingRoom) waitApart(en *entry) {
 		w.letGoOn(en)
 	}
 	if en.keeps = en.waited && en.from.isRoom(); en.keeps {
-		w.lanes.keep(en.from)
+		w.lanes.keep(*en.from)
 	}
 	at := lot{kind: lotApart}
 	if en.tried {
@@ -135,7 +135,7 @@ func (w *waitingRoom) unkeep(en *entry) {
 	if en.keeps {
 		en.keeps = false
 		w.freed = w.freed || en.from.kind == lotRunning
-		w.lanes.giveUp(en.from)
+		w.lanes.giveUp(*en.from)
 	}
 }
 

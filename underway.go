@@ -15,6 +15,7 @@ import (
 type underWay struct {
 	mu      *sync.Mutex       // the engine's
 	flights map[int64]*flight // guarded by mu: runs that this node runs
+	lately  startedLately     // guarded by mu: what flights have in common
 	landed  landings          // guarded by mu: starts that were under way here and are over
 	away    map[int64]awayRun // guarded by mu: runs of other nodes whose end this node waits for
 	retries awaited           // guarded by mu: retries that others wait for, see passing.go

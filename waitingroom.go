@@ -82,11 +82,14 @@ func (w *waitingRoom) admit(at lot) bool {
 	case lotOrder:
 		w.transit.add(en.run.JobID, en.run.key())
 	default:
-		en.from, en.waited = at, true
+		w.letOut(en, at)
 	}
 	w.due.push(en)
 	return true
 }
+
+// letOut notes which lot an entry has been let out of.
+func (w *waitingRoom) letOut(en *entry, at lot) { en.from, en.waited = w.lots.one(at), true }
 
 // park makes an entry wait in a lot. If it came from another one, the room it
 // was let in for goes to the next there. The later runs of a serial job do not wait for
@@ -104,7 +107,7 @@ func (w *waitingRoom) park(at lot, en *entry) {
 			w.arrived(en.run.JobID, en.run.ID)
 		}
 	}
-	if en.from != at {
+	if !en.cameFrom(at) {
 		w.letGoOn(en)
 	}
 	en.waited = false
@@ -120,7 +123,7 @@ func (w *waitingRoom) park(at lot, en *entry) {
 func (w *waitingRoom) letGoOn(en *entry) {
 	if en.waited && en.from.isRoom() {
 		en.waited = false
-		w.admit(en.from)
+		w.admit(*en.from)
 	}
 	en.waited = false
 }
@@ -134,7 +137,7 @@ func (w *waitingRoom) admitAll(at lot) {
 
 func (w *waitingRoom) admitAllOf(at lot) (any bool) {
 	for en := w.lots.leave(at); en != nil; en = w.lots.leave(at) {
-		en.from, en.waited = at, true
+		w.letOut(en, at)
 		w.due.push(en)
 		any = true
 	}

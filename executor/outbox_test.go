@@ -44,7 +44,8 @@ func TestOutboxOrder(t *testing.T) {
 	}
 }
 
-// TestOutboxGivesBackRoom has much wait once, and then little.
+// TestOutboxGivesBackRoom has much wait once, and then little: a herd that comes again soon has the
+// same room.
 func TestOutboxGivesBackRoom(t *testing.T) {
 	o := newOutbox(Config{}.withDefaults(), localBatch)
 	fill := func(n int) {
@@ -63,8 +64,18 @@ func TestOutboxGivesBackRoom(t *testing.T) {
 	if fill(2 * mostRoom); cap(o.room) < mostRoom {
 		t.Errorf("room for %d results only, after %d", cap(o.room), 2*mostRoom)
 	}
-	if fill(1); cap(o.room) > mostRoom {
-		t.Errorf("room for %d results is kept after one", cap(o.room))
+	room := &o.room[:1][0]
+	for range lastTimes - 1 {
+		fill(1)
+	}
+	if fill(2 * mostRoom); cap(o.room) == 0 || &o.room[:1][0] != room {
+		t.Errorf("another herd is in other room, for %d", cap(o.room))
+	}
+	for range lastTimes {
+		fill(1)
+	}
+	if cap(o.room) > mostRoom {
+		t.Errorf("room for %d results is kept after %d times one", cap(o.room), lastTimes)
 	}
 }
 

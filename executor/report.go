@@ -53,6 +53,7 @@ type outbox struct {
 	room    []wire.CallbackRequest // where pending begins, of length 0
 	sent    []wire.CallbackRequest // room of a batch that was delivered to an admin that forgets it, of length 0
 	peak    int                    // how many were pending at most since the reporter began
+	few     int                    // how many times in a row that was less than a quarter of the room
 	active  bool                   // the reporter runs
 	spool   *spool                 // nil for none; set before the first result
 	kept    []parcel               // what the spool holds, oldest first, but for what is under way
@@ -286,9 +287,13 @@ func (o *outbox) take() batch {
 	return batch{results: results, owed: len(results), full: len(o.pending) > 0}
 }
 
-// mostRoom is for how many results room is kept while there are none, or eight times as many
-// if a quarter of that was needed last.
-const mostRoom = 2048
+const (
+	// mostRoom is for how many results room is kept while there are none, or eight times as many
+	// if a quarter of that was needed one of the last times.
+	mostRoom = 2048
+	// lastTimes is how many of these there are: between two herds some results come alone.
+	lastTimes = 16
+)
 
 // cut takes as many of the pending results as travel together, nil for none. mu
 // is held.
@@ -329,7 +334,11 @@ func (o *outbox) useAgain(results []wire.CallbackRequest, admin wire.Admin) {
 // end marks the reporter as ended. mu is held.
 func (o *outbox) end() {
 	o.active = false
-	if c := cap(o.room); len(o.pending) == 0 && c > mostRoom && (c > 8*mostRoom || o.peak < c/4) {
+	c := cap(o.room)
+	if o.few++; o.peak >= c/4 {
+		o.few = 0
+	}
+	if len(o.pending) == 0 && c > mostRoom && (c > 8*mostRoom || o.few >= lastTimes) {
 		o.pending, o.room = nil, nil
 	}
 	o.peak = 0
