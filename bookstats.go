@@ -2,8 +2,6 @@ package xxljob
 
 // What the engine's books say of themselves.
 
-import "maps"
-
 // lacks are the words for what is waited for in a lot.
 func (k lotKind) lacks() string {
 	switch k {
@@ -59,14 +57,14 @@ func (b *backlog) add(t *turns) {
 func (e *engine) state(out *Stats) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	out.Held, out.Due, out.Away = len(e.held.runs), e.room.due.len(), len(e.under.away)
+	out.Held, out.Due, out.Away = e.held.runs.Len(), e.room.due.len(), len(e.under.away)
 	out.Waiting, out.Running = map[string]int{}, map[string]int{}
 	for at, waiting := range e.room.lots.all() {
 		out.Waiting[at.kind.lacks()] += waiting.len()
 	}
 	lanes := &e.room.lanes
 	out.Fast, out.Slow = LaneStats{lanes.limit[laneFast], lanes.used[laneFast]}, LaneStats{lanes.limit[laneSlow], lanes.used[laneSlow]}
-	for f := range maps.Values(e.under.flights) {
+	for _, f := range e.under.flights.All() {
 		if f.remote {
 			out.Calling++
 		} else {

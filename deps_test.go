@@ -66,6 +66,7 @@ var internalOf = map[string][]string{
 var mayImport = map[string][]string{
 	// 0 what leaves may stand on
 	"internal/guard":  nil,
+	"internal/idmap":  nil,
 	"internal/inside": nil,
 	"internal/urgent": nil,
 	// 1 leaves
@@ -81,8 +82,8 @@ var mayImport = map[string][]string{
 	"alarm/mail":    {"alarm", gomail, gomailsmtp},
 	"alarm/webhook": {"alarm", "wire", "internal/guard"},
 	// 2, 3 engine
-	"executor": {"wire", "block", "internal/guard", "internal/inside", flock},
-	".":        {"executor", "wire", "block", "route", "store", "alarm", "internal/cron", "internal/guard", "internal/inside", "internal/urgent", errgroup, singleflight},
+	"executor": {"wire", "block", "internal/guard", "internal/idmap", "internal/inside", flock},
+	".":        {"executor", "wire", "block", "route", "store", "alarm", "internal/cron", "internal/guard", "internal/idmap", "internal/inside", "internal/urgent", errgroup, singleflight},
 	// 4 backends
 	"store/memory":    {".", "store", "alarm", memdb},
 	"store/postgres":  {".", "store", "alarm", "internal/guard", "internal/urgent", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},

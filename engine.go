@@ -52,7 +52,7 @@ func (e *engine) news(runs []Run) (news []Run) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.DeleteFunc(news, func(r Run) bool { return e.held.runs[r.ID] != nil })
+	return slices.DeleteFunc(news, func(r Run) bool { return e.held.runs.Of(r.ID) != nil })
 }
 
 // hold puts planned runs on the ring, as far as their apps have room.
@@ -71,7 +71,7 @@ func (e *engine) holdSome(runs []Run, jobs map[int64]*Job) (sooner bool) {
 	before, _, had := e.held.ring.next()
 	for i := range runs {
 		r := &runs[i]
-		switch en := e.held.runs[r.ID]; {
+		switch en := e.held.runs.Of(r.ID); {
 		case r.State != StatePlanned:
 		case en != nil:
 			en.refresh(r)

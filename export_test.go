@@ -135,7 +135,7 @@ func BadBooks(n Scheduler) (faults []string) {
 			at.kind == lotSerial && at.most == 0 && e.room.serial.at(at) == 0,
 			at.kind == lotSerial && at.most > 0 && len(e.room.beside[at]) < at.most,
 			at.kind == lotProbe && !s.router.probes.pending(at.jobID),
-			at.kind == lotRun && !away && e.under.flights[at.runID] == nil,
+			at.kind == lotRun && !away && e.under.flights.Of(at.runID) == nil,
 			at.kind == lotOrder && len(e.room.transit[at.jobID]) == 0,
 			at.kind == lotSettle && len(s.leases.unsettled())+len(s.leases.unloaded()) == 0:
 			bad("runs wait for nothing in lot %+v", at)
@@ -152,7 +152,7 @@ func BadBooks(n Scheduler) (faults []string) {
 		}
 	}
 	places := map[addressKey]int{}
-	for id, f := range e.under.flights {
+	for id, f := range e.under.flights.All() {
 		if f.state.counts {
 			places[f.at()]++
 		}
@@ -171,7 +171,7 @@ func BadBooks(n Scheduler) (faults []string) {
 	for job, runs := range e.room.transit {
 		for _, r := range runs {
 			id := r.runID
-			if _, away := e.under.away[id]; !away && e.held.runs[id] == nil {
+			if _, away := e.under.away[id]; !away && e.held.runs.Of(id) == nil {
 				bad("run %d of job %d is in transit to nowhere", id, job)
 			}
 		}
@@ -181,14 +181,14 @@ func BadBooks(n Scheduler) (faults []string) {
 	}
 	for at, runs := range e.room.beside {
 		for id := range runs {
-			if _, away := e.under.away[id]; !away && e.under.flights[id] == nil && e.held.runs[id] == nil {
+			if _, away := e.under.away[id]; !away && e.under.flights.Of(id) == nil && e.held.runs.Of(id) == nil {
 				bad("run %d, which is not here, has a place in %+v", id, at)
 			}
 		}
 	}
 	for at, id := range e.room.serial.all() {
 		_, away := e.under.away[id]
-		if !away && e.under.flights[id] == nil && e.held.runs[id] == nil {
+		if !away && e.under.flights.Of(id) == nil && e.held.runs.Of(id) == nil {
 			bad("run %d, which is not here, has the place %+v", id, at)
 		}
 	}
@@ -436,9 +436,9 @@ func SilentLogs(times int) (allocs float64, open int) {
 	all := &shared{cfg: Config{}.withDefaults(), life: newLife()}
 	all.leases = newLeases("n-1", &all.cfg, func() []store.Attachment { return nil })
 	k := &logKeeper{shared: all, engine: newEngine(all, nil), book: newLogBook(LogConfig{QueueBytes: 1 << 20, RunBytes: 1 << 20})}
-	k.engine.under.flights[1] = &flight{routed: &routed{}, run: startedRun{planned: plannedRun{ID: 1}}}
+	k.engine.under.flights.Set(1, &flight{routed: &routed{}, run: startedRun{planned: plannedRun{ID: 1}}})
 	allocs = testing.AllocsPerRun(times, func() {
-		k.engine.under.flights[1].lines = startLog{}
+		k.engine.under.flights.Of(1).lines = startLog{}
 		_, end := k.open(1, 0)
 		end()
 	})

@@ -37,7 +37,7 @@ func (e *engine) takeOff(a *attempt, run *Run, acked time.Time) *flight {
 		}
 	}()
 	e.letPass(run.ID)
-	if f := e.under.flights[run.ID]; f != nil {
+	if f := e.under.flights.Of(run.ID); f != nil {
 		// It is under way here already: what was taken for it is given back.
 		e.room.giveBackPlaces(*a)
 		if f.serial != a.route.serial {
@@ -57,7 +57,7 @@ func (e *engine) takeOff(a *attempt, run *Run, acked time.Time) *flight {
 func (e *engine) takeOffSibling(r routed, run Run, job *Job, acked time.Time) *flight {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.under.flights[run.ID] != nil || e.under.landed.has(&run) {
+	if e.under.flights.Of(run.ID) != nil || e.under.landed.has(&run) {
 		return nil
 	}
 	e.room.lanes.enter(r.lane, r.key(run.App), r.places)
@@ -87,7 +87,7 @@ func (e *engine) fly(r *routed, run *Run, job *Job, ref *jobRef, acked time.Time
 	f := &flight{
 		routed: r, run: startedOf(run, job, &e.under.lately), job: job, ref: e.jobs.share(ref, job), acked: acked, state: flightState{counts: r.places > 0},
 	}
-	e.under.flights[run.ID] = f
+	e.under.flights.Set(run.ID, f)
 	return f
 }
 
@@ -115,7 +115,7 @@ func (e *engine) answered(f *flight, took time.Duration) {
 func (e *engine) knows(runID int64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.held.runs[runID] != nil || e.under.flights[runID] != nil
+	return e.held.runs.Of(runID) != nil || e.under.flights.Of(runID) != nil
 }
 
 // awayIDs returns the runs of other nodes whose end this node waits for.
@@ -124,7 +124,7 @@ func (e *engine) awayIDs() []int64 {
 	defer e.mu.Unlock()
 	ids := slices.AppendSeq(slices.Collect(maps.Keys(e.under.away)), maps.Keys(e.under.retries.runs))
 	for _, id := range e.waiters.runs() {
-		if e.under.flights[id] == nil {
+		if e.under.flights.Of(id) == nil {
 			ids = append(ids, id)
 		}
 	}
@@ -135,7 +135,7 @@ func (e *engine) awayIDs() []int64 {
 func (e *engine) moved(f *flight, run Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.under.flights[f.run.planned.ID] != f {
+	if e.under.flights.Of(f.run.planned.ID) != f {
 		return
 	}
 	e.landFlight(run.ID)
@@ -152,7 +152,7 @@ func (e *engine) moved(f *flight, run Run) {
 func (e *engine) redirected(f *flight, run Run, r routed) *flight {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.under.flights[run.ID] != f {
+	if e.under.flights.Of(run.ID) != f {
 		return nil
 	}
 	e.landFlight(run.ID)
@@ -165,7 +165,7 @@ func (e *engine) redirected(f *flight, run Run, r routed) *flight {
 func (e *engine) adopt(r Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.under.flights[r.ID] != nil {
+	if e.under.flights.Of(r.ID) != nil {
 		return
 	}
 	if _, known := e.under.away[r.ID]; !known {
@@ -205,7 +205,7 @@ const landMost = 100
 func (e *engine) landStart(runID, token int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if f := e.under.flights[runID]; f == nil || token == 0 || f.run.Token == token {
+	if f := e.under.flights.Of(runID); f == nil || token == 0 || f.run.Token == token {
 		e.landRun(runID)
 	}
 }
@@ -228,11 +228,11 @@ func (e *engine) pokeFreed(freed bool) {
 
 // landFlight frees what a run held that was under way here.
 func (e *engine) landFlight(runID int64) (freed bool) {
-	f := e.under.flights[runID]
+	f := e.under.flights.Of(runID)
 	if f == nil {
 		return false
 	}
-	delete(e.under.flights, runID)
+	e.under.flights.Delete(runID)
 	f.state.landed = true
 	e.under.landed.add(f.run.planned.ID, f.run.Token)
 	e.jobs.unref(f.ref)
@@ -244,7 +244,7 @@ func (e *engine) landFlight(runID int64) (freed bool) {
 	}
 	freed = e.room.freeSerial(f.serial, runID) || freed
 	freed = e.room.admitAllOf(lot{kind: lotRun, runID: runID}) || freed
-	if len(e.under.flights) == 0 && e.under.quiet != nil {
+	if e.under.flights.Len() == 0 && e.under.quiet != nil {
 		close(e.under.quiet)
 		e.under.quiet = nil
 	}

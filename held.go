@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/internal/idmap"
 )
 
 // heldRuns are the planned runs that a node has in memory: on the ring, due, waiting or
@@ -23,13 +24,13 @@ type heldRuns struct {
 
 	mu   *sync.Mutex         // the engine's
 	ring *heldRing           // guarded by mu
-	runs map[int64]*entry    // guarded by mu
+	runs idmap.Map[*entry]   // guarded by mu
 	apps map[string]*holding // guarded by mu: what is held of each app
 }
 
 func newHeldRuns(cfg *Config, wakes wakes, jobs *jobBook, mu *sync.Mutex, panics *guard.Log) *heldRuns {
 	held := &heldRuns{
-		most: cfg.Limits.MaxHeld, wakes: wakes, jobs: jobs, nowhere: &routed{}, mu: mu, runs: map[int64]*entry{}, apps: map[string]*holding{},
+		most: cfg.Limits.MaxHeld, wakes: wakes, jobs: jobs, nowhere: &routed{}, mu: mu, apps: map[string]*holding{},
 	}
 	held.ring = newHeldRing(cfg, panics, held.onRing)
 	return held
@@ -37,7 +38,7 @@ func newHeldRuns(cfg *Config, wakes wakes, jobs *jobBook, mu *sync.Mutex, panics
 
 // onRing are the runs that have not come up yet.
 func (hr *heldRuns) onRing(yield func(at time.Time, runID int64)) {
-	for id, en := range hr.runs {
+	for id, en := range hr.runs.All() {
 		if !en.due {
 			yield(en.run.scheduled(), id)
 		}
@@ -57,13 +58,13 @@ type holding struct {
 func (hr *heldRuns) entries(ids []int64) []*entry {
 	all := make([]*entry, len(ids))
 	for i, id := range ids {
-		all[i] = hr.runs[id]
+		all[i] = hr.runs.Of(id)
 	}
 	return all
 }
 
 func (hr *heldRuns) holdOne(r *Run, job *Job) {
-	hr.runs[r.ID] = &entry{run: plannedOf(r), ref: hr.jobs.ref(r.JobID, job), held: true}
+	hr.runs.Set(r.ID, &entry{run: plannedOf(r), ref: hr.jobs.ref(r.JobID, job), held: true})
 	hr.apps[r.App].n++
 	hr.ring.push(r.Scheduled, r.ID)
 }
@@ -88,7 +89,7 @@ func (hr *heldRuns) hasRoom(r *Run) (has bool, forgotten []*entry) {
 // nothing any more when they come up.
 func (hr *heldRuns) shed(app string, h *holding) (forgotten []*entry) {
 	var keys []ringEntry
-	for _, en := range hr.runs {
+	for _, en := range hr.runs.All() {
 		if en.run.App == app && !en.due {
 			keys = append(keys, en.run.key())
 		}
@@ -107,7 +108,7 @@ func (hr *heldRuns) shed(app string, h *holding) (forgotten []*entry) {
 	kept := max(1, len(keys)*3/4)
 	h.horizon = keys[kept-1]
 	for _, k := range keys[kept:] {
-		en := hr.runs[k.runID]
+		en := hr.runs.Of(k.runID)
 		hr.unhold(en)
 		forgotten = append(forgotten, en)
 	}
@@ -118,7 +119,7 @@ func (hr *heldRuns) shed(app string, h *holding) (forgotten []*entry) {
 // unhold takes an entry out of the books.
 func (hr *heldRuns) unhold(en *entry) {
 	en.held = false
-	delete(hr.runs, en.run.ID)
+	hr.runs.Delete(en.run.ID)
 	hr.jobs.unref(en.ref)
 	h := hr.apps[en.run.App]
 	h.n--
@@ -159,7 +160,7 @@ func (hr *heldRuns) holdNext(app string, from ringEntry, runs []Run, last bool) 
 		return false
 	}
 	for i := range runs {
-		if hr.runs[runs[i].ID] == nil {
+		if hr.runs.Of(runs[i].ID) == nil {
 			hr.holdOne(&runs[i], nil)
 		}
 		h.horizon = keyOfRun(&runs[i])
@@ -186,7 +187,7 @@ func (hr *heldRuns) refreshRuns(runs []Run) {
 	hr.mu.Lock()
 	defer hr.mu.Unlock()
 	for i := range runs {
-		if en := hr.runs[runs[i].ID]; en != nil {
+		if en := hr.runs.Of(runs[i].ID); en != nil {
 			en.refresh(&runs[i])
 		}
 	}
@@ -199,7 +200,7 @@ func (hr *heldRuns) unheld(runs []Run) (missing []Run) {
 	defer hr.mu.Unlock()
 	for i := range runs {
 		r := &runs[i]
-		if h := hr.apps[r.App]; hr.runs[r.ID] == nil && !(h != nil && h.bounded && h.horizon.before(keyOfRun(r))) {
+		if h := hr.apps[r.App]; hr.runs.Of(r.ID) == nil && !(h != nil && h.bounded && h.horizon.before(keyOfRun(r))) {
 			missing = append(missing, *r)
 		}
 	}

@@ -133,7 +133,7 @@ func (e *engine) waitsBehind(a *attempt) bool {
 func (e *engine) waitsForPart(a *attempt) bool {
 	for _, address := range a.route.targets {
 		at := serialAt(a.job, address)
-		for _, en := range []*entry{e.held.runs[e.room.serial.at(at)], e.room.lots.head(at, a.run.App)} {
+		for _, en := range []*entry{e.held.runs.Of(e.room.serial.at(at)), e.room.lots.head(at, a.run.App)} {
 			if address != a.route.address && en != nil && en.run.key().before(a.run.key()) {
 				e.room.keepAhead(en)
 				e.room.parkBehind(lotOrderOf(a.run.JobID), a.entry)

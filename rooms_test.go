@@ -23,8 +23,8 @@ func books(t *testing.T, runs int64) (*starter, []*entry) {
 		job := &Job{ID: id, App: "app", Block: block.SerialExecution}
 		run := Run{ID: id, JobID: id, App: "app", Shard: 1, State: StatePlanned, Scheduled: time.UnixMilli(id)}
 		e.hold([]Run{run}, map[int64]*Job{id: job})
-		e.held.runs[id].passage = &passage{route: &routed{}}
-		entries = append(entries, e.held.runs[id])
+		e.held.runs.Of(id).passage = &passage{route: &routed{}}
+		entries = append(entries, e.held.runs.Of(id))
 	}
 	return s, entries
 }
@@ -273,7 +273,7 @@ func TestSerialRunsOfALostShard(t *testing.T) {
 		t.Fatal("a run of a shard that is new does not wait")
 	}
 	s.leases.lose(1, 7)
-	if !behind(entries[1]) || e.held.runs[2] != nil {
+	if !behind(entries[1]) || e.held.runs.Of(2) != nil {
 		t.Error("a run of a shard that was lost is still held")
 	}
 	if err := (&settler{shared: s.shared, engine: e}).settleNew(t.Context(), nil); err != nil || e.room.waits(waits) || e.room.due.len() != 1 {
@@ -289,7 +289,7 @@ func TestLaterRunWhileAShardOpens(t *testing.T) {
 	s.leases.mine[1] = hold{epoch: 7}
 	later := Run{ID: 2, JobID: 1, App: "app", Shard: 1, State: StatePlanned, Scheduled: time.UnixMilli(1000)}
 	e.hold([]Run{later}, nil)
-	taken := e.held.runs[2]
+	taken := e.held.runs.Of(2)
 	taken.due, taken.passage = true, &passage{route: e.held.nowhere}
 	job := e.jobs.refs[1].job
 	if turn := e.inTurn([]attempt{{entry: entries[0], job: job}}); len(turn) > 0 {

@@ -24,7 +24,7 @@ func (e *engine) inTheWay() (ids []int64) {
 			continue
 		}
 		for _, r := range runs {
-			if e.held.runs[r.runID] == nil {
+			if e.held.runs.Of(r.runID) == nil {
 				ids = append(ids, r.runID)
 			}
 		}
@@ -45,7 +45,7 @@ func (e *engine) plannedAgain(r Run, serial bool) {
 	if owned {
 		sooner = e.holdSome([]Run{r}, nil)
 	}
-	if serial && e.held.runs[r.ID] != nil {
+	if serial && e.held.runs.Of(r.ID) != nil {
 		e.room.transit.add(r.JobID, keyOfRun(&r))
 	}
 	e.wakes.start.pokeIf(sooner || freed)

@@ -107,7 +107,7 @@ func (e *engine) release(en *entry) {
 	e.letPass(en.run.ID) // if it is planned still, they are told so again
 	e.room.unkeep(en)
 	e.room.letGoOn(en)
-	f, flies := e.under.flights[en.run.ID]
+	f, flies := e.under.flights.Get(en.run.ID)
 	a, away := e.under.away[en.run.ID]
 	// It was held by a stale reading where it is under way: that has its place then.
 	if at := en.route.serial; !(flies && f.serial == at || away && a.serial == at) {
@@ -141,7 +141,7 @@ func (e *engine) openLost() {
 }
 
 func (e *engine) parkBehindRun(blocker Run, en *entry) {
-	if _, away := e.under.away[blocker.ID]; !away && e.under.flights[blocker.ID] == nil {
+	if _, away := e.under.away[blocker.ID]; !away && e.under.flights.Of(blocker.ID) == nil {
 		e.under.away[blocker.ID] = awayAt(blocker)
 	}
 	e.room.park(lot{kind: lotRun, runID: blocker.ID}, en)

@@ -8,22 +8,23 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/idmap"
 	"github.com/xxljob/xxljob/wire"
 )
 
 // underWay has the flights of a node, and the runs of other nodes whose end it waits for.
 type underWay struct {
-	mu      *sync.Mutex       // the engine's
-	flights map[int64]*flight // guarded by mu: runs that this node runs
-	lately  startedLately     // guarded by mu: what flights have in common
-	landed  landings          // guarded by mu: starts that were under way here and are over
-	away    map[int64]awayRun // guarded by mu: runs of other nodes whose end this node waits for
-	retries awaited           // guarded by mu: retries that others wait for, see passing.go
-	quiet   chan struct{}     // guarded by mu: closed when flights is empty; nil while nobody asks
+	mu      *sync.Mutex        // the engine's
+	flights idmap.Map[*flight] // guarded by mu: runs that this node runs
+	lately  startedLately      // guarded by mu: what flights have in common
+	landed  landings           // guarded by mu: starts that were under way here and are over
+	away    map[int64]awayRun  // guarded by mu: runs of other nodes whose end this node waits for
+	retries awaited            // guarded by mu: retries that others wait for, see passing.go
+	quiet   chan struct{}      // guarded by mu: closed when flights is empty; nil while nobody asks
 }
 
 func newUnderWay(mu *sync.Mutex) *underWay {
-	return &underWay{mu: mu, flights: map[int64]*flight{}, away: map[int64]awayRun{}, retries: newAwaited()}
+	return &underWay{mu: mu, away: map[int64]awayRun{}, retries: newAwaited()}
 }
 
 // flight is a run that this node has started at a remote executor, or started at or
@@ -78,7 +79,7 @@ func awayAt(r Run) awayRun { return awayRun{jobID: r.JobID, address: r.Address} 
 func (u *underWay) flight(runID int64) *flight {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.flights[runID]
+	return u.flights.Of(runID)
 }
 
 // flightsOf appends the flights of the runs that results are of, in their order; nil for those
@@ -87,7 +88,7 @@ func (u *underWay) flightsOf(dst []*flight, results []wire.CallbackRequest) []*f
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for i := range results {
-		dst = append(dst, u.flights[results[i].LogID])
+		dst = append(dst, u.flights.Of(results[i].LogID))
 	}
 	return dst
 }
@@ -96,8 +97,8 @@ func (u *underWay) flightsOf(dst []*flight, results []wire.CallbackRequest) []*f
 func (u *underWay) inFlight() []*flight {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	all := make([]*flight, 0, len(u.flights))
-	for _, f := range u.flights {
+	all := make([]*flight, 0, u.flights.Len())
+	for _, f := range u.flights.All() {
 		all = append(all, f)
 	}
 	return all
@@ -106,7 +107,7 @@ func (u *underWay) inFlight() []*flight {
 // noteOver notes that a run has ended; one that was killed may have to be killed at its executor
 // yet. mu is held.
 func (u *underWay) noteOver(r *Run) {
-	if f := u.flights[r.ID]; f != nil && f.run.Token == r.Token && r.State.Ended() && r.State != StateKilled {
+	if f := u.flights.Of(r.ID); f != nil && f.run.Token == r.Token && r.State.Ended() && r.State != StateKilled {
 		f.state.over = true
 	}
 }
@@ -127,7 +128,7 @@ func (u *underWay) asSent(ids []int64, within time.Duration) []*Run {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for i, id := range ids {
-		f := u.flights[id]
+		f := u.flights.Of(id)
 		if f != nil && f.remote && f.state.sent && !f.state.marked && !f.state.over && time.Since(f.acked) <= within {
 			run := f.whole()
 			runs[i] = &run
@@ -237,7 +238,7 @@ func (u *underWay) killed(f *flight) State {
 // idle waits until no run is under way in this process.
 func (u *underWay) idle(ctx context.Context) error {
 	u.mu.Lock()
-	if len(u.flights) == 0 {
+	if u.flights.Len() == 0 {
 		u.mu.Unlock()
 		return nil
 	}

@@ -56,7 +56,7 @@ func (w *waitingRoom) takeSerial(at lot, r ringEntry) bool {
 		return w.beside.add(at, r.runID)
 	}
 	if has := w.serial.at(at); has != 0 && has != r.runID {
-		if en := w.held.runs[has]; en == nil || en.starting || !r.before(en.run.key()) {
+		if en := w.held.runs.Of(has); en == nil || en.starting || !r.before(en.run.key()) {
 			return false
 		}
 	}

@@ -51,7 +51,7 @@ func TestProbesEndBeforeParking(t *testing.T) {
 		s.life.loops.plan = newLoops()
 		job := &Job{ID: 1, App: "app", Route: "BUSYOVER"}
 		s.engine.hold([]Run{{ID: 1, JobID: 1, App: "app"}}, map[int64]*Job{1: job})
-		a := attempt{entry: s.engine.held.runs[1], job: job}
+		a := attempt{entry: s.engine.held.runs.Of(1), job: job}
 		a.due, a.passage = true, &passage{route: &routed{}}
 		to := s.router.probes.choose(t.Context(), job, []string{store.LocalAddress(s.leases.incarnation)})
 		a.route = &to

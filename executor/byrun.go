@@ -1,9 +1,11 @@
 package executor
 
+import "github.com/xxljob/xxljob/internal/idmap"
+
 // byRun holds something for each of some runs. Nearly always an id is there once; those
 // that are there with several dates are linked. The zero value is empty.
 type byRun[T any] struct {
-	heads map[int64]dated[T]
+	heads idmap.Map[dated[T]]
 	n     int // runs
 
 	// All ids lie within these two. Most schedulers count their runs, so that a new one is
@@ -22,8 +24,7 @@ func (b *byRun[T]) head(id int64) (dated[T], bool) {
 	if b.n == 0 || id < b.least || id > b.greatest {
 		return dated[T]{}, false
 	}
-	head, ok := b.heads[id]
-	return head, ok
+	return b.heads.Get(id)
 }
 
 // find returns what is held for the run that a request means: the one with its date, or
@@ -74,14 +75,11 @@ func (b *byRun[T]) put(k runID, val T) {
 			*n.next = head
 		}
 	}
-	if b.heads == nil {
-		b.heads = make(map[int64]dated[T])
-	}
 	if b.n == 0 {
 		b.least, b.greatest = k.id, k.id
 	}
 	b.least, b.greatest = min(b.least, k.id), max(b.greatest, k.id)
-	b.heads[k.id] = n
+	b.heads.Set(k.id, n)
 	b.n++
 }
 
@@ -94,7 +92,7 @@ func (b *byRun[T]) change(k runID, val T) {
 		return
 	case head.date == k.date:
 		head.val = val
-		b.heads[k.id] = head
+		b.heads.Set(k.id, head)
 		return
 	}
 	for at := head.next; at != nil; at = at.next { // these are shared with the map
@@ -114,9 +112,9 @@ func (b *byRun[T]) drop(k runID) {
 	if head.date == k.date {
 		b.n--
 		if head.next == nil {
-			delete(b.heads, k.id)
+			b.heads.Delete(k.id)
 		} else {
-			b.heads[k.id] = *head.next
+			b.heads.Set(k.id, *head.next)
 		}
 		return
 	}
@@ -125,7 +123,7 @@ func (b *byRun[T]) drop(k runID) {
 			continue
 		}
 		at.next = at.next.next
-		b.heads[k.id] = head // its own link may be the changed one
+		b.heads.Set(k.id, head) // its own link may be the changed one
 		b.n--
 		return
 	}
@@ -133,6 +131,6 @@ func (b *byRun[T]) drop(k runID) {
 
 // clear forgets everything, and keeps the memory.
 func (b *byRun[T]) clear() {
-	clear(b.heads)
+	b.heads.Clear()
 	b.n = 0
 }

@@ -54,7 +54,7 @@ func TestByRunRange(t *testing.T) {
 		} else {
 			b.clear()
 		}
-		if b.n != 0 || len(b.heads) != 0 {
+		if b.n != 0 || b.heads.Len() != 0 {
 			t.Errorf("round %d: %d runs are left", round, b.n)
 		}
 	}

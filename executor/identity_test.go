@@ -50,7 +50,7 @@ func TestByRunAgainstModel(t *testing.T) {
 			t.Fatalf("step %d: id %d has %v, want %v", i, ask.id, got, all)
 		}
 	}
-	if b.clear(); b.n != 0 || len(b.heads) != 0 {
+	if b.clear(); b.n != 0 || b.heads.Len() != 0 {
 		t.Error("something is left")
 	}
 }
