@@ -10,7 +10,6 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/urgent"
@@ -26,7 +25,7 @@ type finisher struct {
 	progress  *progress
 	finishing *batch[Result] // results that this node itself has come to
 	lockedOut *batch[Result] // results whose runs others have locked
-	rooms     sync.Pool      // of *finishRoom
+	rooms     finishRooms
 }
 
 func newFinisher(s *shared, e *engine, t *teller, progress *progress) *finisher {
@@ -68,7 +67,7 @@ func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest
 
 // finish stores the results of runs that are under way here.
 func (a attachedAdmin) finish(ctx context.Context, reqs []wire.CallbackRequest) error {
-	room := a.f.room()
+	room := a.f.rooms.take()
 	room.results, room.known = slices.Grow(room.results, len(reqs)), slices.Grow(room.known, len(reqs))
 	room.flights = a.flightsOf(room.flights, reqs)
 	for i, at := range room.flights {
@@ -139,21 +138,13 @@ func (f *finisher) letGather(ctx context.Context, results int) {
 // has an answer from the store or ctx ends: an error means that they may be
 // stored or not. It is a duty whoever brings them, such as an executor.
 func (f *finisher) finish(ctx context.Context, results []Result) error {
-	return f.finishIn(ctx, f.room(), results)
-}
-
-// room is memory for a batch.
-func (f *finisher) room() *finishRoom {
-	if room, ok := f.rooms.Get().(*finishRoom); ok {
-		return room
-	}
-	return &finishRoom{}
+	return f.finishIn(ctx, f.rooms.take(), results)
 }
 
 // finishIn is finish with memory that it gives back.
 func (f *finisher) finishIn(ctx context.Context, room *finishRoom, results []Result) error {
 	if len(results) == 0 {
-		f.rooms.Put(room.cleared())
+		f.rooms.giveBack(room)
 		return nil
 	}
 	ctx = urgent.Mark(ctx)
@@ -185,7 +176,7 @@ func (f *finisher) finishIn(ctx context.Context, room *finishRoom, results []Res
 	}
 	if room != nil {
 		room.answers = accepted
-		f.rooms.Put(room.cleared())
+		f.rooms.giveBack(room)
 	}
 	return nil
 }

@@ -2,6 +2,11 @@ package xxljob
 
 // Memory for results on their way to the store, which one batch uses after the other.
 
+import (
+	"sync"
+	"sync/atomic"
+)
+
 // finishRoom has it. A batch whose storing has failed leaves it to the call, which may still be
 // under way.
 type finishRoom struct {
@@ -9,6 +14,32 @@ type finishRoom struct {
 	known   []Run // the runs of flights
 	results []Result
 	answers []Run
+}
+
+// finishRooms are those that nobody uses. One of them is kept for as long as the process lives: the
+// others go with a collection of garbage, of which there are some between two herds. It is safe for
+// concurrent use.
+type finishRooms struct {
+	one  atomic.Pointer[finishRoom]
+	more sync.Pool // of *finishRoom
+}
+
+// take returns one, which is empty.
+func (r *finishRooms) take() *finishRoom {
+	if room := r.one.Swap(nil); room != nil {
+		return room
+	}
+	if room, ok := r.more.Get().(*finishRoom); ok {
+		return room
+	}
+	return &finishRoom{}
+}
+
+// giveBack takes one back, with whatever is in it.
+func (r *finishRooms) giveBack(room *finishRoom) {
+	if room = room.cleared(); !r.one.CompareAndSwap(nil, room) {
+		r.more.Put(room)
+	}
 }
 
 // cleared is the memory as it was before the batch.

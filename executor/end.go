@@ -62,11 +62,8 @@ func (e *Executor) end(r *run, res result) {
 // leave records what a handler returned, unless its run has ended before, and lets its
 // job go on. It returns the run whose handler its goroutine is to call next, nil for none.
 func (e *Executor) leave(r *run, err error) *run {
-	var p *panicError
-	if err != nil && errors.As(err, &p) {
-		e.cfg.Logger.Error("executor: a handler panicked", "handler", r.handler.name, "job", r.job.id, "run", r.id.id,
-			"panic", p.value, "stack", string(p.stack))
-		r.Task.Log().Error(p.Error())
+	if err != nil {
+		e.logPanic(r, err)
 	}
 	res := outcome(r, err)
 	r.closeLog()
@@ -105,6 +102,16 @@ func (e *Executor) leave(r *run, err error) *run {
 		e.cfg.Logger.Info("executor: an abandoned handler returned", "handler", r.handler.name, "job", r.job.id, "run", r.id.id)
 	}
 	return next
+}
+
+// logPanic logs what a handler has returned, if it has panicked.
+func (e *Executor) logPanic(r *run, err error) {
+	var p *panicError
+	if errors.As(err, &p) {
+		e.cfg.Logger.Error("executor: a handler panicked", "handler", r.handler.name, "job", r.job.id, "run", r.id.id,
+			"panic", p.value, "stack", string(p.stack))
+		r.Task.Log().Error(p.Error())
+	}
 }
 
 // interrupt ends a run whose handler has not returned: its result is recorded,

@@ -129,15 +129,15 @@ func (o *outbox) add(res wire.CallbackRequest) {
 }
 
 // makeRoom has room for one more result behind the pending ones: that of delivered ones, where
-// it is half of all at least. mu is held.
+// it is a quarter of all at least. mu is held.
 func (o *outbox) makeRoom() {
 	n := len(o.pending)
 	switch {
 	case n < cap(o.pending):
-	case n > 0 && 2*n <= cap(o.room):
+	case n > 0 && 4*n <= 3*cap(o.room):
 		all := o.room[:cap(o.room)]
 		copy(all, o.pending)
-		clear(all[cap(all)-n:])
+		clear(all[max(n, cap(all)-n):])
 		o.pending = all[:n]
 	default:
 		o.pending = slices.Grow(o.pending, 1)
