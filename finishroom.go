@@ -16,9 +16,9 @@ type finishRoom struct {
 	answers []Run
 }
 
-// finishRooms are those that nobody uses. One of them is kept for as long as the process lives: the
-// others go with a collection of garbage, of which there are some between two herds. It is safe for
-// concurrent use.
+// finishRooms are those that nobody uses. A batch has up to storeBatch results, so a room takes some
+// 1.5 MB at most. One is kept for as long as the process lives, since garbage is collected several
+// times between two herds, and a collection takes the others. It is safe for concurrent use.
 type finishRooms struct {
 	one  atomic.Pointer[finishRoom]
 	more sync.Pool // of *finishRoom

@@ -85,7 +85,7 @@ func (e *engine) fly(r *routed, run *Run, job *Job, ref *jobRef, acked time.Time
 	}
 	e.room.arrived(run.JobID, run.ID)
 	f := &flight{
-		routed: r, run: startedOf(run, job, &e.under.lately), job: job, ref: e.jobs.share(ref, job), acked: acked, state: flightState{counts: r.places > 0},
+		routed: r, run: startedOf(run, job, e.under.lately), job: job, ref: e.jobs.share(ref, job), acked: acked, state: flightState{counts: r.places > 0},
 	}
 	e.under.flights.Set(run.ID, f)
 	return f

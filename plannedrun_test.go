@@ -1,6 +1,7 @@
 package xxljob
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -25,7 +26,7 @@ func TestWhatIsHeldOfARun(t *testing.T) {
 		return p.full(), p.rest == nil
 	}
 	asStarted := func(r *Run) (got Run, brief bool) {
-		s := startedOf(r, job, &startedLately{})
+		s := startedOf(r, job, startedLately{})
 		s.fill(&got, job)
 		return got, s.planned.rest == nil
 	}
@@ -73,4 +74,31 @@ func otherwise(r Run, i int, zero bool) Run {
 		f.SetZero()
 	}
 	return r
+}
+
+// TestStartedLately: runs at one address share what they have in common, however many addresses
+// take turns; those that differ have their own, and what is shared does not change.
+func TestStartedLately(t *testing.T) {
+	lately := startedLately{}
+	run := func(i int, msg string) *Run {
+		return &Run{Address: fmt.Sprintf("http://10.0.0.%d:9999", i), Owner: "n-1", BootID: "b", TriggerMsg: msg}
+	}
+	const addresses = 20
+	var first [addresses]*startedWith
+	for i := range addresses {
+		first[i] = lately.of(run(i, "one"))
+	}
+	for i := range addresses {
+		if lately.of(run(i, "one")) != first[i] {
+			t.Fatalf("address %d has one of its own again", i)
+		}
+		if other := lately.of(run(i, "two")); other == first[i] || other.msg != "two" || first[i].msg != "one" {
+			t.Fatalf("address %d has %+v, and had %+v", i, other, first[i])
+		}
+	}
+	for i := range 3 * mostLately {
+		if lately.of(run(i, "one")); len(lately) > mostLately {
+			t.Fatalf("%d addresses are remembered", len(lately))
+		}
+	}
 }

@@ -169,7 +169,8 @@ type lots struct {
 	left *lot // of the last one who was let out; it is not changed
 }
 
-// one is a lot that others who are let out of it have as well.
+// one is a lot that those who are let out of it one after the other share: it is nine times as large
+// as a pointer.
 func (l *lots) one(at lot) *lot {
 	if l.left == nil || *l.left != at {
 		l.left = new(lot)

@@ -19,29 +19,31 @@ type startedWith struct {
 	msg                    string // Run.TriggerMsg
 }
 
-// startedLately are the last ones that differed, so that most runs share theirs. It is guarded by
+// startedLately has the last one of each address, so that most runs share theirs. It is guarded by
 // the engine's mutex.
-type startedLately struct {
-	all  [8]*startedWith
-	next int // of all: the oldest
-}
+type startedLately map[string]*startedWith
 
-// of is what a started run has of that.
-func (l *startedLately) of(r *Run) *startedWith {
+// mostLately is how many addresses it has at most: they come and go.
+const mostLately = 1000
+
+// of returns what a run has in common with others: theirs, where the last one at its address had
+// the same.
+func (l startedLately) of(r *Run) *startedWith {
 	is := startedWith{r.Address, r.Owner, r.BootID, r.TriggerMsg}
-	for _, with := range l.all {
-		if with != nil && *with == is {
-			return with
-		}
+	if last := l[r.Address]; last != nil && *last == is {
+		return last
+	}
+	if len(l) >= mostLately {
+		clear(l)
 	}
 	with := new(startedWith) // not the above, which would be in the heap each time
 	*with = is
-	l.all[l.next], l.next = with, (l.next+1)%len(l.all)
+	l[r.Address] = with
 	return with
 }
 
 // startedOf is how a run of a job is held that was started.
-func startedOf(r *Run, job *Job, lately *startedLately) startedRun {
+func startedOf(r *Run, job *Job, lately startedLately) startedRun {
 	s := startedRun{planned: plainOf(r), started: milliOf(r.Started), taken: milliOf(r.Taken), Token: r.Token, startedWith: lately.of(r)}
 	if !r.isUsual(&s, job) {
 		whole := *r

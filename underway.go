@@ -24,7 +24,7 @@ type underWay struct {
 }
 
 func newUnderWay(mu *sync.Mutex) *underWay {
-	return &underWay{mu: mu, away: map[int64]awayRun{}, retries: newAwaited()}
+	return &underWay{mu: mu, lately: startedLately{}, away: map[int64]awayRun{}, retries: newAwaited()}
 }
 
 // flight is a run that this node has started at a remote executor, or started at or

@@ -128,9 +128,3 @@ func (b *byRun[T]) drop(k runID) {
 		return
 	}
 }
-
-// clear forgets everything, and keeps the memory.
-func (b *byRun[T]) clear() {
-	b.heads.Clear()
-	b.n = 0
-}

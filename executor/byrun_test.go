@@ -47,12 +47,8 @@ func TestByRunRange(t *testing.T) {
 				}
 			}
 		}
-		if round == 0 {
-			for _, id := range ids {
-				b.drop(runID{id, 1})
-			}
-		} else {
-			b.clear()
+		for _, id := range ids {
+			b.drop(runID{id, 1})
 		}
 		if b.n != 0 || b.heads.Len() != 0 {
 			t.Errorf("round %d: %d runs are left", round, b.n)

@@ -58,12 +58,7 @@ func newRecent(keep time.Duration, max int) recent {
 func (g *recent) add(k runID, now time.Time) {
 	g.age(now)
 	if g.young.n >= g.max {
-		// Under load the two maps change places, so that neither has to grow again.
-		g.young, g.old = g.old, g.young
-		if g.young.n > 0 {
-			g.lostBefore = g.since
-		}
-		g.young.clear()
+		g.turn()
 		g.since = now
 	}
 	g.young.put(k, struct{}{})

@@ -288,10 +288,10 @@ func (o *outbox) take() batch {
 }
 
 const (
-	// mostRoom is for how many results room is kept while there are none, or eight times as many
-	// if a quarter of that was needed one of the last times.
-	mostRoom = 2048
-	// lastTimes is how many of these there are: between two herds some results come alone.
+	// mostRoom is for how many results room is kept while there are none. Eight times as much is
+	// kept until a quarter of it was not needed lastTimes in a row: between two herds some results
+	// come alone.
+	mostRoom  = 2048
 	lastTimes = 16
 )
 
@@ -331,7 +331,7 @@ func (o *outbox) useAgain(results []wire.CallbackRequest, admin wire.Admin) {
 	o.sent = results[:0]
 }
 
-// end marks the reporter as ended. mu is held.
+// end marks the reporter as ended, and gives back room that is not needed. mu is held.
 func (o *outbox) end() {
 	o.active = false
 	c := cap(o.room)

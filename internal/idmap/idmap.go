@@ -11,15 +11,16 @@ import (
 const (
 	shift = 3
 	slots = 1 << shift // ids of a page
-	spare = 1024       // pages that are kept for those to come
+	// mostSpare is how many pages are kept for ids to come.
+	mostSpare = 1024
 )
 
 // Map holds values by id. The zero value is empty. It is not safe for concurrent use, not even
-// that of methods which only read.
+// that of methods which only read: they note which page they have used.
 //
-// Eight ids that follow each other share a page of memory, which one id alone takes as well:
-// it costs less time than a map of Go where ids are dense, and about five times the memory
-// where none is near another.
+// Each eight ids, from a multiple of eight on, share a page of memory, which one of them alone
+// takes as well. Where ids are dense a Map takes less time than a map of Go, and about five times
+// its memory where none is near another.
 type Map[V any] struct {
 	pages map[int64]*page[V]
 	n     int
@@ -33,7 +34,7 @@ type page[V any] struct {
 	vals [slots]V
 }
 
-// at returns the page of an id, nil for none, and where on it the id is.
+// at returns the page of an id, nil for none, and where on it the id is. It notes the page.
 func (m *Map[V]) at(id int64) (p *page[V], i int) {
 	key, i := id>>shift, int(id&(slots-1))
 	if p = m.last; p != nil && p.key == key {
@@ -79,7 +80,7 @@ func (m *Map[V]) Set(id int64, val V) {
 // add adds a page.
 func (m *Map[V]) add(key int64) (p *page[V]) {
 	if n := len(m.spare); n > 0 {
-		p, m.spare = m.spare[n-1], m.spare[:n-1]
+		p, m.spare[n-1], m.spare = m.spare[n-1], nil, m.spare[:n-1]
 	} else {
 		p = new(page[V])
 	}
@@ -105,32 +106,24 @@ func (m *Map[V]) Delete(id int64) {
 	}
 	delete(m.pages, p.key)
 	m.last = nil
-	if len(m.spare) < spare {
+	if len(m.spare) < mostSpare {
 		m.spare = append(m.spare, p)
 	}
-}
-
-// Clear forgets all, and keeps memory for as many.
-func (m *Map[V]) Clear() {
-	for _, p := range m.pages {
-		clear(p.vals[:])
-		p.used = 0
-		m.spare = append(m.spare, p)
-	}
-	clear(m.pages)
-	m.last, m.n = nil, 0
 }
 
 // Len returns how many ids have values.
 func (m *Map[V]) Len() int { return m.n }
 
-// All returns the ids and their values, in no order. Those that are set or deleted meanwhile may be
-// among them or not, but for one that is deleted before it comes: that does not come.
+// All returns the ids and their values, in no order. One that is deleted before it comes does not
+// come; one that is set meanwhile may come or not.
 func (m *Map[V]) All() iter.Seq2[int64, V] {
 	return func(yield func(int64, V) bool) {
 		for key, p := range m.pages {
 			for used := p.used; used != 0; used &= used - 1 {
 				i := bits.TrailingZeros8(used)
+				if p.key != key { // all of it was deleted meanwhile, and it is another page now
+					break
+				}
 				if p.used&(1<<i) != 0 && !yield(key<<shift|int64(i), p.vals[i]) {
 					return
 				}

@@ -24,21 +24,16 @@ func testAgainstMap(t *testing.T, ids int64, r *rand.Rand) {
 		if id >= 0 && r.IntN(2) == 0 {
 			id = int64(step) // counted
 		}
-		switch r.IntN(5) {
+		switch r.IntN(4) {
 		case 0, 1:
 			m.Set(id, step)
 			want[id] = step
 		case 2:
 			m.Delete(id)
 			delete(want, id)
-		case 3:
+		default:
 			if val, ok := m.Get(id); val != want[id] || ok != has(want, id) || m.Of(id) != val {
 				t.Fatalf("step %d: id %d has %d, %v, want %d, %v", step, id, val, ok, want[id], has(want, id))
-			}
-		default:
-			if r.IntN(200) == 0 {
-				m.Clear()
-				clear(want)
 			}
 		}
 		if m.Len() != len(want) {
@@ -77,15 +72,34 @@ func TestDeletedWhileAllGoes(t *testing.T) {
 	}
 }
 
+// TestPageThatIsAnotherMeanwhile: ids of a page that was emptied and taken for other ids while All
+// goes over it do not come with what is theirs.
+func TestPageThatIsAnotherMeanwhile(t *testing.T) {
+	for seed := range int64(50) { // All is in no order
+		var m Map[int64]
+		m.Set(0, 0)
+		m.Set(1, 1)
+		for id, val := range m.All() {
+			if id != val {
+				t.Fatalf("id %d has %d", id, val)
+			}
+			m.Delete(0)
+			m.Delete(1)
+			m.Set(80+8*seed, 80+8*seed)
+			m.Set(81+8*seed, 81+8*seed)
+			if id > 1 {
+				break
+			}
+		}
+	}
+}
+
 // TestKeepsNothing: memory that is used again has nothing of what was in it before.
 func TestKeepsNothing(t *testing.T) {
 	var m Map[*int]
-	for round := range 3 {
+	for range 3 {
 		for id := range int64(100) {
 			m.Set(id, new(int))
-		}
-		if round == 1 {
-			m.Clear()
 		}
 		for id := range int64(100) {
 			m.Delete(id)
@@ -101,50 +115,42 @@ func TestKeepsNothing(t *testing.T) {
 	}
 }
 
+// goMap is a map of Go with the methods of a Map.
+type goMap map[int64]*int
+
+func (m goMap) Set(id int64, val *int) { m[id] = val }
+func (m goMap) Of(id int64) *int       { return m[id] }
+func (m goMap) Delete(id int64)        { delete(m, id) }
+
 // BenchmarkMap holds and forgets 100,000 ids as a scheduler counts them, and looks each of them up twice
-// on the way; in a map of Go as well.
+// on the way: in a Map, and in a map of Go.
 func BenchmarkMap(b *testing.B) {
+	b.Run("Map", func(b *testing.B) { benchmark(b, &Map[*int]{}) })
+	b.Run("map", func(b *testing.B) { benchmark(b, goMap{}) })
+}
+
+func benchmark[M interface {
+	Set(int64, *int)
+	Of(int64) *int
+	Delete(int64)
+}](b *testing.B, m M) {
 	const n = 100_000
-	b.Run("Map", func(b *testing.B) {
-		var m Map[*int]
-		val, base := new(int), int64(0)
-		for b.Loop() {
+	val, base := new(int), int64(0)
+	for b.Loop() {
+		for id := base; id < base+n; id++ {
+			m.Set(id, val)
+		}
+		for range 2 {
 			for id := base; id < base+n; id++ {
-				m.Set(id, val)
-			}
-			for range 2 {
-				for id := base; id < base+n; id++ {
-					if m.Of(id) == nil {
-						b.Fatal(id)
-					}
+				if m.Of(id) == nil {
+					b.Fatal(id)
 				}
 			}
-			for id := base; id < base+n; id++ {
-				m.Delete(id)
-			}
-			base += n
 		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n/4, "ns/use")
-	})
-	b.Run("map", func(b *testing.B) {
-		m := map[int64]*int{}
-		val, base := new(int), int64(0)
-		for b.Loop() {
-			for id := base; id < base+n; id++ {
-				m[id] = val
-			}
-			for range 2 {
-				for id := base; id < base+n; id++ {
-					if m[id] == nil {
-						b.Fatal(id)
-					}
-				}
-			}
-			for id := base; id < base+n; id++ {
-				delete(m, id)
-			}
-			base += n
+		for id := base; id < base+n; id++ {
+			m.Delete(id)
 		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n/4, "ns/use")
-	})
+		base += n
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n/4, "ns/use")
 }
