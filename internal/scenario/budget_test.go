@@ -21,12 +21,12 @@ import (
 // Who makes a run cheaper lowers the bounds, and who raises one says why.
 func budgets() []stage.Budget {
 	return []stage.Budget{
-		{What: "a waiting run that is drained, bytes", Measured: 3330, Most: 3560, Heap: true},
-		{What: "a waiting run that is drained, objects", Measured: 7.5, Most: 8.2, Heap: true},
-		{What: "a run of a second that many jobs share, bytes", Measured: 1590, Most: 1700, Heap: true},
-		{What: "a run of a second that many jobs share, objects", Measured: 7.6, Most: 8.1, Heap: true},
-		{What: "a run of a second over which the jobs are spread, bytes", Measured: 2700, Most: 2880, Heap: true},
-		{What: "a run of a second over which the jobs are spread, objects", Measured: 33.3, Most: 35, Heap: true},
+		{What: "a waiting run that is drained, bytes", Measured: 2880, Most: 3080, Heap: true},
+		{What: "a waiting run that is drained, objects", Measured: 6.9, Most: 7.4, Heap: true},
+		{What: "a run of a second that many jobs share, bytes", Measured: 1250, Most: 1335, Heap: true},
+		{What: "a run of a second that many jobs share, objects", Measured: 6.4, Most: 6.8, Heap: true},
+		{What: "a run of a second over which the jobs are spread, bytes", Measured: 2510, Most: 2680, Heap: true},
+		{What: "a run of a second over which the jobs are spread, objects", Measured: 33.1, Most: 35, Heap: true},
 	}
 }
 
