@@ -1,6 +1,6 @@
-// Package idmap is a map by ids that are mostly counted: what is near each other in it was near
-// each other when it came, and what goes through many ids in their order finds them without a
-// search for each.
+// Package idmap is a map by ids that are given out by counting. Ids that were given out one after
+// the other are mostly used one after the other as well: their values lie together here, and most
+// uses need no search.
 package idmap
 
 import (
