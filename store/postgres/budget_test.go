@@ -7,6 +7,7 @@ package postgres_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -69,8 +70,10 @@ func budgets() []stage.Budget {
 }
 
 // TestWhatARunCosts is alone in the process while it runs, as what it allocates is counted; and
-// it has a server of its own, where nobody else writes to the log.
+// it has a server of its own, where nobody else writes to the log. It runs on one processor: what
+// a sync.Pool has from another one may not be found, and is allocated anew.
 func TestWhatARunCosts(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	cluster := pgtest.Start(t, pgtest.Options{NoFsync: true, Settings: map[string]string{
 		"autovacuum": "off", "full_page_writes": "off", "checkpoint_timeout": "1d", "max_wal_size": "4GB",
 	}})
