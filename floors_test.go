@@ -2,7 +2,6 @@ package xxljob_test
 
 import (
 	"bytes"
-	"fmt"
 	"go/ast"
 	"go/importer"
 	"go/parser"
@@ -13,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -27,8 +25,7 @@ type house struct {
 	info *types.Info
 	uses map[string]map[string][]string // file → file → what of it, in order
 
-	files  []string
-	parsed []*ast.File // of files, in the same order
+	files []string
 }
 
 // readHouse type-checks the root, without its tests, by the export data of what it imports.
@@ -45,9 +42,8 @@ func readHouse(t *testing.T) *house {
 		name, file, _ := strings.Cut(strings.TrimSpace(string(line)), "\t")
 		exports[name] = file
 	}
-	h := &house{set: token.NewFileSet(), info: &types.Info{
-		Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
-	}}
+	h := &house{set: token.NewFileSet(), info: &types.Info{Uses: map[*ast.Ident]types.Object{}}}
+	var parsed []*ast.File
 	names, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -60,10 +56,10 @@ func readHouse(t *testing.T) *house {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.files, h.parsed = append(h.files, name), append(h.parsed, file)
+		h.files, parsed = append(h.files, name), append(parsed, file)
 	}
 	config := types.Config{Importer: importer.ForCompiler(h.set, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
-	if h.pkg, err = config.Check(module, h.set, h.parsed, h.info); err != nil {
+	if h.pkg, err = config.Check(module, h.set, parsed, h.info); err != nil {
 		t.Fatal(err)
 	}
 	h.findUses()
@@ -177,15 +173,6 @@ var mayCycle = [][]string{
 	{"crons.go", "schedule.go"}, // a schedule and the memo of what it was compiled to
 }
 
-// The bounds of one type. A part sees its own fields and those of shared. The list of the
-// parts is as long as it is.
-const (
-	partFields  = 12
-	mostFields  = 16 // of what is no part: runs and entries with all that is known of them
-	mostMethods = 70 // a store has more than sixty
-	partsList   = "scheduler"
-)
-
 // TestFloors holds the floors: no file uses a name of a higher one, and none but a few use
 // each other.
 func TestFloors(t *testing.T) {
@@ -222,123 +209,4 @@ func TestFloors(t *testing.T) {
 	if len(cycles) < len(mayCycle) {
 		t.Errorf("the list of cycles has %d, and there are %d", len(mayCycle), len(cycles))
 	}
-}
-
-// books are the types whose fields only the files of the engine use.
-var (
-	books     = []string{"engine", "jobBook", "heldRuns", "heldRing", "waitingRoom", "underWay", "waiters"}
-	bookFiles = []string{
-		"bookstats", "engine", "flight", "held", "heldring", "jobbook", "passing", "places", "transit", "tries", "turns", "underway", "waiters", "waitingroom",
-	}
-)
-
-// TestBooksAreClosed: who is no part of the engine calls its methods, and those of its
-// books, and touches neither their lock nor what it guards.
-func TestBooksAreClosed(t *testing.T) {
-	h := readHouse(t)
-	for sel, of := range h.info.Selections {
-		file := strings.TrimSuffix(h.fileOf(sel.Pos()), ".go")
-		field, ok := of.Obj().(*types.Var)
-		if !ok || slices.Contains(bookFiles, file) {
-			continue
-		}
-		recv := of.Recv()
-		if p, ok := recv.(*types.Pointer); ok {
-			recv = p.Elem()
-		}
-		named, ok := recv.(*types.Named)
-		if !ok || !slices.Contains(books, named.Obj().Name()) {
-			continue
-		}
-		kind := field.Type()
-		if p, ok := kind.(*types.Pointer); ok {
-			kind = p.Elem()
-		}
-		if n, ok := kind.(*types.Named); ok && (slices.Contains(books, n.Obj().Name()) || mayTouch[n.Obj().Name()]) {
-			continue
-		}
-		t.Errorf("%s: %s.%s is touched from outside of the books", h.set.Position(sel.Pos()), named.Obj().Name(), field.Name())
-	}
-}
-
-// mayTouch are types of the engine's fields that have locks of their own, or need none.
-var mayTouch = map[string]bool{"lead": true, "rush": true, "Bool": true}
-
-// TestSizes bounds files, functions and types of the root.
-func TestSizes(t *testing.T) {
-	h := readHouse(t)
-	var lines []int
-	for i, file := range h.parsed {
-		n := h.set.Position(file.FileEnd).Line - 1
-		if lines = append(lines, n); n > 350 {
-			t.Errorf("%s has %d lines, want at most 350", h.files[i], n)
-		}
-		for _, d := range file.Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
-			if n := h.set.Position(f.End()).Line - h.set.Position(f.Pos()).Line + 1; n > 60 {
-				t.Errorf("%s: %s has %d lines, want at most 60", h.files[i], f.Name.Name, n)
-			}
-		}
-	}
-	slices.Sort(lines)
-	if median := lines[len(lines)/2]; median > 150 {
-		t.Errorf("the median file has %d lines, want at most 150", median)
-	}
-	design, err := os.ReadFile("DESIGN.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := map[string]bool{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `\\w+` \\| `\\w+\\.go` \\| \\d+ \\|").FindAllString(string(design), -1) {
-		rows[row] = true
-	}
-	shared := h.pkg.Scope().Lookup("shared").Type().(*types.Named)
-	for _, named := range h.unexported() {
-		name := named.Obj().Name()
-		if n := named.NumMethods(); n > mostMethods {
-			t.Errorf("%s has %d methods, want at most %d", name, n, mostMethods)
-		}
-		s, ok := named.Underlying().(*types.Struct)
-		if !ok || name == partsList {
-			continue
-		}
-		n, most, knows := s.NumFields(), mostFields, false
-		for f := range s.Fields() {
-			switch of := strings.TrimPrefix(f.Type().String(), "*"); {
-			case of == shared.String():
-				n, most, knows = n-1+shared.Underlying().(*types.Struct).NumFields(), partFields, true
-			case of == "sync.Mutex", of == "sync.RWMutex":
-				most = partFields
-			case f.Embedded():
-				if e, ok := f.Type().Underlying().(*types.Struct); ok {
-					n += e.NumFields() - 1
-				}
-			}
-		}
-		if n > most {
-			t.Errorf("%s sees %d fields, want at most %d", name, n, most)
-		}
-		row := fmt.Sprintf("| `%s` | `%s` | %d |", name, h.fileOf(named.Obj().Pos()), n)
-		if knows && !rows[row] {
-			t.Errorf("DESIGN.md has no row of parts that begins with %s", row)
-		}
-		delete(rows, row)
-	}
-	for row := range rows {
-		t.Errorf("DESIGN.md has a row of parts that is not true: %s", row)
-	}
-}
-
-// unexported are the named types of the root that its users do not see.
-func (h *house) unexported() (list []*types.Named) {
-	scope := h.pkg.Scope()
-	for _, name := range scope.Names() {
-		if named, ok := scope.Lookup(name).Type().(*types.Named); ok && !ast.IsExported(name) {
-			list = append(list, named)
-		}
-	}
-	return list
 }
