@@ -1,8 +1,10 @@
-# The only tools this needs are Go and make; lint fetches staticcheck by Go and audit
-# govulncheck, test and race fetch Postgres and pgbouncer by the package manager of the
-# system, and browser a browser.
+# The only tools this needs are Go and make; lint fetches staticcheck by Go, .ci/run
+# gotestsum and audit govulncheck, test and race fetch Postgres and pgbouncer by the package
+# manager of the system, and browser a browser.
 
 GO          ?= go
+# What runs tests; .ci/run has gotestsum do it. Values of flags follow a =.
+GOTEST      ?= $(GO) test
 TESTFLAGS   ?=
 # The packages that take longest come first, so that the others run beside them.
 PACKAGES    ?= ./store/postgres ./internal/chaos ./internal/scenario ./...
@@ -11,10 +13,12 @@ BENCH       ?= .
 BENCHTIME   ?= 1s
 COUNT       ?= 1
 STATICCHECK := v0.8.2
+GOTESTSUM   := v1.13.0
 GOVULNCHECK := v1.9.0
 VULNDB      ?=
 
 staticcheck := bin/staticcheck-$(STATICCHECK)
+gotestsum   := bin/gotestsum-$(GOTESTSUM)
 govulncheck := bin/govulncheck-$(GOVULNCHECK)
 # What depends on what the library does not is a module of its own; go.work has them all.
 modules     := $(patsubst %/go.mod,%,$(wildcard otelxxl/go.mod cmd/*/go.mod examples/*/go.mod console/browser/go.mod bench/peers/go.mod))
@@ -29,10 +33,10 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST))
 
 test: postgres ## run all tests (five to seven minutes on two cores)
-	XXLJOB_REQUIRE_POSTGRES=1 $(GO) test $(TESTFLAGS) $(PACKAGES) $(patsubst %,./%/...,$(tested))
+	XXLJOB_REQUIRE_POSTGRES=1 $(GOTEST) $(TESTFLAGS) $(PACKAGES) $(patsubst %,./%/...,$(tested))
 
-race: postgres ## run all tests under the race detector (needs a C compiler)
-	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 $(GO) test -race $(TESTFLAGS) $(PACKAGES) ./otelxxl/... ./cmd/xxljob/...
+race: postgres ## run the tests that the race detector has something to say of (needs a C compiler)
+	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 $(GOTEST) -race -short $(TESTFLAGS) $(PACKAGES) ./otelxxl/... ./cmd/xxljob/...
 
 postgres: ## install Postgres and pgbouncer if missing (NO_INSTALL=1 only says how)
 	@sh internal/pgtest/install.sh
@@ -49,6 +53,24 @@ lint: $(staticcheck) ## gofmt, vet, staticcheck
 $(staticcheck):
 	GOBIN="$(CURDIR)/bin" $(GO) install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK)
 	mv bin/staticcheck $@
+
+# gate is what .ci/run makes of a run of go test: gotestsum, and a rule and a report of our own.
+.PHONY: gate
+gate: $(gotestsum)
+	$(GO) build -o bin/gate ./internal/gate
+	@ln -sf $(notdir $(gotestsum)) bin/gotestsum
+
+$(gotestsum):
+	@GOBIN="$(CURDIR)/bin" $(GO) install gotest.tools/gotestsum@$(GOTESTSUM) || { \
+		echo "gotestsum $(GOTESTSUM) cannot be fetched, which .ci/run needs once. Without a network, run what it runs by hand: make lint test race browser interop" >&2; exit 1; }
+	@mv bin/gotestsum $@
+
+# A test that fails once in a few hundred runs costs a day when it does so in CI.
+STRESSED ?= .,./internal/scenario,./store/postgres,./executor,./console
+.PHONY: stress
+stress: postgres ## run tests over and over, under the detector and without, on 1, 2 and 8 processors, beside busy processes (PKG=./x RUN=TestY N=200 ONLY=race,busy RESUME=1; all of STRESSED takes two hours)
+	@$(GO) build -o bin/gate ./internal/gate
+	bin/gate stress -pkg '$(or $(PKG),$(STRESSED))' $(if $(RUN),-run '$(RUN)') $(if $(N),-n $(N)) $(if $(ONLY),-only '$(ONLY)') $(if $(RESUME),-resume)
 
 # Not part of lint or CI: its answer changes without a commit.
 .PHONY: audit
@@ -77,7 +99,7 @@ siege: postgres ## load a scheduler with a hostile app beside an honest one (abo
 .PHONY: interop
 interop: ## run against executors and admins that others wrote, in Java, Go and Python (two to three minutes)
 	@GO="$(GO)" sh interop/build.sh
-	XXLJOB_INTEROP=1 $(GO) test -count=1 -v -parallel 64 -timeout 10m $(TESTFLAGS) ./interop
+	XXLJOB_INTEROP=1 $(GOTEST) -count=1 -v -parallel=64 -timeout=10m $(TESTFLAGS) ./interop
 
 # BROWSER_ALL=0 shows each page in one combination, which changes with the commit.
 BROWSER_ALL ?= 1
@@ -86,7 +108,7 @@ SCREENSHOTS ?= $(CURDIR)/bin/screenshots
 browser: ## use the console in a real browser, each page in all languages, themes and widths (two to three minutes; SCREENSHOTS)
 	@sh console/browser/install.sh
 	@mkdir -p "$(SCREENSHOTS)"
-	XXLJOB_REQUIRE_BROWSER=1 XXLJOB_BROWSER_ALL=$(BROWSER_ALL) XXLJOB_SCREENSHOTS="$(SCREENSHOTS)" $(GO) test -count=1 -parallel 2 -timeout 15m $(TESTFLAGS) ./console/browser/...
+	XXLJOB_REQUIRE_BROWSER=1 XXLJOB_BROWSER_ALL=$(BROWSER_ALL) XXLJOB_SCREENSHOTS="$(SCREENSHOTS)" $(GOTEST) -count=1 -parallel=2 -timeout=15m $(TESTFLAGS) ./console/browser/...
 	@echo "pictures of the pages are in $(SCREENSHOTS)" >&2
 
 bench: ## run all benchmarks, with command, settings and machine (BENCH, BENCHTIME, COUNT)

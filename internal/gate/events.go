@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// event is a line of go test -json.
+type event struct {
+	Action      string
+	Package     string
+	ImportPath  string // of what is built, in place of Package
+	Test        string
+	Output      string
+	Elapsed     float64 // seconds
+	FailedBuild string
+}
+
+// outcome is how one run of a test, or of a package, ended.
+type outcome int
+
+const (
+	unknown outcome = iota // it has not ended: the process did
+	passed
+	failed
+	skipped
+)
+
+// try is one run of a test.
+type try struct {
+	outcome outcome
+	seconds float64
+	lines   []string // what it said, without framing; at most mostLines
+	left    int      // lines that were not kept
+}
+
+// mostLines bounds what is kept of one run: a test that hangs shows all goroutines.
+const mostLines = 400
+
+// test is all runs of a test, or with an empty name what a package did beside its tests.
+type test struct {
+	pkg, name string
+	tries     []try
+}
+
+// last is the try that counts: each later run is one of what had failed.
+func (t *test) last() *try { return &t.tries[len(t.tries)-1] }
+
+// flaky says that the test has failed, and has passed when it was run again.
+func (t *test) flaky() bool { return t.last().outcome == passed && t.firstFailed() != nil }
+
+func (t *test) firstFailed() *try {
+	for i := range t.tries {
+		if o := t.tries[i].outcome; o == failed || o == unknown {
+			return &t.tries[i]
+		}
+	}
+	return nil
+}
+
+// book is what a run of go test, and those after it, have said.
+type book struct {
+	order []*test // in the order of their first event
+	tests map[[2]string]*test
+	open  map[string][]*test // package → its tests that have begun and not ended
+	bad   map[string]bool    // package → one of its tests has failed since the package began
+	// never says why nothing may be run again, the first reason there is.
+	never string
+}
+
+func newBook() *book {
+	return &book{tests: map[[2]string]*test{}, open: map[string][]*test{}, bad: map[string]bool{}}
+}
+
+// read reads events to the end, and writes each line to through. What is no event, as the
+// go command prints it, is passed on too.
+func (b *book) read(r io.Reader, through io.Writer) error {
+	lines := bufio.NewReaderSize(r, 1<<16)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			var e event
+			if json.Unmarshal(line, &e) == nil && e.Action != "" {
+				b.add(e)
+			}
+			if _, err := through.Write(line); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (b *book) of(pkg, name string) *test {
+	t := b.tests[[2]string{pkg, name}]
+	if t == nil {
+		t = &test{pkg: pkg, name: name}
+		b.tests[[2]string{pkg, name}] = t
+		b.order = append(b.order, t)
+	}
+	return t
+}
+
+func (b *book) begin(t *test) {
+	t.tries = append(t.tries, try{})
+	b.open[t.pkg] = append(b.open[t.pkg], t)
+}
+
+func (b *book) add(e event) {
+	if e.Package == "" { // of a build: "path [tests of it]"
+		e.Package, _, _ = strings.Cut(e.ImportPath, " ")
+	}
+	t := b.of(e.Package, e.Test)
+	if len(t.tries) == 0 || t.name == "" && e.Action == "start" || t.name != "" && e.Action == "run" {
+		b.begin(t)
+	}
+	switch e.Action {
+	case "output", "build-output":
+		b.said(t, strings.TrimRight(e.Output, "\n"))
+	case "pass":
+		b.end(t, passed, e.Elapsed)
+	case "skip":
+		b.end(t, skipped, e.Elapsed)
+	case "fail":
+		b.end(t, failed, e.Elapsed)
+	}
+}
+
+// framing is what go test prints around what tests say.
+var framing = regexp.MustCompile(`^\s*(=== (RUN|PAUSE|CONT|NAME|ATTR)\b|--- (PASS|FAIL|SKIP|BENCH)\b|PASS$|FAIL$|FAIL\t|ok  \t|exit status \d+$)`)
+
+func (b *book) said(t *test, line string) {
+	if line == "" || framing.MatchString(line) {
+		return
+	}
+	last := t.last()
+	if len(last.lines) == mostLines {
+		last.left++
+		return
+	}
+	last.lines = append(last.lines, line)
+}
+
+// end notes how a run of a test ended. With a package those of its tests end that have not.
+func (b *book) end(t *test, o outcome, seconds float64) {
+	last := t.last()
+	last.outcome, last.seconds = o, seconds
+	if t.name != "" {
+		if o == failed {
+			b.bad[t.pkg] = true
+			b.judge(last)
+		}
+		return
+	}
+	cut := false
+	for _, open := range b.open[t.pkg] {
+		if open.name != "" && open.last().outcome == unknown && o == failed {
+			cut = true
+			b.judge(open.last())
+		}
+	}
+	if o == failed {
+		b.judge(last)
+		switch {
+		case b.never != "":
+		case cut:
+			b.never = "a process ended in the middle of a test"
+		case !b.bad[t.pkg]:
+			b.never = "a package failed beside its tests: it was not built, or its process ended"
+		}
+	}
+	delete(b.open, t.pkg)
+	delete(b.bad, t.pkg)
+}
+
+// close ends what has not ended, as the process has that printed the events.
+func (b *book) close() {
+	for pkg, open := range b.open {
+		for _, t := range open {
+			if t.name == "" && t.last().outcome == unknown {
+				t.last().outcome = failed
+				b.bad[pkg] = true
+			}
+		}
+	}
+}
+
+// neverAgain is what a failure may not be run again for: what it shows is there, however
+// often it does not show.
+var neverAgain = []struct{ what, text string }{
+	{"a data race", "WARNING: DATA RACE"},
+	{"a data race", "race detected during execution of test"},
+	{"a test that hangs", "panic: test timed out"},
+	{"a deadlock", "panic: deadlock:"},
+	{"a deadlock", "fatal error: all goroutines are asleep"},
+	{"a panic", "panic: "},
+	{"a fatal error", "fatal error: "},
+	{"an audit that failed", "audited: not run again"},
+}
+
+// judge looks through what a failure has said.
+func (b *book) judge(t *try) {
+	for _, n := range neverAgain {
+		for _, line := range t.lines {
+			line = strings.TrimSpace(line)
+			if i := strings.Index(line, n.text); b.never == "" && (i == 0 || i > 0 && !strings.HasSuffix(n.text, ": ")) {
+				b.never = n.what
+			}
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// planted are packages of a module that each fail in their own way.
+var planted = map[string]struct {
+	test  string
+	code  int    // of gate test
+	never string // what it says of running again
+	shows []string
+}{
+	"good": {`func TestGood(t *testing.T) {}`, 0, "", nil},
+	"failing": {`func TestBad(t *testing.T) {
+		t.Log("seed 42")
+		t.Run("sub", func(t *testing.T) { t.Error("this is wrong") })
+	}`, 1, "", []string{"x/failing TestBad/sub", "x_test.go:", "this is wrong"}},
+	"seeded":   {`func TestSeeded(t *testing.T) { for range 50 { t.Log("much") }; t.Error("wrong", "Seed=7") }`, 1, "", []string{"Seed=7"}},
+	"panics":   {`func TestPanics(t *testing.T) { panic("out of reach") }`, onceOnly, "a panic", []string{"out of reach"}},
+	"fatal":    {`func TestFatal(t *testing.T) { var m = map[int]int{}; for range 8 { go func() { for { m[1]++ } }() }; select {} }`, onceOnly, "", []string{"concurrent map writes"}},
+	"exits":    {`func TestExits(t *testing.T) { os.Exit(3) }`, onceOnly, "a process ended in the middle of a test", []string{"x/exits TestExits (it has not ended"}},
+	"hangs":    {`func TestHangs(t *testing.T) { select { case <-t.Context().Done(): case <-time.After(time.Hour): } }`, onceOnly, "a test that hangs", []string{"test timed out after"}},
+	"stuck":    {`func TestStuck(t *testing.T) { synctest.Test(t, func(*testing.T) { <-make(chan int) }) }`, onceOnly, "a deadlock", []string{"deadlock"}},
+	"uncooked": {`func TestUncooked(t *testing.T) { undefined() }`, onceOnly, "was not built", []string{"x/uncooked (beside its tests)", "undefined: undefined"}},
+	"audits":   {`func TestAudit(t *testing.T) { t.Error("run 7 was started twice"); t.Log("audited: not run again") }`, onceOnly, "an audit that failed", []string{"run 7 was started twice"}},
+	"main":     {`func TestMain(m *testing.M) { m.Run(); println("dirty"); os.Exit(1) }; func TestClean(t *testing.T) {}`, onceOnly, "failed beside its tests", []string{"x/main (beside its tests)"}},
+	"logs": {`func TestLogs(t *testing.T) { t.Log("what a process logged: panic: as it was to"); t.Log("panic: in a text of ours"); t.Error("and this is wrong") }`,
+		1, "", []string{"and this is wrong"}},
+}
+
+// TestPlanted runs them as gotestsum does, and reads what the report makes of it.
+func TestPlanted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds a dozen programs; leave out -short")
+	}
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module x\n\ngo 1.26.0\n"), 0o600))
+	for name, p := range planted {
+		must(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+		text := "package x\n\nimport (\n\t\"testing\"\n"
+		for pkg, use := range map[string]string{"os": "os.", "time": "time.", "testing/synctest": "synctest."} {
+			if strings.Contains(p.test, use) {
+				text += fmt.Sprintf("\t%q\n", pkg)
+			}
+		}
+		must(t, os.WriteFile(filepath.Join(dir, name, "x_test.go"), []byte(text+")\n\n"+p.test+"\n"), 0o600))
+	}
+	t.Chdir(dir)
+	t.Setenv("GOWORK", "off")
+	for name, p := range planted {
+		t.Run(name, func(t *testing.T) {
+			var events, errs bytes.Buffer
+			if code := goTest(t.Context(), &events, &errs, []string{"-timeout=2s", "./" + name}); code != p.code || !strings.Contains(errs.String(), p.never) {
+				t.Errorf("ended with %d, want %d, and said %q, want %q", code, p.code, errs.String(), p.never)
+			}
+			b := newBook()
+			must(t, b.read(&events, io.Discard))
+			b.close()
+			var out strings.Builder
+			ok := report(&out, []step{{"test", b}})
+			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+			if last := lines[len(lines)-1]; ok != (p.code == 0) || ok != strings.HasSuffix(last, " 0 failed") {
+				t.Errorf("all is well: %t, and the last line is %q", ok, last)
+			}
+			for _, want := range p.shows {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("does not say %q:\n%s", want, out.String())
+				}
+			}
+		})
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bookOf are events in short: "action package test output".
+func bookOf(t *testing.T, lines ...string) *book {
+	t.Helper()
+	b := newBook()
+	for _, line := range lines {
+		f := append(strings.SplitN(line, " ", 4), "", "", "")
+		b.add(event{Action: f[0], Package: f[1], Test: f[2], Output: f[3]})
+	}
+	b.close()
+	return b
+}
+
+func TestReport(t *testing.T) {
+	once := []string{"start p", "run p A", "output p A     x_test.go:1: wrong", "fail p A", "run p B", "pass p B", "fail p"}
+	again := []string{"start p", "run p A", "pass p A", "pass p"}
+	for _, c := range []struct {
+		name   string
+		events []string
+		want   string
+	}{
+		{"flaky", slices.Concat(once, again), "FLAKY test: p A\n    x_test.go:1: wrong\n2 passed, 0 failed\n"},
+		{"failed", once, "FAILED test: p A\n    x_test.go:1: wrong\n1 passed, 1 failed\n"},
+		{"failed each time", slices.Concat(once, once), "FAILED test: p A\n    x_test.go:1: wrong\n1 passed, 1 failed\n"},
+		{"nothing", nil, "FAILED: there were no tests\n0 passed, 1 failed\n"},
+		{"cut short", []string{"start p", "run p A", "output p A     x_test.go:1: began"}, "FAILED test: p A (it has not ended: its process did)\n    x_test.go:1: began\n0 passed, 1 failed\n"},
+		{"skipped", []string{"start p", "run p A", "skip p A", "run p B", "pass p B", "pass p"}, "1 passed, 0 failed\n"},
+		// What is under a failure is shown in its place.
+		{"below", []string{"start p", "run p A", "run p A/b", "output p A/b     x_test.go:1: wrong", "fail p A/b", "fail p A", "fail p"},
+			"FAILED test: p A/b\n    x_test.go:1: wrong\n0 passed, 2 failed\n"},
+		{"not built", []string{"build-output p  x.go:1:2: undefined: y", "build-fail p", "start p", "fail p"}, "FAILED test: p (beside its tests)\n    x.go:1:2: undefined: y\n0 passed, 1 failed\n"},
+		// A package that passes later does not make up for a process that has ended.
+		{"ended once", []string{"start p", "fail p", "start p", "run p A", "pass p A", "pass p"}, "FAILED test: p (beside its tests)\n1 passed, 1 failed\n"},
+	} {
+		var out strings.Builder
+		if ok := report(&out, []step{{"test", bookOf(t, c.events...)}}); out.String() != c.want || ok != strings.HasSuffix(c.want, " 0 failed\n") {
+			t.Errorf("%s: all is well: %t\n%swant\n%s", c.name, ok, out.String(), c.want)
+		}
+	}
+}
+
+// TestTestArgs: a second run is of one test of one package.
+func TestTestArgs(t *testing.T) {
+	first := []string{"-race", "-p=3", "./a", "./b/..."}
+	if got := testArgs(first); !slices.Equal(got, first) {
+		t.Errorf("got %q", got)
+	}
+	if got, want := testArgs(append(first, "-test.run=^TestX$", "m/a")), []string{"-race", "-p=3", "-test.run=^TestX$", "-count=1", "m/a"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestRounds: each combination comes, those that differ most first, and one can be chosen.
+func TestRounds(t *testing.T) {
+	all := combinations("")
+	met := map[string]int{}
+	for _, c := range rounds(all, 20) {
+		met[c.String()]++
+	}
+	if len(met) != 12 || met["procs=8"] < 3 || met["race,procs=8,busy"] != 1 {
+		t.Errorf("20 rounds are %v", met)
+	}
+	clear(met)
+	for _, c := range rounds(all, 240) {
+		met[c.String()]++
+	}
+	for name, n := range met {
+		if n != 20 {
+			t.Errorf("of 240 rounds %d are %s", n, name)
+		}
+	}
+	for only, want := range map[string]int{"": 12, "race": 6, "procs=2": 1, "race,busy": 3, "race,procs=8,busy": 1, "fast": 0} {
+		if got := combinations(only); len(got) != want {
+			t.Errorf("%q chooses %v, want %d", only, got, want)
+		}
+	}
+}
+
+// TestStress: a test that fails every second time falls, and what was done is not done again.
+func TestStress(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds programs; leave out -short")
+	}
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module x\n\ngo 1.26.0\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "x_test.go"), []byte(`package x
+
+import (
+	"os"
+	"testing"
+)
+
+func TestSteady(t *testing.T) {}
+
+func TestSecond(t *testing.T) {
+	if os.Remove("odd") != nil {
+		os.WriteFile("odd", nil, 0o600)
+		return
+	}
+	t.Error("the second time, seed 5")
+}
+`), 0o600))
+	t.Chdir(dir)
+	t.Setenv("GOWORK", "off")
+	o := stressOptions{packages: ".", run: ".", n: 4, long: 3, only: "procs=2", dir: filepath.Join(dir, "out"), timeout: time.Minute}
+	for _, resumed := range []int{4, 8} {
+		var out strings.Builder
+		o.n, o.resume = resumed, resumed > 4
+		ok, err := stress(t.Context(), &out, o)
+		must(t, err)
+		for _, want := range []string{fmt.Sprintf(". TestSecond in procs=2: failed %d of %d\n", resumed/2, resumed), "the second time, seed 5", fmt.Sprintf("%d rounds, 1 tests fell", resumed)} {
+			if ok || !strings.Contains(out.String(), want) {
+				t.Errorf("all is well: %t, and it does not say %q:\n%s", ok, want, out.String())
+			}
+		}
+		if n := strings.Count(out.String(), "round "); n != 4 {
+			t.Errorf("%d rounds were run, want 4:\n%s", n, out.String())
+		}
+	}
+	o.run = "TestNone"
+	if _, err := stress(t.Context(), io.Discard, o); err == nil || !strings.Contains(err.Error(), "no test that matches") {
+		t.Errorf("without a test: %v", err)
+	}
+}
