@@ -102,6 +102,10 @@ func (l *late) Users(ctx context.Context, after string, limit int) ([]store.User
 // TestAPasswordThatHasJustBeenChanged lets nobody in with the one before, though that was right
 // when it was looked at.
 func TestAPasswordThatHasJustBeenChanged(t *testing.T) {
+	onBothStores(t, testAPasswordThatHasJustBeenChanged)
+}
+
+func testAPasswordThatHasJustBeenChanged(t *testing.T) {
 	l := &late{}
 	x := newSite(t, func(c *console.Config) { l.Store = c.Store.(Store); c.Store = l })
 	x.admin()
@@ -176,7 +180,9 @@ func TestFilesAskNobody(t *testing.T) {
 }
 
 // TestATokenGoesBeforeACookie, however its scheme is written.
-func TestATokenGoesBeforeACookie(t *testing.T) {
+func TestATokenGoesBeforeACookie(t *testing.T) { onBothStores(t, testATokenGoesBeforeACookie) }
+
+func testATokenGoesBeforeACookie(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	root.get("jobs/new").is(200)
@@ -188,7 +194,9 @@ func TestATokenGoesBeforeACookie(t *testing.T) {
 }
 
 // TestAWrongTokenIsNotUsed: the record of when a token was used last is not made by who guesses.
-func TestAWrongTokenIsNotUsed(t *testing.T) {
+func TestAWrongTokenIsNotUsed(t *testing.T) { onBothStores(t, testAWrongTokenIsNotUsed) }
+
+func testAWrongTokenIsNotUsed(t *testing.T) {
 	x := newSite(t)
 	x.admin()
 	b := x.bearer("root", store.Grants{Admin: true})
@@ -203,7 +211,9 @@ func TestAWrongTokenIsNotUsed(t *testing.T) {
 }
 
 // TestScriptsAreNotInTheRecord: the source of a script is not for all who see changes of an app.
-func TestScriptsAreNotInTheRecord(t *testing.T) {
+func TestScriptsAreNotInTheRecord(t *testing.T) { onBothStores(t, testScriptsAreNotInTheRecord) }
+
+func testScriptsAreNotInTheRecord(t *testing.T) {
 	x := newSite(t)
 	x.admin()
 	ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})

@@ -20,8 +20,16 @@ type attack struct {
 	name  string
 	check func(*site) found
 	twins map[string]func(*testing.T) *site
-	real  bool // it needs the network
+	how   how
 }
+
+// how says what the run of an attack has to heed.
+type how int
+
+const (
+	overNetwork how = 1 << iota // and so not in a bubble
+	oneByOne                    // very many requests, one after the other: see inTurn
+)
 
 // attacks are those of all files.
 func attacks() []attack {
@@ -32,7 +40,10 @@ func attacks() []attack {
 func TestAttacks(t *testing.T) {
 	for _, a := range attacks() {
 		t.Run(a.name, func(t *testing.T) {
-			if a.real {
+			if a.how&oneByOne != 0 {
+				inTurn(t)
+			}
+			if a.how&overNetwork != 0 {
 				a.run(t)
 			} else {
 				synctest.Test(t, a.run)

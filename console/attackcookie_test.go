@@ -34,29 +34,29 @@ func cookieAttacks() []attack {
 		{"a session of another console of the host", sessionElsewhere, map[string]func(*testing.T) *site{
 			"cookies for the whole host": cookies(func(c *http.Cookie) { c.Path = "/" }),
 			"sessions that all share":    func(t *testing.T) *site { x := newSite(t); x.beside = x.store; return x },
-		}, false},
+		}, 0},
 		{"a cookie that scripts, other sites or listeners get", cookieAttributes, map[string]func(*testing.T) *site{
 			"for scripts":     cookies(func(c *http.Cookie) { c.HttpOnly = false }),
 			"for other sites": cookies(func(c *http.Cookie) { c.SameSite = http.SameSiteNoneMode }),
 			"for subdomains":  cookies(func(c *http.Cookie) { c.Domain = "host.example" }),
 			"in clear":        cookies(func(c *http.Cookie) { c.Secure = false }),
-		}, false},
+		}, oneByOne},
 		{"a page in a frame, with scripts of others, or kept on the way", answersHeaders, map[string]func(*testing.T) *site{
 			"no policy":         weak(console.WithoutPolicy),
 			"types are guessed": behind(answering(func(_ *http.Request, h http.Header) { h.Del("X-Content-Type-Options") })),
 			"caches keep pages": behind(answering(func(_ *http.Request, h http.Header) { h.Set("Cache-Control", "max-age=60") })),
 			"addresses leak":    behind(answering(func(_ *http.Request, h http.Header) { h.Set("Referrer-Policy", "unsafe-url") })),
-		}, false},
+		}, oneByOne},
 		{"a token in an address", tokenInAddress, map[string]func(*testing.T) *site{"a host that helps": behind(rewritten(func(r *http.Request) {
 			if token := r.URL.Query().Get("token"); token != "" {
 				r.Header.Set("Authorization", "Bearer "+token)
 			}
-		}))}, false},
+		}))}, 0},
 		{"a log or a style that is taken for a page", typesOfFiles, map[string]func(*testing.T) *site{"logs as pages": behind(answering(func(r *http.Request, h http.Header) {
 			if strings.HasSuffix(r.URL.Path, "/file") {
 				h.Set("Content-Type", "text/html; charset=utf-8")
 			}
-		}))}, false},
+		}))}, 0},
 	}
 }
 

@@ -22,14 +22,14 @@ func forgeries() []attack {
 				forged{"POST", http.Header{"Sec-Fetch-Site": nil, "Origin": {"http://host.example:8080"}}},
 				forged{"POST", http.Header{"Sec-Fetch-Site": nil, "Origin": {"null"}}}, // a frame without an origin, a file
 				forged{"POST", http.Header{"Sec-Fetch-Site": {""}, "Origin": {"http://evil.example"}}})
-		}, map[string]func(*testing.T) *site{"nobody looks at the origin": weak(console.WithoutOrigins)}, false},
+		}, map[string]func(*testing.T) *site{"nobody looks at the origin": weak(console.WithoutOrigins)}, 0},
 		{"fetches without a preflight, of types that are no forms of ours", func(x *site) found {
 			return x.forge(forged{"POST", http.Header{"Content-Type": {"text/plain"}}}, forged{"POST", http.Header{"Content-Type": {"application/json"}}}, forged{"POST", http.Header{"Content-Type": nil}},
 				forged{"POST", http.Header{"Content-Type": {"multipart/form-data; boundary=x"}}}, forged{"POST", http.Header{"Content-Type": {"application/x-www-form-urlencoded, text/plain"}}})
-		}, map[string]func(*testing.T) *site{"any type will do": behind(rewritten(func(r *http.Request) { r.Header.Set("Content-Type", "application/x-www-form-urlencoded") }))}, false},
+		}, map[string]func(*testing.T) *site{"any type will do": behind(rewritten(func(r *http.Request) { r.Header.Set("Content-Type", "application/x-www-form-urlencoded") }))}, 0},
 		{"links and pictures: reads that change something", func(x *site) found {
 			return x.forge(forged{"GET", nil}, forged{"HEAD", nil})
-		}, map[string]func(*testing.T) *site{"a route that can be read": weak(console.WithReadsThatChange)}, false},
+		}, map[string]func(*testing.T) *site{"a route that can be read": weak(console.WithReadsThatChange)}, 0},
 		{"another method than that of the request", func(x *site) found {
 			header := http.Header{"X-Http-Method-Override": {"POST"}, "X-Http-Method": {"POST"}, "X-Method-Override": {"POST"}, "Content-Type": {"application/x-www-form-urlencoded"}}
 			return x.forge(forged{"GET", header}, forged{"PUT", header}, forged{"DELETE", header}, forged{"PATCH", header}, forged{"OPTIONS", header}, forged{"TRACE", header}, forged{"post", header})
@@ -37,7 +37,7 @@ func forgeries() []attack {
 			if m := r.Header.Get("X-Http-Method-Override"); m != "" {
 				r.Method = m
 			}
-		}))}, false},
+		}))}, 0},
 	}
 }
 

@@ -20,23 +20,23 @@ import (
 // loginAttacks are about getting in, and about staying.
 func loginAttacks() []attack {
 	return []attack{
-		{"a session that somebody has planted", fixation, map[string]func(*testing.T) *site{"a login that keeps the session of the browser": knowing(keptSession)}, false},
-		{"a cookie that is shown again after its end", replay, map[string]func(*testing.T) *site{"a store that ends no session": keeping(func(m Store) xxljob.Store { return deathless{m} })}, false},
+		{"a session that somebody has planted", fixation, map[string]func(*testing.T) *site{"a login that keeps the session of the browser": knowing(keptSession)}, 0},
+		{"a cookie that is shown again after its end", replay, map[string]func(*testing.T) *site{"a store that ends no session": keeping(func(m Store) xxljob.Store { return deathless{m} })}, 0},
 		{"a name found out by how the login answers", guessedNames, map[string]func(*testing.T) *site{
 			"no hash for a name that nobody has":  weak(console.WithoutHashesForNobody),
 			"another answer for a disabled user":  behind(telling(http.StatusForbidden)),
 			"another answer for an unknown name":  knowing(toldUnknown),
 			"a password that is not even checked": knowing(longUnchecked),
-		}, false},
+		}, 0},
 		{"many passwords for a name, all at the same time", func(x *site) found { return x.tries("root", func(int, *http.Request) {}, store.FreeTries) },
-			map[string]func(*testing.T) *site{"a store that counts nothing": keeping(func(m Store) xxljob.Store { return countless{m} })}, false},
+			map[string]func(*testing.T) *site{"a store that counts nothing": keeping(func(m Store) xxljob.Store { return countless{m} })}, 0},
 		{"many names from an address", func(x *site) found {
 			return x.tries("", func(n int, r *http.Request) { r.Header.Set("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", n)) }, 20)
 		}, map[string]func(*testing.T) *site{"a host that believes whoever says where it comes from": behind(rewritten(func(r *http.Request) {
 			if from := r.Header.Get("X-Forwarded-For"); from != "" {
 				r.RemoteAddr = from + ":1"
 			}
-		}))}, false},
+		}))}, 0},
 		{"many names from a network that somebody has all of", func(x *site) found {
 			return x.tries("", func(n int, r *http.Request) { r.RemoteAddr = fmt.Sprintf("[2001:db8::%x]:%d", n+1, 1000+n) }, 20)
 		}, map[string]func(*testing.T) *site{"each address by itself": behind(rewritten(func(r *http.Request) {
@@ -44,8 +44,8 @@ func loginAttacks() []attack {
 			if part, _, found := strings.Cut(rest, "]"); found {
 				r.RemoteAddr = "[2001:db8:0:" + part + "::1]:1"
 			}
-		}))}, false},
-		{"very many passwords at once", hashFlood, map[string]func(*testing.T) *site{"room for all of them": weak(console.WithRoomForHashes)}, false},
+		}))}, 0},
+		{"very many passwords at once", hashFlood, map[string]func(*testing.T) *site{"room for all of them": weak(console.WithRoomForHashes)}, 0},
 	}
 }
 

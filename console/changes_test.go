@@ -13,7 +13,9 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-func TestChangesAreFiltered(t *testing.T) {
+func TestChangesAreFiltered(t *testing.T) { onBothStores(t, testChangesAreFiltered) }
+
+func testChangesAreFiltered(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	x.browser().post("login", url.Values{"name": {"root"}, "password": {password}})
@@ -65,7 +67,9 @@ func TestChangesAreFiltered(t *testing.T) {
 }
 
 // TestLongTextsAreComparedByLine, and those that are too long are not.
-func TestLongTextsAreComparedByLine(t *testing.T) {
+func TestLongTextsAreComparedByLine(t *testing.T) { inMemory(t, testLongTextsAreComparedByLine) }
+
+func testLongTextsAreComparedByLine(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	j := x.job("orders", "nightly")
@@ -89,7 +93,9 @@ func TestLongTextsAreComparedByLine(t *testing.T) {
 
 // TestTextsAreHidden: whatever a run or the record says passes through Redact, and nothing can be
 // found by a text that is hidden.
-func TestTextsAreHidden(t *testing.T) {
+func TestTextsAreHidden(t *testing.T) { onBothStores(t, testTextsAreHidden) }
+
+func testTextsAreHidden(t *testing.T) {
 	x := newSite(t, func(c *console.Config) {
 		c.Redact = func(app string, field console.Field, text string) string {
 			return strings.ReplaceAll(text, "secret", "●●●")

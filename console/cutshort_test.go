@@ -10,7 +10,9 @@ import (
 )
 
 // TestNothingIsCutWithoutAWord: where a page names the first of many, it says that there are more.
-func TestNothingIsCutWithoutAWord(t *testing.T) {
+func TestNothingIsCutWithoutAWord(t *testing.T) { onBothStores(t, testNothingIsCutWithoutAWord) }
+
+func testNothingIsCutWithoutAWord(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	ctx := xxljob.WithActor(t.Context(), "ann")

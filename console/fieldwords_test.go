@@ -11,7 +11,9 @@ import (
 
 // TestRecordInWords: the record of changes calls fields and values what the form calls them, in
 // the language of who reads it.
-func TestRecordInWords(t *testing.T) {
+func TestRecordInWords(t *testing.T) { onBothStores(t, testRecordInWords) }
+
+func testRecordInWords(t *testing.T) {
 	x := newSite(t)
 	b := x.admin()
 	j := x.job("orders", "nightly")

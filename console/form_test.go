@@ -88,7 +88,9 @@ func (x *site) fullJob() xxljob.Job {
 
 // TestFormAsItIs: a form that is sent as it is shown changes nothing, whatever zone the viewer
 // has by then.
-func TestFormAsItIs(t *testing.T) {
+func TestFormAsItIs(t *testing.T) { onBothStores(t, testFormAsItIs) }
+
+func testFormAsItIs(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	j := x.fullJob()
@@ -129,7 +131,9 @@ func (b *browser) newForm(pairs ...string) url.Values {
 	return with(with(b.get("jobs/new").is(200).filled("jobform"), "name", "fresh", "app", "orders", "handler", "work"), pairs...)
 }
 
-func TestAddAndCopy(t *testing.T) {
+func TestAddAndCopy(t *testing.T) { onBothStores(t, testAddAndCopy) }
+
+func testAddAndCopy(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	root.post("jobs/new", root.newForm("type", "FIX_RATE", "conf", "2.5", "zone", "Asia/Taipei", "param", "{\r\n}", "stopped", "1")).is(200).has("The job has been added.", "fresh")
@@ -166,7 +170,10 @@ var rawKey = regexp.MustCompile(`\b(?:fault|field|form|help|option|problem|build
 
 // TestFaultsStandAtTheirFields: each, in each language, with what was typed; all at once, and the
 // first has the focus.
-func TestFaultsStandAtTheirFields(t *testing.T) {
+func TestFaultsStandAtTheirFields(t *testing.T) { inMemory(t, testFaultsStandAtTheirFields) }
+
+func testFaultsStandAtTheirFields(t *testing.T) {
+	inTurn(t)
 	x := newSite(t)
 	root := x.admin()
 	blank := root.newForm()
@@ -214,6 +221,10 @@ func faultIDs(body string) (list []string) {
 
 // TestTheAppOfTheFormDecidesNothing: neither for an edit, nor where it is one of others.
 func TestTheAppOfTheFormDecidesNothing(t *testing.T) {
+	onBothStores(t, testTheAppOfTheFormDecidesNothing)
+}
+
+func testTheAppOfTheFormDecidesNothing(t *testing.T) {
 	x := newSite(t)
 	x.admin()
 	mine, other := x.job("orders", "mine"), x.job("billing", "other")

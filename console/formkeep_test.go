@@ -17,7 +17,9 @@ import (
 )
 
 // TestConflict: of two tabs the second sees what the first has saved, and can apply its own.
-func TestConflict(t *testing.T) {
+func TestConflict(t *testing.T) { onBothStores(t, testConflict) }
+
+func testConflict(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	j := x.job("orders", "nightly")
@@ -40,7 +42,9 @@ func TestConflict(t *testing.T) {
 }
 
 // TestRestore: an older version comes back whole, by an ordinary edit.
-func TestRestore(t *testing.T) {
+func TestRestore(t *testing.T) { onBothStores(t, testRestore) }
+
+func testRestore(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	j := x.fullJob()
@@ -88,7 +92,9 @@ func (b *browser) goesOn() *browser {
 
 // TestLoggedOutMeanwhile: a form that comes without a session comes back after the login at its
 // own address, to who may send it, and nothing is saved before it is sent again.
-func TestLoggedOutMeanwhile(t *testing.T) {
+func TestLoggedOutMeanwhile(t *testing.T) { onBothStores(t, testLoggedOutMeanwhile) }
+
+func testLoggedOutMeanwhile(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	j := x.job("orders", "nightly")
@@ -129,7 +135,9 @@ func TestLoggedOutMeanwhile(t *testing.T) {
 
 // TestKeptFormIsNotSaved: what goes on from the login is shown, however often it is sent, with a
 // session and without one.
-func TestKeptFormIsNotSaved(t *testing.T) {
+func TestKeptFormIsNotSaved(t *testing.T) { onBothStores(t, testKeptFormIsNotSaved) }
+
+func testKeptFormIsNotSaved(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	j := x.job("orders", "nightly")
@@ -166,6 +174,7 @@ func TestKeptFormIsNotSaved(t *testing.T) {
 
 // TestLargestKeptForm: a form of as many bytes as are taken is kept whole by the login.
 func TestLargestKeptForm(t *testing.T) {
+	inTurn(t)
 	x := newSite(t)
 	root := x.admin()
 	j := x.job("orders", "nightly")
@@ -186,7 +195,9 @@ func TestLargestKeptForm(t *testing.T) {
 
 // TestNoFormOfOthers: the form of a login carries no other one than that of a job, and none into
 // an app of others.
-func TestNoFormOfOthers(t *testing.T) {
+func TestNoFormOfOthers(t *testing.T) { onBothStores(t, testNoFormOfOthers) }
+
+func testNoFormOfOthers(t *testing.T) {
 	x := newSite(t)
 	x.admin()
 	j := x.job("billing", "secret one")
@@ -232,7 +243,9 @@ func (h *halting) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljob.
 
 // TestStoreFailsWhileSaving: nobody is told that nothing was saved, the form is kept, and sent
 // again it does not make a second job, nor overwrite what has come between.
-func TestStoreFailsWhileSaving(t *testing.T) {
+func TestStoreFailsWhileSaving(t *testing.T) { onBothStores(t, testStoreFailsWhileSaving) }
+
+func testStoreFailsWhileSaving(t *testing.T) {
 	h := &halting{}
 	x := newSite(t, func(c *console.Config) {
 		h.Store = c.Store.(Store)
@@ -263,7 +276,9 @@ func TestStoreFailsWhileSaving(t *testing.T) {
 
 // TestHiddenParameter: what the host hides is shown nowhere, stays where nobody types anything,
 // and goes to no other app.
-func TestHiddenParameter(t *testing.T) {
+func TestHiddenParameter(t *testing.T) { onBothStores(t, testHiddenParameter) }
+
+func testHiddenParameter(t *testing.T) {
 	const secret = "password=hunter2"
 	x := newSite(t, func(c *console.Config) {
 		c.Redact = func(_ string, _ console.Field, text string) string {
@@ -316,7 +331,9 @@ func TestHiddenParameter(t *testing.T) {
 
 // TestEachChangeIsRecorded: by one entry with who, from where, before and after; and none where
 // it was refused.
-func TestEachChangeIsRecorded(t *testing.T) {
+func TestEachChangeIsRecorded(t *testing.T) { onBothStores(t, testEachChangeIsRecorded) }
+
+func testEachChangeIsRecorded(t *testing.T) {
 	x := newSite(t)
 	x.admin()
 	ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Editor}})
@@ -374,7 +391,9 @@ func TestEachChangeIsRecorded(t *testing.T) {
 }
 
 // TestRemoveNeedsTheName: and says what becomes of what is planned.
-func TestRemoveNeedsTheName(t *testing.T) {
+func TestRemoveNeedsTheName(t *testing.T) { onBothStores(t, testRemoveNeedsTheName) }
+
+func testRemoveNeedsTheName(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	j := x.job("orders", "nightly")

@@ -132,7 +132,9 @@ func (b *broken) Job(ctx context.Context, id int64) (xxljob.Job, error) {
 }
 
 // TestFaultsAreSaid: a store that is away is no empty page, and a panic is no stack.
-func TestFaultsAreSaid(t *testing.T) {
+func TestFaultsAreSaid(t *testing.T) { onBothStores(t, testFaultsAreSaid) }
+
+func testFaultsAreSaid(t *testing.T) {
 	b := &broken{}
 	x := newSite(t, func(c *console.Config) { b.Store = c.Store.(Store); c.Store = b })
 	root := x.admin()
@@ -199,6 +201,7 @@ func TestVendoredFiles(t *testing.T) {
 
 // TestMounts: the console is whole wherever it is, with the prefix stripped or not.
 func TestMounts(t *testing.T) {
+	inTurn(t)
 	for _, mount := range []string{"", "/a", "/a/b.c"} {
 		for _, strip := range []bool{true, false} {
 			st := newStore(t)
@@ -243,6 +246,7 @@ var hostile = []string{
 
 // TestHostileTexts: whoever has written them, and wherever they are shown, they are texts.
 func TestHostileTexts(t *testing.T) {
+	inTurn(t)
 	synctest.Test(t, func(t *testing.T) { // so many previews a second are answered
 		x := newSite(t)
 		root := x.admin()

@@ -57,6 +57,7 @@ func newSiteOn(t *testing.T, st Store, change ...func(*console.Config)) *site {
 	}
 	h, err := console.New(cfg)
 	must(t, err)
+	console.RememberHashes(h)
 	mux := http.NewServeMux()
 	mux.Handle("/console/", http.StripPrefix("/console", h))
 	x.host, x.console = mux, h

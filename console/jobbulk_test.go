@@ -14,7 +14,9 @@ import (
 
 // TestBulk: each job by its own rights, with a result of its own, and an entry for each that was
 // changed.
-func TestBulk(t *testing.T) {
+func TestBulk(t *testing.T) { onBothStores(t, testBulk) }
+
+func testBulk(t *testing.T) {
 	x := newSite(t)
 	x.admin()
 	one, two, seen, hidden := x.job("orders", "one"), x.job("orders", "two"), x.job("audit", "only seen"), x.job("billing", "hidden one")
@@ -53,7 +55,9 @@ func TestBulk(t *testing.T) {
 }
 
 // TestBulkThatIsNone: what no page of ours sends.
-func TestBulkThatIsNone(t *testing.T) {
+func TestBulkThatIsNone(t *testing.T) { onBothStores(t, testBulkThatIsNone) }
+
+func testBulkThatIsNone(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	j := x.job("orders", "one")
@@ -71,7 +75,9 @@ func TestBulkThatIsNone(t *testing.T) {
 
 // TestBulkWhileTheStoreFails: what has failed says that nobody knows whether it was done, and the
 // others are done all the same.
-func TestBulkWhileTheStoreFails(t *testing.T) {
+func TestBulkWhileTheStoreFails(t *testing.T) { onBothStores(t, testBulkWhileTheStoreFails) }
+
+func testBulkWhileTheStoreFails(t *testing.T) {
 	h := &halting{}
 	x := newSite(t, func(c *console.Config) {
 		h.Store = c.Store.(Store)
@@ -89,7 +95,9 @@ func TestBulkWhileTheStoreFails(t *testing.T) {
 }
 
 // TestJobFilters: by the type of the schedule, and by how the last runs have gone.
-func TestJobFilters(t *testing.T) {
+func TestJobFilters(t *testing.T) { onBothStores(t, testJobFilters) }
+
+func testJobFilters(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	x.job("orders", "by cron")

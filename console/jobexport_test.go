@@ -139,7 +139,9 @@ func TestExportHasEachField(t *testing.T) {
 
 // TestExportRights: each job by the user's right to see it; what is not seen is missing as what is
 // not there, and is not named by the others.
-func TestExportRights(t *testing.T) {
+func TestExportRights(t *testing.T) { onBothStores(t, testExportRights) }
+
+func testExportRights(t *testing.T) {
 	x := newSite(t)
 	x.admin()
 	hidden := x.job("billing", "hidden one")
@@ -176,7 +178,9 @@ func TestExportRights(t *testing.T) {
 
 // TestExportIsRedacted: what a host hides of a parameter does not leave by a file, neither what is
 // hidden nor what is shown in its place; nor does a script.
-func TestExportIsRedacted(t *testing.T) {
+func TestExportIsRedacted(t *testing.T) { onBothStores(t, testExportIsRedacted) }
+
+func testExportIsRedacted(t *testing.T) {
 	x := newSite(t, func(c *console.Config) {
 		c.Redact = func(app string, field console.Field, text string) string {
 			if strings.Contains(text, "panic") {
@@ -206,7 +210,9 @@ func TestExportIsRedacted(t *testing.T) {
 
 // TestExportOfHostileTexts: whatever a job says, it is a text of the file, which it comes out of as
 // it was, and none that a browser or a terminal would follow.
-func TestExportOfHostileTexts(t *testing.T) {
+func TestExportOfHostileTexts(t *testing.T) { onBothStores(t, testExportOfHostileTexts) }
+
+func testExportOfHostileTexts(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	var ids []string
@@ -232,6 +238,7 @@ func TestExportOfHostileTexts(t *testing.T) {
 // TestExportOfMany: 500 that are ticked, and no more; a list as long as it is, in the order of apps
 // and keys whatever that of the page.
 func TestExportOfMany(t *testing.T) {
+	inTurn(t)
 	x := newSite(t)
 	root := x.admin()
 	var ids []string
@@ -267,6 +274,7 @@ func TestExportOfMany(t *testing.T) {
 
 // TestExportThatIsTooLarge: more than what an import takes is no file at all.
 func TestExportThatIsTooLarge(t *testing.T) {
+	inTurn(t)
 	x := newSite(t)
 	root := x.admin()
 	param := strings.Repeat("0123456789abcdef", 4096) // 64 KiB
@@ -310,7 +318,9 @@ func TestExportsOneByOne(t *testing.T) {
 }
 
 // TestExportReadOnly: it changes nothing, so that a console lets one that is there to be read.
-func TestExportReadOnly(t *testing.T) {
+func TestExportReadOnly(t *testing.T) { inMemory(t, testExportReadOnly) }
+
+func testExportReadOnly(t *testing.T) {
 	x := newSite(t, func(c *console.Config) { c.ReadOnly = true })
 	root := x.admin()
 	j := x.job("orders", "nightly")
@@ -360,6 +370,7 @@ func (f *failing) SearchJobs(ctx context.Context, q xxljob.JobSearch) ([]xxljob.
 // TestExportWhileTheStoreFails: at whichever reading it fails, there is no file, and none of which
 // a part is missing.
 func TestExportWhileTheStoreFails(t *testing.T) {
+	inTurn(t)
 	f := &failing{}
 	x := newSite(t, func(c *console.Config) { f.Store = c.Store.(Store); c.Store = f })
 	root := x.admin()

@@ -13,7 +13,9 @@ import (
 )
 
 // TestFiltersThatAreNone are said to be so: no list is shown that is not what was asked for.
-func TestFiltersThatAreNone(t *testing.T) {
+func TestFiltersThatAreNone(t *testing.T) { inMemory(t, testFiltersThatAreNone) }
+
+func testFiltersThatAreNone(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	x.run(x.job("orders", "nightly"))
@@ -26,7 +28,9 @@ func TestFiltersThatAreNone(t *testing.T) {
 
 // TestAnythingByItsNumber: the search of the frame leads to the run or the job whose number is
 // typed, for who sees it.
-func TestAnythingByItsNumber(t *testing.T) {
+func TestAnythingByItsNumber(t *testing.T) { onBothStores(t, testAnythingByItsNumber) }
+
+func testAnythingByItsNumber(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
@@ -51,7 +55,9 @@ func TestAnythingByItsNumber(t *testing.T) {
 
 // TestAllOfIt: where a page of a job or a run shows a part of a list, it leads to the rest or says
 // that there is one.
-func TestAllOfIt(t *testing.T) {
+func TestAllOfIt(t *testing.T) { onBothStores(t, testAllOfIt) }
+
+func testAllOfIt(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	j := x.job("orders", "nightly")

@@ -28,7 +28,9 @@ func (x *site) tags(j xxljob.Job) string {
 
 // TestBulkTag: tags are added and taken off by one edit a job, of the jobs that the user may
 // edit, and nothing else of them is changed.
-func TestBulkTag(t *testing.T) {
+func TestBulkTag(t *testing.T) { onBothStores(t, testBulkTag) }
+
+func testBulkTag(t *testing.T) {
 	x := newSite(t)
 	x.admin()
 	one, two, same := x.tagged("orders", "one", "old", "kept"), x.tagged("orders", "two"), x.tagged("orders", "same", "new", "a,b")
@@ -79,7 +81,9 @@ func TestBulkTag(t *testing.T) {
 
 // TestBulkTagFaults: what is no tag is said at its field, with all that was typed, and nothing is
 // done; a job that would have too many says so, and others are done all the same.
-func TestBulkTagFaults(t *testing.T) {
+func TestBulkTagFaults(t *testing.T) { onBothStores(t, testBulkTagFaults) }
+
+func testBulkTagFaults(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	var many []string
@@ -123,6 +127,7 @@ func TestBulkTagFaults(t *testing.T) {
 // TestBulkTagOfMany: at most 500 jobs, and of their tags the hundred that most of them have to
 // choose from.
 func TestBulkTagOfMany(t *testing.T) {
+	inTurn(t)
 	x := newSite(t)
 	root := x.admin()
 	var ids []string
@@ -143,7 +148,9 @@ func TestBulkTagOfMany(t *testing.T) {
 }
 
 // TestBulkTagReadOnly: nothing is to be tagged, and no button says that it could be.
-func TestBulkTagReadOnly(t *testing.T) {
+func TestBulkTagReadOnly(t *testing.T) { inMemory(t, testBulkTagReadOnly) }
+
+func testBulkTagReadOnly(t *testing.T) {
 	x := newSite(t, func(c *console.Config) { c.ReadOnly = true })
 	root := x.admin()
 	j := x.tagged("orders", "one", "old")
@@ -171,7 +178,9 @@ func (m *meddling) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljob
 }
 
 // TestBulkTagAgainstOthers: an edit of somebody else's in between is not overwritten.
-func TestBulkTagAgainstOthers(t *testing.T) {
+func TestBulkTagAgainstOthers(t *testing.T) { onBothStores(t, testBulkTagAgainstOthers) }
+
+func testBulkTagAgainstOthers(t *testing.T) {
 	m := &meddling{}
 	x := newSite(t, func(c *console.Config) {
 		m.Store = c.Store.(Store)
@@ -193,7 +202,9 @@ func TestBulkTagAgainstOthers(t *testing.T) {
 }
 
 // TestBulkTagWhileTheStoreFails: in the middle of it, after the commit.
-func TestBulkTagWhileTheStoreFails(t *testing.T) {
+func TestBulkTagWhileTheStoreFails(t *testing.T) { onBothStores(t, testBulkTagWhileTheStoreFails) }
+
+func testBulkTagWhileTheStoreFails(t *testing.T) {
 	h := &halting{}
 	x := newSite(t, func(c *console.Config) {
 		h.Store = c.Store.(Store)

@@ -84,7 +84,9 @@ func TestJobsAreRefreshed(t *testing.T) {
 }
 
 // TestWhatIsDoneFromAList leads back to it, and says what was done.
-func TestWhatIsDoneFromAList(t *testing.T) {
+func TestWhatIsDoneFromAList(t *testing.T) { onBothStores(t, testWhatIsDoneFromAList) }
+
+func testWhatIsDoneFromAList(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	j := x.job("orders", "nightly")
@@ -132,7 +134,9 @@ func TestColumnsAreNotShared(t *testing.T) {
 }
 
 // TestWhatIsPastIsNotPolled: only the newest page of a list, and a run that has not ended.
-func TestWhatIsPastIsNotPolled(t *testing.T) {
+func TestWhatIsPastIsNotPolled(t *testing.T) { onBothStores(t, testWhatIsPastIsNotPolled) }
+
+func testWhatIsPastIsNotPolled(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	j := x.job("orders", "nightly")
@@ -199,6 +203,10 @@ func TestViewersDoNotMultiplyTheLoad(t *testing.T) {
 
 // TestWhoSeesOtherAppsSharesNothing: what is read for one is never another's answer.
 func TestWhoSeesOtherAppsSharesNothing(t *testing.T) {
+	onBothStores(t, testWhoSeesOtherAppsSharesNothing)
+}
+
+func testWhoSeesOtherAppsSharesNothing(t *testing.T) {
 	w := &watched{}
 	x := newSite(t, watch(w))
 	x.admin()

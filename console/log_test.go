@@ -55,7 +55,9 @@ func (b *browser) numbers() string {
 	return fmt.Sprintf("%d-%d", first, last)
 }
 
-func TestLogOfARun(t *testing.T) {
+func TestLogOfARun(t *testing.T) { onBothStores(t, testLogOfARun) }
+
+func testLogOfARun(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	run := x.ran(true, func(_ context.Context, task *xxljob.Task) error {
@@ -116,7 +118,9 @@ func TestLogOfARun(t *testing.T) {
 
 // TestHowManyLines: it is said how many there are, so far where there may be more of them, and not
 // where nobody knows; for that the store is asked once, and by no page that follows a log.
-func TestHowManyLines(t *testing.T) {
+func TestHowManyLines(t *testing.T) { onBothStores(t, testHowManyLines) }
+
+func testHowManyLines(t *testing.T) {
 	var f *storetest.WholeFaults
 	x := newSite(t, func(c *console.Config) {
 		f = storetest.WrapWhole(c.Store.(Store))
@@ -158,7 +162,9 @@ func TestHowManyLines(t *testing.T) {
 	}
 }
 
-func TestLogIsSearched(t *testing.T) {
+func TestLogIsSearched(t *testing.T) { onBothStores(t, testLogIsSearched) }
+
+func testLogIsSearched(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	run := x.ran(true, func(_ context.Context, task *xxljob.Task) error {
@@ -196,7 +202,9 @@ func TestLogIsSearched(t *testing.T) {
 
 // TestLogIsFollowed: whoever asks for what is behind a line gets just that, and is told when
 // nothing more will come.
-func TestLogIsFollowed(t *testing.T) {
+func TestLogIsFollowed(t *testing.T) { onBothStores(t, testLogIsFollowed) }
+
+func testLogIsFollowed(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	more, done := make(chan bool), make(chan bool, 2)
@@ -262,7 +270,9 @@ func (s *silent) LogTail(ctx context.Context, run int64, n int) (wire.LogResult,
 }
 
 // TestNoLog says why there is none.
-func TestNoLog(t *testing.T) {
+func TestNoLog(t *testing.T) { onBothStores(t, testNoLog) }
+
+func testNoLog(t *testing.T) {
 	quiet := &silent{}
 	x := newSite(t, func(c *console.Config) { quiet.Scheduler = c.Scheduler; c.Scheduler = quiet })
 	root := x.admin()
@@ -301,7 +311,9 @@ func (e *endless) Log(ctx context.Context, _ int64, from int) (wire.LogResult, e
 }
 
 // TestLogsOfAnySize: a file and a search have their bounds, and say where they have stopped.
-func TestLogsOfAnySize(t *testing.T) {
+func TestLogsOfAnySize(t *testing.T) { inMemory(t, testLogsOfAnySize) }
+
+func testLogsOfAnySize(t *testing.T) {
 	log := &endless{lines: 1024}
 	x := newSite(t, func(c *console.Config) { log.Scheduler = c.Scheduler; c.Scheduler = log })
 	root := x.admin()

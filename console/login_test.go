@@ -22,7 +22,9 @@ func setupForm(code, name, pass string) url.Values {
 }
 
 // TestFirstUser: nobody gets in without the code of the log, which is of use once.
-func TestFirstUser(t *testing.T) {
+func TestFirstUser(t *testing.T) { onBothStores(t, testFirstUser) }
+
+func testFirstUser(t *testing.T) {
 	x := newSite(t)
 	b := x.browser()
 	b.get("jobs").is(200)
@@ -49,7 +51,9 @@ func TestFirstUser(t *testing.T) {
 	}
 }
 
-func TestLogin(t *testing.T) {
+func TestLogin(t *testing.T) { onBothStores(t, testLogin) }
+
+func testLogin(t *testing.T) {
 	x := newSite(t)
 	x.admin()
 	j := x.job("orders", "nightly")
@@ -88,7 +92,9 @@ func TestLogin(t *testing.T) {
 }
 
 // TestAfterTheLogin: one is sent to a page of the console and to nothing else.
-func TestAfterTheLogin(t *testing.T) {
+func TestAfterTheLogin(t *testing.T) { onBothStores(t, testAfterTheLogin) }
+
+func testAfterTheLogin(t *testing.T) {
 	x := newSite(t)
 	x.admin()
 	for _, next := range []string{"//evil.example", "https://evil.example/", "/etc", "../../evil", `\\evil.example`, "javascript:alert(1)", "jobs/../../x", "x:y", " //evil.example", "\t//evil.example"} {
@@ -105,7 +111,9 @@ func TestAfterTheLogin(t *testing.T) {
 }
 
 // TestBrowserWithoutCookies is told why it is not logged in.
-func TestBrowserWithoutCookies(t *testing.T) {
+func TestBrowserWithoutCookies(t *testing.T) { inMemory(t, testBrowserWithoutCookies) }
+
+func testBrowserWithoutCookies(t *testing.T) {
 	x := newSite(t)
 	x.admin()
 	b := x.browser()
@@ -205,7 +213,9 @@ func TestPasswordsThatAreWeak(t *testing.T) {
 }
 
 // TestHashesAreMadeAnew: a hash that costs less than those of today is replaced at a login.
-func TestHashesAreMadeAnew(t *testing.T) {
+func TestHashesAreMadeAnew(t *testing.T) { onBothStores(t, testHashesAreMadeAnew) }
+
+func testHashesAreMadeAnew(t *testing.T) {
 	x := newSite(t)
 	other := x.admin()
 	u := must1(x.store.User(t.Context(), "root"))
@@ -288,7 +298,9 @@ func TestLoginsThatMakeOneHashAnew(t *testing.T) {
 
 // TestAHashThatIsNotMadeAnew keeps nobody out, be it that the store fails, and that another login
 // makes it anew a moment later; and one that is made anew undoes no change of the password.
-func TestAHashThatIsNotMadeAnew(t *testing.T) {
+func TestAHashThatIsNotMadeAnew(t *testing.T) { onBothStores(t, testAHashThatIsNotMadeAnew) }
+
+func testAHashThatIsNotMadeAnew(t *testing.T) {
 	l := &late{}
 	x := newSite(t, func(c *console.Config) { l.Store = c.Store.(Store); c.Store = l })
 	x.admin()

@@ -21,7 +21,9 @@ func (b *browser) headings() (list []string) {
 }
 
 // TestColumnsAreChosen for each list, and kept with the user: another browser shows the same.
-func TestColumnsAreChosen(t *testing.T) {
+func TestColumnsAreChosen(t *testing.T) { onBothStores(t, testColumnsAreChosen) }
+
+func testColumnsAreChosen(t *testing.T) {
 	x := newSite(t)
 	b := x.admin()
 	j := x.job("orders", "nightly")
@@ -58,7 +60,9 @@ func TestColumnsAreChosen(t *testing.T) {
 }
 
 // TestLookOfWhoHasNoAccount is kept by the browser.
-func TestLookOfWhoHasNoAccount(t *testing.T) {
+func TestLookOfWhoHasNoAccount(t *testing.T) { inMemory(t, testLookOfWhoHasNoAccount) }
+
+func testLookOfWhoHasNoAccount(t *testing.T) {
 	x := newSite(t, func(c *console.Config) {
 		c.Auth = console.Func(func(*http.Request) (console.User, error) {
 			return console.User{Name: "wang", Apps: map[string]console.Role{"*": console.Editor}}, nil
@@ -125,7 +129,9 @@ func TestColumnsOfNoListAreForgotten(t *testing.T) {
 
 // TestALookChosenOnAnAnswer: the page that answers a form is no page that one comes back to by its
 // address, unless the form is there too.
-func TestALookChosenOnAnAnswer(t *testing.T) {
+func TestALookChosenOnAnAnswer(t *testing.T) { inMemory(t, testALookChosenOnAnAnswer) }
+
+func testALookChosenOnAnAnswer(t *testing.T) {
 	x := newSite(t)
 	b := x.admin()
 	j := x.job("orders", "nightly")
@@ -152,7 +158,9 @@ func TestALookChosenOnAnAnswer(t *testing.T) {
 }
 
 // TestTheSwitchOfLiveIsKept: a script says so and wants no page for an answer.
-func TestTheSwitchOfLiveIsKept(t *testing.T) {
+func TestTheSwitchOfLiveIsKept(t *testing.T) { onBothStores(t, testTheSwitchOfLiveIsKept) }
+
+func testTheSwitchOfLiveIsKept(t *testing.T) {
 	x := newSite(t)
 	b := x.admin()
 	b.header = http.Header{"Hx-Request": {"true"}, "Hx-Request-Type": {"partial"}}

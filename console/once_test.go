@@ -12,7 +12,9 @@ import (
 )
 
 // TestOnce: with all that a trigger has, by a page that needs no scripts.
-func TestOnce(t *testing.T) {
+func TestOnce(t *testing.T) { onBothStores(t, testOnce) }
+
+func testOnce(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	must(t, x.s.SaveGroup(t.Context(), xxljob.Group{App: "orders", Manual: true, Addresses: []string{"http://a.example:9999", "http://b.example:9999"}}))
@@ -70,7 +72,9 @@ func TestOnce(t *testing.T) {
 }
 
 // TestJobPage: what it says beside the definition, and what it does not say to whom.
-func TestJobPage(t *testing.T) {
+func TestJobPage(t *testing.T) { onBothStores(t, testJobPage) }
+
+func testJobPage(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	mine, other := x.job("orders", "mine"), x.job("billing", "secret one")

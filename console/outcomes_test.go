@@ -91,7 +91,9 @@ func (a *gone) Session(ctx context.Context, hash string, limits store.SessionLim
 
 // TestNobodyCanBeAsked: a form is kept also where the store cannot say who has sent it, and where
 // the host says that nobody has.
-func TestNobodyCanBeAsked(t *testing.T) {
+func TestNobodyCanBeAsked(t *testing.T) { inMemory(t, testNobodyCanBeAsked) }
+
+func testNobodyCanBeAsked(t *testing.T) {
 	a := &gone{}
 	x := newSite(t, func(c *console.Config) { a.Store = c.Store.(Store); c.Store = a })
 	root := x.admin()
@@ -112,7 +114,9 @@ func TestNobodyCanBeAsked(t *testing.T) {
 }
 
 // TestTheHostLogsIn: it is said where, beside the form that was sent.
-func TestTheHostLogsIn(t *testing.T) {
+func TestTheHostLogsIn(t *testing.T) { onBothStores(t, testTheHostLogsIn) }
+
+func testTheHostLogsIn(t *testing.T) {
 	who := errors.New("set below")
 	x := newSite(t, func(c *console.Config) {
 		c.Auth = console.Func(func(*http.Request) (console.User, error) { return console.User{Name: "ann", Admin: true}, who }, "/enter")

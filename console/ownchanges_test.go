@@ -14,6 +14,10 @@ import (
 // TestEachOwnChangeWhileTheStoreFails: whichever call fails while somebody logs in, logs out or
 // chooses a look, it is said, and who is told that it was done finds it so. It works the next time.
 func TestEachOwnChangeWhileTheStoreFails(t *testing.T) {
+	inMemory(t, testEachOwnChangeWhileTheStoreFails)
+}
+
+func testEachOwnChangeWhileTheStoreFails(t *testing.T) {
 	x, f := faulty(t)
 	x.admin()
 	console.WithHashes(x.console, func(uint32, uint32) {})

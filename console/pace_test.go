@@ -186,10 +186,11 @@ func TestManyAtOnce(t *testing.T) {
 // TestPacesAreForgotten: however many ask, so many are remembered at most; who has to wait is not
 // among the first to be forgotten.
 func TestPacesAreForgotten(t *testing.T) {
+	inTurn(t)
 	synctest.Test(t, func(t *testing.T) {
 		p := console.NewPacer(200*time.Millisecond, 5)
 		name := func(n int) string { return strings.Repeat("x", 50) + itoa(int64(n)) }
-		for n := range 25_000 {
+		for n := range 10_100 {
 			p.Wait(name(n))
 			if k := p.Kept(); k > 10_000 {
 				t.Fatalf("%d are remembered after %d", k, n)

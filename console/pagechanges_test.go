@@ -35,6 +35,11 @@ func formsOf(b *browser, j xxljob.Job, r xxljob.Run) map[string]url.Values {
 // told that nothing was done, nothing is done by halves, and there is an entry where there is a
 // change.
 func TestEachChangeWhileTheStoreFails(t *testing.T) {
+	inMemory(t, testEachChangeWhileTheStoreFails)
+}
+
+func testEachChangeWhileTheStoreFails(t *testing.T) {
+	inTurn(t)
 	x, f := faulty(t)
 	root := x.admin()
 	root.follows = false

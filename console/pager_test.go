@@ -8,7 +8,10 @@ import (
 )
 
 // TestThereAndBack: from page to page of each list, to its end and back.
-func TestThereAndBack(t *testing.T) {
+func TestThereAndBack(t *testing.T) { onBothStores(t, testThereAndBack) }
+
+func testThereAndBack(t *testing.T) {
+	inTurn(t)
 	x := newSite(t)
 	b := x.admin()
 	for i := range 130 {
@@ -48,7 +51,9 @@ func TestThereAndBack(t *testing.T) {
 }
 
 // TestALongWayBack: an address stays short, and does not lead to another page than it says.
-func TestALongWayBack(t *testing.T) {
+func TestALongWayBack(t *testing.T) { onBothStores(t, testALongWayBack) }
+
+func testALongWayBack(t *testing.T) {
 	x := newSite(t)
 	b := x.admin()
 	for i := range 60 {

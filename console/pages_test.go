@@ -100,7 +100,9 @@ const (
 
 // TestQuestionsOfPages: no page asks its store more than so often, whoever looks at it, and a poll
 // of a list asks who looks, and for the list.
-func TestQuestionsOfPages(t *testing.T) {
+func TestQuestionsOfPages(t *testing.T) { inMemory(t, testQuestionsOfPages) }
+
+func testQuestionsOfPages(t *testing.T) {
 	x, f := faulty(t)
 	people := []*browser{x.admin(), x.user(console.User{Name: "all", Apps: map[string]console.Role{"*": console.Editor}})}
 	j, r := x.stocked(2)
@@ -137,6 +139,7 @@ func (x *site) questions(b *browser, f *storetest.WholeFaults, page string) (ask
 
 // TestStatementsOfPages: nor does one take more than so many statements of a server.
 func TestStatementsOfPages(t *testing.T) {
+	inTurn(t)
 	sent := &statements{}
 	pool := pgtest.Pool(t, pgtest.With(func(c *pgxpool.Config) { c.ConnConfig.Tracer = sent }))
 	x := newSiteOn(t, openPostgresOn(t, pool))
@@ -196,6 +199,7 @@ func (s *statements) take() []string {
 
 // TestPagesAreSmall: in bytes, also on their way, and in what is allocated for one.
 func TestPagesAreSmall(t *testing.T) {
+	inTurn(t)
 	synctest.Test(t, func(t *testing.T) { // or a change of the second would change the figures
 		x := newSite(t)
 		root := x.admin()
@@ -245,7 +249,9 @@ func gzipped(t *testing.T, body string) []byte {
 
 // TestEachPageWhileTheStoreFails: whichever question it is that fails, the page says so, and shows
 // nothing that could be taken for what is stored.
-func TestEachPageWhileTheStoreFails(t *testing.T) {
+func TestEachPageWhileTheStoreFails(t *testing.T) { inMemory(t, testEachPageWhileTheStoreFails) }
+
+func testEachPageWhileTheStoreFails(t *testing.T) {
 	x, f := faulty(t)
 	root := x.admin()
 	root.follows = false

@@ -64,7 +64,9 @@ func TestPreviewAroundClockChanges(t *testing.T) {
 }
 
 // TestPreviewWithoutScripts: the form is sent to see what it means, and comes back as it was.
-func TestPreviewWithoutScripts(t *testing.T) {
+func TestPreviewWithoutScripts(t *testing.T) { inMemory(t, testPreviewWithoutScripts) }
+
+func testPreviewWithoutScripts(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	root.post("jobs/new", root.newForm("conf", "0 15 4 * * ?", "show", "preview", "handler", "typed")).is(200).has("at 04:15:00 every day")

@@ -33,7 +33,9 @@ var recorded = map[string]string{
 
 // TestEachRouteIsRecorded: what changes anything leaves one entry, with who, from where, for which
 // request, before and after; what is refused leaves none, and neither does what only reads.
-func TestEachRouteIsRecorded(t *testing.T) {
+func TestEachRouteIsRecorded(t *testing.T) { onBothStores(t, testEachRouteIsRecorded) }
+
+func testEachRouteIsRecorded(t *testing.T) {
 	seen := 0
 	for _, rt := range console.Routes() {
 		if !rt.Changes {
@@ -133,6 +135,10 @@ func (x *site) refused(pattern string) (list []*browser) {
 
 // TestRowsThatAreRefusedAreNotRecorded: of many at once, those that somebody may not change.
 func TestRowsThatAreRefusedAreNotRecorded(t *testing.T) {
+	onBothStores(t, testRowsThatAreRefusedAreNotRecorded)
+}
+
+func testRowsThatAreRefusedAreNotRecorded(t *testing.T) {
 	for _, pattern := range []string{"jobs/bulk", "runs/bulk"} {
 		x := newSite(t)
 		to, form, _ := x.aChange(pattern)

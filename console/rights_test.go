@@ -131,7 +131,10 @@ var variable = regexp.MustCompile(`\{\w+\}`)
 
 // TestRights: each route by each of the people; and one that is about what they do not see is
 // answered as one that is about nothing.
-func TestRights(t *testing.T) {
+func TestRights(t *testing.T) { inMemory(t, testRights) }
+
+func testRights(t *testing.T) {
+	inTurn(t)
 	for _, readOnly := range []bool{false, true} {
 		x := newSite(t, func(c *console.Config) { c.ReadOnly = readOnly })
 		list := x.asks()
@@ -207,7 +210,9 @@ func withoutRequest(body string) string {
 }
 
 // TestListsAreFiltered: nobody sees in a list what belongs to an app of others.
-func TestListsAreFiltered(t *testing.T) {
+func TestListsAreFiltered(t *testing.T) { onBothStores(t, testListsAreFiltered) }
+
+func testListsAreFiltered(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	mine, other := x.job("orders", "mine"), x.job("billing", "secret one")
@@ -234,7 +239,9 @@ func TestListsAreFiltered(t *testing.T) {
 }
 
 // TestATokenIsWithinItsUser: it loses what its user loses, at once, and cookies beside it do not count.
-func TestATokenIsWithinItsUser(t *testing.T) {
+func TestATokenIsWithinItsUser(t *testing.T) { onBothStores(t, testATokenIsWithinItsUser) }
+
+func testATokenIsWithinItsUser(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Editor}})

@@ -16,7 +16,9 @@ import (
 
 // TestFactsOfARun: the version of its job then and now, codes, JSON folded, and what is left of
 // it once the job is gone.
-func TestFactsOfARun(t *testing.T) {
+func TestFactsOfARun(t *testing.T) { onBothStores(t, testFactsOfARun) }
+
+func testFactsOfARun(t *testing.T) {
 	x := newSite(t, func(c *console.Config) {
 		c.Links = func(r xxljob.Run) []console.Link {
 			return []console.Link{{Text: "Trace", URL: "https://traces.example/" + itoa(r.ID)}, {Text: "Bad", URL: "javascript:alert(1)"}}
@@ -39,7 +41,9 @@ func TestFactsOfARun(t *testing.T) {
 }
 
 // TestKinOfARun: what led to a run, and what it has led to, as far as one may see it.
-func TestKinOfARun(t *testing.T) {
+func TestKinOfARun(t *testing.T) { onBothStores(t, testKinOfARun) }
+
+func testKinOfARun(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	x.s.Handle("work", func(context.Context, *xxljob.Task) error { return nil })
@@ -71,7 +75,9 @@ func TestKinOfARun(t *testing.T) {
 }
 
 // TestBranchesOfARun: attempts, with who of them it is, and bars within their bounds.
-func TestBranchesOfARun(t *testing.T) {
+func TestBranchesOfARun(t *testing.T) { onBothStores(t, testBranchesOfARun) }
+
+func testBranchesOfARun(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	x.s.Handle("work", func(context.Context, *xxljob.Task) error { return errors.New("not today") })
@@ -101,7 +107,9 @@ func TestBranchesOfARun(t *testing.T) {
 
 // TestEntriesOfNoAppAreLeftOut of a list for one who sees all apps, and those behind them are
 // found.
-func TestEntriesOfNoAppAreLeftOut(t *testing.T) {
+func TestEntriesOfNoAppAreLeftOut(t *testing.T) { onBothStores(t, testEntriesOfNoAppAreLeftOut) }
+
+func testEntriesOfNoAppAreLeftOut(t *testing.T) {
 	x := newSite(t)
 	x.admin()
 	j := x.job("orders", "the oldest")

@@ -22,7 +22,9 @@ func (x *site) entries() string {
 }
 
 // TestKillAndAgain leave one entry each, with who it was, and none where they were refused.
-func TestKillAndAgain(t *testing.T) {
+func TestKillAndAgain(t *testing.T) { onBothStores(t, testKillAndAgain) }
+
+func testKillAndAgain(t *testing.T) {
 	x := newSite(t)
 	x.admin()
 	j := x.job("orders", "nightly")
@@ -59,7 +61,9 @@ func TestKillAndAgain(t *testing.T) {
 
 // TestManyRunsAtOnce: it is asked first, and each run has its own result; the app is that of the
 // stored run, whatever else is chosen beside it.
-func TestManyRunsAtOnce(t *testing.T) {
+func TestManyRunsAtOnce(t *testing.T) { onBothStores(t, testManyRunsAtOnce) }
+
+func testManyRunsAtOnce(t *testing.T) {
 	x := newSite(t)
 	x.admin()
 	mine, seen, other := x.job("orders", "mine"), x.job("shown", "seen"), x.job("billing", "secret one")
@@ -105,7 +109,9 @@ func TestManyRunsAtOnce(t *testing.T) {
 }
 
 // TestTheRunsOfAJobInOrder: from one to the next, and back.
-func TestTheRunsOfAJobInOrder(t *testing.T) {
+func TestTheRunsOfAJobInOrder(t *testing.T) { onBothStores(t, testTheRunsOfAJobInOrder) }
+
+func testTheRunsOfAJobInOrder(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	j, k := x.job("orders", "nightly"), x.job("orders", "other")

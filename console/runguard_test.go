@@ -15,7 +15,10 @@ import (
 func init() { known["br"], known["rect"] = true, true } // pages of runs have these as well
 
 // TestHostileRuns: whatever handlers log, return and say, and whatever is looked for, it is text.
-func TestHostileRuns(t *testing.T) {
+func TestHostileRuns(t *testing.T) { inMemory(t, testHostileRuns) }
+
+func testHostileRuns(t *testing.T) {
+	inTurn(t)
 	x := newSite(t)
 	root := x.admin()
 	run := x.ran(true, func(_ context.Context, task *xxljob.Task) error {

@@ -105,7 +105,9 @@ func (b *browser) linked(text string) string {
 	return strings.TrimPrefix(to.RequestURI(), "/console/")
 }
 
-func TestRunsAreFiltered(t *testing.T) {
+func TestRunsAreFiltered(t *testing.T) { onBothStores(t, testRunsAreFiltered) }
+
+func testRunsAreFiltered(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	a, b := x.job("orders", "first"), x.job("billing", "second")
@@ -202,6 +204,10 @@ func TestRunsThatAreLate(t *testing.T) {
 
 // TestWaitingRunsAreLookedAtWhileTheyAreLate: those behind are not, and so there are no more.
 func TestWaitingRunsAreLookedAtWhileTheyAreLate(t *testing.T) {
+	inMemory(t, testWaitingRunsAreLookedAtWhileTheyAreLate)
+}
+
+func testWaitingRunsAreLookedAtWhileTheyAreLate(t *testing.T) {
 	w := &watched{}
 	x := newSite(t, watch(w))
 	root := x.admin()
@@ -241,7 +247,9 @@ func TestTheFormOfRuns(t *testing.T) {
 }
 
 // TestARunByItsNumber: typed where texts are looked for, it leads to the run, for who sees it.
-func TestARunByItsNumber(t *testing.T) {
+func TestARunByItsNumber(t *testing.T) { onBothStores(t, testARunByItsNumber) }
+
+func testARunByItsNumber(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
@@ -263,7 +271,9 @@ func TestARunByItsNumber(t *testing.T) {
 }
 
 // TestASearchSaysHowFarItGot, and goes on from there until everything was looked at.
-func TestASearchSaysHowFarItGot(t *testing.T) {
+func TestASearchSaysHowFarItGot(t *testing.T) { onBothStores(t, testASearchSaysHowFarItGot) }
+
+func testASearchSaysHowFarItGot(t *testing.T) {
 	w := &watched{examine: 40}
 	x := newSite(t, watch(w))
 	root := x.admin()
@@ -305,7 +315,9 @@ func TestASearchSaysHowFarItGot(t *testing.T) {
 }
 
 // TestWaitingRunsAreInOrder of time, over all pages.
-func TestWaitingRunsAreInOrder(t *testing.T) {
+func TestWaitingRunsAreInOrder(t *testing.T) { onBothStores(t, testWaitingRunsAreInOrder) }
+
+func testWaitingRunsAreInOrder(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	j := x.job("orders", "nightly")
@@ -335,7 +347,9 @@ func TestWaitingRunsAreInOrder(t *testing.T) {
 }
 
 // TestAStoreThatFailsOrIsSlow is said, by each page, and no empty list is shown.
-func TestAStoreThatFailsOrIsSlow(t *testing.T) {
+func TestAStoreThatFailsOrIsSlow(t *testing.T) { inMemory(t, testAStoreThatFailsOrIsSlow) }
+
+func testAStoreThatFailsOrIsSlow(t *testing.T) {
 	w := &watched{}
 	x := newSite(t, watch(w))
 	root := x.admin()
@@ -355,7 +369,9 @@ func TestAStoreThatFailsOrIsSlow(t *testing.T) {
 }
 
 // TestRunsInThreeLanguages: no page shows the key of a text in place of it.
-func TestRunsInThreeLanguages(t *testing.T) {
+func TestRunsInThreeLanguages(t *testing.T) { inMemory(t, testRunsInThreeLanguages) }
+
+func testRunsInThreeLanguages(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	j := x.job("orders", "nightly")

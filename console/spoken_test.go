@@ -39,6 +39,7 @@ func sentence(t *testing.T, s xxljob.Schedule, language string) string {
 // TestFaultsOfSchedules: what is wrong with a schedule is said in the viewer's language, at its
 // field and in the preview, for each type of it.
 func TestFaultsOfSchedules(t *testing.T) {
+	inTurn(t)
 	x := newSite(t)
 	root := x.admin()
 	j := x.job("orders", "nightly")
@@ -81,7 +82,9 @@ func TestFaultsOfSchedules(t *testing.T) {
 
 // TestBadScheduleThatIsStored: by another program, say. Each page that meets it says what is wrong
 // in the viewer's language, and that it is the schedule and not the store.
-func TestBadScheduleThatIsStored(t *testing.T) {
+func TestBadScheduleThatIsStored(t *testing.T) { onBothStores(t, testBadScheduleThatIsStored) }
+
+func testBadScheduleThatIsStored(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	x.job("orders", "another") // the first one sets the store up
@@ -102,6 +105,7 @@ func TestBadScheduleThatIsStored(t *testing.T) {
 // TestNoEnglishTails: no page has a text of programs behind one of the viewer's language, where it
 // is not the store's or the host's.
 func TestNoEnglishTails(t *testing.T) {
+	inTurn(t)
 	quiet := &silent{}
 	x := newSite(t, func(c *console.Config) { quiet.Scheduler = c.Scheduler; c.Scheduler = quiet })
 	root := x.admin()

@@ -14,7 +14,9 @@ import (
 
 // TestViewed: the host is told who has seen a log, a parameter or a result, once a page, and of
 // nothing that was refused, was not there, or is asked for by a page that refreshes itself.
-func TestViewed(t *testing.T) {
+func TestViewed(t *testing.T) { inMemory(t, testViewed) }
+
+func testViewed(t *testing.T) {
 	var seen []string
 	x := newSite(t, func(c *console.Config) {
 		c.Viewed = func(ctx context.Context, v console.View) {

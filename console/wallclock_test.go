@@ -38,7 +38,9 @@ func TestTwin(t *testing.T) {
 
 // TestTimesAroundClockChanges: a reading that comes twice is told apart on pages, the first of two
 // is what a form means, and one that never comes is a fault.
-func TestTimesAroundClockChanges(t *testing.T) {
+func TestTimesAroundClockChanges(t *testing.T) { inMemory(t, testTimesAroundClockChanges) }
+
+func testTimesAroundClockChanges(t *testing.T) {
 	x := newSite(t)
 	b := x.admin()
 	j := x.job("orders", "nightly")
@@ -72,7 +74,9 @@ func TestTimesAroundClockChanges(t *testing.T) {
 
 // TestInstantsAroundClockChanges: the page of a job says what a change of clocks does to its next
 // instants, in the zone of the job, which who likes sees all times of the job in.
-func TestInstantsAroundClockChanges(t *testing.T) {
+func TestInstantsAroundClockChanges(t *testing.T) { inMemory(t, testInstantsAroundClockChanges) }
+
+func testInstantsAroundClockChanges(t *testing.T) {
 	for _, c := range []struct{ zone, conf, at, note string }{
 		{"Europe/Berlin", "0 30 2 * * ?", "2026-03-28T12:00:00Z", "moved"},
 		{"Europe/Berlin", "0 30 2 * * ?", "2026-10-24T12:00:00Z", "first"},
