@@ -46,8 +46,6 @@ func TestRoundsOnPostgres(t *testing.T) {
 	t.Cleanup(b.server.pool.Close)
 	each := time.Second
 	for name, round := range map[string]func(context.Context) (sample, error){
-		"drain, ours":           func(ctx context.Context) (sample, error) { return b.drain(ctx, ours, 1) },
-		"drain, River":          func(ctx context.Context) (sample, error) { return b.drain(ctx, riverName, 1) },
 		"drain, two of ours":    func(ctx context.Context) (sample, error) { return b.drain(ctx, ours, 2) },
 		"drain, two of River's": func(ctx context.Context) (sample, error) { return b.drain(ctx, riverName, 2) },
 		"scheduled, ours": func(ctx context.Context) (sample, error) {

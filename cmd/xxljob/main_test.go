@@ -58,12 +58,18 @@ type smoke struct {
 	exit                   int
 }
 
-// smokes are each load on both stores, and those that differ over HTTP with executors there.
+// overHTTP are the loads that differ with executors elsewhere, and the store of each.
+func overHTTP() map[string]string {
+	return map[string]string{bench.Steady: bench.Memory, bench.Drain: bench.Postgres}
+}
+
+// smokes are each load on both stores, and those that differ over HTTP with executors there, on
+// one of them.
 func smokes(dsn string) (all []*smoke) {
 	for _, shape := range slices.Sorted(maps.Keys(shapes())) {
 		for _, store := range []string{bench.Memory, bench.Postgres} {
 			for _, executor := range []string{bench.InProcess, bench.HTTP} {
-				if executor == bench.HTTP && shape != bench.Steady && shape != bench.Drain {
+				if executor == bench.HTTP && overHTTP()[shape] != store {
 					continue
 				}
 				x := &smoke{shape: shape, store: store, executor: executor, expected: shapes()[shape].expected}

@@ -122,6 +122,9 @@ func starts(all ...*process) (list []started) {
 // Three nodes, one of which is killed: the others go on with its jobs, and no
 // instant is lost or comes twice.
 func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a server and processes, and waits for runs of theirs; leave out -short")
+	}
 	t.Parallel()
 	dsn, schema := pgtest.DSN(t), pgtest.Schema(t)
 	if err := postgres.Migrate(t.Context(), pgtest.Pool(t), postgres.Config{Schema: schema}); err != nil {
@@ -265,6 +268,9 @@ func interrupted(t *testing.T, db *postgres.Store, key, due, node string) bool {
 // The program starts its own nodes, kills one when it is told to, and starts it
 // again.
 func TestNodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a server and processes, and waits for runs of theirs; leave out -short")
+	}
 	t.Parallel()
 	p := start(t, pgtest.DSN(t), "-schema", pgtest.Schema(t), "-n", "2", "-every", "0", "-away", "200ms", "-window", "3s")
 	has := func(node string) bool {

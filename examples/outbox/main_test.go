@@ -63,6 +63,9 @@ type database struct {
 
 func newDatabase(t *testing.T) database {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it starts a server; leave out -short")
+	}
 	cfg := postgres.Config{Schema: pgtest.Schema(t), AutoMigrate: true}
 	shops := pgtest.Schema(t)
 	return database{cfg: cfg, pool: pgtest.Pool(t, pgtest.With(func(c *pgxpool.Config) {

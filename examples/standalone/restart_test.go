@@ -77,6 +77,9 @@ const ticks = 4
 // on with the schedule: no instant is lost or comes twice, and a one-off job
 // that has had its instant may stay in the file.
 func TestKillAndRestart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for half a minute; leave out -short")
+	}
 	dsn, schema, dir := pgtest.DSN(t), pgtest.Schema(t), t.TempDir()
 	once := time.Now().Add(30 * time.Second).Truncate(time.Second) // ahead, when the program has started
 	jobs := []string{fmt.Sprintf(`{"key": "once", "name": "once", "handler": "demoJobHandler", "schedule": {"type": "ONCE", "conf": %q}}`, once.UTC().Format(time.RFC3339))}

@@ -11,21 +11,17 @@ import (
 
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/chaos/control"
-	"github.com/xxljob/xxljob/internal/pgtest"
 )
 
 // TestClockStep builds a node whose wall clock can be stepped and steps it. The
 // answer is an error where the program does not see the step.
 func TestClockStep(t *testing.T) {
 	if testing.Short() {
-		pgtest.Skip(t, "it builds the standard library anew; leave out -short")
+		t.Skip("it builds the standard library anew; leave out -short")
 	}
 	t.Parallel()
 	dir := t.TempDir()
-	program, err := buildNode(dir, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := built(t)
 	c := exec.Command(program, "-name", "n", "-dir", dir, "-store", "memory")
 	c.Stderr = os.Stderr
 	stdin, err := c.StdinPipe() // the node ends with it

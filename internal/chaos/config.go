@@ -21,8 +21,10 @@ type Config struct {
 	// Mixed is how long faults are mixed at random after each was alone. Zero
 	// means 90 s.
 	Mixed time.Duration
-	// Short is the form for tests: about a minute of kills, pauses and restarts.
+	// Short is about two minutes of kills, pauses and restarts, which no clock is held against.
 	Short bool
+	// Brief is the form of make test: Short with less of each.
+	Brief bool
 	// Nodes is how many node processes a cluster has. Zero means 3.
 	Nodes int
 	// Lanes is how many clusters, each with a database of its own, are hit at the
@@ -36,6 +38,8 @@ type Config struct {
 	Keep bool
 	// Out receives the report. Required.
 	Out io.Writer
+
+	program string // the node program, where it is built already
 }
 
 func (c Config) withDefaults() Config {
@@ -59,6 +63,8 @@ func (c Config) choose() ([]fault, error) {
 	switch {
 	case c.Memory:
 		return memoryFaults(), nil
+	case c.Brief:
+		return briefFaults(), nil
 	case c.Short && len(c.Faults) == 0:
 		return shortFaults(), nil
 	case len(c.Faults) == 0:

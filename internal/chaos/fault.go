@@ -115,21 +115,28 @@ func catalogue(c Config) []fault {
 	)
 }
 
-// shortFaults is the form for tests: at least twenty kills, three pauses and two
-// crashes of the database, in about a minute.
-func shortFaults() []fault {
+// shortFaults is the short form: at least twenty kills, three pauses and two crashes of the
+// database, in about two minutes.
+func shortFaults() []fault { return fewFaults(20, 3, 2, 6*time.Second) }
+
+// briefFaults is that of make test, each fault of the short form a few times.
+func briefFaults() []fault { return fewFaults(8, 1, 1, 4*time.Second) }
+
+// fewFaults are so many of each, half of the kills while a process is paused, and for so long
+// handlers that end their process.
+func fewFaults(kills, pauses, crashes int, exiting time.Duration) []fault {
 	return []fault{
-		{name: "short-sigkill", unit: "short", run: repeat(10, 300*time.Millisecond, killFor(time.Second))},
-		{name: "short-sigstop-and-sigkill", unit: "short", run: pauseAndKill(3, 7*time.Second, 10)},
-		{name: "short-restart-immediate", unit: "short", run: repeat(2, 4*time.Second, restart(pgtest.Immediate))},
-		{name: "short-os-exit", unit: "short", run: exits(2, 6*time.Second)},
+		{name: "short-sigkill", unit: "short", run: repeat(kills/2, 300*time.Millisecond, killFor(time.Second))},
+		{name: "short-sigstop-and-sigkill", unit: "short", run: pauseAndKill(pauses, 7*time.Second, kills/2)},
+		{name: "short-restart-immediate", unit: "short", run: repeat(crashes, 4*time.Second, restart(pgtest.Immediate))},
+		{name: "short-os-exit", unit: "short", run: exits(2, exiting)},
 	}
 }
 
 // memoryFaults are what a single node over a store in memory survives.
 func memoryFaults() []fault {
 	return []fault{
-		{name: "nothing", unit: "memory", run: idle(10 * time.Second)},
+		{name: "nothing", unit: "memory", run: idle(5 * time.Second)},
 		{name: "sigstop", unit: "memory", run: stopFor(3 * time.Second)},
 	}
 }

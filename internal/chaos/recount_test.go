@@ -37,6 +37,9 @@ const countedTables = `
 // TestRecount: reports that are equal to a count of the runs are found to be, and each count that
 // is not is found.
 func TestRecount(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a server; leave out -short")
+	}
 	ctx := t.Context()
 	conn, err := pgx.Connect(ctx, pgtest.Pool(t).Config().ConnString())
 	must := func(err error) {

@@ -25,6 +25,9 @@ var ErrViolated = errors.New("chaos: promises were broken")
 // itself.
 const rest = 6 * time.Second
 
+// briefRest is that of the brief form, in which nothing is held against the clock.
+const briefRest = 3 * time.Second
+
 // Run injects the faults and prints the report. It returns ErrViolated when a
 // promise was broken, and another error when the test itself failed.
 func Run(ctx context.Context, c Config) error {
@@ -71,8 +74,10 @@ func (r *runner) run(ctx context.Context, faults []fault) (err error) {
 	for _, f := range faults {
 		clock = clock || f.name == "clock-steps"
 	}
-	if r.program, err = buildNode(r.dir, clock); err != nil {
-		return err
+	if r.program = r.Config.program; r.program == "" {
+		if r.program, err = buildNode(r.dir, clock); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -226,13 +231,17 @@ func (r *runner) inject(ctx context.Context, a *arena, faults []fault) error {
 		return err
 	}
 	_ = pause(ctx, 3*time.Second)
+	left := rest
+	if r.Brief {
+		left = briefRest
+	}
 	for _, f := range faults {
 		a.phaseOf(f)
 		if err := f.run(ctx, a); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
 		if !f.rests {
-			_ = pause(ctx, rest)
+			_ = pause(ctx, left)
 		}
 	}
 	stop()
@@ -250,7 +259,7 @@ func (r *runner) judge(ctx context.Context, a *arena) error {
 	if err != nil {
 		return err
 	}
-	in.Rules.MayForget, in.Rules.Timed, in.Rules.Busy = a.forgets, !r.Short, !a.alone
+	in.Rules.MayForget, in.Rules.Timed, in.Rules.Busy = a.forgets, !r.Short && !r.Brief, !a.alone
 	if err := save(a.dir, in); err != nil {
 		return err
 	}

@@ -1,10 +1,21 @@
 package audit
 
 import (
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 )
+
+// TestMain has CI run none of these tests again that has failed: it looks for that line.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if code != 0 {
+		fmt.Println("audited: not run again")
+	}
+	os.Exit(code)
+}
 
 // The history of these tests: five jobs over sixty seconds from t0, and one kill.
 const (

@@ -5,7 +5,7 @@
 // with 2 when the test itself failed.
 //
 //	go run ./internal/chaos/cmd             every fault alone, then mixed: about 30 minutes on two cores
-//	go run ./internal/chaos/cmd -short      about a minute
+//	go run ./internal/chaos/cmd -short      about two minutes
 //	go run ./internal/chaos/cmd -faults sigkill,mixed -for 5m -seed 7 -keep
 package main
 
