@@ -45,7 +45,7 @@ func gone(pid int) bool {
 // TestRestart: what was committed is there after every way to stop, at the same
 // address, and nothing is left after Close.
 func TestRestart(t *testing.T) {
-	t.Parallel()
+	startsServers(t)
 	var dir string
 	t.Run("cluster", func(t *testing.T) {
 		c := pgtest.Start(t, pgtest.Options{Settings: map[string]string{"application_name": "it's"}})
@@ -85,7 +85,7 @@ func TestRestart(t *testing.T) {
 
 // TestConfigure: settings hold at once or after a restart; faults are told.
 func TestConfigure(t *testing.T) {
-	t.Parallel()
+	startsServers(t)
 	c := pgtest.Start(t, pgtest.Options{NoFsync: true})
 	must(t, c.Configure(t.Context(), map[string]string{"work_mem": "5MB", "max_connections": "77"}))
 	const show = "SELECT current_setting('work_mem'), current_setting('max_connections')"
@@ -104,7 +104,7 @@ func TestConfigure(t *testing.T) {
 // TestStandby: a synchronous standby has all that was committed when the primary
 // is gone.
 func TestStandby(t *testing.T) {
-	t.Parallel()
+	startsServers(t)
 	primary := pgtest.Start(t, pgtest.Options{})
 	standby := pgtest.StartStandby(t, primary, pgtest.Options{Name: "second"})
 	must(t, primary.Configure(t.Context(), map[string]string{"synchronous_standby_names": "second"}))
@@ -125,7 +125,7 @@ func TestStandby(t *testing.T) {
 
 // TestPgBouncer: transactions of a client pass through changing sessions.
 func TestPgBouncer(t *testing.T) {
-	t.Parallel()
+	startsServers(t)
 	dsn := pgtest.DSN(t)
 	pool := pgtest.Pool(t, pgtest.At(pgtest.PgBouncer(t, dsn)), pgtest.With(func(c *pgxpool.Config) {
 		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
@@ -187,7 +187,7 @@ func hold(end string) {
 // TestNothingOutlives: however a process ends, its cluster ends with it, and the
 // files are removed.
 func TestNothingOutlives(t *testing.T) {
-	t.Parallel()
+	startsServers(t)
 	if _, err := pgtest.Find(); err != nil {
 		pgtest.GiveUp(t, err)
 	}

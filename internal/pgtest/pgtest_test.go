@@ -9,6 +9,15 @@ import (
 	"github.com/xxljob/xxljob/internal/pgtest"
 )
 
+// startsServers is for a test that does so: it runs beside others, and with -short not at all.
+func startsServers(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it starts servers; leave out -short")
+	}
+	t.Parallel()
+}
+
 // exec runs a statement that has to succeed.
 func exec(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 	t.Helper()
@@ -34,7 +43,7 @@ func one[T any](t *testing.T, pool *pgxpool.Pool, sql string, args ...any) T {
 // TestSchemas: concurrent tests have schemas of their own, which are gone after
 // them, with a shared pool or one of their own.
 func TestSchemas(t *testing.T) {
-	t.Parallel()
+	startsServers(t)
 	pgtest.DSN(t) // or skip
 	names := make(chan string, 40)
 	t.Run("cases", func(t *testing.T) {
@@ -70,7 +79,7 @@ func TestSchemas(t *testing.T) {
 
 // TestPool: a pool has its options, and is closed with its test.
 func TestPool(t *testing.T) {
-	t.Parallel()
+	startsServers(t)
 	pgtest.DSN(t) // or skip
 	var pool *pgxpool.Pool
 	t.Run("inside", func(t *testing.T) {
@@ -89,15 +98,15 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// TestSettings: on a server of ours, tests work as a service would, durably.
+// TestSettings: on a server of ours, tests work as a service would, but that nothing is flushed.
 func TestSettings(t *testing.T) {
-	t.Parallel()
+	startsServers(t)
 	super, ours := pgtest.SuperDSN(t)
 	if !ours {
 		pgtest.Skip(t, "the server is not ours: unset XXLJOB_TEST_DATABASE_URL")
 	}
 	for setting, want := range map[string]string{
-		"is_superuser": "off", "fsync": "on", "synchronous_commit": "on", "full_page_writes": "on",
+		"is_superuser": "off", "fsync": "off", "synchronous_commit": "on", "full_page_writes": "on",
 		"max_connections": "400", "server_encoding": "UTF8", "TimeZone": "UTC",
 	} {
 		if got := one[string](t, pgtest.SharedPool(t), "SELECT current_setting($1)", setting); got != want {
@@ -111,7 +120,7 @@ func TestSettings(t *testing.T) {
 
 // TestCollation: a database in which a comes before B, unlike in the usual one.
 func TestCollation(t *testing.T) {
-	t.Parallel()
+	startsServers(t)
 	dsn := pgtest.Database(t, "und-x-icu")
 	pool, schema := pgtest.Pool(t, pgtest.At(dsn)), pgtest.Schema(t, pgtest.At(dsn))
 	exec(t, pool, "CREATE TABLE "+schema+".names (name text)")

@@ -54,7 +54,7 @@ func openServer() (*server, error) {
 
 // start makes the cluster of the process, with a database for tests.
 func (s *server) start() error {
-	c, err := New(Options{})
+	c, err := New(Options{NoFsync: true})
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,7 @@ func backdated(t *testing.T, pool *pgxpool.Pool, schema string, r xxljob.Run, da
 // that it then is in the partition of that day; ids of many that are due at one instant
 // differ, and no other run can have one.
 func TestAheadIDs(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	s := open(t, postgres.Config{})
 	a := own(t, s, "a", 2)

@@ -53,6 +53,7 @@ func TestSweepsWithinBounds(t *testing.T) {
 // TestBoundsAfterAnUpgrade: jobs from before migration 7 have no bounds, and what they have
 // made is counted from then on.
 func TestBoundsAfterAnUpgrade(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	pool := pgtest.Pool(t)
 	schema := migrated(t, pool)

@@ -73,6 +73,7 @@ func budgets() []stage.Budget {
 // it has a server of its own, where nobody else writes to the log. It runs on one processor: what
 // a sync.Pool has from another one may not be found, and is allocated anew.
 func TestWhatARunCosts(t *testing.T) {
+	inServer(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	cluster := pgtest.Start(t, pgtest.Options{NoFsync: true, Settings: map[string]string{
 		"autovacuum": "off", "full_page_writes": "off", "checkpoint_timeout": "1d", "max_wal_size": "4GB",

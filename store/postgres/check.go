@@ -102,10 +102,10 @@ func versionText(n int) string { return strconv.Itoa(n/10000) + "." + strconv.It
 // cannot do anything about.
 func (s *Store) warnOfSettings(v *server) {
 	higher := v.commit == "on" || v.commit == "remote_apply"
-	switch {
-	case !v.fsync:
+	if !v.fsync {
 		s.log.Warn("xxljob: the server runs with fsync = off: a crash of its machine can lose or repeat runs, or destroy the database")
-	case !higher && s.cfg.AllowAsyncCommit:
+	}
+	if !higher && s.cfg.AllowAsyncCommit {
 		s.log.Warn("xxljob: AllowAsyncCommit: a crash of the database can repeat runs", "synchronous_commit", v.commit)
 	}
 	if v.readOnly {

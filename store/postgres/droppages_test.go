@@ -64,6 +64,7 @@ func (l *logging) left() string {
 // TestDropsFewPagesAtATime: however many pages runs have, no transaction deletes more than a
 // thousand of them, and what the job has is what is left.
 func TestDropsFewPagesAtATime(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	l := newLogging(t)
 	l.logged(30, 90)

@@ -2,10 +2,13 @@ package postgres
 
 import (
 	"context"
+	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/xxljob/xxljob/internal/stage"
 )
 
 // SetAll changes settings of a session.
@@ -129,3 +132,11 @@ var EachReportColumn = eachReportColumn
 
 // SpelledOut is the TriggerMsg of a run l, for statements.
 func SpelledOut() string { return spelledOut() }
+
+// InServer is for tests in which one call is made after the other: what is between these is in
+// the server, of which the race detector knows nothing.
+func InServer(t testing.TB) {
+	if stage.Detector {
+		t.Skip("what happens is in the server: the race detector has nothing to say of it")
+	}
+}

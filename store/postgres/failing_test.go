@@ -244,6 +244,7 @@ func TestAServerThatIsAway(t *testing.T) {
 // TestADiskThatIsFull: errors while it lasts, nothing in part, and no restart
 // after it.
 func TestADiskThatIsFull(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	if runtime.GOOS != "linux" || os.Getuid() != 0 {
 		t.Skip("SKIPPED: only root on Linux may mount a small disk")

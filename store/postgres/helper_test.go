@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -15,14 +16,23 @@ import (
 )
 
 // schemas are those that the package's tests have made. One that a test is done
-// with is emptied and given to the next: making the tables takes longer than most
-// cases do.
+// with is emptied and given to the next, with the connections that it was used on: making the
+// tables takes longer than most cases do, and so does it for a session to get to know them.
 type schemas struct {
 	mu   sync.Mutex
 	pool *pgxpool.Pool // guarded by mu: where they are; nil stands for the shared pool
-	all  []string      // guarded by mu
-	free []string      // guarded by mu
+	all  []*schema     // guarded by mu
+	free []*schema     // guarded by mu
 }
+
+// schema is one of them. Its pool is made when somebody asks for it.
+type schema struct {
+	name string
+	pool *pgxpool.Pool
+}
+
+// connsOfSchema is as many as the cases of races use at once.
+const connsOfSchema = 16
 
 var made schemas
 
@@ -35,10 +45,24 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// open makes a store in a schema of its own, on the pool that the tests share.
+// open makes a store in a schema of its own, on the connections of that schema.
 func open(t testing.TB, cfg postgres.Config) *postgres.Store {
 	t.Helper()
-	return openOn(t, pgtest.SharedPool(t), cfg)
+	return made.open(t, nil, cfg)
+}
+
+// inServer is postgres.InServer.
+func inServer(t testing.TB) { postgres.InServer(t) }
+
+// saidOf is a log without what New says of every server of the tests.
+func saidOf(log string) string {
+	var said strings.Builder
+	for line := range strings.Lines(log) {
+		if !strings.Contains(line, "fsync = off") {
+			said.WriteString(line)
+		}
+	}
+	return said.String()
 }
 
 // openOn makes it on another pool on the same database.
@@ -47,10 +71,14 @@ func openOn(t testing.TB, pool *pgxpool.Pool, cfg postgres.Config) *postgres.Sto
 	return made.open(t, pool, cfg)
 }
 
-// open makes a store on a pool on the database of the schemas.
+// open makes a store on a pool on the database of the schemas; nil is the schema's own.
 func (s *schemas) open(t testing.TB, pool *pgxpool.Pool, cfg postgres.Config) *postgres.Store {
 	t.Helper()
-	cfg.Schema = s.take(t)
+	of := s.lend(t)
+	if pool == nil {
+		pool = of.conns(t, s.pool)
+	}
+	cfg.Schema = of.name
 	store, err := postgres.New(t.Context(), pool, postgres.FewDays(cfg))
 	if err != nil {
 		t.Fatal(err)
@@ -59,58 +87,87 @@ func (s *schemas) open(t testing.TB, pool *pgxpool.Pool, cfg postgres.Config) *p
 	return store
 }
 
+// conns returns the pool of the schema, whose sessions know no other.
+func (of *schema) conns(t testing.TB, like *pgxpool.Pool) *pgxpool.Pool {
+	t.Helper()
+	if of.pool == nil {
+		cfg := like.Config()
+		cfg.MaxConns = connsOfSchema
+		// The server plans a statement once, and not anew for each of its first calls: see
+		// TestPlans for what plans are good for.
+		cfg.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+		var err error
+		if of.pool, err = pgxpool.NewWithConfig(context.Background(), cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return of.pool
+}
+
 // take returns an empty schema with all tables, for the time of the test.
 func (s *schemas) take(t testing.TB) string {
+	t.Helper()
+	return s.lend(t).name
+}
+
+func (s *schemas) lend(t testing.TB) *schema {
 	t.Helper()
 	s.mu.Lock()
 	if s.pool == nil {
 		s.pool = pgtest.SharedPool(t)
 	}
-	pool, name := s.pool, ""
+	var of *schema
 	if n := len(s.free); n > 0 {
-		name, s.free = s.free[n-1], s.free[:n-1]
+		of, s.free = s.free[n-1], s.free[:n-1]
 	}
 	s.mu.Unlock()
-	if name == "" {
-		name = "t_" + rand.Text()
-		if err := postgres.Migrate(t.Context(), pool, postgres.FewDays(postgres.Config{Schema: name})); err != nil {
+	if of == nil {
+		of = &schema{name: "t_" + rand.Text()}
+		if err := postgres.Migrate(t.Context(), s.pool, postgres.FewDays(postgres.Config{Schema: of.name})); err != nil {
 			t.Fatal(err)
 		}
 		s.mu.Lock()
-		s.all = append(s.all, name)
+		s.all = append(s.all, of)
 		s.mu.Unlock()
 	}
 	t.Cleanup(func() {
-		if err := s.empty(name); err != nil {
-			t.Errorf("empty schema %s: %v", name, err)
+		if err := s.empty(of); err != nil {
+			t.Errorf("empty schema %s: %v", of.name, err)
 			return
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.free = append(s.free, name)
+		s.free = append(s.free, of)
 	})
-	return name
+	return of
 }
 
-func (s *schemas) empty(name string) error {
+func (s *schemas) empty(of *schema) error {
 	sql := ""
 	for _, table := range []string{"xxl_job_info", "xxl_job_next", "xxl_job_log", "xxl_job_trigger_key", "xxl_job_change", "xxl_job_lock",
 		"xxl_job_node", "xxl_job_group", "xxl_job_registry", "xxl_job_logglue", "xxl_job_log_report", "xxl_job_report", "xxl_job_alarm", "xxl_job_ask",
 		"xxl_job_list_head", "xxl_job_list", "xxl_job_named", "xxl_job_ahead",
 		"xxl_job_link", "xxl_job_owed", "xxl_job_part", "xxl_job_window", "xxl_job_told", "xxl_job_log_page", "xxl_job_log_use",
 		"xxl_job_user", "xxl_job_user_session", "xxl_job_user_token", "xxl_job_user_try", "xxl_job_user_code"} {
-		sql += fmt.Sprintf("delete from %q.%s; ", name, table)
+		sql += fmt.Sprintf("delete from %q.%s; ", of.name, table)
 	}
-	sql += fmt.Sprintf("delete from %q.xxl_job_setting where name <> 'schema_version'; alter sequence %[1]q.xxl_job_info_id restart", name)
-	_, err := s.pool.Exec(context.Background(), sql)
+	sql += fmt.Sprintf("delete from %q.xxl_job_setting where name <> 'schema_version'; alter sequence %[1]q.xxl_job_info_id restart", of.name)
+	pool := s.pool
+	if of.pool != nil {
+		pool = of.pool
+	}
+	_, err := pool.Exec(context.Background(), sql)
 	return err
 }
 
 // drop removes the schemas at the end.
 func (s *schemas) drop() {
-	for _, name := range s.all {
-		if _, err := s.pool.Exec(context.Background(), fmt.Sprintf("drop schema %q cascade", name)); err != nil {
-			fmt.Fprintln(os.Stderr, "drop schema", name, err)
+	for _, of := range s.all {
+		if of.pool != nil {
+			of.pool.Close()
+		}
+		if _, err := s.pool.Exec(context.Background(), fmt.Sprintf("drop schema %q cascade", of.name)); err != nil {
+			fmt.Fprintln(os.Stderr, "drop schema", of.name, err)
 		}
 	}
 }

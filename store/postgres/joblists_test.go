@@ -37,6 +37,7 @@ func fromBeforeLists(t *testing.T, test func(t *testing.T, from int, pool *pgxpo
 // itself, so no list prunes it that has not named it. Marks of lists that there are stay,
 // and so do those of a generation, which only lists have made.
 func TestJobsFromBeforeThereWereLists(t *testing.T) {
+	inServer(t)
 	fromBeforeLists(t, func(t *testing.T, from int, pool *pgxpool.Pool, schema string, s *postgres.Store) {
 		must(t, s.SetShards(t.Context(), 1))
 		ids := map[string]int64{}

@@ -105,6 +105,7 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 
 // TestManyMayMigrateAtOnce: one does the work, and all find it done.
 func TestManyMayMigrateAtOnce(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	schema, pool := "t_"+strings.ToLower(rand.Text()), pgtest.Pool(t)
 	t.Cleanup(func() { pool.Exec(context.Background(), "drop schema "+schema+" cascade") })
@@ -179,6 +180,7 @@ func TestAMigrationThatFailsLeavesNothing(t *testing.T) {
 
 // TestARunFindsAPartition: one that is missing is made by whoever needs it.
 func TestARunFindsAPartition(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	pool := pgtest.Pool(t)
 	schema := migrated(t, pool)
@@ -282,6 +284,7 @@ func mayNotDrop(t *testing.T, owner *pgxpool.Pool, schema string) *pgxpool.Pool 
 // TestDropRuns: what has not ended is ended by its rules before it goes, and keys
 // go with their runs; where the role may not drop, rows are deleted.
 func TestDropRuns(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	owner := pgtest.Pool(t)
 	for _, right := range []string{"MayDrop", "MayDelete"} {

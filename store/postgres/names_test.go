@@ -69,6 +69,7 @@ var looksLikeSQL = regexp.MustCompile(`(?i)^[\s(%s]*(/\*.*?\*/)?[\s(%s;]*(select
 // store names is pg_catalog's, though public has some of every name that fit better
 // wherever a use is not exact.
 func TestNamesOfStatements(t *testing.T) {
+	InServer(t)
 	t.Parallel()
 	x := newInspector(t)
 	all := x.queries(t)
@@ -92,6 +93,7 @@ func TestNamesOfStatements(t *testing.T) {
 // TestNamesInTheHostsTransactions: what TriggerTx sends means the same on a path on which
 // public is before pg_catalog, and has a type text as well.
 func TestNamesInTheHostsTransactions(t *testing.T) {
+	InServer(t)
 	t.Parallel()
 	x := newInspector(t)
 	if _, err := x.conn.Exec(t.Context(), "set search_path = public, pg_catalog"); err != nil {
@@ -392,6 +394,7 @@ func (x *inspector) migrated(t *testing.T) (list []inspected) {
 // TestNamesOfDefinitions: what the migrations and the partitions define depends on nothing
 // outside of pg_catalog and of its own schema.
 func TestNamesOfDefinitions(t *testing.T) {
+	InServer(t)
 	t.Parallel()
 	x := newInspector(t)
 	mine := `exists (select from pg_identify_object(d.classid, d.objid, d.objsubid) o where coalesce(o.schema, split_part(o.identity, '.', 1)) = $1)`

@@ -260,6 +260,7 @@ func owesMuch(t *testing.T, n, size int, param xxljob.ChildParam) {
 // TestResultsThatOweMuch: a thousand results, or results that are long, of a job with a hundred
 // children are stored.
 func TestResultsThatOweMuch(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	owesMuch(t, 1000, 0, "")
 	owesMuch(t, 200, 15000, xxljob.ChildParamResult)

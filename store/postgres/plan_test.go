@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/xxljob/xxljob/internal/pgtest"
 )
 
 // planMode is a way to have a statement planned.
@@ -21,9 +19,11 @@ type planMode struct {
 // the planner knows no id, so it cannot tell which partitions matter, and guesses
 // ten elements for each array.
 func TestPlans(t *testing.T) {
+	InServer(t)
 	if testing.Short() {
-		pgtest.Skip(t, "it makes a million runs; leave out -short")
+		t.Skip("it makes a million runs; leave out -short")
 	}
+	t.Parallel()
 	d := newPlanData(t)
 	e := newExplainer(t, d.Store)
 	d.checkCovered(t)
@@ -125,9 +125,11 @@ func (d *planData) reachable(c planCase) int {
 // fill, until autovacuum comes by: so it may not read tables from end to end
 // either, however small they look.
 func TestPlansOfEmptyTables(t *testing.T) {
+	InServer(t)
 	if testing.Short() {
-		pgtest.Skip(t, "leave out -short")
+		t.Skip("leave out -short")
 	}
+	t.Parallel()
 	d := &planData{Store: emptyPlanStore(t), jobs: planJobs}
 	d.readClock(t)
 	d.pretend()

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/xxljob/xxljob/internal/pgtest"
 )
 
 // TestPlansOfTablesAnalyzedEmpty explains the statements of the loop where tables were analyzed
@@ -13,8 +11,9 @@ import (
 // planner takes such a table for one of no rows then, until it has pages, and a plan that was made
 // lives on. Each has to look up its rows by their keys.
 func TestPlansOfTablesAnalyzedEmpty(t *testing.T) {
+	InServer(t)
 	if testing.Short() {
-		pgtest.Skip(t, "leave out -short")
+		t.Skip("leave out -short")
 	}
 	t.Parallel()
 	d := &planData{Store: emptyPlanStore(t), jobs: planJobs}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/internal/pgtest"
 )
 
 // TestPlansOfNewList explains the statements that go by the keys of jobs, while nobody has
@@ -16,8 +15,9 @@ import (
 // plan may be from before the list. Each has to look at the jobs of the keys that it is
 // given, and not at all of the app for each batch or key.
 func TestPlansOfNewList(t *testing.T) {
+	InServer(t)
 	if testing.Short() {
-		pgtest.Skip(t, "leave out -short")
+		t.Skip("leave out -short")
 	}
 	for _, c := range []struct {
 		name string
@@ -134,6 +134,7 @@ func (d *planData) addJobs(t testing.TB, from, to int) {
 // built anew, and not since. A page of an app's jobs, which come after 5,000 others, takes
 // no more than it did by the index of before.
 func TestPlanOfAListAfterAnUpgrade(t *testing.T) {
+	InServer(t)
 	t.Parallel()
 	d := newKeyedData(t)
 	d.exec(t, "drop index {{schema}}.xxl_job_info_of_app")

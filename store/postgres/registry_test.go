@@ -187,6 +187,7 @@ func TestALockedRunIsLeftOutOfDispatched(t *testing.T) {
 // TestARegistryOfTheFirstVersion is brought up to date with its rows, and may still
 // be written by a node of that version.
 func TestARegistryOfTheFirstVersion(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	pool := pgtest.Pool(t)
 	schema := migrated(t, pool)

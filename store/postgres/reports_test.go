@@ -39,6 +39,7 @@ func TestLockedReportsHoldUpNothing(t *testing.T) {
 // of years to come, more than one transaction may cancel, and each of them is counted. One that
 // was cancelled before is not. A store without reports cancels them too.
 func TestRemovalOfRunsOfManyQuarters(t *testing.T) {
+	inServer(t)
 	for _, runs := range []int{1, 1000, 1001, 60_000} {
 		for _, without := range []bool{false, true} {
 			t.Run(fmt.Sprint(runs, without), func(t *testing.T) { removeFarAhead(t, runs, without) })

@@ -47,6 +47,7 @@ func (a *actor) parts(job xxljob.Job) (first, second xxljob.Run) {
 // One may wait for the other, and never each for what the other holds: the server looks for that
 // long before a wait would be given up.
 func TestResultsThatCross(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	server := pgtest.Start(t, pgtest.Options{NoFsync: true})
 	must(t, server.Configure(t.Context(), map[string]string{"deadlock_timeout": "10ms"}))

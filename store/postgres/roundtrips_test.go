@@ -98,6 +98,7 @@ func lockConnectionTakesFewRoundTrips(t *testing.T, mode pgx.QueryExecMode) {
 
 // TestAReadTakesOneRoundTrip: the path that it runs on goes with it.
 func TestAReadTakesOneRoundTrip(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
 		fly := &flights{}

@@ -36,23 +36,24 @@ func by(mode pgx.QueryExecMode) pgtest.Option {
 }
 
 // TestSettingsOfTheHostChangeNothing: the whole life of a job, in sessions that
-// are set as odd as a role or a database may set them, with results that come as
-// binary values and as text.
+// are set as odd as a role or a database may set them, several ways at once, with results that
+// come as binary values and as text.
 func TestSettingsOfTheHostChangeNothing(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	for name, settings := range map[string]map[string]string{
-		"ReadOnly":         {"default_transaction_read_only": "on"},
-		"Serializable":     {"default_transaction_isolation": "serializable", "default_transaction_deferrable": "on"},
-		"RepeatableRead":   {"default_transaction_isolation": "repeatable read"},
-		"Deferrable":       {"default_transaction_isolation": "serializable", "default_transaction_deferrable": "on", "default_transaction_read_only": "on"},
-		"StatementTimeout": {"statement_timeout": "900ms"}, // as long as waitsForALock allows: what New asks has no more
-		"OtherTimeouts":    {"lock_timeout": "1ms", "idle_in_transaction_session_timeout": "1ms"},
-		"German":           {"datestyle": "German, DMY", "intervalstyle": "sql_standard", "timezone": "Asia/Kathmandu"},
-		"SQL":              {"datestyle": "SQL, MDY", "timezone": "America/St_Johns", "bytea_output": "escape"},
-		"Postgres":         {"datestyle": "Postgres, YMD", "intervalstyle": "postgres_verbose", "extra_float_digits": "-15"},
-		"Escapes":          {"standard_conforming_strings": "off", "backslash_quote": "off", "escape_string_warning": "on"},
-		"Arrays":           {"array_nulls": "off", "quote_all_identifiers": "on", "transform_null_equals": "on"},
-		"Planner":          {"plan_cache_mode": "force_generic_plan", "jit": "on", "jit_above_cost": "0"},
+		"ReadOnly": {"default_transaction_read_only": "on",
+			"lock_timeout": "1ms", "idle_in_transaction_session_timeout": "1ms"},
+		"RepeatableRead": {"default_transaction_isolation": "repeatable read",
+			"datestyle": "German, DMY", "intervalstyle": "sql_standard", "timezone": "Asia/Kathmandu"},
+		"Serializable": {"default_transaction_isolation": "serializable", "default_transaction_deferrable": "on",
+			"datestyle": "SQL, MDY", "timezone": "America/St_Johns", "bytea_output": "escape",
+			"array_nulls": "off", "quote_all_identifiers": "on", "transform_null_equals": "on"},
+		"Deferrable": {"default_transaction_isolation": "serializable", "default_transaction_deferrable": "on", "default_transaction_read_only": "on",
+			"datestyle": "Postgres, YMD", "intervalstyle": "postgres_verbose", "extra_float_digits": "-15",
+			"plan_cache_mode": "force_generic_plan", "jit": "on", "jit_above_cost": "0"},
+		"StatementTimeout": {"statement_timeout": "900ms", // as long as waitsForALock allows: what New asks has no more
+			"standard_conforming_strings": "off", "backslash_quote": "off", "escape_string_warning": "on"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
@@ -92,6 +93,7 @@ func TestTextsInAnotherEncodingAreRefused(t *testing.T) {
 
 // TestSearchPathLeadsNowhere: not to tables, and not to functions.
 func TestSearchPathLeadsNowhere(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	pool, hostile := pgtest.Pool(t), pgtest.Schema(t)
 	var sql strings.Builder
@@ -121,6 +123,7 @@ func TestSearchPathLeadsNowhere(t *testing.T) {
 // TestCommitsWait: what synchronous_commit is in the transactions of the loop,
 // whatever the sessions are set to, as a trigger in the database sees it.
 func TestCommitsWait(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	owner := pgtest.Pool(t)
 	schema := migrated(t, owner)

@@ -12,6 +12,7 @@ import (
 // TestTextsAreNoSQL: whatever texts come over the wire or from a host, by the whole way of a
 // job, come back as they were, and no statement of theirs is run.
 func TestTextsAreNoSQL(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	pool := pgtest.Pool(t)
 	schema := migrated(t, pool)

@@ -50,6 +50,7 @@ func squats(t *testing.T, conn *pgx.Conn, s *postgres.Store, ids ...int) {
 // TestSquattedShards: shards whose locks a stranger holds are taken at once, and the log
 // says who holds them.
 func TestSquattedShards(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	log := &sharedLog{}
 	a, b := twoStores(t, func(c *postgres.Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) })
@@ -93,6 +94,7 @@ func TestSquattedShards(t *testing.T) {
 // shards, makes it neither free nor away; but it is silent, and so its shards are taken, as
 // without locks.
 func TestSquattedNode(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	a, b := twoStores(t)
 	conn, _ := squatter(t)
@@ -124,6 +126,7 @@ func TestSquattedNode(t *testing.T) {
 // TestSquattedDefinitions: the number of shards and partitions are under the lock of a row,
 // which only roles with rights on the tables can take.
 func TestSquattedDefinitions(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	s := open(t, postgres.Config{})
 	conn, _ := squatter(t)
@@ -135,6 +138,7 @@ func TestSquattedDefinitions(t *testing.T) {
 
 // TestSquattedMigration ends when its patience does, and names who holds it up.
 func TestSquattedMigration(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	s := open(t, postgres.Config{})
 	conn, role := squatter(t)
@@ -160,6 +164,7 @@ func isAway(v xxljob.View, inc string) bool {
 // TestSquattedPresence: a stranger that holds the lock by which a node is known to be there,
 // when that node connects, and gives it back later, makes nobody take the live node for dead.
 func TestSquattedPresence(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	log := &sharedLog{}
 	a, b := twoStores(t, func(c *postgres.Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) })
@@ -260,6 +265,7 @@ func (l *sharedLog) String() string {
 // TestRightsOfAnotherRole: a login that has its rights by set role is no stranger, though it
 // inherits none, and may not know when its own session began.
 func TestRightsOfAnotherRole(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	super := superPool(t)
 	owner, login := fmt.Sprintf("owner_%d", rand.Uint64()), fmt.Sprintf("login_%d", rand.Uint64())
@@ -301,6 +307,7 @@ func TestRightsOfAnotherRole(t *testing.T) {
 
 // TestSquattedByPreparedTransactions: they hold their locks without a session.
 func TestSquattedByPreparedTransactions(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	cluster := pgtest.Start(t, pgtest.Options{NoFsync: true, Settings: map[string]string{"max_prepared_transactions": "2"}})
 	pool := pgtest.Pool(t, pgtest.At(cluster.DSN("postgres")))

@@ -55,6 +55,7 @@ func leftovers(t *testing.T, document string, pool *pgxpool.Pool, schema string)
 // store had lists that no list has named since, until they are stopped; among them those
 // that are ensured by themselves, and no others.
 func TestWhatAnUpgradeLeavesBehind(t *testing.T) {
+	inServer(t)
 	fromBeforeLists(t, func(t *testing.T, from int, pool *pgxpool.Pool, schema string, store *postgres.Store) {
 		s, err := xxljob.New(store, xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler)})
 		must(t, err)

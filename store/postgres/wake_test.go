@@ -186,6 +186,7 @@ func TestWakeOfWhatIsNotThere(t *testing.T) {
 // TestTxNotifyIsRefused: where nothing listens, and by the server in a transaction that is
 // to be prepared.
 func TestTxNotifyIsRefused(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	pool := pgtest.SharedPool(t)
 	wantText(t, newStore(t, pool, postgres.Config{LeaseMode: postgres.LeaseRow, TxNotify: true}), "Config.TxNotify", `"row"`, "nothing listens", "Wake")

@@ -3,4 +3,4 @@
 package storetest
 
 // rounds is how often a race is run.
-const rounds = 40
+const rounds = 15

