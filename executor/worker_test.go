@@ -231,6 +231,9 @@ const (
 
 // TestWhatARunAllocates measures runs whose handlers do nothing, a thousand under way at most.
 func TestWhatARunAllocates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it counts allocations of 200,000 runs; leave out -short")
+	}
 	const runs = 100_000
 	e, err := executor.New(executor.Config{App: "app", Places: 1000})
 	if err != nil {

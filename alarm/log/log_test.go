@@ -56,6 +56,9 @@ func TestLines(t *testing.T) {
 }
 
 func TestHostileTexts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long texts, one after the other; leave out -short")
+	}
 	m := message()
 	m.JobName, m.Events[0].Text = "a\r\nlevel=INFO msg=fine\u202e", strings.Repeat("x\n", 1<<20)
 	var out bytes.Buffer

@@ -40,6 +40,9 @@ func FuzzHostile(f *testing.F) {
 }
 
 func TestHostileTexts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long texts, one after the other; leave out -short")
+	}
 	for _, s := range hostileTexts() {
 		checkHostile(t, s)
 	}

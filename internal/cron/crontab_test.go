@@ -33,6 +33,9 @@ func TestGitLabSchedules(t *testing.T) {
 
 // In UTC gronx and the compiled fields are two opinions on one expression.
 func TestCrontabAgainstGronx(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of schedules, one after the other; leave out -short")
+	}
 	r := rand.New(rand.NewPCG(4, 2))
 	for range 4000 {
 		text := randomCrontab(r)
@@ -78,6 +81,9 @@ func randomCrontab(r *rand.Rand) string {
 
 // Where the dialects mean the same, Quartz expressions and gronx agree.
 func TestQuartzAgainstGronx(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of schedules, one after the other; leave out -short")
+	}
 	r := rand.New(rand.NewPCG(8, 15))
 	for range 2000 {
 		p := randomPlan(r)

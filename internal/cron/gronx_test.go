@@ -83,6 +83,9 @@ func againstGronx(t *testing.T, tab *Crontab, minute int64) {
 
 // Spellings that nobody writes are read as gronx reads them, too.
 func TestOddCrontabsAgainstGronx(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of schedules, one after the other; leave out -short")
+	}
 	r := rand.New(rand.NewPCG(19, 84))
 	checked := 0
 	for range 6000 {
