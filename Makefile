@@ -6,6 +6,9 @@ GO          ?= go
 # What runs tests; .ci/run has gotestsum do it. Values of flags follow a =.
 GOTEST      ?= $(GO) test
 TESTFLAGS   ?=
+# What ends a package that hangs, and shows its goroutines. The longest takes some two minutes on
+# two cores with nothing beside it: a machine ten times as slow is within the limit.
+TESTLIMIT   ?= 20m
 # The packages that take longest come first, so that the others run beside them.
 PACKAGES    ?= ./store/postgres ./internal/chaos ./internal/scenario ./...
 FUZZTIME    ?= 20s
@@ -32,11 +35,11 @@ bench       := $(GO) test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem -benchtime
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST))
 
-test: postgres ## run all tests (five to seven minutes on two cores)
-	XXLJOB_REQUIRE_POSTGRES=1 $(GOTEST) $(TESTFLAGS) $(PACKAGES) $(patsubst %,./%/...,$(tested))
+test: postgres ## run all tests (about four minutes on two cores)
+	XXLJOB_REQUIRE_POSTGRES=1 $(GOTEST) -timeout=$(TESTLIMIT) $(TESTFLAGS) $(PACKAGES) $(patsubst %,./%/...,$(tested))
 
 race: postgres ## run the tests that the race detector has something to say of (needs a C compiler)
-	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 $(GOTEST) -race -short $(TESTFLAGS) $(PACKAGES) ./otelxxl/... ./cmd/xxljob/...
+	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 $(GOTEST) -race -short -timeout=$(TESTLIMIT) $(TESTFLAGS) $(PACKAGES) ./otelxxl/... ./cmd/xxljob/...
 
 postgres: ## install Postgres and pgbouncer if missing (NO_INSTALL=1 only says how)
 	@sh internal/pgtest/install.sh
@@ -68,7 +71,7 @@ $(gotestsum):
 # A test that fails once in a few hundred runs costs a day when it does so in CI.
 STRESSED ?= .,./internal/scenario,./store/postgres,./executor,./console
 .PHONY: stress
-stress: postgres ## run tests over and over, under the detector and without, on 1, 2 and 8 processors, beside busy processes (PKG=./x RUN=TestY N=200 ONLY=race,busy RESUME=1; all of STRESSED takes two hours)
+stress: postgres ## run tests over and over, under the detector and without, on 1, 2 and 8 processors, beside busy processes (PKG=./x RUN=TestY N=200 ONLY=race,busy RESUME=1; all of STRESSED takes some two hours)
 	@$(GO) build -o bin/gate ./internal/gate
 	bin/gate stress -pkg '$(or $(PKG),$(STRESSED))' $(if $(RUN),-run '$(RUN)') $(if $(N),-n $(N)) $(if $(ONLY),-only '$(ONLY)') $(if $(RESUME),-resume)
 
