@@ -75,8 +75,8 @@ func (w *alarmWorld) happen() {
 	w.open[a.ID] = a
 }
 
-// step is a look of the loop.
-func (w *alarmWorld) step() {
+// step is a look of the loop. It returns when the book wants the next one.
+func (w *alarmWorld) step() (next time.Time) {
 	var list []store.Alarm
 	for _, a := range w.open {
 		list = append(list, a)
@@ -98,6 +98,7 @@ func (w *alarmWorld) step() {
 		w.depart(f)
 	}
 	w.book.Save(w.mark)
+	return next
 }
 
 // depart checks a message that is sent.
@@ -181,6 +182,7 @@ func (w *alarmWorld) mark(m store.AlarmMarks) {
 // live lets so many things happen, and then waits until all is over.
 func (w *alarmWorld) live(n int) {
 	w.book = xxljob.NewAlarmBook(w.rules)
+	var next time.Time
 	for range n {
 		w.now = w.now.Add(time.Duration(w.rnd.IntN(60_000)) * time.Millisecond)
 		for range w.rnd.IntN(4) * w.rnd.IntN(8) {
@@ -196,10 +198,12 @@ func (w *alarmWorld) live(n int) {
 		}
 	}
 	for i := 0; i < 200_000 && (len(w.open) > 0 || len(w.flying) > 0); i++ {
-		w.now = w.now.Add(time.Second)
-		w.step()
+		// When the book wants it, but a look a minute at least: that may be any time.
+		w.now = w.now.Add(min(max(next.Sub(w.now), time.Second), time.Minute))
+		next = w.step()
 		for range len(w.flying) {
 			w.land()
+			next = w.now
 		}
 	}
 	w.step()

@@ -19,11 +19,11 @@ import (
 // Those that are far come first, and make room for nearer ones: all run on time,
 // and at no time are more held than that bound and a page.
 func TestMoreRunsThanHeld(t *testing.T) {
-	far, near, maxHeld := 45_000, 20_000, 50_000
-	if stage.Detector {
-		maxHeld = 2 * xxljob.ScanPage // the least that it may be
-		far, near = 9*maxHeld/10, 4*maxHeld/10
+	if testing.Short() {
+		t.Skip("it plans and runs tens of thousands of jobs; leave out -short")
 	}
+	const maxHeld = 2 * xxljob.ScanPage // the least that it may be
+	const far, near = 9 * maxHeld / 10, 4 * maxHeld / 10
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		n := stage.StartNode(t, st, "a", &stage.Journal{}, func(c *xxljob.Config) { c.PreRead, c.Limits.MaxHeld = 30*time.Second, maxHeld })
@@ -82,17 +82,16 @@ func TestMoreRunsThanHeld(t *testing.T) {
 // starts all that the other has planned, be it more than a node holds in memory of one
 // app, or less.
 func TestPlannedFurtherThanItsOwnWindow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs hundreds of jobs each second for a minute; leave out -short")
+	}
 	for name, c := range map[string]struct {
 		jobs    int
 		bounded bool
 	}{
-		"all held": {100, false},
-		"too many": {1000, true},
+		"all held": {25, false},
+		"too many": {250, true},
 	} {
-		maxHeld := 50_000
-		if stage.Detector {
-			c.jobs, maxHeld = c.jobs/4, 2*xxljob.ScanPage
-		}
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st, j := stage.PlannedApart{Store: memory.New()}, &stage.Journal{}
@@ -102,7 +101,7 @@ func TestPlannedFurtherThanItsOwnWindow(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				from := time.Now()
 				stage.Stop(t, a)
-				b := stage.StartNode(t, st, "b", j, func(c *xxljob.Config) { c.Limits.MaxHeld = maxHeld }) // with a pre-read of 5 s
+				b := stage.StartNode(t, st, "b", j, func(c *xxljob.Config) { c.Limits.MaxHeld = 2 * xxljob.ScanPage }) // with a pre-read of 5 s
 				time.Sleep(time.Second)
 				if n, bounded := xxljob.Held(b.Scheduler, "app"); bounded != c.bounded || n == 0 {
 					t.Errorf("%d runs are held, more are in the store: %v", n, bounded)

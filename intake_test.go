@@ -308,6 +308,9 @@ func TestAppsHaveTurns(t *testing.T) {
 // of 3 MB and hang up made the heap grow without end; they now fill what one app may have.
 // A result of another app that nobody waits for any more is stored once the store is back.
 func TestResultsThatWaitAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it fills the heap with hundreds of large pages; leave out -short")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		faults := storetest.Wrap(memory.New())
 		e := twoApps(t, faults)
@@ -356,6 +359,9 @@ func TestResultsThatWaitAreBounded(t *testing.T) {
 // TestManyAppsFillTheIntake: where many apps have filled all of it, those who have most
 // give way to one that has less.
 func TestManyAppsFillTheIntake(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it fills the heap with sixty large pages; leave out -short")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		faults := storetest.Wrap(memory.New())
 		tokens := map[string][]string{"honest": {"of-honest"}}
@@ -396,6 +402,9 @@ func TestManyAppsFillTheIntake(t *testing.T) {
 // TestBeatsThatWaitAreBounded: beats of executors that the store is known to have are
 // answered before they are stored, also while the store hangs.
 func TestBeatsThatWaitAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it sends very many beats; leave out -short")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		faults := storetest.Wrap(memory.New())
 		e := twoApps(t, faults)
@@ -411,16 +420,13 @@ func TestBeatsThatWaitAreBounded(t *testing.T) {
 		time.Sleep(time.Second)
 		faults.Inject("PutAddresses", storetest.Fault{Hang: make(chan struct{})})
 		before, answered := stage.Heap(), 0
-		beats := 200_000
-		if stage.Detector {
-			beats /= 10
-		}
+		const beats = 75_000
 		for range beats {
 			if beat("rude", at1).OK() {
 				answered++
 			}
 		}
-		if grown := stage.Heap() - before; grown > 16<<20 {
+		if grown := stage.Heap() - before; grown > 10<<20 {
 			t.Errorf("the heap has grown by %d MiB for %d beats", grown>>20, answered)
 		}
 		if answered != beats {

@@ -247,6 +247,9 @@ func fill(t *testing.T, st xxljob.Store, app string, addresses []string) {
 // TestRegistrationsOfBefore: of a registry that has more than may be a node reads a part,
 // of each app, says so, and lets those that it has read beat on; the others die.
 func TestRegistrationsOfBefore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it registers, and reads again, tens of thousands of executors; leave out -short")
+	}
 	t.Run("one app has too many", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			lines := &stage.LogLines{}

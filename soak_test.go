@@ -24,6 +24,9 @@ var soakSeeds = flag.Int("soak", 10, "number of seeds for TestSoak")
 func TestSoak(t *testing.T) {
 	for seed := range uint64(*soakSeeds) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			if seed > 1 && testing.Short() {
+				t.Skip("another seed of what the first two have done; leave out -short")
+			}
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { soak(t, seed) })
 		})

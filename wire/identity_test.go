@@ -156,6 +156,9 @@ func TestLongErrors(t *testing.T) {
 // TestManyLongNames: an admin that keeps account by the names of its callers keeps nothing
 // of those that nobody has.
 func TestManyLongNames(t *testing.T) {
+	if testing.Short() {
+		t.Skip("300 names of 900,000 bytes, one after the other; leave out -short")
+	}
 	p := newPeer()
 	h := adminHandler(t, jobPeer{p}, tokensOf(t))
 	for i := range 300 {

@@ -183,7 +183,7 @@ func TestAheadOfTwoNodes(t *testing.T) {
 				time.Sleep(time.Minute)
 				b := stage.StartNode(t, st, "b", j, slowly)
 				time.Sleep(time.Minute)
-				at := time.Now().AddDate(0, 0, 4)
+				at := time.Now().AddDate(0, 0, 3)
 				_, id := triggerAt(t, b, xxljob.Trigger{At: at})
 				time.Sleep(time.Until(at) - 24*time.Hour - time.Minute)
 				c.fault(t, a)
@@ -193,7 +193,7 @@ func TestAheadOfTwoNodes(t *testing.T) {
 				if c.name == "the owner dies before" {
 					a.Resume()
 				}
-				time.Sleep(48 * time.Hour)
+				time.Sleep(8 * time.Hour) // which is long for leases of an hour
 				requireOnce(t, st, j, id, at)
 				stage.Stop(t, a, b)
 			})
@@ -250,7 +250,7 @@ func TestAheadHoldsUpNothing(t *testing.T) {
 				n.Faults.Inject("MoveAhead", fault)
 				job := onlyJ(t, st, "NEAREST")
 				from := time.Now()
-				time.Sleep(2 * time.Hour)
+				time.Sleep(20 * time.Minute)
 				if got := stage.AuditSeconds(t, st, j, []xxljob.Job{job}, from, time.Now().Add(-time.Second)); got.Lost+got.Skipped > 0 {
 					t.Errorf("audit: %+v", got)
 				}

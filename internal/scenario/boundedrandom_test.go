@@ -6,6 +6,7 @@ package scenario_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -302,15 +303,13 @@ func (b *boundedStage) checkInstants(m *boundedModel, runs []xxljob.Run) {
 	}
 }
 
+var boundedWorlds = flag.Int("worlds", 6, "number of worlds for TestBoundsAtRandom")
+
 // TestBoundsAtRandom: whatever is done to jobs and nodes, a job's Runs is what its rows
 // say, no more than MaxRuns are made, as many are where instants come, none is out of
 // bounds, and each instant within is accounted for.
 func TestBoundsAtRandom(t *testing.T) {
-	worlds := 20
-	if stage.Detector || testing.Short() {
-		worlds = 6
-	}
-	for range worlds {
+	for range *boundedWorlds {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -32,11 +32,11 @@ func budgets() []stage.Budget {
 
 // TestWhatARunAllocates: from the plan to the recorded end, of all parts of a scheduler.
 func TestWhatARunAllocates(t *testing.T) {
-	load, rounds := budgetLoad{jobs: 1000, each: 10}, 3
 	if stage.Detector {
-		load, rounds = budgetLoad{jobs: 100, each: 3}, 1
+		t.Skip("bounds of what is allocated, which is another amount under the race detector")
 	}
-	stage.CheckBudgets(t, budgets(), stage.LeastOf(rounds, func() map[string]float64 {
+	load := budgetLoad{jobs: 1000, each: 10}
+	stage.CheckBudgets(t, budgets(), stage.LeastOf(3, func() map[string]float64 {
 		figures := map[string]float64{}
 		for what, measure := range map[string]func(*testing.T) (bytes, objects float64){
 			"a waiting run that is drained":                    load.drain,

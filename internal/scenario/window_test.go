@@ -19,13 +19,10 @@ import (
 func TestHintsMakeNothingLate(t *testing.T) {
 	const seed = 1
 	for _, c := range []struct{ preRead, latency, lasts time.Duration }{
-		{100 * time.Millisecond, 20 * time.Millisecond, 60 * time.Minute},
-		{5 * time.Second, 300 * time.Millisecond, 3 * time.Hour},
-		{55 * time.Second, 300 * time.Millisecond, 3 * time.Hour},
+		{100 * time.Millisecond, 20 * time.Millisecond, 6 * time.Minute},
+		{5 * time.Second, 300 * time.Millisecond, 30 * time.Minute},
+		{55 * time.Second, 300 * time.Millisecond, 30 * time.Minute},
 	} {
-		if stage.Detector {
-			c.lasts /= 10
-		}
 		t.Run(fmt.Sprintf("PreRead=%v/seed=%d", c.preRead, seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				rnd := rand.New(rand.NewPCG(seed, 0))
