@@ -85,7 +85,7 @@ func (v *server) fit() error {
 // change for itself. synchronous_commit is raised where it is lower than on, and
 // left where it is higher.
 func (s *Store) heed(v *server) {
-	s.settings = localSettings(!s.cfg.AllowAsyncCommit && v.commit != "remote_apply")
+	s.settings = localSettings(!s.cfg.AllowAsyncCommit && v.commit != "remote_apply", s.cfg.patience)
 	s.oddSettings, s.hasty, s.apartPath = nil, v.hasty, prefersOthers(v.path)
 	if !strings.HasPrefix(v.dates, "ISO") { // times that come as text
 		s.oddSettings = append(s.oddSettings, "set local datestyle = 'ISO'")

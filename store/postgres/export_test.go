@@ -83,6 +83,13 @@ func FewDays(cfg Config) Config {
 	return cfg
 }
 
+// Patient makes stores whose transactions have ten times as long: the suite is about what comes
+// of races, and eight parties of one may wait for more than a second where the machine is busy.
+func Patient(cfg Config) Config {
+	cfg.patience = 10
+	return cfg
+}
+
 // BeCareful makes the store pass by what is locked, as after it has met a lock.
 func BeCareful(s *Store) { s.beCareful() }
 

@@ -68,7 +68,7 @@ func TestConformanceBesideHostileOperators(t *testing.T) {
 			only := topics(t, names...)
 			storetest.Run(t, func(t *testing.T) xxljob.Store {
 				only(t)
-				return there.open(t, pool, postgres.Config{})
+				return there.open(t, pool, postgres.Patient(postgres.Config{}))
 			})
 		})
 	}

@@ -18,9 +18,9 @@ import (
 
 // TestConformanceThroughAPooler runs the suite in row mode, through a pooler that shares
 // sessions out by transaction. Statements go whole, and nothing is prepared; in some topics
-// arguments and results are texts as well. The topics are those that send each statement there
-// is, but for races and the many ways in which a result may come, where the same statements are
-// sent in other orders. The life of a run is in TestSettingsOfTheHostChangeNothing by each
+// arguments and results are texts as well. The topics are those that send the statements there
+// are; left out are races and the many ways in which a result may come, where the same statements
+// are sent in other orders. The life of a run is in TestSettingsOfTheHostChangeNothing by each
 // protocol, and the modes that describe statements are in TestConformanceBesideHostileOperators.
 func TestConformanceThroughAPooler(t *testing.T) {
 	inServer(t)
@@ -32,14 +32,15 @@ func TestConformanceThroughAPooler(t *testing.T) {
 	texts := pgtest.Pool(t, pgtest.At(dsn), by(pgx.QueryExecModeSimpleProtocol), pgtest.MaxConns(16))
 	there := &schemas{pool: direct}
 	asTexts := []string{"Job", "Claim", "Start", "Finish"}
-	only := topics(t, append(asTexts, "Edit", "List", "Run", "Ahead", "Scan", "Unreported", "Inbox", "Log", "Follow", "Node", "Registry", "Read", "Reports", "Record", "Accounts", "Drop", "Signals")...)
+	only := topics(t, append(asTexts, "Edit", "List", "Run", "Ahead", "Scan", "HandOver", "Unreported", "Inbox", "Log", "Follow",
+		"Owed", "Alarms", "Progress", "Bounded", "Node", "Registry", "Read", "Reports", "Record", "Accounts", "Drop", "Signals")...)
 	storetest.Run(t, func(t *testing.T) xxljob.Store {
 		only(t)
 		pooled := binary
 		if slices.Contains(asTexts, strings.Split(t.Name(), "/")[1]) {
 			pooled = texts
 		}
-		return there.open(t, pooled, postgres.Config{LeaseMode: postgres.LeaseRow})
+		return there.open(t, pooled, postgres.Patient(postgres.Config{LeaseMode: postgres.LeaseRow}))
 	})
 }
 

@@ -97,7 +97,8 @@ type Config struct {
 	// the insert, and not whether the host's transaction commits. Nil means nobody is asked.
 	Tracer xxljob.Tracer
 
-	daysAhead int // of partitions; zero stands for partitionsAhead
+	daysAhead int           // of partitions; zero stands for partitionsAhead
+	patience  time.Duration // how many times as long as the usual bounds a transaction may take; zero stands for one
 	// Logger is slog.Default() where it is nil.
 	Logger *slog.Logger
 }
@@ -196,6 +197,9 @@ func newStore(pool *pgxpool.Pool, cfg Config) (*Store, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
+	if cfg.patience == 0 {
+		cfg.patience = 1
+	}
 	if cfg.daysAhead == 0 {
 		cfg.daysAhead = partitionsAhead
 	}
@@ -225,7 +229,7 @@ func newStore(pool *pgxpool.Pool, cfg Config) (*Store, error) {
 	}
 	s.KnowRetention(cfg.RunRetention)
 	s.tracing = newTracing(cfg.Tracer, s.log)
-	s.settings = localSettings(!cfg.AllowAsyncCommit)
+	s.settings = localSettings(!cfg.AllowAsyncCommit, cfg.patience)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }

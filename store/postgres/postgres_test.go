@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) {
 			only := topics(t, names...)
 			storetest.Run(t, func(t *testing.T) xxljob.Store {
 				only(t)
-				return open(t, postgres.Config{LeaseMode: mode})
+				return open(t, postgres.Patient(postgres.Config{LeaseMode: mode}))
 			})
 		})
 	}

@@ -55,13 +55,13 @@ const reportBatch = 1000
 // awaitCommit has the statements behind it wait for the commit of another as long as a
 // transaction may: it may take longer than a batch waits for locks, where the disk or a standby
 // is slow, and who gives up does all of its work again.
-func awaitCommit() statement {
-	return statement{sql: "select pg_catalog.set_config('lock_timeout', '" + strconv.FormatInt(lockPatience.Milliseconds(), 10) + "', true)"}
+func (s *Store) awaitCommit() statement {
+	return statement{sql: "select pg_catalog.set_config('lock_timeout', '" + strconv.FormatInt((s.cfg.patience*lockPatience).Milliseconds(), 10) + "', true)"}
 }
 
 // writeReports are the statements that add what was counted.
 func (s *Store) writeReports(reports []*store.Report) []statement {
-	write := []statement{awaitCommit()}
+	write := []statement{s.awaitCommit()}
 	for some := range slices.Chunk(reports, reportBatch) {
 		write = append(write, s.addReports(some))
 	}

@@ -57,7 +57,7 @@ type tx struct {
 // first: a statement that is new to the connection is prepared before all that travels
 // with it, and that may wait for a lock too.
 func (s *Store) newTx(conn lent, b bounds) *tx {
-	return &tx{store: s, conn: conn.Conn, head: s.begin(orDefault(b.lock, lockPatience)), name: b.name, apart: s.hasty || s.apartPath || conn.reserve}
+	return &tx{store: s, conn: conn.Conn, head: s.begin(orDefault(b.lock, s.cfg.patience*lockPatience)), name: b.name, apart: s.hasty || s.apartPath || conn.reserve}
 }
 
 // result reads the rows of one statement.
@@ -84,10 +84,10 @@ func (s *Store) begin(lock time.Duration) []string {
 // Left to itself it goes by statistics, and those of a partition that is a minute
 // old say that it is empty: a plan made then reads all of it each time, until an
 // analyze comes by.
-func localSettings(raiseCommit bool) string {
+func localSettings(raiseCommit bool, patience time.Duration) string {
 	settings := []struct{ name, value string }{
-		{"statement_timeout", strconv.FormatInt(statementPatience.Milliseconds(), 10)},
-		{"idle_in_transaction_session_timeout", strconv.FormatInt(idlePatience.Milliseconds(), 10)},
+		{"statement_timeout", strconv.FormatInt((patience * statementPatience).Milliseconds(), 10)},
+		{"idle_in_transaction_session_timeout", strconv.FormatInt((patience * idlePatience).Milliseconds(), 10)},
 		{"enable_seqscan", "off"}, {"enable_hashjoin", "off"}, {"enable_mergejoin", "off"}, {"enable_bitmapscan", "off"},
 		{"search_path", ourPath},
 		{"jit", "off"}, // where nothing else is left, the cost of what is off would call for it
@@ -122,7 +122,7 @@ func (s *Store) inTx(ctx context.Context, b bounds, f func(*tx) error) error {
 // alone, so all that are idle are thrown away with the one that was found out; each would
 // cost as long again.
 func (s *Store) onConn(ctx context.Context, f func(context.Context, lent) error) error {
-	expired, err := s.within(ctx, answerPatience, f)
+	expired, err := s.within(ctx, s.cfg.patience*answerPatience, f)
 	if expired > 0 {
 		s.pool.Reset()
 		return &unanswered{expired, err}
