@@ -92,7 +92,7 @@ func TestJobsFromBeforeThereWereLists(t *testing.T) {
 func TestReplicasEnsureAtOnce(t *testing.T) {
 	t.Parallel()
 	const jobs = 1500
-	store := open(t, postgres.Config{})
+	store := open(t, postgres.Patient(postgres.Config{})) // six processes in one: where it is busy none may rest in a transaction for long
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	outcomes := map[xxljob.Outcome]int{}
