@@ -55,9 +55,10 @@ func startRelease(t *testing.T, st xxljob.Store, name string, r release, tune ..
 }
 
 // requireJobs checks which of the jobs that the app has are running, and what they are
-// given.
+// given, when all is done that nodes do at this instant.
 func requireJobs(t *testing.T, st xxljob.Store, what string, want ...string) {
 	t.Helper()
+	synctest.Wait()
 	jobs, err := st.Jobs(t.Context(), xxljob.JobFilter{App: "app", Stopped: new(false)})
 	stage.Must(t, err)
 	var got []string
