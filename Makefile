@@ -35,7 +35,7 @@ bench       := $(GO) test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem -benchtime
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(firstword $(MAKEFILE_LIST))
 
-test: postgres ## run all tests (about four minutes on two cores)
+test: postgres ## run all tests (about five minutes on two cores)
 	XXLJOB_REQUIRE_POSTGRES=1 $(GOTEST) -timeout=$(TESTLIMIT) $(TESTFLAGS) $(PACKAGES) $(patsubst %,./%/...,$(tested))
 
 race: postgres ## run the tests that the race detector has something to say of (needs a C compiler)
