@@ -6,8 +6,8 @@ GO          ?= go
 # What runs tests; .ci/run has gotestsum do it. Values of flags follow a =.
 GOTEST      ?= $(GO) test
 TESTFLAGS   ?=
-# What ends a package that hangs, and shows its goroutines. The longest takes some two minutes on
-# two cores with nothing beside it: a machine ten times as slow is within the limit.
+# What ends a package that hangs, and shows its goroutines. The longest, store/postgres, takes five
+# minutes on two slow cores: a machine four times as slow is within the limit.
 TESTLIMIT   ?= 20m
 # The packages that take longest come first, so that the others run beside them.
 PACKAGES    ?= ./store/postgres ./internal/chaos ./internal/scenario ./...
