@@ -74,7 +74,7 @@ func (e *engine) holdSome(runs []Run, jobs map[int64]*Job) (sooner bool) {
 		switch en := e.held.runs.Of(r.ID); {
 		case r.State != StatePlanned:
 		case en != nil:
-			en.refresh(r)
+			en.found(r)
 		case e.makeRoom(r):
 			e.held.holdOne(r, jobs[r.JobID])
 		}

@@ -87,7 +87,7 @@ func (e *engine) reserve(a *attempt, now time.Time, pending func(jobID int64) bo
 	if r.refused != "" || a.from == nil || !a.from.isRoomOf(r.lane, r.key(a.run.App), r.places) {
 		e.room.letGoOn(a.entry)
 	}
-	a.waited, a.starting = false, true
+	a.waited, a.starting, a.readAgain = false, true, false
 	return reservedAll
 }
 

@@ -18,8 +18,9 @@ type entry struct {
 	held bool
 	// due is set when the run has come up on the ring. From then on it has a passage.
 	due bool
-	// starting is set while the store is asked to start the run.
-	starting bool
+	// starting is set while the store is asked to start the run, readAgain when the run was read
+	// meanwhile, planned.
+	starting, readAgain bool
 	// waited is set while the run has been let out of the lot from, and has not taken yet
 	// what it waited for; keeps, while room there is kept for it.
 	waited, keeps bool
@@ -46,6 +47,12 @@ type passage struct {
 
 // cameFrom reports whether a lot is the one that an entry was let out of last.
 func (en *entry) cameFrom(at lot) bool { return en.from != nil && *en.from == at }
+
+// found takes in that the run was read, planned, while it was held.
+func (en *entry) found(r *Run) {
+	en.readAgain = en.starting
+	en.refresh(r)
+}
 
 // refresh takes over what another node may have changed of a planned run: it was
 // started as part of a broadcast, and put back.

@@ -50,7 +50,7 @@ func (b *startBatcher) startBatch(ctx context.Context, batch []attempt, prompt b
 		case store.StartOK:
 			b.startedOK(a, &answers[i], began)
 		case store.StartGone:
-			b.engine.giveUp(a)
+			b.engine.letGo(a)
 			b.takesBack.takeBack(answers[i].Run, a.job, began)
 		case store.StartStale:
 			stale = append(stale, a)
@@ -63,7 +63,7 @@ func (b *startBatcher) startBatch(ctx context.Context, batch []attempt, prompt b
 			}
 			busy = append(busy, a)
 		case store.StartFenced:
-			b.engine.giveUp(a)
+			b.engine.letGo(a)
 			b.leases.lose(int(a.run.Shard), a.start.Epoch)
 			b.life.wakes.lease.poke()
 		case store.StartNoNode:

@@ -56,10 +56,15 @@ func (e *engine) retry(a attempt, stale bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.room.giveBackPlaces(a)
-	a.turned = false
 	if ref := a.ref; stale && ref.job.Version <= a.job.Version {
 		ref.stale = true
 	}
+	e.comeAgain(a)
+}
+
+// comeAgain is retry for one that has given its places back. Caller holds mu.
+func (e *engine) comeAgain(a attempt) {
+	a.turned = false
 	if a.goesApart() {
 		e.room.parkTried(a.entry)
 		return
@@ -68,7 +73,22 @@ func (e *engine) retry(a attempt, stale bool) {
 	e.room.due.push(a.entry)
 }
 
-// giveUp forgets an entry whose run is not this node's to start any more.
+// letGo forgets an entry whose run is not this node's to start, as an answer of the store says.
+// One that was read again while the answer was under way is tried again: the shard that this node
+// had lost, or had given up, is its own once more, or the run was put back. It was held
+// then, so that it was not taken up.
+func (e *engine) letGo(a attempt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.room.giveBackPlaces(a)
+	if a.readAgain {
+		e.comeAgain(a)
+		return
+	}
+	e.release(a.entry)
+}
+
+// giveUp forgets an entry whose run is over.
 func (e *engine) giveUp(a attempt) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -89,7 +89,7 @@ func (c *startCalls) settleUncertain(batch []attempt, runs []Run, began time.Tim
 		case ok && mine && r.State == StateStarted:
 			c.launcher.launch(a, r, began)
 		default:
-			c.engine.giveUp(a)
+			c.engine.letGo(a)
 			if r.State == StateCancelled {
 				c.engine.waiters.notify(&r)
 			} else if r.State.Ended() {
