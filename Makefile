@@ -38,8 +38,9 @@ help: ## show this list
 test: postgres ## run all tests (about five minutes on two cores)
 	XXLJOB_REQUIRE_POSTGRES=1 $(GOTEST) -timeout=$(TESTLIMIT) $(TESTFLAGS) $(PACKAGES) $(patsubst %,./%/...,$(tested))
 
+# The detector sleeps for a second at the end of each package, for threads that still run.
 race: postgres ## run the tests that the race detector has something to say of (needs a C compiler)
-	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 $(GOTEST) -race -short -timeout=$(TESTLIMIT) $(TESTFLAGS) $(PACKAGES) ./otelxxl/... ./cmd/xxljob/...
+	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GOTEST) -race -short -timeout=$(TESTLIMIT) $(TESTFLAGS) $(PACKAGES) ./otelxxl/... ./cmd/xxljob/...
 
 postgres: ## install Postgres and pgbouncer if missing (NO_INSTALL=1 only says how)
 	@sh internal/pgtest/install.sh
