@@ -35,6 +35,7 @@ type try struct {
 	seconds float64
 	lines   []string // what it said, without framing; at most mostLines
 	left    int      // lines that were not kept
+	never   string   // what it shows that nothing may be run again for; the first there is
 }
 
 // mostLines bounds what is kept of one run: a test that hangs shows all goroutines.
@@ -142,6 +143,9 @@ func (b *book) said(t *test, line string) {
 		return
 	}
 	last := t.last()
+	if last.never == "" {
+		last.never = shown(line)
+	}
 	if len(last.lines) == mostLines {
 		last.left++
 		return
@@ -206,14 +210,20 @@ var neverAgain = []struct{ what, text string }{
 	{"an audit that failed", "audited: not run again"},
 }
 
-// judge looks through what a failure has said.
-func (b *book) judge(t *try) {
+// shown is what a line of a failure shows of that.
+func shown(line string) string {
+	line = strings.TrimSpace(line)
 	for _, n := range neverAgain {
-		for _, line := range t.lines {
-			line = strings.TrimSpace(line)
-			if i := strings.Index(line, n.text); b.never == "" && (i == 0 || i > 0 && !strings.HasSuffix(n.text, ": ")) {
-				b.never = n.what
-			}
+		if i := strings.Index(line, n.text); i == 0 || i > 0 && !strings.HasSuffix(n.text, ": ") {
+			return n.what
 		}
+	}
+	return ""
+}
+
+// judge goes by all that a failure has said, kept or not.
+func (b *book) judge(t *try) {
+	if b.never == "" {
+		b.never = t.never
 	}
 }

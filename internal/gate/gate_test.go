@@ -32,6 +32,7 @@ var planted = map[string]struct {
 	"stuck":    {`func TestStuck(t *testing.T) { synctest.Test(t, func(*testing.T) { <-make(chan int) }) }`, onceOnly, "a deadlock", []string{"deadlock"}},
 	"uncooked": {`func TestUncooked(t *testing.T) { undefined() }`, onceOnly, "was not built", []string{"x/uncooked (beside its tests)", "undefined: undefined"}},
 	"audits":   {`func TestAudit(t *testing.T) { t.Error("run 7 was started twice"); t.Log("audited: not run again") }`, onceOnly, "an audit that failed", []string{"run 7 was started twice"}},
+	"long":     {`func TestLong(t *testing.T) { for i := range 500 { t.Errorf("run %d was started twice", i) }; t.Log("audited: not run again") }`, onceOnly, "an audit that failed", []string{"run 0 was started twice"}},
 	"main":     {`func TestMain(m *testing.M) { m.Run(); println("dirty"); os.Exit(1) }; func TestClean(t *testing.T) {}`, onceOnly, "failed beside its tests", []string{"x/main (beside its tests)"}},
 	"logs": {`func TestLogs(t *testing.T) { t.Log("what a process logged: panic: as it was to"); t.Log("panic: in a text of ours"); t.Error("and this is wrong") }`,
 		1, "", []string{"and this is wrong"}},
