@@ -74,7 +74,7 @@ STRESSED ?= .,./internal/scenario,./store/postgres,./executor,./console
 .PHONY: stress
 stress: postgres ## run tests over and over, under the detector and without, on 1, 2 and 8 processors, beside busy processes (PKG=./x RUN=TestY N=200 ONLY=race,busy RESUME=1; all of STRESSED takes some two hours)
 	@$(GO) build -o bin/gate ./internal/gate
-	bin/gate stress -pkg '$(or $(PKG),$(STRESSED))' $(if $(RUN),-run '$(RUN)') $(if $(N),-n $(N)) $(if $(ONLY),-only '$(ONLY)') $(if $(RESUME),-resume)
+	bin/gate stress -pkg '$(or $(PKG),$(STRESSED))' $(if $(value RUN),-run '$(value RUN)') $(if $(N),-n $(N)) $(if $(ONLY),-only '$(ONLY)') $(if $(RESUME),-resume)
 
 # Not part of lint or CI: its answer changes without a commit.
 .PHONY: audit

@@ -111,6 +111,7 @@ func TestReport(t *testing.T) {
 		{"flaky", slices.Concat(once, again), "FLAKY test: p A\n    x_test.go:1: wrong\n2 passed, 0 failed\n"},
 		{"failed", once, "FAILED test: p A\n    x_test.go:1: wrong\n1 passed, 1 failed\n"},
 		{"failed each time", slices.Concat(once, once), "FAILED test: p A\n    x_test.go:1: wrong\n1 passed, 1 failed\n"},
+		{"failed and then skipped", slices.Concat(once, []string{"start p", "run p A", "skip p A", "pass p"}), "FAILED test: p A (it was skipped when it was run again)\n    x_test.go:1: wrong\n1 passed, 1 failed\n"},
 		{"nothing", nil, "FAILED: there were no tests\n0 passed, 1 failed\n"},
 		{"cut short", []string{"start p", "run p A", "output p A     x_test.go:1: began"}, "FAILED test: p A (it has not ended: its process did)\n    x_test.go:1: began\n0 passed, 1 failed\n"},
 		{"skipped", []string{"start p", "run p A", "skip p A", "run p B", "pass p B", "pass p"}, "1 passed, 0 failed\n"},

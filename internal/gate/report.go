@@ -44,7 +44,7 @@ func report(w io.Writer, steps []step) (ok bool) {
 				if t.flaky() && !s.failedBelow(t) {
 					flaky = append(flaky, block(name, head(t.firstFailed(), flakyLines)))
 				}
-			case o == failed, o == unknown:
+			case o == failed, o == unknown, t.firstFailed() != nil: // also one that was then skipped
 				nFailed++
 				if !s.failedBelow(t) {
 					broken = append(broken, block(name+ended(o), first(t.firstFailed())))
@@ -63,8 +63,11 @@ func report(w io.Writer, steps []step) (ok bool) {
 }
 
 func ended(o outcome) string {
-	if o == unknown {
+	switch o {
+	case unknown:
 		return " (it has not ended: its process did)"
+	case skipped:
+		return " (it was skipped when it was run again)"
 	}
 	return ""
 }

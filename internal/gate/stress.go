@@ -116,7 +116,7 @@ func stress(ctx context.Context, out io.Writer, o stressOptions) (ok bool, err e
 		}
 		seen := map[string]float64{}
 		for i, c := range rounds(all, o.n) {
-			r, was := done[roundKey{pkg, o.run, i}]
+			r, was := done[roundKey{pkg, o.run, i, c}]
 			if !was {
 				if r, err = o.round(ctx, p, i, c, seen); err != nil {
 					return false, err
@@ -227,9 +227,11 @@ func (o stressOptions) round(ctx context.Context, p program, number int, c combi
 	}
 	b.close()
 	r.Seconds = time.Since(began).Seconds()
+	there := false
 	for _, t := range b.order {
 		last := t.last()
-		if t.name != "" {
+		there = there || t.name != ""
+		if t.name != "" && last.outcome != skipped {
 			r.Ran[t.name] = last.seconds
 		}
 		s := step{book: b}
@@ -241,7 +243,7 @@ func (o stressOptions) round(ctx context.Context, p program, number int, c combi
 			r.Failed[t.name] = strings.Join(first(last), "\n")
 		}
 	}
-	if len(r.Ran) == 0 {
+	if !there {
 		return r, fmt.Errorf("stress: %s ran no test in %s: %s", p.pkg, c, errs.String())
 	}
 	return r, nil
@@ -274,6 +276,7 @@ func spin(n int) (end func(), err error) {
 type roundKey struct {
 	pkg, run string
 	number   int
+	in       combination
 }
 
 func (o stressOptions) file() string { return filepath.Join(o.dir, "rounds.json") }
@@ -294,7 +297,7 @@ func (o stressOptions) kept() (map[roundKey]round, error) {
 	for line := range bytes.Lines(text) {
 		var r round
 		if json.Unmarshal(line, &r) == nil { // the last line may be half of one
-			all[roundKey{r.Package, r.Run, r.Number}] = r
+			all[roundKey{r.Package, r.Run, r.Number, r.Combination}] = r
 		}
 	}
 	return all, nil
