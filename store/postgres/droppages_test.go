@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob"
@@ -107,6 +108,32 @@ func TestDropsGoOnLater(t *testing.T) {
 	}
 	if left := l.left(); left != "1500 1500" {
 		t.Errorf("after the next call %s are left", left)
+	}
+}
+
+// TestALockedRunHoldsUpNoDrop: a run whose row is held stays, with many pages or with few, and
+// the others go at once.
+func TestALockedRunHoldsUpNoDrop(t *testing.T) {
+	inServer(t)
+	t.Parallel()
+	s := open(t, postgres.Patient(postgres.Config{}))
+	l := &logging{actor: own(t, s, inc(t, "a"), 1), owner: pgtest.SharedPool(t), schema: fmt.Sprintf("%q", postgres.SchemaOf(s)), s: s}
+	l.job = l.actor.job()
+	for _, pages := range []int{1, 1001} {
+		held := l.logged(1, pages)[0]
+		l.logged(1, 1)
+		x := begin(t, pgx.ReadCommitted)
+		_, err := x.Exec(t.Context(), fmt.Sprintf("select from %s.xxl_job_log where id = %d for update", l.schema, held))
+		must(t, err)
+		got, err := l.s.DropEnded(l.ctx, xxljob.RunDrop{All: true})
+		if want := (store.Dropped{Runs: 1, Kept: 1, Examined: 2}); err != nil || got != want {
+			t.Errorf("a run with %d pages is held: %+v, %v, want %+v", pages, got, err, want)
+		}
+		must(t, x.Rollback(t.Context()))
+		got, err = l.s.DropEnded(l.ctx, xxljob.RunDrop{All: true})
+		if want := (store.Dropped{Runs: 1, Examined: 1}); err != nil || got != want {
+			t.Errorf("nobody holds it: %+v, %v, want %+v", got, err, want)
+		}
 	}
 }
 

@@ -4,8 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
@@ -196,6 +199,38 @@ func TestALockedRunHoldsUpNoMarks(t *testing.T) {
 	list, _ = a.Alarms(a.ctx, a.shards, 0, 10)
 	if len(list) > 1 {
 		t.Errorf("a run that others have locked holds up the marks of %d alarms", len(list))
+	}
+}
+
+// TestALockedRunHoldsUpNoOtherStarts: the start of a run whose row is held is left for later, and
+// the others of its batch are not, whichever statement starts them.
+func TestALockedRunHoldsUpNoOtherStarts(t *testing.T) {
+	inServer(t)
+	t.Parallel()
+	s := open(t, postgres.Config{})
+	a := own(t, s, inc(t, "a"), 1)
+	for name, change := range map[string]func(*xxljob.Start, xxljob.Run){
+		"as the caller does not know it": func(*xxljob.Start, xxljob.Run) {},
+		"elsewhere":                      func(st *xxljob.Start, r xxljob.Run) { st.Known, st.Address = &r, "http://127.0.0.1:1" },
+		"here":                           func(st *xxljob.Start, r xxljob.Run) { st.Known = &r },
+	} {
+		var starts []xxljob.Start
+		for range 2 {
+			job := jobWith(a)
+			r := a.planned(job)
+			st := a.startOf(r, job.Version)
+			change(&st, r)
+			starts = append(starts, st)
+		}
+		hold := begin(t, pgx.ReadCommitted)
+		_, err := hold.Exec(t.Context(), fmt.Sprintf("select from %q.xxl_job_log where id = $1 for update", postgres.SchemaOf(s)), starts[0].RunID)
+		must(t, err)
+		postgres.BeCareful(s)
+		out, err := s.Start(a.ctx, nil, starts)
+		if err != nil || out[0].Status != store.StartLocked || out[1].Status != store.StartOK {
+			t.Errorf("%s: %+v, %v, want the run that is held left out alone", name, out, err)
+		}
+		must(t, hold.Rollback(t.Context()))
 	}
 }
 

@@ -3,11 +3,14 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
@@ -94,6 +97,55 @@ func TestResultsThatCross(t *testing.T) {
 		if strings.Contains(server.Log(), "deadlock detected") {
 			t.Fatal("the two have waited for each other's locks")
 		}
+	}
+}
+
+// TestLossesLockInOrder: whoever waits for a run that is about to end, or for the first run of its
+// trigger, has no later one locked, in whatever order the verdicts come. So no two that come to
+// the same runs wait for each other.
+func TestLossesLockInOrder(t *testing.T) {
+	inServer(t)
+	t.Parallel()
+	for name, retried := range map[string]bool{"the run": false, "the first run of its trigger": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, postgres.Patient(postgres.Config{}))
+			a := own(t, s, inc(t, "a"), 1)
+			job := retriedJob(t, s)
+			first := a.started(job)
+			ends := first
+			if retried {
+				out, err := s.Start(a.ctx, nil, []xxljob.Start{a.startOf(a.failed(first), job.Version)})
+				must(t, err)
+				ends = out[0].Run
+			}
+			later := a.started(retriedJob(t, s))
+			log := fmt.Sprintf("%q.xxl_job_log", postgres.SchemaOf(s))
+			hold := begin(t, pgx.ReadCommitted)
+			_, err := hold.Exec(t.Context(), "select from "+log+" where id = $1 for update", first.ID)
+			must(t, err)
+			settled, back := make(chan error, 1), atomic.Bool{}
+			go func() {
+				var verdicts []xxljob.Verdict
+				for _, r := range []xxljob.Run{later, ends} {
+					verdicts = append(verdicts, xxljob.Verdict{RunID: r.ID, Shard: r.Shard, Epoch: a.epoch(r.Shard), Owner: a.inc, Token: r.Token, Taken: true, To: xxljob.StateLost})
+				}
+				changed, err := s.Settle(a.ctx, verdicts)
+				if err == nil && len(changed) != 2 {
+					err = fmt.Errorf("%d of 2 runs are lost", len(changed))
+				}
+				back.Store(true)
+				settled <- err
+			}()
+			await.Until(t, "the verdicts wait for the run that is held, or are back", func() bool { return back.Load() || blocked(t, s) })
+			if back.Load() {
+				t.Error("the verdicts have not waited for the run that is held")
+			} else if !ask[bool](t, pgtest.SharedPool(t), "select exists (select from "+log+" where id = $1 for no key update skip locked)", later.ID) {
+				t.Error("while they wait for one run, the verdicts have a later one locked")
+			}
+			must(t, hold.Rollback(t.Context()))
+			must(t, <-settled)
+		})
 	}
 }
 

@@ -25,6 +25,11 @@ func ruleMutants() []mutant {
 		{"EveryEndSaysThatTheJobStopped", func(s xxljob.Store) xxljob.Store {
 			return saysStopped{s, func(r *xxljob.Run) bool { return r.State.Ended() }}
 		}, []string{"Arm/TheRunSaysThatItsEndStoppedTheJob", "Arm/OfRunsThatEndTogetherOneSaysIt"}},
+		{"EachShardIsFree", func(s xxljob.Store) xxljob.Store { return seesShards{s, func(store.Shard) bool { return true }} },
+			[]string{"Shards/FreeUnlessALiveNodeHasIt"}},
+		{"OwnedShardsAreNeverFree", func(s xxljob.Store) xxljob.Store {
+			return seesShards{s, func(sh store.Shard) bool { return sh.Owner == "" }}
+		}, []string{"Shards/FreeUnlessALiveNodeHasIt"}},
 		{"RecordsAreWaitedFor", func(s xxljob.Store) xxljob.Store { return waitsForRecords{s} },
 			[]string{"Arm/ARecordRearmsAtOnce"}},
 		{"KillKeepsTheLastReason", func(s xxljob.Store) xxljob.Store { return &lastReason{Store: s, reasons: map[int64]string{}} },
@@ -276,6 +281,20 @@ func (f *failsForEver) Beat(ctx context.Context, incarnation string, attached []
 	v, err := f.Store.Beat(ctx, incarnation, attached)
 	for i := range v.Nodes {
 		v.Nodes[i].Failing = v.Nodes[i].Failing || v.Nodes[i].Incarnation == f.failing.Load()
+	}
+	return v, err
+}
+
+// seesShards says by a rule of its own which shards are free.
+type seesShards struct {
+	xxljob.Store
+	free func(store.Shard) bool
+}
+
+func (s seesShards) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (xxljob.View, error) {
+	v, err := s.Store.Beat(ctx, incarnation, attached)
+	for i := range v.Shards {
+		v.Shards[i].Free = s.free(v.Shards[i])
 	}
 	return v, err
 }

@@ -13,6 +13,7 @@ func shardCases() []testCase {
 		{"SetShardsTwiceIsNoError", setShardsTwice},
 		{"AnotherNumberNamesBoth", setShardsOther},
 		{"BeginFreeWithoutAnOwner", shardsBegin},
+		{"FreeUnlessALiveNodeHasIt", shardsFree},
 		{"TakeRaisesTheEpoch", takeShards},
 		{"TakeComparesOwnerAndEpoch", takeShardsMismatch},
 		{"TakeConcurrentlyGivesEachToOne", takeShardsConcurrent},
@@ -52,6 +53,23 @@ func shardsBegin(e *env) {
 	for i, s := range v.Shards {
 		want(e, "shard", []any{s.ID, s.Owner, s.Free}, []any{i, "", true})
 	}
+}
+
+// wantFree checks who sees which shards as free.
+func (e *env) wantFree(what string, v xxljob.View, free bool) {
+	e.Helper()
+	for _, s := range v.Shards {
+		want(e, fmt.Sprintf("shard %d is free, %s", s.ID, what), s.Free, free)
+	}
+}
+
+func shardsFree(e *env) {
+	e.join("b")
+	e.owner("a")
+	e.wantFree("as its owner sees it", e.mustBeat("a"), false)
+	e.wantFree("as another sees it", e.mustBeat("b"), false)
+	e.must(e.Bury(e.ctx, "a", e.mustNode(e.mustBeat("b"), "a").Beats))
+	e.wantFree("once its owner is buried", e.mustBeat("b"), true)
 }
 
 func takeShards(e *env) {
