@@ -16,6 +16,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/internal/stage"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
@@ -194,6 +195,7 @@ func TestKill(t *testing.T) {
 // print is explained by its run, which went to that node.
 func audit(t *testing.T, dsn, schema, killed string, list []started) {
 	t.Helper()
+	stage.Audits(t)
 	db, err := postgres.New(t.Context(), pgtest.Pool(t, pgtest.At(dsn)), postgres.Config{Schema: schema})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/internal/stage"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -129,6 +130,7 @@ var beginsPattern = regexp.MustCompile(`demo begins param=(tick-\d) scheduled=(\
 // have logged, from the first of a job to its last.
 func audit(t *testing.T, dsn, schema string, dirs ...string) {
 	t.Helper()
+	stage.Audits(t)
 	starts := map[string]map[time.Time]int{}
 	for _, dir := range dirs {
 		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {

@@ -20,6 +20,15 @@ func Audited(m *testing.M) (code int) {
 	return code
 }
 
+// Audits is Audited for one test.
+func Audits(t testing.TB) {
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(notAgain)
+		}
+	})
+}
+
 // Audit compares what handlers saw, and what the store recorded as interrupted
 // or skipped, with every instant of the jobs in (from, to]. It shares nothing
 // with the scheduler but the jobs' ids.
@@ -29,11 +38,7 @@ type Audit struct{ Lost, Double, Early, Interrupted, Skipped int }
 // run again.
 func AuditSeconds(t *testing.T, st xxljob.Store, j *Journal, jobs []xxljob.Job, from, to time.Time) Audit {
 	t.Helper()
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(notAgain)
-		}
-	})
+	Audits(t)
 	var a Audit
 	type instant struct {
 		job int64
