@@ -148,7 +148,7 @@ var testsMayImport = map[string][]string{
 	"xxljobtest":      {"block", "route"},
 	"console":         {"store/memory", "store/postgres", "store/storetest", "wire", "internal/await", "internal/pgtest", "internal/stage", pgxpool, pgx},
 	"interop":         {".", "wire", "executor", "block", "route", "store/memory", "store/postgres", "internal/pgtest"},
-	"examples/*":      {"store", "internal/await", "internal/pgtest"},
+	"examples/*":      {"store", "internal/await", "internal/pgtest", "internal/stage"},
 
 	"internal/pgtest":      {"internal/await"},
 	"internal/scenario":    {".", "alarm", "executor", "wire", "block", "route", "store", "store/memory", "store/storetest", "internal/urgent", "internal/plain", "internal/asker", "internal/await", "internal/stage", "xxljobtest"},
