@@ -252,6 +252,7 @@ func gzipped(t *testing.T, body string) []byte {
 func TestEachPageWhileTheStoreFails(t *testing.T) { inMemory(t, testEachPageWhileTheStoreFails) }
 
 func testEachPageWhileTheStoreFails(t *testing.T) {
+	inTurn(t)
 	x, f := faulty(t)
 	root := x.admin()
 	root.follows = false

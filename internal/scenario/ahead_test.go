@@ -153,7 +153,7 @@ func TestAheadMeanwhile(t *testing.T) {
 // TestAheadOfTwoNodes: whichever node owns the shard moves the run, also where it was planned
 // at the other one, and the former owner is paused, or dies, as it moves it.
 func TestAheadOfTwoNodes(t *testing.T) {
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name  string
 		fault func(t *testing.T, a *stage.Node)
 	}{
@@ -177,6 +177,9 @@ func TestAheadOfTwoNodes(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if i > 1 && testing.Short() {
+				t.Skip("another fault of the same hours; leave out -short")
+			}
 			synctest.Test(t, func(t *testing.T) {
 				st, j := memory.New(), &stage.Journal{}
 				a := stage.StartNode(t, st, "a", j, slowly)

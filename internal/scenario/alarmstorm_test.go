@@ -168,8 +168,12 @@ func TestEachAlarmOnItsOwnInAStorm(t *testing.T) {
 // TestAlarmsOfAStoreThatFails: whatever the store fails to read or to note, before or after the
 // fact, each alarm is told at least once, and its row is done with in the end.
 func TestAlarmsOfAStoreThatFails(t *testing.T) {
+	seeds := uint64(4)
+	if testing.Short() {
+		seeds = 1
+	}
 	for _, window := range []time.Duration{-1, time.Minute} {
-		for seed := range uint64(4) {
+		for seed := range seeds {
 			inBubble(t, fmt.Sprintf("window %v, seed %d", window, seed), func(t *testing.T) {
 				st, c := memory.New(), newTally(10*time.Millisecond)
 				var nodes []*failing

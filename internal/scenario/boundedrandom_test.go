@@ -309,7 +309,11 @@ var boundedWorlds = flag.Int("worlds", 6, "number of worlds for TestBoundsAtRand
 // say, no more than MaxRuns are made, as many are where instants come, none is out of
 // bounds, and each instant within is accounted for.
 func TestBoundsAtRandom(t *testing.T) {
-	for range *boundedWorlds {
+	worlds := *boundedWorlds
+	if testing.Short() {
+		worlds = min(worlds, 2)
+	}
+	for range worlds {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -21,6 +21,7 @@ const pagePartitions = "select count(*)::int from pg_inherits where inhparent = 
 // TestLogsGoWithTheirRuns: pages and what is known of their size are dropped with the runs of
 // their day; where the role may not drop, rows are deleted. A run that is gone gets no page.
 func TestLogsGoWithTheirRuns(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	owner := pgtest.Pool(t)
 	for _, right := range []string{"MayDrop", "MayDelete"} {
@@ -83,6 +84,7 @@ func logPage(run int64, line int) store.LogPage {
 // TestLogsOfManyRuns: a thousand runs that write a hundred lines each at once, with memory for
 // a part of them. Nothing is lost, and all of it can be read when the node is gone.
 func TestLogsOfManyRuns(t *testing.T) {
+	inServer(t)
 	t.Parallel()
 	const runs, each = 1000, 100
 	st := open(t, postgres.Config{})

@@ -88,6 +88,9 @@ func TestReserve(t *testing.T) {
 	t.Parallel()
 	for _, conns := range []int32{1, 4} {
 		t.Run(fmt.Sprintf("pool of %d", conns), func(t *testing.T) {
+			if conns > 1 && testing.Short() {
+				t.Skip("another pool; leave out -short")
+			}
 			inEachMode(t, conns, func(t *testing.T, pool *pgxpool.Pool, a *actor) {
 				s := a.Store
 				watch, stop := context.WithCancel(t.Context())
