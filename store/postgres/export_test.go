@@ -76,6 +76,9 @@ func ReserveIsStale(s *Store) {
 	s.reserve.used = s.reserve.used.Add(-time.Hour)
 }
 
+// BePatient makes the transactions of all stores have five times as long.
+func BePatient() { statementPatience, answerPatience = 5*statementPatience, 5*answerPatience }
+
 // FewDays makes stores that make partitions for today and the days beside it only: the server plans
 // a statement in less time, and almost no test is about the days behind them.
 func FewDays(cfg Config) Config {

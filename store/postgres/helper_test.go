@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 	if postgres.ChildOfBench() {
 		return
 	}
+	postgres.BePatient()
 	code := m.Run()
 	made.drop()
 	os.Exit(code)

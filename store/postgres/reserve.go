@@ -44,9 +44,10 @@ const (
 	// reserveStale is how long the reserve is taken for alive after it was used.
 	reserveStale = time.Second
 	// reservePatience is how long a call may have the reserve: a second more than the
-	// server gives a statement, so that it is mostly the server which ends it. With what it
-	// takes to clean up after that, it is less than the LeaseTTL that a node has by default.
-	reservePatience = statementPatience + time.Second
+	// server gives a statement, statementPatience, so that it is mostly the server which ends
+	// it. With what it takes to clean up after that, it is less than the LeaseTTL that a node
+	// has by default.
+	reservePatience = 3 * time.Second
 	// reserveLook is how often who waits for the reserve looks at the pool.
 	reserveLook = 20 * time.Millisecond
 	// reserveLeast is what has to be left of a call's deadline for its turn: the end of

@@ -14,7 +14,7 @@ import (
 // prepared gives a connection beside the pool its settings, or closes it.
 func (s *Store) prepared(ctx context.Context, conn *pgx.Conn) (*pgx.Conn, error) {
 	err := setAll(ctx, conn, []string{
-		fmt.Sprintf("statement_timeout = %d", statementPatience.Milliseconds()), // before it can hit the others
+		fmt.Sprintf("statement_timeout = %d", sessionPatience.Milliseconds()), // before it can hit the others
 		fmt.Sprintf("tcp_keepalives_idle = %d", int(keepIdle.Seconds())),
 		fmt.Sprintf("tcp_keepalives_interval = %d", int(keepInterval.Seconds())),
 		fmt.Sprintf("tcp_keepalives_count = %d", keepCount),
