@@ -211,6 +211,8 @@ var packageVars = []string{
 	"store/postgres routes",
 	"store/postgres hole",
 	"store/postgres storedNumbers",
+	"store/postgres statementPatience", // tests make both longer
+	"store/postgres answerPatience",
 	"store/postgres schemaName",
 	"store/postgres castTo",
 	"store/postgres called",
