@@ -3,6 +3,7 @@ package xxljob
 // Which addresses of an app a job may go to.
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -110,4 +111,18 @@ func (b *addressBook) allOf(app string, a answer) []string {
 		return a.addrs
 	}
 	return append(slices.Clone(a.addrs), b.s.leases.localAddresses(app)...)
+}
+
+// possible are the addresses that a run of a job may be sent to, sorted: those of nodes
+// that are doubted too, for they may be back when it is sent.
+func (b *addressBook) possible(ctx context.Context, job *Job, given []string) ([]string, error) {
+	all, err := call(ctx, func(ctx context.Context) ([]string, error) { return b.all(ctx, job.App) })
+	if err != nil {
+		return nil, err
+	}
+	if len(given) > 0 {
+		all, _ = amongThem(all, given)
+	}
+	able, _ := b.able(bookKeyOf(job), all)
+	return withoutTwins(able), nil
 }

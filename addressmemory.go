@@ -229,3 +229,24 @@ const (
 // addressTTL is how long a node goes by what it has read about an app's
 // addresses. What the node itself hears of counts at once (forget).
 const addressTTL = time.Second
+
+// answer is what the store and the registry have said of an app.
+type answer struct {
+	addrs  []string
+	boots  map[string]string        // of executors of our own make: their boot ids, by address
+	ages   map[string]time.Duration // of registrations: how long before the answer they were refreshed, by address
+	former map[string]formerBoot    // of addresses at which another process was registered before, by address
+	manual bool                     // these and no others
+	at     time.Time                // when
+	fresh  bool                     // nothing has been heard since that contradicts it
+	stale  error                    // why there is no newer one
+}
+
+// formerBoot is the process that was registered at an address before the one that is.
+type formerBoot struct {
+	id  string
+	ago time.Duration // how long before the answer it was heard of last
+}
+
+// siteKey is an address of an app.
+type siteKey struct{ app, address string }

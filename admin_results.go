@@ -241,7 +241,7 @@ func (s *adminResults) asSent(ids []int64) []*Run {
 	if !s.leases.trusted(time.Now()) {
 		return make([]*Run, len(ids))
 	}
-	return s.finisher.engine.under.asSent(ids, s.leases.times.window)
+	return s.finisher.asSent(ids, s.leases.times.window)
 }
 
 // concerns reports whether a result may change something about a run, or later might, when

@@ -20,13 +20,13 @@ func (d *definer) Again(ctx context.Context, runID int64) (int64, error) {
 	if err != nil {
 		return 0, absent("again", fmt.Sprintf("run %d", runID), err)
 	}
-	id, err := d.trigger(store.WithAgain(ctx, runID), r.JobID, r.again())
+	id, err := d.trigger(store.WithAgain(ctx, runID), r.JobID, againOf(&r))
 	return id, about(fmt.Sprintf("run %d again", runID), err)
 }
 
 // again is the trigger that a run is asked for with once more. One that was not started has no
 // parameter of its own, unless its trigger gave one.
-func (r *Run) again() Trigger {
+func againOf(r *Run) Trigger {
 	t := Trigger{Addresses: r.Addresses, Shard: r.Sharding}
 	if r.ParamSet || !r.Started.IsZero() {
 		t.Param = &r.Param

@@ -36,13 +36,13 @@ func aheadDuty(s *shared, signals store.Signals) duty {
 				})
 			})
 			s.life.wakes.scan.pokeIf(moved.Runs > 0)
-			return s.untilAhead(moved), err
+			return untilAhead(s, moved), err
 		},
 	}
 }
 
 // untilAhead is when to look again.
-func (s *shared) untilAhead(moved store.Moved) time.Duration {
+func untilAhead(s *shared, moved store.Moved) time.Duration {
 	wait := time.Duration(forever)
 	if poll, _ := s.store.Poll(); poll > 0 {
 		wait = aheadPoll

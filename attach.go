@@ -8,6 +8,7 @@ import (
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/wire"
 )
 
 // attacher attaches executors of this process, and says to others which there are.
@@ -16,8 +17,8 @@ type attacher struct {
 	attached *attachedSet
 	own      *executor.Executor
 	memory   *addressMemory
-	admin    attachedAdmin
-	speaker  *speaker
+	admin    wire.Admin // of the executors that are attached
+	moved    func()     // called where this node offers something else
 	panics   *guard.Log
 }
 
@@ -53,7 +54,7 @@ func (a *attacher) Attach(e Executor) error {
 	if err != nil {
 		return err
 	}
-	if err := bind(e, a.admin.asAdmin()); err != nil {
+	if err := bind(e, a.admin); err != nil {
 		a.attached.drop(e)
 		return fmt.Errorf("xxljob: attach: app %q: Bind: %w", e.App(), err)
 	}
@@ -80,6 +81,6 @@ func (a *attacher) attachedMoved() {
 	a.life.wakes.attachedChanged.poke()
 	a.life.wakes.inbox.poke()
 	if a.life.running() {
-		a.speaker.warnOfJobsAPI()
+		a.moved()
 	}
 }

@@ -49,3 +49,9 @@ func (a awaited) ahead(p *plannedRun) (runID int64) {
 	}
 	return 0
 }
+
+// slimmed is a run without what may be long and nobody asks for here.
+func slimmed(r Run) Run {
+	r.Param, r.TriggerMsg, r.HandleMsg, r.ProgressText, r.Addresses = "", "", "", "", nil
+	return r
+}

@@ -33,18 +33,18 @@ func (k lotKind) lacks() string {
 func (e *engine) backlog() (b backlog) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b.add(&e.room.due)
+	addTo(&b, &e.room.due)
 	for at, waiting := range e.room.lots.all() {
 		switch at.kind {
 		case lotSerial, lotRun, lotOrder:
 		default:
-			b.add(waiting)
+			addTo(&b, waiting)
 		}
 	}
 	return b
 }
 
-func (b *backlog) add(t *turns) {
+func addTo(b *backlog, t *turns) {
 	b.waiting += t.len()
 	for _, q := range t.apps {
 		if len(*q) > 0 && (b.oldest.IsZero() || (*q)[0].run.scheduled().Before(b.oldest)) {

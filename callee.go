@@ -38,20 +38,6 @@ func (c *callees) equip(r *routed, job *Job) {
 	}
 }
 
-// serialAt is the place of a serial job's run at an address: at an attached executor
-// until the run ends, at a remote one, which has a queue of its own, until it has
-// answered the trigger. Of a concurrent job with a maximum several have that place at an
-// attached executor, so that the others wait in the store.
-func serialAt(job *Job, address string) lot {
-	switch {
-	case job.Block == block.SerialExecution:
-		return lot{kind: lotSerial, jobID: job.ID, address: address}
-	case job.Block == block.Concurrent && job.MaxPerExecutor > 0 && !isRemote(address):
-		return lot{kind: lotSerial, jobID: job.ID, address: address, most: job.MaxPerExecutor}
-	}
-	return lot{}
-}
-
 // equipRemote adds what a call over HTTP needs. What waits at a remote executor waits
 // in its own queue, so there are no places there.
 func (c *callees) equipRemote(r *routed, job *Job) {

@@ -33,7 +33,7 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob,
 	for _, sh := range shards {
 		epochs[sh.ID] = sh.Epoch
 	}
-	p := c.planAt(now, before)
+	p := planAt(c.shared, now, before)
 	c.claiming.room.reset()
 	p.room = &c.claiming.room
 	plans := slices.Grow(c.claiming.plans.again(), len(due))[:len(due)]
@@ -172,7 +172,7 @@ func (c *claimer) tell(plans []Plan, runs []Run, jobs map[int64]*Job) {
 		}
 	}
 	for i := range plans {
-		if plans[i].ends() {
+		if ends(&plans[i]) {
 			c.teller.mayHaveStopped(plans[i].JobID)
 		}
 	}
@@ -180,7 +180,7 @@ func (c *claimer) tell(plans []Plan, runs []Run, jobs map[int64]*Job) {
 
 // ends reports whether the claim may stop the job: for its Stop, or since it has neither a
 // next instant nor a run that is to be started.
-func (p *Plan) ends() bool {
+func ends(p *Plan) bool {
 	starts := slices.ContainsFunc(p.Runs, func(n NewRun) bool { return !n.State.Ended() })
 	return p.Stop != "" || p.Next.IsZero() && !p.Wait && !starts
 }
@@ -199,14 +199,6 @@ func (u *unsettled) due(now time.Time) bool {
 		u.until = time.Time{} // once more, and then it is settled
 	}
 	return true
-}
-
-// earlier is the earlier of two times, of which the zero time is none.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // unsettledEvery is how often it is read.

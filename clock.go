@@ -107,3 +107,11 @@ func later(a, b time.Time) time.Time {
 	}
 	return b
 }
+
+// earlier is the earlier of two times, of which the zero time is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -5,6 +5,7 @@ package xxljob
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -63,7 +64,7 @@ func (c *collector) routeAll(ctx context.Context, from lot, batch []attempt) []a
 // then it keeps what was decided.
 func (c *collector) routeEntry(ctx context.Context, a *attempt, now time.Time) error {
 	decided := (a.route.address != "" || a.route.refused != "") && a.routedFor == a.job.Version && !a.route.probing
-	if decided && (a.goesApart() || a.run.sharding() == (Sharding{}) && !c.leases.anyDoubted(a.route)) {
+	if decided && (a.goesApart() || a.run.sharding() == (Sharding{}) && !anyDoubted(c.leases, a.route)) {
 		return nil
 	}
 	r, err := c.router.route(ctx, a.entry, a.job)
@@ -76,4 +77,9 @@ func (c *collector) routeEntry(ctx context.Context, a *attempt, now time.Time) e
 	}
 	a.route, a.routedFor = r, a.job.Version
 	return nil
+}
+
+// anyDoubted is isDoubted for the addresses of a route.
+func anyDoubted(l *leases, r *routed) bool {
+	return l.isDoubted(r.address) || slices.ContainsFunc(r.targets, l.isDoubted)
 }

@@ -19,18 +19,18 @@ var errManualGroup = errors.New("the app is a manual group: nothing says that it
 
 // checkConcurrent refuses a concurrent job of a manual group, and warns where executors of
 // its app would run it one after the other.
-func (s *shared) checkConcurrent(ctx context.Context, job *Job) error {
+func (d *definer) checkConcurrent(ctx context.Context, job *Job) error {
 	if job.Block != block.Concurrent {
 		return nil
 	}
-	manual, err := s.isManual(ctx, job.App)
+	manual, err := d.isManual(ctx, job.App)
 	if err != nil {
 		return err
 	}
 	if manual {
 		return manualFault(job)
 	}
-	s.warnOfQueues(ctx, job.App, job.Name)
+	d.warnOfQueues(ctx, job.App, job.Name)
 	return nil
 }
 
@@ -38,8 +38,8 @@ func manualFault(job *Job) error {
 	return about(fmt.Sprintf("%s: Block %q", called(*job), job.Block), errManualGroup)
 }
 
-func (s *shared) isManual(ctx context.Context, app string) (bool, error) {
-	g, err := s.store.Group(ctx, app)
+func (d *definer) isManual(ctx context.Context, app string) (bool, error) {
+	g, err := d.store.Group(ctx, app)
 	if err != nil && !isNotFound(err) {
 		return false, about(fmt.Sprintf("group %q", app), err)
 	}
@@ -47,11 +47,11 @@ func (s *shared) isManual(ctx context.Context, app string) (bool, error) {
 }
 
 // findManual adds to the faults of a list that its app is a manual group.
-func (s *shared) findManual(ctx context.Context, app string, jobs []Job, faulty []error) error {
+func (d *definer) findManual(ctx context.Context, app string, jobs []Job, faulty []error) error {
 	if !slices.ContainsFunc(jobs, isConcurrent) {
 		return nil
 	}
-	manual, err := s.isManual(ctx, app)
+	manual, err := d.isManual(ctx, app)
 	if err != nil || !manual {
 		return err
 	}
@@ -67,11 +67,11 @@ func isConcurrent(job Job) bool { return job.Block == block.Concurrent }
 
 // warnOfQueues warns of registered executors that do not run the runs of a job side by side.
 // What a registry of the user's knows of its addresses is not asked for.
-func (s *shared) warnOfQueues(ctx context.Context, app, job string) {
-	if s.cfg.Registry != nil {
+func (d *definer) warnOfQueues(ctx context.Context, app, job string) {
+	if d.cfg.Registry != nil {
 		return
 	}
-	regs, err := s.store.Addresses(ctx, app, s.cfg.Cluster.Dead)
+	regs, err := d.store.Addresses(ctx, app, d.cfg.Cluster.Dead)
 	if err != nil {
 		return // the job is saved all the same
 	}
@@ -83,15 +83,15 @@ func (s *shared) warnOfQueues(ctx context.Context, app, job string) {
 		}
 	}
 	if n > 0 {
-		s.log.Warn("xxljob: some executors of the app run the runs of a CONCURRENT job one after the other", "job", job, "app", app, "executors", n, "one", example)
+		d.log.Warn("xxljob: some executors of the app run the runs of a CONCURRENT job one after the other", "job", job, "app", app, "executors", n, "one", example)
 	}
 }
 
 // checkGroup refuses to make an app a manual group that has concurrent jobs.
-func (s *shared) checkGroup(ctx context.Context, g *Group) error {
+func (d *definer) checkGroup(ctx context.Context, g *Group) error {
 	const page = 1000
 	for after := int64(0); g.Manual; {
-		jobs, err := s.store.Jobs(ctx, JobFilter{App: g.App, After: after, Limit: page})
+		jobs, err := d.store.Jobs(ctx, JobFilter{App: g.App, After: after, Limit: page})
 		if err != nil {
 			return about(fmt.Sprintf("group %q", g.App), err)
 		}

@@ -263,10 +263,6 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// maxPreRead is how far ahead of its time an instant is planned at most, and so
-// what a node that takes a shard over has to look for.
-const maxPreRead = 55 * time.Second
-
 // notSolid reports whether r may not be in the name of a node. Names are parts of
 // addresses, and of lines of logs that are read by columns.
 func notSolid(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }

@@ -94,10 +94,6 @@ func (d *doubts) about(r Run, incarnation string) bool {
 	return d.takes[r.ID] || d.starts[r.Token] && r.Owner == incarnation
 }
 
-// doubtLasts is how long after an error a node looks for orphans: far longer than
-// a call to the store may be under way.
-const doubtLasts = 6 * callTimeout
-
 // lookNow makes the lease loop look for orphans.
 func (d *doubts) lookNow() {
 	d.lookLater()

@@ -53,7 +53,7 @@ func (c Config) Validate() error { return c.withDefaults().validate() }
 // TrustWindow is how long a beat is trusted.
 func (c Config) TrustWindow() time.Duration {
 	complete := c.withDefaults()
-	return newLeases("", &complete, nil).times.window
+	return newLeases("", timesOf(&complete.Cluster), nil).times.window
 }
 
 // Check is what saving a job with the schedule finds wrong with it.
@@ -385,7 +385,7 @@ func Cycles(next map[string][]string) func(node string) string { return newCycle
 func FullLogBook(room, runs int) (stats LogStats, open, fed int) {
 	b := newLogBook(LogConfig{QueueBytes: room, RunBytes: 1 << 20})
 	for i := range runs {
-		r := b.of(&startLog{}, &plannedRun{ID: int64(i + 1)})
+		r := b.of(&startLog{}, int64(i + 1), 0, "")
 		r.write(LogLine{Text: "a line"})
 		r.end()
 	}
@@ -396,7 +396,7 @@ func FullLogBook(room, runs int) (stats LogStats, open, fed int) {
 func DrainLogBook(room, runs int) (stats LogStats, open int, lines map[int64]int) {
 	b := newLogBook(LogConfig{QueueBytes: room, RunBytes: 1 << 20})
 	for i := range runs {
-		r := b.of(&startLog{}, &plannedRun{ID: int64(i + 1)})
+		r := b.of(&startLog{}, int64(i + 1), 0, "")
 		r.write(LogLine{Text: "a line"})
 		r.end()
 	}
@@ -418,7 +418,7 @@ func DrainLogBook(room, runs int) (stats LogStats, open int, lines map[int64]int
 // wait, and how many of these lie in the memory of the record although they are not all of it.
 func AliasedLines(record string) (waiting, aliased int) {
 	b := newLogBook(LogConfig{QueueBytes: 1 << 30, RunBytes: 1 << 30})
-	r := b.of(&startLog{}, &plannedRun{ID: 1})
+	r := b.of(&startLog{}, 1, 0, "")
 	r.write(LogLine{Text: record})
 	begin := uintptr(unsafe.Pointer(unsafe.StringData(record)))
 	for _, line := range r.lines {
@@ -434,12 +434,14 @@ func AliasedLines(record string) (waiting, aliased int) {
 // many allocations each took, and how many logs are in the book then.
 func SilentLogs(times int) (allocs float64, open int) {
 	all := &shared{cfg: Config{}.withDefaults(), life: newLife()}
-	all.leases = newLeases("n-1", &all.cfg, func() []store.Attachment { return nil })
-	k := &logKeeper{shared: all, engine: newEngine(all, nil), book: newLogBook(LogConfig{QueueBytes: 1 << 20, RunBytes: 1 << 20})}
-	k.engine.under.flights.Set(1, &flight{routed: &routed{}, run: startedRun{planned: plannedRun{ID: 1}}})
+	all.leases = newLeases("n-1", timesOf(&all.cfg.Cluster), func() []store.Attachment { return nil })
+	k := &logKeeper{shared: all, book: newLogBook(LogConfig{QueueBytes: 1 << 20, RunBytes: 1 << 20})}
+	f := &finisher{shared: all, engine: newEngine(all, nil)}
+	f.engine.under.flights.Set(1, &flight{routed: &routed{}, run: startedRun{planned: plannedRun{ID: 1}}})
+	admin := loggingAdmin{attachedAdmin{f, k}}
 	allocs = testing.AllocsPerRun(times, func() {
-		k.engine.under.flights.Of(1).lines = startLog{}
-		_, end := k.open(1, 0)
+		f.engine.under.flights.Of(1).lines = startLog{}
+		_, end := admin.OpenLog(1, 0)
 		end()
 	})
 	return allocs, len(k.book.runs)

@@ -8,16 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 )
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
 
 // faults gathers what is wrong with a value, so that the caller hears of all
 // of it at once.
@@ -117,10 +109,6 @@ func (f *faults) plain(field, value string, min, max int) {
 	}
 }
 
-// notPlain reports whether r is a control character, one that cannot be seen, or one of
-// markup.
-func notPlain(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune("<>'\"`", r) }
-
 // upTo checks a number that counts, of which zero is the default.
 func (f *faults) upTo(field string, n, most int) {
 	if n < 0 || n > most {
@@ -158,29 +146,3 @@ type invalid []error
 func (e invalid) Error() string { return errors.Join(e...).Error() }
 
 func (e invalid) Unwrap() []error { return e }
-
-// shorten cuts s to at most n bytes at a rune boundary and marks the cut.
-func shorten(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "..."
-}
-
-// oneOf says which names there are, and which of them was meant where only case differs.
-func oneOf(given string, names []string) string {
-	text := "want one of " + strings.Join(names, ", ")
-	meant := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, given) })
-	if meant < 0 {
-		return text
-	}
-	return text + "; did you mean " + names[meant] + "?"
-}
-
-// plainText is text as every store can keep it.
-func plainText(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
-}

@@ -109,7 +109,12 @@ type loggingAdmin struct{ attachedAdmin }
 
 // OpenLog is asked by executors of ours before they call a handler: see executor.Executor.Bind.
 func (a loggingAdmin) OpenLog(logID, logDateTim int64) (write func(time.Time, slog.Level, string), end func()) {
-	return a.logs.open(logID, logDateTim)
+	f := a.f.engine.under.flight(logID)
+	if f == nil || f.remote || !f.run.isOf(logDateTim) {
+		return nil, nil
+	}
+	p := &f.run.planned
+	return a.logs.open(&f.lines, p.ID, p.JobID, p.App)
 }
 
 // ForgetsResults says that Callback keeps nothing of what it was given: see package executor.
@@ -277,4 +282,9 @@ func (f *finisher) resultAt(at *flight, res Result) Result {
 	}
 	res.RunID, res.Token = at.run.planned.ID, at.run.Token
 	return res
+}
+
+// asSent are the runs that are as this node has sent them: see underWay.
+func (f *finisher) asSent(ids []int64, within time.Duration) []*Run {
+	return f.engine.under.asSent(ids, within)
 }

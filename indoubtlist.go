@@ -30,7 +30,7 @@ const (
 type inDoubtList struct {
 	mu     sync.Mutex
 	runs   map[int64]*runInDoubt // guarded by mu
-	asking map[addressKey]bool   // guarded by mu: addresses that are being asked
+	asking map[siteKey]bool      // guarded by mu: addresses that are being asked
 	turn   int                   // how many runs of one address are taken at a time; zero for openTurn
 }
 
@@ -38,7 +38,7 @@ func (o *inDoubtList) add(r *runInDoubt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.runs == nil {
-		o.runs, o.asking = map[int64]*runInDoubt{}, map[addressKey]bool{}
+		o.runs, o.asking = map[int64]*runInDoubt{}, map[siteKey]bool{}
 	}
 	if was := o.runs[r.run.ID]; was == nil || was.run.Token < r.run.Token {
 		o.runs[r.run.ID] = r // a later start takes the place of one that is over
@@ -62,7 +62,7 @@ func (o *inDoubtList) has(id int64) bool {
 
 // take returns the runs to ask about now, by address, those first that have waited
 // longest. Their addresses count as being asked until asked is called.
-func (o *inDoubtList) take(now time.Time) map[addressKey][]*runInDoubt {
+func (o *inDoubtList) take(now time.Time) map[siteKey][]*runInDoubt {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var due []*runInDoubt
@@ -74,9 +74,9 @@ func (o *inDoubtList) take(now time.Time) map[addressKey][]*runInDoubt {
 	slices.SortFunc(due, func(a, b *runInDoubt) int {
 		return cmp.Or(a.next.Compare(b.next), cmp.Compare(a.run.ID, b.run.ID))
 	})
-	groups := map[addressKey][]*runInDoubt{}
+	groups := map[siteKey][]*runInDoubt{}
 	for _, r := range due {
-		k := addressKey{r.run.App, r.run.Address}
+		k := siteKey{r.run.App, r.run.Address}
 		switch {
 		case groups[k] == nil && (o.asking[k] || len(o.asking) >= askWidth), len(groups[k]) >= max(o.turn, openTurn):
 			continue
@@ -88,7 +88,7 @@ func (o *inDoubtList) take(now time.Time) map[addressKey][]*runInDoubt {
 }
 
 // asked ends what take began.
-func (o *inDoubtList) asked(k addressKey) {
+func (o *inDoubtList) asked(k siteKey) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.asking, k)
@@ -100,7 +100,7 @@ func (o *inDoubtList) wait(now time.Time) time.Duration {
 	defer o.mu.Unlock()
 	wait := time.Duration(forever)
 	for _, r := range o.runs {
-		if !o.asking[addressKey{r.run.App, r.run.Address}] && len(o.asking) < askWidth {
+		if !o.asking[siteKey{r.run.App, r.run.Address}] && len(o.asking) < askWidth {
 			wait = min(wait, max(r.next.Sub(now), time.Millisecond))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // but for inMemory and over.
 type jobNames struct {
 	*shared
-	engine *engine
+	job    func(int64) *Job // as this node has it in memory
 	mu     sync.Mutex
 	known  map[int64]jobName   // guarded by mu
 	told   map[int64]time.Time // jobs that have stopped by themselves, and when they changed
@@ -35,8 +35,8 @@ const (
 	namesPause = 5 * time.Second
 )
 
-func newJobNames(s *shared, e *engine) *jobNames {
-	return &jobNames{shared: s, engine: e, known: map[int64]jobName{}, told: map[int64]time.Time{}}
+func newJobNames(s *shared, job func(int64) *Job) *jobNames {
+	return &jobNames{shared: s, job: job, known: map[int64]jobName{}, told: map[int64]time.Time{}}
 }
 
 // of returns the name and the key of a job, or nothing where they cannot be found out.
@@ -60,7 +60,7 @@ func (n *jobNames) inMemory(id int64) (name, key string, known bool) {
 	if ok && time.Since(last.read) < namesLast {
 		return last.name, last.key, true
 	}
-	job := n.engine.jobs.job(id)
+	job := n.job(id)
 	if job == nil || job.Name == "" {
 		return "", "", false
 	}

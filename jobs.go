@@ -15,7 +15,7 @@ import (
 // definer changes definitions: of jobs, groups and lists, and plans what is triggered.
 type definer struct {
 	*shared
-	engine     *engine
+	jobs       jobMemory
 	book       *addressBook
 	strategies *strategies
 	users      *userCalls // of Config.Routers, which forget jobs
@@ -158,7 +158,7 @@ func (d *definer) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 	if job.Version != version {
 		logChange(ctx, d.log, e.Verb, store.ObjectJob, id, job.App, "name", job.Name, "version", job.Version)
 	}
-	d.engine.jobs.remember(map[int64]*Job{id: &job})
+	d.jobs.remember(map[int64]*Job{id: &job})
 	d.life.wakes.scan.poke()
 	d.life.wakes.late.pokeIf(job.LateAfter > 0)
 	return job, nil
@@ -215,7 +215,7 @@ func (d *definer) RemoveJob(ctx context.Context, id int64) error {
 	}
 	logChange(ctx, d.log, "remove", store.ObjectJob, id, "")
 	d.forgetRoutes(ctx, id)
-	d.engine.jobs.jobGone(id)
+	d.jobs.jobGone(id)
 	d.life.wakes.scan.poke()
 	return nil
 }
@@ -272,4 +272,10 @@ func stopFor(reason string) func(*Job) (bool, error) {
 		j.Stopped, j.StopReason = true, reason
 		return true, nil
 	}
+}
+
+// jobMemory is told of jobs that have changed: a node may have runs of them in memory.
+type jobMemory interface {
+	remember(jobs map[int64]*Job)
+	jobGone(id int64)
 }

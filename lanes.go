@@ -3,7 +3,11 @@ package xxljob
 // The bounds on what is under way: lanes, bulkheads and places. All of it is
 // guarded by the engine's mutex.
 
-import "time"
+import (
+	"time"
+
+	"github.com/xxljob/xxljob/block"
+)
 
 // laneName tells the two lanes apart. laneNone is for runs that need no lane:
 // their trigger is a call that only enqueues, or a row that another node finds.
@@ -239,3 +243,21 @@ func (l lot) next() lot { return lotAgainOf(l.round + 1) }
 
 // lotOrderOf is where the later runs of a job wait.
 func lotOrderOf(jobID int64) lot { return lot{kind: lotOrder, jobID: jobID} }
+
+func askLot(app string) lot { return lot{kind: lotAsk, app: app} }
+
+func errorLot(app string) lot { return lot{kind: lotRoute, app: app} }
+
+// serialAt is the place of a serial job's run at an address: at an attached executor
+// until the run ends, at a remote one, which has a queue of its own, until it has
+// answered the trigger. Of a concurrent job with a maximum several have that place at an
+// attached executor, so that the others wait in the store.
+func serialAt(job *Job, address string) lot {
+	switch {
+	case job.Block == block.SerialExecution:
+		return lot{kind: lotSerial, jobID: job.ID, address: address}
+	case job.Block == block.Concurrent && job.MaxPerExecutor > 0 && !isRemote(address):
+		return lot{kind: lotSerial, jobID: job.ID, address: address, most: job.MaxPerExecutor}
+	}
+	return lot{}
+}

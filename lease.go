@@ -104,14 +104,11 @@ type observed struct {
 	idle bool
 }
 
-func newLeases(incarnation string, c *Config, local func() []store.Attachment) *leases {
+func newLeases(incarnation string, times leaseTimes, local func() []store.Attachment) *leases {
 	return &leases{
 		incarnation: incarnation,
-		times: leaseTimes{
-			window: c.Cluster.LeaseTTL - c.Cluster.LeaseTTL/5,
-			ttl:    c.Cluster.LeaseTTL, lostAfter: c.Cluster.LostAfter, maxHold: c.Cluster.LeaseMaxHold,
-		},
-		local: local, mine: map[int]hold{},
+		times:       times,
+		local:       local, mine: map[int]hold{},
 		seen: nodesSeen{nodes: map[string]*observed{}, looked: make(chan struct{})},
 		idle: idleShards{rest: map[int]time.Time{}, rescue: map[int]time.Time{}},
 	}

@@ -1,14 +1,13 @@
 package xxljob
 
-import "time"
+import (
+	"time"
+
+	"github.com/xxljob/xxljob/wire"
+)
 
 // Numbers that several parts go by. One that a single part goes by is beside it.
 const (
-	// callTimeout bounds a single call of a loop to the store.
-	callTimeout = 5 * time.Second
-	// storeBatch is how many runs one call of the store is about at most: starts, results,
-	// verdicts, and runs that are read by id.
-	storeBatch = 1000
 	// scanRuns is how many planned runs one scan, or one page of a reload, reads.
 	scanRuns = 5000
 	// lockedRetry is the pause before rows that others had locked are tried again.
@@ -30,3 +29,23 @@ const (
 	// handlers that it then cancels.
 	lastWords = 2 * time.Second
 )
+
+// maxPreRead is how far ahead of its time an instant is planned at most, and so
+// what a node that takes a shard over has to look for.
+const maxPreRead = 55 * time.Second
+
+// doubtLasts is how long after an error a node looks for orphans: far longer than
+// a call to the store may be under way.
+const doubtLasts = 6 * callTimeout
+
+// watchPoll is how often Wait looks by itself.
+const watchPoll = time.Second
+
+// maxProgressText is how much of a progress's text is kept, in bytes: executors of ours keep
+// 500 characters.
+const maxProgressText = 2 << 10
+
+// boundProgress is what is kept of what an executor says.
+func boundProgress(p wire.Progress) (percent int, text string) {
+	return min(max(p.Percent, 0), 100), plainText(shorten(p.Text, maxProgressText))
+}

@@ -23,11 +23,11 @@ type links struct {
 // checkLinks refuses a definition by which its job would follow from itself, or that names an
 // id which no job has.
 // A job that gets another key may follow from itself by what others say alone.
-func (s *shared) checkLinks(ctx context.Context, job Job, rekeyed bool) error {
+func (d *definer) checkLinks(ctx context.Context, job Job, rekeyed bool) error {
 	if !job.hasLinks() && !rekeyed {
 		return nil
 	}
-	faulty, err := s.findLinks(ctx, []Job{job})
+	faulty, err := d.findLinks(ctx, []Job{job})
 	if err != nil {
 		return err
 	}
@@ -35,21 +35,21 @@ func (s *shared) checkLinks(ctx context.Context, job Job, rekeyed bool) error {
 }
 
 // linksOf is checkLinks for a list.
-func (s *shared) linksOf(ctx context.Context, jobs []Job) (faulty []error, err error) {
+func (d *definer) linksOf(ctx context.Context, jobs []Job) (faulty []error, err error) {
 	if !slices.ContainsFunc(jobs, func(j Job) bool { return j.hasLinks() }) {
 		return make([]error, len(jobs)), nil
 	}
-	return s.findLinks(ctx, jobs)
+	return d.findLinks(ctx, jobs)
 }
 
 // findLinks looks for the faults of definitions that are to be saved together.
-func (s *shared) findLinks(ctx context.Context, jobs []Job) (faulty []error, err error) {
+func (d *definer) findLinks(ctx context.Context, jobs []Job) (faulty []error, err error) {
 	faulty = make([]error, len(jobs))
-	stored, err := s.store.Links(ctx)
+	stored, err := d.store.Links(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("xxljob: read which jobs name others: %w", err)
 	}
-	l, err := s.newLinks(ctx, stored, jobs)
+	l, err := d.newLinks(ctx, stored, jobs)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (s *shared) findLinks(ctx context.Context, jobs []Job) (faulty []error, err
 
 // newLinks puts what is to be saved in the place of what is stored, and looks up the keys of
 // the ids that are named.
-func (s *shared) newLinks(ctx context.Context, stored, given []Job) (*links, error) {
+func (d *definer) newLinks(ctx context.Context, stored, given []Job) (*links, error) {
 	l := &links{byID: map[int64]string{}, had: map[string][]int64{}, next: map[string][]string{}}
 	saved, savedIDs := map[string]bool{}, map[int64]bool{0: false}
 	for i := range given {
@@ -95,7 +95,7 @@ func (s *shared) newLinks(ctx context.Context, stored, given []Job) (*links, err
 			l.byID[j.ID] = refOf(j)
 		}
 	}
-	if err := s.readRefs(ctx, ids, l.byID); err != nil {
+	if err := d.readRefs(ctx, ids, l.byID); err != nil {
 		return nil, err
 	}
 	for _, j := range all {
@@ -105,7 +105,7 @@ func (s *shared) newLinks(ctx context.Context, stored, given []Job) (*links, err
 }
 
 // readRefs adds the refs of jobs that are there to those that are known.
-func (s *shared) readRefs(ctx context.Context, ids map[int64]bool, refs map[int64]string) error {
+func (d *definer) readRefs(ctx context.Context, ids map[int64]bool, refs map[int64]string) error {
 	var unknown []int64
 	for id := range ids {
 		if refs[id] == "" {
@@ -114,7 +114,7 @@ func (s *shared) readRefs(ctx context.Context, ids map[int64]bool, refs map[int6
 	}
 	slices.Sort(unknown)
 	for some := range slices.Chunk(unknown, storeBatch) {
-		jobs, err := s.store.Jobs(ctx, JobFilter{IDs: some, Limit: len(some)})
+		jobs, err := d.store.Jobs(ctx, JobFilter{IDs: some, Limit: len(some)})
 		if err != nil {
 			return fmt.Errorf("xxljob: read the jobs that others name: %w", err)
 		}

@@ -35,8 +35,8 @@ type logs struct {
 	calls    *logCalls
 	attached *attachedSet
 	book     *addressBook
-	progress *progress
-	written  logSource // nil for none
+	heard    func(Run, wire.Progress) // how far a run is, by its executor
+	written  logSource                // nil for none
 }
 
 func (l *logs) Log(ctx context.Context, runID int64, fromLine int) (wire.LogResult, error) {
@@ -134,7 +134,7 @@ func (l *logs) logElsewhere(ctx context.Context, run Run, from int, said *wire.P
 	}
 	a, err := l.calls.ask(ctx, exec, run, from, said)
 	if err == nil {
-		l.progress.elsewhere(run, *said)
+		l.heard(run, *said)
 	}
 	return a, err
 }

@@ -62,14 +62,6 @@ type runLogOf struct {
 	app      string
 }
 
-// startLog is what the book has of a start of a run, from before its handler is called: no log,
-// until that logs something, so that handlers which do not cost nothing. Its fields are guarded
-// by the book's mu.
-type startLog struct {
-	log      *runLog
-	returned bool // the handler has
-}
-
 // runLogState is what else is known of it.
 type runLogState struct {
 	fed    bool // it is in the book's list
@@ -89,20 +81,21 @@ func newLogBook(cfg LogConfig) *logBook {
 
 // of returns the log of a start of a run, which its first line opens; nil where the handler has
 // returned, whose log never begins again.
-func (b *logBook) of(l *startLog, run *plannedRun) *runLog {
+func (b *logBook) of(l *startLog, run, job int64, app string) *runLog {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if l.log == nil && !l.returned {
-		l.log = &runLog{of: runLogOf{b, run.ID, run.JobID, run.App}, first: 1}
-		b.runs[run.ID] = l.log
+		r := &runLog{of: runLogOf{b, run, job, app}, first: 1}
+		l.log, b.runs[run] = r, r
 	}
-	return l.log
+	r, _ := l.log.(*runLog)
+	return r
 }
 
 // returned is called when the handler has returned.
 func (b *logBook) returned(l *startLog) {
 	b.mu.Lock()
-	r := l.log
+	r, _ := l.log.(*runLog)
 	l.log, l.returned = nil, true
 	b.mu.Unlock()
 	if r != nil {

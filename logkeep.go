@@ -19,9 +19,8 @@ import (
 // logKeeper has lines written. Its methods may be called where it is nil, which keeps nothing.
 type logKeeper struct {
 	*shared
-	engine *engine
-	book   *logBook
-	out    logOutlet
+	book *logBook
+	out  logOutlet
 
 	batch []logChunk // of the loop: what is being written
 }
@@ -33,9 +32,9 @@ type logOutlet interface {
 	write(ctx context.Context, batch []logChunk) (bytes int, refused []int64, err error)
 }
 
-func newLogKeeper(s *shared, e *engine, panics *guard.Log) *logKeeper {
+func newLogKeeper(s *shared, panics *guard.Log) *logKeeper {
 	cfg := s.cfg.Logs
-	k := &logKeeper{shared: s, engine: e, book: newLogBook(cfg)}
+	k := &logKeeper{shared: s, book: newLogBook(cfg)}
 	switch {
 	case cfg.Sink != nil:
 		k.out = &sinkOutlet{sink: cfg.Sink, panics: panics}
@@ -49,19 +48,15 @@ func newLogKeeper(s *shared, e *engine, panics *guard.Log) *logKeeper {
 }
 
 // open returns what takes the lines of a run at an executor of this process, and what is called
-// when there will be no more: nil where they go nowhere. It is called before the handler is, as
-// the flight is over once the run is recorded, be the handler still at it or not.
-func (k *logKeeper) open(logID, logDateTim int64) (write func(time.Time, slog.Level, string), end func()) {
-	f := k.engine.under.flight(logID)
-	if f == nil || f.remote || !f.run.isOf(logDateTim) {
-		return nil, nil
-	}
+// when there will be no more. It is called before the handler is, as the flight is over once the
+// run is recorded, be the handler still at it or not.
+func (k *logKeeper) open(l *startLog, run, job int64, app string) (write func(time.Time, slog.Level, string), end func()) {
 	write = func(at time.Time, level slog.Level, lines string) {
-		if r := k.book.of(&f.lines, &f.run.planned); r != nil {
+		if r := k.book.of(l, run, job, app); r != nil {
 			r.write(LogLine{at, level, lines})
 		}
 	}
-	return write, func() { k.book.returned(&f.lines) }
+	return write, func() { k.book.returned(l) }
 }
 
 // apart are the results of runs whose lines are all written, and the others with the lines that

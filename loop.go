@@ -124,3 +124,12 @@ func (b *backoff) delay() time.Duration {
 	d := min(backoffFirst<<min(b.n-1, 10), backoffMost)
 	return d/2 + rand.N(d/2+1)
 }
+
+// Bounds of one call of the store.
+const (
+	// callTimeout bounds a single call of a loop to the store.
+	callTimeout = 5 * time.Second
+	// storeBatch is how many runs one call of the store is about at most: starts, results,
+	// verdicts, and runs that are read by id.
+	storeBatch = 1000
+)

@@ -35,7 +35,7 @@ func (d *definer) nextFire(ctx context.Context, jobID int64) (time.Time, error) 
 	if err != nil || job.Next.After(now) && job.within(job.Next) {
 		return job.Next, err
 	}
-	return d.planAt(now, now).next(&job), nil
+	return planAt(d.shared, now, now).next(&job), nil
 }
 
 // firstPlanned is the earliest instant of the job's schedule that is planned and not started,

@@ -31,15 +31,6 @@ func afterOf(r *wire.CallbackRequest) time.Duration {
 	return time.Duration(max(min(max(r.RetryIn, r.SnoozeIn), most), 0)) * time.Millisecond
 }
 
-// maxProgressText is how much of a progress's text is kept, in bytes: executors of ours keep
-// 500 characters.
-const maxProgressText = 2 << 10
-
-// boundProgress is what is kept of what an executor says.
-func boundProgress(p wire.Progress) (percent int, text string) {
-	return min(max(p.Percent, 0), 100), plainText(shorten(p.Text, maxProgressText))
-}
-
 // withTimeout has a result say which timeout was over. Executors do not: their text is
 // XXL-JOB's, and fixed.
 func withTimeout(res Result, job *Job) Result {

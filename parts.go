@@ -58,13 +58,13 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 	attached, desk := &attachedSet{}, newLogDesk()
 	s.attacher = &attacher{shared: all, attached: attached, own: own, panics: panics}
 	all.cfg.Tracer = guardTracer(all.cfg.Tracer, panics)
-	all.leases = newLeases(incarnation, &all.cfg, s.attachments)
+	all.leases = newLeases(incarnation, timesOf(&all.cfg.Cluster), s.attachments)
 
 	s.users = newUserCalls(&all.cfg, panics)
 	s.doubts = newDoubts(all.life.wakes.lease)
 	s.engine = newEngine(all, panics)
 	s.engine.jobs.onChange(s.engine.letPassOf)
-	s.teller = newTeller(all, panics, s.engine)
+	s.teller = newTeller(all, panics, s.engine.news, s.engine.jobs.job)
 	s.fitness = newFitness(all.cfg.Cluster.LeaseTTL, all.life.wakes.lease)
 	s.remotes = newRemotes(&all.cfg)
 	memory := newAddressMemory(all.cfg.Cluster.Dead)
@@ -82,7 +82,7 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 	s.herald = newHerald(all, newAlarmRules(all.cfg.Alarms), panics)
 	s.progress = newProgress(all, s.engine)
 	s.finisher = newFinisher(all, s.engine, s.teller, s.progress)
-	s.keeper = newLogKeeper(all, s.engine, panics)
+	s.keeper = newLogKeeper(all, panics)
 	s.watcher = &watcher{shared: all, engine: s.engine, teller: s.teller, desk: desk}
 	s.killer = &killer{all, s.engine, s.finisher, s.book}
 	s.acceptor = newAcceptor(all, s.engine, s.killer)
@@ -91,7 +91,7 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 	s.deliverer = newDeliverer(all, s.engine, &sender{shared: all, engine: s.engine, finisher: s.finisher, killer: s.killer, inDoubt: s.inDoubt, acceptor: s.acceptor,
 		rerouter: &rerouter{shared: all, engine: s.engine, finisher: s.finisher, watcher: s.watcher, book: s.book, callees: callees}})
 	receiver := &receiver{all, s.engine, callees, s.finisher, s.deliverer, s.doubts}
-	s.logs = &logs{all, desk, &logCalls{desk}, attached, s.book, s.progress, newLogSource(all, panics)}
+	s.logs = &logs{all, desk, &logCalls{desk}, attached, s.book, s.progress.elsewhere, newLogSource(all, panics)}
 	s.inbox = &inbox{all, s.engine, s.killer, s.logs, newTaker(all, s.engine, attached, receiver, s.doubts)}
 	s.starter = newStarter(s, callees, receiver)
 	s.starter.collector.aside = &unrouted{all, s.engine, asked, map[string]*backoff{}}
@@ -100,12 +100,12 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 	s.scanner = newScanner(all, s.engine, s.fitness, s.teller, reload)
 	s.leaser = newLeaser(s, desk, lists, reload, receiver)
 
-	s.definer = &definer{all, s.engine, s.book, strategies, s.users, lists, s.teller}
+	s.definer = &definer{all, s.engine.jobs, s.book, strategies, s.users, lists, s.teller}
 	s.waiter = &waiter{all, s.engine, &selfWait{all, s.engine, s.book, strategies}}
 	s.speaker = &speaker{shared: all, attached: attached, own: own}
 	s.results = newAdminResults(all, s.finisher, s.speaker)
 	s.registrar = newRegistrar(all, memory, s.users)
-	s.attacher.memory, s.attacher.admin, s.attacher.speaker = memory, attachedAdmin{s.finisher, s.keeper}, s.speaker
+	s.attacher.memory, s.attacher.admin, s.attacher.moved = memory, attachedAdmin{s.finisher, s.keeper}.asAdmin(), s.speaker.warnOfJobsAPI
 	return s
 }
 
@@ -141,4 +141,9 @@ func newLeaser(s *scheduler, desk *logDesk, lists *ownLists, reload *reloadSet, 
 			orphans: &orphans{shared: all, engine: s.engine, finisher: s.finisher, inDoubt: s.inDoubt, receiver: receiver, doubts: s.doubts, sightings: sightings{ended: map[int64]bool{}}},
 		},
 	}
+}
+
+// timesOf are the durations that a node's leases go by.
+func timesOf(c *ClusterConfig) leaseTimes {
+	return leaseTimes{window: c.LeaseTTL - c.LeaseTTL/5, ttl: c.LeaseTTL, lostAfter: c.LostAfter, maxHold: c.LeaseMaxHold}
 }

@@ -23,7 +23,7 @@ type planner struct {
 }
 
 // planAt is the planner of a scan at a time.
-func (s *shared) planAt(now, before time.Time) planner {
+func planAt(s *shared, now, before time.Time) planner {
 	return planner{now: now, before: before, preRead: s.cfg.PreRead, threshold: s.cfg.MisfireThreshold, catchUp: s.cfg.CatchUp, maxPlanned: s.cfg.Limits.MaxPlanned}
 }
 

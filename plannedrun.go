@@ -28,7 +28,7 @@ func firstTypes() [7]TriggerType {
 // plannedOf is how a planned run is held.
 func plannedOf(r *Run) plannedRun {
 	p := plainOf(r)
-	if !r.isPlain(&p) {
+	if !isPlain(r, &p) {
 		whole := *r
 		p.rest = &whole
 	}
@@ -45,32 +45,32 @@ func plainOf(r *Run) plannedRun {
 }
 
 // isPlain reports whether nothing more is to be known of a run than what is held of each.
-func (r *Run) isPlain(p *plannedRun) bool {
-	return r.State == StatePlanned && r.isBorn(p) && r.isFirst() && r.hasNotStarted() && r.saysNothing() &&
+func isPlain(r *Run, p *plannedRun) bool {
+	return r.State == StatePlanned && isBorn(r, p) && isFirst(r) && hasNotStarted(r) && saysNothing(r) &&
 		r.Param == "" && r.Retries == -1 && r.TriggerMsg == ""
 }
 
 // isBorn reports whether the run is what its schedule, or somebody, has made in what is held of each.
-func (r *Run) isBorn(p *plannedRun) bool {
+func isBorn(r *Run, p *plannedRun) bool {
 	return r.Type == firstTypes()[p.kind] && r.Born == r.Type.ScheduleBorn() && r.TriggerID == r.ID &&
 		r.Scheduled == p.scheduled() && r.Created == time.UnixMilli(p.created).UTC() && r.Shard == int(p.Shard)
 }
 
 // isFirst reports whether a run is what its schedule has made, and nobody has asked for anything.
-func (r *Run) isFirst() bool {
+func isFirst(r *Run) bool {
 	return r.JobName == "" && r.JobKey == "" && r.ParentID == 0 && r.Attempt == 0 && r.Depth == 0 && r.Business.IsZero() &&
 		!r.ParamSet && !r.RetriesSet && r.Sharding == Sharding{} && len(r.Addresses) == 0 && r.Reruns == 0 && r.Snoozes == 0 &&
 		r.Trace == "" && r.First.IsZero() && r.Last.IsZero() && r.Count == 0
 }
 
 // hasNotStarted reports whether a planned run was never started, and put back.
-func (r *Run) hasNotStarted() bool {
+func hasNotStarted(r *Run) bool {
 	return r.JobVersion == 0 && r.Handler == "" && r.Block == "" && r.Address == "" && r.Owner == "" && r.Token == 0 && r.BootID == "" &&
 		r.Started.IsZero() && r.Taken.IsZero() && r.Ended.IsZero()
 }
 
 // saysNothing reports whether nothing is noted about a run.
-func (r *Run) saysNothing() bool {
+func saysNothing(r *Run) bool {
 	return !r.LateNoted && !r.NoRetry && !r.StoppedJob && r.KillReason == "" && r.HandleMsg == "" &&
 		r.Progress == 0 && r.ProgressText == "" && r.AlarmStatus == 0 && r.Reason == ""
 }

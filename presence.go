@@ -22,7 +22,7 @@ type presences struct {
 	dead time.Duration // Config.Cluster.Dead
 
 	mu sync.Mutex
-	at map[addressKey]*presence // guarded by mu: by app and normal address
+	at map[siteKey]*presence // guarded by mu: by app and normal address
 }
 
 // presence is one address.
@@ -59,14 +59,14 @@ type standing struct {
 }
 
 func newPresences(dead time.Duration) *presences {
-	return &presences{dead: dead, at: map[addressKey]*presence{}}
+	return &presences{dead: dead, at: map[siteKey]*presence{}}
 }
 
-func presenceKey(app, address string) addressKey { return addressKey{app, wire.NormalAddress(address)} }
+func presenceKey(app, address string) siteKey { return siteKey{app, wire.NormalAddress(address)} }
 
 // watch has these addresses looked at from now on, and no others, for the runs of these
 // processes.
-func (p *presences) watch(keys map[addressKey]map[string]bool) {
+func (p *presences) watch(keys map[siteKey]map[string]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for k := range p.at {
@@ -135,7 +135,7 @@ func (p *presences) beat(reg Registration, now time.Time) {
 }
 
 // answered takes in that the process that has a run has answered itself.
-func (p *presences) answered(key addressKey, boot string, now time.Time) {
+func (p *presences) answered(key siteKey, boot string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at := p.at[key]; at != nil && len(at.boots) > 0 {
@@ -197,7 +197,7 @@ func (at *presence) dropOne() {
 }
 
 // of says how the address of a run stands, which was started for the process of a boot id.
-func (p *presences) of(key addressKey, boot string, now time.Time) standing {
+func (p *presences) of(key siteKey, boot string, now time.Time) standing {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := p.at[key]

@@ -111,10 +111,10 @@ func (r *registrar) store(ctx context.Context, changes []*registryChange) error 
 // settled leaves of several changes for one address the one that counts: the last. But a
 // process that says good-bye does not take away the one that has taken its place.
 func settled(changes []*registryChange) (puts, drops []Registration) {
-	last := make(map[addressKey]*registryChange, len(changes))
-	var order []addressKey
+	last := make(map[siteKey]*registryChange, len(changes))
+	var order []siteKey
 	for _, c := range changes {
-		k := addressKey{c.reg.App, c.reg.Address}
+		k := siteKey{c.reg.App, c.reg.Address}
 		was := last[k]
 		if was == nil {
 			order = append(order, k)
@@ -176,7 +176,7 @@ func (r *registrar) learn(puts, drops []Registration, err error) {
 	now := time.Now()
 	for _, reg := range puts {
 		r.memory.presences.beat(reg, now) // stored or not: it is there
-		k := addressKey{reg.App, reg.Address}
+		k := siteKey{reg.App, reg.Address}
 		was, known := r.regs.known[k]
 		if err != nil {
 			delete(r.regs.known, k) // whoever waits for it gives back its room
@@ -189,7 +189,7 @@ func (r *registrar) learn(puts, drops []Registration, err error) {
 		}
 	}
 	for _, reg := range drops {
-		k := addressKey{reg.App, reg.Address}
+		k := siteKey{reg.App, reg.Address}
 		if was, known := r.regs.known[k]; known && reg.BootID != "" && was.bootID != reg.BootID {
 			continue // another process is there by now
 		} else if known || reg.BootID == "" {

@@ -18,13 +18,13 @@ type registrations struct {
 	rarely  rarely // what the log is not to be filled with
 
 	mu    sync.Mutex
-	known map[addressKey]knownAddress        // guarded by mu
+	known map[siteKey]knownAddress           // guarded by mu
 	roll  *roll                              // guarded by mu: how many there are, see roll.go
 	times struct{ looked, tidied time.Time } // guarded by mu: the last ones
 }
 
 func newRegistrations(s *shared) *registrations {
-	return &registrations{s: s, crowded: newWake(), known: map[addressKey]knownAddress{}, roll: newRoll(&s.cfg)}
+	return &registrations{s: s, crowded: newWake(), known: map[siteKey]knownAddress{}, roll: newRoll(&s.cfg)}
 }
 
 // due says what it is time for, once.
@@ -161,14 +161,14 @@ func (r *registrations) read(ctx context.Context) error {
 	}
 	r.warnOfPassed(read)
 	now, late := time.Now(), read.passed > 0
-	alive, next := make(map[addressKey]knownAddress), read.roll
+	alive, next := make(map[siteKey]knownAddress), read.roll
 	for _, a := range read.apps {
 		for _, reg := range a.rows {
 			age := max(r.s.clock.now().Sub(reg.Updated), 0)
 			late = late || age >= 2*r.s.cfg.Cluster.Dead && (len(a.rows) >= next.most || read.shared >= rollApps*next.most)
 			next.put(reg.App, reg.Address, rolled{at: now.Add(-age), there: true})
 			if age < r.s.cfg.Cluster.Dead {
-				alive[addressKey{reg.App, reg.Address}] = knownAddress{bootID: reg.BootID, at: now.Add(-age)}
+				alive[siteKey{reg.App, reg.Address}] = knownAddress{bootID: reg.BootID, at: now.Add(-age)}
 			}
 		}
 	}
@@ -216,14 +216,14 @@ type knownAddress struct {
 func (r *registrations) beats(reg Registration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	k, ok := r.known[addressKey{reg.App, reg.Address}]
+	k, ok := r.known[siteKey{reg.App, reg.Address}]
 	return ok && k.bootID == reg.BootID && time.Since(k.at) < r.s.cfg.Cluster.Dead/2
 }
 
 func (r *registrations) knows(reg Registration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, ok := r.known[addressKey{reg.App, reg.Address}]
+	_, ok := r.known[siteKey{reg.App, reg.Address}]
 	return ok
 }
 

@@ -21,11 +21,11 @@ type remotes struct {
 	dial func(app, address, token string) (wire.Executor, error) // wire.NewExecutorClient; another one in tests
 
 	mu    sync.Mutex
-	peers map[addressKey]*remote // guarded by mu
+	peers map[siteKey]*remote // guarded by mu
 }
 
 func newRemotes(cfg *Config) *remotes {
-	r := &remotes{cfg: cfg, peers: map[addressKey]*remote{}}
+	r := &remotes{cfg: cfg, peers: map[siteKey]*remote{}}
 	transport := cfg.HTTP.Transport
 	if transport == nil {
 		transport = wire.NewTransport(wire.TransportConfig{})
@@ -39,7 +39,7 @@ func newRemotes(cfg *Config) *remotes {
 // get returns the client for an address of an app. The error says what is wrong with
 // the address.
 func (r *remotes) get(app, address string) (*remote, error) {
-	key := addressKey{app, address}
+	key := siteKey{app, address}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p := r.peers[key]; p != nil {
@@ -111,7 +111,7 @@ func withToken[R any](r *remote, unauthorized func(R) bool, ask func(wire.Execut
 // of this node; "" where it has not, or is not remembered any more.
 func (r *remotes) generation(app, address string) string {
 	r.mu.Lock()
-	p := r.peers[addressKey{app, address}]
+	p := r.peers[siteKey{app, address}]
 	r.mu.Unlock()
 	if p == nil {
 		return ""

@@ -35,7 +35,7 @@ func (r *startReads) readAgain(ctx context.Context, stale []attempt) error {
 func (r *startReads) cancelStopped(ctx context.Context, stale []attempt) error {
 	for _, a := range stale {
 		job := r.engine.jobs.job(a.run.JobID)
-		if run := a.run.full(); job == nil || !run.mustNotStart(job) {
+		if run := a.run.full(); job == nil || !mustNotStart(&run, job) {
 			continue
 		}
 		if _, err := call(ctx, func(ctx context.Context) (Run, error) {
@@ -61,4 +61,10 @@ func (r *startReads) loadJobs(ctx context.Context, ids []int64) error {
 		}
 	}
 	return nil
+}
+
+// mustNotStart reports whether the job is stopped for a run that its schedule has made, or for
+// a retry of one.
+func mustNotStart(r *Run, job *Job) bool {
+	return r.Type.ScheduleBorn() && job.unscheduled() || r.Born && job.Stopped
 }

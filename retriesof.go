@@ -43,9 +43,3 @@ func (j *Job) mostRetried() time.Duration {
 	}
 	return most
 }
-
-// mustNotStart reports whether the job is stopped for a run that its schedule has made, or for
-// a retry of one.
-func (r *Run) mustNotStart(job *Job) bool {
-	return r.Type.ScheduleBorn() && job.unscheduled() || r.Born && job.Stopped
-}

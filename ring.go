@@ -4,25 +4,10 @@ package xxljob
 // that are due, to start.go.
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"time"
 )
-
-// TimeRing holds the planned runs of this node until their time. The scheduler
-// bounds what it pushes; a ring itself is not bounded. An implementation must be
-// safe for concurrent use.
-type TimeRing interface {
-	// Push puts a run on the ring. Its time may be past.
-	Push(at time.Time, runID int64)
-	// Pop removes and returns the runs whose time is at or before now, the
-	// earliest first. However long ago it was last called, it returns all of
-	// them.
-	Pop(now time.Time) []int64
-	// Len returns the number of runs on the ring.
-	Len() int
-}
 
 // ringSlots is XXL-JOB's number: one slot for each second of a minute.
 const ringSlots = 60
@@ -135,18 +120,6 @@ func floorDiv(a, b int64) int64 {
 
 func slotOf(second int64) int64 {
 	return ((second % ringSlots) + ringSlots) % ringSlots
-}
-
-// ringEntry is free of pointers, so that a full ring costs the collector
-// nothing.
-type ringEntry struct{ at, runID int64 }
-
-func (e ringEntry) before(o ringEntry) bool {
-	return e.at < o.at || e.at == o.at && e.runID < o.runID
-}
-
-func (e ringEntry) compare(o ringEntry) int {
-	return cmp.Or(cmp.Compare(e.at, o.at), cmp.Compare(e.runID, o.runID))
 }
 
 // slot is a binary heap, the earliest entry first.

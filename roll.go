@@ -147,11 +147,11 @@ func (r *roll) counted(app string, n int) {
 }
 
 // forget strikes off those that were not refreshed for maxAge, and returns whose they were.
-func (r *roll) forget(maxAge time.Duration, now time.Time) (gone []addressKey) {
+func (r *roll) forget(maxAge time.Duration, now time.Time) (gone []siteKey) {
 	for app, list := range r.apps {
 		for address, e := range list {
 			if now.Sub(e.at) >= maxAge {
-				gone = append(gone, addressKey{app, address})
+				gone = append(gone, siteKey{app, address})
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 func books(t *testing.T, runs int64) (*starter, []*entry) {
 	t.Helper()
 	all := &shared{cfg: Config{}.withDefaults(), life: newLife()}
-	all.leases = newLeases("n-1", &all.cfg, func() []store.Attachment { return nil })
+	all.leases = newLeases("n-1", timesOf(&all.cfg.Cluster), func() []store.Attachment { return nil })
 	e := newEngine(all, nil)
 	s := &starter{shared: all, engine: e, collector: &collector{shared: all, engine: e, router: &router{}, buffers: &startBuffers{}}}
 	var entries []*entry

@@ -29,7 +29,3 @@ type routeWait struct {
 
 // routeCall is a call of a router. Nobody waits for it any more where it is about nil.
 type routeCall struct{ about *routeWait }
-
-func askLot(app string) lot { return lot{kind: lotAsk, app: app} }
-
-func errorLot(app string) lot { return lot{kind: lotRoute, app: app} }

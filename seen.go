@@ -122,11 +122,6 @@ func (l *leases) isDoubted(address string) bool {
 	return o != nil && o.doubted
 }
 
-// anyDoubted is isDoubted for the addresses of a route.
-func (l *leases) anyDoubted(r *routed) bool {
-	return l.isDoubted(r.address) || slices.ContainsFunc(r.targets, l.isDoubted)
-}
-
 // undoubted leaves out the addresses of nodes that are doubted, unless there are no
 // others.
 func (l *leases) undoubted(addrs []string) []string {

@@ -13,7 +13,7 @@ func TestIdleShardsAreWatched(t *testing.T) {
 	for _, pause := range []string{"rests", "does not look"} {
 		t.Run(pause, func(t *testing.T) {
 			c := Config{}.withDefaults()
-			l := newLeases("a-1", &c, func() []store.Attachment { return nil })
+			l := newLeases("a-1", timesOf(&c.Cluster), func() []store.Attachment { return nil })
 			l.seen.nodes = map[string]*observed{"a-1": {live: true}, "b-1": {live: true}}
 			now, shards := time.Now(), []store.Shard{{ID: 0, Owner: "b-1"}, {ID: 1, Free: true}}
 			l.shares(shards, now)

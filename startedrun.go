@@ -45,7 +45,7 @@ func (l startedLately) of(r *Run) *startedWith {
 // startedOf is how a run of a job is held that was started.
 func startedOf(r *Run, job *Job, lately startedLately) startedRun {
 	s := startedRun{planned: plainOf(r), started: milliOf(r.Started), taken: milliOf(r.Taken), Token: r.Token, startedWith: lately.of(r)}
-	if !r.isUsual(&s, job) {
+	if !isUsual(r, &s, job) {
 		whole := *r
 		s.planned.rest = &whole
 	}
@@ -69,8 +69,8 @@ func timeOf(milli int64) time.Time {
 }
 
 // isUsual reports whether nothing more is to be known of a started run than what is held of each.
-func (r *Run) isUsual(s *startedRun, job *Job) bool {
-	return r.State == StateStarted && r.isBorn(&s.planned) && r.isFirst() && r.saysNothing() &&
+func isUsual(r *Run, s *startedRun, job *Job) bool {
+	return r.State == StateStarted && isBorn(r, &s.planned) && isFirst(r) && saysNothing(r) &&
 		r.Started == timeOf(s.started) && r.Taken == timeOf(s.taken) && r.Ended.IsZero() &&
 		r.JobVersion == job.Version && r.Handler == job.Handler && r.Block == job.Block && r.Param == job.Param && r.Retries == max(job.Retries, 0)
 }

@@ -20,7 +20,7 @@ type teller struct {
 	panics         *guard.Log
 	hooks, readers *outlet
 	subs           *subscriptions
-	engine         *engine
+	news           func([]Run) []Run // those that are not held yet
 }
 
 // outlet is one way to those who are told.
@@ -30,12 +30,12 @@ type outlet struct {
 	give  func(*Event)
 }
 
-func newTeller(s *shared, panics *guard.Log, e *engine) *teller {
-	t := &teller{shared: s, panics: panics, subs: &subscriptions{}, engine: e}
-	t.hooks = &outlet{names: newJobNames(s, e), give: t.callHook}
+func newTeller(s *shared, panics *guard.Log, news func([]Run) []Run, job func(int64) *Job) *teller {
+	t := &teller{shared: s, panics: panics, subs: &subscriptions{}, news: news}
+	t.hooks = &outlet{names: newJobNames(s, job), give: t.callHook}
 	t.hooks.queue = &eventQueue{log: s.log, tell: t.hooks.tell, slow: hooksSlow, again: hooksAgain, left: hooksLeft,
 		first: func(k EventKind) slog.Attr { return slog.String("hook", "Hooks."+string(k)) }}
-	t.readers = &outlet{names: newJobNames(s, e), give: func(e *Event) { t.subs.tell(*e) }}
+	t.readers = &outlet{names: newJobNames(s, job), give: func(e *Event) { t.subs.tell(*e) }}
 	t.readers.queue = &eventQueue{log: s.log, tell: t.readers.tell, slow: namesSlow, again: namesAgain, left: namesLeft, lost: t.subs.miss,
 		first: func(k EventKind) slog.Attr { return slog.String("event", string(k)) }}
 	return t
@@ -78,7 +78,7 @@ func (t *teller) add(w waitingEvent) {
 // found tells of planned runs that were read, as far as they are not held yet.
 func (t *teller) found(runs []Run) {
 	if len(runs) > 0 && t.wants(EventRunPlanned) {
-		t.planned(t.engine.news(runs), nil)
+		t.planned(t.news(runs), nil)
 	}
 }
 

@@ -121,7 +121,7 @@ func (u *unreported) look(ctx context.Context) (more bool, err error) {
 // recall has those addresses of runs that are new here asked too which are none of their apps'
 // any more: their executors may have said good-bye before this node was there.
 func (u *unreported) recall(fresh []Run, there map[string]answer) {
-	listed := map[addressKey]bool{}
+	listed := map[siteKey]bool{}
 	for app, a := range there {
 		for _, address := range a.addrs {
 			listed[presenceKey(app, address)] = true

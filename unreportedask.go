@@ -32,7 +32,7 @@ type askPass struct {
 // the first question is for all, and where nobody is there, for all of the address; where it
 // takes its time, the others are left for another time. Runs of one job share a question whose
 // answer is about the job.
-func (u *unreportedAsker) askAbout(ctx context.Context, key addressKey, runs []*runInDoubt) {
+func (u *unreportedAsker) askAbout(ctx context.Context, key siteKey, runs []*runInDoubt) {
 	exec, there := u.calledAt(ctx, runs[0].run)
 	began, p := time.Now(), askPass{map[int64]reply{}, map[int64]*Job{}}
 	for i, o := range runs {

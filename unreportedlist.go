@@ -27,7 +27,7 @@ func (l *unreportedList) keep(runs map[int64]Run, owned func(shard int) bool, no
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.runs == nil {
-		l.runs, l.asking, l.turn = map[int64]*runInDoubt{}, map[addressKey]bool{}, unreportedTurn
+		l.runs, l.asking, l.turn = map[int64]*runInDoubt{}, map[siteKey]bool{}, unreportedTurn
 	}
 	for id, o := range l.runs {
 		r, is := runs[id]
@@ -68,7 +68,7 @@ func (l *unreportedList) any() bool {
 
 // ofAddress are all runs of an address that are this node's to look after. It is for whoever
 // asks about the address.
-func (l *unreportedList) ofAddress(k addressKey) (list []*runInDoubt) {
+func (l *unreportedList) ofAddress(k siteKey) (list []*runInDoubt) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, o := range l.runs {
@@ -79,19 +79,13 @@ func (l *unreportedList) ofAddress(k addressKey) (list []*runInDoubt) {
 	return list
 }
 
-// slimmed is a run without what may be long and nobody asks for here.
-func slimmed(r Run) Run {
-	r.Param, r.TriggerMsg, r.HandleMsg, r.ProgressText, r.Addresses = "", "", "", "", nil
-	return r
-}
-
 // addresses are those of the runs, as presences know them, with the processes that have the
 // runs.
-func (l *unreportedList) addresses() map[addressKey]map[string]bool {
+func (l *unreportedList) addresses() map[siteKey]map[string]bool {
 	l.mu.Lock()
-	spelled := make(map[addressKey]map[string]bool)
+	spelled := make(map[siteKey]map[string]bool)
 	for _, o := range l.runs {
-		k := addressKey{o.run.App, o.run.Address}
+		k := siteKey{o.run.App, o.run.Address}
 		if spelled[k] == nil {
 			spelled[k] = map[string]bool{}
 		}
@@ -100,7 +94,7 @@ func (l *unreportedList) addresses() map[addressKey]map[string]bool {
 		}
 	}
 	l.mu.Unlock()
-	keys := make(map[addressKey]map[string]bool, len(spelled))
+	keys := make(map[siteKey]map[string]bool, len(spelled))
 	for k, boots := range spelled {
 		key := presenceKey(k.app, k.address)
 		if keys[key] == nil {
@@ -118,7 +112,7 @@ func (l *unreportedList) idle() []*runInDoubt {
 	defer l.mu.Unlock()
 	list := make([]*runInDoubt, 0, len(l.runs))
 	for _, o := range l.runs {
-		if o.accepted.left.IsZero() && !l.asking[addressKey{o.run.App, o.run.Address}] {
+		if o.accepted.left.IsZero() && !l.asking[siteKey{o.run.App, o.run.Address}] {
 			list = append(list, o)
 		}
 	}

@@ -8,7 +8,7 @@ import "slices"
 // very many leaves room for those of the others. Runs are added in order of their ids.
 type fairShare struct {
 	most int
-	of   map[addressKey][]Run
+	of   map[siteKey][]Run
 	n    int // in of
 	cap  int // of each address; zero for none yet
 	left int // were left out
@@ -16,9 +16,9 @@ type fairShare struct {
 
 func (f *fairShare) add(r Run) {
 	if f.of == nil {
-		f.of = map[addressKey][]Run{}
+		f.of = map[siteKey][]Run{}
 	}
-	k := addressKey{r.App, r.Address}
+	k := siteKey{r.App, r.Address}
 	if f.cap > 0 && len(f.of[k]) >= f.cap {
 		f.left++
 		return

@@ -9,9 +9,6 @@ import (
 	"time"
 )
 
-// watchPoll is how often Wait looks by itself.
-const watchPoll = time.Second
-
 // waiter lets callers wait for the end of a run.
 type waiter struct {
 	*shared

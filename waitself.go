@@ -92,17 +92,3 @@ func (w *selfWait) comesTo(ctx context.Context, address string, run *Run, job *J
 	}
 	return false
 }
-
-// possible are the addresses that a run of a job may be sent to, sorted: those of nodes
-// that are doubted too, for they may be back when it is sent.
-func (b *addressBook) possible(ctx context.Context, job *Job, given []string) ([]string, error) {
-	all, err := call(ctx, func(ctx context.Context) ([]string, error) { return b.all(ctx, job.App) })
-	if err != nil {
-		return nil, err
-	}
-	if len(given) > 0 {
-		all, _ = amongThem(all, given)
-	}
-	able, _ := b.able(bookKeyOf(job), all)
-	return withoutTwins(able), nil
-}

@@ -63,7 +63,7 @@ func (w *watcher) watchJobs(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	for _, r := range retries {
-		if job := jobs[r.JobID]; job == nil || !r.mustNotStart(job) {
+		if job := jobs[r.JobID]; job == nil || !mustNotStart(&r, job) {
 			continue
 		}
 		if _, err := call(ctx, func(ctx context.Context) (Run, error) { return w.store.Kill(ctx, r.ID, jobIsStopped) }); err != nil && !isNotFound(err) {

@@ -4,8 +4,11 @@ package xxljob
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // told is an error in other words. It is still that error to errors.Is and errors.As.
@@ -39,3 +42,40 @@ func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
 
 // inWords is a time as errors write it.
 func inWords(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// shorten cuts s to at most n bytes at a rune boundary and marks the cut.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "..."
+}
+
+// oneOf says which names there are, and which of them was meant where only case differs.
+func oneOf(given string, names []string) string {
+	text := "want one of " + strings.Join(names, ", ")
+	meant := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, given) })
+	if meant < 0 {
+		return text
+	}
+	return text + "; did you mean " + names[meant] + "?"
+}
+
+// plainText is text as every store can keep it.
+func plainText(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// notPlain reports whether r is a control character, one that cannot be seen, or one of
+// markup.
+func notPlain(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune("<>'\"`", r) }
