@@ -5,6 +5,7 @@ package xxljob
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/xxljob/xxljob/store"
 )
@@ -109,4 +110,85 @@ func (d *definer) addRun(ctx context.Context, jobID int64, t Trigger) (Run, erro
 	run, err := d.store.AddRun(ctx, jobID, t)
 	d.life.wakes.scan.pokeIf(err == nil)
 	return run, err
+}
+
+// A run that is asked for once more.
+
+func (d *definer) Again(ctx context.Context, runID int64) (int64, error) {
+	if ctx == nil {
+		return 0, errNoContext
+	}
+	if d.life.stopped() {
+		return 0, fmt.Errorf("xxljob: run %d again: %w", runID, ErrStopped)
+	}
+	r, err := d.store.Run(ctx, runID)
+	if err != nil {
+		return 0, absent("again", fmt.Sprintf("run %d", runID), err)
+	}
+	id, err := d.trigger(store.WithAgain(ctx, runID), r.JobID, againOf(&r))
+	return id, about(fmt.Sprintf("run %d again", runID), err)
+}
+
+// again is the trigger that a run is asked for with once more. One that was not started has no
+// parameter of its own, unless its trigger gave one.
+func againOf(r *Run) Trigger {
+	t := Trigger{Addresses: r.Addresses, Shard: r.Sharding}
+	if r.ParamSet || !r.Started.IsZero() {
+		t.Param = &r.Param
+	}
+	if r.RetriesSet {
+		t.Retries = new(max(r.Retries, 0) + r.Attempt - r.Reruns)
+	}
+	return t
+}
+
+// When a job runs next: by what is planned, and by what its schedule would have planned.
+
+func (d *definer) NextFire(ctx context.Context, jobID int64) (time.Time, error) {
+	if ctx == nil {
+		return time.Time{}, errNoContext
+	}
+	at, err := d.nextFire(ctx, jobID)
+	if err != nil {
+		return time.Time{}, absent("next instant", fmt.Sprintf("job %d", jobID), err)
+	}
+	return at, nil
+}
+
+func (d *definer) nextFire(ctx context.Context, jobID int64) (time.Time, error) {
+	// The job first: what is claimed meanwhile is among the runs then.
+	job, err := d.store.Job(ctx, jobID)
+	if err != nil {
+		return time.Time{}, err
+	}
+	first, err := d.firstPlanned(ctx, jobID)
+	if err != nil || !first.IsZero() || job.unscheduled() || job.Next.IsZero() {
+		return first, err
+	}
+	now, err := d.now(ctx)
+	if err != nil || job.Next.After(now) && job.within(job.Next) {
+		return job.Next, err
+	}
+	return planAt(d.shared, now, now).next(&job), nil
+}
+
+// firstPlanned is the earliest instant of the job's schedule that is planned and not started,
+// the zero time if there is none.
+func (d *definer) firstPlanned(ctx context.Context, jobID int64) (first time.Time, err error) {
+	f := RunFilter{JobID: jobID, States: []State{StatePlanned}, Limit: store.CountCap}
+	for {
+		page, err := d.store.Runs(ctx, f)
+		if err != nil {
+			return time.Time{}, err
+		}
+		for i := range page {
+			if r := &page[i]; r.Type.ScheduleBorn() {
+				first = earlier(first, r.Scheduled)
+			}
+			f.Before = page[i].ID
+		}
+		if len(page) < f.Limit {
+			return first, nil
+		}
+	}
 }

@@ -1,10 +1,88 @@
 package xxljob
 
 import (
+	"context"
+	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/wire"
 )
+
+// shared is what every part of a scheduler needs. New makes it, and it is only read from
+// then on.
+type shared struct {
+	cfg    Config
+	store  Store
+	log    *slog.Logger
+	clock  *clock
+	leases *leases // and which incarnation this node is
+	life   *life   // and the wakes of the loops
+}
+
+// setShards fixes the number of shards before the first write.
+func (s *shared) setShards(ctx context.Context) error {
+	return s.life.shards.do(func() error { return s.store.SetShards(ctx, s.cfg.Cluster.Shards) })
+}
+
+// now returns the store's time as this node knows it; before the first beat it
+// asks for it.
+func (s *shared) now(ctx context.Context) (time.Time, error) {
+	s.clock.mu.Lock()
+	known := s.clock.known
+	s.clock.mu.Unlock()
+	if !known {
+		asked := time.Now()
+		t, err := s.store.Now(ctx)
+		if err != nil {
+			return time.Time{}, err
+		}
+		s.clock.sample(t, asked)
+	}
+	return s.clock.now(), nil
+}
+
+// The jobs of runs, as the store has them.
+
+// readJobs reads the jobs of runs by id.
+func (s *shared) readJobs(ctx context.Context, ids []int64) (map[int64]*Job, error) {
+	jobs := make(map[int64]*Job, len(ids))
+	for len(ids) > 0 {
+		page := ids[:min(len(ids), storeBatch)]
+		ids = ids[len(page):]
+		found, err := call(ctx, func(ctx context.Context) ([]Job, error) {
+			return s.store.Jobs(ctx, JobFilter{IDs: page, Limit: len(page)})
+		})
+		if err != nil {
+			return jobs, err
+		}
+		for i := range found {
+			jobs[found[i].ID] = &found[i]
+		}
+	}
+	return jobs, nil
+}
+
+// jobIsStopped is why a run is cancelled whose job was stopped without it.
+const jobIsStopped = "the job is stopped"
+
+// jobsOf are the jobs of runs, each once.
+func jobsOf(runs []Run) []int64 {
+	ids := make([]int64, 0, len(runs))
+	for _, r := range runs {
+		ids = append(ids, r.JobID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func idsOf(runs []Run) map[int64]bool {
+	ids := make(map[int64]bool, len(runs))
+	for i := range runs {
+		ids[runs[i].ID] = true
+	}
+	return ids
+}
 
 // Numbers that several parts go by. One that a single part goes by is beside it.
 const (
@@ -48,4 +126,12 @@ const maxProgressText = 2 << 10
 // boundProgress is what is kept of what an executor says.
 func boundProgress(p wire.Progress) (percent int, text string) {
 	return min(max(p.Percent, 0), 100), plainText(shorten(p.Text, maxProgressText))
+}
+
+// startLog is what the book has of a start of a run, from before its handler is called: no log,
+// until that logs something, so that handlers which do not cost nothing. Its fields are guarded
+// by the book's mu.
+type startLog struct {
+	log      any  // of the book of lines: nil until the run logs something
+	returned bool // the handler has
 }

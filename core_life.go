@@ -120,3 +120,57 @@ func (l *life) cannotWork(err error, log *slog.Logger) {
 	l.fault.err = err
 	close(l.fault.known)
 }
+
+// How loops are told that there is something to do.
+
+// wakes are the pokes of the loops, by whoever has news for them.
+type wakes struct {
+	scan, start     wake // something may be due; something may start now
+	deliver         wake // something was started before its time
+	owed            wake // something may be owed in shards that are new to this node
+	ahead           wake // runs that are kept apart may have to move
+	lease, list     wake // a beat has something to tell, or to find out; lists of jobs
+	alarms          wake // messages have ended, or alarms may be in shards that are new to this node
+	late            wake // a job may have come to have a LateAfter
+	inbox           wake
+	watch, transit  wake // runs at other nodes: how they end, and whether they were taken
+	inDoubt         wake
+	unreported      wake // runs that executors have accepted
+	attachedChanged wake // for a Registry of the user's
+}
+
+func newWakes() wakes {
+	return wakes{
+		scan: newWake(), start: newWake(), deliver: newWake(), ahead: newWake(), owed: newWake(), alarms: newWake(), late: newWake(), lease: newWake(), list: newWake(), inbox: newWake(),
+		watch: newWake(), transit: newWake(), inDoubt: newWake(), unreported: newWake(), attachedChanged: newWake(),
+	}
+}
+
+// wakeLoops wakes the loops that sleep while this node has no shards, or is not trusted with
+// them.
+func (w *wakes) wakeLoops() {
+	w.scan.poke()
+	w.ahead.poke()
+	w.owed.poke()
+	w.alarms.poke()
+	w.start.poke()
+	w.inbox.poke()
+	w.unreported.poke()
+}
+
+// What should not happen, counted where it is logged. Input: from all parts. Output: for
+// Scheduler.Stats.
+
+// mishaps are the counters of FaultStats that no part has by itself. They are safe for
+// concurrent use.
+type mishaps struct {
+	pickedUp, adopted, forgotten         atomic.Uint64
+	unplannable, endless, absent, alarms atomic.Uint64
+}
+
+// fill adds what was counted.
+func (m *mishaps) fill(out *FaultStats) {
+	out.PickedUp, out.Adopted, out.Forgotten = m.pickedUp.Load(), m.adopted.Load(), m.forgotten.Load()
+	out.Unplannable, out.Endless, out.Absent = m.unplannable.Load(), m.endless.Load(), m.absent.Load()
+	out.AlarmsFailed = m.alarms.Load()
+}

@@ -1,14 +1,77 @@
 package xxljob
 
-// Taking what other nodes have left for this one. A run is taken, by a committed
-// compare-and-set, before its handler is called.
+// The inbox of a node. Input: runs that other nodes have started at an executor
+// attached here, requests to kill, and questions for lines of logs (log.go). A run
+// is taken, by a committed compare-and-set, before its handler is called.
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/xxljob/xxljob/store"
 )
+
+// inboxLimit is how many runs are taken at once.
+const inboxLimit = 500
+
+// inbox takes what other nodes have left for this one.
+type inbox struct {
+	*shared
+	engine *engine
+	killer *killer
+	logs   *logs
+	taker  *taker
+}
+
+// inboxDuty looks into the inbox at each hint, and by itself where hints can be lost.
+func (b *inbox) inboxDuty(signals store.Signals) duty {
+	return duty{
+		what: "looking into the inbox", wakes: []<-chan struct{}{signals.Inbox, b.life.wakes.inbox},
+		once: func(ctx context.Context) (time.Duration, error) {
+			wait := time.Duration(forever)
+			if _, poll := b.store.Poll(); poll > 0 {
+				wait = poll
+			}
+			return wait, b.lookIntoInbox(ctx)
+		},
+	}
+}
+
+// lookIntoInbox goes through the inbox: it kills what is to be killed, has questions
+// answered, and takes what there is room for.
+func (b *inbox) lookIntoInbox(ctx context.Context) error {
+	if !b.leases.trusted(time.Now()) {
+		return nil
+	}
+	full := false
+	var failed error
+	for after := int64(0); ; {
+		box, err := call(ctx, func(ctx context.Context) (Inbox, error) {
+			return b.store.Inbox(ctx, b.leases.incarnation, after, inboxLimit)
+		})
+		if err != nil {
+			return err
+		}
+		for _, r := range box.Kills {
+			b.killer.killHere(ctx, r)
+		}
+		if after == 0 {
+			b.logs.answerLogs(box.Asks)
+		}
+		some, err := b.taker.takeSome(ctx, box.Runs)
+		full = full || some
+		b.engine.inboxFull.Store(full)
+		failed = errors.Join(failed, err)
+		if len(box.Runs) < inboxLimit {
+			return failed
+		}
+		after = box.Runs[len(box.Runs)-1].ID
+	}
+}
+
+// Taking what other nodes have left for this one. A run is taken, by a committed
+// compare-and-set, before its handler is called.
 
 // taker takes runs that there is room for.
 type taker struct {
@@ -82,4 +145,70 @@ func (t *taker) takenAfterAll(ctx context.Context, ids []int64, cause error) err
 		return err
 	}
 	return cause // no hint comes for the others a second time: the loop looks again
+}
+
+// Runs that this node has taken, or has to run although nobody here knows of them. Output:
+// flights, to deliver.go.
+
+// receiver has runs go on that were started before, here or by another node.
+type receiver struct {
+	*shared
+	engine    *engine
+	callees   *callees
+	finisher  *finisher
+	deliverer *deliverer
+	doubts    *doubts
+}
+
+// receiveAfterAll is receive for runs whose jobs are not at hand.
+func (in *receiver) receiveAfterAll(ctx context.Context, taken []Run, began time.Time) error {
+	in.doubts.received(taken, 1)
+	defer in.doubts.received(taken, -1)
+	ids := jobsOf(taken)
+	backoff := backoff{log: in.log, what: "reading the jobs of taken runs"}
+	read := func(ctx context.Context) (map[int64]*Job, error) { return in.readJobs(ctx, ids) }
+	jobs, err := callUntil(ctx, &backoff, read, read)
+	if err != nil {
+		in.doubts.lookNow()
+		return err
+	}
+	in.receive(taken, jobs, began)
+	return nil
+}
+
+// receive sends taken runs to their executors.
+func (in *receiver) receive(taken []Run, jobs map[int64]*Job, began time.Time) {
+	in.doubts.received(taken, 1)
+	defer in.doubts.received(taken, -1)
+	for _, r := range taken {
+		switch {
+		case r.State.Ended(): // killed before it was taken
+			in.finisher.ended([]Run{r})
+		case in.engine.under.flight(r.ID) != nil:
+		default:
+			in.receiveOne(r, jobs[r.JobID], began)
+		}
+	}
+}
+
+func (in *receiver) receiveOne(r Run, job *Job, began time.Time) {
+	if job == nil {
+		// The job was removed: the run goes on with what the row says.
+		job = &Job{ID: r.JobID, App: r.App, Handler: r.Handler, Block: r.Block, GlueType: GlueBean}
+	}
+	to := routed{address: r.Address}
+	in.callees.equip(&to, job)
+	switch {
+	case to.refused != "":
+		in.finisher.finishAsync(concluded(r, Result{State: StateRefused, HandleMsg: to.refused, TriggerMsg: to.refused}))
+		return
+	case to.exec == nil:
+		why := "app " + r.App + " is not attached any more"
+		in.finisher.finishAsync(Result{RunID: r.ID, Incarnation: in.leases.incarnation, Token: r.Token, State: StateRefused, HandleMsg: why, TriggerMsg: why})
+		return
+	}
+	to.serial = lot{} // the starter keeps serial runs apart
+	if f := in.engine.takeOffSibling(to, r, job, began); f != nil {
+		in.deliverer.deliverAt(f)
+	}
 }

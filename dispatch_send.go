@@ -1,7 +1,8 @@
 package xxljob
 
-// Runs that remote executors have accepted, on their way to the store. From there on they need
-// nothing of this node.
+// Triggers of remote executors and what they answer. Input: flights, from send.go,
+// and answers, from indoubt.go. Output: runs that are marked dispatched, in the store;
+// refusals, to send.go; unknown outcomes, to indoubt.go.
 
 import (
 	"context"
@@ -11,7 +12,200 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/wire"
 )
+
+// sender hands started runs to their executors, at their time.
+type sender struct {
+	*shared
+	engine   *engine
+	finisher *finisher
+	killer   *killer
+	inDoubt  *inDoubt
+	acceptor *acceptor
+	rerouter *rerouter
+}
+
+// sendElsewhere calls a remote executor, which holds its place in the lane until the
+// answer is there: it has accepted the run, or refused it, or nobody knows.
+func (s *sender) sendElsewhere(ctx context.Context, f *flight) {
+	began := time.Now()
+	req, done := s.request(ctx, f)
+	ret, err := f.exec.Run(ctx, req)
+	if err == nil && ret.Msg == wire.MsgOtherBoot {
+		ret, err = s.rerouter.sendToSuccessor(ctx, f, &req)
+	}
+	done(ret, err)
+	s.engine.answered(f, time.Since(began))
+	switch {
+	case err == nil && ret.OK():
+		run := f.whole()
+		s.acceptor.dispatchedAsync(f, &run, "accepted: ", ret.Msg)
+	case err == nil:
+		s.rerouter.refused(ctx, f, refusalOf(ret))
+	case wire.NotSent(err):
+		s.rerouter.refused(ctx, f, "error: "+err.Error())
+	default:
+		s.inDoubt.leaveInDoubt(f, req, err)
+	}
+}
+
+// request is the wire's request for a flight that is about to be sent, and tells the tracer.
+// Done is called with the answer.
+func (s *sender) request(ctx context.Context, f *flight) (req wire.TriggerRequest, done func(wire.Return, error)) {
+	req = requestOf(f)
+	if s.cfg.Tracer == nil {
+		return req, func(wire.Return, error) {}
+	}
+	trace, tell := s.cfg.Tracer.Sending(ctx, f.whole())
+	if trace != "" {
+		req.Traceparent, req.Tracestate, _ = strings.Cut(trace, " ")
+	}
+	return req, func(ret wire.Return, err error) {
+		if err == nil && !ret.OK() {
+			err = errors.New(refusalOf(ret))
+		}
+		tell(err)
+	}
+}
+
+// requestOf is the wire's request for a flight.
+func requestOf(f *flight) wire.TriggerRequest {
+	p, part := &f.run.planned, f.run.planned.sharding()
+	req := wire.TriggerRequest{
+		JobID: p.JobID, ExecutorHandler: f.job.Handler, ExecutorParams: f.job.Param,
+		ExecutorBlockStrategy: f.job.Block, MaxPerExecutor: f.job.MaxPerExecutor, ExecutorTimeout: int(f.job.Timeout / time.Second),
+		LogID: p.ID, LogDateTime: p.created,
+		GlueType: f.job.GlueType, GlueSource: f.job.GlueSource,
+		BroadcastIndex: part.Index, BroadcastTotal: max(part.Total, 1),
+		ScheduledAt: f.run.instant(),
+		StartToken:  f.run.Token, BootID: f.run.BootID,
+		JobName: f.job.Name, JobKey: f.job.Key, App: p.App,
+		Route: f.job.Route, JobVersion: f.job.Version, TriggerType: string(p.runType()),
+	}
+	if r := p.rest; r != nil {
+		req.ExecutorHandler, req.ExecutorParams, req.ExecutorBlockStrategy, req.JobVersion = r.Handler, r.Param, r.Block, r.JobVersion
+		req.Attempt = r.Attempt
+		req.Traceparent, req.Tracestate, _ = strings.Cut(r.Trace, " ")
+	}
+	if !f.job.GlueUpdated.IsZero() {
+		req.GlueUpdatetime = f.job.GlueUpdated.UnixMilli()
+	}
+	return req
+}
+
+// Input: runs that the store has marked started at an executor of this process,
+// from start.go and handover.go. Output: the executor's answer, to finish.go
+// where it is a refusal; an accepted run is heard of again when its result comes.
+
+// send calls the executor and acts on its answer.
+func (s *sender) send(ctx context.Context, f *flight) {
+	if !s.engine.under.send(f) {
+		s.engine.answered(f, 0)
+		return
+	}
+	if f.remote {
+		s.sendElsewhere(ctx, f)
+		return
+	}
+	began := time.Now()
+	req, done := s.request(ctx, f)
+	ret, err := f.exec.Run(ctx, req)
+	done(ret, err)
+	s.engine.answered(f, time.Since(began))
+	s.answer(ctx, f, ret, err)
+}
+
+// answer acts on an answer of an executor of this process.
+func (s *sender) answer(ctx context.Context, f *flight, ret wire.Return, err error) {
+	switch {
+	case err == nil && ret.OK() && endedBefore(ret, f.run.planned.ID):
+		// A database that failed over has forgotten the result it had acknowledged.
+		s.life.mishaps.forgotten.Add(1)
+		s.finisher.finishAsync(s.finisher.resultAt(f, Result{State: StateLost, HandleMsg: resultForgotten}))
+	case err == nil && ret.OK():
+		if reason := s.engine.under.accepted(f); reason != "" {
+			s.killer.killAt(ctx, f, reason) // asked for while it was being accepted
+		}
+	case err != nil:
+		s.rerouter.refused(ctx, f, "error: "+err.Error())
+	default:
+		s.rerouter.refused(ctx, f, refusalOf(ret))
+	}
+}
+
+// endedBefore reports whether an executor of ours has answered that the run has ended.
+func endedBefore(ret wire.Return, runID int64) bool {
+	return ret.Msg != wire.MsgSuccess && ret.Msg == wire.Noted(wire.MsgRepeatEnded, runID).Msg
+}
+
+// Started runs that are due together, and go to an executor of this process in one call.
+
+// batchExecutor is an executor that takes several runs in one call: executor.Executor.
+type batchExecutor interface {
+	RunAll(ctx context.Context, dst []wire.Return, reqs []wire.TriggerRequest) []wire.Return
+}
+
+// sendTogether is how many flights go in one call.
+const sendTogether = 256
+
+// sendBatch is a call's worth of flights to one executor, with memory that is used again.
+type sendBatch struct {
+	exec    batchExecutor
+	flights []*flight
+	reqs    []wire.TriggerRequest
+	answers []wire.Return
+	// accepted are those of them that the executor has taken.
+	accepted []*flight
+}
+
+// add takes a flight in; false where it is another executor's, or there is no room.
+func (b *sendBatch) add(f *flight) bool {
+	exec, takesMany := f.exec.(batchExecutor)
+	if !takesMany || len(b.flights) > 0 && (exec != b.exec || len(b.flights) == sendTogether) {
+		return false
+	}
+	b.exec, b.flights = exec, append(b.flights, f)
+	return true
+}
+
+// sendAll is send for flights that were not sent before, all at one executor of this process
+// that answers at once.
+func (s *sender) sendAll(ctx context.Context, b *sendBatch) {
+	b.flights = s.engine.under.sendAll(b.flights)
+	b.reqs, b.answers = b.reqs[:0], b.answers[:0]
+	for _, f := range b.flights {
+		b.reqs = append(b.reqs, requestOf(f))
+	}
+	began := time.Now()
+	b.answers = b.exec.RunAll(ctx, b.answers, b.reqs)
+	took := time.Since(began) / time.Duration(max(1, len(b.flights)))
+	b.accepted = b.accepted[:0]
+	for i, f := range b.flights {
+		s.engine.answered(f, took)
+		if plainSuccess(b.answers[i]) {
+			b.accepted = append(b.accepted, f)
+		}
+	}
+	for _, k := range s.engine.under.acceptedAll(b.accepted) {
+		s.killer.killAt(ctx, k.flight, k.reason) // asked for while it was being accepted
+	}
+	for i, f := range b.flights {
+		if !plainSuccess(b.answers[i]) { // behind the others, for it may wait for the store
+			s.answer(ctx, f, b.answers[i], nil)
+		}
+	}
+	clear(b.accepted)
+	clear(b.flights)
+	clear(b.reqs)
+	b.exec, b.flights = nil, b.flights[:0]
+}
+
+// plainSuccess reports whether an answer says that a run was accepted, and no more.
+func plainSuccess(ret wire.Return) bool { return ret.OK() && ret.Msg == wire.MsgSuccess }
+
+// Runs that remote executors have accepted, on their way to the store. From there on they need
+// nothing of this node.
 
 // acceptor marks them dispatched.
 type acceptor struct {

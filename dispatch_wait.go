@@ -1,18 +1,71 @@
 package xxljob
 
-// Handlers that would wait for themselves. Comes in: runs that handlers of this process
-// wait for. Goes out: which of them cannot end before the handler has.
+// Those who wait for the end of a run. Comes in: calls of Wait. Goes out: runs that have
+// ended, and refusals of handlers that would wait for themselves (waitself.go).
 
 import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/internal/inside"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
 )
+
+// waiter lets callers wait for the end of a run.
+type waiter struct {
+	*shared
+	engine *engine
+	self   *selfWait
+}
+
+// Wait registers before it reads, so that an end in between is not missed.
+func (w *waiter) Wait(ctx context.Context, runID int64) (Run, error) {
+	if ctx == nil {
+		return Run{}, errNoContext
+	}
+	if w.life.stopped() {
+		return Run{}, fmt.Errorf("xxljob: wait for run %d: %w", runID, ErrStopped)
+	}
+	told := w.engine.waiters.add(runID)
+	defer func() { w.engine.waiters.drop(runID, told) }()
+	look := time.NewTicker(watchPoll)
+	defer look.Stop()
+	over := w.life.over
+	for {
+		run, err := w.store.Run(ctx, runID)
+		if err != nil || run.State.Ended() {
+			return run, absent("wait", fmt.Sprintf("run %d", runID), err)
+		}
+		if err := w.self.waitsForItself(ctx, run); err != nil {
+			return run, err
+		}
+		w.life.wakes.watch.poke()
+		tick := look.C
+		if poll, _ := w.store.Poll(); w.life.running() && poll == 0 {
+			tick = nil // the watch loop hears of every end
+		}
+		select {
+		case ended := <-told:
+			if ended.State.Ended() {
+				ended.JobName, ended.JobKey = run.JobName, run.JobKey // who has stored the end was not told them
+				return ended, nil
+			}
+			told = w.engine.waiters.add(runID) // its record is gone: the store says so
+		case <-tick:
+		case <-over:
+			over = nil // from here on look oneself: the run may be another node's
+		case <-ctx.Done():
+			return run, ctx.Err()
+		}
+	}
+}
+
+// Handlers that would wait for themselves. Comes in: runs that handlers of this process
+// wait for. Goes out: which of them cannot end before the handler has.
 
 // selfWait knows where a planned run will go.
 type selfWait struct {

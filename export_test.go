@@ -385,7 +385,7 @@ func Cycles(next map[string][]string) func(node string) string { return newCycle
 func FullLogBook(room, runs int) (stats LogStats, open, fed int) {
 	b := newLogBook(LogConfig{QueueBytes: room, RunBytes: 1 << 20})
 	for i := range runs {
-		r := b.of(&startLog{}, int64(i + 1), 0, "")
+		r := b.of(&startLog{}, int64(i+1), 0, "")
 		r.write(LogLine{Text: "a line"})
 		r.end()
 	}
@@ -396,7 +396,7 @@ func FullLogBook(room, runs int) (stats LogStats, open, fed int) {
 func DrainLogBook(room, runs int) (stats LogStats, open int, lines map[int64]int) {
 	b := newLogBook(LogConfig{QueueBytes: room, RunBytes: 1 << 20})
 	for i := range runs {
-		r := b.of(&startLog{}, int64(i + 1), 0, "")
+		r := b.of(&startLog{}, int64(i+1), 0, "")
 		r.write(LogLine{Text: "a line"})
 		r.end()
 	}

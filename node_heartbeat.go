@@ -6,7 +6,11 @@ package xxljob
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // leaseLoop joins the cluster and beats until ctx ends; after its end the node
@@ -113,4 +117,219 @@ func (l *leaser) resign(ctx context.Context) {
 			l.log.Warn("xxljob: could not release shards; other nodes will take them once this node has left", "error", err)
 		}
 	}
+}
+
+// The lease loop: what it has.
+
+// leaser keeps this node's lease, and its part of the shards. It belongs to the lease loop.
+type leaser struct {
+	*shared
+	doubts  *doubts
+	lists   *ownLists
+	nodes   *nodeNews
+	server  *serverNews
+	failing *failingNews
+	tender  *tender
+}
+
+// What a beat has brought, and whom it concerns. All of it belongs to the lease loop.
+
+// nodeNews has news of the other nodes reach those whom they concern.
+type nodeNews struct {
+	*shared
+	engine     *engine
+	memory     *addressMemory
+	desk       *logDesk
+	balancer   *balancer
+	told       *leaseNews
+	superseded bool // another node has this one's name, as it has said in the log
+}
+
+// serverNews are about the server process behind the store.
+type serverNews struct {
+	*shared
+	doubts *doubts
+	lists  *ownLists
+	reload *reloadSet
+	last   string // as of the last beat
+}
+
+// failingNews are about this node: what the other nodes and the log are to know of whether
+// it fails.
+type failingNews struct {
+	*shared
+	fitness *fitness
+	rests   bool // this node leaves its shards to others, as it has said in the log
+	was     bool // what this node thought of itself at the last beat
+}
+
+// noteLook has what a look has shown reach those whom it concerns. It makes no call, so that
+// it is done with each look, whatever the node does next.
+func (n *nodeNews) noteLook(changed bool, found []store.Shard) {
+	if changed {
+		n.memory.forget()
+	}
+	n.balancer.takeUp(found)
+	for _, inc := range n.leases.takeDoubts() {
+		n.engine.evict(store.LocalAddress(inc))
+	}
+	n.desk.tell() // a node that was asked may be gone
+	n.warnSuperseded()
+}
+
+// warnSuperseded says, once, that two nodes have one name.
+func (n *nodeNews) warnSuperseded() {
+	is := n.leases.isSuperseded()
+	if is && !n.superseded {
+		n.log.Error("xxljob: another node with the same Config.Node was started later; this one schedules nothing")
+	}
+	n.superseded = is
+}
+
+// noteServer has everything read again that the store may have forgotten, when another
+// server has taken the place of the one that acknowledged it.
+func (n *serverNews) noteServer(server string) {
+	if n.last != "" && server != n.last {
+		n.log.Warn("xxljob: the store is now served by another server process; rereading planned runs", "was", n.last, "is", server)
+		n.doubts.lookLater()
+		n.reload.add(n.leases.owned())
+		n.life.wakes.scan.poke()
+		n.lists.renewed()
+	}
+	n.last = server
+}
+
+// sayFailing tells the other nodes, where the store has it otherwise, whether this one
+// fails, and reports whether it had to.
+func (f *failingNews) sayFailing(ctx context.Context, v View, failing bool) (said bool, err error) {
+	if rests := f.leases.isResting(); rests != f.rests {
+		f.rests = rests
+		switch {
+		case rests:
+			f.log.Error("xxljob: this node is failing and gives up its shards to other nodes", "error", f.fitness.err(rests, 0))
+		case failing:
+			f.log.Warn("xxljob: this node is still failing but takes shards again, because no other node does better", "error", f.fitness.err(rests, 0))
+		default:
+			f.log.Info("xxljob: this node has recovered and takes shards again")
+		}
+	}
+	for _, n := range v.Nodes {
+		if n.Incarnation == f.leases.incarnation && n.Failing != failing {
+			_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
+				return struct{}{}, f.store.SetFailing(ctx, f.leases.incarnation, failing)
+			})
+			if err == nil {
+				f.leases.said(failing, time.Now())
+			}
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// What the lease loop has to tell of: shards that came and went, and a store that is away.
+
+// leaseNews tells which shards this node has come to have and has no more, and whether the
+// store answers. It is for the lease loop; Stop tells of shards too.
+type leaseNews struct {
+	teller *teller
+
+	mu   sync.Mutex
+	has  []store.Shard // guarded by mu
+	good time.Time     // monotonic: the last answer of the store
+	away bool          // it was told of
+}
+
+// took tells of shards that this node is about to schedule the jobs of.
+func (n *leaseNews) took(shards []store.Shard) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.look(slices.Concat(n.has, shards))
+}
+
+// shards compares what this node has with what it had.
+func (n *leaseNews) shards(now []store.Shard) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.look(now)
+}
+
+// look is called with mu held.
+func (n *leaseNews) look(now []store.Shard) {
+	for i := range now {
+		now[i].Owner, now[i].Free = n.teller.leases.incarnation, false
+	}
+	for _, sh := range n.has {
+		if !slices.Contains(now, sh) {
+			n.teller.happened(Event{Kind: EventShardLost, Shard: &sh})
+		}
+	}
+	for _, sh := range now {
+		if !slices.Contains(n.has, sh) {
+			n.teller.happened(Event{Kind: EventShardTaken, Shard: &sh})
+		}
+	}
+	n.has = now
+}
+
+// answered notes that the store has answered a beat.
+func (n *leaseNews) answered() {
+	now := time.Now()
+	if n.away {
+		n.teller.happened(Event{Kind: EventStoreBack, Away: now.Sub(n.good)})
+	}
+	n.good, n.away = now, false
+}
+
+// failed notes that a beat has failed, and whether this node still relies on its shards.
+func (n *leaseNews) failed(err error, trusted bool) {
+	if n.good.IsZero() {
+		n.good = time.Now()
+	}
+	if !trusted && !n.away {
+		n.away = true
+		n.teller.happened(Event{Kind: EventStoreAway, Err: err})
+	}
+}
+
+// What the lease loop does beside its beats.
+
+// tender gives up and takes shards, settles runs, looks for orphans and mends jobs. It
+// belongs to the lease loop.
+type tender struct {
+	*shared
+	fitness  *fitness
+	balancer *balancer
+	settler  *settler
+	orphans  *orphans
+	tended   int // how many duties it has done
+}
+
+// tend gives up and takes shards, settles the runs of nodes that are gone, and looks for
+// runs and mends jobs that need it. None of these is kept from its work by what failed
+// before it: or a node whose sweeps fail would neither give a shard up nor take one. But
+// where claims or starts hang, so may all of this, and the next beat must not wait: what
+// runs into a deadline ends it for this time, and the next time begins behind that.
+func (t *tender) tend(ctx context.Context, view View) error {
+	side, cancel := t.besideBeats(ctx)
+	defer cancel()
+	err := t.balancer.rebalance(ctx, side, view)
+	duties := []func(context.Context) error{t.settler.settleGone, t.orphans.adoptOrphans, t.balancer.sweep}
+	for range duties {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		do := duties[t.tended%len(duties)]
+		t.tended++
+		err = errors.Join(err, do(side))
+	}
+	return err
+}
+
+// besideBeats bounds what the lease loop does beside its beats, while it may hang.
+func (t *tender) besideBeats(ctx context.Context) (context.Context, context.CancelFunc) {
+	if t.fitness.troubled() {
+		return context.WithTimeout(ctx, t.cfg.Cluster.LeaseTTL/5)
+	}
+	return ctx, func() {}
 }

@@ -4,8 +4,11 @@ package xxljob
 // those that they are made of.
 
 import (
+	"context"
 	"log/slog"
+	"time"
 
+	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/store"
@@ -147,3 +150,54 @@ func newLeaser(s *scheduler, desk *logDesk, lists *ownLists, reload *reloadSet, 
 func timesOf(c *ClusterConfig) leaseTimes {
 	return leaseTimes{window: c.LeaseTTL - c.LeaseTTL/5, ttl: c.LeaseTTL, lostAfter: c.LostAfter, maxHold: c.LeaseMaxHold}
 }
+
+// duties are the loops of a started scheduler. Stop ends those that plan first, then those
+// that work, and those of the node's lease last.
+func (s *scheduler) duties(signals store.Signals) (plan, work, lease []duty) {
+	plan = []duty{s.scanner.scanDuty(signals), aheadDuty(s.shared, signals), (&payer{s.shared}).owedDuty(signals), s.starter.startDuty(), s.starter.deliverer.deliverDuty()}
+	work = []duty{
+		{loop: s.finisher.finishLoop}, {loop: s.finisher.lockedLoop}, s.watcher.watchDuty(signals), {loop: s.watcher.transitLoop}, s.inbox.inboxDuty(signals), {loop: s.acceptor.dispatchLoop},
+		{loop: s.inDoubt.inDoubtLoop}, s.unreported.duty(), {loop: s.results.resultLoop}, {loop: s.registrar.loop}, {loop: s.registrar.regs.forgetLoop, aside: true},
+		{loop: s.progress.loop, aside: true},
+	}
+	if s.keeper != nil {
+		work = append(work, duty{loop: s.keeper.loop, aside: true})
+	}
+	lease = []duty{{loop: func(ctx context.Context) { s.leaser.leaseLoop(ctx, signals.Nodes) }}, s.listDuty()}
+	if s.cfg.Registry != nil {
+		lease = append(lease, s.publisher.registerDuty())
+	}
+	lease = append(lease, retainDuties(s.shared)...)
+	return plan, append(work, s.alarmDuties(signals)...), lease
+}
+
+// alarmDuties are those of the rules, none where there are none.
+func (s *scheduler) alarmDuties(signals store.Signals) []duty {
+	if len(s.herald.book.rules) == 0 {
+		return nil
+	}
+	list := []duty{s.herald.alarmDuty(signals)}
+	if anyWants(s.herald.book.rules, alarm.Late) {
+		list = append(list, lateDuty(s.shared))
+	}
+	return list
+}
+
+// The state of this node, put together from its books.
+
+func (s *scheduler) Stats() Stats {
+	out := Stats{Node: s.cfg.Node, Incarnation: s.leases.incarnation, At: s.clock.now(), ClockOffset: s.clock.offset(), Calls: s.store.(*storeMeter).stats()}
+	out.Shards, out.LeaseLeft = s.leases.state(time.Now())
+	s.engine.state(&out)
+	s.life.mishaps.fill(&out.FaultStats)
+	out.EventsDropped = s.teller.hooks.queue.dropped() + s.teller.readers.queue.dropped()
+	if s.keeper != nil {
+		out.Logs = s.keeper.book.state()
+	}
+	out.ResultsRefused, out.RegistrationsRefused = s.results.intake.refused.Load(), s.registrar.changes.refused.Load()
+	out.Untraced = untraced(s.cfg.Tracer)
+	out.Panics = s.attacher.panics.Counts()
+	return out
+}
+
+func (s *scheduler) Speaks(app, address string) string { return s.remotes.generation(app, address) }

@@ -4,6 +4,7 @@ package xxljob
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -84,4 +85,48 @@ func (l *lead) pause() time.Duration {
 		return 0
 	}
 	return gather / 2
+}
+
+// The moments in which a herd is started.
+
+// rush are the moments in which a herd is started: many runs that are due at one time. Where the
+// store is in memory, results of this node wait meanwhile, from maxLead before its instant until
+// rushMost behind it: the next handler is late by what they would take of the processors. What follows
+// a result, such as a child or the next run of a serial job, waits with it. A database has time for both.
+type rush struct {
+	instant atomic.Int64 // of the last herd, in milliseconds since 1970
+	busy    atomic.Int32 // loops that start it, or send it
+}
+
+const (
+	// rushMost is how long results wait for a herd at most, from its instant on.
+	rushMost = 25 * time.Millisecond
+	// rushEvery is how far herds are apart for which they wait: many runs that are due all the
+	// time are no herd.
+	rushEvery = time.Second / 2
+)
+
+// is takes in that many runs are taken that are due at a time, and reports whether they are a herd.
+func (r *rush) is(at, now time.Time) bool {
+	ms := at.UnixMilli()
+	if last := r.instant.Load(); now.Sub(at) >= rushMost || last < ms && ms < last+rushEvery.Milliseconds() {
+		return false
+	}
+	r.instant.Store(ms)
+	return true
+}
+
+// begin is called by a loop that begins with a herd; then it calls end.
+func (r *rush) begin() { r.busy.Add(1) }
+func (r *rush) end()   { r.busy.Add(-1) }
+
+func (r *rush) endIf(began bool) {
+	if began {
+		r.end()
+	}
+}
+
+// lasts reports whether results are to wait.
+func (r *rush) lasts(now time.Time) bool {
+	return r.busy.Load() > 0 && now.Before(time.UnixMilli(r.instant.Load()).Add(rushMost))
 }

@@ -1,6 +1,8 @@
 package xxljob
 
-import "context"
+import (
+	"context"
+)
 
 // Router chooses among the addresses of an app. The strategies of package route are
 // Routers; Config.Routers adds custom ones by name. An implementation must be safe for

@@ -1,6 +1,8 @@
 package xxljob
 
-import "time"
+import (
+	"time"
+)
 
 // TimeRing holds the planned runs of this node until their time. The scheduler
 // bounds what it pushes; a ring itself is not bounded. An implementation must be

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob/store"
@@ -93,4 +94,104 @@ func (a *appAsker) askOnce(ctx context.Context, app string) appAnswer {
 	said.version = a.book.memory.asOf()
 	said.answer, said.err = call(ctx, func(ctx context.Context) (answer, error) { return a.book.ask(ctx, app) })
 	return said
+}
+
+// The apps whose addresses a registry of the user's is being asked for.
+
+// appsAsked are the apps whose addresses are asked for beside the start loop, and the
+// latest answers. It is safe for concurrent use.
+type appsAsked struct {
+	mu    sync.Mutex
+	under map[string]bool      // guarded by mu
+	said  map[string]appAnswer // guarded by mu: for the runs that have waited for them
+}
+
+// appAnswer is what has come of it.
+type appAnswer struct {
+	answer
+	err     error
+	version int       // of the book, when it was asked for
+	asked   time.Time // when
+}
+
+func newAppsAsked() *appsAsked {
+	return &appsAsked{under: map[string]bool{}, said: map[string]appAnswer{}}
+}
+
+// begin reports whether nobody was asking about an app until now.
+func (a *appsAsked) begin(app string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	began := !a.under[app]
+	a.under[app] = true
+	return began
+}
+
+func (a *appsAsked) end(app string, said appAnswer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.under, app)
+	if len(a.said) > 10_000 {
+		clear(a.said)
+	}
+	a.said[app] = said
+}
+
+func (a *appsAsked) asks(app string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.under[app]
+}
+
+func (a *appsAsked) latest(app string) (appAnswer, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	said, ok := a.said[app]
+	return said, ok
+}
+
+// Due runs of apps whose addresses cannot be read, or are being asked for.
+
+// unrouted has such runs wait. It belongs to the start loop.
+type unrouted struct {
+	*shared
+	engine   *engine
+	asked    *appsAsked
+	backoffs map[string]*backoff // of apps whose addresses cannot be read
+}
+
+// setAside parks a run whose addresses could not be read, with the others of its
+// app: the other apps go on. After a pause they are tried again.
+func (u *unrouted) setAside(ctx context.Context, en *entry, err error) {
+	if errors.Is(err, errAsking) || errors.Is(err, errBehind) {
+		u.parkAsking(en, err)
+		return
+	}
+	app := en.run.App
+	b := u.backoffs[app]
+	if b == nil {
+		b = &backoff{log: u.log.With("app", app), what: "reading addresses"}
+		u.backoffs[app] = b
+	}
+	at := errorLot(app)
+	if u.engine.room.parkFirst(at, en) {
+		b.failed(ctx, err)
+		time.AfterFunc(b.delay(), func() {
+			u.engine.room.admitAll(at)
+		})
+	}
+}
+
+// routedWell ends a streak of setAside.
+func (u *unrouted) routedWell(ctx context.Context, app string) {
+	if b := u.backoffs[app]; b != nil {
+		b.failed(ctx, nil)
+		delete(u.backoffs, app)
+	}
+}
+
+// parkAsking parks a run until the addresses of its app are there, or behind those that
+// wait because they could not be read.
+func (u *unrouted) parkAsking(en *entry, why error) {
+	u.engine.parkUnrouted(en, u.asked.asks, errors.Is(why, errAsking))
 }

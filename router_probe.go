@@ -1,12 +1,137 @@
 package xxljob
 
-// The probes of one job that are under way. Input: runs that cannot be routed for want
-// of answers, from probe.go. Output: runs that can, to the start loop.
+// What is known and being asked of executors, for FAILOVER and BUSYOVER.
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"time"
+
+	"github.com/xxljob/xxljob/route"
 )
+
+// probes asks executors whether they are there and idle, and keeps the answers
+// for a moment.
+type probes struct {
+	s      *shared
+	engine *engine
+	calls  *probeCalls
+
+	mu      sync.Mutex
+	answers map[probeKey]probeAnswer // guarded by mu
+	asking  map[int64]*asking        // guarded by mu, and all in it: jobs whose probes are under way
+}
+
+func newProbes(s *shared, e *engine, calls *probeCalls) *probes {
+	return &probes{s: s, engine: e, calls: calls, answers: map[probeKey]probeAnswer{}, asking: map[int64]*asking{}}
+}
+
+// forgetOld keeps the memory bounded. Caller holds mu.
+func (p *probes) forgetOld() {
+	if len(p.answers) < 10_000 {
+		return
+	}
+	oldest := time.Now().Add(-probeTTL)
+	for _, a := range p.asking {
+		if a.order != nil && a.since.Before(oldest) {
+			oldest = a.since
+		}
+	}
+	for k, a := range p.answers {
+		if !a.from.After(oldest) {
+			delete(p.answers, k)
+		}
+	}
+}
+
+// asking is what is being asked for the runs of one job. All of it is guarded by
+// probes.mu.
+type asking struct {
+	todo    []string          // addresses to be asked yet, the next one first
+	under   map[probeKey]bool // what is being asked
+	workers int
+
+	// Of the runs that wait: none do when order is nil.
+	job   *Job
+	order []string
+	since time.Time // answers from later on count for them, however long others take
+}
+
+// settling reports whether runs that have a good answer should wait for further ones
+// for a moment.
+func (a *asking) settling(now time.Time) bool {
+	return a != nil && a.order != nil && (len(a.todo) > 0 || len(a.under) > 0) && now.Sub(a.since) < probeGrace
+}
+
+// comes reports whether an address is being asked or will be.
+func (a *asking) comes(job *Job, addr string) bool {
+	return a.under[keyOf(job, addr)] || slices.Contains(a.todo, addr)
+}
+
+// pending reports whether runs of the job wait for answers: one more may, and is let
+// out with them.
+func (p *probes) pending(jobID int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := p.asking[jobID]
+	return a != nil && a.order != nil
+}
+
+const (
+	// probeWidth is how many addresses of one job are asked at the same time.
+	probeWidth = 4
+	// probeTTL is how long an answer is good for.
+	probeTTL = time.Second
+	// probeGrace is how long a run waits for the rest of the answers once it has a
+	// good one: so that it has where to go on to after a refusal.
+	probeGrace = 50 * time.Millisecond
+)
+
+// Probes of FAILOVER and BUSYOVER. The strategies say in which order to ask; the
+// asking is I/O and is done here, by few goroutines, beside the path of the
+// other runs.
+
+// choose takes the first address, in order, that has answered well; the others
+// that did are where the run goes on to after a refusal. Where an answer that
+// matters is missing it asks, and says so: the run waits.
+func (p *probes) choose(_ context.Context, job *Job, order []string) routed {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	var log strings.Builder
+	var good []string
+	for _, addr := range order {
+		a, ok := p.answers[keyOf(job, addr)]
+		if !ok || now.Sub(a.from) >= probeTTL {
+			if len(good) > 0 && !p.asking[job.ID].settling(now) {
+				break // an earlier one is good: the later ones need not be asked
+			}
+			p.ask(job, order)
+			return routed{probing: true}
+		}
+		if log.Len() < maxStartMsg {
+			fmt.Fprintf(&log, "%s: %s\n", addr, a.text)
+		}
+		if a.ok {
+			good = append(good, addr)
+		}
+	}
+	probed := "probed:\n" + strings.TrimSuffix(log.String(), "\n")
+	if len(good) == 0 {
+		return routed{refused: "no address answered well; " + probed}
+	}
+	if job.Route == route.Busyover {
+		// What was idle is busy from now on: the next run asks again.
+		delete(p.answers, keyOf(job, good[0]))
+	}
+	return routed{address: good[0], choices: good[1:], msg: probed}
+}
+
+// The probes of one job that are under way. Input: runs that cannot be routed for want
+// of answers, from probe.go. Output: runs that can, to the start loop.
 
 // ask probes all addresses of a job for the runs that wait, unless that is under way;
 // as soon as enough of them have answered the runs go on. Caller holds mu. Stop waits

@@ -2,7 +2,9 @@ package xxljob
 
 // What a scheduler says of itself: Scheduler.Stats.
 
-import "time"
+import (
+	"time"
+)
 
 // Stats is the state of one node at one moment. Counts of calls are since New.
 type Stats struct {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -145,3 +146,101 @@ func (d *follower) successor() Run {
 // SnoozedTooOften reports whether a run of the job that is snoozed has failed instead: it was
 // snoozed Job.MaxSnoozes times before. Without a job it was not.
 func (r Run) SnoozedTooOften(job *Job) bool { return job != nil && r.Snoozes >= job.snoozes() }
+
+// What the success of a trigger owes to other jobs. It is pure. Input: the run with which the
+// trigger has succeeded, its job, the jobs that run behind that. Output: what is owed.
+
+// Owes, for authors of stores, says what a run owes with whose end its trigger has succeeded:
+// the last attempt, and every part of a broadcast. The job is as it is now, nil where it is
+// removed; joins are the IDs of the jobs that have it in After or AfterKeys, by its ID or by
+// its App and Key.
+func (r Run) Owes(job *Job, joins []int64) (owed []store.Owed) {
+	if r.State != StateSucceeded || job == nil {
+		return nil
+	}
+	one := store.Owed{
+		RunID: r.ID, TriggerID: r.TriggerID, ParentID: r.JobID, Shard: r.Shard,
+		Business: r.BusinessTime(), Depth: r.Depth + 1, Trace: r.Trace,
+	}
+	child := one
+	child.Param = r.childParam(job)
+	for _, id := range job.Children {
+		child.JobID = id
+		owed = append(owed, child)
+	}
+	child.JobID = 0
+	for _, ref := range job.ChildKeys {
+		child.App, child.Key, _ = store.SplitRef(ref)
+		owed = append(owed, child)
+	}
+	one.Join = true
+	for _, id := range joins {
+		one.JobID = id
+		owed = append(owed, one)
+	}
+	return owed
+}
+
+// childParam is the parameter that children of the run are given; nil for their own.
+func (r *Run) childParam(job *Job) *string {
+	switch job.ChildParam {
+	case ChildParamParent:
+		return new(r.Param)
+	case ChildParamResult:
+		return new(store.Cut(r.HandleMsg, maxParam))
+	}
+	return nil
+}
+
+// Which alarm the end of a run is. It is pure.
+
+// Alarm, for authors of stores, says which alarm a run is that has ended, or with late one that
+// has not and is late; ok is false for none. Followed says that another run follows it. What
+// is the store's and the job's is not filled in: ID, JobVersion, JobKey, JobName, Email, At.
+func (r Run) Alarm(followed, late bool) (a store.Alarm, ok bool) {
+	cause := r.alarmCause(followed)
+	if late && !r.State.Ended() {
+		cause = alarm.Late
+	}
+	if cause == "" {
+		return a, false
+	}
+	return store.Alarm{
+		Shard: r.Shard, App: r.App, JobID: r.JobID, Cause: string(cause), RunID: r.ID, TriggerID: r.TriggerID,
+		State: r.State.String(), Attempt: r.Attempt, Instant: r.Instant(), Text: r.alarmText(),
+	}, true
+}
+
+// alarmCause is the table of docs/failures.md.
+func (r *Run) alarmCause(followed bool) alarm.Cause {
+	switch r.State {
+	case StateSkipped:
+		return alarm.Skipped
+	case StateKilled, StateDiscarded:
+		return alarm.Attempt
+	case StateFailed, StateTimedOut, StateRefused, StateLost:
+		switch {
+		case followed, r.KillReason != "":
+			return alarm.Attempt
+		case r.State == StateLost:
+			return alarm.Lost
+		}
+		return alarm.Failed
+	}
+	return ""
+}
+
+// alarmText is why the run has ended so, or that it has not.
+func (r *Run) alarmText() string {
+	if !r.State.Ended() {
+		if r.Started.IsZero() {
+			return "it has not started"
+		}
+		return "it has started at " + inWords(r.Started) + " and has not ended"
+	}
+	text := r.why()
+	if r.State == StateSkipped && r.TriggerMsg != "" {
+		text = r.TriggerMsg
+	}
+	return store.AlarmText(text)
+}

@@ -1,10 +1,76 @@
 package xxljob
 
 import (
+	"errors"
+	"net/url"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/xxljob/xxljob/store"
 )
+
+// Group is an executor app and the addresses that serve it: one row of
+// XXL-JOB's xxl_job_group.
+type Group struct {
+	// App is the app's name, unique. Required, at most 64 bytes.
+	App string
+	// Title is what people read. At most 64 bytes; empty means App.
+	Title string
+	// Manual is true when Addresses holds the app's addresses (XXL-JOB:
+	// address_type 1), false when they come from the Registry.
+	Manual bool
+	// Addresses are base URLs, http or https, for a manual group only.
+	Addresses []string
+	// Updated is set by the store.
+	Updated time.Time
+}
+
+// Validate reports every fault of the group at once, or nil.
+func (g Group) Validate() error {
+	f := faults{what: "group"}
+	f.text("App", g.App, 1, 64)
+	f.text("Title", g.Title, 0, 64)
+	if g.Manual && len(g.Addresses) == 0 {
+		f.add("Addresses", g.Addresses, errors.New("a manual group needs at least one"))
+	}
+	if !g.Manual && len(g.Addresses) > 0 {
+		f.add("Addresses", g.Addresses, errors.New("only a manual group has its own"))
+	}
+	for i, a := range g.Addresses {
+		f.add("Addresses", a, checkAddress(a))
+		if slices.Contains(g.Addresses[:i], a) {
+			f.add("Addresses", a, errors.New("listed twice"))
+		}
+	}
+	return f.err()
+}
+
+// checkAddress accepts the base URL of a remote executor.
+func checkAddress(addr string) error {
+	u, err := url.Parse(addr)
+	switch {
+	case err != nil:
+		return err
+	case u.Scheme != "http" && u.Scheme != "https":
+		return errors.New("want http:// or https://")
+	case u.Port() != "" && !isPort(u.Port()):
+		return errors.New("want a port from 1 to 65535")
+	case u.Host == "" || u.User != nil || u.Fragment != "" || u.RawQuery != "":
+		return errors.New("want scheme, host and path only")
+	}
+	return nil
+}
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
+}
+
+func (g Group) clone() Group {
+	g.Addresses = slices.Clone(g.Addresses)
+	return g
+}
 
 // Node is one started Scheduler among those that share a store.
 type Node struct {

@@ -2,7 +2,9 @@ package xxljob
 
 // Traces of the host's: what a tracer is asked.
 
-import "context"
+import (
+	"context"
+)
 
 // Tracer carries the traces of a program through its runs: from the context of who asks for a
 // run to the handler, whichever node starts it and wherever the handler is. Module otelxxl has
