@@ -1,7 +1,7 @@
 package xxljob
 
 // Declarative jobs: a program says at its start which jobs it wants, and so do
-// its replicas. One job at a time; lists are in ensurelist.go.
+// its replicas. One job at a time; lists are in catalog_ensurelist.go.
 
 import (
 	"context"

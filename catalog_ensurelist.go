@@ -1,7 +1,7 @@
 package xxljob
 
 // EnsureJobs: a list comes in, is checked as a whole, and goes out complete, to be applied
-// (applylist.go). What becomes of jobs that are gone from the lists is in lists.go.
+// (catalog_applylist.go). What becomes of jobs that are gone from the lists is in catalog_prune.go.
 
 import (
 	"context"

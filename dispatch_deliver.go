@@ -1,7 +1,7 @@
 package xxljob
 
 // Started runs on their way to be sent, at their time. Input: runs that the store has marked
-// started, from launch.go and receive.go. Output: the same runs, to send.go.
+// started, from dispatch_startbatch.go and dispatch_inbox.go. Output: the same runs, to dispatch_send.go.
 
 import (
 	"context"

@@ -2,7 +2,7 @@ package xxljob
 
 // Input: results, from attached executors (Callback) and from the scheduler's
 // own decisions (finishAsync). Output: final states in the store; places for the
-// runs that wait, to start.go. An executor's callback is answered only after its
+// runs that wait, to dispatch_start.go. An executor's callback is answered only after its
 // results are stored.
 
 import (

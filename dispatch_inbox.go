@@ -1,7 +1,7 @@
 package xxljob
 
 // The inbox of a node. Input: runs that other nodes have started at an executor
-// attached here, requests to kill, and questions for lines of logs (log.go). A run
+// attached here, requests to kill, and questions for lines of logs (runlog_reader.go). A run
 // is taken, by a committed compare-and-set, before its handler is called.
 
 import (
@@ -148,7 +148,7 @@ func (t *taker) takenAfterAll(ctx context.Context, ids []int64, cause error) err
 }
 
 // Runs that this node has taken, or has to run although nobody here knows of them. Output:
-// flights, to deliver.go.
+// flights, to dispatch_deliver.go.
 
 // receiver has runs go on that were started before, here or by another node.
 type receiver struct {

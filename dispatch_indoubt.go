@@ -3,8 +3,8 @@ package xxljob
 // Runs whose remote executor may or may not have them: the call had an error, or the
 // node that made it is gone. Unknown is neither a failure nor a success: it is ended by
 // a reply, a callback, or evidence that the run is lost. Input: flights, from
-// dispatch.go, and runs of nodes that are gone, from lost.go. Output: dispatched runs,
-// to dispatch.go, or lost ones.
+// dispatch_send.go, and runs of nodes that are gone, from dispatch_recover.go. Output: dispatched runs,
+// to dispatch_send.go, or lost ones.
 
 import (
 	"cmp"
@@ -402,7 +402,7 @@ type runInDoubt struct {
 }
 
 // saidSoFar is what was heard from the executor of a run that it has accepted, and that
-// nobody has reported: see unreported.go.
+// nobody has reported: see dispatch_unreported.go.
 type saidSoFar struct {
 	known    time.Time // since when this node looks after the run
 	left     time.Time // when its shard went to another node; zero while it is this node's

@@ -8,7 +8,7 @@ package xxljob
 //   - started at this node: one that was not handed to its executor yet is kept from it and
 //     recorded as killed. Otherwise its executor is asked, and records it by its result.
 //   - at another node: the store keeps the request with the run, and that node finds it in
-//     its inbox (handover.go), where it is a run of its own: the case above.
+//     its inbox (dispatch_inbox.go), where it is a run of its own: the case above.
 //   - at a remote executor: it is asked from here, and the run is recorded as killed when it
 //     has agreed. One that another node is about to send has the request in its row: that
 //     node kills it once it has been accepted (killUnwanted).

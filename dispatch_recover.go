@@ -157,7 +157,7 @@ func (s *settler) judge(r Run, nodes map[string]observed) (Verdict, bool) {
 		// The addressee lives and will take it; this node waits for its end.
 		return s.adoption(r), true
 	case !local && (owner.absent || owner.gone || s.leftInDoubt(r)):
-		return s.adoption(r), true // whether it was sent, nobody knows: see indoubt.go
+		return s.adoption(r), true // whether it was sent, nobody knows: see dispatch_indoubt.go
 	}
 	return Verdict{}, false
 }

@@ -1,7 +1,7 @@
 package xxljob
 
-// Where a run goes when its executor does not take it. Input: refusals, from send.go.
-// Output: the run at its next address, or the refusal, to finish.go.
+// Where a run goes when its executor does not take it. Input: refusals, from dispatch_send.go.
+// Output: the run at its next address, or the refusal, to dispatch_finish.go.
 
 import (
 	"context"

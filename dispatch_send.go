@@ -1,8 +1,9 @@
 package xxljob
 
-// Triggers of remote executors and what they answer. Input: flights, from send.go,
-// and answers, from indoubt.go. Output: runs that are marked dispatched, in the store;
-// refusals, to send.go; unknown outcomes, to indoubt.go.
+// What is sent to executors, and what they answer. Input: flights, from dispatch_startbatch.go
+// and dispatch_inbox.go, and answers, from dispatch_indoubt.go. Output: runs that are marked
+// dispatched, in the store; refusals, to dispatch_reroute.go; unknown outcomes, to
+// dispatch_indoubt.go.
 
 import (
 	"context"
@@ -95,7 +96,7 @@ func requestOf(f *flight) wire.TriggerRequest {
 }
 
 // Input: runs that the store has marked started at an executor of this process,
-// from start.go and handover.go. Output: the executor's answer, to finish.go
+// from dispatch_start.go and dispatch_inbox.go. Output: the executor's answer, to dispatch_finish.go
 // where it is a refusal; an accepted run is heard of again when its result comes.
 
 // send calls the executor and acts on its answer.

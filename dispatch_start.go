@@ -1,6 +1,6 @@
 package xxljob
 
-// The start loop: what it has, for start.go, apart.go and the files between them.
+// The start loop: from runs that are due to calls of Store.Start.
 
 import (
 	"context"
@@ -43,7 +43,7 @@ const (
 )
 
 // Input: planned runs that are due, from the ring. Output: runs that are marked
-// started in the store, to send.go; or refused ones, to finish.go. Nothing
+// started in the store, to dispatch_send.go; or refused ones, to dispatch_finish.go. Nothing
 // is sent before the store has acknowledged the start.
 
 // startDuty starts runs at their time.
@@ -118,8 +118,8 @@ func (s *starter) untilNext() time.Duration {
 }
 
 // Starts that a store makes one by one, each in a transaction of its own: those of
-// broadcasts, with their parts, and refusals. Input: such entries, as start.go finds them
-// when they are due. Output: few of them at a time, to be started behind the other runs of a
+// broadcasts, with their parts, and refusals. Input: such entries, as the loop finds them when
+// they are due. Output: few of them at a time, to be started behind the other runs of a
 // pass. Until then they wait in a lot, and take no places but what they were let in for. When
 // a store has been away for a while hundreds are due at once, and together they would take
 // longer than a call may, with all other runs behind them. Those whose start had no effect,

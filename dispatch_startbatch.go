@@ -160,8 +160,8 @@ func (b *startBuffers) answered(answers []Started) {
 // drop leaves the memory to whoever still uses it.
 func (b *startBuffers) drop() { *b = startBuffers{} }
 
-// Runs that the store has marked started. Output: flights of this process, to send.go, or
-// runs that other nodes take, to watch.go.
+// Runs that the store has marked started. Output: flights of this process, to dispatch_send.go, or
+// runs that other nodes take, to dispatch_watch.go.
 
 // launcher has started runs go on. It belongs to the start loop.
 type launcher struct {
@@ -292,7 +292,7 @@ func mustNotStart(r *Run, job *Job) bool {
 }
 
 // Serial runs that could not be started, as the store knows of another one under way
-// where they go. Input: attempts that the store has refused, from start.go. Output:
+// where they go. Input: attempts that the store has refused, from dispatch_start.go. Output:
 // entries parked behind the runs in their way.
 
 // awaitBlockers parks serial runs until the runs that the store found in their way have

@@ -2,7 +2,7 @@ package xxljob
 
 // Starts of which it is not known whether they took effect. Input: batches whose Start
 // returned an error, and runs that could not be started since they are planned no more,
-// from start.go. Output: what the store has made of them.
+// from dispatch_start.go. Output: what the store has made of them.
 
 import (
 	"context"

@@ -2,7 +2,7 @@ package xxljob
 
 // Runs that remote executors have accepted and that nobody has reported. Input: dispatched
 // runs of this node's shards, whoever has sent them, and what is registered. Output: runs to
-// ask about, to unreportedask.go. Nothing ticks where there are none: the loop is woken when
+// ask about, to dispatch_unreported_judge.go. Nothing ticks where there are none: the loop is woken when
 // this node has sent one, or has taken shards.
 
 import (

@@ -191,8 +191,8 @@ func (b unreportedBounds) settled(e evidence) bool {
 }
 
 // Questions about runs that executors have accepted and nobody has reported, and the end of
-// those that are lost. Input: runs of one address, from unreported.go. Output: results, to
-// finish.go; when to ask again, in their list.
+// those that are lost. Input: runs of one address, from dispatch_unreported.go. Output: results, to
+// dispatch_finish.go; when to ask again, in their list.
 
 // unreportedAsker asks about such runs.
 type unreportedAsker struct {

@@ -1,7 +1,7 @@
 package xxljob
 
 // Those who wait for the end of a run. Comes in: calls of Wait. Goes out: runs that have
-// ended, and refusals of handlers that would wait for themselves (waitself.go).
+// ended, and refusals of handlers that would wait for themselves.
 
 import (
 	"context"

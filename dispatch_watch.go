@@ -147,7 +147,7 @@ func (w *watcher) transitLoop(ctx context.Context) {
 
 // How far runs are. Input: what executors of this process say, and those elsewhere with their
 // logs. Output: the runs' rows, all that is new in one call a second at most. Nobody waits for
-// it, and it is best effort: what a handler has said last goes with its result, by finish.go.
+// it, and it is best effort: what a handler has said last goes with its result, by dispatch_finish.go.
 
 const (
 	// progressEvery is the time between two calls of the store.

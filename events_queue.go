@@ -1,7 +1,7 @@
 package xxljob
 
 // Events that wait to be told of. Input: what has happened, from all loops. Output: one
-// after the other, in the order in which they have happened here, to tell.go.
+// after the other, in the order in which they have happened here, to events_events.go.
 
 import (
 	"context"

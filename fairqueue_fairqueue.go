@@ -3,7 +3,7 @@ package xxljob
 // What executors elsewhere send on its way into the store: results and registrations.
 // Input: what each request has brought, and who it is from. Output: batches, one at a time,
 // in which each app has its turn. An error of what one request has brought is its own
-// (intakestore.go), and what waits is bounded in bytes (intakeroom.go).
+// (fairqueue_store.go), and what waits is bounded in bytes.
 
 import (
 	"context"

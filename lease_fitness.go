@@ -1,8 +1,8 @@
 package xxljob
 
 // Whether this node can do what it has shards for. Input: how its claims and starts went,
-// from scan.go, start.go and uncertain.go, and whether it beats. Output: whether it has
-// failed for so long that others are to have its shards, to lease.go; and what to say to
+// from scan_scan.go, dispatch_start.go and dispatch_startdoubt.go, and whether it beats. Output: whether it has
+// failed for so long that others are to have its shards, to lease_lease.go; and what to say to
 // those who ask whether it is ready.
 
 import (

@@ -1,6 +1,6 @@
 package xxljob
 
-// What a node has seen of the others, as lease.go has taken it in: which are live, which
+// What a node has seen of the others, as lease_lease.go has taken it in: which are live, which
 // are doubted, and what they have attached.
 
 import (

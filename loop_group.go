@@ -62,7 +62,7 @@ func (l loops) end() {
 	_ = l.group.Wait() // the loops return no errors
 }
 
-// What a started scheduler does again and again. The table of it is in duties.go.
+// What a started scheduler does again and again. The table of it is in node_node.go.
 
 // duty is what a started scheduler does again and again, in a loop of its own.
 type duty struct {

@@ -1,6 +1,6 @@
 package xxljob
 
-// The way up: Start and Run. The way down is in stop.go.
+// The way up, Start and Run, and the way down, Stop.
 
 import (
 	"context"

@@ -2,7 +2,7 @@ package xxljob
 
 // Planning is pure: it sees a job and the time, and says what to insert. It
 // neither reads nor writes the store, so no transaction waits for it. Input:
-// due jobs, from scan.go. Output: a Plan, for Store.Claim.
+// due jobs, from scan_scan.go. Output: a Plan, for Store.Claim.
 
 import (
 	"errors"

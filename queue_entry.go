@@ -27,7 +27,7 @@ type entry struct {
 	// waited is set while the run has been let out of the lot from, and has not taken yet
 	// what it waited for; keeps, while room there is kept for it.
 	waited, keeps bool
-	// turned is set for one that goes apart (apart.go) when its turn has come, until it has
+	// turned is set for one that goes apart (dispatch_start.go) when its turn has come, until it has
 	// to wait for another run or its start has had no effect. tried is set when a start of
 	// its own has had none, and no other run was in its way.
 	turned, tried bool
@@ -279,7 +279,7 @@ type routed struct {
 	lane    laneName
 	places  int
 	serial  lot  // of kind lotSerial for a serial job
-	ordered bool // a serial job: see transit.go
+	ordered bool // a serial job: see queue_order.go
 	refused string
 	msg     string
 	probing bool     // the answers to probes are not in yet

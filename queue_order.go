@@ -1,6 +1,6 @@
 package xxljob
 
-// The order of a serial job's runs that are handed to other nodes: see transit.go.
+// The order of a serial job's runs that are handed to other nodes, and its retries.
 
 import (
 	"maps"
@@ -53,7 +53,7 @@ func inTransit(r Run) bool {
 // The order of a serial job's runs that are handed to other nodes. A run is in transit
 // from when it is about to be started until it is started here, another node has taken
 // it, it has ended or waits for room, or this node gives it up; also while it waits to be
-// told where to go, or for its turn (apart.go); and, where it waits for room, if it is a
+// told where to go, or for its turn (dispatch_start.go); and, where it waits for room, if it is a
 // broadcast or one waits for it. While an earlier run of a job is in transit no later one is
 // started: should the node be gone, the earlier one is put back, and is still the first.
 // All of it is guarded by the engine's mutex.
@@ -112,7 +112,7 @@ func (e *engine) notMine(r Run) {
 }
 
 // Retries that are planned, perhaps for a time to come, and that later runs of their jobs wait
-// for: see passing.go.
+// for.
 
 // awaited are planned retries that others wait for.
 type awaited struct {

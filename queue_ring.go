@@ -1,7 +1,7 @@
 package xxljob
 
-// Input: planned runs of owned shards, from scan.go. Output: the ids of those
-// that are due, to start.go.
+// Input: planned runs of owned shards, from scan_scan.go. Output: the ids of those
+// that are due, to dispatch_start.go.
 
 import (
 	"slices"

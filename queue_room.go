@@ -18,7 +18,7 @@ type waitingRoom struct {
 	mu      *sync.Mutex  // the engine's
 	due     turns        // guarded by mu: may be started
 	lots    lots         // guarded by mu: wait
-	round   int64        // guarded by mu: of those that are tried again: see apart.go
+	round   int64        // guarded by mu: of those that are tried again: see dispatch_start.go
 	lanes   lanes        // guarded by mu
 	freed   bool         // guarded by mu: see hasFreed
 	serial  serialPlaces // guarded by mu: the run that is at an address, or about to be, for a serial job

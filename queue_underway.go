@@ -20,7 +20,7 @@ type underWay struct {
 	lately  startedLately      // guarded by mu: what flights have in common
 	landed  landings           // guarded by mu: starts that were under way here and are over
 	away    map[int64]awayRun  // guarded by mu: runs of other nodes whose end this node waits for
-	retries awaited            // guarded by mu: retries that others wait for, see passing.go
+	retries awaited            // guarded by mu: retries that others wait for
 	quiet   chan struct{}      // guarded by mu: closed when flights is empty; nil while nobody asks
 }
 

@@ -1,6 +1,6 @@
 package xxljob
 
-// Registrations of executors elsewhere. Input: requests, from admin.go. Output: rows of
+// Registrations of executors elsewhere. Input: requests, from admin_admin.go. Output: rows of
 // the registry, a batch at a time, and news to the address book of this node; the other
 // nodes read the registry again within a second.
 

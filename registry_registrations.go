@@ -20,7 +20,7 @@ type registrations struct {
 
 	mu    sync.Mutex
 	known map[siteKey]knownAddress           // guarded by mu
-	roll  *roll                              // guarded by mu: how many there are, see roll.go
+	roll  *roll                              // guarded by mu: how many there are
 	times struct{ looked, tidied time.Time } // guarded by mu: the last ones
 }
 

@@ -1,7 +1,7 @@
 package xxljob
 
 // Executors elsewhere, which are called over HTTP. A token goes to the addresses of
-// its own app and nowhere else: address.go says which these are.
+// its own app and nowhere else: registry_addresses.go says which these are.
 
 import (
 	"context"

@@ -2,7 +2,7 @@ package xxljob
 
 // The addresses of apps, for the start loop, where a registry of the user's has to be
 // asked: it does not wait for that, but parks the app's runs until there is an answer.
-// Input: runs that are due, from route.go. Output: their addresses.
+// Input: runs that are due, from router_router.go. Output: their addresses.
 
 import (
 	"context"

@@ -131,7 +131,7 @@ func (p *probes) choose(_ context.Context, job *Job, order []string) routed {
 }
 
 // The probes of one job that are under way. Input: runs that cannot be routed for want
-// of answers, from probe.go. Output: runs that can, to the start loop.
+// of answers. Output: runs that can, to the start loop.
 
 // ask probes all addresses of a job for the runs that wait, unless that is under way;
 // as soon as enough of them have answered the runs go on. Caller holds mu. Stop waits

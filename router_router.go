@@ -1,6 +1,6 @@
 package xxljob
 
-// Where a due run goes. Input: entries that are due, from start.go. Output: an
+// Where a due run goes. Input: entries that are due, from dispatch_start.go. Output: an
 // address, or the reason why there is none.
 
 import (

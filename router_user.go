@@ -1,7 +1,7 @@
 package xxljob
 
 // Routers of the user's, which may take their time. Input: due runs of their jobs, from
-// start.go. Output: the same runs with an answer, in their order, to the due queue.
+// dispatch_start.go. Output: the same runs with an answer, in their order, to the due queue.
 
 import (
 	"context"

@@ -1,7 +1,7 @@
 package xxljob
 
 // Lines of runs of this process that are not written yet. Input: lines, by handlers, who wait
-// for room for a while. Output: batches, to logkeep.go.
+// for room for a while. Output: batches, to runlog_writer.go.
 
 import (
 	"context"

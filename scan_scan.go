@@ -2,7 +2,7 @@ package xxljob
 
 // Input: jobs that become due, and planned runs that others have inserted, from
 // the store. Output: planned runs, in the store first and then on the ring, to
-// start.go.
+// dispatch_start.go.
 
 import (
 	"context"

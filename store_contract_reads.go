@@ -177,7 +177,7 @@ func (q *RunSearch) Complete() bool {
 	return (q.Since.IsZero() || q.Until.IsZero() || q.Since.Before(q.Until)) && (q.From.IsZero() || q.To.IsZero() || q.From.Before(q.To))
 }
 
-// What consoles ask of a store about jobs. See storereads.go.
+// What consoles ask of a store about jobs.
 
 // JobReader is what a Store is as well that lists jobs in several orders and counts them. Both
 // stores of this module are.

@@ -13,12 +13,13 @@ import (
 // for each sentence below, so that an author who runs it after an update is told what is
 // missing.
 //
-//	storejobs.go, storelists.go    definitions, groups, and lists of jobs
-//	storeruns.go                   runs: reading them, their results and ends
-//	storeplans.go, storestarts.go  from an instant to a run that is under way
-//	storeowed.go, storealarms.go   what a success owes to other jobs; alarms
-//	storelogs.go, storenodes.go    what nodes leave for each other; nodes, shards,
-//	                               executors elsewhere, signals
+//	store_contract_jobs.go    definitions, groups, and lists of jobs
+//	store_contract_runs.go    runs: reading them, their results and ends
+//	store_contract_plans.go   from an instant to a planned run
+//	store_contract_starts.go  from a planned run to one that is under way
+//	store_contract_owed.go    what a success owes to other jobs; alarms
+//	store_contract_logs.go    what handlers and nodes have said of runs
+//	store_contract_nodes.go   nodes, shards, executors elsewhere, signals
 //
 // For every method:
 //   - it is safe for concurrent use, by many Schedulers;
@@ -28,7 +29,7 @@ import (
 //     a batch of runs may leave out those that do not match;
 //   - a ctx that has ended changes nothing and returns its error, and a nil one is an
 //     error too; with either Watch returns channels that nothing comes through;
-//   - an error that is none of those which errors.go has for stores, ErrNotFound and the
+//   - an error that is none of those which errs_errs.go has for stores, ErrNotFound and the
 //     like, nor store.ErrLocked, means that the outcome is unknown: the call may have taken effect. The caller
 //     reads again, it never assumes;
 //   - Start, Finish, Scan, Claim and Planned append what they return to dst, as append does, so that
