@@ -180,9 +180,8 @@ func (a *adminSide) manage(ctx context.Context, verb string, do func(ctx context
 		return refusal, nil
 	}
 	ret, err := do(WithActor(ctx, "app:"+caller.App), caller.App)
-	var bad invalid
 	var no refused
-	if errors.As(err, &bad) || errors.As(err, &no) || errors.Is(err, ErrManual) || errors.Is(err, ErrNeverFires) || errors.Is(err, ErrUnknownHandler) {
+	if len(FieldErrors(err)) > 0 || errors.As(err, &no) || errors.Is(err, ErrManual) || errors.Is(err, ErrNeverFires) || errors.Is(err, ErrUnknownHandler) {
 		return wire.Failf("%s", err.Error()), nil
 	}
 	return ret, err
@@ -216,7 +215,7 @@ func defineByWire(job *Job, d wire.JobDefinition) {
 	if schedule.IsManual() {
 		schedule = Manual()
 	}
-	if schedule.Type == job.Schedule.Type && schedule.goesByClocks() { // a request knows no zones
+	if schedule.Type == job.Schedule.Type && schedule.Zone == "" && (schedule.Type == ScheduleCron || schedule.Type == ScheduleCrontab) { // a request knows no zones
 		schedule.Zone, schedule.DST = job.Schedule.Zone, job.Schedule.DST
 	}
 	job.Schedule = schedule

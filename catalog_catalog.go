@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/route"
@@ -25,8 +26,7 @@ type definer struct {
 
 // complete fills in and checks a definition.
 func (d *definer) complete(job Job) (Job, error) {
-	job = job.Clone().withDefaults(d.cfg.App, d.cfg.Location)
-	return job, errors.Join(job.validate(d.strategies.names, d.cfg.Limits.AllowSubSecond), job.retriesFit(d.cfg.RunRetention))
+	return Complete(job, Rules{App: d.cfg.App, Zone: d.cfg.Location, Routes: d.strategies.names, SubSecond: d.cfg.Limits.AllowSubSecond, RunRetention: d.cfg.RunRetention})
 }
 
 // fires refuses a schedule without a future instant. It is for definitions that
@@ -51,7 +51,7 @@ func (d *definer) AddJob(ctx context.Context, job Job) (Job, error) {
 	if ctx == nil {
 		return Job{}, errNoContext
 	}
-	if err := job.validateNew(); err != nil {
+	if err := job.ValidateNew(); err != nil {
 		_, more := d.complete(job)
 		return Job{}, errors.Join(err, more)
 	}
@@ -290,7 +290,7 @@ func (d *definer) SaveGroup(ctx context.Context, g Group) error {
 	if err := g.Validate(); err != nil {
 		return err
 	}
-	g = g.clone()
+	g.Addresses = slices.Clone(g.Addresses)
 	if err := d.setShards(ctx); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/cron"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -124,11 +125,12 @@ func warnOfReadings(log *slog.Logger, now time.Time, jobs ...Job) {
 			continue
 		}
 		asked[j.Schedule.Conf] = true
-		c, err := compiled(j.Schedule)
-		if err != nil {
+		crontab, err := cron.ParseCrontab(j.Schedule.Conf)
+		zone, zoneErr := LoadZone(j.Schedule.Zone)
+		if err != nil || zoneErr != nil {
 			continue // and so it was not saved
 		}
-		if d, differ := c.crontab.SecondOpinion(now, c.loc); differ {
+		if d, differ := crontab.SecondOpinion(now, zone); differ {
 			log.Warn("xxljob: gronx reads the crontab expression differently; the job is saved and fires as read here",
 				"job", j.Name, "app", j.App, "schedule", j.Schedule.String(), "here", d.Here, "gronx", d.Gronx)
 		}

@@ -21,11 +21,16 @@ type links struct {
 	next map[string][]string
 }
 
+// hasLinks reports whether other jobs follow from a definition, or it from theirs.
+func hasLinks(j *Job) bool {
+	return len(j.After)+len(j.AfterKeys)+len(j.Children)+len(j.ChildKeys) > 0
+}
+
 // checkLinks refuses a definition by which its job would follow from itself, or that names an
 // id which no job has.
 // A job that gets another key may follow from itself by what others say alone.
 func (d *definer) checkLinks(ctx context.Context, job Job, rekeyed bool) error {
-	if !job.hasLinks() && !rekeyed {
+	if !hasLinks(&job) && !rekeyed {
 		return nil
 	}
 	faulty, err := d.findLinks(ctx, []Job{job})
@@ -37,7 +42,7 @@ func (d *definer) checkLinks(ctx context.Context, job Job, rekeyed bool) error {
 
 // linksOf is checkLinks for a list.
 func (d *definer) linksOf(ctx context.Context, jobs []Job) (faulty []error, err error) {
-	if !slices.ContainsFunc(jobs, func(j Job) bool { return j.hasLinks() }) {
+	if !slices.ContainsFunc(jobs, func(j Job) bool { return hasLinks(&j) }) {
 		return make([]error, len(jobs)), nil
 	}
 	return d.findLinks(ctx, jobs)

@@ -162,11 +162,11 @@ func (d *definer) nextFire(ctx context.Context, jobID int64) (time.Time, error) 
 		return time.Time{}, err
 	}
 	first, err := d.firstPlanned(ctx, jobID)
-	if err != nil || !first.IsZero() || job.unscheduled() || job.Next.IsZero() {
+	if err != nil || !first.IsZero() || unscheduled(&job) || job.Next.IsZero() {
 		return first, err
 	}
 	now, err := d.now(ctx)
-	if err != nil || job.Next.After(now) && job.within(job.Next) {
+	if err != nil || job.Next.After(now) && within(&job, job.Next) {
 		return job.Next, err
 	}
 	return planAt(d.shared, now, now).next(&job), nil

@@ -47,7 +47,7 @@ func (c Config) validate() error {
 	}
 	if name := c.Location.String(); name == "" {
 		f.add("Location", name, errors.New("want an IANA zone, from time.LoadLocation"))
-	} else if _, err := loadZone(name); err != nil {
+	} else if _, err := LoadZone(name); err != nil {
 		f.add("Location", name, err)
 	}
 	f.oneOf("CatchUp", string(c.CatchUp), string(CatchUpEvery), string(CatchUpOnce))
@@ -77,18 +77,18 @@ func (c *Config) validateRanges(f *faults) {
 		min, max time.Duration
 	}{
 		{"PreRead", c.PreRead, 100 * time.Millisecond, maxPreRead},
-		{"MisfireThreshold", c.MisfireThreshold, time.Millisecond, maxPeriod},
-		{"Limits.SlowAfter", c.Limits.SlowAfter, time.Millisecond, maxPeriod},
-		{"Cluster.Beat", c.Cluster.Beat, 100 * time.Millisecond, maxPeriod},
-		{"Cluster.Dead", c.Cluster.Dead, c.Cluster.Beat, maxPeriod},
-		{"Cluster.LostAfter", c.Cluster.LostAfter, c.Cluster.LeaseTTL, maxPeriod},
-		{"Cluster.PruneAfter", c.Cluster.PruneAfter, time.Second, maxPeriod},
-		{"RunRetention", c.RunRetention, time.Hour, maxPeriod},
-		{"ChangeRetention", c.ChangeRetention, 24 * time.Hour, maxPeriod},
+		{"MisfireThreshold", c.MisfireThreshold, time.Millisecond, MaxPeriod},
+		{"Limits.SlowAfter", c.Limits.SlowAfter, time.Millisecond, MaxPeriod},
+		{"Cluster.Beat", c.Cluster.Beat, 100 * time.Millisecond, MaxPeriod},
+		{"Cluster.Dead", c.Cluster.Dead, c.Cluster.Beat, MaxPeriod},
+		{"Cluster.LostAfter", c.Cluster.LostAfter, c.Cluster.LeaseTTL, MaxPeriod},
+		{"Cluster.PruneAfter", c.Cluster.PruneAfter, time.Second, MaxPeriod},
+		{"RunRetention", c.RunRetention, time.Hour, MaxPeriod},
+		{"ChangeRetention", c.ChangeRetention, 24 * time.Hour, MaxPeriod},
 		{"Cluster.LeaseTTL", c.Cluster.LeaseTTL, 100 * time.Millisecond, time.Hour},
-		{"Cluster.LeaseMaxHold", c.Cluster.LeaseMaxHold, 0, maxPeriod},
-		{"StopGrace", c.StopGrace, 0, maxPeriod},
-		{"Limits.Overdue", c.Limits.Overdue, c.Cluster.Dead, maxPeriod},
+		{"Cluster.LeaseMaxHold", c.Cluster.LeaseMaxHold, 0, MaxPeriod},
+		{"StopGrace", c.StopGrace, 0, MaxPeriod},
+		{"Limits.Overdue", c.Limits.Overdue, c.Cluster.Dead, MaxPeriod},
 		{"HTTP.CallTimeout", c.HTTP.CallTimeout, 10 * time.Millisecond, time.Hour},
 		{"Limits.RouteTimeout", c.Limits.RouteTimeout, 10 * time.Millisecond, callTimeout},
 	} {
@@ -165,7 +165,7 @@ func (c *Config) validateAlarms(f *faults) {
 				f.add(field+".Causes", cause, fmt.Errorf("want some of %q", allCauses()))
 			}
 		}
-		if r.Window != 0 && r.Window != noWindow && (r.Window < time.Second || r.Window > oneDay) {
+		if r.Window != 0 && r.Window != noWindow && (r.Window < time.Second || r.Window > 24*time.Hour) {
 			f.add(field+".Window", r.Window, errors.New("want 1s to 24h, 0 for five minutes, or -1 for none"))
 		}
 		if r.Timeout != 0 && (r.Timeout < time.Millisecond || r.Timeout > 10*time.Minute) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -134,4 +135,19 @@ func boundProgress(p wire.Progress) (percent int, text string) {
 type startLog struct {
 	log      any  // of the book of lines: nil until the run logs something
 	returned bool // the handler has
+}
+
+// unscheduled reports that no schedule makes runs of the job: it has none, or is stopped.
+func unscheduled(j *Job) bool { return j.Stopped || j.Schedule.IsManual() }
+
+// logChange writes a line about a change that was made, beside its entry in the record.
+func logChange(ctx context.Context, log *slog.Logger, verb, object string, id any, app string, more ...any) {
+	o := store.OriginOf(ctx)
+	line := []any{"verb", verb, "object", object, "id", id}
+	for _, field := range [][2]string{{"app", app}, {"actor", o.Actor}, {"client", o.Client}, {"request", o.RequestID}} {
+		if field[1] != "" {
+			line = append(line, field[0], field[1])
+		}
+	}
+	log.InfoContext(ctx, "xxljob: change", append(line, more...)...)
 }

@@ -263,7 +263,7 @@ func (d *inDoubt) overdue(ctx context.Context, o *runInDoubt) time.Duration {
 		}
 	}
 	if o.job == nil {
-		return d.cfg.Limits.Overdue + maxPeriod // until the store tells
+		return d.cfg.Limits.Overdue + MaxPeriod // until the store tells
 	}
 	return d.cfg.Limits.Overdue + o.job.Timeout
 }

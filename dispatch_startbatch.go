@@ -288,7 +288,7 @@ func (r *startReads) loadJobs(ctx context.Context, ids []int64) error {
 // mustNotStart reports whether the job is stopped for a run that its schedule has made, or for
 // a retry of one.
 func mustNotStart(r *Run, job *Job) bool {
-	return r.Type.ScheduleBorn() && job.unscheduled() || r.Born && job.Stopped
+	return r.Type.ScheduleBorn() && unscheduled(job) || r.Born && job.Stopped
 }
 
 // Serial runs that could not be started, as the store knows of another one under way

@@ -117,7 +117,7 @@ func oneByOne(job *Job) bool {
 // NEAREST as long as its shard has the owner that it has now. Where the addresses cannot be
 // read nothing is certain.
 func (w *selfWait) comesTo(ctx context.Context, address string, run *Run, job *Job) bool {
-	if w.strategies.byName[job.Route] == nil || w.cfg.Routers[job.Route] != nil || job.unscheduled() && run.Type.ScheduleBorn() {
+	if w.strategies.byName[job.Route] == nil || w.cfg.Routers[job.Route] != nil || unscheduled(job) && run.Type.ScheduleBorn() {
 		return false // it is refused, or cancelled, when it comes up, or may be
 	}
 	addrs, err := w.book.possible(ctx, job, run.Addresses)
@@ -129,7 +129,7 @@ func (w *selfWait) comesTo(ctx context.Context, address string, run *Run, job *J
 		return false
 	case len(addrs) == 1:
 		return true
-	case isPart(run):
+	case run.Sharding != Sharding{}:
 		return false
 	}
 	switch job.Route {

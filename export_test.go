@@ -37,11 +37,11 @@ func (p Planner) Plan(j *DueJob, epoch int64) Plan {
 func Overdue(j Job, now time.Time) (NewRun, bool) { return overdue(j, now) }
 
 // InstantAfter is the job's first instant after a time, within its bounds.
-func InstantAfter(j Job, after time.Time) (time.Time, error) { return j.instantAfter(after) }
+func InstantAfter(j Job, after time.Time) (time.Time, error) { return instantAfter(&j, after) }
 
 // InstantInStep is the same where a period keeps step with an instant.
 func InstantInStep(j Job, with, after time.Time) (time.Time, error) {
-	return j.instantInStep(with, after)
+	return instantInStep(&j, with, after)
 }
 
 // Complete is the config as New uses it.
@@ -55,9 +55,6 @@ func (c Config) TrustWindow() time.Duration {
 	complete := c.withDefaults()
 	return newLeases("", timesOf(&complete.Cluster), nil).times.window
 }
-
-// Check is what saving a job with the schedule finds wrong with it.
-func (s Schedule) Check(subSecond bool) error { return s.check(subSecond) }
 
 // RingSlots is the number of slots of NewTimeRing.
 const RingSlots = ringSlots

@@ -31,14 +31,31 @@ func (l *leases) localAddresses(app string) []string {
 // attached. About itself a node asks its executors.
 func (l *leases) serves(incarnation, app, handler string) (hasApp, hasHandler bool) {
 	if incarnation == l.incarnation {
-		return Node{Attached: l.local()}.serves(app, handler)
+		return attaches(l.local(), app, handler)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n := l.seen.apps[app][incarnation]; n != nil {
-		return n.serves(app, handler)
+		return attaches(n.Attached, app, handler)
 	}
 	return false, false
+}
+
+// attaches reports whether one who has attached these serves the app, and within it the
+// handler.
+func attaches(list []store.Attachment, app, handler string) (hasApp, hasHandler bool) {
+	for _, a := range list {
+		if a.App != app {
+			continue
+		}
+		hasApp = true
+		for _, h := range a.Handlers {
+			if h == handler {
+				return true, true
+			}
+		}
+	}
+	return hasApp, false
 }
 
 // hasElsewhere reports whether another live node has the app attached.

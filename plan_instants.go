@@ -11,7 +11,7 @@ import (
 
 // firesAfter refuses a job without an instant after the given time.
 func firesAfter(job Job, now time.Time) error {
-	next, err := job.instantAfter(now)
+	next, err := instantAfter(&job, now)
 	if job.Schedule.IsManual() || err != nil || !next.IsZero() {
 		return nil
 	}
@@ -27,7 +27,7 @@ func neverFires(job Job, now time.Time) error {
 	case !next.IsZero() && !job.NotAfter.IsZero() && !job.NotAfter.After(now):
 		never = told{fmt.Sprintf("NotAfter, %s, is past", inWords(job.NotAfter)), ErrNeverFires}
 	case !next.IsZero():
-		never = told{"it has no instant within its bounds: " + job.boundsInWords(), ErrNeverFires}
+		never = told{"it has no instant within its bounds: " + boundsInWords(&job), ErrNeverFires}
 	case job.Schedule.Type == ScheduleOnce:
 		never = told{"the instant is past", ErrNeverFires}
 	case !first.IsZero():
@@ -63,7 +63,7 @@ func rescheduled(job Job, started, now time.Time) (time.Time, error) {
 // restarted is rescheduled for a job that somebody starts: one whose runs were all made is
 // refused too. An edit that leaves none over finishes the job.
 func restarted(job Job, started, now time.Time) (time.Time, error) {
-	if job.runsLeft() == 0 {
+	if runsLeft(&job) == 0 {
 		why := fmt.Sprintf("its schedule has made %d runs already", job.Runs)
 		return time.Time{}, about(fmt.Sprintf("%s: MaxRuns %d", called(job), job.MaxRuns), told{why, ErrNeverFires})
 	}
@@ -74,15 +74,15 @@ func restarted(job Job, started, now time.Time) (time.Time, error) {
 // goes on in step. Without an instant within NotBefore and NotAfter the job is refused
 // where these are new; MaxRuns refuses nothing.
 func rebounded(was, def *Job) nextInstants {
-	step, same := was.step(), was.sameInstants(def)
+	step, same := stepOf(was), sameInstants(was, def)
 	return func(job Job, started, now time.Time) (time.Time, error) {
-		if next, err := job.instantInStep(step, now); err == nil && next.IsZero() && !same {
+		if next, err := instantInStep(&job, step, now); err == nil && next.IsZero() && !same {
 			return time.Time{}, neverFires(job, now)
 		}
-		if job.unscheduled() || job.runsLeft() == 0 {
+		if unscheduled(&job) || runsLeft(&job) == 0 {
 			return time.Time{}, nil
 		}
-		return job.instantInStep(step, later(started, now))
+		return instantInStep(&job, step, later(started, now))
 	}
 }
 
@@ -91,10 +91,10 @@ type nextInstants = func(job Job, started, now time.Time) (time.Time, error)
 
 // nextInstant is the first instant of an enabled job strictly after a time.
 func nextInstant(job Job, after time.Time) (time.Time, error) {
-	if job.unscheduled() || job.runsLeft() == 0 {
+	if unscheduled(&job) || runsLeft(&job) == 0 {
 		return time.Time{}, nil
 	}
-	next, err := job.instantAfter(after)
+	next, err := instantAfter(&job, after)
 	return next.Truncate(time.Millisecond), err
 }
 
@@ -110,7 +110,7 @@ func define(j *Job, def Job, now time.Time) (replan bool, next nextInstants) {
 	switch {
 	case was.Schedule != def.Schedule:
 		next, again = rescheduled, j.StopReason != "" && j.StopReason != StopPruned
-	case was.sameInstants(&def) && was.MaxRuns == def.MaxRuns, goesOnWaiting(&was, &def, now):
+	case sameInstants(&was, &def) && was.MaxRuns == def.MaxRuns, goesOnWaiting(&was, &def, now):
 		return false, nil
 	default:
 		next, again = rebounded(&was, &def), strings.HasPrefix(j.StopReason, StopFinished)
@@ -135,6 +135,6 @@ func goesOnWaiting(was, def *Job, now time.Time) bool {
 // after the given time: it has the instants already, and some have passed; or it is in step
 // for one.
 func mayFire(has, def *Job, now time.Time) bool {
-	next, err := def.instantInStep(has.step(), now)
-	return has.sameInstants(def) || goesOnWaiting(has, def, now) || has.Schedule == def.Schedule && err == nil && !next.IsZero()
+	next, err := instantInStep(def, stepOf(has), now)
+	return sameInstants(has, def) || goesOnWaiting(has, def, now) || has.Schedule == def.Schedule && err == nil && !next.IsZero()
 }

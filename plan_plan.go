@@ -47,7 +47,7 @@ var errNotAdvancing = errors.New("the schedule does not advance")
 func (p planner) plan(j *DueJob, epoch int64) Plan {
 	plan := Plan{JobID: j.ID, Shard: j.Shard, Epoch: epoch, Version: j.Version, Due: j.Next}
 	plan.Runs = p.room.begin()
-	b := planBuilder{planner: p, job: j, plan: &plan, left: j.runsLeft(), spare: p.maxPlanned - j.Waiting}
+	b := planBuilder{planner: p, job: j, plan: &plan, left: runsLeft(&j.Job), spare: p.maxPlanned - j.Waiting}
 	err := b.build()
 	plan.Runs = p.room.end(plan.Runs)
 	if err != nil {
@@ -78,7 +78,7 @@ func (b *planBuilder) build() error {
 		b.plan.Next = b.job.NotBefore
 		return nil
 	}
-	if !b.job.within(at) { // set by a node that knows nothing of bounds
+	if !within(&b.job.Job, at) { // set by a node that knows nothing of bounds
 		next, err := b.next(at)
 		b.plan.Next = next
 		return err
@@ -255,7 +255,7 @@ func (b *planBuilder) windowSize() int {
 
 // next is the job's next instant, never one that does not advance.
 func (b *planBuilder) next(after time.Time) (time.Time, error) {
-	next, err := b.job.instantAfter(after)
+	next, err := instantAfter(&b.job.Job, after)
 	if err == nil && !next.IsZero() && !next.After(after) {
 		err = fmt.Errorf("xxljob: schedule %v after %v: %w", b.job.Schedule, after, errNotAdvancing)
 	}
@@ -293,7 +293,7 @@ func (b *planBuilder) triggerType() TriggerType {
 // After an outage there may be some, and an edit of the schedule or a stop leaves them
 // behind.
 func overdue(job Job, now time.Time) (record NewRun, missed bool) {
-	if job.Next.After(now) || !job.within(job.Next) {
+	if job.Next.After(now) || !within(&job, job.Next) {
 		return NewRun{}, false
 	}
 	b := planBuilder{planner: planner{now: now, before: now}, job: &DueJob{Job: job}, plan: &Plan{}}

@@ -39,7 +39,7 @@ func compile(s Schedule) (*compiledCron, error) {
 		c.policy = cron.Quartz
 	}
 	var err error
-	if c.loc, err = loadZone(s.Zone); err != nil {
+	if c.loc, err = LoadZone(s.Zone); err != nil {
 		return nil, s.faultyZone(err)
 	}
 	if s.Type == ScheduleCrontab {
@@ -53,8 +53,9 @@ func compile(s Schedule) (*compiledCron, error) {
 	return c, nil
 }
 
-// loadZone accepts the IANA names, which mean the same on every node.
-func loadZone(name string) (*time.Location, error) {
+// LoadZone reads the zone of a name, as schedules and windows do: one of the IANA names, which
+// mean the same on every node, or UTC for the empty one.
+func LoadZone(name string) (*time.Location, error) {
 	if name == "Local" {
 		return nil, fmt.Errorf("xxljob: zone %q differs from node to node: want an IANA name", name)
 	}

@@ -18,7 +18,7 @@ func (s Schedule) Describe() string { return s.DescribeIn("en") }
 // is English. Of an invalid one it says what is wrong with it.
 func (s Schedule) DescribeIn(lang string) string {
 	var bad *ScheduleError
-	if errors.As(s.check(true), &bad) {
+	if errors.As(s.Validate(true), &bad) {
 		return scheduleWord(lang, "invalid: ") + bad.In(lang)
 	}
 	d, _ := s.Every() // checked above

@@ -160,7 +160,7 @@ func (s Schedule) Every() (time.Duration, error) {
 	example := "60"
 	switch {
 	case code == "too-long":
-		example = formatSeconds(maxPeriod)
+		example = formatSeconds(MaxPeriod)
 	case d > 0: // which was meant
 		example = formatSeconds(d)
 	}
@@ -175,9 +175,9 @@ func (s Schedule) String() string {
 	return strings.TrimSpace(string(s.Type) + " " + s.Conf + " " + s.Zone)
 }
 
-// withZone gives a schedule of wall-clock times the zone that an empty one
+// WithZone gives a schedule of wall-clock times the zone that an empty one
 // stands for, so that it means the same on every node.
-func (s Schedule) withZone(loc *time.Location) Schedule {
+func (s Schedule) WithZone(loc *time.Location) Schedule {
 	if s.Zone == "" && loc != nil && loc != time.UTC && s.goesByClocks() {
 		s.Zone = loc.String()
 	}
@@ -190,12 +190,13 @@ func (s Schedule) withZone(loc *time.Location) Schedule {
 // goesByClocks reports whether s names times of clocks on the wall, which need a zone.
 func (s Schedule) goesByClocks() bool { return s.Type == ScheduleCron || s.Type == ScheduleCrontab }
 
-// check reports what is wrong with s, whether or not it will ever be due: a *ScheduleError.
-func (s Schedule) check(subSecond bool) error {
+// Validate reports what is wrong with s, whether or not it will ever be due, as a
+// *ScheduleError. Rates under one second are refused unless subSecond is set.
+func (s Schedule) Validate(subSecond bool) error {
 	if s.DST != DSTCivil && s.DST != DSTQuartz {
 		return faultyField("DST", string(s.DST), "dst", "", fmt.Errorf("DST policy %q is unknown: %s", s.DST, oneOf(string(s.DST), []string{`""`, string(DSTQuartz)})))
 	}
-	if _, err := loadZone(s.Zone); err != nil {
+	if _, err := LoadZone(s.Zone); err != nil {
 		return s.faultyZone(err)
 	}
 	if _, err := s.Next(time.Unix(0, 0)); err != nil {
@@ -237,8 +238,8 @@ func formatSeconds(d time.Duration) string {
 	return text + "." + strings.TrimRight(fmt.Sprintf("%09d", int64(fraction)), "0")
 }
 
-// maxPeriod keeps sums of times and periods far from overflow: 100 years.
-const maxPeriod = 100 * 365 * 24 * time.Hour
+// MaxPeriod keeps sums of times and periods far from overflow: 100 years.
+const MaxPeriod = 100 * 365 * 24 * time.Hour
 
 // parseSeconds reads a period. What it has no seconds of is a fault, by the code of a
 // ScheduleError, and the period that was meant, or zero.
@@ -255,7 +256,7 @@ func parseSeconds(conf string) (d time.Duration, code string, why error) {
 		return 0, "seconds", errors.New("want seconds")
 	case d <= 0:
 		return 0, "positive", errors.New("must be positive")
-	case d > maxPeriod:
+	case d > MaxPeriod:
 		return 0, "too-long", errors.New("more than 100 years")
 	case d%time.Millisecond != 0:
 		return 0, "milliseconds", errors.New("want a whole number of milliseconds")

@@ -70,7 +70,7 @@ func TestScheduleKinds(t *testing.T) {
 			case tt.third != "" && (len(all) != 3 || !all[2].Equal(stage.At(t, tt.third))):
 				t.Errorf("Upcoming: %v, want the third to be %v", all, tt.third)
 			}
-			if err := tt.s.Check(false); err != nil {
+			if err := tt.s.Validate(false); err != nil {
 				t.Errorf("refused: %v", err)
 			}
 		})
@@ -136,7 +136,7 @@ func TestScheduleErrors(t *testing.T) {
 		{xxljob.Schedule{Type: "cron", Conf: "* * * * * ?"}, []string{"type", `"cron"`}},
 	} {
 		_, nextErr := tt.s.Next(time.Unix(0, 0))
-		for _, err := range []error{nextErr, tt.s.Check(false)} {
+		for _, err := range []error{nextErr, tt.s.Validate(false)} {
 			if err == nil {
 				t.Errorf("%v is accepted", tt.s)
 				continue
@@ -163,14 +163,14 @@ func TestScheduleErrors(t *testing.T) {
 // and the error names it.
 func TestScheduleSubSecond(t *testing.T) {
 	for _, s := range []xxljob.Schedule{xxljob.FixedRate(999 * time.Millisecond), xxljob.FixedDelay(time.Millisecond)} {
-		if err := s.Check(false); err == nil || !strings.Contains(err.Error(), "AllowSubSecond") {
+		if err := s.Validate(false); err == nil || !strings.Contains(err.Error(), "AllowSubSecond") {
 			t.Errorf("%v: %v", s, err)
 		}
-		if err := s.Check(true); err != nil {
+		if err := s.Validate(true); err != nil {
 			t.Errorf("%v: %v", s, err)
 		}
 	}
-	if err := xxljob.FixedRate(time.Second).Check(false); err != nil {
+	if err := xxljob.FixedRate(time.Second).Validate(false); err != nil {
 		t.Error(err)
 	}
 }
@@ -195,7 +195,7 @@ func TestScheduleDST(t *testing.T) {
 			t.Errorf("policy %q after %s: %v, %v, want %s", tt.dst, tt.after, next, err, tt.next)
 		}
 	}
-	if err := base.WithDST("SUMMER").Check(false); err == nil || !strings.Contains(err.Error(), "SUMMER") {
+	if err := base.WithDST("SUMMER").Validate(false); err == nil || !strings.Contains(err.Error(), "SUMMER") {
 		t.Errorf("an unknown policy: %v", err)
 	}
 }
@@ -275,7 +275,7 @@ func FuzzSchedule(f *testing.F) {
 	f.Fuzz(func(t *testing.T, typ, conf, zone, dst string, unix int64) {
 		s := xxljob.Schedule{Type: xxljob.ScheduleType(typ), Conf: conf, Zone: zone, DST: xxljob.DST(dst)}
 		_ = s.Describe()
-		if s.Check(true) != nil {
+		if s.Validate(true) != nil {
 			return
 		}
 		after := time.Unix(unix%7_000_000_000, unix%1_000_000_000).UTC() // to the year 2191
@@ -340,7 +340,7 @@ func TestNeverFiring(t *testing.T) {
 			t.Errorf("%v: %v, %v", s, next, err)
 		}
 	}
-	if errors.Is(xxljob.Cron("0 0 0 30 2 ?").Check(false), xxljob.ErrNeverFires) {
+	if errors.Is(xxljob.Cron("0 0 0 30 2 ?").Validate(false), xxljob.ErrNeverFires) {
 		t.Error("Check looks at the clock")
 	}
 }
@@ -406,7 +406,7 @@ func TestDescribeInvalid(t *testing.T) {
 // only cron and crontab go by it.
 func TestZoneOfEverySchedule(t *testing.T) {
 	for _, s := range []xxljob.Schedule{xxljob.FixedRate(1e9), xxljob.FixedDelay(1e9), xxljob.At(planNow)} {
-		if err := s.In("Mars/Phobos").Check(false); err == nil {
+		if err := s.In("Mars/Phobos").Validate(false); err == nil {
 			t.Errorf("%v is accepted", s.In("Mars/Phobos"))
 		}
 	}

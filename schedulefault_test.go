@@ -40,7 +40,7 @@ func TestScheduleError(t *testing.T) {
 		{every(xxljob.ScheduleOnce, "tomorrow"), "Conf", "time", "tomorrow", `it has "tomorrow", expected a time such as 2027-03-01T08:00:00Z`, "“tomorrow”有误：应为时间，如 2027-03-01T08:00:00Z", "「tomorrow」有誤：應為時間，如 2027-03-01T08:00:00Z"},
 		{every(xxljob.ScheduleOnce, ""), "Conf", "no-time", "", "it is empty, expected a time such as 2027-03-01T08:00:00Z", "内容为空，应为时间，如 2027-03-01T08:00:00Z", "內容為空，應為時間，如 2027-03-01T08:00:00Z"},
 	} {
-		bad := scheduleError(t, tt.s.Check(false))
+		bad := scheduleError(t, tt.s.Validate(false))
 		if bad == nil {
 			t.Errorf("%v is accepted", tt.s)
 			continue

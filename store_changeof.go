@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"reflect"
 	"strconv"
 	"time"
@@ -202,18 +201,6 @@ func textOf(v reflect.Value) json.RawMessage {
 		text, _ = json.Marshal(shorten(err.Error(), 200))
 	}
 	return text
-}
-
-// logChange writes a line about a change that was made, beside its entry in the record.
-func logChange(ctx context.Context, log *slog.Logger, verb, object string, id any, app string, more ...any) {
-	o := store.OriginOf(ctx)
-	line := []any{"verb", verb, "object", object, "id", id}
-	for _, field := range [][2]string{{"app", app}, {"actor", o.Actor}, {"client", o.Client}, {"request", o.RequestID}} {
-		if field[1] != "" {
-			line = append(line, field[0], field[1])
-		}
-	}
-	log.InfoContext(ctx, "xxljob: change", append(line, more...)...)
 }
 
 // objectOf joins fields, of which long ones are cut.

@@ -108,20 +108,3 @@ func isRemote(addr string) bool {
 	_, local := store.LocalIncarnation(addr)
 	return !local && addr != ""
 }
-
-// serves reports whether the node has the app attached, and within it the
-// handler.
-func (n Node) serves(app, handler string) (hasApp, hasHandler bool) {
-	for _, a := range n.Attached {
-		if a.App != app {
-			continue
-		}
-		hasApp = true
-		for _, h := range a.Handlers {
-			if h == handler {
-				return true, true
-			}
-		}
-	}
-	return hasApp, false
-}

@@ -26,6 +26,27 @@ func (j Job) Validate() error {
 	return j.withDefaults("app", nil).validate(route.Names(), false)
 }
 
+// Rules are what a Scheduler checks definitions by, besides what holds for all.
+type Rules struct {
+	// App stands for an empty Job.App, and Zone for the zone of a schedule that names none.
+	App  string
+	Zone *time.Location
+	// Routes are the names that Job.Route may have.
+	Routes []string
+	// SubSecond allows rates under one second.
+	SubSecond bool
+	// RunRetention is how long runs are kept, in which the retries of a job have to end.
+	RunRetention time.Duration
+}
+
+// Complete fills in what empty fields of a definition stand for, and reports every fault of it.
+// Lists in it are its own then. It is what a Scheduler does with each that it is given, before
+// the store has it.
+func Complete(job Job, rules Rules) (Job, error) {
+	job = job.Clone().withDefaults(rules.App, rules.Zone)
+	return job, errors.Join(job.validate(rules.Routes, rules.SubSecond), job.retriesFit(rules.RunRetention))
+}
+
 // withDefaults fills what an empty field stands for.
 func (j Job) withDefaults(app string, zone *time.Location) Job {
 	setDefault(&j.App, app)
@@ -37,7 +58,7 @@ func (j Job) withDefaults(app string, zone *time.Location) Job {
 	if j.OnLost == OnLostFail {
 		j.OnLost = "" // as it is stored, and as lists that were ensured before have it
 	}
-	j.Schedule = j.Schedule.withZone(zone)
+	j.Schedule = j.Schedule.WithZone(zone)
 	j.chainDefaults(zone)
 	j.NotBefore, j.NotAfter = j.NotBefore.UTC().Truncate(time.Millisecond), j.NotAfter.UTC().Truncate(time.Millisecond)
 	return j
@@ -61,7 +82,7 @@ func (j Job) validate(routes []string, subSecond bool) error {
 		minHandler = 1
 	}
 	f.text("Handler", j.Handler, minHandler, 255)
-	f.add("Schedule", j.Schedule, j.Schedule.check(subSecond))
+	f.add("Schedule", j.Schedule, j.Schedule.Validate(subSecond))
 	f.oneOf("Misfire", string(j.Misfire), string(MisfireDoNothing), string(MisfireFireOnceNow))
 	f.oneOf("CatchUp", string(j.CatchUp), "", string(CatchUpEvery), string(CatchUpOnce))
 	j.checkBounds(&f)
@@ -82,8 +103,8 @@ func (j Job) validate(routes []string, subSecond bool) error {
 	}
 	f.checkRetries(j.Retries, j.RetryBackoff, j.OnLost, j.MaxReruns, j.MaxSnoozes)
 	j.checkChain(&f)
-	if j.KeepRuns != 0 && (j.KeepRuns < leastKeepRuns || j.KeepRuns > maxPeriod || j.KeepRuns%time.Millisecond != 0) {
-		f.add("KeepRuns", j.KeepRuns, fmt.Errorf("want %v to %v in whole milliseconds, or 0 for Config.RunRetention", leastKeepRuns, maxPeriod))
+	if j.KeepRuns != 0 && (j.KeepRuns < leastKeepRuns || j.KeepRuns > MaxPeriod || j.KeepRuns%time.Millisecond != 0) {
+		f.add("KeepRuns", j.KeepRuns, fmt.Errorf("want %v to %v in whole milliseconds, or 0 for Config.RunRetention", leastKeepRuns, MaxPeriod))
 	}
 	return f.err()
 }
@@ -135,9 +156,9 @@ func (j *Job) checkBounds(f *faults) {
 	}
 }
 
-// validateNew collects the faults of a definition that is to be added: what the store sets
-// of a job cannot be given.
-func (j Job) validateNew() error {
+// ValidateNew reports what is set of a definition that is to be added although the store sets
+// it, such as the ID.
+func (j Job) ValidateNew() error {
 	f := faults{what: called(j)}
 	for _, field := range []struct {
 		name  string
@@ -195,9 +216,6 @@ func (j *Job) chainDefaults(zone *time.Location) {
 // isJoin reports whether the job runs behind others.
 func (j *Job) isJoin() bool { return len(j.After)+len(j.AfterKeys) > 0 }
 
-// hasLinks reports whether other jobs follow from its definition, or it from theirs.
-func (j *Job) hasLinks() bool { return j.isJoin() || len(j.Children)+len(j.ChildKeys) > 0 }
-
 // checkChain adds what is wrong with children, joins and LateAfter.
 func (j *Job) checkChain(f *faults) {
 	f.links("Children", j.Children, "ChildKeys", j.ChildKeys, j.App, j.Key, j.ID)
@@ -219,7 +237,7 @@ func (j *Job) checkChain(f *faults) {
 	if w := j.AfterWindow; w < 0 || w > mostWindow || w%time.Millisecond != 0 || w > 0 && w < time.Second || w > 0 && w < oneDay && oneDay%w != 0 || w > oneDay && w%oneDay != 0 {
 		f.add("AfterWindow", w, errors.New("want a divisor of 24h from 1s on in whole milliseconds, or whole days up to 31"))
 	}
-	if _, err := loadZone(j.AfterZone); err != nil {
+	if _, err := LoadZone(j.AfterZone); err != nil {
 		f.add("AfterZone", j.AfterZone, err)
 	}
 }

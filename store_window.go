@@ -18,7 +18,7 @@ import (
 // wall, from midnight on. Where clocks skip the beginning of a window it begins with the time
 // that comes after the gap, and where they are put back over it, it has begun at the first.
 func (j *Job) Window(business time.Time) time.Time {
-	zone, err := loadZone(j.AfterZone)
+	zone, err := LoadZone(j.AfterZone)
 	if err != nil {
 		zone = time.UTC
 	}

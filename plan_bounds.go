@@ -10,7 +10,7 @@ import (
 )
 
 // boundsInWords are NotBefore and NotAfter, where they are set.
-func (j *Job) boundsInWords() string {
+func boundsInWords(j *Job) string {
 	var list []string
 	if !j.NotBefore.IsZero() {
 		list = append(list, "NotBefore "+inWords(j.NotBefore))
@@ -22,17 +22,17 @@ func (j *Job) boundsInWords() string {
 }
 
 // sameInstants reports whether the schedules of two jobs have the same instants for them.
-func (j *Job) sameInstants(other *Job) bool {
+func sameInstants(j, other *Job) bool {
 	return j.Schedule == other.Schedule && j.NotBefore.Equal(other.NotBefore) && j.NotAfter.Equal(other.NotAfter)
 }
 
 // within reports whether an instant is within the job's bounds.
-func (j *Job) within(at time.Time) bool {
+func within(j *Job, at time.Time) bool {
 	return !at.Before(j.NotBefore) && (j.NotAfter.IsZero() || !at.After(j.NotAfter))
 }
 
 // runsLeft is how many more runs the schedule makes.
-func (j *Job) runsLeft() int {
+func runsLeft(j *Job) int {
 	if j.MaxRuns == 0 {
 		return math.MaxInt
 	}
@@ -42,13 +42,13 @@ func (j *Job) runsLeft() int {
 // instantAfter is the job's first instant strictly after a time, zero for none: that of its
 // Schedule, of which nothing before NotBefore and after NotAfter exists. How many runs are
 // left is another matter.
-func (j *Job) instantAfter(after time.Time) (time.Time, error) {
-	return j.instantInStep(after, after)
+func instantAfter(j *Job, after time.Time) (time.Time, error) {
+	return instantInStep(j, after, after)
 }
 
 // instantInStep is instantAfter where a FixedRate keeps step with an instant, before or
 // behind that time, and a FixedDelay is due at that instant, unless it is past.
-func (j *Job) instantInStep(with, after time.Time) (next time.Time, err error) {
+func instantInStep(j *Job, with, after time.Time) (next time.Time, err error) {
 	period, err := j.Schedule.Every()
 	if err != nil {
 		return time.Time{}, err
@@ -73,7 +73,7 @@ func (j *Job) instantInStep(with, after time.Time) (next time.Time, err error) {
 	default:
 		next, err = j.Schedule.Next(from)
 	}
-	if err != nil || !j.within(next) {
+	if err != nil || !within(j, next) {
 		return time.Time{}, err
 	}
 	return next, nil
@@ -90,14 +90,11 @@ func stepAfter(with time.Time, period time.Duration, after time.Time) time.Time 
 	return time.UnixMilli(after.UnixMilli() + ahead).UTC()
 }
 
-// step is the instant that the schedule keeps step with where only its bounds change: the
+// stepOf is the instant that the schedule keeps step with where only its bounds change: the
 // next one, else the one planned last, zero for none.
-func (j *Job) step() time.Time {
+func stepOf(j *Job) time.Time {
 	if j.Next.IsZero() {
 		return j.Last
 	}
 	return j.Next
 }
-
-// unscheduled reports that no schedule makes runs of the job: it has none, or is stopped.
-func (j *Job) unscheduled() bool { return j.Stopped || j.Schedule.IsManual() }
