@@ -1,8 +1,5 @@
 package xxljob
 
-// The admin side of XXL-JOB's protocol. Input: requests of executors. Output: what
-// Scheduler has, for the apps that a caller may speak for.
-
 import (
 	"context"
 	"errors"
@@ -10,8 +7,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
+
+// The admin side of XXL-JOB's protocol. Input: requests of executors. Output: what
+// Scheduler has, for the apps that a caller may speak for.
 
 // adminSide is what executors call over HTTP.
 type adminSide struct {
@@ -20,7 +23,7 @@ type adminSide struct {
 	results   *adminResults
 	speaker   *speaker
 	definer   *definer
-	quota     *quota
+	quota     *loop.RateLimit
 }
 
 var _ wire.JobAdmin = (*adminSide)(nil)
@@ -62,31 +65,31 @@ func (a *adminSide) registered(err error) (wire.Return, error) {
 
 // registration checks a request: what it names will be called with a token, and shown to
 // people, in pages and in terminals.
-func (a *adminSide) registration(ctx context.Context, req wire.RegistryRequest) (reg Registration, refusal string) {
+func (a *adminSide) registration(ctx context.Context, req wire.RegistryRequest) (reg store.Registration, refusal string) {
 	caller := a.speaker.callerOf(ctx)
 	if refusal, _ := a.speaker.whyNot(caller, req.RegistryKey); refusal != "" {
 		return reg, refusal
 	}
-	f := faults{what: "registry"}
-	f.plain("registryKey", req.RegistryKey, 1, 64)
-	f.plain("registryValue", req.RegistryValue, 1, 255)
-	f.plain("bootId", req.BootID, 0, 64)
+	f := store.Faults{Of: "registry"}
+	f.Plain("registryKey", req.RegistryKey, 1, 64)
+	f.Plain("registryValue", req.RegistryValue, 1, 255)
+	f.Plain("bootId", req.BootID, 0, 64)
 	if len(req.Capabilities) > 16 {
-		f.add("capabilities", len(req.Capabilities), errors.New("at most 16"))
+		f.Add("capabilities", len(req.Capabilities), errors.New("at most 16"))
 	}
 	for _, c := range req.Capabilities {
-		f.plain("capabilities", c, 1, 32)
+		f.Plain("capabilities", c, 1, 32)
 	}
-	if err := f.err(); err != nil {
+	if err := f.Err(); err != nil {
 		return reg, err.Error()
 	}
 	if req.RegistryGroup != wire.GroupExecutor {
-		return reg, fmt.Sprintf(msgRegistryGroup, shorten(req.RegistryGroup, 40))
+		return reg, fmt.Sprintf(msgRegistryGroup, errs.Shorten(req.RegistryGroup, 40))
 	}
 	if _, err := wire.ParseAddress(req.RegistryValue); err != nil {
 		return reg, fmt.Sprintf(msgRegistryValue, err)
 	}
-	return Registration{App: req.RegistryKey, Address: req.RegistryValue, BootID: req.BootID, Capabilities: req.Capabilities}, ""
+	return store.Registration{App: req.RegistryKey, Address: req.RegistryValue, BootID: req.BootID, Capabilities: req.Capabilities}, ""
 }
 
 // Callback stores results. Those of unknown runs, of runs of other apps, of runs that
@@ -115,7 +118,7 @@ type speaker struct {
 	*shared
 	attached *attachedSet
 	own      Executor
-	rarely   rarely // what the log is not to be filled with
+	rarely   loop.LogLimiter // what the log is not to be filled with
 }
 
 // whyNot says to a caller why it may not speak for an app, and nothing where it may. A
@@ -129,7 +132,7 @@ func (s *speaker) whyNot(caller wire.Caller, app string) (why string, later bool
 	case caller.Scope != "", caller.App != "" && caller.App != app, len(s.cfg.HTTP.Tokens[app]) > 0:
 		return wire.MsgTokenWrong, false
 	case s.isAttached(app):
-		if s.rarely.lets("shared token: " + app) {
+		if s.rarely.Allow("shared token: " + app) {
 			s.log.Warn(logSharedToken, "app", app)
 		}
 		return fmt.Sprintf(msgSharedToken, app), true
@@ -172,7 +175,7 @@ func (s *speaker) isAttached(app string) bool {
 // warnOfJobsAPI says which apps may manage jobs, and have no caller who could.
 func (s *speaker) warnOfJobsAPI() {
 	for _, app := range s.cfg.HTTP.JobsAPI {
-		if len(s.cfg.HTTP.Tokens[app]) == 0 && s.isAttached(app) && s.rarely.lets("jobs API: "+app) {
+		if len(s.cfg.HTTP.Tokens[app]) == 0 && s.isAttached(app) && s.rarely.Allow("jobs API: "+app) {
 			s.log.Warn("xxljob: nobody can manage the jobs of an app in Config.HTTP.JobsAPI over HTTP: the app is attached to a scheduler, so the shared token does not speak for it; give it its own token in Config.HTTP.Tokens", "app", app)
 		}
 	}

@@ -1,9 +1,5 @@
 package xxljob
 
-// Jobs that executors manage over the wire, as G4 does. A caller sees the jobs of its
-// own app and no others, if it is one of Config.HTTP.JobsAPI; in a real admin any caller manages
-// all (docs/xxl-job.md, who may do what).
-
 import (
 	"context"
 	"errors"
@@ -13,14 +9,21 @@ import (
 	"strings"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/schedule"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
+
+// Jobs that executors manage over the wire, as G4 does. A caller sees the jobs of its
+// own app and no others, if it is one of Config.HTTP.JobsAPI; in a real admin any caller manages
+// all (docs/xxl-job.md, who may do what).
 
 // AddJob adds a job, stopped, to the caller's app. The group's number in the request
 // is not looked at: apps have names here.
 func (a *adminSide) AddJob(ctx context.Context, req wire.AddJobRequest) (wire.Return, error) {
 	return a.manage(ctx, "addJob", func(ctx context.Context, app string) (wire.Return, error) {
-		job := Job{App: app, Stopped: true}
+		job := store.Job{App: app, Stopped: true}
 		if err := a.mayDefine(job, req.JobDefinition); err != nil {
 			return wire.Return{}, err
 		}
@@ -40,7 +43,7 @@ func (a *adminSide) AddJob(ctx context.Context, req wire.AddJobRequest) (wire.Re
 // form of its own with real admins: type, source and remark stay, and so does what a
 // request cannot say, the children for instance.
 func (a *adminSide) UpdateJob(ctx context.Context, req wire.UpdateJobRequest) (wire.Return, error) {
-	return a.onJob(ctx, "updateJob", req.ID, func(ctx context.Context, job Job) error {
+	return a.onJob(ctx, "updateJob", req.ID, func(ctx context.Context, job store.Job) error {
 		if err := a.mayDefine(job, req.JobDefinition); err != nil {
 			return err
 		}
@@ -53,26 +56,26 @@ func (a *adminSide) UpdateJob(ctx context.Context, req wire.UpdateJobRequest) (w
 // RemoveJob answers 200 also where there is no such job: a client that has missed the
 // first answer asks again.
 func (a *adminSide) RemoveJob(ctx context.Context, req wire.JobRequest) (wire.Return, error) {
-	remove := func(ctx context.Context, job Job) error { return a.definer.RemoveJob(ctx, job.ID) }
+	remove := func(ctx context.Context, job store.Job) error { return a.definer.RemoveJob(ctx, job.ID) }
 	return a.onJobOr(ctx, "removeJob", req.ID, wire.Success(), remove)
 }
 
 func (a *adminSide) StartJob(ctx context.Context, req wire.JobRequest) (wire.Return, error) {
-	return a.onJob(ctx, "startJob", req.ID, func(ctx context.Context, job Job) error { return a.definer.StartJob(ctx, job.ID) })
+	return a.onJob(ctx, "startJob", req.ID, func(ctx context.Context, job store.Job) error { return a.definer.StartJob(ctx, job.ID) })
 }
 
 func (a *adminSide) StopJob(ctx context.Context, req wire.JobRequest) (wire.Return, error) {
-	return a.onJob(ctx, "stopJob", req.ID, func(ctx context.Context, job Job) error { return a.definer.StopJob(ctx, job.ID) })
+	return a.onJob(ctx, "stopJob", req.ID, func(ctx context.Context, job store.Job) error { return a.definer.StopJob(ctx, job.ID) })
 }
 
 func (a *adminSide) TriggerJob(ctx context.Context, req wire.TriggerJobRequest) (wire.Return, error) {
-	return a.onJob(ctx, "triggerJob", req.ID, func(ctx context.Context, job Job) error {
+	return a.onJob(ctx, "triggerJob", req.ID, func(ctx context.Context, job store.Job) error {
 		addresses, err := addressesByWire(req.AddressList)
 		if err == nil {
 			err = a.mayGive(job, req.ExecutorParam)
 		}
 		if err == nil {
-			_, err = a.definer.trigger(ctx, job.ID, Trigger{Param: &req.ExecutorParam, Type: TriggerAPI, Addresses: addresses})
+			_, err = a.definer.trigger(ctx, job.ID, store.Trigger{Param: &req.ExecutorParam, Type: store.TriggerAPI, Addresses: addresses})
 		}
 		return err
 	})
@@ -84,21 +87,21 @@ const maxGiven = 1000
 
 // addressesByWire reads the addresses in a list with commas.
 func addressesByWire(list string) (addrs []string, err error) {
-	f := faults{what: "trigger"}
+	f := store.Faults{Of: "trigger"}
 	for addr := range strings.SplitSeq(list, ",") {
 		if addr = strings.TrimSpace(addr); addr == "" {
 			continue
 		}
 		if len(addrs) == maxGiven {
-			f.add("addressList", shorten(list, 40), fmt.Errorf("at most %d addresses", maxGiven))
+			f.Add("addressList", errs.Shorten(list, 40), fmt.Errorf("at most %d addresses", maxGiven))
 			break
 		}
-		if f.plain("addressList", addr, 1, 255); len(f.errs) > 0 {
+		if f.Plain("addressList", addr, 1, 255); len(f.Errs) > 0 {
 			break
 		}
 		addrs = append(addrs, addr)
 	}
-	return addrs, f.err()
+	return addrs, f.Err()
 }
 
 // Words for those who manage jobs.
@@ -120,11 +123,11 @@ func (r refused) Error() string { return string(r) }
 // mayDefine reports whether a request may define what it says of a job, which an update
 // has read before: the callers of most apps define no scripts. An update leaves type and
 // source alone; but a script is given the parameter, and many do what it says.
-func (a *adminSide) mayDefine(job Job, d wire.JobDefinition) error {
+func (a *adminSide) mayDefine(job store.Job, d wire.JobDefinition) error {
 	switch {
 	case slices.Contains(a.s.cfg.HTTP.JobsAPIScripts, job.App):
 	case isScript(d.GlueType) && d.GlueType != job.GlueType:
-		return refused(fmt.Sprintf(msgNoScripts, job.App, shorten(d.GlueType, 40)))
+		return refused(fmt.Sprintf(msgNoScripts, job.App, errs.Shorten(d.GlueType, 40)))
 	case isScript(job.GlueType) && (d.ExecutorParam != job.Param || d.ExecutorHandler != job.Handler):
 		return refused(fmt.Sprintf(msgScriptArgs, job.App, job.ID))
 	}
@@ -133,7 +136,7 @@ func (a *adminSide) mayDefine(job Job, d wire.JobDefinition) error {
 
 // mayGive reports whether a trigger may give a job a parameter. Scripts have their own, or
 // none, unless the callers of their app may define them.
-func (a *adminSide) mayGive(job Job, param string) error {
+func (a *adminSide) mayGive(job store.Job, param string) error {
 	if !isScript(job.GlueType) || param == "" || param == job.Param || slices.Contains(a.s.cfg.HTTP.JobsAPIScripts, job.App) {
 		return nil
 	}
@@ -141,27 +144,27 @@ func (a *adminSide) mayGive(job Job, param string) error {
 }
 
 // isScript reports whether a glue type is not that of handlers, known or not.
-func isScript(glue string) bool { return glue != "" && glue != GlueBean }
+func isScript(glue string) bool { return glue != "" && glue != store.GlueBean }
 
 // onJob does something with a job of the caller's app, which has to be there.
-func (a *adminSide) onJob(ctx context.Context, verb string, id int64, do func(context.Context, Job) error) (wire.Return, error) {
+func (a *adminSide) onJob(ctx context.Context, verb string, id int64, do func(context.Context, store.Job) error) (wire.Return, error) {
 	return a.onJobOr(ctx, verb, id, wire.Failf(msgNoJob, id), do)
 }
 
 // onJobOr does something with a job of the caller's app; where there is none it answers
 // absent. An edit that somebody else's has overtaken is tried again.
-func (a *adminSide) onJobOr(ctx context.Context, verb string, id int64, absent wire.Return, do func(context.Context, Job) error) (wire.Return, error) {
+func (a *adminSide) onJobOr(ctx context.Context, verb string, id int64, absent wire.Return, do func(context.Context, store.Job) error) (wire.Return, error) {
 	return a.manage(ctx, verb, func(ctx context.Context, app string) (wire.Return, error) {
 		for {
 			job, err := a.s.store.Job(ctx, id)
 			if err == nil && job.App == app {
 				err = do(ctx, job)
 			} else if err == nil {
-				err = ErrNotFound
+				err = errs.ErrNotFound
 			}
 			switch {
-			case errors.Is(err, ErrConflict) && ctx.Err() == nil:
-			case isNotFound(err):
+			case errors.Is(err, errs.ErrConflict) && ctx.Err() == nil:
+			case errs.IsNotFound(err):
 				return absent, nil
 			case err != nil:
 				return wire.Return{}, err
@@ -179,9 +182,9 @@ func (a *adminSide) manage(ctx context.Context, verb string, do func(ctx context
 	if refusal, ok := a.mayManage(caller, verb); !ok {
 		return refusal, nil
 	}
-	ret, err := do(WithActor(ctx, "app:"+caller.App), caller.App)
+	ret, err := do(store.WithActor(ctx, "app:"+caller.App), caller.App)
 	var no refused
-	if len(FieldErrors(err)) > 0 || errors.As(err, &no) || errors.Is(err, ErrManual) || errors.Is(err, ErrNeverFires) || errors.Is(err, ErrUnknownHandler) {
+	if len(store.FieldErrors(err)) > 0 || errors.As(err, &no) || errors.Is(err, errs.ErrManual) || errors.Is(err, errs.ErrNeverFires) || errors.Is(err, errs.ErrUnknownHandler) {
 		return wire.Failf("%s", err.Error()), nil
 	}
 	return ret, err
@@ -197,32 +200,33 @@ func (a *adminSide) mayManage(caller wire.Caller, verb string) (refusal wire.Ret
 	case caller.App == "":
 		return wire.Failf(wire.MsgIdentityEmpty), false
 	case !slices.Contains(apps, caller.App):
-		return wire.Failf(msgJobsNotFor, shorten(caller.App, 64)), false
+		return wire.Failf(msgJobsNotFor, errs.Shorten(caller.App, 64)), false
 	}
 	if why, _ := a.speaker.whyNot(caller, caller.App); why != "" {
 		return wire.Failf("%s", why), false
 	}
-	if !a.quota.take(caller.Scope, time.Now()) {
+	if !a.quota.Take(caller.Scope, time.Now()) {
 		return wire.Return{Code: wire.CodeTimeout, Msg: wire.MsgTooMany}, false
 	}
 	return wire.Return{}, true
 }
 
 // defineByWire takes over what a request says of a job, but for its script.
-func defineByWire(job *Job, d wire.JobDefinition) {
+func defineByWire(job *store.Job, d wire.JobDefinition) {
 	job.Name, job.Author, job.AlarmEmail = d.Name, d.Author, d.AlarmEmail
-	schedule := Schedule{Type: ScheduleType(d.ScheduleType), Conf: strings.TrimSpace(d.ScheduleConf)}
-	if schedule.IsManual() {
-		schedule = Manual()
+	given := schedule.Schedule{Type: schedule.Type(d.ScheduleType), Conf: strings.TrimSpace(d.ScheduleConf)}
+	if given.IsManual() {
+		given = schedule.Manual()
 	}
-	if schedule.Type == job.Schedule.Type && schedule.Zone == "" && (schedule.Type == ScheduleCron || schedule.Type == ScheduleCrontab) { // a request knows no zones
-		schedule.Zone, schedule.DST = job.Schedule.Zone, job.Schedule.DST
+	byClocks := given.Type == schedule.TypeCron || given.Type == schedule.TypeCrontab
+	if given.Type == job.Schedule.Type && byClocks { // a request knows no zones
+		given.Zone, given.DST = job.Schedule.Zone, job.Schedule.DST
 	}
-	job.Schedule = schedule
-	if schedule.IsManual() { // nor bounds, which this has nothing for
+	job.Schedule = given
+	if given.IsManual() { // nor bounds, which this has nothing for
 		job.NotBefore, job.NotAfter, job.MaxRuns = time.Time{}, time.Time{}, 0
 	}
-	job.Misfire, job.Route = Misfire(d.MisfireStrategy), d.ExecutorRouteStrategy
+	job.Misfire, job.Route = store.Misfire(d.MisfireStrategy), d.ExecutorRouteStrategy
 	job.Handler, job.Param, job.Block = d.ExecutorHandler, d.ExecutorParam, d.ExecutorBlockStrategy
 	job.Timeout = time.Duration(max(d.ExecutorTimeout, 0)) * time.Second
 	job.Retries = max(d.ExecutorFailRetryCount, 0)
@@ -230,7 +234,7 @@ func defineByWire(job *Job, d wire.JobDefinition) {
 
 // scriptByWire takes over the script. Shells take a carriage return for a part of the
 // word before it, and forms send one at the end of each line.
-func scriptByWire(job *Job, d wire.JobDefinition) {
+func scriptByWire(job *store.Job, d wire.JobDefinition) {
 	job.GlueType, job.GlueSource, job.GlueRemark = d.GlueType, d.GlueSource, d.GlueRemark
 	if d.GlueType == "GLUE_SHELL" {
 		job.GlueSource = strings.ReplaceAll(d.GlueSource, "\r", "")

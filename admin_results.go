@@ -1,18 +1,21 @@
 package xxljob
 
-// Results that come over HTTP. Input: callbacks of executors elsewhere, to any node.
-// Output: final states in the store. A callback is answered 200 once every result in it
-// is stored or known not to matter; otherwise its executor sends all of it again.
-
 import (
 	"context"
 	"errors"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/fairqueue"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/internal/urgent"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
+
+// Results that come over HTTP. Input: callbacks of executors elsewhere, to any node.
+// Output: final states in the store. A callback is answered 200 once every result in it
+// is stored or known not to matter; otherwise its executor sends all of it again.
 
 const (
 	// reportPatience is how long a callback waits for the store; Java executors wait
@@ -31,23 +34,23 @@ type adminResults struct {
 	*shared
 	finisher *finisher
 	speaker  *speaker
-	intake   *intake[reported]
+	intake   *fairqueue.Queue[reported]
 }
 
 func newAdminResults(s *shared, finisher *finisher, speaker *speaker) *adminResults {
-	return &adminResults{s, finisher, speaker, newIntake[reported](resultBounds())}
+	return &adminResults{s, finisher, speaker, fairqueue.New[reported](resultBounds())}
 }
 
 // resultBounds are room for a page of the greatest size from each app, or for many small
 // ones.
-func resultBounds() intakeBounds {
-	return intakeBounds{ofApp: 8 << 20, inAll: 64 << 20, batch: storeBatch, batchBytes: 4 << 20, atOnce: storeBatch / 4, kept: 10 * time.Minute, retries: true}
+func resultBounds() fairqueue.Bounds {
+	return fairqueue.Bounds{OfApp: 8 << 20, InAll: 64 << 20, Batch: loop.StoreBatch, BatchBytes: 4 << 20, AtOnce: loop.StoreBatch / 4, Kept: 10 * time.Minute, Retries: true}
 }
 
 // reported is a result that has come, and who from.
 type reported struct {
 	caller wire.Caller
-	res    Result
+	res    store.Result
 	exact  bool  // whether it was a kill, its executor has said
 	date   int64 // of its run, as its executor has it, in ms
 	counts bool  // it concerned its run when that was read last
@@ -58,7 +61,7 @@ type reported struct {
 // in a scheduler whose ids began anew, or a database that was emptied. Our executors, and
 // XXL-JOB's own, send the date that came with the trigger; of others that is not known,
 // and some send another one.
-func (r *reported) isOf(run *Run) bool {
+func (r *reported) isOf(run *store.Run) bool {
 	return !r.exact && !r.caller.Java || sameDate(r.date, run)
 }
 
@@ -67,11 +70,11 @@ func (s *adminResults) report(ctx context.Context, caller wire.Caller, list []*r
 	if !s.life.running() {
 		return s.storeResults(urgent.Mark(ctx), list)
 	}
-	p, err := s.intake.add(originOf(caller), size, list...)
+	p, err := s.intake.Add(fairqueue.Origin{Scope: caller.Scope, App: caller.App}, size, list...)
 	if err != nil {
 		return err
 	}
-	return p.wait(ctx, reportPatience)
+	return p.Wait(ctx, reportPatience)
 }
 
 // reportsOf are the results of a request, and the memory that they take. Of several that
@@ -87,7 +90,7 @@ func reportsOf(caller wire.Caller, reqs []wire.CallbackRequest) (list []*reporte
 			res := reportOf(r)
 			all = append(all, reported{caller: caller, res: res, exact: r.Exact, date: r.LogDateTim})
 			list = append(list, &all[len(all)-1])
-			size += itemSize + len(res.HandleMsg) + len(res.ProgressText)
+			size += fairqueue.PartSize + len(res.HandleMsg) + len(res.ProgressText)
 		}
 	}
 	return list, size
@@ -96,16 +99,16 @@ func reportsOf(caller wire.Caller, reqs []wire.CallbackRequest) (list []*reporte
 // reportOf is a callback as a result. It carries no fence: whoever was sent the run may
 // report it, while it is started or dispatched. A Java executor tells by the text alone
 // that it has killed the run.
-func reportOf(r wire.CallbackRequest) Result {
-	res := Result{RunID: r.LogID, State: stateOf(&r), HandleMsg: plainText(shorten(r.HandleMsg, maxHandleMsg)), NoRetry: noRetryOf(&r), After: afterOf(&r)}
+func reportOf(r wire.CallbackRequest) store.Result {
+	res := store.Result{RunID: r.LogID, State: stateOf(&r), HandleMsg: errs.PlainText(errs.Shorten(r.HandleMsg, maxHandleMsg)), NoRetry: noRetryOf(&r), After: afterOf(&r)}
 	res.Progress, res.ProgressText = boundProgress(r.Progress)
 	if r.HandleCode == 0 && res.HandleMsg == "" {
 		res.HandleMsg = wire.MsgResultLost
 	}
-	if res.State == StateFailed && !r.Exact && wire.IsKilled(r.HandleMsg) {
-		res.State = StateKilled
+	if res.State == store.StateFailed && !r.Exact && wire.IsKilled(r.HandleMsg) {
+		res.State = store.StateKilled
 		if wire.IsShutdown(r.HandleMsg) {
-			res.State = StateLost
+			res.State = store.StateLost
 		}
 	}
 	return res
@@ -115,13 +118,13 @@ func reportOf(r wire.CallbackRequest) Result {
 // kill, from third-party executors: not all have words for it, and their report may be
 // quicker than their answer to the kill. A result that is quicker than the answer to the
 // trigger, which no more is stored then, says itself that the run was accepted.
-func (r *reported) result(run *Run) Result {
+func (r *reported) result(run *store.Run) store.Result {
 	res := r.res
-	if run.State == StateStarted {
+	if run.State == store.StateStarted {
 		res.TriggerMsg = run.Address + ": accepted, and the result was reported at once"
 	}
-	if res.State == StateFailed && !r.exact && run.KillReason != "" {
-		res.State = StateKilled
+	if res.State == store.StateFailed && !r.exact && run.KillReason != "" {
+		res.State = store.StateKilled
 	}
 	return res
 }
@@ -130,7 +133,7 @@ func (r *reported) result(run *Run) Result {
 // of it a moment after they are stored, so that the next ones gather: not where a callback may have
 // been full, for its executor has more.
 func (s *adminResults) resultLoop(ctx context.Context) {
-	s.intake.loop(ctx, 0, backoff{log: s.log, what: "storing reported results"}, func(ctx context.Context, list []*reported) error {
+	s.intake.Loop(ctx, 0, loop.Backoff{Log: s.log, What: "storing reported results"}, func(ctx context.Context, list []*reported) error {
 		err := s.storeResults(ctx, list)
 		if err == nil && len(list) < fullCallback {
 			s.finisher.letGather(ctx, len(list))
@@ -143,7 +146,7 @@ func (s *adminResults) resultLoop(ctx context.Context) {
 // repetition does no harm. A run whose row others have locked fails its own result only.
 func (s *adminResults) storeResults(ctx context.Context, list []*reported) error {
 	for len(list) > 0 {
-		page := list[:min(len(list), storeBatch)]
+		page := list[:min(len(list), loop.StoreBatch)]
 		list = list[len(page):]
 		results, err := s.admissible(ctx, page)
 		if err != nil {
@@ -152,7 +155,7 @@ func (s *adminResults) storeResults(ctx context.Context, list []*reported) error
 		if len(results) == 0 {
 			continue
 		}
-		accepted, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Finish(ctx, nil, results) })
+		accepted, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return s.store.Finish(ctx, nil, results) })
 		s.finisher.ended(accepted)
 		if errors.Is(err, store.ErrLocked) {
 			err = s.markLocked(ctx, page, accepted)
@@ -166,7 +169,7 @@ func (s *adminResults) storeResults(ctx context.Context, list []*reported) error
 
 // markLocked finds out which results of a page are not stored, beside those that do not
 // matter.
-func (s *adminResults) markLocked(ctx context.Context, page []*reported, accepted []Run) error {
+func (s *adminResults) markLocked(ctx context.Context, page []*reported, accepted []store.Run) error {
 	stored := idsOf(accepted)
 	var rest []*reported
 	for _, r := range page {
@@ -186,12 +189,12 @@ func (s *adminResults) markLocked(ctx context.Context, page []*reported, accepte
 // admissible leaves out results of runs that the caller may not speak for, or that do
 // not exist: which of the two, nobody is told. Attached executors report in another
 // way, which their runs are fenced by.
-func (s *adminResults) admissible(ctx context.Context, page []*reported) ([]Result, error) {
+func (s *adminResults) admissible(ctx context.Context, page []*reported) ([]store.Result, error) {
 	byID, err := s.runsOf(ctx, page)
 	if err != nil {
 		return nil, err
 	}
-	results := make([]Result, 0, len(page))
+	results := make([]store.Result, 0, len(page))
 	has := make(map[int64]bool, len(page)) // further results of a run change nothing
 	for _, r := range page {
 		run := byID[r.res.RunID]
@@ -210,15 +213,15 @@ func (s *adminResults) admissible(ctx context.Context, page []*reported) ([]Resu
 // runsOf are the runs of results, by their ids. Those that this node has sent a moment ago and that
 // have succeeded are not read: nobody else has decided about them since, and that somebody wants
 // them killed changes nothing.
-func (s *adminResults) runsOf(ctx context.Context, page []*reported) (map[int64]*Run, error) {
+func (s *adminResults) runsOf(ctx context.Context, page []*reported) (map[int64]*store.Run, error) {
 	ids := make([]int64, len(page))
 	for i, r := range page {
 		ids[i] = r.res.RunID
 	}
-	byID := make(map[int64]*Run, len(page))
+	byID := make(map[int64]*store.Run, len(page))
 	var unknown []int64
 	for i, run := range s.asSent(ids) {
-		if run != nil && page[i].res.State == StateSucceeded {
+		if run != nil && page[i].res.State == store.StateSucceeded {
 			byID[run.ID] = run
 		} else {
 			delete(byID, ids[i]) // what is read of it counts
@@ -228,7 +231,7 @@ func (s *adminResults) runsOf(ctx context.Context, page []*reported) (map[int64]
 	if len(unknown) == 0 {
 		return byID, nil
 	}
-	runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.RunsByID(ctx, unknown) })
+	runs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return s.store.RunsByID(ctx, unknown) })
 	for i := range runs {
 		byID[runs[i].ID] = &runs[i]
 	}
@@ -237,9 +240,9 @@ func (s *adminResults) runsOf(ctx context.Context, page []*reported) (map[int64]
 
 // asSent are the runs that are as this node has sent them, nil for others: none where it is not
 // trusted with its shards.
-func (s *adminResults) asSent(ids []int64) []*Run {
+func (s *adminResults) asSent(ids []int64) []*store.Run {
 	if !s.leases.trusted(time.Now()) {
-		return make([]*Run, len(ids))
+		return make([]*store.Run, len(ids))
 	}
 	return s.finisher.asSent(ids, s.leases.times.window)
 }
@@ -247,9 +250,9 @@ func (s *adminResults) asSent(ids []int64) []*Run {
 // concerns reports whether a result may change something about a run, or later might, when
 // its sender may speak for the app again. Of a lost run the first is noted, unless it says no
 // more than that.
-func (s *adminResults) concerns(r *reported, run *Run) (now, later bool) {
+func (s *adminResults) concerns(r *reported, run *store.Run) (now, later bool) {
 	open := !run.State.Ended()
-	if !isRemote(run.Address) || !r.isOf(run) || !open && (run.State != StateLost || run.LateNoted || r.res.State == StateLost) {
+	if !store.IsRemote(run.Address) || !r.isOf(run) || !open && (run.State != store.StateLost || run.LateNoted || r.res.State == store.StateLost) {
 		return false, false
 	}
 	why, later := s.speaker.whyNot(r.caller, run.App)
@@ -258,10 +261,10 @@ func (s *adminResults) concerns(r *reported, run *Run) (now, later bool) {
 
 // withTimeouts has results say which timeout was over, as far as that is known: not where
 // the job has changed since the run was started, or cannot be read.
-func (s *adminResults) withTimeouts(ctx context.Context, results []Result, runs map[int64]*Run) []Result {
-	var late []Run
+func (s *adminResults) withTimeouts(ctx context.Context, results []store.Result, runs map[int64]*store.Run) []store.Result {
+	var late []store.Run
 	for i := range results {
-		if res := &results[i]; res.State == StateTimedOut {
+		if res := &results[i]; res.State == store.StateTimedOut {
 			late = append(late, *runs[res.RunID])
 		}
 	}

@@ -1,8 +1,5 @@
 package xxljob
 
-// Alarms on their way to people. Input: alarms in the store, signals that there are more.
-// Output: calls of alarmers, and in the store what they have told.
-
 import (
 	"context"
 	"maps"
@@ -13,9 +10,13 @@ import (
 
 	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/internal/urgent"
 	"github.com/xxljob/xxljob/store"
 )
+
+// Alarms on their way to people. Input: alarms in the store, signals that there are more.
+// Output: calls of alarmers, and in the store what they have told.
 
 const (
 	// alarmOverlap is for how long the store is asked again for what may have been inserted
@@ -74,17 +75,17 @@ func newHerald(all *shared, rules []alarmRule, panics *guard.Log) *herald {
 }
 
 // alarmDuty tells of alarms as soon as the store signals them.
-func (h *herald) alarmDuty(signals store.Signals) duty {
-	return duty{
-		what: "sending alarms", wakes: []<-chan struct{}{signals.Alarms, h.life.wakes.alarms}, aside: true,
-		once: h.once,
+func (h *herald) alarmDuty(signals store.Signals) loop.Duty {
+	return loop.Duty{
+		What: "sending alarms", Wakes: []<-chan struct{}{signals.Alarms, h.life.wakes.alarms}, Aside: true,
+		Once: h.once,
 	}
 }
 
 func (h *herald) once(ctx context.Context) (time.Duration, error) {
 	h.land()
 	if h.quiet.Load() {
-		return forever, h.rest(ctx)
+		return loop.Forever, h.rest(ctx)
 	}
 	shards := h.leases.owned()
 	if !slices.Equal(shards, h.reading.shards) {
@@ -113,7 +114,7 @@ func (h *herald) once(ctx context.Context) (time.Duration, error) {
 		wait = min(wait, alarmReread)
 	case h.reading.brief:
 		wait = min(wait, max(alarmReread-time.Since(h.reading.reread), time.Millisecond))
-	case read > storeBatch: // a storm: what came is read again within the overlap
+	case read > loop.StoreBatch: // a storm: what came is read again within the overlap
 		wait = max(wait, recoverEvery)
 	}
 	return wait, err
@@ -131,7 +132,7 @@ func (h *herald) rest(ctx context.Context) error {
 // hush has the herald send nothing more.
 func (h *herald) hush() {
 	h.quiet.Store(true)
-	h.life.wakes.alarms.poke()
+	h.life.wakes.alarms.Poke()
 }
 
 // settle waits until what was sent has come to an end and is noted, shortly.
@@ -161,7 +162,7 @@ func (h *herald) lastMarks(ctx context.Context) {
 const alarmIdle = time.Second
 
 func (h *herald) untilNext(next time.Time) time.Duration {
-	wait := time.Duration(forever)
+	wait := time.Duration(loop.Forever)
 	if poll, _ := h.store.Poll(); poll > 0 {
 		wait = alarmIdle
 	}
@@ -194,8 +195,8 @@ func (h *herald) read(ctx context.Context) (n int, err error) {
 		after, r.whole = 0, now
 	}
 	for {
-		page, err := call(ctx, func(ctx context.Context) ([]store.Alarm, error) {
-			return h.store.Alarms(ctx, r.shards, after, storeBatch)
+		page, err := loop.Call(ctx, func(ctx context.Context) ([]store.Alarm, error) {
+			return h.store.Alarms(ctx, r.shards, after, loop.StoreBatch)
 		})
 		if err != nil {
 			return n, err
@@ -206,7 +207,7 @@ func (h *herald) read(ctx context.Context) (n int, err error) {
 		}
 		n += len(page)
 		r.high = max(r.high, after)
-		if r.more = len(page) == storeBatch && h.book.full(); r.more || len(page) < storeBatch {
+		if r.more = len(page) == loop.StoreBatch && h.book.full(); r.more || len(page) < loop.StoreBatch {
 			break
 		}
 	}
@@ -216,8 +217,8 @@ func (h *herald) read(ctx context.Context) (n int, err error) {
 			r.low, r.mark, r.since = r.mark, r.high, now
 		}
 	}
-	for ids := range slices.Chunk(h.book.unknown(), storeBatch) {
-		told, err := call(ctx, func(ctx context.Context) ([]store.JobTold, error) { return h.store.ToldJobs(ctx, ids) })
+	for ids := range slices.Chunk(h.book.unknown(), loop.StoreBatch) {
+		told, err := loop.Call(ctx, func(ctx context.Context) ([]store.JobTold, error) { return h.store.ToldJobs(ctx, ids) })
 		if err != nil {
 			return n, err
 		}
@@ -232,7 +233,7 @@ func (h *herald) recoveries(ctx context.Context, messages *[]alarmMessage) (time
 	r := &h.reading
 	r.open = r.open || len(h.book.marks.Jobs) > 0 // they are saved when this is asked again
 	if !anyWants(h.book.rules, alarm.Recovered) || !r.open {
-		return forever, nil
+		return loop.Forever, nil
 	}
 	if ago := time.Since(r.asked); !r.asked.IsZero() && ago < r.again {
 		return r.again - ago, nil
@@ -244,8 +245,8 @@ func (h *herald) recoveries(ctx context.Context, messages *[]alarmMessage) (time
 		list []store.JobTold
 		open int
 	}
-	a, err := call(ctx, func(ctx context.Context) (answer, error) {
-		list, open, err := h.store.OpenAlarms(ctx, r.shards, r.behind, storeBatch)
+	a, err := loop.Call(ctx, func(ctx context.Context) (answer, error) {
+		list, open, err := h.store.OpenAlarms(ctx, r.shards, r.behind, loop.StoreBatch)
 		return answer{list, open}, err
 	})
 	if err != nil {
@@ -255,11 +256,11 @@ func (h *herald) recoveries(ctx context.Context, messages *[]alarmMessage) (time
 	told, err := h.recovered(ctx, a.list)
 	*messages = append(*messages, told...)
 	r.behind = store.JobTold{}
-	if len(a.list) == storeBatch {
-		r.behind = a.list[storeBatch-1]
+	if len(a.list) == loop.StoreBatch {
+		r.behind = a.list[loop.StoreBatch-1]
 	}
 	r.again = recoverEvery
-	if len(told) > 0 && (len(told) < len(a.list) || len(a.list) == storeBatch) {
+	if len(told) > 0 && (len(told) < len(a.list) || len(a.list) == loop.StoreBatch) {
 		r.again = recoverSoon
 	}
 	return r.again, err
@@ -293,12 +294,12 @@ func (h *herald) save(ctx context.Context) error {
 	for {
 		all := &h.book.marks
 		m := store.AlarmMarks{
-			Told: all.Told[:min(len(all.Told), storeBatch)], Done: all.Done[:min(len(all.Done), storeBatch)], Jobs: all.Jobs[:min(len(all.Jobs), storeBatch)],
+			Told: all.Told[:min(len(all.Told), loop.StoreBatch)], Done: all.Done[:min(len(all.Done), loop.StoreBatch)], Jobs: all.Jobs[:min(len(all.Jobs), loop.StoreBatch)],
 		}
 		if len(m.Told)+len(m.Done)+len(m.Jobs) == 0 {
 			return nil
 		}
-		if _, err := call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, h.store.MarkAlarms(ctx, m) }); err != nil {
+		if _, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, h.store.MarkAlarms(ctx, m) }); err != nil {
 			return err
 		}
 		h.book.saved(m)
@@ -317,22 +318,22 @@ const (
 // lateDuty looks for runs that have not ended Job.LateAfter behind their instants. No run waits
 // for it, but who is not seen while it is late is never told of: so it does not wait for a pool
 // that the host uses up.
-func lateDuty(s *shared) duty {
-	return duty{
-		what: "looking for runs that are late", wakes: []<-chan struct{}{s.life.wakes.late},
-		once: func(ctx context.Context) (time.Duration, error) {
+func lateDuty(s *shared) loop.Duty {
+	return loop.Duty{
+		What: "looking for runs that are late", Wakes: []<-chan struct{}{s.life.wakes.late},
+		Once: func(ctx context.Context) (time.Duration, error) {
 			shards := s.leases.owned()
 			if len(shards) == 0 {
 				return lateLeast, nil
 			}
 			now := s.clock.now()
-			late, err := call(ctx, func(ctx context.Context) (store.Late, error) {
-				return s.store.AddLate(ctx, store.LateQuery{Shards: shards, Now: now, Limit: storeBatch})
+			late, err := loop.Call(ctx, func(ctx context.Context) (store.Late, error) {
+				return s.store.AddLate(ctx, store.LateQuery{Shards: shards, Now: now, Limit: loop.StoreBatch})
 			})
 			switch {
 			case err != nil:
 				return 0, err
-			case late.Alarms >= storeBatch:
+			case late.Alarms >= loop.StoreBatch:
 				return 0, nil
 			case late.Least == 0:
 				return lateMost, nil
@@ -343,7 +344,7 @@ func lateDuty(s *shared) duty {
 }
 
 // sayAlarms tells a store which alarms it is to insert.
-func sayAlarms(s Store, rules []alarmRule) {
+func sayAlarms(s store.Store, rules []alarmRule) {
 	if len(rules) > 0 {
 		s.KnowAlarms(alarmPolicy(rules))
 	}

@@ -1,9 +1,5 @@
 package xxljob
 
-// Alarms that are not done with, as a node has them that owns their shards. It belongs to one
-// loop, and is pure. In: alarms as the store has them, the ends of messages. Out: messages
-// that are due, and what is to be noted in the store.
-
 import (
 	"fmt"
 	"slices"
@@ -12,6 +8,10 @@ import (
 	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/store"
 )
+
+// Alarms that are not done with, as a node has them that owns their shards. It belongs to one
+// loop, and is pure. In: alarms as the store has them, the ends of messages. Out: messages
+// that are due, and what is to be noted in the store.
 
 const (
 	alarmEvents = 10             // that a message tells of
@@ -197,7 +197,7 @@ func (b *alarmBook) message(j *alarmJob, rule int) alarmMessage {
 
 // recovered makes the message that a job has recovered, unless something else is to be told
 // of it first, or there is no room.
-func (b *alarmBook) recovered(t store.JobTold, job *Job, now time.Time, room func(rule int) bool) (m alarmMessage, ok bool) {
+func (b *alarmBook) recovered(t store.JobTold, job *store.Job, now time.Time, room func(rule int) bool) (m alarmMessage, ok bool) {
 	i := b.place(t.Rule)
 	if i < 0 {
 		return m, false

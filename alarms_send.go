@@ -1,7 +1,5 @@
 package xxljob
 
-// Calls of alarmers. In: messages that have the place of a call. Out: their ends.
-
 import (
 	"cmp"
 	"context"
@@ -13,9 +11,12 @@ import (
 
 	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/internal/urgent"
 	"github.com/xxljob/xxljob/store"
 )
+
+// Calls of alarmers. In: messages that have the place of a call. Out: their ends.
 
 // alarmHangs is how long after its deadline a call is given up that ignores it.
 const alarmHangs = time.Second
@@ -33,11 +34,11 @@ type alarmCaller struct {
 // of its rule.
 func (c *alarmCaller) send(m alarmMessage) {
 	rule := &c.rules[m.rule]
-	c.life.loops.work.run(func(ctx context.Context) {
+	c.life.loops.work.Run(func(ctx context.Context) {
 		if err := c.complete(urgent.Unmark(ctx), &m); err != nil {
 			c.flights.returned(m.rule)
 			c.flights.land(m, err)
-			c.life.wakes.alarms.poke()
+			c.life.wakes.alarms.Poke()
 			return
 		}
 		ctx, cancel := context.WithTimeout(urgent.Unmark(ctx), rule.Timeout)
@@ -46,10 +47,10 @@ func (c *alarmCaller) send(m alarmMessage) {
 		guard.Go(func() error { return rule.To.Alarm(ctx, m.said) }, func(err error) {
 			c.flights.returned(m.rule)
 			returned <- c.panics.Note("Alarmer of "+rule.Name, err)
-			c.life.wakes.alarms.poke()
+			c.life.wakes.alarms.Poke()
 		})
 		c.flights.land(m, outcomeOf(ctx, returned))
-		c.life.wakes.alarms.poke()
+		c.life.wakes.alarms.Poke()
 	})
 }
 
@@ -57,7 +58,7 @@ func (c *alarmCaller) send(m alarmMessage) {
 func (c *alarmCaller) complete(ctx context.Context, m *alarmMessage) error {
 	var more []store.Alarm
 	for _, id := range m.missing {
-		page, err := call(ctx, func(ctx context.Context) ([]store.Alarm, error) {
+		page, err := loop.Call(ctx, func(ctx context.Context) ([]store.Alarm, error) {
 			return c.store.Alarms(ctx, []store.Shard{{ID: m.last.Shard}}, id-1, 1)
 		})
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -248,7 +249,7 @@ type strictStore struct {
 
 func newStrictStore() strictStore { return strictStore{memory.New(), new(sync.Mutex), new(string)} }
 
-func (s strictStore) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (s strictStore) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
 	for _, st := range starts {
 		if strings.Contains(st.Msg, "\x00") || !utf8.ValidString(st.Msg) {
 			return nil, errors.New("invalid byte sequence")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -214,7 +215,7 @@ func TestPlanBounded(t *testing.T) {
 				tt.set(&job)
 			}
 			p := xxljob.Planner{Now: planNow, Before: planNow.Add(5 * time.Second), Threshold: 15 * time.Second, CatchUp: xxljob.CatchUpEvery, MaxPlanned: 10}
-			plan := p.Plan(&xxljob.DueJob{Job: job, Waiting: tt.waiting}, 5)
+			plan := p.Plan(&store.DueJob{Job: job, Waiting: tt.waiting}, 5)
 			var got []string
 			for _, r := range plan.Runs {
 				got = append(got, planText(r))

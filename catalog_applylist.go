@@ -1,9 +1,5 @@
 package xxljob
 
-// Applying a list of jobs: a complete list comes in, is put into the store, and where it
-// then applies its jobs are made to exist as given, in batches, each of which takes effect
-// only while the list is still the one that applies.
-
 import (
 	"cmp"
 	"context"
@@ -13,8 +9,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
+
+// Applying a list of jobs: a complete list comes in, is put into the store, and where it
+// then applies its jobs are made to exist as given, in batches, each of which takes effect
+// only while the list is still the one that applies.
 
 // applyList puts the list and, where it then applies, makes its jobs exist as given. It
 // reports whether it applies. The caller has taken the turn of the lists; again says that
@@ -38,7 +40,7 @@ func (d *definer) putList(ctx context.Context, w *wantedList, how store.ListAppl
 }
 
 // batchOf is how many of the jobs go together.
-func batchOf(jobs []Job) int {
+func batchOf(jobs []store.Job) int {
 	size := 0
 	for i := range min(len(jobs), ensureBatch) {
 		size += len(jobs[i].Param) + len(jobs[i].GlueSource)
@@ -53,8 +55,8 @@ func batchOf(jobs []Job) int {
 type applying struct {
 	s       *definer
 	w       *wantedList
-	all     []Ensured // by the place in the list
-	touched []Job     // created or changed
+	all     []Ensured   // by the place in the list
+	touched []store.Job // created or changed
 	grouped bool
 	again   bool     // by the list loop: nobody waits who would give up, so each call has a deadline
 	past    []string // keys of jobs that are left as they are: all of their instants have passed since they were named
@@ -65,7 +67,7 @@ func (a *applying) ask(ctx context.Context, f func(context.Context) error) error
 	if !a.again {
 		return f(ctx)
 	}
-	_, err := call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
+	_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
 	return err
 }
 
@@ -86,7 +88,7 @@ func (a *applying) put(ctx context.Context, how store.ListApply, over store.List
 	for at := 0; at < len(w.jobs); {
 		n := batchOf(w.jobs[at:])
 		err := a.apply(ctx, at, n)
-		if errors.Is(err, ErrSuperseded) {
+		if errors.Is(err, errs.ErrSuperseded) {
 			a.conclude(ctx)
 			return a.all, false, a.superseded(ctx, at, store.ListHead{})
 		}
@@ -106,8 +108,8 @@ func (a *applying) conclude(ctx context.Context) {
 	if i := slices.IndexFunc(a.touched, isConcurrent); i >= 0 {
 		a.s.warnOfQueues(ctx, a.w.App, a.touched[i].Name)
 	}
-	a.s.life.wakes.scan.pokeIf(len(a.touched) > 0)
-	a.s.life.wakes.late.pokeIf(len(a.touched) > 0)
+	a.s.life.wakes.scan.PokeIf(len(a.touched) > 0)
+	a.s.life.wakes.late.PokeIf(len(a.touched) > 0)
 	if len(a.past) > 0 {
 		a.s.log.Warn("xxljob: left jobs of the list unchanged because all of their scheduled times are in the past", "app", a.w.App, "jobs", len(a.past), "one", a.past[0])
 	}
@@ -116,8 +118,8 @@ func (a *applying) conclude(ctx context.Context) {
 // isPast reports whether an error says that a job of the list has no instant any more,
 // which keeps nobody from applying the rest of it again, and notes that. A call of
 // EnsureJobs has its error.
-func (a *applying) isPast(job *Job, err error) bool {
-	if !a.again || !errors.Is(err, ErrNeverFires) {
+func (a *applying) isPast(job *store.Job, err error) bool {
+	if !a.again || !errors.Is(err, errs.ErrNeverFires) {
 		return false
 	}
 	a.past = append(a.past, job.Key)
@@ -133,7 +135,7 @@ func (a *applying) apply(ctx context.Context, at, n int) error {
 		left[a.w.jobs[i].Key] = i
 	}
 	for len(left) > 0 {
-		var named []Job
+		var named []store.Job
 		err := a.ask(ctx, func(ctx context.Context) (err error) {
 			named, err = a.s.store.NameJobs(ctx, a.w.ID(), slices.Collect(maps.Keys(left)))
 			return err
@@ -145,7 +147,7 @@ func (a *applying) apply(ctx context.Context, at, n int) error {
 		for _, has := range named {
 			i := left[has.Key]
 			delete(left, has.Key)
-			if err := a.change(ctx, i, has); isNotFound(err) {
+			if err := a.change(ctx, i, has); errs.IsNotFound(err) {
 				gone = append(gone, i)
 			} else if err != nil {
 				return err
@@ -162,15 +164,15 @@ func (a *applying) apply(ctx context.Context, at, n int) error {
 }
 
 // restart says what of the job's status the list changes, if it changes anything of it.
-func (w *wantedList) restart(job *Job) func(*Job) bool {
+func (w *wantedList) restart(job *store.Job) func(*store.Job) bool {
 	if !w.stops {
 		return nil
 	}
-	return func(has *Job) bool { return restatus(has, job.Stopped) }
+	return func(has *store.Job) bool { return restatus(has, job.Stopped) }
 }
 
 // change gives a job that is there its definition.
-func (a *applying) change(ctx context.Context, i int, has Job) error {
+func (a *applying) change(ctx context.Context, i int, has store.Job) error {
 	job := a.w.jobs[i]
 	restart := a.w.restart(&job)
 	if has.Ensured == job.Ensured && !isPruned(&has) && !changes(restart, has) {
@@ -204,7 +206,7 @@ func (a *applying) add(ctx context.Context, left map[string]int) error {
 		}
 		a.grouped = true
 	}
-	var jobs []Job
+	var jobs []store.Job
 	for _, i := range slices.Sorted(maps.Values(left)) {
 		job := a.w.jobs[i]
 		if _, err := firstInstant(job, a.s.clock.now()); a.isPast(&job, err) {
@@ -217,14 +219,14 @@ func (a *applying) add(ctx context.Context, left map[string]int) error {
 	if len(jobs) == 0 {
 		return nil
 	}
-	first := func(job Job, now time.Time) (time.Time, error) {
+	first := func(job store.Job, now time.Time) (time.Time, error) {
 		at, err := firstInstant(job, now)
 		if err != nil {
-			err = fmt.Errorf("job %q: %w", shorten(job.Name, 40), err)
+			err = fmt.Errorf("job %q: %w", errs.Shorten(job.Name, 40), err)
 		}
 		return at, err
 	}
-	var added []Job
+	var added []store.Job
 	err := a.ask(ctx, func(ctx context.Context) (err error) {
 		added, err = a.s.store.AddJobs(ctx, a.w.ID(), jobs, first)
 		return err
@@ -245,7 +247,7 @@ func (a *applying) add(ctx context.Context, left map[string]int) error {
 }
 
 // saved are the jobs that were created or changed.
-func saved(all []Ensured) (jobs []Job) {
+func saved(all []Ensured) (jobs []store.Job) {
 	for i := range all {
 		if o := all[i].Outcome; o == Created || o == Changed {
 			jobs = append(jobs, all[i].Job)
@@ -276,7 +278,7 @@ func (a *applying) superseded(ctx context.Context, from int, head store.ListHead
 	if a.again {
 		return nil // nobody asks what the jobs are
 	}
-	err := a.s.eachStored(ctx, a.w.App, slices.Collect(maps.Keys(places)), func(has *Job) { a.all[places[has.Key]].Job = *has })
+	err := a.s.eachStored(ctx, a.w.App, slices.Collect(maps.Keys(places)), func(has *store.Job) { a.all[places[has.Key]].Job = *has })
 	if err != nil {
 		return ensuring(a.w.App, err)
 	}
@@ -285,7 +287,7 @@ func (a *applying) superseded(ctx context.Context, from int, head store.ListHead
 
 // warnUnserved says in one line that nobody has the handlers of jobs that were created or
 // changed. In a rolling deploy somebody may come who has.
-func (d *definer) warnUnserved(ctx context.Context, app string, jobs []Job) {
+func (d *definer) warnUnserved(ctx context.Context, app string, jobs []store.Job) {
 	if len(jobs) == 0 || d.cfg.StrictHandlers {
 		return
 	}
@@ -309,7 +311,7 @@ func (d *definer) warnUnserved(ctx context.Context, app string, jobs []Job) {
 }
 
 // warnOfStoredIn is warnOfStored for the jobs that a list has added or changed, in one line.
-func (d *definer) warnOfStoredIn(app string, jobs []Job) {
+func (d *definer) warnOfStoredIn(app string, jobs []store.Job) {
 	n, example := 0, ""
 	for i := range jobs {
 		if d.untold(&jobs[i]) {

@@ -1,7 +1,5 @@
 package xxljob
 
-// The verbs that change jobs and groups.
-
 import (
 	"context"
 	"errors"
@@ -9,9 +7,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
 )
+
+// The verbs that change jobs and groups.
 
 // definer changes definitions: of jobs, groups and lists, and plans what is triggered.
 type definer struct {
@@ -25,8 +26,8 @@ type definer struct {
 }
 
 // complete fills in and checks a definition.
-func (d *definer) complete(job Job) (Job, error) {
-	return Complete(job, Rules{App: d.cfg.App, Zone: d.cfg.Location, Routes: d.strategies.names, SubSecond: d.cfg.Limits.AllowSubSecond, RunRetention: d.cfg.RunRetention})
+func (d *definer) complete(job store.Job) (store.Job, error) {
+	return store.Complete(job, store.Rules{App: d.cfg.App, Zone: d.cfg.Location, Routes: d.strategies.names, SubSecond: d.cfg.Limits.AllowSubSecond, RunRetention: d.cfg.RunRetention})
 }
 
 // fires refuses a schedule without a future instant. It is for definitions that
@@ -36,7 +37,7 @@ func (d *definer) complete(job Job) (Job, error) {
 // It goes by the estimate of the store's clock, a lower bound: what it refuses will
 // never fire, and what it lets pass is looked at again by the clock itself, in the
 // transaction that saves it.
-func (d *definer) fires(ctx context.Context, job Job) error {
+func (d *definer) fires(ctx context.Context, job store.Job) error {
 	if job.Schedule.IsManual() {
 		return nil
 	}
@@ -47,75 +48,75 @@ func (d *definer) fires(ctx context.Context, job Job) error {
 	return firesAfter(job, now)
 }
 
-func (d *definer) AddJob(ctx context.Context, job Job) (Job, error) {
+func (d *definer) AddJob(ctx context.Context, job store.Job) (store.Job, error) {
 	if ctx == nil {
-		return Job{}, errNoContext
+		return store.Job{}, errs.ErrNoContext
 	}
 	if err := job.ValidateNew(); err != nil {
 		_, more := d.complete(job)
-		return Job{}, errors.Join(err, more)
+		return store.Job{}, errors.Join(err, more)
 	}
 	return d.addJob(ctx, job, true)
 }
 
 // addUnkeyed adds a job that came over the wire: nothing there keeps its name from
 // being another job's too.
-func (d *definer) addUnkeyed(ctx context.Context, job Job) (Job, error) {
+func (d *definer) addUnkeyed(ctx context.Context, job store.Job) (store.Job, error) {
 	return d.addJob(ctx, job, false)
 }
 
-func (d *definer) addJob(ctx context.Context, given Job, keyed bool) (added Job, err error) {
-	defer func() { err = named(given, err) }()
+func (d *definer) addJob(ctx context.Context, given store.Job, keyed bool) (added store.Job, err error) {
+	defer func() { err = store.InJob(given, err) }()
 	job, err := d.complete(given)
 	if !keyed {
 		job.Key = ""
 	}
 	if err = errors.Join(err, d.fires(ctx, job)); err != nil {
-		return Job{}, err
+		return store.Job{}, err
 	}
 	if err := errors.Join(d.checkLinks(ctx, job, false), d.checkHandler(ctx, job)); err != nil {
-		return Job{}, err
+		return store.Job{}, err
 	}
 	return d.add(ctx, job)
 }
 
 // add stores a complete and admissible job.
-func (d *definer) add(ctx context.Context, job Job) (Job, error) {
+func (d *definer) add(ctx context.Context, job store.Job) (store.Job, error) {
 	if err := d.setShards(ctx); err != nil {
-		return Job{}, err
+		return store.Job{}, err
 	}
 	job.StopReason = ""
 	added, err := d.store.AddJob(ctx, job, firstInstant)
 	if err != nil {
-		return Job{}, about(fmt.Sprintf("%s: add: App %q, Key %q", called(job), job.App, job.Key), err)
+		return store.Job{}, errs.In(fmt.Sprintf("%s: add: App %q, Key %q", store.Called(job), job.App, job.Key), err)
 	}
 	logChange(ctx, d.log, "add", store.ObjectJob, added.ID, added.App, "name", added.Name)
-	d.life.wakes.scan.poke()
-	d.life.wakes.late.pokeIf(added.LateAfter > 0)
+	d.life.wakes.scan.Poke()
+	d.life.wakes.late.PokeIf(added.LateAfter > 0)
 	d.warnOfSaved(added)
 	return added, nil
 }
 
 // warnOfSaved says of a job that was saved what its owner had better know.
-func (d *definer) warnOfSaved(job Job) {
+func (d *definer) warnOfSaved(job store.Job) {
 	d.warnOfStored(job)
 	warnOfReadings(d.log, d.clock.now(), job)
 }
 
 // warnOfStored says of a job that was saved that nobody will send mails about it. Who relies
 // on them would find out when one is needed.
-func (d *definer) warnOfStored(job Job) {
+func (d *definer) warnOfStored(job store.Job) {
 	if d.untold(&job) {
 		d.log.Warn("xxljob: the job has an AlarmEmail, and Config.Alarms has no rules: no mail will be sent", "job", job.Name, "app", job.App)
 	}
 }
 
 // untold reports whether a job names addresses that nobody here writes to.
-func (d *definer) untold(job *Job) bool { return job.AlarmEmail != "" && len(d.cfg.Alarms) == 0 }
+func (d *definer) untold(job *store.Job) bool { return job.AlarmEmail != "" && len(d.cfg.Alarms) == 0 }
 
 // checkHandler looks whether some executor offers the app and handler. In a
 // rolling deploy it may come later, so by default that is a warning.
-func (d *definer) checkHandler(ctx context.Context, job Job) error {
+func (d *definer) checkHandler(ctx context.Context, job store.Job) error {
 	if err := d.checkConcurrent(ctx, &job); err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (d *definer) checkHandler(ctx context.Context, job Job) error {
 	case err != nil || why == "":
 		return nil
 	case d.cfg.StrictHandlers:
-		return about(called(job), fmt.Errorf("%w: App %q, Handler %q: %s", ErrUnknownHandler, job.App, job.Handler, why))
+		return errs.In(store.Called(job), fmt.Errorf("%w: App %q, Handler %q: %s", errs.ErrUnknownHandler, job.App, job.Handler, why))
 	}
 	d.log.Warn("xxljob: no executor is registered yet for the job", "job", job.Name, "app", job.App, "handler", job.Handler)
 	return nil
@@ -134,9 +135,9 @@ func (d *definer) checkHandler(ctx context.Context, job Job) error {
 
 // edit is EditJob with the rules of this module for what is overdue and, where the
 // edit has none of its own, for the next instant.
-func (d *definer) edit(ctx context.Context, id int64, e Edit) (Job, error) {
+func (d *definer) edit(ctx context.Context, id int64, e store.Edit) (store.Job, error) {
 	if err := d.setShards(ctx); err != nil {
-		return Job{}, err
+		return store.Job{}, err
 	}
 	e.Missed = overdue
 	if e.Next == nil {
@@ -144,7 +145,7 @@ func (d *definer) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 	}
 	was, version := true, int64(0)
 	change := e.Change
-	e.Change = func(j *Job) (bool, error) {
+	e.Change = func(j *store.Job) (bool, error) {
 		was, version = j.Stopped, j.Version
 		return change(j)
 	}
@@ -153,50 +154,50 @@ func (d *definer) edit(ctx context.Context, id int64, e Edit) (Job, error) {
 		d.teller.stopped(job)
 	}
 	if err != nil {
-		return Job{}, absent(e.Verb, fmt.Sprintf("job %d", id), err)
+		return store.Job{}, errs.Missing(e.Verb, fmt.Sprintf("job %d", id), err)
 	}
 	if job.Version != version {
 		logChange(ctx, d.log, e.Verb, store.ObjectJob, id, job.App, "name", job.Name, "version", job.Version)
 	}
-	d.jobs.remember(map[int64]*Job{id: &job})
-	d.life.wakes.scan.poke()
-	d.life.wakes.late.pokeIf(job.LateAfter > 0)
+	d.jobs.remember(map[int64]*store.Job{id: &job})
+	d.life.wakes.scan.Poke()
+	d.life.wakes.late.PokeIf(job.LateAfter > 0)
 	return job, nil
 }
 
-func (d *definer) UpdateJob(ctx context.Context, job Job) (Job, error) {
+func (d *definer) UpdateJob(ctx context.Context, job store.Job) (store.Job, error) {
 	if ctx == nil {
-		return Job{}, errNoContext
+		return store.Job{}, errs.ErrNoContext
 	}
 	version := job.Version
 	old, err := d.store.Job(ctx, job.ID)
 	if err != nil {
-		return Job{}, absent("update", fmt.Sprintf("job %d", job.ID), err)
+		return store.Job{}, errs.Missing("update", fmt.Sprintf("job %d", job.ID), err)
 	}
-	setDefault(&job.App, old.App)
-	setDefault(&job.Key, old.Key)
+	errs.SetDefault(&job.App, old.App)
+	errs.SetDefault(&job.Key, old.Key)
 	complete, err := d.complete(job)
 	if old.Schedule != complete.Schedule {
-		err = errors.Join(err, named(complete, d.fires(ctx, complete)))
+		err = errors.Join(err, store.InJob(complete, d.fires(ctx, complete)))
 	}
 	if err != nil {
-		return Job{}, err
+		return store.Job{}, err
 	}
 	complete.Key = job.Key // a job that came by import may have none
 	if job.App != old.App {
-		return Job{}, fmt.Errorf("xxljob: update job %d: App %q: the job belongs to app %q", job.ID, job.App, old.App)
+		return store.Job{}, fmt.Errorf("xxljob: update job %d: App %q: the job belongs to app %q", job.ID, job.App, old.App)
 	}
 	if err := errors.Join(d.checkLinks(ctx, complete, complete.Key != old.Key), d.checkHandler(ctx, complete)); err != nil {
-		return Job{}, err
+		return store.Job{}, err
 	}
 	if _, err := d.now(ctx); err != nil { // Change goes by the clock, which has to be known
-		return Job{}, err
+		return store.Job{}, err
 	}
 	var next nextInstants // as Change has found
-	updated, err := d.edit(ctx, job.ID, Edit{Version: version, Verb: "update", Change: func(j *Job) (replan bool, err error) {
+	updated, err := d.edit(ctx, job.ID, store.Edit{Version: version, Verb: "update", Change: func(j *store.Job) (replan bool, err error) {
 		replan, next = define(j, complete, d.clock.now())
 		return replan, nil
-	}, Next: func(job Job, started, now time.Time) (time.Time, error) { return next(job, started, now) }})
+	}, Next: func(job store.Job, started, now time.Time) (time.Time, error) { return next(job, started, now) }})
 	if err == nil {
 		d.warnOfSaved(updated)
 	}
@@ -205,18 +206,18 @@ func (d *definer) UpdateJob(ctx context.Context, job Job) (Job, error) {
 
 func (d *definer) RemoveJob(ctx context.Context, id int64) error {
 	if ctx == nil {
-		return errNoContext
+		return errs.ErrNoContext
 	}
 	if err := d.setShards(ctx); err != nil {
 		return err
 	}
 	if err := d.store.RemoveJob(ctx, id); err != nil {
-		return absent("remove", fmt.Sprintf("job %d", id), err)
+		return errs.Missing("remove", fmt.Sprintf("job %d", id), err)
 	}
 	logChange(ctx, d.log, "remove", store.ObjectJob, id, "")
 	d.forgetRoutes(ctx, id)
 	d.jobs.jobGone(id)
-	d.life.wakes.scan.poke()
+	d.life.wakes.scan.Poke()
 	return nil
 }
 
@@ -239,12 +240,12 @@ func (d *definer) forgetRoutes(ctx context.Context, jobID int64) {
 
 func (d *definer) StartJob(ctx context.Context, id int64) error {
 	if ctx == nil {
-		return errNoContext
+		return errs.ErrNoContext
 	}
-	_, err := d.edit(ctx, id, Edit{Verb: "start", Next: restarted, Change: func(j *Job) (bool, error) {
+	_, err := d.edit(ctx, id, store.Edit{Verb: "start", Next: restarted, Change: func(j *store.Job) (bool, error) {
 		switch {
 		case !j.Stopped && j.Schedule.IsManual():
-			return false, ErrManual
+			return false, errs.ErrManual
 		case !j.Stopped:
 			return false, nil
 		}
@@ -256,16 +257,16 @@ func (d *definer) StartJob(ctx context.Context, id int64) error {
 
 func (d *definer) StopJob(ctx context.Context, id int64) error {
 	if ctx == nil {
-		return errNoContext
+		return errs.ErrNoContext
 	}
-	_, err := d.edit(ctx, id, Edit{Verb: "stop", Change: stopFor("")})
+	_, err := d.edit(ctx, id, store.Edit{Verb: "stop", Change: stopFor("")})
 	return err
 }
 
 // stopFor stops a job that is not stopped. A user's stop also takes the place of
 // a stop that the job came to by itself, which another schedule would end.
-func stopFor(reason string) func(*Job) (bool, error) {
-	return func(j *Job) (bool, error) {
+func stopFor(reason string) func(*store.Job) (bool, error) {
+	return func(j *store.Job) (bool, error) {
 		if j.Stopped && (reason != "" || j.StopReason == "") {
 			return false, nil
 		}
@@ -276,17 +277,17 @@ func stopFor(reason string) func(*Job) (bool, error) {
 
 // jobMemory is told of jobs that have changed: a node may have runs of them in memory.
 type jobMemory interface {
-	remember(jobs map[int64]*Job)
+	remember(jobs map[int64]*store.Job)
 	jobGone(id int64)
 }
 
 // The verbs that change groups.
 
-func (d *definer) SaveGroup(ctx context.Context, g Group) error {
+func (d *definer) SaveGroup(ctx context.Context, g store.Group) error {
 	if ctx == nil {
-		return errNoContext
+		return errs.ErrNoContext
 	}
-	setDefault(&g.Title, g.App)
+	errs.SetDefault(&g.Title, g.App)
 	if err := g.Validate(); err != nil {
 		return err
 	}
@@ -307,14 +308,14 @@ func (d *definer) SaveGroup(ctx context.Context, g Group) error {
 
 func (d *definer) RemoveGroup(ctx context.Context, app string) error {
 	if ctx == nil {
-		return errNoContext
+		return errs.ErrNoContext
 	}
 	defer d.book.memory.forget()
 	if err := d.setShards(ctx); err != nil {
 		return err
 	}
 	if err := d.store.RemoveGroup(ctx, app); err != nil {
-		return absent("remove", fmt.Sprintf("group %q", app), err)
+		return errs.Missing("remove", fmt.Sprintf("group %q", app), err)
 	}
 	logChange(ctx, d.log, "remove", store.ObjectApp, app, "")
 	return nil

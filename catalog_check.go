@@ -1,8 +1,5 @@
 package xxljob
 
-// Where concurrent jobs cannot run side by side: at third-party executors, which queue what
-// comes while a job is busy.
-
 import (
 	"context"
 	"errors"
@@ -13,8 +10,14 @@ import (
 
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/internal/cron"
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/schedule"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
+
+// Where concurrent jobs cannot run side by side: at third-party executors, which queue what
+// comes while a job is busy.
 
 // errManualGroup refuses a concurrent job of a manual group, of whose executors nothing is
 // known.
@@ -22,7 +25,7 @@ var errManualGroup = errors.New("the app is a manual group: nothing says that it
 
 // checkConcurrent refuses a concurrent job of a manual group, and warns where executors of
 // its app would run it one after the other.
-func (d *definer) checkConcurrent(ctx context.Context, job *Job) error {
+func (d *definer) checkConcurrent(ctx context.Context, job *store.Job) error {
 	if job.Block != block.Concurrent {
 		return nil
 	}
@@ -37,20 +40,20 @@ func (d *definer) checkConcurrent(ctx context.Context, job *Job) error {
 	return nil
 }
 
-func manualFault(job *Job) error {
-	return about(fmt.Sprintf("%s: Block %q", called(*job), job.Block), errManualGroup)
+func manualFault(job *store.Job) error {
+	return errs.In(fmt.Sprintf("%s: Block %q", store.Called(*job), job.Block), errManualGroup)
 }
 
 func (d *definer) isManual(ctx context.Context, app string) (bool, error) {
 	g, err := d.store.Group(ctx, app)
-	if err != nil && !isNotFound(err) {
-		return false, about(fmt.Sprintf("group %q", app), err)
+	if err != nil && !errs.IsNotFound(err) {
+		return false, errs.In(fmt.Sprintf("group %q", app), err)
 	}
 	return g.Manual, nil
 }
 
 // findManual adds to the faults of a list that its app is a manual group.
-func (d *definer) findManual(ctx context.Context, app string, jobs []Job, faulty []error) error {
+func (d *definer) findManual(ctx context.Context, app string, jobs []store.Job, faulty []error) error {
 	if !slices.ContainsFunc(jobs, isConcurrent) {
 		return nil
 	}
@@ -66,7 +69,7 @@ func (d *definer) findManual(ctx context.Context, app string, jobs []Job, faulty
 	return nil
 }
 
-func isConcurrent(job Job) bool { return job.Block == block.Concurrent }
+func isConcurrent(job store.Job) bool { return job.Block == block.Concurrent }
 
 // warnOfQueues warns of registered executors that do not run the runs of a job side by side.
 // What a registry of the user's knows of its addresses is not asked for.
@@ -91,15 +94,15 @@ func (d *definer) warnOfQueues(ctx context.Context, app, job string) {
 }
 
 // checkGroup refuses to make an app a manual group that has concurrent jobs.
-func (d *definer) checkGroup(ctx context.Context, g *Group) error {
+func (d *definer) checkGroup(ctx context.Context, g *store.Group) error {
 	const page = 1000
 	for after := int64(0); g.Manual; {
-		jobs, err := d.store.Jobs(ctx, JobFilter{App: g.App, After: after, Limit: page})
+		jobs, err := d.store.Jobs(ctx, store.JobFilter{App: g.App, After: after, Limit: page})
 		if err != nil {
-			return about(fmt.Sprintf("group %q", g.App), err)
+			return errs.In(fmt.Sprintf("group %q", g.App), err)
 		}
 		if i := slices.IndexFunc(jobs, isConcurrent); i >= 0 {
-			return about(fmt.Sprintf("group %q: Manual", g.App), fmt.Errorf("%s has Block %s, which a manual group cannot have", called(jobs[i]), block.Concurrent))
+			return errs.In(fmt.Sprintf("group %q: Manual", g.App), fmt.Errorf("%s has Block %s, which a manual group cannot have", store.Called(jobs[i]), block.Concurrent))
 		}
 		if len(jobs) < page {
 			return nil
@@ -117,16 +120,16 @@ func (d *definer) checkGroup(ctx context.Context, g *Group) error {
 // saved all the same, and fire as read here. An expression takes about a tenth of a
 // millisecond, a very long one a few; equal ones are looked at once. It is not to be called
 // under a lock.
-func warnOfReadings(log *slog.Logger, now time.Time, jobs ...Job) {
+func warnOfReadings(log *slog.Logger, now time.Time, jobs ...store.Job) {
 	asked := map[string]bool{}
 	for i := range jobs {
 		j := &jobs[i]
-		if j.Schedule.Type != ScheduleCrontab || asked[j.Schedule.Conf] {
+		if j.Schedule.Type != schedule.TypeCrontab || asked[j.Schedule.Conf] {
 			continue
 		}
 		asked[j.Schedule.Conf] = true
 		crontab, err := cron.ParseCrontab(j.Schedule.Conf)
-		zone, zoneErr := LoadZone(j.Schedule.Zone)
+		zone, zoneErr := schedule.LoadZone(j.Schedule.Zone)
 		if err != nil || zoneErr != nil {
 			continue // and so it was not saved
 		}

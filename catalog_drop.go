@@ -1,16 +1,18 @@
 package xxljob
 
-// Ended runs that somebody has deleted, and those that their jobs keep for less than all runs
-// are kept.
-
 import (
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
+
+// Ended runs that somebody has deleted, and those that their jobs keep for less than all runs
+// are kept.
 
 const (
 	// dropSettled is how long ago a run has to have ended before it may be deleted: who waits
@@ -20,20 +22,20 @@ const (
 	dropAhead = time.Minute
 )
 
-func (d *definer) DropRuns(ctx context.Context, q RunDrop) (store.Dropped, error) {
+func (d *definer) DropRuns(ctx context.Context, q store.RunDrop) (store.Dropped, error) {
 	if ctx == nil {
-		return store.Dropped{}, errNoContext
+		return store.Dropped{}, errs.ErrNoContext
 	}
-	r, ok := given(d.store).(RunDropper)
+	r, ok := given(d.store).(store.RunDropper)
 	if !ok {
 		return store.Dropped{}, fmt.Errorf("xxljob: delete runs: the store cannot: %w", errors.ErrUnsupported)
 	}
 	now := d.clock.now()
-	f := faults{what: "runs to be deleted"}
+	f := store.Faults{Of: "runs to be deleted"}
 	if q.Before.After(now.Add(dropAhead)) && q.Before.UTC().Year() <= 9999 {
-		f.add("Before", inWords(q.Before), errors.New("it is in the future"))
+		f.Add("Before", errs.InWords(q.Before), errors.New("it is in the future"))
 	}
-	if err := errors.Join(q.Validate(), f.err()); err != nil {
+	if err := errors.Join(q.Validate(), f.Err()); err != nil {
 		return store.Dropped{}, err
 	}
 	if settled := now.Add(-dropSettled); q.EndedBefore.IsZero() || q.EndedBefore.After(settled) {
@@ -43,11 +45,11 @@ func (d *definer) DropRuns(ctx context.Context, q RunDrop) (store.Dropped, error
 	got, err := r.DropEnded(ctx, q)
 	timed.end(&err)
 	d.dropped(ctx, &q, got)
-	return got, about("delete runs", err)
+	return got, errs.In("delete runs", err)
 }
 
 // dropped is told of each call that has deleted runs, with who has asked for it.
-func (d *definer) dropped(ctx context.Context, q *RunDrop, got store.Dropped) {
+func (d *definer) dropped(ctx context.Context, q *store.RunDrop, got store.Dropped) {
 	if got.Runs > 0 && !q.DryRun {
 		logChange(ctx, d.log, "drop", store.ObjectRuns, "", "", "runs", got.Runs, "apps", len(q.Apps), "jobs", len(q.JobIDs),
 			"before", q.Before, "newest", q.KeepNewest, "all", q.All)
@@ -57,14 +59,14 @@ func (d *definer) dropped(ctx context.Context, q *RunDrop, got store.Dropped) {
 
 // recordDrop writes an entry about runs that were deleted, where the store has a record. They are
 // gone, so one that cannot be written is no error of the caller's.
-func recordDrop(ctx context.Context, s *shared, q *RunDrop, runs int) {
-	r, ok := given(s.store).(ChangeRecord)
+func recordDrop(ctx context.Context, s *shared, q *store.RunDrop, runs int) {
+	r, ok := given(s.store).(store.ChangeRecord)
 	if !ok {
 		return
 	}
-	var c Change
-	c.ofDrop(q, runs)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout) // whoever has asked may have gone
+	var c store.Change
+	c.OfDrop(q, runs)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loop.CallTimeout) // whoever has asked may have gone
 	defer cancel()
 	timed := metered(s.store, "RecordChange")
 	_, err := r.RecordChange(ctx, c)
@@ -85,10 +87,10 @@ const (
 // keepDuty deletes runs that their jobs do not keep any longer, at the node that drops old runs.
 // Where that takes long it goes on the next time. A job whose runs cannot be deleted is passed
 // by, so that it does not keep the others from theirs, and has its turn in the next walk.
-func keepDuty(s *shared, r RunDropper) duty {
-	first, backoff := true, backoff{log: s.log, what: "deleting the runs of jobs that keep them for less"}
+func keepDuty(s *shared, r store.RunDropper) loop.Duty {
+	first, backoff := true, loop.Backoff{Log: s.log, What: "deleting the runs of jobs that keep them for less"}
 	var mark store.DropMark
-	return duty{aside: true, once: func(ctx context.Context) (time.Duration, error) {
+	return loop.Duty{Aside: true, Once: func(ctx context.Context) (time.Duration, error) {
 		if first {
 			first = false
 			return keepFirst, nil
@@ -104,18 +106,18 @@ func keepDuty(s *shared, r RunDropper) duty {
 			got, err := r.DropExpired(ctx, store.KeepQuery{Now: now, EndedBefore: now.Add(-dropSettled), After: mark, Limit: keepBatch})
 			timed.end(&err)
 			runs += got.Runs
-			if backoff.failed(ctx, err) && !got.More {
+			if backoff.Failed(ctx, err) && !got.More {
 				break
 			}
 			if mark = got.Next; !got.More {
 				break
 			}
-			if !sleep(ctx, max(keepPause, keepPauses*time.Since(began))) {
+			if !loop.Sleep(ctx, max(keepPause, keepPauses*time.Since(began))) {
 				break
 			}
 		}
 		if runs > 0 {
-			recordDrop(store.WithActor(ctx, store.Scheduler), s, &RunDrop{}, runs)
+			recordDrop(store.WithActor(ctx, store.Scheduler), s, &store.RunDrop{}, runs)
 		}
 		return keepEvery, nil
 	}}

@@ -1,8 +1,5 @@
 package xxljob
 
-// Declarative jobs: a program says at its start which jobs it wants, and so do
-// its replicas. One job at a time; lists are in catalog_ensurelist.go.
-
 import (
 	"context"
 	"crypto/sha256"
@@ -13,8 +10,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/store"
 )
+
+// Declarative jobs: a program says at its start which jobs it wants, and so do
+// its replicas. One job at a time; lists are in catalog_ensurelist.go.
 
 // Outcome is what EnsureJob did.
 type Outcome string
@@ -32,39 +33,39 @@ const (
 // Ensured is a job after EnsureJob, and what was done to it. Of a superseded job it is
 // the one that is stored, and where there is none the one that was given.
 type Ensured struct {
-	Job     Job
+	Job     store.Job
 	Outcome Outcome
 }
 
 // digestOf stands for a definition: what EnsureJob compares. A job's status is
 // not part of it.
-func digestOf(j Job) (string, error) {
+func digestOf(j store.Job) (string, error) {
 	j.ID, j.Version, j.Ensured, j.Shard, j.WaitRun, j.Runs = 0, 0, "", 0, 0, 0
 	j.Stopped, j.StopReason = false, ""
-	var none Job
+	var none store.Job
 	j.Next, j.Last, j.Added, j.Updated, j.GlueUpdated = none.Next, none.Last, none.Added, none.Updated, none.GlueUpdated
 	text, err := json.Marshal(j)
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16]), err
 }
 
-func (d *definer) EnsureJob(ctx context.Context, job Job) (Ensured, error) {
+func (d *definer) EnsureJob(ctx context.Context, job store.Job) (Ensured, error) {
 	if ctx == nil {
-		return Ensured{}, errNoContext
+		return Ensured{}, errs.ErrNoContext
 	}
 	job, err := d.complete(job)
 	if err != nil {
 		return Ensured{}, err
 	}
 	if d.life.stopped() {
-		return Ensured{}, fmt.Errorf("xxljob: ensure job %q: %w", job.Key, ErrStopped)
+		return Ensured{}, fmt.Errorf("xxljob: ensure job %q: %w", job.Key, errs.ErrStopped)
 	}
 	e, err := d.ensure(ctx, job)
-	return e, named(job, err)
+	return e, store.InJob(job, err)
 }
 
 // ensure makes a complete job exist.
-func (d *definer) ensure(ctx context.Context, job Job) (Ensured, error) {
+func (d *definer) ensure(ctx context.Context, job store.Job) (Ensured, error) {
 	digest, err := digestOf(job)
 	if err != nil {
 		return Ensured{}, err
@@ -72,22 +73,22 @@ func (d *definer) ensure(ctx context.Context, job Job) (Ensured, error) {
 	job.Ensured = digest
 	for {
 		has, err := d.store.JobByKey(ctx, job.App, job.Key)
-		if isNotFound(err) {
+		if errs.IsNotFound(err) {
 			added, err := d.create(ctx, job)
-			if errors.Is(err, ErrDuplicateKey) {
+			if errors.Is(err, errs.ErrDuplicateKey) {
 				continue // a replica was quicker
 			}
 			return Ensured{added, Created}, err
 		}
 		if err != nil {
-			return Ensured{}, about(fmt.Sprintf("%s: ensure: App %q, Key %q", called(job), job.App, job.Key), err)
+			return Ensured{}, errs.In(fmt.Sprintf("%s: ensure: App %q, Key %q", store.Called(job), job.App, job.Key), err)
 		}
 		e, err := d.ensureStored(ctx, has, job)
 		if err == nil {
 			e.Job, err = d.unname(ctx, job)
 		}
 		switch {
-		case isNotFound(err) || err == nil && isPruned(&e.Job):
+		case errs.IsNotFound(err) || err == nil && isPruned(&e.Job):
 			continue // removed, or pruned, meanwhile
 		case err != nil:
 			return Ensured{}, err
@@ -98,16 +99,16 @@ func (d *definer) ensure(ctx context.Context, job Job) (Ensured, error) {
 
 // unname takes a job that is ensured by itself out of what lists have named. It comes last,
 // so that a definition which is refused has changed nothing.
-func (d *definer) unname(ctx context.Context, job Job) (Job, error) {
+func (d *definer) unname(ctx context.Context, job store.Job) (store.Job, error) {
 	if err := d.setShards(ctx); err != nil {
-		return Job{}, err
+		return store.Job{}, err
 	}
 	has, err := d.store.UnnameJob(ctx, job.App, job.Key)
-	return has, about(fmt.Sprintf("%s: ensure: App %q, Key %q", called(job), job.App, job.Key), err)
+	return has, errs.In(fmt.Sprintf("%s: ensure: App %q, Key %q", store.Called(job), job.App, job.Key), err)
 }
 
 // ensureStored gives a job that is there its definition.
-func (d *definer) ensureStored(ctx context.Context, has, job Job) (Ensured, error) {
+func (d *definer) ensureStored(ctx context.Context, has, job store.Job) (Ensured, error) {
 	if has.Ensured == job.Ensured && !isPruned(&has) {
 		return Ensured{has, Unchanged}, nil
 	}
@@ -121,18 +122,18 @@ func (d *definer) ensureStored(ctx context.Context, has, job Job) (Ensured, erro
 	return e, err
 }
 
-func (d *definer) create(ctx context.Context, job Job) (Job, error) {
+func (d *definer) create(ctx context.Context, job store.Job) (store.Job, error) {
 	if err := d.fires(ctx, job); err != nil {
-		return Job{}, err
+		return store.Job{}, err
 	}
 	if err := errors.Join(d.checkLinks(ctx, job, false), d.checkHandler(ctx, job)); err != nil {
-		return Job{}, err
+		return store.Job{}, err
 	}
 	if err := d.setShards(ctx); err != nil {
-		return Job{}, err
+		return store.Job{}, err
 	}
 	if err := d.store.EnsureGroup(ctx, job.App); err != nil {
-		return Job{}, fmt.Errorf("xxljob: ensure group %q: %w", job.App, err)
+		return store.Job{}, fmt.Errorf("xxljob: ensure group %q: %w", job.App, err)
 	}
 	return d.add(ctx, job)
 }
@@ -140,7 +141,7 @@ func (d *definer) create(ctx context.Context, job Job) (Job, error) {
 // redefine writes the definition where it is not the one last ensured, and starts a job
 // again that was stopped for being in no list. With a guard it is a list's, which may have
 // something to say about the status too.
-func (d *definer) redefine(ctx context.Context, has, job Job, restart func(*Job) bool, guard *store.ListGuard) (Ensured, error) {
+func (d *definer) redefine(ctx context.Context, has, job store.Job, restart func(*store.Job) bool, guard *store.ListGuard) (Ensured, error) {
 	if has.Schedule != job.Schedule {
 		if err := d.fires(ctx, job); err != nil {
 			return Ensured{}, err
@@ -151,7 +152,7 @@ func (d *definer) redefine(ctx context.Context, has, job Job, restart func(*Job)
 	}
 	outcome := Unchanged // until Change has seen it
 	var next nextInstants
-	changed, err := d.edit(ctx, has.ID, Edit{Verb: "ensure", Guard: guard, Change: func(j *Job) (replan bool, err error) {
+	changed, err := d.edit(ctx, has.ID, store.Edit{Verb: "ensure", Guard: guard, Change: func(j *store.Job) (replan bool, err error) {
 		outcome, next = Unchanged, replanned
 		if j.Ensured != job.Ensured {
 			outcome = Changed
@@ -165,12 +166,12 @@ func (d *definer) redefine(ctx context.Context, has, job Job, restart func(*Job)
 			replan, outcome = true, Changed
 		}
 		return replan, nil
-	}, Next: func(job Job, started, now time.Time) (time.Time, error) { return next(job, started, now) }})
+	}, Next: func(job store.Job, started, now time.Time) (time.Time, error) { return next(job, started, now) }})
 	return Ensured{changed, outcome}, err
 }
 
 // restatus stops a job, or starts one that somebody has stopped, and reports whether it did.
-func restatus(j *Job, stopped bool) bool {
+func restatus(j *store.Job, stopped bool) bool {
 	switch {
 	case stopped == j.Stopped || j.Stopped && j.StopReason != "":
 		return false
@@ -183,15 +184,15 @@ func restatus(j *Job, stopped bool) bool {
 }
 
 // changes reports whether the function would change the job.
-func changes(f func(*Job) bool, job Job) bool { return f != nil && f(&job) }
+func changes(f func(*store.Job) bool, job store.Job) bool { return f != nil && f(&job) }
 
 // isPruned reports whether it is lists that keep the job from running.
-func isPruned(j *Job) bool {
-	return j.Stopped && j.StopReason == StopPruned && !j.Schedule.IsManual()
+func isPruned(j *store.Job) bool {
+	return j.Stopped && j.StopReason == store.StopPruned && !j.Schedule.IsManual()
 }
 
 // unprune starts a job that was pruned, and reports whether it was.
-func unprune(j *Job) bool {
+func unprune(j *store.Job) bool {
 	if !isPruned(j) {
 		return false
 	}
@@ -200,9 +201,9 @@ func unprune(j *Job) bool {
 }
 
 // eachStored calls f with each job of the app that is stored with one of the keys.
-func (d *definer) eachStored(ctx context.Context, app string, keys []string, f func(*Job)) error {
+func (d *definer) eachStored(ctx context.Context, app string, keys []string, f func(*store.Job)) error {
 	for some := range slices.Chunk(keys, ensureBatch) {
-		jobs, err := d.store.Jobs(ctx, JobFilter{App: app, Keys: some, Limit: len(some)})
+		jobs, err := d.store.Jobs(ctx, store.JobFilter{App: app, Keys: some, Limit: len(some)})
 		if err != nil {
 			return err
 		}
@@ -215,7 +216,7 @@ func (d *definer) eachStored(ctx context.Context, app string, keys []string, f f
 
 // ensuring is an error of a list.
 func ensuring(app string, err error) error {
-	return about(fmt.Sprintf("ensure jobs of app %q", app), err)
+	return errs.In(fmt.Sprintf("ensure jobs of app %q", app), err)
 }
 
 // ensureBatch is how many jobs are sent to the store in one call, and ensureBytes how

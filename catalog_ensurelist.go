@@ -1,8 +1,5 @@
 package xxljob
 
-// EnsureJobs: a list comes in, is checked as a whole, and goes out complete, to be applied
-// (catalog_applylist.go). What becomes of jobs that are gone from the lists is in catalog_prune.go.
-
 import (
 	"context"
 	"crypto/sha256"
@@ -15,8 +12,13 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
+
+// EnsureJobs: a list comes in, is checked as a whole, and goes out complete, to be applied
+// (catalog_applylist.go). What becomes of jobs that are gone from the lists is in catalog_prune.go.
 
 // EnsureOptions says what a list of EnsureJobs means. The zero value is complete.
 type EnsureOptions struct {
@@ -39,17 +41,17 @@ type EnsureOptions struct {
 	ApplyStopped bool
 }
 
-func (d *definer) EnsureJobs(ctx context.Context, app string, jobs []Job, opts EnsureOptions) ([]Ensured, error) {
+func (d *definer) EnsureJobs(ctx context.Context, app string, jobs []store.Job, opts EnsureOptions) ([]Ensured, error) {
 	if ctx == nil {
-		return nil, errNoContext
+		return nil, errs.ErrNoContext
 	}
-	setDefault(&app, d.cfg.App)
+	errs.SetDefault(&app, d.cfg.App)
 	w, err := d.wanted(ctx, app, jobs, opts)
 	if err != nil {
 		return nil, err
 	}
 	if d.life.stopped() {
-		return nil, ensuring(app, ErrStopped)
+		return nil, ensuring(app, errs.ErrStopped)
 	}
 	how := store.ApplyNewer
 	if opts.Rollback {
@@ -68,7 +70,7 @@ func (d *definer) applyInTurn(ctx context.Context, w *wantedList, how store.List
 	}
 	defer release()
 	d.lists.set(w)
-	defer d.life.wakes.list.poke()
+	defer d.life.wakes.list.Poke()
 	if err := d.setShards(ctx); err != nil {
 		return nil, ensuring(w.App, err)
 	}
@@ -77,14 +79,14 @@ func (d *definer) applyInTurn(ctx context.Context, w *wantedList, how store.List
 }
 
 // wanted checks a whole list before anything of it is stored.
-func (d *definer) wanted(ctx context.Context, app string, jobs []Job, opts EnsureOptions) (*wantedList, error) {
-	f := faults{what: "list of jobs"}
-	f.text("App", app, 1, 64)
+func (d *definer) wanted(ctx context.Context, app string, jobs []store.Job, opts EnsureOptions) (*wantedList, error) {
+	f := store.Faults{Of: "list of jobs"}
+	f.Text("App", app, 1, 64)
 	if opts.Generation < 0 {
-		f.add("Generation", opts.Generation, errors.New("want zero or greater"))
+		f.Add("Generation", opts.Generation, errors.New("want zero or greater"))
 	}
 	complete, err := d.completeList(ctx, app, jobs)
-	if err := errors.Join(f.err(), err); err != nil {
+	if err := errors.Join(f.Err(), err); err != nil {
 		return nil, err
 	}
 	w := &wantedList{jobs: complete, stops: opts.ApplyStopped, JobList: store.JobList{App: app, Generation: opts.Generation, Prune: opts.Prune}}
@@ -114,18 +116,18 @@ func (w *wantedList) digest() string {
 }
 
 // completeList completes the jobs, and finds the faults of all of them.
-func (d *definer) completeList(ctx context.Context, app string, jobs []Job) ([]Job, error) {
-	complete := make([]Job, len(jobs))
+func (d *definer) completeList(ctx context.Context, app string, jobs []store.Job) ([]store.Job, error) {
+	complete := make([]store.Job, len(jobs))
 	faulty := make([]error, len(jobs))
 	seen := map[string]int{}
 	for i, j := range jobs {
-		setDefault(&j.App, app)
+		errs.SetDefault(&j.App, app)
 		c, err := d.complete(j)
 		if err == nil && c.App != app {
-			err = fmt.Errorf("xxljob: %s: App %q: the list is for app %q", called(c), c.App, app)
+			err = fmt.Errorf("xxljob: %s: App %q: the list is for app %q", store.Called(c), c.App, app)
 		}
 		if before, dup := seen[c.Key]; err == nil && dup {
-			err = about(fmt.Sprintf("%s: Key %q", called(c), c.Key), fmt.Errorf("%w, by job %d of the list", ErrDuplicateKey, before+1))
+			err = errs.In(fmt.Sprintf("%s: Key %q", store.Called(c), c.Key), fmt.Errorf("%w, by job %d of the list", errs.ErrDuplicateKey, before+1))
 		}
 		seen[c.Key] = i
 		complete[i], faulty[i] = c, err
@@ -146,23 +148,23 @@ func (d *definer) completeList(ctx context.Context, app string, jobs []Job) ([]J
 	if d.cfg.StrictHandlers {
 		d.findUnserved(ctx, app, complete, faulty)
 	}
-	var errs []error
+	var list []error
 	for i, err := range faulty {
 		if err != nil {
-			errs = append(errs, about(fmt.Sprintf("job %d of the list", i+1), err))
+			list = append(list, errs.In(fmt.Sprintf("job %d of the list", i+1), err))
 		}
 	}
-	return complete, errors.Join(errs...)
+	return complete, errors.Join(list...)
 }
 
 // findNeverFiring adds to the faults that a schedule has no future instant, unless the job
 // has it already: a one-off job may have run since the program was last started.
-func (d *definer) findNeverFiring(ctx context.Context, app string, jobs []Job, faulty []error) error {
+func (d *definer) findNeverFiring(ctx context.Context, app string, jobs []store.Job, faulty []error) error {
 	never := map[int]error{} // by the place in the list
 	var keys []string
 	for i := range jobs {
 		err := d.fires(ctx, jobs[i])
-		if err != nil && !errors.Is(err, ErrNeverFires) {
+		if err != nil && !errors.Is(err, errs.ErrNeverFires) {
 			return err
 		}
 		if err != nil {
@@ -170,8 +172,8 @@ func (d *definer) findNeverFiring(ctx context.Context, app string, jobs []Job, f
 			keys = append(keys, jobs[i].Key)
 		}
 	}
-	has := map[string]Job{}
-	if err := d.eachStored(ctx, app, keys, func(job *Job) { has[job.Key] = *job }); err != nil || len(never) == 0 {
+	has := map[string]store.Job{}
+	if err := d.eachStored(ctx, app, keys, func(job *store.Job) { has[job.Key] = *job }); err != nil || len(never) == 0 {
 		return err
 	}
 	now, err := d.now(ctx)
@@ -180,7 +182,7 @@ func (d *definer) findNeverFiring(ctx context.Context, app string, jobs []Job, f
 	}
 	for i, err := range never {
 		if old, stored := has[jobs[i].Key]; !stored || !mayFire(&old, &jobs[i], now) || jobs[i].App != app {
-			faulty[i] = errors.Join(faulty[i], named(jobs[i], err))
+			faulty[i] = errors.Join(faulty[i], store.InJob(jobs[i], err))
 		}
 	}
 	return nil
@@ -188,7 +190,7 @@ func (d *definer) findNeverFiring(ctx context.Context, app string, jobs []Job, f
 
 // findUnserved is checkHandler for the jobs of a list that are in order so far, by one
 // look at the app's addresses.
-func (d *definer) findUnserved(ctx context.Context, app string, jobs []Job, faulty []error) {
+func (d *definer) findUnserved(ctx context.Context, app string, jobs []store.Job, faulty []error) {
 	why, err := d.book.unserved(ctx, app, jobs)
 	for i := range jobs {
 		j := &jobs[i]
@@ -197,7 +199,7 @@ func (d *definer) findUnserved(ctx context.Context, app string, jobs []Job, faul
 		case err != nil:
 			faulty[i] = err
 		case reason != "":
-			faulty[i] = about(called(*j), fmt.Errorf("%w: App %q, Handler %q: %s", ErrUnknownHandler, j.App, j.Handler, reason))
+			faulty[i] = errs.In(store.Called(*j), fmt.Errorf("%w: App %q, Handler %q: %s", errs.ErrUnknownHandler, j.App, j.Handler, reason))
 		}
 	}
 }
@@ -206,7 +208,7 @@ func (d *definer) findUnserved(ctx context.Context, app string, jobs []Job, faul
 
 // ownLists are the lists that this scheduler was given, the last one of each app.
 type ownLists struct {
-	wake  wake          // of the loop
+	wake  loop.Wake     // of the loop
 	beats int64         // of the node's row, as of the last beat; owned by the lease loop
 	turn  chan struct{} // full while a list is applied: one after the other
 	rows  atomic.Int64  // how often the node's row in the store was new
@@ -219,7 +221,7 @@ type ownLists struct {
 	apps map[string]*wantedList // guarded by mu
 }
 
-func newOwnLists(w wake) *ownLists {
+func newOwnLists(w loop.Wake) *ownLists {
 	return &ownLists{wake: w, turn: make(chan struct{}, 1), unfinished: map[string]bool{}, put: map[string]bool{}, apps: map[string]*wantedList{}}
 }
 
@@ -271,7 +273,7 @@ func (o *ownLists) names() []string {
 // never changed.
 type wantedList struct {
 	store.JobList
-	jobs  []Job
+	jobs  []store.Job
 	stops bool // their Stopped counts for jobs that are there too
 }
 
@@ -282,7 +284,7 @@ func (w *wantedList) applies(head store.ListHead) bool {
 
 // noteRow has the lists put again when the node's row in the store is new: the node has
 // joined, or was buried and is back. It is called by the lease loop.
-func (o *ownLists) noteRow(v View, incarnation string) {
+func (o *ownLists) noteRow(v store.View, incarnation string) {
 	for i := range v.Nodes {
 		n := &v.Nodes[i]
 		if n.Incarnation != incarnation {
@@ -298,5 +300,5 @@ func (o *ownLists) noteRow(v View, incarnation string) {
 // renewed has the lists put again: the node's row in the store is new.
 func (o *ownLists) renewed() {
 	o.rows.Add(1)
-	o.wake.poke()
+	o.wake.Poke()
 }

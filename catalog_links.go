@@ -1,9 +1,5 @@
 package xxljob
 
-// Whether a definition that is about to be saved has a job follow from itself, and whether
-// the jobs are there that it names. Input: the definitions that name others, as they are
-// stored, and those that are to be. Output: faults.
-
 import (
 	"cmp"
 	"context"
@@ -11,8 +7,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
+
+// Whether a definition that is about to be saved has a job follow from itself, and whether
+// the jobs are there that it names. Input: the definitions that name others, as they are
+// stored, and those that are to be. Output: faults.
 
 // links are the jobs that name others, and those that these name: which leads to which.
 type links struct {
@@ -22,18 +24,18 @@ type links struct {
 }
 
 // hasLinks reports whether other jobs follow from a definition, or it from theirs.
-func hasLinks(j *Job) bool {
+func hasLinks(j *store.Job) bool {
 	return len(j.After)+len(j.AfterKeys)+len(j.Children)+len(j.ChildKeys) > 0
 }
 
 // checkLinks refuses a definition by which its job would follow from itself, or that names an
 // id which no job has.
 // A job that gets another key may follow from itself by what others say alone.
-func (d *definer) checkLinks(ctx context.Context, job Job, rekeyed bool) error {
+func (d *definer) checkLinks(ctx context.Context, job store.Job, rekeyed bool) error {
 	if !hasLinks(&job) && !rekeyed {
 		return nil
 	}
-	faulty, err := d.findLinks(ctx, []Job{job})
+	faulty, err := d.findLinks(ctx, []store.Job{job})
 	if err != nil {
 		return err
 	}
@@ -41,15 +43,15 @@ func (d *definer) checkLinks(ctx context.Context, job Job, rekeyed bool) error {
 }
 
 // linksOf is checkLinks for a list.
-func (d *definer) linksOf(ctx context.Context, jobs []Job) (faulty []error, err error) {
-	if !slices.ContainsFunc(jobs, func(j Job) bool { return hasLinks(&j) }) {
+func (d *definer) linksOf(ctx context.Context, jobs []store.Job) (faulty []error, err error) {
+	if !slices.ContainsFunc(jobs, func(j store.Job) bool { return hasLinks(&j) }) {
 		return make([]error, len(jobs)), nil
 	}
 	return d.findLinks(ctx, jobs)
 }
 
 // findLinks looks for the faults of definitions that are to be saved together.
-func (d *definer) findLinks(ctx context.Context, jobs []Job) (faulty []error, err error) {
+func (d *definer) findLinks(ctx context.Context, jobs []store.Job) (faulty []error, err error) {
 	faulty = make([]error, len(jobs))
 	stored, err := d.store.Links(ctx)
 	if err != nil {
@@ -61,19 +63,19 @@ func (d *definer) findLinks(ctx context.Context, jobs []Job) (faulty []error, er
 	}
 	cycles := newCycles(l.next)
 	for i := range jobs {
-		f := faults{what: called(jobs[i])}
+		f := store.Faults{Of: store.Called(jobs[i])}
 		l.known(&f, &jobs[i])
 		if path := cycles.through(refOf(&jobs[i])); path != "" {
-			f.add("Children", path, fmt.Errorf("%w: by Children, ChildKeys, After and AfterKeys each of these leads to the next", ErrCycle))
+			f.Add("Children", path, fmt.Errorf("%w: by Children, ChildKeys, After and AfterKeys each of these leads to the next", errs.ErrCycle))
 		}
-		faulty[i] = f.err()
+		faulty[i] = f.Err()
 	}
 	return faulty, nil
 }
 
 // newLinks puts what is to be saved in the place of what is stored, and looks up the keys of
 // the ids that are named.
-func (d *definer) newLinks(ctx context.Context, stored, given []Job) (*links, error) {
+func (d *definer) newLinks(ctx context.Context, stored, given []store.Job) (*links, error) {
 	l := &links{byID: map[int64]string{}, had: map[string][]int64{}, next: map[string][]string{}}
 	saved, savedIDs := map[string]bool{}, map[int64]bool{0: false}
 	for i := range given {
@@ -83,7 +85,7 @@ func (d *definer) newLinks(ctx context.Context, stored, given []Job) (*links, er
 		l.byID[stored[i].ID] = refOf(&stored[i])
 		l.had[refOf(&stored[i])] = slices.Concat(stored[i].Children, stored[i].After)
 	}
-	var all []*Job
+	var all []*store.Job
 	for i := range stored {
 		if !saved[refOf(&stored[i])] && !savedIDs[stored[i].ID] {
 			all = append(all, &stored[i])
@@ -119,8 +121,8 @@ func (d *definer) readRefs(ctx context.Context, ids map[int64]bool, refs map[int
 		}
 	}
 	slices.Sort(unknown)
-	for some := range slices.Chunk(unknown, storeBatch) {
-		jobs, err := d.store.Jobs(ctx, JobFilter{IDs: some, Limit: len(some)})
+	for some := range slices.Chunk(unknown, loop.StoreBatch) {
+		jobs, err := d.store.Jobs(ctx, store.JobFilter{IDs: some, Limit: len(some)})
 		if err != nil {
 			return fmt.Errorf("xxljob: read the jobs that others name: %w", err)
 		}
@@ -132,7 +134,7 @@ func (d *definer) readRefs(ctx context.Context, ids map[int64]bool, refs map[int
 }
 
 // refOf is what a job is called here: one that is about to be added has no id yet.
-func refOf(j *Job) string {
+func refOf(j *store.Job) string {
 	if j.Key == "" {
 		return store.IDRef(j.ID)
 	}
@@ -143,7 +145,7 @@ func refOf(j *Job) string {
 func (l *links) ref(id int64) string { return cmp.Or(l.byID[id], store.IDRef(id)) }
 
 // add takes in what a definition says.
-func (l *links) add(j *Job) {
+func (l *links) add(j *store.Job) {
 	self := refOf(j)
 	for _, id := range j.Children {
 		l.lead(self, l.ref(id))
@@ -163,14 +165,14 @@ func (l *links) lead(from, to string) { l.next[from] = append(l.next[from], to) 
 
 // known adds the ids to the faults that no job has. Keys need not be there yet, and who names a
 // job that was removed since may go on to do so.
-func (l *links) known(f *faults, j *Job) {
+func (l *links) known(f *store.Faults, j *store.Job) {
 	for _, named := range []struct {
 		field string
 		ids   []int64
 	}{{"Children", j.Children}, {"After", j.After}} {
 		for _, id := range named.ids {
 			if l.byID[id] == "" && !slices.Contains(l.had[refOf(j)], id) {
-				f.add(named.field, id, fmt.Errorf("%w: no job has this id", ErrNotFound))
+				f.Add(named.field, id, fmt.Errorf("%w: no job has this id", errs.ErrNotFound))
 			}
 		}
 	}

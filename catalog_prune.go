@@ -1,18 +1,20 @@
 package xxljob
 
-// The lists of EnsureJobs over time. A started node keeps its lists with its row in the
-// store. For each of them it looks now and then at what the lists of all nodes say of the
-// app, and after Config.Cluster.PruneAfter of looks that agree it prunes what no list names any
-// more, or applies its list again where nobody lives who has the one that applies.
-
 import (
 	"context"
 	"errors"
 	"slices"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
+
+// The lists of EnsureJobs over time. A started node keeps its lists with its row in the
+// store. For each of them it looks now and then at what the lists of all nodes say of the
+// app, and after Config.Cluster.PruneAfter of looks that agree it prunes what no list names any
+// more, or applies its list again where nobody lives who has the one that applies.
 
 // listWatch is what the list loop remembers.
 type listWatch struct {
@@ -31,9 +33,9 @@ type appDuty struct {
 }
 
 // listDuty looks after the lists. Without a list it sleeps.
-func (s *definer) listDuty() duty {
+func (s *definer) listDuty() loop.Duty {
 	d := &listWatch{s: s, apps: map[string]*appDuty{}}
-	return duty{what: "looking after lists of jobs", wakes: []<-chan struct{}{s.life.wakes.list}, aside: true, once: d.look}
+	return loop.Duty{What: "looking after lists of jobs", Wakes: []<-chan struct{}{s.life.wakes.list}, Aside: true, Once: d.look}
 }
 
 // every is how often the lists are looked at.
@@ -45,7 +47,7 @@ func (d *listWatch) every() time.Duration {
 func (d *listWatch) look(ctx context.Context) (time.Duration, error) {
 	apps := d.s.lists.names()
 	if len(apps) == 0 || d.s.lists.rows.Load() == 0 || d.s.life.draining.Load() {
-		return forever, nil
+		return loop.Forever, nil
 	}
 	var errs []error
 	for _, app := range apps {
@@ -66,12 +68,12 @@ func (d *listWatch) lookAt(ctx context.Context, app string, a *appDuty) error {
 	if err != nil {
 		return err
 	}
-	var changed []Job
+	var changed []store.Job
 	defer func() { warnOfReadings(s.log, s.clock.now(), changed...) }() // when the turn is over
 	defer release()
 	w := s.lists.of(app)
 	if row := s.lists.rows.Load(); a.put != w || a.row != row {
-		if _, err := call(ctx, func(ctx context.Context) (store.ListHead, error) {
+		if _, err := loop.Call(ctx, func(ctx context.Context) (store.ListHead, error) {
 			return s.putList(ctx, w, store.ApplyNever, store.ListHead{})
 		}); err != nil {
 			return err
@@ -79,7 +81,7 @@ func (d *listWatch) lookAt(ctx context.Context, app string, a *appDuty) error {
 		a.forget()
 		a.put, a.row = w, row
 	}
-	view, err := call(ctx, func(ctx context.Context) (store.ListView, error) {
+	view, err := loop.Call(ctx, func(ctx context.Context) (store.ListView, error) {
 		return s.store.Lists(ctx, app, s.leases.incarnation)
 	})
 	if err != nil {
@@ -87,7 +89,7 @@ func (d *listWatch) lookAt(ctx context.Context, app string, a *appDuty) error {
 	}
 	now := time.Now()
 	// What was seen before a gap says nothing about what was in it.
-	if now.Sub(a.looked) > 2*d.every()+callTimeout {
+	if now.Sub(a.looked) > 2*d.every()+loop.CallTimeout {
 		a.forget()
 	}
 	a.looked = now
@@ -131,16 +133,16 @@ func (d *listWatch) bringBack(ctx context.Context, w *wantedList, view *store.Li
 	}
 	guard := &store.ListGuard{ListID: store.ListID{App: w.App, Generation: view.Head.Generation, Digest: view.Head.Digest}}
 	for _, id := range view.Pruned {
-		_, err := d.edit(ctx, id, Edit{Verb: "ensure", Guard: guard, Change: func(j *Job) (bool, error) { return unprune(j), nil }})
-		if err != nil && !isNotFound(err) && !errors.Is(err, ErrSuperseded) {
+		_, err := d.edit(ctx, id, store.Edit{Verb: "ensure", Guard: guard, Change: func(j *store.Job) (bool, error) { return unprune(j), nil }})
+		if err != nil && !errs.IsNotFound(err) && !errors.Is(err, errs.ErrSuperseded) {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *listWatch) edit(ctx context.Context, id int64, e Edit) (Job, error) {
-	return call(ctx, func(ctx context.Context) (Job, error) { return d.s.edit(ctx, id, e) })
+func (d *listWatch) edit(ctx context.Context, id int64, e store.Edit) (store.Job, error) {
+	return loop.Call(ctx, func(ctx context.Context) (store.Job, error) { return d.s.edit(ctx, id, e) })
 }
 
 // prune stops the jobs that no list has named in all looks of PruneAfter. The store
@@ -162,11 +164,11 @@ func (d *listWatch) prune(ctx context.Context, w *wantedList, a *appDuty, view *
 	a.extra = extra
 	guard := &store.ListGuard{ListID: w.ID(), SurplusOf: d.s.leases.incarnation}
 	for _, id := range ripe {
-		job, err := d.edit(store.WithActor(ctx, store.Scheduler), id, Edit{Verb: "prune", Guard: guard, Change: stopFor(StopPruned)})
+		job, err := d.edit(store.WithActor(ctx, store.Scheduler), id, store.Edit{Verb: "prune", Guard: guard, Change: stopFor(store.StopPruned)})
 		switch {
 		case err == nil:
 			d.s.log.Info("xxljob: stopped a job that no list names any more", "app", w.App, "job", job.ID, "key", job.Key)
-		case !isNotFound(err) && !errors.Is(err, ErrSuperseded):
+		case !errs.IsNotFound(err) && !errors.Is(err, errs.ErrSuperseded):
 			return err
 		}
 		delete(a.extra, id)
@@ -178,7 +180,7 @@ func (d *listWatch) prune(ctx context.Context, w *wantedList, a *appDuty, view *
 // throughout PruneAfter who has that, or one of a greater generation; or when it does
 // apply, or would if the store had had it, and an error came before all of its jobs were
 // done. It returns the jobs that it has changed.
-func (d *listWatch) applyAgain(ctx context.Context, w *wantedList, a *appDuty, view *store.ListView, now time.Time) ([]Job, error) {
+func (d *listWatch) applyAgain(ctx context.Context, w *wantedList, a *appDuty, view *store.ListView, now time.Time) ([]store.Job, error) {
 	head := view.Head
 	lives := slices.ContainsFunc(view.Nodes, func(n store.NodeList) bool {
 		return n.Incarnation != d.s.leases.incarnation && (n.Generation > w.Generation || n.Generation == head.Generation && n.Digest == head.Digest)

@@ -1,18 +1,20 @@
 package xxljob
 
-// Triggers by hand, of programs and over HTTP.
-
 import (
 	"context"
 	"fmt"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
 )
 
-func (d *definer) Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error) {
+// Triggers by hand, of programs and over HTTP.
+
+func (d *definer) Trigger(ctx context.Context, jobID int64, t store.Trigger) ([]int64, error) {
 	if ctx == nil {
-		return nil, errNoContext
+		return nil, errs.ErrNoContext
 	}
 	t, err := t.Encode()
 	if err != nil {
@@ -22,9 +24,9 @@ func (d *definer) Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64,
 }
 
 // triggered is Trigger for an encoded trigger.
-func (d *definer) triggered(ctx context.Context, jobID int64, t Trigger) ([]int64, error) {
+func (d *definer) triggered(ctx context.Context, jobID int64, t store.Trigger) ([]int64, error) {
 	if d.life.stopped() {
-		return nil, fmt.Errorf("xxljob: trigger job %d: %w", jobID, ErrStopped)
+		return nil, fmt.Errorf("xxljob: trigger job %d: %w", jobID, errs.ErrStopped)
 	}
 	id, err := d.trigger(ctx, jobID, t)
 	if err != nil {
@@ -33,25 +35,25 @@ func (d *definer) triggered(ctx context.Context, jobID int64, t Trigger) ([]int6
 	return []int64{id}, nil
 }
 
-func (d *definer) TriggerJob(ctx context.Context, app, key string, t Trigger) ([]int64, error) {
+func (d *definer) TriggerJob(ctx context.Context, app, key string, t store.Trigger) ([]int64, error) {
 	if ctx == nil {
-		return nil, errNoContext
+		return nil, errs.ErrNoContext
 	}
 	t, err := t.Encode()
 	if err != nil {
 		return nil, err
 	}
-	setDefault(&app, d.cfg.App)
+	errs.SetDefault(&app, d.cfg.App)
 	job, err := d.store.JobByKey(ctx, app, key)
 	if err != nil {
-		return nil, absent("trigger", fmt.Sprintf("job %q of app %q", key, app), err)
+		return nil, errs.Missing("trigger", fmt.Sprintf("job %q of app %q", key, app), err)
 	}
 	return d.triggered(ctx, job.ID, t)
 }
 
-func (d *definer) TriggerOne(ctx context.Context, jobID int64, t Trigger) (int64, error) {
+func (d *definer) TriggerOne(ctx context.Context, jobID int64, t store.Trigger) (int64, error) {
 	if ctx == nil {
-		return 0, errNoContext
+		return 0, errs.ErrNoContext
 	}
 	t, err := t.Encode()
 	if err != nil {
@@ -59,9 +61,9 @@ func (d *definer) TriggerOne(ctx context.Context, jobID int64, t Trigger) (int64
 	}
 	job, err := d.store.Job(ctx, jobID)
 	if err != nil {
-		return 0, absent("trigger", fmt.Sprintf("job %d", jobID), err)
+		return 0, errs.Missing("trigger", fmt.Sprintf("job %d", jobID), err)
 	}
-	if job.Route == RouteShardingBroadcast && t.Shard == (Sharding{}) {
+	if job.Route == route.ShardingBroadcast && t.Shard == (store.Sharding{}) {
 		return 0, fmt.Errorf("xxljob: trigger job %d: it is a broadcast, which makes a run for each address: use Trigger, or name a Shard", jobID)
 	}
 	ids, err := d.triggered(ctx, jobID, t)
@@ -73,11 +75,11 @@ func (d *definer) TriggerOne(ctx context.Context, jobID int64, t Trigger) (int64
 
 // trigger plans the run of an encoded trigger. Requests that come over HTTP are served after
 // Stop too: the nodes that are left run what they plan.
-func (d *definer) trigger(ctx context.Context, jobID int64, t Trigger) (int64, error) {
+func (d *definer) trigger(ctx context.Context, jobID int64, t store.Trigger) (int64, error) {
 	if err := t.Validate(); err != nil {
 		return 0, err
 	}
-	setDefault(&t.Type, TriggerManual)
+	errs.SetDefault(&t.Type, store.TriggerManual)
 	if err := d.setShards(ctx); err != nil {
 		return 0, err
 	}
@@ -88,7 +90,7 @@ func (d *definer) trigger(ctx context.Context, jobID int64, t Trigger) (int64, e
 	run, err := d.addRun(ctx, jobID, t)
 	done(run.ID, err)
 	if err != nil {
-		return 0, absent("trigger", fmt.Sprintf("job %d", jobID), err)
+		return 0, errs.Missing("trigger", fmt.Sprintf("job %d", jobID), err)
 	}
 	if store.Actor(ctx) != "" {
 		verb := "trigger"
@@ -101,14 +103,14 @@ func (d *definer) trigger(ctx context.Context, jobID int64, t Trigger) (int64, e
 }
 
 // addRun plans the run, or has the store keep it apart until its time comes within reach.
-func (d *definer) addRun(ctx context.Context, jobID int64, t Trigger) (Run, error) {
+func (d *definer) addRun(ctx context.Context, jobID int64, t store.Trigger) (store.Run, error) {
 	if move, far := store.Ahead(t.At, d.clock.now(), d.cfg.RunRetention); far {
 		run, err := d.store.AddAhead(ctx, jobID, t, move)
-		d.life.wakes.ahead.pokeIf(err == nil)
+		d.life.wakes.ahead.PokeIf(err == nil)
 		return run, err
 	}
 	run, err := d.store.AddRun(ctx, jobID, t)
-	d.life.wakes.scan.pokeIf(err == nil)
+	d.life.wakes.scan.PokeIf(err == nil)
 	return run, err
 }
 
@@ -116,23 +118,23 @@ func (d *definer) addRun(ctx context.Context, jobID int64, t Trigger) (Run, erro
 
 func (d *definer) Again(ctx context.Context, runID int64) (int64, error) {
 	if ctx == nil {
-		return 0, errNoContext
+		return 0, errs.ErrNoContext
 	}
 	if d.life.stopped() {
-		return 0, fmt.Errorf("xxljob: run %d again: %w", runID, ErrStopped)
+		return 0, fmt.Errorf("xxljob: run %d again: %w", runID, errs.ErrStopped)
 	}
 	r, err := d.store.Run(ctx, runID)
 	if err != nil {
-		return 0, absent("again", fmt.Sprintf("run %d", runID), err)
+		return 0, errs.Missing("again", fmt.Sprintf("run %d", runID), err)
 	}
 	id, err := d.trigger(store.WithAgain(ctx, runID), r.JobID, againOf(&r))
-	return id, about(fmt.Sprintf("run %d again", runID), err)
+	return id, errs.In(fmt.Sprintf("run %d again", runID), err)
 }
 
 // again is the trigger that a run is asked for with once more. One that was not started has no
 // parameter of its own, unless its trigger gave one.
-func againOf(r *Run) Trigger {
-	t := Trigger{Addresses: r.Addresses, Shard: r.Sharding}
+func againOf(r *store.Run) store.Trigger {
+	t := store.Trigger{Addresses: r.Addresses, Shard: r.Sharding}
 	if r.ParamSet || !r.Started.IsZero() {
 		t.Param = &r.Param
 	}
@@ -146,11 +148,11 @@ func againOf(r *Run) Trigger {
 
 func (d *definer) NextFire(ctx context.Context, jobID int64) (time.Time, error) {
 	if ctx == nil {
-		return time.Time{}, errNoContext
+		return time.Time{}, errs.ErrNoContext
 	}
 	at, err := d.nextFire(ctx, jobID)
 	if err != nil {
-		return time.Time{}, absent("next instant", fmt.Sprintf("job %d", jobID), err)
+		return time.Time{}, errs.Missing("next instant", fmt.Sprintf("job %d", jobID), err)
 	}
 	return at, nil
 }
@@ -175,7 +177,7 @@ func (d *definer) nextFire(ctx context.Context, jobID int64) (time.Time, error) 
 // firstPlanned is the earliest instant of the job's schedule that is planned and not started,
 // the zero time if there is none.
 func (d *definer) firstPlanned(ctx context.Context, jobID int64) (first time.Time, err error) {
-	f := RunFilter{JobID: jobID, States: []State{StatePlanned}, Limit: store.CountCap}
+	f := store.RunFilter{JobID: jobID, States: []store.State{store.StatePlanned}, Limit: store.CountCap}
 	for {
 		page, err := d.store.Runs(ctx, f)
 		if err != nil {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -39,7 +41,7 @@ type Config struct {
 	// decides about those that are later. Zero means 15 s.
 	MisfireThreshold time.Duration
 	// CatchUp is the default of Job.CatchUp. Empty means CatchUpEvery.
-	CatchUp CatchUp
+	CatchUp store.CatchUp
 	// RunRetention is how long runs are kept. A store that is a store.Retainer drops older
 	// ones: Postgres does, a day at a time; the memory store bounds their number instead.
 	// It does not bound how far ahead a run may be triggered. A process that plans runs with
@@ -217,11 +219,11 @@ type Limits struct {
 
 // withDefaults fills in what zero values stand for.
 func (c Config) withDefaults() Config {
-	program := shorten(strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"), 60)
-	setDefault(&c.App, program)
+	program := errs.Shorten(strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"), 60)
+	errs.SetDefault(&c.App, program)
 	if c.Node == "" {
 		host, _ := os.Hostname()
-		c.Node = solid(shorten(cmp.Or(host, "host"), 100) + "-" + program + "-" + randomText(6))
+		c.Node = solid(errs.Shorten(cmp.Or(host, "host"), 100) + "-" + program + "-" + randomText(6))
 	}
 	if c.Location == nil {
 		c.Location = time.UTC
@@ -229,34 +231,34 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	setDefault(&c.PreRead, 5*time.Second)
-	setDefault(&c.Limits.ScanLimit, 6000)
-	setDefault(&c.MisfireThreshold, 15*time.Second)
-	setDefault(&c.CatchUp, CatchUpEvery)
-	setDefault(&c.Limits.MaxPlanned, 1000)
-	setDefault(&c.Limits.MaxHeld, 400_000)
-	setDefault(&c.Limits.FastLane, 200)
-	setDefault(&c.Limits.SlowLane, 100)
-	setDefault(&c.Limits.SlowAfter, 500*time.Millisecond)
-	setDefault(&c.Limits.SlowCount, 10)
-	setDefault(&c.Cluster.Beat, 30*time.Second)
-	setDefault(&c.Cluster.Dead, 90*time.Second)
-	setDefault(&c.Cluster.LostAfter, 30*time.Second)
-	setDefault(&c.Cluster.PruneAfter, 10*time.Minute)
-	setDefault(&c.RunRetention, 30*24*time.Hour)
-	setDefault(&c.ChangeRetention, 400*24*time.Hour)
-	setDefault(&c.Cluster.Shards, 32)
-	setDefault(&c.Cluster.LeaseTTL, 5*time.Second)
-	setDefault(&c.StopGrace, 30*time.Second)
-	setDefault(&c.HTTP.MaxRegistrations, 10_000)
-	setDefault(&c.HTTP.CallTimeout, 6*time.Second)
-	setDefault(&c.Limits.Overdue, 24*time.Hour)
-	setDefault(&c.Limits.RouteTimeout, time.Second)
-	setDefault(&c.Logs.RunBytes, 1<<20)
-	setDefault(&c.Logs.JobBytes, 64<<20)
-	setDefault(&c.Logs.QueueBytes, 16<<20)
-	setDefault(&c.Logs.BytesPerSecond, 4<<20)
-	setDefault(&c.Executor.App, c.App)
+	errs.SetDefault(&c.PreRead, 5*time.Second)
+	errs.SetDefault(&c.Limits.ScanLimit, 6000)
+	errs.SetDefault(&c.MisfireThreshold, 15*time.Second)
+	errs.SetDefault(&c.CatchUp, store.CatchUpEvery)
+	errs.SetDefault(&c.Limits.MaxPlanned, 1000)
+	errs.SetDefault(&c.Limits.MaxHeld, 400_000)
+	errs.SetDefault(&c.Limits.FastLane, 200)
+	errs.SetDefault(&c.Limits.SlowLane, 100)
+	errs.SetDefault(&c.Limits.SlowAfter, 500*time.Millisecond)
+	errs.SetDefault(&c.Limits.SlowCount, 10)
+	errs.SetDefault(&c.Cluster.Beat, 30*time.Second)
+	errs.SetDefault(&c.Cluster.Dead, 90*time.Second)
+	errs.SetDefault(&c.Cluster.LostAfter, 30*time.Second)
+	errs.SetDefault(&c.Cluster.PruneAfter, 10*time.Minute)
+	errs.SetDefault(&c.RunRetention, 30*24*time.Hour)
+	errs.SetDefault(&c.ChangeRetention, 400*24*time.Hour)
+	errs.SetDefault(&c.Cluster.Shards, 32)
+	errs.SetDefault(&c.Cluster.LeaseTTL, 5*time.Second)
+	errs.SetDefault(&c.StopGrace, 30*time.Second)
+	errs.SetDefault(&c.HTTP.MaxRegistrations, 10_000)
+	errs.SetDefault(&c.HTTP.CallTimeout, 6*time.Second)
+	errs.SetDefault(&c.Limits.Overdue, 24*time.Hour)
+	errs.SetDefault(&c.Limits.RouteTimeout, time.Second)
+	errs.SetDefault(&c.Logs.RunBytes, 1<<20)
+	errs.SetDefault(&c.Logs.JobBytes, 64<<20)
+	errs.SetDefault(&c.Logs.QueueBytes, 16<<20)
+	errs.SetDefault(&c.Logs.BytesPerSecond, 4<<20)
+	errs.SetDefault(&c.Executor.App, c.App)
 	if c.Executor.Logger == nil {
 		c.Executor.Logger = c.Logger
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -14,7 +16,7 @@ import (
 // then on.
 type shared struct {
 	cfg    Config
-	store  Store
+	store  store.Store
 	log    *slog.Logger
 	clock  *clock
 	leases *leases // and which incarnation this node is
@@ -46,13 +48,13 @@ func (s *shared) now(ctx context.Context) (time.Time, error) {
 // The jobs of runs, as the store has them.
 
 // readJobs reads the jobs of runs by id.
-func (s *shared) readJobs(ctx context.Context, ids []int64) (map[int64]*Job, error) {
-	jobs := make(map[int64]*Job, len(ids))
+func (s *shared) readJobs(ctx context.Context, ids []int64) (map[int64]*store.Job, error) {
+	jobs := make(map[int64]*store.Job, len(ids))
 	for len(ids) > 0 {
-		page := ids[:min(len(ids), storeBatch)]
+		page := ids[:min(len(ids), loop.StoreBatch)]
 		ids = ids[len(page):]
-		found, err := call(ctx, func(ctx context.Context) ([]Job, error) {
-			return s.store.Jobs(ctx, JobFilter{IDs: page, Limit: len(page)})
+		found, err := loop.Call(ctx, func(ctx context.Context) ([]store.Job, error) {
+			return s.store.Jobs(ctx, store.JobFilter{IDs: page, Limit: len(page)})
 		})
 		if err != nil {
 			return jobs, err
@@ -68,7 +70,7 @@ func (s *shared) readJobs(ctx context.Context, ids []int64) (map[int64]*Job, err
 const jobIsStopped = "the job is stopped"
 
 // jobsOf are the jobs of runs, each once.
-func jobsOf(runs []Run) []int64 {
+func jobsOf(runs []store.Run) []int64 {
 	ids := make([]int64, 0, len(runs))
 	for _, r := range runs {
 		ids = append(ids, r.JobID)
@@ -77,7 +79,7 @@ func jobsOf(runs []Run) []int64 {
 	return slices.Compact(ids)
 }
 
-func idsOf(runs []Run) map[int64]bool {
+func idsOf(runs []store.Run) map[int64]bool {
 	ids := make(map[int64]bool, len(runs))
 	for i := range runs {
 		ids[runs[i].ID] = true
@@ -115,7 +117,7 @@ const maxPreRead = 55 * time.Second
 
 // doubtLasts is how long after an error a node looks for orphans: far longer than
 // a call to the store may be under way.
-const doubtLasts = 6 * callTimeout
+const doubtLasts = 6 * loop.CallTimeout
 
 // watchPoll is how often Wait looks by itself.
 const watchPoll = time.Second
@@ -126,7 +128,7 @@ const maxProgressText = 2 << 10
 
 // boundProgress is what is kept of what an executor says.
 func boundProgress(p wire.Progress) (percent int, text string) {
-	return min(max(p.Percent, 0), 100), plainText(shorten(p.Text, maxProgressText))
+	return min(max(p.Percent, 0), 100), errs.PlainText(errs.Shorten(p.Text, maxProgressText))
 }
 
 // startLog is what the book has of a start of a run, from before its handler is called: no log,
@@ -138,7 +140,7 @@ type startLog struct {
 }
 
 // unscheduled reports that no schedule makes runs of the job: it has none, or is stopped.
-func unscheduled(j *Job) bool { return j.Stopped || j.Schedule.IsManual() }
+func unscheduled(j *store.Job) bool { return j.Stopped || j.Schedule.IsManual() }
 
 // logChange writes a line about a change that was made, beside its entry in the record.
 func logChange(ctx context.Context, log *slog.Logger, verb, object string, id any, app string, more ...any) {

@@ -1,14 +1,17 @@
 package xxljob
 
-// Whether a scheduler is started, and how far its end is.
-
 import (
 	"context"
 	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
+
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
 )
+
+// Whether a scheduler is started, and how far its end is.
 
 // life is the state of Start and Stop.
 type life struct {
@@ -41,15 +44,15 @@ type fatalFault struct {
 
 // stages are the loops in the order in which they end: plan (scan, start, probes), then
 // work (lanes, results, inbox), then lease (beats).
-type stages struct{ plan, work, lease loops }
+type stages struct{ plan, work, lease loop.Group }
 
 // mayStart is called with mu held.
 func (l *life) mayStart(ctx context.Context) error {
 	switch {
 	case l.stopping:
-		return ErrStopped
+		return errs.ErrStopped
 	case l.started:
-		return ErrStarted
+		return errs.ErrStarted
 	}
 	return ctx.Err()
 }
@@ -80,7 +83,7 @@ func (l *life) judge(e *NotReadyError) {
 	case l.fault.err != nil:
 		e.add(notReadyShards, l.fault.err)
 	case l.stopping:
-		e.add(notReadyStopped, ErrStopped)
+		e.add(notReadyStopped, errs.ErrStopped)
 	case !l.started:
 		e.add(notReadyNotStarted, errors.New("not started"))
 	}
@@ -125,37 +128,37 @@ func (l *life) cannotWork(err error, log *slog.Logger) {
 
 // wakes are the pokes of the loops, by whoever has news for them.
 type wakes struct {
-	scan, start     wake // something may be due; something may start now
-	deliver         wake // something was started before its time
-	owed            wake // something may be owed in shards that are new to this node
-	ahead           wake // runs that are kept apart may have to move
-	lease, list     wake // a beat has something to tell, or to find out; lists of jobs
-	alarms          wake // messages have ended, or alarms may be in shards that are new to this node
-	late            wake // a job may have come to have a LateAfter
-	inbox           wake
-	watch, transit  wake // runs at other nodes: how they end, and whether they were taken
-	inDoubt         wake
-	unreported      wake // runs that executors have accepted
-	attachedChanged wake // for a Registry of the user's
+	scan, start     loop.Wake // something may be due; something may start now
+	deliver         loop.Wake // something was started before its time
+	owed            loop.Wake // something may be owed in shards that are new to this node
+	ahead           loop.Wake // runs that are kept apart may have to move
+	lease, list     loop.Wake // a beat has something to tell, or to find out; lists of jobs
+	alarms          loop.Wake // messages have ended, or alarms may be in shards that are new to this node
+	late            loop.Wake // a job may have come to have a LateAfter
+	inbox           loop.Wake
+	watch, transit  loop.Wake // runs at other nodes: how they end, and whether they were taken
+	inDoubt         loop.Wake
+	unreported      loop.Wake // runs that executors have accepted
+	attachedChanged loop.Wake // for a Registry of the user's
 }
 
 func newWakes() wakes {
 	return wakes{
-		scan: newWake(), start: newWake(), deliver: newWake(), ahead: newWake(), owed: newWake(), alarms: newWake(), late: newWake(), lease: newWake(), list: newWake(), inbox: newWake(),
-		watch: newWake(), transit: newWake(), inDoubt: newWake(), unreported: newWake(), attachedChanged: newWake(),
+		scan: loop.NewWake(), start: loop.NewWake(), deliver: loop.NewWake(), ahead: loop.NewWake(), owed: loop.NewWake(), alarms: loop.NewWake(), late: loop.NewWake(), lease: loop.NewWake(), list: loop.NewWake(), inbox: loop.NewWake(),
+		watch: loop.NewWake(), transit: loop.NewWake(), inDoubt: loop.NewWake(), unreported: loop.NewWake(), attachedChanged: loop.NewWake(),
 	}
 }
 
 // wakeLoops wakes the loops that sleep while this node has no shards, or is not trusted with
 // them.
 func (w *wakes) wakeLoops() {
-	w.scan.poke()
-	w.ahead.poke()
-	w.owed.poke()
-	w.alarms.poke()
-	w.start.poke()
-	w.inbox.poke()
-	w.unreported.poke()
+	w.scan.Poke()
+	w.ahead.Poke()
+	w.owed.Poke()
+	w.alarms.Poke()
+	w.start.Poke()
+	w.inbox.Poke()
+	w.unreported.Poke()
 }
 
 // What should not happen, counted where it is logged. Input: from all parts. Output: for

@@ -1,8 +1,5 @@
 package xxljob
 
-// How long each method of the store takes, and how often it fails. Input: calls. Output: the
-// same calls, counted, for Stats.
-
 import (
 	"context"
 	"sync"
@@ -11,10 +8,13 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
+// How long each method of the store takes, and how often it fails. Input: calls. Output: the
+// same calls, counted, for Stats.
+
 // storeMeter counts the calls of a store. What else that is, beside a Store, has to be asked of
 // given, and its calls are counted by metered.
 type storeMeter struct {
-	Store
+	store.Store
 	meters sync.Map // *callMeter by method
 }
 
@@ -70,7 +70,7 @@ func (m *storeMeter) stats() map[string]CallStats {
 }
 
 // metered begins a call of a method that not all stores have: see given.
-func metered(s Store, method string) timing {
+func metered(s store.Store, method string) timing {
 	if m, ok := s.(*storeMeter); ok {
 		return m.begin(method)
 	}
@@ -79,13 +79,13 @@ func metered(s Store, method string) timing {
 
 // meteredLogs is a store that keeps logs, whose calls count.
 type meteredLogs struct {
-	LogStore
-	in Store
+	store.LogStore
+	in store.Store
 }
 
 // logsIn returns what a store is that keeps logs, and false where it does not.
-func logsIn(s Store) (LogStore, bool) {
-	logs, ok := given(s).(LogStore)
+func logsIn(s store.Store) (store.LogStore, bool) {
+	logs, ok := given(s).(store.LogStore)
 	return meteredLogs{logs, s}, ok
 }
 
@@ -100,7 +100,7 @@ func (m meteredLogs) LogPages(ctx context.Context, runID int64, fromLine, limit 
 }
 
 // given is the store as New was given it, with all else that it is.
-func given(s Store) Store {
+func given(s store.Store) store.Store {
 	if m, ok := s.(*storeMeter); ok {
 		return m.Store
 	}

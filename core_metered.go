@@ -1,7 +1,5 @@
 package xxljob
 
-// The methods of a store that is metered, each passed on.
-
 import (
 	"context"
 	"time"
@@ -9,12 +7,14 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-func (m *storeMeter) AddJob(ctx context.Context, job Job, first FirstInstant) (_ Job, err error) {
+// The methods of a store that is metered, each passed on.
+
+func (m *storeMeter) AddJob(ctx context.Context, job store.Job, first store.FirstInstant) (_ store.Job, err error) {
 	defer m.begin("AddJob").end(&err)
 	return m.Store.AddJob(ctx, job, first)
 }
 
-func (m *storeMeter) EditJob(ctx context.Context, id int64, edit Edit) (_ Job, err error) {
+func (m *storeMeter) EditJob(ctx context.Context, id int64, edit store.Edit) (_ store.Job, err error) {
 	defer m.begin("EditJob").end(&err)
 	return m.Store.EditJob(ctx, id, edit)
 }
@@ -24,22 +24,22 @@ func (m *storeMeter) RemoveJob(ctx context.Context, id int64) (err error) {
 	return m.Store.RemoveJob(ctx, id)
 }
 
-func (m *storeMeter) Job(ctx context.Context, id int64) (_ Job, err error) {
+func (m *storeMeter) Job(ctx context.Context, id int64) (_ store.Job, err error) {
 	defer m.begin("Job").end(&err)
 	return m.Store.Job(ctx, id)
 }
 
-func (m *storeMeter) JobByKey(ctx context.Context, app, key string) (_ Job, err error) {
+func (m *storeMeter) JobByKey(ctx context.Context, app, key string) (_ store.Job, err error) {
 	defer m.begin("JobByKey").end(&err)
 	return m.Store.JobByKey(ctx, app, key)
 }
 
-func (m *storeMeter) Jobs(ctx context.Context, q JobFilter) (_ []Job, err error) {
+func (m *storeMeter) Jobs(ctx context.Context, q store.JobFilter) (_ []store.Job, err error) {
 	defer m.begin("Jobs").end(&err)
 	return m.Store.Jobs(ctx, q)
 }
 
-func (m *storeMeter) Changes(ctx context.Context, jobID int64, limit int) (_ []Change, err error) {
+func (m *storeMeter) Changes(ctx context.Context, jobID int64, limit int) (_ []store.Change, err error) {
 	defer m.begin("Changes").end(&err)
 	return m.Store.Changes(ctx, jobID, limit)
 }
@@ -54,22 +54,22 @@ func (m *storeMeter) Lists(ctx context.Context, app, incarnation string) (_ stor
 	return m.Store.Lists(ctx, app, incarnation)
 }
 
-func (m *storeMeter) NameJobs(ctx context.Context, list store.ListID, keys []string) (_ []Job, err error) {
+func (m *storeMeter) NameJobs(ctx context.Context, list store.ListID, keys []string) (_ []store.Job, err error) {
 	defer m.begin("NameJobs").end(&err)
 	return m.Store.NameJobs(ctx, list, keys)
 }
 
-func (m *storeMeter) UnnameJob(ctx context.Context, app, key string) (_ Job, err error) {
+func (m *storeMeter) UnnameJob(ctx context.Context, app, key string) (_ store.Job, err error) {
 	defer m.begin("UnnameJob").end(&err)
 	return m.Store.UnnameJob(ctx, app, key)
 }
 
-func (m *storeMeter) AddJobs(ctx context.Context, list store.ListID, jobs []Job, first FirstInstant) (_ []Job, err error) {
+func (m *storeMeter) AddJobs(ctx context.Context, list store.ListID, jobs []store.Job, first store.FirstInstant) (_ []store.Job, err error) {
 	defer m.begin("AddJobs").end(&err)
 	return m.Store.AddJobs(ctx, list, jobs, first)
 }
 
-func (m *storeMeter) SaveGroup(ctx context.Context, g Group) (err error) {
+func (m *storeMeter) SaveGroup(ctx context.Context, g store.Group) (err error) {
 	defer m.begin("SaveGroup").end(&err)
 	return m.Store.SaveGroup(ctx, g)
 }
@@ -84,12 +84,12 @@ func (m *storeMeter) RemoveGroup(ctx context.Context, app string) (err error) {
 	return m.Store.RemoveGroup(ctx, app)
 }
 
-func (m *storeMeter) Group(ctx context.Context, app string) (_ Group, err error) {
+func (m *storeMeter) Group(ctx context.Context, app string) (_ store.Group, err error) {
 	defer m.begin("Group").end(&err)
 	return m.Store.Group(ctx, app)
 }
 
-func (m *storeMeter) Groups(ctx context.Context) (_ []Group, err error) {
+func (m *storeMeter) Groups(ctx context.Context) (_ []store.Group, err error) {
 	defer m.begin("Groups").end(&err)
 	return m.Store.Groups(ctx)
 }
@@ -104,7 +104,7 @@ func (m *storeMeter) ExpireWindows(ctx context.Context, q store.WindowQuery) (_ 
 	return m.Store.ExpireWindows(ctx, q)
 }
 
-func (m *storeMeter) Links(ctx context.Context) (_ []Job, err error) {
+func (m *storeMeter) Links(ctx context.Context) (_ []store.Job, err error) {
 	defer m.begin("Links").end(&err)
 	return m.Store.Links(ctx)
 }
@@ -129,22 +129,22 @@ func (m *storeMeter) AddLate(ctx context.Context, q store.LateQuery) (_ store.La
 	return m.Store.AddLate(ctx, q)
 }
 
-func (m *storeMeter) AddRun(ctx context.Context, jobID int64, t Trigger) (_ Run, err error) {
+func (m *storeMeter) AddRun(ctx context.Context, jobID int64, t store.Trigger) (_ store.Run, err error) {
 	defer m.begin("AddRun").end(&err)
 	return m.Store.AddRun(ctx, jobID, t)
 }
 
-func (m *storeMeter) AddAhead(ctx context.Context, jobID int64, t Trigger, move time.Time) (_ Run, err error) {
+func (m *storeMeter) AddAhead(ctx context.Context, jobID int64, t store.Trigger, move time.Time) (_ store.Run, err error) {
 	defer m.begin("AddAhead").end(&err)
 	return m.Store.AddAhead(ctx, jobID, t, move)
 }
 
-func (m *storeMeter) Finish(ctx context.Context, dst []Run, results []Result) (_ []Run, err error) {
+func (m *storeMeter) Finish(ctx context.Context, dst []store.Run, results []store.Result) (_ []store.Run, err error) {
 	defer m.begin("Finish").of(len(results)).end(&err)
 	return m.Store.Finish(ctx, dst, results)
 }
 
-func (m *storeMeter) Kill(ctx context.Context, runID int64, reason string) (_ Run, err error) {
+func (m *storeMeter) Kill(ctx context.Context, runID int64, reason string) (_ store.Run, err error) {
 	defer m.begin("Kill").end(&err)
 	return m.Store.Kill(ctx, runID, reason)
 }
@@ -154,22 +154,22 @@ func (m *storeMeter) SetProgress(ctx context.Context, list []store.Progress) (er
 	return m.Store.SetProgress(ctx, list)
 }
 
-func (m *storeMeter) Run(ctx context.Context, id int64) (_ Run, err error) {
+func (m *storeMeter) Run(ctx context.Context, id int64) (_ store.Run, err error) {
 	defer m.begin("Run").end(&err)
 	return m.Store.Run(ctx, id)
 }
 
-func (m *storeMeter) RunsByID(ctx context.Context, list []int64) (_ []Run, err error) {
+func (m *storeMeter) RunsByID(ctx context.Context, list []int64) (_ []store.Run, err error) {
 	defer m.begin("RunsByID").end(&err)
 	return m.Store.RunsByID(ctx, list)
 }
 
-func (m *storeMeter) Tree(ctx context.Context, id int64) (_ []Run, err error) {
+func (m *storeMeter) Tree(ctx context.Context, id int64) (_ []store.Run, err error) {
 	defer m.begin("Tree").end(&err)
 	return m.Store.Tree(ctx, id)
 }
 
-func (m *storeMeter) Runs(ctx context.Context, q RunFilter) (_ []Run, err error) {
+func (m *storeMeter) Runs(ctx context.Context, q store.RunFilter) (_ []store.Run, err error) {
 	defer m.begin("Runs").end(&err)
 	return m.Store.Runs(ctx, q)
 }
@@ -179,17 +179,17 @@ func (m *storeMeter) SetShards(ctx context.Context, n int) (err error) {
 	return m.Store.SetShards(ctx, n)
 }
 
-func (m *storeMeter) Scan(ctx context.Context, dst ScanResult, q store.ScanQuery) (_ ScanResult, err error) {
+func (m *storeMeter) Scan(ctx context.Context, dst store.ScanResult, q store.ScanQuery) (_ store.ScanResult, err error) {
 	defer m.begin("Scan").end(&err)
 	return m.Store.Scan(ctx, dst, q)
 }
 
-func (m *storeMeter) Planned(ctx context.Context, dst []Run, q store.PlannedQuery) (_ []Run, err error) {
+func (m *storeMeter) Planned(ctx context.Context, dst []store.Run, q store.PlannedQuery) (_ []store.Run, err error) {
 	defer m.begin("Planned").end(&err)
 	return m.Store.Planned(ctx, dst, q)
 }
 
-func (m *storeMeter) Claim(ctx context.Context, dst []Run, plans []Plan) (_ []Run, err error) {
+func (m *storeMeter) Claim(ctx context.Context, dst []store.Run, plans []store.Plan) (_ []store.Run, err error) {
 	defer m.begin("Claim").of(len(plans)).end(&err)
 	return m.Store.Claim(ctx, dst, plans)
 }
@@ -204,7 +204,7 @@ func (m *storeMeter) Sweep(ctx context.Context, shards []store.Shard) (err error
 	return m.Store.Sweep(ctx, shards)
 }
 
-func (m *storeMeter) Start(ctx context.Context, dst []Started, starts []Start) (_ []Started, err error) {
+func (m *storeMeter) Start(ctx context.Context, dst []store.Started, starts []store.Start) (_ []store.Started, err error) {
 	defer m.begin("Start").of(len(starts)).end(&err)
 	return m.Store.Start(ctx, dst, starts)
 }
@@ -214,22 +214,22 @@ func (m *storeMeter) Readdress(ctx context.Context, r store.Readdress) (_ bool, 
 	return m.Store.Readdress(ctx, r)
 }
 
-func (m *storeMeter) Dispatched(ctx context.Context, accepted []store.Dispatch) (_ []Run, err error) {
+func (m *storeMeter) Dispatched(ctx context.Context, accepted []store.Dispatch) (_ []store.Run, err error) {
 	defer m.begin("Dispatched").of(len(accepted)).end(&err)
 	return m.Store.Dispatched(ctx, accepted)
 }
 
-func (m *storeMeter) StartedBy(ctx context.Context, shards []store.Shard, incarnations []string, after int64, limit int) (_ []Run, err error) {
+func (m *storeMeter) StartedBy(ctx context.Context, shards []store.Shard, incarnations []string, after int64, limit int) (_ []store.Run, err error) {
 	defer m.begin("StartedBy").end(&err)
 	return m.Store.StartedBy(ctx, shards, incarnations, after, limit)
 }
 
-func (m *storeMeter) DispatchedRuns(ctx context.Context, shards []store.Shard, after int64, limit int) (_ []Run, err error) {
+func (m *storeMeter) DispatchedRuns(ctx context.Context, shards []store.Shard, after int64, limit int) (_ []store.Run, err error) {
 	defer m.begin("DispatchedRuns").end(&err)
 	return m.Store.DispatchedRuns(ctx, shards, after, limit)
 }
 
-func (m *storeMeter) Settle(ctx context.Context, verdicts []Verdict) (_ []Run, err error) {
+func (m *storeMeter) Settle(ctx context.Context, verdicts []store.Verdict) (_ []store.Run, err error) {
 	defer m.begin("Settle").of(len(verdicts)).end(&err)
 	return m.Store.Settle(ctx, verdicts)
 }
@@ -239,17 +239,17 @@ func (m *storeMeter) Now(ctx context.Context) (_ time.Time, err error) {
 	return m.Store.Now(ctx)
 }
 
-func (m *storeMeter) Inbox(ctx context.Context, incarnation string, after int64, limit int) (_ Inbox, err error) {
+func (m *storeMeter) Inbox(ctx context.Context, incarnation string, after int64, limit int) (_ store.Inbox, err error) {
 	defer m.begin("Inbox").end(&err)
 	return m.Store.Inbox(ctx, incarnation, after, limit)
 }
 
-func (m *storeMeter) Take(ctx context.Context, incarnation string, list []int64) (_ []Run, err error) {
+func (m *storeMeter) Take(ctx context.Context, incarnation string, list []int64) (_ []store.Run, err error) {
 	defer m.begin("Take").of(len(list)).end(&err)
 	return m.Store.Take(ctx, incarnation, list)
 }
 
-func (m *storeMeter) AskLog(ctx context.Context, ask Ask) (_ Ask, err error) {
+func (m *storeMeter) AskLog(ctx context.Context, ask store.Ask) (_ store.Ask, err error) {
 	defer m.begin("AskLog").end(&err)
 	return m.Store.AskLog(ctx, ask)
 }
@@ -264,12 +264,12 @@ func (m *storeMeter) LogAnswer(ctx context.Context, id int64) (answer store.Answ
 	return m.Store.LogAnswer(ctx, id)
 }
 
-func (m *storeMeter) Join(ctx context.Context, n Node) (_ View, err error) {
+func (m *storeMeter) Join(ctx context.Context, n store.Node) (_ store.View, err error) {
 	defer m.begin("Join").end(&err)
 	return m.Store.Join(ctx, n)
 }
 
-func (m *storeMeter) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (_ View, err error) {
+func (m *storeMeter) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (_ store.View, err error) {
 	defer m.begin("Beat").end(&err)
 	return m.Store.Beat(ctx, incarnation, attached)
 }
@@ -299,22 +299,22 @@ func (m *storeMeter) ReleaseShards(ctx context.Context, incarnation string, shar
 	return m.Store.ReleaseShards(ctx, incarnation, shards)
 }
 
-func (m *storeMeter) PutAddresses(ctx context.Context, regs []Registration) (err error) {
+func (m *storeMeter) PutAddresses(ctx context.Context, regs []store.Registration) (err error) {
 	defer m.begin("PutAddresses").end(&err)
 	return m.Store.PutAddresses(ctx, regs)
 }
 
-func (m *storeMeter) DropAddresses(ctx context.Context, regs []Registration) (err error) {
+func (m *storeMeter) DropAddresses(ctx context.Context, regs []store.Registration) (err error) {
 	defer m.begin("DropAddresses").end(&err)
 	return m.Store.DropAddresses(ctx, regs)
 }
 
-func (m *storeMeter) Addresses(ctx context.Context, app string, maxAge time.Duration) (_ []Registration, err error) {
+func (m *storeMeter) Addresses(ctx context.Context, app string, maxAge time.Duration) (_ []store.Registration, err error) {
 	defer m.begin("Addresses").end(&err)
 	return m.Store.Addresses(ctx, app, maxAge)
 }
 
-func (m *storeMeter) Registrations(ctx context.Context, q RegistrationFilter) (_ []Registration, err error) {
+func (m *storeMeter) Registrations(ctx context.Context, q store.RegistrationFilter) (_ []store.Registration, err error) {
 	defer m.begin("Registrations").end(&err)
 	return m.Store.Registrations(ctx, q)
 }

@@ -1,13 +1,14 @@
 package xxljob
 
-// Calls of tracers of the user's, so that one which panics or hangs costs its spans and nothing
-// else.
-
 import (
 	"context"
 
 	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/store"
 )
+
+// Calls of tracers of the user's, so that one which panics or hangs costs its spans and nothing
+// else.
 
 // tracing is a tracer that is guarded.
 type tracing struct {
@@ -37,7 +38,7 @@ func (t *tracing) Triggering(ctx context.Context, jobID int64) (string, func(int
 	return fitTrace(trace), done
 }
 
-func (t *tracing) Sending(ctx context.Context, run Run) (string, func(error)) {
+func (t *tracing) Sending(ctx context.Context, run store.Run) (string, func(error)) {
 	trace, end := guard.Begin(t.spans, "Tracer.Sending", func() (string, func(error)) { return t.tracer.Sending(ctx, run) })
 	return fitTrace(trace), func(err error) {
 		end(func(done func(error)) {
@@ -50,7 +51,7 @@ func (t *tracing) Sending(ctx context.Context, run Run) (string, func(error)) {
 
 // fitTrace is a trace that may be stored and sent, or nothing.
 func fitTrace(trace string) string {
-	if !goodTrace(trace) {
+	if !store.GoodTrace(trace) {
 		return ""
 	}
 	return trace

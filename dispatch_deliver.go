@@ -1,13 +1,17 @@
 package xxljob
 
-// Started runs on their way to be sent, at their time. Input: runs that the store has marked
-// started, from dispatch_startbatch.go and dispatch_inbox.go. Output: the same runs, to dispatch_send.go.
-
 import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
 )
+
+// Started runs on their way to be sent, at their time. Input: runs that the store has marked
+// started, from dispatch_startbatch.go and dispatch_inbox.go. Output: the same runs, to dispatch_send.go.
 
 // deliverer has started runs sent at their time.
 type deliverer struct {
@@ -16,26 +20,26 @@ type deliverer struct {
 	sender  *sender
 	early   *earlyFlights
 	fanOut  fanOut
-	callers crew
+	callers loop.Pool
 	// together has the memory of calls with many flights.
 	together sync.Pool
 }
 
 func newDeliverer(s *shared, e *engine, sender *sender) *deliverer {
-	d := &deliverer{shared: s, engine: e, sender: sender, early: &earlyFlights{}, fanOut: make(fanOut, max(1, s.cfg.Limits.FastLane/2)), callers: newCrew()}
+	d := &deliverer{shared: s, engine: e, sender: sender, early: &earlyFlights{}, fanOut: make(fanOut, max(1, s.cfg.Limits.FastLane/2)), callers: loop.NewPool()}
 	sender.rerouter.deliver = d.deliver
 	return d
 }
 
 // deliverDuty sends what was started early at its time. It is a loop of its own: one that
 // starts runs as well would be late with these while it waits for the store.
-func (d *deliverer) deliverDuty() duty {
-	return duty{what: "sending started runs", wakes: []<-chan struct{}{d.life.wakes.deliver}, once: func(context.Context) (time.Duration, error) {
+func (d *deliverer) deliverDuty() loop.Duty {
+	return loop.Duty{What: "sending started runs", Wakes: []<-chan struct{}{d.life.wakes.deliver}, Once: func(context.Context) (time.Duration, error) {
 		d.deliverDue(d.clock.now())
 		if at, ok := d.early.next(); ok {
 			return max(at.Sub(d.clock.now()), time.Microsecond), nil
 		}
-		return forever, nil
+		return loop.Forever, nil
 	}}
 }
 
@@ -74,11 +78,11 @@ func (d *deliverer) deliverAll(flights []*flight) {
 				d.deliver(f)
 				break
 			}
-			d.sender.sendAll(d.life.loops.work.ctx, b)
+			d.sender.sendAll(d.life.loops.work.Ctx, b)
 		}
 	}
 	if len(b.flights) > 0 {
-		d.sender.sendAll(d.life.loops.work.ctx, b)
+		d.sender.sendAll(d.life.loops.work.Ctx, b)
 	}
 	d.together.Put(b)
 }
@@ -97,13 +101,13 @@ func (d *deliverer) deliverAt(f *flight) {
 		d.deliver(f)
 	case d.life.draining.Load():
 		// That loop ends, or has ended; Stop waits for this goroutine.
-		d.life.loops.work.run(func(ctx context.Context) {
-			if sleep(ctx, early) {
+		d.life.loops.work.Run(func(ctx context.Context) {
+			if loop.Sleep(ctx, early) {
 				d.deliver(f)
 			}
 		})
 	default:
-		d.life.wakes.deliver.pokeIf(d.early.add(f))
+		d.life.wakes.deliver.PokeIf(d.early.add(f))
 	}
 }
 
@@ -124,7 +128,7 @@ func (d *deliverer) deliverDue(now time.Time) {
 func (d *deliverer) deliverRest(ctx context.Context) {
 	for {
 		at, ok := d.early.next()
-		if !ok || !sleep(ctx, at.Sub(d.clock.now())) {
+		if !ok || !loop.Sleep(ctx, at.Sub(d.clock.now())) {
 			return
 		}
 		d.deliverDue(d.clock.now())
@@ -136,10 +140,10 @@ func (d *deliverer) deliverRest(ctx context.Context) {
 // in a lane. Stop waits for these goroutines.
 func (d *deliverer) deliver(f *flight) {
 	if d.isQuick(f) {
-		d.sender.send(d.life.loops.work.ctx, f)
+		d.sender.send(d.life.loops.work.Ctx, f)
 		return
 	}
-	d.callers.run(d.life.loops.work, func(ctx context.Context) {
+	d.callers.Run(d.life.loops.work, func(ctx context.Context) {
 		if f.fanned && !d.fanOut.enter(ctx) {
 			return
 		}
@@ -173,22 +177,22 @@ func (o fanOut) leaveIf(entered bool) {
 // is trusted for: a node that was paused must not send what may have been
 // decided about meanwhile.
 func (d *deliverer) stillMine(ctx context.Context, f *flight) bool {
-	backoff := backoff{log: d.log, what: "reading a run before it is sent"}
+	backoff := loop.Backoff{Log: d.log, What: "reading a run before it is sent"}
 	var began time.Time
-	read := func(ctx context.Context) (Run, error) {
+	read := func(ctx context.Context) (store.Run, error) {
 		began = time.Now()
 		run, err := d.store.Run(ctx, f.run.planned.ID)
-		if isNotFound(err) {
-			return Run{}, nil
+		if errs.IsNotFound(err) {
+			return store.Run{}, nil
 		}
 		return run, err
 	}
 	for time.Since(f.acked) > d.leases.times.window {
-		run, err := callUntil(ctx, &backoff, read, read)
+		run, err := loop.CallUntil(ctx, &backoff, read, read)
 		switch {
 		case err != nil:
 			return false
-		case run.State == StateStarted && run.Address == f.run.Address && run.Token == f.run.Token:
+		case run.State == store.StateStarted && run.Address == f.run.Address && run.Token == f.run.Token:
 			f.acked = began
 		default:
 			d.engine.land(f.run.planned.ID)

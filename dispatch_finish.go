@@ -1,10 +1,5 @@
 package xxljob
 
-// Input: results, from attached executors (Callback) and from the scheduler's
-// own decisions (finishAsync). Output: final states in the store; places for the
-// runs that wait, to dispatch_start.go. An executor's callback is answered only after its
-// results are stored.
-
 import (
 	"context"
 	"errors"
@@ -14,10 +9,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/internal/urgent"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
+
+// Input: results, from attached executors (Callback) and from the scheduler's
+// own decisions (finishAsync). Output: final states in the store; places for the
+// runs that wait, to dispatch_start.go. An executor's callback is answered only after its
+// results are stored.
 
 // finisher stores results, and acts on what was stored.
 type finisher struct {
@@ -25,13 +26,13 @@ type finisher struct {
 	engine    *engine
 	teller    *teller
 	progress  *progress
-	finishing *batch[Result] // results that this node itself has come to
-	lockedOut *batch[Result] // results whose runs others have locked
+	finishing *loop.Batch[store.Result] // results that this node itself has come to
+	lockedOut *loop.Batch[store.Result] // results whose runs others have locked
 	rooms     finishRooms
 }
 
 func newFinisher(s *shared, e *engine, t *teller, progress *progress) *finisher {
-	return &finisher{shared: s, engine: e, teller: t, progress: progress, finishing: newBatch[Result](), lockedOut: newBatch[Result]()}
+	return &finisher{shared: s, engine: e, teller: t, progress: progress, finishing: loop.NewBatch[store.Result](), lockedOut: loop.NewBatch[store.Result]()}
 }
 
 // attachedAdmin is the admin side of an attached executor.
@@ -77,13 +78,13 @@ func (a attachedAdmin) finish(ctx context.Context, reqs []wire.CallbackRequest) 
 			continue
 		}
 		res := resultOf(at, room.knows(at), &reqs[i])
-		if res.State == StateKilled {
+		if res.State == store.StateKilled {
 			res.State = a.f.engine.under.killed(at)
 		}
 		room.results = append(room.results, res)
 	}
 	a.f.engine.leavePlaces(room.flights)
-	for a.f.engine.herdFirst(a.f.clock.now()) && !a.f.life.draining.Load() && sleep(ctx, time.Millisecond) {
+	for a.f.engine.herdFirst(a.f.clock.now()) && !a.f.life.draining.Load() && loop.Sleep(ctx, time.Millisecond) {
 	}
 	return a.f.finishIn(ctx, room, room.results)
 }
@@ -136,29 +137,29 @@ func (attachedAdmin) RegistryRemove(context.Context, wire.RegistryRequest) (wire
 // came at once: it sends none before, so that more of them go into the next transaction. Nobody
 // else waits for that, unless runs wait for room, which the results would make.
 func (f *finisher) letGather(ctx context.Context, results int) {
-	if results > 1 && results < storeBatch/4 && !f.engine.room.anyWaits() && !f.life.draining.Load() {
-		sleep(ctx, f.engine.lead.pause())
+	if results > 1 && results < loop.StoreBatch/4 && !f.engine.room.anyWaits() && !f.life.draining.Load() {
+		loop.Sleep(ctx, f.engine.lead.pause())
 	}
 }
 
 // finish stores results and acts on those that were accepted. It tries until it
 // has an answer from the store or ctx ends: an error means that they may be
 // stored or not. It is a duty whoever brings them, such as an executor.
-func (f *finisher) finish(ctx context.Context, results []Result) error {
+func (f *finisher) finish(ctx context.Context, results []store.Result) error {
 	return f.finishIn(ctx, f.rooms.take(), results)
 }
 
 // finishIn is finish with memory that it gives back.
-func (f *finisher) finishIn(ctx context.Context, room *finishRoom, results []Result) error {
+func (f *finisher) finishIn(ctx context.Context, room *finishRoom, results []store.Result) error {
 	if len(results) == 0 {
 		f.rooms.giveBack(room)
 		return nil
 	}
 	ctx = urgent.Mark(ctx)
-	backoff := backoff{log: f.log, what: "storing results"}
-	accepted, err := callUntil(ctx, &backoff,
-		func(ctx context.Context) ([]Run, error) { return f.store.Finish(ctx, room.answers, results) },
-		func(ctx context.Context) ([]Run, error) {
+	backoff := loop.Backoff{Log: f.log, What: "storing results"}
+	accepted, err := loop.CallUntil(ctx, &backoff,
+		func(ctx context.Context) ([]store.Run, error) { return f.store.Finish(ctx, room.answers, results) },
+		func(ctx context.Context) ([]store.Run, error) {
 			room = nil // it is left to the call before, which may still be under way
 			return f.finishAgain(ctx, results)
 		})
@@ -169,7 +170,7 @@ func (f *finisher) finishIn(ctx context.Context, room *finishRoom, results []Res
 		for i := range locked {
 			locked[i].Known = nil // it is in memory with all others of the batch
 		}
-		f.lockedOut.add(locked...)
+		f.lockedOut.Add(locked...)
 		return nil
 	case err != nil:
 		return err
@@ -193,13 +194,13 @@ func (f *finisher) finishIn(ctx context.Context, room *finishRoom, results []Res
 // somebody forgot. They are this process's from here on; should it die, their runs are
 // interrupted, as those of handlers that have not ended.
 func (f *finisher) lockedLoop(ctx context.Context) {
-	backoff := backoff{log: f.log, what: "storing results of locked runs"}
-	f.lockedOut.loop(ctx, func(ctx context.Context, results []Result) ([]Result, time.Duration) {
-		accepted, err := call(ctx, func(ctx context.Context) ([]Run, error) { return f.finishAgain(ctx, results) })
+	backoff := loop.Backoff{Log: f.log, What: "storing results of locked runs"}
+	f.lockedOut.Loop(ctx, func(ctx context.Context, results []store.Result) ([]store.Result, time.Duration) {
+		accepted, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return f.finishAgain(ctx, results) })
 		rest := without(results, accepted)
 		f.ended(accepted)
-		if backoff.failed(ctx, err) {
-			sleep(ctx, backoff.delay()) // whatever else comes to be locked
+		if backoff.Failed(ctx, err) {
+			loop.Sleep(ctx, backoff.Delay()) // whatever else comes to be locked
 			return rest, 0
 		}
 		for _, r := range rest {
@@ -210,17 +211,17 @@ func (f *finisher) lockedLoop(ctx context.Context) {
 }
 
 // without are the results of other runs than those.
-func without(results []Result, runs []Run) []Result {
+func without(results []store.Result, runs []store.Run) []store.Result {
 	stored := make(map[int64]bool, len(runs))
 	for _, r := range runs {
 		stored[r.ID] = true
 	}
-	return slices.DeleteFunc(slices.Clone(results), func(r Result) bool { return stored[r.RunID] })
+	return slices.DeleteFunc(slices.Clone(results), func(r store.Result) bool { return stored[r.RunID] })
 }
 
 // finishAgain repeats a Finish whose outcome is unknown: results that the first
 // attempt stored count as accepted.
-func (f *finisher) finishAgain(ctx context.Context, results []Result) ([]Run, error) {
+func (f *finisher) finishAgain(ctx context.Context, results []store.Result) ([]store.Run, error) {
 	accepted, err := f.store.Finish(ctx, nil, results)
 	if err != nil || len(accepted) == len(results) {
 		return accepted, err
@@ -229,7 +230,7 @@ func (f *finisher) finishAgain(ctx context.Context, results []Result) ([]Run, er
 	for _, r := range accepted {
 		has[r.ID] = true
 	}
-	want := map[int64]Result{}
+	want := map[int64]store.Result{}
 	var ids []int64
 	for _, r := range results {
 		if !has[r.RunID] {
@@ -239,7 +240,7 @@ func (f *finisher) finishAgain(ctx context.Context, results []Result) ([]Run, er
 	runs, err := f.store.RunsByID(ctx, ids)
 	for _, r := range runs {
 		w := want[r.ID]
-		as := r.State == w.State && r.HandleMsg == w.HandleMsg || w.State == StateSnoozed && r.State == StateFailed && r.HandleMsg == store.TooManySnoozes
+		as := r.State == w.State && r.HandleMsg == w.HandleMsg || w.State == store.StateSnoozed && r.State == store.StateFailed && r.HandleMsg == store.TooManySnoozes
 		if as && (w.Token == 0 || r.Token == w.Token) {
 			accepted = append(accepted, r)
 		}
@@ -248,18 +249,18 @@ func (f *finisher) finishAgain(ctx context.Context, results []Result) ([]Run, er
 }
 
 // finishAsync hands a result that the scheduler itself has come to to the finish loop.
-func (f *finisher) finishAsync(r Result) { f.finishing.add(r) }
+func (f *finisher) finishAsync(r store.Result) { f.finishing.Add(r) }
 
 // finishLoop stores what finishAsync was given, in batches, until ctx ends.
 func (f *finisher) finishLoop(ctx context.Context) {
-	f.finishing.loop(ctx, func(ctx context.Context, results []Result) ([]Result, time.Duration) {
+	f.finishing.Loop(ctx, func(ctx context.Context, results []store.Result) ([]store.Result, time.Duration) {
 		_ = f.finish(ctx, results) // an error only where ctx has ended
 		return nil, 0
 	})
 }
 
 // ended acts on runs whose final state this node has stored.
-func (f *finisher) ended(runs []Run) {
+func (f *finisher) ended(runs []store.Run) {
 	rearmed := false
 	for i := range runs {
 		f.teller.ended(&runs[i], nil)
@@ -268,16 +269,16 @@ func (f *finisher) ended(runs []Run) {
 	for i := range runs {
 		r := &runs[i]
 		f.engine.waiters.notify(r)
-		rearmed = rearmed || r.Type == TriggerFixDelay || r.Type == TriggerRetry
+		rearmed = rearmed || r.Type == store.TriggerFixDelay || r.Type == store.TriggerRetry
 	}
 	if rearmed {
-		f.life.wakes.scan.poke() // a FixedDelay job has its next instant now
+		f.life.wakes.scan.Poke() // a FixedDelay job has its next instant now
 	}
 }
 
 // resultAt is a result that this node itself has come to about a flight, fenced by its
 // start.
-func (f *finisher) resultAt(at *flight, res Result) Result {
+func (f *finisher) resultAt(at *flight, res store.Result) store.Result {
 	res.Incarnation = f.leases.incarnation
 	if at.remote {
 		return concluded(at.whole(), res)
@@ -287,7 +288,7 @@ func (f *finisher) resultAt(at *flight, res Result) Result {
 }
 
 // asSent are the runs that are as this node has sent them: see underWay.
-func (f *finisher) asSent(ids []int64, within time.Duration) []*Run {
+func (f *finisher) asSent(ids []int64, within time.Duration) []*store.Run {
 	return f.engine.under.asSent(ids, within)
 }
 
@@ -297,12 +298,12 @@ func (f *finisher) asSent(ids []int64, within time.Duration) []*Run {
 // under way.
 type finishRoom struct {
 	flights []*flight
-	known   []Run // the runs of flights
-	results []Result
-	answers []Run
+	known   []store.Run // the runs of flights
+	results []store.Result
+	answers []store.Run
 }
 
-// finishRooms are those that nobody uses. A batch has up to storeBatch results, so a room takes some
+// finishRooms are those that nobody uses. A batch has up to StoreBatch results, so a room takes some
 // 1.5 MB at most. One is kept for as long as the process lives, since garbage is collected several
 // times between two herds, and a collection takes the others. It is safe for concurrent use.
 type finishRooms struct {
@@ -339,7 +340,7 @@ func (r *finishRoom) cleared() *finishRoom {
 }
 
 // knows is the run of a flight, in memory for which room was made before.
-func (r *finishRoom) knows(f *flight) *Run {
+func (r *finishRoom) knows(f *flight) *store.Run {
 	r.known = r.known[:len(r.known)+1]
 	known := &r.known[len(r.known)-1]
 	f.run.fill(known, f.job)

@@ -1,16 +1,17 @@
 package xxljob
 
-// The inbox of a node. Input: runs that other nodes have started at an executor
-// attached here, requests to kill, and questions for lines of logs (runlog_reader.go). A run
-// is taken, by a committed compare-and-set, before its handler is called.
-
 import (
 	"context"
 	"errors"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
+
+// The inbox of a node. Input: runs that other nodes have started at an executor
+// attached here, requests to kill, and questions for lines of logs (runlog_reader.go). A run
+// is taken, by a committed compare-and-set, before its handler is called.
 
 // inboxLimit is how many runs are taken at once.
 const inboxLimit = 500
@@ -25,11 +26,11 @@ type inbox struct {
 }
 
 // inboxDuty looks into the inbox at each hint, and by itself where hints can be lost.
-func (b *inbox) inboxDuty(signals store.Signals) duty {
-	return duty{
-		what: "looking into the inbox", wakes: []<-chan struct{}{signals.Inbox, b.life.wakes.inbox},
-		once: func(ctx context.Context) (time.Duration, error) {
-			wait := time.Duration(forever)
+func (b *inbox) inboxDuty(signals store.Signals) loop.Duty {
+	return loop.Duty{
+		What: "looking into the inbox", Wakes: []<-chan struct{}{signals.Inbox, b.life.wakes.inbox},
+		Once: func(ctx context.Context) (time.Duration, error) {
+			wait := time.Duration(loop.Forever)
 			if _, poll := b.store.Poll(); poll > 0 {
 				wait = poll
 			}
@@ -47,7 +48,7 @@ func (b *inbox) lookIntoInbox(ctx context.Context) error {
 	full := false
 	var failed error
 	for after := int64(0); ; {
-		box, err := call(ctx, func(ctx context.Context) (Inbox, error) {
+		box, err := loop.Call(ctx, func(ctx context.Context) (store.Inbox, error) {
 			return b.store.Inbox(ctx, b.leases.incarnation, after, inboxLimit)
 		})
 		if err != nil {
@@ -89,7 +90,7 @@ func newTaker(s *shared, e *engine, attached *attachedSet, receiver *receiver, d
 
 // takeSome takes those of the runs that there is room for, and sends them to
 // their executors. full reports that there was not room for all.
-func (t *taker) takeSome(ctx context.Context, runs []Run) (full bool, err error) {
+func (t *taker) takeSome(ctx context.Context, runs []store.Run) (full bool, err error) {
 	t.taking <- struct{}{}
 	defer func() { <-t.taking }()
 	if t.life.draining.Load() {
@@ -111,7 +112,7 @@ func (t *taker) takeSome(ctx context.Context, runs []Run) (full bool, err error)
 		return full, err
 	}
 	began := time.Now()
-	taken, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return t.store.Take(ctx, t.leases.incarnation, fit) })
+	taken, err := loop.Detached(ctx, func(ctx context.Context) ([]store.Run, error) { return t.store.Take(ctx, t.leases.incarnation, fit) })
 	if err != nil {
 		t.doubts.take(fit)
 		t.doubts.lookNow()
@@ -124,20 +125,20 @@ func (t *taker) takeSome(ctx context.Context, runs []Run) (full bool, err error)
 // takenAfterAll reads runs whose Take returned an error: it may have taken
 // effect, and then nobody else will call their handlers.
 func (t *taker) takenAfterAll(ctx context.Context, ids []int64, cause error) error {
-	backoff := backoff{log: t.log, what: "taking runs"}
+	backoff := loop.Backoff{Log: t.log, What: "taking runs"}
 	var began time.Time
-	runs, err := callUntil(ctx, &backoff,
-		func(context.Context) ([]Run, error) { return nil, cause },
-		func(ctx context.Context) ([]Run, error) {
+	runs, err := loop.CallUntil(ctx, &backoff,
+		func(context.Context) ([]store.Run, error) { return nil, cause },
+		func(ctx context.Context) ([]store.Run, error) {
 			began = time.Now()
 			return t.store.RunsByID(ctx, ids)
 		})
 	if err != nil {
 		return err
 	}
-	var taken []Run
+	var taken []store.Run
 	for _, r := range runs {
-		if r.State == StateStarted && r.Address == store.LocalAddress(t.leases.incarnation) && !r.Taken.IsZero() {
+		if r.State == store.StateStarted && r.Address == store.LocalAddress(t.leases.incarnation) && !r.Taken.IsZero() {
 			taken = append(taken, r)
 		}
 	}
@@ -161,13 +162,13 @@ type receiver struct {
 }
 
 // receiveAfterAll is receive for runs whose jobs are not at hand.
-func (in *receiver) receiveAfterAll(ctx context.Context, taken []Run, began time.Time) error {
+func (in *receiver) receiveAfterAll(ctx context.Context, taken []store.Run, began time.Time) error {
 	in.doubts.received(taken, 1)
 	defer in.doubts.received(taken, -1)
 	ids := jobsOf(taken)
-	backoff := backoff{log: in.log, what: "reading the jobs of taken runs"}
-	read := func(ctx context.Context) (map[int64]*Job, error) { return in.readJobs(ctx, ids) }
-	jobs, err := callUntil(ctx, &backoff, read, read)
+	backoff := loop.Backoff{Log: in.log, What: "reading the jobs of taken runs"}
+	read := func(ctx context.Context) (map[int64]*store.Job, error) { return in.readJobs(ctx, ids) }
+	jobs, err := loop.CallUntil(ctx, &backoff, read, read)
 	if err != nil {
 		in.doubts.lookNow()
 		return err
@@ -177,13 +178,13 @@ func (in *receiver) receiveAfterAll(ctx context.Context, taken []Run, began time
 }
 
 // receive sends taken runs to their executors.
-func (in *receiver) receive(taken []Run, jobs map[int64]*Job, began time.Time) {
+func (in *receiver) receive(taken []store.Run, jobs map[int64]*store.Job, began time.Time) {
 	in.doubts.received(taken, 1)
 	defer in.doubts.received(taken, -1)
 	for _, r := range taken {
 		switch {
 		case r.State.Ended(): // killed before it was taken
-			in.finisher.ended([]Run{r})
+			in.finisher.ended([]store.Run{r})
 		case in.engine.under.flight(r.ID) != nil:
 		default:
 			in.receiveOne(r, jobs[r.JobID], began)
@@ -191,20 +192,20 @@ func (in *receiver) receive(taken []Run, jobs map[int64]*Job, began time.Time) {
 	}
 }
 
-func (in *receiver) receiveOne(r Run, job *Job, began time.Time) {
+func (in *receiver) receiveOne(r store.Run, job *store.Job, began time.Time) {
 	if job == nil {
 		// The job was removed: the run goes on with what the row says.
-		job = &Job{ID: r.JobID, App: r.App, Handler: r.Handler, Block: r.Block, GlueType: GlueBean}
+		job = &store.Job{ID: r.JobID, App: r.App, Handler: r.Handler, Block: r.Block, GlueType: store.GlueBean}
 	}
 	to := routed{address: r.Address}
 	in.callees.equip(&to, job)
 	switch {
 	case to.refused != "":
-		in.finisher.finishAsync(concluded(r, Result{State: StateRefused, HandleMsg: to.refused, TriggerMsg: to.refused}))
+		in.finisher.finishAsync(concluded(r, store.Result{State: store.StateRefused, HandleMsg: to.refused, TriggerMsg: to.refused}))
 		return
 	case to.exec == nil:
 		why := "app " + r.App + " is not attached any more"
-		in.finisher.finishAsync(Result{RunID: r.ID, Incarnation: in.leases.incarnation, Token: r.Token, State: StateRefused, HandleMsg: why, TriggerMsg: why})
+		in.finisher.finishAsync(store.Result{RunID: r.ID, Incarnation: in.leases.incarnation, Token: r.Token, State: store.StateRefused, HandleMsg: why, TriggerMsg: why})
 		return
 	}
 	to.serial = lot{} // the starter keeps serial runs apart

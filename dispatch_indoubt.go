@@ -1,11 +1,5 @@
 package xxljob
 
-// Runs whose remote executor may or may not have them: the call had an error, or the
-// node that made it is gone. Unknown is neither a failure nor a success: it is ended by
-// a reply, a callback, or evidence that the run is lost. Input: flights, from
-// dispatch_send.go, and runs of nodes that are gone, from dispatch_recover.go. Output: dispatched runs,
-// to dispatch_send.go, or lost ones.
-
 import (
 	"cmp"
 	"context"
@@ -14,8 +8,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/schedule"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
+
+// Runs whose remote executor may or may not have them: the call had an error, or the
+// node that made it is gone. Unknown is neither a failure nor a success: it is ended by
+// a reply, a callback, or evidence that the run is lost. Input: flights, from
+// dispatch_send.go, and runs of nodes that are gone, from dispatch_recover.go. Output: dispatched runs,
+// to dispatch_send.go, or lost ones.
 
 const (
 	// resendFor is how long a run is sent again.
@@ -42,15 +46,15 @@ func (d *inDoubt) leaveInDoubt(f *flight, sent wire.TriggerRequest, cause error)
 	now := time.Now()
 	d.list.add(&runInDoubt{run: f.whole(), req: sent, again: sent.BootID != "", since: now, from: d.clock.now(), next: now.Add(askFirst)})
 	d.engine.land(f.run.planned.ID)
-	d.life.wakes.inDoubt.poke()
+	d.life.wakes.inDoubt.Poke()
 }
 
 // adoptInDoubt takes over a run of a node that is gone: it may have been sent, and is not
 // sent by this one.
-func (d *inDoubt) adoptInDoubt(r Run) {
+func (d *inDoubt) adoptInDoubt(r store.Run) {
 	now := time.Now()
 	d.list.add(&runInDoubt{run: r, since: now, from: d.clock.now(), next: now})
-	d.life.wakes.inDoubt.poke()
+	d.life.wakes.inDoubt.Poke()
 }
 
 // inDoubtLoop has questions asked about runs in doubt until ctx ends: a few addresses at a time,
@@ -60,15 +64,15 @@ func (d *inDoubt) inDoubtLoop(ctx context.Context) {
 		wait := time.Second // where others may have taken the runs over
 		if d.leases.trusted(time.Now()) {
 			for key, runs := range d.list.take(time.Now()) {
-				d.life.loops.work.run(func(ctx context.Context) {
+				d.life.loops.work.Run(func(ctx context.Context) {
 					d.askAbout(ctx, runs)
 					d.list.asked(key)
-					d.life.wakes.inDoubt.poke()
+					d.life.wakes.inDoubt.Poke()
 				})
 			}
 			wait = d.list.wait(time.Now())
 		}
-		if !sleep(ctx, wait, d.life.wakes.inDoubt) {
+		if !loop.Sleep(ctx, wait, d.life.wakes.inDoubt) {
 			return
 		}
 	}
@@ -101,9 +105,9 @@ func (d *inDoubt) askAbout(ctx context.Context, runs []*runInDoubt) {
 // It reports whether there is nothing more to ask, and why the executor did not answer.
 func (d *inDoubt) askOne(ctx context.Context, exec wire.Executor, o *runInDoubt, unreachable error) (done bool, err error) {
 	read := time.Now()
-	r, err := call(ctx, func(ctx context.Context) (Run, error) { return d.store.Run(ctx, o.run.ID) })
+	r, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return d.store.Run(ctx, o.run.ID) })
 	switch {
-	case isNotFound(err):
+	case errs.IsNotFound(err):
 		d.engine.land(o.run.ID)
 		return true, unreachable
 	case err != nil:
@@ -147,8 +151,8 @@ func (d *inDoubt) askOne(ctx context.Context, exec wire.Executor, o *runInDoubt,
 // on the way: it may have arrived after the kill. One that was killed later is killed; a
 // second time might hit the job's next run, at third-party executors. It reports
 // whether there is nothing more to do.
-func (d *inDoubt) killLate(ctx context.Context, exec wire.Executor, o *runInDoubt, r Run, unreachable error) bool {
-	if r.State != StateKilled || r.KillReason == "" || r.Ended.After(o.from) || time.Since(o.since) >= d.cfg.Cluster.Dead {
+func (d *inDoubt) killLate(ctx context.Context, exec wire.Executor, o *runInDoubt, r store.Run, unreachable error) bool {
+	if r.State != store.StateKilled || r.KillReason == "" || r.Ended.After(o.from) || time.Since(o.since) >= d.cfg.Cluster.Dead {
 		return true
 	}
 	return unreachable == nil && killAtRemote(ctx, exec, r) == nil
@@ -177,10 +181,10 @@ func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *runInDoubt)
 }
 
 // askExecutor asks about a run.
-func (d *inDoubt) askExecutor(ctx context.Context, exec wire.Executor, o *runInDoubt, r Run) (answerAbout, error) {
+func (d *inDoubt) askExecutor(ctx context.Context, exec wire.Executor, o *runInDoubt, r store.Run) (answerAbout, error) {
 	said, err := askAboutRun(ctx, d.shared, exec, r)
 	if err == nil && (said.state != "" || !said.busy) {
-		setDefault(&o.idle, time.Now())
+		errs.SetDefault(&o.idle, time.Now())
 	}
 	return said, err
 }
@@ -188,12 +192,12 @@ func (d *inDoubt) askExecutor(ctx context.Context, exec wire.Executor, o *runInD
 // endReported ends a run as lost whose result was acknowledged and is not there: the
 // store has forgotten it.
 func (d *inDoubt) endReported(ctx context.Context, o *runInDoubt) (done bool, err error) {
-	r, err := call(ctx, func(ctx context.Context) (Run, error) { return d.store.Run(ctx, o.run.ID) })
+	r, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return d.store.Run(ctx, o.run.ID) })
 	switch {
-	case err != nil && !isNotFound(err) || !d.leases.trusted(time.Now()):
+	case err != nil && !errs.IsNotFound(err) || !d.leases.trusted(time.Now()):
 		return false, nil // the executor has answered: it is the store that has not
 	case err == nil && o.is(r):
-		d.finisher.finishAsync(concluded(r, Result{State: StateLost, HandleMsg: resultForgotten}))
+		d.finisher.finishAsync(concluded(r, store.Result{State: store.StateLost, HandleMsg: resultForgotten}))
 	case err == nil:
 		d.engine.notMine(r)
 	}
@@ -204,19 +208,19 @@ func (d *inDoubt) endReported(ctx context.Context, o *runInDoubt) (done bool, er
 // that it was started for, which refuses it from now on. Only the owner of its shard can:
 // where this node is that no more the run ends as lost, as others do that their executor
 // does not have; but one that stops leaves it to the next owner.
-func (d *inDoubt) putBackUnsent(ctx context.Context, o *runInDoubt, r Run) (done, mine bool) {
+func (d *inDoubt) putBackUnsent(ctx context.Context, o *runInDoubt, r store.Run) (done, mine bool) {
 	if _, owned := d.leases.epoch(r.Shard); !owned {
 		return false, d.life.draining.Load()
 	}
-	v := d.leases.verdict(r, StatePlanned, "put back: "+r.Address+" was not sent the run")
-	settled, err := call(ctx, func(ctx context.Context) ([]Run, error) { return d.store.Settle(ctx, []Verdict{v}) })
+	v := d.leases.verdict(r, store.StatePlanned, "put back: "+r.Address+" was not sent the run")
+	settled, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return d.store.Settle(ctx, []store.Verdict{v}) })
 	if err != nil || len(settled) == 0 {
 		return false, true // what it is by now, the next look tells
 	}
 	d.list.drop(o) // before it is started anew
 	for _, r := range settled {
 		if r.State.Ended() {
-			d.finisher.ended([]Run{r})
+			d.finisher.ended([]store.Run{r})
 			continue
 		}
 		d.engine.plannedAgain(r, false)
@@ -225,19 +229,19 @@ func (d *inDoubt) putBackUnsent(ctx context.Context, o *runInDoubt, r Run) (done
 }
 
 // endLost ends a run that is lost, and reports whether it is.
-func (d *inDoubt) endLost(ctx context.Context, o *runInDoubt, r Run, said answerAbout, err error) bool {
+func (d *inDoubt) endLost(ctx context.Context, o *runInDoubt, r store.Run, said answerAbout, err error) bool {
 	lost := d.lost(ctx, o, r, said, err)
 	if lost == "" || !d.leases.trusted(time.Now()) {
 		return false
 	}
-	d.finisher.finishAsync(concluded(r, Result{State: StateLost, HandleMsg: lost}))
+	d.finisher.finishAsync(concluded(r, store.Result{State: store.StateLost, HandleMsg: lost}))
 	return true
 }
 
 // lost says why a run is lost, "" while it may not be. Its executor did not have it, so
 // what may come is the callback of a run that is over; or nobody answers at an address; or
 // the job has been busy for too long with runs of which nobody says which they are.
-func (d *inDoubt) lost(ctx context.Context, o *runInDoubt, r Run, said answerAbout, err error) string {
+func (d *inDoubt) lost(ctx context.Context, o *runInDoubt, r store.Run, said answerAbout, err error) string {
 	lasts := time.Since(o.since).Round(time.Second)
 	unnamed := err == nil && said.state == "" && said.busy // perhaps with this very run
 	switch {
@@ -248,9 +252,9 @@ func (d *inDoubt) lost(ctx context.Context, o *runInDoubt, r Run, said answerAbo
 	case !o.idle.IsZero() && time.Since(o.idle) >= d.cfg.Cluster.Dead:
 		return fmt.Sprintf("lost: no answer to the trigger, the executor did not have the run, and no result within %v", d.cfg.Cluster.Dead)
 	case err != nil && lasts >= d.cfg.Cluster.Dead && d.unregistered(ctx, o.run):
-		return fmt.Sprintf("lost: no answer to the trigger, and the executor is gone: %s", plainText(shorten(err.Error(), maxAnswer)))
+		return fmt.Sprintf("lost: no answer to the trigger, and the executor is gone: %s", errs.PlainText(errs.Shorten(err.Error(), maxAnswer)))
 	case err != nil && lasts >= inDoubtAtMost:
-		return fmt.Sprintf("lost: no answer from the executor for %v: %s", lasts, plainText(shorten(err.Error(), maxAnswer)))
+		return fmt.Sprintf("lost: no answer from the executor for %v: %s", lasts, errs.PlainText(errs.Shorten(err.Error(), maxAnswer)))
 	}
 	return ""
 }
@@ -259,18 +263,18 @@ func (d *inDoubt) lost(ctx context.Context, o *runInDoubt, r Run, said answerAbo
 func (d *inDoubt) overdue(ctx context.Context, o *runInDoubt) time.Duration {
 	if o.job == nil {
 		if jobs, err := d.readJobs(ctx, []int64{o.run.JobID}); err == nil {
-			o.job = cmp.Or(jobs[o.run.JobID], &Job{})
+			o.job = cmp.Or(jobs[o.run.JobID], &store.Job{})
 		}
 	}
 	if o.job == nil {
-		return d.cfg.Limits.Overdue + MaxPeriod // until the store tells
+		return d.cfg.Limits.Overdue + schedule.MaxPeriod // until the store tells
 	}
 	return d.cfg.Limits.Overdue + o.job.Timeout
 }
 
 // unregistered reports whether it is certain that the run's address is none of its
 // app's any more.
-func (d *inDoubt) unregistered(ctx context.Context, r Run) bool {
+func (d *inDoubt) unregistered(ctx context.Context, r store.Run) bool {
 	known, err := d.book.knows(ctx, r.App, r.Address)
 	return err == nil && !known
 }
@@ -364,7 +368,7 @@ func (o *inDoubtList) asked(k siteKey) {
 func (o *inDoubtList) wait(now time.Time) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	wait := time.Duration(forever)
+	wait := time.Duration(loop.Forever)
 	for _, r := range o.runs {
 		if !o.asking[siteKey{r.run.App, r.run.Address}] && len(o.asking) < askWidth {
 			wait = min(wait, max(r.next.Sub(now), time.Millisecond))
@@ -388,13 +392,13 @@ func (o *inDoubtList) later(r *runInDoubt, asked bool) {
 // runInDoubt is a run in that state. While its address is being asked it is owned by who
 // asks.
 type runInDoubt struct {
-	run   Run
+	run   store.Run
 	req   wire.TriggerRequest // as it was sent
 	again bool                // it may be sent again: that process knows ids that it was sent before
 	since time.Time           // monotonic
 	from  time.Time           // the same moment by the store's clock, or a little earlier
 	idle  time.Time           // when the executor first said that the job is idle, or that it does not have the run
-	job   *Job                // nil while it was not needed
+	job   *store.Job          // nil while it was not needed
 	tries int
 	next  time.Time // when to ask again
 
@@ -415,8 +419,8 @@ type saidSoFar struct {
 
 // is reports whether a run, as it now is, is still the one that is in doubt here: neither
 // over nor somebody else's.
-func (o *runInDoubt) is(r Run) bool {
-	return r.State == StateStarted && r.Owner == o.run.Owner && r.Token == o.run.Token && r.Address == o.run.Address
+func (o *runInDoubt) is(r store.Run) bool {
+	return r.State == store.StateStarted && r.Owner == o.run.Owner && r.Token == o.run.Token && r.Address == o.run.Address
 }
 
 // What an executor elsewhere says of a run, when it is asked.
@@ -430,7 +434,7 @@ type answerAbout struct {
 }
 
 // askAboutRun asks about a run.
-func askAboutRun(ctx context.Context, s *shared, exec wire.Executor, r Run) (answerAbout, error) {
+func askAboutRun(ctx context.Context, s *shared, exec wire.Executor, r store.Run) (answerAbout, error) {
 	// The estimate of the store's time may be late, and this call takes its time.
 	ago := s.clock.now().Sub(r.Started) + 2*s.cfg.HTTP.CallTimeout
 	ret, err := exec.IdleBeat(ctx, wire.IdleBeatRequest{

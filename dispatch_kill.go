@@ -1,5 +1,16 @@
 package xxljob
 
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/wire"
+)
+
 // The ends that somebody asks for: Kill, and Stop when the time of the handlers is over.
 // What a request does depends on where the run is:
 //
@@ -13,15 +24,6 @@ package xxljob
 //     has agreed. One that another node is about to send has the request in its row: that
 //     node kills it once it has been accepted (killUnwanted).
 
-import (
-	"context"
-	"errors"
-	"fmt"
-
-	"github.com/xxljob/xxljob/store"
-	"github.com/xxljob/xxljob/wire"
-)
-
 // killer ends runs that somebody wants ended.
 type killer struct {
 	*shared
@@ -32,13 +34,13 @@ type killer struct {
 
 func (k *killer) Kill(ctx context.Context, runID int64) error {
 	if ctx == nil {
-		return errNoContext
+		return errs.ErrNoContext
 	}
 	if err := k.setShards(ctx); err != nil {
 		return err
 	}
 	run, err := k.kill(ctx, runID)
-	if err == nil && run.State == StateRefused && run.Sharding == (Sharding{}) {
+	if err == nil && run.State == store.StateRefused && run.Sharding == (store.Sharding{}) {
 		err = k.killParts(ctx, run)
 	}
 	return err
@@ -46,10 +48,10 @@ func (k *killer) Kill(ctx context.Context, runID int64) error {
 
 // killParts kills what follows a broadcast that was refused as a whole: its retry, once it has
 // started, is in parts, none of which follows the run by itself as far as the store goes.
-func (k *killer) killParts(ctx context.Context, refused Run) (err error) {
+func (k *killer) killParts(ctx context.Context, refused store.Run) (err error) {
 	tree, err := k.store.Tree(ctx, refused.ID)
 	if err != nil {
-		return absent("kill what follows", fmt.Sprintf("run %d", refused.ID), err)
+		return errs.Missing("kill what follows", fmt.Sprintf("run %d", refused.ID), err)
 	}
 	for _, r := range tree {
 		if r.ID > refused.ID && !r.State.Ended() {
@@ -61,16 +63,16 @@ func (k *killer) killParts(ctx context.Context, refused Run) (err error) {
 }
 
 // kill kills one run, and returns it as it then is.
-func (k *killer) kill(ctx context.Context, runID int64) (Run, error) {
+func (k *killer) kill(ctx context.Context, runID int64) (store.Run, error) {
 	run, err := k.store.Kill(ctx, runID, wire.StopKill)
 	if err != nil {
-		return Run{}, absent("kill", fmt.Sprintf("run %d", runID), err)
+		return store.Run{}, errs.Missing("kill", fmt.Sprintf("run %d", runID), err)
 	}
 	if store.Actor(ctx) != "" {
 		logChange(ctx, k.log, "kill", store.ObjectRun, run.ID, run.App, "job", run.JobID)
 	}
 	switch {
-	case run.State == StateCancelled:
+	case run.State == store.StateCancelled:
 		k.engine.passed(run.ID)
 		k.engine.waiters.notify(&run)
 		if run.StoppedJob {
@@ -79,10 +81,10 @@ func (k *killer) kill(ctx context.Context, runID int64) (Run, error) {
 	case run.State.Ended():
 	case run.Address == store.LocalAddress(k.leases.incarnation):
 		k.killHere(ctx, run)
-	case isRemote(run.Address):
+	case store.IsRemote(run.Address):
 		err = k.killRemote(ctx, run)
 	}
-	return run, about(fmt.Sprintf("kill run %d", runID), err)
+	return run, errs.In(fmt.Sprintf("kill run %d", runID), err)
 }
 
 // killAll kills every run of this process, at the end of Stop's grace. They end as lost, like
@@ -100,13 +102,13 @@ func (k *killer) killAll(ctx context.Context, reason string) {
 }
 
 // killHere kills a run of this process: before it is sent, or at its executor.
-func (k *killer) killHere(ctx context.Context, r Run) {
+func (k *killer) killHere(ctx context.Context, r store.Run) {
 	f := k.engine.under.flight(r.ID)
 	if f == nil {
 		return
 	}
 	if k.engine.under.intercept(f) {
-		k.finisher.finishAsync(k.finisher.resultAt(f, Result{State: k.engine.under.killed(f), HandleMsg: killReason(r)}))
+		k.finisher.finishAsync(k.finisher.resultAt(f, store.Result{State: k.engine.under.killed(f), HandleMsg: killReason(r)}))
 		return
 	}
 	if k.engine.under.kill(f, killReason(r)) {
@@ -119,22 +121,22 @@ func (k *killer) killHere(ctx context.Context, r Run) {
 // when these have ended.
 func (k *killer) killAt(ctx context.Context, f *flight, reason string) {
 	ask := func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		ctx, cancel := context.WithTimeout(ctx, loop.CallTimeout)
 		defer cancel()
 		req := wire.KillRequest{JobID: f.run.planned.JobID, LogID: f.run.planned.ID, LogDateTime: f.run.planned.created, Reason: reason}
 		if ret, err := f.exec.Kill(ctx, req); err != nil || !ret.OK() {
 			k.log.Warn("xxljob: could not kill a run", "run", f.run.planned.ID, "job", f.run.planned.JobID, "answer", ret.Msg, "error", err)
 		}
 	}
-	if f.lane == laneNone || !k.life.loops.work.try(ask) {
+	if f.lane == laneNone || !k.life.loops.work.Try(ask) {
 		ask(ctx)
 	}
 }
 
 // killRemote kills a run at a remote executor, or keeps it from being sent there.
-func (k *killer) killRemote(ctx context.Context, r Run) error {
+func (k *killer) killRemote(ctx context.Context, r store.Run) error {
 	if f := k.engine.under.flight(r.ID); f != nil && k.engine.under.intercept(f) {
-		k.finisher.finishAsync(k.finisher.resultAt(f, Result{State: StateKilled, HandleMsg: r.KillReason}))
+		k.finisher.finishAsync(k.finisher.resultAt(f, store.Result{State: store.StateKilled, HandleMsg: r.KillReason}))
 		return nil
 	}
 	return k.killElsewhere(ctx, r)
@@ -143,7 +145,7 @@ func (k *killer) killRemote(ctx context.Context, r Run) error {
 // killElsewhere kills a run at its remote executor, and records it as killed: an
 // third-party executor kills whatever runs of the job, and what it reports of that
 // comes too late then (docs/xxl-job.md, kill).
-func (k *killer) killElsewhere(ctx context.Context, r Run) error {
+func (k *killer) killElsewhere(ctx context.Context, r store.Run) error {
 	exec, err := k.book.calledAt(ctx, r)
 	if err != nil {
 		return err
@@ -157,41 +159,41 @@ func (k *killer) killElsewhere(ctx context.Context, r Run) error {
 	case err != nil:
 		return err
 	}
-	return k.finisher.finish(ctx, []Result{concluded(r, Result{State: StateKilled, HandleMsg: killReason(r)})})
+	return k.finisher.finish(ctx, []store.Result{concluded(r, store.Result{State: store.StateKilled, HandleMsg: killReason(r)})})
 }
 
 // hasEnded reports whether it is certain that a run is over.
 func (k *killer) hasEnded(ctx context.Context, runID int64) bool {
-	r, err := call(ctx, func(ctx context.Context) (Run, error) { return k.store.Run(ctx, runID) })
+	r, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return k.store.Run(ctx, runID) })
 	return err == nil && r.State.Ended()
 }
 
 // killUnwanted kills at their executors what somebody wanted to be killed while it was
 // on its way there. Of the others, which had ended before they were marked, that may be
 // one too: a result that was quicker than the answer to its trigger needs nothing.
-func (k *killer) killUnwanted(changed []Run, others []int64) {
+func (k *killer) killUnwanted(changed []store.Run, others []int64) {
 	for i := range changed {
 		if changed[i].KillReason != "" {
 			r := changed[i]
-			k.life.loops.work.run(func(ctx context.Context) { k.killLogged(ctx, r) })
+			k.life.loops.work.Run(func(ctx context.Context) { k.killLogged(ctx, r) })
 		}
 	}
 	if len(others) == 0 {
 		return
 	}
-	k.life.loops.work.run(func(ctx context.Context) {
-		backoff := backoff{log: k.log, what: "reading runs that ended on their way"}
-		read := func(ctx context.Context) ([]Run, error) { return k.store.RunsByID(ctx, others) }
-		runs, _ := callUntil(ctx, &backoff, read, read) // none where ctx has ended
+	k.life.loops.work.Run(func(ctx context.Context) {
+		backoff := loop.Backoff{Log: k.log, What: "reading runs that ended on their way"}
+		read := func(ctx context.Context) ([]store.Run, error) { return k.store.RunsByID(ctx, others) }
+		runs, _ := loop.CallUntil(ctx, &backoff, read, read) // none where ctx has ended
 		for _, r := range runs {
-			if isRemote(r.Address) && r.State == StateKilled && r.KillReason != "" {
+			if store.IsRemote(r.Address) && r.State == store.StateKilled && r.KillReason != "" {
 				k.killLogged(ctx, r)
 			}
 		}
 	})
 }
 
-func (k *killer) killLogged(ctx context.Context, r Run) {
+func (k *killer) killLogged(ctx context.Context, r store.Run) {
 	if err := k.killElsewhere(ctx, r); err != nil {
 		k.log.Warn("xxljob: could not kill a run", "run", r.ID, "job", r.JobID, "error", err)
 	}

@@ -1,21 +1,22 @@
 package xxljob
 
-// What a callback, or this node itself, says about the end of a run. All of it is pure.
-
 import (
 	"context"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
 
+// What a callback, or this node itself, says about the end of a run. All of it is pure.
+
 // resultOf reads the state out of a callback. known is the run of the flight.
-func resultOf(f *flight, known *Run, r *wire.CallbackRequest) Result {
+func resultOf(f *flight, known *store.Run, r *wire.CallbackRequest) store.Result {
 	percent, text := boundProgress(r.Progress)
-	return withTimeout(Result{
+	return withTimeout(store.Result{
 		RunID: r.LogID, Incarnation: mustLocal(f.run.Address), Token: f.run.Token,
 		State: stateOf(r), HandleMsg: r.HandleMsg, NoRetry: noRetryOf(r), After: afterOf(r), Progress: percent, ProgressText: text, Known: known,
 	}, f.job)
@@ -23,18 +24,18 @@ func resultOf(f *flight, known *Run, r *wire.CallbackRequest) Result {
 
 // noRetryOf reports whether nothing is to follow a failure. Who says that of a run that is to
 // come again is taken at that: otherwise work that was not done would look harmless.
-func noRetryOf(r *wire.CallbackRequest) bool { return r.NoRetry && stateOf(r) != StateSnoozed }
+func noRetryOf(r *wire.CallbackRequest) bool { return r.NoRetry && stateOf(r) != store.StateSnoozed }
 
 // afterOf is how long after its end a run is to come again, by its handler.
 func afterOf(r *wire.CallbackRequest) time.Duration {
-	const most = int64(mostPause / time.Millisecond)
+	const most = int64(store.MaxPause / time.Millisecond)
 	return time.Duration(max(min(max(r.RetryIn, r.SnoozeIn), most), 0)) * time.Millisecond
 }
 
 // withTimeout has a result say which timeout was over. Executors do not: their text is
 // XXL-JOB's, and fixed.
-func withTimeout(res Result, job *Job) Result {
-	if res.State == StateTimedOut && strings.TrimSpace(res.HandleMsg) == strings.TrimSpace(wire.MsgTimeout) && job.Timeout > 0 {
+func withTimeout(res store.Result, job *store.Job) store.Result {
+	if res.State == store.StateTimedOut && strings.TrimSpace(res.HandleMsg) == strings.TrimSpace(wire.MsgTimeout) && job.Timeout > 0 {
 		res.HandleMsg = fmt.Sprintf("%safter %v", wire.MsgTimeout, job.Timeout)
 	}
 	return res
@@ -47,7 +48,7 @@ func mustLocal(addr string) string {
 
 // concluded is a result that a node has come to about a start at a remote executor,
 // fenced by that very start: a later one is none of its business.
-func concluded(r Run, res Result) Result {
+func concluded(r store.Run, res store.Result) store.Result {
 	res.RunID, res.Incarnation, res.Owner, res.Token = r.ID, "", r.Owner, r.Token
 	return res
 }
@@ -61,25 +62,25 @@ func refusalOf(ret wire.Return) string {
 }
 
 // stateOf reads the state out of a callback.
-func stateOf(r *wire.CallbackRequest) State {
+func stateOf(r *wire.CallbackRequest) store.State {
 	switch {
 	case r.HandleCode == wire.CodeSuccess:
-		return StateSucceeded
+		return store.StateSucceeded
 	case r.HandleCode == wire.CodeTimeout:
-		return StateTimedOut
+		return store.StateTimedOut
 	case r.Killed && r.Shutdown: // nobody wanted it ended: its process went, as it does in a crash
-		return StateLost
+		return store.StateLost
 	case r.Killed:
-		return StateKilled
+		return store.StateKilled
 	case r.SnoozeIn > 0:
-		return StateSnoozed
+		return store.StateSnoozed
 	}
-	return StateFailed
+	return store.StateFailed
 }
 
 // sameDate reports whether a date of the wire, in ms, is that of the run's trigger. One
 // that is missing may be.
-func sameDate(date int64, run *Run) bool { return date == 0 || date == run.Created.UnixMilli() }
+func sameDate(date int64, run *store.Run) bool { return date == 0 || date == run.Created.UnixMilli() }
 
 // resultForgotten is the handle_msg of a run whose result the store has acknowledged, and
 // has not any more: it has failed over.
@@ -87,11 +88,11 @@ const resultForgotten = "the run has ended, and the store has lost its result"
 
 // refusedBy is the error for a refusal.
 func refusedBy(address, msg string) error {
-	return fmt.Errorf("%s refused: %s", address, plainText(shorten(msg, maxAnswer)))
+	return fmt.Errorf("%s refused: %s", address, errs.PlainText(errs.Shorten(msg, maxAnswer)))
 }
 
 // killAtRemote asks an executor to kill a run.
-func killAtRemote(ctx context.Context, exec wire.Executor, r Run) error {
+func killAtRemote(ctx context.Context, exec wire.Executor, r store.Run) error {
 	ret, err := exec.Kill(ctx, wire.KillRequest{JobID: r.JobID, LogID: r.ID, LogDateTime: r.Created.UnixMilli(), Reason: killReason(r)})
 	if err == nil && !ret.OK() {
 		err = refusedBy(r.Address, ret.Msg)
@@ -99,8 +100,8 @@ func killAtRemote(ctx context.Context, exec wire.Executor, r Run) error {
 	return err
 }
 
-func killReason(r Run) string {
+func killReason(r store.Run) string {
 	reason := r.KillReason
-	setDefault(&reason, wire.StopKill)
+	errs.SetDefault(&reason, wire.StopKill)
 	return reason
 }

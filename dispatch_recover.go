@@ -1,17 +1,18 @@
 package xxljob
 
-// Runs of nodes that are absent or gone. What a node has taken is judged only when it
-// has left, was superseded by a newer incarnation, or was silent for LostAfter; what it
-// has not taken, as soon as it is away or silent for a LeaseTTL. Input: started runs of
-// this node's shards. Output: planned runs again, or lost ones.
-
 import (
 	"context"
 	"maps"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
+
+// Runs of nodes that are absent or gone. What a node has taken is judged only when it
+// has left, was superseded by a newer incarnation, or was silent for LostAfter; what it
+// has not taken, as soon as it is away or silent for a LeaseTTL. Input: started runs of
+// this node's shards. Output: planned runs again, or lost ones.
 
 // interrupted is the handle_msg of a lost run.
 const interrupted = "interrupted: the node that ran it is gone"
@@ -41,7 +42,7 @@ func (s *settler) settleGone(ctx context.Context) error {
 		if !o.quiet {
 			continue
 		}
-		if _, err := call(ctx, func(ctx context.Context) (struct{}, error) {
+		if _, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, s.store.Bury(ctx, o.node.Incarnation, o.node.Beats)
 		}); err != nil {
 			return err
@@ -87,8 +88,8 @@ func (s *settler) settleOf(ctx context.Context, shards []store.Shard, nodes []ob
 		byInc[o.node.Incarnation] = o
 	}
 	for after := int64(0); ; {
-		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) {
-			return s.store.StartedBy(ctx, shards, incs, after, storeBatch)
+		runs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) {
+			return s.store.StartedBy(ctx, shards, incs, after, loop.StoreBatch)
 		})
 		if err != nil {
 			return err
@@ -97,7 +98,7 @@ func (s *settler) settleOf(ctx context.Context, shards []store.Shard, nodes []ob
 			s.reload.add(shards) // some may have been put back
 			return err
 		}
-		if len(runs) < storeBatch {
+		if len(runs) < loop.StoreBatch {
 			return nil
 		}
 		after = runs[len(runs)-1].ID
@@ -105,8 +106,8 @@ func (s *settler) settleOf(ctx context.Context, shards []store.Shard, nodes []ob
 }
 
 // settle decides about a page of runs.
-func (s *settler) settle(ctx context.Context, runs []Run, nodes map[string]observed) error {
-	var verdicts []Verdict
+func (s *settler) settle(ctx context.Context, runs []store.Run, nodes map[string]observed) error {
+	var verdicts []store.Verdict
 	serial := map[int64]bool{}
 	for _, r := range runs {
 		v, ok := s.judge(r, nodes)
@@ -122,20 +123,20 @@ func (s *settler) settle(ctx context.Context, runs []Run, nodes map[string]obser
 	if len(verdicts) == 0 {
 		return nil
 	}
-	settled, err := call(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Settle(ctx, verdicts) })
+	settled, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return s.store.Settle(ctx, verdicts) })
 	if err != nil {
 		return err
 	}
-	var over []Run
+	var over []store.Run
 	for _, r := range settled {
 		switch {
 		case r.State.Ended():
 			over = append(over, r)
-		case r.State == StatePlanned:
+		case r.State == store.StatePlanned:
 			s.engine.plannedAgain(r, serial[r.ID])
-		case r.State == StateStarted && isRemote(r.Address):
+		case r.State == store.StateStarted && store.IsRemote(r.Address):
 			s.inDoubt.adoptInDoubt(r)
-		case r.State == StateStarted:
+		case r.State == store.StateStarted:
 			s.engine.adopt(r)
 			s.watcher.goneAway(r)
 		}
@@ -145,33 +146,33 @@ func (s *settler) settle(ctx context.Context, runs []Run, nodes map[string]obser
 }
 
 // judge decides about one run whose owner or addressee is among the nodes.
-func (s *settler) judge(r Run, nodes map[string]observed) (Verdict, bool) {
+func (s *settler) judge(r store.Run, nodes map[string]observed) (store.Verdict, bool) {
 	addressee, local := store.LocalIncarnation(r.Address)
 	at, owner := nodes[addressee], nodes[r.Owner]
 	switch {
 	case local && r.Taken.IsZero() && (at.absent || at.drains || at.gone):
-		return s.leases.verdict(r, StatePlanned, "put back: node "+addressee+" takes no more runs"), true
+		return s.leases.verdict(r, store.StatePlanned, "put back: node "+addressee+" takes no more runs"), true
 	case local && at.gone:
-		return s.leases.verdict(r, StateLost, interrupted), true
+		return s.leases.verdict(r, store.StateLost, interrupted), true
 	case local && r.Taken.IsZero() && (owner.absent || owner.gone) && addressee != s.leases.incarnation:
 		// The addressee lives and will take it; this node waits for its end.
 		return s.adoption(r), true
 	case !local && (owner.absent || owner.gone || s.leftInDoubt(r)):
 		return s.adoption(r), true // whether it was sent, nobody knows: see dispatch_indoubt.go
 	}
-	return Verdict{}, false
+	return store.Verdict{}, false
 }
 
 // leftInDoubt reports whether a run at a remote executor is still open at the live node that
 // owned its shard until now: no trigger is under way for so long. Its next owner asks about
 // it, who may put it back.
-func (s *settler) leftInDoubt(r Run) bool {
-	return r.Owner != s.leases.incarnation && !s.leases.isSettled(r.Shard) && s.clock.now().Sub(r.Started) > 2*s.cfg.HTTP.CallTimeout+callTimeout
+func (s *settler) leftInDoubt(r store.Run) bool {
+	return r.Owner != s.leases.incarnation && !s.leases.isSettled(r.Shard) && s.clock.now().Sub(r.Started) > 2*s.cfg.HTTP.CallTimeout+loop.CallTimeout
 }
 
 // adoption makes this node the owner of a run that is under way elsewhere.
-func (s *settler) adoption(r Run) Verdict {
-	v := s.leases.verdict(r, StateStarted, "")
+func (s *settler) adoption(r store.Run) store.Verdict {
+	v := s.leases.verdict(r, store.StateStarted, "")
 	v.NewOwner, v.NewToken = s.leases.incarnation, s.leases.newToken(v.Epoch)
 	return v
 }
@@ -209,10 +210,10 @@ func (o *orphans) adoptOrphans(ctx context.Context) error {
 	}
 	o.sightings.looked = now
 	seen := make(map[int64]time.Time)
-	var ripe []Run
+	var ripe []store.Run
 	for after := int64(0); ; {
-		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) {
-			return o.store.StartedBy(ctx, o.allShards(), []string{o.leases.incarnation}, after, 4*storeBatch)
+		runs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) {
+			return o.store.StartedBy(ctx, o.allShards(), []string{o.leases.incarnation}, after, 4*loop.StoreBatch)
 		})
 		if err != nil {
 			return err
@@ -226,11 +227,11 @@ func (o *orphans) adoptOrphans(ctx context.Context) error {
 				first = now
 			}
 			seen[r.ID] = first
-			if now.Sub(first) > callTimeout+o.leases.times.ttl {
+			if now.Sub(first) > loop.CallTimeout+o.leases.times.ttl {
 				ripe = append(ripe, r)
 			}
 		}
-		if len(runs) < 4*storeBatch {
+		if len(runs) < 4*loop.StoreBatch {
 			break
 		}
 		after = runs[len(runs)-1].ID
@@ -242,8 +243,8 @@ func (o *orphans) adoptOrphans(ctx context.Context) error {
 
 // mineToRun reports whether a started run is this node's to run, or to send to a
 // remote executor.
-func (o *orphans) mineToRun(r Run) bool {
-	if isRemote(r.Address) {
+func (o *orphans) mineToRun(r store.Run) bool {
+	if store.IsRemote(r.Address) {
 		return r.Owner == o.leases.incarnation
 	}
 	return r.Address == store.LocalAddress(o.leases.incarnation) && !r.Taken.IsZero()
@@ -252,14 +253,14 @@ func (o *orphans) mineToRun(r Run) bool {
 // settleOrphans runs those whose start or take is in doubt. The calls of the others
 // had no error, so their handlers were called: this node has stored their ends, and
 // the store, a database that failed over perhaps, has forgotten them.
-func (o *orphans) settleOrphans(ctx context.Context, ripe []Run) error {
-	var adopted []Run
+func (o *orphans) settleOrphans(ctx context.Context, ripe []store.Run) error {
+	var adopted []store.Run
 	for _, r := range ripe {
 		if o.doubts.about(r, o.leases.incarnation) && !o.engine.under.hasLanded(r) {
 			adopted = append(adopted, r)
 			continue
 		}
-		if isRemote(r.Address) { // its executor has it perhaps, and will report
+		if store.IsRemote(r.Address) { // its executor has it perhaps, and will report
 			o.inDoubt.adoptInDoubt(r)
 			continue
 		}
@@ -267,7 +268,7 @@ func (o *orphans) settleOrphans(ctx context.Context, ripe []Run) error {
 			o.sightings.ended[r.ID] = true
 			o.life.mishaps.forgotten.Add(1)
 		}
-		o.finisher.finishAsync(Result{RunID: r.ID, Incarnation: o.leases.incarnation, Token: r.Token, State: StateLost, HandleMsg: resultForgotten})
+		o.finisher.finishAsync(store.Result{RunID: r.ID, Incarnation: o.leases.incarnation, Token: r.Token, State: store.StateLost, HandleMsg: resultForgotten})
 	}
 	if len(adopted) == 0 {
 		return nil

@@ -1,17 +1,19 @@
 package xxljob
 
-// Where a run goes when its executor does not take it. Input: refusals, from dispatch_send.go.
-// Output: the run at its next address, or the refusal, to dispatch_finish.go.
-
 import (
 	"context"
 	"fmt"
 	"time"
 
 	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
+
+// Where a run goes when its executor does not take it. Input: refusals, from dispatch_send.go.
+// Output: the run at its next address, or the refusal, to dispatch_finish.go.
 
 // rerouter moves started runs to other addresses, or to the successor of an executor.
 type rerouter struct {
@@ -26,10 +28,10 @@ type rerouter struct {
 
 // refused goes on to the next address of a probing route, or ends the run.
 func (r *rerouter) refused(ctx context.Context, f *flight, why string) {
-	text := plainText(shorten(why, maxAnswer))
-	res := r.finisher.resultAt(f, Result{State: StateRefused, HandleMsg: text, TriggerMsg: f.run.Address + ": " + text})
+	text := errs.PlainText(errs.Shorten(why, maxAnswer))
+	res := r.finisher.resultAt(f, store.Result{State: store.StateRefused, HandleMsg: text, TriggerMsg: f.run.Address + ": " + text})
 	if block.IsDiscard(why) {
-		res.State = StateDiscarded
+		res.State = store.StateDiscarded
 	} else if len(f.choices) > 0 && r.readdress(ctx, f, why) {
 		return
 	}
@@ -46,7 +48,7 @@ func (r *rerouter) readdress(ctx context.Context, f *flight, why string) bool {
 		}
 		move := store.Readdress{
 			RunID: f.run.planned.ID, Shard: int(f.run.planned.Shard), Epoch: epoch, Owner: r.leases.incarnation, Token: f.run.Token,
-			Address: next, BootID: r.book.memory.boot(f.run.planned.App, next), Msg: fmt.Sprintf("%s: %s; next: %s", f.run.Address, plainText(shorten(why, maxAnswer)), next),
+			Address: next, BootID: r.book.memory.boot(f.run.planned.App, next), Msg: fmt.Sprintf("%s: %s; next: %s", f.run.Address, errs.PlainText(errs.Shorten(why, maxAnswer)), next),
 		}
 		moved, err := r.moveTo(ctx, move)
 		if err != nil {
@@ -84,12 +86,12 @@ func (r *rerouter) goOn(f *flight, move store.Readdress, choices []string) {
 // moveTo tries until the store has told whether the run has moved; an error of
 // Readdress may hide that it has.
 func (r *rerouter) moveTo(ctx context.Context, move store.Readdress) (bool, error) {
-	backoff := backoff{log: r.log, what: "moving a run to another address"}
-	return callUntil(ctx, &backoff,
+	backoff := loop.Backoff{Log: r.log, What: "moving a run to another address"}
+	return loop.CallUntil(ctx, &backoff,
 		func(ctx context.Context) (bool, error) { return r.store.Readdress(ctx, move) },
 		func(ctx context.Context) (bool, error) {
 			run, err := r.store.Run(ctx, move.RunID)
-			if err != nil || run.State == StateStarted && run.Address == move.Address && run.BootID == move.BootID && run.Token == move.Token {
+			if err != nil || run.State == store.StateStarted && run.Address == move.Address && run.BootID == move.BootID && run.Token == move.Token {
 				return err == nil, err
 			}
 			return r.store.Readdress(ctx, move)

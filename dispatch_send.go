@@ -1,10 +1,5 @@
 package xxljob
 
-// What is sent to executors, and what they answer. Input: flights, from dispatch_startbatch.go
-// and dispatch_inbox.go, and answers, from dispatch_indoubt.go. Output: runs that are marked
-// dispatched, in the store; refusals, to dispatch_reroute.go; unknown outcomes, to
-// dispatch_indoubt.go.
-
 import (
 	"context"
 	"errors"
@@ -12,9 +7,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
+
+// What is sent to executors, and what they answer. Input: flights, from dispatch_startbatch.go
+// and dispatch_inbox.go, and answers, from dispatch_indoubt.go. Output: runs that are marked
+// dispatched, in the store; refusals, to dispatch_reroute.go; unknown outcomes, to
+// dispatch_indoubt.go.
 
 // sender hands started runs to their executors, at their time.
 type sender struct {
@@ -123,7 +125,7 @@ func (s *sender) answer(ctx context.Context, f *flight, ret wire.Return, err err
 	case err == nil && ret.OK() && endedBefore(ret, f.run.planned.ID):
 		// A database that failed over has forgotten the result it had acknowledged.
 		s.life.mishaps.forgotten.Add(1)
-		s.finisher.finishAsync(s.finisher.resultAt(f, Result{State: StateLost, HandleMsg: resultForgotten}))
+		s.finisher.finishAsync(s.finisher.resultAt(f, store.Result{State: store.StateLost, HandleMsg: resultForgotten}))
 	case err == nil && ret.OK():
 		if reason := s.engine.under.accepted(f); reason != "" {
 			s.killer.killAt(ctx, f, reason) // asked for while it was being accepted
@@ -213,7 +215,7 @@ type acceptor struct {
 	*shared
 	engine      *engine
 	killer      *killer
-	dispatching *batch[acceptance]
+	dispatching *loop.Batch[acceptance]
 }
 
 // acceptance is a run that was accepted.
@@ -227,18 +229,18 @@ type acceptance struct {
 // dispatch is what the store is to note.
 func (m *acceptance) dispatch() store.Dispatch {
 	d := m.Dispatch
-	d.Msg = m.address + ": " + plainText(shorten(m.said[0]+m.said[1], maxAnswer))
+	d.Msg = m.address + ": " + errs.PlainText(errs.Shorten(m.said[0]+m.said[1], maxAnswer))
 	return d
 }
 
 func newAcceptor(s *shared, e *engine, k *killer) *acceptor {
-	return &acceptor{s, e, k, newBatch[acceptance]()}
+	return &acceptor{s, e, k, loop.NewBatch[acceptance]()}
 }
 
 // dispatchedAsync hands a run that its executor has accepted to the dispatch loop; f is its
 // flight, nil where it has landed. How tells what was done, and said what the executor has answered.
-func (a *acceptor) dispatchedAsync(f *flight, run *Run, how, said string) {
-	a.dispatching.add(acceptance{store.Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token}, f, run.Address, [2]string{how, beginning(said)}})
+func (a *acceptor) dispatchedAsync(f *flight, run *store.Run, how, said string) {
+	a.dispatching.Add(acceptance{store.Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token}, f, run.Address, [2]string{how, beginning(said)}})
 }
 
 // beginning is as much of an answer as may be noted of it, and a little more, without the rest of it.
@@ -262,9 +264,9 @@ const acceptedGather = 20 * time.Millisecond
 // several runs are accepted at a time.
 func (a *acceptor) dispatchLoop(ctx context.Context) {
 	several := false
-	a.dispatching.loop(ctx, func(ctx context.Context, batch []acceptance) ([]acceptance, time.Duration) {
-		if (several || a.engine.lead.pause() > 0) && len(batch) < storeBatch && !a.life.draining.Load() {
-			sleep(ctx, acceptedGather)
+	a.dispatching.Loop(ctx, func(ctx context.Context, batch []acceptance) ([]acceptance, time.Duration) {
+		if (several || a.engine.lead.pause() > 0) && len(batch) < loop.StoreBatch && !a.life.draining.Load() {
+			loop.Sleep(ctx, acceptedGather)
 		}
 		several = len(batch) > 1
 		batch = slices.DeleteFunc(batch, func(m acceptance) bool { return m.flight != nil && !a.engine.under.toBeMarked(m.flight) })
@@ -283,9 +285,9 @@ func (a *acceptor) storeDispatched(ctx context.Context, batch []acceptance) (loc
 	for i := range batch {
 		list[i] = batch[i].dispatch()
 	}
-	backoff := backoff{log: a.log, what: "marking runs dispatched"}
-	mark := func(ctx context.Context) ([]Run, error) { return a.store.Dispatched(ctx, list) }
-	changed, err := callUntil(ctx, &backoff, mark, mark)
+	backoff := loop.Backoff{Log: a.log, What: "marking runs dispatched"}
+	mark := func(ctx context.Context) ([]store.Run, error) { return a.store.Dispatched(ctx, list) }
+	changed, err := loop.CallUntil(ctx, &backoff, mark, mark)
 	if err != nil && !errors.Is(err, store.ErrLocked) {
 		return nil // ctx has ended
 	}
@@ -301,8 +303,8 @@ func (a *acceptor) storeDispatched(ctx context.Context, batch []acceptance) (loc
 		}
 		a.engine.landStart(d.RunID, d.Token)
 	}
-	a.life.wakes.watch.poke() // for those who wait for one of them
-	a.life.wakes.unreported.pokeIf(len(changed) > 0)
+	a.life.wakes.watch.Poke() // for those who wait for one of them
+	a.life.wakes.unreported.PokeIf(len(changed) > 0)
 	a.killer.killUnwanted(changed, others)
 	return locked
 }

@@ -1,14 +1,17 @@
 package xxljob
 
-// The start loop: from runs that are due to calls of Store.Start.
-
 import (
 	"context"
 	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
 )
+
+// The start loop: from runs that are due to calls of Store.Start.
 
 // starter starts what is due. It belongs to the start loop.
 type starter struct {
@@ -47,8 +50,8 @@ const (
 // is sent before the store has acknowledged the start.
 
 // startDuty starts runs at their time.
-func (s *starter) startDuty() duty {
-	return duty{what: "routing runs", wakes: []<-chan struct{}{s.life.wakes.start}, once: s.startOnce}
+func (s *starter) startDuty() loop.Duty {
+	return loop.Duty{What: "routing runs", Wakes: []<-chan struct{}{s.life.wakes.start}, Once: s.startOnce}
 }
 
 // startOnce starts what is due and returns how long nothing more will be.
@@ -83,7 +86,7 @@ func (s *starter) startOnce(ctx context.Context) (time.Duration, error) {
 // startPass starts what is due, and behind it some of what goes apart. It reports whether
 // there was something, and whether some rows have to be tried again after a pause.
 func (s *starter) startPass(ctx context.Context) (some, locked bool, err error) {
-	n, _, locked, err := s.startFrom(ctx, lot{kind: lotDue}, storeBatch)
+	n, _, locked, err := s.startFrom(ctx, lot{kind: lotDue}, loop.StoreBatch)
 	if err != nil {
 		return n > 0, locked, err
 	}
@@ -100,14 +103,14 @@ const offerPause = 100 * time.Millisecond
 func (s *starter) offerFreed() {
 	if now := time.Now(); now.Sub(s.offeredAt) >= offerPause && s.engine.room.takeFreed() {
 		s.offeredAt = now
-		s.life.wakes.inbox.pokeIf(s.engine.inboxFull.Load())
+		s.life.wakes.inbox.PokeIf(s.engine.inboxFull.Load())
 	}
 }
 
 // untilNext is the time until the ring has something due.
 func (s *starter) untilNext() time.Duration {
 	now := s.clock.now()
-	wait := time.Duration(forever)
+	wait := time.Duration(loop.Forever)
 	if at, n, ok := s.engine.held.nextDue(); ok {
 		wait = max(at.Sub(now)-s.engine.lead.forMany(n), time.Microsecond)
 	}
@@ -233,7 +236,7 @@ func (c *collector) routeAll(ctx context.Context, from lot, batch []attempt) []a
 // then it keeps what was decided.
 func (c *collector) routeEntry(ctx context.Context, a *attempt, now time.Time) error {
 	decided := (a.route.address != "" || a.route.refused != "") && a.routedFor == a.job.Version && !a.route.probing
-	if decided && (a.goesApart() || a.run.sharding() == (Sharding{}) && !anyDoubted(c.leases, a.route)) {
+	if decided && (a.goesApart() || a.run.sharding() == (store.Sharding{}) && !anyDoubted(c.leases, a.route)) {
 		return nil
 	}
 	r, err := c.router.route(ctx, a.entry, a.job)
@@ -285,13 +288,13 @@ func (c *collector) reserve(batch []attempt, now time.Time) []attempt {
 }
 
 // startOf is what the store is asked for.
-func (c *collector) startOf(a *attempt) Start {
+func (c *collector) startOf(a *attempt) store.Start {
 	run := c.buffers.nextRun()
 	a.run.fill(run)
 	epoch, _ := c.leases.epoch(run.Shard)
-	st := Start{
+	st := store.Start{
 		RunID: run.ID, JobID: a.job.ID, Shard: run.Shard, Epoch: epoch, JobVersion: a.job.Version,
-		State: StateStarted, Owner: c.leases.incarnation, Token: c.leases.newToken(epoch),
+		State: store.StateStarted, Owner: c.leases.incarnation, Token: c.leases.newToken(epoch),
 		Address: a.route.address, Targets: a.route.targets,
 		Serial: a.route.ordered && !a.route.remote, AfterRetries: a.job.Block == block.SerialExecution && !a.job.RetryAside,
 		Instant: run.Instant(), TriggerID: run.TriggerID,
@@ -300,7 +303,7 @@ func (c *collector) startOf(a *attempt) Start {
 	}
 	switch {
 	case a.route.refused != "":
-		st.State, st.HandleMsg = StateRefused, plainText(shorten(a.route.refused, maxAnswer))
+		st.State, st.HandleMsg = store.StateRefused, errs.PlainText(errs.Shorten(a.route.refused, maxAnswer))
 	case a.route.remote:
 		st.BootID = c.memory.boot(a.run.App, st.Address)
 		st.TargetBoots = c.bootsOf(a.run.App, st.Targets)

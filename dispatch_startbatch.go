@@ -1,17 +1,18 @@
 package xxljob
 
-// One call of the store that starts many runs, and what each of its answers means.
-
 import (
 	"context"
 	"slices"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
+	"golang.org/x/sync/errgroup"
 )
+
+// One call of the store that starts many runs, and what each of its answers means.
 
 // startBatcher has the store start what is collected. It belongs to the start loop.
 type startBatcher struct {
@@ -30,9 +31,11 @@ type startBatcher struct {
 func (b *startBatcher) startBatch(ctx context.Context, batch []attempt, prompt bool) (locked bool, err error) {
 	starts := b.buffers.startsOf(batch)
 	began := b.calls.fitness.begin(&b.calls.fitness.starts)
-	answers, err := detached(ctx, func(ctx context.Context) ([]Started, error) { return b.store.Start(ctx, b.buffers.answers, starts) })
+	answers, err := loop.Detached(ctx, func(ctx context.Context) ([]store.Started, error) {
+		return b.store.Start(ctx, b.buffers.answers, starts)
+	})
 	b.calls.fitness.end(ctx, &b.calls.fitness.starts, began, err)
-	if b.calls.starting.failed(ctx, err) {
+	if b.calls.starting.Failed(ctx, err) {
 		b.buffers.drop() // the call may still be under way
 		b.calls.doubts.start(batch)
 		b.calls.doubts.lookNow()
@@ -62,17 +65,17 @@ func (b *startBatcher) startBatch(ctx context.Context, batch []attempt, prompt b
 		case store.StartBusy:
 			if retry := answers[i].Run; retry.ID != 0 {
 				b.engine.awaitRetry(a, retry)
-				b.life.wakes.watch.poke()
+				b.life.wakes.watch.Poke()
 				continue
 			}
 			busy = append(busy, a)
 		case store.StartFenced:
 			b.engine.letGo(a)
 			b.leases.lose(int(a.run.Shard), a.start.Epoch)
-			b.life.wakes.lease.poke()
+			b.life.wakes.lease.Poke()
 		case store.StartNoNode:
 			b.memory.forget()
-			b.life.wakes.lease.poke() // it brings the news of the other nodes
+			b.life.wakes.lease.Poke() // it brings the news of the other nodes
 			b.engine.rerouted(a)
 			locked = true
 		case store.StartLocked:
@@ -87,10 +90,10 @@ func (b *startBatcher) startBatch(ctx context.Context, batch []attempt, prompt b
 
 // startedOK goes on with a run that the store has marked: it is this process's
 // to run, or waits in another node's inbox, or was refused.
-func (b *startBatcher) startedOK(a attempt, answer *Started, began time.Time) {
+func (b *startBatcher) startedOK(a attempt, answer *store.Started, began time.Time) {
 	if answer.Run.State.Ended() {
 		b.engine.giveUp(a)
-		b.calls.finisher.ended([]Run{answer.Run})
+		b.calls.finisher.ended([]store.Run{answer.Run})
 		return
 	}
 	for _, sibling := range answer.Siblings {
@@ -105,16 +108,16 @@ func (b *startBatcher) startedOK(a attempt, answer *Started, began time.Time) {
 // next batch begins.
 type startBuffers struct {
 	attempts []attempt
-	runs     []Run
-	starts   []Start
-	answers  []Started
+	runs     []store.Run
+	starts   []store.Start
+	answers  []store.Started
 	msg      struct{ routed, said string } // of the run before
 }
 
 // begin lends room for the attempts of the next batch.
 func (b *startBuffers) begin(most int) []attempt {
 	if cap(b.runs) < most {
-		b.runs = make([]Run, 0, most)
+		b.runs = make([]store.Run, 0, most)
 	}
 	clear(b.attempts)
 	b.attempts, b.runs = slices.Grow(b.attempts[:0], most), b.runs[:0]
@@ -125,9 +128,9 @@ func (b *startBuffers) begin(most int) []attempt {
 func (b *startBuffers) lent(attempts int) { b.attempts = b.attempts[:min(attempts, cap(b.attempts))] }
 
 // nextRun lends a Run.
-func (b *startBuffers) nextRun() *Run {
+func (b *startBuffers) nextRun() *store.Run {
 	if len(b.runs) == cap(b.runs) { // those that are lent stay where they are
-		b.runs = make([]Run, 0, storeBatch)
+		b.runs = make([]store.Run, 0, loop.StoreBatch)
 	}
 	b.runs = b.runs[:len(b.runs)+1]
 	return &b.runs[len(b.runs)-1]
@@ -137,13 +140,13 @@ func (b *startBuffers) nextRun() *Run {
 // started together mostly have the same one.
 func (b *startBuffers) said(routed string) string {
 	if b.msg.routed != routed {
-		b.msg.routed, b.msg.said = routed, shorten(plainText(routed), maxStartMsg-len("..."))
+		b.msg.routed, b.msg.said = routed, errs.Shorten(errs.PlainText(routed), maxStartMsg-len("..."))
 	}
 	return b.msg.said
 }
 
 // startsOf lends what the store is asked for.
-func (b *startBuffers) startsOf(batch []attempt) []Start {
+func (b *startBuffers) startsOf(batch []attempt) []store.Start {
 	b.starts = slices.Grow(b.starts[:0], len(batch))
 	for i := range batch {
 		b.starts = append(b.starts, batch[i].start)
@@ -152,7 +155,7 @@ func (b *startBuffers) startsOf(batch []attempt) []Start {
 }
 
 // answered takes the answers of the store back, for those of the next batch, once they were acted on.
-func (b *startBuffers) answered(answers []Started) {
+func (b *startBuffers) answered(answers []store.Started) {
 	clear(answers)
 	b.answers = answers[:0]
 }
@@ -175,14 +178,14 @@ type launcher struct {
 
 // launch moves an entry from the held to the flights, or to the away runs, and
 // sends it when its time has come.
-func (l *launcher) launch(a attempt, run Run, began time.Time) {
-	answer := Started{Status: store.StartOK, Run: run}
-	l.launched(&run, a.job, l.engine.takeOffAll([]attempt{a}, []Started{answer}, began)[0])
+func (l *launcher) launch(a attempt, run store.Run, began time.Time) {
+	answer := store.Started{Status: store.StartOK, Run: run}
+	l.launched(&run, a.job, l.engine.takeOffAll([]attempt{a}, []store.Started{answer}, began)[0])
 }
 
 // launched goes on with a run that is a flight of this process by now, or, without one, another
 // node's.
-func (l *launcher) launched(run *Run, job *Job, f *flight) {
+func (l *launcher) launched(run *store.Run, job *store.Job, f *flight) {
 	l.teller.started(run, job)
 	if f != nil {
 		l.deliverer.deliverAt(f)
@@ -192,7 +195,7 @@ func (l *launcher) launched(run *Run, job *Job, f *flight) {
 }
 
 // launchAll is launched for those runs of a batch that were started.
-func (l *launcher) launchAll(batch []attempt, answers []Started, flights []*flight) {
+func (l *launcher) launchAll(batch []attempt, answers []store.Started, flights []*flight) {
 	here := make([]*flight, 0, len(batch))
 	for i := range batch {
 		if !started(&answers[i]) {
@@ -210,7 +213,7 @@ func (l *launcher) launchAll(batch []attempt, answers []Started, flights []*flig
 
 // launchSibling does the same for a further part of a broadcast. It takes its
 // place without asking: the parts of a broadcast start together.
-func (l *launcher) launchSibling(a attempt, run Run, began time.Time) {
+func (l *launcher) launchSibling(a attempt, run store.Run, began time.Time) {
 	r := routed{address: run.Address}
 	l.callees.equip(&r, a.job)
 	if r.remote {
@@ -244,7 +247,7 @@ func (r *startReads) readAgain(ctx context.Context, stale []attempt) error {
 	if err := r.loadJobs(ctx, jobs); err != nil {
 		return err
 	}
-	runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return r.store.RunsByID(ctx, ids) })
+	runs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return r.store.RunsByID(ctx, ids) })
 	if err != nil {
 		return err
 	}
@@ -260,9 +263,9 @@ func (r *startReads) cancelStopped(ctx context.Context, stale []attempt) error {
 		if run := a.run.full(); job == nil || !mustNotStart(&run, job) {
 			continue
 		}
-		if _, err := call(ctx, func(ctx context.Context) (Run, error) {
+		if _, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) {
 			return r.store.Kill(ctx, a.run.ID, jobIsStopped)
-		}); err != nil && !isNotFound(err) {
+		}); err != nil && !errs.IsNotFound(err) {
 			return err
 		}
 	}
@@ -287,7 +290,7 @@ func (r *startReads) loadJobs(ctx context.Context, ids []int64) error {
 
 // mustNotStart reports whether the job is stopped for a run that its schedule has made, or for
 // a retry of one.
-func mustNotStart(r *Run, job *Job) bool {
+func mustNotStart(r *store.Run, job *store.Job) bool {
 	return r.Type.ScheduleBorn() && unscheduled(job) || r.Born && job.Stopped
 }
 
@@ -301,7 +304,7 @@ func mustNotStart(r *Run, job *Job) bool {
 func (r *startReads) awaitBlockers(ctx context.Context, busy []attempt) (again bool) {
 	under := r.startedOfJobs(ctx, busy)
 	for _, a := range busy {
-		i := slices.IndexFunc(under[a.job.ID], func(o Run) bool {
+		i := slices.IndexFunc(under[a.job.ID], func(o store.Run) bool {
 			return o.ID != a.run.ID && (o.Address == a.route.address || slices.Contains(a.route.targets, o.Address))
 		})
 		if i < 0 { // it has ended meanwhile, or the store did not tell
@@ -310,7 +313,7 @@ func (r *startReads) awaitBlockers(ctx context.Context, busy []attempt) (again b
 			continue
 		}
 		r.engine.awaitRun(a, under[a.job.ID][i])
-		r.life.wakes.watch.poke()
+		r.life.wakes.watch.Poke()
 	}
 	return again
 }
@@ -320,8 +323,8 @@ const blockerReads = 8
 
 // startedOfJobs reads the started runs of the jobs of attempts, of each job once. Of those
 // about which the store does not tell there are none.
-func (r *startReads) startedOfJobs(ctx context.Context, attempts []attempt) map[int64][]Run {
-	under := make(map[int64][]Run)
+func (r *startReads) startedOfJobs(ctx context.Context, attempts []attempt) map[int64][]store.Run {
+	under := make(map[int64][]store.Run)
 	var mu sync.Mutex // guards under
 	var g errgroup.Group
 	g.SetLimit(blockerReads)
@@ -333,8 +336,8 @@ func (r *startReads) startedOfJobs(ctx context.Context, attempts []attempt) map[
 		}
 		asked[id] = true
 		g.Go(func() error {
-			runs, err := call(ctx, func(ctx context.Context) ([]Run, error) {
-				return r.store.Runs(ctx, RunFilter{JobID: id, States: []State{StateStarted}, Limit: storeBatch})
+			runs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) {
+				return r.store.Runs(ctx, store.RunFilter{JobID: id, States: []store.State{store.StateStarted}, Limit: loop.StoreBatch})
 			})
 			if err == nil {
 				mu.Lock()

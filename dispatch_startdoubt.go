@@ -1,17 +1,18 @@
 package xxljob
 
-// Starts of which it is not known whether they took effect. Input: batches whose Start
-// returned an error, and runs that could not be started since they are planned no more,
-// from dispatch_start.go. Output: what the store has made of them.
-
 import (
 	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
+
+// Starts of which it is not known whether they took effect. Input: batches whose Start
+// returned an error, and runs that could not be started since they are planned no more,
+// from dispatch_start.go. Output: what the store has made of them.
 
 // startCalls calls the store for starts, and finds out what has become of those whose call
 // has failed. It belongs to the start loop.
@@ -22,7 +23,7 @@ type startCalls struct {
 	doubts   *doubts
 	finisher *finisher
 	launcher *launcher
-	starting backoff // of Store.Start
+	starting loop.Backoff // of Store.Start
 }
 
 // uncertain finds out what became of a batch whose Start returned an error: it
@@ -33,25 +34,25 @@ func (c *startCalls) uncertain(ctx context.Context, batch []attempt) {
 		ids[i] = a.run.ID
 	}
 	for {
-		if !sleep(ctx, c.starting.delay()) {
+		if !loop.Sleep(ctx, c.starting.Delay()) {
 			c.engine.undo(batch)
 			c.doubts.cutShort.Store(true)
 			return
 		}
 		began := c.fitness.begin(&c.fitness.starts)
-		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return c.runsWithSiblings(ctx, ids, batch) })
+		runs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return c.runsWithSiblings(ctx, ids, batch) })
 		if err == nil {
 			c.fitness.over(&c.fitness.starts, began)
 			c.settleUncertain(batch, runs, began)
 			return
 		}
 		c.fitness.end(ctx, &c.fitness.starts, began, err)
-		c.starting.failed(ctx, err)
+		c.starting.Failed(ctx, err)
 	}
 }
 
 // runsWithSiblings reads the runs, and of broadcasts the parts.
-func (c *startCalls) runsWithSiblings(ctx context.Context, ids []int64, batch []attempt) ([]Run, error) {
+func (c *startCalls) runsWithSiblings(ctx context.Context, ids []int64, batch []attempt) ([]store.Run, error) {
 	runs, err := c.store.RunsByID(ctx, ids)
 	if err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func (c *startCalls) runsWithSiblings(ctx context.Context, ids []int64, batch []
 		if len(a.route.targets) < 2 {
 			continue
 		}
-		parts, err := c.store.Runs(ctx, RunFilter{TriggerID: a.run.triggerID(), Limit: len(a.route.targets) + 1})
+		parts, err := c.store.Runs(ctx, store.RunFilter{TriggerID: a.run.triggerID(), Limit: len(a.route.targets) + 1})
 		if err != nil {
 			return nil, err
 		}
@@ -74,10 +75,10 @@ func (c *startCalls) runsWithSiblings(ctx context.Context, ids []int64, batch []
 }
 
 // settleUncertain acts on what was read.
-func (c *startCalls) settleUncertain(batch []attempt, runs []Run, began time.Time) {
+func (c *startCalls) settleUncertain(batch []attempt, runs []store.Run, began time.Time) {
 	c.engine.held.refreshRuns(runs)
-	byID := make(map[int64]Run, len(runs))
-	siblings := map[int64][]Run{}
+	byID := make(map[int64]store.Run, len(runs))
+	siblings := map[int64][]store.Run{}
 	for _, r := range runs {
 		byID[r.ID] = r
 		if r.TriggerID != r.ID {
@@ -88,21 +89,21 @@ func (c *startCalls) settleUncertain(batch []attempt, runs []Run, began time.Tim
 		r, ok := byID[a.run.ID]
 		mine := r.Owner == c.leases.incarnation && r.Token == a.start.Token
 		switch {
-		case ok && r.State == StatePlanned:
+		case ok && r.State == store.StatePlanned:
 			c.engine.retry(a, true)
-		case ok && mine && r.State == StateStarted:
+		case ok && mine && r.State == store.StateStarted:
 			c.launcher.launch(a, r, began)
 		default:
 			c.engine.letGo(a)
-			if r.State == StateCancelled {
+			if r.State == store.StateCancelled {
 				c.engine.waiters.notify(&r)
 			} else if r.State.Ended() {
-				c.finisher.ended([]Run{r})
+				c.finisher.ended([]store.Run{r})
 			}
 		}
 		// The other parts of a broadcast are under way whatever became of the first.
 		for _, sibling := range siblings[a.run.triggerID()] {
-			if sibling.ID != a.run.ID && sibling.State == StateStarted && sibling.Owner == c.leases.incarnation && sibling.Token == a.start.Token {
+			if sibling.ID != a.run.ID && sibling.State == store.StateStarted && sibling.Owner == c.leases.incarnation && sibling.Token == a.start.Token {
 				c.launcher.launchSibling(a, sibling, began)
 			}
 		}
@@ -124,15 +125,15 @@ type takesBack struct {
 // takeBack acts on a run that could not be started because it is planned no
 // more. Where an earlier start of this node took effect behind its back, it is
 // this node's to run.
-func (t *takesBack) takeBack(r Run, job *Job, began time.Time) {
+func (t *takesBack) takeBack(r store.Run, job *store.Job, began time.Time) {
 	switch {
 	case r.State.Ended():
 		t.engine.waiters.notify(&r)
-	case r.State != StateStarted || r.Owner != t.leases.incarnation || t.engine.under.flight(r.ID) != nil:
-	case r.Address == store.LocalAddress(t.leases.incarnation), isRemote(r.Address) && !t.inDoubt.list.has(r.ID) && !t.engine.under.hasLanded(r):
+	case r.State != store.StateStarted || r.Owner != t.leases.incarnation || t.engine.under.flight(r.ID) != nil:
+	case r.Address == store.LocalAddress(t.leases.incarnation), store.IsRemote(r.Address) && !t.inDoubt.list.has(r.ID) && !t.engine.under.hasLanded(r):
 		t.life.mishaps.adopted.Add(1)
 		t.receiver.receiveOne(r, job, began)
-	case isRemote(r.Address):
+	case store.IsRemote(r.Address):
 	default:
 		t.engine.adopt(r)
 		t.watcher.goneAway(r)
@@ -154,12 +155,12 @@ type doubts struct {
 	receiving map[int64]int // guarded by mu
 
 	until atomic.Int64 // until when to look for orphans, in Unix nanoseconds
-	lease wake         // of the loop that looks
+	lease loop.Wake    // of the loop that looks
 
 	cutShort atomic.Bool // a start may have taken effect that Stop cut short
 }
 
-func newDoubts(lease wake) *doubts {
+func newDoubts(lease loop.Wake) *doubts {
 	return &doubts{lease: lease, starts: map[int64]bool{}, takes: map[int64]bool{}, receiving: map[int64]int{}}
 }
 
@@ -190,7 +191,7 @@ func (d *doubts) take(ids []int64) {
 
 // received notes that runs, taken or parts of a broadcast, are on their way to their
 // executors, or with delta -1 that they are there.
-func (d *doubts) received(runs []Run, delta int) {
+func (d *doubts) received(runs []store.Run, delta int) {
 	if len(runs) == 0 {
 		return
 	}
@@ -221,7 +222,7 @@ func (d *doubts) dropOld() {
 
 // about reports whether a run that is under way by the store may not have been
 // received here.
-func (d *doubts) about(r Run, incarnation string) bool {
+func (d *doubts) about(r store.Run, incarnation string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.takes[r.ID] || d.starts[r.Token] && r.Owner == incarnation
@@ -230,7 +231,7 @@ func (d *doubts) about(r Run, incarnation string) bool {
 // lookNow makes the lease loop look for orphans.
 func (d *doubts) lookNow() {
 	d.lookLater()
-	d.lease.poke()
+	d.lease.Poke()
 }
 
 // lookLater makes it look when it next comes by.

@@ -1,10 +1,5 @@
 package xxljob
 
-// Runs that remote executors have accepted and that nobody has reported. Input: dispatched
-// runs of this node's shards, whoever has sent them, and what is registered. Output: runs to
-// ask about, to dispatch_unreported_judge.go. Nothing ticks where there are none: the loop is woken when
-// this node has sent one, or has taken shards.
-
 import (
 	"context"
 	"maps"
@@ -12,8 +7,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
 	"golang.org/x/sync/errgroup"
 )
+
+// Runs that remote executors have accepted and that nobody has reported. Input: dispatched
+// runs of this node's shards, whoever has sent them, and what is registered. Output: runs to
+// ask about, to dispatch_unreported_judge.go. Nothing ticks where there are none: the loop is woken when
+// this node has sent one, or has taken shards.
 
 // unreported looks for such runs. It belongs to its loop, but for the list.
 type unreported struct {
@@ -23,7 +26,7 @@ type unreported struct {
 	list  *unreportedList
 	times lookTimes
 
-	rarely rarely // what the log is not to be filled with
+	rarely loop.LogLimiter // what the log is not to be filled with
 }
 
 // lookTimes say when this node looks.
@@ -40,15 +43,15 @@ func newUnreported(s *shared, book *addressBook, finisher *finisher, inDoubt *in
 	}}
 }
 
-func (u *unreported) duty() duty {
-	return duty{what: "looking for runs that nobody reports", wakes: []<-chan struct{}{u.life.wakes.unreported}, once: u.once}
+func (u *unreported) duty() loop.Duty {
+	return loop.Duty{What: "looking for runs that nobody reports", Wakes: []<-chan struct{}{u.life.wakes.unreported}, Once: u.once}
 }
 
 // once looks, where it is time to, and has questions asked.
 func (u *unreported) once(ctx context.Context) (time.Duration, error) {
 	now := time.Now()
 	if !u.leases.trusted(now) {
-		return forever, nil // until it is again: see wakeLoops
+		return loop.Forever, nil // until it is again: see wakeLoops
 	}
 	if soon := now.Add(u.asker.bounds.every / 2); u.times.next.IsZero() || u.times.quiet && u.times.next.After(soon) {
 		u.times.next, u.times.quiet = soon, false // most are reported by then
@@ -61,10 +64,10 @@ func (u *unreported) once(ctx context.Context) (time.Duration, error) {
 		u.times.next, u.times.quiet = u.lookAfter(more, now), !more
 	}
 	for key, runs := range u.list.take(time.Now()) {
-		u.life.loops.work.run(func(ctx context.Context) {
+		u.life.loops.work.Run(func(ctx context.Context) {
 			u.asker.askAbout(ctx, key, runs)
 			u.list.asked(key)
-			u.life.wakes.unreported.poke()
+			u.life.wakes.unreported.Poke()
 		})
 	}
 	wait := u.list.wait(time.Now())
@@ -120,7 +123,7 @@ func (u *unreported) look(ctx context.Context) (more bool, err error) {
 
 // recall has those addresses of runs that are new here asked too which are none of their apps'
 // any more: their executors may have said good-bye before this node was there.
-func (u *unreported) recall(fresh []Run, there map[string]answer) {
+func (u *unreported) recall(fresh []store.Run, there map[string]answer) {
 	listed := map[siteKey]bool{}
 	for app, a := range there {
 		for _, address := range a.addrs {
@@ -146,10 +149,10 @@ func (u *unreported) lookAt(ctx context.Context, apps []string, began time.Time)
 	g.SetLimit(lookWidth)
 	for _, app := range apps {
 		g.Go(func() error {
-			a, failed := call(ctx, func(ctx context.Context) (answer, error) { return u.book.ask(ctx, app) })
+			a, failed := loop.Call(ctx, func(ctx context.Context) (answer, error) { return u.book.ask(ctx, app) })
 			mu.Lock()
 			defer mu.Unlock()
-			if failed != nil && ctx.Err() == nil && u.rarely.lets("addresses: "+app) {
+			if failed != nil && ctx.Err() == nil && u.rarely.Allow("addresses: "+app) {
 				u.log.Warn("xxljob: cannot tell whether the executors of runs are still there", "app", app, "error", failed)
 			}
 			if failed == nil && a.stale == nil {
@@ -168,28 +171,28 @@ const lookWidth = 16
 
 // read returns the dispatched runs of this node's shards that are old enough to be looked after,
 // as far as there is room for them. More says that there are any at all.
-func (u *unreported) read(ctx context.Context) (runs map[int64]Run, more bool, err error) {
+func (u *unreported) read(ctx context.Context) (runs map[int64]store.Run, more bool, err error) {
 	share, shards := fairShare{most: unreportedMost}, u.leases.owned()
 	for after := int64(0); len(shards) > 0; {
-		page, err := call(ctx, func(ctx context.Context) ([]Run, error) {
-			return u.store.DispatchedRuns(ctx, shards, after, storeBatch)
+		page, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) {
+			return u.store.DispatchedRuns(ctx, shards, after, loop.StoreBatch)
 		})
 		if err != nil {
 			return nil, false, err
 		}
 		young := u.clock.now().Add(-u.asker.bounds.every / 3)
 		for _, r := range page {
-			if isRemote(r.Address) && r.Started.Before(young) {
+			if store.IsRemote(r.Address) && r.Started.Before(young) {
 				share.add(slimmed(r))
 			}
 		}
 		more = more || len(page) > 0
-		if len(page) < storeBatch {
+		if len(page) < loop.StoreBatch {
 			break
 		}
 		after = page[len(page)-1].ID
 	}
-	if share.left > 0 && u.rarely.lets("too many") {
+	if share.left > 0 && u.rarely.Allow("too many") {
 		u.log.Warn("xxljob: executors have accepted more runs than this node looks after at a time; the youngest at the busiest addresses have to wait for the others to end",
 			"left", share.left, "most", unreportedMost)
 	}
@@ -228,7 +231,7 @@ type unreportedList struct{ inDoubtList }
 // now, or later where their executor is one of ours, which says more by itself. A run whose
 // shard is another node's by now is kept for a while: where shards go to and fro, each node
 // would otherwise begin to look anew each time, and none would look for long enough.
-func (l *unreportedList) keep(runs map[int64]Run, owned func(shard int) bool, now time.Time, dead time.Duration) (fresh []Run) {
+func (l *unreportedList) keep(runs map[int64]store.Run, owned func(shard int) bool, now time.Time, dead time.Duration) (fresh []store.Run) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.runs == nil {
@@ -242,7 +245,7 @@ func (l *unreportedList) keep(runs map[int64]Run, owned func(shard int) bool, no
 				said.left, o.next = time.Time{}, now
 			}
 		case !is && !owned(o.run.Shard) && (said.left.IsZero() || now.Sub(said.left) < leftFor*dead):
-			setDefault(&said.left, now)
+			errs.SetDefault(&said.left, now)
 			o.next = said.left.Add(leftFor * dead)
 		default:
 			delete(l.runs, id)
@@ -337,15 +340,15 @@ func (l *unreportedList) at(o *runInDoubt, next time.Time) {
 // very many leaves room for those of the others. Runs are added in order of their ids.
 type fairShare struct {
 	most int
-	of   map[siteKey][]Run
+	of   map[siteKey][]store.Run
 	n    int // in of
 	cap  int // of each address; zero for none yet
 	left int // were left out
 }
 
-func (f *fairShare) add(r Run) {
+func (f *fairShare) add(r store.Run) {
 	if f.of == nil {
-		f.of = map[siteKey][]Run{}
+		f.of = map[siteKey][]store.Run{}
 	}
 	k := siteKey{r.App, r.Address}
 	if f.cap > 0 && len(f.of[k]) >= f.cap {
@@ -386,8 +389,8 @@ func (f *fairShare) shrink() {
 }
 
 // runs are those that were kept.
-func (f *fairShare) runs() map[int64]Run {
-	runs := make(map[int64]Run, f.n)
+func (f *fairShare) runs() map[int64]store.Run {
+	runs := make(map[int64]store.Run, f.n)
 	for _, list := range f.of {
 		for _, r := range list {
 			runs[r.ID] = r

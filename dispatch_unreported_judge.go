@@ -1,5 +1,18 @@
 package xxljob
 
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/wire"
+)
+
 // When a run that its executor has accepted, and nobody has reported, is over. All of it is
 // pure: in go what is known of the run and what its executor has just said, out goes whether
 // it is lost, and when to ask again.
@@ -8,16 +21,6 @@ package xxljob
 // registers nowhere may be asked, and one that cannot be reached may run on. A process that
 // has another at its address has ended, but the other one delivers first what it has found on
 // the spool. An executor of others says whether the job is idle, and no more.
-
-import (
-	"context"
-	"errors"
-	"fmt"
-	"net/http"
-	"time"
-
-	"github.com/xxljob/xxljob/wire"
-)
 
 // unreportedBounds are what the judge goes by.
 type unreportedBounds struct {
@@ -103,7 +106,7 @@ func (o *runInDoubt) note(r reply, now time.Time) {
 		said.absent = now
 	}
 	if said.absences > 1 || !r.unnamed() {
-		setDefault(&o.idle, said.absent)
+		errs.SetDefault(&o.idle, said.absent)
 	}
 }
 
@@ -134,7 +137,7 @@ func (b unreportedBounds) conclude(e evidence, r reply) conclusion {
 		return conclusion{reread: true}
 	default:
 		if why = b.lost(e, r); why != "" && r.err != nil {
-			why += ": " + plainText(shorten(r.err.Error(), maxAnswer))
+			why += ": " + errs.PlainText(errs.Shorten(r.err.Error(), maxAnswer))
 		}
 		return conclusion{lost: why}
 	}
@@ -206,8 +209,8 @@ type unreportedAsker struct {
 
 // askPass is one go of questions about the runs of one address.
 type askPass struct {
-	said map[int64]reply // by job, where the answer was about the job
-	jobs map[int64]*Job  // as far as their timeouts were needed
+	said map[int64]reply      // by job, where the answer was about the job
+	jobs map[int64]*store.Job // as far as their timeouts were needed
 }
 
 // askAbout asks about some runs of one address, one after the other. Where it does not answer,
@@ -216,7 +219,7 @@ type askPass struct {
 // answer is about the job.
 func (u *unreportedAsker) askAbout(ctx context.Context, key siteKey, runs []*runInDoubt) {
 	exec, there := u.calledAt(ctx, runs[0].run)
-	began, p := time.Now(), askPass{map[int64]reply{}, map[int64]*Job{}}
+	began, p := time.Now(), askPass{map[int64]reply{}, map[int64]*store.Job{}}
 	for i, o := range runs {
 		r, shared := p.said[o.run.JobID]
 		switch {
@@ -260,7 +263,7 @@ func (u *unreportedAsker) tellAll(ctx context.Context, p *askPass, runs []*runIn
 // calledAt returns the executor that a run was sent to. An address that is none of its app's
 // any more is asked nothing, since the question has the app's token: nobody is there then.
 // Where it is not known whether it is, that is no answer either, and no more.
-func (u *unreportedAsker) calledAt(ctx context.Context, r Run) (exec wire.Executor, there reply) {
+func (u *unreportedAsker) calledAt(ctx context.Context, r store.Run) (exec wire.Executor, there reply) {
 	known, err := u.book.knewLately(ctx, r.App, r.Address)
 	switch {
 	case err != nil:
@@ -335,10 +338,10 @@ func sinceThen(then, now time.Time) time.Duration {
 // reread ends a run as lost whose result was acknowledged and is not there: the store has
 // forgotten it.
 func (u *unreportedAsker) reread(ctx context.Context, o *runInDoubt) {
-	r, err := call(ctx, func(ctx context.Context) (Run, error) { return u.store.Run(ctx, o.run.ID) })
+	r, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return u.store.Run(ctx, o.run.ID) })
 	switch {
-	case err != nil && !isNotFound(err):
-	case err == nil && r.State == StateDispatched && r.Token == o.run.Token && r.Owner == o.run.Owner:
+	case err != nil && !errs.IsNotFound(err):
+	case err == nil && r.State == store.StateDispatched && r.Token == o.run.Token && r.Owner == o.run.Owner:
 		u.end(o, r, resultForgotten)
 	default:
 		u.list.drop(o)
@@ -346,10 +349,10 @@ func (u *unreportedAsker) reread(ctx context.Context, o *runInDoubt) {
 }
 
 // end ends a run that is lost, unless it has ended otherwise, or it is not this node's to end.
-func (u *unreportedAsker) end(o *runInDoubt, r Run, why string) {
+func (u *unreportedAsker) end(o *runInDoubt, r store.Run, why string) {
 	if _, owned := u.leases.epoch(r.Shard); !owned || !u.leases.trusted(time.Now()) {
 		return
 	}
-	u.finisher.finishAsync(concluded(r, Result{State: StateLost, HandleMsg: why}))
+	u.finisher.finishAsync(concluded(r, store.Result{State: store.StateLost, HandleMsg: why}))
 	u.list.drop(o)
 }

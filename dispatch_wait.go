@@ -1,8 +1,5 @@
 package xxljob
 
-// Those who wait for the end of a run. Comes in: calls of Wait. Goes out: runs that have
-// ended, and refusals of handlers that would wait for themselves.
-
 import (
 	"context"
 	"fmt"
@@ -10,10 +7,14 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/inside"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
 )
+
+// Those who wait for the end of a run. Comes in: calls of Wait. Goes out: runs that have
+// ended, and refusals of handlers that would wait for themselves.
 
 // waiter lets callers wait for the end of a run.
 type waiter struct {
@@ -23,12 +24,12 @@ type waiter struct {
 }
 
 // Wait registers before it reads, so that an end in between is not missed.
-func (w *waiter) Wait(ctx context.Context, runID int64) (Run, error) {
+func (w *waiter) Wait(ctx context.Context, runID int64) (store.Run, error) {
 	if ctx == nil {
-		return Run{}, errNoContext
+		return store.Run{}, errs.ErrNoContext
 	}
 	if w.life.stopped() {
-		return Run{}, fmt.Errorf("xxljob: wait for run %d: %w", runID, ErrStopped)
+		return store.Run{}, fmt.Errorf("xxljob: wait for run %d: %w", runID, errs.ErrStopped)
 	}
 	told := w.engine.waiters.add(runID)
 	defer func() { w.engine.waiters.drop(runID, told) }()
@@ -38,12 +39,12 @@ func (w *waiter) Wait(ctx context.Context, runID int64) (Run, error) {
 	for {
 		run, err := w.store.Run(ctx, runID)
 		if err != nil || run.State.Ended() {
-			return run, absent("wait", fmt.Sprintf("run %d", runID), err)
+			return run, errs.Missing("wait", fmt.Sprintf("run %d", runID), err)
 		}
 		if err := w.self.waitsForItself(ctx, run); err != nil {
 			return run, err
 		}
-		w.life.wakes.watch.poke()
+		w.life.wakes.watch.Poke()
 		tick := look.C
 		if poll, _ := w.store.Poll(); w.life.running() && poll == 0 {
 			tick = nil // the watch loop hears of every end
@@ -77,7 +78,7 @@ type selfWait struct {
 
 // waitsForItself refuses a handler of this node that waits for its own run, or for one
 // that is certain to be queued behind it.
-func (w *selfWait) waitsForItself(ctx context.Context, run Run) error {
+func (w *selfWait) waitsForItself(ctx context.Context, run store.Run) error {
 	caller, ok := inside.From(ctx)
 	if !ok || caller.JobID != run.JobID {
 		return nil
@@ -88,15 +89,15 @@ func (w *selfWait) waitsForItself(ctx context.Context, run Run) error {
 		return nil
 	}
 	if run.ID == caller.RunID {
-		return fmt.Errorf("xxljob: wait for run %d, which is the caller's own: %w", run.ID, ErrWaitsForItself)
+		return fmt.Errorf("xxljob: wait for run %d, which is the caller's own: %w", run.ID, errs.ErrWaitsForItself)
 	}
 	sibling := run.TriggerID == own.run.planned.triggerID() // parts of one broadcast do not queue behind each other
-	if run.State != StatePlanned || sibling {
+	if run.State != store.StatePlanned || sibling {
 		return nil
 	}
 	job, err := w.store.Job(ctx, run.JobID)
 	switch {
-	case isNotFound(err):
+	case errs.IsNotFound(err):
 		return nil // its planned runs are cancelled
 	case err != nil:
 		return fmt.Errorf("xxljob: wait for run %d: %w", run.ID, err)
@@ -104,11 +105,11 @@ func (w *selfWait) waitsForItself(ctx context.Context, run Run) error {
 		return nil
 	}
 	return fmt.Errorf("xxljob: wait for run %d, which is queued behind the caller's own, %d, of job %d %q, whose runs follow each other there: %w",
-		run.ID, caller.RunID, job.ID, shorten(job.Name, 40), ErrWaitsForItself)
+		run.ID, caller.RunID, job.ID, errs.Shorten(job.Name, 40), errs.ErrWaitsForItself)
 }
 
 // oneByOne reports whether an address has one run of the job at a time, and others queue.
-func oneByOne(job *Job) bool {
+func oneByOne(job *store.Job) bool {
 	return job.Block == block.SerialExecution || job.Block == block.Concurrent && job.MaxPerExecutor == 1
 }
 
@@ -116,7 +117,7 @@ func oneByOne(job *Job) bool {
 // whichever node sends it, as long as its app has the addresses that it has now, and by
 // NEAREST as long as its shard has the owner that it has now. Where the addresses cannot be
 // read nothing is certain.
-func (w *selfWait) comesTo(ctx context.Context, address string, run *Run, job *Job) bool {
+func (w *selfWait) comesTo(ctx context.Context, address string, run *store.Run, job *store.Job) bool {
 	if w.strategies.byName[job.Route] == nil || w.cfg.Routers[job.Route] != nil || unscheduled(job) && run.Type.ScheduleBorn() {
 		return false // it is refused, or cancelled, when it comes up, or may be
 	}
@@ -129,7 +130,7 @@ func (w *selfWait) comesTo(ctx context.Context, address string, run *Run, job *J
 		return false
 	case len(addrs) == 1:
 		return true
-	case run.Sharding != Sharding{}:
+	case run.Sharding != store.Sharding{}:
 		return false
 	}
 	switch job.Route {
@@ -141,7 +142,7 @@ func (w *selfWait) comesTo(ctx context.Context, address string, run *Run, job *J
 		_, owned := w.leases.epoch(run.Shard)
 		return owned && address == store.LocalAddress(w.leases.incarnation)
 	case route.ShardingBroadcast:
-		return !slices.ContainsFunc(addrs, isRemote) // an executor elsewhere has a queue of its own
+		return !slices.ContainsFunc(addrs, store.IsRemote) // an executor elsewhere has a queue of its own
 	}
 	return false
 }

@@ -1,17 +1,19 @@
 package xxljob
 
-// Runs at other nodes, which this node has started there or somebody here waits for. Input:
-// signals of the store. Output: that they were taken, have ended or are planned again, to
-// the books.
-
 import (
 	"context"
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
+
+// Runs at other nodes, which this node has started there or somebody here waits for. Input:
+// signals of the store. Output: that they were taken, have ended or are planned again, to
+// the books.
 
 // watcher asks the store about runs at other nodes.
 type watcher struct {
@@ -26,13 +28,13 @@ type watcher struct {
 // watchDuty notices the end of runs at other nodes: of those that this node has
 // started there, and of those that somebody here waits for. Those who wait for
 // lines of a log it tells of each signal, which may stand for their answer.
-func (w *watcher) watchDuty(signals store.Signals) duty {
-	return duty{
-		what: "looking after runs at other nodes", wakes: []<-chan struct{}{w.life.wakes.watch, signals.Ended},
-		once: func(ctx context.Context) (time.Duration, error) {
+func (w *watcher) watchDuty(signals store.Signals) loop.Duty {
+	return loop.Duty{
+		What: "looking after runs at other nodes", Wakes: []<-chan struct{}{w.life.wakes.watch, signals.Ended},
+		Once: func(ctx context.Context) (time.Duration, error) {
 			w.desk.tell()
 			ids := w.engine.awayIDs()
-			wait := time.Duration(forever)
+			wait := time.Duration(loop.Forever)
 			if poll, _ := w.store.Poll(); len(ids) > 0 && poll > 0 {
 				wait = poll
 			}
@@ -54,7 +56,7 @@ const awaitedJobsEvery = 2 * time.Second
 func (w *watcher) watchJobs(ctx context.Context) (time.Duration, error) {
 	retries := w.engine.awaitedRetries()
 	if len(retries) == 0 {
-		return forever, nil
+		return loop.Forever, nil
 	}
 	if ago := time.Since(w.jobsRead); ago < awaitedJobsEvery {
 		return awaitedJobsEvery - ago, nil
@@ -68,7 +70,7 @@ func (w *watcher) watchJobs(ctx context.Context) (time.Duration, error) {
 		if job := jobs[r.JobID]; job == nil || !mustNotStart(&r, job) {
 			continue
 		}
-		if _, err := call(ctx, func(ctx context.Context) (Run, error) { return w.store.Kill(ctx, r.ID, jobIsStopped) }); err != nil && !isNotFound(err) {
+		if _, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return w.store.Kill(ctx, r.ID, jobIsStopped) }); err != nil && !errs.IsNotFound(err) {
 			return 0, err
 		}
 	}
@@ -79,9 +81,9 @@ func (w *watcher) watchJobs(ctx context.Context) (time.Duration, error) {
 // watch asks the store about runs at other nodes.
 func (w *watcher) watch(ctx context.Context, ids []int64) error {
 	for len(ids) > 0 {
-		page := ids[:min(len(ids), storeBatch)]
+		page := ids[:min(len(ids), loop.StoreBatch)]
 		ids = ids[len(page):]
-		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return w.store.RunsByID(ctx, page) })
+		runs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return w.store.RunsByID(ctx, page) })
 		if err != nil {
 			return err
 		}
@@ -89,7 +91,7 @@ func (w *watcher) watch(ctx context.Context, ids []int64) error {
 		for _, r := range runs {
 			there[r.ID] = true
 			if w.engine.isAwaited(r.ID) {
-				if r.State == StatePlanned {
+				if r.State == store.StatePlanned {
 					continue
 				}
 				w.engine.passed(r.ID)
@@ -98,8 +100,8 @@ func (w *watcher) watch(ctx context.Context, ids []int64) error {
 			case r.State.Ended():
 				w.engine.land(r.ID)
 				w.engine.waiters.notify(&r)
-			case r.State == StatePlanned:
-				w.teller.found([]Run{r}) // before a scan did: somebody waits for it
+			case r.State == store.StatePlanned:
+				w.teller.found([]store.Run{r}) // before a scan did: somebody waits for it
 				w.engine.plannedAgain(r, false)
 			case !inTransit(r):
 				w.engine.taken(r)
@@ -109,7 +111,7 @@ func (w *watcher) watch(ctx context.Context, ids []int64) error {
 			if !there[id] { // it is over, and its record dropped
 				w.engine.land(id)
 				w.engine.passed(id)
-				w.engine.waiters.notify(&Run{ID: id})
+				w.engine.waiters.notify(&store.Run{ID: id})
 			}
 		}
 	}
@@ -118,9 +120,9 @@ func (w *watcher) watch(ctx context.Context, ids []int64) error {
 
 // goneAway has the store asked about a run at another node: it may have been taken or have
 // ended before this node knew that it waits for that, and others may wait for it.
-func (w *watcher) goneAway(r Run) {
-	w.life.wakes.watch.poke()
-	w.life.wakes.transit.pokeIf(w.engine.room.waits(lotOrderOf(r.JobID)))
+func (w *watcher) goneAway(r store.Run) {
+	w.life.wakes.watch.Poke()
+	w.life.wakes.transit.PokeIf(w.engine.room.waits(lotOrderOf(r.JobID)))
 }
 
 // transitPoll is how often the store is asked about a run in transit that others wait
@@ -131,14 +133,14 @@ const transitPoll = 50 * time.Millisecond
 // What comes to wait meanwhile is asked about with the next look: many may, and each look is
 // a call of the store.
 func (w *watcher) transitLoop(ctx context.Context) {
-	backoff := backoff{log: w.log, what: "looking after runs that others wait for"}
-	for sleep(ctx, forever, w.life.wakes.transit) {
+	backoff := loop.Backoff{Log: w.log, What: "looking after runs that others wait for"}
+	for loop.Sleep(ctx, loop.Forever, w.life.wakes.transit) {
 		for ids := w.engine.inTheWay(); len(ids) > 0; ids = w.engine.inTheWay() {
-			pause := transitPoll * time.Duration(1+len(ids)/storeBatch) // the more there are the more it costs
-			if backoff.failed(ctx, w.watch(ctx, ids)) {
-				pause = backoff.delay()
+			pause := transitPoll * time.Duration(1+len(ids)/loop.StoreBatch) // the more there are the more it costs
+			if backoff.Failed(ctx, w.watch(ctx, ids)) {
+				pause = backoff.Delay()
 			}
-			if !sleep(ctx, pause) {
+			if !loop.Sleep(ctx, pause) {
 				return
 			}
 		}
@@ -164,11 +166,11 @@ type progress struct {
 
 	mu   sync.Mutex
 	news map[int64]store.Progress // guarded by mu: what is not stored yet, by run
-	wake wake
+	wake loop.Wake
 }
 
 func newProgress(s *shared, e *engine) *progress {
-	return &progress{shared: s, engine: e, news: map[int64]store.Progress{}, wake: newWake()}
+	return &progress{shared: s, engine: e, news: map[int64]store.Progress{}, wake: loop.NewWake()}
 }
 
 // attached takes in what an executor of this process says of a run. It returns at once.
@@ -183,7 +185,7 @@ func (p *progress) attached(logID, logDateTim int64, said wire.Progress) {
 
 // elsewhere takes in what an executor elsewhere has said with the log of a run, which was
 // read before it was asked.
-func (p *progress) elsewhere(run Run, said wire.Progress) {
+func (p *progress) elsewhere(run store.Run, said wire.Progress) {
 	percent, text := boundProgress(said)
 	if said == (wire.Progress{}) || percent == run.Progress && text == run.ProgressText || run.State.Ended() || !p.life.running() {
 		return
@@ -199,7 +201,7 @@ func (p *progress) add(said store.Progress, newer bool) {
 		return
 	}
 	p.news[said.RunID] = said
-	p.wake.poke()
+	p.wake.Poke()
 }
 
 // take returns what is to be stored: of runs of this process, those that are under way.
@@ -220,15 +222,15 @@ func (p *progress) take() []store.Progress {
 // loop stores what is new, until ctx ends. What the store has not taken is tried again a
 // second later, unless there is something newer by then.
 func (p *progress) loop(ctx context.Context) {
-	backoff := backoff{log: p.log, what: "storing the progress of runs"}
-	for sleep(ctx, forever, p.wake) {
+	backoff := loop.Backoff{Log: p.log, What: "storing the progress of runs"}
+	for loop.Sleep(ctx, loop.Forever, p.wake) {
 		list := p.take()
-		if backoff.failed(ctx, p.storeAll(ctx, list)) {
+		if backoff.Failed(ctx, p.storeAll(ctx, list)) {
 			for _, said := range list {
 				p.add(said, false)
 			}
 		}
-		if !sleep(ctx, progressEvery) {
+		if !loop.Sleep(ctx, progressEvery) {
 			return
 		}
 	}
@@ -236,9 +238,9 @@ func (p *progress) loop(ctx context.Context) {
 
 func (p *progress) storeAll(ctx context.Context, list []store.Progress) error {
 	for len(list) > 0 {
-		page := list[:min(len(list), storeBatch)]
+		page := list[:min(len(list), loop.StoreBatch)]
 		list = list[len(page):]
-		if _, err := call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.store.SetProgress(ctx, page) }); err != nil {
+		if _, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.store.SetProgress(ctx, page) }); err != nil {
 			return err
 		}
 	}

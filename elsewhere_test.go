@@ -91,8 +91,8 @@ type lockedRun struct {
 	locked atomic.Int64
 }
 
-func (s *lockedRun) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
-	var rest []xxljob.Result
+func (s *lockedRun) Finish(ctx context.Context, dst []xxljob.Run, results []store.Result) ([]xxljob.Run, error) {
+	var rest []store.Result
 	for _, r := range results {
 		if r.RunID != s.locked.Load() {
 			rest = append(rest, r)
@@ -463,7 +463,7 @@ func (p partitioned) RunsByID(ctx context.Context, ids []int64) ([]xxljob.Run, e
 	}
 	return p.Store.RunsByID(ctx, ids)
 }
-func (p partitioned) Finish(ctx context.Context, dst []xxljob.Run, r []xxljob.Result) ([]xxljob.Run, error) {
+func (p partitioned) Finish(ctx context.Context, dst []xxljob.Run, r []store.Result) ([]xxljob.Run, error) {
 	if p.down.Load() {
 		return nil, errDown
 	}

@@ -1,12 +1,12 @@
 package xxljob
 
-// What a scheduler tells of as it happens.
-
 import (
 	"time"
 
 	"github.com/xxljob/xxljob/store"
 )
+
+// What a scheduler tells of as it happens.
 
 // Hooks are functions of yours, each of which may be nil. They are called one at a time, on
 // a goroutine of their own, shortly after the events they report and in the same order: for
@@ -25,21 +25,21 @@ import (
 type Hooks struct {
 	// RunPlanned is called when this node has planned a run of a schedule, or has found one
 	// that a trigger or another node planned. It may be called more than once for a run.
-	RunPlanned func(Run)
+	RunPlanned func(store.Run)
 	// RunStarted is called when this node has marked a run started.
-	RunStarted func(Run)
+	RunStarted func(store.Run)
 	// RunEnded is called when this node has stored the final state of a run whose time
 	// had come, including refused ones. It is not called for runs that are cancelled
 	// before their time.
-	RunEnded func(Run)
+	RunEnded func(store.Run)
 	// RunSkipped is called when this node has recorded instants that are not run, with the
 	// reason in Run.Reason. It is not called for the record that an edit leaves
 	// (ReasonEdit).
-	RunSkipped func(Run)
+	RunSkipped func(store.Run)
 	// JobStopped is called when this node has stopped a job, or has found that it stopped
 	// by itself as this node planned or ended a run of it. Job.StopReason is empty where
 	// somebody asked for it.
-	JobStopped func(Job)
+	JobStopped func(store.Job)
 	// ShardTaken and ShardLost are called when this node begins and ends to schedule the
 	// jobs of a shard.
 	ShardTaken, ShardLost func(store.Shard)
@@ -76,8 +76,8 @@ type Event struct {
 	Node string
 	// Run is set for the kinds that begin with Run, Job for JobStopped, and Shard for
 	// ShardTaken and ShardLost.
-	Run   *Run
-	Job   *Job
+	Run   *store.Run
+	Job   *store.Job
 	Shard *store.Shard
 	// Err is why the store is away (StoreAway), and Away how long it was (StoreBack).
 	Err  error

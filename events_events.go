@@ -1,10 +1,5 @@
 package xxljob
 
-// Telling of what happens. Input: runs, jobs, shards and the store, from all loops. Output:
-// calls of hooks, and events to those who have subscribed, with the names of jobs. Each of the
-// two has a queue of its own, so that a hook which hangs keeps nothing from those who have
-// subscribed.
-
 import (
 	"context"
 	"log/slog"
@@ -16,13 +11,18 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
+// Telling of what happens. Input: runs, jobs, shards and the store, from all loops. Output:
+// calls of hooks, and events to those who have subscribed, with the names of jobs. Each of the
+// two has a queue of its own, so that a hook which hangs keeps nothing from those who have
+// subscribed.
+
 // teller tells of events.
 type teller struct {
 	*shared
 	panics         *guard.Log
 	hooks, readers *outlet
 	subs           *subscriptions
-	news           func([]Run) []Run // those that are not held yet
+	news           func([]store.Run) []store.Run // those that are not held yet
 }
 
 // outlet is one way to those who are told.
@@ -32,7 +32,7 @@ type outlet struct {
 	give  func(*Event)
 }
 
-func newTeller(s *shared, panics *guard.Log, news func([]Run) []Run, job func(int64) *Job) *teller {
+func newTeller(s *shared, panics *guard.Log, news func([]store.Run) []store.Run, job func(int64) *store.Job) *teller {
 	t := &teller{shared: s, panics: panics, subs: &subscriptions{}, news: news}
 	t.hooks = &outlet{names: newJobNames(s, job), give: t.callHook}
 	t.hooks.queue = &eventQueue{log: s.log, tell: t.hooks.tell, slow: hooksSlow, again: hooksAgain, left: hooksLeft,
@@ -78,37 +78,37 @@ func (t *teller) add(w waitingEvent) {
 }
 
 // found tells of planned runs that were read, as far as they are not held yet.
-func (t *teller) found(runs []Run) {
+func (t *teller) found(runs []store.Run) {
 	if len(runs) > 0 && t.wants(EventRunPlanned) {
 		t.planned(t.news(runs), nil)
 	}
 }
 
 // planned tells of runs that were planned, whose jobs may be known.
-func (t *teller) planned(runs []Run, jobs map[int64]*Job) {
+func (t *teller) planned(runs []store.Run, jobs map[int64]*store.Job) {
 	if !t.wants(EventRunPlanned) {
 		return
 	}
 	for i := range runs {
-		if r := &runs[i]; r.State == StatePlanned {
+		if r := &runs[i]; r.State == store.StatePlanned {
 			t.run(EventRunPlanned, r, jobs[r.JobID])
 		}
 	}
 }
 
-func (t *teller) started(r *Run, job *Job) { t.run(EventRunStarted, r, job) }
+func (t *teller) started(r *store.Run, job *store.Job) { t.run(EventRunStarted, r, job) }
 
 // ended tells of a run in its final state, and of its job, if this was its last.
-func (t *teller) ended(r *Run, job *Job) {
+func (t *teller) ended(r *store.Run, job *store.Job) {
 	kind := EventRunEnded
-	if r.State == StateSkipped {
+	if r.State == store.StateSkipped {
 		kind = EventRunSkipped
 	}
 	t.run(kind, r, job)
 }
 
 // run tells of a run; a job that is nil is one that this node may know.
-func (t *teller) run(kind EventKind, r *Run, job *Job) {
+func (t *teller) run(kind EventKind, r *store.Run, job *store.Job) {
 	if r.StoppedJob {
 		logChange(store.WithActor(context.Background(), store.Scheduler), t.log, "stop", store.ObjectJob, r.JobID, r.App)
 	}
@@ -117,7 +117,7 @@ func (t *teller) run(kind EventKind, r *Run, job *Job) {
 	}
 }
 
-func (t *teller) addRun(kind EventKind, r Run, job *Job) {
+func (t *teller) addRun(kind EventKind, r store.Run, job *store.Job) {
 	w := waitingEvent{Event: Event{Kind: kind, Node: t.cfg.Node, Run: &r}}
 	if r.StoppedJob {
 		w.look = r.JobID
@@ -132,7 +132,7 @@ func (t *teller) addRun(kind EventKind, r Run, job *Job) {
 }
 
 // stopped tells of a job that this node has stopped.
-func (t *teller) stopped(job Job) { t.happened(Event{Kind: EventJobStopped, Job: &job}) }
+func (t *teller) stopped(job store.Job) { t.happened(Event{Kind: EventJobStopped, Job: &job}) }
 
 // mayHaveStopped tells of a job if it has stopped by itself.
 func (t *teller) mayHaveStopped(id int64) {

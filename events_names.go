@@ -1,19 +1,23 @@
 package xxljob
 
-// Names of jobs for those who tell of events, and whether jobs have stopped.
-
 import (
 	"context"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
 )
+
+// Names of jobs for those who tell of events, and whether jobs have stopped.
 
 // jobNames reads jobs for those who tell of events. It belongs to the goroutine that tells,
 // but for inMemory and over.
 type jobNames struct {
 	*shared
-	job    func(int64) *Job // as this node has it in memory
+	job    func(int64) *store.Job // as this node has it in memory
 	mu     sync.Mutex
 	known  map[int64]jobName   // guarded by mu
 	told   map[int64]time.Time // jobs that have stopped by themselves, and when they changed
@@ -35,7 +39,7 @@ const (
 	namesPause = 5 * time.Second
 )
 
-func newJobNames(s *shared, job func(int64) *Job) *jobNames {
+func newJobNames(s *shared, job func(int64) *store.Job) *jobNames {
 	return &jobNames{shared: s, job: job, known: map[int64]jobName{}, told: map[int64]time.Time{}}
 }
 
@@ -69,7 +73,7 @@ func (n *jobNames) inMemory(id int64) (name, key string, known bool) {
 }
 
 // know remembers what a job is called.
-func (n *jobNames) know(id int64, job *Job) {
+func (n *jobNames) know(id int64, job *store.Job) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.known) >= namesMost {
@@ -79,12 +83,12 @@ func (n *jobNames) know(id int64, job *Job) {
 }
 
 // read reads a job, nil where there is none or the store does not answer.
-func (n *jobNames) read(id int64) *Job {
+func (n *jobNames) read(id int64) *store.Job {
 	if time.Now().Before(n.silent) {
 		return nil
 	}
-	job, err := call(context.Background(), func(ctx context.Context) (Job, error) { return n.store.Job(ctx, id) })
-	if err != nil && !isNotFound(err) {
+	job, err := loop.Call(context.Background(), func(ctx context.Context) (store.Job, error) { return n.store.Job(ctx, id) })
+	if err != nil && !errs.IsNotFound(err) {
 		n.silent = time.Now().Add(namesPause)
 		return nil
 	}
@@ -97,12 +101,12 @@ func (n *jobNames) read(id int64) *Job {
 
 // finished returns a job if it has stopped by itself, once for each time. It is not known
 // where the store does not answer.
-func (n *jobNames) finished(id int64) (job *Job, known bool) {
+func (n *jobNames) finished(id int64) (job *store.Job, known bool) {
 	job = n.read(id)
 	if time.Now().Before(n.silent) {
 		return nil, false
 	}
-	if job == nil || !job.Stopped || job.StopReason == "" || job.StopReason == StopPruned {
+	if job == nil || !job.Stopped || job.StopReason == "" || job.StopReason == store.StopPruned {
 		return nil, true
 	}
 	if at, told := n.told[job.ID]; told && at.Equal(job.Updated) {

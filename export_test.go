@@ -1,7 +1,6 @@
 package xxljob
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -11,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -22,25 +22,25 @@ type Planner struct {
 	Now, Before time.Time
 	PreRead     time.Duration
 	Threshold   time.Duration
-	CatchUp     CatchUp
+	CatchUp     store.CatchUp
 	MaxPlanned  int
 }
 
 // Plan plans one job.
-func (p Planner) Plan(j *DueJob, epoch int64) Plan {
+func (p Planner) Plan(j *store.DueJob, epoch int64) store.Plan {
 	return planner{
 		now: p.Now, before: p.Before, preRead: p.PreRead, threshold: p.Threshold, catchUp: p.CatchUp, maxPlanned: p.MaxPlanned,
 	}.plan(j, epoch)
 }
 
 // Overdue is the record of a job's instants that are past and not planned.
-func Overdue(j Job, now time.Time) (NewRun, bool) { return overdue(j, now) }
+func Overdue(j store.Job, now time.Time) (store.NewRun, bool) { return overdue(j, now) }
 
 // InstantAfter is the job's first instant after a time, within its bounds.
-func InstantAfter(j Job, after time.Time) (time.Time, error) { return instantAfter(&j, after) }
+func InstantAfter(j store.Job, after time.Time) (time.Time, error) { return instantAfter(&j, after) }
 
 // InstantInStep is the same where a period keeps step with an instant.
-func InstantInStep(j Job, with, after time.Time) (time.Time, error) {
+func InstantInStep(j store.Job, with, after time.Time) (time.Time, error) {
 	return instantInStep(&j, with, after)
 }
 
@@ -102,12 +102,12 @@ func TakenUp(s Scheduler) int64 { return int64(s.(*scheduler).life.mishaps.picke
 
 // Unheld are those of the planned runs, all due within the window, that are the node's
 // to start and that it neither holds nor is about to read.
-func Unheld(n Scheduler, runs []Run) (missing []Run) {
+func Unheld(n Scheduler, runs []store.Run) (missing []store.Run) {
 	s := n.(*scheduler)
 	s.scanner.reloader.set.mu.Lock()
 	defer s.scanner.reloader.set.mu.Unlock()
 	for _, r := range s.engine.held.unheld(runs) {
-		if _, owned := s.leases.epoch(r.Shard); owned && r.State == StatePlanned && r.PlanEpoch != 0 && !s.scanner.reloader.set.shards[r.Shard] {
+		if _, owned := s.leases.epoch(r.Shard); owned && r.State == store.StatePlanned && r.PlanEpoch != 0 && !s.scanner.reloader.set.shards[r.Shard] {
 			missing = append(missing, r)
 		}
 	}
@@ -196,68 +196,16 @@ func BadBooks(n Scheduler) (faults []string) {
 const HooksWaiting = hooksWaiting
 
 // HookCalls is a queue of calls of hooks that belongs to no scheduler.
-func HookCalls() (call func(hook func(Run), run Run)) {
+func HookCalls() (call func(hook func(store.Run), run store.Run)) {
 	var hooks sync.Map // by run
 	q := &eventQueue{log: slog.New(slog.DiscardHandler), tell: func(w *waitingEvent) {
 		hook, _ := hooks.Load(w.Run)
-		hook.(func(Run))(*w.Run)
+		hook.(func(store.Run))(*w.Run)
 	}}
-	return func(hook func(Run), run Run) {
+	return func(hook func(store.Run), run store.Run) {
 		hooks.Store(&run, hook)
 		q.add(waitingEvent{Event: Event{Kind: EventRunStarted, Run: &run}})
 	}
-}
-
-// Intake is an intake of numbers.
-type Intake struct{ in *intake[int] }
-
-// NewIntake makes an intake with small bounds, and its loop.
-func NewIntake(ofApp, inAll int) Intake {
-	return Intake{newIntake[int](intakeBounds{ofApp: ofApp, inAll: inAll, batch: 20, batchBytes: inAll, atOnce: 5, kept: time.Minute, retries: true})}
-}
-
-// Run is the loop.
-func (t Intake) Run(ctx context.Context, do func(context.Context, []*int) error) {
-	t.in.loop(ctx, time.Millisecond, backoff{log: slog.New(slog.DiscardHandler), what: "testing"}, do)
-}
-
-// Store has items stored, or gives up after patience.
-func (t Intake) Store(ctx context.Context, scope, app string, size int, patience time.Duration, items ...*int) error {
-	p, err := t.in.add(origin{scope, app}, size-parcelSize, items...)
-	if err != nil {
-		return err
-	}
-	return p.wait(ctx, patience)
-}
-
-// Size is how much is here, and Lines of how many apps; it panics where the books of the
-// intake do not agree.
-func (t Intake) Size() (size, lines int) {
-	t.in.mu.Lock()
-	defer t.in.mu.Unlock()
-	turns := 0
-	for name, s := range t.in.scopes {
-		of := 0
-		for app, l := range s.apps {
-			own := 0
-			for _, p := range l.waiting {
-				own += p.size
-			}
-			of += l.size
-			lines++
-			if l.app != app || own > l.size || l.size > t.in.most.ofApp && len(l.waiting) > 1 || l.size == 0 || slices.Contains(s.turn, l) != (len(l.waiting) > 0) {
-				panic(fmt.Sprintf("line %q: %+v", app, l))
-			}
-		}
-		if s.name != name || of != s.size || slices.Contains(t.in.turn, s) != (len(s.turn) > 0) {
-			panic(fmt.Sprintf("scope %q: %+v", name, s))
-		}
-		size, turns = size+s.size, turns+min(len(s.turn), 1)
-	}
-	if size != t.in.size || size > t.in.most.inAll || turns != len(t.in.turn) {
-		panic(fmt.Sprintf("%d bytes of %d, %d of %d turns", size, t.in.size, turns, len(t.in.turn)))
-	}
-	return size, lines
 }
 
 // Rolled is how many registrations a node remembers.
@@ -301,9 +249,6 @@ func (g *Gone) Len() (n int) {
 	}
 	return n
 }
-
-// RetriesFit says whether a job's pauses fit the retention.
-func RetriesFit(j *Job, retention time.Duration) error { return j.retriesFit(retention) }
 
 // KnownOfRun and SaidOfRun are what the judge of runs goes by that were accepted and not
 // reported.
@@ -369,7 +314,7 @@ func Replaced(dead time.Duration, boot, boots string) time.Duration {
 func FairShare(most int, ids []int64, address func(id int64) string) (kept []int64, left int) {
 	share := fairShare{most: most}
 	for _, id := range ids {
-		share.add(Run{ID: id, Address: address(id)})
+		share.add(store.Run{ID: id, Address: address(id)})
 	}
 	return slices.Sorted(maps.Keys(share.runs())), share.left
 }
@@ -398,7 +343,7 @@ func DrainLogBook(room, runs int) (stats LogStats, open int, lines map[int64]int
 		r.end()
 	}
 	lines = map[int64]int{}
-	for b.due(time.Now()) < forever {
+	for b.due(time.Now()) < loop.Forever {
 		batch := b.take()
 		for _, c := range batch {
 			lines[c.RunID] += len(c.Lines)

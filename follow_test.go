@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/store"
 )
 
 // everyType are the types of a trigger.
@@ -211,8 +213,8 @@ func TestRetriesFitTheRetention(t *testing.T) {
 		{"nine, and three reruns", 9, xxljob.Backoff{First: day}, xxljob.OnLostRerun, false},
 		{"six, and three reruns", 6, xxljob.Backoff{First: day}, xxljob.OnLostRerun, true},
 	} {
-		job := xxljob.Job{Name: "job", Retries: tt.retries, RetryBackoff: tt.backoff, OnLost: tt.onLost}
-		if err := xxljob.RetriesFit(&job, 10*day); (err == nil) != tt.fits {
+		job := xxljob.Job{Name: "job", Handler: "work", Schedule: xxljob.Manual(), Retries: tt.retries, RetryBackoff: tt.backoff, OnLost: tt.onLost}
+		if _, err := store.Complete(job, store.Rules{App: "app", Routes: route.Names(), RunRetention: 10 * day}); (err == nil) != tt.fits {
 			t.Errorf("%s: %v, want it to fit: %t", tt.name, err, tt.fits)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 	"github.com/xxljob/xxljob/wire"
@@ -33,10 +33,10 @@ type counting struct {
 	poison   int64 // the run
 }
 
-func (s *counting) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+func (s *counting) Finish(ctx context.Context, dst []xxljob.Run, results []store.Result) ([]xxljob.Run, error) {
 	s.mu.Lock()
 	s.finished = append(s.finished, len(results))
-	poisoned := slices.ContainsFunc(results, func(r xxljob.Result) bool { return r.RunID == s.poison })
+	poisoned := slices.ContainsFunc(results, func(r store.Result) bool { return r.RunID == s.poison })
 	s.mu.Unlock()
 	if poisoned {
 		return nil, errors.New("poisoned")
@@ -84,7 +84,7 @@ func TestRepeatsInARequest(t *testing.T) {
 		run, err := st.Run(t.Context(), lost)
 		stage.Must(t, err)
 		st.asked()
-		if _, err := st.Store.Finish(t.Context(), nil, []xxljob.Result{{RunID: lost, State: xxljob.StateLost, Owner: run.Owner, Token: run.Token}}); err != nil {
+		if _, err := st.Store.Finish(t.Context(), nil, []store.Result{{RunID: lost, State: xxljob.StateLost, Owner: run.Owner, Token: run.Token}}); err != nil {
 			t.Fatal(err)
 		}
 		e.mustBe(lost, xxljob.StateLost)
@@ -213,63 +213,6 @@ func TestAStoreThatIsBackInBetween(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestALargePage: a page that takes more than an app may have is stored where nothing else
-// waits of its app, or it would be sent again for ever; it takes batches of the same size as
-// small ones do.
-func TestALargePage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		in := xxljob.NewIntake(2000, 5000)
-		ctx, cancel := context.WithCancel(t.Context())
-		var batches []int
-		over := make(chan struct{})
-		go func() {
-			defer close(over)
-			in.Run(ctx, func(_ context.Context, items []*int) error {
-				batches = append(batches, len(items))
-				return nil
-			})
-		}()
-		items := make([]*int, 40)
-		for i := range items {
-			items[i] = new(int)
-		}
-		stage.Must(t, in.Store(ctx, "s", "a", 4900, time.Minute, items...))
-		cancel()
-		<-over
-		if !slices.Equal(batches, []int{20, 20}) {
-			t.Errorf("stored in batches of %v", batches)
-		}
-	})
-}
-
-// TestRoomThatIsNotTheLargests: where nothing can be dropped of the app that has most, since
-// it is being stored, others of its kind make room.
-func TestRoomThatIsNotTheLargests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		in := xxljob.NewIntake(2000, 5000)
-		ctx, cancel := context.WithCancel(t.Context())
-		hang, over := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(over)
-			in.Run(ctx, func(context.Context, []*int) error { <-hang; return nil })
-		}()
-		for i, size := range []int{2000, 1400, 1400} { // the first is being stored
-			go in.Store(ctx, "", fmt.Sprint("app", i), size, time.Second, new(int))
-			synctest.Wait()
-		}
-		time.Sleep(2 * time.Second)
-		stored := make(chan error)
-		go func() { stored <- in.Store(ctx, "own", "honest", 1000, time.Minute, new(int)) }()
-		synctest.Wait()
-		close(hang)
-		if err := <-stored; err != nil {
-			t.Error(err)
-		}
-		cancel()
-		<-over
-	})
 }
 
 // TestAppsHaveTurns: a hundred pages of one app are not stored before the one of another
@@ -452,77 +395,6 @@ func TestGoodByesOfUnknownAddresses(t *testing.T) {
 			t.Errorf("the registry was read %d times", n)
 		}
 	})
-}
-
-// TestIntakeBooks: whoever comes and goes, and whatever fails, what is counted is what is
-// there, everybody is answered, and what was answered well was done.
-func TestIntakeBooks(t *testing.T) {
-	for seed := range uint64(20) {
-		synctest.Test(t, func(t *testing.T) {
-			in := xxljob.NewIntake(2000, 5000)
-			ctx, cancel := context.WithCancel(t.Context())
-			var mu sync.Mutex
-			rnd := rand.New(rand.NewPCG(seed, 1))
-			random := func(n int) int {
-				mu.Lock()
-				defer mu.Unlock()
-				return rnd.IntN(n)
-			}
-			done, calm := map[*int]bool{}, false
-			over := make(chan struct{})
-			go func() {
-				defer close(over)
-				in.Run(ctx, func(_ context.Context, items []*int) error {
-					time.Sleep(time.Duration(random(20)) * time.Millisecond)
-					in.Size()
-					mu.Lock()
-					defer mu.Unlock()
-					for _, x := range items {
-						if !calm && (*x == 0 && rnd.IntN(2) == 0 || rnd.IntN(60) == 0) {
-							return errors.New("failed")
-						}
-					}
-					for _, x := range items {
-						done[x] = true
-					}
-					return nil
-				})
-			}()
-			var all sync.WaitGroup
-			for who := range 12 {
-				all.Go(func() {
-					for range 60 {
-						items := make([]*int, 1+random(12))
-						for i := range items {
-							items[i] = new(int)
-							*items[i] = who
-						}
-						scope := fmt.Sprint("scope", who%4)
-						err := in.Store(ctx, scope, fmt.Sprint("app", who), 300+random(1500), time.Duration(random(50))*time.Millisecond, items...)
-						in.Size()
-						mu.Lock()
-						for _, x := range items {
-							if err == nil && !done[x] {
-								t.Error("answered, and not done")
-							}
-						}
-						mu.Unlock()
-						time.Sleep(time.Duration(random(30)) * time.Millisecond)
-					}
-				})
-			}
-			all.Wait()
-			mu.Lock()
-			calm = true
-			mu.Unlock()
-			time.Sleep(2 * time.Minute)
-			if size, lines := in.Size(); size != 0 || lines != 0 {
-				t.Errorf("seed %d: %d bytes of %d apps are left", seed, size, lines)
-			}
-			cancel()
-			<-over
-		})
-	}
 }
 
 // TestStopWhileResultsWait: Stop does not wait for the results of each app by itself while

@@ -1,22 +1,24 @@
 package xxljob
 
-// Whether this node can do what it has shards for. Input: how its claims and starts went,
-// from scan_scan.go, dispatch_start.go and dispatch_startdoubt.go, and whether it beats. Output: whether it has
-// failed for so long that others are to have its shards, to lease_lease.go; and what to say to
-// those who ask whether it is ready.
-
 import (
 	"context"
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/xxljob/xxljob/internal/loop"
 )
+
+// Whether this node can do what it has shards for. Input: how its claims and starts went,
+// from scan_scan.go, dispatch_start.go and dispatch_startdoubt.go, and whether it beats. Output: whether it has
+// failed for so long that others are to have its shards, to lease_lease.go; and what to say to
+// those who ask whether it is ready.
 
 // fitness is what a node knows of its own claims and starts. While it fails, an attempt
 // that changes nothing shows whether it would succeed again.
 type fitness struct {
 	ttl  time.Duration
-	wake wake // of who judges
+	wake loop.Wake // of who judges
 
 	mu             sync.Mutex
 	claims, starts effort        // guarded by mu
@@ -47,7 +49,7 @@ type effort struct {
 	err   error     // why
 }
 
-func newFitness(ttl time.Duration, wake wake) *fitness {
+func newFitness(ttl time.Duration, wake loop.Wake) *fitness {
 	return &fitness{ttl: ttl, wake: wake, wanted: ttl, claims: effort{what: "claims"}, starts: effort{what: "starts"}}
 }
 
@@ -56,7 +58,7 @@ const longestGood = 5 * time.Minute
 
 // row is how far apart two failures may be that are in a row: no attempt, and no pause
 // after one, takes as long.
-func (f *fitness) row() time.Duration { return f.ttl + callTimeout }
+func (f *fitness) row() time.Duration { return f.ttl + loop.CallTimeout }
 
 // begin notes that an attempt begins, and returns when, for end.
 func (f *fitness) begin(e *effort) time.Time {
@@ -89,7 +91,7 @@ func (f *fitness) end(ctx context.Context, e *effort, began time.Time, err error
 		// What changes nothing may succeed where what does cannot: no row is written.
 		f.masked = !f.isTrial(e) && (f.masked || !f.better.since.IsZero() && began.After(f.better.since))
 		f.better.since = time.Time{}
-		f.wake.pokeIf(!f.state.now && f.throughout(e, now))
+		f.wake.PokeIf(!f.state.now && f.throughout(e, now))
 	}
 }
 
@@ -191,7 +193,7 @@ func (f *fitness) good() {
 	if f.better.since.IsZero() {
 		f.better.since = f.better.until
 	}
-	f.wake.pokeIf(f.state.now && f.isGood())
+	f.wake.PokeIf(f.state.now && f.isGood())
 }
 
 // troubled reports whether the last claim or start has failed, or takes so long that it

@@ -1,10 +1,5 @@
 package xxljob
 
-// Nodes and shards. Every LeaseTTL/5 a node beats and looks at the others;
-// shards of nodes that are gone or silent are taken, and the live nodes hold
-// equal shares. Nothing here compares wall clocks: silence is a beat counter
-// that does not move while this node's own reads succeed.
-
 import (
 	"cmp"
 	"slices"
@@ -14,6 +9,11 @@ import (
 
 	"github.com/xxljob/xxljob/store"
 )
+
+// Nodes and shards. Every LeaseTTL/5 a node beats and looks at the others;
+// shards of nodes that are gone or silent are taken, and the live nodes hold
+// equal shares. Nothing here compares wall clocks: silence is a beat counter
+// that does not move while this node's own reads succeed.
 
 // leases is what a node knows about the cluster and about its own shards.
 type leases struct {
@@ -55,11 +55,11 @@ type mood struct {
 
 // nodesSeen are the nodes of the store as of the last look.
 type nodesSeen struct {
-	nodes  map[string]*observed        // by incarnation
-	apps   map[string]map[string]*Node // live nodes by app attached
-	read   time.Time                   // monotonic: the last successful look
-	doubts []string                    // nodes that have come to be doubted, until takeDoubts
-	looked chan struct{}               // closed by the first look
+	nodes  map[string]*observed              // by incarnation
+	apps   map[string]map[string]*store.Node // live nodes by app attached
+	read   time.Time                         // monotonic: the last successful look
+	doubts []string                          // nodes that have come to be doubted, until takeDoubts
+	looked chan struct{}                     // closed by the first look
 	once   sync.Once
 }
 
@@ -85,7 +85,7 @@ type hold struct {
 
 // observed is a node as this node has watched it.
 type observed struct {
-	node  Node
+	node  store.Node
 	moved time.Time // monotonic: when its counter was last seen to move
 	live  bool
 	gone  bool // its runs may be judged
@@ -328,9 +328,9 @@ func (l *leases) note(shards []store.Shard, change func(*hold)) {
 }
 
 // verdict is about a run as this node has seen it.
-func (l *leases) verdict(r Run, to State, msg string) Verdict {
+func (l *leases) verdict(r store.Run, to store.State, msg string) store.Verdict {
 	epoch, _ := l.epoch(r.Shard)
-	return Verdict{RunID: r.ID, Shard: r.Shard, Epoch: epoch, Owner: r.Owner, Token: r.Token, Taken: !r.Taken.IsZero(), To: to, Msg: msg}
+	return store.Verdict{RunID: r.ID, Shard: r.Shard, Epoch: epoch, Owner: r.Owner, Token: r.Token, Taken: !r.Taken.IsZero(), To: to, Msg: msg}
 }
 
 // newToken numbers a start, or the adoption of one, under the epoch of its shard. Of two

@@ -1,14 +1,14 @@
 package xxljob
 
-// What a node has seen of the others, as lease_lease.go has taken it in: which are live, which
-// are doubted, and what they have attached.
-
 import (
 	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/store"
 )
+
+// What a node has seen of the others, as lease_lease.go has taken it in: which are live, which
+// are doubted, and what they have attached.
 
 // localAddresses returns the addresses of live nodes with the app attached.
 func (l *leases) localAddresses(app string) []string {
@@ -97,21 +97,21 @@ func (l *leases) isGone(incarnation string, since time.Time) bool {
 
 // index orders the live nodes by the apps they have attached.
 func (l *leases) index() {
-	l.seen.apps = map[string]map[string]*Node{}
+	l.seen.apps = map[string]map[string]*store.Node{}
 	for inc, o := range l.seen.nodes {
 		if !o.live || inc == l.incarnation {
 			continue
 		}
 		for _, a := range o.node.Attached {
 			if l.seen.apps[a.App] == nil {
-				l.seen.apps[a.App] = map[string]*Node{}
+				l.seen.apps[a.App] = map[string]*store.Node{}
 			}
 			l.seen.apps[a.App][inc] = &o.node
 		}
 	}
 }
 
-func sameAttached(a, b Node) bool {
+func sameAttached(a, b store.Node) bool {
 	return slices.EqualFunc(a.Attached, b.Attached, func(x, y store.Attachment) bool {
 		return x.App == y.App && slices.Equal(x.Handlers, y.Handlers)
 	})
@@ -179,8 +179,8 @@ func (l *leases) others() []observed {
 }
 
 // newestOf are the incarnations that have the names of the nodes now.
-func newestOf(nodes []Node) map[string]Node {
-	newest := map[string]Node{}
+func newestOf(nodes []store.Node) map[string]store.Node {
+	newest := map[string]store.Node{}
 	for _, n := range nodes {
 		if n.Left {
 			continue
@@ -196,7 +196,7 @@ func newestOf(nodes []Node) map[string]Node {
 // this node's. self is what this node has found out about its own claims and starts. It
 // reports whether the live nodes or what they have attached have changed, and whether the
 // node had no trust any more, and returns shards that an earlier call took without telling.
-func (l *leases) look(v View, self selfVerdict, asked, answered time.Time) (changed, regained bool, found []store.Shard) {
+func (l *leases) look(v store.View, self selfVerdict, asked, answered time.Time) (changed, regained bool, found []store.Shard) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	regained = !l.trust.alone && !time.Now().Before(l.trust.until) // whoever has rested for it found so before this

@@ -1,15 +1,16 @@
 package xxljob
 
-// This node's part of the shards: what it gives up, what it takes, and what it then looks
-// after first.
-
 import (
 	"context"
 	"slices"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
+
+// This node's part of the shards: what it gives up, what it takes, and what it then looks
+// after first.
 
 // balancer gives up and takes shards. It belongs to the lease loop.
 type balancer struct {
@@ -22,11 +23,11 @@ type balancer struct {
 
 // rebalance gives up the shards that are too many and takes those that are due
 // to this node, the latter within side.
-func (b *balancer) rebalance(ctx, side context.Context, v View) error {
+func (b *balancer) rebalance(ctx, side context.Context, v store.View) error {
 	give, take, above := b.leases.shares(v.Shards, time.Now())
 	if len(give) > 0 {
 		b.leases.drop(give)
-		if _, err := call(ctx, func(ctx context.Context) (struct{}, error) {
+		if _, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, b.store.ReleaseShards(ctx, b.leases.incarnation, give)
 		}); err != nil {
 			return err
@@ -35,7 +36,7 @@ func (b *balancer) rebalance(ctx, side context.Context, v View) error {
 	if take = slices.Concat(take, above); len(take) == 0 {
 		return nil
 	}
-	taken, err := call(side, func(ctx context.Context) ([]store.Shard, error) {
+	taken, err := loop.Call(side, func(ctx context.Context) ([]store.Shard, error) {
 		return b.store.TakeShards(ctx, b.leases.incarnation, take)
 	})
 	if err != nil {
@@ -45,7 +46,7 @@ func (b *balancer) rebalance(ctx, side context.Context, v View) error {
 	b.leases.add(taken, above, time.Now())
 	short := len(taken) < len(take)
 	if short && !b.outrun {
-		b.life.wakes.lease.poke() // others were quicker: look, once, what they have left
+		b.life.wakes.lease.Poke() // others were quicker: look, once, what they have left
 	}
 	b.outrun = short
 	b.takeUp(taken)
@@ -69,13 +70,13 @@ func (b *balancer) sweep(ctx context.Context) error {
 	if len(shards) == 0 {
 		return nil
 	}
-	_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
+	_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, b.store.Sweep(ctx, shards)
 	})
 	if err != nil {
 		b.unswept.add(shards) // at the next beat
 		return err
 	}
-	b.life.wakes.scan.poke() // what it has mended may be due
+	b.life.wakes.scan.Poke() // what it has mended may be due
 	return nil
 }

@@ -1,8 +1,5 @@
 package xxljob
 
-// The loop of a node's lease. Input: what the store says of the nodes and the shards. Output:
-// trust, to all other loops; shards that are taken and given up; verdicts about nodes.
-
 import (
 	"context"
 	"errors"
@@ -10,25 +7,30 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
+
+// The loop of a node's lease. Input: what the store says of the nodes and the shards. Output:
+// trust, to all other loops; shards that are taken and given up; verdicts about nodes.
 
 // leaseLoop joins the cluster and beats until ctx ends; after its end the node
 // is silent.
 func (l *leaser) leaseLoop(ctx context.Context, nodes <-chan struct{}) {
-	backoff := backoff{log: l.log, what: "beating"}
+	backoff := loop.Backoff{Log: l.log, What: "beating"}
 	joined := false
 	for {
 		wait, err := l.leaseOnce(ctx, &joined)
 		if err != nil {
 			l.doubts.lookLater() // a store that failed over may have forgotten what it had acknowledged
 		}
-		if errors.Is(err, ErrShards) {
+		if errors.Is(err, errs.ErrShards) {
 			l.life.cannotWork(err, l.log)
 			return
 		}
-		if backoff.failed(ctx, err) {
-			wait = min(backoff.delay(), l.cfg.Cluster.LeaseTTL/5)
+		if backoff.Failed(ctx, err) {
+			wait = min(backoff.Delay(), l.cfg.Cluster.LeaseTTL/5)
 		}
 		if !l.leaseRest(ctx, wait, nodes) {
 			return
@@ -41,13 +43,13 @@ func (l *leaser) leaseLoop(ctx context.Context, nodes <-chan struct{}) {
 // awake without end.
 func (l *leaser) leaseRest(ctx context.Context, wait time.Duration, nodes <-chan struct{}) bool {
 	pause := min(wait, l.cfg.Cluster.LeaseTTL/50)
-	if !sleep(ctx, pause) || wait == pause {
+	if !loop.Sleep(ctx, pause) || wait == pause {
 		return ctx.Err() == nil
 	}
-	if wait < forever {
+	if wait < loop.Forever {
 		wait -= pause
 	}
-	return sleep(ctx, wait, nodes, l.life.wakes.lease)
+	return loop.Sleep(ctx, wait, nodes, l.life.wakes.lease)
 }
 
 // leaseOnce beats, looks, gives up and takes shards, and settles the runs of
@@ -77,28 +79,28 @@ func (l *leaser) leaseOnce(ctx context.Context, joined *bool) (time.Duration, er
 	} else if said && self.failing {
 		// Only a view from after that tells who else fails: see hasAnnounced. What follows
 		// here may take a while. The hint that this node's row has changed is no news.
-		sleep(ctx, min(max(5*now.Sub(began), l.cfg.Cluster.LeaseTTL/50), l.cfg.Cluster.LeaseTTL/5), l.life.wakes.lease)
+		loop.Sleep(ctx, min(max(5*now.Sub(began), l.cfg.Cluster.LeaseTTL/50), l.cfg.Cluster.LeaseTTL/5), l.life.wakes.lease)
 		return 0, nil
 	}
 	err = l.tender.tend(ctx, view)
 	l.nodes.told.shards(l.leases.owned())
 	if view.Alone && !l.doubts.any() {
-		return forever, err
+		return loop.Forever, err
 	}
 	return l.cfg.Cluster.LeaseTTL / 5, err
 }
 
 // beat joins the first time. It is seen through: a beat that is done after the node has
 // left would bring it back, and the others would wait for its silence.
-func (l *leaser) beat(ctx context.Context, joined *bool) (View, error) {
+func (l *leaser) beat(ctx context.Context, joined *bool) (store.View, error) {
 	if err := l.setShards(ctx); err != nil {
-		return View{}, err
+		return store.View{}, err
 	}
-	return detached(ctx, func(ctx context.Context) (View, error) {
+	return loop.Detached(ctx, func(ctx context.Context) (store.View, error) {
 		if *joined {
 			return l.store.Beat(ctx, l.leases.incarnation, l.leases.local())
 		}
-		view, err := l.store.Join(ctx, Node{ID: l.cfg.Node, Incarnation: l.leases.incarnation, Attached: l.leases.local()})
+		view, err := l.store.Join(ctx, store.Node{ID: l.cfg.Node, Incarnation: l.leases.incarnation, Attached: l.leases.local()})
 		// A Join with an unknown outcome is followed by beats: they add the node
 		// where it is not there.
 		*joined = *joined || err == nil
@@ -108,7 +110,7 @@ func (l *leaser) beat(ctx context.Context, joined *bool) (View, error) {
 
 // resign releases the shards at Stop, so that others need not wait.
 func (l *leaser) resign(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, loop.CallTimeout)
 	defer cancel()
 	shards := l.leases.stopTaking()
 	l.nodes.told.shards(nil)
@@ -193,7 +195,7 @@ func (n *serverNews) noteServer(server string) {
 		n.log.Warn("xxljob: the store is now served by another server process; rereading planned runs", "was", n.last, "is", server)
 		n.doubts.lookLater()
 		n.reload.add(n.leases.owned())
-		n.life.wakes.scan.poke()
+		n.life.wakes.scan.Poke()
 		n.lists.renewed()
 	}
 	n.last = server
@@ -201,7 +203,7 @@ func (n *serverNews) noteServer(server string) {
 
 // sayFailing tells the other nodes, where the store has it otherwise, whether this one
 // fails, and reports whether it had to.
-func (f *failingNews) sayFailing(ctx context.Context, v View, failing bool) (said bool, err error) {
+func (f *failingNews) sayFailing(ctx context.Context, v store.View, failing bool) (said bool, err error) {
 	if rests := f.leases.isResting(); rests != f.rests {
 		f.rests = rests
 		switch {
@@ -215,7 +217,7 @@ func (f *failingNews) sayFailing(ctx context.Context, v View, failing bool) (sai
 	}
 	for _, n := range v.Nodes {
 		if n.Incarnation == f.leases.incarnation && n.Failing != failing {
-			_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
+			_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) {
 				return struct{}{}, f.store.SetFailing(ctx, f.leases.incarnation, failing)
 			})
 			if err == nil {
@@ -310,7 +312,7 @@ type tender struct {
 // before it: or a node whose sweeps fail would neither give a shard up nor take one. But
 // where claims or starts hang, so may all of this, and the next beat must not wait: what
 // runs into a deadline ends it for this time, and the next time begins behind that.
-func (t *tender) tend(ctx context.Context, view View) error {
+func (t *tender) tend(ctx context.Context, view store.View) error {
 	side, cancel := t.besideBeats(ctx)
 	defer cancel()
 	err := t.balancer.rebalance(ctx, side, view)

@@ -1,16 +1,18 @@
 package xxljob
 
-// The way up, Start and Run, and the way down, Stop.
-
 import (
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/internal/urgent"
 	"github.com/xxljob/xxljob/store"
 )
+
+// The way up, Start and Run, and the way down, Stop.
 
 func (s *scheduler) Start(ctx context.Context) error { return s.start(ctx, ctx) }
 
@@ -18,7 +20,7 @@ func (s *scheduler) Start(ctx context.Context) error { return s.start(ctx, ctx) 
 // They go on until life ends.
 func (s *scheduler) start(ctx, life context.Context) error {
 	if ctx == nil {
-		return errNoContext
+		return errs.ErrNoContext
 	}
 	if err := s.mayStart(life); err != nil {
 		return err
@@ -38,8 +40,8 @@ func (s *scheduler) mayStart(ctx context.Context) error {
 // sameShards returns an error if the store has another number of shards. Whatever else
 // is wrong with it the loops look after.
 func (s *scheduler) sameShards(ctx context.Context) error {
-	_, err := call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.setShards(ctx) })
-	if errors.Is(err, ErrShards) {
+	_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.setShards(ctx) })
+	if errors.Is(err, errs.ErrShards) {
 		return fmt.Errorf("xxljob: start: %w", err)
 	}
 	return nil
@@ -55,11 +57,11 @@ func (s *scheduler) startLoops(ctx context.Context) error {
 	l.started = true
 	s.speaker.warnOfDefaultToken()
 	s.speaker.warnOfJobsAPI()
-	l.loops.plan, l.loops.work, l.loops.lease = newLoops(), newLoops(), newLoops()
-	plan, work, lease := s.duties(s.store.Watch(l.loops.lease.ctx, s.leases.incarnation))
-	l.loops.lease.start(s.log, lease)
-	l.loops.work.start(s.log, work)
-	l.loops.plan.start(s.log, plan)
+	l.loops.plan, l.loops.work, l.loops.lease = loop.NewGroup(), loop.NewGroup(), loop.NewGroup()
+	plan, work, lease := s.duties(s.store.Watch(l.loops.lease.Ctx, s.leases.incarnation))
+	l.loops.lease.Start(s.log, lease)
+	l.loops.work.Start(s.log, work)
+	l.loops.plan.Start(s.log, plan)
 	// The goroutine that AfterFunc starts ends with Stop.
 	l.end.unhook = context.AfterFunc(ctx, func() {
 		grace, cancel := context.WithTimeout(context.Background(), s.cfg.StopGrace)
@@ -73,14 +75,14 @@ func (s *scheduler) startLoops(ctx context.Context) error {
 
 func (s *scheduler) Run(ctx context.Context) error {
 	if ctx == nil {
-		return errNoContext
+		return errs.ErrNoContext
 	}
 	if err := s.start(ctx, context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	select {
 	case <-ctx.Done():
-	case <-s.life.loops.lease.ctx.Done(): // somebody else called Stop
+	case <-s.life.loops.lease.Ctx.Done(): // somebody else called Stop
 	case <-s.life.fault.known:
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.StopGrace)
@@ -129,7 +131,7 @@ func (s *scheduler) judge(e *NotReadyError) {
 
 func (s *scheduler) Stop(ctx context.Context) error {
 	if ctx == nil {
-		return errNoContext
+		return errs.ErrNoContext
 	}
 	l := s.life
 	l.mu.Lock()
@@ -176,10 +178,10 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	l := s.life
 	l.end.unhook()
 	s.herald.hush()
-	l.loops.plan.cancel() // before this node offers no executors any more: where no other does either, runs would be refused
+	l.loops.plan.Cancel() // before this node offers no executors any more: where no other does either, runs would be refused
 	s.takeNoMore(ctx)
-	s.life.wakes.lease.poke() // the next beat tells the others
-	l.loops.plan.end()
+	s.life.wakes.lease.Poke() // the next beat tells the others
+	l.loops.plan.End()
 	// What is left to write is written even when ctx ends meanwhile.
 	final, cancel := context.WithCancel(urgent.Mark(context.WithoutCancel(ctx)))
 	defer cancel()
@@ -190,12 +192,12 @@ func (s *scheduler) stop(ctx context.Context, started bool) error {
 	s.leaser.resign(final)
 	s.publisher.deregisterAttached(final)
 	err := s.drain(ctx, final)
-	l.loops.work.cancel()
-	l.loops.lease.end()
+	l.loops.work.Cancel()
+	l.loops.lease.End()
 	close(l.over)
 	s.leave(final)
 	// Last, for these wait for executors and handlers that ignore cancellation.
-	l.loops.work.end()
+	l.loops.work.End()
 	s.herald.lastMarks(final)
 	s.users.wait(ctx)
 	if stopErr := s.own.Stop(ctx); err == nil {
@@ -232,7 +234,7 @@ func (s *scheduler) drain(ctx, final context.Context) error {
 // leave tells the other nodes that this one is gone, so that they need not find
 // out by its silence.
 func (s *scheduler) leave(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, loop.CallTimeout)
 	defer cancel()
 	if err := s.store.Leave(ctx, s.leases.incarnation); err != nil {
 		s.log.Warn("xxljob: could not announce departure; other nodes will detect it by silence", "error", err)
@@ -242,13 +244,13 @@ func (s *scheduler) leave(ctx context.Context) {
 // giveBack puts runs that are started but not sent back to planned, at Stop,
 // also those whose start this node was not sure of: another node starts them.
 func (s *scheduler) giveBack(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, loop.CallTimeout)
 	defer cancel()
-	var verdicts []Verdict
+	var verdicts []store.Verdict
 	for _, f := range s.engine.under.inFlight() {
 		// A run of a shard that is another's by now cannot be given back: it is sent.
 		if _, owned := s.leases.epoch(int(f.run.planned.Shard)); owned && f.run.Owner == s.leases.incarnation && s.engine.under.intercept(f) {
-			verdicts = append(verdicts, s.leases.verdict(f.whole(), StatePlanned, "put back: node stopped"))
+			verdicts = append(verdicts, s.leases.verdict(f.whole(), store.StatePlanned, "put back: node stopped"))
 		}
 	}
 	if s.doubts.cutShort.Load() {
@@ -272,15 +274,15 @@ func (s *scheduler) giveBack(ctx context.Context) {
 
 // orphansOfMine finds runs that the store has as started by this node for
 // itself, but that nobody here knows.
-func (s *scheduler) orphansOfMine(ctx context.Context) []Verdict {
-	runs, err := s.store.StartedBy(ctx, s.leases.owned(), []string{s.leases.incarnation}, 0, storeBatch)
+func (s *scheduler) orphansOfMine(ctx context.Context) []store.Verdict {
+	runs, err := s.store.StartedBy(ctx, s.leases.owned(), []string{s.leases.incarnation}, 0, loop.StoreBatch)
 	if err != nil {
 		return nil
 	}
-	var verdicts []Verdict
+	var verdicts []store.Verdict
 	for _, r := range runs {
 		if r.Owner == s.leases.incarnation && r.Address == store.LocalAddress(s.leases.incarnation) && s.engine.under.flight(r.ID) == nil {
-			verdicts = append(verdicts, s.leases.verdict(r, StatePlanned, "put back: node stopped"))
+			verdicts = append(verdicts, s.leases.verdict(r, store.StatePlanned, "put back: node stopped"))
 		}
 	}
 	return verdicts

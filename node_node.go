@@ -1,8 +1,5 @@
 package xxljob
 
-// The parts of a scheduler, and how they are put together. The parts themselves know only
-// those that they are made of.
-
 import (
 	"context"
 	"log/slog"
@@ -11,8 +8,12 @@ import (
 	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
+
+// The parts of a scheduler, and how they are put together. The parts themselves know only
+// those that they are made of.
 
 // scheduler is the engine behind Scheduler: the list of its parts. Those whose methods are
 // the interface's are embedded.
@@ -97,7 +98,7 @@ func assemble(all *shared, incarnation string, own *executor.Executor) *schedule
 	s.logs = &logs{all, desk, &logCalls{desk}, attached, s.book, s.progress.elsewhere, newLogSource(all, panics)}
 	s.inbox = &inbox{all, s.engine, s.killer, s.logs, newTaker(all, s.engine, attached, receiver, s.doubts)}
 	s.starter = newStarter(s, callees, receiver)
-	s.starter.collector.aside = &unrouted{all, s.engine, asked, map[string]*backoff{}}
+	s.starter.collector.aside = &unrouted{all, s.engine, asked, map[string]*loop.Backoff{}}
 
 	reload, lists := &reloadSet{}, newOwnLists(all.life.wakes.list)
 	s.scanner = newScanner(all, s.engine, s.fitness, s.teller, reload)
@@ -121,7 +122,7 @@ func newStarter(s *scheduler, callees *callees, receiver *receiver) *starter {
 		takesBack: &takesBack{all, s.engine, s.inDoubt, receiver, s.watcher},
 		calls: &startCalls{
 			shared: all, engine: s.engine, fitness: s.fitness, doubts: s.doubts, finisher: s.finisher, launcher: launcher,
-			starting: backoff{log: all.log, what: "starting runs"},
+			starting: loop.Backoff{Log: all.log, What: "starting runs"},
 		},
 	}
 	return &starter{shared: all, engine: s.engine, collector: &collector{
@@ -153,17 +154,17 @@ func timesOf(c *ClusterConfig) leaseTimes {
 
 // duties are the loops of a started scheduler. Stop ends those that plan first, then those
 // that work, and those of the node's lease last.
-func (s *scheduler) duties(signals store.Signals) (plan, work, lease []duty) {
-	plan = []duty{s.scanner.scanDuty(signals), aheadDuty(s.shared, signals), (&payer{s.shared}).owedDuty(signals), s.starter.startDuty(), s.starter.deliverer.deliverDuty()}
-	work = []duty{
-		{loop: s.finisher.finishLoop}, {loop: s.finisher.lockedLoop}, s.watcher.watchDuty(signals), {loop: s.watcher.transitLoop}, s.inbox.inboxDuty(signals), {loop: s.acceptor.dispatchLoop},
-		{loop: s.inDoubt.inDoubtLoop}, s.unreported.duty(), {loop: s.results.resultLoop}, {loop: s.registrar.loop}, {loop: s.registrar.regs.forgetLoop, aside: true},
-		{loop: s.progress.loop, aside: true},
+func (s *scheduler) duties(signals store.Signals) (plan, work, lease []loop.Duty) {
+	plan = []loop.Duty{s.scanner.scanDuty(signals), aheadDuty(s.shared, signals), (&payer{s.shared}).owedDuty(signals), s.starter.startDuty(), s.starter.deliverer.deliverDuty()}
+	work = []loop.Duty{
+		{Loop: s.finisher.finishLoop}, {Loop: s.finisher.lockedLoop}, s.watcher.watchDuty(signals), {Loop: s.watcher.transitLoop}, s.inbox.inboxDuty(signals), {Loop: s.acceptor.dispatchLoop},
+		{Loop: s.inDoubt.inDoubtLoop}, s.unreported.duty(), {Loop: s.results.resultLoop}, {Loop: s.registrar.loop}, {Loop: s.registrar.regs.forgetLoop, Aside: true},
+		{Loop: s.progress.loop, Aside: true},
 	}
 	if s.keeper != nil {
-		work = append(work, duty{loop: s.keeper.loop, aside: true})
+		work = append(work, loop.Duty{Loop: s.keeper.loop, Aside: true})
 	}
-	lease = []duty{{loop: func(ctx context.Context) { s.leaser.leaseLoop(ctx, signals.Nodes) }}, s.listDuty()}
+	lease = []loop.Duty{{Loop: func(ctx context.Context) { s.leaser.leaseLoop(ctx, signals.Nodes) }}, s.listDuty()}
 	if s.cfg.Registry != nil {
 		lease = append(lease, s.publisher.registerDuty())
 	}
@@ -172,11 +173,11 @@ func (s *scheduler) duties(signals store.Signals) (plan, work, lease []duty) {
 }
 
 // alarmDuties are those of the rules, none where there are none.
-func (s *scheduler) alarmDuties(signals store.Signals) []duty {
+func (s *scheduler) alarmDuties(signals store.Signals) []loop.Duty {
 	if len(s.herald.book.rules) == 0 {
 		return nil
 	}
-	list := []duty{s.herald.alarmDuty(signals)}
+	list := []loop.Duty{s.herald.alarmDuty(signals)}
 	if anyWants(s.herald.book.rules, alarm.Late) {
 		list = append(list, lateDuty(s.shared))
 	}
@@ -194,7 +195,7 @@ func (s *scheduler) Stats() Stats {
 	if s.keeper != nil {
 		out.Logs = s.keeper.book.state()
 	}
-	out.ResultsRefused, out.RegistrationsRefused = s.results.intake.refused.Load(), s.registrar.changes.refused.Load()
+	out.ResultsRefused, out.RegistrationsRefused = s.results.intake.Refused.Load(), s.registrar.changes.Refused.Load()
 	out.Untraced = untraced(s.cfg.Tracer)
 	out.Panics = s.attacher.panics.Counts()
 	return out

@@ -1,14 +1,15 @@
 package xxljob
 
-// What is older than RunRetention, or ChangeRetention, is dropped, by the node that owns the
-// first shard, where the store keeps runs and changes by their age.
-
 import (
 	"context"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
+
+// What is older than RunRetention, or ChangeRetention, is dropped, by the node that owns the
+// first shard, where the store keeps runs and changes by their age.
 
 const (
 	// retainFirst is when what is old is dropped after a start, retainEvery how often
@@ -20,14 +21,14 @@ const (
 )
 
 // retainDuties drop what the store keeps until it is told to drop it.
-func retainDuties(s *shared) (list []duty) {
+func retainDuties(s *shared) (list []loop.Duty) {
 	if r, ok := given(s.store).(store.Retainer); ok {
 		list = append(list, retainDuty(s, "dropping old runs", "DropRuns", s.cfg.RunRetention, r.DropRuns))
 	}
-	if r, ok := given(s.store).(ChangeRecord); ok {
+	if r, ok := given(s.store).(store.ChangeRecord); ok {
 		list = append(list, retainDuty(s, "dropping old changes", "DropChanges", s.cfg.ChangeRetention, r.DropChanges))
 	}
-	if r, ok := given(s.store).(RunDropper); ok {
+	if r, ok := given(s.store).(store.RunDropper); ok {
 		list = append(list, keepDuty(s, r))
 	}
 	if f, ok := given(s.store).(store.ReportFolder); ok {
@@ -37,9 +38,9 @@ func retainDuties(s *shared) (list []duty) {
 }
 
 // retainDuty drops what is older than it is to be kept, by a method of the store.
-func retainDuty(s *shared, what, method string, kept time.Duration, drop func(context.Context, time.Time) error) duty {
-	first, backoff := true, backoff{log: s.log, what: what}
-	return duty{aside: true, once: func(ctx context.Context) (time.Duration, error) {
+func retainDuty(s *shared, what, method string, kept time.Duration, drop func(context.Context, time.Time) error) loop.Duty {
+	first, backoff := true, loop.Backoff{Log: s.log, What: what}
+	return loop.Duty{Aside: true, Once: func(ctx context.Context) (time.Duration, error) {
 		if first {
 			first = false
 			return retainFirst, nil
@@ -52,13 +53,13 @@ func retainDuty(s *shared, what, method string, kept time.Duration, drop func(co
 		timed := metered(s.store, method)
 		err := drop(bounded, s.clock.now().Add(-kept))
 		timed.end(&err)
-		backoff.failed(ctx, err)
+		backoff.Failed(ctx, err)
 		return retainEvery, nil // also after an error: what is too old may be so for an hour more
 	}}
 }
 
 // sayRetention tells a store that plans runs by itself how long they are kept.
-func sayRetention(s Store, d time.Duration) {
+func sayRetention(s store.Store, d time.Duration) {
 	if r, ok := s.(store.RetentionAware); ok {
 		r.KnowRetention(d)
 	}
@@ -71,9 +72,9 @@ const (
 )
 
 // foldDuty adds up reports, at the node that owns the first shard.
-func foldDuty(s *shared, f store.ReportFolder) duty {
-	first, backoff := true, backoff{log: s.log, what: "adding up reports"}
-	return duty{aside: true, once: func(ctx context.Context) (time.Duration, error) {
+func foldDuty(s *shared, f store.ReportFolder) loop.Duty {
+	first, backoff := true, loop.Backoff{Log: s.log, What: "adding up reports"}
+	return loop.Duty{Aside: true, Once: func(ctx context.Context) (time.Duration, error) {
 		if first {
 			first = false
 			return retainFirst, nil
@@ -84,7 +85,7 @@ func foldDuty(s *shared, f store.ReportFolder) duty {
 			timed := metered(s.store, "FoldReports")
 			err := f.FoldReports(bounded)
 			timed.end(&err)
-			backoff.failed(ctx, err)
+			backoff.Failed(ctx, err)
 		}
 		return foldEvery, nil
 	}}

@@ -1,23 +1,26 @@
 package xxljob
 
-// Planning is pure: it sees a job and the time, and says what to insert. It
-// neither reads nor writes the store, so no transaction waits for it. Input:
-// due jobs, from scan_scan.go. Output: a Plan, for Store.Claim.
-
 import (
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
+
+// Planning is pure: it sees a job and the time, and says what to insert. It
+// neither reads nor writes the store, so no transaction waits for it. Input:
+// due jobs, from scan_scan.go. Output: a Plan, for Store.Claim.
 
 // planner turns due jobs into plans. It is a value: one for each scan.
 type planner struct {
 	now, before time.Time     // instants up to before are planned
 	preRead     time.Duration // of jobs with a shorter period one instant more is planned
 	threshold   time.Duration
-	catchUp     CatchUp
+	catchUp     store.CatchUp
 	maxPlanned  int
 	room        *planRoom // memory for the runs of its plans; nil: they have their own
 }
@@ -29,10 +32,10 @@ func planAt(s *shared, now, before time.Time) planner {
 
 // next is the instant of the first run that would be planned of a job that is due, or else of
 // the first that is not due yet.
-func (p planner) next(job *Job) time.Time {
-	plan := p.plan(&DueJob{Job: *job}, 0)
+func (p planner) next(job *store.Job) time.Time {
+	plan := p.plan(&store.DueJob{Job: *job}, 0)
 	for _, r := range plan.Runs {
-		if r.State == StatePlanned {
+		if r.State == store.StatePlanned {
 			return r.At
 		}
 	}
@@ -44,15 +47,15 @@ var errNotAdvancing = errors.New("the schedule does not advance")
 
 // plan covers every instant of the job up to p.before: each is in exactly one
 // of its runs. The plan's Next is the first instant that is not.
-func (p planner) plan(j *DueJob, epoch int64) Plan {
-	plan := Plan{JobID: j.ID, Shard: j.Shard, Epoch: epoch, Version: j.Version, Due: j.Next}
+func (p planner) plan(j *store.DueJob, epoch int64) store.Plan {
+	plan := store.Plan{JobID: j.ID, Shard: j.Shard, Epoch: epoch, Version: j.Version, Due: j.Next}
 	plan.Runs = p.room.begin()
 	b := planBuilder{planner: p, job: j, plan: &plan, left: runsLeft(&j.Job), spare: p.maxPlanned - j.Waiting}
 	err := b.build()
 	plan.Runs = p.room.end(plan.Runs)
 	if err != nil {
 		plan.Runs, plan.Next, plan.Wait = nil, time.Time{}, false
-		plan.Stop = shorten(err.Error(), 400)
+		plan.Stop = errs.Shorten(err.Error(), 400)
 	}
 	return plan
 }
@@ -60,8 +63,8 @@ func (p planner) plan(j *DueJob, epoch int64) Plan {
 // planBuilder holds one plan in the making.
 type planBuilder struct {
 	planner
-	job   *DueJob
-	plan  *Plan
+	job   *store.DueJob
+	plan  *store.Plan
 	spare int // how many more runs may wait
 	left  int // how many more the schedule makes
 }
@@ -138,7 +141,7 @@ func (b *planBuilder) ahead(at time.Time) error {
 }
 
 // take plans a run.
-func (b *planBuilder) take(run NewRun) {
+func (b *planBuilder) take(run store.NewRun) {
 	b.plan.Runs = append(b.plan.Runs, run)
 	b.spare--
 	b.left--
@@ -151,12 +154,12 @@ func (b *planBuilder) misfire(at time.Time) error {
 	if err != nil {
 		return err
 	}
-	if b.job.Misfire == MisfireFireOnceNow && b.spare > 0 {
-		run := s.record(TriggerMisfire, StatePlanned, "")
+	if b.job.Misfire == store.MisfireFireOnceNow && b.spare > 0 {
+		run := s.record(store.TriggerMisfire, store.StatePlanned, "")
 		run.At = s.last
 		return b.add(run, s.next)
 	}
-	run := s.record(b.triggerType(), StateSkipped, ReasonMisfire)
+	run := s.record(b.triggerType(), store.StateSkipped, store.ReasonMisfire)
 	b.plan.Runs = append(b.plan.Runs, run)
 	if b.isDelay() {
 		// Nothing runs, so nothing is waited for: a delay counts from now.
@@ -173,13 +176,13 @@ func (b *planBuilder) backlog(at time.Time) error {
 	if err != nil {
 		return err
 	}
-	b.plan.Runs = append(b.plan.Runs, s.record(b.triggerType(), StateSkipped, ReasonBacklog))
+	b.plan.Runs = append(b.plan.Runs, s.record(b.triggerType(), store.StateSkipped, store.ReasonBacklog))
 	b.plan.Next = s.next
 	return nil
 }
 
 // add plans a run that is due at once, then goes on with the instants after it.
-func (b *planBuilder) add(run NewRun, next time.Time) error {
+func (b *planBuilder) add(run store.NewRun, next time.Time) error {
 	b.take(run)
 	if b.isDelay() {
 		b.plan.Wait = true
@@ -198,8 +201,8 @@ type span struct {
 	count             int
 }
 
-func (s span) record(t TriggerType, state State, reason string) NewRun {
-	return NewRun{At: s.first, Type: t, State: state, First: s.first, Last: s.last, Count: s.count, Reason: reason}
+func (s span) record(t store.TriggerType, state store.State, reason string) store.NewRun {
+	return store.NewRun{At: s.first, Type: t, State: state, First: s.first, Last: s.last, Count: s.count, Reason: reason}
 }
 
 // span counts the job's instants from at up to and including end. It stops counting
@@ -262,77 +265,77 @@ func (b *planBuilder) next(after time.Time) (time.Time, error) {
 	return next, err
 }
 
-func (b *planBuilder) run(at time.Time) NewRun {
-	return NewRun{At: at, Type: b.triggerType(), State: StatePlanned}
+func (b *planBuilder) run(at time.Time) store.NewRun {
+	return store.NewRun{At: at, Type: b.triggerType(), State: store.StatePlanned}
 }
 
 func (b *planBuilder) late(at time.Time) bool { return !at.After(b.now) }
 
-func (b *planBuilder) isDelay() bool { return b.job.Schedule.Type == ScheduleFixDelay }
+func (b *planBuilder) isDelay() bool { return b.job.Schedule.Type == schedule.TypeFixDelay }
 
 func (b *planBuilder) catchUpOnce() bool {
 	c := b.job.CatchUp
-	setDefault(&c, b.catchUp)
-	return c == CatchUpOnce
+	errs.SetDefault(&c, b.catchUp)
+	return c == store.CatchUpOnce
 }
 
-func (b *planBuilder) triggerType() TriggerType {
+func (b *planBuilder) triggerType() store.TriggerType {
 	switch b.job.Schedule.Type {
-	case ScheduleFixRate:
-		return TriggerFixRate
-	case ScheduleFixDelay:
-		return TriggerFixDelay
-	case ScheduleOnce:
-		return TriggerOnce
+	case schedule.TypeFixRate:
+		return store.TriggerFixRate
+	case schedule.TypeFixDelay:
+		return store.TriggerFixDelay
+	case schedule.TypeOnce:
+		return store.TriggerOnce
 	default:
-		return TriggerCron
+		return store.TriggerCron
 	}
 }
 
 // overdue is Edit.Missed: a record of the job's instants that are past and not planned.
 // After an outage there may be some, and an edit of the schedule or a stop leaves them
 // behind.
-func overdue(job Job, now time.Time) (record NewRun, missed bool) {
+func overdue(job store.Job, now time.Time) (record store.NewRun, missed bool) {
 	if job.Next.After(now) || !within(&job, job.Next) {
-		return NewRun{}, false
+		return store.NewRun{}, false
 	}
-	b := planBuilder{planner: planner{now: now, before: now}, job: &DueJob{Job: job}, plan: &Plan{}}
+	b := planBuilder{planner: planner{now: now, before: now}, job: &store.DueJob{Job: job}, plan: &store.Plan{}}
 	s, err := b.span(job.Next, now)
 	if err != nil || s.count <= 0 {
-		return NewRun{}, false // a schedule that cannot be evaluated has no instants
+		return store.NewRun{}, false // a schedule that cannot be evaluated has no instants
 	}
-	return s.record(b.triggerType(), StateSkipped, ReasonEdit), true
+	return s.record(b.triggerType(), store.StateSkipped, store.ReasonEdit), true
 }
 
 // Memory for the runs of many plans, which the claims of a node use again.
 
 // planRoom has it. What it has lent is its own again with reset.
-type planRoom struct{ scratch[NewRun] }
+type planRoom struct{ loop.Scratch[store.NewRun] }
 
 // reset takes back what was lent.
-func (r *planRoom) reset() { r.again() }
+func (r *planRoom) reset() { r.Again() }
 
 // begin lends room for the runs of one plan. A nil room has none.
-func (r *planRoom) begin() []NewRun {
+func (r *planRoom) begin() []store.NewRun {
 	if r == nil {
 		return nil
 	}
-	return r.list[len(r.list):]
+	return r.List[len(r.List):]
 }
 
 // end takes in how much of it the plan has used, and returns its runs; nil where it has none. A
 // plan that has outgrown it has memory of its own by now, and the next ones have more room.
-func (r *planRoom) end(runs []NewRun) []NewRun {
+func (r *planRoom) end(runs []store.NewRun) []store.NewRun {
 	n := len(runs)
 	switch {
 	case n == 0:
 		return nil
 	case r == nil:
 		return runs
-	case n <= cap(r.list)-len(r.list):
-		r.list = r.list[:len(r.list)+n]
+	case n <= cap(r.List)-len(r.List):
+		r.List = r.List[:len(r.List)+n]
 	default:
-		r.list = make([]NewRun, 0, max(2*cap(r.list), planRoomLeast))
+		r.List = make([]store.NewRun, 0, max(2*cap(r.List), planRoomLeast))
 	}
 	return runs[:n:n]
 }

@@ -34,7 +34,7 @@ func clockTime(t *testing.T, text string) time.Time {
 
 // planText writes a run of a plan as one line: type, instant, and for records
 // state, span, count and reason.
-func planText(r xxljob.NewRun) string {
+func planText(r store.NewRun) string {
 	clock := func(at time.Time) string { return at.Format("15:04:05.999") }
 	text := string(r.Type) + " " + clock(r.At)
 	if r.State != xxljob.StatePlanned {
@@ -211,7 +211,7 @@ func TestPlan(t *testing.T) {
 				p.MaxPlanned = tt.max
 			}
 			job := xxljob.Job{ID: 7, Shard: 3, Version: 9, Schedule: tt.schedule, Next: clockTime(t, tt.next), Misfire: tt.misfire, CatchUp: tt.catchUp}
-			plan := p.Plan(&xxljob.DueJob{Job: job, Waiting: tt.waiting}, 5)
+			plan := p.Plan(&store.DueJob{Job: job, Waiting: tt.waiting}, 5)
 			var got []string
 			for _, r := range plan.Runs {
 				got = append(got, planText(r))
@@ -264,7 +264,7 @@ func TestPlanOneFurther(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := xxljob.Planner{Now: planNow, Before: planNow.Add(tt.window), PreRead: tt.preRead, Threshold: 15 * time.Second,
 				CatchUp: xxljob.CatchUpEvery, MaxPlanned: 1000}
-			plan := p.Plan(&xxljob.DueJob{Job: xxljob.Job{ID: 7, Schedule: tt.schedule, Next: clockTime(t, tt.next)}, Waiting: tt.waiting}, 5)
+			plan := p.Plan(&store.DueJob{Job: xxljob.Job{ID: 7, Schedule: tt.schedule, Next: clockTime(t, tt.next)}, Waiting: tt.waiting}, 5)
 			var got []string
 			for _, r := range plan.Runs {
 				got = append(got, planText(r))
@@ -323,7 +323,7 @@ func TestPlanJobOverridesCatchUp(t *testing.T) {
 		{xxljob.CatchUpOnce, xxljob.CatchUpEvery, 4},
 	} {
 		p := xxljob.Planner{Now: planNow, Before: planNow, Threshold: 15 * time.Second, CatchUp: tt.config, MaxPlanned: 1000}
-		plan := p.Plan(&xxljob.DueJob{Job: xxljob.Job{Schedule: xxljob.Cron("* * * * * ?"), Next: planNow.Add(-3 * time.Second), CatchUp: tt.job}}, 1)
+		plan := p.Plan(&store.DueJob{Job: xxljob.Job{Schedule: xxljob.Cron("* * * * * ?"), Next: planNow.Add(-3 * time.Second), CatchUp: tt.job}}, 1)
 		if len(plan.Runs) != tt.want {
 			t.Errorf("config %q, job %q: %d runs, want %d", tt.config, tt.job, len(plan.Runs), tt.want)
 		}
@@ -345,7 +345,7 @@ func TestPlanStopsBrokenSchedule(t *testing.T) {
 		for _, late := range []time.Duration{-time.Second, time.Second, time.Hour} {
 			p := xxljob.Planner{Now: planNow, Before: planNow.Add(5 * time.Second), Threshold: 15 * time.Second, CatchUp: xxljob.CatchUpEvery, MaxPlanned: 1000}
 			job := xxljob.Job{ID: 1, Version: 2, Schedule: schedule, Next: planNow.Add(-late)}
-			plan := p.Plan(&xxljob.DueJob{Job: job}, 1)
+			plan := p.Plan(&store.DueJob{Job: job}, 1)
 			if plan.Stop == "" || len(plan.Runs) != 0 || !plan.Next.IsZero() || plan.Wait {
 				t.Errorf("%.40s, late by %v: %+v", schedule, late, plan)
 			}
@@ -377,7 +377,7 @@ func TestPlanCoversEveryInstant(t *testing.T) {
 	}
 }
 
-func randomPlan(r *rand.Rand) (xxljob.Planner, xxljob.DueJob) {
+func randomPlan(r *rand.Rand) (xxljob.Planner, store.DueJob) {
 	pick := func(texts ...string) string { return texts[r.IntN(len(texts))] }
 	now := planNow.Add(time.Duration(r.Int64N(int64(400 * 24 * time.Hour)))).Truncate(time.Millisecond)
 	p := xxljob.Planner{
@@ -408,7 +408,7 @@ func randomPlan(r *rand.Rand) (xxljob.Planner, xxljob.DueJob) {
 	if next.IsZero() {
 		next, _ = s.Next(time.Time{})
 	}
-	job := xxljob.DueJob{Job: xxljob.Job{ID: 1, Version: 1, Schedule: s, Next: next}, Waiting: r.IntN(60)}
+	job := store.DueJob{Job: xxljob.Job{ID: 1, Version: 1, Schedule: s, Next: next}, Waiting: r.IntN(60)}
 	job.Misfire = xxljob.Misfire(pick("DO_NOTHING", "FIRE_ONCE_NOW"))
 	job.CatchUp = xxljob.CatchUp(pick("", "EVERY", "ONCE"))
 	if r.IntN(3) == 0 && !next.IsZero() {
@@ -423,7 +423,7 @@ func randomPlan(r *rand.Rand) (xxljob.Planner, xxljob.DueJob) {
 }
 
 // checkPlan walks over the instants and the runs side by side.
-func checkPlan(p xxljob.Planner, job xxljob.DueJob, plan xxljob.Plan) error {
+func checkPlan(p xxljob.Planner, job store.DueJob, plan store.Plan) error {
 	if plan.Stop != "" || plan.Wait {
 		return fmt.Errorf("stop %q, wait %t", plan.Stop, plan.Wait)
 	}
@@ -483,7 +483,7 @@ func checkPlan(p xxljob.Planner, job xxljob.DueJob, plan xxljob.Plan) error {
 func TestCatchUpOnceKeepsToMaxPlanned(t *testing.T) {
 	p := xxljob.Planner{Now: planNow, Before: planNow.Add(5 * time.Second), Threshold: 15 * time.Second, CatchUp: xxljob.CatchUpOnce, MaxPlanned: 10}
 	job := xxljob.Job{Schedule: xxljob.Cron("* * * * * ?"), Next: planNow.Add(-3 * time.Second)}
-	plan := p.Plan(&xxljob.DueJob{Job: job, Waiting: 1_000_000}, 1)
+	plan := p.Plan(&store.DueJob{Job: job, Waiting: 1_000_000}, 1)
 	for _, r := range plan.Runs {
 		if r.State == xxljob.StatePlanned {
 			t.Errorf("planned beside 1,000,000 waiting runs: %s", planText(r))
@@ -496,7 +496,7 @@ func TestCatchUpOnceKeepsToMaxPlanned(t *testing.T) {
 func TestPlanStopsBrokenDelay(t *testing.T) {
 	p := xxljob.Planner{Now: planNow, Before: planNow.Add(5 * time.Second), Threshold: 15 * time.Second, CatchUp: xxljob.CatchUpEvery, MaxPlanned: 1000}
 	job := xxljob.Job{Schedule: xxljob.Schedule{Type: xxljob.ScheduleFixDelay, Conf: "soon"}, Next: planNow}
-	if plan := p.Plan(&xxljob.DueJob{Job: job}, 1); plan.Stop == "" || len(plan.Runs) != 0 {
+	if plan := p.Plan(&store.DueJob{Job: job}, 1); plan.Stop == "" || len(plan.Runs) != 0 {
 		t.Errorf("stop %q, runs %v", plan.Stop, plan.Runs)
 	}
 }

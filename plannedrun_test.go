@@ -5,43 +5,45 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // TestWhatIsHeldOfARun: a node knows all of a run that it holds, whatever is in it, and takes the
 // few words of the usual one for that.
 func TestWhatIsHeldOfARun(t *testing.T) {
 	at := time.Date(2024, 2, 29, 12, 0, 0, int(7*time.Millisecond), time.UTC)
-	planned := Run{ID: 7, JobID: 3, App: "app", Shard: 5, TriggerID: 7, Type: TriggerCron, Born: true, Scheduled: at, Created: at.Add(-time.Second), Retries: -1, PlanEpoch: 4}
-	job := &Job{Version: 9, Handler: "work", Block: "SERIAL_EXECUTION", Param: "p", Retries: 2}
+	planned := store.Run{ID: 7, JobID: 3, App: "app", Shard: 5, TriggerID: 7, Type: store.TriggerCron, Born: true, Scheduled: at, Created: at.Add(-time.Second), Retries: -1, PlanEpoch: 4}
+	job := &store.Job{Version: 9, Handler: "work", Block: "SERIAL_EXECUTION", Param: "p", Retries: 2}
 	started := planned
-	started.State, started.Started, started.Taken, started.TriggerMsg = StateStarted, at, at, "route"
+	started.State, started.Started, started.Taken, started.TriggerMsg = store.StateStarted, at, at, "route"
 	started.Token, started.Address, started.Owner, started.BootID = 11, "local://n", "n", "b"
 	started.JobVersion, started.Handler, started.Block, started.Param, started.Retries = 9, "work", "SERIAL_EXECUTION", "p", 2
 
 	triggered := planned
-	triggered.Type, triggered.Born, triggered.PlanEpoch = TriggerAPI, false, 0
+	triggered.Type, triggered.Born, triggered.PlanEpoch = store.TriggerAPI, false, 0
 
-	asPlanned := func(r *Run) (Run, bool) {
+	asPlanned := func(r *store.Run) (store.Run, bool) {
 		p := plannedOf(r)
 		return p.full(), p.rest == nil
 	}
-	asStarted := func(r *Run) (got Run, brief bool) {
+	asStarted := func(r *store.Run) (got store.Run, brief bool) {
 		s := startedOf(r, job, startedLately{})
 		s.fill(&got, job)
 		return got, s.planned.rest == nil
 	}
 	for _, c := range []struct {
 		name string
-		run  Run
-		held func(*Run) (Run, bool)
+		run  store.Run
+		held func(*store.Run) (store.Run, bool)
 	}{{"planned", planned, asPlanned}, {"started", started, asStarted}, {"triggered", triggered, asPlanned}} {
 		if got, brief := c.held(&c.run); !brief || !reflect.DeepEqual(got, c.run) {
 			t.Errorf("the usual %s run is held briefly: %t, as %+v, want %+v", c.name, brief, got, c.run)
 		}
-		for i := range reflect.TypeFor[Run]().NumField() {
-			for _, other := range []Run{otherwise(c.run, i, false), otherwise(c.run, i, true)} {
+		for i := range reflect.TypeFor[store.Run]().NumField() {
+			for _, other := range []store.Run{otherwise(c.run, i, false), otherwise(c.run, i, true)} {
 				if got, _ := c.held(&other); !reflect.DeepEqual(got, other) {
-					t.Errorf("a %s run with another %s is held as\n%+v, want\n%+v", c.name, reflect.TypeFor[Run]().Field(i).Name, got, other)
+					t.Errorf("a %s run with another %s is held as\n%+v, want\n%+v", c.name, reflect.TypeFor[store.Run]().Field(i).Name, got, other)
 				}
 			}
 		}
@@ -49,7 +51,7 @@ func TestWhatIsHeldOfARun(t *testing.T) {
 }
 
 // otherwise is a run with another value in its i-th field: the zero value, or one that is neither.
-func otherwise(r Run, i int, zero bool) Run {
+func otherwise(r store.Run, i int, zero bool) store.Run {
 	f := reflect.ValueOf(&r).Elem().Field(i)
 	switch v := f.Addr().Interface().(type) {
 	case *time.Time:
@@ -58,8 +60,8 @@ func otherwise(r Run, i int, zero bool) Run {
 		*v = []string{"x"}
 	case *bool:
 		*v = !*v
-	case *Sharding:
-		*v = Sharding{1, 3}
+	case *store.Sharding:
+		*v = store.Sharding{Index: 1, Total: 3}
 	default:
 		switch {
 		case f.CanInt():
@@ -80,8 +82,8 @@ func otherwise(r Run, i int, zero bool) Run {
 // take turns; those that differ have their own, and what is shared does not change.
 func TestStartedLately(t *testing.T) {
 	lately := startedLately{}
-	run := func(i int, msg string) *Run {
-		return &Run{Address: fmt.Sprintf("http://10.0.0.%d:9999", i), Owner: "n-1", BootID: "b", TriggerMsg: msg}
+	run := func(i int, msg string) *store.Run {
+		return &store.Run{Address: fmt.Sprintf("http://10.0.0.%d:9999", i), Owner: "n-1", BootID: "b", TriggerMsg: msg}
 	}
 	const addresses = 20
 	var first [addresses]*startedWith

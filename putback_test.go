@@ -10,6 +10,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -20,7 +21,7 @@ type answeredLate struct {
 	by    time.Duration
 }
 
-func (s answeredLate) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (s answeredLate) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
 	answer, err := s.Store.Start(ctx, nil, starts)
 	select {
 	case s.began <- struct{}{}:

@@ -1,13 +1,14 @@
 package xxljob
 
-// What an entry goes through on its way to be started, and back again where a start has
-// come to nothing.
-
 import (
 	"time"
 
 	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/store"
 )
+
+// What an entry goes through on its way to be started, and back again where a start has
+// come to nothing.
 
 // pop takes up to n entries from a lot whose jobs are known, and names the jobs that have
 // to be read first; their entries stay there. It uses the memory of batch, which is empty.
@@ -153,7 +154,7 @@ func (e *engine) openSerial(note func()) {
 	defer e.mu.Unlock()
 	note()
 	e.room.admitAllOf(lot{kind: lotSettle}) // later runs of their jobs are behind them
-	e.wakes.start.poke()
+	e.wakes.start.Poke()
 }
 
 // openLost lets go of runs that wait for shards which were lost before it was known what is
@@ -162,11 +163,11 @@ func (e *engine) openLost() {
 	at := lot{kind: lotSettle}
 	if e.room.waits(at) && len(e.leases.unloaded()) == 0 {
 		e.room.admitAll(at)
-		e.wakes.start.poke()
+		e.wakes.start.Poke()
 	}
 }
 
-func (e *engine) parkBehindRun(blocker Run, en *entry) {
+func (e *engine) parkBehindRun(blocker store.Run, en *entry) {
 	if _, away := e.under.away[blocker.ID]; !away && e.under.flights.Of(blocker.ID) == nil {
 		e.under.away[blocker.ID] = awayAt(blocker)
 	}
@@ -175,7 +176,7 @@ func (e *engine) parkBehindRun(blocker Run, en *entry) {
 
 // awaitRun parks an entry behind a run that is in its way. It keeps its place as
 // the next serial run at its address.
-func (e *engine) awaitRun(a attempt, blocker Run) {
+func (e *engine) awaitRun(a attempt, blocker store.Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.room.giveBackPlaces(a)
@@ -194,7 +195,7 @@ func (e *engine) evict(address string) {
 			any = e.room.clearOut(at) || any
 		}
 	}
-	e.wakes.start.pokeIf(any)
+	e.wakes.start.PokeIf(any)
 }
 
 // parkUnrouted parks a run whose app's addresses are being asked for, or behind others that
@@ -224,7 +225,7 @@ func (e *engine) dueAgain(en *entry) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.room.due.push(en)
-	e.wakes.start.poke()
+	e.wakes.start.Poke()
 }
 
 // The places that a due run needs before it is started, and what it waits for where it does
@@ -323,7 +324,7 @@ func (e *engine) isNotRouted(a *attempt, pending func(jobID int64) bool) bool {
 		e.room.park(lot{kind: lotProbe, jobID: a.job.ID}, a.entry)
 	case r.behind != nil:
 		e.parkBehindRun(*r.behind, a.entry)
-		e.wakes.watch.poke()
+		e.wakes.watch.Poke()
 	default:
 		return false
 	}
@@ -341,7 +342,7 @@ func (e *engine) waitsBehind(a *attempt) bool {
 		e.room.parkBehind(lot{kind: lotSettle}, a.entry)
 	case e.room.transit.isBehind(a.run.JobID, a.run.key()):
 		e.room.parkBehind(lotOrderOf(a.run.JobID), a.entry)
-		e.wakes.transit.poke()
+		e.wakes.transit.Poke()
 	default:
 		return false
 	}

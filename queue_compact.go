@@ -1,32 +1,34 @@
 package xxljob
 
-// A planned run as a node holds it: of the many that wait for their time most are as their
-// schedules have made them, which takes few words.
-
 import (
 	"slices"
 	"time"
+
+	"github.com/xxljob/xxljob/store"
 )
+
+// A planned run as a node holds it: of the many that wait for their time most are as their
+// schedules have made them, which takes few words.
 
 // plannedRun is a planned run. It does not change, but for its part of a broadcast.
 type plannedRun struct {
 	ID, JobID   int64
 	App         string
-	at, created int64 // Run.Scheduled and Run.Created, in milliseconds since 1970
-	epoch       int64 // Run.PlanEpoch
-	rest        *Run  // the whole of it, of a run of which more has to be known
+	at, created int64      // Run.Scheduled and Run.Created, in milliseconds since 1970
+	epoch       int64      // Run.PlanEpoch
+	rest        *store.Run // the whole of it, of a run of which more has to be known
 	Shard       int32
 	kind        uint8 // the place of Run.Type in firstTypes
 }
 
 // firstTypes are the types of runs that no other run has led to: those that schedules make, and
 // those that somebody asks for.
-func firstTypes() [7]TriggerType {
-	return [...]TriggerType{TriggerCron, TriggerFixRate, TriggerFixDelay, TriggerOnce, TriggerMisfire, TriggerManual, TriggerAPI}
+func firstTypes() [7]store.TriggerType {
+	return [...]store.TriggerType{store.TriggerCron, store.TriggerFixRate, store.TriggerFixDelay, store.TriggerOnce, store.TriggerMisfire, store.TriggerManual, store.TriggerAPI}
 }
 
 // plannedOf is how a planned run is held.
-func plannedOf(r *Run) plannedRun {
+func plannedOf(r *store.Run) plannedRun {
 	p := plainOf(r)
 	if !isPlain(r, &p) {
 		whole := *r
@@ -36,7 +38,7 @@ func plannedOf(r *Run) plannedRun {
 }
 
 // plainOf is what is held of each.
-func plainOf(r *Run) plannedRun {
+func plainOf(r *store.Run) plannedRun {
 	types := firstTypes()
 	return plannedRun{
 		ID: r.ID, JobID: r.JobID, App: r.App, at: r.Scheduled.UnixMilli(), created: r.Created.UnixMilli(), epoch: r.PlanEpoch,
@@ -45,49 +47,49 @@ func plainOf(r *Run) plannedRun {
 }
 
 // isPlain reports whether nothing more is to be known of a run than what is held of each.
-func isPlain(r *Run, p *plannedRun) bool {
-	return r.State == StatePlanned && isBorn(r, p) && isFirst(r) && hasNotStarted(r) && saysNothing(r) &&
+func isPlain(r *store.Run, p *plannedRun) bool {
+	return r.State == store.StatePlanned && isBorn(r, p) && isFirst(r) && hasNotStarted(r) && saysNothing(r) &&
 		r.Param == "" && r.Retries == -1 && r.TriggerMsg == ""
 }
 
 // isBorn reports whether the run is what its schedule, or somebody, has made in what is held of each.
-func isBorn(r *Run, p *plannedRun) bool {
+func isBorn(r *store.Run, p *plannedRun) bool {
 	return r.Type == firstTypes()[p.kind] && r.Born == r.Type.ScheduleBorn() && r.TriggerID == r.ID &&
 		r.Scheduled == p.scheduled() && r.Created == time.UnixMilli(p.created).UTC() && r.Shard == int(p.Shard)
 }
 
 // isFirst reports whether a run is what its schedule has made, and nobody has asked for anything.
-func isFirst(r *Run) bool {
+func isFirst(r *store.Run) bool {
 	return r.JobName == "" && r.JobKey == "" && r.ParentID == 0 && r.Attempt == 0 && r.Depth == 0 && r.Business.IsZero() &&
-		!r.ParamSet && !r.RetriesSet && r.Sharding == Sharding{} && len(r.Addresses) == 0 && r.Reruns == 0 && r.Snoozes == 0 &&
+		!r.ParamSet && !r.RetriesSet && r.Sharding == store.Sharding{} && len(r.Addresses) == 0 && r.Reruns == 0 && r.Snoozes == 0 &&
 		r.Trace == "" && r.First.IsZero() && r.Last.IsZero() && r.Count == 0
 }
 
 // hasNotStarted reports whether a planned run was never started, and put back.
-func hasNotStarted(r *Run) bool {
+func hasNotStarted(r *store.Run) bool {
 	return r.JobVersion == 0 && r.Handler == "" && r.Block == "" && r.Address == "" && r.Owner == "" && r.Token == 0 && r.BootID == "" &&
 		r.Started.IsZero() && r.Taken.IsZero() && r.Ended.IsZero()
 }
 
 // saysNothing reports whether nothing is noted about a run.
-func saysNothing(r *Run) bool {
+func saysNothing(r *store.Run) bool {
 	return !r.LateNoted && !r.NoRetry && !r.StoppedJob && r.KillReason == "" && r.HandleMsg == "" &&
 		r.Progress == 0 && r.ProgressText == "" && r.AlarmStatus == 0 && r.Reason == ""
 }
 
 // full is the run.
-func (p *plannedRun) full() (r Run) {
+func (p *plannedRun) full() (r store.Run) {
 	p.fill(&r)
 	return r
 }
 
 // fill makes r the run.
-func (p *plannedRun) fill(r *Run) {
+func (p *plannedRun) fill(r *store.Run) {
 	if p.rest != nil {
 		*r = *p.rest
 		return
 	}
-	*r = Run{
+	*r = store.Run{
 		ID: p.ID, JobID: p.JobID, App: p.App, Shard: int(p.Shard), TriggerID: p.ID, Type: p.runType(), Born: p.runType().ScheduleBorn(),
 		Scheduled: p.scheduled(), Created: time.UnixMilli(p.created).UTC(), Retries: -1, PlanEpoch: p.epoch,
 	}
@@ -100,7 +102,7 @@ func (p *plannedRun) scheduled() time.Time { return time.UnixMilli(p.at).UTC() }
 func (p *plannedRun) key() ringEntry { return ringEntry{p.at, p.ID} }
 
 // runType is Run.Type.
-func (p *plannedRun) runType() TriggerType {
+func (p *plannedRun) runType() store.TriggerType {
 	if p.rest != nil {
 		return p.rest.Type
 	}
@@ -124,15 +126,15 @@ func (p *plannedRun) addresses() []string {
 }
 
 // sharding is Run.Sharding.
-func (p *plannedRun) sharding() Sharding {
+func (p *plannedRun) sharding() store.Sharding {
 	if p.rest != nil {
 		return p.rest.Sharding
 	}
-	return Sharding{}
+	return store.Sharding{}
 }
 
 // setSharding makes it that part of a broadcast.
-func (p *plannedRun) setSharding(s Sharding) {
+func (p *plannedRun) setSharding(s store.Sharding) {
 	whole := p.full()
 	whole.Sharding, p.rest = s, &whole
 }
@@ -163,7 +165,7 @@ const mostLately = 1000
 
 // of returns what a run has in common with others: theirs, where the last one at its address had
 // the same.
-func (l startedLately) of(r *Run) *startedWith {
+func (l startedLately) of(r *store.Run) *startedWith {
 	is := startedWith{r.Address, r.Owner, r.BootID, r.TriggerMsg}
 	if last := l[r.Address]; last != nil && *last == is {
 		return last
@@ -178,7 +180,7 @@ func (l startedLately) of(r *Run) *startedWith {
 }
 
 // startedOf is how a run of a job is held that was started.
-func startedOf(r *Run, job *Job, lately startedLately) startedRun {
+func startedOf(r *store.Run, job *store.Job, lately startedLately) startedRun {
 	s := startedRun{planned: plainOf(r), started: milliOf(r.Started), taken: milliOf(r.Taken), Token: r.Token, startedWith: lately.of(r)}
 	if !isUsual(r, &s, job) {
 		whole := *r
@@ -204,19 +206,19 @@ func timeOf(milli int64) time.Time {
 }
 
 // isUsual reports whether nothing more is to be known of a started run than what is held of each.
-func isUsual(r *Run, s *startedRun, job *Job) bool {
-	return r.State == StateStarted && isBorn(r, &s.planned) && isFirst(r) && saysNothing(r) &&
+func isUsual(r *store.Run, s *startedRun, job *store.Job) bool {
+	return r.State == store.StateStarted && isBorn(r, &s.planned) && isFirst(r) && saysNothing(r) &&
 		r.Started == timeOf(s.started) && r.Taken == timeOf(s.taken) && r.Ended.IsZero() &&
 		r.JobVersion == job.Version && r.Handler == job.Handler && r.Block == job.Block && r.Param == job.Param && r.Retries == max(job.Retries, 0)
 }
 
 // fill makes r the run, which is one of the job.
-func (s *startedRun) fill(r *Run, job *Job) {
+func (s *startedRun) fill(r *store.Run, job *store.Job) {
 	s.planned.fill(r)
 	if s.planned.rest != nil {
 		return
 	}
-	r.State, r.Started, r.Taken, r.TriggerMsg = StateStarted, timeOf(s.started), timeOf(s.taken), s.msg
+	r.State, r.Started, r.Taken, r.TriggerMsg = store.StateStarted, timeOf(s.started), timeOf(s.taken), s.msg
 	r.Token, r.Address, r.Owner, r.BootID = s.Token, s.Address, s.Owner, s.BootID
 	r.JobVersion, r.Handler, r.Block, r.Param, r.Retries = job.Version, job.Handler, job.Block, job.Param, max(job.Retries, 0)
 }

@@ -1,17 +1,18 @@
 package xxljob
 
-// Due runs that wait for their turn or for room, in memory. What is here is in
-// the store too, planned: losing this loses nothing. All of it is guarded by the
-// engine's mutex.
-
 import (
 	"iter"
 	"reflect"
 	"slices"
 	"time"
 
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
+
+// Due runs that wait for their turn or for room, in memory. What is here is in
+// the store too, planned: losing this loses nothing. All of it is guarded by the
+// engine's mutex.
 
 // entry is a planned run that this node holds.
 type entry struct {
@@ -52,14 +53,14 @@ type passage struct {
 func (en *entry) cameFrom(at lot) bool { return en.from != nil && *en.from == at }
 
 // found takes in that the run was read, planned, while it was held.
-func (en *entry) found(r *Run) {
+func (en *entry) found(r *store.Run) {
 	en.readAgain = en.starting
 	en.refresh(r)
 }
 
 // refresh takes over what another node may have changed of a planned run: it was
 // started as part of a broadcast, and put back.
-func (en *entry) refresh(r *Run) {
+func (en *entry) refresh(r *store.Run) {
 	if en.run.sharding() == r.Sharding {
 		return
 	}
@@ -248,13 +249,13 @@ func (l *lots) all() iter.Seq2[lot, *turns] {
 }
 
 // keyOfRun orders runs as the store does: by time, then by id.
-func keyOfRun(r *Run) ringEntry { return ringEntry{r.Scheduled.UnixMilli(), r.ID} }
+func keyOfRun(r *store.Run) ringEntry { return ringEntry{r.Scheduled.UnixMilli(), r.ID} }
 
 // attempt is one entry on its way to be started.
 type attempt struct {
 	*entry
-	job   *Job
-	start Start
+	job   *store.Job
+	start store.Start
 }
 
 // keep appends the attempt at i to those of the batch that were kept, which are at its beginning.
@@ -282,10 +283,10 @@ type routed struct {
 	ordered bool // a serial job: see queue_order.go
 	refused string
 	msg     string
-	probing bool     // the answers to probes are not in yet
-	behind  *Run     // another part of the broadcast, whose end has to be waited for
-	failed  error    // the store did not tell where the other parts are
-	asks    []string // among these a router of the user's has to choose yet
+	probing bool       // the answers to probes are not in yet
+	behind  *store.Run // another part of the broadcast, whose end has to be waited for
+	failed  error      // the store did not tell where the other parts are
+	asks    []string   // among these a router of the user's has to choose yet
 }
 
 func (r *routed) key(app string) addressKey { return addressKey{app, r.address} }
@@ -298,7 +299,7 @@ type routeChoice struct {
 }
 
 // fits reports whether a choice is still one among the addresses.
-func (c *routeChoice) fits(job *Job, addrs []string) bool {
+func (c *routeChoice) fits(job *store.Job, addrs []string) bool {
 	if c == nil || c.version != job.Version {
 		return false
 	}
@@ -313,16 +314,16 @@ func (c *routeChoice) fits(job *Job, addrs []string) bool {
 // routeMemo is where the last run of a job went, for those that go the same way. It belongs to
 // the start loop.
 type routeMemo struct {
-	job   *Job
+	job   *store.Job
 	addrs []string // as they were read last
-	kind  TriggerType
+	kind  store.TriggerType
 	r     *routed
 }
 
 // isFor reports whether a run of the job goes the same way, where there are the same addresses
 // still. Parts of broadcasts go ways of their own.
-func (m *routeMemo) isFor(job *Job, addrs []string, run *plannedRun) bool {
-	return m != nil && m.job == job && m.kind == run.runType() && run.sharding() == (Sharding{}) && len(addrs) > 0 &&
+func (m *routeMemo) isFor(job *store.Job, addrs []string, run *plannedRun) bool {
+	return m != nil && m.job == job && m.kind == run.runType() && run.sharding() == (store.Sharding{}) && len(addrs) > 0 &&
 		(sameList(addrs, m.addrs) || slices.Equal(addrs, m.addrs))
 }
 

@@ -1,7 +1,5 @@
 package xxljob
 
-// The passage of an entry from waiting to running, in the engine's books.
-
 import (
 	"maps"
 	"slices"
@@ -10,9 +8,11 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
+// The passage of an entry from waiting to running, in the engine's books.
+
 // takeOffAll turns started entries into flights of this process, where they are not nil already;
 // nil for runs that are other nodes'.
-func (e *engine) takeOffAll(batch []attempt, answers []Started, acked time.Time) []*flight {
+func (e *engine) takeOffAll(batch []attempt, answers []store.Started, acked time.Time) []*flight {
 	flights := make([]*flight, len(batch))
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -25,11 +25,11 @@ func (e *engine) takeOffAll(batch []attempt, answers []Started, acked time.Time)
 }
 
 // started reports whether an answer says that a run was started, and not refused.
-func started(a *Started) bool { return a.Status == store.StartOK && !a.Run.State.Ended() }
+func started(a *store.Started) bool { return a.Status == store.StartOK && !a.Run.State.Ended() }
 
 // takeOff turns a started entry into a flight of this process; nil when the run
 // is another node's. Caller holds mu.
-func (e *engine) takeOff(a *attempt, run *Run, acked time.Time) *flight {
+func (e *engine) takeOff(a *attempt, run *store.Run, acked time.Time) *flight {
 	held := a.entry.held
 	defer func() {
 		if held { // last, so that the job is not forgotten and known anew
@@ -54,7 +54,7 @@ func (e *engine) takeOff(a *attempt, run *Run, acked time.Time) *flight {
 }
 
 // takeOffSibling is takeOff for a further part of a broadcast.
-func (e *engine) takeOffSibling(r routed, run Run, job *Job, acked time.Time) *flight {
+func (e *engine) takeOffSibling(r routed, run store.Run, job *store.Job, acked time.Time) *flight {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.under.flights.Of(run.ID) != nil || e.under.landed.has(&run) {
@@ -68,7 +68,7 @@ func (e *engine) takeOffSibling(r routed, run Run, job *Job, acked time.Time) *f
 }
 
 // fly makes a started run a flight. ref is the job's as somebody uses it, nil for nobody.
-func (e *engine) fly(r *routed, run *Run, job *Job, ref *jobRef, acked time.Time) *flight {
+func (e *engine) fly(r *routed, run *store.Run, job *store.Job, ref *jobRef, acked time.Time) *flight {
 	// The run may have been at another node before, and put back by yet another.
 	e.landAway(run.ID, r.serial)
 	if r.exec == nil {
@@ -108,7 +108,7 @@ func (e *engine) answered(f *flight, took time.Duration) {
 	for _, at := range e.room.lanes.answered(lots[:0], f.lane, f.at()) {
 		freed = e.room.admit(at) || freed
 	}
-	e.wakes.start.pokeIf(freed)
+	e.wakes.start.PokeIf(freed)
 }
 
 // knows reports whether this node holds the run or has it under way.
@@ -132,7 +132,7 @@ func (e *engine) awayIDs() []int64 {
 }
 
 // moved turns a flight into a run of another node, after a refusal here.
-func (e *engine) moved(f *flight, run Run) {
+func (e *engine) moved(f *flight, run store.Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.under.flights.Of(f.run.planned.ID) != f {
@@ -143,13 +143,13 @@ func (e *engine) moved(f *flight, run Run) {
 	if inTransit(run) {
 		e.room.transit.add(run.JobID, keyOfRun(&run))
 	}
-	e.wakes.start.poke()
+	e.wakes.start.Poke()
 }
 
 // redirected turns a flight into one to another executor that this node itself calls,
 // after a refusal; nil when it has landed meanwhile. It takes its places without
 // asking: it has waited for its turn already.
-func (e *engine) redirected(f *flight, run Run, r routed) *flight {
+func (e *engine) redirected(f *flight, run store.Run, r routed) *flight {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.under.flights.Of(run.ID) != f {
@@ -157,12 +157,12 @@ func (e *engine) redirected(f *flight, run Run, r routed) *flight {
 	}
 	e.landFlight(run.ID)
 	e.room.lanes.enter(r.lane, r.key(run.App), r.places)
-	e.wakes.start.poke()
+	e.wakes.start.Poke()
 	return e.fly(&r, &run, f.job, nil, f.acked)
 }
 
 // adopt makes this node wait for the end of a run that it now owns.
-func (e *engine) adopt(r Run) {
+func (e *engine) adopt(r store.Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.under.flights.Of(r.ID) != nil {
@@ -184,7 +184,7 @@ func (e *engine) land(runID int64) {
 }
 
 // landAll is land for many, which have ended.
-func (e *engine) landAll(runs []Run) {
+func (e *engine) landAll(runs []store.Run) {
 	for some := range slices.Chunk(runs, landMost) { // others want the lock too
 		e.mu.Lock()
 		freed := false
@@ -222,8 +222,8 @@ func (e *engine) freeRun(runID int64) bool {
 }
 
 func (e *engine) pokeFreed(freed bool) {
-	e.wakes.start.pokeIf(freed)
-	e.wakes.inbox.pokeIf(e.inboxFull.Load())
+	e.wakes.start.PokeIf(freed)
+	e.wakes.inbox.PokeIf(e.inboxFull.Load())
 }
 
 // landFlight frees what a run held that was under way here.
@@ -320,7 +320,7 @@ func (l *landings) add(runID, token int64) {
 	l.latest[landing{runID, token}] = struct{}{}
 }
 
-func (l *landings) has(r *Run) bool {
+func (l *landings) has(r *store.Run) bool {
 	k := landing{r.ID, r.Token}
 	_, latest := l.latest[k]
 	_, before := l.before[k]

@@ -1,9 +1,5 @@
 package xxljob
 
-// What a node holds of an app's planned runs. Memory is bounded: of an app with
-// more runs than that the node holds the earliest, up to a horizon, and reads on
-// in the store when they run low.
-
 import (
 	"slices"
 	"sync"
@@ -11,7 +7,12 @@ import (
 
 	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/internal/idmap"
+	"github.com/xxljob/xxljob/store"
 )
+
+// What a node holds of an app's planned runs. Memory is bounded: of an app with
+// more runs than that the node holds the earliest, up to a horizon, and reads on
+// in the store when they run low.
 
 // heldRuns are the planned runs that a node has in memory: on the ring, due, waiting or
 // being started.
@@ -63,7 +64,7 @@ func (hr *heldRuns) entries(ids []int64) []*entry {
 	return all
 }
 
-func (hr *heldRuns) holdOne(r *Run, job *Job) {
+func (hr *heldRuns) holdOne(r *store.Run, job *store.Job) {
 	hr.runs.Set(r.ID, &entry{run: plannedOf(r), ref: hr.jobs.ref(r.JobID, job), held: true})
 	hr.apps[r.App].n++
 	hr.ring.push(r.Scheduled, r.ID)
@@ -71,7 +72,7 @@ func (hr *heldRuns) holdOne(r *Run, job *Job) {
 
 // hasRoom reports whether a run is to be held: it is not behind the horizon, or
 // there is none. A full app gets one, for which some are forgotten.
-func (hr *heldRuns) hasRoom(r *Run) (has bool, forgotten []*entry) {
+func (hr *heldRuns) hasRoom(r *store.Run) (has bool, forgotten []*entry) {
 	h := hr.apps[r.App]
 	if h == nil {
 		h = &holding{}
@@ -112,7 +113,7 @@ func (hr *heldRuns) shed(app string, h *holding) (forgotten []*entry) {
 		hr.unhold(en)
 		forgotten = append(forgotten, en)
 	}
-	hr.wakes.scan.poke()
+	hr.wakes.scan.Poke()
 	return forgotten
 }
 
@@ -127,7 +128,7 @@ func (hr *heldRuns) unhold(en *entry) {
 	case h.n == 0 && !h.bounded:
 		delete(hr.apps, en.run.App)
 	case h.n <= hr.most/2 && h.bounded:
-		hr.wakes.scan.poke()
+		hr.wakes.scan.Poke()
 	}
 }
 
@@ -152,7 +153,7 @@ func (hr *heldRuns) thirsty() map[string]ringEntry {
 // with them; last says that nothing comes behind the page. It reports whether
 // there is room for another page. Where the horizon is not any more where the
 // page begins, some of what was held is forgotten: the page is not held.
-func (hr *heldRuns) holdNext(app string, from ringEntry, runs []Run, last bool) (more bool) {
+func (hr *heldRuns) holdNext(app string, from ringEntry, runs []store.Run, last bool) (more bool) {
 	hr.mu.Lock()
 	defer hr.mu.Unlock()
 	h := hr.apps[app]
@@ -165,7 +166,7 @@ func (hr *heldRuns) holdNext(app string, from ringEntry, runs []Run, last bool) 
 		}
 		h.horizon = keyOfRun(&runs[i])
 	}
-	hr.wakes.start.poke()
+	hr.wakes.start.Poke()
 	if last {
 		h.bounded = false
 		if h.n == 0 {
@@ -183,7 +184,7 @@ func (hr *heldRuns) nextDue() (at time.Time, n int, ok bool) {
 }
 
 // refreshRuns is entry.refresh for those of the runs that are held.
-func (hr *heldRuns) refreshRuns(runs []Run) {
+func (hr *heldRuns) refreshRuns(runs []store.Run) {
 	hr.mu.Lock()
 	defer hr.mu.Unlock()
 	for i := range runs {
@@ -195,7 +196,7 @@ func (hr *heldRuns) refreshRuns(runs []Run) {
 
 // unheld are those of the runs that are neither held nor behind the horizon of a full
 // app.
-func (hr *heldRuns) unheld(runs []Run) (missing []Run) {
+func (hr *heldRuns) unheld(runs []store.Run) (missing []store.Run) {
 	hr.mu.Lock()
 	defer hr.mu.Unlock()
 	for i := range runs {

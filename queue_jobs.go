@@ -1,13 +1,14 @@
 package xxljob
 
-// What a node knows of the jobs that have runs in memory.
-
 import (
 	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/store"
 )
+
+// What a node knows of the jobs that have runs in memory.
 
 // jobBook has the jobs of the runs that a node holds and of its flights.
 type jobBook struct {
@@ -30,7 +31,7 @@ func (b *jobBook) onChange(call func(id int64)) { b.changed = call }
 
 // took takes in how long a trigger of a job has taken, and when that was known. Caller
 // holds mu.
-func (b *jobBook) took(id int64, job *Job, took time.Duration, now time.Time) {
+func (b *jobBook) took(id int64, job *store.Job, took time.Duration, now time.Time) {
 	if took <= b.slowAfter {
 		return
 	}
@@ -48,22 +49,22 @@ func (b *jobBook) isSlow(ref *jobRef, now time.Time) bool { return ref.slow.slow
 // jobRef is a job in memory, with what is counted about it.
 type jobRef struct {
 	id    int64
-	job   *Job // a snapshot: replaced, never changed
-	stale bool // has to be read again before the next start
-	gone  bool // was removed: its entries are dropped when they come up
+	job   *store.Job // a snapshot: replaced, never changed
+	stale bool       // has to be read again before the next start
+	gone  bool       // was removed: its entries are dropped when they come up
 	slow  slowness
 	refs  int
 	memo  *routeMemo // nil until a run was routed
 }
 
 // newRef is a job in a copy of its own: what is read by scans is in memory that they use again.
-func newRef(id int64, job *Job) *jobRef {
+func newRef(id int64, job *store.Job) *jobRef {
 	own := *job
 	return &jobRef{id: id, job: &own}
 }
 
 // know takes a definition over from the store.
-func (b *jobBook) know(id int64, r *jobRef, j *Job) {
+func (b *jobBook) know(id int64, r *jobRef, j *store.Job) {
 	before, own := r.job.Version, *j
 	if r.job, r.stale, r.gone = &own, false, false; own.Version != before {
 		b.changed(id)
@@ -73,7 +74,7 @@ func (b *jobBook) know(id int64, r *jobRef, j *Job) {
 // remember keeps the latest definition of a job that has runs in memory. One that the
 // store has refused, and one of a job that was removed, give way to any other: a database
 // that failed over may have forgotten an edit, or that the job was removed.
-func (b *jobBook) remember(jobs map[int64]*Job) {
+func (b *jobBook) remember(jobs map[int64]*store.Job) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, j := range jobs {
@@ -85,14 +86,14 @@ func (b *jobBook) remember(jobs map[int64]*Job) {
 
 // ref counts a use of the job, which may be nil where it is not known. What it returns stays
 // the job's for as long as it is used.
-func (b *jobBook) ref(id int64, job *Job) *jobRef {
+func (b *jobBook) ref(id int64, job *store.Job) *jobRef {
 	ref := b.refs[id]
 	switch {
 	case ref == nil && job != nil:
 		ref = newRef(id, job)
 		b.refs[id] = ref
 	case ref == nil:
-		ref = &jobRef{id: id, job: &Job{}, stale: true}
+		ref = &jobRef{id: id, job: &store.Job{}, stale: true}
 		b.refs[id] = ref
 	case job != nil && (ref.stale || ref.gone || job.Version > ref.job.Version):
 		b.know(id, ref, job)
@@ -104,7 +105,7 @@ func (b *jobBook) ref(id int64, job *Job) *jobRef {
 }
 
 // share is ref for whom a use of the job that somebody has is given.
-func (b *jobBook) share(ref *jobRef, job *Job) *jobRef {
+func (b *jobBook) share(ref *jobRef, job *store.Job) *jobRef {
 	if ref == nil || ref.stale || ref.gone || job.Version > ref.job.Version {
 		return b.ref(job.ID, job)
 	}
@@ -136,7 +137,7 @@ func (b *jobBook) tidy(now time.Time) {
 }
 
 // job returns what is known of a job, nil when nothing is.
-func (b *jobBook) job(id int64) *Job {
+func (b *jobBook) job(id int64) *store.Job {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if ref := b.refs[id]; ref != nil && !ref.stale {
@@ -147,7 +148,7 @@ func (b *jobBook) job(id int64) *Job {
 
 // unread are the jobs of runs that have to be read before these start, each once, in the order of the
 // runs.
-func (b *jobBook) unread(runs []Run) (ids []int64) {
+func (b *jobBook) unread(runs []store.Run) (ids []int64) {
 	seen := map[int64]bool{}
 	b.mu.Lock()
 	defer b.mu.Unlock()

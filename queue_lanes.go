@@ -1,15 +1,16 @@
 package xxljob
 
-// The bounds on what is under way: lanes, bulkheads and places. All of it is
-// guarded by the engine's mutex.
-
 import (
 	"iter"
 	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/store"
 )
+
+// The bounds on what is under way: lanes, bulkheads and places. All of it is
+// guarded by the engine's mutex.
 
 // laneName tells the two lanes apart. laneNone is for runs that need no lane:
 // their trigger is a call that only enqueues, or a row that another node finds.
@@ -254,11 +255,11 @@ func errorLot(app string) lot { return lot{kind: lotRoute, app: app} }
 // until the run ends, at a remote one, which has a queue of its own, until it has
 // answered the trigger. Of a concurrent job with a maximum several have that place at an
 // attached executor, so that the others wait in the store.
-func serialAt(job *Job, address string) lot {
+func serialAt(job *store.Job, address string) lot {
 	switch {
 	case job.Block == block.SerialExecution:
 		return lot{kind: lotSerial, jobID: job.ID, address: address}
-	case job.Block == block.Concurrent && job.MaxPerExecutor > 0 && !isRemote(address):
+	case job.Block == block.Concurrent && job.MaxPerExecutor > 0 && !store.IsRemote(address):
 		return lot{kind: lotSerial, jobID: job.ID, address: address, most: job.MaxPerExecutor}
 	}
 	return lot{}

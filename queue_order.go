@@ -1,13 +1,14 @@
 package xxljob
 
-// The order of a serial job's runs that are handed to other nodes, and its retries.
-
 import (
 	"maps"
 	"slices"
 
 	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/store"
 )
+
+// The order of a serial job's runs that are handed to other nodes, and its retries.
 
 // transit holds, by job, the runs that are in transit, in their order.
 type transit map[int64][]ringEntry
@@ -46,8 +47,8 @@ func (t transit) isBehind(jobID int64, r ringEntry) bool {
 }
 
 // inTransit reports whether a started run is in transit, as its row says.
-func inTransit(r Run) bool {
-	return r.State == StateStarted && r.Block == block.SerialExecution && !isRemote(r.Address) && r.Taken.IsZero()
+func inTransit(r store.Run) bool {
+	return r.State == store.StateStarted && r.Block == block.SerialExecution && !store.IsRemote(r.Address) && r.Taken.IsZero()
 }
 
 // The order of a serial job's runs that are handed to other nodes. A run is in transit
@@ -59,10 +60,10 @@ func inTransit(r Run) bool {
 // All of it is guarded by the engine's mutex.
 
 // taken notes that the node to which a run was handed has taken it.
-func (e *engine) taken(r Run) {
+func (e *engine) taken(r store.Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.wakes.start.pokeIf(e.room.transit.has(r.JobID, r.ID) && e.room.arrived(r.JobID, r.ID))
+	e.wakes.start.PokeIf(e.room.transit.has(r.JobID, r.ID) && e.room.arrived(r.JobID, r.ID))
 }
 
 // inTheWay are the runs in transit that others wait for.
@@ -86,27 +87,27 @@ func (e *engine) inTheWay() (ids []int64) {
 // that is known, is planned again. The owner of its shard holds it from then on: no scan
 // need find it, and who put it back may have done so before the answer to its start had
 // arrived here. One of a serial job stays ahead of the later ones.
-func (e *engine) plannedAgain(r Run, serial bool) {
+func (e *engine) plannedAgain(r store.Run, serial bool) {
 	_, owned := e.leases.epoch(r.Shard)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	serial = serial || e.room.transit.has(r.JobID, r.ID)
 	freed, sooner := e.landAway(r.ID, lot{}), false
 	if owned {
-		sooner = e.holdSome([]Run{r}, nil)
+		sooner = e.holdSome([]store.Run{r}, nil)
 	}
 	if serial && e.held.runs.Of(r.ID) != nil {
 		e.room.transit.add(r.JobID, keyOfRun(&r))
 	}
-	e.wakes.start.pokeIf(sooner || freed)
+	e.wakes.start.PokeIf(sooner || freed)
 }
 
 // notMine acts on a run that was found not to be this node's to run any more.
-func (e *engine) notMine(r Run) {
+func (e *engine) notMine(r store.Run) {
 	switch {
 	case r.State.Ended():
 		e.waiters.notify(&r)
-	case r.State == StatePlanned:
+	case r.State == store.StatePlanned:
 		e.plannedAgain(r, false)
 	}
 }
@@ -116,18 +117,18 @@ func (e *engine) notMine(r Run) {
 
 // awaited are planned retries that others wait for.
 type awaited struct {
-	runs map[int64]Run     // by id, as far as their order needs it
-	of   map[int64][]int64 // those of each job
+	runs map[int64]store.Run // by id, as far as their order needs it
+	of   map[int64][]int64   // those of each job
 }
 
-func newAwaited() awaited { return awaited{runs: map[int64]Run{}, of: map[int64][]int64{}} }
+func newAwaited() awaited { return awaited{runs: map[int64]store.Run{}, of: map[int64][]int64{}} }
 
 func (a awaited) has(runID int64) bool {
 	_, is := a.runs[runID]
 	return is
 }
 
-func (a awaited) add(retry Run) {
+func (a awaited) add(retry store.Run) {
 	if !a.has(retry.ID) {
 		a.runs[retry.ID] = slimmed(retry)
 		a.of[retry.JobID] = append(a.of[retry.JobID], retry.ID)
@@ -160,7 +161,7 @@ func (a awaited) ahead(p *plannedRun) (runID int64) {
 }
 
 // slimmed is a run without what may be long and nobody asks for here.
-func slimmed(r Run) Run {
+func slimmed(r store.Run) store.Run {
 	r.Param, r.TriggerMsg, r.HandleMsg, r.ProgressText, r.Addresses = "", "", "", "", nil
 	return r
 }
@@ -173,14 +174,14 @@ func slimmed(r Run) Run {
 
 // awaitRetry parks an entry behind a retry that is in its way. It gives up its place as the next
 // serial run at its address: the retry may need it.
-func (e *engine) awaitRetry(a attempt, retry Run) {
+func (e *engine) awaitRetry(a attempt, retry store.Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.room.giveBackPlaces(a)
 	if ref := a.ref; ref.job.Version != a.job.Version { // which may let it pass
 		e.room.keepAhead(a.entry)
 		e.room.due.push(a.entry)
-		e.wakes.start.poke()
+		e.wakes.start.Poke()
 		return
 	}
 	e.under.retries.add(retry)
@@ -202,7 +203,7 @@ func (e *engine) waitsForRetry(a *attempt) bool {
 
 // awaitedRetries are the retries that others wait for: what has come of the definitions of their
 // jobs has to be found out, since no run of theirs starts that would tell.
-func (e *engine) awaitedRetries() []Run {
+func (e *engine) awaitedRetries() []store.Run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Collect(maps.Values(e.under.retries.runs))
@@ -212,7 +213,7 @@ func (e *engine) awaitedRetries() []Run {
 func (e *engine) passed(runID int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.wakes.start.pokeIf(e.letPass(runID))
+	e.wakes.start.PokeIf(e.letPass(runID))
 }
 
 // letPass is passed with mu held.
@@ -227,7 +228,7 @@ func (e *engine) letPass(runID int64) bool {
 // letPassOf lets those go on that wait for retries of a job. Called with mu held.
 func (e *engine) letPassOf(jobID int64) {
 	for _, id := range slices.Clone(e.under.retries.of[jobID]) {
-		e.wakes.start.pokeIf(e.letPass(id))
+		e.wakes.start.PokeIf(e.letPass(id))
 	}
 }
 

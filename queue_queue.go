@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/store"
 )
 
 // engine is what a node holds in memory: planned runs of its shards, runs that
@@ -44,35 +45,35 @@ func newEngine(s *shared, panics *guard.Log) *engine {
 }
 
 // news are the planned runs among some that are this node's and that it does not hold yet.
-func (e *engine) news(runs []Run) (news []Run) {
+func (e *engine) news(runs []store.Run) (news []store.Run) {
 	for i := range runs {
-		if _, owned := e.leases.epoch(runs[i].Shard); owned && runs[i].State == StatePlanned {
+		if _, owned := e.leases.epoch(runs[i].Shard); owned && runs[i].State == store.StatePlanned {
 			news = append(news, runs[i])
 		}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.DeleteFunc(news, func(r Run) bool { return e.held.runs.Of(r.ID) != nil })
+	return slices.DeleteFunc(news, func(r store.Run) bool { return e.held.runs.Of(r.ID) != nil })
 }
 
 // hold puts planned runs on the ring, as far as their apps have room.
-func (e *engine) hold(runs []Run, jobs map[int64]*Job) {
+func (e *engine) hold(runs []store.Run, jobs map[int64]*store.Job) {
 	if len(runs) == 0 {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.wakes.start.pokeIf(e.holdSome(runs, jobs))
+	e.wakes.start.PokeIf(e.holdSome(runs, jobs))
 }
 
 // holdSome is hold with the mutex held. It reports whether one of the runs is now the next
 // to become due.
-func (e *engine) holdSome(runs []Run, jobs map[int64]*Job) (sooner bool) {
+func (e *engine) holdSome(runs []store.Run, jobs map[int64]*store.Job) (sooner bool) {
 	before, _, had := e.held.ring.next()
 	for i := range runs {
 		r := &runs[i]
 		switch en := e.held.runs.Of(r.ID); {
-		case r.State != StatePlanned:
+		case r.State != store.StatePlanned:
 		case en != nil:
 			en.found(r)
 		case e.makeRoom(r):
@@ -85,7 +86,7 @@ func (e *engine) holdSome(runs []Run, jobs map[int64]*Job) (sooner bool) {
 
 // makeRoom reports whether a run is to be held. Runs that are forgotten for it hold nobody
 // up any more.
-func (e *engine) makeRoom(r *Run) bool {
+func (e *engine) makeRoom(r *store.Run) bool {
 	has, forgotten := e.held.hasRoom(r)
 	for _, en := range forgotten {
 		e.room.arrived(en.run.JobID, en.run.ID)

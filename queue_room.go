@@ -1,19 +1,22 @@
 package xxljob
 
-// How due runs come to wait and go on again: for room, for their turn at an address, for
-// earlier runs of their job, for answers.
-
 import (
 	"slices"
 	"sync"
+
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
 )
+
+// How due runs come to wait and go on again: for room, for their turn at an address, for
+// earlier runs of their job, for answers.
 
 // waitingRoom has the due runs of a node: those that may be started, and those that wait for
 // something. Methods that do not take the lock are called with it held.
 type waitingRoom struct {
 	jobs  *jobBook
 	held  *heldRuns
-	start wake
+	start loop.Wake
 
 	mu      *sync.Mutex  // the engine's
 	due     turns        // guarded by mu: may be started
@@ -26,7 +29,7 @@ type waitingRoom struct {
 	transit transit      // guarded by mu: serial runs on their way to other nodes
 }
 
-func newWaitingRoom(cfg *Config, start wake, jobs *jobBook, held *heldRuns, mu *sync.Mutex) *waitingRoom {
+func newWaitingRoom(cfg *Config, start loop.Wake, jobs *jobBook, held *heldRuns, mu *sync.Mutex) *waitingRoom {
 	return &waitingRoom{
 		jobs: jobs, held: held, start: start, mu: mu, due: newTurns(), lots: lots{},
 		lanes:  newLanes(cfg.Limits.FastLane, cfg.Limits.SlowLane),
@@ -135,7 +138,7 @@ func (w *waitingRoom) letGoOn(en *entry) {
 func (w *waitingRoom) admitAll(at lot) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.start.pokeIf(w.admitAllOf(at))
+	w.start.PokeIf(w.admitAllOf(at))
 }
 
 func (w *waitingRoom) admitAllOf(at lot) (any bool) {
@@ -354,7 +357,7 @@ func (w *waitingRoom) giveBackPlaces(a attempt) {
 
 // fitting returns the runs that there is room for, by the places of each app, and
 // whether some have to wait.
-func (w *waitingRoom) fitting(runs []Run, places map[string]int) (ids []int64, full bool) {
+func (w *waitingRoom) fitting(runs []store.Run, places map[string]int) (ids []int64, full bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	more := map[addressKey]int{}

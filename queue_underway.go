@@ -1,7 +1,5 @@
 package xxljob
 
-// Runs that are under way: here, or at another node that this one waits for.
-
 import (
 	"context"
 	"maps"
@@ -10,8 +8,11 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/idmap"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
+
+// Runs that are under way: here, or at another node that this one waits for.
 
 // underWay has the flights of a node, and the runs of other nodes whose end it waits for.
 type underWay struct {
@@ -34,7 +35,7 @@ func newUnderWay(mu *sync.Mutex) *underWay {
 type flight struct {
 	*routed // where it was sent to; others may have the same
 	run     startedRun
-	job     *Job
+	job     *store.Job
 	ref     *jobRef
 	// acked is when the store acknowledged the start, on the monotonic clock.
 	acked time.Time
@@ -46,7 +47,7 @@ type flight struct {
 func (f *flight) at() addressKey { return f.key(f.run.planned.App) }
 
 // whole is the run of a flight.
-func (f *flight) whole() (r Run) {
+func (f *flight) whole() (r store.Run) {
 	f.run.fill(&r, f.job)
 	return r
 }
@@ -74,7 +75,7 @@ type awayRun struct {
 }
 
 // awayAt is a run at another node that has no places here.
-func awayAt(r Run) awayRun { return awayRun{jobID: r.JobID, address: r.Address} }
+func awayAt(r store.Run) awayRun { return awayRun{jobID: r.JobID, address: r.Address} }
 
 // flight returns the flight of a run, nil when it is not under way here.
 func (u *underWay) flight(runID int64) *flight {
@@ -107,8 +108,8 @@ func (u *underWay) inFlight() []*flight {
 
 // noteOver notes that a run has ended; one that was killed may have to be killed at its executor
 // yet. mu is held.
-func (u *underWay) noteOver(r *Run) {
-	if f := u.flights.Of(r.ID); f != nil && f.run.Token == r.Token && r.State.Ended() && r.State != StateKilled {
+func (u *underWay) noteOver(r *store.Run) {
+	if f := u.flights.Of(r.ID); f != nil && f.run.Token == r.Token && r.State.Ended() && r.State != store.StateKilled {
 		f.state.over = true
 	}
 }
@@ -124,8 +125,8 @@ func (u *underWay) toBeMarked(f *flight) bool {
 
 // asSent returns the runs that this node has sent to executors elsewhere and that are as they were
 // started, as far as it knows; nil for others. They were started within the given time.
-func (u *underWay) asSent(ids []int64, within time.Duration) []*Run {
-	runs := make([]*Run, len(ids))
+func (u *underWay) asSent(ids []int64, within time.Duration) []*store.Run {
+	runs := make([]*store.Run, len(ids))
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for i, id := range ids {
@@ -140,7 +141,7 @@ func (u *underWay) asSent(ids []int64, within time.Duration) []*Run {
 
 // hasLanded reports whether this very start of the run was under way here and is
 // over.
-func (u *underWay) hasLanded(run Run) bool {
+func (u *underWay) hasLanded(run store.Run) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.landed.has(&run)
@@ -227,13 +228,13 @@ func (u *underWay) cutOff(f *flight) {
 }
 
 // killed is the state in which a flight ends that is killed.
-func (u *underWay) killed(f *flight) State {
+func (u *underWay) killed(f *flight) store.State {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if f.state.cutOff {
-		return StateLost
+		return store.StateLost
 	}
-	return StateKilled
+	return store.StateKilled
 }
 
 // idle waits until no run is under way in this process.
@@ -261,24 +262,24 @@ func (u *underWay) idle(ctx context.Context) error {
 // waiters are those of this process who wait for the ends of runs.
 type waiters struct {
 	mu sync.Mutex
-	by map[int64][]chan Run // guarded by mu: by run
+	by map[int64][]chan store.Run // guarded by mu: by run
 }
 
-func newWaiters() *waiters { return &waiters{by: map[int64][]chan Run{}} }
+func newWaiters() *waiters { return &waiters{by: map[int64][]chan store.Run{}} }
 
 // add returns a channel that gets the run when it has ended, if drop was not called before.
-func (w *waiters) add(runID int64) chan Run {
+func (w *waiters) add(runID int64) chan store.Run {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := make(chan Run, 1)
+	c := make(chan store.Run, 1)
 	w.by[runID] = append(w.by[runID], c)
 	return c
 }
 
-func (w *waiters) drop(runID int64, c chan Run) {
+func (w *waiters) drop(runID int64, c chan store.Run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	rest := slices.DeleteFunc(w.by[runID], func(o chan Run) bool { return o == c })
+	rest := slices.DeleteFunc(w.by[runID], func(o chan store.Run) bool { return o == c })
 	if len(rest) == 0 {
 		delete(w.by, runID)
 		return
@@ -294,7 +295,7 @@ func (w *waiters) runs() []int64 {
 }
 
 // notify tells those who wait for the run, once.
-func (w *waiters) notify(r *Run) {
+func (w *waiters) notify(r *store.Run) {
 	w.mu.Lock()
 	told := w.by[r.ID]
 	delete(w.by, r.ID)

@@ -1,12 +1,15 @@
 package xxljob
 
-// What Scheduler.Ready may be asked to look at, and what it answers.
-
 import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/store"
 )
+
+// What Scheduler.Ready may be asked to look at, and what it answers.
 
 // ReadyConfig says when Scheduler.Ready returns an error although the scheduler is started. The
 // zero value is complete.
@@ -70,11 +73,11 @@ func (e *NotReadyError) Error() string {
 	for i, err := range e.Errs {
 		texts[i] = err.Error()
 	}
-	return ErrNotReady.Error() + ": " + strings.Join(texts, "; ")
+	return errs.ErrNotReady.Error() + ": " + strings.Join(texts, "; ")
 }
 
 // Unwrap returns ErrNotReady and Errs.
-func (e *NotReadyError) Unwrap() []error { return append([]error{ErrNotReady}, e.Errs...) }
+func (e *NotReadyError) Unwrap() []error { return append([]error{errs.ErrNotReady}, e.Errs...) }
 
 func (e *NotReadyError) add(reason string, err error) {
 	e.Reasons, e.Errs = append(e.Reasons, reason), append(e.Errs, err)
@@ -100,7 +103,7 @@ func (c *ReadyConfig) judge(e *NotReadyError, b backlog, now time.Time, offset t
 }
 
 // validate collects what is out of range. trust is for how long a lease is trusted.
-func (c *ReadyConfig) validate(f *faults, trust time.Duration) {
+func (c *ReadyConfig) validate(f *store.Faults, trust time.Duration) {
 	for _, d := range []struct {
 		name  string
 		d     time.Duration
@@ -109,10 +112,10 @@ func (c *ReadyConfig) validate(f *faults, trust time.Duration) {
 		{"Ready.StoreAway", c.StoreAway, trust}, {"Ready.MaxLate", c.MaxLate, time.Second}, {"Ready.MaxClockOffset", c.MaxClockOffset, 10 * time.Millisecond},
 	} {
 		if d.d != 0 && (d.d < d.least || d.d > 24*time.Hour) {
-			f.add(d.name, d.d, fmt.Errorf("want 0, or %v to %v", d.least, 24*time.Hour))
+			f.Add(d.name, d.d, fmt.Errorf("want 0, or %v to %v", d.least, 24*time.Hour))
 		}
 	}
 	if c.MaxWaiting < 0 || c.MaxWaiting > 1_000_000_000 {
-		f.add("Ready.MaxWaiting", c.MaxWaiting, fmt.Errorf("want 0 to %d", 1_000_000_000))
+		f.Add("Ready.MaxWaiting", c.MaxWaiting, fmt.Errorf("want 0 to %d", 1_000_000_000))
 	}
 }

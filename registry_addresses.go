@@ -1,7 +1,5 @@
 package xxljob
 
-// What is known of the addresses of apps, and for how long it is good.
-
 import (
 	"context"
 	"fmt"
@@ -9,9 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
+
+// What is known of the addresses of apps, and for how long it is good.
 
 // addressBook knows which addresses may run a handler of an app.
 type addressBook struct {
@@ -27,9 +29,9 @@ type addressBook struct {
 func sameAddress(a, b string) bool { return a == b || wire.NormalAddress(a) == wire.NormalAddress(b) }
 
 // bookKeyOf is what a job's addresses go by.
-func bookKeyOf(job *Job) bookKey { return bookKey{job.App, job.Handler, job.GlueType} }
+func bookKeyOf(job *store.Job) bookKey { return bookKey{job.App, job.Handler, job.GlueType} }
 
-func (k bookKey) isBean() bool { return k.glue == GlueBean || k.glue == "" }
+func (k bookKey) isBean() bool { return k.glue == store.GlueBean || k.glue == "" }
 
 // knewLately reports whether an address is one of the app's, or was one a moment ago: an
 // executor that has said good-bye lets its runs end, and answers questions about them.
@@ -43,7 +45,7 @@ func (b *addressBook) knewLately(ctx context.Context, app, address string) (bool
 // lookup returns the sorted addresses for a job's handler; where there are none,
 // why says so in XXL-JOB's words. Addresses given by a trigger take the place of
 // the app's.
-func (b *addressBook) lookup(ctx context.Context, job *Job, given []string) (addrs []string, why string, err error) {
+func (b *addressBook) lookup(ctx context.Context, job *store.Job, given []string) (addrs []string, why string, err error) {
 	key := bookKeyOf(job)
 	if len(given) > 0 {
 		return b.lookupGiven(ctx, key, given)
@@ -52,11 +54,11 @@ func (b *addressBook) lookup(ctx context.Context, job *Job, given []string) (add
 		return e.addrs, "", nil
 	}
 	now, version := time.Now(), b.memory.asOf()
-	e, err := call(ctx, func(ctx context.Context) (bookEntry, error) { return b.read(ctx, key) })
+	e, err := loop.Call(ctx, func(ctx context.Context) (bookEntry, error) { return b.read(ctx, key) })
 	if err == nil && len(e.addrs) == 0 && b.s.cfg.Registry != nil && b.attached.unregistered(key.app) {
 		// A registry of the user's has not heard of this node's executor yet; the
 		// run would be refused for good.
-		e, err = call(ctx, func(ctx context.Context) (bookEntry, error) {
+		e, err = loop.Call(ctx, func(ctx context.Context) (bookEntry, error) {
 			if err := b.register(ctx); err != nil {
 				return bookEntry{}, err
 			}
@@ -74,7 +76,7 @@ func (b *addressBook) lookup(ctx context.Context, job *Job, given []string) (add
 // lookupGiven is lookup for addresses that a trigger has given. They are among the
 // app's, in whatever spelling: a token goes nowhere else.
 func (b *addressBook) lookupGiven(ctx context.Context, key bookKey, given []string) ([]string, string, error) {
-	all, err := call(ctx, func(ctx context.Context) ([]string, error) { return b.all(ctx, key.app) })
+	all, err := loop.Call(ctx, func(ctx context.Context) ([]string, error) { return b.all(ctx, key.app) })
 	if err != nil {
 		return nil, "", err
 	}
@@ -91,7 +93,7 @@ func (b *addressBook) all(ctx context.Context, app string) ([]string, error) {
 // knows reports whether an address is one of the app's at this moment: others are not
 // called.
 func (b *addressBook) knows(ctx context.Context, app, address string) (bool, error) {
-	all, err := call(ctx, func(ctx context.Context) ([]string, error) { return b.all(ctx, app) })
+	all, err := loop.Call(ctx, func(ctx context.Context) ([]string, error) { return b.all(ctx, app) })
 	return slices.ContainsFunc(all, func(a string) bool { return sameAddress(a, address) }), err
 }
 
@@ -109,7 +111,7 @@ func (b *addressBook) read(ctx context.Context, key bookKey) (bookEntry, error) 
 
 // unserved says of jobs of one app, by what their addresses go by, why nobody serves
 // them; others are not in the answer. The app's addresses are read once.
-func (b *addressBook) unserved(ctx context.Context, app string, jobs []Job) (map[bookKey]string, error) {
+func (b *addressBook) unserved(ctx context.Context, app string, jobs []store.Job) (map[bookKey]string, error) {
 	read := func(ctx context.Context) (map[bookKey]string, error) {
 		a, err := b.ask(ctx, app)
 		if err != nil {
@@ -131,12 +133,12 @@ func (b *addressBook) unserved(ctx context.Context, app string, jobs []Job) (map
 		}
 		return why, nil
 	}
-	why, err := call(ctx, read)
+	why, err := loop.Call(ctx, read)
 	if err == nil && len(why) > 0 && b.s.cfg.Registry != nil && b.attached.unregistered(app) {
 		if err := b.register(ctx); err != nil {
 			return nil, err
 		}
-		return call(ctx, read)
+		return loop.Call(ctx, read)
 	}
 	return why, err
 }
@@ -144,7 +146,7 @@ func (b *addressBook) unserved(ctx context.Context, app string, jobs []Job) (map
 // calledAt returns the executor that a run was sent to, while its address is one of the
 // app's, or was a moment ago. It is for questions about the run and for its end; a run is
 // sent to addresses of the present only.
-func (b *addressBook) calledAt(ctx context.Context, r Run) (*remote, error) {
+func (b *addressBook) calledAt(ctx context.Context, r store.Run) (*remote, error) {
 	known, err := b.knewLately(ctx, r.App, r.Address)
 	switch {
 	case err != nil:
@@ -202,7 +204,7 @@ func (b *addressBook) askNow(ctx context.Context, app string) (a answer, silent 
 	switch {
 	case err == nil && group.Manual:
 		return answer{addrs: group.Addresses, manual: true}, "", nil
-	case err != nil && !isNotFound(err):
+	case err != nil && !errs.IsNotFound(err):
 		return answer{}, "", err
 	}
 	if b.s.cfg.Registry != nil {
@@ -214,7 +216,7 @@ func (b *addressBook) askNow(ctx context.Context, app string) (a answer, silent 
 }
 
 // registered is the answer that registrations are.
-func registered(regs []Registration, now time.Time) answer {
+func registered(regs []store.Registration, now time.Time) answer {
 	a := answer{addrs: make([]string, 0, len(regs)), boots: map[string]string{}, ages: make(map[string]time.Duration, len(regs)), former: map[string]formerBoot{}}
 	for _, r := range regs {
 		a.addrs = append(a.addrs, r.Address)
@@ -276,7 +278,7 @@ func (b *addressBook) able(key bookKey, all []string) (addrs []string, hasApp bo
 // callable reports whether an address is one that can be called. One that is not may
 // come from a registry of the user's, or from before such were refused.
 func (b *addressBook) callable(app, address string) bool {
-	if strings.ContainsFunc(address, notPlain) {
+	if strings.ContainsFunc(address, errs.NotPlain) {
 		return false // it would be shown wherever its runs are
 	}
 	_, err := b.remotes.get(app, address)
@@ -320,7 +322,7 @@ func (b *addressBook) chooseGiven(key bookKey, all, given []string) bookEntry {
 	wanted, unknown := amongThem(all, given)
 	e := b.choose(key, wanted)
 	if len(unknown) > 0 && len(e.addrs) == 0 {
-		e.none = fmt.Sprintf("none of the addresses of app %s can be reached from here: it has no %s", key.app, shorten(strings.Join(unknown, ", "), 500))
+		e.none = fmt.Sprintf("none of the addresses of app %s can be reached from here: it has no %s", key.app, errs.Shorten(strings.Join(unknown, ", "), 500))
 	}
 	return e
 }
@@ -334,8 +336,8 @@ func (b *addressBook) allOf(app string, a answer) []string {
 
 // possible are the addresses that a run of a job may be sent to, sorted: those of nodes
 // that are doubted too, for they may be back when it is sent.
-func (b *addressBook) possible(ctx context.Context, job *Job, given []string) ([]string, error) {
-	all, err := call(ctx, func(ctx context.Context) ([]string, error) { return b.all(ctx, job.App) })
+func (b *addressBook) possible(ctx context.Context, job *store.Job, given []string) ([]string, error) {
+	all, err := loop.Call(ctx, func(ctx context.Context) ([]string, error) { return b.all(ctx, job.App) })
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,5 @@
 package xxljob
 
-// The executors of this process.
-
 import (
 	"context"
 	"errors"
@@ -12,11 +10,15 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/internal/urgent"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
+
+// The executors of this process.
 
 // attachedSet are the executors of this process, one an app.
 type attachedSet struct {
@@ -142,7 +144,7 @@ func (a *attacher) Attach(e Executor) error {
 func (a *attacher) Handle(name string, h executor.Handler, opts ...executor.HandlerOption) error {
 	err := a.own.Handle(name, h, opts...)
 	if errors.Is(err, executor.ErrStopped) {
-		return fmt.Errorf("%w: %w", ErrStopped, err)
+		return fmt.Errorf("%w: %w", errs.ErrStopped, err)
 	}
 	if err != nil {
 		return err
@@ -154,9 +156,9 @@ func (a *attacher) Handle(name string, h executor.Handler, opts ...executor.Hand
 // attachedMoved spreads the news that this node offers something else.
 func (a *attacher) attachedMoved() {
 	a.memory.forget()
-	a.life.wakes.lease.poke()
-	a.life.wakes.attachedChanged.poke()
-	a.life.wakes.inbox.poke()
+	a.life.wakes.lease.Poke()
+	a.life.wakes.attachedChanged.Poke()
+	a.life.wakes.inbox.Poke()
 	if a.life.running() {
 		a.moved()
 	}
@@ -175,10 +177,10 @@ type publisher struct {
 
 // registerDuty keeps the attached executors in a Registry of the user's. The store's own
 // needs none of it: nodes publish them with their beats.
-func (p *publisher) registerDuty() duty {
-	return duty{
-		what: "registering attached executors", wakes: []<-chan struct{}{p.life.wakes.attachedChanged}, aside: true,
-		once: func(ctx context.Context) (time.Duration, error) { return p.cfg.Cluster.Beat, p.registerAttached(ctx) },
+func (p *publisher) registerDuty() loop.Duty {
+	return loop.Duty{
+		What: "registering attached executors", Wakes: []<-chan struct{}{p.life.wakes.attachedChanged}, Aside: true,
+		Once: func(ctx context.Context) (time.Duration, error) { return p.cfg.Cluster.Beat, p.registerAttached(ctx) },
 	}
 }
 
@@ -201,7 +203,7 @@ func (p *publisher) deregisterAttached(ctx context.Context) {
 	if p.cfg.Registry == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout) // for all together
+	ctx, cancel := context.WithTimeout(ctx, loop.CallTimeout) // for all together
 	defer cancel()
 	for _, at := range p.attacher.offered() {
 		if err := p.users.deregister(ctx, at.App, store.LocalAddress(p.leases.incarnation)); err != nil {

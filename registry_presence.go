@@ -1,18 +1,19 @@
 package xxljob
 
-// Which processes are at the addresses of runs that executors have accepted, as far as this
-// node has heard while it looked. Input: registrations as they come, what is read of an
-// app's addresses now and then, and answers. Output: for how long an address has been silent,
-// and for how long the process that had a run has been replaced. A node that has not looked
-// for a while begins anew: what it did not see says nothing.
-
 import (
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
+
+// Which processes are at the addresses of runs that executors have accepted, as far as this
+// node has heard while it looked. Input: registrations as they come, what is read of an
+// app's addresses now and then, and answers. Output: for how long an address has been silent,
+// and for how long the process that had a run has been replaced. A node that has not looked
+// for a while begins anew: what it did not see says nothing.
 
 // bootsKept is how many processes are remembered of one address, beside those that have runs.
 const bootsKept = 8
@@ -118,7 +119,7 @@ func (p *presences) look(app string, a answer, now time.Time, gap time.Duration)
 }
 
 // beat takes in a registration that has come to this node.
-func (p *presences) beat(reg Registration, now time.Time) {
+func (p *presences) beat(reg store.Registration, now time.Time) {
 	p.mu.Lock()
 	watched := len(p.at) > 0
 	p.mu.Unlock()

@@ -1,9 +1,5 @@
 package xxljob
 
-// Registrations of executors elsewhere. Input: requests, from admin_admin.go. Output: rows of
-// the registry, a batch at a time, and news to the address book of this node; the other
-// nodes read the registry again within a second.
-
 import (
 	"context"
 	"errors"
@@ -11,10 +7,16 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
+	"github.com/xxljob/xxljob/internal/fairqueue"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
+	"golang.org/x/sync/singleflight"
 )
+
+// Registrations of executors elsewhere. Input: requests, from admin_admin.go. Output: rows of
+// the registry, a batch at a time, and news to the address book of this node; the other
+// nodes read the registry again within a second.
 
 const (
 	// registrarPause is the least time between two batches: some fourteen in a second,
@@ -27,8 +29,8 @@ const (
 // registryBounds are room for ten thousand executors of an app that register at once. A
 // registration is not stored when its executor may be dead by then, and not tried again:
 // its executor does that, unless it has gone.
-func registryBounds(dead time.Duration) intakeBounds {
-	return intakeBounds{ofApp: 8 << 20, inAll: 64 << 20, batch: 2000, batchBytes: 8 << 20, atOnce: 1, kept: dead / 3}
+func registryBounds(dead time.Duration) fairqueue.Bounds {
+	return fairqueue.Bounds{OfApp: 8 << 20, InAll: 64 << 20, Batch: 2000, BatchBytes: 8 << 20, AtOnce: 1, Kept: dead / 3}
 }
 
 // registrar stores registrations. It is safe for concurrent use.
@@ -36,20 +38,20 @@ type registrar struct {
 	s       *shared
 	memory  *addressMemory
 	users   *userCalls
-	changes *intake[registryChange]
+	changes *fairqueue.Queue[registryChange]
 	twins   *twins
 	regs    *registrations
 }
 
 // registryChange is one registration, or the end of one.
 type registryChange struct {
-	reg  Registration
+	reg  store.Registration
 	gone bool
 }
 
 func newRegistrar(s *shared, memory *addressMemory, users *userCalls) *registrar {
 	return &registrar{
-		s: s, memory: memory, users: users, changes: newIntake[registryChange](registryBounds(s.cfg.Cluster.Dead)), twins: newTwins(s),
+		s: s, memory: memory, users: users, changes: fairqueue.New[registryChange](registryBounds(s.cfg.Cluster.Dead)), twins: newTwins(s),
 		regs: newRegistrations(s),
 	}
 }
@@ -57,11 +59,11 @@ func newRegistrar(s *shared, memory *addressMemory, users *userCalls) *registrar
 // register stores a registration. A heartbeat of an executor that the store is known to
 // have is answered at once, and stored with the next batch: should that fail, there is
 // another one before it counts as dead.
-func (r *registrar) register(ctx context.Context, reg Registration) error {
+func (r *registrar) register(ctx context.Context, reg store.Registration) error {
 	if r.s.cfg.Registry == nil && r.regs.beats(reg) && r.s.life.running() {
 		p, err := r.add(ctx, registryChange{reg: reg})
 		if err == nil {
-			p.leave()
+			p.Leave()
 		}
 		return err
 	}
@@ -70,7 +72,7 @@ func (r *registrar) register(ctx context.Context, reg Registration) error {
 
 // deregister removes a registration. One that is not known as it is spelled is looked
 // for in other spellings.
-func (r *registrar) deregister(ctx context.Context, reg Registration) error {
+func (r *registrar) deregister(ctx context.Context, reg store.Registration) error {
 	if r.s.cfg.Registry == nil && !r.regs.knows(reg) {
 		for _, twin := range r.twins.of(ctx, reg) {
 			if err := r.change(ctx, registryChange{reg: twin, gone: true}); err != nil {
@@ -91,30 +93,30 @@ func (r *registrar) change(ctx context.Context, c registryChange) error {
 	if err != nil {
 		return err
 	}
-	return p.wait(ctx, registrarPatience)
+	return p.Wait(ctx, registrarPatience)
 }
 
 // add takes in a change.
-func (r *registrar) add(ctx context.Context, c registryChange) (*parcel[registryChange], error) {
+func (r *registrar) add(ctx context.Context, c registryChange) (*fairqueue.Request[registryChange], error) {
 	caller, _ := wire.CallerFrom(ctx)
-	size := itemSize + len(c.reg.App) + len(c.reg.Address) + len(c.reg.BootID)
+	size := fairqueue.PartSize + len(c.reg.App) + len(c.reg.Address) + len(c.reg.BootID)
 	for _, can := range c.reg.Capabilities {
 		size += 16 + len(can)
 	}
-	return r.changes.add(origin{caller.Scope, c.reg.App}, size, &c)
+	return r.changes.Add(fairqueue.Origin{Scope: caller.Scope, App: c.reg.App}, size, &c)
 }
 
 // store stores changes.
 func (r *registrar) store(ctx context.Context, changes []*registryChange) error {
 	puts, drops := settled(changes)
-	_, err := detached(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, r.write(ctx, puts, drops) })
+	_, err := loop.Detached(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, r.write(ctx, puts, drops) })
 	r.learn(puts, drops, err)
 	return err
 }
 
 // settled leaves of several changes for one address the one that counts: the last. But a
 // process that says good-bye does not take away the one that has taken its place.
-func settled(changes []*registryChange) (puts, drops []Registration) {
+func settled(changes []*registryChange) (puts, drops []store.Registration) {
 	last := make(map[siteKey]*registryChange, len(changes))
 	var order []siteKey
 	for _, c := range changes {
@@ -138,7 +140,7 @@ func settled(changes []*registryChange) (puts, drops []Registration) {
 }
 
 // write writes to the store, or to the user's registry.
-func (r *registrar) write(ctx context.Context, puts, drops []Registration) error {
+func (r *registrar) write(ctx context.Context, puts, drops []store.Registration) error {
 	if r.s.cfg.Registry != nil {
 		return writeTo(ctx, r.users, puts, drops)
 	}
@@ -158,7 +160,7 @@ func (r *registrar) write(ctx context.Context, puts, drops []Registration) error
 	return nil
 }
 
-func writeTo(ctx context.Context, user *userCalls, puts, drops []Registration) error {
+func writeTo(ctx context.Context, user *userCalls, puts, drops []store.Registration) error {
 	for _, reg := range puts {
 		if err := user.register(ctx, reg.App, reg.Address); err != nil {
 			return err
@@ -174,7 +176,7 @@ func writeTo(ctx context.Context, user *userCalls, puts, drops []Registration) e
 
 // learn takes in what was stored, and tells the address book what is new to it. After
 // an error nothing counts as stored.
-func (r *registrar) learn(puts, drops []Registration, err error) {
+func (r *registrar) learn(puts, drops []store.Registration, err error) {
 	r.regs.mu.Lock()
 	defer r.regs.mu.Unlock()
 	now := time.Now()
@@ -218,11 +220,11 @@ const (
 
 // loop stores what comes until ctx ends.
 func (r *registrar) loop(ctx context.Context) {
-	backoff := backoff{log: r.s.log, what: "storing registrations"}
-	r.changes.loop(ctx, registrarPause, backoff, func(ctx context.Context, changes []*registryChange) error {
+	backoff := loop.Backoff{Log: r.s.log, What: "storing registrations"}
+	r.changes.Loop(ctx, registrarPause, backoff, func(ctx context.Context, changes []*registryChange) error {
 		err := r.store(ctx, changes)
 		if looks, tidies := r.regs.due(); looks || tidies {
-			r.s.life.loops.work.aside(func(ctx context.Context) { r.regs.look(ctx, looks, tidies) })
+			r.s.life.loops.work.Aside(func(ctx context.Context) { r.regs.look(ctx, looks, tidies) })
 		}
 		return err
 	})
@@ -254,14 +256,14 @@ func newTwins(s *shared) *twins { return &twins{s: s, apps: map[string]spellings
 
 // of are the registrations of the same address in other spellings. Where they cannot be
 // read there are none: they end by their silence.
-func (t *twins) of(ctx context.Context, reg Registration) (others []Registration) {
+func (t *twins) of(ctx context.Context, reg store.Registration) (others []store.Registration) {
 	has, err := t.spellings(ctx, reg.App)
 	if err != nil {
 		return nil
 	}
 	for _, address := range has.by[wire.NormalAddress(reg.Address)] {
 		if address != reg.Address {
-			others = append(others, Registration{App: reg.App, Address: address, BootID: reg.BootID})
+			others = append(others, store.Registration{App: reg.App, Address: address, BootID: reg.BootID})
 		}
 	}
 	return others
@@ -292,7 +294,7 @@ func (t *twins) kept(app string) (spellings, bool) {
 }
 
 func (t *twins) look(ctx context.Context, app string) (spellings, error) {
-	regs, err := call(ctx, func(ctx context.Context) ([]Registration, error) {
+	regs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Registration, error) {
 		return t.s.store.Addresses(ctx, app, t.s.cfg.Cluster.Dead)
 	})
 	if err != nil {

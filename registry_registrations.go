@@ -1,22 +1,25 @@
 package xxljob
 
-// How a node keeps up with the registry. Input: what is read of it now and then. Output: room
-// for registrations, or a refusal, and dead ones that are forgotten.
-
 import (
 	"context"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
 )
+
+// How a node keeps up with the registry. Input: what is read of it now and then. Output: room
+// for registrations, or a refusal, and dead ones that are forgotten.
 
 // registrations are those that the store has, as far as this node knows. It is safe for
 // concurrent use.
 type registrations struct {
 	s       *shared
-	crowded wake   // dead ones are in the way of others
-	rarely  rarely // what the log is not to be filled with
+	crowded loop.Wake       // dead ones are in the way of others
+	rarely  loop.LogLimiter // what the log is not to be filled with
 
 	mu    sync.Mutex
 	known map[siteKey]knownAddress           // guarded by mu
@@ -25,7 +28,7 @@ type registrations struct {
 }
 
 func newRegistrations(s *shared) *registrations {
-	return &registrations{s: s, crowded: newWake(), known: map[siteKey]knownAddress{}, roll: newRoll(&s.cfg)}
+	return &registrations{s: s, crowded: loop.NewWake(), known: map[siteKey]knownAddress{}, roll: newRoll(&s.cfg)}
 }
 
 // due says what it is time for, once.
@@ -50,7 +53,7 @@ func (r *registrations) look(ctx context.Context, looks, tidies bool) {
 		err = r.read(ctx)
 	}
 	if tidies && err == nil {
-		_, err = call(ctx, func(ctx context.Context) (struct{}, error) {
+		_, err = loop.Call(ctx, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, r.s.store.ForgetAddresses(ctx, max(registrationsKept, 2*r.s.cfg.Cluster.Dead))
 		})
 	}
@@ -62,7 +65,7 @@ func (r *registrations) look(ctx context.Context, looks, tidies bool) {
 // enter finds room for a registration, and says why where there is none. One that lives
 // has its room, so that no heartbeat is refused; one that was dead needs room again, or
 // there would be ever more of them, some of which are dead in turn.
-func (r *registrations) enter(ctx context.Context, reg Registration) (refusal string) {
+func (r *registrations) enter(ctx context.Context, reg store.Registration) (refusal string) {
 	now := time.Now()
 	r.mu.Lock()
 	e, has := r.roll.apps[reg.App][reg.Address]
@@ -75,11 +78,11 @@ func (r *registrations) enter(ctx context.Context, reg Registration) (refusal st
 	r.mu.Unlock()
 	switch {
 	case late && r.s.life.running():
-		r.crowded.poke()
+		r.crowded.Poke()
 	case late:
 		_ = r.forgetDead(ctx)
 	}
-	if refusal != "" && r.rarely.lets("registrations: "+reg.App) {
+	if refusal != "" && r.rarely.Allow("registrations: "+reg.App) {
 		r.s.log.Warn("xxljob: refusing registrations", "app", reg.App, "why", refusal)
 	}
 	return refusal
@@ -87,7 +90,7 @@ func (r *registrations) enter(ctx context.Context, reg Registration) (refusal st
 
 // leave gives back the room of a registration that its executor counts as failed, unless it
 // was there before. Should it be stored later all the same, it is taken in then.
-func (r *registrations) leave(reg Registration) {
+func (r *registrations) leave(reg store.Registration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.roll.apps[reg.App][reg.Address].there {
@@ -98,10 +101,10 @@ func (r *registrations) leave(reg Registration) {
 // forgetLoop has registrations forgotten that have been dead for as long as others live,
 // whenever there is no more room, until ctx ends.
 func (r *registrations) forgetLoop(ctx context.Context) {
-	backoff := backoff{log: r.s.log, what: "forgetting dead registrations"}
-	for sleep(ctx, forever, r.crowded) {
-		backoff.failed(ctx, r.forgetDead(ctx))
-		if !sleep(ctx, time.Second) {
+	backoff := loop.Backoff{Log: r.s.log, What: "forgetting dead registrations"}
+	for loop.Sleep(ctx, loop.Forever, r.crowded) {
+		backoff.Failed(ctx, r.forgetDead(ctx))
+		if !loop.Sleep(ctx, time.Second) {
 			return
 		}
 	}
@@ -110,7 +113,7 @@ func (r *registrations) forgetLoop(ctx context.Context) {
 // forgetDead has them forgotten, by the store and here.
 func (r *registrations) forgetDead(ctx context.Context) error {
 	maxAge := 2 * r.s.cfg.Cluster.Dead
-	_, err := call(ctx, func(ctx context.Context) (struct{}, error) {
+	_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) {
 		if r.s.cfg.Registry != nil {
 			return struct{}{}, nil // it forgets by itself
 		}
@@ -132,9 +135,9 @@ func (r *registrations) forgetDead(ctx context.Context) error {
 // more, and do not keep the next one out.
 func (r *registrations) readAll(ctx context.Context) (*rollRead, error) {
 	read := newRollRead(newRoll(&r.s.cfg))
-	f := RegistrationFilter{Limit: readPage}
+	f := store.RegistrationFilter{Limit: readPage}
 	for {
-		regs, err := call(ctx, func(ctx context.Context) ([]Registration, error) { return r.s.store.Registrations(ctx, f) })
+		regs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Registration, error) { return r.s.store.Registrations(ctx, f) })
 		if err != nil {
 			return nil, err
 		}
@@ -189,13 +192,13 @@ func (r *registrations) read(ctx context.Context) error {
 		}
 	}
 	r.known, r.roll = alive, next
-	r.crowded.pokeIf(late)
+	r.crowded.PokeIf(late)
 	return nil
 }
 
 // warnOfPassed says once in a while that there is more than is read.
 func (r *registrations) warnOfPassed(read *rollRead) {
-	if read.passed == 0 && !read.full() || !r.rarely.lets("registry is too large") {
+	if read.passed == 0 && !read.full() || !r.rarely.Allow("registry is too large") {
 		return
 	}
 	var names []string
@@ -214,14 +217,14 @@ type knownAddress struct {
 }
 
 // beats reports whether a registration only repeats what the store has.
-func (r *registrations) beats(reg Registration) bool {
+func (r *registrations) beats(reg store.Registration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k, ok := r.known[siteKey{reg.App, reg.Address}]
 	return ok && k.bootID == reg.BootID && time.Since(k.at) < r.s.cfg.Cluster.Dead/2
 }
 
-func (r *registrations) knows(reg Registration) bool {
+func (r *registrations) knows(reg store.Registration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, ok := r.known[siteKey{reg.App, reg.Address}]
@@ -411,7 +414,7 @@ type rollRead struct {
 // appRead is what was read of one app, in order of address.
 type appRead struct {
 	app    string
-	rows   []Registration
+	rows   []store.Registration
 	passed bool // there are more
 }
 
@@ -421,7 +424,7 @@ func newRollRead(r *roll) *rollRead { return &rollRead{roll: r, share: 2 * r.mos
 
 // take takes in the next registration in order. It returns false when its app has its
 // share: the reader goes on with the next app.
-func (r *rollRead) take(reg Registration) bool {
+func (r *rollRead) take(reg store.Registration) bool {
 	if n := len(r.apps); n == 0 || r.apps[n-1].app != reg.App {
 		r.apps = append(r.apps, appRead{app: reg.App})
 	}

@@ -1,9 +1,5 @@
 package xxljob
 
-// The addresses of apps, for the start loop, where a registry of the user's has to be
-// asked: it does not wait for that, but parks the app's runs until there is an answer.
-// Input: runs that are due, from router_router.go. Output: their addresses.
-
 import (
 	"context"
 	"errors"
@@ -11,8 +7,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
+
+// The addresses of apps, for the start loop, where a registry of the user's has to be
+// asked: it does not wait for that, but parks the app's runs until there is an answer.
+// Input: runs that are due, from router_router.go. Output: their addresses.
 
 var (
 	// errAsking: the addresses are being asked for; the run waits for them.
@@ -31,7 +32,7 @@ type appAsker struct {
 
 // addressesFor is lookup for the start loop. With errAsking or errBehind the run is to be
 // parked (parkAsking). A store is waited for, a registry of the user's is not.
-func (a *appAsker) addressesFor(ctx context.Context, en *entry, job *Job) (addrs []string, why string, err error) {
+func (a *appAsker) addressesFor(ctx context.Context, en *entry, job *store.Job) (addrs []string, why string, err error) {
 	if a.s.cfg.Registry == nil {
 		return a.book.lookup(ctx, job, en.run.addresses())
 	}
@@ -48,7 +49,7 @@ func (a *appAsker) addressesFor(ctx context.Context, en *entry, job *Job) (addrs
 		return e.addrs, "", nil
 	}
 	if a.asked.begin(job.App) {
-		a.s.life.loops.plan.run(func(ctx context.Context) { a.askBeside(ctx, job.App) })
+		a.s.life.loops.plan.Run(func(ctx context.Context) { a.askBeside(ctx, job.App) })
 	}
 	return nil, "", errAsking
 }
@@ -92,7 +93,7 @@ func (a *appAsker) askBeside(ctx context.Context, app string) {
 func (a *appAsker) askOnce(ctx context.Context, app string) appAnswer {
 	said := appAnswer{asked: time.Now()}
 	said.version = a.book.memory.asOf()
-	said.answer, said.err = call(ctx, func(ctx context.Context) (answer, error) { return a.book.ask(ctx, app) })
+	said.answer, said.err = loop.Call(ctx, func(ctx context.Context) (answer, error) { return a.book.ask(ctx, app) })
 	return said
 }
 
@@ -157,7 +158,7 @@ type unrouted struct {
 	*shared
 	engine   *engine
 	asked    *appsAsked
-	backoffs map[string]*backoff // of apps whose addresses cannot be read
+	backoffs map[string]*loop.Backoff // of apps whose addresses cannot be read
 }
 
 // setAside parks a run whose addresses could not be read, with the others of its
@@ -170,13 +171,13 @@ func (u *unrouted) setAside(ctx context.Context, en *entry, err error) {
 	app := en.run.App
 	b := u.backoffs[app]
 	if b == nil {
-		b = &backoff{log: u.log.With("app", app), what: "reading addresses"}
+		b = &loop.Backoff{Log: u.log.With("app", app), What: "reading addresses"}
 		u.backoffs[app] = b
 	}
 	at := errorLot(app)
 	if u.engine.room.parkFirst(at, en) {
-		b.failed(ctx, err)
-		time.AfterFunc(b.delay(), func() {
+		b.Failed(ctx, err)
+		time.AfterFunc(b.Delay(), func() {
 			u.engine.room.admitAll(at)
 		})
 	}
@@ -185,7 +186,7 @@ func (u *unrouted) setAside(ctx context.Context, en *entry, err error) {
 // routedWell ends a streak of setAside.
 func (u *unrouted) routedWell(ctx context.Context, app string) {
 	if b := u.backoffs[app]; b != nil {
-		b.failed(ctx, nil)
+		b.Failed(ctx, nil)
 		delete(u.backoffs, app)
 	}
 }

@@ -1,7 +1,5 @@
 package xxljob
 
-// What is known and being asked of executors, for FAILOVER and BUSYOVER.
-
 import (
 	"context"
 	"fmt"
@@ -11,7 +9,10 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/store"
 )
+
+// What is known and being asked of executors, for FAILOVER and BUSYOVER.
 
 // probes asks executors whether they are there and idle, and keeps the answers
 // for a moment.
@@ -55,7 +56,7 @@ type asking struct {
 	workers int
 
 	// Of the runs that wait: none do when order is nil.
-	job   *Job
+	job   *store.Job
 	order []string
 	since time.Time // answers from later on count for them, however long others take
 }
@@ -67,7 +68,7 @@ func (a *asking) settling(now time.Time) bool {
 }
 
 // comes reports whether an address is being asked or will be.
-func (a *asking) comes(job *Job, addr string) bool {
+func (a *asking) comes(job *store.Job, addr string) bool {
 	return a.under[keyOf(job, addr)] || slices.Contains(a.todo, addr)
 }
 
@@ -97,7 +98,7 @@ const (
 // choose takes the first address, in order, that has answered well; the others
 // that did are where the run goes on to after a refusal. Where an answer that
 // matters is missing it asks, and says so: the run waits.
-func (p *probes) choose(_ context.Context, job *Job, order []string) routed {
+func (p *probes) choose(_ context.Context, job *store.Job, order []string) routed {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -136,7 +137,7 @@ func (p *probes) choose(_ context.Context, job *Job, order []string) routed {
 // ask probes all addresses of a job for the runs that wait, unless that is under way;
 // as soon as enough of them have answered the runs go on. Caller holds mu. Stop waits
 // for the goroutines.
-func (p *probes) ask(job *Job, order []string) {
+func (p *probes) ask(job *store.Job, order []string) {
 	a := p.asking[job.ID]
 	if a == nil {
 		a = &asking{under: map[probeKey]bool{}}
@@ -156,14 +157,14 @@ func (p *probes) ask(job *Job, order []string) {
 	// the order; it leaves then.
 	for range min(len(a.todo), max(1, probeWidth-a.workers)) {
 		a.workers++
-		p.s.life.loops.plan.run(func(ctx context.Context) { p.work(ctx, a, job) })
+		p.s.life.loops.plan.Run(func(ctx context.Context) { p.work(ctx, a, job) })
 	}
 	time.AfterFunc(probeGrace, func() { p.look(a) })
 }
 
 // work asks one address after the other until there are none left. At the end of ctx
 // it leaves all as it is: the runs stay planned.
-func (p *probes) work(ctx context.Context, a *asking, job *Job) {
+func (p *probes) work(ctx context.Context, a *asking, job *store.Job) {
 	for first := true; ctx.Err() == nil; first = false {
 		addr, ok := p.next(a, job, first)
 		if !ok {
@@ -183,7 +184,7 @@ func (p *probes) work(ctx context.Context, a *asking, job *Job) {
 
 // next gives a worker an address, or lets it go: when there is none, or when it has had
 // its first and there are more workers than should be.
-func (p *probes) next(a *asking, job *Job, first bool) (addr string, ok bool) {
+func (p *probes) next(a *asking, job *store.Job, first bool) (addr string, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(a.todo) > 0 && (first || a.workers <= probeWidth) {

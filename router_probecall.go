@@ -1,7 +1,5 @@
 package xxljob
 
-// One probe of one address.
-
 import (
 	"context"
 	"errors"
@@ -9,10 +7,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
+
+// One probe of one address.
 
 // probeCalls asks executors, one call at a time about one question.
 type probeCalls struct {
@@ -30,7 +32,7 @@ func newProbeCalls(s *shared, attached *attachedSet, remotes *remotes) *probeCal
 }
 
 // probe asks one address; false when there is no answer to keep.
-func (p *probeCalls) probe(ctx context.Context, job *Job, addr string) (probeAnswer, bool) {
+func (p *probeCalls) probe(ctx context.Context, job *store.Job, addr string) (probeAnswer, bool) {
 	p.workers <- struct{}{}
 	defer func() { <-p.workers }()
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -38,7 +40,7 @@ func (p *probeCalls) probe(ctx context.Context, job *Job, addr string) (probeAns
 	ret, err := p.answer(ctx, job, addr)
 	if errors.Is(err, errStore) {
 		// Not the executor's answer: none is kept, and the next run asks again.
-		sleep(ctx, backoffFirst)
+		loop.Sleep(ctx, loop.BackoffFirst)
 		return probeAnswer{}, false
 	}
 	now := time.Now()
@@ -51,14 +53,14 @@ func (p *probeCalls) probe(ctx context.Context, job *Job, addr string) (probeAns
 	default:
 		a.text = ret.Msg
 	}
-	a.text = plainText(shorten(a.text, maxAnswer))
+	a.text = errs.PlainText(errs.Shorten(a.text, maxAnswer))
 	return a, true
 }
 
 // answer gets an answer within ctx, even from an executor that ignores it: its
 // goroutine is left behind then, and ends when the executor answers. One that hangs is
 // not given one goroutine after the other.
-func (p *probeCalls) answer(ctx context.Context, job *Job, addr string) (wire.Return, error) {
+func (p *probeCalls) answer(ctx context.Context, job *store.Job, addr string) (wire.Return, error) {
 	c := p.callOnce(ctx, job, addr)
 	if ctx.Err() == nil && c.hangs() {
 		return wire.Return{}, fmt.Errorf("no answer within %v, and an earlier call still hangs", probeTimeout)
@@ -72,7 +74,7 @@ func (p *probeCalls) answer(ctx context.Context, job *Job, addr string) (wire.Re
 }
 
 // callOnce returns the call that is under way, perhaps for another job, or makes one.
-func (p *probeCalls) callOnce(ctx context.Context, job *Job, addr string) *probeCall {
+func (p *probeCalls) callOnce(ctx context.Context, job *store.Job, addr string) *probeCall {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := keyOf(job, addr)
@@ -93,7 +95,7 @@ func (p *probeCalls) callOnce(ctx context.Context, job *Job, addr string) *probe
 
 // call asks an executor of this process directly. Of an executor at another
 // node the lease tells that it is there, and the store whether the job runs.
-func (p *probeCalls) call(ctx context.Context, job *Job, addr string) (wire.Return, error) {
+func (p *probeCalls) call(ctx context.Context, job *store.Job, addr string) (wire.Return, error) {
 	inc, local := store.LocalIncarnation(addr)
 	if !local {
 		return p.callRemote(ctx, job, addr)
@@ -111,7 +113,7 @@ func (p *probeCalls) call(ctx context.Context, job *Job, addr string) (wire.Retu
 	case job.Route == route.Failover:
 		return wire.Success(), nil
 	}
-	runs, err := p.s.store.Runs(ctx, RunFilter{JobID: job.ID, States: []State{StateStarted}, Limit: storeBatch})
+	runs, err := p.s.store.Runs(ctx, store.RunFilter{JobID: job.ID, States: []store.State{store.StateStarted}, Limit: loop.StoreBatch})
 	if err != nil {
 		return wire.Return{}, fmt.Errorf("%w: %w", errStore, err)
 	}
@@ -124,7 +126,7 @@ func (p *probeCalls) call(ctx context.Context, job *Job, addr string) (wire.Retu
 }
 
 // callRemote asks a remote executor.
-func (p *probeCalls) callRemote(ctx context.Context, job *Job, addr string) (wire.Return, error) {
+func (p *probeCalls) callRemote(ctx context.Context, job *store.Job, addr string) (wire.Return, error) {
 	exec, err := p.remotes.get(job.App, addr)
 	switch {
 	case err != nil:
@@ -158,7 +160,7 @@ type probeAnswer struct {
 	from time.Time // it is good for probeTTL from then on
 }
 
-func keyOf(job *Job, address string) probeKey {
+func keyOf(job *store.Job, address string) probeKey {
 	if job.Route == route.Busyover {
 		return probeKey{job.App, address, job.ID}
 	}

@@ -1,8 +1,5 @@
 package xxljob
 
-// Where a due run goes. Input: entries that are due, from dispatch_start.go. Output: an
-// address, or the reason why there is none.
-
 import (
 	"context"
 	"fmt"
@@ -13,9 +10,14 @@ import (
 
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
 )
+
+// Where a due run goes. Input: entries that are due, from dispatch_start.go. Output: an
+// address, or the reason why there is none.
 
 // router decides where due runs go. It belongs to the start loop, but for what comes of
 // routers of the user's.
@@ -31,7 +33,7 @@ type router struct {
 
 // route decides about one entry. It asks no executor: probing routes go by the
 // answers that probes have brought, and wait where there are none.
-func (ro *router) route(ctx context.Context, en *entry, job *Job) (*routed, error) {
+func (ro *router) route(ctx context.Context, en *entry, job *store.Job) (*routed, error) {
 	addrs, why, err := ro.asker.addressesFor(ctx, en, job)
 	if err != nil {
 		return nil, err
@@ -55,7 +57,7 @@ func (ro *router) route(ctx context.Context, en *entry, job *Job) (*routed, erro
 	}
 	r.msg = ro.routeMsg(&en.run, job, addrs, r.msg)
 	ro.callees.equip(r, job)
-	if en.run.sharding() != (Sharding{}) && r.serial.kind != lotSerial && job.Block != block.Concurrent {
+	if en.run.sharding() != (store.Sharding{}) && r.serial.kind != lotSerial && job.Block != block.Concurrent {
 		r.serial = lot{kind: lotSerial, jobID: job.ID, runID: en.run.triggerID(), address: r.address} // see choosePart
 	} else if ro.isSame(en, job, r) {
 		en.ref.memo = &routeMemo{job: job, addrs: addrs, kind: en.run.runType(), r: r}
@@ -65,7 +67,7 @@ func (ro *router) route(ctx context.Context, en *entry, job *Job) (*routed, erro
 
 // isStill reports whether an address is called as it was. It is asked once after each reading of the
 // addresses, which are read again and again.
-func (ro *router) isStill(m *routeMemo, job *Job, addrs []string) bool {
+func (ro *router) isStill(m *routeMemo, job *store.Job, addrs []string) bool {
 	if sameList(addrs, m.addrs) {
 		return true
 	}
@@ -80,7 +82,7 @@ func (ro *router) isStill(m *routeMemo, job *Job, addrs []string) bool {
 
 // isSame reports whether further runs of the job go the same way, as long as it has the same
 // addresses: its strategy goes by nothing else, and counts nothing.
-func (ro *router) isSame(en *entry, job *Job, r *routed) bool {
+func (ro *router) isSame(en *entry, job *store.Job, r *routed) bool {
 	if ro.cfg.Registry != nil || ro.cfg.Routers[job.Route] != nil || len(en.run.addresses()) > 0 || r.refused != "" {
 		return false
 	}
@@ -94,12 +96,12 @@ func (ro *router) isSame(en *entry, job *Job, r *routed) bool {
 }
 
 // chooseAddress applies the job's strategy.
-func (ro *router) chooseAddress(ctx context.Context, en *entry, job *Job, addrs []string) routed {
+func (ro *router) chooseAddress(ctx context.Context, en *entry, job *store.Job, addrs []string) routed {
 	router := ro.strategies.byName[job.Route]
 	if router == nil {
-		return routed{refused: fmt.Sprintf("routing strategy %s is not known on this node: %s", job.Route, oneOf(job.Route, ro.strategies.names))}
+		return routed{refused: fmt.Sprintf("routing strategy %s is not known on this node: %s", job.Route, errs.OneOf(job.Route, ro.strategies.names))}
 	}
-	if job.Route == route.ShardingBroadcast && en.run.sharding() != (Sharding{}) {
+	if job.Route == route.ShardingBroadcast && en.run.sharding() != (store.Sharding{}) {
 		return ro.choosePart(ctx, &en.run, job, addrs)
 	}
 	var chosen []string
@@ -130,7 +132,7 @@ func (ro *router) chooseAddress(ctx context.Context, en *entry, job *Job, addrs 
 
 // routeMsg is the part of trigger_msg that is known before the call: plain
 // lines a person can read.
-func (ro *router) routeMsg(run *plannedRun, job *Job, addrs []string, outcome string) string {
+func (ro *router) routeMsg(run *plannedRun, job *store.Job, addrs []string, outcome string) string {
 	msg := ro.said.of(run.runType(), ro.cfg.Node, job, addrs)
 	if outcome != "" {
 		msg += "\n" + outcome
@@ -141,7 +143,7 @@ func (ro *router) routeMsg(run *plannedRun, job *Job, addrs []string, outcome st
 // routeWords are the lines that were made last: runs that are routed one after the other mostly
 // have the same ones. It belongs to the start loop.
 type routeWords struct {
-	kind         TriggerType
+	kind         store.TriggerType
 	route, block string
 	addrs        []string // to be told from others by where they are
 	msg          string
@@ -149,9 +151,9 @@ type routeWords struct {
 }
 
 // of returns the lines for a run of a job.
-func (w *routeWords) of(kind TriggerType, node string, job *Job, addrs []string) string {
+func (w *routeWords) of(kind store.TriggerType, node string, job *store.Job, addrs []string) string {
 	if w.msg == "" || w.kind != kind || w.route != job.Route || w.block != job.Block || !sameList(w.addrs, addrs) {
-		said := store.Routed{Type: string(kind), Node: node, Route: job.Route, Block: job.Block, Addresses: shorten(strings.Join(addrs, ", "), 1000)}
+		said := store.Routed{Type: string(kind), Node: node, Route: job.Route, Block: job.Block, Addresses: errs.Shorten(strings.Join(addrs, ", "), 1000)}
 		*w = routeWords{kind: kind, route: job.Route, block: job.Block, addrs: addrs, msg: said.String()}
 	}
 	return w.msg
@@ -162,7 +164,7 @@ func (w *routeWords) of(kind TriggerType, node string, job *Job, addrs []string)
 // broadcast is under way, or the one would cover or discard the other. Where there is no
 // such address the part waits. Parts of one trigger that wait at one address are kept
 // apart by a serial place of theirs there, whatever the block strategy.
-func (ro *router) choosePart(ctx context.Context, run *plannedRun, job *Job, addrs []string) routed {
+func (ro *router) choosePart(ctx context.Context, run *plannedRun, job *store.Job, addrs []string) routed {
 	i := run.sharding().Index
 	if i >= len(addrs) {
 		i = 0
@@ -170,13 +172,13 @@ func (ro *router) choosePart(ctx context.Context, run *plannedRun, job *Job, add
 	if job.Block == block.SerialExecution || job.Block == block.Concurrent {
 		return routed{address: addrs[i]} // the parts queue, or run side by side
 	}
-	under, err := call(ctx, func(ctx context.Context) ([]Run, error) {
-		return ro.store.Runs(ctx, RunFilter{TriggerID: run.triggerID(), States: []State{StateStarted, StateDispatched}, Limit: storeBatch})
+	under, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) {
+		return ro.store.Runs(ctx, store.RunFilter{TriggerID: run.triggerID(), States: []store.State{store.StateStarted, store.StateDispatched}, Limit: loop.StoreBatch})
 	})
 	if err != nil {
 		return routed{failed: err}
 	}
-	at := make(map[string]*Run, len(under))
+	at := make(map[string]*store.Run, len(under))
 	for i := range under {
 		at[under[i].Address] = &under[i]
 	}
@@ -221,7 +223,7 @@ type callees struct {
 }
 
 // equip adds what the address needs.
-func (c *callees) equip(r *routed, job *Job) {
+func (c *callees) equip(r *routed, job *store.Job) {
 	inc, local := store.LocalIncarnation(r.address)
 	if !local {
 		c.equipRemote(r, job)
@@ -244,7 +246,7 @@ func (c *callees) equip(r *routed, job *Job) {
 
 // equipRemote adds what a call over HTTP needs. What waits at a remote executor waits
 // in its own queue, so there are no places there.
-func (c *callees) equipRemote(r *routed, job *Job) {
+func (c *callees) equipRemote(r *routed, job *store.Job) {
 	peer, err := c.remotes.get(job.App, r.address)
 	if err != nil {
 		r.refused = "address " + r.address + ": " + err.Error() // the book leaves out such ones

@@ -1,8 +1,5 @@
 package xxljob
 
-// Routers of the user's, which may take their time. Input: due runs of their jobs, from
-// dispatch_start.go. Output: the same runs with an answer, in their order, to the due queue.
-
 import (
 	"context"
 	"fmt"
@@ -10,9 +7,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/internal/urgent"
+	"github.com/xxljob/xxljob/store"
 )
+
+// Routers of the user's, which may take their time. Input: due runs of their jobs, from
+// dispatch_start.go. Output: the same runs with an answer, in their order, to the due queue.
 
 // userRouters calls routers of the user's.
 type userRouters struct {
@@ -31,7 +33,7 @@ func newUserRouters(s *shared, e *engine, users *userCalls, panics *guard.Log) *
 
 // choiceFor returns what a router has chosen for a run; nil when it has to be asked yet,
 // or when an earlier run of the job has.
-func (ro *userRouters) choiceFor(en *entry, job *Job, addrs []string) *routeChoice {
+func (ro *userRouters) choiceFor(en *entry, job *store.Job, addrs []string) *routeChoice {
 	ro.mu.Lock()
 	defer ro.mu.Unlock()
 	if !en.choice.fits(job, addrs) {
@@ -46,7 +48,7 @@ func (ro *userRouters) choiceFor(en *entry, job *Job, addrs []string) *routeChoi
 }
 
 // askRouter makes a run wait for its router, in the order of the job's runs.
-func (ro *userRouters) askRouter(en *entry, job *Job, addrs []string) {
+func (ro *userRouters) askRouter(en *entry, job *store.Job, addrs []string) {
 	ro.mu.Lock()
 	defer ro.mu.Unlock()
 	key := routerKey{job.Route, job.ID}
@@ -69,7 +71,7 @@ func (ro *userRouters) askRouter(en *entry, job *Job, addrs []string) {
 // next one asked about. Once Stop has begun nobody is asked: the runs stay planned.
 // Caller holds mu.
 func (ro *userRouters) routeNext(q *routeQueue) {
-	if ro.life.loops.plan.ctx.Err() != nil {
+	if ro.life.loops.plan.Ctx.Err() != nil {
 		return
 	}
 	for len(q.waiting) > 0 {
@@ -106,7 +108,7 @@ func (ro *userRouters) awaitRouter(q *routeQueue, w *routeWait) {
 	q.timer = time.AfterFunc(left, func() {
 		ro.mu.Lock()
 		defer ro.mu.Unlock()
-		if ro.life.loops.plan.ctx.Err() == nil { // nobody is asked after Stop
+		if ro.life.loops.plan.Ctx.Err() == nil { // nobody is asked after Stop
 			ro.routeNext(q)
 		}
 	})
@@ -123,7 +125,7 @@ func (ro *userRouters) callRouter(q *routeQueue, w *routeWait) {
 	c := &routeCall{about: w}
 	q.call = c
 	router := ro.cfg.Routers[q.key.route]
-	ctx, cancel := context.WithTimeout(urgent.Unmark(ro.life.loops.plan.ctx), ro.cfg.Limits.RouteTimeout)
+	ctx, cancel := context.WithTimeout(urgent.Unmark(ro.life.loops.plan.Ctx), ro.cfg.Limits.RouteTimeout)
 	overdue := time.AfterFunc(ro.cfg.Limits.RouteTimeout, func() { ro.routeOverdue(q, c) })
 	choice := &routeChoice{version: w.version}
 	under := ro.users.track()
@@ -133,7 +135,7 @@ func (ro *userRouters) callRouter(q *routeQueue, w *routeWait) {
 		case err != nil && ctx.Err() != nil:
 			choice = ro.noChoice(q, w, "")
 		case err != nil:
-			choice.refused = "route " + q.key.route + ": " + shorten(err.Error(), maxAnswer)
+			choice.refused = "route " + q.key.route + ": " + errs.Shorten(err.Error(), maxAnswer)
 		default:
 			choice.chosen, choice.refused = picked(q.key.route, chosen, w.addrs)
 		}
@@ -142,7 +144,7 @@ func (ro *userRouters) callRouter(q *routeQueue, w *routeWait) {
 		overdue.Stop()
 		cancel()
 		if ro.panics.Note("Router.Route of "+q.key.route, err) != nil {
-			choice = &routeChoice{version: w.version, refused: "route " + q.key.route + ": " + shorten(err.Error(), maxAnswer)}
+			choice = &routeChoice{version: w.version, refused: "route " + q.key.route + ": " + errs.Shorten(err.Error(), maxAnswer)}
 		}
 		ro.routeAnswered(q, c, choice)
 		ro.users.returned(under)
@@ -159,7 +161,7 @@ func picked(name string, chosen, addrs []string) (list []string, refused string)
 	for _, a := range chosen {
 		i, there := slices.BinarySearch(addrs, a)
 		if !there {
-			return nil, fmt.Sprintf("route %s chose %s, which is not an address of the app", name, shorten(a, 300))
+			return nil, fmt.Sprintf("route %s chose %s, which is not an address of the app", name, errs.Shorten(a, 300))
 		}
 		if !seen[i] {
 			seen[i] = true
@@ -174,7 +176,7 @@ func (ro *userRouters) routeAnswered(q *routeQueue, c *routeCall, choice *routeC
 	ro.mu.Lock()
 	defer ro.mu.Unlock()
 	q.call = nil
-	if ro.life.loops.plan.ctx.Err() != nil {
+	if ro.life.loops.plan.Ctx.Err() != nil {
 		return // the end of its context may be why: the run stays planned
 	}
 	if c.about != nil {
@@ -194,7 +196,7 @@ func (ro *userRouters) routeOverdue(q *routeQueue, c *routeCall) {
 func (ro *userRouters) leaveCall(q *routeQueue, c *routeCall) bool {
 	ro.mu.Lock()
 	defer ro.mu.Unlock()
-	if q.call != c || c.about == nil || ro.life.loops.plan.ctx.Err() != nil {
+	if q.call != c || c.about == nil || ro.life.loops.plan.Ctx.Err() != nil {
 		return false
 	}
 	c.about.en.choice = ro.noChoice(q, c.about, "")

@@ -1,15 +1,18 @@
 package xxljob
 
-// Lines of runs of this process that are not written yet. Input: lines, by handlers, who wait
-// for room for a while. Output: batches, to runlog_writer.go.
-
 import (
 	"context"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
 )
+
+// Lines of runs of this process that are not written yet. Input: lines, by handlers, who wait
+// for room for a while. Output: batches, to runlog_writer.go.
 
 const (
 	// logLineCost is what a line takes in memory beside its text, and logEndCost what a run does
@@ -27,8 +30,8 @@ const (
 
 // logBook keeps lines until they are written. It is safe for concurrent use.
 type logBook struct {
-	room, share, perRun int  // bytes: of all that waits, of the lines of a run; of the text of a run
-	wake                wake // for who writes
+	room, share, perRun int       // bytes: of all that waits, of the lines of a run; of the text of a run
+	wake                loop.Wake // for who writes
 	perJob              int64
 
 	mu    sync.Mutex
@@ -75,7 +78,7 @@ type runLogState struct {
 func newLogBook(cfg LogConfig) *logBook {
 	return &logBook{
 		room: cfg.QueueBytes, share: cfg.QueueBytes / 8, perRun: cfg.RunBytes, perJob: cfg.JobBytes,
-		wake: newWake(), runs: map[int64]*runLog{}, freed: make(chan struct{}),
+		wake: loop.NewWake(), runs: map[int64]*runLog{}, freed: make(chan struct{}),
 	}
 }
 
@@ -112,7 +115,7 @@ func (r *runLog) write(line LogLine) {
 	rest, whole := strings.TrimSuffix(line.Text, "\n"), len(line.Text)
 	for more := true; more; {
 		line.Text, rest, more = strings.Cut(rest, "\n")
-		line.Text = plainText(line.Text)
+		line.Text = errs.PlainText(line.Text)
 		switch {
 		case len(line.Text) > logBytes:
 			line.Text = strings.ToValidUTF8(strings.Clone(line.Text[:logBytes]), "")
@@ -210,7 +213,7 @@ func (b *logBook) feed(r *runLog) {
 		r.state.fed = true
 		b.fed = append(b.fed, r)
 		if len(b.fed) == 1 {
-			b.wake.poke()
+			b.wake.Poke()
 		}
 	}
 }
@@ -219,7 +222,7 @@ func (b *logBook) feed(r *runLog) {
 func (b *logBook) hasten() {
 	if !b.hurry {
 		b.hurry = true
-		b.wake.poke()
+		b.wake.Poke()
 	}
 }
 
@@ -267,7 +270,7 @@ func (b *logBook) settle(ctx context.Context, goals map[int64]logGoal) {
 	defer cancel()
 	for {
 		freed, left := b.unwritten(goals)
-		if left <= 0 || !sleep(ctx, left, freed) {
+		if left <= 0 || !loop.Sleep(ctx, left, freed) {
 			return
 		}
 	}
@@ -334,7 +337,7 @@ func (b *logBook) due(now time.Time) time.Duration {
 	switch {
 	case len(b.fed) == 0:
 		b.hurry = false
-		return forever
+		return loop.Forever
 	case b.hurry:
 		return 0
 	}

@@ -1,9 +1,5 @@
 package xxljob
 
-// Lines of runs' logs, which stay with the executors that ran the runs. Input:
-// calls of Log. Output: lines, of executors of this process or, through the store,
-// of those attached at other nodes.
-
 import (
 	"context"
 	"errors"
@@ -12,9 +8,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
+
+// Lines of runs' logs, which stay with the executors that ran the runs. Input:
+// calls of Log. Output: lines, of executors of this process or, through the store,
+// of those attached at other nodes.
 
 const (
 	// logPatience is how long Log waits where its ctx has no deadline, and how long
@@ -36,8 +38,8 @@ type logs struct {
 	calls    *logCalls
 	attached *attachedSet
 	book     *addressBook
-	heard    func(Run, wire.Progress) // how far a run is, by its executor
-	written  logSource                // nil for none
+	heard    func(store.Run, wire.Progress) // how far a run is, by its executor
+	written  logSource                      // nil for none
 }
 
 func (l *logs) Log(ctx context.Context, runID int64, fromLine int) (wire.LogResult, error) {
@@ -52,7 +54,7 @@ func (l *logs) LogTail(ctx context.Context, runID int64, n int) (wire.LogResult,
 // of the last ones.
 func (l *logs) read(ctx context.Context, runID int64, from int) (wire.LogResult, error) {
 	if ctx == nil {
-		return wire.LogResult{}, errNoContext
+		return wire.LogResult{}, errs.ErrNoContext
 	}
 	_, bounded := ctx.Deadline()
 	if !bounded {
@@ -72,20 +74,20 @@ func (l *logs) read(ctx context.Context, runID int64, from int) (wire.LogResult,
 		res.Progress = said
 	}
 	switch {
-	case isNotFound(err):
-		return wire.LogResult{}, absent("log", fmt.Sprintf("run %d", runID), err)
+	case errs.IsNotFound(err):
+		return wire.LogResult{}, errs.Missing("log", fmt.Sprintf("run %d", runID), err)
 	case err != nil:
 		if !bounded && errors.Is(err, context.DeadlineExceeded) {
 			err = fmt.Errorf("no answer within %v: %w", logPatience, err)
 		}
-		return wire.LogResult{}, about(fmt.Sprintf("log of run %d", runID), err)
+		return wire.LogResult{}, errs.In(fmt.Sprintf("log of run %d", runID), err)
 	}
 	return res, nil
 }
 
 // logOf asks where the run was sent. What its executor says beside the lines, how far the run
 // is, goes to said.
-func (l *logs) logOf(ctx context.Context, run Run, from int, said *wire.Progress) (store.Answer, error) {
+func (l *logs) logOf(ctx context.Context, run store.Run, from int, said *wire.Progress) (store.Answer, error) {
 	inc, local := store.LocalIncarnation(run.Address)
 	if local && l.written != nil {
 		if res, has, err := l.written.read(ctx, run, from); has || err != nil {
@@ -100,13 +102,13 @@ func (l *logs) logOf(ctx context.Context, run Run, from int, said *wire.Progress
 	case inc == l.leases.incarnation:
 		return l.logHere(ctx, run, from, said)
 	}
-	return l.askNode(ctx, Ask{Incarnation: inc, Run: run, FromLine: from})
+	return l.askNode(ctx, store.Ask{Incarnation: inc, Run: run, FromLine: from})
 }
 
 // logResult is an answer as the caller of Log gets it. The run was read before it
 // was asked for: where it had ended by then, all its lines were there. Whatever the
 // executor says, the caller goes on behind ToLineNum, and misses and repeats nothing.
-func logResult(run Run, from int, a store.Answer) (wire.LogResult, error) {
+func logResult(run store.Run, from int, a store.Answer) (wire.LogResult, error) {
 	none := a.IsEnd && a.Content == wire.MsgNoLog
 	switch {
 	case a.Refusal != "":
@@ -128,7 +130,7 @@ func logResult(run Run, from int, a store.Answer) (wire.LogResult, error) {
 }
 
 // logElsewhere reads lines at the remote executor that the run was sent to.
-func (l *logs) logElsewhere(ctx context.Context, run Run, from int, said *wire.Progress) (store.Answer, error) {
+func (l *logs) logElsewhere(ctx context.Context, run store.Run, from int, said *wire.Progress) (store.Answer, error) {
 	exec, err := l.book.calledAt(ctx, run)
 	if err != nil {
 		return store.Answer{}, noLog(err.Error())
@@ -141,7 +143,7 @@ func (l *logs) logElsewhere(ctx context.Context, run Run, from int, said *wire.P
 }
 
 // logHere reads lines at the executor of this process.
-func (l *logs) logHere(ctx context.Context, run Run, from int, said *wire.Progress) (store.Answer, error) {
+func (l *logs) logHere(ctx context.Context, run store.Run, from int, said *wire.Progress) (store.Answer, error) {
 	exec := l.attached.get(run.App)
 	if exec == nil {
 		return store.Answer{Refusal: "app " + run.App + " is not attached any more"}, nil
@@ -152,7 +154,7 @@ func (l *logs) logHere(ctx context.Context, run Run, from int, said *wire.Progre
 // askNode puts the question to another node and waits for the answer. It tries
 // until ctx ends or the node is gone: an error of the store, or a question that
 // the store has dropped, is followed by another attempt.
-func (l *logs) askNode(ctx context.Context, ask Ask) (store.Answer, error) {
+func (l *logs) askNode(ctx context.Context, ask store.Ask) (store.Answer, error) {
 	if err := l.setShards(ctx); err != nil {
 		return store.Answer{}, err
 	}
@@ -160,9 +162,9 @@ func (l *logs) askNode(ctx context.Context, ask Ask) (store.Answer, error) {
 	defer l.desk.leave(heard)
 	began := time.Now()
 	if !l.leases.isLive(ask.Incarnation) {
-		l.life.wakes.lease.poke() // look at once whether it is gone
+		l.life.wakes.lease.Poke() // look at once whether it is gone
 	}
-	var backoff backoff
+	var backoff loop.Backoff
 	for {
 		if l.leases.isGone(ask.Incarnation, began) {
 			return store.Answer{}, errNodeGone(ask.Incarnation)
@@ -175,13 +177,13 @@ func (l *logs) askNode(ctx context.Context, ask Ask) (store.Answer, error) {
 		switch {
 		case answered:
 			return a, nil
-		case isNotFound(err) && ask.ID == 0: // the run's record is dropped
+		case errs.IsNotFound(err) && ask.ID == 0: // the run's record is dropped
 			return store.Answer{}, err
 		case err != nil:
-			backoff.n++
-			wait = backoff.delay()
+			backoff.N++
+			wait = backoff.Delay()
 		}
-		if !sleep(ctx, gap) || !sleep(ctx, wait-gap, heard) {
+		if !loop.Sleep(ctx, gap) || !loop.Sleep(ctx, wait-gap, heard) {
 			return store.Answer{}, noAnswer(ask.Incarnation, ctx.Err(), err)
 		}
 	}
@@ -197,20 +199,20 @@ func noAnswer(incarnation string, ended, err error) error {
 }
 
 // askOnce asks where the store has no question yet, and then looks for the answer.
-func (l *logs) askOnce(ctx context.Context, ask *Ask) (a store.Answer, answered bool, err error) {
+func (l *logs) askOnce(ctx context.Context, ask *store.Ask) (a store.Answer, answered bool, err error) {
 	if ask.ID == 0 {
-		asked, err := call(ctx, func(ctx context.Context) (Ask, error) { return l.store.AskLog(ctx, *ask) })
+		asked, err := loop.Call(ctx, func(ctx context.Context) (store.Ask, error) { return l.store.AskLog(ctx, *ask) })
 		if err == nil {
 			ask.ID = asked.ID
 		}
 		return store.Answer{}, false, err
 	}
-	a, err = call(ctx, func(ctx context.Context) (store.Answer, error) {
+	a, err = loop.Call(ctx, func(ctx context.Context) (store.Answer, error) {
 		var a store.Answer
 		a, answered, err = l.store.LogAnswer(ctx, ask.ID)
 		return a, err
 	})
-	if isNotFound(err) {
+	if errs.IsNotFound(err) {
 		ask.ID = 0
 		return store.Answer{}, false, nil
 	}
@@ -231,12 +233,12 @@ func (l *logs) askWait() time.Duration {
 
 // answerLogs has questions of other nodes answered, each by a goroutine that Stop
 // waits for. What there is no room for stays in the inbox.
-func (l *logs) answerLogs(asks []Ask) {
+func (l *logs) answerLogs(asks []store.Ask) {
 	for _, ask := range asks {
 		if l.desk.begin(ask) {
-			l.life.loops.work.aside(func(ctx context.Context) {
+			l.life.loops.work.Aside(func(ctx context.Context) {
 				l.answerLog(ctx, ask)
-				l.life.wakes.inbox.pokeIf(l.desk.end(ask))
+				l.life.wakes.inbox.PokeIf(l.desk.end(ask))
 			})
 		}
 	}
@@ -244,7 +246,7 @@ func (l *logs) answerLogs(asks []Ask) {
 
 // answerLog answers one question. An answer whose outcome is unknown is sent
 // again, for as long as the store keeps the question.
-func (l *logs) answerLog(ctx context.Context, ask Ask) {
+func (l *logs) answerLog(ctx context.Context, ask store.Ask) {
 	kept, done := context.WithTimeout(ctx, askKept)
 	defer done()
 	quick, cancel := context.WithTimeout(ctx, logPatience)
@@ -253,9 +255,9 @@ func (l *logs) answerLog(ctx context.Context, ask Ask) {
 	if err != nil {
 		a = store.Answer{Refusal: fmt.Sprintf("its executor has not answered within %v", logPatience)}
 	}
-	backoff := backoff{log: l.log, what: "answering a question for a run's log"}
+	backoff := loop.Backoff{Log: l.log, What: "answering a question for a run's log"}
 	tell := func(ctx context.Context) (struct{}, error) { return struct{}{}, l.store.AnswerLog(ctx, ask.ID, a) }
-	_, _ = callUntil(kept, &backoff, tell, tell) // whoever asked has given up after that
+	_, _ = loop.CallUntil(kept, &backoff, tell, tell) // whoever asked has given up after that
 }
 
 // Questions for lines of logs. Input: those of other nodes, from the inbox. Output:
@@ -274,11 +276,11 @@ type logDesk struct {
 	answering map[int64]bool           // guarded by mu: questions of other nodes
 	busy      map[string]int           // guarded by mu: how many of them, by app
 	left      bool                     // guarded by mu: one was left in the inbox
-	listeners map[wake]bool            // guarded by mu: those here who wait for answers
+	listeners map[loop.Wake]bool       // guarded by mu: those here who wait for answers
 }
 
 func newLogDesk() *logDesk {
-	return &logDesk{calls: map[string]chan struct{}{}, answering: map[int64]bool{}, busy: map[string]int{}, listeners: map[wake]bool{}}
+	return &logDesk{calls: map[string]chan struct{}{}, answering: map[int64]bool{}, busy: map[string]int{}, listeners: map[loop.Wake]bool{}}
 }
 
 func (d *logDesk) callsOf(app string) chan struct{} {
@@ -292,7 +294,7 @@ func (d *logDesk) callsOf(app string) chan struct{} {
 
 // begin takes on a question, unless it is being answered or there is no room: an
 // executor that hangs does not keep others from being asked.
-func (d *logDesk) begin(ask Ask) bool {
+func (d *logDesk) begin(ask store.Ask) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.answering[ask.ID] {
@@ -308,7 +310,7 @@ func (d *logDesk) begin(ask Ask) bool {
 }
 
 // end is done with a question. It reports whether others wait for the room.
-func (d *logDesk) end(ask Ask) bool {
+func (d *logDesk) end(ask store.Ask) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.answering, ask.ID)
@@ -320,15 +322,15 @@ func (d *logDesk) end(ask Ask) bool {
 	return left
 }
 
-func (d *logDesk) listen() wake {
+func (d *logDesk) listen() loop.Wake {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	w := newWake()
+	w := loop.NewWake()
 	d.listeners[w] = true
 	return w
 }
 
-func (d *logDesk) leave(w wake) {
+func (d *logDesk) leave(w loop.Wake) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.listeners, w)
@@ -339,6 +341,6 @@ func (d *logDesk) tell() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for w := range d.listeners {
-		w.poke()
+		w.Poke()
 	}
 }

@@ -1,8 +1,5 @@
 package xxljob
 
-// Questions to one executor for lines of a run's log. Input: the run, and which lines.
-// Output: an answer within bounds, whatever the executor says.
-
 import (
 	"context"
 	"errors"
@@ -11,10 +8,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/xxljob/xxljob/internal/cron"
+	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
+
+// Questions to one executor for lines of a run's log. Input: the run, and which lines.
+// Output: an answer within bounds, whatever the executor says.
 
 const (
 	// maxTail bounds the lines of a tail.
@@ -32,7 +33,7 @@ type logCalls struct{ desk *logDesk }
 
 // ask asks for the lines from one on or, where from is negative, for so many of the last ones.
 // What the executor says beside them, how far the run is, goes to said.
-func (c *logCalls) ask(ctx context.Context, exec wire.Executor, run Run, from int, said *wire.Progress) (store.Answer, error) {
+func (c *logCalls) ask(ctx context.Context, exec wire.Executor, run store.Run, from int, said *wire.Progress) (store.Answer, error) {
 	if from < 0 {
 		return c.tail(ctx, exec, run, -from, said)
 	}
@@ -45,7 +46,7 @@ func (c *logCalls) ask(ctx context.Context, exec wire.Executor, run Run, from in
 
 // call makes one call within ctx even where the executor ignores it: its goroutine is
 // left behind then, and holds its token until the executor answers.
-func (c *logCalls) call(ctx context.Context, exec wire.Executor, run Run, req wire.LogRequest, said *wire.Progress) (res wire.LogResult, refusal string, err error) {
+func (c *logCalls) call(ctx context.Context, exec wire.Executor, run store.Run, req wire.LogRequest, said *wire.Progress) (res wire.LogResult, refusal string, err error) {
 	calls := c.desk.callsOf(run.App)
 	select {
 	case calls <- struct{}{}:
@@ -67,9 +68,9 @@ func (c *logCalls) call(ctx context.Context, exec wire.Executor, run Run, req wi
 	case a := <-got:
 		switch {
 		case a.err != nil:
-			return res, "its executor failed: " + plainText(a.err.Error()), nil
+			return res, "its executor failed: " + errs.PlainText(a.err.Error()), nil
 		case !a.ret.OK():
-			return res, "its executor refused: " + plainText(a.ret.Msg), nil
+			return res, "its executor refused: " + errs.PlainText(a.ret.Msg), nil
 		}
 		if p := a.ret.Result.Progress; p != (wire.Progress{}) {
 			said.Percent, said.Text = boundProgress(p)
@@ -82,7 +83,7 @@ func (c *logCalls) call(ctx context.Context, exec wire.Executor, run Run, req wi
 
 // answerOf is what an executor answered, cut to logBytes.
 func answerOf(res wire.LogResult, from int) store.Answer {
-	a := store.Answer{ToLine: min(max(res.ToLineNum, 0), math.MaxInt32), IsEnd: res.IsEnd, Content: plainText(res.LogContent)}
+	a := store.Answer{ToLine: min(max(res.ToLineNum, 0), math.MaxInt32), IsEnd: res.IsEnd, Content: errs.PlainText(res.LogContent)}
 	if len(a.Content) > logBytes {
 		a.Content = cutLines(a.Content)
 		a.ToLine, a.IsEnd = from+min(strings.Count(a.Content, "\n")-1, math.MaxInt32-from), false
@@ -106,7 +107,7 @@ func cutLines(s string) string {
 // tail asks for the last n lines. One of ours has them ready. Of another one the number of its
 // lines is asked for, and then the last ones; where it does not say how many there are, all are
 // read from the first on, of which the last ones are kept.
-func (c *logCalls) tail(ctx context.Context, exec wire.Executor, run Run, n int, said *wire.Progress) (store.Answer, error) {
+func (c *logCalls) tail(ctx context.Context, exec wire.Executor, run store.Run, n int, said *wire.Progress) (store.Answer, error) {
 	res, refusal, err := c.call(ctx, exec, run, wire.LogRequest{FromLineNum: tailFar, Tail: n}, said)
 	switch {
 	case err != nil || refusal != "":
@@ -147,7 +148,7 @@ type tailEnd struct {
 // lastLines are the last n lines of what was read and what follows it, within logBytes, but
 // for the end of a single line that does not fit.
 func lastLines(t tailEnd, res wire.LogResult, n int) tailEnd {
-	text := plainText(res.LogContent)
+	text := errs.PlainText(res.LogContent)
 	if text == wire.MsgNoLog && res.IsEnd {
 		return tailEnd{lines: text}
 	}
@@ -173,7 +174,7 @@ func lastLines(t tailEnd, res wire.LogResult, n int) tailEnd {
 
 // tailResult is an answer to the question for the last lines as the caller of LogTail gets it.
 // The run was read before it was asked for: where it had ended by then, these are its last.
-func tailResult(run Run, n int, a store.Answer) wire.LogResult {
+func tailResult(run store.Run, n int, a store.Answer) wire.LogResult {
 	kept := lastLines(tailEnd{}, wire.LogResult{LogContent: a.Content, ToLineNum: a.ToLine}, n)
 	lines := strings.Count(kept.lines, "\n")
 	return wire.LogResult{FromLineNum: kept.to - lines + 1, ToLineNum: kept.to, LogContent: kept.lines, IsEnd: run.State.Ended()}
@@ -193,7 +194,7 @@ const (
 type logSource interface {
 	// read returns the lines of a run from one on or, where from is negative, the last ones.
 	// The end of the log is for the caller to see. It reports false where it has none of the run.
-	read(ctx context.Context, run Run, from int) (res wire.LogResult, has bool, err error)
+	read(ctx context.Context, run store.Run, from int) (res wire.LogResult, has bool, err error)
 }
 
 // newLogSource returns what Config.Logs has to be read, or nil.
@@ -208,9 +209,9 @@ func newLogSource(s *shared, panics *guard.Log) logSource {
 }
 
 // storeSource is the store.
-type storeSource struct{ store LogStore }
+type storeSource struct{ store store.LogStore }
 
-func (s *storeSource) read(ctx context.Context, run Run, from int) (wire.LogResult, bool, error) {
+func (s *storeSource) read(ctx context.Context, run store.Run, from int) (wire.LogResult, bool, error) {
 	pages, last, err := s.store.LogPages(ctx, run.ID, from, logPages)
 	if err != nil || last == 0 {
 		return wire.LogResult{}, false, err
@@ -241,7 +242,7 @@ func (s *storeSource) read(ctx context.Context, run Run, from int) (wire.LogResu
 
 // tail returns the last n lines, of pages that go on up to the last one. Pages may say anything:
 // it ends where no page follows what it has.
-func (s *storeSource) tail(ctx context.Context, run Run, n int, pages []store.LogPage, last int) (wire.LogResult, error) {
+func (s *storeSource) tail(ctx context.Context, run store.Run, n int, pages []store.LogPage, last int) (wire.LogResult, error) {
 	var kept tailEnd
 	for more := true; more && len(pages) > 0; {
 		more = false
@@ -275,7 +276,7 @@ type sinkSource struct {
 	under  chan struct{} // a token for each call under way
 }
 
-func (s *sinkSource) read(ctx context.Context, run Run, from int) (wire.LogResult, bool, error) {
+func (s *sinkSource) read(ctx context.Context, run store.Run, from int) (wire.LogResult, bool, error) {
 	select {
 	case s.under <- struct{}{}:
 	case <-ctx.Done():
@@ -300,7 +301,7 @@ func (s *sinkSource) read(ctx context.Context, run Run, from int) (wire.LogResul
 	})
 	select {
 	case a := <-got:
-		if errors.Is(a.err, ErrNoLog) {
+		if errors.Is(a.err, errs.ErrNoLog) {
 			return wire.LogResult{}, false, nil
 		}
 		return sinkAnswer(a.res, from), true, a.err
@@ -332,9 +333,9 @@ func sinkAnswer(res wire.LogResult, from int) wire.LogResult {
 // of who reads it.
 type logless struct{ why cron.Texts }
 
-func (e *logless) Error() string { return ErrNoLog.Error() + ": " + e.why.In("en") }
+func (e *logless) Error() string { return errs.ErrNoLog.Error() + ": " + e.why.In("en") }
 
-func (e *logless) Unwrap() error { return ErrNoLog }
+func (e *logless) Unwrap() error { return errs.ErrNoLog }
 
 // In returns the reason alone.
 func (e *logless) In(lang string) string { return e.why.In(lang) }

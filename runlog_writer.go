@@ -1,9 +1,5 @@
 package xxljob
 
-// Lines of runs of this process on their way to where Config.Logs says. Input: lines of
-// executors (OpenLog), results that wait for them. Output: batches, to the store or to the sink
-// of the user's, each tried again until it is taken. It is one loop, so one call at a time.
-
 import (
 	"bytes"
 	"compress/flate"
@@ -15,11 +11,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/internal/urgent"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
+
+// Lines of runs of this process on their way to where Config.Logs says. Input: lines of
+// executors (OpenLog), results that wait for them. Output: batches, to the store or to the sink
+// of the user's, each tried again until it is taken. It is one loop, so one call at a time.
 
 // logKeeper has lines written. Its methods may be called where it is nil, which keeps nothing.
 type logKeeper struct {
@@ -89,20 +91,20 @@ func (k *logKeeper) apart(reqs []wire.CallbackRequest) (ready, others []wire.Cal
 
 // loop writes what is due, until ctx ends.
 func (k *logKeeper) loop(ctx context.Context) {
-	backoff := backoff{log: k.log, what: "writing the logs of runs"}
+	backoff := loop.Backoff{Log: k.log, What: "writing the logs of runs"}
 	for {
 		now := time.Now()
 		if wait := k.book.due(now); k.batch == nil && wait > 0 {
-			if !sleep(ctx, wait, k.book.wake) {
+			if !loop.Sleep(ctx, wait, k.book.wake) {
 				return
 			}
 			continue
 		}
 		rest, err := k.writeSome(ctx)
-		if backoff.failed(ctx, err) {
-			rest = backoff.delay()
+		if backoff.Failed(ctx, err) {
+			rest = backoff.Delay()
 		}
-		if !sleep(ctx, rest) {
+		if !loop.Sleep(ctx, rest) {
 			return
 		}
 	}
@@ -136,7 +138,7 @@ func (k *logKeeper) last(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(urgent.Unmark(ctx), logPatient)
 	defer cancel()
-	for k.batch != nil || k.book.due(time.Now()) < forever {
+	for k.batch != nil || k.book.due(time.Now()) < loop.Forever {
 		if _, err := k.writeSome(ctx); err != nil {
 			k.log.Warn("xxljob: stopped with lines of runs' logs that could not be written", "bytes", k.book.state().Waiting, "error", err)
 			return
@@ -146,7 +148,7 @@ func (k *logKeeper) last(ctx context.Context) {
 
 // storeOutlet is the store.
 type storeOutlet struct {
-	store  LogStore
+	store  store.LogStore
 	perJob int64
 	pages  pageWriter
 
@@ -165,7 +167,7 @@ func (o *storeOutlet) write(ctx context.Context, batch []logChunk) (n int, refus
 	}
 	for len(o.made) > 0 {
 		page := o.made[:min(len(o.made), store.MostLogPages)]
-		no, err := call(ctx, func(ctx context.Context) ([]int64, error) {
+		no, err := loop.Call(ctx, func(ctx context.Context) ([]int64, error) {
 			return o.store.AddLogPages(ctx, page, o.perJob)
 		})
 		if err != nil {
@@ -193,7 +195,7 @@ func (o *sinkOutlet) write(ctx context.Context, batch []logChunk) (n int, _ []in
 	if o.under == nil {
 		o.begin(ctx, batch)
 	}
-	late := time.NewTimer(callTimeout + time.Second) // one that goes by its ctx has an error of its own
+	late := time.NewTimer(loop.CallTimeout + time.Second) // one that goes by its ctx has an error of its own
 	defer late.Stop()
 	select {
 	case err = <-o.under:
@@ -222,7 +224,7 @@ func (o *sinkOutlet) begin(ctx context.Context, batch []logChunk) {
 	}
 	under := make(chan error, 1)
 	o.under = under
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loop.CallTimeout)
 	guard.Go(func() error { return o.sink.WriteLogs(ctx, lines) }, func(err error) { cancel(); under <- err })
 }
 
@@ -285,7 +287,7 @@ func linesOf(p store.LogPage, from int) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the page with line %d: %w", p.FirstLine, err)
 	}
-	lines := plainText(string(text))
+	lines := errs.PlainText(string(text))
 	for n := p.FirstLine; n < from && lines != ""; n++ {
 		_, lines, _ = strings.Cut(lines, "\n")
 	}

@@ -1,14 +1,15 @@
 package xxljob
 
-// Claims: the plans of due jobs, written to the store.
-
 import (
 	"context"
 	"slices"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
+
+// Claims: the plans of due jobs, written to the store.
 
 // claimer plans due jobs. It belongs to the scan loop.
 type claimer struct {
@@ -24,7 +25,7 @@ type claimer struct {
 // claim plans the jobs and writes the plans. It returns the earliest instant
 // that is not planned yet; missed reports that some jobs were not as they had
 // been read.
-func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob, now, before time.Time) (next time.Time, missed bool, err error) {
+func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []store.DueJob, now, before time.Time) (next time.Time, missed bool, err error) {
 	c.noteStopped(ctx, due)
 	if len(due) == 0 {
 		return next, false, nil
@@ -36,9 +37,9 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob,
 	p := planAt(c.shared, now, before)
 	c.claiming.room.reset()
 	p.room = &c.claiming.room
-	plans := slices.Grow(c.claiming.plans.again(), len(due))[:len(due)]
-	c.claiming.plans.used(plans)
-	jobs := make(map[int64]*Job, len(due))
+	plans := slices.Grow(c.claiming.plans.Again(), len(due))[:len(due)]
+	c.claiming.plans.Used(plans)
+	jobs := make(map[int64]*store.Job, len(due))
 	for i := range due {
 		j := &due[i]
 		plans[i] = p.plan(j, epochs[j.Shard])
@@ -70,25 +71,25 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []DueJob,
 
 // claimSome writes some of the plans. done reports that all of their jobs were as they had been
 // read.
-func (c *claimer) claimSome(ctx context.Context, shards []store.Shard, plans []Plan, jobs map[int64]*Job) (done bool, err error) {
-	memory := c.claiming.answers.again()
-	runs, err := detached(ctx, func(ctx context.Context) ([]Run, error) {
+func (c *claimer) claimSome(ctx context.Context, shards []store.Shard, plans []store.Plan, jobs map[int64]*store.Job) (done bool, err error) {
+	memory := c.claiming.answers.Again()
+	runs, err := loop.Detached(ctx, func(ctx context.Context) ([]store.Run, error) {
 		return c.store.Claim(ctx, memory, plans)
 	})
-	if c.claiming.failed(ctx, err) {
+	if c.claiming.Failed(ctx, err) {
 		// The claim may have taken effect, or may yet: what it planned has to be read.
 		c.claiming.drop()
 		c.reload.add(shards)
 		c.unsettled.until = time.Now().Add(doubtLasts)
 		return false, err
 	}
-	c.claiming.answers.used(runs)
+	c.claiming.answers.Used(runs)
 	c.tell(plans, runs, jobs)
 	c.engine.hold(runs, jobs)
 	for i := range runs {
 		delete(jobs, runs[i].JobID)
 	}
-	return !slices.ContainsFunc(plans, func(p Plan) bool {
+	return !slices.ContainsFunc(plans, func(p store.Plan) bool {
 		_, none := jobs[p.JobID]
 		return none && len(p.Runs) > 0
 	}), nil
@@ -96,7 +97,7 @@ func (c *claimer) claimSome(ctx context.Context, shards []store.Shard, plans []P
 
 // claimSize is how many of the plans are written by one call: those of claimRuns runs, and of
 // one job at least.
-func claimSize(plans []Plan) int {
+func claimSize(plans []store.Plan) int {
 	n, runs := 1, len(plans[0].Runs)
 	for n < len(plans) && n < claimRuns && runs+len(plans[n].Runs) <= claimRuns {
 		runs += len(plans[n].Runs)
@@ -114,7 +115,7 @@ const claimRuns = 1000
 func (c *claimer) rest(ctx context.Context, took time.Duration, due time.Time) bool {
 	if due.Sub(c.clock.now()) > c.cfg.PreRead/4 {
 		began := time.Now()
-		sleep(ctx, min(took, restMost))
+		loop.Sleep(ctx, min(took, restMost))
 		c.claiming.rested += time.Since(began)
 	}
 	return ctx.Err() == nil && c.leases.trusted(time.Now())
@@ -122,18 +123,18 @@ func (c *claimer) rest(ctx context.Context, took time.Duration, due time.Time) b
 
 // claimCalls are the calls of Store.Claim: how they are spaced, and memory that they use again.
 type claimCalls struct {
-	backoff
-	rested  time.Duration // between the calls of one scan
-	room    planRoom      // for the plans of a scan
-	plans   scratch[Plan] // of a scan
-	answers scratch[Run]  // of the last call
+	loop.Backoff
+	rested  time.Duration            // between the calls of one scan
+	room    planRoom                 // for the plans of a scan
+	plans   loop.Scratch[store.Plan] // of a scan
+	answers loop.Scratch[store.Run]  // of the last call
 }
 
 // drop leaves the memory to a call that may still be under way.
 func (c *claimCalls) drop() {
-	c.room.drop()
-	c.plans.drop()
-	c.answers.drop()
+	c.room.Drop()
+	c.plans.Drop()
+	c.answers.Drop()
 }
 
 // restMost is how long it does so at most.
@@ -142,10 +143,10 @@ const restMost = 50 * time.Millisecond
 // noteStopped counts the jobs that have stopped since their schedule cannot be evaluated, but for
 // those that are due again: these are to be stopped once more. A claim may have passed a job by,
 // or have taken effect although it had an error, so the jobs say.
-func (c *claimer) noteStopped(ctx context.Context, due []DueJob) {
+func (c *claimer) noteStopped(ctx context.Context, due []store.DueJob) {
 	var ids []int64
 	for id := range c.stopping {
-		if !slices.ContainsFunc(due, func(j DueJob) bool { return j.ID == id }) {
+		if !slices.ContainsFunc(due, func(j store.DueJob) bool { return j.ID == id }) {
 			ids = append(ids, id)
 		}
 	}
@@ -164,7 +165,7 @@ func (c *claimer) noteStopped(ctx context.Context, due []DueJob) {
 }
 
 // tell tells of what was planned, and of jobs that were stopped.
-func (c *claimer) tell(plans []Plan, runs []Run, jobs map[int64]*Job) {
+func (c *claimer) tell(plans []store.Plan, runs []store.Run, jobs map[int64]*store.Job) {
 	c.teller.planned(runs, jobs)
 	for i := range runs {
 		if runs[i].State.Ended() {
@@ -180,8 +181,8 @@ func (c *claimer) tell(plans []Plan, runs []Run, jobs map[int64]*Job) {
 
 // ends reports whether the claim may stop the job: for its Stop, or since it has neither a
 // next instant nor a run that is to be started.
-func ends(p *Plan) bool {
-	starts := slices.ContainsFunc(p.Runs, func(n NewRun) bool { return !n.State.Ended() })
+func ends(p *store.Plan) bool {
+	starts := slices.ContainsFunc(p.Runs, func(n store.NewRun) bool { return !n.State.Ended() })
 	return p.Stop != "" || p.Next.IsZero() && !p.Wait && !starts
 }
 

@@ -1,14 +1,15 @@
 package xxljob
 
-// Planned runs that no scan returns. Input: shards that are new to this node, and apps of
-// which it holds too little. Output: planned runs, on the ring.
-
 import (
 	"context"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
+
+// Planned runs that no scan returns. Input: shards that are new to this node, and apps of
+// which it holds too little. Output: planned runs, on the ring.
 
 // reloader reads planned runs. It belongs to the scan loop.
 type reloader struct {
@@ -47,10 +48,10 @@ func (r *reloader) reloadPlanned(ctx context.Context, before time.Time) error {
 // start while the next one is read: all that come before them are held. At the beginning a page is
 // only as many runs as start together, so that these need not wait for more.
 func (r *reloader) readPlanned(ctx context.Context, q store.PlannedQuery) error {
-	q.Limit = storeBatch
-	var page []Run
+	q.Limit = loop.StoreBatch
+	var page []store.Run
 	for {
-		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return r.store.Planned(ctx, page[:0], q) })
+		runs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return r.store.Planned(ctx, page[:0], q) })
 		if err != nil {
 			return err
 		}
@@ -73,12 +74,12 @@ func (r *reloader) readPlanned(ctx context.Context, q store.PlannedQuery) error 
 // readAhead reads the jobs of a page of runs, as far as they are not known: those who start the runs
 // would have to wait for them, batch by batch. The first batch is being started meanwhile. What is
 // not read is read when it is needed.
-func (r *reloader) readAhead(ctx context.Context, page []Run) {
+func (r *reloader) readAhead(ctx context.Context, page []store.Run) {
 	unknown := r.engine.jobs.unread(page)
-	if len(unknown) <= storeBatch {
+	if len(unknown) <= loop.StoreBatch {
 		return
 	}
-	if jobs, err := r.readJobs(ctx, unknown[storeBatch:]); err == nil {
+	if jobs, err := r.readJobs(ctx, unknown[loop.StoreBatch:]); err == nil {
 		r.engine.jobs.remember(jobs)
 	}
 }
@@ -90,9 +91,9 @@ func (r *reloader) readOn(ctx context.Context, owned []store.Shard, app string, 
 	if from == (ringEntry{}) {
 		q.After = time.Time{}
 	}
-	var page []Run
+	var page []store.Run
 	for {
-		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return r.store.Planned(ctx, page[:0], q) })
+		runs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return r.store.Planned(ctx, page[:0], q) })
 		if err != nil {
 			return err
 		}
@@ -115,7 +116,7 @@ const (
 	reconcileEvery = time.Minute
 	// overdueBy is how late a run is before it is looked for: most that are in time
 	// need not be read.
-	overdueBy = callTimeout
+	overdueBy = loop.CallTimeout
 	// reconcilePages bounds what one comparison reads, in pages of scanRuns; the next
 	// one goes on from there.
 	reconcilePages = 4
@@ -138,7 +139,7 @@ type missed struct {
 
 // ripeAfter is how far apart the two looks are that a run is missing in: longer than
 // any call may take whose answer would say where the run is.
-func (c *reconciler) ripeAfter() time.Duration { return callTimeout + c.leases.times.ttl }
+func (c *reconciler) ripeAfter() time.Duration { return loop.CallTimeout + c.leases.times.ttl }
 
 // untilReconciled is when the scan loop has to look, at the latest. A node alone on a
 // store in its own process looks when it scans anyway: nothing ticks there.
@@ -147,7 +148,7 @@ func (c *reconciler) untilReconciled(now time.Time) time.Duration {
 	case len(c.missing) > 0:
 		return c.ripeAfter()
 	case c.leases.isAlone():
-		return forever
+		return loop.Forever
 	}
 	return max(reconcileEvery-now.Sub(c.last), time.Second)
 }
@@ -171,7 +172,7 @@ func (c *reconciler) reconcile(ctx context.Context, owned []store.Shard) error {
 		if c.after != (ringEntry{}) {
 			q.After = time.UnixMilli(c.after.at).UTC()
 		}
-		runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return c.store.Planned(ctx, nil, q) })
+		runs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return c.store.Planned(ctx, nil, q) })
 		if err != nil {
 			return err
 		}
@@ -188,7 +189,7 @@ func (c *reconciler) reconcile(ctx context.Context, owned []store.Shard) error {
 }
 
 // miss notes a run that this node does not hold.
-func (c *reconciler) miss(r Run, now time.Time) {
+func (c *reconciler) miss(r store.Run, now time.Time) {
 	epoch, owned := c.leases.epoch(r.Shard)
 	if !owned || len(c.missing) >= scanRuns {
 		return
@@ -205,20 +206,20 @@ func (c *reconciler) miss(r Run, now time.Time) {
 func (c *reconciler) takeUpMissing(ctx context.Context, now time.Time) error {
 	var ids []int64
 	for id, m := range c.missing {
-		if now.Sub(m.since) >= c.ripeAfter() && len(ids) < storeBatch {
+		if now.Sub(m.since) >= c.ripeAfter() && len(ids) < loop.StoreBatch {
 			ids = append(ids, id)
 		}
 	}
 	if len(ids) == 0 {
 		return nil
 	}
-	runs, err := call(ctx, func(ctx context.Context) ([]Run, error) { return c.store.RunsByID(ctx, ids) })
+	runs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return c.store.RunsByID(ctx, ids) })
 	if err != nil {
 		return err
 	}
 	for _, r := range c.engine.held.unheld(runs) {
 		epoch, owned := c.leases.epoch(r.Shard)
-		if r.State != StatePlanned || !owned || epoch != c.missing[r.ID].epoch {
+		if r.State != store.StatePlanned || !owned || epoch != c.missing[r.ID].epoch {
 			continue
 		}
 		c.log.Warn("xxljob: picked up a planned run that no node was holding", "run", r.ID, "job", r.JobID, "scheduled", r.Scheduled, "takenUp", c.life.mishaps.pickedUp.Add(1))

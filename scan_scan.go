@@ -1,16 +1,17 @@
 package xxljob
 
-// Input: jobs that become due, and planned runs that others have inserted, from
-// the store. Output: planned runs, in the store first and then on the ring, to
-// dispatch_start.go.
-
 import (
 	"context"
 	"errors"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
+
+// Input: jobs that become due, and planned runs that others have inserted, from
+// the store. Output: planned runs, in the store first and then on the ring, to
+// dispatch_start.go.
 
 // scanner plans what becomes due. It belongs to the scan loop.
 type scanner struct {
@@ -26,16 +27,16 @@ type scanner struct {
 func newScanner(s *shared, e *engine, f *fitness, t *teller, reload *reloadSet) *scanner {
 	return &scanner{
 		shared: s, engine: e, fitness: f, reconciler: &reconciler{shared: s, engine: e}, reloader: &reloader{s, e, t, reload},
-		claimer: &claimer{shared: s, engine: e, teller: t, reload: reload, stopping: map[int64]string{}, claiming: claimCalls{backoff: backoff{log: s.log, what: "claiming due jobs"}}},
+		claimer: &claimer{shared: s, engine: e, teller: t, reload: reload, stopping: map[int64]string{}, claiming: claimCalls{Backoff: loop.Backoff{Log: s.log, What: "claiming due jobs"}}},
 	}
 }
 
 // planWindow is the time ahead that a scan plans.
 type planWindow struct {
 	set, end time.Time
-	took     time.Duration   // the last scan
-	jobs     scratch[DueJob] // found by the last scan
-	runs     scratch[Run]
+	took     time.Duration              // the last scan
+	jobs     loop.Scratch[store.DueJob] // found by the last scan
+	runs     loop.Scratch[store.Run]
 }
 
 // at returns the end of the window for a scan at the time. It moves on a little
@@ -72,10 +73,10 @@ func betweenSeconds(t time.Time, preRead time.Duration) time.Time {
 
 // scanDuty claims what becomes due. It is the only one that scans on this node, so no shard
 // is scanned twice at once.
-func (s *scanner) scanDuty(signals store.Signals) duty {
-	return duty{
-		what: "scanning for due jobs", wakes: []<-chan struct{}{signals.Scan, s.life.wakes.scan},
-		once: func(ctx context.Context) (time.Duration, error) {
+func (s *scanner) scanDuty(signals store.Signals) loop.Duty {
+	return loop.Duty{
+		What: "scanning for due jobs", Wakes: []<-chan struct{}{signals.Scan, s.life.wakes.scan},
+		Once: func(ctx context.Context) (time.Duration, error) {
 			wait, err := s.scanOnce(ctx)
 			if err == nil && s.fitness.fails() {
 				s.tryOut(ctx)
@@ -89,11 +90,11 @@ func (s *scanner) scanDuty(signals store.Signals) duty {
 // scanOnce plans everything up to the end of the window and returns when to look again.
 func (s *scanner) scanOnce(ctx context.Context) (time.Duration, error) {
 	if !s.leases.trusted(time.Now()) {
-		return forever, nil // the lease loop pokes
+		return loop.Forever, nil // the lease loop pokes
 	}
 	shards := s.leases.owned()
 	if len(shards) == 0 {
-		return forever, nil
+		return loop.Forever, nil
 	}
 	began := s.fitness.begin(&s.fitness.claims)
 	wait, failed, err := s.scanShards(ctx, shards)
@@ -118,30 +119,30 @@ func (s *scanner) scanShards(ctx context.Context, shards []store.Shard) (wait ti
 	if err := s.reconciler.reconcile(ctx, shards); err != nil {
 		return 0, nil, err
 	}
-	memory := ScanResult{Jobs: s.window.jobs.again(), Runs: s.window.runs.again()}
-	res, err := call(ctx, func(ctx context.Context) (ScanResult, error) {
+	memory := store.ScanResult{Jobs: s.window.jobs.Again(), Runs: s.window.runs.Again()}
+	res, err := loop.Call(ctx, func(ctx context.Context) (store.ScanResult, error) {
 		return s.store.Scan(ctx, memory, store.ScanQuery{Shards: shards, Before: before, Jobs: s.cfg.Limits.ScanLimit, Runs: scanRuns})
 	})
 	if err != nil {
-		s.window.jobs.drop() // the call may still be under way
-		s.window.runs.drop()
+		s.window.jobs.Drop() // the call may still be under way
+		s.window.runs.Drop()
 		s.reloader.set.add(shards) // runs of others may be among what was not received
 		return 0, nil, err
 	}
-	s.window.jobs.used(res.Jobs)
-	s.window.runs.used(res.Runs)
+	s.window.jobs.Used(res.Jobs)
+	s.window.runs.Used(res.Runs)
 	s.claimer.teller.found(res.Runs)
 	s.engine.hold(res.Runs, nil)
 	next, missed, err := s.claimer.claim(ctx, shards, res.Jobs, now, before)
 	if err != nil {
-		return s.claimer.claiming.delay(), err, nil
+		return s.claimer.claiming.Delay(), err, nil
 	}
 	res.Next = earlier(res.Next, next)
 	return s.scanWait(res, missed), nil, nil
 }
 
 // scanWait is when the next scan is due.
-func (s *scanner) scanWait(res ScanResult, missed bool) time.Duration {
+func (s *scanner) scanWait(res store.ScanResult, missed bool) time.Duration {
 	switch {
 	case len(res.Jobs) == s.cfg.Limits.ScanLimit || len(res.Runs) == scanRuns:
 		return 0
@@ -171,14 +172,14 @@ func (s *scanner) tryOut(ctx context.Context) {
 		return
 	}
 	began := f.begin(&f.trials[0])
-	_, err := detached(ctx, func(ctx context.Context) ([]Run, error) { return s.store.Claim(ctx, nil, []Plan{{}}) }) // of no job
+	_, err := loop.Detached(ctx, func(ctx context.Context) ([]store.Run, error) { return s.store.Claim(ctx, nil, []store.Plan{{}}) }) // of no job
 	f.end(ctx, &f.trials[0], began, err)
 	if err != nil {
 		return
 	}
 	began = f.begin(&f.trials[1])
-	_, err = detached(ctx, func(ctx context.Context) ([]Started, error) {
-		return s.store.Start(ctx, nil, []Start{{State: StateStarted, Owner: s.leases.incarnation, Address: store.LocalAddress(s.leases.incarnation)}}) // of no run
+	_, err = loop.Detached(ctx, func(ctx context.Context) ([]store.Started, error) {
+		return s.store.Start(ctx, nil, []store.Start{{State: store.StateStarted, Owner: s.leases.incarnation, Address: store.LocalAddress(s.leases.incarnation)}}) // of no run
 	})
 	f.end(ctx, &f.trials[1], began, err)
 	if err == nil {

@@ -1,10 +1,12 @@
 package xxljob
 
-// Traces of the host's: what a tracer is asked.
-
 import (
 	"context"
+
+	"github.com/xxljob/xxljob/store"
 )
+
+// Traces of the host's: what a tracer is asked.
 
 // Tracer carries the traces of a program through its runs: from the context of who asks for a
 // run to the handler, whichever node starts it and wherever the handler is. Module otelxxl has
@@ -28,5 +30,5 @@ type Tracer interface {
 	// that of the run, run.Trace, where it is empty. Done, which may be nil, is called once with
 	// nil where the executor has accepted the run, or else with what it has answered, or why
 	// there is no answer.
-	Sending(ctx context.Context, run Run) (trace string, done func(err error))
+	Sending(ctx context.Context, run store.Run) (trace string, done func(err error))
 }

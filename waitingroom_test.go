@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -48,9 +49,9 @@ func TestProbesEndBeforeParking(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := x.(*scheduler)
-		s.life.loops.plan = newLoops()
-		job := &Job{ID: 1, App: "app", Route: "BUSYOVER"}
-		s.engine.hold([]Run{{ID: 1, JobID: 1, App: "app"}}, map[int64]*Job{1: job})
+		s.life.loops.plan = loop.NewGroup()
+		job := &store.Job{ID: 1, App: "app", Route: "BUSYOVER"}
+		s.engine.hold([]store.Run{{ID: 1, JobID: 1, App: "app"}}, map[int64]*store.Job{1: job})
 		a := attempt{entry: s.engine.held.runs.Of(1), job: job}
 		a.due, a.passage = true, &passage{route: &routed{}}
 		to := s.router.probes.choose(t.Context(), job, []string{store.LocalAddress(s.leases.incarnation)})
@@ -61,11 +62,11 @@ func TestProbesEndBeforeParking(t *testing.T) {
 		if n := s.engine.room.lots.len(); n > 0 && len(s.router.probes.asking) == 0 {
 			t.Errorf("%d runs are parked for probes that nobody makes", n)
 		}
-		s.life.loops.plan.end()
+		s.life.loops.plan.End()
 	})
 }
 
-type noStore struct{ Store }
+type noStore struct{ store.Store }
 
 // TestAppsTakeTurns: the next entry is of the app that has waited longest for its turn, be there
 // one app or many, and what has had its turn is not kept.

@@ -225,7 +225,7 @@ type halting struct {
 	before, after error
 }
 
-func (h *halting) AddJob(ctx context.Context, j xxljob.Job, first xxljob.FirstInstant) (xxljob.Job, error) {
+func (h *halting) AddJob(ctx context.Context, j xxljob.Job, first store.FirstInstant) (xxljob.Job, error) {
 	if h.before != nil {
 		return xxljob.Job{}, h.before
 	}

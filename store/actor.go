@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/xxljob/xxljob/internal/errs"
 )
 
 // Scheduler is the actor of what no caller has asked for: jobs that the scheduler stops or
@@ -44,15 +46,28 @@ type (
 	againKey  struct{}
 )
 
-// WithActor is xxljob.WithActor without its check of ctx.
+// WithActor returns a context whose changes are recorded under the name: that of a user, or of
+// the program that makes them. It is kept to MostActor bytes, and what cannot be shown of
+// it is replaced. Changes of jobs and apps are recorded without a name too; runs that are
+// triggered or killed only with one, since programs may trigger thousands. It panics
+// where ctx is nil, as context.WithValue does: there is no error to return. Stores read the
+// name with Actor.
 func WithActor(ctx context.Context, name string) context.Context {
+	if ctx == nil {
+		panic(errs.ErrNoContext)
+	}
 	o := OriginOf(ctx)
 	o.Actor = Shown(name, MostActor)
 	return context.WithValue(ctx, originKey{}, o)
 }
 
-// WithClient is xxljob.WithClient without its check of ctx.
+// WithClient returns a context whose changes are recorded with the address of the client that
+// has asked for them, and what its request is known by; either may be empty. They are kept to
+// MostClient and MostRequestID bytes as names are. It panics where ctx is nil.
 func WithClient(ctx context.Context, address, requestID string) context.Context {
+	if ctx == nil {
+		panic(errs.ErrNoContext)
+	}
 	o := OriginOf(ctx)
 	o.Client, o.RequestID = Shown(address, MostClient), Shown(requestID, MostRequestID)
 	return context.WithValue(ctx, originKey{}, o)

@@ -1,8 +1,26 @@
 package store
 
-import "errors"
+import (
+	"github.com/xxljob/xxljob/internal/errs"
+)
 
-// ErrLocked: others hold locks on rows that the call needs; what the call returned beside it
-// has taken effect, and the rest may be tried again. A store wraps it with what was
-// attempted; test for it with errors.Is.
-var ErrLocked = errors.New("xxljob: rows are locked by others")
+// Errors of stores. A store wraps them with what was attempted; test for them
+// with errors.Is.
+var (
+	// ErrNotFound: there is no such job, run, group or node.
+	ErrNotFound = errs.ErrNotFound
+	// ErrConflict: the job's version is not the one the caller had read.
+	ErrConflict = errs.ErrConflict
+	// ErrDuplicateKey: the app has a job with this Key already.
+	ErrDuplicateKey = errs.ErrDuplicateKey
+	// ErrGroupInUse: the group still has jobs.
+	ErrGroupInUse = errs.ErrGroupInUse
+	// ErrShards: the store was set up with another number of shards.
+	ErrShards = errs.ErrShards
+	// ErrLocked: others hold locks on rows that the call needs; what the call returned beside it
+	// has taken effect, and the rest may be tried again.
+	ErrLocked = errs.ErrLocked
+	// ErrSuperseded: another list applies to the app, of another generation or of the same
+	// one, or others name the job that was to be pruned. Nothing was changed.
+	ErrSuperseded = errs.ErrSuperseded
+)

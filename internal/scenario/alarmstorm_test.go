@@ -103,11 +103,11 @@ func TestAStormOfOneJob(t *testing.T) {
 		for range batches {
 			job, err = st.Job(t.Context(), job.ID)
 			stage.Must(t, err)
-			plan := xxljob.Plan{JobID: job.ID, Shard: job.Shard, Epoch: stage.Observe(t, st).Shards[job.Shard].Epoch, Version: job.Version, Due: job.Next, Next: job.Next.Add(time.Hour)}
+			plan := store.Plan{JobID: job.ID, Shard: job.Shard, Epoch: stage.Observe(t, st).Shards[job.Shard].Epoch, Version: job.Version, Due: job.Next, Next: job.Next.Add(time.Hour)}
 			for range batch {
-				plan.Runs = append(plan.Runs, xxljob.NewRun{At: job.Next, Type: xxljob.TriggerFixRate, State: xxljob.StateSkipped, First: job.Next, Last: job.Next, Count: 1, Reason: xxljob.ReasonBacklog})
+				plan.Runs = append(plan.Runs, store.NewRun{At: job.Next, Type: xxljob.TriggerFixRate, State: xxljob.StateSkipped, First: job.Next, Last: job.Next, Count: 1, Reason: xxljob.ReasonBacklog})
 			}
-			made, err := st.Claim(t.Context(), nil, []xxljob.Plan{plan})
+			made, err := st.Claim(t.Context(), nil, []store.Plan{plan})
 			if stage.Must(t, err); len(made) != batch {
 				t.Fatalf("%d records were made, want %d", len(made), batch)
 			}

@@ -34,7 +34,7 @@ func slowOneByOne() *oneByOne {
 	return s
 }
 
-func (s *oneByOne) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (s *oneByOne) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
 	var takes time.Duration
 	for _, st := range starts {
 		if len(st.Targets) > 0 || st.State == xxljob.StateRefused {
@@ -231,8 +231,8 @@ type oneIsStuck struct {
 	fails bool
 }
 
-func (s *oneIsStuck) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
-	at := slices.IndexFunc(starts, func(st xxljob.Start) bool { return st.RunID == s.run.Load() })
+func (s *oneIsStuck) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
+	at := slices.IndexFunc(starts, func(st store.Start) bool { return st.RunID == s.run.Load() })
 	if at < 0 || time.Now().After(s.until) {
 		return s.Store.Start(ctx, dst, starts)
 	}
@@ -243,7 +243,7 @@ func (s *oneIsStuck) Start(ctx context.Context, dst []xxljob.Started, starts []x
 	if err != nil {
 		return nil, err
 	}
-	return slices.Insert(answers, at, xxljob.Started{Status: store.StartLocked}), nil
+	return slices.Insert(answers, at, store.Started{Status: store.StartLocked}), nil
 }
 
 // TestAStuckStartApart: a broadcast cannot be started for long, and others, of its app and of

@@ -25,8 +25,8 @@ type busyJobs struct {
 	read int            // guarded by mu
 }
 
-func (s *busyJobs) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
-	var free []xxljob.Start
+func (s *busyJobs) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
+	var free []store.Start
 	s.mu.Lock()
 	for _, st := range starts {
 		if !s.busy[st.JobID] {
@@ -38,13 +38,13 @@ func (s *busyJobs) Start(ctx context.Context, dst []xxljob.Started, starts []xxl
 	if err != nil {
 		return nil, err
 	}
-	answers := make([]xxljob.Started, 0, len(starts))
+	answers := make([]store.Started, 0, len(starts))
 	for i := range starts {
 		if len(free) > 0 && free[0].RunID == starts[i].RunID {
 			answers, free, got = append(answers, got[0]), free[1:], got[1:]
 			continue
 		}
-		answers = append(answers, xxljob.Started{Status: store.StartBusy})
+		answers = append(answers, store.Started{Status: store.StartBusy})
 	}
 	return answers, nil
 }

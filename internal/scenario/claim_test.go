@@ -11,6 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -26,11 +27,11 @@ type lateClaim struct {
 	runs   []xxljob.Run   // guarded by mu: what landed
 }
 
-func (s *lateClaim) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
+func (s *lateClaim) Claim(ctx context.Context, dst []xxljob.Run, plans []store.Plan) ([]xxljob.Run, error) {
 	s.mu.Lock()
 	after := s.after
 	s.after = 0
-	free := slices.DeleteFunc(slices.Clone(plans), func(p xxljob.Plan) bool { return s.locked[p.JobID] })
+	free := slices.DeleteFunc(slices.Clone(plans), func(p store.Plan) bool { return s.locked[p.JobID] })
 	for _, p := range free {
 		s.locked[p.JobID] = after > 0
 	}

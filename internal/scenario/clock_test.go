@@ -35,7 +35,7 @@ func (s otherClock) Beat(ctx context.Context, inc string, attached []store.Attac
 
 func (s otherClock) Now(context.Context) (time.Time, error) { return s.now(), nil }
 
-func (s otherClock) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstInstant) (xxljob.Job, error) {
+func (s otherClock) AddJob(ctx context.Context, job xxljob.Job, first store.FirstInstant) (xxljob.Job, error) {
 	return s.Store.AddJob(ctx, job, func(job xxljob.Job, _ time.Time) (time.Time, error) { return first(job, s.now()) })
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 )
@@ -23,14 +24,14 @@ type writesFail struct {
 
 var errDiskFull = errors.New("the disk is full")
 
-func (s writesFail) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
+func (s writesFail) Claim(ctx context.Context, dst []xxljob.Run, plans []store.Plan) ([]xxljob.Run, error) {
 	if s.claims.Load() && len(plans) > 0 && plans[0].JobID != 0 {
 		return nil, errDiskFull
 	}
 	return s.Store.Claim(ctx, dst, plans)
 }
 
-func (s writesFail) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (s writesFail) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
 	if s.starts.Load() && len(starts) > 0 && starts[0].RunID != 0 {
 		return nil, errDiskFull
 	}

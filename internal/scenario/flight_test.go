@@ -11,6 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 )
@@ -46,7 +47,7 @@ type startGuard struct {
 	n *atomic.Int64
 }
 
-func (s startGuard) Start(ctx context.Context, dst []xxljob.Started, st []xxljob.Start) ([]xxljob.Started, error) {
+func (s startGuard) Start(ctx context.Context, dst []store.Started, st []store.Start) ([]store.Started, error) {
 	if s.n.Add(1) > 10_000 {
 		time.Sleep(time.Second)
 	}
@@ -59,7 +60,7 @@ type afterStore struct {
 	settle time.Duration
 }
 
-func (s afterStore) Settle(ctx context.Context, v []xxljob.Verdict) ([]xxljob.Run, error) {
+func (s afterStore) Settle(ctx context.Context, v []store.Verdict) ([]xxljob.Run, error) {
 	runs, err := s.Store.Settle(ctx, v)
 	time.Sleep(s.settle)
 	return runs, err
@@ -95,7 +96,7 @@ type lateStore struct {
 	start, take *atomic.Bool
 }
 
-func (s lateStore) Start(ctx context.Context, dst []xxljob.Started, st []xxljob.Start) ([]xxljob.Started, error) {
+func (s lateStore) Start(ctx context.Context, dst []store.Started, st []store.Start) ([]store.Started, error) {
 	if s.start.Swap(false) {
 		time.AfterFunc(200*time.Millisecond, func() { s.Store.Start(context.Background(), nil, st) })
 		return nil, errors.New("connection lost")
@@ -219,7 +220,7 @@ func TestStoppedByPlan(t *testing.T) {
 		v, err := st.Beat(t.Context(), "obs", nil)
 		stage.Must(t, err)
 		// what the planner asks for when the schedule cannot be evaluated any more
-		_, err = st.Claim(context.Background(), nil, []xxljob.Plan{{JobID: job.ID, Shard: 0, Epoch: v.Shards[0].Epoch, Version: job.Version, Due: job.Next, Stop: "broken"}})
+		_, err = st.Claim(context.Background(), nil, []store.Plan{{JobID: job.ID, Shard: 0, Epoch: v.Shards[0].Epoch, Version: job.Version, Due: job.Next, Stop: "broken"}})
 		stage.Must(t, err)
 		time.Sleep(20 * time.Second)
 		if n.Load() > 100 {

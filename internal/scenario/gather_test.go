@@ -26,7 +26,7 @@ type calls struct {
 	due              map[int64]time.Time
 }
 
-func (c *calls) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
+func (c *calls) Claim(ctx context.Context, dst []xxljob.Run, plans []store.Plan) ([]xxljob.Run, error) {
 	runs, err := c.Store.Claim(ctx, nil, plans)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -36,7 +36,7 @@ func (c *calls) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan
 	return runs, err
 }
 
-func (c *calls) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (c *calls) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
 	c.mu.Lock()
 	if len(starts) > 0 && starts[0].RunID != 0 {
 		c.starts++
@@ -50,7 +50,7 @@ func (c *calls) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob
 	return c.Store.Start(ctx, dst, starts)
 }
 
-func (c *calls) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+func (c *calls) Finish(ctx context.Context, dst []xxljob.Run, results []store.Result) ([]xxljob.Run, error) {
 	c.mu.Lock()
 	c.finishes++
 	c.mu.Unlock()

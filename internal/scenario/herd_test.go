@@ -12,6 +12,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 )
@@ -25,7 +26,7 @@ type herdCalls struct {
 	results time.Time     // guarded by mu: the first result
 }
 
-func (h *herdCalls) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
+func (h *herdCalls) Claim(ctx context.Context, dst []xxljob.Run, plans []store.Plan) ([]xxljob.Run, error) {
 	h.mu.Lock()
 	h.claims = append(h.claims, time.Now())
 	for _, p := range plans {
@@ -39,7 +40,7 @@ func (h *herdCalls) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.
 	return h.Store.Claim(ctx, dst, plans)
 }
 
-func (h *herdCalls) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+func (h *herdCalls) Finish(ctx context.Context, dst []xxljob.Run, results []store.Result) ([]xxljob.Run, error) {
 	h.mu.Lock()
 	if h.results.IsZero() {
 		h.results = time.Now()

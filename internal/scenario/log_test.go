@@ -259,7 +259,7 @@ func (f *farRuns) Run(ctx context.Context, id int64) (xxljob.Run, error) {
 	return r, err
 }
 
-func (f *farRuns) Inbox(ctx context.Context, inc string, after int64, limit int) (xxljob.Inbox, error) {
+func (f *farRuns) Inbox(ctx context.Context, inc string, after int64, limit int) (store.Inbox, error) {
 	in, err := f.Store.Inbox(ctx, inc, after, limit)
 	if app, _ := f.app.Load().(string); app != "" {
 		for i := range in.Asks {

@@ -95,7 +95,7 @@ type stopsFirst struct {
 	armed atomic.Bool
 }
 
-func (s *stopsFirst) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
+func (s *stopsFirst) Claim(ctx context.Context, dst []xxljob.Run, plans []store.Plan) ([]xxljob.Run, error) {
 	for _, p := range plans {
 		if p.Stop == "" || !s.armed.Load() {
 			continue
@@ -153,11 +153,11 @@ func TestForgottenRunsAreCountedOnce(t *testing.T) {
 type lateStart struct {
 	xxljob.Store
 	mu   sync.Mutex
-	job  int64          // guarded by mu
-	held []xxljob.Start // guarded by mu
+	job  int64         // guarded by mu
+	held []store.Start // guarded by mu
 }
 
-func (s *lateStart) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (s *lateStart) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

@@ -43,7 +43,7 @@ func (s *lagging) Beat(ctx context.Context, inc string, attached []store.Attachm
 
 func (s *lagging) Now(context.Context) (time.Time, error) { return time.Now().Add(-s.lag), nil }
 
-func (s *lagging) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
+func (s *lagging) Scan(ctx context.Context, dst store.ScanResult, q store.ScanQuery) (store.ScanResult, error) {
 	r, err := s.Store.Scan(ctx, dst, q)
 	if s.held.Load() {
 		r.Jobs, r.Next = nil, q.Before.Add(100*time.Millisecond)

@@ -25,11 +25,11 @@ type forgetful struct {
 	job    atomic.Int64 // whose runs; 0 for none
 }
 
-func (s *forgetful) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (s *forgetful) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
 	if !s.starts || starts[0].JobID != s.job.Load() {
 		return s.Store.Start(ctx, dst, starts)
 	}
-	answers := make([]xxljob.Started, len(starts))
+	answers := make([]store.Started, len(starts))
 	for i, st := range starts {
 		r, err := s.Store.Run(ctx, st.RunID)
 		if err != nil {
@@ -37,12 +37,12 @@ func (s *forgetful) Start(ctx context.Context, dst []xxljob.Started, starts []xx
 		}
 		r.State, r.Owner, r.Token, r.Address = st.State, st.Owner, st.Token, st.Address
 		r.Handler, r.Block, r.Started, r.Taken = st.Handler, st.Block, time.Now(), time.Now()
-		answers[i] = xxljob.Started{Status: store.StartOK, Run: r}
+		answers[i] = store.Started{Status: store.StartOK, Run: r}
 	}
 	return answers, nil
 }
 
-func (s *forgetful) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+func (s *forgetful) Finish(ctx context.Context, dst []xxljob.Run, results []store.Result) ([]xxljob.Run, error) {
 	r, err := s.Store.Run(ctx, results[0].RunID)
 	if err != nil || r.JobID != s.job.Load() {
 		return s.Store.Finish(ctx, dst, results)
@@ -172,11 +172,11 @@ func (s *lockedRow) lock(run int64) {
 	s.run = run
 }
 
-func (s *lockedRow) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+func (s *lockedRow) Finish(ctx context.Context, dst []xxljob.Run, results []store.Result) ([]xxljob.Run, error) {
 	s.mu.Lock()
 	locked := s.run
 	s.mu.Unlock()
-	var free []xxljob.Result
+	var free []store.Result
 	for _, r := range results {
 		if r.RunID != locked {
 			free = append(free, r)

@@ -31,7 +31,7 @@ func (s failedOver) Beat(ctx context.Context, inc string, attached []store.Attac
 	return v, err
 }
 
-func (s failedOver) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
+func (s failedOver) Scan(ctx context.Context, dst store.ScanResult, q store.ScanQuery) (store.ScanResult, error) {
 	res, err := s.NeverAlone.Scan(ctx, dst, q)
 	res.Runs = nil
 	return res, err
@@ -76,9 +76,9 @@ func (s resurrected) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job
 	return slices.DeleteFunc(jobs, func(j xxljob.Job) bool { return j.ID == s.removed.Load() }), err
 }
 
-func (s resurrected) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (s resurrected) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
 	if len(starts) > 0 && starts[0].JobID == s.removed.Load() {
-		answers := make([]xxljob.Started, len(starts))
+		answers := make([]store.Started, len(starts))
 		for i := range answers {
 			answers[i].Status = store.StartStale
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // loseRuns makes runs of the hostile app that have ended as lost, before the scheduler
@@ -29,13 +30,13 @@ func loseRuns(ctx context.Context, st xxljob.Store, s xxljob.Scheduler, n int) (
 	for _, sh := range shards {
 		epochs[sh.ID] = sh.Epoch
 	}
-	starts := make([]xxljob.Start, n)
+	starts := make([]store.Start, n)
 	for i := range starts {
 		run, err := st.AddRun(ctx, job.ID, xxljob.Trigger{})
 		if err != nil {
 			return nil, err
 		}
-		starts[i] = xxljob.Start{
+		starts[i] = store.Start{
 			RunID: run.ID, JobID: job.ID, Shard: run.Shard, Epoch: epochs[run.Shard], JobVersion: job.Version,
 			State: xxljob.StateStarted, Owner: inc, Token: int64(i) + 1, Address: "http://127.0.0.1:1/", Handler: job.Handler, Block: job.Block,
 		}
@@ -48,15 +49,15 @@ func loseRuns(ctx context.Context, st xxljob.Store, s xxljob.Scheduler, n int) (
 }
 
 // settleLost starts runs and ends them as lost.
-func settleLost(ctx context.Context, st xxljob.Store, starts []xxljob.Start) (ids []int64, err error) {
+func settleLost(ctx context.Context, st xxljob.Store, starts []store.Start) (ids []int64, err error) {
 	started, err := st.Start(ctx, nil, starts)
 	if err != nil {
 		return nil, err
 	}
-	verdicts := make([]xxljob.Verdict, len(starts))
+	verdicts := make([]store.Verdict, len(starts))
 	for i, s := range starts {
 		r := started[i].Run
-		verdicts[i] = xxljob.Verdict{RunID: s.RunID, Shard: s.Shard, Epoch: s.Epoch, Owner: s.Owner, Token: s.Token, Taken: !r.Taken.IsZero(), To: xxljob.StateLost, Msg: "the siege has lost it"}
+		verdicts[i] = store.Verdict{RunID: s.RunID, Shard: s.Shard, Epoch: s.Epoch, Owner: s.Owner, Token: s.Token, Taken: !r.Taken.IsZero(), To: xxljob.StateLost, Msg: "the siege has lost it"}
 	}
 	runs, err := st.Settle(ctx, verdicts)
 	if err != nil {

@@ -31,11 +31,11 @@ func (s NeverAlone) Beat(ctx context.Context, inc string, attached []store.Attac
 // a schedule bore are left to Planned, as the contract allows.
 type PlannedApart struct{ xxljob.Store }
 
-func (s PlannedApart) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
+func (s PlannedApart) Scan(ctx context.Context, dst store.ScanResult, q store.ScanQuery) (store.ScanResult, error) {
 	res, err := s.Store.Scan(ctx, dst, q)
 	for err == nil && len(res.Runs) == q.Runs { // a full page, which it will not return again
-		var more xxljob.ScanResult
-		more, err = s.Store.Scan(ctx, xxljob.ScanResult{}, q)
+		var more store.ScanResult
+		more, err = s.Store.Scan(ctx, store.ScanResult{}, q)
 		res.Runs, res.Next = more.Runs, more.Next
 	}
 	res.Runs = slices.DeleteFunc(res.Runs, func(r xxljob.Run) bool { return r.Type.ScheduleBorn() })
@@ -58,6 +58,6 @@ func (n *Node) BreakDown(methods []string, f storetest.Fault) (mend func()) {
 // BlindInbox is the store of a node that does not look into its inbox.
 type BlindInbox struct{ xxljob.Store }
 
-func (BlindInbox) Inbox(context.Context, string, int64, int) (xxljob.Inbox, error) {
-	return xxljob.Inbox{}, nil
+func (BlindInbox) Inbox(context.Context, string, int64, int) (store.Inbox, error) {
+	return store.Inbox{}, nil
 }

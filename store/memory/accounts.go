@@ -6,13 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // The users of a console. None of it needs shards.
 
-var _ xxljob.AccountStore = (*Store)(nil)
+var _ store.AccountStore = (*Store)(nil)
 
 // accounts is what is kept of them.
 type accounts struct {
@@ -36,7 +35,7 @@ func newAccounts() accounts {
 
 // AddUser inserts a user.
 func (s *Store) AddUser(ctx context.Context, u store.User) (store.User, error) {
-	if err := s.lookFor(ctx, func() error { return xxljob.ValidateUser(&u) }); err != nil {
+	if err := s.lookFor(ctx, func() error { return store.ValidateUser(&u) }); err != nil {
 		return store.User{}, err
 	}
 	defer s.mu.Unlock()
@@ -67,7 +66,7 @@ func (s *Store) addUser(ctx context.Context, u store.User) (store.User, error) {
 
 // noteUser writes an entry about the user if it has changed.
 func (s *Store) noteUser(ctx context.Context, before, after *store.User, now time.Time) {
-	var c xxljob.Change
+	var c store.Change
 	if c.OfUser(ctx, before, after) {
 		s.write(c, nil, now)
 	}
@@ -82,7 +81,7 @@ func userCopy(u *store.User) store.User {
 // AddFirstUser inserts an admin where there is no user.
 func (s *Store) AddFirstUser(ctx context.Context, u store.User, code string) (store.User, error) {
 	u.Admin, u.Disabled = true, false
-	if err := s.lookFor(ctx, func() error { return xxljob.ValidateUser(&u) }); err != nil {
+	if err := s.lookFor(ctx, func() error { return store.ValidateUser(&u) }); err != nil {
 		return store.User{}, err
 	}
 	defer s.mu.Unlock()
@@ -92,7 +91,7 @@ func (s *Store) AddFirstUser(ctx context.Context, u store.User, code string) (st
 	case len(s.accounts.users) > 0:
 		return store.User{}, failed(store.ErrUserExists, "add the first user")
 	case !slices.ContainsFunc(s.accounts.codes, counts):
-		return store.User{}, failed(xxljob.ErrNotFound, "the code for the first user")
+		return store.User{}, failed(store.ErrNotFound, "the code for the first user")
 	}
 	s.accounts.codes = nil
 	return s.addUser(ctx, u)
@@ -114,7 +113,7 @@ func (s *Store) AddSetupCode(ctx context.Context, hash string, valid time.Durati
 
 // UpdateUser replaces a user.
 func (s *Store) UpdateUser(ctx context.Context, u store.User) (store.User, error) {
-	if err := s.lookFor(ctx, func() error { return xxljob.ValidateUser(&u) }); err != nil {
+	if err := s.lookFor(ctx, func() error { return store.ValidateUser(&u) }); err != nil {
 		return store.User{}, err
 	}
 	defer s.mu.Unlock()
@@ -144,9 +143,9 @@ func (s *Store) userAt(name string, version int64) (*store.User, error) {
 	u := s.accounts.users[name]
 	switch {
 	case u == nil:
-		return nil, xxljob.ErrNotFound
+		return nil, store.ErrNotFound
 	case u.Version != version:
-		return nil, xxljob.ErrConflict
+		return nil, store.ErrConflict
 	}
 	return u, nil
 }
@@ -183,16 +182,16 @@ func (s *Store) RemoveUser(ctx context.Context, name string, version int64) erro
 
 // RehashPassword replaces the hash of a password by another one of the same.
 func (s *Store) RehashPassword(ctx context.Context, name, old, hash string) error {
-	if err := s.lookFor(ctx, func() error { return xxljob.ValidateUser(&store.User{Name: "-", Password: hash}) }); err != nil {
+	if err := s.lookFor(ctx, func() error { return store.ValidateUser(&store.User{Name: "-", Password: hash}) }); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
 	u := s.accounts.users[name]
 	switch {
 	case u == nil:
-		return failed(xxljob.ErrNotFound, "password of user %q", name)
+		return failed(store.ErrNotFound, "password of user %q", name)
 	case u.Password != old:
-		return failed(xxljob.ErrConflict, "password of user %q", name)
+		return failed(store.ErrConflict, "password of user %q", name)
 	}
 	u.Password = hash
 	return nil
@@ -200,13 +199,13 @@ func (s *Store) RehashPassword(ctx context.Context, name, old, hash string) erro
 
 // SaveSettings replaces the settings of a user.
 func (s *Store) SaveSettings(ctx context.Context, name, settings string) error {
-	if err := s.lookFor(ctx, func() error { return xxljob.ValidateUser(&store.User{Name: "-", Settings: settings}) }); err != nil {
+	if err := s.lookFor(ctx, func() error { return store.ValidateUser(&store.User{Name: "-", Settings: settings}) }); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
 	u := s.accounts.users[name]
 	if u == nil {
-		return failed(xxljob.ErrNotFound, "settings of user %q", name)
+		return failed(store.ErrNotFound, "settings of user %q", name)
 	}
 	u.Settings = settings
 	return nil
@@ -220,7 +219,7 @@ func (s *Store) User(ctx context.Context, name string) (store.User, error) {
 	defer s.mu.Unlock()
 	u := s.accounts.users[name]
 	if u == nil {
-		return store.User{}, failed(xxljob.ErrNotFound, "user %q", name)
+		return store.User{}, failed(store.ErrNotFound, "user %q", name)
 	}
 	return userCopy(u), nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -15,7 +14,7 @@ import (
 // bound of Retain concerns it.
 
 // AddAhead inserts a run that is kept apart until the time to move.
-func (s *Store) AddAhead(ctx context.Context, jobID int64, t xxljob.Trigger, move time.Time) (xxljob.Run, error) {
+func (s *Store) AddAhead(ctx context.Context, jobID int64, t store.Trigger, move time.Time) (store.Run, error) {
 	return s.addRun(ctx, jobID, t, &move)
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/store"
 )
@@ -29,7 +28,7 @@ func (s *Store) KnowAlarms(p store.AlarmPolicy) {
 
 // alarmOf inserts the alarm that a run is which has ended, or one that is late, if it is one.
 func (s *Store) alarmOf(r *run, late bool, now time.Time) bool {
-	if s.policy == (store.AlarmPolicy{}) || r.State == xxljob.StateSucceeded {
+	if s.policy == (store.AlarmPolicy{}) || r.State == store.StateSucceeded {
 		return false
 	}
 	a, ok := r.snapshot().Alarm(r.followed, late)
@@ -172,7 +171,7 @@ func (s *Store) recovered(t *store.JobTold) (first time.Time) {
 		if t.RunID == 0 {
 			since = fromMilli(x.ended).After(t.At)
 		}
-		if x.State == xxljob.StateSucceeded && since && (first.IsZero() || fromMilli(x.ended).Before(first)) {
+		if x.State == store.StateSucceeded && since && (first.IsZero() || fromMilli(x.ended).Before(first)) {
 			first = fromMilli(x.ended)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -41,30 +40,30 @@ func (s *Store) ask(id int64) *question {
 }
 
 // asksOf returns the first open questions put to the incarnation.
-func (s *Store) asksOf(incarnation string, limit int) []xxljob.Ask {
+func (s *Store) asksOf(incarnation string, limit int) []store.Ask {
 	s.dropAsks()
-	var out []xxljob.Ask
+	var out []store.Ask
 	for _, q := range s.asks {
 		if len(out) >= limit {
 			break
 		}
 		r := s.runs.find(q.run)
 		if q.incarnation == incarnation && q.answer == nil && r != nil {
-			out = append(out, xxljob.Ask{ID: q.id, Incarnation: incarnation, Run: r.snapshot(), FromLine: q.from})
+			out = append(out, store.Ask{ID: q.id, Incarnation: incarnation, Run: r.snapshot(), FromLine: q.from})
 		}
 	}
 	return out
 }
 
 // AskLog puts a question to an incarnation.
-func (s *Store) AskLog(ctx context.Context, ask xxljob.Ask) (xxljob.Ask, error) {
+func (s *Store) AskLog(ctx context.Context, ask store.Ask) (store.Ask, error) {
 	if err := s.begin(ctx); err != nil {
-		return xxljob.Ask{}, err
+		return store.Ask{}, err
 	}
 	defer s.done()
 	r := s.runs.find(ask.Run.ID)
 	if r == nil {
-		return xxljob.Ask{}, failed(xxljob.ErrNotFound, "ask for the log of run %d", ask.Run.ID)
+		return store.Ask{}, failed(store.ErrNotFound, "ask for the log of run %d", ask.Run.ID)
 	}
 	s.dropAsks()
 	s.lastAsk++
@@ -96,7 +95,7 @@ func (s *Store) LogAnswer(ctx context.Context, id int64) (answer store.Answer, a
 	q := s.ask(id)
 	switch {
 	case q == nil:
-		return answer, false, failed(xxljob.ErrNotFound, "answer to question %d", id)
+		return answer, false, failed(store.ErrNotFound, "answer to question %d", id)
 	case q.answer == nil:
 		return answer, false, nil
 	}

@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -15,10 +14,10 @@ import (
 func TestAsksAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, 1)
-		run, err := f.AddRun(t.Context(), f.job().ID, xxljob.Trigger{})
+		run, err := f.AddRun(t.Context(), f.job().ID, store.Trigger{})
 		f.must(err)
 		ask := func() int64 {
-			a, err := f.AskLog(t.Context(), xxljob.Ask{Incarnation: here, Run: run, FromLine: 1})
+			a, err := f.AskLog(t.Context(), store.Ask{Incarnation: here, Run: run, FromLine: 1})
 			f.must(err)
 			return a.ID
 		}
@@ -31,7 +30,7 @@ func TestAsksAreDropped(t *testing.T) {
 			}
 			for _, id := range []int64{open, answered} {
 				_, is, err := f.LogAnswer(t.Context(), id)
-				if absent := errors.Is(err, xxljob.ErrNotFound); absent == want || is != (want && id == answered) {
+				if absent := errors.Is(err, store.ErrNotFound); absent == want || is != (want && id == answered) {
 					t.Errorf("%s: question %d: answered %v, %v", what, id, is, err)
 				}
 			}

@@ -6,13 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // The record of changes.
 
-var _ xxljob.ChangeRecord = (*Store)(nil)
+var _ store.ChangeRecord = (*Store)(nil)
 
 // recordTotal is how many entries are kept in all, of whatever objects, recordBytes what they
 // may take.
@@ -29,7 +28,7 @@ type recorded struct {
 }
 
 // write adds an entry to the record.
-func (s *Store) write(c xxljob.Change, def *definition, now time.Time) *noted {
+func (s *Store) write(c store.Change, def *definition, now time.Time) *noted {
 	e := &noted{change: &c, def: def}
 	s.enterRecord(e, now)
 	return e
@@ -63,8 +62,8 @@ func (s *Store) dropOldest() {
 }
 
 // note writes an entry about the job, of which after is nil where it is removed.
-func (s *Store) note(ctx context.Context, j *job, verb string, before, after *xxljob.Job, now time.Time) {
-	c := xxljob.Change{Verb: verb}
+func (s *Store) note(ctx context.Context, j *job, verb string, before, after *store.Job, now time.Time) {
+	c := store.Change{Verb: verb}
 	c.OfJob(ctx, before, after)
 	c.Version = j.version
 	s.keepNote(j, s.write(c, j.def, now))
@@ -83,14 +82,14 @@ func (s *Store) noteAdded(ctx context.Context, j *job) {
 
 // noteStop writes an entry about a stop by the scheduler itself.
 func (s *Store) noteStop(j *job, reason string, now time.Time) {
-	var c xxljob.Change
+	var c store.Change
 	c.OfStop(j.id, j.app, j.version, reason)
 	s.keepNote(j, s.write(c, j.def, now))
 }
 
 // Changes returns what was done to the job, newest first. The last hundred
 // entries are kept, those of removed jobs for the last ten thousand of them.
-func (s *Store) Changes(ctx context.Context, jobID int64, limit int) ([]xxljob.Change, error) {
+func (s *Store) Changes(ctx context.Context, jobID int64, limit int) ([]store.Change, error) {
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
@@ -111,9 +110,9 @@ func (s *Store) Changes(ctx context.Context, jobID int64, limit int) ([]xxljob.C
 }
 
 // JobAt returns the definition that the job had at the version, of the last hundred entries.
-func (s *Store) JobAt(ctx context.Context, jobID, version int64) (xxljob.Job, error) {
+func (s *Store) JobAt(ctx context.Context, jobID, version int64) (store.Job, error) {
 	if err := s.look(ctx); err != nil {
-		return xxljob.Job{}, err
+		return store.Job{}, err
 	}
 	defer s.mu.Unlock()
 	if j := s.jobs[jobID]; j != nil {
@@ -125,20 +124,20 @@ func (s *Store) JobAt(ctx context.Context, jobID, version int64) (xxljob.Job, er
 			}
 		}
 	}
-	return xxljob.Job{}, failed(xxljob.ErrNotFound, "version %d of job %d", version, jobID)
+	return store.Job{}, failed(store.ErrNotFound, "version %d of job %d", version, jobID)
 }
 
 // RecordChange writes an entry about what is no change of the store's.
-func (s *Store) RecordChange(ctx context.Context, c xxljob.Change) (xxljob.Change, error) {
+func (s *Store) RecordChange(ctx context.Context, c store.Change) (store.Change, error) {
 	if err := over(ctx); err != nil {
-		return xxljob.Change{}, err
+		return store.Change{}, err
 	}
 	if err := c.Validate(); err != nil {
-		return xxljob.Change{}, err
+		return store.Change{}, err
 	}
 	c.Complete()
 	if err := s.look(ctx); err != nil { // not begin: consoles write before there are shards
-		return xxljob.Change{}, err
+		return store.Change{}, err
 	}
 	defer s.mu.Unlock()
 	o := store.OriginOf(ctx)
@@ -152,21 +151,21 @@ func (s *Store) RecordChange(ctx context.Context, c xxljob.Change) (xxljob.Chang
 
 // SearchChanges returns entries that the search chooses, newest first. Of all, the last hundred
 // thousand are kept.
-func (s *Store) SearchChanges(ctx context.Context, q xxljob.ChangeSearch) (xxljob.ChangesFound, error) {
+func (s *Store) SearchChanges(ctx context.Context, q store.ChangeSearch) (store.ChangesFound, error) {
 	if err := over(ctx); err != nil {
-		return xxljob.ChangesFound{}, err
+		return store.ChangesFound{}, err
 	}
 	if err := q.Validate(); err != nil {
-		return xxljob.ChangesFound{}, err
+		return store.ChangesFound{}, err
 	}
-	found := xxljob.ChangesFound{SearchedTo: 1}
+	found := store.ChangesFound{SearchedTo: 1}
 	if !q.Complete() {
 		return found, nil
 	}
 	var chosen []noted
 	for more := true; more; {
 		if err := s.look(ctx); err != nil {
-			return xxljob.ChangesFound{}, err
+			return store.ChangesFound{}, err
 		}
 		chosen, more = s.searchRecord(chosen, &q, &found.SearchedTo)
 		s.mu.Unlock()
@@ -177,7 +176,7 @@ func (s *Store) SearchChanges(ctx context.Context, q xxljob.ChangeSearch) (xxljo
 
 // searchRecord looks at the next stride of entries below q.Before, which it moves on, and of
 // q.Examine, which it makes less. It reports whether there may be more to find.
-func (s *Store) searchRecord(chosen []noted, q *xxljob.ChangeSearch, to *int64) ([]noted, bool) {
+func (s *Store) searchRecord(chosen []noted, q *store.ChangeSearch, to *int64) ([]noted, bool) {
 	end, _ := slices.BinarySearchFunc(s.record, q.Before, func(e *noted, id int64) int { return cmp.Compare(e.id, id) })
 	for i := range stride {
 		switch at := end - 1 - i; {

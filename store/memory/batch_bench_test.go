@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -16,7 +17,7 @@ const batchSize = 1000
 // lives are many jobs whose runs go through their lives batch by batch.
 type lives struct {
 	*fixture
-	jobs []xxljob.Job
+	jobs []store.Job
 }
 
 func newLives(b *testing.B) *lives {
@@ -28,16 +29,16 @@ func newLives(b *testing.B) *lives {
 }
 
 // named gives a job the key and the name of its number.
-func named(i int) func(*xxljob.Job) {
-	return func(j *xxljob.Job) {
+func named(i int) func(*store.Job) {
+	return func(j *store.Job) {
 		j.Key = fmt.Sprintf("job-%d", i)
 		j.Name = j.Key
 	}
 }
 
 // plans are those of the next batch of jobs, one run each.
-func (l *lives) plans(round int) []xxljob.Plan {
-	plans := make([]xxljob.Plan, batchSize)
+func (l *lives) plans(round int) []store.Plan {
+	plans := make([]store.Plan, batchSize)
 	for i := range plans {
 		j := &l.jobs[(round*batchSize+i)%len(l.jobs)]
 		plans[i] = l.plan(*j, 1)
@@ -47,20 +48,20 @@ func (l *lives) plans(round int) []xxljob.Plan {
 }
 
 // starts start the runs as an engine does: serially, behind retries, with what it knows of them.
-func (l *lives) starts(runs []xxljob.Run) []xxljob.Start {
-	starts := make([]xxljob.Start, len(runs))
+func (l *lives) starts(runs []store.Run) []store.Start {
+	starts := make([]store.Start, len(runs))
 	for i := range runs {
 		r := &runs[i]
 		starts[i] = l.start(*r, store.LocalAddress(l.node), 1)
 		st := &starts[i]
 		st.Serial, st.AfterRetries, st.Instant, st.TriggerID = true, true, r.Instant(), r.TriggerID
-		st.Block, st.Msg, st.Known = xxljob.BlockSerial, "sent to the node's own executor", r
+		st.Block, st.Msg, st.Known = block.SerialExecution, "sent to the node's own executor", r
 	}
 	return starts
 }
 
-func (l *lives) results(started []xxljob.Started) []xxljob.Result {
-	results := make([]xxljob.Result, len(started))
+func (l *lives) results(started []store.Started) []store.Result {
+	results := make([]store.Result, len(started))
 	for i := range started {
 		results[i] = success(started[i].Run)
 		results[i].Known = &started[i].Run
@@ -93,9 +94,9 @@ func BenchmarkBatch(b *testing.B) {
 // round takes a batch through its life, and measures one step of it.
 func (l *lives) round(m meter, step string, round int) meter {
 	plans := l.plans(round)
-	var runs []xxljob.Run
-	var started []xxljob.Started
-	var ended []xxljob.Run
+	var runs []store.Run
+	var started []store.Started
+	var ended []store.Run
 	var err error
 	m = m.of(step == "Claim", func() { runs, err = l.Claim(l.Context(), nil, plans) })
 	l.must(err)
@@ -153,7 +154,7 @@ func BenchmarkAddJobs(b *testing.B) {
 		before := heapInUse()
 		begin := time.Now()
 		for i := range jobs {
-			j := xxljob.Job{App: "app", Handler: "h", Schedule: xxljob.FixedRate(time.Second), Next: now.Add(time.Duration(i%3600) * time.Second)}
+			j := store.Job{App: "app", Handler: "h", Schedule: schedule.FixedRate(time.Second), Next: now.Add(time.Duration(i%3600) * time.Second)}
 			named(i)(&j)
 			if _, err := f.AddJob(b.Context(), j, nil); err != nil {
 				b.Fatal(err)
@@ -196,7 +197,7 @@ func BenchmarkScanFewDue(b *testing.B) {
 	f := newFixture(b, 32)
 	now := time.Now().Truncate(time.Millisecond)
 	for i := range 1_000_000 {
-		f.job(named(i), func(j *xxljob.Job) {
+		f.job(named(i), func(j *store.Job) {
 			j.Next = now
 			if i%10_000 != 0 {
 				j.Next = now.Add(time.Duration(1+i%1000) * time.Minute)
@@ -207,7 +208,7 @@ func BenchmarkScanFewDue(b *testing.B) {
 	runtime.GC() // what adding left behind is not the scan's
 	b.ReportAllocs()
 	for b.Loop() {
-		res, err := f.Scan(b.Context(), xxljob.ScanResult{}, q)
+		res, err := f.Scan(b.Context(), store.ScanResult{}, q)
 		f.must(err)
 		if len(res.Jobs) != 100 {
 			b.Fatalf("%d jobs", len(res.Jobs))

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -23,7 +22,7 @@ func BenchmarkAddRun(b *testing.B) {
 	j := f.job()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := f.AddRun(b.Context(), j.ID, xxljob.Trigger{}); err != nil {
+		if _, err := f.AddRun(b.Context(), j.ID, store.Trigger{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -35,13 +34,13 @@ func BenchmarkRun(b *testing.B) {
 	for _, n := range batches {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			f := newFixture(b, 32)
-			jobs := make([]xxljob.Job, n)
+			jobs := make([]store.Job, n)
 			for i := range jobs {
 				jobs[i] = f.job()
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				plans := make([]xxljob.Plan, n)
+				plans := make([]store.Plan, n)
 				for i := range jobs {
 					plans[i] = f.plan(jobs[i], 1)
 					jobs[i].Next = plans[i].Next
@@ -63,13 +62,13 @@ func BenchmarkTriggeredRun(b *testing.B) {
 			j := f.job()
 			b.ReportAllocs()
 			for b.Loop() {
-				runs := make([]xxljob.Run, n)
+				runs := make([]store.Run, n)
 				for i := range runs {
-					r, err := f.AddRun(b.Context(), j.ID, xxljob.Trigger{})
+					r, err := f.AddRun(b.Context(), j.ID, store.Trigger{})
 					f.must(err)
 					runs[i] = r
 				}
-				res, err := f.Scan(b.Context(), xxljob.ScanResult{}, store.ScanQuery{Shards: f.shards, Before: time.Now(), Runs: n})
+				res, err := f.Scan(b.Context(), store.ScanResult{}, store.ScanQuery{Shards: f.shards, Before: time.Now(), Runs: n})
 				f.must(err)
 				f.live(res.Runs)
 			}
@@ -79,15 +78,15 @@ func BenchmarkTriggeredRun(b *testing.B) {
 }
 
 // live starts and finishes runs.
-func (f *fixture) live(runs []xxljob.Run) {
+func (f *fixture) live(runs []store.Run) {
 	address := store.LocalAddress(f.node)
-	starts := make([]xxljob.Start, len(runs))
+	starts := make([]store.Start, len(runs))
 	for i, r := range runs {
 		starts[i] = f.start(r, address, 1)
 	}
 	started, err := f.Start(f.Context(), nil, starts)
 	f.must(err)
-	results := make([]xxljob.Result, len(runs))
+	results := make([]store.Result, len(runs))
 	for i := range started {
 		results[i] = success(started[i].Run)
 	}
@@ -104,7 +103,7 @@ func BenchmarkAddJob(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		i++
-		f.job(func(j *xxljob.Job) { j.Key = fmt.Sprint(i) })
+		f.job(func(j *store.Job) { j.Key = fmt.Sprint(i) })
 	}
 }
 
@@ -118,7 +117,7 @@ func BenchmarkScan(b *testing.B) {
 			f := newFixture(b, 32)
 			now := time.Now().Truncate(time.Millisecond)
 			for i := range 1_000_000 {
-				f.job(func(j *xxljob.Job) {
+				f.job(func(j *store.Job) {
 					j.Stopped = c.stopped && i%1000 != 0
 					j.Next = now.Add(time.Duration(i%1000) * time.Minute)
 				})
@@ -127,7 +126,7 @@ func BenchmarkScan(b *testing.B) {
 			runtime.GC() // what adding left behind is not the scan's
 			b.ReportAllocs()
 			for b.Loop() {
-				res, err := f.Scan(b.Context(), xxljob.ScanResult{}, q)
+				res, err := f.Scan(b.Context(), store.ScanResult{}, q)
 				f.must(err)
 				if len(res.Jobs) != 1000 || !c.stopped && !res.Next.Equal(now.Add(time.Minute)) {
 					b.Fatalf("%d jobs, next %v", len(res.Jobs), res.Next)
@@ -141,12 +140,12 @@ func BenchmarkScan(b *testing.B) {
 func BenchmarkScanIdle(b *testing.B) {
 	f := newFixture(b, 32)
 	for range 10_000 {
-		f.job(func(j *xxljob.Job) { j.Next = time.Now().Add(time.Hour) })
+		f.job(func(j *store.Job) { j.Next = time.Now().Add(time.Hour) })
 	}
 	q := store.ScanQuery{Shards: f.shards, Before: time.Now(), Jobs: 6000, Runs: 6000}
 	b.ReportAllocs()
 	for b.Loop() {
-		_, err := f.Scan(b.Context(), xxljob.ScanResult{}, q)
+		_, err := f.Scan(b.Context(), store.ScanResult{}, q)
 		f.must(err)
 	}
 }

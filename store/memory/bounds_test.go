@@ -5,7 +5,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -20,9 +19,9 @@ func TestSearchesOfManyRuns(t *testing.T) {
 		for range jobs {
 			ids = append(ids, f.job().ID)
 		}
-		var newest, oldest xxljob.Run
+		var newest, oldest store.Run
 		for i := range runs {
-			r, err := f.AddRun(t.Context(), ids[i%jobs], xxljob.Trigger{})
+			r, err := f.AddRun(t.Context(), ids[i%jobs], store.Trigger{})
 			f.must(err)
 			if i == 0 {
 				oldest = r
@@ -38,7 +37,7 @@ func TestSearchesOfManyRuns(t *testing.T) {
 		}
 		// The whole is gone through in pieces of 20,000, each of which goes on from the one before.
 		var pieces, seen int
-		for q := (xxljob.RunSearch{Text: "what no run has"}); ; pieces++ {
+		for q := (store.RunSearch{Text: "what no run has"}); ; pieces++ {
 			found, err := f.SearchRuns(t.Context(), q)
 			f.must(err)
 			if found.Examined > 20_000 || len(found.Runs) != 0 || found.Examined < 20_000 && found.SearchedTo > 1 {
@@ -53,8 +52,8 @@ func TestSearchesOfManyRuns(t *testing.T) {
 		}
 		want(t, "pieces, without the last", pieces, runs/20_000-1)
 		want(t, "runs looked at", seen, runs)
-		for name, q := range map[string]xxljob.RunSearch{
-			"a rare app": {Apps: []string{"nowhere"}}, "a rare state": {States: []xxljob.State{xxljob.StateLost}},
+		for name, q := range map[string]store.RunSearch{
+			"a rare app": {Apps: []string{"nowhere"}}, "a rare state": {States: []store.State{store.StateLost}},
 			"several jobs": {JobIDs: []int64{-1, -2}}, "slow ones": {Slower: time.Hour}, "late ones": {LateBy: 240 * time.Hour}, "few to be looked at": {Text: "nothing", Examine: 100},
 		} {
 			found, err := f.SearchRuns(t.Context(), q)
@@ -63,10 +62,10 @@ func TestSearchesOfManyRuns(t *testing.T) {
 				t.Errorf("%s: %d looked at and %d found, want %d and none", name, found.Examined, len(found.Runs), q.Examine)
 			}
 		}
-		found, err := f.SearchRuns(t.Context(), xxljob.RunSearch{})
+		found, err := f.SearchRuns(t.Context(), store.RunSearch{})
 		f.must(err)
 		want(t, "looked at for a page of all", found.Examined, 100)
-		found, err = f.SearchRuns(t.Context(), xxljob.RunSearch{JobIDs: ids[:1]})
+		found, err = f.SearchRuns(t.Context(), store.RunSearch{JobIDs: ids[:1]})
 		f.must(err)
 		want(t, "looked at for a page of a job", found.Examined, 100)
 		f.last(t, ids)
@@ -82,7 +81,7 @@ func (f *fixture) last(t *testing.T, ids []int64) {
 	if _, err = f.LastRuns(t.Context(), ids, store.MostLastRuns); err == nil {
 		t.Error("more last runs than may be were returned")
 	}
-	waiting, err := f.Waiting(t.Context(), xxljob.Run{}, 100)
+	waiting, err := f.Waiting(t.Context(), store.Run{}, 100)
 	f.must(err)
 	want(t, "a page of those that wait", len(waiting), 100)
 	open, err := f.OpenRuns(t.Context(), 10_000)

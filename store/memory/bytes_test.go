@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
@@ -54,12 +53,12 @@ func TestTheRecordIsBoundedInBytes(t *testing.T) {
 	record := func(of int64, size int) {
 		t.Helper()
 		text := fmt.Sprintf(`{"a":%q}`, strings.Repeat("x", size))
-		_, err := f.RecordChange(t.Context(), xxljob.Change{Verb: "viewed", Object: store.ObjectJob, JobID: of, Before: text, After: text})
+		_, err := f.RecordChange(t.Context(), store.Change{Verb: "viewed", Object: store.ObjectJob, JobID: of, Before: text, After: text})
 		f.must(err)
 	}
 	count := func() (n int) {
 		t.Helper()
-		for q := (xxljob.ChangeSearch{Limit: 1000}); q.Before != 1; {
+		for q := (store.ChangeSearch{Limit: 1000}); q.Before != 1; {
 			found, err := f.SearchChanges(t.Context(), q)
 			f.must(err)
 			n, q.Before = n+len(found.Changes), found.SearchedTo

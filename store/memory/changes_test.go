@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -17,12 +16,12 @@ import (
 func TestAddedJobsAreRecordedAsTheyWere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, 2)
-		ctx := xxljob.WithClient(xxljob.WithActor(t.Context(), "ann"), "10.0.0.1", "r1")
-		j, err := f.AddJob(ctx, xxljob.Job{App: "app", Key: "k", Name: "first", Handler: "h", Tags: []string{"a"}, Stopped: true}, nil)
+		ctx := store.WithClient(store.WithActor(t.Context(), "ann"), "10.0.0.1", "r1")
+		j, err := f.AddJob(ctx, store.Job{App: "app", Key: "k", Name: "first", Handler: "h", Tags: []string{"a"}, Stopped: true}, nil)
 		f.must(err)
 		check := func(when string) {
 			t.Helper()
-			for name, q := range map[string]xxljob.ChangeSearch{
+			for name, q := range map[string]store.ChangeSearch{
 				"verb": {Verb: "add"}, "actor": {Actor: "ann"}, "object": {Object: store.ObjectJob, Verb: "add"}, "id": {Object: store.ObjectJob, ObjectID: fmt.Sprint(j.ID), Verb: "add"},
 				"job": {JobID: j.ID, Verb: "add"}, "app": {Apps: []string{"app"}, Verb: "add"}, "since": {Since: j.Added, Until: j.Added.Add(time.Millisecond), Verb: "add"},
 			} {
@@ -41,7 +40,7 @@ func TestAddedJobsAreRecordedAsTheyWere(t *testing.T) {
 		}
 		check("at first")
 		for i := range 150 {
-			_, err := f.EditJob(t.Context(), j.ID, xxljob.Edit{Verb: "update", Change: func(j *xxljob.Job) (bool, error) {
+			_, err := f.EditJob(t.Context(), j.ID, store.Edit{Verb: "update", Change: func(j *store.Job) (bool, error) {
 				j.Name, j.Tags, j.Stopped = fmt.Sprint("name ", i), nil, false
 				return false, nil
 			}})
@@ -59,7 +58,7 @@ func TestAddedJobsAreRecordedAsTheyWere(t *testing.T) {
 		want(t, "entries about the job", len(list), 100)
 		f.must(f.Consistent())
 		f.must(f.DropChanges(t.Context(), j.Added.Add(time.Nanosecond)))
-		found, err := f.SearchChanges(t.Context(), xxljob.ChangeSearch{})
+		found, err := f.SearchChanges(t.Context(), store.ChangeSearch{})
 		f.must(err)
 		want(t, "entries that are left", len(found.Changes), 0)
 		f.must(f.Consistent())

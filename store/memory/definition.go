@@ -4,7 +4,7 @@ import (
 	"time"
 	"unique"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -24,22 +24,22 @@ type definition struct {
 // common is what many definitions have in common.
 type common struct {
 	app, author, email string
-	scheduleType       xxljob.ScheduleType
+	scheduleType       schedule.Type
 	zone, route        string
-	dst                xxljob.DST
-	misfire            xxljob.Misfire
-	catchUp            xxljob.CatchUp
+	dst                schedule.DST
+	misfire            store.Misfire
+	catchUp            store.CatchUp
 	maxRuns            int
 	block              string
 	maxPerExecutor     int
 	timeout            time.Duration
 	retries            int
-	backoff            xxljob.Backoff
+	backoff            store.Backoff
 	retryAside         bool
-	onLost             xxljob.OnLost
+	onLost             store.OnLost
 	maxReruns          int
 	maxSnoozes         int
-	childParam         xxljob.ChildParam
+	childParam         store.ChildParam
 	afterWindow        time.Duration
 	afterZone          string
 	afterTimeout       time.Duration
@@ -60,7 +60,7 @@ type rare struct {
 }
 
 // defined is the definition of a job.
-func defined(j *xxljob.Job) *definition {
+func defined(j *store.Job) *definition {
 	d := &definition{
 		id: j.ID, key: j.Key, name: j.Name, param: j.Param, ensured: j.Ensured, added: toMilli(j.Added),
 		handler: unique.Make(j.Handler), conf: unique.Make(j.Schedule.Conf),
@@ -72,7 +72,7 @@ func defined(j *xxljob.Job) *definition {
 	return d
 }
 
-func commonOf(j *xxljob.Job) common {
+func commonOf(j *store.Job) common {
 	return common{
 		app: j.App, author: j.Author, email: j.AlarmEmail,
 		scheduleType: j.Schedule.Type, zone: j.Schedule.Zone, route: j.Route, dst: j.Schedule.DST, misfire: j.Misfire, catchUp: j.CatchUp, maxRuns: j.MaxRuns,
@@ -85,7 +85,7 @@ func commonOf(j *xxljob.Job) common {
 }
 
 // rareOf is nil where the job has nothing of it.
-func rareOf(j *xxljob.Job) *rare {
+func rareOf(j *store.Job) *rare {
 	if j.NotBefore.IsZero() && j.NotAfter.IsZero() && j.GlueUpdated.IsZero() && j.GlueSource == "" && j.GlueRemark == "" && j.StopReason == "" &&
 		len(j.Tags)+len(j.Children)+len(j.ChildKeys)+len(j.After)+len(j.AfterKeys) == 0 {
 		return nil
@@ -99,12 +99,12 @@ func rareOf(j *xxljob.Job) *rare {
 }
 
 // put sets what the definition says in a job. The lists are its own.
-func (d *definition) put(j *xxljob.Job) {
+func (d *definition) put(j *store.Job) {
 	j.ID, j.Key, j.Name, j.Param, j.Ensured, j.Added = d.id, d.key, d.name, d.param, d.ensured, fromMilli(d.added)
 	j.Handler, j.Stopped = d.handler.Value(), d.stopped
 	c := d.common.Value()
 	j.App, j.Author, j.AlarmEmail, j.Route = c.app, c.author, c.email, c.route
-	j.Schedule = xxljob.Schedule{Type: c.scheduleType, Conf: d.conf.Value(), Zone: c.zone, DST: c.dst}
+	j.Schedule = schedule.Schedule{Type: c.scheduleType, Conf: d.conf.Value(), Zone: c.zone, DST: c.dst}
 	j.Misfire, j.CatchUp, j.MaxRuns = c.misfire, c.catchUp, c.maxRuns
 	j.Block, j.MaxPerExecutor, j.Timeout = c.block, c.maxPerExecutor, c.timeout
 	j.Retries, j.RetryBackoff, j.RetryAside = c.retries, c.backoff, c.retryAside
@@ -119,7 +119,7 @@ func (d *definition) put(j *xxljob.Job) {
 }
 
 // job is a job with what the definition says, and nothing else.
-func (d *definition) job() (j xxljob.Job) {
+func (d *definition) job() (j store.Job) {
 	d.put(&j)
 	return j
 }
@@ -138,9 +138,9 @@ func (d *definition) lateAfter() time.Duration { return d.common.Value().lateAft
 
 func (d *definition) keepRuns() time.Duration { return d.common.Value().keepRuns }
 
-func (d *definition) schedule() xxljob.Schedule {
+func (d *definition) schedule() schedule.Schedule {
 	c := d.common.Value()
-	return xxljob.Schedule{Type: c.scheduleType, Conf: d.conf.Value(), Zone: c.zone, DST: c.dst}
+	return schedule.Schedule{Type: c.scheduleType, Conf: d.conf.Value(), Zone: c.zone, DST: c.dst}
 }
 
 func (d *definition) tags() []string {

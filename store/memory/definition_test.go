@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // full is a job of which each field that a definition has is set, to what no other field has.
-func full(t *testing.T) (j xxljob.Job) {
+func full(t *testing.T) (j store.Job) {
 	t.Helper()
 	of := reflect.ValueOf(&j).Elem()
 	for i := range of.NumField() {
@@ -46,9 +46,9 @@ func fill(t *testing.T, v reflect.Value, n int64) {
 // alone and with all, and shares no list with it.
 func TestDefinitionsKeepEachField(t *testing.T) {
 	all := full(t)
-	jobs := []xxljob.Job{{}, all}
-	for i := range reflect.TypeFor[xxljob.Job]().NumField() {
-		var one xxljob.Job
+	jobs := []store.Job{{}, all}
+	for i := range reflect.TypeFor[store.Job]().NumField() {
+		var one store.Job
 		reflect.ValueOf(&one).Elem().Field(i).Set(reflect.ValueOf(all).Field(i))
 		jobs = append(jobs, one.Clone())
 	}

@@ -3,12 +3,11 @@ package memory
 import (
 	"context"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // DispatchedRuns returns a page of the dispatched runs of shards.
-func (s *Store) DispatchedRuns(ctx context.Context, shards []store.Shard, after int64, limit int) ([]xxljob.Run, error) {
+func (s *Store) DispatchedRuns(ctx context.Context, shards []store.Shard, after int64, limit int) ([]store.Run, error) {
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
@@ -21,7 +20,7 @@ func (s *Store) DispatchedRuns(ctx context.Context, shards []store.Shard, after 
 			m.add(&sh.dispatched, 0, after)
 		}
 	}
-	var found []xxljob.Run
+	var found []store.Run
 	for e := m.peek(); e != nil && len(found) < limit; e = m.peek() {
 		found = append(found, e.of.snapshot())
 		m.next()

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -17,7 +16,7 @@ const dropStride = 1000
 // dropping is a walk through runs that deletes some: through those of each job in turn, or of
 // all, newest first. Its mark is the run that it has looked at last.
 type dropping struct {
-	q      *xxljob.RunDrop
+	q      *store.RunDrop
 	jobs   []int64             // in order; nil for the runs of all
 	before map[int64]time.Time // of each job, in the place of q.Before
 	mark   store.DropMark
@@ -27,7 +26,7 @@ type dropping struct {
 }
 
 // DropEnded deletes runs that have ended and that the question chooses, or counts them.
-func (s *Store) DropEnded(ctx context.Context, q xxljob.RunDrop) (store.Dropped, error) {
+func (s *Store) DropEnded(ctx context.Context, q store.RunDrop) (store.Dropped, error) {
 	if err := over(ctx); err != nil {
 		return store.Dropped{}, err
 	}
@@ -47,7 +46,7 @@ func (s *Store) DropExpired(ctx context.Context, k store.KeepQuery) (store.Dropp
 	if err := over(ctx); err != nil {
 		return store.Dropped{}, err
 	}
-	q := xxljob.RunDrop{All: true, EndedBefore: k.EndedBefore, Limit: k.Limit}
+	q := store.RunDrop{All: true, EndedBefore: k.EndedBefore, Limit: k.Limit}
 	if err := q.Validate(); err != nil {
 		return store.Dropped{}, err
 	}
@@ -109,7 +108,7 @@ func (s *Store) dropOfJobs(d *dropping, room int) bool {
 			continue
 		}
 		end := j.oldestKept(d.q.KeepNewest)
-		r := s.below(&xxljob.RunFilter{JobID: id, Before: cmp.Or(d.mark.RunID, anyID)})
+		r := s.below(&store.RunFilter{JobID: id, Before: cmp.Or(d.mark.RunID, anyID)})
 		for ; r != nil; room-- {
 			if room == 0 {
 				return true
@@ -195,7 +194,7 @@ func (s *Store) needed(d *dropping, r *run) bool {
 	return first != nil && first.unended > 0 ||
 		s.owing[r.ID] > 0 || d.needs.runs[r.ID] ||
 		slices.ContainsFunc(d.needs.told[r.job.id], func(t store.JobTold) bool {
-			return r.ID == t.RunID || r.State == xxljob.StateSucceeded && r.ID > t.RunID
+			return r.ID == t.RunID || r.State == store.StateSucceeded && r.ID > t.RunID
 		}) ||
 		r.job.waitRun == r.ID || fromMilli(r.scheduled).After(d.now) ||
 		!r.job.removed && store.IsWindowKey(r.extra().key) && r.job.windowPassed(r.extra().business).After(d.now)

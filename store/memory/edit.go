@@ -5,36 +5,36 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // EditJob changes one job. edit.Change and edit.Next are called before anything
 // is written, so that an error or a panic in them changes nothing.
-func (s *Store) EditJob(ctx context.Context, id int64, edit xxljob.Edit) (xxljob.Job, error) {
+func (s *Store) EditJob(ctx context.Context, id int64, edit store.Edit) (store.Job, error) {
 	if err := s.begin(ctx); err != nil {
-		return xxljob.Job{}, err
+		return store.Job{}, err
 	}
 	defer s.done()
 	j := s.live(id)
 	if j == nil {
-		return xxljob.Job{}, failed(xxljob.ErrNotFound, "%s job %d", edit.Verb, id)
+		return store.Job{}, failed(store.ErrNotFound, "%s job %d", edit.Verb, id)
 	}
 	if edit.Version != 0 && edit.Version != j.version {
-		return xxljob.Job{}, failed(xxljob.ErrConflict, "%s job %d: version %d, not %d", edit.Verb, id, j.version, edit.Version)
+		return store.Job{}, failed(store.ErrConflict, "%s job %d: version %d, not %d", edit.Verb, id, j.version, edit.Version)
 	}
 	if !s.guarded(j, edit.Guard) {
-		return xxljob.Job{}, failed(xxljob.ErrSuperseded, "%s job %d", edit.Verb, id)
+		return store.Job{}, failed(store.ErrSuperseded, "%s job %d", edit.Verb, id)
 	}
 	before := j.snapshot()
 	after, replan, err := changed(before, j.snapshot(), edit)
 	if err != nil {
-		return xxljob.Job{}, err
+		return store.Job{}, err
 	}
 	if !replan && reflect.DeepEqual(before, after) {
 		return before, nil
 	}
 	if err := s.keyFree(&after); err != nil {
-		return xxljob.Job{}, failed(err, "%s job %d: key %q of %q", edit.Verb, id, after.Key, after.App)
+		return store.Job{}, failed(err, "%s job %d: key %q of %q", edit.Verb, id, after.Key, after.App)
 	}
 	now := clock()
 	after.GlueUpdated = glueUpdated(before, after, now)
@@ -42,7 +42,7 @@ func (s *Store) EditJob(ctx context.Context, id int64, edit xxljob.Edit) (xxljob
 	if replan {
 		after.Runs = j.madeWithout(before.Schedule != after.Schedule)
 		if after, err = replanned(after, edit, fromMilli(j.startedFor), now); err != nil {
-			return xxljob.Job{}, err
+			return store.Job{}, err
 		}
 	}
 	record, missed := missedBy(before, edit, replan, now)
@@ -54,7 +54,7 @@ func (s *Store) EditJob(ctx context.Context, id int64, edit xxljob.Edit) (xxljob
 }
 
 // changed applies edit.Change to a copy of the job; what is the store's stays.
-func changed(before, after xxljob.Job, edit xxljob.Edit) (xxljob.Job, bool, error) {
+func changed(before, after store.Job, edit store.Edit) (store.Job, bool, error) {
 	if edit.Change == nil {
 		return before, false, nil
 	}
@@ -86,7 +86,7 @@ func (j *job) madeWithout(another bool) int {
 }
 
 // replanned gives the changed job its new next instant. edit.Next gets a copy.
-func replanned(after xxljob.Job, edit xxljob.Edit, started, now time.Time) (xxljob.Job, error) {
+func replanned(after store.Job, edit store.Edit, started, now time.Time) (store.Job, error) {
 	after.Next, after.WaitRun = time.Time{}, 0
 	if edit.Next == nil {
 		return after, nil
@@ -98,7 +98,7 @@ func replanned(after xxljob.Job, edit xxljob.Edit, started, now time.Time) (xxlj
 }
 
 // missedBy asks for a record of instants that nothing is planned for.
-func missedBy(before xxljob.Job, edit xxljob.Edit, replan bool, now time.Time) (record xxljob.NewRun, missed bool) {
+func missedBy(before store.Job, edit store.Edit, replan bool, now time.Time) (record store.NewRun, missed bool) {
 	if !replan || edit.Missed == nil || before.Stopped || before.Next.IsZero() {
 		return record, false
 	}
@@ -107,7 +107,7 @@ func missedBy(before xxljob.Job, edit xxljob.Edit, replan bool, now time.Time) (
 }
 
 // insertRecord inserts a run that has ended.
-func (s *Store) insertRecord(j *job, n *xxljob.NewRun, now time.Time) {
+func (s *Store) insertRecord(j *job, n *store.NewRun, now time.Time) {
 	r := s.newRun(j)
 	s.plan(r, n, toMilli(now))
 	s.insertRun(r)
@@ -116,7 +116,7 @@ func (s *Store) insertRecord(j *job, n *xxljob.NewRun, now time.Time) {
 
 // redefine makes the change take effect. Planned runs are cancelled under the
 // new definition: one that the job waited for re-arms nothing.
-func (s *Store) redefine(ctx context.Context, j *job, before, after *xxljob.Job, verb string, replan bool) {
+func (s *Store) redefine(ctx context.Context, j *job, before, after *store.Job, verb string, replan bool) {
 	wasStopped := j.stopped
 	if replan && before.Schedule != after.Schedule {
 		j.count++

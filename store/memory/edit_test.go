@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -12,21 +12,21 @@ import (
 // usable.
 func TestPanicsInEdit(t *testing.T) {
 	boom := func() { panic("boom") }
-	edits := map[string]xxljob.Edit{
-		"Change": {Verb: "update", Change: func(j *xxljob.Job) (bool, error) {
+	edits := map[string]store.Edit{
+		"Change": {Verb: "update", Change: func(j *store.Job) (bool, error) {
 			j.Name, j.Children = "half", append(j.Children, 9)
 			boom()
 			return false, nil
 		}},
 		"Next": {Verb: "update",
-			Change: func(j *xxljob.Job) (bool, error) { j.Name, j.Children[0] = "half", 9; return true, nil },
-			Next:   func(xxljob.Job, time.Time, time.Time) (time.Time, error) { boom(); return time.Time{}, nil }},
+			Change: func(j *store.Job) (bool, error) { j.Name, j.Children[0] = "half", 9; return true, nil },
+			Next:   func(store.Job, time.Time, time.Time) (time.Time, error) { boom(); return time.Time{}, nil }},
 	}
 	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, 1)
-			j := f.job(func(j *xxljob.Job) { j.Children = []int64{1} })
-			runs, err := f.Claim(t.Context(), nil, []xxljob.Plan{f.plan(j, 2)})
+			j := f.job(func(j *store.Job) { j.Children = []int64{1} })
+			runs, err := f.Claim(t.Context(), nil, []store.Plan{f.plan(j, 2)})
 			f.must(err)
 			before, err := f.Job(t.Context(), j.ID)
 			f.must(err)
@@ -37,7 +37,7 @@ func TestPanicsInEdit(t *testing.T) {
 			after, err := f.Job(t.Context(), j.ID)
 			f.must(err)
 			want(t, "job", after, before)
-			want(t, "planned runs", f.list(xxljob.RunFilter{States: []xxljob.State{xxljob.StatePlanned}}), idsOf(runs))
+			want(t, "planned runs", f.list(store.RunFilter{States: []store.State{store.StatePlanned}}), idsOf(runs))
 			changes, err := f.Changes(t.Context(), j.ID, 9)
 			f.must(err)
 			want(t, "entries of the audit", len(changes), 1)
@@ -50,15 +50,15 @@ func TestPanicsInEdit(t *testing.T) {
 func TestValuesAreCopied(t *testing.T) {
 	f := newFixture(t, 1)
 	children := []int64{1, 2}
-	j := f.job(func(j *xxljob.Job) { j.Children = children })
+	j := f.job(func(j *store.Job) { j.Children = children })
 	children[0], j.Children[1] = 7, 7
-	listed, err := f.Jobs(t.Context(), xxljob.JobFilter{})
+	listed, err := f.Jobs(t.Context(), store.JobFilter{})
 	f.must(err)
 	listed[0].Children[0] = 8
 	var given []int64
-	_, err = f.EditJob(t.Context(), j.ID, xxljob.Edit{
-		Change: func(j *xxljob.Job) (bool, error) { given = j.Children; j.Author = "me"; return true, nil },
-		Next: func(j xxljob.Job, _, _ time.Time) (time.Time, error) {
+	_, err = f.EditJob(t.Context(), j.ID, store.Edit{
+		Change: func(j *store.Job) (bool, error) { given = j.Children; j.Author = "me"; return true, nil },
+		Next: func(j store.Job, _, _ time.Time) (time.Time, error) {
 			j.Children[0] = 9
 			return time.Now(), nil
 		},
@@ -70,7 +70,7 @@ func TestValuesAreCopied(t *testing.T) {
 	want(t, "children", stored.Children, []int64{1, 2})
 
 	addresses := []string{"a", "b"}
-	r, err := f.AddRun(t.Context(), j.ID, xxljob.Trigger{Addresses: addresses})
+	r, err := f.AddRun(t.Context(), j.ID, store.Trigger{Addresses: addresses})
 	f.must(err)
 	addresses[0], r.Addresses[1] = "x", "x"
 	r, err = f.Run(t.Context(), r.ID)
@@ -81,11 +81,11 @@ func TestValuesAreCopied(t *testing.T) {
 	v, err := f.Beat(t.Context(), here, attached)
 	f.must(err)
 	attached[0].Handlers[0], v.Nodes[0].Attached[0].App = "x", "x"
-	v, err = f.Join(t.Context(), xxljob.Node{ID: "z", Incarnation: "z"})
+	v, err = f.Join(t.Context(), store.Node{ID: "z", Incarnation: "z"})
 	f.must(err)
 	want(t, "attached", v.Nodes[0].Attached, []store.Attachment{{App: "app", Handlers: []string{"h"}}})
 
-	g := xxljob.Group{App: "app", Manual: true, Addresses: []string{"a"}}
+	g := store.Group{App: "app", Manual: true, Addresses: []string{"a"}}
 	f.must(f.SaveGroup(t.Context(), g))
 	g.Addresses[0] = "x"
 	g, err = f.Group(t.Context(), "app")
@@ -99,8 +99,8 @@ func TestValuesAreCopied(t *testing.T) {
 // A claim may not be repeated for a job without a next instant.
 func TestClaimNeedsAnInstant(t *testing.T) {
 	f := newFixture(t, 1)
-	j := f.job(func(j *xxljob.Job) { j.Next = time.Time{} })
-	runs, err := f.Claim(t.Context(), nil, []xxljob.Plan{f.plan(j, 1)})
+	j := f.job(func(j *store.Job) { j.Next = time.Time{} })
+	runs, err := f.Claim(t.Context(), nil, []store.Plan{f.plan(j, 1)})
 	f.must(err)
 	want(t, "runs", len(runs), 0)
 }
@@ -108,10 +108,10 @@ func TestClaimNeedsAnInstant(t *testing.T) {
 // A FixedDelay job that waits for a record is armed by it at once.
 func TestWaitForARecord(t *testing.T) {
 	f := newFixture(t, 1)
-	j := f.job(func(j *xxljob.Job) { j.Schedule = xxljob.FixedDelay(time.Minute) })
+	j := f.job(func(j *store.Job) { j.Schedule = schedule.FixedDelay(time.Minute) })
 	p := f.plan(j, 1)
-	p.Wait, p.Runs[0].State = true, xxljob.StateSkipped
-	runs, err := f.Claim(t.Context(), nil, []xxljob.Plan{p})
+	p.Wait, p.Runs[0].State = true, store.StateSkipped
+	runs, err := f.Claim(t.Context(), nil, []store.Plan{p})
 	f.must(err)
 	j, err = f.Job(t.Context(), j.ID)
 	f.must(err)
@@ -125,18 +125,18 @@ func TestWaitForARecord(t *testing.T) {
 func TestPutBackForgetsTheStart(t *testing.T) {
 	f := newFixture(t, 1)
 	j := f.job()
-	r, err := f.AddRun(t.Context(), j.ID, xxljob.Trigger{})
+	r, err := f.AddRun(t.Context(), j.ID, store.Trigger{})
 	f.must(err)
 	s := f.start(r, store.LocalAddress(here), j.Version)
 	s.Param, s.Retries, s.Block = "p", 3, "b"
-	_, err = f.Start(t.Context(), nil, []xxljob.Start{s})
+	_, err = f.Start(t.Context(), nil, []store.Start{s})
 	f.must(err)
-	back, err := f.Settle(t.Context(), []xxljob.Verdict{{
-		RunID: r.ID, Epoch: s.Epoch, Owner: here, Token: s.Token, Taken: true, To: xxljob.StatePlanned}})
+	back, err := f.Settle(t.Context(), []store.Verdict{{
+		RunID: r.ID, Epoch: s.Epoch, Owner: here, Token: s.Token, Taken: true, To: store.StatePlanned}})
 	f.must(err)
 	r.Retries = 3
 	want(t, "run", back[0], r)
-	res, err := f.Scan(t.Context(), xxljob.ScanResult{}, store.ScanQuery{Shards: f.shards, Before: time.Now(), Runs: 9, Jobs: 9})
+	res, err := f.Scan(t.Context(), store.ScanResult{}, store.ScanQuery{Shards: f.shards, Before: time.Now(), Runs: 9, Jobs: 9})
 	f.must(err)
 	want(t, "scanned", idsOf(res.Runs), []int64{r.ID})
 	f.must(f.Consistent())

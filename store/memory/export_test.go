@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -64,7 +63,7 @@ func (s *Store) Sizes() (runs, segments, removed int) {
 func (s *Store) CountEnd(app string, instant time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reports.count(app, instant).Ended[xxljob.StateCancelled]++
+	s.reports.count(app, instant).Ended[store.StateCancelled]++
 }
 
 // Watchers returns how many calls of Watch have not ended.
@@ -166,7 +165,7 @@ func walk(n map[string]int, r *run) {
 		n[fmt.Sprint("open of job ", r.job.id)]++
 	}
 	switch r.State {
-	case xxljob.StatePlanned:
+	case store.StatePlanned:
 		if r.ahead {
 			n[fmt.Sprint("ahead of job ", r.job.id)]++
 			n[fmt.Sprint("ahead of shard ", r.job.shard.id)]++
@@ -178,9 +177,9 @@ func walk(n map[string]int, r *run) {
 			n[fmt.Sprint("foreign of shard ", r.job.shard.id)]++
 		}
 		return
-	case xxljob.StateStarted:
+	case store.StateStarted:
 		n[fmt.Sprint("started of shard ", r.job.shard.id)]++
-	case xxljob.StateDispatched:
+	case store.StateDispatched:
 		n[fmt.Sprint("dispatched of shard ", r.job.shard.id)]++
 	}
 	n["unended of "+r.terms.owner]++
@@ -189,7 +188,7 @@ func walk(n map[string]int, r *run) {
 		return
 	}
 	n["unended of "+incarnation]++
-	if r.State == xxljob.StateStarted {
+	if r.State == store.StateStarted {
 		n[fmt.Sprint("busy of job ", r.job.id)]++
 		if r.taken == noTime {
 			n["inbox of "+incarnation]++

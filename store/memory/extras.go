@@ -3,7 +3,7 @@ package memory
 import (
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // extras are what few runs have.
@@ -19,7 +19,7 @@ type extras struct {
 	first, last       time.Time
 	count             int
 	reason            string
-	sharding          xxljob.Sharding
+	sharding          store.Sharding
 	reruns, snoozes   int
 
 	key   string // of the trigger, if it had one
@@ -43,7 +43,7 @@ func (r *run) own() *extras {
 	return r.extras
 }
 
-func (x *extras) put(out *xxljob.Run) {
+func (x *extras) put(out *store.Run) {
 	out.ParentID, out.Depth, out.Attempt, out.Business = x.parent, x.depth, x.attempt, x.business
 	out.Addresses, out.Trace, out.KillReason = copied(x.addresses), x.trace, x.killReason
 	out.Progress, out.ProgressText = x.progress, x.progressText
@@ -52,11 +52,11 @@ func (x *extras) put(out *xxljob.Run) {
 }
 
 // keepExtras keeps what a snapshot has of them, if it has something.
-func (r *run) keepExtras(from *xxljob.Run) {
+func (r *run) keepExtras(from *store.Run) {
 	if from.ParentID == 0 && from.Depth == 0 && from.Attempt == 0 && from.Business.IsZero() && len(from.Addresses) == 0 &&
 		from.Trace == "" && from.KillReason == "" && from.Progress == 0 && from.ProgressText == "" &&
 		from.First.IsZero() && from.Last.IsZero() && from.Count == 0 && from.Reason == "" &&
-		from.Sharding == (xxljob.Sharding{}) && from.Reruns == 0 && from.Snoozes == 0 {
+		from.Sharding == (store.Sharding{}) && from.Reruns == 0 && from.Snoozes == 0 {
 		return
 	}
 	x := r.own()

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Finish stores results.
-func (s *Store) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+func (s *Store) Finish(ctx context.Context, dst []store.Run, results []store.Result) ([]store.Run, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -27,9 +27,9 @@ func (s *Store) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.R
 			if res.Progress != 0 || res.ProgressText != "" {
 				r.setProgress(res.Progress, res.ProgressText)
 			}
-			accepted = append(accepted, xxljob.Run{})
+			accepted = append(accepted, store.Run{})
 			s.concludeTo(ctx, &accepted[len(accepted)-1], r, ending{res.State, res.After}, now)
-		case r.State == xxljob.StateLost && !r.LateNoted && res.State.Ended() && res.State != xxljob.StateLost && res.Owner == "":
+		case r.State == store.StateLost && !r.LateNoted && res.State.Ended() && res.State != store.StateLost && res.Owner == "":
 			r.LateNoted = true
 			r.say("a result came after the run was lost: " + res.State.String())
 		}
@@ -38,8 +38,8 @@ func (s *Store) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.R
 }
 
 // accepts is the compare of the compare-and-set.
-func accepts(r *run, res *xxljob.Result) bool {
-	if !res.State.Ended() || !r.State.CanBecome(res.State) || r.State == xxljob.StatePlanned {
+func accepts(r *run, res *store.Result) bool {
+	if !res.State.Ended() || !r.State.CanBecome(res.State) || r.State == store.StatePlanned {
 		return false
 	}
 	switch {
@@ -48,14 +48,14 @@ func accepts(r *run, res *xxljob.Result) bool {
 	case res.Incarnation == "" && res.Token == 0:
 		return true
 	}
-	return r.State == xxljob.StateStarted && r.Token == res.Token &&
+	return r.State == store.StateStarted && r.Token == res.Token &&
 		r.addressee != nil && r.addressee.incarnation == res.Incarnation
 }
 
 // Kill asks for the end of a run.
-func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Run, error) {
+func (s *Store) Kill(ctx context.Context, runID int64, reason string) (store.Run, error) {
 	if err := s.begin(ctx); err != nil {
-		return xxljob.Run{}, err
+		return store.Run{}, err
 	}
 	defer s.done()
 	if reason == "" {
@@ -66,23 +66,23 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Ru
 		r = r.latest()
 	}
 	if r == nil {
-		return xxljob.Run{}, failed(xxljob.ErrNotFound, "kill run %d", runID)
+		return store.Run{}, failed(store.ErrNotFound, "kill run %d", runID)
 	}
 	before, now := r.snapshot(), clock()
 	after := s.kill(ctx, r, reason, now)
-	var c xxljob.Change
+	var c store.Change
 	if c.OfKill(ctx, &before, &after) {
 		s.write(c, nil, now)
 	}
 	return after, nil
 }
 
-func (s *Store) kill(ctx context.Context, r *run, reason string, now time.Time) xxljob.Run {
+func (s *Store) kill(ctx context.Context, r *run, reason string, now time.Time) store.Run {
 	switch {
-	case r.State == xxljob.StatePlanned:
+	case r.State == store.StatePlanned:
 		r.setReason(reason)
 		s.uncount(r)
-		return s.conclude(ctx, r, ending{state: xxljob.StateCancelled}, toMilli(now))
+		return s.conclude(ctx, r, ending{state: store.StateCancelled}, toMilli(now))
 	case !r.State.Ended():
 		if r.extra().killReason == "" { // the first reason stays
 			s.leave(r)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -12,37 +11,37 @@ import (
 
 // ending is how a run ends.
 type ending struct {
-	state xxljob.State
-	after time.Duration // see xxljob.Result
+	state store.State
+	after time.Duration // see store.Result
 }
 
 // conclude ends a run, inserts the one that follows it, and goes by the rules for its job. It
 // returns the run, with what its end did to the job.
-func (s *Store) conclude(ctx context.Context, r *run, by ending, now int64) (out xxljob.Run) {
+func (s *Store) conclude(ctx context.Context, r *run, by ending, now int64) (out store.Run) {
 	s.concludeTo(ctx, &out, r, by, now)
 	return out
 }
 
 // concludeTo is conclude that puts the run into one that is empty.
-func (s *Store) concludeTo(ctx context.Context, out *xxljob.Run, r *run, by ending, now int64) {
+func (s *Store) concludeTo(ctx context.Context, out *store.Run, r *run, by ending, now int64) {
 	j := r.job
 	switch by.state {
-	case xxljob.StateSucceeded:
+	case store.StateSucceeded:
 		s.succeed(r, now)
-	case xxljob.StateSnoozed:
+	case store.StateSnoozed:
 		if r.snapshot().SnoozedTooOften(j.mayFollow()) {
-			by.state, r.NoRetry, r.HandleMsg = xxljob.StateFailed, true, store.TooManySnoozes
+			by.state, r.NoRetry, r.HandleMsg = store.StateFailed, true, store.TooManySnoozes
 		}
 		s.follow(r, by, now)
-	case xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateRefused, xxljob.StateLost:
+	case store.StateFailed, store.StateTimedOut, store.StateRefused, store.StateLost:
 		s.follow(r, by, now)
 	}
 	s.endTo(out, r, by.state, now)
 	out.StoppedJob = s.stopFinished(ctx, j, now)
 }
 
-// mayFollow is the job as xxljob.Run.Follow wants it.
-func (j *job) mayFollow() *xxljob.Job {
+// mayFollow is the job as store.Run.Follow wants it.
+func (j *job) mayFollow() *store.Job {
 	if j.removed {
 		return nil
 	}
@@ -102,16 +101,16 @@ func (s *Store) KnowRetention(d time.Duration) {
 }
 
 // Tree returns the runs of a run's trigger.
-func (s *Store) Tree(ctx context.Context, runID int64) ([]xxljob.Run, error) {
+func (s *Store) Tree(ctx context.Context, runID int64) ([]store.Run, error) {
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
 	r := s.runs.find(runID)
 	if r == nil {
-		return nil, failed(xxljob.ErrNotFound, "run %d", runID)
+		return nil, failed(store.ErrNotFound, "run %d", runID)
 	}
-	var tree []xxljob.Run
+	var tree []store.Run
 	first := s.runs.find(r.TriggerID)
 	if first == nil {
 		first = r.job.runs.head

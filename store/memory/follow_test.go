@@ -5,17 +5,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
 // begun starts a planned run here.
-func (f *fixture) begun(r xxljob.Run) xxljob.Run {
+func (f *fixture) begun(r store.Run) store.Run {
 	f.Helper()
 	j, err := f.Job(f.Context(), r.JobID)
 	f.must(err)
-	out, err := f.Start(f.Context(), nil, []xxljob.Start{f.start(r, store.LocalAddress(f.node), j.Version)})
+	out, err := f.Start(f.Context(), nil, []store.Start{f.start(r, store.LocalAddress(f.node), j.Version)})
 	f.must(err)
 	if out[0].Status != store.StartOK {
 		f.Fatalf("start: status %d", out[0].Status)
@@ -24,11 +23,11 @@ func (f *fixture) begun(r xxljob.Run) xxljob.Run {
 }
 
 // ended ends a run, and returns it with the one that follows it.
-func (f *fixture) ended(r xxljob.Run, state xxljob.State) (ended, next xxljob.Run) {
+func (f *fixture) ended(r store.Run, state store.State) (ended, next store.Run) {
 	f.Helper()
 	res := success(r)
 	res.State, res.After = state, 365*24*time.Hour
-	got, err := f.Finish(f.Context(), nil, []xxljob.Result{res})
+	got, err := f.Finish(f.Context(), nil, []store.Result{res})
 	f.must(err)
 	if len(got) != 1 {
 		f.Fatal("the result is refused")
@@ -42,18 +41,18 @@ func (f *fixture) ended(r xxljob.Run, state xxljob.State) (ended, next xxljob.Ru
 // evicted is not evicted itself.
 func TestRetainKeepsWhatEndsNow(t *testing.T) {
 	f := newFixture(t, 1, memory.Retain(1, 1))
-	job := f.job(func(j *xxljob.Job) { j.Retries = 2 })
+	job := f.job(func(j *store.Job) { j.Retries = 2 })
 	f.done(job.ID, 1)
 	first := f.started(job.ID, store.LocalAddress(f.node))
-	_, retry := f.ended(first, xxljob.StateFailed)
+	_, retry := f.ended(first, store.StateFailed)
 	if _, err := f.Run(t.Context(), first.ID); err != nil {
 		t.Errorf("the first run while its retry waits: %v", err)
 	}
-	last, _ := f.ended(f.begun(retry), xxljob.StateSucceeded)
-	if last.ID != retry.ID || last.State != xxljob.StateSucceeded {
+	last, _ := f.ended(f.begun(retry), store.StateSucceeded)
+	if last.ID != retry.ID || last.State != store.StateSucceeded {
 		t.Errorf("Finish returns run %d, %v; want %d", last.ID, last.State, retry.ID)
 	}
-	want(t, "what is kept", f.list(xxljob.RunFilter{}), []int64{retry.ID})
+	want(t, "what is kept", f.list(store.RunFilter{}), []int64{retry.ID})
 	f.must(f.Consistent())
 }
 
@@ -63,14 +62,14 @@ func TestFollowedFromItsMoveOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, 1)
 		f.KnowRetention(10 * 24 * time.Hour)
-		job := f.job(func(j *xxljob.Job) { j.Retries = 2 })
+		job := f.job(func(j *store.Job) { j.Retries = 2 })
 		move := time.Now().Add(29 * 24 * time.Hour)
-		run, err := f.AddAhead(t.Context(), job.ID, xxljob.Trigger{At: move.Add(time.Hour)}, move)
+		run, err := f.AddAhead(t.Context(), job.ID, store.Trigger{At: move.Add(time.Hour)}, move)
 		f.must(err)
 		time.Sleep(30 * 24 * time.Hour)
 		_, err = f.MoveAhead(t.Context(), store.AheadQuery{Shards: f.shards, Before: time.Now(), Limit: 10})
 		f.must(err)
-		_, next := f.ended(f.begun(run), xxljob.StateFailed)
+		_, next := f.ended(f.begun(run), store.StateFailed)
 		if want := move.Add(9 * 24 * time.Hour); next.ID == run.ID || !next.Scheduled.Equal(want) {
 			t.Errorf("run %d is followed by run %d, due at %v; want %v", run.ID, next.ID, next.Scheduled, want)
 		}
@@ -82,12 +81,12 @@ func TestFollowedByTheAgeOfTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, 1)
 		f.KnowRetention(10 * 24 * time.Hour)
-		job := f.job(func(j *xxljob.Job) { j.Retries, j.RetryBackoff.First = 2, 7*24*time.Hour })
-		first, err := f.AddRun(t.Context(), job.ID, xxljob.Trigger{})
+		job := f.job(func(j *store.Job) { j.Retries, j.RetryBackoff.First = 2, 7*24*time.Hour })
+		first, err := f.AddRun(t.Context(), job.ID, store.Trigger{})
 		f.must(err)
-		_, next := f.ended(f.begun(first), xxljob.StateFailed)
+		_, next := f.ended(f.begun(first), store.StateFailed)
 		time.Sleep(7 * 24 * time.Hour)
-		_, next = f.ended(f.begun(next), xxljob.StateFailed)
+		_, next = f.ended(f.begun(next), store.StateFailed)
 		if want := first.Created.Add(9 * 24 * time.Hour); !next.Scheduled.Equal(want) {
 			t.Errorf("the second retry of a run of %v is due at %v, want %v", first.Created, next.Scheduled, want)
 		}

@@ -3,11 +3,11 @@ package memory
 import (
 	"context"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // SaveGroup inserts or replaces the group.
-func (s *Store) SaveGroup(ctx context.Context, g xxljob.Group) error {
+func (s *Store) SaveGroup(ctx context.Context, g store.Group) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
@@ -15,8 +15,8 @@ func (s *Store) SaveGroup(ctx context.Context, g xxljob.Group) error {
 	return s.saveGroup(ctx, g)
 }
 
-func (s *Store) saveGroup(ctx context.Context, g xxljob.Group) error {
-	was, err := first[xxljob.Group](s.db, tableGroups, g.App)
+func (s *Store) saveGroup(ctx context.Context, g store.Group) error {
+	was, err := first[store.Group](s.db, tableGroups, g.App)
 	if err != nil {
 		return err
 	}
@@ -30,8 +30,8 @@ func (s *Store) saveGroup(ctx context.Context, g xxljob.Group) error {
 }
 
 // noteGroup writes an entry about the group if it has changed.
-func (s *Store) noteGroup(ctx context.Context, before, after *xxljob.Group) {
-	var c xxljob.Change
+func (s *Store) noteGroup(ctx context.Context, before, after *store.Group) {
+	var c store.Change
 	if c.OfGroup(ctx, before, after) {
 		s.write(c, nil, clock())
 	}
@@ -43,11 +43,11 @@ func (s *Store) EnsureGroup(ctx context.Context, app string) error {
 		return err
 	}
 	defer s.done()
-	g, err := first[xxljob.Group](s.db, tableGroups, app)
+	g, err := first[store.Group](s.db, tableGroups, app)
 	if err != nil || g != nil {
 		return err
 	}
-	return s.saveGroup(ctx, xxljob.Group{App: app})
+	return s.saveGroup(ctx, store.Group{App: app})
 }
 
 // RemoveGroup deletes a group without jobs.
@@ -56,15 +56,15 @@ func (s *Store) RemoveGroup(ctx context.Context, app string) error {
 		return err
 	}
 	defer s.done()
-	g, err := first[xxljob.Group](s.db, tableGroups, app)
+	g, err := first[store.Group](s.db, tableGroups, app)
 	if err == nil && g == nil {
-		err = xxljob.ErrNotFound
+		err = store.ErrNotFound
 	}
 	if err != nil {
 		return failed(err, "remove group %q", app)
 	}
 	if s.apps[app] != nil {
-		return failed(xxljob.ErrGroupInUse, "remove group %q", app)
+		return failed(store.ErrGroupInUse, "remove group %q", app)
 	}
 	if _, err = s.remove(tableGroups, app); err == nil {
 		s.noteGroup(ctx, g, nil)
@@ -73,37 +73,37 @@ func (s *Store) RemoveGroup(ctx context.Context, app string) error {
 }
 
 // Group returns one group.
-func (s *Store) Group(ctx context.Context, app string) (xxljob.Group, error) {
+func (s *Store) Group(ctx context.Context, app string) (store.Group, error) {
 	if err := over(ctx); err != nil {
-		return xxljob.Group{}, err
+		return store.Group{}, err
 	}
-	g, err := first[xxljob.Group](s.db, tableGroups, app)
+	g, err := first[store.Group](s.db, tableGroups, app)
 	if err == nil && g == nil {
-		err = xxljob.ErrNotFound
+		err = store.ErrNotFound
 	}
 	if err != nil {
-		return xxljob.Group{}, failed(err, "group %q", app)
+		return store.Group{}, failed(err, "group %q", app)
 	}
 	return groupCopy(g), nil
 }
 
 // Groups lists all groups in order of App.
-func (s *Store) Groups(ctx context.Context) ([]xxljob.Group, error) {
+func (s *Store) Groups(ctx context.Context) ([]store.Group, error) {
 	if err := over(ctx); err != nil {
 		return nil, err
 	}
-	groups, err := all[xxljob.Group](s.db, tableGroups)
+	groups, err := all[store.Group](s.db, tableGroups)
 	if err != nil {
 		return nil, err
 	}
-	var out []xxljob.Group
+	var out []store.Group
 	for _, g := range groups {
 		out = append(out, groupCopy(g))
 	}
 	return out, nil
 }
 
-func groupCopy(g *xxljob.Group) xxljob.Group {
+func groupCopy(g *store.Group) store.Group {
 	out := *g
 	out.Addresses = copied(out.Addresses)
 	return out

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
@@ -34,7 +34,7 @@ func TestHammer(t *testing.T) {
 	}
 	wg.Wait()
 	f.must(f.Consistent())
-	if runs, _, _ := f.Sizes(); runs == 0 || len(f.list(xxljob.RunFilter{Limit: 10_000})) != runs {
+	if runs, _, _ := f.Sizes(); runs == 0 || len(f.list(store.RunFilter{Limit: 10_000})) != runs {
 		t.Errorf("%d runs, and a list of others", runs)
 	}
 }
@@ -53,7 +53,7 @@ func (h *hammer) step() {
 			_ = h.RemoveJob(ctx, h.someJob())
 		}
 	case 3:
-		_, _ = h.AddRun(ctx, h.someJob(), xxljob.Trigger{Key: []string{"", "a", "b"}[h.rnd.IntN(3)]})
+		_, _ = h.AddRun(ctx, h.someJob(), store.Trigger{Key: []string{"", "a", "b"}[h.rnd.IntN(3)]})
 	case 4, 5:
 		h.scan()
 	case 6, 7:
@@ -70,54 +70,54 @@ func (h *hammer) step() {
 		_, _ = h.Kill(ctx, h.someRun().ID, "x")
 	case 13:
 		_ = h.Sweep(ctx, h.shards)
-		_, _ = h.Jobs(ctx, xxljob.JobFilter{App: "app", Stopped: new(false)})
+		_, _ = h.Jobs(ctx, store.JobFilter{App: "app", Stopped: new(false)})
 	case 14:
 		now := time.Now()
-		_, _ = h.AddAhead(ctx, h.someJob(), xxljob.Trigger{At: now.Add(time.Second), Key: []string{"", "a", "b"}[h.rnd.IntN(3)]}, now.Add(time.Duration(h.rnd.IntN(20))*time.Millisecond))
+		_, _ = h.AddAhead(ctx, h.someJob(), store.Trigger{At: now.Add(time.Second), Key: []string{"", "a", "b"}[h.rnd.IntN(3)]}, now.Add(time.Duration(h.rnd.IntN(20))*time.Millisecond))
 		_, _ = h.MoveAhead(ctx, store.AheadQuery{Shards: h.shards, Before: now, Limit: 1 + h.rnd.IntN(3)})
 	}
 }
 
-func (h *hammer) someSchedule(j *xxljob.Job) {
+func (h *hammer) someSchedule(j *store.Job) {
 	j.Key = []string{"", "a", "b", "c"}[h.rnd.IntN(4)]
 	if h.rnd.IntN(2) == 0 {
-		j.Schedule = xxljob.FixedDelay(time.Millisecond)
+		j.Schedule = schedule.FixedDelay(time.Millisecond)
 	}
 }
 
 // addJob adds a job, if there is none with its key.
 func (h *hammer) addJob() {
-	j := xxljob.Job{App: "app", Name: "job", Handler: "h", Schedule: xxljob.FixedRate(time.Second), Next: time.Now()}
+	j := store.Job{App: "app", Name: "job", Handler: "h", Schedule: schedule.FixedRate(time.Second), Next: time.Now()}
 	h.someSchedule(&j)
-	if _, err := h.AddJob(h.Context(), j, nil); err != nil && !errors.Is(err, xxljob.ErrDuplicateKey) {
+	if _, err := h.AddJob(h.Context(), j, nil); err != nil && !errors.Is(err, store.ErrDuplicateKey) {
 		h.Error(err)
 	}
 }
 
-func (h *hammer) someEdit() xxljob.Edit {
+func (h *hammer) someEdit() store.Edit {
 	stop := h.rnd.IntN(3) == 0
 	key := []string{"a", "b", "c", "d"}[h.rnd.IntN(4)]
-	return xxljob.Edit{Verb: "update",
-		Change: func(j *xxljob.Job) (bool, error) {
+	return store.Edit{Verb: "update",
+		Change: func(j *store.Job) (bool, error) {
 			j.Stopped, j.Key = stop, key
 			return h.rnd.IntN(2) == 0, nil
 		},
-		Next: func(xxljob.Job, time.Time, time.Time) (time.Time, error) { return time.Now(), nil }}
+		Next: func(store.Job, time.Time, time.Time) (time.Time, error) { return time.Now(), nil }}
 }
 
 // someJob is a job that was there a moment ago, or none.
 func (h *hammer) someJob() int64 {
-	jobs, _ := h.Jobs(h.Context(), xxljob.JobFilter{App: "app", Limit: 20})
+	jobs, _ := h.Jobs(h.Context(), store.JobFilter{App: "app", Limit: 20})
 	if len(jobs) == 0 {
 		return 1
 	}
 	return jobs[h.rnd.IntN(len(jobs))].ID
 }
 
-func (h *hammer) someRun() xxljob.Run {
-	runs, _ := h.Runs(h.Context(), xxljob.RunFilter{JobID: h.someJob(), Limit: 20})
+func (h *hammer) someRun() store.Run {
+	runs, _ := h.Runs(h.Context(), store.RunFilter{JobID: h.someJob(), Limit: 20})
 	if len(runs) == 0 {
-		return xxljob.Run{}
+		return store.Run{}
 	}
 	return runs[h.rnd.IntN(len(runs))]
 }
@@ -127,22 +127,22 @@ func (h *hammer) someAddress() string {
 }
 
 func (h *hammer) scan() {
-	res, err := h.Scan(h.Context(), xxljob.ScanResult{}, store.ScanQuery{Shards: h.shards, Before: time.Now(), Jobs: 5, Runs: 5})
+	res, err := h.Scan(h.Context(), store.ScanResult{}, store.ScanQuery{Shards: h.shards, Before: time.Now(), Jobs: 5, Runs: 5})
 	if err != nil {
 		h.Error(err)
 	}
-	var plans []xxljob.Plan
+	var plans []store.Plan
 	for _, d := range res.Jobs {
 		p := h.plan(d.Job, 1+h.rnd.IntN(3))
 		p.Next = d.Next.Add(time.Millisecond)
-		if d.Schedule.Type == xxljob.ScheduleFixDelay {
+		if d.Schedule.Type == schedule.TypeFixDelay {
 			p.Wait, p.Runs = true, p.Runs[:1]
 		}
 		if h.rnd.IntN(4) == 0 {
 			p.Next = time.Time{}
 		}
 		if h.rnd.IntN(4) == 0 {
-			p.Runs[0].State = xxljob.StateSkipped
+			p.Runs[0].State = store.StateSkipped
 		}
 		if h.rnd.IntN(20) == 0 {
 			p.Stop = "hammered"
@@ -153,7 +153,7 @@ func (h *hammer) scan() {
 }
 
 // plan overrides the fixture's, for a node may own only some shards.
-func (h *hammer) plan(j xxljob.Job, n int) xxljob.Plan {
+func (h *hammer) plan(j store.Job, n int) store.Plan {
 	own := &fixture{TB: h, shards: make([]store.Shard, 3)}
 	for _, sh := range h.shards {
 		own.shards[sh.ID] = sh
@@ -175,17 +175,17 @@ func (h *hammer) startPlanned() {
 	if err != nil {
 		h.Error(err)
 	}
-	var starts []xxljob.Start
+	var starts []store.Start
 	for _, r := range runs {
 		j, _ := h.Job(h.Context(), r.JobID)
 		h.token++
-		s := xxljob.Start{
+		s := store.Start{
 			RunID: r.ID, JobID: r.JobID, Shard: r.Shard, Epoch: h.epoch(r.Shard), JobVersion: j.Version,
-			State: xxljob.StateStarted, Owner: h.node, Token: h.token, Address: h.someAddress(), Serial: h.rnd.IntN(2) == 0,
+			State: store.StateStarted, Owner: h.node, Token: h.token, Address: h.someAddress(), Serial: h.rnd.IntN(2) == 0,
 		}
 		switch h.rnd.IntN(5) {
 		case 0:
-			s.State = xxljob.StateRefused
+			s.State = store.StateRefused
 		case 1:
 			s.Targets = []string{s.Address, h.someAddress(), h.someAddress()}
 		}
@@ -201,7 +201,7 @@ func (h *hammer) inbox() {
 	}
 	_, _ = h.Take(h.Context(), h.node, idsOf(in.Runs))
 	for _, r := range in.Kills {
-		_, _ = h.Finish(h.Context(), nil, []xxljob.Result{success(r)})
+		_, _ = h.Finish(h.Context(), nil, []store.Result{success(r)})
 	}
 }
 
@@ -209,9 +209,9 @@ func (h *hammer) finish() {
 	r := h.someRun()
 	switch h.rnd.IntN(3) {
 	case 0:
-		_, _ = h.Finish(h.Context(), nil, []xxljob.Result{success(r)})
+		_, _ = h.Finish(h.Context(), nil, []store.Result{success(r)})
 	case 1:
-		_, _ = h.Finish(h.Context(), nil, []xxljob.Result{{RunID: r.ID, State: xxljob.StateFailed}})
+		_, _ = h.Finish(h.Context(), nil, []store.Result{{RunID: r.ID, State: store.StateFailed}})
 	case 2:
 		_, _ = h.Dispatched(h.Context(), []store.Dispatch{{RunID: r.ID, Owner: r.Owner, Token: r.Token, Msg: "sent"}})
 	}
@@ -228,9 +228,9 @@ func (h *hammer) settle() {
 			continue
 		}
 		h.token++
-		_, _ = h.Settle(h.Context(), []xxljob.Verdict{{
+		_, _ = h.Settle(h.Context(), []store.Verdict{{
 			RunID: r.ID, Shard: r.Shard, Epoch: h.epoch(r.Shard), Owner: r.Owner, Token: r.Token, Taken: !r.Taken.IsZero(),
-			To: []xxljob.State{xxljob.StatePlanned, xxljob.StateLost, xxljob.StateStarted}[h.rnd.IntN(3)], NewOwner: h.node, NewToken: h.token,
+			To: []store.State{store.StatePlanned, store.StateLost, store.StateStarted}[h.rnd.IntN(3)], NewOwner: h.node, NewToken: h.token,
 		}})
 	}
 }

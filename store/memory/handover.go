@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -35,23 +34,23 @@ func (s *Store) Readdress(ctx context.Context, m store.Readdress) (bool, error) 
 // movable reports whether the run is untaken, or at its owner's own address,
 // where the start was the taking.
 func (r *run) movable() bool {
-	return r.untaken() || r.State == xxljob.StateStarted && r.addressee != nil && r.addressee == r.owner
+	return r.untaken() || r.State == store.StateStarted && r.addressee != nil && r.addressee == r.owner
 }
 
 // Dispatched marks started runs as accepted by remote executors.
-func (s *Store) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]xxljob.Run, error) {
+func (s *Store) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]store.Run, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
 	defer s.done()
-	var changed []xxljob.Run
+	var changed []store.Run
 	for _, d := range accepted {
 		r := s.runs.find(d.RunID)
-		if r == nil || r.State != xxljob.StateStarted || r.terms.owner != d.Owner || r.Token != d.Token {
+		if r == nil || r.State != store.StateStarted || r.terms.owner != d.Owner || r.Token != d.Token {
 			continue
 		}
 		s.leave(r)
-		r.State = xxljob.StateDispatched
+		r.State = store.StateDispatched
 		r.say(d.Msg)
 		s.enter(r)
 		changed = append(changed, r.snapshot())
@@ -60,7 +59,7 @@ func (s *Store) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]xx
 }
 
 // StartedBy returns started runs of the incarnations.
-func (s *Store) StartedBy(ctx context.Context, shards []store.Shard, incarnations []string, after int64, limit int) ([]xxljob.Run, error) {
+func (s *Store) StartedBy(ctx context.Context, shards []store.Shard, incarnations []string, after int64, limit int) ([]store.Run, error) {
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
@@ -92,12 +91,12 @@ func (s *Store) StartedBy(ctx context.Context, shards []store.Shard, incarnation
 }
 
 // Inbox returns what waits for the incarnation.
-func (s *Store) Inbox(ctx context.Context, incarnation string, after int64, limit int) (xxljob.Inbox, error) {
+func (s *Store) Inbox(ctx context.Context, incarnation string, after int64, limit int) (store.Inbox, error) {
 	if err := s.look(ctx); err != nil {
-		return xxljob.Inbox{}, err
+		return store.Inbox{}, err
 	}
 	defer s.mu.Unlock()
-	box := xxljob.Inbox{Asks: s.asksOf(incarnation, limit)}
+	box := store.Inbox{Asks: s.asksOf(incarnation, limit)}
 	if p := s.peers[incarnation]; p != nil {
 		box.Runs, box.Kills = firstOf(&p.inbox, after, limit), firstOf(&p.kills, noID, math.MaxInt)
 	}
@@ -105,8 +104,8 @@ func (s *Store) Inbox(ctx context.Context, incarnation string, after int64, limi
 }
 
 // firstOf returns the first entries of a set of runs by id, behind an id.
-func firstOf(o *order[run], after int64, limit int) []xxljob.Run {
-	var out []xxljob.Run
+func firstOf(o *order[run], after int64, limit int) []store.Run {
+	var out []store.Run
 	for c := o.after(0, after); c.peek() != nil && len(out) < limit; c.next() {
 		out = append(out, c.peek().of.snapshot())
 	}
@@ -115,7 +114,7 @@ func firstOf(o *order[run], after int64, limit int) []xxljob.Run {
 
 // Take marks runs as taken by their addressee. One that is to be killed ends
 // here, and its state says so to the caller.
-func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]xxljob.Run, error) {
+func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]store.Run, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -123,14 +122,14 @@ func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]xx
 	now := clock()
 	ids = copied(ids)
 	slices.Sort(ids)
-	var changed []xxljob.Run
+	var changed []store.Run
 	for _, id := range ids {
 		r := s.runs.find(id)
 		if r == nil || !r.untaken() || r.addressee == nil || r.addressee.incarnation != incarnation {
 			continue
 		}
 		if r.extra().killReason != "" {
-			changed = append(changed, s.conclude(ctx, r, ending{state: xxljob.StateKilled}, toMilli(now)))
+			changed = append(changed, s.conclude(ctx, r, ending{state: store.StateKilled}, toMilli(now)))
 			continue
 		}
 		s.leave(r)

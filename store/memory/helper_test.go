@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
@@ -24,7 +24,7 @@ const here = "node-1"
 func newFixture(t testing.TB, shards int, opts ...memory.Option) *fixture {
 	f := &fixture{TB: t, Store: memory.New(opts...), node: here}
 	f.must(f.SetShards(t.Context(), shards))
-	v, err := f.Join(t.Context(), xxljob.Node{ID: "node", Incarnation: here})
+	v, err := f.Join(t.Context(), store.Node{ID: "node", Incarnation: here})
 	f.must(err)
 	f.shards, err = f.TakeShards(t.Context(), here, v.Shards)
 	f.must(err)
@@ -39,9 +39,9 @@ func (f *fixture) must(err error) {
 }
 
 // job adds an enabled job that is due now.
-func (f *fixture) job(change ...func(*xxljob.Job)) xxljob.Job {
+func (f *fixture) job(change ...func(*store.Job)) store.Job {
 	f.Helper()
-	j := xxljob.Job{App: "app", Name: "job", Handler: "h", Schedule: xxljob.FixedRate(time.Second), Next: time.Now()}
+	j := store.Job{App: "app", Name: "job", Handler: "h", Schedule: schedule.FixedRate(time.Second), Next: time.Now()}
 	for _, c := range change {
 		c(&j)
 	}
@@ -51,33 +51,33 @@ func (f *fixture) job(change ...func(*xxljob.Job)) xxljob.Job {
 }
 
 // plan claims the next n instants of the job, a second apart.
-func (f *fixture) plan(j xxljob.Job, n int) xxljob.Plan {
-	p := xxljob.Plan{
+func (f *fixture) plan(j store.Job, n int) store.Plan {
+	p := store.Plan{
 		JobID: j.ID, Shard: j.Shard, Epoch: f.shards[j.Shard].Epoch, Version: j.Version,
 		Due: j.Next, Next: j.Next.Add(time.Duration(n) * time.Second),
 	}
 	for i := range n {
-		p.Runs = append(p.Runs, xxljob.NewRun{At: j.Next.Add(time.Duration(i) * time.Second), Type: xxljob.TriggerFixRate})
+		p.Runs = append(p.Runs, store.NewRun{At: j.Next.Add(time.Duration(i) * time.Second), Type: store.TriggerFixRate})
 	}
 	return p
 }
 
-func (f *fixture) start(r xxljob.Run, address string, version int64) xxljob.Start {
+func (f *fixture) start(r store.Run, address string, version int64) store.Start {
 	f.token++
-	return xxljob.Start{
+	return store.Start{
 		RunID: r.ID, JobID: r.JobID, Shard: r.Shard, Epoch: f.shards[r.Shard].Epoch, JobVersion: version,
-		State: xxljob.StateStarted, Owner: f.node, Token: f.token, Address: address, Handler: "h",
+		State: store.StateStarted, Owner: f.node, Token: f.token, Address: address, Handler: "h",
 	}
 }
 
 // started adds a run of the job and starts it at the address.
-func (f *fixture) started(job int64, address string) xxljob.Run {
+func (f *fixture) started(job int64, address string) store.Run {
 	f.Helper()
-	r, err := f.AddRun(f.Context(), job, xxljob.Trigger{})
+	r, err := f.AddRun(f.Context(), job, store.Trigger{})
 	f.must(err)
 	j, err := f.Job(f.Context(), job)
 	f.must(err)
-	out, err := f.Start(f.Context(), nil, []xxljob.Start{f.start(r, address, j.Version)})
+	out, err := f.Start(f.Context(), nil, []store.Start{f.start(r, address, j.Version)})
 	f.must(err)
 	if out[0].Status != store.StartOK {
 		f.Fatalf("start: status %d", out[0].Status)
@@ -86,9 +86,9 @@ func (f *fixture) started(job int64, address string) xxljob.Run {
 }
 
 // success is the result of a run at an attached address.
-func success(r xxljob.Run) xxljob.Result {
+func success(r store.Run) store.Result {
 	incarnation, _ := store.LocalIncarnation(r.Address)
-	return xxljob.Result{RunID: r.ID, Incarnation: incarnation, Token: r.Token, State: xxljob.StateSucceeded}
+	return store.Result{RunID: r.ID, Incarnation: incarnation, Token: r.Token, State: store.StateSucceeded}
 }
 
 // done makes n runs of the job that succeeded, and returns their ids.
@@ -97,7 +97,7 @@ func (f *fixture) done(job int64, n int) []int64 {
 	var ids []int64
 	for range n {
 		r := f.started(job, store.LocalAddress(f.node))
-		_, err := f.Finish(f.Context(), nil, []xxljob.Result{success(r)})
+		_, err := f.Finish(f.Context(), nil, []store.Result{success(r)})
 		f.must(err)
 		ids = append(ids, r.ID)
 	}

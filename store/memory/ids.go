@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Ids of runs and jobs outlive the process: executors elsewhere remember them, answer a
@@ -40,7 +40,7 @@ type jobIDs struct {
 }
 
 // free is the id for a job. It is not given yet.
-func (x *jobIDs) free(def *xxljob.Job) (int64, bool) {
+func (x *jobIDs) free(def *store.Job) (int64, bool) {
 	if len(x.jobs)+len(x.next) >= maxJobID {
 		return 0, false
 	}
@@ -92,7 +92,7 @@ func (x *jobIDs) put(id, next int64) {
 func (x *jobIDs) takeBack(id int64) { delete(x.next, id) }
 
 // jobHash is the id that a job would have alone, from 1 to maxJobID.
-func jobHash(def *xxljob.Job) int64 {
+func jobHash(def *store.Job) int64 {
 	kind, name := "key", def.Key
 	if name == "" {
 		kind, name = "name", def.Name

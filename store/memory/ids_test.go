@@ -7,7 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -21,9 +22,9 @@ func emptyStore(t *testing.T, shards int) *memory.Store {
 	return s
 }
 
-func addTo(t *testing.T, s *memory.Store, app, key, name string) xxljob.Job {
+func addTo(t *testing.T, s *memory.Store, app, key, name string) store.Job {
 	t.Helper()
-	j, err := s.AddJob(t.Context(), xxljob.Job{App: app, Key: key, Name: name, Handler: "h", Schedule: xxljob.Manual()}, nil)
+	j, err := s.AddJob(t.Context(), store.Job{App: app, Key: key, Name: name, Handler: "h", Schedule: schedule.Manual()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func TestRunIDsBeginAtTheClock(t *testing.T) {
 			s := emptyStore(t, 4)
 			job := addTo(t, s, "app", "", "job")
 			for i := range 1000 {
-				r, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{})
+				r, err := s.AddRun(t.Context(), job.ID, store.Trigger{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -52,10 +53,10 @@ func TestRunIDsBeginAtTheClock(t *testing.T) {
 					t.Fatalf("run %d: %+v, %v", r.ID, found, err)
 				}
 			}
-			if _, err := s.Run(t.Context(), first-1); !errors.Is(err, xxljob.ErrNotFound) {
+			if _, err := s.Run(t.Context(), first-1); !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("a run before the first: %v", err)
 			}
-			if page, err := s.Runs(t.Context(), xxljob.RunFilter{Before: first + 2, Limit: 10}); err != nil || len(page) != 2 || page[0].ID != first+1 {
+			if page, err := s.Runs(t.Context(), store.RunFilter{Before: first + 2, Limit: 10}); err != nil || len(page) != 2 || page[0].ID != first+1 {
 				t.Errorf("the first page from the third run back: %+v, %v", page, err)
 			}
 			return first, last
@@ -91,7 +92,7 @@ func TestJobIDsAreStable(t *testing.T) {
 		s := emptyStore(t, 32)
 		for i := range 300 {
 			i = (i*7 + process*100) % 300 // in another order
-			for _, j := range []xxljob.Job{
+			for _, j := range []store.Job{
 				addTo(t, s, "app", fmt.Sprint(i), "job"), addTo(t, s, "app2", fmt.Sprint(i), "job"), addTo(t, s, "app", "", fmt.Sprint(i)),
 			} {
 				if j.ID < 1 || j.ID > 1<<31-1 || int64(j.Shard) != j.ID%32 {
@@ -129,7 +130,7 @@ func TestRemovedJobsKeepTheirIDs(t *testing.T) {
 		}
 		given[j.ID] = true
 		if i == 0 {
-			if _, err := s.AddRun(t.Context(), j.ID, xxljob.Trigger{Key: "once"}); err != nil {
+			if _, err := s.AddRun(t.Context(), j.ID, store.Trigger{Key: "once"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -138,15 +139,15 @@ func TestRemovedJobsKeepTheirIDs(t *testing.T) {
 		}
 	}
 	j := addTo(t, s, "app", "key", "job")
-	runs, err := s.Runs(t.Context(), xxljob.RunFilter{JobID: j.ID, Limit: 10})
+	runs, err := s.Runs(t.Context(), store.RunFilter{JobID: j.ID, Limit: 10})
 	if err != nil || len(runs) != 0 {
 		t.Errorf("a new job has the runs %+v, %v", runs, err)
 	}
-	if r, err := s.AddRun(t.Context(), j.ID, xxljob.Trigger{Key: "once"}); err != nil || r.JobID != j.ID {
+	if r, err := s.AddRun(t.Context(), j.ID, store.Trigger{Key: "once"}); err != nil || r.JobID != j.ID {
 		t.Errorf("a new job's trigger with an old one's key: %+v, %v", r, err)
 	}
-	one, err := s.AddJob(t.Context(), xxljob.Job{App: "app", Key: "key", Name: "job", Handler: "h"}, nil)
-	if !errors.Is(err, xxljob.ErrDuplicateKey) {
+	one, err := s.AddJob(t.Context(), store.Job{App: "app", Key: "key", Name: "job", Handler: "h"}, nil)
+	if !errors.Is(err, store.ErrDuplicateKey) {
 		t.Errorf("the key a second time: %+v, %v", one, err)
 	}
 }

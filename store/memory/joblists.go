@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -124,7 +123,7 @@ func (s *Store) Lists(ctx context.Context, app, incarnation string) (store.ListV
 		switch j := c.peek().of; {
 		case s.surplus(j, mine, here):
 			v.Surplus = append(v.Surplus, j.id)
-		case j.stopped && j.stopReason == xxljob.StopPruned && mine.has(j.def.key):
+		case j.stopped && j.stopReason == store.StopPruned && mine.has(j.def.key):
 			v.Pruned = append(v.Pruned, j.id)
 		}
 	}
@@ -171,13 +170,13 @@ func (s *Store) isHead(list store.ListID) bool {
 }
 
 // NameJobs notes that a list names jobs, and returns them.
-func (s *Store) NameJobs(ctx context.Context, list store.ListID, keys []string) ([]xxljob.Job, error) {
+func (s *Store) NameJobs(ctx context.Context, list store.ListID, keys []string) ([]store.Job, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
 	defer s.done()
 	if !s.isHead(list) {
-		return nil, failed(xxljob.ErrSuperseded, "name jobs of %q in generation %d", list.App, list.Generation)
+		return nil, failed(store.ErrSuperseded, "name jobs of %q in generation %d", list.App, list.Generation)
 	}
 	found, generation := map[int64]*job{}, list.Generation
 	for _, key := range keys {
@@ -185,7 +184,7 @@ func (s *Store) NameJobs(ctx context.Context, list store.ListID, keys []string) 
 			found[j.id] = j
 		}
 	}
-	var jobs []xxljob.Job
+	var jobs []store.Job
 	for _, id := range slices.Sorted(maps.Keys(found)) {
 		found[id].named = &generation
 		jobs = append(jobs, found[id].snapshot())
@@ -194,39 +193,39 @@ func (s *Store) NameJobs(ctx context.Context, list store.ListID, keys []string) 
 }
 
 // UnnameJob notes that no list names the job, and returns it.
-func (s *Store) UnnameJob(ctx context.Context, app, key string) (xxljob.Job, error) {
+func (s *Store) UnnameJob(ctx context.Context, app, key string) (store.Job, error) {
 	if err := s.begin(ctx); err != nil {
-		return xxljob.Job{}, err
+		return store.Job{}, err
 	}
 	defer s.done()
 	j := s.withKey(app, key)
 	if j == nil {
-		return xxljob.Job{}, failed(xxljob.ErrNotFound, "unname job %q of %q", key, app)
+		return store.Job{}, failed(store.ErrNotFound, "unname job %q of %q", key, app)
 	}
 	j.named = nil
 	return j.snapshot(), nil
 }
 
 // AddJobs inserts jobs that a list names.
-func (s *Store) AddJobs(ctx context.Context, list store.ListID, defs []xxljob.Job, instant xxljob.FirstInstant) ([]xxljob.Job, error) {
+func (s *Store) AddJobs(ctx context.Context, list store.ListID, defs []store.Job, instant store.FirstInstant) ([]store.Job, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
 	defer s.done()
 	if !s.isHead(list) {
-		return nil, failed(xxljob.ErrSuperseded, "add jobs of %q in generation %d", list.App, list.Generation)
+		return nil, failed(store.ErrSuperseded, "add jobs of %q in generation %d", list.App, list.Generation)
 	}
 	fresh, err := s.newJobs(list, defs, instant, clock())
 	if err != nil {
 		return nil, err
 	}
 	generation := list.Generation
-	jobs := make([]xxljob.Job, 0, len(fresh))
+	jobs := make([]store.Job, 0, len(fresh))
 	for _, n := range fresh {
 		n.job.named = &generation
 		s.jobIDs.takeBack(n.job.id)
 		s.addJob(ctx, n.job, n.def)
-		jobs = append(jobs, xxljob.Job{})
+		jobs = append(jobs, store.Job{})
 		n.job.put(&jobs[len(jobs)-1])
 	}
 	return jobs, nil
@@ -235,12 +234,12 @@ func (s *Store) AddJobs(ctx context.Context, list store.ListID, defs []xxljob.Jo
 // newcomer is a job that is about to be added.
 type newcomer struct {
 	job *job
-	def *xxljob.Job
+	def *store.Job
 }
 
 // newJobs are those of the jobs that the app has no other with the same key of. Ids are given to
 // them, but after an error, or a panic of the function.
-func (s *Store) newJobs(list store.ListID, defs []xxljob.Job, instant xxljob.FirstInstant, now time.Time) (fresh []newcomer, err error) {
+func (s *Store) newJobs(list store.ListID, defs []store.Job, instant store.FirstInstant, now time.Time) (fresh []newcomer, err error) {
 	whole := false
 	defer func() {
 		if !whole {
@@ -251,7 +250,7 @@ func (s *Store) newJobs(list store.ListID, defs []xxljob.Job, instant xxljob.Fir
 		}
 	}()
 	seen := make(map[[2]string]bool, len(defs))
-	own := make([]xxljob.Job, 0, len(defs)) // what the caller has given is not changed
+	own := make([]store.Job, 0, len(defs)) // what the caller has given is not changed
 	fresh = make([]newcomer, 0, len(defs))
 	for i := range defs {
 		if key := defs[i].Key; s.withKey(list.App, key) != nil || seen[[2]string{list.App, key}] {

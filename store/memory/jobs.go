@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -55,13 +54,13 @@ type place struct {
 func (j *job) slot() *int32 { return &j.member }
 
 // snapshot is the job as callers get it.
-func (j *jobState) snapshot() (out xxljob.Job) {
+func (j *jobState) snapshot() (out store.Job) {
 	j.put(&out)
 	return out
 }
 
 // put makes a job that is empty the snapshot.
-func (j *jobState) put(out *xxljob.Job) {
+func (j *jobState) put(out *store.Job) {
 	j.def.put(out)
 	out.Shard, out.Version, out.Stopped, out.StopReason = int(j.shardID), j.version, j.stopped, j.stopReason
 	out.Next, out.Last, out.WaitRun, out.Runs = fromMilli(j.next), fromMilli(j.last), j.waitRun, j.made
@@ -69,7 +68,7 @@ func (j *jobState) put(out *xxljob.Job) {
 }
 
 // define sets the definition and what is derived from it.
-func (j *job) define(def *xxljob.Job) {
+func (j *job) define(def *store.Job) {
 	j.def, j.manual = defined(def), def.Schedule.IsManual()
 	j.app = j.def.app()
 	j.version, j.stopped, j.stopReason = def.Version, def.Stopped, def.StopReason
@@ -138,18 +137,18 @@ func (s *Store) live(id int64) *job {
 
 // AddJob inserts the job. Its ID is made of its App and Key, or Name where it has no Key:
 // see jobIDs. The function is called before anything is written, with the store locked.
-func (s *Store) AddJob(ctx context.Context, def xxljob.Job, instant xxljob.FirstInstant) (xxljob.Job, error) {
+func (s *Store) AddJob(ctx context.Context, def store.Job, instant store.FirstInstant) (store.Job, error) {
 	if err := s.begin(ctx); err != nil {
-		return xxljob.Job{}, err
+		return store.Job{}, err
 	}
 	defer s.done()
 	def.ID = 0
 	if err := s.keyFree(&def); err != nil {
-		return xxljob.Job{}, failed(err, "add job %q of %q", def.Key, def.App)
+		return store.Job{}, failed(err, "add job %q of %q", def.Key, def.App)
 	}
 	j, err := s.newJob(&def, instant, clock())
 	if err != nil {
-		return xxljob.Job{}, err
+		return store.Job{}, err
 	}
 	s.addJob(ctx, j, &def)
 	return j.snapshot(), nil
@@ -157,7 +156,7 @@ func (s *Store) AddJob(ctx context.Context, def xxljob.Job, instant xxljob.First
 
 // newJob fills in what is the store's of a job that is about to be added. Nothing of it
 // is stored yet.
-func (s *Store) newJob(def *xxljob.Job, instant xxljob.FirstInstant, now time.Time) (*job, error) {
+func (s *Store) newJob(def *store.Job, instant store.FirstInstant, now time.Time) (*job, error) {
 	id, ok := s.jobIDs.free(def)
 	if !ok {
 		return nil, errors.New("memory: add job: no ids are left")
@@ -168,12 +167,12 @@ func (s *Store) newJob(def *xxljob.Job, instant xxljob.FirstInstant, now time.Ti
 	def.Next, def.Last, def.WaitRun, def.Runs = stored(def.Next), time.Time{}, 0, 0
 	def.NotBefore, def.NotAfter = stored(def.NotBefore), stored(def.NotAfter)
 	def.Added, def.Updated = now, now
-	def.GlueUpdated = glueUpdated(xxljob.Job{}, *def, now)
+	def.GlueUpdated = glueUpdated(store.Job{}, *def, now)
 	return j, setNext(def, instant)
 }
 
 // addJob takes in a job.
-func (s *Store) addJob(ctx context.Context, j *job, def *xxljob.Job) {
+func (s *Store) addJob(ctx context.Context, j *job, def *store.Job) {
 	s.jobs[j.id] = j
 	j.define(def)
 	s.list(j)
@@ -184,7 +183,7 @@ func (s *Store) addJob(ctx context.Context, j *job, def *xxljob.Job) {
 }
 
 // setNext gives a job that is added its first instant. The function gets a copy.
-func setNext(def *xxljob.Job, instant xxljob.FirstInstant) error {
+func setNext(def *store.Job, instant store.FirstInstant) error {
 	if instant == nil {
 		return nil
 	}
@@ -195,15 +194,15 @@ func setNext(def *xxljob.Job, instant xxljob.FirstInstant) error {
 }
 
 // keyFree checks that no other job of the app has the job's key.
-func (s *Store) keyFree(def *xxljob.Job) error {
+func (s *Store) keyFree(def *store.Job) error {
 	if other := s.withKey(def.App, def.Key); other != nil && other.id != def.ID {
-		return xxljob.ErrDuplicateKey
+		return store.ErrDuplicateKey
 	}
 	return nil
 }
 
 // glueUpdated is when the script of after last changed.
-func glueUpdated(before, after xxljob.Job, now time.Time) time.Time {
+func glueUpdated(before, after store.Job, now time.Time) time.Time {
 	if before.GlueSource == after.GlueSource {
 		return before.GlueUpdated
 	}
@@ -218,7 +217,7 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 	defer s.done()
 	j := s.live(id)
 	if j == nil {
-		return failed(xxljob.ErrNotFound, "remove job %d", id)
+		return failed(store.ErrNotFound, "remove job %d", id)
 	}
 	now, was := clock(), j.snapshot()
 	j.unindex()
@@ -246,31 +245,31 @@ func (s *Store) cancelPlanned(j *job, reason string, now time.Time, chosen func(
 	slices.SortFunc(cancelled, func(a, b *run) int { return cmp.Compare(a.ID, b.ID) })
 	for _, r := range cancelled {
 		r.setReason(reason)
-		s.end(r, xxljob.StateCancelled, toMilli(now))
+		s.end(r, store.StateCancelled, toMilli(now))
 	}
 }
 
 // Job returns one job.
-func (s *Store) Job(ctx context.Context, id int64) (xxljob.Job, error) {
+func (s *Store) Job(ctx context.Context, id int64) (store.Job, error) {
 	if err := s.look(ctx); err != nil {
-		return xxljob.Job{}, err
+		return store.Job{}, err
 	}
 	defer s.mu.Unlock()
 	j := s.live(id)
 	if j == nil {
-		return xxljob.Job{}, failed(xxljob.ErrNotFound, "job %d", id)
+		return store.Job{}, failed(store.ErrNotFound, "job %d", id)
 	}
 	return j.snapshot(), nil
 }
 
 // JobByKey returns the job with the key.
-func (s *Store) JobByKey(ctx context.Context, app, key string) (xxljob.Job, error) {
+func (s *Store) JobByKey(ctx context.Context, app, key string) (store.Job, error) {
 	if err := s.look(ctx); err != nil {
-		return xxljob.Job{}, err
+		return store.Job{}, err
 	}
 	defer s.mu.Unlock()
 	if j := s.withKey(app, key); j != nil {
 		return j.snapshot(), nil
 	}
-	return xxljob.Job{}, failed(xxljob.ErrNotFound, "job %q of %q", key, app)
+	return store.Job{}, failed(store.ErrNotFound, "job %q of %q", key, app)
 }

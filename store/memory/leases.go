@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -52,12 +51,12 @@ func (s *Store) lease(sh *shard) store.Shard {
 }
 
 // view is the cluster as the incarnation sees it.
-func (s *Store) view(incarnation string) (xxljob.View, error) {
-	nodes, err := all[xxljob.Node](s.db, tableNodes)
+func (s *Store) view(incarnation string) (store.View, error) {
+	nodes, err := all[store.Node](s.db, tableNodes)
 	if err != nil {
-		return xxljob.View{}, err
+		return store.View{}, err
 	}
-	v := xxljob.View{Alone: true}
+	v := store.View{Alone: true}
 	for _, n := range nodes {
 		out := *n
 		out.Attached = copiedAttached(out.Attached)

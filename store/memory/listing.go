@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // defaultLimit is the page size that a zero Limit stands for.
@@ -13,13 +13,13 @@ const defaultLimit = 100
 
 // Jobs lists jobs in order of ID. Others have the lock between its strides, for the search may
 // take long: each job is as it is at one moment, which need not be one moment for all of them.
-func (s *Store) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job, error) {
+func (s *Store) Jobs(ctx context.Context, f store.JobFilter) ([]store.Job, error) {
 	if f.Limit <= 0 {
 		f.Limit = defaultLimit
 	}
 	f.After = max(f.After, 0)
 	match := jobMatcher(f)
-	var found []xxljob.Job
+	var found []store.Job
 	for more := true; more; {
 		if err := s.look(ctx); err != nil {
 			return nil, err
@@ -32,18 +32,18 @@ func (s *Store) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job, err
 
 // jobsOn looks at the next stride of jobs behind f.After, which it moves on, and reports whether
 // there may be more to find.
-func (s *Store) jobsOn(found []xxljob.Job, f *xxljob.JobFilter, match func(*job) bool) ([]xxljob.Job, bool) {
+func (s *Store) jobsOn(found []store.Job, f *store.JobFilter, match func(*job) bool) ([]store.Job, bool) {
 	chosen, more := s.chooseJobs(f, f.Limit-len(found), match)
 	found = slices.Grow(found, len(chosen))
 	for _, j := range chosen {
-		found = append(found, xxljob.Job{})
+		found = append(found, store.Job{})
 		j.put(&found[len(found)-1])
 	}
 	return found, more
 }
 
 // chooseJobs are those of the next stride of jobs that match, at most so many.
-func (s *Store) chooseJobs(f *xxljob.JobFilter, most int, match func(*job) bool) (chosen []*job, more bool) {
+func (s *Store) chooseJobs(f *store.JobFilter, most int, match func(*job) bool) (chosen []*job, more bool) {
 	next := s.candidates(f)
 	for range stride {
 		if len(chosen) == most {
@@ -63,7 +63,7 @@ func (s *Store) chooseJobs(f *xxljob.JobFilter, most int, match func(*job) bool)
 
 // candidates returns a walk, in order of ID from behind f.After, over the jobs that the filter
 // can choose, ending with nil.
-func (s *Store) candidates(f *xxljob.JobFilter) func() *job {
+func (s *Store) candidates(f *store.JobFilter) func() *job {
 	switch {
 	case len(f.IDs) > 0:
 		return s.walkIDs(f.IDs, f.After)
@@ -112,7 +112,7 @@ func (s *Store) idsOf(app string, keys []string) (ids []int64) {
 }
 
 // jobMatcher tests whether the filter chooses a job.
-func jobMatcher(f xxljob.JobFilter) func(*job) bool {
+func jobMatcher(f store.JobFilter) func(*job) bool {
 	name := strings.ToLower(f.Name)
 	keys := make(map[string]bool, len(f.Keys))
 	for _, key := range f.Keys {

@@ -7,11 +7,10 @@ import (
 	"sort"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
-var _ xxljob.LogStore = (*Store)(nil)
+var _ store.LogStore = (*Store)(nil)
 
 // Lines of runs' logs, in pages. They are dropped with their runs.
 

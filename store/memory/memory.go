@@ -1,6 +1,6 @@
 // Package memory keeps an xxljob store in the memory of one process.
 //
-// It does everything that the contract of [xxljob.Store] says, for one process:
+// It does everything that the contract of [store.Store] says, for one process:
 // several Schedulers may share one Store and behave as a cluster, so that
 // take-over, hand-over and fencing can be tested in virtual time. It keeps
 // nothing across an exit of the process.
@@ -34,22 +34,21 @@ import (
 
 	"github.com/hashicorp/go-memdb"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 var (
-	_ xxljob.Store         = (*Store)(nil)
+	_ store.Store          = (*Store)(nil)
 	_ store.RetentionAware = (*Store)(nil)
 )
 
 // errNoShards is the answer of every method that writes, before SetShards.
 var errNoShards = errors.New("memory: SetShards comes before the first write")
 
-// Store is an xxljob.Store in memory. Its methods may be called by many
+// Store is an store.Store in memory. Its methods may be called by many
 // goroutines and many Schedulers at once.
 //
-// The functions of an xxljob.Edit, and the one that AddJob is given, are called with
+// The functions of an store.Edit, and the one that AddJob is given, are called with
 // the store locked: they must be pure, as their contract says, and must not call the store. One that panics
 // changes nothing and leaves the store usable.
 type Store struct {

@@ -3,12 +3,12 @@ package memory_test
 import (
 	"testing"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
 )
 
 // TestStore holds the store against the contract.
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(*testing.T) xxljob.Store { return memory.New() })
+	storetest.Run(t, func(*testing.T) store.Store { return memory.New() })
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -55,20 +54,20 @@ const maxTombstones = 1024
 func (s *Store) Now(ctx context.Context) (time.Time, error) { return time.Time{}, over(ctx) }
 
 // Join adds a node.
-func (s *Store) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error) {
+func (s *Store) Join(ctx context.Context, n store.Node) (store.View, error) {
 	if err := s.begin(ctx); err != nil {
-		return xxljob.View{}, err
+		return store.View{}, err
 	}
 	defer s.done()
 	n.Joined, n.Resting, n.Failing, n.Away = clock(), false, false, false
 	if err := s.addNode(n); err != nil {
-		return xxljob.View{}, err
+		return store.View{}, err
 	}
 	return s.view(n.Incarnation)
 }
 
 // addNode adds the node with its first beat.
-func (s *Store) addNode(n xxljob.Node) error {
+func (s *Store) addNode(n store.Node) error {
 	n.Attached = copiedAttached(n.Attached)
 	if err := s.insert(tableNodes, &n); err != nil {
 		return err
@@ -81,13 +80,13 @@ func (s *Store) addNode(n xxljob.Node) error {
 
 // Beat raises the node's counter. The catalogue is written only when the
 // attached executors are others than before.
-func (s *Store) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (xxljob.View, error) {
+func (s *Store) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (store.View, error) {
 	if err := s.begin(ctx); err != nil {
-		return xxljob.View{}, err
+		return store.View{}, err
 	}
 	defer s.done()
 	if err := s.beat(incarnation, attached); err != nil {
-		return xxljob.View{}, err
+		return store.View{}, err
 	}
 	return s.view(incarnation)
 }
@@ -99,7 +98,7 @@ func (s *Store) beat(incarnation string, attached []store.Attachment) error {
 		n.Attached, n.Resting = attached, attached == nil
 		return s.addNode(n)
 	}
-	n, err := first[xxljob.Node](s.db, tableNodes, incarnation)
+	n, err := first[store.Node](s.db, tableNodes, incarnation)
 	if err != nil {
 		return err
 	}
@@ -128,7 +127,7 @@ func (s *Store) SetFailing(ctx context.Context, incarnation string, failing bool
 	if p := s.peers[incarnation]; p == nil || !p.joined {
 		return nil
 	}
-	n, err := first[xxljob.Node](s.db, tableNodes, incarnation)
+	n, err := first[store.Node](s.db, tableNodes, incarnation)
 	if err != nil || n.Failing == failing {
 		return err
 	}
@@ -143,18 +142,18 @@ func (s *Store) SetFailing(ctx context.Context, incarnation string, failing bool
 
 // exhume returns the node that was deleted. One that nobody remembers has the ID
 // that its incarnation says, and no age: it supersedes nobody.
-func (s *Store) exhume(incarnation string) xxljob.Node {
+func (s *Store) exhume(incarnation string) store.Node {
 	for i, t := range s.buried {
 		if t.incarnation == incarnation {
 			s.buried = slices.Delete(s.buried, i, i+1)
-			return xxljob.Node{ID: t.id, Incarnation: incarnation, Joined: t.joined}
+			return store.Node{ID: t.id, Incarnation: incarnation, Joined: t.joined}
 		}
 	}
 	id := incarnation
 	if i := strings.LastIndexByte(id, '-'); i >= 0 {
 		id = id[:i]
 	}
-	return xxljob.Node{ID: id, Incarnation: incarnation}
+	return store.Node{ID: id, Incarnation: incarnation}
 }
 
 // Leave marks the node as left and releases its shards.
@@ -195,7 +194,7 @@ func (s *Store) Bury(ctx context.Context, incarnation string, beats int64) error
 		}
 		return nil
 	}
-	n, err := first[xxljob.Node](s.db, tableNodes, incarnation)
+	n, err := first[store.Node](s.db, tableNodes, incarnation)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -16,14 +15,14 @@ import (
 // follows from its definition: so its text is made when somebody reads it.
 type noted struct {
 	id, at int64
-	change *xxljob.Change // without ID and At; nil where it says that def was added
-	by     *store.Origin  // who has added def, nil for nobody
-	def    *definition    // as it was then, of entries about jobs; nil once that is let go of
-	prev   *noted         // the entry about the same job before it
+	change *store.Change // without ID and At; nil where it says that def was added
+	by     *store.Origin // who has added def, nil for nobody
+	def    *definition   // as it was then, of entries about jobs; nil once that is let go of
+	prev   *noted        // the entry about the same job before it
 }
 
 // tell is the entry as callers get it.
-func (e *noted) tell() (c xxljob.Change) {
+func (e *noted) tell() (c store.Change) {
 	if e.change == nil {
 		c = e.added()
 	} else {
@@ -34,8 +33,8 @@ func (e *noted) tell() (c xxljob.Change) {
 }
 
 // added is what the entry says about a job that was added.
-func (e *noted) added() xxljob.Change {
-	c, job := xxljob.Change{Verb: "add"}, e.def.job()
+func (e *noted) added() store.Change {
+	c, job := store.Change{Verb: "add"}, e.def.job()
 	c.OfJob(context.Background(), nil, &job)
 	c.Version = e.version()
 	if e.by != nil {
@@ -45,7 +44,7 @@ func (e *noted) added() xxljob.Change {
 }
 
 // told are entries as callers get them; nil for none.
-func told(entries []noted) (list []xxljob.Change) {
+func told(entries []noted) (list []store.Change) {
 	for i := range entries {
 		list = append(list, entries[i].tell())
 	}
@@ -96,7 +95,7 @@ func (e *noted) version() int64 {
 }
 
 // sought reports whether the search chooses the entry.
-func (e *noted) sought(q *xxljob.ChangeSearch) bool {
+func (e *noted) sought(q *store.ChangeSearch) bool {
 	c := e.change
 	if c == nil {
 		short := e.brief()
@@ -109,8 +108,8 @@ func (e *noted) sought(q *xxljob.ChangeSearch) bool {
 }
 
 // brief is the entry about a job that was added, without what is in its text.
-func (e *noted) brief() xxljob.Change {
-	c := xxljob.Change{Verb: "add", Object: store.ObjectJob, ObjectID: strconv.FormatInt(e.def.id, 10), App: e.def.app(), JobID: e.def.id}
+func (e *noted) brief() store.Change {
+	c := store.Change{Verb: "add", Object: store.ObjectJob, ObjectID: strconv.FormatInt(e.def.id, 10), App: e.def.app(), JobID: e.def.id}
 	if e.by != nil {
 		c.Actor = e.by.Actor
 	}
@@ -118,7 +117,7 @@ func (e *noted) brief() xxljob.Change {
 }
 
 // within reports whether the entry was written in the time of the search.
-func (e *noted) within(q *xxljob.ChangeSearch) bool {
+func (e *noted) within(q *store.ChangeSearch) bool {
 	at := fromMilli(e.at)
 	return (q.Since.IsZero() || !at.Before(q.Since)) && (q.Until.IsZero() || at.Before(q.Until))
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -23,7 +22,7 @@ func (s *Store) succeed(r *run, now int64) {
 		return
 	}
 	ended := r.snapshot()
-	ended.State, ended.Ended = xxljob.StateSucceeded, fromMilli(now)
+	ended.State, ended.Ended = store.StateSucceeded, fromMilli(now)
 	sh := r.job.shard
 	for _, o := range ended.Owes(r.job.mayFollow(), s.joinsBehind(r.job)) {
 		s.lastOwed++
@@ -110,11 +109,11 @@ func (s *Store) lead(ctx context.Context, j *job, f follower, now time.Time, pai
 		return
 	}
 	if f.depth > store.MostDepth {
-		s.insertSkipped(ctx, j, f, now, now, xxljob.ReasonDepth, "")
+		s.insertSkipped(ctx, j, f, now, now, store.ReasonDepth, "")
 		paid.Skipped++
 		return
 	}
-	r, run := s.newRun(j), triggered(xxljob.Trigger{Type: xxljob.TriggerParent, Param: f.param, Trace: f.trace}, now)
+	r, run := s.newRun(j), triggered(store.Trigger{Type: store.TriggerParent, Param: f.param, Trace: f.trace}, now)
 	r.foreign = true
 	s.insertFollower(r, &run, f)
 	s.tellScan(j)
@@ -122,7 +121,7 @@ func (s *Store) lead(ctx context.Context, j *job, f follower, now time.Time, pai
 }
 
 // insertFollower inserts a run that is filled in but for what it follows from.
-func (s *Store) insertFollower(r *run, run *xxljob.Run, f follower) {
+func (s *Store) insertFollower(r *run, run *store.Run, f follower) {
 	run.ParentID, run.Depth, run.Business = f.parent, f.depth, f.business
 	r.keep(run)
 	r.own().key = f.key
@@ -132,26 +131,26 @@ func (s *Store) insertFollower(r *run, run *xxljob.Run, f follower) {
 
 // insertSkipped inserts a record in the place of such a run.
 func (s *Store) insertSkipped(ctx context.Context, j *job, f follower, at, now time.Time, reason, line string) {
-	r, run := s.newRun(j), xxljob.Run{
-		Type: xxljob.TriggerParent, State: xxljob.StateSkipped, Created: now, Scheduled: stored(at), Retries: retriesOfJob,
+	r, run := s.newRun(j), store.Run{
+		Type: store.TriggerParent, State: store.StateSkipped, Created: now, Scheduled: stored(at), Retries: retriesOfJob,
 		First: stored(at), Last: stored(at), Count: 1, Reason: reason, TriggerMsg: line,
 	}
 	s.insertFollower(r, &run, f)
-	s.end(r, xxljob.StateSkipped, toMilli(now))
+	s.end(r, store.StateSkipped, toMilli(now))
 	s.stopFinished(ctx, j, toMilli(now))
 }
 
 // Links returns the jobs that name others.
-func (s *Store) Links(ctx context.Context) ([]xxljob.Job, error) {
+func (s *Store) Links(ctx context.Context) ([]store.Job, error) {
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	var links []xxljob.Job
+	var links []store.Job
 	for m := s.jobsAfter("", noID); m.peek() != nil; m.next() {
 		j := m.peek().of
 		if r := j.def.rare; r != nil && len(r.children)+len(r.childKeys)+len(r.after)+len(r.afterKeys) > 0 {
-			l := xxljob.Job{ID: j.id, App: j.app, Key: j.def.key, Children: r.children, ChildKeys: r.childKeys, After: r.after, AfterKeys: r.afterKeys}
+			l := store.Job{ID: j.id, App: j.app, Key: j.def.key, Children: r.children, ChildKeys: r.childKeys, After: r.after, AfterKeys: r.afterKeys}
 			links = append(links, l.Clone())
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
@@ -13,26 +12,26 @@ import (
 func TestRetainForgetsTheKeysOfChildren(t *testing.T) {
 	f := newFixture(t, 2, memory.Retain(1, 100))
 	child := f.job()
-	parent := f.job(func(j *xxljob.Job) { j.Children = []int64{child.ID} })
+	parent := f.job(func(j *store.Job) { j.Children = []int64{child.ID} })
 	var triggers []int64
 	for range 2 {
 		triggers = append(triggers, f.done(parent.ID, 1)...)
 		paid, err := f.PayOwed(t.Context(), store.OwedQuery{Shards: f.shards, Limit: 9})
 		f.must(err)
 		want(t, "paid", paid, store.Paid{Owed: 1, Runs: 1})
-		runs, err := f.Runs(t.Context(), xxljob.RunFilter{JobID: child.ID, States: []xxljob.State{xxljob.StatePlanned}})
+		runs, err := f.Runs(t.Context(), store.RunFilter{JobID: child.ID, States: []store.State{store.StatePlanned}})
 		f.must(err)
 		_, err = f.Kill(t.Context(), runs[0].ID, "")
 		f.must(err)
 	}
-	kept := f.list(xxljob.RunFilter{JobID: child.ID})
+	kept := f.list(store.RunFilter{JobID: child.ID})
 	want(t, "runs that are kept", len(kept), 1)
-	last, err := f.AddRun(t.Context(), child.ID, xxljob.Trigger{Key: store.ChildKey(triggers[1])})
+	last, err := f.AddRun(t.Context(), child.ID, store.Trigger{Key: store.ChildKey(triggers[1])})
 	f.must(err)
 	want(t, "the run of a key that is kept", last.ID, kept[0])
-	fresh, err := f.AddRun(t.Context(), child.ID, xxljob.Trigger{Key: store.ChildKey(triggers[0])})
+	fresh, err := f.AddRun(t.Context(), child.ID, store.Trigger{Key: store.ChildKey(triggers[0])})
 	f.must(err)
-	want(t, "state of the run of a key that was forgotten", fresh.State, xxljob.StatePlanned)
+	want(t, "state of the run of a key that was forgotten", fresh.State, store.StatePlanned)
 	f.must(f.Consistent())
 }
 

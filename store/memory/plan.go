@@ -5,13 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/store"
 )
 
 // Claim advances jobs and inserts the runs that were planned for them.
-func (s *Store) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
+func (s *Store) Claim(ctx context.Context, dst []store.Run, plans []store.Plan) ([]store.Run, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -33,7 +32,7 @@ func (s *Store) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan
 
 // claimable is the compare of the compare-and-set: it returns the plan's job, or nil. A job
 // without a next instant is never due, whatever the plan says: else its claim could be repeated.
-func (s *Store) claimable(p *xxljob.Plan) *job {
+func (s *Store) claimable(p *store.Plan) *job {
 	j := s.live(p.JobID)
 	if j == nil || j.unscheduled() || j.version != p.Version ||
 		j.next == noTime || j.next != toMilli(p.Due) || j.shard != s.fenced(p.Shard, p.Epoch) {
@@ -42,7 +41,7 @@ func (s *Store) claimable(p *xxljob.Plan) *job {
 	return j
 }
 
-func (s *Store) claim(ctx context.Context, inserted []xxljob.Run, j *job, p *xxljob.Plan, now time.Time) []xxljob.Run {
+func (s *Store) claim(ctx context.Context, inserted []store.Run, j *job, p *store.Plan, now time.Time) []store.Run {
 	j.unindex()
 	j.next, j.waitRun = toMilli(stored(p.Next)), 0
 	if p.Wait && len(p.Runs) > 0 {
@@ -67,7 +66,7 @@ func (s *Store) claim(ctx context.Context, inserted []xxljob.Run, j *job, p *xxl
 			r.count = j.count
 			j.made++
 		}
-		inserted = append(inserted, xxljob.Run{})
+		inserted = append(inserted, store.Run{})
 		r.put(&inserted[len(inserted)-1])
 	}
 	if p.Stop != "" {
@@ -80,7 +79,7 @@ func (s *Store) claim(ctx context.Context, inserted []xxljob.Run, j *job, p *xxl
 }
 
 // latest returns the latest instant that one of the runs stands for.
-func latest(runs []xxljob.NewRun) int64 {
+func latest(runs []store.NewRun) int64 {
 	last := noTime
 	for i := range runs {
 		last = max(last, toMilli(stored(runs[i].At)), toMilli(stored(runs[i].Last)))
@@ -89,7 +88,7 @@ func latest(runs []xxljob.NewRun) int64 {
 }
 
 // plan sets in a new run what the plan says.
-func (s *Store) plan(r *run, n *xxljob.NewRun, now int64) {
+func (s *Store) plan(r *run, n *store.NewRun, now int64) {
 	r.Type, r.State = n.Type, n.State
 	r.created, r.scheduled = now, toMilli(n.At)
 	s.agreePlain(r)

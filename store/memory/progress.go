@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -28,7 +27,7 @@ func (r *run) hears(p *store.Progress) bool {
 	case r.Token != p.Token:
 		return false
 	case p.Incarnation == "":
-		return r.State == xxljob.StateStarted || r.State == xxljob.StateDispatched
+		return r.State == store.StateStarted || r.State == store.StateDispatched
 	}
-	return r.State == xxljob.StateStarted && r.addressee != nil && r.addressee.incarnation == p.Incarnation
+	return r.State == store.StateStarted && r.addressee != nil && r.addressee.incarnation == p.Incarnation
 }

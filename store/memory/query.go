@@ -4,34 +4,34 @@ import (
 	"context"
 	"slices"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // stride is how many runs a query looks at before it lets others have the lock.
 const stride = 4096
 
 // Run returns one run.
-func (s *Store) Run(ctx context.Context, id int64) (xxljob.Run, error) {
+func (s *Store) Run(ctx context.Context, id int64) (store.Run, error) {
 	if err := s.look(ctx); err != nil {
-		return xxljob.Run{}, err
+		return store.Run{}, err
 	}
 	defer s.mu.Unlock()
 	r := s.runs.find(id)
 	if r == nil {
-		return xxljob.Run{}, failed(xxljob.ErrNotFound, "run %d", id)
+		return store.Run{}, failed(store.ErrNotFound, "run %d", id)
 	}
 	return r.read(), nil
 }
 
 // RunsByID returns those of the runs that exist, each once.
-func (s *Store) RunsByID(ctx context.Context, ids []int64) ([]xxljob.Run, error) {
+func (s *Store) RunsByID(ctx context.Context, ids []int64) ([]store.Run, error) {
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
 	ids = copied(ids)
 	slices.Sort(ids)
-	var found []xxljob.Run
+	var found []store.Run
 	for _, id := range slices.Compact(ids) {
 		if r := s.runs.find(id); r != nil {
 			found = append(found, r.read())
@@ -41,7 +41,7 @@ func (s *Store) RunsByID(ctx context.Context, ids []int64) ([]xxljob.Run, error)
 }
 
 // Runs lists runs, newest first.
-func (s *Store) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, error) {
+func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]store.Run, error) {
 	if f.Limit <= 0 {
 		f.Limit = defaultLimit
 	}
@@ -49,7 +49,7 @@ func (s *Store) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, err
 		f.Before = anyID
 	}
 	f.From, f.To = stored(f.From), stored(f.To)
-	var found []xxljob.Run
+	var found []store.Run
 	for more := true; more; {
 		if err := s.look(ctx); err != nil {
 			return nil, err
@@ -62,7 +62,7 @@ func (s *Store) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, err
 
 // walk looks at the next stride of runs below f.Before, which it moves on, and
 // reports whether there may be more to find.
-func (s *Store) walk(found []xxljob.Run, f *xxljob.RunFilter) ([]xxljob.Run, bool) {
+func (s *Store) walk(found []store.Run, f *store.RunFilter) ([]store.Run, bool) {
 	if t := s.runs.find(f.TriggerID); t != nil && f.JobID == 0 {
 		f.JobID = t.job.id // all runs of a trigger are of one job
 	}
@@ -85,7 +85,7 @@ func (s *Store) walk(found []xxljob.Run, f *xxljob.RunFilter) ([]xxljob.Run, boo
 }
 
 // below returns the newest run below f.Before, of the job if one is chosen.
-func (s *Store) below(f *xxljob.RunFilter) *run {
+func (s *Store) below(f *store.RunFilter) *run {
 	if f.JobID == 0 {
 		return s.runs.before(min(f.Before, s.runs.last+1))
 	}
@@ -103,7 +103,7 @@ func (s *Store) below(f *xxljob.RunFilter) *run {
 	return r
 }
 
-func chosen(r *run, f *xxljob.RunFilter) bool {
+func chosen(r *run, f *store.RunFilter) bool {
 	return (f.App == "" || r.terms.app == f.App) &&
 		(f.JobID == 0 || r.job.id == f.JobID) &&
 		(f.TriggerID == 0 || r.TriggerID == f.TriggerID) &&

@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // PutAddresses registers addresses or refreshes them.
-func (s *Store) PutAddresses(ctx context.Context, regs []xxljob.Registration) error {
+func (s *Store) PutAddresses(ctx context.Context, regs []store.Registration) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (s *Store) PutAddresses(ctx context.Context, regs []xxljob.Registration) er
 		}
 		row := copyOfRegistration(&reg)
 		row.Updated, row.FormerBootID, row.FormerSeen = now, "", time.Time{}
-		if was, _ := raw.(*xxljob.Registration); was != nil {
+		if was, _ := raw.(*store.Registration); was != nil {
 			row.FormerBootID, row.FormerSeen = was.FormerBootID, was.FormerSeen
 			if was.BootID != row.BootID {
 				row.FormerBootID, row.FormerSeen = was.BootID, was.Updated
@@ -47,7 +47,7 @@ func (s *Store) PutAddresses(ctx context.Context, regs []xxljob.Registration) er
 
 // DropAddresses removes registrations of the given boot ids, or whatever theirs
 // are where none is given.
-func (s *Store) DropAddresses(ctx context.Context, regs []xxljob.Registration) error {
+func (s *Store) DropAddresses(ctx context.Context, regs []store.Registration) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (s *Store) DropAddresses(ctx context.Context, regs []xxljob.Registration) e
 		if err != nil {
 			return err
 		}
-		row, _ := raw.(*xxljob.Registration)
+		row, _ := raw.(*store.Registration)
 		if row == nil || reg.BootID != "" && reg.BootID != row.BootID {
 			continue
 		}
@@ -72,16 +72,16 @@ func (s *Store) DropAddresses(ctx context.Context, regs []xxljob.Registration) e
 }
 
 // Addresses returns the registrations that were refreshed lately, in order.
-func (s *Store) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]xxljob.Registration, error) {
+func (s *Store) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]store.Registration, error) {
 	if err := over(ctx); err != nil {
 		return nil, err
 	}
-	rows, err := all[xxljob.Registration](s.db, tableRegistry, app)
+	rows, err := all[store.Registration](s.db, tableRegistry, app)
 	if err != nil {
 		return nil, err
 	}
 	now := clock()
-	var regs []xxljob.Registration
+	var regs []store.Registration
 	for _, row := range rows {
 		if now.Sub(row.Updated) <= maxAge {
 			regs = append(regs, copyOfRegistration(row))
@@ -91,7 +91,7 @@ func (s *Store) Addresses(ctx context.Context, app string, maxAge time.Duration)
 }
 
 // Registrations lists a page of the registry.
-func (s *Store) Registrations(ctx context.Context, f xxljob.RegistrationFilter) ([]xxljob.Registration, error) {
+func (s *Store) Registrations(ctx context.Context, f store.RegistrationFilter) ([]store.Registration, error) {
 	if err := over(ctx); err != nil {
 		return nil, err
 	}
@@ -106,9 +106,9 @@ func (s *Store) Registrations(ctx context.Context, f xxljob.RegistrationFilter) 
 	if err != nil {
 		return nil, err
 	}
-	var regs []xxljob.Registration
+	var regs []store.Registration
 	for raw := it.Next(); raw != nil && len(regs) < f.Limit; raw = it.Next() {
-		row := raw.(*xxljob.Registration)
+		row := raw.(*store.Registration)
 		if f.App != "" && row.App != f.App {
 			break
 		}
@@ -126,7 +126,7 @@ func (s *Store) ForgetAddresses(ctx context.Context, maxAge time.Duration) error
 		return err
 	}
 	defer s.done()
-	rows, err := all[xxljob.Registration](s.db, tableRegistry)
+	rows, err := all[store.Registration](s.db, tableRegistry)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (s *Store) ForgetAddresses(ctx context.Context, maxAge time.Duration) error
 }
 
 // copyOfRegistration shares nothing with the row.
-func copyOfRegistration(row *xxljob.Registration) xxljob.Registration {
+func copyOfRegistration(row *store.Registration) store.Registration {
 	reg := *row
 	reg.Capabilities = copied(row.Capabilities)
 	return reg

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -77,12 +76,12 @@ func takeFurthest(list *[]*store.Report, now time.Time) *store.Report {
 }
 
 // Reports returns reports that the query chooses.
-func (s *Store) Reports(ctx context.Context, q xxljob.ReportQuery) (xxljob.ReportsFound, error) {
+func (s *Store) Reports(ctx context.Context, q store.ReportQuery) (store.ReportsFound, error) {
 	if err := over(ctx); err != nil {
-		return xxljob.ReportsFound{}, err
+		return store.ReportsFound{}, err
 	}
 	if err := q.Validate(); err != nil {
-		return xxljob.ReportsFound{}, err
+		return store.ReportsFound{}, err
 	}
 	q.Complete()
 	apps := map[string]bool{}
@@ -90,17 +89,17 @@ func (s *Store) Reports(ctx context.Context, q xxljob.ReportQuery) (xxljob.Repor
 		apps[app] = true
 	}
 	if err := s.look(ctx); err != nil {
-		return xxljob.ReportsFound{}, err
+		return store.ReportsFound{}, err
 	}
 	defer s.mu.Unlock()
 	s.reports.fold(clock())
 	rows := slices.Concat(chosenReports(s.reports.days, &q, apps), chosenReports(s.reports.quarters, &q, apps))
 	slices.SortStableFunc(rows, func(a, b *store.Report) int { return a.From.Compare(b.From) })
-	found := xxljob.ReportsFound{Until: q.To.UTC()}
+	found := store.ReportsFound{Until: q.To.UTC()}
 	if len(rows) > q.Examine {
 		var err error
 		if found.Until, err = q.Cut(rows[q.Examine].From); err != nil {
-			return xxljob.ReportsFound{}, err
+			return store.ReportsFound{}, err
 		}
 	}
 	for _, r := range rows {
@@ -119,7 +118,7 @@ func (s *Store) Reports(ctx context.Context, q xxljob.ReportQuery) (xxljob.Repor
 }
 
 // chosenReports are those of the rows that a query chooses, by a search for the first of them.
-func chosenReports(rows []*store.Report, q *xxljob.ReportQuery, apps map[string]bool) (list []*store.Report) {
+func chosenReports(rows []*store.Report, q *store.ReportQuery, apps map[string]bool) (list []*store.Report) {
 	at, _ := slices.BinarySearchFunc(rows, q.From, func(r *store.Report, from time.Time) int { return r.From.Compare(from) })
 	for _, r := range rows[at:] {
 		if !r.From.Before(q.To) || len(list) > q.Examine {

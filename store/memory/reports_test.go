@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
@@ -19,7 +18,7 @@ func TestEndsOfRunsToCome(t *testing.T) {
 		f := newFixture(t, 1)
 		id := f.job().ID
 		end := func(at time.Time) {
-			r, err := f.AddRun(t.Context(), id, xxljob.Trigger{At: at})
+			r, err := f.AddRun(t.Context(), id, store.Trigger{At: at})
 			f.must(err)
 			_, err = f.Kill(t.Context(), r.ID, "x")
 			f.must(err)
@@ -32,18 +31,18 @@ func TestEndsOfRunsToCome(t *testing.T) {
 			end(now.Add(time.Duration(i+1) * store.Quarter))
 		}
 		read := func(from, to time.Time, length time.Duration) []store.Report {
-			found, err := f.Reports(t.Context(), xxljob.ReportQuery{From: from, To: to, Length: length, Examine: 200_000})
+			found, err := f.Reports(t.Context(), store.ReportQuery{From: from, To: to, Length: length, Examine: 200_000})
 			f.must(err)
 			return found.Reports
 		}
 		for what, from := range map[string]time.Time{"now": now, "twenty days ago": now.Add(-20 * store.ReportDay), "in a week": now.Add(7 * store.ReportDay)} {
 			list := read(from, from.Add(store.Quarter), 0)
-			if len(list) != 1 || list[0].Length != store.Quarter || list[0].Ended[xxljob.StateCancelled] != 1 {
+			if len(list) != 1 || list[0].Length != store.Quarter || list[0].Ended[store.StateCancelled] != 1 {
 				t.Errorf("the quarter of an hour %s: %+v", what, list)
 			}
 		}
 		all := read(now.Add(-30*store.ReportDay), now.Add(300*store.ReportDay), 330*store.ReportDay)
-		if len(all) != 1 || all[0].Ended[xxljob.StateCancelled] != quarters+2 {
+		if len(all) != 1 || all[0].Ended[store.StateCancelled] != quarters+2 {
 			t.Errorf("all of them: %+v", all)
 		}
 		last := store.DayOf(now.Add((quarters - 1) * store.Quarter))
@@ -68,7 +67,7 @@ func TestReportsOfManyApps(t *testing.T) {
 	quickest := func(apps []string) (least time.Duration) {
 		for i := range 7 {
 			began := time.Now()
-			found, err := s.Reports(t.Context(), xxljob.ReportQuery{Apps: apps, From: from, To: from.Add(store.ReportDay)})
+			found, err := s.Reports(t.Context(), store.ReportQuery{Apps: apps, From: from, To: from.Add(store.ReportDay)})
 			if err != nil || len(found.Reports) != 0 {
 				t.Fatal(len(found.Reports), err)
 			}

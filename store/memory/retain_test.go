@@ -5,12 +5,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
-func idsOf(runs []xxljob.Run) []int64 {
+func idsOf(runs []store.Run) []int64 {
 	var ids []int64
 	for _, r := range runs {
 		ids = append(ids, r.ID)
@@ -18,7 +17,7 @@ func idsOf(runs []xxljob.Run) []int64 {
 	return ids
 }
 
-func (f *fixture) list(filter xxljob.RunFilter) []int64 {
+func (f *fixture) list(filter store.RunFilter) []int64 {
 	f.Helper()
 	runs, err := f.Runs(f.Context(), filter)
 	f.must(err)
@@ -32,10 +31,10 @@ func TestRetainBoundsEachJob(t *testing.T) {
 	a, b := f.job(), f.job()
 	first := f.done(a.ID, 5)
 	other := f.done(b.ID, 2)
-	want(t, "runs of the busy job", f.list(xxljob.RunFilter{JobID: a.ID}), first[2:])
-	want(t, "runs of the other", f.list(xxljob.RunFilter{JobID: b.ID}), other)
+	want(t, "runs of the busy job", f.list(store.RunFilter{JobID: a.ID}), first[2:])
+	want(t, "runs of the other", f.list(store.RunFilter{JobID: b.ID}), other)
 	_, err := f.Run(t.Context(), first[0])
-	if !errors.Is(err, xxljob.ErrNotFound) {
+	if !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("an evicted run: %v", err)
 	}
 	f.must(f.Consistent())
@@ -46,7 +45,7 @@ func TestRetainBoundsTheTotal(t *testing.T) {
 	a, b := f.job(), f.job()
 	first := f.done(a.ID, 3)
 	second := f.done(b.ID, 3)
-	want(t, "all runs", f.list(xxljob.RunFilter{}), append(first[2:], second...))
+	want(t, "all runs", f.list(store.RunFilter{}), append(first[2:], second...))
 	f.must(f.Consistent())
 }
 
@@ -54,31 +53,31 @@ func TestRetainBoundsTheTotal(t *testing.T) {
 func TestRetainDropsWhatEndedFirst(t *testing.T) {
 	f := newFixture(t, 2, memory.Retain(2, 100))
 	j := f.job()
-	var runs []xxljob.Run
+	var runs []store.Run
 	for range 4 {
 		runs = append(runs, f.started(j.ID, store.LocalAddress(here)))
 	}
 	for _, i := range []int{3, 2, 1, 0} {
-		_, err := f.Finish(t.Context(), nil, []xxljob.Result{success(runs[i])})
+		_, err := f.Finish(t.Context(), nil, []store.Result{success(runs[i])})
 		f.must(err)
 	}
-	want(t, "runs", f.list(xxljob.RunFilter{}), []int64{runs[0].ID, runs[1].ID})
+	want(t, "runs", f.list(store.RunFilter{}), []int64{runs[0].ID, runs[1].ID})
 }
 
 func TestRetainKeepsWhatHasNotEnded(t *testing.T) {
 	f := newFixture(t, 2, memory.Retain(1, 1))
 	j := f.job()
-	planned, err := f.AddRun(t.Context(), j.ID, xxljob.Trigger{Key: "k"})
+	planned, err := f.AddRun(t.Context(), j.ID, store.Trigger{Key: "k"})
 	f.must(err)
 	started := f.started(j.ID, store.LocalAddress(here))
 	done := f.done(j.ID, 500)
 	last := done[len(done)-1]
 	kept := []int64{planned.ID, started.ID, last}
-	want(t, "runs", f.list(xxljob.RunFilter{}), kept)
-	want(t, "runs of the job", f.list(xxljob.RunFilter{JobID: j.ID}), kept)
-	want(t, "runs before an evicted one", f.list(xxljob.RunFilter{Before: done[100]}), kept[:2])
-	want(t, "runs of the job before an evicted one", f.list(xxljob.RunFilter{JobID: j.ID, Before: done[100]}), kept[:2])
-	want(t, "runs of an evicted trigger", f.list(xxljob.RunFilter{TriggerID: done[7]}), []int64(nil))
+	want(t, "runs", f.list(store.RunFilter{}), kept)
+	want(t, "runs of the job", f.list(store.RunFilter{JobID: j.ID}), kept)
+	want(t, "runs before an evicted one", f.list(store.RunFilter{Before: done[100]}), kept[:2])
+	want(t, "runs of the job before an evicted one", f.list(store.RunFilter{JobID: j.ID, Before: done[100]}), kept[:2])
+	want(t, "runs of an evicted trigger", f.list(store.RunFilter{TriggerID: done[7]}), []int64(nil))
 	byID, err := f.RunsByID(t.Context(), []int64{last, done[3], planned.ID, planned.ID, -1, 1 << 50})
 	f.must(err)
 	want(t, "runs by id", idsOf(byID), []int64{planned.ID, last})
@@ -93,7 +92,7 @@ func TestRetainForgetsKeys(t *testing.T) {
 	f := newFixture(t, 2, memory.Retain(1, 1))
 	j := f.job()
 	add := func() int64 {
-		r, err := f.AddRun(t.Context(), j.ID, xxljob.Trigger{Key: "k"})
+		r, err := f.AddRun(t.Context(), j.ID, store.Trigger{Key: "k"})
 		f.must(err)
 		return r.ID
 	}
@@ -119,7 +118,7 @@ func TestRetainForgetsRemovedJobs(t *testing.T) {
 		if last = j.ID; i == 0 {
 			first = j.ID
 		}
-		_, err := f.AddRun(t.Context(), j.ID, xxljob.Trigger{})
+		_, err := f.AddRun(t.Context(), j.ID, store.Trigger{})
 		f.must(err)
 		f.must(f.RemoveJob(t.Context(), j.ID))
 	}
@@ -138,8 +137,8 @@ func TestAuditKeepsTheLatest(t *testing.T) {
 	f := newFixture(t, 2)
 	j := f.job()
 	for i := range 150 {
-		_, err := f.EditJob(t.Context(), j.ID, xxljob.Edit{Verb: "update",
-			Change: func(j *xxljob.Job) (bool, error) { j.Retries = i + 1; return false, nil }})
+		_, err := f.EditJob(t.Context(), j.ID, store.Edit{Verb: "update",
+			Change: func(j *store.Job) (bool, error) { j.Retries = i + 1; return false, nil }})
 		f.must(err)
 	}
 	changes, err := f.Changes(t.Context(), j.ID, 1000)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -28,7 +28,7 @@ func (s *Store) rearm(j *job, ended int64) {
 
 // delay is that of a FixedDelay schedule, else zero. An invalid one re-arms nothing.
 func (j *jobState) delay() (d time.Duration) {
-	if s := j.def.schedule(); s.Type == xxljob.ScheduleFixDelay {
+	if s := j.def.schedule(); s.Type == schedule.TypeFixDelay {
 		d, _ = s.Every()
 	}
 	return d
@@ -59,15 +59,15 @@ func (s *Store) stopFinished(ctx context.Context, j *job, now int64) bool {
 // finishedBy is the reason of a job that is stopped for being finished.
 func (j *jobState) finishedBy() string {
 	if j.usedUp() {
-		return xxljob.StopFinished + store.ByMaxRuns
+		return store.StopFinished + store.ByMaxRuns
 	}
 	if j.def.notAfter().IsZero() {
-		return xxljob.StopFinished
+		return store.StopFinished
 	}
 	if later, err := j.def.schedule().Next(j.def.notAfter()); err != nil || later.IsZero() {
-		return xxljob.StopFinished
+		return store.StopFinished
 	}
-	return xxljob.StopFinished + store.ByNotAfter
+	return store.StopFinished + store.ByNotAfter
 }
 
 // uncount takes a run that is cancelled out of what its job, which is stopped, has made.
@@ -82,7 +82,7 @@ func (s *Store) uncount(r *run) {
 // counts reports whether a run that has not begun is one of those that its job has made. A
 // part of a broadcast is none: that has begun.
 func (r *run) counts() bool {
-	return r.Type.ScheduleBorn() && r.count == r.job.count && r.extra().sharding == xxljob.Sharding{}
+	return r.Type.ScheduleBorn() && r.count == r.job.count && r.extra().sharding == store.Sharding{}
 }
 
 // stop is a stop by the scheduler itself.

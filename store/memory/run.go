@@ -3,7 +3,7 @@ package memory
 import (
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // run is a run with its places in the sets it is in. All of it is guarded by
@@ -12,7 +12,7 @@ import (
 // Hundreds of thousands that have ended are kept, and each time the garbage is collected their
 // pointers are followed. So a run has as few as may be, and those in front; what runs of a job
 // have in common is in terms, what few have in extras; times are in milliseconds. It is made a
-// whole xxljob.Run when somebody reads it.
+// whole store.Run when somebody reads it.
 type run struct {
 	job       *job
 	terms     *terms  // never nil
@@ -22,7 +22,7 @@ type run struct {
 	first     *run    // of its trigger, itself perhaps; kept for as long as one of them has not ended
 	links     [listKinds]link
 
-	Type                  xxljob.TriggerType
+	Type                  store.TriggerType
 	TriggerMsg, HandleMsg string
 
 	ID, TriggerID, PlanEpoch, Token           int64
@@ -34,7 +34,7 @@ type run struct {
 	count     int32 // of the job, when the run was planned
 	place     int32 // in job.planned or job.ahead while planned, in shard.started while started
 
-	State                                          xxljob.State
+	State                                          store.State
 	AlarmStatus                                    int8
 	Born, ParamSet, RetriesSet, LateNoted, NoRetry bool
 
@@ -47,13 +47,13 @@ type run struct {
 func (r *run) slot() *int32 { return &r.place }
 
 // snapshot is the run as callers get it.
-func (r *run) snapshot() (out xxljob.Run) {
+func (r *run) snapshot() (out store.Run) {
 	r.put(&out)
 	return out
 }
 
 // put makes a run that is empty the snapshot.
-func (r *run) put(out *xxljob.Run) {
+func (r *run) put(out *store.Run) {
 	out.ID, out.JobID, out.Shard, out.TriggerID = r.ID, r.job.id, r.job.shard.id, r.TriggerID
 	out.Type, out.State, out.PlanEpoch, out.Token, out.AlarmStatus = r.Type, r.State, r.PlanEpoch, r.Token, int(r.AlarmStatus)
 	out.Born, out.ParamSet, out.RetriesSet, out.LateNoted, out.NoRetry = r.Born, r.ParamSet, r.RetriesSet, r.LateNoted, r.NoRetry
@@ -67,7 +67,7 @@ func (r *run) put(out *xxljob.Run) {
 }
 
 // keep makes the run that of a snapshot, but for what insertRun gives it.
-func (r *run) keep(from *xxljob.Run) {
+func (r *run) keep(from *store.Run) {
 	r.Type, r.State, r.PlanEpoch, r.Token, r.AlarmStatus = from.Type, from.State, from.PlanEpoch, from.Token, int8(from.AlarmStatus)
 	r.Born, r.ParamSet, r.RetriesSet, r.LateNoted, r.NoRetry = from.Born, from.ParamSet, from.RetriesSet, from.LateNoted, from.NoRetry
 	r.TriggerID, r.TriggerMsg, r.HandleMsg = from.TriggerID, from.TriggerMsg, from.HandleMsg
@@ -78,7 +78,7 @@ func (r *run) keep(from *xxljob.Run) {
 }
 
 // read is the run with the names that its job has now, as those get it who read runs.
-func (r *run) read() xxljob.Run {
+func (r *run) read() store.Run {
 	out := r.snapshot()
 	if j := r.job; !j.removed {
 		out.JobName, out.JobKey = j.def.name, j.def.key
@@ -86,9 +86,9 @@ func (r *run) read() xxljob.Run {
 	return out
 }
 
-// instant is when it is due, or its first run was, in milliseconds; see xxljob.Run.Instant.
+// instant is when it is due, or its first run was, in milliseconds; see store.Run.Instant.
 func (r *run) instant() int64 {
-	if r.Type == xxljob.TriggerRetry {
+	if r.Type == store.TriggerRetry {
 		if last := r.extra().last; !last.IsZero() {
 			return toMilli(last)
 		}

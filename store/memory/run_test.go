@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // notKept are the fields of a run that a row has none of its own for: they are the job's, or
@@ -14,7 +14,7 @@ var notKept = map[string]bool{"ID": true, "JobID": true, "App": true, "JobName":
 // TestRunsKeepEachField: a run comes out of its row as it went in, with each field alone and with
 // all, and shares no list with it.
 func TestRunsKeepEachField(t *testing.T) {
-	var all xxljob.Run
+	var all store.Run
 	of := reflect.ValueOf(&all).Elem()
 	for i := range of.NumField() {
 		if f := of.Field(i); f.Kind() == reflect.Uint8 {
@@ -23,9 +23,9 @@ func TestRunsKeepEachField(t *testing.T) {
 			fill(t, f, int64(i+1))
 		}
 	}
-	each := []xxljob.Run{{}, all}
+	each := []store.Run{{}, all}
 	for i := range of.NumField() {
-		var one xxljob.Run
+		var one store.Run
 		reflect.ValueOf(&one).Elem().Field(i).Set(of.Field(i))
 		each = append(each, one)
 	}

@@ -4,19 +4,18 @@ import (
 	"context"
 	"slices"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // Scan finds what is due. Its cost goes with what it finds and with the number
 // of shards, not with how many jobs and runs there are. A run that it returns
 // under the shard's epoch counts as loaded and is not returned again.
-func (s *Store) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
+func (s *Store) Scan(ctx context.Context, dst store.ScanResult, q store.ScanQuery) (store.ScanResult, error) {
 	due, out, err := s.scan(ctx, dst.Runs, q)
 	if err != nil {
-		return xxljob.ScanResult{}, err
+		return store.ScanResult{}, err
 	}
-	var added []xxljob.DueJob
+	var added []store.DueJob
 	out.Jobs, added = extended(dst.Jobs, len(due))
 	for i := range due {
 		due[i].put(&added[i].Job)
@@ -32,9 +31,9 @@ type dueJob struct {
 }
 
 // scan is the part of Scan that needs the lock.
-func (s *Store) scan(ctx context.Context, runs []xxljob.Run, q store.ScanQuery) ([]dueJob, xxljob.ScanResult, error) {
+func (s *Store) scan(ctx context.Context, runs []store.Run, q store.ScanQuery) ([]dueJob, store.ScanResult, error) {
 	if err := s.look(ctx); err != nil {
-		return nil, xxljob.ScanResult{}, err
+		return nil, store.ScanResult{}, err
 	}
 	defer s.mu.Unlock()
 	before := toMilli(stored(q.Before))
@@ -61,7 +60,7 @@ func (s *Store) scan(ctx context.Context, runs []xxljob.Run, q store.ScanQuery) 
 	if fullJobs || fullRuns {
 		next = before
 	}
-	return states, xxljob.ScanResult{Runs: s.load(runs, found, q.Shards), Next: fromMilli(next)}, nil
+	return states, store.ScanResult{Runs: s.load(runs, found, q.Shards), Next: fromMilli(next)}, nil
 }
 
 // foreignTo returns the planned runs that were not loaded under the epoch. For
@@ -88,7 +87,7 @@ func (sh *shard) foreignTo(epoch, before int64, limit int) *order[run] {
 
 // load stamps the runs with the epochs under which they are returned, where
 // those are their shards', and copies them.
-func (s *Store) load(dst []xxljob.Run, found []*run, shards []store.Shard) []xxljob.Run {
+func (s *Store) load(dst []store.Run, found []*run, shards []store.Shard) []store.Run {
 	dst, out := extended(dst, len(found))
 	for i, r := range found {
 		sh := r.job.shard
@@ -133,7 +132,7 @@ func (s *Store) nextPlanned(shards []store.Shard, before int64) int64 {
 }
 
 // Planned returns a page of planned runs.
-func (s *Store) Planned(ctx context.Context, dst []xxljob.Run, q store.PlannedQuery) ([]xxljob.Run, error) {
+func (s *Store) Planned(ctx context.Context, dst []store.Run, q store.PlannedQuery) ([]store.Run, error) {
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
@@ -168,11 +167,11 @@ func extended[T any](dst []T, n int) (all, added []T) {
 }
 
 // snapshots are the runs as callers get them; nil for none.
-func snapshots(runs []*run) []xxljob.Run {
+func snapshots(runs []*run) []store.Run {
 	if len(runs) == 0 {
 		return nil
 	}
-	out := make([]xxljob.Run, len(runs))
+	out := make([]store.Run, len(runs))
 	for i, r := range runs {
 		r.put(&out[i])
 	}

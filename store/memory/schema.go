@@ -4,25 +4,24 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/go-memdb"
-
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Tables and indexes of the catalogue. Objects are never changed once they are
 // inserted: a change inserts another object.
 const (
-	tableGroups   = "groups"   // *xxljob.Group
-	tableRegistry = "registry" // *xxljob.Registration
-	tableNodes    = "nodes"    // *xxljob.Node; Beats and Left are in peer
+	tableGroups   = "groups"   // *store.Group
+	tableRegistry = "registry" // *store.Registration
+	tableNodes    = "nodes"    // *store.Node; Beats and Left are in peer
 
 	byID = "id"
 )
 
 func newCatalogue() *memdb.MemDB {
 	db, err := memdb.NewMemDB(&memdb.DBSchema{Tables: map[string]*memdb.TableSchema{
-		tableGroups:   table(tableGroups, by(func(g *xxljob.Group) []any { return []any{g.App} })),
-		tableRegistry: table(tableRegistry, by(func(r *xxljob.Registration) []any { return []any{r.App, r.Address} })),
-		tableNodes:    table(tableNodes, by(func(n *xxljob.Node) []any { return []any{n.Incarnation} })),
+		tableGroups:   table(tableGroups, by(func(g *store.Group) []any { return []any{g.App} })),
+		tableRegistry: table(tableRegistry, by(func(r *store.Registration) []any { return []any{r.App, r.Address} })),
+		tableNodes:    table(tableNodes, by(func(n *store.Node) []any { return []any{n.Incarnation} })),
 	}})
 	if err != nil {
 		panic(err) // the schema is a constant

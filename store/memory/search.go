@@ -7,28 +7,27 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // Questions about many runs, at a bounded cost.
 
 // SearchRuns returns runs that the search chooses, newest first.
-func (s *Store) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.RunsFound, error) {
+func (s *Store) SearchRuns(ctx context.Context, q store.RunSearch) (store.RunsFound, error) {
 	if err := q.Validate(); err != nil {
-		return xxljob.RunsFound{}, err
+		return store.RunsFound{}, err
 	}
 	if !q.Complete() {
-		return xxljob.RunsFound{SearchedTo: 1}, over(ctx)
+		return store.RunsFound{SearchedTo: 1}, over(ctx)
 	}
 	q.From, q.To = stored(q.From), stored(q.To)
-	w := search{q: &q, text: strings.ToLower(q.Text), f: xxljob.RunFilter{Before: q.Before}}
+	w := search{q: &q, text: strings.ToLower(q.Text), f: store.RunFilter{Before: q.Before}}
 	if len(q.JobIDs) == 1 {
 		w.f.JobID = q.JobIDs[0]
 	}
 	for more := true; more; {
 		if err := s.look(ctx); err != nil {
-			return xxljob.RunsFound{}, err
+			return store.RunsFound{}, err
 		}
 		more = s.searchOn(&w)
 		s.mu.Unlock()
@@ -38,10 +37,10 @@ func (s *Store) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.Runs
 
 // search is a search under way.
 type search struct {
-	q     *xxljob.RunSearch
-	text  string           // in lower case
-	f     xxljob.RunFilter // where it is
-	found xxljob.RunsFound
+	q     *store.RunSearch
+	text  string          // in lower case
+	f     store.RunFilter // where it is
+	found store.RunsFound
 }
 
 // searchOn looks at the next stride of runs, and reports whether it is to go on.
@@ -100,7 +99,7 @@ func (w *search) chosen(r *run) bool {
 // isLate reports whether the run was started at least so late, or waits and is so late by now.
 func isLate(r *run, by time.Duration) bool {
 	at := fromMilli(r.started)
-	if r.State == xxljob.StatePlanned {
+	if r.State == store.StatePlanned {
 		at = clock()
 	}
 	return !at.IsZero() && at.Sub(fromMilli(r.scheduled)) >= by
@@ -109,7 +108,7 @@ func isLate(r *run, by time.Duration) bool {
 func (w *search) in(text string) bool { return strings.Contains(strings.ToLower(text), w.text) }
 
 // LastRuns returns the newest runs of jobs that have ended.
-func (s *Store) LastRuns(ctx context.Context, jobs []int64, n int) (found []xxljob.Run, err error) {
+func (s *Store) LastRuns(ctx context.Context, jobs []int64, n int) (found []store.Run, err error) {
 	if n > 0 && len(jobs) > store.MostLastRuns/n {
 		return nil, fmt.Errorf("memory: the last %d runs of %d jobs are more than %d", n, len(jobs), store.MostLastRuns)
 	}
@@ -133,7 +132,7 @@ func (s *Store) LastRuns(ctx context.Context, jobs []int64, n int) (found []xxlj
 }
 
 // Children returns the runs that a run has led to.
-func (s *Store) Children(ctx context.Context, runID, after int64, limit int) (found []xxljob.Run, err error) {
+func (s *Store) Children(ctx context.Context, runID, after int64, limit int) (found []store.Run, err error) {
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
@@ -170,7 +169,7 @@ func (s *Store) unbear(r *run) {
 }
 
 // Waiting returns planned runs in order of time.
-func (s *Store) Waiting(ctx context.Context, after xxljob.Run, limit int) ([]xxljob.Run, error) {
+func (s *Store) Waiting(ctx context.Context, after store.Run, limit int) ([]store.Run, error) {
 	if err := after.ValidateAfter(); err != nil {
 		return nil, err
 	}
@@ -186,7 +185,7 @@ func (s *Store) Waiting(ctx context.Context, after xxljob.Run, limit int) ([]xxl
 	for _, sh := range s.shards {
 		waiting.add(&sh.planned, at, id)
 	}
-	var list []xxljob.Run
+	var list []store.Run
 	for len(list) < limit {
 		e := waiting.peek()
 		if e == nil {
@@ -230,9 +229,9 @@ func (s *Store) OpenRuns(ctx context.Context, most int) (store.OpenRuns, error) 
 }
 
 // View returns the nodes and the shards.
-func (s *Store) View(ctx context.Context) (xxljob.View, error) {
+func (s *Store) View(ctx context.Context) (store.View, error) {
 	if err := s.look(ctx); err != nil {
-		return xxljob.View{}, err
+		return store.View{}, err
 	}
 	defer s.mu.Unlock()
 	v, err := s.view("")

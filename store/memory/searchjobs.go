@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -16,7 +15,7 @@ import (
 // process has thousands.
 
 // SearchJobs returns jobs that the search chooses, in its order.
-func (s *Store) SearchJobs(ctx context.Context, q xxljob.JobSearch) ([]xxljob.Job, error) {
+func (s *Store) SearchJobs(ctx context.Context, q store.JobSearch) ([]store.Job, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
@@ -33,7 +32,7 @@ func (s *Store) SearchJobs(ctx context.Context, q xxljob.JobSearch) ([]xxljob.Jo
 		}
 	}
 	slices.SortFunc(chosen, func(a, b *job) int { return compareJobs(q.Order, a.place(), b.place()) })
-	var list []xxljob.Job
+	var list []store.Job
 	for _, j := range chosen[:min(len(chosen), q.Limit)] {
 		list = append(list, j.snapshot())
 	}
@@ -60,11 +59,11 @@ func compareJobs(order store.JobOrder, a, b jobPlace) int {
 }
 
 // behind reports whether the job comes after the one behind which the search goes on.
-func (j *job) behind(q *xxljob.JobSearch) bool {
+func (j *job) behind(q *store.JobSearch) bool {
 	return compareJobs(q.Order, j.place(), jobPlace{q.After.ID, toMilli(stored(q.After.Next)), q.After.Name}) > 0
 }
 
-func (j *job) chosenBy(q *xxljob.JobSearch, text string) bool {
+func (j *job) chosenBy(q *store.JobSearch, text string) bool {
 	has := func(field string) bool { return strings.Contains(strings.ToLower(field), text) }
 	def := j.def
 	return (len(q.Apps) == 0 || slices.Contains(q.Apps, j.app)) &&
@@ -146,7 +145,7 @@ func (s *Store) JobValues(ctx context.Context, field, prefix string, limit int) 
 }
 
 // Schedules returns the jobs whose schedules are neither stopped nor absent.
-func (s *Store) Schedules(ctx context.Context, after int64, limit int) (list []xxljob.Job, err error) {
+func (s *Store) Schedules(ctx context.Context, after int64, limit int) (list []store.Job, err error) {
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
@@ -160,7 +159,7 @@ func (s *Store) Schedules(ctx context.Context, after int64, limit int) (list []x
 	slices.SortFunc(chosen, func(a, b *job) int { return cmp.Compare(a.id, b.id) })
 	for _, j := range chosen[:min(len(chosen), max(limit, 0))] {
 		all := j.snapshot()
-		list = append(list, xxljob.Job{ID: all.ID, App: all.App, Key: all.Key, Name: all.Name, Schedule: all.Schedule,
+		list = append(list, store.Job{ID: all.ID, App: all.App, Key: all.Key, Name: all.Name, Schedule: all.Schedule,
 			NotBefore: all.NotBefore, NotAfter: all.NotAfter, MaxRuns: all.MaxRuns, Runs: all.Runs, Next: all.Next})
 	}
 	return list, nil

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -21,10 +20,10 @@ func (s *Store) AddSession(ctx context.Context, n store.Session, limits store.Se
 	}
 	defer s.mu.Unlock()
 	if u := s.accounts.users[n.User]; u == nil || u.Disabled {
-		return store.Session{}, failed(xxljob.ErrNotFound, "user %q, who may log in", n.User)
+		return store.Session{}, failed(store.ErrNotFound, "user %q, who may log in", n.User)
 	}
 	if s.accounts.sessions[n.Hash] != nil {
-		return store.Session{}, failed(xxljob.ErrConflict, "begin a session of user %q", n.User)
+		return store.Session{}, failed(store.ErrConflict, "begin a session of user %q", n.User)
 	}
 	now := clock()
 	maps.DeleteFunc(s.accounts.sessions, func(_ string, o *store.Session) bool { return limits.Over(o, now) })
@@ -62,7 +61,7 @@ func (s *Store) Session(ctx context.Context, hash string, limits store.SessionLi
 	defer s.mu.Unlock()
 	o, now := s.accounts.sessions[hash], clock()
 	if o == nil || limits.Over(o, now) {
-		return store.Session{}, store.User{}, failed(xxljob.ErrNotFound, "session")
+		return store.Session{}, store.User{}, failed(store.ErrNotFound, "session")
 	}
 	if now.Sub(o.Seen) >= limits.Note {
 		o.Seen = now
@@ -78,7 +77,7 @@ func (s *Store) ProveSession(ctx context.Context, hash string) error {
 	defer s.mu.Unlock()
 	o := s.accounts.sessions[hash]
 	if o == nil {
-		return failed(xxljob.ErrNotFound, "session")
+		return failed(store.ErrNotFound, "session")
 	}
 	o.Proved = clock()
 	return nil
@@ -96,7 +95,7 @@ func (s *Store) EndSession(ctx context.Context, user string, id int64) error {
 			return nil
 		}
 	}
-	return failed(xxljob.ErrNotFound, "session %d of user %q", id, user)
+	return failed(store.ErrNotFound, "session %d of user %q", id, user)
 }
 
 // Sessions returns the sessions of a user.
@@ -116,13 +115,13 @@ func (s *Store) Sessions(ctx context.Context, user string, limits store.SessionL
 
 // AddToken inserts a token.
 func (s *Store) AddToken(ctx context.Context, t store.Token) (store.Token, error) {
-	if err := s.lookFor(ctx, func() error { return xxljob.ValidateToken(&t) }); err != nil {
+	if err := s.lookFor(ctx, func() error { return store.ValidateToken(&t) }); err != nil {
 		return store.Token{}, err
 	}
 	defer s.mu.Unlock()
 	switch {
 	case s.accounts.users[t.User] == nil:
-		return store.Token{}, failed(xxljob.ErrNotFound, "user %q", t.User)
+		return store.Token{}, failed(store.ErrNotFound, "user %q", t.User)
 	case len(s.tokensOf(t.User)) >= store.MostTokens:
 		return store.Token{}, failed(store.ErrTooManyTokens, "add a token of user %q", t.User)
 	}
@@ -135,7 +134,7 @@ func (s *Store) AddToken(ctx context.Context, t store.Token) (store.Token, error
 }
 
 func (s *Store) noteToken(ctx context.Context, before, after *store.Token, now time.Time) {
-	var c xxljob.Change
+	var c store.Change
 	c.OfToken(ctx, before, after)
 	s.write(c, nil, now)
 }
@@ -164,7 +163,7 @@ func (s *Store) Token(ctx context.Context, id int64, hash string) (store.Token, 
 	defer s.mu.Unlock()
 	t, now := s.accounts.tokens[id], clock()
 	if t == nil || t.Hash != hash || !now.Before(t.Expires) || s.accounts.users[t.User].Disabled {
-		return store.Token{}, store.User{}, failed(xxljob.ErrNotFound, "token %d", id)
+		return store.Token{}, store.User{}, failed(store.ErrNotFound, "token %d", id)
 	}
 	if now.Sub(t.Used) >= store.TokenNote {
 		t.Used = now
@@ -180,7 +179,7 @@ func (s *Store) RemoveToken(ctx context.Context, user string, id int64) error {
 	defer s.mu.Unlock()
 	t := s.accounts.tokens[id]
 	if t == nil || t.User != user {
-		return failed(xxljob.ErrNotFound, "token %d of user %q", id, user)
+		return failed(store.ErrNotFound, "token %d of user %q", id, user)
 	}
 	delete(s.accounts.tokens, id)
 	s.noteToken(ctx, t, nil, clock())

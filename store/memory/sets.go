@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -15,7 +14,7 @@ import (
 // enter adds the run to its sets. Ended runs are in none.
 func (s *Store) enter(r *run) {
 	switch r.State {
-	case xxljob.StatePlanned:
+	case store.StatePlanned:
 		sh, at := r.job.shard, r.scheduled
 		if r.ahead {
 			r.job.ahead.add(r)
@@ -23,7 +22,7 @@ func (s *Store) enter(r *run) {
 			return
 		}
 		r.job.planned.add(r)
-		if r.Type == xxljob.TriggerRetry {
+		if r.Type == store.TriggerRetry {
 			r.job.retries.insert(r.instant(), r.ID, r)
 			r.job.retrying++
 		}
@@ -31,10 +30,10 @@ func (s *Store) enter(r *run) {
 		if r.foreign {
 			sh.foreign.insert(at, r.ID, r)
 		}
-	case xxljob.StateStarted:
+	case store.StateStarted:
 		r.job.shard.started.add(r)
 		s.enterNodes(r)
-	case xxljob.StateDispatched:
+	case store.StateDispatched:
 		r.job.shard.dispatched.insert(0, r.ID, r)
 		s.enterNodes(r)
 	}
@@ -56,7 +55,7 @@ func (s *Store) enterNodes(r *run) {
 		r.addressee = s.peer(incarnation)
 	}
 	r.addressee.unended++
-	if r.State == xxljob.StateStarted {
+	if r.State == store.StateStarted {
 		r.job.occupy(r.terms.address, 1)
 	}
 	if r.untaken() {
@@ -70,7 +69,7 @@ func (s *Store) enterNodes(r *run) {
 // leave takes the run out of all sets that enter added it to.
 func (s *Store) leave(r *run) {
 	switch r.State {
-	case xxljob.StatePlanned:
+	case store.StatePlanned:
 		sh, at := r.job.shard, r.scheduled
 		if r.ahead {
 			r.job.ahead.remove(r)
@@ -78,7 +77,7 @@ func (s *Store) leave(r *run) {
 			return
 		}
 		r.job.planned.remove(r)
-		if r.Type == xxljob.TriggerRetry {
+		if r.Type == store.TriggerRetry {
 			r.job.retries.remove(r.instant(), r.ID)
 			r.job.retrying--
 		}
@@ -86,10 +85,10 @@ func (s *Store) leave(r *run) {
 		if r.foreign {
 			sh.foreign.remove(at, r.ID)
 		}
-	case xxljob.StateStarted:
+	case store.StateStarted:
 		r.job.shard.started.remove(r)
 		s.leaveNodes(r)
-	case xxljob.StateDispatched:
+	case store.StateDispatched:
 		r.job.shard.dispatched.remove(0, r.ID)
 		s.leaveNodes(r)
 	}
@@ -107,7 +106,7 @@ func (s *Store) leaveNodes(r *run) {
 	}
 	r.addressee = nil
 	p.unended--
-	if r.State == xxljob.StateStarted {
+	if r.State == store.StateStarted {
 		r.job.occupy(r.terms.address, -1)
 	}
 	if r.untaken() {
@@ -120,7 +119,7 @@ func (s *Store) leaveNodes(r *run) {
 }
 
 // untaken reports whether the run is started and waits for its addressee.
-func (r *run) untaken() bool { return r.State == xxljob.StateStarted && r.taken == noTime }
+func (r *run) untaken() bool { return r.State == store.StateStarted && r.taken == noTime }
 
 // toKill reports whether an unended run's addressee, which took it, is to kill
 // it. One that is not taken ends when it is.
@@ -159,16 +158,16 @@ func (s *Store) insertRun(r *run) {
 // end gives the run a final state, with all that follows for the sets and for a
 // job that waits for it. The caller calls stopFinished for the job, once what
 // else it does to the job is done.
-func (s *Store) end(r *run, state xxljob.State, now int64) {
-	var out xxljob.Run
+func (s *Store) end(r *run, state store.State, now int64) {
+	var out store.Run
 	s.endTo(&out, r, state, now)
 }
 
 // endTo is end that puts the run into one that is empty.
-func (s *Store) endTo(out *xxljob.Run, r *run, state xxljob.State, now int64) {
+func (s *Store) endTo(out *store.Run, r *run, state store.State, now int64) {
 	s.leave(r)
 	r.State, r.ended = state, now
-	if state == xxljob.StateSkipped || state == xxljob.StateCancelled {
+	if state == store.StateSkipped || state == store.StateCancelled {
 		r.AlarmStatus = alarmNotNeeded
 	}
 	j := r.job

@@ -3,17 +3,17 @@ package memory
 import (
 	"context"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Settle decides about started runs.
-func (s *Store) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob.Run, error) {
+func (s *Store) Settle(ctx context.Context, verdicts []store.Verdict) ([]store.Run, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
 	defer s.done()
 	now := toMilli(clock())
-	var changed []xxljob.Run
+	var changed []store.Run
 	for i := range verdicts {
 		v := &verdicts[i]
 		if r := s.runs.find(v.RunID); r != nil && s.applies(v, r) {
@@ -24,23 +24,23 @@ func (s *Store) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob
 }
 
 // applies is the compare of the compare-and-set.
-func (s *Store) applies(v *xxljob.Verdict, r *run) bool {
+func (s *Store) applies(v *store.Verdict, r *run) bool {
 	switch v.To {
-	case xxljob.StatePlanned, xxljob.StateLost, xxljob.StateStarted:
+	case store.StatePlanned, store.StateLost, store.StateStarted:
 	default:
 		return false
 	}
-	return r.State == xxljob.StateStarted && r.job.shard == s.fenced(v.Shard, v.Epoch) &&
+	return r.State == store.StateStarted && r.job.shard == s.fenced(v.Shard, v.Epoch) &&
 		r.terms.owner == v.Owner && r.Token == v.Token && (r.taken == noTime) == !v.Taken
 }
 
-func (s *Store) settle(ctx context.Context, v *xxljob.Verdict, r *run, now int64) xxljob.Run {
+func (s *Store) settle(ctx context.Context, v *store.Verdict, r *run, now int64) store.Run {
 	r.say(v.Msg)
 	j := r.job
 	switch {
-	case v.To == xxljob.StateLost:
-		return s.conclude(ctx, r, ending{state: xxljob.StateLost}, now)
-	case v.To == xxljob.StateStarted:
+	case v.To == store.StateLost:
+		return s.conclude(ctx, r, ending{state: store.StateLost}, now)
+	case v.To == store.StateStarted:
 		s.leave(r)
 		t := *r.terms
 		t.owner = v.NewOwner
@@ -49,14 +49,14 @@ func (s *Store) settle(ctx context.Context, v *xxljob.Verdict, r *run, now int64
 		s.enter(r)
 		s.tellInbox(r)
 	case r.extra().killReason != "":
-		return s.conclude(ctx, r, ending{state: xxljob.StateKilled}, now)
+		return s.conclude(ctx, r, ending{state: store.StateKilled}, now)
 	case j.removed:
 		r.setReason("remove")
-		return s.conclude(ctx, r, ending{state: xxljob.StateCancelled}, now)
+		return s.conclude(ctx, r, ending{state: store.StateCancelled}, now)
 	case r.heldBack():
 		r.setReason("stop")
 		s.uncount(r)
-		return s.conclude(ctx, r, ending{state: xxljob.StateCancelled}, now)
+		return s.conclude(ctx, r, ending{state: store.StateCancelled}, now)
 	default:
 		s.putBack(r)
 	}
@@ -69,7 +69,7 @@ func (s *Store) settle(ctx context.Context, v *xxljob.Verdict, r *run, now int64
 // owner's next scan finds it.
 func (s *Store) putBack(r *run) {
 	s.leave(r)
-	r.State = xxljob.StatePlanned
+	r.State = store.StatePlanned
 	r.PlanEpoch, r.foreign = 0, true
 	t := terms{app: r.terms.app, retries: r.terms.retries}
 	if r.ParamSet {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -45,7 +44,7 @@ func (s *Store) SetShards(ctx context.Context, n int) error {
 			s.shards[i] = &shard{id: i}
 		}
 	case len(s.shards) != n:
-		return failed(xxljob.ErrShards, "the store has %d shards, not %d", len(s.shards), n)
+		return failed(store.ErrShards, "the store has %d shards, not %d", len(s.shards), n)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
@@ -35,14 +35,14 @@ func TestSignals(t *testing.T) {
 	f := newFixture(t, 1)
 	there := store.LocalAddress("node-2")
 	own, other, nobody := f.Watch(t.Context(), here), f.Watch(t.Context(), "node-2"), f.Watch(t.Context(), "")
-	var job, delayed xxljob.Job
-	var run, waited xxljob.Run
-	var ask xxljob.Ask
-	var starts []xxljob.Start
-	edit := func(replan bool, change func(*xxljob.Job)) {
-		_, err := f.EditJob(t.Context(), job.ID, xxljob.Edit{Verb: "update",
-			Change: func(j *xxljob.Job) (bool, error) { change(j); return replan, nil },
-			Next:   func(xxljob.Job, time.Time, time.Time) (time.Time, error) { return time.Now().Add(time.Hour), nil }})
+	var job, delayed store.Job
+	var run, waited store.Run
+	var ask store.Ask
+	var starts []store.Start
+	edit := func(replan bool, change func(*store.Job)) {
+		_, err := f.EditJob(t.Context(), job.ID, store.Edit{Verb: "update",
+			Change: func(j *store.Job) (bool, error) { change(j); return replan, nil },
+			Next:   func(store.Job, time.Time, time.Time) (time.Time, error) { return time.Now().Add(time.Hour), nil }})
 		f.must(err)
 	}
 	startBoth := func(address string) {
@@ -55,24 +55,24 @@ func TestSignals(t *testing.T) {
 		own, other, nobody string
 	}{
 		{"a node joins", func() {
-			_, err := f.Join(t.Context(), xxljob.Node{ID: "node", Incarnation: "node-2"})
+			_, err := f.Join(t.Context(), store.Node{ID: "node", Incarnation: "node-2"})
 			f.must(err)
 		}, "nodes", "nodes", "nodes"},
 		{"a node beats", func() { _, _ = f.Beat(t.Context(), "node-2", []store.Attachment{}) }, "", "", ""},
 		{"a job is added", func() { job = f.job() }, "scan", "", ""},
-		{"a job is edited", func() { edit(false, func(j *xxljob.Job) { j.Author = "me" }) }, "", "", ""},
-		{"a job is planned anew", func() { edit(true, func(j *xxljob.Job) {}); job, _ = f.Job(t.Context(), job.ID) }, "scan", "", ""},
-		{"a run is added", func() { run, _ = f.AddRun(t.Context(), job.ID, xxljob.Trigger{}) }, "scan", "", ""},
+		{"a job is edited", func() { edit(false, func(j *store.Job) { j.Author = "me" }) }, "", "", ""},
+		{"a job is planned anew", func() { edit(true, func(j *store.Job) {}); job, _ = f.Job(t.Context(), job.ID) }, "scan", "", ""},
+		{"a run is added", func() { run, _ = f.AddRun(t.Context(), job.ID, store.Trigger{}) }, "scan", "", ""},
 		{"a run starts at its owner's", func() {
-			starts = []xxljob.Start{f.start(run, store.LocalAddress(here), job.Version)}
+			starts = []store.Start{f.start(run, store.LocalAddress(here), job.Version)}
 			startBoth(here)
 		}, "", "", ""},
-		{"a run ends", func() { _, _ = f.Finish(t.Context(), nil, []xxljob.Result{{RunID: run.ID, State: xxljob.StateFailed}}) }, "ended", "ended", "ended"},
-		{"a run ends again", func() { _, _ = f.Finish(t.Context(), nil, []xxljob.Result{{RunID: run.ID, State: xxljob.StateFailed}}) }, "", "", ""},
+		{"a run ends", func() { _, _ = f.Finish(t.Context(), nil, []store.Result{{RunID: run.ID, State: store.StateFailed}}) }, "ended", "ended", "ended"},
+		{"a run ends again", func() { _, _ = f.Finish(t.Context(), nil, []store.Result{{RunID: run.ID, State: store.StateFailed}}) }, "", "", ""},
 		{"a run starts elsewhere", func() { run = f.started(job.ID, there) }, "scan", "inbox", ""},
 		{"it is to be killed", func() { _, _ = f.Kill(t.Context(), run.ID, "x") }, "", "inbox", ""},
 		{"its log is asked for", func() {
-			ask, _ = f.AskLog(t.Context(), xxljob.Ask{Incarnation: "node-2", Run: run, FromLine: 1})
+			ask, _ = f.AskLog(t.Context(), store.Ask{Incarnation: "node-2", Run: run, FromLine: 1})
 		}, "", "inbox", ""},
 		{"the question is answered", func() { _ = f.AnswerLog(t.Context(), ask.ID, store.Answer{}) }, "ended", "ended", "ended"},
 		{"it is answered again", func() { _ = f.AnswerLog(t.Context(), ask.ID, store.Answer{}) }, "", "", ""},
@@ -82,14 +82,14 @@ func TestSignals(t *testing.T) {
 			_, _ = f.Readdress(t.Context(), store.Readdress{RunID: run.ID, Epoch: f.shards[0].Epoch, Owner: here, Token: run.Token, Address: there})
 		}, "", "inbox", ""},
 		{"it is put back", func() {
-			_, _ = f.Settle(t.Context(), []xxljob.Verdict{{RunID: run.ID, Epoch: f.shards[0].Epoch, Owner: here, Token: run.Token, To: xxljob.StatePlanned}})
+			_, _ = f.Settle(t.Context(), []store.Verdict{{RunID: run.ID, Epoch: f.shards[0].Epoch, Owner: here, Token: run.Token, To: store.StatePlanned}})
 		}, "scan", "", ""},
 		{"a claim", func() {
-			delayed = f.job(func(j *xxljob.Job) { j.Schedule = xxljob.FixedDelay(time.Second) })
+			delayed = f.job(func(j *store.Job) { j.Schedule = schedule.FixedDelay(time.Second) })
 			given(own)
 			p := f.plan(delayed, 1)
 			p.Wait = true
-			runs, err := f.Claim(t.Context(), nil, []xxljob.Plan{p})
+			runs, err := f.Claim(t.Context(), nil, []store.Plan{p})
 			f.must(err)
 			waited = runs[0]
 		}, "", "", ""},
@@ -141,7 +141,7 @@ func TestAlone(t *testing.T) {
 		return v.Alone
 	}
 	want(t, "one node", alone(), true)
-	v, err := f.Join(t.Context(), xxljob.Node{ID: "b", Incarnation: "b-1"})
+	v, err := f.Join(t.Context(), store.Node{ID: "b", Incarnation: "b-1"})
 	f.must(err)
 	want(t, "two nodes, seen by the second", v.Alone, false)
 	want(t, "two nodes", alone(), false)
@@ -161,23 +161,23 @@ func TestBuriedNodeKeepsItsAge(t *testing.T) {
 		joined := time.Now().UTC()
 		time.Sleep(time.Minute)
 		f.must(f.Bury(t.Context(), here, 1))
-		v, err := f.Join(t.Context(), xxljob.Node{ID: "node", Incarnation: "node-9"})
+		v, err := f.Join(t.Context(), store.Node{ID: "node", Incarnation: "node-9"})
 		f.must(err)
 		want(t, "nodes", len(v.Nodes), 1)
 		want(t, "the dead owner's shard is free", v.Shards[0].Free, true)
 		v, err = f.Beat(t.Context(), here, []store.Attachment{})
 		f.must(err)
-		want(t, "the node", v.Nodes[0], xxljob.Node{ID: "node", Incarnation: here, Beats: 1, Joined: joined})
+		want(t, "the node", v.Nodes[0], store.Node{ID: "node", Incarnation: here, Beats: 1, Joined: joined})
 		want(t, "its shard is free", v.Shards[0].Free, false)
 		v, err = f.Beat(t.Context(), "x-y-z", []store.Attachment{})
 		f.must(err)
-		want(t, "a node nobody knows", v.Nodes[2], xxljob.Node{ID: "x-y", Incarnation: "x-y-z", Beats: 1})
+		want(t, "a node nobody knows", v.Nodes[2], store.Node{ID: "x-y", Incarnation: "x-y-z", Beats: 1})
 	})
 }
 
 func TestWritesNeedShards(t *testing.T) {
 	f := &fixture{TB: t, Store: memory.New()}
-	_, err := f.AddJob(t.Context(), xxljob.Job{}, nil)
+	_, err := f.AddJob(t.Context(), store.Job{}, nil)
 	if err == nil || !strings.Contains(err.Error(), "SetShards") {
 		t.Errorf("AddJob before SetShards: %v", err)
 	}
@@ -187,7 +187,7 @@ func TestWritesNeedShards(t *testing.T) {
 	f.must(f.SetShards(t.Context(), 3))
 	f.must(f.SetShards(t.Context(), 3))
 	err = f.SetShards(t.Context(), 4)
-	if !errors.Is(err, xxljob.ErrShards) || !strings.Contains(err.Error(), "3 shards, not 4") {
+	if !errors.Is(err, store.ErrShards) || !strings.Contains(err.Error(), "3 shards, not 4") {
 		t.Errorf("another number of shards: %v", err)
 	}
 }

@@ -4,12 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // Start marks planned runs started or refused.
-func (s *Store) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (s *Store) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -38,12 +37,12 @@ func (s *Store) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob
 
 // startable is the compare of the compare-and-set. The fence comes first: a
 // former owner learns that it is one, whatever became of the run.
-func (s *Store) startable(st *xxljob.Start, r *run) store.StartStatus {
+func (s *Store) startable(st *store.Start, r *run) store.StartStatus {
 	sh := s.fenced(st.Shard, st.Epoch)
 	switch {
 	case sh == nil || r != nil && r.job.shard != sh:
 		return store.StartFenced
-	case r == nil || r.State != xxljob.StatePlanned || r.ahead:
+	case r == nil || r.State != store.StatePlanned || r.ahead:
 		return store.StartGone
 	}
 	j := r.job
@@ -51,11 +50,11 @@ func (s *Store) startable(st *xxljob.Start, r *run) store.StartStatus {
 	case j.removed || j.id != st.JobID || j.version != st.JobVersion || r.heldBack(),
 		len(st.Targets) > 0 && r.extra().sharding.Total > 0:
 		return store.StartStale
-	case st.State == xxljob.StateStarted && !s.addresseesThere(st):
+	case st.State == store.StateStarted && !s.addresseesThere(st):
 		return store.StartNoNode
 	case behind(st, r) != nil:
 		return store.StartBusy
-	case st.Serial && st.State == xxljob.StateStarted && j.occupiesAny(st):
+	case st.Serial && st.State == store.StateStarted && j.occupiesAny(st):
 		return store.StartBusy
 	}
 	return store.StartOK
@@ -68,8 +67,8 @@ func (r *run) heldBack() bool {
 }
 
 // behind is the retry that a start has to wait for, or nil.
-func behind(st *xxljob.Start, r *run) *run {
-	if !st.AfterRetries || st.State != xxljob.StateStarted {
+func behind(st *store.Start, r *run) *run {
+	if !st.AfterRetries || st.State != store.StateStarted {
 		return nil
 	}
 	at := toMilli(st.Instant)
@@ -84,7 +83,7 @@ func behind(st *xxljob.Start, r *run) *run {
 // addresseesThere reports whether every node that the start goes to is there to
 // take its run. Bury, which looks for unended runs, holds the same mutex: so no
 // run is started at a node that is deleted.
-func (s *Store) addresseesThere(st *xxljob.Start) bool {
+func (s *Store) addresseesThere(st *store.Start) bool {
 	for _, address := range st.Targets {
 		if !s.addresseeThere(address, st.Owner) {
 			return false
@@ -106,7 +105,7 @@ func (s *Store) addresseeThere(address, owner string) bool {
 
 // occupiesAny reports whether a run of the job is at an attached address that
 // the start goes to; other addresses are not counted.
-func (j *job) occupiesAny(st *xxljob.Start) bool {
+func (j *job) occupiesAny(st *store.Start) bool {
 	if len(j.busy) == 0 {
 		return false
 	}
@@ -119,7 +118,7 @@ func (j *job) occupiesAny(st *xxljob.Start) bool {
 }
 
 // start starts or refuses the run, and answers with it and the further parts of a broadcast.
-func (s *Store) start(ctx context.Context, st *xxljob.Start, r *run, now int64, out *xxljob.Started) {
+func (s *Store) start(ctx context.Context, st *store.Start, r *run, now int64, out *store.Started) {
 	r.say(st.Msg)
 	if st.HandleMsg != "" {
 		r.HandleMsg = st.HandleMsg
@@ -128,18 +127,18 @@ func (s *Store) start(ctx context.Context, st *xxljob.Start, r *run, now int64, 
 		r.job.startedFor = max(r.job.startedFor, r.scheduled)
 	}
 	t := terms{app: r.terms.app, handler: st.Handler, block: st.Block, param: st.Param, jobVersion: st.JobVersion, retries: st.Retries}
-	if st.State == xxljob.StateRefused {
+	if st.State == store.StateRefused {
 		r.agree(t)
-		s.concludeTo(ctx, &out.Run, r, ending{state: xxljob.StateRefused}, now)
+		s.concludeTo(ctx, &out.Run, r, ending{state: store.StateRefused}, now)
 		return
 	}
 	s.leave(r)
 	r.foreign = false
-	r.State, r.started, r.Token = xxljob.StateStarted, now, st.Token
+	r.State, r.started, r.Token = store.StateStarted, now, st.Token
 	t.owner, t.bootID, t.address = st.Owner, st.BootID, st.Address
 	r.agree(t)
 	if len(st.Targets) > 0 {
-		r.own().sharding = xxljob.Sharding{Index: 0, Total: len(st.Targets)}
+		r.own().sharding = store.Sharding{Index: 0, Total: len(st.Targets)}
 	}
 	s.place(r, now)
 	r.put(&out.Run)
@@ -149,8 +148,8 @@ func (s *Store) start(ctx context.Context, st *xxljob.Start, r *run, now int64, 
 }
 
 // broadcast inserts the parts behind the first.
-func (s *Store) broadcast(r *run, st *xxljob.Start, now int64) []xxljob.Run {
-	var siblings []xxljob.Run
+func (s *Store) broadcast(r *run, st *store.Start, now int64) []store.Run {
+	var siblings []store.Run
 	for i := 1; i < len(st.Targets); i++ {
 		part, as := s.newRun(r.job), r.snapshot()
 		as.Created, as.Taken = fromMilli(now), time.Time{}

@@ -1,6 +1,6 @@
 package memory
 
-import "github.com/xxljob/xxljob"
+import "github.com/xxljob/xxljob/store"
 
 // terms are what a run was started with, as it mostly has in common with other runs of its job.
 // They are never changed, only replaced.
@@ -12,14 +12,14 @@ type terms struct {
 	retries                int
 }
 
-func termsOf(r *xxljob.Run, app string) terms {
+func termsOf(r *store.Run, app string) terms {
 	return terms{
 		app: app, handler: r.Handler, block: r.Block, param: r.Param, address: r.Address, owner: r.Owner, bootID: r.BootID,
 		jobVersion: r.JobVersion, retries: r.Retries,
 	}
 }
 
-func (t *terms) put(out *xxljob.Run) {
+func (t *terms) put(out *store.Run) {
 	out.App, out.Handler, out.Block, out.Param = t.app, t.handler, t.block, t.param
 	out.Address, out.Owner, out.BootID = t.address, t.owner, t.bootID
 	out.JobVersion, out.Retries = t.jobVersion, t.retries

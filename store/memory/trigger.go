@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // triggerKey is a Trigger.Key that was used for a job.
@@ -14,19 +14,19 @@ type triggerKey struct {
 }
 
 // AddRun inserts a planned run outside the schedule.
-func (s *Store) AddRun(ctx context.Context, jobID int64, t xxljob.Trigger) (xxljob.Run, error) {
+func (s *Store) AddRun(ctx context.Context, jobID int64, t store.Trigger) (store.Run, error) {
 	return s.addRun(ctx, jobID, t, nil)
 }
 
 // addRun adds a run, which is kept apart where it is given a time to move.
-func (s *Store) addRun(ctx context.Context, jobID int64, t xxljob.Trigger, move *time.Time) (xxljob.Run, error) {
+func (s *Store) addRun(ctx context.Context, jobID int64, t store.Trigger, move *time.Time) (store.Run, error) {
 	if err := s.begin(ctx); err != nil {
-		return xxljob.Run{}, err
+		return store.Run{}, err
 	}
 	defer s.done()
 	j := s.live(jobID)
 	if j == nil {
-		return xxljob.Run{}, failed(xxljob.ErrNotFound, "add run of job %d", jobID)
+		return store.Run{}, failed(store.ErrNotFound, "add run of job %d", jobID)
 	}
 	key := triggerKey{jobID, t.Key}
 	if t.Key != "" {
@@ -50,7 +50,7 @@ func (s *Store) addRun(ctx context.Context, jobID int64, t xxljob.Trigger, move 
 		s.tellScan(j)
 	}
 	run = r.snapshot()
-	var c xxljob.Change
+	var c store.Change
 	if c.OfTrigger(ctx, &run, &t) {
 		s.write(c, nil, run.Created)
 	}
@@ -58,13 +58,13 @@ func (s *Store) addRun(ctx context.Context, jobID int64, t xxljob.Trigger, move 
 }
 
 // triggered is a run as the trigger says.
-func triggered(t xxljob.Trigger, now time.Time) xxljob.Run {
-	r := xxljob.Run{
-		State: xxljob.StatePlanned, Created: now, Type: t.Type, Scheduled: now, Sharding: t.Shard,
+func triggered(t store.Trigger, now time.Time) store.Run {
+	r := store.Run{
+		State: store.StatePlanned, Created: now, Type: t.Type, Scheduled: now, Sharding: t.Shard,
 		Addresses: t.Addresses, Trace: t.Trace, Retries: retriesOfJob,
 	}
 	if r.Type == "" {
-		r.Type = xxljob.TriggerManual
+		r.Type = store.TriggerManual
 	}
 	if at := stored(t.At); at.After(now) {
 		r.Scheduled = at

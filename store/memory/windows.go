@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -119,7 +118,7 @@ func (s *Store) expire(ctx context.Context, w *window, now time.Time) {
 		return
 	}
 	begin := fromMilli(w.begin)
-	s.insertSkipped(ctx, w.job, w.last, begin, now, xxljob.ReasonJoin, store.WindowOver(begin, missing))
+	s.insertSkipped(ctx, w.job, w.last, begin, now, store.ReasonJoin, store.WindowOver(begin, missing))
 }
 
 // sorted are the ids of a set, in order.

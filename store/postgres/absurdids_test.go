@@ -8,8 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -28,11 +28,11 @@ func TestAbsurdIDs(t *testing.T) {
 	}
 	before := tables()
 	ids := []int64{math.MinInt64, -1, 0, 1, 1 << 31, 1 << 53, math.MaxInt64 - 8191, math.MaxInt64, mine.ID + 1<<40}
-	var all []xxljob.Result
+	var all []store.Result
 	for _, id := range ids {
-		one := xxljob.Result{RunID: id, State: xxljob.StateSucceeded}
+		one := store.Result{RunID: id, State: store.StateSucceeded}
 		all = append(all, one)
-		if got, err := s.Finish(a.ctx, nil, []xxljob.Result{one}); err != nil || len(got) != 0 {
+		if got, err := s.Finish(a.ctx, nil, []store.Result{one}); err != nil || len(got) != 0 {
 			t.Errorf("a result of run %d: %+v %v", id, got, err)
 		}
 		if got, err := s.RunsByID(a.ctx, []int64{id}); err != nil || len(got) != 0 {
@@ -41,9 +41,9 @@ func TestAbsurdIDs(t *testing.T) {
 		for what, err := range map[string]error{
 			"run":  second(s.Run(a.ctx, id)),
 			"kill": second(s.Kill(a.ctx, id, "x")),
-			"log":  second(s.AskLog(a.ctx, xxljob.Ask{Incarnation: a.inc, Run: xxljob.Run{ID: id}, FromLine: 1})),
+			"log":  second(s.AskLog(a.ctx, store.Ask{Incarnation: a.inc, Run: store.Run{ID: id}, FromLine: 1})),
 		} {
-			if !errors.Is(err, xxljob.ErrNotFound) {
+			if !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("%s of run %d: %v", what, id, err)
 			}
 		}
@@ -53,11 +53,11 @@ func TestAbsurdIDs(t *testing.T) {
 		for what, err := range map[string]error{
 			"job":                      second(s.Job(a.ctx, id)),
 			"removal":                  s.RemoveJob(a.ctx, id),
-			"trigger":                  second(s.AddRun(a.ctx, id, xxljob.Trigger{})),
-			"edit":                     second(s.EditJob(a.ctx, id, xxljob.Edit{Verb: "stop", Change: func(*xxljob.Job) (bool, error) { return true, nil }})),
+			"trigger":                  second(s.AddRun(a.ctx, id, store.Trigger{})),
+			"edit":                     second(s.EditJob(a.ctx, id, store.Edit{Verb: "stop", Change: func(*store.Job) (bool, error) { return true, nil }})),
 			"trigger in a transaction": triggerIn(t, pool, s, id),
 		} {
-			if !errors.Is(err, xxljob.ErrNotFound) {
+			if !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("%s of job %d: %v", what, id, err)
 			}
 		}
@@ -70,7 +70,7 @@ func TestAbsurdIDs(t *testing.T) {
 	if got, err := s.Finish(a.ctx, nil, all); err != nil || len(got) != 1 || got[0].ID != mine.ID {
 		t.Errorf("finished %+v %v", got, err)
 	}
-	if got, err := s.Runs(a.ctx, xxljob.RunFilter{JobID: math.MaxInt64, From: time.UnixMilli(math.MinInt64 / 2), To: time.UnixMilli(math.MaxInt64 / 2), Limit: 10}); err != nil || len(got) != 0 {
+	if got, err := s.Runs(a.ctx, store.RunFilter{JobID: math.MaxInt64, From: time.UnixMilli(math.MinInt64 / 2), To: time.UnixMilli(math.MaxInt64 / 2), Limit: 10}); err != nil || len(got) != 0 {
 		t.Errorf("runs of all times: %+v %v", got, err)
 	}
 	if after := tables(); after != before {
@@ -84,7 +84,7 @@ func triggerIn(t *testing.T, pool *pgxpool.Pool, s *postgres.Store, job int64) e
 	tx, err := pool.Begin(t.Context())
 	must(t, err)
 	defer tx.Rollback(t.Context())
-	return second(s.TriggerTx(t.Context(), tx, job, xxljob.Trigger{}))
+	return second(s.TriggerTx(t.Context(), tx, job, store.Trigger{}))
 }
 
 func second[T any](_ T, err error) error { return err }

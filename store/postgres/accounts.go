@@ -8,18 +8,17 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // The users of a console. Whoever may leave no admin locks all admins first, in order of name;
 // whoever makes the first user locks all codes, in order of hash.
 
-var _ xxljob.AccountStore = (*Store)(nil)
+var _ store.AccountStore = (*Store)(nil)
 
 // AddUser inserts a user.
 func (s *Store) AddUser(ctx context.Context, u store.User) (store.User, error) {
-	if err := valid(ctx, func() error { return xxljob.ValidateUser(&u) }); err != nil {
+	if err := valid(ctx, func() error { return store.ValidateUser(&u) }); err != nil {
 		return store.User{}, err
 	}
 	err := s.inTx(ctx, bounds{name: "add_user"}, func(t *tx) error { return s.addUser(ctx, t, &u) })
@@ -94,7 +93,7 @@ func grantsOf(role int16, permission string, scripts bool) store.Grants {
 // AddFirstUser inserts an admin where there is no user.
 func (s *Store) AddFirstUser(ctx context.Context, u store.User, code string) (store.User, error) {
 	u.Admin, u.Disabled = true, false
-	if err := valid(ctx, func() error { return xxljob.ValidateUser(&u) }); err != nil {
+	if err := valid(ctx, func() error { return store.ValidateUser(&u) }); err != nil {
 		return store.User{}, err
 	}
 	err := s.inTx(ctx, bounds{name: "add_first_user"}, func(t *tx) error {
@@ -110,7 +109,7 @@ func (s *Store) AddFirstUser(ctx context.Context, u store.User, code string) (st
 		case there:
 			return store.ErrUserExists
 		case !counts:
-			return xxljob.ErrNotFound
+			return store.ErrNotFound
 		}
 		if err := t.do(ctx, s.sql.dropCodes.with()); err != nil {
 			return err
@@ -160,7 +159,7 @@ func sayable(name string) string {
 
 // UpdateUser replaces a user.
 func (s *Store) UpdateUser(ctx context.Context, u store.User) (store.User, error) {
-	if err := valid(ctx, func() error { return xxljob.ValidateUser(&u) }); err != nil {
+	if err := valid(ctx, func() error { return store.ValidateUser(&u) }); err != nil {
 		return store.User{}, err
 	}
 	err := s.inTx(ctx, bounds{name: "update_user"}, func(t *tx) error {
@@ -204,9 +203,9 @@ func (s *Store) lockUser(ctx context.Context, t *tx, name string, version int64,
 	}
 	switch {
 	case user == nil:
-		return nil, xxljob.ErrNotFound
+		return nil, store.ErrNotFound
 	case user.Version != version:
-		return nil, xxljob.ErrConflict
+		return nil, store.ErrConflict
 	case stops && user.Admin && !user.Disabled && others == 0:
 		return nil, store.ErrLastAdmin
 	}
@@ -230,7 +229,7 @@ func (s *Store) RemoveUser(ctx context.Context, name string, version int64) erro
 
 // RehashPassword replaces the hash of a password by another one of the same.
 func (s *Store) RehashPassword(ctx context.Context, name, old, hash string) error {
-	if err := valid(ctx, func() error { return xxljob.ValidateUser(&store.User{Name: "-", Password: hash}) }); err != nil {
+	if err := valid(ctx, func() error { return store.ValidateUser(&store.User{Name: "-", Password: hash}) }); err != nil {
 		return err
 	}
 	there, done := false, false
@@ -241,16 +240,16 @@ func (s *Store) RehashPassword(ctx context.Context, name, old, hash string) erro
 	switch {
 	case err != nil:
 	case !there:
-		err = xxljob.ErrNotFound
+		err = store.ErrNotFound
 	case !done:
-		err = xxljob.ErrConflict
+		err = store.ErrConflict
 	}
 	return failed(err, "password of user %q", name)
 }
 
 // SaveSettings replaces the settings of a user.
 func (s *Store) SaveSettings(ctx context.Context, name, settings string) error {
-	if err := valid(ctx, func() error { return xxljob.ValidateUser(&store.User{Name: "-", Settings: settings}) }); err != nil {
+	if err := valid(ctx, func() error { return store.ValidateUser(&store.User{Name: "-", Settings: settings}) }); err != nil {
 		return err
 	}
 	return failed(s.oneRow(ctx, "save_settings", s.sql.saveSettings.with(sayable(name), settings)), "settings of user %q", name)
@@ -261,7 +260,7 @@ func (s *Store) oneRow(ctx context.Context, name string, st statement) error {
 	n := 0
 	err := s.one(ctx, bounds{name: name}, st.into(func(pgx.Rows) error { n++; return nil }))
 	if err == nil && n == 0 {
-		err = xxljob.ErrNotFound
+		err = store.ErrNotFound
 	}
 	return err
 }
@@ -271,7 +270,7 @@ func (s *Store) User(ctx context.Context, name string) (store.User, error) {
 	var have []store.User
 	err := s.readByIndex(ctx, s.sql.user.with(sayable(name)).into(readUsers(&have)))
 	if err == nil && len(have) == 0 {
-		err = xxljob.ErrNotFound
+		err = store.ErrNotFound
 	}
 	if err != nil {
 		return store.User{}, failed(err, "user %q", name)

@@ -7,13 +7,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // AddJobs inserts jobs that a list names, in few statements. The head of the app is
 // locked, so that two calls with the same keys do not wait for each other's rows.
-func (s *Store) AddJobs(ctx context.Context, list store.ListID, jobs []xxljob.Job, first xxljob.FirstInstant) ([]xxljob.Job, error) {
+func (s *Store) AddJobs(ctx context.Context, list store.ListID, jobs []store.Job, first store.FirstInstant) ([]store.Job, error) {
 	shards, err := s.shards(ctx)
 	if err != nil {
 		return nil, failed(err, "add jobs of %q", list.App)
@@ -53,12 +52,12 @@ func (s *Store) AddJobs(ctx context.Context, list store.ListID, jobs []xxljob.Jo
 // adding is a batch of jobs that is being added.
 type adding struct {
 	store   *Store
-	jobs    []xxljob.Job
+	jobs    []store.Job
 	refused error // by the caller's function
 }
 
 // prepare leaves out jobs whose keys are taken, and fills in what is the store's.
-func (a *adding) prepare(ctx context.Context, t *tx, jobs []xxljob.Job, shards int, first xxljob.FirstInstant) error {
+func (a *adding) prepare(ctx context.Context, t *tx, jobs []store.Job, shards int, first store.FirstInstant) error {
 	s := a.store
 	keys := make([]string, len(jobs))
 	for i := range jobs {
@@ -112,7 +111,7 @@ func (a *adding) insert(ctx context.Context, t *tx, generation int64) error {
 	if err != nil {
 		return err
 	}
-	a.jobs = slices.DeleteFunc(a.jobs, func(j xxljob.Job) bool { return !inserted[j.ID] })
+	a.jobs = slices.DeleteFunc(a.jobs, func(j store.Job) bool { return !inserted[j.ID] })
 	if len(a.jobs) == 0 {
 		return nil
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -39,9 +38,9 @@ func (s *Store) aheadHour(move time.Time) int64 {
 }
 
 // AddAhead inserts an entry.
-func (s *Store) AddAhead(ctx context.Context, jobID int64, t xxljob.Trigger, move time.Time) (xxljob.Run, error) {
+func (s *Store) AddAhead(ctx context.Context, jobID int64, t store.Trigger, move time.Time) (store.Run, error) {
 	if noJobID(jobID) {
-		return xxljob.Run{}, failed(xxljob.ErrNotFound, "add run of job %d", jobID)
+		return store.Run{}, failed(store.ErrNotFound, "add run of job %d", jobID)
 	}
 	hour := s.aheadHour(move)
 	run, _, err := s.addTriggered(ctx, jobID, bounds{name: "add_ahead"}, &t,
@@ -56,7 +55,7 @@ func (s *Store) AddAhead(ctx context.Context, jobID int64, t xxljob.Trigger, mov
 }
 
 // aheadArgs are the arguments of addAhead and planAhead.
-func aheadArgs(jobID int64, id *int64, t *xxljob.Trigger, move time.Time, hour int64) named {
+func aheadArgs(jobID int64, id *int64, t *store.Trigger, move time.Time, hour int64) named {
 	return append(triggerArgs(jobID, id, t), named{{"move", milli(stored(move))}, {"hour", hour}}...)
 }
 
@@ -157,7 +156,7 @@ func (m *moving) missingDays(ctx context.Context, do doer) (sql []string, err er
 }
 
 // aheadStatements are those of an entry's key and of the entry, for the host's transaction.
-func (s *Store) aheadStatements(jobID int64, t *xxljob.Trigger, move time.Time) (key statement, plan func(id *int64) statement) {
+func (s *Store) aheadStatements(jobID int64, t *store.Trigger, move time.Time) (key statement, plan func(id *int64) statement) {
 	hour := s.aheadHour(move)
 	return s.sql.addAheadKey.by(named{{"job", jobID}, {"key", t.Key}, {"hour", hour}}),
 		func(id *int64) statement { return s.sql.planAhead.by(aheadArgs(jobID, id, t, move, hour)) }

@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
@@ -23,7 +22,7 @@ import (
 const lowBits, ordinaryIDs = 8192, 7680
 
 // ahead keeps a run of the job apart.
-func (a *actor) ahead(job xxljob.Job, t xxljob.Trigger, move time.Time) xxljob.Run {
+func (a *actor) ahead(job store.Job, t store.Trigger, move time.Time) store.Run {
 	a.Helper()
 	run, err := a.AddAhead(a.ctx, job.ID, t, move)
 	must(a.T, err)
@@ -39,7 +38,7 @@ func (a *actor) move(oldest time.Time) store.Moved {
 }
 
 // backdated has the entry lie in an hour some days ago, as if its time had come then.
-func backdated(t *testing.T, pool *pgxpool.Pool, schema string, r xxljob.Run, days int) int64 {
+func backdated(t *testing.T, pool *pgxpool.Pool, schema string, r store.Run, days int) int64 {
 	t.Helper()
 	id := r.ID - int64(days)*86_400_000*lowBits
 	run(t, pool, "update "+schema+".xxl_job_ahead set id = $2, move_time = move_time - $3::bigint * 86400000, scheduled_time = scheduled_time - $3::bigint * 86400000 where id = $1", r.ID, id, days)
@@ -65,7 +64,7 @@ func TestAheadIDs(t *testing.T) {
 			hour = now.Truncate(time.Hour)
 		}
 		for range 300 {
-			id := a.ahead(job, xxljob.Trigger{At: move.Add(24 * time.Hour)}, move).ID
+			id := a.ahead(job, store.Trigger{At: move.Add(24 * time.Hour)}, move).ID
 			at := time.UnixMilli(id/lowBits + 1735689600000).UTC()
 			if ids[id] || id <= 0 || id >= 1<<53 || id%lowBits < ordinaryIDs || at.Truncate(time.Hour) != hour && move.After(time.Now()) {
 				t.Fatalf("a run that is to move at %v has id %d, of %v", move, id, at)
@@ -75,13 +74,13 @@ func TestAheadIDs(t *testing.T) {
 	}
 	run(t, pgtest.SharedPool(t), fmt.Sprintf("select setval('%q.xxl_job_log_id', %d)", postgres.SchemaOf(s), ordinaryIDs-20))
 	for range 40 {
-		added, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{})
+		added, err := s.AddRun(t.Context(), job.ID, store.Trigger{})
 		must(t, err)
 		if added.ID%lowBits >= ordinaryIDs {
 			t.Errorf("an ordinary run has id %d", added.ID)
 		}
 	}
-	keyed := a.ahead(job, xxljob.Trigger{At: time.Date(2050, 1, 2, 0, 0, 0, 0, time.UTC), Key: "k"}, time.Date(2050, 1, 1, 0, 0, 0, 0, time.UTC))
+	keyed := a.ahead(job, store.Trigger{At: time.Date(2050, 1, 2, 0, 0, 0, 0, time.UTC), Key: "k"}, time.Date(2050, 1, 1, 0, 0, 0, 0, time.UTC))
 	if at := time.UnixMilli(keyed.ID/lowBits + 1735689600000).UTC(); at.Truncate(time.Hour) != time.Date(2050, 1, 1, 0, 0, 0, 0, time.UTC) || keyed.ID%lowBits < ordinaryIDs {
 		t.Errorf("one with a key has id %d, of %v", keyed.ID, at)
 	}
@@ -96,7 +95,7 @@ func TestAheadMovesIntoItsDay(t *testing.T) {
 	schema := migrated(t, pool)
 	s, a := openAt(t, pool, schema)
 	job := a.job()
-	near := a.ahead(job, xxljob.Trigger{At: time.Now().Add(time.Minute)}, time.Now().Add(-time.Millisecond))
+	near := a.ahead(job, store.Trigger{At: time.Now().Add(time.Minute)}, time.Now().Add(-time.Millisecond))
 	if moved := a.move(time.Time{}); moved != (store.Moved{Runs: 1}) {
 		t.Errorf("moved %+v", moved)
 	}
@@ -107,7 +106,7 @@ func TestAheadMovesIntoItsDay(t *testing.T) {
 		t.Errorf("%d entries are left", n)
 	}
 	must(t, postgres.RaiseFloor(t.Context(), s))
-	late := a.ahead(job, xxljob.Trigger{At: time.Now().Add(time.Hour), Key: "k"}, time.Now())
+	late := a.ahead(job, store.Trigger{At: time.Now().Add(time.Hour), Key: "k"}, time.Now())
 	id := backdated(t, pool, schema, late, 9)
 	if n := partitions(t, pool, schema); n != allPartitions {
 		t.Fatalf("there are %d partitions", n)
@@ -122,7 +121,7 @@ func TestAheadMovesIntoItsDay(t *testing.T) {
 	if found := a.found(); !slices.Contains(found, id) {
 		t.Errorf("a scan finds %v, want %d of nine days ago", found, id)
 	}
-	if again, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{Key: "k"}); err != nil || again.ID != id {
+	if again, err := s.AddRun(t.Context(), job.ID, store.Trigger{Key: "k"}); err != nil || again.ID != id {
 		t.Errorf("the run of its key is %d, %v, want %d", again.ID, err, id)
 	}
 }
@@ -149,10 +148,10 @@ func TestAheadThatCannotKeepItsID(t *testing.T) {
 			s, a := openAt(t, pool, schema)
 			job := a.job()
 			param := "p"
-			entry := a.ahead(job, xxljob.Trigger{At: time.Now().Add(time.Hour), Key: "k", Param: &param}, time.Now())
+			entry := a.ahead(job, store.Trigger{At: time.Now().Add(time.Hour), Key: "k", Param: &param}, time.Now())
 			entry.ID = backdated(t, owner, schema, entry, c.days)
 			if c.taken {
-				other, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{})
+				other, err := s.AddRun(t.Context(), job.ID, store.Trigger{})
 				must(t, err)
 				run(t, owner, "update "+schema+".xxl_job_log set id = $2 where id = $1", other.ID, entry.ID)
 			}
@@ -160,21 +159,21 @@ func TestAheadThatCannotKeepItsID(t *testing.T) {
 			if moved := a.move(time.Now().AddDate(0, 0, -c.oldest)); moved != (store.Moved{Runs: 1}) {
 				t.Fatalf("moved %+v", moved)
 			}
-			got, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{Key: "k"})
+			got, err := s.AddRun(t.Context(), job.ID, store.Trigger{Key: "k"})
 			must(t, err)
-			if got.ID == entry.ID || got.TriggerID != got.ID || got.Param != "p" || got.State != xxljob.StatePlanned || !got.Created.Equal(entry.Created) {
+			if got.ID == entry.ID || got.TriggerID != got.ID || got.Param != "p" || got.State != store.StatePlanned || !got.Created.Equal(entry.Created) {
 				t.Errorf("the run of its key is %+v, of the entry %+v", got, entry)
 			}
 			if !slices.Contains(a.found(), got.ID) {
 				t.Error("a scan does not find it")
 			}
-			if _, err := s.Run(t.Context(), entry.ID); !c.taken && !errors.Is(err, xxljob.ErrNotFound) {
+			if _, err := s.Run(t.Context(), entry.ID); !c.taken && !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("the former id: %v", err)
 			}
 			if n := partitions(t, owner, schema); n != before {
 				t.Errorf("there are %d partitions, and were %d", n, before)
 			}
-			started, err := s.Start(a.ctx, nil, []xxljob.Start{a.startOf(got, job.Version)})
+			started, err := s.Start(a.ctx, nil, []store.Start{a.startOf(got, job.Version)})
 			must(t, err)
 			if started[0].Status != store.StartOK {
 				t.Errorf("start: status %d", started[0].Status)
@@ -204,7 +203,7 @@ func TestAheadPassesByLockedRows(t *testing.T) {
 	_, a := openAt(t, pool, schema)
 	job := a.job()
 	past := time.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond)
-	one, two := a.ahead(job, xxljob.Trigger{At: time.Now().Add(time.Hour)}, past), a.ahead(job, xxljob.Trigger{At: time.Now().Add(time.Hour)}, past)
+	one, two := a.ahead(job, store.Trigger{At: time.Now().Add(time.Hour)}, past), a.ahead(job, store.Trigger{At: time.Now().Add(time.Hour)}, past)
 	x, err := pool.Begin(t.Context())
 	must(t, err)
 	defer x.Rollback(t.Context())
@@ -231,13 +230,13 @@ func TestAheadDoesNotAge(t *testing.T) {
 	s, a := openAt(t, pool, schema)
 	longAgo(t, pool, schema)
 	job := a.job()
-	add := func(key string) xxljob.Run {
-		return a.ahead(job, xxljob.Trigger{At: time.Now().AddDate(3, 0, 0), Key: key}, time.Now())
+	add := func(key string) store.Run {
+		return a.ahead(job, store.Trigger{At: time.Now().AddDate(3, 0, 0), Key: key}, time.Now())
 	}
 	waits, old, young := add("waits"), add("old"), add("young")
 	since := int(time.Since(time.Date(2025, 1, 2, 12, 0, 0, 0, time.UTC)) / (24 * time.Hour))
 	waits.ID = backdated(t, pool, schema, waits, since) // in the day that is dropped
-	for _, r := range []xxljob.Run{old, young} {
+	for _, r := range []store.Run{old, young} {
 		_, err := s.Kill(t.Context(), r.ID, "x")
 		must(t, err)
 	}
@@ -246,11 +245,11 @@ func TestAheadDoesNotAge(t *testing.T) {
 	if n := partitions(t, pool, schema); n != allPartitions {
 		t.Errorf("there are %d partitions, want %d", n, allPartitions)
 	}
-	if _, err := s.Run(t.Context(), old.ID); !errors.Is(err, xxljob.ErrNotFound) {
+	if _, err := s.Run(t.Context(), old.ID); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("one that was cancelled a month ago: %v", err)
 	}
 	for key, id := range map[string]int64{"waits": waits.ID, "young": young.ID} {
-		if got, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{Key: key}); err != nil || got.ID != id {
+		if got, err := s.AddRun(t.Context(), job.ID, store.Trigger{Key: key}); err != nil || got.ID != id {
 			t.Errorf("key %q leads to run %d, %v, want %d", key, got.ID, err, id)
 		}
 	}
@@ -271,7 +270,7 @@ func TestTriggerTxFarAhead(t *testing.T) {
 	job := a.job()
 	at := time.Now().AddDate(10, 0, 0).UTC().Truncate(time.Millisecond)
 	param := "p"
-	want := xxljob.Trigger{At: at, Key: "k", Param: &param, Type: xxljob.TriggerAPI}
+	want := store.Trigger{At: at, Key: "k", Param: &param, Type: store.TriggerAPI}
 	kept := func() int {
 		return ask[int](t, pgtest.SharedPool(t), fmt.Sprintf("select count(*)::int from %q.xxl_job_ahead", postgres.SchemaOf(s)))
 	}
@@ -280,14 +279,14 @@ func TestTriggerTxFarAhead(t *testing.T) {
 		gone, err := s.TriggerTx(t.Context(), x, job.ID, want)
 		must(t, err)
 		must(t, x.Rollback(t.Context()))
-		if _, err := s.Run(t.Context(), gone); !errors.Is(err, xxljob.ErrNotFound) || kept() != 0 {
+		if _, err := s.Run(t.Context(), gone); !errors.Is(err, store.ErrNotFound) || kept() != 0 {
 			t.Errorf("%s: after a rollback: %v", level, err)
 		}
 	}
 	x := begin(t, levels[0])
 	id, err := s.TriggerTx(t.Context(), x, job.ID, want)
 	must(t, err)
-	bare, err := s.TriggerTx(t.Context(), x, job.ID, xxljob.Trigger{At: at})
+	bare, err := s.TriggerTx(t.Context(), x, job.ID, store.Trigger{At: at})
 	must(t, err)
 	must(t, x.Commit(t.Context()))
 	db := stdlib.OpenDBFromPool(pgtest.SharedPool(t))
@@ -297,7 +296,7 @@ func TestTriggerTxFarAhead(t *testing.T) {
 	defer y.Rollback()
 	again, err := s.TriggerSQLTx(t.Context(), y, job.ID, want)
 	must(t, err)
-	more, err := s.TriggerSQLTx(t.Context(), y, job.ID, xxljob.Trigger{At: at})
+	more, err := s.TriggerSQLTx(t.Context(), y, job.ID, store.Trigger{At: at})
 	must(t, err)
 	must(t, y.Commit())
 	if again != id || more == id || kept() != 3 {
@@ -305,7 +304,7 @@ func TestTriggerTxFarAhead(t *testing.T) {
 	}
 	got, err := s.Run(t.Context(), id)
 	must(t, err)
-	if got.State != xxljob.StatePlanned || !got.Scheduled.Equal(at) || got.Param != "p" || got.Type != xxljob.TriggerAPI {
+	if got.State != store.StatePlanned || !got.Scheduled.Equal(at) || got.Param != "p" || got.Type != store.TriggerAPI {
 		t.Errorf("the run is %+v", got)
 	}
 	moved, err := s.MoveAhead(a.ctx, store.AheadQuery{Shards: a.shards, Before: time.Now(), Limit: 9})
@@ -313,15 +312,15 @@ func TestTriggerTxFarAhead(t *testing.T) {
 	if want := at.Add(-24 * time.Hour); moved != (store.Moved{Next: want}) {
 		t.Errorf("moved %+v, want the next at %v", moved, want)
 	}
-	if _, err := s.TriggerTx(t.Context(), begin(t, levels[0]), 12345, want); !errors.Is(err, xxljob.ErrNotFound) {
+	if _, err := s.TriggerTx(t.Context(), begin(t, levels[0]), 12345, want); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("of an absent job: %v", err)
 	}
 	for _, at := range []time.Time{time.Date(2059, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)} {
-		_, err := s.TriggerTx(t.Context(), begin(t, levels[0]), job.ID, xxljob.Trigger{At: at})
+		_, err := s.TriggerTx(t.Context(), begin(t, levels[0]), job.ID, store.Trigger{At: at})
 		wantText(t, err, "trigger: At", "before the year 2059")
 	}
 	for _, at := range []time.Time{time.Date(-500, 1, 1, 0, 0, 0, 0, time.UTC), time.Unix(-1<<62, 0)} {
-		got, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{At: at})
+		got, err := s.AddRun(t.Context(), job.ID, store.Trigger{At: at})
 		if err != nil || got.Scheduled.Before(got.Created.Add(-time.Minute)) || got.Scheduled.After(got.Created.Add(time.Minute)) {
 			t.Errorf("At %v: %+v, %v", at, got, err)
 		}
@@ -336,9 +335,9 @@ func TestAskingAgainHintsAgain(t *testing.T) {
 	a := own(t, s, "a", 2)
 	job := a.job()
 	told := s.Watch(t.Context(), a.inc).Ahead
-	var first xxljob.Run
+	var first store.Run
 	for ask := range 3 {
-		run := a.ahead(job, xxljob.Trigger{Key: "k", At: time.Now().Add(time.Hour)}, time.Now())
+		run := a.ahead(job, store.Trigger{Key: "k", At: time.Now().Add(time.Hour)}, time.Now())
 		if ask == 0 {
 			first = run
 		}

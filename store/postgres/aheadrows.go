@@ -12,18 +12,17 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // findRun reads one run with the names of its job, or nothing. Where it is read twice,
 // because it moves at this moment, the later reading counts: see lastOf.
-func (s *Store) findRun(id int64, runs *[]xxljob.Run) []statement {
+func (s *Store) findRun(id int64, runs *[]store.Run) []statement {
 	return entryFirst(id, s.sql.aheadByID.with(id).into(readNamedRuns(runs)), s.sql.runByID.with(id).into(readNamedRuns(runs)))
 }
 
 // findAsItIs is findRun without the names.
-func (s *Store) findAsItIs(id int64, runs *[]xxljob.Run) []statement {
+func (s *Store) findAsItIs(id int64, runs *[]store.Run) []statement {
 	return entryFirst(id, s.sql.aheadAsItIs.with(id).into(readRuns(runs)), s.sql.runAsItIs.with(id).into(readRuns(runs)))
 }
 
@@ -36,16 +35,16 @@ func entryFirst(id int64, entry, other statement) []statement {
 }
 
 // lastOf is the run that findRun or findAsItIs has read.
-func lastOf(runs []xxljob.Run) (xxljob.Run, bool) {
+func lastOf(runs []store.Run) (store.Run, bool) {
 	if len(runs) == 0 {
-		return xxljob.Run{}, false
+		return store.Run{}, false
 	}
 	return runs[len(runs)-1], true
 }
 
 // entries reads those of the runs that are entries, with the names of their jobs, and
 // returns the ids of the others.
-func (s *Store) entries(ctx context.Context, ids []int64) (found []xxljob.Run, others []int64, err error) {
+func (s *Store) entries(ctx context.Context, ids []int64) (found []store.Run, others []int64, err error) {
 	var may []int64
 	for _, id := range ids {
 		if mayBeAhead(id) {
@@ -71,14 +70,14 @@ func (s *Store) entries(ctx context.Context, ids []int64) (found []xxljob.Run, o
 }
 
 // byID orders runs by their ids.
-func byID(runs []xxljob.Run) []xxljob.Run {
-	slices.SortFunc(runs, func(a, b xxljob.Run) int { return cmp.Compare(a.ID, b.ID) })
+func byID(runs []store.Run) []store.Run {
+	slices.SortFunc(runs, func(a, b store.Run) int { return cmp.Compare(a.ID, b.ID) })
 	return runs
 }
 
 // killAhead cancels the run if it is an entry. It waits for one that moves, and does not
 // find it then.
-func (s *Store) killAhead(ctx context.Context, t *tx, runID int64, reason string) (cancelled []xxljob.Run, err error) {
+func (s *Store) killAhead(ctx context.Context, t *tx, runID int64, reason string) (cancelled []store.Run, err error) {
 	if !mayBeAhead(runID) {
 		return nil, nil
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/store"
 )
@@ -47,7 +46,7 @@ func (s *Store) alarms() alarming { return alarming{store: s} }
 func (s *Store) asked() bool { return s.policy.Load() != 0 }
 
 // ended adds the alarms that runs are which have ended.
-func (a *alarming) ended(f *following, runs ...xxljob.Run) {
+func (a *alarming) ended(f *following, runs ...store.Run) {
 	if !a.store.asked() {
 		return
 	}
@@ -134,7 +133,7 @@ func (s *Store) AddLate(ctx context.Context, q store.LateQuery) (store.Late, err
 	var a alarming
 	err = s.inTx(ctx, bounds{name: "add_late", lock: quickPatience}, func(t *tx) error {
 		a = s.alarms()
-		var runs []xxljob.Run
+		var runs []store.Run
 		shards, epochs := fenceArgs(q.Shards)
 		lo, hi := s.openRange()
 		if err := t.do(ctx, s.sql.lateRuns.by(named{

@@ -5,12 +5,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // AskLog puts a question to an incarnation.
-func (s *Store) AskLog(ctx context.Context, ask xxljob.Ask) (xxljob.Ask, error) {
+func (s *Store) AskLog(ctx context.Context, ask store.Ask) (store.Ask, error) {
 	added := false
 	var row runRow
 	err := s.one(ctx, bounds{name: "ask_log"}, s.sql.askLog.by(named{
@@ -21,10 +20,10 @@ func (s *Store) AskLog(ctx context.Context, ask xxljob.Ask) (xxljob.Ask, error) 
 		return err
 	}))
 	if err == nil && !added {
-		err = xxljob.ErrNotFound
+		err = store.ErrNotFound
 	}
 	if err != nil {
-		return xxljob.Ask{}, failed(err, "ask for the log of run %d", ask.Run.ID)
+		return store.Ask{}, failed(err, "ask for the log of run %d", ask.Run.ID)
 	}
 	s.wakeInbox(ask.Incarnation)
 	return ask, nil
@@ -49,7 +48,7 @@ func (s *Store) LogAnswer(ctx context.Context, id int64) (a store.Answer, answer
 		return rows.Scan(&answered, &a.ToLine, &a.IsEnd, &a.Content, &a.Refusal)
 	}))
 	if err == nil && !found {
-		err = xxljob.ErrNotFound
+		err = store.ErrNotFound
 	}
 	if err != nil {
 		return store.Answer{}, false, failed(err, "answer to question %d", id)

@@ -17,6 +17,8 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/schedule"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -121,7 +123,7 @@ func (x *bench) stop() {
 func (x *bench) add(n int, period time.Duration, first func(i int) time.Time) {
 	x.Helper()
 	ctx := context.Background()
-	if _, err := x.sched.AddJob(ctx, xxljob.Job{Name: "first", Handler: "noop", Schedule: xxljob.FixedRate(period), Stopped: true}); err != nil {
+	if _, err := x.sched.AddJob(ctx, store.Job{Name: "first", Handler: "noop", Schedule: schedule.FixedRate(period), Stopped: true}); err != nil {
 		x.Fatal(err)
 	}
 	next := make([]int64, n)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store"
 )
@@ -52,47 +51,47 @@ const (
 
 // benchQueries are those that section 12 of the console's specification bounds.
 func (d *planData) benchQueries() []benchQuery {
-	parent, bad := idAt(d.now.Add(-time.Minute)), []xxljob.State{xxljob.StateFailed, xxljob.StateLost}
+	parent, bad := idAt(d.now.Add(-time.Minute)), []store.State{store.StateFailed, store.StateLost}
 	middle := d.now.Add(-15 * day)
-	search := func(name string, bound time.Duration, q xxljob.RunSearch) benchQuery {
-		return asks("SearchRuns "+name, bound, mostOfSearch, func(ctx context.Context) (xxljob.RunsFound, error) { return d.SearchRuns(ctx, q) })
+	search := func(name string, bound time.Duration, q store.RunSearch) benchQuery {
+		return asks("SearchRuns "+name, bound, mostOfSearch, func(ctx context.Context) (store.RunsFound, error) { return d.SearchRuns(ctx, q) })
 	}
-	jobs := func(name string, q xxljob.JobSearch) benchQuery {
-		return asks("SearchJobs "+name, 50*time.Millisecond, mostOfJobs, func(ctx context.Context) ([]xxljob.Job, error) { return d.SearchJobs(ctx, q) })
+	jobs := func(name string, q store.JobSearch) benchQuery {
+		return asks("SearchJobs "+name, 50*time.Millisecond, mostOfJobs, func(ctx context.Context) ([]store.Job, error) { return d.SearchJobs(ctx, q) })
 	}
 	values := func(field, prefix string) benchQuery {
 		return asks("JobValues of "+field, 20*time.Millisecond, mostOfJobs, func(ctx context.Context) ([]string, error) { return d.JobValues(ctx, field, prefix, 20) })
 	}
 	last := func(n, each int) benchQuery {
-		return asks(fmt.Sprintf("LastRuns of %d jobs x %d", n, each), 20*time.Millisecond, 2*n*each+3*n+1000, func(ctx context.Context) ([]xxljob.Run, error) { return d.LastRuns(ctx, jobIDs(n, 7), each) })
+		return asks(fmt.Sprintf("LastRuns of %d jobs x %d", n, each), 20*time.Millisecond, 2*n*each+3*n+1000, func(ctx context.Context) ([]store.Run, error) { return d.LastRuns(ctx, jobIDs(n, 7), each) })
 	}
 	return slices.Concat(d.benchSeeing(), []benchQuery{
 		asks("View", 5*time.Millisecond, 1000, d.View),
-		search("all", 50*time.Millisecond, xxljob.RunSearch{}),
-		search("of a rare app", 50*time.Millisecond, xxljob.RunSearch{Apps: []string{"nowhere"}}),
-		search("of three apps", 50*time.Millisecond, xxljob.RunSearch{Apps: []string{"app-1", "app-2", "nowhere"}}),
-		search("of a text that none has", 50*time.Millisecond, xxljob.RunSearch{Text: "nothing at all"}),
-		search("of a day", 50*time.Millisecond, xxljob.RunSearch{Since: middle, Until: middle.Add(day)}),
-		search("of a day of a rare app", 50*time.Millisecond, xxljob.RunSearch{Since: middle, Until: middle.Add(day), Apps: []string{"nowhere"}}),
-		search("bad", 50*time.Millisecond, xxljob.RunSearch{States: bad}),
-		search("rare among the bad", 50*time.Millisecond, xxljob.RunSearch{States: []xxljob.State{xxljob.StateKilled}}),
-		search("skipped", 20*time.Millisecond, xxljob.RunSearch{States: []xxljob.State{xxljob.StateSkipped}}),
-		search("of a job", 50*time.Millisecond, xxljob.RunSearch{JobIDs: []int64{4242}}),
-		search("slower than any", 50*time.Millisecond, xxljob.RunSearch{Slower: time.Hour}),
-		search("later than any", 50*time.Millisecond, xxljob.RunSearch{LateBy: time.Hour}),
+		search("all", 50*time.Millisecond, store.RunSearch{}),
+		search("of a rare app", 50*time.Millisecond, store.RunSearch{Apps: []string{"nowhere"}}),
+		search("of three apps", 50*time.Millisecond, store.RunSearch{Apps: []string{"app-1", "app-2", "nowhere"}}),
+		search("of a text that none has", 50*time.Millisecond, store.RunSearch{Text: "nothing at all"}),
+		search("of a day", 50*time.Millisecond, store.RunSearch{Since: middle, Until: middle.Add(day)}),
+		search("of a day of a rare app", 50*time.Millisecond, store.RunSearch{Since: middle, Until: middle.Add(day), Apps: []string{"nowhere"}}),
+		search("bad", 50*time.Millisecond, store.RunSearch{States: bad}),
+		search("rare among the bad", 50*time.Millisecond, store.RunSearch{States: []store.State{store.StateKilled}}),
+		search("skipped", 20*time.Millisecond, store.RunSearch{States: []store.State{store.StateSkipped}}),
+		search("of a job", 50*time.Millisecond, store.RunSearch{JobIDs: []int64{4242}}),
+		search("slower than any", 50*time.Millisecond, store.RunSearch{Slower: time.Hour}),
+		search("later than any", 50*time.Millisecond, store.RunSearch{LateBy: time.Hour}),
 		last(50, 10), last(200, 1),
-		asks("Children", 20*time.Millisecond, 500, func(ctx context.Context) ([]xxljob.Run, error) { return d.Children(ctx, parent, 0, 100) }),
-		asks("Waiting", 20*time.Millisecond, 1000, func(ctx context.Context) ([]xxljob.Run, error) { return d.Waiting(ctx, xxljob.Run{}, 100) }),
+		asks("Children", 20*time.Millisecond, 500, func(ctx context.Context) ([]store.Run, error) { return d.Children(ctx, parent, 0, 100) }),
+		asks("Waiting", 20*time.Millisecond, 1000, func(ctx context.Context) ([]store.Run, error) { return d.Waiting(ctx, store.Run{}, 100) }),
 		asks("OpenRuns", 20*time.Millisecond, 2*20_000+1000, func(ctx context.Context) (store.OpenRuns, error) { return d.OpenRuns(ctx, 10_000) }),
-		jobs("by name", xxljob.JobSearch{Order: store.ByName}),
-		jobs("by name, on", xxljob.JobSearch{Order: store.ByName, After: xxljob.Job{ID: 5000, Name: "job 5000"}}),
-		jobs("by next", xxljob.JobSearch{Order: store.ByNext}),
-		jobs("of a tag", xxljob.JobSearch{Tags: []string{"tag-50"}}),
-		jobs("of a text", xxljob.JobSearch{Text: "Job 4242"}),
-		jobs("of a stop reason", xxljob.JobSearch{StopReason: "finished"}),
+		jobs("by name", store.JobSearch{Order: store.ByName}),
+		jobs("by name, on", store.JobSearch{Order: store.ByName, After: store.Job{ID: 5000, Name: "job 5000"}}),
+		jobs("by next", store.JobSearch{Order: store.ByNext}),
+		jobs("of a tag", store.JobSearch{Tags: []string{"tag-50"}}),
+		jobs("of a text", store.JobSearch{Text: "Job 4242"}),
+		jobs("of a stop reason", store.JobSearch{StopReason: "finished"}),
 		asks("CountJobs", 20*time.Millisecond, mostOfJobs, d.CountJobs),
 		values(store.FieldApp, "app-1"), values(store.FieldHandler, "hand"), values(store.FieldAuthor, ""), values(store.FieldTag, "tag"),
-		asks("Schedules, all of them", 50*time.Millisecond, mostOfJobs, func(ctx context.Context) ([]xxljob.Job, error) { return d.Schedules(ctx, 0, benchJobs) }),
+		asks("Schedules, all of them", 50*time.Millisecond, mostOfJobs, func(ctx context.Context) ([]store.Job, error) { return d.Schedules(ctx, 0, benchJobs) }),
 	})
 }
 
@@ -100,29 +99,29 @@ func (d *planData) benchQueries() []benchQuery {
 // take.
 func (d *planData) benchSeeing() []benchQuery {
 	const bound = 20 * time.Millisecond
-	reports := func(name string, q xxljob.ReportQuery, length time.Duration, rows int) benchQuery {
+	reports := func(name string, q store.ReportQuery, length time.Duration, rows int) benchQuery {
 		q.Length = length
-		return asks("Reports "+name, bound, rows, func(ctx context.Context) (xxljob.ReportsFound, error) { return d.Reports(ctx, q) })
+		return asks("Reports "+name, bound, rows, func(ctx context.Context) (store.ReportsFound, error) { return d.Reports(ctx, q) })
 	}
-	changes := func(name string, q xxljob.ChangeSearch) benchQuery {
-		return asks("SearchChanges "+name, bound, mostOfSearch, func(ctx context.Context) (xxljob.ChangesFound, error) { return d.SearchChanges(ctx, q) })
+	changes := func(name string, q store.ChangeSearch) benchQuery {
+		return asks("SearchChanges "+name, bound, mostOfSearch, func(ctx context.Context) (store.ChangesFound, error) { return d.SearchChanges(ctx, q) })
 	}
 	month := d.reportQuery(store.QuartersKept)
 	month.Apps = []string{"app-3"}
 	return []benchQuery{
 		reports("of a day by hours, ten apps", d.reportQuery(store.ReportDay), time.Hour, 8000),
 		reports("of an app, 35 days by hours", month, time.Hour, 16_000),
-		changes("all", xxljob.ChangeSearch{}),
-		changes("of a job", xxljob.ChangeSearch{JobID: 4242}),
-		changes("of an app", xxljob.ChangeSearch{Apps: []string{"app-3"}}),
-		changes("of nobody", xxljob.ChangeSearch{Actor: "nobody"}),
-		changes("of a verb", xxljob.ChangeSearch{Verb: "remove"}),
+		changes("all", store.ChangeSearch{}),
+		changes("of a job", store.ChangeSearch{JobID: 4242}),
+		changes("of an app", store.ChangeSearch{Apps: []string{"app-3"}}),
+		changes("of nobody", store.ChangeSearch{Actor: "nobody"}),
+		changes("of a verb", store.ChangeSearch{Verb: "remove"}),
 		asks("LogPages, the tail", bound, 1000, func(ctx context.Context) (int, error) {
 			_, last, err := d.LogPages(ctx, d.logged[10], -100, 100)
 			return last, err
 		}),
 		asks("DropEnded of 1,000 runs, dry", 50*time.Millisecond, 20_000, func(ctx context.Context) (store.Dropped, error) {
-			return d.DropEnded(ctx, xxljob.RunDrop{All: true, DryRun: true})
+			return d.DropEnded(ctx, store.RunDrop{All: true, DryRun: true})
 		}),
 	}
 }

@@ -19,6 +19,8 @@ import (
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/schedule"
+	"github.com/xxljob/xxljob/store"
 )
 
 // What it costs that twenty people look at live pages while a thousand jobs run a second, and how
@@ -80,9 +82,9 @@ func (d *planData) load(b *testing.B, dsn string) *loaded {
 		return nil
 	}))
 	fatal(b, l.s.Handle("speak", speak))
-	jobs := make([]xxljob.Job, loadJobs)
+	jobs := make([]store.Job, loadJobs)
 	for i := range jobs {
-		jobs[i] = xxljob.Job{Name: strconv.Itoa(i), Handler: "noop", Schedule: xxljob.FixedRate(time.Second)}
+		jobs[i] = store.Job{Name: strconv.Itoa(i), Handler: "noop", Schedule: schedule.FixedRate(time.Second)}
 	}
 	_, err = l.s.EnsureJobs(b.Context(), "load", jobs, xxljob.EnsureOptions{})
 	fatal(b, err)
@@ -137,7 +139,7 @@ func (l *loaded) far(b *testing.B) {
 		_ = e.Stop(ctx)
 	})
 	await.Until(b, "the executor to be registered", func() bool {
-		regs, err := l.st.Registrations(b.Context(), xxljob.RegistrationFilter{})
+		regs, err := l.st.Registrations(b.Context(), store.RegistrationFilter{})
 		return err == nil && len(regs) > 0
 	})
 }
@@ -145,9 +147,9 @@ func (l *loaded) far(b *testing.B) {
 // speaking starts a run that writes lines until the benchmark ends.
 func (l *loaded) speaking(b *testing.B, app string) int64 {
 	b.Helper()
-	j, err := l.s.AddJob(b.Context(), xxljob.Job{App: app, Name: "speaks", Handler: "speak"})
+	j, err := l.s.AddJob(b.Context(), store.Job{App: app, Name: "speaks", Handler: "speak"})
 	fatal(b, err)
-	id, err := l.s.TriggerOne(b.Context(), j.ID, xxljob.Trigger{})
+	id, err := l.s.TriggerOne(b.Context(), j.ID, store.Trigger{})
 	fatal(b, err)
 	await.Until(b, "the run to begin", func() bool {
 		r, err := l.st.Run(b.Context(), id)
@@ -172,7 +174,7 @@ func (l *loaded) watched(url string) (o order) {
 
 // someJob is one of those that run each second.
 func (l *loaded) someJob() int64 {
-	jobs, err := l.st.Jobs(context.Background(), xxljob.JobFilter{App: "load", Limit: 1})
+	jobs, err := l.st.Jobs(context.Background(), store.JobFilter{App: "load", Limit: 1})
 	if err != nil || len(jobs) == 0 {
 		return 0
 	}

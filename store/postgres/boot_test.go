@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
@@ -17,20 +16,20 @@ func TestBootIDsCostNothingWhereThereAreNone(t *testing.T) {
 	t.Parallel()
 	s := open(t, postgres.Config{})
 	a := own(t, s, inc(t, "boot"), 1)
-	stored := func(run xxljob.Run) string {
+	stored := func(run store.Run) string {
 		return ask[string](t, pgtest.SharedPool(t), fmt.Sprintf(`select coalesce(executor_boot_id, 'null') from %q.xxl_job_log where id = $1`, postgres.SchemaOf(s)), run.ID)
 	}
-	check := func(what string, run xxljob.Run, want string) {
+	check := func(what string, run store.Run, want string) {
 		t.Helper()
 		if got := stored(run); got != want {
 			t.Errorf("%s: the column is %q, want %q", what, got, want)
 		}
 	}
-	remote := func(boot string, targets, boots []string) xxljob.Started {
+	remote := func(boot string, targets, boots []string) store.Started {
 		job := a.job()
 		st := a.startOf(a.planned(job), job.Version)
 		st.Address, st.BootID, st.Targets, st.TargetBoots = "http://10.0.0.1", boot, targets, boots
-		answers, err := a.Start(a.ctx, nil, []xxljob.Start{st})
+		answers, err := a.Start(a.ctx, nil, []store.Start{st})
 		must(t, err)
 		if answers[0].Status != store.StartOK {
 			t.Fatalf("start: status %d", answers[0].Status)
@@ -48,7 +47,7 @@ func TestBootIDsCostNothingWhereThereAreNone(t *testing.T) {
 	moved, err := a.Readdress(a.ctx, store.Readdress{RunID: run.ID, Shard: run.Shard, Epoch: a.epoch(run.Shard), Owner: run.Owner, Token: run.Token, Address: "http://10.0.0.2"})
 	must(t, err)
 	check(fmt.Sprintf("a run that was moved (%v)", moved), run, "null")
-	back, err := a.Settle(a.ctx, []xxljob.Verdict{{RunID: parts.Run.ID, Shard: parts.Run.Shard, Epoch: a.epoch(parts.Run.Shard), Owner: parts.Run.Owner, Token: parts.Run.Token, To: xxljob.StatePlanned}})
+	back, err := a.Settle(a.ctx, []store.Verdict{{RunID: parts.Run.ID, Shard: parts.Run.Shard, Epoch: a.epoch(parts.Run.Shard), Owner: parts.Run.Owner, Token: parts.Run.Token, To: store.StatePlanned}})
 	must(t, err)
 	check(fmt.Sprintf("a run that was put back (%d)", len(back)), parts.Run, "null")
 }
@@ -60,15 +59,15 @@ func TestOwnersResultsPassByLockedRows(t *testing.T) {
 	t.Parallel()
 	s := open(t, postgres.Config{})
 	a := own(t, s, inc(t, "locked"), 1)
-	var list []xxljob.Result
+	var list []store.Result
 	for range 3 {
 		run := a.started(a.job())
-		list = append(list, xxljob.Result{RunID: run.ID, Owner: run.Owner, Token: run.Token, State: xxljob.StateFailed})
+		list = append(list, store.Result{RunID: run.ID, Owner: run.Owner, Token: run.Token, State: store.StateFailed})
 	}
 	wrong := list[2]
 	wrong.Token++
 	blocker := lockRow(t, s, "xxl_job_log", "id = $1", list[1].RunID)
-	runs, err := s.Finish(t.Context(), nil, []xxljob.Result{list[0], list[1], wrong})
+	runs, err := s.Finish(t.Context(), nil, []store.Result{list[0], list[1], wrong})
 	if !errors.Is(err, store.ErrLocked) || len(runs) != 1 || runs[0].ID != list[0].RunID {
 		t.Errorf("while a row is locked: %d runs, %v; want the first, and ErrLocked", len(runs), err)
 	}

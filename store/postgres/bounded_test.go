@@ -10,6 +10,8 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/schedule"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -23,22 +25,22 @@ func TestSweepsWithinBounds(t *testing.T) {
 	must(t, err)
 	for _, c := range []struct {
 		what   string
-		set    func(*xxljob.Job)
+		set    func(*store.Job)
 		reason string // "": it is armed
 	}{
-		{"no bounds", func(*xxljob.Job) {}, ""},
-		{"a NotAfter that is later", func(j *xxljob.Job) { j.NotAfter, j.MaxRuns = began.Add(24*time.Hour), 2 }, ""},
-		{"a NotAfter that is sooner", func(j *xxljob.Job) { j.NotAfter = began.Add(time.Minute) }, "finished: NotAfter"},
-		{"a MaxRuns that is used up", func(j *xxljob.Job) { j.MaxRuns = 1 }, "finished: MaxRuns"},
+		{"no bounds", func(*store.Job) {}, ""},
+		{"a NotAfter that is later", func(j *store.Job) { j.NotAfter, j.MaxRuns = began.Add(24*time.Hour), 2 }, ""},
+		{"a NotAfter that is sooner", func(j *store.Job) { j.NotAfter = began.Add(time.Minute) }, "finished: NotAfter"},
+		{"a MaxRuns that is used up", func(j *store.Job) { j.MaxRuns = 1 }, "finished: MaxRuns"},
 	} {
 		job := newJob()
-		job.Schedule = xxljob.FixedDelay(time.Hour)
+		job.Schedule = schedule.FixedDelay(time.Hour)
 		c.set(&job)
 		job, err := s.AddJob(t.Context(), job, nil)
 		must(t, err)
 		p := a.plan(job)
-		p.Next, p.Wait, p.Runs[0].Type = time.Time{}, true, xxljob.TriggerFixDelay
-		runs, err := s.Claim(t.Context(), nil, []xxljob.Plan{p})
+		p.Next, p.Wait, p.Runs[0].Type = time.Time{}, true, store.TriggerFixDelay
+		runs, err := s.Claim(t.Context(), nil, []store.Plan{p})
 		must(t, err)
 		run(t, pgtest.SharedPool(t), fmt.Sprintf("delete from %q.xxl_job_log where id = %d", postgres.SchemaOf(s), runs[0].ID))
 		must(t, s.Sweep(t.Context(), a.shards))
@@ -90,13 +92,13 @@ func TestMaxRunsOfNodes(t *testing.T) {
 		nodes = append(nodes, s)
 	}
 	const most = 12
-	job, err := nodes[0].AddJob(ctx, xxljob.Job{Name: "few", Handler: "work", Schedule: xxljob.FixedRate(100 * time.Millisecond), MaxRuns: most, Misfire: xxljob.MisfireFireOnceNow})
+	job, err := nodes[0].AddJob(ctx, store.Job{Name: "few", Handler: "work", Schedule: schedule.FixedRate(100 * time.Millisecond), MaxRuns: most, Misfire: store.MisfireFireOnceNow})
 	must(t, err)
 	made := func() (n int) {
-		runs, err := st.Runs(ctx, xxljob.RunFilter{JobID: job.ID, Limit: 1000})
+		runs, err := st.Runs(ctx, store.RunFilter{JobID: job.ID, Limit: 1000})
 		must(t, err)
 		for _, r := range runs {
-			if r.State != xxljob.StateCancelled && r.State != xxljob.StateSkipped && r.State != xxljob.StatePlanned {
+			if r.State != store.StateCancelled && r.State != store.StateSkipped && r.State != store.StatePlanned {
 				n++
 			}
 		}

@@ -14,9 +14,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
@@ -108,7 +108,7 @@ type budgeted struct {
 	meter  *callMeter
 	server *serverMeter
 	pool   *pgxpool.Pool
-	jobs   []xxljob.Job
+	jobs   []store.Job
 }
 
 func newBudgeted(t *testing.T, pool *pgxpool.Pool, meter *callMeter) *budgeted {
@@ -123,8 +123,8 @@ func newBudgeted(t *testing.T, pool *pgxpool.Pool, meter *callMeter) *budgeted {
 	b.ctx = context.WithValue(b.ctx, measured{}, true)
 	due := time.Now().UTC().Truncate(time.Second)
 	for i := range budgetJobs {
-		job, err := s.AddJob(t.Context(), xxljob.Job{App: "app", Name: fmt.Sprint("job ", i), Handler: "work", Schedule: xxljob.Cron("* * * * * ?"),
-			Block: "SERIAL_EXECUTION", Route: "NEAREST", GlueType: xxljob.GlueBean, Next: due}, nil)
+		job, err := s.AddJob(t.Context(), store.Job{App: "app", Name: fmt.Sprint("job ", i), Handler: "work", Schedule: schedule.Cron("* * * * * ?"),
+			Block: "SERIAL_EXECUTION", Route: "NEAREST", GlueType: store.GlueBean, Next: due}, nil)
 		must(t, err)
 		b.jobs = append(b.jobs, job)
 	}
@@ -138,7 +138,7 @@ func (b *budgeted) measure(l budgetLoad) map[string]float64 {
 	before, wal := b.server.written(b.T, "budget"), b.server.wal(b.T)
 	runs := b.claimAll(l, figures)
 	for k := range l.each { // of a serial job, one run after the other
-		var some []xxljob.Run
+		var some []store.Run
 		for i := k; i < len(runs); i += l.each {
 			some = append(some, runs[i])
 		}
@@ -156,13 +156,13 @@ func (b *budgeted) measure(l budgetLoad) map[string]float64 {
 }
 
 // claimAll claims instants of all jobs; the runs of a job follow each other.
-func (b *budgeted) claimAll(l budgetLoad, figures map[string]float64) (runs []xxljob.Run) {
+func (b *budgeted) claimAll(l budgetLoad, figures map[string]float64) (runs []store.Run) {
 	b.Helper()
-	plans := make([]xxljob.Plan, len(b.jobs))
+	plans := make([]store.Plan, len(b.jobs))
 	for i := range b.jobs {
 		plans[i] = b.planOf(&b.jobs[i], l.each)
 	}
-	runs = make([]xxljob.Run, 0, len(b.jobs)*l.each)
+	runs = make([]store.Run, 0, len(b.jobs)*l.each)
 	b.meter.begin()
 	for batch := range slices.Chunk(plans, l.batch/l.each) {
 		var err error
@@ -179,10 +179,10 @@ func (b *budgeted) claimAll(l budgetLoad, figures map[string]float64) (runs []xx
 }
 
 // planOf claims the next instants of a job, which has moved on then.
-func (b *budgeted) planOf(job *xxljob.Job, instants int) xxljob.Plan {
-	p := xxljob.Plan{JobID: job.ID, Shard: job.Shard, Epoch: b.epoch(job.Shard), Version: job.Version, Due: job.Next}
+func (b *budgeted) planOf(job *store.Job, instants int) store.Plan {
+	p := store.Plan{JobID: job.ID, Shard: job.Shard, Epoch: b.epoch(job.Shard), Version: job.Version, Due: job.Next}
 	for range instants {
-		p.Runs = append(p.Runs, xxljob.NewRun{At: job.Next, Type: xxljob.TriggerCron, State: xxljob.StatePlanned})
+		p.Runs = append(p.Runs, store.NewRun{At: job.Next, Type: store.TriggerCron, State: store.StatePlanned})
 		job.Next = job.Next.Add(time.Second)
 	}
 	p.Next = job.Next
@@ -190,13 +190,13 @@ func (b *budgeted) planOf(job *xxljob.Job, instants int) xxljob.Plan {
 }
 
 // startAll starts runs, each of another job.
-func (b *budgeted) startAll(l budgetLoad, runs []xxljob.Run, figures map[string]float64) (started []xxljob.Run) {
+func (b *budgeted) startAll(l budgetLoad, runs []store.Run, figures map[string]float64) (started []store.Run) {
 	b.Helper()
-	starts := make([]xxljob.Start, len(runs))
+	starts := make([]store.Start, len(runs))
 	for i := range runs {
 		starts[i] = b.startOf(&runs[i])
 	}
-	started, room := make([]xxljob.Run, 0, len(runs)), make([]xxljob.Started, 0, l.batch)
+	started, room := make([]store.Run, 0, len(runs)), make([]store.Started, 0, l.batch)
 	b.meter.begin()
 	for batch := range slices.Chunk(starts, l.batch) {
 		answers, err := b.Start(b.ctx, room, batch)
@@ -215,7 +215,7 @@ func (b *budgeted) startAll(l budgetLoad, runs []xxljob.Run, figures map[string]
 }
 
 // startOf is the start of a run at this very node, as a scheduler has it.
-func (b *budgeted) startOf(run *xxljob.Run) xxljob.Start {
+func (b *budgeted) startOf(run *store.Run) store.Start {
 	st := b.actor.startOf(*run, 1)
 	st.Serial, st.AfterRetries, st.Instant, st.TriggerID = true, true, run.Instant(), run.TriggerID
 	st.Handler, st.Known = "work", run
@@ -224,14 +224,14 @@ func (b *budgeted) startOf(run *xxljob.Run) xxljob.Start {
 }
 
 // finishAll has runs succeed.
-func (b *budgeted) finishAll(l budgetLoad, started []xxljob.Run, figures map[string]float64) {
+func (b *budgeted) finishAll(l budgetLoad, started []store.Run, figures map[string]float64) {
 	b.Helper()
-	results := make([]xxljob.Result, len(started))
+	results := make([]store.Result, len(started))
 	for i := range started {
 		run := &started[i]
-		results[i] = xxljob.Result{RunID: run.ID, Incarnation: b.inc, Token: run.Token, State: xxljob.StateSucceeded, Known: run}
+		results[i] = store.Result{RunID: run.ID, Incarnation: b.inc, Token: run.Token, State: store.StateSucceeded, Known: run}
 	}
-	room := make([]xxljob.Run, 0, l.batch)
+	room := make([]store.Run, 0, l.batch)
 	b.meter.begin()
 	for batch := range slices.Chunk(results, l.batch) {
 		ended, err := b.Finish(b.ctx, room, batch)

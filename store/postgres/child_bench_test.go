@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -61,9 +62,9 @@ func parentToChild(b *testing.B, nodes int, mode postgres.LeaseMode) {
 	var parents []int64
 	for i := range pairs {
 		key := fmt.Sprint("parent-", i)
-		child, err := x.sched.AddJob(b.Context(), xxljob.Job{Name: "child of " + key, Handler: "child", Param: key})
+		child, err := x.sched.AddJob(b.Context(), store.Job{Name: "child of " + key, Handler: "child", Param: key})
 		x.must(err)
-		parent, err := x.sched.AddJob(b.Context(), xxljob.Job{Key: key, Name: key, Handler: "parent", Children: []int64{child.ID}})
+		parent, err := x.sched.AddJob(b.Context(), store.Job{Key: key, Name: key, Handler: "parent", Children: []int64{child.ID}})
 		x.must(err)
 		parents = append(parents, parent.ID)
 	}
@@ -71,7 +72,7 @@ func parentToChild(b *testing.B, nodes int, mode postgres.LeaseMode) {
 	var took []float64
 	for range rounds {
 		for _, id := range parents {
-			_, err := x.sched.Trigger(b.Context(), id, xxljob.Trigger{})
+			_, err := x.sched.Trigger(b.Context(), id, store.Trigger{})
 			x.must(err)
 			took = append(took, (<-began).Seconds()*1000)
 			time.Sleep(10 * time.Millisecond)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/store"
 )
@@ -19,7 +18,7 @@ const claimBatch = 1000
 
 // Claim advances jobs and inserts the runs that were planned for them, in
 // transactions of up to claimBatch runs.
-func (s *Store) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
+func (s *Store) Claim(ctx context.Context, dst []store.Run, plans []store.Plan) ([]store.Run, error) {
 	if err := ended(ctx); err != nil {
 		return nil, err
 	}
@@ -35,7 +34,7 @@ func (s *Store) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan
 	return runs, nil
 }
 
-func countRuns(plans []xxljob.Plan) (n int) {
+func countRuns(plans []store.Plan) (n int) {
 	for i := range plans {
 		n += len(plans[i].Runs)
 	}
@@ -44,7 +43,7 @@ func countRuns(plans []xxljob.Plan) (n int) {
 
 // claimSize is how many of the plans go into the next statement: each of another
 // job, those of a shard under one epoch, with claimBatch runs together.
-func (s *Store) claimSize(plans []xxljob.Plan) int {
+func (s *Store) claimSize(plans []store.Plan) int {
 	seen := s.grouping.take()
 	defer s.grouping.giveBack(seen)
 	runs := 0
@@ -63,7 +62,7 @@ func (s *Store) claimSize(plans []xxljob.Plan) int {
 
 // claiming is one statement's worth of plans.
 type claiming struct {
-	plans    []xxljob.Plan
+	plans    []store.Plan
 	advanced map[int64]bool // the jobs that advanced
 	inserted *[]inserted    // those of a job follow each other, in the order of its plan
 	alarms   alarming
@@ -76,7 +75,7 @@ type inserted struct {
 	created     time.Time
 }
 
-func (s *Store) claimSome(ctx context.Context, plans []xxljob.Plan, runs []xxljob.Run) ([]xxljob.Run, error) {
+func (s *Store) claimSome(ctx context.Context, plans []store.Plan, runs []store.Run) ([]store.Run, error) {
 	rows := s.newRows.take()
 	defer s.newRows.giveBack(rows)
 	c := claiming{plans: plans, inserted: rows}
@@ -133,7 +132,7 @@ func (s *Store) claimWith(ctx context.Context, c *claiming, claim query) error {
 // the claim is one statement.
 func (c *claiming) plain() bool {
 	for i := range c.plans {
-		if p := &c.plans[i]; p.Next.IsZero() || p.Wait || p.Stop != "" || slices.ContainsFunc(p.Runs, func(n xxljob.NewRun) bool { return n.State.Ended() }) {
+		if p := &c.plans[i]; p.Next.IsZero() || p.Wait || p.Stop != "" || slices.ContainsFunc(p.Runs, func(n store.NewRun) bool { return n.State.Ended() }) {
 			return false
 		}
 	}
@@ -212,7 +211,7 @@ func (c *claiming) reader() result {
 // planned adds the inserted runs to the list, in the order of the plans. The runs
 // of a job are inserted one after the other, in the order of its plan; the jobs in
 // any order.
-func (c *claiming) planned(out []xxljob.Run) ([]xxljob.Run, error) {
+func (c *claiming) planned(out []store.Run) ([]store.Run, error) {
 	rows, find := *c.inserted, c.finder()
 	for i := range c.plans {
 		p := &c.plans[i]
@@ -225,7 +224,7 @@ func (c *claiming) planned(out []xxljob.Run) ([]xxljob.Run, error) {
 				return nil, fmt.Errorf("claim of job %d: the runs that were inserted are not those of its plan", p.JobID)
 			}
 			in := &rows[k+j]
-			out = append(out, xxljob.Run{ID: in.id, App: in.app, Created: in.created})
+			out = append(out, store.Run{ID: in.id, App: in.app, Created: in.created})
 			fillPlanned(&out[len(out)-1], p, &p.Runs[j])
 		}
 	}
@@ -257,7 +256,7 @@ func (c *claiming) finder() func(job int64) (at int, ok bool) {
 }
 
 // fillPlanned sets what the plan says.
-func fillPlanned(r *xxljob.Run, p *xxljob.Plan, n *xxljob.NewRun) {
+func fillPlanned(r *store.Run, p *store.Plan, n *store.NewRun) {
 	r.JobID, r.Shard, r.TriggerID, r.PlanEpoch = p.JobID, p.Shard, r.ID, p.Epoch
 	r.Type, r.State, r.Scheduled = n.Type, n.State, stored(n.At)
 	r.First, r.Last, r.Count, r.Reason = fromMilli(milli(n.First)), fromMilli(milli(n.Last)), n.Count, n.Reason

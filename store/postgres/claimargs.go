@@ -3,11 +3,11 @@ package postgres
 import (
 	"slices"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // claimArgs are the arguments of a claim: the fence, the jobs, the runs.
-func claimArgs(plans []xxljob.Plan) named {
+func claimArgs(plans []store.Plan) named {
 	var shards shardSet
 	n := len(plans)
 	jobs, in, own, versions := make([]int64, n), make([]int16, n), make([]int64, n), make([]int64, n)
@@ -68,7 +68,7 @@ func newRunArrays(n int) runArrays {
 	}
 }
 
-func (a *runArrays) add(n *xxljob.NewRun) {
+func (a *runArrays) add(n *store.NewRun) {
 	a.kinds = append(a.kinds, a.words.place(string(n.Type)))
 	a.at = append(a.at, milli(n.At))
 	k := len(a.at) - 1

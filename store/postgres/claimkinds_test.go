@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -14,16 +14,16 @@ import (
 func TestAClaimOfRunsOfSeveralKinds(t *testing.T) {
 	t.Parallel()
 	a := own(t, open(t, postgres.Config{}), inc(t, "kinds"), 4)
-	cron := func(at time.Time) xxljob.NewRun {
-		return xxljob.NewRun{At: at, Type: xxljob.TriggerCron, State: xxljob.StatePlanned}
+	cron := func(at time.Time) store.NewRun {
+		return store.NewRun{At: at, Type: store.TriggerCron, State: store.StatePlanned}
 	}
-	misfire := func(at time.Time) xxljob.NewRun {
-		return xxljob.NewRun{At: at, Type: xxljob.TriggerMisfire, State: xxljob.StatePlanned, First: at.Add(-time.Minute), Last: at, Count: 2}
+	misfire := func(at time.Time) store.NewRun {
+		return store.NewRun{At: at, Type: store.TriggerMisfire, State: store.StatePlanned, First: at.Add(-time.Minute), Last: at, Count: 2}
 	}
-	skipped := func(at time.Time) xxljob.NewRun {
-		return xxljob.NewRun{At: at, Type: xxljob.TriggerMisfire, State: xxljob.StateSkipped, First: at, Last: at, Count: 1, Reason: "misfire"}
+	skipped := func(at time.Time) store.NewRun {
+		return store.NewRun{At: at, Type: store.TriggerMisfire, State: store.StateSkipped, First: at, Last: at, Count: 1, Reason: "misfire"}
 	}
-	for name, kinds := range map[string][][]func(time.Time) xxljob.NewRun{
+	for name, kinds := range map[string][][]func(time.Time) store.NewRun{
 		"of one kind":             {{cron, cron}, {cron}, {cron, cron, cron}},
 		"of one kind, not cron":   {{misfire}, {misfire, misfire}},
 		"of two kinds":            {{cron, misfire}, {misfire}, {cron}},
@@ -32,7 +32,7 @@ func TestAClaimOfRunsOfSeveralKinds(t *testing.T) {
 		"and records":             {{skipped, cron}, {cron}, {skipped}, {}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var plans []xxljob.Plan
+			var plans []store.Plan
 			var want []string
 			counts := map[int64]int{}
 			for _, list := range kinds {
@@ -57,7 +57,7 @@ func TestAClaimOfRunsOfSeveralKinds(t *testing.T) {
 			for i := range runs {
 				stored, err := a.Store.Run(a.ctx, runs[i].ID)
 				must(t, err)
-				for what, r := range map[string]xxljob.Run{"answered": runs[i], "stored": stored} {
+				for what, r := range map[string]store.Run{"answered": runs[i], "stored": stored} {
 					if got := fmt.Sprint(r.JobID, r.Scheduled, r.Type, r.State, r.First.UnixMilli(), r.Last.UnixMilli(), r.Count, r.Reason, r.PlanEpoch); got != want[i] {
 						t.Errorf("run %d, %s: %s, want %s", i, what, got, want[i])
 					}

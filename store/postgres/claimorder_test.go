@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // TestClaimsAnswerInTheOrderOfTheirPlans: in whatever order the database inserts jobs, and where
@@ -13,10 +13,10 @@ import (
 func TestClaimsAnswerInTheOrderOfTheirPlans(t *testing.T) {
 	t.Parallel()
 	at := time.UnixMilli(1_800_000_000_000).UTC()
-	plan := func(job int64, runs int) xxljob.Plan {
-		p := xxljob.Plan{JobID: job}
+	plan := func(job int64, runs int) store.Plan {
+		p := store.Plan{JobID: job}
 		for k := range runs {
-			p.Runs = append(p.Runs, xxljob.NewRun{At: at.Add(time.Duration(k) * time.Second), Type: xxljob.TriggerCron})
+			p.Runs = append(p.Runs, store.NewRun{At: at.Add(time.Duration(k) * time.Second), Type: store.TriggerCron})
 		}
 		return p
 	}
@@ -28,7 +28,7 @@ func TestClaimsAnswerInTheOrderOfTheirPlans(t *testing.T) {
 		}
 		return list
 	}
-	plans := []xxljob.Plan{plan(1, 2), plan(2, 2), plan(3, 0), plan(4, 2), plan(5, 2)}
+	plans := []store.Plan{plan(1, 2), plan(2, 2), plan(3, 0), plan(4, 2), plan(5, 2)}
 	for name, tt := range map[string]struct {
 		rows []inserted
 		want []int64

@@ -5,16 +5,15 @@ import (
 	"sync"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // definitions are jobs as they were read, by version: a definition does not
 // change within a version.
 type definitions struct {
 	mu    sync.Mutex
-	jobs  map[int64]xxljob.Job // guarded by mu
-	texts map[string]string    // guarded by mu: one of each text that jobs have in common
+	jobs  map[int64]store.Job // guarded by mu
+	texts map[string]string   // guarded by mu: one of each text that jobs have in common
 }
 
 // maxDefinitions bounds them.
@@ -33,14 +32,14 @@ func (c *definitions) fetch(ctx context.Context, s *Store, due []dueJob) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	var found []xxljob.Job
+	var found []store.Job
 	if err := s.read(ctx, s.sql.definitions.with(missing).into(readDefinitions(&found))); err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.jobs == nil || len(c.jobs)+len(found) > maxDefinitions {
-		c.jobs = make(map[int64]xxljob.Job, len(found))
+		c.jobs = make(map[int64]store.Job, len(found))
 	}
 	for _, job := range found {
 		c.share(&job)
@@ -50,7 +49,7 @@ func (c *definitions) fetch(ctx context.Context, s *Store, due []dueJob) error {
 }
 
 // readDefinitions appends each row of definitionColumns to the list.
-func readDefinitions(list *[]xxljob.Job) result {
+func readDefinitions(list *[]store.Job) result {
 	return func(rows pgx.Rows) error {
 		var row jobRow
 		if err := rows.Scan(infoColumns.dests(&row)...); err != nil {
@@ -63,7 +62,7 @@ func readDefinitions(list *[]xxljob.Job) result {
 
 // share makes equal texts of different jobs one: most jobs have most of them in
 // common, and a hundred thousand definitions are a lot for the collector to visit.
-func (c *definitions) share(job *xxljob.Job) {
+func (c *definitions) share(job *store.Job) {
 	if c.texts == nil || len(c.texts) > maxTexts {
 		c.texts = map[string]string{}
 	}
@@ -87,7 +86,7 @@ const (
 	maxText  = 256
 )
 
-func (c *definitions) get(d dueJob) (xxljob.Job, bool) {
+func (c *definitions) get(d dueJob) (store.Job, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	job, ok := c.jobs[d.id]

@@ -3,18 +3,17 @@ package postgres
 import (
 	"context"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // DispatchedRuns returns a page of the dispatched runs of shards.
-func (s *Store) DispatchedRuns(ctx context.Context, shards []store.Shard, after int64, limit int) ([]xxljob.Run, error) {
+func (s *Store) DispatchedRuns(ctx context.Context, shards []store.Shard, after int64, limit int) ([]store.Run, error) {
 	in, _ := fenceArgs(shards)
 	if len(in) == 0 || limit <= 0 {
 		return nil, ended(ctx)
 	}
 	lo, hi := s.openRange()
-	var runs []xxljob.Run
+	var runs []store.Run
 	err := s.read(ctx, s.sql.dispatchedRuns.by(named{
 		{"shards", in}, {"after", after}, {"lo", lo}, {"hi", hi}, {"limit", limit},
 	}).into(readRuns(&runs)))

@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -30,7 +29,7 @@ const (
 // dropping is a call that deletes ended runs.
 type dropping struct {
 	store *Store
-	q     *xxljob.RunDrop
+	q     *store.RunDrop
 	found store.Dropped
 	pages int // of logs that have gone
 	lot   int // of how many runs pages are deleted at a time; see lots
@@ -41,7 +40,7 @@ type dropping struct {
 type dropRange struct{ job, after, below int64 }
 
 // DropEnded deletes runs that have ended and that the question chooses, or counts them.
-func (s *Store) DropEnded(ctx context.Context, q xxljob.RunDrop) (store.Dropped, error) {
+func (s *Store) DropEnded(ctx context.Context, q store.RunDrop) (store.Dropped, error) {
 	if err := ended(ctx); err != nil {
 		return store.Dropped{}, err
 	}
@@ -70,7 +69,7 @@ func (s *Store) DropEnded(ctx context.Context, q xxljob.RunDrop) (store.Dropped,
 
 // DropExpired deletes runs that their jobs do not keep for any longer.
 func (s *Store) DropExpired(ctx context.Context, k store.KeepQuery) (store.Dropped, error) {
-	q := xxljob.RunDrop{All: true, EndedBefore: k.EndedBefore, Limit: k.Limit}
+	q := store.RunDrop{All: true, EndedBefore: k.EndedBefore, Limit: k.Limit}
 	if err := ended(ctx); err != nil {
 		return store.Dropped{}, err
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
@@ -20,7 +19,7 @@ type logging struct {
 	owner  *pgxpool.Pool
 	schema string
 	s      *postgres.Store
-	job    xxljob.Job
+	job    store.Job
 }
 
 func newLogging(t *testing.T) *logging {
@@ -44,7 +43,7 @@ func (l *logging) run(sql string) {
 func (l *logging) logged(runs, pages int) (ids []int64) {
 	l.Helper()
 	for range runs {
-		r, err := l.s.AddRun(l.ctx, l.job.ID, xxljob.Trigger{})
+		r, err := l.s.AddRun(l.ctx, l.job.ID, store.Trigger{})
 		must(l.T, err)
 		_, err = l.s.Kill(l.ctx, r.ID, "over")
 		must(l.T, err)
@@ -72,7 +71,7 @@ func TestDropsFewPagesAtATime(t *testing.T) {
 	l.logged(2, 2700)
 	l.logged(200, 3)
 	l.logged(1, 1001)
-	got, err := l.s.DropEnded(l.ctx, xxljob.RunDrop{All: true})
+	got, err := l.s.DropEnded(l.ctx, store.RunDrop{All: true})
 	if want := (store.Dropped{Runs: 233, Examined: 233}); err != nil || got != want {
 		t.Fatalf("%+v, %v, want %+v", got, err, want)
 	}
@@ -91,7 +90,7 @@ func TestDropsGoOnLater(t *testing.T) {
 	l.logged(1, 10)
 	ids := l.logged(1, 30_000)
 	l.logged(1, 10)
-	q := xxljob.RunDrop{All: true, JobIDs: []int64{l.job.ID}}
+	q := store.RunDrop{All: true, JobIDs: []int64{l.job.ID}}
 	got, err := l.s.DropEnded(l.ctx, q)
 	next := got.Next
 	got.Next = store.DropMark{}
@@ -125,12 +124,12 @@ func TestALockedRunHoldsUpNoDrop(t *testing.T) {
 		x := begin(t, pgx.ReadCommitted)
 		_, err := x.Exec(t.Context(), fmt.Sprintf("select from %s.xxl_job_log where id = %d for update", l.schema, held))
 		must(t, err)
-		got, err := l.s.DropEnded(l.ctx, xxljob.RunDrop{All: true})
+		got, err := l.s.DropEnded(l.ctx, store.RunDrop{All: true})
 		if want := (store.Dropped{Runs: 1, Kept: 1, Examined: 2}); err != nil || got != want {
 			t.Errorf("a run with %d pages is held: %+v, %v, want %+v", pages, got, err, want)
 		}
 		must(t, x.Rollback(t.Context()))
-		got, err = l.s.DropEnded(l.ctx, xxljob.RunDrop{All: true})
+		got, err = l.s.DropEnded(l.ctx, store.RunDrop{All: true})
 		if want := (store.Dropped{Runs: 1, Examined: 1}); err != nil || got != want {
 			t.Errorf("nobody holds it: %+v, %v, want %+v", got, err, want)
 		}

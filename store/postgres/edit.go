@@ -5,12 +5,12 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // EditJob changes one job. It is the one transaction that computes while it is
 // open: edit.Change and edit.Next are pure.
-func (s *Store) EditJob(ctx context.Context, id int64, edit xxljob.Edit) (xxljob.Job, error) {
+func (s *Store) EditJob(ctx context.Context, id int64, edit store.Edit) (store.Job, error) {
 	e := editing{store: s, edit: edit, id: id}
 	once := func() error {
 		return s.withPartitions(ctx, func() error {
@@ -25,10 +25,10 @@ func (s *Store) EditJob(ctx context.Context, id int64, edit xxljob.Edit) (xxljob
 		err = pastHead(ctx, once)
 	}
 	if e.refused != nil {
-		return xxljob.Job{}, e.refused
+		return store.Job{}, e.refused
 	}
 	if err != nil {
-		return xxljob.Job{}, failed(err, "%s job %d", edit.Verb, id)
+		return store.Job{}, failed(err, "%s job %d", edit.Verb, id)
 	}
 	if e.replan || e.before.Stopped {
 		s.wakeScan(e.after.Shard, e.after.Next)
@@ -41,11 +41,11 @@ func (s *Store) EditJob(ctx context.Context, id int64, edit xxljob.Edit) (xxljob
 // editing is an edit under way.
 type editing struct {
 	store         *Store
-	edit          xxljob.Edit
+	edit          store.Edit
 	id            int64
-	before, after xxljob.Job
+	before, after store.Job
 	replan        bool
-	cancelled     []xxljob.Run
+	cancelled     []store.Run
 	refused       error // of the edit's own functions
 	alarms        alarming
 }
@@ -89,7 +89,7 @@ func (e *editing) run(ctx context.Context, t *tx) error {
 	}
 	write := []statement{s.sql.updateJob.by(infoColumns.of(&e.after)), s.sql.updateNext.by(nextColumns.of(&e.after)), s.noteJob(ctx, e.edit.Verb, &e.before, &e.after)}
 	if isJoin(&e.before) || isJoin(&e.after) {
-		write = append(write, s.link([]xxljob.Job{e.after}))
+		write = append(write, s.link([]store.Job{e.after}))
 	}
 	if err := t.do(ctx, write...); err != nil {
 		return keyTaken(err)
@@ -192,8 +192,8 @@ func (e *editing) record(ctx context.Context, t *tx) error {
 	}).into(scanInto(&id))); err != nil {
 		return err
 	}
-	record := xxljob.Run{ID: id, App: b.App}
-	fillPlanned(&record, &xxljob.Plan{JobID: b.ID, Shard: b.Shard}, &n)
+	record := store.Run{ID: id, App: b.App}
+	fillPlanned(&record, &store.Plan{JobID: b.ID, Shard: b.Shard}, &n)
 	e.alarms = e.store.alarms()
 	e.alarms.ended(nil, record)
 	t.count(record)

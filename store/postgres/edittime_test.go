@@ -4,9 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/schedule"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -26,14 +27,14 @@ func TestTimeOfAnEditThatWaited(t *testing.T) {
 	must(t, err)
 
 	var missed, next time.Time
-	var edited xxljob.Job
+	var edited store.Job
 	done := make(chan error)
 	go func() { // ends with the edit, which is let through below
 		var err error
-		edited, err = s.EditJob(a.ctx, job.ID, xxljob.Edit{Verb: "update",
-			Change: func(j *xxljob.Job) (bool, error) { j.Schedule = xxljob.FixedRate(time.Second); return true, nil },
-			Missed: func(_ xxljob.Job, now time.Time) (xxljob.NewRun, bool) { missed = now; return xxljob.NewRun{}, false },
-			Next:   func(_ xxljob.Job, _, now time.Time) (time.Time, error) { next = now; return now.Add(time.Second), nil }})
+		edited, err = s.EditJob(a.ctx, job.ID, store.Edit{Verb: "update",
+			Change: func(j *store.Job) (bool, error) { j.Schedule = schedule.FixedRate(time.Second); return true, nil },
+			Missed: func(_ store.Job, now time.Time) (store.NewRun, bool) { missed = now; return store.NewRun{}, false },
+			Next:   func(_ store.Job, _, now time.Time) (time.Time, error) { next = now; return now.Add(time.Second), nil }})
 		done <- err
 	}()
 	await.Until(t, "the edit waits", func() bool {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -15,9 +17,9 @@ import (
 func BenchmarkEnsureJobs(b *testing.B) {
 	const n = 10_000
 	pool := benchPool(b)
-	jobs := make([]xxljob.Job, n)
+	jobs := make([]store.Job, n)
 	for i := range jobs {
-		jobs[i] = xxljob.Job{Name: fmt.Sprintf("job number %d of the list", i), Handler: fmt.Sprint("handler", i%100), Schedule: xxljob.Cron("0 0 3 * * ?")}
+		jobs[i] = store.Job{Name: fmt.Sprintf("job number %d of the list", i), Handler: fmt.Sprint("handler", i%100), Schedule: schedule.Cron("0 0 3 * * ?")}
 	}
 	for b.Loop() {
 		store := (&schemas{pool: pool}).open(b, pool, postgres.Config{})

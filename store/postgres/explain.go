@@ -6,7 +6,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -15,11 +14,11 @@ import (
 // changed meanwhile: StartLocked makes the caller try again.
 type reasons struct {
 	epochs map[int]int64
-	runs   map[int64]xxljob.Run
+	runs   map[int64]store.Run
 	jobs   map[int64]jobStatus
 	there  map[string]bool
 	busy   map[busyAt]bool
-	retry  map[int64]xxljob.Run // by run, the retry that is in the way of its start
+	retry  map[int64]store.Run // by run, the retry that is in the way of its start
 }
 
 type jobStatus struct {
@@ -34,7 +33,7 @@ type busyAt struct {
 }
 
 // explain fills in the answers of starts that changed nothing.
-func (s *Store) explain(ctx context.Context, starts []xxljob.Start, left []int, answers []xxljob.Started) error {
+func (s *Store) explain(ctx context.Context, starts []store.Start, left []int, answers []store.Started) error {
 	why, err := s.reasons(ctx, starts, left)
 	if err != nil {
 		return err
@@ -45,7 +44,7 @@ func (s *Store) explain(ctx context.Context, starts []xxljob.Start, left []int, 
 	return nil
 }
 
-func (s *Store) reasons(ctx context.Context, starts []xxljob.Start, left []int) (*reasons, error) {
+func (s *Store) reasons(ctx context.Context, starts []store.Start, left []int) (*reasons, error) {
 	var shards []int16
 	var ids, jobs []int64
 	var there []string
@@ -58,7 +57,7 @@ func (s *Store) reasons(ctx context.Context, starts []xxljob.Start, left []int) 
 			}
 		}
 	}
-	r := &reasons{epochs: map[int]int64{}, runs: map[int64]xxljob.Run{}, jobs: map[int64]jobStatus{}, there: map[string]bool{}, busy: map[busyAt]bool{}, retry: map[int64]xxljob.Run{}}
+	r := &reasons{epochs: map[int]int64{}, runs: map[int64]store.Run{}, jobs: map[int64]jobStatus{}, there: map[string]bool{}, busy: map[busyAt]bool{}, retry: map[int64]store.Run{}}
 	lo, hi := rangeOf(ids)
 	openLo, openHi := s.openRange()
 	var row runRow
@@ -84,10 +83,10 @@ func (s *Store) reasons(ctx context.Context, starts []xxljob.Start, left []int) 
 }
 
 // retriesAhead reads the retries that are in the way of starts which have to wait for them.
-func (s *Store) retriesAhead(ctx context.Context, starts []xxljob.Start, left []int, r *reasons) error {
+func (s *Store) retriesAhead(ctx context.Context, starts []store.Start, left []int, r *reasons) error {
 	var runs, jobs, instants, triggers []int64
 	for _, i := range left {
-		if st := &starts[i]; st.AfterRetries && st.State == xxljob.StateStarted {
+		if st := &starts[i]; st.AfterRetries && st.State == store.StateStarted {
 			runs, jobs = append(runs, st.RunID), append(jobs, st.JobID)
 			instants, triggers = append(instants, milli(st.Instant)), append(triggers, st.TriggerID)
 		}
@@ -112,11 +111,11 @@ func (s *Store) retriesAhead(ctx context.Context, starts []xxljob.Start, left []
 	slices.Sort(ids)
 	ids = slices.Compact(ids) // many may wait for one
 	lo, hi := rangeOf(ids)
-	var found []xxljob.Run
+	var found []store.Run
 	err = s.read(ctx, s.sql.whyRun.by(named{{"runs", ids}, {"lo", lo}, {"hi", hi}}).into(readRuns(&found)))
-	waits := make(map[int64]xxljob.Run, len(found))
+	waits := make(map[int64]store.Run, len(found))
 	for _, f := range found {
-		if f.State == xxljob.StatePlanned {
+		if f.State == store.StatePlanned {
 			waits[f.ID] = f
 		}
 	}
@@ -151,43 +150,43 @@ func (r *reasons) readBusy(rows pgx.Rows) error {
 }
 
 // of is the answer to one start, the first that holds in the order of
-// xxljob.StartStatus.
-func (r *reasons) of(st *xxljob.Start) xxljob.Started {
+// store.StartStatus.
+func (r *reasons) of(st *store.Start) store.Started {
 	epoch, has := r.epochs[st.Shard]
 	run, exists := r.runs[st.RunID]
 	job, there := r.jobs[st.JobID]
-	started := st.State == xxljob.StateStarted
+	started := st.State == store.StateStarted
 	switch {
 	case !has || epoch != st.Epoch || exists && run.Shard != st.Shard:
-		return xxljob.Started{Status: store.StartFenced}
-	case !exists || run.State != xxljob.StatePlanned:
-		return xxljob.Started{Status: store.StartGone, Run: run}
+		return store.Started{Status: store.StartFenced}
+	case !exists || run.State != store.StatePlanned:
+		return store.Started{Status: store.StartGone, Run: run}
 	case !there || run.JobID != st.JobID || job.version != st.JobVersion || !job.mayRun(&run),
 		len(st.Targets) > 0 && run.Sharding.Total > 0:
-		return xxljob.Started{Status: store.StartStale}
+		return store.Started{Status: store.StartStale}
 	case started && !r.nodesThere(st):
-		return xxljob.Started{Status: store.StartNoNode}
+		return store.Started{Status: store.StartNoNode}
 	case started && r.retry[st.RunID].ID != 0:
-		return xxljob.Started{Status: store.StartBusy, Run: r.retry[st.RunID]}
+		return store.Started{Status: store.StartBusy, Run: r.retry[st.RunID]}
 	case started && st.Serial && r.isBusy(st):
-		return xxljob.Started{Status: store.StartBusy}
+		return store.Started{Status: store.StartBusy}
 	}
-	return xxljob.Started{Status: store.StartLocked}
+	return store.Started{Status: store.StartLocked}
 }
 
 // mayRun is mayRun of start.go.
-func (j jobStatus) mayRun(r *xxljob.Run) bool {
+func (j jobStatus) mayRun(r *store.Run) bool {
 	return j.enabled || !r.Type.ScheduleBorn() && (!r.Born || j.manual)
 }
 
-func (r *reasons) nodesThere(st *xxljob.Start) bool {
+func (r *reasons) nodesThere(st *store.Start) bool {
 	return !slices.ContainsFunc(append([]string{st.Address}, st.Targets...), func(address string) bool {
 		inc := inboxColumn(st.Owner, address)
 		return inc != "" && !r.there[inc]
 	})
 }
 
-func (r *reasons) isBusy(st *xxljob.Start) bool {
+func (r *reasons) isBusy(st *store.Start) bool {
 	return slices.ContainsFunc(append([]string{st.Address}, st.Targets...), func(address string) bool {
 		return r.busy[busyAt{st.JobID, address}]
 	})

@@ -18,9 +18,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -122,9 +122,9 @@ func TestAConnectionThatBreaksAtACommit(t *testing.T) {
 	state := func() string { return contents(t, schema) }
 	job, kept := a.job(), a.job()
 	run := a.started(kept)
-	added, err := s.AddRun(t.Context(), kept.ID, xxljob.Trigger{})
+	added, err := s.AddRun(t.Context(), kept.ID, store.Trigger{})
 	must(t, err)
-	edit := xxljob.Edit{Verb: "update", Change: func(j *xxljob.Job) (bool, error) { j.Param += "x"; return false, nil }}
+	edit := store.Edit{Verb: "update", Change: func(j *store.Job) (bool, error) { j.Param += "x"; return false, nil }}
 	for _, c := range []struct {
 		name string
 		call func() error
@@ -134,21 +134,21 @@ func TestAConnectionThatBreaksAtACommit(t *testing.T) {
 		{"Claim", func() error {
 			job, err := s.Job(t.Context(), job.ID)
 			must(t, err)
-			_, err = s.Claim(t.Context(), nil, []xxljob.Plan{a.plan(job)})
+			_, err = s.Claim(t.Context(), nil, []store.Plan{a.plan(job)})
 			return err
 		}},
-		{"AddRun", func() error { _, err := s.AddRun(t.Context(), kept.ID, xxljob.Trigger{Key: "k"}); return err }},
+		{"AddRun", func() error { _, err := s.AddRun(t.Context(), kept.ID, store.Trigger{Key: "k"}); return err }},
 		{"Start", func() error {
-			_, err := s.Start(t.Context(), nil, []xxljob.Start{a.startOf(added, kept.Version)})
+			_, err := s.Start(t.Context(), nil, []store.Start{a.startOf(added, kept.Version)})
 			return err
 		}},
-		{"Finish", func() error { _, err := s.Finish(t.Context(), nil, []xxljob.Result{result(run)}); return err }},
+		{"Finish", func() error { _, err := s.Finish(t.Context(), nil, []store.Result{result(run)}); return err }},
 		{"Beat", func() error { _, err := s.Beat(t.Context(), a.inc, nil); return err }},
 		{"PutAddresses", func() error {
-			return s.PutAddresses(t.Context(), []xxljob.Registration{{App: "app", Address: "http://a"}, {App: "app", Address: "http://b"}})
+			return s.PutAddresses(t.Context(), []store.Registration{{App: "app", Address: "http://a"}, {App: "app", Address: "http://b"}})
 		}},
 		{"DropAddresses", func() error {
-			return s.DropAddresses(t.Context(), []xxljob.Registration{{App: "app", Address: "http://a"}})
+			return s.DropAddresses(t.Context(), []store.Registration{{App: "app", Address: "http://a"}})
 		}},
 		{"ReleaseShards", func() error { return s.ReleaseShards(t.Context(), a.inc, a.shards[:1]) }},
 		{"RemoveJob", func() error { return s.RemoveJob(t.Context(), job.ID) }},
@@ -215,7 +215,7 @@ func TestAServerThatIsAway(t *testing.T) {
 					return
 				default:
 				}
-				if _, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{}); err == nil {
+				if _, err := s.AddRun(t.Context(), job.ID, store.Trigger{}); err == nil {
 					acknowledged.Add(1)
 				}
 			}
@@ -278,7 +278,7 @@ func TestADiskThatIsFull(t *testing.T) {
 	acknowledged := 0
 	for range 2000 {
 		param := big[acknowledged%1000:] + fmt.Sprint(acknowledged)
-		if _, failed = s.AddRun(t.Context(), job.ID, xxljob.Trigger{Key: fmt.Sprint("k", acknowledged), Param: &param}); failed != nil {
+		if _, failed = s.AddRun(t.Context(), job.ID, store.Trigger{Key: fmt.Sprint("k", acknowledged), Param: &param}); failed != nil {
 			break
 		}
 		acknowledged++
@@ -292,7 +292,7 @@ func TestADiskThatIsFull(t *testing.T) {
 	}
 	must(t, os.Remove(ballast))
 	a.beat()
-	if _, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{Key: fmt.Sprint("k", acknowledged), Param: &big}); err != nil {
+	if _, err := s.AddRun(t.Context(), job.ID, store.Trigger{Key: fmt.Sprint("k", acknowledged), Param: &big}); err != nil {
 		t.Errorf("with room again: %v", err)
 	}
 	a.started(a.job())
@@ -323,7 +323,7 @@ func TestAPoolWithoutRoom(t *testing.T) {
 	var taken *pgxpool.Conn
 	taken, err := pool.Acquire(t.Context())
 	must(t, err)
-	if _, err := s.AddRun(impatient(t, t.Context()), job.ID, xxljob.Trigger{Key: "k"}); !errors.Is(err, context.Canceled) {
+	if _, err := s.AddRun(impatient(t, t.Context()), job.ID, store.Trigger{Key: "k"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a run was added without a connection: %v", err)
 	}
 	a.beat() // on the lock connection, which is outside of the pool

@@ -6,9 +6,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -26,7 +26,7 @@ func TestAFencedStatementKeepsItsShard(t *testing.T) {
 	must(t, err)
 	settled := make(chan error, 1)
 	go func() {
-		_, err := s.Settle(a.ctx, []xxljob.Verdict{{RunID: r.ID, Shard: r.Shard, Epoch: a.epoch(r.Shard), Owner: a.inc, Token: r.Token, Taken: true, To: xxljob.StatePlanned}})
+		_, err := s.Settle(a.ctx, []store.Verdict{{RunID: r.ID, Shard: r.Shard, Epoch: a.epoch(r.Shard), Owner: a.inc, Token: r.Token, Taken: true, To: store.StatePlanned}})
 		settled <- err
 	}()
 	await.Until(t, "the verdict waits for the run that is held", func() bool { return blocked(t, s) })

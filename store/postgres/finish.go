@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -18,7 +17,7 @@ const finishBatch = 1000
 
 // Finish stores results. Those whose rows others have locked are left out and
 // make the error store.ErrLocked.
-func (s *Store) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+func (s *Store) Finish(ctx context.Context, dst []store.Run, results []store.Result) ([]store.Run, error) {
 	if err := ended(ctx); err != nil {
 		return nil, err
 	}
@@ -32,7 +31,7 @@ func (s *Store) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.R
 		}
 		locked += n
 	}
-	accepted := len(slices.DeleteFunc(answers, func(r xxljob.Run) bool { return r.ID == 0 }))
+	accepted := len(slices.DeleteFunc(answers, func(r store.Run) bool { return r.ID == 0 }))
 	dst = dst[:before+accepted]
 	s.wakeEnded(accepted)
 	if locked > 0 {
@@ -43,13 +42,13 @@ func (s *Store) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.R
 
 // groupResults keeps the order among results of one run: the later one goes into
 // a later statement.
-func (s *Store) groupResults(results []xxljob.Result) [][]int {
+func (s *Store) groupResults(results []store.Result) [][]int {
 	var groups [][]int
 	seen := s.grouping.take()
 	defer s.grouping.giveBack(seen)
 	in := seen.ids // the group of the run's last result
 	for i := range results {
-		if !results[i].State.Ended() || results[i].State == xxljob.StateSkipped {
+		if !results[i].State.Ended() || results[i].State == store.StateSkipped {
 			continue // no run becomes that
 		}
 		g := 0
@@ -70,7 +69,7 @@ func (s *Store) groupResults(results []xxljob.Result) [][]int {
 
 // finishGroup stores results of different runs. It returns how many it left out
 // because of locks.
-func (s *Store) finishGroup(ctx context.Context, results []xxljob.Result, places []int, answers []xxljob.Run) (locked int, err error) {
+func (s *Store) finishGroup(ctx context.Context, results []store.Result, places []int, answers []store.Run) (locked int, err error) {
 	f := finishing{store: s, results: results, places: places, answers: answers}
 	if !s.careful() {
 		err = f.storeResults(ctx, false)
@@ -114,9 +113,9 @@ const (
 // finishing is one transaction's worth of results.
 type finishing struct {
 	store   *Store
-	results []xxljob.Result
+	results []store.Result
 	places  []int
-	answers []xxljob.Run
+	answers []store.Run
 	free    map[int64]bool // in careful mode: the runs that could be locked
 	linked  bool           // some jobs lead to others: see owe.go
 	idle    []int64        // those of the jobs of plain results that have no next instant
@@ -156,7 +155,7 @@ func (f *finishing) storeInTx(ctx context.Context, finish query, careful bool) e
 				}
 			}
 			for _, i := range f.places {
-				f.answers[i] = xxljob.Run{}
+				f.answers[i] = store.Run{}
 			}
 			if len(places) > 0 {
 				if err := f.update(ctx, t, finish, places); err != nil {
@@ -212,7 +211,7 @@ func (f *finishing) accepted(after *following) []runEnd {
 
 // follow inserts what follows the runs that have accepted their results.
 func (f *finishing) follow(ctx context.Context, t *tx) (following, error) {
-	var runs []*xxljob.Run
+	var runs []*store.Run
 	after := map[int64]time.Duration{}
 	for _, i := range f.places {
 		if r := &f.answers[i]; r.ID != 0 && follows(r.State) {
@@ -237,12 +236,12 @@ func (f *finishing) alarm(ctx context.Context, t *tx, after *following) (alarmin
 }
 
 // succeeded are the runs that have, where any job leads to others.
-func (f *finishing) succeeded() (runs []*xxljob.Run) {
+func (f *finishing) succeeded() (runs []*store.Run) {
 	if !f.linked {
 		return nil
 	}
 	for _, i := range f.places {
-		if r := &f.answers[i]; r.ID != 0 && r.State == xxljob.StateSucceeded {
+		if r := &f.answers[i]; r.ID != 0 && r.State == store.StateSucceeded {
 			runs = append(runs, r)
 		}
 	}
@@ -322,7 +321,7 @@ func (f *finishing) readBriefly(places []int) result {
 			return err
 		}
 		i := places[ord-1]
-		f.answers[i] = f.results[i].Ended(&xxljob.Run{
+		f.answers[i] = f.results[i].Ended(&store.Run{
 			State: stateOf(state, snoozed), Ended: stamp(ended), NoRetry: noRetry.Bool, HandleMsg: handle.text,
 			TriggerMsg: said.ofKnown(f.results[i].Known, &routed, &message),
 			KillReason: kill.text, Progress: int(progress.Int16), ProgressText: text.text,
@@ -342,7 +341,7 @@ func (f *finishing) mayBeFollowed(places []int) (ids []int64) {
 }
 
 // resultArgs are the arguments of a statement that ends runs.
-func resultArgs(results []xxljob.Result, places []int) named {
+func resultArgs(results []store.Result, places []int) named {
 	n := len(places)
 	ids, tokens, states := make([]int64, n), make([]int64, n), make([]int16, n)
 	addresses, owners, messages, lines, noRetry := make([]int16, n), make([]int16, n), make([]*string, n), make([]*string, n), make([]bool, n)
@@ -351,8 +350,8 @@ func resultArgs(results []xxljob.Result, places []int) named {
 	for k, i := range places {
 		r := &results[i]
 		ids[k], tokens[k], states[k] = r.RunID, r.Token, int16(r.State)
-		if snoozed[k] = r.State == xxljob.StateSnoozed; snoozed[k] {
-			states[k] = int16(xxljob.StateSucceeded)
+		if snoozed[k] = r.State == store.StateSnoozed; snoozed[k] {
+			states[k] = int16(store.StateSucceeded)
 		}
 		switch {
 		case r.Owner != "":
@@ -379,7 +378,7 @@ func (f *finishing) note(ctx context.Context, t *tx) error {
 	var late []int64
 	var notes []string
 	for _, i := range f.places {
-		if f.answers[i].ID == 0 && f.results[i].Owner == "" && f.results[i].State != xxljob.StateLost {
+		if f.answers[i].ID == 0 && f.results[i].Owner == "" && f.results[i].State != store.StateLost {
 			late = append(late, f.results[i].RunID)
 			notes = append(notes, "a result came after the run was lost: "+f.results[i].State.String())
 		}
@@ -397,7 +396,7 @@ type finishQueries struct {
 }
 
 func (q *finishQueries) define(sql template) {
-	// A run that is snoozed once too often has failed: see xxljob.Run.SnoozedTooOften.
+	// A run that is snoozed once too often has failed: see store.Run.SnoozedTooOften.
 	tooOften := `({{arg.snoozed}}::boolean[])[r.ord] is true and coalesce(l.snoozes, 0) >= (select
 		case when i.max_snoozes > 0 then i.max_snoozes else {{snoozes.default}} end from {{schema}}.xxl_job_info i where i.id = l.job_id and i.shard = l.shard)`
 	finish := `update {{schema}}.xxl_job_log l set

@@ -6,7 +6,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -22,13 +21,13 @@ type finished struct {
 }
 
 func (a *arming) readFinished(rows pgx.Rows) error {
-	f := finished{reason: xxljob.StopFinished}
+	f := finished{reason: store.StopFinished}
 	usedUp := false
 	if err := rows.Scan(&f.id, &usedUp, &f.notAfter); err != nil {
 		return err
 	}
 	if usedUp {
-		f.reason, f.notAfter = xxljob.StopFinished+store.ByMaxRuns, 0
+		f.reason, f.notAfter = store.StopFinished+store.ByMaxRuns, 0
 	}
 	a.finished = append(a.finished, f)
 	return nil
@@ -66,7 +65,7 @@ func (s *Store) findBounded(ctx context.Context, t *tx, list []finished) error {
 	if len(bounded) == 0 {
 		return nil
 	}
-	var jobs []xxljob.Job
+	var jobs []store.Job
 	if err := t.do(ctx, s.sql.definitions.with(bounded).into(readDefinitions(&jobs))); err != nil {
 		return err
 	}
@@ -77,7 +76,7 @@ func (s *Store) findBounded(ctx context.Context, t *tx, list []finished) error {
 	}
 	for i := range list {
 		if goesOn[list[i].id] {
-			list[i].reason = xxljob.StopFinished + store.ByNotAfter
+			list[i].reason = store.StopFinished + store.ByNotAfter
 		}
 	}
 	return nil
@@ -87,10 +86,10 @@ func (s *Store) findBounded(ctx context.Context, t *tx, list []finished) error {
 // itself. Runs that were killed are taken out where their job, which is locked, is stopped;
 // otherwise somebody does not want them made up for. That of a settled run was stopped when
 // that was looked at, which is what counts: whoever has started it since went by the run.
-func (s *Store) uncount(ctx context.Context, t *tx, changed []xxljob.Run, settled bool) error {
+func (s *Store) uncount(ctx context.Context, t *tx, changed []store.Run, settled bool) error {
 	var ids, jobs []int64
 	for i := range changed {
-		if r := &changed[i]; r.State == xxljob.StateCancelled && counts(r, 0) {
+		if r := &changed[i]; r.State == store.StateCancelled && counts(r, 0) {
 			ids, jobs = append(ids, r.ID), append(jobs, r.JobID)
 		}
 	}
@@ -103,8 +102,8 @@ func (s *Store) uncount(ctx context.Context, t *tx, changed []xxljob.Run, settle
 // counts reports whether a run that has not begun is one of those that its job has made,
 // which are those with greater ids than the given one. A part of a broadcast is none: that
 // has begun.
-func counts(r *xxljob.Run, after int64) bool {
-	return r.Type.ScheduleBorn() && r.Sharding == (xxljob.Sharding{}) && r.ID > after
+func counts(r *store.Run, after int64) bool {
+	return r.Type.ScheduleBorn() && r.Sharding == (store.Sharding{}) && r.ID > after
 }
 
 // finishedQueries are the statements of this file.

@@ -7,7 +7,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -16,7 +15,7 @@ func (f *finishing) plain() bool {
 	first := &f.results[f.places[0]]
 	for _, i := range f.places {
 		r := &f.results[i]
-		if r.Known == nil || r.State != xxljob.StateSucceeded || r.Owner != "" || r.Incarnation == "" || r.Incarnation != first.Incarnation ||
+		if r.Known == nil || r.State != store.StateSucceeded || r.Owner != "" || r.Incarnation == "" || r.Incarnation != first.Incarnation ||
 			r.HandleMsg != "" || r.TriggerMsg != "" || r.NoRetry || r.Progress != 0 || r.ProgressText != "" {
 			return false
 		}
@@ -25,7 +24,7 @@ func (f *finishing) plain() bool {
 }
 
 // plainArgs are the arguments of the statement that ends them.
-func plainArgs(results []xxljob.Result, places []int) named {
+func plainArgs(results []store.Result, places []int) named {
 	ids, tokens := make([]int64, len(places)), make([]int64, len(places))
 	for k, i := range places {
 		ids[k], tokens[k] = results[i].RunID, results[i].Token
@@ -47,8 +46,8 @@ func (f *finishing) readPlain(places []int) result {
 			return err
 		}
 		i := places[ord-1]
-		f.answers[i] = f.results[i].Ended(&xxljob.Run{
-			State: xxljob.StateSucceeded, Ended: stamp(ended), TriggerMsg: said.ofKnown(f.results[i].Known, &routed, &message),
+		f.answers[i] = f.results[i].Ended(&store.Run{
+			State: store.StateSucceeded, Ended: stamp(ended), TriggerMsg: said.ofKnown(f.results[i].Known, &routed, &message),
 			KillReason: kill.text, Progress: int(progress.Int16), ProgressText: text.text,
 		})
 		return nil

@@ -12,6 +12,8 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/schedule"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -52,27 +54,27 @@ func TestFirstStartsSideBySide(t *testing.T) {
 // firstStart is what each replica of a service does, up to its stop. Begun is called with
 // how that went in between.
 func firstStart(ctx context.Context, pool *pgxpool.Pool, name string, begun func(error)) error {
-	store, err := postgres.New(ctx, pool, postgres.Config{AutoMigrate: true})
+	st, err := postgres.New(ctx, pool, postgres.Config{AutoMigrate: true})
 	if err != nil {
 		begun(err)
 		return nil
 	}
-	defer store.Close()
-	s, err := xxljob.New(store, xxljob.Config{App: "app", Node: name, Logger: slog.New(slog.DiscardHandler)})
+	defer st.Close()
+	s, err := xxljob.New(st, xxljob.Config{App: "app", Node: name, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		begun(err)
 		return nil
 	}
-	var jobs []xxljob.Job
+	var jobs []store.Job
 	for i := range 30 {
-		jobs = append(jobs, xxljob.Job{Name: fmt.Sprint("job ", i), Handler: "work", Schedule: xxljob.FixedRate(time.Hour)})
+		jobs = append(jobs, store.Job{Name: fmt.Sprint("job ", i), Handler: "work", Schedule: schedule.FixedRate(time.Hour)})
 	}
 	all, err := s.EnsureJobs(ctx, "app", jobs, xxljob.EnsureOptions{})
 	if err == nil {
 		err = s.Start(ctx)
 	}
 	if err == nil {
-		_, err = s.Trigger(ctx, all[0].Job.ID, xxljob.Trigger{Key: "once"})
+		_, err = s.Trigger(ctx, all[0].Job.ID, store.Trigger{Key: "once"})
 	}
 	begun(err)
 	return s.Stop(ctx)

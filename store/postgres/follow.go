@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -19,9 +18,9 @@ import (
 // after, and sees what was inserted.
 
 // follows reports whether a run that ends in this state may be followed by another.
-func follows(state xxljob.State) bool {
+func follows(state store.State) bool {
 	switch state {
-	case xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateRefused, xxljob.StateLost, xxljob.StateSnoozed:
+	case store.StateFailed, store.StateTimedOut, store.StateRefused, store.StateLost, store.StateSnoozed:
 		return true
 	}
 	return false
@@ -30,15 +29,15 @@ func follows(state xxljob.State) bool {
 // following is a transaction's worth of it.
 type following struct {
 	store *Store
-	runs  []*xxljob.Run           // that have ended
-	after map[int64]time.Duration // xxljob.Result.After, by run
+	runs  []*store.Run            // that have ended
+	after map[int64]time.Duration // store.Result.After, by run
 	next  map[int64]int64         // the run that follows each, where one does
 	woken []int                   // the shards of what follows
 }
 
 // follow inserts what follows the runs, and adds the notes to them.
-func (s *Store) follow(ctx context.Context, t *tx, runs []*xxljob.Run, after map[int64]time.Duration) (following, error) {
-	f := following{store: s, runs: slices.DeleteFunc(runs, func(r *xxljob.Run) bool { return !follows(r.State) }), after: after}
+func (s *Store) follow(ctx context.Context, t *tx, runs []*store.Run, after map[int64]time.Duration) (following, error) {
+	f := following{store: s, runs: slices.DeleteFunc(runs, func(r *store.Run) bool { return !follows(r.State) }), after: after}
 	if len(f.runs) == 0 {
 		return f, nil
 	}
@@ -50,12 +49,12 @@ func (s *Store) follow(ctx context.Context, t *tx, runs []*xxljob.Run, after map
 }
 
 // read keeps the jobs as they are, and reads them.
-func (f *following) read(ctx context.Context, t *tx) (map[int64]*xxljob.Job, error) {
-	ids, jobs := make([]int64, len(f.runs)), map[int64]*xxljob.Job{}
+func (f *following) read(ctx context.Context, t *tx) (map[int64]*store.Job, error) {
+	ids, jobs := make([]int64, len(f.runs)), map[int64]*store.Job{}
 	for i, r := range f.runs {
 		ids[i] = r.JobID
 	}
-	var found []xxljob.Job
+	var found []store.Job
 	err := t.do(ctx, f.store.sql.keepJobs.with(ids), f.store.sql.definitions.with(ids).into(readDefinitions(&found)))
 	for i := range found {
 		jobs[found[i].ID] = &found[i]
@@ -66,7 +65,7 @@ func (f *following) read(ctx context.Context, t *tx) (map[int64]*xxljob.Job, err
 // insert decides and inserts. The age of a trigger is that of the id of its first run, by which
 // the row is dropped; so it is known where the row is gone as well, and a run that was planned
 // far ahead is as young as the day that it has moved into.
-func (f *following) insert(ctx context.Context, t *tx, jobs map[int64]*xxljob.Job) error {
+func (f *following) insert(ctx context.Context, t *tx, jobs map[int64]*store.Job) error {
 	var ids, due, noted []int64
 	var attempts, retries, reruns, snoozes []int32
 	var notes []string
@@ -115,14 +114,14 @@ func addLine(msg *string, line string) {
 }
 
 // end is the end of a run, with the one that follows it.
-func (f *following) end(r *xxljob.Run) runEnd {
+func (f *following) end(r *store.Run) runEnd {
 	end := endOf(r)
 	end.next = f.next[r.ID]
 	return end
 }
 
 // ends are the ends of those of the runs that have ended.
-func (f *following) ends(runs []xxljob.Run) (ends []runEnd) {
+func (f *following) ends(runs []store.Run) (ends []runEnd) {
 	for i := range runs {
 		if runs[i].State.Ended() {
 			ends = append(ends, f.end(&runs[i]))
@@ -131,8 +130,8 @@ func (f *following) ends(runs []xxljob.Run) (ends []runEnd) {
 	return ends
 }
 
-func pointers(runs []xxljob.Run) []*xxljob.Run {
-	all := make([]*xxljob.Run, len(runs))
+func pointers(runs []store.Run) []*store.Run {
+	all := make([]*store.Run, len(runs))
 	for i := range runs {
 		all[i] = &runs[i]
 	}
@@ -154,7 +153,7 @@ func (s *Store) lockTriggers(ids []int64) statement {
 }
 
 // unendedAfter reads the newest run that has followed one, if that has not ended.
-func (s *Store) unendedAfter(r *xxljob.Run) statement {
+func (s *Store) unendedAfter(r *store.Run) statement {
 	part := ""
 	if p := shardingColumn(r.Sharding); p != nil {
 		part = *p
@@ -167,12 +166,12 @@ func (s *Store) unendedAfter(r *xxljob.Run) statement {
 func (s *Store) heldFirst(id int64) statement { return s.sql.heldFirst.with(id) }
 
 // Tree returns the runs of a run's trigger.
-func (s *Store) Tree(ctx context.Context, runID int64) ([]xxljob.Run, error) {
+func (s *Store) Tree(ctx context.Context, runID int64) ([]store.Run, error) {
 	run, err := s.Run(ctx, runID)
 	if err != nil {
 		return nil, err
 	}
-	var runs []xxljob.Run
+	var runs []store.Run
 	err = s.readByIndex(ctx,
 		s.sql.aheadByIDs.with([]int64{run.TriggerID}).into(readNamedRuns(&runs)),
 		s.sql.runByID.with(run.TriggerID).into(readNamedRuns(&runs)),
@@ -180,7 +179,7 @@ func (s *Store) Tree(ctx context.Context, runID int64) ([]xxljob.Run, error) {
 	if err != nil {
 		return nil, failed(err, "read the runs of trigger %d", run.TriggerID)
 	}
-	runs = slices.CompactFunc(byID(runs), func(a, b xxljob.Run) bool { return a.ID == b.ID })
+	runs = slices.CompactFunc(byID(runs), func(a, b store.Run) bool { return a.ID == b.ID })
 	return runs, nil
 }
 

@@ -4,12 +4,11 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // SaveGroup inserts or replaces the group.
-func (s *Store) SaveGroup(ctx context.Context, g xxljob.Group) error {
+func (s *Store) SaveGroup(ctx context.Context, g store.Group) error {
 	kind := 0
 	if g.Manual {
 		kind = 1
@@ -18,7 +17,7 @@ func (s *Store) SaveGroup(ctx context.Context, g xxljob.Group) error {
 	err := s.inTx(ctx, bounds{name: "save_group"}, func(t *tx) error {
 		// Where there is none, of several that save it at once one inserts it, and the others
 		// find it then.
-		var have []xxljob.Group
+		var have []store.Group
 		added := 0
 		err := t.do(ctx, s.sql.ensureGroup.with(g.App).into(func(pgx.Rows) error { added++; return nil }),
 			s.sql.lockGroup.with(g.App).into(readGroups(&have)),
@@ -26,7 +25,7 @@ func (s *Store) SaveGroup(ctx context.Context, g xxljob.Group) error {
 		if err != nil {
 			return err
 		}
-		var was *xxljob.Group
+		var was *store.Group
 		if added == 0 && len(have) > 0 {
 			was = &have[0]
 		}
@@ -36,7 +35,7 @@ func (s *Store) SaveGroup(ctx context.Context, g xxljob.Group) error {
 }
 
 // noteGroup writes an entry about the group if it has changed.
-func (s *Store) noteGroup(ctx context.Context, t *tx, before, after *xxljob.Group) error {
+func (s *Store) noteGroup(ctx context.Context, t *tx, before, after *store.Group) error {
 	if c := (changed{}); c.OfGroup(ctx, before, after) {
 		return t.do(ctx, s.note(c))
 	}
@@ -45,7 +44,7 @@ func (s *Store) noteGroup(ctx context.Context, t *tx, before, after *xxljob.Grou
 
 // EnsureGroup inserts an automatic group where there is none.
 func (s *Store) EnsureGroup(ctx context.Context, app string) error {
-	var have []xxljob.Group
+	var have []store.Group
 	err := s.read(ctx, s.sql.group.with(app).into(readGroups(&have)))
 	if err == nil && len(have) == 0 {
 		err = s.inTx(ctx, bounds{name: "ensure_group"}, func(t *tx) error {
@@ -54,7 +53,7 @@ func (s *Store) EnsureGroup(ctx context.Context, app string) error {
 			if err != nil || added == 0 {
 				return err
 			}
-			return s.noteGroup(ctx, t, nil, &xxljob.Group{App: app})
+			return s.noteGroup(ctx, t, nil, &store.Group{App: app})
 		})
 	}
 	return failed(err, "ensure group %q", app)
@@ -63,7 +62,7 @@ func (s *Store) EnsureGroup(ctx context.Context, app string) error {
 // RemoveGroup deletes a group without jobs.
 func (s *Store) RemoveGroup(ctx context.Context, app string) error {
 	err := s.inTx(ctx, bounds{name: "remove_group"}, func(t *tx) error {
-		var deleted []xxljob.Group
+		var deleted []store.Group
 		used := false
 		err := t.do(ctx, s.sql.deleteGroup.with(app).into(readGroups(&deleted)),
 			s.sql.groupUsed.with(app).into(scanInto(&used)))
@@ -71,9 +70,9 @@ func (s *Store) RemoveGroup(ctx context.Context, app string) error {
 		case err != nil:
 			return err
 		case len(deleted) == 0:
-			return xxljob.ErrNotFound
+			return store.ErrNotFound
 		case used:
-			return xxljob.ErrGroupInUse
+			return store.ErrGroupInUse
 		}
 		return s.noteGroup(ctx, t, &deleted[0], nil)
 	})
@@ -81,21 +80,21 @@ func (s *Store) RemoveGroup(ctx context.Context, app string) error {
 }
 
 // Group returns one group.
-func (s *Store) Group(ctx context.Context, app string) (xxljob.Group, error) {
-	var have []xxljob.Group
+func (s *Store) Group(ctx context.Context, app string) (store.Group, error) {
+	var have []store.Group
 	err := s.read(ctx, s.sql.group.with(app).into(readGroups(&have)))
 	if err == nil && len(have) == 0 {
-		err = xxljob.ErrNotFound
+		err = store.ErrNotFound
 	}
 	if err != nil {
-		return xxljob.Group{}, failed(err, "group %q", app)
+		return store.Group{}, failed(err, "group %q", app)
 	}
 	return have[0], nil
 }
 
 // Groups lists all groups in order of App.
-func (s *Store) Groups(ctx context.Context) ([]xxljob.Group, error) {
-	var list []xxljob.Group
+func (s *Store) Groups(ctx context.Context) ([]store.Group, error) {
+	var list []store.Group
 	err := s.read(ctx, s.sql.groups.with().into(readGroups(&list)))
 	return list, failed(err, "list groups")
 }
@@ -103,9 +102,9 @@ func (s *Store) Groups(ctx context.Context) ([]xxljob.Group, error) {
 // groupColumns are what readGroups reads.
 const groupColumns = `app_name, title, address_type, address_list, update_time`
 
-func readGroups(list *[]xxljob.Group) result {
+func readGroups(list *[]store.Group) result {
 	return func(rows pgx.Rows) error {
-		var g xxljob.Group
+		var g store.Group
 		var kind int16
 		err := rows.Scan(&g.App, &g.Title, &kind, &g.Addresses, &g.Updated)
 		g.Manual, g.Updated = kind == 1, g.Updated.UTC()

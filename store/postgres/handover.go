@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -40,16 +39,16 @@ func (s *Store) Readdress(ctx context.Context, m store.Readdress) (bool, error) 
 // Dispatched marks started runs as accepted by remote executors, in one statement.
 // Those whose rows others have locked are left out, after some tries, and make the
 // error store.ErrLocked, beside which the runs that it changed are returned.
-func (s *Store) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]xxljob.Run, error) {
+func (s *Store) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]store.Run, error) {
 	if len(accepted) == 0 {
 		return nil, ended(ctx)
 	}
-	d := dispatching{store: s, accepted: accepted, places: placesByRun(accepted), answers: make([]xxljob.Run, len(accepted))}
+	d := dispatching{store: s, accepted: accepted, places: placesByRun(accepted), answers: make([]store.Run, len(accepted))}
 	locked, err := d.mark(ctx)
 	if err != nil {
 		return nil, failed(err, "mark %d runs dispatched", len(accepted))
 	}
-	changed := slices.DeleteFunc(d.answers, func(r xxljob.Run) bool { return r.ID == 0 })
+	changed := slices.DeleteFunc(d.answers, func(r store.Run) bool { return r.ID == 0 })
 	if locked > 0 {
 		return changed, failed(fmt.Errorf("%w: %d runs", store.ErrLocked, locked), "mark %d runs dispatched", len(accepted))
 	}
@@ -81,7 +80,7 @@ type dispatching struct {
 	store    *Store
 	accepted []store.Dispatch
 	places   []int // of what is to be marked yet
-	answers  []xxljob.Run
+	answers  []store.Run
 }
 
 // mark returns how many it left out because of locks.
@@ -117,7 +116,7 @@ func (d *dispatching) update(ctx context.Context, careful bool) error {
 	args, ids := d.args(careful)
 	return d.store.byDay(dispatched, ids, func(dispatched query) error {
 		for _, i := range d.places {
-			d.answers[i] = xxljob.Run{}
+			d.answers[i] = store.Run{}
 		}
 		var row runRow
 		var ord int
@@ -165,26 +164,26 @@ func (d *dispatching) findLocked(ctx context.Context) error {
 		ids[k] = d.accepted[i].RunID
 	}
 	lo, hi := rangeOf(ids)
-	var runs []xxljob.Run
+	var runs []store.Run
 	if err := d.store.read(ctx, d.store.sql.runsByID.by(named{
 		{"runs", ids}, {"lo", lo}, {"hi", hi},
 	}).into(readNamedRuns(&runs))); err != nil {
 		return err
 	}
-	now := make(map[int64]*xxljob.Run, len(runs))
+	now := make(map[int64]*store.Run, len(runs))
 	for i := range runs {
 		now[runs[i].ID] = &runs[i]
 	}
 	d.places = slices.DeleteFunc(rest, func(i int) bool {
 		a := &d.accepted[i]
 		r := now[a.RunID]
-		return r == nil || r.State != xxljob.StateStarted || r.Owner != a.Owner || r.Token != a.Token
+		return r == nil || r.State != store.StateStarted || r.Owner != a.Owner || r.Token != a.Token
 	})
 	return nil
 }
 
 // StartedBy returns started runs of the incarnations.
-func (s *Store) StartedBy(ctx context.Context, shards []store.Shard, incarnations []string, after int64, limit int) ([]xxljob.Run, error) {
+func (s *Store) StartedBy(ctx context.Context, shards []store.Shard, incarnations []string, after int64, limit int) ([]store.Run, error) {
 	in, _ := fenceArgs(shards)
 	if len(in) == 0 || len(incarnations) == 0 || limit <= 0 {
 		return nil, ended(ctx)
@@ -194,7 +193,7 @@ func (s *Store) StartedBy(ctx context.Context, shards []store.Shard, incarnation
 		addresses = append(addresses, store.LocalAddress(inc))
 	}
 	lo, hi := s.openRange()
-	var runs []xxljob.Run
+	var runs []store.Run
 	err := s.read(ctx, s.sql.startedBy.by(named{
 		{"shards", in}, {"incarnations", incarnations}, {"addresses", addresses}, {"after", after}, {"limit", limit},
 		{"lo", lo}, {"hi", hi},

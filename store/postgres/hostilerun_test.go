@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 	"github.com/xxljob/xxljob/store/storetest"
 )
@@ -66,7 +66,7 @@ func TestConformanceBesideHostileOperators(t *testing.T) {
 			t.Parallel()
 			pool := pgtest.Pool(t, pgtest.At(postgres.HostileDSN(t)), with(map[string]string{"search_path": hostilePaths[path]}), by(modes[path]), pgtest.MaxConns(16))
 			only := topics(t, names...)
-			storetest.Run(t, func(t *testing.T) xxljob.Store {
+			storetest.Run(t, func(t *testing.T) store.Store {
 				only(t)
 				return there.open(t, pool, postgres.Patient(postgres.Config{}))
 			})
@@ -95,7 +95,7 @@ func TestLifeBesideHostileOperators(t *testing.T) {
 				life(t, s)
 				a := own(t, s, inc(t, "a"), 2)
 				triggered := triggeredByHost(t, a, pool, path, a.job().ID)
-				for _, job := range []xxljob.JobFilter{{App: "app"}, {App: "app", Key: "k"}, {App: "app", Keys: []string{"k"}}, {Name: "x"}} {
+				for _, job := range []store.JobFilter{{App: "app"}, {App: "app", Key: "k"}, {App: "app", Keys: []string{"k"}}, {Name: "x"}} {
 					_, err := s.Jobs(t.Context(), job)
 					must(t, err)
 				}
@@ -145,7 +145,7 @@ func triggeredByHost(t *testing.T, a *actor, pool *pgxpool.Pool, path string, jo
 	must(t, err)
 	defer x.Rollback(context.Background())
 	for _, key := range []string{"", "pgx", "pgx"} {
-		note(a.TriggerTx(t.Context(), x, job, xxljob.Trigger{Key: key, At: time.Now()}))
+		note(a.TriggerTx(t.Context(), x, job, store.Trigger{Key: key, At: time.Now()}))
 	}
 	must(t, x.QueryRow(t.Context(), "show search_path").Scan(&left))
 	must(t, x.Commit(t.Context()))
@@ -155,7 +155,7 @@ func triggeredByHost(t *testing.T, a *actor, pool *pgxpool.Pool, path string, jo
 	must(t, err)
 	defer y.Rollback()
 	for _, key := range []string{"", "sql", "sql"} {
-		note(a.TriggerSQLTx(t.Context(), y, job, xxljob.Trigger{Key: key, At: time.Now()}))
+		note(a.TriggerSQLTx(t.Context(), y, job, store.Trigger{Key: key, At: time.Now()}))
 	}
 	must(t, y.Commit())
 	if left != path || len(ids) != 4 {
@@ -184,7 +184,7 @@ func TestThePathOfTheHostsSessionsStays(t *testing.T) {
 				run(t, pool, "set search_path = "+path) // the one session of the pooler's that there is by now
 				for name, ask := range map[string]func() error{
 					"a read":        func() error { _, err := s.Now(t.Context()); return err },
-					"a list":        func() error { _, err := s.Runs(t.Context(), xxljob.RunFilter{JobID: 1}); return err },
+					"a list":        func() error { _, err := s.Runs(t.Context(), store.RunFilter{JobID: 1}); return err },
 					"a transaction": func() error { return s.SetShards(t.Context(), 2) },
 					"an error":      func() error { _, err := s.Group(t.Context(), "\xff"); return wantCode("22021", err) },
 				} {
@@ -222,14 +222,14 @@ func TestAnIDThatNoJobHasCostsNoConnection(t *testing.T) {
 		pool := pgtest.Pool(t, by(mode), pgtest.MaxConns(1))
 		s := openOn(t, pool, postgres.Config{LeaseMode: postgres.LeaseRow, NoReserve: true})
 		before := ask[int](t, pool, "select pg_backend_pid()")
-		if _, err := s.Job(t.Context(), odd); !errors.Is(err, xxljob.ErrNotFound) {
+		if _, err := s.Job(t.Context(), odd); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%s: job: %v", mode, err)
 		}
 		_, err := s.Changes(t.Context(), odd, 10)
 		must(t, err)
-		_, err = s.Jobs(t.Context(), xxljob.JobFilter{IDs: []int64{odd}, After: odd})
+		_, err = s.Jobs(t.Context(), store.JobFilter{IDs: []int64{odd}, After: odd})
 		must(t, err)
-		_, err = s.Runs(t.Context(), xxljob.RunFilter{JobID: odd})
+		_, err = s.Runs(t.Context(), store.RunFilter{JobID: odd})
 		must(t, err)
 		if after := ask[int](t, pool, "select pg_backend_pid()"); after != before {
 			t.Errorf("%s: the pool's connection was lost", mode)
@@ -276,7 +276,7 @@ func TestAnotherRoleReadsNothingByOperators(t *testing.T) {
 		a := own(t, s, inc(t, "a"), 2)
 		job := a.job()
 		triggeredByHost(t, a, pool, path, job.ID)
-		_, err = s.AddRun(t.Context(), job.ID, xxljob.Trigger{Key: name})
+		_, err = s.AddRun(t.Context(), job.ID, store.Trigger{Key: name})
 		must(t, err)
 		a.started(job)
 		if n := loot(); n != 0 {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/schedule"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -28,7 +30,7 @@ func BenchmarkIdle(b *testing.B) {
 			b.Fatal(err)
 		}
 		for i := range 1000 {
-			_, err := sched.AddJob(b.Context(), xxljob.Job{Name: "job " + strconv.Itoa(i), Handler: "noop", Schedule: xxljob.FixedRate(100 * time.Hour)})
+			_, err := sched.AddJob(b.Context(), store.Job{Name: "job " + strconv.Itoa(i), Handler: "noop", Schedule: schedule.FixedRate(100 * time.Hour)})
 			if err != nil {
 				b.Fatal(err)
 			}

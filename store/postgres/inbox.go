@@ -8,14 +8,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // Inbox returns what waits for the incarnation: in one statement, for it is mostly
 // nothing, and is asked for all the time.
-func (s *Store) Inbox(ctx context.Context, incarnation string, after int64, limit int) (xxljob.Inbox, error) {
-	var box xxljob.Inbox
+func (s *Store) Inbox(ctx context.Context, incarnation string, after int64, limit int) (store.Inbox, error) {
+	var box store.Inbox
 	if incarnation == "" {
 		return box, ended(ctx)
 	}
@@ -25,13 +24,13 @@ func (s *Store) Inbox(ctx context.Context, incarnation string, after int64, limi
 		{"address", store.LocalAddress(incarnation)}, {"lo", lo}, {"hi", hi},
 	}).into(readInbox(&box, incarnation)))
 	if err != nil {
-		return xxljob.Inbox{}, failed(err, "read the inbox")
+		return store.Inbox{}, failed(err, "read the inbox")
 	}
 	return box, nil
 }
 
 // readInbox tells the three kinds of rows apart.
-func readInbox(box *xxljob.Inbox, incarnation string) result {
+func readInbox(box *store.Inbox, incarnation string) result {
 	var row runRow
 	var ask pgtype.Int8
 	var from pgtype.Int4
@@ -41,7 +40,7 @@ func readInbox(box *xxljob.Inbox, incarnation string) result {
 		case err != nil:
 			return err
 		case ask.Valid:
-			box.Asks = append(box.Asks, xxljob.Ask{ID: ask.Int64, Incarnation: incarnation, Run: run, FromLine: int(from.Int32)})
+			box.Asks = append(box.Asks, store.Ask{ID: ask.Int64, Incarnation: incarnation, Run: run, FromLine: int(from.Int32)})
 		case run.Taken.IsZero():
 			box.Runs = append(box.Runs, run)
 		default:
@@ -53,15 +52,15 @@ func readInbox(box *xxljob.Inbox, incarnation string) result {
 
 // Take marks runs as taken by their addressee. What others have locked stays for
 // the next look into the inbox.
-func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]xxljob.Run, error) {
+func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]store.Run, error) {
 	if len(ids) == 0 {
 		return nil, ended(ctx)
 	}
 	lo, hi := rangeOf(ids)
 	args := named{{"runs", ids}, {"lo", lo}, {"hi", hi}, {"incarnation", incarnation}}
-	var killed []xxljob.Run
+	var killed []store.Run
 	var alarms alarming
-	take := func(q query) (changed []xxljob.Run, done arming, err error) {
+	take := func(q query) (changed []store.Run, done arming, err error) {
 		err = s.inTx(ctx, bounds{name: "take", lock: quickPatience}, func(t *tx) error {
 			changed, done = nil, arming{}
 			killed = nil
@@ -100,7 +99,7 @@ func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]xx
 	}
 	s.serials.ended(killed)
 	s.wakeEnded(len(killed))
-	slices.SortFunc(changed, func(a, b xxljob.Run) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(changed, func(a, b store.Run) int { return cmp.Compare(a.ID, b.ID) })
 	return changed, nil
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -131,8 +130,8 @@ func (s *Store) Lists(ctx context.Context, app, incarnation string) (store.ListV
 }
 
 // NameJobs notes that a list names jobs, and returns them.
-func (s *Store) NameJobs(ctx context.Context, list store.ListID, keys []string) ([]xxljob.Job, error) {
-	var jobs []xxljob.Job
+func (s *Store) NameJobs(ctx context.Context, list store.ListID, keys []string) ([]store.Job, error) {
+	var jobs []store.Job
 	err := s.inListTx(ctx, "name_jobs", func(t *tx) error {
 		jobs = nil
 		if err := s.holdHead(ctx, t, s.sql.shareHead, list); err != nil {
@@ -153,7 +152,7 @@ func (s *Store) holdHead(ctx context.Context, t *tx, lock query, list store.List
 	var h headRow
 	err := t.do(ctx, lock.with(list.App).into(h.read))
 	if err == nil && (!h.there || h.Generation != list.Generation || h.Digest != list.Digest) {
-		err = xxljob.ErrSuperseded
+		err = store.ErrSuperseded
 	}
 	return err
 }
@@ -170,19 +169,19 @@ func (s *Store) guard(ctx context.Context, t *tx, g *store.ListGuard) error {
 	var h headRow
 	err := t.do(ctx, s.sql.shareHead.with(g.App).into(h.read))
 	if err == nil && h.there && h.Generation == g.Generation && h.Digest != g.Digest {
-		err = xxljob.ErrSuperseded
+		err = store.ErrSuperseded
 	}
 	return err
 }
 
 // guardJob checks of a guard what is about the job, which is locked.
-func (s *Store) guardJob(ctx context.Context, t *tx, g *store.ListGuard, job *xxljob.Job) error {
+func (s *Store) guardJob(ctx context.Context, t *tx, g *store.ListGuard, job *store.Job) error {
 	holds := 0
 	switch {
 	case g == nil:
 		return nil
 	case job.App != g.App:
-		return xxljob.ErrSuperseded
+		return store.ErrSuperseded
 	case g.SurplusOf == "":
 		return nil
 	}
@@ -191,36 +190,36 @@ func (s *Store) guardJob(ctx context.Context, t *tx, g *store.ListGuard, job *xx
 		{"digest", g.Digest},
 	}).into(func(pgx.Rows) error { holds++; return nil }))
 	if err == nil && holds == 0 {
-		err = xxljob.ErrSuperseded
+		err = store.ErrSuperseded
 	}
 	return err
 }
 
 // UnnameJob notes that no list names the job, and returns it. What no list has named
 // cannot be pruned; so where that is read first, the job as it is read then stays.
-func (s *Store) UnnameJob(ctx context.Context, app, key string) (xxljob.Job, error) {
+func (s *Store) UnnameJob(ctx context.Context, app, key string) (store.Job, error) {
 	named := false
-	var jobs []xxljob.Job
+	var jobs []store.Job
 	err := s.readByIndex(ctx, s.sql.isNamed.with(app, key).into(func(pgx.Rows) error { named = true; return nil }),
 		s.sql.jobByKey.with(app, key).into(readJobs(&jobs)))
 	if err == nil && len(jobs) == 0 {
-		err = xxljob.ErrNotFound
+		err = store.ErrNotFound
 	}
 	if err == nil && named {
 		err = s.unname(ctx, &jobs[0])
 	}
 	if err != nil {
-		return xxljob.Job{}, failed(err, "unname job %q of %q", key, app)
+		return store.Job{}, failed(err, "unname job %q of %q", key, app)
 	}
 	return jobs[0], nil
 }
 
 // unname locks the job, as a prune does, and reads it again.
-func (s *Store) unname(ctx context.Context, job *xxljob.Job) error {
+func (s *Store) unname(ctx context.Context, job *store.Job) error {
 	return s.inTx(ctx, bounds{name: "unname_job"}, func(t *tx) error {
 		now, err := s.lockJob(ctx, t, job.ID)
 		if err == nil && (now.App != job.App || now.Key != job.Key) {
-			err = xxljob.ErrNotFound // it has another key now
+			err = store.ErrNotFound // it has another key now
 		}
 		if err != nil {
 			return err
@@ -287,7 +286,7 @@ func (q *listQueries) define(sql template) {
 	and i.job_key not in (select unnest(job_keys) from lists) order by i.id limit 10000)
 	union all
 	(select i.id, false from {{schema}}.xxl_job_info i
-	where i.app_name = {{arg.app}} and i.trigger_status = {{status.stopped}} and i.stop_reason = '` + xxljob.StopPruned + `'
+	where i.app_name = {{arg.app}} and i.trigger_status = {{status.stopped}} and i.stop_reason = '` + store.StopPruned + `'
 	and i.job_key in (select unnest(job_keys) from mine) order by i.id limit 10000)`)
 	q.isSurplus = sql(`select 1 from {{schema}}.xxl_job_info i join {{schema}}.xxl_job_named m on m.job_id = i.id
 	where i.id = {{arg.job}} and i.app_name = {{arg.app}} and i.trigger_status = {{status.enabled}} and i.job_key <> ''

@@ -13,6 +13,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
@@ -46,7 +47,7 @@ func TestJobsFromBeforeThereWereLists(t *testing.T) {
 			if key == "other" {
 				app = "neighbour"
 			}
-			job, err := s.AddJob(t.Context(), xxljob.Job{App: app, Key: key, Name: key, Schedule: xxljob.FixedRate(time.Hour), Ensured: "digest"}, nil)
+			job, err := s.AddJob(t.Context(), store.Job{App: app, Key: key, Name: key, Schedule: schedule.FixedRate(time.Hour), Ensured: "digest"}, nil)
 			must(t, err)
 			ids[key] = job.ID
 		}
@@ -92,16 +93,16 @@ func TestJobsFromBeforeThereWereLists(t *testing.T) {
 func TestReplicasEnsureAtOnce(t *testing.T) {
 	t.Parallel()
 	const jobs = 1500
-	store := open(t, postgres.Patient(postgres.Config{})) // six processes in one: where it is busy none may rest in a transaction for long
+	st := open(t, postgres.Patient(postgres.Config{})) // six processes in one: where it is busy none may rest in a transaction for long
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	outcomes := map[xxljob.Outcome]int{}
 	for i, step := range []int{1, 7, 11, 13, 17, 19} { // none has a divisor in common with 1500
-		list := make([]xxljob.Job, jobs)
+		list := make([]store.Job, jobs)
 		for k := range list {
-			list[k*step%jobs] = xxljob.Job{Name: fmt.Sprint("job ", k), Handler: "work"}
+			list[k*step%jobs] = store.Job{Name: fmt.Sprint("job ", k), Handler: "work"}
 		}
-		s, err := xxljob.New(store, xxljob.Config{App: "app", Node: fmt.Sprint("n", i), Logger: slog.New(slog.DiscardHandler)})
+		s, err := xxljob.New(st, xxljob.Config{App: "app", Node: fmt.Sprint("n", i), Logger: slog.New(slog.DiscardHandler)})
 		must(t, err)
 		wg.Go(func() {
 			done, err := s.EnsureJobs(t.Context(), "", list, xxljob.EnsureOptions{Prune: true, Generation: 7})

@@ -7,13 +7,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
-
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
+	"github.com/xxljob/xxljob/store"
 )
 
 // jobRow is a job as it is read.
 type jobRow struct {
-	job                  xxljob.Job
+	job                  store.Job
 	key                  pgtype.Text
 	kind, misfire, catch string
 	onLost               string
@@ -32,19 +32,19 @@ type jobRow struct {
 	notBefore, notAfter  int64
 }
 
-func (r *jobRow) value() xxljob.Job {
+func (r *jobRow) value() store.Job {
 	j := r.job
 	j.Key = r.key.String
-	j.Schedule.Type, j.Schedule.DST = xxljob.ScheduleType(r.kind), xxljob.DST(r.dst)
-	j.OnLost = xxljob.OnLost(r.onLost)
+	j.Schedule.Type, j.Schedule.DST = schedule.Type(r.kind), schedule.DST(r.dst)
+	j.OnLost = store.OnLost(r.onLost)
 	j.RetryBackoff.First = time.Duration(r.pause) * time.Millisecond
 	j.RetryBackoff.Max = time.Duration(r.pauseMax) * time.Millisecond
-	j.Misfire, j.CatchUp = xxljob.Misfire(r.misfire), xxljob.CatchUp(r.catch)
+	j.Misfire, j.CatchUp = store.Misfire(r.misfire), store.CatchUp(r.catch)
 	j.Timeout = time.Duration(r.timeout) * time.Second
 	j.Children, j.ChildKeys = parseIDs(r.children), parseKeys(r.childKeys)
 	j.After, j.AfterKeys = parseIDs(r.after), parseKeys(r.afterKeys)
 	j.Tags = parseKeys(r.tags)
-	j.ChildParam = xxljob.ChildParam(r.childParam)
+	j.ChildParam = store.ChildParam(r.childParam)
 	j.AfterWindow, j.AfterTimeout = time.Duration(r.afterWindow)*time.Millisecond, time.Duration(r.afterTimeout)*time.Millisecond
 	j.KeepRuns = time.Duration(r.keepRuns) * time.Millisecond
 	j.LateAfter = time.Duration(r.lateAfter) * time.Millisecond
@@ -59,7 +59,7 @@ func (r *jobRow) value() xxljob.Job {
 }
 
 // readJobs appends each row of jobColumns to the list.
-func readJobs(list *[]xxljob.Job) result {
+func readJobs(list *[]store.Job) result {
 	return func(rows pgx.Rows) error {
 		var row jobRow
 		if err := rows.Scan(append(infoColumns.dests(&row), nextColumns.dests(&row)...)...); err != nil {
@@ -74,14 +74,14 @@ func readJobs(list *[]xxljob.Job) result {
 // trigger_status is that of a stopped job, as XXL-JOB has it.
 const reasonManual = "manual"
 
-func status(j *xxljob.Job) int {
+func status(j *store.Job) int {
 	if j.Stopped || j.Schedule.IsManual() {
 		return statusStopped
 	}
 	return statusEnabled
 }
 
-func stopReason(j *xxljob.Job) string {
+func stopReason(j *store.Job) string {
 	if !j.Stopped && j.Schedule.IsManual() {
 		return reasonManual
 	}
@@ -118,8 +118,8 @@ func parseIDs(list string) (ids []int64) {
 }
 
 // delayOf is the delay of a FixedDelay schedule in milliseconds, else 0.
-func delayOf(s xxljob.Schedule) int64 {
-	if s.Type != xxljob.ScheduleFixDelay {
+func delayOf(s schedule.Schedule) int64 {
+	if s.Type != schedule.TypeFixDelay {
 		return 0
 	}
 	d, _ := s.Every() // an invalid one re-arms nothing

@@ -8,16 +8,15 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // AddJob inserts the job. Its first instant is worked out inside the transaction, which
 // by then has locked nothing.
-func (s *Store) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstInstant) (xxljob.Job, error) {
+func (s *Store) AddJob(ctx context.Context, job store.Job, first store.FirstInstant) (store.Job, error) {
 	shards, err := s.shards(ctx)
 	if err != nil {
-		return xxljob.Job{}, failed(err, "add job %q of %q", job.Key, job.App)
+		return store.Job{}, failed(err, "add job %q of %q", job.Key, job.App)
 	}
 	var refused error // by first
 	err = s.inTx(ctx, bounds{name: "add_job"}, func(t *tx) error {
@@ -32,26 +31,26 @@ func (s *Store) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstIn
 		var added []int64
 		insert := []statement{s.insertJob(&job, &added), s.insertNext(&job), s.noteJob(ctx, "add", nil, &job)}
 		if isJoin(&job) {
-			insert = append(insert, s.link([]xxljob.Job{job}))
+			insert = append(insert, s.link([]store.Job{job}))
 		}
 		err := t.do(ctx, insert...)
 		if err == nil && len(added) == 0 {
-			return xxljob.ErrDuplicateKey // and the rest is rolled back
+			return store.ErrDuplicateKey // and the rest is rolled back
 		}
 		return err
 	})
 	if refused != nil {
-		return xxljob.Job{}, refused
+		return store.Job{}, refused
 	}
 	if err != nil {
-		return xxljob.Job{}, failed(err, "add job %q of %q", job.Key, job.App)
+		return store.Job{}, failed(err, "add job %q of %q", job.Key, job.App)
 	}
 	s.wakeScan(job.Shard, job.Next)
 	return job, nil
 }
 
 // freshJob sets what is the store's.
-func freshJob(job xxljob.Job, id int64, shards int, now time.Time) xxljob.Job {
+func freshJob(job store.Job, id int64, shards int, now time.Time) store.Job {
 	job.ID, job.Shard, job.Version = id, shardOf(id, shards), 1
 	job.Next, job.Last, job.WaitRun, job.Runs = stored(job.Next), time.Time{}, 0, 0
 	job.NotBefore, job.NotAfter = stored(job.NotBefore), stored(job.NotAfter)
@@ -64,7 +63,7 @@ func freshJob(job xxljob.Job, id int64, shards int, now time.Time) xxljob.Job {
 }
 
 // setNext gives a job that is added its first instant. The function gets a copy.
-func setNext(job *xxljob.Job, first xxljob.FirstInstant) error {
+func setNext(job *store.Job, first store.FirstInstant) error {
 	if first == nil {
 		return nil
 	}
@@ -76,11 +75,11 @@ func setNext(job *xxljob.Job, first xxljob.FirstInstant) error {
 
 // insertJob inserts nothing where the key is taken, as it is when replicas ensure their
 // jobs side by side: an error of the server's would be in its log, for nothing.
-func (s *Store) insertJob(j *xxljob.Job, added *[]int64) statement {
+func (s *Store) insertJob(j *store.Job, added *[]int64) statement {
 	return s.sql.insertJob.by(infoColumns.of(j)).into(readIDs(added))
 }
 
-func (s *Store) insertNext(j *xxljob.Job) statement {
+func (s *Store) insertNext(j *store.Job) statement {
 	return s.sql.insertNext.by(nextColumns.of(j))
 }
 
@@ -89,7 +88,7 @@ func (s *Store) insertNext(j *xxljob.Job) statement {
 func keyTaken(err error) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == codeUnique && pg.ConstraintName == "xxl_job_info_key" {
-		return xxljob.ErrDuplicateKey
+		return store.ErrDuplicateKey
 	}
 	return err
 }
@@ -97,13 +96,13 @@ func keyTaken(err error) error {
 // RemoveJob deletes the job and cancels its planned runs.
 func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 	if noJobID(id) {
-		return failed(xxljob.ErrNotFound, "remove job %d", id)
+		return failed(store.ErrNotFound, "remove job %d", id)
 	}
 	many, err := s.cancelManyAhead(ctx, id, "remove")
 	if err != nil {
 		return failed(err, "remove job %d", id)
 	}
-	var runs []xxljob.Run
+	var runs []store.Run
 	entries := 0
 	err = s.inTx(ctx, bounds{name: "remove_job"}, func(t *tx) error {
 		runs, entries = nil, 0
@@ -116,7 +115,7 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 			s.sql.deleteNext.with(id),
 			s.sql.deleteJob.with(id),
 			s.sql.deleteNamed.with(id),
-			s.link([]xxljob.Job{{ID: id}}),
+			s.link([]store.Job{{ID: id}}),
 			s.sql.forgetTold.with(id),
 			s.sql.cancelPlanned.by(named{
 				{"job", id}, {"reason", "remove"}, {"all", true}, {"retries", true}, {"lo", lo}, {"hi", hi},
@@ -136,44 +135,44 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 // lockJob reads the job and keeps it from being claimed, edited or removed until
 // the end of the transaction. The row of xxl_job_next is locked first, as
 // everybody does, and against those too who only keep the job as it is (keepJobs).
-func (s *Store) lockJob(ctx context.Context, t *tx, id int64) (xxljob.Job, error) {
-	var jobs []xxljob.Job
+func (s *Store) lockJob(ctx context.Context, t *tx, id int64) (store.Job, error) {
+	var jobs []store.Job
 	if noJobID(id) {
-		return xxljob.Job{}, xxljob.ErrNotFound
+		return store.Job{}, store.ErrNotFound
 	}
 	if err := t.do(ctx, s.sql.lockWhole.with(id)); err != nil {
-		return xxljob.Job{}, err
+		return store.Job{}, err
 	}
 	if err := t.do(ctx, s.sql.lockJob.with(id).into(readJobs(&jobs))); err != nil {
-		return xxljob.Job{}, err
+		return store.Job{}, err
 	}
 	if len(jobs) == 0 {
-		return xxljob.Job{}, xxljob.ErrNotFound
+		return store.Job{}, store.ErrNotFound
 	}
 	return jobs[0], nil
 }
 
 // Job returns one job.
-func (s *Store) Job(ctx context.Context, id int64) (xxljob.Job, error) {
+func (s *Store) Job(ctx context.Context, id int64) (store.Job, error) {
 	if noJobID(id) {
-		return xxljob.Job{}, failed(xxljob.ErrNotFound, "job %d", id)
+		return store.Job{}, failed(store.ErrNotFound, "job %d", id)
 	}
 	return oneJob(ctx, s.read, fmt.Sprintf("job %d", id), s.sql.jobByID.with(id))
 }
 
 // JobByKey returns the job with the key.
-func (s *Store) JobByKey(ctx context.Context, app, key string) (xxljob.Job, error) {
+func (s *Store) JobByKey(ctx context.Context, app, key string) (store.Job, error) {
 	return oneJob(ctx, s.readByIndex, fmt.Sprintf("job %q of %q", key, app), s.sql.jobByKey.with(app, key))
 }
 
-func oneJob(ctx context.Context, read func(context.Context, ...statement) error, what string, st statement) (xxljob.Job, error) {
-	var jobs []xxljob.Job
+func oneJob(ctx context.Context, read func(context.Context, ...statement) error, what string, st statement) (store.Job, error) {
+	var jobs []store.Job
 	err := read(ctx, st.into(readJobs(&jobs)))
 	if err == nil && len(jobs) == 0 {
-		err = xxljob.ErrNotFound
+		err = store.ErrNotFound
 	}
 	if err != nil {
-		return xxljob.Job{}, failed(err, "%s", what)
+		return store.Job{}, failed(err, "%s", what)
 	}
 	return jobs[0], nil
 }

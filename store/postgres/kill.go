@@ -3,19 +3,18 @@ package postgres
 import (
 	"context"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // Kill asks for the end of a run.
-func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Run, error) {
+func (s *Store) Kill(ctx context.Context, runID int64, reason string) (store.Run, error) {
 	if reason == "" {
 		reason = "killed" // an empty KillReason would be: nobody asked
 	}
-	var run xxljob.Run
+	var run store.Run
 	var done arming
 	err := s.inTx(ctx, bounds{name: "kill"}, func(t *tx) error {
-		run, done = xxljob.Run{}, arming{}
+		run, done = store.Run{}, arming{}
 		found, err := s.killAhead(ctx, t, runID, reason)
 		ahead := len(found) > 0
 		t.count(found...)
@@ -27,11 +26,11 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Ru
 		}
 		there := false
 		if run, there = lastOf(found); !there {
-			return xxljob.ErrNotFound
+			return store.ErrNotFound
 		}
 		was := run
 		if ahead { // it is cancelled already
-			was.State, was.Reason = xxljob.StatePlanned, ""
+			was.State, was.Reason = store.StatePlanned, ""
 		}
 		if done, err = s.kill(ctx, t, &run, &was, reason); err != nil {
 			return err
@@ -42,7 +41,7 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Ru
 		return nil
 	})
 	if err != nil {
-		return xxljob.Run{}, failed(err, "kill run %d", runID)
+		return store.Run{}, failed(err, "kill run %d", runID)
 	}
 	s.tell(done)
 	done.mark(&run)
@@ -57,9 +56,9 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (xxljob.Ru
 // kill does to the run what its state calls for. A planned run may be started
 // meanwhile, and a started one put back: then the other way is tried. Was is what the run is
 // before anything is done to it, or the run that follows it.
-func (s *Store) kill(ctx context.Context, t *tx, run, was *xxljob.Run, reason string) (arming, error) {
+func (s *Store) kill(ctx context.Context, t *tx, run, was *store.Run, reason string) (arming, error) {
 	for range 3 {
-		var changed []xxljob.Run
+		var changed []store.Run
 		if run.State.Ended() {
 			if err := t.do(ctx, s.unendedAfter(run).into(readRuns(&changed))); err != nil || len(changed) == 0 {
 				return arming{}, err
@@ -67,7 +66,7 @@ func (s *Store) kill(ctx context.Context, t *tx, run, was *xxljob.Run, reason st
 			*run, *was, changed = changed[0], changed[0], nil
 		}
 		switch {
-		case run.State == xxljob.StatePlanned:
+		case run.State == store.StatePlanned:
 			// The job is locked before its planned run, as an edit does.
 			err := t.do(ctx, s.sql.lockNext.with(run.JobID),
 				s.sql.killPlanned.with(run.ID, reason).into(readRuns(&changed)))
@@ -97,7 +96,7 @@ func (s *Store) kill(ctx context.Context, t *tx, run, was *xxljob.Run, reason st
 			return arming{}, err
 		}
 		if len(changed) == 0 {
-			return arming{}, xxljob.ErrNotFound
+			return arming{}, store.ErrNotFound
 		}
 		*run, *was = changed[0], changed[0]
 	}

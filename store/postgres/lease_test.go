@@ -16,7 +16,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store"
@@ -48,14 +47,14 @@ func kill(t *testing.T, pid int) {
 }
 
 // beat is a beat that has to succeed.
-func (a *actor) beat() xxljob.View {
+func (a *actor) beat() store.View {
 	a.Helper()
 	v, err := a.Beat(a.ctx, a.inc, nil)
 	must(a.T, err)
 	return v
 }
 
-func free(v xxljob.View) (n int) {
+func free(v store.View) (n int) {
 	for _, sh := range v.Shards {
 		if sh.Free {
 			n++
@@ -119,7 +118,7 @@ func TestEachShardHasALock(t *testing.T) {
 	cancel()
 	s.Beat(ended, a.inc, nil)
 	s.TakeShards(t.Context(), a.inc, []store.Shard{{ID: 0, Owner: "nobody", Epoch: 99}, {ID: 77}})
-	s.Finish(ended, nil, []xxljob.Result{{RunID: 1, State: xxljob.StateLost}})
+	s.Finish(ended, nil, []store.Result{{RunID: 1, State: store.StateLost}})
 	if n := locksOf(t, pid); n != 3 {
 		t.Errorf("after errors: %d locks, want 3", n)
 	}
@@ -314,7 +313,7 @@ func TestSignalsCross(t *testing.T) {
 	})
 	a.beat()
 	b.beat()
-	there := func(shard int) xxljob.Job {
+	there := func(shard int) store.Job {
 		for {
 			if job := a.job(); job.Shard == shard {
 				return job
@@ -329,10 +328,10 @@ func TestSignalsCross(t *testing.T) {
 		signal <-chan struct{}
 		cause  func() error
 	}{
-		{"Scan", signals.Scan, func() error { _, err := s.AddRun(t.Context(), theirs.ID, xxljob.Trigger{}); return err }},
-		{"Inbox", signals.Inbox, func() error { _, err := s.Start(t.Context(), nil, []xxljob.Start{over}); return err }},
+		{"Scan", signals.Scan, func() error { _, err := s.AddRun(t.Context(), theirs.ID, store.Trigger{}); return err }},
+		{"Inbox", signals.Inbox, func() error { _, err := s.Start(t.Context(), nil, []store.Start{over}); return err }},
 		{"Ended", signals.Ended, func() error {
-			_, err := s.Finish(t.Context(), nil, []xxljob.Result{{RunID: over.RunID, State: xxljob.StateSucceeded}})
+			_, err := s.Finish(t.Context(), nil, []store.Result{{RunID: over.RunID, State: store.StateSucceeded}})
 			return err
 		}},
 		{"Nodes", signals.Nodes, func() error { return s.ReleaseShards(t.Context(), a.inc, a.shards) }},

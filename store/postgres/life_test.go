@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/urgent"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
@@ -24,8 +24,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func nodeOf(incarnation string) xxljob.Node {
-	return xxljob.Node{ID: "node-" + incarnation, Incarnation: incarnation}
+func nodeOf(incarnation string) store.Node {
+	return store.Node{ID: "node-" + incarnation, Incarnation: incarnation}
 }
 
 // actor is a node that owns all shards, with words for what its scheduler does.
@@ -38,7 +38,7 @@ type actor struct {
 }
 
 // join makes a node without shards.
-func join(t *testing.T, s *postgres.Store, inc string, shards int) (*actor, xxljob.View) {
+func join(t *testing.T, s *postgres.Store, inc string, shards int) (*actor, store.View) {
 	t.Helper()
 	must(t, s.SetShards(t.Context(), shards))
 	view, err := s.Join(t.Context(), nodeOf(inc))
@@ -69,38 +69,38 @@ func (a *actor) epoch(shard int) int64 {
 }
 
 // job adds a job that is due now.
-func (a *actor) job() xxljob.Job {
+func (a *actor) job() store.Job {
 	a.Helper()
 	job, err := a.AddJob(a.ctx, newJob(), nil)
 	must(a.T, err)
 	return job
 }
 
-func newJob() xxljob.Job {
-	return xxljob.Job{App: "app", Name: "Grüße 作业", Handler: "h", Param: `p\ 'q' "r"`, Schedule: xxljob.Cron("0 * * * * ?"),
-		Misfire: xxljob.MisfireDoNothing, Route: "ROUND", Block: "SERIAL_EXECUTION", GlueType: xxljob.GlueBean,
+func newJob() store.Job {
+	return store.Job{App: "app", Name: "Grüße 作业", Handler: "h", Param: `p\ 'q' "r"`, Schedule: schedule.Cron("0 * * * * ?"),
+		Misfire: store.MisfireDoNothing, Route: "ROUND", Block: "SERIAL_EXECUTION", GlueType: store.GlueBean,
 		Next: time.Now().UTC().Truncate(time.Second)}
 }
 
-func (a *actor) plan(job xxljob.Job) xxljob.Plan {
-	return xxljob.Plan{JobID: job.ID, Shard: job.Shard, Epoch: a.epoch(job.Shard), Version: job.Version, Due: job.Next, Next: job.Next.Add(time.Hour),
-		Runs: []xxljob.NewRun{{At: job.Next, Type: xxljob.TriggerCron, State: xxljob.StatePlanned}}}
+func (a *actor) plan(job store.Job) store.Plan {
+	return store.Plan{JobID: job.ID, Shard: job.Shard, Epoch: a.epoch(job.Shard), Version: job.Version, Due: job.Next, Next: job.Next.Add(time.Hour),
+		Runs: []store.NewRun{{At: job.Next, Type: store.TriggerCron, State: store.StatePlanned}}}
 }
 
-func (a *actor) startOf(run xxljob.Run, version int64) xxljob.Start {
-	return xxljob.Start{RunID: run.ID, JobID: run.JobID, Shard: run.Shard, Epoch: a.epoch(run.Shard), JobVersion: version,
-		State: xxljob.StateStarted, Owner: a.inc, Token: serial.Add(1), Address: store.LocalAddress(a.inc), Handler: "h", Block: "SERIAL_EXECUTION"}
+func (a *actor) startOf(run store.Run, version int64) store.Start {
+	return store.Start{RunID: run.ID, JobID: run.JobID, Shard: run.Shard, Epoch: a.epoch(run.Shard), JobVersion: version,
+		State: store.StateStarted, Owner: a.inc, Token: serial.Add(1), Address: store.LocalAddress(a.inc), Handler: "h", Block: "SERIAL_EXECUTION"}
 }
 
-func result(run xxljob.Run) xxljob.Result {
+func result(run store.Run) store.Result {
 	inc, _ := store.LocalIncarnation(run.Address)
-	return xxljob.Result{RunID: run.ID, Incarnation: inc, Token: run.Token, State: xxljob.StateSucceeded, HandleMsg: `done\n`}
+	return store.Result{RunID: run.ID, Incarnation: inc, Token: run.Token, State: store.StateSucceeded, HandleMsg: `done\n`}
 }
 
 // planned claims one run.
-func (a *actor) planned(job xxljob.Job) xxljob.Run {
+func (a *actor) planned(job store.Job) store.Run {
 	a.Helper()
-	runs, err := a.Claim(a.ctx, nil, []xxljob.Plan{a.plan(job)})
+	runs, err := a.Claim(a.ctx, nil, []store.Plan{a.plan(job)})
 	must(a.T, err)
 	if len(runs) != 1 {
 		a.Fatalf("claimed %+v", runs)
@@ -109,9 +109,9 @@ func (a *actor) planned(job xxljob.Job) xxljob.Run {
 }
 
 // started claims and starts one run.
-func (a *actor) started(job xxljob.Job) xxljob.Run {
+func (a *actor) started(job store.Job) store.Run {
 	a.Helper()
-	answers, err := a.Start(a.ctx, nil, []xxljob.Start{a.startOf(a.planned(job), job.Version)})
+	answers, err := a.Start(a.ctx, nil, []store.Start{a.startOf(a.planned(job), job.Version)})
 	must(a.T, err)
 	if answers[0].Status != store.StartOK {
 		a.Fatalf("start: status %d", answers[0].Status)
@@ -139,51 +139,51 @@ func life(t *testing.T, s *postgres.Store) {
 	a := own(t, s, "life", 2)
 	given := newJob()
 	job := a.job()
-	due, err := s.Scan(a.ctx, xxljob.ScanResult{}, store.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 10, Runs: 10})
+	due, err := s.Scan(a.ctx, store.ScanResult{}, store.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 10, Runs: 10})
 	must(t, err)
 	if len(due.Jobs) != 1 || due.Jobs[0].Name != given.Name || due.Jobs[0].Param != given.Param || !due.Jobs[0].Next.Equal(job.Next) {
 		t.Fatalf("scanned %+v", due)
 	}
 	run := a.started(job)
 	sinceThen := clocked(t, s)
-	accepted, err := s.Finish(a.ctx, nil, []xxljob.Result{result(run)})
+	accepted, err := s.Finish(a.ctx, nil, []store.Result{result(run)})
 	must(t, err)
 	if len(accepted) != 1 || accepted[0].HandleMsg != `done\n` || !sinceThen(accepted[0].Ended) {
 		t.Fatalf("finished %+v", accepted)
 	}
 	param := "extra"
-	added, err := s.AddRun(a.ctx, job.ID, xxljob.Trigger{Key: "k", Param: &param, Addresses: []string{"http://a", `odd"{},\`}})
+	added, err := s.AddRun(a.ctx, job.ID, store.Trigger{Key: "k", Param: &param, Addresses: []string{"http://a", `odd"{},\`}})
 	must(t, err)
-	again, err := s.AddRun(a.ctx, job.ID, xxljob.Trigger{Key: "k"})
+	again, err := s.AddRun(a.ctx, job.ID, store.Trigger{Key: "k"})
 	must(t, err)
 	if again.ID != added.ID || len(again.Addresses) != 2 || again.Addresses[1] != `odd"{},\` {
 		t.Fatalf("the run of the key: %+v, want %+v", again, added)
 	}
-	edited, err := s.EditJob(a.ctx, job.ID, xxljob.Edit{Verb: "stop", Change: func(j *xxljob.Job) (bool, error) { j.Stopped = true; return true, nil }})
+	edited, err := s.EditJob(a.ctx, job.ID, store.Edit{Verb: "stop", Change: func(j *store.Job) (bool, error) { j.Stopped = true; return true, nil }})
 	must(t, err)
 	if !edited.Stopped || !sinceThen(edited.Updated) {
 		t.Fatalf("stopped %+v", edited)
 	}
-	jobs, err := s.Jobs(a.ctx, xxljob.JobFilter{Name: "GRÜSSE"[:2]})
+	jobs, err := s.Jobs(a.ctx, store.JobFilter{Name: "GRÜSSE"[:2]})
 	must(t, err)
 	if len(jobs) != 1 {
 		t.Fatalf("found %+v", jobs)
 	}
 	must(t, s.Sweep(a.ctx, a.shards))
-	must(t, s.PutAddresses(a.ctx, []xxljob.Registration{{App: "app", Address: "http://b", BootID: `odd"{},\`, Capabilities: []string{`odd"{},\`, "", "NULL", "作"}}}))
+	must(t, s.PutAddresses(a.ctx, []store.Registration{{App: "app", Address: "http://b", BootID: `odd"{},\`, Capabilities: []string{`odd"{},\`, "", "NULL", "作"}}}))
 	regs, err := s.Addresses(a.ctx, "app", time.Hour)
 	must(t, err)
 	if len(regs) != 1 || regs[0].BootID != `odd"{},\` || !slices.Equal(regs[0].Capabilities, []string{`odd"{},\`, "", "NULL", "作"}) {
 		t.Fatalf("registered %+v", regs)
 	}
-	must(t, s.SaveGroup(a.ctx, xxljob.Group{App: "app", Title: "作", Addresses: []string{"http://a"}}))
+	must(t, s.SaveGroup(a.ctx, store.Group{App: "app", Title: "作", Addresses: []string{"http://a"}}))
 	must(t, s.RemoveJob(a.ctx, job.ID))
-	if _, err := s.Job(a.ctx, job.ID); !errors.Is(err, xxljob.ErrNotFound) {
+	if _, err := s.Job(a.ctx, job.ID); !errors.Is(err, store.ErrNotFound) {
 		t.Fatalf("a removed job: %v", err)
 	}
-	runs, err := s.Runs(a.ctx, xxljob.RunFilter{JobID: job.ID})
+	runs, err := s.Runs(a.ctx, store.RunFilter{JobID: job.ID})
 	must(t, err)
-	if len(runs) != 2 || runs[0].State != xxljob.StateCancelled || runs[1].State != xxljob.StateSucceeded {
+	if len(runs) != 2 || runs[0].State != store.StateCancelled || runs[1].State != store.StateSucceeded {
 		t.Fatalf("runs %+v", runs)
 	}
 	must(t, s.DropRuns(a.ctx, time.Now().AddDate(0, 0, -2)))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -12,7 +11,7 @@ import (
 // the jobs that run behind one are found.
 
 // link writes the rows of definitions in place of those that there are.
-func (s *Store) link(jobs []xxljob.Job) statement {
+func (s *Store) link(jobs []store.Job) statement {
 	var ids, of []int64
 	var others []*int64
 	var apps, keys []*string
@@ -34,7 +33,7 @@ func (s *Store) link(jobs []xxljob.Job) statement {
 }
 
 // linked are those of the jobs that run behind others.
-func linked(jobs []xxljob.Job) (joins []xxljob.Job) {
+func linked(jobs []store.Job) (joins []store.Job) {
 	for i := range jobs {
 		if isJoin(&jobs[i]) {
 			joins = append(joins, jobs[i])
@@ -43,16 +42,16 @@ func linked(jobs []xxljob.Job) (joins []xxljob.Job) {
 	return joins
 }
 
-func isJoin(j *xxljob.Job) bool { return len(j.After)+len(j.AfterKeys) > 0 }
+func isJoin(j *store.Job) bool { return len(j.After)+len(j.AfterKeys) > 0 }
 
 // Links returns the jobs that name others.
-func (s *Store) Links(ctx context.Context) ([]xxljob.Job, error) {
-	var found []xxljob.Job
+func (s *Store) Links(ctx context.Context) ([]store.Job, error) {
+	var found []store.Job
 	if err := s.readByIndex(ctx, s.sql.links.with().into(readDefinitions(&found))); err != nil {
 		return nil, failed(err, "read which jobs name others")
 	}
 	for i, j := range found {
-		found[i] = xxljob.Job{ID: j.ID, App: j.App, Key: j.Key, Children: j.Children, ChildKeys: j.ChildKeys, After: j.After, AfterKeys: j.AfterKeys}
+		found[i] = store.Job{ID: j.ID, App: j.App, Key: j.Key, Children: j.Children, ChildKeys: j.ChildKeys, After: j.After, AfterKeys: j.AfterKeys}
 	}
 	return found, nil
 }

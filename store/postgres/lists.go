@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // defaultLimit is the page size where none is given.
@@ -37,9 +37,9 @@ func (q *listing) conditions() string {
 }
 
 // Jobs lists jobs in order of ID.
-func (s *Store) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job, error) {
+func (s *Store) Jobs(ctx context.Context, f store.JobFilter) ([]store.Job, error) {
 	q := s.jobsQuery(f)
-	var jobs []xxljob.Job
+	var jobs []store.Job
 	st := statement{q.sql, q.args, readJobs(&jobs)}
 	if q.keyed {
 		return jobs, failed(s.readByIndex(ctx, st), "jobs by their keys")
@@ -47,7 +47,7 @@ func (s *Store) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job, err
 	return jobs, failed(s.list(ctx, st), "list jobs")
 }
 
-func (s *Store) jobsQuery(f xxljob.JobFilter) (q listing) {
+func (s *Store) jobsQuery(f store.JobFilter) (q listing) {
 	from := q.jobsOf(&f)
 	for _, c := range []struct{ column, value string }{
 		{"i.job_key", f.Key}, {"i.executor_handler", f.Handler}, {"i.author", f.Author},
@@ -84,7 +84,7 @@ func (s *Store) jobsQuery(f xxljob.JobFilter) (q listing) {
 
 // jobsOf are the jobs of the filter's app, or all, as the tables i and n. By the app alone,
 // it is in the collation of the index xxl_job_info_of_app.
-func (q *listing) jobsOf(f *xxljob.JobFilter) string {
+func (q *listing) jobsOf(f *store.JobFilter) string {
 	switch {
 	case f.App == "":
 	case len(f.Keys) > 0:
@@ -99,21 +99,21 @@ func (q *listing) jobsOf(f *xxljob.JobFilter) string {
 }
 
 // Run returns one run.
-func (s *Store) Run(ctx context.Context, id int64) (xxljob.Run, error) {
-	var runs []xxljob.Run
+func (s *Store) Run(ctx context.Context, id int64) (store.Run, error) {
+	var runs []store.Run
 	err := s.read(ctx, s.findRun(id, &runs)...)
 	run, there := lastOf(runs)
 	if err == nil && !there {
-		err = xxljob.ErrNotFound
+		err = store.ErrNotFound
 	}
 	if err != nil {
-		return xxljob.Run{}, failed(err, "run %d", id)
+		return store.Run{}, failed(err, "run %d", id)
 	}
 	return run, nil
 }
 
 // RunsByID returns those of the runs that exist, each once.
-func (s *Store) RunsByID(ctx context.Context, ids []int64) ([]xxljob.Run, error) {
+func (s *Store) RunsByID(ctx context.Context, ids []int64) ([]store.Run, error) {
 	if len(ids) == 0 {
 		return nil, ended(ctx)
 	}
@@ -133,32 +133,32 @@ func (s *Store) RunsByID(ctx context.Context, ids []int64) ([]xxljob.Run, error)
 // only. States that come as an argument do not tell the planner which one serves.
 var stateIndexes = []struct {
 	condition string
-	states    []xxljob.State
+	states    []store.State
 }{
-	{isPlanned, []xxljob.State{xxljob.StatePlanned}},
-	{isStarted, []xxljob.State{xxljob.StateStarted, xxljob.StateDispatched}},
-	{isBad, []xxljob.State{xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled,
-		xxljob.StateLost, xxljob.StateRefused, xxljob.StateDiscarded}},
-	{isSkipped, []xxljob.State{xxljob.StateSkipped}},
+	{isPlanned, []store.State{store.StatePlanned}},
+	{isStarted, []store.State{store.StateStarted, store.StateDispatched}},
+	{isBad, []store.State{store.StateFailed, store.StateTimedOut, store.StateKilled,
+		store.StateLost, store.StateRefused, store.StateDiscarded}},
+	{isSkipped, []store.State{store.StateSkipped}},
 }
 
 // The conditions are as the migrations have them.
 var (
-	isPlanned = fmt.Sprintf("l.state = %d", xxljob.StatePlanned)
-	isStarted = fmt.Sprintf("l.state in (%d, %d)", xxljob.StateStarted, xxljob.StateDispatched)
-	isOver    = fmt.Sprintf("l.state > %d", xxljob.StateDispatched)
-	isSkipped = fmt.Sprintf("l.state = %d", xxljob.StateSkipped)
-	isBad     = fmt.Sprintf("l.state in (%d, %d, %d, %d, %d, %d)", xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled,
-		xxljob.StateLost, xxljob.StateRefused, xxljob.StateDiscarded)
+	isPlanned = fmt.Sprintf("l.state = %d", store.StatePlanned)
+	isStarted = fmt.Sprintf("l.state in (%d, %d)", store.StateStarted, store.StateDispatched)
+	isOver    = fmt.Sprintf("l.state > %d", store.StateDispatched)
+	isSkipped = fmt.Sprintf("l.state = %d", store.StateSkipped)
+	isBad     = fmt.Sprintf("l.state in (%d, %d, %d, %d, %d, %d)", store.StateFailed, store.StateTimedOut, store.StateKilled,
+		store.StateLost, store.StateRefused, store.StateDiscarded)
 )
 
 // Runs lists runs, newest first.
-func (s *Store) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, error) {
+func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]store.Run, error) {
 	if noJobID(f.JobID) {
 		return nil, nil
 	}
 	q := s.runsQuery(f)
-	var runs []xxljob.Run
+	var runs []store.Run
 	err := s.list(ctx, statement{q.sql, q.args, readNamedRuns(&runs)})
 	return runs, failed(err, "list runs")
 }
@@ -166,7 +166,7 @@ func (s *Store) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, err
 // runsQuery reads runs of one job from three indexes, by what the runs are at, for
 // no index holds all of them; and those of one trigger from two, for the first has
 // no trigger but itself. Entries of xxl_job_ahead are among them where they can match.
-func (s *Store) runsQuery(f xxljob.RunFilter) (q listing) {
+func (s *Store) runsQuery(f store.RunFilter) (q listing) {
 	s.boundRuns(&q, &f)
 	limit := f.Limit
 	if limit <= 0 {
@@ -196,7 +196,7 @@ func (s *Store) runsQuery(f xxljob.RunFilter) (q listing) {
 			}
 		}
 	}
-	if len(f.States) == 0 || slices.Contains(f.States, xxljob.StatePlanned) || slices.Contains(f.States, xxljob.StateCancelled) {
+	if len(f.States) == 0 || slices.Contains(f.States, store.StatePlanned) || slices.Contains(f.States, store.StateCancelled) {
 		parts = append(parts, page("xxl_job_ahead", own, order))
 	}
 	if len(parts) > 1 {
@@ -209,7 +209,7 @@ func (s *Store) runsQuery(f xxljob.RunFilter) (q listing) {
 
 // boundRuns turns the filter into conditions. Ids grow with the time of planning,
 // so bounds on them leave out partitions.
-func (s *Store) boundRuns(q *listing, f *xxljob.RunFilter) {
+func (s *Store) boundRuns(q *listing, f *store.RunFilter) {
 	if f.App != "" {
 		q.add("l.app_name = " + q.arg(f.App))
 	}
@@ -229,17 +229,17 @@ func (s *Store) boundRuns(q *listing, f *xxljob.RunFilter) {
 }
 
 // states chooses runs in one of the states.
-func (q *listing) states(chosen []xxljob.State) {
+func (q *listing) states(chosen []store.State) {
 	states := make([]int16, len(chosen))
 	for i, st := range chosen {
-		if states[i] = int16(st); st == xxljob.StateSnoozed {
-			states[i] = int16(xxljob.StateSucceeded)
+		if states[i] = int16(st); st == store.StateSnoozed {
+			states[i] = int16(store.StateSucceeded)
 		}
 	}
-	switch snoozed := slices.Contains(chosen, xxljob.StateSnoozed); {
-	case snoozed && !slices.Contains(chosen, xxljob.StateSucceeded):
-		q.add(fmt.Sprintf("(l.state <> %d or l.snoozed)", xxljob.StateSucceeded))
-	case !snoozed && slices.Contains(chosen, xxljob.StateSucceeded):
+	switch snoozed := slices.Contains(chosen, store.StateSnoozed); {
+	case snoozed && !slices.Contains(chosen, store.StateSucceeded):
+		q.add(fmt.Sprintf("(l.state <> %d or l.snoozed)", store.StateSucceeded))
+	case !snoozed && slices.Contains(chosen, store.StateSucceeded):
 		q.add("l.snoozed is null")
 	}
 	q.add("l.state = any(" + q.arg(states) + "::smallint[])")
@@ -247,9 +247,9 @@ func (q *listing) states(chosen []xxljob.State) {
 
 // stateIndex is the condition of the index that holds runs in all of the states: empty where
 // there is none.
-func stateIndex(chosen []xxljob.State) string {
+func stateIndex(chosen []store.State) string {
 	for _, x := range stateIndexes {
-		if len(chosen) > 0 && !slices.ContainsFunc(chosen, func(st xxljob.State) bool { return !slices.Contains(x.states, st) }) {
+		if len(chosen) > 0 && !slices.ContainsFunc(chosen, func(st store.State) bool { return !slices.Contains(x.states, st) }) {
 			return x.condition
 		}
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // logNode is a started scheduler on a store of its own.
-func logNode(t *testing.T, st xxljob.Store, name string, handle func(xxljob.Scheduler) error) xxljob.Scheduler {
+func logNode(t *testing.T, st store.Store, name string, handle func(xxljob.Scheduler) error) xxljob.Scheduler {
 	t.Helper()
 	s, err := xxljob.New(st, xxljob.Config{App: "app", Node: name, StrictHandlers: true, Logger: slog.New(slog.DiscardHandler)})
 	must(t, err)
@@ -55,12 +55,12 @@ func TestLogAcrossStores(t *testing.T) {
 					return nil
 				})
 			})
-			var job xxljob.Job
+			var job store.Job
 			await.Until(t, "the handler is known to the other node", func() bool {
-				job, err = a.AddJob(t.Context(), xxljob.Job{Name: "chat", Handler: "chat"})
+				job, err = a.AddJob(t.Context(), store.Job{Name: "chat", Handler: "chat"})
 				return err == nil
 			})
-			ids, err := a.Trigger(t.Context(), job.ID, xxljob.Trigger{})
+			ids, err := a.Trigger(t.Context(), job.ID, store.Trigger{})
 			must(t, err)
 			read := func(from int) (string, bool) {
 				began := time.Now()
@@ -105,10 +105,10 @@ func TestAsksAreDropped(t *testing.T) {
 	s := open(t, postgres.Config{})
 	o := own(t, s, "a", 2)
 	run := o.started(o.job())
-	var asks [3]xxljob.Ask
+	var asks [3]store.Ask
 	for i := range asks {
 		var err error
-		asks[i], err = s.AskLog(t.Context(), xxljob.Ask{Incarnation: "b", Run: run, FromLine: 1})
+		asks[i], err = s.AskLog(t.Context(), store.Ask{Incarnation: "b", Run: run, FromLine: 1})
 		must(t, err)
 	}
 	must(t, s.AnswerLog(t.Context(), asks[1].ID, store.Answer{Content: "x\n"}))
@@ -122,7 +122,7 @@ func TestAsksAreDropped(t *testing.T) {
 		t.Errorf("questions in the inbox: %+v", in.Asks)
 	}
 	for i, ask := range asks {
-		if _, _, err := s.LogAnswer(t.Context(), ask.ID); errors.Is(err, xxljob.ErrNotFound) != (i < 2) {
+		if _, _, err := s.LogAnswer(t.Context(), ask.ID); errors.Is(err, store.ErrNotFound) != (i < 2) {
 			t.Errorf("answer to question %d: %v", i, err)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -23,7 +22,7 @@ func (s *Store) AddSession(ctx context.Context, n store.Session, limits store.Se
 		var may bool
 		err := t.do(ctx, s.sql.lockLogin.with(sayable(n.User)).into(scanAny(&may)))
 		if err == nil && !may {
-			err = xxljob.ErrNotFound
+			err = store.ErrNotFound
 		}
 		if err != nil {
 			return err
@@ -33,7 +32,7 @@ func (s *Store) AddSession(ctx context.Context, n store.Session, limits store.Se
 			s.sql.addSession.by(named{{"hash", []byte(n.Hash)}, {"user", n.User}, {"client", n.Client}, {"agent", n.Agent}}).into(readSessions(&began)),
 			s.sql.trimSessions.with(n.User, store.MostSessions))
 		if err == nil && len(began) == 0 {
-			err = xxljob.ErrConflict
+			err = store.ErrConflict
 		}
 		if err == nil {
 			n = began[0]
@@ -62,7 +61,7 @@ func (s *Store) Session(ctx context.Context, hash string, limits store.SessionLi
 		return err
 	}))
 	if err == nil && !found {
-		err = xxljob.ErrNotFound
+		err = store.ErrNotFound
 	}
 	if err == nil && note {
 		err = s.one(ctx, bounds{name: "see_session"}, s.sql.seeSession.with([]byte(hash)).into(func(rows pgx.Rows) error { return rows.Scan(&o.Seen) }))

@@ -12,13 +12,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // Lines of runs' logs, in pages. Their table has a partition for each one of xxl_job_log.
 
-var _ xxljob.LogStore = (*Store)(nil)
+var _ store.LogStore = (*Store)(nil)
 
 // AddLogPages stores pages of runs.
 func (s *Store) AddLogPages(ctx context.Context, pages []store.LogPage, jobBytes int64) (refused []int64, err error) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
@@ -37,11 +38,11 @@ func TestLogsGoWithTheirRuns(t *testing.T) {
 			}
 			s, a := openAt(t, pool, schema)
 			job := a.job()
-			old, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{})
+			old, err := s.AddRun(t.Context(), job.ID, store.Trigger{})
 			must(t, err)
 			run(t, owner, fmt.Sprintf("update %s.xxl_job_log set id = id %% 1000000 + %d", schema, 86_400_000<<13))
 			old.ID = old.ID%1_000_000 + 86_400_000<<13
-			fresh, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{})
+			fresh, err := s.AddRun(t.Context(), job.ID, store.Trigger{})
 			must(t, err)
 			var pages []store.LogPage
 			for i := range 500 {
@@ -117,9 +118,9 @@ func TestLogsOfManyRuns(t *testing.T) {
 	for n := range 4 {
 		group.Go(func() {
 			for i := n; i < runs; i += 4 {
-				job, err := s.AddJob(t.Context(), xxljob.Job{Name: fmt.Sprint("chat ", i), Handler: "chat", Block: xxljob.BlockConcurrent})
+				job, err := s.AddJob(t.Context(), store.Job{Name: fmt.Sprint("chat ", i), Handler: "chat", Block: block.Concurrent})
 				if err == nil {
-					ids[i], err = s.TriggerOne(t.Context(), job.ID, xxljob.Trigger{})
+					ids[i], err = s.TriggerOne(t.Context(), job.ID, store.Trigger{})
 				}
 				if err != nil {
 					t.Error(err)
@@ -131,7 +132,7 @@ func TestLogsOfManyRuns(t *testing.T) {
 	for _, id := range ids {
 		run, err := s.Wait(t.Context(), id)
 		must(t, err)
-		if run.State != xxljob.StateSucceeded {
+		if run.State != store.StateSucceeded {
 			t.Fatal(run.Err())
 		}
 	}

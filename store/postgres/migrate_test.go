@@ -13,9 +13,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/schedule"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -143,7 +144,7 @@ func TestMigrateAgainWhileRunsFlow(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				if _, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{}); err != nil {
+				if _, err := s.AddRun(t.Context(), job.ID, store.Trigger{}); err != nil {
 					t.Error(err)
 					return
 				}
@@ -187,10 +188,10 @@ func TestARunFindsAPartition(t *testing.T) {
 	s, a := openAt(t, pool, schema)
 	job := a.job()
 	for name, insert := range map[string]func() error{
-		"AddRun": func() error { _, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{Key: rand.Text()}); return err },
+		"AddRun": func() error { _, err := s.AddRun(t.Context(), job.ID, store.Trigger{Key: rand.Text()}); return err },
 		"Claim": func() error {
 			job := a.job()
-			runs, err := s.Claim(t.Context(), nil, []xxljob.Plan{a.plan(job)})
+			runs, err := s.Claim(t.Context(), nil, []store.Plan{a.plan(job)})
 			if err == nil && len(runs) != 1 {
 				t.Errorf("claimed %+v", runs)
 			}
@@ -229,7 +230,7 @@ func TestDefinitionsGiveWay(t *testing.T) {
 	done, tries := make(chan error, 1), len(sent.with(define))+5
 	go func() { done <- s.DropRuns(t.Context(), time.Now().AddDate(0, 0, -2)) }()
 	await.Until(t, "it is tried again and again, and no insert waits for its end", func() bool {
-		_, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{})
+		_, err := s.AddRun(t.Context(), job.ID, store.Trigger{})
 		must(t, err)
 		return len(done) > 0 || len(sent.with(define)) >= tries
 	})
@@ -297,20 +298,20 @@ func TestDropRuns(t *testing.T) {
 			began, err := s.Now(t.Context())
 			must(t, err)
 			delayed := newJob()
-			delayed.Schedule = xxljob.FixedDelay(time.Hour)
+			delayed.Schedule = schedule.FixedDelay(time.Hour)
 			waiting, err := s.AddJob(t.Context(), delayed, nil)
 			must(t, err)
 			p := a.plan(waiting)
-			p.Next, p.Wait, p.Runs[0].Type = time.Time{}, true, xxljob.TriggerFixDelay
-			_, err = s.Claim(t.Context(), nil, []xxljob.Plan{p})
+			p.Next, p.Wait, p.Runs[0].Type = time.Time{}, true, store.TriggerFixDelay
+			_, err = s.Claim(t.Context(), nil, []store.Plan{p})
 			must(t, err)
 			a.started(a.job())
 			ended := a.started(a.job())
-			_, err = s.Finish(t.Context(), nil, []xxljob.Result{result(ended)})
+			_, err = s.Finish(t.Context(), nil, []store.Result{result(ended)})
 			must(t, err)
 			job := a.job()
 			run(t, owner, `insert into `+schema+`.xxl_job_trigger_key select $1, 'old' || n, n from generate_series(1, 2100) n`, job.ID) // in batches
-			keyed, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{Key: "k"})
+			keyed, err := s.AddRun(t.Context(), job.ID, store.Trigger{Key: "k"})
 			must(t, err)
 			run(t, owner, `create table `+schema+`.ends (state int)`)
 			run(t, owner, fmt.Sprintf(`create function %s.note() returns trigger language plpgsql security definer as
@@ -337,7 +338,7 @@ func TestDropRuns(t *testing.T) {
 			if n := ask[int](t, owner, "select count(*)::int from "+schema+".xxl_job_trigger_key"); n != 0 {
 				t.Errorf("%d keys are left", n)
 			}
-			again, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{Key: "k"})
+			again, err := s.AddRun(t.Context(), job.ID, store.Trigger{Key: "k"})
 			must(t, err)
 			if again.ID == keyed.ID {
 				t.Error("the key is not free again")
@@ -346,7 +347,7 @@ func TestDropRuns(t *testing.T) {
 			if n := partitions(t, owner, schema); n != want {
 				t.Errorf("there are %d partitions, want %d", n, want)
 			}
-			if _, err := s.Run(t.Context(), ended.ID); !errors.Is(err, xxljob.ErrNotFound) {
+			if _, err := s.Run(t.Context(), ended.ID); !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("a run that was dropped: %v", err)
 			}
 		})

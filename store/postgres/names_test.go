@@ -13,7 +13,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store"
 )
@@ -277,36 +276,36 @@ func (x *inspector) fill(sql string) string { return strings.ReplaceAll(sql, "{{
 
 // listQueries are lists with each condition by itself, and with all.
 func (x *inspector) listQueries() (list []inspected) {
-	for name, f := range filters[xxljob.JobFilter]() {
+	for name, f := range filters[store.JobFilter]() {
 		q := x.jobsQuery(f)
 		list = append(list, inspected{"Jobs by " + name, q.sql})
 	}
-	for name, f := range filters[xxljob.RunFilter]() {
+	for name, f := range filters[store.RunFilter]() {
 		q := x.runsQuery(f)
 		list = append(list, inspected{"Runs by " + name, q.sql})
 	}
-	for name, f := range filters[xxljob.JobSearch]() {
+	for name, f := range filters[store.JobSearch]() {
 		for _, order := range []store.JobOrder{store.ByID, store.ByName, store.ByNext} {
 			f.Order, f.After.ID = order, 7
 			list = append(list, inspected{fmt.Sprintf("SearchJobs in order %q by %s", order, name), x.jobSearch(&f).sql})
 		}
 	}
-	searches := filters[xxljob.RunSearch]()
+	searches := filters[store.RunSearch]()
 	for _, states := range stateIndexes {
-		searches[states.condition] = xxljob.RunSearch{States: states.states}
-		searches["one job and "+states.condition] = xxljob.RunSearch{States: states.states, JobIDs: []int64{1}}
+		searches[states.condition] = store.RunSearch{States: states.states}
+		searches["one job and "+states.condition] = store.RunSearch{States: states.states, JobIDs: []int64{1}}
 	}
 	for name, f := range searches {
 		sr := searching{store: x.Store, search: &f}
 		list = append(list, inspected{"SearchRuns by " + name, sr.matches(nil).sql}, inspected{"SearchRuns by " + name + ": the edge", sr.edge(nil, nil).sql})
 	}
-	for name, f := range filters[xxljob.ChangeSearch]() {
+	for name, f := range filters[store.ChangeSearch]() {
 		cs := changeSearch{store: x.Store, q: &f}
 		cs.choose()
 		list = append(list, inspected{"SearchChanges by " + name, cs.matches(nil, 1).sql}, inspected{"SearchChanges by " + name + ": the edge", cs.edge(nil, nil).sql})
 	}
 	for _, states := range stateIndexes {
-		q := x.runsQuery(xxljob.RunFilter{States: states.states})
+		q := x.runsQuery(store.RunFilter{States: states.states})
 		list = append(list, inspected{"Runs by " + states.condition, q.sql})
 	}
 	return list
@@ -338,8 +337,8 @@ func setField(v reflect.Value) {
 	case time.Time:
 		v.Set(reflect.ValueOf(time.Unix(1, 0)))
 		return
-	case xxljob.Job: // of a keyset
-		v.Set(reflect.ValueOf(xxljob.Job{ID: 1, Name: "a", Next: time.Unix(1, 0)}))
+	case store.Job: // of a keyset
+		v.Set(reflect.ValueOf(store.Job{ID: 1, Name: "a", Next: time.Unix(1, 0)}))
 		return
 	}
 	switch v.Kind() {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -25,13 +24,13 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 
 // Join adds a node under a new incarnation. In lock mode it makes the node's lock
 // connection.
-func (s *Store) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error) {
+func (s *Store) Join(ctx context.Context, n store.Node) (store.View, error) {
 	if err := s.setMode(ctx); err != nil {
-		return xxljob.View{}, failed(err, "join")
+		return store.View{}, failed(err, "join")
 	}
 	view, err := s.beat(ctx, "join", n.Incarnation, n.ID, true, n.Attached)
 	if err != nil {
-		return xxljob.View{}, failed(err, "join")
+		return store.View{}, failed(err, "join")
 	}
 	s.wakeNodes()
 	return view, nil
@@ -40,7 +39,7 @@ func (s *Store) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error) {
 // Beat raises the node's counter and returns the cluster. In lock mode it goes
 // over the lock connection, which it makes anew where that has broken, and asks
 // again for locks that the node should have and has not.
-func (s *Store) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (xxljob.View, error) {
+func (s *Store) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (store.View, error) {
 	id := incarnation
 	if i := strings.LastIndexByte(id, '-'); i >= 0 {
 		id = id[:i]
@@ -49,16 +48,16 @@ func (s *Store) Beat(ctx context.Context, incarnation string, attached []store.A
 	return view, failed(err, "beat")
 }
 
-func (s *Store) beat(ctx context.Context, name, incarnation, id string, join bool, attached []store.Attachment) (xxljob.View, error) {
+func (s *Store) beat(ctx context.Context, name, incarnation, id string, join bool, attached []store.Attachment) (store.View, error) {
 	if err := ended(ctx); err != nil {
-		return xxljob.View{}, err
+		return store.View{}, err
 	}
 	if attached == nil && join {
 		attached = []store.Attachment{} // null says that the node is resting
 	}
 	text, err := json.Marshal(attached)
 	if err != nil {
-		return xxljob.View{}, err
+		return store.View{}, err
 	}
 	v := viewReader{store: s}
 	statementOf := func(l *lockSession) statement {
@@ -75,7 +74,7 @@ func (s *Store) beat(ctx context.Context, name, incarnation, id string, join boo
 		err = s.onSession(ctx, name, incarnation, statementOf)
 	}
 	if err != nil {
-		return xxljob.View{}, err
+		return store.View{}, err
 	}
 	s.learn(v.view.Now)
 	s.remember(&v)
@@ -89,13 +88,13 @@ func (s *Store) beat(ctx context.Context, name, incarnation, id string, join boo
 }
 
 // View returns the cluster to who is no part of it.
-func (s *Store) View(ctx context.Context) (xxljob.View, error) {
+func (s *Store) View(ctx context.Context) (store.View, error) {
 	v := viewReader{store: s}
 	err := s.read(ctx, s.sql.view.by(named{
 		{"locks", s.locks()}, {"lock_class", s.lockClass}, {"node_class", s.nodeClass}, {"incarnation", ""},
 	}).into(v.read))
 	if err != nil {
-		return xxljob.View{}, failed(err, "read the cluster")
+		return store.View{}, failed(err, "read the cluster")
 	}
 	s.learn(v.view.Now)
 	return v.view, nil
@@ -104,7 +103,7 @@ func (s *Store) View(ctx context.Context) (xxljob.View, error) {
 // viewReader reads the one row of a beat.
 type viewReader struct {
 	store   *Store
-	view    xxljob.View
+	view    store.View
 	revived bool
 }
 
@@ -118,9 +117,9 @@ func (v *viewReader) read(rows pgx.Rows) error {
 		return err
 	}
 	// A standby that was promoted was started at a time of its own.
-	v.view = xxljob.View{Now: now.UTC(), Server: serverStart.UTC().Format(time.RFC3339Nano)}
+	v.view = store.View{Now: now.UTC(), Server: serverStart.UTC().Format(time.RFC3339Nano)}
 	for i, name := range names {
-		n := xxljob.Node{ID: ids[i], Incarnation: name, Beats: beats[i], Left: left[i], Failing: failing[i], Away: away[i], Joined: fromMilli(joined[i])}
+		n := store.Node{ID: ids[i], Incarnation: name, Beats: beats[i], Left: left[i], Failing: failing[i], Away: away[i], Joined: fromMilli(joined[i])}
 		n.Resting = attached[i] == "null"
 		if err := json.Unmarshal([]byte(attached[i]), &n.Attached); err != nil {
 			return err

@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -20,22 +19,22 @@ import (
 // owing is a transaction's worth of it.
 type owing struct {
 	store *Store
-	runs  []*xxljob.Run // that have succeeded, of jobs that lead to others
-	jobs  map[int64]*xxljob.Job
+	runs  []*store.Run // that have succeeded, of jobs that lead to others
+	jobs  map[int64]*store.Job
 	joins map[int64][]int64 // the jobs behind each
 	woken []int             // the shards in which something is owed
 }
 
 // owe stores what is owed by those of the runs with which their triggers have succeeded.
-func (s *Store) owe(ctx context.Context, t *tx, runs []*xxljob.Run) (owing, error) {
-	o := owing{store: s, runs: runs, jobs: map[int64]*xxljob.Job{}, joins: map[int64][]int64{}}
+func (s *Store) owe(ctx context.Context, t *tx, runs []*store.Run) (owing, error) {
+	o := owing{store: s, runs: runs, jobs: map[int64]*store.Job{}, joins: map[int64][]int64{}}
 	if len(runs) == 0 {
 		return o, nil
 	}
 	if err := o.read(ctx, t); err != nil {
 		return o, err
 	}
-	o.runs = slices.DeleteFunc(o.runs, func(r *xxljob.Run) bool { return o.jobs[r.JobID] == nil })
+	o.runs = slices.DeleteFunc(o.runs, func(r *store.Run) bool { return o.jobs[r.JobID] == nil })
 	if err := o.wholeTriggers(ctx, t); err != nil || len(o.runs) == 0 {
 		return o, err
 	}
@@ -50,7 +49,7 @@ func (o *owing) read(ctx context.Context, t *tx) error {
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	var found []xxljob.Job
+	var found []store.Job
 	err := t.do(ctx, o.store.sql.joinsBehind.with(ids).into(func(rows pgx.Rows) error {
 		var job, join int64
 		err := rows.Scan(&job, &join)
@@ -67,9 +66,9 @@ func (o *owing) read(ctx context.Context, t *tx) error {
 // ends one of the last holds the row of the trigger when it counts, so of two that end at once
 // the later one sees both.
 func (o *owing) wholeTriggers(ctx context.Context, t *tx) error {
-	last := map[int64]*xxljob.Run{}
+	last := map[int64]*store.Run{}
 	for _, r := range o.runs {
-		if r.Sharding != (xxljob.Sharding{}) {
+		if r.Sharding != (store.Sharding{}) {
 			last[r.TriggerID] = r
 		}
 	}
@@ -88,8 +87,8 @@ func (o *owing) wholeTriggers(ctx context.Context, t *tx) error {
 	if err := t.do(ctx, o.store.sql.wholeParts.with(triggers).into(readIDs(&whole))); err != nil {
 		return err
 	}
-	o.runs = slices.DeleteFunc(o.runs, func(r *xxljob.Run) bool {
-		return r.Sharding != (xxljob.Sharding{}) && (last[r.TriggerID] != r || !slices.Contains(whole, r.TriggerID))
+	o.runs = slices.DeleteFunc(o.runs, func(r *store.Run) bool {
+		return r.Sharding != (store.Sharding{}) && (last[r.TriggerID] != r || !slices.Contains(whole, r.TriggerID))
 	})
 	return nil
 }
@@ -131,7 +130,7 @@ func (n owesMuch) Error() string { return strconv.Itoa(int(n)) + " rows are owed
 func (n owesMuch) size(results int) int { return max(results*owedMost/int(n), 1) }
 
 // finishPlaces is finishGroup, in smaller groups where one would owe too much.
-func (s *Store) finishPlaces(ctx context.Context, results []xxljob.Result, places []int, answers []xxljob.Run) (locked int, err error) {
+func (s *Store) finishPlaces(ctx context.Context, results []store.Result, places []int, answers []store.Run) (locked int, err error) {
 	locked, err = s.finishGroup(ctx, results, places, answers)
 	var much owesMuch
 	if !errors.As(err, &much) {
@@ -173,11 +172,11 @@ const (
 	paramResult
 )
 
-func paramOf(parent *xxljob.Job, w *store.Owed) int16 {
+func paramOf(parent *store.Job, w *store.Owed) int16 {
 	switch {
 	case w.Param == nil:
 		return paramOwn
-	case parent.ChildParam == xxljob.ChildParamResult:
+	case parent.ChildParam == store.ChildParamResult:
 		return paramResult
 	}
 	return paramParent

@@ -10,7 +10,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
@@ -47,7 +46,7 @@ func holding(t *testing.T) (*postgres.Store, *actor, string, func(sql string, ar
 }
 
 // jobWith is a job that is added with what a test says.
-func jobWith(a *actor, opts ...func(*xxljob.Job)) xxljob.Job {
+func jobWith(a *actor, opts ...func(*store.Job)) store.Job {
 	a.Helper()
 	def := newJob()
 	for _, o := range opts {
@@ -59,14 +58,14 @@ func jobWith(a *actor, opts ...func(*xxljob.Job)) xxljob.Job {
 }
 
 // succeeds has a run of the job succeed.
-func (a *actor) succeeds(job xxljob.Job) xxljob.Run {
+func (a *actor) succeeds(job store.Job) store.Run {
 	a.Helper()
 	j, err := a.Job(a.ctx, job.ID)
 	must(a.T, err)
 	r := a.started(j)
 	res := result(r)
-	res.State = xxljob.StateSucceeded
-	_, err = a.Finish(a.ctx, nil, []xxljob.Result{res})
+	res.State = store.StateSucceeded
+	_, err = a.Finish(a.ctx, nil, []store.Result{res})
 	must(a.T, err)
 	return r
 }
@@ -75,8 +74,8 @@ func (a *actor) succeeds(job xxljob.Job) xxljob.Run {
 func TestALockedChildHoldsUpNoOthers(t *testing.T) {
 	_, a, _, hold, _ := holding(t)
 	x, y := jobWith(a), jobWith(a)
-	p := jobWith(a, func(j *xxljob.Job) { j.Children = []int64{x.ID} })
-	q := jobWith(a, func(j *xxljob.Job) { j.Children = []int64{y.ID} })
+	p := jobWith(a, func(j *store.Job) { j.Children = []int64{x.ID} })
+	q := jobWith(a, func(j *store.Job) { j.Children = []int64{y.ID} })
 	a.succeeds(p)
 	a.succeeds(q)
 	hold("select from xxl_job_next where job_id = $1 for update", x.ID)
@@ -90,9 +89,9 @@ func TestALockedChildHoldsUpNoOthers(t *testing.T) {
 func TestALockedWindowHoldsUpNoOthers(t *testing.T) {
 	_, a, _, hold, _ := holding(t)
 	p, z := jobWith(a), jobWith(a)
-	join := jobWith(a, func(j *xxljob.Job) { j.After = []int64{p.ID, z.ID} })
+	join := jobWith(a, func(j *store.Job) { j.After = []int64{p.ID, z.ID} })
 	y := jobWith(a)
-	q := jobWith(a, func(j *xxljob.Job) { j.Children = []int64{y.ID} })
+	q := jobWith(a, func(j *store.Job) { j.Children = []int64{y.ID} })
 	a.succeeds(p)
 	paid, err := a.PayOwed(a.ctx, store.OwedQuery{Shards: a.shards, Limit: 100})
 	must(t, err)
@@ -109,16 +108,16 @@ func TestALockedWindowHoldsUpNoOthers(t *testing.T) {
 func TestALockedPartHoldsUpNoOthers(t *testing.T) {
 	s, a, _, hold, _ := holding(t)
 	y := jobWith(a)
-	job := jobWith(a, func(j *xxljob.Job) { j.Children = []int64{y.ID} })
+	job := jobWith(a, func(j *store.Job) { j.Children = []int64{y.ID} })
 	first, second := a.parts(job)
-	_, err := a.Finish(a.ctx, nil, []xxljob.Result{{RunID: first.ID, State: xxljob.StateSucceeded}})
+	_, err := a.Finish(a.ctx, nil, []store.Result{{RunID: first.ID, State: store.StateSucceeded}})
 	must(t, err)
 	hold("select from xxl_job_part for update")
 	postgres.BeCareful(s)
 	other := a.started(jobWith(a))
 	res := result(other)
-	res.State = xxljob.StateSucceeded
-	got, _ := a.Finish(a.ctx, nil, []xxljob.Result{{RunID: second.ID, State: xxljob.StateSucceeded}, res})
+	res.State = store.StateSucceeded
+	got, _ := a.Finish(a.ctx, nil, []store.Result{{RunID: second.ID, State: store.StateSucceeded}, res})
 	if len(got) != 1 {
 		t.Error("a row of xxl_job_part that others have locked holds up the result of another job")
 	}
@@ -144,17 +143,17 @@ func TestChildrenThatAFormerVersionSaved(t *testing.T) {
 func TestRubbishAmongChildren(t *testing.T) {
 	_, a, _, _, exec := holding(t)
 	y := jobWith(a)
-	job := jobWith(a, func(j *xxljob.Job) { j.Children = []int64{y.ID} })
+	job := jobWith(a, func(j *store.Job) { j.Children = []int64{y.ID} })
 	exec("update xxl_job_info set child_jobid = child_jobid || ',99999999999' where id = $1", job.ID)
 	r := a.started(job)
 	other := a.started(jobWith(a))
 	res, res2 := result(r), result(other)
-	res.State, res2.State = xxljob.StateSucceeded, xxljob.StateSucceeded
-	got, err := a.Finish(a.ctx, nil, []xxljob.Result{res, res2})
+	res.State, res2.State = store.StateSucceeded, store.StateSucceeded
+	got, err := a.Finish(a.ctx, nil, []store.Result{res, res2})
 	if err != nil {
 		t.Errorf("results can never be stored: %d %v", len(got), err)
 	}
-	_, err = a.EditJob(a.ctx, job.ID, xxljob.Edit{Verb: "stop", Change: func(j *xxljob.Job) (bool, error) { j.Stopped = true; return false, nil }})
+	_, err = a.EditJob(a.ctx, job.ID, store.Edit{Verb: "stop", Change: func(j *store.Job) (bool, error) { j.Stopped = true; return false, nil }})
 	if err != nil {
 		t.Errorf("a stop: %v", err)
 	}
@@ -177,11 +176,11 @@ func TestARemovedJobIsNotOpen(t *testing.T) {
 func TestALockedRunHoldsUpNoMarks(t *testing.T) {
 	s, a, _, hold, _ := holding(t)
 	s.KnowAlarms(store.AlarmPolicy{Ends: true, Attempts: true})
-	fail := func() xxljob.Run {
+	fail := func() store.Run {
 		r := a.started(jobWith(a))
 		res := result(r)
-		res.State = xxljob.StateFailed
-		_, err := a.Finish(a.ctx, nil, []xxljob.Result{res})
+		res.State = store.StateFailed
+		_, err := a.Finish(a.ctx, nil, []store.Result{res})
 		must(t, err)
 		return r
 	}
@@ -209,12 +208,12 @@ func TestALockedRunHoldsUpNoOtherStarts(t *testing.T) {
 	t.Parallel()
 	s := open(t, postgres.Config{})
 	a := own(t, s, inc(t, "a"), 1)
-	for name, change := range map[string]func(*xxljob.Start, xxljob.Run){
-		"as the caller does not know it": func(*xxljob.Start, xxljob.Run) {},
-		"elsewhere":                      func(st *xxljob.Start, r xxljob.Run) { st.Known, st.Address = &r, "http://127.0.0.1:1" },
-		"here":                           func(st *xxljob.Start, r xxljob.Run) { st.Known = &r },
+	for name, change := range map[string]func(*store.Start, store.Run){
+		"as the caller does not know it": func(*store.Start, store.Run) {},
+		"elsewhere":                      func(st *store.Start, r store.Run) { st.Known, st.Address = &r, "http://127.0.0.1:1" },
+		"here":                           func(st *store.Start, r store.Run) { st.Known = &r },
 	} {
-		var starts []xxljob.Start
+		var starts []store.Start
 		for range 2 {
 			job := jobWith(a)
 			r := a.planned(job)
@@ -243,8 +242,8 @@ func TestRecoveredByARunFromBefore(t *testing.T) {
 	must(t, a.MarkAlarms(a.ctx, store.AlarmMarks{Jobs: []store.JobTold{{JobID: job.ID, Rule: "r", At: time.Now(), Open: true}}}))
 	time.Sleep(20 * time.Millisecond)
 	res := result(r)
-	res.State = xxljob.StateSucceeded
-	_, err := a.Finish(a.ctx, nil, []xxljob.Result{res})
+	res.State = store.StateSucceeded
+	_, err := a.Finish(a.ctx, nil, []store.Result{res})
 	must(t, err)
 	got, _, err := a.OpenAlarms(a.ctx, a.shards, store.JobTold{}, 10)
 	must(t, err)
@@ -254,28 +253,28 @@ func TestRecoveredByARunFromBefore(t *testing.T) {
 }
 
 // owesMuch stores so many results of a job with a hundred children, each so long.
-func owesMuch(t *testing.T, n, size int, param xxljob.ChildParam) {
+func owesMuch(t *testing.T, n, size int, param store.ChildParam) {
 	_, a, _, _, _ := holding(t)
 	child := jobWith(a)
 	var ids []int64
 	for i := range 100 {
 		ids = append(ids, child.ID+int64(i)+1000)
 	}
-	job := jobWith(a, func(j *xxljob.Job) { j.Children = ids; j.ChildParam = param })
-	var starts []xxljob.Start
+	job := jobWith(a, func(j *store.Job) { j.Children = ids; j.ChildParam = param })
+	var starts []store.Start
 	p := a.plan(job)
 	p.Runs = nil
 	for i := range n {
-		p.Runs = append(p.Runs, xxljob.NewRun{At: job.Next.Add(time.Duration(i) * time.Millisecond), Type: xxljob.TriggerCron, State: xxljob.StatePlanned})
+		p.Runs = append(p.Runs, store.NewRun{At: job.Next.Add(time.Duration(i) * time.Millisecond), Type: store.TriggerCron, State: store.StatePlanned})
 	}
-	runs, err := a.Claim(a.ctx, nil, []xxljob.Plan{p})
+	runs, err := a.Claim(a.ctx, nil, []store.Plan{p})
 	must(t, err)
 	for _, r := range runs {
 		starts = append(starts, a.startOf(r, job.Version))
 	}
 	out, err := a.Start(a.ctx, nil, starts)
 	must(t, err)
-	var results []xxljob.Result
+	var results []store.Result
 	b := make([]byte, size/2)
 	rand.Read(b)
 	for _, o := range out {
@@ -283,7 +282,7 @@ func owesMuch(t *testing.T, n, size int, param xxljob.ChildParam) {
 			continue
 		}
 		res := result(o.Run)
-		res.State, res.HandleMsg = xxljob.StateSucceeded, hex.EncodeToString(b)
+		res.State, res.HandleMsg = store.StateSucceeded, hex.EncodeToString(b)
 		results = append(results, res)
 	}
 	got, err := a.Finish(a.ctx, nil, results)
@@ -298,5 +297,5 @@ func TestResultsThatOweMuch(t *testing.T) {
 	inServer(t)
 	t.Parallel()
 	owesMuch(t, 1000, 0, "")
-	owesMuch(t, 200, 15000, xxljob.ChildParamResult)
+	owesMuch(t, 200, 15000, store.ChildParamResult)
 }

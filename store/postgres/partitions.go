@@ -12,7 +12,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -241,7 +240,7 @@ func (s *Store) dropDay(ctx context.Context, name string, lo, hi int64) (stays b
 	if err := s.inBatches(ctx, "delete_parts", s.sql.deleteParts, lo, hi); err != nil {
 		return false, err
 	}
-	dropped := changed{Change: xxljob.Change{Actor: store.Scheduler, Verb: "drop", Object: store.ObjectRuns, ObjectID: idTime(lo).Format(time.DateOnly)}}
+	dropped := changed{Change: store.Change{Actor: store.Scheduler, Verb: "drop", Object: store.ObjectRuns, ObjectID: idTime(lo).Format(time.DateOnly)}}
 	err = s.dropPartition(ctx, "xxl_job_log", name, s.note(dropped))
 	if errors.Is(err, errNotOwner) {
 		err = s.deleteDay(ctx, lo, hi, dropped)
@@ -295,7 +294,7 @@ func (s *Store) deleteDay(ctx context.Context, lo, hi int64, dropped changed) er
 func (s *Store) endOld(ctx context.Context, lo, hi int64) error {
 	for {
 		var done arming
-		var ended []xxljob.Run
+		var ended []store.Run
 		err := s.inTx(ctx, bounds{name: "end_old"}, func(t *tx) error {
 			ended, done = nil, arming{}
 			// The jobs are locked before their planned runs, as an edit does.

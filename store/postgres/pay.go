@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -213,7 +212,7 @@ type follower struct {
 
 func (l *leading) add(f follower) {
 	if f.depth > store.MostDepth && f.reason == "" {
-		f.reason = xxljob.ReasonDepth
+		f.reason = store.ReasonDepth
 	}
 	l.followers = append(l.followers, f)
 }
@@ -241,7 +240,7 @@ func (l *leading) lead(ctx context.Context, t *tx) error {
 		due[i], business[i], params[i] = f.due, f.business, f.param
 		traces[i], reasons[i], lines[i] = nonempty(f.trace), nonempty(f.reason), nonempty(f.line)
 	}
-	var inserted []xxljob.Run
+	var inserted []store.Run
 	if err := t.do(ctx, l.store.sql.lead.by(named{
 		{"jobs", jobs}, {"keys", keys}, {"parents", parents}, {"depths", depths}, {"due", due}, {"business", business},
 		{"params", params}, {"traces", traces}, {"reasons", reasons}, {"lines", lines},

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // planAhead is how many runs are kept apart: as many are due to move, and were cancelled,
@@ -29,7 +29,7 @@ func (d *planData) aheadCases() []planCase {
 	q := d.sql
 	shards, epochs := fenceArgs(d.allShards())
 	now := milli(d.now)
-	t := xxljob.Trigger{At: d.now.AddDate(1, 0, 0)}
+	t := store.Trigger{At: d.now.AddDate(1, 0, 0)}
 	id, hour := d.aheadID(planAhead+1)+7680, d.aheadID(planAhead+1)
 	move := func(name string, before int64, limit, rows int) planCase {
 		return planCase{name: "moveAhead " + name, st: q.moveAhead.by(named{

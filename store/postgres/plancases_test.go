@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -70,8 +70,8 @@ func jobIDs(n, rest int) []int64 {
 	return ids
 }
 
-func (d *planData) job(id int64) *xxljob.Job {
-	return &xxljob.Job{ID: id, Shard: int(id % planShards), Version: 1, App: "app", Key: "a key", Schedule: xxljob.Cron("0 0 * * * ?"), Added: d.now, Updated: d.now}
+func (d *planData) job(id int64) *store.Job {
+	return &store.Job{ID: id, Shard: int(id % planShards), Version: 1, App: "app", Key: "a key", Schedule: schedule.Cron("0 0 * * * ?"), Added: d.now, Updated: d.now}
 }
 
 func (d *planData) jobCases() []planCase {
@@ -112,7 +112,7 @@ func (d *planData) keys(n int) []string {
 // surplus, goes through the definitions of one app.
 func (d *planData) listsCases() []planCase {
 	q := d.sql
-	keys, fresh, ids := d.keys(1000), make([]xxljob.Job, 1000), make([]int64, 1000)
+	keys, fresh, ids := d.keys(1000), make([]store.Job, 1000), make([]int64, 1000)
 	for i := range keys {
 		fresh[i] = *d.job(int64(planJobs + 1 + i))
 		fresh[i].Key = keys[i]
@@ -235,13 +235,13 @@ func (d *planData) scanCases() []planCase {
 }
 
 // claims plans the next run of n due jobs.
-func (d *planData) claims(n int) []xxljob.Plan {
-	plans := make([]xxljob.Plan, n)
+func (d *planData) claims(n int) []store.Plan {
+	plans := make([]store.Plan, n)
 	for i := range plans {
 		id := int64(i*100 + 91)
 		due := time.UnixMilli(d.now.UnixMilli() - id%2000)
-		plans[i] = xxljob.Plan{JobID: id, Shard: int(id % planShards), Epoch: planEpoch, Version: 1, Due: due, Next: d.now.Add(time.Second),
-			Runs: []xxljob.NewRun{{At: due, Type: xxljob.TriggerCron}}}
+		plans[i] = store.Plan{JobID: id, Shard: int(id % planShards), Epoch: planEpoch, Version: 1, Due: due, Next: d.now.Add(time.Second),
+			Runs: []store.NewRun{{At: due, Type: store.TriggerCron}}}
 	}
 	return plans
 }
@@ -277,11 +277,11 @@ func (d *planData) startsAt(n int, address, boot string, serial bool) named {
 	return d.startArgs(starts, g, d.countStarts(starts, g))
 }
 
-func (d *planData) startsOf(n int, address, boot string, serial bool) (starts []xxljob.Start, g startGroup) {
-	starts = make([]xxljob.Start, n)
+func (d *planData) startsOf(n int, address, boot string, serial bool) (starts []store.Start, g startGroup) {
+	starts = make([]store.Start, n)
 	for i := range starts {
 		r := &d.planned[i]
-		starts[i] = xxljob.Start{RunID: r.ID, JobID: r.JobID, Shard: r.Shard, Epoch: planEpoch, JobVersion: 1, State: xxljob.StateStarted,
+		starts[i] = store.Start{RunID: r.ID, JobID: r.JobID, Shard: r.Shard, Epoch: planEpoch, JobVersion: 1, State: store.StateStarted,
 			Owner: planNode, Token: int64(i + 1), Address: address, BootID: boot, Serial: serial, Handler: "handler", Block: "SERIAL_EXECUTION"}
 		g.places = append(g.places, i)
 	}
@@ -343,7 +343,7 @@ func (d *planData) startCases() []planCase {
 	}
 }
 
-func (d *planData) idsOf(runs []xxljob.Run) (ids, jobs []int64, shards []int16) {
+func (d *planData) idsOf(runs []store.Run) (ids, jobs []int64, shards []int16) {
 	for i := range runs {
 		ids, jobs, shards = append(ids, runs[i].ID), append(jobs, runs[i].JobID), append(shards, int16(runs[i].Shard))
 	}

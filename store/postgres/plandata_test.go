@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store"
 )
@@ -31,11 +30,11 @@ type planData struct {
 	*Store
 	jobs    int // how many there are
 	now     time.Time
-	planned []xxljob.Run // in the last minute, of enabled jobs, one a job
-	started []xxljob.Run // by planNode, taken
-	old     int64        // the least id of an unended run, in the first partition
-	ended   []int64      // some ids of ended runs, of the last hour
-	logged  []int64      // ids of ended runs of one day, the first of which have pages of logs
+	planned []store.Run // in the last minute, of enabled jobs, one a job
+	started []store.Run // by planNode, taken
+	old     int64       // the least id of an unended run, in the first partition
+	ended   []int64     // some ids of ended runs, of the last hour
+	logged  []int64     // ids of ended runs of one day, the first of which have pages of logs
 }
 
 // newPlanData makes the data, in less than twenty seconds on two cores. Tables
@@ -242,7 +241,7 @@ func (d *planData) readBack(t testing.TB) {
 	}
 }
 
-func (d *planData) some(t testing.TB, where string, args ...any) (runs []xxljob.Run) {
+func (d *planData) some(t testing.TB, where string, args ...any) (runs []store.Run) {
 	t.Helper()
 	sql := fmt.Sprintf("select %s from %s.xxl_job_log l where %s", runColumns, d.schema, where)
 	if err := d.read(t.Context(), statement{sql, args, readRuns(&runs)}); err != nil {
@@ -254,7 +253,7 @@ func (d *planData) some(t testing.TB, where string, args ...any) (runs []xxljob.
 // pretend makes arguments for tables that are empty.
 func (d *planData) pretend() {
 	for i := range 10_000 {
-		r := xxljob.Run{ID: idAt(d.now) + int64(i), JobID: int64(i + 1), Shard: (i + 1) % planShards, Owner: planNode, Token: 1, Address: store.LocalAddress(planNode)}
+		r := store.Run{ID: idAt(d.now) + int64(i), JobID: int64(i + 1), Shard: (i + 1) % planShards, Owner: planNode, Token: 1, Address: store.LocalAddress(planNode)}
 		d.planned = append(d.planned, r)
 		d.started = append(d.started, r)
 	}

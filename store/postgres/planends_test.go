@@ -4,15 +4,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 func (d *planData) verdicts(n int) named {
-	list := make([]xxljob.Verdict, n)
+	list := make([]store.Verdict, n)
 	for i := range list {
 		r := &d.started[i]
-		list[i] = xxljob.Verdict{RunID: r.ID, Shard: r.Shard, Epoch: planEpoch, Owner: r.Owner, Token: r.Token, Taken: true,
+		list[i] = store.Verdict{RunID: r.ID, Shard: r.Shard, Epoch: planEpoch, Owner: r.Owner, Token: r.Token, Taken: true,
 			Msg: "the node is gone", NewOwner: planOther, NewToken: 1}
 	}
 	return settleArgs(list)
@@ -90,10 +89,10 @@ func (d *planData) handoverCases() []planCase {
 
 // results are of n started runs, by their addressee or by their owner.
 func (d *planData) results(n int, byOwner bool) named {
-	results, places := make([]xxljob.Result, n), make([]int, n)
+	results, places := make([]store.Result, n), make([]int, n)
 	for i := range n {
 		r := &d.started[i]
-		results[i], places[i] = xxljob.Result{RunID: r.ID, Token: r.Token, State: xxljob.StateSucceeded}, i
+		results[i], places[i] = store.Result{RunID: r.ID, Token: r.Token, State: store.StateSucceeded}, i
 		if byOwner {
 			results[i].Owner = r.Owner
 		} else {
@@ -105,10 +104,10 @@ func (d *planData) results(n int, byOwner bool) named {
 
 // plainResults are successes of n started runs.
 func (d *planData) plainResults(n int) named {
-	results, places := make([]xxljob.Result, n), make([]int, n)
+	results, places := make([]store.Result, n), make([]int, n)
 	for i := range n {
 		r := &d.started[i]
-		results[i], places[i] = xxljob.Result{RunID: r.ID, Token: r.Token, State: xxljob.StateSucceeded, Incarnation: planNode}, i
+		results[i], places[i] = store.Result{RunID: r.ID, Token: r.Token, State: store.StateSucceeded, Incarnation: planNode}, i
 	}
 	return plainArgs(results, places)
 }
@@ -176,7 +175,7 @@ func (d *planData) askCases() []planCase {
 func (d *planData) triggerCases() []planCase {
 	q := d.sql
 	param := "p"
-	t := xxljob.Trigger{Param: &param}
+	t := store.Trigger{Param: &param}
 	id := idAt(d.now)
 	return []planCase{
 		{name: "addKey", st: q.addKey.with(42, "a new key"), rows: 1},
@@ -268,11 +267,11 @@ func (d *planData) groupCases() []planCase {
 }
 
 // registrations are n rows of the registry, each of another app.
-func (d *planData) registrations(n int) []xxljob.Registration {
-	regs := make([]xxljob.Registration, n)
+func (d *planData) registrations(n int) []store.Registration {
+	regs := make([]store.Registration, n)
 	for i := range regs {
 		k := i*99 + 2000
-		regs[i] = xxljob.Registration{App: fmt.Sprintf("app-%d", k%100), Address: fmt.Sprintf("http://10.0.0.%d", k), BootID: "boot", Capabilities: []string{"repeat"}}
+		regs[i] = store.Registration{App: fmt.Sprintf("app-%d", k%100), Address: fmt.Sprintf("http://10.0.0.%d", k), BootID: "boot", Capabilities: []string{"repeat"}}
 	}
 	return lastOfEach(regs)
 }
@@ -307,11 +306,11 @@ func (d *planData) registryCases() []planCase {
 }
 
 func (d *planData) listCases() []planCase {
-	jobs := func(name string, rows int, f xxljob.JobFilter) planCase {
+	jobs := func(name string, rows int, f store.JobFilter) planCase {
 		q := d.jobsQuery(f)
 		return planCase{name: "Jobs " + name, st: statement{sql: q.sql, args: q.args}, rows: rows}
 	}
-	runs := func(name string, rows int, f xxljob.RunFilter) planCase {
+	runs := func(name string, rows int, f store.RunFilter) planCase {
 		q := d.runsQuery(f)
 		var scans []string
 		if f.JobID != 0 { // the number of shards says which one is the job's
@@ -322,50 +321,50 @@ func (d *planData) listCases() []planCase {
 	wide := func(c planCase) planCase { c.wide = true; return c }
 	backlog := func(c planCase) planCase { c.scans, c.wide = manyOpen, true; return c }
 	wasting := func(n int, c planCase) planCase { c.wasted = n; return c }
-	bad := []xxljob.State{xxljob.StateFailed, xxljob.StateLost}
-	good := []xxljob.State{xxljob.StateSucceeded}
-	open := []xxljob.State{xxljob.StateStarted, xxljob.StateDispatched}
-	planned := []xxljob.State{xxljob.StatePlanned}
+	bad := []store.State{store.StateFailed, store.StateLost}
+	good := []store.State{store.StateSucceeded}
+	open := []store.State{store.StateStarted, store.StateDispatched}
+	planned := []store.State{store.StatePlanned}
 	job := d.started[0].JobID
 	middle := idAt(d.now.Add(-15 * day))
 	return []planCase{
-		jobs("all", 100, xxljob.JobFilter{}),
-		jobs("by keys", 1000, xxljob.JobFilter{App: "app-2", Keys: d.keys(1000), Limit: 1000}),
-		jobs("after", 100, xxljob.JobFilter{After: 50_000}),
-		wasting(3000, jobs("of app", 100, xxljob.JobFilter{App: "app-1"})),
-		wasting(3000, jobs("of app after", 100, xxljob.JobFilter{App: "app-1", After: 50_000})),
-		jobs("of app and key", 1, xxljob.JobFilter{App: "app-2", Key: "key-42"}),
-		jobs("of key", 1, xxljob.JobFilter{Key: "key-42"}),
-		jobs("of handler", 100, xxljob.JobFilter{Handler: "handler-7"}),
-		wasting(6000, jobs("of author", 100, xxljob.JobFilter{Author: "author-7"})),
-		wide(jobs("by name", 1, xxljob.JobFilter{Name: "Job 4242"})),
-		jobs("enabled", 100, xxljob.JobFilter{Stopped: new(false)}),
-		wasting(8000, jobs("stopped", 100, xxljob.JobFilter{Stopped: new(true)})),
-		wasting(15000, jobs("stopped of app", 100, xxljob.JobFilter{Stopped: new(true), App: "app-5"})),
-		jobs("by ids", 100, xxljob.JobFilter{IDs: jobIDs(100, 1)}),
-		runs("all", 100, xxljob.RunFilter{}),
-		runs("before", 100, xxljob.RunFilter{Before: middle}),
-		runs("of app", 100, xxljob.RunFilter{App: "app-1"}),
-		runs("of app before", 100, xxljob.RunFilter{App: "app-1", Before: d.aheadID(50_000)}),
-		runs("of job", 10, xxljob.RunFilter{JobID: job}),
-		runs("of job before", 5, xxljob.RunFilter{JobID: job, Before: middle}),
-		runs("of job page", 10, xxljob.RunFilter{JobID: job, Limit: 10}),
-		runs("of job and state", 10, xxljob.RunFilter{JobID: job, States: good}),
-		runs("of job and bad", 0, xxljob.RunFilter{JobID: job, States: bad}),
-		runs("of job in time", 1, xxljob.RunFilter{JobID: job, From: d.now.Add(-10 * day), To: d.now}),
-		runs("of trigger", 1, xxljob.RunFilter{TriggerID: d.ended[0]}),
-		runs("of trigger and job", 1, xxljob.RunFilter{TriggerID: d.started[0].ID, JobID: job}),
-		runs("bad", 100, xxljob.RunFilter{States: bad}),
-		runs("bad before", 100, xxljob.RunFilter{States: bad, Before: middle}),
-		wasting(3000, runs("bad of app", 100, xxljob.RunFilter{States: bad, App: "app-1"})),
-		wide(runs("succeeded", 100, xxljob.RunFilter{States: good})),
-		backlog(runs("planned, none of app", 0, xxljob.RunFilter{States: planned, App: "no-app"})),
-		wasting(12500, runs("started", 100, xxljob.RunFilter{States: open})),
-		backlog(runs("planned", 100, xxljob.RunFilter{States: planned})),
-		wide(runs("skipped", 100, xxljob.RunFilter{States: []xxljob.State{xxljob.StateSkipped}})),
-		wide(runs("in time", 100, xxljob.RunFilter{From: d.now.Add(-10 * day), To: d.now.Add(-9 * day)})),
-		wide(runs("in time of app", 100, xxljob.RunFilter{From: d.now.Add(-10 * day), To: d.now.Add(-9 * day), App: "app-1"})),
-		wide(runs("in time bad", 100, xxljob.RunFilter{From: d.now.Add(-10 * day), To: d.now.Add(-9 * day), States: bad})),
+		jobs("all", 100, store.JobFilter{}),
+		jobs("by keys", 1000, store.JobFilter{App: "app-2", Keys: d.keys(1000), Limit: 1000}),
+		jobs("after", 100, store.JobFilter{After: 50_000}),
+		wasting(3000, jobs("of app", 100, store.JobFilter{App: "app-1"})),
+		wasting(3000, jobs("of app after", 100, store.JobFilter{App: "app-1", After: 50_000})),
+		jobs("of app and key", 1, store.JobFilter{App: "app-2", Key: "key-42"}),
+		jobs("of key", 1, store.JobFilter{Key: "key-42"}),
+		jobs("of handler", 100, store.JobFilter{Handler: "handler-7"}),
+		wasting(6000, jobs("of author", 100, store.JobFilter{Author: "author-7"})),
+		wide(jobs("by name", 1, store.JobFilter{Name: "Job 4242"})),
+		jobs("enabled", 100, store.JobFilter{Stopped: new(false)}),
+		wasting(8000, jobs("stopped", 100, store.JobFilter{Stopped: new(true)})),
+		wasting(15000, jobs("stopped of app", 100, store.JobFilter{Stopped: new(true), App: "app-5"})),
+		jobs("by ids", 100, store.JobFilter{IDs: jobIDs(100, 1)}),
+		runs("all", 100, store.RunFilter{}),
+		runs("before", 100, store.RunFilter{Before: middle}),
+		runs("of app", 100, store.RunFilter{App: "app-1"}),
+		runs("of app before", 100, store.RunFilter{App: "app-1", Before: d.aheadID(50_000)}),
+		runs("of job", 10, store.RunFilter{JobID: job}),
+		runs("of job before", 5, store.RunFilter{JobID: job, Before: middle}),
+		runs("of job page", 10, store.RunFilter{JobID: job, Limit: 10}),
+		runs("of job and state", 10, store.RunFilter{JobID: job, States: good}),
+		runs("of job and bad", 0, store.RunFilter{JobID: job, States: bad}),
+		runs("of job in time", 1, store.RunFilter{JobID: job, From: d.now.Add(-10 * day), To: d.now}),
+		runs("of trigger", 1, store.RunFilter{TriggerID: d.ended[0]}),
+		runs("of trigger and job", 1, store.RunFilter{TriggerID: d.started[0].ID, JobID: job}),
+		runs("bad", 100, store.RunFilter{States: bad}),
+		runs("bad before", 100, store.RunFilter{States: bad, Before: middle}),
+		wasting(3000, runs("bad of app", 100, store.RunFilter{States: bad, App: "app-1"})),
+		wide(runs("succeeded", 100, store.RunFilter{States: good})),
+		backlog(runs("planned, none of app", 0, store.RunFilter{States: planned, App: "no-app"})),
+		wasting(12500, runs("started", 100, store.RunFilter{States: open})),
+		backlog(runs("planned", 100, store.RunFilter{States: planned})),
+		wide(runs("skipped", 100, store.RunFilter{States: []store.State{store.StateSkipped}})),
+		wide(runs("in time", 100, store.RunFilter{From: d.now.Add(-10 * day), To: d.now.Add(-9 * day)})),
+		wide(runs("in time of app", 100, store.RunFilter{From: d.now.Add(-10 * day), To: d.now.Add(-9 * day), App: "app-1"})),
+		wide(runs("in time bad", 100, store.RunFilter{From: d.now.Add(-10 * day), To: d.now.Add(-9 * day), States: bad})),
 	}
 }
 

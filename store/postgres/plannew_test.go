@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // TestPlansOfNewList explains the statements that go by the keys of jobs, while nobody has
@@ -106,7 +106,7 @@ func (d *planData) keyCases() []keyCase {
 	for i := range keys {
 		keys[i] = fmt.Sprint("key-", i+5000)
 	}
-	page := d.jobsQuery(xxljob.JobFilter{App: app, Keys: keys, Limit: len(keys)})
+	page := d.jobsQuery(store.JobFilter{App: app, Keys: keys, Limit: len(keys)})
 	return []keyCase{
 		{name: "nameJobs", st: q.nameJobs.by(named{{"app", app}, {"keys", keys}, {"generation", 1}}), keys: 1000},
 		{name: "nameJobs anew", st: q.nameJobs.by(named{{"app", app}, {"keys", keys}, {"generation", 2}}), keys: 1000},
@@ -144,8 +144,8 @@ func TestPlanOfAListAfterAnUpgrade(t *testing.T) {
 	d.exec(t, "vacuum (full, analyze) {{schema}}.xxl_job_info")
 	d.exec(t, "vacuum (analyze) {{schema}}.xxl_job_next")
 	e := newExplainer(t, d.Store)
-	pages := []xxljob.JobFilter{{App: "app", Limit: 100}, {App: "app", Limit: 100, After: 15_000}}
-	explain := func(f xxljob.JobFilter, index, collation string) planSum {
+	pages := []store.JobFilter{{App: "app", Limit: 100}, {App: "app", Limit: 100, After: 15_000}}
+	explain := func(f store.JobFilter, index, collation string) planSum {
 		t.Helper()
 		q := d.jobsQuery(f)
 		s, err := e.run(t.Context(), "force_custom_plan", strings.ReplaceAll(q.sql, ` collate pg_catalog."POSIX"`, collation), q.args, "analyze, buffers")

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -76,7 +75,7 @@ func (d *planData) owedCases() []planCase {
 		{name: "deleteWindows", st: q.deleteWindows.by(named{{"jobs", windows}, {"begins", []int64{11, 22}}}), batch: 2},
 		{name: "nextWindow", st: q.nextWindow.with(shards, epochs), rows: 1, wasted: 100, scans: smallLock},
 		{name: "overWindows", st: q.overWindows.by(named{{"shards", shards}, {"epochs", epochs}, {"before", milli(d.now)}, {"limit", 1000}}), rows: 1000, scans: smallLock, wasted: 2000},
-		{name: "link", st: d.link([]xxljob.Job{*job}), batch: 3},
+		{name: "link", st: d.link([]store.Job{*job}), batch: 3},
 		{name: "links", st: q.links.with(), rows: 1000, wide: true, scans: []string{"xxl_job_link", "xxl_job_info"}},
 		{name: "deleteParts", st: q.deleteParts.by(named{{"lo", idAt(d.now.Add(-time.Hour))}, {"hi", idAt(d.now)}, {"limit", 1000}}), rows: 1000},
 	}...)

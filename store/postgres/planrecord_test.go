@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -35,7 +34,7 @@ func (d *planData) fillRecord(t testing.TB) {
 // two: how far it goes, and what it finds there.
 func (d *planData) recordCases() []planCase {
 	var list []planCase
-	search := func(name string, rows int, q xxljob.ChangeSearch) {
+	search := func(name string, rows int, q store.ChangeSearch) {
 		if !q.Complete() {
 			panic("nothing can be found")
 		}
@@ -62,31 +61,31 @@ func (d *planData) recordCases() []planCase {
 		}
 	}
 	year := d.now.AddDate(0, 0, -200)
-	search("all", 100, xxljob.ChangeSearch{})
-	search("of a user", 100, xxljob.ChangeSearch{Actor: "user-3"})
-	search("of a rare user", 15, xxljob.ChangeSearch{Actor: "seldom"})
-	search("of nobody", 0, xxljob.ChangeSearch{Actor: "nobody"})
-	search("of a verb", 100, xxljob.ChangeSearch{Verb: "login"})
-	search("of no verb", 0, xxljob.ChangeSearch{Verb: "nothing"})
-	search("of an app", 100, xxljob.ChangeSearch{Apps: []string{"app-3"}})
-	search("of a rare app", 6, xxljob.ChangeSearch{Apps: []string{"rare"}})
-	search("of apps", 100, xxljob.ChangeSearch{Apps: []string{"app-3", "app-4"}})
-	search("of rare apps", 0, xxljob.ChangeSearch{Apps: []string{"rare", "nowhere"}})
-	search("of a kind", 100, xxljob.ChangeSearch{Object: store.ObjectLogin})
-	search("of no kind", 0, xxljob.ChangeSearch{Object: "nothing"})
-	search("of an object", 100, xxljob.ChangeSearch{Object: store.ObjectLogin, ObjectID: "user-7"})
-	search("of a run", 1, xxljob.ChangeSearch{Object: store.ObjectRun, ObjectID: "12345"})
-	search("of a job", 1, xxljob.ChangeSearch{Object: store.ObjectJob, ObjectID: "42"})
-	search("of a job and its runs", 30, xxljob.ChangeSearch{JobID: 42})
-	search("of a day", 100, xxljob.ChangeSearch{Since: year, Until: year.Add(day)})
-	search("of a day by a user", 30, xxljob.ChangeSearch{Since: year, Until: year.Add(day), Actor: "user-3"})
-	search("of a day long ago", 0, xxljob.ChangeSearch{Until: d.now.AddDate(-2, 0, 0)})
-	search("since a day", 100, xxljob.ChangeSearch{Since: year})
-	search("of a user who has gone", 0, xxljob.ChangeSearch{Actor: "gone", Since: d.now.AddDate(0, 0, -100)})
-	search("that combine", 0, xxljob.ChangeSearch{Actor: "user-7", Verb: "update", Apps: []string{"app-2"}, Object: store.ObjectLogin})
-	search("of a user who does other things", 0, xxljob.ChangeSearch{Actor: "user-3", Verb: "login"})
+	search("all", 100, store.ChangeSearch{})
+	search("of a user", 100, store.ChangeSearch{Actor: "user-3"})
+	search("of a rare user", 15, store.ChangeSearch{Actor: "seldom"})
+	search("of nobody", 0, store.ChangeSearch{Actor: "nobody"})
+	search("of a verb", 100, store.ChangeSearch{Verb: "login"})
+	search("of no verb", 0, store.ChangeSearch{Verb: "nothing"})
+	search("of an app", 100, store.ChangeSearch{Apps: []string{"app-3"}})
+	search("of a rare app", 6, store.ChangeSearch{Apps: []string{"rare"}})
+	search("of apps", 100, store.ChangeSearch{Apps: []string{"app-3", "app-4"}})
+	search("of rare apps", 0, store.ChangeSearch{Apps: []string{"rare", "nowhere"}})
+	search("of a kind", 100, store.ChangeSearch{Object: store.ObjectLogin})
+	search("of no kind", 0, store.ChangeSearch{Object: "nothing"})
+	search("of an object", 100, store.ChangeSearch{Object: store.ObjectLogin, ObjectID: "user-7"})
+	search("of a run", 1, store.ChangeSearch{Object: store.ObjectRun, ObjectID: "12345"})
+	search("of a job", 1, store.ChangeSearch{Object: store.ObjectJob, ObjectID: "42"})
+	search("of a job and its runs", 30, store.ChangeSearch{JobID: 42})
+	search("of a day", 100, store.ChangeSearch{Since: year, Until: year.Add(day)})
+	search("of a day by a user", 30, store.ChangeSearch{Since: year, Until: year.Add(day), Actor: "user-3"})
+	search("of a day long ago", 0, store.ChangeSearch{Until: d.now.AddDate(-2, 0, 0)})
+	search("since a day", 100, store.ChangeSearch{Since: year})
+	search("of a user who has gone", 0, store.ChangeSearch{Actor: "gone", Since: d.now.AddDate(0, 0, -100)})
+	search("that combine", 0, store.ChangeSearch{Actor: "user-7", Verb: "update", Apps: []string{"app-2"}, Object: store.ObjectLogin})
+	search("of a user who does other things", 0, store.ChangeSearch{Actor: "user-3", Verb: "login"})
 	q := d.sql
-	one := (&changed{Change: xxljob.Change{JobID: 42, Version: 1, Actor: "somebody", Verb: "update", Object: store.ObjectJob}}).args()
+	one := (&changed{Change: store.Change{JobID: 42, Version: 1, Actor: "somebody", Verb: "update", Object: store.ObjectJob}}).args()
 	ids, text := jobIDs(1000, 91), "{}"
 	texts, definitions := make([]string, len(ids)), make([]*string, len(ids))
 	for i := range texts {

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -27,20 +26,20 @@ func (d *planData) fillReports(t testing.TB) {
 func (d *planData) reportCases() []planCase {
 	q := d.sql
 	day1, month := d.reportQuery(store.ReportDay), d.reportQuery(store.QuartersKept)
-	years := xxljob.ReportQuery{From: d.now.Add(-800 * day).Truncate(day), To: d.now.Truncate(day)}
-	of := func(query xxljob.ReportQuery, apps ...string) xxljob.ReportQuery {
+	years := store.ReportQuery{From: d.now.Add(-800 * day).Truncate(day), To: d.now.Truncate(day)}
+	of := func(query store.ReportQuery, apps ...string) store.ReportQuery {
 		query.Apps = apps
 		return query
 	}
-	edge := func(query xxljob.ReportQuery, name string, n int) named {
+	edge := func(query store.ReportQuery, name string, n int) named {
 		return append(reportArgs(&query, query.To), named{{name, n}}...)
 	}
-	later := xxljob.ReportQuery{From: store.QuarterOf(d.now).Add(1000 * day), To: store.QuarterOf(d.now).Add(1004 * day)}
+	later := store.ReportQuery{From: store.QuarterOf(d.now).Add(1000 * day), To: store.QuarterOf(d.now).Add(1004 * day)}
 	many := make([]string, 60)
 	for i := range many {
 		many[i] = fmt.Sprint("many-", i)
 	}
-	sums := func(query xxljob.ReportQuery, length time.Duration) named {
+	sums := func(query store.ReportQuery, length time.Duration) named {
 		return append(reportArgs(&query, query.To), named{{"length", length.Milliseconds()}, {"together", false}}...)
 	}
 	fold := func(before time.Time) named { return named{{"before", before.UnixMilli()}, {"limit", 1000}} }
@@ -60,7 +59,7 @@ func (d *planData) reportCases() []planCase {
 		{name: "reportShareOf two apps", st: q.reportShareOf.by(edge(of(years, "app-1", "app-2"), "share", 1000)), rows: 1, batch: 1000, wasted: 100},
 		{name: "reportShareOf many apps", st: q.reportShareOf.by(edge(of(later, many...), "share", 16)), rows: 1, batch: 250},
 		{name: "reports of a day by hours", st: q.reports.by(sums(day1, time.Hour)), rows: 240, batch: 3000},
-		{name: "reports of a month of days", st: q.reports.by(sums(xxljob.ReportQuery{From: years.From, To: years.From.Add(90 * day)}, day)), rows: 200, batch: 1000},
+		{name: "reports of a month of days", st: q.reports.by(sums(store.ReportQuery{From: years.From, To: years.From.Add(90 * day)}, day)), rows: 200, batch: 1000},
 		{name: "reportsOf an app by hours", st: q.reportsOf.by(sums(of(month, "app-3"), time.Hour)), rows: 800, batch: 4000},
 		{name: "reportsOf three apps by quarters", st: q.reportsOf.by(sums(of(day1, "app-3", "app-4", "x"), store.Quarter)), rows: 180, batch: 500},
 		{name: "foldSlots", st: q.foldSlots.by(fold(d.now.Add(-store.Quarter))), rows: 1, batch: 2000, wasted: 2000},
@@ -69,7 +68,7 @@ func (d *planData) reportCases() []planCase {
 }
 
 // reportQuery is for so much up to now.
-func (d *planData) reportQuery(length time.Duration) xxljob.ReportQuery {
+func (d *planData) reportQuery(length time.Duration) store.ReportQuery {
 	to := store.QuarterOf(d.now).Add(store.Quarter)
-	return xxljob.ReportQuery{From: to.Add(-length), To: to}
+	return store.ReportQuery{From: to.Add(-length), To: to}
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -22,7 +21,7 @@ func (d *planData) fillReads(t testing.TB) {
 // searchCases has two cases for each search: how far it goes, and what it finds there.
 func (d *planData) searchCases() []planCase {
 	var list []planCase
-	search := func(name string, rows int, q xxljob.RunSearch, change ...func(*planCase)) {
+	search := func(name string, rows int, q store.RunSearch, change ...func(*planCase)) {
 		q.Complete()
 		sr := searching{store: d.Store, search: &q, low: 1}
 		if !q.Since.IsZero() {
@@ -38,7 +37,7 @@ func (d *planData) searchCases() []planCase {
 			panic(err)
 		}
 		sr.low = oldest
-		var runs []xxljob.Run
+		var runs []store.Run
 		find := planCase{name: "SearchRuns " + name, st: sr.matches(&runs), rows: rows, batch: q.Examine, wasted: q.Examine, reach: reachAll}
 		stop := planCase{name: "SearchRuns " + name + ": the edge", st: edge, rows: 1, batch: q.Examine + 100, wasted: 200, reach: reachAll}
 		if len(q.JobIDs) == 1 {
@@ -52,28 +51,28 @@ func (d *planData) searchCases() []planCase {
 		list = append(list, find, stop)
 	}
 	open := func(c *planCase) { c.wasted = 13_000 } // what has not ended is in one index, which is read and sorted
-	bad := []xxljob.State{xxljob.StateFailed, xxljob.StateLost}
+	bad := []store.State{store.StateFailed, store.StateLost}
 	middle := d.now.Add(-15 * day)
-	search("all", 100, xxljob.RunSearch{})
-	search("of a rare app", 0, xxljob.RunSearch{Apps: []string{"nowhere"}})
-	search("of a rare app with a text", 0, xxljob.RunSearch{Apps: []string{"app-1"}, Text: "nothing"})
-	search("of two apps", 100, xxljob.RunSearch{Apps: []string{"app-1", "app-2"}})
-	search("by day", 100, xxljob.RunSearch{Since: middle, Until: middle.Add(day)})
-	search("by day of an app", 100, xxljob.RunSearch{Since: middle, Until: middle.Add(day), Apps: []string{"app-3"}})
-	search("bad", 100, xxljob.RunSearch{States: bad})
-	search("bad of an app", 100, xxljob.RunSearch{States: bad, Apps: []string{"app-0"}})
-	search("rare among the bad", 0, xxljob.RunSearch{States: []xxljob.State{xxljob.StateKilled}})
-	search("skipped", 100, xxljob.RunSearch{States: []xxljob.State{xxljob.StateSkipped}})
-	search("started", 100, xxljob.RunSearch{States: []xxljob.State{xxljob.StateStarted}}, open)
-	search("planned", 100, xxljob.RunSearch{States: []xxljob.State{xxljob.StatePlanned}})
-	search("of a job", 10, xxljob.RunSearch{JobIDs: []int64{d.started[0].JobID}})
-	search("bad of a job", 0, xxljob.RunSearch{JobIDs: []int64{d.started[0].JobID}, States: bad})
-	search("of two jobs", 0, xxljob.RunSearch{JobIDs: []int64{42, 43}})
-	search("ahead", 100, xxljob.RunSearch{Ahead: true})
-	search("ahead of an app", 10, xxljob.RunSearch{Ahead: true, Apps: []string{"app-1"}})
-	search("slow", 0, xxljob.RunSearch{Slower: time.Hour})
-	search("late", 0, xxljob.RunSearch{LateBy: time.Hour})
-	search("late and waiting", 100, xxljob.RunSearch{LateBy: time.Second, States: []xxljob.State{xxljob.StatePlanned}})
+	search("all", 100, store.RunSearch{})
+	search("of a rare app", 0, store.RunSearch{Apps: []string{"nowhere"}})
+	search("of a rare app with a text", 0, store.RunSearch{Apps: []string{"app-1"}, Text: "nothing"})
+	search("of two apps", 100, store.RunSearch{Apps: []string{"app-1", "app-2"}})
+	search("by day", 100, store.RunSearch{Since: middle, Until: middle.Add(day)})
+	search("by day of an app", 100, store.RunSearch{Since: middle, Until: middle.Add(day), Apps: []string{"app-3"}})
+	search("bad", 100, store.RunSearch{States: bad})
+	search("bad of an app", 100, store.RunSearch{States: bad, Apps: []string{"app-0"}})
+	search("rare among the bad", 0, store.RunSearch{States: []store.State{store.StateKilled}})
+	search("skipped", 100, store.RunSearch{States: []store.State{store.StateSkipped}})
+	search("started", 100, store.RunSearch{States: []store.State{store.StateStarted}}, open)
+	search("planned", 100, store.RunSearch{States: []store.State{store.StatePlanned}})
+	search("of a job", 10, store.RunSearch{JobIDs: []int64{d.started[0].JobID}})
+	search("bad of a job", 0, store.RunSearch{JobIDs: []int64{d.started[0].JobID}, States: bad})
+	search("of two jobs", 0, store.RunSearch{JobIDs: []int64{42, 43}})
+	search("ahead", 100, store.RunSearch{Ahead: true})
+	search("ahead of an app", 10, store.RunSearch{Ahead: true, Apps: []string{"app-1"}})
+	search("slow", 0, store.RunSearch{Slower: time.Hour})
+	search("late", 0, store.RunSearch{LateBy: time.Hour})
+	search("late and waiting", 100, store.RunSearch{LateBy: time.Second, States: []store.State{store.StatePlanned}})
 	q := d.sql
 	lo, hi := d.openRange()
 	infos := []string{"xxl_job_info"}
@@ -99,7 +98,7 @@ func (d *planData) searchCases() []planCase {
 // jobSearchCases are lists of jobs in each order.
 func (d *planData) jobSearchCases() []planCase {
 	var list []planCase
-	search := func(name string, rows int, q xxljob.JobSearch, change ...func(*planCase)) {
+	search := func(name string, rows int, q store.JobSearch, change ...func(*planCase)) {
 		q.Complete()
 		l := d.jobSearch(&q)
 		c := planCase{name: "SearchJobs " + name, st: statement{sql: l.sql, args: l.args}, rows: rows, wasted: 3000}
@@ -111,15 +110,15 @@ func (d *planData) jobSearchCases() []planCase {
 	// What no index serves goes through all jobs: of these there are ten times as many here as
 	// such lists are made for.
 	wide := func(c *planCase) { c.wide, c.scans = true, []string{"xxl_job_info", "xxl_job_next"} }
-	search("by id", 100, xxljob.JobSearch{After: xxljob.Job{ID: 50_000}})
-	search("by name", 100, xxljob.JobSearch{Order: store.ByName})
-	search("by name, on", 100, xxljob.JobSearch{Order: store.ByName, After: xxljob.Job{ID: 50_000, Name: "job 50000"}})
-	search("by next", 100, xxljob.JobSearch{Order: store.ByNext})
-	search("by next, on", 100, xxljob.JobSearch{Order: store.ByNext, After: xxljob.Job{ID: 50_000, Next: d.now.Add(time.Hour)}})
-	search("of two apps by name", 100, xxljob.JobSearch{Order: store.ByName, Apps: []string{"app-1", "app-2"}})
-	search("of a tag", 100, xxljob.JobSearch{Tags: []string{"tag-50"}}, wide)
-	search("of two tags", 100, xxljob.JobSearch{Tags: []string{"tag-50", "all"}}, wide)
-	search("of a text", 1, xxljob.JobSearch{Text: "Job 4242"}, wide)
-	search("that are stopped", 0, xxljob.JobSearch{StopReason: "finished"}, wide)
+	search("by id", 100, store.JobSearch{After: store.Job{ID: 50_000}})
+	search("by name", 100, store.JobSearch{Order: store.ByName})
+	search("by name, on", 100, store.JobSearch{Order: store.ByName, After: store.Job{ID: 50_000, Name: "job 50000"}})
+	search("by next", 100, store.JobSearch{Order: store.ByNext})
+	search("by next, on", 100, store.JobSearch{Order: store.ByNext, After: store.Job{ID: 50_000, Next: d.now.Add(time.Hour)}})
+	search("of two apps by name", 100, store.JobSearch{Order: store.ByName, Apps: []string{"app-1", "app-2"}})
+	search("of a tag", 100, store.JobSearch{Tags: []string{"tag-50"}}, wide)
+	search("of two tags", 100, store.JobSearch{Tags: []string{"tag-50", "all"}}, wide)
+	search("of a text", 1, store.JobSearch{Text: "Job 4242"}, wide)
+	search("that are stopped", 0, store.JobSearch{StopReason: "finished"}, wide)
 	return list
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 	"github.com/xxljob/xxljob/store/storetest"
 )
@@ -34,7 +34,7 @@ func TestConformanceThroughAPooler(t *testing.T) {
 	asTexts := []string{"Job", "Claim", "Start", "Finish"}
 	only := topics(t, append(asTexts, "Edit", "List", "Run", "Ahead", "Scan", "HandOver", "Unreported", "Inbox", "Log", "Follow",
 		"Owed", "Alarms", "Progress", "Bounded", "Node", "Registry", "Read", "Reports", "Record", "Accounts", "Drop", "Signals")...)
-	storetest.Run(t, func(t *testing.T) xxljob.Store {
+	storetest.Run(t, func(t *testing.T) store.Store {
 		only(t)
 		pooled := binary
 		if slices.Contains(asTexts, strings.Split(t.Name(), "/")[1]) {
@@ -106,13 +106,13 @@ func TestReserveThroughAPooler(t *testing.T) {
 	s := openOn(t, pooled, postgres.Config{LockConn: lockConn(t)})
 	a := own(t, s, inc(t, "a"), 2)
 	s.Watch(t.Context(), a.inc)
-	jobs := []xxljob.Job{a.job(), a.job()}
+	jobs := []store.Job{a.job(), a.job()}
 	_, endHosts := transactions(t, pooled)
 	defer endHosts()
 	a.ctx = impatient(t, a.ctx)
 	for _, job := range jobs {
 		run := a.started(job)
-		_, err := s.Finish(a.ctx, nil, []xxljob.Result{result(run)})
+		_, err := s.Finish(a.ctx, nil, []store.Result{result(run)})
 		must(t, err)
 		loops(t, a, run)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -71,7 +70,7 @@ type Config struct {
 	// again that have run. Without it, every transaction of the store waits for
 	// its commit to be on disk.
 	AllowAsyncCommit bool
-	// NoReports has this store count nothing in reports, those that xxljob.ReportReader
+	// NoReports has this store count nothing in reports, those that store.ReportReader
 	// returns: what BenchmarkDrain says they cost.
 	NoReports bool
 	// TxNotify makes TriggerTx and TriggerSQLTx notify the owner of the job's shard in
@@ -95,7 +94,7 @@ type Config struct {
 	// Tracer is asked for the traces of runs that TriggerTx and TriggerSQLTx plan, as
 	// Config.Tracer of a Scheduler is for those of Trigger, and in the same way. It knows of
 	// the insert, and not whether the host's transaction commits. Nil means nobody is asked.
-	Tracer xxljob.Tracer
+	Tracer Tracer
 
 	daysAhead int           // of partitions; zero stands for partitionsAhead
 	patience  time.Duration // how many times as long as the usual bounds a transaction may take; zero stands for one
@@ -319,7 +318,7 @@ func (s *Store) startWork() {
 }
 
 var (
-	_ xxljob.Store         = (*Store)(nil)
+	_ store.Store          = (*Store)(nil)
 	_ store.Retainer       = (*Store)(nil)
 	_ store.RetentionAware = (*Store)(nil)
 )

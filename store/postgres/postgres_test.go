@@ -3,8 +3,8 @@ package postgres_test
 import (
 	"testing"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 	"github.com/xxljob/xxljob/store/storetest"
 )
@@ -25,7 +25,7 @@ func TestConformance(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			only := topics(t, names...)
-			storetest.Run(t, func(t *testing.T) xxljob.Store {
+			storetest.Run(t, func(t *testing.T) store.Store {
 				only(t)
 				return open(t, postgres.Patient(postgres.Config{LeaseMode: mode}))
 			})

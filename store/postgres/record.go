@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -16,14 +15,14 @@ import (
 
 // changed is an entry, with the definition of the job that it is about, if it is about one.
 type changed struct {
-	xxljob.Change
+	store.Change
 	definition *string
 }
 
 // jobChange is an entry about a job, of which before is nil where it is added, and after where
 // it is removed.
-func jobChange(ctx context.Context, verb string, before, after *xxljob.Job) changed {
-	c := changed{Change: xxljob.Change{Verb: verb}}
+func jobChange(ctx context.Context, verb string, before, after *store.Job) changed {
+	c := changed{Change: store.Change{Verb: verb}}
 	c.OfJob(ctx, before, after)
 	if after == nil {
 		after = before
@@ -33,7 +32,7 @@ func jobChange(ctx context.Context, verb string, before, after *xxljob.Job) chan
 }
 
 // definitionText is a job's definition as the record keeps it; nil where it cannot be kept.
-func definitionText(j *xxljob.Job) *string {
+func definitionText(j *store.Job) *string {
 	text, err := json.Marshal(j.Definition())
 	if err != nil {
 		return nil
@@ -46,7 +45,7 @@ func definitionText(j *xxljob.Job) *string {
 func (s *Store) note(c changed) statement { return s.sql.insertChange.by(c.args()) }
 
 // noteJob is the statement that writes an entry about a job.
-func (s *Store) noteJob(ctx context.Context, verb string, before, after *xxljob.Job) statement {
+func (s *Store) noteJob(ctx context.Context, verb string, before, after *store.Job) statement {
 	return s.note(jobChange(ctx, verb, before, after))
 }
 
@@ -66,7 +65,7 @@ func (c *changed) otherID() string {
 }
 
 // noteAdded is the statement that writes entries about jobs which were added.
-func (s *Store) noteAdded(ctx context.Context, jobs []xxljob.Job) statement {
+func (s *Store) noteAdded(ctx context.Context, jobs []store.Job) statement {
 	n := len(jobs)
 	ids, apps, afters, definitions := make([]int64, n), make([]string, n), make([]string, n), make([]*string, n)
 	var c changed
@@ -84,7 +83,7 @@ func (s *Store) noteAdded(ctx context.Context, jobs []xxljob.Job) statement {
 // reasons, with their definitions, as far as these are given.
 func (s *Store) noteStops(jobs []int64, reasons []string, definitions []*string) statement {
 	afters := make([]string, len(jobs))
-	var c xxljob.Change
+	var c store.Change
 	for i, id := range jobs {
 		c.OfStop(id, "", 0, reasons[i])
 		afters[i] = c.After
@@ -95,7 +94,7 @@ func (s *Store) noteStops(jobs []int64, reasons []string, definitions []*string)
 // noteStop is noteStops for a job whose version is raised by the stop: the record is to have
 // its definition at each version.
 func (s *Store) noteStop(ctx context.Context, t *tx, job int64, reason string) error {
-	var found []xxljob.Job
+	var found []store.Job
 	if err := t.do(ctx, s.sql.definitions.with([]int64{job}).into(readDefinitions(&found))); err != nil || len(found) == 0 {
 		return err
 	}
@@ -103,12 +102,12 @@ func (s *Store) noteStop(ctx context.Context, t *tx, job int64, reason string) e
 }
 
 // RecordChange writes an entry about what is no change of the store's.
-func (s *Store) RecordChange(ctx context.Context, c xxljob.Change) (xxljob.Change, error) {
+func (s *Store) RecordChange(ctx context.Context, c store.Change) (store.Change, error) {
 	if err := ended(ctx); err != nil {
-		return xxljob.Change{}, err
+		return store.Change{}, err
 	}
 	if err := c.Validate(); err != nil {
-		return xxljob.Change{}, err
+		return store.Change{}, err
 	}
 	c.Complete()
 	o := store.OriginOf(ctx)
@@ -116,7 +115,7 @@ func (s *Store) RecordChange(ctx context.Context, c xxljob.Change) (xxljob.Chang
 	given := changed{Change: c}
 	err := s.one(ctx, bounds{name: "record_change"}, s.sql.recordChange.by(given.args()).into(scanInto(&c.ID, &c.At)))
 	if err != nil {
-		return xxljob.Change{}, failed(err, "record a change")
+		return store.Change{}, failed(err, "record a change")
 	}
 	c.At = c.At.UTC()
 	return c, nil

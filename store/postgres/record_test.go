@@ -9,14 +9,13 @@ import (
 
 	"github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
 // changes are what a search finds.
-func changes(t *testing.T, s *postgres.Store, q xxljob.ChangeSearch) []xxljob.Change {
+func changes(t *testing.T, s *postgres.Store, q store.ChangeSearch) []store.Change {
 	t.Helper()
 	found, err := s.SearchChanges(t.Context(), q)
 	must(t, err)
@@ -30,42 +29,42 @@ func TestTriggerTxIsRecorded(t *testing.T) {
 	s := open(t, postgres.Config{})
 	a := own(t, s, "a", 2)
 	job := a.job()
-	ctx := xxljob.WithClient(xxljob.WithActor(t.Context(), "ann"), "10.0.0.1:9", "r-1")
+	ctx := store.WithClient(store.WithActor(t.Context(), "ann"), "10.0.0.1:9", "r-1")
 	param := "p"
 	for _, level := range levels {
 		x := begin(t, level)
-		_, err := s.TriggerTx(ctx, x, job.ID, xxljob.Trigger{Param: &param})
+		_, err := s.TriggerTx(ctx, x, job.ID, store.Trigger{Param: &param})
 		must(t, err)
 		must(t, x.Rollback(t.Context()))
 		x = begin(t, level)
-		id, err := s.TriggerTx(ctx, x, job.ID, xxljob.Trigger{Param: &param, Key: "key " + string(level)})
+		id, err := s.TriggerTx(ctx, x, job.ID, store.Trigger{Param: &param, Key: "key " + string(level)})
 		must(t, err)
-		again, err := s.TriggerTx(ctx, x, job.ID, xxljob.Trigger{Key: "key " + string(level)})
+		again, err := s.TriggerTx(ctx, x, job.ID, store.Trigger{Key: "key " + string(level)})
 		must(t, err)
-		unnamed, err := s.TriggerTx(t.Context(), x, job.ID, xxljob.Trigger{})
+		unnamed, err := s.TriggerTx(t.Context(), x, job.ID, store.Trigger{})
 		must(t, err)
 		must(t, x.Commit(t.Context()))
-		got := changes(t, s, xxljob.ChangeSearch{Object: store.ObjectRun})
+		got := changes(t, s, store.ChangeSearch{Object: store.ObjectRun})
 		if len(got) == 0 || id != again || id == unnamed {
 			t.Fatalf("%s: runs %d, %d, %d; entries %+v", level, id, again, unnamed, got)
 		}
-		want := xxljob.Change{ID: got[0].ID, At: got[0].At, Actor: "ann", Client: "10.0.0.1:9", RequestID: "r-1", Verb: "trigger", Object: store.ObjectRun,
+		want := store.Change{ID: got[0].ID, At: got[0].At, Actor: "ann", Client: "10.0.0.1:9", RequestID: "r-1", Verb: "trigger", Object: store.ObjectRun,
 			ObjectID: fmt.Sprint(id), App: job.App, JobID: job.ID, After: fmt.Sprintf(`{"Key":"key %s","Param":"p"}`, level)}
 		if got[0] != want {
 			t.Errorf("%s:\n got %+v\nwant %+v", level, got[0], want)
 		}
 	}
-	if got := changes(t, s, xxljob.ChangeSearch{Object: store.ObjectRun}); len(got) != len(levels) {
+	if got := changes(t, s, store.ChangeSearch{Object: store.ObjectRun}); len(got) != len(levels) {
 		t.Errorf("%d entries of %d commits: %+v", len(got), len(levels), got)
 	}
 	db := stdlib.OpenDBFromPool(pgtest.SharedPool(t))
 	t.Cleanup(func() { db.Close() })
 	x, err := db.BeginTx(t.Context(), nil)
 	must(t, err)
-	_, err = s.TriggerSQLTx(ctx, x, job.ID, xxljob.Trigger{})
+	_, err = s.TriggerSQLTx(ctx, x, job.ID, store.Trigger{})
 	must(t, err)
 	must(t, x.Commit())
-	if got := changes(t, s, xxljob.ChangeSearch{Object: store.ObjectRun}); len(got) != len(levels)+1 {
+	if got := changes(t, s, store.ChangeSearch{Object: store.ObjectRun}); len(got) != len(levels)+1 {
 		t.Errorf("%d entries after TriggerSQLTx", len(got))
 	}
 }
@@ -79,17 +78,17 @@ func TestARolledBackChangeHasNoEntry(t *testing.T) {
 	s, a := openAt(t, pool, schema)
 	job := a.job()
 	planned := a.planned(job)
-	before := len(changes(t, s, xxljob.ChangeSearch{}))
-	ctx := xxljob.WithActor(t.Context(), "ann")
+	before := len(changes(t, s, store.ChangeSearch{}))
+	ctx := store.WithActor(t.Context(), "ann")
 	calls := map[string]func() error{
 		"EditJob": func() error {
-			_, err := s.EditJob(ctx, job.ID, xxljob.Edit{Verb: "update", Change: func(j *xxljob.Job) (bool, error) { j.Param += "x"; return false, nil }})
+			_, err := s.EditJob(ctx, job.ID, store.Edit{Verb: "update", Change: func(j *store.Job) (bool, error) { j.Param += "x"; return false, nil }})
 			return err
 		},
-		"AddJob":    func() error { _, err := s.AddJob(ctx, xxljob.Job{App: "app", Name: "more"}, nil); return err },
-		"AddRun":    func() error { _, err := s.AddRun(ctx, job.ID, xxljob.Trigger{}); return err },
+		"AddJob":    func() error { _, err := s.AddJob(ctx, store.Job{App: "app", Name: "more"}, nil); return err },
+		"AddRun":    func() error { _, err := s.AddRun(ctx, job.ID, store.Trigger{}); return err },
 		"Kill":      func() error { _, err := s.Kill(ctx, planned.ID, "x"); return err },
-		"SaveGroup": func() error { return s.SaveGroup(ctx, xxljob.Group{App: "g"}) },
+		"SaveGroup": func() error { return s.SaveGroup(ctx, store.Group{App: "g"}) },
 		"RemoveJob": func() error { return s.RemoveJob(ctx, job.ID) },
 	}
 	for _, trigger := range []string{"before insert on %s.xxl_job_change for each row", "after insert on %s.xxl_job_change deferrable initially deferred for each row"} {
@@ -108,11 +107,11 @@ func TestARolledBackChangeHasNoEntry(t *testing.T) {
 		if after, err := s.Job(t.Context(), job.ID); err != nil || after.Version != 1 {
 			t.Errorf("the job: %+v %v", after, err)
 		}
-		if n := len(changes(t, s, xxljob.ChangeSearch{})); n != before {
+		if n := len(changes(t, s, store.ChangeSearch{})); n != before {
 			t.Errorf("%d entries, want %d", n, before)
 		}
 	}
-	if r, err := s.Run(t.Context(), planned.ID); err != nil || r.State != xxljob.StatePlanned {
+	if r, err := s.Run(t.Context(), planned.ID); err != nil || r.State != store.StatePlanned {
 		t.Errorf("the run: %+v %v", r, err)
 	}
 }
@@ -129,19 +128,19 @@ func TestEntriesFromBefore(t *testing.T) {
 	must(t, postgres.Migrate(t.Context(), pool, postgres.Config{Schema: schema}))
 	run(t, pool, fmt.Sprintf(insert, schema, 2))
 	s, _ := openAt(t, pool, schema)
-	for _, q := range []xxljob.ChangeSearch{
+	for _, q := range []store.ChangeSearch{
 		{}, {Object: store.ObjectJob, ObjectID: "7"}, {JobID: 7}, {Object: store.ObjectJob}, {Actor: "ann"}, {Verb: "add"}, {Until: time.Date(2026, 1, 3, 0, 0, 0, 0, time.UTC)},
 	} {
 		got := changes(t, s, q)
 		if len(got) != 2 {
 			t.Fatalf("%+v: %+v", q, got)
 		}
-		want := xxljob.Change{ID: got[1].ID, At: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), Actor: "ann", Verb: "add", Object: store.ObjectJob, ObjectID: "7", JobID: 7, Version: 1}
+		want := store.Change{ID: got[1].ID, At: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), Actor: "ann", Verb: "add", Object: store.ObjectJob, ObjectID: "7", JobID: 7, Version: 1}
 		if got[1].At = got[1].At.UTC(); got[1] != want {
 			t.Errorf("%+v:\n got %+v\nwant %+v", q, got[1], want)
 		}
 	}
-	if _, err := s.JobAt(t.Context(), 7, 1); !errors.Is(err, xxljob.ErrNotFound) {
+	if _, err := s.JobAt(t.Context(), 7, 1); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a definition that was not written: %v", err)
 	}
 }
@@ -156,7 +155,7 @@ func TestDroppedDaysAreRecorded(t *testing.T) {
 	for range 2 {
 		must(t, s.DropRuns(t.Context(), time.Now().AddDate(0, 0, -30)))
 	}
-	got := changes(t, s, xxljob.ChangeSearch{Object: store.ObjectRuns})
+	got := changes(t, s, store.ChangeSearch{Object: store.ObjectRuns})
 	if len(got) != 1 || got[0].Actor != store.Scheduler || got[0].Verb != "drop" || got[0].ObjectID != "2025-01-02" {
 		t.Errorf("entries: %+v", got)
 	}

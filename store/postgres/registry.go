@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -21,7 +20,7 @@ import (
 //
 // That rows of the registry are locked says nothing about those of runs, so nothing
 // else becomes careful: a batch with such a row waits a moment for it each time.
-func (s *Store) PutAddresses(ctx context.Context, regs []xxljob.Registration) error {
+func (s *Store) PutAddresses(ctx context.Context, regs []store.Registration) error {
 	if len(regs) == 0 {
 		return ended(ctx)
 	}
@@ -41,7 +40,7 @@ func (s *Store) PutAddresses(ctx context.Context, regs []xxljob.Registration) er
 
 // DropAddresses removes registrations of the given boot ids, or whatever theirs are
 // where none is given. Rows that others have locked are as for PutAddresses.
-func (s *Store) DropAddresses(ctx context.Context, regs []xxljob.Registration) error {
+func (s *Store) DropAddresses(ctx context.Context, regs []store.Registration) error {
 	if len(regs) == 0 {
 		return ended(ctx)
 	}
@@ -71,7 +70,7 @@ func leftOut(err error, n int) error {
 }
 
 // nameOf is what an error says of a batch.
-func nameOf(regs []xxljob.Registration) string {
+func nameOf(regs []store.Registration) string {
 	if len(regs) == 1 {
 		return fmt.Sprintf("%q of %q", regs[0].Address, regs[0].App)
 	}
@@ -81,19 +80,19 @@ func nameOf(regs []xxljob.Registration) string {
 // lastOfEach are the registrations of which no later one has the app and address: a
 // statement cannot change a row twice. They are in the order in which everybody
 // locks rows of the registry, so that two nodes do not wait for each other.
-func lastOfEach(regs []xxljob.Registration) []xxljob.Registration {
+func lastOfEach(regs []store.Registration) []store.Registration {
 	list := slices.Clone(regs)
 	slices.Reverse(list)
 	slices.SortStableFunc(list, byAddress)
-	return slices.CompactFunc(list, func(a, b xxljob.Registration) bool { return byAddress(a, b) == 0 })
+	return slices.CompactFunc(list, func(a, b store.Registration) bool { return byAddress(a, b) == 0 })
 }
 
 // byAddress compares as the "C" collation of the columns does.
-func byAddress(a, b xxljob.Registration) int {
+func byAddress(a, b store.Registration) int {
 	return cmp.Or(strings.Compare(a.App, b.App), strings.Compare(a.Address, b.Address))
 }
 
-func putArgs(regs []xxljob.Registration) named {
+func putArgs(regs []store.Registration) named {
 	n := len(regs)
 	capabilities := make([]string, n)
 	for i := range regs {
@@ -102,7 +101,7 @@ func putArgs(regs []xxljob.Registration) named {
 	return append(dropArgs(regs), named{{"capabilities", capabilities}}...)
 }
 
-func dropArgs(regs []xxljob.Registration) named {
+func dropArgs(regs []store.Registration) named {
 	n := len(regs)
 	apps, addresses, boots := make([]string, n), make([]string, n), make([]string, n)
 	for i := range regs {
@@ -129,14 +128,14 @@ func arrayText(list []string) string {
 }
 
 // Addresses returns the registrations that were refreshed lately, in order.
-func (s *Store) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]xxljob.Registration, error) {
-	var regs []xxljob.Registration
+func (s *Store) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]store.Registration, error) {
+	var regs []store.Registration
 	err := s.read(ctx, s.sql.addresses.with(app, maxAge.Microseconds()).into(readRegistrations(&regs)))
 	return regs, failed(err, "addresses of %q", app)
 }
 
 // Registrations lists a page of the registry.
-func (s *Store) Registrations(ctx context.Context, f xxljob.RegistrationFilter) ([]xxljob.Registration, error) {
+func (s *Store) Registrations(ctx context.Context, f store.RegistrationFilter) ([]store.Registration, error) {
 	limit := f.Limit
 	if limit <= 0 {
 		limit = defaultLimit
@@ -147,15 +146,15 @@ func (s *Store) Registrations(ctx context.Context, f xxljob.RegistrationFilter) 
 			{"after", f.After}, {"after_address", f.AfterAddress}, {"limit", limit}, {"app", f.App},
 		})
 	}
-	var regs []xxljob.Registration
+	var regs []store.Registration
 	st.read = readRegistrations(&regs)
 	return regs, failed(s.read(ctx, st), "list registrations")
 }
 
 // readRegistrations appends each row to the list.
-func readRegistrations(list *[]xxljob.Registration) result {
+func readRegistrations(list *[]store.Registration) result {
 	return func(rows pgx.Rows) error {
-		var reg xxljob.Registration
+		var reg store.Registration
 		var updated, former pgtype.Timestamptz
 		err := rows.Scan(&reg.App, &reg.Address, &reg.BootID, &reg.Capabilities, &updated, &reg.FormerBootID, &former)
 		reg.Updated, reg.FormerSeen = stamp(updated), stamp(former)

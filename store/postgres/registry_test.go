@@ -10,7 +10,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store"
@@ -18,15 +17,15 @@ import (
 )
 
 // at is a registration of the app of these tests.
-func at(address string) xxljob.Registration {
-	return xxljob.Registration{App: "app", Address: address, BootID: "boot"}
+func at(address string) store.Registration {
+	return store.Registration{App: "app", Address: address, BootID: "boot"}
 }
 
 // registeredAt are the addresses of all registrations, with those that were refreshed
 // after since marked.
 func registeredAt(t *testing.T, s *postgres.Store, since time.Time) (list []string) {
 	t.Helper()
-	regs, err := s.Registrations(t.Context(), xxljob.RegistrationFilter{})
+	regs, err := s.Registrations(t.Context(), store.RegistrationFilter{})
 	must(t, err)
 	for _, r := range regs {
 		if r.Updated.After(since) {
@@ -58,7 +57,7 @@ func TestALockedRegistration(t *testing.T) {
 	var sent statements
 	s := openOn(t, pgtest.Pool(t, traced(&sent)), postgres.Config{})
 	own(t, s, inc(t, "registry"), 1)
-	must(t, s.PutAddresses(t.Context(), []xxljob.Registration{at("a"), at("b"), at("c")}))
+	must(t, s.PutAddresses(t.Context(), []store.Registration{at("a"), at("b"), at("c")}))
 	now, err := s.Now(t.Context())
 	must(t, err)
 	await.Until(t, "the clock has moved on", func() bool {
@@ -76,16 +75,16 @@ func TestALockedRegistration(t *testing.T) {
 			t.Errorf("after %s: %q, want %q", what, got, left)
 		}
 	}
-	put := func(regs ...xxljob.Registration) func() error {
+	put := func(regs ...store.Registration) func() error {
 		return func() error { return s.PutAddresses(t.Context(), regs) }
 	}
-	drop := func(regs ...xxljob.Registration) func() error {
+	drop := func(regs ...store.Registration) func() error {
 		return func() error { return s.DropAddresses(t.Context(), regs) }
 	}
 	step("a refresh of others", nil, put(at("a")), "a fresh", "b", "c")
 	step("a refresh of all", store.ErrLocked, put(at("d"), at("c"), at("b"), at("a")), "a fresh", "b", "c fresh", "d fresh")
 	step("a drop of others", nil, drop(at("d")), "a fresh", "b", "c fresh")
-	step("a drop by another process", nil, drop(xxljob.Registration{App: "app", Address: "b", BootID: "former"}), "a fresh", "b", "c fresh")
+	step("a drop by another process", nil, drop(store.Registration{App: "app", Address: "b", BootID: "former"}), "a fresh", "b", "c fresh")
 	step("a drop of some", store.ErrLocked, drop(at("none"), at("c"), at("b")), "a fresh", "b")
 	step("forgetting all", nil, func() error { return s.ForgetAddresses(t.Context(), -time.Hour) }, "b")
 	must(t, x.Rollback(t.Context()))
@@ -119,8 +118,8 @@ func TestADropMeetsARefresh(t *testing.T) {
 		own(t, s, inc(t, "registry"), 1)
 		err := store.ErrLocked
 		for errors.Is(err, store.ErrLocked) { // the commit took longer than the drop waits
-			must(t, s.PutAddresses(t.Context(), []xxljob.Registration{at("a")}))
-			err = whileChanged(t, s, change, func() error { return s.DropAddresses(t.Context(), []xxljob.Registration{at("a")}) })
+			must(t, s.PutAddresses(t.Context(), []store.Registration{at("a")}))
+			err = whileChanged(t, s, change, func() error { return s.DropAddresses(t.Context(), []store.Registration{at("a")}) })
 		}
 		must(t, err)
 		if got := registeredAt(t, s, time.Now()); len(got) != left {
@@ -152,7 +151,7 @@ func TestALockedRunIsLeftOutOfDispatched(t *testing.T) {
 			job := a.job()
 			st := a.startOf(a.planned(job), job.Version)
 			st.Address = "http://10.0.0.1"
-			answers, err := s.Start(a.ctx, nil, []xxljob.Start{st})
+			answers, err := s.Start(a.ctx, nil, []store.Start{st})
 			must(t, err)
 			list = append(list, store.Dispatch{RunID: answers[0].Run.ID, Owner: st.Owner, Token: st.Token, Msg: "accepted"})
 		}
@@ -178,7 +177,7 @@ func TestALockedRunIsLeftOutOfDispatched(t *testing.T) {
 		}
 		must(t, x.Rollback(a.ctx))
 		runs, err = s.Dispatched(a.ctx, list)
-		if err != nil || len(runs) != 1 || runs[0].ID != list[1].RunID || runs[0].State != xxljob.StateDispatched || runs[0].TriggerMsg != "accepted" {
+		if err != nil || len(runs) != 1 || runs[0].ID != list[1].RunID || runs[0].State != store.StateDispatched || runs[0].TriggerMsg != "accepted" {
 			t.Errorf("without the lock: %+v, %v", runs, err)
 		}
 	}
@@ -197,13 +196,13 @@ func TestARegistryOfTheFirstVersion(t *testing.T) {
 	must(t, postgres.Migrate(t.Context(), pool, postgres.Config{Schema: schema}))
 	s, _ := openAt(t, pool, schema)
 	run(t, pool, fmt.Sprintf("insert into %s.xxl_job_registry (registry_group, registry_key, registry_value, update_time) values ('EXECUTOR', 'app', 'newer', now())", schema))
-	must(t, s.PutAddresses(t.Context(), []xxljob.Registration{at("new")}))
+	must(t, s.PutAddresses(t.Context(), []store.Registration{at("new")}))
 	regs, err := s.Addresses(t.Context(), "app", time.Hour)
 	must(t, err)
 	if len(regs) != 3 || regs[0].BootID != "boot" || regs[1].BootID+regs[2].BootID != "" || regs[1].Capabilities != nil {
 		t.Errorf("registrations %+v", regs)
 	}
-	must(t, s.DropAddresses(t.Context(), []xxljob.Registration{{App: "app", Address: "newer"}, at("old")}))
+	must(t, s.DropAddresses(t.Context(), []store.Registration{{App: "app", Address: "newer"}, at("old")}))
 	if got := registeredAt(t, s, time.Now()); !slices.Equal(got, []string{"new", "old"}) {
 		t.Errorf("left are %q", got)
 	}

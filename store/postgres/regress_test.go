@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store"
@@ -26,12 +25,12 @@ func misread(s *postgres.Store) {
 }
 
 // two claims two runs of the job.
-func (a *actor) two(t *testing.T, job xxljob.Job, next time.Time) []xxljob.Run {
+func (a *actor) two(t *testing.T, job store.Job, next time.Time) []store.Run {
 	t.Helper()
 	p := a.plan(job)
 	p.Next = next
-	p.Runs = append(p.Runs, xxljob.NewRun{At: job.Next.Add(time.Second), Type: xxljob.TriggerCron, State: xxljob.StatePlanned})
-	runs, err := a.Claim(a.ctx, nil, []xxljob.Plan{p})
+	p.Runs = append(p.Runs, store.NewRun{At: job.Next.Add(time.Second), Type: store.TriggerCron, State: store.StatePlanned})
+	runs, err := a.Claim(a.ctx, nil, []store.Plan{p})
 	must(t, err)
 	if len(runs) != 2 {
 		t.Fatalf("claimed %d runs, want two", len(runs))
@@ -40,14 +39,14 @@ func (a *actor) two(t *testing.T, job xxljob.Job, next time.Time) []xxljob.Run {
 }
 
 // serially starts a run of a serial job.
-func (a *actor) serially(t *testing.T, run xxljob.Run, version int64, address string) xxljob.Started {
+func (a *actor) serially(t *testing.T, run store.Run, version int64, address string) store.Started {
 	t.Helper()
 	st := a.startOf(run, version)
 	st.Serial = true
 	if address != "" {
 		st.Address = address
 	}
-	answers, err := a.Start(a.ctx, nil, []xxljob.Start{st})
+	answers, err := a.Start(a.ctx, nil, []store.Start{st})
 	must(t, err)
 	return answers[0]
 }
@@ -60,9 +59,9 @@ func TestAFailedReadingOfTheClock(t *testing.T) {
 			job := a.job()
 			r := a.planned(job)
 			misread(s)
-			_, err := s.EditJob(a.ctx, job.ID, xxljob.Edit{Verb: "stop", Change: func(j *xxljob.Job) (bool, error) { j.Stopped = true; return true, nil }})
+			_, err := s.EditJob(a.ctx, job.ID, store.Edit{Verb: "stop", Change: func(j *store.Job) (bool, error) { j.Stopped = true; return true, nil }})
 			must(t, err)
-			if got, err := s.Run(a.ctx, r.ID); err != nil || got.State != xxljob.StateCancelled {
+			if got, err := s.Run(a.ctx, r.ID); err != nil || got.State != store.StateCancelled {
 				t.Errorf("the run is %v, %v", got.State, err)
 			}
 		},
@@ -71,7 +70,7 @@ func TestAFailedReadingOfTheClock(t *testing.T) {
 			runs := a.two(t, job, time.Time{})
 			first := a.serially(t, runs[0], job.Version, "")
 			misread(s)
-			_, err := s.Finish(a.ctx, nil, []xxljob.Result{result(first.Run)})
+			_, err := s.Finish(a.ctx, nil, []store.Result{result(first.Run)})
 			must(t, err)
 			if got, err := s.Job(a.ctx, job.ID); err != nil || got.Stopped {
 				t.Errorf("the job is stopped, %q, %v", got.StopReason, err)
@@ -128,7 +127,7 @@ func floorBesideAStart(t *testing.T) (met bool) {
 	must(t, err)
 	_, err = tx.Exec(a.ctx, "select 1 from \""+postgres.SchemaOf(s)+"\".xxl_job_log where id = $1 for update", oldest.ID)
 	must(t, err)
-	answer, raised := make(chan xxljob.Started, 1), make(chan error, 1)
+	answer, raised := make(chan store.Started, 1), make(chan error, 1)
 	go func() { answer <- a.serially(t, oldest, job.Version, "") }()
 	await.Until(t, "the start waits", func() bool { return len(answer) > 0 || blocked(t, s) })
 	go func() { raised <- postgres.RaiseStarted(a.ctx, s) }()
@@ -153,16 +152,16 @@ func TestTwoEpochsOfOneShard(t *testing.T) {
 	a := own(t, s, inc(t, "epochs"), 1)
 	good, stale := a.startOf(a.planned(a.job()), 1), a.startOf(a.planned(a.job()), 1)
 	stale.Epoch--
-	answers, err := a.Start(a.ctx, nil, []xxljob.Start{good, stale})
+	answers, err := a.Start(a.ctx, nil, []store.Start{good, stale})
 	must(t, err)
 	if answers[0].Status != store.StartOK || answers[1].Status != store.StartFenced {
 		t.Errorf("starts: %d, %d, want ok and fenced", answers[0].Status, answers[1].Status)
 	}
-	lost := func(r xxljob.Run, behind int64) xxljob.Verdict {
-		return xxljob.Verdict{RunID: r.ID, Shard: r.Shard, Epoch: a.epoch(r.Shard) - behind, Owner: r.Owner, Token: r.Token, Taken: true, To: xxljob.StateLost}
+	lost := func(r store.Run, behind int64) store.Verdict {
+		return store.Verdict{RunID: r.ID, Shard: r.Shard, Epoch: a.epoch(r.Shard) - behind, Owner: r.Owner, Token: r.Token, Taken: true, To: store.StateLost}
 	}
 	one, two := a.started(a.job()), a.started(a.job())
-	changed, err := s.Settle(a.ctx, []xxljob.Verdict{lost(one, 0), lost(two, 1)})
+	changed, err := s.Settle(a.ctx, []store.Verdict{lost(one, 0), lost(two, 1)})
 	must(t, err)
 	if len(changed) != 1 || changed[0].ID != one.ID {
 		t.Errorf("settled %+v, want run %d alone", changed, one.ID)
@@ -176,16 +175,16 @@ func TestLateResultWhileCareful(t *testing.T) {
 	s := open(t, postgres.Config{})
 	a := own(t, s, inc(t, "late"), 1)
 	r := a.started(a.job())
-	_, err := s.Settle(a.ctx, []xxljob.Verdict{{RunID: r.ID, Shard: r.Shard, Epoch: a.epoch(r.Shard), Owner: r.Owner, Token: r.Token, Taken: true, To: xxljob.StateLost}})
+	_, err := s.Settle(a.ctx, []store.Verdict{{RunID: r.ID, Shard: r.Shard, Epoch: a.epoch(r.Shard), Owner: r.Owner, Token: r.Token, Taken: true, To: store.StateLost}})
 	must(t, err)
 	postgres.BeCareful(s)
 	for range 2 {
-		_, err = s.Finish(a.ctx, nil, []xxljob.Result{result(r)})
+		_, err = s.Finish(a.ctx, nil, []store.Result{result(r)})
 		must(t, err)
 	}
 	got, err := s.Run(a.ctx, r.ID)
 	must(t, err)
-	if n := strings.Count(got.TriggerMsg, "after the run was lost"); got.State != xxljob.StateLost || n != 1 {
+	if n := strings.Count(got.TriggerMsg, "after the run was lost"); got.State != store.StateLost || n != 1 {
 		t.Errorf("the run is %v, noted %d times: %q", got.State, n, got.TriggerMsg)
 	}
 }
@@ -245,9 +244,9 @@ func TestAnEndFromBeforeTheTake(t *testing.T) {
 	job := former.job()
 	plan := former.plan(job)
 	for i := range 2 {
-		plan.Runs = append(plan.Runs, xxljob.NewRun{At: job.Next.Add(time.Duration(i+1) * time.Second), Type: xxljob.TriggerCron, State: xxljob.StatePlanned})
+		plan.Runs = append(plan.Runs, store.NewRun{At: job.Next.Add(time.Duration(i+1) * time.Second), Type: store.TriggerCron, State: store.StatePlanned})
 	}
-	runs, err := former.Claim(former.ctx, nil, []xxljob.Plan{plan})
+	runs, err := former.Claim(former.ctx, nil, []store.Plan{plan})
 	must(t, err)
 	first := former.serially(t, runs[0], job.Version, store.LocalAddress(next.inc))
 	former.serially(t, runs[1], job.Version, store.LocalAddress(third.inc))
@@ -257,7 +256,7 @@ func TestAnEndFromBeforeTheTake(t *testing.T) {
 	view := next.beat()
 	held.armed.Store(true)
 	done := make(chan error, 1)
-	go func() { _, err := p.Finish(next.ctx, nil, []xxljob.Result{result(first.Run)}); done <- err }()
+	go func() { _, err := p.Finish(next.ctx, nil, []store.Result{result(first.Run)}); done <- err }()
 	select {
 	case <-held.hit:
 	case err := <-done:
@@ -279,7 +278,7 @@ func TestAJobOfAnotherProcessWithinALongWindow(t *testing.T) {
 	s, o := twoStores(t, func(c *postgres.Config) { c.LeaseMode = postgres.LeaseRow })
 	a := own(t, s, inc(t, "region"), 1)
 	due := func() int {
-		res, err := s.Scan(a.ctx, xxljob.ScanResult{}, store.ScanQuery{Shards: a.shards, Before: time.Now().Add(30 * time.Second), Jobs: 10, Runs: 10})
+		res, err := s.Scan(a.ctx, store.ScanResult{}, store.ScanQuery{Shards: a.shards, Before: time.Now().Add(30 * time.Second), Jobs: 10, Runs: 10})
 		must(t, err)
 		return len(res.Jobs)
 	}
@@ -305,13 +304,13 @@ func TestAnIDThatIsTaken(t *testing.T) {
 	job.Key = "one"
 	_, err := s.AddJob(t.Context(), job, nil)
 	must(t, err)
-	if _, err := s.AddJob(t.Context(), job, nil); !errors.Is(err, xxljob.ErrDuplicateKey) {
+	if _, err := s.AddJob(t.Context(), job, nil); !errors.Is(err, store.ErrDuplicateKey) {
 		t.Errorf("a job with the same key: %v", err)
 	}
 	_, err = pool.Exec(t.Context(), `select setval($1, 1, false)`, pgx.Identifier{postgres.SchemaOf(s), "xxl_job_info_id"}.Sanitize())
 	must(t, err)
 	job.Key = "another"
-	if _, err := s.AddJob(t.Context(), job, nil); err == nil || errors.Is(err, xxljob.ErrDuplicateKey) {
+	if _, err := s.AddJob(t.Context(), job, nil); err == nil || errors.Is(err, store.ErrDuplicateKey) {
 		t.Errorf("a job with an id that is taken: %v", err)
 	}
 }
@@ -325,7 +324,7 @@ func TestARunOfAMonthIsNotOneOfAYear(t *testing.T) {
 	job, err := s.AddJob(t.Context(), newJob(), nil)
 	must(t, err)
 	month := a.started(job)
-	_, err = s.Finish(t.Context(), nil, []xxljob.Result{result(month)})
+	_, err = s.Finish(t.Context(), nil, []store.Result{result(month)})
 	must(t, err)
 	const day = 24 * time.Hour
 	run(t, pool, "update "+schema+".xxl_job_log set trigger_time = handle_time - interval '720 hours' where id = $1", month.ID)
@@ -333,7 +332,7 @@ func TestARunOfAMonthIsNotOneOfAYear(t *testing.T) {
 		slower time.Duration
 		found  int
 	}{{30*day - time.Millisecond, 1}, {30 * day, 1}, {30*day + time.Millisecond, 0}, {365 * day, 0}} {
-		found, err := s.SearchRuns(t.Context(), xxljob.RunSearch{Slower: c.slower})
+		found, err := s.SearchRuns(t.Context(), store.RunSearch{Slower: c.slower})
 		must(t, err)
 		if len(found.Runs) != c.found {
 			t.Errorf("%d runs took %v, want %d", len(found.Runs), c.slower, c.found)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -18,15 +17,15 @@ import (
 // goes. That may be less far than so many rows lead, if one app has more rows than others.
 
 // Reports returns reports that the query chooses.
-func (s *Store) Reports(ctx context.Context, q xxljob.ReportQuery) (xxljob.ReportsFound, error) {
+func (s *Store) Reports(ctx context.Context, q store.ReportQuery) (store.ReportsFound, error) {
 	if err := ended(ctx); err != nil {
-		return xxljob.ReportsFound{}, err
+		return store.ReportsFound{}, err
 	}
 	if err := q.Validate(); err != nil {
-		return xxljob.ReportsFound{}, err
+		return store.ReportsFound{}, err
 	}
 	q.Complete()
-	found := xxljob.ReportsFound{Until: q.To.UTC()}
+	found := store.ReportsFound{Until: q.To.UTC()}
 	if !q.From.Before(q.To) {
 		return found, nil
 	}
@@ -37,7 +36,7 @@ func (s *Store) Reports(ctx context.Context, q xxljob.ReportQuery) (xxljob.Repor
 	}
 	until, err := reach(ctx, &q)
 	if err != nil {
-		return xxljob.ReportsFound{}, err
+		return store.ReportsFound{}, err
 	}
 	found.Until = until
 	args := append(reportArgs(&q, found.Until), named{{"length", q.Length.Milliseconds()}, {"together", q.Together}}...)
@@ -47,13 +46,13 @@ func (s *Store) Reports(ctx context.Context, q xxljob.ReportQuery) (xxljob.Repor
 		return err
 	}))
 	if err != nil {
-		return xxljob.ReportsFound{}, failed(err, "read reports")
+		return store.ReportsFound{}, failed(err, "read reports")
 	}
 	return found, nil
 }
 
 // reach returns how far so many rows lead.
-func (s *Store) reach(ctx context.Context, q *xxljob.ReportQuery) (time.Time, error) {
+func (s *Store) reach(ctx context.Context, q *store.ReportQuery) (time.Time, error) {
 	next := int64(0)
 	args := append(reportArgs(q, q.To), named{{"limit", q.Examine}}...)
 	if err := s.readByIndex(ctx, s.sql.reportEdge.by(args).into(scanInto(&next))); err != nil {
@@ -67,7 +66,7 @@ func (s *Store) reach(ctx context.Context, q *xxljob.ReportQuery) (time.Time, er
 
 // reachOf is reach for some apps. Where the shares do not lead as far as one report, it looks
 // whether all rows of that are too many.
-func (s *Store) reachOf(ctx context.Context, q *xxljob.ReportQuery) (time.Time, error) {
+func (s *Store) reachOf(ctx context.Context, q *store.ReportQuery) (time.Time, error) {
 	if all, err := s.mayRead(ctx, q, q.To); all || err != nil {
 		return q.To.UTC(), err
 	}
@@ -88,7 +87,7 @@ func (s *Store) reachOf(ctx context.Context, q *xxljob.ReportQuery) (time.Time, 
 }
 
 // mayRead reports whether no more rows have to be read, up to a time, than may be.
-func (s *Store) mayRead(ctx context.Context, q *xxljob.ReportQuery, until time.Time) (bool, error) {
+func (s *Store) mayRead(ctx context.Context, q *store.ReportQuery, until time.Time) (bool, error) {
 	n := 0
 	args := append(reportArgs(q, until), named{{"limit", q.Examine}}...)
 	err := s.readByIndex(ctx, s.sql.reportCountOf.by(args).into(scanInto(&n)))
@@ -96,7 +95,7 @@ func (s *Store) mayRead(ctx context.Context, q *xxljob.ReportQuery, until time.T
 }
 
 // reportArgs choose rows up to a time.
-func reportArgs(q *xxljob.ReportQuery, until time.Time) named {
+func reportArgs(q *store.ReportQuery, until time.Time) named {
 	day := func(t time.Time) time.Time { return store.DayOf(t.Add(store.ReportDay - time.Millisecond)) }
 	args := named{{"lo", q.From.UnixMilli()}, {"hi", until.UnixMilli()}, {"from_day", day(q.From)}, {"to_day", day(until)}}
 	if len(q.Apps) > 0 {
@@ -105,7 +104,7 @@ func reportArgs(q *xxljob.ReportQuery, until time.Time) named {
 	return args
 }
 
-func readReport(rows pgx.Rows, q *xxljob.ReportQuery) (store.Report, error) {
+func readReport(rows pgx.Rows, q *store.ReportQuery) (store.Report, error) {
 	var r store.Report
 	var span int64
 	var hasDay bool

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -27,14 +26,14 @@ const (
 )
 
 // count has the reports count those of the runs that have ended, with the commit.
-func (t *tx) count(runs ...xxljob.Run) {
+func (t *tx) count(runs ...store.Run) {
 	for i := range runs {
 		t.countEnd(&runs[i])
 	}
 }
 
 // countEnd is count for one run.
-func (t *tx) countEnd(r *xxljob.Run) {
+func (t *tx) countEnd(r *store.Run) {
 	if !t.store.cfg.NoReports {
 		r.CountEnd(t.tally.Count)
 	}
@@ -44,7 +43,7 @@ func (t *tx) countEnd(r *xxljob.Run) {
 // an hour.
 func (t *tx) countCancelled(app string, quarter time.Time, n int) {
 	if !t.store.cfg.NoReports {
-		t.tally.Count(app, quarter).Ended[xxljob.StateCancelled] += int64(n)
+		t.tally.Count(app, quarter).Ended[store.StateCancelled] += int64(n)
 	}
 }
 
@@ -103,7 +102,7 @@ var reportColumns = func() (list []reportColumn) {
 	add := func(unit int64, of func(*store.Report) *int64, name string, args ...any) {
 		list = append(list, reportColumn{fmt.Sprintf(name, args...), of, unit})
 	}
-	for state := xxljob.StateSucceeded; state <= xxljob.StateSnoozed; state++ {
+	for state := store.StateSucceeded; state <= store.StateSnoozed; state++ {
 		add(1, func(r *store.Report) *int64 { return &r.Ended[state] }, "%s", strings.ReplaceAll(state.String(), " ", "_"))
 	}
 	histogram := func(name string, of func(*store.Report) *store.Histogram) {

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
@@ -25,12 +24,12 @@ func TestLockedReportsHoldUpNothing(t *testing.T) {
 		a.succeeds(jobWith(a))
 	}
 	run := a.started(jobWith(a))
-	_, err := s.Settle(t.Context(), []xxljob.Verdict{{RunID: run.ID, Shard: run.Shard, Epoch: a.epoch(run.Shard), Owner: run.Owner, Token: run.Token, Taken: !run.Taken.IsZero(), To: xxljob.StateLost}})
+	_, err := s.Settle(t.Context(), []store.Verdict{{RunID: run.ID, Shard: run.Shard, Epoch: a.epoch(run.Shard), Owner: run.Owner, Token: run.Token, Taken: !run.Taken.IsZero(), To: store.StateLost}})
 	must(t, err)
 	must(t, s.FoldReports(t.Context()))
-	found, err := s.Reports(t.Context(), xxljob.ReportQuery{From: store.QuarterOf(began).Add(-store.ReportDay), To: store.QuarterOf(began).Add(store.ReportDay), Length: 2 * store.ReportDay})
+	found, err := s.Reports(t.Context(), store.ReportQuery{From: store.QuarterOf(began).Add(-store.ReportDay), To: store.QuarterOf(began).Add(store.ReportDay), Length: 2 * store.ReportDay})
 	must(t, err)
-	if len(found.Reports) != 1 || found.Reports[0].Ended[xxljob.StateSucceeded] != 6 || found.Reports[0].Ended[xxljob.StateLost] != 1 {
+	if len(found.Reports) != 1 || found.Reports[0].Ended[store.StateSucceeded] != 6 || found.Reports[0].Ended[store.StateLost] != 1 {
 		t.Errorf("the reports are %+v", found.Reports)
 	}
 }
@@ -64,17 +63,17 @@ func removeFarAhead(t *testing.T, runs int, withoutReports bool) {
 	began := time.Now()
 	must(t, s.RemoveJob(t.Context(), job.ID))
 	t.Logf("removed after %v", time.Since(began))
-	found, err := s.Reports(t.Context(), xxljob.ReportQuery{From: store.QuarterOf(from), To: store.QuarterOf(from).Add(700 * store.ReportDay),
+	found, err := s.Reports(t.Context(), store.ReportQuery{From: store.QuarterOf(from), To: store.QuarterOf(from).Add(700 * store.ReportDay),
 		Length: 700 * store.ReportDay, Examine: 200_000})
 	must(t, err)
-	if counted := len(found.Reports) == 1 && found.Reports[0].Ended[xxljob.StateCancelled] == int64(runs); counted == withoutReports {
+	if counted := len(found.Reports) == 1 && found.Reports[0].Ended[store.StateCancelled] == int64(runs); counted == withoutReports {
 		t.Errorf("%d reports: %+v", len(found.Reports), found.Reports)
 	}
-	left, err := s.SearchRuns(t.Context(), xxljob.RunSearch{Ahead: true, States: []xxljob.State{xxljob.StatePlanned}})
+	left, err := s.SearchRuns(t.Context(), store.RunSearch{Ahead: true, States: []store.State{store.StatePlanned}})
 	if err != nil || len(left.Runs) > 0 {
 		t.Errorf("%d runs are left, %v", len(left.Runs), err)
 	}
-	if _, err := s.Job(t.Context(), job.ID); !errors.Is(err, xxljob.ErrNotFound) {
+	if _, err := s.Job(t.Context(), job.ID); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("the job: %v", err)
 	}
 }
@@ -93,7 +92,7 @@ func TestTheFirstRowOfAReport(t *testing.T) {
 	began := time.Now()
 	committed := make(chan error, 1)
 	time.AfterFunc(500*time.Millisecond, func() { committed <- tx.Commit(context.Background()) })
-	finished, err := s.Finish(t.Context(), nil, []xxljob.Result{result(run)})
+	finished, err := s.Finish(t.Context(), nil, []store.Result{result(run)})
 	took := time.Since(began)
 	must(t, <-committed)
 	must(t, err)

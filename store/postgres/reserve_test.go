@@ -13,7 +13,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store"
@@ -99,13 +98,13 @@ func TestReserve(t *testing.T) {
 				job, second := a.job(), a.job()
 				giveBack := useUp(t, pool)
 				run := a.started(job)
-				accepted, err := s.Finish(a.ctx, nil, []xxljob.Result{result(run)})
+				accepted, err := s.Finish(a.ctx, nil, []store.Result{result(run)})
 				must(t, err)
-				if len(accepted) != 1 || accepted[0].State != xxljob.StateSucceeded {
+				if len(accepted) != 1 || accepted[0].State != store.StateSucceeded {
 					t.Errorf("finished %+v", accepted)
 				}
 				v := a.beat()
-				_, err = s.Scan(a.ctx, xxljob.ScanResult{}, store.ScanQuery{Shards: a.shards, Before: time.Now(), Jobs: 10, Runs: 10})
+				_, err = s.Scan(a.ctx, store.ScanResult{}, store.ScanQuery{Shards: a.shards, Before: time.Now(), Jobs: 10, Runs: 10})
 				must(t, err)
 				_, err = s.Inbox(a.ctx, a.inc, 0, 10)
 				must(t, err)
@@ -125,18 +124,18 @@ func TestReserve(t *testing.T) {
 }
 
 // loops lists what the loops of a scheduler list, many at once.
-func loops(t *testing.T, s *actor, run xxljob.Run) {
+func loops(t *testing.T, s *actor, run store.Run) {
 	t.Helper()
 	var g sync.WaitGroup
 	for range 20 {
 		g.Go(func() {
-			if jobs, err := s.Jobs(s.ctx, xxljob.JobFilter{IDs: []int64{run.JobID}}); err != nil || len(jobs) != 1 {
+			if jobs, err := s.Jobs(s.ctx, store.JobFilter{IDs: []int64{run.JobID}}); err != nil || len(jobs) != 1 {
 				t.Errorf("jobs by id: %+v %v", jobs, err)
 			}
 		})
-		for name, f := range map[string]xxljob.RunFilter{
+		for name, f := range map[string]store.RunFilter{
 			"runs of a trigger":          {TriggerID: run.ID},
-			"runs of a job in one state": {JobID: run.JobID, States: []xxljob.State{xxljob.StateSucceeded}},
+			"runs of a job in one state": {JobID: run.JobID, States: []store.State{store.StateSucceeded}},
 		} {
 			g.Go(func() {
 				if runs, err := s.Runs(s.ctx, f); err != nil || len(runs) != 1 {
@@ -299,7 +298,7 @@ func TestReserveThatBroke(t *testing.T) {
 	run := a.planned(job)
 	kill(t, backendOf(t, s))
 	postgres.ReserveIsStale(s)
-	answers, err := s.Start(a.ctx, nil, []xxljob.Start{a.startOf(run, job.Version)})
+	answers, err := s.Start(a.ctx, nil, []store.Start{a.startOf(run, job.Version)})
 	must(t, err)
 	if answers[0].Status != store.StartOK {
 		t.Errorf("status %d", answers[0].Status)
@@ -318,16 +317,16 @@ func TestWithoutReserve(t *testing.T) {
 	run := a.planned(job)
 	giveBack := useUp(t, pool)
 	for name, call := range map[string]func(context.Context) error{
-		"claim": func(ctx context.Context) error { _, err := s.Claim(ctx, nil, []xxljob.Plan{a.plan(job)}); return err },
+		"claim": func(ctx context.Context) error { _, err := s.Claim(ctx, nil, []store.Plan{a.plan(job)}); return err },
 		"start": func(ctx context.Context) error {
-			_, err := s.Start(ctx, nil, []xxljob.Start{a.startOf(run, job.Version)})
+			_, err := s.Start(ctx, nil, []store.Start{a.startOf(run, job.Version)})
 			return err
 		},
 		"finish": func(ctx context.Context) error {
-			_, err := s.Finish(ctx, nil, []xxljob.Result{result(run)})
+			_, err := s.Finish(ctx, nil, []store.Result{result(run)})
 			return err
 		},
-		"list": func(ctx context.Context) error { _, err := s.Runs(ctx, xxljob.RunFilter{}); return err },
+		"list": func(ctx context.Context) error { _, err := s.Runs(ctx, store.RunFilter{}); return err },
 	} {
 		if err := call(impatient(t, a.ctx)); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
@@ -338,7 +337,7 @@ func TestWithoutReserve(t *testing.T) {
 	b := own(t, with, inc(t, "b"), 2)
 	job = b.job()
 	useUp(t, pool)
-	if _, err := with.AddRun(impatient(t, t.Context()), job.ID, xxljob.Trigger{}); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), want) {
+	if _, err := with.AddRun(impatient(t, t.Context()), job.ID, store.Trigger{}); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), want) {
 		t.Errorf("a trigger of the host's while it has all connections: %v", err)
 	}
 	b.planned(job)
@@ -352,9 +351,9 @@ func TestANodeWithoutThePoolGivesUpItsShards(t *testing.T) {
 	s := openOn(t, pool, postgres.Config{NoReserve: true})
 	a := own(t, s, inc(t, "a"), 2)
 	attempt := func(ctx context.Context) error {
-		_, err := s.Claim(ctx, nil, []xxljob.Plan{{}})
+		_, err := s.Claim(ctx, nil, []store.Plan{{}})
 		if err == nil {
-			_, err = s.Start(ctx, nil, []xxljob.Start{{State: xxljob.StateStarted, Owner: a.inc, Address: store.LocalAddress(a.inc)}})
+			_, err = s.Start(ctx, nil, []store.Start{{State: store.StateStarted, Owner: a.inc, Address: store.LocalAddress(a.inc)}})
 		}
 		return err
 	}
@@ -388,7 +387,7 @@ func TestRefusedReserve(t *testing.T) {
 	giveBack := useUp(t, pool)
 	run(t, super, "alter role "+role+" connection limit 2")
 	for range 2 {
-		_, err := s.Claim(impatient(t, a.ctx), nil, []xxljob.Plan{a.plan(job)})
+		_, err := s.Claim(impatient(t, a.ctx), nil, []store.Plan{a.plan(job)})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("claim: %v", err)
 		}
@@ -407,16 +406,16 @@ func TestRefusedReserve(t *testing.T) {
 		}
 		return ok
 	})
-	var planned []xxljob.Run
+	var planned []store.Run
 	await.Until(t, "a run is started over the reserve", func() bool { // which a server that is slow may have lost by then
 		postgres.AskForReserveAgain(s)
 		if len(planned) == 0 {
-			planned, _ = s.Claim(impatient(t, a.ctx), nil, []xxljob.Plan{a.plan(job)})
+			planned, _ = s.Claim(impatient(t, a.ctx), nil, []store.Plan{a.plan(job)})
 		}
 		if len(planned) != 1 {
 			return false
 		}
-		got, err := s.Start(impatient(t, a.ctx), nil, []xxljob.Start{a.startOf(planned[0], job.Version)})
+		got, err := s.Start(impatient(t, a.ctx), nil, []store.Start{a.startOf(planned[0], job.Version)})
 		return err == nil && got[0].Status == store.StartOK
 	})
 	giveBack()

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 )
 
 // TestDaysStayWhileTheyAreNeeded: a day is not dropped while something is owed for one of its
@@ -16,7 +16,7 @@ func TestDaysStayWhileTheyAreNeeded(t *testing.T) {
 	schema := migrated(t, pool)
 	s, a := openAt(t, pool, schema)
 	ended := a.started(a.job())
-	_, err := s.Finish(t.Context(), nil, []xxljob.Result{result(ended)})
+	_, err := s.Finish(t.Context(), nil, []store.Result{result(ended)})
 	must(t, err)
 	aged(t, pool, schema)
 	old := ask[int64](t, pool, "select id from "+schema+".xxl_job_log")
@@ -32,7 +32,7 @@ func TestDaysStayWhileTheyAreNeeded(t *testing.T) {
 	run(t, pool, `insert into `+schema+`.xxl_job_owed (shard, log_id, trigger_id, parent_job, job_id, is_join, business_time, depth) values (0, $1, $1, 1, 1, false, 0, 1)`, old)
 	there("while something is owed", true)
 	run(t, pool, "delete from "+schema+".xxl_job_owed")
-	later, err := s.AddRun(t.Context(), a.job().ID, xxljob.Trigger{})
+	later, err := s.AddRun(t.Context(), a.job().ID, store.Trigger{})
 	must(t, err)
 	run(t, pool, "update "+schema+".xxl_job_log set trigger_id = $1 where id = $2", old, later.ID)
 	there("while its trigger goes on", true)

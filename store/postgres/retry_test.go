@@ -12,6 +12,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
@@ -42,19 +43,19 @@ func TestRetriesOverTwoNodes(t *testing.T) {
 		t.Cleanup(func() { _ = s.Stop(context.Background()) })
 		nodes[i] = s
 	}
-	job, err := nodes[0].AddJob(t.Context(), xxljob.Job{Name: "j", Handler: "try", Route: xxljob.RouteRound, Retries: 5})
+	job, err := nodes[0].AddJob(t.Context(), store.Job{Name: "j", Handler: "try", Route: route.Round, Retries: 5})
 	must(t, err)
 	const triggers = 5
 	ids := make([]int64, triggers)
 	for i := range ids {
 		param := fmt.Sprint(i)
-		ids[i], err = nodes[i%2].TriggerOne(t.Context(), job.ID, xxljob.Trigger{Param: &param})
+		ids[i], err = nodes[i%2].TriggerOne(t.Context(), job.ID, store.Trigger{Param: &param})
 		must(t, err)
 	}
 	for _, id := range ids {
 		await.Until(t, "a chain has ended", func() bool {
 			runs, err := st.Tree(t.Context(), id)
-			return err == nil && len(runs) == 3 && runs[2].State == xxljob.StateSucceeded
+			return err == nil && len(runs) == 3 && runs[2].State == store.StateSucceeded
 		})
 	}
 	mu.Lock()
@@ -72,21 +73,21 @@ func TestRetriesOverTwoNodes(t *testing.T) {
 }
 
 // failed ends the run as failed, and returns the run that follows.
-func (a *actor) failed(run xxljob.Run) xxljob.Run {
+func (a *actor) failed(run store.Run) store.Run {
 	a.Helper()
 	r := result(run)
-	r.State = xxljob.StateFailed
-	ended, err := a.Finish(a.ctx, nil, []xxljob.Result{r})
+	r.State = store.StateFailed
+	ended, err := a.Finish(a.ctx, nil, []store.Result{r})
 	must(a.T, err)
 	if len(ended) != 1 {
 		a.Fatalf("the result of run %d is refused", run.ID)
 	}
 	tree, err := a.Tree(a.ctx, run.ID)
 	must(a.T, err)
-	if last := tree[len(tree)-1]; last.State == xxljob.StatePlanned {
+	if last := tree[len(tree)-1]; last.State == store.StatePlanned {
 		return last
 	}
-	return xxljob.Run{}
+	return store.Run{}
 }
 
 // TestARetryThatIsOlderThanAllThatRuns: a waiting retry is in the way of later instants also
@@ -110,7 +111,7 @@ func TestARetryThatIsOlderThanAllThatRuns(t *testing.T) {
 	later := a.planned(job)
 	st := a.startOf(later, job.Version)
 	st.AfterRetries, st.Instant, st.TriggerID = true, later.Instant(), later.TriggerID
-	answers, err := a.Start(t.Context(), nil, []xxljob.Start{st})
+	answers, err := a.Start(t.Context(), nil, []store.Start{st})
 	must(t, err)
 	if got := answers[0]; got.Status != store.StartBusy || got.Run.ID != retry.ID {
 		t.Errorf("start of a later instant: status %d, run %d; want busy with retry %d", got.Status, got.Run.ID, retry.ID)
@@ -138,7 +139,7 @@ func TestAgeOfATrigger(t *testing.T) {
 	}
 	day := int64(86_400_000) * lowBits
 	run(t, pool, "update "+schema+".xxl_job_log set trigger_id = trigger_id - $2 where id = $1", retry.ID, 9*day)
-	answers, err := s.Start(t.Context(), nil, []xxljob.Start{a.startOf(retry, job.Version)})
+	answers, err := s.Start(t.Context(), nil, []store.Start{a.startOf(retry, job.Version)})
 	must(t, err)
 	if next := a.failed(answers[0].Run); next.ID != 0 {
 		t.Errorf("run %d follows, nine days behind a first run that is gone", next.ID)
@@ -153,17 +154,17 @@ func TestResultsOfJobsThatAreHeld(t *testing.T) {
 	pool := pgtest.Pool(t)
 	schema := migrated(t, pool)
 	s, a := openAt(t, pool, schema)
-	chain := func() (first, retry xxljob.Run) {
+	chain := func() (first, retry store.Run) {
 		job := retriedJob(t, s)
 		first = a.started(job)
 		retry = a.failed(first)
-		answers, err := s.Start(t.Context(), nil, []xxljob.Start{a.startOf(retry, job.Version)})
+		answers, err := s.Start(t.Context(), nil, []store.Start{a.startOf(retry, job.Version)})
 		must(t, err)
 		return first, answers[0].Run
 	}
-	fails := func(run xxljob.Run) xxljob.Result {
+	fails := func(run store.Run) store.Result {
 		r := result(run)
-		r.State = xxljob.StateFailed
+		r.State = store.StateFailed
 		return r
 	}
 	_, byJob := chain()
@@ -179,17 +180,17 @@ func TestResultsOfJobsThatAreHeld(t *testing.T) {
 		must(t, err)
 	}
 	for range 2 { // in careful mode the second time
-		accepted, err := s.Finish(t.Context(), nil, []xxljob.Result{fails(byJob), fails(byFirst)})
+		accepted, err := s.Finish(t.Context(), nil, []store.Result{fails(byJob), fails(byFirst)})
 		if len(accepted) != 0 || !errors.Is(err, store.ErrLocked) {
 			t.Errorf("failures of a held job and of a held trigger: %d stored, %v", len(accepted), err)
 		}
 	}
-	accepted, err := s.Finish(t.Context(), nil, []xxljob.Result{fails(byGone), fails(other)})
+	accepted, err := s.Finish(t.Context(), nil, []store.Result{fails(byGone), fails(other)})
 	if len(accepted) != 2 || err != nil {
 		t.Errorf("failures of a trigger whose first run is gone and of another job: %d stored, %v", len(accepted), err)
 	}
 	must(t, hold.Rollback(t.Context()))
-	if accepted, err = s.Finish(t.Context(), nil, []xxljob.Result{fails(byJob), fails(byFirst)}); len(accepted) != 2 || err != nil {
+	if accepted, err = s.Finish(t.Context(), nil, []store.Result{fails(byJob), fails(byFirst)}); len(accepted) != 2 || err != nil {
 		t.Errorf("once nobody holds them: %d stored, %v", len(accepted), err)
 	}
 }
@@ -203,11 +204,11 @@ func TestRetriesOfBeforeAnUpgrade(t *testing.T) {
 	s, a := openAt(t, pool, schema)
 	job := a.job()
 	two := 2
-	given, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{Retries: &two})
+	given, err := s.AddRun(t.Context(), job.ID, store.Trigger{Retries: &two})
 	must(t, err)
-	plain, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{})
+	plain, err := s.AddRun(t.Context(), job.ID, store.Trigger{})
 	must(t, err)
-	far := a.ahead(job, xxljob.Trigger{At: time.Now().Add(100 * time.Hour), Retries: &two}, time.Now().Add(99*time.Hour))
+	far := a.ahead(job, store.Trigger{At: time.Now().Add(100 * time.Hour), Retries: &two}, time.Now().Add(99*time.Hour))
 	backTo(t, pool, schema, 10)
 	must(t, postgres.Migrate(t.Context(), pool, postgres.Config{Schema: schema}))
 	for id, want := range map[int64]bool{given.ID: true, plain.ID: false, far.ID: true} {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/store"
@@ -22,7 +21,7 @@ import (
 // Locks of what follows the end of a run: who holds what, in which order.
 
 // retriedJob adds a job whose failures are tried again.
-func retriedJob(t *testing.T, s *postgres.Store) xxljob.Job {
+func retriedJob(t *testing.T, s *postgres.Store) store.Job {
 	t.Helper()
 	def := newJob()
 	def.Retries = 3
@@ -32,12 +31,12 @@ func retriedJob(t *testing.T, s *postgres.Store) xxljob.Job {
 }
 
 // parts starts a broadcast at two remote addresses.
-func (a *actor) parts(job xxljob.Job) (first, second xxljob.Run) {
+func (a *actor) parts(job store.Job) (first, second store.Run) {
 	a.Helper()
 	st := a.startOf(a.planned(job), job.Version)
 	st.Targets = []string{"http://127.0.0.1:1", "http://127.0.0.1:2"}
 	st.Address = st.Targets[0]
-	out, err := a.Start(a.ctx, nil, []xxljob.Start{st})
+	out, err := a.Start(a.ctx, nil, []store.Start{st})
 	must(a.T, err)
 	if out[0].Status != store.StartOK || len(out[0].Siblings) != 1 {
 		a.Fatalf("start: %+v", out[0])
@@ -60,14 +59,14 @@ func TestResultsThatCross(t *testing.T) {
 	other, err := postgres.New(t.Context(), pool, postgres.Config{Schema: schema})
 	must(t, err)
 	t.Cleanup(other.Close)
-	of := func(r xxljob.Run, state xxljob.State) xxljob.Result { return xxljob.Result{RunID: r.ID, State: state} }
+	of := func(r store.Run, state store.State) store.Result { return store.Result{RunID: r.ID, State: state} }
 	for range 5 {
-		var here, there, hereToo, thereToo []xxljob.Result
+		var here, there, hereToo, thereToo []store.Result
 		for range 20 {
 			x1, x2 := a.parts(retriedJob(t, s))
 			z1, z2 := a.parts(retriedJob(t, s))
-			here, hereToo = append(here, of(x2, xxljob.StateFailed)), append(hereToo, of(z1, xxljob.StateSucceeded))
-			there, thereToo = append(there, of(z2, xxljob.StateFailed)), append(thereToo, of(x1, xxljob.StateSucceeded))
+			here, hereToo = append(here, of(x2, store.StateFailed)), append(hereToo, of(z1, store.StateSucceeded))
+			there, thereToo = append(there, of(z2, store.StateFailed)), append(thereToo, of(x1, store.StateSucceeded))
 		}
 		held, err := pool.Begin(t.Context())
 		must(t, err)
@@ -75,11 +74,11 @@ func TestResultsThatCross(t *testing.T) {
 		must(t, err)
 		var done sync.WaitGroup
 		var back atomic.Int32
-		for st, results := range map[*postgres.Store][]xxljob.Result{s: append(here, hereToo...), other: append(there, thereToo...)} {
+		for st, results := range map[*postgres.Store][]store.Result{s: append(here, hereToo...), other: append(there, thereToo...)} {
 			done.Go(func() {
 				stored, err := 0, store.ErrLocked
 				for errors.Is(err, store.ErrLocked) { // by the one that is held, on a slow machine
-					var ended []xxljob.Run
+					var ended []store.Run
 					ended, err = st.Finish(t.Context(), nil, results)
 					stored += len(ended)
 					back.Add(1)
@@ -115,7 +114,7 @@ func TestLossesLockInOrder(t *testing.T) {
 			first := a.started(job)
 			ends := first
 			if retried {
-				out, err := s.Start(a.ctx, nil, []xxljob.Start{a.startOf(a.failed(first), job.Version)})
+				out, err := s.Start(a.ctx, nil, []store.Start{a.startOf(a.failed(first), job.Version)})
 				must(t, err)
 				ends = out[0].Run
 			}
@@ -126,9 +125,9 @@ func TestLossesLockInOrder(t *testing.T) {
 			must(t, err)
 			settled, back := make(chan error, 1), atomic.Bool{}
 			go func() {
-				var verdicts []xxljob.Verdict
-				for _, r := range []xxljob.Run{later, ends} {
-					verdicts = append(verdicts, xxljob.Verdict{RunID: r.ID, Shard: r.Shard, Epoch: a.epoch(r.Shard), Owner: a.inc, Token: r.Token, Taken: true, To: xxljob.StateLost})
+				var verdicts []store.Verdict
+				for _, r := range []store.Run{later, ends} {
+					verdicts = append(verdicts, store.Verdict{RunID: r.ID, Shard: r.Shard, Epoch: a.epoch(r.Shard), Owner: a.inc, Token: r.Token, Taken: true, To: store.StateLost})
 				}
 				changed, err := s.Settle(a.ctx, verdicts)
 				if err == nil && len(changed) != 2 {
@@ -165,11 +164,11 @@ func TestAVerdictAboutAPlannedRun(t *testing.T) {
 	back, going := runs[0], runs[1]
 	job, err = s.Job(t.Context(), job.ID)
 	must(t, err)
-	out, err := s.Start(a.ctx, nil, []xxljob.Start{a.startOf(going, job.Version)})
+	out, err := s.Start(a.ctx, nil, []store.Start{a.startOf(going, job.Version)})
 	must(t, err)
 	going = out[0].Run
-	verdict := func(r xxljob.Run) xxljob.Verdict {
-		return xxljob.Verdict{RunID: r.ID, Shard: r.Shard, Epoch: a.epoch(r.Shard), Owner: a.inc, Token: r.Token, Taken: true, To: xxljob.StateLost}
+	verdict := func(r store.Run) store.Verdict {
+		return store.Verdict{RunID: r.ID, Shard: r.Shard, Epoch: a.epoch(r.Shard), Owner: a.inc, Token: r.Token, Taken: true, To: store.StateLost}
 	}
 	hold, err := pool.Begin(t.Context())
 	must(t, err)
@@ -178,11 +177,11 @@ func TestAVerdictAboutAPlannedRun(t *testing.T) {
 	must(t, err)
 	settled := make(chan error, 1)
 	go func() {
-		_, err := s.Settle(a.ctx, []xxljob.Verdict{verdict(back), verdict(going)})
+		_, err := s.Settle(a.ctx, []store.Verdict{verdict(back), verdict(going)})
 		settled <- err
 	}()
 	await.Until(t, "the verdicts wait for the run that is held", func() bool { return blocked(t, s) })
-	_, err = s.EditJob(t.Context(), job.ID, xxljob.Edit{Verb: "stop", Change: func(j *xxljob.Job) (bool, error) { j.Stopped = true; return true, nil }})
+	_, err = s.EditJob(t.Context(), job.ID, store.Edit{Verb: "stop", Change: func(j *store.Job) (bool, error) { j.Stopped = true; return true, nil }})
 	if err != nil {
 		t.Errorf("a stop beside the verdicts: %v", err)
 	}
@@ -190,7 +189,7 @@ func TestAVerdictAboutAPlannedRun(t *testing.T) {
 	must(t, <-settled)
 	r, err := s.Run(t.Context(), back.ID)
 	must(t, err)
-	if r.State != xxljob.StateCancelled {
+	if r.State != store.StateCancelled {
 		t.Errorf("the planned run is %v", r.State)
 	}
 }
@@ -210,14 +209,14 @@ func TestARefusalBehindAHeldFirstRun(t *testing.T) {
 	defer hold.Rollback(context.Background())
 	_, err = hold.Exec(t.Context(), "select from "+schema+".xxl_job_log where id = $1 for update", first.ID)
 	must(t, err)
-	refusal := func() xxljob.Start {
+	refusal := func() store.Start {
 		st := a.startOf(retry, job.Version)
-		st.State, st.Owner, st.Token, st.Address = xxljob.StateRefused, "", 0, ""
+		st.State, st.Owner, st.Token, st.Address = store.StateRefused, "", 0, ""
 		return st
 	}
 	for i := range 2 { // the refusal before and behind the other
 		other := a.job()
-		starts := []xxljob.Start{refusal(), a.startOf(a.planned(other), other.Version)}
+		starts := []store.Start{refusal(), a.startOf(a.planned(other), other.Version)}
 		want := []store.StartStatus{store.StartLocked, store.StartOK}
 		if i == 1 {
 			starts[0], starts[1], want[0], want[1] = starts[1], starts[0], want[1], want[0]
@@ -231,7 +230,7 @@ func TestARefusalBehindAHeldFirstRun(t *testing.T) {
 		}
 	}
 	must(t, hold.Rollback(t.Context()))
-	out, err := s.Start(a.ctx, nil, []xxljob.Start{refusal()})
+	out, err := s.Start(a.ctx, nil, []store.Start{refusal()})
 	must(t, err)
 	if out[0].Status != store.StartOK {
 		t.Errorf("once nobody holds it: status %d", out[0].Status)

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -82,7 +82,7 @@ func lockConnectionTakesFewRoundTrips(t *testing.T, mode pgx.QueryExecMode) {
 
 	st := open(t, postgres.Config{LeaseMode: postgres.LeaseLock, LockConn: connect})
 	must(t, st.SetShards(t.Context(), 8))
-	_, err = st.Join(t.Context(), xxljob.Node{ID: "a", Incarnation: "a-1"})
+	_, err = st.Join(t.Context(), store.Node{ID: "a", Incarnation: "a-1"})
 	must(t, err)
 	if more := fly.n.Load() - alone; more < 2 || more > 7 {
 		t.Errorf("%d round trips more than the %d of a bare connection, want 7 at most for settings, identity, the first beat and their preparation", more, alone)
@@ -107,7 +107,7 @@ func TestAReadTakesOneRoundTrip(t *testing.T) {
 		var trips int64
 		for range 2 { // the first prepares the statement
 			fly.n.Store(0)
-			_, err := s.Runs(t.Context(), xxljob.RunFilter{})
+			_, err := s.Runs(t.Context(), store.RunFilter{})
 			must(t, err)
 			trips = fly.n.Load()
 		}

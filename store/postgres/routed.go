@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -25,14 +24,14 @@ var routes = []string{
 
 // shortening finds what is in short for a start, and looks at a message again only where it is another.
 type shortening struct {
-	kind                xxljob.TriggerType
+	kind                store.TriggerType
 	block, address, msg string
 	isRead              bool
 	short               string
 }
 
 // of is it for a start that isOwn, of a run that is known; empty where the message says it otherwise.
-func (s *shortening) of(st *xxljob.Start) string {
+func (s *shortening) of(st *store.Start) string {
 	if !s.isRead || s.msg != st.Msg || s.kind != st.Known.Type || s.block != st.Block || s.address != st.Address {
 		*s = shortening{kind: st.Known.Type, block: st.Block, address: st.Address, msg: st.Msg, isRead: true}
 		s.short = s.read()
@@ -84,7 +83,7 @@ func (s *spelling) of(routed, kind, block, address, more string) string {
 }
 
 // ofKnown is that of a run of which the caller knows what nothing changes.
-func (s *spelling) ofKnown(r *xxljob.Run, routed, more *repeated) string {
+func (s *spelling) ofKnown(r *store.Run, routed, more *repeated) string {
 	return s.of(routed.text, string(r.Type), r.Block, r.Address, more.text)
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
@@ -35,11 +34,11 @@ func (r *routing) says(name, addresses string) string {
 }
 
 // start starts a run, which is known.
-func (r *routing) start(run xxljob.Run, msg string) xxljob.Run {
+func (r *routing) start(run store.Run, msg string) store.Run {
 	r.Helper()
 	st := r.startOf(run, 1)
 	st.Msg, st.Known = msg, &run
-	answers, err := r.Start(r.ctx, nil, []xxljob.Start{st})
+	answers, err := r.Start(r.ctx, nil, []store.Start{st})
 	must(r.T, err)
 	if answers[0].Run.TriggerMsg == "" {
 		r.Fatalf("started %+v", answers[0])
@@ -85,7 +84,7 @@ func TestRoutedInShort(t *testing.T) {
 	r.wantRow("of several addresses", run.ID, "11 "+here+", "+there, "", msg)
 	res := result(run)
 	res.TriggerMsg = "the end"
-	_, err := r.Finish(r.ctx, nil, []xxljob.Result{res})
+	_, err := r.Finish(r.ctx, nil, []store.Result{res})
 	must(t, err)
 	r.wantRow("with a further line", run.ID, "11 "+here+", "+there, "the end", msg+"\nthe end")
 

@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -79,7 +78,7 @@ var runColumns = func() string {
 
 // runRow is a row of xxl_job_log as it is read.
 type runRow struct {
-	run                                        xxljob.Run
+	run                                        store.Run
 	state                                      int16
 	trigger, parent, epoch, token, version     pgtype.Int8
 	first, last, scheduled, business           pgtype.Int8
@@ -112,7 +111,7 @@ func (r *repeated) ScanBytes(b []byte) error {
 
 // scan reads the row. Columns that are put in front go where the first call says;
 // the later ones say the same.
-func (r *runRow) scan(rows pgx.Rows, more ...any) (xxljob.Run, error) {
+func (r *runRow) scan(rows pgx.Rows, more ...any) (store.Run, error) {
 	if r.dest == nil {
 		r.dest = append(make([]any, 0, len(more)+len(runFields)), more...)
 		for _, f := range runFields {
@@ -122,7 +121,7 @@ func (r *runRow) scan(rows pgx.Rows, more ...any) (xxljob.Run, error) {
 	}
 	r.addresses = nil
 	if err := rows.Scan(r.news(rows.RawValues())...); err != nil {
-		return xxljob.Run{}, err
+		return store.Run{}, err
 	}
 	return r.value(), nil
 }
@@ -143,9 +142,9 @@ func (r *runRow) news(row [][]byte) []any {
 	return r.some
 }
 
-func (r *runRow) value() xxljob.Run {
+func (r *runRow) value() store.Run {
 	out := r.run
-	out.App, out.Type, out.State = r.app.text, xxljob.TriggerType(r.kind.text), stateOf(r.state, r.snoozed)
+	out.App, out.Type, out.State = r.app.text, store.TriggerType(r.kind.text), stateOf(r.state, r.snoozed)
 	out.TriggerID, out.ParentID, out.Attempt = r.trigger.Int64, r.parent.Int64, int(r.attempt.Int16)
 	if !r.trigger.Valid {
 		out.TriggerID = out.ID
@@ -170,11 +169,11 @@ func (r *runRow) value() xxljob.Run {
 }
 
 // stateOf is a state as it is stored, which knows no snoozed runs.
-func stateOf(state int16, snoozed pgtype.Bool) xxljob.State {
-	if s := xxljob.State(state); s != xxljob.StateSucceeded || !snoozed.Bool {
+func stateOf(state int16, snoozed pgtype.Bool) store.State {
+	if s := store.State(state); s != store.StateSucceeded || !snoozed.Bool {
 		return s
 	}
-	return xxljob.StateSnoozed
+	return store.StateSnoozed
 }
 
 // ownerOf is the incarnation that started a run: mostly the one that it is
@@ -211,7 +210,7 @@ func extended[T any](dst []T, n int) (all, added []T) {
 }
 
 // readRuns appends each row to the list.
-func readRuns(list *[]xxljob.Run) result {
+func readRuns(list *[]store.Run) result {
 	var row runRow
 	return func(rows pgx.Rows) error {
 		run, err := row.scan(rows)
@@ -226,7 +225,7 @@ func readRuns(list *[]xxljob.Run) result {
 }
 
 // readNamedRuns is readRuns for rows that begin with the names of their jobs.
-func readNamedRuns(list *[]xxljob.Run) result {
+func readNamedRuns(list *[]store.Run) result {
 	var row runRow
 	var name, key repeated
 	return func(rows pgx.Rows) error {
@@ -240,15 +239,15 @@ func readNamedRuns(list *[]xxljob.Run) result {
 }
 
 // shardingColumn is XXL-JOB's executor_sharding_param, null for none.
-func shardingColumn(s xxljob.Sharding) *string {
-	if s == (xxljob.Sharding{}) {
+func shardingColumn(s store.Sharding) *string {
+	if s == (store.Sharding{}) {
 		return nil
 	}
 	text := s.String()
 	return &text
 }
 
-func parseSharding(text string) (s xxljob.Sharding) {
+func parseSharding(text string) (s store.Sharding) {
 	index, total, ok := strings.Cut(text, "/")
 	if ok {
 		s.Index, _ = strconv.Atoi(index)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -92,10 +91,10 @@ type runEnd struct {
 }
 
 // endOf is the end of a run that nothing follows.
-func endOf(r *xxljob.Run) runEnd { return runEnd{id: r.ID, job: r.JobID, at: milli(r.Ended)} }
+func endOf(r *store.Run) runEnd { return runEnd{id: r.ID, job: r.JobID, at: milli(r.Ended)} }
 
 // endedOf are the ends of those of the runs that have ended.
-func endedOf(runs []xxljob.Run) []runEnd {
+func endedOf(runs []store.Run) []runEnd {
 	var ends []runEnd
 	for i := range runs {
 		if runs[i].State.Ended() {
@@ -126,7 +125,7 @@ func (a *arming) readRearmed(rows pgx.Rows) error {
 
 // mark says in a run, as callers get it, that its end has stopped its job. Of several runs
 // of a job it is the first that is asked about.
-func (a *arming) mark(r *xxljob.Run) {
+func (a *arming) mark(r *store.Run) {
 	if !r.State.Ended() {
 		return
 	}
@@ -204,7 +203,7 @@ func fenceArgs(shards []store.Shard) (ids []int16, epochs []int64) {
 }
 
 func conflict(want, got int64) error {
-	return fmt.Errorf("%w: version %d, not %d", xxljob.ErrConflict, got, want)
+	return fmt.Errorf("%w: version %d, not %d", store.ErrConflict, got, want)
 }
 
 // ruleQueries are the statements of this file.

@@ -8,21 +8,20 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // Scan finds what is due. It reads no definition that it has read in this version
 // before.
-func (s *Store) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
+func (s *Store) Scan(ctx context.Context, dst store.ScanResult, q store.ScanQuery) (store.ScanResult, error) {
 	res, err := s.scan(ctx, dst, q)
 	if err != nil {
-		return xxljob.ScanResult{}, failed(err, "scan")
+		return store.ScanResult{}, failed(err, "scan")
 	}
 	return res, nil
 }
 
-func (s *Store) scan(ctx context.Context, res xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
+func (s *Store) scan(ctx context.Context, res store.ScanResult, q store.ScanQuery) (store.ScanResult, error) {
 	had := len(res.Runs)
 	shards, _ := fenceArgs(q.Shards)
 	if len(shards) == 0 {
@@ -43,7 +42,7 @@ func (s *Store) scan(ctx context.Context, res xxljob.ScanResult, q store.ScanQue
 		}).into(readRuns(&res.Runs)),
 		s.sql.next.by(named{{"shards", shards}, {"after", before}, {"lo", lo}, {"hi", hi}}).into(next.read))
 	if err != nil {
-		return xxljob.ScanResult{}, err
+		return store.ScanResult{}, err
 	}
 	due, first := *dueList, min(before, milli(s.estimate()))
 	if len(due) > 0 {
@@ -51,10 +50,10 @@ func (s *Store) scan(ctx context.Context, res xxljob.ScanResult, q store.ScanQue
 	}
 	s.region.seen(first, turn)
 	if err := s.loadRuns(ctx, q.Shards, res.Runs[had:]); err != nil {
-		return xxljob.ScanResult{}, err
+		return store.ScanResult{}, err
 	}
 	if res.Jobs, err = s.describe(ctx, res.Jobs, shards, due); err != nil {
-		return xxljob.ScanResult{}, err
+		return store.ScanResult{}, err
 	}
 	if res.Next = fromMilli(int64(next)); full(len(due), q.Jobs) || full(len(res.Runs)-had, q.Runs) {
 		res.Next = stored(q.Before)
@@ -92,7 +91,7 @@ func readDue(list *[]dueJob) result {
 }
 
 // loadRuns stamps the runs with the epochs of their shards.
-func (s *Store) loadRuns(ctx context.Context, shards []store.Shard, runs []xxljob.Run) error {
+func (s *Store) loadRuns(ctx context.Context, shards []store.Shard, runs []store.Run) error {
 	if len(runs) == 0 {
 		return nil
 	}
@@ -118,7 +117,7 @@ func (s *Store) loadRuns(ctx context.Context, shards []store.Shard, runs []xxljo
 }
 
 // describe adds the definitions, and how many runs wait.
-func (s *Store) describe(ctx context.Context, jobs []xxljob.DueJob, shards []int16, due []dueJob) ([]xxljob.DueJob, error) {
+func (s *Store) describe(ctx context.Context, jobs []store.DueJob, shards []int16, due []dueJob) ([]store.DueJob, error) {
 	if len(due) == 0 {
 		return jobs, nil
 	}
@@ -136,7 +135,7 @@ func (s *Store) describe(ctx context.Context, jobs []xxljob.DueJob, shards []int
 			continue // edited or removed since it was read
 		}
 		job.Next, job.Last, job.WaitRun, job.Runs = fromMilli(d.next), fromMilli(d.last), 0, int(d.made)
-		jobs = append(jobs, xxljob.DueJob{Job: job, Waiting: waiting[d.id]})
+		jobs = append(jobs, store.DueJob{Job: job, Waiting: waiting[d.id]})
 	}
 	return jobs, nil
 }
@@ -197,7 +196,7 @@ func (r *region) reach(at time.Time) {
 }
 
 // Planned returns a page of planned runs.
-func (s *Store) Planned(ctx context.Context, dst []xxljob.Run, q store.PlannedQuery) ([]xxljob.Run, error) {
+func (s *Store) Planned(ctx context.Context, dst []store.Run, q store.PlannedQuery) ([]store.Run, error) {
 	shards, _ := fenceArgs(q.Shards)
 	if len(shards) == 0 || q.Limit <= 0 {
 		if err := ended(ctx); err != nil {

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -43,7 +42,7 @@ func (d *planData) scans(b *testing.B) time.Duration {
 	b.ResetTimer()
 	for range b.N {
 		began := time.Now()
-		res, err := d.Scan(b.Context(), xxljob.ScanResult{}, q)
+		res, err := d.Scan(b.Context(), store.ScanResult{}, q)
 		took = append(took, time.Since(began))
 		if err != nil {
 			b.Fatal(err)

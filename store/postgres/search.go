@@ -10,7 +10,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -20,12 +19,12 @@ import (
 // but for those of this very moment.
 
 // SearchRuns returns runs that the search chooses, newest first.
-func (s *Store) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.RunsFound, error) {
+func (s *Store) SearchRuns(ctx context.Context, q store.RunSearch) (store.RunsFound, error) {
 	if err := q.Validate(); err != nil {
-		return xxljob.RunsFound{}, err
+		return store.RunsFound{}, err
 	}
 	if !q.Complete() || allAbsent(&q) {
-		return xxljob.RunsFound{SearchedTo: 1}, ended(ctx)
+		return store.RunsFound{SearchedTo: 1}, ended(ctx)
 	}
 	sr := searching{store: s, search: &q, low: 1}
 	if !q.Since.IsZero() {
@@ -37,10 +36,10 @@ func (s *Store) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.Runs
 	// Where many match, a page of them is found among the first twentieth of those that may be
 	// looked at, and the others are not even counted.
 	first := max(q.Examine/20, 1)
-	found := xxljob.RunsFound{SearchedTo: 1}
+	found := store.RunsFound{SearchedTo: 1}
 	for _, most := range []int{first, q.Examine - first} {
 		if more, err := sr.look(ctx, most, &found); err != nil {
-			return xxljob.RunsFound{}, failed(err, "search for runs")
+			return store.RunsFound{}, failed(err, "search for runs")
 		} else if !more {
 			break
 		}
@@ -50,7 +49,7 @@ func (s *Store) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.Runs
 
 // look looks at the newest runs of the range, no more than most, adds what is chosen to what was
 // found, and has the range end where it got to. more says that there may be others behind.
-func (sr *searching) look(ctx context.Context, most int, found *xxljob.RunsFound) (more bool, err error) {
+func (sr *searching) look(ctx context.Context, most int, found *store.RunsFound) (more bool, err error) {
 	if most == 0 {
 		return false, nil
 	}
@@ -61,7 +60,7 @@ func (sr *searching) look(ctx context.Context, most int, found *xxljob.RunsFound
 		return false, err
 	}
 	sr.low = oldest
-	var runs []xxljob.Run
+	var runs []store.Run
 	if err := sr.store.list(ctx, sr.matches(&runs)); err != nil {
 		return false, err
 	}
@@ -88,14 +87,14 @@ func ceilMilli(t time.Time) time.Time {
 }
 
 // allAbsent reports whether only jobs are chosen that cannot be there.
-func allAbsent(q *xxljob.RunSearch) bool {
+func allAbsent(q *store.RunSearch) bool {
 	return len(q.JobIDs) > 0 && !slices.ContainsFunc(q.JobIDs, func(id int64) bool { return !noJobID(id) })
 }
 
 // searching is a search under way.
 type searching struct {
 	store  *Store
-	search *xxljob.RunSearch
+	search *store.RunSearch
 	low    int64 // the least id
 }
 
@@ -117,7 +116,7 @@ func (sr *searching) edge(n *int, oldest *int64) statement {
 }
 
 // matches reads those of the range that are chosen.
-func (sr *searching) matches(runs *[]xxljob.Run) statement {
+func (sr *searching) matches(runs *[]store.Run) statement {
 	var q listing
 	limit := q.arg(sr.search.Limit)
 	sql := fmt.Sprintf("%sselect j.job_desc, j.job_key, %s from (%s) l %s order by l.id desc", mark, runColumns,
@@ -223,7 +222,7 @@ func wholeMillis(d time.Duration) int64 {
 // planned bounds the time at which runs were planned. Ids tell it to within what a statement
 // takes; those of runs that were kept apart tell when they move, and nothing else does: they
 // are the last 512 of a millisecond.
-func (q *listing) planned(f *xxljob.RunSearch) {
+func (q *listing) planned(f *store.RunSearch) {
 	for _, c := range []struct {
 		than string
 		at   time.Time
@@ -235,7 +234,7 @@ func (q *listing) planned(f *xxljob.RunSearch) {
 }
 
 // LastRuns returns the newest runs of jobs that have ended.
-func (s *Store) LastRuns(ctx context.Context, jobs []int64, n int) (runs []xxljob.Run, err error) {
+func (s *Store) LastRuns(ctx context.Context, jobs []int64, n int) (runs []store.Run, err error) {
 	if n <= 0 || len(jobs) == 0 {
 		return nil, ended(ctx)
 	}
@@ -248,7 +247,7 @@ func (s *Store) LastRuns(ctx context.Context, jobs []int64, n int) (runs []xxljo
 }
 
 // Children returns the runs that a run has led to.
-func (s *Store) Children(ctx context.Context, runID, after int64, limit int) (runs []xxljob.Run, err error) {
+func (s *Store) Children(ctx context.Context, runID, after int64, limit int) (runs []store.Run, err error) {
 	if limit <= 0 || runID <= 0 {
 		return nil, ended(ctx)
 	}
@@ -257,7 +256,7 @@ func (s *Store) Children(ctx context.Context, runID, after int64, limit int) (ru
 }
 
 // Waiting returns planned runs in order of time.
-func (s *Store) Waiting(ctx context.Context, after xxljob.Run, limit int) (runs []xxljob.Run, err error) {
+func (s *Store) Waiting(ctx context.Context, after store.Run, limit int) (runs []store.Run, err error) {
 	if err := after.ValidateAfter(); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -19,15 +18,15 @@ import (
 // choose fewest; where there are others too, it finds out first how far it may look, as a
 // search for runs does.
 
-var _ xxljob.ChangeRecord = (*Store)(nil)
+var _ store.ChangeRecord = (*Store)(nil)
 
 // changeColumns are what readChanges reads.
 const changeColumns = `c.id, c.at, c.actor, c.client, c.request_id, c.verb, c.object, case when c.object = 'job' then c.job_id::text else c.object_id end,
 	c.app_name, c.job_id, c.version, c.before, c.after`
 
-func readChanges(list *[]xxljob.Change) result {
+func readChanges(list *[]store.Change) result {
 	return func(rows pgx.Rows) error {
-		var c xxljob.Change
+		var c store.Change
 		err := rows.Scan(&c.ID, &c.At, &c.Actor, &c.Client, &c.RequestID, &c.Verb, &c.Object, &c.ObjectID, &c.App, &c.JobID, &c.Version, &c.Before, &c.After)
 		c.At = c.At.UTC()
 		*list = append(*list, c)
@@ -36,7 +35,7 @@ func readChanges(list *[]xxljob.Change) result {
 }
 
 // Changes returns what was done to the job, newest first.
-func (s *Store) Changes(ctx context.Context, jobID int64, limit int) (list []xxljob.Change, err error) {
+func (s *Store) Changes(ctx context.Context, jobID int64, limit int) (list []store.Change, err error) {
 	if noJobID(jobID) {
 		return nil, nil
 	}
@@ -48,23 +47,23 @@ func (s *Store) Changes(ctx context.Context, jobID int64, limit int) (list []xxl
 }
 
 // JobAt returns the definition that the job had at the version.
-func (s *Store) JobAt(ctx context.Context, jobID, version int64) (job xxljob.Job, err error) {
+func (s *Store) JobAt(ctx context.Context, jobID, version int64) (job store.Job, err error) {
 	err = ended(ctx)
 	if err == nil && (noJobID(jobID) || version <= 0) {
-		err = xxljob.ErrNotFound
+		err = store.ErrNotFound
 	}
 	text := ""
 	if err == nil {
 		err = s.readByIndex(ctx, s.sql.jobAt.with(jobID, version).into(scanInto(&text)))
 	}
 	if err == nil && text == "" {
-		err = xxljob.ErrNotFound
+		err = store.ErrNotFound
 	}
 	if err == nil {
 		err = json.Unmarshal([]byte(text), &job)
 	}
 	if err != nil {
-		return xxljob.Job{}, failed(err, "version %d of job %d", version, jobID)
+		return store.Job{}, failed(err, "version %d of job %d", version, jobID)
 	}
 	job.Version = version
 	return job, nil
@@ -75,27 +74,27 @@ func (s *Store) JobAt(ctx context.Context, jobID, version int64) (job xxljob.Job
 const clockMargin = time.Minute
 
 // SearchChanges returns entries that the search chooses, newest first.
-func (s *Store) SearchChanges(ctx context.Context, q xxljob.ChangeSearch) (xxljob.ChangesFound, error) {
+func (s *Store) SearchChanges(ctx context.Context, q store.ChangeSearch) (store.ChangesFound, error) {
 	if err := ended(ctx); err != nil {
-		return xxljob.ChangesFound{}, err
+		return store.ChangesFound{}, err
 	}
 	if err := q.Validate(); err != nil {
-		return xxljob.ChangesFound{}, err
+		return store.ChangesFound{}, err
 	}
-	all := xxljob.ChangesFound{SearchedTo: 1}
+	all := store.ChangesFound{SearchedTo: 1}
 	cs := changeSearch{store: s, q: &q, low: 1}
 	if !q.Complete() || !cs.choose() {
 		return all, nil
 	}
 	if err := cs.narrow(ctx); err != nil {
-		return xxljob.ChangesFound{}, failed(err, "search for changes")
+		return store.ChangesFound{}, failed(err, "search for changes")
 	}
 	limit := min(q.Limit, q.Examine)
 	if len(cs.rest) > 0 {
 		limit = q.Limit
 		n, err := cs.reach(ctx)
 		if err != nil {
-			return xxljob.ChangesFound{}, failed(err, "search for changes")
+			return store.ChangesFound{}, failed(err, "search for changes")
 		}
 		if n == 0 {
 			return all, nil
@@ -105,7 +104,7 @@ func (s *Store) SearchChanges(ctx context.Context, q xxljob.ChangeSearch) (xxljo
 		}
 	}
 	if err := s.list(ctx, cs.matches(&all.Changes, limit)); err != nil {
-		return xxljob.ChangesFound{}, failed(err, "search for changes")
+		return store.ChangesFound{}, failed(err, "search for changes")
 	}
 	if n := len(all.Changes); n == limit {
 		all.SearchedTo = all.Changes[n-1].ID
@@ -127,7 +126,7 @@ type filter struct {
 // index of their own; the rest is looked at.
 type changeSearch struct {
 	store *Store
-	q     *xxljob.ChangeSearch
+	q     *store.ChangeSearch
 	low   int64 // the least id
 	by    *filter
 	rest  []filter
@@ -226,7 +225,7 @@ func (cs *changeSearch) edge(n *int, oldest *int64) statement {
 }
 
 // matches reads those that are chosen.
-func (cs *changeSearch) matches(list *[]xxljob.Change, limit int) statement {
+func (cs *changeSearch) matches(list *[]store.Change, limit int) statement {
 	return cs.statement(foundChanges, "c.*", true, limit, readChanges(list))
 }
 

@@ -6,14 +6,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // Lists of jobs in several orders, and counts of them.
 
 // SearchJobs returns jobs that the search chooses, in its order.
-func (s *Store) SearchJobs(ctx context.Context, q xxljob.JobSearch) (jobs []xxljob.Job, err error) {
+func (s *Store) SearchJobs(ctx context.Context, q store.JobSearch) (jobs []store.Job, err error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
@@ -29,7 +28,7 @@ const (
 	nextOrder = "n.trigger_next_time"
 )
 
-func (s *Store) jobSearch(f *xxljob.JobSearch) (q listing) {
+func (s *Store) jobSearch(f *store.JobSearch) (q listing) {
 	order := "i.id"
 	behind := func(column, value string) {
 		q.add("(" + column + ", i.id) > (" + value + ", " + q.arg(f.After.ID) + "::bigint)")
@@ -62,7 +61,7 @@ func (s *Store) jobSearch(f *xxljob.JobSearch) (q listing) {
 }
 
 // jobFilters adds what jobs are chosen by.
-func (q *listing) jobFilters(f *xxljob.JobSearch) {
+func (q *listing) jobFilters(f *store.JobSearch) {
 	if len(f.Apps) > 0 {
 		q.add("i.app_name = any(" + q.arg(f.Apps) + "::text[])")
 	}
@@ -125,12 +124,12 @@ func (s *Store) JobValues(ctx context.Context, field, prefix string, limit int) 
 }
 
 // Schedules returns the jobs whose schedules are neither stopped nor absent.
-func (s *Store) Schedules(ctx context.Context, after int64, limit int) (jobs []xxljob.Job, err error) {
+func (s *Store) Schedules(ctx context.Context, after int64, limit int) (jobs []store.Job, err error) {
 	if limit <= 0 {
 		return nil, ended(ctx)
 	}
 	err = s.readByIndex(ctx, s.sql.schedules.by(named{{"after", after}, {"limit", limit}}).into(func(rows pgx.Rows) error {
-		var j xxljob.Job
+		var j store.Job
 		var notBefore, notAfter, next int64
 		err := rows.Scan(&j.ID, &j.App, &j.Key, &j.Name, &j.Schedule.Type, &j.Schedule.Conf, &j.Schedule.Zone, &j.Schedule.DST,
 			&notBefore, &notAfter, &j.MaxRuns, &j.Runs, &next)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -59,7 +58,7 @@ func (x *serials) take(ctx context.Context, s *Store, shards []store.Shard) erro
 
 // begin counts a start, and reports whether it is sure that no run of the job is
 // started.
-func (x *serials) begin(st *xxljob.Start) (free bool) {
+func (x *serials) begin(st *store.Start) (free bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.started == nil {
@@ -80,7 +79,7 @@ func (x *serials) count(run, job int64) {
 }
 
 // parts counts the further parts of a broadcast.
-func (x *serials) parts(siblings []xxljob.Run) {
+func (x *serials) parts(siblings []store.Run) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for i := range siblings {
@@ -106,9 +105,9 @@ func (x *serials) end(run int64) {
 }
 
 // ended counts runs that have ended or were put back.
-func (x *serials) ended(runs []xxljob.Run) {
+func (x *serials) ended(runs []store.Run) {
 	for i := range runs {
-		if r := &runs[i]; r.State.Ended() || r.State == xxljob.StatePlanned {
+		if r := &runs[i]; r.State.Ended() || r.State == store.StatePlanned {
 			x.end(r.ID)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -77,7 +77,7 @@ func waitsForALock(t *testing.T, s *postgres.Store) {
 	x := begin(t, pgx.ReadCommitted)
 	_, err = x.Exec(t.Context(), fmt.Sprintf("select from %q.xxl_job_info where id = $1 for update", postgres.SchemaOf(s)), job.ID)
 	must(t, err)
-	_, err = s.EditJob(t.Context(), job.ID, xxljob.Edit{Verb: "update", Change: func(j *xxljob.Job) (bool, error) { j.Author = "somebody"; return false, nil }})
+	_, err = s.EditJob(t.Context(), job.ID, store.Edit{Verb: "update", Change: func(j *store.Job) (bool, error) { j.Author = "somebody"; return false, nil }})
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) || pg.Code != "55P03" { // and not 57014: by the statement's time
 		t.Errorf("a statement that waits for a lock: %v", err)

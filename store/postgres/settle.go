@@ -4,16 +4,15 @@ import (
 	"context"
 	"slices"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // Settle decides about started runs, in one transaction.
-func (s *Store) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob.Run, error) {
+func (s *Store) Settle(ctx context.Context, verdicts []store.Verdict) ([]store.Run, error) {
 	if len(verdicts) == 0 {
 		return nil, ended(ctx)
 	}
-	var changed []xxljob.Run
+	var changed []store.Run
 	var done arming
 	var after following
 	var alarms alarming
@@ -63,8 +62,8 @@ func (s *Store) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob
 
 // lockedFirst are the runs of all verdicts, where one of these is a loss, which another run may
 // follow.
-func lockedFirst(verdicts []xxljob.Verdict) (ids []int64) {
-	if !slices.ContainsFunc(verdicts, func(v xxljob.Verdict) bool { return v.To == xxljob.StateLost }) {
+func lockedFirst(verdicts []store.Verdict) (ids []int64) {
+	if !slices.ContainsFunc(verdicts, func(v store.Verdict) bool { return v.To == store.StateLost }) {
 		return nil
 	}
 	for i := range verdicts {
@@ -75,19 +74,19 @@ func lockedFirst(verdicts []xxljob.Verdict) (ids []int64) {
 
 // verdictPart are verdicts of one kind.
 type verdictPart struct {
-	to       xxljob.State
-	verdicts []xxljob.Verdict
+	to       store.State
+	verdicts []store.Verdict
 }
 
 // takes reports whether the verdict has the epoch that the part has for its shard: a
 // fence has one for each.
-func (p *verdictPart) takes(v xxljob.Verdict) bool {
-	return !slices.ContainsFunc(p.verdicts, func(o xxljob.Verdict) bool { return o.Shard == v.Shard && o.Epoch != v.Epoch })
+func (p *verdictPart) takes(v store.Verdict) bool {
+	return !slices.ContainsFunc(p.verdicts, func(o store.Verdict) bool { return o.Shard == v.Shard && o.Epoch != v.Epoch })
 }
 
 // partVerdicts orders them by kind; others than these three change nothing.
-func partVerdicts(verdicts []xxljob.Verdict) []verdictPart {
-	parts := []verdictPart{{to: xxljob.StateLost}, {to: xxljob.StateStarted}, {to: xxljob.StatePlanned}}
+func partVerdicts(verdicts []store.Verdict) []verdictPart {
+	parts := []verdictPart{{to: store.StateLost}, {to: store.StateStarted}, {to: store.StatePlanned}}
 	kinds := len(parts)
 	for _, v := range verdicts {
 		for i := 0; i < len(parts); i++ {
@@ -109,15 +108,15 @@ func partVerdicts(verdicts []xxljob.Verdict) []verdictPart {
 // settle carries out verdicts of one kind. What is given back is first ended
 // where it must not be planned again; a run that one statement has changed is
 // not started any more for the next.
-func (s *Store) settle(ctx context.Context, t *tx, part verdictPart, changed *[]xxljob.Run) error {
+func (s *Store) settle(ctx context.Context, t *tx, part verdictPart, changed *[]store.Run) error {
 	if len(part.verdicts) == 0 {
 		return nil
 	}
 	args := settleArgs(part.verdicts)
 	switch part.to {
-	case xxljob.StateLost:
+	case store.StateLost:
 		return t.do(ctx, s.sql.settleLost.by(args).into(readRuns(changed)))
-	case xxljob.StateStarted:
+	case store.StateStarted:
 		return t.do(ctx, s.sql.settleAdopt.by(args).into(readRuns(changed)))
 	}
 	return t.do(ctx,
@@ -126,7 +125,7 @@ func (s *Store) settle(ctx context.Context, t *tx, part verdictPart, changed *[]
 		s.sql.settleBack.by(args).into(readRuns(changed)))
 }
 
-func settleArgs(verdicts []xxljob.Verdict) named {
+func settleArgs(verdicts []store.Verdict) named {
 	var shards []store.Shard
 	seen := map[store.Shard]bool{}
 	n := len(verdicts)
@@ -150,14 +149,14 @@ func settleArgs(verdicts []xxljob.Verdict) named {
 }
 
 // tellSettled passes on what became of the runs.
-func (s *Store) tellSettled(changed []xxljob.Run) {
+func (s *Store) tellSettled(changed []store.Run) {
 	ended := 0
 	for i := range changed {
 		r := &changed[i]
 		switch {
 		case r.State.Ended():
 			ended++
-		case r.State == xxljob.StatePlanned:
+		case r.State == store.StatePlanned:
 			s.floors.givenBack(r.ID)
 			s.wakeRun(r.Shard)
 		case r.Taken.IsZero():

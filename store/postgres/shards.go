@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -37,7 +36,7 @@ func (s *Store) SetShards(ctx context.Context, n int) error {
 		})
 	}
 	if err == nil && have != n {
-		err = fmt.Errorf("%w: the store has %d, not %d; set Config.Cluster.Shards to %d", xxljob.ErrShards, have, n, have)
+		err = fmt.Errorf("%w: the store has %d, not %d; set Config.Cluster.Shards to %d", store.ErrShards, have, n, have)
 	}
 	if err != nil {
 		return failed(err, "set the number of shards")

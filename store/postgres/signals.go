@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -111,7 +110,7 @@ func (s *Store) wakeEnded(n int) {
 }
 
 // tellStarted tells the addressees of started runs.
-func (s *Store) tellStarted(starts []xxljob.Start, places []int, answers []xxljob.Started) {
+func (s *Store) tellStarted(starts []store.Start, places []int, answers []store.Started) {
 	for _, i := range places {
 		a := &answers[i]
 		if a.Run.ID == 0 {

@@ -11,9 +11,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -115,7 +115,7 @@ func TestSimpleProtocolOnly(t *testing.T) {
 			await.Until(t, "there is a reserve", func() bool { return reserves(t, s) == 1 })
 			must(t, s.Wake(t.Context(), job.ID))
 			useUp(t, pool)
-			_, err = s.Claim(a.ctx, nil, []xxljob.Plan{a.plan(job)})
+			_, err = s.Claim(a.ctx, nil, []store.Plan{a.plan(job)})
 			must(t, err)
 			if extended := said.extended(); extended != "" || said.queries() == 0 {
 				t.Errorf("%d queries, and of the extended protocol %q", said.queries(), extended)

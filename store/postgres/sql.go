@@ -7,7 +7,7 @@ package postgres
 import (
 	"strings"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // queries are the store's statements, for one schema: those of each file that has any.
@@ -90,7 +90,7 @@ func newQueries(schema string) *queries {
 // scheduleBorn are the types of runs that a schedule made.
 func scheduleBorn() string {
 	var list []string
-	for _, t := range []xxljob.TriggerType{xxljob.TriggerCron, xxljob.TriggerFixRate, xxljob.TriggerFixDelay, xxljob.TriggerOnce, xxljob.TriggerMisfire} {
+	for _, t := range []store.TriggerType{store.TriggerCron, store.TriggerFixRate, store.TriggerFixDelay, store.TriggerOnce, store.TriggerMisfire} {
 		list = append(list, "'"+string(t)+"'")
 	}
 	return strings.Join(list, ", ")

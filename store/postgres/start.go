@@ -7,7 +7,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -16,7 +15,7 @@ const startBatch = 1000
 
 // Start marks planned runs started or refused. Starts that may depend on each
 // other go in statements of their own, one after the other; all others are one.
-func (s *Store) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (s *Store) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
 	if err := ended(ctx); err != nil {
 		return nil, err
 	}
@@ -30,7 +29,7 @@ func (s *Store) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob
 }
 
 // startGroup starts a group and fills in the answers.
-func (s *Store) startGroup(ctx context.Context, starts []xxljob.Start, g startGroup, answers []xxljob.Started) error {
+func (s *Store) startGroup(ctx context.Context, starts []store.Start, g startGroup, answers []store.Started) error {
 	ids := make([]int64, len(g.places))
 	for k, i := range g.places {
 		ids[k] = starts[i].RunID
@@ -85,10 +84,10 @@ type startWay struct {
 	free bool // it passes by what others have locked
 }
 
-func (s *Store) startBy(ctx context.Context, way startWay, starts []xxljob.Start, g startGroup, answers []xxljob.Started) (arming, error) {
+func (s *Store) startBy(ctx context.Context, way startWay, starts []store.Start, g startGroup, answers []store.Started) (arming, error) {
 	var done arming
 	for _, i := range g.places {
-		answers[i] = xxljob.Started{}
+		answers[i] = store.Started{}
 	}
 	if !g.refused && slices.ContainsFunc(g.places, func(i int) bool { return starts[i].Serial }) {
 		// Only the owner's process gets past the fence, so it is enough that it
@@ -106,7 +105,7 @@ func (s *Store) startBy(ctx context.Context, way startWay, starts []xxljob.Start
 	var alarms alarming
 	err := s.withPartitions(ctx, func() error {
 		return s.inTx(ctx, b, func(t *tx) error {
-			answers[i] = xxljob.Started{}
+			answers[i] = store.Started{}
 			if g.refused { // it ends a planned run: jobs are locked before those, and the first run of its trigger before them
 				job := []int64{starts[i].JobID}
 				var held []int64
@@ -120,7 +119,7 @@ func (s *Store) startBy(ctx context.Context, way startWay, starts []xxljob.Start
 			if g.refused {
 				t.count(answers[i].Run)
 				var err error
-				if after, err = s.follow(ctx, t, []*xxljob.Run{&answers[i].Run}, nil); err != nil {
+				if after, err = s.follow(ctx, t, []*store.Run{&answers[i].Run}, nil); err != nil {
 					return err
 				}
 				alarms = s.alarms()
@@ -145,7 +144,7 @@ func (s *Store) startBy(ctx context.Context, way startWay, starts []xxljob.Start
 }
 
 // startStatement is the narrowest statement that does for the group.
-func (s *Store) startStatement(way startWay, starts []xxljob.Start, g startGroup, answers []xxljob.Started) statement {
+func (s *Store) startStatement(way startWay, starts []store.Start, g startGroup, answers []store.Started) statement {
 	looks := s.countStarts(starts, g)
 	if g.own && !slices.Contains(looks, true) {
 		return s.startOwnStatement(way, starts, g, answers)
@@ -167,7 +166,7 @@ func (s *Store) startStatement(way startWay, starts []xxljob.Start, g startGroup
 // countStarts counts the starts of a group, and says of each whether it has to look for other runs of
 // its job: it may not start beside one at the same attached address, and it is not known that
 // there is none.
-func (s *Store) countStarts(starts []xxljob.Start, g startGroup) (looks []bool) {
+func (s *Store) countStarts(starts []store.Start, g startGroup) (looks []bool) {
 	if g.refused {
 		return nil
 	}
@@ -181,7 +180,7 @@ func (s *Store) countStarts(starts []xxljob.Start, g startGroup) (looks []bool) 
 }
 
 // readStarted takes in the runs of a group.
-func readStarted(g startGroup, answers []xxljob.Started) result {
+func readStarted(g startGroup, answers []store.Started) result {
 	var row runRow
 	var ord int
 	return func(rows pgx.Rows) error {
@@ -194,12 +193,12 @@ func readStarted(g startGroup, answers []xxljob.Started) result {
 }
 
 // readBriefly takes in what is not known of the runs of a group.
-func readBriefly(starts []xxljob.Start, g startGroup, answers []xxljob.Started) result {
+func readBriefly(starts []store.Start, g startGroup, answers []store.Started) result {
 	var ord int
 	var epoch pgtype.Int8
 	var started pgtype.Timestamptz
 	var sharding, message, handle repeated
-	var b xxljob.Run
+	var b store.Run
 	dest := []any{&ord, &epoch, &sharding, &started, &b.AlarmStatus, &message, &handle}
 	return func(rows pgx.Rows) error {
 		if err := rows.Scan(dest...); err != nil {
@@ -217,7 +216,7 @@ func readBriefly(starts []xxljob.Start, g startGroup, answers []xxljob.Started) 
 }
 
 // insertSiblings inserts the parts of a broadcast behind the first.
-func (s *Store) insertSiblings(st *xxljob.Start, answer *xxljob.Started) statement {
+func (s *Store) insertSiblings(st *store.Start, answer *store.Started) statement {
 	var sharding, addresses []string
 	var owners, inboxes, boots []*string
 	var mine []bool
@@ -227,7 +226,7 @@ func (s *Store) insertSiblings(st *xxljob.Start, answer *xxljob.Started) stateme
 			boot = st.TargetBoots[i+1]
 		}
 		boots = append(boots, nonempty(boot))
-		sharding = append(sharding, xxljob.Sharding{Index: i + 1, Total: len(st.Targets)}.String())
+		sharding = append(sharding, store.Sharding{Index: i + 1, Total: len(st.Targets)}.String())
 		addresses = append(addresses, address)
 		owners = append(owners, nonempty(ownerColumn(st.Owner, address)))
 		inboxes = append(inboxes, nonempty(inboxColumn(st.Owner, address)))
@@ -250,7 +249,7 @@ func inboxColumn(owner, address string) string {
 }
 
 // startArgs are the arguments of a start. looks are those of countStarts.
-func (s *Store) startArgs(starts []xxljob.Start, g startGroup, looks []bool) named {
+func (s *Store) startArgs(starts []store.Start, g startGroup, looks []bool) named {
 	n := len(g.places)
 	ids, jobs, in := make([]int64, n), make([]int64, n), make([]int16, n)
 	versions, tokens, params, retries := make([]int64, n), make([]int64, n), make([]*string, n), make([]int32, n)
@@ -288,7 +287,7 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup, looks []bool) nam
 			}
 		}
 		if len(st.Targets) > 0 {
-			shardings[k] = words.place(xxljob.Sharding{Index: 0, Total: len(st.Targets)}.String())
+			shardings[k] = words.place(store.Sharding{Index: 0, Total: len(st.Targets)}.String())
 		}
 	}
 	ids16, epochs := fenceArgs(shards)
@@ -296,9 +295,9 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup, looks []bool) nam
 	_, openHi := s.openRange()
 	openLo := s.floors.ofStarted(ids)
 	waitLo, waitHi := s.waitRange(starts, g)
-	state, reason := xxljob.StateStarted, ""
+	state, reason := store.StateStarted, ""
 	if g.refused { // alone in its group
-		state, reason = xxljob.StateRefused, starts[g.places[0]].HandleMsg
+		state, reason = store.StateRefused, starts[g.places[0]].HandleMsg
 	}
 	all := 0 // of a broadcast, every node has to be there
 	if len(g.targets) > 0 {
@@ -317,7 +316,7 @@ func (s *Store) startArgs(starts []xxljob.Start, g startGroup, looks []bool) nam
 }
 
 // waitRange holds the ids of what waits to be tried again, where a start has to wait for it.
-func (s *Store) waitRange(starts []xxljob.Start, g startGroup) (lo, hi int64) {
+func (s *Store) waitRange(starts []store.Start, g startGroup) (lo, hi int64) {
 	if !slices.ContainsFunc(g.places, func(i int) bool { return starts[i].AfterRetries }) {
 		return 1, 0 // no partition is looked into
 	}

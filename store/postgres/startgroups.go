@@ -1,6 +1,6 @@
 package postgres
 
-import "github.com/xxljob/xxljob"
+import "github.com/xxljob/xxljob/store"
 
 // startGroup are starts, by their places, that fit into one statement.
 type startGroup struct {
@@ -13,7 +13,7 @@ type startGroup struct {
 
 // groupStarts keeps the order among starts of one run, and among starts of one
 // serial job. A group is of starts that follow each other.
-func (s *Store) groupStarts(starts []xxljob.Start) []startGroup {
+func (s *Store) groupStarts(starts []store.Start) []startGroup {
 	var groups []startGroup
 	plain := -1 // the group that plain starts are added to
 	all := make([]int, len(starts))
@@ -21,7 +21,7 @@ func (s *Store) groupStarts(starts []xxljob.Start) []startGroup {
 	defer s.grouping.giveBack(seen)
 	for i := range starts {
 		st := &starts[i]
-		refused := st.State == xxljob.StateRefused
+		refused := st.State == store.StateRefused
 		single := len(st.Targets) > 0 || refused
 		epoch, has := seen.epochs[st.Shard]
 		_, again := seen.ids[-st.RunID]

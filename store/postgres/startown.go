@@ -1,16 +1,16 @@
 package postgres
 
+import "github.com/xxljob/xxljob/store"
+
 // Starts of runs that the caller knows, and that go to its own executors, as most do: the start
 // is the taking, no other node has to be there, and what is the same for all of them is said
 // once. What decides about a start is as in start.go.
 
-import "github.com/xxljob/xxljob"
-
 // isOwn reports whether a start is such a one.
-func isOwn(st *xxljob.Start) bool { return isAt(st.Owner, st.Address) && st.BootID == "" }
+func isOwn(st *store.Start) bool { return isAt(st.Owner, st.Address) && st.BootID == "" }
 
 // startOwnStatement is the statement for a group of them.
-func (s *Store) startOwnStatement(way startWay, starts []xxljob.Start, g startGroup, answers []xxljob.Started) statement {
+func (s *Store) startOwnStatement(way startWay, starts []store.Start, g startGroup, answers []store.Started) statement {
 	q := s.sql.startOwn
 	if way.free {
 		q = s.sql.startOwnFree
@@ -20,7 +20,7 @@ func (s *Store) startOwnStatement(way startWay, starts []xxljob.Start, g startGr
 }
 
 // startOwnArgs are its arguments. What waits to be tried again has ids from waitLo to waitHi.
-func (s *Store) startOwnArgs(starts []xxljob.Start, g startGroup, waitLo, waitHi int64) named {
+func (s *Store) startOwnArgs(starts []store.Start, g startGroup, waitLo, waitHi int64) named {
 	n := len(g.places)
 	ids, jobs, in, versions, tokens := make([]int64, n), make([]int64, n), make([]int16, n), make([]int64, n), make([]int64, n)
 	handlers, blocks, messages, routed := make([]int16, n), make([]int16, n), make([]int16, n), make([]int16, n)

@@ -16,9 +16,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -152,7 +152,7 @@ func TestSquattedMigration(t *testing.T) {
 }
 
 // isAway reports whether a view says that a node has gone.
-func isAway(v xxljob.View, inc string) bool {
+func isAway(v store.View, inc string) bool {
 	for _, n := range v.Nodes {
 		if n.Incarnation == inc {
 			return n.Away

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -131,18 +130,18 @@ func commonHoles(schema string) map[string]string {
 
 // storedNumbers are the numbers that columns have for what has a name in Go.
 var storedNumbers = map[string]int{
-	"state.planned":    int(xxljob.StatePlanned),
-	"state.started":    int(xxljob.StateStarted),
-	"state.dispatched": int(xxljob.StateDispatched),
-	"state.succeeded":  int(xxljob.StateSucceeded),
-	"state.failed":     int(xxljob.StateFailed),
-	"state.timed_out":  int(xxljob.StateTimedOut),
-	"state.killed":     int(xxljob.StateKilled),
-	"state.lost":       int(xxljob.StateLost),
-	"state.refused":    int(xxljob.StateRefused),
-	"state.discarded":  int(xxljob.StateDiscarded),
-	"state.skipped":    int(xxljob.StateSkipped),
-	"state.cancelled":  int(xxljob.StateCancelled),
+	"state.planned":    int(store.StatePlanned),
+	"state.started":    int(store.StateStarted),
+	"state.dispatched": int(store.StateDispatched),
+	"state.succeeded":  int(store.StateSucceeded),
+	"state.failed":     int(store.StateFailed),
+	"state.timed_out":  int(store.StateTimedOut),
+	"state.killed":     int(store.StateKilled),
+	"state.lost":       int(store.StateLost),
+	"state.refused":    int(store.StateRefused),
+	"state.discarded":  int(store.StateDiscarded),
+	"state.skipped":    int(store.StateSkipped),
+	"state.cancelled":  int(store.StateCancelled),
 	"alarm.default":    alarmDefault,
 	"alarm.none":       alarmNone,
 	"status.stopped":   statusStopped,

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // all are the statements by the names of their fields.
@@ -76,9 +76,9 @@ func panicOf(f func()) (said string) {
 func TestStoredNumbers(t *testing.T) {
 	t.Parallel()
 	states := 0
-	for s := xxljob.State(0); !strings.HasPrefix(s.String(), "State("); s++ {
+	for s := store.State(0); !strings.HasPrefix(s.String(), "State("); s++ {
 		states++
-		if s == xxljob.StateSnoozed {
+		if s == store.StateSnoozed {
 			continue // it is stored as succeeded, and told by a column of its own
 		}
 		if n, ok := storedNumbers["state."+strings.ReplaceAll(s.String(), " ", "_")]; !ok || n != int(s) {

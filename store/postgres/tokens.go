@@ -6,7 +6,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -14,7 +13,7 @@ import (
 
 // AddToken inserts a token.
 func (s *Store) AddToken(ctx context.Context, n store.Token) (store.Token, error) {
-	if err := valid(ctx, func() error { return xxljob.ValidateToken(&n) }); err != nil {
+	if err := valid(ctx, func() error { return store.ValidateToken(&n) }); err != nil {
 		return store.Token{}, err
 	}
 	err := s.inTx(ctx, bounds{name: "add_token"}, func(t *tx) error {
@@ -22,7 +21,7 @@ func (s *Store) AddToken(ctx context.Context, n store.Token) (store.Token, error
 		// Who adds another one at the same time waits.
 		err := t.do(ctx, s.sql.lockOwner.with(n.User).into(func(pgx.Rows) error { there = true; return nil }))
 		if err == nil && !there {
-			err = xxljob.ErrNotFound
+			err = store.ErrNotFound
 		}
 		if err == nil {
 			err = t.do(ctx, s.sql.countTokens.with(n.User).into(scanInto(&have)))
@@ -68,7 +67,7 @@ func (s *Store) Token(ctx context.Context, id int64, hash string) (n store.Token
 		return err
 	}))
 	if err == nil && !found {
-		err = xxljob.ErrNotFound
+		err = store.ErrNotFound
 	}
 	if err == nil && note {
 		err = s.one(ctx, bounds{name: "use_token"}, s.sql.useToken.with(id).into(func(rows pgx.Rows) error { return rows.Scan(&n.Used) }))
@@ -86,7 +85,7 @@ func (s *Store) RemoveToken(ctx context.Context, user string, id int64) error {
 		var gone []store.Token
 		err := t.do(ctx, s.sql.removeToken.with(sayable(user), id).into(readTokens(&gone)))
 		if err == nil && len(gone) == 0 {
-			err = xxljob.ErrNotFound
+			err = store.ErrNotFound
 		}
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -20,7 +21,7 @@ func (a answering) Triggering(context.Context, int64) (string, func(int64, error
 	return a.answer(), a.done
 }
 
-func (answering) Sending(context.Context, xxljob.Run) (string, func(error)) { return "", nil }
+func (answering) Sending(context.Context, store.Run) (string, func(error)) { return "", nil }
 
 // TestTracerOfTriggerTx: what the tracer answers is in the row, unless the trigger has a trace;
 // one that panics, or answers what cannot be stored, costs the trace.
@@ -53,11 +54,11 @@ func TestTracerOfTriggerTx(t *testing.T) {
 			t.Cleanup(s.Close)
 			scheduler, err := xxljob.New(s, xxljob.Config{})
 			must(t, err)
-			job, err := scheduler.AddJob(t.Context(), xxljob.Job{Name: "j", Handler: "h"})
+			job, err := scheduler.AddJob(t.Context(), store.Job{Name: "j", Handler: "h"})
 			must(t, err)
 			tx, err := pool.Begin(t.Context())
 			must(t, err)
-			id, err := s.TriggerTx(t.Context(), tx, job.ID, xxljob.Trigger{Trace: tt.given})
+			id, err := s.TriggerTx(t.Context(), tx, job.ID, store.Trigger{Trace: tt.given})
 			must(t, err)
 			must(t, tx.Commit(t.Context()))
 			run, err := s.Run(t.Context(), id)

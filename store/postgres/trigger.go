@@ -10,15 +10,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/failpoint"
 	"github.com/xxljob/xxljob/store"
 )
 
 // AddRun inserts a planned run outside the schedule.
-func (s *Store) AddRun(ctx context.Context, jobID int64, t xxljob.Trigger) (xxljob.Run, error) {
+func (s *Store) AddRun(ctx context.Context, jobID int64, t store.Trigger) (store.Run, error) {
 	if noJobID(jobID) {
-		return xxljob.Run{}, failed(xxljob.ErrNotFound, "add run of job %d", jobID)
+		return store.Run{}, failed(store.ErrNotFound, "add run of job %d", jobID)
 	}
 	run, added, err := s.addTriggered(ctx, jobID, bounds{name: "add_run"}, &t, s.sql.addKey.with(jobID, t.Key),
 		func(id *int64) statement { return s.sql.addRun.by(triggerArgs(jobID, id, &t)) })
@@ -29,7 +28,7 @@ func (s *Store) AddRun(ctx context.Context, jobID int64, t xxljob.Trigger) (xxlj
 }
 
 // addTriggered takes the key, if there is one, and adds what is triggered.
-func (s *Store) addTriggered(ctx context.Context, jobID int64, b bounds, t *xxljob.Trigger, addKey statement, add func(id *int64) statement) (run xxljob.Run, added bool, err error) {
+func (s *Store) addTriggered(ctx context.Context, jobID int64, b bounds, t *store.Trigger, addKey statement, add func(id *int64) statement) (run store.Run, added bool, err error) {
 	err = s.withPartitions(ctx, func() error {
 		return s.inTx(ctx, b, func(x *tx) error {
 			added = false
@@ -40,12 +39,12 @@ func (s *Store) addTriggered(ctx context.Context, jobID int64, b bounds, t *xxlj
 					return err
 				}
 			}
-			var runs []xxljob.Run
+			var runs []store.Run
 			if err := x.do(ctx, add(id).into(readRuns(&runs))); err != nil {
 				return err
 			}
 			if len(runs) == 0 {
-				return xxljob.ErrNotFound
+				return store.ErrNotFound
 			}
 			run, added = runs[0], true
 			if c := (changed{}); c.OfTrigger(ctx, &run, t) {
@@ -55,7 +54,7 @@ func (s *Store) addTriggered(ctx context.Context, jobID int64, b bounds, t *xxlj
 		})
 	})
 	if err != nil {
-		return xxljob.Run{}, false, err
+		return store.Run{}, false, err
 	}
 	return run, added, nil
 }
@@ -70,24 +69,24 @@ const keyTries = 2
 // takeKey takes the key for a new run, whose id it returns, or else returns the
 // run that the key was used for. The key is inserted first, so a call waits for
 // others with the same key only.
-func (s *Store) takeKey(ctx context.Context, do doer, jobID int64, key string, addKey statement) (xxljob.Run, *int64, error) {
+func (s *Store) takeKey(ctx context.Context, do doer, jobID int64, key string, addKey statement) (store.Run, *int64, error) {
 	for range keyTries {
 		var ids []int64
 		if err := do(ctx, addKey.into(readIDs(&ids))); err != nil {
-			return xxljob.Run{}, nil, err
+			return store.Run{}, nil, err
 		}
 		if len(ids) > 0 {
-			return xxljob.Run{}, &ids[0], nil
+			return store.Run{}, &ids[0], nil
 		}
-		var runs []xxljob.Run
+		var runs []store.Run
 		if err := do(ctx, s.sql.keyAhead.with(jobID, key).into(readRuns(&runs)), s.sql.keyRun.with(jobID, key).into(readRuns(&runs))); err != nil {
-			return xxljob.Run{}, nil, err
+			return store.Run{}, nil, err
 		}
 		if run, there := lastOf(runs); there {
 			return run, nil, nil
 		}
 	}
-	return xxljob.Run{}, nil, xxljob.ErrNotFound
+	return store.Run{}, nil, store.ErrNotFound
 }
 
 // takeKeyTx is takeKey in the host's transaction, and returns the id of either run.
@@ -104,10 +103,10 @@ func (s *Store) takeKeyTx(jobID int64, key string, addKey statement, queryID fun
 }
 
 // triggerArgs are the arguments of addRun and planRun.
-func triggerArgs(jobID int64, id *int64, t *xxljob.Trigger) named {
+func triggerArgs(jobID int64, id *int64, t *store.Trigger) named {
 	kind := t.Type
 	if kind == "" {
-		kind = xxljob.TriggerManual
+		kind = store.TriggerManual
 	}
 	retries := retriesOfJob
 	if t.Retries != nil {
@@ -145,13 +144,13 @@ func dueColumn(at time.Time) int64 {
 // for. With a Key it inserts the key first, and may wait for another transaction
 // with the same Key; above READ COMMITTED the database may answer with a
 // serialization error (SQLSTATE 40001), which is returned for the caller to try
-// the whole transaction again. A job that is absent is xxljob.ErrNotFound; bad
+// the whole transaction again. A job that is absent is store.ErrNotFound; bad
 // input, a nil transaction or context among it, is refused before anything is sent.
 // After any other error the transaction has failed and can only be rolled back.
 //
 // The transaction has to be on the database of the store. A job that is removed
 // before the commit leaves a run that is cancelled when it comes up.
-func (s *Store) TriggerTx(ctx context.Context, tx pgx.Tx, jobID int64, t xxljob.Trigger) (int64, error) {
+func (s *Store) TriggerTx(ctx context.Context, tx pgx.Tx, jobID int64, t store.Trigger) (int64, error) {
 	return s.triggerTx(ctx, isNil(tx), jobID, t, func(st statement) (id int64, err error) {
 		return id, tx.QueryRow(ctx, st.sql, st.args...).Scan(&id)
 	})
@@ -159,14 +158,14 @@ func (s *Store) TriggerTx(ctx context.Context, tx pgx.Tx, jobID int64, t xxljob.
 
 // TriggerSQLTx is TriggerTx for a transaction of database/sql. Its driver has to
 // be pgx's, github.com/jackc/pgx/v5/stdlib.
-func (s *Store) TriggerSQLTx(ctx context.Context, tx *sql.Tx, jobID int64, t xxljob.Trigger) (int64, error) {
+func (s *Store) TriggerSQLTx(ctx context.Context, tx *sql.Tx, jobID int64, t store.Trigger) (int64, error) {
 	return s.triggerTx(ctx, tx == nil, jobID, t, func(st statement) (id int64, err error) {
 		return id, tx.QueryRowContext(ctx, st.sql, st.args...).Scan(&id)
 	})
 }
 
 // triggerTx inserts the key, if there is one, and then the run.
-func (s *Store) triggerTx(ctx context.Context, noTx bool, jobID int64, t xxljob.Trigger, queryID func(statement) (int64, error)) (int64, error) {
+func (s *Store) triggerTx(ctx context.Context, noTx bool, jobID int64, t store.Trigger, queryID func(statement) (int64, error)) (int64, error) {
 	if ctx == nil {
 		return 0, errNoContext
 	}
@@ -190,13 +189,13 @@ func (s *Store) triggerTx(ctx context.Context, noTx bool, jobID int64, t xxljob.
 }
 
 // insertTx is triggerTx for what is checked.
-func (s *Store) insertTx(ctx context.Context, jobID int64, t xxljob.Trigger, queryID func(statement) (int64, error)) (int64, error) {
+func (s *Store) insertTx(ctx context.Context, jobID int64, t store.Trigger, queryID func(statement) (int64, error)) (int64, error) {
 	failpoint.Hit("trigger_tx." + failpoint.Begin)
 	addKey, plan := s.runStatements(jobID, &t)
 	var id *int64
 	if t.Key != "" {
 		key, taken, err := s.takeKeyTx(jobID, t.Key, addKey, queryID)
-		if errors.Is(err, xxljob.ErrNotFound) {
+		if errors.Is(err, store.ErrNotFound) {
 			return 0, err
 		}
 		if err != nil || !taken {
@@ -219,9 +218,9 @@ func (s *Store) insertTx(ctx context.Context, jobID int64, t xxljob.Trigger, que
 
 // noteTriggered writes the entry about a run that was planned in the host's transaction, where
 // the context names an actor.
-func (s *Store) noteTriggered(ctx context.Context, jobID, run int64, t *xxljob.Trigger, queryID func(statement) (int64, error)) error {
+func (s *Store) noteTriggered(ctx context.Context, jobID, run int64, t *store.Trigger, queryID func(statement) (int64, error)) error {
 	var c changed
-	if !c.OfTrigger(ctx, &xxljob.Run{ID: run, JobID: jobID}, t) {
+	if !c.OfTrigger(ctx, &store.Run{ID: run, JobID: jobID}, t) {
 		return nil
 	}
 	_, err := queryID(s.sql.noteRun.by(named{
@@ -245,7 +244,7 @@ func (s *Store) KnowRetention(d time.Duration) {
 
 // runStatements are those of a run's key and of the run, for the host's transaction. One that
 // is due far ahead is kept apart: nobody need be told of it.
-func (s *Store) runStatements(jobID int64, t *xxljob.Trigger) (key statement, plan func(id *int64) statement) {
+func (s *Store) runStatements(jobID int64, t *store.Trigger) (key statement, plan func(id *int64) statement) {
 	if move, far := store.Ahead(t.At, s.estimate(), time.Duration(s.retention.Load())); far {
 		return s.aheadStatements(jobID, t, move)
 	}
@@ -265,13 +264,13 @@ func isNil(tx pgx.Tx) bool {
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// absentJob is xxljob.ErrNotFound about a job that was to be triggered.
+// absentJob is store.ErrNotFound about a job that was to be triggered.
 type absentJob int64
 
 func (id absentJob) Error() string {
 	return fmt.Sprintf("postgres: trigger: job %d does not exist", int64(id))
 }
-func (absentJob) Is(target error) bool { return target == xxljob.ErrNotFound }
+func (absentJob) Is(target error) bool { return target == store.ErrNotFound }
 
 func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 

@@ -35,7 +35,7 @@ func begin(t *testing.T, level pgx.TxIsoLevel) pgx.Tx {
 // found are the ids of the runs that a scan of everything finds.
 func (a *actor) found() (ids []int64) {
 	a.Helper()
-	res, err := a.Scan(a.ctx, xxljob.ScanResult{}, store.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 1, Runs: 100})
+	res, err := a.Scan(a.ctx, store.ScanResult{}, store.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 1, Runs: 100})
 	must(a.T, err)
 	for _, r := range res.Runs {
 		ids = append(ids, r.ID)
@@ -52,14 +52,14 @@ func TestTriggerTxIsTheHostsTransaction(t *testing.T) {
 	job := a.job()
 	param, retries := "p", 3
 	at := time.Now().Add(time.Minute).UTC().Truncate(time.Millisecond)
-	want := xxljob.Trigger{Key: "order", At: at, Param: &param, Retries: &retries, Addresses: []string{"http://a", `odd"{},\`},
-		Shard: xxljob.Sharding{Index: 1, Total: 3}, Type: xxljob.TriggerAPI}
+	want := store.Trigger{Key: "order", At: at, Param: &param, Retries: &retries, Addresses: []string{"http://a", `odd"{},\`},
+		Shard: store.Sharding{Index: 1, Total: 3}, Type: store.TriggerAPI}
 	for _, level := range levels {
 		x := begin(t, level)
 		gone, err := s.TriggerTx(t.Context(), x, job.ID, want)
 		must(t, err)
 		must(t, x.Rollback(t.Context()))
-		if _, err := s.Run(t.Context(), gone); !errors.Is(err, xxljob.ErrNotFound) {
+		if _, err := s.Run(t.Context(), gone); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%s: the run of a transaction that was rolled back: %v", level, err)
 		}
 		x = begin(t, level)
@@ -71,7 +71,7 @@ func TestTriggerTxIsTheHostsTransaction(t *testing.T) {
 		must(t, x.Commit(t.Context()))
 		got, err := s.Run(t.Context(), id)
 		must(t, err)
-		if got.State != xxljob.StatePlanned || got.PlanEpoch != 0 || got.JobID != job.ID || got.Shard != job.Shard || got.App != job.App ||
+		if got.State != store.StatePlanned || got.PlanEpoch != 0 || got.JobID != job.ID || got.Shard != job.Shard || got.App != job.App ||
 			got.Type != want.Type || !got.Scheduled.Equal(at) || got.Param != param || !got.ParamSet || got.Retries != retries ||
 			!slices.Equal(got.Addresses, want.Addresses) || got.Sharding != want.Shard || got.TriggerID != id {
 			t.Errorf("%s: the run is %+v", level, got)
@@ -101,15 +101,15 @@ func TestTriggerSQLTxIsTheHostsTransaction(t *testing.T) {
 		x, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: level})
 		must(t, err)
 		defer x.Rollback()
-		id, err := s.TriggerSQLTx(t.Context(), x, job.ID, xxljob.Trigger{Key: level.String(), Addresses: []string{"http://a", `odd"{},\`}})
+		id, err := s.TriggerSQLTx(t.Context(), x, job.ID, store.Trigger{Key: level.String(), Addresses: []string{"http://a", `odd"{},\`}})
 		must(t, err)
-		again, err := s.TriggerSQLTx(t.Context(), x, job.ID, xxljob.Trigger{Key: level.String()})
+		again, err := s.TriggerSQLTx(t.Context(), x, job.ID, store.Trigger{Key: level.String()})
 		must(t, err)
 		if again != id {
 			t.Errorf("%v: the same key in one transaction made runs %d and %d", level, id, again)
 		}
-		_, err = s.TriggerSQLTx(t.Context(), x, job.ID+1000, xxljob.Trigger{Key: "k"})
-		if !errors.Is(err, xxljob.ErrNotFound) {
+		_, err = s.TriggerSQLTx(t.Context(), x, job.ID+1000, store.Trigger{Key: "k"})
+		if !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%v: an absent job: %v", level, err)
 		}
 		must(t, x.Commit())
@@ -130,7 +130,7 @@ func TestATransactionThatTakesLong(t *testing.T) {
 	x := begin(t, pgx.ReadCommitted)
 	before, err := s.Now(t.Context())
 	must(t, err)
-	id, err := s.TriggerTx(t.Context(), x, job.ID, xxljob.Trigger{})
+	id, err := s.TriggerTx(t.Context(), x, job.ID, store.Trigger{})
 	must(t, err)
 	after, err := s.Now(t.Context())
 	must(t, err)
@@ -159,7 +159,7 @@ func TestAKeyIsForOneRun(t *testing.T) {
 	job := a.job()
 	for _, level := range levels {
 		for _, end := range []string{"commit", "rollback"} {
-			trigger := xxljob.Trigger{Key: string(level) + end}
+			trigger := store.Trigger{Key: string(level) + end}
 			first, second := begin(t, level), begin(t, level)
 			_, err := second.Exec(t.Context(), "select 1") // its snapshot is older than the first's commit
 			must(t, err)
@@ -172,7 +172,7 @@ func TestAKeyIsForOneRun(t *testing.T) {
 			}
 			beside, other := begin(t, level), make(chan error, 1)
 			go func() {
-				_, err := s.TriggerTx(t.Context(), beside, job.ID, xxljob.Trigger{Key: trigger.Key + " other"})
+				_, err := s.TriggerTx(t.Context(), beside, job.ID, store.Trigger{Key: trigger.Key + " other"})
 				other <- err
 			}()
 			await.Until(t, "a run of another key is planned, or waits", func() bool { return len(other) > 0 || blocked(t, s) })
@@ -222,16 +222,16 @@ func TestAnOpenTriggerKeepsNobodyWaiting(t *testing.T) {
 		a := own(t, s, "a", 1)
 		job := a.job()
 		x := begin(t, level)
-		id, err := s.TriggerTx(t.Context(), x, job.ID, xxljob.Trigger{Key: "k"})
+		id, err := s.TriggerTx(t.Context(), x, job.ID, store.Trigger{Key: "k"})
 		must(t, err)
 		run := a.started(job) // what waits for a lock is ended by the store's patience
-		_, err = s.Finish(a.ctx, nil, []xxljob.Result{result(run)})
+		_, err = s.Finish(a.ctx, nil, []store.Result{result(run)})
 		must(t, err)
-		_, err = s.EditJob(a.ctx, job.ID, xxljob.Edit{Verb: "stop", Change: func(j *xxljob.Job) (bool, error) { j.Stopped = true; return true, nil }})
+		_, err = s.EditJob(a.ctx, job.ID, store.Edit{Verb: "stop", Change: func(j *store.Job) (bool, error) { j.Stopped = true; return true, nil }})
 		must(t, err)
 		must(t, s.RemoveJob(a.ctx, job.ID))
 		must(t, x.Commit(t.Context()))
-		answers, err := s.Start(t.Context(), nil, []xxljob.Start{a.startOf(xxljob.Run{ID: id, JobID: job.ID}, job.Version)})
+		answers, err := s.Start(t.Context(), nil, []store.Start{a.startOf(store.Run{ID: id, JobID: job.ID}, job.Version)})
 		must(t, err)
 		if answers[0].Status != store.StartStale {
 			t.Errorf("%s: the start of a run whose job was removed: status %d, want StartStale", level, answers[0].Status)
@@ -247,9 +247,9 @@ func TestBadTriggersSendNothing(t *testing.T) {
 	job := a.job()
 	x := begin(t, pgx.ReadCommitted)
 	bad := -5
-	for name, trigger := range map[string]xxljob.Trigger{
+	for name, trigger := range map[string]store.Trigger{
 		"retries": {Retries: &bad},
-		"shard":   {Shard: xxljob.Sharding{Index: 3, Total: 2}},
+		"shard":   {Shard: store.Sharding{Index: 3, Total: 2}},
 		"key":     {Key: "a\x00b"},
 	} {
 		if _, err := s.TriggerTx(t.Context(), x, job.ID, trigger); err == nil {
@@ -257,17 +257,17 @@ func TestBadTriggersSendNothing(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"", "k"} {
-		_, err := s.TriggerTx(t.Context(), x, job.ID+1000, xxljob.Trigger{Key: key})
-		if want := fmt.Sprintf("postgres: trigger: job %d does not exist", job.ID+1000); !errors.Is(err, xxljob.ErrNotFound) || err.Error() != want {
+		_, err := s.TriggerTx(t.Context(), x, job.ID+1000, store.Trigger{Key: key})
+		if want := fmt.Sprintf("postgres: trigger: job %d does not exist", job.ID+1000); !errors.Is(err, store.ErrNotFound) || err.Error() != want {
 			t.Errorf("an absent job: %v, want %s", err, want)
 		}
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.TriggerTx(ended, x, job.ID, xxljob.Trigger{}); !errors.Is(err, context.Canceled) {
+	if _, err := s.TriggerTx(ended, x, job.ID, store.Trigger{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("an ended context: %v", err)
 	}
-	id, err := s.TriggerTx(t.Context(), x, job.ID, xxljob.Trigger{Key: "k"})
+	id, err := s.TriggerTx(t.Context(), x, job.ID, store.Trigger{Key: "k"})
 	must(t, err)
 	must(t, x.Commit(t.Context()))
 	if got := a.found(); !slices.Equal(got, []int64{id}) {
@@ -276,7 +276,7 @@ func TestBadTriggersSendNothing(t *testing.T) {
 }
 
 // triggerCommitted triggers the job in a transaction of its own.
-func triggerCommitted(t *testing.T, s *postgres.Store, pool *pgxpool.Pool, job int64, trigger xxljob.Trigger) int64 {
+func triggerCommitted(t *testing.T, s *postgres.Store, pool *pgxpool.Pool, job int64, trigger store.Trigger) int64 {
 	t.Helper()
 	x, err := pool.Begin(t.Context())
 	must(t, err)
@@ -310,7 +310,7 @@ func TestTriggerTxKnowsTheRetention(t *testing.T) {
 			for _, ahead := range []time.Duration{20 * time.Minute, 5 * time.Hour, 23 * time.Hour, 47 * time.Hour, 100 * time.Hour} {
 				at := time.Now().Add(ahead)
 				move, far := store.Ahead(at, time.Now(), retention)
-				id := triggerCommitted(t, s, pool, job.ID, xxljob.Trigger{At: at})
+				id := triggerCommitted(t, s, pool, job.ID, store.Trigger{At: at})
 				entries := 0
 				must(t, pool.QueryRow(t.Context(), fmt.Sprintf("select count(*) from %q.xxl_job_ahead where id = $1 and move_time = $2", schema), id, move.UnixMilli()).Scan(&entries))
 				if (entries == 1) != far {

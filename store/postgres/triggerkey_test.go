@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -69,14 +69,14 @@ func TestATriggerWhoseRunIsJustDeleted(t *testing.T) {
 	must(t, err)
 	t.Cleanup(s.Close)
 	job, far := a.job(), time.Now().AddDate(1, 0, 0)
-	for name, trigger := range map[string]func(xxljob.Trigger) (int64, error){
-		"AddRun": func(x xxljob.Trigger) (int64, error) { r, err := s.AddRun(t.Context(), job.ID, x); return r.ID, err },
-		"AddAhead": func(x xxljob.Trigger) (int64, error) {
+	for name, trigger := range map[string]func(store.Trigger) (int64, error){
+		"AddRun": func(x store.Trigger) (int64, error) { r, err := s.AddRun(t.Context(), job.ID, x); return r.ID, err },
+		"AddAhead": func(x store.Trigger) (int64, error) {
 			x.At = far
 			r, err := s.AddAhead(t.Context(), job.ID, x, far.AddDate(0, 0, -1))
 			return r.ID, err
 		},
-		"TriggerTx": func(x xxljob.Trigger) (int64, error) {
+		"TriggerTx": func(x store.Trigger) (int64, error) {
 			tx, err := pool.Begin(t.Context())
 			must(t, err)
 			defer tx.Rollback(t.Context())
@@ -84,13 +84,13 @@ func TestATriggerWhoseRunIsJustDeleted(t *testing.T) {
 			return id, errors.Join(err, tx.Commit(t.Context()))
 		},
 	} {
-		key := xxljob.Trigger{Key: name}
+		key := store.Trigger{Key: name}
 		run, err := other.AddRun(t.Context(), job.ID, key)
 		must(t, err)
 		_, err = other.Kill(t.Context(), run.ID, "over")
 		must(t, err)
 		b.set("select k.run_id from", func() {
-			if got, err := other.DropEnded(t.Context(), xxljob.RunDrop{All: true}); err != nil || got.Runs != 1 {
+			if got, err := other.DropEnded(t.Context(), store.RunDrop{All: true}); err != nil || got.Runs != 1 {
 				t.Errorf("%s: %+v, %v, want one run deleted", name, got, err)
 			}
 		})
@@ -104,7 +104,7 @@ func TestATriggerWhoseRunIsJustDeleted(t *testing.T) {
 		}
 		job.ID++
 		_, err = trigger(key)
-		if job.ID--; !errors.Is(err, xxljob.ErrNotFound) {
+		if job.ID--; !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%s: of an absent job: %v", name, err)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -56,14 +58,14 @@ func leftovers(t *testing.T, document string, pool *pgxpool.Pool, schema string)
 // that are ensured by themselves, and no others.
 func TestWhatAnUpgradeLeavesBehind(t *testing.T) {
 	inServer(t)
-	fromBeforeLists(t, func(t *testing.T, from int, pool *pgxpool.Pool, schema string, store *postgres.Store) {
-		s, err := xxljob.New(store, xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler)})
+	fromBeforeLists(t, func(t *testing.T, from int, pool *pgxpool.Pool, schema string, st *postgres.Store) {
+		s, err := xxljob.New(st, xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler)})
 		must(t, err)
-		daily := func(key string) xxljob.Job {
-			return xxljob.Job{Name: key, Key: key, Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?")}
+		daily := func(key string) store.Job {
+			return store.Job{Name: key, Key: key, Handler: "work", Schedule: schedule.Cron("0 0 3 * * ?")}
 		}
 		ensure := func(keys ...string) {
-			var list []xxljob.Job
+			var list []store.Job
 			for _, key := range keys {
 				list = append(list, daily(key))
 			}
@@ -73,7 +75,7 @@ func TestWhatAnUpgradeLeavesBehind(t *testing.T) {
 			must(t, err)
 		}
 		stop := func(key string) {
-			job, err := store.JobByKey(t.Context(), "app", key)
+			job, err := st.JobByKey(t.Context(), "app", key)
 			must(t, err)
 			must(t, s.StopJob(t.Context(), job.ID))
 		}

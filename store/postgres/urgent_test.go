@@ -16,7 +16,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/asker"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
@@ -33,24 +32,24 @@ type asked struct {
 
 // methodsOf has a call for each method of a store that may need a connection; each needs
 // one, whatever the store has in memory.
-func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
+func methodsOf(a *actor, run store.Run, other store.Job) map[string]asked {
 	s, job := a.Store, run.JobID
 	end := result(run)
 	planned := a.planned(other)
-	reg := []xxljob.Registration{{App: "app", Address: "http://a"}}
-	verdict := xxljob.Verdict{RunID: planned.ID, Shard: planned.Shard, Epoch: a.epoch(planned.Shard), Owner: a.inc, To: xxljob.StatePlanned}
+	reg := []store.Registration{{App: "app", Address: "http://a"}}
+	verdict := store.Verdict{RunID: planned.ID, Shard: planned.Shard, Epoch: a.epoch(planned.Shard), Owner: a.inc, To: store.StatePlanned}
 	plan, start := a.plan(other), a.startOf(planned, other.Version)
 	calls := map[string]func(context.Context) error{
 		"AddJob": func(ctx context.Context) error { _, err := s.AddJob(ctx, newJob(), nil); return err },
 		"EditJob": func(ctx context.Context) error {
-			_, err := s.EditJob(ctx, job, xxljob.Edit{Verb: "update", Change: func(j *xxljob.Job) (bool, error) { j.Author += "x"; return false, nil }})
+			_, err := s.EditJob(ctx, job, store.Edit{Verb: "update", Change: func(j *store.Job) (bool, error) { j.Author += "x"; return false, nil }})
 			return err
 		},
 		"RemoveJob": func(ctx context.Context) error { return s.RemoveJob(ctx, 1e6) },
 		"Job":       func(ctx context.Context) error { _, err := s.Job(ctx, job); return err },
 		"JobByKey":  func(ctx context.Context) error { _, err := s.JobByKey(ctx, "app", "k"); return err },
 		"Jobs": func(ctx context.Context) error {
-			_, err := s.Jobs(ctx, xxljob.JobFilter{IDs: []int64{job}})
+			_, err := s.Jobs(ctx, store.JobFilter{IDs: []int64{job}})
 			return err
 		},
 		"Changes": func(ctx context.Context) error { _, err := s.Changes(ctx, job, 10); return err },
@@ -65,30 +64,30 @@ func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
 		},
 		"UnnameJob": func(ctx context.Context) error {
 			_, err := s.UnnameJob(ctx, "app", "k")
-			if errors.Is(err, xxljob.ErrNotFound) {
+			if errors.Is(err, store.ErrNotFound) {
 				return nil
 			}
 			return err
 		},
 		"AddJobs": func(ctx context.Context) error {
-			_, err := s.AddJobs(ctx, store.ListID{App: "app"}, []xxljob.Job{{App: "app", Key: "l"}}, nil)
+			_, err := s.AddJobs(ctx, store.ListID{App: "app"}, []store.Job{{App: "app", Key: "l"}}, nil)
 			return err
 		},
-		"SaveGroup":   func(ctx context.Context) error { return s.SaveGroup(ctx, xxljob.Group{App: "x"}) },
+		"SaveGroup":   func(ctx context.Context) error { return s.SaveGroup(ctx, store.Group{App: "x"}) },
 		"EnsureGroup": func(ctx context.Context) error { return s.EnsureGroup(ctx, "y") },
 		"RemoveGroup": func(ctx context.Context) error { return s.RemoveGroup(ctx, "z") },
 		"Group":       func(ctx context.Context) error { _, err := s.Group(ctx, "app"); return err },
 		"Groups":      func(ctx context.Context) error { _, err := s.Groups(ctx); return err },
 		"AddAhead": func(ctx context.Context) error {
-			_, err := s.AddAhead(ctx, job, xxljob.Trigger{}, time.Now().Add(time.Hour))
+			_, err := s.AddAhead(ctx, job, store.Trigger{}, time.Now().Add(time.Hour))
 			return err
 		},
 		"MoveAhead": func(ctx context.Context) error {
 			_, err := s.MoveAhead(ctx, store.AheadQuery{Shards: a.shards, Before: time.Now(), Limit: 1})
 			return err
 		},
-		"AddRun": func(ctx context.Context) error { _, err := s.AddRun(ctx, job, xxljob.Trigger{}); return err },
-		"Finish": func(ctx context.Context) error { _, err := s.Finish(ctx, nil, []xxljob.Result{end}); return err },
+		"AddRun": func(ctx context.Context) error { _, err := s.AddRun(ctx, job, store.Trigger{}); return err },
+		"Finish": func(ctx context.Context) error { _, err := s.Finish(ctx, nil, []store.Result{end}); return err },
 		"SetProgress": func(ctx context.Context) error {
 			return s.SetProgress(ctx, []store.Progress{{RunID: run.ID, Token: run.Token, Percent: 1}})
 		},
@@ -97,26 +96,26 @@ func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
 		"RunsByID": func(ctx context.Context) error { _, err := s.RunsByID(ctx, []int64{run.ID}); return err },
 		"Tree":     func(ctx context.Context) error { _, err := s.Tree(ctx, run.ID); return err },
 		"Runs": func(ctx context.Context) error {
-			_, err := s.Runs(ctx, xxljob.RunFilter{JobID: job, States: []xxljob.State{xxljob.StateStarted}})
+			_, err := s.Runs(ctx, store.RunFilter{JobID: job, States: []store.State{store.StateStarted}})
 			return err
 		},
 		"SetShards": func(ctx context.Context) error {
-			if err := s.SetShards(ctx, 99); !errors.Is(err, xxljob.ErrShards) {
+			if err := s.SetShards(ctx, 99); !errors.Is(err, store.ErrShards) {
 				return err
 			}
 			return nil
 		},
 		"Scan": func(ctx context.Context) error {
-			_, err := s.Scan(ctx, xxljob.ScanResult{}, store.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 10, Runs: 10})
+			_, err := s.Scan(ctx, store.ScanResult{}, store.ScanQuery{Shards: a.shards, Before: time.Now().Add(time.Hour), Jobs: 10, Runs: 10})
 			return err
 		},
 		"Planned": func(ctx context.Context) error {
 			_, err := s.Planned(ctx, nil, store.PlannedQuery{Shards: a.shards, Before: time.Now(), Limit: 1})
 			return err
 		},
-		"Claim": func(ctx context.Context) error { _, err := s.Claim(ctx, nil, []xxljob.Plan{plan}); return err },
+		"Claim": func(ctx context.Context) error { _, err := s.Claim(ctx, nil, []store.Plan{plan}); return err },
 		"Sweep": func(ctx context.Context) error { return s.Sweep(ctx, a.shards) },
-		"Start": func(ctx context.Context) error { _, err := s.Start(ctx, nil, []xxljob.Start{start}); return err },
+		"Start": func(ctx context.Context) error { _, err := s.Start(ctx, nil, []store.Start{start}); return err },
 		"Readdress": func(ctx context.Context) error {
 			_, err := s.Readdress(ctx, store.Readdress{RunID: run.ID, Address: "http://b"})
 			return err
@@ -133,7 +132,7 @@ func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
 			_, err := s.DispatchedRuns(ctx, a.shards, 0, 10)
 			return err
 		},
-		"Settle": func(ctx context.Context) error { _, err := s.Settle(ctx, []xxljob.Verdict{verdict}); return err },
+		"Settle": func(ctx context.Context) error { _, err := s.Settle(ctx, []store.Verdict{verdict}); return err },
 		"Inbox":  func(ctx context.Context) error { _, err := s.Inbox(ctx, a.inc, 0, 10); return err },
 		"Take":   func(ctx context.Context) error { _, err := s.Take(ctx, a.inc, []int64{run.ID}); return err },
 		"PayOwed": func(ctx context.Context) error {
@@ -159,7 +158,7 @@ func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
 			return err
 		},
 		"AskLog": func(ctx context.Context) error {
-			_, err := s.AskLog(ctx, xxljob.Ask{Incarnation: a.inc, Run: run, FromLine: 1})
+			_, err := s.AskLog(ctx, store.Ask{Incarnation: a.inc, Run: run, FromLine: 1})
 			return err
 		},
 		"AnswerLog":     func(ctx context.Context) error { return s.AnswerLog(ctx, 1, store.Answer{}) },
@@ -176,7 +175,7 @@ func methodsOf(a *actor, run xxljob.Run, other xxljob.Job) map[string]asked {
 		"DropAddresses": func(ctx context.Context) error { return s.DropAddresses(ctx, reg) },
 		"Addresses":     func(ctx context.Context) error { _, err := s.Addresses(ctx, "app", time.Hour); return err },
 		"Registrations": func(ctx context.Context) error {
-			_, err := s.Registrations(ctx, xxljob.RegistrationFilter{})
+			_, err := s.Registrations(ctx, store.RegistrationFilter{})
 			return err
 		},
 		"ForgetAddresses": func(ctx context.Context) error { return s.ForgetAddresses(ctx, time.Hour) },
@@ -237,7 +236,7 @@ func TestAHostDelaysNoClaim(t *testing.T) {
 	t.Parallel()
 	inEachMode(t, 2, func(t *testing.T, pool *pgxpool.Pool, a *actor) {
 		s := a.Store
-		run, jobs := a.started(a.job()), []xxljob.Job{a.job(), a.job(), a.job()}
+		run, jobs := a.started(a.job()), []store.Job{a.job(), a.job(), a.job()}
 		useUp(t, pool)
 		locked(t, s, "xxl_job_change", "xxl_job_registry", "xxl_job_group")
 		var calls sync.WaitGroup
@@ -251,7 +250,7 @@ func TestAHostDelaysNoClaim(t *testing.T) {
 		}
 		for _, call := range []func(){
 			func() { s.Changes(host, run.JobID, 10) },
-			func() { s.Registrations(host, xxljob.RegistrationFilter{}) },
+			func() { s.Registrations(host, store.RegistrationFilter{}) },
 			func() { s.Groups(host) },
 			func() { s.Group(host, "app") },
 		} {
@@ -264,10 +263,10 @@ func TestAHostDelaysNoClaim(t *testing.T) {
 		})
 		giveBack()
 		for _, job := range jobs {
-			_, err := s.Claim(a.ctx, nil, []xxljob.Plan{a.plan(job)})
+			_, err := s.Claim(a.ctx, nil, []store.Plan{a.plan(job)})
 			must(t, err)
 		}
-		_, err := s.Finish(a.ctx, nil, []xxljob.Result{result(run)})
+		_, err := s.Finish(a.ctx, nil, []store.Result{result(run)})
 		must(t, err)
 		if n := over.Load(); n > 0 {
 			t.Errorf("%d calls of the host had ended before the claims and the result", n)
@@ -286,9 +285,9 @@ func TestAStuckStatementOfTheReserve(t *testing.T) {
 		useUp(t, pool)
 		locked(t, s, "xxl_job_registry", "xxl_job_group")
 		for name, call := range map[string]func() error{
-			"a list":                  func() error { _, err := s.Registrations(a.ctx, xxljob.RegistrationFilter{}); return err },
+			"a list":                  func() error { _, err := s.Registrations(a.ctx, store.RegistrationFilter{}); return err },
 			"a read":                  func() error { _, err := s.Group(a.ctx, "app"); return err },
-			"a statement that writes": func() error { return s.PutAddresses(a.ctx, []xxljob.Registration{at("a")}) },
+			"a statement that writes": func() error { return s.PutAddresses(a.ctx, []store.Registration{at("a")}) },
 		} {
 			// The server has a second or two for it, and we three: where the machine is so
 			// slow that ours are over first, the connection is lost, and it is tried again.
@@ -297,7 +296,7 @@ func TestAStuckStatementOfTheReserve(t *testing.T) {
 				stuck := make(chan error, 1)
 				go func() { stuck <- call() }()
 				await.Until(t, name+" waits for a lock", func() bool { return len(stuck) > 0 || blocked(t, s) })
-				_, err := s.Claim(a.ctx, nil, []xxljob.Plan{a.plan(job)})
+				_, err := s.Claim(a.ctx, nil, []store.Plan{a.plan(job)})
 				must(t, err)
 				if !endedByServer(t, name, <-stuck) {
 					return false
@@ -350,7 +349,7 @@ func TestHousekeepingDelaysNoStart(t *testing.T) {
 	kept, started := make(chan error, 1), make(chan error, 1)
 	go func() { kept <- postgres.RaiseStarted(impatient(t, t.Context()), s) }()
 	await.Until(t, "housekeeping waits for the reserve", func() bool { return len(kept) > 0 || postgres.WaitForReserve(s) == 1 })
-	go func() { _, err := s.Start(a.ctx, nil, []xxljob.Start{start}); started <- err }()
+	go func() { _, err := s.Start(a.ctx, nil, []store.Start{start}); started <- err }()
 	await.Until(t, "the start waits for housekeeping", func() bool { return len(kept) > 0 || postgres.WaitForStarts(s) == 1 })
 	giveBack()
 	must(t, <-kept)

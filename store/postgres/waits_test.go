@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -93,7 +93,7 @@ func (s *statements) patiences(t *testing.T, text string) (least, most int) {
 // usual is the patience of what is not the loops', and may wait for who else writes.
 func (s *statements) usual(t *testing.T, st *postgres.Store) int {
 	t.Helper()
-	must(t, st.SaveGroup(t.Context(), xxljob.Group{App: "app"}))
+	must(t, st.SaveGroup(t.Context(), store.Group{App: "app"}))
 	least, _ := s.patiences(t, "xxl_job_group")
 	return least
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -101,7 +102,7 @@ func newHostBench(b *testing.B, notify, apart bool) *hostBench {
 		}
 		return nil
 	}))
-	job, err := x.sched.EnsureJob(b.Context(), xxljob.Job{Name: "noop", Handler: "noop"})
+	job, err := x.sched.EnsureJob(b.Context(), store.Job{Name: "noop", Handler: "noop"})
 	x.must(err)
 	x.job = job.Job.ID
 	_, err = x.pool.Exec(b.Context(), fmt.Sprintf("create table if not exists %q.orders (id bigserial primary key, note text)", cfg.Schema))
@@ -126,7 +127,7 @@ func (x *hostBench) order(ctx context.Context) error {
 	if _, err := tx.Exec(ctx, fmt.Sprintf("insert into %q.orders (note) values ('an order')", postgres.SchemaOf(x.host))); err != nil {
 		return err
 	}
-	if _, err := x.host.TriggerTx(ctx, tx, x.job, xxljob.Trigger{}); err != nil {
+	if _, err := x.host.TriggerTx(ctx, tx, x.job, store.Trigger{}); err != nil {
 		return err
 	}
 	return tx.Commit(ctx)

@@ -15,6 +15,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -63,7 +64,7 @@ func signalled(scan <-chan struct{}) bool {
 }
 
 // plan plans a run in a transaction of the host's and commits it.
-func plan(t *testing.T, host *postgres.Store, job int64, trigger xxljob.Trigger) {
+func plan(t *testing.T, host *postgres.Store, job int64, trigger store.Trigger) {
 	t.Helper()
 	x := begin(t, pgx.ReadCommitted)
 	_, err := host.TriggerTx(t.Context(), x, job, trigger)
@@ -80,7 +81,7 @@ func TestWakeReachesTheOwner(t *testing.T) {
 		t.Parallel()
 		host, node, scan := watched(t)
 		job := node.job()
-		plan(t, host, job.ID, xxljob.Trigger{})
+		plan(t, host, job.ID, store.Trigger{})
 		quiet(t, host, node, scan)
 		must(t, host.Wake(t.Context(), job.ID))
 		await.Until(t, "the node hears of the run", func() bool { return signalled(scan) })
@@ -92,11 +93,11 @@ func TestWakeReachesTheOwner(t *testing.T) {
 		for _, level := range levels {
 			quiet(t, host, node, scan)
 			x := begin(t, level)
-			_, err := host.TriggerTx(t.Context(), x, job.ID, xxljob.Trigger{Key: string(level)})
+			_, err := host.TriggerTx(t.Context(), x, job.ID, store.Trigger{Key: string(level)})
 			must(t, err)
 			must(t, x.Rollback(t.Context()))
 			x = begin(t, level)
-			_, err = host.TriggerTx(t.Context(), x, job.ID, xxljob.Trigger{Key: string(level)})
+			_, err = host.TriggerTx(t.Context(), x, job.ID, store.Trigger{Key: string(level)})
 			must(t, err)
 			arrived(t, node.Store, host, node.Store)
 			if signalled(scan) {
@@ -117,9 +118,9 @@ func TestWakeReachesTheOwner(t *testing.T) {
 		x, err := db.BeginTx(t.Context(), nil)
 		must(t, err)
 		defer x.Rollback()
-		id, err := host.TriggerSQLTx(t.Context(), x, job.ID, xxljob.Trigger{})
+		id, err := host.TriggerSQLTx(t.Context(), x, job.ID, store.Trigger{})
 		must(t, err)
-		if _, err := host.TriggerSQLTx(t.Context(), x, job.ID+1000, xxljob.Trigger{}); !errors.Is(err, xxljob.ErrNotFound) {
+		if _, err := host.TriggerSQLTx(t.Context(), x, job.ID+1000, store.Trigger{}); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("an absent job: %v", err)
 		}
 		must(t, x.Commit())
@@ -196,11 +197,11 @@ func TestTxNotifyIsRefused(t *testing.T) {
 		s, err := postgres.New(t.Context(), superuser, postgres.Config{AutoMigrate: true, TxNotify: notify})
 		must(t, err)
 		must(t, s.SetShards(t.Context(), 2))
-		job, err := s.AddJob(t.Context(), xxljob.Job{App: "app", Name: "job", Key: fmt.Sprint(notify)}, nil)
+		job, err := s.AddJob(t.Context(), store.Job{App: "app", Name: "job", Key: fmt.Sprint(notify)}, nil)
 		must(t, err)
 		x, err := superuser.Begin(t.Context())
 		must(t, err)
-		_, err = s.TriggerTx(t.Context(), x, job.ID, xxljob.Trigger{})
+		_, err = s.TriggerTx(t.Context(), x, job.ID, store.Trigger{})
 		must(t, err)
 		_, err = x.Exec(t.Context(), fmt.Sprintf("prepare transaction 'with %v'", notify))
 		var pg *pgconn.PgError
@@ -230,17 +231,17 @@ func TestALostNotificationStillRuns(t *testing.T) {
 			node := logNode(t, stores[0], "node", func(s xxljob.Scheduler) error {
 				return s.Handle("work", func(context.Context, *xxljob.Task) error { return nil })
 			})
-			job, err := node.EnsureJob(t.Context(), xxljob.Job{Name: "work", Handler: "work"})
+			job, err := node.EnsureJob(t.Context(), store.Job{Name: "work", Handler: "work"})
 			must(t, err)
 			host := stores[1]
 			postgres.Misdirect(host)
 			x := begin(t, pgx.ReadCommitted)
-			id, err := host.TriggerTx(t.Context(), x, job.Job.ID, xxljob.Trigger{})
+			id, err := host.TriggerTx(t.Context(), x, job.Job.ID, store.Trigger{})
 			must(t, err)
 			must(t, x.Commit(t.Context()))
 			must(t, host.Wake(t.Context(), job.Job.ID))
 			run, err := node.Wait(t.Context(), id)
-			if err != nil || run.State != xxljob.StateSucceeded {
+			if err != nil || run.State != store.StateSucceeded {
 				t.Errorf("the run is %v, %v", run.State, err)
 			}
 		})

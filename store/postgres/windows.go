@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -28,14 +27,14 @@ type window struct {
 
 // joining are the definitions of jobs that run behind others, and whom these name by key.
 type joining struct {
-	jobs map[int64]*xxljob.Job
+	jobs map[int64]*store.Job
 	ids  map[[2]string]int64
 }
 
 // readJoins reads them.
 func (s *Store) readJoins(ctx context.Context, t *tx, ids []int64) (joining, error) {
-	j := joining{jobs: map[int64]*xxljob.Job{}, ids: map[[2]string]int64{}}
-	var found []xxljob.Job
+	j := joining{jobs: map[int64]*store.Job{}, ids: map[[2]string]int64{}}
+	var found []store.Job
 	if err := t.do(ctx, s.sql.definitions.with(ids).into(readDefinitions(&found))); err != nil {
 		return j, err
 	}
@@ -269,7 +268,7 @@ func (e *expiring) run(ctx context.Context, t *tx, q store.WindowQuery) error {
 		}
 		f := w.follower()
 		if missing := j.missing(w); len(missing) > 0 {
-			f.due, f.reason, f.line = w.begins, xxljob.ReasonJoin, store.WindowOver(fromMilli(w.begins), missing)
+			f.due, f.reason, f.line = w.begins, store.ReasonJoin, store.WindowOver(fromMilli(w.begins), missing)
 		}
 		e.add(f)
 	}

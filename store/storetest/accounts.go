@@ -8,15 +8,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // Users of a console. A store need not keep them: then these cases say nothing.
 
 func accountCases() []testCase {
-	with := func(e *env, a xxljob.AccountStore) *accountBook {
-		record, _ := a.(xxljob.ChangeRecord)
+	with := func(e *env, a store.AccountStore) *accountBook {
+		record, _ := a.(store.ChangeRecord)
 		return &accountBook{env: e, AccountStore: a, record: record}
 	}
 	return optionalCases(with, []optional[*accountBook]{
@@ -61,8 +60,8 @@ func accountCases() []testCase {
 // accountBook is a store that keeps users.
 type accountBook struct {
 	*env
-	xxljob.AccountStore
-	record xxljob.ChangeRecord
+	store.AccountStore
+	record store.ChangeRecord
 }
 
 // week are limits that end no session in a test.
@@ -103,7 +102,7 @@ func keepsUsers(e *accountBook) {
 	want(e.env, "what AddUser returns", u, full)
 	e.wantUser("after AddUser", full)
 	_, err := e.User(e.ctx, "bob")
-	e.wantErr("a user who is not there", err, xxljob.ErrNotFound)
+	e.wantErr("a user who is not there", err, store.ErrNotFound)
 	plain := e.add(store.User{Name: "bob"})
 	want(e.env, "rights of a user without any", plain.Grants, store.Grants{})
 }
@@ -160,15 +159,15 @@ func checksUsers(e *accountBook) {
 		"a role without a name":   {Name: "bob", Grants: store.Grants{Apps: map[string]string{"a": ""}}},
 	} {
 		_, err := e.AddUser(e.ctx, u)
-		e.check(len(xxljob.FieldErrors(err)) == 1, "%s: AddUser: %v", what, err)
+		e.check(len(store.FieldErrors(err)) == 1, "%s: AddUser: %v", what, err)
 		e.check(err == nil || !strings.Contains(err.Error(), "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"), "%s: %v", what, err)
 		if u.Name == "bob" {
 			u.Name, u.Version = "ann", ann.Version
 			_, err = e.UpdateUser(e.ctx, u)
-			e.check(len(xxljob.FieldErrors(err)) == 1 || u.Settings != "", "%s: UpdateUser: %v", what, err)
+			e.check(len(store.FieldErrors(err)) == 1 || u.Settings != "", "%s: UpdateUser: %v", what, err)
 		}
 		if u.Settings != "" {
-			e.check(len(xxljob.FieldErrors(e.SaveSettings(e.ctx, "ann", u.Settings))) == 1, "%s: SaveSettings", what)
+			e.check(len(store.FieldErrors(e.SaveSettings(e.ctx, "ann", u.Settings))) == 1, "%s: SaveSettings", what)
 		}
 	}
 	list, err := e.Users(e.ctx, "", 10)
@@ -199,9 +198,9 @@ func firstUser(e *accountBook) {
 	e.must(e.AddSetupCode(e.ctx, secret("one"), time.Hour))
 	e.must(e.AddSetupCode(e.ctx, secret("two"), time.Hour))
 	_, err := e.AddFirstUser(e.ctx, store.User{Name: "ann"}, secret("three"))
-	e.wantErr("another code", err, xxljob.ErrNotFound)
+	e.wantErr("another code", err, store.ErrNotFound)
 	_, err = e.AddFirstUser(e.ctx, store.User{Name: "A"}, secret("one"))
-	e.check(len(xxljob.FieldErrors(err)) == 1, "a bad name: %v", err)
+	e.check(len(store.FieldErrors(err)) == 1, "a bad name: %v", err)
 	list, err := e.Users(e.ctx, "", 10)
 	e.must(err)
 	want(e.env, "users before", len(list), 0)
@@ -248,15 +247,15 @@ func endsCodes(e *accountBook) {
 	e.must(e.AddSetupCode(e.ctx, secret("one"), time.Millisecond))
 	e.pass(time.Millisecond)
 	_, err := e.AddFirstUser(e.ctx, store.User{Name: "ann"}, secret("one"))
-	e.wantErr("a code that has ended", err, xxljob.ErrNotFound)
+	e.wantErr("a code that has ended", err, store.ErrNotFound)
 	for _, valid := range []time.Duration{0, -time.Hour, 31 * 24 * time.Hour} {
 		e.check(e.AddSetupCode(e.ctx, secret("two"), valid) != nil, "a code for %v", valid)
 	}
 	e.check(e.AddSetupCode(e.ctx, "short", time.Hour) != nil, "a short hash")
 	_, err = e.AddFirstUser(e.ctx, store.User{Name: "ann"}, secret("two"))
-	e.wantErr("a code that was refused", err, xxljob.ErrNotFound)
+	e.wantErr("a code that was refused", err, store.ErrNotFound)
 	_, err = e.AddFirstUser(e.ctx, store.User{Name: "ann"}, "")
-	e.wantErr("no code", err, xxljob.ErrNotFound)
+	e.wantErr("no code", err, store.ErrNotFound)
 }
 
 func boundsCodes(e *accountBook) {
@@ -264,7 +263,7 @@ func boundsCodes(e *accountBook) {
 		e.must(e.AddSetupCode(e.ctx, secret(fmt.Sprint(i)), time.Hour))
 	}
 	_, err := e.AddFirstUser(e.ctx, store.User{Name: "ann"}, secret("1"))
-	e.wantErr("an old code", err, xxljob.ErrNotFound)
+	e.wantErr("an old code", err, store.ErrNotFound)
 	_, err = e.AddFirstUser(e.ctx, store.User{Name: "ann"}, secret("2"))
 	e.must(err)
 }
@@ -291,12 +290,12 @@ func comparesUsers(e *accountBook) {
 	u := e.add(store.User{Name: "ann"})
 	for _, version := range []int64{0, 2, -1} {
 		_, err := e.UpdateUser(e.ctx, store.User{Name: "ann", Version: version, Title: "x"})
-		e.wantErr(fmt.Sprint("version ", version), err, xxljob.ErrConflict)
-		e.wantErr(fmt.Sprint("removal of version ", version), e.RemoveUser(e.ctx, "ann", version), xxljob.ErrConflict)
+		e.wantErr(fmt.Sprint("version ", version), err, store.ErrConflict)
+		e.wantErr(fmt.Sprint("removal of version ", version), e.RemoveUser(e.ctx, "ann", version), store.ErrConflict)
 	}
 	_, err := e.UpdateUser(e.ctx, store.User{Name: "bob", Version: 1})
-	e.wantErr("nobody", err, xxljob.ErrNotFound)
-	e.wantErr("removal of nobody", e.RemoveUser(e.ctx, "bob", 1), xxljob.ErrNotFound)
+	e.wantErr("nobody", err, store.ErrNotFound)
+	e.wantErr("removal of nobody", e.RemoveUser(e.ctx, "bob", 1), store.ErrNotFound)
 	e.wantUser("after that", u)
 	var done atomic.Int64
 	update := func() {
@@ -379,12 +378,12 @@ func removesUsers(e *accountBook) {
 	e.must(e.RemoveUser(e.ctx, "ann", 1))
 	for _, name := range []string{"ann", "", "a\x00", "\xff"} { // what no user is called is no fault of the store
 		_, err = e.User(e.ctx, name)
-		e.wantErr("the user", err, xxljob.ErrNotFound)
-		e.wantErr("its settings", e.SaveSettings(e.ctx, name, ""), xxljob.ErrNotFound)
-		e.wantErr("removed again", e.RemoveUser(e.ctx, name, 1), xxljob.ErrNotFound)
+		e.wantErr("the user", err, store.ErrNotFound)
+		e.wantErr("its settings", e.SaveSettings(e.ctx, name, ""), store.ErrNotFound)
+		e.wantErr("removed again", e.RemoveUser(e.ctx, name, 1), store.ErrNotFound)
 		_, err = e.AddSession(e.ctx, store.Session{User: name, Hash: secret("x")}, week)
-		e.wantErr("a session of it", err, xxljob.ErrNotFound)
-		e.wantErr("an end of one", e.EndSession(e.ctx, name, 1), xxljob.ErrNotFound)
+		e.wantErr("a session of it", err, store.ErrNotFound)
+		e.wantErr("an end of one", e.EndSession(e.ctx, name, 1), store.ErrNotFound)
 		tokens, err := e.Tokens(e.ctx, name)
 		e.must(err)
 		sessions, err := e.Sessions(e.ctx, name, week)
@@ -392,13 +391,13 @@ func removesUsers(e *accountBook) {
 		_, err = e.Users(e.ctx, name, 10)
 		e.must(err)
 		want(e.env, "what is left", len(tokens)+len(sessions), 0)
-		e.wantErr("an end of a token", e.RemoveToken(e.ctx, name, 1), xxljob.ErrNotFound)
+		e.wantErr("an end of a token", e.RemoveToken(e.ctx, name, 1), store.ErrNotFound)
 	}
 	e.add(store.User{Name: "ann"}) // who has nothing of the other one
 	_, _, err = e.Session(e.ctx, secret("s"), week)
-	e.wantErr("the session", err, xxljob.ErrNotFound)
+	e.wantErr("the session", err, store.ErrNotFound)
 	_, _, err = e.Token(e.ctx, t.ID, t.Hash)
-	e.wantErr("the token", err, xxljob.ErrNotFound)
+	e.wantErr("the token", err, store.ErrNotFound)
 }
 
 func rehashesUsers(e *accountBook) {
@@ -425,14 +424,14 @@ func rehashesUsers(e *accountBook) {
 func comparesHashes(e *accountBook) {
 	u := e.add(store.User{Name: "ann", Password: "old", Grants: store.Grants{Admin: true}})
 	for _, old := range []string{"", "other", "OLD", "old\x00", "\xff"} {
-		e.wantErr(fmt.Sprintf("in place of %q", old), e.RehashPassword(e.ctx, "ann", old, "anew"), xxljob.ErrConflict)
+		e.wantErr(fmt.Sprintf("in place of %q", old), e.RehashPassword(e.ctx, "ann", old, "anew"), store.ErrConflict)
 	}
 	for _, name := range []string{"bob", "", "a\x00", "\xff"} {
-		e.wantErr("of nobody", e.RehashPassword(e.ctx, name, "", "anew"), xxljob.ErrNotFound)
+		e.wantErr("of nobody", e.RehashPassword(e.ctx, name, "", "anew"), store.ErrNotFound)
 	}
 	for _, hash := range []string{strings.Repeat("x", store.MostHash+1), "a\x00", "\xff"} {
 		err := e.RehashPassword(e.ctx, "ann", "old", hash)
-		e.check(len(xxljob.FieldErrors(err)) == 1 && !strings.Contains(err.Error(), "xxx"), "a bad hash: %v", err)
+		e.check(len(store.FieldErrors(err)) == 1 && !strings.Contains(err.Error(), "xxx"), "a bad hash: %v", err)
 	}
 	e.wantUser("after that", u)
 	for round := range 5 {
@@ -445,7 +444,7 @@ func comparesHashes(e *accountBook) {
 			},
 			func() {
 				err := e.RehashPassword(e.ctx, "ann", old, "anew")
-				e.check(err == nil || errors.Is(err, xxljob.ErrConflict), "RehashPassword beside UpdateUser: %v", err)
+				e.check(err == nil || errors.Is(err, store.ErrConflict), "RehashPassword beside UpdateUser: %v", err)
 			},
 		)
 		var err error
@@ -460,7 +459,7 @@ func comparesHashes(e *accountBook) {
 			if err := e.RehashPassword(e.ctx, "ann", u.Password, fmt.Sprint("anew ", i)); err == nil {
 				made.Add(1)
 			} else {
-				e.wantErr("one that another has overtaken", err, xxljob.ErrConflict)
+				e.wantErr("one that another has overtaken", err, store.ErrConflict)
 				overtaken.Add(1)
 			}
 		})
@@ -477,7 +476,7 @@ func savesSettings(e *accountBook) {
 	u.Settings = ""
 	e.must(e.SaveSettings(e.ctx, "ann", ""))
 	e.wantUser("after none", u)
-	e.wantErr("of nobody", e.SaveSettings(e.ctx, "bob", "{}"), xxljob.ErrNotFound)
+	e.wantErr("of nobody", e.SaveSettings(e.ctx, "bob", "{}"), store.ErrNotFound)
 }
 
 func recordsUsers(e *accountBook) {
@@ -486,8 +485,8 @@ func recordsUsers(e *accountBook) {
 	}
 	log := &changeLog{env: e.env, record: e.record}
 	ctx := log.by("root")
-	entry := func(object, id, verb, before, after string) xxljob.Change {
-		return xxljob.Change{Actor: "root", Client: "10.0.0.1:99", RequestID: "r-1", Verb: verb, Object: object, ObjectID: id, Before: before, After: after}
+	entry := func(object, id, verb, before, after string) store.Change {
+		return store.Change{Actor: "root", Client: "10.0.0.1:99", RequestID: "r-1", Verb: verb, Object: object, ObjectID: id, Before: before, After: after}
 	}
 	text := func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z07:00") }
 	e.admin("other")
@@ -501,7 +500,7 @@ func recordsUsers(e *accountBook) {
 	e.must(err)
 	log.wantEntries("after UpdateUser", entry(store.ObjectUser, "ann", "update", `{"Admin":false,"Apps":{"a":"viewer"},"Title":""}`, `{"Admin":true,"Apps":null,"Title":"Ann"}`))
 	_, err = e.UpdateUser(ctx, store.User{Name: "ann", Version: 1})
-	e.wantErr("an old version", err, xxljob.ErrConflict)
+	e.wantErr("an old version", err, store.ErrConflict)
 	e.must(e.SaveSettings(ctx, "ann", `{"a":1}`))
 	_, err = e.AddSession(ctx, store.Session{User: "ann", Hash: secret("s")}, week)
 	e.must(err)
@@ -536,5 +535,5 @@ func accountsInAnEndedContext(e *accountBook) {
 	e.wantErr("TryLogin", err, context.Canceled)
 	e.wantUser("after that", u)
 	_, err = e.User(e.ctx, "bob")
-	e.wantErr("the other one", err, xxljob.ErrNotFound)
+	e.wantErr("the other one", err, store.ErrNotFound)
 }

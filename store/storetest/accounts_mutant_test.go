@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -17,8 +16,8 @@ func accountMutants() []mutant {
 		for i := range cases {
 			cases[i] = "Accounts/" + cases[i]
 		}
-		return mutant{name, func(s xxljob.Store) xxljob.Store {
-			b := &bentAccounts{Store: s, ChangeRecord: s.(xxljob.ChangeRecord), AccountStore: s.(xxljob.AccountStore)}
+		return mutant{name, func(s store.Store) store.Store {
+			b := &bentAccounts{Store: s, ChangeRecord: s.(store.ChangeRecord), AccountStore: s.(store.AccountStore)}
 			change(b)
 			return b
 		}, cases}
@@ -29,10 +28,10 @@ func accountMutants() []mutant {
 	limits := func(name string, change func(*store.SessionLimits), cases ...string) mutant {
 		return bend(name, func(b *bentAccounts) { b.limits = change }, cases...)
 	}
-	rehash := func(name string, change func(ctx context.Context, a xxljob.AccountStore, u *store.User, old, hash string) error, cases ...string) mutant {
+	rehash := func(name string, change func(ctx context.Context, a store.AccountStore, u *store.User, old, hash string) error, cases ...string) mutant {
 		return bend(name, func(b *bentAccounts) { b.rehash = change }, cases...)
 	}
-	update := func(ctx context.Context, a xxljob.AccountStore, u *store.User) error {
+	update := func(ctx context.Context, a store.AccountStore, u *store.User) error {
 		_, err := a.UpdateUser(ctx, *u)
 		return err
 	}
@@ -52,35 +51,35 @@ func accountMutants() []mutant {
 		bend("UpdatesReplaceSettings", func(b *bentAccounts) { b.settings = true }, "UpdatesReplaceAUser"),
 		bend("TheLastAdminGoes", func(b *bentAccounts) { b.noAdmin = true }, "TheLastAdminStays", "OneOfTwoAdminsStays"),
 		bend("SessionsStayWithAnotherPassword", func(b *bentAccounts) { b.stays = true }, "SessionsEndWithTheirUser"),
-		rehash("HashesAreNotMadeAnew", func(ctx context.Context, a xxljob.AccountStore, u *store.User, _, _ string) error {
+		rehash("HashesAreNotMadeAnew", func(ctx context.Context, a store.AccountStore, u *store.User, _, _ string) error {
 			return nil
 		}, "HashesAreMadeAnew", "HashesAreComparedWhenTheyAreMadeAnew"),
-		rehash("HashesMadeAnewReplaceAny", func(ctx context.Context, a xxljob.AccountStore, u *store.User, _, hash string) error {
+		rehash("HashesMadeAnewReplaceAny", func(ctx context.Context, a store.AccountStore, u *store.User, _, hash string) error {
 			return a.RehashPassword(ctx, u.Name, u.Password, hash)
 		}, "HashesAreComparedWhenTheyAreMadeAnew"),
-		rehash("HashesMadeAnewAreAnotherPassword", func(ctx context.Context, a xxljob.AccountStore, u *store.User, _, hash string) error {
+		rehash("HashesMadeAnewAreAnotherPassword", func(ctx context.Context, a store.AccountStore, u *store.User, _, hash string) error {
 			u.Password = hash
 			return update(ctx, a, u)
 		}, "HashesAreMadeAnew"),
-		rehash("HashesMadeAnewCount", func(ctx context.Context, a xxljob.AccountStore, u *store.User, old, hash string) error {
+		rehash("HashesMadeAnewCount", func(ctx context.Context, a store.AccountStore, u *store.User, old, hash string) error {
 			if err := a.RehashPassword(ctx, u.Name, old, hash); err != nil {
 				return err
 			}
 			u.Password = hash
 			return update(ctx, a, u)
 		}, "HashesAreMadeAnew"),
-		rehash("HashesMadeAnewEndSessions", func(ctx context.Context, a xxljob.AccountStore, u *store.User, old, hash string) error {
+		rehash("HashesMadeAnewEndSessions", func(ctx context.Context, a store.AccountStore, u *store.User, old, hash string) error {
 			list, err := a.Sessions(ctx, u.Name, store.SessionLimits{Idle: time.Hour, Most: time.Hour})
 			for _, s := range list {
 				err = errors.Join(err, a.EndSession(ctx, u.Name, s.ID))
 			}
 			return errors.Join(err, a.RehashPassword(ctx, u.Name, old, hash))
 		}, "HashesAreMadeAnew"),
-		rehash("HashesMadeAnewAreRecorded", func(ctx context.Context, a xxljob.AccountStore, u *store.User, old, hash string) error {
-			_, err := a.(xxljob.ChangeRecord).RecordChange(ctx, xxljob.Change{Object: store.ObjectLogin, ObjectID: u.Name, Verb: "rehash"})
+		rehash("HashesMadeAnewAreRecorded", func(ctx context.Context, a store.AccountStore, u *store.User, old, hash string) error {
+			_, err := a.(store.ChangeRecord).RecordChange(ctx, store.Change{Object: store.ObjectLogin, ObjectID: u.Name, Verb: "rehash"})
 			return errors.Join(err, a.RehashPassword(ctx, u.Name, old, hash))
 		}, "HashesAreMadeAnew"),
-		rehash("HashesInAnyContext", func(ctx context.Context, a xxljob.AccountStore, u *store.User, old, hash string) error {
+		rehash("HashesInAnyContext", func(ctx context.Context, a store.AccountStore, u *store.User, old, hash string) error {
 			return a.RehashPassword(context.WithoutCancel(ctx), u.Name, old, hash)
 		}, "NothingInAContextThatHasEnded"),
 		bend("SettingsAreForgotten", func(b *bentAccounts) { b.forgets = true }, "SettingsAreApart"),
@@ -107,16 +106,16 @@ func accountMutants() []mutant {
 
 // bentAccounts changes questions and answers.
 type bentAccounts struct {
-	xxljob.Store
-	xxljob.ChangeRecord
-	xxljob.AccountStore
+	store.Store
+	store.ChangeRecord
+	store.AccountStore
 	given  func(*store.User)
 	users  func([]store.User)
 	limits func(*store.SessionLimits)
 	shares map[string]map[string]string
 	kept   map[int64]store.Token
 	hashes map[int64]string
-	rehash func(ctx context.Context, a xxljob.AccountStore, u *store.User, old, hash string) error
+	rehash func(ctx context.Context, a store.AccountStore, u *store.User, old, hash string) error
 	hides  string
 	begun  *begun
 
@@ -235,9 +234,9 @@ func (b *bentAccounts) SaveSettings(ctx context.Context, name, settings string) 
 	return b.AccountStore.SaveSettings(ctx, name, settings)
 }
 
-func (b *bentAccounts) SearchChanges(ctx context.Context, q xxljob.ChangeSearch) (xxljob.ChangesFound, error) {
+func (b *bentAccounts) SearchChanges(ctx context.Context, q store.ChangeSearch) (store.ChangesFound, error) {
 	f, err := b.ChangeRecord.SearchChanges(ctx, q)
-	f.Changes = slices.DeleteFunc(f.Changes, func(c xxljob.Change) bool { return c.Object == b.hides })
+	f.Changes = slices.DeleteFunc(f.Changes, func(c store.Change) bool { return c.Object == b.hides })
 	return f, err
 }
 

@@ -3,7 +3,6 @@ package storetest
 import (
 	"fmt"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -11,7 +10,7 @@ import (
 // are cases of Start; those of Readdress are in handover.go.
 
 // local sends a start to another node, be it there or not.
-func local(incarnation string) func(*xxljob.Start) { return to(store.LocalAddress(incarnation)) }
+func local(incarnation string) func(*store.Start) { return to(store.LocalAddress(incarnation)) }
 
 func startNoNode(e *env) {
 	o := e.owner("a")
@@ -39,7 +38,7 @@ func startNoNodeTarget(e *env) {
 		targets := []string{o.addr(), store.LocalAddress("b"), remote, store.LocalAddress("b")}
 		targets[i] = store.LocalAddress("left")
 		o.wantNoStart(fmt.Sprintf("a broadcast whose part %d has no node", i),
-			o.startOf(run, to(targets[0]), func(s *xxljob.Start) { s.Targets = targets }), store.StartNoNode)
+			o.startOf(run, to(targets[0]), func(s *store.Start) { s.Targets = targets }), store.StartNoNode)
 	}
 	o.started(run)
 }
@@ -52,8 +51,8 @@ func startOwnNode(e *env) {
 	e.must(e.Bury(e.ctx, "a", 1))
 	want(e, "Left", e.mustNode(e.mustBeat(observer), "a").Left, true)
 	o.running()
-	o.running(func(s *xxljob.Start) { s.Targets = []string{s.Address, remote} })
-	o.running(local("b"), func(s *xxljob.Start) { s.Targets = []string{s.Address, o.addr()} })
+	o.running(func(s *store.Start) { s.Targets = []string{s.Address, remote} })
+	o.running(local("b"), func(s *store.Start) { s.Targets = []string{s.Address, o.addr()} })
 }
 
 // startStatusOrder makes starts that fail for one reason, and for every reason
@@ -65,9 +64,9 @@ func startStatusOrder(e *env) {
 	o.started(runs[0], local("b"))
 	gone := e.mustKill(runs[1].ID, "x")
 	e.must(e.Leave(e.ctx, "b"))
-	stale := func(s *xxljob.Start) { s.JobVersion += 7 }
-	fenced := func(s *xxljob.Start) { s.Epoch-- }
-	never := func(s *xxljob.Start) { s.RunID += 1_000_000 }
+	stale := func(s *store.Start) { s.JobVersion += 7 }
+	fenced := func(s *store.Start) { s.Epoch-- }
+	never := func(s *store.Start) { s.RunID += 1_000_000 }
 	o.wantNoStart("fenced, of a run that never was", o.startOf(gone, local("b"), serial, stale, never, fenced), store.StartFenced)
 	o.wantNoStart("fenced, of an ended run", o.startOf(gone, local("b"), serial, stale, fenced), store.StartFenced)
 	o.wantNoStart("fenced, of a planned run", o.startOf(runs[2], local("b"), serial, stale, fenced), store.StartFenced)
@@ -84,7 +83,7 @@ func startBusyTarget(e *env) {
 	o := e.owner("a")
 	e.there("b", "c")
 	runs := o.claim(o.plan(e.newJob(), e.at(0), e.at(1), e.at(2)))
-	wide := func(s *xxljob.Start) {
+	wide := func(s *store.Start) {
 		s.Serial, s.Targets = true, []string{s.Address, remote, store.LocalAddress("b")}
 	}
 	first := o.started(runs[0], local("b"))
@@ -94,5 +93,5 @@ func startBusyTarget(e *env) {
 	for _, inc := range []string{"a", "b"} {
 		o.wantNoStart("a run where a part of a broadcast is, at "+inc, o.startOf(runs[2], serial, local(inc)), store.StartBusy)
 	}
-	o.started(runs[2], serial, to(remote), func(s *xxljob.Start) { s.Targets = []string{remote, store.LocalAddress("c")} })
+	o.started(runs[2], serial, to(remote), func(s *store.Start) { s.Targets = []string{remote, store.LocalAddress("c")} })
 }

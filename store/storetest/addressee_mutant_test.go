@@ -4,70 +4,69 @@ import (
 	"context"
 	"slices"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // addresseeMutants break rules about the node that a run is sent to.
 func addresseeMutants() []mutant {
-	start := func(change func(ctx context.Context, s xxljob.Store, x *xxljob.Start)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, start: func(ctx context.Context, x xxljob.Start) xxljob.Start { change(ctx, s, &x); return x }}
+	start := func(change func(ctx context.Context, s store.Store, x *store.Start)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &broken{Store: s, start: func(ctx context.Context, x store.Start) store.Start { change(ctx, s, &x); return x }}
 		}
 	}
-	readdress := func(change func(ctx context.Context, s xxljob.Store, r *store.Readdress, run xxljob.Run) (ok, decided bool)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return otherReaddress{s, change} }
+	readdress := func(change func(ctx context.Context, s store.Store, r *store.Readdress, run store.Run) (ok, decided bool)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return otherReaddress{s, change} }
 	}
 	return []mutant{
-		{"StartAsksForNoNode", start(func(ctx context.Context, s xxljob.Store, x *xxljob.Start) {
+		{"StartAsksForNoNode", start(func(ctx context.Context, s store.Store, x *store.Start) {
 			revive(ctx, s, append(slices.Clone(x.Targets), x.Address)...)
 		}), []string{"Start/NoNodeWhereTheAddresseeIsNotThere", "Start/NoNodeWhereATargetIsNotThere", "Start/FirstOfSeveralStatuses"}},
-		{"StartAsksForTheFirstNodeOnly", start(func(ctx context.Context, s xxljob.Store, x *xxljob.Start) {
+		{"StartAsksForTheFirstNodeOnly", start(func(ctx context.Context, s store.Store, x *store.Start) {
 			if len(x.Targets) > 1 {
 				revive(ctx, s, x.Targets[1:]...)
 			}
 		}), []string{"Start/NoNodeWhereATargetIsNotThere"}},
-		{"StartAsksForNodesThatHaveLeft", func(s xxljob.Store) xxljob.Store { return rowsOnly{s} },
+		{"StartAsksForNodesThatHaveLeft", func(s store.Store) store.Store { return rowsOnly{s} },
 			[]string{"Start/NoNodeWhereTheAddresseeIsNotThere", "Start/FirstOfSeveralStatuses"}},
-		{"StartAsksForNodesBeforehand", func(s xxljob.Store) xxljob.Store { return beforehand{s} }, []string{"Race/StartAgainstBurial"}},
-		{"StartAsksForTheOwnersNode", answer(func(ctx context.Context, s xxljob.Store, x xxljob.Start, a xxljob.Started) xxljob.Started {
+		{"StartAsksForNodesBeforehand", func(s store.Store) store.Store { return beforehand{s} }, []string{"Race/StartAgainstBurial"}},
+		{"StartAsksForTheOwnersNode", answer(func(ctx context.Context, s store.Store, x store.Start, a store.Started) store.Started {
 			v, _ := s.Beat(ctx, "observer", nil)
-			if slices.ContainsFunc(v.Nodes, func(n xxljob.Node) bool { return n.Incarnation == x.Owner && n.Left }) {
-				return xxljob.Started{Status: store.StartNoNode}
+			if slices.ContainsFunc(v.Nodes, func(n store.Node) bool { return n.Incarnation == x.Owner && n.Left }) {
+				return store.Started{Status: store.StartNoNode}
 			}
 			return a
 		}), []string{"Start/OfTheOwnersOwnNodeNothingIsAsked"}},
-		{"StartIsGoneBeforeFenced", answer(func(ctx context.Context, s xxljob.Store, x xxljob.Start, a xxljob.Started) xxljob.Started {
+		{"StartIsGoneBeforeFenced", answer(func(ctx context.Context, s store.Store, x store.Start, a store.Started) store.Started {
 			run, _ := s.Run(ctx, x.RunID)
 			if a.Status == store.StartFenced && run.State.Ended() {
 				a.Status = store.StartGone
 			}
 			return a
 		}), []string{"Start/FirstOfSeveralStatuses"}},
-		{"StartIsBusyBeforeAll", answer(func(ctx context.Context, s xxljob.Store, x xxljob.Start, a xxljob.Started) xxljob.Started {
-			runs, _ := s.Runs(ctx, xxljob.RunFilter{JobID: x.JobID, States: []xxljob.State{xxljob.StateStarted}})
-			at := func(r xxljob.Run) bool { return r.ID != x.RunID && r.Address == x.Address }
+		{"StartIsBusyBeforeAll", answer(func(ctx context.Context, s store.Store, x store.Start, a store.Started) store.Started {
+			runs, _ := s.Runs(ctx, store.RunFilter{JobID: x.JobID, States: []store.State{store.StateStarted}})
+			at := func(r store.Run) bool { return r.ID != x.RunID && r.Address == x.Address }
 			if a.Status != store.StartOK && x.Serial && slices.ContainsFunc(runs, at) {
 				a.Status = store.StartBusy
 			}
 			return a
 		}), []string{"Start/FirstOfSeveralStatuses"}},
-		{"SerialForgetsTargets", start(func(_ context.Context, _ xxljob.Store, x *xxljob.Start) { x.Serial = x.Serial && len(x.Targets) == 0 }),
+		{"SerialForgetsTargets", start(func(_ context.Context, _ store.Store, x *store.Start) { x.Serial = x.Serial && len(x.Targets) == 0 }),
 			[]string{"Start/BusyAtATarget"}},
-		{"BuryIgnoresRuns", func(s xxljob.Store) xxljob.Store { return forgetsRuns{s} },
+		{"BuryIgnoresRuns", func(s store.Store) store.Store { return forgetsRuns{s} },
 			[]string{"Race/StartAgainstBurial", "Race/ReaddressAgainstBurial", "Node/BuryKeepsANodeWithRuns"}},
-		{"ReaddressNeedsAnUntakenRun", readdress(func(_ context.Context, _ xxljob.Store, _ *store.Readdress, run xxljob.Run) (ok, decided bool) {
+		{"ReaddressNeedsAnUntakenRun", readdress(func(_ context.Context, _ store.Store, _ *store.Readdress, run store.Run) (ok, decided bool) {
 			return false, !run.Taken.IsZero()
 		}), []string{"HandOver/ReaddressMovesARunOfTheOwnersOwn"}},
-		{"ReaddressOfAnyTakenRun", readdress(func(_ context.Context, _ xxljob.Store, r *store.Readdress, run xxljob.Run) (ok, decided bool) {
+		{"ReaddressOfAnyTakenRun", readdress(func(_ context.Context, _ store.Store, r *store.Readdress, run store.Run) (ok, decided bool) {
 			ok = !run.Taken.IsZero() && run.Owner == r.Owner && run.Token == r.Token
 			return ok, ok
 		}), []string{"HandOver/ReaddressMismatchChangesNothing"}},
-		{"ReaddressAsksForNoNode", readdress(func(ctx context.Context, s xxljob.Store, r *store.Readdress, _ xxljob.Run) (ok, decided bool) {
+		{"ReaddressAsksForNoNode", readdress(func(ctx context.Context, s store.Store, r *store.Readdress, _ store.Run) (ok, decided bool) {
 			revive(ctx, s, r.Address)
 			return false, false
 		}), []string{"HandOver/ReaddressNeedsTheAddressee"}},
-		{"ReaddressIsTheTaking", readdress(func(ctx context.Context, s xxljob.Store, r *store.Readdress, run xxljob.Run) (ok, decided bool) {
+		{"ReaddressIsTheTaking", readdress(func(ctx context.Context, s store.Store, r *store.Readdress, run store.Run) (ok, decided bool) {
 			ok, _ = s.Readdress(ctx, *r)
 			if inc, attached := store.LocalIncarnation(r.Address); ok && attached && !run.Taken.IsZero() {
 				_, _ = s.Take(ctx, inc, []int64{r.RunID})
@@ -78,7 +77,7 @@ func addresseeMutants() []mutant {
 }
 
 // revive brings the nodes of attached addresses back.
-func revive(ctx context.Context, s xxljob.Store, addresses ...string) {
+func revive(ctx context.Context, s store.Store, addresses ...string) {
 	for _, a := range addresses {
 		if inc, attached := store.LocalIncarnation(a); attached {
 			_, _ = s.Beat(ctx, inc, nil)
@@ -87,9 +86,9 @@ func revive(ctx context.Context, s xxljob.Store, addresses ...string) {
 }
 
 // rowsOnly starts runs at every node that has a row.
-type rowsOnly struct{ xxljob.Store }
+type rowsOnly struct{ store.Store }
 
-func (r rowsOnly) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (r rowsOnly) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
 	v, err := r.Beat(ctx, "observer", nil)
 	if err != nil {
 		return nil, err
@@ -104,16 +103,16 @@ func (r rowsOnly) Start(ctx context.Context, dst []xxljob.Started, starts []xxlj
 
 // beforehand looks for the nodes in a transaction of its own. The start itself
 // goes where nobody looks for a node.
-type beforehand struct{ xxljob.Store }
+type beforehand struct{ store.Store }
 
-func (b beforehand) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (b beforehand) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
 	v, err := b.Beat(ctx, "observer", nil)
 	if err != nil {
 		return nil, err
 	}
 	far := func(address string) string {
 		inc, attached := store.LocalIncarnation(address)
-		open := func(n xxljob.Node) bool { return n.Incarnation == inc && !n.Left }
+		open := func(n store.Node) bool { return n.Incarnation == inc && !n.Left }
 		if attached && slices.ContainsFunc(v.Nodes, open) {
 			return "http://" + inc
 		}
@@ -131,16 +130,16 @@ func (b beforehand) Start(ctx context.Context, dst []xxljob.Started, starts []xx
 }
 
 // answer changes what is answered to a start.
-func answer(change func(ctx context.Context, s xxljob.Store, x xxljob.Start, a xxljob.Started) xxljob.Started) func(xxljob.Store) xxljob.Store {
-	return func(s xxljob.Store) xxljob.Store { return answers{s, change} }
+func answer(change func(ctx context.Context, s store.Store, x store.Start, a store.Started) store.Started) func(store.Store) store.Store {
+	return func(s store.Store) store.Store { return answers{s, change} }
 }
 
 type answers struct {
-	xxljob.Store
-	change func(ctx context.Context, s xxljob.Store, x xxljob.Start, a xxljob.Started) xxljob.Started
+	store.Store
+	change func(ctx context.Context, s store.Store, x store.Start, a store.Started) store.Started
 }
 
-func (m answers) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (m answers) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
 	out, err := m.Store.Start(ctx, nil, starts)
 	for i := range out {
 		out[i] = m.change(ctx, m.Store, starts[i], out[i])
@@ -149,18 +148,18 @@ func (m answers) Start(ctx context.Context, dst []xxljob.Started, starts []xxljo
 }
 
 // forgetsRuns does not show a node that is buried with unended runs.
-type forgetsRuns struct{ xxljob.Store }
+type forgetsRuns struct{ store.Store }
 
-func (f forgetsRuns) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (xxljob.View, error) {
+func (f forgetsRuns) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (store.View, error) {
 	v, err := f.Store.Beat(ctx, incarnation, attached)
-	v.Nodes = slices.DeleteFunc(v.Nodes, func(n xxljob.Node) bool { return n.Left })
+	v.Nodes = slices.DeleteFunc(v.Nodes, func(n store.Node) bool { return n.Left })
 	return v, err
 }
 
 // otherReaddress decides about a Readdress before the store does.
 type otherReaddress struct {
-	xxljob.Store
-	change func(ctx context.Context, s xxljob.Store, r *store.Readdress, run xxljob.Run) (ok, decided bool)
+	store.Store
+	change func(ctx context.Context, s store.Store, r *store.Readdress, run store.Run) (ok, decided bool)
 }
 
 func (o otherReaddress) Readdress(ctx context.Context, r store.Readdress) (bool, error) {

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -39,7 +38,7 @@ func aheadCases() []testCase {
 // far are the times of these cases: when a run is due, and when it is to move.
 func (e *env) far(n int) (at, move time.Time) { return e.now.AddDate(1, 0, n), e.at(n + 10) }
 
-func (e *env) mustAddAhead(job int64, t xxljob.Trigger, move time.Time) xxljob.Run {
+func (e *env) mustAddAhead(job int64, t store.Trigger, move time.Time) store.Run {
 	e.Helper()
 	run, err := e.AddAhead(e.ctx, job, t, move)
 	e.must(err)
@@ -47,10 +46,10 @@ func (e *env) mustAddAhead(job int64, t xxljob.Trigger, move time.Time) xxljob.R
 }
 
 // ahead is a run that is kept apart, and when it is to move.
-func (e *env) ahead(job int64, n int) (xxljob.Run, time.Time) {
+func (e *env) ahead(job int64, n int) (store.Run, time.Time) {
 	e.Helper()
 	at, move := e.far(n)
-	return e.mustAddAhead(job, xxljob.Trigger{At: at}, move), move
+	return e.mustAddAhead(job, store.Trigger{At: at}, move), move
 }
 
 func (o *owner) mustMove(before time.Time, limit int) store.Moved {
@@ -61,7 +60,7 @@ func (o *owner) mustMove(before time.Time, limit int) store.Moved {
 }
 
 // plannedEver are all planned runs that the loops are told of.
-func (o *owner) plannedEver() []xxljob.Run {
+func (o *owner) plannedEver() []store.Run {
 	o.Helper()
 	return o.mustPlanned(store.PlannedQuery{Shards: o.shards, Before: o.now.AddDate(3, 0, 0), Limit: 10_000})
 }
@@ -75,15 +74,15 @@ func (o *owner) wantMoved(what string, got store.Moved, runs int, next time.Time
 func aheadRead(e *env) {
 	job := e.newJob()
 	at, move := e.far(0)
-	run := e.mustAddAhead(job.ID, xxljob.Trigger{At: at}, move)
+	run := e.mustAddAhead(job.ID, store.Trigger{At: at}, move)
 	e.check(run.ID > 0 && run.ID < 1<<53, "ID %d: want positive and below 2^53", run.ID)
 	e.check(!run.Created.IsZero(), "Created is not set")
-	want(e, "AddAhead", run, xxljob.Run{ID: run.ID, JobID: job.ID, App: job.App, Shard: job.Shard, TriggerID: run.ID,
-		Type: xxljob.TriggerManual, Scheduled: at, State: xxljob.StatePlanned, Retries: -1, Created: run.Created})
+	want(e, "AddAhead", run, store.Run{ID: run.ID, JobID: job.ID, App: job.App, Shard: job.Shard, TriggerID: run.ID,
+		Type: store.TriggerManual, Scheduled: at, State: store.StatePlanned, Retries: -1, Created: run.Created})
 	e.wantRun("AddAhead", run)
-	near := e.mustAddRun(job.ID, xxljob.Trigger{})
-	both := []xxljob.Run{run, near}
-	slices.SortFunc(both, func(a, b xxljob.Run) int { return int(a.ID - b.ID) })
+	near := e.mustAddRun(job.ID, store.Trigger{})
+	both := []store.Run{run, near}
+	slices.SortFunc(both, func(a, b store.Run) int { return int(a.ID - b.ID) })
 	got, err := e.RunsByID(e.ctx, []int64{run.ID, near.ID, run.ID, 1<<53 - 1})
 	e.must(err)
 	want(e, "RunsByID", nameless(got...), both)
@@ -96,9 +95,9 @@ func aheadKeepsTrigger(e *env) {
 	param, retries, addrs := "p", 4, []string{"http://b", "http://a"}
 	at, move := e.far(0)
 	odd := at.Add(999_999 * time.Nanosecond).In(time.FixedZone("west", -5*3600))
-	t := xxljob.Trigger{Param: &param, Addresses: addrs, Shard: xxljob.Sharding{Index: 1, Total: 3}, Retries: &retries, At: odd, Type: xxljob.TriggerAPI, Key: "k"}
+	t := store.Trigger{Param: &param, Addresses: addrs, Shard: store.Sharding{Index: 1, Total: 3}, Retries: &retries, At: odd, Type: store.TriggerAPI, Key: "k"}
 	run := e.mustAddAhead(job.ID, t, move.Add(999_999*time.Nanosecond))
-	full := xxljob.Run{ID: run.ID, JobID: job.ID, App: job.App, Shard: job.Shard, TriggerID: run.ID, Type: xxljob.TriggerAPI, Scheduled: at,
+	full := store.Run{ID: run.ID, JobID: job.ID, App: job.App, Shard: job.Shard, TriggerID: run.ID, Type: store.TriggerAPI, Scheduled: at,
 		Sharding: t.Shard, Param: "p", ParamSet: true, Addresses: []string{"http://b", "http://a"}, Retries: 4, RetriesSet: true, Created: run.Created}
 	want(e, "AddAhead", run, full)
 	addrs[0], run.Addresses[0] = "http://spoilt", "http://spoilt"
@@ -129,33 +128,33 @@ func aheadHidden(e *env) {
 }
 
 func aheadFilters(e *env) {
-	job, other := e.newJob(func(j *xxljob.Job) { j.App = "one" }), e.newJob(func(j *xxljob.Job) { j.App = "two" })
+	job, other := e.newJob(func(j *store.Job) { j.App = "one" }), e.newJob(func(j *store.Job) { j.App = "two" })
 	run, _ := e.ahead(job.ID, 0)
 	gone, _ := e.ahead(job.ID, 1)
 	gone = e.mustKill(gone.ID, "x")
 	of, _ := e.ahead(other.ID, 2)
-	near := e.mustAddRun(job.ID, xxljob.Trigger{})
-	planned, cancelled := []xxljob.State{xxljob.StatePlanned}, []xxljob.State{xxljob.StateCancelled, xxljob.StateFailed}
+	near := e.mustAddRun(job.ID, store.Trigger{})
+	planned, cancelled := []store.State{store.StatePlanned}, []store.State{store.StateCancelled, store.StateFailed}
 	for _, c := range []struct {
 		name   string
-		filter xxljob.RunFilter
-		want   []xxljob.Run
+		filter store.RunFilter
+		want   []store.Run
 	}{
-		{"nothing", xxljob.RunFilter{}, []xxljob.Run{run, gone, of, near}},
-		{"App", xxljob.RunFilter{App: "two"}, []xxljob.Run{of}},
-		{"JobID", xxljob.RunFilter{JobID: job.ID}, []xxljob.Run{run, gone, near}},
-		{"TriggerID", xxljob.RunFilter{TriggerID: run.ID}, []xxljob.Run{run}},
-		{"TriggerID and JobID", xxljob.RunFilter{TriggerID: run.ID, JobID: job.ID}, []xxljob.Run{run}},
-		{"planned", xxljob.RunFilter{States: planned}, []xxljob.Run{run, of, near}},
-		{"planned of a job", xxljob.RunFilter{JobID: job.ID, States: planned}, []xxljob.Run{run, near}},
-		{"cancelled", xxljob.RunFilter{States: cancelled}, []xxljob.Run{gone}},
-		{"cancelled of a job", xxljob.RunFilter{JobID: other.ID, States: cancelled}, nil},
-		{"started", xxljob.RunFilter{JobID: job.ID, States: []xxljob.State{xxljob.StateStarted}}, nil},
-		{"From", xxljob.RunFilter{From: gone.Scheduled}, []xxljob.Run{gone, of}},
-		{"To", xxljob.RunFilter{To: gone.Scheduled}, []xxljob.Run{run, near}},
-		{"From and To", xxljob.RunFilter{JobID: job.ID, From: gone.Scheduled, To: of.Scheduled}, []xxljob.Run{gone}},
+		{"nothing", store.RunFilter{}, []store.Run{run, gone, of, near}},
+		{"App", store.RunFilter{App: "two"}, []store.Run{of}},
+		{"JobID", store.RunFilter{JobID: job.ID}, []store.Run{run, gone, near}},
+		{"TriggerID", store.RunFilter{TriggerID: run.ID}, []store.Run{run}},
+		{"TriggerID and JobID", store.RunFilter{TriggerID: run.ID, JobID: job.ID}, []store.Run{run}},
+		{"planned", store.RunFilter{States: planned}, []store.Run{run, of, near}},
+		{"planned of a job", store.RunFilter{JobID: job.ID, States: planned}, []store.Run{run, near}},
+		{"cancelled", store.RunFilter{States: cancelled}, []store.Run{gone}},
+		{"cancelled of a job", store.RunFilter{JobID: other.ID, States: cancelled}, nil},
+		{"started", store.RunFilter{JobID: job.ID, States: []store.State{store.StateStarted}}, nil},
+		{"From", store.RunFilter{From: gone.Scheduled}, []store.Run{gone, of}},
+		{"To", store.RunFilter{To: gone.Scheduled}, []store.Run{run, near}},
+		{"From and To", store.RunFilter{JobID: job.ID, From: gone.Scheduled, To: of.Scheduled}, []store.Run{gone}},
 	} {
-		slices.SortFunc(c.want, func(x, y xxljob.Run) int { return int(y.ID - x.ID) })
+		slices.SortFunc(c.want, func(x, y store.Run) int { return int(y.ID - x.ID) })
 		want(e, "Runs by "+c.name, e.mustRuns(c.filter), c.want)
 	}
 }
@@ -168,20 +167,20 @@ func aheadNames(e *env) {
 	gone, _ := e.ahead(job.ID, 1)
 	wantNames := func(when, name, key string) {
 		e.Helper()
-		for _, r := range []xxljob.Run{run, gone} {
-			of := func(what string, got []xxljob.Run, err error) {
+		for _, r := range []store.Run{run, gone} {
+			of := func(what string, got []store.Run, err error) {
 				e.Helper()
 				e.must(err)
-				i := slices.IndexFunc(got, func(g xxljob.Run) bool { return g.ID == r.ID })
+				i := slices.IndexFunc(got, func(g store.Run) bool { return g.ID == r.ID })
 				if e.check(i >= 0, "%s, %s: there is no run %d", what, when, r.ID); i >= 0 {
 					want(e, what+", "+when, [2]string{got[i].JobName, got[i].JobKey}, [2]string{name, key})
 				}
 			}
 			one, err := e.Run(e.ctx, r.ID)
-			of("names by Run", []xxljob.Run{one}, err)
+			of("names by Run", []store.Run{one}, err)
 			got, err := e.RunsByID(e.ctx, []int64{r.ID, 1<<53 - 1})
 			of("names by RunsByID", got, err)
-			for _, f := range []xxljob.RunFilter{{}, {App: job.App}, {JobID: job.ID}, {TriggerID: r.ID}} {
+			for _, f := range []store.RunFilter{{}, {App: job.App}, {JobID: job.ID}, {TriggerID: r.ID}} {
 				got, err = e.Runs(e.ctx, f)
 				of("names by Runs", got, err)
 			}
@@ -192,7 +191,7 @@ func aheadNames(e *env) {
 		got := e.mustKill(gone.ID, "x")
 		want(e, "names by Kill", [2]string{got.JobName, got.JobKey}, [2]string{})
 	}
-	e.edit(job.ID, func(j *xxljob.Job) { j.Name, j.Key = "another — 错", "" })
+	e.edit(job.ID, func(j *store.Job) { j.Name, j.Key = "another — 错", "" })
 	wantNames("after an end and an edit", "another — 错", "")
 	e.must(e.RemoveJob(e.ctx, job.ID))
 	wantNames("after the removal", "", "")
@@ -203,11 +202,11 @@ func aheadPages(e *env) {
 	var all []int64
 	for i := range 7 {
 		run, _ := e.ahead(job.ID, 10-i)
-		all = append(all, run.ID, e.mustAddRun(job.ID, xxljob.Trigger{}).ID)
+		all = append(all, run.ID, e.mustAddRun(job.ID, store.Trigger{}).ID)
 	}
 	slices.Sort(all)
 	slices.Reverse(all)
-	for _, f := range []xxljob.RunFilter{{}, {JobID: job.ID}, {States: []xxljob.State{xxljob.StatePlanned}}} {
+	for _, f := range []store.RunFilter{{}, {JobID: job.ID}, {States: []store.State{store.StatePlanned}}} {
 		var got []int64
 		for f.Limit = 3; len(got) <= len(all); f.Before = got[len(got)-1] {
 			page := e.mustRuns(f)
@@ -234,17 +233,17 @@ func aheadMoves(e *env) {
 	want(e, "runs of a scan too early", len(o.mustScan(o.scan(run.Scheduled.Add(-time.Millisecond))).Runs), 0)
 	want(e, "runs of a scan", ids(o.mustScan(o.scan(run.Scheduled)).Runs), []int64{run.ID})
 	e.mustFinish(success(o.started(run)))
-	e.wantState("a run that has moved", run.ID, xxljob.StateSucceeded)
+	e.wantState("a run that has moved", run.ID, store.StateSucceeded)
 }
 
 func aheadOrder(e *env) {
 	o := e.owner("a")
-	var runs []xxljob.Run
+	var runs []store.Run
 	var moves []time.Time
 	for i := range 6 {
 		at, _ := e.far(-i)
 		moves = append(moves, e.at(60+i)) // what is due first need not move first
-		runs = append(runs, e.mustAddAhead(e.newJob().ID, xxljob.Trigger{At: at}, moves[i]))
+		runs = append(runs, e.mustAddAhead(e.newJob().ID, store.Trigger{At: at}, moves[i]))
 	}
 	o.wantMoved("none of them", o.mustMove(moves[5], 0), 0, moves[0])
 	o.wantMoved("two of three", o.mustMove(moves[2], 2), 2, moves[2])
@@ -257,11 +256,11 @@ func aheadOrder(e *env) {
 func aheadLate(e *env) {
 	o := e.owner("a")
 	job := e.newJob()
-	run := e.mustAddAhead(job.ID, xxljob.Trigger{At: e.at(-3600)}, e.at(-90_000))
+	run := e.mustAddAhead(job.ID, store.Trigger{At: e.at(-3600)}, e.at(-90_000))
 	e.check(run.Scheduled.After(e.at(-3600)), "a run for a past time is scheduled at %v: want now", run.Scheduled)
 	o.wantMoved("what was to move long ago", o.mustMove(e.now, 9), 1, time.Time{})
 	want(e, "planned runs", ids(o.plannedEver()), []int64{run.ID})
-	want(e, "state", o.started(run).State, xxljob.StateStarted)
+	want(e, "state", o.started(run).State, store.StateStarted)
 }
 
 func aheadEpoch(e *env) {

@@ -6,42 +6,41 @@ import (
 	"sync"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // aheadMutants break rules about runs that are kept apart until they move.
 func aheadMutants() []mutant {
-	move := func(change func(ctx context.Context, s xxljob.Store, q *store.AheadQuery)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return &ahead{Store: s, query: change} }
+	move := func(change func(ctx context.Context, s store.Store, q *store.AheadQuery)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return &ahead{Store: s, query: change} }
 	}
-	with := func(spoil func(*ahead)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { a := &ahead{Store: s}; spoil(a); return a }
+	with := func(spoil func(*ahead)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { a := &ahead{Store: s}; spoil(a); return a }
 	}
 	return []mutant{
-		{"MoveIgnoresTheEpoch", move(func(ctx context.Context, s xxljob.Store, q *store.AheadQuery) {
+		{"MoveIgnoresTheEpoch", move(func(ctx context.Context, s store.Store, q *store.AheadQuery) {
 			for i := range q.Shards {
 				q.Shards[i].Epoch = epoch(ctx, s, q.Shards[i].ID)
 			}
 		}), []string{"Ahead/MoveComparesTheEpoch"}},
-		{"MoveTakesEveryShard", move(func(ctx context.Context, s xxljob.Store, q *store.AheadQuery) {
+		{"MoveTakesEveryShard", move(func(ctx context.Context, s store.Store, q *store.AheadQuery) {
 			v, _ := s.Beat(ctx, "observer", nil)
 			q.Shards = v.Shards
 		}), []string{"Ahead/MoveOfOtherShardsChangesNothing"}},
-		{"MoveIgnoresTheLimit", move(func(_ context.Context, _ xxljob.Store, q *store.AheadQuery) { q.Limit = 100 }), []string{"Ahead/MovesTheEarliestFirst"}},
-		{"MoveIsEarly", move(func(_ context.Context, _ xxljob.Store, q *store.AheadQuery) {
+		{"MoveIgnoresTheLimit", move(func(_ context.Context, _ store.Store, q *store.AheadQuery) { q.Limit = 100 }), []string{"Ahead/MovesTheEarliestFirst"}},
+		{"MoveIsEarly", move(func(_ context.Context, _ store.Store, q *store.AheadQuery) {
 			q.Before = q.Before.Add(time.Millisecond)
 		}),
 			[]string{"Ahead/MovesToTheLoops"}},
-		{"MoveIsLate", move(func(_ context.Context, _ xxljob.Store, q *store.AheadQuery) {
+		{"MoveIsLate", move(func(_ context.Context, _ store.Store, q *store.AheadQuery) {
 			q.Before = q.Before.Add(-time.Millisecond)
 		}),
 			[]string{"Ahead/MovesToTheLoops", "Ahead/MovesTheEarliestFirst"}},
 		{"MoveHidesTheNext", with(func(a *ahead) { a.moved = func(m *store.Moved) { m.Next = time.Time{} } }), []string{"Ahead/MovesToTheLoops", "Ahead/MovesTheEarliestFirst"}},
 		{"MoveCountsNothing", with(func(a *ahead) { a.moved = func(m *store.Moved) { m.Runs = 0 } }), []string{"Ahead/MovesToTheLoops", "Ahead/MovesOnceFromManyCallers"}},
 		{"AheadIsPlannedAtOnce", with(func(a *ahead) { a.near = true }), []string{"Ahead/IsHiddenFromTheLoops", "Ahead/MovesToTheLoops"}},
-		{"AheadForgetsTheKey", with(func(a *ahead) { a.trigger = func(t *xxljob.Trigger) { t.Key = "" } }), []string{"Ahead/KeyIsIdempotentThroughout", "Ahead/KeyFrom50Callers"}},
-		{"AheadForgetsTheType", with(func(a *ahead) { a.trigger = func(t *xxljob.Trigger) { t.Type = "" } }), []string{"Ahead/KeepsTheTrigger"}},
+		{"AheadForgetsTheKey", with(func(a *ahead) { a.trigger = func(t *store.Trigger) { t.Key = "" } }), []string{"Ahead/KeyIsIdempotentThroughout", "Ahead/KeyFrom50Callers"}},
+		{"AheadForgetsTheType", with(func(a *ahead) { a.trigger = func(t *store.Trigger) { t.Type = "" } }), []string{"Ahead/KeepsTheTrigger"}},
 		{"AheadIsUnlisted", with(func(a *ahead) { a.unlisted = true }), []string{"Ahead/IsListedByEachFilter", "Ahead/PagesCoverAllOnce"}},
 		{"AheadIsUnnamed", with(func(a *ahead) { a.unnamed = true }), []string{"Ahead/HasTheNamesOfItsJob"}},
 		{"AheadIsUnread", with(func(a *ahead) { a.unread = true }), []string{"Ahead/IsAPlannedRunToReaders"}},
@@ -54,10 +53,10 @@ func aheadMutants() []mutant {
 
 // ahead is a store that does one thing wrong with runs that are kept apart.
 type ahead struct {
-	xxljob.Store
-	query                                       func(context.Context, xxljob.Store, *store.AheadQuery)
+	store.Store
+	query                                       func(context.Context, store.Store, *store.AheadQuery)
 	moved                                       func(*store.Moved)
-	trigger                                     func(*xxljob.Trigger)
+	trigger                                     func(*store.Trigger)
 	near, unlisted, unread, unkilled, unremoved bool
 	unnamed, edited, silent                     bool
 
@@ -65,7 +64,7 @@ type ahead struct {
 	ids []int64 // guarded by mu: of runs that were kept apart
 }
 
-func (a *ahead) AddAhead(ctx context.Context, job int64, t xxljob.Trigger, move time.Time) (xxljob.Run, error) {
+func (a *ahead) AddAhead(ctx context.Context, job int64, t store.Trigger, move time.Time) (store.Run, error) {
 	if a.trigger != nil {
 		a.trigger(&t)
 	}
@@ -97,21 +96,21 @@ func (a *ahead) MoveAhead(ctx context.Context, q store.AheadQuery) (store.Moved,
 	return m, err
 }
 
-func (a *ahead) Run(ctx context.Context, id int64) (xxljob.Run, error) {
+func (a *ahead) Run(ctx context.Context, id int64) (store.Run, error) {
 	if a.unread && a.kept(id) {
-		return xxljob.Run{}, xxljob.ErrNotFound
+		return store.Run{}, store.ErrNotFound
 	}
 	run, err := a.Store.Run(ctx, id)
 	if a.unremoved && a.kept(id) {
-		run.State, run.Reason = xxljob.StatePlanned, ""
+		run.State, run.Reason = store.StatePlanned, ""
 	}
 	return run, err
 }
 
-func (a *ahead) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, error) {
+func (a *ahead) Runs(ctx context.Context, f store.RunFilter) ([]store.Run, error) {
 	runs, err := a.Store.Runs(ctx, f)
 	if a.unlisted {
-		runs = slices.DeleteFunc(runs, func(r xxljob.Run) bool { return a.kept(r.ID) })
+		runs = slices.DeleteFunc(runs, func(r store.Run) bool { return a.kept(r.ID) })
 	}
 	for i := range runs {
 		if a.unnamed && a.kept(runs[i].ID) {
@@ -121,14 +120,14 @@ func (a *ahead) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, err
 	return runs, err
 }
 
-func (a *ahead) Kill(ctx context.Context, id int64, reason string) (xxljob.Run, error) {
+func (a *ahead) Kill(ctx context.Context, id int64, reason string) (store.Run, error) {
 	if a.unkilled && a.kept(id) {
 		return a.Store.Run(ctx, id)
 	}
 	return a.Store.Kill(ctx, id, reason)
 }
 
-func (a *ahead) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljob.Job, error) {
+func (a *ahead) EditJob(ctx context.Context, id int64, e store.Edit) (store.Job, error) {
 	if a.edited {
 		for _, run := range a.ids {
 			_, _ = a.Store.Kill(ctx, run, e.Verb)

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -15,7 +14,7 @@ import (
 func alarmRecords(e *env) {
 	o := e.owner("a")
 	e.everyAlarm()
-	job := e.newJob(func(j *xxljob.Job) { j.AlarmEmail = "a@example.com" })
+	job := e.newJob(func(j *store.Job) { j.AlarmEmail = "a@example.com" })
 	p := o.plan(job, job.Next)
 	p.Runs = append(o.records(2), p.Runs...)
 	runs := o.claim(p)
@@ -26,7 +25,7 @@ func alarmRecords(e *env) {
 	for i, a := range list {
 		r := runs[i]
 		want(e, "the alarm of a record", a, store.Alarm{ID: a.ID, Shard: job.Shard, App: job.App, JobKey: job.Key, JobName: job.Name, Email: job.AlarmEmail,
-			JobID: job.ID, JobVersion: job.Version, Cause: "skipped", RunID: r.ID, TriggerID: r.ID, State: xxljob.StateSkipped.String(),
+			JobID: job.ID, JobVersion: job.Version, Cause: "skipped", RunID: r.ID, TriggerID: r.ID, State: store.StateSkipped.String(),
 			Instant: r.Scheduled, Text: "backlog, instants: 9", At: a.At})
 		e.check(!a.At.Before(r.Ended), "the alarm is of %v, the record of %v", a.At, r.Ended)
 	}
@@ -38,10 +37,10 @@ func alarmEdited(e *env) {
 	e.owner("a")
 	e.everyAlarm()
 	job := e.newJob()
-	edit := replan("update", e.at(60), func(j *xxljob.Job) { j.Name = "new" })
-	edit.Missed = func(xxljob.Job, time.Time) (xxljob.NewRun, bool) {
-		return xxljob.NewRun{At: e.at(-20), Type: xxljob.TriggerCron, State: xxljob.StateSkipped,
-			First: e.at(-20), Last: e.at(-10), Count: 11, Reason: xxljob.ReasonEdit}, true
+	edit := replan("update", e.at(60), func(j *store.Job) { j.Name = "new" })
+	edit.Missed = func(store.Job, time.Time) (store.NewRun, bool) {
+		return store.NewRun{At: e.at(-20), Type: store.TriggerCron, State: store.StateSkipped,
+			First: e.at(-20), Last: e.at(-10), Count: 11, Reason: store.ReasonEdit}, true
 	}
 	_, err := e.EditJob(e.ctx, job.ID, edit)
 	e.must(err)
@@ -53,7 +52,7 @@ func alarmEdited(e *env) {
 func alarmStopped(e *env) {
 	o := e.owner("a")
 	e.everyAlarm()
-	job := e.newJob(func(j *xxljob.Job) { j.AlarmEmail = "a@example.com" })
+	job := e.newJob(func(j *store.Job) { j.AlarmEmail = "a@example.com" })
 	versions := []int64{}
 	for i, reason := range []string{"the schedule cannot be evaluated", "again"} {
 		p := o.plan(e.mustJob(job.ID))
@@ -66,7 +65,7 @@ func alarmStopped(e *env) {
 		want(e, "the alarm", a, store.Alarm{ID: a.ID, Shard: job.Shard, App: job.App, JobKey: job.Key, JobName: job.Name, Email: job.AlarmEmail,
 			JobID: job.ID, JobVersion: versions[i], Cause: "stopped", Text: reason, At: a.At})
 		o.claim(p)
-		_, err := e.EditJob(e.ctx, job.ID, replan("start", e.at(600), func(j *xxljob.Job) { j.Stopped, j.StopReason = false, "" }))
+		_, err := e.EditJob(e.ctx, job.ID, replan("start", e.at(600), func(j *store.Job) { j.Stopped, j.StopReason = false, "" }))
 		e.must(err)
 	}
 	e.stop(job.ID)
@@ -95,8 +94,8 @@ func (o *owner) causesOf() string {
 	o.Helper()
 	o.failed(o.running())
 	o.failed(o.started(o.planned(o.newJob(retried(1)))))
-	endedAs(xxljob.StateKilled)(o, o.planned(o.newJob()))
-	o.mustSettle(o.verdict(o.running(), xxljob.StateLost))
+	endedAs(store.StateKilled)(o, o.planned(o.newJob()))
+	o.mustSettle(o.verdict(o.running(), store.StateLost))
 	o.claim(o.skip(o.newJob()))
 	p := o.plan(o.newJob())
 	p.Next, p.Stop = time.Time{}, "broken"
@@ -139,7 +138,7 @@ func alarmOnce(e *env) {
 	e.mustFinish(failure(run))
 	e.wantCauses("a result that comes three times", run.ID, "failed")
 	run = o.started(o.planned(e.newJob()))
-	e.mustSettle(o.verdict(run, xxljob.StateLost))
+	e.mustSettle(o.verdict(run, store.StateLost))
 	e.mustFinish(failure(run))
 	e.wantCauses("a result that comes after the run was lost", run.ID, "lost")
 }
@@ -150,7 +149,7 @@ func alarmConcurrent(e *env) {
 	for range 10 {
 		run := o.running()
 		e.race(func() { e.mustFinish(failure(run)) }, func() { e.mustFinish(failure(run)) },
-			func() { e.mustSettle(o.verdict(run, xxljob.StateLost)) })
+			func() { e.mustSettle(o.verdict(run, store.StateLost)) })
 		causes := e.alarmsOf(run.ID)
 		e.check(len(causes) == 1 && causes[0] == causeOf(e.mustRun(run.ID).State), "a run that has ended as %v has the alarms %v", e.mustRun(run.ID).State, causes)
 	}
@@ -159,7 +158,7 @@ func alarmConcurrent(e *env) {
 func alarmBatch(e *env) {
 	o := e.owner("a")
 	e.everyAlarm()
-	runs := []xxljob.Run{o.running(), o.running(), o.running(), o.started(o.planned(e.newJob(retried(1))))}
+	runs := []store.Run{o.running(), o.running(), o.running(), o.started(o.planned(e.newJob(retried(1))))}
 	e.mustFinish(failure(runs[0]), success(runs[1]), failure(runs[2]), failure(runs[3]))
 	for i, causes := range [][]string{{"failed"}, nil, {"failed"}, {"attempt"}} {
 		e.wantCauses(fmt.Sprint("member ", i), runs[i].ID, causes...)
@@ -169,10 +168,10 @@ func alarmBatch(e *env) {
 func alarmParts(e *env) {
 	o := e.owner("a")
 	e.everyAlarm()
-	a := o.tryStart(o.startOf(o.planned(e.newJob()), func(s *xxljob.Start) { s.Targets = []string{remote, remoteToo}; s.Address = remote }))
-	for _, part := range []xxljob.Run{a.Run, a.Siblings[0]} {
+	a := o.tryStart(o.startOf(o.planned(e.newJob()), func(s *store.Start) { s.Targets = []string{remote, remoteToo}; s.Address = remote }))
+	for _, part := range []store.Run{a.Run, a.Siblings[0]} {
 		r := overWire(part.ID)
-		r.State = xxljob.StateFailed
+		r.State = store.StateFailed
 		e.mustFinish(r)
 		e.wantCauses("a part", part.ID, "failed")
 	}
@@ -188,24 +187,24 @@ func alarmFenced(e *env) {
 	r := failure(run)
 	r.Token++
 	e.mustFinish(r)
-	v := o.verdict(run, xxljob.StateLost)
+	v := o.verdict(run, store.StateLost)
 	v.Epoch--
 	e.mustSettle(v)
 	p := o.skip(e.newJob())
 	p.Epoch--
 	o.claim(p)
 	planned := o.planned(e.newJob())
-	o.tryStart(o.startOf(planned, refused, func(s *xxljob.Start) { s.Epoch-- }))
+	o.tryStart(o.startOf(planned, refused, func(s *store.Start) { s.Epoch-- }))
 	want(e, "alarms", e.mustAlarms(), nil)
 }
 
 func alarmFields(e *env) {
 	o := e.owner("a")
 	e.everyAlarm()
-	job := e.newJob(func(j *xxljob.Job) { j.Name, j.AlarmEmail = "first — 错", "a@example.com, b@example.com" })
+	job := e.newJob(func(j *store.Job) { j.Name, j.AlarmEmail = "first — 错", "a@example.com, b@example.com" })
 	o.failed(o.started(o.planned(job)))
 	first := e.alarm()
-	e.edit(job.ID, func(j *xxljob.Job) { j.Name, j.Key, j.AlarmEmail = "second", "another", "" })
+	e.edit(job.ID, func(j *store.Job) { j.Name, j.Key, j.AlarmEmail = "second", "another", "" })
 	want(e, "the alarm of a job that was edited since", e.alarm(), first)
 	want(e, "name, key, e-mail, version", []any{first.JobName, first.JobKey, first.Email, first.JobVersion},
 		[]any{"first — 错", job.Key, "a@example.com, b@example.com", int64(1)})
@@ -219,7 +218,7 @@ func alarmFields(e *env) {
 func alarmRemoved(e *env) {
 	o := e.owner("a")
 	e.everyAlarm()
-	run := o.started(o.planned(e.newJob(func(j *xxljob.Job) { j.AlarmEmail = "a@example.com" })))
+	run := o.started(o.planned(e.newJob(func(j *store.Job) { j.AlarmEmail = "a@example.com" })))
 	e.must(e.RemoveJob(e.ctx, run.JobID))
 	o.failed(run)
 	a := e.alarm()

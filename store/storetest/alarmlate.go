@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -24,8 +23,8 @@ func lateCases() []testCase {
 	}
 }
 
-func lateAfter(d time.Duration) func(*xxljob.Job) {
-	return func(j *xxljob.Job) { j.LateAfter = d }
+func lateAfter(d time.Duration) func(*store.Job) {
+	return func(j *store.Job) { j.LateAfter = d }
 }
 
 // mustLate inserts the alarms of what is late so many seconds from the case's now.
@@ -40,24 +39,24 @@ func lateStates(e *env) {
 	o := e.owner("a")
 	e.everyAlarm()
 	minute := lateAfter(time.Minute)
-	planned := o.planned(e.newJob(minute, func(j *xxljob.Job) { j.AlarmEmail = "a@example.com" }))
+	planned := o.planned(e.newJob(minute, func(j *store.Job) { j.AlarmEmail = "a@example.com" }))
 	started := o.started(o.planned(e.newJob(minute)))
 	taken := o.started(o.planned(e.newJob(minute)), o.over("b"))
 	e.mustTake("b", taken.ID)
 	dispatched := o.one(o.mustDispatched(accepted(o.started(o.planned(e.newJob(minute)), to(remote)))))
-	triggered := e.mustAddRun(e.newJob(lateAfter(24*time.Hour)).ID, xxljob.Trigger{})
+	triggered := e.mustAddRun(e.newJob(lateAfter(24*time.Hour)).ID, store.Trigger{})
 	o.planned(e.newJob())
 	want(e, "a moment before", o.mustLate(59, 10).Alarms, 0)
 	want(e, "alarms a moment before", e.mustAlarms(), nil)
 	want(e, "at the minute", o.mustLate(60, 10).Alarms, 4)
-	for _, run := range []xxljob.Run{planned, started, taken, dispatched} {
+	for _, run := range []store.Run{planned, started, taken, dispatched} {
 		e.wantCauses("a run that is "+run.State.String(), run.ID, "late")
 	}
 	e.wantCauses("a trigger's, that has a day", triggered.ID)
 	for _, a := range e.mustAlarms() {
 		run, job := e.mustRun(a.RunID), e.mustJob(a.JobID)
 		text := "it has not started"
-		if run.State != xxljob.StatePlanned {
+		if run.State != store.StatePlanned {
 			text = "it has started at "
 		}
 		e.check(strings.HasPrefix(a.Text, text) && !a.At.IsZero(), "%s: text %q, at %v", run.State, a.Text, a.At)
@@ -95,7 +94,7 @@ func lateEnded(e *env) {
 func lateRetries(e *env) {
 	o := e.owner("a")
 	e.everyAlarm()
-	job := e.newJob(retried(1), lateAfter(time.Hour), func(j *xxljob.Job) { j.RetryBackoff.First = 20 * 24 * time.Hour })
+	job := e.newJob(retried(1), lateAfter(time.Hour), func(j *store.Job) { j.RetryBackoff.First = 20 * 24 * time.Hour })
 	next := e.mustNext(o.failed(o.started(o.planned(job))))
 	want(e, "before the hour", o.mustLate(3599, 10).Alarms, 0)
 	want(e, "an hour behind the instant", o.mustLate(3600, 10).Alarms, 1)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -40,7 +39,7 @@ func (e *env) mustOpenBehind(after store.JobTold, limit int) ([]store.JobTold, i
 }
 
 // opened notes that a rule has told of a run, and waits for its job to recover.
-func (e *env) opened(run xxljob.Run, rule string) store.JobTold {
+func (e *env) opened(run store.Run, rule string) store.JobTold {
 	e.Helper()
 	t := store.JobTold{JobID: run.JobID, Shard: run.Shard, Rule: rule, At: e.now, Open: true, RunID: run.ID, TriggerID: run.TriggerID}
 	e.mustMark(store.AlarmMarks{Jobs: []store.JobTold{t}})
@@ -56,7 +55,7 @@ func (e *env) wantOpenOnes(what string, recovered []store.JobTold, open int) {
 }
 
 // wantRecovered checks that a rule may say that its job has recovered, by the run.
-func (e *env) wantRecovered(what string, t store.JobTold, by xxljob.Run) {
+func (e *env) wantRecovered(what string, t store.JobTold, by store.Run) {
 	e.Helper()
 	t.Recovered = by.Ended
 	e.wantOpenOnes(what, []store.JobTold{t}, 1)
@@ -83,7 +82,7 @@ func openLater(e *env) {
 	e.wantOpen("with a run that has failed")
 	o.succeeded(o.planned(e.newJob()))
 	e.wantOpen("with a success of another job")
-	e.wantRecovered("with a success", t, o.succeeded(e.mustAddRun(job.ID, xxljob.Trigger{})))
+	e.wantRecovered("with a success", t, o.succeeded(e.mustAddRun(job.ID, store.Trigger{})))
 	want(e, "what ToldJobs has of it", e.mustTold(job.ID), []store.JobTold{t})
 	t.Open = false
 	e.mustMark(store.AlarmMarks{Jobs: []store.JobTold{t}})
@@ -111,9 +110,9 @@ func openRetry(e *env) {
 func openParts(e *env) {
 	o := e.owner("a")
 	job := e.newJob(retried(1))
-	a := o.tryStart(o.startOf(o.planned(job), func(s *xxljob.Start) { s.Targets = []string{remote, remoteToo}; s.Address = remote }))
+	a := o.tryStart(o.startOf(o.planned(job), func(s *store.Start) { s.Targets = []string{remote, remoteToo}; s.Address = remote }))
 	r := overWire(a.Run.ID)
-	r.State = xxljob.StateFailed
+	r.State = store.StateFailed
 	failed := o.one(e.mustFinish(r))
 	t := e.opened(failed, "one")
 	e.mustFinish(overWire(a.Siblings[0].ID))
@@ -138,19 +137,19 @@ func openWithoutRun(e *env) {
 	e.mustMark(store.AlarmMarks{Jobs: []store.JobTold{t}})
 	e.wantOpen("with a success from before")
 	other := e.newJob()
-	e.eventually("the store's clock goes on", func() bool { return e.mustAddRun(other.ID, xxljob.Trigger{}).Created.After(t.At) })
-	e.wantRecovered("with a success since", t, o.succeeded(e.mustAddRun(job.ID, xxljob.Trigger{})))
+	e.eventually("the store's clock goes on", func() bool { return e.mustAddRun(other.ID, store.Trigger{}).Created.After(t.At) })
+	e.wantRecovered("with a success since", t, o.succeeded(e.mustAddRun(job.ID, store.Trigger{})))
 }
 
 func openFirst(e *env) {
 	o := e.owner("a")
 	job := e.newJob()
 	t := e.opened(o.failed(o.started(o.planned(job))), "one")
-	first, second := o.started(e.mustAddRun(job.ID, xxljob.Trigger{})), o.started(e.mustAddRun(job.ID, xxljob.Trigger{}))
+	first, second := o.started(e.mustAddRun(job.ID, store.Trigger{})), o.started(e.mustAddRun(job.ID, store.Trigger{}))
 	ended := o.one(e.mustFinish(success(second))) // the one that was triggered later ends first
 	e.mustFinish(success(first))
 	e.wantRecovered("with three successes", t, ended)
-	o.succeeded(e.mustAddRun(job.ID, xxljob.Trigger{}))
+	o.succeeded(e.mustAddRun(job.ID, store.Trigger{}))
 	e.wantRecovered("with four", t, ended)
 }
 
@@ -160,7 +159,7 @@ func openShards(e *env) {
 	for shard := range numShards {
 		job := e.jobIn(shard)
 		t := e.opened(o.failed(o.started(o.planned(job))), "one")
-		t.Recovered = o.succeeded(e.mustAddRun(job.ID, xxljob.Trigger{})).Ended
+		t.Recovered = o.succeeded(e.mustAddRun(job.ID, store.Trigger{})).Ended
 		all = append(all, t)
 	}
 	for shard := range numShards {
@@ -198,7 +197,7 @@ func (e *env) openOnes(o *owner) (all []store.JobTold) {
 		job := e.newJob()
 		run := o.failed(o.started(o.planned(job)))
 		one, two := e.opened(run, "one"), e.opened(run, "two")
-		one.Recovered = o.succeeded(e.mustAddRun(job.ID, xxljob.Trigger{})).Ended
+		one.Recovered = o.succeeded(e.mustAddRun(job.ID, store.Trigger{})).Ended
 		two.Recovered = one.Recovered
 		all = append(all, one, two)
 	}

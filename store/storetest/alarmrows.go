@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -173,7 +172,7 @@ func alarmsDone(e *env) {
 func alarmsStatus(e *env) {
 	o := e.owner("a")
 	e.everyAlarm()
-	var runs []xxljob.Run
+	var runs []store.Run
 	var marks store.AlarmMarks
 	for range 3 {
 		runs = append(runs, o.failed(o.running()))

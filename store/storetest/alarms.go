@@ -4,12 +4,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // Alarms: what inserts them, and what they say. Which alarm the end of a run is has its own
-// table (xxljob.Run.Alarm); these cases are about what a store does with it. What else causes
+// table (store.Run.Alarm); these cases are about what a store does with it. What else causes
 // alarms is in alarmcauses.go, how they are read and done with in alarmrows.go, which jobs have
 // recovered in alarmopen.go, and runs that are late in alarmlate.go.
 
@@ -93,14 +92,14 @@ func (e *env) alarm() store.Alarm {
 // alarmEnd is a way for a run to end that is an alarm.
 type alarmEnd struct {
 	name  string
-	state xxljob.State
+	state store.State
 	text  string
-	do    func(o *owner, run xxljob.Run)
+	do    func(o *owner, run store.Run)
 }
 
 // endedAs ends a run by a result.
-func endedAs(state xxljob.State) func(o *owner, run xxljob.Run) {
-	return func(o *owner, run xxljob.Run) {
+func endedAs(state store.State) func(o *owner, run store.Run) {
+	return func(o *owner, run store.Run) {
 		r := failure(o.started(run))
 		r.State = state
 		o.mustFinish(r)
@@ -110,40 +109,40 @@ func endedAs(state xxljob.State) func(o *owner, run xxljob.Run) {
 // retriable are the ends behind which an attempt follows where one is left.
 func retriable() []alarmEnd {
 	return []alarmEnd{
-		{"Finish as failed", xxljob.StateFailed, "boom", endedAs(xxljob.StateFailed)},
-		{"Finish as timed out", xxljob.StateTimedOut, "boom", endedAs(xxljob.StateTimedOut)},
-		{"Finish as lost", xxljob.StateLost, "boom", endedAs(xxljob.StateLost)},
-		{"Finish over the wire", xxljob.StateFailed, "boom", func(o *owner, run xxljob.Run) {
+		{"Finish as failed", store.StateFailed, "boom", endedAs(store.StateFailed)},
+		{"Finish as timed out", store.StateTimedOut, "boom", endedAs(store.StateTimedOut)},
+		{"Finish as lost", store.StateLost, "boom", endedAs(store.StateLost)},
+		{"Finish over the wire", store.StateFailed, "boom", func(o *owner, run store.Run) {
 			r := overWire(o.started(run, to(remote)).ID)
-			r.State, r.HandleMsg = xxljob.StateFailed, "boom"
+			r.State, r.HandleMsg = store.StateFailed, "boom"
 			o.mustFinish(r)
 		}},
-		{"Start refused", xxljob.StateRefused, "no address", func(o *owner, run xxljob.Run) {
-			o.started(run, refused, func(s *xxljob.Start) { s.HandleMsg, s.Retries = "no address", o.mustJob(run.JobID).Retries })
+		{"Start refused", store.StateRefused, "no address", func(o *owner, run store.Run) {
+			o.started(run, refused, func(s *store.Start) { s.HandleMsg, s.Retries = "no address", o.mustJob(run.JobID).Retries })
 		}},
-		{"Settle to lost", xxljob.StateLost, "settled", func(o *owner, run xxljob.Run) { o.mustSettle(o.verdict(o.started(run), xxljob.StateLost)) }},
+		{"Settle to lost", store.StateLost, "settled", func(o *owner, run store.Run) { o.mustSettle(o.verdict(o.started(run), store.StateLost)) }},
 	}
 }
 
 // unretriable are those behind which none does.
 func unretriable() []alarmEnd {
-	killed := func(o *owner, run xxljob.Run) xxljob.Run {
+	killed := func(o *owner, run store.Run) store.Run {
 		run = o.started(run, o.over("b"))
 		o.mustKill(run.ID, "unwanted")
 		return run
 	}
 	return []alarmEnd{
-		{"Finish as killed", xxljob.StateKilled, "boom", endedAs(xxljob.StateKilled)},
-		{"Finish as discarded", xxljob.StateDiscarded, "boom", endedAs(xxljob.StateDiscarded)},
-		{"Settle of a killed run", xxljob.StateKilled, "unwanted", func(o *owner, run xxljob.Run) {
-			o.mustSettle(o.verdict(killed(o, run), xxljob.StatePlanned))
+		{"Finish as killed", store.StateKilled, "boom", endedAs(store.StateKilled)},
+		{"Finish as discarded", store.StateDiscarded, "boom", endedAs(store.StateDiscarded)},
+		{"Settle of a killed run", store.StateKilled, "unwanted", func(o *owner, run store.Run) {
+			o.mustSettle(o.verdict(killed(o, run), store.StatePlanned))
 		}},
-		{"Take of a killed run", xxljob.StateKilled, "unwanted", func(o *owner, run xxljob.Run) { o.mustTake("b", killed(o, run).ID) }},
+		{"Take of a killed run", store.StateKilled, "unwanted", func(o *owner, run store.Run) { o.mustTake("b", killed(o, run).ID) }},
 	}
 }
 
 // wantAlarm ends a run and checks the alarm that this inserts.
-func (o *owner) wantAlarm(what string, end alarmEnd, run xxljob.Run, cause string) store.Alarm {
+func (o *owner) wantAlarm(what string, end alarmEnd, run store.Run, cause string) store.Alarm {
 	o.Helper()
 	last := int64(0)
 	for _, a := range o.mustAlarms() {
@@ -167,11 +166,11 @@ func (o *owner) wantAlarm(what string, end alarmEnd, run xxljob.Run, cause strin
 }
 
 // causeOf is that of an end that nothing follows.
-func causeOf(state xxljob.State) string {
+func causeOf(state store.State) string {
 	switch state {
-	case xxljob.StateKilled, xxljob.StateDiscarded:
+	case store.StateKilled, store.StateDiscarded:
 		return "attempt"
-	case xxljob.StateLost:
+	case store.StateLost:
 		return "lost"
 	}
 	return "failed"
@@ -189,16 +188,16 @@ func alarmEnds(e *env) {
 func alarmNoEnds(e *env) {
 	o := e.owner("a")
 	e.everyAlarm()
-	for name, end := range map[string]func(o *owner, run xxljob.Run){
-		"succeeded":            endedAs(xxljob.StateSucceeded),
-		"snoozed":              func(o *owner, run xxljob.Run) { o.mustFinish(snoozing(o.started(run), time.Minute)) },
-		"killed while planned": func(o *owner, run xxljob.Run) { e.mustKill(run.ID, "unwanted") },
-		"cancelled by a stop":  func(o *owner, run xxljob.Run) { e.stop(run.JobID) },
-		"cancelled by a removal": func(o *owner, run xxljob.Run) {
+	for name, end := range map[string]func(o *owner, run store.Run){
+		"succeeded":            endedAs(store.StateSucceeded),
+		"snoozed":              func(o *owner, run store.Run) { o.mustFinish(snoozing(o.started(run), time.Minute)) },
+		"killed while planned": func(o *owner, run store.Run) { e.mustKill(run.ID, "unwanted") },
+		"cancelled by a stop":  func(o *owner, run store.Run) { e.stop(run.JobID) },
+		"cancelled by a removal": func(o *owner, run store.Run) {
 			e.must(e.RemoveJob(e.ctx, run.JobID))
 		},
-		"given back": func(o *owner, run xxljob.Run) {
-			o.mustSettle(o.verdict(o.started(run, o.over("b")), xxljob.StatePlanned))
+		"given back": func(o *owner, run store.Run) {
+			o.mustSettle(o.verdict(o.started(run, o.over("b")), store.StatePlanned))
 		},
 	} {
 		run := o.planned(e.newJob())
@@ -218,10 +217,10 @@ func alarmFollowed(e *env) {
 		a := o.wantAlarm("the last attempt", end, next, causeOf(end.state))
 		want(e, "trigger, attempt, instant", []any{a.TriggerID, a.Attempt, a.Instant}, []any{run.ID, 1, run.Scheduled})
 	}
-	run := o.planned(e.newJob(func(j *xxljob.Job) { j.OnLost, j.MaxReruns = xxljob.OnLostRerun, 1 }))
-	e.mustSettle(o.verdict(o.started(run), xxljob.StateLost))
+	run := o.planned(e.newJob(func(j *store.Job) { j.OnLost, j.MaxReruns = store.OnLostRerun, 1 }))
+	e.mustSettle(o.verdict(o.started(run), store.StateLost))
 	e.wantCauses("a lost run that is run again", run.ID, "attempt")
-	last := o.one(e.mustSettle(o.verdict(o.started(e.mustNext(e.mustRun(run.ID))), xxljob.StateLost)))
+	last := o.one(e.mustSettle(o.verdict(o.started(e.mustNext(e.mustRun(run.ID))), store.StateLost)))
 	e.wantCauses("the last rerun", last.ID, "lost")
 	forever := o.started(o.planned(e.newJob(retried(9))))
 	r := failure(forever)
@@ -233,11 +232,11 @@ func alarmFollowed(e *env) {
 func alarmSnoozed(e *env) {
 	o := e.owner("a")
 	e.everyAlarm()
-	run := o.planned(e.newJob(func(j *xxljob.Job) { j.MaxSnoozes = 1 }))
+	run := o.planned(e.newJob(func(j *store.Job) { j.MaxSnoozes = 1 }))
 	run = e.mustNext(o.one(e.mustFinish(snoozing(o.started(run), 0))))
 	e.mustFinish(snoozing(o.started(run), 0))
 	a := e.alarm()
-	want(e, "cause, run, state, text", []any{a.Cause, a.RunID, a.State, a.Text}, []any{"failed", run.ID, xxljob.StateFailed.String(), store.TooManySnoozes})
+	want(e, "cause, run, state, text", []any{a.Cause, a.RunID, a.State, a.Text}, []any{"failed", run.ID, store.StateFailed.String(), store.TooManySnoozes})
 }
 
 // alarmToKill: of a run that somebody wanted killed nobody is told but by the rule for attempts.
@@ -250,6 +249,6 @@ func alarmToKill(e *env) {
 	e.wantCauses("a run that failed, and was to be killed", run.ID, "attempt")
 	run = o.running()
 	e.mustKill(run.ID, "unwanted")
-	e.mustSettle(o.verdict(run, xxljob.StateLost))
+	e.mustSettle(o.verdict(run, store.StateLost))
 	e.wantCauses("a run that was lost, and was to be killed", run.ID, "attempt")
 }

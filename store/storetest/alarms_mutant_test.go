@@ -7,16 +7,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // alarmMutants break rules about alarms.
 func alarmMutants() []mutant {
-	read := func(change func(b *bentAlarms, list []store.Alarm) []store.Alarm) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return &bentAlarms{Store: s, read: change} }
+	read := func(change func(b *bentAlarms, list []store.Alarm) []store.Alarm) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return &bentAlarms{Store: s, read: change} }
 	}
-	row := func(change func(a *store.Alarm)) func(xxljob.Store) xxljob.Store {
+	row := func(change func(a *store.Alarm)) func(store.Store) store.Store {
 		return read(func(_ *bentAlarms, list []store.Alarm) []store.Alarm {
 			for i := range list {
 				change(&list[i])
@@ -24,23 +23,23 @@ func alarmMutants() []mutant {
 			return list
 		})
 	}
-	mark := func(change func(m *store.AlarmMarks)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return &bentAlarms{Store: s, mark: change} }
+	mark := func(change func(m *store.AlarmMarks)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return &bentAlarms{Store: s, mark: change} }
 	}
-	know := func(change func(p store.AlarmPolicy) store.AlarmPolicy) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return &bentAlarms{Store: s, know: change} }
+	know := func(change func(p store.AlarmPolicy) store.AlarmPolicy) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return &bentAlarms{Store: s, know: change} }
 	}
-	late := func(change func(b *bentAlarms, q store.LateQuery) store.LateQuery) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return &bentAlarms{Store: s, late: change} }
+	late := func(change func(b *bentAlarms, q store.LateQuery) store.LateQuery) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return &bentAlarms{Store: s, late: change} }
 	}
-	open := func(change func(b *bentAlarms, list []store.JobTold, open int) ([]store.JobTold, int)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return &bentAlarms{Store: s, open: change} }
+	open := func(change func(b *bentAlarms, list []store.JobTold, open int) ([]store.JobTold, int)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return &bentAlarms{Store: s, open: change} }
 	}
-	behind := func(change func(t store.JobTold) store.JobTold) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return &bentAlarms{Store: s, after: change} }
+	behind := func(change func(t store.JobTold) store.JobTold) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return &bentAlarms{Store: s, after: change} }
 	}
-	told := func(change func(list []store.JobTold) []store.JobTold) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return &bentAlarms{Store: s, told: change} }
+	told := func(change func(list []store.JobTold) []store.JobTold) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return &bentAlarms{Store: s, told: change} }
 	}
 	return []mutant{
 		{"NobodyAsks", know(func(store.AlarmPolicy) store.AlarmPolicy { return store.AlarmPolicy{} }),
@@ -80,7 +79,7 @@ func alarmMutants() []mutant {
 			return list
 		}), []string{"Alarms/RetriesGoByTheirInstant"}},
 		{"TheFirstVersion", row(func(a *store.Alarm) { a.JobVersion = 1 }), []string{"Alarms/AJobThatStopsByItself", "Alarms/TheRowSaysWhatTheJobWasThen"}},
-		{"ToldIsShared", func(s xxljob.Store) xxljob.Store {
+		{"ToldIsShared", func(s store.Store) store.Store {
 			shared := map[string][]string{}
 			return &bentAlarms{Store: s, read: func(_ *bentAlarms, list []store.Alarm) []store.Alarm {
 				for i := range list {
@@ -155,13 +154,13 @@ func alarmMutants() []mutant {
 		{"LateIgnoresTheLimit", late(func(_ *bentAlarms, q store.LateQuery) store.LateQuery { q.Limit = 1000; return q }), []string{"Alarms/LateRunsOldestFirst"}},
 		{"LateIsEarly", late(func(_ *bentAlarms, q store.LateQuery) store.LateQuery { q.Now = q.Now.Add(time.Second); return q }), []string{"Alarms/RunsOfEachStateAreLate", "Alarms/RetriesGoByTheirInstant"}},
 		{"NothingIsLate", late(func(_ *bentAlarms, q store.LateQuery) store.LateQuery { q.Now = time.Time{}; return q }), []string{"Alarms/RunsOfEachStateAreLate", "Alarms/AnEditOfLateAfterCounts", "Faults/AddLate"}},
-		{"AlarmsAreNotSignalled", func(s xxljob.Store) xxljob.Store { return quietAlarms{s} }, []string{"Alarms/AlarmsAreSignalled"}},
+		{"AlarmsAreNotSignalled", func(s store.Store) store.Store { return quietAlarms{s} }, []string{"Alarms/AlarmsAreSignalled"}},
 	}
 }
 
 // bentAlarms changes alarms on their way in and out.
 type bentAlarms struct {
-	xxljob.Store
+	store.Store
 	know  func(store.AlarmPolicy) store.AlarmPolicy
 	read  func(*bentAlarms, []store.Alarm) []store.Alarm
 	mark  func(*store.AlarmMarks)
@@ -221,7 +220,7 @@ func (b *bentAlarms) AddLate(ctx context.Context, q store.LateQuery) (store.Late
 }
 
 // quietAlarms signals all but alarms.
-type quietAlarms struct{ xxljob.Store }
+type quietAlarms struct{ store.Store }
 
 func (q quietAlarms) Watch(ctx context.Context, incarnation string) store.Signals {
 	s := q.Store.Watch(ctx, incarnation)

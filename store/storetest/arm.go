@@ -4,7 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
+	"github.com/xxljob/xxljob/store"
 )
 
 // The rules that hold in every transaction that ends a run: a job that waits
@@ -33,32 +34,32 @@ func armCases() []testCase {
 // end is one of the ways in which a planned run ends.
 type end struct {
 	name string
-	do   func(o *owner, run xxljob.Run)
+	do   func(o *owner, run store.Run)
 }
 
 func ends() []end {
 	return []end{
-		{"Finish", func(o *owner, run xxljob.Run) { o.mustFinish(success(o.started(run))) }},
-		{"Finish without a message", func(o *owner, run xxljob.Run) {
+		{"Finish", func(o *owner, run store.Run) { o.mustFinish(success(o.started(run))) }},
+		{"Finish without a message", func(o *owner, run store.Run) {
 			r := success(o.started(run))
 			r.HandleMsg = ""
 			o.mustFinish(r)
 		}},
-		{"Finish over the wire", func(o *owner, run xxljob.Run) { o.mustFinish(overWire(o.started(run, to(remote)).ID)) }},
-		{"Finish with a failure", func(o *owner, run xxljob.Run) {
+		{"Finish over the wire", func(o *owner, run store.Run) { o.mustFinish(overWire(o.started(run, to(remote)).ID)) }},
+		{"Finish with a failure", func(o *owner, run store.Run) {
 			r := success(o.started(run))
-			r.State = xxljob.StateFailed
+			r.State = store.StateFailed
 			o.mustFinish(r)
 		}},
-		{"Start refused", func(o *owner, run xxljob.Run) { o.started(run, refused) }},
-		{"Kill of a planned run", func(o *owner, run xxljob.Run) { o.mustKill(run.ID, "x") }},
-		{"Settle to lost", func(o *owner, run xxljob.Run) { o.mustSettle(o.verdict(o.started(run), xxljob.StateLost)) }},
-		{"Settle of a killed run", func(o *owner, run xxljob.Run) {
+		{"Start refused", func(o *owner, run store.Run) { o.started(run, refused) }},
+		{"Kill of a planned run", func(o *owner, run store.Run) { o.mustKill(run.ID, "x") }},
+		{"Settle to lost", func(o *owner, run store.Run) { o.mustSettle(o.verdict(o.started(run), store.StateLost)) }},
+		{"Settle of a killed run", func(o *owner, run store.Run) {
 			run = o.started(run, o.over("b"))
 			o.mustKill(run.ID, "x")
-			o.mustSettle(o.verdict(run, xxljob.StatePlanned))
+			o.mustSettle(o.verdict(run, store.StatePlanned))
 		}},
-		{"Take of a killed run", func(o *owner, run xxljob.Run) {
+		{"Take of a killed run", func(o *owner, run store.Run) {
 			run = o.started(run, o.over("b"))
 			o.mustKill(run.ID, "x")
 			o.mustTake("b", run.ID)
@@ -101,8 +102,8 @@ func rearmCancelled(e *env) {
 	run := o.started(o.waited(e.newJob(delayed(time.Minute))), o.over("b"))
 	job := e.edit(run.JobID, stopped)
 	want(e, "WaitRun of the stopped job", job.WaitRun, run.ID)
-	ended := o.one(e.mustSettle(o.verdict(run, xxljob.StatePlanned)))
-	want(e, "state", ended.State, xxljob.StateCancelled)
+	ended := o.one(e.mustSettle(o.verdict(run, store.StatePlanned)))
+	want(e, "state", ended.State, store.StateCancelled)
 	got := e.mustJob(job.ID)
 	job.Next, job.WaitRun, job.Runs, job.Updated = ended.Ended.Add(time.Minute), 0, 0, got.Updated
 	want(e, "the stopped job", got, job)
@@ -113,7 +114,7 @@ func rearmOtherRun(e *env) {
 	job := e.newJob(delayed(time.Minute))
 	o.waited(job)
 	before := e.mustJob(job.ID)
-	manual := o.started(e.mustAddRun(job.ID, xxljob.Trigger{}))
+	manual := o.started(e.mustAddRun(job.ID, store.Trigger{}))
 	e.mustFinish(success(manual))
 	want(e, "job after a manual run", e.mustJob(job.ID), before)
 }
@@ -127,10 +128,10 @@ func rearmStopped(e *env) {
 }
 
 // wantFinished checks that the job was stopped for want of instants.
-func (e *env) wantFinished(what string, before xxljob.Job) {
+func (e *env) wantFinished(what string, before store.Job) {
 	e.Helper()
 	got := e.mustJob(before.ID)
-	want(e, what+": stopped, reason, version", []any{got.Stopped, got.StopReason, got.Version}, []any{true, xxljob.StopFinished, before.Version})
+	want(e, what+": stopped, reason, version", []any{got.Stopped, got.StopReason, got.Version}, []any{true, store.StopFinished, before.Version})
 	changes := e.mustChanges(before.ID)
 	if len(changes) == 0 || changes[0].Verb != "stop" {
 		e.Errorf("%s: changes %+v, want a stop", what, changes)
@@ -150,11 +151,11 @@ func finished(e *env) {
 
 // endings notes of which runs the store says that their ends have stopped their jobs.
 type endings struct {
-	xxljob.Store
+	store.Store
 	said []int64
 }
 
-func (s *endings) note(runs []xxljob.Run, err error) ([]xxljob.Run, error) {
+func (s *endings) note(runs []store.Run, err error) ([]store.Run, error) {
 	for i := range runs {
 		if runs[i].StoppedJob {
 			s.said = append(s.said, runs[i].ID)
@@ -163,28 +164,28 @@ func (s *endings) note(runs []xxljob.Run, err error) ([]xxljob.Run, error) {
 	return runs, err
 }
 
-func (s *endings) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+func (s *endings) Finish(ctx context.Context, dst []store.Run, results []store.Result) ([]store.Run, error) {
 	return s.note(s.Store.Finish(ctx, dst, results))
 }
 
-func (s *endings) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob.Run, error) {
+func (s *endings) Settle(ctx context.Context, verdicts []store.Verdict) ([]store.Run, error) {
 	return s.note(s.Store.Settle(ctx, verdicts))
 }
 
-func (s *endings) Take(ctx context.Context, incarnation string, ids []int64) ([]xxljob.Run, error) {
+func (s *endings) Take(ctx context.Context, incarnation string, ids []int64) ([]store.Run, error) {
 	return s.note(s.Store.Take(ctx, incarnation, ids))
 }
 
-func (s *endings) Kill(ctx context.Context, id int64, reason string) (xxljob.Run, error) {
+func (s *endings) Kill(ctx context.Context, id int64, reason string) (store.Run, error) {
 	run, err := s.Store.Kill(ctx, id, reason)
-	_, _ = s.note([]xxljob.Run{run}, nil)
+	_, _ = s.note([]store.Run{run}, nil)
 	return run, err
 }
 
-func (s *endings) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (s *endings) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
 	answers, err := s.Store.Start(ctx, nil, starts)
 	for i := range answers {
-		_, _ = s.note([]xxljob.Run{answers[i].Run}, nil)
+		_, _ = s.note([]store.Run{answers[i].Run}, nil)
 	}
 	return answers, err
 }
@@ -209,7 +210,7 @@ func finishedSaidOnce(e *env) {
 	job := e.newJob()
 	p := o.plan(job, e.at(0), e.at(60))
 	p.Next = time.Time{}
-	var results []xxljob.Result
+	var results []store.Result
 	for _, run := range o.claim(p) {
 		results = append(results, success(o.started(run)))
 	}
@@ -221,7 +222,7 @@ func finishedSaidOnce(e *env) {
 
 func finishedByClaim(e *env) {
 	o := e.owner("a")
-	for _, p := range []xxljob.Plan{o.plan(e.newJob()), o.skip(e.newJob())} {
+	for _, p := range []store.Plan{o.plan(e.newJob()), o.skip(e.newJob())} {
 		p.Next = time.Time{}
 		job := e.mustJob(p.JobID)
 		o.claim(p)
@@ -255,14 +256,14 @@ func finishedNever(e *env) {
 
 	wait := o.waited(e.newJob(delayed(time.Minute)))
 	before = e.mustJob(wait.JobID)
-	e.mustKill(e.mustAddRun(before.ID, xxljob.Trigger{}).ID, "x")
+	e.mustKill(e.mustAddRun(before.ID, store.Trigger{}).ID, "x")
 	want(e, "job that waits", e.mustJob(before.ID), before)
 }
 
 func finishedManual(e *env) {
 	o := e.owner("a")
 	run := o.last(e.newJob())
-	manual := e.mustAddRun(run.JobID, xxljob.Trigger{})
+	manual := e.mustAddRun(run.JobID, store.Trigger{})
 	job := e.mustJob(run.JobID)
 	e.mustFinish(success(o.started(run)))
 	e.wantFinished("the end of its last schedule-born run", job)
@@ -273,18 +274,18 @@ func finishedManual(e *env) {
 // never had one. The same holds where it became manual while a run was left.
 func finishedNoSchedule(e *env) {
 	o := e.owner("a")
-	for _, schedule := range []xxljob.Schedule{xxljob.Manual(), {Type: xxljob.ScheduleNone}} {
-		manual := func(j *xxljob.Job) { j.Schedule = schedule }
+	for _, schedule := range []schedule.Schedule{schedule.Manual(), {Type: schedule.TypeNone}} {
+		manual := func(j *store.Job) { j.Schedule = schedule }
 		job := e.newJob(manual, noNext)
 		for _, end := range ends() {
-			end.do(o, e.mustAddRun(job.ID, xxljob.Trigger{}))
+			end.do(o, e.mustAddRun(job.ID, store.Trigger{}))
 			want(e, "a manual job after "+end.name, e.mustJob(job.ID), job)
 		}
 		run := o.started(o.last(e.newJob()))
 		before := e.edit(run.JobID, manual)
 		o.mustFinish(success(run))
 		want(e, "a job that became manual, after its run", e.mustJob(run.JobID), before)
-		for _, p := range []xxljob.Plan{o.plan(e.newJob(manual)), o.skip(e.newJob(manual))} {
+		for _, p := range []store.Plan{o.plan(e.newJob(manual)), o.skip(e.newJob(manual))} {
 			p.Next = time.Time{}
 			o.claim(p)
 			want(e, "Stopped after a claim without planned runs", e.mustJob(p.JobID).Stopped, false)
@@ -297,7 +298,7 @@ func finishedNoSchedule(e *env) {
 func sweepFinishes(e *env) {
 	in, out := e.jobIn(1, noNext), e.jobIn(2, noNext)
 	o := e.owner("a")
-	manual := e.mustAddRun(in.ID, xxljob.Trigger{At: e.at(600)})
+	manual := e.mustAddRun(in.ID, store.Trigger{At: e.at(600)})
 	e.must(e.Sweep(e.ctx, o.shards[1:2]))
 	e.wantFinished("Sweep", in)
 	e.wantRun("a manual run", manual)
@@ -312,7 +313,7 @@ func sweepLeaves(e *env) {
 	o.waited(e.newJob(delayed(time.Minute)))
 	o.started(o.waited(e.newJob(delayed(time.Minute))))
 	o.started(o.last(e.newJob()), to(remote))
-	e.newJob(noNext, func(j *xxljob.Job) { j.Schedule = xxljob.Manual() })
+	e.newJob(noNext, func(j *store.Job) { j.Schedule = schedule.Manual() })
 	before := e.snapshot()
 	e.must(e.Sweep(e.ctx, o.shards))
 	want(e, "state after a sweep with nothing to do", e.snapshot(), before)

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -9,8 +8,8 @@ import (
 // several topics: the boot id is stored by a start, and follows the run's address.
 
 // forBoot starts a run for the process with the boot id.
-func forBoot(boot string) func(*xxljob.Start) {
-	return func(s *xxljob.Start) { s.BootID = boot }
+func forBoot(boot string) func(*store.Start) {
+	return func(s *store.Start) { s.BootID = boot }
 }
 
 // startBoots starts runs with and without boot ids in one batch.
@@ -18,7 +17,7 @@ func startBoots(e *env) {
 	o := e.owner("a")
 	boots := []string{"one", "", "two", "one", ""}
 	addresses := []string{remote, remote, remoteToo, remote, o.addr()}
-	var starts []xxljob.Start
+	var starts []store.Start
 	for i, boot := range boots {
 		starts = append(starts, o.startOf(o.planned(e.newJob()), to(addresses[i]), forBoot(boot)))
 	}
@@ -51,10 +50,10 @@ func startBroadcastBoots(e *env) {
 		"of none, no list":  {"", nil, make([]string, 4)},
 		"the same of three": {"one", []string{"one", "one", "", "one"}, []string{"one", "one", "", "one"}},
 	} {
-		a := o.tryStart(o.startOf(o.planned(e.newJob()), to(remote), forBoot(c.first), func(s *xxljob.Start) { s.Targets, s.TargetBoots = targets, c.boots }))
+		a := o.tryStart(o.startOf(o.planned(e.newJob()), to(remote), forBoot(c.first), func(s *store.Start) { s.Targets, s.TargetBoots = targets, c.boots }))
 		want(e, name+": status", a.Status, store.StartOK)
 		var got []string
-		for _, part := range append([]xxljob.Run{a.Run}, a.Siblings...) {
+		for _, part := range append([]store.Run{a.Run}, a.Siblings...) {
 			got = append(got, part.BootID)
 			e.wantRun(name+": a part", part)
 		}
@@ -65,27 +64,27 @@ func startBroadcastBoots(e *env) {
 // bootsRead: whoever gets a run gets its boot id.
 func bootsRead(e *env) {
 	o := e.owner("a")
-	wantBoot := func(from string, runs []xxljob.Run) {
+	wantBoot := func(from string, runs []store.Run) {
 		e.Helper()
 		want(e, "boot id from "+from, o.one(runs).BootID, "one")
 	}
 	run := o.running(to(remote), forBoot("one"))
-	wantBoot("Run", []xxljob.Run{e.mustRun(run.ID)})
-	wantBoot("Runs", e.mustRuns(xxljob.RunFilter{JobID: run.JobID}))
+	wantBoot("Run", []store.Run{e.mustRun(run.ID)})
+	wantBoot("Runs", e.mustRuns(store.RunFilter{JobID: run.JobID}))
 	byID, err := e.RunsByID(e.ctx, []int64{run.ID})
 	e.must(err)
 	wantBoot("RunsByID", byID)
 	started, err := e.StartedBy(e.ctx, o.shards, []string{"a"}, 0, 10)
 	e.must(err)
 	wantBoot("StartedBy", started)
-	wantBoot("AskLog", []xxljob.Run{e.mustAsk("a", run, 1).Run})
-	wantBoot("the Ask in the Inbox", []xxljob.Run{e.mustInbox("a").Asks[0].Run})
-	wantBoot("Start of a run that is gone", []xxljob.Run{o.tryStart(o.startOf(run)).Run})
+	wantBoot("AskLog", []store.Run{e.mustAsk("a", run, 1).Run})
+	wantBoot("the Ask in the Inbox", []store.Run{e.mustInbox("a").Asks[0].Run})
+	wantBoot("Start of a run that is gone", []store.Run{o.tryStart(o.startOf(run)).Run})
 	wantBoot("Dispatched", e.mustDispatched(accepted(run)))
 	wantBoot("DispatchedRuns", o.mustDispatchedRuns(0, 10))
-	wantBoot("Kill", []xxljob.Run{e.mustKill(run.ID, "x")})
+	wantBoot("Kill", []store.Run{e.mustKill(run.ID, "x")})
 	wantBoot("Finish", e.mustFinish(overWire(run.ID)))
-	wantBoot("Runs, of one that has ended", e.mustRuns(xxljob.RunFilter{JobID: run.JobID}))
+	wantBoot("Runs, of one that has ended", e.mustRuns(store.RunFilter{JobID: run.JobID}))
 
 	over := o.running(o.over("b"), forBoot("one"))
 	wantBoot("the Inbox", e.mustInbox("b").Runs)
@@ -116,7 +115,7 @@ func readdressBoots(e *env) {
 func settleClearsBoot(e *env) {
 	o := e.owner("a")
 	run := o.running(to(remote), forBoot("one"))
-	got := o.one(e.mustSettle(o.verdict(run, xxljob.StatePlanned)))
+	got := o.one(e.mustSettle(o.verdict(run, store.StatePlanned)))
 	want(e, "boot id of a run that was put back", got.BootID, "")
 	e.wantRun("run that was put back", got)
 	want(e, "boot id in Planned", o.one(o.allPlanned()).BootID, "")
@@ -127,12 +126,12 @@ func settleKeepsBoot(e *env) {
 	o := e.owner("a")
 	run, lost := o.running(to(remote), forBoot("one")), o.running(to(remote), forBoot("two"))
 	b := o.overtakenBy("b")
-	v := b.verdict(run, xxljob.StateStarted)
+	v := b.verdict(run, store.StateStarted)
 	v.NewOwner, v.NewToken = "b", run.Token+100
 	for what, c := range map[string]struct {
-		verdict xxljob.Verdict
+		verdict store.Verdict
 		boot    string
-	}{"adopted": {v, "one"}, "lost": {b.verdict(lost, xxljob.StateLost), "two"}} {
+	}{"adopted": {v, "one"}, "lost": {b.verdict(lost, store.StateLost), "two"}} {
 		got := o.one(e.mustSettle(c.verdict))
 		want(e, "boot id of a run that was "+what, got.BootID, c.boot)
 		e.wantRun("run that was "+what, got)

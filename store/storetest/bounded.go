@@ -3,7 +3,7 @@ package storetest
 import (
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -29,12 +29,12 @@ func boundedCases() []testCase {
 	}
 }
 
-func bounded(maxRuns int) func(*xxljob.Job) {
-	return func(j *xxljob.Job) { j.MaxRuns = maxRuns }
+func bounded(maxRuns int) func(*store.Job) {
+	return func(j *store.Job) { j.MaxRuns = maxRuns }
 }
 
-func until(at time.Time) func(*xxljob.Job) {
-	return func(j *xxljob.Job) { j.NotAfter = at }
+func until(at time.Time) func(*store.Job) {
+	return func(j *store.Job) { j.NotAfter = at }
 }
 
 // wantMade checks Job.Runs.
@@ -46,8 +46,8 @@ func (e *env) wantMade(what string, job int64, n int) {
 func boundsKept(e *env) {
 	zone := time.FixedZone("east", 8*3600)
 	from, to := e.at(10).Add(1234*time.Microsecond), e.at(20).Add(5678*time.Microsecond)
-	set := func(j *xxljob.Job) { j.NotBefore, j.NotAfter, j.MaxRuns = from.In(zone), to.In(zone), 1<<31-1 }
-	check := func(what string, j xxljob.Job) {
+	set := func(j *store.Job) { j.NotBefore, j.NotAfter, j.MaxRuns = from.In(zone), to.In(zone), 1<<31-1 }
+	check := func(what string, j store.Job) {
 		e.Helper()
 		want(e, what, []any{j.NotBefore, j.NotAfter, j.MaxRuns}, []any{e.at(10).Add(time.Millisecond), e.at(20).Add(5 * time.Millisecond), 1<<31 - 1})
 	}
@@ -61,13 +61,13 @@ func boundsKept(e *env) {
 	want(e, "an edit that sets the same", e.edit(job.ID, set), edited)
 }
 
-func addUncounted(e *env) { want(e, "Runs", e.newJob(func(j *xxljob.Job) { j.Runs = 7 }).Runs, 0) }
+func addUncounted(e *env) { want(e, "Runs", e.newJob(func(j *store.Job) { j.Runs = 7 }).Runs, 0) }
 
 // records are runs of a plan that are none.
-func (o *owner) records(n int) (list []xxljob.NewRun) {
+func (o *owner) records(n int) (list []store.NewRun) {
 	for i := range n {
-		list = append(list, xxljob.NewRun{At: o.at(i), Type: xxljob.TriggerCron, State: xxljob.StateSkipped,
-			First: o.at(i), Last: o.at(i), Count: 9, Reason: xxljob.ReasonBacklog})
+		list = append(list, store.NewRun{At: o.at(i), Type: store.TriggerCron, State: store.StateSkipped,
+			First: o.at(i), Last: o.at(i), Count: 9, Reason: store.ReasonBacklog})
 	}
 	return list
 }
@@ -80,7 +80,7 @@ func claimCounts(e *env) {
 		p, q := o.plan(e.mustJob(job.ID)), o.plan(e.mustJob(other.ID))
 		p.Runs, q.Runs = o.records(n), o.records(2-n%2)
 		for i := range n {
-			p.Runs = append(p.Runs, xxljob.NewRun{At: e.at(10 + i), Type: xxljob.TriggerMisfire, First: e.at(10), Last: e.at(20), Count: 11})
+			p.Runs = append(p.Runs, store.NewRun{At: e.at(10 + i), Type: store.TriggerMisfire, First: e.at(10), Last: e.at(20), Count: 11})
 		}
 		o.claim(q, p)
 		made += n
@@ -89,7 +89,7 @@ func claimCounts(e *env) {
 		o.claim(q, p)
 		e.wantMade("after the same claim once more", job.ID, made)
 	}
-	e.mustAddRun(job.ID, xxljob.Trigger{})
+	e.mustAddRun(job.ID, store.Trigger{})
 	e.wantMade("after a trigger", job.ID, made)
 }
 
@@ -116,7 +116,7 @@ func endsCount(e *env) {
 		e.wantMade(end.name, run.JobID, 1)
 	}
 	run := o.planned(e.newJob())
-	o.mustSettle(o.verdict(o.started(run, o.over("b")), xxljob.StatePlanned))
+	o.mustSettle(o.verdict(o.started(run, o.over("b")), store.StatePlanned))
 	e.wantMade("a run that was put back", run.JobID, 1)
 	o.mustFinish(success(o.started(run)))
 	e.wantMade("a run that was put back, and ran", run.JobID, 1)
@@ -129,11 +129,11 @@ func replanUncounts(e *env) {
 	o.mustFinish(success(o.started(runs[0])))
 	o.started(runs[1])
 	back := o.started(runs[2], o.over("b"))
-	o.mustSettle(o.verdict(back, xxljob.StatePlanned))
-	e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(600)})
+	o.mustSettle(o.verdict(back, store.StatePlanned))
+	e.mustAddRun(job.ID, store.Trigger{At: e.at(600)})
 	seen := -1
-	edit := replan("update", time.Time{}, func(j *xxljob.Job) { j.MaxRuns, j.Runs = 3, 99 })
-	edit.Next = func(j xxljob.Job, _, _ time.Time) (time.Time, error) { seen = j.Runs; return e.at(60), nil }
+	edit := replan("update", time.Time{}, func(j *store.Job) { j.MaxRuns, j.Runs = 3, 99 })
+	edit.Next = func(j store.Job, _, _ time.Time) (time.Time, error) { seen = j.Runs; return e.at(60), nil }
 	got, err := e.EditJob(e.ctx, job.ID, edit)
 	e.must(err)
 	want(e, "Runs that Next saw, with one run ended, one under way and three cancelled", seen, 2)
@@ -146,16 +146,16 @@ func replanUncounts(e *env) {
 func editKeepsCount(e *env) {
 	o := e.owner("a")
 	run := o.planned(e.newJob())
-	change := func(j *xxljob.Job) { j.Param, j.MaxRuns, j.Runs = "new", 5, 99 }
+	change := func(j *store.Job) { j.Param, j.MaxRuns, j.Runs = "new", 5, 99 }
 	want(e, "Runs after an edit", e.edit(run.JobID, change).Runs, 1)
 	want(e, "Runs after an edit of the schedule that plans nothing anew", e.edit(run.JobID, delayed(time.Hour)).Runs, 1)
 	e.wantMade("the stored job", run.JobID, 1)
 }
 
 // anew gives a job another schedule and plans it.
-func (e *env) anew(job int64, every time.Duration) xxljob.Job {
+func (e *env) anew(job int64, every time.Duration) store.Job {
 	e.Helper()
-	got, err := e.EditJob(e.ctx, job, replan("update", e.at(60), func(j *xxljob.Job) { j.Schedule = xxljob.FixedRate(every) }))
+	got, err := e.EditJob(e.ctx, job, replan("update", e.at(60), func(j *store.Job) { j.Schedule = schedule.FixedRate(every) }))
 	e.must(err)
 	return got
 }
@@ -177,11 +177,11 @@ func scheduleBeginsAnew(e *env) {
 // planned again since, is none of those that are counted.
 func formerRunsStay(e *env) {
 	o := e.owner("a")
-	for name, end := range map[string]func(back xxljob.Run){
-		"a stop": func(back xxljob.Run) { e.mustSettle(o.verdict(back, xxljob.StatePlanned)); e.stop(back.JobID) },
-		"giving back to a stopped job": func(back xxljob.Run) {
+	for name, end := range map[string]func(back store.Run){
+		"a stop": func(back store.Run) { e.mustSettle(o.verdict(back, store.StatePlanned)); e.stop(back.JobID) },
+		"giving back to a stopped job": func(back store.Run) {
 			e.edit(back.JobID, stopped)
-			e.mustSettle(o.verdict(back, xxljob.StatePlanned))
+			e.mustSettle(o.verdict(back, store.StatePlanned))
 		},
 	} {
 		back := o.started(o.planned(e.newJob()), o.over("b"))
@@ -189,7 +189,7 @@ func formerRunsStay(e *env) {
 		o.started(o.planned(job))
 		e.wantMade("with another schedule, after a claim", job.ID, 1)
 		end(back)
-		e.wantState("the run of the former schedule", back.ID, xxljob.StateCancelled)
+		e.wantState("the run of the former schedule", back.ID, store.StateCancelled)
 		e.wantMade("after "+name+" has cancelled a run of the former schedule", job.ID, 1)
 	}
 }
@@ -198,14 +198,14 @@ func settleUncounts(e *env) {
 	o := e.owner("a")
 	job, other := e.newJob(), e.newJob()
 	runs := o.claim(o.plan(job, e.at(0), e.at(1), e.at(2)), o.plan(other, e.at(0)))
-	var verdicts []xxljob.Verdict
-	for _, run := range []xxljob.Run{runs[0], runs[1], runs[3]} {
-		verdicts = append(verdicts, o.verdict(o.started(run, o.over("b")), xxljob.StatePlanned))
+	var verdicts []store.Verdict
+	for _, run := range []store.Run{runs[0], runs[1], runs[3]} {
+		verdicts = append(verdicts, o.verdict(o.started(run, o.over("b")), store.StatePlanned))
 	}
-	manual := o.started(e.mustAddRun(job.ID, xxljob.Trigger{}), o.over("b"))
+	manual := o.started(e.mustAddRun(job.ID, store.Trigger{}), o.over("b"))
 	e.edit(job.ID, stopped)
-	want(e, "runs settled", len(e.mustSettle(append(verdicts, o.verdict(manual, xxljob.StatePlanned))...)), 4)
-	e.wantState("a run of the stopped job", runs[1].ID, xxljob.StateCancelled)
+	want(e, "runs settled", len(e.mustSettle(append(verdicts, o.verdict(manual, store.StatePlanned))...)), 4)
+	e.wantState("a run of the stopped job", runs[1].ID, store.StateCancelled)
 	e.wantMade("a stopped job of which two runs were given back", job.ID, 1)
 	e.wantMade("a job that is not stopped", other.ID, 1)
 }
@@ -217,7 +217,7 @@ func killCounts(e *env) {
 	e.mustKill(runs[0].ID, "x")
 	e.wantMade("after the kill of a planned run", job.ID, 2)
 	e.edit(job.ID, stopped)
-	e.mustKill(e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(600)}).ID, "x")
+	e.mustKill(e.mustAddRun(job.ID, store.Trigger{At: e.at(600)}).ID, "x")
 	e.wantMade("after the kill of a trigger's run", job.ID, 2)
 	for range 2 {
 		e.mustKill(runs[1].ID, "x")
@@ -229,20 +229,20 @@ func partsStay(e *env) {
 	o := e.owner("a")
 	for _, targets := range []int{1, 3} {
 		run := o.planned(e.newJob())
-		a := o.tryStart(o.startOf(run, o.over("b"), func(s *xxljob.Start) {
+		a := o.tryStart(o.startOf(run, o.over("b"), func(s *store.Start) {
 			for range targets {
 				s.Targets = append(s.Targets, s.Address)
 			}
 		}))
 		want(e, "status of a broadcast's start", a.Status, store.StartOK)
 		e.wantMade("a broadcast", run.JobID, 1)
-		parts := append([]xxljob.Run{a.Run}, a.Siblings...)
+		parts := append([]store.Run{a.Run}, a.Siblings...)
 		want(e, "its parts", len(parts), targets)
-		e.mustSettle(o.verdict(parts[0], xxljob.StatePlanned))
+		e.mustSettle(o.verdict(parts[0], store.StatePlanned))
 		e.stop(run.JobID)
-		e.wantState("a part that was put back", parts[0].ID, xxljob.StateCancelled)
+		e.wantState("a part that was put back", parts[0].ID, store.StateCancelled)
 		for _, part := range parts[1:] {
-			e.mustSettle(o.verdict(part, xxljob.StatePlanned))
+			e.mustSettle(o.verdict(part, store.StatePlanned))
 		}
 		e.wantMade("a broadcast whose parts were cancelled", run.JobID, 1)
 	}
@@ -276,36 +276,36 @@ func notRearmedUsedUp(e *env) {
 }
 
 // wantFinishedBy checks that the job was stopped for want of instants, and why.
-func (e *env) wantFinishedBy(what string, before xxljob.Job, by string) {
+func (e *env) wantFinishedBy(what string, before store.Job, by string) {
 	e.Helper()
 	got := e.mustJob(before.ID)
 	want(e, what+": stopped, reason, version, next", []any{got.Stopped, got.StopReason, got.Version, got.Next},
-		[]any{true, xxljob.StopFinished + by, before.Version, time.Time{}})
+		[]any{true, store.StopFinished + by, before.Version, time.Time{}})
 }
 
 func finishedBy(e *env) {
 	o := e.owner("a")
-	once := func(j *xxljob.Job) { j.Schedule = xxljob.At(e.at(10)) }
+	once := func(j *store.Job) { j.Schedule = schedule.At(e.at(10)) }
 	for _, c := range []struct {
 		what   string
-		change []func(*xxljob.Job)
+		change []func(*store.Job)
 		by     string
 	}{
 		{"no bound", nil, ""},
-		{"all runs made", []func(*xxljob.Job){bounded(1)}, store.ByMaxRuns},
-		{"a run left", []func(*xxljob.Job){bounded(2)}, ""},
-		{"instants after NotAfter", []func(*xxljob.Job){until(e.at(10))}, store.ByNotAfter},
-		{"instants after NotAfter, a run left", []func(*xxljob.Job){bounded(2), until(e.at(10))}, store.ByNotAfter},
-		{"both", []func(*xxljob.Job){bounded(1), until(e.at(10))}, store.ByMaxRuns},
-		{"no instant after NotAfter", []func(*xxljob.Job){once, until(e.at(10))}, ""},
-		{"an instant after NotAfter", []func(*xxljob.Job){once, until(e.at(9))}, store.ByNotAfter},
+		{"all runs made", []func(*store.Job){bounded(1)}, store.ByMaxRuns},
+		{"a run left", []func(*store.Job){bounded(2)}, ""},
+		{"instants after NotAfter", []func(*store.Job){until(e.at(10))}, store.ByNotAfter},
+		{"instants after NotAfter, a run left", []func(*store.Job){bounded(2), until(e.at(10))}, store.ByNotAfter},
+		{"both", []func(*store.Job){bounded(1), until(e.at(10))}, store.ByMaxRuns},
+		{"no instant after NotAfter", []func(*store.Job){once, until(e.at(10))}, ""},
+		{"an instant after NotAfter", []func(*store.Job){once, until(e.at(9))}, store.ByNotAfter},
 	} {
 		run := o.last(e.newJob(c.change...))
 		before := e.mustJob(run.JobID)
 		o.mustFinish(success(o.started(run)))
 		e.wantFinishedBy("Finish, "+c.what, before, c.by)
 	}
-	swept := []xxljob.Job{e.newJob(noNext), e.newJob(noNext, until(e.at(10))), e.newJob(noNext, bounded(1))}
+	swept := []store.Job{e.newJob(noNext), e.newJob(noNext, until(e.at(10))), e.newJob(noNext, bounded(1))}
 	e.must(e.Sweep(e.ctx, o.shards))
 	for i, by := range []string{"", store.ByNotAfter, ""} {
 		e.wantFinishedBy("Sweep", swept[i], by)
@@ -316,7 +316,7 @@ func finishedBy(e *env) {
 // it is under way.
 func replanFinishes(e *env) {
 	o := e.owner("a")
-	cut := func(job int64) xxljob.Job {
+	cut := func(job int64) store.Job {
 		got, err := e.EditJob(e.ctx, job, replan("update", time.Time{}, bounded(1)))
 		e.must(err)
 		want(e, "stored job", e.mustJob(job), got)

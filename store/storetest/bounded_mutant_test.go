@@ -5,17 +5,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // boundedMutants count runs in other ways, or forget a bound.
 func boundedMutants() []mutant {
 	// counting makes Job.Runs of the job's schedule-born runs, as Job and Edit.Next tell it.
-	counting := func(count func(j xxljob.Job, born []xxljob.Run) int) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, jobOut: func(j xxljob.Job) xxljob.Job {
-				runs, _ := s.Runs(context.Background(), xxljob.RunFilter{JobID: j.ID, Limit: 1000})
-				var born []xxljob.Run
+	counting := func(count func(j store.Job, born []store.Run) int) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &broken{Store: s, jobOut: func(j store.Job) store.Job {
+				runs, _ := s.Runs(context.Background(), store.RunFilter{JobID: j.ID, Limit: 1000})
+				var born []store.Run
 				for _, r := range runs {
 					if r.Type.ScheduleBorn() {
 						born = append(born, r)
@@ -26,7 +26,7 @@ func boundedMutants() []mutant {
 			}}
 		}
 	}
-	number := func(runs []xxljob.Run, of func(xxljob.Run) bool) (n int) {
+	number := func(runs []store.Run, of func(store.Run) bool) (n int) {
 		for _, r := range runs {
 			if of(r) {
 				n++
@@ -34,63 +34,63 @@ func boundedMutants() []mutant {
 		}
 		return n
 	}
-	cancelled := func(of func(xxljob.Run) bool) func(j xxljob.Job, born []xxljob.Run) int {
-		return func(j xxljob.Job, born []xxljob.Run) int {
-			return j.Runs - number(born, func(r xxljob.Run) bool { return r.State == xxljob.StateCancelled && of(r) })
+	cancelled := func(of func(store.Run) bool) func(j store.Job, born []store.Run) int {
+		return func(j store.Job, born []store.Run) int {
+			return j.Runs - number(born, func(r store.Run) bool { return r.State == store.StateCancelled && of(r) })
 		}
 	}
-	forgetting := func(forget func(*xxljob.Job)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return forgetsBounds{s, forget} }
+	forgetting := func(forget func(*store.Job)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return forgetsBounds{s, forget} }
 	}
 	return []mutant{
-		{"RecordsCount", counting(func(_ xxljob.Job, born []xxljob.Run) int { return len(born) }), []string{"Bounded/ClaimCountsPlannedRuns"}},
-		{"CancelledRunsCount", counting(func(_ xxljob.Job, born []xxljob.Run) int {
-			return number(born, func(r xxljob.Run) bool { return r.State != xxljob.StateSkipped })
+		{"RecordsCount", counting(func(_ store.Job, born []store.Run) int { return len(born) }), []string{"Bounded/ClaimCountsPlannedRuns"}},
+		{"CancelledRunsCount", counting(func(_ store.Job, born []store.Run) int {
+			return number(born, func(r store.Run) bool { return r.State != store.StateSkipped })
 		}), []string{"Bounded/ReplanTakesCancelledRunsOut", "Bounded/GivenBackToAStoppedJobIsTakenOut", "Bounded/AnotherScheduleBeginsAtZero"}},
-		{"StartedRunsCount", counting(func(_ xxljob.Job, born []xxljob.Run) int {
-			return number(born, func(r xxljob.Run) bool { return !r.Started.IsZero() })
+		{"StartedRunsCount", counting(func(_ store.Job, born []store.Run) int {
+			return number(born, func(r store.Run) bool { return !r.Started.IsZero() })
 		}), []string{"Bounded/ClaimCountsPlannedRuns", "Bounded/WhatBecomesOfARunChangesNothing"}},
-		{"KilledRunsAreTakenOut", counting(cancelled(func(r xxljob.Run) bool { return r.Reason == "x" })),
+		{"KilledRunsAreTakenOut", counting(cancelled(func(r store.Run) bool { return r.Reason == "x" })),
 			[]string{"Bounded/KillCountsUnlessTheJobIsStopped", "Bounded/WhatBecomesOfARunChangesNothing"}},
-		{"PartsAreTakenOut", counting(cancelled(func(r xxljob.Run) bool { return r.Sharding.Total > 0 })),
+		{"PartsAreTakenOut", counting(cancelled(func(r store.Run) bool { return r.Sharding.Total > 0 })),
 			[]string{"Bounded/PartsOfABroadcastAreNotTakenOut"}},
-		{"FormerRunsAreTakenOut", counting(cancelled(func(r xxljob.Run) bool { return r.Retries >= 0 })),
+		{"FormerRunsAreTakenOut", counting(cancelled(func(r store.Run) bool { return r.Retries >= 0 })),
 			[]string{"Bounded/RunsOfTheFormerScheduleAreNotTakenOut"}},
-		{"NextSeesWhatWasPlanned", func(s xxljob.Store) xxljob.Store { return countsLate{s} }, []string{"Bounded/ReplanTakesCancelledRunsOut"}},
-		{"NotAfterIsForgotten", forgetting(func(j *xxljob.Job) { j.NotAfter = time.Time{} }),
+		{"NextSeesWhatWasPlanned", func(s store.Store) store.Store { return countsLate{s} }, []string{"Bounded/ReplanTakesCancelledRunsOut"}},
+		{"NotAfterIsForgotten", forgetting(func(j *store.Job) { j.NotAfter = time.Time{} }),
 			[]string{"Bounded/BoundsAreKeptToTheMillisecond", "Bounded/NotRearmedAfterNotAfter", "Bounded/FinishedBySaysWhich", "Job/AddKeepsEveryField"}},
-		{"MaxRunsIsForgotten", forgetting(func(j *xxljob.Job) { j.MaxRuns = 0 }),
+		{"MaxRunsIsForgotten", forgetting(func(j *store.Job) { j.MaxRuns = 0 }),
 			[]string{"Bounded/ScanTellsTheCount", "Bounded/NotRearmedWhenAllRunsWereMade", "Bounded/FinishedBySaysWhich"}},
-		{"FinishedWithoutSayingWhy", func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, jobOut: func(j xxljob.Job) xxljob.Job {
-				if strings.HasPrefix(j.StopReason, xxljob.StopFinished) {
-					j.StopReason = xxljob.StopFinished
+		{"FinishedWithoutSayingWhy", func(s store.Store) store.Store {
+			return &broken{Store: s, jobOut: func(j store.Job) store.Job {
+				if strings.HasPrefix(j.StopReason, store.StopFinished) {
+					j.StopReason = store.StopFinished
 				}
 				return j
 			}}
 		}, []string{"Bounded/FinishedBySaysWhich"}},
-		{"EditsFinishNothing", func(s xxljob.Store) xxljob.Store { return hidesFinish{s} }, []string{"Bounded/ReplanWithoutNextFinishes"}},
+		{"EditsFinishNothing", func(s store.Store) store.Store { return hidesFinish{s} }, []string{"Bounded/ReplanWithoutNextFinishes"}},
 	}
 }
 
 // forgetsBounds adds jobs without a bound.
 type forgetsBounds struct {
-	xxljob.Store
-	forget func(*xxljob.Job)
+	store.Store
+	forget func(*store.Job)
 }
 
-func (f forgetsBounds) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstInstant) (xxljob.Job, error) {
+func (f forgetsBounds) AddJob(ctx context.Context, job store.Job, first store.FirstInstant) (store.Job, error) {
 	f.forget(&job)
 	return f.Store.AddJob(ctx, job, first)
 }
 
 // countsLate tells Edit.Next what the job had made before the edit.
-type countsLate struct{ xxljob.Store }
+type countsLate struct{ store.Store }
 
-func (c countsLate) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljob.Job, error) {
+func (c countsLate) EditJob(ctx context.Context, id int64, e store.Edit) (store.Job, error) {
 	was, _ := c.Job(ctx, id)
 	if next := e.Next; next != nil {
-		e.Next = func(j xxljob.Job, started, now time.Time) (time.Time, error) {
+		e.Next = func(j store.Job, started, now time.Time) (time.Time, error) {
 			j.Runs = was.Runs
 			return next(j, started, now)
 		}
@@ -99,9 +99,9 @@ func (c countsLate) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljo
 }
 
 // hidesFinish returns of an edit the job that it would be if it went on.
-type hidesFinish struct{ xxljob.Store }
+type hidesFinish struct{ store.Store }
 
-func (h hidesFinish) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljob.Job, error) {
+func (h hidesFinish) EditJob(ctx context.Context, id int64, e store.Edit) (store.Job, error) {
 	j, err := h.Store.EditJob(ctx, id, e)
 	if j.StopReason != "" {
 		j.Stopped, j.StopReason = false, ""

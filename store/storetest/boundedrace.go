@@ -3,7 +3,8 @@ package storetest
 import (
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
+	"github.com/xxljob/xxljob/store"
 )
 
 // raceCount lets claims, starts, runs that are put back and edits that plan anew race for
@@ -15,22 +16,22 @@ func raceCount(e *env) {
 		p := o.plan(job, e.at(0), e.at(1), e.at(2))
 		p.Next = e.at(60)
 		runs := o.claim(p)
-		back := o.verdict(o.started(runs[0], o.over("b")), xxljob.StatePlanned)
+		back := o.verdict(o.started(runs[0], o.over("b")), store.StatePlanned)
 		start, more := o.startOf(runs[1]), o.plan(e.mustJob(job.ID), e.at(60), e.at(61))
-		edit := replan("update", e.at(120), func(j *xxljob.Job) { j.MaxRuns = 9 })
+		edit := replan("update", e.at(120), func(j *store.Job) { j.MaxRuns = 9 })
 		switch i % 3 {
 		case 1:
 			edit = replan("stop", time.Time{}, stopped)
 		case 2:
-			edit = replan("update", e.at(120), func(j *xxljob.Job) { j.Schedule = xxljob.FixedRate(time.Hour) })
+			edit = replan("update", e.at(120), func(j *store.Job) { j.Schedule = schedule.FixedRate(time.Hour) })
 		}
 		seen := 0
 		next := edit.Next
-		edit.Next = func(j xxljob.Job, started, now time.Time) (time.Time, error) {
+		edit.Next = func(j store.Job, started, now time.Time) (time.Time, error) {
 			seen = j.Runs
 			return next(j, started, now)
 		}
-		var edited xxljob.Job
+		var edited store.Job
 		e.race(
 			func() { o.claim(more) },
 			func() { o.tryStart(start) },
@@ -44,7 +45,7 @@ func raceCount(e *env) {
 		want(e, "Runs that Next saw, and that the edit returned", seen, edited.Runs)
 		left := 0
 		for _, run := range e.runsOf(job.ID) {
-			if run.State != xxljob.StateCancelled {
+			if run.State != store.StateCancelled {
 				left++
 			}
 		}
@@ -55,7 +56,7 @@ func raceCount(e *env) {
 		e.stop(job.ID)
 		left = 0
 		for _, run := range e.runsOf(job.ID) {
-			if run.State != xxljob.StateCancelled && i%3 != 2 {
+			if run.State != store.StateCancelled && i%3 != 2 {
 				left++
 			}
 		}

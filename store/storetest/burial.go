@@ -3,7 +3,6 @@ package storetest
 import (
 	"fmt"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -16,7 +15,7 @@ const burials = 200
 
 // raceBurial lets what addresses a run to a node race with the node's clean end.
 // send reports whether it did.
-func (o *owner) raceBurial(round int, run xxljob.Run, send func(address string) bool) {
+func (o *owner) raceBurial(round int, run store.Run, send func(address string) bool) {
 	o.Helper()
 	inc := fmt.Sprintf("n%d", round)
 	o.there(inc)
@@ -32,10 +31,10 @@ func (o *owner) raceBurial(round int, run xxljob.Run, send func(address string) 
 	there := o.node(o.mustBeat(observer), inc)
 	switch {
 	case sent:
-		o.check(got.State == xxljob.StateStarted, "a run that was sent to %s is %v", inc, got.State)
+		o.check(got.State == store.StateStarted, "a run that was sent to %s is %v", inc, got.State)
 		o.check(there != nil, "run %d is started, and its addressee %s is deleted", run.ID, inc)
 		for _, part := range o.runsOf(run.JobID) {
-			o.mustSettle(o.verdict(part, xxljob.StateLost))
+			o.mustSettle(o.verdict(part, store.StateLost))
 		}
 	default:
 		o.check(got.Address != store.LocalAddress(inc), "run %d, which was not sent, is at %s", run.ID, got.Address)

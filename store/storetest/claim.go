@@ -3,7 +3,6 @@ package storetest
 import (
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -31,7 +30,7 @@ func claimCases() []testCase {
 
 func claimAdvances(e *env) {
 	o := e.owner("a")
-	job := e.newJob(func(j *xxljob.Job) { j.App = "mine" })
+	job := e.newJob(func(j *store.Job) { j.App = "mine" })
 	p := o.plan(job, e.at(0), e.at(60))
 	p.Next = e.at(120)
 	runs := o.claim(p)
@@ -40,8 +39,8 @@ func claimAdvances(e *env) {
 	}
 	for i, run := range runs {
 		e.check(run.ID > 0 && run.ID < 1<<53 && !run.Created.IsZero(), "ID %d, Created %v", run.ID, run.Created)
-		want(e, "Claim", run, xxljob.Run{ID: run.ID, JobID: job.ID, App: "mine", Shard: job.Shard, TriggerID: run.ID,
-			Type: xxljob.TriggerCron, Born: true, Scheduled: e.at(60 * i), State: xxljob.StatePlanned, Retries: -1,
+		want(e, "Claim", run, store.Run{ID: run.ID, JobID: job.ID, App: "mine", Shard: job.Shard, TriggerID: run.ID,
+			Type: store.TriggerCron, Born: true, Scheduled: e.at(60 * i), State: store.StatePlanned, Retries: -1,
 			PlanEpoch: o.epoch(job.Shard), Created: run.Created})
 		e.wantRun("Claim", run)
 	}
@@ -56,9 +55,9 @@ func claimSkipped(e *env) {
 	o := e.owner("a")
 	job := e.newJob()
 	p := o.plan(job)
-	p.Runs = []xxljob.NewRun{
-		{At: e.at(0), Type: xxljob.TriggerCron, State: xxljob.StateSkipped, First: e.at(-600), Last: e.at(0), Count: store.CountCap, Reason: xxljob.ReasonBacklog},
-		{At: e.at(0), Type: xxljob.TriggerMisfire, First: e.at(-60), Last: e.at(0), Count: 2},
+	p.Runs = []store.NewRun{
+		{At: e.at(0), Type: store.TriggerCron, State: store.StateSkipped, First: e.at(-600), Last: e.at(0), Count: store.CountCap, Reason: store.ReasonBacklog},
+		{At: e.at(0), Type: store.TriggerMisfire, First: e.at(-60), Last: e.at(0), Count: 2},
 	}
 	runs := o.claim(p)
 	if len(runs) != 2 {
@@ -66,15 +65,15 @@ func claimSkipped(e *env) {
 	}
 	for i, run := range runs {
 		n := p.Runs[i]
-		want(e, "inserted run", xxljob.NewRun{At: run.Scheduled, Type: run.Type, State: run.State,
+		want(e, "inserted run", store.NewRun{At: run.Scheduled, Type: run.Type, State: run.State,
 			First: run.First, Last: run.Last, Count: run.Count, Reason: run.Reason}, n)
-		want(e, "Ended is set", !run.Ended.IsZero(), n.State == xxljob.StateSkipped)
+		want(e, "Ended is set", !run.Ended.IsZero(), n.State == store.StateSkipped)
 		e.wantRun("inserted run", run)
 	}
 }
 
 // claimed reports what a claim that must not take effect did.
-func (o *owner) wantNoClaim(what string, p xxljob.Plan) {
+func (o *owner) wantNoClaim(what string, p store.Plan) {
 	o.Helper()
 	before, runs := o.snapshot(), o.claim(p)
 	want(o.env, what+": inserted runs", len(runs), 0)
@@ -94,7 +93,7 @@ func claimComparesNext(e *env) {
 func claimComparesVersion(e *env) {
 	o := e.owner("a")
 	job := e.newJob()
-	e.edit(job.ID, func(j *xxljob.Job) { j.Name = "new" })
+	e.edit(job.ID, func(j *store.Job) { j.Name = "new" })
 	for _, version := range []int64{0, 1, 3} {
 		p := o.plan(job, job.Next)
 		p.Version = version
@@ -107,7 +106,7 @@ func claimNeedsEnabled(e *env) {
 	job := e.newJob(stopped)
 	o.wantNoClaim("a claim of a stopped job", o.plan(job, job.Next))
 
-	finished := o.one(o.claim(func() xxljob.Plan { p := o.skip(e.newJob()); p.Next = time.Time{}; return p }()))
+	finished := o.one(o.claim(func() store.Plan { p := o.skip(e.newJob()); p.Next = time.Time{}; return p }()))
 	job = e.mustJob(finished.JobID)
 	e.check(job.Stopped, "the job has not finished")
 	o.wantNoClaim("a claim of a finished job, whose version is as before", o.plan(job, e.at(60)))
@@ -150,10 +149,10 @@ func claimOtherShard(e *env) {
 func claimAfterEdit(e *env) {
 	o := e.owner("a")
 	edits := map[string]func(id int64){
-		"an edit":     func(id int64) { e.edit(id, func(j *xxljob.Job) { j.Param = "x" }) },
+		"an edit":     func(id int64) { e.edit(id, func(j *store.Job) { j.Param = "x" }) },
 		"a stop":      func(id int64) { e.stop(id) },
 		"a removal":   func(id int64) { e.must(e.RemoveJob(e.ctx, id)) },
-		"a new start": func(id int64) { e.EditJob(e.ctx, id, replan("start", e.now, func(*xxljob.Job) {})) },
+		"a new start": func(id int64) { e.EditJob(e.ctx, id, replan("start", e.now, func(*store.Job) {})) },
 	}
 	for name, edit := range edits {
 		job := e.newJob()
@@ -174,7 +173,7 @@ func claimTwice(e *env) {
 
 func claimOrder(e *env) {
 	o := e.owner("a")
-	var plans []xxljob.Plan
+	var plans []store.Plan
 	var order []string
 	for i := range 9 {
 		job := e.newJob()
@@ -194,8 +193,8 @@ func claimOrder(e *env) {
 func claimMixed(e *env) {
 	o := e.owner("a")
 	good, moved, fenced, last := e.newJob(), e.newJob(), e.newJob(), e.newJob()
-	plans := []xxljob.Plan{o.plan(good, e.now), o.plan(moved, e.now), o.plan(fenced, e.now), o.plan(last, e.now)}
-	e.edit(moved.ID, func(j *xxljob.Job) { j.Param = "x" })
+	plans := []store.Plan{o.plan(good, e.now), o.plan(moved, e.now), o.plan(fenced, e.now), o.plan(last, e.now)}
+	e.edit(moved.ID, func(j *store.Job) { j.Param = "x" })
 	plans[2].Epoch--
 	var jobs []int64
 	for _, run := range o.claim(plans...) {
@@ -240,7 +239,7 @@ func claimStop(e *env) {
 func claimMillisecond(e *env) {
 	o := e.owner("a")
 	zone := time.FixedZone("east", 8*3600)
-	job := e.newJob(func(j *xxljob.Job) { j.Next = e.now.Add(999 * time.Microsecond).In(zone) })
+	job := e.newJob(func(j *store.Job) { j.Next = e.now.Add(999 * time.Microsecond).In(zone) })
 	want(e, "Next", job.Next, e.now)
 	p := o.plan(job, e.at(10).In(zone))
 	p.Due, p.Next = job.Next.In(zone), e.at(60).Add(1500*time.Microsecond).In(zone)
@@ -265,20 +264,20 @@ func claimZeroDue(e *env) {
 func claimLast(e *env) {
 	o := e.owner("a")
 	job := e.newJob()
-	span := func(at, last int) xxljob.NewRun {
-		return xxljob.NewRun{At: e.at(at), Type: xxljob.TriggerMisfire, First: e.at(at), Last: e.at(last), Count: 2}
+	span := func(at, last int) store.NewRun {
+		return store.NewRun{At: e.at(at), Type: store.TriggerMisfire, First: e.at(at), Last: e.at(last), Count: 2}
 	}
 	for _, c := range []struct {
 		what string
-		runs []xxljob.NewRun
+		runs []store.NewRun
 		want int
 	}{
 		{"runs out of order", o.plan(job, e.at(10), e.at(30), e.at(20)).Runs, 30},
-		{"a run for a span", []xxljob.NewRun{span(40, 90)}, 90},
-		{"a span that ends before a later instant", []xxljob.NewRun{span(100, 110), o.plan(job, e.at(120)).Runs[0]}, 120},
-		{"a span that begins after its end", []xxljob.NewRun{span(140, 130)}, 140},
+		{"a run for a span", []store.NewRun{span(40, 90)}, 90},
+		{"a span that ends before a later instant", []store.NewRun{span(100, 110), o.plan(job, e.at(120)).Runs[0]}, 120},
+		{"a span that begins after its end", []store.NewRun{span(140, 130)}, 140},
 		{"instants before those of the claim before", o.plan(job, e.at(50)).Runs, 50},
-		{"a record", []xxljob.NewRun{{At: e.at(60), Type: xxljob.TriggerCron, State: xxljob.StateSkipped, First: e.at(60), Last: e.at(70), Count: 2, Reason: xxljob.ReasonMisfire}}, 70},
+		{"a record", []store.NewRun{{At: e.at(60), Type: store.TriggerCron, State: store.StateSkipped, First: e.at(60), Last: e.at(70), Count: 2, Reason: store.ReasonMisfire}}, 70},
 		{"no runs, which moves nothing", nil, 70},
 	} {
 		p := o.plan(e.mustJob(job.ID))

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -33,18 +33,18 @@ func commonCases() []testCase {
 func failedCalls(e *env) {
 	ctx, cancel := context.WithCancel(e.ctx)
 	cancel()
-	runs, shards := make([]xxljob.Run, 1, 9), []store.Shard{{ID: 0}}
-	started, err := e.Start(ctx, make([]xxljob.Started, 1, 9), []xxljob.Start{{RunID: 1}})
+	runs, shards := make([]store.Run, 1, 9), []store.Shard{{ID: 0}}
+	started, err := e.Start(ctx, make([]store.Started, 1, 9), []store.Start{{RunID: 1}})
 	want(e, "Start, answers and error", []any{len(started), err != nil}, []any{0, true})
-	for name, call := range map[string]func() ([]xxljob.Run, error){
-		"Finish": func() ([]xxljob.Run, error) { return e.Finish(ctx, runs, []xxljob.Result{{RunID: 1}}) },
-		"Claim":  func() ([]xxljob.Run, error) { return e.Claim(ctx, runs, []xxljob.Plan{{JobID: 1}}) },
-		"Planned": func() ([]xxljob.Run, error) {
+	for name, call := range map[string]func() ([]store.Run, error){
+		"Finish": func() ([]store.Run, error) { return e.Finish(ctx, runs, []store.Result{{RunID: 1}}) },
+		"Claim":  func() ([]store.Run, error) { return e.Claim(ctx, runs, []store.Plan{{JobID: 1}}) },
+		"Planned": func() ([]store.Run, error) {
 			return e.Planned(ctx, runs, store.PlannedQuery{Shards: shards, Before: e.now, Limit: 1})
 		},
-		"Planned of no shards": func() ([]xxljob.Run, error) { return e.Planned(ctx, runs, store.PlannedQuery{Before: e.now, Limit: 1}) },
-		"Scan": func() ([]xxljob.Run, error) {
-			res, err := e.Scan(ctx, xxljob.ScanResult{Runs: runs}, store.ScanQuery{Shards: shards, Before: e.now, Jobs: 1, Runs: 1})
+		"Planned of no shards": func() ([]store.Run, error) { return e.Planned(ctx, runs, store.PlannedQuery{Before: e.now, Limit: 1}) },
+		"Scan": func() ([]store.Run, error) {
+			res, err := e.Scan(ctx, store.ScanResult{Runs: runs}, store.ScanQuery{Shards: shards, Before: e.now, Jobs: 1, Runs: 1})
 			return res.Runs, err
 		},
 	} {
@@ -56,9 +56,9 @@ func failedCalls(e *env) {
 // nilContexts calls every method with a nil ctx and with nothing else either.
 func nilContexts(e *env) {
 	before := e.snapshot()
-	store := reflect.ValueOf(e.Store)
+	of := reflect.ValueOf(e.Store)
 	for _, name := range methods() {
-		m := store.MethodByName(name)
+		m := of.MethodByName(name)
 		args := make([]reflect.Value, m.Type().NumIn())
 		for i := range args {
 			args[i] = reflect.Zero(m.Type().In(i))
@@ -72,7 +72,7 @@ func nilContexts(e *env) {
 	want(e, "state after calls with a nil ctx", e.snapshot(), before)
 	var none context.Context
 	s := e.Watch(none, "a")
-	e.mustAddRun(e.newJob().ID, xxljob.Trigger{})
+	e.mustAddRun(e.newJob().ID, store.Trigger{})
 	e.ahead(e.newJob().ID, 0)
 	o := e.owner("a")
 	o.succeeds(e.newJob(leading(e.newJob().ID)).ID)
@@ -86,35 +86,35 @@ func nilContexts(e *env) {
 }
 
 func copyJobs(e *env) {
-	given := xxljob.Job{App: "app", Key: "k", Name: "n", Schedule: xxljob.Cron("0 * * * * ?"), Children: []int64{1, 2}, Next: e.now}
+	given := store.Job{App: "app", Key: "k", Name: "n", Schedule: schedule.Cron("0 * * * * ?"), Children: []int64{1, 2}, Next: e.now}
 	job, err := e.AddJob(e.ctx, given, nil)
 	e.must(err)
 	keep := fmt.Sprint(job.Children)
 	o := e.owner("a")
 	held := []int64{1, 2}
-	var seen xxljob.Job
+	var seen store.Job
 	spoil := map[string]func() []int64{
 		"AddJob's argument": func() []int64 { return given.Children },
 		"AddJob's answer":   func() []int64 { return job.Children },
 		"Job":               func() []int64 { return e.mustJob(job.ID).Children },
 		"JobByKey":          func() []int64 { j, err := e.JobByKey(e.ctx, "app", "k"); e.must(err); return j.Children },
-		"Jobs":              func() []int64 { j, err := e.Jobs(e.ctx, xxljob.JobFilter{}); e.must(err); return j[0].Children },
+		"Jobs":              func() []int64 { j, err := e.Jobs(e.ctx, store.JobFilter{}); e.must(err); return j[0].Children },
 		"Scan":              func() []int64 { return o.mustScan(o.scan(e.at(1))).Jobs[0].Children },
 		"EditJob": func() []int64 {
-			return e.edit(job.ID, func(j *xxljob.Job) { j.Param += "x"; j.Children = held }).Children
+			return e.edit(job.ID, func(j *store.Job) { j.Param += "x"; j.Children = held }).Children
 		},
 		"EditJob's Change": func() []int64 { return held },
 		"EditJob's Next": func() []int64 {
-			edit := replan("update", e.now, func(*xxljob.Job) {})
-			edit.Next = func(j xxljob.Job, _, _ time.Time) (time.Time, error) { seen = j; return e.now, nil }
+			edit := replan("update", e.now, func(*store.Job) {})
+			edit.Next = func(j store.Job, _, _ time.Time) (time.Time, error) { seen = j; return e.now, nil }
 			_, err := e.EditJob(e.ctx, job.ID, edit)
 			e.must(err)
 			return seen.Children
 		},
 		"a Change that failed": func() []int64 {
-			e.EditJob(e.ctx, job.ID, xxljob.Edit{Change: func(j *xxljob.Job) (bool, error) {
+			e.EditJob(e.ctx, job.ID, store.Edit{Change: func(j *store.Job) (bool, error) {
 				j.Children[0] = 99
-				return false, xxljob.ErrConflict
+				return false, store.ErrConflict
 			}})
 			return []int64{0}
 		},
@@ -128,10 +128,10 @@ func copyJobs(e *env) {
 
 // copyLists is copyJobs for each of the lists that a job has.
 func copyLists(e *env) {
-	lists := func(j *xxljob.Job) []any { return []any{j.Children, j.ChildKeys, j.After, j.AfterKeys, j.Tags} }
-	given := xxljob.Job{App: "app", Key: "k", Name: "n", Children: []int64{1}, ChildKeys: []string{"a/k"}, After: []int64{2}, AfterKeys: []string{"b/k"}, Tags: []string{"t"}}
+	lists := func(j *store.Job) []any { return []any{j.Children, j.ChildKeys, j.After, j.AfterKeys, j.Tags} }
+	given := store.Job{App: "app", Key: "k", Name: "n", Children: []int64{1}, ChildKeys: []string{"a/k"}, After: []int64{2}, AfterKeys: []string{"b/k"}, Tags: []string{"t"}}
 	keep := fmt.Sprint(lists(&given)...)
-	spoil := func(what string, job *xxljob.Job, id int64) {
+	spoil := func(what string, job *store.Job, id int64) {
 		e.Helper()
 		job.Children[0], job.ChildKeys[0], job.After[0], job.AfterKeys[0] = 99, "spoilt", 99, "spoilt"
 		if len(job.Tags) > 0 { // Links leaves them out
@@ -146,20 +146,20 @@ func copyLists(e *env) {
 	spoil("AddJob's answer", &added, added.ID)
 	read := e.mustJob(added.ID)
 	spoil("Job", &read, added.ID)
-	listed, err := e.Jobs(e.ctx, xxljob.JobFilter{})
+	listed, err := e.Jobs(e.ctx, store.JobFilter{})
 	e.must(err)
 	spoil("Jobs", &listed[0], added.ID)
 	links := e.mustLinks()
 	spoil("Links", &links[0], added.ID)
-	var held xxljob.Job
-	edited := e.edit(added.ID, func(j *xxljob.Job) {
+	var held store.Job
+	edited := e.edit(added.ID, func(j *store.Job) {
 		j.Param = "x"
 		held = *j
 	})
 	spoil("EditJob's Change", &held, added.ID)
 	spoil("EditJob's answer", &edited, added.ID)
-	edit := replan("update", e.now, func(*xxljob.Job) {})
-	edit.Next = func(j xxljob.Job, _, _ time.Time) (time.Time, error) { held = j; return e.now, nil }
+	edit := replan("update", e.now, func(*store.Job) {})
+	edit.Next = func(j store.Job, _, _ time.Time) (time.Time, error) { held = j; return e.now, nil }
 	_, err = e.EditJob(e.ctx, added.ID, edit)
 	e.must(err)
 	spoil("EditJob's Next", &held, added.ID)
@@ -168,8 +168,8 @@ func copyLists(e *env) {
 func copyRuns(e *env) {
 	o := e.owner("a")
 	param, addrs := "p", []string{"http://a"}
-	run := e.mustAddRun(e.newJob().ID, xxljob.Trigger{Addresses: addrs, Param: &param, At: e.at(600)})
-	check := func(name string, runs ...xxljob.Run) {
+	run := e.mustAddRun(e.newJob().ID, store.Trigger{Addresses: addrs, Param: &param, At: e.at(600)})
+	check := func(name string, runs ...store.Run) {
 		e.Helper()
 		if len(runs) == 0 || len(runs[0].Addresses) == 0 {
 			e.Errorf("%s returned no run with addresses", name)
@@ -180,16 +180,16 @@ func copyRuns(e *env) {
 		want(e, "run after a change of what came from "+name, []any{got.Addresses, got.Param}, []any{[]string{"http://a"}, "p"})
 	}
 	param = "spoilt"
-	check("AddRun's argument", xxljob.Run{Addresses: addrs})
+	check("AddRun's argument", store.Run{Addresses: addrs})
 	check("AddRun", run)
 	check("Run", e.mustRun(run.ID))
-	check("Runs", e.mustRuns(xxljob.RunFilter{})...)
+	check("Runs", e.mustRuns(store.RunFilter{})...)
 	byID, err := e.RunsByID(e.ctx, []int64{run.ID})
 	e.must(err)
 	check("RunsByID", byID...)
 	check("Planned", o.allPlanned()...)
 	check("Scan", o.mustScan(o.scan(e.at(1000))).Runs...)
-	started := o.started(run, o.over("b"), func(s *xxljob.Start) { s.Param = "p" })
+	started := o.started(run, o.over("b"), func(s *store.Start) { s.Param = "p" })
 	check("Start", started)
 	by, err := e.StartedBy(e.ctx, o.shards, []string{"a"}, 0, 10)
 	e.must(err)
@@ -207,7 +207,7 @@ func copyRuns(e *env) {
 }
 
 func copyGroups(e *env) {
-	given := xxljob.Group{App: "app", Manual: true, Addresses: []string{"http://a"}}
+	given := store.Group{App: "app", Manual: true, Addresses: []string{"http://a"}}
 	e.must(e.SaveGroup(e.ctx, given))
 	given.Addresses[0] = "http://spoilt"
 	for range 2 {
@@ -224,7 +224,7 @@ func copyGroups(e *env) {
 func copyNodes(e *env) {
 	given := []store.Attachment{{App: "app", Handlers: []string{"h"}}}
 	keep := fmt.Sprint(given)
-	v, err := e.Join(e.ctx, xxljob.Node{ID: "n", Incarnation: "a", Attached: given})
+	v, err := e.Join(e.ctx, store.Node{ID: "n", Incarnation: "a", Attached: given})
 	e.must(err)
 	given[0].App, given[0].Handlers[0] = "spoilt", "spoilt"
 	e.mustNode(v, "a").Attached[0].Handlers[0] = "spoilt"
@@ -245,7 +245,7 @@ func copyRegistrations(e *env) {
 	spoil := map[string]func() []string{
 		"PutAddresses's argument": func() []string { return given.Capabilities },
 		"Addresses":               func() []string { return e.mustAddresses("app", time.Hour)[0].Capabilities },
-		"Registrations":           func() []string { return e.mustRegistrations(xxljob.RegistrationFilter{})[0].Capabilities },
+		"Registrations":           func() []string { return e.mustRegistrations(store.RegistrationFilter{})[0].Capabilities },
 	}
 	for name, values := range spoil {
 		values()[0] = "spoilt"
@@ -281,20 +281,20 @@ func (e *env) checkTimes(path string, v reflect.Value) {
 
 func timesKept(e *env) {
 	o := e.owner("a")
-	job := e.newJob(func(j *xxljob.Job) { j.GlueSource = "x" })
+	job := e.newJob(func(j *store.Job) { j.GlueSource = "x" })
 	e.must(e.EnsureGroup(e.ctx, "app"))
 	runs := o.claim(o.plan(job, e.at(0), e.at(60)), o.skip(e.newJob()))
 	done := e.mustFinish(success(o.started(runs[0])))
 	cancelled := e.mustKill(runs[1].ID, "x")
-	lost := e.mustSettle(o.verdict(o.running(), xxljob.StateLost))
-	all := e.mustRuns(xxljob.RunFilter{})
+	lost := e.mustSettle(o.verdict(o.running(), store.StateLost))
+	all := e.mustRuns(store.RunFilter{})
 	e.mustAsk("a", all[0], 1)
 	e.put(registered("app", remote))
 	group := e.mustGroup("app")
 	for name, v := range map[string]any{"Job": e.mustJob(job.ID), "Group": group, "Claim": runs, "Finish": done,
 		"Kill": cancelled, "Settle": lost, "Runs": all, "Changes": e.mustChanges(job.ID),
-		"Dispatched": []xxljob.Run{o.dispatched()}, "Addresses": e.mustAddresses("app", time.Hour),
-		"Registrations": e.mustRegistrations(xxljob.RegistrationFilter{}), "View": e.mustBeat("a"), "Scan": o.mustScan(o.scan(e.at(1e6))), "Inbox": e.mustInbox("a")} {
+		"Dispatched": []store.Run{o.dispatched()}, "Addresses": e.mustAddresses("app", time.Hour),
+		"Registrations": e.mustRegistrations(store.RegistrationFilter{}), "View": e.mustBeat("a"), "Scan": o.mustScan(o.scan(e.at(1e6))), "Inbox": e.mustInbox("a")} {
 		e.checkTimes(name, reflect.ValueOf(v))
 	}
 }
@@ -302,16 +302,16 @@ func timesKept(e *env) {
 func timesCut(e *env) {
 	o := e.owner("a")
 	odd := e.at(3600).Add(999_999 * time.Nanosecond).In(time.FixedZone("west", -5*3600))
-	job := e.newJob(func(j *xxljob.Job) { j.Next = odd })
+	job := e.newJob(func(j *store.Job) { j.Next = odd })
 	want(e, "Next", job.Next, e.at(3600))
-	want(e, "Scheduled of an added run", e.mustAddRun(job.ID, xxljob.Trigger{At: odd}).Scheduled, e.at(3600))
+	want(e, "Scheduled of an added run", e.mustAddRun(job.ID, store.Trigger{At: odd}).Scheduled, e.at(3600))
 	p := o.plan(job, odd)
 	p.Due = odd.Truncate(time.Millisecond)
 	p.Runs[0].First, p.Runs[0].Last, p.Runs[0].Count = odd, odd, 1
 	run := o.one(o.claim(p))
 	want(e, "Scheduled, First and Last of a claimed run", []time.Time{run.Scheduled, run.First, run.Last}, []time.Time{e.at(3600), e.at(3600), e.at(3600)})
 	early := time.Date(1, 1, 1, 0, 0, 0, 0, time.FixedZone("east", 3600)).Add(time.Hour)
-	zero := e.newJob(func(j *xxljob.Job) { j.Next = early })
+	zero := e.newJob(func(j *store.Job) { j.Next = early })
 	e.check(early.IsZero() && zero.Next == time.Time{}, "the zero time of another zone became %v", zero.Next)
 }
 
@@ -334,24 +334,24 @@ func concurrentUse(e *env) {
 				}
 				run = o.started(run)
 				o.mustScan(o.scan(e.at(0)))
-				e.mustRuns(xxljob.RunFilter{JobID: job.ID})
+				e.mustRuns(store.RunFilter{JobID: job.ID})
 				e.mustAnswer(e.mustAsk("a", run, 1).ID, store.Answer{})
 				e.mustInbox("a")
 				e.mustBeat("a")
 				e.put(registered("app", remote), registered(job.Name, remote))
 				e.drop(registered(job.Name, remote))
 				e.mustAddresses("app", time.Hour)
-				e.mustRegistrations(xxljob.RegistrationFilter{})
+				e.mustRegistrations(store.RegistrationFilter{})
 				e.mustProgress(progressOf(run, i, "on the way"))
 				want(e, "accepted results", len(e.mustFinish(success(run))), 1)
 			}
 		})
 	}
 	e.race(lives...)
-	for _, run := range e.mustRuns(xxljob.RunFilter{Limit: 1000}) {
+	for _, run := range e.mustRuns(store.RunFilter{Limit: 1000}) {
 		e.check(run.State.Ended(), "run %d is %v", run.ID, run.State)
 	}
-	want(e, "runs", len(e.mustRuns(xxljob.RunFilter{Limit: 1000})), 60)
+	want(e, "runs", len(e.mustRuns(store.RunFilter{Limit: 1000})), 60)
 }
 
 func emptyBatches(e *env) {

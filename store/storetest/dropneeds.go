@@ -3,20 +3,19 @@ package storetest
 import (
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // Ended runs that something still needs, and that nothing deletes until it does not.
 
 func dropUnended(e *dropper) {
-	planned := e.mustAddRun(e.newJob().ID, xxljob.Trigger{})
+	planned := e.mustAddRun(e.newJob().ID, store.Trigger{})
 	started := e.o.running()
 	dispatched := e.o.dispatched()
-	want(e.env, "dropped", e.drop(xxljob.RunDrop{All: true}).Runs, 0)
+	want(e.env, "dropped", e.drop(store.RunDrop{All: true}).Runs, 0)
 	e.wantThere("of all", true, planned, started, dispatched)
-	for _, run := range []xxljob.Run{planned, started, dispatched} {
-		e.dropped(xxljob.RunDrop{Before: e.hence(), JobIDs: []int64{run.JobID}})
+	for _, run := range []store.Run{planned, started, dispatched} {
+		e.dropped(store.RunDrop{Before: e.hence(), JobIDs: []int64{run.JobID}})
 	}
 	e.wantThere("of their jobs", true, planned, started, dispatched)
 	run := e.o.one(e.mustFinish(success(started)))
@@ -54,9 +53,9 @@ func dropSnoozed(e *dropper) {
 
 func dropOwed(e *dropper) {
 	child := e.newJob()
-	parent := e.o.succeeds(e.newJob(leading(child.ID), func(j *xxljob.Job) { j.ChildParam = xxljob.ChildParamResult }).ID)
+	parent := e.o.succeeds(e.newJob(leading(child.ID), func(j *store.Job) { j.ChildParam = store.ChildParamResult }).ID)
 	e.wantKept("while something is owed", parent)
-	want(e.env, "a dry run", e.drop(xxljob.RunDrop{All: true, DryRun: true}), store.Dropped{Kept: 1, Examined: 1})
+	want(e.env, "a dry run", e.drop(store.RunDrop{All: true, DryRun: true}), store.Dropped{Kept: 1, Examined: 1})
 	e.o.payAll()
 	e.wantGone("when it is paid", parent)
 	run := e.only("the child", child.ID)
@@ -117,7 +116,7 @@ func dropRecovered(e *dropper) {
 	job := e.newJob()
 	t := e.opened(e.fails(e.o.planned(job)), "r")
 	good := e.triggered(job.ID)
-	bad := e.fails(e.mustAddRun(job.ID, xxljob.Trigger{}))
+	bad := e.fails(e.mustAddRun(job.ID, store.Trigger{}))
 	e.wantKept("before the recovery is told", good)
 	e.wantThere("that has failed since", false, bad)
 	e.wantRecovered("after that", t, good)
@@ -131,8 +130,8 @@ func dropToCome(e *dropper) {
 	run := e.o.succeeded(e.o.one(e.o.claim(e.o.plan(job, at))))
 	e.wantKept("whose instant is to come", run)
 	var started time.Time
-	_, err := e.EditJob(e.ctx, job.ID, xxljob.Edit{Verb: "update", Change: func(*xxljob.Job) (bool, error) { return true, nil },
-		Next: func(_ xxljob.Job, so, _ time.Time) (time.Time, error) { started = so; return at, nil }})
+	_, err := e.EditJob(e.ctx, job.ID, store.Edit{Verb: "update", Change: func(*store.Job) (bool, error) { return true, nil },
+		Next: func(_ store.Job, so, _ time.Time) (time.Time, error) { started = so; return at, nil }})
 	e.must(err)
 	want(e.env, "the latest instant that was started", started, run.Scheduled)
 }
@@ -141,13 +140,13 @@ func dropAhead(e *dropper) {
 	job := e.newJob()
 	run, _ := e.ahead(job.ID, 1)
 	e.mustKill(run.ID, "no")
-	want(e.env, "dropped of all", e.drop(xxljob.RunDrop{All: true}).Runs, 0)
-	want(e.env, "dropped of the job", e.drop(xxljob.RunDrop{All: true, JobIDs: []int64{job.ID}}).Runs, 0)
+	want(e.env, "dropped of all", e.drop(store.RunDrop{All: true}).Runs, 0)
+	want(e.env, "dropped of the job", e.drop(store.RunDrop{All: true, JobIDs: []int64{job.ID}}).Runs, 0)
 	e.wantThere("that was cancelled", true, run)
 }
 
 // keeping is a job that keeps its runs for so long.
-func keeping(d time.Duration) func(*xxljob.Job) { return func(j *xxljob.Job) { j.KeepRuns = d } }
+func keeping(d time.Duration) func(*store.Job) { return func(j *store.Job) { j.KeepRuns = d } }
 
 func (e *dropper) expire(q store.KeepQuery) store.Dropped {
 	e.Helper()
@@ -202,7 +201,7 @@ func dropExpiredPages(e *dropper) {
 func dropExpiredNeeded(e *dropper) {
 	child := e.newJob()
 	parent := e.o.succeeds(e.newJob(leading(child.ID), keeping(time.Minute)).ID)
-	open := e.mustAddRun(parent.JobID, xxljob.Trigger{})
+	open := e.mustAddRun(parent.JobID, store.Trigger{})
 	q := store.KeepQuery{Now: e.hence(), EndedBefore: e.hence()}
 	want(e.env, "while something is owed", e.expire(q).Runs, 0)
 	e.wantThere("while something is owed", true, parent, open)
@@ -214,7 +213,7 @@ func dropExpiredNeeded(e *dropper) {
 // raceDrop: what is owed, and the parts of broadcasts, while all that has ended is deleted.
 func raceDrop(e *env) {
 	e.deletes = true
-	drops, ok := e.Store.(xxljob.RunDropper)
+	drops, ok := e.Store.(store.RunDropper)
 	if !ok {
 		return
 	}
@@ -230,7 +229,7 @@ func raceDrop(e *env) {
 		for range 2 {
 			ends = append(ends, func() {
 				for range 5 {
-					_, err := drops.DropEnded(e.ctx, xxljob.RunDrop{All: true})
+					_, err := drops.DropEnded(e.ctx, store.RunDrop{All: true})
 					e.must(err)
 				}
 			})

@@ -5,29 +5,28 @@ import (
 	"sync"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // dropMutants break deletions of ended runs.
 func dropMutants() []mutant {
-	ask := func(change func(*xxljob.RunDrop)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &bentDrops{Store: s, RunDropper: s.(xxljob.RunDropper), ask: change}
+	ask := func(change func(*store.RunDrop)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &bentDrops{Store: s, RunDropper: s.(store.RunDropper), ask: change}
 		}
 	}
-	keep := func(change func(*store.KeepQuery)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &bentDrops{Store: s, RunDropper: s.(xxljob.RunDropper), keep: change}
+	keep := func(change func(*store.KeepQuery)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &bentDrops{Store: s, RunDropper: s.(store.RunDropper), keep: change}
 		}
 	}
-	answer := func(change func(*store.Dropped)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &bentDrops{Store: s, RunDropper: s.(xxljob.RunDropper), answer: change}
+	answer := func(change func(*store.Dropped)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &bentDrops{Store: s, RunDropper: s.(store.RunDropper), answer: change}
 		}
 	}
-	greedy := func(s xxljob.Store) xxljob.Store {
-		return &greedyDrops{bentDrops: bentDrops{Store: s, RunDropper: s.(xxljob.RunDropper)}, gone: map[int64]bool{}}
+	greedy := func(s store.Store) store.Store {
+		return &greedyDrops{bentDrops: bentDrops{Store: s, RunDropper: s.(store.RunDropper)}, gone: map[int64]bool{}}
 	}
 	needed := []string{"Drop/PartsStayWhileOneHasNotEnded", "Drop/AttemptsStayWhileOneIsToCome", "Drop/WhatIsSnoozedStays", "Drop/WhatIsOwedIsNeeded",
 		"Drop/WhatAnOpenWindowHasCountedIsNeeded", "Drop/TheRunOfAWindowIsNeeded", "Drop/WhatAnAlarmIsAboutIsNeeded", "Drop/WhatWasToldIsNeeded",
@@ -35,55 +34,55 @@ func dropMutants() []mutant {
 	none := append([]string{"Drop/EndedRunsGo", "Drop/RunsOfRemovedJobs"}, needed[:9]...)
 	return []mutant{
 		{"DropsWhatIsNeeded", greedy, needed},
-		{"DropsNothing", ask(func(q *xxljob.RunDrop) { q.DryRun = true }), none},
-		{"DropsOfAllApps", ask(func(q *xxljob.RunDrop) { q.Apps = nil }), []string{"Drop/RunsOfTheAppsAndJobs", "Drop/NothingThatIsNotThere"}},
-		{"DropsOfAllJobs", ask(func(q *xxljob.RunDrop) {
+		{"DropsNothing", ask(func(q *store.RunDrop) { q.DryRun = true }), none},
+		{"DropsOfAllApps", ask(func(q *store.RunDrop) { q.Apps = nil }), []string{"Drop/RunsOfTheAppsAndJobs", "Drop/NothingThatIsNotThere"}},
+		{"DropsOfAllJobs", ask(func(q *store.RunDrop) {
 			if q.KeepNewest == 0 {
 				q.JobIDs = nil
 			}
 		}), []string{"Drop/RunsOfTheAppsAndJobs", "Drop/RunsOfRemovedJobs", "Drop/NothingThatIsNotThere"}},
-		{"DropsOfAnyTime", ask(func(q *xxljob.RunDrop) {
+		{"DropsOfAnyTime", ask(func(q *store.RunDrop) {
 			if !q.Before.IsZero() {
 				q.Before = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
 			}
 		}), []string{"Drop/RunsFromBeforeATime", "Drop/TheNewestStay"}},
-		{"DropsWhatHasJustEnded", ask(func(q *xxljob.RunDrop) { q.EndedBefore = time.Time{} }), []string{"Drop/RunsThatEndedBeforeATime"}},
-		{"KeepsOneMore", ask(func(q *xxljob.RunDrop) {
+		{"DropsWhatHasJustEnded", ask(func(q *store.RunDrop) { q.EndedBefore = time.Time{} }), []string{"Drop/RunsThatEndedBeforeATime"}},
+		{"KeepsOneMore", ask(func(q *store.RunDrop) {
 			if q.KeepNewest > 0 {
 				q.KeepNewest++
 			}
 		}), []string{"Drop/TheNewestStay", "Drop/TheNewestOfEachJobStay", "Drop/ADryRunDeletesNothing"}},
-		{"KeepsOneLess", ask(func(q *xxljob.RunDrop) { q.KeepNewest = max(q.KeepNewest-1, min(q.KeepNewest, 1)) }), []string{"Drop/TheNewestStay", "Drop/TheNewestOfEachJobStay"}},
-		{"DryRunsDelete", ask(func(q *xxljob.RunDrop) { q.DryRun = false }), []string{"Drop/ADryRunDeletesNothing"}},
-		{"LooksAtAll", ask(func(q *xxljob.RunDrop) { q.Limit = 0 }), []string{"Drop/SoManyRunsAreLookedAt"}},
-		{"BeginsAnew", ask(func(q *xxljob.RunDrop) { q.After = store.DropMark{} }), []string{"Drop/ADryRunDeletesNothing"}},
+		{"KeepsOneLess", ask(func(q *store.RunDrop) { q.KeepNewest = max(q.KeepNewest-1, min(q.KeepNewest, 1)) }), []string{"Drop/TheNewestStay", "Drop/TheNewestOfEachJobStay"}},
+		{"DryRunsDelete", ask(func(q *store.RunDrop) { q.DryRun = false }), []string{"Drop/ADryRunDeletesNothing"}},
+		{"LooksAtAll", ask(func(q *store.RunDrop) { q.Limit = 0 }), []string{"Drop/SoManyRunsAreLookedAt"}},
+		{"BeginsAnew", ask(func(q *store.RunDrop) { q.After = store.DropMark{} }), []string{"Drop/ADryRunDeletesNothing"}},
 		{"NeverMore", answer(func(d *store.Dropped) { d.More, d.Next = false, store.DropMark{} }), []string{"Drop/SoManyRunsAreLookedAt", "Drop/JobsThatKeepTheirRunsAreWalkedThrough"}},
 		{"CountsNothing", answer(func(d *store.Dropped) { d.Runs, d.Examined = 0, 0 }), []string{"Drop/EndedRunsGo", "Drop/SoManyRunsAreLookedAt", "Drop/JobsKeepTheirRunsForSoLong", "Drop/ExpiredRunsThatAreNeededStay"}},
 		{"ForgetsWhatWasKept", answer(func(d *store.Dropped) { d.Kept = 0 }), []string{"Drop/WhatIsOwedIsNeeded"}},
-		{"TakesWhatIsAbsurd", ask(func(q *xxljob.RunDrop) {
+		{"TakesWhatIsAbsurd", ask(func(q *store.RunDrop) {
 			if q.Validate() != nil {
-				*q = xxljob.RunDrop{All: true}
+				*q = store.RunDrop{All: true}
 			}
 		}), []string{"Drop/WhatIsAbsurdIsRefused"}},
 		{"ExpiresNothing", keep(func(q *store.KeepQuery) { q.Now = q.Now.AddDate(-9, 0, 0) }), []string{"Drop/JobsKeepTheirRunsForSoLong", "Drop/ExpiredRunsThatAreNeededStay"}},
 		{"ExpiresAll", keep(func(q *store.KeepQuery) { q.Now = q.Now.AddDate(9, 0, 0) }), []string{"Drop/JobsKeepTheirRunsForSoLong"}},
 		{"ExpiresWhatHasJustEnded", keep(func(q *store.KeepQuery) { q.EndedBefore = time.Time{} }), []string{"Drop/JobsKeepTheirRunsForSoLong"}},
 		{"ExpiresWithoutABound", keep(func(q *store.KeepQuery) { q.Limit = 0 }), []string{"Drop/JobsThatKeepTheirRunsAreWalkedThrough"}},
-		{"DeletionsEndRuns", func(s xxljob.Store) xxljob.Store { return &endingDrops{Store: s, RunDropper: s.(xxljob.RunDropper)} }, []string{"Race/EndsAgainstDeletions", "Drop/RunsThatHaveNotEndedStay"}},
-		{"KeysStay", func(s xxljob.Store) xxljob.Store { return &lastingKeys{Store: s, RunDropper: s.(xxljob.RunDropper)} }, []string{"Drop/TheKeyOfARunGoesWithIt"}},
+		{"DeletionsEndRuns", func(s store.Store) store.Store { return &endingDrops{Store: s, RunDropper: s.(store.RunDropper)} }, []string{"Race/EndsAgainstDeletions", "Drop/RunsThatHaveNotEndedStay"}},
+		{"KeysStay", func(s store.Store) store.Store { return &lastingKeys{Store: s, RunDropper: s.(store.RunDropper)} }, []string{"Drop/TheKeyOfARunGoesWithIt"}},
 	}
 }
 
 // bentDrops changes questions and answers.
 type bentDrops struct {
-	xxljob.Store
-	xxljob.RunDropper
-	ask    func(*xxljob.RunDrop)
+	store.Store
+	store.RunDropper
+	ask    func(*store.RunDrop)
 	keep   func(*store.KeepQuery)
 	answer func(*store.Dropped)
 }
 
-func (b *bentDrops) DropEnded(ctx context.Context, q xxljob.RunDrop) (store.Dropped, error) {
+func (b *bentDrops) DropEnded(ctx context.Context, q store.RunDrop) (store.Dropped, error) {
 	if b.ask != nil {
 		b.ask(&q)
 	}
@@ -112,9 +111,9 @@ type greedyDrops struct {
 	gone map[int64]bool // guarded by mu
 }
 
-func (g *greedyDrops) DropEnded(ctx context.Context, q xxljob.RunDrop) (store.Dropped, error) {
+func (g *greedyDrops) DropEnded(ctx context.Context, q store.RunDrop) (store.Dropped, error) {
 	d, err := g.bentDrops.DropEnded(ctx, q)
-	runs, listed := g.Store.Runs(ctx, xxljob.RunFilter{Limit: 1000})
+	runs, listed := g.Store.Runs(ctx, store.RunFilter{Limit: 1000})
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, r := range runs {
@@ -126,7 +125,7 @@ func (g *greedyDrops) DropEnded(ctx context.Context, q xxljob.RunDrop) (store.Dr
 	return d, err
 }
 
-func (g *greedyDrops) RunsByID(ctx context.Context, ids []int64) ([]xxljob.Run, error) {
+func (g *greedyDrops) RunsByID(ctx context.Context, ids []int64) ([]store.Run, error) {
 	var left []int64
 	g.mu.Lock()
 	for _, id := range ids {
@@ -140,13 +139,13 @@ func (g *greedyDrops) RunsByID(ctx context.Context, ids []int64) ([]xxljob.Run, 
 
 // lastingKeys remembers the runs of keys for ever.
 type lastingKeys struct {
-	xxljob.Store
-	xxljob.RunDropper
+	store.Store
+	store.RunDropper
 	mu   sync.Mutex
-	runs map[string]xxljob.Run // guarded by mu
+	runs map[string]store.Run // guarded by mu
 }
 
-func (l *lastingKeys) AddRun(ctx context.Context, job int64, t xxljob.Trigger) (xxljob.Run, error) {
+func (l *lastingKeys) AddRun(ctx context.Context, job int64, t store.Trigger) (store.Run, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if run, known := l.runs[t.Key]; known && t.Key != "" {
@@ -154,7 +153,7 @@ func (l *lastingKeys) AddRun(ctx context.Context, job int64, t xxljob.Trigger) (
 	}
 	run, err := l.Store.AddRun(ctx, job, t)
 	if l.runs == nil {
-		l.runs = map[string]xxljob.Run{}
+		l.runs = map[string]store.Run{}
 	}
 	l.runs[t.Key] = run
 	return run, err
@@ -162,18 +161,18 @@ func (l *lastingKeys) AddRun(ctx context.Context, job int64, t xxljob.Trigger) (
 
 // endingDrops ends what has not ended before it deletes.
 type endingDrops struct {
-	xxljob.Store
-	xxljob.RunDropper
+	store.Store
+	store.RunDropper
 }
 
-func (d *endingDrops) DropEnded(ctx context.Context, q xxljob.RunDrop) (store.Dropped, error) {
-	open, err := d.Store.Runs(ctx, xxljob.RunFilter{States: []xxljob.State{xxljob.StateStarted, xxljob.StateDispatched}, Limit: 1000})
+func (d *endingDrops) DropEnded(ctx context.Context, q store.RunDrop) (store.Dropped, error) {
+	open, err := d.Store.Runs(ctx, store.RunFilter{States: []store.State{store.StateStarted, store.StateDispatched}, Limit: 1000})
 	if err != nil {
 		return store.Dropped{}, err
 	}
-	var results []xxljob.Result
+	var results []store.Result
 	for _, r := range open {
-		results = append(results, xxljob.Result{RunID: r.ID, State: xxljob.StateFailed})
+		results = append(results, store.Result{RunID: r.ID, State: store.StateFailed})
 	}
 	if _, err := d.Store.Finish(ctx, nil, results); err != nil {
 		return store.Dropped{}, err

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -34,9 +34,9 @@ func editTime(e *env) {
 	job := e.newJob()
 	for range 3 {
 		var missed, next time.Time
-		edit := replan("update", time.Time{}, func(*xxljob.Job) {})
-		edit.Missed = func(_ xxljob.Job, now time.Time) (xxljob.NewRun, bool) { missed = now; return xxljob.NewRun{}, false }
-		edit.Next = func(_ xxljob.Job, _, now time.Time) (time.Time, error) { next = now; return now.Add(time.Hour), nil }
+		edit := replan("update", time.Time{}, func(*store.Job) {})
+		edit.Missed = func(_ store.Job, now time.Time) (store.NewRun, bool) { missed = now; return store.NewRun{}, false }
+		edit.Next = func(_ store.Job, _, now time.Time) (time.Time, error) { next = now; return now.Add(time.Hour), nil }
 		got, err := e.EditJob(e.ctx, job.ID, edit)
 		e.must(err)
 		want(e, "the time that Next was told", next, got.Updated)
@@ -49,8 +49,8 @@ func editTime(e *env) {
 
 func editRaisesVersion(e *env) {
 	job := e.newJob()
-	change := func(j *xxljob.Job) {
-		j.Name, j.Children, j.ChildKeys, j.ChildParam = "new", []int64{9, 8}, []string{"b/k", "a/k"}, xxljob.ChildParamParent
+	change := func(j *store.Job) {
+		j.Name, j.Children, j.ChildKeys, j.ChildParam = "new", []int64{9, 8}, []string{"b/k", "a/k"}, store.ChildParamParent
 		j.After, j.AfterKeys, j.AfterWindow, j.AfterZone = []int64{7, 6}, []string{"d/k", "c/k"}, time.Hour, "Asia/Shanghai"
 		j.AfterTimeout, j.LateAfter, j.Tags, j.KeepRuns = 90*time.Minute, 1500*time.Millisecond, []string{"b", "a"}, 90*time.Minute
 	}
@@ -65,13 +65,13 @@ func editRaisesVersion(e *env) {
 func editVersionCompared(e *env) {
 	job := e.newJob()
 	rename := func(version int64, name string) error {
-		_, err := e.EditJob(e.ctx, job.ID, xxljob.Edit{Version: version, Verb: "update",
-			Change: func(j *xxljob.Job) (bool, error) { j.Name = name; return false, nil }})
+		_, err := e.EditJob(e.ctx, job.ID, store.Edit{Version: version, Verb: "update",
+			Change: func(j *store.Job) (bool, error) { j.Name = name; return false, nil }})
 		return err
 	}
 	e.must(rename(1, "a"))
-	e.wantErr("an edit of an old version", rename(1, "b"), xxljob.ErrConflict)
-	e.wantErr("an edit of a later version", rename(3, "b"), xxljob.ErrConflict)
+	e.wantErr("an edit of an old version", rename(1, "b"), store.ErrConflict)
+	e.wantErr("an edit of a later version", rename(3, "b"), store.ErrConflict)
 	want(e, "name after the conflicts", e.mustJob(job.ID).Name, "a")
 	e.must(rename(0, "c"))
 	want(e, "name after an edit without a version", e.mustJob(job.ID).Name, "c")
@@ -80,22 +80,22 @@ func editVersionCompared(e *env) {
 
 func editErrorsChangeNothing(e *env) {
 	o := e.owner("a")
-	e.newJob(func(j *xxljob.Job) { j.Key = "taken" })
+	e.newJob(func(j *store.Job) { j.Key = "taken" })
 	job := e.newJob()
 	run := o.planned(job)
 	job = e.mustJob(job.ID)
 	mine := errors.New("mine")
-	next := func(xxljob.Job, time.Time, time.Time) (time.Time, error) { return e.at(99), nil }
+	next := func(store.Job, time.Time, time.Time) (time.Time, error) { return e.at(99), nil }
 	cases := []struct {
 		name string
-		edit xxljob.Edit
+		edit store.Edit
 		want error
 	}{
-		{"an error of Change", xxljob.Edit{Next: next, Change: func(j *xxljob.Job) (bool, error) { j.Name = "x"; return true, mine }}, mine},
-		{"an error of Next", xxljob.Edit{Change: func(j *xxljob.Job) (bool, error) { j.Name = "x"; return true, nil },
-			Next: func(xxljob.Job, time.Time, time.Time) (time.Time, error) { return e.at(99), mine }}, mine},
-		{"a taken key", xxljob.Edit{Next: next, Change: func(j *xxljob.Job) (bool, error) { j.Key = "taken"; return true, nil }}, xxljob.ErrDuplicateKey},
-		{"a conflict", xxljob.Edit{Version: 9, Next: next, Change: func(j *xxljob.Job) (bool, error) { j.Name = "x"; return true, nil }}, xxljob.ErrConflict},
+		{"an error of Change", store.Edit{Next: next, Change: func(j *store.Job) (bool, error) { j.Name = "x"; return true, mine }}, mine},
+		{"an error of Next", store.Edit{Change: func(j *store.Job) (bool, error) { j.Name = "x"; return true, nil },
+			Next: func(store.Job, time.Time, time.Time) (time.Time, error) { return e.at(99), mine }}, mine},
+		{"a taken key", store.Edit{Next: next, Change: func(j *store.Job) (bool, error) { j.Key = "taken"; return true, nil }}, store.ErrDuplicateKey},
+		{"a conflict", store.Edit{Version: 9, Next: next, Change: func(j *store.Job) (bool, error) { j.Name = "x"; return true, nil }}, store.ErrConflict},
 	}
 	for _, c := range cases {
 		c.edit.Verb = "update"
@@ -111,17 +111,17 @@ func editErrorsChangeNothing(e *env) {
 }
 
 func editNoChange(e *env) {
-	job := e.newJob(func(j *xxljob.Job) {
+	job := e.newJob(func(j *store.Job) {
 		j.Children, j.ChildKeys, j.After, j.AfterKeys = []int64{1}, []string{"a/k"}, []int64{2}, []string{"b/k"}
 		j.Tags = []string{"t"}
 	})
-	for name, change := range map[string]func(*xxljob.Job){
-		"nothing": func(*xxljob.Job) {},
-		"the same values": func(j *xxljob.Job) {
+	for name, change := range map[string]func(*store.Job){
+		"nothing": func(*store.Job) {},
+		"the same values": func(j *store.Job) {
 			j.Name, j.Children, j.ChildKeys, j.After, j.AfterKeys = job.Name, []int64{1}, []string{"a/k"}, []int64{2}, []string{"b/k"}
 			j.Tags = []string{"t"}
 		},
-		"the store's field only": func(j *xxljob.Job) { j.Next, j.Version = e.at(500), 50 },
+		"the store's field only": func(j *store.Job) { j.Next, j.Version = e.at(500), 50 },
 	} {
 		want(e, "EditJob with "+name, e.edit(job.ID, change), job)
 		want(e, "job after "+name, e.mustJob(job.ID), job)
@@ -131,7 +131,7 @@ func editNoChange(e *env) {
 
 func editReplanOnly(e *env) {
 	job := e.newJob()
-	got, err := e.EditJob(e.ctx, job.ID, replan("start", e.at(60), func(*xxljob.Job) {}))
+	got, err := e.EditJob(e.ctx, job.ID, replan("start", e.at(60), func(*store.Job) {}))
 	e.must(err)
 	want(e, "Version", got.Version, 2)
 	want(e, "Next", got.Next, e.at(60))
@@ -140,7 +140,7 @@ func editReplanOnly(e *env) {
 
 func editIgnoresStoreFields(e *env) {
 	job := e.newJob()
-	got := e.edit(job.ID, func(j *xxljob.Job) {
+	got := e.edit(job.ID, func(j *store.Job) {
 		j.Name = "new"
 		j.ID, j.Version, j.Shard, j.WaitRun, j.Runs = 99, 50, j.Shard+1, 7, 5
 		j.Next, j.Last, j.Added, j.Updated = e.at(1), e.at(2), e.at(3), e.now.Add(-24*time.Hour)
@@ -154,9 +154,9 @@ func editIgnoresStoreFields(e *env) {
 func editKeepsPlanned(e *env) {
 	o := e.owner("a")
 	job := e.newJob()
-	run, manual := o.planned(job), e.mustAddRun(job.ID, xxljob.Trigger{})
+	run, manual := o.planned(job), e.mustAddRun(job.ID, store.Trigger{})
 	before := e.mustJob(job.ID)
-	after := e.edit(job.ID, func(j *xxljob.Job) { j.Param = "new" })
+	after := e.edit(job.ID, func(j *store.Job) { j.Param = "new" })
 	want(e, "Next", after.Next, before.Next)
 	want(e, "Last", after.Last, before.Last)
 	e.wantRun("a planned run after an edit", run)
@@ -168,20 +168,20 @@ func replanCancels(e *env) {
 	o := e.owner("a")
 	job := e.newJob()
 	p := o.plan(job, job.Next)
-	for _, typ := range []xxljob.TriggerType{xxljob.TriggerFixRate, xxljob.TriggerFixDelay, xxljob.TriggerOnce, xxljob.TriggerMisfire} {
-		p.Runs = append(p.Runs, xxljob.NewRun{At: job.Next, Type: typ})
+	for _, typ := range []store.TriggerType{store.TriggerFixRate, store.TriggerFixDelay, store.TriggerOnce, store.TriggerMisfire} {
+		p.Runs = append(p.Runs, store.NewRun{At: job.Next, Type: typ})
 	}
-	p.Runs = append(p.Runs, xxljob.NewRun{At: job.Next, Type: xxljob.TriggerCron})
+	p.Runs = append(p.Runs, store.NewRun{At: job.Next, Type: store.TriggerCron})
 	born := o.claim(p)
 	running := o.started(born[len(born)-1])
 	born = born[:len(born)-1]
-	manual := []xxljob.Run{e.mustAddRun(job.ID, xxljob.Trigger{}), e.mustAddRun(job.ID, xxljob.Trigger{Type: xxljob.TriggerAPI})}
+	manual := []store.Run{e.mustAddRun(job.ID, store.Trigger{}), e.mustAddRun(job.ID, store.Trigger{Type: store.TriggerAPI})}
 	other := o.planned(e.newJob())
 
 	e.stop(job.ID)
 	for _, run := range born {
 		got := e.mustRun(run.ID)
-		want(e, "state of a planned "+string(run.Type)+" run", got.State, xxljob.StateCancelled)
+		want(e, "state of a planned "+string(run.Type)+" run", got.State, store.StateCancelled)
 		e.check(!got.Ended.IsZero(), "a cancelled run has no Ended")
 	}
 	for _, run := range append(manual, running, other) {
@@ -190,17 +190,17 @@ func replanCancels(e *env) {
 }
 
 func replanNextArgument(e *env) {
-	job := e.newJob(func(j *xxljob.Job) { j.Children = []int64{1} })
-	var seen xxljob.Job
+	job := e.newJob(func(j *store.Job) { j.Children = []int64{1} })
+	var seen store.Job
 	started := e.now
-	got, err := e.EditJob(e.ctx, job.ID, xxljob.Edit{Verb: "update",
-		Change: func(j *xxljob.Job) (bool, error) { j.Schedule = xxljob.FixedRate(time.Minute); return true, nil },
-		Next: func(j xxljob.Job, s, _ time.Time) (time.Time, error) {
+	got, err := e.EditJob(e.ctx, job.ID, store.Edit{Verb: "update",
+		Change: func(j *store.Job) (bool, error) { j.Schedule = schedule.FixedRate(time.Minute); return true, nil },
+		Next: func(j store.Job, s, _ time.Time) (time.Time, error) {
 			seen, started = j, s
 			return e.at(60).Add(999 * time.Microsecond).In(time.FixedZone("", 3600)), nil
 		}})
 	e.must(err)
-	want(e, "schedule that Next saw", seen.Schedule, xxljob.FixedRate(time.Minute))
+	want(e, "schedule that Next saw", seen.Schedule, schedule.FixedRate(time.Minute))
 	want(e, "job that Next saw", seen.ID, job.ID)
 	want(e, "started instant where there is none", started, time.Time{})
 	want(e, "Next", got.Next, e.at(60))
@@ -216,7 +216,7 @@ func replanStartedInstant(e *env) {
 	o.started(runs[0])
 	done := o.started(runs[1])
 	e.mustFinish(success(done))
-	manual := e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(600)})
+	manual := e.mustAddRun(job.ID, store.Trigger{At: e.at(600)})
 	o.started(manual)
 	want(e, "latest started instant", e.toldByReplan(job.ID), e.at(20))
 }
@@ -225,8 +225,8 @@ func replanStartedInstant(e *env) {
 // that Next was given.
 func (e *env) toldByReplan(id int64) (started time.Time) {
 	e.Helper()
-	edit := replan("update", time.Time{}, func(*xxljob.Job) {})
-	edit.Next = func(_ xxljob.Job, s, _ time.Time) (time.Time, error) { started = s; return e.at(60), nil }
+	edit := replan("update", time.Time{}, func(*store.Job) {})
+	edit.Next = func(_ store.Job, s, _ time.Time) (time.Time, error) { started = s; return e.at(60), nil }
 	_, err := e.EditJob(e.ctx, id, edit)
 	e.must(err)
 	return started
@@ -240,7 +240,7 @@ func replanRefusedInstant(e *env) {
 	o.started(runs[0])
 	o.started(runs[1], refused)
 	e.mustKill(runs[3].ID, "x")
-	o.started(e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(600)}), refused)
+	o.started(e.mustAddRun(job.ID, store.Trigger{At: e.at(600)}), refused)
 	want(e, "latest started instant, where it was refused", e.toldByReplan(job.ID), e.at(30))
 	want(e, "latest started instant, told again", e.toldByReplan(job.ID), e.at(30))
 	run := o.planned(e.mustJob(job.ID))
@@ -257,7 +257,7 @@ func replanClearsWait(e *env) {
 	job := e.newJob(delayed(time.Minute))
 	run := o.started(o.waited(job))
 	want(e, "WaitRun", e.mustJob(job.ID).WaitRun, run.ID)
-	got, err := e.EditJob(e.ctx, job.ID, replan("start", e.at(500), func(*xxljob.Job) {}))
+	got, err := e.EditJob(e.ctx, job.ID, replan("start", e.at(500), func(*store.Job) {}))
 	e.must(err)
 	want(e, "WaitRun after a replan", got.WaitRun, int64(0))
 	e.mustFinish(success(run))
@@ -265,28 +265,28 @@ func replanClearsWait(e *env) {
 }
 
 func glueUpdated(e *env) {
-	job := e.newJob(func(j *xxljob.Job) { j.GlueType, j.GlueSource = "GLUE_SHELL", "1" })
-	same := e.edit(job.ID, func(j *xxljob.Job) { j.Name = "new" })
+	job := e.newJob(func(j *store.Job) { j.GlueType, j.GlueSource = "GLUE_SHELL", "1" })
+	same := e.edit(job.ID, func(j *store.Job) { j.Name = "new" })
 	want(e, "GlueUpdated after another change", same.GlueUpdated, job.GlueUpdated)
-	changed := e.edit(job.ID, func(j *xxljob.Job) { j.GlueSource, j.GlueUpdated = "2", e.now.Add(-time.Hour) })
+	changed := e.edit(job.ID, func(j *store.Job) { j.GlueSource, j.GlueUpdated = "2", e.now.Add(-time.Hour) })
 	e.check(!changed.GlueUpdated.Before(job.GlueUpdated), "GlueUpdated went back from %v to %v", job.GlueUpdated, changed.GlueUpdated)
 }
 
 // editMissed: the record is inserted with the edit, and only where the schedule of
 // an enabled job with a next instant is planned anew.
 func editMissed(e *env) {
-	record := xxljob.NewRun{At: e.at(-20), Type: xxljob.TriggerCron, State: xxljob.StateSkipped,
-		First: e.at(-20), Last: e.at(-10), Count: 11, Reason: xxljob.ReasonEdit}
-	var was []xxljob.Job
-	edit := func(replans bool) xxljob.Edit {
-		ed := replan("stop", time.Time{}, func(*xxljob.Job) {})
-		ed.Change = func(j *xxljob.Job) (bool, error) { j.Param += "x"; return replans, nil }
-		ed.Missed = func(j xxljob.Job, _ time.Time) (xxljob.NewRun, bool) { was = append(was, j); return record, true }
+	record := store.NewRun{At: e.at(-20), Type: store.TriggerCron, State: store.StateSkipped,
+		First: e.at(-20), Last: e.at(-10), Count: 11, Reason: store.ReasonEdit}
+	var was []store.Job
+	edit := func(replans bool) store.Edit {
+		ed := replan("stop", time.Time{}, func(*store.Job) {})
+		ed.Change = func(j *store.Job) (bool, error) { j.Param += "x"; return replans, nil }
+		ed.Missed = func(j store.Job, _ time.Time) (store.NewRun, bool) { was = append(was, j); return record, true }
 		return ed
 	}
 	for _, c := range []struct {
 		name    string
-		job     xxljob.Job
+		job     store.Job
 		replans bool
 		want    int
 	}{
@@ -310,7 +310,7 @@ func editMissed(e *env) {
 			[]any{record.State, record.Type, record.At, record.First, record.Last, record.Count, record.Reason, false})
 	}
 	failing := edit(true)
-	failing.Next = func(xxljob.Job, time.Time, time.Time) (time.Time, error) { return time.Time{}, xxljob.ErrConflict }
+	failing.Next = func(store.Job, time.Time, time.Time) (time.Time, error) { return time.Time{}, store.ErrConflict }
 	job := e.newJob()
 	if _, err := e.EditJob(e.ctx, job.ID, failing); err == nil {
 		e.Errorf("an error of Next was lost")

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -17,7 +17,7 @@ import (
 // steps that lead up to what the case is about.
 type env struct {
 	tb
-	xxljob.Store
+	store.Store
 	ctx context.Context
 	// now is an argument for the store, never compared with its clock.
 	now time.Time
@@ -69,13 +69,13 @@ func want[T any](e *env, what string, got, want T) {
 }
 
 // wantRun checks that the stored run is as given.
-func (e *env) wantRun(what string, r xxljob.Run) {
+func (e *env) wantRun(what string, r store.Run) {
 	e.Helper()
 	want(e, what+": stored run", e.mustRun(r.ID), r)
 }
 
 // wantState checks the stored state of a run.
-func (e *env) wantState(what string, id int64, s xxljob.State) {
+func (e *env) wantState(what string, id int64, s store.State) {
 	e.Helper()
 	want(e, what+": state", e.mustRun(id).State, s)
 }
@@ -124,12 +124,12 @@ func (e *env) eventually(what string, ok func() bool) {
 const casePatience = time.Minute
 
 // newJob adds an enabled cron job that is due at the case's now.
-func (e *env) newJob(change ...func(*xxljob.Job)) xxljob.Job {
+func (e *env) newJob(change ...func(*store.Job)) store.Job {
 	e.Helper()
 	name := fmt.Sprintf("job-%d", e.serial.Add(1))
-	job := xxljob.Job{App: "app", Key: name, Name: name, Handler: "handler",
-		Schedule: xxljob.Cron("0 * * * * ?"), Misfire: xxljob.MisfireDoNothing, Route: "ROUND",
-		Block: "SERIAL_EXECUTION", GlueType: xxljob.GlueBean, Next: e.now}
+	job := store.Job{App: "app", Key: name, Name: name, Handler: "handler",
+		Schedule: schedule.Cron("0 * * * * ?"), Misfire: store.MisfireDoNothing, Route: "ROUND",
+		Block: "SERIAL_EXECUTION", GlueType: store.GlueBean, Next: e.now}
 	for _, c := range change {
 		c(&job)
 	}
@@ -139,7 +139,7 @@ func (e *env) newJob(change ...func(*xxljob.Job)) xxljob.Job {
 }
 
 // jobIn adds jobs until one lives in the shard: ids need not be dense.
-func (e *env) jobIn(shard int, change ...func(*xxljob.Job)) xxljob.Job {
+func (e *env) jobIn(shard int, change ...func(*store.Job)) store.Job {
 	e.Helper()
 	for range 1000 {
 		if job := e.newJob(change...); job.Shard == shard {
@@ -149,21 +149,21 @@ func (e *env) jobIn(shard int, change ...func(*xxljob.Job)) xxljob.Job {
 		}
 	}
 	e.Fatalf("no job came to live in shard %d", shard)
-	return xxljob.Job{}
+	return store.Job{}
 }
 
-func delayed(d time.Duration) func(*xxljob.Job) {
-	return func(j *xxljob.Job) { j.Schedule = xxljob.FixedDelay(d) }
+func delayed(d time.Duration) func(*store.Job) {
+	return func(j *store.Job) { j.Schedule = schedule.FixedDelay(d) }
 }
 
-func stopped(j *xxljob.Job) { j.Stopped = true }
+func stopped(j *store.Job) { j.Stopped = true }
 
-func noNext(j *xxljob.Job) { j.Next = time.Time{} }
+func noNext(j *store.Job) { j.Next = time.Time{} }
 
 // edit changes a job without planning anew.
-func (e *env) edit(id int64, change func(*xxljob.Job)) xxljob.Job {
+func (e *env) edit(id int64, change func(*store.Job)) store.Job {
 	e.Helper()
-	job, err := e.EditJob(e.ctx, id, xxljob.Edit{Verb: "update", Change: func(j *xxljob.Job) (bool, error) {
+	job, err := e.EditJob(e.ctx, id, store.Edit{Verb: "update", Change: func(j *store.Job) (bool, error) {
 		change(j)
 		return false, nil
 	}})
@@ -172,21 +172,21 @@ func (e *env) edit(id int64, change func(*xxljob.Job)) xxljob.Job {
 }
 
 // replan is an edit that plans the schedule anew, with the given next instant.
-func replan(verb string, next time.Time, change func(*xxljob.Job)) xxljob.Edit {
-	return xxljob.Edit{Verb: verb,
-		Change: func(j *xxljob.Job) (bool, error) { change(j); return true, nil },
-		Next:   func(xxljob.Job, time.Time, time.Time) (time.Time, error) { return next, nil }}
+func replan(verb string, next time.Time, change func(*store.Job)) store.Edit {
+	return store.Edit{Verb: verb,
+		Change: func(j *store.Job) (bool, error) { change(j); return true, nil },
+		Next:   func(store.Job, time.Time, time.Time) (time.Time, error) { return next, nil }}
 }
 
 // stop stops a job as StopJob does.
-func (e *env) stop(id int64) xxljob.Job {
+func (e *env) stop(id int64) store.Job {
 	e.Helper()
 	job, err := e.EditJob(e.ctx, id, replan("stop", time.Time{}, stopped))
 	e.must(err)
 	return job
 }
 
-func (e *env) mustJob(id int64) xxljob.Job {
+func (e *env) mustJob(id int64) store.Job {
 	e.Helper()
 	job, err := e.Job(e.ctx, id)
 	e.must(err)
@@ -195,7 +195,7 @@ func (e *env) mustJob(id int64) xxljob.Job {
 
 // mustRun reads a run, without the names of its job: what changes a run does not return
 // them, and a case compares the two.
-func (e *env) mustRun(id int64) xxljob.Run {
+func (e *env) mustRun(id int64) store.Run {
 	e.Helper()
 	run, err := e.Run(e.ctx, id)
 	e.must(err)
@@ -203,14 +203,14 @@ func (e *env) mustRun(id int64) xxljob.Run {
 }
 
 // nameless are the runs without the names of their jobs.
-func nameless(runs ...xxljob.Run) []xxljob.Run {
+func nameless(runs ...store.Run) []store.Run {
 	for i := range runs {
 		runs[i].JobName, runs[i].JobKey = "", ""
 	}
 	return runs
 }
 
-func (e *env) mustAddRun(job int64, t xxljob.Trigger) xxljob.Run {
+func (e *env) mustAddRun(job int64, t store.Trigger) store.Run {
 	e.Helper()
 	run, err := e.AddRun(e.ctx, job, t)
 	e.must(err)
@@ -218,7 +218,7 @@ func (e *env) mustAddRun(job int64, t xxljob.Trigger) xxljob.Run {
 }
 
 // mustRuns lists runs, without the names of their jobs.
-func (e *env) mustRuns(f xxljob.RunFilter) []xxljob.Run {
+func (e *env) mustRuns(f store.RunFilter) []store.Run {
 	e.Helper()
 	runs, err := e.Runs(e.ctx, f)
 	e.must(err)
@@ -226,14 +226,14 @@ func (e *env) mustRuns(f xxljob.RunFilter) []xxljob.Run {
 }
 
 // runsOf returns all runs of a job, oldest first.
-func (e *env) runsOf(job int64) []xxljob.Run {
+func (e *env) runsOf(job int64) []store.Run {
 	e.Helper()
-	runs := e.mustRuns(xxljob.RunFilter{JobID: job, Limit: 10_000})
+	runs := e.mustRuns(store.RunFilter{JobID: job, Limit: 10_000})
 	slices.Reverse(runs)
 	return runs
 }
 
-func (e *env) mustChanges(job int64) []xxljob.Change {
+func (e *env) mustChanges(job int64) []store.Change {
 	e.Helper()
 	changes, err := e.Changes(e.ctx, job, 1000)
 	e.must(err)
@@ -241,11 +241,11 @@ func (e *env) mustChanges(job int64) []xxljob.Change {
 }
 
 // mustFinish tries again what others had locked, as a scheduler does.
-func (e *env) mustFinish(results ...xxljob.Result) []xxljob.Run {
+func (e *env) mustFinish(results ...store.Result) []store.Run {
 	e.Helper()
 	runs, err := e.Finish(e.ctx, nil, results)
 	for errors.Is(err, store.ErrLocked) {
-		var more []xxljob.Run
+		var more []store.Run
 		more, err = e.Finish(e.ctx, nil, results)
 		runs = append(runs, more...)
 	}
@@ -253,14 +253,14 @@ func (e *env) mustFinish(results ...xxljob.Result) []xxljob.Run {
 	return runs
 }
 
-func (e *env) mustKill(id int64, reason string) xxljob.Run {
+func (e *env) mustKill(id int64, reason string) store.Run {
 	e.Helper()
 	run, err := e.Kill(e.ctx, id, reason)
 	e.must(err)
 	return run
 }
 
-func (e *env) mustSettle(verdicts ...xxljob.Verdict) []xxljob.Run {
+func (e *env) mustSettle(verdicts ...store.Verdict) []store.Run {
 	e.Helper()
 	runs, err := e.Settle(e.ctx, verdicts)
 	e.must(err)
@@ -268,11 +268,11 @@ func (e *env) mustSettle(verdicts ...xxljob.Verdict) []xxljob.Run {
 }
 
 // mustDispatched tries again what others had locked, as a scheduler does.
-func (e *env) mustDispatched(accepted ...store.Dispatch) []xxljob.Run {
+func (e *env) mustDispatched(accepted ...store.Dispatch) []store.Run {
 	e.Helper()
 	runs, err := e.Dispatched(e.ctx, accepted)
 	for errors.Is(err, store.ErrLocked) {
-		var more []xxljob.Run
+		var more []store.Run
 		more, err = e.Dispatched(e.ctx, accepted)
 		runs = append(runs, more...)
 	}
@@ -280,21 +280,21 @@ func (e *env) mustDispatched(accepted ...store.Dispatch) []xxljob.Run {
 	return runs
 }
 
-func (e *env) mustTake(incarnation string, ids ...int64) []xxljob.Run {
+func (e *env) mustTake(incarnation string, ids ...int64) []store.Run {
 	e.Helper()
 	runs, err := e.Take(e.ctx, incarnation, ids)
 	e.must(err)
 	return runs
 }
 
-func (e *env) mustInbox(incarnation string) xxljob.Inbox {
+func (e *env) mustInbox(incarnation string) store.Inbox {
 	e.Helper()
 	in, err := e.Inbox(e.ctx, incarnation, 0, 1000)
 	e.must(err)
 	return in
 }
 
-func (e *env) mustBeat(incarnation string) xxljob.View {
+func (e *env) mustBeat(incarnation string) store.View {
 	e.Helper()
 	v, err := e.Beat(e.ctx, incarnation, []store.Attachment{})
 	e.must(err)
@@ -302,12 +302,12 @@ func (e *env) mustBeat(incarnation string) xxljob.View {
 }
 
 // join adds a node without executors.
-func (e *env) join(incarnation string) xxljob.View {
+func (e *env) join(incarnation string) store.View {
 	e.Helper()
 	e.mu.Lock()
 	e.joined[incarnation] = true
 	e.mu.Unlock()
-	v, err := e.Join(e.ctx, xxljob.Node{ID: "node-" + incarnation, Incarnation: incarnation})
+	v, err := e.Join(e.ctx, store.Node{ID: "node-" + incarnation, Incarnation: incarnation})
 	e.must(err)
 	return v
 }
@@ -327,14 +327,14 @@ func (e *env) there(incarnations ...string) {
 }
 
 // over sends a start to another node, which is there.
-func (e *env) over(incarnation string) func(*xxljob.Start) {
+func (e *env) over(incarnation string) func(*store.Start) {
 	e.Helper()
 	e.there(incarnation)
 	return to(store.LocalAddress(incarnation))
 }
 
 // ids returns the ids of runs in their order.
-func ids(runs []xxljob.Run) []int64 {
+func ids(runs []store.Run) []int64 {
 	var list []int64
 	for _, r := range runs {
 		list = append(list, r.ID)
@@ -343,7 +343,7 @@ func ids(runs []xxljob.Run) []int64 {
 }
 
 // jobIDs returns the ids of jobs in their order.
-func jobIDs(jobs []xxljob.Job) []int64 {
+func jobIDs(jobs []store.Job) []int64 {
 	var list []int64
 	for _, j := range jobs {
 		list = append(list, j.ID)

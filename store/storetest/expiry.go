@@ -5,7 +5,6 @@ package storetest
 import (
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -37,15 +36,15 @@ func (e *env) later() time.Time { return e.now.AddDate(50, 0, 0) }
 // clock is the store's, as what it has written last says.
 func (e *env) clock() time.Time {
 	e.Helper()
-	return e.mustAddRun(e.newJob().ID, xxljob.Trigger{}).Created
+	return e.mustAddRun(e.newJob().ID, store.Trigger{}).Created
 }
 
-func timeout(d time.Duration) func(*xxljob.Job) {
-	return func(j *xxljob.Job) { j.AfterTimeout = d }
+func timeout(d time.Duration) func(*store.Job) {
+	return func(j *store.Job) { j.AfterTimeout = d }
 }
 
 // opens is a success that opens the window of noon for the join, which waits for another job.
-func (o *owner) opens(change ...func(*xxljob.Job)) (join xxljob.Job, success xxljob.Run, missing xxljob.Job) {
+func (o *owner) opens(change ...func(*store.Job)) (join store.Job, success store.Run, missing store.Job) {
 	o.Helper()
 	one, two := o.newJob(), o.newJob()
 	join = o.newJob(append(change, behind(one.ID, two.ID))...)
@@ -57,7 +56,7 @@ func (o *owner) opens(change ...func(*xxljob.Job)) (join xxljob.Job, success xxl
 func expiryRecord(e *env) {
 	o := e.owner("a")
 	one, two, three := e.newJob(), e.newJob(), e.newJob()
-	join := e.newJob(behind(one.ID, two.ID), func(j *xxljob.Job) {
+	join := e.newJob(behind(one.ID, two.ID), func(j *store.Job) {
 		j.AfterKeys = []string{three.App + "/" + three.Key, "app/never/there", one.App + "/" + one.Key}
 	})
 	o.succeedsAt(one.ID, noon())
@@ -65,12 +64,12 @@ func expiryRecord(e *env) {
 	want(e, "expired", o.mustExpire(o.later(), 9), store.Expired{Windows: 1})
 	got := e.only("over", join.ID)
 	want(e, "State, Type, Reason, Count, Scheduled, Business", []any{got.State, got.Type, got.Reason, got.Count, got.Scheduled, got.Business},
-		[]any{xxljob.StateSkipped, xxljob.TriggerParent, xxljob.ReasonJoin, 1, midnight(), midnight()})
+		[]any{store.StateSkipped, store.TriggerParent, store.ReasonJoin, 1, midnight(), midnight()})
 	line := store.WindowOver(midnight(), []string{store.IDRef(two.ID), three.App + "/" + three.Key, "app/never/there"})
 	e.check(hasLine(got.TriggerMsg, line), "TriggerMsg %q lacks the line %q", got.TriggerMsg, line)
 	e.check(!got.Ended.IsZero(), "a record that has not ended")
 	want(e, "planned runs", len(o.allPlanned()), 0)
-	want(e, "the run of the window's key", e.mustAddRun(join.ID, xxljob.Trigger{Key: store.WindowKey(midnight())}).ID, got.ID)
+	want(e, "the run of the window's key", e.mustAddRun(join.ID, store.Trigger{Key: store.WindowKey(midnight())}).ID, got.ID)
 }
 
 func expiryStays(e *env) {
@@ -82,7 +81,7 @@ func expiryStays(e *env) {
 	o.succeedsAt(missing.ID, noon())
 	want(e, "paid when it is too late", o.payAll(), store.Paid{Owed: 2})
 	want(e, "expired after it", o.mustExpire(o.later(), 9), store.Expired{})
-	want(e, "state", e.only("over", join.ID).State, xxljob.StateSkipped)
+	want(e, "state", e.only("over", join.ID).State, store.StateSkipped)
 }
 
 // expiryTimeout compares times of the store's clock with each other only.
@@ -127,9 +126,9 @@ func expiryComplete(e *env) {
 	want(e, "expired", o.mustExpire(o.later(), 9), store.Expired{Windows: 1})
 	got := e.only("nothing is missing any more", join.ID)
 	want(e, "State, Type, Business, Depth, ParentID", []any{got.State, got.Type, got.Business, got.Depth, got.ParentID},
-		[]any{xxljob.StatePlanned, xxljob.TriggerParent, midnight(), 1, run.ID})
+		[]any{store.StatePlanned, store.TriggerParent, midnight(), 1, run.ID})
 	want(e, "runs of a scan", ids(o.mustScan(o.scan(got.Scheduled)).Runs), []int64{got.ID})
-	want(e, "the run of the window's key", e.mustAddRun(join.ID, xxljob.Trigger{Key: store.WindowKey(midnight())}).ID, got.ID)
+	want(e, "the run of the window's key", e.mustAddRun(join.ID, store.Trigger{Key: store.WindowKey(midnight())}).ID, got.ID)
 	e.edit(join.ID, behind(run.JobID, missing.ID))
 	o.succeedsAt(missing.ID, noon())
 	want(e, "paid after it", o.payAll(), store.Paid{Owed: 1})

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // CaseNames returns the names of all cases, as topic/case.
@@ -26,7 +26,7 @@ func CaseNames() []string {
 const Patience = casePatience
 
 // Failures runs one case on the store, with the given patience, and returns what it reports.
-func Failures(t *testing.T, name string, s xxljob.Store, patience time.Duration) []string {
+func Failures(t *testing.T, name string, s store.Store, patience time.Duration) []string {
 	t.Helper()
 	for _, topic := range topics() {
 		for _, c := range topic.cases {
@@ -71,7 +71,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 }
 
 // Recount returns what a recount of a store's reports finds.
-func Recount(t *testing.T, s xxljob.Store) []string {
+func Recount(t *testing.T, s store.Store) []string {
 	t.Helper()
 	r := &recorder{ctx: t.Context()}
 	recount(&env{tb: r, Store: s, ctx: t.Context()}, s)

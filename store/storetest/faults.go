@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // ErrInjected is the error of a fault that names no other.
@@ -54,7 +54,7 @@ const All = "*"
 // What it does with time it does with timers and channels, so that it works in
 // a bubble of testing/synctest.
 type Faults struct {
-	store   xxljob.Store
+	store   store.Store
 	seed    uint64
 	methods []string // that faults may be for
 
@@ -67,7 +67,7 @@ type Faults struct {
 	watch  func(context.Context, string)
 }
 
-var _ xxljob.Store = (*Faults)(nil)
+var _ store.Store = (*Faults)(nil)
 
 type rule struct {
 	method string
@@ -76,10 +76,10 @@ type rule struct {
 }
 
 // Wrap returns a wrapper of s that does nothing yet, with seed 1.
-func Wrap(s xxljob.Store) *Faults { return WrapSeed(s, 1) }
+func Wrap(s store.Store) *Faults { return WrapSeed(s, 1) }
 
 // WrapSeed is Wrap with the seed for faults that have a Rate.
-func WrapSeed(s xxljob.Store, seed uint64) *Faults {
+func WrapSeed(s store.Store, seed uint64) *Faults {
 	return &Faults{store: s, seed: seed, methods: methods(), rand: rand.New(rand.NewPCG(seed, seed)), calls: map[string]int{}}
 }
 

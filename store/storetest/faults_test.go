@@ -7,14 +7,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/storetest"
 )
 
 // counting is a store of which only Sweep is used.
 type counting struct {
-	xxljob.Store
+	store.Store
 	sweeps int
 }
 

@@ -5,12 +5,11 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // methods returns the names of the methods of a store that can fail.
-func methods() []string { return methodsOf(reflect.TypeFor[xxljob.Store]()) }
+func methods() []string { return methodsOf(reflect.TypeFor[store.Store]()) }
 
 // methodsOf returns the names of the methods of an interface that can fail.
 func methodsOf(store reflect.Type) []string {
@@ -31,13 +30,13 @@ func only(f *Faults, ctx context.Context, method string, do func() error) error 
 }
 
 // AddJob passes the call on, under the faults.
-func (f *Faults) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstInstant) (xxljob.Job, error) {
-	return call(f, ctx, "AddJob", func() (xxljob.Job, error) { return f.store.AddJob(ctx, job, first) })
+func (f *Faults) AddJob(ctx context.Context, job store.Job, first store.FirstInstant) (store.Job, error) {
+	return call(f, ctx, "AddJob", func() (store.Job, error) { return f.store.AddJob(ctx, job, first) })
 }
 
 // EditJob passes the call on, under the faults.
-func (f *Faults) EditJob(ctx context.Context, id int64, edit xxljob.Edit) (xxljob.Job, error) {
-	return call(f, ctx, "EditJob", func() (xxljob.Job, error) { return f.store.EditJob(ctx, id, edit) })
+func (f *Faults) EditJob(ctx context.Context, id int64, edit store.Edit) (store.Job, error) {
+	return call(f, ctx, "EditJob", func() (store.Job, error) { return f.store.EditJob(ctx, id, edit) })
 }
 
 // RemoveJob passes the call on, under the faults.
@@ -46,23 +45,23 @@ func (f *Faults) RemoveJob(ctx context.Context, id int64) error {
 }
 
 // Job passes the call on, under the faults.
-func (f *Faults) Job(ctx context.Context, id int64) (xxljob.Job, error) {
-	return call(f, ctx, "Job", func() (xxljob.Job, error) { return f.store.Job(ctx, id) })
+func (f *Faults) Job(ctx context.Context, id int64) (store.Job, error) {
+	return call(f, ctx, "Job", func() (store.Job, error) { return f.store.Job(ctx, id) })
 }
 
 // JobByKey passes the call on, under the faults.
-func (f *Faults) JobByKey(ctx context.Context, app, key string) (xxljob.Job, error) {
-	return call(f, ctx, "JobByKey", func() (xxljob.Job, error) { return f.store.JobByKey(ctx, app, key) })
+func (f *Faults) JobByKey(ctx context.Context, app, key string) (store.Job, error) {
+	return call(f, ctx, "JobByKey", func() (store.Job, error) { return f.store.JobByKey(ctx, app, key) })
 }
 
 // Jobs passes the call on, under the faults.
-func (f *Faults) Jobs(ctx context.Context, q xxljob.JobFilter) ([]xxljob.Job, error) {
-	return call(f, ctx, "Jobs", func() ([]xxljob.Job, error) { return f.store.Jobs(ctx, q) })
+func (f *Faults) Jobs(ctx context.Context, q store.JobFilter) ([]store.Job, error) {
+	return call(f, ctx, "Jobs", func() ([]store.Job, error) { return f.store.Jobs(ctx, q) })
 }
 
 // Changes passes the call on, under the faults.
-func (f *Faults) Changes(ctx context.Context, jobID int64, limit int) ([]xxljob.Change, error) {
-	return call(f, ctx, "Changes", func() ([]xxljob.Change, error) { return f.store.Changes(ctx, jobID, limit) })
+func (f *Faults) Changes(ctx context.Context, jobID int64, limit int) ([]store.Change, error) {
+	return call(f, ctx, "Changes", func() ([]store.Change, error) { return f.store.Changes(ctx, jobID, limit) })
 }
 
 // PutList passes the call on, under the faults.
@@ -76,22 +75,22 @@ func (f *Faults) Lists(ctx context.Context, app, incarnation string) (store.List
 }
 
 // NameJobs passes the call on, under the faults.
-func (f *Faults) NameJobs(ctx context.Context, list store.ListID, keys []string) ([]xxljob.Job, error) {
-	return call(f, ctx, "NameJobs", func() ([]xxljob.Job, error) { return f.store.NameJobs(ctx, list, keys) })
+func (f *Faults) NameJobs(ctx context.Context, list store.ListID, keys []string) ([]store.Job, error) {
+	return call(f, ctx, "NameJobs", func() ([]store.Job, error) { return f.store.NameJobs(ctx, list, keys) })
 }
 
 // UnnameJob passes the call on, under the faults.
-func (f *Faults) UnnameJob(ctx context.Context, app, key string) (xxljob.Job, error) {
-	return call(f, ctx, "UnnameJob", func() (xxljob.Job, error) { return f.store.UnnameJob(ctx, app, key) })
+func (f *Faults) UnnameJob(ctx context.Context, app, key string) (store.Job, error) {
+	return call(f, ctx, "UnnameJob", func() (store.Job, error) { return f.store.UnnameJob(ctx, app, key) })
 }
 
 // AddJobs passes the call on, under the faults.
-func (f *Faults) AddJobs(ctx context.Context, list store.ListID, jobs []xxljob.Job, first xxljob.FirstInstant) ([]xxljob.Job, error) {
-	return call(f, ctx, "AddJobs", func() ([]xxljob.Job, error) { return f.store.AddJobs(ctx, list, jobs, first) })
+func (f *Faults) AddJobs(ctx context.Context, list store.ListID, jobs []store.Job, first store.FirstInstant) ([]store.Job, error) {
+	return call(f, ctx, "AddJobs", func() ([]store.Job, error) { return f.store.AddJobs(ctx, list, jobs, first) })
 }
 
 // SaveGroup passes the call on, under the faults.
-func (f *Faults) SaveGroup(ctx context.Context, g xxljob.Group) error {
+func (f *Faults) SaveGroup(ctx context.Context, g store.Group) error {
 	return only(f, ctx, "SaveGroup", func() error { return f.store.SaveGroup(ctx, g) })
 }
 
@@ -106,13 +105,13 @@ func (f *Faults) RemoveGroup(ctx context.Context, app string) error {
 }
 
 // Group passes the call on, under the faults.
-func (f *Faults) Group(ctx context.Context, app string) (xxljob.Group, error) {
-	return call(f, ctx, "Group", func() (xxljob.Group, error) { return f.store.Group(ctx, app) })
+func (f *Faults) Group(ctx context.Context, app string) (store.Group, error) {
+	return call(f, ctx, "Group", func() (store.Group, error) { return f.store.Group(ctx, app) })
 }
 
 // Groups passes the call on, under the faults.
-func (f *Faults) Groups(ctx context.Context) ([]xxljob.Group, error) {
-	return call(f, ctx, "Groups", func() ([]xxljob.Group, error) { return f.store.Groups(ctx) })
+func (f *Faults) Groups(ctx context.Context) ([]store.Group, error) {
+	return call(f, ctx, "Groups", func() ([]store.Group, error) { return f.store.Groups(ctx) })
 }
 
 // PayOwed passes the call on, under the faults.
@@ -126,8 +125,8 @@ func (f *Faults) ExpireWindows(ctx context.Context, q store.WindowQuery) (store.
 }
 
 // Links passes the call on, under the faults.
-func (f *Faults) Links(ctx context.Context) ([]xxljob.Job, error) {
-	return call(f, ctx, "Links", func() ([]xxljob.Job, error) { return f.store.Links(ctx) })
+func (f *Faults) Links(ctx context.Context) ([]store.Job, error) {
+	return call(f, ctx, "Links", func() ([]store.Job, error) { return f.store.Links(ctx) })
 }
 
 // KnowAlarms passes the call on. It cannot fail.
@@ -163,23 +162,23 @@ func (f *Faults) AddLate(ctx context.Context, q store.LateQuery) (store.Late, er
 }
 
 // AddRun passes the call on, under the faults.
-func (f *Faults) AddRun(ctx context.Context, jobID int64, t xxljob.Trigger) (xxljob.Run, error) {
-	return call(f, ctx, "AddRun", func() (xxljob.Run, error) { return f.store.AddRun(ctx, jobID, t) })
+func (f *Faults) AddRun(ctx context.Context, jobID int64, t store.Trigger) (store.Run, error) {
+	return call(f, ctx, "AddRun", func() (store.Run, error) { return f.store.AddRun(ctx, jobID, t) })
 }
 
 // AddAhead passes the call on, under the faults.
-func (f *Faults) AddAhead(ctx context.Context, jobID int64, t xxljob.Trigger, move time.Time) (xxljob.Run, error) {
-	return call(f, ctx, "AddAhead", func() (xxljob.Run, error) { return f.store.AddAhead(ctx, jobID, t, move) })
+func (f *Faults) AddAhead(ctx context.Context, jobID int64, t store.Trigger, move time.Time) (store.Run, error) {
+	return call(f, ctx, "AddAhead", func() (store.Run, error) { return f.store.AddAhead(ctx, jobID, t, move) })
 }
 
 // Finish passes the call on, under the faults.
-func (f *Faults) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
-	return appended(dst)(batch(f, ctx, "Finish", results, func(part []xxljob.Result) ([]xxljob.Run, error) { return f.store.Finish(ctx, nil, part) }))
+func (f *Faults) Finish(ctx context.Context, dst []store.Run, results []store.Result) ([]store.Run, error) {
+	return appended(dst)(batch(f, ctx, "Finish", results, func(part []store.Result) ([]store.Run, error) { return f.store.Finish(ctx, nil, part) }))
 }
 
 // Kill passes the call on, under the faults.
-func (f *Faults) Kill(ctx context.Context, runID int64, reason string) (xxljob.Run, error) {
-	return call(f, ctx, "Kill", func() (xxljob.Run, error) { return f.store.Kill(ctx, runID, reason) })
+func (f *Faults) Kill(ctx context.Context, runID int64, reason string) (store.Run, error) {
+	return call(f, ctx, "Kill", func() (store.Run, error) { return f.store.Kill(ctx, runID, reason) })
 }
 
 // SetProgress passes the call on, under the faults.
@@ -191,23 +190,23 @@ func (f *Faults) SetProgress(ctx context.Context, list []store.Progress) error {
 }
 
 // Run passes the call on, under the faults.
-func (f *Faults) Run(ctx context.Context, id int64) (xxljob.Run, error) {
-	return call(f, ctx, "Run", func() (xxljob.Run, error) { return f.store.Run(ctx, id) })
+func (f *Faults) Run(ctx context.Context, id int64) (store.Run, error) {
+	return call(f, ctx, "Run", func() (store.Run, error) { return f.store.Run(ctx, id) })
 }
 
 // RunsByID passes the call on, under the faults.
-func (f *Faults) RunsByID(ctx context.Context, list []int64) ([]xxljob.Run, error) {
-	return call(f, ctx, "RunsByID", func() ([]xxljob.Run, error) { return f.store.RunsByID(ctx, list) })
+func (f *Faults) RunsByID(ctx context.Context, list []int64) ([]store.Run, error) {
+	return call(f, ctx, "RunsByID", func() ([]store.Run, error) { return f.store.RunsByID(ctx, list) })
 }
 
 // Tree passes the call on, under the faults.
-func (f *Faults) Tree(ctx context.Context, id int64) ([]xxljob.Run, error) {
-	return call(f, ctx, "Tree", func() ([]xxljob.Run, error) { return f.store.Tree(ctx, id) })
+func (f *Faults) Tree(ctx context.Context, id int64) ([]store.Run, error) {
+	return call(f, ctx, "Tree", func() ([]store.Run, error) { return f.store.Tree(ctx, id) })
 }
 
 // Runs passes the call on, under the faults.
-func (f *Faults) Runs(ctx context.Context, q xxljob.RunFilter) ([]xxljob.Run, error) {
-	return call(f, ctx, "Runs", func() ([]xxljob.Run, error) { return f.store.Runs(ctx, q) })
+func (f *Faults) Runs(ctx context.Context, q store.RunFilter) ([]store.Run, error) {
+	return call(f, ctx, "Runs", func() ([]store.Run, error) { return f.store.Runs(ctx, q) })
 }
 
 // SetShards passes the call on, under the faults.
@@ -216,22 +215,22 @@ func (f *Faults) SetShards(ctx context.Context, n int) error {
 }
 
 // Scan passes the call on, under the faults.
-func (f *Faults) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
-	res, err := call(f, ctx, "Scan", func() (xxljob.ScanResult, error) { return f.store.Scan(ctx, xxljob.ScanResult{}, q) })
+func (f *Faults) Scan(ctx context.Context, dst store.ScanResult, q store.ScanQuery) (store.ScanResult, error) {
+	res, err := call(f, ctx, "Scan", func() (store.ScanResult, error) { return f.store.Scan(ctx, store.ScanResult{}, q) })
 	if err != nil {
-		return xxljob.ScanResult{}, err
+		return store.ScanResult{}, err
 	}
-	return xxljob.ScanResult{Jobs: append(dst.Jobs, res.Jobs...), Runs: append(dst.Runs, res.Runs...), Next: res.Next}, nil
+	return store.ScanResult{Jobs: append(dst.Jobs, res.Jobs...), Runs: append(dst.Runs, res.Runs...), Next: res.Next}, nil
 }
 
 // Planned passes the call on, under the faults.
-func (f *Faults) Planned(ctx context.Context, dst []xxljob.Run, q store.PlannedQuery) ([]xxljob.Run, error) {
-	return appended(dst)(call(f, ctx, "Planned", func() ([]xxljob.Run, error) { return f.store.Planned(ctx, nil, q) }))
+func (f *Faults) Planned(ctx context.Context, dst []store.Run, q store.PlannedQuery) ([]store.Run, error) {
+	return appended(dst)(call(f, ctx, "Planned", func() ([]store.Run, error) { return f.store.Planned(ctx, nil, q) }))
 }
 
 // Claim passes the call on, under the faults.
-func (f *Faults) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
-	return appended(dst)(batch(f, ctx, "Claim", plans, func(part []xxljob.Plan) ([]xxljob.Run, error) { return f.store.Claim(ctx, nil, part) }))
+func (f *Faults) Claim(ctx context.Context, dst []store.Run, plans []store.Plan) ([]store.Run, error) {
+	return appended(dst)(batch(f, ctx, "Claim", plans, func(part []store.Plan) ([]store.Run, error) { return f.store.Claim(ctx, nil, part) }))
 }
 
 // MoveAhead passes the call on, under the faults.
@@ -245,8 +244,8 @@ func (f *Faults) Sweep(ctx context.Context, shards []store.Shard) error {
 }
 
 // Start passes the call on, under the faults.
-func (f *Faults) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
-	return appended(dst)(batch(f, ctx, "Start", starts, func(part []xxljob.Start) ([]xxljob.Started, error) { return f.store.Start(ctx, nil, part) }))
+func (f *Faults) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
+	return appended(dst)(batch(f, ctx, "Start", starts, func(part []store.Start) ([]store.Started, error) { return f.store.Start(ctx, nil, part) }))
 }
 
 // Readdress passes the call on, under the faults.
@@ -255,23 +254,23 @@ func (f *Faults) Readdress(ctx context.Context, r store.Readdress) (bool, error)
 }
 
 // Dispatched passes the call on, under the faults.
-func (f *Faults) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]xxljob.Run, error) {
-	return batch(f, ctx, "Dispatched", accepted, func(part []store.Dispatch) ([]xxljob.Run, error) { return f.store.Dispatched(ctx, part) })
+func (f *Faults) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]store.Run, error) {
+	return batch(f, ctx, "Dispatched", accepted, func(part []store.Dispatch) ([]store.Run, error) { return f.store.Dispatched(ctx, part) })
 }
 
 // StartedBy passes the call on, under the faults.
-func (f *Faults) StartedBy(ctx context.Context, shards []store.Shard, incarnations []string, after int64, limit int) ([]xxljob.Run, error) {
-	return call(f, ctx, "StartedBy", func() ([]xxljob.Run, error) { return f.store.StartedBy(ctx, shards, incarnations, after, limit) })
+func (f *Faults) StartedBy(ctx context.Context, shards []store.Shard, incarnations []string, after int64, limit int) ([]store.Run, error) {
+	return call(f, ctx, "StartedBy", func() ([]store.Run, error) { return f.store.StartedBy(ctx, shards, incarnations, after, limit) })
 }
 
 // DispatchedRuns passes the call on, under the faults.
-func (f *Faults) DispatchedRuns(ctx context.Context, shards []store.Shard, after int64, limit int) ([]xxljob.Run, error) {
-	return call(f, ctx, "DispatchedRuns", func() ([]xxljob.Run, error) { return f.store.DispatchedRuns(ctx, shards, after, limit) })
+func (f *Faults) DispatchedRuns(ctx context.Context, shards []store.Shard, after int64, limit int) ([]store.Run, error) {
+	return call(f, ctx, "DispatchedRuns", func() ([]store.Run, error) { return f.store.DispatchedRuns(ctx, shards, after, limit) })
 }
 
 // Settle passes the call on, under the faults.
-func (f *Faults) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob.Run, error) {
-	return batch(f, ctx, "Settle", verdicts, func(part []xxljob.Verdict) ([]xxljob.Run, error) { return f.store.Settle(ctx, part) })
+func (f *Faults) Settle(ctx context.Context, verdicts []store.Verdict) ([]store.Run, error) {
+	return batch(f, ctx, "Settle", verdicts, func(part []store.Verdict) ([]store.Run, error) { return f.store.Settle(ctx, part) })
 }
 
 // Now passes the call on, under the faults.
@@ -280,18 +279,18 @@ func (f *Faults) Now(ctx context.Context) (time.Time, error) {
 }
 
 // Inbox passes the call on, under the faults.
-func (f *Faults) Inbox(ctx context.Context, incarnation string, after int64, limit int) (xxljob.Inbox, error) {
-	return call(f, ctx, "Inbox", func() (xxljob.Inbox, error) { return f.store.Inbox(ctx, incarnation, after, limit) })
+func (f *Faults) Inbox(ctx context.Context, incarnation string, after int64, limit int) (store.Inbox, error) {
+	return call(f, ctx, "Inbox", func() (store.Inbox, error) { return f.store.Inbox(ctx, incarnation, after, limit) })
 }
 
 // Take passes the call on, under the faults.
-func (f *Faults) Take(ctx context.Context, incarnation string, list []int64) ([]xxljob.Run, error) {
-	return batch(f, ctx, "Take", list, func(part []int64) ([]xxljob.Run, error) { return f.store.Take(ctx, incarnation, part) })
+func (f *Faults) Take(ctx context.Context, incarnation string, list []int64) ([]store.Run, error) {
+	return batch(f, ctx, "Take", list, func(part []int64) ([]store.Run, error) { return f.store.Take(ctx, incarnation, part) })
 }
 
 // AskLog passes the call on, under the faults.
-func (f *Faults) AskLog(ctx context.Context, ask xxljob.Ask) (xxljob.Ask, error) {
-	return call(f, ctx, "AskLog", func() (xxljob.Ask, error) { return f.store.AskLog(ctx, ask) })
+func (f *Faults) AskLog(ctx context.Context, ask store.Ask) (store.Ask, error) {
+	return call(f, ctx, "AskLog", func() (store.Ask, error) { return f.store.AskLog(ctx, ask) })
 }
 
 // AnswerLog passes the call on, under the faults.
@@ -309,13 +308,13 @@ func (f *Faults) LogAnswer(ctx context.Context, id int64) (answer store.Answer, 
 }
 
 // Join passes the call on, under the faults.
-func (f *Faults) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error) {
-	return call(f, ctx, "Join", func() (xxljob.View, error) { return f.store.Join(ctx, n) })
+func (f *Faults) Join(ctx context.Context, n store.Node) (store.View, error) {
+	return call(f, ctx, "Join", func() (store.View, error) { return f.store.Join(ctx, n) })
 }
 
 // Beat passes the call on, under the faults.
-func (f *Faults) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (xxljob.View, error) {
-	return call(f, ctx, "Beat", func() (xxljob.View, error) { return f.store.Beat(ctx, incarnation, attached) })
+func (f *Faults) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (store.View, error) {
+	return call(f, ctx, "Beat", func() (store.View, error) { return f.store.Beat(ctx, incarnation, attached) })
 }
 
 // SetFailing passes the call on, under the faults.
@@ -344,29 +343,29 @@ func (f *Faults) ReleaseShards(ctx context.Context, incarnation string, shards [
 }
 
 // PutAddresses passes the call on, under the faults.
-func (f *Faults) PutAddresses(ctx context.Context, regs []xxljob.Registration) error {
-	_, err := batch(f, ctx, "PutAddresses", regs, func(part []xxljob.Registration) (struct{}, error) {
+func (f *Faults) PutAddresses(ctx context.Context, regs []store.Registration) error {
+	_, err := batch(f, ctx, "PutAddresses", regs, func(part []store.Registration) (struct{}, error) {
 		return struct{}{}, f.store.PutAddresses(ctx, part)
 	})
 	return err
 }
 
 // DropAddresses passes the call on, under the faults.
-func (f *Faults) DropAddresses(ctx context.Context, regs []xxljob.Registration) error {
-	_, err := batch(f, ctx, "DropAddresses", regs, func(part []xxljob.Registration) (struct{}, error) {
+func (f *Faults) DropAddresses(ctx context.Context, regs []store.Registration) error {
+	_, err := batch(f, ctx, "DropAddresses", regs, func(part []store.Registration) (struct{}, error) {
 		return struct{}{}, f.store.DropAddresses(ctx, part)
 	})
 	return err
 }
 
 // Addresses passes the call on, under the faults.
-func (f *Faults) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]xxljob.Registration, error) {
-	return call(f, ctx, "Addresses", func() ([]xxljob.Registration, error) { return f.store.Addresses(ctx, app, maxAge) })
+func (f *Faults) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]store.Registration, error) {
+	return call(f, ctx, "Addresses", func() ([]store.Registration, error) { return f.store.Addresses(ctx, app, maxAge) })
 }
 
 // Registrations passes the call on, under the faults.
-func (f *Faults) Registrations(ctx context.Context, q xxljob.RegistrationFilter) ([]xxljob.Registration, error) {
-	return call(f, ctx, "Registrations", func() ([]xxljob.Registration, error) { return f.store.Registrations(ctx, q) })
+func (f *Faults) Registrations(ctx context.Context, q store.RegistrationFilter) ([]store.Registration, error) {
+	return call(f, ctx, "Registrations", func() ([]store.Registration, error) { return f.store.Registrations(ctx, q) })
 }
 
 // ForgetAddresses passes the call on, under the faults.

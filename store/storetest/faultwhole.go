@@ -7,21 +7,20 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // Whole is a store that is all that a console asks for.
 type Whole interface {
-	xxljob.Store
-	xxljob.LogStore
-	xxljob.AccountStore
-	xxljob.ChangeRecord
-	xxljob.RunReader
-	xxljob.JobReader
-	xxljob.ClusterReader
-	xxljob.ReportReader
-	xxljob.RunDropper
+	store.Store
+	store.LogStore
+	store.AccountStore
+	store.ChangeRecord
+	store.RunReader
+	store.JobReader
+	store.ClusterReader
+	store.ReportReader
+	store.RunDropper
 }
 
 // WholeFaults is Faults with all that a Whole is.
@@ -163,18 +162,18 @@ func (f *WholeFaults) PassLogin(ctx context.Context, name string) error {
 }
 
 // SearchChanges passes the call on, under the faults.
-func (f *WholeFaults) SearchChanges(ctx context.Context, q xxljob.ChangeSearch) (xxljob.ChangesFound, error) {
-	return call(f.Faults, ctx, "SearchChanges", func() (xxljob.ChangesFound, error) { return f.whole.SearchChanges(ctx, q) })
+func (f *WholeFaults) SearchChanges(ctx context.Context, q store.ChangeSearch) (store.ChangesFound, error) {
+	return call(f.Faults, ctx, "SearchChanges", func() (store.ChangesFound, error) { return f.whole.SearchChanges(ctx, q) })
 }
 
 // JobAt passes the call on, under the faults.
-func (f *WholeFaults) JobAt(ctx context.Context, jobID, version int64) (xxljob.Job, error) {
-	return call(f.Faults, ctx, "JobAt", func() (xxljob.Job, error) { return f.whole.JobAt(ctx, jobID, version) })
+func (f *WholeFaults) JobAt(ctx context.Context, jobID, version int64) (store.Job, error) {
+	return call(f.Faults, ctx, "JobAt", func() (store.Job, error) { return f.whole.JobAt(ctx, jobID, version) })
 }
 
 // RecordChange passes the call on, under the faults.
-func (f *WholeFaults) RecordChange(ctx context.Context, c xxljob.Change) (xxljob.Change, error) {
-	return call(f.Faults, ctx, "RecordChange", func() (xxljob.Change, error) { return f.whole.RecordChange(ctx, c) })
+func (f *WholeFaults) RecordChange(ctx context.Context, c store.Change) (store.Change, error) {
+	return call(f.Faults, ctx, "RecordChange", func() (store.Change, error) { return f.whole.RecordChange(ctx, c) })
 }
 
 // DropChanges passes the call on, under the faults.
@@ -183,23 +182,23 @@ func (f *WholeFaults) DropChanges(ctx context.Context, before time.Time) error {
 }
 
 // SearchRuns passes the call on, under the faults.
-func (f *WholeFaults) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.RunsFound, error) {
-	return call(f.Faults, ctx, "SearchRuns", func() (xxljob.RunsFound, error) { return f.whole.SearchRuns(ctx, q) })
+func (f *WholeFaults) SearchRuns(ctx context.Context, q store.RunSearch) (store.RunsFound, error) {
+	return call(f.Faults, ctx, "SearchRuns", func() (store.RunsFound, error) { return f.whole.SearchRuns(ctx, q) })
 }
 
 // LastRuns passes the call on, under the faults.
-func (f *WholeFaults) LastRuns(ctx context.Context, jobs []int64, n int) ([]xxljob.Run, error) {
-	return call(f.Faults, ctx, "LastRuns", func() ([]xxljob.Run, error) { return f.whole.LastRuns(ctx, jobs, n) })
+func (f *WholeFaults) LastRuns(ctx context.Context, jobs []int64, n int) ([]store.Run, error) {
+	return call(f.Faults, ctx, "LastRuns", func() ([]store.Run, error) { return f.whole.LastRuns(ctx, jobs, n) })
 }
 
 // Children passes the call on, under the faults.
-func (f *WholeFaults) Children(ctx context.Context, runID, after int64, limit int) ([]xxljob.Run, error) {
-	return call(f.Faults, ctx, "Children", func() ([]xxljob.Run, error) { return f.whole.Children(ctx, runID, after, limit) })
+func (f *WholeFaults) Children(ctx context.Context, runID, after int64, limit int) ([]store.Run, error) {
+	return call(f.Faults, ctx, "Children", func() ([]store.Run, error) { return f.whole.Children(ctx, runID, after, limit) })
 }
 
 // Waiting passes the call on, under the faults.
-func (f *WholeFaults) Waiting(ctx context.Context, after xxljob.Run, limit int) ([]xxljob.Run, error) {
-	return call(f.Faults, ctx, "Waiting", func() ([]xxljob.Run, error) { return f.whole.Waiting(ctx, after, limit) })
+func (f *WholeFaults) Waiting(ctx context.Context, after store.Run, limit int) ([]store.Run, error) {
+	return call(f.Faults, ctx, "Waiting", func() ([]store.Run, error) { return f.whole.Waiting(ctx, after, limit) })
 }
 
 // OpenRuns passes the call on, under the faults.
@@ -208,8 +207,8 @@ func (f *WholeFaults) OpenRuns(ctx context.Context, most int) (store.OpenRuns, e
 }
 
 // SearchJobs passes the call on, under the faults.
-func (f *WholeFaults) SearchJobs(ctx context.Context, q xxljob.JobSearch) ([]xxljob.Job, error) {
-	return call(f.Faults, ctx, "SearchJobs", func() ([]xxljob.Job, error) { return f.whole.SearchJobs(ctx, q) })
+func (f *WholeFaults) SearchJobs(ctx context.Context, q store.JobSearch) ([]store.Job, error) {
+	return call(f.Faults, ctx, "SearchJobs", func() ([]store.Job, error) { return f.whole.SearchJobs(ctx, q) })
 }
 
 // CountJobs passes the call on, under the faults.
@@ -223,22 +222,22 @@ func (f *WholeFaults) JobValues(ctx context.Context, field, prefix string, limit
 }
 
 // Schedules passes the call on, under the faults.
-func (f *WholeFaults) Schedules(ctx context.Context, after int64, limit int) ([]xxljob.Job, error) {
-	return call(f.Faults, ctx, "Schedules", func() ([]xxljob.Job, error) { return f.whole.Schedules(ctx, after, limit) })
+func (f *WholeFaults) Schedules(ctx context.Context, after int64, limit int) ([]store.Job, error) {
+	return call(f.Faults, ctx, "Schedules", func() ([]store.Job, error) { return f.whole.Schedules(ctx, after, limit) })
 }
 
 // View passes the call on, under the faults.
-func (f *WholeFaults) View(ctx context.Context) (xxljob.View, error) {
-	return call(f.Faults, ctx, "View", func() (xxljob.View, error) { return f.whole.View(ctx) })
+func (f *WholeFaults) View(ctx context.Context) (store.View, error) {
+	return call(f.Faults, ctx, "View", func() (store.View, error) { return f.whole.View(ctx) })
 }
 
 // Reports passes the call on, under the faults.
-func (f *WholeFaults) Reports(ctx context.Context, q xxljob.ReportQuery) (xxljob.ReportsFound, error) {
-	return call(f.Faults, ctx, "Reports", func() (xxljob.ReportsFound, error) { return f.whole.Reports(ctx, q) })
+func (f *WholeFaults) Reports(ctx context.Context, q store.ReportQuery) (store.ReportsFound, error) {
+	return call(f.Faults, ctx, "Reports", func() (store.ReportsFound, error) { return f.whole.Reports(ctx, q) })
 }
 
 // DropEnded passes the call on, under the faults.
-func (f *WholeFaults) DropEnded(ctx context.Context, q xxljob.RunDrop) (store.Dropped, error) {
+func (f *WholeFaults) DropEnded(ctx context.Context, q store.RunDrop) (store.Dropped, error) {
 	return call(f.Faults, ctx, "DropEnded", func() (store.Dropped, error) { return f.whole.DropEnded(ctx, q) })
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -29,7 +28,7 @@ type operation struct {
 	method string
 	// prepare leads up to the call. done reports whether the whole effect of the
 	// call can be read back; it is nil for a method that only reads.
-	prepare func(o *owner) (call func(context.Context, xxljob.Store) error, done func() bool)
+	prepare func(o *owner) (call func(context.Context, store.Store) error, done func() bool)
 }
 
 func everyMethodHasACase(e *env) {
@@ -92,7 +91,7 @@ func isError(call func() error) (is bool) {
 type batched struct {
 	method string
 	// prepare returns the call and a count of the members that took effect.
-	prepare func(o *owner) (call func(xxljob.Store) error, count func() int)
+	prepare func(o *owner) (call func(store.Store) error, count func() int)
 }
 
 func (b batched) check(e *env) {
@@ -112,8 +111,8 @@ func (b batched) check(e *env) {
 }
 
 func batches() []batched {
-	three := func(do func() xxljob.Run) []xxljob.Run { return []xxljob.Run{do(), do(), do()} }
-	state := func(o *owner, runs []xxljob.Run, s xxljob.State) func() int {
+	three := func(do func() store.Run) []store.Run { return []store.Run{do(), do(), do()} }
+	state := func(o *owner, runs []store.Run, s store.State) func() int {
 		return func() (n int) {
 			for _, r := range runs {
 				if o.mustRun(r.ID).State == s {
@@ -123,62 +122,62 @@ func batches() []batched {
 			return n
 		}
 	}
-	addresses := []xxljob.Registration{registered("app", "http://a"), registered("app", "http://b"), registered("app", "http://c")}
+	addresses := []store.Registration{registered("app", "http://a"), registered("app", "http://b"), registered("app", "http://c")}
 	return []batched{
-		{"Claim", func(o *owner) (func(xxljob.Store) error, func() int) {
-			var plans []xxljob.Plan
+		{"Claim", func(o *owner) (func(store.Store) error, func() int) {
+			var plans []store.Plan
 			for range 3 {
 				plans = append(plans, o.plan(o.newJob(), o.now))
 			}
-			return func(s xxljob.Store) error { _, err := s.Claim(o.ctx, nil, plans); return err },
-				func() int { return len(o.mustRuns(xxljob.RunFilter{})) }
+			return func(s store.Store) error { _, err := s.Claim(o.ctx, nil, plans); return err },
+				func() int { return len(o.mustRuns(store.RunFilter{})) }
 		}},
-		{"Start", func(o *owner) (func(xxljob.Store) error, func() int) {
-			runs := three(func() xxljob.Run { return o.planned(o.newJob()) })
-			starts := []xxljob.Start{o.startOf(runs[0]), o.startOf(runs[1]), o.startOf(runs[2])}
-			return func(s xxljob.Store) error { _, err := s.Start(o.ctx, nil, starts); return err }, state(o, runs, xxljob.StateStarted)
+		{"Start", func(o *owner) (func(store.Store) error, func() int) {
+			runs := three(func() store.Run { return o.planned(o.newJob()) })
+			starts := []store.Start{o.startOf(runs[0]), o.startOf(runs[1]), o.startOf(runs[2])}
+			return func(s store.Store) error { _, err := s.Start(o.ctx, nil, starts); return err }, state(o, runs, store.StateStarted)
 		}},
-		{"Finish", func(o *owner) (func(xxljob.Store) error, func() int) {
-			runs := three(func() xxljob.Run { return o.running() })
-			results := []xxljob.Result{success(runs[0]), success(runs[1]), success(runs[2])}
-			return func(s xxljob.Store) error { _, err := s.Finish(o.ctx, nil, results); return err }, state(o, runs, xxljob.StateSucceeded)
+		{"Finish", func(o *owner) (func(store.Store) error, func() int) {
+			runs := three(func() store.Run { return o.running() })
+			results := []store.Result{success(runs[0]), success(runs[1]), success(runs[2])}
+			return func(s store.Store) error { _, err := s.Finish(o.ctx, nil, results); return err }, state(o, runs, store.StateSucceeded)
 		}},
-		{"Settle", func(o *owner) (func(xxljob.Store) error, func() int) {
+		{"Settle", func(o *owner) (func(store.Store) error, func() int) {
 			runs := three(o.handedOver)
-			verdicts := []xxljob.Verdict{o.verdict(runs[0], xxljob.StateLost), o.verdict(runs[1], xxljob.StateLost), o.verdict(runs[2], xxljob.StateLost)}
-			return func(s xxljob.Store) error { _, err := s.Settle(o.ctx, verdicts); return err }, state(o, runs, xxljob.StateLost)
+			verdicts := []store.Verdict{o.verdict(runs[0], store.StateLost), o.verdict(runs[1], store.StateLost), o.verdict(runs[2], store.StateLost)}
+			return func(s store.Store) error { _, err := s.Settle(o.ctx, verdicts); return err }, state(o, runs, store.StateLost)
 		}},
-		{"Take", func(o *owner) (func(xxljob.Store) error, func() int) {
+		{"Take", func(o *owner) (func(store.Store) error, func() int) {
 			runs := three(o.handedOver)
-			return func(s xxljob.Store) error { _, err := s.Take(o.ctx, "b", ids(runs)); return err },
+			return func(s store.Store) error { _, err := s.Take(o.ctx, "b", ids(runs)); return err },
 				func() int { return 3 - len(o.mustInbox("b").Runs) }
 		}},
-		{"Dispatched", func(o *owner) (func(xxljob.Store) error, func() int) {
-			runs := three(func() xxljob.Run { return o.running(to(remote)) })
+		{"Dispatched", func(o *owner) (func(store.Store) error, func() int) {
+			runs := three(func() store.Run { return o.running(to(remote)) })
 			list := []store.Dispatch{accepted(runs[0]), accepted(runs[1]), accepted(runs[2])}
-			return func(s xxljob.Store) error { _, err := s.Dispatched(o.ctx, list); return err }, state(o, runs, xxljob.StateDispatched)
+			return func(s store.Store) error { _, err := s.Dispatched(o.ctx, list); return err }, state(o, runs, store.StateDispatched)
 		}},
-		{"SetProgress", func(o *owner) (func(xxljob.Store) error, func() int) {
-			runs := three(func() xxljob.Run { return o.running() })
+		{"SetProgress", func(o *owner) (func(store.Store) error, func() int) {
+			runs := three(func() store.Run { return o.running() })
 			list := []store.Progress{progressOf(runs[0], 1, ""), progressOf(runs[1], 1, ""), progressOf(runs[2], 1, "")}
-			return func(s xxljob.Store) error { return s.SetProgress(o.ctx, list) }, func() (n int) {
+			return func(s store.Store) error { return s.SetProgress(o.ctx, list) }, func() (n int) {
 				for _, r := range runs {
 					n += o.mustRun(r.ID).Progress
 				}
 				return n
 			}
 		}},
-		{"PutAddresses", func(o *owner) (func(xxljob.Store) error, func() int) {
-			return func(s xxljob.Store) error { return s.PutAddresses(o.ctx, addresses) },
+		{"PutAddresses", func(o *owner) (func(store.Store) error, func() int) {
+			return func(s store.Store) error { return s.PutAddresses(o.ctx, addresses) },
 				func() int { return len(o.mustAddresses("app", time.Hour)) }
 		}},
-		{"DropAddresses", func(o *owner) (func(xxljob.Store) error, func() int) {
+		{"DropAddresses", func(o *owner) (func(store.Store) error, func() int) {
 			o.put(addresses...)
-			return func(s xxljob.Store) error { return s.DropAddresses(o.ctx, addresses) },
+			return func(s store.Store) error { return s.DropAddresses(o.ctx, addresses) },
 				func() int { return 3 - len(o.mustAddresses("app", time.Hour)) }
 		}},
 	}
 }
 
 // absent reports that something is not there.
-func absent(err error) bool { return errors.Is(err, xxljob.ErrNotFound) }
+func absent(err error) bool { return errors.Is(err, store.ErrNotFound) }

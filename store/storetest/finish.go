@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -30,9 +29,9 @@ func finishCases() []testCase {
 
 func finishStores(e *env) {
 	o := e.owner("a")
-	run := o.running(func(s *xxljob.Start) { s.Msg = "first" })
+	run := o.running(func(s *store.Start) { s.Msg = "first" })
 	r := success(run)
-	r.State, r.HandleMsg, r.TriggerMsg, r.NoRetry = xxljob.StateFailed, "boom — 错", "second", true
+	r.State, r.HandleMsg, r.TriggerMsg, r.NoRetry = store.StateFailed, "boom — 错", "second", true
 	got := o.one(e.mustFinish(r))
 	e.check(!got.Ended.IsZero() && !got.Ended.Before(got.Started), "Ended %v, Started %v", got.Ended, got.Started)
 	e.check(hasLine(got.TriggerMsg, "first") && hasLine(got.TriggerMsg, "second"), "TriggerMsg %q: want both lines", got.TriggerMsg)
@@ -45,19 +44,19 @@ func finishStores(e *env) {
 // waiting of their jobs.
 func finishSilent(e *env) {
 	o := e.owner("a")
-	var runs []xxljob.Run
-	var results []xxljob.Result
+	var runs []store.Run
+	var results []store.Result
 	for range 2 {
-		run := o.running(func(s *xxljob.Start) { s.Msg = "first" })
+		run := o.running(func(s *store.Start) { s.Msg = "first" })
 		e.must(e.SetProgress(e.ctx, []store.Progress{{RunID: run.ID, Incarnation: "a", Token: run.Token, Percent: 40, Text: "under way"}}))
 		runs = append(runs, run)
-		results = append(results, xxljob.Result{RunID: run.ID, Incarnation: "a", Token: run.Token, State: xxljob.StateSucceeded})
+		results = append(results, store.Result{RunID: run.ID, Incarnation: "a", Token: run.Token, State: store.StateSucceeded})
 	}
 	got := e.mustFinish(results...)
 	want(e, "accepted results", len(got), 2)
 	for i, run := range runs {
 		e.check(!got[i].Ended.IsZero() && !got[i].Ended.Before(got[i].Started), "Ended %v, Started %v", got[i].Ended, got[i].Started)
-		run.State, run.Ended, run.Progress, run.ProgressText = xxljob.StateSucceeded, got[i].Ended, 40, "under way"
+		run.State, run.Ended, run.Progress, run.ProgressText = store.StateSucceeded, got[i].Ended, 40, "under way"
 		want(e, "ended run", got[i], run)
 		e.wantRun("ended run", run)
 	}
@@ -65,8 +64,8 @@ func finishSilent(e *env) {
 
 func finishStates(e *env) {
 	o := e.owner("a")
-	for _, state := range []xxljob.State{xxljob.StateSucceeded, xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled,
-		xxljob.StateLost, xxljob.StateRefused, xxljob.StateDiscarded, xxljob.StateSnoozed} {
+	for _, state := range []store.State{store.StateSucceeded, store.StateFailed, store.StateTimedOut, store.StateKilled,
+		store.StateLost, store.StateRefused, store.StateDiscarded, store.StateSnoozed} {
 		r := success(o.running())
 		r.State = state
 		want(e, "accepted results", len(e.mustFinish(r)), 1)
@@ -78,7 +77,7 @@ func finishFirst(e *env) {
 	o := e.owner("a")
 	run := o.running()
 	first, second := success(run), success(run)
-	second.State, second.HandleMsg = xxljob.StateFailed, "other"
+	second.State, second.HandleMsg = store.StateFailed, "other"
 	got := o.one(e.mustFinish(first))
 	want(e, "accepted second results", len(e.mustFinish(second, first, overWire(run.ID))), 0)
 	e.wantRun("after the second result", got)
@@ -88,9 +87,9 @@ func finishFirstInBatch(e *env) {
 	o := e.owner("a")
 	run := o.running()
 	first, second := success(run), success(run)
-	second.State = xxljob.StateFailed
+	second.State = store.StateFailed
 	want(e, "accepted results", len(e.mustFinish(first, second)), 1)
-	e.wantState("after both", run.ID, xxljob.StateSucceeded)
+	e.wantState("after both", run.ID, store.StateSucceeded)
 }
 
 func finishConcurrent(e *env) {
@@ -120,7 +119,7 @@ func finishConcurrent(e *env) {
 
 func finishOrder(e *env) {
 	o := e.owner("a")
-	var results []xxljob.Result
+	var results []store.Result
 	var order []int64
 	for range 6 {
 		run := o.running()
@@ -136,7 +135,7 @@ func finishOrder(e *env) {
 }
 
 // wantRefused checks that a result is not accepted and changes nothing.
-func (e *env) wantRefused(what string, r xxljob.Result) {
+func (e *env) wantRefused(what string, r store.Result) {
 	e.Helper()
 	before := e.snapshot()
 	want(e, what+": accepted results", len(e.mustFinish(r)), 0)
@@ -146,62 +145,62 @@ func (e *env) wantRefused(what string, r xxljob.Result) {
 func finishAttachedFence(e *env) {
 	o := e.owner("a")
 	run := o.handedOver()
-	bend := func(change func(*xxljob.Result)) xxljob.Result {
+	bend := func(change func(*store.Result)) store.Result {
 		r := success(run)
 		change(&r)
 		return r
 	}
-	e.wantRefused("another token", bend(func(r *xxljob.Result) { r.Token++ }))
-	e.wantRefused("another token, and nothing said", bend(func(r *xxljob.Result) { r.Token, r.HandleMsg = r.Token+1, "" }))
-	e.wantRefused("no token", bend(func(r *xxljob.Result) { r.Token = 0 }))
-	e.wantRefused("the starter, which is not the addressee", bend(func(r *xxljob.Result) { r.Incarnation = "a" }))
-	e.wantRefused("a token without an incarnation", bend(func(r *xxljob.Result) { r.Incarnation = "" }))
-	e.wantRefused("a part of the incarnation", bend(func(r *xxljob.Result) { r.Incarnation = "bb" }))
+	e.wantRefused("another token", bend(func(r *store.Result) { r.Token++ }))
+	e.wantRefused("another token, and nothing said", bend(func(r *store.Result) { r.Token, r.HandleMsg = r.Token+1, "" }))
+	e.wantRefused("no token", bend(func(r *store.Result) { r.Token = 0 }))
+	e.wantRefused("the starter, which is not the addressee", bend(func(r *store.Result) { r.Incarnation = "a" }))
+	e.wantRefused("a token without an incarnation", bend(func(r *store.Result) { r.Incarnation = "" }))
+	e.wantRefused("a part of the incarnation", bend(func(r *store.Result) { r.Incarnation = "bb" }))
 	accepted := o.dispatched()
-	e.wantRefused("an attached result for a dispatched run", xxljob.Result{RunID: accepted.ID, Incarnation: "a", Token: accepted.Token, State: xxljob.StateSucceeded})
+	e.wantRefused("an attached result for a dispatched run", store.Result{RunID: accepted.ID, Incarnation: "a", Token: accepted.Token, State: store.StateSucceeded})
 	far := o.running(to(remote))
-	e.wantRefused("an attached result for a remote run", xxljob.Result{RunID: far.ID, Incarnation: "a", Token: far.Token, State: xxljob.StateSucceeded})
+	e.wantRefused("an attached result for a remote run", store.Result{RunID: far.ID, Incarnation: "a", Token: far.Token, State: store.StateSucceeded})
 	want(e, "accepted results of the addressee", len(e.mustFinish(success(run))), 1)
 }
 
 func finishWireFence(e *env) {
 	o := e.owner("a")
 	e.wantRefused("a planned run", overWire(o.planned(e.newJob()).ID))
-	e.wantRefused("an added run", overWire(e.mustAddRun(e.newJob().ID, xxljob.Trigger{}).ID))
+	e.wantRefused("an added run", overWire(e.mustAddRun(e.newJob().ID, store.Trigger{}).ID))
 	e.wantRefused("a skipped run", overWire(o.one(o.claim(o.skip(e.newJob()))).ID))
 	e.wantRefused("no run", overWire(1<<53-1))
-	for _, run := range []xxljob.Run{o.running(to(remote)), o.dispatched()} {
+	for _, run := range []store.Run{o.running(to(remote)), o.dispatched()} {
 		want(e, "accepted results of a run that is "+run.State.String(), len(e.mustFinish(overWire(run.ID))), 1)
 	}
 }
 
 // concluded is what the owner of a start concludes about it.
-func concluded(run xxljob.Run) xxljob.Result {
-	return xxljob.Result{RunID: run.ID, Owner: run.Owner, Token: run.Token, State: xxljob.StateFailed, HandleMsg: "refused"}
+func concluded(run store.Run) store.Result {
+	return store.Result{RunID: run.ID, Owner: run.Owner, Token: run.Token, State: store.StateFailed, HandleMsg: "refused"}
 }
 
 func finishOwnerFence(e *env) {
 	o := e.owner("a")
 	o.there("b")
-	runs := map[string]xxljob.Run{"own": o.running(), "handed over": o.handedOver(), "remote": o.running(to(remote)), "dispatched": o.dispatched()}
+	runs := map[string]store.Run{"own": o.running(), "handed over": o.handedOver(), "remote": o.running(to(remote)), "dispatched": o.dispatched()}
 	for name, run := range runs {
-		bend := func(change func(*xxljob.Result)) xxljob.Result {
+		bend := func(change func(*store.Result)) store.Result {
 			r := concluded(run)
 			change(&r)
 			return r
 		}
-		e.wantRefused(name+": another token", bend(func(r *xxljob.Result) { r.Token++ }))
-		e.wantRefused(name+": no token", bend(func(r *xxljob.Result) { r.Token = 0 }))
-		e.wantRefused(name+": another node, which is the addressee of one", bend(func(r *xxljob.Result) { r.Owner = "b" }))
-		e.wantRefused(name+": a token alone", bend(func(r *xxljob.Result) { r.Owner = "" }))
-		e.wantRefused(name+": more than the owner's name", bend(func(r *xxljob.Result) { r.Owner = "aa" }))
-		e.wantRefused(name+": no final state", bend(func(r *xxljob.Result) { r.State = xxljob.StateDispatched }))
+		e.wantRefused(name+": another token", bend(func(r *store.Result) { r.Token++ }))
+		e.wantRefused(name+": no token", bend(func(r *store.Result) { r.Token = 0 }))
+		e.wantRefused(name+": another node, which is the addressee of one", bend(func(r *store.Result) { r.Owner = "b" }))
+		e.wantRefused(name+": a token alone", bend(func(r *store.Result) { r.Owner = "" }))
+		e.wantRefused(name+": more than the owner's name", bend(func(r *store.Result) { r.Owner = "aa" }))
+		e.wantRefused(name+": no final state", bend(func(r *store.Result) { r.State = store.StateDispatched }))
 		got := o.one(e.mustFinish(concluded(run)))
-		want(e, name+": state and message", []any{got.State, got.HandleMsg}, []any{xxljob.StateFailed, "refused"})
+		want(e, name+": state and message", []any{got.State, got.HandleMsg}, []any{store.StateFailed, "refused"})
 		e.wantRun(name+": after the result", got)
 		e.wantRefused(name+": a second result", concluded(run))
 	}
-	batch := []xxljob.Run{o.running(to(remote)), o.running(), o.handedOver(), o.running(to(remote)), o.dispatched()}
+	batch := []store.Run{o.running(to(remote)), o.running(), o.handedOver(), o.running(to(remote)), o.dispatched()}
 	wrong := concluded(batch[3])
 	wrong.Token++
 	accepted := e.mustFinish(concluded(batch[0]), success(batch[1]), concluded(batch[2]), wrong, overWire(batch[4].ID))
@@ -213,12 +212,12 @@ func finishOwnerFence(e *env) {
 func finishOwnerStart(e *env) {
 	o := e.owner("a")
 	run := o.running(to(remote))
-	back := o.one(e.mustSettle(o.verdict(run, xxljob.StatePlanned)))
+	back := o.one(e.mustSettle(o.verdict(run, store.StatePlanned)))
 	e.wantRefused("a run that was put back", concluded(run))
 	again := o.started(back, to(remote))
 	e.wantRefused("a run that was started again", concluded(run))
 	b := o.overtakenBy("b")
-	v := b.verdict(again, xxljob.StateStarted)
+	v := b.verdict(again, store.StateStarted)
 	v.NewOwner, v.NewToken = "b", again.Token
 	adopted := o.one(e.mustSettle(v))
 	e.wantRefused("a run that was adopted", concluded(again))
@@ -234,16 +233,16 @@ func finishAnyEpoch(e *env) {
 
 func finishAfterLost(e *env) {
 	o := e.owner("a")
-	results := map[string]xxljob.Result{}
+	results := map[string]store.Result{}
 	attached := o.running()
 	results["attached"] = success(attached)
 	far := o.running(to(remote))
 	results["wire"] = overWire(far.ID)
-	e.mustSettle(o.verdict(attached, xxljob.StateLost), o.verdict(far, xxljob.StateLost))
+	e.mustSettle(o.verdict(attached, store.StateLost), o.verdict(far, store.StateLost))
 	for name, r := range results {
 		lost := e.mustRun(r.RunID)
 		again := r // a shutdown that is reported once more
-		again.State = xxljob.StateLost
+		again.State = store.StateLost
 		want(e, name+": accepted reports of a loss after lost", len(e.mustFinish(again)), 0)
 		e.wantRun(name+": after a report of what is known", lost)
 		want(e, name+": accepted results after lost", len(e.mustFinish(r)), 0)
@@ -262,8 +261,8 @@ func finishAfterLost(e *env) {
 // somebody who reads of the loss would want to know.
 func finishOwnerAfterLost(e *env) {
 	o := e.owner("a")
-	for _, run := range []xxljob.Run{o.running(), o.running(to(remote))} {
-		e.mustSettle(o.verdict(run, xxljob.StateLost))
+	for _, run := range []store.Run{o.running(), o.running(to(remote))} {
+		e.mustSettle(o.verdict(run, store.StateLost))
 		e.wantRefused("a result by the owner after lost", concluded(run))
 		before := e.mustRun(run.ID)
 		e.check(!before.LateNoted, "LateNoted of what the owner has concluded")
@@ -275,7 +274,7 @@ func finishOwnerAfterLost(e *env) {
 
 func finishAfterEnd(e *env) {
 	o := e.owner("a")
-	for _, state := range []xxljob.State{xxljob.StateSucceeded, xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled, xxljob.StateRefused, xxljob.StateDiscarded} {
+	for _, state := range []store.State{store.StateSucceeded, store.StateFailed, store.StateTimedOut, store.StateKilled, store.StateRefused, store.StateDiscarded} {
 		r := success(o.running())
 		r.State = state
 		e.mustFinish(r)

@@ -5,11 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
-// What follows the end of a run (xxljob.Run.Follow), which has its own table. These cases are
+// What follows the end of a run (store.Run.Follow), which has its own table. These cases are
 // about what a store does with it.
 
 func followCases() []testCase {
@@ -56,23 +55,23 @@ func followCases() []testCase {
 }
 
 // retried makes a job whose failures are tried again so often.
-func retried(n int) func(*xxljob.Job) { return func(j *xxljob.Job) { j.Retries = n } }
+func retried(n int) func(*store.Job) { return func(j *store.Job) { j.Retries = n } }
 
 // failure is the result of an attached executor whose handler has failed.
-func failure(run xxljob.Run) xxljob.Result {
+func failure(run store.Run) store.Result {
 	r := success(run)
-	r.State, r.HandleMsg = xxljob.StateFailed, "boom"
+	r.State, r.HandleMsg = store.StateFailed, "boom"
 	return r
 }
 
 // failed ends a started run as failed.
-func (o *owner) failed(run xxljob.Run) xxljob.Run {
+func (o *owner) failed(run store.Run) store.Run {
 	o.Helper()
 	return o.one(o.mustFinish(failure(run)))
 }
 
 // next is the run that follows an ended one, which it reads; the zero Run where there is none.
-func (e *env) next(ended xxljob.Run) (next xxljob.Run) {
+func (e *env) next(ended store.Run) (next store.Run) {
 	e.Helper()
 	for _, r := range e.mustTree(ended.ID) {
 		if r.ID > ended.ID && r.Sharding == ended.Sharding && next.ID == 0 {
@@ -82,7 +81,7 @@ func (e *env) next(ended xxljob.Run) (next xxljob.Run) {
 	return next
 }
 
-func (e *env) mustNext(ended xxljob.Run) xxljob.Run {
+func (e *env) mustNext(ended store.Run) store.Run {
 	e.Helper()
 	next := e.next(ended)
 	if next.ID == 0 {
@@ -91,7 +90,7 @@ func (e *env) mustNext(ended xxljob.Run) xxljob.Run {
 	return next
 }
 
-func (e *env) mustTree(id int64) []xxljob.Run {
+func (e *env) mustTree(id int64) []store.Run {
 	e.Helper()
 	runs, err := e.Tree(e.ctx, id)
 	e.must(err)
@@ -99,7 +98,7 @@ func (e *env) mustTree(id int64) []xxljob.Run {
 }
 
 // wantNone checks that nothing follows.
-func (e *env) wantNone(what string, ended xxljob.Run) {
+func (e *env) wantNone(what string, ended store.Run) {
 	e.Helper()
 	if next := e.next(ended); next.ID != 0 {
 		e.Errorf("%s: run %d follows, as %s", what, next.ID, next.State)
@@ -109,15 +108,15 @@ func (e *env) wantNone(what string, ended xxljob.Run) {
 func followFailure(e *env) {
 	o := e.owner("a")
 	job := e.newJob(retried(2))
-	for _, state := range []xxljob.State{xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateRefused, xxljob.StateLost} {
+	for _, state := range []store.State{store.StateFailed, store.StateTimedOut, store.StateRefused, store.StateLost} {
 		run := o.started(o.planned(e.mustJob(job.ID)))
 		r := failure(run)
 		r.State = state
 		got := o.one(e.mustFinish(r))
 		want(e, "the ended run", got.State, state)
 		next := e.mustNext(got)
-		want(e, "what follows a run that has "+state.String(), next, xxljob.Run{ID: next.ID, JobID: job.ID, App: job.App, Shard: job.Shard,
-			TriggerID: run.ID, Attempt: 1, Type: xxljob.TriggerRetry, Born: true, Scheduled: got.Ended, State: xxljob.StatePlanned,
+		want(e, "what follows a run that has "+state.String(), next, store.Run{ID: next.ID, JobID: job.ID, App: job.App, Shard: job.Shard,
+			TriggerID: run.ID, Attempt: 1, Type: store.TriggerRetry, Born: true, Scheduled: got.Ended, State: store.StatePlanned,
 			Retries: -1, Created: next.Created, First: run.Scheduled, Last: run.Scheduled})
 		e.check(next.ID > run.ID && !next.Created.Before(got.Created), "it has ID %d after %d, and was created at %v", next.ID, run.ID, next.Created)
 		want(e, "what it stands for", next.Instant(), run.Scheduled)
@@ -129,7 +128,7 @@ func followFailure(e *env) {
 func followNothing(e *env) {
 	o := e.owner("a")
 	job := e.newJob(retried(2))
-	for _, state := range []xxljob.State{xxljob.StateSucceeded, xxljob.StateKilled, xxljob.StateDiscarded} {
+	for _, state := range []store.State{store.StateSucceeded, store.StateKilled, store.StateDiscarded} {
 		r := failure(o.started(o.planned(e.mustJob(job.ID))))
 		r.State = state
 		e.wantNone("after "+state.String(), o.one(e.mustFinish(r)))
@@ -144,16 +143,16 @@ func followKeeps(e *env) {
 	o := e.owner("a")
 	job := e.newJob(retried(1))
 	param := "p — 错"
-	run := e.mustAddRun(job.ID, xxljob.Trigger{Param: &param, Addresses: []string{"http://b", "http://a"}, Shard: xxljob.Sharding{Index: 1, Total: 3}, Key: "k"})
-	ended := o.failed(o.started(run, func(s *xxljob.Start) { s.Param = param }))
+	run := e.mustAddRun(job.ID, store.Trigger{Param: &param, Addresses: []string{"http://b", "http://a"}, Shard: store.Sharding{Index: 1, Total: 3}, Key: "k"})
+	ended := o.failed(o.started(run, func(s *store.Start) { s.Param = param }))
 	next := e.mustNext(ended)
 	want(e, "parameter, addresses, part", []any{next.Param, next.ParamSet, next.Addresses, next.Sharding}, []any{param, true, run.Addresses, run.Sharding})
 	want(e, "born", next.Born, false)
-	again, err := e.AddRun(e.ctx, job.ID, xxljob.Trigger{Key: "k"})
+	again, err := e.AddRun(e.ctx, job.ID, store.Trigger{Key: "k"})
 	e.must(err)
 	want(e, "the run of the key", again.ID, run.ID)
 
-	plain := o.failed(o.started(e.mustAddRun(job.ID, xxljob.Trigger{}), func(s *xxljob.Start) { s.Param = "the job's" }))
+	plain := o.failed(o.started(e.mustAddRun(job.ID, store.Trigger{}), func(s *store.Start) { s.Param = "the job's" }))
 	next = e.mustNext(plain)
 	want(e, "a parameter that the trigger did not give", []any{next.Param, next.ParamSet}, []any{"", false})
 }
@@ -175,11 +174,11 @@ func followSpan(e *env) {
 func followRefusal(e *env) {
 	o := e.owner("a")
 	run := o.planned(e.newJob(retried(2)))
-	a := o.tryStart(o.startOf(run, refused, func(s *xxljob.Start) { s.HandleMsg = "no address"; s.Retries = 2 }))
+	a := o.tryStart(o.startOf(run, refused, func(s *store.Start) { s.HandleMsg = "no address"; s.Retries = 2 }))
 	want(e, "status", a.Status, store.StartOK)
-	want(e, "the refused run", a.Run.State, xxljob.StateRefused)
+	want(e, "the refused run", a.Run.State, store.StateRefused)
 	next := e.mustNext(a.Run)
-	want(e, "Attempt, type, state", []any{next.Attempt, next.Type, next.State}, []any{1, xxljob.TriggerRetry, xxljob.StatePlanned})
+	want(e, "Attempt, type, state", []any{next.Attempt, next.Type, next.State}, []any{1, store.TriggerRetry, store.StatePlanned})
 	again := o.tryStart(o.startOf(next, refused))
 	want(e, "Attempt of the next", e.mustNext(again.Run).Attempt, 2)
 }
@@ -187,22 +186,22 @@ func followRefusal(e *env) {
 func followLost(e *env) {
 	o := e.owner("a")
 	run := o.started(o.planned(e.newJob(retried(1))))
-	got := o.one(e.mustSettle(o.verdict(run, xxljob.StateLost)))
+	got := o.one(e.mustSettle(o.verdict(run, store.StateLost)))
 	want(e, "Attempt", e.mustNext(got).Attempt, 1)
-	e.wantNone("of a job without retries", o.one(e.mustSettle(o.verdict(o.running(), xxljob.StateLost))))
+	e.wantNone("of a job without retries", o.one(e.mustSettle(o.verdict(o.running(), store.StateLost))))
 }
 
 func followRerun(e *env) {
 	o := e.owner("a")
-	job := e.newJob(func(j *xxljob.Job) { j.OnLost, j.MaxReruns, j.Retries = xxljob.OnLostRerun, 2, 1 })
+	job := e.newJob(func(j *store.Job) { j.OnLost, j.MaxReruns, j.Retries = store.OnLostRerun, 2, 1 })
 	run := o.planned(job)
 	for n := 1; n <= 2; n++ {
-		run = e.mustNext(o.one(e.mustSettle(o.verdict(o.started(run), xxljob.StateLost))))
+		run = e.mustNext(o.one(e.mustSettle(o.verdict(o.started(run), store.StateLost))))
 		want(e, "Attempt, Reruns", []any{run.Attempt, run.Reruns}, []any{n, n})
 	}
 	run = e.mustNext(o.failed(o.started(run)))
 	want(e, "Attempt, Reruns of a retry", []any{run.Attempt, run.Reruns}, []any{3, 2})
-	last := o.one(e.mustSettle(o.verdict(o.started(run), xxljob.StateLost)))
+	last := o.one(e.mustSettle(o.verdict(o.started(run), store.StateLost)))
 	e.wantNone("after the last rerun", last)
 	e.check(strings.Contains(last.TriggerMsg, "nothing follows"), "TriggerMsg %q does not say why nothing follows", last.TriggerMsg)
 	e.wantRun("the last", last)
@@ -222,7 +221,7 @@ func followEdit(e *env) {
 	o := e.owner("a")
 	job := e.newJob(retried(5))
 	more, none := o.started(o.planned(job)), e.newJob()
-	e.edit(job.ID, func(j *xxljob.Job) { j.Retries = 0 })
+	e.edit(job.ID, func(j *store.Job) { j.Retries = 0 })
 	e.wantNone("of a job that has none any more", o.failed(more))
 	run := o.started(o.planned(none))
 	e.edit(none.ID, retried(1))
@@ -234,9 +233,9 @@ func followTriggerWins(e *env) {
 	o := e.owner("a")
 	job := e.newJob(retried(7))
 	one := 1
-	run := e.mustAddRun(job.ID, xxljob.Trigger{Retries: &one})
+	run := e.mustAddRun(job.ID, store.Trigger{Retries: &one})
 	e.edit(job.ID, retried(0))
-	next := e.mustNext(o.failed(o.started(run, func(s *xxljob.Start) { s.Retries = one })))
+	next := e.mustNext(o.failed(o.started(run, func(s *store.Start) { s.Retries = one })))
 	want(e, "Retries", []any{next.Retries, next.RetriesSet}, []any{0, true})
 	e.edit(job.ID, retried(9))
 	e.wantNone("after the trigger's only one", o.failed(o.started(next)))
@@ -244,8 +243,8 @@ func followTriggerWins(e *env) {
 
 func followPauses(e *env) {
 	o := e.owner("a")
-	run := o.planned(e.newJob(func(j *xxljob.Job) {
-		j.Retries, j.RetryBackoff = 4, xxljob.Backoff{First: 1500 * time.Millisecond, Max: 5 * time.Second}
+	run := o.planned(e.newJob(func(j *store.Job) {
+		j.Retries, j.RetryBackoff = 4, store.Backoff{First: 1500 * time.Millisecond, Max: 5 * time.Second}
 	}))
 	for _, pause := range []time.Duration{1500, 3000, 5000, 5000} {
 		ended := o.failed(o.started(run))
@@ -256,7 +255,7 @@ func followPauses(e *env) {
 
 func followAfter(e *env) {
 	o := e.owner("a")
-	job := e.newJob(func(j *xxljob.Job) { j.Retries, j.RetryBackoff = 4, xxljob.Backoff{First: time.Hour} })
+	job := e.newJob(func(j *store.Job) { j.Retries, j.RetryBackoff = 4, store.Backoff{First: time.Hour} })
 	r := failure(o.started(o.planned(job)))
 	r.After = 1234 * time.Millisecond
 	ended := o.one(e.mustFinish(r))
@@ -264,9 +263,9 @@ func followAfter(e *env) {
 }
 
 // snoozing is the result of a handler that wants to be called again.
-func snoozing(run xxljob.Run, d time.Duration) xxljob.Result {
+func snoozing(run store.Run, d time.Duration) store.Result {
 	r := success(run)
-	r.State, r.HandleMsg, r.After = xxljob.StateSnoozed, "snoozed", d
+	r.State, r.HandleMsg, r.After = store.StateSnoozed, "snoozed", d
 	return r
 }
 
@@ -275,7 +274,7 @@ func followSnooze(e *env) {
 	run := o.planned(e.newJob(retried(1)))
 	for n := 1; n <= 3; n++ {
 		ended := o.one(e.mustFinish(snoozing(o.started(run), time.Minute)))
-		want(e, "state", ended.State, xxljob.StateSnoozed)
+		want(e, "state", ended.State, store.StateSnoozed)
 		e.wantRun("the snoozed run", ended)
 		run = e.mustNext(ended)
 		want(e, "Attempt, Snoozes, pause", []any{run.Attempt, run.Snoozes, run.Scheduled.Sub(ended.Ended)}, []any{0, n, time.Minute})
@@ -286,12 +285,12 @@ func followSnooze(e *env) {
 
 func followSnoozes(e *env) {
 	o := e.owner("a")
-	run := o.planned(e.newJob(func(j *xxljob.Job) { j.MaxSnoozes, j.Retries = 2, 3 }))
+	run := o.planned(e.newJob(func(j *store.Job) { j.MaxSnoozes, j.Retries = 2, 3 }))
 	for range 2 {
 		run = e.mustNext(o.one(e.mustFinish(snoozing(o.started(run), 0))))
 	}
 	last := o.one(e.mustFinish(snoozing(o.started(run), 0)))
-	want(e, "state, HandleMsg, NoRetry", []any{last.State, last.HandleMsg, last.NoRetry}, []any{xxljob.StateFailed, store.TooManySnoozes, true})
+	want(e, "state, HandleMsg, NoRetry", []any{last.State, last.HandleMsg, last.NoRetry}, []any{store.StateFailed, store.TooManySnoozes, true})
 	e.wantRun("the last", last)
 	e.wantNone("after the last", last)
 }
@@ -302,15 +301,15 @@ func followSnoozedList(e *env) {
 	done := o.one(e.mustFinish(success(o.started(o.planned(job)))))
 	snoozed := o.one(e.mustFinish(snoozing(o.started(o.planned(e.mustJob(job.ID))), time.Hour)))
 	for _, c := range []struct {
-		states []xxljob.State
+		states []store.State
 		ids    []int64
 	}{
-		{[]xxljob.State{xxljob.StateSucceeded}, []int64{done.ID}},
-		{[]xxljob.State{xxljob.StateSnoozed}, []int64{snoozed.ID}},
-		{[]xxljob.State{xxljob.StateSnoozed, xxljob.StateSucceeded}, []int64{snoozed.ID, done.ID}},
-		{[]xxljob.State{xxljob.StateFailed}, nil},
+		{[]store.State{store.StateSucceeded}, []int64{done.ID}},
+		{[]store.State{store.StateSnoozed}, []int64{snoozed.ID}},
+		{[]store.State{store.StateSnoozed, store.StateSucceeded}, []int64{snoozed.ID, done.ID}},
+		{[]store.State{store.StateFailed}, nil},
 	} {
-		want(e, "runs that are "+c.states[0].String(), ids(e.mustRuns(xxljob.RunFilter{JobID: job.ID, States: c.states})), c.ids)
+		want(e, "runs that are "+c.states[0].String(), ids(e.mustRuns(store.RunFilter{JobID: job.ID, States: c.states})), c.ids)
 	}
 }
 
@@ -324,11 +323,11 @@ func followScan(e *env) {
 
 func followBacklog(e *env) {
 	o := e.owner("a")
-	job := e.newJob(retried(1), func(j *xxljob.Job) { j.Next = e.at(-3600) })
+	job := e.newJob(retried(1), func(j *store.Job) { j.Next = e.at(-3600) })
 	p := o.plan(job, e.at(-3600))
 	p.Next = e.at(-1)
 	for range 3 {
-		o.failed(o.started(e.mustAddRun(job.ID, xxljob.Trigger{})))
+		o.failed(o.started(e.mustAddRun(job.ID, store.Trigger{})))
 	}
 	o.claim(p)
 	e.eventually("one run waits, and it is no retry", func() bool {
@@ -343,14 +342,14 @@ func followBacklog(e *env) {
 func followBatch(e *env) {
 	o := e.owner("a")
 	job, never := e.newJob(retried(1)), e.newJob()
-	var results []xxljob.Result
-	var runs []xxljob.Run
+	var results []store.Result
+	var runs []store.Run
 	for i := range 6 {
 		of := job
 		if i%3 == 2 {
 			of = never
 		}
-		run := o.started(e.mustAddRun(of.ID, xxljob.Trigger{}))
+		run := o.started(e.mustAddRun(of.ID, store.Trigger{}))
 		r := failure(run)
 		if i%3 == 1 {
 			r = success(run)
@@ -370,7 +369,7 @@ func followConcurrent(e *env) {
 		run := o.started(o.planned(e.newJob(retried(3))))
 		var parties []func()
 		for range 4 {
-			parties = append(parties, func() { e.mustFinish(failure(run)) }, func() { e.mustSettle(o.verdict(run, xxljob.StateLost)) })
+			parties = append(parties, func() { e.mustFinish(failure(run)) }, func() { e.mustSettle(o.verdict(run, store.StateLost)) })
 		}
 		e.race(parties...)
 		want(e, "runs of the trigger", len(e.mustTree(run.ID)), 2)
@@ -381,15 +380,15 @@ func followParts(e *env) {
 	o := e.owner("a")
 	e.there("b")
 	addresses := []string{o.addr(), store.LocalAddress("b"), remote}
-	a := o.tryStart(o.startOf(o.planned(e.newJob(retried(2))), func(s *xxljob.Start) { s.Targets = addresses; s.Address = addresses[0] }))
+	a := o.tryStart(o.startOf(o.planned(e.newJob(retried(2))), func(s *store.Start) { s.Targets = addresses; s.Address = addresses[0] }))
 	want(e, "status", a.Status, store.StartOK)
-	parts := append([]xxljob.Run{a.Run}, a.Siblings...)
+	parts := append([]store.Run{a.Run}, a.Siblings...)
 	e.must(takeAll(e, "b", parts[1].ID))
 	for _, i := range []int{0, 2} {
 		r := failure(parts[i])
 		if i == 2 {
 			r = overWire(parts[2].ID)
-			r.State = xxljob.StateFailed
+			r.State = store.StateFailed
 		}
 		next := e.mustNext(o.one(e.mustFinish(r)))
 		want(e, "part, trigger, attempt", []any{next.Sharding, next.TriggerID, next.Attempt}, []any{parts[i].Sharding, a.Run.ID, 1})
@@ -416,7 +415,7 @@ func followFinished(e *env) {
 	want(e, "stopped while the retry runs", e.mustJob(job.ID).Stopped, false)
 	done := o.one(e.mustFinish(success(retry)))
 	got := e.mustJob(job.ID)
-	want(e, "stopped, why, StoppedJob", []any{got.Stopped, got.StopReason, done.StoppedJob}, []any{true, xxljob.StopFinished, true})
+	want(e, "stopped, why, StoppedJob", []any{got.Stopped, got.StopReason, done.StoppedJob}, []any{true, store.StopFinished, true})
 }
 
 func followDelay(e *env) {
@@ -436,10 +435,10 @@ func followDelay(e *env) {
 // followDelayOfOthers: a run that was refused, or is lost, is followed as one that has failed is.
 func followDelayOfOthers(e *env) {
 	o := e.owner("a")
-	for what, end := range map[string]func(run xxljob.Run) xxljob.Run{
-		"refused": func(run xxljob.Run) xxljob.Run { return o.tryStart(o.startOf(run, refused)).Run },
-		"lost": func(run xxljob.Run) xxljob.Run {
-			return o.one(e.mustSettle(o.verdict(o.started(run), xxljob.StateLost)))
+	for what, end := range map[string]func(run store.Run) store.Run{
+		"refused": func(run store.Run) store.Run { return o.tryStart(o.startOf(run, refused)).Run },
+		"lost": func(run store.Run) store.Run {
+			return o.one(e.mustSettle(o.verdict(o.started(run), store.StateLost)))
 		},
 	} {
 		job := e.newJob(delayed(time.Minute), retried(1))
@@ -460,27 +459,27 @@ func followGivenBack(e *env) {
 	born, manual := twoRetries(o, job)
 	born, manual = o.started(born), o.started(manual)
 	e.stop(job.ID)
-	e.mustSettle(o.verdict(born, xxljob.StatePlanned), o.verdict(manual, xxljob.StatePlanned))
-	e.wantState("a retry of the schedule's", born.ID, xxljob.StateCancelled)
-	e.wantState("a trigger's retry", manual.ID, xxljob.StatePlanned)
+	e.mustSettle(o.verdict(born, store.StatePlanned), o.verdict(manual, store.StatePlanned))
+	e.wantState("a retry of the schedule's", born.ID, store.StateCancelled)
+	e.wantState("a trigger's retry", manual.ID, store.StatePlanned)
 }
 
 // followRetryInParts starts a retry as a broadcast: its parts are as far in their chain as it is.
 func followRetryInParts(e *env) {
 	o := e.owner("a")
-	job := e.newJob(func(j *xxljob.Job) { j.OnLost = xxljob.OnLostRerun })
+	job := e.newJob(func(j *store.Job) { j.OnLost = store.OnLostRerun })
 	three := 3
-	for what, first := range map[string]xxljob.Run{"born": o.planned(job), "triggered": e.mustAddRun(job.ID, xxljob.Trigger{Retries: &three})} {
-		snoozed := o.one(e.mustFinish(snoozing(o.started(first, func(s *xxljob.Start) { s.Retries = first.Retries }), time.Second)))
-		lost := o.one(e.mustSettle(o.verdict(o.started(e.mustNext(snoozed), func(s *xxljob.Start) { s.Retries = first.Retries }), xxljob.StateLost)))
+	for what, first := range map[string]store.Run{"born": o.planned(job), "triggered": e.mustAddRun(job.ID, store.Trigger{Retries: &three})} {
+		snoozed := o.one(e.mustFinish(snoozing(o.started(first, func(s *store.Start) { s.Retries = first.Retries }), time.Second)))
+		lost := o.one(e.mustSettle(o.verdict(o.started(e.mustNext(snoozed), func(s *store.Start) { s.Retries = first.Retries }), store.StateLost)))
 		next := e.mustNext(lost)
-		a := o.tryStart(o.startOf(next, func(s *xxljob.Start) {
+		a := o.tryStart(o.startOf(next, func(s *store.Start) {
 			s.Targets, s.Address, s.Retries = []string{remote, remoteToo}, remote, next.Retries
 		}))
 		for _, part := range append(a.Siblings, a.Run) {
 			want(e, what+": TriggerID, Attempt, Type, Born, RetriesSet, Reruns, Snoozes of a part",
 				[]any{part.TriggerID, part.Attempt, part.Type, part.Born, part.RetriesSet, part.Reruns, part.Snoozes},
-				[]any{first.ID, 1, xxljob.TriggerRetry, what == "born", what != "born", 1, 1})
+				[]any{first.ID, 1, store.TriggerRetry, what == "born", what != "born", 1, 1})
 			e.wantRun(what+": a part", part)
 		}
 	}
@@ -489,11 +488,11 @@ func followRetryInParts(e *env) {
 // followSameInstant: of two triggers for one instant the one that came first goes first.
 func followSameInstant(e *env) {
 	o := e.owner("a")
-	job := e.newJob(retried(1), func(j *xxljob.Job) { j.RetryBackoff.First = time.Hour })
+	job := e.newJob(retried(1), func(j *store.Job) { j.RetryBackoff.First = time.Hour })
 	at := e.at(600)
-	first, second := e.mustAddRun(job.ID, xxljob.Trigger{At: at}), e.mustAddRun(job.ID, xxljob.Trigger{At: at})
-	third := e.mustAddRun(job.ID, xxljob.Trigger{At: at})
-	behind := func(s *xxljob.Start) { s.AfterRetries, s.Instant, s.TriggerID = true, at, s.RunID }
+	first, second := e.mustAddRun(job.ID, store.Trigger{At: at}), e.mustAddRun(job.ID, store.Trigger{At: at})
+	third := e.mustAddRun(job.ID, store.Trigger{At: at})
+	behind := func(s *store.Start) { s.AfterRetries, s.Instant, s.TriggerID = true, at, s.RunID }
 	retry := e.mustNext(o.failed(o.started(second, behind)))
 	want(e, "start of the one before", o.tryStart(o.startOf(first, behind)).Status, store.StartOK)
 	a := o.tryStart(o.startOf(third, behind))
@@ -502,23 +501,23 @@ func followSameInstant(e *env) {
 
 func followSerial(e *env) {
 	o := e.owner("a")
-	job := e.newJob(retried(2), func(j *xxljob.Job) { j.RetryBackoff.First = time.Hour })
+	job := e.newJob(retried(2), func(j *store.Job) { j.RetryBackoff.First = time.Hour })
 	p := o.plan(job, e.at(0), e.at(60))
 	p.Next = e.at(120)
 	runs := o.claim(p)
-	behind := func(s *xxljob.Start) {
+	behind := func(s *store.Start) {
 		run := e.mustRun(s.RunID)
 		s.AfterRetries, s.Instant, s.TriggerID = true, run.Instant(), run.TriggerID
 	}
-	later := func() xxljob.Started { return o.tryStart(o.startOf(runs[1], behind)) }
+	later := func() store.Started { return o.tryStart(o.startOf(runs[1], behind)) }
 	retry := e.mustNext(o.failed(o.started(runs[0], behind)))
 	a := later()
-	want(e, "start of a later instant, and what is in its way", []any{a.Status, a.Run.ID, a.Run.State}, []any{store.StartBusy, retry.ID, xxljob.StatePlanned})
+	want(e, "start of a later instant, and what is in its way", []any{a.Status, a.Run.ID, a.Run.State}, []any{store.StartBusy, retry.ID, store.StatePlanned})
 	want(e, "start of another job", o.tryStart(o.startOf(o.planned(e.newJob()), behind)).Status, store.StartOK)
-	refusal := o.tryStart(o.startOf(e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(600)}), behind, refused))
+	refusal := o.tryStart(o.startOf(e.mustAddRun(job.ID, store.Trigger{At: e.at(600)}), behind, refused))
 	want(e, "a refusal", refusal.Status, store.StartOK)
 	e.mustKill(refusal.Run.ID, "")
-	early := e.mustAddRun(job.ID, xxljob.Trigger{})
+	early := e.mustAddRun(job.ID, store.Trigger{})
 	if early.Instant().Before(retry.Instant()) {
 		want(e, "start of an earlier instant", o.tryStart(o.startOf(early, behind)).Status, store.StartOK)
 	}
@@ -526,9 +525,9 @@ func followSerial(e *env) {
 	want(e, "start of a later instant once the retry has started", later().Status, store.StartOK)
 
 	next := e.mustNext(o.failed(running))
-	free := e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(7200)})
+	free := e.mustAddRun(job.ID, store.Trigger{At: e.at(7200)})
 	want(e, "start that lets no retry go first", o.tryStart(o.startOf(free)).Status, store.StartOK)
-	waits := e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(7200)})
+	waits := e.mustAddRun(job.ID, store.Trigger{At: e.at(7200)})
 	want(e, "start behind the second retry", o.tryStart(o.startOf(waits, behind)).Run.ID, next.ID)
 	e.mustKill(next.ID, "")
 	want(e, "start once the retry is cancelled", o.tryStart(o.startOf(waits, behind)).Status, store.StartOK)
@@ -560,9 +559,9 @@ func followRetention(e *env) {
 func followTree(e *env) {
 	o := e.owner("a")
 	job := e.newJob(retried(2))
-	a := o.tryStart(o.startOf(o.planned(job), func(s *xxljob.Start) { s.Targets = []string{remote, remoteToo}; s.Address = remote }))
+	a := o.tryStart(o.startOf(o.planned(job), func(s *store.Start) { s.Targets = []string{remote, remoteToo}; s.Address = remote }))
 	r := overWire(a.Siblings[0].ID)
-	r.State = xxljob.StateFailed
+	r.State = store.StateFailed
 	next := e.mustNext(o.one(e.mustFinish(r)))
 	other := o.planned(e.mustJob(job.ID))
 	all := []int64{a.Run.ID, a.Siblings[0].ID, next.ID}
@@ -577,5 +576,5 @@ func followTree(e *env) {
 	}
 	want(e, "Tree of a single run", ids(e.mustTree(other.ID)), []int64{other.ID})
 	_, err := e.Tree(e.ctx, 1<<53-1)
-	e.wantErr("Tree of no run", err, xxljob.ErrNotFound)
+	e.wantErr("Tree of no run", err, store.ErrNotFound)
 }

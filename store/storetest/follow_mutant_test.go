@@ -5,86 +5,85 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // followMutants break rules about what follows the end of a run.
 func followMutants() []mutant {
-	result := func(change func(*xxljob.Result)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, result: func(_ context.Context, r xxljob.Result) xxljob.Result { change(&r); return r }}
+	result := func(change func(*store.Result)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &broken{Store: s, result: func(_ context.Context, r store.Result) store.Result { change(&r); return r }}
 		}
 	}
-	start := func(change func(*xxljob.Start)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, start: func(_ context.Context, st xxljob.Start) xxljob.Start { change(&st); return st }}
+	start := func(change func(*store.Start)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &broken{Store: s, start: func(_ context.Context, st store.Start) store.Start { change(&st); return st }}
 		}
 	}
-	tree := func(change func(runs []xxljob.Run) []xxljob.Run) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return bentTree{s, change} }
+	tree := func(change func(runs []store.Run) []store.Run) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return bentTree{s, change} }
 	}
-	next := func(change func(r *xxljob.Run)) func(xxljob.Store) xxljob.Store {
-		return tree(func(runs []xxljob.Run) []xxljob.Run {
+	next := func(change func(r *store.Run)) func(store.Store) store.Store {
+		return tree(func(runs []store.Run) []store.Run {
 			for i := range runs {
-				if runs[i].Type == xxljob.TriggerRetry {
+				if runs[i].Type == store.TriggerRetry {
 					change(&runs[i])
 				}
 			}
 			return runs
 		})
 	}
-	job := func(change func(*xxljob.Job)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return bentJobs{s, change} }
+	job := func(change func(*store.Job)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return bentJobs{s, change} }
 	}
 	return []mutant{
-		{"NothingFollows", result(func(r *xxljob.Result) { r.NoRetry = true }),
+		{"NothingFollows", result(func(r *store.Result) { r.NoRetry = true }),
 			[]string{"Follow/AFailureIsFollowedByARetry", "Follow/EachOfABatchHasItsOwn", "Follow/EachPartOfABroadcastHasItsOwn", "Follow/RetriesOfTheTriggerWin"}},
-		{"PermanentIsTriedAgain", result(func(r *xxljob.Result) { r.NoRetry = false }), []string{"Follow/WhatHasNotFailedIsNot"}},
-		{"KillsAreTriedAgain", result(func(r *xxljob.Result) {
-			if r.State == xxljob.StateKilled {
-				r.State = xxljob.StateFailed
+		{"PermanentIsTriedAgain", result(func(r *store.Result) { r.NoRetry = false }), []string{"Follow/WhatHasNotFailedIsNot"}},
+		{"KillsAreTriedAgain", result(func(r *store.Result) {
+			if r.State == store.StateKilled {
+				r.State = store.StateFailed
 			}
 		}), []string{"Follow/WhatHasNotFailedIsNot"}},
-		{"TheHandlerIsNotHeard", result(func(r *xxljob.Result) { r.After = 0 }), []string{"Follow/TheHandlersDelayComesFirst", "Follow/ASnoozedRunComesAgain"}},
-		{"SnoozedIsDone", result(func(r *xxljob.Result) {
-			if r.State == xxljob.StateSnoozed {
-				r.State = xxljob.StateSucceeded
+		{"TheHandlerIsNotHeard", result(func(r *store.Result) { r.After = 0 }), []string{"Follow/TheHandlersDelayComesFirst", "Follow/ASnoozedRunComesAgain"}},
+		{"SnoozedIsDone", result(func(r *store.Result) {
+			if r.State == store.StateSnoozed {
+				r.State = store.StateSucceeded
 			}
 		}), []string{"Follow/ASnoozedRunComesAgain", "Follow/SnoozedOnceTooOftenHasFailed", "Follow/SnoozedRunsAreListedByTheirState"}},
-		{"NoEndOfSnoozes", job(func(j *xxljob.Job) { j.MaxSnoozes = 1000 }), []string{"Follow/SnoozedOnceTooOftenHasFailed"}},
-		{"NoEndOfReruns", job(func(j *xxljob.Job) { j.MaxReruns = 1000 }), []string{"Follow/LostRunsAreRunAgain"}},
-		{"LostStaysLost", job(func(j *xxljob.Job) { j.OnLost = "" }), []string{"Follow/LostRunsAreRunAgain"}},
-		{"NoPauses", job(func(j *xxljob.Job) { j.RetryBackoff = xxljob.Backoff{} }), []string{"Follow/PausesAreThoseOfTheJob"}},
-		{"PausesDoNotGrow", job(func(j *xxljob.Job) { j.RetryBackoff.Max = 0 }), []string{"Follow/PausesAreThoseOfTheJob"}},
-		{"OneRetryMore", job(func(j *xxljob.Job) { j.Retries++ }), []string{"Follow/RetriesAreUsedUp", "Follow/ADelayWaitsForTheLastAttempt"}},
-		{"RetriesForgetTheParameter", next(func(r *xxljob.Run) { r.Param, r.ParamSet = "", false }), []string{"Follow/ARetryIsAskedForAsItsRunWas"}},
-		{"RetriesForgetTheAddresses", next(func(r *xxljob.Run) { r.Addresses = nil }), []string{"Follow/ARetryIsAskedForAsItsRunWas"}},
-		{"RetriesForgetThePart", next(func(r *xxljob.Run) { r.Sharding = xxljob.Sharding{} }), []string{"Follow/EachPartOfABroadcastHasItsOwn"}},
-		{"RetriesForgetWhatTheyStandFor", next(func(r *xxljob.Run) { r.First, r.Last, r.Count = time.Time{}, time.Time{}, 0 }),
+		{"NoEndOfSnoozes", job(func(j *store.Job) { j.MaxSnoozes = 1000 }), []string{"Follow/SnoozedOnceTooOftenHasFailed"}},
+		{"NoEndOfReruns", job(func(j *store.Job) { j.MaxReruns = 1000 }), []string{"Follow/LostRunsAreRunAgain"}},
+		{"LostStaysLost", job(func(j *store.Job) { j.OnLost = "" }), []string{"Follow/LostRunsAreRunAgain"}},
+		{"NoPauses", job(func(j *store.Job) { j.RetryBackoff = store.Backoff{} }), []string{"Follow/PausesAreThoseOfTheJob"}},
+		{"PausesDoNotGrow", job(func(j *store.Job) { j.RetryBackoff.Max = 0 }), []string{"Follow/PausesAreThoseOfTheJob"}},
+		{"OneRetryMore", job(func(j *store.Job) { j.Retries++ }), []string{"Follow/RetriesAreUsedUp", "Follow/ADelayWaitsForTheLastAttempt"}},
+		{"RetriesForgetTheParameter", next(func(r *store.Run) { r.Param, r.ParamSet = "", false }), []string{"Follow/ARetryIsAskedForAsItsRunWas"}},
+		{"RetriesForgetTheAddresses", next(func(r *store.Run) { r.Addresses = nil }), []string{"Follow/ARetryIsAskedForAsItsRunWas"}},
+		{"RetriesForgetThePart", next(func(r *store.Run) { r.Sharding = store.Sharding{} }), []string{"Follow/EachPartOfABroadcastHasItsOwn"}},
+		{"RetriesForgetWhatTheyStandFor", next(func(r *store.Run) { r.First, r.Last, r.Count = time.Time{}, time.Time{}, 0 }),
 			[]string{"Follow/AFailureIsFollowedByARetry", "Follow/ARetryStandsForWhatItsRunStoodFor"}},
-		{"RetriesAreNobodysBorn", next(func(r *xxljob.Run) { r.Born = false }), []string{"Follow/AFailureIsFollowedByARetry"}},
-		{"AttemptsAreNotCounted", next(func(r *xxljob.Run) { r.Attempt = 1 }), []string{"Follow/RetriesAreUsedUp", "Follow/ARefusalIsFollowedByARetry"}},
-		{"EveryRunPassesRetries", start(func(s *xxljob.Start) { s.AfterRetries = false }), []string{"Follow/SerialRunsWaitForEarlierRetries"}},
-		{"EveryRunWaitsForRetries", start(func(s *xxljob.Start) {
+		{"RetriesAreNobodysBorn", next(func(r *store.Run) { r.Born = false }), []string{"Follow/AFailureIsFollowedByARetry"}},
+		{"AttemptsAreNotCounted", next(func(r *store.Run) { r.Attempt = 1 }), []string{"Follow/RetriesAreUsedUp", "Follow/ARefusalIsFollowedByARetry"}},
+		{"EveryRunPassesRetries", start(func(s *store.Start) { s.AfterRetries = false }), []string{"Follow/SerialRunsWaitForEarlierRetries"}},
+		{"EveryRunWaitsForRetries", start(func(s *store.Start) {
 			s.AfterRetries, s.Instant, s.TriggerID = true, time.Now().Add(time.Hour*9999), 1<<53-1
 		}),
 			[]string{"Follow/SerialRunsWaitForEarlierRetries"}},
-		{"ATreeWithoutItsRoot", tree(func(runs []xxljob.Run) []xxljob.Run { return runs[min(1, len(runs)-1):] }), []string{"Follow/TreeHasTheTrigger"}},
-		{"ATreeUpsideDown", tree(func(runs []xxljob.Run) []xxljob.Run { slices.Reverse(runs); return runs }), []string{"Follow/TreeHasTheTrigger"}},
-		{"KillLeavesChainsAlone", func(s xxljob.Store) xxljob.Store { return killsTheNamed{s} },
+		{"ATreeWithoutItsRoot", tree(func(runs []store.Run) []store.Run { return runs[min(1, len(runs)-1):] }), []string{"Follow/TreeHasTheTrigger"}},
+		{"ATreeUpsideDown", tree(func(runs []store.Run) []store.Run { slices.Reverse(runs); return runs }), []string{"Follow/TreeHasTheTrigger"}},
+		{"KillLeavesChainsAlone", func(s store.Store) store.Store { return killsTheNamed{s} },
 			[]string{"Follow/KillOfAnEndedRunKillsWhatFollows", "Follow/KillOfAPartLeavesTheOthers"}},
-		{"BacklogCountsRetries", func(s xxljob.Store) xxljob.Store { return countsRetries{s} }, []string{"Follow/WaitingRetriesAreNoBacklog"}},
+		{"BacklogCountsRetries", func(s store.Store) store.Store { return countsRetries{s} }, []string{"Follow/WaitingRetriesAreNoBacklog"}},
 	}
 }
 
 // bentTree changes what a trigger has.
 type bentTree struct {
-	xxljob.Store
-	change func([]xxljob.Run) []xxljob.Run
+	store.Store
+	change func([]store.Run) []store.Run
 }
 
-func (b bentTree) Tree(ctx context.Context, id int64) ([]xxljob.Run, error) {
+func (b bentTree) Tree(ctx context.Context, id int64) ([]store.Run, error) {
 	runs, err := b.Store.Tree(ctx, id)
 	if len(runs) > 0 {
 		runs = b.change(runs)
@@ -94,19 +93,19 @@ func (b bentTree) Tree(ctx context.Context, id int64) ([]xxljob.Run, error) {
 
 // bentJobs changes jobs that are added.
 type bentJobs struct {
-	xxljob.Store
-	change func(*xxljob.Job)
+	store.Store
+	change func(*store.Job)
 }
 
-func (b bentJobs) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstInstant) (xxljob.Job, error) {
+func (b bentJobs) AddJob(ctx context.Context, job store.Job, first store.FirstInstant) (store.Job, error) {
 	b.change(&job)
 	return b.Store.AddJob(ctx, job, first)
 }
 
 // killsTheNamed kills no run but that which is named.
-type killsTheNamed struct{ xxljob.Store }
+type killsTheNamed struct{ store.Store }
 
-func (s killsTheNamed) Kill(ctx context.Context, id int64, reason string) (xxljob.Run, error) {
+func (s killsTheNamed) Kill(ctx context.Context, id int64, reason string) (store.Run, error) {
 	if run, err := s.Run(ctx, id); err == nil && run.State.Ended() {
 		run.JobName, run.JobKey = "", ""
 		return run, nil
@@ -115,12 +114,12 @@ func (s killsTheNamed) Kill(ctx context.Context, id int64, reason string) (xxljo
 }
 
 // countsRetries takes runs that wait to be tried again for a backlog.
-type countsRetries struct{ xxljob.Store }
+type countsRetries struct{ store.Store }
 
-func (s countsRetries) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
+func (s countsRetries) Scan(ctx context.Context, dst store.ScanResult, q store.ScanQuery) (store.ScanResult, error) {
 	r, err := s.Store.Scan(ctx, dst, q)
 	for i := range r.Jobs {
-		runs, _ := s.Runs(ctx, xxljob.RunFilter{JobID: r.Jobs[i].ID, States: []xxljob.State{xxljob.StatePlanned}})
+		runs, _ := s.Runs(ctx, store.RunFilter{JobID: r.Jobs[i].ID, States: []store.State{store.StatePlanned}})
 		r.Jobs[i].Waiting = len(runs)
 	}
 	return r, err

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
 
 // twoRetries are waiting retries of the job: one of a run of its schedule, one of a trigger's.
-func twoRetries(o *owner, job xxljob.Job) (born, manual xxljob.Run) {
+func twoRetries(o *owner, job store.Job) (born, manual store.Run) {
 	born = o.mustNext(o.failed(o.started(o.planned(o.mustJob(job.ID)))))
-	return born, o.mustNext(o.failed(o.started(o.mustAddRun(job.ID, xxljob.Trigger{}))))
+	return born, o.mustNext(o.failed(o.started(o.mustAddRun(job.ID, store.Trigger{}))))
 }
 
 func followStop(e *env) {
@@ -21,10 +21,10 @@ func followStop(e *env) {
 	job := e.newJob(retried(1))
 	born, manual := twoRetries(o, job)
 	e.stop(job.ID)
-	e.wantState("a retry of the schedule's", born.ID, xxljob.StateCancelled)
+	e.wantState("a retry of the schedule's", born.ID, store.StateCancelled)
 	want(e, "Reason", e.mustRun(born.ID).Reason, "stop")
-	e.wantState("a trigger's retry", manual.ID, xxljob.StatePlanned)
-	want(e, "state of the trigger's retry that is started", o.started(manual).State, xxljob.StateStarted)
+	e.wantState("a trigger's retry", manual.ID, store.StatePlanned)
+	want(e, "state of the trigger's retry that is started", o.started(manual).State, store.StateStarted)
 }
 
 func followReplan(e *env) {
@@ -32,16 +32,16 @@ func followReplan(e *env) {
 	job := e.newJob(retried(1))
 	born, manual := twoRetries(o, job)
 	made := e.mustJob(job.ID).Runs
-	_, err := e.EditJob(e.ctx, job.ID, replan("update", e.at(7200), func(j *xxljob.Job) { j.NotBefore = e.at(3600) }))
+	_, err := e.EditJob(e.ctx, job.ID, replan("update", e.at(7200), func(j *store.Job) { j.NotBefore = e.at(3600) }))
 	e.must(err)
 	want(e, "Runs", e.mustJob(job.ID).Runs, made)
-	_, err = e.EditJob(e.ctx, job.ID, replan("update", e.at(7200), func(j *xxljob.Job) { j.Schedule = xxljob.Cron("5 0 0 * * ?") }))
+	_, err = e.EditJob(e.ctx, job.ID, replan("update", e.at(7200), func(j *store.Job) { j.Schedule = schedule.Cron("5 0 0 * * ?") }))
 	e.must(err)
-	e.wantState("a retry of the schedule's", born.ID, xxljob.StatePlanned)
-	e.wantState("a trigger's retry", manual.ID, xxljob.StatePlanned)
-	_, err = e.EditJob(e.ctx, job.ID, replan("update", time.Time{}, func(j *xxljob.Job) { j.Schedule = xxljob.Manual() }))
+	e.wantState("a retry of the schedule's", born.ID, store.StatePlanned)
+	e.wantState("a trigger's retry", manual.ID, store.StatePlanned)
+	_, err = e.EditJob(e.ctx, job.ID, replan("update", time.Time{}, func(j *store.Job) { j.Schedule = schedule.Manual() }))
 	e.must(err)
-	want(e, "state of one that is started without a schedule", o.started(born).State, xxljob.StateStarted)
+	want(e, "state of one that is started without a schedule", o.started(born).State, store.StateStarted)
 }
 
 func followRemove(e *env) {
@@ -49,14 +49,14 @@ func followRemove(e *env) {
 	job := e.newJob(retried(1))
 	born, manual := twoRetries(o, job)
 	e.must(e.RemoveJob(e.ctx, job.ID))
-	e.wantState("a retry of the schedule's", born.ID, xxljob.StateCancelled)
-	e.wantState("a trigger's retry", manual.ID, xxljob.StateCancelled)
+	e.wantState("a retry of the schedule's", born.ID, store.StateCancelled)
+	e.wantState("a trigger's retry", manual.ID, store.StateCancelled)
 }
 
 func followStopped(e *env) {
 	o := e.owner("a")
 	job := e.newJob(retried(1))
-	born, manual := o.started(o.planned(job)), o.started(e.mustAddRun(job.ID, xxljob.Trigger{}))
+	born, manual := o.started(o.planned(job)), o.started(e.mustAddRun(job.ID, store.Trigger{}))
 	e.stop(job.ID)
 	ended := o.failed(born)
 	e.wantNone("of a stopped job's schedule", ended)
@@ -72,14 +72,14 @@ func followStale(e *env) {
 	p := o.plan(e.mustJob(job.ID))
 	p.Stop = "broken"
 	o.claim(p)
-	e.wantState("a retry of the schedule's", born.ID, xxljob.StatePlanned)
+	e.wantState("a retry of the schedule's", born.ID, store.StatePlanned)
 	want(e, "start of the schedule's", o.tryStart(o.startOf(born)).Status, store.StartStale)
 	want(e, "start of the trigger's", o.tryStart(o.startOf(manual)).Status, store.StartOK)
 }
 
 func followRemoved(e *env) {
 	o := e.owner("a")
-	run := o.started(o.planned(e.newJob(retried(1))), func(s *xxljob.Start) { s.Retries = 1 })
+	run := o.started(o.planned(e.newJob(retried(1))), func(s *store.Start) { s.Retries = 1 })
 	e.must(e.RemoveJob(e.ctx, run.JobID))
 	ended := o.failed(run)
 	e.wantNone("of a removed job", ended)
@@ -101,26 +101,26 @@ func followKill(e *env) {
 	third := e.mustNext(second)
 	running := o.started(third)
 	got := e.mustKill(first.ID, "unwanted")
-	want(e, "the run that is to be killed", []any{got.ID, got.State, got.KillReason}, []any{third.ID, xxljob.StateStarted, "unwanted"})
+	want(e, "the run that is to be killed", []any{got.ID, got.State, got.KillReason}, []any{third.ID, store.StateStarted, "unwanted"})
 	e.wantNone("after the kill", o.failed(running))
 	want(e, "kill of a chain that is over", e.mustKill(first.ID, "again"), e.mustRun(first.ID))
 
 	waits := o.failed(o.started(o.planned(e.mustJob(job.ID))))
 	got = e.mustKill(waits.ID, "unwanted")
-	want(e, "a retry that waits", []any{got.ID, got.State, got.Reason}, []any{e.mustNext(waits).ID, xxljob.StateCancelled, "unwanted"})
+	want(e, "a retry that waits", []any{got.ID, got.State, got.Reason}, []any{e.mustNext(waits).ID, store.StateCancelled, "unwanted"})
 }
 
 func followKillPart(e *env) {
 	o := e.owner("a")
 	job := e.newJob(retried(1))
 	addresses := []string{remote, remoteToo}
-	a := o.tryStart(o.startOf(o.planned(job), func(s *xxljob.Start) { s.Targets = addresses; s.Address = remote }))
-	var next []xxljob.Run
-	for _, part := range []xxljob.Run{a.Run, a.Siblings[0]} {
+	a := o.tryStart(o.startOf(o.planned(job), func(s *store.Start) { s.Targets = addresses; s.Address = remote }))
+	var next []store.Run
+	for _, part := range []store.Run{a.Run, a.Siblings[0]} {
 		r := overWire(part.ID)
-		r.State = xxljob.StateFailed
+		r.State = store.StateFailed
 		next = append(next, e.mustNext(o.one(e.mustFinish(r))))
 	}
 	want(e, "killed", e.mustKill(a.Siblings[0].ID, "").ID, next[1].ID)
-	e.wantState("the other part", next[0].ID, xxljob.StatePlanned)
+	e.wantState("the other part", next[0].ID, store.StatePlanned)
 }

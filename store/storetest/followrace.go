@@ -1,8 +1,6 @@
 package storetest
 
-import (
-	"github.com/xxljob/xxljob"
-)
+import "github.com/xxljob/xxljob/store"
 
 // What follows a run against those who stop or remove its job at the same time: whoever comes
 // second sees what the first has done.
@@ -18,7 +16,7 @@ func followRaceCases() []testCase {
 
 // raceFollow ends the run of a job while somebody else puts an end to the job: no retry waits
 // when both are done.
-func raceFollow(e *env, prepare func(o *owner, planned xxljob.Run) (end func()), put func(e *env, job int64)) {
+func raceFollow(e *env, prepare func(o *owner, planned store.Run) (end func()), put func(e *env, job int64)) {
 	o := e.owner("a")
 	for range rounds {
 		job := e.newJob(retried(3))
@@ -30,17 +28,17 @@ func raceFollow(e *env, prepare func(o *owner, planned xxljob.Run) (end func()),
 	}
 }
 
-func failsAt(o *owner, planned xxljob.Run) func() {
+func failsAt(o *owner, planned store.Run) func() {
 	run := o.started(planned)
 	return func() { o.mustFinish(failure(run)) }
 }
 
-func isLostAt(o *owner, planned xxljob.Run) func() {
+func isLostAt(o *owner, planned store.Run) func() {
 	run := o.started(planned)
-	return func() { o.mustSettle(o.verdict(run, xxljob.StateLost)) }
+	return func() { o.mustSettle(o.verdict(run, store.StateLost)) }
 }
 
-func isRefusedAt(o *owner, planned xxljob.Run) func() {
+func isRefusedAt(o *owner, planned store.Run) func() {
 	st := o.startOf(planned, refused)
 	return func() { o.tryStart(st) }
 }

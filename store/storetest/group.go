@@ -1,6 +1,6 @@
 package storetest
 
-import "github.com/xxljob/xxljob"
+import "github.com/xxljob/xxljob/store"
 
 func groupCases() []testCase {
 	return []testCase{
@@ -13,7 +13,7 @@ func groupCases() []testCase {
 	}
 }
 
-func (e *env) mustGroup(app string) xxljob.Group {
+func (e *env) mustGroup(app string) store.Group {
 	e.Helper()
 	g, err := e.Group(e.ctx, app)
 	e.must(err)
@@ -21,14 +21,14 @@ func (e *env) mustGroup(app string) xxljob.Group {
 }
 
 func saveGroup(e *env) {
-	given := xxljob.Group{App: "app", Title: "Title — 题", Manual: true, Addresses: []string{"http://b", "http://a"}}
+	given := store.Group{App: "app", Title: "Title — 题", Manual: true, Addresses: []string{"http://b", "http://a"}}
 	for range 2 {
 		e.must(e.SaveGroup(e.ctx, given))
 		got := e.mustGroup("app")
 		e.check(!got.Updated.IsZero(), "Updated is not set")
 		given.Updated = got.Updated
 		want(e, "Group", got, given)
-		given = xxljob.Group{App: "app", Title: "other"}
+		given = store.Group{App: "app", Title: "other"}
 	}
 	groups, err := e.Groups(e.ctx)
 	e.must(err)
@@ -43,7 +43,7 @@ func ensureGroup(e *env) {
 }
 
 func ensureExisting(e *env) {
-	e.must(e.SaveGroup(e.ctx, xxljob.Group{App: "app", Title: "mine", Manual: true, Addresses: []string{"http://a"}}))
+	e.must(e.SaveGroup(e.ctx, store.Group{App: "app", Title: "mine", Manual: true, Addresses: []string{"http://a"}}))
 	before := e.mustGroup("app")
 	e.must(e.EnsureGroup(e.ctx, "app"))
 	want(e, "a manual group after EnsureGroup", e.mustGroup("app"), before)
@@ -52,18 +52,18 @@ func ensureExisting(e *env) {
 func removeGroupInUse(e *env) {
 	e.must(e.EnsureGroup(e.ctx, "app"))
 	job := e.newJob()
-	e.wantErr("RemoveGroup with a job", e.RemoveGroup(e.ctx, "app"), xxljob.ErrGroupInUse)
+	e.wantErr("RemoveGroup with a job", e.RemoveGroup(e.ctx, "app"), store.ErrGroupInUse)
 	e.mustGroup("app")
 	e.must(e.RemoveJob(e.ctx, job.ID))
 	e.must(e.RemoveGroup(e.ctx, "app"))
 	_, err := e.Group(e.ctx, "app")
-	e.wantErr("Group after its removal", err, xxljob.ErrNotFound)
+	e.wantErr("Group after its removal", err, store.ErrNotFound)
 }
 
 func groupNotFound(e *env) {
 	_, err := e.Group(e.ctx, "none")
-	e.wantErr("Group", err, xxljob.ErrNotFound)
-	e.wantErr("RemoveGroup", e.RemoveGroup(e.ctx, "none"), xxljob.ErrNotFound)
+	e.wantErr("Group", err, store.ErrNotFound)
+	e.wantErr("RemoveGroup", e.RemoveGroup(e.ctx, "none"), store.ErrNotFound)
 }
 
 func groupsInOrder(e *env) {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -28,7 +27,7 @@ func handOverCases() []testCase {
 	}
 }
 
-func (o *owner) readdress(run xxljob.Run, addr string) store.Readdress {
+func (o *owner) readdress(run store.Run, addr string) store.Readdress {
 	return store.Readdress{RunID: run.ID, Shard: run.Shard, Epoch: o.epoch(run.Shard), Owner: run.Owner,
 		Token: run.Token, Address: addr, Msg: "moved"}
 }
@@ -42,7 +41,7 @@ func (o *owner) tryReaddress(r store.Readdress) bool {
 
 func readdressMoves(e *env) {
 	o := e.owner("a")
-	run := o.running(o.over("b"), func(s *xxljob.Start) { s.Msg = "first" })
+	run := o.running(o.over("b"), func(s *store.Start) { s.Msg = "first" })
 	e.there("c")
 	for _, addr := range []string{store.LocalAddress("c"), remote} {
 		e.check(o.tryReaddress(o.readdress(run, addr)), "Readdress to %s: false, want true", addr)
@@ -79,7 +78,7 @@ func readdressTaken(e *env) {
 		e.check(got.Taken.IsZero(), "a run that was moved to %s is taken at %v", addr, got.Taken)
 	}
 	over := o.one(e.mustInbox("b").Runs)
-	want(e, "accepted results of the former addressee", len(e.mustFinish(xxljob.Result{RunID: over.ID, Incarnation: "a", Token: over.Token, State: xxljob.StateFailed})), 0)
+	want(e, "accepted results of the former addressee", len(e.mustFinish(store.Result{RunID: over.ID, Incarnation: "a", Token: over.Token, State: store.StateFailed})), 0)
 	want(e, "runs taken by the new addressee", ids(e.mustTake("b", over.ID)), []int64{over.ID})
 	want(e, "accepted results of the new addressee", len(e.mustFinish(success(over))), 1)
 
@@ -113,7 +112,7 @@ func readdressNoNode(e *env) {
 	e.there("b", "left", "buried")
 	e.must(e.Leave(e.ctx, "left"))
 	e.must(e.Bury(e.ctx, "buried", 1))
-	for name, run := range map[string]xxljob.Run{"handed over": o.handedOver(), "at its owner's own": o.running(), "remote": o.running(to(remote))} {
+	for name, run := range map[string]store.Run{"handed over": o.handedOver(), "at its owner's own": o.running(), "remote": o.running(to(remote))} {
 		before := e.snapshot()
 		for _, inc := range []string{"never", "left", "buried", "B"} {
 			e.check(!o.tryReaddress(o.readdress(run, store.LocalAddress(inc))), "Readdress of a run that is %s to node %s: true, want false", name, inc)
@@ -164,17 +163,17 @@ func readdressMismatch(e *env) {
 
 func dispatchedMarks(e *env) {
 	o := e.owner("a")
-	run := o.running(to(remote), func(s *xxljob.Start) { s.Msg = "first" })
+	run := o.running(to(remote), func(s *store.Start) { s.Msg = "first" })
 	got := o.one(e.mustDispatched(accepted(run)))
 	want(e, "lines of TriggerMsg", strings.Split(got.TriggerMsg, "\n"), []string{"first", "accepted"})
-	run.State, run.TriggerMsg = xxljob.StateDispatched, got.TriggerMsg
+	run.State, run.TriggerMsg = store.StateDispatched, got.TriggerMsg
 	want(e, "dispatched run", got, run)
 	e.wantRun("dispatched run", got)
 	quiet := o.running(to(remote))
 	silent := accepted(quiet)
 	silent.Msg = ""
-	quiet.State = xxljob.StateDispatched
-	want(e, "run dispatched without a word", e.mustDispatched(silent), []xxljob.Run{quiet})
+	quiet.State = store.StateDispatched
+	want(e, "run dispatched without a word", e.mustDispatched(silent), []store.Run{quiet})
 }
 
 // dispatchedOrder: the runs are of several shards, and given in no order of theirs.
@@ -200,7 +199,7 @@ func dispatchedOrder(e *env) {
 	for _, run := range got {
 		i := slices.IndexFunc(list, func(d store.Dispatch) bool { return d.RunID == run.ID })
 		want(e, "message", run.TriggerMsg, list[i].Msg)
-		want(e, "state", run.State, xxljob.StateDispatched)
+		want(e, "state", run.State, store.StateDispatched)
 		e.wantRun("a dispatched run", run)
 	}
 }
@@ -238,7 +237,7 @@ func dispatchedConcurrent(e *env) {
 	var want2 []int64
 	for _, d := range list {
 		want2 = append(want2, d.RunID)
-		e.wantState("after all", d.RunID, xxljob.StateDispatched)
+		e.wantState("after all", d.RunID, store.StateDispatched)
 	}
 	got := slices.Concat(marked[:]...)
 	slices.Sort(got)
@@ -251,7 +250,7 @@ func dispatchedMismatch(e *env) {
 	ended := o.running(to(remote))
 	e.mustFinish(overWire(ended.ID))
 	lost := o.running(to(remote))
-	e.mustSettle(o.verdict(lost, xxljob.StateLost))
+	e.mustSettle(o.verdict(lost, store.StateLost))
 	done, planned := o.dispatched(), o.planned(e.newJob())
 	bend := func(change func(d *store.Dispatch)) store.Dispatch { d := accepted(run); change(&d); return d }
 	cases := []struct {

@@ -3,7 +3,6 @@ package storetest
 import (
 	"slices"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -24,19 +23,19 @@ func inboxCases() []testCase {
 func inboxRuns(e *env) {
 	o := e.owner("a")
 	e.there("b")
-	want(e, "inbox of a node without runs", e.mustInbox("b"), xxljob.Inbox{})
+	want(e, "inbox of a node without runs", e.mustInbox("b"), store.Inbox{})
 	first, second, third := o.handedOver(), o.handedOver(), o.handedOver()
 	o.running()
 	o.running(to(remote))
 	o.running(o.over("bb"))
 	o.dispatched()
 	got := e.mustInbox("b")
-	want(e, "runs in the inbox", got.Runs, []xxljob.Run{first, second, third})
+	want(e, "runs in the inbox", got.Runs, []store.Run{first, second, third})
 	want(e, "kills in the inbox", len(got.Kills), 0)
 	e.mustTake("b", first.ID)
-	e.mustSettle(o.verdict(second, xxljob.StateLost))
+	e.mustSettle(o.verdict(second, store.StateLost))
 	want(e, "runs after one was taken and one ended", ids(e.mustInbox("b").Runs), []int64{third.ID})
-	want(e, "inbox of the starter", e.mustInbox("a"), xxljob.Inbox{})
+	want(e, "inbox of the starter", e.mustInbox("a"), store.Inbox{})
 }
 
 func inboxLimit(e *env) {
@@ -61,7 +60,7 @@ func inboxKills(e *env) {
 	taken, late, ended, own, far := o.handedOver(), o.handedOver(), o.handedOver(), o.running(), o.running(to(remote))
 	want(e, "runs taken", len(e.mustTake("b", taken.ID, late.ID, ended.ID)), 3)
 	e.mustFinish(success(ended))
-	for _, run := range []xxljob.Run{late, taken, ended, own, far} {
+	for _, run := range []store.Run{late, taken, ended, own, far} {
 		e.mustKill(run.ID, "unwanted")
 	}
 	got := e.mustInbox("b")
@@ -85,7 +84,7 @@ func inboxKilledRuns(e *env) {
 	first, killed, third := o.handedOver(), o.handedOver(), o.handedOver()
 	killed = e.mustKill(killed.ID, "unwanted")
 	got := e.mustInbox("b")
-	want(e, "runs in the inbox", got.Runs, []xxljob.Run{first, killed, third})
+	want(e, "runs in the inbox", got.Runs, []store.Run{first, killed, third})
 	want(e, "kills in the inbox", len(got.Kills), 0)
 	e.mustTake("b", first.ID)
 	e.mustKill(first.ID, "unwanted")
@@ -119,7 +118,7 @@ func takeOnce(e *env) {
 func takeState(e *env) {
 	o := e.owner("a")
 	planned, ended := o.planned(e.newJob()), o.handedOver()
-	e.mustSettle(o.verdict(ended, xxljob.StateLost))
+	e.mustSettle(o.verdict(ended, store.StateLost))
 	there := o.handedOver()
 	e.mustDispatched(accepted(there))
 	before := e.snapshot()
@@ -136,12 +135,12 @@ func takeKilled(e *env) {
 	for _, run := range got {
 		e.wantRun("a run that it changed", run)
 		if run.ID == killed.ID {
-			e.check(run.State == xxljob.StateKilled && !run.Ended.IsZero(), "a killed run is %v, Ended %v", run.State, run.Ended)
+			e.check(run.State == store.StateKilled && !run.Ended.IsZero(), "a killed run is %v, Ended %v", run.State, run.Ended)
 		} else {
-			e.check(run.State == xxljob.StateStarted && !run.Taken.IsZero(), "a run that is not killed is %v, Taken %v", run.State, run.Taken)
+			e.check(run.State == store.StateStarted && !run.Taken.IsZero(), "a run that is not killed is %v, Taken %v", run.State, run.Taken)
 		}
 	}
-	want(e, "inbox after it", e.mustInbox("b"), xxljob.Inbox{})
+	want(e, "inbox after it", e.mustInbox("b"), store.Inbox{})
 	want(e, "runs that a second call changed", len(e.mustTake("b", first.ID, killed.ID, last.ID)), 0)
 }
 

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
+	"github.com/xxljob/xxljob/store"
 )
 
 func jobCases() []testCase {
@@ -37,7 +38,7 @@ func jobCases() []testCase {
 func addGivesIDVersionAndShard(e *env) {
 	seen := map[int64]bool{}
 	for range 8 {
-		job := e.newJob(func(j *xxljob.Job) { j.ID, j.Version, j.Shard = 77, 9, 2 })
+		job := e.newJob(func(j *store.Job) { j.ID, j.Version, j.Shard = 77, 9, 2 })
 		e.check(job.ID > 0 && job.ID < 1<<31, "ID %d: want positive and below 2^31", job.ID)
 		e.check(!seen[job.ID], "ID %d was given twice", job.ID)
 		seen[job.ID] = true
@@ -50,12 +51,12 @@ func addGivesIDVersionAndShard(e *env) {
 
 // manualIsNotStopped: having no schedule and being stopped are two things.
 func manualIsNotStopped(e *env) {
-	manual := func(j *xxljob.Job) { j.Schedule, j.Next = xxljob.Manual(), time.Time{} }
+	manual := func(j *store.Job) { j.Schedule, j.Next = schedule.Manual(), time.Time{} }
 	job, other := e.newJob(manual), e.newJob(manual, stopped)
 	want(e, "Stopped", []bool{job.Stopped, other.Stopped}, []bool{false, true})
 	listed := func(what string, is bool, ids ...int64) {
 		e.Helper()
-		jobs, err := e.Jobs(e.ctx, xxljob.JobFilter{Stopped: &is})
+		jobs, err := e.Jobs(e.ctx, store.JobFilter{Stopped: &is})
 		e.must(err)
 		var got []int64
 		for _, j := range jobs {
@@ -72,20 +73,20 @@ func manualIsNotStopped(e *env) {
 	want(e, "stopped by somebody", []any{done.Stopped, done.StopReason}, []any{true, ""})
 	want(e, "Job", e.mustJob(job.ID), done)
 	listed("both", true, job.ID, other.ID)
-	done, err = e.EditJob(e.ctx, job.ID, replan("start", e.at(60), func(j *xxljob.Job) { j.Stopped, j.Schedule = false, xxljob.FixedRate(time.Hour) }))
+	done, err = e.EditJob(e.ctx, job.ID, replan("start", e.at(60), func(j *store.Job) { j.Stopped, j.Schedule = false, schedule.FixedRate(time.Hour) }))
 	e.must(err)
 	want(e, "with a schedule", []any{done.Stopped, done.StopReason, done.Next}, []any{false, "", e.at(60)})
 	want(e, "Job", e.mustJob(job.ID), done)
 }
 
 // fullJob sets every field that the caller of AddJob may set.
-func fullJob() xxljob.Job {
-	return xxljob.Job{App: "app", Key: "key", Name: "name — 名", Author: "author", AlarmEmail: "a@x, b@x", Tags: []string{"nightly", "账单"},
-		Schedule: xxljob.Cron("0 0 3 * * ?").In("Asia/Shanghai").WithDST(xxljob.DSTQuartz),
-		Misfire:  xxljob.MisfireFireOnceNow, CatchUp: xxljob.CatchUpOnce, Route: "FAILOVER", Handler: "handler",
+func fullJob() store.Job {
+	return store.Job{App: "app", Key: "key", Name: "name — 名", Author: "author", AlarmEmail: "a@x, b@x", Tags: []string{"nightly", "账单"},
+		Schedule: schedule.Cron("0 0 3 * * ?").In("Asia/Shanghai").WithDST(schedule.DSTQuartz),
+		Misfire:  store.MisfireFireOnceNow, CatchUp: store.CatchUpOnce, Route: "FAILOVER", Handler: "handler",
 		NotBefore: time.UnixMilli(1_700_000_000_123).UTC(), NotAfter: time.UnixMilli(1_900_000_000_456).UTC(), MaxRuns: 7,
 		Param: "line\nline", Block: "CONCURRENT", MaxPerExecutor: 7, Timeout: 90 * time.Second, Retries: 3, Children: []int64{5, 3, 4},
-		ChildKeys: []string{"b/k", "a/k/名"}, ChildParam: xxljob.ChildParamResult, After: []int64{9, 7}, AfterKeys: []string{"d/k", "c/k"},
+		ChildKeys: []string{"b/k", "a/k/名"}, ChildParam: store.ChildParamResult, After: []int64{9, 7}, AfterKeys: []string{"d/k", "c/k"},
 		AfterWindow: 90 * time.Second, AfterZone: "Europe/Berlin", AfterTimeout: 1500 * time.Millisecond, LateAfter: 31 * 24 * time.Hour, KeepRuns: 90 * time.Second,
 		GlueType: "GLUE_SHELL", GlueSource: "echo 1", GlueRemark: "first", Stopped: true, StopReason: "because",
 		Ensured: "digest"}
@@ -105,7 +106,7 @@ func addKeepsEveryField(e *env) {
 func addKeepsNextAndStopped(e *env) {
 	next := e.at(3600)
 	for _, stop := range []bool{false, true} {
-		job := e.newJob(func(j *xxljob.Job) { j.Next, j.Stopped = next, stop })
+		job := e.newJob(func(j *store.Job) { j.Next, j.Stopped = next, stop })
 		want(e, "Next", job.Next, next)
 		want(e, "Stopped", job.Stopped, stop)
 	}
@@ -114,17 +115,17 @@ func addKeepsNextAndStopped(e *env) {
 // addFirstInstant: the first instant is worked out with the store's clock, which is
 // also when the job was added; where that fails there is no job.
 func addFirstInstant(e *env) {
-	var seen xxljob.Job
+	var seen store.Job
 	var told time.Time
-	given := xxljob.Job{App: "app", Key: "k", Name: "n", Next: e.at(-500), Children: []int64{1, 2}}
+	given := store.Job{App: "app", Key: "k", Name: "n", Next: e.at(-500), Children: []int64{1, 2}}
 	mine := errors.New("mine")
-	_, err := e.AddJob(e.ctx, given, func(xxljob.Job, time.Time) (time.Time, error) { return e.now, mine })
+	_, err := e.AddJob(e.ctx, given, func(store.Job, time.Time) (time.Time, error) { return e.now, mine })
 	e.check(err == mine, "an error of the function: %v, want it returned as it is", err)
-	jobs, err := e.Jobs(e.ctx, xxljob.JobFilter{})
+	jobs, err := e.Jobs(e.ctx, store.JobFilter{})
 	e.must(err)
 	want(e, "jobs after it", len(jobs), 0)
 
-	job, err := e.AddJob(e.ctx, given, func(j xxljob.Job, now time.Time) (time.Time, error) {
+	job, err := e.AddJob(e.ctx, given, func(j store.Job, now time.Time) (time.Time, error) {
 		seen, told = j, now
 		seen.Children = slices.Clone(j.Children)
 		j.Children[0] = 9
@@ -137,20 +138,20 @@ func addFirstInstant(e *env) {
 	seen.Next = job.Next
 	want(e, "the job that was shown", seen, job)
 
-	none, err := e.AddJob(e.ctx, xxljob.Job{App: "app", Name: "n", Next: e.now}, func(xxljob.Job, time.Time) (time.Time, error) { return time.Time{}, nil })
+	none, err := e.AddJob(e.ctx, store.Job{App: "app", Name: "n", Next: e.now}, func(store.Job, time.Time) (time.Time, error) { return time.Time{}, nil })
 	e.must(err)
 	e.check(e.mustJob(none.ID).Next.IsZero(), "Next %v where there is no instant", none.Next)
 }
 
 func addDuplicateKey(e *env) {
-	first := e.newJob(func(j *xxljob.Job) { j.Key = "k" })
-	_, err := e.AddJob(e.ctx, xxljob.Job{App: "app", Key: "k", Name: "other"}, nil)
-	e.wantErr("AddJob with a taken key", err, xxljob.ErrDuplicateKey)
-	jobs, err := e.Jobs(e.ctx, xxljob.JobFilter{})
+	first := e.newJob(func(j *store.Job) { j.Key = "k" })
+	_, err := e.AddJob(e.ctx, store.Job{App: "app", Key: "k", Name: "other"}, nil)
+	e.wantErr("AddJob with a taken key", err, store.ErrDuplicateKey)
+	jobs, err := e.Jobs(e.ctx, store.JobFilter{})
 	e.must(err)
-	want(e, "jobs after it", jobs, []xxljob.Job{first})
+	want(e, "jobs after it", jobs, []store.Job{first})
 
-	_, err = e.AddJob(e.ctx, xxljob.Job{App: "other", Key: "k", Name: "other"}, nil)
+	_, err = e.AddJob(e.ctx, store.Job{App: "other", Key: "k", Name: "other"}, nil)
 	e.check(err == nil, "the same key in another app: error %v, want none", err)
 }
 
@@ -160,7 +161,7 @@ func addConcurrentKey(e *env) {
 	var calls []func()
 	for i := range n {
 		calls = append(calls, func() {
-			_, errs[i] = e.AddJob(e.ctx, xxljob.Job{App: "app", Key: "k", Name: fmt.Sprint(i)}, nil)
+			_, errs[i] = e.AddJob(e.ctx, store.Job{App: "app", Key: "k", Name: fmt.Sprint(i)}, nil)
 		})
 	}
 	e.race(calls...)
@@ -169,7 +170,7 @@ func addConcurrentKey(e *env) {
 		if err == nil {
 			added++
 		} else {
-			e.wantErr("concurrent AddJob", err, xxljob.ErrDuplicateKey)
+			e.wantErr("concurrent AddJob", err, store.ErrDuplicateKey)
 		}
 	}
 	want(e, "jobs added under one key", added, 1)
@@ -177,17 +178,17 @@ func addConcurrentKey(e *env) {
 
 func emptyKey(e *env) {
 	for range 3 {
-		e.newJob(func(j *xxljob.Job) { j.Key = "" })
+		e.newJob(func(j *store.Job) { j.Key = "" })
 	}
-	jobs, err := e.Jobs(e.ctx, xxljob.JobFilter{})
+	jobs, err := e.Jobs(e.ctx, store.JobFilter{})
 	e.must(err)
 	want(e, "jobs without a key", len(jobs), 3)
 }
 
 func keyAfterRemoval(e *env) {
-	job := e.newJob(func(j *xxljob.Job) { j.Key = "k" })
+	job := e.newJob(func(j *store.Job) { j.Key = "k" })
 	e.must(e.RemoveJob(e.ctx, job.ID))
-	again := e.newJob(func(j *xxljob.Job) { j.Key = "k" })
+	again := e.newJob(func(j *store.Job) { j.Key = "k" })
 	e.check(again.ID != job.ID, "the ID %d was given again", job.ID)
 }
 
@@ -196,82 +197,82 @@ func jobNotFound(e *env) {
 	e.must(e.RemoveJob(e.ctx, gone.ID))
 	for _, id := range []int64{gone.ID, gone.ID + 1_000_000, 0, -1} {
 		_, err := e.Job(e.ctx, id)
-		e.wantErr("Job", err, xxljob.ErrNotFound)
-		e.wantErr("RemoveJob", e.RemoveJob(e.ctx, id), xxljob.ErrNotFound)
+		e.wantErr("Job", err, store.ErrNotFound)
+		e.wantErr("RemoveJob", e.RemoveJob(e.ctx, id), store.ErrNotFound)
 		_, err = e.EditJob(e.ctx, id, replan("update", e.now, stopped))
-		e.wantErr("EditJob", err, xxljob.ErrNotFound)
-		_, err = e.AddRun(e.ctx, id, xxljob.Trigger{})
-		e.wantErr("AddRun", err, xxljob.ErrNotFound)
+		e.wantErr("EditJob", err, store.ErrNotFound)
+		_, err = e.AddRun(e.ctx, id, store.Trigger{})
+		e.wantErr("AddRun", err, store.ErrNotFound)
 	}
 	_, err := e.JobByKey(e.ctx, gone.App, gone.Key)
-	e.wantErr("JobByKey", err, xxljob.ErrNotFound)
+	e.wantErr("JobByKey", err, store.ErrNotFound)
 }
 
 func jobByKey(e *env) {
-	a := e.newJob(func(j *xxljob.Job) { j.App, j.Key = "a", "k" })
-	b := e.newJob(func(j *xxljob.Job) { j.App, j.Key = "b", "k" })
-	for _, job := range []xxljob.Job{a, b} {
+	a := e.newJob(func(j *store.Job) { j.App, j.Key = "a", "k" })
+	b := e.newJob(func(j *store.Job) { j.App, j.Key = "b", "k" })
+	for _, job := range []store.Job{a, b} {
 		got, err := e.JobByKey(e.ctx, job.App, "k")
 		e.must(err)
 		want(e, "JobByKey in app "+job.App, got, job)
 	}
 	_, err := e.JobByKey(e.ctx, "a", "K")
-	e.wantErr("JobByKey of another case", err, xxljob.ErrNotFound)
+	e.wantErr("JobByKey of another case", err, store.ErrNotFound)
 
-	e.edit(a.ID, func(j *xxljob.Job) { j.Key = "new" })
+	e.edit(a.ID, func(j *store.Job) { j.Key = "new" })
 	_, err = e.JobByKey(e.ctx, "a", "k")
-	e.wantErr("JobByKey of the former key", err, xxljob.ErrNotFound)
+	e.wantErr("JobByKey of the former key", err, store.ErrNotFound)
 	got, err := e.JobByKey(e.ctx, "a", "new")
 	e.must(err)
 	want(e, "JobByKey of the new key", got.ID, a.ID)
 }
 
 func jobsFilters(e *env) {
-	a := e.newJob(func(j *xxljob.Job) {
+	a := e.newJob(func(j *store.Job) {
 		j.App, j.Key, j.Handler, j.Author, j.Name = "a", "ka", "ha", "ann", "Nightly Report"
 	})
-	b := e.newJob(func(j *xxljob.Job) {
+	b := e.newJob(func(j *store.Job) {
 		j.App, j.Key, j.Handler, j.Author, j.Name = "b", "kb", "hb", "bob", "hourly"
 		j.Stopped = true
 	})
-	c := e.newJob(func(j *xxljob.Job) { j.App, j.Key, j.Handler, j.Author, j.Name = "a", "kc", "hb", "ann", "daily" })
-	all := []xxljob.Job{a, b, c}
-	inOrder := func(x, y xxljob.Job) int { return cmp.Compare(x.ID, y.ID) } // which a store chooses
+	c := e.newJob(func(j *store.Job) { j.App, j.Key, j.Handler, j.Author, j.Name = "a", "kc", "hb", "ann", "daily" })
+	all := []store.Job{a, b, c}
+	inOrder := func(x, y store.Job) int { return cmp.Compare(x.ID, y.ID) } // which a store chooses
 	slices.SortFunc(all, inOrder)
-	ofA := []xxljob.Job{a, c}
+	ofA := []store.Job{a, c}
 	slices.SortFunc(ofA, inOrder)
 	cases := []struct {
 		name   string
-		filter xxljob.JobFilter
-		want   []xxljob.Job
+		filter store.JobFilter
+		want   []store.Job
 	}{
-		{"none", xxljob.JobFilter{}, []xxljob.Job{a, b, c}},
-		{"App", xxljob.JobFilter{App: "a"}, []xxljob.Job{a, c}},
-		{"Key", xxljob.JobFilter{Key: "kb"}, []xxljob.Job{b}},
-		{"Handler", xxljob.JobFilter{Handler: "hb"}, []xxljob.Job{b, c}},
-		{"Author", xxljob.JobFilter{Author: "ann"}, []xxljob.Job{a, c}},
-		{"Name", xxljob.JobFilter{Name: "LY"}, []xxljob.Job{a, b, c}},
-		{"Name of one", xxljob.JobFilter{Name: "night"}, []xxljob.Job{a}},
-		{"not Stopped", xxljob.JobFilter{Stopped: new(false)}, []xxljob.Job{a, c}},
-		{"Stopped", xxljob.JobFilter{Stopped: new(true)}, []xxljob.Job{b}},
-		{"IDs", xxljob.JobFilter{IDs: []int64{c.ID, a.ID, 1 << 30}}, []xxljob.Job{a, c}},
-		{"IDs of which there are none", xxljob.JobFilter{App: "a", IDs: []int64{}}, []xxljob.Job{a, c}},
-		{"Keys of which there are none", xxljob.JobFilter{App: "a", Keys: []string{}}, []xxljob.Job{a, c}},
-		{"Keys, and IDs of which there are none", xxljob.JobFilter{App: "a", Keys: []string{"kc"}, IDs: []int64{}}, []xxljob.Job{c}},
-		{"Keys", xxljob.JobFilter{Keys: []string{"kc", "absent", "", "ka", "kc"}}, []xxljob.Job{a, c}},
-		{"Keys and App", xxljob.JobFilter{App: "b", Keys: []string{"ka", "kb"}}, []xxljob.Job{b}},
-		{"Keys, App and Limit", xxljob.JobFilter{App: "a", Keys: []string{"kc", "ka"}, Limit: 1}, ofA[:1]},
-		{"Keys, App and After", xxljob.JobFilter{App: "a", Keys: []string{"kc", "ka", ""}, After: ofA[0].ID}, ofA[1:]},
-		{"Keys and IDs", xxljob.JobFilter{App: "a", Keys: []string{"ka", "kb"}, IDs: []int64{c.ID, a.ID}}, []xxljob.Job{a}},
-		{"Keys that nobody has", xxljob.JobFilter{App: "a", Keys: []string{"kb", ""}}, nil},
-		{"After", xxljob.JobFilter{After: all[0].ID}, all[1:]},
-		{"After the last but one", xxljob.JobFilter{After: all[1].ID}, all[2:]},
-		{"After the last", xxljob.JobFilter{After: all[2].ID}, nil},
-		{"Limit", xxljob.JobFilter{Limit: 2}, all[:2]},
-		{"After and Limit", xxljob.JobFilter{After: all[0].ID, Limit: 1}, all[1:2]},
-		{"all together", xxljob.JobFilter{App: "a", Handler: "hb", Author: "ann", Stopped: new(false), After: c.ID - 1}, []xxljob.Job{c}},
-		{"all together, After it", xxljob.JobFilter{App: "a", Handler: "hb", Author: "ann", Stopped: new(false), After: c.ID}, nil},
-		{"nothing", xxljob.JobFilter{App: "a", Key: "kb"}, nil},
+		{"none", store.JobFilter{}, []store.Job{a, b, c}},
+		{"App", store.JobFilter{App: "a"}, []store.Job{a, c}},
+		{"Key", store.JobFilter{Key: "kb"}, []store.Job{b}},
+		{"Handler", store.JobFilter{Handler: "hb"}, []store.Job{b, c}},
+		{"Author", store.JobFilter{Author: "ann"}, []store.Job{a, c}},
+		{"Name", store.JobFilter{Name: "LY"}, []store.Job{a, b, c}},
+		{"Name of one", store.JobFilter{Name: "night"}, []store.Job{a}},
+		{"not Stopped", store.JobFilter{Stopped: new(false)}, []store.Job{a, c}},
+		{"Stopped", store.JobFilter{Stopped: new(true)}, []store.Job{b}},
+		{"IDs", store.JobFilter{IDs: []int64{c.ID, a.ID, 1 << 30}}, []store.Job{a, c}},
+		{"IDs of which there are none", store.JobFilter{App: "a", IDs: []int64{}}, []store.Job{a, c}},
+		{"Keys of which there are none", store.JobFilter{App: "a", Keys: []string{}}, []store.Job{a, c}},
+		{"Keys, and IDs of which there are none", store.JobFilter{App: "a", Keys: []string{"kc"}, IDs: []int64{}}, []store.Job{c}},
+		{"Keys", store.JobFilter{Keys: []string{"kc", "absent", "", "ka", "kc"}}, []store.Job{a, c}},
+		{"Keys and App", store.JobFilter{App: "b", Keys: []string{"ka", "kb"}}, []store.Job{b}},
+		{"Keys, App and Limit", store.JobFilter{App: "a", Keys: []string{"kc", "ka"}, Limit: 1}, ofA[:1]},
+		{"Keys, App and After", store.JobFilter{App: "a", Keys: []string{"kc", "ka", ""}, After: ofA[0].ID}, ofA[1:]},
+		{"Keys and IDs", store.JobFilter{App: "a", Keys: []string{"ka", "kb"}, IDs: []int64{c.ID, a.ID}}, []store.Job{a}},
+		{"Keys that nobody has", store.JobFilter{App: "a", Keys: []string{"kb", ""}}, nil},
+		{"After", store.JobFilter{After: all[0].ID}, all[1:]},
+		{"After the last but one", store.JobFilter{After: all[1].ID}, all[2:]},
+		{"After the last", store.JobFilter{After: all[2].ID}, nil},
+		{"Limit", store.JobFilter{Limit: 2}, all[:2]},
+		{"After and Limit", store.JobFilter{After: all[0].ID, Limit: 1}, all[1:2]},
+		{"all together", store.JobFilter{App: "a", Handler: "hb", Author: "ann", Stopped: new(false), After: c.ID - 1}, []store.Job{c}},
+		{"all together, After it", store.JobFilter{App: "a", Handler: "hb", Author: "ann", Stopped: new(false), After: c.ID}, nil},
+		{"nothing", store.JobFilter{App: "a", Key: "kb"}, nil},
 	}
 	for _, c := range cases {
 		slices.SortFunc(c.want, inOrder)
@@ -282,10 +283,10 @@ func jobsFilters(e *env) {
 }
 
 func jobsNameLiteral(e *env) {
-	percent := e.newJob(func(j *xxljob.Job) { j.Name = "50% OFF_now" })
-	e.newJob(func(j *xxljob.Job) { j.Name = "50 per cent off-now" })
+	percent := e.newJob(func(j *store.Job) { j.Name = "50% OFF_now" })
+	e.newJob(func(j *store.Job) { j.Name = "50 per cent off-now" })
 	for _, part := range []string{"%", "_", "off_NOW", "50% o"} {
-		got, err := e.Jobs(e.ctx, xxljob.JobFilter{Name: part})
+		got, err := e.Jobs(e.ctx, store.JobFilter{Name: part})
 		e.must(err)
 		want(e, "Jobs whose name holds "+part, jobIDs(got), []int64{percent.ID})
 	}
@@ -299,7 +300,7 @@ func jobsPages(e *env) {
 	slices.Sort(all)
 	var got []int64
 	for after := int64(0); ; {
-		page, err := e.Jobs(e.ctx, xxljob.JobFilter{After: after, Limit: 5})
+		page, err := e.Jobs(e.ctx, store.JobFilter{After: after, Limit: 5})
 		e.must(err)
 		e.check(len(page) <= 5, "a page of %d, want at most 5", len(page))
 		if len(page) == 0 || len(got) > len(all) {
@@ -315,7 +316,7 @@ func jobsDefaultLimit(e *env) {
 	for range 101 {
 		e.newJob()
 	}
-	jobs, err := e.Jobs(e.ctx, xxljob.JobFilter{})
+	jobs, err := e.Jobs(e.ctx, store.JobFilter{})
 	e.must(err)
 	want(e, "jobs without a limit", len(jobs), 100)
 }
@@ -324,11 +325,11 @@ func removeCancels(e *env) {
 	o := e.owner("a")
 	job := e.newJob()
 	keep := o.planned(e.newJob())
-	runs := []xxljob.Run{o.planned(job), e.mustAddRun(job.ID, xxljob.Trigger{}), e.mustAddRun(job.ID, xxljob.Trigger{Type: xxljob.TriggerAPI})}
+	runs := []store.Run{o.planned(job), e.mustAddRun(job.ID, store.Trigger{}), e.mustAddRun(job.ID, store.Trigger{Type: store.TriggerAPI})}
 	e.must(e.RemoveJob(e.ctx, job.ID))
 	for _, run := range runs {
 		got := e.mustRun(run.ID)
-		want(e, "state of a planned "+string(run.Type)+" run", got.State, xxljob.StateCancelled)
+		want(e, "state of a planned "+string(run.Type)+" run", got.State, store.StateCancelled)
 		e.check(!got.Ended.IsZero(), "a cancelled run has no Ended")
 	}
 	e.wantRun("a run of another job", keep)
@@ -341,24 +342,24 @@ func removeKeepsRuns(e *env) {
 	e.wantRun("a started run", run)
 	want(e, "Runs of the job", ids(e.runsOf(run.JobID)), []int64{run.ID})
 	want(e, "accepted results", ids(e.mustFinish(success(run))), []int64{run.ID})
-	e.wantState("after the result", run.ID, xxljob.StateSucceeded)
+	e.wantState("after the result", run.ID, store.StateSucceeded)
 }
 
 func changesNewestFirst(e *env) {
-	ctx := xxljob.WithActor(e.ctx, "ann")
-	job, err := e.AddJob(ctx, xxljob.Job{App: "app", Name: "n", Key: "k"}, nil)
+	ctx := store.WithActor(e.ctx, "ann")
+	job, err := e.AddJob(ctx, store.Job{App: "app", Name: "n", Key: "k"}, nil)
 	e.must(err)
 	other := e.newJob()
-	e.edit(job.ID, func(j *xxljob.Job) { j.Name = "m" })
-	_, err = e.EditJob(xxljob.WithActor(e.ctx, "bob"), job.ID, replan("stop", time.Time{}, stopped))
+	e.edit(job.ID, func(j *store.Job) { j.Name = "m" })
+	_, err = e.EditJob(store.WithActor(e.ctx, "bob"), job.ID, replan("stop", time.Time{}, stopped))
 	e.must(err)
 	got := e.mustChanges(job.ID)
-	e.check(slices.IsSortedFunc(got, func(a, b xxljob.Change) int { return b.At.Compare(a.At) }), "Changes are not newest first: %+v", got)
+	e.check(slices.IsSortedFunc(got, func(a, b store.Change) int { return b.At.Compare(a.At) }), "Changes are not newest first: %+v", got)
 	for i := range got {
 		e.check(!got[i].At.IsZero(), "a change without a time: %+v", got[i])
-		got[i] = xxljob.Change{JobID: got[i].JobID, Version: got[i].Version, Actor: got[i].Actor, Verb: got[i].Verb}
+		got[i] = store.Change{JobID: got[i].JobID, Version: got[i].Version, Actor: got[i].Actor, Verb: got[i].Verb}
 	}
-	want(e, "Changes", got, []xxljob.Change{
+	want(e, "Changes", got, []store.Change{
 		{JobID: job.ID, Version: 3, Actor: "bob", Verb: "stop"},
 		{JobID: job.ID, Version: 2, Verb: "update"},
 		{JobID: job.ID, Version: 1, Actor: "ann", Verb: "add"},
@@ -371,7 +372,7 @@ func changesNewestFirst(e *env) {
 
 func changesOutlive(e *env) {
 	job := e.newJob()
-	e.must(e.RemoveJob(xxljob.WithActor(e.ctx, "ann"), job.ID))
+	e.must(e.RemoveJob(store.WithActor(e.ctx, "ann"), job.ID))
 	changes := e.mustChanges(job.ID)
 	if len(changes) != 2 {
 		e.Fatalf("changes of a removed job: %+v, want two", changes)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -70,17 +70,17 @@ func (e *env) wantHead(what string, got store.ListHead, l store.JobList, incarna
 }
 
 // keyed adds enabled jobs with keys.
-func (e *env) keyed(keys ...string) []xxljob.Job {
+func (e *env) keyed(keys ...string) []store.Job {
 	e.Helper()
-	var jobs []xxljob.Job
+	var jobs []store.Job
 	for _, key := range keys {
-		jobs = append(jobs, e.newJob(func(j *xxljob.Job) { j.Key = key }))
+		jobs = append(jobs, e.newJob(func(j *store.Job) { j.Key = key }))
 	}
 	return jobs
 }
 
 // mustName names jobs by the head, which is of the generation.
-func (e *env) mustName(generation int64, keys ...string) []xxljob.Job {
+func (e *env) mustName(generation int64, keys ...string) []store.Job {
 	e.Helper()
 	jobs, err := e.NameJobs(e.ctx, store.ListID{App: "app", Generation: generation, Digest: e.mustLists("nobody").Head.Digest}, keys)
 	e.must(err)
@@ -175,13 +175,13 @@ func listsOfApp(e *env) {
 
 func namesJobs(e *env) {
 	jobs := e.keyed("x", "y", "z")
-	e.newJob(func(j *xxljob.Job) { j.App, j.Key = "other", "x" })
-	e.newJob(func(j *xxljob.Job) { j.Key = "" })
+	e.newJob(func(j *store.Job) { j.App, j.Key = "other", "x" })
+	e.newJob(func(j *store.Job) { j.Key = "" })
 	e.putList("a", list(1, "x", "y"), store.ApplyNewer)
 	before := e.snapshot()
 	named := e.mustName(1, "y", "absent", "x", "", "x")
 	two := slices.Clone(jobs[:2])
-	slices.SortFunc(two, func(a, b xxljob.Job) int { return int(a.ID - b.ID) })
+	slices.SortFunc(two, func(a, b store.Job) int { return int(a.ID - b.ID) })
 	want(e, "jobs", named, two)
 	want(e, "what there is besides", e.snapshot(), before)
 	want(e, "no keys", e.mustName(1), nil)
@@ -192,18 +192,18 @@ func namesSuperseded(e *env) {
 	job := e.keyed("x")[0]
 	for _, generation := range []int64{0, 1} {
 		_, err := e.NameJobs(e.ctx, store.ListID{App: "app", Generation: generation}, []string{"x"})
-		e.wantErr("an app without a list", err, xxljob.ErrSuperseded)
+		e.wantErr("an app without a list", err, store.ErrSuperseded)
 	}
 	e.putList("a", list(5, "y"), store.ApplyNewer)
 	for _, generation := range []int64{4, 6} {
 		_, err := e.NameJobs(e.ctx, list(generation, "y").ID(), []string{"x"})
-		e.wantErr(fmt.Sprint("generation ", generation, " under 5"), err, xxljob.ErrSuperseded)
-		_, err = e.AddJobs(e.ctx, list(generation, "y").ID(), []xxljob.Job{{App: "app", Key: "new", Name: "new"}}, nil)
-		e.wantErr(fmt.Sprint("AddJobs of generation ", generation, " under 5"), err, xxljob.ErrSuperseded)
+		e.wantErr(fmt.Sprint("generation ", generation, " under 5"), err, store.ErrSuperseded)
+		_, err = e.AddJobs(e.ctx, list(generation, "y").ID(), []store.Job{{App: "app", Key: "new", Name: "new"}}, nil)
+		e.wantErr(fmt.Sprint("AddJobs of generation ", generation, " under 5"), err, store.ErrSuperseded)
 	}
 	want(e, "surplus: nothing has named the job", e.mustLists("a").Surplus, nil)
 	_, err := e.JobByKey(e.ctx, "app", "new")
-	e.wantErr("the job that was not added", err, xxljob.ErrNotFound)
+	e.wantErr("the job that was not added", err, store.ErrNotFound)
 	e.mustName(5, "x")
 	want(e, "surplus of a job that was named", e.mustLists("a").Surplus, []int64{job.ID})
 }
@@ -218,11 +218,11 @@ func sameGeneration(e *env) {
 	e.putList("b", later, store.ApplyNewer)
 	before := e.snapshot()
 	_, err := e.NameJobs(e.ctx, former.ID(), []string{"x"})
-	e.wantErr("NameJobs of the former list", err, xxljob.ErrSuperseded)
-	added := []xxljob.Job{{App: "app", Key: "y", Name: "y"}}
+	e.wantErr("NameJobs of the former list", err, store.ErrSuperseded)
+	added := []store.Job{{App: "app", Key: "y", Name: "y"}}
 	_, err = e.AddJobs(e.ctx, former.ID(), added, nil)
-	e.wantErr("AddJobs of the former list", err, xxljob.ErrSuperseded)
-	e.wantErr("an edit by the former list", e.guarded(job.ID, store.ListGuard{ListID: former.ID()}), xxljob.ErrSuperseded)
+	e.wantErr("AddJobs of the former list", err, store.ErrSuperseded)
+	e.wantErr("an edit by the former list", e.guarded(job.ID, store.ListGuard{ListID: former.ID()}), store.ErrSuperseded)
 	want(e, "what there is after that", e.snapshot(), before)
 	e.putList("a", list(5), store.ApplyNever)
 	want(e, "surplus: nothing has named the job", e.mustLists("a").Surplus, nil)
@@ -237,7 +237,7 @@ func sameGeneration(e *env) {
 func unnamesJob(e *env) {
 	e.there("a")
 	x, y, z := e.three(1)
-	other := e.newJob(func(j *xxljob.Job) { j.App, j.Key = "other", "own" })
+	other := e.newJob(func(j *store.Job) { j.App, j.Key = "other", "own" })
 	e.putList("a", list(1), store.ApplyNewer)
 	unnamed, all := []int64{y, z}, []int64{x, y, z}
 	slices.Sort(unnamed)
@@ -255,28 +255,28 @@ func unnamesJob(e *env) {
 		}
 		before = e.snapshot()
 	}
-	e.wantErr("to prune it", e.guarded(x, store.ListGuard{ListID: list(1).ID(), SurplusOf: "a"}), xxljob.ErrSuperseded)
+	e.wantErr("to prune it", e.guarded(x, store.ListGuard{ListID: list(1).ID(), SurplusOf: "a"}), store.ErrSuperseded)
 	for _, key := range []string{"absent", "", other.Key} {
 		_, err := e.UnnameJob(e.ctx, "app", key)
-		e.wantErr(fmt.Sprintf("key %q", key), err, xxljob.ErrNotFound)
+		e.wantErr(fmt.Sprintf("key %q", key), err, store.ErrNotFound)
 	}
 	e.mustName(1, "x")
 	want(e, "surplus when a list has named it again", e.mustLists("a").Surplus, all)
 	e.must(e.guarded(x, store.ListGuard{ListID: list(1).ID(), SurplusOf: "a"}))
 	job, err := e.UnnameJob(e.ctx, "app", "x")
 	e.must(err)
-	want(e, "the job that was pruned", []any{job.Stopped, job.StopReason}, []any{true, xxljob.StopPruned})
+	want(e, "the job that was pruned", []any{job.Stopped, job.StopReason}, []any{true, store.StopPruned})
 }
 
 func addsJobs(e *env) {
 	e.there("a")
 	has := e.keyed("y")[0]
 	e.putList("a", list(1), store.ApplyNewer)
-	var given []xxljob.Job
+	var given []store.Job
 	for _, key := range []string{"x", "y", "z"} {
-		given = append(given, xxljob.Job{App: "app", Key: key, Name: key, Schedule: xxljob.FixedRate(time.Hour), Children: []int64{1}, Next: e.at(-500)})
+		given = append(given, store.Job{App: "app", Key: key, Name: key, Schedule: schedule.FixedRate(time.Hour), Children: []int64{1}, Next: e.at(-500)})
 	}
-	first := func(j xxljob.Job, now time.Time) (time.Time, error) {
+	first := func(j store.Job, now time.Time) (time.Time, error) {
 		e.check(j.ID > 0 && j.Version == 1 && j.Added.Equal(now), "the function got job %+v at %v", j, now)
 		j.Children[0] = 99
 		return e.at(60), nil
@@ -306,8 +306,8 @@ func addsJobs(e *env) {
 
 func addsEveryField(e *env) {
 	e.putList("a", list(1), store.ApplyNewer)
-	given := []xxljob.Job{{App: "app", Key: "plain", Name: "plain"}, fullJob()}
-	for _, f := range []func(*xxljob.Job){func(j *xxljob.Job) { j.Schedule = xxljob.FixedDelay(time.Second) }, func(j *xxljob.Job) { j.Schedule = xxljob.Manual() }} {
+	given := []store.Job{{App: "app", Key: "plain", Name: "plain"}, fullJob()}
+	for _, f := range []func(*store.Job){func(j *store.Job) { j.Schedule = schedule.FixedDelay(time.Second) }, func(j *store.Job) { j.Schedule = schedule.Manual() }} {
 		j := fullJob()
 		j.Key = fmt.Sprint(len(given))
 		f(&j)
@@ -329,8 +329,8 @@ func addsAllOrNone(e *env) {
 	e.putList("a", list(1), store.ApplyNewer)
 	before := e.snapshot()
 	mine := errors.New("mine")
-	given := []xxljob.Job{{App: "app", Key: "x", Name: "x"}, {App: "app", Key: "y", Name: "y"}}
-	_, err := e.AddJobs(e.ctx, list(1).ID(), given, func(j xxljob.Job, _ time.Time) (time.Time, error) {
+	given := []store.Job{{App: "app", Key: "x", Name: "x"}, {App: "app", Key: "y", Name: "y"}}
+	_, err := e.AddJobs(e.ctx, list(1).ID(), given, func(j store.Job, _ time.Time) (time.Time, error) {
 		if j.Key == "y" {
 			return time.Time{}, mine
 		}
@@ -419,7 +419,7 @@ func prunedNamed(e *env) {
 	e.there("a")
 	x, y, z := e.three(1)
 	for _, id := range []int64{x, y} {
-		_, err := e.EditJob(e.ctx, id, replan("prune", time.Time{}, func(j *xxljob.Job) { j.Stopped, j.StopReason = true, xxljob.StopPruned }))
+		_, err := e.EditJob(e.ctx, id, replan("prune", time.Time{}, func(j *store.Job) { j.Stopped, j.StopReason = true, store.StopPruned }))
 		e.must(err)
 	}
 	e.stop(z)
@@ -430,7 +430,7 @@ func prunedNamed(e *env) {
 
 func (e *env) guarded(id int64, g store.ListGuard) error {
 	e.Helper()
-	edit := replan("prune", time.Time{}, func(j *xxljob.Job) { j.Stopped, j.StopReason = true, xxljob.StopPruned })
+	edit := replan("prune", time.Time{}, func(j *store.Job) { j.Stopped, j.StopReason = true, store.StopPruned })
 	edit.Guard = &g
 	_, err := e.EditJob(e.ctx, id, edit)
 	return err
@@ -438,13 +438,13 @@ func (e *env) guarded(id int64, g store.ListGuard) error {
 
 func guardGeneration(e *env) {
 	job := e.keyed("x")[0]
-	e.wantErr("no list", e.guarded(job.ID, store.ListGuard{ListID: store.ListID{App: "app"}}), xxljob.ErrSuperseded)
+	e.wantErr("no list", e.guarded(job.ID, store.ListGuard{ListID: store.ListID{App: "app"}}), store.ErrSuperseded)
 	other := list(4)
 	other.App = "other"
 	e.putList("a", list(5), store.ApplyNewer)
 	e.putList("a", other, store.ApplyNewer)
 	for _, l := range []store.ListID{other.ID(), list(4).ID(), list(6).ID(), list(5, "x").ID()} {
-		e.wantErr(fmt.Sprintf("%+v", l), e.guarded(job.ID, store.ListGuard{ListID: l}), xxljob.ErrSuperseded)
+		e.wantErr(fmt.Sprintf("%+v", l), e.guarded(job.ID, store.ListGuard{ListID: l}), store.ErrSuperseded)
 	}
 	want(e, "the job", e.mustJob(job.ID), job)
 	e.must(e.guarded(job.ID, store.ListGuard{ListID: list(5).ID()}))
@@ -455,25 +455,25 @@ func guardSurplus(e *env) {
 	e.there("a", "b")
 	x, y, z := e.three(5)
 	e.putList("a", list(4), store.ApplyNever)
-	e.wantErr("a lesser generation", e.guarded(x, store.ListGuard{ListID: list(4).ID(), SurplusOf: "a"}), xxljob.ErrSuperseded)
+	e.wantErr("a lesser generation", e.guarded(x, store.ListGuard{ListID: list(4).ID(), SurplusOf: "a"}), store.ErrSuperseded)
 	guard := store.ListGuard{ListID: list(5, "z").ID(), SurplusOf: "a"}
 	e.putList("a", list(5, "z"), store.ApplyNewer)
 	e.putList("b", list(1, "y"), store.ApplyNever)
-	e.wantErr("named by the other", e.guarded(y, guard), xxljob.ErrSuperseded)
-	e.wantErr("named by itself", e.guarded(z, guard), xxljob.ErrSuperseded)
+	e.wantErr("named by the other", e.guarded(y, guard), store.ErrSuperseded)
+	e.wantErr("named by itself", e.guarded(z, guard), store.ErrSuperseded)
 	for what, l := range map[string]store.ListID{"for another app": {App: "other", Generation: 5, Digest: guard.Digest},
 		"by a former list of the node": list(4).ID(), "by another list of the generation": list(5).ID()} {
-		e.wantErr(what, e.guarded(x, store.ListGuard{ListID: l, SurplusOf: "a"}), xxljob.ErrSuperseded)
+		e.wantErr(what, e.guarded(x, store.ListGuard{ListID: l, SurplusOf: "a"}), store.ErrSuperseded)
 	}
-	e.wantErr("by a node without a list", e.guarded(x, store.ListGuard{ListID: guard.ListID, SurplusOf: "c"}), xxljob.ErrSuperseded)
+	e.wantErr("by a node without a list", e.guarded(x, store.ListGuard{ListID: guard.ListID, SurplusOf: "c"}), store.ErrSuperseded)
 	want(e, "surplus", e.mustLists("a").Surplus, []int64{x})
 	e.putList("namer", list(5, "w"), store.ApplyNewer)
-	e.wantErr("while another list of the generation applies", e.guarded(x, guard), xxljob.ErrSuperseded)
+	e.wantErr("while another list of the generation applies", e.guarded(x, guard), store.ErrSuperseded)
 	e.putList("namer", list(4, "w"), store.ApplyAlways)
 	e.must(e.guarded(x, guard))
 	e.must(e.Leave(e.ctx, "a"))
 	e.must(e.Leave(e.ctx, "b"))
-	e.wantErr("by a node that has left", e.guarded(y, guard), xxljob.ErrSuperseded)
+	e.wantErr("by a node that has left", e.guarded(y, guard), store.ErrSuperseded)
 	want(e, "stopped", []bool{e.mustJob(x).Stopped, e.mustJob(y).Stopped, e.mustJob(z).Stopped}, []bool{true, false, false})
 }
 
@@ -493,7 +493,7 @@ func pruneRace(e *env) {
 				e.putList("b", list(1, key), store.ApplyNever)
 				found = e.mustLists("b").Pruned
 			})
-		e.check(pruned == nil || errors.Is(pruned, xxljob.ErrSuperseded), "prune: %v", pruned)
+		e.check(pruned == nil || errors.Is(pruned, store.ErrSuperseded), "prune: %v", pruned)
 		if stopped := slices.Contains(found, job.ID); stopped != (pruned == nil) {
 			e.Errorf("prune: %v; the node whose list came meanwhile found it pruned: %v", pruned, stopped)
 		}
@@ -511,14 +511,14 @@ func unnameRace(e *env) {
 		job := e.keyed(key)[0]
 		e.mustName(1, key)
 		var pruned error
-		var seen xxljob.Job
+		var seen store.Job
 		e.race(func() { pruned = e.guarded(job.ID, store.ListGuard{ListID: list(1).ID(), SurplusOf: "a"}) },
 			func() {
 				var err error
 				seen, err = e.UnnameJob(e.ctx, "app", key)
 				e.must(err)
 			})
-		e.check(pruned == nil || errors.Is(pruned, xxljob.ErrSuperseded), "prune: %v", pruned)
+		e.check(pruned == nil || errors.Is(pruned, store.ErrSuperseded), "prune: %v", pruned)
 		if seen.Stopped != (pruned == nil) {
 			e.Errorf("prune: %v; the caller of UnnameJob saw it stopped: %v", pruned, seen.Stopped)
 		}

@@ -5,25 +5,24 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // listMutants break rules about lists of jobs.
 func listMutants() []mutant {
-	of := func(m listMutant) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
+	of := func(m listMutant) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
 			own := m // the mutant's cases run in parallel
 			own.Store = s
 			return &own
 		}
 	}
-	put := func(change func(*store.ListPut)) func(xxljob.Store) xxljob.Store { return of(listMutant{put: change}) }
-	view := func(change func(*store.ListView)) func(xxljob.Store) xxljob.Store {
+	put := func(change func(*store.ListPut)) func(store.Store) store.Store { return of(listMutant{put: change}) }
+	view := func(change func(*store.ListView)) func(store.Store) store.Store {
 		return of(listMutant{view: change})
 	}
-	edit := func(change func(*xxljob.Edit)) func(xxljob.Store) xxljob.Store { return of(listMutant{edit: change}) }
-	guarding := func(change func(store.ListView, *store.ListGuard)) func(xxljob.Store) xxljob.Store {
+	edit := func(change func(*store.Edit)) func(store.Store) store.Store { return of(listMutant{edit: change}) }
+	guarding := func(change func(store.ListView, *store.ListGuard)) func(store.Store) store.Store {
 		return of(listMutant{guard: change})
 	}
 	return []mutant{
@@ -49,8 +48,8 @@ func listMutants() []mutant {
 		{"ListsAreInNoOrder", view(func(v *store.ListView) { slices.Reverse(v.Nodes) }), []string{"List/ListsAreThoseOfTheApp"}},
 		{"NothingIsSurplus", view(func(v *store.ListView) { v.Surplus = nil }), []string{"List/SurplusIsWhatNoListNames", "List/SurplusIsEnabledAndWasNamed", "Faults/NameJobs"}},
 		{"NothingIsPruned", view(func(v *store.ListView) { v.Pruned = nil }), []string{"List/PrunedAreNamedAgain"}},
-		{"GuardsAreNotLookedAt", edit(func(e *xxljob.Edit) { e.Guard = nil }), []string{"List/GuardOfAGeneration", "List/GuardOfSurplus"}},
-		{"SurplusIsNotComparedAgain", edit(func(e *xxljob.Edit) {
+		{"GuardsAreNotLookedAt", edit(func(e *store.Edit) { e.Guard = nil }), []string{"List/GuardOfAGeneration", "List/GuardOfSurplus"}},
+		{"SurplusIsNotComparedAgain", edit(func(e *store.Edit) {
 			if e.Guard != nil && e.Guard.SurplusOf != "" {
 				e.Guard = nil
 			}
@@ -72,12 +71,12 @@ func listMutants() []mutant {
 				g.Digest, g.SurplusOf = v.Head.Digest, ""
 			}
 		}), []string{"List/GuardOfSurplus"}},
-		{"NamesAreNotNoted", of(listMutant{name: func(ctx context.Context, s xxljob.Store, app string, keys []string) ([]xxljob.Job, error) {
-			jobs, err := s.Jobs(ctx, xxljob.JobFilter{App: app, Limit: 1000})
-			return slices.DeleteFunc(jobs, func(j xxljob.Job) bool { return !slices.Contains(keys, j.Key) || j.Key == "" }), err
+		{"NamesAreNotNoted", of(listMutant{name: func(ctx context.Context, s store.Store, app string, keys []string) ([]store.Job, error) {
+			jobs, err := s.Jobs(ctx, store.JobFilter{App: app, Limit: 1000})
+			return slices.DeleteFunc(jobs, func(j store.Job) bool { return !slices.Contains(keys, j.Key) || j.Key == "" }), err
 		}}), []string{"List/NameJobsInAnotherGenerationChangesNothing", "List/SurplusIsWhatNoListNames", "Faults/NameJobs"}},
-		{"JobsStayNamed", of(listMutant{unname: xxljob.Store.JobByKey}), []string{"List/UnnameJobIsTheOppositeOfNameJobs", "List/UnnameJobOrAPruneComesFirst", "Faults/UnnameJob"}},
-		{"UnnameJobSaysWhatWasBefore", of(listMutant{unname: func(s xxljob.Store, ctx context.Context, app, key string) (xxljob.Job, error) {
+		{"JobsStayNamed", of(listMutant{unname: store.Store.JobByKey}), []string{"List/UnnameJobIsTheOppositeOfNameJobs", "List/UnnameJobOrAPruneComesFirst", "Faults/UnnameJob"}},
+		{"UnnameJobSaysWhatWasBefore", of(listMutant{unname: func(s store.Store, ctx context.Context, app, key string) (store.Job, error) {
 			before, err := s.JobByKey(ctx, app, key)
 			if err == nil {
 				time.Sleep(time.Millisecond) // it is pruned meanwhile
@@ -85,37 +84,37 @@ func listMutants() []mutant {
 			}
 			return before, err
 		}}), []string{"List/UnnameJobOrAPruneComesFirst"}},
-		{"KeysChooseNothing", of(listMutant{jobs: func(f *xxljob.JobFilter) { f.Keys = nil }}), []string{"Job/JobsFilters"}},
-		{"EmptyIDsChooseNothing", of(listMutant{jobs: func(f *xxljob.JobFilter) {
+		{"KeysChooseNothing", of(listMutant{jobs: func(f *store.JobFilter) { f.Keys = nil }}), []string{"Job/JobsFilters"}},
+		{"EmptyIDsChooseNothing", of(listMutant{jobs: func(f *store.JobFilter) {
 			if f.IDs != nil && len(f.IDs) == 0 {
 				f.IDs = []int64{0}
 			}
 		}}), []string{"Job/JobsFilters"}},
-		{"EmptyKeysChooseNothing", of(listMutant{jobs: func(f *xxljob.JobFilter) {
+		{"EmptyKeysChooseNothing", of(listMutant{jobs: func(f *store.JobFilter) {
 			if f.Keys != nil && len(f.Keys) == 0 {
 				f.Keys = []string{""}
 			}
 		}}), []string{"Job/JobsFilters"}},
 		{"JobsAreAddedOneByOne", of(listMutant{oneByOne: true}), []string{"List/AddJobsAllOrNone"}},
-		{"AddedJobsAreInNoOrder", of(listMutant{added: slices.Reverse[[]xxljob.Job]}), []string{"List/AddJobsLeavesOutTakenKeys"}},
+		{"AddedJobsAreInNoOrder", of(listMutant{added: slices.Reverse[[]store.Job]}), []string{"List/AddJobsLeavesOutTakenKeys"}},
 	}
 }
 
 // listMutant changes what goes in and comes out of the lists.
 type listMutant struct {
-	xxljob.Store
+	store.Store
 	put      func(*store.ListPut)
 	view     func(*store.ListView)
-	edit     func(*xxljob.Edit)
+	edit     func(*store.Edit)
 	guard    func(store.ListView, *store.ListGuard)
-	name     func(ctx context.Context, s xxljob.Store, app string, keys []string) ([]xxljob.Job, error)
-	added    func([]xxljob.Job)
-	unname   func(s xxljob.Store, ctx context.Context, app, key string) (xxljob.Job, error)
-	jobs     func(*xxljob.JobFilter)
+	name     func(ctx context.Context, s store.Store, app string, keys []string) ([]store.Job, error)
+	added    func([]store.Job)
+	unname   func(s store.Store, ctx context.Context, app, key string) (store.Job, error)
+	jobs     func(*store.JobFilter)
 	oneByOne bool
 }
 
-func (m *listMutant) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job, error) {
+func (m *listMutant) Jobs(ctx context.Context, f store.JobFilter) ([]store.Job, error) {
 	if m.jobs != nil {
 		m.jobs(&f)
 	}
@@ -137,7 +136,7 @@ func (m *listMutant) Lists(ctx context.Context, app, incarnation string) (store.
 	return v, err
 }
 
-func (m *listMutant) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljob.Job, error) {
+func (m *listMutant) EditJob(ctx context.Context, id int64, e store.Edit) (store.Job, error) {
 	if m.edit != nil {
 		m.edit(&e)
 	}
@@ -156,21 +155,21 @@ func (m *listMutant) guarded(ctx context.Context, g store.ListGuard) store.ListG
 	return g
 }
 
-func (m *listMutant) NameJobs(ctx context.Context, list store.ListID, keys []string) ([]xxljob.Job, error) {
+func (m *listMutant) NameJobs(ctx context.Context, list store.ListID, keys []string) ([]store.Job, error) {
 	if m.name != nil {
 		return m.name(ctx, m.Store, list.App, keys)
 	}
 	return m.Store.NameJobs(ctx, m.guarded(ctx, store.ListGuard{ListID: list}).ListID, keys)
 }
 
-func (m *listMutant) UnnameJob(ctx context.Context, app, key string) (xxljob.Job, error) {
+func (m *listMutant) UnnameJob(ctx context.Context, app, key string) (store.Job, error) {
 	if m.unname != nil {
 		return m.unname(m.Store, ctx, app, key)
 	}
 	return m.Store.UnnameJob(ctx, app, key)
 }
 
-func (m *listMutant) AddJobs(ctx context.Context, list store.ListID, jobs []xxljob.Job, first xxljob.FirstInstant) ([]xxljob.Job, error) {
+func (m *listMutant) AddJobs(ctx context.Context, list store.ListID, jobs []store.Job, first store.FirstInstant) ([]store.Job, error) {
 	list = m.guarded(ctx, store.ListGuard{ListID: list}).ListID
 	if !m.oneByOne {
 		added, err := m.Store.AddJobs(ctx, list, jobs, first)
@@ -179,9 +178,9 @@ func (m *listMutant) AddJobs(ctx context.Context, list store.ListID, jobs []xxlj
 		}
 		return added, err
 	}
-	var all []xxljob.Job
+	var all []store.Job
 	for _, job := range jobs {
-		added, err := m.Store.AddJobs(ctx, list, []xxljob.Job{job}, first)
+		added, err := m.Store.AddJobs(ctx, list, []store.Job{job}, first)
 		if err != nil {
 			return nil, err
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // knownCases are cases of claims, starts and ends with callers that know their runs, and use memory
@@ -22,26 +22,26 @@ func knownCases() []testCase {
 }
 
 // knowing is a store whose callers know their runs.
-type knowing struct{ xxljob.Store }
+type knowing struct{ store.Store }
 
-func (k knowing) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (k knowing) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
 	starts = slices.Clone(starts)
 	for i := range starts {
 		run := k.known(ctx, starts[i].RunID)
-		if run != nil && run.State == xxljob.StatePlanned {
+		if run != nil && run.State == store.StatePlanned {
 			starts[i].Known = run
 		}
 	}
 	return k.Store.Start(ctx, dst, starts)
 }
 
-func (k knowing) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+func (k knowing) Finish(ctx context.Context, dst []store.Run, results []store.Result) ([]store.Run, error) {
 	results = slices.Clone(results)
 	for i := range results {
 		r := &results[i]
 		run := k.known(ctx, r.RunID)
 		if run != nil && (r.Incarnation != "" || r.Owner != "") {
-			run.State, run.Token = xxljob.StateStarted, r.Token // as it was, where it has been started again since
+			run.State, run.Token = store.StateStarted, r.Token // as it was, where it has been started again since
 			r.Known = run
 		}
 	}
@@ -50,7 +50,7 @@ func (k knowing) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.
 
 // known is the run as it is stored, without the names of its job, which neither call fills in;
 // nil where it is not there.
-func (k knowing) known(ctx context.Context, id int64) *xxljob.Run {
+func (k knowing) known(ctx context.Context, id int64) *store.Run {
 	run, err := k.Run(ctx, id)
 	if err != nil {
 		return nil

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -27,9 +26,9 @@ func logCases() []testCase {
 }
 
 // mustAsk asks for a run's log.
-func (e *env) mustAsk(incarnation string, run xxljob.Run, from int) xxljob.Ask {
+func (e *env) mustAsk(incarnation string, run store.Run, from int) store.Ask {
 	e.Helper()
-	ask, err := e.AskLog(e.ctx, xxljob.Ask{Incarnation: incarnation, Run: run, FromLine: from})
+	ask, err := e.AskLog(e.ctx, store.Ask{Incarnation: incarnation, Run: run, FromLine: from})
 	e.must(err)
 	return ask
 }
@@ -47,7 +46,7 @@ func (e *env) mustLogAnswer(id int64) (store.Answer, bool) {
 }
 
 // askIDs returns the ids of questions in their order.
-func askIDs(asks []xxljob.Ask) []int64 {
+func askIDs(asks []store.Ask) []int64 {
 	var list []int64
 	for _, a := range asks {
 		list = append(list, a.ID)
@@ -61,7 +60,7 @@ func askID(e *env) {
 	for _, from := range []int{5, 1<<31 - 1, -10_000} {
 		ask := e.mustAsk("b", run, from)
 		e.check(ask.ID > last, "question %d after %d", ask.ID, last)
-		want(e, "question", ask, xxljob.Ask{ID: ask.ID, Incarnation: "b", Run: run, FromLine: from})
+		want(e, "question", ask, store.Ask{ID: ask.ID, Incarnation: "b", Run: run, FromLine: from})
 		last = ask.ID
 	}
 	e.wantRun("after it", run)
@@ -69,8 +68,8 @@ func askID(e *env) {
 
 func askUnknown(e *env) {
 	e.owner("a")
-	_, err := e.AskLog(e.ctx, xxljob.Ask{Incarnation: "b", Run: xxljob.Run{ID: 1<<53 - 1}, FromLine: 1})
-	e.wantErr("a question about an unknown run", err, xxljob.ErrNotFound)
+	_, err := e.AskLog(e.ctx, store.Ask{Incarnation: "b", Run: store.Run{ID: 1<<53 - 1}, FromLine: 1})
+	e.wantErr("a question about an unknown run", err, store.ErrNotFound)
 	want(e, "questions", len(e.mustInbox("b").Asks), 0)
 }
 
@@ -79,10 +78,10 @@ func askInbox(e *env) {
 	run := o.handedOver()
 	first, other, second, third := e.mustAsk("b", run, 1), e.mustAsk("c", run, 1), e.mustAsk("b", o.running(), 2), e.mustAsk("b", run, 3)
 	got := e.mustInbox("b")
-	want(e, "questions", got.Asks, []xxljob.Ask{first, second, third})
+	want(e, "questions", got.Asks, []store.Ask{first, second, third})
 	want(e, "runs beside them", ids(got.Runs), []int64{run.ID})
-	want(e, "questions to another", e.mustInbox("c").Asks, []xxljob.Ask{other})
-	want(e, "questions to the asker", e.mustInbox("a"), xxljob.Inbox{})
+	want(e, "questions to another", e.mustInbox("c").Asks, []store.Ask{other})
+	want(e, "questions to the asker", e.mustInbox("a"), store.Inbox{})
 	e.mustAnswer(second.ID, store.Answer{Refusal: "none"})
 	want(e, "questions after one was answered", askIDs(e.mustInbox("b").Asks), []int64{first.ID, third.ID})
 }
@@ -90,7 +89,7 @@ func askInbox(e *env) {
 func askRun(e *env) {
 	o := e.owner("a")
 	run := o.handedOver()
-	ask := e.mustAsk("b", xxljob.Run{ID: run.ID, App: "spoilt"}, 1)
+	ask := e.mustAsk("b", store.Run{ID: run.ID, App: "spoilt"}, 1)
 	want(e, "run of a new question", ask.Run, run)
 	e.mustTake("b", run.ID)
 	ended := o.one(e.mustFinish(success(e.mustRun(run.ID))))
@@ -185,7 +184,7 @@ func answerUnknown(e *env) {
 	last := e.mustAsk("b", e.owner("a").handedOver(), 1).ID
 	e.mustAnswer(last+1000, store.Answer{Content: "x"})
 	_, answered, err := e.LogAnswer(e.ctx, last+1000)
-	e.wantErr("the answer to an unknown question", err, xxljob.ErrNotFound)
+	e.wantErr("the answer to an unknown question", err, store.ErrNotFound)
 	want(e, "answered", answered, false)
 	_, answered = e.mustLogAnswer(last)
 	want(e, "a question that was not meant is answered", answered, false)

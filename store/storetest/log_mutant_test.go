@@ -6,32 +6,31 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // logMutants break rules about questions for lines of logs.
 func logMutants() []mutant {
 	return []mutant{
-		{"TheLastAnswerStays", func(s xxljob.Store) xxljob.Store { return &lastAnswer{Store: s, answers: map[int64]store.Answer{}} },
+		{"TheLastAnswerStays", func(s store.Store) store.Store { return &lastAnswer{Store: s, answers: map[int64]store.Answer{}} },
 			[]string{"Log/TheFirstAnswerStays"}},
-		{"AsksGoToAll", inboxOf(func(asks []xxljob.Ask, all []xxljob.Ask) []xxljob.Ask { return all }),
+		{"AsksGoToAll", inboxOf(func(asks []store.Ask, all []store.Ask) []store.Ask { return all }),
 			[]string{"Log/InboxHoldsOpenAsksInOrder"}},
-		{"AsksNewestFirst", inbox(func(in xxljob.Inbox) xxljob.Inbox { slices.Reverse(in.Asks); return in }),
+		{"AsksNewestFirst", inbox(func(in store.Inbox) store.Inbox { slices.Reverse(in.Asks); return in }),
 			[]string{"Log/InboxHoldsOpenAsksInOrder", "Log/LimitHoldsForAsks"}},
-		{"AnsweredAsksStay", inboxOf(func(asks []xxljob.Ask, all []xxljob.Ask) []xxljob.Ask {
-			return slices.DeleteFunc(all, func(a xxljob.Ask) bool { return a.Incarnation != "b" })
+		{"AnsweredAsksStay", inboxOf(func(asks []store.Ask, all []store.Ask) []store.Ask {
+			return slices.DeleteFunc(all, func(a store.Ask) bool { return a.Incarnation != "b" })
 		}), []string{"Log/InboxHoldsOpenAsksInOrder", "Faults/AnswerLog"}},
-		{"AsksOfTheFirstPageOnly", func(s xxljob.Store) xxljob.Store { return pagedAsks{s} }, []string{"Log/AsksAreWhateverAfterIs"}},
-		{"AsksAboutAnything", func(s xxljob.Store) xxljob.Store { return lenientAsks{s} }, []string{"Log/AskForAnUnknownRun"}},
-		{"UnknownAsksAreErrors", func(s xxljob.Store) xxljob.Store { return strictAnswers{s} }, []string{"Log/AnswerToAnUnknownAsk"}},
-		{"UnknownAsksAreOpen", func(s xxljob.Store) xxljob.Store { return openAnswers{s} }, []string{"Log/AnswerToAnUnknownAsk"}},
+		{"AsksOfTheFirstPageOnly", func(s store.Store) store.Store { return pagedAsks{s} }, []string{"Log/AsksAreWhateverAfterIs"}},
+		{"AsksAboutAnything", func(s store.Store) store.Store { return lenientAsks{s} }, []string{"Log/AskForAnUnknownRun"}},
+		{"UnknownAsksAreErrors", func(s store.Store) store.Store { return strictAnswers{s} }, []string{"Log/AnswerToAnUnknownAsk"}},
+		{"UnknownAsksAreOpen", func(s store.Store) store.Store { return openAnswers{s} }, []string{"Log/AnswerToAnUnknownAsk"}},
 	}
 }
 
 // lastAnswer returns the last answer to a question.
 type lastAnswer struct {
-	xxljob.Store
+	store.Store
 	mu      sync.Mutex
 	answers map[int64]store.Answer
 }
@@ -51,18 +50,18 @@ func (l *lastAnswer) LogAnswer(ctx context.Context, id int64) (store.Answer, boo
 }
 
 // inboxOf changes the questions in an inbox, seeing all that were asked.
-func inboxOf(change func(asks, all []xxljob.Ask) []xxljob.Ask) func(xxljob.Store) xxljob.Store {
-	return func(s xxljob.Store) xxljob.Store { return &askKeeper{Store: s, change: change} }
+func inboxOf(change func(asks, all []store.Ask) []store.Ask) func(store.Store) store.Store {
+	return func(s store.Store) store.Store { return &askKeeper{Store: s, change: change} }
 }
 
 type askKeeper struct {
-	xxljob.Store
-	change func(asks, all []xxljob.Ask) []xxljob.Ask
+	store.Store
+	change func(asks, all []store.Ask) []store.Ask
 	mu     sync.Mutex
-	all    []xxljob.Ask
+	all    []store.Ask
 }
 
-func (k *askKeeper) AskLog(ctx context.Context, ask xxljob.Ask) (xxljob.Ask, error) {
+func (k *askKeeper) AskLog(ctx context.Context, ask store.Ask) (store.Ask, error) {
 	ask, err := k.Store.AskLog(ctx, ask)
 	if err == nil {
 		k.mu.Lock()
@@ -72,7 +71,7 @@ func (k *askKeeper) AskLog(ctx context.Context, ask xxljob.Ask) (xxljob.Ask, err
 	return ask, err
 }
 
-func (k *askKeeper) Inbox(ctx context.Context, incarnation string, after int64, limit int) (xxljob.Inbox, error) {
+func (k *askKeeper) Inbox(ctx context.Context, incarnation string, after int64, limit int) (store.Inbox, error) {
 	in, err := k.Store.Inbox(ctx, incarnation, after, limit)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -80,9 +79,9 @@ func (k *askKeeper) Inbox(ctx context.Context, incarnation string, after int64, 
 	return in, err
 }
 
-type pagedAsks struct{ xxljob.Store }
+type pagedAsks struct{ store.Store }
 
-func (p pagedAsks) Inbox(ctx context.Context, incarnation string, after int64, limit int) (xxljob.Inbox, error) {
+func (p pagedAsks) Inbox(ctx context.Context, incarnation string, after int64, limit int) (store.Inbox, error) {
 	in, err := p.Store.Inbox(ctx, incarnation, after, limit)
 	if after > 0 {
 		in.Asks = nil
@@ -90,17 +89,17 @@ func (p pagedAsks) Inbox(ctx context.Context, incarnation string, after int64, l
 	return in, err
 }
 
-type lenientAsks struct{ xxljob.Store }
+type lenientAsks struct{ store.Store }
 
-func (l lenientAsks) AskLog(ctx context.Context, ask xxljob.Ask) (xxljob.Ask, error) {
+func (l lenientAsks) AskLog(ctx context.Context, ask store.Ask) (store.Ask, error) {
 	asked, err := l.Store.AskLog(ctx, ask)
-	if errors.Is(err, xxljob.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) {
 		return ask, nil
 	}
 	return asked, err
 }
 
-type strictAnswers struct{ xxljob.Store }
+type strictAnswers struct{ store.Store }
 
 func (s strictAnswers) AnswerLog(ctx context.Context, id int64, a store.Answer) error {
 	if _, _, err := s.LogAnswer(ctx, id); err != nil {
@@ -109,11 +108,11 @@ func (s strictAnswers) AnswerLog(ctx context.Context, id int64, a store.Answer) 
 	return s.Store.AnswerLog(ctx, id, a)
 }
 
-type openAnswers struct{ xxljob.Store }
+type openAnswers struct{ store.Store }
 
 func (o openAnswers) LogAnswer(ctx context.Context, id int64) (store.Answer, bool, error) {
 	a, answered, err := o.Store.LogAnswer(ctx, id)
-	if errors.Is(err, xxljob.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) {
 		err = nil
 	}
 	return a, answered, err

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -43,7 +42,7 @@ func keepsSessions(e *accountBook) {
 	want(e.env, "the session", got, s)
 	want(e.env, "its user", user, u)
 	_, err = e.AddSession(e.ctx, store.Session{User: "ann", Hash: bytes}, week)
-	e.wantErr("the same secret", err, xxljob.ErrConflict)
+	e.wantErr("the same secret", err, store.ErrConflict)
 }
 
 func refusesSessions(e *accountBook) {
@@ -51,7 +50,7 @@ func refusesSessions(e *accountBook) {
 	e.add(store.User{Name: "ann", Disabled: true})
 	for _, user := range []string{"ann", "bob", ""} {
 		_, err := e.AddSession(e.ctx, store.Session{User: user, Hash: secret("s")}, week)
-		e.wantErr("of "+user, err, xxljob.ErrNotFound)
+		e.wantErr("of "+user, err, store.ErrNotFound)
 	}
 	_, err := e.AddSession(e.ctx, store.Session{User: "root", Hash: "short"}, week)
 	e.check(err != nil, "a short secret")
@@ -64,7 +63,7 @@ func refusesSessions(e *accountBook) {
 		e.check(err != nil, "Sessions with %+v", limits)
 	}
 	_, _, err = e.Session(e.ctx, secret("s"), week)
-	e.wantErr("none of these", err, xxljob.ErrNotFound)
+	e.wantErr("none of these", err, store.ErrNotFound)
 }
 
 func endsSessionsUnused(e *accountBook) {
@@ -76,7 +75,7 @@ func endsSessionsUnused(e *accountBook) {
 		"most": {Idle: time.Hour, Most: 50 * time.Millisecond},
 	} {
 		_, _, err := e.Session(e.ctx, secret("s"), short)
-		e.wantErr("by "+what, err, xxljob.ErrNotFound)
+		e.wantErr("by "+what, err, store.ErrNotFound)
 		list, err := e.Sessions(e.ctx, "ann", short)
 		e.must(err)
 		want(e.env, "sessions by "+what, len(list), 0)
@@ -107,7 +106,7 @@ func endsSessionsOfUsers(e *accountBook) {
 	_, err = e.UpdateUser(e.ctx, u)
 	e.must(err)
 	_, _, err = e.Session(e.ctx, secret("three"), week)
-	e.wantErr("of a disabled user", err, xxljob.ErrNotFound)
+	e.wantErr("of a disabled user", err, store.ErrNotFound)
 	e.wantSessions("after all of it", "root", "r")
 }
 
@@ -116,12 +115,12 @@ func endsSessions(e *accountBook) {
 	e.add(store.User{Name: "bob"})
 	one, two := e.login("ann", "one"), e.login("ann", "two")
 	e.login("bob", "three")
-	e.wantErr("another's", e.EndSession(e.ctx, "bob", one.ID), xxljob.ErrNotFound)
+	e.wantErr("another's", e.EndSession(e.ctx, "bob", one.ID), store.ErrNotFound)
 	e.must(e.EndSession(e.ctx, "ann", one.ID))
-	e.wantErr("again", e.EndSession(e.ctx, "ann", one.ID), xxljob.ErrNotFound)
+	e.wantErr("again", e.EndSession(e.ctx, "ann", one.ID), store.ErrNotFound)
 	_, _, err := e.Session(e.ctx, secret("one"), week)
-	e.wantErr("the one that was ended", err, xxljob.ErrNotFound)
-	e.wantErr("its password", e.ProveSession(e.ctx, secret("one")), xxljob.ErrNotFound)
+	e.wantErr("the one that was ended", err, store.ErrNotFound)
+	e.wantErr("its password", e.ProveSession(e.ctx, secret("one")), store.ErrNotFound)
 	e.wantSessions("after that", "ann", "two")
 	e.wantSessions("after that", "bob", "three")
 	e.pass(0)
@@ -203,7 +202,7 @@ func keepsTokens(e *accountBook) {
 	e.must(err)
 	want(e.env, "tokens", list, []store.Token{t})
 	_, _, err = e.Token(e.ctx, t.ID, secret("another"))
-	e.wantErr("by another secret", err, xxljob.ErrNotFound)
+	e.wantErr("by another secret", err, store.ErrNotFound)
 	list, err = e.Tokens(e.ctx, "ann")
 	e.must(err)
 	want(e.env, "tokens, that nobody has used", list, []store.Token{t})
@@ -222,11 +221,11 @@ func keepsTokens(e *accountBook) {
 	list, err = e.Tokens(e.ctx, "ann")
 	e.must(err)
 	e.check(len(list) == 2 && list[0].ID == t.ID && list[1].ID == second.ID && second.ID > t.ID, "tokens in order of ID: %+v", list)
-	e.wantErr("another's", e.RemoveToken(e.ctx, "bob", t.ID), xxljob.ErrNotFound)
+	e.wantErr("another's", e.RemoveToken(e.ctx, "bob", t.ID), store.ErrNotFound)
 	e.must(e.RemoveToken(e.ctx, "ann", t.ID))
-	e.wantErr("again", e.RemoveToken(e.ctx, "ann", t.ID), xxljob.ErrNotFound)
+	e.wantErr("again", e.RemoveToken(e.ctx, "ann", t.ID), store.ErrNotFound)
 	_, _, err = e.Token(e.ctx, t.ID, t.Hash)
-	e.wantErr("one that was removed", err, xxljob.ErrNotFound)
+	e.wantErr("one that was removed", err, store.ErrNotFound)
 	_, _, err = e.Token(e.ctx, second.ID, second.Hash)
 	e.must(err)
 }
@@ -247,11 +246,11 @@ func checksTokens(e *accountBook) {
 		bad := good
 		change(&bad)
 		_, err := e.AddToken(e.ctx, bad)
-		e.check(len(xxljob.FieldErrors(err)) == 1, "%s: %v", what, err)
+		e.check(len(store.FieldErrors(err)) == 1, "%s: %v", what, err)
 	}
 	good.User = "bob"
 	_, err := e.AddToken(e.ctx, good)
-	e.wantErr("of nobody", err, xxljob.ErrNotFound)
+	e.wantErr("of nobody", err, store.ErrNotFound)
 	list, err := e.Tokens(e.ctx, "ann")
 	e.must(err)
 	want(e.env, "tokens", len(list), 0)
@@ -262,7 +261,7 @@ func expiresTokens(e *accountBook) {
 	t := e.token("ann", "ci", 30*time.Millisecond)
 	e.pass(30 * time.Millisecond)
 	_, _, err := e.Token(e.ctx, t.ID, t.Hash)
-	e.wantErr("one that has expired", err, xxljob.ErrNotFound)
+	e.wantErr("one that has expired", err, store.ErrNotFound)
 	list, err := e.Tokens(e.ctx, "ann")
 	e.must(err)
 	want(e.env, "tokens, expired ones too", len(list), 1)
@@ -276,7 +275,7 @@ func endsTokensOfUsers(e *accountBook) {
 	u, err := e.UpdateUser(e.ctx, u)
 	e.must(err)
 	_, _, err = e.Token(e.ctx, t.ID, t.Hash)
-	e.wantErr("of a disabled user", err, xxljob.ErrNotFound)
+	e.wantErr("of a disabled user", err, store.ErrNotFound)
 	u.Disabled = false
 	_, err = e.UpdateUser(e.ctx, u)
 	e.must(err)

@@ -3,14 +3,13 @@ package storetest
 import (
 	"bytes"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // Pages of logs. A store need not keep any: then these cases say nothing.
 
 func logPageCases() []testCase {
-	with := func(e *env, s xxljob.LogStore) *logKeeper { return &logKeeper{e, s, e.owner("a")} }
+	with := func(e *env, s store.LogStore) *logKeeper { return &logKeeper{e, s, e.owner("a")} }
 	return optionalCases(with, []optional[*logKeeper]{
 		{"PagesInOrder", pagesInOrder},
 		{"PagesFromALine", pagesFromALine},
@@ -29,7 +28,7 @@ func logPageCases() []testCase {
 // logKeeper is a store that keeps logs, and the owner of all its shards.
 type logKeeper struct {
 	*env
-	logs xxljob.LogStore
+	logs store.LogStore
 	o    *owner
 }
 
@@ -37,7 +36,7 @@ type logKeeper struct {
 const anyBytes = 1 << 40
 
 // page is a page of lines, with content that says which.
-func page(run xxljob.Run, first, last int) store.LogPage {
+func page(run store.Run, first, last int) store.LogPage {
 	return store.LogPage{RunID: run.ID, FirstLine: first, LastLine: last, Size: 10 * (last - first + 1), Content: []byte{byte(first), 0, byte(last), 255}}
 }
 
@@ -49,7 +48,7 @@ func (e *logKeeper) put(most int64, pages ...store.LogPage) []int64 {
 }
 
 // wantPages checks what a read returns.
-func (e *logKeeper) wantPages(what string, run xxljob.Run, from, limit, last int, pages ...store.LogPage) {
+func (e *logKeeper) wantPages(what string, run store.Run, from, limit, last int, pages ...store.LogPage) {
 	e.Helper()
 	got, to, err := e.logs.LogPages(e.ctx, run.ID, from, limit)
 	e.must(err)
@@ -116,7 +115,7 @@ func pagesOnce(e *logKeeper) {
 
 func pagesUnknown(e *logKeeper) {
 	run := e.o.running()
-	unknown := xxljob.Run{ID: run.ID + 1<<13}
+	unknown := store.Run{ID: run.ID + 1<<13}
 	want(e.env, "refused", e.put(1, page(unknown, 1, 1), page(run, 1, 1)), nil)
 	e.wantPages("those of an unknown run", unknown, 1, 100, 0)
 	e.wantPages("from its end", unknown, -1, 100, 0)
@@ -126,7 +125,7 @@ func pagesUnknown(e *logKeeper) {
 
 func pagesFull(e *logKeeper) {
 	job := e.newJob()
-	first, second := e.o.started(e.mustAddRun(job.ID, xxljob.Trigger{})), e.o.started(e.mustAddRun(job.ID, xxljob.Trigger{}))
+	first, second := e.o.started(e.mustAddRun(job.ID, store.Trigger{})), e.o.started(e.mustAddRun(job.ID, store.Trigger{}))
 	other := e.o.running()
 	a := page(first, 1, 3)
 	want(e.env, "refused of what fits", e.put(9, a, page(second, 1, 2)), nil)
@@ -187,7 +186,7 @@ func pagesMany(e *logKeeper) {
 
 func pagesRace(e *logKeeper) {
 	job := e.newJob()
-	runs := []xxljob.Run{e.o.started(e.mustAddRun(job.ID, xxljob.Trigger{})), e.o.started(e.mustAddRun(job.ID, xxljob.Trigger{})), e.o.running()}
+	runs := []store.Run{e.o.started(e.mustAddRun(job.ID, store.Trigger{})), e.o.started(e.mustAddRun(job.ID, store.Trigger{})), e.o.running()}
 	var calls []func()
 	errs := make([]error, 8)
 	for i := range errs {

@@ -5,35 +5,34 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // logPageMutants break rules about pages of logs.
 func logPageMutants() []mutant {
-	added := func(change func(*bentPages, []store.LogPage) []store.LogPage) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &bentPages{Store: s, LogStore: s.(xxljob.LogStore), seen: map[int64]int{}, add: change}
+	added := func(change func(*bentPages, []store.LogPage) []store.LogPage) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &bentPages{Store: s, LogStore: s.(store.LogStore), seen: map[int64]int{}, add: change}
 		}
 	}
-	most := func(change func(int64) int64) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &bentPages{Store: s, LogStore: s.(xxljob.LogStore), most: change}
+	most := func(change func(int64) int64) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &bentPages{Store: s, LogStore: s.(store.LogStore), most: change}
 		}
 	}
-	asked := func(change func(from, limit int) (int, int)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &bentPages{Store: s, LogStore: s.(xxljob.LogStore), ask: change}
+	asked := func(change func(from, limit int) (int, int)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &bentPages{Store: s, LogStore: s.(store.LogStore), ask: change}
 		}
 	}
-	read := func(change func([]store.LogPage, int) ([]store.LogPage, int)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &bentPages{Store: s, LogStore: s.(xxljob.LogStore), read: change}
+	read := func(change func([]store.LogPage, int) ([]store.LogPage, int)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &bentPages{Store: s, LogStore: s.(store.LogStore), read: change}
 		}
 	}
 	return []mutant{
 		{"PagesNewestFirst", read(func(l []store.LogPage, last int) ([]store.LogPage, int) { slices.Reverse(l); return l, last }), []string{"Log/PagesInOrder", "Log/SoManyPagesAtOnce"}},
-		{"PagesOfAnEndedRunAreRefused", func(s xxljob.Store) xxljob.Store { return &strictPages{s, s.(xxljob.LogStore)} }, []string{"Log/PagesInOrder"}},
+		{"PagesOfAnEndedRunAreRefused", func(s store.Store) store.Store { return &strictPages{s, s.(store.LogStore)} }, []string{"Log/PagesInOrder"}},
 		{"TheLastLineOfWhatIsReturned", read(func(l []store.LogPage, last int) ([]store.LogPage, int) {
 			if len(l) > 0 {
 				last = l[len(l)-1].LastLine
@@ -56,13 +55,13 @@ func logPageMutants() []mutant {
 			}
 			return from, limit
 		}), []string{"Log/PagesFromTheEnd"}},
-		{"TheLastPageStays", func(s xxljob.Store) xxljob.Store {
-			return &lastPages{Store: s, LogStore: s.(xxljob.LogStore), pages: map[[2]int64]store.LogPage{}}
+		{"TheLastPageStays", func(s store.Store) store.Store {
+			return &lastPages{Store: s, LogStore: s.(store.LogStore), pages: map[[2]int64]store.LogPage{}}
 		}, []string{"Log/APageIsKeptAsItCame"}},
-		{"PagesAreTheCallers", func(s xxljob.Store) xxljob.Store {
-			return &lastPages{Store: s, LogStore: s.(xxljob.LogStore), pages: map[[2]int64]store.LogPage{}, first: true}
+		{"PagesAreTheCallers", func(s store.Store) store.Store {
+			return &lastPages{Store: s, LogStore: s.(store.LogStore), pages: map[[2]int64]store.LogPage{}, first: true}
 		}, []string{"Log/APageIsKeptAsItCame"}},
-		{"UnknownRunsAreRefused", func(s xxljob.Store) xxljob.Store { return &strictPages{s, s.(xxljob.LogStore)} }, []string{"Log/PagesOfAnUnknownRun"}},
+		{"UnknownRunsAreRefused", func(s store.Store) store.Store { return &strictPages{s, s.(store.LogStore)} }, []string{"Log/PagesOfAnUnknownRun"}},
 		{"AJobHasNoBound", most(func(int64) int64 { return 1 << 40 }), []string{"Log/AJobHasSoManyBytes", "Log/APageIsCountedOnce"}},
 		{"TheBoundIsForGood", most(func(n int64) int64 { return min(n, 9) }), []string{"Log/AJobHasSoManyBytes"}},
 		{"NoticesAreRefused", added(func(_ *bentPages, l []store.LogPage) []store.LogPage {
@@ -78,8 +77,8 @@ func logPageMutants() []mutant {
 			}
 			return l
 		}), []string{"Log/APageIsCountedOnce"}},
-		{"RepeatsAreRefused", func(s xxljob.Store) xxljob.Store {
-			return &forgetfulPages{Store: s, LogStore: s.(xxljob.LogStore), RunDropper: s.(xxljob.RunDropper), bytes: map[int64]int64{}}
+		{"RepeatsAreRefused", func(s store.Store) store.Store {
+			return &forgetfulPages{Store: s, LogStore: s.(store.LogStore), RunDropper: s.(store.RunDropper), bytes: map[int64]int64{}}
 		}, []string{"Log/APageThatIsThereIsNotRefused", "Drop/ThePagesOfALogGoWithItsRun"}},
 		{"PagesAreText", added(func(_ *bentPages, l []store.LogPage) []store.LogPage {
 			for i := range l {
@@ -88,7 +87,7 @@ func logPageMutants() []mutant {
 			return l
 		}), []string{"Log/PagesAreKeptWhole"}},
 		{"LinesOf16Bits", read(func(l []store.LogPage, last int) ([]store.LogPage, int) { return l, last & 0xFFFF }), []string{"Log/PagesAreKeptWhole"}},
-		{"AnyNumberOfPages", func(s xxljob.Store) xxljob.Store { return &patientPages{s, s.(xxljob.LogStore)} }, []string{"Log/SoManyPagesAtOnce"}},
+		{"AnyNumberOfPages", func(s store.Store) store.Store { return &patientPages{s, s.(store.LogStore)} }, []string{"Log/SoManyPagesAtOnce"}},
 		{"ForgetsPages", added(func(_ *bentPages, l []store.LogPage) []store.LogPage { return l[:min(len(l), 1)] }), []string{"Log/SoManyPagesAtOnce", "Log/PagesOfWritersAtOnce"}},
 	}
 }
@@ -102,8 +101,8 @@ func cutAtZero(b []byte) (before, after []byte, found bool) {
 
 // bentPages changes pages and questions.
 type bentPages struct {
-	xxljob.Store
-	xxljob.LogStore
+	store.Store
+	store.LogStore
 	mu   sync.Mutex
 	seen map[int64]int
 	add  func(*bentPages, []store.LogPage) []store.LogPage
@@ -137,8 +136,8 @@ func (b *bentPages) LogPages(ctx context.Context, runID int64, from, limit int) 
 
 // strictPages refuses pages of runs that are unknown, or have ended.
 type strictPages struct {
-	xxljob.Store
-	xxljob.LogStore
+	store.Store
+	store.LogStore
 }
 
 func (s *strictPages) AddLogPages(ctx context.Context, pages []store.LogPage, jobBytes int64) (refused []int64, err error) {
@@ -156,8 +155,8 @@ func (s *strictPages) AddLogPages(ctx context.Context, pages []store.LogPage, jo
 
 // lastPages returns of each page what came last, or what came first as the caller has it now.
 type lastPages struct {
-	xxljob.Store
-	xxljob.LogStore
+	store.Store
+	store.LogStore
 	first bool
 	pages map[[2]int64]store.LogPage
 }
@@ -182,8 +181,8 @@ func (l *lastPages) LogPages(ctx context.Context, runID int64, from, limit int) 
 
 // patientPages takes any number of pages at once.
 type patientPages struct {
-	xxljob.Store
-	xxljob.LogStore
+	store.Store
+	store.LogStore
 }
 
 func (p *patientPages) AddLogPages(ctx context.Context, pages []store.LogPage, jobBytes int64) (refused []int64, err error) {
@@ -200,9 +199,9 @@ func (p *patientPages) AddLogPages(ctx context.Context, pages []store.LogPage, j
 // forgetfulPages looks how much there is before it looks whether a page is there, and counts
 // what has gone.
 type forgetfulPages struct {
-	xxljob.Store
-	xxljob.LogStore
-	xxljob.RunDropper
+	store.Store
+	store.LogStore
+	store.RunDropper
 	bytes map[int64]int64
 }
 

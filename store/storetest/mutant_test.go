@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
@@ -16,7 +15,7 @@ import (
 // find it.
 type mutant struct {
 	name  string
-	wrap  func(xxljob.Store) xxljob.Store
+	wrap  func(store.Store) store.Store
 	cases []string
 }
 
@@ -42,19 +41,19 @@ func TestMutants(t *testing.T) {
 
 // broken overrides methods of a store; those left nil are the store's.
 type broken struct {
-	xxljob.Store
-	claim      func(ctx context.Context, p xxljob.Plan) xxljob.Plan
-	start      func(ctx context.Context, s xxljob.Start) xxljob.Start
-	verdict    func(ctx context.Context, v xxljob.Verdict) xxljob.Verdict
-	result     func(ctx context.Context, r xxljob.Result) xxljob.Result
-	edit       func(e xxljob.Edit) xxljob.Edit
-	trigger    func(t xxljob.Trigger) xxljob.Trigger
-	scan       func(q store.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult
-	runs       func([]xxljob.Run)
-	filter     func(*xxljob.RunFilter)
-	jobOut     func(xxljob.Job) xxljob.Job
+	store.Store
+	claim      func(ctx context.Context, p store.Plan) store.Plan
+	start      func(ctx context.Context, s store.Start) store.Start
+	verdict    func(ctx context.Context, v store.Verdict) store.Verdict
+	result     func(ctx context.Context, r store.Result) store.Result
+	edit       func(e store.Edit) store.Edit
+	trigger    func(t store.Trigger) store.Trigger
+	scan       func(q store.ScanQuery, r store.ScanResult) store.ScanResult
+	runs       func([]store.Run)
+	filter     func(*store.RunFilter)
+	jobOut     func(store.Job) store.Job
 	planned    func(q store.PlannedQuery) store.PlannedQuery
-	first      func(xxljob.FirstInstant) xxljob.FirstInstant
+	first      func(store.FirstInstant) store.FirstInstant
 	deafAddJob bool
 }
 
@@ -70,37 +69,37 @@ func each[T any](ctx context.Context, list []T, change func(context.Context, T) 
 	return out
 }
 
-func (b *broken) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
+func (b *broken) Claim(ctx context.Context, dst []store.Run, plans []store.Plan) ([]store.Run, error) {
 	return b.Store.Claim(ctx, nil, each(ctx, plans, b.claim))
 }
 
-func (b *broken) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (b *broken) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
 	return b.Store.Start(ctx, nil, each(ctx, starts, b.start))
 }
 
-func (b *broken) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob.Run, error) {
+func (b *broken) Settle(ctx context.Context, verdicts []store.Verdict) ([]store.Run, error) {
 	return b.Store.Settle(ctx, each(ctx, verdicts, b.verdict))
 }
 
-func (b *broken) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+func (b *broken) Finish(ctx context.Context, dst []store.Run, results []store.Result) ([]store.Run, error) {
 	return b.Store.Finish(ctx, nil, each(ctx, results, b.result))
 }
 
-func (b *broken) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljob.Job, error) {
+func (b *broken) EditJob(ctx context.Context, id int64, e store.Edit) (store.Job, error) {
 	if b.edit != nil {
 		e = b.edit(e)
 	}
 	return b.Store.EditJob(ctx, id, e)
 }
 
-func (b *broken) AddRun(ctx context.Context, id int64, t xxljob.Trigger) (xxljob.Run, error) {
+func (b *broken) AddRun(ctx context.Context, id int64, t store.Trigger) (store.Run, error) {
 	if b.trigger != nil {
 		t = b.trigger(t)
 	}
 	return b.Store.AddRun(ctx, id, t)
 }
 
-func (b *broken) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstInstant) (xxljob.Job, error) {
+func (b *broken) AddJob(ctx context.Context, job store.Job, first store.FirstInstant) (store.Job, error) {
 	if b.deafAddJob {
 		ctx = context.WithoutCancel(ctx)
 	}
@@ -110,7 +109,7 @@ func (b *broken) AddJob(ctx context.Context, job xxljob.Job, first xxljob.FirstI
 	return b.Store.AddJob(ctx, job, first)
 }
 
-func (b *broken) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
+func (b *broken) Scan(ctx context.Context, dst store.ScanResult, q store.ScanQuery) (store.ScanResult, error) {
 	r, err := b.Store.Scan(ctx, dst, q)
 	if b.scan != nil {
 		r = b.scan(q, r)
@@ -118,14 +117,14 @@ func (b *broken) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQu
 	return r, err
 }
 
-func (b *broken) Planned(ctx context.Context, dst []xxljob.Run, q store.PlannedQuery) ([]xxljob.Run, error) {
+func (b *broken) Planned(ctx context.Context, dst []store.Run, q store.PlannedQuery) ([]store.Run, error) {
 	if b.planned != nil {
 		q = b.planned(q)
 	}
 	return b.Store.Planned(ctx, dst, q)
 }
 
-func (b *broken) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, error) {
+func (b *broken) Runs(ctx context.Context, f store.RunFilter) ([]store.Run, error) {
 	if b.filter != nil {
 		b.filter(&f)
 	}
@@ -136,7 +135,7 @@ func (b *broken) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, er
 	return runs, err
 }
 
-func (b *broken) Job(ctx context.Context, id int64) (xxljob.Job, error) {
+func (b *broken) Job(ctx context.Context, id int64) (store.Job, error) {
 	job, err := b.Store.Job(ctx, id)
 	if b.jobOut != nil && err == nil {
 		job = b.jobOut(job)
@@ -145,7 +144,7 @@ func (b *broken) Job(ctx context.Context, id int64) (xxljob.Job, error) {
 }
 
 // epoch returns the epoch that the shard has now.
-func epoch(ctx context.Context, s xxljob.Store, shard int) int64 {
+func epoch(ctx context.Context, s store.Store, shard int) int64 {
 	v, _ := s.Beat(ctx, "observer", nil)
 	for _, x := range v.Shards {
 		if x.ID == shard {
@@ -156,25 +155,25 @@ func epoch(ctx context.Context, s xxljob.Store, shard int) int64 {
 }
 
 func planMutants() []mutant {
-	claim := func(change func(ctx context.Context, s xxljob.Store, p *xxljob.Plan)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, claim: func(ctx context.Context, p xxljob.Plan) xxljob.Plan { change(ctx, s, &p); return p }}
+	claim := func(change func(ctx context.Context, s store.Store, p *store.Plan)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &broken{Store: s, claim: func(ctx context.Context, p store.Plan) store.Plan { change(ctx, s, &p); return p }}
 		}
 	}
-	edit := func(change func(e *xxljob.Edit)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, edit: func(e xxljob.Edit) xxljob.Edit { change(&e); return e }}
+	edit := func(change func(e *store.Edit)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &broken{Store: s, edit: func(e store.Edit) store.Edit { change(&e); return e }}
 		}
 	}
-	scan := func(change func(q store.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return &broken{Store: s, scan: change} }
+	scan := func(change func(q store.ScanQuery, r store.ScanResult) store.ScanResult) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return &broken{Store: s, scan: change} }
 	}
 	// always makes Change ask for a replan, or never.
-	always := func(replan bool) func(e *xxljob.Edit) {
-		return func(e *xxljob.Edit) {
+	always := func(replan bool) func(e *store.Edit) {
+		return func(e *store.Edit) {
 			change, next := e.Change, e.Next
-			e.Change = func(j *xxljob.Job) (bool, error) { _, err := change(j); return replan, err }
-			e.Next = func(j xxljob.Job, at, now time.Time) (time.Time, error) {
+			e.Change = func(j *store.Job) (bool, error) { _, err := change(j); return replan, err }
+			e.Next = func(j store.Job, at, now time.Time) (time.Time, error) {
 				if next == nil {
 					return j.Next, nil
 				}
@@ -183,68 +182,68 @@ func planMutants() []mutant {
 		}
 	}
 	return []mutant{
-		{"ClaimIgnoresTheEpoch", claim(func(ctx context.Context, s xxljob.Store, p *xxljob.Plan) { p.Epoch = epoch(ctx, s, p.Shard) }),
+		{"ClaimIgnoresTheEpoch", claim(func(ctx context.Context, s store.Store, p *store.Plan) { p.Epoch = epoch(ctx, s, p.Shard) }),
 			[]string{"Claim/OldEpochInsertsNone", "Claim/FailedPlansLeaveOthersAlone"}},
-		{"ClaimTrustsTheShardOfThePlan", claim(func(ctx context.Context, s xxljob.Store, p *xxljob.Plan) {
+		{"ClaimTrustsTheShardOfThePlan", claim(func(ctx context.Context, s store.Store, p *store.Plan) {
 			if job, err := s.Job(ctx, p.JobID); err == nil && p.Epoch == epoch(ctx, s, p.Shard) {
 				p.Shard, p.Epoch = job.Shard, epoch(ctx, s, job.Shard)
 			}
 		}), []string{"Claim/ComparesTheEpochOfTheJobsShard"}},
-		{"ClaimIgnoresTheVersion", claim(func(ctx context.Context, s xxljob.Store, p *xxljob.Plan) {
+		{"ClaimIgnoresTheVersion", claim(func(ctx context.Context, s store.Store, p *store.Plan) {
 			if job, err := s.Job(ctx, p.JobID); err == nil {
 				p.Version = job.Version
 			}
 		}), []string{"Claim/ComparesVersion", "Claim/EditBetweenScanAndClaimDefeatsIt"}},
-		{"ClaimIgnoresNext", claim(func(ctx context.Context, s xxljob.Store, p *xxljob.Plan) {
+		{"ClaimIgnoresNext", claim(func(ctx context.Context, s store.Store, p *store.Plan) {
 			if job, err := s.Job(ctx, p.JobID); err == nil {
 				p.Due = job.Next
 			}
 		}), []string{"Claim/ComparesNext", "Claim/TwiceWithOneReadInsertsOneSet", "Race/ClaimersWithOneReadInsertOneSet"}},
-		{"ClaimForgetsTheWait", claim(func(_ context.Context, _ xxljob.Store, p *xxljob.Plan) { p.Wait = false }),
+		{"ClaimForgetsTheWait", claim(func(_ context.Context, _ store.Store, p *store.Plan) { p.Wait = false }),
 			[]string{"Claim/WaitMakesTheJobWait", "Arm/EveryEndRearmsAWaitingJob"}},
 		{"EditAlwaysReplans", edit(always(true)), []string{"Edit/WithoutReplanKeepsPlannedRuns", "Edit/NoChangeWritesNothing"}},
 		{"EditNeverReplans", edit(always(false)), []string{"Edit/ReplanCancelsScheduleBornRunsOnly", "Start/CancelledByAStopNeverStarts", "Race/EditAgainstStart", "Race/EditAgainstClaim"}},
-		{"EditIgnoresTheVersion", edit(func(e *xxljob.Edit) { e.Version = 0 }), []string{"Edit/VersionIsCompared", "Race/EditsOfOneVersion"}},
-		{"EditHidesWhatWasStarted", edit(func(e *xxljob.Edit) {
+		{"EditIgnoresTheVersion", edit(func(e *store.Edit) { e.Version = 0 }), []string{"Edit/VersionIsCompared", "Race/EditsOfOneVersion"}},
+		{"EditHidesWhatWasStarted", edit(func(e *store.Edit) {
 			if next := e.Next; next != nil {
-				e.Next = func(j xxljob.Job, _, now time.Time) (time.Time, error) { return next(j, time.Time{}, now) }
+				e.Next = func(j store.Job, _, now time.Time) (time.Time, error) { return next(j, time.Time{}, now) }
 			}
 		}), []string{"Edit/ReplanGivesTheLatestStartedInstant"}},
-		{"EditTellsAnOldTime", edit(func(e *xxljob.Edit) {
+		{"EditTellsAnOldTime", edit(func(e *store.Edit) {
 			if next := e.Next; next != nil {
-				e.Next = func(j xxljob.Job, s, now time.Time) (time.Time, error) {
+				e.Next = func(j store.Job, s, now time.Time) (time.Time, error) {
 					return next(j, s, now.Add(-200*time.Millisecond))
 				}
 			}
 		}), []string{"Edit/GivesTheTimeOfTheEdit", "Race/EditNearInstants"}},
-		{"EditMissesByAnOldTime", edit(func(e *xxljob.Edit) {
+		{"EditMissesByAnOldTime", edit(func(e *store.Edit) {
 			if missed := e.Missed; missed != nil {
-				e.Missed = func(j xxljob.Job, now time.Time) (xxljob.NewRun, bool) {
+				e.Missed = func(j store.Job, now time.Time) (store.NewRun, bool) {
 					return missed(j, now.Add(-200*time.Millisecond))
 				}
 			}
 		}), []string{"Edit/GivesTheTimeOfTheEdit", "Race/EditNearInstants"}},
-		{"AddTellsAnOldTime", func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, first: func(first xxljob.FirstInstant) xxljob.FirstInstant {
-				return func(j xxljob.Job, now time.Time) (time.Time, error) { return first(j, now.Add(-200*time.Millisecond)) }
+		{"AddTellsAnOldTime", func(s store.Store) store.Store {
+			return &broken{Store: s, first: func(first store.FirstInstant) store.FirstInstant {
+				return func(j store.Job, now time.Time) (time.Time, error) { return first(j, now.Add(-200*time.Millisecond)) }
 			}}
 		}, []string{"Job/AddAsksForTheFirstInstant"}},
-		{"AddForgetsTheFirstInstant", func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, first: func(xxljob.FirstInstant) xxljob.FirstInstant { return nil }}
+		{"AddForgetsTheFirstInstant", func(s store.Store) store.Store {
+			return &broken{Store: s, first: func(store.FirstInstant) store.FirstInstant { return nil }}
 		}, []string{"Job/AddAsksForTheFirstInstant"}},
-		{"ScanIsLate", scan(func(_ store.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult {
+		{"ScanIsLate", scan(func(_ store.ScanQuery, r store.ScanResult) store.ScanResult {
 			r.Next = r.Next.Add(time.Millisecond)
 			return r
 		}), []string{"Scan/NextIsExact"}},
-		{"ScanForgetsForeignRuns", scan(func(_ store.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult { r.Runs = nil; return r }),
+		{"ScanForgetsForeignRuns", scan(func(_ store.ScanQuery, r store.ScanResult) store.ScanResult { r.Runs = nil; return r }),
 			[]string{"Scan/RunsOfAnotherEpoch"}},
-		{"ScanCountsNothing", scan(func(_ store.ScanQuery, r xxljob.ScanResult) xxljob.ScanResult {
+		{"ScanCountsNothing", scan(func(_ store.ScanQuery, r store.ScanResult) store.ScanResult {
 			for i := range r.Jobs {
 				r.Jobs[i].Waiting = 0
 			}
 			return r
 		}), []string{"Scan/WaitingCountsPlannedRuns"}},
-		{"PlannedPagesByTimeAlone", func(s xxljob.Store) xxljob.Store {
+		{"PlannedPagesByTimeAlone", func(s store.Store) store.Store {
 			return &broken{Store: s, planned: func(q store.PlannedQuery) store.PlannedQuery {
 				if !q.After.IsZero() {
 					q.AfterID = 1 << 52
@@ -252,66 +251,66 @@ func planMutants() []mutant {
 				return q
 			}}
 		}, []string{"Scan/PlannedPagesCoverAllOnce"}},
-		{"SweepIsIdle", func(s xxljob.Store) xxljob.Store { return idleSweep{s} }, []string{"Arm/SweepFinishes", "Faults/Sweep"}},
+		{"SweepIsIdle", func(s store.Store) store.Store { return idleSweep{s} }, []string{"Arm/SweepFinishes", "Faults/Sweep"}},
 	}
 }
 
-type idleSweep struct{ xxljob.Store }
+type idleSweep struct{ store.Store }
 
 func (idleSweep) Sweep(ctx context.Context, _ []store.Shard) error { return ctx.Err() }
 
 func startMutants() []mutant {
-	start := func(change func(ctx context.Context, s xxljob.Store, x *xxljob.Start)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, start: func(ctx context.Context, x xxljob.Start) xxljob.Start { change(ctx, s, &x); return x }}
+	start := func(change func(ctx context.Context, s store.Store, x *store.Start)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &broken{Store: s, start: func(ctx context.Context, x store.Start) store.Start { change(ctx, s, &x); return x }}
 		}
 	}
-	settle := func(change func(ctx context.Context, s xxljob.Store, v *xxljob.Verdict)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, verdict: func(ctx context.Context, v xxljob.Verdict) xxljob.Verdict { change(ctx, s, &v); return v }}
+	settle := func(change func(ctx context.Context, s store.Store, v *store.Verdict)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &broken{Store: s, verdict: func(ctx context.Context, v store.Verdict) store.Verdict { change(ctx, s, &v); return v }}
 		}
 	}
 	return []mutant{
-		{"StartIgnoresTheEpoch", start(func(ctx context.Context, s xxljob.Store, x *xxljob.Start) { x.Epoch = epoch(ctx, s, x.Shard) }),
+		{"StartIgnoresTheEpoch", start(func(ctx context.Context, s store.Store, x *store.Start) { x.Epoch = epoch(ctx, s, x.Shard) }),
 			[]string{"Start/OldEpochStartsNone", "Start/AnswersInOrder"}},
-		{"StartIgnoresTheVersion", start(func(ctx context.Context, s xxljob.Store, x *xxljob.Start) {
+		{"StartIgnoresTheVersion", start(func(ctx context.Context, s store.Store, x *store.Start) {
 			if job, err := s.Job(ctx, x.JobID); err == nil {
 				x.JobVersion = job.Version
 			}
 		}), []string{"Start/StaleWhenTheVersionMoved"}},
-		{"StartIgnoresSerial", start(func(_ context.Context, _ xxljob.Store, x *xxljob.Start) { x.Serial = false }),
+		{"StartIgnoresSerial", start(func(_ context.Context, _ store.Store, x *store.Start) { x.Serial = false }),
 			[]string{"Start/BusyAtOneAttachedAddress", "Start/BusyWithinOneBatch", "Race/SerialStartersOfOneJob"}},
-		{"StartIsAlwaysSerial", start(func(_ context.Context, _ xxljob.Store, x *xxljob.Start) { x.Serial = true }),
+		{"StartIsAlwaysSerial", start(func(_ context.Context, _ store.Store, x *store.Start) { x.Serial = true }),
 			[]string{"Start/NotBusyWithoutSerialOrElsewhere"}},
-		{"StartForgetsTheBroadcast", start(func(_ context.Context, _ xxljob.Store, x *xxljob.Start) { x.Targets = nil }),
+		{"StartForgetsTheBroadcast", start(func(_ context.Context, _ store.Store, x *store.Start) { x.Targets = nil }),
 			[]string{"Start/BroadcastInsertsStartedSiblings"}},
-		{"FinishIgnoresTheFence", func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, result: func(_ context.Context, r xxljob.Result) xxljob.Result { r.Incarnation, r.Token = "", 0; return r }}
+		{"FinishIgnoresTheFence", func(s store.Store) store.Store {
+			return &broken{Store: s, result: func(_ context.Context, r store.Result) store.Result { r.Incarnation, r.Token = "", 0; return r }}
 		}, []string{"Finish/AttachedResultsAreFenced", "Settle/ToStartedAdoptsTheRun"}},
-		{"FinishAcceptsTwice", func(s xxljob.Store) xxljob.Store { return acceptsTwice{s} },
+		{"FinishAcceptsTwice", func(s store.Store) store.Store { return acceptsTwice{s} },
 			[]string{"Finish/FirstOfTwoIsAccepted", "Finish/OfConcurrentDuplicatesOneIsAccepted", "Finish/AfterLostIsNotedOnce"}},
-		{"SettleIgnoresTaken", settle(func(ctx context.Context, s xxljob.Store, v *xxljob.Verdict) {
+		{"SettleIgnoresTaken", settle(func(ctx context.Context, s store.Store, v *store.Verdict) {
 			if run, err := s.Run(ctx, v.RunID); err == nil {
 				v.Taken = !run.Taken.IsZero()
 			}
 		}), []string{"Settle/MismatchChangesNothing", "Race/TakeAgainstGivingBack"}},
-		{"SettleIgnoresTheEpoch", settle(func(ctx context.Context, s xxljob.Store, v *xxljob.Verdict) { v.Epoch = epoch(ctx, s, v.Shard) }),
+		{"SettleIgnoresTheEpoch", settle(func(ctx context.Context, s store.Store, v *store.Verdict) { v.Epoch = epoch(ctx, s, v.Shard) }),
 			[]string{"Settle/OldEpochSettlesNone", "Settle/MismatchChangesNothing"}},
-		{"TakeByAnybody", func(s xxljob.Store) xxljob.Store { return takeByAnybody{s} }, []string{"Inbox/TakeByTheAddresseeOnly"}},
-		{"KillIsIdle", func(s xxljob.Store) xxljob.Store { return idleKill{s} },
+		{"TakeByAnybody", func(s store.Store) store.Store { return takeByAnybody{s} }, []string{"Inbox/TakeByTheAddresseeOnly"}},
+		{"KillIsIdle", func(s store.Store) store.Store { return idleKill{s} },
 			[]string{"Run/KillMarksAStartedOrDispatchedRun", "Run/KillCancelsAPlannedRun", "Inbox/HoldsKillsOfTakenUnendedRuns"}},
-		{"ReaddressIgnoresTheEpoch", func(s xxljob.Store) xxljob.Store { return readdressAny{s} }, []string{"HandOver/ReaddressMismatchChangesNothing"}},
+		{"ReaddressIgnoresTheEpoch", func(s store.Store) store.Store { return readdressAny{s} }, []string{"HandOver/ReaddressMismatchChangesNothing"}},
 	}
 }
 
 // acceptsTwice answers a duplicate as if it had been accepted.
-type acceptsTwice struct{ xxljob.Store }
+type acceptsTwice struct{ store.Store }
 
-func (a acceptsTwice) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+func (a acceptsTwice) Finish(ctx context.Context, dst []store.Run, results []store.Result) ([]store.Run, error) {
 	if _, err := a.Store.Finish(ctx, nil, results); err != nil {
 		return nil, err
 	}
-	var accepted []xxljob.Run
+	var accepted []store.Run
 	for _, r := range results {
 		if run, err := a.Store.Run(ctx, r.RunID); err == nil {
 			accepted = append(accepted, run)
@@ -320,10 +319,10 @@ func (a acceptsTwice) Finish(ctx context.Context, dst []xxljob.Run, results []xx
 	return accepted, nil
 }
 
-type takeByAnybody struct{ xxljob.Store }
+type takeByAnybody struct{ store.Store }
 
-func (a takeByAnybody) Take(ctx context.Context, _ string, ids []int64) ([]xxljob.Run, error) {
-	var taken []xxljob.Run
+func (a takeByAnybody) Take(ctx context.Context, _ string, ids []int64) ([]store.Run, error) {
+	var taken []store.Run
 	for _, id := range ids {
 		run, _ := a.Store.Run(ctx, id)
 		if inc, ok := store.LocalIncarnation(run.Address); ok {
@@ -337,13 +336,13 @@ func (a takeByAnybody) Take(ctx context.Context, _ string, ids []int64) ([]xxljo
 	return taken, ctx.Err()
 }
 
-type idleKill struct{ xxljob.Store }
+type idleKill struct{ store.Store }
 
-func (k idleKill) Kill(ctx context.Context, id int64, _ string) (xxljob.Run, error) {
+func (k idleKill) Kill(ctx context.Context, id int64, _ string) (store.Run, error) {
 	return k.Run(ctx, id)
 }
 
-type readdressAny struct{ xxljob.Store }
+type readdressAny struct{ store.Store }
 
 func (a readdressAny) Readdress(ctx context.Context, r store.Readdress) (bool, error) {
 	r.Epoch = epoch(ctx, a.Store, r.Shard)
@@ -352,9 +351,9 @@ func (a readdressAny) Readdress(ctx context.Context, r store.Readdress) (bool, e
 
 func valueMutants() []mutant {
 	return []mutant{
-		{"JobsAreShared", func(s xxljob.Store) xxljob.Store {
+		{"JobsAreShared", func(s store.Store) store.Store {
 			kept := map[[2]int64][]int64{}
-			return &broken{Store: s, jobOut: func(j xxljob.Job) xxljob.Job {
+			return &broken{Store: s, jobOut: func(j store.Job) store.Job {
 				key := [2]int64{j.ID, j.Version}
 				if kept[key] == nil {
 					kept[key] = j.Children
@@ -363,32 +362,32 @@ func valueMutants() []mutant {
 				return j
 			}}
 		}, []string{"Common/JobsAreCopied"}},
-		{"TimesAreLocal", func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, jobOut: func(j xxljob.Job) xxljob.Job { j.Next = j.Next.In(time.FixedZone("", 60)); return j }}
+		{"TimesAreLocal", func(s store.Store) store.Store {
+			return &broken{Store: s, jobOut: func(j store.Job) store.Job { j.Next = j.Next.In(time.FixedZone("", 60)); return j }}
 		}, []string{"Common/TimesAreUTCMilliseconds", "Job/AddGivesIDVersionAndShard"}},
-		{"RunsOldestFirst", func(s xxljob.Store) xxljob.Store { return &broken{Store: s, runs: slices.Reverse[[]xxljob.Run]} },
+		{"RunsOldestFirst", func(s store.Store) store.Store { return &broken{Store: s, runs: slices.Reverse[[]store.Run]} },
 			[]string{"Run/RunsNewestFirstPagesCoverAllOnce", "Run/RunsFilters"}},
-		{"EmptyStatesChooseNothing", func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, filter: func(f *xxljob.RunFilter) {
+		{"EmptyStatesChooseNothing", func(s store.Store) store.Store {
+			return &broken{Store: s, filter: func(f *store.RunFilter) {
 				if f.States != nil && len(f.States) == 0 {
-					f.States = []xxljob.State{99}
+					f.States = []store.State{99}
 				}
 			}}
 		}, []string{"Run/RunsFilters"}},
-		{"KeysAreForgotten", func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, trigger: func(t xxljob.Trigger) xxljob.Trigger { t.Key = ""; return t }}
+		{"KeysAreForgotten", func(s store.Store) store.Store {
+			return &broken{Store: s, trigger: func(t store.Trigger) store.Trigger { t.Key = ""; return t }}
 		}, []string{"Run/AddWithKeyIsIdempotent", "Run/AddWithKeyFrom50Callers"}},
-		{"AddJobIgnoresItsCtx", func(s xxljob.Store) xxljob.Store { return &broken{Store: s, deafAddJob: true} }, []string{"Faults/AddJob"}},
-		{"BuryIgnoresTheCounter", func(s xxljob.Store) xxljob.Store { return hasty{s} }, []string{"Node/BuryNeedsAnUnmovedCounter"}},
-		{"TakeShardsFromAnybody", func(s xxljob.Store) xxljob.Store { return greedy{s} },
+		{"AddJobIgnoresItsCtx", func(s store.Store) store.Store { return &broken{Store: s, deafAddJob: true} }, []string{"Faults/AddJob"}},
+		{"BuryIgnoresTheCounter", func(s store.Store) store.Store { return hasty{s} }, []string{"Node/BuryNeedsAnUnmovedCounter"}},
+		{"TakeShardsFromAnybody", func(s store.Store) store.Store { return greedy{s} },
 			[]string{"Shards/TakeComparesOwnerAndEpoch", "Shards/TakeConcurrentlyGivesEachToOne"}},
-		{"AnyNumberOfShards", func(s xxljob.Store) xxljob.Store { return anyShards{s} }, []string{"Shards/AnotherNumberNamesBoth"}},
-		{"SilentWithoutPoll", func(s xxljob.Store) xxljob.Store { return silent{s} }, []string{"Signals/NoPollNeedsEverySignal"}},
-		{"EnsureGroupReplaces", func(s xxljob.Store) xxljob.Store { return eager{s} }, []string{"Group/EnsureWritesNothingWhereThereIsOne"}},
+		{"AnyNumberOfShards", func(s store.Store) store.Store { return anyShards{s} }, []string{"Shards/AnotherNumberNamesBoth"}},
+		{"SilentWithoutPoll", func(s store.Store) store.Store { return silent{s} }, []string{"Signals/NoPollNeedsEverySignal"}},
+		{"EnsureGroupReplaces", func(s store.Store) store.Store { return eager{s} }, []string{"Group/EnsureWritesNothingWhereThereIsOne"}},
 	}
 }
 
-type hasty struct{ xxljob.Store }
+type hasty struct{ store.Store }
 
 func (h hasty) Bury(ctx context.Context, incarnation string, _ int64) error {
 	v, err := h.Beat(ctx, "observer", nil)
@@ -400,7 +399,7 @@ func (h hasty) Bury(ctx context.Context, incarnation string, _ int64) error {
 	return err
 }
 
-type greedy struct{ xxljob.Store }
+type greedy struct{ store.Store }
 
 func (g greedy) TakeShards(ctx context.Context, incarnation string, shards []store.Shard) ([]store.Shard, error) {
 	v, err := g.Beat(ctx, "observer", nil)
@@ -414,19 +413,19 @@ func (g greedy) TakeShards(ctx context.Context, incarnation string, shards []sto
 	return g.Store.TakeShards(ctx, incarnation, now)
 }
 
-type anyShards struct{ xxljob.Store }
+type anyShards struct{ store.Store }
 
 func (a anyShards) SetShards(ctx context.Context, n int) error {
 	_ = a.Store.SetShards(ctx, n)
 	return ctx.Err()
 }
 
-type silent struct{ xxljob.Store }
+type silent struct{ store.Store }
 
 func (silent) Watch(context.Context, string) store.Signals { return store.Signals{} }
 
-type eager struct{ xxljob.Store }
+type eager struct{ store.Store }
 
 func (g eager) EnsureGroup(ctx context.Context, app string) error {
-	return g.SaveGroup(ctx, xxljob.Group{App: app})
+	return g.SaveGroup(ctx, store.Group{App: app})
 }

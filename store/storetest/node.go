@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -32,7 +31,7 @@ func nodeCases() []testCase {
 }
 
 // node returns the node in the view, or nil.
-func (e *env) node(v xxljob.View, incarnation string) *xxljob.Node {
+func (e *env) node(v store.View, incarnation string) *store.Node {
 	for _, n := range v.Nodes {
 		if n.Incarnation == incarnation {
 			return &n
@@ -41,23 +40,23 @@ func (e *env) node(v xxljob.View, incarnation string) *xxljob.Node {
 	return nil
 }
 
-func (e *env) mustNode(v xxljob.View, incarnation string) xxljob.Node {
+func (e *env) mustNode(v store.View, incarnation string) store.Node {
 	e.Helper()
 	n := e.node(v, incarnation)
 	if n == nil {
 		e.Fatalf("node %s is not among %+v", incarnation, v.Nodes)
-		return xxljob.Node{}
+		return store.Node{}
 	}
 	return *n
 }
 
 func joinAdds(e *env) {
 	attached := []store.Attachment{{App: "app", Handlers: []string{"b", "a"}}, {App: "b"}}
-	v, err := e.Join(e.ctx, xxljob.Node{ID: "n", Incarnation: "n-1", Beats: 77, Left: true, Failing: true, Attached: attached})
+	v, err := e.Join(e.ctx, store.Node{ID: "n", Incarnation: "n-1", Beats: 77, Left: true, Failing: true, Attached: attached})
 	e.must(err)
 	got := e.mustNode(v, "n-1")
 	e.check(!got.Joined.IsZero(), "Joined is not set")
-	want(e, "node", got, xxljob.Node{ID: "n", Incarnation: "n-1", Beats: 1, Joined: got.Joined, Attached: attached})
+	want(e, "node", got, store.Node{ID: "n", Incarnation: "n-1", Beats: 1, Joined: got.Joined, Attached: attached})
 	want(e, "number of shards", len(v.Shards), numShards)
 	later := e.mustNode(e.join("n-2"), "n-2")
 	e.check(!later.Joined.Before(got.Joined), "a later node joined at %v, before %v", later.Joined, got.Joined)
@@ -117,7 +116,7 @@ func beatOld(e *env) {
 	e.eventually("the store's clock moves on", func() bool {
 		i++
 		inc := fmt.Sprintf("a-%d", i)
-		v, err := e.Join(e.ctx, xxljob.Node{ID: former.ID, Incarnation: inc})
+		v, err := e.Join(e.ctx, store.Node{ID: former.ID, Incarnation: inc})
 		e.must(err)
 		return e.mustNode(v, inc).Joined.After(former.Joined)
 	})
@@ -184,7 +183,7 @@ func unknownNode(e *env) {
 	e.must(e.Leave(e.ctx, "nobody"))
 	e.must(e.Bury(e.ctx, "nobody", 1))
 	e.check(e.node(e.join("a"), "nobody") == nil, "SetFailing, Leave or Bury added a node")
-	want(e, "inbox of nobody", e.mustInbox("nobody"), xxljob.Inbox{})
+	want(e, "inbox of nobody", e.mustInbox("nobody"), store.Inbox{})
 }
 
 func alone(e *env) {
@@ -202,7 +201,7 @@ func alone(e *env) {
 
 func viewNow(e *env) {
 	first := e.join("a")
-	for _, v := range []xxljob.View{first, e.mustBeat("a")} {
+	for _, v := range []store.View{first, e.mustBeat("a")} {
 		want(e, "the server that answers", v.Server, first.Server)
 		e.check(v.Now.IsZero() || v.Now.Location() == time.UTC, "Now %v is not in UTC", v.Now)
 		e.check(slices.IsSortedFunc(v.Shards, func(a, b store.Shard) int { return a.ID - b.ID }), "Shards are not in order: %+v", v.Shards)
@@ -261,10 +260,10 @@ func attempts(e *env) {
 	o.planned(e.newJob())
 	e.newJob()
 	before := e.snapshot()
-	runs, err := e.Claim(e.ctx, nil, []xxljob.Plan{{}})
+	runs, err := e.Claim(e.ctx, nil, []store.Plan{{}})
 	e.must(err)
 	want(e, "runs of a plan for no job", len(runs), 0)
-	started, err := e.Start(e.ctx, nil, []xxljob.Start{{State: xxljob.StateStarted, Owner: "a", Address: store.LocalAddress("a")}})
+	started, err := e.Start(e.ctx, nil, []store.Start{{State: store.StateStarted, Owner: "a", Address: store.LocalAddress("a")}})
 	e.must(err)
 	want(e, "answers to a start of no run", len(started), 1)
 	s := started[0].Status

@@ -5,11 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
-// What a success owes to other jobs (xxljob.Run.Owes), which has its own table. These cases
+// What a success owes to other jobs (store.Run.Owes), which has its own table. These cases
 // are about what a store does with it. What is owed cannot be read back but by paying it.
 
 func owedCases() []testCase {
@@ -43,8 +42,8 @@ func owedCases() []testCase {
 }
 
 // leading makes a job whose successes trigger others.
-func leading(ids ...int64) func(*xxljob.Job) {
-	return func(j *xxljob.Job) { j.Children = ids }
+func leading(ids ...int64) func(*store.Job) {
+	return func(j *store.Job) { j.Children = ids }
 }
 
 // mustPay pays at most so much of what is owed in the owner's shards.
@@ -62,25 +61,25 @@ func (o *owner) payAll() store.Paid {
 }
 
 // succeeded ends a planned run as succeeded.
-func (o *owner) succeeded(planned xxljob.Run) xxljob.Run {
+func (o *owner) succeeded(planned store.Run) store.Run {
 	o.Helper()
 	return o.one(o.mustFinish(success(o.started(planned))))
 }
 
 // succeedsAt is a success of the job for an instant of its schedule.
-func (o *owner) succeedsAt(job int64, at time.Time) xxljob.Run {
+func (o *owner) succeedsAt(job int64, at time.Time) store.Run {
 	o.Helper()
 	return o.succeeded(o.one(o.claim(o.plan(o.mustJob(job), at))))
 }
 
 // succeeds is a success of the job.
-func (o *owner) succeeds(job int64) xxljob.Run {
+func (o *owner) succeeds(job int64) store.Run {
 	o.Helper()
 	return o.succeedsAt(job, o.now)
 }
 
 // only is the one run of a job.
-func (e *env) only(what string, job int64) xxljob.Run {
+func (e *env) only(what string, job int64) store.Run {
 	e.Helper()
 	runs := e.runsOf(job)
 	if len(runs) != 1 {
@@ -101,13 +100,13 @@ func owedChild(e *env) {
 	e.wantRuns("before it is paid", child.ID, 0)
 	want(e, "paid", o.payAll(), store.Paid{Owed: 1, Runs: 1})
 	run := e.only("when it is paid", child.ID)
-	want(e, "the child", run, xxljob.Run{ID: run.ID, JobID: child.ID, App: child.App, Shard: child.Shard, TriggerID: run.ID, ParentID: parent.ID,
-		Type: xxljob.TriggerParent, Depth: 1, Business: parent.Scheduled, Scheduled: run.Scheduled, State: xxljob.StatePlanned,
+	want(e, "the child", run, store.Run{ID: run.ID, JobID: child.ID, App: child.App, Shard: child.Shard, TriggerID: run.ID, ParentID: parent.ID,
+		Type: store.TriggerParent, Depth: 1, Business: parent.Scheduled, Scheduled: run.Scheduled, State: store.StatePlanned,
 		Retries: -1, Created: run.Created})
 	e.wantRun("the parent", parent)
 	want(e, "the child's job", e.mustJob(child.ID), child)
 	want(e, "runs of a scan", ids(o.mustScan(o.scan(run.Scheduled)).Runs), []int64{run.ID})
-	want(e, "state of the child that is started", o.started(run).State, xxljob.StateStarted)
+	want(e, "state of the child that is started", o.started(run).State, store.StateStarted)
 	now := e.clock()
 	e.check(!run.Scheduled.Before(parent.Ended) && !run.Scheduled.After(now), "it is due at %v: want from %v, when its parent ended, to now, %v", run.Scheduled, parent.Ended, now)
 }
@@ -184,25 +183,25 @@ func owedNobody(e *env) {
 func owedOtherEnds(e *env) {
 	o := e.owner("a")
 	child := e.newJob()
-	fresh := func() xxljob.Job { return e.newJob(leading(child.ID)) }
-	for _, state := range []xxljob.State{xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled, xxljob.StateRefused, xxljob.StateLost, xxljob.StateDiscarded} {
+	fresh := func() store.Job { return e.newJob(leading(child.ID)) }
+	for _, state := range []store.State{store.StateFailed, store.StateTimedOut, store.StateKilled, store.StateRefused, store.StateLost, store.StateDiscarded} {
 		r := success(o.started(o.planned(fresh())))
 		r.State = state
 		want(e, "ended", o.one(e.mustFinish(r)).State, state)
 	}
 	e.mustFinish(snoozing(o.started(o.planned(fresh())), time.Hour))
-	e.mustSettle(o.verdict(o.started(o.planned(fresh())), xxljob.StateLost))
+	e.mustSettle(o.verdict(o.started(o.planned(fresh())), store.StateLost))
 	o.tryStart(o.startOf(o.planned(fresh()), refused))
 	e.mustKill(o.planned(fresh()).ID, "unwanted")
 	o.claim(o.skip(fresh()))
 	e.stop(o.planned(fresh()).JobID)
-	tooOften := o.planned(e.newJob(leading(child.ID), func(j *xxljob.Job) { j.MaxSnoozes = 1 }))
+	tooOften := o.planned(e.newJob(leading(child.ID), func(j *store.Job) { j.MaxSnoozes = 1 }))
 	next := e.mustNext(o.one(e.mustFinish(snoozing(o.started(tooOften), 0))))
-	want(e, "snoozed too often", o.one(e.mustFinish(snoozing(o.started(next), 0))).State, xxljob.StateFailed)
+	want(e, "snoozed too often", o.one(e.mustFinish(snoozing(o.started(next), 0))).State, store.StateFailed)
 	want(e, "paid", o.payAll(), store.Paid{})
 	e.wantRuns("after ends that are no success", child.ID, 0)
 	late := o.started(o.planned(fresh()))
-	e.mustSettle(o.verdict(late, xxljob.StateLost))
+	e.mustSettle(o.verdict(late, store.StateLost))
 	e.mustFinish(success(late))
 	want(e, "paid after a result that came too late", o.payAll(), store.Paid{})
 }
@@ -212,7 +211,7 @@ func owedRemovedParent(e *env) {
 	child := e.newJob()
 	run := o.started(o.planned(e.newJob(leading(child.ID))))
 	e.must(e.RemoveJob(e.ctx, run.JobID))
-	want(e, "ended", o.one(e.mustFinish(success(run))).State, xxljob.StateSucceeded)
+	want(e, "ended", o.one(e.mustFinish(success(run))).State, store.StateSucceeded)
 	want(e, "paid", o.payAll(), store.Paid{})
 	e.wantRuns("of a removed job", child.ID, 0)
 }
@@ -248,12 +247,12 @@ func noteOf(id int64, app, key string) string {
 func owedAbsent(e *env) {
 	o := e.owner("a")
 	gone := e.newJob()
-	job := e.newJob(func(j *xxljob.Job) { j.Children, j.ChildKeys = []int64{gone.ID}, []string{"app/never/there", "none/k"} })
+	job := e.newJob(func(j *store.Job) { j.Children, j.ChildKeys = []int64{gone.ID}, []string{"app/never/there", "none/k"} })
 	e.must(e.RemoveJob(e.ctx, gone.ID))
-	for what, end := range map[string]func() xxljob.Run{
-		"a row that says nothing": func() xxljob.Run { return o.succeeds(job.ID) },
-		"one that says something": func() xxljob.Run {
-			run := o.started(o.planned(e.mustJob(job.ID)), to(remote), func(s *xxljob.Start) { s.Msg = "routed" })
+	for what, end := range map[string]func() store.Run{
+		"a row that says nothing": func() store.Run { return o.succeeds(job.ID) },
+		"one that says something": func() store.Run {
+			run := o.started(o.planned(e.mustJob(job.ID)), to(remote), func(s *store.Start) { s.Msg = "routed" })
 			e.mustDispatched(accepted(run))
 			return o.one(e.mustFinish(overWire(run.ID)))
 		},
@@ -284,8 +283,8 @@ func owedAbsentAmong(e *env) {
 
 func owedLaterKey(e *env) {
 	o := e.owner("a")
-	keyed := func(j *xxljob.Job) { j.App, j.Key = "other", "later/on" }
-	parent := e.newJob(func(j *xxljob.Job) { j.ChildKeys = []string{"other/later/on"} })
+	keyed := func(j *store.Job) { j.App, j.Key = "other", "later/on" }
+	parent := e.newJob(func(j *store.Job) { j.ChildKeys = []string{"other/later/on"} })
 	run := o.succeeds(parent.ID)
 	child := e.newJob(keyed)
 	want(e, "paid to one that came later", o.payAll(), store.Paid{Owed: 1, Runs: 1})

@@ -6,55 +6,54 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // owedMutants break rules about what a success owes to other jobs.
 func owedMutants() []mutant {
-	job := func(change func(*xxljob.Job)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return bentJobs{s, change} }
+	job := func(change func(*store.Job)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return bentJobs{s, change} }
 	}
-	result := func(change func(*xxljob.Result)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, result: func(_ context.Context, r xxljob.Result) xxljob.Result { change(&r); return r }}
+	result := func(change func(*store.Result)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &broken{Store: s, result: func(_ context.Context, r store.Result) store.Result { change(&r); return r }}
 		}
 	}
-	pay := func(pay func(ctx context.Context, s xxljob.Store, q store.OwedQuery) (store.Paid, error)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return bentPayer{Store: s, pay: pay} }
+	pay := func(pay func(ctx context.Context, s store.Store, q store.OwedQuery) (store.Paid, error)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return bentPayer{Store: s, pay: pay} }
 	}
 	return slices.Concat(childMutants(), joinMutants(), []mutant{
-		{"NothingIsOwed", job(func(j *xxljob.Job) { j.Children, j.ChildKeys, j.After, j.AfterKeys = nil, nil, nil, nil }),
+		{"NothingIsOwed", job(func(j *store.Job) { j.Children, j.ChildKeys, j.After, j.AfterKeys = nil, nil, nil, nil }),
 			[]string{"Owed/AChildIsPlannedWhenItIsPaid", "Owed/TheLastPartOwes", "Owed/AJoinRunsWhenAllHaveSucceeded", "Owed/AChildOfAStoppedJobRuns", "Owed/AWindowThatIsOverIsARecord"}},
-		{"KeysAreForgotten", job(func(j *xxljob.Job) { j.ChildKeys, j.AfterKeys = nil, nil }),
+		{"KeysAreForgotten", job(func(j *store.Job) { j.ChildKeys, j.AfterKeys = nil, nil }),
 			[]string{"Owed/AKeyIsLookedUpWhenItIsPaid", "Owed/AnAbsentChildIsNoted", "Owed/AJoinRunsWhenAllHaveSucceeded", "Owed/AWindowThatIsOverIsARecord"}},
-		{"AFailureOwesAsWell", result(func(r *xxljob.Result) { r.State = xxljob.StateSucceeded }),
+		{"AFailureOwesAsWell", result(func(r *store.Result) { r.State = store.StateSucceeded }),
 			[]string{"Owed/OtherEndsOweNothing", "Owed/TheLastAttemptOwes", "Owed/APartThatHasFailedForGoodBlocks", "Owed/APartThatIsTriedAgain", "Owed/ASnoozedTriggerOwesOnce"}},
-		{"ALossOwesAsWell", func(s xxljob.Store) xxljob.Store { return losesNothing{s} }, []string{"Owed/OtherEndsOweNothing"}},
-		{"EachPartOwes", func(s xxljob.Store) xxljob.Store { return paysParts{s} },
+		{"ALossOwesAsWell", func(s store.Store) store.Store { return losesNothing{s} }, []string{"Owed/OtherEndsOweNothing"}},
+		{"EachPartOwes", func(s store.Store) store.Store { return paysParts{s} },
 			[]string{"Owed/TheLastPartOwes", "Owed/PartsInOneBatchOweOnce", "Owed/APartThatIsTriedAgain", "Race/PartsThatSucceedAtOnceOweOnce"}},
-		{"AnybodyPays", pay(func(ctx context.Context, s xxljob.Store, q store.OwedQuery) (store.Paid, error) {
+		{"AnybodyPays", pay(func(ctx context.Context, s store.Store, q store.OwedQuery) (store.Paid, error) {
 			q.Shards = underNow(ctx, s, q.Shards)
 			return s.PayOwed(ctx, q)
 		}), []string{"Owed/OnlyTheOwnerPays"}},
-		{"PaymentsHaveNoLimit", pay(func(ctx context.Context, s xxljob.Store, q store.OwedQuery) (store.Paid, error) {
+		{"PaymentsHaveNoLimit", pay(func(ctx context.Context, s store.Store, q store.OwedQuery) (store.Paid, error) {
 			q.Limit = 1000
 			return s.PayOwed(ctx, q)
 		}), []string{"Owed/WhatWasOwedFirstIsPaidFirst", "Owed/NothingIsPaidToNobody"}},
 		{"OneShardIsPaidAfterTheOther", pay(payShards), []string{"Owed/WhatWasOwedFirstIsPaidFirst"}},
 		{"OnePaymentIsMadeTwice", pay(payAgain),
 			[]string{"Owed/WhatIsPaidIsGone", "Owed/AJobThatIsNamedTwiceHasOneChild", "Owed/AWindowIsClosedOnce", "Race/PaymentsAtOnceMakeOneChild", "Race/SuccessesAtOnceCompleteOneWindow"}},
-		{"TheAbsentAreNotCounted", pay(func(ctx context.Context, s xxljob.Store, q store.OwedQuery) (store.Paid, error) {
+		{"TheAbsentAreNotCounted", pay(func(ctx context.Context, s store.Store, q store.OwedQuery) (store.Paid, error) {
 			paid, err := s.PayOwed(ctx, q)
 			paid.Absent = 0
 			return paid, err
 		}), []string{"Owed/AnAbsentChildIsNoted", "Owed/AnAbsentChildLeavesTheOthersAlone", "Owed/ARemovedJoinIsNoted"}},
-		{"TheAbsentAreNotNoted", func(s xxljob.Store) xxljob.Store { return saysNothing{s} },
+		{"TheAbsentAreNotNoted", func(s store.Store) store.Store { return saysNothing{s} },
 			[]string{"Owed/AnAbsentChildIsNoted", "Owed/ARemovedJoinIsNoted"}},
-		{"ParametersStayTheirOwn", job(func(j *xxljob.Job) { j.ChildParam = "" }), []string{"Owed/ChildrenAreGivenParameters", "Owed/ALongResultIsCut"}},
-		{"TheParameterIsTheResult", job(func(j *xxljob.Job) {
+		{"ParametersStayTheirOwn", job(func(j *store.Job) { j.ChildParam = "" }), []string{"Owed/ChildrenAreGivenParameters", "Owed/ALongResultIsCut"}},
+		{"TheParameterIsTheResult", job(func(j *store.Job) {
 			if j.ChildParam != "" {
-				j.ChildParam = xxljob.ChildParamResult
+				j.ChildParam = store.ChildParamResult
 			}
 		}), []string{"Owed/ChildrenAreGivenParameters"}},
 	})
@@ -62,102 +61,102 @@ func owedMutants() []mutant {
 
 // childMutants break what is stored of children.
 func childMutants() []mutant {
-	child := func(change func(*xxljob.Run)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, runs: func(runs []xxljob.Run) {
+	child := func(change func(*store.Run)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &broken{Store: s, runs: func(runs []store.Run) {
 				for i := range runs {
-					if runs[i].Type == xxljob.TriggerParent {
+					if runs[i].Type == store.TriggerParent {
 						change(&runs[i])
 					}
 				}
 			}}
 		}
 	}
-	retry := func(s xxljob.Store) xxljob.Store {
-		return bentTree{s, func(runs []xxljob.Run) []xxljob.Run {
+	retry := func(s store.Store) store.Store {
+		return bentTree{s, func(runs []store.Run) []store.Run {
 			for i := range runs {
-				if runs[i].Type == xxljob.TriggerRetry {
+				if runs[i].Type == store.TriggerRetry {
 					runs[i].ParentID, runs[i].Depth, runs[i].Business = 0, 0, time.Time{}
 				}
 			}
 			return runs
 		}}
 	}
-	links := func(change func([]xxljob.Job) []xxljob.Job) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return bentLinks{s, change} }
+	links := func(change func([]store.Job) []store.Job) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return bentLinks{s, change} }
 	}
 	return []mutant{
-		{"ChildrenForgetTheirParent", child(func(r *xxljob.Run) { r.ParentID = 0 }),
+		{"ChildrenForgetTheirParent", child(func(r *store.Run) { r.ParentID = 0 }),
 			[]string{"Owed/AChildIsPlannedWhenItIsPaid", "Owed/TheLastAttemptOwes", "Owed/APartThatIsTriggeredAloneIsATrigger", "Owed/AJoinIsAsDeepAsTheDeepest"}},
-		{"ChildrenAreOfTheTrigger", func(s xxljob.Store) xxljob.Store { return firstIsParent(s) }, []string{"Owed/TheLastAttemptOwes", "Owed/ASnoozedTriggerOwesOnce"}},
-		{"ChildrenAreForTheirOwnTime", child(func(r *xxljob.Run) { r.Business = r.Scheduled }),
+		{"ChildrenAreOfTheTrigger", func(s store.Store) store.Store { return firstIsParent(s) }, []string{"Owed/TheLastAttemptOwes", "Owed/ASnoozedTriggerOwesOnce"}},
+		{"ChildrenAreForTheirOwnTime", child(func(r *store.Run) { r.Business = r.Scheduled }),
 			[]string{"Owed/AChildIsPlannedWhenItIsPaid", "Owed/ChildrenAreForTheTimeOfTheirParent", "Owed/AJoinRunsWhenAllHaveSucceeded"}},
-		{"ChildrenAreOfDepthOne", child(func(r *xxljob.Run) { r.Depth = 1 }),
+		{"ChildrenAreOfDepthOne", child(func(r *store.Run) { r.Depth = 1 }),
 			[]string{"Owed/ChildrenAreForTheTimeOfTheirParent", "Owed/AJoinIsAsDeepAsTheDeepest", "Owed/AChildMayBeAJoin"}},
-		{"ADeepChildRuns", child(func(r *xxljob.Run) {
-			if r.Reason == xxljob.ReasonDepth {
-				r.State, r.Reason, r.Count = xxljob.StatePlanned, "", 0
+		{"ADeepChildRuns", child(func(r *store.Run) {
+			if r.Reason == store.ReasonDepth {
+				r.State, r.Reason, r.Count = store.StatePlanned, "", 0
 			}
 		}), []string{"Owed/ADeepChildIsARecord", "Owed/AJoinTooDeepIsARecord"}},
 		{"RetriesForgetTheirParent", retry, []string{"Owed/WhatFollowsAChildIsAChild"}},
-		{"LinksWithoutJoins", links(func(jobs []xxljob.Job) []xxljob.Job {
-			return slices.DeleteFunc(jobs, func(j xxljob.Job) bool { return len(j.Children)+len(j.ChildKeys) == 0 })
+		{"LinksWithoutJoins", links(func(jobs []store.Job) []store.Job {
+			return slices.DeleteFunc(jobs, func(j store.Job) bool { return len(j.Children)+len(j.ChildKeys) == 0 })
 		}), []string{"Owed/LinksAreTheJobsThatNameOthers", "Owed/LinksFollowEdits"}},
-		{"LinksWithoutKeys", links(func(jobs []xxljob.Job) []xxljob.Job {
+		{"LinksWithoutKeys", links(func(jobs []store.Job) []store.Job {
 			for i := range jobs {
 				jobs[i].ChildKeys = nil
 			}
 			return jobs
 		}), []string{"Owed/LinksAreTheJobsThatNameOthers"}},
-		{"LinksInAnotherOrder", links(func(jobs []xxljob.Job) []xxljob.Job { slices.Reverse(jobs); return jobs }),
+		{"LinksInAnotherOrder", links(func(jobs []store.Job) []store.Job { slices.Reverse(jobs); return jobs }),
 			[]string{"Owed/LinksAreTheJobsThatNameOthers"}},
-		{"NobodyHearsWhatIsOwed", func(s xxljob.Store) xxljob.Store { return deafToOwed{s} }, []string{"Signals/Owed"}},
+		{"NobodyHearsWhatIsOwed", func(s store.Store) store.Store { return deafToOwed{s} }, []string{"Signals/Owed"}},
 	}
 }
 
 // joinMutants break windows.
 func joinMutants() []mutant {
-	job := func(change func(*xxljob.Job)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return bentJobs{s, change} }
+	job := func(change func(*store.Job)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return bentJobs{s, change} }
 	}
-	expire := func(expire func(ctx context.Context, s xxljob.Store, q store.WindowQuery) (store.Expired, error)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return bentPayer{Store: s, expire: expire} }
+	expire := func(expire func(ctx context.Context, s store.Store, q store.WindowQuery) (store.Expired, error)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return bentPayer{Store: s, expire: expire} }
 	}
 	return []mutant{
-		{"EachWindowIsADay", job(func(j *xxljob.Job) { j.AfterWindow = 0 }), []string{"Owed/SuccessesCountForTheirWindow"}},
-		{"EachDayIsOfUTC", job(func(j *xxljob.Job) { j.AfterZone = "" }), []string{"Owed/WindowsGoByTheClocksOfTheJob"}},
-		{"OneOfSeveralIsEnough", job(func(j *xxljob.Job) { j.After = j.After[:min(1, len(j.After))] }),
+		{"EachWindowIsADay", job(func(j *store.Job) { j.AfterWindow = 0 }), []string{"Owed/SuccessesCountForTheirWindow"}},
+		{"EachDayIsOfUTC", job(func(j *store.Job) { j.AfterZone = "" }), []string{"Owed/WindowsGoByTheClocksOfTheJob"}},
+		{"OneOfSeveralIsEnough", job(func(j *store.Job) { j.After = j.After[:min(1, len(j.After))] }),
 			[]string{"Owed/SuccessesCountForTheirWindow", "Owed/AWindowThatIsOverStaysClosed", "Owed/ARepeatedSuccessCountsOnce"}},
-		{"EachWindowIsOpenForADay", job(func(j *xxljob.Job) { j.AfterTimeout = 0 }),
+		{"EachWindowIsOpenForADay", job(func(j *store.Job) { j.AfterTimeout = 0 }),
 			[]string{"Owed/AWindowIsOverAfterItsTimeout", "Owed/TheFirstSuccessSetsTheTimeout", "Owed/WindowsThatAreOverFirstAreClosedFirst"}},
-		{"WindowsAreNeverOver", expire(func(context.Context, xxljob.Store, store.WindowQuery) (store.Expired, error) {
+		{"WindowsAreNeverOver", expire(func(context.Context, store.Store, store.WindowQuery) (store.Expired, error) {
 			return store.Expired{}, nil
 		}), []string{"Owed/AWindowThatIsOverIsARecord", "Owed/NothingIsMissingWhenItIsOver", "Owed/WindowsOfJobsThatAreNoJoins"}},
-		{"WindowsAreOverTooEarly", expire(func(ctx context.Context, s xxljob.Store, q store.WindowQuery) (store.Expired, error) {
+		{"WindowsAreOverTooEarly", expire(func(ctx context.Context, s store.Store, q store.WindowQuery) (store.Expired, error) {
 			q.Before = q.Before.Add(time.Millisecond)
 			return s.ExpireWindows(ctx, q)
 		}), []string{"Owed/AWindowIsOverAfterItsTimeout"}},
-		{"AnybodyClosesWindows", expire(func(ctx context.Context, s xxljob.Store, q store.WindowQuery) (store.Expired, error) {
+		{"AnybodyClosesWindows", expire(func(ctx context.Context, s store.Store, q store.WindowQuery) (store.Expired, error) {
 			q.Shards = underNow(ctx, s, q.Shards)
 			return s.ExpireWindows(ctx, q)
 		}), []string{"Owed/OnlyTheOwnerOfTheJoinClosesWindows"}},
-		{"EveryOwnerClosesWindows", expire(func(ctx context.Context, s xxljob.Store, q store.WindowQuery) (store.Expired, error) {
+		{"EveryOwnerClosesWindows", expire(func(ctx context.Context, s store.Store, q store.WindowQuery) (store.Expired, error) {
 			if v, err := s.Beat(ctx, "observer", nil); err == nil && len(q.Shards) > 0 && q.Shards[0].Epoch == epoch(ctx, s, q.Shards[0].ID) {
 				q.Shards = v.Shards
 			}
 			return s.ExpireWindows(ctx, q)
 		}), []string{"Owed/OnlyTheOwnerOfTheJoinClosesWindows"}},
-		{"ExpiryHasNoLimit", expire(func(ctx context.Context, s xxljob.Store, q store.WindowQuery) (store.Expired, error) {
+		{"ExpiryHasNoLimit", expire(func(ctx context.Context, s store.Store, q store.WindowQuery) (store.Expired, error) {
 			q.Limit = 1000
 			return s.ExpireWindows(ctx, q)
 		}), []string{"Owed/WindowsThatAreOverFirstAreClosedFirst"}},
-		{"NobodyKnowsWhatIsOverNext", expire(func(ctx context.Context, s xxljob.Store, q store.WindowQuery) (store.Expired, error) {
+		{"NobodyKnowsWhatIsOverNext", expire(func(ctx context.Context, s store.Store, q store.WindowQuery) (store.Expired, error) {
 			expired, err := s.ExpireWindows(ctx, q)
 			expired.Next = time.Time{}
 			return expired, err
 		}), []string{"Owed/AWindowIsOverAfterItsTimeout", "Owed/TheFirstSuccessSetsTheTimeout"}},
-		{"NobodySaysWhoIsMissing", func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, runs: func(runs []xxljob.Run) {
+		{"NobodySaysWhoIsMissing", func(s store.Store) store.Store {
+			return &broken{Store: s, runs: func(runs []store.Run) {
 				for i := range runs {
 					runs[i].TriggerMsg, _, _ = strings.Cut(runs[i].TriggerMsg, ", ")
 				}
@@ -168,9 +167,9 @@ func joinMutants() []mutant {
 
 // bentPayer pays and closes windows in another way.
 type bentPayer struct {
-	xxljob.Store
-	pay    func(ctx context.Context, s xxljob.Store, q store.OwedQuery) (store.Paid, error)
-	expire func(ctx context.Context, s xxljob.Store, q store.WindowQuery) (store.Expired, error)
+	store.Store
+	pay    func(ctx context.Context, s store.Store, q store.OwedQuery) (store.Paid, error)
+	expire func(ctx context.Context, s store.Store, q store.WindowQuery) (store.Expired, error)
 }
 
 func (b bentPayer) PayOwed(ctx context.Context, q store.OwedQuery) (store.Paid, error) {
@@ -188,7 +187,7 @@ func (b bentPayer) ExpireWindows(ctx context.Context, q store.WindowQuery) (stor
 }
 
 // underNow are the shards under the epochs that they have now.
-func underNow(ctx context.Context, s xxljob.Store, shards []store.Shard) []store.Shard {
+func underNow(ctx context.Context, s store.Store, shards []store.Shard) []store.Shard {
 	shards = slices.Clone(shards)
 	for i := range shards {
 		shards[i].Epoch = epoch(ctx, s, shards[i].ID)
@@ -197,7 +196,7 @@ func underNow(ctx context.Context, s xxljob.Store, shards []store.Shard) []store
 }
 
 // payShards pays all of one shard, and then the next.
-func payShards(ctx context.Context, s xxljob.Store, q store.OwedQuery) (sum store.Paid, err error) {
+func payShards(ctx context.Context, s store.Store, q store.OwedQuery) (sum store.Paid, err error) {
 	for _, shard := range q.Shards {
 		paid, err := s.PayOwed(ctx, store.OwedQuery{Shards: []store.Shard{shard}, Limit: q.Limit - sum.Owed})
 		if err != nil {
@@ -209,52 +208,52 @@ func payShards(ctx context.Context, s xxljob.Store, q store.OwedQuery) (sum stor
 }
 
 // payAgain goes by no key: what it has planned it plans once more.
-func payAgain(ctx context.Context, s xxljob.Store, q store.OwedQuery) (store.Paid, error) {
-	all := xxljob.RunFilter{Limit: 1000}
+func payAgain(ctx context.Context, s store.Store, q store.OwedQuery) (store.Paid, error) {
+	all := store.RunFilter{Limit: 1000}
 	before, _ := s.Runs(ctx, all)
 	paid, err := s.PayOwed(ctx, q)
 	after, _ := s.Runs(ctx, all)
 	for _, r := range after {
-		if r.Type == xxljob.TriggerParent && !slices.ContainsFunc(before, func(b xxljob.Run) bool { return b.ID == r.ID }) {
-			_, _ = s.AddRun(ctx, r.JobID, xxljob.Trigger{Type: xxljob.TriggerParent})
+		if r.Type == store.TriggerParent && !slices.ContainsFunc(before, func(b store.Run) bool { return b.ID == r.ID }) {
+			_, _ = s.AddRun(ctx, r.JobID, store.Trigger{Type: store.TriggerParent})
 		}
 	}
 	return paid, err
 }
 
 // paysParts plans children for each part that has succeeded.
-type paysParts struct{ xxljob.Store }
+type paysParts struct{ store.Store }
 
-func (p paysParts) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+func (p paysParts) Finish(ctx context.Context, dst []store.Run, results []store.Result) ([]store.Run, error) {
 	runs, err := p.Store.Finish(ctx, nil, results)
 	for _, r := range runs {
 		job, gone := p.Store.Job(ctx, r.JobID)
-		if gone != nil || r.State != xxljob.StateSucceeded || r.Sharding.Total < 2 {
+		if gone != nil || r.State != store.StateSucceeded || r.Sharding.Total < 2 {
 			continue
 		}
 		for _, child := range job.Children {
-			_, _ = p.Store.AddRun(ctx, child, xxljob.Trigger{Type: xxljob.TriggerParent})
+			_, _ = p.Store.AddRun(ctx, child, store.Trigger{Type: store.TriggerParent})
 		}
 	}
 	return runs, err
 }
 
 // losesNothing takes a lost run for one that has succeeded.
-type losesNothing struct{ xxljob.Store }
+type losesNothing struct{ store.Store }
 
-func (s losesNothing) Settle(ctx context.Context, verdicts []xxljob.Verdict) ([]xxljob.Run, error) {
+func (s losesNothing) Settle(ctx context.Context, verdicts []store.Verdict) ([]store.Run, error) {
 	for _, v := range verdicts {
-		if run, err := s.Run(ctx, v.RunID); err == nil && v.To == xxljob.StateLost {
+		if run, err := s.Run(ctx, v.RunID); err == nil && v.To == store.StateLost {
 			inc, _ := store.LocalIncarnation(run.Address)
-			return s.Finish(ctx, nil, []xxljob.Result{{RunID: v.RunID, Incarnation: inc, Token: run.Token, State: xxljob.StateSucceeded}})
+			return s.Finish(ctx, nil, []store.Result{{RunID: v.RunID, Incarnation: inc, Token: run.Token, State: store.StateSucceeded}})
 		}
 	}
 	return s.Store.Settle(ctx, verdicts)
 }
 
 // firstIsParent shows the first run of a trigger as the parent of what it led to.
-func firstIsParent(s xxljob.Store) xxljob.Store {
-	return &broken{Store: s, runs: func(runs []xxljob.Run) {
+func firstIsParent(s store.Store) store.Store {
+	return &broken{Store: s, runs: func(runs []store.Run) {
 		for i := range runs {
 			if parent, err := s.Run(context.Background(), runs[i].ParentID); err == nil {
 				runs[i].ParentID = parent.TriggerID
@@ -264,9 +263,9 @@ func firstIsParent(s xxljob.Store) xxljob.Store {
 }
 
 // saysNothing drops lines about jobs that are not there.
-type saysNothing struct{ xxljob.Store }
+type saysNothing struct{ store.Store }
 
-func (s saysNothing) Run(ctx context.Context, id int64) (xxljob.Run, error) {
+func (s saysNothing) Run(ctx context.Context, id int64) (store.Run, error) {
 	run, err := s.Store.Run(ctx, id)
 	run.TriggerMsg, _, _ = strings.Cut(run.TriggerMsg, "nothing is triggered")
 	return run, err
@@ -274,17 +273,17 @@ func (s saysNothing) Run(ctx context.Context, id int64) (xxljob.Run, error) {
 
 // bentLinks changes what Links returns.
 type bentLinks struct {
-	xxljob.Store
-	change func([]xxljob.Job) []xxljob.Job
+	store.Store
+	change func([]store.Job) []store.Job
 }
 
-func (b bentLinks) Links(ctx context.Context) ([]xxljob.Job, error) {
+func (b bentLinks) Links(ctx context.Context) ([]store.Job, error) {
 	jobs, err := b.Store.Links(ctx)
 	return b.change(jobs), err
 }
 
 // deafToOwed has a channel for what is owed on which nothing comes.
-type deafToOwed struct{ xxljob.Store }
+type deafToOwed struct{ store.Store }
 
 func (d deafToOwed) Watch(ctx context.Context, incarnation string) store.Signals {
 	s := d.Store.Watch(ctx, incarnation)

@@ -9,7 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -17,7 +16,7 @@ func owedTwice(e *env) {
 	o := e.owner("a")
 	child := e.newJob()
 	ref := child.App + "/" + child.Key
-	o.succeeds(e.newJob(func(j *xxljob.Job) {
+	o.succeeds(e.newJob(func(j *store.Job) {
 		j.Children, j.ChildKeys = []int64{child.ID, child.ID}, []string{ref, ref}
 	}).ID)
 	want(e, "paid", o.payAll(), store.Paid{Owed: 4, Runs: 1})
@@ -26,20 +25,20 @@ func owedTwice(e *env) {
 
 func owedParams(e *env) {
 	o := e.owner("a")
-	for param, given := range map[xxljob.ChildParam][]any{
-		"": {"", false}, xxljob.ChildParamParent: {"p — 错", true}, xxljob.ChildParamResult: {"result\n果", true},
+	for param, given := range map[store.ChildParam][]any{
+		"": {"", false}, store.ChildParamParent: {"p — 错", true}, store.ChildParamResult: {"result\n果", true},
 	} {
-		child := e.newJob(func(j *xxljob.Job) { j.Param = "own" })
-		parent := e.newJob(leading(child.ID), func(j *xxljob.Job) { j.ChildParam = param })
-		r := success(o.started(o.planned(parent), func(s *xxljob.Start) { s.Param = "p — 错" }))
+		child := e.newJob(func(j *store.Job) { j.Param = "own" })
+		parent := e.newJob(leading(child.ID), func(j *store.Job) { j.ChildParam = param })
+		r := success(o.started(o.planned(parent), func(s *store.Start) { s.Param = "p — 错" }))
 		r.HandleMsg = "result\n果"
 		e.mustFinish(r)
 		o.payAll()
 		run := e.only("a child", child.ID)
 		want(e, "Param, ParamSet where ChildParam is "+string(param), []any{run.Param, run.ParamSet}, given)
 	}
-	child := e.newJob(func(j *xxljob.Job) { j.Param = "own" })
-	o.succeeds(e.newJob(leading(child.ID), func(j *xxljob.Job) { j.ChildParam = xxljob.ChildParamParent }).ID)
+	child := e.newJob(func(j *store.Job) { j.Param = "own" })
+	o.succeeds(e.newJob(leading(child.ID), func(j *store.Job) { j.ChildParam = store.ChildParamParent }).ID)
 	o.payAll()
 	run := e.only("a child", child.ID)
 	want(e, "a parameter that is empty is given as well", []any{run.Param, run.ParamSet}, []any{"", true})
@@ -48,7 +47,7 @@ func owedParams(e *env) {
 func owedLongResult(e *env) {
 	o := e.owner("a")
 	child := e.newJob()
-	r := success(o.started(o.planned(e.newJob(leading(child.ID), func(j *xxljob.Job) { j.ChildParam = xxljob.ChildParamResult }))))
+	r := success(o.started(o.planned(e.newJob(leading(child.ID), func(j *store.Job) { j.ChildParam = store.ChildParamResult }))))
 	r.HandleMsg = "x" + strings.Repeat("错", 70<<10/3)
 	e.mustFinish(r)
 	o.payAll()
@@ -79,17 +78,17 @@ func owedBusiness(e *env) {
 func owedRetry(e *env) {
 	o := e.owner("a")
 	last := e.newJob()
-	child := e.newJob(leading(last.ID), func(j *xxljob.Job) { j.Retries, j.OnLost, j.MaxReruns = 3, xxljob.OnLostRerun, 3 })
+	child := e.newJob(leading(last.ID), func(j *store.Job) { j.Retries, j.OnLost, j.MaxReruns = 3, store.OnLostRerun, 3 })
 	parent := o.succeeds(e.newJob(leading(child.ID)).ID)
 	o.payAll()
 	run := e.only("a child", child.ID)
-	for what, end := range map[string]func(xxljob.Run) xxljob.Run{
-		"a retry": func(r xxljob.Run) xxljob.Run { return o.failed(o.started(r)) },
-		"a snooze": func(r xxljob.Run) xxljob.Run {
+	for what, end := range map[string]func(store.Run) store.Run{
+		"a retry": func(r store.Run) store.Run { return o.failed(o.started(r)) },
+		"a snooze": func(r store.Run) store.Run {
 			return o.one(e.mustFinish(snoozing(o.started(r), time.Minute)))
 		},
-		"a rerun": func(r xxljob.Run) xxljob.Run {
-			return o.one(e.mustSettle(o.verdict(o.started(r), xxljob.StateLost)))
+		"a rerun": func(r store.Run) store.Run {
+			return o.one(e.mustSettle(o.verdict(o.started(r), store.StateLost)))
 		},
 	} {
 		run = e.mustNext(end(run))
@@ -119,7 +118,7 @@ func owedChildInParts(e *env) {
 }
 
 // deep is a planned run of the job to which so many successes have led.
-func (o *owner) deep(job int64, depth int) xxljob.Run {
+func (o *owner) deep(job int64, depth int) store.Run {
 	o.Helper()
 	chain := o.newJob()
 	o.edit(chain.ID, leading(chain.ID)) // whoever saves definitions refuses this
@@ -130,9 +129,9 @@ func (o *owner) deep(job int64, depth int) xxljob.Run {
 		}
 		o.succeeded(run)
 		want(o.env, "paid on the way down", o.payAll(), store.Paid{Owed: 1, Runs: 1})
-		next := o.mustRuns(xxljob.RunFilter{JobID: chain.ID, States: []xxljob.State{xxljob.StatePlanned}})
+		next := o.mustRuns(store.RunFilter{JobID: chain.ID, States: []store.State{store.StatePlanned}})
 		if run.Depth == depth-1 {
-			next = o.mustRuns(xxljob.RunFilter{JobID: job, States: []xxljob.State{xxljob.StatePlanned}})
+			next = o.mustRuns(store.RunFilter{JobID: job, States: []store.State{store.StatePlanned}})
 		}
 		run = o.one(next)
 	}
@@ -148,7 +147,7 @@ func owedDepth(e *env) {
 	want(e, "paid", o.payAll(), store.Paid{Owed: 1, Skipped: 1})
 	got := e.only("one too deep", last.ID)
 	want(e, "State, Type, Reason, Count, ParentID, Depth, Business", []any{got.State, got.Type, got.Reason, got.Count, got.ParentID, got.Depth, got.Business},
-		[]any{xxljob.StateSkipped, xxljob.TriggerParent, xxljob.ReasonDepth, 1, run.ID, store.MostDepth + 1, run.Business})
+		[]any{store.StateSkipped, store.TriggerParent, store.ReasonDepth, 1, run.ID, store.MostDepth + 1, run.Business})
 	e.check(!got.Ended.IsZero(), "a record that has not ended")
 	want(e, "paid again", o.payAll(), store.Paid{})
 	want(e, "planned runs", len(o.allPlanned()), 0)
@@ -162,10 +161,10 @@ func owedKey(e *env) {
 	o.succeeded(e.mustNext(first))
 	o.payAll()
 	run := e.only("a child", child.ID)
-	want(e, "the run of the trigger's key", e.mustAddRun(child.ID, xxljob.Trigger{Key: store.ChildKey(first.ID)}).ID, run.ID)
+	want(e, "the run of the trigger's key", e.mustAddRun(child.ID, store.Trigger{Key: store.ChildKey(first.ID)}).ID, run.ID)
 
 	next := o.succeeds(job.ID)
-	before := e.mustAddRun(child.ID, xxljob.Trigger{Key: store.ChildKey(next.ID)})
+	before := e.mustAddRun(child.ID, store.Trigger{Key: store.ChildKey(next.ID)})
 	want(e, "paid where the key is taken", o.payAll(), store.Paid{Owed: 1})
 	e.wantRun("the run that has it", before)
 	e.wantRuns("one of each key", child.ID, 2)
@@ -174,12 +173,12 @@ func owedKey(e *env) {
 func owedRecordKey(e *env) {
 	o := e.owner("a")
 	last := e.newJob()
-	run := o.succeeded(o.deep(e.newJob(func(j *xxljob.Job) {
+	run := o.succeeded(o.deep(e.newJob(func(j *store.Job) {
 		j.Children, j.ChildKeys = []int64{last.ID}, []string{last.App + "/" + last.Key}
 	}).ID, store.MostDepth))
 	want(e, "paid", o.payAll(), store.Paid{Owed: 2, Skipped: 1})
 	got := e.only("named twice", last.ID)
-	want(e, "the run of the trigger's key", e.mustAddRun(last.ID, xxljob.Trigger{Key: store.ChildKey(run.TriggerID)}).ID, got.ID)
+	want(e, "the run of the trigger's key", e.mustAddRun(last.ID, store.Trigger{Key: store.ChildKey(run.TriggerID)}).ID, got.ID)
 }
 
 func owedLostAnswer(e *env) {
@@ -203,10 +202,10 @@ func owedStopped(e *env) {
 	e.stop(parent.ID)
 	e.mustFinish(success(run))
 	want(e, "paid", o.payAll(), store.Paid{Owed: 1, Runs: 1})
-	want(e, "state of the child that is started", o.started(e.only("of a stopped job", child.ID)).State, xxljob.StateStarted)
+	want(e, "state of the child that is started", o.started(e.only("of a stopped job", child.ID)).State, store.StateStarted)
 }
 
-func (e *env) mustLinks() []xxljob.Job {
+func (e *env) mustLinks() []store.Job {
 	e.Helper()
 	links, err := e.Links(e.ctx)
 	e.must(err)
@@ -216,45 +215,45 @@ func (e *env) mustLinks() []xxljob.Job {
 func linksNamed(e *env) {
 	want(e, "links where no job names another", len(e.mustLinks()), 0)
 	e.newJob()
-	var named []xxljob.Job
-	for _, set := range []func(*xxljob.Job){
+	var named []store.Job
+	for _, set := range []func(*store.Job){
 		leading(3, 2),
-		func(j *xxljob.Job) { j.ChildKeys = []string{"b/k", "a/k"} },
-		func(j *xxljob.Job) { j.After = []int64{9, 8} },
-		func(j *xxljob.Job) { j.AfterKeys, j.Key = []string{"b/k", "a/k"}, "" },
-		func(j *xxljob.Job) { j.Stopped = true; j.Children, j.AfterKeys = []int64{1}, []string{"a/k"} },
+		func(j *store.Job) { j.ChildKeys = []string{"b/k", "a/k"} },
+		func(j *store.Job) { j.After = []int64{9, 8} },
+		func(j *store.Job) { j.AfterKeys, j.Key = []string{"b/k", "a/k"}, "" },
+		func(j *store.Job) { j.Stopped = true; j.Children, j.AfterKeys = []int64{1}, []string{"a/k"} },
 	} {
-		j := e.newJob(set, func(j *xxljob.Job) { j.GlueSource, j.Param = "echo", "param" })
-		named = append(named, xxljob.Job{ID: j.ID, App: j.App, Key: j.Key, Children: j.Children, ChildKeys: j.ChildKeys, After: j.After, AfterKeys: j.AfterKeys})
+		j := e.newJob(set, func(j *store.Job) { j.GlueSource, j.Param = "echo", "param" })
+		named = append(named, store.Job{ID: j.ID, App: j.App, Key: j.Key, Children: j.Children, ChildKeys: j.ChildKeys, After: j.After, AfterKeys: j.AfterKeys})
 	}
-	slices.SortFunc(named, func(a, b xxljob.Job) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(named, func(a, b store.Job) int { return cmp.Compare(a.ID, b.ID) })
 	want(e, "links", e.linkFields(), fieldsOf(named))
 	e.must(e.RemoveJob(e.ctx, named[2].ID))
 	want(e, "links without one that is removed", e.linkFields(), fieldsOf(append(named[:2:2], named[3:]...)))
 }
 
 // fieldsOf are the fields that Links fills in: what else a store returns is its own affair.
-func fieldsOf(jobs []xxljob.Job) (list []xxljob.Job) {
+func fieldsOf(jobs []store.Job) (list []store.Job) {
 	for _, j := range jobs {
-		list = append(list, xxljob.Job{ID: j.ID, App: j.App, Key: j.Key, Children: j.Children, ChildKeys: j.ChildKeys, After: j.After, AfterKeys: j.AfterKeys})
+		list = append(list, store.Job{ID: j.ID, App: j.App, Key: j.Key, Children: j.Children, ChildKeys: j.ChildKeys, After: j.After, AfterKeys: j.AfterKeys})
 	}
 	return list
 }
 
-func (e *env) linkFields() []xxljob.Job {
+func (e *env) linkFields() []store.Job {
 	e.Helper()
 	return fieldsOf(e.mustLinks())
 }
 
 func linksEdited(e *env) {
 	job := e.newJob()
-	e.edit(job.ID, func(j *xxljob.Job) { j.AfterKeys = []string{"a/k"} })
+	e.edit(job.ID, func(j *store.Job) { j.AfterKeys = []string{"a/k"} })
 	links := e.mustLinks()
 	if len(links) != 1 {
 		e.Fatalf("links %+v after an edit, want one job", links)
 	}
 	links[0].AfterKeys[0] = "spoilt"
 	want(e, "AfterKeys after a change of what Links returned", e.mustLinks()[0].AfterKeys, []string{"a/k"})
-	e.edit(job.ID, func(j *xxljob.Job) { j.AfterKeys = nil })
+	e.edit(job.ID, func(j *store.Job) { j.AfterKeys = nil })
 	want(e, "links after another edit", len(e.mustLinks()), 0)
 }

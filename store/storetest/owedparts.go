@@ -5,7 +5,6 @@ package storetest
 import (
 	"fmt"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -24,15 +23,15 @@ func owedPartCases() []testCase {
 }
 
 // inParts starts a run as a broadcast, and returns its parts in their order.
-func (o *owner) inParts(run xxljob.Run, n int) []xxljob.Run {
+func (o *owner) inParts(run store.Run, n int) []store.Run {
 	o.Helper()
 	var targets []string
 	for i := range n {
 		targets = append(targets, fmt.Sprintf("http://10.0.0.%d:9999", i+1))
 	}
-	a := o.tryStart(o.startOf(run, func(s *xxljob.Start) { s.Targets, s.Address = targets, targets[0] }))
+	a := o.tryStart(o.startOf(run, func(s *store.Start) { s.Targets, s.Address = targets, targets[0] }))
 	want(o.env, "status of a broadcast", a.Status, store.StartOK)
-	parts := append([]xxljob.Run{a.Run}, a.Siblings...)
+	parts := append([]store.Run{a.Run}, a.Siblings...)
 	want(o.env, "parts of a broadcast", len(parts), n)
 	return parts
 }
@@ -45,9 +44,9 @@ func (o *owner) paysFor(what string, child, parent int64) {
 }
 
 // partFailed is the result of a part that has failed.
-func partFailed(part xxljob.Run) xxljob.Result {
+func partFailed(part store.Run) store.Result {
 	r := overWire(part.ID)
-	r.State, r.HandleMsg = xxljob.StateFailed, "boom"
+	r.State, r.HandleMsg = store.StateFailed, "boom"
 	return r
 }
 
@@ -126,7 +125,7 @@ func owedPartFailed(e *env) {
 	killed := o.inParts(o.planned(e.mustJob(job.ID)), 2)
 	e.mustKill(killed[0].ID, "unwanted")
 	r := overWire(killed[0].ID)
-	r.State = xxljob.StateKilled
+	r.State = store.StateKilled
 	e.mustFinish(r, overWire(killed[1].ID))
 	want(e, "paid", o.payAll(), store.Paid{})
 	e.wantRuns("of which a part has failed for good", child.ID, 0)
@@ -139,7 +138,7 @@ func owedPartAlone(e *env) {
 	parts := o.inParts(o.planned(job), 3)
 	e.mustFinish(overWire(parts[0].ID), overWire(parts[2].ID), partFailed(parts[1]))
 	want(e, "paid after a failure", o.payAll(), store.Paid{})
-	alone := e.mustAddRun(job.ID, xxljob.Trigger{Shard: xxljob.Sharding{Index: 1, Total: 3}})
+	alone := e.mustAddRun(job.ID, store.Trigger{Shard: store.Sharding{Index: 1, Total: 3}})
 	o.succeeded(alone)
 	o.paysFor("after one that was triggered alone", child.ID, alone.ID)
 }

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -49,7 +48,7 @@ func raceParts(e *env) {
 
 func racePayments(e *env) {
 	o := e.owner("a")
-	children := []xxljob.Job{e.newJob(), e.newJob(), e.newJob()}
+	children := []store.Job{e.newJob(), e.newJob(), e.newJob()}
 	job := e.newJob(leading(jobIDs(children)...))
 	for n := range rounds {
 		o.succeeds(job.ID)
@@ -95,7 +94,7 @@ func racePaymentRemoval(e *env) {
 		noted := hasLine(e.mustRun(parent.ID).TriggerMsg, noteOf(child.ID, "", ""))
 		e.check(len(runs) == 1 != noted, "%d runs of a removed job, and its parent says that it is not there: %v", len(runs), noted)
 		for _, run := range runs {
-			want(e, "state of a run of a removed job", run.State, xxljob.StateCancelled)
+			want(e, "state of a run of a removed job", run.State, store.StateCancelled)
 		}
 	}
 }
@@ -117,7 +116,7 @@ func raceWindow(e *env) {
 		}
 		e.race(pay(1), pay(2))
 		o.payUp()
-		want(e, "state", e.only("of one window", join.ID).State, xxljob.StatePlanned)
+		want(e, "state", e.only("of one window", join.ID).State, store.StatePlanned)
 		want(e, "windows that are open", o.mustExpire(o.later(), 9), store.Expired{})
 		e.must(e.RemoveJob(e.ctx, join.ID))
 	}
@@ -133,8 +132,8 @@ func raceExpiry(e *env) {
 		e.race(func() { o.payAll() }, func() { o.mustExpire(later, 9) })
 		o.payUp()
 		run := e.only("of one window", join.ID)
-		e.check(run.State == xxljob.StatePlanned || run.State == xxljob.StateSkipped && run.Reason == xxljob.ReasonJoin, "the run is %s (%s)", run.State, run.Reason)
-		e.check(o.mustExpire(later, 9).Windows == 0 || run.State == xxljob.StateSkipped, "the window of a planned run was left open")
+		e.check(run.State == store.StatePlanned || run.State == store.StateSkipped && run.Reason == store.ReasonJoin, "the run is %s (%s)", run.State, run.Reason)
+		e.check(o.mustExpire(later, 9).Windows == 0 || run.State == store.StateSkipped, "the window of a planned run was left open")
 		e.only("after another expiry", join.ID)
 	}
 }

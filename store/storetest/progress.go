@@ -4,7 +4,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -25,7 +24,7 @@ func progressCases() []testCase {
 }
 
 // progressOf is what the executor of a run says of it.
-func progressOf(run xxljob.Run, percent int, text string) store.Progress {
+func progressOf(run store.Run, percent int, text string) store.Progress {
 	p := store.Progress{RunID: run.ID, Token: run.Token, Percent: percent, Text: text}
 	if inc, attached := store.LocalIncarnation(run.Address); attached {
 		p.Incarnation = inc
@@ -47,9 +46,9 @@ func (e *env) wantDeaf(what string, p store.Progress) {
 }
 
 // underWay are runs of which somebody can say how far they are.
-func (o *owner) underWay() map[string]xxljob.Run {
+func (o *owner) underWay() map[string]store.Run {
 	taken := o.handedOver()
-	return map[string]xxljob.Run{"own": o.running(), "taken": o.one(o.mustTake("b", taken.ID)), "remote": o.running(to(remote)), "dispatched": o.dispatched()}
+	return map[string]store.Run{"own": o.running(), "taken": o.one(o.mustTake("b", taken.ID)), "remote": o.running(to(remote)), "dispatched": o.dispatched()}
 }
 
 func progressShows(e *env) {
@@ -58,7 +57,7 @@ func progressShows(e *env) {
 		e.mustProgress(progressOf(run, 40, "2 of 5"))
 		run.Progress, run.ProgressText = 40, "2 of 5"
 		e.wantRun("a run that is "+name, run)
-		want(e, "a run that is "+name+", in a list", e.mustRuns(xxljob.RunFilter{JobID: run.JobID}), []xxljob.Run{run})
+		want(e, "a run that is "+name+", in a list", e.mustRuns(store.RunFilter{JobID: run.JobID}), []store.Run{run})
 		killed := e.mustKill(run.ID, "unwanted")
 		want(e, "progress of a killed run", []any{killed.Progress, killed.ProgressText}, []any{40, "2 of 5"})
 	}
@@ -109,7 +108,7 @@ func progressAttached(e *env) {
 	e.wantDeaf("a third incarnation", bend(func(p *store.Progress) { p.Incarnation = "c" }))
 	e.wantDeaf("an incarnation in capitals", bend(func(p *store.Progress) { p.Incarnation = "B" }))
 	e.wantDeaf("another run's id", bend(func(p *store.Progress) { p.RunID = o.running().ID }))
-	for name, r := range map[string]xxljob.Run{"remote": o.running(to(remote)), "dispatched": o.dispatched()} {
+	for name, r := range map[string]store.Run{"remote": o.running(to(remote)), "dispatched": o.dispatched()} {
 		e.wantDeaf("an attached executor about a run that is "+name, store.Progress{RunID: r.ID, Incarnation: "a", Token: r.Token, Percent: 1})
 	}
 	moved := o.running()
@@ -122,7 +121,7 @@ func progressAttached(e *env) {
 
 func progressElsewhere(e *env) {
 	o := e.owner("a")
-	for name, run := range map[string]xxljob.Run{"remote": o.running(to(remote)), "dispatched": o.dispatched()} {
+	for name, run := range map[string]store.Run{"remote": o.running(to(remote)), "dispatched": o.dispatched()} {
 		p := progressOf(run, 50, "half")
 		p.Token++
 		e.wantDeaf("another start of a run that is "+name, p)
@@ -138,7 +137,7 @@ func progressElsewhere(e *env) {
 
 func progressEnded(e *env) {
 	o := e.owner("a")
-	for _, state := range []xxljob.State{xxljob.StateSucceeded, xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled, xxljob.StateRefused, xxljob.StateDiscarded} {
+	for _, state := range []store.State{store.StateSucceeded, store.StateFailed, store.StateTimedOut, store.StateKilled, store.StateRefused, store.StateDiscarded} {
 		run := o.running()
 		e.mustProgress(progressOf(run, 40, "so far"))
 		r := success(run)
@@ -149,7 +148,7 @@ func progressEnded(e *env) {
 	}
 	lost := o.running()
 	e.mustProgress(progressOf(lost, 40, "so far"))
-	e.mustSettle(o.verdict(lost, xxljob.StateLost))
+	e.mustSettle(o.verdict(lost, store.StateLost))
 	e.wantDeaf("a lost run", progressOf(lost, 50, "further"))
 	want(e, "progress of a lost run", e.mustRun(lost.ID).Progress, 40)
 }
@@ -170,9 +169,9 @@ func progressUnknown(e *env) {
 func progressBatch(e *env) {
 	o := e.owner("a")
 	var list []store.Progress
-	var runs []xxljob.Run
+	var runs []store.Run
 	for i := range 40 {
-		for _, run := range []xxljob.Run{o.running(), o.dispatched()} {
+		for _, run := range []store.Run{o.running(), o.dispatched()} {
 			list = append(list, progressOf(run, i, strings.Repeat("x", i)))
 			run.Progress, run.ProgressText = i, strings.Repeat("x", i)
 			runs = append(runs, run)
@@ -218,8 +217,8 @@ func progressPutBack(e *env) {
 	run := o.running(to(remote))
 	e.mustProgress(progressOf(run, 40, "so far"))
 	run.Progress, run.ProgressText = 40, "so far"
-	back := o.one(e.mustSettle(o.verdict(run, xxljob.StatePlanned)))
-	want(e, "state and progress of a run that was put back", []any{back.State, back.Progress, back.ProgressText}, []any{xxljob.StatePlanned, 0, ""})
+	back := o.one(e.mustSettle(o.verdict(run, store.StatePlanned)))
+	want(e, "state and progress of a run that was put back", []any{back.State, back.Progress, back.ProgressText}, []any{store.StatePlanned, 0, ""})
 	again := o.started(back, to(remote))
 	e.wantDeaf("the former start", progressOf(run, 50, "further"))
 	want(e, "progress of the next start", e.mustRun(again.ID).Progress, 0)
@@ -238,6 +237,6 @@ func progressRace(e *env) {
 			func() { e.mustProgress(progressOf(run, 60, "so far")) },
 		)
 		got := e.mustRun(run.ID)
-		want(e, "state and progress", []any{got.State, got.Progress, got.ProgressText}, []any{xxljob.StateSucceeded, 100, ""})
+		want(e, "state and progress", []any{got.State, got.Progress, got.ProgressText}, []any{store.StateSucceeded, 100, ""})
 	}
 }

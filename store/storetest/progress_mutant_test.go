@@ -5,17 +5,16 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // progressMutants break rules about how far runs are.
 func progressMutants() []mutant {
-	bend := func(change func(s xxljob.Store, list []store.Progress) []store.Progress) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return bentProgress{s, change} }
+	bend := func(change func(s store.Store, list []store.Progress) []store.Progress) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return bentProgress{s, change} }
 	}
-	each := func(change func(s xxljob.Store, p *store.Progress)) func(xxljob.Store) xxljob.Store {
-		return bend(func(s xxljob.Store, list []store.Progress) []store.Progress {
+	each := func(change func(s store.Store, p *store.Progress)) func(store.Store) store.Store {
+		return bend(func(s store.Store, list []store.Progress) []store.Progress {
 			list = slices.Clone(list)
 			for i := range list {
 				change(s, &list[i])
@@ -23,43 +22,43 @@ func progressMutants() []mutant {
 			return list
 		})
 	}
-	result := func(change func(*xxljob.Result)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, result: func(_ context.Context, r xxljob.Result) xxljob.Result { change(&r); return r }}
+	result := func(change func(*store.Result)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &broken{Store: s, result: func(_ context.Context, r store.Result) store.Result { change(&r); return r }}
 		}
 	}
 	return []mutant{
-		{"ProgressOfAnyStart", each(func(s xxljob.Store, p *store.Progress) {
+		{"ProgressOfAnyStart", each(func(s store.Store, p *store.Progress) {
 			if run, err := s.Run(context.Background(), p.RunID); err == nil {
 				p.Token = run.Token
 			}
 		}), []string{"Progress/AttachedIsFenced", "Progress/ElsewhereIsFencedByTheStart", "Progress/ARunThatIsPutBackHasNone"}},
-		{"ProgressOfAnyIncarnation", each(func(_ xxljob.Store, p *store.Progress) { p.Incarnation = "" }), []string{"Progress/AttachedIsFenced"}},
-		{"ProgressOnlyGrows", each(func(s xxljob.Store, p *store.Progress) {
+		{"ProgressOfAnyIncarnation", each(func(_ store.Store, p *store.Progress) { p.Incarnation = "" }), []string{"Progress/AttachedIsFenced"}},
+		{"ProgressOnlyGrows", each(func(s store.Store, p *store.Progress) {
 			if run, err := s.Run(context.Background(), p.RunID); err == nil {
 				p.Percent = max(p.Percent, run.Progress)
 			}
 		}), []string{"Progress/TheLastStays"}},
-		{"TheFirstProgressStays", bend(func(_ xxljob.Store, list []store.Progress) []store.Progress {
+		{"TheFirstProgressStays", bend(func(_ store.Store, list []store.Progress) []store.Progress {
 			list = slices.Clone(list)
 			slices.Reverse(list)
 			return list
 		}), []string{"Progress/TheLastStays"}},
-		{"AShortBatch", bend(func(_ xxljob.Store, list []store.Progress) []store.Progress { return list[:min(len(list), 64)] }), []string{"Progress/OfManyRunsInOneBatch"}},
-		{"ShortTexts", each(func(_ xxljob.Store, p *store.Progress) { p.Text = p.Text[:min(len(p.Text), 500)] }), []string{"Progress/TextsAreKeptWhole"}},
-		{"UnknownProgressIsAnError", func(s xxljob.Store) xxljob.Store { return strictProgress{s} }, []string{"Progress/OfUnknownRunsIsIgnored"}},
-		{"ResultsSayNothing", result(func(r *xxljob.Result) { r.Progress, r.ProgressText = 0, "" }),
+		{"AShortBatch", bend(func(_ store.Store, list []store.Progress) []store.Progress { return list[:min(len(list), 64)] }), []string{"Progress/OfManyRunsInOneBatch"}},
+		{"ShortTexts", each(func(_ store.Store, p *store.Progress) { p.Text = p.Text[:min(len(p.Text), 500)] }), []string{"Progress/TextsAreKeptWhole"}},
+		{"UnknownProgressIsAnError", func(s store.Store) store.Store { return strictProgress{s} }, []string{"Progress/OfUnknownRunsIsIgnored"}},
+		{"ResultsSayNothing", result(func(r *store.Result) { r.Progress, r.ProgressText = 0, "" }),
 			[]string{"Progress/ResultsCarryTheLast", "Progress/ComesBeforeTheEndOrNotAtAll"}},
-		{"ResultsSayAll", result(func(r *xxljob.Result) { r.Progress = max(r.Progress, 1) }), []string{"Progress/OfEndedRunsChangesNothing"}},
-		{"DeafStore", bend(func(xxljob.Store, []store.Progress) []store.Progress { return nil }),
+		{"ResultsSayAll", result(func(r *store.Result) { r.Progress = max(r.Progress, 1) }), []string{"Progress/OfEndedRunsChangesNothing"}},
+		{"DeafStore", bend(func(store.Store, []store.Progress) []store.Progress { return nil }),
 			[]string{"Progress/ShowsInTheRun", "Faults/SetProgress", "Faults/PartOfSetProgress"}},
 	}
 }
 
 // bentProgress changes what is said.
 type bentProgress struct {
-	xxljob.Store
-	change func(xxljob.Store, []store.Progress) []store.Progress
+	store.Store
+	change func(store.Store, []store.Progress) []store.Progress
 }
 
 func (b bentProgress) SetProgress(ctx context.Context, list []store.Progress) error {
@@ -70,7 +69,7 @@ func (b bentProgress) SetProgress(ctx context.Context, list []store.Progress) er
 }
 
 // strictProgress wants to know each run.
-type strictProgress struct{ xxljob.Store }
+type strictProgress struct{ store.Store }
 
 func (s strictProgress) SetProgress(ctx context.Context, list []store.Progress) error {
 	err := s.Store.SetProgress(ctx, list)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -60,10 +60,10 @@ func raceStarters(e *env) {
 	for range rounds {
 		run := o.planned(e.newJob())
 		const starters = 4
-		var answers [starters]xxljob.Started
+		var answers [starters]store.Started
 		var calls []func()
 		for i := range starters {
-			s := o.startOf(run, func(s *xxljob.Start) { s.Targets = []string{s.Address, remote} })
+			s := o.startOf(run, func(s *store.Start) { s.Targets = []string{s.Address, remote} })
 			calls = append(calls, func() { answers[i] = o.tryStart(s) })
 		}
 		e.race(calls...)
@@ -86,12 +86,12 @@ func raceSerial(e *env) {
 	o := e.owner("a")
 	for range rounds {
 		runs := o.claim(o.plan(e.newJob(), e.at(0), e.at(1)))
-		starts := []xxljob.Start{o.startOf(runs[0], serial), o.startOf(runs[1], serial)}
+		starts := []store.Start{o.startOf(runs[0], serial), o.startOf(runs[1], serial)}
 		e.race(func() { o.tryStart(starts[0]) }, func() { o.tryStart(starts[1]) })
 		for _, s := range starts {
 			o.tryStart(s) // a start that found a lock is tried again
 		}
-		got := e.mustRuns(xxljob.RunFilter{JobID: runs[0].JobID, States: []xxljob.State{xxljob.StateStarted}})
+		got := e.mustRuns(store.RunFilter{JobID: runs[0].JobID, States: []store.State{store.StateStarted}})
 		want(e, "serial runs started at one address", len(got), 1)
 	}
 }
@@ -103,7 +103,7 @@ func raceClaimTakeOver(e *env) {
 	for i := range rounds {
 		job := e.newJob()
 		p := o.plan(job, e.now)
-		var claimed, seen []xxljob.Run
+		var claimed, seen []store.Run
 		b := &owner{env: e}
 		e.race(
 			func() { claimed = o.claim(p) },
@@ -125,8 +125,8 @@ func raceStartTakeOver(e *env) {
 	for i := range rounds {
 		run := o.planned(e.newJob())
 		s := o.startOf(run)
-		var answer xxljob.Started
-		var seen xxljob.State
+		var answer store.Started
+		var seen store.State
 		var b *owner
 		e.race(
 			func() { answer = o.tryStart(s) },
@@ -136,8 +136,8 @@ func raceStartTakeOver(e *env) {
 			},
 		)
 		started := answer.Status == store.StartOK
-		want(e, "the new owner saw the run started", seen == xxljob.StateStarted, started)
-		want(e, "the run is started", e.mustRun(run.ID).State == xxljob.StateStarted, started)
+		want(e, "the new owner saw the run started", seen == store.StateStarted, started)
+		want(e, "the run is started", e.mustRun(run.ID).State == store.StateStarted, started)
 		o = b
 	}
 }
@@ -146,9 +146,9 @@ func raceSettleTakeOver(e *env) {
 	o := e.owner("n0")
 	for i := range rounds {
 		run := o.handedOver()
-		v := o.verdict(run, xxljob.StateLost)
-		var settled []xxljob.Run
-		var seen xxljob.State
+		v := o.verdict(run, store.StateLost)
+		var settled []store.Run
+		var seen store.State
 		var b *owner
 		e.race(
 			func() { settled = e.mustSettle(v) },
@@ -157,8 +157,8 @@ func raceSettleTakeOver(e *env) {
 				seen = e.mustRun(run.ID).State
 			},
 		)
-		want(e, "the new owner saw the run lost", seen == xxljob.StateLost, len(settled) == 1)
-		want(e, "the run is lost", e.mustRun(run.ID).State == xxljob.StateLost, len(settled) == 1)
+		want(e, "the new owner saw the run lost", seen == store.StateLost, len(settled) == 1)
+		want(e, "the run is lost", e.mustRun(run.ID).State == store.StateLost, len(settled) == 1)
 		o = b
 	}
 }
@@ -168,7 +168,7 @@ func raceReaddressTake(e *env) {
 	for range rounds {
 		run := o.handedOver()
 		var moved bool
-		var taken []xxljob.Run
+		var taken []store.Run
 		e.race(
 			func() { moved = o.tryReaddress(o.readdress(run, remote)) },
 			func() { taken = e.mustTake("b", run.ID) },
@@ -184,18 +184,18 @@ func raceEditClaim(e *env) {
 	for range rounds {
 		job := e.newJob()
 		p := o.plan(job, e.now)
-		var claimed []xxljob.Run
+		var claimed []store.Run
 		e.race(
 			func() { claimed = o.claim(p) },
 			func() {
-				_, err := e.EditJob(e.ctx, job.ID, replan("update", e.at(300), func(j *xxljob.Job) { j.Param = "new" }))
+				_, err := e.EditJob(e.ctx, job.ID, replan("update", e.at(300), func(j *store.Job) { j.Param = "new" }))
 				e.must(err)
 			},
 		)
 		got := e.mustJob(job.ID)
 		want(e, "Next and Version after the edit", []any{got.Next, got.Version}, []any{e.at(300), int64(2)})
 		for _, run := range claimed {
-			e.wantState("a run claimed before the edit", run.ID, xxljob.StateCancelled)
+			e.wantState("a run claimed before the edit", run.ID, store.StateCancelled)
 		}
 		want(e, "runs in the store", ids(e.runsOf(job.ID)), ids(claimed))
 	}
@@ -210,15 +210,15 @@ func raceEditStart(e *env) {
 		job := e.newJob()
 		run := o.planned(job)
 		s := o.startOf(run)
-		var answer xxljob.Started
-		edit := replan("update", time.Time{}, func(*xxljob.Job) {})
-		edit.Next = func(_ xxljob.Job, started, _ time.Time) (time.Time, error) {
+		var answer store.Started
+		edit := replan("update", time.Time{}, func(*store.Job) {})
+		edit.Next = func(_ store.Job, started, _ time.Time) (time.Time, error) {
 			if started.IsZero() {
 				return e.now, nil
 			}
 			return started.Add(time.Minute), nil
 		}
-		var edited xxljob.Job
+		var edited store.Job
 		e.race(
 			func() { answer = o.tryStart(s) },
 			func() {
@@ -228,10 +228,10 @@ func raceEditStart(e *env) {
 			},
 		)
 		if answer.Status == store.StartOK {
-			e.wantState("a run whose start succeeded", run.ID, xxljob.StateStarted)
+			e.wantState("a run whose start succeeded", run.ID, store.StateStarted)
 			want(e, "Next after a started instant", edited.Next, e.at(60))
 		} else {
-			e.wantState("a run whose start did not succeed", run.ID, xxljob.StateCancelled)
+			e.wantState("a run whose start did not succeed", run.ID, store.StateCancelled)
 			want(e, "Next where no instant was started", edited.Next, e.now)
 		}
 	}
@@ -243,18 +243,18 @@ func raceEditStart(e *env) {
 func raceEditNear(e *env) {
 	o := e.owner("a")
 	for i := range 3 * rounds { // one in twenty shows what is not guarded
-		job, err := e.AddJob(e.ctx, xxljob.Job{App: "app", Name: "near", Handler: "handler", Schedule: xxljob.FixedRate(time.Millisecond),
-			Route: "ROUND", Misfire: xxljob.MisfireDoNothing, Block: "SERIAL_EXECUTION", GlueType: xxljob.GlueBean},
-			func(_ xxljob.Job, now time.Time) (time.Time, error) {
+		job, err := e.AddJob(e.ctx, store.Job{App: "app", Name: "near", Handler: "handler", Schedule: schedule.FixedRate(time.Millisecond),
+			Route: "ROUND", Misfire: store.MisfireDoNothing, Block: "SERIAL_EXECUTION", GlueType: store.GlueBean},
+			func(_ store.Job, now time.Time) (time.Time, error) {
 				return now.Add(time.Duration(i%8-4) * time.Millisecond), nil
 			})
 		e.must(err)
 		p := o.plan(job)
 		for at := job.Next; at.Before(job.Next.Add(4 * time.Millisecond)); at = at.Add(time.Millisecond) {
-			p.Runs = append(p.Runs, xxljob.NewRun{At: at, Type: xxljob.TriggerFixRate, State: xxljob.StatePlanned})
+			p.Runs = append(p.Runs, store.NewRun{At: at, Type: store.TriggerFixRate, State: store.StatePlanned})
 			p.Next = at.Add(time.Millisecond)
 		}
-		var edited xxljob.Job
+		var edited store.Job
 		e.race(
 			func() {
 				for _, run := range o.claim(p) {
@@ -272,13 +272,13 @@ func raceEditNear(e *env) {
 }
 
 // nearEdit plans a job anew that is due every millisecond.
-func nearEdit() xxljob.Edit {
-	edit := replan("update", time.Time{}, func(*xxljob.Job) {})
-	edit.Missed = func(was xxljob.Job, now time.Time) (xxljob.NewRun, bool) {
-		return xxljob.NewRun{At: was.Next, Type: xxljob.TriggerFixRate, State: xxljob.StateSkipped, First: was.Next, Last: now,
-			Count: int(now.Sub(was.Next)/time.Millisecond) + 1, Reason: xxljob.ReasonEdit}, !was.Next.After(now)
+func nearEdit() store.Edit {
+	edit := replan("update", time.Time{}, func(*store.Job) {})
+	edit.Missed = func(was store.Job, now time.Time) (store.NewRun, bool) {
+		return store.NewRun{At: was.Next, Type: store.TriggerFixRate, State: store.StateSkipped, First: was.Next, Last: now,
+			Count: int(now.Sub(was.Next)/time.Millisecond) + 1, Reason: store.ReasonEdit}, !was.Next.After(now)
 	}
-	edit.Next = func(_ xxljob.Job, started, now time.Time) (time.Time, error) {
+	edit.Next = func(_ store.Job, started, now time.Time) (time.Time, error) {
 		if started.After(now) {
 			now = started
 		}
@@ -288,13 +288,13 @@ func nearEdit() xxljob.Edit {
 }
 
 // wantAccounted checks what became of each millisecond from first on up to the edit.
-func (e *env) wantAccounted(first time.Time, edited xxljob.Job) {
+func (e *env) wantAccounted(first time.Time, edited store.Job) {
 	e.Helper()
 	runs := e.runsOf(edited.ID)
 	e.check(edited.Next.After(edited.Updated), "the edit of %v begins at %v", edited.Updated, edited.Next)
 	for _, r := range runs {
-		e.check(r.State != xxljob.StatePlanned, "the run of %v is planned after the edit of %v", r.Scheduled, edited.Updated)
-		e.check(r.State != xxljob.StateStarted || r.Scheduled.Before(edited.Next), "the run of %v is started, and the edit begins at %v", r.Scheduled, edited.Next)
+		e.check(r.State != store.StatePlanned, "the run of %v is planned after the edit of %v", r.Scheduled, edited.Updated)
+		e.check(r.State != store.StateStarted || r.Scheduled.Before(edited.Next), "the run of %v is started, and the edit begins at %v", r.Scheduled, edited.Next)
 	}
 	for at := first; !at.After(edited.Updated); at = at.Add(time.Millisecond) {
 		n := 0
@@ -315,15 +315,15 @@ func raceRemove(e *env) {
 		e.race(
 			func() { o.claim(p) },
 			func() {
-				_, err := e.AddRun(e.ctx, job.ID, xxljob.Trigger{})
+				_, err := e.AddRun(e.ctx, job.ID, store.Trigger{})
 				if err != nil {
-					e.wantErr("AddRun during a removal", err, xxljob.ErrNotFound)
+					e.wantErr("AddRun during a removal", err, store.ErrNotFound)
 				}
 			},
 			func() { e.must(e.RemoveJob(e.ctx, job.ID)) },
 		)
 		for _, run := range e.runsOf(job.ID) {
-			want(e, "state of a run of the removed job", run.State, xxljob.StateCancelled)
+			want(e, "state of a run of the removed job", run.State, store.StateCancelled)
 		}
 	}
 }
@@ -335,8 +335,8 @@ func raceEdits(e *env) {
 		var calls []func()
 		for i := range errs {
 			calls = append(calls, func() {
-				_, errs[i] = e.EditJob(e.ctx, job.ID, xxljob.Edit{Version: 1, Verb: "update",
-					Change: func(j *xxljob.Job) (bool, error) { j.Param = fmt.Sprint(i); return false, nil }})
+				_, errs[i] = e.EditJob(e.ctx, job.ID, store.Edit{Version: 1, Verb: "update",
+					Change: func(j *store.Job) (bool, error) { j.Param = fmt.Sprint(i); return false, nil }})
 			})
 		}
 		e.race(calls...)
@@ -345,7 +345,7 @@ func raceEdits(e *env) {
 			if err == nil {
 				won++
 			} else {
-				e.wantErr("an edit that lost", err, xxljob.ErrConflict)
+				e.wantErr("an edit that lost", err, store.ErrConflict)
 			}
 		}
 		want(e, "edits that won", won, 1)
@@ -357,13 +357,13 @@ func raceFinishLost(e *env) {
 	o := e.owner("a")
 	for range rounds {
 		run := o.running()
-		var accepted, lost []xxljob.Run
+		var accepted, lost []store.Run
 		e.race(
 			func() { accepted = e.mustFinish(success(run)) },
-			func() { lost = e.mustSettle(o.verdict(run, xxljob.StateLost)) },
+			func() { lost = e.mustSettle(o.verdict(run, store.StateLost)) },
 		)
 		want(e, "ends of one run", len(accepted)+len(lost), 1)
-		want(e, "the run is lost", e.mustRun(run.ID).State == xxljob.StateLost, len(lost) == 1)
+		want(e, "the run is lost", e.mustRun(run.ID).State == store.StateLost, len(lost) == 1)
 	}
 }
 
@@ -371,13 +371,13 @@ func raceTakeSettle(e *env) {
 	o := e.owner("a")
 	for range rounds {
 		run := o.handedOver()
-		var taken, back []xxljob.Run
+		var taken, back []store.Run
 		e.race(
 			func() { taken = e.mustTake("b", run.ID) },
-			func() { back = e.mustSettle(o.verdict(run, xxljob.StatePlanned)) },
+			func() { back = e.mustSettle(o.verdict(run, store.StatePlanned)) },
 		)
 		want(e, "taken or given back", len(taken)+len(back), 1)
-		want(e, "the run is planned", e.mustRun(run.ID).State == xxljob.StatePlanned, len(back) == 1)
+		want(e, "the run is planned", e.mustRun(run.ID).State == store.StatePlanned, len(back) == 1)
 	}
 }
 
@@ -386,16 +386,16 @@ func raceKillStart(e *env) {
 	for range rounds {
 		run := o.planned(e.newJob())
 		s := o.startOf(run)
-		var answer xxljob.Started
+		var answer store.Started
 		e.race(
 			func() { answer = o.tryStart(s) },
 			func() { e.mustKill(run.ID, "unwanted") },
 		)
 		got := e.mustRun(run.ID)
 		if answer.Status == store.StartOK {
-			want(e, "started run: state, reason of the kill", []any{got.State, got.KillReason}, []any{xxljob.StateStarted, "unwanted"})
+			want(e, "started run: state, reason of the kill", []any{got.State, got.KillReason}, []any{store.StateStarted, "unwanted"})
 		} else {
-			want(e, "run that did not start", got.State, xxljob.StateCancelled)
+			want(e, "run that did not start", got.State, store.StateCancelled)
 		}
 	}
 }

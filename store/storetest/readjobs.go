@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -14,7 +14,7 @@ import (
 // cases say nothing.
 
 func readJobCases() []testCase {
-	with := func(e *env, r xxljob.JobReader) *jobReader { return &jobReader{e, r} }
+	with := func(e *env, r store.JobReader) *jobReader { return &jobReader{e, r} }
 	return optionalCases(with, []optional[*jobReader]{
 		{"JobsByEachField", jobsByField},
 		{"JobsForAText", jobsByText},
@@ -30,10 +30,10 @@ func readJobCases() []testCase {
 // jobReader is a store that answers.
 type jobReader struct {
 	*env
-	reads xxljob.JobReader
+	reads store.JobReader
 }
 
-func (e *jobReader) jobs(q xxljob.JobSearch) []xxljob.Job {
+func (e *jobReader) jobs(q store.JobSearch) []store.Job {
 	e.Helper()
 	list, err := e.reads.SearchJobs(e.ctx, q)
 	e.must(err)
@@ -41,9 +41,9 @@ func (e *jobReader) jobs(q xxljob.JobSearch) []xxljob.Job {
 }
 
 // wantJobs checks what a search finds, in whatever order.
-func (e *jobReader) wantJobs(what string, q xxljob.JobSearch, jobs ...xxljob.Job) {
+func (e *jobReader) wantJobs(what string, q store.JobSearch, jobs ...store.Job) {
 	e.Helper()
-	byID := func(a, b xxljob.Job) int { return int(a.ID - b.ID) }
+	byID := func(a, b store.Job) int { return int(a.ID - b.ID) }
 	got := e.jobs(q)
 	slices.SortFunc(got, byID)
 	slices.SortFunc(jobs, byID)
@@ -51,75 +51,75 @@ func (e *jobReader) wantJobs(what string, q xxljob.JobSearch, jobs ...xxljob.Job
 }
 
 func jobsByField(e *jobReader) {
-	a := e.newJob(func(j *xxljob.Job) { j.Tags = []string{"nightly", "账单"} })
-	b := e.newJob(func(j *xxljob.Job) { j.App, j.Author, j.Tags = "other", "ann", []string{"账单"} })
-	c := e.newJob(func(j *xxljob.Job) {
-		j.App, j.Handler, j.Schedule, j.Next = "third", "h2", xxljob.Manual(), time.Time{}
+	a := e.newJob(func(j *store.Job) { j.Tags = []string{"nightly", "账单"} })
+	b := e.newJob(func(j *store.Job) { j.App, j.Author, j.Tags = "other", "ann", []string{"账单"} })
+	c := e.newJob(func(j *store.Job) {
+		j.App, j.Handler, j.Schedule, j.Next = "third", "h2", schedule.Manual(), time.Time{}
 	})
-	d := e.newJob(stopped, func(j *xxljob.Job) { j.StopReason = "finished" })
+	d := e.newJob(stopped, func(j *store.Job) { j.StopReason = "finished" })
 	is, not := true, false
 	for what, q := range map[string]struct {
-		q    xxljob.JobSearch
-		jobs []xxljob.Job
+		q    store.JobSearch
+		jobs []store.Job
 	}{
-		"all":                    {xxljob.JobSearch{}, []xxljob.Job{a, b, c, d}},
-		"an app":                 {xxljob.JobSearch{Apps: []string{"other"}}, []xxljob.Job{b}},
-		"two apps":               {xxljob.JobSearch{Apps: []string{"other", "third"}}, []xxljob.Job{b, c}},
-		"a tag":                  {xxljob.JobSearch{Tags: []string{"账单"}}, []xxljob.Job{a, b}},
-		"two tags":               {xxljob.JobSearch{Tags: []string{"账单", "nightly"}}, []xxljob.Job{a}},
-		"a part of a tag":        {xxljob.JobSearch{Tags: []string{"night"}}, nil},
-		"a handler":              {xxljob.JobSearch{Handler: "h2"}, []xxljob.Job{c}},
-		"an author":              {xxljob.JobSearch{Author: "ann"}, []xxljob.Job{b}},
-		"those that are stopped": {xxljob.JobSearch{Stopped: &is}, []xxljob.Job{d}},
-		"those that are not":     {xxljob.JobSearch{Stopped: &not}, []xxljob.Job{a, b, c}},
-		"a reason":               {xxljob.JobSearch{StopReason: "finished"}, []xxljob.Job{d}},
-		"no such reason":         {xxljob.JobSearch{StopReason: "manual"}, nil},
-		"several at once":        {xxljob.JobSearch{Apps: []string{a.App}, Stopped: &not, Tags: []string{"nightly"}}, []xxljob.Job{a}},
-		"with a next instant":    {xxljob.JobSearch{Order: store.ByNext}, []xxljob.Job{a, b}},
+		"all":                    {store.JobSearch{}, []store.Job{a, b, c, d}},
+		"an app":                 {store.JobSearch{Apps: []string{"other"}}, []store.Job{b}},
+		"two apps":               {store.JobSearch{Apps: []string{"other", "third"}}, []store.Job{b, c}},
+		"a tag":                  {store.JobSearch{Tags: []string{"账单"}}, []store.Job{a, b}},
+		"two tags":               {store.JobSearch{Tags: []string{"账单", "nightly"}}, []store.Job{a}},
+		"a part of a tag":        {store.JobSearch{Tags: []string{"night"}}, nil},
+		"a handler":              {store.JobSearch{Handler: "h2"}, []store.Job{c}},
+		"an author":              {store.JobSearch{Author: "ann"}, []store.Job{b}},
+		"those that are stopped": {store.JobSearch{Stopped: &is}, []store.Job{d}},
+		"those that are not":     {store.JobSearch{Stopped: &not}, []store.Job{a, b, c}},
+		"a reason":               {store.JobSearch{StopReason: "finished"}, []store.Job{d}},
+		"no such reason":         {store.JobSearch{StopReason: "manual"}, nil},
+		"several at once":        {store.JobSearch{Apps: []string{a.App}, Stopped: &not, Tags: []string{"nightly"}}, []store.Job{a}},
+		"with a next instant":    {store.JobSearch{Order: store.ByNext}, []store.Job{a, b}},
 	} {
 		e.wantJobs(what, q.q, q.jobs...)
 	}
 	e.must(e.RemoveJob(e.ctx, a.ID))
-	e.wantJobs("a tag of a job that is removed", xxljob.JobSearch{Tags: []string{"nightly"}})
+	e.wantJobs("a tag of a job that is removed", store.JobSearch{Tags: []string{"nightly"}})
 }
 
 func jobsByText(e *jobReader) {
-	a := e.newJob(func(j *xxljob.Job) {
+	a := e.newJob(func(j *store.Job) {
 		j.Name, j.Key, j.Handler, j.Tags = "Send INVOICES — 账单", "k-100%_x", "billing", []string{"x", "Q\"4<夜>"}
 	})
-	e.newJob(func(j *xxljob.Job) { j.Name, j.Key, j.Handler, j.Tags = "other", "", "other", []string{"another"} })
+	e.newJob(func(j *store.Job) { j.Name, j.Key, j.Handler, j.Tags = "other", "", "other", []string{"another"} })
 	for _, text := range []string{"invoices", "账单", "100%_X", "BILL", "q\"4<", "夜"} {
-		e.wantJobs(text, xxljob.JobSearch{Text: text}, a)
+		e.wantJobs(text, store.JobSearch{Text: text}, a)
 	}
 	for _, text := range []string{"100%x", "absent", "invoices  ", "[", "\",\""} {
-		e.wantJobs(text, xxljob.JobSearch{Text: text})
+		e.wantJobs(text, store.JobSearch{Text: text})
 	}
 }
 
 func jobsInOrder(e *jobReader) {
-	var all []xxljob.Job
+	var all []store.Job
 	for i, name := range []string{"b", "B", "a", "账", "a", "A", "b c"} {
-		all = append(all, e.newJob(func(j *xxljob.Job) { j.Name, j.Next = name, e.at([]int{50, 10, 30, 10, 70, 30, 90}[i]) }))
+		all = append(all, e.newJob(func(j *store.Job) { j.Name, j.Next = name, e.at([]int{50, 10, 30, 10, 70, 30, 90}[i]) }))
 	}
-	e.newJob(stopped, func(j *xxljob.Job) { j.Name, j.StopReason = "zz", "last" })
-	compare := map[store.JobOrder]func(a, b xxljob.Job) int{
-		store.ByID:   func(a, b xxljob.Job) int { return int(a.ID - b.ID) },
-		store.ByName: func(a, b xxljob.Job) int { return cmpOr(strings.Compare(a.Name, b.Name), int(a.ID-b.ID)) },
-		store.ByNext: func(a, b xxljob.Job) int { return cmpOr(a.Next.Compare(b.Next), int(a.ID-b.ID)) },
+	e.newJob(stopped, func(j *store.Job) { j.Name, j.StopReason = "zz", "last" })
+	compare := map[store.JobOrder]func(a, b store.Job) int{
+		store.ByID:   func(a, b store.Job) int { return int(a.ID - b.ID) },
+		store.ByName: func(a, b store.Job) int { return cmpOr(strings.Compare(a.Name, b.Name), int(a.ID-b.ID)) },
+		store.ByNext: func(a, b store.Job) int { return cmpOr(a.Next.Compare(b.Next), int(a.ID-b.ID)) },
 	}
 	not := false
 	for order, less := range compare {
 		sorted := slices.Clone(all)
 		slices.SortFunc(sorted, less)
 		for _, limit := range []int{1, 2, 3, 10} {
-			q := xxljob.JobSearch{Order: order, Limit: limit, Stopped: &not}
-			var got []xxljob.Job
+			q := store.JobSearch{Order: order, Limit: limit, Stopped: &not}
+			var got []store.Job
 			for len(got) <= len(all) {
 				page := e.jobs(q)
 				if got = append(got, page...); len(page) < limit {
 					break
 				}
-				q.After = xxljob.Job{ID: page[limit-1].ID, Name: page[limit-1].Name, Next: page[limit-1].Next}
+				q.After = store.Job{ID: page[limit-1].ID, Name: page[limit-1].Name, Next: page[limit-1].Next}
 			}
 			want(e.env, fmt.Sprintf("pages of %d in order %q", limit, order), jobIDs(got), jobIDs(sorted))
 		}
@@ -137,14 +137,14 @@ func jobsAtMost(e *jobReader) {
 	for range 103 {
 		e.newJob()
 	}
-	want(e.env, "by default", len(e.jobs(xxljob.JobSearch{})), 100)
-	want(e.env, "at most 103", len(e.jobs(xxljob.JobSearch{Limit: 103})), 103)
-	want(e.env, "at most two", len(e.jobs(xxljob.JobSearch{Limit: 2})), 2)
+	want(e.env, "by default", len(e.jobs(store.JobSearch{})), 100)
+	want(e.env, "at most 103", len(e.jobs(store.JobSearch{Limit: 103})), 103)
+	want(e.env, "at most two", len(e.jobs(store.JobSearch{Limit: 2})), 2)
 }
 
 func jobsAbsurd(e *jobReader) {
 	e.newJob()
-	for field, q := range map[string]xxljob.JobSearch{
+	for field, q := range map[string]store.JobSearch{
 		"Text":   {Text: strings.Repeat("x", 1<<20)},
 		"Limit":  {Limit: 1 << 30},
 		"Order":  {Order: "sideways"},
@@ -156,18 +156,18 @@ func jobsAbsurd(e *jobReader) {
 		e.wantFault(field, err)
 	}
 	for _, name := range []string{"a\xff", "\x00", strings.Repeat("x", 256)} {
-		_, err := e.reads.SearchJobs(e.ctx, xxljob.JobSearch{Order: store.ByName, After: xxljob.Job{ID: 1, Name: name}})
+		_, err := e.reads.SearchJobs(e.ctx, store.JobSearch{Order: store.ByName, After: store.Job{ID: 1, Name: name}})
 		e.wantFault("After", err)
 	}
 	for _, at := range absurdTimes() {
-		_, err := e.reads.SearchJobs(e.ctx, xxljob.JobSearch{Order: store.ByNext, After: xxljob.Job{ID: 1, Next: at}})
+		_, err := e.reads.SearchJobs(e.ctx, store.JobSearch{Order: store.ByNext, After: store.Job{ID: 1, Next: at}})
 		e.wantFault("After", err)
 	}
 }
 
 func jobsCounted(e *jobReader) {
-	manual := func(j *xxljob.Job) { j.Schedule, j.Next = xxljob.Manual(), time.Time{} }
-	other := func(j *xxljob.Job) { j.App = "Zother" }
+	manual := func(j *store.Job) { j.Schedule, j.Next = schedule.Manual(), time.Time{} }
+	other := func(j *store.Job) { j.App = "Zother" }
 	gone := e.newJob()
 	app := gone.App
 	e.newJob()
@@ -182,14 +182,14 @@ func jobsCounted(e *jobReader) {
 }
 
 func jobValues(e *jobReader) {
-	e.newJob(func(j *xxljob.Job) {
+	e.newJob(func(j *store.Job) {
 		j.App, j.Handler, j.Author, j.Tags = "app-1", "Send", "ann", []string{"night", "Bill"}
 	})
-	e.newJob(func(j *xxljob.Job) {
+	e.newJob(func(j *store.Job) {
 		j.App, j.Handler, j.Author, j.Tags = "app-2", "send_all", "ann", []string{"bill", "n%_"}
 	})
-	e.newJob(func(j *xxljob.Job) { j.App, j.Handler, j.Author = "app-2", "send_all", "\uFFFDx" })
-	gone := e.newJob(func(j *xxljob.Job) { j.App, j.Author = "app-3", "" })
+	e.newJob(func(j *store.Job) { j.App, j.Handler, j.Author = "app-2", "send_all", "\uFFFDx" })
+	gone := e.newJob(func(j *store.Job) { j.App, j.Author = "app-3", "" })
 	e.must(e.RemoveJob(e.ctx, gone.ID))
 	for _, c := range []struct {
 		field, prefix string
@@ -221,21 +221,21 @@ func jobValues(e *jobReader) {
 }
 
 func schedulesOf(e *jobReader) {
-	var all []xxljob.Job
+	var all []store.Job
 	for range 3 {
-		j := e.newJob(func(j *xxljob.Job) {
-			j.Schedule, j.MaxRuns = xxljob.Cron("0 0 3 * * ?").In("Asia/Shanghai").WithDST(xxljob.DSTQuartz), 7
+		j := e.newJob(func(j *store.Job) {
+			j.Schedule, j.MaxRuns = schedule.Cron("0 0 3 * * ?").In("Asia/Shanghai").WithDST(schedule.DSTQuartz), 7
 			j.NotBefore, j.NotAfter = e.at(-100), e.at(100_000)
 		})
-		all = append(all, xxljob.Job{ID: j.ID, App: j.App, Key: j.Key, Name: j.Name, Schedule: j.Schedule, NotBefore: j.NotBefore, NotAfter: j.NotAfter, MaxRuns: 7, Next: j.Next})
+		all = append(all, store.Job{ID: j.ID, App: j.App, Key: j.Key, Name: j.Name, Schedule: j.Schedule, NotBefore: j.NotBefore, NotAfter: j.NotAfter, MaxRuns: 7, Next: j.Next})
 	}
 	e.newJob(stopped)
-	e.newJob(func(j *xxljob.Job) { j.Schedule, j.Next = xxljob.Manual(), time.Time{} })
-	slices.SortFunc(all, func(a, b xxljob.Job) int { return int(a.ID - b.ID) })
+	e.newJob(func(j *store.Job) { j.Schedule, j.Next = schedule.Manual(), time.Time{} })
+	slices.SortFunc(all, func(a, b store.Job) int { return int(a.ID - b.ID) })
 	for _, c := range []struct {
 		after int64
 		limit int
-		want  []xxljob.Job
+		want  []store.Job
 	}{{0, 10, all}, {0, 2, all[:2]}, {all[0].ID, 10, all[1:]}, {all[2].ID, 10, nil}, {0, 0, nil}} {
 		got, err := e.reads.Schedules(e.ctx, c.after, c.limit)
 		e.must(err)

@@ -4,39 +4,38 @@ import (
 	"context"
 	"slices"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // readJobMutants break lists of jobs, and counts.
 func readJobMutants() []mutant {
-	of := func(b bentJobReads) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			b.Store, b.JobReader = s, s.(xxljob.JobReader)
+	of := func(b bentJobReads) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			b.Store, b.JobReader = s, s.(store.JobReader)
 			return &b
 		}
 	}
-	search := func(change func(*xxljob.JobSearch)) func(xxljob.Store) xxljob.Store {
+	search := func(change func(*store.JobSearch)) func(store.Store) store.Store {
 		return of(bentJobReads{search: change})
 	}
-	jobs := func(change func([]xxljob.Job) []xxljob.Job) func(xxljob.Store) xxljob.Store {
+	jobs := func(change func([]store.Job) []store.Job) func(store.Store) store.Store {
 		return of(bentJobReads{jobs: change})
 	}
 	return []mutant{
-		{"JobsForgetApps", search(func(q *xxljob.JobSearch) { q.Apps = nil }), []string{"Read/JobsByEachField"}},
-		{"JobsForgetTags", search(func(q *xxljob.JobSearch) { q.Tags = nil }), []string{"Read/JobsByEachField"}},
-		{"OneTagIsEnough", search(func(q *xxljob.JobSearch) { q.Tags = q.Tags[:min(len(q.Tags), 1)] }), []string{"Read/JobsByEachField"}},
-		{"JobsForgetTheHandler", search(func(q *xxljob.JobSearch) { q.Handler = "" }), []string{"Read/JobsByEachField"}},
-		{"JobsForgetTheAuthor", search(func(q *xxljob.JobSearch) { q.Author = "" }), []string{"Read/JobsByEachField"}},
-		{"JobsForgetTheReason", search(func(q *xxljob.JobSearch) { q.StopReason = "" }), []string{"Read/JobsByEachField"}},
-		{"JobsForgetStopped", search(func(q *xxljob.JobSearch) { q.Stopped = nil }), []string{"Read/JobsByEachField", "Read/JobsInEachOrder"}},
-		{"JobsForgetTheText", search(func(q *xxljob.JobSearch) { q.Text = "" }), []string{"Read/JobsForAText"}},
-		{"JobsInOneOrder", search(func(q *xxljob.JobSearch) { q.Order = store.ByID }), []string{"Read/JobsInEachOrder", "Read/JobsByEachField"}},
-		{"JobsFromTheFirstOn", search(func(q *xxljob.JobSearch) { q.After = xxljob.Job{} }), []string{"Read/JobsInEachOrder", "Read/JobsRefusesWhatIsAbsurd"}},
-		{"JobsBehindTheID", search(func(q *xxljob.JobSearch) { q.After.Name = "" }), []string{"Read/JobsInEachOrder", "Read/JobsRefusesWhatIsAbsurd"}},
-		{"JobsWithoutEnd", search(func(q *xxljob.JobSearch) { q.Limit = 1000 }), []string{"Read/JobsAtMost"}},
-		{"JobsBackwards", jobs(func(l []xxljob.Job) []xxljob.Job { slices.Reverse(l); return l }), []string{"Read/JobsInEachOrder", "Read/SchedulesThatAreNotStopped"}},
-		{"JobsWithoutNext", jobs(func(l []xxljob.Job) []xxljob.Job {
+		{"JobsForgetApps", search(func(q *store.JobSearch) { q.Apps = nil }), []string{"Read/JobsByEachField"}},
+		{"JobsForgetTags", search(func(q *store.JobSearch) { q.Tags = nil }), []string{"Read/JobsByEachField"}},
+		{"OneTagIsEnough", search(func(q *store.JobSearch) { q.Tags = q.Tags[:min(len(q.Tags), 1)] }), []string{"Read/JobsByEachField"}},
+		{"JobsForgetTheHandler", search(func(q *store.JobSearch) { q.Handler = "" }), []string{"Read/JobsByEachField"}},
+		{"JobsForgetTheAuthor", search(func(q *store.JobSearch) { q.Author = "" }), []string{"Read/JobsByEachField"}},
+		{"JobsForgetTheReason", search(func(q *store.JobSearch) { q.StopReason = "" }), []string{"Read/JobsByEachField"}},
+		{"JobsForgetStopped", search(func(q *store.JobSearch) { q.Stopped = nil }), []string{"Read/JobsByEachField", "Read/JobsInEachOrder"}},
+		{"JobsForgetTheText", search(func(q *store.JobSearch) { q.Text = "" }), []string{"Read/JobsForAText"}},
+		{"JobsInOneOrder", search(func(q *store.JobSearch) { q.Order = store.ByID }), []string{"Read/JobsInEachOrder", "Read/JobsByEachField"}},
+		{"JobsFromTheFirstOn", search(func(q *store.JobSearch) { q.After = store.Job{} }), []string{"Read/JobsInEachOrder", "Read/JobsRefusesWhatIsAbsurd"}},
+		{"JobsBehindTheID", search(func(q *store.JobSearch) { q.After.Name = "" }), []string{"Read/JobsInEachOrder", "Read/JobsRefusesWhatIsAbsurd"}},
+		{"JobsWithoutEnd", search(func(q *store.JobSearch) { q.Limit = 1000 }), []string{"Read/JobsAtMost"}},
+		{"JobsBackwards", jobs(func(l []store.Job) []store.Job { slices.Reverse(l); return l }), []string{"Read/JobsInEachOrder", "Read/SchedulesThatAreNotStopped"}},
+		{"JobsWithoutNext", jobs(func(l []store.Job) []store.Job {
 			for i := range l {
 				l[i].Next = l[i].Added
 			}
@@ -55,29 +54,29 @@ func readJobMutants() []mutant {
 
 // bentJobReads changes questions and answers about jobs.
 type bentJobReads struct {
-	xxljob.Store
-	xxljob.JobReader
-	search func(*xxljob.JobSearch)
-	jobs   func([]xxljob.Job) []xxljob.Job
+	store.Store
+	store.JobReader
+	search func(*store.JobSearch)
+	jobs   func([]store.Job) []store.Job
 	counts func([]store.JobCount) []store.JobCount
 	prefix func(string) string
 }
 
-func (b *bentJobReads) changed(list []xxljob.Job, err error) ([]xxljob.Job, error) {
+func (b *bentJobReads) changed(list []store.Job, err error) ([]store.Job, error) {
 	if b.jobs != nil {
 		list = b.jobs(list)
 	}
 	return list, err
 }
 
-func (b *bentJobReads) SearchJobs(ctx context.Context, q xxljob.JobSearch) ([]xxljob.Job, error) {
+func (b *bentJobReads) SearchJobs(ctx context.Context, q store.JobSearch) ([]store.Job, error) {
 	if b.search != nil {
 		b.search(&q)
 	}
 	return b.changed(b.JobReader.SearchJobs(ctx, q))
 }
 
-func (b *bentJobReads) Schedules(ctx context.Context, after int64, limit int) ([]xxljob.Job, error) {
+func (b *bentJobReads) Schedules(ctx context.Context, after int64, limit int) ([]store.Job, error) {
 	return b.changed(b.JobReader.Schedules(ctx, after, limit))
 }
 

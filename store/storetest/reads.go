@@ -7,14 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // Questions about many runs. A store need not answer them: then these cases say nothing.
 
 func readCases() []testCase {
-	with := func(e *env, r xxljob.RunReader) *reader { return &reader{e, r, e.owner("a")} }
+	with := func(e *env, r store.RunReader) *reader { return &reader{e, r, e.owner("a")} }
 	return append(optionalCases(with, []optional[*reader]{
 		{"SearchFindsTheNewestFirst", searchNewest},
 		{"SearchByEachField", searchFields},
@@ -60,19 +59,19 @@ func optionalCases[R, C any](with func(*env, R) C, list []optional[C]) (cases []
 // reader is a store that answers, and the owner of all its shards.
 type reader struct {
 	*env
-	reads xxljob.RunReader
+	reads store.RunReader
 	o     *owner
 }
 
 // named is a run as those get it who read runs.
-func (e *reader) named(id int64) xxljob.Run {
+func (e *reader) named(id int64) store.Run {
 	e.Helper()
 	run, err := e.Run(e.ctx, id)
 	e.must(err)
 	return run
 }
 
-func (e *reader) search(q xxljob.RunSearch) xxljob.RunsFound {
+func (e *reader) search(q store.RunSearch) store.RunsFound {
 	e.Helper()
 	found, err := e.reads.SearchRuns(e.ctx, q)
 	e.must(err)
@@ -80,20 +79,20 @@ func (e *reader) search(q xxljob.RunSearch) xxljob.RunsFound {
 }
 
 // wantFound checks what a search finds, by ids.
-func (e *reader) wantFound(what string, q xxljob.RunSearch, runs ...xxljob.Run) {
+func (e *reader) wantFound(what string, q store.RunSearch, runs ...store.Run) {
 	e.Helper()
 	found := e.search(q)
-	slices.SortFunc(runs, func(a, b xxljob.Run) int { return int(max(min(b.ID-a.ID, 1), -1)) })
+	slices.SortFunc(runs, func(a, b store.Run) int { return int(max(min(b.ID-a.ID, 1), -1)) })
 	want(e.env, what, ids(found.Runs), ids(runs))
 	want(e.env, what+": SearchedTo", found.SearchedTo, int64(1))
 }
 
 func searchNewest(e *reader) {
-	var runs []xxljob.Run
+	var runs []store.Run
 	for range 5 {
-		runs = append(runs, e.mustAddRun(e.newJob().ID, xxljob.Trigger{}))
+		runs = append(runs, e.mustAddRun(e.newJob().ID, store.Trigger{}))
 	}
-	found := e.search(xxljob.RunSearch{})
+	found := e.search(store.RunSearch{})
 	want(e.env, "ids", ids(found.Runs), []int64{runs[4].ID, runs[3].ID, runs[2].ID, runs[1].ID, runs[0].ID})
 	want(e.env, "SearchedTo, Examined", []int64{found.SearchedTo, int64(found.Examined)}, []int64{1, 5})
 	for _, run := range found.Runs {
@@ -102,32 +101,32 @@ func searchNewest(e *reader) {
 }
 
 func searchFields(e *reader) {
-	a, b := e.newJob(), e.newJob(func(j *xxljob.Job) { j.App, j.Handler = "other", "h2" })
-	planned := e.mustAddRun(a.ID, xxljob.Trigger{At: e.at(500)})
-	started := e.o.started(e.mustAddRun(a.ID, xxljob.Trigger{Type: xxljob.TriggerAPI}))
-	good := e.o.succeeded(e.mustAddRun(b.ID, xxljob.Trigger{}))
-	bad := e.o.one(e.mustFinish(partFailed(e.o.started(e.mustAddRun(b.ID, xxljob.Trigger{}), to(remote)))))
+	a, b := e.newJob(), e.newJob(func(j *store.Job) { j.App, j.Handler = "other", "h2" })
+	planned := e.mustAddRun(a.ID, store.Trigger{At: e.at(500)})
+	started := e.o.started(e.mustAddRun(a.ID, store.Trigger{Type: store.TriggerAPI}))
+	good := e.o.succeeded(e.mustAddRun(b.ID, store.Trigger{}))
+	bad := e.o.one(e.mustFinish(partFailed(e.o.started(e.mustAddRun(b.ID, store.Trigger{}), to(remote)))))
 	skipped := e.o.one(e.o.claim(e.o.skip(e.newJob())))
 	for what, c := range map[string]struct {
-		q    xxljob.RunSearch
-		runs []xxljob.Run
+		q    store.RunSearch
+		runs []store.Run
 	}{
-		"an app":                 {xxljob.RunSearch{Apps: []string{"other"}}, []xxljob.Run{good, bad}},
-		"two apps":               {xxljob.RunSearch{Apps: []string{"other", a.App}}, []xxljob.Run{planned, started, good, bad, skipped}},
-		"two jobs":               {xxljob.RunSearch{JobIDs: []int64{b.ID, skipped.JobID}}, []xxljob.Run{good, bad, skipped}},
-		"what is bad":            {xxljob.RunSearch{States: []xxljob.State{xxljob.StateFailed, xxljob.StateLost}}, []xxljob.Run{bad}},
-		"what was skipped":       {xxljob.RunSearch{States: []xxljob.State{xxljob.StateSkipped}}, []xxljob.Run{skipped}},
-		"what is planned":        {xxljob.RunSearch{States: []xxljob.State{xxljob.StatePlanned}}, []xxljob.Run{planned}},
-		"what has started":       {xxljob.RunSearch{States: []xxljob.State{xxljob.StateStarted, xxljob.StateDispatched}}, []xxljob.Run{started}},
-		"states of several":      {xxljob.RunSearch{States: []xxljob.State{xxljob.StateSucceeded, xxljob.StatePlanned}}, []xxljob.Run{planned, good}},
-		"a type":                 {xxljob.RunSearch{Types: []xxljob.TriggerType{xxljob.TriggerAPI}}, []xxljob.Run{started}},
-		"a reason":               {xxljob.RunSearch{Reason: xxljob.ReasonMisfire}, []xxljob.Run{skipped}},
-		"an address":             {xxljob.RunSearch{Address: remote}, []xxljob.Run{bad}},
-		"a handler":              {xxljob.RunSearch{Handler: bad.Handler, Apps: []string{"other"}, States: []xxljob.State{bad.State}}, []xxljob.Run{bad}},
-		"no such handler":        {xxljob.RunSearch{Handler: "nobody"}, nil},
-		"instants from on":       {xxljob.RunSearch{From: e.at(400), Apps: []string{a.App}, Types: []xxljob.TriggerType{xxljob.TriggerManual}}, []xxljob.Run{planned}},
-		"instants before":        {xxljob.RunSearch{To: e.at(500), JobIDs: []int64{a.ID}}, []xxljob.Run{started}},
-		"several fields at once": {xxljob.RunSearch{Apps: []string{"other"}, States: []xxljob.State{xxljob.StateSucceeded, xxljob.StateFailed}, JobIDs: []int64{a.ID, b.ID}}, []xxljob.Run{good, bad}},
+		"an app":                 {store.RunSearch{Apps: []string{"other"}}, []store.Run{good, bad}},
+		"two apps":               {store.RunSearch{Apps: []string{"other", a.App}}, []store.Run{planned, started, good, bad, skipped}},
+		"two jobs":               {store.RunSearch{JobIDs: []int64{b.ID, skipped.JobID}}, []store.Run{good, bad, skipped}},
+		"what is bad":            {store.RunSearch{States: []store.State{store.StateFailed, store.StateLost}}, []store.Run{bad}},
+		"what was skipped":       {store.RunSearch{States: []store.State{store.StateSkipped}}, []store.Run{skipped}},
+		"what is planned":        {store.RunSearch{States: []store.State{store.StatePlanned}}, []store.Run{planned}},
+		"what has started":       {store.RunSearch{States: []store.State{store.StateStarted, store.StateDispatched}}, []store.Run{started}},
+		"states of several":      {store.RunSearch{States: []store.State{store.StateSucceeded, store.StatePlanned}}, []store.Run{planned, good}},
+		"a type":                 {store.RunSearch{Types: []store.TriggerType{store.TriggerAPI}}, []store.Run{started}},
+		"a reason":               {store.RunSearch{Reason: store.ReasonMisfire}, []store.Run{skipped}},
+		"an address":             {store.RunSearch{Address: remote}, []store.Run{bad}},
+		"a handler":              {store.RunSearch{Handler: bad.Handler, Apps: []string{"other"}, States: []store.State{bad.State}}, []store.Run{bad}},
+		"no such handler":        {store.RunSearch{Handler: "nobody"}, nil},
+		"instants from on":       {store.RunSearch{From: e.at(400), Apps: []string{a.App}, Types: []store.TriggerType{store.TriggerManual}}, []store.Run{planned}},
+		"instants before":        {store.RunSearch{To: e.at(500), JobIDs: []int64{a.ID}}, []store.Run{started}},
+		"several fields at once": {store.RunSearch{Apps: []string{"other"}, States: []store.State{store.StateSucceeded, store.StateFailed}, JobIDs: []int64{a.ID, b.ID}}, []store.Run{good, bad}},
 	} {
 		e.wantFound(what, c.q, c.runs...)
 	}
@@ -135,58 +134,58 @@ func searchFields(e *reader) {
 
 func searchText(e *reader) {
 	param := "a Parameter — 参数"
-	run := e.o.started(e.mustAddRun(e.newJob().ID, xxljob.Trigger{}), func(s *xxljob.Start) { s.Param = param })
+	run := e.o.started(e.mustAddRun(e.newJob().ID, store.Trigger{}), func(s *store.Start) { s.Param = param })
 	r := success(run)
 	r.HandleMsg, r.TriggerMsg = "the RESULT 100%_", "Sent twice"
 	e.mustFinish(r)
-	other := e.mustAddRun(e.newJob().ID, xxljob.Trigger{})
+	other := e.mustAddRun(e.newJob().ID, store.Trigger{})
 	for _, text := range []string{"parameter", "参数", "result", "100%_", "sent TWICE"} {
-		e.wantFound(text, xxljob.RunSearch{Text: text}, run)
+		e.wantFound(text, store.RunSearch{Text: text}, run)
 	}
 	for _, text := range []string{"%", "absent", "100%x", "_esult"} {
 		if text == "%" {
-			e.wantFound(text, xxljob.RunSearch{Text: text}, run)
+			e.wantFound(text, store.RunSearch{Text: text}, run)
 			continue
 		}
-		e.wantFound(text, xxljob.RunSearch{Text: text})
+		e.wantFound(text, store.RunSearch{Text: text})
 	}
-	e.wantFound("no text", xxljob.RunSearch{}, run, other)
+	e.wantFound("no text", store.RunSearch{}, run, other)
 }
 
 func searchPlanned(e *reader) {
 	job := e.newJob()
-	first := e.mustAddRun(job.ID, xxljob.Trigger{})
-	var last xxljob.Run
+	first := e.mustAddRun(job.ID, store.Trigger{})
+	var last store.Run
 	e.eventually("a run that is planned later", func() bool {
-		last = e.mustAddRun(job.ID, xxljob.Trigger{})
+		last = e.mustAddRun(job.ID, store.Trigger{})
 		return last.Created.Sub(first.Created) > 2*time.Millisecond
 	})
-	until := e.search(xxljob.RunSearch{Until: last.Created})
+	until := e.search(store.RunSearch{Until: last.Created})
 	e.check(len(until.Runs) > 0 && until.Runs[len(until.Runs)-1].ID == first.ID, "until the last: %v", ids(until.Runs))
 	for _, r := range until.Runs {
 		e.check(r.Created.Before(last.Created), "a run of %v is found until %v", r.Created, last.Created)
 	}
-	e.wantFound("until the first", xxljob.RunSearch{Until: first.Created})
-	e.wantFound("since a millisecond after the last", xxljob.RunSearch{Since: last.Created.Add(time.Millisecond)})
-	e.wantFound("since within that millisecond", xxljob.RunSearch{Since: last.Created.Add(time.Microsecond)})
-	since := e.search(xxljob.RunSearch{Since: last.Created})
+	e.wantFound("until the first", store.RunSearch{Until: first.Created})
+	e.wantFound("since a millisecond after the last", store.RunSearch{Since: last.Created.Add(time.Millisecond)})
+	e.wantFound("since within that millisecond", store.RunSearch{Since: last.Created.Add(time.Microsecond)})
+	since := e.search(store.RunSearch{Since: last.Created})
 	e.check(len(since.Runs) > 0 && since.Runs[0].ID == last.ID, "since the last: %v", ids(since.Runs))
-	all := e.search(xxljob.RunSearch{Since: first.Created, Until: last.Created.Add(time.Millisecond), Limit: 1000})
-	want(e.env, "from the first to the last", ids(all.Runs), ids(e.search(xxljob.RunSearch{Limit: 1000}).Runs))
+	all := e.search(store.RunSearch{Since: first.Created, Until: last.Created.Add(time.Millisecond), Limit: 1000})
+	want(e.env, "from the first to the last", ids(all.Runs), ids(e.search(store.RunSearch{Limit: 1000}).Runs))
 }
 
 func searchSlower(e *reader) {
 	run := e.named(e.o.succeeded(e.o.planned(e.newJob())).ID)
-	e.mustAddRun(e.newJob().ID, xxljob.Trigger{})
+	e.mustAddRun(e.newJob().ID, store.Trigger{})
 	took := run.Ended.Sub(run.Started)
-	e.wantFound("as slow", xxljob.RunSearch{Slower: max(took, time.Nanosecond)}, slices.Repeat([]xxljob.Run{run}, min(int(took), 1))...)
-	e.wantFound("slower", xxljob.RunSearch{Slower: took + time.Millisecond})
-	e.wantFound("slower by less than a millisecond", xxljob.RunSearch{Slower: took + time.Nanosecond})
-	e.wantFound("for ever", xxljob.RunSearch{Slower: 1 << 62})
+	e.wantFound("as slow", store.RunSearch{Slower: max(took, time.Nanosecond)}, slices.Repeat([]store.Run{run}, min(int(took), 1))...)
+	e.wantFound("slower", store.RunSearch{Slower: took + time.Millisecond})
+	e.wantFound("slower by less than a millisecond", store.RunSearch{Slower: took + time.Nanosecond})
+	e.wantFound("for ever", store.RunSearch{Slower: 1 << 62})
 }
 
 func searchLate(e *reader) {
-	overdue := func(seconds int) xxljob.Run {
+	overdue := func(seconds int) store.Run {
 		return e.o.one(e.o.claim(e.o.plan(e.newJob(), e.at(-seconds))))
 	}
 	started := e.named(e.o.started(overdue(600)).ID)
@@ -194,38 +193,38 @@ func searchLate(e *reader) {
 	waits := overdue(300)
 	const month = 30 * 24 * 3600
 	old := overdue(month)
-	e.mustAddRun(e.newJob().ID, xxljob.Trigger{At: e.at(500)})
+	e.mustAddRun(e.newJob().ID, store.Trigger{At: e.at(500)})
 	// What will never start is not late, however long ago it was due.
-	skipped := e.newJob(func(j *xxljob.Job) { j.Next = e.at(-600) })
+	skipped := e.newJob(func(j *store.Job) { j.Next = e.at(-600) })
 	e.o.claim(e.o.skip(skipped))
 	_, err := e.Kill(e.ctx, overdue(600).ID, "killed")
 	e.must(err)
-	e.o.started(overdue(600), func(s *xxljob.Start) { s.State = xxljob.StateRefused })
-	for what, run := range map[string]xxljob.Run{"a run that goes on": started, "a run that has ended": ended} {
+	e.o.started(overdue(600), func(s *store.Start) { s.State = store.StateRefused })
+	for what, run := range map[string]store.Run{"a run that goes on": started, "a run that has ended": ended} {
 		late, of := run.Lateness(), []int64{run.JobID}
 		e.check(late >= 500*time.Second, "%s is late by %v", what, late)
-		e.wantFound(what+", as late", xxljob.RunSearch{LateBy: late, JobIDs: of}, run)
-		e.wantFound(what+", later", xxljob.RunSearch{LateBy: late + time.Millisecond, JobIDs: of})
-		e.wantFound(what+", later by less than a millisecond", xxljob.RunSearch{LateBy: late + time.Nanosecond, JobIDs: of})
+		e.wantFound(what+", as late", store.RunSearch{LateBy: late, JobIDs: of}, run)
+		e.wantFound(what+", later", store.RunSearch{LateBy: late + time.Millisecond, JobIDs: of})
+		e.wantFound(what+", later by less than a millisecond", store.RunSearch{LateBy: late + time.Nanosecond, JobIDs: of})
 	}
-	e.wantFound("late at all", xxljob.RunSearch{LateBy: time.Nanosecond}, started, ended, waits, old)
-	e.wantFound("late by minutes", xxljob.RunSearch{LateBy: 200 * time.Second}, started, ended, waits, old)
-	e.wantFound("later than what waits", xxljob.RunSearch{LateBy: 450 * time.Second}, started, ended, old)
-	e.wantFound("late and waiting", xxljob.RunSearch{LateBy: time.Second, States: []xxljob.State{xxljob.StatePlanned}}, waits, old)
-	e.wantFound("late by weeks", xxljob.RunSearch{LateBy: (month - 3600) * time.Second}, old)
-	e.wantFound("later than all", xxljob.RunSearch{LateBy: (month + 3600) * time.Second})
-	e.wantFound("late for ever", xxljob.RunSearch{LateBy: math.MaxInt64})
+	e.wantFound("late at all", store.RunSearch{LateBy: time.Nanosecond}, started, ended, waits, old)
+	e.wantFound("late by minutes", store.RunSearch{LateBy: 200 * time.Second}, started, ended, waits, old)
+	e.wantFound("later than what waits", store.RunSearch{LateBy: 450 * time.Second}, started, ended, old)
+	e.wantFound("late and waiting", store.RunSearch{LateBy: time.Second, States: []store.State{store.StatePlanned}}, waits, old)
+	e.wantFound("late by weeks", store.RunSearch{LateBy: (month - 3600) * time.Second}, old)
+	e.wantFound("later than all", store.RunSearch{LateBy: (month + 3600) * time.Second})
+	e.wantFound("late for ever", store.RunSearch{LateBy: math.MaxInt64})
 }
 
 func searchPages(e *reader) {
-	a, b := e.newJob(), e.newJob(func(j *xxljob.Job) { j.App = "other" })
+	a, b := e.newJob(), e.newJob(func(j *store.Job) { j.App = "other" })
 	var every, some []int64
 	for i := range 23 {
 		job := a
 		if i%3 == 0 {
 			job = b
 		}
-		run := e.mustAddRun(job.ID, xxljob.Trigger{})
+		run := e.mustAddRun(job.ID, store.Trigger{})
 		every = append(every, run.ID)
 		if i%3 == 0 {
 			some = append(some, run.ID)
@@ -235,7 +234,7 @@ func searchPages(e *reader) {
 	slices.Reverse(some)
 	for _, size := range []struct{ examine, limit int }{{5, 100}, {1, 1}, {100, 2}, {7, 3}, {23, 8}} {
 		for what, of := range map[string][]int64{"": every, "other": some} {
-			q := xxljob.RunSearch{Examine: size.examine, Limit: size.limit}
+			q := store.RunSearch{Examine: size.examine, Limit: size.limit}
 			if what != "" {
 				q.Apps = []string{what}
 			}
@@ -254,46 +253,46 @@ func searchPages(e *reader) {
 }
 
 func searchExamines(e *reader) {
-	b := e.newJob(func(j *xxljob.Job) { j.App = "other" })
-	first := e.mustAddRun(b.ID, xxljob.Trigger{})
-	var last xxljob.Run
+	b := e.newJob(func(j *store.Job) { j.App = "other" })
+	first := e.mustAddRun(b.ID, store.Trigger{})
+	var last store.Run
 	for range 9 {
-		last = e.mustAddRun(e.newJob().ID, xxljob.Trigger{})
+		last = e.mustAddRun(e.newJob().ID, store.Trigger{})
 	}
-	found := e.search(xxljob.RunSearch{Apps: []string{"other"}, Examine: 6})
+	found := e.search(store.RunSearch{Apps: []string{"other"}, Examine: 6})
 	e.check(len(found.Runs) == 0 && found.Examined == 6, "%d runs of %d, want none of six", len(found.Runs), found.Examined)
 	e.check(found.SearchedTo > first.ID && found.SearchedTo < last.ID, "SearchedTo %d, want between %d and %d", found.SearchedTo, first.ID, last.ID)
 	off := found.SearchedTime.Sub(e.named(found.SearchedTo).Created)
 	e.check(off.Abs() < 10*time.Second, "SearchedTime is off by %v", off)
-	e.wantFound("further on", xxljob.RunSearch{Apps: []string{"other"}, Before: found.SearchedTo}, first)
+	e.wantFound("further on", store.RunSearch{Apps: []string{"other"}, Before: found.SearchedTo}, first)
 }
 
 func searchJob(e *reader) {
 	job := e.newJob()
-	planned := e.mustAddRun(job.ID, xxljob.Trigger{})
-	started := e.o.started(e.mustAddRun(job.ID, xxljob.Trigger{}))
-	ended := e.o.succeeded(e.mustAddRun(job.ID, xxljob.Trigger{}))
-	ahead, err := e.AddAhead(e.ctx, job.ID, xxljob.Trigger{At: e.now.Add(40 * 24 * time.Hour)}, e.now.Add(39*24*time.Hour))
+	planned := e.mustAddRun(job.ID, store.Trigger{})
+	started := e.o.started(e.mustAddRun(job.ID, store.Trigger{}))
+	ended := e.o.succeeded(e.mustAddRun(job.ID, store.Trigger{}))
+	ahead, err := e.AddAhead(e.ctx, job.ID, store.Trigger{At: e.now.Add(40 * 24 * time.Hour)}, e.now.Add(39*24*time.Hour))
 	e.must(err)
-	e.mustAddRun(e.newJob().ID, xxljob.Trigger{})
+	e.mustAddRun(e.newJob().ID, store.Trigger{})
 	of := []int64{job.ID}
-	e.wantFound("all", xxljob.RunSearch{JobIDs: of}, planned, started, ended)
-	e.wantFound("planned", xxljob.RunSearch{JobIDs: of, States: []xxljob.State{xxljob.StatePlanned}}, planned)
-	e.wantFound("ahead", xxljob.RunSearch{JobIDs: of, Ahead: true}, ahead)
-	e.wantFound("ahead, of all jobs", xxljob.RunSearch{Ahead: true}, ahead)
-	e.wantFound("started", xxljob.RunSearch{JobIDs: of, States: []xxljob.State{xxljob.StateStarted}}, started)
-	e.wantFound("succeeded", xxljob.RunSearch{JobIDs: of, States: []xxljob.State{xxljob.StateSucceeded}}, ended)
-	e.wantFound("before", xxljob.RunSearch{JobIDs: of, Before: ended.ID}, planned, started)
-	e.wantFound("that move in time", xxljob.RunSearch{Ahead: true, Since: e.now.Add(24 * time.Hour)}, ahead)
-	e.wantFound("that moves later", xxljob.RunSearch{Ahead: true, Since: e.now.Add(60 * 24 * time.Hour)})
-	e.wantFound("that move in time, and not before", xxljob.RunSearch{Ahead: true, Until: e.now.Add(24 * time.Hour)})
+	e.wantFound("all", store.RunSearch{JobIDs: of}, planned, started, ended)
+	e.wantFound("planned", store.RunSearch{JobIDs: of, States: []store.State{store.StatePlanned}}, planned)
+	e.wantFound("ahead", store.RunSearch{JobIDs: of, Ahead: true}, ahead)
+	e.wantFound("ahead, of all jobs", store.RunSearch{Ahead: true}, ahead)
+	e.wantFound("started", store.RunSearch{JobIDs: of, States: []store.State{store.StateStarted}}, started)
+	e.wantFound("succeeded", store.RunSearch{JobIDs: of, States: []store.State{store.StateSucceeded}}, ended)
+	e.wantFound("before", store.RunSearch{JobIDs: of, Before: ended.ID}, planned, started)
+	e.wantFound("that move in time", store.RunSearch{Ahead: true, Since: e.now.Add(24 * time.Hour)}, ahead)
+	e.wantFound("that moves later", store.RunSearch{Ahead: true, Since: e.now.Add(60 * 24 * time.Hour)})
+	e.wantFound("that move in time, and not before", store.RunSearch{Ahead: true, Until: e.now.Add(24 * time.Hour)})
 	e.must(e.RemoveJob(e.ctx, job.ID))
-	e.wantFound("of a removed job", xxljob.RunSearch{JobIDs: of, States: []xxljob.State{xxljob.StateSucceeded, xxljob.StateStarted}}, started, ended)
+	e.wantFound("of a removed job", store.RunSearch{JobIDs: of, States: []store.State{store.StateSucceeded, store.StateStarted}}, started, ended)
 }
 
 func searchNothing(e *reader) {
-	e.mustAddRun(e.newJob().ID, xxljob.Trigger{})
-	for what, q := range map[string]xxljob.RunSearch{
+	e.mustAddRun(e.newJob().ID, store.Trigger{})
+	for what, q := range map[string]store.RunSearch{
 		"a time that ends before it begins":    {Since: e.at(60), Until: e.at(0)},
 		"instants that do":                     {From: e.at(60), To: e.at(60)},
 		"a job that cannot be":                 {JobIDs: []int64{1 << 60}},
@@ -308,34 +307,34 @@ func searchNothing(e *reader) {
 }
 
 func searchAbsurd(e *reader) {
-	e.mustAddRun(e.newJob().ID, xxljob.Trigger{})
-	for field, q := range map[string]xxljob.RunSearch{
+	e.mustAddRun(e.newJob().ID, store.Trigger{})
+	for field, q := range map[string]store.RunSearch{
 		"Text":    {Text: strings.Repeat("x", 1<<20)},
 		"Limit":   {Limit: 1 << 30},
 		"Examine": {Examine: 1 << 40},
-		"States":  {States: []xxljob.State{77}},
+		"States":  {States: []store.State{77}},
 		"JobIDs":  {JobIDs: make([]int64, 1001)},
 		"Apps":    {Apps: []string{""}},
 		"Handler": {Handler: "a\x00b"},
 		"Slower":  {Slower: -1},
 		"LateBy":  {LateBy: -1},
-		"Types":   {Types: []xxljob.TriggerType{xxljob.TriggerAPI, "a\xff"}},
+		"Types":   {Types: []store.TriggerType{store.TriggerAPI, "a\xff"}},
 	} {
 		_, err := e.reads.SearchRuns(e.ctx, q)
 		e.wantFault(field, err)
 	}
 	for _, text := range []string{"", "\x00", strings.Repeat("x", 1<<20)} {
-		_, err := e.reads.SearchRuns(e.ctx, xxljob.RunSearch{Types: []xxljob.TriggerType{xxljob.TriggerType(text)}})
+		_, err := e.reads.SearchRuns(e.ctx, store.RunSearch{Types: []store.TriggerType{store.TriggerType(text)}})
 		e.wantFault("Types", err)
 	}
 	for _, at := range absurdTimes() {
-		for field, q := range map[string]xxljob.RunSearch{"Since": {Since: at}, "Until": {Until: at}, "From": {From: at}, "To": {To: at}} {
+		for field, q := range map[string]store.RunSearch{"Since": {Since: at}, "Until": {Until: at}, "From": {From: at}, "To": {To: at}} {
 			_, err := e.reads.SearchRuns(e.ctx, q)
 			e.wantFault(field, err)
 		}
 	}
 	last := time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
-	found := e.search(xxljob.RunSearch{Since: time.Unix(0, 0), Until: last, From: time.Unix(0, 0), To: last})
+	found := e.search(store.RunSearch{Since: time.Unix(0, 0), Until: last, From: time.Unix(0, 0), To: last})
 	want(e.env, "runs of all times", len(found.Runs), 1)
 }
 
@@ -349,32 +348,32 @@ func absurdTimes() []time.Time {
 // wantFault checks that an error is about one field, and short.
 func (e *env) wantFault(field string, err error) {
 	e.Helper()
-	list := xxljob.FieldErrors(err)
+	list := store.FieldErrors(err)
 	e.check(len(list) == 1 && list[0].Field == field && len(list[0].Error()) < 1000, "%s: error %v, want one about that field", field, err)
 }
 
 func lastRuns(e *reader) {
 	a, b, none := e.newJob(), e.newJob(), e.newJob()
-	var ofA []xxljob.Run
+	var ofA []store.Run
 	for range 4 {
-		ofA = append(ofA, e.named(e.o.succeeded(e.mustAddRun(a.ID, xxljob.Trigger{})).ID))
+		ofA = append(ofA, e.named(e.o.succeeded(e.mustAddRun(a.ID, store.Trigger{})).ID))
 	}
-	e.mustAddRun(a.ID, xxljob.Trigger{})
-	e.o.started(e.mustAddRun(a.ID, xxljob.Trigger{}))
+	e.mustAddRun(a.ID, store.Trigger{})
+	e.o.started(e.mustAddRun(a.ID, store.Trigger{}))
 	ofB := e.named(e.o.failed(e.o.started(e.o.planned(b))).ID)
 	got, err := e.reads.LastRuns(e.ctx, []int64{b.ID, none.ID, a.ID, 999_999_999, 1 << 50}, 3)
 	e.must(err)
-	want(e.env, "of two jobs", got, []xxljob.Run{ofB, ofA[3], ofA[2], ofA[1]})
+	want(e.env, "of two jobs", got, []store.Run{ofB, ofA[3], ofA[2], ofA[1]})
 }
 
 func lastRunsApart(e *reader) {
 	job := e.newJob()
-	run := e.named(e.o.succeeded(e.mustAddRun(job.ID, xxljob.Trigger{})).ID)
+	run := e.named(e.o.succeeded(e.mustAddRun(job.ID, store.Trigger{})).ID)
 	apart, _ := e.ahead(job.ID, 0)
 	e.mustKill(apart.ID, "no")
 	got, err := e.reads.LastRuns(e.ctx, []int64{job.ID}, 3)
 	e.must(err)
-	want(e.env, "beside one that was cancelled far ahead", got, []xxljob.Run{run})
+	want(e.env, "beside one that was cancelled far ahead", got, []store.Run{run})
 }
 
 func lastRunsBounds(e *reader) {
@@ -393,11 +392,11 @@ func lastRunsBounds(e *reader) {
 }
 
 func childrenOf(e *reader) {
-	kids := []xxljob.Job{e.newJob(), e.newJob(), e.newJob()}
+	kids := []store.Job{e.newJob(), e.newJob(), e.newJob()}
 	parent := e.o.succeeded(e.o.planned(e.newJob(leading(kids[0].ID, kids[1].ID, kids[2].ID))))
 	other := e.o.succeeded(e.o.planned(e.newJob(leading(kids[0].ID))))
 	e.o.payAll()
-	var all []xxljob.Run
+	var all []store.Run
 	for _, job := range kids {
 		for _, run := range e.runsOf(job.ID) {
 			if run.ParentID == parent.ID {
@@ -405,7 +404,7 @@ func childrenOf(e *reader) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b xxljob.Run) int { return int(max(min(a.ID-b.ID, 1), -1)) })
+	slices.SortFunc(all, func(a, b store.Run) int { return int(max(min(a.ID-b.ID, 1), -1)) })
 	if len(all) != 3 {
 		e.Fatalf("%d children, want three", len(all))
 	}
@@ -413,7 +412,7 @@ func childrenOf(e *reader) {
 		what  string
 		after int64
 		limit int
-		runs  []xxljob.Run
+		runs  []store.Run
 	}{
 		{"all", 0, 10, all}, {"at most two", 0, 2, all[:2]}, {"behind the first", all[0].ID, 10, all[1:]},
 		{"behind the last", all[2].ID, 10, nil}, {"none", 0, 0, nil}, {"before all", -5, 1, all[:1]},
@@ -431,18 +430,18 @@ func childrenOf(e *reader) {
 }
 
 func waitingOrder(e *reader) {
-	var all []xxljob.Run
+	var all []store.Run
 	for i, after := range []int{500, 100, 300, 100, 700, 300} {
 		job := e.jobIn(i % numShards)
-		all = append(all, e.named(e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(after)}).ID))
+		all = append(all, e.named(e.mustAddRun(job.ID, store.Trigger{At: e.at(after)}).ID))
 	}
-	e.o.started(e.mustAddRun(e.newJob().ID, xxljob.Trigger{}))
-	_, err := e.AddAhead(e.ctx, all[0].JobID, xxljob.Trigger{At: e.now.Add(40 * 24 * time.Hour)}, e.now.Add(39*24*time.Hour))
+	e.o.started(e.mustAddRun(e.newJob().ID, store.Trigger{}))
+	_, err := e.AddAhead(e.ctx, all[0].JobID, store.Trigger{At: e.now.Add(40 * 24 * time.Hour)}, e.now.Add(39*24*time.Hour))
 	e.must(err)
-	slices.SortStableFunc(all, func(a, b xxljob.Run) int { return a.Scheduled.Compare(b.Scheduled) })
+	slices.SortStableFunc(all, func(a, b store.Run) int { return a.Scheduled.Compare(b.Scheduled) })
 	for _, limit := range []int{1, 2, 4, 10} {
-		var got []xxljob.Run
-		for after := (xxljob.Run{}); ; after = got[len(got)-1] {
+		var got []store.Run
+		for after := (store.Run{}); ; after = got[len(got)-1] {
 			page, err := e.reads.Waiting(e.ctx, after, limit)
 			e.must(err)
 			if got = append(got, page...); len(page) < limit || len(got) > 10 {
@@ -451,28 +450,28 @@ func waitingOrder(e *reader) {
 		}
 		want(e.env, fmt.Sprint("pages of ", limit), got, all)
 	}
-	got, err := e.reads.Waiting(e.ctx, xxljob.Run{}, 0)
+	got, err := e.reads.Waiting(e.ctx, store.Run{}, 0)
 	e.must(err)
 	want(e.env, "none", got, nil)
 }
 
 func waitingAbsurd(e *reader) {
-	e.mustAddRun(e.newJob().ID, xxljob.Trigger{At: e.at(500)})
+	e.mustAddRun(e.newJob().ID, store.Trigger{At: e.at(500)})
 	for _, at := range absurdTimes() {
-		_, err := e.reads.Waiting(e.ctx, xxljob.Run{Scheduled: at}, 10)
+		_, err := e.reads.Waiting(e.ctx, store.Run{Scheduled: at}, 10)
 		e.wantFault("Scheduled", err)
 	}
 }
 
 func openRuns(e *reader) {
-	a, b := e.newJob(), e.newJob(func(j *xxljob.Job) { j.App = "other" })
+	a, b := e.newJob(), e.newJob(func(j *store.Job) { j.App = "other" })
 	for range 3 {
-		e.mustAddRun(a.ID, xxljob.Trigger{})
+		e.mustAddRun(a.ID, store.Trigger{})
 	}
-	e.mustAddRun(b.ID, xxljob.Trigger{})
-	e.o.started(e.mustAddRun(b.ID, xxljob.Trigger{}))
+	e.mustAddRun(b.ID, store.Trigger{})
+	e.o.started(e.mustAddRun(b.ID, store.Trigger{}))
 	e.o.dispatched()
-	e.o.succeeded(e.mustAddRun(b.ID, xxljob.Trigger{}))
+	e.o.succeeded(e.mustAddRun(b.ID, store.Trigger{}))
 	open, err := e.reads.OpenRuns(e.ctx, 1000)
 	e.must(err)
 	want(e.env, "planned", open.Planned, map[string]int{a.App: 3, "other": 1})
@@ -482,7 +481,7 @@ func openRuns(e *reader) {
 
 func openRunsStop(e *reader) {
 	for range 3 {
-		e.mustAddRun(e.newJob().ID, xxljob.Trigger{})
+		e.mustAddRun(e.newJob().ID, store.Trigger{})
 		e.o.running()
 	}
 	open, err := e.reads.OpenRuns(e.ctx, 2)
@@ -507,11 +506,11 @@ func openRunsStop(e *reader) {
 }
 
 func viewOfOthers(e *env) {
-	r, ok := e.Store.(xxljob.ClusterReader)
+	r, ok := e.Store.(store.ClusterReader)
 	if !ok {
 		return
 	}
-	look := func() xxljob.View {
+	look := func() store.View {
 		e.Helper()
 		v, err := r.View(e.ctx)
 		e.must(err)

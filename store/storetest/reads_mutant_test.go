@@ -5,84 +5,83 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // readMutants break answers to questions about many runs.
 func readMutants() []mutant {
-	search := func(change func(*xxljob.RunSearch)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &bentReads{Store: s, RunReader: s.(xxljob.RunReader), search: change}
+	search := func(change func(*store.RunSearch)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &bentReads{Store: s, RunReader: s.(store.RunReader), search: change}
 		}
 	}
-	found := func(change func(*xxljob.RunSearch, *xxljob.RunsFound)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &bentReads{Store: s, RunReader: s.(xxljob.RunReader), found: change}
+	found := func(change func(*store.RunSearch, *store.RunsFound)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &bentReads{Store: s, RunReader: s.(store.RunReader), found: change}
 		}
 	}
-	runs := func(change func([]xxljob.Run) []xxljob.Run) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &bentReads{Store: s, RunReader: s.(xxljob.RunReader), runs: change}
+	runs := func(change func([]store.Run) []store.Run) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &bentReads{Store: s, RunReader: s.(store.RunReader), runs: change}
 		}
 	}
-	after := func(change func(int64) int64) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &bentReads{Store: s, RunReader: s.(xxljob.RunReader), after: change}
+	after := func(change func(int64) int64) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &bentReads{Store: s, RunReader: s.(store.RunReader), after: change}
 		}
 	}
-	open := func(change func(*store.OpenRuns)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &bentReads{Store: s, RunReader: s.(xxljob.RunReader), open: change}
+	open := func(change func(*store.OpenRuns)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &bentReads{Store: s, RunReader: s.(store.RunReader), open: change}
 		}
 	}
 	return []mutant{
-		{"SearchOldestFirst", found(func(_ *xxljob.RunSearch, f *xxljob.RunsFound) { slices.Reverse(f.Runs) }), []string{"Read/SearchFindsTheNewestFirst"}},
-		{"SearchWithoutNames", found(func(_ *xxljob.RunSearch, f *xxljob.RunsFound) {
+		{"SearchOldestFirst", found(func(_ *store.RunSearch, f *store.RunsFound) { slices.Reverse(f.Runs) }), []string{"Read/SearchFindsTheNewestFirst"}},
+		{"SearchWithoutNames", found(func(_ *store.RunSearch, f *store.RunsFound) {
 			for i := range f.Runs {
 				f.Runs[i].JobName = ""
 			}
 		}), []string{"Read/SearchFindsTheNewestFirst"}},
-		{"SearchForgetsApps", search(func(q *xxljob.RunSearch) { q.Apps = nil }), []string{"Read/SearchByEachField", "Read/SearchThatCanFindNothing"}},
-		{"SearchForgetsJobs", search(func(q *xxljob.RunSearch) { q.JobIDs = nil }), []string{"Read/SearchByEachField", "Read/SearchOfOneJob", "Read/SearchThatCanFindNothing"}},
-		{"SearchForgetsStates", search(func(q *xxljob.RunSearch) { q.States = nil }), []string{"Read/SearchByEachField", "Read/SearchOfOneJob"}},
-		{"SearchForgetsTypes", search(func(q *xxljob.RunSearch) { q.Types = nil }), []string{"Read/SearchByEachField", "Read/SearchRefusesWhatIsAbsurd"}},
-		{"SearchForgetsTheHandler", search(func(q *xxljob.RunSearch) { q.Handler = "" }), []string{"Read/SearchByEachField"}},
-		{"SearchForgetsTheAddress", search(func(q *xxljob.RunSearch) { q.Address = "" }), []string{"Read/SearchByEachField"}},
-		{"SearchForgetsTheReason", search(func(q *xxljob.RunSearch) { q.Reason = "" }), []string{"Read/SearchByEachField"}},
-		{"SearchForgetsInstants", search(func(q *xxljob.RunSearch) { q.From, q.To = time.Time{}, time.Time{} }), []string{"Read/SearchByEachField", "Read/SearchRefusesWhatIsAbsurd"}},
-		{"SearchForgetsTheText", search(func(q *xxljob.RunSearch) { q.Text = "" }), []string{"Read/SearchForAText"}},
-		{"SearchForgetsSince", search(func(q *xxljob.RunSearch) { q.Since = time.Time{} }), []string{"Read/SearchByTheTimeOfPlanning", "Read/SearchThatCanFindNothing", "Read/SearchOfOneJob", "Read/SearchRefusesWhatIsAbsurd"}},
-		{"SearchForgetsUntil", search(func(q *xxljob.RunSearch) { q.Until = time.Time{} }), []string{"Read/SearchByTheTimeOfPlanning", "Read/SearchThatCanFindNothing", "Read/SearchRefusesWhatIsAbsurd"}},
-		{"UntilIsIncluded", search(func(q *xxljob.RunSearch) {
+		{"SearchForgetsApps", search(func(q *store.RunSearch) { q.Apps = nil }), []string{"Read/SearchByEachField", "Read/SearchThatCanFindNothing"}},
+		{"SearchForgetsJobs", search(func(q *store.RunSearch) { q.JobIDs = nil }), []string{"Read/SearchByEachField", "Read/SearchOfOneJob", "Read/SearchThatCanFindNothing"}},
+		{"SearchForgetsStates", search(func(q *store.RunSearch) { q.States = nil }), []string{"Read/SearchByEachField", "Read/SearchOfOneJob"}},
+		{"SearchForgetsTypes", search(func(q *store.RunSearch) { q.Types = nil }), []string{"Read/SearchByEachField", "Read/SearchRefusesWhatIsAbsurd"}},
+		{"SearchForgetsTheHandler", search(func(q *store.RunSearch) { q.Handler = "" }), []string{"Read/SearchByEachField"}},
+		{"SearchForgetsTheAddress", search(func(q *store.RunSearch) { q.Address = "" }), []string{"Read/SearchByEachField"}},
+		{"SearchForgetsTheReason", search(func(q *store.RunSearch) { q.Reason = "" }), []string{"Read/SearchByEachField"}},
+		{"SearchForgetsInstants", search(func(q *store.RunSearch) { q.From, q.To = time.Time{}, time.Time{} }), []string{"Read/SearchByEachField", "Read/SearchRefusesWhatIsAbsurd"}},
+		{"SearchForgetsTheText", search(func(q *store.RunSearch) { q.Text = "" }), []string{"Read/SearchForAText"}},
+		{"SearchForgetsSince", search(func(q *store.RunSearch) { q.Since = time.Time{} }), []string{"Read/SearchByTheTimeOfPlanning", "Read/SearchThatCanFindNothing", "Read/SearchOfOneJob", "Read/SearchRefusesWhatIsAbsurd"}},
+		{"SearchForgetsUntil", search(func(q *store.RunSearch) { q.Until = time.Time{} }), []string{"Read/SearchByTheTimeOfPlanning", "Read/SearchThatCanFindNothing", "Read/SearchRefusesWhatIsAbsurd"}},
+		{"UntilIsIncluded", search(func(q *store.RunSearch) {
 			if !q.Until.IsZero() {
 				q.Until = q.Until.Add(time.Millisecond)
 			}
 		}), []string{"Read/SearchByTheTimeOfPlanning"}},
-		{"SearchForgetsHowSlow", search(func(q *xxljob.RunSearch) { q.Slower = 0 }), []string{"Read/SearchByHowLongRunsTook"}},
-		{"SearchForgetsHowLate", search(func(q *xxljob.RunSearch) { q.LateBy = 0 }), []string{"Read/SearchByHowLateRunsAre", "Read/SearchRefusesWhatIsAbsurd"}},
-		{"HowLateIsCut", search(func(q *xxljob.RunSearch) { q.LateBy = q.LateBy.Truncate(time.Millisecond) }), []string{"Read/SearchByHowLateRunsAre"}},
-		{"WhatWaitsIsNotLate", found(func(q *xxljob.RunSearch, f *xxljob.RunsFound) {
-			f.Runs = slices.DeleteFunc(f.Runs, func(r xxljob.Run) bool { return q.LateBy > 0 && r.Started.IsZero() })
+		{"SearchForgetsHowSlow", search(func(q *store.RunSearch) { q.Slower = 0 }), []string{"Read/SearchByHowLongRunsTook"}},
+		{"SearchForgetsHowLate", search(func(q *store.RunSearch) { q.LateBy = 0 }), []string{"Read/SearchByHowLateRunsAre", "Read/SearchRefusesWhatIsAbsurd"}},
+		{"HowLateIsCut", search(func(q *store.RunSearch) { q.LateBy = q.LateBy.Truncate(time.Millisecond) }), []string{"Read/SearchByHowLateRunsAre"}},
+		{"WhatWaitsIsNotLate", found(func(q *store.RunSearch, f *store.RunsFound) {
+			f.Runs = slices.DeleteFunc(f.Runs, func(r store.Run) bool { return q.LateBy > 0 && r.Started.IsZero() })
 		}), []string{"Read/SearchByHowLateRunsAre"}},
-		{"WhatNeverStartsIsLate", func(s xxljob.Store) xxljob.Store { return &lateOfAllKinds{s, s.(xxljob.RunReader)} }, []string{"Read/SearchByHowLateRunsAre"}},
-		{"SearchForgetsWhereItWas", search(func(q *xxljob.RunSearch) { q.Before = 0 }), []string{"Read/SearchGoesOnWhereItStopped", "Read/SearchOfOneJob", "Read/SearchThatCanFindNothing"}},
-		{"SearchLooksAtAll", search(func(q *xxljob.RunSearch) { q.Examine = 0 }), []string{"Read/SearchLooksAtSoManyRuns"}},
-		{"SearchReturnsAll", search(func(q *xxljob.RunSearch) { q.Limit = 0 }), []string{"Read/SearchGoesOnWhereItStopped"}},
-		{"SearchIsAlwaysThrough", found(func(_ *xxljob.RunSearch, f *xxljob.RunsFound) { f.SearchedTo = 1 }), []string{"Read/SearchGoesOnWhereItStopped", "Read/SearchLooksAtSoManyRuns"}},
-		{"SearchGoesOnTooFar", found(func(_ *xxljob.RunSearch, f *xxljob.RunsFound) { f.SearchedTo = max(f.SearchedTo-1, 1) }), []string{"Read/SearchGoesOnWhereItStopped"}},
-		{"LastRunsOldestFirst", runs(func(l []xxljob.Run) []xxljob.Run { slices.Reverse(l); return l }), []string{"Read/LastRunsOfEachJob", "Read/ChildrenInOrder", "Read/WaitingInOrderOfTime"}},
-		{"RunsAreShort", runs(func(l []xxljob.Run) []xxljob.Run { return l[:max(len(l)-1, 0)] }), []string{"Read/LastRunsOfEachJob", "Read/ChildrenInOrder", "Read/WaitingInOrderOfTime"}},
-		{"RunsWithoutNames", runs(func(l []xxljob.Run) []xxljob.Run {
+		{"WhatNeverStartsIsLate", func(s store.Store) store.Store { return &lateOfAllKinds{s, s.(store.RunReader)} }, []string{"Read/SearchByHowLateRunsAre"}},
+		{"SearchForgetsWhereItWas", search(func(q *store.RunSearch) { q.Before = 0 }), []string{"Read/SearchGoesOnWhereItStopped", "Read/SearchOfOneJob", "Read/SearchThatCanFindNothing"}},
+		{"SearchLooksAtAll", search(func(q *store.RunSearch) { q.Examine = 0 }), []string{"Read/SearchLooksAtSoManyRuns"}},
+		{"SearchReturnsAll", search(func(q *store.RunSearch) { q.Limit = 0 }), []string{"Read/SearchGoesOnWhereItStopped"}},
+		{"SearchIsAlwaysThrough", found(func(_ *store.RunSearch, f *store.RunsFound) { f.SearchedTo = 1 }), []string{"Read/SearchGoesOnWhereItStopped", "Read/SearchLooksAtSoManyRuns"}},
+		{"SearchGoesOnTooFar", found(func(_ *store.RunSearch, f *store.RunsFound) { f.SearchedTo = max(f.SearchedTo-1, 1) }), []string{"Read/SearchGoesOnWhereItStopped"}},
+		{"LastRunsOldestFirst", runs(func(l []store.Run) []store.Run { slices.Reverse(l); return l }), []string{"Read/LastRunsOfEachJob", "Read/ChildrenInOrder", "Read/WaitingInOrderOfTime"}},
+		{"RunsAreShort", runs(func(l []store.Run) []store.Run { return l[:max(len(l)-1, 0)] }), []string{"Read/LastRunsOfEachJob", "Read/ChildrenInOrder", "Read/WaitingInOrderOfTime"}},
+		{"RunsWithoutNames", runs(func(l []store.Run) []store.Run {
 			for i := range l {
 				l[i].JobKey = ""
 			}
 			return l
 		}), []string{"Read/LastRunsOfEachJob", "Read/ChildrenInOrder", "Read/WaitingInOrderOfTime"}},
-		{"LastRunsOfAllKinds", func(s xxljob.Store) xxljob.Store { return &endedOfAllKinds{s, s.(xxljob.RunReader)} }, []string{"Read/LastRunsHaveNoneThatAreKeptApart"}},
+		{"LastRunsOfAllKinds", func(s store.Store) store.Store { return &endedOfAllKinds{s, s.(store.RunReader)} }, []string{"Read/LastRunsHaveNoneThatAreKeptApart"}},
 		{"ChildrenFromTheFirstOn", after(func(int64) int64 { return 0 }), []string{"Read/ChildrenInOrder", "Read/WaitingInOrderOfTime"}},
-		{"WaitingChecksNothing", func(s xxljob.Store) xxljob.Store {
-			return &bentReads{Store: s, RunReader: s.(xxljob.RunReader), behind: func(r *xxljob.Run) { r.Scheduled = time.Time{} }}
+		{"WaitingChecksNothing", func(s store.Store) store.Store {
+			return &bentReads{Store: s, RunReader: s.(store.RunReader), behind: func(r *store.Run) { r.Scheduled = time.Time{} }}
 		}, []string{"Read/WaitingRefusesWhatIsAbsurd", "Read/WaitingInOrderOfTime"}},
 		{"OpenRunsOfOneApp", open(func(o *store.OpenRuns) {
 			for app, n := range o.Planned {
@@ -97,17 +96,17 @@ func readMutants() []mutant {
 
 // bentReads changes questions and answers.
 type bentReads struct {
-	xxljob.Store
-	xxljob.RunReader
-	search func(*xxljob.RunSearch)
-	found  func(*xxljob.RunSearch, *xxljob.RunsFound)
-	runs   func([]xxljob.Run) []xxljob.Run
+	store.Store
+	store.RunReader
+	search func(*store.RunSearch)
+	found  func(*store.RunSearch, *store.RunsFound)
+	runs   func([]store.Run) []store.Run
 	after  func(int64) int64
-	behind func(*xxljob.Run)
+	behind func(*store.Run)
 	open   func(*store.OpenRuns)
 }
 
-func (b *bentReads) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.RunsFound, error) {
+func (b *bentReads) SearchRuns(ctx context.Context, q store.RunSearch) (store.RunsFound, error) {
 	if b.search != nil {
 		b.search(&q)
 	}
@@ -118,25 +117,25 @@ func (b *bentReads) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.
 	return f, err
 }
 
-func (b *bentReads) changed(list []xxljob.Run, err error) ([]xxljob.Run, error) {
+func (b *bentReads) changed(list []store.Run, err error) ([]store.Run, error) {
 	if b.runs != nil {
 		list = b.runs(list)
 	}
 	return list, err
 }
 
-func (b *bentReads) LastRuns(ctx context.Context, jobs []int64, n int) ([]xxljob.Run, error) {
+func (b *bentReads) LastRuns(ctx context.Context, jobs []int64, n int) ([]store.Run, error) {
 	return b.changed(b.RunReader.LastRuns(ctx, jobs, n))
 }
 
-func (b *bentReads) Children(ctx context.Context, run, after int64, limit int) ([]xxljob.Run, error) {
+func (b *bentReads) Children(ctx context.Context, run, after int64, limit int) ([]store.Run, error) {
 	if b.after != nil {
 		after = b.after(after)
 	}
 	return b.changed(b.RunReader.Children(ctx, run, after, limit))
 }
 
-func (b *bentReads) Waiting(ctx context.Context, after xxljob.Run, limit int) ([]xxljob.Run, error) {
+func (b *bentReads) Waiting(ctx context.Context, after store.Run, limit int) ([]store.Run, error) {
 	if b.after != nil {
 		after.ID = b.after(after.ID)
 	}
@@ -156,15 +155,15 @@ func (b *bentReads) OpenRuns(ctx context.Context, most int) (store.OpenRuns, err
 
 // lateOfAllKinds takes each run that has not started for one that waits.
 type lateOfAllKinds struct {
-	xxljob.Store
-	xxljob.RunReader
+	store.Store
+	store.RunReader
 }
 
-func (s *lateOfAllKinds) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.RunsFound, error) {
+func (s *lateOfAllKinds) SearchRuns(ctx context.Context, q store.RunSearch) (store.RunsFound, error) {
 	by := q.LateBy
 	q.LateBy = 0
 	f, err := s.RunReader.SearchRuns(ctx, q)
-	f.Runs = slices.DeleteFunc(f.Runs, func(r xxljob.Run) bool {
+	f.Runs = slices.DeleteFunc(f.Runs, func(r store.Run) bool {
 		if r.Started.IsZero() {
 			r.Started = time.Now()
 		}
@@ -175,13 +174,13 @@ func (s *lateOfAllKinds) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xx
 
 // endedOfAllKinds has the runs that are kept apart among the last ones.
 type endedOfAllKinds struct {
-	xxljob.Store
-	xxljob.RunReader
+	store.Store
+	store.RunReader
 }
 
-func (s *endedOfAllKinds) LastRuns(ctx context.Context, jobs []int64, n int) (list []xxljob.Run, err error) {
+func (s *endedOfAllKinds) LastRuns(ctx context.Context, jobs []int64, n int) (list []store.Run, err error) {
 	for _, job := range jobs {
-		runs, err := s.Store.Runs(ctx, xxljob.RunFilter{JobID: job, States: []xxljob.State{xxljob.StateSucceeded, xxljob.StateCancelled}, Limit: n})
+		runs, err := s.Store.Runs(ctx, store.RunFilter{JobID: job, States: []store.State{store.StateSucceeded, store.StateCancelled}, Limit: n})
 		if err != nil {
 			return nil, err
 		}

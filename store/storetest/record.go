@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -18,7 +18,7 @@ import (
 // nothing.
 
 func recordCases() []testCase {
-	with := func(e *env, r xxljob.ChangeRecord) *changeLog { return &changeLog{env: e, record: r} }
+	with := func(e *env, r store.ChangeRecord) *changeLog { return &changeLog{env: e, record: r} }
 	return optionalCases(with, []optional[*changeLog]{
 		{"EntriesOfAJobSayWhatChanged", recordsJobs},
 		{"EntriesOfListsSayWhatChanged", recordsLists},
@@ -48,11 +48,11 @@ func recordCases() []testCase {
 // changeLog is a store that answers. What a case is about is what was written since mark.
 type changeLog struct {
 	*env
-	record xxljob.ChangeRecord
+	record store.ChangeRecord
 	seen   int64
 }
 
-func (e *changeLog) search(q xxljob.ChangeSearch) xxljob.ChangesFound {
+func (e *changeLog) search(q store.ChangeSearch) store.ChangesFound {
 	e.Helper()
 	found, err := e.record.SearchChanges(e.ctx, q)
 	e.must(err)
@@ -61,11 +61,11 @@ func (e *changeLog) search(q xxljob.ChangeSearch) xxljob.ChangesFound {
 
 // since are the entries that were written since it was called last, oldest first, without what
 // the store makes up.
-func (e *changeLog) since() []xxljob.Change {
+func (e *changeLog) since() []store.Change {
 	e.Helper()
-	var list []xxljob.Change
+	var list []store.Change
 	last := e.seen
-	for _, c := range e.search(xxljob.ChangeSearch{Limit: 1000}).Changes {
+	for _, c := range e.search(store.ChangeSearch{Limit: 1000}).Changes {
 		if c.ID > last {
 			e.check(!c.At.IsZero() && c.At.Equal(c.At.Truncate(time.Millisecond)), "At %v", c.At)
 			e.seen = max(e.seen, c.ID)
@@ -78,37 +78,37 @@ func (e *changeLog) since() []xxljob.Change {
 }
 
 // wantEntries checks what was written since.
-func (e *changeLog) wantEntries(what string, entries ...xxljob.Change) {
+func (e *changeLog) wantEntries(what string, entries ...store.Change) {
 	e.Helper()
 	want(e.env, what, e.since(), entries)
 }
 
 // by is the context of a call that has all of an origin.
 func (e *changeLog) by(actor string) context.Context {
-	return xxljob.WithClient(xxljob.WithActor(e.ctx, actor), "10.0.0.1:99", "r-1")
+	return store.WithClient(store.WithActor(e.ctx, actor), "10.0.0.1:99", "r-1")
 }
 
-func ofJob(job xxljob.Job, version int64, verb, before, after string) xxljob.Change {
-	return xxljob.Change{Actor: "ann", Client: "10.0.0.1:99", RequestID: "r-1", Verb: verb, Object: store.ObjectJob, ObjectID: strconv.FormatInt(job.ID, 10),
+func ofJob(job store.Job, version int64, verb, before, after string) store.Change {
+	return store.Change{Actor: "ann", Client: "10.0.0.1:99", RequestID: "r-1", Verb: verb, Object: store.ObjectJob, ObjectID: strconv.FormatInt(job.ID, 10),
 		App: job.App, JobID: job.ID, Version: version, Before: before, After: after}
 }
 
 func recordsJobs(e *changeLog) {
 	ctx := e.by("ann")
-	job, err := e.AddJob(ctx, xxljob.Job{App: "app", Key: "k", Name: "n", Schedule: xxljob.Cron("0 * * * * ?"), Next: e.now}, nil)
+	job, err := e.AddJob(ctx, store.Job{App: "app", Key: "k", Name: "n", Schedule: schedule.Cron("0 * * * * ?"), Next: e.now}, nil)
 	e.must(err)
 	const whole = `{"App":"app","Key":"k","Name":"n","Schedule":{"Type":"CRON","Conf":"0 * * * * ?","Zone":"","DST":""}`
 	e.wantEntries("after add", ofJob(job, 1, "add", "", whole+"}"))
-	_, err = e.EditJob(ctx, job.ID, xxljob.Edit{Verb: "update", Change: func(j *xxljob.Job) (bool, error) {
+	_, err = e.EditJob(ctx, job.ID, store.Edit{Verb: "update", Change: func(j *store.Job) (bool, error) {
 		j.Param, j.Retries, j.Tags = "p<q>", 3, []string{"a"}
 		return false, nil
 	}})
 	e.must(err)
 	e.wantEntries("after update", ofJob(job, 2, "update", `{"Param":"","Retries":0,"Tags":null}`, `{"Param":"p\u003cq\u003e","Retries":3,"Tags":["a"]}`))
-	_, err = e.EditJob(ctx, job.ID, replan("stop", time.Time{}, func(j *xxljob.Job) { j.Stopped, j.StopReason = true, "why" }))
+	_, err = e.EditJob(ctx, job.ID, replan("stop", time.Time{}, func(j *store.Job) { j.Stopped, j.StopReason = true, "why" }))
 	e.must(err)
 	e.wantEntries("after stop", ofJob(job, 3, "stop", `{"StopReason":"","Stopped":false}`, `{"StopReason":"why","Stopped":true}`))
-	_, err = e.EditJob(ctx, job.ID, replan("start", e.now, func(j *xxljob.Job) { j.Stopped, j.StopReason, j.Param = false, "", "" }))
+	_, err = e.EditJob(ctx, job.ID, replan("start", e.now, func(j *store.Job) { j.Stopped, j.StopReason, j.Param = false, "", "" }))
 	e.must(err)
 	e.wantEntries("after start", ofJob(job, 4, "start", `{"Param":"p\u003cq\u003e","StopReason":"why","Stopped":true}`, `{"Param":"","StopReason":"","Stopped":false}`))
 	e.must(e.RemoveJob(ctx, job.ID))
@@ -120,16 +120,16 @@ func recordsLists(e *changeLog) {
 	l := list(1, "x", "y")
 	o.putList("a", l, store.ApplyNewer)
 	e.since()
-	jobs, err := e.AddJobs(e.by("ann"), l.ID(), []xxljob.Job{{App: "app", Key: "x", Name: "x"}, {App: "app", Key: "y", Name: "y", Param: "p"}}, nil)
+	jobs, err := e.AddJobs(e.by("ann"), l.ID(), []store.Job{{App: "app", Key: "x", Name: "x"}, {App: "app", Key: "y", Name: "y", Param: "p"}}, nil)
 	e.must(err)
 	e.wantEntries("after AddJobs", ofJob(jobs[0], 1, "add", "", `{"App":"app","Key":"x","Name":"x"}`), ofJob(jobs[1], 1, "add", "", `{"App":"app","Key":"y","Name":"y","Param":"p"}`))
-	_, err = e.AddJobs(e.by("ann"), l.ID(), []xxljob.Job{{App: "app", Key: "x", Name: "x"}}, nil)
+	_, err = e.AddJobs(e.by("ann"), l.ID(), []store.Job{{App: "app", Key: "x", Name: "x"}}, nil)
 	e.must(err)
 	e.wantEntries("after AddJobs of one that is there")
 }
 
-func ofRun(run xxljob.Run, verb, before, after string) xxljob.Change {
-	return xxljob.Change{Actor: "ann", Client: "10.0.0.1:99", RequestID: "r-1", Verb: verb, Object: store.ObjectRun, ObjectID: strconv.FormatInt(run.ID, 10),
+func ofRun(run store.Run, verb, before, after string) store.Change {
+	return store.Change{Actor: "ann", Client: "10.0.0.1:99", RequestID: "r-1", Verb: verb, Object: store.ObjectRun, ObjectID: strconv.FormatInt(run.ID, 10),
 		App: run.App, JobID: run.JobID, Before: before, After: after}
 }
 
@@ -137,20 +137,20 @@ func recordsRuns(e *changeLog) {
 	job := e.newJob()
 	e.since()
 	ctx, param := e.by("ann"), "of the trigger"
-	run, err := e.AddRun(ctx, job.ID, xxljob.Trigger{Param: &param, Addresses: []string{"http://a"}, Key: "key", Retries: new(2)})
+	run, err := e.AddRun(ctx, job.ID, store.Trigger{Param: &param, Addresses: []string{"http://a"}, Key: "key", Retries: new(2)})
 	e.must(err)
 	e.wantEntries("after a trigger", ofRun(run, "trigger", "", `{"Addresses":["http://a"],"Key":"key","Param":"of the trigger","Retries":2}`))
-	_, err = e.AddRun(ctx, job.ID, xxljob.Trigger{Key: "key"})
+	_, err = e.AddRun(ctx, job.ID, store.Trigger{Key: "key"})
 	e.must(err)
 	e.wantEntries("after a trigger whose run is there")
-	again, err := e.AddRun(store.WithAgain(ctx, run.ID), job.ID, xxljob.Trigger{})
+	again, err := e.AddRun(store.WithAgain(ctx, run.ID), job.ID, store.Trigger{})
 	e.must(err)
 	e.wantEntries("after a run was asked for again", ofRun(again, "again", "", fmt.Sprintf(`{"Again":%d}`, run.ID)))
 	at := e.now.Add(1000 * time.Hour)
-	far, err := e.AddAhead(ctx, job.ID, xxljob.Trigger{At: at, Key: "far"}, at.Add(-24*time.Hour))
+	far, err := e.AddAhead(ctx, job.ID, store.Trigger{At: at, Key: "far"}, at.Add(-24*time.Hour))
 	e.must(err)
 	e.wantEntries("after a trigger far ahead", ofRun(far, "trigger", "", fmt.Sprintf(`{"At":%q,"Key":"far"}`, at.Format(time.RFC3339Nano))))
-	_, err = e.AddAhead(ctx, job.ID, xxljob.Trigger{At: at, Key: "far"}, at.Add(-24*time.Hour))
+	_, err = e.AddAhead(ctx, job.ID, store.Trigger{At: at, Key: "far"}, at.Add(-24*time.Hour))
 	e.must(err)
 	e.wantEntries("after the same trigger far ahead")
 }
@@ -158,13 +158,13 @@ func recordsRuns(e *changeLog) {
 func recordsKills(e *changeLog) {
 	o := e.owner("a")
 	ctx := e.by("ann")
-	planned, running := e.mustAddRun(e.newJob().ID, xxljob.Trigger{}), o.running()
+	planned, running := e.mustAddRun(e.newJob().ID, store.Trigger{}), o.running()
 	at := e.now.Add(1000 * time.Hour)
-	far, err := e.AddAhead(e.ctx, e.newJob().ID, xxljob.Trigger{At: at}, at.Add(-24*time.Hour))
+	far, err := e.AddAhead(e.ctx, e.newJob().ID, store.Trigger{At: at}, at.Add(-24*time.Hour))
 	e.must(err)
 	e.since()
 	for _, c := range []struct {
-		run           xxljob.Run
+		run           store.Run
 		before, after string
 	}{
 		{planned, `{"Reason":"","State":"planned"}`, `{"Reason":"enough","State":"cancelled"}`},
@@ -189,7 +189,7 @@ func recordsNoRuns(e *changeLog) {
 	o := e.owner("a")
 	job := e.newJob()
 	e.since()
-	e.mustKill(e.mustAddRun(job.ID, xxljob.Trigger{}).ID, "x")
+	e.mustKill(e.mustAddRun(job.ID, store.Trigger{}).ID, "x")
 	p := o.plan(job, e.at(0))
 	p.Next = e.at(60)
 	run := o.one(o.claim(p))
@@ -198,26 +198,26 @@ func recordsNoRuns(e *changeLog) {
 }
 
 func recordsApps(e *changeLog) {
-	app := func(verb, before, after string) xxljob.Change {
-		return xxljob.Change{Actor: "ann", Client: "10.0.0.1:99", RequestID: "r-1", Verb: verb, Object: store.ObjectApp, ObjectID: "b", App: "b", Before: before, After: after}
+	app := func(verb, before, after string) store.Change {
+		return store.Change{Actor: "ann", Client: "10.0.0.1:99", RequestID: "r-1", Verb: verb, Object: store.ObjectApp, ObjectID: "b", App: "b", Before: before, After: after}
 	}
 	ctx := e.by("ann")
 	e.must(e.EnsureGroup(ctx, "b"))
 	e.wantEntries("after EnsureGroup", app("add", "", "{}"))
 	e.must(e.EnsureGroup(ctx, "b"))
-	e.must(e.SaveGroup(ctx, xxljob.Group{App: "b"}))
+	e.must(e.SaveGroup(ctx, store.Group{App: "b"}))
 	e.wantEntries("after what changes nothing")
-	e.must(e.SaveGroup(ctx, xxljob.Group{App: "b", Title: "B", Manual: true, Addresses: []string{"http://a"}}))
+	e.must(e.SaveGroup(ctx, store.Group{App: "b", Title: "B", Manual: true, Addresses: []string{"http://a"}}))
 	e.wantEntries("after SaveGroup", app("update", `{"Addresses":null,"Manual":false,"Title":""}`, `{"Addresses":["http://a"],"Manual":true,"Title":"B"}`))
 	e.must(e.RemoveGroup(ctx, "b"))
 	e.wantEntries("after RemoveGroup", app("remove", `{"Addresses":["http://a"],"Manual":true,"Title":"B"}`, ""))
-	e.must(e.SaveGroup(ctx, xxljob.Group{App: "b", Title: "B"}))
+	e.must(e.SaveGroup(ctx, store.Group{App: "b", Title: "B"}))
 	e.wantEntries("after SaveGroup of a new one", app("add", "", `{"Title":"B"}`))
 }
 
 func recordsStops(e *changeLog) {
 	o := e.owner("a")
-	stop := func(job xxljob.Job, version int64, reason string) xxljob.Change {
+	stop := func(job store.Job, version int64, reason string) store.Change {
 		c := ofJob(job, version, "stop", `{"StopReason":"","Stopped":false}`, fmt.Sprintf(`{"StopReason":%q,"Stopped":true}`, reason))
 		c.Actor, c.Client, c.RequestID = store.Scheduler, "", ""
 		return c
@@ -225,9 +225,9 @@ func recordsStops(e *changeLog) {
 	run := o.started(o.last(e.newJob()))
 	job := e.mustJob(run.JobID)
 	e.since()
-	_, err := e.Finish(e.by("ann"), nil, []xxljob.Result{success(run)})
+	_, err := e.Finish(e.by("ann"), nil, []store.Result{success(run)})
 	e.must(err)
-	e.wantEntries("after the last run", stop(job, 1, xxljob.StopFinished))
+	e.wantEntries("after the last run", stop(job, 1, store.StopFinished))
 	job = e.newJob()
 	e.since()
 	p := o.plan(job)
@@ -242,60 +242,60 @@ func recordsStops(e *changeLog) {
 func recordsNothing(e *changeLog) {
 	o := e.owner("a")
 	job := e.newJob()
-	e.must(e.SaveGroup(e.ctx, xxljob.Group{App: "app"}))
+	e.must(e.SaveGroup(e.ctx, store.Group{App: "app"}))
 	l := list(1, "x")
 	o.putList("a", l, store.ApplyNewer)
 	e.since()
 	ctx := e.by("ann")
 	over, cancel := context.WithCancel(ctx)
 	cancel()
-	refuse := func(*xxljob.Job) (bool, error) { return true, ErrInjected }
+	refuse := func(*store.Job) (bool, error) { return true, ErrInjected }
 	for what, call := range map[string]func() error{
 		"a key that is taken": func() error {
-			_, err := e.AddJob(ctx, xxljob.Job{App: "app", Key: job.Key, Name: "n"}, nil)
+			_, err := e.AddJob(ctx, store.Job{App: "app", Key: job.Key, Name: "n"}, nil)
 			return err
 		},
 		"a first instant that fails": func() error {
-			_, err := e.AddJob(ctx, xxljob.Job{App: "app", Key: "other", Name: "n"}, func(xxljob.Job, time.Time) (time.Time, error) { return time.Time{}, ErrInjected })
+			_, err := e.AddJob(ctx, store.Job{App: "app", Key: "other", Name: "n"}, func(store.Job, time.Time) (time.Time, error) { return time.Time{}, ErrInjected })
 			return err
 		},
 		"an edit that fails": func() error {
-			_, err := e.EditJob(ctx, job.ID, xxljob.Edit{Verb: "update", Change: refuse})
+			_, err := e.EditJob(ctx, job.ID, store.Edit{Verb: "update", Change: refuse})
 			return err
 		},
 		"an edit of another version": func() error {
-			_, err := e.EditJob(ctx, job.ID, xxljob.Edit{Verb: "update", Version: 9, Change: func(j *xxljob.Job) (bool, error) { j.Name = "m"; return false, nil }})
+			_, err := e.EditJob(ctx, job.ID, store.Edit{Verb: "update", Version: 9, Change: func(j *store.Job) (bool, error) { j.Name = "m"; return false, nil }})
 			return err
 		},
 		"an edit whose next instant fails": func() error {
-			edit := replan("update", e.now, func(j *xxljob.Job) { j.Name = "m" })
-			edit.Next = func(xxljob.Job, time.Time, time.Time) (time.Time, error) { return time.Time{}, ErrInjected }
+			edit := replan("update", e.now, func(j *store.Job) { j.Name = "m" })
+			edit.Next = func(store.Job, time.Time, time.Time) (time.Time, error) { return time.Time{}, ErrInjected }
 			_, err := e.EditJob(ctx, job.ID, edit)
 			return err
 		},
 		"a removal of an absent job": func() error { return e.RemoveJob(ctx, job.ID+1_000_000) },
 		"a list of jobs that fails": func() error {
-			_, err := e.AddJobs(ctx, l.ID(), []xxljob.Job{{App: "app", Key: "x", Name: "x"}}, func(xxljob.Job, time.Time) (time.Time, error) { return time.Time{}, ErrInjected })
+			_, err := e.AddJobs(ctx, l.ID(), []store.Job{{App: "app", Key: "x", Name: "x"}}, func(store.Job, time.Time) (time.Time, error) { return time.Time{}, ErrInjected })
 			return err
 		},
 		"a list that does not apply": func() error {
-			_, err := e.AddJobs(ctx, list(2, "x").ID(), []xxljob.Job{{App: "app", Key: "x", Name: "x"}}, nil)
+			_, err := e.AddJobs(ctx, list(2, "x").ID(), []store.Job{{App: "app", Key: "x", Name: "x"}}, nil)
 			return err
 		},
-		"a trigger of an absent job":  func() error { _, err := e.AddRun(ctx, job.ID+1_000_000, xxljob.Trigger{}); return err },
+		"a trigger of an absent job":  func() error { _, err := e.AddRun(ctx, job.ID+1_000_000, store.Trigger{}); return err },
 		"a kill of an absent run":     func() error { _, err := e.Kill(ctx, 1, "x"); return err },
 		"a removal of an absent app":  func() error { return e.RemoveGroup(ctx, "nowhere") },
 		"a removal of an app in use":  func() error { return e.RemoveGroup(ctx, "app") },
 		"an edit after the ctx ended": func() error { _, err := e.EditJob(over, job.ID, replan("stop", time.Time{}, stopped)); return err },
 		"an entry after the ctx ended": func() error {
-			_, err := e.record.RecordChange(over, xxljob.Change{Verb: "login", Object: store.ObjectLogin})
+			_, err := e.record.RecordChange(over, store.Change{Verb: "login", Object: store.ObjectLogin})
 			return err
 		},
 	} {
 		e.check(call() != nil, "%s is not refused", what)
 		e.wantEntries("after " + what)
 	}
-	e.edit(job.ID, func(*xxljob.Job) {})
+	e.edit(job.ID, func(*store.Job) {})
 	e.wantEntries("after an edit that leaves the job as it was")
 }
 
@@ -306,10 +306,10 @@ func recordsOnce(e *changeLog) {
 	var calls []func()
 	for i := range 20 {
 		calls = append(calls, func() {
-			_, err := e.EditJob(e.by("ann"), job.ID, xxljob.Edit{Verb: "update", Change: func(j *xxljob.Job) (bool, error) { j.Param += "x"; return false, nil }})
+			_, err := e.EditJob(e.by("ann"), job.ID, store.Edit{Verb: "update", Change: func(j *store.Job) (bool, error) { j.Param += "x"; return false, nil }})
 			e.check(err == nil, "edit: %v", err)
 			if i%4 == 0 {
-				_, err := e.AddRun(e.by("ann"), job.ID, xxljob.Trigger{})
+				_, err := e.AddRun(e.by("ann"), job.ID, store.Trigger{})
 				e.check(err == nil, "trigger: %v", err)
 			}
 		})
@@ -330,33 +330,33 @@ func recordsOnce(e *changeLog) {
 func params(n int) string { return fmt.Sprintf(`{"Param":%q}`, strings.Repeat("x", n)) }
 
 func recordsOthers(e *changeLog) {
-	given := xxljob.Change{Verb: "login", Object: store.ObjectLogin, ObjectID: "ann@example.org", Before: `{"a":1}`, After: `{"b":"题"}`}
+	given := store.Change{Verb: "login", Object: store.ObjectLogin, ObjectID: "ann@example.org", Before: `{"a":1}`, After: `{"b":"题"}`}
 	got, err := e.record.RecordChange(e.by("ann"), given)
 	e.must(err)
 	e.check(got.ID > 0 && !got.At.IsZero(), "the entry has no ID or time: %+v", got)
-	want(e.env, "found", e.search(xxljob.ChangeSearch{}).Changes, []xxljob.Change{got})
+	want(e.env, "found", e.search(store.ChangeSearch{}).Changes, []store.Change{got})
 	given.Actor, given.Client, given.RequestID = "ann", "10.0.0.1:99", "r-1"
 	e.wantEntries("as given, but for who has asked", given)
-	_, err = e.record.RecordChange(e.ctx, xxljob.Change{ID: 7, At: e.at(7), Actor: "mallory", Client: "c", RequestID: "r", Verb: "v", Object: "thing", App: "app"})
+	_, err = e.record.RecordChange(e.ctx, store.Change{ID: 7, At: e.at(7), Actor: "mallory", Client: "c", RequestID: "r", Verb: "v", Object: "thing", App: "app"})
 	e.must(err)
-	e.wantEntries("what the store fills in", xxljob.Change{Verb: "v", Object: "thing", App: "app"})
+	e.wantEntries("what the store fills in", store.Change{Verb: "v", Object: "thing", App: "app"})
 }
 
 func recordsOthersOfJob(e *changeLog) {
 	job := e.newJob()
-	e.edit(job.ID, func(j *xxljob.Job) { j.Param = "x" })
+	e.edit(job.ID, func(j *store.Job) { j.Param = "x" })
 	e.since()
 	id := strconv.FormatInt(job.ID, 10)
-	for _, c := range []xxljob.Change{{ObjectID: id}, {JobID: job.ID}, {ObjectID: id, JobID: job.ID, Version: 1}} {
+	for _, c := range []store.Change{{ObjectID: id}, {JobID: job.ID}, {ObjectID: id, JobID: job.ID, Version: 1}} {
 		c.Verb, c.Object = "viewed", store.ObjectJob
 		given := c
 		got, err := e.record.RecordChange(e.ctx, c)
 		e.must(err)
-		want(e.env, "the entry that is returned", got, e.search(xxljob.ChangeSearch{Object: store.ObjectJob, ObjectID: id}).Changes[0])
+		want(e.env, "the entry that is returned", got, e.search(store.ChangeSearch{Object: store.ObjectJob, ObjectID: id}).Changes[0])
 		given.ObjectID, given.JobID = id, job.ID
 		e.wantEntries("about a job", given)
 	}
-	all := e.search(xxljob.ChangeSearch{JobID: job.ID}).Changes
+	all := e.search(store.ChangeSearch{JobID: job.ID}).Changes
 	want(e.env, "what the search finds of the job", len(all), 5)
 	want(e.env, "what was done to the job", e.mustChanges(job.ID), all)
 	at, err := e.record.JobAt(e.ctx, job.ID, 1)
@@ -365,16 +365,16 @@ func recordsOthersOfJob(e *changeLog) {
 	e.must(e.RemoveJob(e.ctx, job.ID))
 	for _, of := range []int64{job.ID, job.ID + 1_000_000} {
 		before := len(e.mustChanges(of))
-		_, err := e.record.RecordChange(e.ctx, xxljob.Change{Verb: "viewed", Object: store.ObjectJob, JobID: of})
+		_, err := e.record.RecordChange(e.ctx, store.Change{Verb: "viewed", Object: store.ObjectJob, JobID: of})
 		e.must(err)
-		_, err = e.record.RecordChange(e.ctx, xxljob.Change{Verb: "viewed", Object: store.ObjectRun, JobID: of})
+		_, err = e.record.RecordChange(e.ctx, store.Change{Verb: "viewed", Object: store.ObjectRun, JobID: of})
 		e.must(err)
 		want(e.env, "entries of a job that is not there", len(e.mustChanges(of)), before+1)
 	}
 }
 
 func recordsChecked(e *changeLog) {
-	for field, c := range map[string]xxljob.Change{
+	for field, c := range map[string]store.Change{
 		"Verb":     {Object: "o"},
 		"Object":   {Verb: "v", Object: strings.Repeat("o", 33)},
 		"ObjectID": {Verb: "v", Object: "o", ObjectID: strings.Repeat("o", 256)},
@@ -385,20 +385,20 @@ func recordsChecked(e *changeLog) {
 		"After":    {Verb: "v", Object: "o", After: `{"a":"` + strings.Repeat("x", 64<<10) + `"}`},
 	} {
 		_, err := e.record.RecordChange(e.ctx, c)
-		faults := xxljob.FieldErrors(err)
+		faults := store.FieldErrors(err)
 		e.check(len(faults) == 1 && faults[0].Field == field, "%s: error %v", field, err)
 	}
-	for _, c := range []xxljob.Change{{}, {ObjectID: "7x"}, {ObjectID: "07"}, {ObjectID: "-7"}, {ObjectID: "0"}, {ObjectID: "2147483648"}, {ObjectID: "7", JobID: 8}} {
+	for _, c := range []store.Change{{}, {ObjectID: "7x"}, {ObjectID: "07"}, {ObjectID: "-7"}, {ObjectID: "0"}, {ObjectID: "2147483648"}, {ObjectID: "7", JobID: 8}} {
 		c.Verb, c.Object = "v", store.ObjectJob
 		_, err := e.record.RecordChange(e.ctx, c)
-		e.check(len(xxljob.FieldErrors(err)) == 1, "about job %q, %d: error %v", c.ObjectID, c.JobID, err)
+		e.check(len(store.FieldErrors(err)) == 1, "about job %q, %d: error %v", c.ObjectID, c.JobID, err)
 	}
 	e.wantEntries("after bad ones")
 }
 
 func recordsBounded(e *changeLog) {
-	ctx := xxljob.WithClient(xxljob.WithActor(e.ctx, strings.Repeat("题", 4000)), "a\x1b[31m\x00\xff\u202e", strings.Repeat("r", 4000))
-	job, err := e.AddJob(ctx, xxljob.Job{App: "app", Key: "k", Name: "n", Param: strings.Repeat("é", 32<<10)}, nil)
+	ctx := store.WithClient(store.WithActor(e.ctx, strings.Repeat("题", 4000)), "a\x1b[31m\x00\xff\u202e", strings.Repeat("r", 4000))
+	job, err := e.AddJob(ctx, store.Job{App: "app", Key: "k", Name: "n", Param: strings.Repeat("é", 32<<10)}, nil)
 	e.must(err)
 	c := e.since()[0]
 	e.check(len(c.Actor) <= store.MostActor && strings.HasPrefix(c.Actor, "题题") && strings.HasSuffix(c.Actor, "题..."), "Actor of %d bytes", len(c.Actor))
@@ -413,19 +413,19 @@ func recordsBounded(e *changeLog) {
 }
 
 // randomEdit changes some fields of a definition.
-func randomEdit(j *xxljob.Job, r *rand.Rand) {
+func randomEdit(j *store.Job, r *rand.Rand) {
 	for range 1 + r.IntN(3) {
 		switch n := r.IntN(100); n % 10 {
 		case 0:
 			j.Param = strings.Repeat(fmt.Sprint(n), r.IntN(10_000))
 		case 1:
-			j.Schedule = []xxljob.Schedule{xxljob.Manual(), xxljob.Cron("0 0 3 * * ?"), xxljob.FixedDelay(time.Minute)}[n%3]
+			j.Schedule = []schedule.Schedule{schedule.Manual(), schedule.Cron("0 0 3 * * ?"), schedule.FixedDelay(time.Minute)}[n%3]
 		case 2:
 			j.Children, j.ChildKeys = []int64{int64(n), 7}, []string{"app/x"}[:n/10%2]
 		case 3:
 			j.Tags = []string{"a", "题"}[:n/10%3]
 		case 4:
-			j.Timeout, j.RetryBackoff = time.Duration(n)*time.Second, xxljob.Backoff{First: time.Duration(n) * time.Millisecond, Max: time.Minute, Jitter: n % 50}
+			j.Timeout, j.RetryBackoff = time.Duration(n)*time.Second, store.Backoff{First: time.Duration(n) * time.Millisecond, Max: time.Minute, Jitter: n % 50}
 		case 5:
 			j.NotBefore, j.NotAfter = time.UnixMilli(int64(n)*1e9+1).UTC(), time.Time{}
 		case 6:
@@ -435,7 +435,7 @@ func randomEdit(j *xxljob.Job, r *rand.Rand) {
 		case 8:
 			j.AfterKeys, j.AfterWindow, j.AfterZone = []string{"app/y"}, time.Hour, "Europe/Berlin"
 		case 9:
-			j.Retries, j.OnLost, j.MaxReruns, j.LateAfter, j.RetryAside = n, xxljob.OnLostRerun, n, time.Duration(n)*time.Second, n > 50
+			j.Retries, j.OnLost, j.MaxReruns, j.LateAfter, j.RetryAside = n, store.OnLostRerun, n, time.Duration(n)*time.Second, n > 50
 		}
 	}
 }
@@ -443,9 +443,9 @@ func randomEdit(j *xxljob.Job, r *rand.Rand) {
 func restoresVersions(e *changeLog) {
 	r := rand.New(rand.NewPCG(1, 2))
 	job := e.newJob()
-	definitions := map[int64]xxljob.Job{1: job}
+	definitions := map[int64]store.Job{1: job}
 	for len(definitions) < 30 {
-		changed := e.edit(job.ID, func(j *xxljob.Job) { randomEdit(j, r) })
+		changed := e.edit(job.ID, func(j *store.Job) { randomEdit(j, r) })
 		definitions[changed.Version] = changed
 	}
 	latest := e.mustJob(job.ID)
@@ -453,7 +453,7 @@ func restoresVersions(e *changeLog) {
 		at, err := e.record.JobAt(e.ctx, job.ID, version)
 		e.must(err)
 		want(e.env, "Version", at.Version, version)
-		latest, err = e.EditJob(e.ctx, job.ID, xxljob.Edit{Verb: "restore", Change: func(j *xxljob.Job) (bool, error) {
+		latest, err = e.EditJob(e.ctx, job.ID, store.Edit{Verb: "restore", Change: func(j *store.Job) (bool, error) {
 			id := j.ID
 			*j = at
 			j.ID = id
@@ -473,7 +473,7 @@ func restoresNothing(e *changeLog) {
 	job := e.newJob()
 	for _, c := range [][2]int64{{job.ID, 0}, {job.ID, 2}, {job.ID, -1}, {job.ID + 1_000_000, 1}, {0, 1}, {1 << 40, 1}} {
 		_, err := e.record.JobAt(e.ctx, c[0], c[1])
-		e.wantErr(fmt.Sprintf("version %d of job %d", c[1], c[0]), err, xxljob.ErrNotFound)
+		e.wantErr(fmt.Sprintf("version %d of job %d", c[1], c[0]), err, store.ErrNotFound)
 	}
 }
 
@@ -484,16 +484,16 @@ func dropsChanges(e *changeLog) {
 	e.must(e.record.DropChanges(e.ctx, e.mustChanges(job.ID)[0].At))
 	want(e.env, "entries of a job after dropping older ones", len(e.mustChanges(job.ID)), 1)
 	var newest time.Time
-	for _, c := range e.search(xxljob.ChangeSearch{}).Changes {
+	for _, c := range e.search(store.ChangeSearch{}).Changes {
 		if c.At.After(newest) {
 			newest = c.At
 		}
 	}
 	e.must(e.record.DropChanges(e.ctx, newest.Add(time.Millisecond)))
-	want(e.env, "entries after dropping all", len(e.search(xxljob.ChangeSearch{}).Changes), 0)
+	want(e.env, "entries after dropping all", len(e.search(store.ChangeSearch{}).Changes), 0)
 	want(e.env, "entries of a job after dropping all", len(e.mustChanges(job.ID))+len(e.mustChanges(gone.ID)), 0)
 	_, err := e.record.JobAt(e.ctx, job.ID, 1)
-	e.wantErr("a version that was dropped", err, xxljob.ErrNotFound)
+	e.wantErr("a version that was dropped", err, store.ErrNotFound)
 	want(e.env, "the job", e.mustJob(job.ID), job)
 	e.seen = 0
 	e.must(e.RemoveJob(e.by("ann"), job.ID))

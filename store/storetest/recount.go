@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -13,16 +12,16 @@ import (
 // in it.
 
 // recount compares, where the store has reports and answers questions about many runs.
-func recount(e *env, s xxljob.Store) {
-	reports, has := s.(xxljob.ReportReader)
-	runs, reads := s.(xxljob.RunReader)
+func recount(e *env, s store.Store) {
+	reports, has := s.(store.ReportReader)
+	runs, reads := s.(store.RunReader)
 	if !has || !reads || e.deletes || e.ctx.Err() != nil {
 		return
 	}
 	from, to := time.Unix(0, 0).UTC(), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 	var tally store.Tally
 	for _, ahead := range []bool{false, true} {
-		for q := (xxljob.RunSearch{Ahead: ahead, Limit: 1000}); q.Before != 1; {
+		for q := (store.RunSearch{Ahead: ahead, Limit: 1000}); q.Before != 1; {
 			found, err := runs.SearchRuns(e.ctx, q)
 			e.must(err)
 			for i := range found.Runs {
@@ -33,7 +32,7 @@ func recount(e *env, s xxljob.Store) {
 			q.Before = found.SearchedTo
 		}
 	}
-	found, err := reports.Reports(e.ctx, xxljob.ReportQuery{From: from, To: to, Examine: 200_000})
+	found, err := reports.Reports(e.ctx, store.ReportQuery{From: from, To: to, Examine: 200_000})
 	e.must(err)
 	var counted, reported []string
 	for _, r := range tally.Reports() {

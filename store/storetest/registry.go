@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -30,12 +29,12 @@ func registryCases() []testCase {
 }
 
 // registered is what an executor registers.
-func registered(app, address string, capabilities ...string) xxljob.Registration {
-	return xxljob.Registration{App: app, Address: address, BootID: "boot", Capabilities: capabilities}
+func registered(app, address string, capabilities ...string) store.Registration {
+	return store.Registration{App: app, Address: address, BootID: "boot", Capabilities: capabilities}
 }
 
 // put tries again what others had locked, as an executor's next beat does.
-func (e *env) put(regs ...xxljob.Registration) {
+func (e *env) put(regs ...store.Registration) {
 	e.Helper()
 	err := e.PutAddresses(e.ctx, regs)
 	for errors.Is(err, store.ErrLocked) {
@@ -44,7 +43,7 @@ func (e *env) put(regs ...xxljob.Registration) {
 	e.must(err)
 }
 
-func (e *env) drop(regs ...xxljob.Registration) {
+func (e *env) drop(regs ...store.Registration) {
 	e.Helper()
 	err := e.DropAddresses(e.ctx, regs)
 	for errors.Is(err, store.ErrLocked) {
@@ -53,14 +52,14 @@ func (e *env) drop(regs ...xxljob.Registration) {
 	e.must(err)
 }
 
-func (e *env) mustAddresses(app string, maxAge time.Duration) []xxljob.Registration {
+func (e *env) mustAddresses(app string, maxAge time.Duration) []store.Registration {
 	e.Helper()
 	regs, err := e.Addresses(e.ctx, app, maxAge)
 	e.must(err)
 	return regs
 }
 
-func (e *env) mustRegistrations(f xxljob.RegistrationFilter) []xxljob.Registration {
+func (e *env) mustRegistrations(f store.RegistrationFilter) []store.Registration {
 	e.Helper()
 	regs, err := e.Registrations(e.ctx, f)
 	e.must(err)
@@ -68,7 +67,7 @@ func (e *env) mustRegistrations(f xxljob.RegistrationFilter) []xxljob.Registrati
 }
 
 // names are apps and addresses in their order.
-func names(regs []xxljob.Registration) []string {
+func names(regs []store.Registration) []string {
 	var list []string
 	for _, r := range regs {
 		list = append(list, r.App+" "+r.Address)
@@ -86,7 +85,7 @@ func addressesSorted(e *env) {
 
 func putLast(e *env) {
 	address := "http://a/base?x=ü"
-	for i, said := range []xxljob.Registration{
+	for i, said := range []store.Registration{
 		{App: "app", Address: address, BootID: "one", Capabilities: []string{"repeat", `odd"{},\`, "", "NULL", "b c"}},
 		{App: "app", Address: address, BootID: "two", Capabilities: []string{"z", "a"}},
 		{App: "app", Address: address},
@@ -101,7 +100,7 @@ func putLast(e *env) {
 		said.Updated, said.FormerBootID, said.FormerSeen = got[0].Updated, got[0].FormerBootID, got[0].FormerSeen
 		want(e, "registration", got[0], said)
 		want(e, "number of capabilities", len(got[0].Capabilities), len(said.Capabilities))
-		want(e, "registration in the list of all", e.mustRegistrations(xxljob.RegistrationFilter{}), got)
+		want(e, "registration in the list of all", e.mustRegistrations(store.RegistrationFilter{}), got)
 	}
 }
 
@@ -109,7 +108,7 @@ func putLast(e *env) {
 // last, and when.
 func putFormer(e *env) {
 	reg := registered("app", "http://a")
-	var was xxljob.Registration
+	var was store.Registration
 	for i, boot := range []string{"one", "one", "two", "two", "one", "", "three"} {
 		reg.BootID = boot
 		reg.FormerBootID, reg.FormerSeen = "nobody", e.at(0) // the store sets these
@@ -122,7 +121,7 @@ func putFormer(e *env) {
 		want(e, fmt.Sprintf("former process, and when it was seen, after %d calls", i+1), []any{got.FormerBootID, got.FormerSeen}, []any{former, seen})
 		was = got
 	}
-	want(e, "former process in the list of all", e.mustRegistrations(xxljob.RegistrationFilter{})[0].FormerBootID, "")
+	want(e, "former process in the list of all", e.mustRegistrations(store.RegistrationFilter{})[0].FormerBootID, "")
 }
 
 func putRefreshes(e *env) {
@@ -155,7 +154,7 @@ func putTwice(e *env) {
 // putConcurrent: nodes that refresh the same addresses, and one that drops some,
 // do not keep each other from an end.
 func putConcurrent(e *env) {
-	var regs []xxljob.Registration
+	var regs []store.Registration
 	for i := range 40 {
 		regs = append(regs, registered(fmt.Sprintf("app-%d", i%3), fmt.Sprintf("http://%d", i)))
 	}
@@ -186,7 +185,7 @@ func putConcurrent(e *env) {
 		e.must(err)
 	}
 	e.put(reversed...)
-	want(e, "registrations", len(e.mustRegistrations(xxljob.RegistrationFilter{})), len(regs))
+	want(e, "registrations", len(e.mustRegistrations(store.RegistrationFilter{})), len(regs))
 }
 
 func dropRemoves(e *env) {
@@ -201,7 +200,7 @@ func dropRemoves(e *env) {
 // dropBootID: a process that ends must not take away what the next one at its
 // address has registered.
 func dropBootID(e *env) {
-	anonymous := xxljob.Registration{App: "app", Address: "http://b"}
+	anonymous := store.Registration{App: "app", Address: "http://b"}
 	e.put(registered("app", "http://a"), anonymous)
 	former, whoever := registered("app", "http://a"), registered("app", "http://a")
 	former.BootID, whoever.BootID = "former", ""
@@ -224,16 +223,16 @@ func addressesExpire(e *env) {
 		return len(e.mustAddresses("app", 5*time.Millisecond)) == 0
 	})
 	want(e, "addresses within an hour", names(e.mustAddresses("app", time.Hour)), []string{"app http://a"})
-	want(e, "registrations, however old", names(e.mustRegistrations(xxljob.RegistrationFilter{})), []string{"app http://a"})
+	want(e, "registrations, however old", names(e.mustRegistrations(store.RegistrationFilter{})), []string{"app http://a"})
 }
 
 // manyRegistrations are of apps that have no group, in order.
 func (e *env) manyRegistrations() []string {
 	e.Helper()
 	list := []string{"B http://z", "app http://A", "app http://a:10", "app http://a:9", "app-1 http://a", "app1 http://a", "app1 http://b", "b http://a", "ä http://a"}
-	var regs []xxljob.Registration
+	var regs []store.Registration
 	for _, name := range list {
-		var reg xxljob.Registration
+		var reg store.Registration
 		_, err := fmt.Sscan(name, &reg.App, &reg.Address)
 		e.must(err)
 		regs = append(regs, reg)
@@ -247,14 +246,14 @@ func registrationsAll(e *env) {
 	e.must(e.EnsureGroup(e.ctx, "app"))
 	e.must(e.EnsureGroup(e.ctx, "nobody"))
 	list := e.manyRegistrations()
-	want(e, "registrations", names(e.mustRegistrations(xxljob.RegistrationFilter{})), list)
+	want(e, "registrations", names(e.mustRegistrations(store.RegistrationFilter{})), list)
 }
 
 func registrationsPages(e *env) {
 	list := e.manyRegistrations()
 	for limit := 1; limit < 5; limit++ {
 		var got []string
-		var f xxljob.RegistrationFilter
+		var f store.RegistrationFilter
 		for f.Limit = limit; len(got) <= len(list); {
 			page := e.mustRegistrations(f)
 			e.check(len(page) <= limit, "a page of %d, want at most %d", len(page), limit)
@@ -267,33 +266,33 @@ func registrationsPages(e *env) {
 		}
 		want(e, fmt.Sprintf("registrations of all pages of %d", limit), got, list)
 	}
-	want(e, "registrations behind what is not there", names(e.mustRegistrations(xxljob.RegistrationFilter{After: "app", AfterAddress: "http://a:100", Limit: 2})),
+	want(e, "registrations behind what is not there", names(e.mustRegistrations(store.RegistrationFilter{After: "app", AfterAddress: "http://a:100", Limit: 2})),
 		[]string{"app http://a:9", "app-1 http://a"})
-	want(e, "registrations behind an app's name alone", names(e.mustRegistrations(xxljob.RegistrationFilter{After: "app", Limit: 1})), []string{"app http://A"})
-	want(e, "registrations behind all of an app", names(e.mustRegistrations(xxljob.RegistrationFilter{After: "app\x01", Limit: 1})), []string{"app-1 http://a"})
+	want(e, "registrations behind an app's name alone", names(e.mustRegistrations(store.RegistrationFilter{After: "app", Limit: 1})), []string{"app http://A"})
+	want(e, "registrations behind all of an app", names(e.mustRegistrations(store.RegistrationFilter{After: "app\x01", Limit: 1})), []string{"app-1 http://a"})
 }
 
 func registrationsOfApp(e *env) {
 	e.manyRegistrations()
-	of := func(f xxljob.RegistrationFilter) []string { f.App = "app"; return names(e.mustRegistrations(f)) }
+	of := func(f store.RegistrationFilter) []string { f.App = "app"; return names(e.mustRegistrations(f)) }
 	all := []string{"app http://A", "app http://a:10", "app http://a:9"}
-	want(e, "registrations of an app", of(xxljob.RegistrationFilter{}), all)
-	want(e, "its first", of(xxljob.RegistrationFilter{Limit: 1}), all[:1])
-	want(e, "those behind its first", of(xxljob.RegistrationFilter{After: "app", AfterAddress: "http://A"}), all[1:])
-	want(e, "those behind an app before it", of(xxljob.RegistrationFilter{After: "B", AfterAddress: "http://zz"}), all)
-	want(e, "those behind an app after it", len(of(xxljob.RegistrationFilter{After: "app-1"})), 0)
-	want(e, "registrations of an unknown app", len(e.mustRegistrations(xxljob.RegistrationFilter{App: "ap"})), 0)
+	want(e, "registrations of an app", of(store.RegistrationFilter{}), all)
+	want(e, "its first", of(store.RegistrationFilter{Limit: 1}), all[:1])
+	want(e, "those behind its first", of(store.RegistrationFilter{After: "app", AfterAddress: "http://A"}), all[1:])
+	want(e, "those behind an app before it", of(store.RegistrationFilter{After: "B", AfterAddress: "http://zz"}), all)
+	want(e, "those behind an app after it", len(of(store.RegistrationFilter{After: "app-1"})), 0)
+	want(e, "registrations of an unknown app", len(e.mustRegistrations(store.RegistrationFilter{App: "ap"})), 0)
 }
 
 func registrationsDefaultLimit(e *env) {
-	var regs []xxljob.Registration
+	var regs []store.Registration
 	for i := range 120 {
 		regs = append(regs, registered("app", fmt.Sprintf("http://%03d", i)))
 	}
 	e.put(regs...)
-	got := names(e.mustRegistrations(xxljob.RegistrationFilter{}))
+	got := names(e.mustRegistrations(store.RegistrationFilter{}))
 	want(e, "registrations without a limit", got, names(regs)[:100])
-	want(e, "registrations of an app without a limit", names(e.mustRegistrations(xxljob.RegistrationFilter{App: "app"})), got)
+	want(e, "registrations of an app without a limit", names(e.mustRegistrations(store.RegistrationFilter{App: "app"})), got)
 	want(e, "addresses", len(e.mustAddresses("app", time.Hour)), 120)
 }
 
@@ -305,12 +304,12 @@ func forgetsOld(e *env) {
 		e.put(registered("app", "http://old"), registered("other", "http://old"))
 		e.eventually("addresses grow old", func() bool { return len(e.mustAddresses("other", gap)) == 0 })
 		e.must(e.ForgetAddresses(e.ctx, time.Hour))
-		want(e, "registrations after what is an hour old was forgotten", len(e.mustRegistrations(xxljob.RegistrationFilter{})), 2)
+		want(e, "registrations after what is an hour old was forgotten", len(e.mustRegistrations(store.RegistrationFilter{})), 2)
 		began := time.Now()
 		e.put(registered("app", "http://fresh"))
 		e.must(e.ForgetAddresses(e.ctx, gap))
 		if time.Since(began) < gap {
-			want(e, "registrations after old ones were forgotten", names(e.mustRegistrations(xxljob.RegistrationFilter{})), []string{"app http://fresh"})
+			want(e, "registrations after old ones were forgotten", names(e.mustRegistrations(store.RegistrationFilter{})), []string{"app http://fresh"})
 			return
 		}
 		e.must(e.ForgetAddresses(e.ctx, -time.Hour))

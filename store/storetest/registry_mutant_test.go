@@ -8,22 +8,21 @@ import (
 	"sync"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // registryMutants break rules about the addresses of executors, and about the runs
 // that are sent to them.
 func registryMutants() []mutant {
-	reg := func(m registryMutant) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
+	reg := func(m registryMutant) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
 			own := m // the mutant's cases run in parallel
 			own.Store = s
 			return &own
 		}
 	}
-	one := func(change func(*xxljob.Registration)) func([]xxljob.Registration) []xxljob.Registration {
-		return func(regs []xxljob.Registration) []xxljob.Registration {
+	one := func(change func(*store.Registration)) func([]store.Registration) []store.Registration {
+		return func(regs []store.Registration) []store.Registration {
 			regs = slices.Clone(regs)
 			for i := range regs {
 				change(&regs[i])
@@ -31,7 +30,7 @@ func registryMutants() []mutant {
 			return regs
 		}
 	}
-	reversed := func(regs []xxljob.Registration) []xxljob.Registration {
+	reversed := func(regs []store.Registration) []store.Registration {
 		regs = slices.Clone(regs)
 		slices.Reverse(regs)
 		return regs
@@ -42,70 +41,70 @@ func registryMutants() []mutant {
 	return slices.Concat(dispatchMutants(), []mutant{
 		{"AddressesAreInNoOrder", reg(registryMutant{out: reversed}), []string{"Registry/AddressesAreSorted", "Registry/RegistrationsAreThoseOfAllApps"}},
 		{"AddressesIgnoreTheirAge", reg(registryMutant{maxAge: age(time.Hour)}), []string{"Registry/OldAddressesAreLeftOut"}},
-		{"AddressesHaveNoTime", reg(registryMutant{out: one(func(r *xxljob.Registration) { r.Updated = time.Time{} })}), []string{"Registry/PutRefreshes"}},
-		{"AddressesAreLocalTimes", reg(registryMutant{out: one(func(r *xxljob.Registration) { r.Updated = r.Updated.In(time.FixedZone("", 60)) })}),
+		{"AddressesHaveNoTime", reg(registryMutant{out: one(func(r *store.Registration) { r.Updated = time.Time{} })}), []string{"Registry/PutRefreshes"}},
+		{"AddressesAreLocalTimes", reg(registryMutant{out: one(func(r *store.Registration) { r.Updated = r.Updated.In(time.FixedZone("", 60)) })}),
 			[]string{"Common/TimesAreUTCMilliseconds"}},
 		{"OfTwoTheFirstCounts", reg(registryMutant{put: reversed}), []string{"Registry/OfTwoInOneBatchTheLastCounts"}},
-		{"PutForgetsTheBootID", reg(registryMutant{put: one(func(r *xxljob.Registration) { r.BootID = "" })}),
+		{"PutForgetsTheBootID", reg(registryMutant{put: one(func(r *store.Registration) { r.BootID = "" })}),
 			[]string{"Registry/PutKeepsWhatWasSaidLast", "Registry/DropComparesTheBootID"}},
-		{"AddressesForgetTheFormerProcess", reg(registryMutant{out: one(func(r *xxljob.Registration) { r.FormerBootID = "" })}),
+		{"AddressesForgetTheFormerProcess", reg(registryMutant{out: one(func(r *store.Registration) { r.FormerBootID = "" })}),
 			[]string{"Registry/PutKeepsTheFormerProcess"}},
-		{"AddressesForgetWhenTheFormerProcessWasSeen", reg(registryMutant{out: one(func(r *xxljob.Registration) { r.FormerSeen = time.Time{} })}),
+		{"AddressesForgetWhenTheFormerProcessWasSeen", reg(registryMutant{out: one(func(r *store.Registration) { r.FormerSeen = time.Time{} })}),
 			[]string{"Registry/PutKeepsTheFormerProcess"}},
-		{"PutForgetsCapabilities", reg(registryMutant{put: one(func(r *xxljob.Registration) { r.Capabilities = nil })}),
+		{"PutForgetsCapabilities", reg(registryMutant{put: one(func(r *store.Registration) { r.Capabilities = nil })}),
 			[]string{"Registry/PutKeepsWhatWasSaidLast", "Registry/OfTwoInOneBatchTheLastCounts"}},
-		{"PutSortsCapabilities", reg(registryMutant{put: one(func(r *xxljob.Registration) {
+		{"PutSortsCapabilities", reg(registryMutant{put: one(func(r *store.Registration) {
 			r.Capabilities = slices.Sorted(slices.Values(r.Capabilities))
 		})}), []string{"Registry/PutKeepsWhatWasSaidLast"}},
-		{"PutKeepsWhatWasSaidFirst", func(s xxljob.Store) xxljob.Store { return saidFirst{s} }, []string{"Registry/PutKeepsWhatWasSaidLast", "Registry/PutRefreshes"}},
-		{"PutTakesTheFirstOnly", reg(registryMutant{put: func(regs []xxljob.Registration) []xxljob.Registration { return regs[:min(1, len(regs))] }}),
+		{"PutKeepsWhatWasSaidFirst", func(s store.Store) store.Store { return saidFirst{s} }, []string{"Registry/PutKeepsWhatWasSaidLast", "Registry/PutRefreshes"}},
+		{"PutTakesTheFirstOnly", reg(registryMutant{put: func(regs []store.Registration) []store.Registration { return regs[:min(1, len(regs))] }}),
 			[]string{"Registry/AddressesAreSorted", "Faults/PutAddresses", "Faults/PartOfPutAddresses"}},
-		{"DropIgnoresTheBootID", reg(registryMutant{drop: one(func(r *xxljob.Registration) { r.BootID = "" })}), []string{"Registry/DropComparesTheBootID"}},
-		{"DropNeedsABootID", reg(registryMutant{drop: one(func(r *xxljob.Registration) { r.BootID = cmp.Or(r.BootID, "no process") })}),
+		{"DropIgnoresTheBootID", reg(registryMutant{drop: one(func(r *store.Registration) { r.BootID = "" })}), []string{"Registry/DropComparesTheBootID"}},
+		{"DropNeedsABootID", reg(registryMutant{drop: one(func(r *store.Registration) { r.BootID = cmp.Or(r.BootID, "no process") })}),
 			[]string{"Registry/DropComparesTheBootID"}},
-		{"DropIgnoresTheApp", func(s xxljob.Store) xxljob.Store { return dropsAnywhere{s} }, []string{"Registry/DropRemoves"}},
-		{"DropIsIdle", reg(registryMutant{drop: func([]xxljob.Registration) []xxljob.Registration { return nil }}), []string{"Registry/DropRemoves", "Faults/DropAddresses"}},
+		{"DropIgnoresTheApp", func(s store.Store) store.Store { return dropsAnywhere{s} }, []string{"Registry/DropRemoves"}},
+		{"DropIsIdle", reg(registryMutant{drop: func([]store.Registration) []store.Registration { return nil }}), []string{"Registry/DropRemoves", "Faults/DropAddresses"}},
 		{"ForgetIsIdle", reg(registryMutant{forget: age(time.Hour)}), []string{"Registry/ForgetLeavesFreshOnes", "Faults/ForgetAddresses"}},
 		{"ForgetForgetsAll", reg(registryMutant{forget: age(-time.Hour)}), []string{"Registry/ForgetLeavesFreshOnes"}},
 		{"RegistrationsOfGroupsOnly", reg(registryMutant{grouped: true}), []string{"Registry/RegistrationsAreThoseOfAllApps"}},
 		{"RegistrationsAreFresh", reg(registryMutant{fresh: 5 * time.Millisecond}), []string{"Registry/OldAddressesAreLeftOut"}},
-		{"RegistrationsOfAnyApp", reg(registryMutant{filter: func(f *xxljob.RegistrationFilter) { f.App = "" }}), []string{"Registry/RegistrationsOfAnApp"}},
-		{"RegistrationsPageByAppAlone", reg(registryMutant{filter: func(f *xxljob.RegistrationFilter) { f.AfterAddress = strings.Repeat("z", min(1, len(f.AfterAddress))) }}),
+		{"RegistrationsOfAnyApp", reg(registryMutant{filter: func(f *store.RegistrationFilter) { f.App = "" }}), []string{"Registry/RegistrationsOfAnApp"}},
+		{"RegistrationsPageByAppAlone", reg(registryMutant{filter: func(f *store.RegistrationFilter) { f.AfterAddress = strings.Repeat("z", min(1, len(f.AfterAddress))) }}),
 			[]string{"Registry/RegistrationsPagesCoverAllOnce", "Registry/RegistrationsOfAnApp"}},
-		{"RegistrationsPageByAddressAlone", reg(registryMutant{filter: func(f *xxljob.RegistrationFilter) { f.After = f.After[:min(1, len(f.After))] }}),
+		{"RegistrationsPageByAddressAlone", reg(registryMutant{filter: func(f *store.RegistrationFilter) { f.After = f.After[:min(1, len(f.After))] }}),
 			[]string{"Registry/RegistrationsPagesCoverAllOnce"}},
-		{"RegistrationsHaveNoLimit", reg(registryMutant{filter: func(f *xxljob.RegistrationFilter) { f.Limit = max(f.Limit, 1000) }}),
+		{"RegistrationsHaveNoLimit", reg(registryMutant{filter: func(f *store.RegistrationFilter) { f.Limit = max(f.Limit, 1000) }}),
 			[]string{"Registry/RegistrationsLimitDefaultsTo100", "Registry/RegistrationsPagesCoverAllOnce"}},
-		{"RegistrationsAreShared", func(s xxljob.Store) xxljob.Store { return &sharedRegistrations{Store: s, kept: map[string][]string{}} },
+		{"RegistrationsAreShared", func(s store.Store) store.Store { return &sharedRegistrations{Store: s, kept: map[string][]string{}} },
 			[]string{"Common/RegistrationsAreCopied"}},
 	})
 }
 
 // registryMutant changes what goes in and comes out of a registry.
 type registryMutant struct {
-	xxljob.Store
-	put, drop, out func([]xxljob.Registration) []xxljob.Registration
+	store.Store
+	put, drop, out func([]store.Registration) []store.Registration
 	maxAge, forget func(time.Duration) time.Duration
-	filter         func(*xxljob.RegistrationFilter)
+	filter         func(*store.RegistrationFilter)
 	fresh          time.Duration // what Registrations takes for old
 	grouped        bool          // whether it leaves out apps without a group
 }
 
-func (m *registryMutant) PutAddresses(ctx context.Context, regs []xxljob.Registration) error {
+func (m *registryMutant) PutAddresses(ctx context.Context, regs []store.Registration) error {
 	if m.put != nil {
 		regs = m.put(regs)
 	}
 	return m.Store.PutAddresses(ctx, regs)
 }
 
-func (m *registryMutant) DropAddresses(ctx context.Context, regs []xxljob.Registration) error {
+func (m *registryMutant) DropAddresses(ctx context.Context, regs []store.Registration) error {
 	if m.drop != nil {
 		regs = m.drop(regs)
 	}
 	return m.Store.DropAddresses(ctx, regs)
 }
 
-func (m *registryMutant) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]xxljob.Registration, error) {
+func (m *registryMutant) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]store.Registration, error) {
 	if m.maxAge != nil {
 		maxAge = m.maxAge(maxAge)
 	}
@@ -116,7 +115,7 @@ func (m *registryMutant) Addresses(ctx context.Context, app string, maxAge time.
 	return regs, err
 }
 
-func (m *registryMutant) Registrations(ctx context.Context, f xxljob.RegistrationFilter) ([]xxljob.Registration, error) {
+func (m *registryMutant) Registrations(ctx context.Context, f store.RegistrationFilter) ([]store.Registration, error) {
 	if m.filter != nil {
 		m.filter(&f)
 	}
@@ -124,7 +123,7 @@ func (m *registryMutant) Registrations(ctx context.Context, f xxljob.Registratio
 	if m.out != nil {
 		regs = m.out(regs)
 	}
-	return slices.DeleteFunc(regs, func(r xxljob.Registration) bool {
+	return slices.DeleteFunc(regs, func(r store.Registration) bool {
 		_, absent := m.Group(ctx, r.App)
 		return m.grouped && absent != nil || m.fresh > 0 && time.Since(r.Updated) > m.fresh
 	}), err
@@ -138,13 +137,13 @@ func (m *registryMutant) ForgetAddresses(ctx context.Context, maxAge time.Durati
 }
 
 // saidFirst stores an address once.
-type saidFirst struct{ xxljob.Store }
+type saidFirst struct{ store.Store }
 
-func (f saidFirst) PutAddresses(ctx context.Context, regs []xxljob.Registration) error {
+func (f saidFirst) PutAddresses(ctx context.Context, regs []store.Registration) error {
 	for _, r := range regs {
 		have, err := f.Addresses(ctx, r.App, time.Hour)
-		if err == nil && !slices.ContainsFunc(have, func(h xxljob.Registration) bool { return h.Address == r.Address }) {
-			err = f.Store.PutAddresses(ctx, []xxljob.Registration{r})
+		if err == nil && !slices.ContainsFunc(have, func(h store.Registration) bool { return h.Address == r.Address }) {
+			err = f.Store.PutAddresses(ctx, []store.Registration{r})
 		}
 		if err != nil {
 			return err
@@ -154,27 +153,27 @@ func (f saidFirst) PutAddresses(ctx context.Context, regs []xxljob.Registration)
 }
 
 // dropsAnywhere drops addresses of all apps.
-type dropsAnywhere struct{ xxljob.Store }
+type dropsAnywhere struct{ store.Store }
 
-func (d dropsAnywhere) DropAddresses(ctx context.Context, regs []xxljob.Registration) error {
-	all, err := d.Registrations(ctx, xxljob.RegistrationFilter{})
+func (d dropsAnywhere) DropAddresses(ctx context.Context, regs []store.Registration) error {
+	all, err := d.Registrations(ctx, store.RegistrationFilter{})
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(a xxljob.Registration) bool {
-		return !slices.ContainsFunc(regs, func(r xxljob.Registration) bool { return r.Address == a.Address })
+	all = slices.DeleteFunc(all, func(a store.Registration) bool {
+		return !slices.ContainsFunc(regs, func(r store.Registration) bool { return r.Address == a.Address })
 	})
 	return d.Store.DropAddresses(ctx, all)
 }
 
 // sharedRegistrations hands out the same list each time.
 type sharedRegistrations struct {
-	xxljob.Store
+	store.Store
 	mu   sync.Mutex
 	kept map[string][]string
 }
 
-func (s *sharedRegistrations) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]xxljob.Registration, error) {
+func (s *sharedRegistrations) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]store.Registration, error) {
 	regs, err := s.Store.Addresses(ctx, app, maxAge)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,62 +188,62 @@ func (s *sharedRegistrations) Addresses(ctx context.Context, app string, maxAge 
 
 // dispatchMutants break rules about runs at executors elsewhere.
 func dispatchMutants() []mutant {
-	dispatch := func(change func(ctx context.Context, s xxljob.Store, d *store.Dispatch)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return &otherDispatch{Store: s, change: change} }
+	dispatch := func(change func(ctx context.Context, s store.Store, d *store.Dispatch)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return &otherDispatch{Store: s, change: change} }
 	}
-	changed := func(change func(given []store.Dispatch, runs []xxljob.Run) []xxljob.Run) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return &otherDispatch{Store: s, runs: change} }
+	changed := func(change func(given []store.Dispatch, runs []store.Run) []store.Run) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return &otherDispatch{Store: s, runs: change} }
 	}
-	settle := func(change func(v *xxljob.Verdict)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, verdict: func(_ context.Context, v xxljob.Verdict) xxljob.Verdict { change(&v); return v }}
+	settle := func(change func(v *store.Verdict)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &broken{Store: s, verdict: func(_ context.Context, v store.Verdict) store.Verdict { change(&v); return v }}
 		}
 	}
 	far := func(address string) bool { return strings.HasPrefix(address, "http://") }
-	readdress := func(change func(ctx context.Context, s xxljob.Store, r *store.Readdress, run xxljob.Run) (ok, decided bool)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return otherReaddress{s, change} }
+	readdress := func(change func(ctx context.Context, s store.Store, r *store.Readdress, run store.Run) (ok, decided bool)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return otherReaddress{s, change} }
 	}
 	return []mutant{
-		{"DispatchedIgnoresTheOwner", dispatch(func(ctx context.Context, s xxljob.Store, d *store.Dispatch) {
+		{"DispatchedIgnoresTheOwner", dispatch(func(ctx context.Context, s store.Store, d *store.Dispatch) {
 			run, _ := s.Run(ctx, d.RunID)
 			d.Owner = run.Owner
 		}), []string{"HandOver/DispatchedMismatchChangesNothing"}},
-		{"DispatchedIgnoresTheToken", dispatch(func(ctx context.Context, s xxljob.Store, d *store.Dispatch) {
+		{"DispatchedIgnoresTheToken", dispatch(func(ctx context.Context, s store.Store, d *store.Dispatch) {
 			run, _ := s.Run(ctx, d.RunID)
 			d.Token = run.Token
 		}), []string{"HandOver/DispatchedMismatchChangesNothing", "HandOver/DispatchedAnswersInOrderGiven"}},
-		{"DispatchedIsSilent", dispatch(func(_ context.Context, _ xxljob.Store, d *store.Dispatch) { d.Msg = "" }),
+		{"DispatchedIsSilent", dispatch(func(_ context.Context, _ store.Store, d *store.Dispatch) { d.Msg = "" }),
 			[]string{"HandOver/DispatchedMarksAStartedRun", "HandOver/DispatchedAnswersInOrderGiven"}},
-		{"DispatchedAnswersInOrderOfIDs", changed(func(_ []store.Dispatch, runs []xxljob.Run) []xxljob.Run {
-			slices.SortFunc(runs, func(a, b xxljob.Run) int { return int(a.ID - b.ID) })
+		{"DispatchedAnswersInOrderOfIDs", changed(func(_ []store.Dispatch, runs []store.Run) []store.Run {
+			slices.SortFunc(runs, func(a, b store.Run) int { return int(a.ID - b.ID) })
 			return runs
 		}), []string{"HandOver/DispatchedAnswersInOrderGiven"}},
-		{"DispatchedAnswersWithFormerStates", changed(func(_ []store.Dispatch, runs []xxljob.Run) []xxljob.Run {
+		{"DispatchedAnswersWithFormerStates", changed(func(_ []store.Dispatch, runs []store.Run) []store.Run {
 			for i := range runs {
-				runs[i].State = xxljob.StateStarted
+				runs[i].State = store.StateStarted
 			}
 			return runs
 		}), []string{"HandOver/DispatchedMarksAStartedRun", "HandOver/DispatchedAnswersInOrderGiven"}},
-		{"DispatchedMarksTheFirstOnly", func(s xxljob.Store) xxljob.Store { return &otherDispatch{Store: s, first: true} },
+		{"DispatchedMarksTheFirstOnly", func(s store.Store) store.Store { return &otherDispatch{Store: s, first: true} },
 			[]string{"HandOver/DispatchedAnswersInOrderGiven", "Faults/Dispatched", "Faults/PartOfDispatched"}},
-		{"DispatchedMarksTwice", func(s xxljob.Store) xxljob.Store { return dispatchedTwice{s} },
+		{"DispatchedMarksTwice", func(s store.Store) store.Store { return dispatchedTwice{s} },
 			[]string{"HandOver/DispatchedMarksOnce", "HandOver/DispatchedMismatchChangesNothing", "HandOver/DispatchedConcurrentlyMarksOnce"}},
-		{"AdoptingKeepsTheOwner", settle(func(v *xxljob.Verdict) { v.NewOwner = v.Owner }), []string{"Settle/ToStartedAdoptsARemoteRun"}},
-		{"AdoptingKeepsTheToken", settle(func(v *xxljob.Verdict) { v.NewToken = v.Token }), []string{"Settle/ToStartedAdoptsARemoteRun"}},
-		{"LosingAdopts", settle(func(v *xxljob.Verdict) {
-			if v.To == xxljob.StateLost {
-				v.To, v.NewOwner = xxljob.StateStarted, v.Owner
+		{"AdoptingKeepsTheOwner", settle(func(v *store.Verdict) { v.NewOwner = v.Owner }), []string{"Settle/ToStartedAdoptsARemoteRun"}},
+		{"AdoptingKeepsTheToken", settle(func(v *store.Verdict) { v.NewToken = v.Token }), []string{"Settle/ToStartedAdoptsARemoteRun"}},
+		{"LosingAdopts", settle(func(v *store.Verdict) {
+			if v.To == store.StateLost {
+				v.To, v.NewOwner = store.StateStarted, v.Owner
 			}
 		}), []string{"Settle/ToLostEndsARemoteRun"}},
-		{"StartedByAddresseeOnly", func(s xxljob.Store) xxljob.Store { return byAddressee{s} },
+		{"StartedByAddresseeOnly", func(s store.Store) store.Store { return byAddressee{s} },
 			[]string{"HandOver/StartedByOwnerOrAddressee", "Settle/ToStartedAdoptsARemoteRun", "Settle/ToLostEndsARemoteRun"}},
-		{"ReaddressLeavesRemoteRuns", readdress(func(_ context.Context, _ xxljob.Store, r *store.Readdress, run xxljob.Run) (ok, decided bool) {
+		{"ReaddressLeavesRemoteRuns", readdress(func(_ context.Context, _ store.Store, r *store.Readdress, run store.Run) (ok, decided bool) {
 			return false, far(run.Address) && far(r.Address)
 		}), []string{"HandOver/ReaddressFromRemoteToRemoteAndHome"}},
-		{"ReaddressNeverBringsHome", readdress(func(_ context.Context, _ xxljob.Store, r *store.Readdress, run xxljob.Run) (ok, decided bool) {
+		{"ReaddressNeverBringsHome", readdress(func(_ context.Context, _ store.Store, r *store.Readdress, run store.Run) (ok, decided bool) {
 			return false, r.Address == store.LocalAddress(r.Owner)
 		}), []string{"HandOver/ReaddressFromRemoteToRemoteAndHome", "HandOver/ReaddressToTheOwnersOwnIsTheTaking"}},
-		{"RemotePartsAreTaken", answer(func(_ context.Context, _ xxljob.Store, x xxljob.Start, a xxljob.Started) xxljob.Started {
+		{"RemotePartsAreTaken", answer(func(_ context.Context, _ store.Store, x store.Start, a store.Started) store.Started {
 			for i := range a.Siblings {
 				if s := &a.Siblings[i]; far(s.Address) {
 					s.Taken = s.Started
@@ -252,21 +251,21 @@ func dispatchMutants() []mutant {
 			}
 			return a
 		}), []string{"Start/BroadcastToRemoteTargets", "Start/BroadcastInsertsStartedSiblings"}},
-		{"WireResultsEndPlannedRuns", func(s xxljob.Store) xxljob.Store { return endsPlanned{s} }, []string{"Finish/WireResultsAreFencedByState"}},
-		{"WireResultsNeedAStartedRun", func(s xxljob.Store) xxljob.Store { return startedOnly{s} }, []string{"Finish/WireResultsAreFencedByState"}},
-		{"KillForgetsDispatchedRuns", func(s xxljob.Store) xxljob.Store { return spares{s} }, []string{"Run/KillMarksAStartedOrDispatchedRun"}},
+		{"WireResultsEndPlannedRuns", func(s store.Store) store.Store { return endsPlanned{s} }, []string{"Finish/WireResultsAreFencedByState"}},
+		{"WireResultsNeedAStartedRun", func(s store.Store) store.Store { return startedOnly{s} }, []string{"Finish/WireResultsAreFencedByState"}},
+		{"KillForgetsDispatchedRuns", func(s store.Store) store.Store { return spares{s} }, []string{"Run/KillMarksAStartedOrDispatchedRun"}},
 	}
 }
 
 // otherDispatch changes what goes in and comes out of Dispatched.
 type otherDispatch struct {
-	xxljob.Store
-	change func(ctx context.Context, s xxljob.Store, d *store.Dispatch)
-	runs   func(given []store.Dispatch, runs []xxljob.Run) []xxljob.Run
+	store.Store
+	change func(ctx context.Context, s store.Store, d *store.Dispatch)
+	runs   func(given []store.Dispatch, runs []store.Run) []store.Run
 	first  bool
 }
 
-func (o *otherDispatch) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]xxljob.Run, error) {
+func (o *otherDispatch) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]store.Run, error) {
 	accepted = slices.Clone(accepted)
 	if o.first {
 		accepted = accepted[:min(1, len(accepted))]
@@ -284,15 +283,15 @@ func (o *otherDispatch) Dispatched(ctx context.Context, accepted []store.Dispatc
 }
 
 // dispatchedTwice returns runs that were marked before.
-type dispatchedTwice struct{ xxljob.Store }
+type dispatchedTwice struct{ store.Store }
 
-func (d dispatchedTwice) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]xxljob.Run, error) {
+func (d dispatchedTwice) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]store.Run, error) {
 	if _, err := d.Store.Dispatched(ctx, accepted); err != nil {
 		return nil, err
 	}
-	var runs []xxljob.Run
+	var runs []store.Run
 	for _, a := range accepted {
-		if run, err := d.Run(ctx, a.RunID); err == nil && run.State == xxljob.StateDispatched {
+		if run, err := d.Run(ctx, a.RunID); err == nil && run.State == store.StateDispatched {
 			runs = append(runs, run)
 		}
 	}
@@ -300,23 +299,23 @@ func (d dispatchedTwice) Dispatched(ctx context.Context, accepted []store.Dispat
 }
 
 // byAddressee does not find runs by their owner where that is not the addressee.
-type byAddressee struct{ xxljob.Store }
+type byAddressee struct{ store.Store }
 
-func (b byAddressee) StartedBy(ctx context.Context, shards []store.Shard, incarnations []string, after int64, limit int) ([]xxljob.Run, error) {
+func (b byAddressee) StartedBy(ctx context.Context, shards []store.Shard, incarnations []string, after int64, limit int) ([]store.Run, error) {
 	runs, err := b.Store.StartedBy(ctx, shards, incarnations, after, limit)
-	return slices.DeleteFunc(runs, func(r xxljob.Run) bool {
+	return slices.DeleteFunc(runs, func(r store.Run) bool {
 		inc, _ := store.LocalIncarnation(r.Address)
 		return !slices.Contains(incarnations, inc)
 	}), err
 }
 
 // endsPlanned takes a result over the wire for a kill, where the run is planned.
-type endsPlanned struct{ xxljob.Store }
+type endsPlanned struct{ store.Store }
 
-func (p endsPlanned) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+func (p endsPlanned) Finish(ctx context.Context, dst []store.Run, results []store.Result) ([]store.Run, error) {
 	runs, err := p.Store.Finish(ctx, nil, results)
 	for _, r := range results {
-		if run, _ := p.Run(ctx, r.RunID); run.State == xxljob.StatePlanned && run.ID != 0 && r.Token == 0 {
+		if run, _ := p.Run(ctx, r.RunID); run.State == store.StatePlanned && run.ID != 0 && r.Token == 0 {
 			run, err = p.Kill(ctx, r.RunID, "ended")
 			runs = append(runs, run)
 		}
@@ -325,20 +324,20 @@ func (p endsPlanned) Finish(ctx context.Context, dst []xxljob.Run, results []xxl
 }
 
 // startedOnly has no result for a dispatched run.
-type startedOnly struct{ xxljob.Store }
+type startedOnly struct{ store.Store }
 
-func (o startedOnly) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
-	return o.Store.Finish(ctx, dst, slices.DeleteFunc(slices.Clone(results), func(r xxljob.Result) bool {
+func (o startedOnly) Finish(ctx context.Context, dst []store.Run, results []store.Result) ([]store.Run, error) {
+	return o.Store.Finish(ctx, dst, slices.DeleteFunc(slices.Clone(results), func(r store.Result) bool {
 		run, _ := o.Run(ctx, r.RunID)
-		return run.State == xxljob.StateDispatched
+		return run.State == store.StateDispatched
 	}))
 }
 
 // spares leaves dispatched runs alone.
-type spares struct{ xxljob.Store }
+type spares struct{ store.Store }
 
-func (p spares) Kill(ctx context.Context, id int64, reason string) (xxljob.Run, error) {
-	if run, err := p.Run(ctx, id); err == nil && run.State == xxljob.StateDispatched {
+func (p spares) Kill(ctx context.Context, id int64, reason string) (store.Run, error) {
+	if run, err := p.Run(ctx, id); err == nil && run.State == store.StateDispatched {
 		return run, nil
 	}
 	return p.Store.Kill(ctx, id, reason)

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -13,7 +12,7 @@ import (
 // Beside them, each case of the suite ends with a recount.
 
 func reportCases() []testCase {
-	with := func(e *env, r xxljob.ReportReader) *reporter { return &reporter{e, r, e.owner("a")} }
+	with := func(e *env, r store.ReportReader) *reporter { return &reporter{e, r, e.owner("a")} }
 	return optionalCases(with, []optional[*reporter]{
 		{"EachEndCountsInItsState", reportStates},
 		{"WhatHasNotEndedCountsNowhere", reportOpen},
@@ -33,11 +32,11 @@ func reportCases() []testCase {
 // reporter is a store that has reports, and the owner of all its shards.
 type reporter struct {
 	*env
-	reports xxljob.ReportReader
+	reports store.ReportReader
 	o       *owner
 }
 
-func (e *reporter) read(q xxljob.ReportQuery) xxljob.ReportsFound {
+func (e *reporter) read(q store.ReportQuery) store.ReportsFound {
 	e.Helper()
 	found, err := e.reports.Reports(e.ctx, q)
 	e.must(err)
@@ -45,9 +44,9 @@ func (e *reporter) read(q xxljob.ReportQuery) xxljob.ReportsFound {
 }
 
 // all is a query for the instants about the case's now, added up to one report.
-func (e *reporter) all() xxljob.ReportQuery {
+func (e *reporter) all() store.ReportQuery {
 	from := store.QuarterOf(e.now).Add(-8 * store.Quarter)
-	return xxljob.ReportQuery{From: from, To: from.Add(16 * store.Quarter), Length: 16 * store.Quarter, Together: true}
+	return store.ReportQuery{From: from, To: from.Add(16 * store.Quarter), Length: 16 * store.Quarter, Together: true}
 }
 
 // sum is what all counts.
@@ -61,7 +60,7 @@ func (e *reporter) sum() store.Report {
 	return found.Reports[0]
 }
 
-func (e *reporter) wantEnded(what string, ended map[xxljob.State]int64) {
+func (e *reporter) wantEnded(what string, ended map[store.State]int64) {
 	e.Helper()
 	var all [store.States]int64
 	for state, n := range ended {
@@ -71,7 +70,7 @@ func (e *reporter) wantEnded(what string, ended map[xxljob.State]int64) {
 }
 
 // ends ends a new run.
-func (e *reporter) ends(state xxljob.State) xxljob.Run {
+func (e *reporter) ends(state store.State) store.Run {
 	e.Helper()
 	r := success(e.o.running())
 	r.State = state
@@ -79,37 +78,37 @@ func (e *reporter) ends(state xxljob.State) xxljob.Run {
 }
 
 func reportStates(e *reporter) {
-	for _, state := range []xxljob.State{xxljob.StateSucceeded, xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled,
-		xxljob.StateLost, xxljob.StateRefused, xxljob.StateDiscarded, xxljob.StateCancelled, xxljob.StateSnoozed} {
+	for _, state := range []store.State{store.StateSucceeded, store.StateFailed, store.StateTimedOut, store.StateKilled,
+		store.StateLost, store.StateRefused, store.StateDiscarded, store.StateCancelled, store.StateSnoozed} {
 		e.ends(state)
 	}
-	ended := map[xxljob.State]int64{3: 1, 4: 1, 5: 1, 6: 1, 7: 1, 8: 1, 9: 1, 11: 1, 12: 1}
+	ended := map[store.State]int64{3: 1, 4: 1, 5: 1, 6: 1, 7: 1, 8: 1, 9: 1, 11: 1, 12: 1}
 	e.wantEnded("results", ended)
 	e.o.tryStart(e.o.startOf(e.o.planned(e.newJob()), refused))
-	ended[xxljob.StateRefused]++
+	ended[store.StateRefused]++
 	e.wantEnded("a start that was refused", ended)
 	lost := e.o.running()
-	e.mustSettle(e.o.verdict(lost, xxljob.StateLost))
-	ended[xxljob.StateLost]++
+	e.mustSettle(e.o.verdict(lost, store.StateLost))
+	ended[store.StateLost]++
 	e.wantEnded("a verdict", ended)
 	e.o.claim(e.o.skip(e.newJob()))
-	ended[xxljob.StateSkipped]++
+	ended[store.StateSkipped]++
 	e.wantEnded("a record of skipped instants", ended)
-	e.mustKill(e.mustAddRun(e.newJob().ID, xxljob.Trigger{At: e.now}).ID, "no")
+	e.mustKill(e.mustAddRun(e.newJob().ID, store.Trigger{At: e.now}).ID, "no")
 	job := e.newJob()
 	e.o.planned(job)
 	e.stop(job.ID)
 	gone := e.newJob()
-	e.mustAddRun(gone.ID, xxljob.Trigger{At: e.now})
-	_, err := e.AddAhead(e.ctx, gone.ID, xxljob.Trigger{At: e.now}, e.at(86400))
+	e.mustAddRun(gone.ID, store.Trigger{At: e.now})
+	_, err := e.AddAhead(e.ctx, gone.ID, store.Trigger{At: e.now}, e.at(86400))
 	e.must(err)
 	e.must(e.RemoveJob(e.ctx, gone.ID))
-	ended[xxljob.StateCancelled] += 4
+	ended[store.StateCancelled] += 4
 	e.wantEnded("runs that a kill, a stop and a removal cancel", ended)
 	killed := e.o.running(e.over("b"))
 	e.mustKill(killed.ID, "no")
 	e.mustTake("b", killed.ID)
-	ended[xxljob.StateKilled]++
+	ended[store.StateKilled]++
 	e.wantEnded("a run that was killed before it was taken", ended)
 }
 
@@ -130,24 +129,24 @@ func reportRefused(e *reporter) {
 	e.mustFinish(success(run))
 	e.mustKill(run.ID, "no")
 	lost := e.o.running()
-	e.mustSettle(e.o.verdict(lost, xxljob.StateLost))
+	e.mustSettle(e.o.verdict(lost, store.StateLost))
 	e.mustFinish(overWire(lost.ID))
-	e.wantEnded("one end each", map[xxljob.State]int64{xxljob.StateSucceeded: 1, xxljob.StateLost: 1})
+	e.wantEnded("one end each", map[store.State]int64{store.StateSucceeded: 1, store.StateLost: 1})
 }
 
 func reportTimes(e *reporter) {
 	var want1 store.Report
-	for i, state := range []xxljob.State{xxljob.StateSucceeded, xxljob.StateFailed, xxljob.StateKilled, xxljob.StateTimedOut, xxljob.StateSnoozed, xxljob.StateLost} {
+	for i, state := range []store.State{store.StateSucceeded, store.StateFailed, store.StateKilled, store.StateTimedOut, store.StateSnoozed, store.StateLost} {
 		r := success(e.o.started(e.o.one(e.o.claim(e.o.plan(e.newJob(), e.at(-60*i))))))
 		r.State = state
 		run := e.o.one(e.mustFinish(r))
 		want1.Lateness.Observe(run.Started.Sub(run.Scheduled))
 		want1.Duration.Observe(run.Ended.Sub(run.Started))
 	}
-	early := e.o.one(e.mustFinish(success(e.o.started(e.mustAddRun(e.newJob().ID, xxljob.Trigger{At: e.at(60)})))))
+	early := e.o.one(e.mustFinish(success(e.o.started(e.mustAddRun(e.newJob().ID, store.Trigger{At: e.at(60)})))))
 	want1.Lateness.Observe(0)
 	want1.Duration.Observe(early.Ended.Sub(early.Started))
-	e.ends(xxljob.StateDiscarded)
+	e.ends(store.StateDiscarded)
 	e.o.tryStart(e.o.startOf(e.o.planned(e.newJob()), refused))
 	e.o.claim(e.o.skip(e.newJob()))
 	e.mustKill(e.o.planned(e.newJob()).ID, "no")
@@ -158,22 +157,22 @@ func reportTimes(e *reporter) {
 }
 
 func reportRetry(e *reporter) {
-	first := e.o.started(e.o.one(e.o.claim(e.o.plan(e.newJob(retried(1)), e.at(-3600)))), func(s *xxljob.Start) { s.Retries = 1 })
+	first := e.o.started(e.o.one(e.o.claim(e.o.plan(e.newJob(retried(1)), e.at(-3600)))), func(s *store.Start) { s.Retries = 1 })
 	r := failure(first)
 	r.After = 2 * time.Hour
 	next := e.mustNext(e.o.one(e.mustFinish(r)))
 	e.check(next.Scheduled.After(e.at(1800)), "the retry is due at %v", next.Scheduled)
 	e.mustKill(next.ID, "no")
 	from := store.QuarterOf(first.Scheduled)
-	found := e.read(xxljob.ReportQuery{From: from, To: from.Add(store.Quarter)})
+	found := e.read(store.ReportQuery{From: from, To: from.Add(store.Quarter)})
 	want(e.env, "reports", len(found.Reports), 1)
-	want(e.env, "cancelled", found.Reports[0].Ended[xxljob.StateCancelled], 1)
+	want(e.env, "cancelled", found.Reports[0].Ended[store.StateCancelled], 1)
 }
 
 // endAt ends a run of an app for an instant, in quarters of an hour behind a certain one.
 func (e *reporter) endAt(app string, quarters int, more time.Duration) {
 	e.Helper()
-	job := e.newJob(func(j *xxljob.Job) { j.App = app })
+	job := e.newJob(func(j *store.Job) { j.App = app })
 	e.mustKill(e.o.one(e.o.claim(e.o.plan(job, e.quarter(quarters).Add(more)))).ID, "no")
 }
 
@@ -183,11 +182,11 @@ func (e *reporter) quarter(n int) time.Time {
 
 // wantReports checks reports by their beginnings, in quarters, their apps and how many were
 // cancelled.
-func (e *reporter) wantReports(what string, found xxljob.ReportsFound, reports ...counted) {
+func (e *reporter) wantReports(what string, found store.ReportsFound, reports ...counted) {
 	e.Helper()
 	var got []counted
 	for _, r := range found.Reports {
-		got = append(got, counted{int(r.From.Sub(e.quarter(0)) / store.Quarter), r.App, r.Ended[xxljob.StateCancelled]})
+		got = append(got, counted{int(r.From.Sub(e.quarter(0)) / store.Quarter), r.App, r.Ended[store.StateCancelled]})
 	}
 	want(e.env, what, got, reports)
 }
@@ -205,7 +204,7 @@ func reportOrder(e *reporter) {
 	e.endAt("Z", 1, 0)
 	e.endAt("b", 0, store.Quarter-time.Millisecond)
 	e.endAt("a", 2, 0)
-	found := e.read(xxljob.ReportQuery{From: e.quarter(-4), To: e.quarter(4)})
+	found := e.read(store.ReportQuery{From: e.quarter(-4), To: e.quarter(4)})
 	e.wantReports("in order of time and app", found, counted{0, "b", 1}, counted{1, "Z", 1}, counted{1, "a", 2}, counted{1, "b", 1}, counted{2, "a", 1})
 	want(e.env, "until", found.Until, e.quarter(4))
 	for _, r := range found.Reports {
@@ -218,11 +217,11 @@ func reportBounds(e *reporter) {
 		e.endAt("a", i, 0)
 		e.endAt("b", i, 0)
 	}
-	e.wantReports("of an app", e.read(xxljob.ReportQuery{From: e.quarter(-9), To: e.quarter(9), Apps: []string{"b", "b", "c"}}),
+	e.wantReports("of an app", e.read(store.ReportQuery{From: e.quarter(-9), To: e.quarter(9), Apps: []string{"b", "b", "c"}}),
 		counted{0, "b", 1}, counted{1, "b", 1}, counted{2, "b", 1}, counted{3, "b", 1})
-	e.wantReports("from a time up to another", e.read(xxljob.ReportQuery{From: e.quarter(1), To: e.quarter(3), Apps: []string{"a"}}), counted{1, "a", 1}, counted{2, "a", 1})
-	e.wantReports("of nothing", e.read(xxljob.ReportQuery{From: e.quarter(1), To: e.quarter(1)}))
-	e.wantReports("of nobody", e.read(xxljob.ReportQuery{From: e.quarter(1), To: e.quarter(3), Apps: []string{"nobody"}}))
+	e.wantReports("from a time up to another", e.read(store.ReportQuery{From: e.quarter(1), To: e.quarter(3), Apps: []string{"a"}}), counted{1, "a", 1}, counted{2, "a", 1})
+	e.wantReports("of nothing", e.read(store.ReportQuery{From: e.quarter(1), To: e.quarter(1)}))
+	e.wantReports("of nobody", e.read(store.ReportQuery{From: e.quarter(1), To: e.quarter(3), Apps: []string{"nobody"}}))
 }
 
 func reportSpans(e *reporter) {
@@ -230,7 +229,7 @@ func reportSpans(e *reporter) {
 		e.endAt("a", i, 0)
 		e.endAt("b", i, 0)
 	}
-	q := xxljob.ReportQuery{From: e.quarter(-1), To: e.quarter(9), Length: 2 * store.Quarter}
+	q := store.ReportQuery{From: e.quarter(-1), To: e.quarter(9), Length: 2 * store.Quarter}
 	found := e.read(q)
 	e.wantReports("of two quarters each", found, counted{-1, "a", 1}, counted{-1, "b", 1}, counted{1, "a", 2}, counted{1, "b", 2}, counted{3, "a", 1}, counted{3, "b", 1})
 	want(e.env, "length", found.Reports[0].Length, 2*store.Quarter)
@@ -243,7 +242,7 @@ func reportPages(e *reporter) {
 		e.endAt("a", i, 0)
 		e.endAt("b", i, 0)
 	}
-	q := xxljob.ReportQuery{From: e.quarter(-2), To: e.quarter(9), Examine: 5}
+	q := store.ReportQuery{From: e.quarter(-2), To: e.quarter(9), Examine: 5}
 	found := e.read(q)
 	e.wantReports("as far as five counts lead", found, counted{0, "a", 1}, counted{0, "b", 1}, counted{1, "a", 1}, counted{1, "b", 1})
 	want(e.env, "until", found.Until, e.quarter(2))
@@ -255,7 +254,7 @@ func reportPages(e *reporter) {
 	want(e.env, "until, by the length", e.read(q).Until, e.quarter(1))
 	q.Length = 20 * store.Quarter
 	_, err := e.reports.Reports(e.ctx, q)
-	list := xxljob.FieldErrors(err)
+	list := store.FieldErrors(err)
 	e.check(len(list) == 1 && list[0].Field == "Length", "a length that adds up too much: error %v, want one about it", err)
 }
 
@@ -273,8 +272,8 @@ func reportManyApps(e *reporter) {
 		e.endAt(app, 7, 0)
 		apps, all = append(apps, app), append(all, counted{7, app, 1})
 	}
-	q := xxljob.ReportQuery{Apps: apps, From: e.quarter(0), To: e.quarter(9), Examine: 16}
-	var found xxljob.ReportsFound
+	q := store.ReportQuery{Apps: apps, From: e.quarter(0), To: e.quarter(9), Examine: 16}
+	var found store.ReportsFound
 	for pages := 0; q.From.Before(q.To); pages++ {
 		page := e.read(q)
 		e.check(len(page.Reports) <= q.Examine && page.Until.After(q.From), "%d counts are read, of %d, until %v", len(page.Reports), q.Examine, page.Until)
@@ -290,7 +289,7 @@ func reportManyApps(e *reporter) {
 	for _, most := range []int{16, 5} {
 		q.Examine, q.Length = most, 8*store.Quarter
 		_, err := e.reports.Reports(e.ctx, q)
-		list := xxljob.FieldErrors(err)
+		list := store.FieldErrors(err)
 		e.check(len(list) == 1 && list[0].Field == "Length", "a report of more than %d counts: error %v, want one about its length", most, err)
 	}
 	q.Examine = 17
@@ -300,7 +299,7 @@ func reportManyApps(e *reporter) {
 func reportAbsurd(e *reporter) {
 	e.endAt("a", 0, 0)
 	from, to := e.quarter(0), e.quarter(1)
-	for field, q := range map[string]xxljob.ReportQuery{
+	for field, q := range map[string]store.ReportQuery{
 		"From":    {To: to},
 		"To":      {From: to, To: from},
 		"Length":  {From: from, To: to, Length: time.Minute},
@@ -308,19 +307,19 @@ func reportAbsurd(e *reporter) {
 		"Apps":    {From: from, To: to, Apps: []string{strings.Repeat("x", 1<<20)}},
 	} {
 		_, err := e.reports.Reports(e.ctx, q)
-		list := xxljob.FieldErrors(err)
+		list := store.FieldErrors(err)
 		e.check(len(list) == 1 && list[0].Field == field && len(list[0].Error()) < 1000, "%s: error %v, want one about that field", field, err)
 	}
 	for _, at := range absurdTimes() {
 		if at.Before(from) {
-			_, err := e.reports.Reports(e.ctx, xxljob.ReportQuery{From: at, To: to})
+			_, err := e.reports.Reports(e.ctx, store.ReportQuery{From: at, To: to})
 			e.wantFault("From", err)
 		} else {
-			_, err := e.reports.Reports(e.ctx, xxljob.ReportQuery{From: from, To: at})
+			_, err := e.reports.Reports(e.ctx, store.ReportQuery{From: from, To: at})
 			e.wantFault("To", err)
 		}
 	}
-	e.wantReports("all times", e.read(xxljob.ReportQuery{From: time.Unix(0, 0), To: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}), counted{0, "a", 1})
+	e.wantReports("all times", e.read(store.ReportQuery{From: time.Unix(0, 0), To: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}), counted{0, "a", 1})
 }
 
 func reportFold(e *reporter) {
@@ -338,15 +337,15 @@ func reportFold(e *reporter) {
 	}
 	for range 2 {
 		e.must(f.FoldReports(e.ctx))
-		recent := xxljob.ReportQuery{From: e.quarter(-9), To: e.quarter(9)}
+		recent := store.ReportQuery{From: e.quarter(-9), To: e.quarter(9)}
 		e.wantReports("quarters", e.read(recent), counted{-8, "a", 5})
-		found := e.read(xxljob.ReportQuery{From: day, To: day.Add(2 * store.ReportDay)})
+		found := e.read(store.ReportQuery{From: day, To: day.Add(2 * store.ReportDay)})
 		e.wantReports("days", found, counted{long, "b", 10}, counted{long + 96, "a", 5})
 		want(e.env, "length", found.Reports[0].Length, store.ReportDay)
-		e.wantReports("a day that does not begin within", e.read(xxljob.ReportQuery{From: day.Add(store.Quarter), To: day.Add(store.ReportDay)}))
-		e.wantReports("all of it", e.read(xxljob.ReportQuery{From: day, To: e.quarter(0), Length: 100 * store.ReportDay, Together: true}), counted{long, "", 20})
+		e.wantReports("a day that does not begin within", e.read(store.ReportQuery{From: day.Add(store.Quarter), To: day.Add(store.ReportDay)}))
+		e.wantReports("all of it", e.read(store.ReportQuery{From: day, To: e.quarter(0), Length: 100 * store.ReportDay, Together: true}), counted{long, "", 20})
 	}
 	e.endAt("b", long+7, 0)
 	e.must(f.FoldReports(e.ctx))
-	e.wantReports("a late end", e.read(xxljob.ReportQuery{From: day, To: day.Add(2 * store.ReportDay)}), counted{long, "b", 11}, counted{long + 96, "a", 5})
+	e.wantReports("a late end", e.read(store.ReportQuery{From: day, To: day.Add(2 * store.ReportDay)}), counted{long, "b", 11}, counted{long + 96, "a", 5})
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
@@ -14,18 +14,18 @@ import (
 
 // reportMutants break reports.
 func reportMutants() []mutant {
-	query := func(change func(*xxljob.ReportQuery)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &bentReports{Store: s, ReportReader: s.(xxljob.ReportReader), query: change}
+	query := func(change func(*store.ReportQuery)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &bentReports{Store: s, ReportReader: s.(store.ReportReader), query: change}
 		}
 	}
-	found := func(change func(*xxljob.ReportsFound)) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store {
-			return &bentReports{Store: s, ReportReader: s.(xxljob.ReportReader), found: change}
+	found := func(change func(*store.ReportsFound)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &bentReports{Store: s, ReportReader: s.(store.ReportReader), found: change}
 		}
 	}
-	each := func(change func(*store.Report)) func(xxljob.Store) xxljob.Store {
-		return found(func(f *xxljob.ReportsFound) {
+	each := func(change func(*store.Report)) func(store.Store) store.Store {
+		return found(func(f *store.ReportsFound) {
 			for i := range f.Reports {
 				change(&f.Reports[i])
 			}
@@ -33,38 +33,38 @@ func reportMutants() []mutant {
 	}
 	order := "Reports/ByTheQuarterOfTheInstantAndTheApp"
 	var list []mutant
-	for state := xxljob.StateSucceeded; state <= xxljob.StateSnoozed; state++ {
+	for state := store.StateSucceeded; state <= store.StateSnoozed; state++ {
 		list = append(list, mutant{"ReportsForget" + state.String(), each(func(r *store.Report) { r.Ended[state] = 0 }), []string{"Reports/EachEndCountsInItsState"}})
 	}
 	return append(list, []mutant{
-		{"OpenRunsAreCounted", found(func(f *xxljob.ReportsFound) { f.Reports = append(f.Reports, store.Report{}) }), []string{"Reports/WhatHasNotEndedCountsNowhere", "Reports/WhatIsRefusedChangesNothing"}},
+		{"OpenRunsAreCounted", found(func(f *store.ReportsFound) { f.Reports = append(f.Reports, store.Report{}) }), []string{"Reports/WhatHasNotEndedCountsNowhere", "Reports/WhatIsRefusedChangesNothing"}},
 		{"ReportsCountTwice", each(func(r *store.Report) { r.Add(new(*r)) }), []string{"Reports/WhatIsRefusedChangesNothing", "Reports/ARetryCountsForItsInstant", "Reports/AddedUp"}},
 		{"ReportsForgetLateness", each(func(r *store.Report) { r.Lateness.Counts[0] = 0 }), []string{"Reports/LatenessAndDuration"}},
 		{"ReportsForgetTheSum", each(func(r *store.Report) { r.Duration.Sum++ }), []string{"Reports/LatenessAndDuration"}},
-		{"ReportsInOrderOfApps", found(func(f *xxljob.ReportsFound) { slices.Reverse(f.Reports) }), []string{order}},
+		{"ReportsInOrderOfApps", found(func(f *store.ReportsFound) { slices.Reverse(f.Reports) }), []string{order}},
 		{"ReportsOfAnotherLength", each(func(r *store.Report) { r.Length++ }), []string{order, "Reports/AddedUp"}},
-		{"ReportsOfAllApps", query(func(q *xxljob.ReportQuery) { q.Apps = nil }), []string{"Reports/OfSomeAppsAndTimes", "Reports/OfManyAppsAsFarAsTheBound"}},
-		{"ToIsIncluded", query(func(q *xxljob.ReportQuery) { q.To = q.To.Add(store.Quarter) }), []string{"Reports/OfSomeAppsAndTimes"}},
-		{"FromIsLeftOut", query(func(q *xxljob.ReportQuery) { q.From = q.From.Add(min(q.To.Sub(q.From), store.Quarter)) }), []string{"Reports/OfSomeAppsAndTimes"}},
-		{"ReportsAreNotAddedUp", query(func(q *xxljob.ReportQuery) { q.Together = false }), []string{"Reports/AddedUp"}},
-		{"TheLengthIsForgotten", query(func(q *xxljob.ReportQuery) { q.Length = 0 }), []string{"Reports/AddedUp", "Reports/ReadAsFarAsTheBound", "Reports/OfManyAppsAsFarAsTheBound"}},
-		{"ReportsAreReadInFull", query(func(q *xxljob.ReportQuery) { q.Examine = min(q.Examine, 1) * 1000 }), []string{"Reports/ReadAsFarAsTheBound", "Reports/OfManyAppsAsFarAsTheBound"}},
-		{"UntilIsTheEnd", found(func(f *xxljob.ReportsFound) { f.Until = f.Until.Add(store.Quarter) }), []string{"Reports/ReadAsFarAsTheBound", order, "Reports/OfManyAppsAsFarAsTheBound"}},
-		{"AbsurdReportsAreAnswered", query(func(q *xxljob.ReportQuery) {
-			*q = xxljob.ReportQuery{From: time.Unix(0, 0), To: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
+		{"ReportsOfAllApps", query(func(q *store.ReportQuery) { q.Apps = nil }), []string{"Reports/OfSomeAppsAndTimes", "Reports/OfManyAppsAsFarAsTheBound"}},
+		{"ToIsIncluded", query(func(q *store.ReportQuery) { q.To = q.To.Add(store.Quarter) }), []string{"Reports/OfSomeAppsAndTimes"}},
+		{"FromIsLeftOut", query(func(q *store.ReportQuery) { q.From = q.From.Add(min(q.To.Sub(q.From), store.Quarter)) }), []string{"Reports/OfSomeAppsAndTimes"}},
+		{"ReportsAreNotAddedUp", query(func(q *store.ReportQuery) { q.Together = false }), []string{"Reports/AddedUp"}},
+		{"TheLengthIsForgotten", query(func(q *store.ReportQuery) { q.Length = 0 }), []string{"Reports/AddedUp", "Reports/ReadAsFarAsTheBound", "Reports/OfManyAppsAsFarAsTheBound"}},
+		{"ReportsAreReadInFull", query(func(q *store.ReportQuery) { q.Examine = min(q.Examine, 1) * 1000 }), []string{"Reports/ReadAsFarAsTheBound", "Reports/OfManyAppsAsFarAsTheBound"}},
+		{"UntilIsTheEnd", found(func(f *store.ReportsFound) { f.Until = f.Until.Add(store.Quarter) }), []string{"Reports/ReadAsFarAsTheBound", order, "Reports/OfManyAppsAsFarAsTheBound"}},
+		{"AbsurdReportsAreAnswered", query(func(q *store.ReportQuery) {
+			*q = store.ReportQuery{From: time.Unix(0, 0), To: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
 		}), []string{"Reports/QueriesThatAreAbsurd"}},
 	}...)
 }
 
 // bentReports overrides answers of a store's reports.
 type bentReports struct {
-	xxljob.Store
-	xxljob.ReportReader
-	query func(*xxljob.ReportQuery)
-	found func(*xxljob.ReportsFound)
+	store.Store
+	store.ReportReader
+	query func(*store.ReportQuery)
+	found func(*store.ReportsFound)
 }
 
-func (b *bentReports) Reports(ctx context.Context, q xxljob.ReportQuery) (xxljob.ReportsFound, error) {
+func (b *bentReports) Reports(ctx context.Context, q store.ReportQuery) (store.ReportsFound, error) {
 	if b.query != nil {
 		b.query(&q)
 	}
@@ -81,7 +81,7 @@ type uncounted struct {
 	miss func(*store.Report)
 }
 
-func (u uncounted) Reports(ctx context.Context, q xxljob.ReportQuery) (xxljob.ReportsFound, error) {
+func (u uncounted) Reports(ctx context.Context, q store.ReportQuery) (store.ReportsFound, error) {
 	found, err := u.Store.Reports(ctx, q)
 	for i := range found.Reports {
 		u.miss(&found.Reports[i])
@@ -95,12 +95,12 @@ func TestRecount(t *testing.T) {
 	if err := s.SetShards(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	job, err := s.AddJob(t.Context(), xxljob.Job{App: "app", Name: "n", Schedule: xxljob.Manual(), GlueType: xxljob.GlueBean}, nil)
+	job, err := s.AddJob(t.Context(), store.Job{App: "app", Name: "n", Schedule: schedule.Manual(), GlueType: store.GlueBean}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		run, err := s.AddRun(t.Context(), job.ID, xxljob.Trigger{})
+		run, err := s.AddRun(t.Context(), job.ID, store.Trigger{})
 		if err == nil {
 			_, err = s.Kill(t.Context(), run.ID, "")
 		}
@@ -113,7 +113,7 @@ func TestRecount(t *testing.T) {
 		wrong int
 	}{
 		"nothing":   {func(*store.Report) {}, 0},
-		"an end":    {func(r *store.Report) { r.Ended[xxljob.StateCancelled]-- }, 1},
+		"an end":    {func(r *store.Report) { r.Ended[store.StateCancelled]-- }, 1},
 		"a time":    {func(r *store.Report) { r.Lateness.Observe(0) }, 1},
 		"a quarter": {func(r *store.Report) { r.From = r.From.Add(store.Quarter) }, 1},
 	} {

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -37,19 +36,19 @@ func routedMessages() []string {
 		routedTo(func(r *store.Routed) { r.Block = "CONCURRENT" }), routedTo(func(r *store.Routed) { r.Block = "" }))
 }
 
-func says(msg string) func(*xxljob.Start) { return func(s *xxljob.Start) { s.Msg = msg } }
+func says(msg string) func(*store.Start) { return func(s *store.Start) { s.Msg = msg } }
 
 // startSays starts all of them in one batch.
 func startSays(e *env) {
 	o := e.owner(routedNode)
 	messages := routedMessages()
-	starts := make([]xxljob.Start, len(messages))
+	starts := make([]store.Start, len(messages))
 	for i, msg := range messages {
 		starts[i] = o.startOf(o.planned(e.newJob()), says(msg))
 	}
 	answers, err := o.Start(o.ctx, nil, starts)
 	e.must(err)
-	results := make([]xxljob.Result, len(answers))
+	results := make([]store.Result, len(answers))
 	for i, msg := range messages {
 		run := answers[i].Run
 		want(e, "message of a started run", run.TriggerMsg, msg)
@@ -79,8 +78,8 @@ func startSays(e *env) {
 func startSaysAlone(e *env) {
 	o := e.owner(routedNode)
 	for _, msg := range routedMessages()[:4] {
-		var runs []xxljob.Run
-		var results []xxljob.Result
+		var runs []store.Run
+		var results []store.Result
 		for range 2 {
 			run := o.running(says(msg))
 			runs, results = append(runs, run), append(results, success(run))
@@ -97,14 +96,14 @@ func startSaysAlone(e *env) {
 func startSaysAgain(e *env) {
 	o := e.owner(routedNode)
 	first := routedTo(func(*store.Routed) {})
-	for _, second := range []func(*xxljob.Start){
+	for _, second := range []func(*store.Start){
 		says(first), to(remote),
-		func(s *xxljob.Start) {
+		func(s *store.Start) {
 			s.Block, s.Msg = "CONCURRENT", routedTo(func(r *store.Routed) { r.Block, r.Route = "CONCURRENT", "FIRST" })
 		},
 	} {
 		run := o.running(says(first))
-		back := o.one(e.mustSettle(o.verdict(run, xxljob.StatePlanned)))
+		back := o.one(e.mustSettle(o.verdict(run, store.StatePlanned)))
 		want(e, "message of a run that was put back", back.TriggerMsg, first+"\nsettled")
 		e.wantRun("run that was put back", back)
 		st := o.startOf(back, second)
@@ -122,7 +121,7 @@ func startSaysWhereItMoves(e *env) {
 	e.check(o.tryReaddress(o.readdress(run, remote)), "Readdress: false, want true")
 	want(e, "message of a run that was moved", e.mustRun(run.ID).TriggerMsg, msg+"\nmoved")
 
-	lost := o.one(e.mustSettle(o.verdict(o.running(says(msg)), xxljob.StateLost)))
+	lost := o.one(e.mustSettle(o.verdict(o.running(says(msg)), store.StateLost)))
 	want(e, "message of a lost run", lost.TriggerMsg, msg+"\nsettled")
 	killed := o.running(says(msg))
 	want(e, "message of a run that is to be killed", e.mustKill(killed.ID, "x").TriggerMsg, msg)
@@ -131,10 +130,10 @@ func startSaysWhereItMoves(e *env) {
 // searchRouted finds runs by what was said of how they were routed.
 func searchRouted(e *reader) {
 	o := e.o.overtakenBy(routedNode)
-	planned := e.mustAddRun(e.newJob().ID, xxljob.Trigger{})
+	planned := e.mustAddRun(e.newJob().ID, store.Trigger{})
 	run := o.started(planned, says(routedTo(func(r *store.Routed) {
 		r.Type, r.Addresses = string(planned.Type), r.Addresses+", "+store.LocalAddress("node-2-x")
-	})), func(s *xxljob.Start) { s.Known = &planned })
+	})), func(s *store.Start) { s.Known = &planned })
 	res := success(run)
 	res.TriggerMsg = "the end"
 	e.mustFinish(res)
@@ -142,9 +141,9 @@ func searchRouted(e *reader) {
 		"type: " + string(planned.Type) + "\nNODE: node-1\nroute: nearest, block: serial_execution\naddresses: local://" + routedNode,
 		"local://node-2-x\nthe end",
 	} {
-		e.wantFound(text, xxljob.RunSearch{Text: text}, run)
+		e.wantFound(text, store.RunSearch{Text: text}, run)
 	}
-	e.wantFound("what was not said", xxljob.RunSearch{Text: "node: node-2"})
+	e.wantFound("what was not said", store.RunSearch{Text: "node: node-2"})
 }
 
 // lines are those that are not empty.

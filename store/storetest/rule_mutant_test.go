@@ -7,39 +7,38 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // ruleMutants break rules about jobs, kills and what a node finds.
 func ruleMutants() []mutant {
 	return []mutant{
-		{"RefusalsAreNoStarts", func(s xxljob.Store) xxljob.Store { return noRefusals{s} },
+		{"RefusalsAreNoStarts", func(s store.Store) store.Store { return noRefusals{s} },
 			[]string{"Edit/ReplanGivesTheLatestRefusedInstant"}},
-		{"AnswersAreNotAppended", func(s xxljob.Store) xxljob.Store { return forgetsRoom{s} }, []string{"Known/AnswersInOrder", "Known/AnswersInOrderOfThePlans"}},
-		{"UsedMemoryShows", func(s xxljob.Store) xxljob.Store { return leavesUsed{s} }, []string{"Known/AnswersInOrder"}},
-		{"ManualJobsFinish", func(s xxljob.Store) xxljob.Store { return finishesAll{s} },
+		{"AnswersAreNotAppended", func(s store.Store) store.Store { return forgetsRoom{s} }, []string{"Known/AnswersInOrder", "Known/AnswersInOrderOfThePlans"}},
+		{"UsedMemoryShows", func(s store.Store) store.Store { return leavesUsed{s} }, []string{"Known/AnswersInOrder"}},
+		{"ManualJobsFinish", func(s store.Store) store.Store { return finishesAll{s} },
 			[]string{"Arm/AManualJobIsNeverFinished", "Arm/SweepLeavesTheRest"}},
-		{"NobodySaysThatAJobStopped", func(s xxljob.Store) xxljob.Store { return saysStopped{s, func(*xxljob.Run) bool { return false }} },
+		{"NobodySaysThatAJobStopped", func(s store.Store) store.Store { return saysStopped{s, func(*store.Run) bool { return false }} },
 			[]string{"Arm/TheRunSaysThatItsEndStoppedTheJob", "Arm/OfRunsThatEndTogetherOneSaysIt"}},
-		{"EveryEndSaysThatTheJobStopped", func(s xxljob.Store) xxljob.Store {
-			return saysStopped{s, func(r *xxljob.Run) bool { return r.State.Ended() }}
+		{"EveryEndSaysThatTheJobStopped", func(s store.Store) store.Store {
+			return saysStopped{s, func(r *store.Run) bool { return r.State.Ended() }}
 		}, []string{"Arm/TheRunSaysThatItsEndStoppedTheJob", "Arm/OfRunsThatEndTogetherOneSaysIt"}},
-		{"EachShardIsFree", func(s xxljob.Store) xxljob.Store { return seesShards{s, func(store.Shard) bool { return true }} },
+		{"EachShardIsFree", func(s store.Store) store.Store { return seesShards{s, func(store.Shard) bool { return true }} },
 			[]string{"Shards/FreeUnlessALiveNodeHasIt"}},
-		{"OwnedShardsAreNeverFree", func(s xxljob.Store) xxljob.Store {
+		{"OwnedShardsAreNeverFree", func(s store.Store) store.Store {
 			return seesShards{s, func(sh store.Shard) bool { return sh.Owner == "" }}
 		}, []string{"Shards/FreeUnlessALiveNodeHasIt"}},
-		{"RecordsAreWaitedFor", func(s xxljob.Store) xxljob.Store { return waitsForRecords{s} },
+		{"RecordsAreWaitedFor", func(s store.Store) store.Store { return waitsForRecords{s} },
 			[]string{"Arm/ARecordRearmsAtOnce"}},
-		{"KillKeepsTheLastReason", func(s xxljob.Store) xxljob.Store { return &lastReason{Store: s, reasons: map[int64]string{}} },
+		{"KillKeepsTheLastReason", func(s store.Store) store.Store { return &lastReason{Store: s, reasons: map[int64]string{}} },
 			[]string{"Run/KillKeepsTheFirstReason"}},
-		{"KillKeepsAnEmptyReason", func(s xxljob.Store) xxljob.Store { return emptyReason{s} },
+		{"KillKeepsAnEmptyReason", func(s store.Store) store.Store { return emptyReason{s} },
 			[]string{"Run/KillWithoutAReasonIsKilled"}},
-		{"ClaimMatchesAZeroDue", func(s xxljob.Store) xxljob.Store { return zeroDue{s} }, []string{"Claim/ZeroDueMatchesNoJob"}},
-		{"LastForgetsSpans", func(s xxljob.Store) xxljob.Store {
-			return &broken{Store: s, jobOut: func(j xxljob.Job) xxljob.Job {
-				runs, _ := s.Runs(context.Background(), xxljob.RunFilter{JobID: j.ID})
+		{"ClaimMatchesAZeroDue", func(s store.Store) store.Store { return zeroDue{s} }, []string{"Claim/ZeroDueMatchesNoJob"}},
+		{"LastForgetsSpans", func(s store.Store) store.Store {
+			return &broken{Store: s, jobOut: func(j store.Job) store.Job {
+				runs, _ := s.Runs(context.Background(), store.RunFilter{JobID: j.ID})
 				for _, r := range runs {
 					if r.Last.Equal(j.Last) {
 						j.Last = r.Scheduled
@@ -48,9 +47,9 @@ func ruleMutants() []mutant {
 				return j
 			}}
 		}, []string{"Claim/LastIsTheLatestInstantOfTheRuns"}},
-		{"LastNeverGoesBack", func(s xxljob.Store) xxljob.Store {
+		{"LastNeverGoesBack", func(s store.Store) store.Store {
 			last := map[int64]time.Time{}
-			return &broken{Store: s, jobOut: func(j xxljob.Job) xxljob.Job {
+			return &broken{Store: s, jobOut: func(j store.Job) store.Job {
 				if j.Last.Before(last[j.ID]) {
 					j.Last = last[j.ID]
 				}
@@ -58,22 +57,22 @@ func ruleMutants() []mutant {
 				return j
 			}}
 		}, []string{"Claim/LastIsTheLatestInstantOfTheRuns"}},
-		{"InboxKillsWhatIsNotTaken", inbox(func(in xxljob.Inbox) xxljob.Inbox {
+		{"InboxKillsWhatIsNotTaken", inbox(func(in store.Inbox) store.Inbox {
 			in.Kills = append(in.Kills, toKill(in.Runs)...)
-			slices.SortFunc(in.Kills, func(a, b xxljob.Run) int { return int(a.ID - b.ID) })
+			slices.SortFunc(in.Kills, func(a, b store.Run) int { return int(a.ID - b.ID) })
 			return in
 		}), []string{"Inbox/HoldsUntakenRunsThatAreToBeKilled"}},
-		{"InboxHidesRunsToBeKilled", inbox(func(in xxljob.Inbox) xxljob.Inbox {
-			in.Runs = slices.DeleteFunc(in.Runs, func(r xxljob.Run) bool { return r.KillReason != "" })
+		{"InboxHidesRunsToBeKilled", inbox(func(in store.Inbox) store.Inbox {
+			in.Runs = slices.DeleteFunc(in.Runs, func(r store.Run) bool { return r.KillReason != "" })
 			return in
 		}), []string{"Inbox/HoldsUntakenRunsThatAreToBeKilled", "Inbox/HoldsKillsOfTakenUnendedRuns"}},
-		{"TakeHidesWhatItEnded", func(s xxljob.Store) xxljob.Store { return hidesEnded{s} }, []string{"Inbox/TakeEndsAKilledRun"}},
-		{"BeatsForgetFailing", func(s xxljob.Store) xxljob.Store { return forgetsFailing{s} }, []string{"Node/FailingIsAsItWasSaidLast"}},
-		{"FailingOutlivesTheNode", func(s xxljob.Store) xxljob.Store { return &failsForEver{Store: s} }, []string{"Node/AnAddedNodeDoesNotFail"}},
-		{"BeatMakesANodeYoung", func(s xxljob.Store) xxljob.Store { return young{s} }, []string{"Node/ABuriedNodeSupersedesNobody"}},
-		{"NamesAreThoseOfTheFirstReading", func(s xxljob.Store) xxljob.Store {
-			names := map[int64]xxljob.Run{}
-			return &broken{Store: s, runs: func(list []xxljob.Run) {
+		{"TakeHidesWhatItEnded", func(s store.Store) store.Store { return hidesEnded{s} }, []string{"Inbox/TakeEndsAKilledRun"}},
+		{"BeatsForgetFailing", func(s store.Store) store.Store { return forgetsFailing{s} }, []string{"Node/FailingIsAsItWasSaidLast"}},
+		{"FailingOutlivesTheNode", func(s store.Store) store.Store { return &failsForEver{Store: s} }, []string{"Node/AnAddedNodeDoesNotFail"}},
+		{"BeatMakesANodeYoung", func(s store.Store) store.Store { return young{s} }, []string{"Node/ABuriedNodeSupersedesNobody"}},
+		{"NamesAreThoseOfTheFirstReading", func(s store.Store) store.Store {
+			names := map[int64]store.Run{}
+			return &broken{Store: s, runs: func(list []store.Run) {
 				for i, r := range list {
 					if _, known := names[r.ID]; !known {
 						names[r.ID] = r
@@ -82,16 +81,16 @@ func ruleMutants() []mutant {
 				}
 			}}
 		}, []string{"Run/RunsHaveTheNamesOfTheirJobs"}},
-		{"ScanForgetsPlannedRuns", func(s xxljob.Store) xxljob.Store { return &scansOnce{Store: s, seen: map[int64]bool{}} },
+		{"ScanForgetsPlannedRuns", func(s store.Store) store.Store { return &scansOnce{Store: s, seen: map[int64]bool{}} },
 			[]string{"Scan/RunsReturnedStayPlanned"}},
 	}
 }
 
 // noRefusals tells Edit.Next of runs that were started only.
-type noRefusals struct{ xxljob.Store }
+type noRefusals struct{ store.Store }
 
-func (n noRefusals) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljob.Job, error) {
-	runs, _ := n.Runs(ctx, xxljob.RunFilter{JobID: id})
+func (n noRefusals) EditJob(ctx context.Context, id int64, e store.Edit) (store.Job, error) {
+	runs, _ := n.Runs(ctx, store.RunFilter{JobID: id})
 	var latest time.Time
 	for _, r := range runs {
 		if r.Type.ScheduleBorn() && !r.Started.IsZero() && r.Scheduled.After(latest) {
@@ -99,20 +98,20 @@ func (n noRefusals) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljo
 		}
 	}
 	if next := e.Next; next != nil {
-		e.Next = func(j xxljob.Job, _, now time.Time) (time.Time, error) { return next(j, latest, now) }
+		e.Next = func(j store.Job, _, now time.Time) (time.Time, error) { return next(j, latest, now) }
 	}
 	return n.Store.EditJob(ctx, id, e)
 }
 
 // finishesAll sweeps away every job without a next instant.
-type finishesAll struct{ xxljob.Store }
+type finishesAll struct{ store.Store }
 
 func (f finishesAll) Sweep(ctx context.Context, shards []store.Shard) error {
-	jobs, err := f.Jobs(ctx, xxljob.JobFilter{Stopped: new(false)})
+	jobs, err := f.Jobs(ctx, store.JobFilter{Stopped: new(false)})
 	for _, j := range jobs {
 		if j.Next.IsZero() && j.Schedule.IsManual() {
-			_, err = f.EditJob(ctx, j.ID, xxljob.Edit{Verb: "stop", Change: func(j *xxljob.Job) (bool, error) {
-				j.Stopped, j.StopReason = true, xxljob.StopFinished
+			_, err = f.EditJob(ctx, j.ID, store.Edit{Verb: "stop", Change: func(j *store.Job) (bool, error) {
+				j.Stopped, j.StopReason = true, store.StopFinished
 				return false, nil
 			}})
 		}
@@ -121,9 +120,9 @@ func (f finishesAll) Sweep(ctx context.Context, shards []store.Shard) error {
 }
 
 // waitsForRecords leaves a job that claimed a record without a next instant.
-type waitsForRecords struct{ xxljob.Store }
+type waitsForRecords struct{ store.Store }
 
-func (w waitsForRecords) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
+func (w waitsForRecords) Claim(ctx context.Context, dst []store.Run, plans []store.Plan) ([]store.Run, error) {
 	for i := range plans {
 		if p := &plans[i]; p.Wait && p.Runs[0].State.Ended() {
 			p.Wait = false
@@ -134,12 +133,12 @@ func (w waitsForRecords) Claim(ctx context.Context, dst []xxljob.Run, plans []xx
 
 // lastReason gives every unended run the reason of the last kill.
 type lastReason struct {
-	xxljob.Store
+	store.Store
 	mu      sync.Mutex
 	reasons map[int64]string
 }
 
-func (l *lastReason) Kill(ctx context.Context, id int64, reason string) (xxljob.Run, error) {
+func (l *lastReason) Kill(ctx context.Context, id int64, reason string) (store.Run, error) {
 	l.mu.Lock()
 	l.reasons[id] = reason
 	l.mu.Unlock()
@@ -147,12 +146,12 @@ func (l *lastReason) Kill(ctx context.Context, id int64, reason string) (xxljob.
 	return l.changed(run), err
 }
 
-func (l *lastReason) Run(ctx context.Context, id int64) (xxljob.Run, error) {
+func (l *lastReason) Run(ctx context.Context, id int64) (store.Run, error) {
 	run, err := l.Store.Run(ctx, id)
 	return l.changed(run), err
 }
 
-func (l *lastReason) changed(run xxljob.Run) xxljob.Run {
+func (l *lastReason) changed(run store.Run) store.Run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if reason := l.reasons[run.ID]; reason != "" && run.KillReason != "" {
@@ -161,9 +160,9 @@ func (l *lastReason) changed(run xxljob.Run) xxljob.Run {
 	return run
 }
 
-type emptyReason struct{ xxljob.Store }
+type emptyReason struct{ store.Store }
 
-func (x emptyReason) Kill(ctx context.Context, id int64, reason string) (xxljob.Run, error) {
+func (x emptyReason) Kill(ctx context.Context, id int64, reason string) (store.Run, error) {
 	if reason == "" {
 		reason = " "
 	}
@@ -171,13 +170,13 @@ func (x emptyReason) Kill(ctx context.Context, id int64, reason string) (xxljob.
 }
 
 // zeroDue inserts runs for jobs that have no next instant.
-type zeroDue struct{ xxljob.Store }
+type zeroDue struct{ store.Store }
 
-func (z zeroDue) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
+func (z zeroDue) Claim(ctx context.Context, dst []store.Run, plans []store.Plan) ([]store.Run, error) {
 	runs, err := z.Store.Claim(ctx, nil, plans)
 	for _, p := range plans {
 		if p.Due.IsZero() {
-			run, err := z.AddRun(ctx, p.JobID, xxljob.Trigger{})
+			run, err := z.AddRun(ctx, p.JobID, store.Trigger{})
 			return append(runs, run), err
 		}
 	}
@@ -185,21 +184,21 @@ func (z zeroDue) Claim(ctx context.Context, dst []xxljob.Run, plans []xxljob.Pla
 }
 
 // inbox changes what Inbox returns.
-func inbox(change func(xxljob.Inbox) xxljob.Inbox) func(xxljob.Store) xxljob.Store {
-	return func(s xxljob.Store) xxljob.Store { return otherInbox{s, change} }
+func inbox(change func(store.Inbox) store.Inbox) func(store.Store) store.Store {
+	return func(s store.Store) store.Store { return otherInbox{s, change} }
 }
 
 type otherInbox struct {
-	xxljob.Store
-	change func(xxljob.Inbox) xxljob.Inbox
+	store.Store
+	change func(store.Inbox) store.Inbox
 }
 
-func (o otherInbox) Inbox(ctx context.Context, incarnation string, after int64, limit int) (xxljob.Inbox, error) {
+func (o otherInbox) Inbox(ctx context.Context, incarnation string, after int64, limit int) (store.Inbox, error) {
 	in, err := o.Store.Inbox(ctx, incarnation, after, limit)
 	return o.change(in), err
 }
 
-func toKill(runs []xxljob.Run) (found []xxljob.Run) {
+func toKill(runs []store.Run) (found []store.Run) {
 	for _, r := range runs {
 		if r.KillReason != "" {
 			found = append(found, r)
@@ -208,36 +207,36 @@ func toKill(runs []xxljob.Run) (found []xxljob.Run) {
 	return found
 }
 
-type hidesEnded struct{ xxljob.Store }
+type hidesEnded struct{ store.Store }
 
-func (h hidesEnded) Take(ctx context.Context, incarnation string, ids []int64) ([]xxljob.Run, error) {
+func (h hidesEnded) Take(ctx context.Context, incarnation string, ids []int64) ([]store.Run, error) {
 	runs, err := h.Store.Take(ctx, incarnation, ids)
-	return slices.DeleteFunc(runs, func(r xxljob.Run) bool { return r.State.Ended() }), err
+	return slices.DeleteFunc(runs, func(r store.Run) bool { return r.State.Ended() }), err
 }
 
 // young joins a node that beats and is not there.
-type young struct{ xxljob.Store }
+type young struct{ store.Store }
 
-func (y young) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (xxljob.View, error) {
+func (y young) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (store.View, error) {
 	v, err := y.Store.Beat(ctx, "observer", nil)
 	if err != nil || incarnation == "observer" || hasNode(v, incarnation) {
 		return y.Store.Beat(ctx, incarnation, attached)
 	}
-	return y.Join(ctx, xxljob.Node{ID: incarnation, Incarnation: incarnation, Attached: attached})
+	return y.Join(ctx, store.Node{ID: incarnation, Incarnation: incarnation, Attached: attached})
 }
 
-func hasNode(v xxljob.View, incarnation string) bool {
-	return slices.ContainsFunc(v.Nodes, func(n xxljob.Node) bool { return n.Incarnation == incarnation })
+func hasNode(v store.View, incarnation string) bool {
+	return slices.ContainsFunc(v.Nodes, func(n store.Node) bool { return n.Incarnation == incarnation })
 }
 
 // scansOnce takes what a Scan has returned for loaded, also in Planned.
 type scansOnce struct {
-	xxljob.Store
+	store.Store
 	mu   sync.Mutex
 	seen map[int64]bool
 }
 
-func (o *scansOnce) Scan(ctx context.Context, dst xxljob.ScanResult, q store.ScanQuery) (xxljob.ScanResult, error) {
+func (o *scansOnce) Scan(ctx context.Context, dst store.ScanResult, q store.ScanQuery) (store.ScanResult, error) {
 	res, err := o.Store.Scan(ctx, dst, q)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -247,20 +246,20 @@ func (o *scansOnce) Scan(ctx context.Context, dst xxljob.ScanResult, q store.Sca
 	return res, err
 }
 
-func (o *scansOnce) Planned(ctx context.Context, dst []xxljob.Run, q store.PlannedQuery) ([]xxljob.Run, error) {
+func (o *scansOnce) Planned(ctx context.Context, dst []store.Run, q store.PlannedQuery) ([]store.Run, error) {
 	runs, err := o.Store.Planned(ctx, nil, q)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.DeleteFunc(runs, func(r xxljob.Run) bool { return o.seen[r.ID] }), err
+	return slices.DeleteFunc(runs, func(r store.Run) bool { return o.seen[r.ID] }), err
 }
 
 // forgetsFailing takes the beat of a node for a sign that nothing fails there.
-type forgetsFailing struct{ xxljob.Store }
+type forgetsFailing struct{ store.Store }
 
-func (f forgetsFailing) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (xxljob.View, error) {
+func (f forgetsFailing) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (store.View, error) {
 	if incarnation != "observer" {
 		if err := f.SetFailing(ctx, incarnation, false); err != nil {
-			return xxljob.View{}, err
+			return store.View{}, err
 		}
 	}
 	return f.Store.Beat(ctx, incarnation, attached)
@@ -268,7 +267,7 @@ func (f forgetsFailing) Beat(ctx context.Context, incarnation string, attached [
 
 // failsForEver remembers who has failed, whatever became of the node.
 type failsForEver struct {
-	xxljob.Store
+	store.Store
 	failing atomic.Value // an incarnation
 }
 
@@ -277,7 +276,7 @@ func (f *failsForEver) SetFailing(ctx context.Context, incarnation string, faili
 	return f.Store.SetFailing(ctx, incarnation, failing)
 }
 
-func (f *failsForEver) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (xxljob.View, error) {
+func (f *failsForEver) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (store.View, error) {
 	v, err := f.Store.Beat(ctx, incarnation, attached)
 	for i := range v.Nodes {
 		v.Nodes[i].Failing = v.Nodes[i].Failing || v.Nodes[i].Incarnation == f.failing.Load()
@@ -287,11 +286,11 @@ func (f *failsForEver) Beat(ctx context.Context, incarnation string, attached []
 
 // seesShards says by a rule of its own which shards are free.
 type seesShards struct {
-	xxljob.Store
+	store.Store
 	free func(store.Shard) bool
 }
 
-func (s seesShards) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (xxljob.View, error) {
+func (s seesShards) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (store.View, error) {
 	v, err := s.Store.Beat(ctx, incarnation, attached)
 	for i := range v.Shards {
 		v.Shards[i].Free = s.free(v.Shards[i])
@@ -301,11 +300,11 @@ func (s seesShards) Beat(ctx context.Context, incarnation string, attached []sto
 
 // saysStopped says by a rule of its own which ends have stopped the job.
 type saysStopped struct {
-	xxljob.Store
-	rule func(*xxljob.Run) bool
+	store.Store
+	rule func(*store.Run) bool
 }
 
-func (s saysStopped) Finish(ctx context.Context, dst []xxljob.Run, results []xxljob.Result) ([]xxljob.Run, error) {
+func (s saysStopped) Finish(ctx context.Context, dst []store.Run, results []store.Result) ([]store.Run, error) {
 	runs, err := s.Store.Finish(ctx, nil, results)
 	for i := range runs {
 		runs[i].StoppedJob = s.rule(&runs[i])
@@ -314,20 +313,20 @@ func (s saysStopped) Finish(ctx context.Context, dst []xxljob.Run, results []xxl
 }
 
 // forgetsRoom answers in memory of its own.
-type forgetsRoom struct{ xxljob.Store }
+type forgetsRoom struct{ store.Store }
 
-func (f forgetsRoom) Start(ctx context.Context, _ []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (f forgetsRoom) Start(ctx context.Context, _ []store.Started, starts []store.Start) ([]store.Started, error) {
 	return f.Store.Start(ctx, nil, starts)
 }
 
-func (f forgetsRoom) Claim(ctx context.Context, _ []xxljob.Run, plans []xxljob.Plan) ([]xxljob.Run, error) {
+func (f forgetsRoom) Claim(ctx context.Context, _ []store.Run, plans []store.Plan) ([]store.Run, error) {
 	return f.Store.Claim(ctx, nil, plans)
 }
 
 // leavesUsed says how a start went, and leaves what the memory held before where it has no run to say.
-type leavesUsed struct{ xxljob.Store }
+type leavesUsed struct{ store.Store }
 
-func (l leavesUsed) Start(ctx context.Context, dst []xxljob.Started, starts []xxljob.Start) ([]xxljob.Started, error) {
+func (l leavesUsed) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
 	answers, err := l.Store.Start(ctx, nil, starts)
 	for _, a := range answers {
 		if a.Run.ID == 0 && len(dst) < cap(dst) {

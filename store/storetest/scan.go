@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -30,18 +29,18 @@ func scanCases() []testCase {
 
 func scanJobs(e *env) {
 	o := e.owner("a")
-	late := e.newJob(func(j *xxljob.Job) { j.Next = e.at(-600) })
-	edge := e.newJob(func(j *xxljob.Job) { j.Next = e.at(10) })
-	mid := e.newJob(func(j *xxljob.Job) { j.Next = e.at(5) })
-	e.newJob(func(j *xxljob.Job) { j.Next = e.at(10).Add(time.Millisecond) })
+	late := e.newJob(func(j *store.Job) { j.Next = e.at(-600) })
+	edge := e.newJob(func(j *store.Job) { j.Next = e.at(10) })
+	mid := e.newJob(func(j *store.Job) { j.Next = e.at(5) })
+	e.newJob(func(j *store.Job) { j.Next = e.at(10).Add(time.Millisecond) })
 	e.newJob(noNext)
 	e.newJob(stopped)
 	e.stop(e.newJob().ID)
-	var got []xxljob.Job
+	var got []store.Job
 	for _, d := range o.mustScan(o.scan(e.at(10))).Jobs {
 		got = append(got, d.Job)
 	}
-	want(e, "due jobs", got, []xxljob.Job{late, mid, edge})
+	want(e, "due jobs", got, []store.Job{late, mid, edge})
 	want(e, "due jobs without shards", len(o.mustScan(store.ScanQuery{Before: e.at(10), Jobs: 9, Runs: 9}).Jobs), 0)
 }
 
@@ -52,8 +51,8 @@ func scanShards(e *env) {
 	if len(res.Jobs) != 1 || res.Jobs[0].ID != in.ID {
 		e.Errorf("due jobs of shard 1: %+v, want %d without %d", res.Jobs, in.ID, out.ID)
 	}
-	e.mustAddRun(out.ID, xxljob.Trigger{At: e.at(-10)})
-	mine := e.mustAddRun(in.ID, xxljob.Trigger{At: e.at(-10)})
+	e.mustAddRun(out.ID, store.Trigger{At: e.at(-10)})
+	mine := e.mustAddRun(in.ID, store.Trigger{At: e.at(-10)})
 	res = o.mustScan(store.ScanQuery{Shards: o.shards[1:2], Before: e.at(1e6), Jobs: 9, Runs: 9})
 	want(e, "planned runs of shard 1", ids(res.Runs), []int64{mine.ID})
 }
@@ -62,7 +61,7 @@ func scanJobsLimit(e *env) {
 	o := e.owner("a")
 	var all []int64
 	for i := range 6 {
-		all = append(all, e.newJob(func(j *xxljob.Job) { j.Next = e.at(-i) }).ID)
+		all = append(all, e.newJob(func(j *store.Job) { j.Next = e.at(-i) }).ID)
 	}
 	slices.Reverse(all)
 	q := o.scan(e.now)
@@ -78,15 +77,15 @@ func scanForeignRuns(e *env) {
 	o := e.owner("a")
 	job := e.newJob()
 	own := o.claim(o.plan(job, job.Next))[0]
-	late := e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(100)})
-	early := e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(50)})
-	e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(100).Add(time.Millisecond)})
-	started := o.started(e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(50)}))
-	killed := e.mustKill(e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(50)}).ID, "x")
+	late := e.mustAddRun(job.ID, store.Trigger{At: e.at(100)})
+	early := e.mustAddRun(job.ID, store.Trigger{At: e.at(50)})
+	e.mustAddRun(job.ID, store.Trigger{At: e.at(100).Add(time.Millisecond)})
+	started := o.started(e.mustAddRun(job.ID, store.Trigger{At: e.at(50)}))
+	killed := e.mustKill(e.mustAddRun(job.ID, store.Trigger{At: e.at(50)}).ID, "x")
 	want(e, "PlanEpoch of an added run", early.PlanEpoch, int64(0))
 	got := o.mustScan(o.scan(e.at(100))).Runs
 	want(e, "planned runs of another epoch", ids(got), []int64{early.ID, late.ID})
-	e.check(!slices.ContainsFunc(got, func(r xxljob.Run) bool { return r.State != xxljob.StatePlanned }),
+	e.check(!slices.ContainsFunc(got, func(r store.Run) bool { return r.State != store.StatePlanned }),
 		"Scan returned runs that are not planned, of %d, %d, %d", own.ID, started.ID, killed.ID)
 }
 
@@ -108,7 +107,7 @@ func scanRunsLimit(e *env) {
 	job := e.newJob()
 	var all []int64
 	for i := range 6 {
-		all = append(all, e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(600 - i)}).ID)
+		all = append(all, e.mustAddRun(job.ID, store.Trigger{At: e.at(600 - i)}).ID)
 	}
 	slices.Reverse(all)
 	q := o.scan(e.at(600))
@@ -121,11 +120,11 @@ func scanRunsLimit(e *env) {
 // scanStaysPlanned: a Scan may return a run once only, and its answer may be lost.
 func scanStaysPlanned(e *env) {
 	o := e.owner("a")
-	run := e.mustAddRun(e.newJob().ID, xxljob.Trigger{At: e.at(10)})
+	run := e.mustAddRun(e.newJob().ID, store.Trigger{At: e.at(10)})
 	f := Wrap(e.Store)
 	f.Inject("Scan", Fault{After: true})
 	for range 2 {
-		_, err := f.Scan(e.ctx, xxljob.ScanResult{}, o.scan(e.at(10)))
+		_, err := f.Scan(e.ctx, store.ScanResult{}, o.scan(e.at(10)))
 		e.wantErr("Scan", err, ErrInjected)
 		want(e, "planned runs after an answer that was lost", ids(o.allPlanned()), []int64{run.ID})
 	}
@@ -135,13 +134,13 @@ func scanNext(e *env) {
 	o := e.owner("a")
 	scan := func() time.Time { return o.mustScan(o.scan(e.at(10))).Next }
 	want(e, "Next of an empty store", scan(), time.Time{})
-	job := e.newJob(func(j *xxljob.Job) { j.Next = e.at(10) })
+	job := e.newJob(func(j *store.Job) { j.Next = e.at(10) })
 	want(e, "Next where all is due", scan(), time.Time{})
-	e.newJob(func(j *xxljob.Job) { j.Next = e.at(7200).Add(time.Millisecond) })
+	e.newJob(func(j *store.Job) { j.Next = e.at(7200).Add(time.Millisecond) })
 	want(e, "Next of a job", scan(), e.at(7200).Add(time.Millisecond))
-	run := e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(3600).Add(7 * time.Millisecond)})
+	run := e.mustAddRun(job.ID, store.Trigger{At: e.at(3600).Add(7 * time.Millisecond)})
 	want(e, "Next of a run", scan(), e.at(3600).Add(7*time.Millisecond))
-	e.newJob(func(j *xxljob.Job) { j.Next = e.at(10).Add(time.Millisecond) })
+	e.newJob(func(j *store.Job) { j.Next = e.at(10).Add(time.Millisecond) })
 	want(e, "Next of a job one millisecond later", scan(), e.at(10).Add(time.Millisecond))
 	e.mustKill(run.ID, "x")
 	want(e, "Next after the run's kill, from a later time", o.mustScan(o.scan(e.at(20))).Next, e.at(7200).Add(time.Millisecond))
@@ -150,7 +149,7 @@ func scanNext(e *env) {
 func scanNextForeign(e *env) {
 	o := e.owner("a")
 	e.jobIn(2)
-	e.mustAddRun(e.jobIn(2, noNext).ID, xxljob.Trigger{At: e.at(600)})
+	e.mustAddRun(e.jobIn(2, noNext).ID, store.Trigger{At: e.at(600)})
 	e.jobIn(1, stopped)
 	res := o.mustScan(store.ScanQuery{Shards: o.shards[1:2], Before: e.at(-10), Jobs: 9, Runs: 9})
 	want(e, "Next of a shard with a stopped job only", res.Next, time.Time{})
@@ -161,7 +160,7 @@ func scanNextFull(e *env) {
 	for range 3 {
 		e.newJob()
 	}
-	e.newJob(func(j *xxljob.Job) { j.Next = e.at(600) })
+	e.newJob(func(j *store.Job) { j.Next = e.at(600) })
 	q := o.scan(e.at(10))
 	q.Jobs = 2
 	next := o.mustScan(q).Next
@@ -176,7 +175,7 @@ func scanWaiting(e *env) {
 	runs := o.claim(p)
 	o.started(runs[0])
 	o.started(runs[1], refused)
-	e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(3600)})
+	e.mustAddRun(job.ID, store.Trigger{At: e.at(3600)})
 	waiting := func() map[int64]int {
 		m := map[int64]int{}
 		for _, d := range o.mustScan(o.scan(e.at(10))).Jobs {
@@ -190,7 +189,7 @@ func scanWaiting(e *env) {
 	want(e, "Waiting of a job without runs", got[idle.ID], 0)
 }
 
-func (e *env) mustPlanned(q store.PlannedQuery) []xxljob.Run {
+func (e *env) mustPlanned(q store.PlannedQuery) []store.Run {
 	e.Helper()
 	runs, err := e.Planned(e.ctx, nil, q)
 	e.must(err)
@@ -198,27 +197,27 @@ func (e *env) mustPlanned(q store.PlannedQuery) []xxljob.Run {
 }
 
 // allPlanned reads all planned runs of the shards at once.
-func (o *owner) allPlanned() []xxljob.Run {
+func (o *owner) allPlanned() []store.Run {
 	o.Helper()
 	return o.mustPlanned(store.PlannedQuery{Shards: o.shards, Before: o.at(1e6), Limit: 10_000})
 }
 
 func plannedPages(e *env) {
 	o := e.owner("a")
-	var all []xxljob.Run
+	var all []store.Run
 	for range 4 {
 		job := e.newJob()
 		all = append(all, o.claim(o.plan(job, e.at(30), e.at(10), e.at(20), e.at(10)))...)
-		all = append(all, e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(600)}), e.mustAddRun(job.ID, xxljob.Trigger{At: e.at(600)}))
+		all = append(all, e.mustAddRun(job.ID, store.Trigger{At: e.at(600)}), e.mustAddRun(job.ID, store.Trigger{At: e.at(600)}))
 	}
-	slices.SortFunc(all, func(a, b xxljob.Run) int {
+	slices.SortFunc(all, func(a, b store.Run) int {
 		if c := a.Scheduled.Compare(b.Scheduled); c != 0 {
 			return c
 		}
 		return int(a.ID - b.ID)
 	})
 	for _, limit := range []int{1, 3, 1000} {
-		var got []xxljob.Run
+		var got []store.Run
 		q := store.PlannedQuery{Shards: o.shards, Before: e.at(600), Limit: limit}
 		for len(got) <= len(all) {
 			page := e.mustPlanned(q)
@@ -235,8 +234,8 @@ func plannedPages(e *env) {
 
 func plannedFilters(e *env) {
 	o := e.owner("a")
-	one := e.jobIn(1, func(j *xxljob.Job) { j.App = "one" })
-	two := e.jobIn(2, func(j *xxljob.Job) { j.App = "two" })
+	one := e.jobIn(1, func(j *store.Job) { j.App = "one" })
+	two := e.jobIn(2, func(j *store.Job) { j.App = "two" })
 	runs := o.claim(o.plan(one, e.at(10), e.at(20), e.at(30)), o.plan(two, e.at(10)))
 	o.started(runs[0])
 	cases := []struct {

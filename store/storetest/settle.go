@@ -3,7 +3,7 @@ package storetest
 import (
 	"strings"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 func settleCases() []testCase {
@@ -26,13 +26,13 @@ func settleCases() []testCase {
 }
 
 // handedOver is a started run that waits for node b to take it.
-func (o *owner) handedOver() xxljob.Run { return o.running(o.over("b")) }
+func (o *owner) handedOver() store.Run { return o.running(o.over("b")) }
 
 func settlePlanned(e *env) {
 	o := e.owner("a")
-	for name, run := range map[string]xxljob.Run{"untaken": o.handedOver(), "taken": o.running()} {
-		got := o.one(e.mustSettle(o.verdict(run, xxljob.StatePlanned)))
-		want(e, name+": state", got.State, xxljob.StatePlanned)
+	for name, run := range map[string]store.Run{"untaken": o.handedOver(), "taken": o.running()} {
+		got := o.one(e.mustSettle(o.verdict(run, store.StatePlanned)))
+		want(e, name+": state", got.State, store.StatePlanned)
 		want(e, name+": instant, type, trigger", []any{got.Scheduled, got.Type, got.TriggerID}, []any{run.Scheduled, run.Type, run.TriggerID})
 		e.check(got.Ended.IsZero() && got.Taken.IsZero(), "%s: Ended %v, Taken %v, want neither", name, got.Ended, got.Taken)
 		e.check(hasLine(got.TriggerMsg, "settled"), "%s: TriggerMsg %q lacks the message", name, got.TriggerMsg)
@@ -49,7 +49,7 @@ func settleForgets(e *env) {
 	o := e.owner("a")
 	run := o.handedOver()
 	b := o.overtakenBy("b")
-	e.mustSettle(b.verdict(run, xxljob.StatePlanned))
+	e.mustSettle(b.verdict(run, store.StatePlanned))
 	want(e, "inbox of the former addressee", len(e.mustInbox("b").Runs), 0)
 	want(e, "taken by the former addressee", len(e.mustTake("b", run.ID)), 0)
 	want(e, "planned runs", ids(b.allPlanned()), []int64{run.ID})
@@ -60,8 +60,8 @@ func settleForgets(e *env) {
 func settleKilled(e *env) {
 	o := e.owner("a")
 	run := e.mustKill(o.handedOver().ID, "unwanted")
-	got := o.one(e.mustSettle(o.verdict(run, xxljob.StatePlanned)))
-	want(e, "state", got.State, xxljob.StateKilled)
+	got := o.one(e.mustSettle(o.verdict(run, store.StatePlanned)))
+	want(e, "state", got.State, store.StateKilled)
 	e.check(!got.Ended.IsZero(), "Ended is not set")
 	e.wantRun("killed run", got)
 }
@@ -69,11 +69,11 @@ func settleKilled(e *env) {
 func settleNoJob(e *env) {
 	o := e.owner("a")
 	born := o.handedOver()
-	manual := o.started(e.mustAddRun(e.newJob().ID, xxljob.Trigger{}), o.over("b"))
-	for _, run := range []xxljob.Run{born, manual} {
+	manual := o.started(e.mustAddRun(e.newJob().ID, store.Trigger{}), o.over("b"))
+	for _, run := range []store.Run{born, manual} {
 		e.must(e.RemoveJob(e.ctx, run.JobID))
-		got := o.one(e.mustSettle(o.verdict(run, xxljob.StatePlanned)))
-		want(e, "state of a "+string(run.Type)+" run", got.State, xxljob.StateCancelled)
+		got := o.one(e.mustSettle(o.verdict(run, store.StatePlanned)))
+		want(e, "state of a "+string(run.Type)+" run", got.State, store.StateCancelled)
 		e.check(!got.Ended.IsZero(), "Ended is not set")
 	}
 }
@@ -82,19 +82,19 @@ func settleStopped(e *env) {
 	o := e.owner("a")
 	job := e.newJob()
 	born := o.started(o.planned(job), o.over("b"))
-	manual := o.started(e.mustAddRun(job.ID, xxljob.Trigger{}), o.over("b"))
+	manual := o.started(e.mustAddRun(job.ID, store.Trigger{}), o.over("b"))
 	e.stop(job.ID)
-	want(e, "state of a schedule-born run", o.one(e.mustSettle(o.verdict(born, xxljob.StatePlanned))).State, xxljob.StateCancelled)
-	want(e, "state of a manual run", o.one(e.mustSettle(o.verdict(manual, xxljob.StatePlanned))).State, xxljob.StatePlanned)
+	want(e, "state of a schedule-born run", o.one(e.mustSettle(o.verdict(born, store.StatePlanned))).State, store.StateCancelled)
+	want(e, "state of a manual run", o.one(e.mustSettle(o.verdict(manual, store.StatePlanned))).State, store.StatePlanned)
 }
 
 func settleLost(e *env) {
 	o := e.owner("a")
 	run := o.running()
-	got := o.one(e.mustSettle(o.verdict(run, xxljob.StateLost)))
+	got := o.one(e.mustSettle(o.verdict(run, store.StateLost)))
 	e.check(!got.Ended.IsZero(), "Ended is not set")
 	e.check(hasLine(got.TriggerMsg, "settled"), "TriggerMsg %q lacks the message", got.TriggerMsg)
-	run.State, run.Ended, run.TriggerMsg = xxljob.StateLost, got.Ended, got.TriggerMsg
+	run.State, run.Ended, run.TriggerMsg = store.StateLost, got.Ended, got.TriggerMsg
 	want(e, "lost run", got, run)
 	e.wantRun("lost run", run)
 }
@@ -103,11 +103,11 @@ func settleAdopts(e *env) {
 	o := e.owner("a")
 	run := o.handedOver()
 	b := o.overtakenBy("c")
-	v := b.verdict(run, xxljob.StateStarted)
+	v := b.verdict(run, store.StateStarted)
 	v.NewOwner, v.NewToken = "c", run.Token+100
 	got := o.one(e.mustSettle(v))
 	want(e, "state, owner, token, address", []any{got.State, got.Owner, got.Token, got.Address},
-		[]any{xxljob.StateStarted, "c", run.Token + 100, run.Address})
+		[]any{store.StateStarted, "c", run.Token + 100, run.Address})
 	e.check(got.Taken.IsZero(), "an adopted run became taken")
 	e.wantRun("adopted run", got)
 	want(e, "the same verdict again", len(e.mustSettle(v)), 0)
@@ -119,7 +119,7 @@ func settleAdopts(e *env) {
 
 // remoteOf is a started run at a remote address whose owner is gone, as its
 // successor finds it.
-func (e *env) remoteOf(gone, successor string) (xxljob.Run, *owner) {
+func (e *env) remoteOf(gone, successor string) (store.Run, *owner) {
 	e.Helper()
 	o := e.owner(gone)
 	run := o.running(to(remote))
@@ -127,14 +127,14 @@ func (e *env) remoteOf(gone, successor string) (xxljob.Run, *owner) {
 	e.must(e.Bury(e.ctx, gone, 1))
 	found, err := e.StartedBy(e.ctx, b.shards, []string{gone}, 0, 10)
 	e.must(err)
-	want(e, "started runs of the gone owner", found, []xxljob.Run{run})
+	want(e, "started runs of the gone owner", found, []store.Run{run})
 	return run, b
 }
 
 // settleAdoptsRemote: the executor goes on with the run, whoever awaits its result.
 func settleAdoptsRemote(e *env) {
 	run, b := e.remoteOf("a", "b")
-	v := b.verdict(run, xxljob.StateStarted)
+	v := b.verdict(run, store.StateStarted)
 	v.NewOwner, v.NewToken = "b", run.Token+100
 	got := b.one(e.mustSettle(v))
 	want(e, "lines of TriggerMsg", strings.Split(got.TriggerMsg, "\n"), []string{"settled"})
@@ -156,9 +156,9 @@ func settleAdoptsRemote(e *env) {
 
 func settleLosesRemote(e *env) {
 	run, b := e.remoteOf("a", "b")
-	got := b.one(e.mustSettle(b.verdict(run, xxljob.StateLost)))
+	got := b.one(e.mustSettle(b.verdict(run, store.StateLost)))
 	e.check(!got.Ended.IsZero(), "Ended is not set")
-	run.State, run.Ended, run.TriggerMsg = xxljob.StateLost, got.Ended, got.TriggerMsg
+	run.State, run.Ended, run.TriggerMsg = store.StateLost, got.Ended, got.TriggerMsg
 	want(e, "lost run", got, run)
 	e.wantRun("lost run", run)
 	found, err := e.StartedBy(e.ctx, b.shards, []string{"a", "b"}, 0, 10)
@@ -174,24 +174,24 @@ func settleMismatch(e *env) {
 	planned, accepted := o.planned(e.newJob()), o.dispatched()
 	type mismatch struct {
 		name string
-		run  xxljob.Run
-		bend func(*xxljob.Verdict)
+		run  store.Run
+		bend func(*store.Verdict)
 	}
 	cases := []mismatch{
-		{"another owner", run, func(v *xxljob.Verdict) { v.Owner = "b" }},
-		{"another token", run, func(v *xxljob.Verdict) { v.Token++ }},
-		{"a run taken since", taken, func(v *xxljob.Verdict) { v.Taken = false }},
-		{"a run that is not taken", run, func(v *xxljob.Verdict) { v.Taken = true }},
-		{"an old epoch", run, func(v *xxljob.Verdict) { v.Epoch-- }},
-		{"a later epoch", run, func(v *xxljob.Verdict) { v.Epoch++ }},
-		{"no run", run, func(v *xxljob.Verdict) { v.RunID += 1_000_000 }},
-		{"an ended run", ended, func(*xxljob.Verdict) {}},
-		{"a planned run", planned, func(*xxljob.Verdict) {}},
-		{"a dispatched run", accepted, func(*xxljob.Verdict) {}},
+		{"another owner", run, func(v *store.Verdict) { v.Owner = "b" }},
+		{"another token", run, func(v *store.Verdict) { v.Token++ }},
+		{"a run taken since", taken, func(v *store.Verdict) { v.Taken = false }},
+		{"a run that is not taken", run, func(v *store.Verdict) { v.Taken = true }},
+		{"an old epoch", run, func(v *store.Verdict) { v.Epoch-- }},
+		{"a later epoch", run, func(v *store.Verdict) { v.Epoch++ }},
+		{"no run", run, func(v *store.Verdict) { v.RunID += 1_000_000 }},
+		{"an ended run", ended, func(*store.Verdict) {}},
+		{"a planned run", planned, func(*store.Verdict) {}},
+		{"a dispatched run", accepted, func(*store.Verdict) {}},
 	}
 	before := e.snapshot()
 	for _, c := range cases {
-		for _, to := range []xxljob.State{xxljob.StatePlanned, xxljob.StateLost, xxljob.StateStarted} {
+		for _, to := range []store.State{store.StatePlanned, store.StateLost, store.StateStarted} {
 			v := o.verdict(c.run, to)
 			v.NewOwner, v.NewToken = "a", 12345
 			c.bend(&v)
@@ -205,17 +205,17 @@ func settleOldEpoch(e *env) {
 	o := e.owner("a")
 	run := o.handedOver()
 	b := o.overtakenBy("b")
-	want(e, "runs settled by the former owner", len(e.mustSettle(o.verdict(run, xxljob.StateLost))), 0)
+	want(e, "runs settled by the former owner", len(e.mustSettle(o.verdict(run, store.StateLost))), 0)
 	e.wantRun("after it", run)
-	want(e, "runs settled by the new owner", len(e.mustSettle(b.verdict(run, xxljob.StateLost))), 1)
+	want(e, "runs settled by the new owner", len(e.mustSettle(b.verdict(run, store.StateLost))), 1)
 }
 
 func settleReturns(e *env) {
 	o := e.owner("a")
-	var verdicts []xxljob.Verdict
+	var verdicts []store.Verdict
 	want2 := map[int64]bool{}
 	for i := range 8 {
-		v := o.verdict(o.handedOver(), xxljob.StateLost)
+		v := o.verdict(o.handedOver(), store.StateLost)
 		if i%2 == 0 {
 			v.Token++
 		} else {

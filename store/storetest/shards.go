@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -32,7 +31,7 @@ func setShardsTwice(e *env) {
 func setShardsOther(e *env) {
 	for _, n := range []int{numShards + 7, 2} {
 		err := e.SetShards(e.ctx, n)
-		e.wantErr("SetShards with another number", err, xxljob.ErrShards)
+		e.wantErr("SetShards with another number", err, store.ErrShards)
 		e.check(err != nil && strings.Contains(err.Error(), fmt.Sprint(n)) && strings.Contains(err.Error(), fmt.Sprint(numShards)),
 			"%v: want both %d and %d named", err, n, numShards)
 	}
@@ -56,7 +55,7 @@ func shardsBegin(e *env) {
 }
 
 // wantFree checks who sees which shards as free.
-func (e *env) wantFree(what string, v xxljob.View, free bool) {
+func (e *env) wantFree(what string, v store.View, free bool) {
 	e.Helper()
 	for _, s := range v.Shards {
 		want(e, fmt.Sprintf("shard %d is free, %s", s.ID, what), s.Free, free)

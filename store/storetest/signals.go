@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -62,9 +61,9 @@ func signalScan(e *env) {
 		name string
 		do   func()
 	}{
-		{"a run was added", func() { e.mustAddRun(job.ID, xxljob.Trigger{}) }},
+		{"a run was added", func() { e.mustAddRun(job.ID, store.Trigger{}) }},
 		{"a schedule was changed", func() {
-			_, err := e.EditJob(e.ctx, job.ID, replan("update", e.at(1), func(*xxljob.Job) {}))
+			_, err := e.EditJob(e.ctx, job.ID, replan("update", e.at(1), func(*store.Job) {}))
 			e.must(err)
 		}},
 		{"a waiting job was armed", func() {
@@ -128,7 +127,7 @@ func signalInbox(e *env) {
 	e.mustAsk("c", run, 1)
 	e.awaitSignal("a question was asked", c)
 	drain(b)
-	wide := o.tryStart(o.startOf(o.planned(e.newJob()), func(s *xxljob.Start) { s.Targets = []string{s.Address, store.LocalAddress("b")} }))
+	wide := o.tryStart(o.startOf(o.planned(e.newJob()), func(s *store.Start) { s.Targets = []string{s.Address, store.LocalAddress("b")} }))
 	want(e, "status of a broadcast", wide.Status, store.StartOK)
 	e.awaitSignal("a part of a broadcast", b)
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // observer is the incarnation by which the suite looks at nodes and shards:
@@ -17,14 +17,14 @@ const observer = "observer"
 func (e *env) snapshot() string {
 	e.Helper()
 	var b strings.Builder
-	jobs, err := e.Jobs(e.ctx, xxljob.JobFilter{Limit: 10_000})
+	jobs, err := e.Jobs(e.ctx, store.JobFilter{Limit: 10_000})
 	e.must(err)
 	changed := map[int64]bool{}
 	for _, j := range jobs {
 		fmt.Fprintf(&b, "job %+v\n", j)
 		changed[j.ID] = true
 	}
-	for _, r := range e.mustRuns(xxljob.RunFilter{Limit: 10_000}) {
+	for _, r := range e.mustRuns(store.RunFilter{Limit: 10_000}) {
 		changed[r.JobID] = true
 		r.PlanEpoch = 0 // a Scan may stamp it
 		fmt.Fprintf(&b, "run %+v\n", r)
@@ -34,7 +34,7 @@ func (e *env) snapshot() string {
 	e.must(err)
 	fmt.Fprintf(&b, "groups %+v\n", groups)
 	fmt.Fprintf(&b, "lists %+v\n", e.mustLists("a"))
-	fmt.Fprintf(&b, "registrations %+v\n", e.mustRegistrations(xxljob.RegistrationFilter{Limit: 10_000}))
+	fmt.Fprintf(&b, "registrations %+v\n", e.mustRegistrations(store.RegistrationFilter{Limit: 10_000}))
 	v := e.mustBeat(observer)
 	for _, n := range v.Nodes {
 		if n.Incarnation != observer {

@@ -3,7 +3,7 @@ package storetest
 import (
 	"fmt"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -48,8 +48,8 @@ func startStores(e *env) {
 	o := e.owner("a")
 	job := e.newJob()
 	run := o.planned(job)
-	job = e.edit(job.ID, func(j *xxljob.Job) { j.Param = "new" })
-	s := o.startOf(run, to(remote), func(s *xxljob.Start) {
+	job = e.edit(job.ID, func(j *store.Job) { j.Param = "new" })
+	s := o.startOf(run, to(remote), func(s *store.Start) {
 		s.Handler, s.Block, s.Param, s.Retries, s.Msg = "h", "COVER_EARLY", "new", 3, "routed: FIRST"
 	})
 	a := o.tryStart(s)
@@ -58,7 +58,7 @@ func startStores(e *env) {
 	want(e, "siblings", len(a.Siblings), 0)
 	e.check(!got.Started.IsZero() && !got.Started.Before(got.Created), "Started %v, Created %v", got.Started, got.Created)
 	e.check(hasLine(got.TriggerMsg, "routed: FIRST"), "TriggerMsg %q lacks the message", got.TriggerMsg)
-	run.State, run.JobVersion, run.Handler, run.Block, run.Param, run.Retries = xxljob.StateStarted, job.Version, "h", "COVER_EARLY", "new", 3
+	run.State, run.JobVersion, run.Handler, run.Block, run.Param, run.Retries = store.StateStarted, job.Version, "h", "COVER_EARLY", "new", 3
 	run.Owner, run.Token, run.Address, run.Started, run.TriggerMsg = "a", s.Token, remote, got.Started, got.TriggerMsg
 	want(e, "started run", got, run)
 	e.wantRun("started run", run)
@@ -85,9 +85,9 @@ func startElsewhere(e *env) {
 func startRefused(e *env) {
 	o := e.owner("a")
 	run := o.planned(e.newJob())
-	a := o.tryStart(o.startOf(run, refused, func(s *xxljob.Start) { s.Msg, s.HandleMsg = "no address", "nobody is there" }))
+	a := o.tryStart(o.startOf(run, refused, func(s *store.Start) { s.Msg, s.HandleMsg = "no address", "nobody is there" }))
 	want(e, "status", a.Status, store.StartOK)
-	want(e, "state", a.Run.State, xxljob.StateRefused)
+	want(e, "state", a.Run.State, store.StateRefused)
 	e.check(!a.Run.Ended.IsZero() && a.Run.Started.IsZero(), "Ended %v, Started %v: want ended without a start", a.Run.Ended, a.Run.Started)
 	e.check(hasLine(a.Run.TriggerMsg, "no address"), "TriggerMsg %q lacks the message", a.Run.TriggerMsg)
 	want(e, "HandleMsg", a.Run.HandleMsg, "nobody is there")
@@ -98,7 +98,7 @@ func startGone(e *env) {
 	o := e.owner("a")
 	ended := o.running()
 	e.mustFinish(success(ended))
-	for _, run := range []xxljob.Run{o.running(), o.dispatched(), ended, o.one(o.claim(o.skip(e.newJob()))), e.mustKill(o.planned(e.newJob()).ID, "x")} {
+	for _, run := range []store.Run{o.running(), o.dispatched(), ended, o.one(o.claim(o.skip(e.newJob()))), e.mustKill(o.planned(e.newJob()).ID, "x")} {
 		before := e.mustRun(run.ID)
 		a := o.tryStart(o.startOf(run))
 		want(e, "status for a run that is "+before.State.String(), a.Status, store.StartGone)
@@ -108,11 +108,11 @@ func startGone(e *env) {
 	s := o.startOf(o.planned(e.newJob()))
 	s.RunID += 1_000_000
 	a := o.tryStart(s)
-	want(e, "answer for a run that does not exist", a, xxljob.Started{Status: store.StartGone})
+	want(e, "answer for a run that does not exist", a, store.Started{Status: store.StartGone})
 }
 
 // wantNoStart checks that a start has the status and changes nothing.
-func (o *owner) wantNoStart(what string, s xxljob.Start, status store.StartStatus) {
+func (o *owner) wantNoStart(what string, s store.Start, status store.StartStatus) {
 	o.Helper()
 	before := o.snapshot()
 	a := o.tryStart(s)
@@ -124,12 +124,12 @@ func (o *owner) wantNoStart(what string, s xxljob.Start, status store.StartStatu
 func startStaleVersion(e *env) {
 	o := e.owner("a")
 	job := e.newJob()
-	born, manual := o.planned(job), e.mustAddRun(job.ID, xxljob.Trigger{})
-	for _, run := range []xxljob.Run{born, manual} {
+	born, manual := o.planned(job), e.mustAddRun(job.ID, store.Trigger{})
+	for _, run := range []store.Run{born, manual} {
 		s := o.startOf(run)
-		e.edit(job.ID, func(j *xxljob.Job) { j.Param += "x" })
+		e.edit(job.ID, func(j *store.Job) { j.Param += "x" })
 		o.wantNoStart("a start with an old version", s, store.StartStale)
-		s.State = xxljob.StateRefused
+		s.State = store.StateRefused
 		o.wantNoStart("a refusal with an old version", s, store.StartStale)
 		o.started(run)
 	}
@@ -139,8 +139,8 @@ func startStaleVersion(e *env) {
 func startStopped(e *env) {
 	o := e.owner("a")
 	job := e.newJob()
-	born, manual := o.planned(job), e.mustAddRun(job.ID, xxljob.Trigger{})
-	api := e.mustAddRun(job.ID, xxljob.Trigger{Type: xxljob.TriggerAPI})
+	born, manual := o.planned(job), e.mustAddRun(job.ID, store.Trigger{})
+	api := e.mustAddRun(job.ID, store.Trigger{Type: store.TriggerAPI})
 	p := o.plan(e.mustJob(job.ID))
 	p.Stop = "broken"
 	o.claim(p)
@@ -153,8 +153,8 @@ func startStopped(e *env) {
 func startManual(e *env) {
 	o := e.owner("a")
 	job := e.newJob()
-	born, by := o.planned(job), e.mustAddRun(job.ID, xxljob.Trigger{})
-	e.edit(job.ID, func(j *xxljob.Job) { j.Schedule = xxljob.Manual() })
+	born, by := o.planned(job), e.mustAddRun(job.ID, store.Trigger{})
+	e.edit(job.ID, func(j *store.Job) { j.Schedule = schedule.Manual() })
 	o.wantNoStart("a start of a manual job's schedule-born run", o.startOf(born), store.StartStale)
 	o.started(by)
 }
@@ -183,7 +183,7 @@ func startCancelled(e *env) {
 	o := e.owner("a")
 	ends := map[string]func(id int64){
 		"a stop":                 func(id int64) { e.stop(id) },
-		"a change of schedule":   func(id int64) { e.EditJob(e.ctx, id, replan("update", e.at(60), func(*xxljob.Job) {})) },
+		"a change of schedule":   func(id int64) { e.EditJob(e.ctx, id, replan("update", e.at(60), func(*store.Job) {})) },
 		"the removal of its job": func(id int64) { e.must(e.RemoveJob(e.ctx, id)) },
 	}
 	for name, end := range ends {
@@ -195,7 +195,7 @@ func startCancelled(e *env) {
 	}
 }
 
-func serial(s *xxljob.Start) { s.Serial = true }
+func serial(s *store.Start) { s.Serial = true }
 
 func startBusy(e *env) {
 	o := e.owner("a")
@@ -214,7 +214,7 @@ func startBusy(e *env) {
 func startBusyInBatch(e *env) {
 	o := e.owner("a")
 	runs := o.claim(o.plan(e.newJob(), e.at(0), e.at(1)))
-	answers, err := o.Start(e.ctx, nil, []xxljob.Start{o.startOf(runs[0], serial), o.startOf(runs[1], serial)})
+	answers, err := o.Start(e.ctx, nil, []store.Start{o.startOf(runs[0], serial), o.startOf(runs[1], serial)})
 	e.must(err)
 	if len(answers) != 2 {
 		e.Fatalf("%d answers for 2 starts", len(answers))
@@ -236,7 +236,7 @@ func startNotBusy(e *env) {
 
 func startOrder(e *env) {
 	o := e.owner("a")
-	var starts []xxljob.Start
+	var starts []store.Start
 	var statuses []store.StartStatus
 	for i := range 12 {
 		s := o.startOf(o.planned(e.newJob()))
@@ -270,7 +270,7 @@ func startOrder(e *env) {
 func startTwice(e *env) {
 	o := e.owner("a")
 	run := o.planned(e.newJob())
-	answers, err := o.Start(e.ctx, nil, []xxljob.Start{o.startOf(run), o.startOf(run)})
+	answers, err := o.Start(e.ctx, nil, []store.Start{o.startOf(run), o.startOf(run)})
 	e.must(err)
 	started := 0
 	for _, a := range answers {
@@ -286,10 +286,10 @@ func startBroadcast(e *env) {
 	e.there("b", "ab")
 	run := o.planned(e.newJob())
 	targets := []string{store.LocalAddress("b"), o.addr(), remote, store.LocalAddress("ab")}
-	s := o.startOf(run, to(targets[0]), func(s *xxljob.Start) { s.Targets, s.Param, s.Retries = targets, "p", 2 })
+	s := o.startOf(run, to(targets[0]), func(s *store.Start) { s.Targets, s.Param, s.Retries = targets, "p", 2 })
 	a := o.tryStart(s)
 	want(e, "status", a.Status, store.StartOK)
-	parts := append([]xxljob.Run{a.Run}, a.Siblings...)
+	parts := append([]store.Run{a.Run}, a.Siblings...)
 	if len(parts) != len(targets) {
 		e.Fatalf("a broadcast to %d addresses made %d runs", len(targets), len(parts))
 	}
@@ -297,11 +297,11 @@ func startBroadcast(e *env) {
 	for i, part := range parts {
 		name := fmt.Sprintf("part %d", i)
 		seen[part.ID] = true
-		want(e, name+": sharding", part.Sharding, xxljob.Sharding{Index: i, Total: len(targets)})
+		want(e, name+": sharding", part.Sharding, store.Sharding{Index: i, Total: len(targets)})
 		want(e, name+": address", part.Address, targets[i])
 		want(e, name+": taken", !part.Taken.IsZero(), i == 1)
 		want(e, name+": trigger, job, app, shard", []any{part.TriggerID, part.JobID, part.App, part.Shard}, []any{run.ID, run.JobID, run.App, run.Shard})
-		want(e, name+": state, type, instant", []any{part.State, part.Type, part.Scheduled}, []any{xxljob.StateStarted, run.Type, run.Scheduled})
+		want(e, name+": state, type, instant", []any{part.State, part.Type, part.Scheduled}, []any{store.StateStarted, run.Type, run.Scheduled})
 		want(e, name+": what it was started with", []any{part.Owner, part.Token, part.Handler, part.Block, part.Param, part.Retries, part.JobVersion},
 			[]any{s.Owner, s.Token, s.Handler, s.Block, s.Param, s.Retries, s.JobVersion})
 		e.check(!part.Created.IsZero() && !part.Started.IsZero(), "%s: Created %v, Started %v", name, part.Created, part.Started)
@@ -318,14 +318,14 @@ func startBroadcastRemote(e *env) {
 	o := e.owner("a")
 	targets := []string{remote, remoteToo}
 	run := o.planned(e.newJob())
-	a := o.tryStart(o.startOf(run, to(remote), func(s *xxljob.Start) { s.Targets = targets }))
+	a := o.tryStart(o.startOf(run, to(remote), func(s *store.Start) { s.Targets = targets }))
 	want(e, "status", a.Status, store.StartOK)
-	parts := append([]xxljob.Run{a.Run}, a.Siblings...)
+	parts := append([]store.Run{a.Run}, a.Siblings...)
 	if len(parts) != 2 {
 		e.Fatalf("a broadcast to two addresses made %d runs", len(parts))
 	}
 	for i, part := range parts {
-		want(e, "address, state, owner", []any{part.Address, part.State, part.Owner}, []any{targets[i], xxljob.StateStarted, "a"})
+		want(e, "address, state, owner", []any{part.Address, part.State, part.Owner}, []any{targets[i], store.StateStarted, "a"})
 		e.check(part.Taken.IsZero(), "a part at %s is taken at %v", part.Address, part.Taken)
 		e.wantRun("a part", part)
 	}
@@ -338,18 +338,18 @@ func startBroadcastRemote(e *env) {
 func startBroadcastOne(e *env) {
 	o := e.owner("a")
 	run := o.planned(e.newJob())
-	a := o.tryStart(o.startOf(run, func(s *xxljob.Start) { s.Targets = []string{s.Address} }))
+	a := o.tryStart(o.startOf(run, func(s *store.Start) { s.Targets = []string{s.Address} }))
 	want(e, "status, sharding, siblings", []any{a.Status, a.Run.Sharding, len(a.Siblings)},
-		[]any{store.StartOK, xxljob.Sharding{Index: 0, Total: 1}, 0})
+		[]any{store.StartOK, store.Sharding{Index: 0, Total: 1}, 0})
 	e.check(!a.Run.Taken.IsZero(), "its only part is not taken")
 }
 
 func startBroadcastFails(e *env) {
 	o := e.owner("a")
-	wide := func(s *xxljob.Start) { s.Targets = []string{s.Address, remote} }
+	wide := func(s *store.Start) { s.Targets = []string{s.Address, remote} }
 	run := o.planned(e.newJob())
-	o.wantNoStart("a stale broadcast", o.startOf(run, wide, func(s *xxljob.Start) { s.JobVersion = 7 }), store.StartStale)
-	o.wantNoStart("a fenced broadcast", o.startOf(run, wide, func(s *xxljob.Start) { s.Epoch-- }), store.StartFenced)
+	o.wantNoStart("a stale broadcast", o.startOf(run, wide, func(s *store.Start) { s.JobVersion = 7 }), store.StartStale)
+	o.wantNoStart("a fenced broadcast", o.startOf(run, wide, func(s *store.Start) { s.Epoch-- }), store.StartFenced)
 	e.mustKill(run.ID, "x")
 	o.wantNoStart("a broadcast of a killed run", o.startOf(run, wide), store.StartGone)
 }

@@ -1,11 +1,11 @@
 // Package storetest holds what every store of package xxljob has to do: one
-// case for each sentence of the contract in xxljob.Store, and a wrapper that
+// case for each sentence of the contract in store.Store, and a wrapper that
 // injects faults.
 //
 // A backend passes the suite from one test:
 //
 //	func TestStore(t *testing.T) {
-//		storetest.Run(t, func(t *testing.T) xxljob.Store { return memory.New() })
+//		storetest.Run(t, func(t *testing.T) store.Store { return memory.New() })
 //	}
 //
 // The suite assumes nothing that the contract leaves open: ids need not be
@@ -22,13 +22,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Run runs the whole suite. It calls open once for each case, for a fresh and
 // empty store that no other case sees; what has to be closed is closed by a
 // t.Cleanup of open. Cases run in parallel.
-func Run(t *testing.T, open func(t *testing.T) xxljob.Store) {
+func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	for _, topic := range topics() {
 		t.Run(topic.name, func(t *testing.T) {
 			for _, c := range topic.cases {
@@ -115,7 +115,7 @@ type tb interface {
 const numShards = 4
 
 // newEnv prepares a fresh store for a case.
-func newEnv(t tb, s xxljob.Store) *env {
+func newEnv(t tb, s store.Store) *env {
 	t.Helper()
 	e := &env{tb: t, Store: s, ctx: t.Context(), now: time.Now().UTC().Truncate(time.Millisecond), joined: map[string]bool{}, patience: casePatience}
 	e.must(s.SetShards(e.ctx, numShards))

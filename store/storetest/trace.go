@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -25,12 +24,12 @@ func traceCases() []testCase {
 const someTrace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 congo=t61rcWkgMzE,rojo=00f067aa0ba902b7"
 
 // traced is a planned run that was asked for in a trace.
-func (e *env) traced(job int64) xxljob.Run {
+func (e *env) traced(job int64) store.Run {
 	e.Helper()
-	return e.mustAddRun(job, xxljob.Trigger{Trace: someTrace})
+	return e.mustAddRun(job, store.Trigger{Trace: someTrace})
 }
 
-func (e *env) wantTrace(what string, run xxljob.Run) {
+func (e *env) wantTrace(what string, run store.Run) {
 	e.Helper()
 	want(e, "Trace of "+what, run.Trace, someTrace)
 	want(e, "Trace of "+what+", as it is read", e.mustRun(run.ID).Trace, someTrace)
@@ -44,15 +43,15 @@ func traceKept(e *env) {
 	run = o.started(run)
 	e.wantTrace("a run that is started", run)
 	e.wantTrace("a run that has ended", o.one(e.mustFinish(success(run))))
-	long := xxljob.Trigger{Trace: someTrace[:55] + " a=" + strings.Repeat("x", 600-58), Key: "once"}
+	long := store.Trigger{Trace: someTrace[:55] + " a=" + strings.Repeat("x", 600-58), Key: "once"}
 	want(e, "a long Trace", e.mustAddRun(job.ID, long).Trace, long.Trace)
-	want(e, "the Trace of a key's second run", e.mustAddRun(job.ID, xxljob.Trigger{Trace: someTrace, Key: "once"}).Trace, long.Trace)
+	want(e, "the Trace of a key's second run", e.mustAddRun(job.ID, store.Trigger{Trace: someTrace, Key: "once"}).Trace, long.Trace)
 }
 
 func traceAhead(e *env) {
 	o := e.owner("a")
 	at, move := e.far(0)
-	run := e.mustAddAhead(e.newJob().ID, xxljob.Trigger{At: at, Trace: someTrace}, move)
+	run := e.mustAddAhead(e.newJob().ID, store.Trigger{At: at, Trace: someTrace}, move)
 	e.wantTrace("a run that is kept apart", run)
 	o.mustMove(move, 9)
 	e.wantTrace("a run that has moved", e.mustRun(run.ID))
@@ -60,18 +59,18 @@ func traceAhead(e *env) {
 
 func traceNone(e *env) {
 	o := e.owner("a")
-	want(e, "Trace of a trigger without any", e.mustRun(e.mustAddRun(e.newJob().ID, xxljob.Trigger{}).ID).Trace, "")
+	want(e, "Trace of a trigger without any", e.mustRun(e.mustAddRun(e.newJob().ID, store.Trigger{}).ID).Trace, "")
 	want(e, "Trace of a run of the schedule", e.mustRun(o.planned(e.newJob()).ID).Trace, "")
 }
 
 func traceRetry(e *env) {
 	o := e.owner("a")
-	job := e.newJob(retried(1), func(j *xxljob.Job) { j.OnLost = xxljob.OnLostRerun })
+	job := e.newJob(retried(1), func(j *store.Job) { j.OnLost = store.OnLostRerun })
 	failed := o.failed(o.started(e.traced(job.ID)))
 	e.wantTrace("a retry", e.mustNext(failed))
 	snoozed := o.one(e.mustFinish(snoozing(o.started(e.traced(job.ID)), time.Minute)))
 	e.wantTrace("a run that was snoozed", e.mustNext(snoozed))
-	lost := o.one(e.mustSettle(o.verdict(o.started(e.traced(job.ID)), xxljob.StateLost)))
+	lost := o.one(e.mustSettle(o.verdict(o.started(e.traced(job.ID)), store.StateLost)))
 	e.wantTrace("a run that is run again", e.mustNext(lost))
 }
 
@@ -101,8 +100,8 @@ func traceChild(e *env) {
 func traceWindow(e *env) {
 	o := e.owner("a")
 	one, two := e.newJob(), e.newJob()
-	join := e.newJob(behind(one.ID, two.ID), func(j *xxljob.Job) { j.AfterWindow = 365 * 24 * time.Hour })
-	o.succeeded(e.mustAddRun(one.ID, xxljob.Trigger{Trace: strings.Replace(someTrace, "congo", "other", 1)}))
+	join := e.newJob(behind(one.ID, two.ID), func(j *store.Job) { j.AfterWindow = 365 * 24 * time.Hour })
+	o.succeeded(e.mustAddRun(one.ID, store.Trigger{Trace: strings.Replace(someTrace, "congo", "other", 1)}))
 	o.payAll()
 	o.succeeded(e.traced(two.ID))
 	o.payAll()

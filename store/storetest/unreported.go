@@ -3,7 +3,6 @@ package storetest
 import (
 	"slices"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -19,7 +18,7 @@ func unreportedCases() []testCase {
 	}
 }
 
-func (o *owner) mustDispatchedRuns(after int64, limit int, shards ...store.Shard) []xxljob.Run {
+func (o *owner) mustDispatchedRuns(after int64, limit int, shards ...store.Shard) []store.Run {
 	o.Helper()
 	if shards == nil {
 		shards = o.shards
@@ -43,13 +42,13 @@ func dispatchedRuns(e *env) {
 	for _, c := range []struct {
 		name   string
 		shards []store.Shard
-		want   []xxljob.Run
+		want   []store.Run
 	}{
-		{"one shard", o.shards[1:2], []xxljob.Run{mine}},
-		{"the other shard", o.shards[2:3], []xxljob.Run{other}},
+		{"one shard", o.shards[1:2], []store.Run{mine}},
+		{"the other shard", o.shards[2:3], []store.Run{other}},
 		{"a shard without any", o.shards[3:4], nil},
-		{"both shards, one of them twice", []store.Shard{o.shards[2], o.shards[1], o.shards[2]}, []xxljob.Run{mine, other}},
-		{"all shards", o.shards, []xxljob.Run{mine, other}},
+		{"both shards, one of them twice", []store.Shard{o.shards[2], o.shards[1], o.shards[2]}, []store.Run{mine, other}},
+		{"all shards", o.shards, []store.Run{mine, other}},
 		{"a shard that is not there", []store.Shard{{ID: 99}}, nil},
 		{"no shard", []store.Shard{}, nil},
 	} {
@@ -76,14 +75,14 @@ func dispatchedRunsOwners(e *env) {
 // goes across shards.
 func dispatchedRunsOrder(e *env) {
 	o := e.owner("a")
-	var all []xxljob.Run
+	var all []store.Run
 	for i := range 8 {
 		all = append(all, o.started(o.planned(e.jobIn(i%numShards)), to(remote)))
 	}
 	for _, run := range slices.Backward(all) {
 		e.mustDispatched(accepted(run))
 	}
-	slices.SortFunc(all, func(a, b xxljob.Run) int { return int(a.ID - b.ID) })
+	slices.SortFunc(all, func(a, b store.Run) int { return int(a.ID - b.ID) })
 	got := ids(o.mustDispatchedRuns(0, 100))
 	want(e, "dispatched runs", got, ids(all))
 	want(e, "those behind the third", ids(o.mustDispatchedRuns(got[2], 100)), got[3:])
@@ -115,8 +114,8 @@ func dispatchedRunsEnd(e *env) {
 	o := e.owner("a")
 	reported, concluded, open := o.dispatched(), o.dispatched(), o.dispatched()
 	e.mustFinish(overWire(reported.ID))
-	e.mustFinish(xxljob.Result{RunID: concluded.ID, Owner: concluded.Owner, Token: concluded.Token, State: xxljob.StateLost})
-	e.wantState("a run that its owner has given up", concluded.ID, xxljob.StateLost)
+	e.mustFinish(store.Result{RunID: concluded.ID, Owner: concluded.Owner, Token: concluded.Token, State: store.StateLost})
+	e.wantState("a run that its owner has given up", concluded.ID, store.StateLost)
 	want(e, "dispatched runs", ids(o.mustDispatchedRuns(0, 10)), []int64{open.ID})
 	e.mustKill(open.ID, "x")
 	want(e, "dispatched runs, of which one is to be killed", ids(o.mustDispatchedRuns(0, 10)), []int64{open.ID})

@@ -4,19 +4,18 @@ import (
 	"context"
 	"slices"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // unreportedMutants break rules about the runs that remote executors have accepted.
 func unreportedMutants() []mutant {
-	list := func(change func(ctx context.Context, s xxljob.Store, q *dispatchedQuery) func([]xxljob.Run) []xxljob.Run) func(xxljob.Store) xxljob.Store {
-		return func(s xxljob.Store) xxljob.Store { return otherDispatched{s, change} }
+	list := func(change func(ctx context.Context, s store.Store, q *dispatchedQuery) func([]store.Run) []store.Run) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return otherDispatched{s, change} }
 	}
-	out := func(change func(q dispatchedQuery, runs []xxljob.Run) []xxljob.Run) func(xxljob.Store) xxljob.Store {
-		return list(func(_ context.Context, _ xxljob.Store, q *dispatchedQuery) func([]xxljob.Run) []xxljob.Run {
+	out := func(change func(q dispatchedQuery, runs []store.Run) []store.Run) func(store.Store) store.Store {
+		return list(func(_ context.Context, _ store.Store, q *dispatchedQuery) func([]store.Run) []store.Run {
 			asked := *q
-			return func(runs []xxljob.Run) []xxljob.Run { return change(asked, runs) }
+			return func(runs []store.Run) []store.Run { return change(asked, runs) }
 		})
 	}
 	const (
@@ -24,42 +23,42 @@ func unreportedMutants() []mutant {
 		order, pages  = "Unreported/DispatchedRunsAreInOrderOfID", "Unreported/DispatchedRunsPagesCoverAllOnce"
 	)
 	return []mutant{
-		{"DispatchedRunsOfAllShards", list(func(_ context.Context, _ xxljob.Store, q *dispatchedQuery) func([]xxljob.Run) []xxljob.Run {
+		{"DispatchedRunsOfAllShards", list(func(_ context.Context, _ store.Store, q *dispatchedQuery) func([]store.Run) []store.Run {
 			q.shards = []store.Shard{{ID: 0}, {ID: 1}, {ID: 2}, {ID: 3}}
 			return nil
 		}), []string{those}},
-		{"DispatchedRunsAndStartedOnes", list(func(ctx context.Context, s xxljob.Store, q *dispatchedQuery) func([]xxljob.Run) []xxljob.Run {
+		{"DispatchedRunsAndStartedOnes", list(func(ctx context.Context, s store.Store, q *dispatchedQuery) func([]store.Run) []store.Run {
 			asked := *q
-			return func(runs []xxljob.Run) []xxljob.Run {
+			return func(runs []store.Run) []store.Run {
 				started, _ := s.StartedBy(ctx, asked.shards, []string{"a"}, asked.after, asked.limit)
 				return append(runs, started...)
 			}
 		}), []string{those}},
-		{"DispatchedRunsOfTheOwnersEpoch", list(func(_ context.Context, _ xxljob.Store, q *dispatchedQuery) func([]xxljob.Run) []xxljob.Run {
+		{"DispatchedRunsOfTheOwnersEpoch", list(func(_ context.Context, _ store.Store, q *dispatchedQuery) func([]store.Run) []store.Run {
 			q.shards = slices.DeleteFunc(slices.Clone(q.shards), func(sh store.Shard) bool { return sh.Epoch > 1 })
 			return nil
 		}), []string{owners}},
-		{"DispatchedRunsOfTheOwnerOfTheShard", out(func(q dispatchedQuery, runs []xxljob.Run) []xxljob.Run {
-			return slices.DeleteFunc(runs, func(r xxljob.Run) bool {
+		{"DispatchedRunsOfTheOwnerOfTheShard", out(func(q dispatchedQuery, runs []store.Run) []store.Run {
+			return slices.DeleteFunc(runs, func(r store.Run) bool {
 				return !slices.ContainsFunc(q.shards, func(sh store.Shard) bool { return sh.ID == r.Shard && sh.Owner == r.Owner })
 			})
 		}), []string{owners}},
-		{"DispatchedRunsByShard", out(func(_ dispatchedQuery, runs []xxljob.Run) []xxljob.Run {
-			slices.SortStableFunc(runs, func(a, b xxljob.Run) int { return a.Shard - b.Shard })
+		{"DispatchedRunsByShard", out(func(_ dispatchedQuery, runs []store.Run) []store.Run {
+			slices.SortStableFunc(runs, func(a, b store.Run) int { return a.Shard - b.Shard })
 			return runs
 		}), []string{order}},
-		{"DispatchedRunsFromAfterOn", list(func(_ context.Context, _ xxljob.Store, q *dispatchedQuery) func([]xxljob.Run) []xxljob.Run {
+		{"DispatchedRunsFromAfterOn", list(func(_ context.Context, _ store.Store, q *dispatchedQuery) func([]store.Run) []store.Run {
 			q.after--
 			return nil
 		}), []string{order, pages}},
-		{"DispatchedRunsWithoutLimit", list(func(_ context.Context, _ xxljob.Store, q *dispatchedQuery) func([]xxljob.Run) []xxljob.Run {
+		{"DispatchedRunsWithoutLimit", list(func(_ context.Context, _ store.Store, q *dispatchedQuery) func([]store.Run) []store.Run {
 			q.limit = 1000
 			return nil
 		}), []string{order, pages}},
-		{"DispatchedRunsThatAreToBeKilledAreOver", out(func(_ dispatchedQuery, runs []xxljob.Run) []xxljob.Run {
-			return slices.DeleteFunc(runs, func(r xxljob.Run) bool { return r.KillReason != "" })
+		{"DispatchedRunsThatAreToBeKilledAreOver", out(func(_ dispatchedQuery, runs []store.Run) []store.Run {
+			return slices.DeleteFunc(runs, func(r store.Run) bool { return r.KillReason != "" })
 		}), []string{"Unreported/DispatchedRunsAreGoneOnceTheyHaveEnded"}},
-		{"DispatchedRunsForgetTheBootID", out(func(_ dispatchedQuery, runs []xxljob.Run) []xxljob.Run {
+		{"DispatchedRunsForgetTheBootID", out(func(_ dispatchedQuery, runs []store.Run) []store.Run {
 			for i := range runs {
 				runs[i].BootID = ""
 			}
@@ -77,11 +76,11 @@ type dispatchedQuery struct {
 
 // otherDispatched changes what goes into DispatchedRuns, and what comes out.
 type otherDispatched struct {
-	xxljob.Store
-	change func(ctx context.Context, s xxljob.Store, q *dispatchedQuery) (out func([]xxljob.Run) []xxljob.Run)
+	store.Store
+	change func(ctx context.Context, s store.Store, q *dispatchedQuery) (out func([]store.Run) []store.Run)
 }
 
-func (o otherDispatched) DispatchedRuns(ctx context.Context, shards []store.Shard, after int64, limit int) ([]xxljob.Run, error) {
+func (o otherDispatched) DispatchedRuns(ctx context.Context, shards []store.Shard, after int64, limit int) ([]store.Run, error) {
 	q := dispatchedQuery{shards, after, limit}
 	out := o.change(ctx, o.Store, &q)
 	runs, err := o.Store.DispatchedRuns(ctx, q.shards, q.after, q.limit)

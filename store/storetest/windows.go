@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -31,8 +30,8 @@ func windowCases() []testCase {
 }
 
 // behind makes a job run behind others.
-func behind(ids ...int64) func(*xxljob.Job) {
-	return func(j *xxljob.Job) { j.After = ids }
+func behind(ids ...int64) func(*store.Job) {
+	return func(j *store.Job) { j.After = ids }
 }
 
 // noon is an instant that windows of these cases lie about.
@@ -44,7 +43,7 @@ func midnight() time.Time { return noon().Add(-12 * time.Hour) }
 func joinRuns(e *env) {
 	o := e.owner("a")
 	one, two, three := e.newJob(), e.newJob(), e.newJob()
-	join := e.newJob(behind(one.ID, two.ID), func(j *xxljob.Job) { j.AfterKeys = []string{three.App + "/" + three.Key} })
+	join := e.newJob(behind(one.ID, two.ID), func(j *store.Job) { j.AfterKeys = []string{three.App + "/" + three.Key} })
 	for _, job := range []int64{two.ID, three.ID} {
 		o.succeedsAt(job, noon())
 		want(e, "paid before the last", o.payAll(), store.Paid{Owed: 1})
@@ -53,13 +52,13 @@ func joinRuns(e *env) {
 	last := o.succeedsAt(one.ID, noon().Add(time.Minute))
 	want(e, "paid after the last", o.payAll(), store.Paid{Owed: 1, Runs: 1})
 	run := e.only("behind three", join.ID)
-	want(e, "the run", run, xxljob.Run{ID: run.ID, JobID: join.ID, App: join.App, Shard: join.Shard, TriggerID: run.ID, ParentID: last.ID,
-		Type: xxljob.TriggerParent, Depth: 1, Business: midnight(), Scheduled: run.Scheduled, State: xxljob.StatePlanned,
+	want(e, "the run", run, store.Run{ID: run.ID, JobID: join.ID, App: join.App, Shard: join.Shard, TriggerID: run.ID, ParentID: last.ID,
+		Type: store.TriggerParent, Depth: 1, Business: midnight(), Scheduled: run.Scheduled, State: store.StatePlanned,
 		Retries: -1, Created: run.Created})
 	e.check(!run.Scheduled.Before(last.Ended), "it is due at %v, before the last had ended, at %v", run.Scheduled, last.Ended)
 	want(e, "runs of a scan", ids(o.mustScan(o.scan(run.Scheduled)).Runs), []int64{run.ID})
 	want(e, "windows that are open", o.mustExpire(o.later(), 9), store.Expired{})
-	want(e, "state of the run that is started", o.started(run).State, xxljob.StateStarted)
+	want(e, "state of the run that is started", o.started(run).State, store.StateStarted)
 }
 
 // joinDepth has the deepest first, and last.
@@ -69,7 +68,7 @@ func joinDepth(e *env) {
 		flat, inner := e.newJob(), e.newJob()
 		join := e.newJob(behind(flat.ID, inner.ID))
 		deep := o.deep(inner.ID, 3)
-		var last xxljob.Run
+		var last store.Run
 		ends := []func(){
 			func() { last = o.succeeded(deep) },
 			func() { last = o.succeedsAt(flat.ID, deep.Business) },
@@ -94,14 +93,14 @@ func joinTooDeep(e *env) {
 	want(e, "paid", o.payAll(), store.Paid{Owed: 1, Skipped: 1})
 	got := e.only("one too deep", join.ID)
 	want(e, "State, Type, Reason, Count, ParentID, Depth, Business", []any{got.State, got.Type, got.Reason, got.Count, got.ParentID, got.Depth, got.Business},
-		[]any{xxljob.StateSkipped, xxljob.TriggerParent, xxljob.ReasonDepth, 1, last.ID, store.MostDepth + 1, join.Window(last.Business)})
+		[]any{store.StateSkipped, store.TriggerParent, store.ReasonDepth, 1, last.ID, store.MostDepth + 1, join.Window(last.Business)})
 	want(e, "windows that are open", o.mustExpire(o.later(), 9), store.Expired{})
 }
 
 func joinWindows(e *env) {
 	o := e.owner("a")
 	one, two := e.newJob(), e.newJob()
-	join := e.newJob(behind(one.ID, two.ID), func(j *xxljob.Job) { j.AfterWindow = time.Hour })
+	join := e.newJob(behind(one.ID, two.ID), func(j *store.Job) { j.AfterWindow = time.Hour })
 	o.succeedsAt(one.ID, noon().Add(-time.Millisecond))
 	o.succeedsAt(two.ID, noon())
 	want(e, "paid for two windows", o.payAll(), store.Paid{Owed: 2})
@@ -123,7 +122,7 @@ func joinWindows(e *env) {
 func joinZone(e *env) {
 	o := e.owner("a")
 	one, two := e.newJob(), e.newJob()
-	shanghai := e.newJob(behind(one.ID, two.ID), func(j *xxljob.Job) { j.AfterZone = "Asia/Shanghai" })
+	shanghai := e.newJob(behind(one.ID, two.ID), func(j *store.Job) { j.AfterZone = "Asia/Shanghai" })
 	utc := e.newJob(behind(one.ID, two.ID))
 	evening := time.Date(2026, 3, 1, 16, 0, 0, 0, time.UTC) // midnight in Shanghai
 	o.succeedsAt(one.ID, evening.Add(-time.Millisecond))
@@ -172,7 +171,7 @@ func joinOnce(e *env) {
 func joinTwice(e *env) {
 	o := e.owner("a")
 	one := e.newJob()
-	join := e.newJob(behind(one.ID), func(j *xxljob.Job) { j.AfterKeys = []string{one.App + "/" + one.Key} })
+	join := e.newJob(behind(one.ID), func(j *store.Job) { j.AfterKeys = []string{one.App + "/" + one.Key} })
 	o.succeedsAt(one.ID, noon())
 	want(e, "runs planned", o.payAll().Runs, 1)
 	e.wantRuns("named twice", join.ID, 1)
@@ -185,7 +184,7 @@ func joinKey(e *env) {
 	o.succeedsAt(one.ID, noon())
 	o.payAll()
 	run := e.only("a join", join.ID)
-	want(e, "the run of the window's key", e.mustAddRun(join.ID, xxljob.Trigger{Key: store.WindowKey(midnight())}).ID, run.ID)
+	want(e, "the run of the window's key", e.mustAddRun(join.ID, store.Trigger{Key: store.WindowKey(midnight())}).ID, run.ID)
 }
 
 // joinEdited takes a job out that has not succeeded, and puts one in that has not.
@@ -203,7 +202,7 @@ func joinEdited(e *env) {
 	o.succeedsAt(two.ID, noon())
 	want(e, "paid when the third is taken out", o.payAll(), store.Paid{Owed: 1, Runs: 1})
 	e.wantRuns("when the third is taken out", join.ID, 1)
-	e.edit(join.ID, func(j *xxljob.Job) { j.After, j.AfterKeys = nil, []string{three.App + "/" + three.Key} })
+	e.edit(join.ID, func(j *store.Job) { j.After, j.AfterKeys = nil, []string{three.App + "/" + three.Key} })
 	o.succeedsAt(one.ID, noon().AddDate(0, 0, 1))
 	want(e, "owed by a job that is taken out", o.payAll(), store.Paid{})
 	o.succeedsAt(three.ID, noon().AddDate(0, 0, 1))
@@ -246,7 +245,7 @@ func joinStopped(e *env) {
 	e.stop(join.ID)
 	o.succeedsAt(one.ID, noon())
 	want(e, "paid", o.payAll(), store.Paid{Owed: 1, Runs: 1})
-	want(e, "state of the run that is started", o.started(e.only("of a stopped job", join.ID)).State, xxljob.StateStarted)
+	want(e, "state of the run that is started", o.started(e.only("of a stopped job", join.ID)).State, store.StateStarted)
 }
 
 // joinOfChildren is a diamond: a child counts for the time of its parent.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Audit is what became of all that was to run: each instant of each job, from the first to the
@@ -105,7 +106,7 @@ const pageSize = 10_000
 
 // eachRun reads all runs of the app that is due, the newest first. What is passed is valid
 // until f returns.
-func eachRun(ctx context.Context, st xxljob.RunStore, f func(*xxljob.Run)) error {
+func eachRun(ctx context.Context, st store.RunStore, f func(*xxljob.Run)) error {
 	for before := int64(0); ; {
 		page, err := st.Runs(ctx, xxljob.RunFilter{App: appDue, Before: before, Limit: pageSize})
 		if err != nil {

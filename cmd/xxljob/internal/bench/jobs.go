@@ -54,7 +54,7 @@ func addJobs(ctx context.Context, st xxljob.Store, n int, like xxljob.Job, first
 }
 
 // instantsFrom has each job begin with its own instant.
-func instantsFrom(first func(i int) time.Time) xxljob.FirstInstant {
+func instantsFrom(first func(i int) time.Time) store.FirstInstant {
 	return func(j xxljob.Job, _ time.Time) (time.Time, error) {
 		if first == nil {
 			return time.Time{}, nil

@@ -1,0 +1,113 @@
+package schedule
+
+// Compiled schedules and the zones they go by, and the memo of both.
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/cron"
+)
+
+// compiledCron is a cron or crontab expression with its zone, ready to use.
+type compiledCron struct {
+	quartz  *cron.Expr
+	crontab *cron.Crontab
+	loc     *time.Location
+	policy  cron.Policy
+}
+
+func (c *compiledCron) next(after time.Time) time.Time {
+	if c.quartz != nil {
+		return c.quartz.Next(after, c.loc, c.policy)
+	}
+	return c.crontab.Next(after, c.loc, c.policy)
+}
+
+func (c *compiledCron) describe(lang string) string {
+	if c.quartz != nil {
+		return c.quartz.DescribeIn(lang)
+	}
+	return c.crontab.DescribeIn(lang)
+}
+
+// compile does not look at the cache.
+func compile(s Schedule) (*compiledCron, error) {
+	c := &compiledCron{policy: cron.Civil}
+	if s.DST == DSTQuartz {
+		c.policy = cron.Quartz
+	}
+	var err error
+	if c.loc, err = LoadZone(s.Zone); err != nil {
+		return nil, s.faultyZone(err)
+	}
+	if s.Type == TypeCrontab {
+		c.crontab, err = cron.ParseCrontab(s.Conf)
+	} else {
+		c.quartz, err = cron.Parse(s.Conf)
+	}
+	if err != nil {
+		return nil, faultyExpression(fmt.Errorf("xxljob: schedule %s: %w", s.Type, err))
+	}
+	return c, nil
+}
+
+// LoadZone reads the zone of a name, as schedules and windows do: one of the IANA names, which
+// mean the same on every node, or UTC for the empty one.
+func LoadZone(name string) (*time.Location, error) {
+	if name == "Local" {
+		return nil, fmt.Errorf("xxljob: zone %q differs from node to node: want an IANA name", name)
+	}
+	return remembered(crons.zones, name, readZone)
+}
+
+// readZone reads a file of the system's, or one that was compiled in.
+func readZone(name string) (*time.Location, error) {
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("xxljob: zone %q: want an IANA name such as Asia/Shanghai: %w", name, err)
+	}
+	return loc, nil
+}
+
+// compiled returns the compiled form of a cron or crontab schedule.
+func compiled(s Schedule) (*compiledCron, error) { return remembered(crons.m, s, compile) }
+
+type cronCache struct {
+	mu    sync.RWMutex
+	m     map[Schedule]*compiledCron // guarded by mu
+	zones map[string]*time.Location  // guarded by mu
+}
+
+// remembered looks into a map of the memo, and produces what it lacks. Errors are not remembered.
+func remembered[K comparable, V any](m map[K]*V, key K, produce func(K) (*V, error)) (*V, error) {
+	crons.mu.RLock()
+	v := m[key]
+	crons.mu.RUnlock()
+	if v != nil {
+		return v, nil
+	}
+	v, err := produce(key)
+	if err != nil {
+		return nil, err
+	}
+	crons.mu.Lock()
+	defer crons.mu.Unlock()
+	if len(m) >= cronCacheSize {
+		clear(m)
+	}
+	m[key] = v
+	return v, nil
+}
+
+// crons remembers compiled expressions and the zones that were read for them and for windows.
+// It is a memo of pure functions, and the only package-level state of the module: Schedule has
+// to stay a comparable value, so it has no place of its own for what it was compiled to, and
+// neither has Job, which is copied freely.
+var crons = cronCache{m: map[Schedule]*compiledCron{}, zones: map[string]*time.Location{}}
+
+// cronCacheSize bounds each map of the memo. Past it the map starts afresh: more distinct
+// schedules than that are rare, and compiling one takes microseconds; of zones there are some
+// hundreds.
+const cronCacheSize = 16384

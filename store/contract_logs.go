@@ -1,0 +1,49 @@
+package store
+
+// What nodes leave for each other in the store: runs to take and to kill, and questions for
+// lines of logs.
+
+import (
+	"context"
+)
+
+// Inbox, for authors of stores, is what waits for a node.
+type Inbox struct {
+	Runs  []Run
+	Kills []Run
+	Asks  []Ask
+}
+
+// Ask, for authors of stores, is a question for lines of a run's log.
+type Ask struct {
+	// ID is given by the store: positive, and greater than those of earlier
+	// questions.
+	ID int64
+	// Incarnation is the node that is asked.
+	Incarnation string
+	// Run is the run as it now is. AskLog goes by its ID only, and a question whose
+	// run is gone is in no Inbox.
+	Run Run
+	// FromLine is the first line wanted, from 1, 32 bits wide; a negative one wants so many of
+	// the last lines.
+	FromLine int
+}
+
+// LogStore is what a Store is as well that keeps lines of runs' logs, in pages that it need not
+// understand. It drops them with their runs.
+type LogStore interface {
+	// AddLogPages stores pages of any runs, at most store.MostLogPages. A page that begins at a
+	// line at which one of the run begins already changes nothing, nor does one of a run that
+	// the store does not have, and neither is refused. Pages of a job and a day, in UTC, on
+	// which their runs were planned are refused once those that are there have jobBytes of
+	// Content, unless they are a Notice: refused are the runs whose pages were refused. What was
+	// deleted with its run (RunDropper) does not count any more. A store that has no more room
+	// for pages of any run refuses them in the same way. After an error all or none of them may
+	// be stored.
+	AddLogPages(ctx context.Context, pages []LogPage, jobBytes int64) (refused []int64, err error)
+	// LogPages returns pages of a run in order of FirstLine, from the one on that has the line,
+	// at most limit, and the LastLine of the run's last page: zero where there is none, or no
+	// such run. A fromLine below zero means the line that has so many lines up to the last,
+	// itself included.
+	LogPages(ctx context.Context, runID int64, fromLine, limit int) (pages []LogPage, last int, err error)
+}

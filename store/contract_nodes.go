@@ -1,0 +1,140 @@
+package store
+
+// What a store keeps of nodes, shards and executors elsewhere, and the signals that it
+// gives.
+
+import (
+	"context"
+	"time"
+)
+
+// NodeStore is the part of a Store that keeps nodes and the leases of shards, and what nodes
+// tell each other. It is for authors of stores.
+type NodeStore interface {
+	// Now returns the store's clock, as View.Now does, for those who have not
+	// joined.
+	Now(ctx context.Context) (time.Time, error)
+	// Join adds a node under a new incarnation, with Beats 1.
+	Join(ctx context.Context, n Node) (View, error)
+	// Beat raises the node's counter, stores its attached executors, where nil says
+	// that the node is Resting and an empty list that it has none, clears Left,
+	// and returns the cluster as the node should see it. A node that is not there
+	// any more is added again, but supersedes nobody by that: its Joined is the
+	// former one, or zero.
+	Beat(ctx context.Context, incarnation string, attached []Attachment) (View, error)
+	// SetFailing stores with the node whether it is Failing. A Beat leaves that as it is;
+	// a node that joins, or is added again by a Beat, is not. A node that is not there is
+	// no error.
+	SetFailing(ctx context.Context, incarnation string, failing bool) error
+	// Leave marks the node as left and releases its shards. A node that is not
+	// there is no error.
+	Leave(ctx context.Context, incarnation string) error
+	// Bury marks the node as left, if its counter is still beats, and deletes it
+	// if in addition no unended run has it as owner or addressee. A node that is
+	// not there is no error.
+	Bury(ctx context.Context, incarnation string, beats int64) error
+	// TakeShards makes the incarnation the owner of those of the shards whose
+	// Owner and Epoch are as given, raises their epochs, and returns them as they
+	// then are. A statement of the former owner under the old epoch either
+	// committed before, and is seen by the new owner, or changes nothing.
+	TakeShards(ctx context.Context, incarnation string, shards []Shard) ([]Shard, error)
+	// ReleaseShards gives up those of the shards that the incarnation owns under
+	// the given epoch.
+	ReleaseShards(ctx context.Context, incarnation string, shards []Shard) error
+
+	// A question for lines of a run's log goes to the node that has them by the store, and
+	// the answer back. It is dropped a minute after it was asked, answered or not: it is in
+	// no Inbox from then on, and unknown to the methods here.
+
+	// AskLog puts a question to an incarnation, which finds it in its Inbox, and
+	// returns it with a new ID. Whether the incarnation is there is not looked at.
+	// ErrNotFound when there is no such run.
+	AskLog(ctx context.Context, ask Ask) (Ask, error)
+	// AnswerLog answers a question, by a compare-and-set: of several answers the
+	// first stays. A question that is not there is no error.
+	AnswerLog(ctx context.Context, id int64, answer Answer) error
+	// LogAnswer returns the answer to a question; answered is false while there is
+	// none. ErrNotFound when there is no such question.
+	LogAnswer(ctx context.Context, id int64) (answer Answer, answered bool, err error)
+
+	// Watch returns signals for the incarnation until ctx ends. A signal is a
+	// hint: it may come late, for nothing, or stand for many events; a store that
+	// cannot hint returns nil channels.
+	Watch(ctx context.Context, incarnation string) Signals
+	// Poll is how often a scheduler looks by itself, because signals may be lost:
+	// for what is due and for runs that ended, and into its inbox. Both are zero
+	// when signals never are lost.
+	Poll() (scan, inbox time.Duration)
+}
+
+// View, for authors of stores, is the cluster at one moment.
+type View struct {
+	// Now is the store's clock when the call was answered; zero when the store
+	// goes by the clock of this process.
+	Now time.Time
+	// Server identifies the server process that answered, in a form of the store's own;
+	// empty if the store is in this process. If it changes, the new server may have
+	// forgotten what was acknowledged, like a standby that was behind when it was promoted.
+	Server string
+	// Alone reports that no other node is open on the store and that the store
+	// will signal Nodes when one joins: until then the node may leave out its
+	// beats, and its lease does not run out.
+	Alone bool
+	// Nodes are those that are not deleted, in order of Incarnation.
+	Nodes []Node
+	// Shards are all shards in order of ID, once SetShards was called.
+	Shards []Shard
+}
+
+// RegistryStore is the part of a Store that keeps the addresses which executors registered.
+// Programs read Registrations; the rest is for authors of stores.
+type RegistryStore interface {
+	// PutAddresses registers addresses, or refreshes them; what is known of one is
+	// what was said last, and which process was there before. Of two entries for one app and
+	// address the last counts.
+	// Rows that others have locked are left out, and make the error store.ErrLocked.
+	PutAddresses(ctx context.Context, regs []Registration) error
+	// DropAddresses removes registrations: each whose BootID is as given, or whatever
+	// it is where none is given. An absent one is no error. Locked rows are as above.
+	DropAddresses(ctx context.Context, regs []Registration) error
+	// Addresses returns the app's registrations refreshed within maxAge of the
+	// store's clock, in order of Address, as strings.
+	Addresses(ctx context.Context, app string, maxAge time.Duration) ([]Registration, error)
+	// Registrations lists the registrations of all apps, also of those that have no
+	// group, however old, in order of App and Address.
+	Registrations(ctx context.Context, f RegistrationFilter) ([]Registration, error)
+	// ForgetAddresses removes registrations that were not refreshed within maxAge of
+	// the store's clock.
+	ForgetAddresses(ctx context.Context, maxAge time.Duration) error
+}
+
+// Registration is one address of an executor app, as its executor has registered it.
+type Registration struct {
+	App string
+	// Address is the executor's base address, as it came.
+	Address string
+	// BootID is different for each process of an executor of this module. It is empty for
+	// third-party executors.
+	BootID string
+	// Capabilities are what the executor can do beyond XXL-JOB's protocol, such as
+	// wire.CapRepeat.
+	Capabilities []string
+	// Updated is when it was last refreshed. The store sets it.
+	Updated time.Time
+	// FormerBootID is that of the process which was registered here before this one, and
+	// FormerSeen when it was last refreshed: where two processes take turns at one address,
+	// as behind a balancer, both are there. Empty and zero where there was none. The store
+	// sets them.
+	FormerBootID string
+	FormerSeen   time.Time
+}
+
+// RegistrationFilter chooses registrations. Zero fields choose all.
+type RegistrationFilter struct {
+	App string
+	// After and AfterAddress are the keyset: registrations behind this App and Address
+	// only.
+	After, AfterAddress string
+	// Limit is the page size; zero means 100.
+	Limit int
+}
