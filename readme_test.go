@@ -1,29 +1,42 @@
 package xxljob_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/format"
 	"go/parser"
 	"go/token"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // document is what the tests look at in a Markdown file.
 type document struct {
 	name     string
-	headings []int // their levels, in order
-	blocks   []codeBlock
-	links    []string
+	sections []section
+	links    []link
+}
+
+// section is a heading and what stands under it, down to the next heading of any level.
+type section struct {
+	level  int
+	title  string
+	blocks []codeBlock
 }
 
 type codeBlock struct{ language, text string }
 
-var linkPattern = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+// link is a target and, behind its #, an anchor; an empty target is the document itself.
+type link struct{ target, anchor string }
+
+var linkPattern = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]*))?\)`)
 
 func readDocument(t *testing.T, name string) document {
 	t.Helper()
@@ -31,24 +44,25 @@ func readDocument(t *testing.T, name string) document {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := document{name: name}
+	d := document{name: name, sections: []section{{}}} // what stands before the first heading
 	inside := false
 	for line := range strings.Lines(string(text)) {
 		rest, fence := strings.CutPrefix(strings.TrimSpace(line), "```")
+		under := &d.sections[len(d.sections)-1]
 		switch {
 		case fence && !inside:
-			d.blocks = append(d.blocks, codeBlock{language: rest})
+			under.blocks = append(under.blocks, codeBlock{language: rest})
 			inside = true
 		case fence:
 			inside = false
 		case inside:
-			d.blocks[len(d.blocks)-1].text += line
+			under.blocks[len(under.blocks)-1].text += line
 		default:
 			if level := len(line) - len(strings.TrimLeft(line, "#")); level > 0 && line[level] == ' ' {
-				d.headings = append(d.headings, level)
+				d.sections = append(d.sections, section{level: level, title: strings.TrimSpace(line[level:])})
 			}
-			for _, link := range linkPattern.FindAllStringSubmatch(line, -1) {
-				d.links = append(d.links, link[1])
+			for _, found := range linkPattern.FindAllStringSubmatch(line, -1) {
+				d.links = append(d.links, link{target: found[1], anchor: found[2]})
 			}
 		}
 	}
@@ -58,30 +72,105 @@ func readDocument(t *testing.T, name string) document {
 	return d
 }
 
-// TestReadmesAgree keeps the two languages equal in what can be compared.
-func TestReadmesAgree(t *testing.T) {
-	en, zh := readDocument(t, "README.md"), readDocument(t, "README.zh-CN.md")
-	if len(en.headings) != len(zh.headings) {
-		t.Fatalf("%d headings in %s, %d in %s", len(en.headings), en.name, len(zh.headings), zh.name)
+// blocks are the code blocks of a document, in order.
+func (d document) blocks() (all []codeBlock) {
+	for _, s := range d.sections {
+		all = append(all, s.blocks...)
 	}
-	for i := range en.headings {
-		if en.headings[i] != zh.headings[i] {
-			t.Errorf("heading %d has level %d in %s and %d in %s", i+1, en.headings[i], en.name, zh.headings[i], zh.name)
+	return all
+}
+
+// anchors are what links to the headings of a document end in, as GitHub makes them: without
+// signs, and numbered where a heading comes again.
+func (d document) anchors() map[string]bool {
+	all, times := map[string]bool{}, map[string]int{}
+	for _, s := range d.sections {
+		anchor := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-', r == '_', unicode.IsLetter(r), unicode.IsMark(r), unicode.IsNumber(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, s.title)
+		if n := times[anchor]; n > 0 {
+			all[fmt.Sprint(anchor, "-", n)] = true
+		} else {
+			all[anchor] = true
+		}
+		times[anchor]++
+	}
+	return all
+}
+
+// pages are the documents of a folder, by their paths in the repository.
+func pages(t *testing.T, pattern string) []string {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%s: no documents (%v)", pattern, err)
+	}
+	for i := range names {
+		names[i] = filepath.ToSlash(names[i])
+	}
+	return names
+}
+
+// inPart are the pages of which Chinese has a part, and the sections of that part; what stands
+// under the title belongs to it.
+var inPart = map[string][]string{
+	"console.md":     nil,
+	"failures.md":    {"When a run fails", "When a run succeeds, and who is told when not"},
+	"performance.md": {"Measured", "On your machine"},
+}
+
+// TestLanguagesAgree keeps the READMEs, and each page that is there in both languages, equal in
+// what can be compared: the levels of headings, and the code under each.
+func TestLanguagesAgree(t *testing.T) {
+	twins := map[string]string{"README.zh-CN.md": "README.md"}
+	for _, name := range pages(t, "docs/zh-CN/*.md") {
+		twins[name] = "docs/" + path.Base(name)
+	}
+	for chinese, english := range twins {
+		en, zh := readDocument(t, english), readDocument(t, chinese)
+		if part, ok := inPart[path.Base(english)]; ok {
+			for _, title := range part {
+				if !slices.ContainsFunc(en.sections, func(s section) bool { return s.title == title }) {
+					t.Errorf("%s has no section %q", english, title)
+				}
+			}
+			en.sections = slices.DeleteFunc(en.sections, func(s section) bool { return s.level > 1 && !slices.Contains(part, s.title) })
+		}
+		if len(en.sections) != len(zh.sections) {
+			t.Errorf("%d headings in %s, %d in %s", len(en.sections)-1, english, len(zh.sections)-1, chinese)
+			continue
+		}
+		for i := range en.sections {
+			compareSections(t, english, en.sections[i], chinese, zh.sections[i])
 		}
 	}
+}
+
+func compareSections(t *testing.T, english string, en section, chinese string, zh section) {
+	t.Helper()
+	if en.level != zh.level {
+		t.Errorf("%q of %s has level %d, %q of %s has %d", en.title, english, en.level, zh.title, chinese, zh.level)
+	}
 	if len(en.blocks) != len(zh.blocks) {
-		t.Fatalf("%d code blocks in %s, %d in %s", len(en.blocks), en.name, len(zh.blocks), zh.name)
+		t.Errorf("%d code blocks under %q in %s, %d under %q in %s", len(en.blocks), en.title, english, len(zh.blocks), zh.title, chinese)
+		return
 	}
 	for i := range en.blocks {
 		if en.blocks[i] != zh.blocks[i] {
-			t.Errorf("code block %d differs:\n%s:\n%s\n%s:\n%s", i+1, en.name, en.blocks[i].text, zh.name, zh.blocks[i].text)
+			t.Errorf("code block %d under %q differs:\n%s:\n%s\n%s:\n%s", i+1, en.title, english, en.blocks[i].text, chinese, zh.blocks[i].text)
 		}
 	}
 }
 
 // TestReadmeCommands: the two commands that a newcomer needs come first.
 func TestReadmeCommands(t *testing.T) {
-	first := readDocument(t, "README.md").blocks[0].text
+	first := readDocument(t, "README.md").blocks()[0].text
 	for _, command := range []string{"go run ./examples/standalone", "make test"} {
 		if !strings.Contains(first, command) {
 			t.Errorf("the first code block of README.md lacks %q:\n%s", command, first)
@@ -93,7 +182,7 @@ func TestReadmeCommands(t *testing.T) {
 // package, and imports one store and nothing else of ours.
 func TestReadmeProgram(t *testing.T) {
 	var program string
-	for _, b := range readDocument(t, "README.md").blocks {
+	for _, b := range readDocument(t, "README.md").blocks() {
 		if b.language == "go" && strings.Contains(b.text, "func main()") {
 			program = b.text
 			break
@@ -129,28 +218,34 @@ func TestReadmeProgram(t *testing.T) {
 	}
 }
 
-// TestReadmeFunctions: the functions of the README are those of examples, which are
-// compiled; some need a database.
+// TestReadmeFunctions: the functions of the documents are those of examples, which are
+// compiled; some need a database. TestLanguagesAgree sees to the Chinese ones.
 func TestReadmeFunctions(t *testing.T) {
-	for name, file := range map[string]string{"serve": "store/postgres/example_test.go", "pay": "store/postgres/example_test.go", "deploy": "example_test.go"} {
-		example, err := os.ReadFile(file)
+	for _, c := range []struct{ document, function, example string }{
+		{"README.md", "serve", "store/postgres/example_test.go"},
+		{"docs/postgres.md", "serve", "store/postgres/example_test.go"},
+		{"docs/postgres.md", "pay", "store/postgres/example_test.go"},
+		{"docs/guide.md", "deploy", "example_test.go"},
+		{"docs/failures.md", "charge", "example_task_test.go"},
+	} {
+		example, err := os.ReadFile(c.example)
 		if err != nil {
 			t.Fatal(err)
 		}
 		found := false
-		for _, b := range readDocument(t, "README.md").blocks {
-			if !strings.HasPrefix(b.text, "func "+name+"(") {
+		for _, b := range readDocument(t, c.document).blocks() {
+			if !strings.Contains("\n"+b.text, "\nfunc "+c.function+"(") {
 				continue
 			}
 			found = true
-			got, _ := bodyOf(t, "package p\n"+b.text, name)
-			want, _ := bodyOf(t, string(example), name)
+			got, _ := bodyOf(t, "package p\n"+b.text, c.function)
+			want, _ := bodyOf(t, string(example), c.function)
 			if strings.Join(got, "\n") != strings.Join(want, "\n") {
-				t.Errorf("README.md has\n%s\nand the example has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+				t.Errorf("%s has\n%s\nand the example has\n%s", c.document, strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 		}
 		if !found {
-			t.Errorf("README.md has no function %s", name)
+			t.Errorf("%s has no function %s", c.document, c.function)
 		}
 	}
 }
@@ -186,15 +281,24 @@ func bodyOf(t *testing.T, text, function string) ([]string, *ast.File) {
 	return nil, nil
 }
 
-// TestLinks: what the documents point at in the repository is there.
+// TestLinks: what the documents point at in the repository is there, and so is the heading
+// where a link has an anchor.
 func TestLinks(t *testing.T) {
-	for _, name := range []string{"README.md", "README.zh-CN.md", "DESIGN.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/differences.md", "docs/performance.md", "docs/reliability.md", "docs/retention.md", "docs/scale.md", "docs/xxl-job.md"} {
-		for _, link := range readDocument(t, name).links {
-			if strings.Contains(link, "://") {
-				continue
-			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(name), filepath.FromSlash(link))); err != nil {
-				t.Errorf("%s: link to %s: %v", name, link, err)
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "examples/*/*.md"} {
+		for _, name := range pages(t, pattern) {
+			for _, l := range readDocument(t, name).links {
+				if strings.Contains(l.target, "://") {
+					continue
+				}
+				target := name
+				if l.target != "" {
+					target = path.Join(path.Dir(name), l.target)
+				}
+				if _, err := os.Stat(filepath.FromSlash(target)); err != nil {
+					t.Errorf("%s: link to %s: %v", name, l.target, err)
+				} else if l.anchor != "" && path.Ext(target) == ".md" && !readDocument(t, target).anchors()[l.anchor] {
+					t.Errorf("%s: %s has no heading for #%s", name, target, l.anchor)
+				}
 			}
 		}
 	}

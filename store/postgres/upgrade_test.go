@@ -80,7 +80,7 @@ func TestWhatAnUpgradeLeavesBehind(t *testing.T) {
 			must(t, s.StopJob(t.Context(), job.ID))
 		}
 		wantLeft := func(when string, want ...string) {
-			for _, document := range []string{"README.md", "README.zh-CN.md", "CHANGELOG.md"} {
+			for _, document := range []string{"docs/postgres.md", "docs/zh-CN/postgres.md", "CHANGELOG.md"} {
 				if got := leftovers(t, document, pool, schema); !slices.Equal(got, want) {
 					t.Errorf("%s, %s: %q, want %q", document, when, got, want)
 				}
