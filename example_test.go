@@ -125,7 +125,7 @@ func ExampleScheduler_EnsureJobs() {
 }
 
 // A release is taken back: the former one is started again, and its list applies at once.
-// (deploy is in the README, see readme_test.go.)
+// (deploy is in docs/guide.md, see readme_test.go.)
 func ExampleEnsureOptions() {
 	ctx := context.Background()
 	s, err := xxljob.New(memory.New(), xxljob.Config{})

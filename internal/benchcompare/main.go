@@ -22,8 +22,8 @@ import (
 	"strings"
 )
 
-// chosen are the benchmarks that README has figures of and that measure the whole path of a
-// run.
+// chosen are the benchmarks that docs/performance.md has figures of and that measure the whole
+// path of a run.
 var chosen = []bench{
 	{pkg: ".", name: "BenchmarkEndToEnd", time: "300000x"},
 	{pkg: ".", name: "BenchmarkLateness", time: "1x"},

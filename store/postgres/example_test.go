@@ -13,8 +13,8 @@ import (
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
-// Every replica of a service does the same. (serve is in the README, see
-// readme_test.go.)
+// Every replica of a service does the same. (serve is in the README and
+// in docs/postgres.md, see readme_test.go.)
 func Example() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -52,8 +52,8 @@ func expireOrders(_ context.Context, t *xxljob.Task) error {
 	return nil
 }
 
-// The order is paid and its invoice will be written, or neither. (pay is in the
-// README.)
+// The order is paid and its invoice will be written, or neither. (pay is in
+// docs/postgres.md.)
 func ExampleStore_TriggerTx() {
 	var pool *pgxpool.Pool    // from pgxpool.New
 	var store *postgres.Store // from postgres.New
