@@ -168,6 +168,27 @@ func compareSections(t *testing.T, english string, en section, chinese string, z
 	}
 }
 
+// TestDocsIndex: a page that no index names is a page that nobody finds. Each README names all
+// pages, in its language where there is one, and so do the indexes of docs.
+func TestDocsIndex(t *testing.T) {
+	for index, chinese := range map[string]bool{"README.md": false, "docs/README.md": false, "README.zh-CN.md": true, "docs/zh-CN/README.md": true} {
+		named := map[string]bool{}
+		for _, l := range readDocument(t, index).links {
+			named[path.Join(path.Dir(index), l.target)] = true
+		}
+		for _, page := range pages(t, "docs/*.md") {
+			if translated := "docs/zh-CN/" + path.Base(page); chinese {
+				if _, err := os.Stat(translated); err == nil {
+					page = translated
+				}
+			}
+			if path.Base(page) != "README.md" && !named[page] {
+				t.Errorf("%s does not name %s", index, page)
+			}
+		}
+	}
+}
+
 // TestReadmeCommands: the two commands that a newcomer needs come first.
 func TestReadmeCommands(t *testing.T) {
 	first := readDocument(t, "README.md").blocks()[0].text
