@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// What a console keeps of the people who use it: see xxljob.AccountStore.
+// What a console keeps of the people who use it: see AccountStore.
 
 // ErrLastAdmin: the change would leave no enabled admin.
 var ErrLastAdmin = errors.New("xxljob: the last admin cannot be removed, disabled or demoted")

@@ -26,7 +26,7 @@ type Alarm struct {
 	// Cause is an alarm.Cause.
 	Cause string
 	// RunID and TriggerID are the run that it happened to, zero for none, and State, Attempt
-	// and Instant what is said of it: State as xxljob.State.String has it.
+	// and Instant what is said of it: State as State.String has it.
 	RunID, TriggerID int64
 	State            string
 	Attempt          int
@@ -68,7 +68,7 @@ func Cut(text string, n int) string {
 	return strings.ToValidUTF8(text, " ")
 }
 
-// The values of xxljob.Run.AlarmStatus that alarms end with.
+// The values of Run.AlarmStatus that alarms end with.
 const (
 	AlarmNotNeeded = 1
 	AlarmSent      = 2
@@ -128,6 +128,6 @@ type LateQuery struct {
 type Late struct {
 	// Alarms is how many were inserted.
 	Alarms int
-	// Least is the least xxljob.Job.LateAfter of the jobs in the shards; zero for none.
+	// Least is the least Job.LateAfter of the jobs in the shards; zero for none.
 	Least time.Duration
 }

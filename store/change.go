@@ -25,13 +25,13 @@ type Change struct {
 	ID int64
 	At time.Time
 	// Actor, Client and RequestID are those in the context of the call (see WithActor and
-	// WithClient). Actor is store.Scheduler for what nobody has asked for.
+	// WithClient). Actor is Scheduler for what nobody has asked for.
 	Actor, Client, RequestID string
 	// Verb is what was done. For jobs: "add", "remove", the Verb of the Edit, or "stop" for a
 	// stop by the scheduler itself. For runs: "trigger", "again" or "kill". For apps: "add",
 	// "update" or "remove". For ended runs: "drop".
 	Verb string
-	// Object is the kind of what it was done to: store.ObjectJob and the like. ObjectID is
+	// Object is the kind of what it was done to: ObjectJob and the like. ObjectID is
 	// which one: the ID of a job or a run, the name of an app, the day of runs. It is empty for
 	// runs that were deleted one by one.
 	Object, ObjectID string
@@ -85,7 +85,7 @@ const (
 // Validate returns what is wrong with an entry that is to be written: a FieldError each,
 // joined. Verb and Object are required, of at most 64 and 32 printable bytes, ObjectID of at
 // most 255; App has at most 64; Before and After are empty or JSON objects of at most 64 KiB.
-// Where Object is store.ObjectJob, ObjectID is JobID in decimal, or one of the two is left out.
+// Where Object is ObjectJob, ObjectID is JobID in decimal, or one of the two is left out.
 func (c *Change) Validate() error {
 	f := Faults{Of: "change"}
 	f.Plain("Verb", c.Verb, 1, mostVerb)

@@ -26,21 +26,21 @@ import (
 //
 // ErrNotFound is returned where what a method is about is not there.
 type AccountStore interface {
-	// AddUser inserts a user, with Version 1, and returns it as stored. store.ErrUserExists
+	// AddUser inserts a user, with Version 1, and returns it as stored. ErrUserExists
 	// where the name is taken. Errors besides are those of ValidateUser.
 	AddUser(ctx context.Context, u User) (User, error)
 	// AddFirstUser inserts an admin where there is no user yet, and where code is the hash of
 	// one that AddSetupCode has stored and that still counts; of several calls at once one
-	// does. From then on no code counts. store.ErrUserExists where there is a user,
+	// does. From then on no code counts. ErrUserExists where there is a user,
 	// ErrNotFound where the code does not count; nothing has changed then.
 	AddFirstUser(ctx context.Context, u User, code string) (User, error)
 	// AddSetupCode stores the hash of a code for AddFirstUser, which counts for so long. The
-	// oldest are forgotten beyond store.MostCodes. store.ErrUserExists where there is a user.
+	// oldest are forgotten beyond MostCodes. ErrUserExists where there is a user.
 	AddSetupCode(ctx context.Context, hash string, valid time.Duration) error
 	// UpdateUser replaces all of a user but Settings, Added and PasswordSet, where u.Version is
 	// the stored one, and returns it as stored. PasswordSet becomes now where Password differs;
 	// then, and where the user is now disabled, all sessions of the user end. ErrConflict for
-	// another version, store.ErrLastAdmin where no enabled admin would be left. Errors besides
+	// another version, ErrLastAdmin where no enabled admin would be left. Errors besides
 	// are those of ValidateUser; after an error nothing has changed.
 	UpdateUser(ctx context.Context, u User) (User, error)
 	// RehashPassword puts another hash of the same password in the place of old, the one that a
@@ -54,7 +54,7 @@ type AccountStore interface {
 	// those of UpdateUser.
 	RemoveUser(ctx context.Context, name string, version int64) error
 	// SaveSettings replaces the settings of a user: a JSON object of at most
-	// store.MostSettings bytes, or nothing. Errors are those of ValidateUser.
+	// MostSettings bytes, or nothing. Errors are those of ValidateUser.
 	SaveSettings(ctx context.Context, name, settings string) error
 	// User returns a user.
 	User(ctx context.Context, name string) (User, error)
@@ -64,7 +64,7 @@ type AccountStore interface {
 	// AddSession begins a session of a user who is not disabled: s.User, Hash, Client and Agent
 	// are given, and all else is the store's to fill in. It knows nothing of a password that was
 	// checked before, and so who has done that looks at the user once more afterwards. Where the
-	// user then has more than store.MostSessions, the ones seen least lately end, so that there
+	// user then has more than MostSessions, the ones seen least lately end, so that there
 	// are never more, also after several calls at once. It forgets sessions that have ended by
 	// the limits. ErrConflict where there is a session with this Hash.
 	AddSession(ctx context.Context, s Session, limits SessionLimits) (Session, error)
@@ -81,8 +81,8 @@ type AccountStore interface {
 	Sessions(ctx context.Context, user string, limits SessionLimits) ([]Session, error)
 
 	// AddToken inserts a token of a user: t.User, Name, Grants, Hash and Expires are given. A
-	// user has at most store.MostTokens, those that have expired included: beyond that it is
-	// store.ErrTooManyTokens. Errors besides are those of ValidateToken.
+	// user has at most MostTokens, those that have expired included: beyond that it is
+	// ErrTooManyTokens. Errors besides are those of ValidateToken.
 	AddToken(ctx context.Context, t Token) (Token, error)
 	// Token returns a token that has not expired, by its ID and the hash of its secret, with its
 	// user, and notes that it was used, unless that is known for less than an hour. ErrNotFound
@@ -95,8 +95,8 @@ type AccountStore interface {
 
 	// TryLogin says how long a try to log in by the name has to wait; where it is zero, the try
 	// counts as one that has failed, at once, so that of many at the same time no more are
-	// let through than one after the other. See store.LoginWait, and for what it is counted
-	// by, store.LoginBucket. Tries are forgotten an hour after the last.
+	// let through than one after the other. See LoginWait, and for what it is counted
+	// by, LoginBucket. Tries are forgotten an hour after the last.
 	TryLogin(ctx context.Context, name string) (wait time.Duration, err error)
 	// PassLogin forgets the tries by the name: one has succeeded.
 	PassLogin(ctx context.Context, name string) error
@@ -104,7 +104,7 @@ type AccountStore interface {
 
 // ValidateUser returns what is wrong with a user: a FieldError each, joined. Name is required,
 // of at most 64 bytes in lower case, printable and without blanks; Title has at most 255 bytes.
-// Settings are a JSON object of at most store.MostSettings bytes, or nothing.
+// Settings are a JSON object of at most MostSettings bytes, or nothing.
 func ValidateUser(u *User) error {
 	f := Faults{Of: "user " + fmt.Sprintf("%q", errs.Shorten(u.Name, 40))}
 	f.userName("Name", u.Name)

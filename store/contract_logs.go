@@ -32,7 +32,7 @@ type Ask struct {
 // LogStore is what a Store is as well that keeps lines of runs' logs, in pages that it need not
 // understand. It drops them with their runs.
 type LogStore interface {
-	// AddLogPages stores pages of any runs, at most store.MostLogPages. A page that begins at a
+	// AddLogPages stores pages of any runs, at most MostLogPages. A page that begins at a
 	// line at which one of the run begins already changes nothing, nor does one of a run that
 	// the store does not have, and neither is refused. Pages of a job and a day, in UTC, on
 	// which their runs were planned are refused once those that are there have jobBytes of

@@ -92,7 +92,7 @@ type RegistryStore interface {
 	// PutAddresses registers addresses, or refreshes them; what is known of one is
 	// what was said last, and which process was there before. Of two entries for one app and
 	// address the last counts.
-	// Rows that others have locked are left out, and make the error store.ErrLocked.
+	// Rows that others have locked are left out, and make the error ErrLocked.
 	PutAddresses(ctx context.Context, regs []Registration) error
 	// DropAddresses removes registrations: each whose BootID is as given, or whatever
 	// it is where none is given. An absent one is no error. Locked rows are as above.

@@ -19,8 +19,8 @@ type OwedStore interface {
 	//
 	// A child becomes a planned run, without an epoch, as by AddRun: of type PARENT, with
 	// RunID as its ParentID, the Param, Business and Depth that are owed, due now, and under
-	// store.ChildKey of the TriggerID, so that a job which is named twice has one child. Where
-	// Depth is more than store.MostDepth it becomes a record instead: StateSkipped, of type
+	// ChildKey of the TriggerID, so that a job which is named twice has one child. Where
+	// Depth is more than MostDepth it becomes a record instead: StateSkipped, of type
 	// PARENT, with ReasonDepth and a Count of 1, with the same key. Where the job is not there
 	// nothing is planned, and the TriggerMsg of the run that has succeeded says so in a line.
 	//
@@ -29,7 +29,7 @@ type OwedStore interface {
 	// jobs of After and AfterKeys have succeeded for it (Job.Missing), by the definition as it
 	// is then, it is closed, and the job has a planned run as a child has, but with the
 	// beginning of the window as Business, the greatest Depth of the successes, the last of
-	// them as ParentID, and store.WindowKey. A window that is closed stays so, whatever
+	// them as ParentID, and WindowKey. A window that is closed stays so, whatever
 	// succeeds again, for as long as runs are kept.
 	PayOwed(ctx context.Context, q OwedQuery) (Paid, error)
 	// ExpireWindows closes windows that are over, of jobs in the shards whose epoch is as

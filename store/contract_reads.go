@@ -24,7 +24,7 @@ type RunReader interface {
 	// LastRuns returns the newest runs that have ended of each of the jobs, at most n a job:
 	// the jobs in the order in which they are given, the runs of each newest first. Runs that
 	// were cancelled while they were kept apart (RunStore.AddAhead) are not among them. It is
-	// an error to ask for more than store.MostLastRuns runs in all.
+	// an error to ask for more than MostLastRuns runs in all.
 	LastRuns(ctx context.Context, jobs []int64, n int) ([]Run, error)
 	// Children returns the runs that have the run as their ParentID, with their retries, in
 	// order of ID, with IDs greater than after, at most limit.
@@ -187,8 +187,8 @@ type JobReader interface {
 	CountJobs(ctx context.Context) ([]JobCount, error)
 	// JobValues returns what jobs have in a field, of that which begins with the prefix,
 	// regardless of case: each value once, in order, none that is empty, at most limit. The
-	// field is one of store.FieldApp, FieldHandler, FieldAuthor and FieldTag; any other is an
-	// error. Nothing begins with a prefix that store.CanBeSought says cannot be looked for.
+	// field is one of FieldApp, FieldHandler, FieldAuthor and FieldTag; any other is an
+	// error. Nothing begins with a prefix that CanBeSought says cannot be looked for.
 	JobValues(ctx context.Context, field, prefix string, limit int) ([]string, error)
 	// Schedules returns the jobs whose schedules are neither stopped nor absent, in order of
 	// ID, with IDs greater than after, at most limit. Of each it has ID, App, Key, Name,
@@ -208,7 +208,7 @@ type JobSearch struct {
 	Text string
 	// Stopped chooses by Job.Stopped, where it is not nil.
 	Stopped *bool
-	// Order is store.ByID, which is the default, store.ByName, or store.ByNext, which leaves
+	// Order is ByID, which is the default, ByName, or ByNext, which leaves
 	// out jobs without a Next.
 	Order JobOrder
 	// After is the keyset: the job behind which to go on, of which its ID and, by the order,

@@ -26,11 +26,11 @@ type ReportQuery struct {
 	// Apps are at most 1,000.
 	Apps []string
 	// From and To bound the instants of the runs: From <= instant < To. Both are needed, and
-	// are on a quarter of an hour of UTC. Of reports of a day (see store.QuartersKept) those
+	// are on a quarter of an hour of UTC. Of reports of a day (see QuartersKept) those
 	// are returned whose day begins within them.
 	From, To time.Time
 	// Length is how much each report spans, counted from From on: a multiple of
-	// store.Quarter; zero means that. A report of a day counts in the span that it begins in;
+	// Quarter; zero means that. A report of a day counts in the span that it begins in;
 	// where it does not fit, its own Length is longer.
 	Length time.Duration
 	// Together adds up the apps.
@@ -106,7 +106,7 @@ func (q *ReportQuery) Cut(next time.Time) (time.Time, error) {
 }
 
 // CountEnd, for authors of stores, counts the end of the run in the report that count returns for
-// its app and its instant, for instance store.Tally.Count. A run that has not ended counts
+// its app and its instant, for instance Tally.Count. A run that has not ended counts
 // nowhere.
 func (r *Run) CountEnd(count func(app string, instant time.Time) *Report) {
 	if !r.State.Ended() || int(r.State) >= States {

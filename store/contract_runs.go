@@ -15,7 +15,7 @@ type RunStore interface {
 	// With a Key that was used for this job before, it inserts nothing and
 	// returns the run inserted then. ErrNotFound when the job is absent.
 	AddRun(ctx context.Context, jobID int64, t Trigger) (Run, error)
-	// AddAhead is AddRun for a run that is due so far ahead (store.Ahead) that the store
+	// AddAhead is AddRun for a run that is due so far ahead (Ahead) that the store
 	// keeps it apart: no Scan or Planned returns it, nothing counts it as waiting, and no
 	// Start starts it, until MoveAhead has made it an ordinary planned run at or after the
 	// time to move, under the ID that AddAhead has returned. To all others it is a planned
@@ -31,15 +31,15 @@ type RunStore interface {
 	// (see Store). Of two results for one run the first is accepted. A result that comes for a run
 	// which has ended as lost is noted once, in its TriggerMsg and LateNoted, unless it has an
 	// Owner or says StateLost itself, and is not accepted. Runs whose rows others have locked are left out, and make the
-	// error store.ErrLocked, beside which the runs that accepted theirs are returned.
+	// error ErrLocked, beside which the runs that accepted theirs are returned.
 	//
 	// In the same transaction, when the ended run is one its job waits for
 	// (WaitRun), the job's Next becomes the run's end plus the schedule's delay, or
 	// none where that is after NotAfter or Runs has come to a MaxRuns other than 0;
 	// and when the job is enabled, has a schedule but no Next, waits for nothing
 	// and has no unended schedule-born run left, the job is stopped with
-	// StopFinished, without raising its version. Behind that stands store.ByMaxRuns
-	// where Runs has come to MaxRuns, else store.ByNotAfter where the schedule has an
+	// StopFinished, without raising its version. Behind that stands ByMaxRuns
+	// where Runs has come to MaxRuns, else ByNotAfter where the schedule has an
 	// instant after NotAfter. Both hold for every way in which a run ends: Claim
 	// (skipped), Start (refused), Kill, Settle and Take too. The run whose end has stopped
 	// its job has StoppedJob in what these return, but for Claim.
@@ -52,12 +52,12 @@ type RunStore interface {
 	// lock behind their job, behind it too. A job that waits for the ended run (WaitRun) waits for the one that follows it instead; and as one that is Born counts among
 	// the unended schedule-born runs, its job is not finished. A note of Run.Follow is added to
 	// the TriggerMsg of the ended run, as a line. A result that is StateSnoozed is stored as
-	// StateFailed, with NoRetry and store.TooManySnoozes, where Run.SnoozedTooOften says so. All
+	// StateFailed, with NoRetry and TooManySnoozes, where Run.SnoozedTooOften says so. All
 	// this holds for Start (refused) and Settle (lost) too. A store that bounds how many ended
 	// runs it keeps has the first run of a trigger for as long as another one of it has not
 	// ended; one that drops runs by their age goes by the age of each.
 	Finish(ctx context.Context, dst []Run, results []Result) ([]Run, error)
-	// SetProgress stores how far runs are, each by a compare-and-set (see store.Progress).
+	// SetProgress stores how far runs are, each by a compare-and-set (see Progress).
 	// Of several for one run the last stays. Runs that do not match, that do not exist or
 	// whose rows others have locked are left out, and nothing says which.
 	SetProgress(ctx context.Context, list []Progress) error
@@ -77,7 +77,7 @@ type RunStore interface {
 	// RunsByID returns those of the runs that exist, in order of ID.
 	RunsByID(ctx context.Context, ids []int64) ([]Run, error)
 	// Tree returns what belongs to the trigger of a run: its first run, the parts of a
-	// broadcast, and all attempts, in order of ID, at most store.MostTree of them; names are
+	// broadcast, and all attempts, in order of ID, at most MostTree of them; names are
 	// filled in as by Run. ErrNotFound when there is no such run.
 	Tree(ctx context.Context, runID int64) ([]Run, error)
 	// Runs lists runs, newest (greatest ID) first. Those that are kept apart (AddAhead) are

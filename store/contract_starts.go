@@ -25,7 +25,7 @@ type StartStore interface {
 	// owner and token are as given, and adds Msg to its TriggerMsg. It returns the
 	// runs that it changed, as they then are, in the order given; one that has ended
 	// meanwhile stays as it is. Runs whose rows others have locked are left out; the error
-	// is store.ErrLocked then, and the changed runs are returned beside it.
+	// is ErrLocked then, and the changed runs are returned beside it.
 	Dispatched(ctx context.Context, accepted []Dispatch) ([]Run, error)
 	// StartedBy returns, in order of ID, started runs of the shards whose owner or
 	// addressee is one of the incarnations, with IDs greater than after, at most

@@ -1,5 +1,5 @@
 // Package store has the words that the scheduler and its stores say to each other and that
-// nobody else needs: what the methods of xxljob.Store take and return, apart from jobs, runs
+// nobody else needs: what the methods of Store take and return, apart from jobs, runs
 // and nodes. It is for authors of stores. Programs that use a store import store/memory or
 // store/postgres, and authors check theirs with store/storetest.
 //

@@ -9,7 +9,7 @@ import (
 // other is what the store itself has returned, and means nothing to another one.
 type DropMark struct{ JobID, RunID int64 }
 
-// Dropped is what a call of xxljob.RunDropper has come to.
+// Dropped is what a call of RunDropper has come to.
 type Dropped struct {
 	// Runs is how many runs were deleted. In a dry run it is how many would have been.
 	Runs int

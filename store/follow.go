@@ -18,7 +18,7 @@ import (
 // the next attempt (Result.After), zero for nothing said. First is when the first run of the
 // trigger was inserted or, where it was kept apart before (Store.AddAhead), was to move.
 // Retention is how long runs are kept, zero for 30 days: nothing is planned for later than
-// store.PlannedFor of it behind First.
+// PlannedFor of it behind First.
 //
 // Next is the planned run that follows, without what a store gives it (ID, Created); its JobID
 // is zero where none does. Note, where there is one, is a line for the TriggerMsg of the run

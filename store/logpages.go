@@ -1,6 +1,6 @@
 package store
 
-// MostLogPages is how many pages one call of xxljob.LogStore.AddLogPages brings at most.
+// MostLogPages is how many pages one call of LogStore.AddLogPages brings at most.
 const MostLogPages = 1000
 
 // LogPage is some lines of a run's log that follow each other.

@@ -21,10 +21,10 @@ type Owed struct {
 	Join bool
 	// Param is what the child is given in place of its own parameter; nil for nothing.
 	Param *string
-	// Business is xxljob.Run.BusinessTime of the run, Depth that of the run that comes of it.
+	// Business is Run.BusinessTime of the run, Depth that of the run that comes of it.
 	Business time.Time
 	Depth    int
-	// Trace is xxljob.Run.Trace of the run, and of what comes of it.
+	// Trace is Run.Trace of the run, and of what comes of it.
 	Trace string
 }
 
@@ -77,7 +77,7 @@ func WindowOver(begin time.Time, missing []string) string {
 	return "the window of " + begin.UTC().Format(time.RFC3339) + " is over, and these have not succeeded for it: " + strings.Join(missing, ", ")
 }
 
-// MostDepth is the greatest xxljob.Run.Depth of a run that runs.
+// MostDepth is the greatest Run.Depth of a run that runs.
 const MostDepth = 32
 
 // OwnKeys begins the keys of triggers that are made by the scheduler itself.

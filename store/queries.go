@@ -23,7 +23,7 @@ type PlannedQuery struct {
 	Limit   int
 }
 
-// MostTree is how many runs xxljob.Store.Tree returns at most.
+// MostTree is how many runs Store.Tree returns at most.
 const MostTree = 10_000
 
 // TooManySnoozes is the HandleMsg of a run that was to be snoozed once too often.

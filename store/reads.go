@@ -9,7 +9,7 @@ import (
 // AnyID is greater than each ID.
 const AnyID int64 = math.MaxInt64
 
-// MostLastRuns is how many runs xxljob.RunReader.LastRuns returns at most.
+// MostLastRuns is how many runs RunReader.LastRuns returns at most.
 const MostLastRuns = 10_000
 
 // MostSought is how many bytes a text may have that is looked for.
@@ -70,7 +70,7 @@ const (
 	ByNext JobOrder = "next"
 )
 
-// The fields of xxljob.JobReader.JobValues.
+// The fields of JobReader.JobValues.
 const (
 	FieldApp     = "app"
 	FieldHandler = "handler"

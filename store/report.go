@@ -30,7 +30,7 @@ type Report struct {
 	// App is the runs' app. It is empty where the reports of several apps are added up.
 	App string
 	// From is when the report begins, Length how much it spans: runs whose instants lie in it
-	// are counted, see xxljob.Run.Instant.
+	// are counted, see Run.Instant.
 	From   time.Time
 	Length time.Duration
 	// Ended has the number of runs that have ended in each state, by the number of the state:

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Retainer is what an xxljob.Store is as well that keeps runs until it is told to drop them.
+// Retainer is what an Store is as well that keeps runs until it is told to drop them.
 // A store that bounds them by itself, by number for example, does not implement it.
 type Retainer interface {
 	// DropRuns forgets the runs that were planned before the given time, or some
@@ -14,7 +14,7 @@ type Retainer interface {
 	DropRuns(ctx context.Context, before time.Time) error
 }
 
-// RetentionAware is what an xxljob.Store is as well that plans runs without a Scheduler, in
+// RetentionAware is what an Store is as well that plans runs without a Scheduler, in
 // transactions of the host: whether a run is kept apart depends on how long runs are kept.
 type RetentionAware interface {
 	// KnowRetention is called by xxljob.New with Config.RunRetention. Of several schedulers
@@ -22,7 +22,7 @@ type RetentionAware interface {
 	KnowRetention(d time.Duration)
 }
 
-// ReportFolder is what an xxljob.Store is as well that adds up reports behind the transactions
+// ReportFolder is what an Store is as well that adds up reports behind the transactions
 // that write them.
 type ReportFolder interface {
 	// FoldReports adds up what is spread over several rows, and quarters of an hour of long

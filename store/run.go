@@ -234,7 +234,7 @@ type Run struct {
 
 	// First, Last and Count describe the instants that a skipped, a MISFIRE or a
 	// catch-up run stands for; those of a RETRY are the first run's. Counting stops at
-	// 1,000 (store.CountCap): there may be more, and Last is then, for cron and crontab,
+	// 1,000 (CountCap): there may be more, and Last is then, for cron and crontab,
 	// the end of the span and no instant.
 	First, Last time.Time
 	Count       int
@@ -250,7 +250,7 @@ const (
 	// ReasonEdit: the instants were overdue, by the store's clock, and not planned when
 	// the job was stopped or its schedule changed.
 	ReasonEdit = "edit"
-	// ReasonDepth: more than store.MostDepth successes led to each other.
+	// ReasonDepth: more than MostDepth successes led to each other.
 	ReasonDepth = "depth"
 	// ReasonJoin: a window of Job.After was over before all jobs had succeeded for it;
 	// TriggerMsg says which are missing.

@@ -7,13 +7,13 @@ package store
 // for each sentence below, so that an author who runs it after an update is told what is
 // missing.
 //
-//	store_contract_jobs.go    definitions, groups, and lists of jobs
-//	store_contract_runs.go    runs: reading them, their results and ends
-//	store_contract_plans.go   from an instant to a planned run
-//	store_contract_starts.go  from a planned run to one that is under way
-//	store_contract_owed.go    what a success owes to other jobs; alarms
-//	store_contract_logs.go    what handlers and nodes have said of runs
-//	store_contract_nodes.go   nodes, shards, executors elsewhere, signals
+//	contract_jobs.go    definitions, groups, and lists of jobs
+//	contract_runs.go    runs: reading them, their results and ends
+//	contract_plans.go   from an instant to a planned run
+//	contract_starts.go  from a planned run to one that is under way
+//	contract_owed.go    what a success owes to other jobs; alarms
+//	contract_logs.go    what handlers and nodes have said of runs
+//	contract_nodes.go   nodes, shards, executors elsewhere, signals
 //
 // For every method:
 //   - it is safe for concurrent use, by many Schedulers;
@@ -23,13 +23,13 @@ package store
 //     a batch of runs may leave out those that do not match;
 //   - a ctx that has ended changes nothing and returns its error, and a nil one is an
 //     error too; with either Watch returns channels that nothing comes through;
-//   - an error that is none of those which errs_errs.go has for stores, ErrNotFound and the
-//     like, nor store.ErrLocked, means that the outcome is unknown: the call may have taken effect. The caller
+//   - an error that is none of those which internal/errs/errs.go has for stores, ErrNotFound and the
+//     like, nor ErrLocked, means that the outcome is unknown: the call may have taken effect. The caller
 //     reads again, it never assumes;
 //   - Start, Finish, Scan, Claim and Planned append what they return to dst, as append does, so that
 //     callers can use memory again: a batch of runs takes a megabyte. They keep nothing of it, nor
 //     of their other arguments, beyond the call. Beside an error they return nothing, not even dst, but for Finish beside
-//     store.ErrLocked;
+//     ErrLocked;
 //   - times are kept to the millisecond, in UTC; the zero time stays zero;
 //   - the arguments named now, Before and the like decide about dueness and
 //     planned times only. Leases, epochs, ids, Created, Started, Taken and Ended

@@ -15,7 +15,7 @@ import (
 // What executors elsewhere send on its way into the store: results and registrations.
 // Input: what each request has brought, and who it is from. Output: batches, one at a time,
 // in which each app has its turn. An error of what one request has brought is its own
-// (fairqueue_store.go), and what waits is bounded in bytes.
+// (store.go), and what waits is bounded in bytes.
 
 // Origin is who a request is from: what its token is good for, and the app that it names.
 // Turns go by the token first, for whoever has one that all share may name any app.
