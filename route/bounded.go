@@ -11,7 +11,7 @@ const (
 // bounded is a map from keys (job ids, say) to states that holds a limited
 // number of entries of a limited total weight. To make room it drops the entry
 // that was asked for least recently. It is not safe for concurrent use: its
-// owner's lock guards it. DESIGN.md, section 13, says why no library does this.
+// owner's lock guards it. DESIGN.md, Dependencies, says why no library does this.
 type bounded[S any] struct {
 	maxEntries, maxWeight int
 

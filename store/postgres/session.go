@@ -33,7 +33,7 @@ type lockSession struct {
 }
 
 // Settings of the lock connection. The server gives up on a client that it does
-// not reach within five seconds; see reliability of advisory locks in DESIGN.md.
+// not reach within five seconds; see Leases in DESIGN.md, beside this file.
 const (
 	keepIdle     = 2 * time.Second
 	keepInterval = time.Second
