@@ -260,7 +260,7 @@ func sources(t *testing.T) []source {
 		if !strings.HasSuffix(base, ".go") || base[0] == '.' || base[0] == '_' {
 			return nil
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution|parser.ParseComments)
 		if err != nil {
 			return err
 		}

@@ -10,10 +10,12 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// Task describes to a handler the run that it executes.
+// Task describes to a handler the run that it executes: RunID, Param, ScheduledAt, Attempt and
+// more. By Log, Progress and SetResult the handler says what it does, how far it is, and what
+// came of it. See [executor.Task].
 type Task = executor.Task
 
-// Handler runs a job.
+// Handler runs a job: what it returns is how the run ends. See [executor.Handler].
 type Handler = executor.Handler
 
 // JSON makes a handler out of a function with a typed parameter, which is decoded from

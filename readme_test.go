@@ -305,7 +305,7 @@ func bodyOf(t *testing.T, text, function string) ([]string, *ast.File) {
 // TestLinks: what the documents point at in the repository is there, and so is the heading
 // where a link has an anchor.
 func TestLinks(t *testing.T) {
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "examples/*/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "examples/*/*.md", "store/*/*.md"} {
 		for _, name := range pages(t, pattern) {
 			for _, l := range readDocument(t, name).links {
 				if strings.Contains(l.target, "://") {

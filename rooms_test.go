@@ -2,6 +2,7 @@ package xxljob_test
 
 import (
 	"bytes"
+	"fmt"
 	"go/ast"
 	"go/importer"
 	"go/parser"
@@ -11,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -132,4 +134,36 @@ func roomsInUse(t *testing.T) map[string]map[string]string {
 		}
 	}
 	return uses
+}
+
+// TestAliases: a type of another package that the root names again is one whose page people can
+// read, and its comment has the link.
+func TestAliases(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.pkg != "." || s.test {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range g.Specs {
+				alias := spec.(*ast.TypeSpec)
+				of, ok := alias.Type.(*ast.SelectorExpr)
+				if !alias.Assign.IsValid() || !ok || !alias.Name.IsExported() {
+					continue
+				}
+				name := fmt.Sprint(of.X) + "." + of.Sel.Name
+				for _, im := range s.file.Imports {
+					if p := strings.Trim(im.Path.Value, `"`); path.Base(p) == fmt.Sprint(of.X) && strings.Contains(p, "/internal/") {
+						t.Errorf("%s is an alias of %s, whose page nobody can read", alias.Name, name)
+					}
+				}
+				if !strings.Contains(g.Doc.Text(), "["+name+"]") {
+					t.Errorf("the comment of %s lacks the link [%s]", alias.Name, name)
+				}
+			}
+		}
+	}
 }

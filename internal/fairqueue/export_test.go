@@ -10,10 +10,10 @@ import (
 	"github.com/xxljob/xxljob/internal/loop"
 )
 
-// Intake is an intake of numbers.
+// Intake is a queue of numbers.
 type Intake struct{ in *Queue[int] }
 
-// NewIntake makes an intake with small bounds, and its loop.
+// NewIntake makes a queue with small bounds, and its loop.
 func NewIntake(ofApp, inAll int) Intake {
 	return Intake{New[int](Bounds{OfApp: ofApp, InAll: inAll, Batch: 20, BatchBytes: inAll, AtOnce: 5, Kept: time.Minute, Retries: true})}
 }
@@ -33,7 +33,7 @@ func (t Intake) Store(ctx context.Context, scope, app string, size int, patience
 }
 
 // Size is how much is here, and Lines of how many apps; it panics where the books of the
-// intake do not agree.
+// queue do not agree.
 func (t Intake) Size() (size, lines int) {
 	t.in.mu.Lock()
 	defer t.in.mu.Unlock()

@@ -41,7 +41,7 @@ func New[T any](most Bounds) *Queue[T] {
 	return &Queue[T]{wake: loop.NewWake(), most: most, scopes: map[string]*scope[T]{}}
 }
 
-// Bounds are the bounds of an intake.
+// Bounds are the bounds of a queue.
 type Bounds struct {
 	OfApp, InAll      int           // what may be here, in bytes
 	Batch, BatchBytes int           // items and bytes from which on a batch is full
@@ -75,12 +75,12 @@ type Request[T any] struct {
 	size  int  // in bytes
 	each  int  // of an item, in bytes
 	came  time.Time
-	left  bool          // guarded by intake.mu: nobody waits for it any more
+	left  bool          // guarded by queue.mu: nobody waits for it any more
 	done  chan struct{} // closed when err and what is in the items are set
 	err   error
 }
 
-// piece is what a parcel has in a batch.
+// piece is what a request has in a batch.
 type piece[T any] struct {
 	*Request[T]
 	items []*T
@@ -149,7 +149,7 @@ func (in *Queue[T]) take() (batch []piece[T]) {
 	return batch
 }
 
-// next takes a piece of the oldest parcel of the line whose turn it is. The parcel leaves
+// next takes a piece of the oldest request of the line whose turn it is. The request leaves
 // the line with its last piece.
 func (in *Queue[T]) next() piece[T] {
 	s := in.turn[0]
@@ -177,13 +177,13 @@ func (in *Queue[T]) next() piece[T] {
 	return mine
 }
 
-// end is done with a parcel. mu is held.
+// end is done with a request. mu is held.
 func (in *Queue[T]) end(p *Request[T], err error) {
 	in.count(p.line, -p.size)
 	p.answer(err)
 }
 
-// answer tells whoever waits for a parcel, once; nobody does from then on. mu is held.
+// answer tells whoever waits for a request, once; nobody does from then on. mu is held.
 func (p *Request[T]) answer(err error) {
 	select {
 	case <-p.done:
@@ -202,7 +202,7 @@ var (
 	errNoRoom = errors.New("xxljob: too much waits for the store")
 )
 
-// Wait waits for the parcel to be stored, until ctx ends or patience is over. It may be
+// Wait waits for the request to be stored, until ctx ends or patience is over. It may be
 // stored after that too.
 func (p *Request[T]) Wait(ctx context.Context, patience time.Duration) error {
 	t := time.NewTimer(patience)
@@ -219,7 +219,7 @@ func (p *Request[T]) Wait(ctx context.Context, patience time.Duration) error {
 	}
 }
 
-// Leave says that nobody waits for the parcel.
+// Leave says that nobody waits for the request.
 func (p *Request[T]) Leave() {
 	p.in.mu.Lock()
 	p.left = true
@@ -230,7 +230,7 @@ func (p *Request[T]) Leave() {
 // for any more is stored while there is room, since some peers never send a result again;
 // it is the first to be dropped where there is none.
 
-// parcelSize is what a parcel takes beside its items, in bytes, and PartSize what an item
+// parcelSize is what a request takes beside its items, in bytes, and PartSize what an item
 // takes beside its texts: rather too much than too little.
 const (
 	parcelSize = 256
@@ -239,7 +239,7 @@ const (
 
 // makeRoom makes room for so many bytes more of a line, and reports whether it could. What
 // the line itself has left behind goes first; a line of which nothing is here takes in one
-// request, however large. Where all of the intake is full, whoever has most gives way to
+// request, however large. Where all of the queue is full, whoever has most gives way to
 // those who have less.
 func (in *Queue[T]) makeRoom(l *line[T], size int) bool {
 	for l.size > 0 && l.size+size > in.most.OfApp {
@@ -255,7 +255,7 @@ func (in *Queue[T]) makeRoom(l *line[T], size int) bool {
 	return true
 }
 
-// giveWay drops a parcel to make room for so many bytes more of a line: of the token that
+// giveWay drops a request to make room for so many bytes more of a line: of the token that
 // has most, and of its app that has most, of those that something can be dropped of. The
 // line itself gives up only what nobody waits for.
 func (in *Queue[T]) giveWay(l *line[T], size int) bool {
@@ -289,7 +289,7 @@ func largest[T comparable](all map[string]T, one T, more int, size func(T) int) 
 	return list
 }
 
-// dropLeft drops the oldest parcel of a line that nobody waits for, if there is one.
+// dropLeft drops the oldest request of a line that nobody waits for, if there is one.
 func (in *Queue[T]) dropLeft(l *line[T]) bool {
 	i := slices.IndexFunc(l.waiting, func(p *Request[T]) bool { return p.left && p.taken == 0 })
 	if i < 0 {
@@ -299,7 +299,7 @@ func (in *Queue[T]) dropLeft(l *line[T]) bool {
 	return true
 }
 
-// dropLast drops the newest parcel of a line, if there is one.
+// dropLast drops the newest request of a line, if there is one.
 func (in *Queue[T]) dropLast(l *line[T]) bool {
 	last := len(l.waiting) - 1
 	if last < 0 || l.waiting[last].taken > 0 {
@@ -309,7 +309,7 @@ func (in *Queue[T]) dropLast(l *line[T]) bool {
 	return true
 }
 
-// drop drops a parcel that waits, by its place in the line.
+// drop drops a request that waits, by its place in the line.
 func (in *Queue[T]) drop(l *line[T], i int, why error) {
 	in.Refused.Add(1)
 	p := l.waiting[i]

@@ -9,7 +9,7 @@ import (
 	"github.com/xxljob/xxljob/internal/loop"
 )
 
-// How what has come into an intake is stored, one batch after the other. Input: batches.
+// How what has come into a queue is stored, one batch after the other. Input: batches.
 // Output: parcels that are done, have failed, or are to be tried again.
 
 const (

@@ -109,8 +109,8 @@ func (d Duty) repeat(ctx context.Context, log *slog.Logger) {
 
 // Goroutines that are used again. Output: what is run on them.
 
-// crewIdle is how many goroutines of a crew wait for more at most.
-const crewIdle = 64
+// poolIdle is how many goroutines of a pool wait for more at most.
+const poolIdle = 64
 
 // Pool runs what may take its time, each piece on a goroutine of its own for so long. A few of
 // these wait for the next piece: a call over HTTP needs several times the stack that a goroutine
@@ -122,10 +122,10 @@ type Pool struct {
 }
 
 func NewPool() Pool {
-	return Pool{make(chan func(context.Context)), make(chan struct{}, crewIdle)}
+	return Pool{make(chan func(context.Context)), make(chan struct{}, poolIdle)}
 }
 
-// Run is loops.run, on a goroutine that waits where there is one.
+// Run is Group.Run, on a goroutine that waits where there is one.
 func (c Pool) Run(l Group, do func(context.Context)) {
 	select {
 	case c.next <- do:
