@@ -325,6 +325,3 @@ func lastLine(msg string) (last string) {
 	}
 	return last
 }
-
-// isPart reports whether a run is one part of a broadcast already.
-func isPart(r *Run) bool { return r.Sharding != Sharding{} }
