@@ -449,3 +449,10 @@ func askAboutRun(ctx context.Context, s *shared, exec wire.Executor, r store.Run
 	}
 	return answerAbout{state: ret.RunState, boot: ret.BootID, busy: !ret.OK()}, nil
 }
+
+// count is how many runs are in doubt.
+func (d *inDoubt) count() int {
+	d.list.mu.Lock()
+	defer d.list.mu.Unlock()
+	return len(d.list.runs)
+}

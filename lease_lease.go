@@ -115,6 +115,9 @@ func newLeases(incarnation string, times leaseTimes, local func() []store.Attach
 	}
 }
 
+// window is how long a beat is trusted.
+func (l *leases) window() time.Duration { return l.times.window }
+
 // trusted reports whether this node may plan, start and send at the moment now.
 func (l *leases) trusted(now time.Time) bool {
 	l.mu.Lock()

@@ -2,7 +2,9 @@ package xxljob
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/xxljob/xxljob/alarm"
@@ -10,6 +12,7 @@ import (
 	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/wire"
 )
 
 // The parts of a scheduler, and how they are put together. The parts themselves know only
@@ -53,6 +56,34 @@ type scheduler struct {
 	registrar *registrar
 	results   *adminResults
 	speaker   *speaker
+}
+
+// newNode checks the settings and makes a node that is not started.
+func newNode(st store.Store, cfg Config) (*scheduler, error) {
+	if st == nil {
+		return nil, errors.New("xxljob: New: the store is nil")
+	}
+	cfg = cfg.withDefaults()
+	own, err := cfg.ownExecutor()
+	if err := errors.Join(cfg.validate(), cfg.checkLogs(st), err); err != nil {
+		return nil, err
+	}
+	all := &shared{
+		cfg: cfg, store: &storeMeter{Store: st}, log: cfg.Logger.With("node", cfg.Node), clock: &clock{}, life: newLife(),
+	}
+	sayRetention(st, cfg.RunRetention)
+	sayAlarms(st, newAlarmRules(cfg.Alarms))
+	s := assemble(all, cfg.Node+"-"+randomText(10), own)
+	return s, s.Attach(own)
+}
+
+// AdminHandler is what executors elsewhere call.
+func (s *scheduler) AdminHandler() (http.Handler, error) {
+	authorize, err := s.cfg.authorize()
+	if err != nil {
+		return nil, err
+	}
+	return wire.NewAdminHandler(&adminSide{s.shared, s.registrar, s.results, s.speaker, s.definer, loop.NewRateLimit()}, wire.HandlerConfig{Authorize: authorize, Logger: s.log})
 }
 
 // assemble makes the parts, each with those that it needs, from the lower floors upwards.

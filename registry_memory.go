@@ -314,3 +314,10 @@ func (g *goneAddresses) forgetMost() {
 	g.n -= len(g.apps[most])
 	delete(g.apps, most)
 }
+
+// goodbyes is how many addresses that are gone this node remembers.
+func (b *addressBook) goodbyes() int {
+	b.memory.mu.Lock()
+	defer b.memory.mu.Unlock()
+	return b.memory.gone.n
+}

@@ -470,3 +470,13 @@ func (r *rollRead) fit() {
 
 // full reports whether there is no room for even one of each app.
 func (r *rollRead) full() bool { return r.shared > 2*rollApps*r.roll.most }
+
+// remembered is how many registrations this node remembers.
+func (r *registrar) remembered() (n int) {
+	r.regs.mu.Lock()
+	defer r.regs.mu.Unlock()
+	for _, list := range r.regs.roll.apps {
+		n += len(list)
+	}
+	return max(n, len(r.regs.known))
+}

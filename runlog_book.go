@@ -436,3 +436,10 @@ func (b *logBook) state() LogStats {
 	defer b.mu.Unlock()
 	return b.stats
 }
+
+// opened is how many logs of runs there are.
+func (b *logBook) opened() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.runs)
+}

@@ -230,3 +230,17 @@ func (c *reconciler) takeUpMissing(ctx context.Context, now time.Time) error {
 	}
 	return nil
 }
+
+// unheld are those of the planned runs, all due within the window, that are this node's to start
+// and that it neither holds nor is about to read.
+func (s *scanner) unheld(runs []store.Run) (missing []store.Run) {
+	set := s.reloader.set
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	for _, r := range s.engine.held.unheld(runs) {
+		if _, owned := s.leases.epoch(r.Shard); owned && r.State == store.StatePlanned && r.PlanEpoch != 0 && !set.shards[r.Shard] {
+			missing = append(missing, r)
+		}
+	}
+	return missing
+}

@@ -2,12 +2,10 @@ package xxljob
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
 	"github.com/xxljob/xxljob/executor"
-	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -230,27 +228,9 @@ type Scheduler interface {
 // New returns a scheduler over the store. It validates the configuration, with
 // all faults in one error, and starts no goroutine.
 func New(store store.Store, cfg Config) (Scheduler, error) {
-	if store == nil {
-		return nil, errors.New("xxljob: New: the store is nil")
-	}
-	cfg = cfg.withDefaults()
-	own, err := cfg.ownExecutor()
-	if err := errors.Join(cfg.validate(), cfg.checkLogs(store), err); err != nil {
-		return nil, err
-	}
-	all := &shared{
-		cfg: cfg, store: &storeMeter{Store: store}, log: cfg.Logger.With("node", cfg.Node), clock: &clock{}, life: newLife(),
-	}
-	sayRetention(store, cfg.RunRetention)
-	sayAlarms(store, newAlarmRules(cfg.Alarms))
-	s := assemble(all, cfg.Node+"-"+randomText(10), own)
-	return s, s.Attach(own)
-}
-
-func (s *scheduler) AdminHandler() (http.Handler, error) {
-	authorize, err := s.cfg.authorize()
+	n, err := newNode(store, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return wire.NewAdminHandler(&adminSide{s.shared, s.registrar, s.results, s.speaker, s.definer, loop.NewRateLimit()}, wire.HandlerConfig{Authorize: authorize, Logger: s.log})
+	return n, nil
 }
