@@ -1,19 +1,12 @@
 package xxljob
 
 import (
-	"cmp"
-	"crypto/rand"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/executor"
-	"github.com/xxljob/xxljob/internal/errs"
-	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -41,7 +34,7 @@ type Config struct {
 	// decides about those that are later. Zero means 15 s.
 	MisfireThreshold time.Duration
 	// CatchUp is the default of Job.CatchUp. Empty means CatchUpEvery.
-	CatchUp store.CatchUp
+	CatchUp CatchUp
 	// RunRetention is how long runs are kept. A store that is a store.Retainer drops older
 	// ones: Postgres does, a day at a time; the memory store bounds their number instead.
 	// It does not bound how far ahead a run may be triggered. A process that plans runs with
@@ -217,67 +210,25 @@ type Limits struct {
 	AllowSubSecond bool
 }
 
-// withDefaults fills in what zero values stand for.
-func (c Config) withDefaults() Config {
-	program := errs.Shorten(strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"), 60)
-	errs.SetDefault(&c.App, program)
-	if c.Node == "" {
-		host, _ := os.Hostname()
-		c.Node = solid(errs.Shorten(cmp.Or(host, "host"), 100) + "-" + program + "-" + randomText(6))
+// forNode is the configuration as the rooms below have it.
+func (c *Config) forNode() core.Config {
+	logs := core.LogConfig{
+		InStore: c.Logs.InStore, Sink: c.Logs.Sink, RunBytes: c.Logs.RunBytes, JobBytes: c.Logs.JobBytes,
+		QueueBytes: c.Logs.QueueBytes, BytesPerSecond: c.Logs.BytesPerSecond,
 	}
-	if c.Location == nil {
-		c.Location = time.UTC
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	errs.SetDefault(&c.PreRead, 5*time.Second)
-	errs.SetDefault(&c.Limits.ScanLimit, 6000)
-	errs.SetDefault(&c.MisfireThreshold, 15*time.Second)
-	errs.SetDefault(&c.CatchUp, store.CatchUpEvery)
-	errs.SetDefault(&c.Limits.MaxPlanned, 1000)
-	errs.SetDefault(&c.Limits.MaxHeld, 400_000)
-	errs.SetDefault(&c.Limits.FastLane, 200)
-	errs.SetDefault(&c.Limits.SlowLane, 100)
-	errs.SetDefault(&c.Limits.SlowAfter, 500*time.Millisecond)
-	errs.SetDefault(&c.Limits.SlowCount, 10)
-	errs.SetDefault(&c.Cluster.Beat, 30*time.Second)
-	errs.SetDefault(&c.Cluster.Dead, 90*time.Second)
-	errs.SetDefault(&c.Cluster.LostAfter, 30*time.Second)
-	errs.SetDefault(&c.Cluster.PruneAfter, 10*time.Minute)
-	errs.SetDefault(&c.RunRetention, 30*24*time.Hour)
-	errs.SetDefault(&c.ChangeRetention, 400*24*time.Hour)
-	errs.SetDefault(&c.Cluster.Shards, 32)
-	errs.SetDefault(&c.Cluster.LeaseTTL, 5*time.Second)
-	errs.SetDefault(&c.StopGrace, 30*time.Second)
-	errs.SetDefault(&c.HTTP.MaxRegistrations, 10_000)
-	errs.SetDefault(&c.HTTP.CallTimeout, 6*time.Second)
-	errs.SetDefault(&c.Limits.Overdue, 24*time.Hour)
-	errs.SetDefault(&c.Limits.RouteTimeout, time.Second)
-	errs.SetDefault(&c.Logs.RunBytes, 1<<20)
-	errs.SetDefault(&c.Logs.JobBytes, 64<<20)
-	errs.SetDefault(&c.Logs.QueueBytes, 16<<20)
-	errs.SetDefault(&c.Logs.BytesPerSecond, 4<<20)
-	errs.SetDefault(&c.Executor.App, c.App)
-	if c.Executor.Logger == nil {
-		c.Executor.Logger = c.Logger
-	}
-	return c
-}
-
-// notSolid reports whether r may not be in the name of a node. Names are parts of
-// addresses, and of lines of logs that are read by columns.
-func notSolid(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }
-
-// solid puts a dash in the place of what may not be in the name of a node.
-func solid(s string) string {
-	return strings.Map(func(r rune) rune {
-		if notSolid(r) {
-			return '-'
+	var routers map[string]core.Router
+	if c.Routers != nil {
+		routers = make(map[string]core.Router, len(c.Routers))
+		for name, r := range c.Routers {
+			routers[name] = r
 		}
-		return r
-	}, s)
+	}
+	return core.Config{
+		App: c.App, Node: c.Node, Location: c.Location, Logger: c.Logger,
+		PreRead: c.PreRead, MisfireThreshold: c.MisfireThreshold, CatchUp: c.CatchUp, RunRetention: c.RunRetention,
+		ChangeRetention: c.ChangeRetention, StopGrace: c.StopGrace, StrictHandlers: c.StrictHandlers, Logs: logs,
+		Cluster: core.ClusterConfig(c.Cluster), HTTP: core.HTTPConfig(c.HTTP), Limits: core.Limits(c.Limits), Ready: core.ReadyConfig(c.Ready),
+		Routers: routers, Registry: c.Registry, Ring: c.Ring, Middleware: c.Middleware, Executor: c.Executor, Alarms: c.Alarms,
+		Tracer: c.Tracer, Hooks: core.Hooks(c.Hooks),
+	}
 }
-
-// randomText returns n random letters and digits.
-func randomText(n int) string { return strings.ToLower(rand.Text()[:n]) }

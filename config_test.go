@@ -2,6 +2,7 @@ package xxljob_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -44,7 +46,7 @@ func TestConfigZeroValues(t *testing.T) {
 		{"Shards", "ours", c.Cluster.Shards, 32},
 		{"LeaseTTL", "ours", c.Cluster.LeaseTTL, 5 * time.Second},
 		{"LeaseTTL/5", "renewed every 1 s", c.Cluster.LeaseTTL / 5, time.Second},
-		{"trust window", "TTL less a margin of 1 s", c.TrustWindow(), 4 * time.Second},
+		{"trust window", "TTL less a margin of 1 s", xxljob.TrustWindow(c), 4 * time.Second},
 		{"LeaseMaxHold", "off", c.Cluster.LeaseMaxHold, time.Duration(0)},
 		{"StopGrace", "ours", c.StopGrace, 30 * time.Second},
 		{"RouteTimeout", "ours", c.Limits.RouteTimeout, time.Second},
@@ -103,7 +105,8 @@ func TestConfigKeepsWhatIsSet(t *testing.T) {
 	c := set.Complete()
 	if c.App != set.App || c.Node != set.Node || c.Location != set.Location || c.Logger != set.Logger || c.Executor.App != "app" ||
 		c.PreRead != set.PreRead || c.MisfireThreshold != set.MisfireThreshold || c.CatchUp != set.CatchUp || c.RunRetention != set.RunRetention || c.ChangeRetention != set.ChangeRetention ||
-		c.StopGrace != set.StopGrace || c.Cluster != set.Cluster || !reflect.DeepEqual(c.HTTP, set.HTTP) || c.Limits != set.Limits || c.Logs != set.Logs {
+		c.StopGrace != set.StopGrace || c.Cluster != core.ClusterConfig(set.Cluster) || !reflect.DeepEqual(c.HTTP, core.HTTPConfig(set.HTTP)) || c.Limits != core.Limits(set.Limits) ||
+		fmt.Sprintf("%+v", c.Logs) != fmt.Sprintf("%+v", set.Logs) {
 		t.Errorf("set:\n%+v\nused:\n%+v", set, c)
 	}
 	if err := set.Validate(); err != nil {
@@ -285,3 +288,54 @@ func TestMiddlewareThatIsNil(t *testing.T) {
 		}
 	}
 }
+
+// TestEachSettingReachesTheNode: no field of Config, nor of the structs in it, is forgotten on
+// its way to the rooms.
+func TestEachSettingReachesTheNode(t *testing.T) {
+	var set xxljob.Config
+	var fill func(v reflect.Value)
+	fill = func(v reflect.Value) {
+		for i := range v.NumField() {
+			switch f := v.Field(i); {
+			case f.CanInt():
+				f.SetInt(int64(i + 1))
+			case f.Kind() == reflect.String:
+				f.SetString("x")
+			case f.Kind() == reflect.Bool:
+				f.SetBool(true)
+			case f.Kind() == reflect.Func:
+				f.Set(reflect.MakeFunc(f.Type(), func([]reflect.Value) []reflect.Value { return nil }))
+			case f.Kind() == reflect.Slice:
+				f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+			case f.Kind() == reflect.Map:
+				f.Set(reflect.MakeMap(f.Type()))
+				f.SetMapIndex(reflect.ValueOf("x"), reflect.Zero(f.Type().Elem()))
+			case f.Kind() == reflect.Pointer:
+				f.Set(reflect.New(f.Type().Elem()))
+			case f.Kind() == reflect.Struct && f.Type().PkgPath() == reflect.TypeFor[xxljob.Config]().PkgPath():
+				fill(f)
+			}
+		}
+	}
+	fill(reflect.ValueOf(&set).Elem())
+	set.Registry, set.Ring, set.Tracer, set.Logs.Sink, set.Executor.App = someRegistry{}, xxljob.NewTimeRing(), someTracer{}, someSink{}, "x"
+	var compare func(path string, is reflect.Value)
+	compare = func(path string, is reflect.Value) {
+		for i := range is.NumField() {
+			name := path + is.Type().Field(i).Name
+			if is.Field(i).IsZero() {
+				t.Errorf("Config.%s does not reach the node", name)
+			}
+			if f := is.Field(i); f.Kind() == reflect.Struct && f.Type().PkgPath() == is.Type().PkgPath() {
+				compare(name+".", f)
+			}
+		}
+	}
+	compare("", reflect.ValueOf(xxljob.ForNode(set)))
+}
+
+type (
+	someRegistry struct{ xxljob.Registry }
+	someTracer   struct{ xxljob.Tracer }
+	someSink     struct{ xxljob.LogSink }
+)

@@ -25,21 +25,21 @@ import (
 type Hooks struct {
 	// RunPlanned is called when this node has planned a run of a schedule, or has found one
 	// that a trigger or another node planned. It may be called more than once for a run.
-	RunPlanned func(store.Run)
+	RunPlanned func(Run)
 	// RunStarted is called when this node has marked a run started.
-	RunStarted func(store.Run)
+	RunStarted func(Run)
 	// RunEnded is called when this node has stored the final state of a run whose time
 	// had come, including refused ones. It is not called for runs that are cancelled
 	// before their time.
-	RunEnded func(store.Run)
+	RunEnded func(Run)
 	// RunSkipped is called when this node has recorded instants that are not run, with the
 	// reason in Run.Reason. It is not called for the record that an edit leaves
 	// (ReasonEdit).
-	RunSkipped func(store.Run)
+	RunSkipped func(Run)
 	// JobStopped is called when this node has stopped a job, or has found that it stopped
 	// by itself as this node planned or ended a run of it. Job.StopReason is empty where
 	// somebody asked for it.
-	JobStopped func(store.Job)
+	JobStopped func(Job)
 	// ShardTaken and ShardLost are called when this node begins and ends to schedule the
 	// jobs of a shard.
 	ShardTaken, ShardLost func(store.Shard)
@@ -76,8 +76,8 @@ type Event struct {
 	Node string
 	// Run is set for the kinds that begin with Run, Job for JobStopped, and Shard for
 	// ShardTaken and ShardLost.
-	Run   *store.Run
-	Job   *store.Job
+	Run   *Run
+	Job   *Job
 	Shard *store.Shard
 	// Err is why the store is away (StoreAway), and Away how long it was (StoreBack).
 	Err  error
@@ -85,53 +85,4 @@ type Event struct {
 	// Dropped is how many events this subscription has lost, for want of room, since the
 	// one before.
 	Dropped int
-}
-
-// has reports whether there is a hook for the kind.
-func (h *Hooks) has(kind EventKind) bool {
-	switch kind {
-	case EventRunPlanned:
-		return h.RunPlanned != nil
-	case EventRunStarted:
-		return h.RunStarted != nil
-	case EventRunEnded:
-		return h.RunEnded != nil
-	case EventRunSkipped:
-		return h.RunSkipped != nil
-	case EventJobStopped:
-		return h.JobStopped != nil
-	case EventShardTaken:
-		return h.ShardTaken != nil
-	case EventShardLost:
-		return h.ShardLost != nil
-	case EventStoreAway:
-		return h.StoreAway != nil
-	case EventStoreBack:
-		return h.StoreBack != nil
-	}
-	return false
-}
-
-// call calls the hook for an event, which is there.
-func (h *Hooks) call(e *Event) {
-	switch e.Kind {
-	case EventRunPlanned:
-		h.RunPlanned(*e.Run)
-	case EventRunStarted:
-		h.RunStarted(*e.Run)
-	case EventRunEnded:
-		h.RunEnded(*e.Run)
-	case EventRunSkipped:
-		h.RunSkipped(*e.Run)
-	case EventJobStopped:
-		h.JobStopped(e.Job.Clone())
-	case EventShardTaken:
-		h.ShardTaken(*e.Shard)
-	case EventShardLost:
-		h.ShardLost(*e.Shard)
-	case EventStoreAway:
-		h.StoreAway(e.Err)
-	case EventStoreBack:
-		h.StoreBack(e.Away)
-	}
 }

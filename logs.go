@@ -4,9 +4,8 @@ package xxljob
 
 import (
 	"context"
-	"log/slog"
-	"time"
 
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -73,30 +72,6 @@ type LogReader interface {
 	ReadLogTail(ctx context.Context, runID int64, n int) (wire.LogResult, error)
 }
 
-// RunLines are lines of one run that follow each other.
-type RunLines struct {
-	RunID, JobID int64
-	App          string
-	// First is the number of the first line, from 1.
-	First int
-	Lines []LogLine
-	// End says that the handler has returned, so that no line follows. There may be no lines
-	// with it. Of runs that end while there is no room even for that, it is not said.
-	End bool
-}
-
-// LogLine is one line of a run's log.
-type LogLine struct {
-	// Time and Level are those of the record that the line is of, as the handler has logged it,
-	// with all digits of the time.
-	Time  time.Time
-	Level slog.Level
-	// Text is the line as Scheduler.Log returns it, without its line feed: valid UTF-8 without
-	// NUL. The first line of a record begins with its time, to the second, and its level: see
-	// Task.Log.
-	Text string
-}
-
 // LogStats is about lines that go where Config.Logs says.
 type LogStats struct {
 	// Waiting is how many bytes of memory the lines take that are not written, and Peak how
@@ -106,3 +81,11 @@ type LogStats struct {
 	// RunBytes or JobBytes, and those that there was no room for.
 	Written, Cut, Dropped uint64
 }
+
+// RunLines, for a LogSink, are lines of one run that follow each other: Lines from First on, and
+// whether that is the End. See [store.RunLines].
+type RunLines = store.RunLines
+
+// LogLine is one line of a run's log: its Text, and Time and Level of the record that it is of.
+// See [store.LogLine].
+type LogLine = store.LogLine

@@ -1,12 +1,10 @@
 package xxljob
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/errs"
-	"github.com/xxljob/xxljob/store"
 )
 
 // What Scheduler.Ready may be asked to look at, and what it answers.
@@ -42,19 +40,6 @@ type ReadyConfig struct {
 	MaxClockOffset time.Duration
 }
 
-// The reasons of a NotReadyError.
-const (
-	notReadyShards     = "shards"
-	notReadyStopped    = "stopped"
-	notReadyNotStarted = "not-started"
-	notReadySuperseded = "superseded"
-	notReadyStoreAway  = "store-away"
-	notReadyFailing    = "failing"
-	notReadyWaiting    = "waiting"
-	notReadyLate       = "late"
-	notReadyClock      = "clock"
-)
-
 // NotReadyError is what Scheduler.Ready returns, under errors.As. It is ErrNotReady, under
 // errors.Is, and each of Errs.
 type NotReadyError struct {
@@ -78,44 +63,3 @@ func (e *NotReadyError) Error() string {
 
 // Unwrap returns ErrNotReady and Errs.
 func (e *NotReadyError) Unwrap() []error { return append([]error{errs.ErrNotReady}, e.Errs...) }
-
-func (e *NotReadyError) add(reason string, err error) {
-	e.Reasons, e.Errs = append(e.Reasons, reason), append(e.Errs, err)
-}
-
-// backlog is what a node has due and has not started.
-type backlog struct {
-	waiting int
-	oldest  time.Time // when the oldest was due; zero for none
-}
-
-// judge adds what is beyond the bounds.
-func (c *ReadyConfig) judge(e *NotReadyError, b backlog, now time.Time, offset time.Duration) {
-	if c.MaxWaiting > 0 && b.waiting > c.MaxWaiting {
-		e.add(notReadyWaiting, fmt.Errorf("%d due runs wait, Config.Ready.MaxWaiting is %d", b.waiting, c.MaxWaiting))
-	}
-	if late := now.Sub(b.oldest); c.MaxLate > 0 && !b.oldest.IsZero() && late > c.MaxLate {
-		e.add(notReadyLate, fmt.Errorf("the oldest due run has waited for %v, Config.Ready.MaxLate is %v", late.Round(time.Millisecond), c.MaxLate))
-	}
-	if c.MaxClockOffset > 0 && offset.Abs() > c.MaxClockOffset {
-		e.add(notReadyClock, fmt.Errorf("the store's clock is %v ahead of this process's, Config.Ready.MaxClockOffset is %v", offset.Round(time.Millisecond), c.MaxClockOffset))
-	}
-}
-
-// validate collects what is out of range. trust is for how long a lease is trusted.
-func (c *ReadyConfig) validate(f *store.Faults, trust time.Duration) {
-	for _, d := range []struct {
-		name  string
-		d     time.Duration
-		least time.Duration
-	}{
-		{"Ready.StoreAway", c.StoreAway, trust}, {"Ready.MaxLate", c.MaxLate, time.Second}, {"Ready.MaxClockOffset", c.MaxClockOffset, 10 * time.Millisecond},
-	} {
-		if d.d != 0 && (d.d < d.least || d.d > 24*time.Hour) {
-			f.Add(d.name, d.d, fmt.Errorf("want 0, or %v to %v", d.least, 24*time.Hour))
-		}
-	}
-	if c.MaxWaiting < 0 || c.MaxWaiting > 1_000_000_000 {
-		f.Add("Ready.MaxWaiting", c.MaxWaiting, fmt.Errorf("want 0 to %d", 1_000_000_000))
-	}
-}

@@ -2,6 +2,8 @@ package xxljob
 
 import (
 	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/queue"
 )
 
 // TimeRing holds the planned runs of this node until their time. The scheduler
@@ -17,3 +19,7 @@ type TimeRing interface {
 	// Len returns the number of runs on the ring.
 	Len() int
 }
+
+// NewTimeRing returns the ring that a Scheduler uses when Config.Ring is nil: 60
+// slots of one second, each ordered by millisecond. It starts no goroutine.
+func NewTimeRing() TimeRing { return queue.NewTimeRing() }

@@ -465,20 +465,4 @@ func TestGoodbyesOfOthers(t *testing.T) {
 			t.Errorf("its executor, which lets its runs end, was not asked: %v", err)
 		}
 	})
-	var gone xxljob.Gone
-	now := time.Now()
-	gone.Note("near", at1, now)
-	for i := range 3 * xxljob.MaxGone {
-		gone.Note("far", fmt.Sprint(i), now)
-		gone.Note(fmt.Sprint("made-up-", i%100), fmt.Sprint(i%20), now)
-	}
-	if n := gone.Len(); n > xxljob.MaxGone || !gone.Has("near", at1) {
-		t.Errorf("%d are remembered, at most %d may be; the other app's: %t", n, xxljob.MaxGone, gone.Has("near", at1))
-	}
-	for i := range xxljob.MaxGone + 1 { // a long time later
-		gone.Note(fmt.Sprint("new-", i), at1, now.Add(time.Hour))
-	}
-	if gone.Has("near", at1) {
-		t.Error("old ones are kept")
-	}
 }

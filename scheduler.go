@@ -2,10 +2,15 @@ package xxljob
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/engine/catalog"
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/engine/events"
+	"github.com/xxljob/xxljob/internal/engine/node"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -55,14 +60,14 @@ type Scheduler interface {
 
 	// AddJob adds a job and starts it, unless job.Stopped. All faults of the job come as one error, each naming the job, and nothing
 	// is stored. Fields that the store sets, from ID to Updated, have to be empty.
-	AddJob(ctx context.Context, job store.Job) (store.Job, error)
+	AddJob(ctx context.Context, job Job) (Job, error)
 	// UpdateJob replaces the definition of the job with job.ID. Whether it is
 	// stopped stays as it is, except that a job which stopped by itself (finished,
 	// broken schedule) starts when it is given another schedule, and one that is finished
 	// when other bounds leave it instants. A change of bounds keeps the phase of a
 	// FixedRate, and MaxRuns may be lowered to less than has been made: that finishes the
 	// job. With a Version other than zero it is a compare-and-set: ErrConflict. App is fixed.
-	UpdateJob(ctx context.Context, job store.Job) (store.Job, error)
+	UpdateJob(ctx context.Context, job Job) (Job, error)
 	// RemoveJob deletes the job and cancels its planned runs. Runs that are under way
 	// continue, and all runs stay readable.
 	RemoveJob(ctx context.Context, id int64) error
@@ -87,7 +92,7 @@ type Scheduler interface {
 	// job that EnsureJobs has pruned is started again, unless somebody has stopped it
 	// since. From then on lists do not prune the job until one of them names it again.
 	// Many replicas may call it at once.
-	EnsureJob(ctx context.Context, job store.Job) (Ensured, error)
+	EnsureJob(ctx context.Context, job Job) (Ensured, error)
 	// EnsureJobs ensures a list of jobs: what one release of a program wants of an app.
 	// Each of its replicas calls it, at its start or later. Jobs that name no app get this
 	// one, and none may name another. A node has one list for each app, the last it was
@@ -114,9 +119,9 @@ type Scheduler interface {
 	// job that comes back into a list that applies is started again. Jobs that no list has
 	// named, or that EnsureJob has named since, are not pruned. A node counts as live until
 	// it has left or was silent for Config.Cluster.LostAfter.
-	EnsureJobs(ctx context.Context, app string, jobs []store.Job, opts EnsureOptions) ([]Ensured, error)
+	EnsureJobs(ctx context.Context, app string, jobs []Job, opts EnsureOptions) ([]Ensured, error)
 	// SaveGroup adds or replaces an executor app.
-	SaveGroup(ctx context.Context, g store.Group) error
+	SaveGroup(ctx context.Context, g Group) error
 	// RemoveGroup removes an app without jobs; ErrGroupInUse otherwise.
 	RemoveGroup(ctx context.Context, app string) error
 
@@ -131,14 +136,14 @@ type Scheduler interface {
 	// Config.RunRetention without any node it runs under another id, where the store would
 	// drop a run of that age: the former id is then unknown, and t.Key leads to the new one.
 	// With a RunRetention of less than three days, these two days and one day are less too.
-	Trigger(ctx context.Context, jobID int64, t store.Trigger) ([]int64, error)
+	Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error)
 	// TriggerJob is Trigger for the job with the key; an empty app is Config.App. ErrNotFound
 	// if the app has no such job.
-	TriggerJob(ctx context.Context, app, key string, t store.Trigger) ([]int64, error)
+	TriggerJob(ctx context.Context, app, key string, t Trigger) ([]int64, error)
 	// TriggerOne is Trigger for a job that is no broadcast, or for one part of it
 	// (Trigger.Shard), and returns the id of the run. For another broadcast it is an error,
 	// and nothing is planned.
-	TriggerOne(ctx context.Context, jobID int64, t store.Trigger) (int64, error)
+	TriggerOne(ctx context.Context, jobID int64, t Trigger) (int64, error)
 	// Again triggers the job of a run once more, with the parameter that the run was started
 	// with, the addresses that its trigger named, and its part of a broadcast, and returns the
 	// id of the new run. It is a trigger of its own, of type MANUAL, whatever became of the
@@ -150,7 +155,7 @@ type Scheduler interface {
 	// since another node may end the run. Called inside a handler, with the handler's
 	// context or one derived from it, it returns ErrWaitsForItself for the handler's own
 	// run and for a run that is certain to be queued behind it.
-	Wait(ctx context.Context, runID int64) (store.Run, error)
+	Wait(ctx context.Context, runID int64) (Run, error)
 	// Kill ends a run, and nothing follows it. A planned run is cancelled. For a running one
 	// the context of its handler is cancelled and the run is recorded as killed; Kill does not
 	// wait for the handler. A remote executor is asked before Kill returns, and the run is
@@ -165,7 +170,7 @@ type Scheduler interface {
 	// the caller's. A Before that is ahead of the clock is an error, and so is all that
 	// RunDrop.Validate finds. What it has deleted is logged with the actor of ctx (WithActor).
 	// errors.ErrUnsupported if the store is no RunDropper.
-	DropRuns(ctx context.Context, q store.RunDrop) (store.Dropped, error)
+	DropRuns(ctx context.Context, q RunDrop) (store.Dropped, error)
 	// Log returns lines of a run's log from fromLine on. Lines are counted from 1; a lower
 	// fromLine counts as 1. At most 1 MiB is returned at once, and longer lines are cut. To
 	// follow a running run, ask again after a moment from ToLineNum of the result plus one.
@@ -227,10 +232,49 @@ type Scheduler interface {
 
 // New returns a scheduler over the store. It validates the configuration, with
 // all faults in one error, and starts no goroutine.
-func New(store store.Store, cfg Config) (Scheduler, error) {
-	n, err := newNode(store, cfg)
+func New(store Store, cfg Config) (Scheduler, error) {
+	n, err := node.New(store, cfg.forNode())
 	if err != nil {
 		return nil, err
 	}
-	return n, nil
+	return scheduler{n}, nil
+}
+
+// scheduler is a node, whose methods take and return types of this package.
+type scheduler struct{ *node.Node }
+
+func (s scheduler) Attach(e Executor) error { return s.Node.Attach(e) }
+
+func (s scheduler) Ready() error {
+	err := s.Node.Ready()
+	var not *core.NotReadyError
+	if errors.As(err, &not) {
+		return &NotReadyError{Reasons: not.Reasons, Errs: not.Errs}
+	}
+	return err
+}
+
+func (s scheduler) Stats() Stats { return statsOf(s.Node.Stats()) }
+
+func (s scheduler) Events(ctx context.Context) <-chan Event {
+	return events.Subscribe(s.Bus, ctx, func(e *core.Event) Event {
+		return Event{Kind: EventKind(e.Kind), At: e.At, Node: e.Node, Run: e.Run, Job: e.Job, Shard: e.Shard, Err: e.Err, Away: e.Away, Dropped: e.Dropped}
+	})
+}
+
+func (s scheduler) EnsureJob(ctx context.Context, job Job) (Ensured, error) {
+	e, err := s.Node.EnsureJob(ctx, job)
+	return ensured(e), err
+}
+
+func (s scheduler) EnsureJobs(ctx context.Context, app string, jobs []Job, opts EnsureOptions) ([]Ensured, error) {
+	list, err := s.Node.EnsureJobs(ctx, app, jobs, catalog.EnsureOptions(opts))
+	if list == nil {
+		return nil, err
+	}
+	all := make([]Ensured, len(list))
+	for i, e := range list {
+		all[i] = ensured(e)
+	}
+	return all, err
 }

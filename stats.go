@@ -4,6 +4,8 @@ package xxljob
 
 import (
 	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/core"
 )
 
 // Stats is the state of one node at one moment. Counts of calls are since New.
@@ -109,13 +111,15 @@ type CallStats struct {
 	Largest int
 }
 
-func (c *CallStats) count(took time.Duration, rows int, err error) {
-	c.Calls++
-	if err != nil {
-		c.Errors++
+func statsOf(s core.Stats) Stats {
+	all := Stats{
+		Node: s.Node, Incarnation: s.Incarnation, At: s.At, Held: s.Held, Due: s.Due, Waiting: s.Waiting,
+		Fast: LaneStats(s.Fast), Slow: LaneStats(s.Slow), Running: s.Running, Calling: s.Calling, Away: s.Away,
+		Shards: s.Shards, LeaseLeft: s.LeaseLeft, ClockOffset: s.ClockOffset, FaultStats: FaultStats(s.FaultStats), Logs: LogStats(s.Logs),
+		Calls: make(map[string]CallStats, len(s.Calls)),
 	}
-	c.Total += took
-	c.Longest = max(c.Longest, took)
-	c.Rows += uint64(rows)
-	c.Largest = max(c.Largest, rows)
+	for method, c := range s.Calls {
+		all.Calls[method] = CallStats(c)
+	}
+	return all
 }

@@ -2,8 +2,6 @@ package xxljob
 
 import (
 	"context"
-
-	"github.com/xxljob/xxljob/store"
 )
 
 // Traces of the host's: what a tracer is asked.
@@ -30,5 +28,5 @@ type Tracer interface {
 	// that of the run, run.Trace, where it is empty. Done, which may be nil, is called once with
 	// nil where the executor has accepted the run, or else with what it has answered, or why
 	// there is no answer.
-	Sending(ctx context.Context, run store.Run) (trace string, done func(err error))
+	Sending(ctx context.Context, run Run) (trace string, done func(err error))
 }

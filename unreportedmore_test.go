@@ -241,36 +241,6 @@ func TestUnreportedInABlackHole(t *testing.T) {
 	})
 }
 
-// TestFairShare: an address with very many runs leaves room for those of others.
-func TestFairShare(t *testing.T) {
-	ids := make([]int64, 30_000)
-	for i := range ids {
-		ids[i] = int64(i)
-	}
-	kept, left := xxljob.FairShare(1000, ids, func(id int64) string {
-		if id%300 == 0 {
-			return fmt.Sprint("few-", id%1500)
-		}
-		return "many"
-	})
-	few, many := 0, 0
-	var last int64
-	for _, id := range kept {
-		if id%300 == 0 {
-			few++
-			continue
-		}
-		many++
-		last = max(last, id)
-	}
-	if few != 100 || many < 700 || many > 1000-few || left != len(ids)-len(kept) {
-		t.Errorf("kept %d of the few and %d of the many, left %d; want all 100, and 700 to 900", few, many, left)
-	}
-	if last > int64(many)*2 {
-		t.Errorf("the last of %d that are kept of the many is %d: they are not the oldest", many, last)
-	}
-}
-
 // TestAShutdownReportedTwice: a result that was sent again is no news of a run that is lost.
 func TestAShutdownReportedTwice(t *testing.T) {
 	bubble(t, "twice", func(t *testing.T) {

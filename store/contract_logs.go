@@ -5,6 +5,8 @@ package store
 
 import (
 	"context"
+	"log/slog"
+	"time"
 )
 
 // Inbox, for authors of stores, is what waits for a node.
@@ -46,4 +48,28 @@ type LogStore interface {
 	// such run. A fromLine below zero means the line that has so many lines up to the last,
 	// itself included.
 	LogPages(ctx context.Context, runID int64, fromLine, limit int) (pages []LogPage, last int, err error)
+}
+
+// RunLines are lines of one run that follow each other.
+type RunLines struct {
+	RunID, JobID int64
+	App          string
+	// First is the number of the first line, from 1.
+	First int
+	Lines []LogLine
+	// End says that the handler has returned, so that no line follows. There may be no lines
+	// with it. Of runs that end while there is no room even for that, it is not said.
+	End bool
+}
+
+// LogLine is one line of a run's log.
+type LogLine struct {
+	// Time and Level are those of the record that the line is of, as the handler has logged it,
+	// with all digits of the time.
+	Time  time.Time
+	Level slog.Level
+	// Text is the line as Scheduler.Log returns it, without its line feed: valid UTF-8 without
+	// NUL. The first line of a record begins with its time, to the second, and its level: see
+	// Task.Log.
+	Text string
 }

@@ -62,7 +62,7 @@ func (l Group) End() {
 	_ = l.group.Wait() // the loops return no errors
 }
 
-// What a started scheduler does again and again. The table of it is in node_node.go.
+// What a started scheduler does again and again. The table of it is in internal/engine/node/node.go.
 
 // Duty is what a started scheduler does again and again, in a loop of its own.
 type Duty struct {

@@ -1,0 +1,194 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/catalog"
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/engine/registry"
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// The admin side of XXL-JOB's protocol. Input: requests of executors. Output: what
+// Scheduler has, for the apps that a caller may speak for.
+
+// Admin is what executors call over HTTP.
+type Admin struct {
+	S         *core.Core
+	Registrar *registry.Registrar
+	Results   *Results
+	Speaker   *Authorizer
+	Definer   *catalog.Catalog
+	Quota     *loop.RateLimit
+}
+
+var _ wire.JobAdmin = (*Admin)(nil)
+
+// Registry stores the address of an executor. Any app may register, also one that has
+// no group: it is in Store.Registrations from then on.
+func (a *Admin) Registry(ctx context.Context, req wire.RegistryRequest) (wire.Return, error) {
+	reg, refusal := a.registration(ctx, req)
+	if refusal == "" {
+		refusal = a.Registrar.Regs.Enter(ctx, reg)
+	}
+	if refusal != "" {
+		return wire.Failf("%s", refusal), nil
+	}
+	err := a.Registrar.Register(ctx, reg)
+	if err != nil {
+		a.Registrar.Regs.Leave(reg)
+	}
+	return a.registered(err)
+}
+
+// RegistryRemove forgets the address. It is answered when no node will route to it any
+// more but for what it has read a second ago.
+func (a *Admin) RegistryRemove(ctx context.Context, req wire.RegistryRequest) (wire.Return, error) {
+	reg, refusal := a.registration(ctx, req)
+	if refusal != "" {
+		return wire.Failf("%s", refusal), nil
+	}
+	return a.registered(a.Registrar.Deregister(ctx, reg))
+}
+
+// registered is the answer to a registration. The loop logs errors of the store.
+func (a *Admin) registered(err error) (wire.Return, error) {
+	if err != nil {
+		return wire.Failf(registry.MsgRegistryBusy), nil
+	}
+	return wire.Success(), nil
+}
+
+// registration checks a request: what it names will be called with a token, and shown to
+// people, in pages and in terminals.
+func (a *Admin) registration(ctx context.Context, req wire.RegistryRequest) (reg store.Registration, refusal string) {
+	caller := a.Speaker.callerOf(ctx)
+	if refusal, _ := a.Speaker.whyNot(caller, req.RegistryKey); refusal != "" {
+		return reg, refusal
+	}
+	f := store.Faults{Of: "registry"}
+	f.Plain("registryKey", req.RegistryKey, 1, 64)
+	f.Plain("registryValue", req.RegistryValue, 1, 255)
+	f.Plain("bootId", req.BootID, 0, 64)
+	if len(req.Capabilities) > 16 {
+		f.Add("capabilities", len(req.Capabilities), errors.New("at most 16"))
+	}
+	for _, c := range req.Capabilities {
+		f.Plain("capabilities", c, 1, 32)
+	}
+	if err := f.Err(); err != nil {
+		return reg, err.Error()
+	}
+	if req.RegistryGroup != wire.GroupExecutor {
+		return reg, fmt.Sprintf(registry.MsgRegistryGroup, errs.Shorten(req.RegistryGroup, 40))
+	}
+	if _, err := wire.ParseAddress(req.RegistryValue); err != nil {
+		return reg, fmt.Sprintf(registry.MsgRegistryValue, err)
+	}
+	return store.Registration{App: req.RegistryKey, Address: req.RegistryValue, BootID: req.BootID, Capabilities: req.Capabilities}, ""
+}
+
+// Callback stores results. Those of unknown runs, of runs of other apps, of runs that
+// had an id before, of runs that have ended and of runs that were not sent to a remote executor do not matter.
+func (a *Admin) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
+	caller := a.Speaker.callerOf(ctx)
+	list, size := reportsOf(caller, reqs)
+	if err := a.Results.report(ctx, caller, list, size); err != nil || slices.ContainsFunc(list, func(r *reported) bool { return r.failed }) {
+		return wire.Failf(msgReport), nil
+	}
+	return wire.Success(), nil
+}
+
+// Who may speak for which app. Input: a caller, as its token has shown it. Output: whether
+// what it says of the app's executors, runs and jobs counts.
+
+// Words for a caller that may not speak for an app, and for the log.
+const (
+	msgSharedToken = "app %q runs inside the scheduler: a token that all share does not speak for it, it needs one of its own"
+	msgNotLooked   = "this scheduler has just begun and does not know yet which apps are attached elsewhere, try again in a moment: a token that all share does not speak for those"
+	logSharedToken = "xxljob: a caller with the token that all share was refused, for the app is attached to a scheduler: give it a token of its own in Config.HTTP.Tokens"
+)
+
+// Authorizer decides who speaks for an app.
+type Authorizer struct {
+	*core.Core
+	Attached *registry.AttachedSet
+	Own      core.Executor
+	rarely   loop.LogLimiter // what the log is not to be filled with
+}
+
+// whyNot says to a caller why it may not speak for an app, and nothing where it may. A
+// token that all share, or none (Config.HTTP.Insecure), speaks for apps that have no token of
+// their own and are not attached at this moment: whoever has it may name any app, and the
+// host's handlers are not everybody's. later is set where it is so at this moment only.
+func (s *Authorizer) whyNot(caller wire.Caller, app string) (why string, later bool) {
+	switch {
+	case caller.Scope != "" && caller.Scope == app:
+		return "", false
+	case caller.Scope != "", caller.App != "" && caller.App != app, len(s.Cfg.HTTP.Tokens[app]) > 0:
+		return wire.MsgTokenWrong, false
+	case s.isAttached(app):
+		if s.rarely.Allow("shared token: " + app) {
+			s.Logger.Warn(logSharedToken, "app", app)
+		}
+		return fmt.Sprintf(msgSharedToken, app), true
+	case s.Life.Running() && !s.Leases.HasLooked():
+		return msgNotLooked, true
+	}
+	return "", false
+}
+
+// lookPatience is how long a caller waits for a scheduler that has just started to know the
+// others; peers wait for 3 s.
+const lookPatience = 2 * time.Second
+
+// callerOf returns who has sent a request. One with a token that all share waits until this
+// node knows which apps are attached elsewhere.
+func (s *Authorizer) callerOf(ctx context.Context) wire.Caller {
+	caller, _ := wire.CallerFrom(ctx)
+	if caller.Scope != "" || !s.Life.Running() || s.Leases.HasLooked() {
+		return caller
+	}
+	timer := time.NewTimer(lookPatience)
+	defer timer.Stop()
+	select {
+	case <-s.Leases.Seen.Looked:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return caller
+}
+
+// isAttached reports whether an app's handlers run inside a scheduler's process: this one,
+// or that of another node which lives, as far as this node has seen.
+func (s *Authorizer) isAttached(app string) bool {
+	if e := s.Attached.Get(app); e != nil && (e != s.Own || len(e.Handlers()) > 0) {
+		return true // a node that only schedules has an executor too, without handlers
+	}
+	return s.Leases.HasElsewhere(app)
+}
+
+// WarnOfJobsAPI says which apps may manage jobs, and have no caller who could.
+func (s *Authorizer) WarnOfJobsAPI() {
+	for _, app := range s.Cfg.HTTP.JobsAPI {
+		if len(s.Cfg.HTTP.Tokens[app]) == 0 && s.isAttached(app) && s.rarely.Allow("jobs API: "+app) {
+			s.Logger.Warn("xxljob: nobody can manage the jobs of an app in Config.HTTP.JobsAPI over HTTP: the app is attached to a scheduler, so the shared token does not speak for it; give it its own token in Config.HTTP.Tokens", "app", app)
+		}
+	}
+}
+
+// WarnOfDefaultToken says at each start what a migration has to come to an end of.
+func (s *Authorizer) WarnOfDefaultToken() {
+	for app, tokens := range s.Cfg.HTTP.Tokens {
+		if slices.Contains(tokens, wire.DefaultToken) {
+			s.Logger.Warn("xxljob: the publicly known default token of XXL-JOB's samples is in use", "app", app)
+		}
+	}
+}

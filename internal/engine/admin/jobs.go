@@ -1,0 +1,242 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/schedule"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// Jobs that executors manage over the wire, as G4 does. A caller sees the jobs of its
+// own app and no others, if it is one of Config.HTTP.JobsAPI; in a real admin any caller manages
+// all (docs/xxl-job.md, who may do what).
+
+// AddJob adds a job, stopped, to the caller's app. The group's number in the request
+// is not looked at: apps have names here.
+func (a *Admin) AddJob(ctx context.Context, req wire.AddJobRequest) (wire.Return, error) {
+	return a.manage(ctx, "addJob", func(ctx context.Context, app string) (wire.Return, error) {
+		job := store.Job{App: app, Stopped: true}
+		if err := a.mayDefine(job, req.JobDefinition); err != nil {
+			return wire.Return{}, err
+		}
+		defineByWire(&job, req.JobDefinition)
+		scriptByWire(&job, req.JobDefinition)
+		job.Stopped = !job.Schedule.IsManual() // which has nothing that anybody might start
+		added, err := a.Definer.AddUnkeyed(ctx, job)
+		if err != nil {
+			return wire.Return{}, err
+		}
+		id := strconv.FormatInt(added.ID, 10)
+		return wire.Return{Code: wire.CodeSuccess, Msg: wire.MsgSuccess, Content: id, Data: id}, nil
+	})
+}
+
+// UpdateJob replaces what a request can say of a job, but for its script, which has a
+// form of its own with real admins: type, source and remark stay, and so does what a
+// request cannot say, the children for instance.
+func (a *Admin) UpdateJob(ctx context.Context, req wire.UpdateJobRequest) (wire.Return, error) {
+	return a.onJob(ctx, "updateJob", req.ID, func(ctx context.Context, job store.Job) error {
+		if err := a.mayDefine(job, req.JobDefinition); err != nil {
+			return err
+		}
+		defineByWire(&job, req.JobDefinition)
+		_, err := a.Definer.UpdateJob(ctx, job) // a compare-and-set, by the version that was read
+		return err
+	})
+}
+
+// RemoveJob answers 200 also where there is no such job: a client that has missed the
+// first answer asks again.
+func (a *Admin) RemoveJob(ctx context.Context, req wire.JobRequest) (wire.Return, error) {
+	remove := func(ctx context.Context, job store.Job) error { return a.Definer.RemoveJob(ctx, job.ID) }
+	return a.onJobOr(ctx, "removeJob", req.ID, wire.Success(), remove)
+}
+
+func (a *Admin) StartJob(ctx context.Context, req wire.JobRequest) (wire.Return, error) {
+	return a.onJob(ctx, "startJob", req.ID, func(ctx context.Context, job store.Job) error { return a.Definer.StartJob(ctx, job.ID) })
+}
+
+func (a *Admin) StopJob(ctx context.Context, req wire.JobRequest) (wire.Return, error) {
+	return a.onJob(ctx, "stopJob", req.ID, func(ctx context.Context, job store.Job) error { return a.Definer.StopJob(ctx, job.ID) })
+}
+
+func (a *Admin) TriggerJob(ctx context.Context, req wire.TriggerJobRequest) (wire.Return, error) {
+	return a.onJob(ctx, "triggerJob", req.ID, func(ctx context.Context, job store.Job) error {
+		addresses, err := addressesByWire(req.AddressList)
+		if err == nil {
+			err = a.mayGive(job, req.ExecutorParam)
+		}
+		if err == nil {
+			_, err = a.Definer.TriggerAs(ctx, job.ID, store.Trigger{Param: &req.ExecutorParam, Type: store.TriggerAPI, Addresses: addresses})
+		}
+		return err
+	})
+}
+
+// maxGiven is how many addresses a trigger over the wire may choose among: they are kept
+// with its run.
+const maxGiven = 1000
+
+// addressesByWire reads the addresses in a list with commas.
+func addressesByWire(list string) (addrs []string, err error) {
+	f := store.Faults{Of: "trigger"}
+	for addr := range strings.SplitSeq(list, ",") {
+		if addr = strings.TrimSpace(addr); addr == "" {
+			continue
+		}
+		if len(addrs) == maxGiven {
+			f.Add("addressList", errs.Shorten(list, 40), fmt.Errorf("at most %d addresses", maxGiven))
+			break
+		}
+		if f.Plain("addressList", addr, 1, 255); len(f.Errs) > 0 {
+			break
+		}
+		addrs = append(addrs, addr)
+	}
+	return addrs, f.Err()
+}
+
+// Words for those who manage jobs.
+const (
+	// msgNoJob is about a job that is not there, or is another app's.
+	msgNoJob = "job %d not found."
+	// msgJobsOff begins as an admin of before 3.5 answers, which programs may go by.
+	msgJobsOff    = wire.MsgURINotFound + " Jobs are not managed over HTTP here (Config.HTTP.JobsAPI)."
+	msgJobsNotFor = "app %q may not manage jobs over HTTP: Config.HTTP.JobsAPI does not name it"
+	msgNoScripts  = "app %q may not define scripts over HTTP: glue type %q (Config.HTTP.JobsAPIScripts)"
+	msgScriptArgs = "app %q may not define scripts over HTTP: job %d is one, and its parameter and handler are part of it (Config.HTTP.JobsAPIScripts)"
+)
+
+// refused is what a caller is told that may not do what it asks for.
+type refused string
+
+func (r refused) Error() string { return string(r) }
+
+// mayDefine reports whether a request may define what it says of a job, which an update
+// has read before: the callers of most apps define no scripts. An update leaves type and
+// source alone; but a script is given the parameter, and many do what it says.
+func (a *Admin) mayDefine(job store.Job, d wire.JobDefinition) error {
+	switch {
+	case slices.Contains(a.S.Cfg.HTTP.JobsAPIScripts, job.App):
+	case isScript(d.GlueType) && d.GlueType != job.GlueType:
+		return refused(fmt.Sprintf(msgNoScripts, job.App, errs.Shorten(d.GlueType, 40)))
+	case isScript(job.GlueType) && (d.ExecutorParam != job.Param || d.ExecutorHandler != job.Handler):
+		return refused(fmt.Sprintf(msgScriptArgs, job.App, job.ID))
+	}
+	return nil
+}
+
+// mayGive reports whether a trigger may give a job a parameter. Scripts have their own, or
+// none, unless the callers of their app may define them.
+func (a *Admin) mayGive(job store.Job, param string) error {
+	if !isScript(job.GlueType) || param == "" || param == job.Param || slices.Contains(a.S.Cfg.HTTP.JobsAPIScripts, job.App) {
+		return nil
+	}
+	return refused(fmt.Sprintf(msgScriptArgs, job.App, job.ID))
+}
+
+// isScript reports whether a glue type is not that of handlers, known or not.
+func isScript(glue string) bool { return glue != "" && glue != store.GlueBean }
+
+// onJob does something with a job of the caller's app, which has to be there.
+func (a *Admin) onJob(ctx context.Context, verb string, id int64, do func(context.Context, store.Job) error) (wire.Return, error) {
+	return a.onJobOr(ctx, verb, id, wire.Failf(msgNoJob, id), do)
+}
+
+// onJobOr does something with a job of the caller's app; where there is none it answers
+// absent. An edit that somebody else's has overtaken is tried again.
+func (a *Admin) onJobOr(ctx context.Context, verb string, id int64, absent wire.Return, do func(context.Context, store.Job) error) (wire.Return, error) {
+	return a.manage(ctx, verb, func(ctx context.Context, app string) (wire.Return, error) {
+		for {
+			job, err := a.S.Store.Job(ctx, id)
+			if err == nil && job.App == app {
+				err = do(ctx, job)
+			} else if err == nil {
+				err = errs.ErrNotFound
+			}
+			switch {
+			case errors.Is(err, errs.ErrConflict) && ctx.Err() == nil:
+			case errs.IsNotFound(err):
+				return absent, nil
+			case err != nil:
+				return wire.Return{}, err
+			default:
+				return wire.Success(), nil
+			}
+		}
+	})
+}
+
+// manage lets a caller that may manage its app's jobs do something. What is wrong with a
+// request is said to it; of the store it learns nothing.
+func (a *Admin) manage(ctx context.Context, verb string, do func(ctx context.Context, app string) (wire.Return, error)) (wire.Return, error) {
+	caller := a.Speaker.callerOf(ctx)
+	if refusal, ok := a.mayManage(caller, verb); !ok {
+		return refusal, nil
+	}
+	ret, err := do(store.WithActor(ctx, "app:"+caller.App), caller.App)
+	var no refused
+	if len(store.FieldErrors(err)) > 0 || errors.As(err, &no) || errors.Is(err, errs.ErrManual) || errors.Is(err, errs.ErrNeverFires) || errors.Is(err, errs.ErrUnknownHandler) {
+		return wire.Failf("%s", err.Error()), nil
+	}
+	return ret, err
+}
+
+// mayManage lets callers pass that have shown which app they are, of an app that may, so
+// many times in a while. The refused ones cost nothing.
+func (a *Admin) mayManage(caller wire.Caller, verb string) (refusal wire.Return, ok bool) {
+	apps := a.S.Cfg.HTTP.JobsAPI
+	switch {
+	case len(apps) == 0:
+		return wire.Failf(msgJobsOff, verb), false
+	case caller.App == "":
+		return wire.Failf(wire.MsgIdentityEmpty), false
+	case !slices.Contains(apps, caller.App):
+		return wire.Failf(msgJobsNotFor, errs.Shorten(caller.App, 64)), false
+	}
+	if why, _ := a.Speaker.whyNot(caller, caller.App); why != "" {
+		return wire.Failf("%s", why), false
+	}
+	if !a.Quota.Take(caller.Scope, time.Now()) {
+		return wire.Return{Code: wire.CodeTimeout, Msg: wire.MsgTooMany}, false
+	}
+	return wire.Return{}, true
+}
+
+// defineByWire takes over what a request says of a job, but for its script.
+func defineByWire(job *store.Job, d wire.JobDefinition) {
+	job.Name, job.Author, job.AlarmEmail = d.Name, d.Author, d.AlarmEmail
+	given := schedule.Schedule{Type: schedule.Type(d.ScheduleType), Conf: strings.TrimSpace(d.ScheduleConf)}
+	if given.IsManual() {
+		given = schedule.Manual()
+	}
+	byClocks := given.Type == schedule.TypeCron || given.Type == schedule.TypeCrontab
+	if given.Type == job.Schedule.Type && byClocks { // a request knows no zones
+		given.Zone, given.DST = job.Schedule.Zone, job.Schedule.DST
+	}
+	job.Schedule = given
+	if given.IsManual() { // nor bounds, which this has nothing for
+		job.NotBefore, job.NotAfter, job.MaxRuns = time.Time{}, time.Time{}, 0
+	}
+	job.Misfire, job.Route = store.Misfire(d.MisfireStrategy), d.ExecutorRouteStrategy
+	job.Handler, job.Param, job.Block = d.ExecutorHandler, d.ExecutorParam, d.ExecutorBlockStrategy
+	job.Timeout = time.Duration(max(d.ExecutorTimeout, 0)) * time.Second
+	job.Retries = max(d.ExecutorFailRetryCount, 0)
+}
+
+// scriptByWire takes over the script. Shells take a carriage return for a part of the
+// word before it, and forms send one at the end of each line.
+func scriptByWire(job *store.Job, d wire.JobDefinition) {
+	job.GlueType, job.GlueSource, job.GlueRemark = d.GlueType, d.GlueSource, d.GlueRemark
+	if d.GlueType == "GLUE_SHELL" {
+		job.GlueSource = strings.ReplaceAll(d.GlueSource, "\r", "")
+	}
+}

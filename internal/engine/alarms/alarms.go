@@ -1,0 +1,355 @@
+package alarms
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/xxljob/xxljob/alarm"
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/internal/urgent"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Alarms on their way to people. Input: alarms in the store, signals that there are more.
+// Output: calls of alarmers, and in the store what they have told.
+
+const (
+	// alarmOverlap is for how long the store is asked again for what may have been inserted
+	// behind the alarms that were read: ids are given before they are committed.
+	alarmOverlap = 30 * time.Second
+	// alarmWhole is how often it is asked for all that is not done with: a process that is paused,
+	// or a commit that waits for a standby, may take longer than the overlap.
+	alarmWhole = 5 * time.Minute
+	// alarmReread is how often at most it is asked for that: in a storm this is much, and each
+	// message that ends is a reason to look.
+	alarmReread = time.Second
+	// recoverEvery is how often the store is asked whether jobs have recovered.
+	recoverEvery = 5 * time.Second
+	// recoverSaved is when that is done where something has to be saved before.
+	recoverSaved = 10 * time.Millisecond
+	// recoverSoon is when that is done where there was no room for all.
+	recoverSoon = 100 * time.Millisecond
+	// alarmRest is for how long Stop waits for messages that are on their way before others
+	// have the shards: they would tell the same again.
+	alarmRest = 100 * time.Millisecond
+)
+
+// Notifier tells of alarms, in the shards of this node.
+type Notifier struct {
+	*core.Core
+	Book    *alarmBook
+	reading alarmReading
+	caller  *alarmCaller
+	quiet   atomic.Bool   // Stop has begun: nothing more is sent
+	resting chan struct{} // closed by rested when it is quiet, and what was sent is noted; made by NewNotifier
+	rested  sync.Once
+}
+
+// alarmReading is how far the store was read.
+type alarmReading struct {
+	shards []store.Shard
+	low    int64 // all below were read for longer than the overlap
+	mark   int64 // what high was at the time of since
+	high   int64 // the greatest that was read
+	since  time.Time
+	whole  time.Time     // when all of it was
+	reread time.Time     // when it was read from low on
+	brief  bool          // since then it was read from high on only
+	more   bool          // the book was full before the end
+	asked  time.Time     // whether jobs have recovered
+	again  time.Duration // how long after that to ask again
+	behind store.JobTold // which was the last that was read, the zero value at the end
+	open   bool          // some have not
+}
+
+func NewNotifier(all *core.Core, rules []alarmRule, panics *guard.Log) *Notifier {
+	return &Notifier{
+		Core: all, Book: newAlarmBook(rules, all.Cfg.Node), reading: alarmReading{open: true}, resting: make(chan struct{}),
+		caller: &alarmCaller{Core: all, rules: rules, panics: panics, flights: &alarmFlights{calls: map[int]int{}}},
+	}
+}
+
+// AlarmDuty tells of alarms as soon as the store signals them.
+func (h *Notifier) AlarmDuty(signals store.Signals) loop.Duty {
+	return loop.Duty{
+		What: "sending alarms", Wakes: []<-chan struct{}{signals.Alarms, h.Life.Wakes.Alarms}, Aside: true,
+		Once: h.once,
+	}
+}
+
+func (h *Notifier) once(ctx context.Context) (time.Duration, error) {
+	h.land()
+	if h.quiet.Load() {
+		return loop.Forever, h.rest(ctx)
+	}
+	shards := h.Leases.Owned()
+	if !slices.Equal(shards, h.reading.shards) {
+		_ = h.save(ctx) // what cannot be noted before others have the shards is told again there
+		h.reading = alarmReading{shards: shards, since: time.Now(), whole: time.Now(), open: true}
+		h.Book.keep(shards)
+	}
+	if len(shards) == 0 {
+		return alarmIdle, h.save(ctx) // of messages that were on their way
+	}
+	read, err := h.read(ctx)
+	if err != nil {
+		return 0, err
+	}
+	messages, next := h.Book.due(h.Clock.Now(), h.caller.flights.begin)
+	again, err := h.recoveries(ctx, &messages)
+	for i := range messages {
+		h.caller.send(messages[i])
+	}
+	if err := h.save(ctx); err != nil {
+		return 0, err
+	}
+	wait := min(h.untilNext(next), again)
+	switch {
+	case h.reading.more: // which no signal says
+		wait = min(wait, alarmReread)
+	case h.reading.brief:
+		wait = min(wait, max(alarmReread-time.Since(h.reading.reread), time.Millisecond))
+	case read > loop.StoreBatch: // a storm: what came is read again within the overlap
+		wait = max(wait, recoverEvery)
+	}
+	return wait, err
+}
+
+// rest ends the telling at Stop, once what was sent has come to an end.
+func (h *Notifier) rest(ctx context.Context) error {
+	err := h.save(ctx)
+	if err == nil && h.caller.flights.none() {
+		h.rested.Do(func() { close(h.resting) })
+	}
+	return err
+}
+
+// Hush has the herald send nothing more.
+func (h *Notifier) Hush() {
+	h.quiet.Store(true)
+	h.Life.Wakes.Alarms.Poke()
+}
+
+// Settle waits until what was sent has come to an end and is noted, shortly.
+func (h *Notifier) Settle(ctx context.Context) {
+	if len(h.Book.Rules) == 0 {
+		return
+	}
+	timer := time.NewTimer(alarmRest)
+	defer timer.Stop()
+	select {
+	case <-h.resting:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// LastMarks notes what has come to an end behind that. It is called when the loop has ended.
+func (h *Notifier) LastMarks(ctx context.Context) {
+	h.land()
+	if err := h.save(urgent.Unmark(ctx)); err != nil {
+		h.Logger.Warn("xxljob: it could not be noted which alarms were sent; the next owner of their shards sends them again", "error", err)
+	}
+}
+
+// alarmIdle is how often a node without shards looks whether it has some, and any node
+// whose store may lose signals whether there are alarms.
+const alarmIdle = time.Second
+
+func (h *Notifier) untilNext(next time.Time) time.Duration {
+	wait := time.Duration(loop.Forever)
+	if poll, _ := h.Store.Poll(); poll > 0 {
+		wait = alarmIdle
+	}
+	if !next.IsZero() {
+		wait = min(wait, max(next.Sub(h.Clock.Now()), time.Millisecond))
+	}
+	return wait
+}
+
+// land takes in the messages that have ended.
+func (h *Notifier) land() {
+	ended := h.caller.flights.landed()
+	for i := range ended {
+		m := &ended[i]
+		h.Book.sent(&m.alarmMessage, h.Clock.Now(), m.err)
+		if m.err != nil {
+			h.Life.Mishaps.Alarms.Add(1)
+			h.Logger.Warn("xxljob: an alarm could not be sent; it is tried again for a day after its event", "rule", h.Book.Rules[m.rule].Name, "job", m.said.JobID, "error", m.err)
+		}
+	}
+}
+
+// read reads what is new, and when its jobs were told of last.
+func (h *Notifier) read(ctx context.Context) (n int, err error) {
+	r := &h.reading
+	now, after := time.Now(), r.low
+	if r.brief = now.Sub(r.reread) < alarmReread; r.brief {
+		after = r.high
+	} else if now.Sub(r.whole) >= alarmWhole {
+		after, r.whole = 0, now
+	}
+	for {
+		page, err := loop.Call(ctx, func(ctx context.Context) ([]store.Alarm, error) {
+			return h.Store.Alarms(ctx, r.shards, after, loop.StoreBatch)
+		})
+		if err != nil {
+			return n, err
+		}
+		for _, a := range page {
+			h.Book.take(a)
+			after = a.ID
+		}
+		n += len(page)
+		r.high = max(r.high, after)
+		if r.more = len(page) == loop.StoreBatch && h.Book.full(); r.more || len(page) < loop.StoreBatch {
+			break
+		}
+	}
+	if !r.brief {
+		r.reread = now
+		if now.Sub(r.since) > alarmOverlap {
+			r.low, r.mark, r.since = r.mark, r.high, now
+		}
+	}
+	for ids := range slices.Chunk(h.Book.unknown(), loop.StoreBatch) {
+		told, err := loop.Call(ctx, func(ctx context.Context) ([]store.JobTold, error) { return h.Store.ToldJobs(ctx, ids) })
+		if err != nil {
+			return n, err
+		}
+		h.Book.know(ids, told)
+	}
+	return n, nil
+}
+
+// recoveries adds the messages about jobs that have recovered, where a rule asks for them, and
+// returns in how long to look again.
+func (h *Notifier) recoveries(ctx context.Context, messages *[]alarmMessage) (time.Duration, error) {
+	r := &h.reading
+	r.open = r.open || len(h.Book.marks.Jobs) > 0 // they are saved when this is asked again
+	if !AnyWants(h.Book.Rules, alarm.Recovered) || !r.open {
+		return loop.Forever, nil
+	}
+	if ago := time.Since(r.asked); !r.asked.IsZero() && ago < r.again {
+		return r.again - ago, nil
+	}
+	if len(h.Book.marks.Jobs) > 0 { // the store would answer as of before them: they are saved first
+		return recoverSaved, nil
+	}
+	type answer struct {
+		list []store.JobTold
+		open int
+	}
+	a, err := loop.Call(ctx, func(ctx context.Context) (answer, error) {
+		list, open, err := h.Store.OpenAlarms(ctx, r.shards, r.behind, loop.StoreBatch)
+		return answer{list, open}, err
+	})
+	if err != nil {
+		return 0, err
+	}
+	r.asked, r.open = time.Now(), a.open > 0 || len(h.Book.marks.Jobs) > 0
+	told, err := h.recovered(ctx, a.list)
+	*messages = append(*messages, told...)
+	r.behind = store.JobTold{}
+	if len(a.list) == loop.StoreBatch {
+		r.behind = a.list[loop.StoreBatch-1]
+	}
+	r.again = recoverEvery
+	if len(told) > 0 && (len(told) < len(a.list) || len(a.list) == loop.StoreBatch) {
+		r.again = recoverSoon
+	}
+	return r.again, err
+}
+
+// recovered makes the messages about jobs that have, as far as there is room.
+func (h *Notifier) recovered(ctx context.Context, list []store.JobTold) (messages []alarmMessage, err error) {
+	ids := map[int64]bool{}
+	for _, t := range list {
+		ids[t.JobID] = true
+	}
+	jobs, err := h.ReadJobs(ctx, slices.Sorted(maps.Keys(ids)))
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range list {
+		job := jobs[t.JobID]
+		if job == nil { // removed: the row goes with the next mark
+			h.Book.marks.Jobs = append(h.Book.marks.Jobs, t)
+			continue
+		}
+		if m, ok := h.Book.recovered(t, job, h.Clock.Now(), h.caller.flights.begin); ok {
+			messages = append(messages, m)
+		}
+	}
+	return messages, nil
+}
+
+// save tells the store what became of alarms.
+func (h *Notifier) save(ctx context.Context) error {
+	for {
+		all := &h.Book.marks
+		m := store.AlarmMarks{
+			Told: all.Told[:min(len(all.Told), loop.StoreBatch)], Done: all.Done[:min(len(all.Done), loop.StoreBatch)], Jobs: all.Jobs[:min(len(all.Jobs), loop.StoreBatch)],
+		}
+		if len(m.Told)+len(m.Done)+len(m.Jobs) == 0 {
+			return nil
+		}
+		if _, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, h.Store.MarkAlarms(ctx, m) }); err != nil {
+			return err
+		}
+		h.Book.saved(m)
+	}
+}
+
+// Runs that are late. Input: the time. Output: alarms, in the store.
+
+// The pauses between two looks for late runs: a tenth of the least LateAfter, within these;
+// and where no job has any, the time after which another node's edit is noticed.
+const (
+	lateLeast = time.Second
+	lateMost  = time.Minute
+)
+
+// LateDuty looks for runs that have not ended Job.LateAfter behind their instants. No run waits
+// for it, but who is not seen while it is late is never told of: so it does not wait for a pool
+// that the host uses up.
+func LateDuty(s *core.Core) loop.Duty {
+	return loop.Duty{
+		What: "looking for runs that are late", Wakes: []<-chan struct{}{s.Life.Wakes.Late},
+		Once: func(ctx context.Context) (time.Duration, error) {
+			shards := s.Leases.Owned()
+			if len(shards) == 0 {
+				return lateLeast, nil
+			}
+			now := s.Clock.Now()
+			late, err := loop.Call(ctx, func(ctx context.Context) (store.Late, error) {
+				return s.Store.AddLate(ctx, store.LateQuery{Shards: shards, Now: now, Limit: loop.StoreBatch})
+			})
+			switch {
+			case err != nil:
+				return 0, err
+			case late.Alarms >= loop.StoreBatch:
+				return 0, nil
+			case late.Least == 0:
+				return lateMost, nil
+			}
+			return min(max(late.Least/10, lateLeast), lateMost), nil
+		},
+	}
+}
+
+// SayAlarms tells a store which alarms it is to insert.
+func SayAlarms(s store.Store, rules []alarmRule) {
+	if len(rules) > 0 {
+		s.KnowAlarms(alarmPolicy(rules))
+	}
+}
+
+// Bound makes the node keep no more alarms than n in memory. It is for tests.
+func (h *Notifier) Bound(n int) { h.Book.most = n }

@@ -1,0 +1,340 @@
+package alarms
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob/alarm"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Alarms that are not done with, as a node has them that owns their shards. It belongs to one
+// loop, and is pure. In: alarms as the store has them, the ends of messages. Out: messages
+// that are due, and what is to be noted in the store.
+
+const (
+	alarmEvents = 10             // that a message tells of
+	alarmAge    = 24 * time.Hour // for which an alarm is tried to be told
+	// alarmMost is how many alarms a book has at most. More wait in the store: a day of an
+	// alarmer that is away costs bounded memory, about 100 bytes each.
+	alarmMost = 1 << 20
+)
+
+// alarmBook has the alarms of each job. What it does for one costs the same however many
+// others there are.
+type alarmBook struct {
+	Rules []alarmRule
+	node  string
+	jobs  map[int64]*alarmJob
+	size  int     // alarms
+	most  int     // of them
+	fresh []int64 // jobs of which the store was not asked yet, at least
+	turns alarmTurns
+	texts alarmTexts
+
+	marks store.AlarmMarks // what the store does not have yet
+	ends  []*alarmJob      // whose alarms marks.Done are
+
+	epochs map[int]int64 // of the shards that are owned
+	flown  int64         // messages so far
+}
+
+func newAlarmBook(rules []alarmRule, node string) *alarmBook {
+	return &alarmBook{Rules: rules, node: node, most: alarmMost, jobs: map[int64]*alarmJob{}, turns: newAlarmTurns(len(rules)), texts: newAlarmTexts()}
+}
+
+// full reports whether no more is to be read.
+func (b *alarmBook) full() bool { return b.size >= b.most }
+
+// keep forgets the jobs of shards that are not owned any more, or that were another node's for
+// a while. When a rule has told of them last is for that node to say.
+func (b *alarmBook) keep(shards []store.Shard) {
+	now := make(map[int]int64, len(shards))
+	for _, s := range shards {
+		now[s.ID] = s.Epoch
+	}
+	gone := func(shard int) bool {
+		epoch, owned := now[shard]
+		return !owned || b.epochs[shard] != epoch
+	}
+	for _, j := range b.jobs {
+		if gone(j.shard) {
+			b.size -= len(j.rows)
+			b.drop(j)
+		}
+	}
+	b.marks.Jobs = slices.DeleteFunc(b.marks.Jobs, func(t store.JobTold) bool { return gone(t.Shard) })
+	b.epochs = now
+}
+
+// job is the entry of a job.
+func (b *alarmBook) job(id int64, shard int) *alarmJob {
+	j := b.jobs[id]
+	if j == nil {
+		j = &alarmJob{id: id, shard: shard, rows: map[int64]*alarmRow{}, rules: make([]alarmState, len(b.Rules))}
+		b.jobs[id] = j
+		b.fresh = append(b.fresh, id)
+	}
+	return j
+}
+
+// take takes an alarm in, unless it is there.
+func (b *alarmBook) take(a store.Alarm) {
+	j := b.job(a.JobID, a.Shard)
+	if j.rows[a.ID] != nil {
+		return
+	}
+	row := &alarmRow{id: a.ID, at: a.At.UnixMilli(), cause: alarm.Cause(a.Cause), failed: a.GaveUp}
+	for i := range b.Rules {
+		r, bit := &b.Rules[i], uint32(1)<<i
+		if slices.Contains(a.Told, r.Name) {
+			row.told |= bit
+		}
+		if !r.concerns(a.App, a.JobKey) || !r.wants(row.cause) {
+			continue
+		}
+		row.wanted |= bit
+		if row.told&bit == 0 {
+			j.rules[i].add(a.ID)
+			b.turns.queue(j, i)
+		}
+	}
+	j.rows[a.ID] = row
+	b.size++
+	b.texts.add(a)
+	if a.ID > j.last.ID {
+		j.last, j.last.Text, j.last.Told = a, "", nil
+	}
+	b.finish(j, row)
+}
+
+// unknown are the jobs of which the store is to be asked when they were told of last.
+func (b *alarmBook) unknown() []int64 {
+	b.fresh = slices.DeleteFunc(b.fresh, func(id int64) bool { return b.jobs[id] == nil || b.jobs[id].known })
+	slices.Sort(b.fresh)
+	b.fresh = slices.Compact(b.fresh)
+	return b.fresh
+}
+
+// know takes in the answer about jobs.
+func (b *alarmBook) know(ids []int64, told []store.JobTold) {
+	for _, t := range slices.Concat(told, b.marks.Jobs) { // what the store does not have yet is newer
+		if i, j := b.place(t.Rule), b.jobs[t.JobID]; i >= 0 && j != nil && !j.known {
+			j.rules[i].told = t
+		}
+	}
+	for _, id := range ids {
+		j := b.jobs[id]
+		j.known = true
+		for i := range b.Rules {
+			b.turns.queue(j, i)
+		}
+	}
+}
+
+// place is that of the rule, -1 where there is none of that name.
+func (b *alarmBook) place(rule string) int {
+	return slices.IndexFunc(b.Rules, func(r alarmRule) bool { return r.Name == rule })
+}
+
+// finish notes that an alarm is done with where each rule that wants it has told it.
+func (b *alarmBook) finish(j *alarmJob, row *alarmRow) {
+	if row.done || row.wanted&^row.told != 0 {
+		return
+	}
+	row.done = true
+	status := store.AlarmSent
+	switch {
+	case row.wanted == 0:
+		status = store.AlarmNotNeeded
+	case row.failed:
+		status = store.AlarmFailed
+	}
+	b.marks.Done = append(b.marks.Done, store.AlarmDone{ID: row.id, Status: status})
+	b.ends = append(b.ends, j)
+}
+
+// due returns the messages that are to be sent now, as far as there is room, which it takes,
+// and when the next will be: the zero time for none.
+func (b *alarmBook) due(now time.Time, room func(rule int) bool) (list []alarmMessage, next time.Time) {
+	b.turns.pass(now, b.Rules)
+	for i := range b.Rules {
+		for {
+			j := b.turns.first(i)
+			if j == nil || !room(i) {
+				break
+			}
+			b.turns.serve(i)
+			list = append(list, b.message(j, i))
+		}
+	}
+	return list, b.turns.next()
+}
+
+// message makes one of what a rule has not told of a job: of all, or without a window of the
+// oldest alarm.
+func (b *alarmBook) message(j *alarmJob, rule int) alarmMessage {
+	ids := slices.Clone(j.rules[rule].untold)
+	if b.Rules[rule].window == 0 {
+		ids = ids[:1]
+	}
+	m := alarmMessage{flight: b.fly(j, rule), job: j.id, rule: rule, rows: ids}
+	first, last := j.rows[ids[0]], j.rows[ids[len(ids)-1]]
+	m.said.Count, m.said.First, m.said.Last = len(ids), time.UnixMilli(first.at).UTC(), time.UnixMilli(last.at).UTC()
+	m.said.ID, m.said.Node, m.said.Cause = fmt.Sprintf("xxljob-%d-%s", last.id, b.Rules[rule].Name), b.node, last.cause
+	m.last = j.last
+	for _, id := range ids[max(len(ids)-alarmEvents, 0):] {
+		if a, kept := b.texts.byID[id]; kept {
+			m.found = append(m.found, a)
+		} else {
+			m.missing = append(m.missing, id)
+		}
+	}
+	m.say()
+	return m
+}
+
+// recovered makes the message that a job has recovered, unless something else is to be told
+// of it first, or there is no room.
+func (b *alarmBook) recovered(t store.JobTold, job *store.Job, now time.Time, room func(rule int) bool) (m alarmMessage, ok bool) {
+	i := b.place(t.Rule)
+	if i < 0 {
+		return m, false
+	}
+	if j := b.jobs[t.JobID]; j != nil {
+		if s := &j.rules[i]; s.flying != 0 || len(s.untold) > 0 || s.backoff(now).After(now) {
+			return m, false
+		}
+	}
+	if !room(i) {
+		return m, false
+	}
+	j := b.job(t.JobID, t.Shard)
+	if s := &j.rules[i]; s.told.JobID == 0 {
+		s.told = t
+	}
+	m = alarmMessage{flight: b.fly(j, i), job: t.JobID, rule: i}
+	m.said.Cause, m.said.Count, m.said.First, m.said.Last = alarm.Recovered, 1, t.Recovered, t.Recovered
+	m.said.Events = []alarm.Event{{Cause: alarm.Recovered, At: t.Recovered}}
+	m.said.ID, m.said.Node = fmt.Sprintf("xxljob-r%d-%d-%s", t.JobID, t.Recovered.UnixMilli(), t.Rule), b.node
+	m.fill(&store.Alarm{App: job.App, JobID: job.ID, JobKey: job.Key, JobName: job.Name, Email: job.AlarmEmail})
+	return m, true
+}
+
+// fly numbers a message of a rule about a job.
+func (b *alarmBook) fly(j *alarmJob, rule int) int64 {
+	b.flown++
+	j.rules[rule].flying = b.flown
+	return b.flown
+}
+
+// sent takes in the end of a message.
+func (b *alarmBook) sent(m *alarmMessage, now time.Time, err error) {
+	j, rule := b.jobs[m.job], b.Rules[m.rule].Name
+	if j == nil || j.rules[m.rule].flying != m.flight { // its shard has another owner, or had one, who may have told it again
+		for _, id := range m.rows {
+			if err == nil {
+				b.marks.Told = append(b.marks.Told, store.AlarmTold{ID: id, Rule: rule})
+			}
+		}
+		return
+	}
+	s := &j.rules[m.rule]
+	s.flying = 0
+	if err != nil {
+		s.failed(now)
+	} else {
+		s.fails, s.next = 0, time.Time{}
+		b.noteJob(j, m, now)
+	}
+	if m.said.Cause == alarm.Recovered && err != nil && now.Sub(m.said.Last) >= alarmAge {
+		b.noteJob(j, m, now) // it is given up
+	}
+	told := m.rows
+	if err != nil { // those are given up that are old
+		told = slices.DeleteFunc(slices.Clone(told), func(id int64) bool { return now.Sub(time.UnixMilli(j.rows[id].at)) < alarmAge })
+	}
+	s.remove(told)
+	for _, id := range told {
+		row := j.rows[id]
+		row.told |= 1 << m.rule
+		row.failed = row.failed || err != nil
+		if b.finish(j, row); !row.done {
+			b.marks.Told = append(b.marks.Told, store.AlarmTold{ID: id, Rule: rule, GaveUp: err != nil})
+		}
+	}
+	b.turns.queue(j, m.rule)
+}
+
+// noteJob notes when a rule has told of a job, and whether it waits for the job to recover.
+// That a job has recovered holds back no further alarm.
+func (b *alarmBook) noteJob(j *alarmJob, m *alarmMessage, now time.Time) {
+	t := &j.rules[m.rule].told
+	t.JobID, t.Shard, t.Rule = j.id, j.shard, b.Rules[m.rule].Name
+	if m.said.Cause == alarm.Recovered {
+		t.Open = false
+	} else {
+		t.At, t.RunID, t.TriggerID = now, m.last.RunID, m.last.TriggerID
+		t.Open = b.Rules[m.rule].wants(alarm.Recovered)
+	}
+	b.marks.Jobs = append(b.marks.Jobs, *t)
+}
+
+// saved forgets what the store has now.
+func (b *alarmBook) saved(m store.AlarmMarks) {
+	b.marks.Told, b.marks.Done, b.marks.Jobs = b.marks.Told[len(m.Told):], b.marks.Done[len(m.Done):], b.marks.Jobs[len(m.Jobs):]
+	for i, d := range m.Done {
+		j := b.ends[i]
+		delete(j.rows, d.ID)
+		if !j.gone { // else its alarms were counted when it went with its shard
+			b.size--
+			b.forget(j)
+		}
+	}
+	b.ends = b.ends[len(m.Done):]
+	for i := range m.Jobs {
+		if j := b.jobs[m.Jobs[i].JobID]; j != nil {
+			b.forget(j)
+		}
+	}
+}
+
+// forget forgets a job of which nothing is to be told.
+func (b *alarmBook) forget(j *alarmJob) {
+	if j.idle() {
+		b.drop(j)
+	}
+}
+
+func (b *alarmBook) drop(j *alarmJob) {
+	j.gone = true
+	delete(b.jobs, j.id)
+}
+
+// What a book of alarms has in full.
+
+// alarmTextsMost is how many alarms are kept in full, about 3 kB each at most.
+const alarmTextsMost = 4096
+
+// alarmTexts are the alarms that were taken in last, in full. What else a message tells of is
+// read again.
+type alarmTexts struct {
+	byID  map[int64]store.Alarm
+	order []int64 // in which they came, a ring
+	next  int     // the place in it of the next one
+}
+
+func newAlarmTexts() alarmTexts { return alarmTexts{byID: map[int64]store.Alarm{}} }
+
+// add adds an alarm, in the place of the oldest where there are too many.
+func (t *alarmTexts) add(a store.Alarm) {
+	if len(t.order) < alarmTextsMost {
+		t.order = append(t.order, a.ID)
+	} else {
+		delete(t.byID, t.order[t.next])
+		t.order[t.next] = a.ID
+		t.next = (t.next + 1) % alarmTextsMost
+	}
+	t.byID[a.ID] = a
+}

@@ -1,0 +1,47 @@
+// Package alarms decides which alarm goes to whom and when, and calls the alarmers.
+//
+// Which alarm the end of a run is, is decided in the transaction that ends the run, and its row
+// is inserted there (room store). So no crash loses an alarm. The owner of the shard tells of
+// it: herald reads the new rows, alarmBook decides, alarmCaller calls, and what was told is
+// marked in the store. An alarm row has the name of its job, so that a removal or an edit
+// between cause and message changes nothing.
+//
+// # Reading
+//
+// Ids are given before they are committed, so what may have been inserted behind the alarms
+// that were read is asked for again for alarmOverlap, and everything that is not done with once
+// in alarmWhole: a process that is paused, or a commit that waits for a standby, may take
+// longer than the overlap. The book forgets shards that are not owned any more; when a rule has
+// told of them last is for the next owner to say, from the store.
+//
+// # Whose turn it is
+//
+// alarmBook is pure and belongs to the alarm loop. Whatever it does for one job costs the same
+// however many others there are. Jobs and rules that have something to tell have turns, first
+// come first served (alarmTurns), so that storms of some jobs keep no other from being told of.
+// Full texts are kept of the latest alarms only (alarmTexts); the rest is read again for its
+// message. Recoveries are asked for every recoverEvery.
+//
+// # Calls
+//
+// One call of an alarmer carries one message and has Rule.Timeout; eight of a rule may be under
+// way at once (alarmFlights). A call that ignores its context is left behind, and keeps its
+// place among those of its rule, so that an alarmer which hangs does not gather goroutines.
+//
+// # Late runs
+//
+// LateDuty looks for runs that have not ended Job.LateAfter behind their instants. No run waits
+// for that, and yet it may use the store's reserve: a run that ends before it is seen is never
+// told of.
+//
+// # Stop
+//
+// Stop has nothing more sent (hush), and waits for a tenth of a second (alarmRest) for what is
+// on its way before the shards are released: their next owner would tell the same again. What
+// ends behind that is marked at the very end (LastMarks).
+//
+// # Goroutines and locks
+//
+// The alarm loop and the late loop run where there are rules, in stage work; each call has a
+// goroutine of that stage. alarmFlights.mu is a leaf.
+package alarms

@@ -1,0 +1,161 @@
+package core
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/lease"
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// Core is what every part of a scheduler needs. New makes it, and it is only read from
+// then on.
+type Core struct {
+	Cfg    Config
+	Store  store.Store
+	Logger *slog.Logger
+	Clock  *Clock
+	Leases *lease.Leases // and which incarnation this node is
+	Life   *life         // and the wakes of the loops
+}
+
+// SetShards fixes the number of shards before the first write.
+func (s *Core) SetShards(ctx context.Context) error {
+	return s.Life.shards.do(func() error { return s.Store.SetShards(ctx, s.Cfg.Cluster.Shards) })
+}
+
+// Now returns the store's time as this node knows it; before the first beat it
+// asks for it.
+func (s *Core) Now(ctx context.Context) (time.Time, error) {
+	s.Clock.mu.Lock()
+	known := s.Clock.known
+	s.Clock.mu.Unlock()
+	if !known {
+		asked := time.Now()
+		t, err := s.Store.Now(ctx)
+		if err != nil {
+			return time.Time{}, err
+		}
+		s.Clock.Sample(t, asked)
+	}
+	return s.Clock.Now(), nil
+}
+
+// The jobs of runs, as the store has them.
+
+// ReadJobs reads the jobs of runs by id.
+func (s *Core) ReadJobs(ctx context.Context, ids []int64) (map[int64]*store.Job, error) {
+	jobs := make(map[int64]*store.Job, len(ids))
+	for len(ids) > 0 {
+		page := ids[:min(len(ids), loop.StoreBatch)]
+		ids = ids[len(page):]
+		found, err := loop.Call(ctx, func(ctx context.Context) ([]store.Job, error) {
+			return s.Store.Jobs(ctx, store.JobFilter{IDs: page, Limit: len(page)})
+		})
+		if err != nil {
+			return jobs, err
+		}
+		for i := range found {
+			jobs[found[i].ID] = &found[i]
+		}
+	}
+	return jobs, nil
+}
+
+// JobIsStopped is why a run is cancelled whose job was stopped without it.
+const JobIsStopped = "the job is stopped"
+
+// JobsOf are the jobs of runs, each once.
+func JobsOf(runs []store.Run) []int64 {
+	ids := make([]int64, 0, len(runs))
+	for _, r := range runs {
+		ids = append(ids, r.JobID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func IdsOf(runs []store.Run) map[int64]bool {
+	ids := make(map[int64]bool, len(runs))
+	for i := range runs {
+		ids[runs[i].ID] = true
+	}
+	return ids
+}
+
+// Numbers that several parts go by. One that a single part goes by is beside it.
+const (
+	// ScanRuns is how many planned runs one scan, or one page of a reload, reads.
+	ScanRuns = 5000
+	// LockedRetry is the pause before rows that others had locked are tried again.
+	LockedRetry = 10 * time.Millisecond
+	// MaxAnswer bounds what is kept of an executor's answer, in bytes.
+	MaxAnswer = 2000
+	// MaxStartMsg bounds what is recorded of a start, in bytes: routers of users and
+	// long lists of probes may have much to say.
+	MaxStartMsg = 16 << 10
+	// LogBytes bounds the lines of a run's log in one answer, and one line of it.
+	LogBytes = 1 << 20
+	// MaxLead is how long before its time a run may be marked started, to make up
+	// for the store's round trip. It is sent at its time, never before.
+	MaxLead = 20 * time.Millisecond
+	// AttachedPlaces is how many runs one app may have under way at one attached
+	// executor, where the executor does not say (Places), or is another node's.
+	AttachedPlaces = 1000
+	// LastWords is how long Stop goes on after its ctx has ended, for the results of the
+	// handlers that it then cancels.
+	LastWords = 2 * time.Second
+)
+
+// MaxPreRead is how far ahead of its time an instant is planned at most, and so
+// what a node that takes a shard over has to look for.
+const MaxPreRead = 55 * time.Second
+
+// DoubtLasts is how long after an error a node looks for orphans: far longer than
+// a call to the store may be under way.
+const DoubtLasts = 6 * loop.CallTimeout
+
+// WatchPoll is how often Wait looks by itself.
+const WatchPoll = time.Second
+
+// maxProgressText is how much of a progress's text is kept, in bytes: executors of ours keep
+// 500 characters.
+const maxProgressText = 2 << 10
+
+// BoundProgress is what is kept of what an executor says.
+func BoundProgress(p wire.Progress) (percent int, text string) {
+	return min(max(p.Percent, 0), 100), errs.PlainText(errs.Shorten(p.Text, maxProgressText))
+}
+
+// StartLog is what the book has of a start of a run, from before its handler is called: no log,
+// until that logs something, so that handlers which do not cost nothing. Its fields are guarded
+// by the book's mu.
+type StartLog struct {
+	Log      any  // of the book of lines: nil until the run logs something
+	Returned bool // the handler has
+}
+
+// Unscheduled reports that no schedule makes runs of the job: it has none, or is stopped.
+func Unscheduled(j *store.Job) bool { return j.Stopped || j.Schedule.IsManual() }
+
+// LogChange writes a line about a change that was made, beside its entry in the record.
+func LogChange(ctx context.Context, log *slog.Logger, verb, object string, id any, app string, more ...any) {
+	o := store.OriginOf(ctx)
+	line := []any{"verb", verb, "object", object, "id", id}
+	for _, field := range [][2]string{{"app", app}, {"actor", o.Actor}, {"client", o.Client}, {"request", o.RequestID}} {
+		if field[1] != "" {
+			line = append(line, field[0], field[1])
+		}
+	}
+	log.InfoContext(ctx, "xxljob: change", append(line, more...)...)
+}
+
+// TimesOf are the durations that a node's leases go by.
+func TimesOf(c *ClusterConfig) lease.Times {
+	return lease.Times{Window: c.LeaseTTL - c.LeaseTTL/5, TTL: c.LeaseTTL, LostAfter: c.LostAfter, MaxHold: c.LeaseMaxHold}
+}

@@ -1,0 +1,143 @@
+// Package dispatch takes runs from due to ended: it starts them, sends them, takes what other
+// nodes have addressed here, stores results, and finds out about runs of which nobody knows.
+//
+// # Start
+//
+// starter belongs to the start loop. Due entries are taken from room queue, apps in turn; each
+// is routed (room router), takes its places, and is written as started, with address, owner,
+// token, handler and parameter: a thousand in one call of the store (collector, StartBatcher).
+// The caller gives the run as it has it (Start.Known), and is answered with what it does not
+// know. The store compares: planned, epoch, the job's version, for runs of a schedule that the
+// job is enabled, and that the nodes of attached addresses are there, so that a started run
+// always has a node to take it or to be judged. Otherwise it is routed anew. A stale version is
+// read and tried again in the same pass (StartReads).
+//
+// Broadcasts and refusals take a transaction each, and follow in batches of about half a second
+// (startApart, herd). Each is routed anew when its turn comes, if what was decided is old; one
+// that has no effect comes again in a call of its own kind, so that a locked row holds up none
+// that was not tried yet. A broadcast becomes part 0 of N, and the other parts are inserted
+// started in the same transaction. At remote executors half a fast lane of them is called at
+// once (fanOut).
+//
+// Runs whose job was stopped by a broken schedule after they were planned are cancelled when
+// they come up.
+//
+// # A start or take in doubt
+//
+// A start that returned an error may have taken effect: the runs are read until the store has
+// told (uncertain), and likewise after a take (takenAfterAll). Either may take effect even
+// later. So doubts remembers them, and for a while after such an error, and once a minute in
+// any case, orphans looks for runs that the store has as under way here and that this node does
+// not know. Those whose start or take had an error it runs. The others were run, and the store
+// has forgotten their results, as a database does that fails over to a standby which was
+// behind: they end as lost. A promoted standby is noticed by its start time (View.Server),
+// since no scan returns runs of shards that keep their owner.
+//
+// # Send
+//
+// A run is sent at its time, if its start was acknowledged within the trust window; otherwise
+// the row is read first (stillMine). What was started early waits in earlyFlights. An executor
+// of ours in this process only enqueues, and is called directly, for many runs at once
+// (SendAll). One of the user's, and one elsewhere, is called from a goroutine that holds a
+// place in a lane. Tracers are told first, and the trace that they answer goes along.
+//
+// A call of a remote executor has three outcomes:
+//   - accepted: acceptor stores the run as dispatched, in batches that gather for 20 ms, and it
+//     needs nothing more of this node. One whose result this node has stored by then needs no
+//     such mark;
+//   - refused, or certainly not sent: rerouter moves the run on along a probing route, by a
+//     compare-and-set on its address (Readdress), or ends it;
+//   - in doubt: the run stays started. Unknown is neither a failure nor a success.
+//
+// The first trigger carries the boot id of the registered process where one is known. A process
+// that has replaced it refuses such a trigger without doing anything, and is then sent it again
+// with its own boot id or none (sendToSuccessor). So a copy that a proxy resends to a later
+// process is not run.
+//
+// # In doubt
+//
+// InDoubt asks, a few addresses at a time, each by its own goroutine. What is concluded about
+// one run comes from that run and not from its job: a busy job may be busy with another run,
+// and then this one would never end. Run.BootID says which process can answer for certain.
+//   - An executor that has shown CapRepeat and a boot id is sent the same request again, as
+//     long as that very process is registered, by a node that is trusted and has just read the
+//     run. The request says how long ago it was first sent, so that an executor which may have
+//     forgotten the id can say so.
+//   - Any other executor of ours is asked about the run. It has it: dispatched. It has reported
+//     it: the row is read again, and a run that is not over there is lost, because the store
+//     has forgotten its result. It was not sent it: planned again; only the process that the
+//     run was started for can say so, and it refuses that start from then on. It may have
+//     forgotten it: lost after Dead.
+//   - An executor of others says whether the job is idle. If it is, and no result comes within
+//     Dead, the run is lost; if it is busy it is asked again until Overdue.
+//
+// When a node dies, or a shard moves, the next owner takes over its unsent and in-doubt remote
+// runs and asks about them. What an owner concludes is stored by owner and token, so that it
+// cannot end a later start (concluded).
+//
+// # Unreported
+//
+// A run that a remote executor has accepted, and that nobody reports, is looked after by
+// whoever owns its shard (unreported). Each LostAfter/3, ten seconds at most, while there are
+// any, the node reads them and who is registered at their addresses (presences, in room
+// registry), and asks those about them that may not have them any more. A run ends as lost
+//   - when its executor was silent for Dead, and nobody answers there, or another process does;
+//   - when the process that had it says that it never had it;
+//   - when another process was registered at the address for LostAfter, which first delivers
+//     what it finds on the spool;
+//   - when it is not there any more, by what an executor of others says of its job at two times
+//     in a row, and no result came within Dead;
+//   - Overdue plus the job's timeout after its start, where no executor claims to have it.
+//
+// What an executor of ours says that it has is never ended: when it is overdue the log says so,
+// once in Overdue. An address given by hand need not register: it has to answer once in Dead.
+// Of more than 50,000 such runs the oldest of each address are looked after, in fair shares;
+// runs whose shard has moved are kept in mind for a while, lest a shard that moves each minute
+// is watched by nobody for long enough. A node believes what it has seen without a gap: after a
+// start, a pause, or a store that was away, all of these times begin anew. A result that comes
+// first wins.
+//
+// # Hand-over
+//
+// A run addressed to another node waits in that node's inbox, which is the row itself: no node
+// needs a port or a broker. The node takes what it has places for, by a committed
+// compare-and-set, and then calls the handler (inbox, taker, receiver). Kills travel the same
+// way (killer), and so do questions for lines of logs (room runlog).
+//
+// # Results
+//
+// finisher stores results in batches and acknowledges them after that. What ends gives back its
+// places, wakes those who wait, and re-arms its job if that waited. An executor of this process
+// that brings several results hears of it 5 ms later, unless runs wait for room, so that more
+// of them go into the next transaction (LetGather). Results of runs that others have locked
+// have a loop of their own (LockedLoop), so that one locked row holds up nothing else.
+//
+// What handlers say of their progress goes to the rows batched, once a second at most
+// (progress). What was said last is part of the result, so nothing waits for any of it.
+//
+// # Runs of other nodes
+//
+// settler judges what doubted nodes have left (room lease says which those are): what an absent
+// node has not taken is planned again, what it owned is adopted, and what a gone node had taken
+// ends as lost. watcher learns of the ends of runs at other nodes, and whether runs that serial
+// ones wait for were taken (TransitLoop).
+//
+// # Wait
+//
+// A handler that waits for its own run gets ErrWaitsForItself (SelfWait). So does one that
+// waits for a planned run of the same serial job that is certain to come to the handler's
+// address: the trigger names that address alone, nobody else has the handler, or the strategy
+// goes by the addresses only (FIRST, LAST, FAILOVER, CONSISTENT_HASH, a broadcast over nodes).
+// With NEAREST the wait is refused if the handler's node owns the job's shard. The shard might
+// still move, but that is rarer than a handler that would hang for ever. Where another route
+// may send the run elsewhere, the handler waits.
+//
+// # Goroutines and locks
+//
+// Stage plan: the start loop and the send loop. Stage work: the loops of results, of locked
+// results, dispatch, in doubt, unreported, inbox, progress, watch and transit. Sends, questions
+// (64 at once for each of the two loops that ask) and kills of executors that may hang have
+// goroutines of stage work; 64 idle ones wait for the next send (crew, in room loop). The locks
+// Unconfirmed.mu, inDoubtList.mu, earlyFlights.mu and Progress.mu are leaves, but that the ring of
+// early flights is locked under its own.
+package dispatch

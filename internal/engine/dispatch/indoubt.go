@@ -1,0 +1,461 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/engine/queue"
+	"github.com/xxljob/xxljob/internal/engine/registry"
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/schedule"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// Runs whose remote executor may or may not have them: the call had an error, or the
+// node that made it is gone. Unknown is neither a failure nor a success: it is ended by
+// a reply, a callback, or evidence that the run is lost. Input: flights, from
+// send.go, and runs of nodes that are gone, from recover.go. Output: dispatched runs,
+// to send.go, or lost ones.
+
+const (
+	// resendFor is how long a run is sent again.
+	resendFor = 5 * time.Minute
+	// inDoubtAtMost is how long a run stays in doubt that nothing is heard of, though its
+	// address is still registered (docs/xxl-job.md, lost runs: ten minutes).
+	inDoubtAtMost = 10 * time.Minute
+)
+
+// InDoubt asks about runs of which nobody knows whether their executor has them.
+type InDoubt struct {
+	*core.Core
+	Engine   *queue.Queue
+	Book     *registry.Addresses
+	Finisher *Finisher
+	Acceptor *DispatchMarker
+	list     inDoubtList
+}
+
+// leaveInDoubt turns a flight into a run in doubt. What is sent again is what was sent, to the
+// same process.
+func (d *InDoubt) leaveInDoubt(f *queue.Flight, sent wire.TriggerRequest, cause error) {
+	d.Logger.Warn("xxljob: run in doubt: the call to its executor failed, and may have arrived", "run", f.Run.Planned.ID, "job", f.Run.Planned.JobID, "error", cause)
+	now := time.Now()
+	d.list.add(&runInDoubt{run: f.Whole(), req: sent, again: sent.BootID != "", since: now, from: d.Clock.Now(), next: now.Add(askFirst)})
+	d.Engine.Land(f.Run.Planned.ID)
+	d.Life.Wakes.InDoubt.Poke()
+}
+
+// adoptInDoubt takes over a run of a node that is gone: it may have been sent, and is not
+// sent by this one.
+func (d *InDoubt) adoptInDoubt(r store.Run) {
+	now := time.Now()
+	d.list.add(&runInDoubt{run: r, since: now, from: d.Clock.Now(), next: now})
+	d.Life.Wakes.InDoubt.Poke()
+}
+
+// InDoubtLoop has questions asked about runs in doubt until ctx ends: a few addresses at a time,
+// each by a goroutine of its own, so that one that hangs holds up no other.
+func (d *InDoubt) InDoubtLoop(ctx context.Context) {
+	for {
+		wait := time.Second // where others may have taken the runs over
+		if d.Leases.Trusted(time.Now()) {
+			for key, runs := range d.list.take(time.Now()) {
+				d.Life.Loops.Work.Run(func(ctx context.Context) {
+					d.askAbout(ctx, runs)
+					d.list.asked(key)
+					d.Life.Wakes.InDoubt.Poke()
+				})
+			}
+			wait = d.list.wait(time.Now())
+		}
+		if !loop.Sleep(ctx, wait, d.Life.Wakes.InDoubt) {
+			return
+		}
+	}
+}
+
+// askAbout asks about some runs in doubt of one address, one after the other. Where it does
+// not answer, or takes its time, the others are left for another time.
+func (d *InDoubt) askAbout(ctx context.Context, runs []*runInDoubt) {
+	exec, err := d.Book.CalledAt(ctx, runs[0].run)
+	began := time.Now()
+	for _, o := range runs {
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil && time.Since(began) > askPatience {
+			d.list.later(o, false)
+			continue
+		}
+		done, failed := d.askOne(ctx, exec, o, err)
+		err = failed
+		if done {
+			d.list.drop(o)
+		} else {
+			d.list.later(o, true)
+		}
+	}
+}
+
+// askOne asks about one run, where unreachable does not say that its executor cannot be.
+// It reports whether there is nothing more to ask, and why the executor did not answer.
+func (d *InDoubt) askOne(ctx context.Context, exec wire.Executor, o *runInDoubt, unreachable error) (done bool, err error) {
+	read := time.Now()
+	r, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return d.Store.Run(ctx, o.run.ID) })
+	switch {
+	case errs.IsNotFound(err):
+		d.Engine.Land(o.run.ID)
+		return true, unreachable
+	case err != nil:
+		return false, unreachable
+	case !o.is(r):
+		if r.State.Ended() { // otherwise what is here of it is a later start's
+			d.Engine.Land(r.ID)
+		}
+		d.Engine.NotMine(r)
+		return d.killLate(ctx, exec, o, r, unreachable), unreachable
+	}
+	if unreachable != nil {
+		return d.endLost(ctx, o, r, answerAbout{}, unreachable), unreachable
+	}
+	if fresh := d.Leases.Trusted(time.Now()) && time.Since(read) < d.Leases.Times.Window; fresh && r.KillReason == "" && d.mayResend(o) {
+		if has, err := d.resend(ctx, exec, o); has || ctx.Err() != nil {
+			return has, err
+		} else if err != nil {
+			return d.endLost(ctx, o, r, answerAbout{}, err), err
+		}
+	}
+	said, err := d.askExecutor(ctx, exec, o, r)
+	switch {
+	case ctx.Err() != nil:
+		return false, err
+	case err != nil:
+	case said.state == wire.RunHeld:
+		d.Acceptor.dispatchedAsync(nil, &o.run, "no answer to the trigger; asked about the run: it has it", "")
+		return true, nil
+	case said.state == wire.RunReported:
+		return d.endReported(ctx, o)
+	case said.state == wire.RunUnknown && said.boot == r.BootID && r.BootID != "":
+		if done, mine := d.putBackUnsent(ctx, o, r); mine {
+			return done, nil
+		}
+	}
+	return d.endLost(ctx, o, r, said, err), err
+}
+
+// killLate kills a run at its executor that was recorded as killed while its trigger was
+// on the way: it may have arrived after the kill. One that was killed later is killed; a
+// second time might hit the job's next run, at third-party executors. It reports
+// whether there is nothing more to do.
+func (d *InDoubt) killLate(ctx context.Context, exec wire.Executor, o *runInDoubt, r store.Run, unreachable error) bool {
+	if r.State != store.StateKilled || r.KillReason == "" || r.Ended.After(o.from) || time.Since(o.since) >= d.Cfg.Cluster.Dead {
+		return true
+	}
+	return unreachable == nil && killAtRemote(ctx, exec, r) == nil
+}
+
+// mayResend reports whether the run may be sent again: to the process that was sent it,
+// which is there by what was last heard.
+func (d *InDoubt) mayResend(o *runInDoubt) bool {
+	return o.again && time.Since(o.since) < resendFor && d.Book.Memory.Boot(o.run.App, o.run.Address) == o.req.BootID
+}
+
+// resend sends the run again. A refusal does not tell whether the first attempt has
+// reached the executor, so there is no other one after it.
+func (d *InDoubt) resend(ctx context.Context, exec wire.Executor, o *runInDoubt) (has bool, err error) {
+	req := o.req
+	// The first call took its time before that, and this one may until it arrives.
+	req.AgainAfter = (time.Since(o.since) + 2*d.Cfg.HTTP.CallTimeout).Milliseconds()
+	ret, err := exec.Run(ctx, req)
+	if err != nil {
+		return false, err
+	}
+	if o.again = ret.OK(); o.again {
+		d.Acceptor.dispatchedAsync(nil, &o.run, "accepted, asked again: ", ret.Msg)
+	}
+	return o.again, nil
+}
+
+// askExecutor asks about a run.
+func (d *InDoubt) askExecutor(ctx context.Context, exec wire.Executor, o *runInDoubt, r store.Run) (answerAbout, error) {
+	said, err := askAboutRun(ctx, d.Core, exec, r)
+	if err == nil && (said.state != "" || !said.busy) {
+		errs.SetDefault(&o.idle, time.Now())
+	}
+	return said, err
+}
+
+// endReported ends a run as lost whose result was acknowledged and is not there: the
+// store has forgotten it.
+func (d *InDoubt) endReported(ctx context.Context, o *runInDoubt) (done bool, err error) {
+	r, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return d.Store.Run(ctx, o.run.ID) })
+	switch {
+	case err != nil && !errs.IsNotFound(err) || !d.Leases.Trusted(time.Now()):
+		return false, nil // the executor has answered: it is the store that has not
+	case err == nil && o.is(r):
+		d.Finisher.finishAsync(concluded(r, store.Result{State: store.StateLost, HandleMsg: resultForgotten}))
+	case err == nil:
+		d.Engine.NotMine(r)
+	}
+	return true, nil
+}
+
+// putBackUnsent makes a run planned again that has certainly not reached the process
+// that it was started for, which refuses it from now on. Only the owner of its shard can:
+// where this node is that no more the run ends as lost, as others do that their executor
+// does not have; but one that stops leaves it to the next owner.
+func (d *InDoubt) putBackUnsent(ctx context.Context, o *runInDoubt, r store.Run) (done, mine bool) {
+	if _, owned := d.Leases.Epoch(r.Shard); !owned {
+		return false, d.Life.Draining.Load()
+	}
+	v := d.Leases.Verdict(r, store.StatePlanned, "put back: "+r.Address+" was not sent the run")
+	settled, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return d.Store.Settle(ctx, []store.Verdict{v}) })
+	if err != nil || len(settled) == 0 {
+		return false, true // what it is by now, the next look tells
+	}
+	d.list.drop(o) // before it is started anew
+	for _, r := range settled {
+		if r.State.Ended() {
+			d.Finisher.Ended([]store.Run{r})
+			continue
+		}
+		d.Engine.PlannedAgain(r, false)
+	}
+	return true, true
+}
+
+// endLost ends a run that is lost, and reports whether it is.
+func (d *InDoubt) endLost(ctx context.Context, o *runInDoubt, r store.Run, said answerAbout, err error) bool {
+	lost := d.lost(ctx, o, r, said, err)
+	if lost == "" || !d.Leases.Trusted(time.Now()) {
+		return false
+	}
+	d.Finisher.finishAsync(concluded(r, store.Result{State: store.StateLost, HandleMsg: lost}))
+	return true
+}
+
+// lost says why a run is lost, "" while it may not be. Its executor did not have it, so
+// what may come is the callback of a run that is over; or nobody answers at an address; or
+// the job has been busy for too long with runs of which nobody says which they are.
+func (d *InDoubt) lost(ctx context.Context, o *runInDoubt, r store.Run, said answerAbout, err error) string {
+	lasts := time.Since(o.since).Round(time.Second)
+	unnamed := err == nil && said.state == "" && said.busy // perhaps with this very run
+	switch {
+	case unnamed && d.Clock.Now().Sub(r.Started) >= d.overdue(ctx, o):
+		return fmt.Sprintf("lost: no answer to the trigger, and no result within %v, though the job is busy", d.overdue(ctx, o))
+	case unnamed:
+		return ""
+	case !o.idle.IsZero() && time.Since(o.idle) >= d.Cfg.Cluster.Dead:
+		return fmt.Sprintf("lost: no answer to the trigger, the executor did not have the run, and no result within %v", d.Cfg.Cluster.Dead)
+	case err != nil && lasts >= d.Cfg.Cluster.Dead && d.unregistered(ctx, o.run):
+		return fmt.Sprintf("lost: no answer to the trigger, and the executor is gone: %s", errs.PlainText(errs.Shorten(err.Error(), core.MaxAnswer)))
+	case err != nil && lasts >= inDoubtAtMost:
+		return fmt.Sprintf("lost: no answer from the executor for %v: %s", lasts, errs.PlainText(errs.Shorten(err.Error(), core.MaxAnswer)))
+	}
+	return ""
+}
+
+// overdue is how long after its start a run may be in doubt while its job is busy.
+func (d *InDoubt) overdue(ctx context.Context, o *runInDoubt) time.Duration {
+	if o.job == nil {
+		if jobs, err := d.ReadJobs(ctx, []int64{o.run.JobID}); err == nil {
+			o.job = cmp.Or(jobs[o.run.JobID], &store.Job{})
+		}
+	}
+	if o.job == nil {
+		return d.Cfg.Limits.Overdue + schedule.MaxPeriod // until the store tells
+	}
+	return d.Cfg.Limits.Overdue + o.job.Timeout
+}
+
+// unregistered reports whether it is certain that the run's address is none of its
+// app's any more.
+func (d *InDoubt) unregistered(ctx context.Context, r store.Run) bool {
+	known, err := d.Book.Knows(ctx, r.App, r.Address)
+	return err == nil && !known
+}
+
+// The runs in doubt: when to ask about which.
+
+const (
+	// askFirst and askMost space the questions about one run.
+	askFirst = time.Second
+	askMost  = 10 * time.Second
+)
+
+const (
+	// askWidth is how many addresses are asked at once.
+	askWidth = 64
+	// openTurn is how many runs of one address are asked about in one go, and
+	// askPatience how long that may take before the rest has to wait.
+	openTurn    = 8
+	askPatience = 2 * time.Second
+)
+
+// inDoubtList are the runs in doubt of this node. It is safe for concurrent use.
+type inDoubtList struct {
+	mu     sync.Mutex
+	runs   map[int64]*runInDoubt     // guarded by mu
+	asking map[registry.SiteKey]bool // guarded by mu: addresses that are being asked
+	turn   int                       // how many runs of one address are taken at a time; zero for openTurn
+}
+
+func (o *inDoubtList) add(r *runInDoubt) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.runs == nil {
+		o.runs, o.asking = map[int64]*runInDoubt{}, map[registry.SiteKey]bool{}
+	}
+	if was := o.runs[r.run.ID]; was == nil || was.run.Token < r.run.Token {
+		o.runs[r.run.ID] = r // a later start takes the place of one that is over
+	}
+}
+
+// drop forgets a run, unless a later start of it is in doubt by now.
+func (o *inDoubtList) drop(r *runInDoubt) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.runs[r.run.ID] == r {
+		delete(o.runs, r.run.ID)
+	}
+}
+
+func (o *inDoubtList) has(id int64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.runs[id] != nil
+}
+
+// take returns the runs to ask about now, by address, those first that have waited
+// longest. Their addresses count as being asked until asked is called.
+func (o *inDoubtList) take(now time.Time) map[registry.SiteKey][]*runInDoubt {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var due []*runInDoubt
+	for _, r := range o.runs {
+		if !r.next.After(now) {
+			due = append(due, r)
+		}
+	}
+	slices.SortFunc(due, func(a, b *runInDoubt) int {
+		return cmp.Or(a.next.Compare(b.next), cmp.Compare(a.run.ID, b.run.ID))
+	})
+	groups := map[registry.SiteKey][]*runInDoubt{}
+	for _, r := range due {
+		k := registry.SiteKey{App: r.run.App, Address: r.run.Address}
+		switch {
+		case groups[k] == nil && (o.asking[k] || len(o.asking) >= askWidth), len(groups[k]) >= max(o.turn, openTurn):
+			continue
+		}
+		o.asking[k] = true
+		groups[k] = append(groups[k], r)
+	}
+	return groups
+}
+
+// asked ends what take began.
+func (o *inDoubtList) asked(k registry.SiteKey) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.asking, k)
+}
+
+// wait is the time until there is something to ask that can be asked.
+func (o *inDoubtList) wait(now time.Time) time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	wait := time.Duration(loop.Forever)
+	for _, r := range o.runs {
+		if !o.asking[registry.SiteKey{App: r.run.App, Address: r.run.Address}] && len(o.asking) < askWidth {
+			wait = min(wait, max(r.next.Sub(now), time.Millisecond))
+		}
+	}
+	return wait
+}
+
+// later puts off the next question about a run: for longer each time that it was asked.
+func (o *inDoubtList) later(r *runInDoubt, asked bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !asked {
+		r.next = time.Now() // behind those that have waited longer
+		return
+	}
+	r.next = time.Now().Add(min(askFirst<<min(r.tries, 10), askMost))
+	r.tries++
+}
+
+// runInDoubt is a run in that state. While its address is being asked it is owned by who
+// asks.
+type runInDoubt struct {
+	run   store.Run
+	req   wire.TriggerRequest // as it was sent
+	again bool                // it may be sent again: that process knows ids that it was sent before
+	since time.Time           // monotonic
+	from  time.Time           // the same moment by the store's clock, or a little earlier
+	idle  time.Time           // when the executor first said that the job is idle, or that it does not have the run
+	job   *store.Job          // nil while it was not needed
+	tries int
+	next  time.Time // when to ask again
+
+	accepted saidSoFar // of a run that was accepted
+}
+
+// saidSoFar is what was heard from the executor of a run that it has accepted, and that
+// nobody has reported: see unreported.go.
+type saidSoFar struct {
+	known    time.Time // since when this node looks after the run
+	left     time.Time // when its shard went to another node; zero while it is this node's
+	asked    time.Time // when something was said of it last
+	absences int       // how often in a row it did not have the run
+	absent   time.Time // the first of those
+	deaf     time.Time // since when nobody has answered; zero while somebody does
+	warned   time.Time // when the log was told that the run is overdue
+}
+
+// is reports whether a run, as it now is, is still the one that is in doubt here: neither
+// over nor somebody else's.
+func (o *runInDoubt) is(r store.Run) bool {
+	return r.State == store.StateStarted && r.Owner == o.run.Owner && r.Token == o.run.Token && r.Address == o.run.Address
+}
+
+// What an executor elsewhere says of a run, when it is asked.
+
+// answerAbout is what an executor has said about a run: of the run itself, where it
+// is one of ours, otherwise of its job.
+type answerAbout struct {
+	state wire.RunState // empty from third-party executors
+	boot  string        // of the process that says so
+	busy  bool          // the job is, with whatever run
+}
+
+// askAboutRun asks about a run.
+func askAboutRun(ctx context.Context, s *core.Core, exec wire.Executor, r store.Run) (answerAbout, error) {
+	// The estimate of the store's time may be late, and this call takes its time.
+	ago := s.Clock.Now().Sub(r.Started) + 2*s.Cfg.HTTP.CallTimeout
+	ret, err := exec.IdleBeat(ctx, wire.IdleBeatRequest{
+		JobID: r.JobID, LogID: r.ID, LogDateTime: r.Created.UnixMilli(), StartToken: r.Token,
+		StartedAgo: max(ago, 1).Milliseconds(), BootID: r.BootID,
+	})
+	if err == nil && ret.Unauthorized() {
+		err = refusedBy(r.Address, ret.Msg)
+	}
+	if err != nil {
+		return answerAbout{}, err
+	}
+	return answerAbout{state: ret.RunState, boot: ret.BootID, busy: !ret.OK()}, nil
+}
+
+// Count is how many runs are in doubt.
+func (d *InDoubt) Count() int {
+	d.list.mu.Lock()
+	defer d.list.mu.Unlock()
+	return len(d.list.runs)
+}

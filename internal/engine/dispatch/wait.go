@@ -1,0 +1,152 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/engine/queue"
+	"github.com/xxljob/xxljob/internal/engine/registry"
+	"github.com/xxljob/xxljob/internal/engine/router"
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/inside"
+	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Those who wait for the end of a run. Comes in: calls of Wait. Goes out: runs that have
+// ended, and refusals of handlers that would wait for themselves.
+
+// Waiter lets callers wait for the end of a run.
+type Waiter struct {
+	*core.Core
+	Engine *queue.Queue
+	Self   *SelfWait
+}
+
+// Wait registers before it reads, so that an end in between is not missed.
+func (w *Waiter) Wait(ctx context.Context, runID int64) (store.Run, error) {
+	if ctx == nil {
+		return store.Run{}, errs.ErrNoContext
+	}
+	if w.Life.Stopped() {
+		return store.Run{}, fmt.Errorf("xxljob: wait for run %d: %w", runID, errs.ErrStopped)
+	}
+	told := w.Engine.Waiters.Add(runID)
+	defer func() { w.Engine.Waiters.Drop(runID, told) }()
+	look := time.NewTicker(core.WatchPoll)
+	defer look.Stop()
+	over := w.Life.Over
+	for {
+		run, err := w.Store.Run(ctx, runID)
+		if err != nil || run.State.Ended() {
+			return run, errs.Missing("wait", fmt.Sprintf("run %d", runID), err)
+		}
+		if err := w.Self.waitsForItself(ctx, run); err != nil {
+			return run, err
+		}
+		w.Life.Wakes.Watch.Poke()
+		tick := look.C
+		if poll, _ := w.Store.Poll(); w.Life.Running() && poll == 0 {
+			tick = nil // the watch loop hears of every end
+		}
+		select {
+		case ended := <-told:
+			if ended.State.Ended() {
+				ended.JobName, ended.JobKey = run.JobName, run.JobKey // who has stored the end was not told them
+				return ended, nil
+			}
+			told = w.Engine.Waiters.Add(runID) // its record is gone: the store says so
+		case <-tick:
+		case <-over:
+			over = nil // from here on look oneself: the run may be another node's
+		case <-ctx.Done():
+			return run, ctx.Err()
+		}
+	}
+}
+
+// Handlers that would wait for themselves. Comes in: runs that handlers of this process
+// wait for. Goes out: which of them cannot end before the handler has.
+
+// SelfWait knows where a planned run will go.
+type SelfWait struct {
+	*core.Core
+	Engine     *queue.Queue
+	Book       *registry.Addresses
+	Strategies *router.Strategies
+}
+
+// waitsForItself refuses a handler of this node that waits for its own run, or for one
+// that is certain to be queued behind it.
+func (w *SelfWait) waitsForItself(ctx context.Context, run store.Run) error {
+	caller, ok := inside.From(ctx)
+	if !ok || caller.JobID != run.JobID {
+		return nil
+	}
+	// Another scheduler of the process may have a run of the same id.
+	own := w.Engine.Under.Flight(caller.RunID)
+	if own == nil || any(own.Exec) != caller.Executor {
+		return nil
+	}
+	if run.ID == caller.RunID {
+		return fmt.Errorf("xxljob: wait for run %d, which is the caller's own: %w", run.ID, errs.ErrWaitsForItself)
+	}
+	sibling := run.TriggerID == own.Run.Planned.TriggerID() // parts of one broadcast do not queue behind each other
+	if run.State != store.StatePlanned || sibling {
+		return nil
+	}
+	job, err := w.Store.Job(ctx, run.JobID)
+	switch {
+	case errs.IsNotFound(err):
+		return nil // its planned runs are cancelled
+	case err != nil:
+		return fmt.Errorf("xxljob: wait for run %d: %w", run.ID, err)
+	case !oneByOne(&job) || !w.comesTo(ctx, own.Run.Address, &run, &job):
+		return nil
+	}
+	return fmt.Errorf("xxljob: wait for run %d, which is queued behind the caller's own, %d, of job %d %q, whose runs follow each other there: %w",
+		run.ID, caller.RunID, job.ID, errs.Shorten(job.Name, 40), errs.ErrWaitsForItself)
+}
+
+// oneByOne reports whether an address has one run of the job at a time, and others queue.
+func oneByOne(job *store.Job) bool {
+	return job.Block == block.SerialExecution || job.Block == block.Concurrent && job.MaxPerExecutor == 1
+}
+
+// comesTo reports whether it is certain that a planned run goes to the address of a node,
+// whichever node sends it, as long as its app has the addresses that it has now, and by
+// NEAREST as long as its shard has the owner that it has now. Where the addresses cannot be
+// read nothing is certain.
+func (w *SelfWait) comesTo(ctx context.Context, address string, run *store.Run, job *store.Job) bool {
+	if w.Strategies.ByName[job.Route] == nil || w.Cfg.Routers[job.Route] != nil || core.Unscheduled(job) && run.Type.ScheduleBorn() {
+		return false // it is refused, or cancelled, when it comes up, or may be
+	}
+	addrs, err := w.Book.Possible(ctx, job, run.Addresses)
+	if err != nil || !slices.Contains(addrs, address) {
+		return false
+	}
+	switch {
+	case job.Route == route.Busyover:
+		return false
+	case len(addrs) == 1:
+		return true
+	case run.Sharding != store.Sharding{}:
+		return false
+	}
+	switch job.Route {
+	case route.First, route.Last, route.Failover, route.ConsistentHash:
+		// Their choice stays the same when others of the addresses are left out.
+		chosen, err := w.Strategies.ByName[job.Route].Route(ctx, job.ID, addrs)
+		return err == nil && chosen[0] == address
+	case route.Nearest:
+		_, owned := w.Leases.Epoch(run.Shard)
+		return owned && address == store.LocalAddress(w.Leases.Incarnation)
+	case route.ShardingBroadcast:
+		return !slices.ContainsFunc(addrs, store.IsRemote) // an executor elsewhere has a queue of its own
+	}
+	return false
+}

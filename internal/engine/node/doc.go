@@ -1,0 +1,88 @@
+// Package node is one started scheduler: how its parts are put together, its heartbeat, the way
+// up and the way down.
+//
+// # Parts
+//
+// Node is the list of the parts. assemble makes each with those that it needs, from the
+// lower rooms upwards; no part knows the Node. duties is the table of the loops, in three
+// stages: plan, work and lease.
+//
+// # The path of a run
+//
+// From an instant to what follows its run, in this order:
+//
+//	scan/scan.go            finds the jobs that are due within the window
+//	plan/plan.go            says which of their instants become runs
+//	scan/claim.go           has the store insert these and advance the jobs, at once
+//	queue/queue.go          holds them until shortly before their time
+//	queue/held.go           has the ring, and of a full app the earliest runs only
+//	dispatch/start.go       the start loop: takes what is due, apps in turn
+//	router/router.go        says where each run goes
+//	queue/attempt.go        gives it places, or has it wait for what it lacks
+//	dispatch/startbatch.go  has the store mark a batch started, and acts on each answer
+//	queue/flight.go         makes of each a run that is under way, until it has ended
+//	dispatch/deliver.go     waits for the instant
+//	dispatch/send.go        calls the executor, which runs the handler
+//	dispatch/finish.go      stores the result, then acknowledges it
+//	store/follow.go         says what follows, in the transaction that ends the run
+//
+// # Heartbeat
+//
+// leaser beats every LeaseTTL/5 and brings the news of each beat to those whom it concerns:
+// nodeNews about other nodes, serverNews about another server behind the store, failingNews
+// about this node, leaseNews to hooks. tender does what goes beside the beats: balancer gives
+// up and takes shards, the settler of room dispatch settles runs of nodes that are gone, and
+// orphans looks for runs that this node does not know. The loop is here, and not in room lease,
+// because it brings news to so many rooms, and so needs no callbacks.
+//
+// What else the loop does never stops it from giving up a shard: a duty that fails does not
+// stop the next one, and while claims or starts fail, or take longer than a beat, all that is
+// done beside the beats is bounded by LeaseTTL/5 (besideBeats). A shard that is new to this
+// node is swept first (sweep), which mends jobs that wait for a run that is over.
+//
+// # Retention
+//
+// The owner of the first shard drops what is old, where the store keeps it until it is told
+// (retainDuties): runs, changes, what jobs keep for less; and it adds up reports.
+//
+// # The way down
+//
+// Stop takes these steps (Node.stop), and their order matters:
+//  1. No alarm is sent any more, and the loops of stage plan are told to end. That comes before
+//     this node stops offering its executors: where no other node offers any, runs would be
+//     refused.
+//  2. The inbox takes nothing more, and the next beat tells the others so.
+//  3. The loops of stage plan have ended.
+//  4. Started and unsent runs are put back (giveBack); what was taken is sent (DeliverRest).
+//  5. Alarms that are on their way have a tenth of a second to arrive, since the next owner of
+//     the shards would tell the same again. Shards are released.
+//  6. Running handlers end, or are killed when the context ends, with two more seconds for
+//     their results (drain).
+//  7. The beats end, when the one under way is done: done later, it would bring the node back.
+//     The node leaves.
+//  8. The loops of stage work end, waiting for executors of users that hang in a call.
+//  9. The scheduler's own executor stops, waiting for handlers that ignore their cancellation.
+//     The last lines of logs are written.
+//
+// What is planned is in the store and needs no draining. Executors that were attached by hand
+// are the caller's to stop, and the store is never closed here. The steps go on past the
+// context of Stop where the store hangs; Stop itself does not. What is left to write is written
+// even when the context ends meanwhile.
+//
+// # Goroutines
+//
+//	stage   loops                                                        ended
+//	plan    scan, ahead, owed, start, send                               first
+//	work    results, locked results, watch, transit, inbox, dispatch,    second; the inbox
+//	        in doubt, unreported, results over HTTP, registrations,      passes on kills and
+//	        forgetting registrations, progress; log where Config.Logs    questions for logs
+//	        names something; alarms and late where there are rules       until the drain is over
+//	lease   beats, lists, retention; a registry of the user's            last
+//
+// The steps of Stop run on a goroutine that the first Stop starts and every Stop waits for.
+// Calls of users' code that hang are waited for within their time and then left behind: each
+// room says for how long. A scheduler that is idle and alone on a store in memory has no timer
+// but those of retention, of lists, and of the next run that is kept apart.
+//
+// leaseNews.mu is a leaf; the other state here belongs to the lease loop.
+package node

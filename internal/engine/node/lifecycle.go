@@ -1,0 +1,290 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/internal/urgent"
+	"github.com/xxljob/xxljob/store"
+)
+
+// The way up, Start and Run, and the way down, Stop.
+
+func (s *Node) Start(ctx context.Context) error { return s.start(ctx, ctx) }
+
+// start looks for what no retry mends, for as long as ctx lasts, and starts the loops.
+// They go on until life ends.
+func (s *Node) start(ctx, life context.Context) error {
+	if ctx == nil {
+		return errs.ErrNoContext
+	}
+	if err := s.mayStart(life); err != nil {
+		return err
+	}
+	if err := s.sameShards(ctx); err != nil {
+		return err
+	}
+	return s.startLoops(life)
+}
+
+func (s *Node) mayStart(ctx context.Context) error {
+	s.Life.Mu.Lock()
+	defer s.Life.Mu.Unlock()
+	return s.Life.MayStart(ctx)
+}
+
+// sameShards returns an error if the store has another number of shards. Whatever else
+// is wrong with it the loops look after.
+func (s *Node) sameShards(ctx context.Context) error {
+	_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.SetShards(ctx) })
+	if errors.Is(err, errs.ErrShards) {
+		return fmt.Errorf("xxljob: start: %w", err)
+	}
+	return nil
+}
+
+func (s *Node) startLoops(ctx context.Context) error {
+	l := s.Life
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	if err := l.MayStart(ctx); err != nil {
+		return err
+	}
+	l.Started = true
+	s.speaker.WarnOfDefaultToken()
+	s.speaker.WarnOfJobsAPI()
+	l.Loops.Plan, l.Loops.Work, l.Loops.Lease = loop.NewGroup(), loop.NewGroup(), loop.NewGroup()
+	plan, work, lease := s.duties(s.Store.Watch(l.Loops.Lease.Ctx, s.Leases.Incarnation))
+	l.Loops.Lease.Start(s.Logger, lease)
+	l.Loops.Work.Start(s.Logger, work)
+	l.Loops.Plan.Start(s.Logger, plan)
+	// The goroutine that AfterFunc starts ends with Stop.
+	l.End.Unhook = context.AfterFunc(ctx, func() {
+		grace, cancel := context.WithTimeout(context.Background(), s.Cfg.StopGrace)
+		defer cancel()
+		if err := s.graceOver(s.Stop(grace)); err != nil {
+			s.Logger.Warn("xxljob: stopped before all handlers had ended", "error", err)
+		}
+	})
+	return nil
+}
+
+func (s *Node) Run(ctx context.Context) error {
+	if ctx == nil {
+		return errs.ErrNoContext
+	}
+	if err := s.start(ctx, context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case <-s.Life.Loops.Lease.Ctx.Done(): // somebody else called Stop
+	case <-s.Life.Fault.Known:
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Cfg.StopGrace)
+	defer cancel()
+	return errors.Join(s.graceOver(s.Stop(grace)), s.Life.FatalErr())
+}
+
+// graceOver has an error of Stop say how long handlers had.
+func (s *Node) graceOver(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("xxljob: handlers had not ended within StopGrace %v: %w", s.Cfg.StopGrace, err)
+	}
+	return err
+}
+
+func (s *Node) Ready() error {
+	e := &core.NotReadyError{}
+	if s.Life.Judge(e); len(e.Errs) == 0 {
+		s.judge(e)
+	}
+	if len(e.Errs) == 0 {
+		return nil
+	}
+	return e
+}
+
+// judge adds what keeps a scheduler that runs from being ready.
+func (s *Node) judge(e *core.NotReadyError) {
+	if s.Leases.IsSuperseded() {
+		e.Add(core.NotReadySuperseded, errors.New("a later node has the same Config.Node"))
+		return
+	}
+	now, c := time.Now(), &s.Cfg.Ready
+	if silent, ever := s.Leases.SilentFor(now); !s.Leases.Trusted(now) && (!ever || silent >= c.StoreAway) {
+		e.Add(core.NotReadyStoreAway, errors.New("the store has not acknowledged a beat in time"))
+	}
+	if err := s.fitness.Err(s.Leases.IsResting(), c.StoreAway); err != nil {
+		e.Add(core.NotReadyFailing, err)
+	}
+	var b core.Backlog
+	if c.MaxWaiting > 0 || c.MaxLate > 0 {
+		b = s.Engine.Backlog()
+	}
+	c.Judge(e, b, s.Clock.Now(), s.Clock.Offset())
+}
+
+func (s *Node) Stop(ctx context.Context) error {
+	if ctx == nil {
+		return errs.ErrNoContext
+	}
+	l := s.Life
+	l.Mu.Lock()
+	first := !l.Stopping
+	if first {
+		l.Stopping = true
+		l.End.Done = make(chan struct{})
+		// The steps go on past ctx where the store hangs; Stop does not. The
+		// goroutine ends with its steps.
+		go func() {
+			defer close(l.End.Done)
+			l.End.Err = s.stop(ctx, l.Started)
+			s.Bus.End(ctx)
+		}()
+	}
+	l.Mu.Unlock()
+	select {
+	case <-l.End.Done:
+		l.End.Given.Store(true)
+		return l.End.Err
+	case <-ctx.Done():
+	}
+	last := time.NewTimer(core.LastWords)
+	defer last.Stop()
+	select {
+	case <-l.End.Done:
+		l.End.Given.Store(true)
+		return l.End.Err
+	case <-last.C:
+		if first { // the steps go by the ctx of the first: handlers that it waits for may go on
+			l.End.Given.Store(true)
+		}
+		return ctx.Err()
+	}
+}
+
+// stop takes the steps of the design: no new work, give back, release, wait for
+// handlers while beats and results go on, leave.
+func (s *Node) stop(ctx context.Context, started bool) error {
+	if !started {
+		close(s.Life.Over)
+		return s.own.Stop(ctx)
+	}
+	l := s.Life
+	l.End.Unhook()
+	s.Herald.Hush()
+	l.Loops.Plan.Cancel() // before this node offers no executors any more: where no other does either, runs would be refused
+	s.takeNoMore(ctx)
+	s.Life.Wakes.Lease.Poke() // the next beat tells the others
+	l.Loops.Plan.End()
+	// What is left to write is written even when ctx ends meanwhile.
+	final, cancel := context.WithCancel(urgent.Mark(context.WithoutCancel(ctx)))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(core.LastWords, cancel) })()
+	s.giveBack(final)
+	s.deliverer.DeliverRest(final)
+	s.Herald.Settle(final)
+	s.leaser.resign(final)
+	s.publisher.DeregisterAttached(final)
+	err := s.drain(ctx, final)
+	l.Loops.Work.Cancel()
+	l.Loops.Lease.End()
+	close(l.Over)
+	s.leave(final)
+	// Last, for these wait for executors and handlers that ignore cancellation.
+	l.Loops.Work.End()
+	s.Herald.LastMarks(final)
+	s.users.Wait(ctx)
+	if stopErr := s.own.Stop(ctx); err == nil {
+		err = stopErr
+	}
+	s.keeper.Last(final)
+	return err
+}
+
+// takeNoMore ends the taking of runs out of the inbox. What is being taken at
+// this moment is under way when it returns.
+func (s *Node) takeNoMore(ctx context.Context) {
+	s.Life.Draining.Store(true)
+	select {
+	case s.inbox.Taker.Taking <- struct{}{}:
+		<-s.inbox.Taker.Taking
+	case <-ctx.Done():
+	}
+}
+
+// drain waits for the runs of this process to end. When ctx ends it kills them
+// and waits for their results, shortly.
+func (s *Node) drain(ctx, final context.Context) error {
+	err := s.Engine.Under.Idle(ctx)
+	if err != nil {
+		s.Killer.KillAll(final, "the scheduler was stopped")
+		last, cancel := context.WithTimeout(final, core.LastWords)
+		defer cancel()
+		_ = s.Engine.Under.Idle(last) // handlers that ignore cancellation are recorded all the same
+	}
+	return err
+}
+
+// leave tells the other nodes that this one is gone, so that they need not find
+// out by its silence.
+func (s *Node) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, loop.CallTimeout)
+	defer cancel()
+	if err := s.Store.Leave(ctx, s.Leases.Incarnation); err != nil {
+		s.Logger.Warn("xxljob: could not announce departure; other nodes will detect it by silence", "error", err)
+	}
+}
+
+// giveBack puts runs that are started but not sent back to planned, at Stop,
+// also those whose start this node was not sure of: another node starts them.
+func (s *Node) giveBack(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, loop.CallTimeout)
+	defer cancel()
+	var verdicts []store.Verdict
+	for _, f := range s.Engine.Under.InFlight() {
+		// A run of a shard that is another's by now cannot be given back: it is sent.
+		if _, owned := s.Leases.Epoch(int(f.Run.Planned.Shard)); owned && f.Run.Owner == s.Leases.Incarnation && s.Engine.Under.Intercept(f) {
+			verdicts = append(verdicts, s.Leases.Verdict(f.Whole(), store.StatePlanned, "put back: node stopped"))
+		}
+	}
+	if s.doubts.CutShort.Load() {
+		verdicts = append(verdicts, s.orphansOfMine(ctx)...)
+	}
+	if len(verdicts) == 0 {
+		return
+	}
+	runs, err := s.Store.Settle(ctx, verdicts)
+	if err != nil {
+		s.Logger.Warn("xxljob: could not put started runs back; the next owner of their shards will find them", "runs", len(verdicts), "error", err)
+	}
+	for _, r := range runs {
+		s.Engine.Land(r.ID)
+	}
+	// What the store did not give back has ended otherwise, or is left to others.
+	for _, v := range verdicts {
+		s.Engine.Land(v.RunID)
+	}
+}
+
+// orphansOfMine finds runs that the store has as started by this node for
+// itself, but that nobody here knows.
+func (s *Node) orphansOfMine(ctx context.Context) []store.Verdict {
+	runs, err := s.Store.StartedBy(ctx, s.Leases.Owned(), []string{s.Leases.Incarnation}, 0, loop.StoreBatch)
+	if err != nil {
+		return nil
+	}
+	var verdicts []store.Verdict
+	for _, r := range runs {
+		if r.Owner == s.Leases.Incarnation && r.Address == store.LocalAddress(s.Leases.Incarnation) && s.Engine.Under.Flight(r.ID) == nil {
+			verdicts = append(verdicts, s.Leases.Verdict(r, store.StatePlanned, "put back: node stopped"))
+		}
+	}
+	return verdicts
+}

@@ -1,0 +1,96 @@
+package queue
+
+// Whether what a node holds in memory is consistent, for tests and for whoever hunts a fault.
+
+import (
+	"fmt"
+	"maps"
+)
+
+// Check says what is wrong at a moment at which nothing is being called: runs that wait for
+// what will not come, and places that nobody holds. Probing says whether the executors of a job
+// are being asked, settling whether shards are still to be settled or loaded.
+func (e *Queue) Check(probing func(jobID int64) bool, settling bool) (faults []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	bad := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	for at := range e.Room.lots.all() {
+		_, away := e.Under.away[at.RunID]
+		switch {
+		case at.Kind == LotRunning && e.Room.Lanes.Running[AddressKey{at.App, at.Address}] == 0,
+			at.Kind == LotAddress && e.Room.Lanes.address[addressLane{AddressKey{at.App, at.Address}, at.Lane}] == 0,
+			at.Kind == LotApp && e.Room.Lanes.apps[appLane{at.App, at.Lane}] == 0,
+			at.Kind == LotLane && e.Room.Lanes.Used[at.Lane] == 0,
+			at.Kind == LotSerial && at.most == 0 && e.Room.Serial.At(at) == 0,
+			at.Kind == LotSerial && at.most > 0 && len(e.Room.beside[at]) < at.most,
+			at.Kind == LotProbe && !probing(at.JobID),
+			at.Kind == LotRun && !away && e.Under.Flights.Of(at.RunID) == nil,
+			at.Kind == lotOrder && len(e.Room.transit[at.JobID]) == 0,
+			at.Kind == LotSettle && !settling:
+			bad("runs wait for nothing in lot %+v", at)
+		}
+	}
+	for at, l := range e.Room.lots.all() {
+		for _, q := range l.apps {
+			for _, w := range *q {
+				en := w.Item
+				if (at.Kind == lotOrder || at.Kind == LotSettle) && e.Room.Serial.At(en.Route.Serial) == en.Run.ID {
+					bad("run %d waits in lot %+v with the place of a serial job in its hands", en.Run.ID, at)
+				}
+			}
+		}
+	}
+	places := map[AddressKey]int{}
+	for id, f := range e.Under.Flights.All() {
+		if f.state.counts {
+			places[f.at()]++
+		}
+		if f.Serial.Kind == LotSerial && f.Serial.most == 0 && !f.Remote && e.Room.Serial.At(f.Serial) != id {
+			bad("flight %d does not have its place in %+v", id, f.Serial)
+		}
+		if _, has := e.Room.beside[f.Serial][id]; f.Serial.most > 0 && !f.Remote && !has {
+			bad("flight %d does not have its place in %+v", id, f.Serial)
+		}
+	}
+	for _, a := range e.Under.away {
+		if a.places.App != "" {
+			places[a.places]++
+		}
+	}
+	for job, runs := range e.Room.transit {
+		for _, r := range runs {
+			id := r.RunID
+			if _, away := e.Under.away[id]; !away && e.Held.Runs.Of(id) == nil {
+				bad("run %d of job %d is in transit to nowhere", id, job)
+			}
+		}
+	}
+	if !maps.Equal(places, e.Room.Lanes.Running) {
+		bad("places held are %v, and by the runs under way %v", e.Room.Lanes.Running, places)
+	}
+	for at, runs := range e.Room.beside {
+		for id := range runs {
+			if _, away := e.Under.away[id]; !away && e.Under.Flights.Of(id) == nil && e.Held.Runs.Of(id) == nil {
+				bad("run %d, which is not here, has a place in %+v", id, at)
+			}
+		}
+	}
+	for at, id := range e.Room.Serial.all() {
+		_, away := e.Under.away[id]
+		if !away && e.Under.Flights.Of(id) == nil && e.Held.Runs.Of(id) == nil {
+			bad("run %d, which is not here, has the place %+v", id, at)
+		}
+	}
+	return faults
+}
+
+// HeldOf is how many planned runs of an app are held, and whether there are more in the store
+// alone.
+func (e *Queue) HeldOf(app string) (n int, bounded bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if h := e.Held.apps[app]; h != nil {
+		return h.n, h.bounded
+	}
+	return 0, false
+}

@@ -1,0 +1,346 @@
+package queue
+
+import (
+	"iter"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/lease"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// Due runs that wait for their turn or for room, in memory. What is here is in
+// the store too, planned: losing this loses nothing. All of it is guarded by the
+// engine's mutex.
+
+// Item is a planned run that this node holds.
+type Item struct {
+	Run PlannedRun
+	Ref *jobRef
+	// held is set while it is the one in heldRuns.
+	held bool
+	// Due is set when the run has come up on the ring. From then on it has a passage.
+	Due bool
+	// starting is set while the store is asked to start the run, readAgain when the run was read
+	// meanwhile, planned.
+	starting, readAgain bool
+	// Waited is set while the run has been let out of the lot from, and has not taken yet
+	// what it waited for; keeps, while room there is kept for it.
+	Waited, keeps bool
+	// Turned is set for one that goes apart (dispatch/start.go) when its turn has come, until it has
+	// to wait for another run or its start has had no effect. tried is set when a start of
+	// its own has had none, and no other run was in its way.
+	Turned, tried bool
+	*Passage
+}
+
+// Passage is what a due run goes through until it is started.
+type Passage struct {
+	// Route is where the run was routed, kept while it waits for room there, RoutedFor
+	// the version of the job that it was routed by, and RoutedAt when that was. It is never
+	// nil, and others may have the same one: it is replaced, and not changed.
+	Route     *Routed
+	RoutedFor int64
+	RoutedAt  time.Time
+	// Choice is what the router has said, until the run is started or waits for room.
+	Choice *RouteChoice
+	// from is the lot that it was let out of last, which others may have as well; nil for none.
+	from *WaitKey
+}
+
+// CameFrom reports whether a lot is the one that an entry was let out of last.
+func (en *Item) CameFrom(at WaitKey) bool { return en.from != nil && *en.from == at }
+
+// found takes in that the run was read, planned, while it was held.
+func (en *Item) found(r *store.Run) {
+	en.readAgain = en.starting
+	en.refresh(r)
+}
+
+// refresh takes over what another node may have changed of a planned run: it was
+// started as part of a broadcast, and put back.
+func (en *Item) refresh(r *store.Run) {
+	if en.Run.Sharding() == r.Sharding {
+		return
+	}
+	if en.Run.setSharding(r.Sharding); en.Passage != nil {
+		en.RoutedFor = 0 // to be routed anew
+	}
+}
+
+// waiting is a heap of entries, the earliest first: whenever and from wherever one comes,
+// it has its place by its instant and its id.
+type waiting []waitingEntry
+
+// waitingEntry is one with its place in the order, so that none is looked into for that.
+type waitingEntry struct {
+	key lease.RingEntry
+	*Item
+}
+
+func (q *waiting) push(e *Item) {
+	w := waitingEntry{e.Run.Key(), e}
+	*q = append(*q, w)
+	s, i := *q, len(*q)-1
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !w.key.Before(s[parent].key) {
+			break
+		}
+		s[i], i = s[parent], parent
+	}
+	s[i] = w
+}
+
+func (q *waiting) pop() *Item {
+	s := *q
+	first, last := s[0].Item, s[len(s)-1]
+	s[len(s)-1] = waitingEntry{}
+	s = s[:len(s)-1]
+	*q = s
+	if len(s) == 0 {
+		if cap(s) > SpareEntries {
+			*q = nil // a large herd is over
+		}
+		return first
+	}
+	i := 0
+	for {
+		child := 2*i + 1
+		if child >= len(s) {
+			break
+		}
+		if child+1 < len(s) && s[child+1].key.Before(s[child].key) {
+			child++
+		}
+		if !s[child].key.Before(last.key) {
+			break
+		}
+		s[i], i = s[child], child
+	}
+	s[i] = last
+	return first
+}
+
+// turns holds a queue for each app, and lets the apps take turns: a thousand
+// due runs of one app do not hold up the one of another.
+type turns struct {
+	n      int // entries in all
+	apps   map[string]*waiting
+	order  []string // apps that have something, in turn
+	passed int      // of order: those whose turn was, less than half of it
+	spare  *waiting // an empty queue for the next app; nil where there is none
+}
+
+func newTurns() turns { return turns{apps: map[string]*waiting{}} }
+
+func (t *turns) Len() int { return t.n }
+
+func (t *turns) push(e *Item) {
+	q := t.apps[e.Run.App]
+	if q == nil {
+		if q, t.spare = t.spare, nil; q == nil {
+			q = &waiting{}
+		}
+		t.apps[e.Run.App] = q
+		t.order = append(t.order, e.Run.App)
+	}
+	q.push(e)
+	t.n++
+}
+
+// pop takes the next entry of the app whose turn it is, nil when there is none.
+func (t *turns) pop() *Item {
+	if len(t.order) == 0 {
+		return nil
+	}
+	app := t.order[t.passed]
+	q := t.apps[app]
+	e := q.pop()
+	t.n--
+	t.passed++
+	if 2*t.passed >= len(t.order) { // in place, and seldom
+		t.order = slices.Delete(t.order, 0, t.passed)
+		t.passed = 0
+	}
+	if len(*q) > 0 {
+		t.order = append(t.order, app)
+	} else {
+		delete(t.apps, app)
+		t.spare = q
+	}
+	return e
+}
+
+// lots are the entries that wait for room, by what they wait for; those of a kind that nobody
+// waits for cost no look.
+type lots struct {
+	by   [LotDue]map[WaitKey]*turns
+	left *WaitKey // of the last one who was let out; it is not changed
+}
+
+// one is a lot that those who are let out of it one after the other share: it is nine times as large
+// as a pointer.
+func (l *lots) one(at WaitKey) *WaitKey {
+	if l.left == nil || *l.left != at {
+		l.left = new(WaitKey)
+		*l.left = at
+	}
+	return l.left
+}
+
+// at is who waits in a lot, nil for nobody.
+func (l *lots) at(at WaitKey) *turns { return l.by[at.Kind][at] }
+
+func (l *lots) park(at WaitKey, e *Item) {
+	if l.by[at.Kind] == nil {
+		l.by[at.Kind] = map[WaitKey]*turns{}
+	}
+	t := l.by[at.Kind][at]
+	if t == nil {
+		one := newTurns()
+		t = &one
+		l.by[at.Kind][at] = t
+	}
+	t.push(e)
+}
+
+// leave takes the head of a lot, nil when nobody waits there.
+func (l *lots) leave(at WaitKey) *Item {
+	t := l.at(at)
+	if t == nil {
+		return nil
+	}
+	e := t.pop()
+	if len(t.order) == 0 {
+		delete(l.by[at.Kind], at)
+	}
+	return e
+}
+
+// head is the earliest of an app in a lot, nil when none waits there.
+func (l *lots) head(at WaitKey, app string) *Item {
+	if t := l.at(at); t != nil && t.apps[app] != nil {
+		return (*t.apps[app])[0].Item
+	}
+	return nil
+}
+
+// len is how many lots there are.
+func (l *lots) len() (n int) {
+	for _, kind := range l.by {
+		n += len(kind)
+	}
+	return n
+}
+
+// all are the lots, and who waits there.
+func (l *lots) all() iter.Seq2[WaitKey, *turns] {
+	return func(yield func(WaitKey, *turns) bool) {
+		for _, kind := range l.by {
+			for at, t := range kind {
+				if !yield(at, t) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// KeyOfRun orders runs as the store does: by time, then by id.
+func KeyOfRun(r *store.Run) lease.RingEntry {
+	return lease.RingEntry{At: r.Scheduled.UnixMilli(), RunID: r.ID}
+}
+
+// Attempt is one entry on its way to be started.
+type Attempt struct {
+	*Item
+	Job   *store.Job
+	Start store.Start
+}
+
+// Keep appends the attempt at i to those of the batch that were kept, which are at its beginning.
+func Keep(kept, batch []Attempt, i int) []Attempt {
+	if len(kept) < i { // an attempt is large: most are where they are to be
+		return append(kept, batch[i])
+	}
+	return batch[:i+1]
+}
+
+// GoesApart reports whether the start of a routed entry is one of these.
+func (en *Item) GoesApart() bool { return en.Route.Refused != "" || len(en.Route.Targets) > 0 }
+
+// Routed is where a run goes.
+type Routed struct {
+	Address string
+	Targets []string      // of a broadcast, address being the first
+	Choices []string      // of a probing route: where to go after a refusal
+	Exec    wire.Executor // nil when the address is another node's
+	Remote  bool          // the executor is called over HTTP
+	Fanned  bool          // a further part of a broadcast: see deliver
+	Lane    laneName
+	Places  int
+	Serial  WaitKey // of kind LotSerial for a serial job
+	Ordered bool    // a serial job: see order.go
+	Refused string
+	Msg     string
+	Probing bool       // the answers to probes are not in yet
+	Behind  *store.Run // another part of the broadcast, whose end has to be waited for
+	Failed  error      // the store did not tell where the other parts are
+	Asks    []string   // among these a router of the user's has to choose yet
+}
+
+func (r *Routed) Key(app string) AddressKey { return AddressKey{app, r.Address} }
+
+// RouteChoice is a router's answer about a run.
+type RouteChoice struct {
+	Version int64 // of the job
+	Chosen  []string
+	Refused string
+}
+
+// Fits reports whether a choice is still one among the addresses.
+func (c *RouteChoice) Fits(job *store.Job, addrs []string) bool {
+	if c == nil || c.Version != job.Version {
+		return false
+	}
+	for _, a := range c.Chosen {
+		if _, there := slices.BinarySearch(addrs, a); !there {
+			return false
+		}
+	}
+	return true
+}
+
+// RouteMemo is where the last run of a job went, for those that go the same way. It belongs to
+// the start loop.
+type RouteMemo struct {
+	Job   *store.Job
+	Addrs []string // as they were read last
+	Kind  store.TriggerType
+	R     *Routed
+}
+
+// IsFor reports whether a run of the job goes the same way, where there are the same addresses
+// still. Parts of broadcasts go ways of their own.
+func (m *RouteMemo) IsFor(job *store.Job, addrs []string, run *PlannedRun) bool {
+	return m != nil && m.Job == job && m.Kind == run.RunType() && run.Sharding() == (store.Sharding{}) && len(addrs) > 0 &&
+		(SameList(addrs, m.Addrs) || slices.Equal(addrs, m.Addrs))
+}
+
+// IsCalledAs reports whether a run that goes by r is called at the same executor, and bounded in the
+// same way, as one that goes by the other.
+func (r *Routed) IsCalledAs(other *Routed) bool {
+	return sameExecutor(r.Exec, other.Exec) && r.Remote == other.Remote && r.Lane == other.Lane && r.Places == other.Places &&
+		r.Serial == other.Serial && r.Ordered == other.Ordered && r.Refused == other.Refused
+}
+
+// sameExecutor compares executors, which may be of a type of the user's that cannot be compared.
+func sameExecutor(a, b wire.Executor) bool {
+	return a == nil && b == nil || reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.ValueOf(a).Comparable() && a == b
+}
+
+// SameList reports whether two lists of addresses, which nobody changes, are one and the same.
+func SameList(a, b []string) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }

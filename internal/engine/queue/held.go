@@ -1,0 +1,333 @@
+package queue
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/engine/lease"
+	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/internal/idmap"
+	"github.com/xxljob/xxljob/store"
+)
+
+// What a node holds of an app's planned runs. Memory is bounded: of an app with
+// more runs than that the node holds the earliest, up to a horizon, and reads on
+// in the store when they run low.
+
+// heldRuns are the planned runs that a node has in memory: on the ring, due, waiting or
+// being started.
+type heldRuns struct {
+	most  int // of an app: Limits.MaxHeld
+	wakes core.Wakes
+	jobs  *jobBook
+	// Nowhere is the route of runs that are not routed yet.
+	Nowhere *Routed
+
+	mu   *sync.Mutex         // the engine's
+	ring *heldRing           // guarded by mu
+	Runs idmap.Map[*Item]    // guarded by mu
+	apps map[string]*holding // guarded by mu: what is held of each app
+}
+
+func newHeldRuns(cfg *core.Config, wakes core.Wakes, jobs *jobBook, mu *sync.Mutex, panics *guard.Log) *heldRuns {
+	held := &heldRuns{
+		most: cfg.Limits.MaxHeld, wakes: wakes, jobs: jobs, Nowhere: &Routed{}, mu: mu, apps: map[string]*holding{},
+	}
+	held.ring = newHeldRing(cfg, panics, held.onRing)
+	return held
+}
+
+// onRing are the runs that have not come up yet.
+func (hr *heldRuns) onRing(yield func(at time.Time, runID int64)) {
+	for id, en := range hr.Runs.All() {
+		if !en.Due {
+			yield(en.Run.Scheduled(), id)
+		}
+	}
+}
+
+// holding is what a node holds of one app.
+type holding struct {
+	n int
+	// bounded says that runs behind the horizon are in the store only.
+	bounded bool
+	horizon lease.RingEntry
+}
+
+// entries are what is held of runs, in their order; nil where nothing is. They are looked up one
+// right after the other: so the processor waits for the memory of many at once.
+func (hr *heldRuns) entries(ids []int64) []*Item {
+	all := make([]*Item, len(ids))
+	for i, id := range ids {
+		all[i] = hr.Runs.Of(id)
+	}
+	return all
+}
+
+func (hr *heldRuns) holdOne(r *store.Run, job *store.Job) {
+	hr.Runs.Set(r.ID, &Item{Run: plannedOf(r), Ref: hr.jobs.ref(r.JobID, job), held: true})
+	hr.apps[r.App].n++
+	hr.ring.push(r.Scheduled, r.ID)
+}
+
+// hasRoom reports whether a run is to be held: it is not behind the horizon, or
+// there is none. A full app gets one, for which some are forgotten.
+func (hr *heldRuns) hasRoom(r *store.Run) (has bool, forgotten []*Item) {
+	h := hr.apps[r.App]
+	if h == nil {
+		h = &holding{}
+		hr.apps[r.App] = h
+	}
+	key := KeyOfRun(r)
+	if h.n >= hr.most && (!h.bounded || !h.horizon.Before(key)) {
+		forgotten = hr.shed(r.App, h)
+	}
+	return !h.bounded || !h.horizon.Before(key), forgotten
+}
+
+// shed forgets the last quarter of what is on the ring for an app: more than that, and the
+// next look would read it again at once. The ring goes on holding their ids, which mean
+// nothing any more when they come up.
+func (hr *heldRuns) shed(app string, h *holding) (forgotten []*Item) {
+	var keys []lease.RingEntry
+	for _, en := range hr.Runs.All() {
+		if en.Run.App == app && !en.Due {
+			keys = append(keys, en.Run.Key())
+		}
+	}
+	h.bounded = true
+	if len(keys) < 2 {
+		h.horizon = lease.RingEntry{} // all that is held is due: nothing else fits
+		return nil
+	}
+	slices.SortFunc(keys, func(a, b lease.RingEntry) int {
+		if a.Before(b) {
+			return -1
+		}
+		return 1
+	})
+	kept := max(1, len(keys)*3/4)
+	h.horizon = keys[kept-1]
+	for _, k := range keys[kept:] {
+		en := hr.Runs.Of(k.RunID)
+		hr.unhold(en)
+		forgotten = append(forgotten, en)
+	}
+	hr.wakes.Scan.Poke()
+	return forgotten
+}
+
+// unhold takes an entry out of the books.
+func (hr *heldRuns) unhold(en *Item) {
+	en.held = false
+	hr.Runs.Delete(en.Run.ID)
+	hr.jobs.unref(en.Ref)
+	h := hr.apps[en.Run.App]
+	h.n--
+	switch {
+	case h.n == 0 && !h.bounded:
+		delete(hr.apps, en.Run.App)
+	case h.n <= hr.most/2 && h.bounded:
+		hr.wakes.Scan.Poke()
+	}
+}
+
+// Thirsty returns the apps that have runs in the store only and too few here,
+// with the key behind which to read on.
+func (hr *heldRuns) Thirsty() map[string]lease.RingEntry {
+	hr.mu.Lock()
+	defer hr.mu.Unlock()
+	var apps map[string]lease.RingEntry
+	for app, h := range hr.apps {
+		if h.bounded && h.n <= hr.most/2 {
+			if apps == nil {
+				apps = map[string]lease.RingEntry{}
+			}
+			apps[app] = h.horizon
+		}
+	}
+	return apps
+}
+
+// HoldNext holds a page of an app's runs from behind its horizon, which moves on
+// with them; last says that nothing comes behind the page. It reports whether
+// there is room for another page. Where the horizon is not any more where the
+// page begins, some of what was held is forgotten: the page is not held.
+func (hr *heldRuns) HoldNext(app string, from lease.RingEntry, runs []store.Run, last bool) (more bool) {
+	hr.mu.Lock()
+	defer hr.mu.Unlock()
+	h := hr.apps[app]
+	if h == nil || h.horizon != from {
+		return false
+	}
+	for i := range runs {
+		if hr.Runs.Of(runs[i].ID) == nil {
+			hr.holdOne(&runs[i], nil)
+		}
+		h.horizon = KeyOfRun(&runs[i])
+	}
+	hr.wakes.Start.Poke()
+	if last {
+		h.bounded = false
+		if h.n == 0 {
+			delete(hr.apps, app)
+		}
+	}
+	return !last && h.n < min(hr.most*3/4, hr.most-core.ScanRuns)
+}
+
+// NextDue is when the ring has something due, and how much, at most.
+func (hr *heldRuns) NextDue() (at time.Time, n int, ok bool) {
+	hr.mu.Lock()
+	defer hr.mu.Unlock()
+	return hr.ring.next()
+}
+
+// RefreshRuns is entry.refresh for those of the runs that are held.
+func (hr *heldRuns) RefreshRuns(runs []store.Run) {
+	hr.mu.Lock()
+	defer hr.mu.Unlock()
+	for i := range runs {
+		if en := hr.Runs.Of(runs[i].ID); en != nil {
+			en.refresh(&runs[i])
+		}
+	}
+}
+
+// Unheld are those of the runs that are neither held nor behind the horizon of a full
+// app.
+func (hr *heldRuns) Unheld(runs []store.Run) (missing []store.Run) {
+	hr.mu.Lock()
+	defer hr.mu.Unlock()
+	for i := range runs {
+		r := &runs[i]
+		if h := hr.apps[r.App]; hr.Runs.Of(r.ID) == nil && !(h != nil && h.bounded && h.horizon.Before(KeyOfRun(r))) {
+			missing = append(missing, *r)
+		}
+	}
+	return missing
+}
+
+// The ring that holds planned runs until their time, which may be the user's.
+
+// heldRing is the ring that is in use, with the times at which it has something due.
+// Whoever uses it holds the lock of the Queue.
+type heldRing struct {
+	ring   core.TimeRing
+	users  bool // not of our own make: it may panic
+	panics *guard.Log
+	failed func(method string, err error)
+	times  dueTimes
+	all    func(yield func(at time.Time, runID int64)) // what is to be on it
+}
+
+func newHeldRing(cfg *core.Config, panics *guard.Log, all func(yield func(at time.Time, runID int64))) *heldRing {
+	r := &heldRing{ring: cfg.Ring, users: true, panics: panics, times: newDueTimes(), all: all, failed: func(method string, err error) {
+		cfg.Logger.Error("xxljob: Config.Ring failed and was replaced by the ring of NewTimeRing", "node", cfg.Node, "method", method, "error", err)
+	}}
+	if _, ours := cfg.Ring.(*timeRing); ours || cfg.Ring == nil {
+		r.users = false
+		if cfg.Ring == nil {
+			r.ring = NewTimeRing()
+		}
+	}
+	return r
+}
+
+// push puts a held run on the ring.
+func (r *heldRing) push(at time.Time, runID int64) {
+	r.times.add(at.UnixMilli())
+	if !r.users {
+		r.ring.Push(at, runID)
+		return
+	}
+	r.try("Push", func(ring core.TimeRing) { ring.Push(at, runID) })
+}
+
+// pop takes off the ring what is due. It is never less than what is due on ours,
+// should that have taken the place of the user's.
+func (r *heldRing) pop(now time.Time) (ids []int64) {
+	r.times.popUpTo(now.UnixMilli())
+	if !r.users {
+		return r.ring.Pop(now)
+	}
+	if !r.try("Pop", func(ring core.TimeRing) { ids = ring.Pop(now) }) {
+		r.times.popUpTo(now.UnixMilli())
+		return r.ring.Pop(now)
+	}
+	return ids
+}
+
+// lookAgain has a ring of the user's asked again soon, where it is late with something.
+func (r *heldRing) lookAgain(now time.Time) {
+	if _, _, armed := r.times.next(); !armed && r.len() > 0 {
+		r.times.add(now.Add(core.LockedRetry).UnixMilli())
+	}
+}
+
+// next is when the ring has something due, and how much, at most.
+func (r *heldRing) next() (at time.Time, n int, ok bool) {
+	ms, n, ok := r.times.next()
+	return time.UnixMilli(ms), n, ok
+}
+
+// len is how many entries the ring has.
+func (r *heldRing) len() (n int) {
+	if r.users && r.try("Len", func(ring core.TimeRing) { n = ring.Len() }) {
+		return n
+	}
+	return r.ring.Len()
+}
+
+// try calls the user's ring. One that panics may have lost entries, and may have left
+// a lock of its own locked: it is not called again. Ours takes its place, with all that
+// is held and has not come up.
+func (r *heldRing) try(method string, f func(core.TimeRing)) bool {
+	users := r.ring
+	err := r.panics.Call("TimeRing."+method, func() error { f(users); return nil })
+	if err == nil {
+		return true
+	}
+	r.failed(method, err)
+	r.ring, r.users = NewTimeRing(), false
+	r.all(func(at time.Time, runID int64) {
+		r.ring.Push(at, runID)
+		r.times.add(at.UnixMilli())
+	})
+	return false
+}
+
+// When a ring has something due.
+
+// dueTimes are the distinct milliseconds at which the ring has something due, and how much, at
+// most: a ring of the user's need not tell when its next entry is.
+type dueTimes struct {
+	counts map[int64]int
+	heap   slot
+}
+
+func newDueTimes() dueTimes { return dueTimes{counts: map[int64]int{}} }
+
+func (a *dueTimes) add(ms int64) {
+	if a.counts[ms]++; a.counts[ms] == 1 {
+		a.heap.push(lease.RingEntry{At: ms})
+	}
+}
+
+// next is the first of them, and how much is due then.
+func (a *dueTimes) next() (ms int64, n int, ok bool) {
+	if len(a.heap) == 0 {
+		return 0, 0, false
+	}
+	ms = a.heap[0].At
+	return ms, a.counts[ms], true
+}
+
+func (a *dueTimes) popUpTo(ms int64) {
+	for len(a.heap) > 0 && a.heap[0].At <= ms {
+		delete(a.counts, a.heap[0].At)
+		a.heap.pop()
+	}
+}

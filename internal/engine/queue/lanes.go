@@ -1,0 +1,384 @@
+package queue
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/store"
+)
+
+// The bounds on what is under way: lanes, bulkheads and places. All of it is
+// guarded by the lock of the Queue.
+
+// laneName tells the two lanes apart. LaneNone is for runs that need no lane:
+// their trigger is a call that only enqueues, or a row that another node finds.
+type laneName uint8
+
+const (
+	LaneNone laneName = iota
+	LaneFast
+	laneSlow
+)
+
+// AddressKey is a bulkhead: an app at an address. One address may serve several
+// apps, and one that hangs must not take the others with it.
+type AddressKey struct{ App, Address string }
+
+// lanes count what is under way. A trigger holds a place in its lane, of its
+// app and at its address until the executor has answered; a run at an attached
+// executor holds a place at the address until it has ended.
+type lanes struct {
+	Limit   [3]int // by lane
+	Used    [3]int
+	apps    map[appLane]int
+	address map[addressLane]int
+	Running map[AddressKey]int
+	// storing are the runs whose handlers have returned, and that have left their places, while
+	// their results are stored: as many as there are places at most.
+	storing map[AddressKey]int
+}
+
+type appLane struct {
+	app  string
+	lane laneName
+}
+
+// addressLane is a bulkhead in one lane: slow jobs do not keep the ordinary ones
+// of their address waiting.
+type addressLane struct {
+	AddressKey
+	lane laneName
+}
+
+func newLanes(fast, slow int) lanes {
+	return lanes{
+		Limit:   [3]int{LaneFast: fast, laneSlow: slow},
+		apps:    map[appLane]int{},
+		address: map[addressLane]int{},
+		Running: map[AddressKey]int{},
+		storing: map[AddressKey]int{},
+	}
+}
+
+// One app may hold half of a lane and one address of it a quarter, so that an
+// app that hangs, or a few addresses that do, leave room for the others.
+func (b *lanes) appLimit(l laneName) int     { return max(1, b.Limit[l]/2) }
+func (b *lanes) addressLimit(l laneName) int { return max(1, b.Limit[l]/4) }
+
+// Fits says whether there is room for a trigger, and if not, what to wait for.
+func (b *lanes) Fits(l laneName, k AddressKey, places int) (WaitKey, bool) {
+	switch {
+	case places > 0 && b.Running[k] >= places:
+		return WaitKey{Kind: LotRunning, App: k.App, Address: k.Address}, false
+	case l == LaneNone:
+		return WaitKey{}, true
+	case b.address[addressLane{k, l}] >= b.addressLimit(l):
+		return WaitKey{Kind: LotAddress, Lane: l, App: k.App, Address: k.Address}, false
+	case b.apps[appLane{k.App, l}] >= b.appLimit(l):
+		return WaitKey{Kind: LotApp, App: k.App, Lane: l}, false
+	case b.Used[l] >= b.Limit[l]:
+		return WaitKey{Kind: LotLane, Lane: l}, false
+	}
+	return WaitKey{}, true
+}
+
+// isRoom reports whether what is waited for in a lot is room, of which one lets in the next.
+func (at WaitKey) isRoom() bool { return at.Kind <= LotLane }
+
+// keep takes the room that is waited for in a lot, and GiveUp gives it back.
+func (b *lanes) keep(at WaitKey) {
+	key := AddressKey{at.App, at.Address}
+	switch at.Kind {
+	case LotRunning:
+		b.Running[key]++
+	case LotAddress:
+		b.address[addressLane{key, at.Lane}]++
+	case LotApp:
+		b.apps[appLane{at.App, at.Lane}]++
+	case LotLane:
+		b.Used[at.Lane]++
+	}
+}
+
+func (b *lanes) giveUp(at WaitKey) {
+	key := AddressKey{at.App, at.Address}
+	switch at.Kind {
+	case LotRunning:
+		drop(b.Running, key)
+	case LotAddress:
+		drop(b.address, addressLane{key, at.Lane})
+	case LotApp:
+		drop(b.apps, appLane{at.App, at.Lane})
+	case LotLane:
+		b.Used[at.Lane]--
+	}
+}
+
+// isRoomOf reports whether the room that is waited for in a lot is among the places of a
+// trigger.
+func (at WaitKey) isRoomOf(l laneName, k AddressKey, places int) bool {
+	here := at.App == k.App && at.Address == k.Address
+	switch at.Kind {
+	case LotRunning:
+		return here && places > 0
+	case LotAddress:
+		return here && at.Lane == l
+	case LotApp:
+		return at.App == k.App && at.Lane == l
+	case LotLane:
+		return at.Lane == l
+	}
+	return false
+}
+
+// Enter takes the places of a trigger; places is as for fits.
+func (b *lanes) Enter(l laneName, k AddressKey, places int) {
+	if places > 0 {
+		b.Running[k]++
+	}
+	if l != LaneNone {
+		b.Used[l]++
+		b.apps[appLane{k.App, l}]++
+		b.address[addressLane{k, l}]++
+	}
+}
+
+// Answered gives back what a trigger held in its lane, and appends the lots that
+// may go on, three at most.
+func (b *lanes) Answered(dst []WaitKey, l laneName, k AddressKey) []WaitKey {
+	if l == LaneNone {
+		return dst
+	}
+	b.Used[l]--
+	drop(b.apps, appLane{k.App, l})
+	drop(b.address, addressLane{k, l})
+	return append(dst,
+		WaitKey{Kind: LotAddress, Lane: l, App: k.App, Address: k.Address},
+		WaitKey{Kind: LotApp, App: k.App, Lane: l},
+		WaitKey{Kind: LotLane, Lane: l},
+	)
+}
+
+// Ended gives back the place of a run at an attached executor.
+func (b *lanes) Ended(k AddressKey) WaitKey {
+	drop(b.Running, k)
+	return WaitKey{Kind: LotRunning, App: k.App, Address: k.Address}
+}
+
+// leave frees a place at an attached executor while the result of its run is stored, unless as many
+// runs as there are places have left theirs already: what the store is slow to take stays bounded.
+func (b *lanes) leave(k AddressKey, places int) (WaitKey, bool) {
+	if b.storing[k] >= places {
+		return WaitKey{}, false
+	}
+	b.storing[k]++
+	return b.Ended(k), true
+}
+
+// stored is called when the end of a run that has left its place is known.
+func (b *lanes) stored(k AddressKey) { drop(b.storing, k) }
+
+// drop lowers a count and forgets it at zero.
+func drop[K comparable](m map[K]int, k K) {
+	if m[k]--; m[k] <= 0 {
+		delete(m, k)
+	}
+}
+
+// WaitKey is a place where due runs wait for room of one kind. Its head goes on when
+// a place of that kind is given back.
+type WaitKey struct {
+	Kind         lotKind
+	Lane         laneName
+	JobID, RunID int64
+	round        int64 // of lotAgain
+	most         int   // of LotSerial: how many have the place at once, 0 for one
+	App, Address string
+}
+
+type lotKind uint8
+
+const (
+	// Room: see isRoom.
+	LotRunning lotKind = iota // a place at an attached executor
+	LotAddress                // a place at an address
+	LotApp                    // a place of an app in a lane
+	LotLane                   // a place in a lane
+
+	LotSerial // the end of the job's run at an address
+	LotProbe  // the answers to probes
+	LotRun    // the end of a run that is in the way
+	lotOrder  // an earlier run of a serial job, to be taken by another node
+	LotSettle // what a former owner has left of serial jobs, to be known
+	lotRoute  // addresses that can be read again
+	lotAsk    // addresses that a registry of the user's is asked for
+	LotApart  // its turn among starts that go apart
+	lotAgain  // the same, where the start had no effect before
+	LotDue    // nothing: the due queue
+)
+
+// slowness counts a job's slow triggers by the minute (XXL-JOB: more than ten
+// of over 500 ms in one minute).
+type slowness struct {
+	minute int64
+	count  int
+}
+
+func (s *slowness) add(now time.Time) {
+	if m := now.Unix() / 60; m != s.minute {
+		s.minute, s.count = m, 0
+	}
+	s.count++
+}
+
+func (s *slowness) slow(now time.Time, most int) bool {
+	return s.minute == now.Unix()/60 && s.count > most
+}
+
+// lotAgainOf is where those wait that were tried before. They have turns in rounds: one that
+// is stuck comes again when all others of its round have had theirs.
+func lotAgainOf(round int64) WaitKey { return WaitKey{Kind: lotAgain, round: round} }
+
+// Next is the lot of the next round.
+func (l WaitKey) Next() WaitKey { return lotAgainOf(l.round + 1) }
+
+// LotOrderOf is where the later runs of a job wait.
+func LotOrderOf(jobID int64) WaitKey { return WaitKey{Kind: lotOrder, JobID: jobID} }
+
+func AskLot(app string) WaitKey { return WaitKey{Kind: lotAsk, App: app} }
+
+func ErrorLot(app string) WaitKey { return WaitKey{Kind: lotRoute, App: app} }
+
+// SerialAt is the place of a serial job's run at an address: at an attached executor
+// until the run ends, at a remote one, which has a queue of its own, until it has
+// answered the trigger. Of a concurrent job with a maximum several have that place at an
+// attached executor, so that the others wait in the store.
+func SerialAt(job *store.Job, address string) WaitKey {
+	switch {
+	case job.Block == block.SerialExecution:
+		return WaitKey{Kind: LotSerial, JobID: job.ID, Address: address}
+	case job.Block == block.Concurrent && job.MaxPerExecutor > 0 && !store.IsRemote(address):
+		return WaitKey{Kind: LotSerial, JobID: job.ID, Address: address, most: job.MaxPerExecutor}
+	}
+	return WaitKey{}
+}
+
+// Runs of concurrent jobs with a maximum: which of them are at an attached executor, or about
+// to be. It is guarded by the lock of the Queue.
+
+// beside has the runs by their place.
+type beside map[WaitKey]map[int64]struct{}
+
+// add gives a run its place, unless as many others have it as may.
+func (b beside) add(at WaitKey, runID int64) bool {
+	runs := b[at]
+	if _, has := runs[runID]; has {
+		return true
+	}
+	if len(runs) >= at.most {
+		return false
+	}
+	if runs == nil {
+		runs = map[int64]struct{}{}
+		b[at] = runs
+	}
+	runs[runID] = struct{}{}
+	return true
+}
+
+// drop takes it away, and reports whether the run had it.
+func (b beside) drop(at WaitKey, runID int64) bool {
+	if _, has := b[at][runID]; !has {
+		return false
+	}
+	if delete(b[at], runID); len(b[at]) == 0 {
+		delete(b, at)
+	}
+	return true
+}
+
+// Who has the place of a serial job's run at an address.
+
+// serialPlaces are the runs that are at addresses, or about to be, for serial jobs, by job: most
+// have one place at most. Lots with a maximum are in beside.
+type serialPlaces map[int64]placesOfJob
+
+// placesOfJob are the places of one job that are taken. The first is apart, so that one alone
+// takes no memory of its own.
+type placesOfJob struct {
+	first serialPlace
+	rest  []serialPlace
+}
+
+// serialPlace is one of them. Its part is the RunID of its lot.
+type serialPlace struct {
+	address     string
+	part, runID int64
+}
+
+func (p *serialPlace) isAt(at WaitKey) bool { return p.part == at.RunID && p.address == at.Address }
+
+// At is the run that has a place, 0 where it is free.
+func (s serialPlaces) At(at WaitKey) int64 {
+	places, any := s[at.JobID]
+	switch {
+	case !any:
+		return 0
+	case places.first.isAt(at):
+		return places.first.runID
+	}
+	for i := range places.rest {
+		if places.rest[i].isAt(at) {
+			return places.rest[i].runID
+		}
+	}
+	return 0
+}
+
+// Take gives a place to a run, whoever has it.
+func (s serialPlaces) Take(at WaitKey, runID int64) {
+	places, any := s[at.JobID]
+	switch i := slices.IndexFunc(places.rest, func(p serialPlace) bool { return p.isAt(at) }); {
+	case !any || places.first.isAt(at):
+		places.first = serialPlace{at.Address, at.RunID, runID}
+	case i >= 0:
+		places.rest[i].runID = runID
+		return
+	default:
+		places.rest = append(places.rest, serialPlace{at.Address, at.RunID, runID})
+	}
+	s[at.JobID] = places
+}
+
+// free gives a place back.
+func (s serialPlaces) free(at WaitKey) {
+	places, any := s[at.JobID]
+	last := len(places.rest) - 1
+	switch {
+	case !any:
+		return
+	case !places.first.isAt(at):
+		places.rest = slices.DeleteFunc(places.rest, func(p serialPlace) bool { return p.isAt(at) })
+	case last < 0:
+		delete(s, at.JobID)
+		return
+	default:
+		places.first, places.rest = places.rest[last], places.rest[:last]
+	}
+	s[at.JobID] = places
+}
+
+// all are the places that are taken, and by whom.
+func (s serialPlaces) all() iter.Seq2[WaitKey, int64] {
+	return func(yield func(WaitKey, int64) bool) {
+		for jobID, places := range s {
+			for _, p := range append([]serialPlace{places.first}, places.rest...) {
+				if !yield(WaitKey{Kind: LotSerial, JobID: jobID, RunID: p.part, Address: p.address}, p.runID) {
+					return
+				}
+			}
+		}
+	}
+}

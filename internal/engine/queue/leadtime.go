@@ -1,0 +1,134 @@
+package queue
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/core"
+)
+
+// How long before its time a run is marked started.
+
+// lead is how long before its time a run is marked started: twice what the
+// store's answers take, at most MaxLead less gather.
+type lead struct {
+	mu     sync.Mutex
+	took   time.Duration // guarded by mu: a moving average
+	base   time.Duration // guarded by mu: of that, what is not for the number of runs
+	perRun time.Duration // guarded by mu: what a run costs among many, a moving average
+}
+
+// Sample takes in how long the store took to start so many runs.
+func (l *lead) Sample(n int, took time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.took += (took - l.took) / 8
+	l.base += (max(0, took-time.Duration(n)*inMemory) - l.base) / 8
+}
+
+// inMemory is what a run in a call costs a store in memory, at most: so many of them do not make it
+// look like a database.
+const inMemory = 2 * time.Microsecond
+
+func (l *lead) get() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.base < time.Millisecond/2 {
+		return 0 // a store in memory: nothing to make up for
+	}
+	return min(2*l.took, core.MaxLead-gather)
+}
+
+// Started takes in how long it took to start so many runs, from the ring to their executors.
+func (l *lead) Started(n int, took time.Duration) {
+	if n < HerdLeast {
+		return // what one more among many costs is not seen by few
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.perRun += (took/time.Duration(n) - l.perRun) / 8
+}
+
+// HerdLeast is from how many runs on their number tells how long their start takes.
+const HerdLeast = 100
+
+// ForMany is the lead where so many runs are due at one time: they take their time one after the
+// other, and the last of them is to be late by less.
+func (l *lead) ForMany(n int) time.Duration {
+	first := l.get()
+	if n < HerdLeast {
+		return first
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return min(first+time.Duration(n)*l.perRun, core.MaxLead)
+}
+
+// gather is how much of what is due next goes into one call of the store with what has to be
+// started now. Where runs are due all the time, calls are that far apart, however quick they
+// are: a transaction costs the server far more than one run more in it. Each is sent at its
+// own time, so none comes later by it.
+const gather = 10 * time.Millisecond
+
+// window is until when runs are to be taken off the ring, where what is due at the time until
+// has to be started now. A store in memory, which has no transactions to save, is asked for
+// each run at its time.
+func (l *lead) window(now, until time.Time) time.Time {
+	if l.get() == 0 {
+		return until
+	}
+	return core.Sooner(until.Add(gather), now.Add(core.MaxLead))
+}
+
+// Pause is how long results gather; zero where they are stored in memory.
+func (l *lead) Pause() time.Duration {
+	if l.get() == 0 {
+		return 0
+	}
+	return gather / 2
+}
+
+// The moments in which a herd is started.
+
+// rush are the moments in which a herd is started: many runs that are due at one time. Where the
+// store is in memory, results of this node wait meanwhile, from MaxLead before its instant until
+// rushMost behind it: the next handler is late by what they would take of the processors. What follows
+// a result, such as a child or the next run of a serial job, waits with it. A database has time for both.
+type rush struct {
+	instant atomic.Int64 // of the last herd, in milliseconds since 1970
+	busy    atomic.Int32 // loops that start it, or send it
+}
+
+const (
+	// rushMost is how long results wait for a herd at most, from its instant on.
+	rushMost = 25 * time.Millisecond
+	// rushEvery is how far herds are apart for which they wait: many runs that are due all the
+	// time are no herd.
+	rushEvery = time.Second / 2
+)
+
+// is takes in that many runs are taken that are due at a time, and reports whether they are a herd.
+func (r *rush) is(at, now time.Time) bool {
+	ms := at.UnixMilli()
+	if last := r.instant.Load(); now.Sub(at) >= rushMost || last < ms && ms < last+rushEvery.Milliseconds() {
+		return false
+	}
+	r.instant.Store(ms)
+	return true
+}
+
+// Begin is called by a loop that begins with a herd; then it calls end.
+func (r *rush) Begin() { r.busy.Add(1) }
+func (r *rush) End()   { r.busy.Add(-1) }
+
+func (r *rush) EndIf(began bool) {
+	if began {
+		r.End()
+	}
+}
+
+// lasts reports whether results are to wait.
+func (r *rush) lasts(now time.Time) bool {
+	return r.busy.Load() > 0 && now.Before(time.UnixMilli(r.instant.Load()).Add(rushMost))
+}

@@ -1,0 +1,241 @@
+package queue
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/engine/lease"
+	"github.com/xxljob/xxljob/store"
+)
+
+// The order of a serial job's runs that are handed to other nodes, and its retries.
+
+// transit holds, by job, the runs that are in transit, in their order.
+type transit map[int64][]lease.RingEntry
+
+func (t transit) add(jobID int64, r lease.RingEntry) {
+	runs := t[jobID]
+	i, has := slices.BinarySearchFunc(runs, r, lease.RingEntry.Compare)
+	if !has {
+		t[jobID] = slices.Insert(runs, i, r)
+	}
+}
+
+func (t transit) has(jobID, runID int64) bool { return t.place(jobID, runID) >= 0 }
+
+// place is where a run is among those of its job; mostly it is the first.
+func (t transit) place(jobID, runID int64) int {
+	return slices.IndexFunc(t[jobID], func(r lease.RingEntry) bool { return r.RunID == runID })
+}
+
+func (t transit) drop(jobID, runID int64) {
+	switch i := t.place(jobID, runID); {
+	case i < 0:
+	case len(t[jobID]) == 1:
+		delete(t, jobID)
+	case i == 0:
+		t[jobID] = t[jobID][1:]
+	default:
+		t[jobID] = slices.Delete(t[jobID], i, i+1)
+	}
+}
+
+// isBehind reports whether an earlier run of the job is in transit.
+func (t transit) isBehind(jobID int64, r lease.RingEntry) bool {
+	runs := t[jobID]
+	return len(runs) > 0 && runs[0].Before(r)
+}
+
+// InTransit reports whether a started run is in transit, as its row says.
+func InTransit(r store.Run) bool {
+	return r.State == store.StateStarted && r.Block == block.SerialExecution && !store.IsRemote(r.Address) && r.Taken.IsZero()
+}
+
+// The order of a serial job's runs that are handed to other nodes. A run is in transit
+// from when it is about to be started until it is started here, another node has taken
+// it, it has ended or waits for room, or this node gives it up; also while it waits to be
+// told where to go, or for its turn (dispatch/start.go); and, where it waits for room, if it is a
+// broadcast or one waits for it. While an earlier run of a job is in transit no later one is
+// started: should the node be gone, the earlier one is put back, and is still the first.
+// All of it is guarded by the lock of the Queue.
+
+// Taken notes that the node to which a run was handed has taken it.
+func (e *Queue) Taken(r store.Run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.wakes.Start.PokeIf(e.Room.transit.has(r.JobID, r.ID) && e.Room.Arrived(r.JobID, r.ID))
+}
+
+// InTheWay are the runs in transit that others wait for.
+func (e *Queue) InTheWay() (ids []int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for job, runs := range e.Room.transit {
+		if e.Room.lots.at(LotOrderOf(job)) == nil {
+			continue
+		}
+		for _, r := range runs {
+			if e.Held.Runs.Of(r.RunID) == nil {
+				ids = append(ids, r.RunID)
+			}
+		}
+	}
+	return ids
+}
+
+// PlannedAgain takes in that a run which was under way, of a serial job or not as far as
+// that is known, is planned again. The owner of its shard holds it from then on: no scan
+// need find it, and who put it back may have done so before the answer to its start had
+// arrived here. One of a serial job stays ahead of the later ones.
+func (e *Queue) PlannedAgain(r store.Run, serial bool) {
+	_, owned := e.leases.Epoch(r.Shard)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	serial = serial || e.Room.transit.has(r.JobID, r.ID)
+	freed, sooner := e.landAway(r.ID, WaitKey{}), false
+	if owned {
+		sooner = e.HoldSome([]store.Run{r}, nil)
+	}
+	if serial && e.Held.Runs.Of(r.ID) != nil {
+		e.Room.transit.add(r.JobID, KeyOfRun(&r))
+	}
+	e.wakes.Start.PokeIf(sooner || freed)
+}
+
+// NotMine acts on a run that was found not to be this node's to run any more.
+func (e *Queue) NotMine(r store.Run) {
+	switch {
+	case r.State.Ended():
+		e.Waiters.Notify(&r)
+	case r.State == store.StatePlanned:
+		e.PlannedAgain(r, false)
+	}
+}
+
+// Retries that are planned, perhaps for a time to come, and that later runs of their jobs wait
+// for.
+
+// awaited are planned retries that others wait for.
+type awaited struct {
+	runs map[int64]store.Run // by id, as far as their order needs it
+	of   map[int64][]int64   // those of each job
+}
+
+func newAwaited() awaited { return awaited{runs: map[int64]store.Run{}, of: map[int64][]int64{}} }
+
+func (a awaited) has(runID int64) bool {
+	_, is := a.runs[runID]
+	return is
+}
+
+func (a awaited) add(retry store.Run) {
+	if !a.has(retry.ID) {
+		a.runs[retry.ID] = Slimmed(retry)
+		a.of[retry.JobID] = append(a.of[retry.JobID], retry.ID)
+	}
+}
+
+func (a awaited) drop(runID int64) {
+	job := a.runs[runID].JobID
+	delete(a.runs, runID)
+	if a.of[job] = slices.DeleteFunc(a.of[job], func(id int64) bool { return id == runID }); len(a.of[job]) == 0 {
+		delete(a.of, job)
+	}
+}
+
+// ahead is a retry among them that a run has to let pass, 0 where there is none: it stands for
+// an earlier instant, as Start.AfterRetries has it.
+func (a awaited) ahead(p *PlannedRun) (runID int64) {
+	retries := a.of[p.JobID]
+	if len(retries) == 0 {
+		return 0
+	}
+	r := p.Full()
+	for _, id := range retries {
+		retry := a.runs[id]
+		if at := retry.Instant().Compare(r.Instant()); at < 0 || at == 0 && retry.TriggerID < r.TriggerID {
+			return id
+		}
+	}
+	return 0
+}
+
+// Slimmed is a run without what may be long and nobody asks for here.
+func Slimmed(r store.Run) store.Run {
+	r.Param, r.TriggerMsg, r.HandleMsg, r.ProgressText, r.Addresses = "", "", "", "", nil
+	return r
+}
+
+// Runs of a serial job that wait for an earlier one which is to be tried again. The store has
+// found it in their way (Start.AfterRetries): it is planned, for a time to come perhaps, and
+// need not be held here. They go on when it is started, which is this node's to do; when it is
+// planned no more for another reason, as the watch loop finds out; when another version of
+// their job is known, which may let them pass; or when their shard is another node's.
+
+// AwaitRetry parks an entry behind a retry that is in its way. It gives up its place as the next
+// serial run at its address: the retry may need it.
+func (e *Queue) AwaitRetry(a Attempt, retry store.Run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.Room.GiveBackPlaces(a)
+	if ref := a.Ref; ref.Job.Version != a.Job.Version { // which may let it pass
+		e.Room.keepAhead(a.Item)
+		e.Room.Due.push(a.Item)
+		e.wakes.Start.Poke()
+		return
+	}
+	e.Under.retries.add(retry)
+	e.Room.parkBehind(WaitKey{Kind: LotRun, RunID: retry.ID}, a.Item)
+}
+
+// waitsForRetry parks a run behind a retry that is known to be in its way, so that the store is
+// not asked for each of many that wait. Called with mu held.
+func (e *Queue) waitsForRetry(a *Attempt) bool {
+	if a.Job.RetryAside {
+		return false
+	}
+	id := e.Under.retries.ahead(&a.Run)
+	if id != 0 {
+		e.Room.parkBehind(WaitKey{Kind: LotRun, RunID: id}, a.Item)
+	}
+	return id != 0
+}
+
+// AwaitedRetries are the retries that others wait for: what has come of the definitions of their
+// jobs has to be found out, since no run of theirs starts that would tell.
+func (e *Queue) AwaitedRetries() []store.Run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Collect(maps.Values(e.Under.retries.runs))
+}
+
+// Passed lets those go on that wait for a retry, which is planned no more.
+func (e *Queue) Passed(runID int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.wakes.Start.PokeIf(e.letPass(runID))
+}
+
+// letPass is passed with mu held.
+func (e *Queue) letPass(runID int64) bool {
+	if !e.Under.retries.has(runID) {
+		return false
+	}
+	e.Under.retries.drop(runID)
+	return e.Room.admitAllOf(WaitKey{Kind: LotRun, RunID: runID})
+}
+
+// LetPassOf lets those go on that wait for retries of a job. Called with mu held.
+func (e *Queue) LetPassOf(jobID int64) {
+	for _, id := range slices.Clone(e.Under.retries.of[jobID]) {
+		e.wakes.Start.PokeIf(e.letPass(id))
+	}
+}
+
+// IsAwaited reports whether others wait for a retry.
+func (e *Queue) IsAwaited(runID int64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.Under.retries.has(runID)
+}

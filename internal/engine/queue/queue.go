@@ -1,0 +1,204 @@
+package queue
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/engine/lease"
+	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Queue is what a node holds in memory: planned runs of its shards, runs that
+// are under way, and the jobs they belong to. All of it can be read again from
+// the store. Its methods do not call the store, and hold mu only for moments. They wake the
+// start loop where something may start now that could not before.
+//
+// The books have their own types, and one lock: what is asked of one book is a method of that
+// one, and takes the lock where its comment does not say that the caller holds it. What
+// concerns several is a method of the engine.
+type Queue struct {
+	Clock  *core.Clock
+	leases *lease.Leases
+	wakes  core.Wakes
+	Lead   lead
+	Rush   rush
+	// InboxFull is set while runs wait in the inbox for room here.
+	InboxFull atomic.Bool
+
+	mu      sync.Mutex
+	Jobs    *jobBook
+	Held    *heldRuns
+	Room    *waitingRoom
+	Under   *underWay
+	Waiters *waiters // under a lock of its own
+}
+
+func New(s *core.Core, panics *guard.Log) *Queue {
+	e := &Queue{Clock: s.Clock, leases: s.Leases, wakes: s.Life.Wakes, Waiters: newWaiters()}
+	e.Jobs = newJobBook(&e.mu, s.Cfg.Limits)
+	e.Held = newHeldRuns(&s.Cfg, s.Life.Wakes, e.Jobs, &e.mu, panics)
+	e.Room = newWaitingRoom(&s.Cfg, s.Life.Wakes.Start, e.Jobs, e.Held, &e.mu)
+	e.Under = newUnderWay(&e.mu)
+	return e
+}
+
+// News are the planned runs among some that are this node's and that it does not hold yet.
+func (e *Queue) News(runs []store.Run) (news []store.Run) {
+	for i := range runs {
+		if _, owned := e.leases.Epoch(runs[i].Shard); owned && runs[i].State == store.StatePlanned {
+			news = append(news, runs[i])
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.DeleteFunc(news, func(r store.Run) bool { return e.Held.Runs.Of(r.ID) != nil })
+}
+
+// Hold puts planned runs on the ring, as far as their apps have room.
+func (e *Queue) Hold(runs []store.Run, jobs map[int64]*store.Job) {
+	if len(runs) == 0 {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.wakes.Start.PokeIf(e.HoldSome(runs, jobs))
+}
+
+// HoldSome is hold with the mutex held. It reports whether one of the runs is now the next
+// to become due.
+func (e *Queue) HoldSome(runs []store.Run, jobs map[int64]*store.Job) (sooner bool) {
+	before, _, had := e.Held.ring.next()
+	for i := range runs {
+		r := &runs[i]
+		switch en := e.Held.Runs.Of(r.ID); {
+		case r.State != store.StatePlanned:
+		case en != nil:
+			en.found(r)
+		case e.makeRoom(r):
+			e.Held.holdOne(r, jobs[r.JobID])
+		}
+	}
+	after, _, has := e.Held.ring.next()
+	return has && (!had || after.Before(before))
+}
+
+// makeRoom reports whether a run is to be held. Runs that are forgotten for it hold nobody
+// up any more.
+func (e *Queue) makeRoom(r *store.Run) bool {
+	has, forgotten := e.Held.hasRoom(r)
+	for _, en := range forgotten {
+		e.Room.Arrived(en.Run.JobID, en.Run.ID)
+	}
+	return has
+}
+
+// TakeNext moves what has to be started now, if something has to, to the due queue, with what
+// is to go with it. It reports whether that is a herd.
+func (e *Queue) TakeNext(now time.Time) (herd bool) {
+	at, n, ok := e.Held.NextDue()
+	if until := now.Add(e.Lead.ForMany(n)); ok && !at.After(until) {
+		return e.takeDue(e.Lead.window(now, until)) >= HerdLeast && e.Rush.is(at, now)
+	}
+	return false
+}
+
+// HerdFirst reports whether results are to wait for a herd that is being started.
+func (e *Queue) HerdFirst(now time.Time) bool { return e.Lead.get() == 0 && e.Rush.lasts(now) }
+
+// takeDue moves what is due at or before t from the ring to the due queue, and returns how much.
+func (e *Queue) takeDue(t time.Time) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	ids := e.Held.ring.pop(t)
+	for i, en := range e.Held.entries(ids) {
+		id := ids[i]
+		switch {
+		case en == nil || en.Due: // forgotten, or forgotten and held again
+		case en.Run.Scheduled().After(t):
+			// A ring of the user's was early; P2 does not rest on it.
+			e.Held.ring.push(en.Run.Scheduled(), id)
+		default:
+			en.Due, en.Passage = true, &Passage{Route: e.Held.Nowhere}
+			e.Room.Due.push(en)
+		}
+	}
+	e.Held.ring.lookAgain(t)
+	return len(ids)
+}
+
+// What the engine's books say of themselves.
+
+// lacks are the words for what is waited for in a lot.
+func (k lotKind) lacks() string {
+	switch k {
+	case LotRunning:
+		return "place"
+	case LotAddress:
+		return "address"
+	case LotApp:
+		return "app"
+	case LotLane:
+		return "lane"
+	case LotSerial:
+		return "serial"
+	case LotRun:
+		return "run"
+	case lotOrder:
+		return "order"
+	case LotSettle:
+		return "settle"
+	case LotProbe:
+		return "probe"
+	case lotRoute, lotAsk:
+		return "addresses"
+	}
+	return "turn"
+}
+
+// Backlog is what is due and does not wait for another run.
+func (e *Queue) Backlog() (b core.Backlog) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	addTo(&b, &e.Room.Due)
+	for at, waiting := range e.Room.lots.all() {
+		switch at.Kind {
+		case LotSerial, LotRun, lotOrder:
+		default:
+			addTo(&b, waiting)
+		}
+	}
+	return b
+}
+
+func addTo(b *core.Backlog, t *turns) {
+	b.Waiting += t.Len()
+	for _, q := range t.apps {
+		if len(*q) > 0 && (b.Oldest.IsZero() || (*q)[0].Run.Scheduled().Before(b.Oldest)) {
+			b.Oldest = (*q)[0].Run.Scheduled()
+		}
+	}
+}
+
+// State fills in what the engine knows.
+func (e *Queue) State(out *core.Stats) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out.Held, out.Due, out.Away = e.Held.Runs.Len(), e.Room.Due.Len(), len(e.Under.away)
+	out.Waiting, out.Running = map[string]int{}, map[string]int{}
+	for at, waiting := range e.Room.lots.all() {
+		out.Waiting[at.Kind.lacks()] += waiting.Len()
+	}
+	lanes := &e.Room.Lanes
+	out.Fast, out.Slow = core.LaneStats{Size: lanes.Limit[LaneFast], Used: lanes.Used[LaneFast]}, core.LaneStats{Size: lanes.Limit[laneSlow], Used: lanes.Used[laneSlow]}
+	for _, f := range e.Under.Flights.All() {
+		if f.Remote {
+			out.Calling++
+		} else {
+			out.Running[f.Run.Planned.App]++
+		}
+	}
+}

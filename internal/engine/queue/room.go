@@ -1,0 +1,376 @@
+package queue
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/engine/lease"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
+)
+
+// How due runs come to wait and go on again: for room, for their turn at an address, for
+// earlier runs of their job, for answers.
+
+// waitingRoom has the due runs of a node: those that may be started, and those that wait for
+// something. Methods that do not take the lock are called with it held.
+type waitingRoom struct {
+	jobs  *jobBook
+	held  *heldRuns
+	start loop.Wake
+
+	mu      *sync.Mutex  // the engine's
+	Due     turns        // guarded by mu: may be started
+	lots    lots         // guarded by mu: wait
+	round   int64        // guarded by mu: of those that are tried again: see dispatch/start.go
+	Lanes   lanes        // guarded by mu
+	freed   bool         // guarded by mu: see HasFreed
+	Serial  serialPlaces // guarded by mu: the run that is at an address, or about to be, for a serial job
+	beside  beside       // guarded by mu: the same for concurrent jobs with a maximum
+	transit transit      // guarded by mu: serial runs on their way to other nodes
+}
+
+func newWaitingRoom(cfg *core.Config, start loop.Wake, jobs *jobBook, held *heldRuns, mu *sync.Mutex) *waitingRoom {
+	return &waitingRoom{
+		jobs: jobs, held: held, start: start, mu: mu, Due: newTurns(), lots: lots{},
+		Lanes:  newLanes(cfg.Limits.FastLane, cfg.Limits.SlowLane),
+		Serial: serialPlaces{}, beside: beside{}, transit: transit{},
+	}
+}
+
+// freeSerial gives up the place of a serial job's run at an address, and lets
+// the next one in.
+func (w *waitingRoom) freeSerial(at WaitKey, runID int64) bool {
+	switch {
+	case at.Kind != LotSerial:
+		return false
+	case at.most > 0:
+		return w.beside.drop(at, runID) && w.Admit(at)
+	case w.Serial.At(at) != runID:
+		return false
+	}
+	w.Serial.free(at)
+	return w.Admit(at)
+}
+
+// TakeSerial takes that place for a run; false when another run has it. One that has it
+// and is not being started yet gives way to an earlier one.
+func (w *waitingRoom) TakeSerial(at WaitKey, r lease.RingEntry) bool {
+	switch {
+	case at.Kind != LotSerial:
+		return true
+	case at.most > 0:
+		return w.beside.add(at, r.RunID)
+	}
+	if has := w.Serial.At(at); has != 0 && has != r.RunID {
+		if en := w.held.Runs.Of(has); en == nil || en.starting || !r.Before(en.Run.Key()) {
+			return false
+		}
+	}
+	w.Serial.Take(at, r.RunID)
+	return true
+}
+
+// Admit moves the head of a lot to the due queue. At an address of
+// a serial job it has the place from then on, and one that has waited for its turn
+// counts as in transit, so that none overtakes it.
+func (w *waitingRoom) Admit(at WaitKey) bool {
+	en := w.lots.leave(at)
+	if en == nil {
+		return false
+	}
+	switch at.Kind {
+	case LotSerial:
+		if at.most > 0 {
+			w.beside.add(at, en.Run.ID)
+		} else {
+			w.Serial.Take(at, en.Run.ID)
+		}
+	case lotOrder:
+		w.transit.add(en.Run.JobID, en.Run.Key())
+	default:
+		w.LetOut(en, at)
+	}
+	w.Due.push(en)
+	return true
+}
+
+// LetOut notes which lot an entry has been let out of.
+func (w *waitingRoom) LetOut(en *Item, at WaitKey) { en.from, en.Waited = w.lots.one(at), true }
+
+// Park makes an entry wait in a lot. If it came from another one, the room it
+// was let in for goes to the next there. The later runs of a serial job do not wait for
+// one that waits for room, but for one that waits to be told where to go, and for a
+// broadcast: they might get at one of its addresses before it, where the one at which it
+// waits is not among theirs any more.
+func (w *waitingRoom) Park(at WaitKey, en *Item) {
+	switch ahead := w.transit.has(en.Run.JobID, en.Run.ID); at.Kind {
+	case LotProbe, lotRoute, lotAsk, LotSettle:
+		w.keepAhead(en)
+	case lotOrder:
+		w.transit.drop(en.Run.JobID, en.Run.ID)
+	default:
+		if ahead && len(en.Route.Targets) == 0 {
+			w.Arrived(en.Run.JobID, en.Run.ID)
+		}
+	}
+	if !en.CameFrom(at) {
+		w.letGoOn(en)
+	}
+	en.Waited = false
+	if !at.isRoom() && at.Kind != lotAsk && at.Kind != LotProbe && at.Kind != lotRoute {
+		// What it was told may be old when it goes on. One that is let in for room would lose
+		// that by asking again.
+		en.Turned = false
+	}
+	w.lots.park(at, en)
+}
+
+// letGoOn gives the room that an entry was let in for, if it was, to the next.
+func (w *waitingRoom) letGoOn(en *Item) {
+	if en.Waited && en.from.isRoom() {
+		en.Waited = false
+		w.Admit(*en.from)
+	}
+	en.Waited = false
+}
+
+// AdmitAll lets everybody out of a lot.
+func (w *waitingRoom) AdmitAll(at WaitKey) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.start.PokeIf(w.admitAllOf(at))
+}
+
+func (w *waitingRoom) admitAllOf(at WaitKey) (any bool) {
+	for en := w.lots.leave(at); en != nil; en = w.lots.leave(at) {
+		w.LetOut(en, at)
+		w.Due.push(en)
+		any = true
+	}
+	return any
+}
+
+// ChangeSerial gives up the place of a serial job at the address that the entry
+// was routed to before.
+func (w *waitingRoom) ChangeSerial(en *Item) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.freeSerial(en.Route.Serial, en.Run.ID)
+}
+
+// ParkFirst parks an entry and reports whether it is the first of the lot.
+func (w *waitingRoom) ParkFirst(at WaitKey, en *Item) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	first := w.lots.at(at) == nil
+	w.Park(at, en)
+	return first
+}
+
+// keepAhead keeps the later runs of a serial job behind one that has to come again: they
+// might find at once what it waits for.
+func (w *waitingRoom) keepAhead(en *Item) {
+	if w.jobs.isSerial(en.Run.JobID) {
+		w.transit.add(en.Run.JobID, en.Run.Key())
+	}
+}
+
+// parkBehind parks an entry that an earlier one has to pass. It holds nothing then that
+// the earlier one might wait for, and is routed anew when it goes on, as those are that
+// come after it.
+func (w *waitingRoom) parkBehind(at WaitKey, en *Item) {
+	w.freeSerial(en.Route.Serial, en.Run.ID)
+	en.Route = &Routed{}
+	w.Park(at, en)
+}
+
+// Arrived notes that a run is in transit no more, or never was, and lets the next of its
+// job try. It reports whether there was one.
+func (w *waitingRoom) Arrived(jobID, runID int64) bool {
+	w.transit.drop(jobID, runID)
+	return w.Admit(LotOrderOf(jobID))
+}
+
+// clearOut empties a lot.
+func (w *waitingRoom) clearOut(at WaitKey) (any bool) {
+	for en := w.lots.leave(at); en != nil; en = w.lots.leave(at) {
+		w.freeSerial(en.Route.Serial, en.Run.ID)
+		en.Route = &Routed{}
+		w.Due.push(en)
+		any = true
+	}
+	return any
+}
+
+// Entries on their way to be started, and back again where a start has come to nothing. All
+// of it is guarded by the lock of the Queue.
+
+// PutBack puts entries back that have no places yet.
+func (w *waitingRoom) PutBack(from WaitKey, batch []Attempt) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, a := range batch {
+		w.comeBack(from, a.Item)
+	}
+}
+
+// Leave takes the next entry of a lot, or of the due queue.
+func (w *waitingRoom) Leave(from WaitKey) *Item {
+	if from.Kind == LotDue {
+		return w.Due.pop()
+	}
+	return w.lots.leave(from)
+}
+
+// lenOf is how many wait in a lot, or are due.
+func (w *waitingRoom) lenOf(at WaitKey) int {
+	if at.Kind == LotDue {
+		return w.Due.Len()
+	}
+	if t := w.lots.at(at); t != nil {
+		return t.Len()
+	}
+	return 0
+}
+
+// comeBack undoes leave.
+func (w *waitingRoom) comeBack(from WaitKey, en *Item) {
+	if from.Kind == LotDue {
+		w.Due.push(en)
+	} else {
+		w.lots.park(from, en)
+	}
+}
+
+// HasFreed reports whether starts that came to nothing have given back places at this
+// node's executors; TakeFreed does so once.
+func (w *waitingRoom) HasFreed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.freed
+}
+
+func (w *waitingRoom) TakeFreed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	freed := w.freed
+	w.freed = false
+	return freed
+}
+
+// NextRound returns the lot of the round that goes on, which is the next one when this one
+// is over.
+func (w *waitingRoom) NextRound() WaitKey {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lots.at(lotAgainOf(w.round)) == nil {
+		w.round++
+	}
+	return lotAgainOf(w.round)
+}
+
+// CountLot is how many wait in a lot.
+func (w *waitingRoom) CountLot(at WaitKey) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lenOf(at)
+}
+
+// IsLeft reports whether something is due, or waits for a start that goes apart.
+func (w *waitingRoom) IsLeft() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc([]WaitKey{{Kind: LotDue}, {Kind: LotApart}, lotAgainOf(w.round), lotAgainOf(w.round + 1)},
+		func(at WaitKey) bool { return w.lenOf(at) > 0 })
+}
+
+// Waits reports whether somebody waits in one of the lots.
+func (w *waitingRoom) Waits(at ...WaitKey) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(at, func(at WaitKey) bool { return w.lots.at(at) != nil })
+}
+
+// AnyWaits reports whether a due run waits for anything.
+func (w *waitingRoom) AnyWaits() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lots.len() > 0
+}
+
+// WaitApart has an entry wait for its turn, or for its next one. The room that it was let in
+// for, if it was, is kept for it: others that are due would take it meanwhile.
+func (w *waitingRoom) WaitApart(en *Item) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if en.Route.Refused != "" {
+		w.letGoOn(en)
+	}
+	if en.keeps = en.Waited && en.from.isRoom(); en.keeps {
+		w.Lanes.keep(*en.from)
+	}
+	at := WaitKey{Kind: LotApart}
+	if en.tried {
+		at = lotAgainOf(w.round + 1)
+	}
+	w.parkApart(at, en)
+}
+
+// parkApart has an entry wait for its turn. The later runs of its job, if that is a serial
+// one, wait too. Caller holds mu.
+func (w *waitingRoom) parkApart(at WaitKey, en *Item) {
+	w.keepAhead(en)
+	w.lots.park(at, en)
+}
+
+// parkTried is parkApart for one whose start had no effect.
+func (w *waitingRoom) parkTried(en *Item) {
+	en.tried = true
+	w.parkApart(lotAgainOf(w.round+1), en)
+}
+
+// unkeep gives room back that is kept for an entry, which is still the one that was let in
+// for it. Caller holds mu.
+func (w *waitingRoom) unkeep(en *Item) {
+	if en.keeps {
+		en.keeps = false
+		w.freed = w.freed || en.from.Kind == LotRunning
+		w.Lanes.giveUp(*en.from)
+	}
+}
+
+// GiveBackPlaces undoes reserve, but for the place of a serial job, which the
+// entry keeps until it starts or is given up.
+func (w *waitingRoom) GiveBackPlaces(a Attempt) {
+	a.starting = false
+	if a.Route.Refused != "" || a.Start.RunID == 0 {
+		return
+	}
+	for _, at := range w.Lanes.Answered(nil, a.Route.Lane, a.Route.Key(a.Run.App)) {
+		w.Admit(at)
+	}
+	if a.Route.Places > 0 {
+		w.freed = w.freed || a.Route.Exec != nil
+		w.Admit(w.Lanes.Ended(a.Route.Key(a.Run.App)))
+	}
+}
+
+// Fitting returns the runs that there is room for, by the places of each app, and
+// whether some have to wait.
+func (w *waitingRoom) Fitting(runs []store.Run, places map[string]int) (ids []int64, full bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	more := map[AddressKey]int{}
+	for _, r := range runs {
+		k := AddressKey{r.App, r.Address}
+		if w.Lanes.Running[k]+more[k] >= places[r.App] {
+			full = true
+			continue
+		}
+		more[k]++
+		ids = append(ids, r.ID)
+	}
+	return ids, full
+}

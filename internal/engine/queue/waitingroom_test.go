@@ -1,0 +1,72 @@
+package queue
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestWaitingIsInOrder: what waits goes on in the order of instants and ids, whenever it
+// came, and a queue that is never empty keeps nothing of what has left it.
+func TestWaitingIsInOrder(t *testing.T) {
+	var q waiting
+	r := rand.New(rand.NewPCG(1, 2))
+	at := func(n int) *Item {
+		return &Item{Run: PlannedRun{ID: r.Int64N(1000), At: int64(r.IntN(n))}}
+	}
+	for range 100_000 {
+		q.push(at(1000))
+		q.push(at(10))
+		q.pop()
+		q.pop()
+		if len(q) < 100 {
+			q.push(at(500))
+		}
+	}
+	for last := q.pop(); len(q) > 0; {
+		next := q.pop()
+		if next.Run.Key().Before(last.Run.Key()) {
+			t.Fatalf("%v after %v", next.Run.Key(), last.Run.Key())
+		}
+		last = next
+	}
+	if cap(q) > 10_000 {
+		t.Errorf("room for %d entries", cap(q))
+	}
+}
+
+// TestAppsTakeTurns: the next entry is of the app that has waited longest for its turn, be there
+// one app or many, and what has had its turn is not kept.
+func TestAppsTakeTurns(t *testing.T) {
+	for _, apps := range []int{1, 2, 3, 50} {
+		r, q := rand.New(rand.NewPCG(3, uint64(apps))), newTurns()
+		var order []string // the model: apps that have something, in turn
+		waits := map[string]int{}
+		for range 20_000 {
+			if app := string(rune('A' + r.IntN(apps))); r.IntN(2) == 0 {
+				if waits[app]++; waits[app] == 1 {
+					order = append(order, app)
+				}
+				q.push(&Item{Run: PlannedRun{App: app}})
+				continue
+			}
+			e := q.pop()
+			if len(order) == 0 {
+				if e != nil {
+					t.Fatalf("%d apps: %+v out of nothing", apps, e)
+				}
+				continue
+			}
+			app := order[0]
+			order = order[1:]
+			if waits[app]--; waits[app] > 0 {
+				order = append(order, app)
+			}
+			if e == nil || e.Run.App != app {
+				t.Fatalf("%d apps: %+v, want one of %s", apps, e, app)
+			}
+		}
+		if cap(q.order) > 4*apps+8 {
+			t.Errorf("%d apps: room for the turns of %d", apps, cap(q.order))
+		}
+	}
+}

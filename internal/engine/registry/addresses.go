@@ -1,0 +1,350 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// What is known of the addresses of apps, and for how long it is good.
+
+// Addresses knows which addresses may run a handler of an app.
+type Addresses struct {
+	S        *core.Core
+	Attached *AttachedSet
+	Remotes  *Remotes
+	Users    *UserCalls                  // of a registry of the user's
+	Register func(context.Context) error // registers this node's executors there
+	Memory   *Memory
+}
+
+// sameAddress compares two addresses whatever their spelling.
+func sameAddress(a, b string) bool { return a == b || wire.NormalAddress(a) == wire.NormalAddress(b) }
+
+// BookKeyOf is what a job's addresses go by.
+func BookKeyOf(job *store.Job) BookKey { return BookKey{job.App, job.Handler, job.GlueType} }
+
+func (k BookKey) isBean() bool { return k.Glue == store.GlueBean || k.Glue == "" }
+
+// KnewLately reports whether an address is one of the app's, or was one a moment ago: an
+// executor that has said good-bye lets its runs end, and answers questions about them.
+func (b *Addresses) KnewLately(ctx context.Context, app, address string) (bool, error) {
+	if b.Memory.hadLately(app, address) {
+		return true, nil
+	}
+	return b.Knows(ctx, app, address)
+}
+
+// Lookup returns the sorted addresses for a job's handler; where there are none,
+// why says so in XXL-JOB's words. Addresses given by a trigger take the place of
+// the app's.
+func (b *Addresses) Lookup(ctx context.Context, job *store.Job, given []string) (addrs []string, why string, err error) {
+	key := BookKeyOf(job)
+	if len(given) > 0 {
+		return b.lookupGiven(ctx, key, given)
+	}
+	if e, cached := b.Memory.Cached(key); cached {
+		return e.Addrs, "", nil
+	}
+	now, version := time.Now(), b.Memory.AsOf()
+	e, err := loop.Call(ctx, func(ctx context.Context) (bookEntry, error) { return b.read(ctx, key) })
+	if err == nil && len(e.Addrs) == 0 && b.S.Cfg.Registry != nil && b.Attached.Unregistered(key.App) {
+		// A registry of the user's has not heard of this node's executor yet; the
+		// run would be refused for good.
+		e, err = loop.Call(ctx, func(ctx context.Context) (bookEntry, error) {
+			if err := b.Register(ctx); err != nil {
+				return bookEntry{}, err
+			}
+			return b.read(ctx, key)
+		})
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	e.Read = now
+	b.Memory.Keep(key, e, version)
+	return e.Addrs, e.None, nil
+}
+
+// lookupGiven is lookup for addresses that a trigger has given. They are among the
+// app's, in whatever spelling: a token goes nowhere else.
+func (b *Addresses) lookupGiven(ctx context.Context, key BookKey, given []string) ([]string, string, error) {
+	all, err := loop.Call(ctx, func(ctx context.Context) ([]string, error) { return b.all(ctx, key.App) })
+	if err != nil {
+		return nil, "", err
+	}
+	e := b.ChooseGiven(key, all, given)
+	return e.Addrs, e.None, nil
+}
+
+// all are the addresses of an app, those of other nodes included.
+func (b *Addresses) all(ctx context.Context, app string) ([]string, error) {
+	a, err := b.Ask(ctx, app)
+	return b.AllOf(app, a), err
+}
+
+// Knows reports whether an address is one of the app's at this moment: others are not
+// called.
+func (b *Addresses) Knows(ctx context.Context, app, address string) (bool, error) {
+	all, err := loop.Call(ctx, func(ctx context.Context) ([]string, error) { return b.all(ctx, app) })
+	return slices.ContainsFunc(all, func(a string) bool { return sameAddress(a, address) }), err
+}
+
+func (b *Addresses) read(ctx context.Context, key BookKey) (bookEntry, error) {
+	a, err := b.Ask(ctx, key.App)
+	if err != nil {
+		return bookEntry{}, err
+	}
+	e := b.Choose(key, b.AllOf(key.App, a))
+	if a.Stale != nil && len(e.Addrs) == 0 {
+		return bookEntry{}, a.Stale // an old answer may help, and not refuse a run for good
+	}
+	return e, nil
+}
+
+// Unserved says of jobs of one app, by what their addresses go by, why nobody serves
+// them; others are not in the answer. The app's addresses are read once.
+func (b *Addresses) Unserved(ctx context.Context, app string, jobs []store.Job) (map[BookKey]string, error) {
+	read := func(ctx context.Context) (map[BookKey]string, error) {
+		a, err := b.Ask(ctx, app)
+		if err != nil {
+			return nil, err
+		}
+		why, all, done := map[BookKey]string{}, b.AllOf(app, a), map[BookKey]bool{}
+		for i := range jobs {
+			key := BookKeyOf(&jobs[i])
+			if done[key] {
+				continue
+			}
+			done[key] = true
+			if e := b.Choose(key, slices.Clone(all)); len(e.Addrs) == 0 {
+				why[key] = e.None
+			}
+		}
+		if a.Stale != nil && len(why) > 0 {
+			return nil, a.Stale
+		}
+		return why, nil
+	}
+	why, err := loop.Call(ctx, read)
+	if err == nil && len(why) > 0 && b.S.Cfg.Registry != nil && b.Attached.Unregistered(app) {
+		if err := b.Register(ctx); err != nil {
+			return nil, err
+		}
+		return loop.Call(ctx, read)
+	}
+	return why, err
+}
+
+// CalledAt returns the executor that a run was sent to, while its address is one of the
+// app's, or was a moment ago. It is for questions about the run and for its end; a run is
+// sent to addresses of the present only.
+func (b *Addresses) CalledAt(ctx context.Context, r store.Run) (*remote, error) {
+	known, err := b.KnewLately(ctx, r.App, r.Address)
+	switch {
+	case err != nil:
+		return nil, err
+	case !known:
+		return nil, fmt.Errorf("%s is not an address of app %s any more", r.Address, r.App)
+	}
+	return b.Remotes.Get(r.App, r.Address)
+}
+
+// What the store and a registry say of an app.
+
+// Ask asks the store and the registry. Where they do not answer, the last answer
+// serves for as long as a heartbeat does: a table that somebody has locked must not
+// keep runs from executors that are there.
+func (b *Addresses) Ask(ctx context.Context, app string) (Answer, error) {
+	now := time.Now()
+	last, known, version, stale := b.Memory.recall(app, now)
+	if known && last.fresh && now.Sub(last.at) < AddressTTL && len(last.Addrs) > 0 {
+		return last, nil // for another handler of the app
+	}
+	last.Stale = stale
+	known = known && now.Sub(last.at) < b.S.Cfg.Cluster.Dead
+	if known && last.Stale != nil {
+		return last, nil
+	}
+	quick, cancel := ctx, context.CancelFunc(func() {})
+	if known {
+		patience := addressPatience
+		if b.S.Cfg.Registry != nil {
+			patience += b.S.Cfg.Limits.RouteTimeout
+		}
+		quick, cancel = context.WithTimeout(ctx, patience)
+	}
+	defer cancel()
+	a, silent, err := b.askNow(quick, app)
+	if err == nil {
+		a.at = now
+		b.Memory.heard(app, a, version)
+		return a, nil
+	}
+	if !known || ctx.Err() != nil {
+		return Answer{}, err
+	}
+	b.S.Logger.Warn("xxljob: address lookup failed; using the last known addresses", "app", app, "age", now.Sub(last.at), "error", err)
+	b.Memory.noAnswer(silent, err)
+	last.Stale = err
+	return last, nil
+}
+
+// askNow says with an error who is silent: all apps are in the same tables of the store,
+// but a registry of the user's may fail for one of them.
+func (b *Addresses) askNow(ctx context.Context, app string) (a Answer, silent string, err error) {
+	group, err := b.S.Store.Group(ctx, app)
+	switch {
+	case err == nil && group.Manual:
+		return Answer{Addrs: group.Addresses, Manual: true}, "", nil
+	case err != nil && !errs.IsNotFound(err):
+		return Answer{}, "", err
+	}
+	if b.S.Cfg.Registry != nil {
+		addrs, err := b.Users.lookup(ctx, app)
+		return Answer{Addrs: addrs}, app, err
+	}
+	regs, err := b.S.Store.Addresses(ctx, app, b.S.Cfg.Cluster.Dead)
+	return registered(regs, b.S.Clock.Now()), "", err
+}
+
+// registered is the answer that registrations are.
+func registered(regs []store.Registration, now time.Time) Answer {
+	a := Answer{Addrs: make([]string, 0, len(regs)), boots: map[string]string{}, ages: make(map[string]time.Duration, len(regs)), former: map[string]formerBoot{}}
+	for _, r := range regs {
+		a.Addrs = append(a.Addrs, r.Address)
+		a.ages[r.Address] = max(now.Sub(r.Updated), 0)
+		if !r.FormerSeen.IsZero() {
+			a.former[r.Address] = formerBoot{r.FormerBootID, max(now.Sub(r.FormerSeen), 0)}
+		}
+		if r.BootID != "" && slices.Contains(r.Capabilities, wire.CapRepeat) {
+			a.boots[r.Address] = r.BootID
+		}
+	}
+	return a
+}
+
+// Which addresses of an app a job may go to.
+
+// Choose leaves out addresses that cannot run the handler, as far as that is known:
+// of a remote executor it is not.
+func (b *Addresses) Choose(key BookKey, all []string) bookEntry {
+	var e bookEntry
+	able, hasApp := b.able(key, all)
+	bean := key.isBean()
+	e.Addrs = withoutTwins(b.S.Leases.Undoubted(able))
+	switch {
+	case len(e.Addrs) > 0:
+	case hasApp && !bean:
+		e.None = fmt.Sprintf(wire.MsgGlueType, key.Glue)
+	case hasApp:
+		e.None = fmt.Sprintf(wire.MsgHandlerNotFound, key.Handler)
+	case len(all) > 0:
+		e.None = "none of the addresses of app " + key.App + " can be reached from here"
+	default:
+		e.None = "no address: app " + key.App + " has no live executor"
+	}
+	return e
+}
+
+// able are the addresses that can run the handler, sorted, those of doubted nodes
+// included, and whether a node is there that has the app.
+func (b *Addresses) able(key BookKey, all []string) (addrs []string, hasApp bool) {
+	for _, a := range all {
+		inc, local := store.LocalIncarnation(a)
+		if !local {
+			if b.callable(key.App, a) {
+				addrs = append(addrs, a)
+			}
+			continue
+		}
+		app, handler := b.S.Leases.Serves(inc, key.App, key.Handler)
+		hasApp = hasApp || app
+		if handler && key.isBean() {
+			addrs = append(addrs, a)
+		}
+	}
+	slices.Sort(addrs)
+	return addrs, hasApp
+}
+
+// callable reports whether an address is one that can be called. One that is not may
+// come from a registry of the user's, or from before such were refused.
+func (b *Addresses) callable(app, address string) bool {
+	if strings.ContainsFunc(address, errs.NotPlain) {
+		return false // it would be shown wherever its runs are
+	}
+	_, err := b.Remotes.Get(app, address)
+	return err == nil
+}
+
+// withoutTwins leaves, of sorted addresses that differ in their spelling only, the
+// first: an executor must not get two parts of a broadcast.
+func withoutTwins(addrs []string) []string {
+	addrs = slices.Compact(addrs)
+	if len(addrs) < 2 {
+		return addrs
+	}
+	seen := make(map[string]bool, len(addrs))
+	return slices.DeleteFunc(addrs, func(a string) bool {
+		n := wire.NormalAddress(a)
+		twin := seen[n]
+		seen[n] = true
+		return twin
+	})
+}
+
+// amongThem are the given addresses that an app has, in its own spelling, and the others.
+func amongThem(all, given []string) (wanted, unknown []string) {
+	spelled := make(map[string]string, len(all)) // by how they are compared
+	for _, a := range slices.Backward(all) {
+		spelled[wire.NormalAddress(a)] = a
+	}
+	for _, g := range given {
+		if a, ok := spelled[wire.NormalAddress(g)]; ok {
+			wanted = append(wanted, a)
+		} else {
+			unknown = append(unknown, g)
+		}
+	}
+	return wanted, unknown
+}
+
+// ChooseGiven is choose among the addresses that a trigger has given.
+func (b *Addresses) ChooseGiven(key BookKey, all, given []string) bookEntry {
+	wanted, unknown := amongThem(all, given)
+	e := b.Choose(key, wanted)
+	if len(unknown) > 0 && len(e.Addrs) == 0 {
+		e.None = fmt.Sprintf("none of the addresses of app %s can be reached from here: it has no %s", key.App, errs.Shorten(strings.Join(unknown, ", "), 500))
+	}
+	return e
+}
+
+func (b *Addresses) AllOf(app string, a Answer) []string {
+	if a.Manual || b.S.Cfg.Registry != nil {
+		return a.Addrs
+	}
+	return append(slices.Clone(a.Addrs), b.S.Leases.LocalAddresses(app)...)
+}
+
+// Possible are the addresses that a run of a job may be sent to, sorted: those of nodes
+// that are doubted too, for they may be back when it is sent.
+func (b *Addresses) Possible(ctx context.Context, job *store.Job, given []string) ([]string, error) {
+	all, err := loop.Call(ctx, func(ctx context.Context) ([]string, error) { return b.all(ctx, job.App) })
+	if err != nil {
+		return nil, err
+	}
+	if len(given) > 0 {
+		all, _ = amongThem(all, given)
+	}
+	able, _ := b.able(BookKeyOf(job), all)
+	return withoutTwins(able), nil
+}

@@ -1,0 +1,195 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/internal/urgent"
+	"github.com/xxljob/xxljob/route"
+)
+
+// Calls of registries and routers of the user's that somebody waits for. Input: calls, by
+// what they are about. Output: answers, or errors once RouteTimeout is over; a call that
+// does not return is left behind, and is the only one about its matter.
+
+// maxUserWrites is how many calls may be under way that change something: executors
+// elsewhere register under any address, and a registry may hang for each.
+const maxUserWrites = 1000
+
+var (
+	errUserHangs = errors.New("no answer, and an earlier call still hangs")
+	errUserBusy  = errors.New("too many calls are under way")
+)
+
+// UserCalls are the calls that are under way. It is safe for concurrent use.
+type UserCalls struct {
+	registry core.Registry
+	timeout  time.Duration
+	panics   *guard.Log
+
+	mu     sync.Mutex
+	calls  map[userCallKey]*userCall // guarded by mu
+	under  map[*userCall]bool        // guarded by mu: these, and calls of Router.Route
+	writes int                       // guarded by mu: those that change something
+}
+
+// userCallKey is what a call is about.
+type userCallKey struct{ place, of, address string }
+
+// userCall is a call that may have several who wait for it.
+type userCall struct {
+	until time.Time     // when they give up
+	done  chan struct{} // closed when there are addrs and err
+	addrs []string
+	err   error
+}
+
+func NewUserCalls(cfg *core.Config, panics *guard.Log) *UserCalls {
+	return &UserCalls{registry: cfg.Registry, timeout: cfg.Limits.RouteTimeout, panics: panics, calls: map[userCallKey]*userCall{}, under: map[*userCall]bool{}}
+}
+
+// Track notes a call that Stop is to wait for, in its time.
+func (u *UserCalls) Track() *userCall {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.trackLocked()
+}
+
+func (u *UserCalls) trackLocked() *userCall {
+	c := &userCall{until: time.Now().Add(u.timeout), done: make(chan struct{})}
+	u.under[c] = true
+	return c
+}
+
+// Returned notes that a call has returned.
+func (u *UserCalls) Returned(c *userCall) {
+	u.mu.Lock()
+	delete(u.under, c)
+	u.mu.Unlock()
+	close(c.done)
+}
+
+// Wait waits for calls that are under way, each until its time is over, or ctx.
+func (u *UserCalls) Wait(ctx context.Context) {
+	u.mu.Lock()
+	under := slices.Collect(maps.Keys(u.under))
+	u.mu.Unlock()
+	for _, c := range under {
+		ctx, cancel := context.WithDeadline(ctx, c.until)
+		select {
+		case <-c.done:
+		case <-ctx.Done():
+		}
+		cancel()
+	}
+}
+
+// lookup asks the registry for an app's addresses.
+func (u *UserCalls) lookup(ctx context.Context, app string) ([]string, error) {
+	return u.do(ctx, userCallKey{place: "Registry.Lookup", of: app}, false, func(ctx context.Context) ([]string, error) {
+		addrs, err := u.registry.Lookup(ctx, app)
+		return slices.Clone(addrs), err // the list may be the registry's own
+	})
+}
+
+func (u *UserCalls) register(ctx context.Context, app, address string) error {
+	return u.write(ctx, userCallKey{"Registry.Register", app, address}, func(ctx context.Context) error {
+		return u.registry.Register(ctx, app, address)
+	})
+}
+
+func (u *UserCalls) deregister(ctx context.Context, app, address string) error {
+	return u.write(ctx, userCallKey{"Registry.Deregister", app, address}, func(ctx context.Context) error {
+		return u.registry.Deregister(ctx, app, address)
+	})
+}
+
+// Forget tells a router that a job is no more.
+func (u *UserCalls) Forget(ctx context.Context, name string, router route.Forgetter, jobID int64) error {
+	return u.write(ctx, userCallKey{"Router.Forget of " + name, strconv.FormatInt(jobID, 10), ""}, func(context.Context) error {
+		router.Forget(jobID)
+		return nil
+	})
+}
+
+func (u *UserCalls) write(ctx context.Context, key userCallKey, f func(context.Context) error) error {
+	_, err := u.do(ctx, key, true, func(ctx context.Context) ([]string, error) { return nil, f(ctx) })
+	return err
+}
+
+// do waits for the call that is under way about a matter, or makes one.
+func (u *UserCalls) do(ctx context.Context, key userCallKey, writes bool, f func(context.Context) ([]string, error)) ([]string, error) {
+	c, err := u.begin(ctx, key, writes, f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key.place, err)
+	}
+	left := time.Until(c.until)
+	if left > 0 {
+		late := time.NewTimer(left)
+		defer late.Stop()
+		select {
+		case <-c.done:
+		case <-late.C:
+		case <-ctx.Done():
+		}
+	}
+	select {
+	case <-c.done:
+		return c.addrs, c.err
+	default:
+	}
+	switch {
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case left <= 0:
+		err = fmt.Errorf("%w after %v", errUserHangs, u.timeout)
+	default:
+		err = fmt.Errorf("no answer within %v", u.timeout)
+	}
+	return nil, fmt.Errorf("%s: %w", key.place, err)
+}
+
+// begin returns the call that is under way, or a new one. It goes on when ctx ends, for
+// others may wait for it too.
+func (u *UserCalls) begin(ctx context.Context, key userCallKey, writes bool, f func(context.Context) ([]string, error)) (*userCall, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if c := u.calls[key]; c != nil {
+		return c, nil
+	}
+	if writes {
+		if u.writes >= maxUserWrites {
+			return nil, errUserBusy
+		}
+		u.writes++
+	}
+	c := u.trackLocked()
+	u.calls[key] = c
+	ctx, cancel := context.WithTimeout(urgent.Unmark(context.WithoutCancel(ctx)), u.timeout)
+	guard.Go(func() (err error) {
+		c.addrs, err = f(ctx)
+		return err
+	}, func(err error) {
+		cancel()
+		c.err = u.panics.Note(key.place, err)
+		u.mu.Lock()
+		delete(u.calls, key)
+		if writes {
+			u.writes--
+		}
+		u.mu.Unlock()
+		u.Returned(c)
+	})
+	return c, nil
+}

@@ -1,0 +1,53 @@
+// Package router decides where a due run goes: by XXL-JOB's strategies, by routers of the
+// user's, and by probes.
+//
+// It works for the start loop and must not hold that up. A run whose answer is not there is
+// parked in a lot of room queue and comes again when it is.
+//
+// # Strategies
+//
+// The strategies of package route decide without I/O and are called inline. What they remember
+// is kept per job in this node, bounded, and dropped when a job is removed. NEAREST is the
+// default: there is no hand-over where none is needed, while FIRST would send everything to one
+// node. queue.RouteMemo and RouteWords save work where runs that follow each other go the same way.
+// callees knows what the executor at a chosen address needs: a place, a lane, a client.
+//
+// A part of a broadcast that was put back does not go where another part of the same trigger is
+// under way, unless there is nowhere else; then it waits for that part's end, whatever the
+// block strategy (choosePart).
+//
+// # Addresses
+//
+// Lookup gets the addresses of an app. A store is waited for. A registry of the user's is
+// not: the runs of the app wait in a lot of the app's (appsAsked), for RouteTimeout or one call
+// of the store. Where addresses cannot be read, the runs of that app wait and are tried again,
+// and the other apps go on (unrouted).
+//
+// # Routers of the user's
+//
+// They are called beside the start loop, with a deadline (Config.Limits.RouteTimeout). The runs
+// of a job wait in a queue of the job's, in order, each for a call of its own (userRouters,
+// routeQueue). One call is under way for a router and job; a router that does not return leaves
+// one goroutine behind, and refuses the runs that have waited for long enough. Once Stop has
+// begun nobody is asked, and the runs stay planned.
+//
+// # Probes
+//
+// FAILOVER and BUSYOVER ask executors before the start, while the run still waits as planned in
+// a lot of its own; then the start statement writes the address that answered. So no run is
+// ever started without an address, and a node that dies while it probes leaves a planned run.
+// Writing an address by a second compare-and-set remains for going on after a refusal alone
+// (room dispatch).
+//
+// probes keeps answers for a moment. At most 32 calls are under way at once, and 4 for a job,
+// or 5 while all of these hang. A call is about one question, and all who ask the same share it
+// (probeCalls); one that ignores its context is left behind, and is not made again while it
+// hangs. Of an executor at another node the lease says that it is there, and the store whether
+// its job runs.
+//
+// # Locks and goroutines
+//
+// userRouters.mu comes before the lock of the engine. probes.mu, probeCalls.mu and appsAsked.mu
+// are leaves. Probes and questions run on goroutines of stage plan, so Stop waits for them
+// first; calls of users' routers are waited for in their time.
+package router

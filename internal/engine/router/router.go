@@ -1,0 +1,260 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/engine/queue"
+	"github.com/xxljob/xxljob/internal/engine/registry"
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Where a due run goes. Input: entries that are due, from dispatch/start.go. Output: an
+// address, or the reason why there is none.
+
+// Router decides where due runs go. It belongs to the start loop, but for what comes of
+// routers of the user's.
+type Router struct {
+	*core.Core
+	Asker      *Lookup
+	Callees    *Resolver
+	Probes     *probes
+	Asks       *userRouters
+	Strategies *Strategies
+	said       RouteWords
+}
+
+// Route decides about one entry. It asks no executor: probing routes go by the
+// answers that probes have brought, and wait where there are none.
+func (ro *Router) Route(ctx context.Context, en *queue.Item, job *store.Job) (*queue.Routed, error) {
+	addrs, why, err := ro.Asker.addressesFor(ctx, en, job)
+	if err != nil {
+		return nil, err
+	}
+	if m := en.Ref.Memo; m.IsFor(job, addrs, &en.Run) && ro.isStill(m, job, addrs) {
+		return m.R, nil
+	}
+	if len(addrs) == 0 {
+		return &queue.Routed{Refused: why, Msg: ro.routeMsg(&en.Run, job, nil, why)}, nil
+	}
+	to := ro.chooseAddress(ctx, en, job, addrs)
+	r := &to
+	switch {
+	case r.Failed != nil:
+		return nil, r.Failed
+	case r.Probing, r.Asks != nil, r.Behind != nil:
+		return r, nil
+	case r.Refused != "":
+		r.Msg = ro.routeMsg(&en.Run, job, addrs, r.Refused)
+		return r, nil
+	}
+	r.Msg = ro.routeMsg(&en.Run, job, addrs, r.Msg)
+	ro.Callees.Equip(r, job)
+	if en.Run.Sharding() != (store.Sharding{}) && r.Serial.Kind != queue.LotSerial && job.Block != block.Concurrent {
+		r.Serial = queue.WaitKey{Kind: queue.LotSerial, JobID: job.ID, RunID: en.Run.TriggerID(), Address: r.Address} // see choosePart
+	} else if ro.isSame(en, job, r) {
+		en.Ref.Memo = &queue.RouteMemo{Job: job, Addrs: addrs, Kind: en.Run.RunType(), R: r}
+	}
+	return r, nil
+}
+
+// isStill reports whether an address is called as it was. It is asked once after each reading of the
+// addresses, which are read again and again.
+func (ro *Router) isStill(m *queue.RouteMemo, job *store.Job, addrs []string) bool {
+	if queue.SameList(addrs, m.Addrs) {
+		return true
+	}
+	now := &ro.said.now
+	*now = queue.Routed{Address: m.R.Address}
+	if ro.Callees.Equip(now, job); !now.IsCalledAs(m.R) {
+		return false
+	}
+	m.Addrs = addrs
+	return true
+}
+
+// isSame reports whether further runs of the job go the same way, as long as it has the same
+// addresses: its strategy goes by nothing else, and counts nothing.
+func (ro *Router) isSame(en *queue.Item, job *store.Job, r *queue.Routed) bool {
+	if ro.Cfg.Registry != nil || ro.Cfg.Routers[job.Route] != nil || len(en.Run.Addresses()) > 0 || r.Refused != "" {
+		return false
+	}
+	switch job.Route {
+	case route.Nearest:
+		return r.Exec != nil && !r.Remote
+	case route.First, route.Last:
+		return true
+	}
+	return false
+}
+
+// chooseAddress applies the job's strategy.
+func (ro *Router) chooseAddress(ctx context.Context, en *queue.Item, job *store.Job, addrs []string) queue.Routed {
+	router := ro.Strategies.ByName[job.Route]
+	if router == nil {
+		return queue.Routed{Refused: fmt.Sprintf("routing strategy %s is not known on this node: %s", job.Route, errs.OneOf(job.Route, ro.Strategies.Names))}
+	}
+	if job.Route == route.ShardingBroadcast && en.Run.Sharding() != (store.Sharding{}) {
+		return ro.choosePart(ctx, &en.Run, job, addrs)
+	}
+	var chosen []string
+	if ro.Cfg.Routers[job.Route] == nil {
+		if en.Choice.Fits(job, addrs) { // it has waited behind others: no strategy counts it twice
+			chosen = en.Choice.Chosen
+		} else if choice, err := router.Route(ctx, job.ID, addrs); err != nil {
+			return queue.Routed{Refused: "route " + job.Route + ": " + err.Error()}
+		} else {
+			chosen = choice
+			if job.Route != route.ShardingBroadcast { // which goes to those that are there when it starts
+				en.Choice = &queue.RouteChoice{Version: job.Version, Chosen: chosen}
+			}
+		}
+	} else if c := ro.Asks.choiceFor(en, job, addrs); c == nil {
+		return queue.Routed{Asks: addrs}
+	} else if chosen = c.Chosen; c.Refused != "" {
+		return queue.Routed{Refused: c.Refused}
+	}
+	switch job.Route {
+	case route.ShardingBroadcast:
+		return queue.Routed{Address: chosen[0], Targets: slices.Clone(chosen)}
+	case route.Failover, route.Busyover:
+		return ro.Probes.Choose(ctx, job, chosen)
+	}
+	return queue.Routed{Address: chosen[0]}
+}
+
+// routeMsg is the part of trigger_msg that is known before the call: plain
+// lines a person can read.
+func (ro *Router) routeMsg(run *queue.PlannedRun, job *store.Job, addrs []string, outcome string) string {
+	msg := ro.said.Of(run.RunType(), ro.Cfg.Node, job, addrs)
+	if outcome != "" {
+		msg += "\n" + outcome
+	}
+	return msg
+}
+
+// RouteWords are the lines that were made last: runs that are routed one after the other mostly
+// have the same ones. It belongs to the start loop.
+type RouteWords struct {
+	kind         store.TriggerType
+	route, block string
+	addrs        []string // to be told from others by where they are
+	msg          string
+	now          queue.Routed // memory of router.isStill
+}
+
+// Of returns the lines for a run of a job.
+func (w *RouteWords) Of(kind store.TriggerType, node string, job *store.Job, addrs []string) string {
+	if w.msg == "" || w.kind != kind || w.route != job.Route || w.block != job.Block || !queue.SameList(w.addrs, addrs) {
+		said := store.Routed{Type: string(kind), Node: node, Route: job.Route, Block: job.Block, Addresses: errs.Shorten(strings.Join(addrs, ", "), 1000)}
+		*w = RouteWords{kind: kind, route: job.Route, block: job.Block, addrs: addrs, msg: said.String()}
+	}
+	return w.msg
+}
+
+// choosePart takes the address that has the part's place in the list, and for a part
+// beyond the list the first, as XXL-JOB does; but none at which another part of the same
+// broadcast is under way, or the one would cover or discard the other. Where there is no
+// such address the part waits. Parts of one trigger that wait at one address are kept
+// apart by a serial place of theirs there, whatever the block strategy.
+func (ro *Router) choosePart(ctx context.Context, run *queue.PlannedRun, job *store.Job, addrs []string) queue.Routed {
+	i := run.Sharding().Index
+	if i >= len(addrs) {
+		i = 0
+	}
+	if job.Block == block.SerialExecution || job.Block == block.Concurrent {
+		return queue.Routed{Address: addrs[i]} // the parts queue, or run side by side
+	}
+	under, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) {
+		return ro.Store.Runs(ctx, store.RunFilter{TriggerID: run.TriggerID(), States: []store.State{store.StateStarted, store.StateDispatched}, Limit: loop.StoreBatch})
+	})
+	if err != nil {
+		return queue.Routed{Failed: err}
+	}
+	at := make(map[string]*store.Run, len(under))
+	for i := range under {
+		at[under[i].Address] = &under[i]
+	}
+	for n := range addrs {
+		if addr := addrs[(i+n)%len(addrs)]; at[addr] == nil {
+			return queue.Routed{Address: addr}
+		}
+	}
+	return queue.Routed{Behind: at[addrs[i]]}
+}
+
+// The route strategies that a scheduler has.
+
+// Strategies are XXL-JOB's and the user's. They are only read.
+type Strategies struct {
+	ByName map[string]core.Router
+	Names  []string // XXL-JOB's first, then the user's in order
+}
+
+func NewStrategies(cfg *core.Config, node string) *Strategies {
+	s := &Strategies{ByName: map[string]core.Router{}, Names: route.Names()}
+	for name, r := range route.Builtin(time.Now, node) {
+		s.ByName[name] = r
+	}
+	maps.Copy(s.ByName, cfg.Routers)
+	for _, name := range slices.Sorted(maps.Keys(cfg.Routers)) {
+		if !route.Valid(name) {
+			s.Names = append(s.Names, name)
+		}
+	}
+	return s
+}
+
+// Who is called for a run at an address: an executor of this process, one elsewhere, or nobody
+// from here, for it is another node's.
+
+// Resolver knows them. It is safe for concurrent use.
+type Resolver struct {
+	Incarnation string
+	Attached    *registry.AttachedSet
+	Remotes     *registry.Remotes
+}
+
+// Equip adds what the address needs.
+func (c *Resolver) Equip(r *queue.Routed, job *store.Job) {
+	inc, local := store.LocalIncarnation(r.Address)
+	if !local {
+		c.equipRemote(r, job)
+		return
+	}
+	r.Serial, r.Ordered = queue.SerialAt(job, r.Address), job.Block == block.SerialExecution
+	r.Places = core.AttachedPlaces
+	if inc != c.Incarnation {
+		return
+	}
+	exec := c.Attached.Get(job.App)
+	r.Places = c.Attached.PlacesOf(job.App)
+	if exec != nil {
+		r.Exec = exec
+	}
+	if _, ours := exec.(*executor.Executor); !ours {
+		r.Lane = queue.LaneFast // or slow: decided when the place is taken
+	}
+}
+
+// equipRemote adds what a call over HTTP needs. What waits at a remote executor waits
+// in its own queue, so there are no places there.
+func (c *Resolver) equipRemote(r *queue.Routed, job *store.Job) {
+	peer, err := c.Remotes.Get(job.App, r.Address)
+	if err != nil {
+		r.Refused = "address " + r.Address + ": " + err.Error() // the book leaves out such ones
+		return
+	}
+	r.Exec, r.Remote, r.Lane = peer, true, queue.LaneFast
+	r.Serial, r.Ordered = queue.SerialAt(job, r.Address), job.Block == block.SerialExecution
+}

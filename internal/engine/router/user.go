@@ -1,0 +1,238 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/engine/lease"
+	"github.com/xxljob/xxljob/internal/engine/queue"
+	"github.com/xxljob/xxljob/internal/engine/registry"
+	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/internal/urgent"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Routers of the user's, which may take their time. Input: due runs of their jobs, from
+// dispatch/start.go. Output: the same runs with an answer, in their order, to the due queue.
+
+// userRouters calls routers of the user's.
+type userRouters struct {
+	*core.Core
+	engine *queue.Queue
+	users  *registry.UserCalls // of Config.Routers
+	panics *guard.Log
+
+	mu     sync.Mutex                // before the engine's
+	queues map[routerKey]*routeQueue // guarded by mu, and all in them, and the choices of their runs
+}
+
+func NewUserRouters(s *core.Core, e *queue.Queue, users *registry.UserCalls, panics *guard.Log) *userRouters {
+	return &userRouters{Core: s, engine: e, users: users, panics: panics, queues: map[routerKey]*routeQueue{}}
+}
+
+// choiceFor returns what a router has chosen for a run; nil when it has to be asked yet,
+// or when an earlier run of the job has.
+func (ro *userRouters) choiceFor(en *queue.Item, job *store.Job, addrs []string) *queue.RouteChoice {
+	ro.mu.Lock()
+	defer ro.mu.Unlock()
+	if !en.Choice.Fits(job, addrs) {
+		en.Choice = nil
+		return nil
+	}
+	q := ro.queues[routerKey{job.Route, job.ID}]
+	if q != nil && len(q.waiting) > 0 && q.waiting[0].en.Run.Key().Before(en.Run.Key()) {
+		return nil
+	}
+	return en.Choice
+}
+
+// AskRouter makes a run wait for its router, in the order of the job's runs.
+func (ro *userRouters) AskRouter(en *queue.Item, job *store.Job, addrs []string) {
+	ro.mu.Lock()
+	defer ro.mu.Unlock()
+	key := routerKey{job.Route, job.ID}
+	q := ro.queues[key]
+	if q == nil {
+		q = &routeQueue{key: key}
+		ro.queues[key] = q
+	}
+	at, _ := slices.BinarySearchFunc(q.waiting, en.Run.Key(), func(w *routeWait, key lease.RingEntry) int {
+		if w.en.Run.Key().Before(key) {
+			return -1
+		}
+		return 1
+	})
+	q.waiting = slices.Insert(q.waiting, at, &routeWait{en: en, version: job.Version, addrs: addrs, since: time.Now()})
+	ro.routeNext(q)
+}
+
+// routeNext lets those at the head of a queue go on that have their answer, and has the
+// next one asked about. Once Stop has begun nobody is asked: the runs stay planned.
+// Caller holds mu.
+func (ro *userRouters) routeNext(q *routeQueue) {
+	if ro.Life.Loops.Plan.Ctx.Err() != nil {
+		return
+	}
+	for len(q.waiting) > 0 {
+		w := q.waiting[0]
+		if w.en.Choice == nil && q.call == nil {
+			ro.callRouter(q, w)
+		}
+		if w.en.Choice == nil && q.call.about == nil {
+			// An earlier call hangs. It may return while this run has time.
+			ro.awaitRouter(q, w)
+		}
+		if w.en.Choice == nil {
+			return
+		}
+		q.waiting[0], q.waiting = nil, q.waiting[1:]
+		ro.engine.DueAgain(w.en)
+	}
+	if q.call == nil && ro.queues[q.key] == q { // not another one, of later runs
+		delete(ro.queues, q.key)
+	}
+}
+
+// awaitRouter refuses a run that has waited long enough for a call that hangs, or has it
+// looked at again then. Caller holds mu.
+func (ro *userRouters) awaitRouter(q *routeQueue, w *routeWait) {
+	left := ro.Cfg.Limits.RouteTimeout - time.Since(w.since)
+	if left <= 0 {
+		w.en.Choice = ro.noChoice(q, w, ", and an earlier call still hangs")
+		return
+	}
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	q.timer = time.AfterFunc(left, func() {
+		ro.mu.Lock()
+		defer ro.mu.Unlock()
+		if ro.Life.Loops.Plan.Ctx.Err() == nil { // nobody is asked after Stop
+			ro.routeNext(q)
+		}
+	})
+}
+
+// noChoice refuses a run whose router did not answer.
+func (ro *userRouters) noChoice(q *routeQueue, w *routeWait, why string) *queue.RouteChoice {
+	return &queue.RouteChoice{Version: w.version, Refused: fmt.Sprintf("route %s: no answer within %v%s", q.key.route, ro.Cfg.Limits.RouteTimeout, why)}
+}
+
+// callRouter asks about a run, beside the start loop. A router that does not return
+// leaves one goroutine behind for a job. Caller holds mu.
+func (ro *userRouters) callRouter(q *routeQueue, w *routeWait) {
+	c := &routeCall{about: w}
+	q.call = c
+	router := ro.Cfg.Routers[q.key.route]
+	ctx, cancel := context.WithTimeout(urgent.Unmark(ro.Life.Loops.Plan.Ctx), ro.Cfg.Limits.RouteTimeout)
+	overdue := time.AfterFunc(ro.Cfg.Limits.RouteTimeout, func() { ro.routeOverdue(q, c) })
+	choice := &queue.RouteChoice{Version: w.version}
+	under := ro.users.Track()
+	guard.Go(func() error {
+		chosen, err := router.Route(ctx, q.key.jobID, slices.Clone(w.addrs))
+		switch {
+		case err != nil && ctx.Err() != nil:
+			choice = ro.noChoice(q, w, "")
+		case err != nil:
+			choice.Refused = "route " + q.key.route + ": " + errs.Shorten(err.Error(), core.MaxAnswer)
+		default:
+			choice.Chosen, choice.Refused = picked(q.key.route, chosen, w.addrs)
+		}
+		return nil
+	}, func(err error) {
+		overdue.Stop()
+		cancel()
+		if ro.panics.Note("Router.Route of "+q.key.route, err) != nil {
+			choice = &queue.RouteChoice{Version: w.version, Refused: "route " + q.key.route + ": " + errs.Shorten(err.Error(), core.MaxAnswer)}
+		}
+		ro.routeAnswered(q, c, choice)
+		ro.users.Returned(under)
+	})
+}
+
+// picked are the addresses that a router has chosen, each once, or what is wrong with its
+// answer; addrs are sorted.
+func picked(name string, chosen, addrs []string) (list []string, refused string) {
+	if len(chosen) == 0 {
+		return nil, "route " + name + " chose no address"
+	}
+	seen := make([]bool, len(addrs))
+	for _, a := range chosen {
+		i, there := slices.BinarySearch(addrs, a)
+		if !there {
+			return nil, fmt.Sprintf("route %s chose %s, which is not an address of the app", name, errs.Shorten(a, 300))
+		}
+		if !seen[i] {
+			seen[i] = true
+			list = append(list, addrs[i])
+		}
+	}
+	return list, ""
+}
+
+// routeAnswered takes in a router's answer, if somebody waits for it.
+func (ro *userRouters) routeAnswered(q *routeQueue, c *routeCall, choice *queue.RouteChoice) {
+	ro.mu.Lock()
+	defer ro.mu.Unlock()
+	q.call = nil
+	if ro.Life.Loops.Plan.Ctx.Err() != nil {
+		return // the end of its context may be why: the run stays planned
+	}
+	if c.about != nil {
+		c.about.en.Choice = choice
+	}
+	ro.routeNext(q)
+}
+
+// routeOverdue is called when the time of a call is over.
+func (ro *userRouters) routeOverdue(q *routeQueue, c *routeCall) {
+	if ro.leaveCall(q, c) {
+		ro.Logger.Warn("xxljob: a router did not answer in time; runs of its job are refused until it does", "router", q.key.route, "job", q.key.jobID, "timeout", ro.Cfg.Limits.RouteTimeout)
+	}
+}
+
+// leaveCall refuses the run that a call is about, if one still waits for it.
+func (ro *userRouters) leaveCall(q *routeQueue, c *routeCall) bool {
+	ro.mu.Lock()
+	defer ro.mu.Unlock()
+	if q.call != c || c.about == nil || ro.Life.Loops.Plan.Ctx.Err() != nil {
+		return false
+	}
+	c.about.en.Choice = ro.noChoice(q, c.about, "")
+	c.about = nil
+	ro.routeNext(q)
+	return true
+}
+
+// Runs that wait for a router of the user's. All of it is guarded by userRouters.mu.
+
+// routerKey is a router of the user's, by its name, and a job.
+type routerKey struct {
+	route string
+	jobID int64
+}
+
+// routeQueue are the runs of a job that wait for a router's answers. Each gets a call of
+// its own, one after the other. It is there while runs wait or a call has not returned.
+type routeQueue struct {
+	key     routerKey
+	waiting []*routeWait // the earliest first
+	call    *routeCall   // what has not returned
+	timer   *time.Timer  // for the first, where it waits for a call that hangs
+}
+
+// routeWait is a run that waits.
+type routeWait struct {
+	en      *queue.Item
+	version int64 // of its job
+	addrs   []string
+	since   time.Time
+}
+
+// routeCall is a call of a router. Nobody waits for it any more where it is about nil.
+type routeCall struct{ about *routeWait }

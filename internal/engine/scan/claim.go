@@ -1,0 +1,211 @@
+package scan
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/engine/events"
+	"github.com/xxljob/xxljob/internal/engine/lease"
+	"github.com/xxljob/xxljob/internal/engine/plan"
+	"github.com/xxljob/xxljob/internal/engine/queue"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Claims: the plans of due jobs, written to the store.
+
+// claimer plans due jobs. It belongs to the scan loop.
+type claimer struct {
+	*core.Core
+	engine    *queue.Queue
+	teller    *events.Bus
+	reload    *lease.ReloadSet
+	unsettled unsettled
+	claiming  claimCalls
+	stopping  map[int64]string // jobs that were to be stopped, with the reasons, until it is known whether they are
+}
+
+// claim plans the jobs and writes the plans. It returns the earliest instant
+// that is not planned yet; missed reports that some jobs were not as they had
+// been read.
+func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []store.DueJob, now, before time.Time) (next time.Time, missed bool, err error) {
+	c.noteStopped(ctx, due)
+	if len(due) == 0 {
+		return next, false, nil
+	}
+	epochs := make(map[int]int64, len(shards))
+	for _, sh := range shards {
+		epochs[sh.ID] = sh.Epoch
+	}
+	p := plan.PlanAt(c.Core, now, before)
+	c.claiming.room.Reset()
+	p.Room = &c.claiming.room
+	plans := slices.Grow(c.claiming.plans.Again(), len(due))[:len(due)]
+	c.claiming.plans.Used(plans)
+	jobs := make(map[int64]*store.Job, len(due))
+	for i := range due {
+		j := &due[i]
+		plans[i] = p.Plan(j, epochs[j.Shard])
+		if plans[i].Stop != "" {
+			c.stopping[j.ID] = plans[i].Stop
+		}
+		jobs[j.ID] = &j.Job
+		next = core.Earlier(next, plans[i].Next)
+	}
+	if !c.Leases.Trusted(time.Now()) {
+		return next, false, nil
+	}
+	for rest := plans; len(rest) > 0; {
+		some := rest[:claimSize(rest)]
+		rest = rest[len(some):]
+		began := time.Now()
+		done, err := c.claimSome(ctx, shards, some, jobs)
+		if err != nil {
+			return next, false, err
+		}
+		missed = missed || !done
+		if len(rest) > 0 && !c.rest(ctx, time.Since(began), rest[0].Due) {
+			return next, true, nil
+		}
+	}
+	c.noteStopped(ctx, nil) // of all of them: what a later call stops is not stopped before
+	return next, missed, nil
+}
+
+// claimSome writes some of the plans. done reports that all of their jobs were as they had been
+// read.
+func (c *claimer) claimSome(ctx context.Context, shards []store.Shard, plans []store.Plan, jobs map[int64]*store.Job) (done bool, err error) {
+	memory := c.claiming.answers.Again()
+	runs, err := loop.Detached(ctx, func(ctx context.Context) ([]store.Run, error) {
+		return c.Store.Claim(ctx, memory, plans)
+	})
+	if c.claiming.Failed(ctx, err) {
+		// The claim may have taken effect, or may yet: what it planned has to be read.
+		c.claiming.drop()
+		c.reload.Add(shards)
+		c.unsettled.until = time.Now().Add(core.DoubtLasts)
+		return false, err
+	}
+	c.claiming.answers.Used(runs)
+	c.tell(plans, runs, jobs)
+	c.engine.Hold(runs, jobs)
+	for i := range runs {
+		delete(jobs, runs[i].JobID)
+	}
+	return !slices.ContainsFunc(plans, func(p store.Plan) bool {
+		_, none := jobs[p.JobID]
+		return none && len(p.Runs) > 0
+	}), nil
+}
+
+// claimSize is how many of the plans are written by one call: those of claimRuns runs, and of
+// one job at least.
+func claimSize(plans []store.Plan) int {
+	n, runs := 1, len(plans[0].Runs)
+	for n < len(plans) && n < claimRuns && runs+len(plans[n].Runs) <= claimRuns {
+		runs += len(plans[n].Runs)
+		n++
+	}
+	return n
+}
+
+// claimRuns is about how many runs one call plans.
+const claimRuns = 1000
+
+// rest leaves the store to the starts for as long as a call has taken, where what comes next has
+// the time: a window of many jobs is planned seconds ahead, and all at once would hold up what
+// is due now. It reports false once this node is not to go on.
+func (c *claimer) rest(ctx context.Context, took time.Duration, due time.Time) bool {
+	if due.Sub(c.Clock.Now()) > c.Cfg.PreRead/4 {
+		began := time.Now()
+		loop.Sleep(ctx, min(took, restMost))
+		c.claiming.rested += time.Since(began)
+	}
+	return ctx.Err() == nil && c.Leases.Trusted(time.Now())
+}
+
+// claimCalls are the calls of Store.Claim: how they are spaced, and memory that they use again.
+type claimCalls struct {
+	loop.Backoff
+	rested  time.Duration            // between the calls of one scan
+	room    plan.Scratch             // for the plans of a scan
+	plans   loop.Scratch[store.Plan] // of a scan
+	answers loop.Scratch[store.Run]  // of the last call
+}
+
+// drop leaves the memory to a call that may still be under way.
+func (c *claimCalls) drop() {
+	c.room.Drop()
+	c.plans.Drop()
+	c.answers.Drop()
+}
+
+// restMost is how long it does so at most.
+const restMost = 50 * time.Millisecond
+
+// noteStopped counts the jobs that have stopped since their schedule cannot be evaluated, but for
+// those that are due again: these are to be stopped once more. A claim may have passed a job by,
+// or have taken effect although it had an error, so the jobs say.
+func (c *claimer) noteStopped(ctx context.Context, due []store.DueJob) {
+	var ids []int64
+	for id := range c.stopping {
+		if !slices.ContainsFunc(due, func(j store.DueJob) bool { return j.ID == id }) {
+			ids = append(ids, id)
+		}
+	}
+	jobs, err := c.ReadJobs(ctx, ids)
+	if err != nil {
+		return // they are asked again with the next scan
+	}
+	for _, id := range ids {
+		why := c.stopping[id]
+		delete(c.stopping, id)
+		if job := jobs[id]; job != nil && job.Stopped && job.StopReason == why {
+			c.Life.Mishaps.Unplannable.Add(1)
+			c.Logger.Error("xxljob: stopped a job whose schedule cannot be evaluated", "job", id, "name", job.Name, "error", why)
+		}
+	}
+}
+
+// tell tells of what was planned, and of jobs that were stopped.
+func (c *claimer) tell(plans []store.Plan, runs []store.Run, jobs map[int64]*store.Job) {
+	c.teller.Planned(runs, jobs)
+	for i := range runs {
+		if runs[i].State.Ended() {
+			c.teller.Ended(&runs[i], jobs[runs[i].JobID])
+		}
+	}
+	for i := range plans {
+		if ends(&plans[i]) {
+			c.teller.MayHaveStopped(plans[i].JobID)
+		}
+	}
+}
+
+// ends reports whether the claim may stop the job: for its Stop, or since it has neither a
+// next instant nor a run that is to be started.
+func ends(p *store.Plan) bool {
+	starts := slices.ContainsFunc(p.Runs, func(n store.NewRun) bool { return !n.State.Ended() })
+	return p.Stop != "" || p.Next.IsZero() && !p.Wait && !starts
+}
+
+// unsettled makes the loop read planned runs again and again for a while after a
+// claim whose outcome is unknown: a commit that hangs in the database may land long
+// after the answer was given up, and no scan returns what it has planned.
+type unsettled struct{ until, last time.Time }
+
+func (u *unsettled) due(now time.Time) bool {
+	if u.until.IsZero() || now.Sub(u.last) < unsettledEvery {
+		return false
+	}
+	u.last = now
+	if now.After(u.until) {
+		u.until = time.Time{} // once more, and then it is settled
+	}
+	return true
+}
+
+// unsettledEvery is how often it is read.
+const unsettledEvery = 2 * time.Second
