@@ -91,7 +91,7 @@
 // standby can lose what was acknowledged, and repeat runs. The token of XXL-JOB's protocol
 // travels in clear, unless addresses are https.
 //
-// Not there yet: most of the console (package console has its first pages).
+// Not there yet: scripts (XXL-JOB's GLUE types), which executors of this module refuse.
 //
 // # Concurrency
 //
@@ -102,7 +102,7 @@
 //
 // # Stores of your own
 //
-// The interface Store may grow in minor versions. Package store has the values that only
-// its methods use, and package store/storetest a case for each sentence of its contract:
+// The interface Store may grow in minor versions. Package store has the contract, and the values
+// that only its methods use; package store/storetest has a case for each sentence of it:
 // after an update, run it, and it names what is missing.
 package xxljob
