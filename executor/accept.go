@@ -1,5 +1,9 @@
 package executor
 
+// Whether a run is accepted. Comes in: requests, each of the admin (origin) that it is from.
+// Goes out: runs, to job.go, and what is known of runs that have been here, so that none is run
+// twice.
+
 import (
 	"context"
 	"math"
@@ -7,6 +11,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/idmap"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -169,4 +174,383 @@ func (e *Executor) full(o *origin, j *job, id int64, action block.Action, busy b
 		return wire.Failf(msgBacklog, e.taken, e.queued), true
 	}
 	return wire.Return{}, false
+}
+
+// origin is one admin that this executor works for: the scheduler in the same
+// process, or one AdminCluster. Ids of runs and jobs are each admin's own and
+// collide, so whatever is known by an id is known per origin. Handlers, places
+// and the backlog are shared by all.
+type origin struct {
+	name string    // the cluster's, "" for the one within the process
+	exec *Executor // set by New
+	out  *outbox   // set by New, has its own lock, which may be taken under Executor.mu
+	logs logStore  // set by New, has its own lock
+
+	// Of clusters only; set by New.
+	cluster *cluster
+	tokens  []string // the access tokens that it may show; may be none
+
+	// Guarded by Executor.mu.
+	jobs      map[int64]*job // jobs that run or wait, and some that have
+	runs      byRun[*run]    // accepted runs without a result, and nil for those whose result no admin has
+	recent    recent         // runs with a result
+	withdrawn withdrawn      // starts that are refused should they arrive
+}
+
+func newOrigin(cfg Config, name string, logs logStore, limit batchLimit) *origin {
+	o := &origin{
+		name:      name,
+		out:       newOutbox(cfg, limit),
+		logs:      logs,
+		jobs:      make(map[int64]*job),
+		recent:    newRecent(cfg.KeepFinished, cfg.KeepFinishedMax),
+		withdrawn: newWithdrawn(cfg.KeepFinished, cfg.KeepFinishedMax),
+	}
+	o.out.settled = o.forget
+	return o
+}
+
+// known reports whether a request means a run that waits or runs, and whether it means one
+// that has ended and whose result is not delivered. Executor.mu is held.
+func (o *origin) known(k runID) (runs, owed bool) {
+	head, ok := o.runs.head(k.id)
+	for at := &head; ok && at != nil; at = at.next {
+		if k.is(runID{k.id, at.date}) {
+			runs, owed = runs || at.val != nil, owed || at.val == nil
+		}
+	}
+	return runs, owed
+}
+
+// forgetAtOnce is how many runs are forgotten while others wait for Executor.mu.
+const forgetAtOnce = 100
+
+// forget ends what is known of runs whose results are delivered, or will never be.
+func (o *origin) forget(runs []runID) {
+	for some := range slices.Chunk(runs, forgetAtOnce) {
+		o.exec.mu.Lock()
+		for _, k := range some {
+			if r, ok := o.runs.exactly(k); ok && r == nil {
+				o.runs.drop(k)
+			}
+		}
+		o.exec.mu.Unlock()
+	}
+}
+
+// remote reports whether the origin is an admin outside of this process.
+func (o *origin) remote() bool { return o.cluster != nil }
+
+// addOrigin makes the origin of one cluster.
+func (e *Executor) addOrigin(a AdminCluster, c *cluster) error {
+	logs, err := e.local.logs.of(e.cfg, a.Name)
+	if err != nil {
+		return err
+	}
+	cfg := e.cfg
+	cfg.Logger = cfg.Logger.With("admin", a.Name)
+	o := newOrigin(cfg, a.Name, logs, clusterBatch)
+	o.exec, o.cluster, o.tokens = e, c, e.cfg.tokensOf(a)
+	e.origins = append(e.origins, o)
+	return nil
+}
+
+// runID is the identity of a run of one admin. An admin whose database begins its ids
+// anew, or a scheduler that keeps its runs in memory, gives an id twice: the date, which
+// is when the run was made, tells the two runs apart. A request that carries no date
+// means whichever run has the id.
+type runID struct {
+	id   int64 // the protocol's logId
+	date int64 // the protocol's logDateTime in ms, 0 where it is missing
+}
+
+func idOf(req *wire.TriggerRequest) runID { return runID{req.LogID, req.LogDateTime} }
+
+// is reports whether two requests may mean one run.
+func (a runID) is(b runID) bool {
+	return a.id == b.id && (a.date == b.date || a.date == 0 || b.date == 0)
+}
+
+// isAsked reports whether a log request of that date may mean the run: Java admins ask
+// for whole seconds, cut off or, where their database has rounded, up to half a second
+// too late.
+func (a runID) isAsked(asked int64) bool {
+	switch {
+	case asked == 0 || a.date == 0 || asked == a.date:
+		return true
+	case asked%1000 != 0:
+		return false
+	}
+	return secondOf(a.date) == asked/1000 || secondOf(a.date+roundedUp) == asked/1000
+}
+
+// roundedUp is how much later a date may be that a database has rounded, in ms.
+const roundedUp = 500
+
+// secondOf is the second that a date lies in.
+func secondOf(ms int64) int64 {
+	s := ms / 1000
+	if ms%1000 < 0 {
+		s--
+	}
+	return s
+}
+
+// instant is a date of the protocol as a time, and false where it is missing or beyond
+// the years that have four digits: nobody means such a date.
+func instant(ms int64) (time.Time, bool) {
+	const year10000 = 253402300800000
+	return time.UnixMilli(ms), ms > 0 && ms < year10000
+}
+
+// byRun holds something for each of some runs. Nearly always an id is there once; those
+// that are there with several dates are linked. The zero value is empty.
+type byRun[T any] struct {
+	heads idmap.Map[dated[T]]
+	n     int // runs
+
+	// All ids lie within these two. Most schedulers count their runs, so that a new one is
+	// beyond them, and known to be new without a look into the map.
+	least, greatest int64
+}
+
+type dated[T any] struct {
+	date int64
+	val  T
+	next *dated[T]
+}
+
+// head returns the last put with an id.
+func (b *byRun[T]) head(id int64) (dated[T], bool) {
+	if b.n == 0 || id < b.least || id > b.greatest {
+		return dated[T]{}, false
+	}
+	return b.heads.Get(id)
+}
+
+// find returns what is held for the run that a request means: the one with its date, or
+// else the last put with its id where one of both has no date.
+func (b *byRun[T]) find(k runID) (val T, found bool) {
+	head, ok := b.head(k.id)
+	if !ok {
+		return val, false
+	}
+	for at := &head; at != nil; at = at.next {
+		if at.date == k.date {
+			return at.val, true
+		}
+		if !found && k.is(runID{k.id, at.date}) {
+			val, found = at.val, true
+		}
+	}
+	return val, found
+}
+
+// exactly returns what is held for exactly this id and date.
+func (b *byRun[T]) exactly(k runID) (val T, found bool) {
+	head, ok := b.head(k.id)
+	for at := &head; ok && at != nil; at = at.next {
+		if at.date == k.date {
+			return at.val, true
+		}
+	}
+	return val, false
+}
+
+// all returns what is held under an id, whatever the date, the last put first.
+func (b *byRun[T]) all(id int64) (vals []T) {
+	head, ok := b.head(id)
+	for at := &head; ok && at != nil; at = at.next {
+		vals = append(vals, at.val)
+	}
+	return vals
+}
+
+// put holds val for exactly this id and date.
+func (b *byRun[T]) put(k runID, val T) {
+	n := dated[T]{date: k.date, val: val}
+	if _, ok := b.head(k.id); ok {
+		b.drop(k)
+		if head, ok := b.head(k.id); ok {
+			n.next = new(dated[T])
+			*n.next = head
+		}
+	}
+	if b.n == 0 {
+		b.least, b.greatest = k.id, k.id
+	}
+	b.least, b.greatest = min(b.least, k.id), max(b.greatest, k.id)
+	b.heads.Set(k.id, n)
+	b.n++
+}
+
+// change puts val in the place of what is held for exactly this id and date, if there is
+// anything.
+func (b *byRun[T]) change(k runID, val T) {
+	head, ok := b.head(k.id)
+	switch {
+	case !ok:
+		return
+	case head.date == k.date:
+		head.val = val
+		b.heads.Set(k.id, head)
+		return
+	}
+	for at := head.next; at != nil; at = at.next { // these are shared with the map
+		if at.date == k.date {
+			at.val = val
+			return
+		}
+	}
+}
+
+// drop forgets exactly this id and date.
+func (b *byRun[T]) drop(k runID) {
+	head, ok := b.head(k.id)
+	if !ok {
+		return
+	}
+	if head.date == k.date {
+		b.n--
+		if head.next == nil {
+			b.heads.Delete(k.id)
+		} else {
+			b.heads.Set(k.id, *head.next)
+		}
+		return
+	}
+	for at := &head; at.next != nil; at = at.next {
+		if at.next.date != k.date {
+			continue
+		}
+		at.next = at.next.next
+		b.heads.Set(k.id, head) // its own link may be the changed one
+		b.n--
+		return
+	}
+}
+
+// generations keep something of runs for a while, in two generations: what is new goes
+// to the young one, and when that is old enough it becomes the old one, and what the old
+// one had is forgotten. Nothing needs a timestamp or a deletion of its own. They are
+// guarded by Executor.mu.
+type generations[T any] struct {
+	keep       time.Duration
+	young, old byRun[T]
+	since      time.Time // when young was begun
+	lostBefore time.Time // what is from before may be forgotten, what came later is not; zero while nothing is
+}
+
+// find returns what is kept for a run.
+func (g *generations[T]) find(k runID, now time.Time) (T, bool) {
+	g.age(now)
+	if val, ok := g.young.find(k); ok {
+		return val, true
+	}
+	return g.old.find(k)
+}
+
+// age forgets what is too old, with its memory.
+func (g *generations[T]) age(now time.Time) {
+	switch old := now.Sub(g.since); {
+	case old >= 2*g.keep:
+		g.turn()
+		g.turn()
+		g.since = now
+	case old >= g.keep:
+		g.turn()
+	}
+}
+
+// turn makes the young generation, which has had its time, the old one.
+func (g *generations[T]) turn() {
+	if g.old.n > 0 {
+		g.lostBefore = g.since
+	}
+	g.young, g.old = byRun[T]{}, g.young
+	g.since = g.since.Add(g.keep) // not now, or the old ones would stay for longer
+}
+
+// recent remembers runs for a while.
+type recent struct {
+	generations[struct{}]
+	max int // runs of one generation
+}
+
+// newRecent remembers runs for keep at least and less than twice as long, but no more
+// than max of them, the last half as many always.
+func newRecent(keep time.Duration, max int) recent {
+	return recent{generations[struct{}]{keep: keep}, (max + 1) / 2}
+}
+
+func (g *recent) add(k runID, now time.Time) {
+	g.age(now)
+	if g.young.n >= g.max {
+		g.turn()
+		g.since = now
+	}
+	g.young.put(k, struct{}{})
+}
+
+func (g *recent) has(k runID, now time.Time) bool {
+	_, ok := g.find(k, now)
+	return ok
+}
+
+// forgets reports whether a run of that time, or of a later one, may be forgotten.
+// It is asked after has.
+func (g *recent) forgets(at time.Time) bool { return at.Before(g.lostBefore) }
+
+// withdrawn are starts of runs that an admin was told are not known here. It may have
+// started them anew since, elsewhere perhaps: should one still arrive, it is refused.
+// They are guarded by Executor.mu.
+//
+// None is forgotten before its time, unlike ids of recent: where there is no room for one
+// more the admin is told that the run may be forgotten, which promises nothing.
+type withdrawn struct {
+	generations[int64] // the greatest StartToken that is refused
+	max                int
+}
+
+// withdrawnFor is how long a start is refused at least: longer than a request is on its
+// way through a network that comes and goes. A late one does not say that it is late.
+const withdrawnFor = 10 * time.Minute
+
+// newWithdrawn refuses starts for keep, and withdrawnFor, at least, and no more than most
+// of them.
+func newWithdrawn(keep time.Duration, most int) withdrawn {
+	return withdrawn{generations[int64]{keep: max(keep, withdrawnFor)}, most}
+}
+
+// add refuses a start and earlier ones of the same run from now on, and reports whether
+// it can.
+func (w *withdrawn) add(k runID, token int64, now time.Time) bool {
+	before, _ := w.find(k, now)
+	_, young := w.young.exactly(k)
+	_, old := w.old.exactly(k)
+	if !young && !old && w.young.n+w.old.n >= w.max {
+		return false
+	}
+	w.young.put(k, max(token, before))
+	return true
+}
+
+// has reports whether a start is refused. One without a token is of a scheduler that does
+// not number starts. That it is no later one of the same run nobody can tell: so it is
+// refused too, where the date leaves no doubt that it is the same run.
+func (w *withdrawn) has(k runID, token int64, now time.Time) bool {
+	w.age(now)
+	return refuses(&w.young, k, token) || refuses(&w.old, k, token)
+}
+
+func refuses(b *byRun[int64], k runID, token int64) bool {
+	last, known := b.find(k)
+	switch {
+	case !known:
+		return false
+	case token != 0:
+		return token <= last
+	}
+	_, same := b.exactly(k)
+	return k.date != 0 && same
 }

@@ -1,5 +1,7 @@
 package executor
 
+// How many results travel in one callback.
+
 import (
 	"time"
 	"unicode/utf8"

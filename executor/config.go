@@ -1,10 +1,20 @@
 package executor
 
+// What an executor is told: its configuration, the defaults and the checks, the admins and the
+// addresses.
+
 import (
+	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob/wire"
@@ -211,4 +221,251 @@ func orElse[T int | int64 | time.Duration](v *T, def T) {
 	if *v == 0 {
 		*v = def
 	}
+}
+
+// validate names every field out of range at once, and no token. Defaults are filled
+// in.
+func (c Config) validate() error {
+	return errors.Join(c.checkNumbers(), c.checkAddresses(), c.checkAdmins(), c.checkTokens(), c.checkMiddleware())
+}
+
+func (c Config) checkNumbers() error {
+	var faults []error
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{
+		{"Places", int64(c.Places)},
+		{"Queue", int64(c.Queue)},
+		{"Backlog", int64(c.Backlog)},
+		{"Outbox", int64(c.Outbox)},
+		{"KeepFinishedMax", int64(c.KeepFinishedMax)},
+		{"Log.MaxBytes", int64(c.Log.MaxBytes)},
+		{"Log.TotalBytes", int64(c.Log.TotalBytes)},
+		{"SpoolBytes", c.SpoolBytes},
+	} {
+		if n.value < 0 {
+			faults = append(faults, fmt.Errorf("xxljob: executor: Config.%s is %d, want 0 (the default) or more", n.name, n.value))
+		}
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"Grace", c.Grace},
+		{"StopGrace", c.StopGrace},
+		{"KeepFinished", c.KeepFinished},
+		{"Beat", c.Beat},
+		{"CallTimeout", c.CallTimeout},
+	} {
+		if d.value < 0 {
+			faults = append(faults, fmt.Errorf("xxljob: executor: Config.%s is %v, want 0 (the default) or more", d.name, d.value))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// checkAddresses looks at where this executor listens and is found.
+func (c Config) checkAddresses() error {
+	var faults []error
+	if c.Addr != "" {
+		if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+			faults = append(faults, fmt.Errorf("xxljob: executor: Config.Addr is %q, want host:port: %w", c.Addr, err))
+		}
+	}
+	switch {
+	case c.Address != "":
+		for _, addr := range append(c.addressesBelow(c.Address), c.Address) {
+			if _, err := wire.ParseAddress(addr); err != nil {
+				return errors.Join(append(faults, fmt.Errorf("xxljob: executor: Config.Address: %w", err))...)
+			}
+		}
+	case len(c.Admins) > 0 && c.Addr == "":
+		faults = append(faults, errors.New("xxljob: executor: Config.Address is empty, want the address under which Admins reach this executor, or Addr for a server of its own"))
+	}
+	return errors.Join(faults...)
+}
+
+// checkTokens looks at what callers may show.
+func (c Config) checkTokens() error {
+	var faults []error
+	fault := func(field string, err error) {
+		faults = append(faults, fmt.Errorf("xxljob: executor: Config.%s: %w", field, err))
+	}
+	if len(c.Tokens) > 0 {
+		if _, err := c.keyring(c.Tokens); err != nil {
+			fault("Tokens", err)
+		}
+	}
+	for i, a := range c.Admins {
+		if a.Token == "" || a.Token == wire.DefaultToken { // checkAdmins has its say about that one
+			continue
+		}
+		if _, err := c.keyring([]string{a.Token}); err != nil {
+			fault(fmt.Sprintf("Admins[%d].Token", i), err)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// usesDefaultToken reports whether XXL-JOB's well-known token is shown or admitted.
+func (c Config) usesDefaultToken() bool {
+	return slices.Contains(c.Tokens, wire.DefaultToken) ||
+		slices.ContainsFunc(c.Admins, func(a AdminCluster) bool { return a.Token == wire.DefaultToken })
+}
+
+// AdminCluster is the nodes of one XXL-JOB admin, or of one scheduler of this
+// module, which share a database. The executor registers with one of them, the
+// first that takes it, and delivers results to one of them. A node that hangs does
+// not keep the registration from the next one.
+type AdminCluster struct {
+	// Name tells the cluster from others: in the address it is given, in the
+	// directories of its logs and its spool, and in log lines. At most 64 of
+	// a-z, 0-9 and "-"; the name of an endpoint and what looks like a date are
+	// not possible. It is required, and another one for each, when there are
+	// several clusters. Default: "admin".
+	Name string
+
+	// Addresses are the base addresses of the nodes, such as
+	// http://10.0.0.1:8080/xxl-job-admin, in the order in which they are tried.
+	// The one that worked last is tried first. At least one is required.
+	Addresses []string
+
+	// Token is the access token that these nodes are shown, and no others. Empty
+	// for admins that have none.
+	Token string
+}
+
+const maxClusterName = 64
+
+// endpoints are the last elements of paths, which no cluster can be named like.
+var endpoints = []string{"beat", "run", "trigger", "kill", "log", "idlebeat"}
+
+// checkAdmins names everything that is wrong with Admins but for the addresses,
+// which dialAll looks at.
+func (c Config) checkAdmins() error {
+	var faults []error
+	seen := make(map[string]int)
+	for i, a := range c.Admins {
+		field := fmt.Sprintf("xxljob: executor: Config.Admins[%d]", i)
+		if fault := nameFault(a.Name); fault != "" {
+			faults = append(faults, fmt.Errorf("%s.Name is %q, %s", field, a.Name, fault))
+		} else if first, ok := seen[a.Name]; ok {
+			faults = append(faults, fmt.Errorf("%s.Name is %q like that of Admins[%d]", field, a.Name, first))
+		} else {
+			seen[a.Name] = i
+		}
+		if len(a.Addresses) == 0 {
+			faults = append(faults, fmt.Errorf("%s.Addresses is empty, want one at least", field))
+		}
+		if a.Token == wire.DefaultToken && !c.AllowDefaultToken {
+			faults = append(faults, fmt.Errorf("%s.Token is the default of XXL-JOB's samples, which everybody knows: see AllowDefaultToken", field))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// nameFault says what is wrong with the name of a cluster, "" for nothing.
+func nameFault(name string) string {
+	if name == "" {
+		return "want one, since there are several clusters"
+	}
+	strange := strings.ContainsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-'
+	})
+	if strange || len(name) > maxClusterName {
+		return fmt.Sprintf("want at most %d of a-z, 0-9 and -", maxClusterName)
+	}
+	if slices.Contains(endpoints, name) {
+		return "which is the name of an endpoint"
+	}
+	if _, err := time.Parse(time.DateOnly, name); err == nil {
+		return "which is the name of a day's directory of logs"
+	}
+	return ""
+}
+
+// tokensOf are the tokens that a cluster may show: those for all, or else its own.
+func (c Config) tokensOf(a AdminCluster) []string {
+	switch {
+	case len(c.Tokens) > 0:
+		return c.Tokens
+	case a.Token != "":
+		return []string{a.Token}
+	}
+	return nil
+}
+
+// outboundWait bounds looking up the names of admins.
+const outboundWait = 3 * time.Second
+
+// addresses returns what is registered with each of Config.Admins. s is the
+// server of Config.Addr, nil without one.
+func (e *Executor) addresses(ctx context.Context, s *server) ([]string, error) {
+	base := e.cfg.Address
+	if base == "" {
+		found, err := e.boundAddress(ctx, s.listen.Addr())
+		if err != nil {
+			return nil, err
+		}
+		base = found
+	}
+	return e.cfg.addressesBelow(base), nil
+}
+
+// addressesBelow returns the address of each cluster: base as it is for a single
+// one, and otherwise the cluster's name below it.
+func (c Config) addressesBelow(base string) (list []string) {
+	for _, a := range c.Admins {
+		if len(c.Admins) > 1 {
+			list = append(list, strings.TrimSuffix(base, "/")+"/"+a.Name+"/")
+		} else {
+			list = append(list, base)
+		}
+	}
+	return list
+}
+
+// boundAddress is the default of Config.Address: the host of Config.Addr or, when
+// that is every one of this machine, the one from which admins are reached.
+func (e *Executor) boundAddress(ctx context.Context, bound net.Addr) (string, error) {
+	host, _, err := net.SplitHostPort(e.cfg.Addr)
+	if err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(bound.String())
+	if err != nil {
+		return "", err
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		if host = e.outbound(ctx); host == "" {
+			return "", errors.New("xxljob: executor: this machine's address towards the admins is not known: set Config.Address")
+		}
+	}
+	return "http://" + net.JoinHostPort(host, port) + "/", nil
+}
+
+// outbound is the IP address from which this machine would reach the first admin
+// that it has a way to, "" for none. Nothing is sent.
+func (e *Executor) outbound(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, outboundWait)
+	defer cancel()
+	var d net.Dialer
+	for _, o := range e.origins[1:] {
+		for _, n := range o.cluster.nodes {
+			u, err := url.Parse(n.addr)
+			if err != nil {
+				continue
+			}
+			c, err := d.DialContext(ctx, "udp", net.JoinHostPort(u.Hostname(), "9"))
+			if err != nil {
+				continue
+			}
+			host, _, err := net.SplitHostPort(c.LocalAddr().String())
+			if c.Close() == nil && err == nil {
+				return host
+			}
+		}
+	}
+	return ""
 }

@@ -8,15 +8,15 @@
 //
 // # The life of a run
 //
-//	Handler (serve.go)    a request finds the admin that it is from, by path or token
-//	  → remote.go         the executor as that admin sees it
-//	Run (accept.go)       known id? handler? block strategy? room?  answered at once
-//	  → job.go            one handler of a job at a time, the others wait in order
-//	  → worker.go         the handler, in a goroutine that does nothing else meanwhile
-//	  → end.go            its one result, by the handler, a timeout, a kill or a stop
-//	  → keep.go, spool.go the result is written to the disk, if that is configured
-//	  → report.go         it travels to the admin, again and again until it arrives
-//	  → cluster.go        at the node that worked last, or else at the next one
+//	HTTPHandler (lifecycle.go) a request finds the admin that it is from, by path or token
+//	  → executor.go            the executor as that admin sees it
+//	Run (accept.go)            known id? handler? block strategy? room?  answered at once
+//	  → job.go                 one handler of a job at a time, the others wait in order;
+//	                           the handler, in a goroutine that does nothing else meanwhile;
+//	                           its one result, by the handler, a timeout, a kill or a stop
+//	  → internal/spool         the result is written to the disk, if that is configured
+//	  → outbox.go              it travels to the admin, again and again until it arrives
+//	  → cluster.go             at the node that worked last, or else at the next one
 //
 // Each accepted run has exactly one result. What ends a run from outside (timeout,
 // kill, COVER_EARLY, Stop) cancels the handler's context with a cause and records the
@@ -25,14 +25,14 @@
 // cancellation for [Config.Grace] is abandoned, counted, and its job goes on.
 //
 // A run is known by its id and the date that its trigger carries, or by the id alone
-// where there is no date (identity.go): an admin that begins its ids anew gives an id
+// where there is no date (runID in accept.go): an admin that begins its ids anew gives an id
 // twice. One that arrives again, on another connection or after it has ended, is
 // answered and not run again, for as long as [Config.KeepFinished] at least and until
 // its result is delivered; later it is refused, if its admin is of this module and says
 // that it sends it again. One that was meant for an earlier process at the same address
 // is refused, if its admin is of this module and says so. So is one that arrives after
 // its admin, of this module, has asked about it and heard that it is not known
-// (withdrawn.go).
+// (withdrawn in accept.go).
 //
 // # Admins elsewhere
 //

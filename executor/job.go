@@ -1,6 +1,24 @@
 package executor
 
-import "slices"
+// From an accepted run to its one result. Comes in: runs, from accept.go. A job lets one after
+// the other begin, or some side by side; goroutines call their handlers; what these return, a
+// timeout, a kill or a stop is the result. Goes out: results, to outbox.go.
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/wire"
+)
 
 // job is one job that runs or has runs waiting, or has had some. It is made by the first run;
 // some that are idle are kept for the next one. All fields are guarded by Executor.mu.
@@ -204,4 +222,368 @@ func (l *jobList) pop() *job {
 	}
 	j.next = nil
 	return j
+}
+
+// run is one accepted run, from Run until its handler has returned. It is all that most runs
+// allocate, so what only some need is behind pointers.
+type run struct {
+	Task      // what the handler sees
+	taskState // what Task keeps for it, with its own lock
+
+	handler *handler
+	job     *job
+	id      runID   // not Task's, which the handler may change
+	labels  *labels // the job's as they were when the run came
+
+	live  atomic.Pointer[liveContext] // behind runContext
+	limit *timeLimit                  // nil without a timeout; its timers are set by start
+
+	// Guarded by Executor.mu.
+	next      *run  // in the job's queue, and then in Executor.begun
+	most      int32 // how many of its job run side by side, 1 for this one alone, 0 for as many as there are places; never changed
+	ended     bool  // its result is recorded
+	returned  bool  // its handler has returned
+	abandoned bool  // its handler has ignored cancellation for too long
+	holds     bool  // it counts in Executor.taken
+}
+
+// newRun makes a run out of a request. Executor.mu is held, for the labels.
+func newRun(e *Executor, h *handler, j *job, req *wire.TriggerRequest, now time.Time) *run {
+	at, ok := instant(req.ScheduledAt)
+	if !ok {
+		at, ok = instant(req.LogDateTime)
+	}
+	if !ok {
+		at = now
+	}
+	r := &run{
+		Task: Task{
+			RunID: req.LogID, JobID: req.JobID, Handler: h.name, Param: req.ExecutorParams,
+			ShardIndex: req.BroadcastIndex, ShardTotal: max(req.BroadcastTotal, 1),
+			ScheduledAt: at.In(e.cfg.Location), Attempt: req.Attempt,
+			App: cmp.Or(req.App, e.cfg.App), JobName: req.JobName, JobKey: req.JobKey,
+			Route: req.Route, JobVersion: req.JobVersion, TriggerType: req.TriggerType, Trace: traceOf(req),
+		},
+		handler: h, job: j, id: idOf(req), most: int32(sideBySide(req)),
+	}
+	r.Task.state, r.taskState.run = &r.taskState, r
+	r.labels = j.labelsOf(&r.Task)
+	if timeout := seconds(req.ExecutorTimeout); timeout > 0 {
+		r.limit = &timeLimit{timeout: timeout}
+	}
+	if e.cfg.Log.Dir != "" {
+		r.keepDay(now)
+	}
+	return r
+}
+
+// maxTrace is how many bytes a Task.Trace may have.
+const maxTrace = 600
+
+// traceOf is the trace of a request; one that is too long, or is not visible ASCII, loses its
+// state first.
+func traceOf(req *wire.TriggerRequest) string {
+	ascii := func(s string) bool { return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0 }
+	switch parent, state := req.Traceparent, req.Tracestate; {
+	case len(parent) > maxTrace || !ascii(parent) || strings.Contains(parent, " "):
+		return ""
+	case parent == "" || state == "" || len(parent)+1+len(state) > maxTrace || !ascii(state):
+		return parent
+	default:
+		return parent + " " + state
+	}
+}
+
+// sideBySide is how many runs of a job a request lets run at once.
+func sideBySide(req *wire.TriggerRequest) int {
+	if req.ExecutorBlockStrategy != block.Concurrent {
+		return 1
+	}
+	return min(max(req.MaxPerExecutor, 0), math.MaxInt32)
+}
+
+// seconds turns a timeout of the protocol into a duration, 0 for none.
+func seconds(n int) time.Duration {
+	return time.Duration(min(max(n, 0), math.MaxInt64/int(time.Second))) * time.Second
+}
+
+// A goroutine calls one handler after the other for as long as there are runs that have
+// begun, and ends when there are none: a short handler costs no goroutine of its own, and an
+// idle executor has none. Whoever takes a run leaves others behind only when another goroutine
+// is on its way to them, so that no handler waits for one that takes long.
+
+// mostArriving bounds the goroutines that are on their way at once.
+const mostArriving = 64
+
+// callSoon hands a run, whose place is taken, to a goroutine. mu is held.
+func (e *Executor) callSoon(r *run) {
+	e.begun.push(r)
+	e.summon()
+}
+
+// summon has so many goroutines come as are needed for runs that have begun. There is one at
+// least on its way while there are any; how many more depends on whether those that came last
+// were needed. mu is held.
+//
+// They are waited for by Stop, through Executor.arriving and then Executor.active, unless
+// their handlers are abandoned.
+func (e *Executor) summon() {
+	for e.arriving < min(e.begun.n, max(e.rush, 1)) {
+		e.arriving++
+		go e.work(nil)
+	}
+}
+
+// arrive returns the first run of a goroutine, nil where there is none any more.
+func (e *Executor) arrive() *run {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.arriving--
+	if e.begun.n == 0 {
+		e.rush = 1
+		e.checkIdle()
+		return nil
+	}
+	e.rush = min(2*e.rush, mostArriving)
+	return e.take()
+}
+
+// take returns the run whose handler is to be called next, nil for none. mu is held.
+func (e *Executor) take() *run {
+	if e.begun.n == 0 {
+		return nil
+	}
+	r := e.begun.pop()
+	e.summon()
+	return r
+}
+
+// work is the body of a goroutine that calls handlers, that of r first. A handler that ends
+// its goroutine (runtime.Goexit, or t.FailNow in a test) ends its run like any other.
+func (e *Executor) work(r *run) {
+	defer func() {
+		if r == nil {
+			return
+		}
+		unlabel()
+		if next := e.leave(r, errGoexit); next != nil {
+			go e.work(next)
+		}
+	}()
+	if r == nil {
+		r = e.arrive()
+	}
+	for r != nil {
+		err := r.call()
+		unlabel()
+		done := r
+		r = nil
+		r = e.leave(done, err)
+	}
+}
+
+// call calls the handler of a run.
+func (r *run) call() error {
+	return protect(func() error {
+		r.openLog()
+		r.labels.put()
+		return r.handler.call((*runContext)(r), &r.Task)
+	})
+}
+
+// panicError is a recovered panic.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (p *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", p.value, p.stack) }
+
+// protect calls a user's function and turns a panic into a *panicError. It is
+// the one place where panics are recovered.
+func protect(f func() error) error {
+	err := guard.Call(f)
+	if p, ok := err.(*guard.Panic); ok {
+		return &panicError{value: p.Value, stack: p.Stack}
+	}
+	return err
+}
+
+// result is how a run ended.
+type result struct {
+	code    int
+	msg     string
+	noRetry bool
+	killed  bool
+	// As the callback has them.
+	shutdown          bool
+	retryIn, snoozeIn int64
+}
+
+// killed is the result of a run that was not let finish; msg is for the reason.
+func killed(msg, reason string, cause error) result {
+	return result{code: wire.CodeFail, msg: fmt.Sprintf(msg, reason), killed: true, shutdown: cause == ErrShutdown}
+}
+
+// outcome is the result of a run whose handler returned err.
+func outcome(r *run, err error) result {
+	switch {
+	case r.limit != nil && context.Cause(r.context()) == ErrTimeout:
+		// The handler was faster to see the timeout than we were.
+		return result{code: wire.CodeTimeout, msg: wire.MsgTimeout}
+	case err == nil:
+		return result{code: wire.CodeSuccess, msg: r.Result()}
+	}
+	msg := err.Error()
+	if msg == "" {
+		msg = fmt.Sprintf("%T without text", err)
+	}
+	res := result{code: wire.CodeFail, msg: cut(msg), noRetry: IsPermanent(err)}
+	if res.retryIn, res.snoozeIn = laterOf(err); res.snoozeIn > 0 {
+		res.noRetry = false
+	}
+	return res
+}
+
+// end records the result of a run. It is called once for each run. mu is held.
+func (e *Executor) end(r *run, res result) {
+	r.ended = true
+	o := r.job.origin
+	o.runs.change(r.id, nil)
+	o.recent.add(r.id, time.Now())
+	o.out.add(wire.CallbackRequest{
+		LogID: r.id.id, LogDateTim: r.id.date,
+		HandleCode: res.code, HandleMsg: res.msg, NoRetry: res.noRetry, Killed: res.killed, Exact: true,
+		Shutdown: res.shutdown, RetryIn: res.retryIn, SnoozeIn: res.snoozeIn,
+		Progress: r.said(),
+	})
+}
+
+// leave records what a handler returned, unless its run has ended before, and lets its
+// job go on. It returns the run whose handler its goroutine is to call next, nil for none.
+func (e *Executor) leave(r *run, err error) *run {
+	if err != nil {
+		e.logPanic(r, err)
+	}
+	res := outcome(r, err)
+	r.closeLog()
+
+	e.mu.Lock()
+	r.returned = true
+	if r.limit != nil {
+		r.limit.timer.Stop()
+		r.limit.release()
+	}
+	if r.ended { // so it was interrupted
+		r.context().grace.Stop()
+	} else {
+		e.end(r, res)
+	}
+	if r.holds {
+		e.taken--
+	}
+	if r.abandoned {
+		e.lingering--
+	} else {
+		e.active--
+		r.job.gone(r)
+		e.advance(r.job)
+	}
+	e.fill()
+	var next *run
+	if !r.abandoned { // or it would wait for a line in the log
+		next = e.take()
+	}
+	e.checkIdle()
+	e.mu.Unlock()
+
+	r.letGo()
+	if r.abandoned { // not changed after returned
+		e.cfg.Logger.Info("executor: an abandoned handler returned", "handler", r.handler.name, "job", r.job.id, "run", r.id.id)
+	}
+	return next
+}
+
+// logPanic logs what a handler has returned, if it has panicked.
+func (e *Executor) logPanic(r *run, err error) {
+	var p *panicError
+	if errors.As(err, &p) {
+		e.cfg.Logger.Error("executor: a handler panicked", "handler", r.handler.name, "job", r.job.id, "run", r.id.id,
+			"panic", p.value, "stack", string(p.stack))
+		r.Task.Log().Error(p.Error())
+	}
+}
+
+// interrupt ends a run whose handler has not returned: its result is recorded,
+// its context cancelled, and the handler has the grace period to return. mu is held.
+func (e *Executor) interrupt(r *run, res result, cause error) {
+	e.end(r, res)
+	ctx := r.context()
+	if cause != ErrTimeout {
+		ctx.cancel(cause)
+	} // else its own deadline does, and says context.DeadlineExceeded
+	ctx.grace = time.AfterFunc(e.cfg.Grace, func() { e.abandon(r) })
+}
+
+// timedOut is called when the timeout of a run is over. The deadline of its
+// context was set just before the timer, so it is not later.
+func (r *run) timedOut() {
+	e := r.job.origin.exec
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !r.ended {
+		e.interrupt(r, result{code: wire.CodeTimeout, msg: wire.MsgTimeout}, ErrTimeout)
+	}
+}
+
+// stopJob ends everything of a job that has not ended and reports whether there
+// was anything. mu is held.
+func (e *Executor) stopJob(j *job, reason string, cause error) bool {
+	found := j.queue.n > 0
+	for _, r := range j.running {
+		if !r.ended {
+			found = true
+			e.interrupt(r, killed(wire.MsgKilledRunning, reason, cause), cause)
+		}
+	}
+	for j.queue.n > 0 {
+		e.queued--
+		e.end(j.queue.pop(), killed(wire.MsgKilledQueued, reason, cause))
+	}
+	return found
+}
+
+// stopRun ends one run that has not ended. mu is held.
+func (e *Executor) stopRun(r *run, reason string, cause error) {
+	if r.job.queue.drop(r) {
+		e.queued--
+		e.end(r, killed(wire.MsgKilledQueued, reason, cause))
+		return
+	}
+	e.interrupt(r, killed(wire.MsgKilledRunning, reason, cause), cause)
+}
+
+// abandon lets the job of a run go on without its handler, which has been
+// cancelled and has not returned.
+func (e *Executor) abandon(r *run) {
+	e.mu.Lock()
+	if r.returned {
+		e.mu.Unlock()
+		return
+	}
+	r.abandoned = true
+	e.active--
+	e.lingering++
+	if e.lingering <= e.cfg.Places { // the bound on all handlers is twice Places
+		r.holds = false
+		e.taken--
+	}
+	r.job.gone(r)
+	e.advance(r.job)
+	e.fill()
+	e.abandoned.Add(1)
+	e.checkIdle()
+	e.mu.Unlock()
+	e.cfg.Logger.Warn("executor: abandoned a handler that ignores cancellation", "handler", r.handler.name,
+		"job", r.job.id, "run", r.id.id, "cause", context.Cause(r.context()), "grace", e.cfg.Grace)
 }

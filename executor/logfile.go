@@ -1,5 +1,7 @@
 package executor
 
+// Logs of runs in files, one for each run in a directory for each day.
+
 import (
 	"errors"
 	"fmt"

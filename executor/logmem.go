@@ -1,5 +1,7 @@
 package executor
 
+// Logs of runs in memory, as many as their bound allows.
+
 import (
 	"bytes"
 	"log/slog"

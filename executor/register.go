@@ -1,5 +1,7 @@
 package executor
 
+// The heartbeat: one cluster is told that the executor is there, until it leaves.
+
 import (
 	"context"
 	"errors"

@@ -1,5 +1,7 @@
 package executor
 
+// What a handler knows of its run, and says of it: result and log.
+
 import (
 	"log/slog"
 	"sync"
