@@ -88,7 +88,8 @@ var mayImport = map[string][]string{
 	"alarm/mail":    {"alarm", gomail, gomailsmtp},
 	"alarm/webhook": {"alarm", "wire", "internal/guard"},
 	// 2, 3 engine
-	"executor": {"wire", "block", "internal/guard", "internal/idmap", "internal/inside", flock},
+	"executor":                {"executor/internal/spool", "wire", "block", "internal/guard", "internal/idmap", "internal/inside"},
+	"executor/internal/spool": {"wire", flock},
 	// The rooms of the engine, from the lowest up: a new arrow needs a reason.
 	"internal/engine/lease":    {"internal/loop", "store"},
 	"internal/engine/core":     {"internal/engine/lease", "alarm", "executor", "internal/errs", "internal/guard", "internal/loop", "schedule", "store", "wire"},

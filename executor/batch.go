@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/xxljob/xxljob/executor/internal/spool"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -70,16 +71,19 @@ type batch struct {
 	full    bool     // more waited when it was taken
 }
 
-// parcel is some results that an outbox with a spool keeps, in one file or, when
-// the disk has failed, in memory.
+// parcel is some results that an outbox with a spool keeps.
 type parcel struct {
-	file    string                 // its name in the spool, "" for none
-	size    int64                  // what it takes on the disk
-	bytes   int                    // encoded, with each text once
-	results []wire.CallbackRequest // nil when in a file
-	count   int                    // how many results, as far as one knows
-	owed    int                    // how many of them count in outbox.owed
-	runs    []runID                // whose they are, where they are of this process
+	spool.Parcel
+	owed int     // how many of them count in outbox.owed
+	runs []runID // whose they are, where they are of this process
+}
+
+// parcelsOf are parcels that an earlier process has left, or another one.
+func parcelsOf(left []spool.Parcel) (all []parcel) {
+	for _, p := range left {
+		all = append(all, parcel{Parcel: p})
+	}
+	return all
 }
 
 // appendRuns appends the runs that results are of.

@@ -42,25 +42,3 @@ func TestBatchLimit(t *testing.T) {
 		}
 	}
 }
-
-// Names sort as the files were written, whatever the clock does, and tell how many
-// results there are.
-func TestSpoolNames(t *testing.T) {
-	s := &spool{boot: "b"}
-	last := ""
-	for i := range 2000 {
-		name := s.name(i%50 + 1)
-		if name <= last {
-			t.Fatalf("%s is not behind %s", name, last)
-		}
-		if countOf(name) != i%50+1 {
-			t.Errorf("%s: %d results", name, countOf(name))
-		}
-		last = name
-	}
-	for _, name := range []string{"garbage.json", "x-.json", "a-0.json", ".json"} {
-		if countOf(name) != clusterBatch.results {
-			t.Errorf("%s is not sent alone", name)
-		}
-	}
-}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/xxljob/xxljob/executor/internal/spool"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -26,34 +27,34 @@ func (e *Executor) As(cluster string) wire.Executor {
 // what fail returns, after half of the bytes, and an fsync ("sync") likewise.
 func (e *Executor) BreakDisk(fail func(op string) error) {
 	s := e.origins[1].out.spool
-	create := s.create
-	s.create = func(name string) (spoolFile, error) {
+	create := s.Create
+	s.Create = func(name string) (spool.File, error) {
 		f, err := create(name)
 		return brokenFile{f, fail}, err
 	}
 }
 
 type brokenFile struct {
-	spoolFile
+	spool.File
 	fail func(op string) error
 }
 
 func (f brokenFile) Write(b []byte) (int, error) {
 	if err := f.fail("write"); err != nil {
-		n, _ := f.spoolFile.Write(b[:len(b)/2])
+		n, _ := f.File.Write(b[:len(b)/2])
 		return n, err
 	}
-	return f.spoolFile.Write(b)
+	return f.File.Write(b)
 }
 
-func (f brokenFile) Sync() error { return errors.Join(f.fail("sync"), f.spoolFile.Sync()) }
+func (f brokenFile) Sync() error { return errors.Join(f.fail("sync"), f.File.Sync()) }
 
 // BreakReads makes an attempt to open a file in the spool of the first cluster ("open")
 // end with what fail returns, and likewise one to read it ("read"), after a byte.
 func (e *Executor) BreakReads(fail func(op, file string) error) {
 	s := e.origins[1].out.spool
-	open := s.open
-	s.open = func(name string) (io.ReadCloser, error) {
+	open := s.Read
+	s.Read = func(name string) (io.ReadCloser, error) {
 		if err := fail("open", name); err != nil {
 			return nil, err
 		}
@@ -104,7 +105,7 @@ func (e *Executor) WithdrawnStarts() int {
 func (e *Executor) Crash() {
 	for _, o := range e.origins[1:] {
 		if o.out.spool != nil {
-			_ = o.out.spool.close()
+			_ = o.out.spool.Close()
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -138,4 +139,13 @@ func wantRefused(t *testing.T, ret wire.Return, msg string) {
 func untilDone(ctx context.Context, _ *executor.Task) error {
 	<-ctx.Done()
 	return context.Cause(ctx)
+}
+
+// skipOnWindows ends a test at what Windows alone may refuse; anywhere else it is a failure.
+func skipOnWindows(t *testing.T, err error) {
+	t.Helper()
+	if runtime.GOOS != "windows" {
+		t.Fatal(err)
+	}
+	t.Skipf("SKIPPED: Windows refuses it: %v", err)
 }

@@ -9,11 +9,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/xxljob/xxljob/executor/internal/spool"
 	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -61,8 +63,8 @@ func (e *Executor) Start(ctx context.Context) (err error) {
 type prepared struct {
 	server    *server
 	addresses []string // of e.origins[1:], as are
-	spools    []*spool
-	left      [][]parcel
+	spools    []*spool.Spool
+	left      [][]spool.Parcel
 }
 
 // prepare opens everything, or nothing.
@@ -83,16 +85,28 @@ func (e *Executor) prepare(ctx context.Context) (p prepared, err error) {
 		}
 	}
 	for _, o := range e.origins[1:] {
-		var s *spool
-		var left []parcel
+		var s *spool.Spool
+		var left []spool.Parcel
 		if e.cfg.SpoolDir != "" {
-			if s, left, err = openSpool(e.cfg, o.name, e.boot); err != nil {
+			if s, left, err = e.openSpool(o); err != nil {
 				return p, err
 			}
 		}
 		p.spools, p.left = append(p.spools, s), append(p.left, left)
 	}
 	return p, nil
+}
+
+// openSpool opens the spool of a cluster, and returns what is in it.
+func (e *Executor) openSpool(o *origin) (*spool.Spool, []spool.Parcel, error) {
+	s, left, err := spool.Open(spool.Config{
+		Dir: filepath.Join(e.cfg.SpoolDir, o.name), Boot: e.boot, Bytes: e.cfg.SpoolBytes,
+		Batch: clusterBatch.results, Logger: e.cfg.Logger.With("admin", o.name),
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("xxljob: executor: Config.SpoolDir: %w", err)
+	}
+	return s, left, nil
 }
 
 // undo closes what was opened.
@@ -103,7 +117,7 @@ func (p *prepared) undo() error {
 	}
 	for _, s := range p.spools {
 		if s != nil {
-			errs = append(errs, s.close())
+			errs = append(errs, s.Close())
 		}
 	}
 	return errors.Join(errs...)

@@ -199,7 +199,7 @@ func TestLogRetentionStaysInside(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := os.Symlink(outside, filepath.Join(dir, "9999-01-01")); err != nil {
-			executor.SkipOnWindows(t, err)
+			skipOnWindows(t, err)
 		}
 		e := logging(t, dir, 0)
 		mustSend(t, e, req(1, 1))

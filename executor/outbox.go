@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/xxljob/xxljob/executor/internal/spool"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -57,7 +58,7 @@ type outbox struct {
 	peak    int                    // how many were pending at most since the reporter began
 	few     int                    // how many times in a row that was less than a quarter of the room
 	active  bool                   // the reporter runs
-	spool   *spool                 // nil for none; set before the first result
+	spool   *spool.Spool           // nil for none; set before the first result
 	kept    []parcel               // what the spool holds, oldest first, but for what is under way
 	writing bool                   // the writer runs
 	unkept  int                    // results taken from pending that are in no file
@@ -469,11 +470,11 @@ func (o *outbox) gather(sent batch) {
 
 // open gives an outbox its admin and, where there is one, its spool, with what an
 // earlier process has left in it. It is called once, before the first result.
-func (o *outbox) open(admin wire.Admin, s *spool, left []parcel) {
+func (o *outbox) open(admin wire.Admin, s *spool.Spool, left []spool.Parcel) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.admin, o.spool = admin, s
-	o.kept = left
+	o.kept = parcelsOf(left)
 	o.wake()
 }
 
@@ -484,7 +485,7 @@ func (o *outbox) close() error {
 	if o.spool == nil {
 		return nil
 	}
-	return o.spool.close()
+	return o.spool.Close()
 }
 
 // adopt looks for results that other processes have left since, when they ended.
@@ -495,10 +496,10 @@ func (o *outbox) adopt() {
 	if s == nil {
 		return
 	}
-	found := s.adopt()
+	found := s.Adopt()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.kept = append(o.kept, found...)
+	o.kept = append(o.kept, parcelsOf(found)...)
 	o.wake()
 }
 
@@ -517,11 +518,10 @@ func (o *outbox) write() {
 		o.unkept += len(results)
 		o.mu.Unlock()
 
-		p := o.spool.put(results)
-		p.owed, p.runs = len(results), appendRuns(make([]runID, 0, len(results)), results)
+		p := parcel{o.spool.Put(results), len(results), appendRuns(make([]runID, 0, len(results)), results)}
 
 		o.mu.Lock()
-		if p.results == nil {
+		if p.Results == nil {
 			o.unkept -= len(results)
 		}
 		o.kept = append(o.kept, p)
@@ -536,8 +536,8 @@ func (o *outbox) takeKept() (b batch) {
 	n, count, size := 0, 0, 0
 	for ; n < len(o.kept); n++ {
 		p := &o.kept[n]
-		count += p.count
-		size += 2 * p.bytes
+		count += p.Count
+		size += 2 * p.Bytes
 		if n > 0 && (count > o.limit.results || size > o.limit.bytes) {
 			break
 		}
@@ -560,10 +560,10 @@ func (o *outbox) takeKept() (b batch) {
 func (o *outbox) load(b *batch) (err error) {
 	var good, later []parcel
 	for _, p := range b.parcels {
-		results := p.results
+		results := p.Results
 		if results == nil {
 			var failed error
-			if results, failed = o.spool.get(p); failed != nil {
+			if results, failed = o.spool.Get(p.Parcel); failed != nil {
 				later, err = append(later, p), failed
 				continue
 			}
@@ -590,11 +590,11 @@ func (o *outbox) load(b *batch) (err error) {
 func (o *outbox) unkeep(parcels []parcel) {
 	unkept := 0
 	for _, p := range parcels {
-		if p.results != nil {
-			unkept += len(p.results)
+		if p.Results != nil {
+			unkept += len(p.Results)
 			continue
 		}
-		o.spool.remove(p)
+		o.spool.Remove(p.Parcel)
 	}
 	if unkept > 0 {
 		o.mu.Lock()
@@ -609,7 +609,7 @@ func (o *outbox) diskFull() (int64, bool) {
 	if o.spool == nil { // not changed after the first run
 		return 0, false
 	}
-	return o.spool.full()
+	return o.spool.Full()
 }
 
 // leaveKept returns how many results are lost at the end, when the disk has
@@ -617,8 +617,8 @@ func (o *outbox) diskFull() (int64, bool) {
 func (o *outbox) leaveKept() int {
 	if !o.writing { // or it hangs at the disk, and so would this
 		for i := range o.kept {
-			if p := &o.kept[i]; p.results != nil && o.spool.put(p.results).results == nil {
-				o.unkept -= p.count
+			if p := &o.kept[i]; p.Results != nil && o.spool.Put(p.Results).Results == nil {
+				o.unkept -= p.Count
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package executor
+package spool
 
 import (
 	"errors"
@@ -105,7 +105,7 @@ func TestLockStaysInTheDirectory(t *testing.T) {
 	root := openRoot(t, path("spool"))
 
 	if err := os.Symlink(path("elsewhere"), path("spool/link")); err != nil {
-		SkipOnWindows(t, err) // where links need a right of their own
+		skipOnWindows(t, err) // where links need a right of their own
 	}
 	if _, err := lockFile(root, "link"); err == nil {
 		t.Error("a link out of the directory was followed")
@@ -115,7 +115,7 @@ func TestLockStaysInTheDirectory(t *testing.T) {
 	}
 
 	if err := os.Rename(path("spool"), path("moved")); err != nil {
-		SkipOnWindows(t, err) // where no directory that is open can be moved
+		skipOnWindows(t, err) // where no directory that is open can be moved
 	}
 	mkdir("spool")
 	other := mustLock(t, openRoot(t, path("spool")))
@@ -147,8 +147,8 @@ func BenchmarkLock(b *testing.B) {
 	}
 }
 
-// SkipOnWindows ends a test at what Windows alone may refuse; anywhere else it is a failure.
-func SkipOnWindows(t *testing.T, err error) {
+// skipOnWindows ends a test at what Windows alone may refuse; anywhere else it is a failure.
+func skipOnWindows(t *testing.T, err error) {
 	t.Helper()
 	if runtime.GOOS != "windows" {
 		t.Fatal(err)

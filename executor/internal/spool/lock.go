@@ -1,4 +1,6 @@
-package executor
+package spool
+
+// Locks of files that go with their process.
 
 import (
 	"errors"

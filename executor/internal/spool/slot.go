@@ -1,4 +1,11 @@
-package executor
+package spool
+
+// Processes share a spool directory by numbered slots in it: each has one of its
+// own, locked as long as it lives by the operating system, which also unlocks it
+// when it dies. What is in a slot that nobody has locked was left by a process
+// that has ended, and goes to the first one that comes by. Slots and their locks
+// are never removed, so that a lock always is of the directory that it seems to be
+// of.
 
 import (
 	"errors"
@@ -10,20 +17,13 @@ import (
 	"strings"
 )
 
-// Processes share a spool directory by numbered slots in it: each has one of its
-// own, locked as long as it lives by the operating system, which also unlocks it
-// when it dies. What is in a slot that nobody has locked was left by a process
-// that has ended, and goes to the first one that comes by. Slots and their locks
-// are never removed, so that a lock always is of the directory that it seems to be
-// of.
-
 // maxSlots is more processes than will ever share a directory.
 const maxSlots = 1000
 
 const lockName = "lock"
 
 // takeSlot locks the first slot that is free.
-func (s *spool) takeSlot() error {
+func (s *Spool) takeSlot() error {
 	for n := range maxSlots {
 		slot := strconv.Itoa(n)
 		if err := s.root.Mkdir(slot, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -47,7 +47,7 @@ func (s *spool) takeSlot() error {
 }
 
 // sweep removes what a process has left that ended while it wrote.
-func (s *spool) sweep() {
+func (s *Spool) sweep() {
 	for _, name := range s.names(s.slot) {
 		if strings.HasSuffix(name, extTemp) {
 			if err := s.root.Remove(path.Join(s.slot, name)); err != nil {
@@ -58,7 +58,7 @@ func (s *spool) sweep() {
 }
 
 // names lists a directory, sorted.
-func (s *spool) names(dir string) (names []string) {
+func (s *Spool) names(dir string) (names []string) {
 	entries, err := fs.ReadDir(s.root.FS(), dir)
 	if err != nil {
 		s.log.Error("executor: could not list the spool", "directory", dir, "error", err)
@@ -70,15 +70,15 @@ func (s *spool) names(dir string) (names []string) {
 }
 
 // list returns the batches of a slot, oldest first, and counts them in size.
-func (s *spool) list(slot string) (found []parcel) {
+func (s *Spool) list(slot string) (found []Parcel) {
 	for _, name := range s.names(slot) {
 		if !strings.HasSuffix(name, extBatch) {
 			continue
 		}
-		p := parcel{file: name, size: blockSize, count: countOf(name)}
+		p := Parcel{file: name, size: blockSize, Count: s.countOf(name)}
 		if info, err := s.root.Stat(path.Join(slot, name)); err == nil {
-			p.bytes = int(min(info.Size(), maxSpoolFile))
-			p.size = blocks(p.bytes)
+			p.Bytes = int(min(info.Size(), maxFile))
+			p.size = blocks(p.Bytes)
 		}
 		s.size.Add(p.size)
 		found = append(found, p)
@@ -86,8 +86,8 @@ func (s *spool) list(slot string) (found []parcel) {
 	return found
 }
 
-// adopt moves the batches of processes that have ended to the slot of this one.
-func (s *spool) adopt() (found []parcel) {
+// Adopt moves the batches of processes that have ended to the slot of this one.
+func (s *Spool) Adopt() (found []Parcel) {
 	for _, slot := range s.names(".") {
 		if _, err := strconv.Atoi(slot); err != nil || slot == s.slot {
 			continue
@@ -113,7 +113,7 @@ func (s *spool) adopt() (found []parcel) {
 
 // move renames the batches of a slot, whose names are of no other process, into
 // that of this one.
-func (s *spool) move(slot string) (moved []parcel) {
+func (s *Spool) move(slot string) (moved []Parcel) {
 	for _, p := range s.list(slot) {
 		if err := s.root.Rename(path.Join(slot, p.file), path.Join(s.slot, p.file)); err != nil {
 			s.size.Add(-p.size)
