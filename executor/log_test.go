@@ -348,3 +348,161 @@ func TestLogFileFails(t *testing.T) {
 		}
 	})
 }
+
+// logAdmin is an admin that wants the lines of runs, and notes what it is called with.
+type logAdmin struct {
+	admin
+	mu    sync.Mutex
+	calls []string
+}
+
+func (a *logAdmin) note(what string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls = append(a.calls, what)
+}
+
+func (a *logAdmin) noted() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.calls)
+}
+
+func (a *logAdmin) Callback(ctx context.Context, batch []wire.CallbackRequest) (wire.Return, error) {
+	a.note("result")
+	return a.admin.Callback(ctx, batch)
+}
+
+func (a *logAdmin) OpenLog(id, _ int64) (write func(time.Time, slog.Level, string), end func()) {
+	a.note(fmt.Sprint("open ", id))
+	return func(_ time.Time, _ slog.Level, lines string) {
+			a.note("write " + lines[len("2000-01-01 00:00:00 INFO "):len(lines)-1])
+		},
+		func() { a.note("end") }
+}
+
+// TestLogIsOpenedBeforeTheHandler: the admin is asked where lines go before the handler is
+// called, however late that logs; once it has returned nothing follows.
+func TestLogIsOpenedBeforeTheHandler(t *testing.T) {
+	for name, c := range map[string]struct {
+		handler func(ctx context.Context, task *executor.Task) error
+		want    []string
+	}{
+		"silent": {func(context.Context, *executor.Task) error { return nil }, []string{"open 1", "end", "result"}},
+		"one line": {func(_ context.Context, task *executor.Task) error { task.Log().Info("x"); return nil },
+			[]string{"open 1", "write x", "end", "result"}},
+		"after it was killed": {func(ctx context.Context, task *executor.Task) error {
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			task.Log().Info("x")
+			return nil
+		}, []string{"open 1", "result", "write x", "end"}},
+		"its first progress is its last": {func(_ context.Context, task *executor.Task) error { task.Progress(50, ""); return nil },
+			[]string{"open 1", "write progress percent=50", "end", "result"}},
+		"a panic": {func(context.Context, *executor.Task) error { panic(errors.New("x")) }, nil},
+		"behind its return": {func(_ context.Context, task *executor.Task) error {
+			time.AfterFunc(time.Second, func() { task.Log().Info("x") })
+			return nil
+		}, []string{"open 1", "end", "result"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, _ := open(t, executor.Config{})
+				a := &logAdmin{}
+				e.Bind(a)
+				handle(t, e, "h", c.handler)
+				mustSend(t, e, req(1, 1))
+				time.Sleep(100 * time.Millisecond)
+				_, err := e.Kill(t.Context(), wire.KillRequest{JobID: 1, LogID: 1})
+				if err != nil {
+					t.Error(err)
+				}
+				time.Sleep(10 * time.Second)
+				got := a.noted()
+				if c.want == nil { // its text is of many lines
+					if len(got) != 4 || got[0] != "open 1" || got[2] != "end" || got[3] != "result" {
+						t.Errorf("got %q", got)
+					}
+				} else if !slices.Equal(got, c.want) {
+					t.Errorf("got %q, want %q", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// TestLateLogLeavesNoFileOpen: what a handler has left behind may log when it has returned, and
+// then nobody closes the file.
+func TestLateLogLeavesNoFileOpen(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		e, _ := open(t, executor.Config{Log: executor.LogConfig{Dir: dir}})
+		handle(t, e, "h", func(_ context.Context, task *executor.Task) error {
+			time.AfterFunc(time.Second, func() { task.Log().Info("x") })
+			return nil
+		})
+		mustSend(t, e, req(1, 1))
+		time.Sleep(10 * time.Second)
+	})
+	if files, err := filepath.Glob(filepath.Join(dir, "*", "*")); err != nil || len(files) > 0 {
+		t.Errorf("%q %v", files, err)
+	}
+}
+
+// TestLogTail: the last lines with their numbers, from either kind of log.
+func TestLogTail(t *testing.T) {
+	for _, kind := range []string{"memory", "files"} {
+		t.Run(kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg := executor.Config{Log: executor.LogConfig{MaxBytes: 8 << 20}}
+				if kind == "files" {
+					cfg.Log.Dir = t.TempDir()
+				}
+				e, _ := open(t, cfg)
+				handle(t, e, "h", func(_ context.Context, task *executor.Task) error {
+					switch task.Param {
+					case "long":
+						task.Log().Info("short")
+						task.Log().Info(strings.Repeat("x", 700<<10))
+						task.Log().Info(strings.Repeat("y", 500<<10))
+						task.Log().Info("end")
+					case "longer":
+						task.Log().Info(strings.Repeat("z", 3<<20))
+					case "many":
+						for i := range 20_000 {
+							task.Log().Info(fmt.Sprint(i + 1))
+						}
+					case "few":
+						task.Log().Info("one\ntwo")
+						task.Log().Info("three")
+					}
+					return nil
+				})
+				for i, param := range []string{"few", "many", "long", "longer", "silent"} {
+					r := req(int64(i+1), int64(i+1))
+					r.ExecutorParams = param
+					mustSend(t, e, r)
+				}
+				synctest.Wait()
+				for _, c := range []struct {
+					run      int64
+					n        int
+					from, to int
+					begins   string
+				}{
+					{1, 1, 3, 3, "2000-01-01 00:00:00 INFO three"}, {1, 2, 2, 3, "two"}, {1, 3, 1, 3, "2000-01-01 00:00:00 INFO one"}, {1, 9, 1, 3, "2000-01-01 00:00:00 INFO one"},
+					{2, 3, 19_998, 20_000, "2000-01-01 00:00:00 INFO 19998"}, {2, 10_000, 10_001, 20_000, "2000-01-01 00:00:00 INFO 10001"}, {2, 1 << 30, 10_001, 20_000, "2000-01-01 00:00:00 INFO 10001"},
+					{3, 100, 3, 4, "2000-01-01 00:00:00 INFO yyyy"}, {3, 1, 4, 4, "2000-01-01 00:00:00 INFO end"}, {4, 5, 1, 1, "2000-01-01 00:00:00 INFO zzzz"},
+				} {
+					res := readLog(t, e, wire.LogRequest{LogID: c.run, Tail: c.n, FromLineNum: 7})
+					if res.FromLineNum != c.from || res.ToLineNum != c.to || !res.Tail || !strings.HasPrefix(res.LogContent, c.begins) || strings.Count(res.LogContent, "\n") != c.to-c.from+1 {
+						t.Errorf("%+v: lines %d to %d, %d of them, %.60q", c, res.FromLineNum, res.ToLineNum, strings.Count(res.LogContent, "\n"), res.LogContent)
+					}
+				}
+				if res := readLog(t, e, wire.LogRequest{LogID: 5, Tail: 3}); res.LogContent != wire.MsgNoLog || !res.IsEnd {
+					t.Errorf("a run that said nothing: %+v", res)
+				}
+			})
+		})
+	}
+}
