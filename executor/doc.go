@@ -25,14 +25,14 @@
 // cancellation for [Config.Grace] is abandoned, counted, and its job goes on.
 //
 // A run is known by its id and the date that its trigger carries, or by the id alone
-// where there is no date (runID in accept.go): an admin that begins its ids anew gives an id
+// where there is no date (accept.go): an admin that begins its ids anew gives an id
 // twice. One that arrives again, on another connection or after it has ended, is
 // answered and not run again, for as long as [Config.KeepFinished] at least and until
 // its result is delivered; later it is refused, if its admin is of this module and says
 // that it sends it again. One that was meant for an earlier process at the same address
 // is refused, if its admin is of this module and says so. So is one that arrives after
 // its admin, of this module, has asked about it and heard that it is not known
-// (withdrawn in accept.go).
+// (accept.go).
 //
 // # Admins elsewhere
 //

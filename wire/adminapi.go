@@ -1,11 +1,92 @@
 package wire
 
+// What an executor tells an admin, and the messages of that: registrations and results.
+
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 )
+
+// Admin is what an executor calls. All methods are safe for concurrent use. See
+// the package comment for the meaning of an error and of a code that is not 200.
+//
+// Called by the handler of [NewAdminHandler], an implementation learns from
+// [CallerFrom] for which app the caller may speak, and answers as if runs of
+// other apps did not exist.
+type Admin interface {
+	// Callback delivers results. The caller sends the whole list again until the
+	// answer is 200, so an admin answers 200 once every result is stored or known
+	// not to matter (unknown id, result already stored). The list may be kept by
+	// the callee, and neither side changes it after the call.
+	Callback(ctx context.Context, results []CallbackRequest) (Return, error)
+	// Registry says that an executor is there. It is repeated as a heartbeat.
+	Registry(ctx context.Context, req RegistryRequest) (Return, error)
+	// RegistryRemove says that an executor is gone.
+	RegistryRemove(ctx context.Context, req RegistryRequest) (Return, error)
+}
+
+// GroupExecutor is the registry group of executors. The protocol knows another
+// one, ADMIN, which nobody uses.
+const GroupExecutor = "EXECUTOR"
+
+// CapRepeat is the capability of executors that answer a run id they were sent
+// before and never run it twice, within the life of one process. Only such a one
+// is sent an id again after an unknown outcome.
+const CapRepeat = "repeat"
+
+// CapConcurrent is the capability of executors that run several runs of one job side by side
+// under the block strategy CONCURRENT. Others run them one after the other.
+const CapConcurrent = "concurrent"
+
+// RegistryRequest names one address of one executor app.
+type RegistryRequest struct {
+	// RegistryGroup is GroupExecutor.
+	RegistryGroup string `json:"registryGroup"`
+	// RegistryKey is the app's name.
+	RegistryKey string `json:"registryKey"`
+	// RegistryValue is the executor's base address, normally with a trailing
+	// slash. It stays the same to the byte for the life of a process.
+	RegistryValue string `json:"registryValue"`
+
+	// BootID is another one for each process of an executor of ours. Other peers
+	// do not send it and ignore it.
+	BootID string `json:"bootId,omitempty"`
+	// Capabilities are what an executor of ours can do beyond the protocol,
+	// such as CapRepeat. Other peers do not send them and ignore them.
+	Capabilities []string `json:"capabilities,omitempty"`
+}
+
+// Complete reports whether the three fields of the protocol are there. A request
+// where one is blank is answered MsgIllegalArgument.
+func (r RegistryRequest) Complete() bool {
+	return strings.TrimSpace(r.RegistryGroup) != "" && strings.TrimSpace(r.RegistryKey) != "" && strings.TrimSpace(r.RegistryValue) != ""
+}
+
+// Encode appends the request.
+func (r RegistryRequest) Encode(dst []byte) []byte { return encode(dst, r) }
+
+// Decode reads a request, complete or not.
+func (r *RegistryRequest) Decode(src []byte) error {
+	*r = RegistryRequest{}
+	return decodeObject(src, func(key string, val value) (err error) {
+		switch key {
+		case "registryGroup":
+			r.RegistryGroup, err = val.text()
+		case "registryKey":
+			r.RegistryKey, err = val.text()
+		case "registryValue":
+			r.RegistryValue, err = val.text()
+		case "bootId":
+			r.BootID, err = val.text()
+		case "capabilities":
+			r.Capabilities, err = val.texts()
+		}
+		return err
+	})
+}
 
 // MaxCallbacks is how many results one callback may hold. Java executors up to
 // 3.4.0 send all they have, later ones 50 at a time.

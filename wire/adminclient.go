@@ -1,5 +1,7 @@
 package wire
 
+// A remote admin.
+
 import (
 	"context"
 	"errors"

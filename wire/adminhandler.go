@@ -1,5 +1,7 @@
 package wire
 
+// The HTTP side of an admin.
+
 import (
 	"context"
 	"errors"

@@ -1,6 +1,31 @@
 package wire
 
-import "slices"
+// What an admin asks an executor, and the messages of that.
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+)
+
+// Executor is what an admin calls. All methods are safe for concurrent use and
+// answer at once: none waits for a handler. See the package comment for the
+// meaning of an error and of a code that is not 200.
+type Executor interface {
+	// Beat asks whether the executor takes runs.
+	Beat(ctx context.Context) (Return, error)
+	// IdleBeat asks whether a job is idle. The answer is MsgBusy when it runs or
+	// has runs queued.
+	IdleBeat(ctx context.Context, req IdleBeatRequest) (Return, error)
+	// Run hands over one run. Code 200 means accepted, not executed: the result
+	// comes by Admin.Callback.
+	Run(ctx context.Context, req TriggerRequest) (Return, error)
+	// Kill stops what runs and what waits of a job, or one run of it. It is
+	// answered 200 also when there was nothing to stop.
+	Kill(ctx context.Context, req KillRequest) (Return, error)
+	// Log reads the lines a run has logged so far.
+	Log(ctx context.Context, req LogRequest) (LogReturn, error)
+}
 
 // GlueBean is the glue type of a job whose handler is a function registered under
 // a name. It is the only type this module runs.
@@ -183,4 +208,290 @@ func (r *TriggerRequest) field(key string, val value) (err error) {
 		r.Tracestate, err = val.text()
 	}
 	return err
+}
+
+// IdleBeatRequest asks about one job, and with a LogID about one run of it.
+type IdleBeatRequest struct {
+	// JobID is the job's id, at most 2^31-1 for a Java peer.
+	JobID int64 `json:"jobId"`
+
+	// LogID, when not zero, asks about this run: an executor of ours says in
+	// Return.RunState what it knows of it, whatever else the job does, and refuses
+	// from then on what it has said that it does not know. Other peers do not send
+	// these keys, ignore them, and answer about the job.
+	LogID int64 `json:"logId,omitempty"`
+	// LogDateTime and StartToken are those of the run's TriggerRequest. The token may
+	// be that of a later owner of the run who has not sent it.
+	LogDateTime int64 `json:"logDateTime,omitempty"`
+	StartToken  int64 `json:"startToken,omitempty"`
+	// StartedAgo is how long ago the run was started, in ms: an executor that may have
+	// forgotten what it was sent then says so.
+	StartedAgo int64 `json:"startedAgo,omitempty"`
+	// BootID is the boot id of the process that the run was started for: that one was
+	// there then, however long ago it says that it was.
+	BootID string `json:"bootId,omitempty"`
+}
+
+// Encode appends the request.
+func (r IdleBeatRequest) Encode(dst []byte) []byte { return encode(dst, r) }
+
+// Decode reads a request.
+func (r *IdleBeatRequest) Decode(src []byte) error {
+	*r = IdleBeatRequest{}
+	return decodeObject(src, func(key string, val value) (err error) {
+		switch key {
+		case "jobId":
+			r.JobID, err = val.id32()
+		case "logId":
+			r.LogID, err = val.int64()
+		case "logDateTime":
+			r.LogDateTime, err = val.int64()
+		case "startToken":
+			r.StartToken, err = val.int64()
+		case "startedAgo":
+			r.StartedAgo, err = val.int64()
+		case "bootId":
+			r.BootID, err = val.text()
+		}
+		return err
+	})
+}
+
+// KillRequest stops the runs of one job.
+type KillRequest struct {
+	// JobID is the job's id, at most 2^31-1 for a Java peer.
+	JobID int64 `json:"jobId"`
+	// LogID, when not zero, stops only the run with this id. Other peers do not
+	// know the key and stop everything of the job.
+	LogID int64 `json:"logId,omitempty"`
+	// LogDateTime is the run's TriggerRequest.LogDateTime: a run with the same LogID
+	// and another date is another admin's, or an earlier life of its database's, and
+	// is left alone. Zero is any date. Other peers do not know the key.
+	LogDateTime int64 `json:"logDateTime,omitempty"`
+	// Reason replaces StopKill in the result. Other peers do not know the key.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Encode appends the request.
+func (r KillRequest) Encode(dst []byte) []byte { return encode(dst, r) }
+
+// Decode reads a request.
+func (r *KillRequest) Decode(src []byte) error {
+	*r = KillRequest{}
+	return decodeObject(src, func(key string, val value) (err error) {
+		switch key {
+		case "jobId":
+			r.JobID, err = val.id32()
+		case "logId":
+			r.LogID, err = val.int64()
+		case "logDateTime":
+			r.LogDateTime, err = val.int64()
+		case "reason":
+			r.Reason, err = val.text()
+		}
+		return err
+	})
+}
+
+// LogRequest asks for the lines of one run.
+type LogRequest struct {
+	// LogDateTim is TriggerRequest.LogDateTime under the protocol's other
+	// spelling, in ms. Java admins send it in whole seconds.
+	LogDateTim int64 `json:"logDateTim"`
+	// LogID is the run's id.
+	LogID int64 `json:"logId"`
+	// FromLineNum is the first line wanted, from 1, 32 bits wide.
+	FromLineNum int `json:"fromLineNum"`
+	// Tail, when not zero, asks an executor of ours for the last so many lines, wherever
+	// FromLineNum is: its answer has LogResult.Tail. Other peers do not know the key, and
+	// answer from FromLineNum on.
+	Tail int `json:"tail,omitempty"`
+}
+
+// Encode appends the request with the date under both spellings: logDateTim,
+// which peers up to G3 read, and logDateTime, which G4 reads (docs/xxl-job.md,
+// bodies).
+func (r LogRequest) Encode(dst []byte) []byte {
+	return encode(dst, struct {
+		LogRequest
+		LogDateTime int64 `json:"logDateTime"`
+	}{r, r.LogDateTim})
+}
+
+// Decode reads a request, with the date under either spelling; of two, one that
+// is not zero.
+func (r *LogRequest) Decode(src []byte) error {
+	*r = LogRequest{}
+	var dateTime int64
+	err := decodeObject(src, func(key string, val value) (err error) {
+		switch key {
+		case "logDateTim":
+			r.LogDateTim, err = val.int64()
+		case "logDateTime":
+			dateTime, err = val.int64()
+		case "logId":
+			r.LogID, err = val.int64()
+		case "fromLineNum":
+			r.FromLineNum, err = val.int32()
+		case "tail":
+			r.Tail, err = val.int32()
+		}
+		return err
+	})
+	if r.LogDateTim == 0 {
+		r.LogDateTim = dateTime
+	}
+	return err
+}
+
+// LogResult holds lines of a run's log. There is nothing new when FromLineNum
+// is greater than ToLineNum.
+type LogResult struct {
+	// FromLineNum is the number of the first line, from 1.
+	FromLineNum int `json:"fromLineNum"`
+	// ToLineNum is the number of the last line.
+	ToLineNum int `json:"toLineNum"`
+	// LogContent holds the lines, each ended by a line feed.
+	LogContent string `json:"logContent"`
+	// IsEnd says that no line will ever follow. Executors say so only when
+	// there is no log; the end of a run is known to the admin.
+	IsEnd bool `json:"isEnd"`
+	// Progress is how far the run is, from an executor of ours where it has not ended.
+	// The key is absent where nothing was said.
+	Progress Progress `json:"progress,omitzero"`
+	// Tail says that these are the last lines, as LogRequest.Tail has asked for.
+	Tail bool `json:"tail,omitempty"`
+}
+
+// LogReturn is the answer to a log request. Peers up to 3.2 carry the result
+// under "content", later ones under "data": it is written under both keys
+// and read from either.
+type LogReturn struct {
+	// Code and Msg are those of a Return.
+	Code int
+	Msg  string
+	// Result is zero when the request was refused.
+	Result LogResult
+}
+
+// OK reports whether the request was answered.
+func (r LogReturn) OK() bool { return r.Code == CodeSuccess }
+
+// Unauthorized is Return.Unauthorized.
+func (r LogReturn) Unauthorized() bool { return unauthorized(r.Code, r.Msg) }
+
+// logReturn is LogReturn as it travels.
+type logReturn struct {
+	Code    int        `json:"code"`
+	Msg     string     `json:"msg,omitempty"`
+	Content *LogResult `json:"content,omitempty"`
+	Data    *LogResult `json:"data,omitempty"`
+}
+
+// MarshalJSON writes the result under both keys, and under none in a refusal.
+func (r LogReturn) MarshalJSON() ([]byte, error) { return json.Marshal(r.travelling()) }
+
+// travelling returns r as it travels.
+func (r LogReturn) travelling() logReturn {
+	out := logReturn{Code: r.Code, Msg: r.Msg}
+	if r.OK() {
+		out.Content, out.Data = &r.Result, &r.Result
+	}
+	return out
+}
+
+// Encode appends the answer as MarshalJSON writes it, without the escaping of
+// HTML.
+func (r LogReturn) Encode(dst []byte) []byte { return encode(dst, r.travelling()) }
+
+// Decode reads the answer of an executor of any generation, with the result from
+// "data", or else from "content". A result is an object, null or absent. See
+// Return.Decode for what is an error.
+func (r *LogReturn) Decode(src []byte) error {
+	_, err := r.decode(src)
+	return err
+}
+
+// decode also returns under which keys the result was.
+func (r *LogReturn) decode(src []byte) (keys logKeys, err error) {
+	v, err := parse(src)
+	if err != nil {
+		return keys, answerError(err)
+	}
+	*r = LogReturn{}
+	err = v.object(func(key string, val value) (err error) {
+		switch key {
+		case "code":
+			r.Code, err = val.int32()
+		case "msg":
+			r.Msg, err = val.text()
+		case "content":
+			if keys.content = !val.isNull(); keys.content && !keys.data {
+				r.Result, err = decodeLogResult(val)
+			}
+		case "data":
+			if keys.data = !val.isNull(); keys.data {
+				r.Result, err = decodeLogResult(val)
+			}
+		}
+		return err
+	})
+	return keys, err
+}
+
+// logKeys are the keys of an answer that are there and not null.
+type logKeys struct{ content, data bool }
+
+// UnmarshalJSON is Decode.
+func (r *LogReturn) UnmarshalJSON(b []byte) error { return r.Decode(b) }
+
+func decodeLogResult(v value) (res LogResult, err error) {
+	err = v.object(func(key string, val value) (err error) {
+		switch key {
+		case "fromLineNum":
+			res.FromLineNum, err = val.int32()
+		case "toLineNum":
+			res.ToLineNum, err = val.int32()
+		case "logContent":
+			res.LogContent, err = val.text()
+		case "isEnd":
+			res.IsEnd, err = val.flag()
+		case "progress":
+			res.Progress = val.progress()
+		case "tail":
+			res.Tail, err = val.flag()
+		}
+		return err
+	})
+	return res, err
+}
+
+// Progress is how far a run is, by what its handler has said last. The zero value is that it
+// has said nothing. Executors of ours send it; other peers do not, and ignore it.
+type Progress struct {
+	// Percent is from 0 to 100. Decoded, it may be any number of 32 bits.
+	Percent int `json:"percent"`
+	// Text is a few words about it, absent when empty.
+	Text string `json:"text,omitempty"`
+}
+
+// progress reads a Progress. What is not understood says nothing, for a peer's own key of
+// that name must not cost a result or a log.
+func (v value) progress() (p Progress) {
+	if v[0] != '{' {
+		return p
+	}
+	err := v.object(func(key string, val value) (err error) {
+		switch key {
+		case "percent":
+			p.Percent, err = val.int32()
+		case "text":
+			p.Text, err = val.text()
+		}
+		return err
+	})
+	if err != nil {
+		return Progress{}
+	}
+	return p
 }

@@ -1,5 +1,7 @@
 package wire
 
+// The HTTP side of an executor.
+
 import (
 	"context"
 	"errors"

@@ -1,5 +1,7 @@
 package wire
 
+// The answer to a request.
+
 import (
 	"errors"
 	"fmt"

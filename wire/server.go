@@ -1,5 +1,7 @@
 package wire
 
+// What the HTTP sides of both have in common.
+
 import (
 	"cmp"
 	"context"

@@ -1,5 +1,7 @@
 package wire
 
+// How many large bodies there are at a time, and whose.
+
 import (
 	"context"
 	"slices"
