@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/xxljob/xxljob/wire/internal/json"
 )
 
 // Admin is what an executor calls. All methods are safe for concurrent use. See
@@ -66,23 +68,23 @@ func (r RegistryRequest) Complete() bool {
 }
 
 // Encode appends the request.
-func (r RegistryRequest) Encode(dst []byte) []byte { return encode(dst, r) }
+func (r RegistryRequest) Encode(dst []byte) []byte { return json.Encode(dst, r) }
 
 // Decode reads a request, complete or not.
 func (r *RegistryRequest) Decode(src []byte) error {
 	*r = RegistryRequest{}
-	return decodeObject(src, func(key string, val value) (err error) {
+	return decodeObject(src, func(key string, val json.Value) (err error) {
 		switch key {
 		case "registryGroup":
-			r.RegistryGroup, err = val.text()
+			r.RegistryGroup, err = val.Text()
 		case "registryKey":
-			r.RegistryKey, err = val.text()
+			r.RegistryKey, err = val.Text()
 		case "registryValue":
-			r.RegistryValue, err = val.text()
+			r.RegistryValue, err = val.Text()
 		case "bootId":
-			r.BootID, err = val.text()
+			r.BootID, err = val.Text()
 		case "capabilities":
-			r.Capabilities, err = val.texts()
+			r.Capabilities, err = val.Texts()
 		}
 		return err
 	})
@@ -189,34 +191,33 @@ func (r *CallbackRequest) encode(dst []byte, form CallbackForm) []byte {
 	if form == CallbackObject {
 		date = "logDateTime"
 	}
-	w := writeObject(dst)
-	w.number("logId", r.LogID)
-	w.number(date, r.LogDateTim)
-	w.number("handleCode", int64(r.HandleCode))
-	w.textIf("handleMsg", r.HandleMsg)
-	w.flagIf("noRetry", r.NoRetry)
-	w.flagIf("killed", r.Killed)
-	w.flagIf("shutdown", r.Shutdown)
-	w.numberIf("retryIn", r.RetryIn)
-	w.numberIf("snoozeIn", r.SnoozeIn)
-	w.flagIf("exact", r.Exact)
-	w.valueIf("progress", r.Progress != Progress{}, r.Progress)
+	w := json.WriteObject(dst)
+	w.Number("logId", r.LogID)
+	w.Number(date, r.LogDateTim)
+	w.Number("handleCode", int64(r.HandleCode))
+	w.TextIf("handleMsg", r.HandleMsg)
+	w.FlagIf("noRetry", r.NoRetry)
+	w.FlagIf("killed", r.Killed)
+	w.FlagIf("shutdown", r.Shutdown)
+	w.NumberIf("retryIn", r.RetryIn)
+	w.NumberIf("snoozeIn", r.SnoozeIn)
+	w.FlagIf("exact", r.Exact)
+	w.ValueIf("progress", r.Progress != Progress{}, r.Progress)
 	if form == CallbackObject {
-		return w.end()
+		return w.End()
 	}
-	w.key("executeResult")
-	old := writeObject(w.dst)
-	old.number("code", int64(r.HandleCode))
-	old.textIf("msg", r.HandleMsg)
-	w.dst = old.end()
-	return w.end()
+	w.Open("executeResult")
+	w.Number("code", int64(r.HandleCode))
+	w.TextIf("msg", r.HandleMsg)
+	w.Close()
+	return w.End()
 }
 
 // DecodeCallback reads results in either form. A result's code is handleCode
 // or, where that is absent or zero, the code of executeResult (docs/xxl-job.md,
 // bodies), and its text likewise. More than MaxCallbacks are an error.
 func DecodeCallback(src []byte) ([]CallbackRequest, error) {
-	v, err := parse(src)
+	v, err := json.Parse(src)
 	if err != nil {
 		return nil, bodyError(err)
 	}
@@ -232,9 +233,9 @@ func DecodeCallback(src []byte) ([]CallbackRequest, error) {
 	return results, nil
 }
 
-func decodeCallbackList(v value) (results []CallbackRequest, err error) {
+func decodeCallbackList(v json.Value) (results []CallbackRequest, err error) {
 	found := false
-	err = v.object(func(key string, val value) (err error) {
+	err = v.Object(func(key string, val json.Value) (err error) {
 		if key == "callbackList" {
 			found = true
 			results, err = decodeResults(val)
@@ -247,11 +248,11 @@ func decodeCallbackList(v value) (results []CallbackRequest, err error) {
 	return results, err
 }
 
-func decodeResults(v value) ([]CallbackRequest, error) {
+func decodeResults(v json.Value) ([]CallbackRequest, error) {
 	// Room for as many results as there may be, with short texts: some twice the bytes that
 	// there are to read.
 	results := make([]CallbackRequest, 0, min(len(v)/64+1, MaxCallbacks))
-	err := v.array(func(i int, val value) error {
+	err := v.Array(func(i int, val json.Value) error {
 		if i == MaxCallbacks {
 			return fmt.Errorf("more than %d results", MaxCallbacks)
 		}
@@ -262,37 +263,37 @@ func decodeResults(v value) ([]CallbackRequest, error) {
 	return results, err
 }
 
-func decodeResult(v value) (r CallbackRequest, err error) {
+func decodeResult(v json.Value) (r CallbackRequest, err error) {
 	var old executeResult
 	var dateTime int64
-	err = v.object(func(key string, val value) (err error) {
+	err = v.Object(func(key string, val json.Value) (err error) {
 		switch key {
 		case "logId":
-			r.LogID, err = val.int64()
+			r.LogID, err = val.Int64()
 		case "logDateTim":
-			r.LogDateTim, err = val.int64()
+			r.LogDateTim, err = val.Int64()
 		case "logDateTime":
-			dateTime, err = val.int64()
+			dateTime, err = val.Int64()
 		case "handleCode":
-			r.HandleCode, err = val.int32()
+			r.HandleCode, err = val.Int32()
 		case "handleMsg":
-			r.HandleMsg, err = val.text()
+			r.HandleMsg, err = val.Text()
 		case "executeResult":
 			old, err = decodeExecuteResult(val)
 		case "noRetry":
-			r.NoRetry, err = val.flag()
+			r.NoRetry, err = val.Flag()
 		case "killed":
-			r.Killed, err = val.flag()
+			r.Killed, err = val.Flag()
 		case "shutdown":
-			r.Shutdown, err = val.flag()
+			r.Shutdown, err = val.Flag()
 		case "retryIn":
-			r.RetryIn, err = val.int64()
+			r.RetryIn, err = val.Int64()
 		case "snoozeIn":
-			r.SnoozeIn, err = val.int64()
+			r.SnoozeIn, err = val.Int64()
 		case "exact":
-			r.Exact, err = val.flag()
+			r.Exact, err = val.Flag()
 		case "progress":
-			r.Progress = val.progress()
+			r.Progress = decodeProgress(val)
 		}
 		return err
 	})
@@ -308,16 +309,16 @@ func decodeResult(v value) (r CallbackRequest, err error) {
 	return r, err
 }
 
-func decodeExecuteResult(v value) (res executeResult, err error) {
-	if v.isNull() {
+func decodeExecuteResult(v json.Value) (res executeResult, err error) {
+	if v.IsNull() {
 		return res, nil
 	}
-	err = v.object(func(key string, val value) (err error) {
+	err = v.Object(func(key string, val json.Value) (err error) {
 		switch key {
 		case "code":
-			res.Code, err = val.int32()
+			res.Code, err = val.Int32()
 		case "msg":
-			res.Msg, err = val.text()
+			res.Msg, err = val.Text()
 		}
 		return err
 	})

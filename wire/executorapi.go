@@ -4,8 +4,10 @@ package wire
 
 import (
 	"context"
-	"encoding/json"
+	stdjson "encoding/json"
 	"slices"
+
+	"github.com/xxljob/xxljob/wire/internal/json"
 )
 
 // Executor is what an admin calls. All methods are safe for concurrent use and
@@ -110,34 +112,34 @@ type TriggerRequest struct {
 // Encode appends the request, the same for every generation: G4 receives it at
 // another path.
 func (r TriggerRequest) Encode(dst []byte) []byte {
-	w := writeObject(slices.Grow(dst, r.size()))
-	w.number("jobId", r.JobID)
-	w.text("executorHandler", r.ExecutorHandler)
-	w.text("executorParams", r.ExecutorParams)
-	w.text("executorBlockStrategy", r.ExecutorBlockStrategy)
-	w.number("executorTimeout", int64(r.ExecutorTimeout))
-	w.number("logId", r.LogID)
-	w.number("logDateTime", r.LogDateTime)
-	w.text("glueType", r.GlueType)
-	w.text("glueSource", r.GlueSource)
-	w.number("glueUpdatetime", r.GlueUpdatetime)
-	w.number("broadcastIndex", int64(r.BroadcastIndex))
-	w.number("broadcastTotal", int64(r.BroadcastTotal))
-	w.numberIf("scheduledAt", r.ScheduledAt)
-	w.numberIf("attempt", int64(r.Attempt))
-	w.numberIf("maxPerExecutor", int64(r.MaxPerExecutor))
-	w.textIf("bootId", r.BootID)
-	w.numberIf("againAfter", r.AgainAfter)
-	w.numberIf("startToken", r.StartToken)
-	w.textIf("jobName", r.JobName)
-	w.textIf("jobKey", r.JobKey)
-	w.textIf("app", r.App)
-	w.textIf("route", r.Route)
-	w.numberIf("jobVersion", r.JobVersion)
-	w.textIf("triggerType", r.TriggerType)
-	w.textIf("traceparent", r.Traceparent)
-	w.textIf("tracestate", r.Tracestate)
-	return w.end()
+	w := json.WriteObject(slices.Grow(dst, r.size()))
+	w.Number("jobId", r.JobID)
+	w.Text("executorHandler", r.ExecutorHandler)
+	w.Text("executorParams", r.ExecutorParams)
+	w.Text("executorBlockStrategy", r.ExecutorBlockStrategy)
+	w.Number("executorTimeout", int64(r.ExecutorTimeout))
+	w.Number("logId", r.LogID)
+	w.Number("logDateTime", r.LogDateTime)
+	w.Text("glueType", r.GlueType)
+	w.Text("glueSource", r.GlueSource)
+	w.Number("glueUpdatetime", r.GlueUpdatetime)
+	w.Number("broadcastIndex", int64(r.BroadcastIndex))
+	w.Number("broadcastTotal", int64(r.BroadcastTotal))
+	w.NumberIf("scheduledAt", r.ScheduledAt)
+	w.NumberIf("attempt", int64(r.Attempt))
+	w.NumberIf("maxPerExecutor", int64(r.MaxPerExecutor))
+	w.TextIf("bootId", r.BootID)
+	w.NumberIf("againAfter", r.AgainAfter)
+	w.NumberIf("startToken", r.StartToken)
+	w.TextIf("jobName", r.JobName)
+	w.TextIf("jobKey", r.JobKey)
+	w.TextIf("app", r.App)
+	w.TextIf("route", r.Route)
+	w.NumberIf("jobVersion", r.JobVersion)
+	w.TextIf("triggerType", r.TriggerType)
+	w.TextIf("traceparent", r.Traceparent)
+	w.TextIf("tracestate", r.Tracestate)
+	return w.End()
 }
 
 // size is about how many bytes the request has on its way: rather too many than too few.
@@ -152,60 +154,60 @@ func (r *TriggerRequest) Decode(src []byte) error {
 	return decodeObject(src, r.field)
 }
 
-func (r *TriggerRequest) field(key string, val value) (err error) {
+func (r *TriggerRequest) field(key string, val json.Value) (err error) {
 	switch key {
 	case "jobId":
-		r.JobID, err = val.id32()
+		r.JobID, err = val.ID32()
 	case "executorHandler":
-		r.ExecutorHandler, err = val.text()
+		r.ExecutorHandler, err = val.Text()
 	case "executorParams":
-		r.ExecutorParams, err = val.text()
+		r.ExecutorParams, err = val.Text()
 	case "executorBlockStrategy":
-		r.ExecutorBlockStrategy, err = val.word()
+		r.ExecutorBlockStrategy, err = val.Word()
 	case "executorTimeout":
-		r.ExecutorTimeout, err = val.int32()
+		r.ExecutorTimeout, err = val.Int32()
 	case "logId":
-		r.LogID, err = val.int64()
+		r.LogID, err = val.Int64()
 	case "logDateTime":
-		r.LogDateTime, err = val.int64()
+		r.LogDateTime, err = val.Int64()
 	case "glueType":
-		r.GlueType, err = val.word()
+		r.GlueType, err = val.Word()
 	case "glueSource":
-		r.GlueSource, err = val.text()
+		r.GlueSource, err = val.Text()
 	case "glueUpdatetime":
-		r.GlueUpdatetime, err = val.int64()
+		r.GlueUpdatetime, err = val.Int64()
 	case "broadcastIndex":
-		r.BroadcastIndex, err = val.int32()
+		r.BroadcastIndex, err = val.Int32()
 	case "broadcastTotal":
-		r.BroadcastTotal, err = val.int32()
+		r.BroadcastTotal, err = val.Int32()
 	case "scheduledAt":
-		r.ScheduledAt, err = val.int64()
+		r.ScheduledAt, err = val.Int64()
 	case "attempt":
-		r.Attempt, err = val.int32()
+		r.Attempt, err = val.Int32()
 	case "maxPerExecutor":
-		r.MaxPerExecutor, err = val.int32()
+		r.MaxPerExecutor, err = val.Int32()
 	case "bootId":
-		r.BootID, err = val.text()
+		r.BootID, err = val.Text()
 	case "againAfter":
-		r.AgainAfter, err = val.int64()
+		r.AgainAfter, err = val.Int64()
 	case "startToken":
-		r.StartToken, err = val.int64()
+		r.StartToken, err = val.Int64()
 	case "jobName":
-		r.JobName, err = val.text()
+		r.JobName, err = val.Text()
 	case "jobKey":
-		r.JobKey, err = val.text()
+		r.JobKey, err = val.Text()
 	case "app":
-		r.App, err = val.text()
+		r.App, err = val.Text()
 	case "route":
-		r.Route, err = val.word()
+		r.Route, err = val.Word()
 	case "jobVersion":
-		r.JobVersion, err = val.int64()
+		r.JobVersion, err = val.Int64()
 	case "triggerType":
-		r.TriggerType, err = val.word()
+		r.TriggerType, err = val.Word()
 	case "traceparent":
-		r.Traceparent, err = val.text()
+		r.Traceparent, err = val.Text()
 	case "tracestate":
-		r.Tracestate, err = val.text()
+		r.Tracestate, err = val.Text()
 	}
 	return err
 }
@@ -233,25 +235,25 @@ type IdleBeatRequest struct {
 }
 
 // Encode appends the request.
-func (r IdleBeatRequest) Encode(dst []byte) []byte { return encode(dst, r) }
+func (r IdleBeatRequest) Encode(dst []byte) []byte { return json.Encode(dst, r) }
 
 // Decode reads a request.
 func (r *IdleBeatRequest) Decode(src []byte) error {
 	*r = IdleBeatRequest{}
-	return decodeObject(src, func(key string, val value) (err error) {
+	return decodeObject(src, func(key string, val json.Value) (err error) {
 		switch key {
 		case "jobId":
-			r.JobID, err = val.id32()
+			r.JobID, err = val.ID32()
 		case "logId":
-			r.LogID, err = val.int64()
+			r.LogID, err = val.Int64()
 		case "logDateTime":
-			r.LogDateTime, err = val.int64()
+			r.LogDateTime, err = val.Int64()
 		case "startToken":
-			r.StartToken, err = val.int64()
+			r.StartToken, err = val.Int64()
 		case "startedAgo":
-			r.StartedAgo, err = val.int64()
+			r.StartedAgo, err = val.Int64()
 		case "bootId":
-			r.BootID, err = val.text()
+			r.BootID, err = val.Text()
 		}
 		return err
 	})
@@ -273,21 +275,21 @@ type KillRequest struct {
 }
 
 // Encode appends the request.
-func (r KillRequest) Encode(dst []byte) []byte { return encode(dst, r) }
+func (r KillRequest) Encode(dst []byte) []byte { return json.Encode(dst, r) }
 
 // Decode reads a request.
 func (r *KillRequest) Decode(src []byte) error {
 	*r = KillRequest{}
-	return decodeObject(src, func(key string, val value) (err error) {
+	return decodeObject(src, func(key string, val json.Value) (err error) {
 		switch key {
 		case "jobId":
-			r.JobID, err = val.id32()
+			r.JobID, err = val.ID32()
 		case "logId":
-			r.LogID, err = val.int64()
+			r.LogID, err = val.Int64()
 		case "logDateTime":
-			r.LogDateTime, err = val.int64()
+			r.LogDateTime, err = val.Int64()
 		case "reason":
-			r.Reason, err = val.text()
+			r.Reason, err = val.Text()
 		}
 		return err
 	})
@@ -312,7 +314,7 @@ type LogRequest struct {
 // which peers up to G3 read, and logDateTime, which G4 reads (docs/xxl-job.md,
 // bodies).
 func (r LogRequest) Encode(dst []byte) []byte {
-	return encode(dst, struct {
+	return json.Encode(dst, struct {
 		LogRequest
 		LogDateTime int64 `json:"logDateTime"`
 	}{r, r.LogDateTim})
@@ -323,18 +325,18 @@ func (r LogRequest) Encode(dst []byte) []byte {
 func (r *LogRequest) Decode(src []byte) error {
 	*r = LogRequest{}
 	var dateTime int64
-	err := decodeObject(src, func(key string, val value) (err error) {
+	err := decodeObject(src, func(key string, val json.Value) (err error) {
 		switch key {
 		case "logDateTim":
-			r.LogDateTim, err = val.int64()
+			r.LogDateTim, err = val.Int64()
 		case "logDateTime":
-			dateTime, err = val.int64()
+			dateTime, err = val.Int64()
 		case "logId":
-			r.LogID, err = val.int64()
+			r.LogID, err = val.Int64()
 		case "fromLineNum":
-			r.FromLineNum, err = val.int32()
+			r.FromLineNum, err = val.Int32()
 		case "tail":
-			r.Tail, err = val.int32()
+			r.Tail, err = val.Int32()
 		}
 		return err
 	})
@@ -389,7 +391,7 @@ type logReturn struct {
 }
 
 // MarshalJSON writes the result under both keys, and under none in a refusal.
-func (r LogReturn) MarshalJSON() ([]byte, error) { return json.Marshal(r.travelling()) }
+func (r LogReturn) MarshalJSON() ([]byte, error) { return stdjson.Marshal(r.travelling()) }
 
 // travelling returns r as it travels.
 func (r LogReturn) travelling() logReturn {
@@ -402,7 +404,7 @@ func (r LogReturn) travelling() logReturn {
 
 // Encode appends the answer as MarshalJSON writes it, without the escaping of
 // HTML.
-func (r LogReturn) Encode(dst []byte) []byte { return encode(dst, r.travelling()) }
+func (r LogReturn) Encode(dst []byte) []byte { return json.Encode(dst, r.travelling()) }
 
 // Decode reads the answer of an executor of any generation, with the result from
 // "data", or else from "content". A result is an object, null or absent. See
@@ -414,23 +416,23 @@ func (r *LogReturn) Decode(src []byte) error {
 
 // decode also returns under which keys the result was.
 func (r *LogReturn) decode(src []byte) (keys logKeys, err error) {
-	v, err := parse(src)
+	v, err := json.Parse(src)
 	if err != nil {
 		return keys, answerError(err)
 	}
 	*r = LogReturn{}
-	err = v.object(func(key string, val value) (err error) {
+	err = v.Object(func(key string, val json.Value) (err error) {
 		switch key {
 		case "code":
-			r.Code, err = val.int32()
+			r.Code, err = val.Int32()
 		case "msg":
-			r.Msg, err = val.text()
+			r.Msg, err = val.Text()
 		case "content":
-			if keys.content = !val.isNull(); keys.content && !keys.data {
+			if keys.content = !val.IsNull(); keys.content && !keys.data {
 				r.Result, err = decodeLogResult(val)
 			}
 		case "data":
-			if keys.data = !val.isNull(); keys.data {
+			if keys.data = !val.IsNull(); keys.data {
 				r.Result, err = decodeLogResult(val)
 			}
 		}
@@ -445,21 +447,21 @@ type logKeys struct{ content, data bool }
 // UnmarshalJSON is Decode.
 func (r *LogReturn) UnmarshalJSON(b []byte) error { return r.Decode(b) }
 
-func decodeLogResult(v value) (res LogResult, err error) {
-	err = v.object(func(key string, val value) (err error) {
+func decodeLogResult(v json.Value) (res LogResult, err error) {
+	err = v.Object(func(key string, val json.Value) (err error) {
 		switch key {
 		case "fromLineNum":
-			res.FromLineNum, err = val.int32()
+			res.FromLineNum, err = val.Int32()
 		case "toLineNum":
-			res.ToLineNum, err = val.int32()
+			res.ToLineNum, err = val.Int32()
 		case "logContent":
-			res.LogContent, err = val.text()
+			res.LogContent, err = val.Text()
 		case "isEnd":
-			res.IsEnd, err = val.flag()
+			res.IsEnd, err = val.Flag()
 		case "progress":
-			res.Progress = val.progress()
+			res.Progress = decodeProgress(val)
 		case "tail":
-			res.Tail, err = val.flag()
+			res.Tail, err = val.Flag()
 		}
 		return err
 	})
@@ -475,18 +477,18 @@ type Progress struct {
 	Text string `json:"text,omitempty"`
 }
 
-// progress reads a Progress. What is not understood says nothing, for a peer's own key of
+// decodeProgress reads a Progress. What is not understood says nothing, for a peer's own key of
 // that name must not cost a result or a log.
-func (v value) progress() (p Progress) {
+func decodeProgress(v json.Value) (p Progress) {
 	if v[0] != '{' {
 		return p
 	}
-	err := v.object(func(key string, val value) (err error) {
+	err := v.Object(func(key string, val json.Value) (err error) {
 		switch key {
 		case "percent":
-			p.Percent, err = val.int32()
+			p.Percent, err = val.Int32()
 		case "text":
-			p.Text, err = val.text()
+			p.Text, err = val.Text()
 		}
 		return err
 	})

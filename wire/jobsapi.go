@@ -2,7 +2,11 @@ package wire
 
 // How jobs are managed over the wire, and the messages of that, which are of G4.
 
-import "context"
+import (
+	"context"
+
+	"github.com/xxljob/xxljob/wire/internal/json"
+)
 
 // JobAdmin is an Admin that has its jobs managed over the wire, as G4 does. It
 // is found by a type assertion; without it those calls are unknown paths, as
@@ -64,38 +68,38 @@ type JobDefinition struct {
 	GlueRemark string `json:"glueRemark"`
 }
 
-func (d *JobDefinition) field(key string, val value) (err error) {
+func (d *JobDefinition) field(key string, val json.Value) (err error) {
 	switch key {
 	case "name":
-		d.Name, err = val.text()
+		d.Name, err = val.Text()
 	case "author":
-		d.Author, err = val.text()
+		d.Author, err = val.Text()
 	case "alarmEmail":
-		d.AlarmEmail, err = val.text()
+		d.AlarmEmail, err = val.Text()
 	case "scheduleType":
-		d.ScheduleType, err = val.text()
+		d.ScheduleType, err = val.Text()
 	case "scheduleConf":
-		d.ScheduleConf, err = val.text()
+		d.ScheduleConf, err = val.Text()
 	case "misfireStrategy":
-		d.MisfireStrategy, err = val.text()
+		d.MisfireStrategy, err = val.Text()
 	case "executorRouteStrategy":
-		d.ExecutorRouteStrategy, err = val.text()
+		d.ExecutorRouteStrategy, err = val.Text()
 	case "executorHandler":
-		d.ExecutorHandler, err = val.text()
+		d.ExecutorHandler, err = val.Text()
 	case "executorParam":
-		d.ExecutorParam, err = val.text()
+		d.ExecutorParam, err = val.Text()
 	case "executorBlockStrategy":
-		d.ExecutorBlockStrategy, err = val.text()
+		d.ExecutorBlockStrategy, err = val.Text()
 	case "executorTimeout":
-		d.ExecutorTimeout, err = val.int32()
+		d.ExecutorTimeout, err = val.Int32()
 	case "executorFailRetryCount":
-		d.ExecutorFailRetryCount, err = val.int32()
+		d.ExecutorFailRetryCount, err = val.Int32()
 	case "glueType":
-		d.GlueType, err = val.text()
+		d.GlueType, err = val.Text()
 	case "glueSource":
-		d.GlueSource, err = val.text()
+		d.GlueSource, err = val.Text()
 	case "glueRemark":
-		d.GlueRemark, err = val.text()
+		d.GlueRemark, err = val.Text()
 	}
 	return err
 }
@@ -108,16 +112,16 @@ type AddJobRequest struct {
 }
 
 // Encode appends the request.
-func (r AddJobRequest) Encode(dst []byte) []byte { return encode(dst, r) }
+func (r AddJobRequest) Encode(dst []byte) []byte { return json.Encode(dst, r) }
 
 // Decode reads a request.
 func (r *AddJobRequest) Decode(src []byte) error {
 	*r = AddJobRequest{}
-	return decodeObject(src, func(key string, val value) (err error) {
+	return decodeObject(src, func(key string, val json.Value) (err error) {
 		if key != "jobGroup" {
 			return r.field(key, val)
 		}
-		r.JobGroup, err = val.id32()
+		r.JobGroup, err = val.ID32()
 		return err
 	})
 }
@@ -132,16 +136,16 @@ type UpdateJobRequest struct {
 }
 
 // Encode appends the request.
-func (r UpdateJobRequest) Encode(dst []byte) []byte { return encode(dst, r) }
+func (r UpdateJobRequest) Encode(dst []byte) []byte { return json.Encode(dst, r) }
 
 // Decode reads a request.
 func (r *UpdateJobRequest) Decode(src []byte) error {
 	*r = UpdateJobRequest{}
-	return decodeObject(src, func(key string, val value) (err error) {
+	return decodeObject(src, func(key string, val json.Value) (err error) {
 		if key != "id" {
 			return r.field(key, val)
 		}
-		r.ID, err = val.id32()
+		r.ID, err = val.ID32()
 		return err
 	})
 }
@@ -153,14 +157,14 @@ type JobRequest struct {
 }
 
 // Encode appends the request.
-func (r JobRequest) Encode(dst []byte) []byte { return encode(dst, r) }
+func (r JobRequest) Encode(dst []byte) []byte { return json.Encode(dst, r) }
 
 // Decode reads a request.
 func (r *JobRequest) Decode(src []byte) error {
 	*r = JobRequest{}
-	return decodeObject(src, func(key string, val value) (err error) {
+	return decodeObject(src, func(key string, val json.Value) (err error) {
 		if key == "id" {
-			r.ID, err = val.id32()
+			r.ID, err = val.ID32()
 		}
 		return err
 	})
@@ -179,19 +183,19 @@ type TriggerJobRequest struct {
 }
 
 // Encode appends the request.
-func (r TriggerJobRequest) Encode(dst []byte) []byte { return encode(dst, r) }
+func (r TriggerJobRequest) Encode(dst []byte) []byte { return json.Encode(dst, r) }
 
 // Decode reads a request.
 func (r *TriggerJobRequest) Decode(src []byte) error {
 	*r = TriggerJobRequest{}
-	return decodeObject(src, func(key string, val value) (err error) {
+	return decodeObject(src, func(key string, val json.Value) (err error) {
 		switch key {
 		case "id":
-			r.ID, err = val.id32()
+			r.ID, err = val.ID32()
 		case "executorParam":
-			r.ExecutorParam, err = val.text()
+			r.ExecutorParam, err = val.Text()
 		case "addressList":
-			r.AddressList, err = val.text()
+			r.AddressList, err = val.Text()
 		}
 		return err
 	})

@@ -1,11 +1,13 @@
 package wire
 
-// The answer to a request.
+// The answer to a request, and what is said of a message that cannot be read.
 
 import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/xxljob/xxljob/wire/internal/json"
 )
 
 // Return is the answer to every request but a log request.
@@ -78,14 +80,14 @@ func Failf(format string, args ...any) Return {
 
 // Encode appends r as executors answer: keys without a value are absent.
 func (r Return) Encode(dst []byte) []byte {
-	w := writeObject(dst)
-	w.number("code", int64(r.Code))
-	w.textIf("msg", r.Msg)
-	w.textIf("content", r.Content)
-	w.textIf("data", r.Data)
-	w.textIf("runState", string(r.RunState))
-	w.textIf("bootId", r.BootID)
-	return w.end()
+	w := json.WriteObject(dst)
+	w.Number("code", int64(r.Code))
+	w.TextIf("msg", r.Msg)
+	w.TextIf("content", r.Content)
+	w.TextIf("data", r.Data)
+	w.TextIf("runState", string(r.RunState))
+	w.TextIf("bootId", r.BootID)
+	return w.End()
 }
 
 // Decode reads an answer of an executor or an admin of any generation. A note
@@ -96,7 +98,7 @@ func (r Return) Encode(dst []byte) []byte {
 // (docs/xxl-job.md, the Go client). Everything else that is not an object, an empty answer
 // included, is an error: it does not tell whether the request was accepted.
 func (r *Return) Decode(src []byte) error {
-	v, err := parse(src)
+	v, err := json.Parse(src)
 	if err != nil {
 		return answerError(err)
 	}
@@ -104,22 +106,22 @@ func (r *Return) Decode(src []byte) error {
 	if v[0] == '[' {
 		return r.decodeList(v)
 	}
-	return v.object(func(key string, val value) (err error) {
+	return v.Object(func(key string, val json.Value) (err error) {
 		switch key {
 		case "code":
-			r.Code, err = val.int32()
+			r.Code, err = val.Int32()
 		case "msg":
-			r.Msg, err = val.word()
+			r.Msg, err = val.Word()
 		case "content":
-			r.Content, err = val.note()
+			r.Content, err = val.Text()
 		case "data":
-			r.Data, err = val.note()
+			r.Data, err = val.Text()
 		case "runState":
 			var state string
-			state, err = val.text()
+			state, err = val.Text()
 			r.RunState = RunState(state)
 		case "bootId":
-			r.BootID, err = val.text()
+			r.BootID, err = val.Text()
 		}
 		return err
 	})
@@ -132,7 +134,7 @@ func (r *Return) UnmarshalJSON(b []byte) error { return r.Decode(b) }
 const maxText = 500
 
 // decodeList reads the refusal of a peer that answers results.
-func (r *Return) decodeList(v value) error {
+func (r *Return) decodeList(v json.Value) error {
 	results, err := decodeResults(v)
 	if err != nil || len(results) == 0 {
 		return errors.New("the answer is a list")
@@ -154,10 +156,31 @@ func cut(b []byte, n int) string {
 	return strings.ToValidUTF8(string(b), "\uFFFD")
 }
 
-// answerError puts an error of parse, which speaks of a body, into words about
+// decodeObject reads the body of a request, which is an object. Its errors are
+// words for the peer.
+func decodeObject(src []byte, field func(key string, val json.Value) error) error {
+	v, err := json.Parse(src)
+	if err == nil {
+		err = v.Object(field)
+	}
+	if err != nil {
+		return bodyError(err)
+	}
+	return nil
+}
+
+// bodyError puts what is wrong with a body into words.
+func bodyError(err error) error {
+	if errors.Is(err, json.ErrEmpty) {
+		return errors.New("the body is empty")
+	}
+	return fmt.Errorf("the body is not understood: %w", err)
+}
+
+// answerError puts an error of json.Parse, which speaks of a body, into words about
 // an answer.
 func answerError(err error) error {
-	if errors.Is(err, errEmpty) {
+	if errors.Is(err, json.ErrEmpty) {
 		return errors.New("the answer is empty")
 	}
 	return fmt.Errorf("the answer is %w", err)
@@ -170,10 +193,10 @@ type adminReturn Return
 
 // Encode appends r.
 func (r adminReturn) Encode(dst []byte) []byte {
-	w := writeObject(dst)
-	w.number("code", int64(r.Code))
-	w.textOrNull("msg", r.Msg)
-	w.textOrNull("content", r.Content)
-	w.textOrNull("data", r.Data)
-	return w.end()
+	w := json.WriteObject(dst)
+	w.Number("code", int64(r.Code))
+	w.TextOrNull("msg", r.Msg)
+	w.TextOrNull("content", r.Content)
+	w.TextOrNull("data", r.Data)
+	return w.End()
 }

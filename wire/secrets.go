@@ -6,12 +6,14 @@ package wire
 
 import (
 	"encoding/base64"
-	"encoding/json"
+	stdjson "encoding/json"
 	"html"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/xxljob/xxljob/wire/internal/json"
 )
 
 // hidden stands for a token.
@@ -31,14 +33,14 @@ func newSecrets(tokens ...string) (s secrets) {
 		if len(t) < leastHidden {
 			continue
 		}
-		asJSON, _ := json.Marshal(t) // of a string: no error
+		asJSON, _ := stdjson.Marshal(t) // of a string: no error
 		asGo := strconv.QuoteToASCII(t)
-		s = append(s, t, string(asJSON[1:len(asJSON)-1]), string(encode(nil, t)[1:]), asGo[1:len(asGo)-1],
+		s = append(s, t, string(asJSON[1:len(asJSON)-1]), string(json.Encode(nil, t)[1:]), asGo[1:len(asGo)-1],
 			url.QueryEscape(t), url.PathEscape(t), html.EscapeString(t),
 			strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(t)), "="), strings.TrimRight(base64.URLEncoding.EncodeToString([]byte(t)), "="))
 	}
 	for i := range s {
-		s[i] = strings.TrimSuffix(s[i], `"`) // of encode
+		s[i] = strings.TrimSuffix(s[i], `"`) // of Encode
 	}
 	slices.SortFunc(s, func(a, b string) int {
 		if len(a) != len(b) {

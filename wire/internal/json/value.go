@@ -1,8 +1,10 @@
-package wire
+package json
+
+// Values of one type, as leniently as they are written.
 
 import (
 	"bytes"
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -11,7 +13,7 @@ import (
 )
 
 // kind names the type of a value, for errors.
-func (v value) kind() string {
+func (v Value) kind() string {
 	switch v[0] {
 	case '{':
 		return "an object"
@@ -28,11 +30,12 @@ func (v value) kind() string {
 	}
 }
 
-func (v value) isNull() bool { return v[0] == 'n' }
+// IsNull reports whether the value is null.
+func (v Value) IsNull() bool { return v[0] == 'n' }
 
-// text reads a string, "" for null. Numbers and booleans are taken as they are
+// Text reads a string, "" for null. Numbers and booleans are taken as they are
 // written. What is not UTF-8 is replaced.
-func (v value) text() (string, error) {
+func (v Value) Text() (string, error) {
 	switch v[0] {
 	case 'n':
 		return "", nil
@@ -46,21 +49,18 @@ func (v value) text() (string, error) {
 		return strings.ToValidUTF8(string(v[1:len(v)-1]), "\uFFFD"), nil
 	}
 	var s string
-	err := json.Unmarshal(v, &s) // replaces what is not UTF-8 as well
+	err := stdjson.Unmarshal(v, &s) // replaces what is not UTF-8 as well
 	return s, err
 }
 
-// note reads the payload of an answer, which is a string, null or absent.
-func (v value) note() (string, error) { return v.text() }
-
-// int64 reads an integer, 0 for null.
-func (v value) int64() (int64, error) {
+// Int64 reads an integer, 0 for null.
+func (v Value) Int64() (int64, error) {
 	var digits string
 	switch v[0] {
 	case 'n':
 		return 0, nil
 	case '"':
-		s, err := v.text()
+		s, err := v.Text()
 		if err != nil {
 			return 0, err
 		}
@@ -96,23 +96,23 @@ func integral(digits string) (int64, error) {
 	return int64(f), nil
 }
 
-// int32 reads an integer of 32 bits.
-func (v value) int32() (int, error) {
-	n, err := v.int64()
+// Int32 reads an integer of 32 bits.
+func (v Value) Int32() (int, error) {
+	n, err := v.Int64()
 	if err == nil && (n < math.MinInt32 || n > math.MaxInt32) {
 		return 0, errors.New("a number out of range")
 	}
 	return int(n), err
 }
 
-// id32 reads the id of a job, which is 32 bits wide on the wire.
-func (v value) id32() (int64, error) {
-	n, err := v.int32()
+// ID32 reads the id of a job, which is 32 bits wide on the wire.
+func (v Value) ID32() (int64, error) {
+	n, err := v.Int32()
 	return int64(n), err
 }
 
-// flag reads a boolean, false for null.
-func (v value) flag() (bool, error) {
+// Flag reads a boolean, false for null.
+func (v Value) Flag() (bool, error) {
 	switch string(v) {
 	case "true", `"true"`:
 		return true, nil
@@ -122,13 +122,13 @@ func (v value) flag() (bool, error) {
 	return false, fmt.Errorf("%s where a boolean is expected", v.kind())
 }
 
-// texts reads a list of strings, none for null.
-func (v value) texts() (list []string, err error) {
-	if v.isNull() {
+// Texts reads a list of strings, none for null.
+func (v Value) Texts() (list []string, err error) {
+	if v.IsNull() {
 		return nil, nil
 	}
-	err = v.array(func(i int, val value) error {
-		s, err := val.text()
+	err = v.Array(func(i int, val Value) error {
+		s, err := val.Text()
 		if i == maxKeys {
 			return fmt.Errorf("more than %d", maxKeys)
 		}

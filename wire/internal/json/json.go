@@ -1,11 +1,17 @@
-package wire
+// Package json reads and writes the messages of the protocol: as leniently as the Java peers do,
+// within bounds, with errors that are words for the peer, and for the messages of every run
+// without reflection. What is not on the way of each run is left to encoding/json.
+package json
+
+// Values, objects and lists: where what is read begins and ends.
 
 import (
 	"bytes"
-	"encoding/json"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Bounds of what is decoded. Legitimate messages have at most 30 keys and are
@@ -15,66 +21,45 @@ const (
 	maxKeys  = 256
 )
 
-// errEmpty says that there is nothing to read but blanks.
-var errEmpty = errors.New("empty")
+// ErrEmpty says that there is nothing to read but blanks.
+var ErrEmpty = errors.New("empty")
 
-// value is one JSON value: valid, and without blanks around it. It is never
+// Value is one JSON value: valid, and without blanks around it. It is never
 // empty.
-type value []byte
+type Value []byte
 
-// parse checks that src is one JSON value and nothing else.
-func parse(src []byte) (value, error) {
+// Parse checks that src is one JSON value and nothing else.
+func Parse(src []byte) (Value, error) {
 	v := bytes.Trim(src, " \t\r\n")
 	if len(v) == 0 {
-		return nil, errEmpty
+		return nil, ErrEmpty
 	}
-	if !json.Valid(v) {
+	if !stdjson.Valid(v) {
 		return nil, malformed(v)
 	}
 	return v, nil
 }
 
-// decodeObject reads the body of a request, which is an object. Its errors are
-// words for the peer.
-func decodeObject(src []byte, field func(key string, val value) error) error {
-	v, err := parse(src)
-	if err == nil {
-		err = v.object(field)
-	}
-	if err != nil {
-		return bodyError(err)
-	}
-	return nil
-}
-
-// bodyError puts what is wrong with a body into words.
-func bodyError(err error) error {
-	if errors.Is(err, errEmpty) {
-		return errors.New("the body is empty")
-	}
-	return fmt.Errorf("the body is not understood: %w", err)
-}
-
 // malformed says where v ceases to be JSON.
 func malformed(v []byte) error {
-	var raw json.RawMessage
-	var syntax *json.SyntaxError
-	if errors.As(json.Unmarshal(v, &raw), &syntax) {
+	var raw stdjson.RawMessage
+	var syntax *stdjson.SyntaxError
+	if errors.As(stdjson.Unmarshal(v, &raw), &syntax) {
 		return fmt.Errorf("malformed JSON at byte %d", syntax.Offset)
 	}
 	return errors.New("malformed JSON")
 }
 
-// object calls field for each key of an object, in order, and stops at its first
+// Object calls field for each key of an object, in order, and stops at its first
 // error, which it returns with the key before it.
-func (v value) object(field func(key string, val value) error) error {
+func (v Value) Object(field func(key string, val Value) error) error {
 	if v[0] != '{' {
 		return fmt.Errorf("%s where an object is expected", v.kind())
 	}
 	seen := make([]string, 0, 16)
 	for i := v.skip(1); v[i] != '}'; {
 		end := v.endString(i)
-		key, err := v[i:end].word()
+		key, err := v[i:end].Word()
 		if err != nil {
 			return err
 		}
@@ -97,9 +82,9 @@ func (v value) object(field func(key string, val value) error) error {
 	return nil
 }
 
-// array calls item for each element of a list, in order, and stops at its first
+// Array calls item for each element of a list, in order, and stops at its first
 // error, which it returns with the element's number before it.
-func (v value) array(item func(i int, val value) error) error {
+func (v Value) Array(item func(i int, val Value) error) error {
 	if v[0] != '[' {
 		return fmt.Errorf("%s where a list is expected", v.kind())
 	}
@@ -117,7 +102,7 @@ func (v value) array(item func(i int, val value) error) error {
 }
 
 // skip returns the place of the first byte from i on that is not blank.
-func (v value) skip(i int) int {
+func (v Value) skip(i int) int {
 	for i < len(v)-1 && (v[i] == ' ' || v[i] == '\t' || v[i] == '\r' || v[i] == '\n') {
 		i++
 	}
@@ -126,7 +111,7 @@ func (v value) skip(i int) int {
 
 // next returns the place of what follows the element that ends before i: another
 // element, or the closing bracket.
-func (v value) next(i int) int {
+func (v Value) next(i int) int {
 	i = v.skip(i)
 	if v[i] == ',' {
 		i = v.skip(i + 1)
@@ -135,7 +120,7 @@ func (v value) next(i int) int {
 }
 
 // endString returns the place behind the string that begins at i.
-func (v value) endString(i int) int {
+func (v Value) endString(i int) int {
 	for i++; v[i] != '"'; i++ {
 		if v[i] == '\\' {
 			i++
@@ -145,7 +130,7 @@ func (v value) endString(i int) int {
 }
 
 // end returns the place behind the value that begins at i.
-func (v value) end(i int) (int, error) {
+func (v Value) end(i int) (int, error) {
 	for depth := 0; ; {
 		switch v[i] {
 		case '"':
@@ -168,7 +153,7 @@ func (v value) end(i int) (int, error) {
 }
 
 // endPlain returns the place behind the number, the word or the separator at i.
-func (v value) endPlain(i int) int {
+func (v Value) endPlain(i int) int {
 	for i++; i < len(v); i++ {
 		switch v[i] {
 		case ',', ':', '}', ']', '{', '[', '"', ' ', '\t', '\r', '\n':
@@ -179,16 +164,4 @@ func (v value) endPlain(i int) int {
 }
 
 // short bounds a key that is named in an error.
-func short(key string) string { return cut([]byte(key), 64) }
-
-// encode appends v as JSON, without the escaping of HTML that Java peers do up to
-// 3.1 and left off later. v is always one of the messages, which can be encoded.
-func encode(dst []byte, v any) []byte {
-	buf := bytes.NewBuffer(dst)
-	enc := json.NewEncoder(buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic(err) // a message with a field that JSON does not have
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
-}
+func short(key string) string { return strings.ToValidUTF8(key[:min(len(key), 64)], "\uFFFD") }

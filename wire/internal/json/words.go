@@ -1,4 +1,4 @@
-package wire
+package json
 
 // Strings that nearly every message has: what is read need not be copied where it is one of
 // them.
@@ -12,8 +12,8 @@ var words = wordsOf(
 	// Keys of results and answers.
 	"logDateTim", "handleCode", "handleMsg", "executeResult", "noRetry", "killed", "shutdown", "retryIn", "snoozeIn", "exact", "progress",
 	"callbackList", "code", "msg", "content", "data", "runState",
-	// Values.
-	GlueBean, MsgSuccess, "SERIAL_EXECUTION", "DISCARD_LATER", "COVER_EARLY", "CONCURRENT", "CRON", "FIX_RATE", "MANUAL",
+	// Values, wire.GlueBean and wire.MsgSuccess among them.
+	"BEAN", "Success", "SERIAL_EXECUTION", "DISCARD_LATER", "COVER_EARLY", "CONCURRENT", "CRON", "FIX_RATE", "MANUAL",
 )
 
 func wordsOf(list ...string) map[string]string {
@@ -24,12 +24,12 @@ func wordsOf(list ...string) map[string]string {
 	return all
 }
 
-// word is text for a string, which is one of words as a rule.
-func (v value) word() (string, error) {
+// Word is Text for a string, which is one of words as a rule.
+func (v Value) Word() (string, error) {
 	if v[0] == '"' {
 		if s, ok := words[string(v[1:len(v)-1])]; ok {
 			return s, nil
 		}
 	}
-	return v.text()
+	return v.Text()
 }
