@@ -2,11 +2,15 @@ package wire_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -249,5 +253,160 @@ func TestRoomForBodies(t *testing.T) {
 		if g.most > 4<<10 {
 			t.Errorf("length %d: room for %d bytes more than had come", c.length, g.most)
 		}
+	}
+}
+
+// stuckAdmin is an admin whose registrations wait for a store that hangs.
+type stuckAdmin struct {
+	*peer
+	store chan struct{}
+}
+
+func (a stuckAdmin) Registry(ctx context.Context, req wire.RegistryRequest) (wire.Return, error) {
+	<-a.store
+	return a.ask(ctx, req)
+}
+
+// large is a body with blanks behind it, which make it need a slot.
+func large(body string) string { return body + strings.Repeat(" ", 64<<10) }
+
+// TestMaxBodies: requests with large bodies over the bound, which is a quarter for a
+// caller, wait for others of their kind, and for no others.
+func TestMaxBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := stuckAdmin{newPeer(), make(chan struct{})}
+		cfg := config(t)
+		cfg.MaxBodies = 8
+		h := adminHandler(t, a, cfg)
+		var waiting sync.WaitGroup
+		for range 5 {
+			waiting.Go(func() {
+				if got := returned(t, post(t, h, "/api/registry", large(registration))); !got.OK() {
+					t.Errorf("registry: %+v", got)
+				}
+			})
+		}
+		synctest.Wait()
+		answered := make(chan wire.Return, 1)
+		go func() { answered <- returned(t, post(t, h, "/api/callback", large(`[{"logId":1,"handleCode":200}]`))) }()
+		select {
+		case got := <-answered:
+			if !got.OK() || a.count() != 1 {
+				t.Errorf("callback: %+v, asked %v", got, a.asked)
+			}
+		case <-time.After(time.Minute):
+			t.Error("registrations that wait keep a callback out")
+		}
+		a.store <- struct{}{} // one registration is done, and lets the next one in
+		synctest.Wait()
+		if n := a.count(); n != 2 {
+			t.Errorf("asked %d times", n)
+		}
+		close(a.store)
+		waiting.Wait()
+		if n := a.count(); n != 6 {
+			t.Errorf("asked %d times", n)
+		}
+	})
+}
+
+// TestMaxBodiesOfAKind: no more large bodies than the caller's quarter are served at a
+// time, whichever of its names a request goes by.
+func TestMaxBodiesOfAKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &busyExecutor{peer: newPeer()}
+		cfg := config(t)
+		cfg.MaxBodies = 8
+		h := executorHandler(t, e, cfg)
+		var calls sync.WaitGroup
+		for range 3 {
+			for _, path := range []string{"/run", "/trigger"} {
+				calls.Go(func() { post(t, h, path, large(`{"jobId":1,"logId":2}`)) })
+			}
+		}
+		calls.Wait()
+		if e.most != 2 || e.count() != 6 {
+			t.Errorf("%d runs at a time, %d in all", e.most, e.count())
+		}
+	})
+}
+
+// busyExecutor counts the runs that it is handed at a time.
+type busyExecutor struct {
+	*peer
+	lock     sync.Mutex
+	at, most int
+}
+
+func (e *busyExecutor) Run(ctx context.Context, req wire.TriggerRequest) (wire.Return, error) {
+	e.lock.Lock()
+	e.at++
+	e.most = max(e.most, e.at)
+	e.lock.Unlock()
+	time.Sleep(500 * time.Millisecond)
+	e.lock.Lock()
+	e.at--
+	e.lock.Unlock()
+	return e.ask(ctx, req)
+}
+
+// TestDribblers holds 400 real connections of one app whose bodies do not come, and has
+// another app beat and report meanwhile.
+func TestDribblers(t *testing.T) {
+	const hostile, honest = 400, 10
+	for name, c := range map[string]struct{ path, length string }{
+		"registrations":        {"registry", "Content-Length: 300"},
+		"callbacks":            {"callback", "Content-Length: 300"},
+		"large registrations":  {"registry", "Content-Length: 1000000"},
+		"large callbacks":      {"callback", "Content-Length: 4000000"},
+		"callbacks, in chunks": {"callback", "Transfer-Encoding: chunked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := adminHandler(t, newPeer(), tokensOf(t, "hostile", "honest"))
+			var come sync.WaitGroup
+			come.Add(hostile)
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get(wire.HeaderApp) == "hostile" {
+					come.Done()
+				}
+				h.ServeHTTP(w, r)
+			}))
+			defer srv.Close()
+			for range hostile {
+				conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				fmt.Fprintf(conn, "POST /api/%s HTTP/1.1\r\nHost: h\r\n%s: hostile\r\n%s: of-hostile\r\n%s\r\n\r\n", c.path, wire.HeaderApp, wire.HeaderToken, c.length)
+				if strings.HasPrefix(c.length, "T") {
+					_, _ = io.WriteString(conn, "1\r\n[\r\n")
+				} else {
+					_, _ = io.WriteString(conn, "[")
+				}
+			}
+			come.Wait()
+			var failed atomic.Int32
+			var calls sync.WaitGroup
+			for i := range honest {
+				client := adminClient(t, srv.URL, wire.ClientConfig{App: "honest", Token: "of-honest"})
+				calls.Go(func() {
+					r, err := client.Registry(t.Context(), wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: "honest", RegistryValue: "http://a:1/"})
+					if err != nil || !r.OK() {
+						failed.Add(1)
+					}
+				})
+				calls.Go(func() {
+					results := []wire.CallbackRequest{{LogID: 1, HandleCode: 200, HandleMsg: strings.Repeat("x", i*20_000)}}
+					if r, err := client.Callback(t.Context(), results); err != nil || !r.OK() {
+						failed.Add(1)
+					}
+				})
+			}
+			calls.Wait()
+			if n := failed.Load(); n != 0 {
+				t.Errorf("%d of %d heartbeats and callbacks failed", n, 2*honest)
+			}
+		})
 	}
 }
