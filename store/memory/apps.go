@@ -1,57 +1,153 @@
 package memory
 
-// app is the jobs of an app, those that were removed not among them. It is there while there is
-// one. All of it is guarded by Store.mu.
-type app struct {
-	jobs order[job]      // by id
-	keys map[string]*job // those with a key
+import (
+	"context"
+	"time"
 
-	plain *terms // see agreePlain; nil until a run of them is planned
-}
+	"github.com/xxljob/xxljob/store"
+)
 
-// list adds a job to those of its app, unlist takes it out. Whatever changes its definition, or
-// removes it, unlists it before.
-func (s *Store) list(j *job) {
-	a := s.apps[j.app]
-	if a == nil {
-		a = &app{keys: map[string]*job{}}
-		s.apps[j.app] = a
+// PutAddresses registers addresses or refreshes them.
+func (s *Store) PutAddresses(ctx context.Context, regs []store.Registration) error {
+	if err := s.begin(ctx); err != nil {
+		return err
 	}
-	a.jobs.insert(0, j.id, j)
-	if j.def.key != "" {
-		a.keys[j.def.key] = j
+	defer s.done()
+	now := clock()
+	type key struct{ app, address string }
+	last := make(map[key]int, len(regs))
+	for i := range regs {
+		last[key{regs[i].App, regs[i].Address}] = i
 	}
-}
-
-func (s *Store) unlist(j *job) {
-	a := s.apps[j.app]
-	a.jobs.remove(0, j.id)
-	if j.def.key != "" {
-		delete(a.keys, j.def.key)
+	txn := s.db.Txn(true)
+	defer txn.Abort()
+	for i, reg := range regs {
+		if last[key{reg.App, reg.Address}] != i {
+			continue
+		}
+		raw, err := txn.First(tableRegistry, byID, reg.App, reg.Address)
+		if err != nil {
+			return err
+		}
+		row := copyOfRegistration(&reg)
+		row.Updated, row.FormerBootID, row.FormerSeen = now, "", time.Time{}
+		if was, _ := raw.(*store.Registration); was != nil {
+			row.FormerBootID, row.FormerSeen = was.FormerBootID, was.FormerSeen
+			if was.BootID != row.BootID {
+				row.FormerBootID, row.FormerSeen = was.BootID, was.Updated
+			}
+		}
+		if err := txn.Insert(tableRegistry, &row); err != nil {
+			return err
+		}
 	}
-	if a.jobs.empty() {
-		delete(s.apps, j.app)
-	}
-}
-
-// withKey returns the job of the app that has the key, or nil. Jobs without one are not found.
-func (s *Store) withKey(app, key string) *job {
-	if a := s.apps[app]; a != nil && key != "" {
-		return a.keys[key]
-	}
+	txn.Commit()
 	return nil
 }
 
-// jobsAfter walks the jobs of an app, or of all where it is "", in order of their ids from behind
-// the given one. It is over when jobs are added or removed.
-func (s *Store) jobsAfter(of string, id int64) *merged[job] {
-	m := &merged[job]{}
-	if of == "" {
-		for _, a := range s.apps {
-			m.add(&a.jobs, 0, id)
-		}
-	} else if a := s.apps[of]; a != nil {
-		m.add(&a.jobs, 0, id)
+// DropAddresses removes registrations of the given boot ids, or whatever theirs
+// are where none is given.
+func (s *Store) DropAddresses(ctx context.Context, regs []store.Registration) error {
+	if err := s.begin(ctx); err != nil {
+		return err
 	}
-	return m
+	defer s.done()
+	txn := s.db.Txn(true)
+	defer txn.Abort()
+	for _, reg := range regs {
+		raw, err := txn.First(tableRegistry, byID, reg.App, reg.Address)
+		if err != nil {
+			return err
+		}
+		row, _ := raw.(*store.Registration)
+		if row == nil || reg.BootID != "" && reg.BootID != row.BootID {
+			continue
+		}
+		if err := txn.Delete(tableRegistry, row); err != nil {
+			return err
+		}
+	}
+	txn.Commit()
+	return nil
+}
+
+// Addresses returns the registrations that were refreshed lately, in order.
+func (s *Store) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]store.Registration, error) {
+	if err := over(ctx); err != nil {
+		return nil, err
+	}
+	rows, err := all[store.Registration](s.db, tableRegistry, app)
+	if err != nil {
+		return nil, err
+	}
+	now := clock()
+	var regs []store.Registration
+	for _, row := range rows {
+		if now.Sub(row.Updated) <= maxAge {
+			regs = append(regs, copyOfRegistration(row))
+		}
+	}
+	return regs, nil
+}
+
+// Registrations lists a page of the registry.
+func (s *Store) Registrations(ctx context.Context, f store.RegistrationFilter) ([]store.Registration, error) {
+	if err := over(ctx); err != nil {
+		return nil, err
+	}
+	if f.Limit <= 0 {
+		f.Limit = defaultLimit
+	}
+	app, address := f.After, f.AfterAddress
+	if f.App > app {
+		app, address = f.App, ""
+	}
+	it, err := s.db.Txn(false).LowerBound(tableRegistry, byID, app, address)
+	if err != nil {
+		return nil, err
+	}
+	var regs []store.Registration
+	for raw := it.Next(); raw != nil && len(regs) < f.Limit; raw = it.Next() {
+		row := raw.(*store.Registration)
+		if f.App != "" && row.App != f.App {
+			break
+		}
+		if row.App == f.After && row.Address == f.AfterAddress {
+			continue // the last one of the page before
+		}
+		regs = append(regs, copyOfRegistration(row))
+	}
+	return regs, nil
+}
+
+// ForgetAddresses removes registrations that were not refreshed lately.
+func (s *Store) ForgetAddresses(ctx context.Context, maxAge time.Duration) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.done()
+	rows, err := all[store.Registration](s.db, tableRegistry)
+	if err != nil {
+		return err
+	}
+	now := clock()
+	txn := s.db.Txn(true)
+	defer txn.Abort()
+	for _, row := range rows {
+		if now.Sub(row.Updated) <= maxAge {
+			continue
+		}
+		if err := txn.Delete(tableRegistry, row); err != nil {
+			return err
+		}
+	}
+	txn.Commit()
+	return nil
+}
+
+// copyOfRegistration shares nothing with the row.
+func copyOfRegistration(row *store.Registration) store.Registration {
+	reg := *row
+	reg.Capabilities = copied(row.Capabilities)
+	return reg
 }
