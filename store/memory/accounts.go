@@ -1,5 +1,7 @@
 package memory
 
+// The users of a console. None of it needs shards.
+
 import (
 	"context"
 	"maps"
@@ -8,8 +10,6 @@ import (
 
 	"github.com/xxljob/xxljob/store"
 )
-
-// The users of a console. None of it needs shards.
 
 var _ store.AccountStore = (*Store)(nil)
 

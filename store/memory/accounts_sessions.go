@@ -1,5 +1,7 @@
 package memory
 
+// Sessions, tokens and tries of the users of a console.
+
 import (
 	"cmp"
 	"context"
@@ -10,8 +12,6 @@ import (
 
 	"github.com/xxljob/xxljob/store"
 )
-
-// Sessions, tokens and tries of the users of a console.
 
 // AddSession begins a session.
 func (s *Store) AddSession(ctx context.Context, n store.Session, limits store.SessionLimits) (store.Session, error) {

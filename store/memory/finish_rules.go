@@ -1,5 +1,8 @@
 package memory
 
+// The two rules for a job whose run has ended. Every transaction that ends runs
+// follows them, through end and stopFinished.
+
 import (
 	"context"
 	"time"
@@ -7,9 +10,6 @@ import (
 	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
-
-// The two rules for a job whose run has ended. Every transaction that ends runs
-// follows them, through end and stopFinished.
 
 // rearm makes the job, whose awaited run ended at the given time, due again. A
 // job whose schedule has no delay any more, or whose bounds leave no instant, is left

@@ -1,5 +1,7 @@
 package memory
 
+// Definitions of jobs, in the form in which they cost little.
+
 import (
 	"time"
 	"unique"

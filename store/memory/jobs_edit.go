@@ -1,5 +1,7 @@
 package memory
 
+// Changes of jobs.
+
 import (
 	"context"
 	"reflect"

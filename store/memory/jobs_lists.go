@@ -1,5 +1,7 @@
 package memory
 
+// Lists of the jobs that programs define, and the jobs that are added by them.
+
 import (
 	"cmp"
 	"context"

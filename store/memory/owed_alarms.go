@@ -1,5 +1,7 @@
 package memory
 
+// Alarms: inserted with what causes them, and kept until they are done with.
+
 import (
 	"cmp"
 	"context"
@@ -9,8 +11,6 @@ import (
 	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/store"
 )
-
-// Alarms: inserted with what causes them, and kept until they are done with.
 
 // jobRule is a job and a rule.
 type jobRule struct {

@@ -1,5 +1,9 @@
 package memory
 
+// Reports: how runs have ended. Each end is counted where it happens. Quarters of an hour of long
+// ago are added up to days. Where there are too many, so are those furthest from now, be they to
+// come: runs that are due in years can be cancelled. Of too many days the furthest go.
+
 import (
 	"cmp"
 	"context"
@@ -8,10 +12,6 @@ import (
 
 	"github.com/xxljob/xxljob/store"
 )
-
-// Reports: how runs have ended. Each end is counted where it happens. Quarters of an hour of long
-// ago are added up to days. Where there are too many, so are those furthest from now, be they to
-// come: runs that are due in years can be cancelled. Of too many days the furthest go.
 
 // mostQuarters and mostDays bound the reports, of which each takes half a kilobyte.
 const (

@@ -1,15 +1,13 @@
 package memory
 
-import (
-	"github.com/xxljob/xxljob/store"
-)
-
 // A run is in the sets that its state, owner and address call for. Whatever
 // changes one of these goes
 //
 //	s.leave(r); change r; s.enter(r)
 //
 // so that no change has to know the sets. Both are called with mu held.
+
+import "github.com/xxljob/xxljob/store"
 
 // enter adds the run to its sets. Ended runs are in none.
 func (s *Store) enter(r *run) {
@@ -186,3 +184,97 @@ func (s *Store) endTo(out *store.Run, r *run, state store.State, now int64) {
 
 // alarmNotNeeded is the Run.AlarmStatus of runs that nobody need hear of.
 const alarmNotNeeded = 1
+
+// The lists that a run is in: all runs of its job in order of id, and, once it
+// has ended, those of its job and those of the store in order of their end.
+const (
+	ofJob = iota
+	endedOfJob
+	allEnded
+	listKinds
+)
+
+// link is a run's place in one list.
+type link struct{ prev, next *run }
+
+// list is a list of runs that are linked through themselves: to add at the end
+// and to take out anywhere costs no search and no memory. Guarded by Store.mu.
+type list struct {
+	by         int // which of a run's links
+	head, tail *run
+	n          int
+}
+
+func (l *list) push(r *run) {
+	r.links[l.by] = link{prev: l.tail}
+	if l.tail == nil {
+		l.head = r
+	} else {
+		l.tail.links[l.by].next = r
+	}
+	l.tail = r
+	l.n++
+}
+
+func (l *list) remove(r *run) {
+	at := r.links[l.by]
+	if at.prev == nil {
+		l.head = at.next
+	} else {
+		at.prev.links[l.by].next = at.next
+	}
+	if at.next == nil {
+		l.tail = at.prev
+	} else {
+		at.next.links[l.by].prev = at.prev
+	}
+	r.links[l.by] = link{}
+	l.n--
+}
+
+// work is what a job has of its runs. A job of which no run is kept has Store.noWork.
+type work struct {
+	open     int             // unended runs that are Born
+	planned  bag[*run]       // planned runs of every type, but for those that are kept apart
+	retries  order[run]      // planned runs of type RETRY, by (Instant, ID)
+	retrying int             // their number
+	ahead    bag[*run]       // runs that are kept apart
+	runs     list            // all runs that are kept
+	ended    list            // those of them that have ended
+	busy     []place         // attached addresses with started runs
+	plain    *terms          // of the last run that was planned
+	started  *terms          // of the last run that was started
+	logged   map[int64]int64 // bytes of pages of logs that are kept, by the day of their runs
+}
+
+func newWork() *work { return &work{runs: list{by: ofJob}, ended: list{by: endedOfJob}} }
+
+// maxIdle bounds how many are kept to be used again.
+const maxIdle = 1024
+
+// working gives a job that is about to get a run what it needs for that.
+func (s *Store) working(j *job) {
+	if j.work != s.noWork {
+		return
+	}
+	if last := len(s.idle) - 1; last >= 0 {
+		j.work = s.idle[last]
+		s.idle[last] = nil
+		s.idle = s.idle[:last]
+	} else {
+		j.work = newWork()
+	}
+	j.plain = s.plainOf(terms{app: j.app, retries: retriesOfJob})
+}
+
+// rest takes it from a job of which the last run was dropped.
+func (s *Store) rest(j *job) {
+	if j.work == s.noWork || j.runs.n > 0 {
+		return
+	}
+	j.plain, j.started = nil, nil
+	if len(s.idle) < maxIdle {
+		s.idle = append(s.idle, j.work)
+	}
+	j.work = s.noWork
+}

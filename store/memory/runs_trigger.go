@@ -1,5 +1,7 @@
 package memory
 
+// Runs outside the schedule, those far ahead among them, and how far runs are.
+
 import (
 	"context"
 	"time"
@@ -80,3 +82,66 @@ func triggered(t store.Trigger, now time.Time) store.Run {
 
 // retriesOfJob stands for the job's own number, until the run starts.
 const retriesOfJob = -1
+
+// Runs that are planned so far ahead that they are kept apart. Here that takes no table of
+// its own: such a run is in its segment as any other, so that whoever asks for it by its id,
+// its key or its job finds it; but it is in none of the sets that scans go by until it has
+// moved. Its id is the next one, like that of any run, and it has not ended, so that no
+// bound of Retain concerns it.
+
+// AddAhead inserts a run that is kept apart until the time to move.
+func (s *Store) AddAhead(ctx context.Context, jobID int64, t store.Trigger, move time.Time) (store.Run, error) {
+	return s.addRun(ctx, jobID, t, &move)
+}
+
+// MoveAhead makes ordinary planned runs of those whose time to move has come.
+func (s *Store) MoveAhead(ctx context.Context, q store.AheadQuery) (store.Moved, error) {
+	if err := s.begin(ctx); err != nil {
+		return store.Moved{}, err
+	}
+	defer s.done()
+	var due merged[run]
+	for _, sh := range q.Shards {
+		if own := s.fenced(sh.ID, sh.Epoch); own != nil {
+			due.add(&own.ahead, noID, noID)
+		}
+	}
+	found, _ := due.take(toMilli(stored(q.Before)), q.Limit)
+	moved := store.Moved{Runs: len(found)}
+	if e := due.peek(); e != nil {
+		moved.Next = fromMilli(e.at)
+	}
+	for _, r := range found { // from here on due is out of date
+		s.leave(r)
+		r.ahead, r.foreign = false, true
+		s.enter(r)
+		s.tellScan(r.job)
+	}
+	return moved, nil
+}
+
+// SetProgress stores how far runs are.
+func (s *Store) SetProgress(ctx context.Context, list []store.Progress) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.done()
+	for i := range list {
+		p := &list[i]
+		if r := s.runs.find(p.RunID); r != nil && r.hears(p) {
+			r.setProgress(p.Percent, p.Text)
+		}
+	}
+	return nil
+}
+
+// hears is the compare of the compare-and-set.
+func (r *run) hears(p *store.Progress) bool {
+	switch {
+	case r.Token != p.Token:
+		return false
+	case p.Incarnation == "":
+		return r.State == store.StateStarted || r.State == store.StateDispatched
+	}
+	return r.State == store.StateStarted && r.addressee != nil && r.addressee.incarnation == p.Incarnation
+}

@@ -1,5 +1,7 @@
 package memory
 
+// Starts of planned runs.
+
 import (
 	"context"
 	"time"

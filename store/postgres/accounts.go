@@ -1,5 +1,8 @@
 package postgres
 
+// The users of a console. Whoever may leave no admin locks all admins first, in order of name;
+// whoever makes the first user locks all codes, in order of hash.
+
 import (
 	"context"
 	"encoding/json"
@@ -10,9 +13,6 @@ import (
 
 	"github.com/xxljob/xxljob/store"
 )
-
-// The users of a console. Whoever may leave no admin locks all admins first, in order of name;
-// whoever makes the first user locks all codes, in order of hash.
 
 var _ store.AccountStore = (*Store)(nil)
 

@@ -7,13 +7,18 @@ package postgres_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"runtime"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/xxljob/xxljob/internal/await"
 	"github.com/xxljob/xxljob/internal/pgtest"
 	"github.com/xxljob/xxljob/internal/stage"
 	"github.com/xxljob/xxljob/schedule"
@@ -243,4 +248,166 @@ func (b *budgeted) finishAll(l budgetLoad, started []store.Run, figures map[stri
 	}
 	b.meter.runs = float64(len(started))
 	b.meter.end(b.T, b.pool, "finish", l.name, 1/float64(l.each), figures)
+}
+
+// callMeter counts what calls of one kind cost: see begin and end. It is the tracer of the one
+// connection that they use, and allocates nothing for a run.
+type callMeter struct {
+	flights
+	sent, received atomic.Int64    // bytes
+	statements     int             // that the calls have sent
+	texts          map[string]bool // of these statements
+	heap           stage.Allocated // before the calls
+	calls, runs    float64         // that there were, for the caller to say
+}
+
+// use has the connections of a pool counted.
+func (m *callMeter) use(cfg *pgxpool.Config) {
+	cfg.ConnConfig.Tracer = m
+	cfg.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := m.dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &measuredConn{conn, m}, nil
+	}
+}
+
+// measuredConn counts bytes.
+type measuredConn struct {
+	net.Conn
+	meter *callMeter
+}
+
+func (c *measuredConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.meter.sent.Add(int64(n))
+	return n, err
+}
+
+func (c *measuredConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.meter.received.Add(int64(n))
+	return n, err
+}
+
+// measured says in a context that its statements count; those of the store's own work do not.
+type measured struct{}
+
+func (m *callMeter) count(ctx context.Context, sql string) {
+	if ctx.Value(measured{}) == nil {
+		return
+	}
+	m.statements++
+	m.texts[sql] = true
+}
+
+// TraceQueryStart, and the methods below it, are called by pgx: for statements that are sent one
+// by one, and for those that are sent together.
+func (m *callMeter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	m.count(ctx, data.SQL)
+	return ctx
+}
+
+func (m *callMeter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (m *callMeter) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return ctx
+}
+
+func (m *callMeter) TraceBatchQuery(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
+	m.count(ctx, data.SQL)
+}
+
+func (m *callMeter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+// begin is called before the calls: it forgets what was counted.
+func (m *callMeter) begin() {
+	m.texts, m.runs, m.calls = map[string]bool{}, 0, 0
+	m.heap = stage.AllocatedNow()
+	m.statements = 0
+	m.n.Store(0)
+	m.sent.Store(0)
+	m.received.Store(0)
+}
+
+// end adds to the figures what the calls have cost since begin, which are a share of those of
+// their kind.
+func (m *callMeter) end(t *testing.T, pool *pgxpool.Pool, call, load string, share float64, figures map[string]float64) {
+	t.Helper()
+	statements, trips, sent, received := float64(m.statements), float64(m.n.Load()), float64(m.sent.Load()), float64(m.received.Load())
+	bytes, objects := stage.AllocatedNow().Since(m.heap)
+	figures[call+", statements a call"] += share * statements / m.calls
+	figures[call+", round trips a call"] += share * trips / m.calls
+	figures[call+", columns returned"] = max(figures[call+", columns returned"], m.columns(t, pool))
+	figures[load+", bytes sent a run"] += share * sent / m.runs
+	figures[load+", bytes received a run"] += share * received / m.runs
+	figures[load+", bytes allocated by "+call] += share * bytes / m.runs
+	figures[load+", objects allocated by "+call] += share * objects / m.runs
+}
+
+// columns are those that the statements return which know our tables.
+func (m *callMeter) columns(t *testing.T, pool *pgxpool.Pool) (n float64) {
+	t.Helper()
+	conn, err := pool.Acquire(t.Context())
+	must(t, err)
+	defer conn.Release()
+	for sql := range m.texts {
+		if strings.Contains(sql, "xxl_job") {
+			d, err := conn.Conn().Prepare(t.Context(), sql, sql)
+			must(t, err)
+			n += float64(len(d.Fields))
+		}
+	}
+	return n
+}
+
+// serverMeter reads what the server counts. The pool has one connection: what its session has
+// done is told in its order.
+type serverMeter struct {
+	pool  *pgxpool.Pool
+	marks int
+	flush string // has the session tell at once, where the server can do that
+}
+
+func newServerMeter(t *testing.T, pool *pgxpool.Pool) *serverMeter {
+	t.Helper()
+	m := &serverMeter{pool: pool, flush: "select 1"}
+	run(t, pool, "create table budget_mark ()")
+	if ask[bool](t, pool, "select exists (select from pg_proc where proname = 'pg_stat_force_next_flush')") {
+		m.flush = "select pg_stat_force_next_flush()"
+	}
+	return m
+}
+
+// written is what was written to tables, since the server was started.
+type written struct {
+	versions float64 // of rows, and marks of rows that were deleted
+	entered  float64 // of these, the versions that enter each index anew: all but those of HOT updates
+}
+
+// written is what was written to the tables of a schema so far.
+func (m *serverMeter) written(t *testing.T, schema string) (w written) {
+	t.Helper()
+	run(t, m.pool, "insert into budget_mark default values")
+	m.marks++
+	await.Until(t, "the server tells of all that was written", func() bool {
+		run(t, m.pool, m.flush)
+		return ask[int](t, m.pool, "select n_tup_ins::int from pg_stat_user_tables where relname = 'budget_mark'") == m.marks
+	})
+	must(t, m.pool.QueryRow(t.Context(), `select sum(n_tup_ins + n_tup_upd + n_tup_del)::float8, sum(n_tup_ins + n_tup_upd - n_tup_hot_upd)::float8
+	from pg_stat_user_tables where schemaname = $1`, schema).Scan(&w.versions, &w.entered))
+	return w
+}
+
+// indexes is how many indexes a table has.
+func (m *serverMeter) indexes(t *testing.T, table string) float64 {
+	t.Helper()
+	return ask[float64](t, m.pool, "select count(*)::float8 from pg_index where indrelid = $1::text::regclass", table)
+}
+
+// wal is the position up to which the log is filled, in bytes.
+func (m *serverMeter) wal(t *testing.T) float64 {
+	t.Helper()
+	return ask[float64](t, m.pool, "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8")
 }

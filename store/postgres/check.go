@@ -1,5 +1,7 @@
 package postgres
 
+// What New finds out about the database before it is relied on.
+
 import (
 	"context"
 	"crypto/rand"

@@ -1,5 +1,7 @@
 package postgres
 
+// Transactions of ours and reads, each a batch of statements with its bounds.
+
 import (
 	"context"
 	"errors"
@@ -124,7 +126,7 @@ func (s *Store) inTx(ctx context.Context, b bounds, f func(*tx) error) error {
 }
 
 // onConn runs f on a connection of the pool, or where it may on the reserve (see
-// reserve.go), with a bound of ours on the time it takes: the server has its own, so who
+// conn_reserve.go), with a bound of ours on the time it takes: the server has its own, so who
 // does not answer within it is not there. Connections that lead nowhere are mostly not
 // alone, so all that are idle are thrown away with the one that was found out; each would
 // cost as long again.

@@ -1,5 +1,7 @@
 package postgres
 
+// Results of runs.
+
 import (
 	"context"
 	"fmt"
@@ -117,7 +119,7 @@ type finishing struct {
 	places  []int
 	answers []store.Run
 	free    map[int64]bool // in careful mode: the runs that could be locked
-	linked  bool           // some jobs lead to others: see owe.go
+	linked  bool           // some jobs lead to others: see owed.go
 	idle    []int64        // those of the jobs of plain results that have no next instant
 }
 
@@ -390,9 +392,57 @@ func (f *finishing) note(ctx context.Context, t *tx) error {
 	return t.do(ctx, f.store.sql.finishLate.by(named{{"runs", late}, {"lines", notes}, {"lo", lo}, {"hi", hi}}))
 }
 
+// Results of runs that the caller knows, that have succeeded at one attached executor and say
+// nothing more, as most do. What decides about them is what decides about others.
+
+// plain reports whether all the results are such.
+func (f *finishing) plain() bool {
+	first := &f.results[f.places[0]]
+	for _, i := range f.places {
+		r := &f.results[i]
+		if r.Known == nil || r.State != store.StateSucceeded || r.Owner != "" || r.Incarnation == "" || r.Incarnation != first.Incarnation ||
+			r.HandleMsg != "" || r.TriggerMsg != "" || r.NoRetry || r.Progress != 0 || r.ProgressText != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// plainArgs are the arguments of the statement that ends them.
+func plainArgs(results []store.Result, places []int) named {
+	ids, tokens := make([]int64, len(places)), make([]int64, len(places))
+	for k, i := range places {
+		ids[k], tokens[k] = results[i].RunID, results[i].Token
+	}
+	address := store.LocalAddress(results[places[0]].Incarnation)
+	return named{{"runs", ids}, {"tokens", tokens}, {"places", upTo(len(places))}, {"address", address}}
+}
+
+// readPlain takes in what is not known of them.
+func (f *finishing) readPlain(places []int) result {
+	var ord int
+	var ended pgtype.Timestamptz
+	var routed, message, kill, text repeated
+	var said spelling
+	var progress pgtype.Int2
+	dest := []any{&ord, &f.linked, &ended, &routed, &message, &kill, &progress, &text}
+	return func(rows pgx.Rows) error {
+		if err := rows.Scan(dest...); err != nil {
+			return err
+		}
+		i := places[ord-1]
+		f.answers[i] = f.results[i].Ended(&store.Run{
+			State: store.StateSucceeded, Ended: stamp(ended), TriggerMsg: said.ofKnown(f.results[i].Known, &routed, &message),
+			KillReason: kill.text, Progress: int(progress.Int16), ProgressText: text.text,
+		})
+		return nil
+	}
+}
+
 // finishQueries are the statements of this file.
 type finishQueries struct {
 	finish, finishBrief, finishLate query
+	finishPlain                     query
 }
 
 func (q *finishQueries) define(sql template) {
@@ -421,4 +471,10 @@ func (q *finishQueries) define(sql template) {
 	where ` + runIs("r.id") + ` and ` + few + ` and l.id = any(array(select p.id from {{schema}}.xxl_job_log p
 		where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}} and p.state + 0 = {{state.lost}} and p.late_noted is null
 		order by p.id for no key update skip locked))`)
+
+	q.finishPlain = sql(`update {{schema}}.xxl_job_log l set state = {{state.succeeded}}, handle_time = (select {{now}}),
+		handle_msg = null, no_retry = null, snoozed = null, inbox = null
+	from (select unnest({{arg.runs}}::bigint[]) id, unnest({{arg.tokens}}::bigint[]) token, unnest({{arg.places}}::int[]) ord) r
+	where ` + runIs("r.id") + ` and ` + few + ` and l.state + 0 = {{state.started}} and l.start_token = r.token and l.executor_address = {{arg.address}}::text
+	returning r.ord, ` + anyLink + `, l.handle_time, l.routed, l.trigger_msg, l.kill_reason, l.progress, l.progress_text`)
 }

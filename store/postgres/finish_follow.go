@@ -1,5 +1,11 @@
 package postgres
 
+// What follows runs that have ended, in the transaction that ends them. In comes what ended,
+// as it then is; out go the runs that follow, which are inserted, and notes for those that
+// nothing follows. The ended runs and the first runs of their triggers are locked before, then
+// their jobs are kept as they are: whoever edits or removes one comes before, and is heeded, or
+// after, and sees what was inserted.
+
 import (
 	"context"
 	"slices"
@@ -10,12 +16,6 @@ import (
 
 	"github.com/xxljob/xxljob/store"
 )
-
-// What follows runs that have ended, in the transaction that ends them. In comes what ended,
-// as it then is; out go the runs that follow, which are inserted, and notes for those that
-// nothing follows. The ended runs and the first runs of their triggers are locked before, then
-// their jobs are kept as they are: whoever edits or removes one comes before, and is heeded, or
-// after, and sees what was inserted.
 
 // follows reports whether a run that ends in this state may be followed by another.
 func follows(state store.State) bool {

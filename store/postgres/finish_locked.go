@@ -1,14 +1,14 @@
 package postgres
 
+// Results whose rows others may have locked: what can be locked at once is, and the rest is left
+// out for the moment.
+
 import (
 	"context"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
 )
-
-// Results whose rows others may have locked: what can be locked at once is, and the rest is left
-// out for the moment.
 
 // lockable locks what can be locked at once: the runs, and the jobs that their
 // ends concern. It returns the places of their results.

@@ -1,5 +1,7 @@
 package postgres
 
+// Jobs: how one is added, removed and read.
+
 import (
 	"context"
 	"errors"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/xxljob/xxljob/store"
 )
 

@@ -1,5 +1,8 @@
 package postgres
 
+// The record of changes, as it is written: entries go into the transaction of what they are
+// about. What reads them is in reads_changes.go.
+
 import (
 	"context"
 	"encoding/json"
@@ -9,9 +12,6 @@ import (
 
 	"github.com/xxljob/xxljob/store"
 )
-
-// The record of changes, as it is written: entries go into the transaction of what they are
-// about. What reads them is in searchchanges.go.
 
 // changed is an entry, with the definition of the job that it is about, if it is about one.
 type changed struct {

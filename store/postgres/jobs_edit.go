@@ -1,5 +1,7 @@
 package postgres
 
+// Changes of jobs.
+
 import (
 	"context"
 	"reflect"

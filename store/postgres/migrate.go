@@ -1,5 +1,7 @@
 package postgres
 
+// Migrations, and the housekeeping that goes on beside the store's calls.
+
 import (
 	"context"
 	"embed"

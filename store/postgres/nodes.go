@@ -1,5 +1,7 @@
 package postgres
 
+// Nodes, and the cluster as one sees it.
+
 import (
 	"context"
 	"encoding/json"

@@ -1,5 +1,7 @@
 package postgres
 
+// Shards, and the leases of them.
+
 import (
 	"context"
 	"errors"

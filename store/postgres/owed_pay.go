@@ -1,5 +1,10 @@
 package postgres
 
+// What is owed becomes planned runs. In come rows of xxl_job_owed; out go runs, records, open
+// windows, and notes for runs whose children are not there. On one server that is one
+// transaction. The keys of the runs would make it once all the same, if the rows of parent and
+// child were apart.
+
 import (
 	"context"
 	"maps"
@@ -11,11 +16,6 @@ import (
 
 	"github.com/xxljob/xxljob/store"
 )
-
-// What is owed becomes planned runs. In come rows of xxl_job_owed; out go runs, records, open
-// windows, and notes for runs whose children are not there. On one server that is one
-// transaction. The keys of the runs would make it once all the same, if the rows of parent and
-// child were apart.
 
 // PayOwed pays what is owed in the shards.
 func (s *Store) PayOwed(ctx context.Context, q store.OwedQuery) (store.Paid, error) {

@@ -1,5 +1,8 @@
 package postgres
 
+// Windows of jobs that run behind others. A row of xxl_job_window is an open one; a closed one
+// has a run or a record under its key, and no row.
+
 import (
 	"cmp"
 	"context"
@@ -9,9 +12,6 @@ import (
 
 	"github.com/xxljob/xxljob/store"
 )
-
-// Windows of jobs that run behind others. A row of xxl_job_window is an open one; a closed one
-// has a run or a record under its key, and no row.
 
 // window is a window of a job, with what has succeeded for it.
 type window struct {

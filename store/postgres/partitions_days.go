@@ -1,5 +1,7 @@
 package postgres
 
+// Which partition a statement names.
+
 import (
 	"strings"
 	"sync"

@@ -1,5 +1,7 @@
 package postgres
 
+// What is due: jobs with their definitions, and planned runs.
+
 import (
 	"context"
 	"slices"
@@ -216,9 +218,156 @@ func (s *Store) Planned(ctx context.Context, dst []store.Run, q store.PlannedQue
 	return runs, nil
 }
 
+// definitions are jobs as they were read, by version: a definition does not
+// change within a version.
+type definitions struct {
+	mu    sync.Mutex
+	jobs  map[int64]store.Job // guarded by mu
+	texts map[string]string   // guarded by mu: one of each text that jobs have in common
+}
+
+// maxDefinitions bounds them.
+const maxDefinitions = 200_000
+
+// fetch reads the definitions that are not known.
+func (c *definitions) fetch(ctx context.Context, s *Store, due []dueJob) error {
+	c.mu.Lock()
+	var missing []int64
+	for _, d := range due {
+		if job, ok := c.jobs[d.id]; !ok || job.Version != d.version {
+			missing = append(missing, d.id)
+		}
+	}
+	c.mu.Unlock()
+	if len(missing) == 0 {
+		return nil
+	}
+	var found []store.Job
+	if err := s.read(ctx, s.sql.definitions.with(missing).into(readDefinitions(&found))); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.jobs == nil || len(c.jobs)+len(found) > maxDefinitions {
+		c.jobs = make(map[int64]store.Job, len(found))
+	}
+	for _, job := range found {
+		c.share(&job)
+		c.jobs[job.ID] = job
+	}
+	return nil
+}
+
+// readDefinitions appends each row of definitionColumns to the list.
+func readDefinitions(list *[]store.Job) result {
+	return func(rows pgx.Rows) error {
+		var row jobRow
+		if err := rows.Scan(infoColumns.dests(&row)...); err != nil {
+			return err
+		}
+		*list = append(*list, row.value())
+		return nil
+	}
+}
+
+// share makes equal texts of different jobs one: most jobs have most of them in
+// common, and a hundred thousand definitions are a lot for the collector to visit.
+func (c *definitions) share(job *store.Job) {
+	if c.texts == nil || len(c.texts) > maxTexts {
+		c.texts = map[string]string{}
+	}
+	for _, text := range []*string{&job.App, &job.Author, &job.AlarmEmail, (*string)(&job.Schedule.Type), &job.Schedule.Conf,
+		&job.Schedule.Zone, (*string)(&job.Misfire), (*string)(&job.CatchUp), &job.Route, &job.Handler, &job.Param, &job.Block,
+		&job.GlueType, &job.GlueSource, &job.GlueRemark, &job.AfterZone, (*string)(&job.ChildParam)} {
+		if len(*text) > maxText {
+			continue
+		}
+		if same, ok := c.texts[*text]; ok {
+			*text = same
+		} else {
+			c.texts[*text] = *text
+		}
+	}
+}
+
+// Bounds of the texts that are shared.
+const (
+	maxTexts = 10_000
+	maxText  = 256
+)
+
+func (c *definitions) get(d dueJob) (store.Job, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	job, ok := c.jobs[d.id]
+	return job.Clone(), ok && job.Version == d.version
+}
+
+// backlogs are the numbers of runs that are due and wait, by job, counted once a
+// second at most.
+type backlogs struct {
+	mu      sync.Mutex
+	counted time.Time     // guarded by mu
+	of      []int16       // guarded by mu
+	n       map[int64]int // guarded by mu
+	from    int64         // guarded by mu: where the next count begins
+	wholly  time.Time     // guarded by mu: when all were counted
+}
+
+const (
+	backlogEvery = time.Second
+	// backlogLate is how long a run has to be due to count: in a healthy system
+	// there is none, and the count costs nothing.
+	backlogLate = 2 * time.Second
+)
+
+// get counts from where the earliest one was found the last time: before that lie
+// entries of runs that were started, until they are vacuumed. Once a minute it
+// counts all, for a run may have been put back.
+func (b *backlogs) get(ctx context.Context, s *Store, shards []int16) (map[int64]int, error) {
+	b.mu.Lock()
+	fresh := time.Since(b.counted) < backlogEvery && slices.Equal(b.of, shards)
+	n, from := b.n, b.from
+	began := time.Now()
+	whole := began.Sub(b.wholly) > regionWhole || !slices.Equal(b.of, shards)
+	b.mu.Unlock()
+	if fresh {
+		return n, nil
+	}
+	if whole {
+		from = 0
+	}
+	to := milli(s.estimate().Add(-backlogLate))
+	first := to
+	lo, hi := s.openRange()
+	n = map[int64]int{}
+	err := s.read(ctx, s.sql.backlog.by(named{
+		{"shards", shards}, {"from", from}, {"to", to}, {"lo", lo}, {"hi", hi},
+	}).into(func(rows pgx.Rows) error {
+		var job, count, earliest int64
+		err := rows.Scan(&job, &count, &earliest)
+		n[job] = int(count)
+		first = min(first, earliest)
+		return err
+	}))
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.counted, b.of, b.n = began, slices.Clone(shards), n
+	b.from = first - regionMargin.Milliseconds()
+	if whole {
+		b.wholly = began
+	}
+	return n, nil
+}
+
 // scanQueries are the statements of this file.
 type scanQueries struct {
 	scanJobs, scanRuns, next, stamp, planned query
+	definitions                              query
+	backlog                                  query
 }
 
 func (q *scanQueries) define(sql template) {
@@ -252,4 +401,11 @@ func (q *scanQueries) define(sql template) {
 	where l.state = {{state.planned}} and l.scheduled_time <= {{arg.before}} and (l.scheduled_time, l.id) > ({{arg.after}}::bigint, {{arg.after_run}}::bigint)
 	and l.shard = any({{arg.shards}}::smallint[]) and l.id between {{arg.lo}} and {{arg.hi}} and ({{arg.app}} = '' or l.app_name = {{arg.app}})
 	order by l.scheduled_time, l.id limit {{arg.limit}}`)
+
+	q.definitions = sql(`select ` + definitionColumns + ` from {{schema}}.xxl_job_info i where i.id = any($1::int[])`)
+
+	q.backlog = sql(`select l.job_id, count(*), min(l.scheduled_time) from {{schema}}.xxl_job_log l
+	where l.state = {{state.planned}} and l.scheduled_time between {{arg.from}} and {{arg.to}} and l.shard = any({{arg.shards}}::smallint[])
+		and l.id between {{arg.lo}} and {{arg.hi}} and l.trigger_type <> 'RETRY'
+	group by l.job_id`)
 }

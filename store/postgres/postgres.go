@@ -1,5 +1,7 @@
 package postgres
 
+// The store: its configuration, how it is opened and closed.
+
 import (
 	"context"
 	"errors"
@@ -129,7 +131,7 @@ type Store struct {
 	floor       atomic.Int64 // no run below this id is unended
 	learnt      atomic.Pointer[reading]
 	clockAhead  atomic.Int64 // the database's clock less ours, in nanoseconds
-	policy      atomic.Int32 // which alarms are asked for: see alarms.go
+	policy      atomic.Int32 // which alarms are asked for: see owed_alarms.go
 	retention   atomic.Int64 // of runs, a time.Duration; zero where nobody has said it
 
 	tracing  *tracing

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -262,5 +263,262 @@ func (d *planData) pretend() {
 	}
 	for i := range 2 * loggedRuns {
 		d.logged = append(d.logged, idAt(d.now)+int64(i))
+	}
+}
+
+// TestPlansOfTablesAnalyzedEmpty explains the statements of the loop where tables were analyzed
+// while they were empty, as a nightly analyze of a new database does, and nobody has since. The
+// planner takes such a table for one of no rows then, until it has pages, and a plan that was made
+// lives on. Each has to look up its rows by their keys.
+func TestPlansOfTablesAnalyzedEmpty(t *testing.T) {
+	InServer(t)
+	if testing.Short() {
+		t.Skip("leave out -short")
+	}
+	t.Parallel()
+	d := &planData{Store: emptyPlanStore(t), jobs: planJobs}
+	d.readClock(t)
+	part := d.Store.days.of([]int64{idAt(d.now)})
+	tables := []string{"xxl_job_info", "xxl_job_next", "xxl_job_lock", "xxl_job_node", part}
+	for _, table := range tables {
+		d.exec(t, "alter table {{schema}}."+table+" set (autovacuum_enabled = false)")
+		d.exec(t, "analyze {{schema}}."+table)
+	}
+	d.fillJobs(t) // nothing is claimed or started before there are jobs
+	e := newExplainer(t, d.Store)
+	texts := func(c planCase) string { return d.Store.days.in(d.Store, query{text: c.st.sql}, part, false).text }
+	before := map[string]preparedPlan{}
+	d.pretend()
+	const generic, custom = "set local plan_cache_mode = force_generic_plan", "set local plan_cache_mode = force_custom_plan"
+	for _, c := range d.loopCases() {
+		p, err := e.prepare(t.Context(), texts(c), c.st.args)
+		if err == nil {
+			_, err = e.explain(t.Context(), p, generic+"; select 1"+d.settings, "costs off")
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		before[c.name] = p
+	}
+	d.planned, d.started, d.ended = nil, nil, nil
+	d.fillDay(t)
+	for _, c := range d.loopCases() {
+		p, err := e.prepare(t.Context(), texts(c), c.st.args)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		old := before[c.name]
+		old.call = "execute " + old.name + strings.TrimPrefix(p.call, "execute "+p.name)
+		for _, m := range []struct {
+			name, mode string
+			p          preparedPlan
+		}{{"planned before", generic, old}, {"planned after", generic, p}, {"planned for the arguments", custom, p}} {
+			s, err := e.explain(t.Context(), m.p, m.mode+"; select 1"+d.settings+"; set local statement_timeout = '3s'", "analyze, buffers")
+			if err != nil {
+				t.Errorf("%s, %s: %v", c.name, m.name, err)
+				continue
+			}
+			if s.rows < c.rows {
+				t.Errorf("%s, %s: %d rows, want at least %d: the case shows nothing", c.name, m.name, s.rows, c.rows)
+			}
+			if most := 4*max(s.rows, c.batch) + 2*c.wasted + 150; s.examined > most {
+				t.Errorf("%s, %s: %d rows looked at, want at most %d\n%s\n%s", c.name, m.name, s.examined, most, planHead, s)
+			}
+		}
+	}
+}
+
+// loopCases are those of planCases that claim, start and change runs, and follow the rules.
+func (d *planData) loopCases() (list []planCase) {
+	for _, c := range slices.Concat(d.claimCases(), d.startCases(), d.handoverCases(), d.endCases(), d.ruleCases()) {
+		name, _, _ := strings.Cut(c.name, " ")
+		switch name {
+		case "claim", "claimFree", "claimAll", "claimAllFree", "start", "startFree", "startBrief", "startBriefFree", "startOwn", "startOwnFree",
+			"finish", "finishBrief", "finishPlain", "lockRuns", "idleJobs", "lockIdle", "lockIdleFree", "waitOn", "rearm", "finishNext", "dispatched", "dispatchedFree", "whyRun", "whyJob":
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// fillDay makes the runs that loopCases need, of the last minute: 10,000 planned and 2,000 started.
+func (d *planData) fillDay(t testing.TB) {
+	t.Helper()
+	first := idAt(d.now) // the day of the partition
+	d.exec(t, `insert into {{schema}}.xxl_job_log (id, job_id, shard, app_name, state, trigger_type, scheduled_time, add_time, plan_epoch, executor_fail_retry_count)
+	select $2::bigint + n, (n * 10 + 1), (n * 10 + 1) % 32, 'app', 0, 'CRON', $1::bigint, now(), 7, -1 from generate_series(0, 9999) n`, d.now.UnixMilli(), first)
+	d.exec(t, `insert into {{schema}}.xxl_job_log (id, job_id, shard, app_name, state, trigger_type, scheduled_time, add_time, trigger_time, taken_time, plan_epoch,
+		start_token, job_version, executor_fail_retry_count, executor_address)
+	select $2::bigint + 10000 + n, n * 10 + 2, (n * 10 + 2) % 32, 'app', 1, 'CRON', $1::bigint, now(), now(), now(), 7, n + 1, 1, 0, 'local://node-1'
+	from generate_series(0, 1999) n`, d.now.UnixMilli(), first)
+	d.planned = d.some(t, "l.state = 0 and l.job_id % 100 < 90 order by l.id")
+	d.started = d.some(t, "l.state = 1 order by l.id")
+	for i := range d.planned {
+		d.ended = append(d.ended, d.planned[i].ID)
+	}
+	d.floor.Store(first - 1)
+}
+
+// TestPlansOfNewList explains the statements that go by the keys of jobs, while nobody has
+// analyzed the tables since an app got its list of 10,000 jobs. Statistics do not tell
+// then that the app has more than a few jobs, or that many of its keys are asked for; and a
+// plan may be from before the list. Each has to look at the jobs of the keys that it is
+// given, and not at all of the app for each batch or key.
+func TestPlansOfNewList(t *testing.T) {
+	InServer(t)
+	if testing.Short() {
+		t.Skip("leave out -short")
+	}
+	for _, c := range []struct {
+		name string
+		jobs int // that the tables have, and are analyzed with, before the list comes
+	}{{"empty tables", 0}, {"few jobs", 5}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			plansOfNewList(t, c.jobs)
+		})
+	}
+}
+
+func plansOfNewList(t *testing.T, few int) {
+	d := newKeyedData(t)
+	if few > 0 {
+		d.addJobs(t, 1, few)
+		d.exec(t, "analyze {{schema}}.xxl_job_info, {{schema}}.xxl_job_next, {{schema}}.xxl_job_named")
+	}
+	const generic, custom = "set local plan_cache_mode = force_generic_plan", "set local plan_cache_mode = force_custom_plan"
+	e := newExplainer(t, d.Store)
+	cases := d.keyCases()
+	before := make([]preparedPlan, len(cases))
+	explain := func(c keyCase, p preparedPlan, mode, options string) planSum {
+		t.Helper()
+		s, err := e.explain(t.Context(), p, mode+"; select 1"+d.settings, options)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		return s
+	}
+	prepare := func(c keyCase) preparedPlan {
+		t.Helper()
+		p, err := e.prepare(t.Context(), c.st.sql, c.st.args)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		return p
+	}
+	for i, c := range cases {
+		before[i] = prepare(c)
+		explain(c, before[i], generic, "costs off")
+	}
+	d.addJobs(t, few+1, 10_000)
+	for i, c := range cases {
+		for _, m := range []struct {
+			name, mode string
+			p          preparedPlan
+		}{
+			{"planned before the list", generic, before[i]},
+			{"planned after the list", generic, prepare(c)},
+			{"planned for the keys", custom, prepare(c)},
+		} {
+			s := explain(c, m.p, m.mode, "analyze, buffers")
+			if s.rows < c.rows {
+				t.Errorf("%s, %s: %d rows, want at least %d: the case shows nothing", c.name, m.name, s.rows, c.rows)
+			}
+			if most := 3*c.keys + 10; s.examined > most {
+				t.Errorf("%s, %s: %d rows looked at, want at most %d\n%s\n%s", c.name, m.name, s.examined, most, planHead, s)
+			}
+		}
+	}
+}
+
+// newKeyedData is a store on tables that nobody analyzes but the test.
+func newKeyedData(t *testing.T) *planData {
+	t.Helper()
+	d := &planData{Store: emptyPlanStore(t), jobs: planJobs}
+	for _, table := range strings.Fields("xxl_job_info xxl_job_next xxl_job_named") {
+		d.exec(t, "alter table {{schema}}."+table+" set (autovacuum_enabled = false)")
+	}
+	return d
+}
+
+// keyCase is a statement that goes by keys.
+type keyCase struct {
+	name string
+	st   statement
+	keys int // how many it is given
+	rows int // it has to return as many at least
+}
+
+func (d *planData) keyCases() []keyCase {
+	q := d.sql
+	const app = "app"
+	keys := make([]string, 1000)
+	for i := range keys {
+		keys[i] = fmt.Sprint("key-", i+5000)
+	}
+	page := d.jobsQuery(store.JobFilter{App: app, Keys: keys, Limit: len(keys)})
+	return []keyCase{
+		{name: "nameJobs", st: q.nameJobs.by(named{{"app", app}, {"keys", keys}, {"generation", 1}}), keys: 1000},
+		{name: "nameJobs anew", st: q.nameJobs.by(named{{"app", app}, {"keys", keys}, {"generation", 2}}), keys: 1000},
+		{name: "jobsByKeys", st: q.jobsByKeys.by(named{{"app", app}, {"keys", keys}}), keys: 1000, rows: 1000},
+		{name: "takenKeys", st: q.takenKeys.by(named{{"app", app}, {"keys", keys}}), keys: 1000, rows: 1000},
+		{name: "isNamed", st: q.isNamed.with(app, keys[0]), keys: 1, rows: 1},
+		{name: "jobByKey", st: q.jobByKey.with(app, keys[0]), keys: 1, rows: 1},
+		{name: "Jobs by keys", st: statement{sql: page.sql, args: page.args}, keys: 1000, rows: 1000},
+	}
+}
+
+// addJobs gives an app jobs with these ids, all of them named by a list.
+func (d *planData) addJobs(t testing.TB, from, to int) {
+	t.Helper()
+	d.exec(t, `insert into {{schema}}.xxl_job_info (`+infoColumns.names()+`)
+	select n, n % 32, 1, 'app', 'key-' || n, 'job ' || n, '', '', 'CRON', '0 0 * * * ?', '', '', 'DO_NOTHING', '',
+		'FIRST', 'handler-' || n % 100, '', 'SERIAL_EXECUTION', 0, 0, 'BEAN', '', '', null, '', 1, '', '', now(), now(), 0, 0, 0, 0, '', 0, 0, 0, false, 0, 0, '', '', '', '', 0, '', 0, 0, '', 0
+	from generate_series($1::int, $2::int) n`, from, to)
+	d.exec(t, `insert into {{schema}}.xxl_job_next (trigger_next_time, trigger_last_time, wait_run, version, delay, job_id, shard, trigger_status, manual, app_name)
+	select 1, 0, 0, 1, 0, n, n % 32, 1, false, 'app' from generate_series($1::int, $2::int) n`, from, to)
+	d.exec(t, `insert into {{schema}}.xxl_job_named (job_id, generation) select n, 1 from generate_series($1::int, $2::int) n`, from, to)
+}
+
+// TestPlanOfAListAfterAnUpgrade: the tables have been analyzed before the index of apps was
+// built anew, and not since. A page of an app's jobs, which come after 5,000 others, takes
+// no more than it did by the index of before.
+func TestPlanOfAListAfterAnUpgrade(t *testing.T) {
+	InServer(t)
+	t.Parallel()
+	d := newKeyedData(t)
+	d.exec(t, "drop index {{schema}}.xxl_job_info_of_app")
+	d.exec(t, "create index xxl_job_info_app on {{schema}}.xxl_job_info (app_name, id)")
+	d.addJobs(t, 1, 20_000)
+	d.exec(t, "update {{schema}}.xxl_job_info set app_name = 'other' where id <= 5000")
+	d.exec(t, "vacuum (full, analyze) {{schema}}.xxl_job_info")
+	d.exec(t, "vacuum (analyze) {{schema}}.xxl_job_next")
+	e := newExplainer(t, d.Store)
+	pages := []store.JobFilter{{App: "app", Limit: 100}, {App: "app", Limit: 100, After: 15_000}}
+	explain := func(f store.JobFilter, index, collation string) planSum {
+		t.Helper()
+		q := d.jobsQuery(f)
+		s, err := e.run(t.Context(), "force_custom_plan", strings.ReplaceAll(q.sql, ` collate pg_catalog."POSIX"`, collation), q.args, "analyze, buffers")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.rows != 100 || !slices.Contains(s.indexes, index) {
+			t.Errorf("after %d, by %s: %d rows\n%s\n%s", f.After, index, s.rows, planHead, s)
+		}
+		return s
+	}
+	var before []planSum
+	for _, f := range pages {
+		before = append(before, explain(f, "info_app", ""))
+	}
+	text, err := migrationText(6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.exec(t, "do $$ begin "+text+" end $$")
+	for i, f := range pages {
+		if s := explain(f, "info_of_app", ` collate pg_catalog."POSIX"`); s.examined > before[i].examined {
+			t.Errorf("after %d: %d rows looked at, %d before\n%s\n%s\n%s", f.After, s.examined, before[i].examined, planHead, before[i], s)
+		}
 	}
 }

@@ -2,7 +2,11 @@ package postgres
 
 import (
 	"fmt"
+	"slices"
+	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
@@ -348,4 +352,189 @@ func (d *planData) idsOf(runs []store.Run) (ids, jobs []int64, shards []int16) {
 		ids, jobs, shards = append(ids, runs[i].ID), append(jobs, runs[i].JobID), append(shards, int16(runs[i].Shard))
 	}
 	return ids, jobs, shards
+}
+
+// planAhead is how many runs are kept apart: as many are due to move, and were cancelled,
+// in the last minute as a statement takes at once, twice.
+const planAhead = 100_000
+
+// fillAhead makes them, over the next year: one in ten of a job that has many, and one in a
+// thousand of app-1.
+func (d *planData) fillAhead(t testing.TB) {
+	t.Helper()
+	d.exec(t, `insert into {{schema}}.xxl_job_ahead (id, job_id, shard, app_name, state, trigger_type, scheduled_time, add_time, handle_time, executor_fail_retry_count, move_time)
+	select $1::bigint + n * case when n <= 2000 then 1000 else 300000 end * 8192 + 7680, job, job % 32, 'app-' || job % 10, case when n between 2001 and 4000 then 11 else 0 end, 'MANUAL', ms + 86400000, now(),
+		case when n between 2001 and 4000 then now() - interval '40 days' end, -1, ms
+	from (select n, case when n % 10 = 0 then 42 when n % 1000 = 1 then n else n - n % 10 + 3 + n % 7 end job, $2::bigint + case when n <= 2000 then -n else n * 300000 end ms from generate_series(1, $3::bigint) n) a`,
+		d.aheadID(0), d.now.UnixMilli(), planAhead)
+}
+
+// aheadID is the id of an entry.
+func (d *planData) aheadID(n int64) int64 { return idAt(d.now.Truncate(day)) + n*300_000<<idBits }
+
+func (d *planData) aheadCases() []planCase {
+	q := d.sql
+	shards, epochs := fenceArgs(d.allShards())
+	now := milli(d.now)
+	t := store.Trigger{At: d.now.AddDate(1, 0, 0)}
+	id, hour := d.aheadID(planAhead+1)+7680, d.aheadID(planAhead+1)
+	move := func(name string, before int64, limit, rows int) planCase {
+		return planCase{name: "moveAhead " + name, st: q.moveAhead.by(named{
+			{"shards", shards}, {"epochs", epochs}, {"before", before}, {"limit", limit}, {"oldest", int64(0)},
+		}), rows: rows, batch: 2 * rows, scans: smallLock, reach: reachOne}
+	}
+	ids := make([]int64, 1000)
+	for i := range ids {
+		ids[i] = d.aheadID(int64(5000+i)) + 7680
+	}
+	many := named{{"job", 42}, {"reason", "remove"}, {"after", int64(0)}, {"limit", manyAhead}}
+	add := aheadArgs(42, nil, &t, t.At.Add(-day), hour)
+	return []planCase{
+		{name: "addAheadKey", st: q.addAheadKey.by(named{{"job", 42}, {"key", "a new key"}, {"hour", hour}}), rows: 1},
+		{name: "addAhead", st: q.addAhead.by(add), rows: 1},
+		{name: "addAhead with key", st: q.addAhead.by(aheadArgs(42, &id, &t, t.At.Add(-day), hour)), rows: 1},
+		{name: "planAhead", st: q.planAhead.by(add), rows: 1},
+		{name: "nextAhead", st: q.nextAhead.with(shards), rows: 1},
+		{name: "nextAhead one shard", st: q.nextAhead.with(shards[:1]), rows: 1},
+		{name: "dueAhead", st: q.dueAhead.by(named{{"shards", shards}, {"before", now}, {"limit", 1000}, {"oldest", int64(0)}}), rows: 1000},
+		move("1000", now, 1000, 1000),
+		move("1", now, 1, 1),
+		move("none", now-time.Hour.Milliseconds(), 1000, 0),
+		{name: "aheadByID", st: q.aheadByID.with(ids[0]), rows: 1},
+		{name: "aheadAsItIs", st: q.aheadAsItIs.with(ids[0]), rows: 1},
+		{name: "aheadByIDs 1000", st: q.aheadByIDs.with(ids), rows: 1000},
+		{name: "aheadByIDs 1", st: q.aheadByIDs.with(ids[:1]), rows: 1},
+		{name: "keyAhead", st: q.keyAhead.with(42, "order-42")},
+		{name: "killAhead", st: q.killAhead.with(ids[0], "x"), rows: 1},
+		{name: "cancelAhead", st: q.cancelAhead.with(10_001, "remove"), rows: 1},
+		{name: "cancelAhead many", st: q.cancelAhead.with(42, "remove"), rows: 9000, wasted: 300},
+		{name: "countAhead", st: q.countAhead.with(42, fewAhead+1), rows: 1, batch: 1500, wasted: 300},
+		{name: "countAhead none", st: q.countAhead.with(planJobs, fewAhead+1), rows: 1},
+		{name: "cancelCounted", st: q.cancelCounted.by(append(many, named{{"slot", 1}, {"spare", 100}}...)), rows: 1, batch: 5 * manyAhead, wasted: 300},
+		{name: "cancelUncounted", st: q.cancelUncounted.by(many), rows: 1, batch: 3 * manyAhead, wasted: 300},
+		{name: "dropCancelled", st: q.dropCancelled.with(d.now.AddDate(0, 0, -30), endBatch), rows: endBatch, batch: 2 * endBatch},
+		{name: "dropCancelled none", st: q.dropCancelled.with(d.now.AddDate(0, 0, -50), endBatch)},
+	}
+}
+
+// dropCases are deletions of ended runs: a thousand of a day, of a job, and of jobs that keep
+// theirs for a day.
+func (d *planData) dropCases() []planCase {
+	q := d.sql
+	var none *time.Time
+	var apps []string
+	ended := d.now.Add(-10 * time.Minute)
+	any := func(after, below int64, limit int, apps []string) named {
+		return named{{"after", after}, {"below", below}, {"limit", limit}, {"ended", &ended}, {"apps", apps}}
+	}
+	of := func(job int64, limit int) named {
+		return named{{"after", int64(0)}, {"below", int64(maxRunID)}, {"limit", limit}, {"ended", none}, {"apps", apps}, {"job", job}}
+	}
+	middle := d.now.Truncate(day).Add(-15 * day)
+	old := d.idsOfDay(middle, 1000)
+	pagesOf := func(q query, runs []int64, limit int) statement {
+		lo, hi := rangeOf(runs)
+		args := named{{"runs", runs}, {"lo", lo}, {"hi", hi}}
+		if limit > 0 {
+			args = append(args, named{{"limit", limit}}...)
+		}
+		return q.by(args)
+	}
+	days := slices.Repeat([]int32{int32(d.loggedDay().Sub(idTime(0)) / day)}, 100)
+	return []planCase{
+		{name: "anyEnded", st: q.anyEnded.by(any(0, maxRunID, 1000, apps)), rows: 1000, reach: reachAll, wasted: 100},
+		{name: "anyEnded from before", st: q.anyEnded.by(any(idAt(middle), idAt(middle.Add(day)), 1000, apps)), rows: 1000, reach: reachAll, wasted: 100},
+		{name: "anyEnded of a rare app", st: q.anyEnded.by(any(idAt(middle), maxRunID, 1000, []string{"nowhere"})), rows: 1000, reach: reachAll, wasted: 100},
+		{name: "endedOfJob", st: q.endedOfJob.by(of(d.started[0].JobID, 1000)), rows: 5, reach: reachAll, wasted: 100},
+		{name: "oldestKept", st: q.oldestKept.by(named{{"job", d.started[0].JobID}, {"behind", 4}}), rows: 1, batch: 10, reach: reachAll, wasted: 100},
+		{name: "oldestKept of fewer", st: q.oldestKept.by(named{{"job", d.started[0].JobID}, {"behind", 99_999}}), batch: 100, reach: reachAll, wasted: 100},
+		{name: "keepers", st: q.keepers.by(named{{"after", int64(50_000)}, {"limit", dropJobs + 1}}), rows: dropJobs, wasted: 100},
+		// Each run is looked for in seven tables, in an index of each.
+		{name: "droppable 1000", st: q.droppable.by(d.dropArgs(old)), rows: 900, batch: 3000, reach: reachAll, wasted: 2000},
+		{name: "dropEnded 1000", st: q.dropEnded.by(d.dropArgs(old)), rows: 900, batch: 4000, reach: reachAll, wasted: 2000},
+		{name: "dropEnded 1", st: q.dropEnded.by(d.dropArgs(old[:1])), rows: 1, reach: reachAll, wasted: 100},
+		{name: "dropEnded of the last hour", st: q.dropEnded.by(d.dropArgs(d.ended)), rows: 500, batch: 4000, reach: reachAll, wasted: 4000},
+		{name: "lockDroppable", st: q.lockDroppable.by(d.dropArgs(old[:1])), rows: 1, reach: reachAll, wasted: 100},
+		{name: "countPages 1000", st: pagesOf(q.countPages, d.logged[:1000], 1001), rows: 1, reach: reachAll, batch: 1100},
+		{name: "countPages none", st: pagesOf(q.countPages, d.logged[loggedRuns:loggedRuns+1000], 1001), rows: 1, reach: reachAll, batch: 1000},
+		{name: "dropPagesOf", st: pagesOf(q.dropPagesOf, d.logged[:50], 0), rows: 50, batch: 3000, reach: reachAll},
+		{name: "dropSomePages", st: q.dropSomePages.by(named{{"run", d.logged[0]}, {"limit", 10}}), rows: 1, batch: 30, reach: reachOne},
+		{name: "lessUse 100", st: q.lessUse.by(named{{"days", days}, {"jobs", jobIDs(100, 1)}, {"bytes", jobIDs(100, 1)}}), batch: 300},
+		{name: "dropKeys", st: q.dropKeys.with(old), batch: 1000},
+		{name: "dayNeeded", st: q.dayNeeded.by(named{{"lo", idAt(middle)}, {"hi", idAt(middle.Add(day)) - 1}, {"open_lo", idAt(d.now.Add(-2 * time.Hour))}, {"open_hi", idAt(d.now.Add(2 * time.Hour))}}),
+			rows: 1, reach: reachOpen, wasted: 40_000, batch: 10_000},
+	}
+}
+
+// idsOfDay are the ids of the first ended runs of a day, as fillPartitions makes them.
+func (d *planData) idsOfDay(from time.Time, n int) (ids []int64) {
+	lo, hi := idAt(from), idAt(from.Add(day))
+	for i := range int64(n) {
+		ids = append(ids, lo+i*((hi-lo)/(planRuns/planDays)))
+	}
+	return ids
+}
+
+// loggedRuns is how many runs of one day have pages, loggedPages how many each has.
+const (
+	loggedRuns  = 10_000
+	loggedPages = 20
+)
+
+// loggedDay is the day of these runs. Nothing is in the partitions of other days, which
+// autovacuum does not look at then.
+func (d *planData) loggedDay() time.Time { return d.now.Truncate(day).Add(-2 * day) }
+
+// fillLogs gives runs of one day pages.
+func (d *planData) fillLogs(t testing.TB) {
+	t.Helper()
+	if err := d.ensurePartitions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	from := d.loggedDay()
+	rows, err := d.pool.Query(t.Context(), "select id from "+d.partition(from)+" where state > 2 order by id limit $1", 2*loggedRuns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.logged, err = pgx.CollectRows(rows, pgx.RowTo[int64]); err != nil {
+		t.Fatal(err)
+	}
+	d.exec(t, `insert into {{schema}}.xxl_job_log_page (run_id, first_line, last_line, size, content)
+	select id, n * 10 + 1, n * 10 + 10, 600, decode(repeat('00ff', 100), 'hex') from unnest($1::bigint[]) id, generate_series(0, $2::int - 1) n`, d.logged[:loggedRuns], loggedPages)
+	d.exec(t, `insert into {{schema}}.xxl_job_log_use (day, job_id, bytes) select $1 - d, n, 1000 from generate_series(1, 10000) n, generate_series(0, 9) d`,
+		int(from.Sub(idTime(0))/(24*time.Hour)))
+}
+
+// pagesFor is a page of each of the runs.
+func pagesFor(runs []int64, line int) []store.LogPage {
+	pages := make([]store.LogPage, len(runs))
+	for i, id := range runs {
+		pages[i] = store.LogPage{RunID: id, FirstLine: line, LastLine: line + 9, Size: 600, Content: make([]byte, 200)}
+	}
+	return pages
+}
+
+func (d *planData) logPageCases() []planCase {
+	q := d.sql
+	from := d.loggedDay()
+	run := d.logged[10]
+	add := func(pages []store.LogPage, most int) statement {
+		return q.addPages.by(append(pageArgs(pages), named{{"job_bytes", most}}...))
+	}
+	read := func(line, limit int) statement {
+		return q.logPages.by(named{{"run", run}, {"from_line", line}, {"limit", limit}})
+	}
+	return []planCase{
+		{name: "addPages 1000 new", st: add(pagesFor(d.logged[:1000], 1001), 1<<40), reach: reachIDs, batch: 4000},
+		{name: "addPages 1000 there", st: add(pagesFor(d.logged[:1000], 1), 1<<40), reach: reachIDs, batch: 3000},
+		{name: "addPages 1000 refused", st: add(pagesFor(d.logged[loggedRuns:loggedRuns+1000], 1), 1), rows: 1, reach: reachIDs, batch: 4000},
+		{name: "addPages 1", st: add(pagesFor(d.logged[:1], 1001), 1<<40), reach: reachIDs, batch: 10},
+		{name: "logPages first", st: read(1, 64), rows: loggedPages, reach: reachOne},
+		{name: "logPages middle", st: read(101, 64), rows: 10, reach: reachOne},
+		{name: "logPages tail", st: read(-50, 64), rows: 5, reach: reachOne},
+		{name: "logPages behind", st: read(1000, 64), rows: 1, reach: reachOne},
+		{name: "pagePartitions", st: q.pagePartitions.with(), rows: planDays},
+		{name: "deletePages", st: q.deletePages.by(named{{"lo", idAt(from)}, {"hi", idAt(from.Add(day)) - 1}, {"limit", endBatch}}), rows: endBatch, reach: reachOne, batch: 2000},
+		{name: "deleteUse", st: q.deleteUse.by(named{{"lo", 0}, {"hi", idAt(from) - 1}, {"limit", endBatch}}), rows: endBatch, batch: 2000},
+	}
 }

@@ -1,5 +1,9 @@
 package postgres
 
+// Reads of the record of changes. A search goes by the index of the filter that is likely to
+// choose fewest; where there are others too, it finds out first how far it may look, as a
+// search for runs does.
+
 import (
 	"context"
 	"encoding/json"
@@ -13,10 +17,6 @@ import (
 
 	"github.com/xxljob/xxljob/store"
 )
-
-// Reads of the record of changes. A search goes by the index of the filter that is likely to
-// choose fewest; where there are others too, it finds out first how far it may look, as a
-// search for runs does.
 
 var _ store.ChangeRecord = (*Store)(nil)
 

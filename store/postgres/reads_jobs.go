@@ -1,5 +1,7 @@
 package postgres
 
+// Lists of jobs in several orders, and counts of them.
+
 import (
 	"context"
 	"fmt"
@@ -8,8 +10,6 @@ import (
 
 	"github.com/xxljob/xxljob/store"
 )
-
-// Lists of jobs in several orders, and counts of them.
 
 // SearchJobs returns jobs that the search chooses, in its order.
 func (s *Store) SearchJobs(ctx context.Context, q store.JobSearch) (jobs []store.Job, err error) {

@@ -1,5 +1,7 @@
 package postgres
 
+// Lists of jobs and runs, and the statements that filters make.
+
 import (
 	"context"
 	"fmt"

@@ -1,5 +1,10 @@
 package postgres
 
+// Searches at a bounded cost: first the id is found down to which so many runs lie, by an
+// index alone; then the runs of that range are looked at, newest first, until enough of them
+// match. Between the two, runs may be added above the range, and none below its upper end
+// but for those of this very moment.
+
 import (
 	"context"
 	"fmt"
@@ -12,11 +17,6 @@ import (
 
 	"github.com/xxljob/xxljob/store"
 )
-
-// Searches at a bounded cost: first the id is found down to which so many runs lie, by an
-// index alone; then the runs of that range are looked at, newest first, until enough of them
-// match. Between the two, runs may be added above the range, and none below its upper end
-// but for those of this very moment.
 
 // SearchRuns returns runs that the search chooses, newest first.
 func (s *Store) SearchRuns(ctx context.Context, q store.RunSearch) (store.RunsFound, error) {

@@ -1,5 +1,7 @@
 package postgres
 
+// Ids of runs, and how far down those that have not ended may lie.
+
 import (
 	"context"
 	"math"
@@ -13,7 +15,7 @@ import (
 // Ids of runs are milliseconds since the beginning of 2025, shifted left by
 // idBits, plus the low bits of a sequence. They stay below 2^53 until 2059, and
 // grow with time, but for those of one moment and of runs that are planned far ahead
-// (see ahead.go); nothing assumes that they are committed in their order.
+// (see runs_ahead.go); nothing assumes that they are committed in their order.
 const (
 	idBits   = 13
 	idEpoch  = 1735689600000 // 2025-01-01T00:00:00Z in milliseconds

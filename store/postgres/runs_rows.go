@@ -1,5 +1,7 @@
 package postgres
 
+// The columns of a run, as they are written and read.
+
 import (
 	"slices"
 	"strconv"

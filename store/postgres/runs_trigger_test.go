@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -323,5 +325,161 @@ func TestTriggerTxKnowsTheRetention(t *testing.T) {
 		if _, err := postgres.New(t.Context(), pool, postgres.Config{Schema: "any", RunRetention: bad}); err == nil {
 			t.Errorf("a RunRetention of %v is accepted", bad)
 		}
+	}
+}
+
+// before calls a function once, before the first statement that has a text.
+type before struct {
+	mu   sync.Mutex
+	text string // guarded by mu
+	call func() // guarded by mu; nil once it was called
+}
+
+func (b *before) set(text string, call func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text, b.call = text, call
+}
+
+func (b *before) sent(sql string) {
+	b.mu.Lock()
+	call := b.call
+	if call == nil || !strings.Contains(sql, b.text) {
+		b.mu.Unlock()
+		return
+	}
+	b.call = nil
+	b.mu.Unlock()
+	call()
+}
+
+func (b *before) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
+	b.sent(d.SQL)
+	return ctx
+}
+
+func (b *before) TraceBatchStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceBatchStartData) context.Context {
+	for _, q := range d.Batch.QueuedQueries {
+		b.sent(q.SQL)
+	}
+	return ctx
+}
+
+func (*before) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData)     {}
+func (*before) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+func (*before) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
+
+// TestATriggerWhoseRunIsJustDeleted: the key is there when it is inserted, and gone with its run
+// when that is looked for. A new run is made, and the job is not said to be absent.
+func TestATriggerWhoseRunIsJustDeleted(t *testing.T) {
+	t.Parallel()
+	b, owner := &before{}, pgtest.Pool(t)
+	pool := pgtest.Pool(t, pgtest.With(func(c *pgxpool.Config) { c.ConnConfig.Tracer = b }))
+	schema := migrated(t, owner)
+	other, a := openAt(t, owner, schema)
+	s, err := postgres.New(t.Context(), pool, postgres.Config{Schema: schema})
+	must(t, err)
+	t.Cleanup(s.Close)
+	job, far := a.job(), time.Now().AddDate(1, 0, 0)
+	for name, trigger := range map[string]func(store.Trigger) (int64, error){
+		"AddRun": func(x store.Trigger) (int64, error) { r, err := s.AddRun(t.Context(), job.ID, x); return r.ID, err },
+		"AddAhead": func(x store.Trigger) (int64, error) {
+			x.At = far
+			r, err := s.AddAhead(t.Context(), job.ID, x, far.AddDate(0, 0, -1))
+			return r.ID, err
+		},
+		"TriggerTx": func(x store.Trigger) (int64, error) {
+			tx, err := pool.Begin(t.Context())
+			must(t, err)
+			defer tx.Rollback(t.Context())
+			id, err := s.TriggerTx(t.Context(), tx, job.ID, x)
+			return id, errors.Join(err, tx.Commit(t.Context()))
+		},
+	} {
+		key := store.Trigger{Key: name}
+		run, err := other.AddRun(t.Context(), job.ID, key)
+		must(t, err)
+		_, err = other.Kill(t.Context(), run.ID, "over")
+		must(t, err)
+		b.set("select k.run_id from", func() {
+			if got, err := other.DropEnded(t.Context(), store.RunDrop{All: true}); err != nil || got.Runs != 1 {
+				t.Errorf("%s: %+v, %v, want one run deleted", name, got, err)
+			}
+		})
+		id, err := trigger(key)
+		if err != nil || id == run.ID {
+			t.Errorf("%s: run %d, %v, want a new one", name, id, err)
+		}
+		again, err := other.AddRun(t.Context(), job.ID, key)
+		if err != nil || again.ID != id {
+			t.Errorf("%s: the key is that of run %d, %v, want %d", name, again.ID, err, id)
+		}
+		job.ID++
+		_, err = trigger(key)
+		if job.ID--; !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%s: of an absent job: %v", name, err)
+		}
+	}
+}
+
+// answering is a tracer of a host's transactions.
+type answering struct {
+	answer func() string
+	done   func(id int64, err error)
+}
+
+func (a answering) Triggering(context.Context, int64) (string, func(int64, error)) {
+	return a.answer(), a.done
+}
+
+func (answering) Sending(context.Context, store.Run) (string, func(error)) { return "", nil }
+
+// TestTracerOfTriggerTx: what the tracer answers is in the row, unless the trigger has a trace;
+// one that panics, or answers what cannot be stored, costs the trace.
+func TestTracerOfTriggerTx(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		answer      func() string
+		given, want string
+		asked       bool
+	}{
+		"its answer":         {answer: func() string { return "00-1 a=b" }, want: "00-1 a=b", asked: true},
+		"a trace was given":  {answer: func() string { return "00-1" }, given: "00-2", want: "00-2"},
+		"nothing":            {answer: func() string { return "" }, asked: true},
+		"too long an answer": {answer: func() string { return strings.Repeat("a", 601) }, asked: true},
+		"a line feed":        {answer: func() string { return "00-1\nb" }, asked: true},
+		"a panic":            {answer: func() string { panic("no") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var told []int64
+			tracer := answering{tt.answer, func(id int64, err error) {
+				if err == nil {
+					told = append(told, id)
+				}
+				panic("not even now")
+			}}
+			pool := pgtest.SharedPool(t)
+			s, err := postgres.New(t.Context(), pool, postgres.Config{Schema: pgtest.Schema(t), AutoMigrate: true, Tracer: tracer})
+			must(t, err)
+			t.Cleanup(s.Close)
+			scheduler, err := xxljob.New(s, xxljob.Config{})
+			must(t, err)
+			job, err := scheduler.AddJob(t.Context(), store.Job{Name: "j", Handler: "h"})
+			must(t, err)
+			tx, err := pool.Begin(t.Context())
+			must(t, err)
+			id, err := s.TriggerTx(t.Context(), tx, job.ID, store.Trigger{Trace: tt.given})
+			must(t, err)
+			must(t, tx.Commit(t.Context()))
+			run, err := s.Run(t.Context(), id)
+			must(t, err)
+			if run.Trace != tt.want {
+				t.Errorf("the row has trace %q, want %q", run.Trace, tt.want)
+			}
+			if asked := len(told) == 1 && told[0] == id; asked != tt.asked {
+				t.Errorf("the tracer was told of %v, want run %d: %t", told, id, tt.asked)
+			}
+		})
 	}
 }

@@ -1,6 +1,12 @@
 package postgres
 
-import "slices"
+// What a batch of many rows needs to be cheap: texts that it repeats, and memory that is used
+// again.
+
+import (
+	"slices"
+	"sync"
+)
 
 // words are the texts of a batch of which there are few, each once. A statement
 // gets the list, and for each row the place of its text in it, which costs both
@@ -93,4 +99,65 @@ func sparse[T comparable](list []T) []T {
 		}
 	}
 	return list[:0]
+}
+
+// grouping is what a call has come across, while it puts what it was given into groups.
+type grouping struct {
+	ids    map[int64]int
+	epochs map[int]int64 // of shards
+}
+
+func (g *grouping) clear() {
+	clear(g.ids)
+	clear(g.epochs)
+}
+
+// groupings keep what calls have used for others. They have maps of numbers and nothing else: no
+// argument of a statement is among them, and who takes one gives it back before anything is sent.
+// So no call that was abandoned can have one still.
+type groupings struct{ pool sync.Pool }
+
+// take returns an empty one.
+func (p *groupings) take() *grouping {
+	if g, ok := p.pool.Get().(*grouping); ok {
+		return g
+	}
+	return &grouping{map[int64]int{}, map[int]int64{}}
+}
+
+// maxGrouping bounds what is kept: a map that was large once takes long to clear for ever.
+const maxGrouping = 4 * claimBatch
+
+func (p *groupings) giveBack(g *grouping) {
+	if len(g.ids) > maxGrouping {
+		return
+	}
+	g.clear()
+	p.pool.Put(g)
+}
+
+// rowLists keep lists that rows were read into for other calls. They are for what nobody has after
+// the call that has read it: rows are read by the goroutine that calls, so a call that has returned
+// has no list any more, whatever has ended it. Arguments are not kept: see sql_arrays.go.
+type rowLists[T any] struct{ pool sync.Pool }
+
+// maxRowList bounds what is kept: some megabytes, for as long as the collector lets the pool have
+// them.
+const maxRowList = 64 * claimBatch
+
+// take returns an empty one.
+func (p *rowLists[T]) take() *[]T {
+	if list, ok := p.pool.Get().(*[]T); ok {
+		return list
+	}
+	return new([]T)
+}
+
+func (p *rowLists[T]) giveBack(list *[]T) {
+	if cap(*list) > maxRowList {
+		return
+	}
+	clear(*list)
+	*list = (*list)[:0]
+	p.pool.Put(list)
 }

@@ -2,7 +2,7 @@ package postgres
 
 // What statements have in common. The text of each is beside the method that runs it: a
 // file with statements has a struct of them, which is listed here, and whose define writes
-// them by a template (see template.go).
+// them by a template (see sql_template.go).
 
 import (
 	"strings"
@@ -16,71 +16,52 @@ type queries struct {
 	recordQueries
 	searchChangeQueries
 	editQueries
-	definitionQueries
 	ruleQueries
-	finishedQueries
 	scanQueries
-	backlogQueries
 	claimQueries
 	startQueries
-	ownQueries
 	whyQueries
 	handoverQueries
-	dispatchedQueries
-	inboxQueries
 	settleQueries
 	finishQueries
-	plainQueries
 	finishFreeQueries
 	followQueries
 	oweQueries
 	payQueries
 	windowQueries
-	linkQueries
 	alarmQueries
-	alarmRowQueries
-	killQueries
-	progressQueries
-	askQueries
 	logPageQueries
 	triggerQueries
 	aheadQueries
-	aheadRowQueries
 	runQueries
 	searchQueries
 	jobSearchQueries
 	reportQueries
-	reportReadQueries
 	floorQueries
 	serialQueries
 	partitionQueries
 	dropQueries
-	dropPageQueries
 	shardQueries
 	settingQueries
 	nodeQueries
 	sessionQueries
 	lockQueries
-	strangerQueries
 	noteQueries
 	groupQueries
-	registryQueries
 	listQueries
-	addQueries
 	accountQueries
 	loginQueries
-	tokenQueries
 }
 
 // newQueries writes the statements for a schema, whose name is quoted.
 func newQueries(schema string) *queries {
 	q, sql := &queries{}, newTemplate(schema)
 	for _, part := range []interface{ define(template) }{
-		&q.jobQueries, &q.recordQueries, &q.searchChangeQueries, &q.editQueries, &q.definitionQueries, &q.ruleQueries, &q.finishedQueries, &q.scanQueries, &q.backlogQueries, &q.claimQueries,
-		&q.startQueries, &q.ownQueries, &q.whyQueries, &q.handoverQueries, &q.dispatchedQueries, &q.inboxQueries, &q.settleQueries, &q.finishQueries, &q.plainQueries, &q.finishFreeQueries, &q.followQueries, &q.oweQueries, &q.payQueries, &q.windowQueries, &q.linkQueries, &q.alarmQueries, &q.alarmRowQueries, &q.killQueries, &q.progressQueries,
-		&q.askQueries, &q.logPageQueries, &q.triggerQueries, &q.aheadQueries, &q.aheadRowQueries, &q.runQueries, &q.searchQueries, &q.jobSearchQueries, &q.reportQueries, &q.reportReadQueries, &q.floorQueries, &q.serialQueries, &q.partitionQueries, &q.dropQueries, &q.dropPageQueries, &q.shardQueries,
-		&q.settingQueries, &q.nodeQueries, &q.sessionQueries, &q.lockQueries, &q.strangerQueries, &q.noteQueries, &q.groupQueries,
-		&q.registryQueries, &q.listQueries, &q.addQueries, &q.accountQueries, &q.loginQueries, &q.tokenQueries,
+		&q.jobQueries, &q.recordQueries, &q.searchChangeQueries, &q.editQueries, &q.ruleQueries, &q.scanQueries, &q.claimQueries, &q.startQueries,
+		&q.whyQueries, &q.handoverQueries, &q.settleQueries, &q.finishQueries, &q.finishFreeQueries, &q.followQueries, &q.oweQueries, &q.payQueries,
+		&q.windowQueries, &q.alarmQueries, &q.logPageQueries, &q.triggerQueries, &q.aheadQueries, &q.runQueries, &q.searchQueries, &q.jobSearchQueries,
+		&q.reportQueries, &q.floorQueries, &q.serialQueries, &q.partitionQueries, &q.dropQueries, &q.shardQueries, &q.settingQueries, &q.nodeQueries,
+		&q.sessionQueries, &q.lockQueries, &q.noteQueries, &q.groupQueries, &q.listQueries, &q.accountQueries, &q.loginQueries,
 	} {
 		part.define(sql)
 	}
@@ -111,7 +92,7 @@ const (
 	// waits, but all that needs the time of a commit asks for it anew.
 	sqlNow = `pg_catalog.date_trunc('milliseconds', pg_catalog.statement_timestamp())`
 	// sqlRunID makes an id: milliseconds since 2025 and 13 bits, of a sequence. The last 512
-	// ids of a millisecond are for runs that are planned far ahead (see ahead.go).
+	// ids of a millisecond are for runs that are planned far ahead (see runs_ahead.go).
 	sqlRunID = sqlRunBase + ` operator(pg_catalog.+) ` + sqlRunLow
 	// A statement that makes many ids reads the clock once: that is most of the work.
 	sqlRunBase = `(` + sqlMilliHead + `pg_catalog.clock_timestamp()` + sqlMilliTail + ` operator(pg_catalog.-) 1735689600000) operator(pg_catalog.*) 8192`

@@ -1,5 +1,7 @@
 package postgres
 
+// Why a start was turned down.
+
 import (
 	"context"
 	"slices"
