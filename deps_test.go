@@ -242,8 +242,6 @@ var packageVars = []string{
 	"store/postgres schemaName",
 	"store/postgres castTo",
 	"store/postgres called",
-	"store/postgres statementPatience", // bounds that tests make longer
-	"store/postgres answerPatience",
 	"wire never",
 	"wire/internal/json words",
 	"wire compatible",
