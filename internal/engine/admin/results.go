@@ -59,7 +59,7 @@ type reported struct {
 	failed bool  // it is not stored, and matters
 }
 
-// IsOf reports whether the result is of this run, and not of one that had its id before:
+// isOf reports whether the result is of this run, and not of one that had its id before:
 // in a scheduler whose ids began anew, or a database that was emptied. Our executors, and
 // XXL-JOB's own, send the date that came with the trigger; of others that is not known,
 // and some send another one.
@@ -240,7 +240,7 @@ func (s *Results) runsOf(ctx context.Context, page []*reported) (map[int64]*stor
 	return byID, err
 }
 
-// AsSent are the runs that are as this node has sent them, nil for others: none where it is not
+// asSent are the runs that are as this node has sent them, nil for others: none where it is not
 // trusted with its shards.
 func (s *Results) asSent(ids []int64) []*store.Run {
 	if !s.Leases.Trusted(time.Now()) {

@@ -138,7 +138,7 @@ func TestABookHasItsMost(t *testing.T) {
 // BenchmarkAlarmBook is a storm: each of 10,000 jobs has failed ten times, a rule tells of each
 // alarm, another of each job, and eight calls of each are under way at once.
 //
-//	go test -run '^$' -bench AlarmBook -benchtime 1x -benchmem .
+//	go test -run '^$' -bench AlarmBook -benchtime 1x -benchmem ./internal/engine/alarms
 func BenchmarkAlarmBook(b *testing.B) {
 	const jobs, each = 10_000, 10
 	for range b.N {

@@ -93,7 +93,7 @@ func (a AttachedAdmin) finish(ctx context.Context, reqs []wire.CallbackRequest) 
 	return a.F.finishIn(ctx, room, room.results)
 }
 
-// FlightsOf appends the flights that results are of, in their order; nil where a run is not under
+// flightsOf appends the flights that results are of, in their order; nil where a run is not under
 // way here, or is another one that had the id before.
 func (a AttachedAdmin) flightsOf(dst []*queue.Flight, reqs []wire.CallbackRequest) []*queue.Flight {
 	before := len(dst)

@@ -174,7 +174,7 @@ func (b *sendBatch) add(f *queue.Flight) bool {
 	return true
 }
 
-// SendAll is send for flights that were not sent before, all at one executor of this process
+// sendAll is send for flights that were not sent before, all at one executor of this process
 // that answers at once.
 func (s *Sender) sendAll(ctx context.Context, b *sendBatch) {
 	b.flights = s.Engine.Under.SendAll(b.flights)

@@ -331,7 +331,7 @@ func (c *Collector) bootsOf(app string, addrs []string) []string {
 	return boots
 }
 
-// TurnBegins has an entry whose turn it is routed anew, where what was decided about it is
+// turnBegins has an entry whose turn it is routed anew, where what was decided about it is
 // old, or some of its nodes have come to be doubted. Where somebody of the user's has to be
 // asked, or probes have to be sent, it waits for that, and keeps what comes of it, however
 // long its next turn takes to come.

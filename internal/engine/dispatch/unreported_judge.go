@@ -262,7 +262,7 @@ func (u *unreportedAsker) tellAll(ctx context.Context, p *askPass, runs []*runIn
 	}
 }
 
-// CalledAt returns the executor that a run was sent to. An address that is none of its app's
+// calledAt returns the executor that a run was sent to. An address that is none of its app's
 // any more is asked nothing, since the question has the app's token: nobody is there then.
 // Where it is not known whether it is, that is no answer either, and no more.
 func (u *unreportedAsker) calledAt(ctx context.Context, r store.Run) (exec wire.Executor, there reply) {

@@ -52,7 +52,7 @@ func (r *timeRing) Push(at time.Time, runID int64) {
 	r.len++
 }
 
-// GiveUp leaves the memory of a slot that is empty to others.
+// giveUp leaves the memory of a slot that is empty to others.
 func (r *timeRing) giveUp(h *slot) {
 	if n := cap(*h); len(*h) == 0 && n > 0 {
 		if n <= SpareEntries && len(r.spare) < spareSlots {
