@@ -2,6 +2,7 @@ package xxljob_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -289,49 +290,75 @@ func TestMiddlewareThatIsNil(t *testing.T) {
 	}
 }
 
-// TestEachSettingReachesTheNode: no field of Config, nor of the structs in it, is forgotten on
-// its way to the rooms.
-func TestEachSettingReachesTheNode(t *testing.T) {
+// TestNothingIsForgotten: what programs set reaches the rooms, and what these say reaches
+// programs. Each field of one side is on the other, and none is empty there that was filled here.
+func TestNothingIsForgotten(t *testing.T) {
 	var set xxljob.Config
-	var fill func(v reflect.Value)
-	fill = func(v reflect.Value) {
-		for i := range v.NumField() {
-			switch f := v.Field(i); {
-			case f.CanInt():
-				f.SetInt(int64(i + 1))
-			case f.Kind() == reflect.String:
-				f.SetString("x")
-			case f.Kind() == reflect.Bool:
-				f.SetBool(true)
-			case f.Kind() == reflect.Func:
-				f.Set(reflect.MakeFunc(f.Type(), func([]reflect.Value) []reflect.Value { return nil }))
-			case f.Kind() == reflect.Slice:
-				f.Set(reflect.MakeSlice(f.Type(), 1, 1))
-			case f.Kind() == reflect.Map:
-				f.Set(reflect.MakeMap(f.Type()))
-				f.SetMapIndex(reflect.ValueOf("x"), reflect.Zero(f.Type().Elem()))
-			case f.Kind() == reflect.Pointer:
-				f.Set(reflect.New(f.Type().Elem()))
-			case f.Kind() == reflect.Struct && f.Type().PkgPath() == reflect.TypeFor[xxljob.Config]().PkgPath():
-				fill(f)
+	fillFields(reflect.ValueOf(&set).Elem())
+	set.Registry, set.Ring, set.Tracer, set.Logs.Sink = someRegistry{}, xxljob.NewTimeRing(), someTracer{}, someSink{}
+	arrives(t, "Config", reflect.ValueOf(set), reflect.ValueOf(xxljob.ForNode(set)))
+	var stats core.Stats
+	fillFields(reflect.ValueOf(&stats).Elem())
+	arrives(t, "Stats", reflect.ValueOf(stats), reflect.ValueOf(xxljob.StatsOf(stats)))
+	var event core.Event
+	fillFields(reflect.ValueOf(&event).Elem())
+	event.Err = errors.New("an error")
+	arrives(t, "Event", reflect.ValueOf(event), reflect.ValueOf(xxljob.EventOf(&event)))
+}
+
+// fillFields gives each field something, but interfaces.
+func fillFields(v reflect.Value) {
+	for i := range v.NumField() {
+		switch f := v.Field(i); f.Kind() {
+		case reflect.Int, reflect.Int64:
+			f.SetInt(int64(i + 1))
+		case reflect.Uint64:
+			f.SetUint(uint64(i + 1))
+		case reflect.String:
+			f.SetString("x")
+		case reflect.Bool:
+			f.SetBool(true)
+		case reflect.Func:
+			f.Set(reflect.MakeFunc(f.Type(), func([]reflect.Value) []reflect.Value { return nil }))
+		case reflect.Slice:
+			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+		case reflect.Map:
+			f.Set(reflect.MakeMap(f.Type()))
+			f.SetMapIndex(reflect.ValueOf("x"), reflect.Zero(f.Type().Elem()))
+		case reflect.Pointer:
+			f.Set(reflect.New(f.Type().Elem()))
+		case reflect.Struct:
+			if f.Type() == reflect.TypeFor[time.Time]() {
+				f.Set(reflect.ValueOf(time.Unix(1, 0)))
+			} else {
+				fillFields(f)
 			}
 		}
 	}
-	fill(reflect.ValueOf(&set).Elem())
-	set.Registry, set.Ring, set.Tracer, set.Logs.Sink, set.Executor.App = someRegistry{}, xxljob.NewTimeRing(), someTracer{}, someSink{}, "x"
-	var compare func(path string, is reflect.Value)
-	compare = func(path string, is reflect.Value) {
-		for i := range is.NumField() {
-			name := path + is.Type().Field(i).Name
-			if is.Field(i).IsZero() {
-				t.Errorf("Config.%s does not reach the node", name)
-			}
-			if f := is.Field(i); f.Kind() == reflect.Struct && f.Type().PkgPath() == is.Type().PkgPath() {
-				compare(name+".", f)
-			}
+}
+
+// arrives compares the fields of two structs by their names.
+func arrives(t *testing.T, name string, given, got reflect.Value) {
+	t.Helper()
+	for i := range got.NumField() {
+		if field := got.Type().Field(i).Name; !given.FieldByName(field).IsValid() {
+			t.Errorf("%s.%s is on one side only", name, field)
 		}
 	}
-	compare("", reflect.ValueOf(xxljob.ForNode(set)))
+	for i := range given.NumField() {
+		field := given.Type().Field(i).Name
+		there := got.FieldByName(field)
+		switch {
+		case !there.IsValid():
+			t.Errorf("%s.%s is on one side only", name, field)
+		case there.IsZero():
+			t.Errorf("%s.%s was given and does not arrive", name, field)
+		case there.Kind() == reflect.Struct && there.Type() != given.Field(i).Type():
+			arrives(t, name+"."+field, given.Field(i), there)
+		case there.Kind() == reflect.Map && there.Len() != given.Field(i).Len():
+			t.Errorf("%s.%s has %d entries, want %d", name, field, there.Len(), given.Field(i).Len())
+		}
+	}
 }
 
 type (

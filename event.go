@@ -3,6 +3,7 @@ package xxljob
 import (
 	"time"
 
+	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -85,4 +86,8 @@ type Event struct {
 	// Dropped is how many events this subscription has lost, for want of room, since the
 	// one before.
 	Dropped int
+}
+
+func eventOf(e *core.Event) Event {
+	return Event{Kind: EventKind(e.Kind), At: e.At, Node: e.Node, Run: e.Run, Job: e.Job, Shard: e.Shard, Err: e.Err, Away: e.Away, Dropped: e.Dropped}
 }

@@ -15,6 +15,10 @@ import (
 // ForNode is the config as the rooms have it.
 func ForNode(c Config) core.Config { return c.forNode() }
 
+// StatsOf and EventOf are what programs see of the rooms' values.
+func StatsOf(s core.Stats) Stats  { return statsOf(s) }
+func EventOf(e *core.Event) Event { return eventOf(e) }
+
 // Complete is the config as New uses it.
 func (c Config) Complete() core.Config { return c.forNode().WithDefaults() }
 

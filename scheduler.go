@@ -257,9 +257,7 @@ func (s scheduler) Ready() error {
 func (s scheduler) Stats() Stats { return statsOf(s.Node.Stats()) }
 
 func (s scheduler) Events(ctx context.Context) <-chan Event {
-	return events.Subscribe(s.Bus, ctx, func(e *core.Event) Event {
-		return Event{Kind: EventKind(e.Kind), At: e.At, Node: e.Node, Run: e.Run, Job: e.Job, Shard: e.Shard, Err: e.Err, Away: e.Away, Dropped: e.Dropped}
-	})
+	return events.Subscribe(s.Bus, ctx, eventOf)
 }
 
 func (s scheduler) EnsureJob(ctx context.Context, job Job) (Ensured, error) {

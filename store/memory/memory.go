@@ -45,7 +45,7 @@ var (
 // errNoShards is the answer of every method that writes, before SetShards.
 var errNoShards = errors.New("memory: SetShards comes before the first write")
 
-// Store is an store.Store in memory. Its methods may be called by many
+// Store is a store.Store in memory. Its methods may be called by many
 // goroutines and many Schedulers at once.
 //
 // The functions of an store.Edit, and the one that AddJob is given, are called with

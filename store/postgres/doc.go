@@ -1,7 +1,7 @@
 // Package postgres keeps jobs and runs in one schema of a Postgres database, 13 or
 // later, for any number of nodes.
 //
-// Comes in: a pgxpool.Pool, which stays the caller's. Goes out: an store.Store.
+// Comes in: a pgxpool.Pool, which stays the caller's. Goes out: a store.Store.
 //
 //	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
 //	...

@@ -130,7 +130,7 @@ func (h *Notifier) rest(ctx context.Context) error {
 	return err
 }
 
-// Hush has the herald send nothing more.
+// Hush has it send nothing more.
 func (h *Notifier) Hush() {
 	h.quiet.Store(true)
 	h.Life.Wakes.Alarms.Poke()

@@ -1,7 +1,7 @@
 // Package catalog has the verbs that change definitions: jobs, apps, lists of jobs, triggers by
 // hand, and runs that somebody deletes.
 //
-// definer has them all. A definition is completed and checked as a whole, and all its faults
+// A Catalog has them all. A definition is completed and checked as a whole, and all its faults
 // are returned at once (complete). Which instant comes next is decided in the transaction of
 // the edit, by room plan.
 //

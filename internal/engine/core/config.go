@@ -2,6 +2,7 @@ package core
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"log/slog"
 	"os"
@@ -86,6 +87,68 @@ type Limits struct {
 	Overdue            time.Duration
 	RouteTimeout       time.Duration
 	AllowSubSecond     bool
+}
+
+// Executor is xxljob.Executor.
+type Executor interface {
+	wire.Executor
+	App() string
+	Handlers() []string
+	Bind(admin wire.Admin)
+}
+
+var _ Executor = (*executor.Executor)(nil)
+
+// LogConfig is xxljob.LogConfig.
+type LogConfig struct {
+	InStore        bool
+	Sink           LogSink
+	RunBytes       int
+	JobBytes       int64
+	QueueBytes     int
+	BytesPerSecond int
+}
+
+// LogSink is xxljob.LogSink.
+type LogSink interface {
+	WriteLogs(ctx context.Context, batch []store.RunLines) error
+}
+
+// LogReader is xxljob.LogReader.
+type LogReader interface {
+	ReadLog(ctx context.Context, runID int64, fromLine int) (wire.LogResult, error)
+	ReadLogTail(ctx context.Context, runID int64, n int) (wire.LogResult, error)
+}
+
+// LogStats is xxljob.LogStats.
+type LogStats struct {
+	Waiting, Peak         int
+	Written, Cut, Dropped uint64
+}
+
+// Router is xxljob.Router.
+type Router interface {
+	Route(ctx context.Context, jobID int64, addrs []string) ([]string, error)
+}
+
+// Registry is xxljob.Registry.
+type Registry interface {
+	Register(ctx context.Context, app, address string) error
+	Deregister(ctx context.Context, app, address string) error
+	Lookup(ctx context.Context, app string) ([]string, error)
+}
+
+// TimeRing is xxljob.TimeRing.
+type TimeRing interface {
+	Push(at time.Time, runID int64)
+	Pop(now time.Time) []int64
+	Len() int
+}
+
+// Tracer is xxljob.Tracer.
+type Tracer interface {
+	Triggering(ctx context.Context, jobID int64) (trace string, done func(runID int64, err error))
+	Sending(ctx context.Context, run store.Run) (trace string, done func(err error))
 }
 
 // WithDefaults fills in what zero values stand for.

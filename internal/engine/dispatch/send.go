@@ -100,7 +100,7 @@ func requestOf(f *queue.Flight) wire.TriggerRequest {
 }
 
 // Input: runs that the store has marked started at an executor of this process,
-// from start.go and inbox.go. Output: the executor's answer, to finish.go
+// from deliver.go. Output: the executor's answer, to finish.go
 // where it is a refusal; an accepted run is heard of again when its result comes.
 
 // send calls the executor and acts on its answer.

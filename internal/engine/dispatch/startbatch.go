@@ -300,7 +300,7 @@ func mustNotStart(r *store.Run, job *store.Job) bool {
 }
 
 // Serial runs that could not be started, as the store knows of another one under way
-// where they go. Input: attempts that the store has refused, from start.go. Output:
+// where they go. Input: attempts that the store has refused. Output:
 // entries parked behind the runs in their way.
 
 // awaitBlockers parks serial runs until the runs that the store found in their way have

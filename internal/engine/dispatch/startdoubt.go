@@ -15,7 +15,7 @@ import (
 
 // Starts of which it is not known whether they took effect. Input: batches whose Start
 // returned an error, and runs that could not be started since they are planned no more,
-// from start.go. Output: what the store has made of them.
+// from startbatch.go. Output: what the store has made of them.
 
 // StartCalls calls the store for starts, and finds out what has become of those whose call
 // has failed. It belongs to the start loop.

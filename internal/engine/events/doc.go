@@ -1,7 +1,7 @@
 // Package events tells hooks and subscribers what has happened, beside the loops to which it
 // has happened.
 //
-// All loops hand their events to teller: runs planned, started and ended, jobs stopped, shards,
+// All loops hand their events to the Bus: runs planned, started and ended, jobs stopped, shards,
 // the store. Hooks and subscriptions each have a queue (eventQueue) and a goroutine while there
 // is something in it, and are told of one event after the other, in the order in which they
 // happened here. Two queues, so that a hook which hangs keeps nothing from subscribers.

@@ -2,7 +2,7 @@
 // runs that wait for their turn or for room, and runs that are under way. It does no I/O: all
 // of it can be read again from the store, so losing it loses nothing.
 //
-// engine is the whole of it. Its parts are jobs (jobBook), held (heldRuns), room (waitingRoom)
+// A Queue is the whole of it. Its parts are jobs (jobBook), held (heldRuns), room (waitingRoom)
 // and under (underWay), which share Queue.mu, and waiters, which has a lock of its own.
 // Methods wake the start loop where something may start now that could not before.
 //

@@ -47,7 +47,7 @@
 //
 // # Locks and goroutines
 //
-// userRouters.mu comes before the lock of the engine. probes.mu, probeCalls.mu and appsAsked.mu
+// userRouters.mu comes before the lock of the Queue. probes.mu, probeCalls.mu and appsAsked.mu
 // are leaves. Probes and questions run on goroutines of stage plan, so Stop waits for them
 // first; calls of users' routers are waited for in their time.
 package router
