@@ -11,8 +11,9 @@ import (
 func readJobMutants() []mutant {
 	of := func(b bentJobReads) func(store.Store) store.Store {
 		return func(s store.Store) store.Store {
-			b.Store, b.JobReader = s, s.(store.JobReader)
-			return &b
+			bent := b // each case has its own: they run side by side
+			bent.Store, bent.JobReader = s, s.(store.JobReader)
+			return &bent
 		}
 	}
 	search := func(change func(*store.JobSearch)) func(store.Store) store.Store {
