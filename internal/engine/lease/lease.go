@@ -47,7 +47,7 @@ type trust struct {
 
 // mood is why this node takes no shards, if it does not.
 type mood struct {
-	resting    bool      // Stop has begun
+	stops      bool      // Stop has begun
 	rests      bool      // this node fails, and another does not
 	announced  time.Time // since when the store has it that this node fails; zero where it has not
 	superseded bool      // another node has this one's name
@@ -227,7 +227,7 @@ func (l *Leases) own(shards []store.Shard, now time.Time) (found []store.Shard) 
 		switch {
 		case sh.Owner != l.Incarnation:
 			delete(l.Mine, sh.ID)
-		case l.mood.resting || l.mood.rests || has && h.Epoch == sh.Epoch:
+		case l.mood.stops || l.mood.rests || has && h.Epoch == sh.Epoch:
 		default:
 			l.Mine[sh.ID] = Hold{Epoch: sh.Epoch, since: now}
 			found = append(found, sh)
@@ -236,14 +236,11 @@ func (l *Leases) own(shards []store.Shard, now time.Time) (found []store.Shard) 
 	return found
 }
 
-// StopTaking forgets this node's shards, and takes none from here on.
-func (l *Leases) StopTaking() []store.Shard {
-	shards := l.Owned()
+// StopTaking has this node take no shards from here on. It has its own until it gives them up.
+func (l *Leases) StopTaking() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mood.resting = true
-	clear(l.Mine)
-	return shards
+	l.mood.stops = true
 }
 
 // IsResting reports whether this node leaves its shards to others, for it fails.
@@ -260,10 +257,15 @@ func (l *Leases) IsSuperseded() bool {
 	return l.mood.superseded
 }
 
-// Add notes which shards this node has taken, and which of them are above its share.
-func (l *Leases) Add(taken, above []store.Shard, now time.Time) {
+// Add notes which shards this node has taken, and which of them are above its share. It reports
+// false, and notes nothing, where Stop has begun while they were taken: they are to be given
+// back.
+func (l *Leases) Add(taken, above []store.Shard, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.mood.stops {
+		return false
+	}
 	for _, sh := range taken {
 		l.Mine[sh.ID] = Hold{Epoch: sh.Epoch, since: now}
 	}
@@ -272,6 +274,7 @@ func (l *Leases) Add(taken, above []store.Shard, now time.Time) {
 			delete(l.idle.rescue, sh.ID)
 		}
 	}
+	return true
 }
 
 func hasShard(shards []store.Shard, id int) bool {

@@ -20,10 +20,11 @@ func (l *Leases) Shares(shards []store.Shard, now time.Time) (give, take, above 
 	// What was seen before a time without a look says nothing about what was in it.
 	since := l.idle.since
 	l.idle.since = nil
-	if l.mood.resting || l.mood.rests {
-		// Also what a take brought in that was under way when the rest began.
+	if l.mood.stops || l.mood.rests {
+		// Also what a take brought in that was under way when the rest began. Stop itself gives
+		// up what is known here, when all has been put back.
 		for _, sh := range shards {
-			if sh.Owner == l.Incarnation {
+			if sh.Owner == l.Incarnation && (l.mood.rests || l.Mine[sh.ID].Epoch != sh.Epoch) {
 				give = append(give, sh)
 			}
 		}

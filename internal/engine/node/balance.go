@@ -29,9 +29,7 @@ func (b *balancer) rebalance(ctx, side context.Context, v store.View) error {
 	give, take, above := b.Leases.Shares(v.Shards, time.Now())
 	if len(give) > 0 {
 		b.Leases.Drop(give)
-		if _, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, b.Store.ReleaseShards(ctx, b.Leases.Incarnation, give)
-		}); err != nil {
+		if err := b.release(ctx, give); err != nil {
 			return err
 		}
 	}
@@ -45,7 +43,9 @@ func (b *balancer) rebalance(ctx, side context.Context, v store.View) error {
 		return err
 	}
 	b.told.took(taken)
-	b.Leases.Add(taken, above, time.Now())
+	if !b.Leases.Add(taken, above, time.Now()) {
+		return b.release(ctx, taken)
+	}
 	short := len(taken) < len(take)
 	if short && !b.outrun {
 		b.Life.Wakes.Lease.Poke() // others were quicker: look, once, what they have left
@@ -53,6 +53,13 @@ func (b *balancer) rebalance(ctx, side context.Context, v store.View) error {
 	b.outrun = short
 	b.takeUp(taken)
 	return nil
+}
+
+func (b *balancer) release(ctx context.Context, shards []store.Shard) error {
+	_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, b.Store.ReleaseShards(ctx, b.Leases.Incarnation, shards)
+	})
+	return err
 }
 
 // takeUp has the loops begin with shards that are new to this node: their planned runs are

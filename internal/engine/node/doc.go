@@ -51,7 +51,8 @@
 //  1. No alarm is sent any more, and the loops of stage plan are told to end. That comes before
 //     this node stops offering its executors: where no other node offers any, runs would be
 //     refused.
-//  2. The inbox takes nothing more, and the next beat tells the others so.
+//  2. The inbox takes nothing more, nor does the node take shards, and the next beat tells the
+//     others so. Shards whose taking is answered after that are given back at once.
 //  3. The loops of stage plan have ended.
 //  4. Started and unsent runs are put back (giveBack); what was taken is sent (DeliverRest).
 //  5. Alarms that are on their way have a tenth of a second to arrive, since the next owner of

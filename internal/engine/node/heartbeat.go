@@ -120,8 +120,9 @@ func (l *leaser) beat(ctx context.Context, joined *bool) (store.View, error) {
 func (l *leaser) resign(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, loop.CallTimeout)
 	defer cancel()
-	shards := l.Leases.StopTaking()
-	l.nodes.told.shards(nil)
+	shards := l.Leases.Owned()
+	l.Leases.Drop(shards)
+	l.nodes.told.end()
 	if len(shards) > 0 {
 		if err := l.Store.ReleaseShards(ctx, l.Leases.Incarnation, shards); err != nil {
 			l.Logger.Warn("xxljob: could not release shards; other nodes will take them once this node has left", "error", err)
@@ -246,6 +247,7 @@ type leaseNews struct {
 
 	mu   sync.Mutex
 	has  []store.Shard // guarded by mu
+	over bool          // guarded by mu: Stop has given up the shards, and no more is told of any
 	good time.Time     // monotonic: the last answer of the store
 	away bool          // it was told of
 }
@@ -264,8 +266,20 @@ func (n *leaseNews) shards(now []store.Shard) {
 	n.look(now)
 }
 
+// end tells that this node has no shards any more. What the lease loop tells of shards after that
+// is from before it.
+func (n *leaseNews) end() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.look(nil)
+	n.over = true
+}
+
 // look is called with mu held.
 func (n *leaseNews) look(now []store.Shard) {
+	if n.over {
+		return
+	}
 	for i := range now {
 		now[i].Owner, now[i].Free = n.teller.Leases.Incarnation, false
 	}

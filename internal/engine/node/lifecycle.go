@@ -208,9 +208,10 @@ func (s *Node) stop(ctx context.Context, started bool) error {
 	return err
 }
 
-// takeNoMore ends the taking of runs out of the inbox. What is being taken at
-// this moment is under way when it returns.
+// takeNoMore ends the taking of shards, and of runs out of the inbox. What is being taken of the
+// inbox at this moment is under way when it returns; shards that are, are given back.
 func (s *Node) takeNoMore(ctx context.Context) {
+	s.Leases.StopTaking()
 	s.Life.Draining.Store(true)
 	select {
 	case s.inbox.Taker.Taking <- struct{}{}:
