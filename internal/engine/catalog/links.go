@@ -183,106 +183,77 @@ func (l *links) known(f *store.Faults, j *store.Job) {
 
 const (
 	// ownCycles is for how many of the jobs that are asked for a shortest way round is looked
-	// for; more of them get one that was found before, so that a list costs what it has.
+	// for in any case; more of them get one that was found before, if they are in one, so that a
+	// long ring is not gone round for each of its jobs.
 	ownCycles = 8
 	// saidOfPath is how many jobs of a way round are named at either end.
 	saidOfPath = 4
 )
 
-// cycles are the strongly connected components of a graph: whoever leads to itself is in one
-// with all that are on its ways round.
+// cycles are the ways round in a graph.
 type cycles struct {
 	next  map[string][]string
-	of    map[string]int // the component of each node
-	size  []int          // of each component
-	found []*wayRound    // of each component a way round, once one was looked for
-	own   int            // how many were looked for
+	left  map[string]bool      // the nodes that are in a cycle, or lead from one to another
+	found map[string]*wayRound // a way round that a node is in, once one was looked for
+	own   int                  // how many were looked for
 }
 
-// newCycles finds the components as Tarjan does ("Depth-first search and linear graph
-// algorithms", 1972), without recursion: chains of jobs may be long.
+// newCycles sorts the graph topologically, from both ends: what has no place is left.
 func newCycles(next map[string][]string) *cycles {
-	c := &cycles{next: next, of: map[string]int{}}
-	t := tarjan{cycles: c, index: map[string]int{}, low: map[string]int{}}
-	for node := range next {
-		if _, seen := t.index[node]; !seen {
-			t.search(node)
+	c := &cycles{next: next, left: map[string]bool{}, found: map[string]*wayRound{}}
+	before := map[string][]string{}
+	for from, list := range next {
+		c.left[from] = true
+		for _, to := range list {
+			c.left[to] = true
+			before[to] = append(before[to], from)
 		}
 	}
-	c.found = make([]*wayRound, len(c.size))
+	c.sort(next, before)
+	c.sort(before, next)
 	return c
 }
 
-// tarjan is a search that is under way.
-type tarjan struct {
-	*cycles
-	index, low map[string]int // when a node was met; the earliest that is open and that it leads to
-	open       []string       // nodes whose component is not complete
-	way        []tarjanStep   // from where the search began to where it is
-}
-
-// tarjanStep is a node and how many of those that it leads to were looked at.
-type tarjanStep struct {
-	node string
-	done int
-}
-
-func (t *tarjan) enter(node string) {
-	t.index[node] = len(t.index)
-	t.low[node] = t.index[node]
-	t.open = append(t.open, node)
-	t.way = append(t.way, tarjanStep{node: node})
-}
-
-func (t *tarjan) search(from string) {
-	for t.enter(from); len(t.way) > 0; {
-		step := &t.way[len(t.way)-1]
-		if step.done == len(t.next[step.node]) {
-			t.leave(step.node)
-			continue
+// sort takes out, one after the other, the nodes that no other node which is left leads to.
+func (c *cycles) sort(next, before map[string][]string) {
+	waits, free := map[string]int{}, []string(nil) // for how many that lead to it a node waits
+	for node := range c.left {
+		for _, from := range before[node] {
+			if c.left[from] {
+				waits[node]++
+			}
 		}
-		to := t.next[step.node][step.done]
-		step.done++
-		if at, met := t.index[to]; !met {
-			t.enter(to)
-		} else if _, closed := t.of[to]; !closed {
-			t.low[step.node] = min(t.low[step.node], at)
+		if waits[node] == 0 {
+			free = append(free, node)
 		}
 	}
-}
-
-// leave ends the search from a node, and closes its component if that was met here first.
-func (t *tarjan) leave(node string) {
-	t.way = t.way[:len(t.way)-1]
-	if len(t.way) > 0 {
-		before := t.way[len(t.way)-1].node
-		t.low[before] = min(t.low[before], t.low[node])
+	for ; len(free) > 0; free = free[1:] {
+		delete(c.left, free[0])
+		for _, to := range next[free[0]] {
+			if waits[to]--; waits[to] == 0 && c.left[to] {
+				free = append(free, to)
+			}
+		}
 	}
-	if t.low[node] != t.index[node] {
-		return
-	}
-	size := 0
-	for closed := false; !closed; size++ {
-		last := t.open[len(t.open)-1]
-		t.open = t.open[:len(t.open)-1]
-		t.of[last] = len(t.size)
-		closed = last == node
-	}
-	t.size = append(t.size, size)
 }
 
 // through is a way from a node to itself in words, with the node at both ends; empty where
-// there is none. Of many nodes of one component some get a way round that passes by them.
+// there is none.
 func (c *cycles) through(node string) string {
-	of, met := c.of[node]
-	if !met || c.size[of] == 1 && !slices.Contains(c.next[node], node) {
+	if !c.left[node] {
 		return ""
 	}
-	if c.found[of] == nil || c.own < ownCycles {
+	way := c.found[node]
+	if way == nil || c.own < ownCycles {
+		if way = c.shortest(node); way == nil {
+			return ""
+		}
 		c.own++
-		c.found[of] = c.shortest(node)
+		for _, n := range way.nodes {
+			c.found[n] = way
+		}
 	}
-	return c.found[of].say(node)
+	return way.say(node)
 }
 
 // wayRound is nodes of which each leads to the next, and the last to the first.
@@ -305,7 +276,7 @@ func (w *wayRound) say(from string) string {
 	return strings.Join(said, " > ")
 }
 
-// shortest is the shortest way round of a node that has one.
+// shortest is the shortest way round of a node, nil where it has none.
 func (c *cycles) shortest(node string) *wayRound {
 	from, queue := map[string]string{}, []string{node}
 	for ; len(queue) > 0; queue = queue[1:] {
@@ -314,7 +285,7 @@ func (c *cycles) shortest(node string) *wayRound {
 			if to == node {
 				return roundOf(node, at, from)
 			}
-			if _, seen := from[to]; !seen && c.of[to] == c.of[node] {
+			if _, seen := from[to]; !seen && c.left[to] {
 				from[to] = at
 				queue = append(queue, to)
 			}
