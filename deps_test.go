@@ -83,7 +83,7 @@ var mayImport = map[string][]string{
 	"schedule":           {"internal/cron", "internal/errs"},
 	"store":              {"schedule", "route", "block", "alarm", "internal/errs"},
 	"alarm":              nil,
-	"internal/cron":      {gronx},
+	"internal/cron":      {"internal/errs", gronx},
 	// 1 alarmers, which know no scheduler
 	"alarm/log":     {"alarm"},
 	"alarm/mail":    {"alarm", gomail, gomailsmtp},
@@ -100,7 +100,7 @@ var mayImport = map[string][]string{
 	"internal/engine/events":   {"internal/engine/core", "internal/errs", "internal/guard", "internal/loop", "store"},
 	"internal/engine/alarms":   {"internal/engine/core", "alarm", "internal/guard", "internal/loop", "internal/urgent", "store"},
 	"internal/engine/router":   {"internal/engine/core", "internal/engine/lease", "internal/engine/queue", "internal/engine/registry", "block", "executor", "internal/errs", "internal/guard", "internal/loop", "internal/urgent", "route", "store", "wire"},
-	"internal/engine/runlog":   {"internal/engine/core", "internal/engine/registry", "internal/cron", "internal/errs", "internal/guard", "internal/loop", "internal/urgent", "store", "wire"},
+	"internal/engine/runlog":   {"internal/engine/core", "internal/engine/registry", "internal/errs", "internal/guard", "internal/loop", "internal/urgent", "store", "wire"},
 	"internal/engine/scan":     {"internal/engine/core", "internal/engine/events", "internal/engine/lease", "internal/engine/plan", "internal/engine/queue", "internal/loop", "store"},
 	"internal/engine/dispatch": {"internal/engine/core", "internal/engine/events", "internal/engine/lease", "internal/engine/queue", "internal/engine/registry", "internal/engine/router", "internal/engine/runlog", "block", "internal/errs", "internal/inside", "internal/loop", "internal/urgent", "route", "schedule", "store", "wire", errgroup},
 	"internal/engine/catalog":  {"internal/engine/core", "internal/engine/events", "internal/engine/plan", "internal/engine/registry", "internal/engine/router", "block", "internal/cron", "internal/errs", "internal/loop", "route", "schedule", "store", "wire"},

@@ -51,13 +51,13 @@ func (e *Error) In(lang string) string {
 	if errors.As(e.err, &bad) {
 		return bad.In(lang)
 	}
-	example := strings.ReplaceAll(e.example, ", ", cron.Texts{", ", "、", "、"}.In(lang))
+	example := strings.ReplaceAll(e.example, ", ", errs.Texts{", ", "、", "、"}.In(lang))
 	return strings.NewReplacer("{value}", cron.Quoted(e.Value), "{example}", example).Replace(scheduleFaults()[e.Code].In(lang))
 }
 
 // scheduleFaults are the texts of faults that are none of an expression.
-func scheduleFaults() map[string]cron.Texts {
-	return map[string]cron.Texts{
+func scheduleFaults() map[string]errs.Texts {
+	return map[string]errs.Texts{
 		"type":         {`there is no type "{value}": want one of {example}`, "没有调度类型“{value}”，应为 {example} 之一", "沒有排程類型「{value}」，應為 {example} 之一"},
 		"zone":         {`there is no zone "{value}": want an IANA name such as Asia/Shanghai`, "没有时区“{value}”，应为 IANA 名称，如 Asia/Shanghai", "沒有時區「{value}」，應為 IANA 名稱，如 Asia/Shanghai"},
 		"zone-local":   {`the zone "{value}" differs from node to node: want an IANA name such as Asia/Shanghai`, "时区“{value}”因节点而异，应为 IANA 名称，如 Asia/Shanghai", "時區「{value}」因節點而異，應為 IANA 名稱，如 Asia/Shanghai"},

@@ -3,6 +3,8 @@ package cron
 import (
 	"strconv"
 	"strings"
+
+	"github.com/xxljob/xxljob/internal/errs"
 )
 
 // What is wrong with an expression, in the languages of people.
@@ -34,24 +36,10 @@ const (
 	codeZone        = "zone-in-front"  // "TZ=UTC 0 3 * * *"
 )
 
-// Texts are one text in English, in Chinese, and in Chinese of traditional characters.
-type Texts [3]string
-
-// In returns the text in a language: "en", "zh-CN" or "zh-TW". Any other is English.
-func (t Texts) In(lang string) string {
-	switch lang {
-	case "zh-CN":
-		return t[1]
-	case "zh-TW":
-		return t[2]
-	}
-	return t[0]
-}
-
 // faultTexts has a line for each kind of fault. Those of a field stand behind a text that names
 // it, and the English ones say what was expected there, in Error too; the others are whole.
-func faultTexts() map[string]Texts {
-	return map[string]Texts{
+func faultTexts() map[string]errs.Texts {
+	return map[string]errs.Texts{
 		codeValue:       {"{noun} from {min} to {max}", "应为 {min} 至 {max}", "應為 {min} 至 {max}"},
 		codeName:        {"{noun} from {min} to {max} or a name such as {example}", "应为 {min} 至 {max}，或英文缩写（如 {example}）", "應為 {min} 至 {max}，或英文縮寫（如 {example}）"},
 		codeEmpty:       {"a value between the commas", "逗号之间缺少取值", "逗號之間缺少取值"},
@@ -80,8 +68,8 @@ func faultTexts() map[string]Texts {
 }
 
 // fieldNames are the fields, by their English names.
-func fieldNames() map[string]Texts {
-	return map[string]Texts{
+func fieldNames() map[string]errs.Texts {
+	return map[string]errs.Texts{
 		"seconds": {"seconds", "秒", "秒"}, "minutes": {"minutes", "分", "分"}, "hours": {"hours", "时", "時"},
 		"day-of-month": {"day-of-month", "日", "日"}, "month": {"month", "月", "月"}, "day-of-week": {"day-of-week", "周", "週"}, "year": {"year", "年", "年"},
 	}
@@ -90,12 +78,12 @@ func fieldNames() map[string]Texts {
 // In says what is wrong in a language: "en", "zh-CN" or "zh-TW". Any other is English. Unlike
 // Error it is for who types the expression: it does not repeat that, and names no Go.
 func (e *FieldError) In(lang string) string {
-	where := Texts{`field {n} ({field}) has "{value}", expected `, "第 {n} 段（{field}）“{value}”有误：", "第 {n} 段（{field}）「{value}」有誤："}
+	where := errs.Texts{`field {n} ({field}) has "{value}", expected `, "第 {n} 段（{field}）“{value}”有误：", "第 {n} 段（{field}）「{value}」有誤："}
 	switch {
 	case e.Position == 0:
-		where = Texts{}
+		where = errs.Texts{}
 	case e.Value == "":
-		where = Texts{`field {n} ({field}) has "", expected `, "第 {n} 段（{field}）有误：", "第 {n} 段（{field}）有誤："}
+		where = errs.Texts{`field {n} ({field}) has "", expected `, "第 {n} 段（{field}）有误：", "第 {n} 段（{field}）有誤："}
 	}
 	return e.fill(where.In(lang), lang) + e.fill(faultTexts()[e.Code].In(lang), lang)
 }

@@ -10,7 +10,7 @@
 // Texts of others (of executors, of users' code, of requests) are cut to a bound by Shorten,
 // at the edge of a rune and with a mark, and PlainText makes of them what every store can keep.
 // OneOf names the values that there are, and says which one was meant where only the case of
-// letters differs.
+// letters differs. Texts are one text in English and in both ways of writing Chinese.
 //
 // Bad input returns all faults at once and stores nothing. An error is logged or returned,
 // never both. There is no I/O here, no lock and no goroutine.

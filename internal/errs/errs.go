@@ -151,3 +151,17 @@ func PlainText(s string) string {
 // NotPlain reports whether r is a control character, one that cannot be seen, or one of
 // markup.
 func NotPlain(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune("<>'\"`", r) }
+
+// Texts are one text in English, in Chinese, and in Chinese of traditional characters.
+type Texts [3]string
+
+// In returns the text in a language: "en", "zh-CN" or "zh-TW". Any other is English.
+func (t Texts) In(lang string) string {
+	switch lang {
+	case "zh-CN":
+		return t[1]
+	case "zh-TW":
+		return t[2]
+	}
+	return t[0]
+}
