@@ -26,9 +26,6 @@ type Addresses struct {
 	Memory   *Memory
 }
 
-// sameAddress compares two addresses whatever their spelling.
-func sameAddress(a, b string) bool { return a == b || wire.NormalAddress(a) == wire.NormalAddress(b) }
-
 // BookKeyOf is what a job's addresses go by.
 func BookKeyOf(job *store.Job) BookKey { return BookKey{job.App, job.Handler, job.GlueType} }
 
@@ -95,7 +92,7 @@ func (b *Addresses) all(ctx context.Context, app string) ([]string, error) {
 // called.
 func (b *Addresses) Knows(ctx context.Context, app, address string) (bool, error) {
 	all, err := loop.Call(ctx, func(ctx context.Context) ([]string, error) { return b.all(ctx, app) })
-	return slices.ContainsFunc(all, func(a string) bool { return sameAddress(a, address) }), err
+	return containsSpelling(all, address), err
 }
 
 func (b *Addresses) read(ctx context.Context, key BookKey) (bookEntry, error) {
@@ -240,7 +237,7 @@ func (b *Addresses) Choose(key BookKey, all []string) bookEntry {
 	var e bookEntry
 	able, hasApp := b.able(key, all)
 	bean := key.isBean()
-	e.Addrs = withoutTwins(b.S.Leases.Undoubted(able))
+	e.Addrs = oneSpelling(b.S.Leases.Undoubted(able))
 	switch {
 	case len(e.Addrs) > 0:
 	case hasApp && !bean:
@@ -286,41 +283,9 @@ func (b *Addresses) callable(app, address string) bool {
 	return err == nil
 }
 
-// withoutTwins leaves, of sorted addresses that differ in their spelling only, the
-// first: an executor must not get two parts of a broadcast.
-func withoutTwins(addrs []string) []string {
-	addrs = slices.Compact(addrs)
-	if len(addrs) < 2 {
-		return addrs
-	}
-	seen := make(map[string]bool, len(addrs))
-	return slices.DeleteFunc(addrs, func(a string) bool {
-		n := wire.NormalAddress(a)
-		twin := seen[n]
-		seen[n] = true
-		return twin
-	})
-}
-
-// amongThem are the given addresses that an app has, in its own spelling, and the others.
-func amongThem(all, given []string) (wanted, unknown []string) {
-	spelled := make(map[string]string, len(all)) // by how they are compared
-	for _, a := range slices.Backward(all) {
-		spelled[wire.NormalAddress(a)] = a
-	}
-	for _, g := range given {
-		if a, ok := spelled[wire.NormalAddress(g)]; ok {
-			wanted = append(wanted, a)
-		} else {
-			unknown = append(unknown, g)
-		}
-	}
-	return wanted, unknown
-}
-
 // ChooseGiven is choose among the addresses that a trigger has given.
 func (b *Addresses) ChooseGiven(key BookKey, all, given []string) bookEntry {
-	wanted, unknown := amongThem(all, given)
+	wanted, unknown := chosenFrom(all, given)
 	e := b.Choose(key, wanted)
 	if len(unknown) > 0 && len(e.Addrs) == 0 {
 		e.None = fmt.Sprintf("none of the addresses of app %s can be reached from here: it has no %s", key.App, errs.Shorten(strings.Join(unknown, ", "), 500))
@@ -343,8 +308,8 @@ func (b *Addresses) Possible(ctx context.Context, job *store.Job, given []string
 		return nil, err
 	}
 	if len(given) > 0 {
-		all, _ = amongThem(all, given)
+		all, _ = chosenFrom(all, given)
 	}
 	able, _ := b.able(BookKeyOf(job), all)
-	return withoutTwins(able), nil
+	return oneSpelling(able), nil
 }

@@ -23,8 +23,10 @@
 // nodes that knew it or that have just come to look after a run there, and for as long as it
 // answers (goneAddresses): it lets its handlers end. It is sent nothing new.
 //
-// One address may be registered in several spellings. A good-bye of an unknown one is looked
-// for in the others (twins), and of addresses that differ in spelling alone one is used.
+// One address may be registered in several spellings. Addresses are compared by their normal
+// form, and kept, hashed and sent as they were given (spellings.go has the rule and where it is
+// applied). Of addresses that differ in spelling alone one is used, and a good-bye of an unknown
+// one is looked for in the other spellings.
 //
 // # Registrations
 //
@@ -80,7 +82,7 @@
 // # Locks and goroutines
 //
 // registrations.mu comes before Memory.mu. The others (AttachedSet, Memory,
-// presences, remotes, twins, UserCalls) are leaves. The loops are started by room node: the
+// presences, remotes, spellings, UserCalls) are leaves. The loops are started by room node: the
 // registrar's, the one that forgets dead registrations, and the one that publishes. Looks
 // through the registry, and calls of the user's code, have goroutines of their own, which Stop
 // waits for within their time.

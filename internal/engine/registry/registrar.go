@@ -3,8 +3,6 @@ package registry
 import (
 	"context"
 	"errors"
-	"maps"
-	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
@@ -12,7 +10,6 @@ import (
 	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
-	"golang.org/x/sync/singleflight"
 )
 
 // Registrations of executors elsewhere. Input: requests, from admin/admin.go. Output: rows of
@@ -40,7 +37,7 @@ type Registrar struct {
 	memory  *Memory
 	users   *UserCalls
 	Changes *fairqueue.Queue[registryChange]
-	twins   *twins
+	spelled *spellings
 	Regs    *registrations
 }
 
@@ -52,7 +49,7 @@ type registryChange struct {
 
 func NewRegistrar(s *core.Core, memory *Memory, users *UserCalls) *Registrar {
 	return &Registrar{
-		s: s, memory: memory, users: users, Changes: fairqueue.New[registryChange](registryBounds(s.Cfg.Cluster.Dead)), twins: newTwins(s),
+		s: s, memory: memory, users: users, Changes: fairqueue.New[registryChange](registryBounds(s.Cfg.Cluster.Dead)), spelled: newSpellings(s),
 		Regs: newRegistrations(s),
 	}
 }
@@ -75,8 +72,8 @@ func (r *Registrar) Register(ctx context.Context, reg store.Registration) error 
 // for in other spellings.
 func (r *Registrar) Deregister(ctx context.Context, reg store.Registration) error {
 	if r.s.Cfg.Registry == nil && !r.Regs.knows(reg) {
-		for _, twin := range r.twins.of(ctx, reg) {
-			if err := r.change(ctx, registryChange{reg: twin, gone: true}); err != nil {
+		for _, other := range r.spelled.others(ctx, reg) {
+			if err := r.change(ctx, registryChange{reg: other, gone: true}); err != nil {
 				return err
 			}
 		}
@@ -229,86 +226,4 @@ func (r *Registrar) Loop(ctx context.Context) {
 		}
 		return err
 	})
-}
-
-// Other spellings of addresses that are registered. Input: an address that is to be
-// forgotten, and is not known as it is spelled. Output: how the registry spells it. What the
-// registry has of an app is read once a second at most, however many ask.
-
-// twins are the spellings that the registry has. It is safe for concurrent use.
-type twins struct {
-	s    *core.Core
-	read singleflight.Group // by app
-
-	mu   sync.Mutex
-	apps map[string]spellings // guarded by mu
-}
-
-// spellings are an app's addresses by their normal form.
-type spellings struct {
-	at time.Time
-	by map[string][]string
-}
-
-// spellingsKept is how long what was read of an app serves.
-const spellingsKept = time.Second
-
-func newTwins(s *core.Core) *twins { return &twins{s: s, apps: map[string]spellings{}} }
-
-// of are the registrations of the same address in other spellings. Where they cannot be
-// read there are none: they end by their silence.
-func (t *twins) of(ctx context.Context, reg store.Registration) (others []store.Registration) {
-	has, err := t.spellings(ctx, reg.App)
-	if err != nil {
-		return nil
-	}
-	for _, address := range has.by[wire.NormalAddress(reg.Address)] {
-		if address != reg.Address {
-			others = append(others, store.Registration{App: reg.App, Address: address, BootID: reg.BootID})
-		}
-	}
-	return others
-}
-
-func (t *twins) spellings(ctx context.Context, app string) (spellings, error) {
-	if has, ok := t.kept(app); ok {
-		return has, nil
-	}
-	v, err, _ := t.read.Do(app, func() (any, error) {
-		if has, ok := t.kept(app); ok { // a reading has ended since
-			return has, nil
-		}
-		return t.look(context.WithoutCancel(ctx), app)
-	})
-	if err != nil {
-		return spellings{}, err
-	}
-	return v.(spellings), nil
-}
-
-// kept is what was read of an app, while it serves.
-func (t *twins) kept(app string) (spellings, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	has, ok := t.apps[app]
-	return has, ok && time.Since(has.at) < spellingsKept
-}
-
-func (t *twins) look(ctx context.Context, app string) (spellings, error) {
-	regs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Registration, error) {
-		return t.s.Store.Addresses(ctx, app, t.s.Cfg.Cluster.Dead)
-	})
-	if err != nil {
-		return spellings{}, err
-	}
-	has := spellings{at: time.Now(), by: make(map[string][]string, len(regs))}
-	for _, r := range regs {
-		normal := wire.NormalAddress(r.Address)
-		has.by[normal] = append(has.by[normal], r.Address)
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	maps.DeleteFunc(t.apps, func(_ string, old spellings) bool { return has.at.Sub(old.at) >= spellingsKept })
-	t.apps[app] = has
-	return has, nil
 }
