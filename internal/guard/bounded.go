@@ -80,7 +80,7 @@ func (b *Bounded) returns(place string) {
 }
 
 // start calls f on a goroutine of its own. The channel has its answer, and is closed without one
-// where it has panicked.
+// where it has panicked. It is a Future made of less, since a tracer is called twice for each run.
 func start[T any](b *Bounded, place string, f func() T) <-chan T {
 	answers := make(chan T, 1)
 	Go(func() error { answers <- f(); return nil }, func(err error) {

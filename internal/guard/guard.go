@@ -2,7 +2,8 @@
 // call and not the process.
 //
 // In: a function of the user's. Out: its error; one that says so where it panicked, or
-// ended its goroutine.
+// ended its goroutine. What may hang is started (Start), and its Future is waited for as long as
+// its answer is of use; Bounded is for answers that are nice to have and no more.
 package guard
 
 import (

@@ -44,13 +44,11 @@ func (c *alarmCaller) send(m alarmMessage) {
 		}
 		ctx, cancel := context.WithTimeout(urgent.Unmark(ctx), rule.Timeout)
 		defer cancel()
-		returned := make(chan error, 1)
-		guard.Go(func() error { return rule.To.Alarm(ctx, m.said) }, func(err error) {
+		call := guard.Start(c.panics, "Alarmer of "+rule.Name, func() (none struct{}, err error) { return none, rule.To.Alarm(ctx, m.said) }, func(struct{}, error) {
 			c.flights.returned(m.rule)
-			returned <- c.panics.Note("Alarmer of "+rule.Name, err)
 			c.Life.Wakes.Alarms.Poke()
 		})
-		c.flights.land(m, outcomeOf(ctx, returned))
+		c.flights.land(m, outcomeOf(ctx, call))
 		c.Life.Wakes.Alarms.Poke()
 	})
 }
@@ -76,18 +74,16 @@ func (c *alarmCaller) complete(ctx context.Context, m *alarmMessage) error {
 }
 
 // outcomeOf is what a call returns, or that it does not.
-func outcomeOf(ctx context.Context, returned <-chan error) error {
-	select {
-	case err := <-returned:
-		return err
-	case <-ctx.Done():
+func outcomeOf(ctx context.Context, call *guard.Future[struct{}]) error {
+	if !call.Wait(ctx) {
+		more, cancel := context.WithTimeout(context.Background(), alarmHangs)
+		defer cancel()
+		if !call.Wait(more) {
+			return fmt.Errorf("the alarmer has not returned %v after its deadline", alarmHangs)
+		}
 	}
-	select {
-	case err := <-returned:
-		return err
-	case <-time.After(alarmHangs):
-		return fmt.Errorf("the alarmer has not returned %v after its deadline", alarmHangs)
-	}
+	_, err := call.Answer()
+	return err
 }
 
 // Messages that are on their way to alarmers.

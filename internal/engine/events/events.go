@@ -142,6 +142,8 @@ func (t *Bus) MayHaveStopped(id int64) {
 	}
 }
 
+// callHook calls a hook and waits for it, however long it takes: events are told of in their order,
+// and what a hook that hangs keeps waiting is bounded by its queue.
 func (t *Bus) callHook(e *core.Event) {
 	if err := guard.Apart(func() error { t.Cfg.Hooks.Call(e); return nil }); err != nil {
 		_ = t.panics.Note("Hooks."+string(e.Kind), err)

@@ -122,7 +122,7 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 	asked := router.NewAppsAsked()
 	s.Router = &router.Router{
 		Core: all, Asker: &router.Lookup{S: all, Engine: s.Engine, Book: s.book, Asked: asked}, Callees: callees,
-		Probes: router.NewProbes(all, s.Engine, router.NewProbeCalls(all, attached, s.remotes)), Asks: router.NewUserRouters(all, s.Engine, s.users, panics),
+		Probes: router.NewProbes(all, s.Engine, router.NewProbeCalls(all, attached, s.remotes)), Asks: router.NewUserRouters(all, s.Engine, s.users),
 		Strategies: strategies,
 	}
 

@@ -76,7 +76,7 @@
 //
 // UserCalls has one call under way about one matter: an app and method, a job and router, an
 // address of a registration, 1,000 of these in all. Its callers wait until RouteTimeout is
-// over. A call that does not return is left behind, and holds up what it is about and nothing
+// over (guard.Future). A call that does not return is left behind, and holds up what it is about and nothing
 // else; Stop waits for what is left of its time (wait).
 //
 // # Locks and goroutines

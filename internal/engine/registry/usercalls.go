@@ -46,35 +46,34 @@ type userCallKey struct{ place, of, address string }
 
 // userCall is a call that may have several who wait for it.
 type userCall struct {
-	until time.Time     // when they give up
-	done  chan struct{} // closed when there are addrs and err
-	addrs []string
-	err   error
+	*guard.Future[[]string]
+	until time.Time // when they give up
 }
 
 func NewUserCalls(cfg *core.Config, panics *guard.Log) *UserCalls {
 	return &UserCalls{registry: cfg.Registry, timeout: cfg.Limits.RouteTimeout, panics: panics, calls: map[userCallKey]*userCall{}, under: map[*userCall]bool{}}
 }
 
-// Track notes a call that Stop is to wait for, in its time.
-func (u *UserCalls) Track() *userCall {
+// Start makes a call that Stop is to wait for, in its time. returned is called when it has
+// returned.
+func (u *UserCalls) Start(ctx context.Context, place string, f func(context.Context) ([]string, error), returned func([]string, error)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.trackLocked()
+	u.startLocked(ctx, place, f, returned)
 }
 
-func (u *UserCalls) trackLocked() *userCall {
-	c := &userCall{until: time.Now().Add(u.timeout), done: make(chan struct{})}
+func (u *UserCalls) startLocked(ctx context.Context, place string, f func(context.Context) ([]string, error), returned func([]string, error)) *userCall {
+	ctx, cancel := context.WithTimeout(urgent.Unmark(ctx), u.timeout)
+	c := &userCall{until: time.Now().Add(u.timeout)}
 	u.under[c] = true
+	c.Future = guard.Start(u.panics, place, func() ([]string, error) { return f(ctx) }, func(answer []string, err error) {
+		cancel()
+		returned(answer, err)
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		delete(u.under, c)
+	})
 	return c
-}
-
-// Returned notes that a call has returned.
-func (u *UserCalls) Returned(c *userCall) {
-	u.mu.Lock()
-	delete(u.under, c)
-	u.mu.Unlock()
-	close(c.done)
 }
 
 // Wait waits for calls that are under way, each until its time is over, or ctx.
@@ -83,13 +82,15 @@ func (u *UserCalls) Wait(ctx context.Context) {
 	under := slices.Collect(maps.Keys(u.under))
 	u.mu.Unlock()
 	for _, c := range under {
-		ctx, cancel := context.WithDeadline(ctx, c.until)
-		select {
-		case <-c.done:
-		case <-ctx.Done():
-		}
-		cancel()
+		c.waitInTime(ctx)
 	}
+}
+
+// waitInTime waits for a call until its time is over, or ctx, and reports whether it has returned.
+func (c *userCall) waitInTime(ctx context.Context) bool {
+	ctx, cancel := context.WithDeadline(ctx, c.until)
+	defer cancel()
+	return c.Future.Wait(ctx)
 }
 
 // lookup asks the registry for an app's addresses.
@@ -131,25 +132,13 @@ func (u *UserCalls) do(ctx context.Context, key userCallKey, writes bool, f func
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key.place, err)
 	}
-	left := time.Until(c.until)
-	if left > 0 {
-		late := time.NewTimer(left)
-		defer late.Stop()
-		select {
-		case <-c.done:
-		case <-late.C:
-		case <-ctx.Done():
-		}
-	}
-	select {
-	case <-c.done:
-		return c.addrs, c.err
-	default:
-	}
+	hangs := !time.Now().Before(c.until)
 	switch {
+	case c.waitInTime(ctx):
+		return c.Answer()
 	case ctx.Err() != nil:
 		err = ctx.Err()
-	case left <= 0:
+	case hangs:
 		err = fmt.Errorf("%w after %v", errUserHangs, u.timeout)
 	default:
 		err = fmt.Errorf("no answer within %v", u.timeout)
@@ -174,22 +163,14 @@ func (u *UserCalls) begin(ctx context.Context, key userCallKey, writes bool, f f
 		}
 		u.writes++
 	}
-	c := u.trackLocked()
-	u.calls[key] = c
-	ctx, cancel := context.WithTimeout(urgent.Unmark(context.WithoutCancel(ctx)), u.timeout)
-	guard.Go(func() (err error) {
-		c.addrs, err = f(ctx)
-		return err
-	}, func(err error) {
-		cancel()
-		c.err = u.panics.Note(key.place, err)
+	c := u.startLocked(context.WithoutCancel(ctx), key.place, f, func([]string, error) {
 		u.mu.Lock()
+		defer u.mu.Unlock()
 		delete(u.calls, key)
 		if writes {
 			u.writes--
 		}
-		u.mu.Unlock()
-		u.Returned(c)
 	})
+	u.calls[key] = c
 	return c, nil
 }

@@ -103,7 +103,8 @@ func (a *Lookup) askOnce(ctx context.Context, app string) appAnswer {
 // The apps whose addresses a registry of the user's is being asked for.
 
 // appsAsked are the apps whose addresses are asked for beside the start loop, and the
-// latest answers. It is safe for concurrent use.
+// latest answers. None of it hangs: the calls are ours, and registry.UserCalls gives up those of
+// the user's registry that they wait for. It is safe for concurrent use.
 type appsAsked struct {
 	mu    sync.Mutex
 	under map[string]bool      // guarded by mu

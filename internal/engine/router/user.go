@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -12,8 +13,6 @@ import (
 	"github.com/xxljob/xxljob/internal/engine/queue"
 	"github.com/xxljob/xxljob/internal/engine/registry"
 	"github.com/xxljob/xxljob/internal/errs"
-	"github.com/xxljob/xxljob/internal/guard"
-	"github.com/xxljob/xxljob/internal/urgent"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -25,14 +24,13 @@ type userRouters struct {
 	*core.Core
 	engine *queue.Queue
 	users  *registry.UserCalls // of Config.Routers
-	panics *guard.Log
 
 	mu     sync.Mutex                // before the engine's
 	queues map[routerKey]*routeQueue // guarded by mu, and all in them, and the choices of their runs
 }
 
-func NewUserRouters(s *core.Core, e *queue.Queue, users *registry.UserCalls, panics *guard.Log) *userRouters {
-	return &userRouters{Core: s, engine: e, users: users, panics: panics, queues: map[routerKey]*routeQueue{}}
+func NewUserRouters(s *core.Core, e *queue.Queue, users *registry.UserCalls) *userRouters {
+	return &userRouters{Core: s, engine: e, users: users, queues: map[routerKey]*routeQueue{}}
 }
 
 // choiceFor returns what a router has chosen for a run; nil when it has to be asked yet,
@@ -129,31 +127,30 @@ func (ro *userRouters) callRouter(q *routeQueue, w *routeWait) {
 	c := &routeCall{about: w}
 	q.call = c
 	router := ro.Cfg.Routers[q.key.route]
-	ctx, cancel := context.WithTimeout(urgent.Unmark(ro.Life.Loops.Plan.Ctx), ro.Cfg.Limits.RouteTimeout)
 	overdue := time.AfterFunc(ro.Cfg.Limits.RouteTimeout, func() { ro.routeOverdue(q, c) })
-	choice := &queue.RouteChoice{Version: w.version}
-	under := ro.users.Track()
-	guard.Go(func() error {
+	ro.users.Start(ro.Life.Loops.Plan.Ctx, "Router.Route of "+q.key.route, func(ctx context.Context) ([]string, error) {
 		chosen, err := router.Route(ctx, q.key.jobID, slices.Clone(w.addrs))
+		if err != nil && ctx.Err() != nil {
+			err = errNoChoice
+		}
+		return chosen, err
+	}, func(chosen []string, err error) {
+		overdue.Stop()
+		choice := &queue.RouteChoice{Version: w.version}
 		switch {
-		case err != nil && ctx.Err() != nil:
+		case errors.Is(err, errNoChoice):
 			choice = ro.noChoice(q, w, "")
 		case err != nil:
 			choice.Refused = "route " + q.key.route + ": " + errs.Shorten(err.Error(), core.MaxAnswer)
 		default:
 			choice.Chosen, choice.Refused = picked(q.key.route, chosen, w.addrs)
 		}
-		return nil
-	}, func(err error) {
-		overdue.Stop()
-		cancel()
-		if ro.panics.Note("Router.Route of "+q.key.route, err) != nil {
-			choice = &queue.RouteChoice{Version: w.version, Refused: "route " + q.key.route + ": " + errs.Shorten(err.Error(), core.MaxAnswer)}
-		}
 		ro.routeAnswered(q, c, choice)
-		ro.users.Returned(under)
 	})
 }
+
+// errNoChoice: a router has returned because its time was over.
+var errNoChoice = errors.New("xxljob: the router gave up")
 
 // picked are the addresses that a router has chosen, each once, or what is wrong with its
 // answer; addrs are sorted.

@@ -282,32 +282,20 @@ func (s *sinkSource) read(ctx context.Context, run store.Run, from int) (wire.Lo
 	case <-ctx.Done():
 		return wire.LogResult{}, false, ctx.Err()
 	}
-	type answer struct {
-		res wire.LogResult
-		err error
-	}
-	got := make(chan answer, 1)
-	var a answer
-	guard.Go(func() (err error) {
+	call := guard.Start(s.panics, "LogReader", func() (wire.LogResult, error) {
 		if from < 0 {
-			a.res, err = s.reader.ReadLogTail(ctx, run.ID, -from)
-		} else {
-			a.res, err = s.reader.ReadLog(ctx, run.ID, from)
+			return s.reader.ReadLogTail(ctx, run.ID, -from)
 		}
-		return err
-	}, func(err error) {
-		<-s.under
-		got <- answer{a.res, s.panics.Note("LogReader", err)}
-	})
-	select {
-	case a := <-got:
-		if errors.Is(a.err, errs.ErrNoLog) {
-			return wire.LogResult{}, false, nil
-		}
-		return sinkAnswer(a.res, from), true, a.err
-	case <-ctx.Done():
+		return s.reader.ReadLog(ctx, run.ID, from)
+	}, func(wire.LogResult, error) { <-s.under })
+	if !call.Wait(ctx) {
 		return wire.LogResult{}, false, ctx.Err()
 	}
+	res, err := call.Answer()
+	if errors.Is(err, errs.ErrNoLog) {
+		return wire.LogResult{}, false, nil
+	}
+	return sinkAnswer(res, from), true, err
 }
 
 // sinkAnswer is what a sink answered, within LogBytes. Lines that follow each other from the one

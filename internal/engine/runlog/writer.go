@@ -189,24 +189,24 @@ var errSinkHangs = errors.New("LogSink.WriteLogs has not returned")
 type sinkOutlet struct {
 	sink   core.LogSink
 	panics *guard.Log
-	under  chan error // what the call that is under way returns
+	under  *guard.Future[struct{}] // until its answer is taken in
 }
 
 func (o *sinkOutlet) write(ctx context.Context, batch []logChunk) (n int, _ []int64, err error) {
 	if o.under == nil {
 		o.begin(ctx, batch)
 	}
-	late := time.NewTimer(loop.CallTimeout + time.Second) // one that goes by its ctx has an error of its own
-	defer late.Stop()
-	select {
-	case err = <-o.under:
-		o.under = nil
-	case <-late.C:
-		return 0, nil, errSinkHangs
-	case <-ctx.Done():
+	late, cancel := context.WithTimeout(ctx, loop.CallTimeout+time.Second) // one that goes by its ctx has an error of its own
+	defer cancel()
+	switch {
+	case o.under.Wait(late):
+	case ctx.Err() != nil:
 		return 0, nil, ctx.Err()
+	default:
+		return 0, nil, errSinkHangs
 	}
-	if err = o.panics.Note("LogSink.WriteLogs", err); err != nil {
+	_, err = o.under.Answer()
+	if o.under = nil; err != nil {
 		return 0, nil, err
 	}
 	for i := range batch {
@@ -223,10 +223,8 @@ func (o *sinkOutlet) begin(ctx context.Context, batch []logChunk) {
 		lines[i] = batch[i].RunLines
 		lines[i].Lines = append([]store.LogLine(nil), lines[i].Lines...)
 	}
-	under := make(chan error, 1)
-	o.under = under
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loop.CallTimeout)
-	guard.Go(func() error { return o.sink.WriteLogs(ctx, lines) }, func(err error) { cancel(); under <- err })
+	o.under = guard.Start(o.panics, "LogSink.WriteLogs", func() (none struct{}, err error) { return none, o.sink.WriteLogs(ctx, lines) }, func(struct{}, error) { cancel() })
 }
 
 // Pages of logs in the store: lines, compressed. Input: lines. Output: pages, and the lines
