@@ -49,6 +49,9 @@ type Hooks struct {
 	// when it has answered again, with how long it had not.
 	StoreAway func(error)
 	StoreBack func(away time.Duration)
+	// TroubleBegan and TroubleOver are called for each of Scheduler.Troubles of this node, as it
+	// begins and when it is over.
+	TroubleBegan, TroubleOver func(Trouble)
 }
 
 // EventKind says what has happened. Its text is the name of the hook for it.
@@ -65,6 +68,9 @@ const (
 	EventShardLost  EventKind = "ShardLost"
 	EventStoreAway  EventKind = "StoreAway"
 	EventStoreBack  EventKind = "StoreBack"
+
+	EventTroubleBegan EventKind = "TroubleBegan"
+	EventTroubleOver  EventKind = "TroubleOver"
 )
 
 // Event is something that has happened at one node. What its pointers point to is shared
@@ -80,6 +86,8 @@ type Event struct {
 	Run   *Run
 	Job   *Job
 	Shard *store.Shard
+	// Trouble is set for TroubleBegan and TroubleOver.
+	Trouble *Trouble
 	// Err is why the store is away (StoreAway), and Away how long it was (StoreBack).
 	Err  error
 	Away time.Duration
@@ -89,5 +97,5 @@ type Event struct {
 }
 
 func eventOf(e *core.Event) Event {
-	return Event{Kind: EventKind(e.Kind), At: e.At, Node: e.Node, Run: e.Run, Job: e.Job, Shard: e.Shard, Err: e.Err, Away: e.Away, Dropped: e.Dropped}
+	return Event{Kind: EventKind(e.Kind), At: e.At, Node: e.Node, Run: e.Run, Job: e.Job, Shard: e.Shard, Trouble: e.Trouble, Err: e.Err, Away: e.Away, Dropped: e.Dropped}
 }

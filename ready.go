@@ -38,6 +38,10 @@ type ReadyConfig struct {
 	// direction, as Stats.ClockOffset has it: that is less than it is by what a call of the
 	// store takes. 10 ms to 24 h; zero means any distance.
 	MaxClockOffset time.Duration
+	// Troubles are causes of Scheduler.Troubles which make this node not ready, each under its
+	// own name as the reason. No cause does by itself: they are what another process would do no
+	// better, so that a balancer would take out all of them.
+	Troubles []TroubleCause
 }
 
 // NotReadyError is what Scheduler.Ready returns, under errors.As. It is ErrNotReady, under
@@ -47,7 +51,8 @@ type NotReadyError struct {
 	// number of them (ErrShards), "stopped" (ErrStopped), "not-started", "superseded" by a
 	// later node with the same Config.Node; "store-away" where the store has not acknowledged
 	// a beat in time, "failing" where claims or starts fail; and by the thresholds of
-	// ReadyConfig "waiting", "late" and "clock". The first four come alone.
+	// ReadyConfig "waiting", "late" and "clock", and those of its Troubles that there are. The
+	// first four come alone.
 	Reasons []string
 	// Errs say it in words, with the bounds that are exceeded.
 	Errs []error

@@ -51,6 +51,11 @@ type Scheduler interface {
 	// Stats returns the state of this node, and how its calls of the store have gone. It calls
 	// nobody, and may be asked at any time, as often as somebody looks.
 	Stats() Stats
+	// Troubles returns what keeps runs from being run in time and what no other process would do
+	// better, as far as this node sees it: rows that somebody's transaction has locked, an app
+	// without executors. The oldest come first, and of each cause at most 100. It calls nobody.
+	// Ready does not go by them unless ReadyConfig.Troubles says so.
+	Troubles() []Trouble
 	// Speaks returns which releases of XXL-JOB the executor of an app at an address speaks
 	// like, as this node has seen by its own calls since New, in the words of
 	// wire.ExecutorClient.Generation: "2.2 to 3.4", for instance, or "xxljob". The address is

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Stats is the state of one node at one moment. Counts of calls are since New.
@@ -50,11 +51,24 @@ type Stats struct {
 	FaultStats
 	// Logs is about lines of runs that go where Config.Logs says.
 	Logs LogStats
+	// Troubles is how many of Scheduler.Troubles there are, by cause, without zeros.
+	Troubles map[string]int
 
 	// Calls are those of the store that the scheduler makes, by the name of the method, those
 	// of optional interfaces among them: LogPages, DropEnded and the like.
 	Calls map[string]CallStats
 }
+
+// Trouble is one of Scheduler.Troubles: the Cause, the App, JobID or Address that it is about,
+// Since when, the Detail in words and the Remedy. See [store.Trouble].
+type Trouble = store.Trouble
+
+// TroubleCause says of what kind a trouble is. See [store.TroubleCause].
+type TroubleCause = store.TroubleCause
+
+// TroubleLockedRows: somebody's transaction holds rows that the scheduler has to lock. See
+// [store.TroubleLockedRows].
+const TroubleLockedRows = store.TroubleLockedRows
 
 // FaultStats counts, since New, what is zero at a node that is well, on a store that answers,
 // with users' code that is sound: any of them that grows is worth a look at the log, which says
@@ -115,7 +129,7 @@ func statsOf(s core.Stats) Stats {
 	all := Stats{
 		Node: s.Node, Incarnation: s.Incarnation, At: s.At, Held: s.Held, Due: s.Due, Waiting: s.Waiting,
 		Fast: LaneStats(s.Fast), Slow: LaneStats(s.Slow), Running: s.Running, Calling: s.Calling, Away: s.Away,
-		Shards: s.Shards, LeaseLeft: s.LeaseLeft, ClockOffset: s.ClockOffset, FaultStats: FaultStats(s.FaultStats), Logs: LogStats(s.Logs),
+		Shards: s.Shards, LeaseLeft: s.LeaseLeft, ClockOffset: s.ClockOffset, FaultStats: FaultStats(s.FaultStats), Logs: LogStats(s.Logs), Troubles: s.Troubles,
 		Calls: make(map[string]CallStats, len(s.Calls)),
 	}
 	for method, c := range s.Calls {

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Observe records what happens at the node of the scheduler, and has its state asked for at
@@ -218,6 +219,9 @@ func (st *state) observe(to metric.Observer, s xxljob.Stats) {
 	say(shardsOwned, float64(s.Shards))
 	say(leaseLeft, s.LeaseLeft.Seconds())
 	say(clockOffset, s.ClockOffset.Seconds())
+	for _, cause := range store.TroubleCauses() { // zeros too, so that a rule sees it begin
+		say(troublesOf, float64(s.Troubles[string(cause)]), keyCause.String(string(cause)))
+	}
 	st.observeFaults(say, &s.FaultStats)
 	observeLogs(say, &s.Logs)
 	for method, c := range s.Calls {

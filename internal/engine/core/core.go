@@ -16,12 +16,14 @@ import (
 // Core is what every part of a scheduler needs. New makes it, and it is only read from
 // then on.
 type Core struct {
-	Cfg    Config
-	Store  store.Store
-	Logger *slog.Logger
-	Clock  *Clock
-	Leases *lease.Leases // and which incarnation this node is
-	Life   *life         // and the wakes of the loops
+	Cfg       Config
+	Store     store.Store
+	Logger    *slog.Logger
+	Clock     *Clock
+	Leases    *lease.Leases // and which incarnation this node is
+	Life      *life         // and the wakes of the loops
+	Troubles  *Troubles
+	LockedOut *LockedOut
 }
 
 // SetShards fixes the number of shards before the first write.

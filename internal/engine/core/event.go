@@ -18,6 +18,8 @@ type Hooks struct {
 	ShardTaken, ShardLost func(store.Shard)
 	StoreAway             func(error)
 	StoreBack             func(away time.Duration)
+	TroubleBegan          func(store.Trouble)
+	TroubleOver           func(store.Trouble)
 }
 
 // EventKind says what has happened. Its text is the name of the hook for it.
@@ -34,6 +36,9 @@ const (
 	EventShardLost  EventKind = "ShardLost"
 	EventStoreAway  EventKind = "StoreAway"
 	EventStoreBack  EventKind = "StoreBack"
+
+	EventTroubleBegan EventKind = "TroubleBegan"
+	EventTroubleOver  EventKind = "TroubleOver"
 )
 
 // Event is xxljob.Event.
@@ -44,6 +49,7 @@ type Event struct {
 	Run     *store.Run
 	Job     *store.Job
 	Shard   *store.Shard
+	Trouble *store.Trouble
 	Err     error
 	Away    time.Duration
 	Dropped int
@@ -70,6 +76,10 @@ func (h *Hooks) Has(kind EventKind) bool {
 		return h.StoreAway != nil
 	case EventStoreBack:
 		return h.StoreBack != nil
+	case EventTroubleBegan:
+		return h.TroubleBegan != nil
+	case EventTroubleOver:
+		return h.TroubleOver != nil
 	}
 	return false
 }
@@ -95,5 +105,9 @@ func (h *Hooks) Call(e *Event) {
 		h.StoreAway(e.Err)
 	case EventStoreBack:
 		h.StoreBack(e.Away)
+	case EventTroubleBegan:
+		h.TroubleBegan(*e.Trouble)
+	case EventTroubleOver:
+		h.TroubleOver(*e.Trouble)
 	}
 }

@@ -1,7 +1,9 @@
 package core
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +19,7 @@ type ReadyConfig struct {
 	MaxWaiting     int
 	MaxLate        time.Duration
 	MaxClockOffset time.Duration
+	Troubles       []store.TroubleCause
 }
 
 // The reasons of a NotReadyError.
@@ -72,6 +75,20 @@ func (c *ReadyConfig) Judge(e *NotReadyError, b Backlog, now time.Time, offset t
 	}
 }
 
+// JudgeTroubles adds those troubles that are asked for, each cause once.
+func (c *ReadyConfig) JudgeTroubles(e *NotReadyError, t *Troubles) {
+	if len(c.Troubles) == 0 {
+		return
+	}
+	seen := map[store.TroubleCause]bool{}
+	for _, x := range t.List() {
+		if slices.Contains(c.Troubles, x.Cause) && !seen[x.Cause] {
+			seen[x.Cause] = true
+			e.Add(string(x.Cause), errors.New(x.String()))
+		}
+	}
+}
+
 // validate collects what is out of range. trust is for how long a lease is trusted.
 func (c *ReadyConfig) validate(f *store.Faults, trust time.Duration) {
 	for _, d := range []struct {
@@ -83,6 +100,11 @@ func (c *ReadyConfig) validate(f *store.Faults, trust time.Duration) {
 	} {
 		if d.d != 0 && (d.d < d.least || d.d > 24*time.Hour) {
 			f.Add(d.name, d.d, fmt.Errorf("want 0, or %v to %v", d.least, 24*time.Hour))
+		}
+	}
+	for _, cause := range c.Troubles {
+		if !slices.Contains(store.TroubleCauses(), cause) {
+			f.Add("Ready.Troubles", cause, fmt.Errorf("want one of %q", store.TroubleCauses()))
 		}
 	}
 	if c.MaxWaiting < 0 || c.MaxWaiting > 1_000_000_000 {

@@ -21,7 +21,8 @@ type Stats struct {
 	LeaseLeft   time.Duration
 	ClockOffset time.Duration
 	FaultStats
-	Logs LogStats
+	Logs     LogStats
+	Troubles map[string]int
 
 	Calls map[string]CallStats
 }

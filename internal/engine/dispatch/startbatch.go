@@ -85,6 +85,7 @@ func (b *StartBatcher) startBatch(ctx context.Context, batch []queue.Attempt, pr
 			locked = true
 		case store.StartLocked:
 			locked = true
+			b.LockedOut.Run(a.Run.ID, a.Run.Scheduled(), b.Clock.Now())
 			b.Engine.Retry(a, false)
 		}
 	}

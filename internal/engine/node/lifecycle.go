@@ -128,6 +128,7 @@ func (s *Node) judge(e *core.NotReadyError) {
 		b = s.Engine.Backlog()
 	}
 	c.Judge(e, b, s.Clock.Now(), s.Clock.Offset())
+	c.JudgeTroubles(e, s.Core.Troubles)
 }
 
 func (s *Node) Stop(ctx context.Context) error {

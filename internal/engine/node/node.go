@@ -80,8 +80,9 @@ func New(st store.Store, cfg core.Config) (*Node, error) {
 	if err := errors.Join(cfg.Validate(), cfg.CheckLogs(st), err); err != nil {
 		return nil, err
 	}
+	log := cfg.Logger.With("node", cfg.Node)
 	all := &core.Core{
-		Cfg: cfg, Store: &core.Meter{Store: st}, Logger: cfg.Logger.With("node", cfg.Node), Clock: &core.Clock{}, Life: core.NewLife(),
+		Cfg: cfg, Store: &core.Meter{Store: st}, Logger: log, Clock: &core.Clock{}, Life: core.NewLife(), Troubles: &core.Troubles{Logger: log}, LockedOut: &core.LockedOut{},
 	}
 	sayRetention(st, cfg.RunRetention)
 	alarms.SayAlarms(st, alarms.NewRules(cfg.Alarms))
@@ -112,6 +113,9 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 	s.Engine = queue.New(all, panics)
 	s.Engine.Jobs.OnChange(s.Engine.LetPassOf)
 	s.Bus = events.NewBus(all, panics, s.Engine.News, s.Engine.Jobs.Job)
+	all.Troubles.Tell = func(kind core.EventKind, t store.Trouble) {
+		s.Happened(core.Event{Kind: kind, At: time.Now().UTC(), Trouble: &t})
+	}
 	s.fitness = lease.NewFitness(all.Cfg.Cluster.LeaseTTL, all.Life.Wakes.Lease)
 	s.remotes = registry.NewRemotes(&all.Cfg)
 	memory := registry.NewMemory(all.Cfg.Cluster.Dead)
@@ -202,7 +206,7 @@ func (s *Node) duties(signals store.Signals) (plan, work, lease []loop.Duty) {
 	if s.keeper != nil {
 		work = append(work, loop.Duty{Loop: s.keeper.Loop, Aside: true})
 	}
-	lease = []loop.Duty{{Loop: func(ctx context.Context) { s.leaser.leaseLoop(ctx, signals.Nodes) }}, s.ListDuty()}
+	lease = []loop.Duty{{Loop: func(ctx context.Context) { s.leaser.leaseLoop(ctx, signals.Nodes) }}, s.ListDuty(), (&lockWatch{Core: s.Core}).duty()}
 	if s.Cfg.Registry != nil {
 		lease = append(lease, s.publisher.RegisterDuty())
 	}
@@ -234,9 +238,13 @@ func (s *Node) Stats() core.Stats {
 		out.Logs = s.keeper.Book.State()
 	}
 	out.ResultsRefused, out.RegistrationsRefused = s.results.Intake.Refused.Load(), s.registrar.Changes.Refused.Load()
+	out.Troubles = s.Core.Troubles.Counts()
 	out.Untraced = core.Untraced(s.Cfg.Tracer)
 	out.Panics = s.Attacher.Panics.Counts()
 	return out
 }
+
+// Troubles are those of this node, the oldest first.
+func (s *Node) Troubles() []store.Trouble { return s.Core.Troubles.List() }
 
 func (s *Node) Speaks(app, address string) string { return s.remotes.Generation(app, address) }

@@ -94,10 +94,15 @@ func (c *claimer) claimSome(ctx context.Context, shards []store.Shard, plans []s
 	for i := range runs {
 		delete(jobs, runs[i].JobID)
 	}
-	return !slices.ContainsFunc(plans, func(p store.Plan) bool {
-		_, none := jobs[p.JobID]
-		return none && len(p.Runs) > 0
-	}), nil
+	done = true
+	for i := range plans {
+		p := &plans[i]
+		if _, none := jobs[p.JobID]; none && len(p.Runs) > 0 {
+			done = false
+			c.LockedOut.Job(p.JobID, p.Due, c.Clock.Now())
+		}
+	}
+	return done, nil
 }
 
 // claimSize is how many of the plans are written by one call: those of claimRuns runs, and of

@@ -1,0 +1,59 @@
+package core
+
+import (
+	"sync"
+	"time"
+)
+
+// LockedOut are the jobs and runs that this node could not plan or start, since others held rows
+// that it has to lock. The store passes such rows by, so that one of them holds up nothing else:
+// that is no error of anybody's, and nothing else would say it.
+type LockedOut struct {
+	mu   sync.Mutex
+	jobs map[int64]lockedRow
+	runs map[int64]lockedRow
+}
+
+// lockedRow is when a job or run was due, and when it was found locked last.
+type lockedRow struct{ due, seen time.Time }
+
+// lockedKept bounds what is remembered: with so many rows the number does not matter any more.
+const lockedKept = 10_000
+
+// Job notes that a job was not planned, and Run that a run was not started, which was due at a
+// time. now is the store's, as due is.
+func (l *LockedOut) Job(id int64, due, now time.Time) { l.note(&l.jobs, id, due, now) }
+
+func (l *LockedOut) Run(id int64, due, now time.Time) { l.note(&l.runs, id, due, now) }
+
+func (l *LockedOut) note(rows *map[int64]lockedRow, id int64, due, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if *rows == nil {
+		*rows = make(map[int64]lockedRow)
+	}
+	if _, has := (*rows)[id]; has || len(*rows) < lockedKept {
+		(*rows)[id] = lockedRow{due, now}
+	}
+}
+
+// Late returns those that were due before a time and are locked still, and when the oldest of
+// them was due. What was not found locked again since a time is forgotten: it was planned or
+// started meanwhile, or is another node's.
+func (l *LockedOut) Late(due, seen time.Time) (jobs, runs []int64, oldest time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	late := func(rows map[int64]lockedRow) (ids []int64) {
+		for id, row := range rows {
+			switch {
+			case row.seen.Before(seen):
+				delete(rows, id)
+			case row.due.Before(due):
+				ids = append(ids, id)
+				oldest = Earlier(oldest, row.due)
+			}
+		}
+		return ids
+	}
+	return late(l.jobs), late(l.runs), oldest
+}

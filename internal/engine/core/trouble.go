@@ -1,0 +1,150 @@
+package core
+
+import (
+	"cmp"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob/store"
+)
+
+// What goes wrong that another process would do no better: Scheduler.Troubles.
+
+// troublesKept bounds how many troubles of one cause a node lists, and troublesSaid how many of
+// them it logs at once: of what is wrong everywhere a line for each says no more.
+const (
+	troublesKept = 100
+	troublesSaid = 10
+)
+
+// Troubles are those that a node knows of. Each cause belongs to one part of the scheduler, which
+// looks now and then and says all that there is of it: what it does not say any more is over.
+type Troubles struct {
+	Logger *slog.Logger
+	// Tell is called for each trouble that begins, and that is over.
+	Tell func(kind EventKind, t store.Trouble)
+
+	mu    sync.Mutex
+	known map[store.TroubleCause][]store.Trouble
+}
+
+// troubleKey is what makes two troubles of a cause the same one.
+type troubleKey struct {
+	app     string
+	jobID   int64
+	address string
+}
+
+func keyOf(t *store.Trouble) troubleKey { return troubleKey{t.App, t.JobID, t.Address} }
+
+// Set replaces the troubles of a cause. One that was there before keeps its Since; of the others
+// Since is now where it is not set.
+func (t *Troubles) Set(cause store.TroubleCause, now time.Time, all ...store.Trouble) {
+	t.mu.Lock()
+	before := t.known[cause]
+	if len(before) == 0 && len(all) == 0 {
+		t.mu.Unlock()
+		return
+	}
+	since := make(map[troubleKey]time.Time, len(before))
+	for i := range before {
+		since[keyOf(&before[i])] = before[i].Since
+	}
+	left := len(all) - min(len(all), troublesKept)
+	all = slices.Clone(all[:len(all)-left])
+	var began, over []store.Trouble
+	for i := range all {
+		x := &all[i]
+		x.Cause = cause
+		if was, ok := since[keyOf(x)]; ok {
+			x.Since = was
+			delete(since, keyOf(x))
+			continue
+		}
+		if x.Since.IsZero() {
+			x.Since = now
+		}
+		began = append(began, *x)
+	}
+	for i := range before {
+		if _, gone := since[keyOf(&before[i])]; gone {
+			over = append(over, before[i])
+		}
+	}
+	if t.known == nil {
+		t.known = make(map[store.TroubleCause][]store.Trouble)
+	}
+	t.known[cause] = all
+	t.mu.Unlock()
+	t.say(cause, now, began, over, left)
+}
+
+// say logs and tells what has begun and what is over.
+func (t *Troubles) say(cause store.TroubleCause, now time.Time, began, over []store.Trouble, left int) {
+	for i, x := range began {
+		if i < troublesSaid {
+			t.Logger.Warn("xxljob: trouble", fieldsOf(&x, "late", x.Late, "holder", x.Holder, "detail", x.Detail, "remedy", x.Remedy)...)
+		}
+		t.tell(EventTroubleBegan, x)
+	}
+	if more := max(0, len(began)-troublesSaid); more > 0 {
+		t.Logger.Warn("xxljob: more troubles of the same cause", "cause", cause, "not_logged", more, "not_listed", left)
+	}
+	for i, x := range over {
+		if i < troublesSaid {
+			t.Logger.Info("xxljob: a trouble is over", fieldsOf(&x, "lasted", now.Sub(x.Since).Round(time.Millisecond))...)
+		}
+		t.tell(EventTroubleOver, x)
+	}
+}
+
+func (t *Troubles) tell(kind EventKind, x store.Trouble) {
+	if t.Tell != nil {
+		t.Tell(kind, x)
+	}
+}
+
+// fieldsOf are the fields of a line about a trouble, without those that are empty.
+func fieldsOf(t *store.Trouble, more ...any) []any {
+	fields := []any{"cause", t.Cause}
+	for _, f := range [][2]any{{"app", t.App}, {"job", t.JobID}, {"address", t.Address}} {
+		if f[1] != "" && f[1] != int64(0) {
+			fields = append(fields, f[0], f[1])
+		}
+	}
+	for i := 0; i+1 < len(more); i += 2 {
+		if more[i+1] != "" && more[i+1] != 0 {
+			fields = append(fields, more[i], more[i+1])
+		}
+	}
+	return fields
+}
+
+// List returns all troubles, those that began first in front.
+func (t *Troubles) List() []store.Trouble {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []store.Trouble
+	for _, some := range t.known {
+		all = append(all, some...)
+	}
+	slices.SortFunc(all, func(a, b store.Trouble) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.App, b.App), cmp.Compare(a.JobID, b.JobID), cmp.Compare(a.Address, b.Address))
+	})
+	return all
+}
+
+// Counts are how many troubles there are by cause, of those that there are any of.
+func (t *Troubles) Counts() map[string]int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	counts := make(map[string]int)
+	for cause, some := range t.known {
+		if len(some) > 0 {
+			counts[string(cause)] = len(some)
+		}
+	}
+	return counts
+}

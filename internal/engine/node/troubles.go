@@ -1,0 +1,85 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Troubles that no part of the scheduler notices by itself, since nothing fails.
+
+// lockWatch looks for rows that stay locked. What is late by a LeaseTTL is told of within a
+// quarter of another one.
+type lockWatch struct {
+	*core.Core
+	holders struct {
+		known []string
+		asked time.Time
+	}
+}
+
+// holdersEvery is how often the store is asked who holds the rows, while they are held.
+const holdersEvery = 30 * time.Second
+
+// maxHeldRows bounds the rows that the store is asked about.
+const maxHeldRows = 100
+
+func (w *lockWatch) duty() loop.Duty {
+	return loop.Duty{What: "looking for locked rows", Aside: true, Once: func(ctx context.Context) (time.Duration, error) {
+		w.look(ctx)
+		return min(w.Cfg.Cluster.LeaseTTL/4, 2*time.Second), nil
+	}}
+}
+
+func (w *lockWatch) look(ctx context.Context) {
+	now, ttl := w.Clock.Now(), w.Cfg.Cluster.LeaseTTL
+	jobs, runs, oldest := w.LockedOut.Late(now.Add(-ttl), now.Add(-max(ttl/2, 2*time.Second)))
+	if len(jobs)+len(runs) == 0 {
+		w.holders.known, w.holders.asked = nil, time.Time{}
+		w.Core.Troubles.Set(store.TroubleLockedRows, now)
+		return
+	}
+	if w.holders.asked.IsZero() || now.Sub(w.holders.asked) >= holdersEvery {
+		w.holders.asked = now
+		w.holders.known = w.ask(ctx, jobs, runs)
+	}
+	w.Core.Troubles.Set(store.TroubleLockedRows, now, store.Trouble{
+		Since:  oldest,
+		Late:   len(jobs) + len(runs),
+		Holder: strings.Join(w.holders.known, "; "),
+		Detail: fmt.Sprintf("somebody's transaction holds rows that the scheduler has to lock: %s, due more than %v ago", lateOf(len(jobs), len(runs)), ttl),
+		Remedy: "end that transaction (in Postgres: pg_terminate_backend), and set idle_in_transaction_session_timeout for whoever looks at these tables",
+	})
+}
+
+func lateOf(jobs, runs int) string {
+	switch {
+	case jobs == 0:
+		return fmt.Sprintf("%d runs are not started", runs)
+	case runs == 0:
+		return fmt.Sprintf("%d jobs are not planned", jobs)
+	}
+	return fmt.Sprintf("%d jobs are not planned and %d runs are not started", jobs, runs)
+}
+
+// ask returns who holds the rows, as far as the store can tell.
+func (w *lockWatch) ask(ctx context.Context, jobs, runs []int64) []string {
+	reader, ok := core.Given(w.Store).(store.LockReader)
+	if !ok {
+		return nil
+	}
+	q := store.LockQuery{Jobs: jobs[:min(len(jobs), maxHeldRows)], Runs: runs[:min(len(runs), maxHeldRows)]}
+	for _, sh := range w.Leases.Owned() {
+		q.Shards = append(q.Shards, sh.ID)
+	}
+	holders, err := loop.Call(ctx, func(ctx context.Context) ([]string, error) { return reader.LockHolders(ctx, q) })
+	if err != nil {
+		w.Logger.Warn("xxljob: could not find out who holds locked rows", "error", err)
+	}
+	return holders
+}

@@ -1,0 +1,64 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// TroubleCause says what kind of trouble it is. Its text is what logs, metrics and
+// ReadyConfig.Troubles have.
+type TroubleCause string
+
+const (
+	// TroubleLockedRows: somebody's transaction holds rows that the scheduler has to lock, so
+	// that due jobs are not planned, or due runs not started. Whoever it is stands in
+	// Trouble.Holder, where the store can tell.
+	TroubleLockedRows TroubleCause = "locked-rows"
+)
+
+// Trouble is something that keeps runs of a scheduler from being run in time, and that another
+// process of the service would do no better: taking this one out of a balancer, or starting it
+// anew, mends nothing. Scheduler.Troubles has those of a node. What this process alone cannot do
+// is an error of Scheduler.Ready instead.
+type Trouble struct {
+	Cause TroubleCause
+	// App, JobID and Address say what it is about, as far as it is about one.
+	App     string
+	JobID   int64
+	Address string
+	// Since is when it began, as far as this node has seen it, by the store's clock.
+	Since time.Time
+	// Late is how many jobs or runs of this node are late because of it; zero where that is not
+	// known.
+	Late int
+	// Holder is who holds what is waited for, in the store's words: of Postgres the process id,
+	// user, program, address and state of the session.
+	Holder string
+	// Detail says what is seen, and Remedy what to do about it, each in words.
+	Detail, Remedy string
+}
+
+// String is the trouble in a line, as logs have it, without when it began.
+func (t Trouble) String() string {
+	var s strings.Builder
+	s.WriteString(string(t.Cause))
+	for _, about := range []struct {
+		what string
+		v    any
+		set  bool
+	}{{"app", t.App, t.App != ""}, {"job", t.JobID, t.JobID != 0}, {"address", t.Address, t.Address != ""}} {
+		if about.set {
+			fmt.Fprintf(&s, " %s %v", about.what, about.v)
+		}
+	}
+	if t.Detail != "" {
+		s.WriteString(": " + t.Detail)
+	}
+	return s.String()
+}
+
+// TroubleCauses returns all causes.
+func TroubleCauses() []TroubleCause {
+	return []TroubleCause{TroubleLockedRows}
+}

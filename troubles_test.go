@@ -1,0 +1,137 @@
+package xxljob_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/store/memory"
+)
+
+// lockedStore passes by what others have locked, as the one in Postgres does.
+type lockedStore struct {
+	*memory.Store
+	claims, starts atomic.Bool
+}
+
+func (s *lockedStore) Claim(ctx context.Context, dst []store.Run, plans []store.Plan) ([]store.Run, error) {
+	if s.claims.Load() {
+		return dst, nil
+	}
+	return s.Store.Claim(ctx, dst, plans)
+}
+
+func (s *lockedStore) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
+	if s.starts.Load() {
+		return append(dst, slices.Repeat([]store.Started{{Status: store.StartLocked}}, len(starts))...), nil
+	}
+	return s.Store.Start(ctx, dst, starts)
+}
+
+func (s *lockedStore) LockHolders(context.Context, store.LockQuery) ([]string, error) {
+	return []string{"pid 7, user backup"}, nil
+}
+
+// TestLockedRowsAreToldOf: while somebody's transaction holds rows, so that jobs are not planned
+// or runs not started, the node says so within a LeaseTTL and three seconds, with who it is, in
+// Troubles, Stats, its log, a hook and an event; Ready only where it is asked to; and that it is
+// over.
+func TestLockedRowsAreToldOf(t *testing.T) {
+	for _, what := range []string{"claims", "starts"} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := &lockedStore{Store: memory.New()}
+				var log bytes.Buffer
+				var hooked []string
+				cfg := xxljob.Config{App: "app", Logger: slog.New(slog.NewTextHandler(&log, nil)), Hooks: xxljob.Hooks{
+					TroubleBegan: func(x xxljob.Trouble) { hooked = append(hooked, "began "+string(x.Cause)) },
+					TroubleOver:  func(x xxljob.Trouble) { hooked = append(hooked, "over "+string(x.Cause)) },
+				}}
+				s, err := xxljob.New(st, cfg)
+				stage.Must(t, err)
+				events := s.Events(t.Context())
+				stage.Must(t, s.Handle("work", func(context.Context, *xxljob.Task) error { return nil }))
+				_, err = s.EnsureJob(t.Context(), xxljob.Job{Key: "k", Name: "k", Handler: "work", Schedule: xxljob.FixedRate(time.Second)})
+				stage.Must(t, err)
+				stage.Must(t, s.Start(t.Context()))
+				time.Sleep(20 * time.Second)
+				if all := s.Troubles(); len(all) != 0 {
+					t.Fatalf("before: %v", all)
+				}
+				st.claims.Store(what == "claims")
+				st.starts.Store(what == "starts")
+				locked := time.Now()
+				time.Sleep(18 * time.Second) // LeaseTTL and three seconds, by default
+				all := s.Troubles()
+				if len(all) != 1 || all[0].Cause != xxljob.TroubleLockedRows || all[0].Late < 1 || all[0].Holder != "pid 7, user backup" ||
+					all[0].Since.Before(locked) || all[0].Since.After(locked.Add(6*time.Second)) || all[0].Remedy == "" {
+					t.Fatalf("while rows are locked: %+v", all)
+				}
+				if n := s.Stats().Troubles["locked-rows"]; n != 1 {
+					t.Errorf("Stats has %d", n)
+				}
+				if err := s.Ready(); err != nil {
+					t.Errorf("nobody has asked Ready for it: %v", err)
+				}
+				st.claims.Store(false)
+				st.starts.Store(false)
+				time.Sleep(20 * time.Second)
+				if all := s.Troubles(); len(all) != 0 {
+					t.Errorf("afterwards: %v", all)
+				}
+				stage.Must(t, s.Stop(t.Context()))
+				if want := []string{"began locked-rows", "over locked-rows"}; !slices.Equal(hooked, want) {
+					t.Errorf("hooks were told %q, want %q", hooked, want)
+				}
+				var told []string
+				for e := range events {
+					if e.Trouble != nil {
+						told = append(told, string(e.Kind))
+					}
+				}
+				if want := []string{"TroubleBegan", "TroubleOver"}; !slices.Equal(told, want) {
+					t.Errorf("events %q, want %q", told, want)
+				}
+				if s := log.String(); strings.Count(s, `level=WARN msg="xxljob: trouble"`) != 1 || strings.Count(s, "a trouble is over") != 1 || !strings.Contains(s, "user backup") {
+					t.Errorf("log: %s", s)
+				}
+			})
+		})
+	}
+}
+
+// TestReadyGoesByTroubles: only by those that it is asked to go by.
+func TestReadyGoesByTroubles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &lockedStore{Store: memory.New()}
+		s, err := xxljob.New(st, xxljob.Config{App: "app", Ready: xxljob.ReadyConfig{Troubles: []xxljob.TroubleCause{xxljob.TroubleLockedRows}}})
+		stage.Must(t, err)
+		stage.Must(t, s.Handle("work", func(context.Context, *xxljob.Task) error { return nil }))
+		_, err = s.EnsureJob(t.Context(), xxljob.Job{Key: "k", Name: "k", Handler: "work", Schedule: xxljob.FixedRate(time.Second)})
+		stage.Must(t, err)
+		stage.Must(t, s.Start(t.Context()))
+		time.Sleep(20 * time.Second)
+		stage.Must(t, s.Ready())
+		st.claims.Store(true)
+		time.Sleep(25 * time.Second)
+		var not *xxljob.NotReadyError
+		if err := s.Ready(); !errors.As(err, &not) || !slices.Equal(not.Reasons, []string{"locked-rows"}) {
+			t.Errorf("Ready: %v", err)
+		}
+		stage.Must(t, s.Stop(t.Context()))
+	})
+	_, err := xxljob.New(memory.New(), xxljob.Config{App: "app", Ready: xxljob.ReadyConfig{Troubles: []xxljob.TroubleCause{"lock"}}})
+	if err == nil || !strings.Contains(err.Error(), "Ready.Troubles") || !strings.Contains(err.Error(), "locked-rows") {
+		t.Errorf("a cause that there is not: %v", err)
+	}
+}
