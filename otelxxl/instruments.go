@@ -78,7 +78,7 @@ var (
 	shardsOwned = gauge("xxljob.shards", "{shard}", "The shards that the node has.")
 	leaseLeft   = gauge("xxljob.lease.left", "s", "For how long the node may act without another beat; negative where it may not.")
 	clockOffset = gauge("xxljob.clock.offset", "s", "How far the store's clock is ahead, at least.")
-	troublesOf  = gauge("xxljob.troubles", "{trouble}", "What keeps runs from being run that no other process would do better: see Scheduler.Troubles.", string(keyCause))
+	troublesOf  = gauge("xxljob.troubles", "{trouble}", "What keeps runs from being run that no other process would do better: see Scheduler.Troubles.", string(keyTrouble))
 	storeCalls  = counter("xxljob.store.calls", "{call}", "Calls of the store that have returned.", string(keyMethod))
 	storeErrors = counter("xxljob.store.errors", "{call}", "Those that have returned an error.", string(keyMethod))
 	storeTime   = counter("xxljob.store.time", "s", "How long all of them took together.", string(keyMethod))

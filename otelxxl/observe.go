@@ -220,7 +220,7 @@ func (st *state) observe(to metric.Observer, s xxljob.Stats) {
 	say(leaseLeft, s.LeaseLeft.Seconds())
 	say(clockOffset, s.ClockOffset.Seconds())
 	for _, cause := range store.TroubleCauses() { // zeros too, so that a rule sees it begin
-		say(troublesOf, float64(s.Troubles[string(cause)]), keyCause.String(string(cause)))
+		say(troublesOf, float64(s.Troubles[string(cause)]), keyTrouble.String(string(cause)))
 	}
 	st.observeFaults(say, &s.FaultStats)
 	observeLogs(say, &s.Logs)

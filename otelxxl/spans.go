@@ -28,7 +28,7 @@ const (
 	keyHandler = attribute.Key("xxljob.handler")
 	keyLane    = attribute.Key("xxljob.lane")
 	keyLack    = attribute.Key("xxljob.lack")
-	keyCause   = attribute.Key("xxljob.trouble.cause")
+	keyTrouble = attribute.Key("xxljob.trouble.cause")
 	keyMethod  = attribute.Key("xxljob.store.method")
 	keyMoved   = attribute.Key("xxljob.shard.moved")
 	keyRule    = attribute.Key("xxljob.alarm.rule")
