@@ -56,7 +56,7 @@ func (q *lockReadQueries) define(sql template) {
 		and p.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
 		and p.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
 		and p.relation in (select c.oid from pg_catalog.pg_class c where c.relnamespace =
-			(select k.relnamespace from pg_catalog.pg_class k where k.oid = '{{literal}}.xxl_job_lock'::pg_catalog.regclass))) order by a.pid limit 10`)
+			(select k.relnamespace from pg_catalog.pg_class k where k.oid = '{{literal}}.xxl_job_lock'::pg_catalog.regclass::pg_catalog.oid))) order by a.pid limit 10`)
 	q.rowHolders = sql(holders + `p.locktype = 'transactionid' and p.transactionid in (
 		select k.xmax from {{schema}}.xxl_job_lock k where k.shard = any({{arg.shards}}::smallint[])
 		union all select i.xmax from {{schema}}.xxl_job_info i where i.id = any({{arg.jobs}}::bigint[])
