@@ -99,6 +99,10 @@ type FaultStats struct {
 	// were refused, or dropped after they were taken in, since too much waited for the store.
 	// Each of our and of Java's executors registers again, and ours send results again.
 	ResultsRefused, RegistrationsRefused uint64
+	// Unread is how many requests of executors elsewhere, and how many results among others in
+	// one, were not understood: no JSON, say, or a text for a number. The log says from which
+	// address they came.
+	Unread uint64
 	// Untraced is how often Config.Tracer was not called, since an earlier call of it had not
 	// returned in time.
 	Untraced uint64

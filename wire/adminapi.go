@@ -215,52 +215,82 @@ func (r *CallbackRequest) encode(dst []byte, form CallbackForm) []byte {
 
 // DecodeCallback reads results in either form. A result's code is handleCode
 // or, where that is absent or zero, the code of executeResult (docs/xxl-job.md,
-// bodies), and its text likewise. More than MaxCallbacks are an error.
+// bodies), and its text likewise. More than MaxCallbacks are an error, and so is a result that is
+// not understood.
 func DecodeCallback(src []byte) ([]CallbackRequest, error) {
-	v, err := json.Parse(src)
-	if err != nil {
-		return nil, bodyError(err)
-	}
-	var results []CallbackRequest
-	if v[0] == '[' {
-		results, err = decodeResults(v)
-	} else {
-		results, err = decodeCallbackList(v)
+	results, partly, err := decodeCallback(src)
+	if err == nil && partly != nil {
+		err = bodyError(partly.first)
 	}
 	if err != nil {
-		return nil, bodyError(err)
+		return nil, err
 	}
 	return results, nil
 }
 
-func decodeCallbackList(v json.Value) (results []CallbackRequest, err error) {
+// decodeCallback is DecodeCallback, but that it leaves out results that are not understood
+// where there are others, which partly says then.
+func decodeCallback(src []byte) (results []CallbackRequest, partly *partlyRead, err error) {
+	v, err := json.Parse(src)
+	if err != nil {
+		return nil, nil, bodyError(err)
+	}
+	if v[0] == '[' {
+		results, partly, err = decodeResults(v)
+	} else {
+		results, partly, err = decodeCallbackList(v)
+	}
+	if err == nil && partly != nil && len(results) == 0 {
+		err = partly.first
+	}
+	if err != nil {
+		return nil, nil, bodyError(err)
+	}
+	return results, partly, nil
+}
+
+func decodeCallbackList(v json.Value) (results []CallbackRequest, partly *partlyRead, err error) {
 	found := false
 	err = v.Object(func(key string, val json.Value) (err error) {
 		if key == "callbackList" {
 			found = true
-			results, err = decodeResults(val)
+			results, partly, err = decodeResults(val)
 		}
 		return err
 	})
 	if err == nil && !found {
 		err = errors.New("callbackList is missing")
 	}
-	return results, err
+	return results, partly, err
 }
 
-func decodeResults(v json.Value) ([]CallbackRequest, error) {
+// decodeResults reads a list of results. Those that are not understood are left out, which
+// partly says.
+func decodeResults(v json.Value) (results []CallbackRequest, partly *partlyRead, err error) {
 	// Room for as many results as there may be, with short texts: some twice the bytes that
 	// there are to read.
-	results := make([]CallbackRequest, 0, min(len(v)/64+1, MaxCallbacks))
-	err := v.Array(func(i int, val json.Value) error {
+	results = make([]CallbackRequest, 0, min(len(v)/64+1, MaxCallbacks))
+	bad, of := 0, 0
+	var first error
+	err = v.Array(func(i int, val json.Value) error {
 		if i == MaxCallbacks {
 			return fmt.Errorf("more than %d results", MaxCallbacks)
 		}
+		of++
 		r, err := decodeResult(val)
-		results = append(results, r)
-		return err
+		if err == nil {
+			results = append(results, r)
+			return nil
+		}
+		if bad++; bad == 1 {
+			first = fmt.Errorf("item %d: %w", i, err)
+		}
+		return nil
 	})
-	return results, err
+	if bad > 0 {
+		partly = &partlyRead{bad, of, first}
+	}
+	return results, partly, err
 }
 
 func decodeResult(v json.Value) (r CallbackRequest, err error) {

@@ -26,7 +26,9 @@ const (
 // A registration of an app for which the caller may not speak is refused here;
 // to whom a run or a job belongs is for the Admin to find out (see CallerFrom).
 // An empty callback is answered 200, since peers ask by it which form is
-// understood. Executors of G0 are refused in words when they show themselves by
+// understood. Of several results those that are not understood are left out, with a note
+// and a line in the log: a callback that is refused comes again, and with it all that is in
+// it, for good. Executors of G0 are refused in words when they show themselves by
 // their token's header.
 func NewAdminHandler(a Admin, cfg HandlerConfig) (http.Handler, error) {
 	if a == nil {
@@ -73,16 +75,21 @@ func registrar(f func(context.Context, RegistryRequest) (Return, error)) func(co
 // called hands results over.
 func called(s *server, a Admin) service {
 	return func(ctx context.Context, body []byte) (answer, error) {
-		results, err := DecodeCallback(body)
+		results, partly, err := decodeCallback(body)
 		if err != nil {
 			return nil, badRequest{err}
 		}
-		if len(results) == 0 {
-			return s.reply(Success()), nil
+		r := Success()
+		if len(results) > 0 {
+			r, err = a.Callback(ctx, results)
 		}
-		r, err := a.Callback(ctx, results)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
+		case partly != nil && r.OK():
+			return s.reply(Noted("%v", partly)), partly
+		case partly != nil:
+			return s.reply(r), partly
 		}
 		return s.reply(r), nil
 	}

@@ -4,12 +4,15 @@ package wire
 
 import (
 	"bytes"
+	"compress/flate"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -34,8 +37,10 @@ type body struct {
 	control *http.ResponseController
 	cfg     *HandlerConfig
 	buffers *buffers
-	most    int64 // how many bytes it can have
-	small   bool  // it is known to have smallBody at most
+	most    int64  // how many bytes it can have
+	limit   int64  // how many it may have, packed and unpacked
+	small   bool   // it is known to have smallBody at most
+	packed  string // its Content-Encoding, empty for none
 	began   time.Time
 	room    *buffer // where got begins, nil for nothing yet
 	got     []byte
@@ -51,11 +56,12 @@ func (s *server) open(w http.ResponseWriter, r *http.Request, limit int64) body 
 		return b
 	}
 	b.control = http.NewResponseController(w)
-	b.small = 0 < r.ContentLength && r.ContentLength <= smallBody
+	b.packed = packing(r.Header)
+	b.small = 0 < r.ContentLength && r.ContentLength <= smallBody && b.packed == ""
 	if b.small {
 		limit = min(limit, smallBody)
 	}
-	if r.ContentLength > 0 {
+	if b.limit = limit; r.ContentLength > 0 && b.packed == "" {
 		b.most = min(limit, r.ContentLength)
 	}
 	b.src = http.MaxBytesReader(w, r.Body, limit)
@@ -109,7 +115,7 @@ func (b *body) grow() {
 // isBlank reports whether nothing but blanks, or nothing that can be read, is in the
 // body. One that is blank for firstRead bytes is left to those who read all of it.
 func (b *body) isBlank() bool {
-	for {
+	for b.packed == "" {
 		if len(bytes.TrimLeft(b.got, " \t\r\n")) > 0 {
 			return false
 		}
@@ -121,10 +127,12 @@ func (b *body) isBlank() bool {
 		}
 		b.more()
 	}
+	return false // nobody unpacks it before the token is known to be right
 }
 
 // all reads the rest and returns all of it.
 func (b *body) all() ([]byte, error) {
+	b.unpack()
 	for b.err == nil {
 		b.more()
 	}
@@ -135,6 +143,19 @@ func (b *body) all() ([]byte, error) {
 		_ = b.control.SetReadDeadline(time.Time{}) // the server watches the connection
 	}
 	return b.got, nil
+}
+
+// unpack reads on through what unpacks a packed body. Of that there is a limit too.
+func (b *body) unpack() {
+	if b.packed == "" || b.err != nil {
+		return
+	}
+	src, err := unpacker(b.packed, b.src)
+	if err != nil {
+		b.err = err
+		return
+	}
+	b.src = http.MaxBytesReader(nil, io.NopCloser(src), b.limit)
 }
 
 // release gives the memory back. Nothing may refer to what was read from then on.
@@ -155,11 +176,17 @@ func isTooLarge(err error) bool {
 // unread says why a body could not be read.
 func unread(err error) string {
 	var tooLarge *http.MaxBytesError
+	var unknown unknownPacking
+	var corrupt flate.CorruptInputError
 	switch {
 	case errors.As(err, &tooLarge):
 		return fmt.Sprintf("the body is longer than %d bytes", tooLarge.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return "the body came too slowly"
+	case errors.As(err, &unknown):
+		return "the body " + unknown.Error()
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, &corrupt):
+		return "the body is not gzip, as its Content-Encoding says"
 	}
 	return "the body could not be read"
 }
@@ -207,4 +234,32 @@ func readAnswer(dst []byte, r io.Reader, limit int64) ([]byte, error) {
 		}
 	}
 	return dst, nil
+}
+
+// packing returns the Content-Encoding of a message in small letters, empty where it is as it is.
+func packing(h http.Header) string {
+	list := h["Content-Encoding"]
+	if len(list) == 0 {
+		return ""
+	}
+	name := strings.ToLower(strings.TrimSpace(strings.Join(list, ",")))
+	if name == "identity" {
+		return ""
+	}
+	return name
+}
+
+// unknownPacking is the error about a Content-Encoding that is not understood.
+type unknownPacking string
+
+func (p unknownPacking) Error() string {
+	return fmt.Sprintf("has the Content-Encoding %q: send it as it is, or as gzip", cut([]byte(p), 40))
+}
+
+// unpacker returns what src is packed from.
+func unpacker(packing string, src io.Reader) (io.Reader, error) {
+	if packing != "gzip" && packing != "x-gzip" {
+		return nil, unknownPacking(packing)
+	}
+	return gzip.NewReader(src)
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -136,7 +137,13 @@ func (p *peer) once(ctx context.Context, to *target, body *payload, limit int64,
 	if resp.StatusCode != http.StatusOK {
 		return nil, false, &CallError{URL: to.text, Sent: true, Status: resp.StatusCode}
 	}
-	answer, err = readAnswer(buf, resp.Body, limit)
+	from := io.Reader(resp.Body)
+	if packed := packing(resp.Header); packed != "" { // nobody has asked for it
+		if from, err = unpacker(packed, io.LimitReader(from, limit+1)); err != nil {
+			return nil, false, &CallError{URL: to.text, Sent: true, Err: fmt.Errorf("the answer cannot be unpacked: %w", causeOf(ctx, err))}
+		}
+	}
+	answer, err = readAnswer(buf, from, limit)
 	switch {
 	case err != nil:
 		return nil, false, &CallError{URL: to.text, Sent: true, Err: fmt.Errorf("reading the answer: %w", causeOf(ctx, err))}

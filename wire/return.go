@@ -135,8 +135,8 @@ const maxText = 500
 
 // decodeList reads the refusal of a peer that answers results.
 func (r *Return) decodeList(v json.Value) error {
-	results, err := decodeResults(v)
-	if err != nil || len(results) == 0 {
+	results, partly, err := decodeResults(v)
+	if err != nil || partly != nil || len(results) == 0 {
 		return errors.New("the answer is a list")
 	}
 	for _, res := range results {

@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,7 +24,8 @@ type HandlerConfig struct {
 	// RequireApp refuses requests that lack one of the two headers, as peers of
 	// G4 do. Default: peers up to G3, which send no HeaderApp, are answered too.
 	RequireApp bool
-	// MaxBody bounds the body of a request, in bytes. Default: at an executor 5
+	// MaxBody bounds the body of a request, in bytes, and what it is unpacked to where its
+	// Content-Encoding is gzip. Default: at an executor 5
 	// MiB, which is what Java ones take; at an admin 4 MiB for callbacks and 1
 	// MiB for the rest.
 	MaxBody int64
@@ -43,8 +45,12 @@ type HandlerConfig struct {
 	// any line that carries a body within the two seconds.
 	MinBodyRate int64
 	// Logger receives what a peer is not told: panics and errors of the
-	// implementation. Default: slog.Default().
+	// implementation, and from which address something came that was not understood, for
+	// one host and endpoint once a minute. Default: slog.Default().
 	Logger *slog.Logger
+	// Unread, if not nil, counts the requests, and the results in a batch, that were not
+	// understood.
+	Unread *atomic.Uint64
 }
 
 // answer is what a request is answered with.
@@ -59,7 +65,8 @@ type endpoint struct {
 	slots   *slots // for large bodies, of its own, so that no kind keeps out another
 }
 
-// service answers a request by its body, which it does not keep.
+// service answers a request by its body, which it does not keep. Beside an answer the error
+// is a *partlyRead.
 type service func(ctx context.Context, body []byte) (answer, error)
 
 // server is what both handlers have in common: the order in which a request is
@@ -68,6 +75,7 @@ type server struct {
 	cfg       HandlerConfig
 	endpoints map[string]endpoint // by the last element of the path; never changed
 	buffers   buffers             // for bodies and answers
+	unread    unreadable
 
 	isAdmin bool // a blank body is refused before the token; xxl-rpc is told from JSON
 	maxBody int64
@@ -89,6 +97,7 @@ func newServer(s *server, cfg HandlerConfig) (*server, error) {
 	cfg.MaxBodies = cmp.Or(cfg.MaxBodies, 64)
 	cfg.MinBodyRate = cmp.Or(cfg.MinBodyRate, 16<<10)
 	s.cfg = cfg
+	s.unread.count = cmp.Or(cfg.Unread, new(atomic.Uint64))
 	return s, nil
 }
 
@@ -162,14 +171,22 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) answer {
 	}
 	src, err := body.all()
 	if err != nil {
-		return s.fail(s.failure, unread(err))
+		why := badRequest{errors.New(unread(err))}
+		s.note(r, name, caller, why)
+		return s.failed(name, why)
 	}
 	caller.Java = looksJava(r.Header)
 	got, err := point.serve(WithCaller(r.Context(), caller), src)
-	if err != nil {
-		return s.failed(name, err)
+	switch err.(type) {
+	case nil:
+		return got
+	case *partlyRead:
+		s.note(r, name, caller, err)
+		return got
+	case badRequest:
+		s.note(r, name, caller, err)
 	}
-	return got
+	return s.failed(name, err)
 }
 
 // lastElement returns the last element of a path, which names the endpoint under

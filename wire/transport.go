@@ -68,7 +68,7 @@ type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error
 // was written to it. A client sends again only what was not written at all.
 //
 // It goes through no proxy, whatever the environment says, speaks HTTP/1.1, and
-// asks for no compression.
+// asks for no compression; an answer that is gzip all the same is unpacked.
 type Transport struct {
 	http     *http.Transport
 	dial     dialFunc

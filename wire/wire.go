@@ -28,9 +28,11 @@
 // Messages have Encode and Decode methods. Encode appends to a slice, as JSON
 // without the escaping of HTML. Decode reads what any of the generations
 // writes, as leniently as the Java peers do: unknown keys are ignored, null is
-// the same as absent, a number may come as a string and a string as a number.
-// It refuses, with words that may be sent to the peer, what is not JSON, has
-// something behind it, has another type, does not fit its width, has a key
+// the same as absent, a number may come as a string and a string as a number, and
+// what is no JSON is read where it can mean one thing only: a line feed in a
+// text, single quotes or none, comments, a comma before a bracket, a byte order
+// mark. It refuses, with words that may be sent to the peer, what cannot be read
+// so, has something behind it, has another type, does not fit its width, has a key
 // twice or is nested more than 32 deep. Nothing decoded refers to the bytes it
 // came from.
 //

@@ -36,6 +36,7 @@ type FaultStats struct {
 	AlarmsFailed                         uint64
 	EventsDropped                        uint64
 	ResultsRefused, RegistrationsRefused uint64
+	Unread                               uint64
 	Untraced                             uint64
 	Panics                               map[string]uint64
 }

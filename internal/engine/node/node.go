@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/xxljob/xxljob/alarm"
@@ -68,6 +69,7 @@ type Node struct {
 	registrar *registry.Registrar
 	results   *admin.Results
 	speaker   *admin.Authorizer
+	unread    atomic.Uint64 // requests and results that were not understood
 }
 
 // New checks the settings and makes a node that is not started.
@@ -96,7 +98,7 @@ func (s *Node) AdminHandler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.NewAdminHandler(&admin.Admin{S: s.Core, Registrar: s.registrar, Results: s.results, Speaker: s.speaker, Definer: s.Catalog, Quota: loop.NewRateLimit()}, wire.HandlerConfig{Authorize: authorize, Logger: s.Logger})
+	return wire.NewAdminHandler(&admin.Admin{S: s.Core, Registrar: s.registrar, Results: s.results, Speaker: s.speaker, Definer: s.Catalog, Quota: loop.NewRateLimit()}, wire.HandlerConfig{Authorize: authorize, Logger: s.Logger, Unread: &s.unread})
 }
 
 // assemble makes the parts, each with those that it needs, from the lower floors upwards.
@@ -237,6 +239,7 @@ func (s *Node) Stats() core.Stats {
 	if s.keeper != nil {
 		out.Logs = s.keeper.Book.State()
 	}
+	out.Unread = s.unread.Load()
 	out.ResultsRefused, out.RegistrationsRefused = s.results.Intake.Refused.Load(), s.registrar.Changes.Refused.Load()
 	out.Troubles = s.Core.Troubles.Counts()
 	out.Untraced = core.Untraced(s.Cfg.Tracer)

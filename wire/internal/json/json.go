@@ -28,26 +28,16 @@ var ErrEmpty = errors.New("empty")
 // empty.
 type Value []byte
 
-// Parse checks that src is one JSON value and nothing else.
+// Parse reads src, which is one value and nothing else: as JSON, or else as what mend takes.
 func Parse(src []byte) (Value, error) {
 	v := bytes.Trim(src, " \t\r\n")
 	if len(v) == 0 {
 		return nil, ErrEmpty
 	}
 	if !stdjson.Valid(v) {
-		return nil, malformed(v)
+		return mend(v)
 	}
 	return v, nil
-}
-
-// malformed says where v ceases to be JSON.
-func malformed(v []byte) error {
-	var raw stdjson.RawMessage
-	var syntax *stdjson.SyntaxError
-	if errors.As(stdjson.Unmarshal(v, &raw), &syntax) {
-		return fmt.Errorf("malformed JSON at byte %d", syntax.Offset)
-	}
-	return errors.New("malformed JSON")
 }
 
 // Object calls field for each key of an object, in order, and stops at its first
