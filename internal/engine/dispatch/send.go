@@ -2,9 +2,7 @@ package dispatch
 
 import (
 	"context"
-	"errors"
-	"slices"
-	"strings"
+	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
@@ -12,301 +10,286 @@ import (
 	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
-	"github.com/xxljob/xxljob/wire"
 )
 
-// What is sent to executors, and what they answer. Input: flights, from startbatch.go
-// and inbox.go, and answers, from indoubt.go. Output: runs that are marked
-// dispatched, in the store; refusals, to reroute.go; unknown outcomes, to
-// indoubt.go.
+// Started runs on their way to be sent, at their time. Input: runs that the store has marked
+// started, from startbatch.go and inbox.go. Output: the same runs, to send.go.
 
-// Sender hands started runs to their executors, at their time.
-type Sender struct {
+// Deliverer has started runs sent at their time.
+type Deliverer struct {
 	*core.Core
-	Engine   *queue.Queue
-	Finisher *Finisher
-	Killer   *Killer
-	InDoubt  *InDoubt
-	Acceptor *DispatchMarker
-	Rerouter *Rerouter
+	engine  *queue.Queue
+	sender  *Sender
+	early   *earlyFlights
+	fanOut  fanOut
+	callers loop.Pool
+	// together has the memory of calls with many flights.
+	together sync.Pool
 }
 
-// sendElsewhere calls a remote executor, which holds its place in the lane until the
-// answer is there: it has accepted the run, or refused it, or nobody knows.
-func (s *Sender) sendElsewhere(ctx context.Context, f *queue.Flight) {
-	began := time.Now()
-	req, done := s.request(ctx, f)
-	ret, err := f.Exec.Run(ctx, req)
-	if err == nil && ret.Msg == wire.MsgOtherBoot {
-		ret, err = s.Rerouter.sendToSuccessor(ctx, f, &req)
-	}
-	done(ret, err)
-	s.Engine.Answered(f, time.Since(began))
-	switch {
-	case err == nil && ret.OK():
-		run := f.Whole()
-		s.Acceptor.dispatchedAsync(f, &run, "accepted: ", ret.Msg)
-	case err == nil:
-		s.Rerouter.refused(ctx, f, refusalOf(ret))
-	case wire.NotSent(err):
-		s.Rerouter.refused(ctx, f, "error: "+err.Error())
-	default:
-		s.InDoubt.leaveInDoubt(f, req, err)
-	}
-}
-
-// request is the wire's request for a flight that is about to be sent, and tells the tracer.
-// Done is called with the answer.
-func (s *Sender) request(ctx context.Context, f *queue.Flight) (req wire.TriggerRequest, done func(wire.Return, error)) {
-	req = requestOf(f)
-	if s.Cfg.Tracer == nil {
-		return req, func(wire.Return, error) {}
-	}
-	trace, tell := s.Cfg.Tracer.Sending(ctx, f.Whole())
-	if trace != "" {
-		req.Traceparent, req.Tracestate, _ = strings.Cut(trace, " ")
-	}
-	return req, func(ret wire.Return, err error) {
-		if err == nil && !ret.OK() {
-			err = errors.New(refusalOf(ret))
-		}
-		tell(err)
-	}
-}
-
-// requestOf is the wire's request for a flight.
-func requestOf(f *queue.Flight) wire.TriggerRequest {
-	p, part := &f.Run.Planned, f.Run.Planned.Sharding()
-	req := wire.TriggerRequest{
-		JobID: p.JobID, ExecutorHandler: f.Job.Handler, ExecutorParams: f.Job.Param,
-		ExecutorBlockStrategy: f.Job.Block, MaxPerExecutor: f.Job.MaxPerExecutor, ExecutorTimeout: int(f.Job.Timeout / time.Second),
-		LogID: p.ID, LogDateTime: p.Created,
-		GlueType: f.Job.GlueType, GlueSource: f.Job.GlueSource,
-		BroadcastIndex: part.Index, BroadcastTotal: max(part.Total, 1),
-		ScheduledAt: f.Run.Instant(),
-		StartToken:  f.Run.Token, BootID: f.Run.BootID,
-		JobName: f.Job.Name, JobKey: f.Job.Key, App: p.App,
-		Route: f.Job.Route, JobVersion: f.Job.Version, TriggerType: string(p.RunType()),
-	}
-	if r := p.Rest; r != nil {
-		req.ExecutorHandler, req.ExecutorParams, req.ExecutorBlockStrategy, req.JobVersion = r.Handler, r.Param, r.Block, r.JobVersion
-		req.Attempt = r.Attempt
-		req.Traceparent, req.Tracestate, _ = strings.Cut(r.Trace, " ")
-	}
-	if !f.Job.GlueUpdated.IsZero() {
-		req.GlueUpdatetime = f.Job.GlueUpdated.UnixMilli()
-	}
-	return req
-}
-
-// Input: runs that the store has marked started at an executor of this process,
-// from deliver.go. Output: the executor's answer, to finish.go
-// where it is a refusal; an accepted run is heard of again when its result comes.
-
-// send calls the executor and acts on its answer.
-func (s *Sender) send(ctx context.Context, f *queue.Flight) {
-	if !s.Engine.Under.Send(f) {
-		s.Engine.Answered(f, 0)
-		return
-	}
-	if f.Remote {
-		s.sendElsewhere(ctx, f)
-		return
-	}
-	began := time.Now()
-	req, done := s.request(ctx, f)
-	ret, err := f.Exec.Run(ctx, req)
-	done(ret, err)
-	s.Engine.Answered(f, time.Since(began))
-	s.answer(ctx, f, ret, err)
-}
-
-// answer acts on an answer of an executor of this process.
-func (s *Sender) answer(ctx context.Context, f *queue.Flight, ret wire.Return, err error) {
-	switch {
-	case err == nil && ret.OK() && endedBefore(ret, f.Run.Planned.ID):
-		// A database that failed over has forgotten the result it had acknowledged.
-		s.Life.Mishaps.Forgotten.Add(1)
-		s.Finisher.finishAsync(s.Finisher.resultAt(f, store.Result{State: store.StateLost, HandleMsg: resultForgotten}))
-	case err == nil && ret.OK():
-		if reason := s.Engine.Under.Accepted(f); reason != "" {
-			s.Killer.killAt(ctx, f, reason) // asked for while it was being accepted
-		}
-	case err != nil:
-		s.Rerouter.refused(ctx, f, "error: "+err.Error())
-	default:
-		s.Rerouter.refused(ctx, f, refusalOf(ret))
-	}
-}
-
-// endedBefore reports whether an executor of ours has answered that the run has ended.
-func endedBefore(ret wire.Return, runID int64) bool {
-	return ret.Msg != wire.MsgSuccess && ret.Msg == wire.Noted(wire.MsgRepeatEnded, runID).Msg
-}
-
-// Started runs that are due together, and go to an executor of this process in one call.
-
-// batchExecutor is an executor that takes several runs in one call: executor.Executor.
-type batchExecutor interface {
-	RunAll(ctx context.Context, dst []wire.Return, reqs []wire.TriggerRequest) []wire.Return
-}
-
-// sendTogether is how many flights go in one call.
-const sendTogether = 256
-
-// sendBatch is a call's worth of flights to one executor, with memory that is used again.
-type sendBatch struct {
-	exec    batchExecutor
-	flights []*queue.Flight
-	reqs    []wire.TriggerRequest
-	answers []wire.Return
-	// accepted are those of them that the executor has taken.
-	accepted []*queue.Flight
-}
-
-// add takes a flight in; false where it is another executor's, or there is no room.
-func (b *sendBatch) add(f *queue.Flight) bool {
-	exec, takesMany := f.Exec.(batchExecutor)
-	if !takesMany || len(b.flights) > 0 && (exec != b.exec || len(b.flights) == sendTogether) {
-		return false
-	}
-	b.exec, b.flights = exec, append(b.flights, f)
-	return true
-}
-
-// sendAll is send for flights that were not sent before, all at one executor of this process
-// that answers at once.
-func (s *Sender) sendAll(ctx context.Context, b *sendBatch) {
-	b.flights = s.Engine.Under.SendAll(b.flights)
-	b.reqs, b.answers = b.reqs[:0], b.answers[:0]
-	for _, f := range b.flights {
-		b.reqs = append(b.reqs, requestOf(f))
-	}
-	began := time.Now()
-	b.answers = b.exec.RunAll(ctx, b.answers, b.reqs)
-	took := time.Since(began) / time.Duration(max(1, len(b.flights)))
-	b.accepted = b.accepted[:0]
-	for i, f := range b.flights {
-		s.Engine.Answered(f, took)
-		if plainSuccess(b.answers[i]) {
-			b.accepted = append(b.accepted, f)
-		}
-	}
-	for _, k := range s.Engine.Under.AcceptedAll(b.accepted) {
-		s.Killer.killAt(ctx, k.Flight, k.Reason) // asked for while it was being accepted
-	}
-	for i, f := range b.flights {
-		if !plainSuccess(b.answers[i]) { // behind the others, for it may wait for the store
-			s.answer(ctx, f, b.answers[i], nil)
-		}
-	}
-	clear(b.accepted)
-	clear(b.flights)
-	clear(b.reqs)
-	b.exec, b.flights = nil, b.flights[:0]
-}
-
-// plainSuccess reports whether an answer says that a run was accepted, and no more.
-func plainSuccess(ret wire.Return) bool { return ret.OK() && ret.Msg == wire.MsgSuccess }
-
-// Runs that remote executors have accepted, on their way to the store. From there on they need
-// nothing of this node.
-
-// DispatchMarker marks them dispatched.
-type DispatchMarker struct {
-	*core.Core
-	engine      *queue.Queue
-	killer      *Killer
-	dispatching *loop.Batch[acceptance]
-}
-
-// acceptance is a run that was accepted.
-type acceptance struct {
-	store.Dispatch               // but for its Msg: most are over before they are marked
-	flight         *queue.Flight // nil where it has landed before
-	address        string        // where it is
-	said           [2]string     // what was done, and what the executor has said
-}
-
-// dispatch is what the store is to note.
-func (m *acceptance) dispatch() store.Dispatch {
-	d := m.Dispatch
-	d.Msg = m.address + ": " + errs.PlainText(errs.Shorten(m.said[0]+m.said[1], core.MaxAnswer))
+func NewDeliverer(s *core.Core, e *queue.Queue, sender *Sender) *Deliverer {
+	d := &Deliverer{Core: s, engine: e, sender: sender, early: &earlyFlights{}, fanOut: make(fanOut, max(1, s.Cfg.Limits.FastLane/2)), callers: loop.NewPool()}
+	sender.Rerouter.deliver = d.deliver
 	return d
 }
 
-func NewDispatchMarker(s *core.Core, e *queue.Queue, k *Killer) *DispatchMarker {
-	return &DispatchMarker{s, e, k, loop.NewBatch[acceptance]()}
+// DeliverDuty sends what was started early at its time. It is a loop of its own: one that
+// starts runs as well would be late with these while it waits for the store.
+func (d *Deliverer) DeliverDuty() loop.Duty {
+	return loop.Duty{What: "sending started runs", Wakes: []<-chan struct{}{d.Life.Wakes.Deliver}, Once: func(context.Context) (time.Duration, error) {
+		d.deliverDue(d.Clock.Now())
+		if at, ok := d.early.next(); ok {
+			return max(at.Sub(d.Clock.Now()), time.Microsecond), nil
+		}
+		return loop.Forever, nil
+	}}
 }
 
-// dispatchedAsync hands a run that its executor has accepted to the dispatch loop; f is its
-// flight, nil where it has landed. How tells what was done, and said what the executor has answered.
-func (a *DispatchMarker) dispatchedAsync(f *queue.Flight, run *store.Run, how, said string) {
-	a.dispatching.Add(acceptance{store.Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token}, f, run.Address, [2]string{how, beginning(said)}})
-}
-
-// beginning is as much of an answer as may be noted of it, and a little more, without the rest of it.
-func beginning(said string) string {
-	const most = 2 * core.MaxAnswer
-	if len(said) <= most {
-		return said
+// deliverAllAt is deliverAt for many.
+func (d *Deliverer) deliverAllAt(flights []*queue.Flight) {
+	now := d.Clock.Now()
+	due := flights[:0]
+	for _, f := range flights {
+		if f.Run.Planned.Scheduled().After(now) {
+			d.deliverAt(f)
+		} else {
+			due = append(due, f)
+		}
 	}
-	return strings.Clone(said[:most])
+	d.deliverAll(due)
 }
 
-// dispatchAgain is the pause before runs are tried again whose rows others have locked.
-const dispatchAgain = 200 * time.Millisecond
-
-// acceptedGather is how long accepted runs gather before they are marked.
-const acceptedGather = 20 * time.Millisecond
-
-// DispatchLoop marks runs dispatched, in batches, until ctx ends. Of a run that is over before its
-// turn comes nothing need be stored: its result says that it was accepted. This is so for most that
-// are short, since batches gather for a moment: where the store is asked over a network, and where
-// several runs are accepted at a time.
-func (a *DispatchMarker) DispatchLoop(ctx context.Context) {
-	several := false
-	a.dispatching.Loop(ctx, func(ctx context.Context, batch []acceptance) ([]acceptance, time.Duration) {
-		if (several || a.engine.Lead.Pause() > 0) && len(batch) < loop.StoreBatch && !a.Life.Draining.Load() {
-			loop.Sleep(ctx, acceptedGather)
+// deliverAll hands started runs to their executors: together those that an executor of ours in
+// this process only has to enqueue.
+func (d *Deliverer) deliverAll(flights []*queue.Flight) {
+	if len(flights) == 1 {
+		d.deliver(flights[0])
+		return
+	}
+	b, _ := d.together.Get().(*sendBatch)
+	if b == nil {
+		b = &sendBatch{}
+	}
+	for _, f := range flights {
+		if !d.isQuick(f) || d.Cfg.Tracer != nil {
+			d.deliver(f)
+			continue
 		}
-		several = len(batch) > 1
-		batch = slices.DeleteFunc(batch, func(m acceptance) bool { return m.flight != nil && !a.engine.Under.ToBeMarked(m.flight) })
-		if len(batch) == 0 {
-			return nil, 0
+		for !b.add(f) {
+			if len(b.flights) == 0 {
+				d.deliver(f)
+				break
+			}
+			d.sender.sendAll(d.Life.Loops.Work.Ctx, b)
 		}
-		return a.storeDispatched(ctx, batch), dispatchAgain
+	}
+	if len(b.flights) > 0 {
+		d.sender.sendAll(d.Life.Loops.Work.Ctx, b)
+	}
+	d.together.Put(b)
+}
+
+// isQuick reports whether the executor of a flight only enqueues it, and it was started a moment
+// ago.
+func (d *Deliverer) isQuick(f *queue.Flight) bool {
+	return f.Lane == queue.LaneNone && !f.Remote && time.Since(f.Acked) <= d.Leases.Times.Window
+}
+
+// deliverAt sends a started run at its time: now, or when its loop finds it due.
+func (d *Deliverer) deliverAt(f *queue.Flight) {
+	early := f.Run.Planned.Scheduled().Sub(d.Clock.Now())
+	switch {
+	case early <= 0:
+		d.deliver(f)
+	case d.Life.Draining.Load():
+		// That loop ends, or has ended; Stop waits for this goroutine.
+		d.Life.Loops.Work.Run(func(ctx context.Context) {
+			if loop.Sleep(ctx, early) {
+				d.deliver(f)
+			}
+		})
+	default:
+		d.Life.Wakes.Deliver.PokeIf(d.early.add(f))
+	}
+}
+
+// deliverDue sends what was started early and is due now.
+func (d *Deliverer) deliverDue(now time.Time) {
+	if due := d.early.pop(now); len(due) > 0 {
+		if len(due) >= queue.HerdLeast {
+			d.engine.Rush.Begin()
+			defer d.engine.Rush.End()
+		}
+		d.deliverAll(due)
+		clear(due)
+	}
+}
+
+// DeliverRest sends what was taken from other nodes a moment before its time,
+// when the loop for that has ended: this node has taken it, so it runs it.
+func (d *Deliverer) DeliverRest(ctx context.Context) {
+	for {
+		at, ok := d.early.next()
+		if !ok || !loop.Sleep(ctx, at.Sub(d.Clock.Now())) {
+			return
+		}
+		d.deliverDue(d.Clock.Now())
+	}
+}
+
+// deliver hands a started run to its executor. One of ours only enqueues it;
+// others may take their time, and are called from a goroutine that holds a place
+// in a lane. Stop waits for these goroutines.
+func (d *Deliverer) deliver(f *queue.Flight) {
+	if d.isQuick(f) {
+		d.sender.send(d.Life.Loops.Work.Ctx, f)
+		return
+	}
+	d.callers.Run(d.Life.Loops.Work, func(ctx context.Context) {
+		if f.Fanned && !d.fanOut.enter(ctx) {
+			return
+		}
+		defer d.fanOut.leaveIf(f.Fanned)
+		if d.stillMine(ctx, f) {
+			d.sender.send(ctx, f)
+		}
 	})
 }
 
-// storeDispatched tries until the store has answered, and returns the runs whose rows others
-// have locked. From then on a run needs nothing of this node: its result comes to any of
-// them.
-func (a *DispatchMarker) storeDispatched(ctx context.Context, batch []acceptance) (locked []acceptance) {
-	list := make([]store.Dispatch, len(batch))
-	for i := range batch {
-		list[i] = batch[i].dispatch()
+// fanOut bounds the calls for the further parts of broadcasts at remote executors. They
+// are started together, and have no places in the lanes.
+type fanOut chan struct{}
+
+func (o fanOut) enter(ctx context.Context) bool {
+	select {
+	case o <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
 	}
-	backoff := loop.Backoff{Log: a.Logger, What: "marking runs dispatched"}
-	mark := func(ctx context.Context) ([]store.Run, error) { return a.Store.Dispatched(ctx, list) }
-	changed, err := loop.CallUntil(ctx, &backoff, mark, mark)
-	if err != nil && !errors.Is(err, store.ErrLocked) {
-		return nil // ctx has ended
+}
+
+func (o fanOut) leaveIf(entered bool) {
+	if entered {
+		<-o
 	}
-	var others []int64
-	there := core.IdsOf(changed)
-	for _, d := range batch {
-		switch {
-		case err != nil && !there[d.RunID]:
-			locked = append(locked, d)
-			continue
-		case !there[d.RunID]:
-			others = append(others, d.RunID)
+}
+
+// stillMine looks at the run again when its start is longer ago than this node
+// is trusted for: a node that was paused must not send what may have been
+// decided about meanwhile.
+func (d *Deliverer) stillMine(ctx context.Context, f *queue.Flight) bool {
+	backoff := loop.Backoff{Log: d.Logger, What: "reading a run before it is sent"}
+	var began time.Time
+	read := func(ctx context.Context) (store.Run, error) {
+		began = time.Now()
+		run, err := d.Store.Run(ctx, f.Run.Planned.ID)
+		if errs.IsNotFound(err) {
+			return store.Run{}, nil
 		}
-		a.engine.LandStart(d.RunID, d.Token)
+		return run, err
 	}
-	a.Life.Wakes.Watch.Poke() // for those who wait for one of them
-	a.Life.Wakes.Unreported.PokeIf(len(changed) > 0)
-	a.killer.killUnwanted(changed, others)
-	return locked
+	for time.Since(f.Acked) > d.Leases.Times.Window {
+		run, err := loop.CallUntil(ctx, &backoff, read, read)
+		switch {
+		case err != nil:
+			return false
+		case run.State == store.StateStarted && run.Address == f.Run.Address && run.Token == f.Run.Token:
+			f.Acked = began
+		default:
+			d.engine.Land(f.Run.Planned.ID)
+			d.engine.Answered(f, 0)
+			if run.ID != 0 {
+				d.engine.NotMine(run)
+			}
+			return false
+		}
+	}
+	return true
+}
+
+// Started runs whose time has not quite come.
+
+// earlyFlights are started runs whose time has not quite come: the store's answer was quicker
+// than the lead, or they have gone with what was due before them.
+type earlyFlights struct {
+	mu      sync.Mutex
+	flights []earlyFlight   // guarded by mu: a binary heap, the earliest first
+	popped  []*queue.Flight // of who pops
+}
+
+// earlyFlight is one with its time, in milliseconds.
+type earlyFlight struct {
+	at int64
+	f  *queue.Flight
+}
+
+// add keeps a flight until its time. It reports whether that comes before all others'.
+func (e *earlyFlights) add(f *queue.Flight) (sooner bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	at := f.Run.Planned.At
+	e.flights = append(e.flights, earlyFlight{at, f})
+	i := len(e.flights) - 1
+	for i > 0 && at < e.flights[(i-1)/2].at {
+		e.flights[i] = e.flights[(i-1)/2]
+		i = (i - 1) / 2
+	}
+	e.flights[i] = earlyFlight{at, f}
+	return i == 0
+}
+
+// pop takes those whose time has come, the earliest first. One goroutine at a time pops: what it
+// gets is in memory that it gets again, and clears.
+func (e *earlyFlights) pop(now time.Time) []*queue.Flight {
+	due := e.popped[:0]
+	ms := now.UnixMilli()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for len(e.flights) > 0 && e.flights[0].at <= ms {
+		due = append(due, e.flights[0].f)
+		e.dropFirst()
+	}
+	if len(e.flights) == 0 && cap(e.flights) > queue.SpareEntries {
+		e.flights = nil // a large herd is over
+	}
+	if e.popped = due; cap(due) > queue.SpareEntries {
+		e.popped = nil
+	}
+	return due
+}
+
+// dropFirst takes the first off the heap.
+func (e *earlyFlights) dropFirst() {
+	h := e.flights
+	last := h[len(h)-1]
+	h[len(h)-1] = earlyFlight{}
+	h = h[:len(h)-1]
+	e.flights = h
+	if len(h) == 0 {
+		return
+	}
+	i := 0
+	for {
+		child := 2*i + 1
+		if child+1 < len(h) && h[child+1].at < h[child].at {
+			child++
+		}
+		if child >= len(h) || last.at <= h[child].at {
+			break
+		}
+		h[i] = h[child]
+		i = child
+	}
+	h[i] = last
+}
+
+// next is when the next one is due.
+func (e *earlyFlights) next() (time.Time, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.flights) == 0 {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(e.flights[0].at), true
 }

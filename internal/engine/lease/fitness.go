@@ -10,7 +10,7 @@ import (
 )
 
 // Whether this node can do what it has shards for. Input: how its claims and starts went,
-// from scan/scan.go, dispatch/start.go and dispatch/startdoubt.go, and whether it beats. Output: whether it has
+// from scan/scan.go, dispatch/start.go and dispatch/unconfirmed.go, and whether it beats. Output: whether it has
 // failed for so long that others are to have its shards, to lease.go; and what to say to
 // those who ask whether it is ready.
 

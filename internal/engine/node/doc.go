@@ -21,8 +21,8 @@
 //	queue/attempt.go        gives it places, or has it wait for what it lacks
 //	dispatch/startbatch.go  has the store mark a batch started, and acts on each answer
 //	queue/flight.go         makes of each a run that is under way, until it has ended
-//	dispatch/deliver.go     waits for the instant
-//	dispatch/send.go        calls the executor, which runs the handler
+//	dispatch/send.go        waits for the instant
+//	dispatch/call.go        calls the executor, which runs the handler
 //	dispatch/finish.go      stores the result, then acknowledges it
 //	store/follow.go         says what follows, in the transaction that ends the run
 //
