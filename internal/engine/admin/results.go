@@ -34,13 +34,13 @@ const (
 // Results stores the results that executors elsewhere report.
 type Results struct {
 	*core.Core
-	finisher *dispatch.Finisher
+	dispatch *dispatch.Dispatcher
 	speaker  *Authorizer
 	Intake   *fairqueue.Queue[reported]
 }
 
-func NewResults(s *core.Core, finisher *dispatch.Finisher, speaker *Authorizer) *Results {
-	return &Results{s, finisher, speaker, fairqueue.New[reported](resultBounds())}
+func NewResults(s *core.Core, d *dispatch.Dispatcher, speaker *Authorizer) *Results {
+	return &Results{s, d, speaker, fairqueue.New[reported](resultBounds())}
 }
 
 // resultBounds are room for a page of the greatest size from each app, or for many small
@@ -102,8 +102,8 @@ func reportsOf(caller wire.Caller, reqs []wire.CallbackRequest) (list []*reporte
 // report it, while it is started or dispatched. A Java executor tells by the text alone
 // that it has killed the run.
 func reportOf(r wire.CallbackRequest) store.Result {
-	res := store.Result{RunID: r.LogID, State: dispatch.StateOf(&r), HandleMsg: errs.PlainText(errs.Shorten(r.HandleMsg, maxHandleMsg)), NoRetry: dispatch.NoRetryOf(&r), After: dispatch.AfterOf(&r)}
-	res.Progress, res.ProgressText = core.BoundProgress(r.Progress)
+	res := dispatch.ResultOf(&r)
+	res.HandleMsg = errs.PlainText(errs.Shorten(res.HandleMsg, maxHandleMsg))
 	if r.HandleCode == 0 && res.HandleMsg == "" {
 		res.HandleMsg = wire.MsgResultLost
 	}
@@ -138,7 +138,7 @@ func (s *Results) ResultLoop(ctx context.Context) {
 	s.Intake.Loop(ctx, 0, loop.Backoff{Log: s.Logger, What: "storing reported results"}, func(ctx context.Context, list []*reported) error {
 		err := s.storeResults(ctx, list)
 		if err == nil && len(list) < fullCallback {
-			s.finisher.LetGather(ctx, len(list))
+			s.dispatch.LetGather(ctx, len(list))
 		}
 		return err
 	})
@@ -158,7 +158,7 @@ func (s *Results) storeResults(ctx context.Context, list []*reported) error {
 			continue
 		}
 		accepted, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return s.Store.Finish(ctx, nil, results) })
-		s.finisher.Ended(accepted)
+		s.dispatch.Ended(accepted)
 		if errors.Is(err, store.ErrLocked) {
 			err = s.markLocked(ctx, page, accepted)
 		}
@@ -246,7 +246,7 @@ func (s *Results) asSent(ids []int64) []*store.Run {
 	if !s.Leases.Trusted(time.Now()) {
 		return make([]*store.Run, len(ids))
 	}
-	return s.finisher.AsSent(ids, s.Leases.Times.Window)
+	return s.dispatch.AsSent(ids, s.Leases.Times.Window)
 }
 
 // concerns reports whether a result may change something about a run, or later might, when

@@ -12,7 +12,7 @@ import (
 // TestEarlyFlights: flights come out at their time, the earliest first, and none before.
 func TestEarlyFlights(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	var e earlyFlights
+	var e delayQueue
 	var waiting []int64 // the model
 	now := int64(0)
 	for range 20_000 {

@@ -1,19 +1,40 @@
 // Package dispatch takes runs from due to ended: it starts them, sends them, takes what other
 // nodes have addressed here, stores results, and finds out about runs of which nobody knows.
 //
+// New puts the parts together; Dispatcher has what other rooms call. The other rooms see nothing
+// else but what a callback means (ResultOf, WithTimeout, SameDate).
+//
+// # The steps
+//
+// Each step of a run's way has a verb of its own, and the functions are called by it:
+//
+//	collect     takes due runs from room queue, routes them, and reserves their places
+//	start       the store marks a run as started
+//	take        the store marks a run of the inbox as taken, which another node has started here
+//	launch      a started or taken run becomes a flight of this process, or is watched elsewhere
+//	send        a flight whose time has come goes to its executor, if it may (maySend)
+//	call        the executor is called
+//	mark        the store marks a run that a remote executor has accepted as dispatched
+//	readdress   the store gives a run that was refused another address, and it is sent there
+//	ask         an executor elsewhere is asked about a run of which nobody knows
+//	finish      the store takes a result
+//
+// What is done once more since it had no effect is tried again. A retry is always one by
+// XXL-JOB's rule: a further run, of one that has failed.
+//
 // # Start
 //
-// starter belongs to the start loop. Due entries are taken from room queue, apps in turn; each
-// is routed (room router), takes its places, and is written as started, with address, owner,
-// token, handler and parameter: a thousand in one call of the store (collector, StartBatcher).
+// starter is the start loop. It collects due entries, apps in turn: each is routed (room router)
+// and takes its places. Then it has them written as started, with address, owner,
+// token, handler and parameter: a thousand in one call of the store (startBatch).
 // The caller gives the run as it has it (Start.Known), and is answered with what it does not
 // know. The store compares: planned, epoch, the job's version, for runs of a schedule that the
 // job is enabled, and that the nodes of attached addresses are there, so that a started run
 // always has a node to take it or to be judged. Otherwise it is routed anew. A stale version is
-// read and tried again in the same pass (StartReads).
+// read and tried again in the same pass (readAgain).
 //
 // Broadcasts and refusals take a transaction each, and follow in batches of about half a second
-// (startApart, herd). Each is routed anew when its turn comes, if what was decided is old; one
+// (startSingly, batchSizer). Each is routed anew when its turn comes, if what was decided is old; one
 // that has no effect comes again in a call of its own kind, so that a locked row holds up none
 // that was not tried yet. A broadcast becomes part 0 of N, and the other parts are inserted
 // started in the same transaction. At remote executors half a fast lane of them is called at
@@ -26,9 +47,9 @@
 //
 // A start that returned an error may have taken effect: the runs are read until the store has
 // told (uncertain), and likewise after a take (takenAfterAll). Either may take effect even
-// later. So doubts remembers them, and for a while after such an error, and once a minute in
-// any case, orphans looks for runs that the store has as under way here and that this node does
-// not know. Those whose start or take had an error it runs. The others were run, and the store
+// later. So unconfirmed remembers them, and for a while after such an error, and once a minute in
+// any case, recovery looks for runs that the store has as under way here and that this node does
+// not know (adoptOrphans). Those whose start or take had an error it runs. The others were run, and the store
 // has forgotten their results, as a database does that fails over to a standby which was
 // behind: they end as lost. A promoted standby is noticed by its start time (View.Server),
 // since no scan returns runs of shards that keep their owner.
@@ -36,27 +57,27 @@
 // # Send
 //
 // A run is sent at its time, if its start was acknowledged within the trust window; otherwise
-// the row is read first (stillMine). What was started early waits in earlyFlights. An executor
+// the row is read first (maySend). What was started early waits in delayQueue. An executor
 // of ours in this process only enqueues, and is called directly, for many runs at once
-// (SendAll). One of the user's, and one elsewhere, is called from a goroutine that holds a
+// (callTogether). One of the user's, and one elsewhere, is called from a goroutine that holds a
 // place in a lane. Tracers are told first, and the trace that they answer goes along.
 //
 // A call of a remote executor has three outcomes:
-//   - accepted: acceptor stores the run as dispatched, in batches that gather for 20 ms, and it
+//   - accepted: dispatchMarker stores the run as dispatched, in batches that gather for 20 ms, and it
 //     needs nothing more of this node. One whose result this node has stored by then needs no
 //     such mark;
-//   - refused, or certainly not sent: rerouter moves the run on along a probing route, by a
-//     compare-and-set on its address (Readdress), or ends it;
+//   - refused, or certainly not sent: the run is readdressed along a probing route, by a
+//     compare-and-set on its address, or ends;
 //   - in doubt: the run stays started. Unknown is neither a failure nor a success.
 //
 // The first trigger carries the boot id of the registered process where one is known. A process
 // that has replaced it refuses such a trigger without doing anything, and is then sent it again
-// with its own boot id or none (sendToSuccessor). So a copy that a proxy resends to a later
+// with its own boot id or none (callSuccessor). So a copy that a proxy resends to a later
 // process is not run.
 //
 // # In doubt
 //
-// InDoubt asks, a few addresses at a time, each by its own goroutine. What is concluded about
+// inDoubt asks, a few addresses at a time, each by its own goroutine. What is concluded about
 // one run comes from that run and not from its job: a busy job may be busy with another run,
 // and then this one would never end. Run.BootID says which process can answer for certain.
 //   - An executor that has shown CapRepeat and a boot id is sent the same request again, as
@@ -101,7 +122,7 @@
 //
 // A run addressed to another node waits in that node's inbox, which is the row itself: no node
 // needs a port or a broker. The node takes what it has places for, by a committed
-// compare-and-set, and then calls the handler (inbox, taker, receiver). Kills travel the same
+// compare-and-set, and then calls the handler (inbox). Kills travel the same
 // way (killer), and so do questions for lines of logs (room runlog).
 //
 // # Results
@@ -109,22 +130,22 @@
 // finisher stores results in batches and acknowledges them after that. What ends gives back its
 // places, wakes those who wait, and re-arms its job if that waited. An executor of this process
 // that brings several results hears of it 5 ms later, unless runs wait for room, so that more
-// of them go into the next transaction (LetGather). Results of runs that others have locked
-// have a loop of their own (LockedLoop), so that one locked row holds up nothing else.
+// of them go into the next transaction (letGather). Results of runs that others have locked
+// have a loop of their own (lockedLoop), so that one locked row holds up nothing else.
 //
 // What handlers say of their progress goes to the rows batched, once a second at most
 // (progress). What was said last is part of the result, so nothing waits for any of it.
 //
 // # Runs of other nodes
 //
-// settler judges what doubted nodes have left (room lease says which those are): what an absent
+// recovery judges what doubted nodes have left (room lease says which those are): what an absent
 // node has not taken is planned again, what it owned is adopted, and what a gone node had taken
 // ends as lost. watcher learns of the ends of runs at other nodes, and whether runs that serial
-// ones wait for were taken (TransitLoop).
+// ones wait for were taken (transitLoop).
 //
 // # Wait
 //
-// A handler that waits for its own run gets ErrWaitsForItself (SelfWait). So does one that
+// A handler that waits for its own run gets ErrWaitsForItself (waitsForItself). So does one that
 // waits for a planned run of the same serial job that is certain to come to the handler's
 // address: the trigger names that address alone, nobody else has the handler, or the strategy
 // goes by the addresses only (FIRST, LAST, FAILOVER, CONSISTENT_HASH, a broadcast over nodes).
@@ -137,7 +158,6 @@
 // Stage plan: the start loop and the send loop. Stage work: the loops of results, of locked
 // results, dispatch, in doubt, unreported, inbox, progress, watch and transit. Sends, questions
 // (64 at once for each of the two loops that ask) and kills of executors that may hang have
-// goroutines of stage work; 64 idle ones wait for the next send (crew, in room loop). The locks
-// Unconfirmed.mu, inDoubtList.mu, earlyFlights.mu and Progress.mu are leaves, but that the ring of
-// early flights is locked under its own.
+// goroutines of stage work; 64 idle ones wait for the next send (loop.Pool). The locks
+// unconfirmed.mu, inDoubtList.mu, delayQueue.mu and progress.mu are leaves.
 package dispatch

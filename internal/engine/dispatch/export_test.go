@@ -77,11 +77,11 @@ func SilentLogs(times int) (allocs float64, open int) {
 	all := &core.Core{Cfg: core.Config{}.WithDefaults(), Life: core.NewLife()}
 	all.Leases = lease.New("n-1", core.TimesOf(&all.Cfg.Cluster), func() []store.Attachment { return nil })
 	k := &runlog.Writer{Core: all, Book: runlog.NewBook(core.LogConfig{QueueBytes: 1 << 20, RunBytes: 1 << 20})}
-	f := &Finisher{Core: all, engine: queue.New(all, nil)}
-	f.engine.Under.Flights.Set(1, &queue.Flight{Routed: &queue.Routed{}, Run: queue.StartedRun{Planned: queue.PlannedRun{ID: 1}}})
-	admin := loggingAdmin{AttachedAdmin{f, k}}
+	f := &finisher{Core: all, queue: queue.New(all, nil)}
+	f.queue.Under.Flights.Set(1, &queue.Flight{Routed: &queue.Routed{}, Run: queue.StartedRun{Planned: queue.PlannedRun{ID: 1}}})
+	admin := loggingAdmin{attachedAdmin{finisher: f, lines: k}}
 	allocs = testing.AllocsPerRun(times, func() {
-		f.engine.Under.Flights.Of(1).Lines = core.StartLog{}
+		f.queue.Under.Flights.Of(1).Lines = core.StartLog{}
 		_, end := admin.OpenLog(1, 0)
 		end()
 	})

@@ -21,8 +21,8 @@ import (
 // Runs whose remote executor may or may not have them: the call had an error, or the
 // node that made it is gone. Unknown is neither a failure nor a success: it is ended by
 // a reply, a callback, or evidence that the run is lost. Input: flights, from
-// send.go, and runs of nodes that are gone, from recover.go. Output: dispatched runs,
-// to send.go, or lost ones.
+// call.go, and runs of nodes that are gone, from recover.go. Output: accepted runs,
+// to mark.go, or lost ones, to finish.go.
 
 const (
 	// resendFor is how long a run is sent again.
@@ -32,37 +32,37 @@ const (
 	inDoubtAtMost = 10 * time.Minute
 )
 
-// InDoubt asks about runs of which nobody knows whether their executor has them.
-type InDoubt struct {
+// inDoubt asks about runs of which nobody knows whether their executor has them.
+type inDoubt struct {
 	*core.Core
-	Engine   *queue.Queue
-	Book     *registry.Addresses
-	Finisher *Finisher
-	Acceptor *DispatchMarker
+	queue    *queue.Queue
+	book     *registry.Addresses
+	finisher *finisher
+	marker   *dispatchMarker
 	list     inDoubtList
 }
 
-// leaveInDoubt turns a flight into a run in doubt. What is sent again is what was sent, to the
+// add turns a flight into a run in doubt. What is sent again is what was sent, to the
 // same process.
-func (d *InDoubt) leaveInDoubt(f *queue.Flight, sent wire.TriggerRequest, cause error) {
+func (d *inDoubt) add(f *queue.Flight, sent wire.TriggerRequest, cause error) {
 	d.Logger.Warn("xxljob: run in doubt: the call to its executor failed, and may have arrived", "run", f.Run.Planned.ID, "job", f.Run.Planned.JobID, "error", cause)
 	now := time.Now()
 	d.list.add(&runInDoubt{run: f.Whole(), req: sent, again: sent.BootID != "", since: now, from: d.Clock.Now(), next: now.Add(askFirst)})
-	d.Engine.Land(f.Run.Planned.ID)
+	d.queue.Land(f.Run.Planned.ID)
 	d.Life.Wakes.InDoubt.Poke()
 }
 
-// adoptInDoubt takes over a run of a node that is gone: it may have been sent, and is not
+// adopt takes over a run of a node that is gone: it may have been sent, and is not
 // sent by this one.
-func (d *InDoubt) adoptInDoubt(r store.Run) {
+func (d *inDoubt) adopt(r store.Run) {
 	now := time.Now()
 	d.list.add(&runInDoubt{run: r, since: now, from: d.Clock.Now(), next: now})
 	d.Life.Wakes.InDoubt.Poke()
 }
 
-// InDoubtLoop has questions asked about runs in doubt until ctx ends: a few addresses at a time,
+// loop has questions asked about runs in doubt until ctx ends: a few addresses at a time,
 // each by a goroutine of its own, so that one that hangs holds up no other.
-func (d *InDoubt) InDoubtLoop(ctx context.Context) {
+func (d *inDoubt) loop(ctx context.Context) {
 	for {
 		wait := time.Second // where others may have taken the runs over
 		if d.Leases.Trusted(time.Now()) {
@@ -83,8 +83,8 @@ func (d *InDoubt) InDoubtLoop(ctx context.Context) {
 
 // askAbout asks about some runs in doubt of one address, one after the other. Where it does
 // not answer, or takes its time, the others are left for another time.
-func (d *InDoubt) askAbout(ctx context.Context, runs []*runInDoubt) {
-	exec, err := d.Book.CalledAt(ctx, runs[0].run)
+func (d *inDoubt) askAbout(ctx context.Context, runs []*runInDoubt) {
+	exec, err := d.book.CalledAt(ctx, runs[0].run)
 	began := time.Now()
 	for _, o := range runs {
 		if ctx.Err() != nil {
@@ -106,20 +106,20 @@ func (d *InDoubt) askAbout(ctx context.Context, runs []*runInDoubt) {
 
 // askOne asks about one run, where unreachable does not say that its executor cannot be.
 // It reports whether there is nothing more to ask, and why the executor did not answer.
-func (d *InDoubt) askOne(ctx context.Context, exec wire.Executor, o *runInDoubt, unreachable error) (done bool, err error) {
+func (d *inDoubt) askOne(ctx context.Context, exec wire.Executor, o *runInDoubt, unreachable error) (done bool, err error) {
 	read := time.Now()
 	r, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return d.Store.Run(ctx, o.run.ID) })
 	switch {
 	case errs.IsNotFound(err):
-		d.Engine.Land(o.run.ID)
+		d.queue.Land(o.run.ID)
 		return true, unreachable
 	case err != nil:
 		return false, unreachable
 	case !o.is(r):
 		if r.State.Ended() { // otherwise what is here of it is a later start's
-			d.Engine.Land(r.ID)
+			d.queue.Land(r.ID)
 		}
-		d.Engine.NotMine(r)
+		d.queue.NotMine(r)
 		return d.killLate(ctx, exec, o, r, unreachable), unreachable
 	}
 	if unreachable != nil {
@@ -138,7 +138,7 @@ func (d *InDoubt) askOne(ctx context.Context, exec wire.Executor, o *runInDoubt,
 		return false, err
 	case err != nil:
 	case said.state == wire.RunHeld:
-		d.Acceptor.dispatchedAsync(nil, &o.run, "no answer to the trigger; asked about the run: it has it", "")
+		d.marker.markAsync(nil, &o.run, "no answer to the trigger; asked about the run: it has it", "")
 		return true, nil
 	case said.state == wire.RunReported:
 		return d.endReported(ctx, o)
@@ -154,7 +154,7 @@ func (d *InDoubt) askOne(ctx context.Context, exec wire.Executor, o *runInDoubt,
 // on the way: it may have arrived after the kill. One that was killed later is killed; a
 // second time might hit the job's next run, at third-party executors. It reports
 // whether there is nothing more to do.
-func (d *InDoubt) killLate(ctx context.Context, exec wire.Executor, o *runInDoubt, r store.Run, unreachable error) bool {
+func (d *inDoubt) killLate(ctx context.Context, exec wire.Executor, o *runInDoubt, r store.Run, unreachable error) bool {
 	if r.State != store.StateKilled || r.KillReason == "" || r.Ended.After(o.from) || time.Since(o.since) >= d.Cfg.Cluster.Dead {
 		return true
 	}
@@ -163,13 +163,13 @@ func (d *InDoubt) killLate(ctx context.Context, exec wire.Executor, o *runInDoub
 
 // mayResend reports whether the run may be sent again: to the process that was sent it,
 // which is there by what was last heard.
-func (d *InDoubt) mayResend(o *runInDoubt) bool {
-	return o.again && time.Since(o.since) < resendFor && d.Book.Memory.Boot(o.run.App, o.run.Address) == o.req.BootID
+func (d *inDoubt) mayResend(o *runInDoubt) bool {
+	return o.again && time.Since(o.since) < resendFor && d.book.Memory.Boot(o.run.App, o.run.Address) == o.req.BootID
 }
 
 // resend sends the run again. A refusal does not tell whether the first attempt has
 // reached the executor, so there is no other one after it.
-func (d *InDoubt) resend(ctx context.Context, exec wire.Executor, o *runInDoubt) (has bool, err error) {
+func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *runInDoubt) (has bool, err error) {
 	req := o.req
 	// The first call took its time before that, and this one may until it arrives.
 	req.AgainAfter = (time.Since(o.since) + 2*d.Cfg.HTTP.CallTimeout).Milliseconds()
@@ -178,13 +178,13 @@ func (d *InDoubt) resend(ctx context.Context, exec wire.Executor, o *runInDoubt)
 		return false, err
 	}
 	if o.again = ret.OK(); o.again {
-		d.Acceptor.dispatchedAsync(nil, &o.run, "accepted, asked again: ", ret.Msg)
+		d.marker.markAsync(nil, &o.run, "accepted, asked again: ", ret.Msg)
 	}
 	return o.again, nil
 }
 
 // askExecutor asks about a run.
-func (d *InDoubt) askExecutor(ctx context.Context, exec wire.Executor, o *runInDoubt, r store.Run) (answerAbout, error) {
+func (d *inDoubt) askExecutor(ctx context.Context, exec wire.Executor, o *runInDoubt, r store.Run) (answerAbout, error) {
 	said, err := askAboutRun(ctx, d.Core, exec, r)
 	if err == nil && (said.state != "" || !said.busy) {
 		errs.SetDefault(&o.idle, time.Now())
@@ -194,15 +194,15 @@ func (d *InDoubt) askExecutor(ctx context.Context, exec wire.Executor, o *runInD
 
 // endReported ends a run as lost whose result was acknowledged and is not there: the
 // store has forgotten it.
-func (d *InDoubt) endReported(ctx context.Context, o *runInDoubt) (done bool, err error) {
+func (d *inDoubt) endReported(ctx context.Context, o *runInDoubt) (done bool, err error) {
 	r, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return d.Store.Run(ctx, o.run.ID) })
 	switch {
 	case err != nil && !errs.IsNotFound(err) || !d.Leases.Trusted(time.Now()):
 		return false, nil // the executor has answered: it is the store that has not
 	case err == nil && o.is(r):
-		d.Finisher.finishAsync(concluded(r, store.Result{State: store.StateLost, HandleMsg: resultForgotten}))
+		d.finisher.finishAsync(concluded(r, store.Result{State: store.StateLost, HandleMsg: resultForgotten}))
 	case err == nil:
-		d.Engine.NotMine(r)
+		d.queue.NotMine(r)
 	}
 	return true, nil
 }
@@ -211,7 +211,7 @@ func (d *InDoubt) endReported(ctx context.Context, o *runInDoubt) (done bool, er
 // that it was started for, which refuses it from now on. Only the owner of its shard can:
 // where this node is that no more the run ends as lost, as others do that their executor
 // does not have; but one that stops leaves it to the next owner.
-func (d *InDoubt) putBackUnsent(ctx context.Context, o *runInDoubt, r store.Run) (done, mine bool) {
+func (d *inDoubt) putBackUnsent(ctx context.Context, o *runInDoubt, r store.Run) (done, mine bool) {
 	if _, owned := d.Leases.Epoch(r.Shard); !owned {
 		return false, d.Life.Draining.Load()
 	}
@@ -223,28 +223,28 @@ func (d *InDoubt) putBackUnsent(ctx context.Context, o *runInDoubt, r store.Run)
 	d.list.drop(o) // before it is started anew
 	for _, r := range settled {
 		if r.State.Ended() {
-			d.Finisher.Ended([]store.Run{r})
+			d.finisher.ended([]store.Run{r})
 			continue
 		}
-		d.Engine.PlannedAgain(r, false)
+		d.queue.PlannedAgain(r, false)
 	}
 	return true, true
 }
 
 // endLost ends a run that is lost, and reports whether it is.
-func (d *InDoubt) endLost(ctx context.Context, o *runInDoubt, r store.Run, said answerAbout, err error) bool {
+func (d *inDoubt) endLost(ctx context.Context, o *runInDoubt, r store.Run, said answerAbout, err error) bool {
 	lost := d.lost(ctx, o, r, said, err)
 	if lost == "" || !d.Leases.Trusted(time.Now()) {
 		return false
 	}
-	d.Finisher.finishAsync(concluded(r, store.Result{State: store.StateLost, HandleMsg: lost}))
+	d.finisher.finishAsync(concluded(r, store.Result{State: store.StateLost, HandleMsg: lost}))
 	return true
 }
 
 // lost says why a run is lost, "" while it may not be. Its executor did not have it, so
 // what may come is the callback of a run that is over; or nobody answers at an address; or
 // the job has been busy for too long with runs of which nobody says which they are.
-func (d *InDoubt) lost(ctx context.Context, o *runInDoubt, r store.Run, said answerAbout, err error) string {
+func (d *inDoubt) lost(ctx context.Context, o *runInDoubt, r store.Run, said answerAbout, err error) string {
 	lasts := time.Since(o.since).Round(time.Second)
 	unnamed := err == nil && said.state == "" && said.busy // perhaps with this very run
 	switch {
@@ -263,7 +263,7 @@ func (d *InDoubt) lost(ctx context.Context, o *runInDoubt, r store.Run, said ans
 }
 
 // overdue is how long after its start a run may be in doubt while its job is busy.
-func (d *InDoubt) overdue(ctx context.Context, o *runInDoubt) time.Duration {
+func (d *inDoubt) overdue(ctx context.Context, o *runInDoubt) time.Duration {
 	if o.job == nil {
 		if jobs, err := d.ReadJobs(ctx, []int64{o.run.JobID}); err == nil {
 			o.job = cmp.Or(jobs[o.run.JobID], &store.Job{})
@@ -277,9 +277,16 @@ func (d *InDoubt) overdue(ctx context.Context, o *runInDoubt) time.Duration {
 
 // unregistered reports whether it is certain that the run's address is none of its
 // app's any more.
-func (d *InDoubt) unregistered(ctx context.Context, r store.Run) bool {
-	known, err := d.Book.Knows(ctx, r.App, r.Address)
+func (d *inDoubt) unregistered(ctx context.Context, r store.Run) bool {
+	known, err := d.book.Knows(ctx, r.App, r.Address)
 	return err == nil && !known
+}
+
+// count is how many runs are in doubt.
+func (d *inDoubt) count() int {
+	d.list.mu.Lock()
+	defer d.list.mu.Unlock()
+	return len(d.list.runs)
 }
 
 // The runs in doubt: when to ask about which.
@@ -451,11 +458,4 @@ func askAboutRun(ctx context.Context, s *core.Core, exec wire.Executor, r store.
 		return answerAbout{}, err
 	}
 	return answerAbout{state: ret.RunState, boot: ret.BootID, busy: !ret.OK()}, nil
-}
-
-// Count is how many runs are in doubt.
-func (d *InDoubt) Count() int {
-	d.list.mu.Lock()
-	defer d.list.mu.Unlock()
-	return len(d.list.runs)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/engine/events"
 	"github.com/xxljob/xxljob/internal/engine/queue"
 	"github.com/xxljob/xxljob/internal/engine/registry"
 	"github.com/xxljob/xxljob/internal/errs"
@@ -27,22 +28,24 @@ import (
 //     has agreed. One that another node is about to send has the request in its row: that
 //     node kills it once it has been accepted (killUnwanted).
 
-// Killer ends runs that somebody wants ended.
-type Killer struct {
+// killer ends runs that somebody wants ended.
+type killer struct {
 	*core.Core
-	Engine   *queue.Queue
-	Finisher *Finisher
-	Book     *registry.Addresses
+	queue    *queue.Queue
+	bus      *events.Bus
+	finisher *finisher
+	book     *registry.Addresses
 }
 
-func (k *Killer) Kill(ctx context.Context, runID int64) error {
+// kill kills a run, and what follows it where that is in parts.
+func (k *killer) kill(ctx context.Context, runID int64) error {
 	if ctx == nil {
 		return errs.ErrNoContext
 	}
 	if err := k.SetShards(ctx); err != nil {
 		return err
 	}
-	run, err := k.kill(ctx, runID)
+	run, err := k.killOne(ctx, runID)
 	if err == nil && run.State == store.StateRefused && run.Sharding == (store.Sharding{}) {
 		err = k.killParts(ctx, run)
 	}
@@ -51,22 +54,22 @@ func (k *Killer) Kill(ctx context.Context, runID int64) error {
 
 // killParts kills what follows a broadcast that was refused as a whole: its retry, once it has
 // started, is in parts, none of which follows the run by itself as far as the store goes.
-func (k *Killer) killParts(ctx context.Context, refused store.Run) (err error) {
+func (k *killer) killParts(ctx context.Context, refused store.Run) (err error) {
 	tree, err := k.Store.Tree(ctx, refused.ID)
 	if err != nil {
 		return errs.Missing("kill what follows", fmt.Sprintf("run %d", refused.ID), err)
 	}
 	for _, r := range tree {
 		if r.ID > refused.ID && !r.State.Ended() {
-			_, failed := k.kill(ctx, r.ID)
+			_, failed := k.killOne(ctx, r.ID)
 			err = errors.Join(err, failed)
 		}
 	}
 	return err
 }
 
-// kill kills one run, and returns it as it then is.
-func (k *Killer) kill(ctx context.Context, runID int64) (store.Run, error) {
+// killOne kills one run, and returns it as it then is.
+func (k *killer) killOne(ctx context.Context, runID int64) (store.Run, error) {
 	run, err := k.Store.Kill(ctx, runID, wire.StopKill)
 	if err != nil {
 		return store.Run{}, errs.Missing("kill", fmt.Sprintf("run %d", runID), err)
@@ -76,10 +79,10 @@ func (k *Killer) kill(ctx context.Context, runID int64) (store.Run, error) {
 	}
 	switch {
 	case run.State == store.StateCancelled:
-		k.Engine.Passed(run.ID)
-		k.Engine.Waiters.Notify(&run)
+		k.queue.Passed(run.ID)
+		k.queue.Waiters.Notify(&run)
 		if run.StoppedJob {
-			k.Finisher.teller.MayHaveStopped(run.JobID)
+			k.bus.MayHaveStopped(run.JobID)
 		}
 	case run.State.Ended():
 	case run.Address == store.LocalAddress(k.Leases.Incarnation):
@@ -90,14 +93,14 @@ func (k *Killer) kill(ctx context.Context, runID int64) (store.Run, error) {
 	return run, errs.In(fmt.Sprintf("kill run %d", runID), err)
 }
 
-// KillAll kills every run of this process, at the end of Stop's grace. They end as lost, like
+// killAll kills every run of this process, at the end of Stop's grace. They end as lost, like
 // those of a process that dies: nobody has wanted them ended.
-func (k *Killer) KillAll(ctx context.Context, reason string) {
-	for _, f := range k.Engine.Under.InFlight() {
+func (k *killer) killAll(ctx context.Context, reason string) {
+	for _, f := range k.queue.Under.InFlight() {
 		if f.Remote {
 			continue // it goes on without this node
 		}
-		k.Engine.Under.CutOff(f)
+		k.queue.Under.CutOff(f)
 		run := f.Whole()
 		run.KillReason = reason
 		k.killHere(ctx, run)
@@ -105,16 +108,16 @@ func (k *Killer) KillAll(ctx context.Context, reason string) {
 }
 
 // killHere kills a run of this process: before it is sent, or at its executor.
-func (k *Killer) killHere(ctx context.Context, r store.Run) {
-	f := k.Engine.Under.Flight(r.ID)
+func (k *killer) killHere(ctx context.Context, r store.Run) {
+	f := k.queue.Under.Flight(r.ID)
 	if f == nil {
 		return
 	}
-	if k.Engine.Under.Intercept(f) {
-		k.Finisher.finishAsync(k.Finisher.resultAt(f, store.Result{State: k.Engine.Under.Killed(f), HandleMsg: killReason(r)}))
+	if k.queue.Under.Intercept(f) {
+		k.finisher.finishAsync(k.finisher.resultAt(f, store.Result{State: k.queue.Under.Killed(f), HandleMsg: killReason(r)}))
 		return
 	}
-	if k.Engine.Under.Kill(f, killReason(r)) {
+	if k.queue.Under.Kill(f, killReason(r)) {
 		k.killAt(ctx, f, killReason(r))
 	}
 }
@@ -122,7 +125,7 @@ func (k *Killer) killHere(ctx context.Context, r store.Run) {
 // killAt asks the executor to kill a run that it has accepted. One of ours answers at once.
 // Others may hang, so they are asked by a goroutine of the work loops, or by whoever calls
 // when these have ended.
-func (k *Killer) killAt(ctx context.Context, f *queue.Flight, reason string) {
+func (k *killer) killAt(ctx context.Context, f *queue.Flight, reason string) {
 	ask := func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, loop.CallTimeout)
 		defer cancel()
@@ -137,9 +140,9 @@ func (k *Killer) killAt(ctx context.Context, f *queue.Flight, reason string) {
 }
 
 // killRemote kills a run at a remote executor, or keeps it from being sent there.
-func (k *Killer) killRemote(ctx context.Context, r store.Run) error {
-	if f := k.Engine.Under.Flight(r.ID); f != nil && k.Engine.Under.Intercept(f) {
-		k.Finisher.finishAsync(k.Finisher.resultAt(f, store.Result{State: store.StateKilled, HandleMsg: r.KillReason}))
+func (k *killer) killRemote(ctx context.Context, r store.Run) error {
+	if f := k.queue.Under.Flight(r.ID); f != nil && k.queue.Under.Intercept(f) {
+		k.finisher.finishAsync(k.finisher.resultAt(f, store.Result{State: store.StateKilled, HandleMsg: r.KillReason}))
 		return nil
 	}
 	return k.killElsewhere(ctx, r)
@@ -148,8 +151,8 @@ func (k *Killer) killRemote(ctx context.Context, r store.Run) error {
 // killElsewhere kills a run at its remote executor, and records it as killed: an
 // third-party executor kills whatever runs of the job, and what it reports of that
 // comes too late then (docs/xxl-job.md, kill).
-func (k *Killer) killElsewhere(ctx context.Context, r store.Run) error {
-	exec, err := k.Book.CalledAt(ctx, r)
+func (k *killer) killElsewhere(ctx context.Context, r store.Run) error {
+	exec, err := k.book.CalledAt(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -162,11 +165,11 @@ func (k *Killer) killElsewhere(ctx context.Context, r store.Run) error {
 	case err != nil:
 		return err
 	}
-	return k.Finisher.finish(ctx, []store.Result{concluded(r, store.Result{State: store.StateKilled, HandleMsg: killReason(r)})})
+	return k.finisher.finish(ctx, []store.Result{concluded(r, store.Result{State: store.StateKilled, HandleMsg: killReason(r)})})
 }
 
 // hasEnded reports whether it is certain that a run is over.
-func (k *Killer) hasEnded(ctx context.Context, runID int64) bool {
+func (k *killer) hasEnded(ctx context.Context, runID int64) bool {
 	r, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return k.Store.Run(ctx, runID) })
 	return err == nil && r.State.Ended()
 }
@@ -174,7 +177,7 @@ func (k *Killer) hasEnded(ctx context.Context, runID int64) bool {
 // killUnwanted kills at their executors what somebody wanted to be killed while it was
 // on its way there. Of the others, which had ended before they were marked, that may be
 // one too: a result that was quicker than the answer to its trigger needs nothing.
-func (k *Killer) killUnwanted(changed []store.Run, others []int64) {
+func (k *killer) killUnwanted(changed []store.Run, others []int64) {
 	for i := range changed {
 		if changed[i].KillReason != "" {
 			r := changed[i]
@@ -196,7 +199,7 @@ func (k *Killer) killUnwanted(changed []store.Run, others []int64) {
 	})
 }
 
-func (k *Killer) killLogged(ctx context.Context, r store.Run) {
+func (k *killer) killLogged(ctx context.Context, r store.Run) {
 	if err := k.killElsewhere(ctx, r); err != nil {
 		k.Logger.Warn("xxljob: could not kill a run", "run", r.ID, "job", r.JobID, "error", err)
 	}

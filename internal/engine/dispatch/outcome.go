@@ -15,21 +15,27 @@ import (
 
 // What a callback, or this node itself, says about the end of a run. All of it is pure.
 
-// resultOf reads the state out of a callback. known is the run of the flight.
-func resultOf(f *queue.Flight, known *store.Run, r *wire.CallbackRequest) store.Result {
+// ResultOf is a callback as a result, without what fences it.
+func ResultOf(r *wire.CallbackRequest) store.Result {
+	state := stateOf(r)
 	percent, text := core.BoundProgress(r.Progress)
-	return WithTimeout(store.Result{
-		RunID: r.LogID, Incarnation: mustLocal(f.Run.Address), Token: f.Run.Token,
-		State: StateOf(r), HandleMsg: r.HandleMsg, NoRetry: NoRetryOf(r), After: AfterOf(r), Progress: percent, ProgressText: text, Known: known,
-	}, f.Job)
+	return store.Result{
+		RunID: r.LogID, State: state, HandleMsg: r.HandleMsg, After: afterOf(r), Progress: percent, ProgressText: text,
+		// Nothing is to follow a failure. An executor that says so of a run that is to come again
+		// is taken at the latter: otherwise work that was not done would look harmless.
+		NoRetry: r.NoRetry && state != store.StateSnoozed,
+	}
 }
 
-// NoRetryOf reports whether nothing is to follow a failure. Who says that of a run that is to
-// come again is taken at that: otherwise work that was not done would look harmless.
-func NoRetryOf(r *wire.CallbackRequest) bool { return r.NoRetry && StateOf(r) != store.StateSnoozed }
+// reportedResult is the result of a flight of this process by its callback. known is its run.
+func reportedResult(f *queue.Flight, known *store.Run, r *wire.CallbackRequest) store.Result {
+	res := ResultOf(r)
+	res.Incarnation, res.Token, res.Known = mustLocal(f.Run.Address), f.Run.Token, known
+	return WithTimeout(res, f.Job)
+}
 
-// AfterOf is how long after its end a run is to come again, by its handler.
-func AfterOf(r *wire.CallbackRequest) time.Duration {
+// afterOf is how long after its end a run is to come again, by its handler.
+func afterOf(r *wire.CallbackRequest) time.Duration {
 	const most = int64(store.MaxPause / time.Millisecond)
 	return time.Duration(max(min(max(r.RetryIn, r.SnoozeIn), most), 0)) * time.Millisecond
 }
@@ -63,8 +69,8 @@ func refusalOf(ret wire.Return) string {
 	return ret.Msg
 }
 
-// StateOf reads the state out of a callback.
-func StateOf(r *wire.CallbackRequest) store.State {
+// stateOf reads the state out of a callback.
+func stateOf(r *wire.CallbackRequest) store.State {
 	switch {
 	case r.HandleCode == wire.CodeSuccess:
 		return store.StateSucceeded

@@ -8,115 +8,102 @@ import (
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/queue"
-	"github.com/xxljob/xxljob/internal/engine/registry"
-	"github.com/xxljob/xxljob/internal/engine/router"
 	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
 
-// Where a run goes when its executor does not take it. Input: refusals, from send.go.
+// Where a run goes when its executor does not take it. Input: refusals, from call.go.
 // Output: the run at its next address, or the refusal, to finish.go.
 
-// Rerouter moves started runs to other addresses, or to the successor of an executor.
-type Rerouter struct {
-	*core.Core
-	Engine   *queue.Queue
-	Finisher *Finisher
-	Watcher  *Watcher
-	Book     *registry.Addresses
-	Callees  *router.Resolver
-	deliver  func(*queue.Flight)
-}
-
 // refused goes on to the next address of a probing route, or ends the run.
-func (r *Rerouter) refused(ctx context.Context, f *queue.Flight, why string) {
+func (s *sender) refused(ctx context.Context, f *queue.Flight, why string) {
 	text := errs.PlainText(errs.Shorten(why, core.MaxAnswer))
-	res := r.Finisher.resultAt(f, store.Result{State: store.StateRefused, HandleMsg: text, TriggerMsg: f.Run.Address + ": " + text})
+	res := s.finisher.resultAt(f, store.Result{State: store.StateRefused, HandleMsg: text, TriggerMsg: f.Run.Address + ": " + text})
 	if block.IsDiscard(why) {
 		res.State = store.StateDiscarded
-	} else if len(f.Choices) > 0 && r.readdress(ctx, f, why) {
+	} else if len(f.Choices) > 0 && s.readdress(ctx, f, why) {
 		return
 	}
-	r.Finisher.finishAsync(res)
+	s.finisher.finishAsync(res)
 }
 
 // readdress moves the run to the next executor after a refusal, by a compare-and-set
 // on the address. It reports whether it has.
-func (r *Rerouter) readdress(ctx context.Context, f *queue.Flight, why string) bool {
+func (s *sender) readdress(ctx context.Context, f *queue.Flight, why string) bool {
 	for i, next := range f.Choices {
-		epoch, owned := r.Leases.Epoch(int(f.Run.Planned.Shard))
-		if next == f.Run.Address || !owned || f.Run.Owner != r.Leases.Incarnation {
+		epoch, owned := s.Leases.Epoch(int(f.Run.Planned.Shard))
+		if next == f.Run.Address || !owned || f.Run.Owner != s.Leases.Incarnation {
 			continue
 		}
 		move := store.Readdress{
-			RunID: f.Run.Planned.ID, Shard: int(f.Run.Planned.Shard), Epoch: epoch, Owner: r.Leases.Incarnation, Token: f.Run.Token,
-			Address: next, BootID: r.Book.Memory.Boot(f.Run.Planned.App, next), Msg: fmt.Sprintf("%s: %s; next: %s", f.Run.Address, errs.PlainText(errs.Shorten(why, core.MaxAnswer)), next),
+			RunID: f.Run.Planned.ID, Shard: int(f.Run.Planned.Shard), Epoch: epoch, Owner: s.Leases.Incarnation, Token: f.Run.Token,
+			Address: next, BootID: s.book.Memory.Boot(f.Run.Planned.App, next), Msg: fmt.Sprintf("%s: %s; next: %s", f.Run.Address, errs.PlainText(errs.Shorten(why, core.MaxAnswer)), next),
 		}
-		moved, err := r.moveTo(ctx, move)
+		moved, err := s.storeReaddress(ctx, move)
 		if err != nil {
 			return false
 		}
 		if moved {
-			r.goOn(f, move, f.Choices[i+1:])
+			s.sendReaddressed(f, move, f.Choices[i+1:])
 			return true
 		}
 	}
 	return false
 }
 
-// goOn follows a run to its new address: it is another node's, or called from here.
-func (r *Rerouter) goOn(f *queue.Flight, move store.Readdress, choices []string) {
+// sendReaddressed sends a run to its new address, unless that is another node's, which takes it.
+func (s *sender) sendReaddressed(f *queue.Flight, move store.Readdress, choices []string) {
 	to := queue.Routed{Address: move.Address}
-	r.Callees.Equip(&to, f.Job)
+	s.callees.Equip(&to, f.Job)
 	to.Serial = queue.WaitKey{} // a new address, and no other run of the job was asked about
 	to.Choices = choices
 	run := f.Whole()
 	run.Address, run.BootID, run.Taken = move.Address, move.BootID, time.Time{}
 	if to.Exec == nil {
-		r.Engine.Moved(f, run)
-		r.Watcher.goneAway(run)
+		s.queue.Moved(f, run)
+		s.watcher.wentAway(run)
 		return
 	}
-	if run.Address == store.LocalAddress(r.Leases.Incarnation) {
-		run.Taken = r.Clock.Now() // as Readdress has it
+	if run.Address == store.LocalAddress(s.Leases.Incarnation) {
+		run.Taken = s.Clock.Now() // as Readdress has it
 	}
-	if again := r.Engine.Redirected(f, run, to); again != nil {
-		r.deliver(again)
+	if again := s.queue.Redirected(f, run, to); again != nil {
+		s.send(again)
 	}
 }
 
-// moveTo tries until the store has told whether the run has moved; an error of
+// storeReaddress tries until the store has told whether the run has moved; an error of
 // Readdress may hide that it has.
-func (r *Rerouter) moveTo(ctx context.Context, move store.Readdress) (bool, error) {
-	backoff := loop.Backoff{Log: r.Logger, What: "moving a run to another address"}
+func (s *sender) storeReaddress(ctx context.Context, move store.Readdress) (bool, error) {
+	backoff := loop.Backoff{Log: s.Logger, What: "moving a run to another address"}
 	return loop.CallUntil(ctx, &backoff,
-		func(ctx context.Context) (bool, error) { return r.Store.Readdress(ctx, move) },
+		func(ctx context.Context) (bool, error) { return s.Store.Readdress(ctx, move) },
 		func(ctx context.Context) (bool, error) {
-			run, err := r.Store.Run(ctx, move.RunID)
+			run, err := s.Store.Run(ctx, move.RunID)
 			if err != nil || run.State == store.StateStarted && run.Address == move.Address && run.BootID == move.BootID && run.Token == move.Token {
 				return err == nil, err
 			}
-			return r.Store.Readdress(ctx, move)
+			return s.Store.Readdress(ctx, move)
 		})
 }
 
-// sendToSuccessor sends a run to the process that has taken the place of the one that was
+// callSuccessor calls the process that has taken the place of the one that was
 // registered: that one said so, and has done nothing with it. req is what was sent last.
-func (r *Rerouter) sendToSuccessor(ctx context.Context, f *queue.Flight, req *wire.TriggerRequest) (wire.Return, error) {
-	if r.Book.Memory.Boot(f.Run.Planned.App, f.Run.Address) == req.BootID {
-		r.Book.Memory.ForgetApp(f.Run.Planned.App) // otherwise it was read again meanwhile
+func (s *sender) callSuccessor(ctx context.Context, f *queue.Flight, req *wire.TriggerRequest) (wire.Return, error) {
+	if s.book.Memory.Boot(f.Run.Planned.App, f.Run.Address) == req.BootID {
+		s.book.Memory.ForgetApp(f.Run.Planned.App) // otherwise it was read again meanwhile
 	}
-	known, err := r.Book.Knows(ctx, f.Run.Planned.App, f.Run.Address)
-	if err != nil || !known || !r.Leases.Trusted(time.Now()) {
+	known, err := s.book.Knows(ctx, f.Run.Planned.App, f.Run.Address)
+	if err != nil || !known || !s.Leases.Trusted(time.Now()) {
 		return wire.Failf(wire.MsgOtherBoot), nil
 	}
-	boot := r.Book.Memory.Boot(f.Run.Planned.App, f.Run.Address)
+	boot := s.book.Memory.Boot(f.Run.Planned.App, f.Run.Address)
 	if boot == req.BootID {
 		boot = "" // it has not registered yet
 	}
-	if boot != "" && !r.meantFor(ctx, f, boot) {
+	if boot != "" && !s.meantFor(ctx, f, boot) {
 		return wire.Failf(wire.MsgOtherBoot), nil
 	}
 	req.BootID = boot
@@ -126,9 +113,9 @@ func (r *Rerouter) sendToSuccessor(ctx context.Context, f *queue.Flight, req *wi
 // meantFor notes, before a run is sent to another process than it was started for, which
 // one that is: it is asked about by whoever owns the run next. It reports whether the run
 // is still this node's to send.
-func (r *Rerouter) meantFor(ctx context.Context, f *queue.Flight, boot string) bool {
-	epoch, owned := r.Leases.Epoch(int(f.Run.Planned.Shard))
-	moved, err := r.moveTo(ctx, store.Readdress{
+func (s *sender) meantFor(ctx context.Context, f *queue.Flight, boot string) bool {
+	epoch, owned := s.Leases.Epoch(int(f.Run.Planned.Shard))
+	moved, err := s.storeReaddress(ctx, store.Readdress{
 		RunID: f.Run.Planned.ID, Shard: int(f.Run.Planned.Shard), Epoch: epoch, Owner: f.Run.Owner, Token: f.Run.Token,
 		Address: f.Run.Address, BootID: boot, Msg: f.Run.Address + ": the executor was restarted",
 	})

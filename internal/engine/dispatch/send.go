@@ -7,153 +7,195 @@ import (
 
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/queue"
+	"github.com/xxljob/xxljob/internal/engine/registry"
+	"github.com/xxljob/xxljob/internal/engine/router"
 	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
 
-// Started runs on their way to be sent, at their time. Input: runs that the store has marked
-// started, from startbatch.go and inbox.go. Output: the same runs, to send.go.
+// Started runs that are sent at their time. Input: flights, from launch.go. Output: the same
+// flights when they may be sent, to call.go.
 
-// Deliverer has started runs sent at their time.
-type Deliverer struct {
+// sender sends started runs to their executors at their time, and on to others where these
+// refuse.
+type sender struct {
 	*core.Core
-	engine  *queue.Queue
-	sender  *Sender
-	early   *earlyFlights
-	fanOut  fanOut
-	callers loop.Pool
-	// together has the memory of calls with many flights.
-	together sync.Pool
+	queue    *queue.Queue
+	finisher *finisher
+	watcher  *watcher
+	killer   *killer
+	inDoubt  *inDoubt
+	marker   *dispatchMarker
+	book     *registry.Addresses
+	callees  *router.Resolver
+
+	early    delayQueue
+	fanOut   fanOut
+	callers  loop.Pool
+	together sync.Pool // of *callBatch: memory of calls with many flights
 }
 
-func NewDeliverer(s *core.Core, e *queue.Queue, sender *Sender) *Deliverer {
-	d := &Deliverer{Core: s, engine: e, sender: sender, early: &earlyFlights{}, fanOut: make(fanOut, max(1, s.Cfg.Limits.FastLane/2)), callers: loop.NewPool()}
-	sender.Rerouter.deliver = d.deliver
-	return d
-}
-
-// DeliverDuty sends what was started early at its time. It is a loop of its own: one that
+// duty sends what was started early at its time. It is a loop of its own: one that
 // starts runs as well would be late with these while it waits for the store.
-func (d *Deliverer) DeliverDuty() loop.Duty {
-	return loop.Duty{What: "sending started runs", Wakes: []<-chan struct{}{d.Life.Wakes.Deliver}, Once: func(context.Context) (time.Duration, error) {
-		d.deliverDue(d.Clock.Now())
-		if at, ok := d.early.next(); ok {
-			return max(at.Sub(d.Clock.Now()), time.Microsecond), nil
+func (s *sender) duty() loop.Duty {
+	return loop.Duty{What: "sending started runs", Wakes: []<-chan struct{}{s.Life.Wakes.Deliver}, Once: func(context.Context) (time.Duration, error) {
+		s.sendDue(s.Clock.Now())
+		if at, ok := s.early.next(); ok {
+			return max(at.Sub(s.Clock.Now()), time.Microsecond), nil
 		}
 		return loop.Forever, nil
 	}}
 }
 
-// deliverAllAt is deliverAt for many.
-func (d *Deliverer) deliverAllAt(flights []*queue.Flight) {
-	now := d.Clock.Now()
+// sendAllAtTime is sendAtTime for many.
+func (s *sender) sendAllAtTime(flights []*queue.Flight) {
+	now := s.Clock.Now()
 	due := flights[:0]
 	for _, f := range flights {
 		if f.Run.Planned.Scheduled().After(now) {
-			d.deliverAt(f)
+			s.sendAtTime(f)
 		} else {
 			due = append(due, f)
 		}
 	}
-	d.deliverAll(due)
+	s.sendAll(due)
 }
 
-// deliverAll hands started runs to their executors: together those that an executor of ours in
-// this process only has to enqueue.
-func (d *Deliverer) deliverAll(flights []*queue.Flight) {
+// sendAll sends started runs: in one call those that an executor of ours in this process only
+// has to enqueue.
+func (s *sender) sendAll(flights []*queue.Flight) {
 	if len(flights) == 1 {
-		d.deliver(flights[0])
+		s.send(flights[0])
 		return
 	}
-	b, _ := d.together.Get().(*sendBatch)
+	b, _ := s.together.Get().(*callBatch)
 	if b == nil {
-		b = &sendBatch{}
+		b = &callBatch{}
 	}
 	for _, f := range flights {
-		if !d.isQuick(f) || d.Cfg.Tracer != nil {
-			d.deliver(f)
+		if !onlyEnqueues(f) || !s.isFresh(f) || s.Cfg.Tracer != nil {
+			s.send(f)
 			continue
 		}
 		for !b.add(f) {
 			if len(b.flights) == 0 {
-				d.deliver(f)
+				s.send(f)
 				break
 			}
-			d.sender.sendAll(d.Life.Loops.Work.Ctx, b)
+			s.callTogether(s.Life.Loops.Work.Ctx, b)
 		}
 	}
 	if len(b.flights) > 0 {
-		d.sender.sendAll(d.Life.Loops.Work.Ctx, b)
+		s.callTogether(s.Life.Loops.Work.Ctx, b)
 	}
-	d.together.Put(b)
+	s.together.Put(b)
 }
 
-// isQuick reports whether the executor of a flight only enqueues it, and it was started a moment
-// ago.
-func (d *Deliverer) isQuick(f *queue.Flight) bool {
-	return f.Lane == queue.LaneNone && !f.Remote && time.Since(f.Acked) <= d.Leases.Times.Window
-}
-
-// deliverAt sends a started run at its time: now, or when its loop finds it due.
-func (d *Deliverer) deliverAt(f *queue.Flight) {
-	early := f.Run.Planned.Scheduled().Sub(d.Clock.Now())
+// sendAtTime sends a started run at its time: now, or when its loop finds it due.
+func (s *sender) sendAtTime(f *queue.Flight) {
+	early := f.Run.Planned.Scheduled().Sub(s.Clock.Now())
 	switch {
 	case early <= 0:
-		d.deliver(f)
-	case d.Life.Draining.Load():
+		s.send(f)
+	case s.Life.Draining.Load():
 		// That loop ends, or has ended; Stop waits for this goroutine.
-		d.Life.Loops.Work.Run(func(ctx context.Context) {
+		s.Life.Loops.Work.Run(func(ctx context.Context) {
 			if loop.Sleep(ctx, early) {
-				d.deliver(f)
+				s.send(f)
 			}
 		})
 	default:
-		d.Life.Wakes.Deliver.PokeIf(d.early.add(f))
+		s.Life.Wakes.Deliver.PokeIf(s.early.add(f))
 	}
 }
 
-// deliverDue sends what was started early and is due now.
-func (d *Deliverer) deliverDue(now time.Time) {
-	if due := d.early.pop(now); len(due) > 0 {
+// sendDue sends what was started early and is due now.
+func (s *sender) sendDue(now time.Time) {
+	if due := s.early.pop(now); len(due) > 0 {
 		if len(due) >= queue.HerdLeast {
-			d.engine.Rush.Begin()
-			defer d.engine.Rush.End()
+			s.queue.Rush.Begin()
+			defer s.queue.Rush.End()
 		}
-		d.deliverAll(due)
+		s.sendAll(due)
 		clear(due)
 	}
 }
 
-// DeliverRest sends what was taken from other nodes a moment before its time,
+// sendRest sends what was taken from other nodes a moment before its time,
 // when the loop for that has ended: this node has taken it, so it runs it.
-func (d *Deliverer) DeliverRest(ctx context.Context) {
+func (s *sender) sendRest(ctx context.Context) {
 	for {
-		at, ok := d.early.next()
-		if !ok || !loop.Sleep(ctx, at.Sub(d.Clock.Now())) {
+		at, ok := s.early.next()
+		if !ok || !loop.Sleep(ctx, at.Sub(s.Clock.Now())) {
 			return
 		}
-		d.deliverDue(d.Clock.Now())
+		s.sendDue(s.Clock.Now())
 	}
 }
 
-// deliver hands a started run to its executor. One of ours only enqueues it;
-// others may take their time, and are called from a goroutine that holds a place
-// in a lane. Stop waits for these goroutines.
-func (d *Deliverer) deliver(f *queue.Flight) {
-	if d.isQuick(f) {
-		d.sender.send(d.Life.Loops.Work.Ctx, f)
+// send has the executor of a started run called, if the run may be sent. One of ours in this
+// process only enqueues it; others may take their time, and are called from a goroutine that
+// holds a place in a lane. Stop waits for these goroutines.
+func (s *sender) send(f *queue.Flight) {
+	if onlyEnqueues(f) && s.isFresh(f) {
+		s.call(s.Life.Loops.Work.Ctx, f)
 		return
 	}
-	d.callers.Run(d.Life.Loops.Work, func(ctx context.Context) {
-		if f.Fanned && !d.fanOut.enter(ctx) {
+	s.callers.Run(s.Life.Loops.Work, func(ctx context.Context) {
+		if f.Fanned && !s.fanOut.enter(ctx) {
 			return
 		}
-		defer d.fanOut.leaveIf(f.Fanned)
-		if d.stillMine(ctx, f) {
-			d.sender.send(ctx, f)
+		defer s.fanOut.leaveIf(f.Fanned)
+		if s.maySend(ctx, f) {
+			s.call(ctx, f)
 		}
 	})
+}
+
+// onlyEnqueues reports whether the executor of a flight is one of ours in this process, which
+// takes a run and answers at once.
+func onlyEnqueues(f *queue.Flight) bool { return f.Lane == queue.LaneNone && !f.Remote }
+
+// maySend answers whether a run may be sent; all that says so is here. It may be while its start,
+// or its take, is fresh: nobody decides about a run of a node that is trusted. A node that was
+// paused for longer must not send what may have been decided about meanwhile: the run is read
+// until a reading is fresh that says that it is still this node's. What else may keep a run from
+// its executor, that somebody here has killed it, call finds out, as it marks the run as sent.
+func (s *sender) maySend(ctx context.Context, f *queue.Flight) bool {
+	backoff := loop.Backoff{Log: s.Logger, What: "reading a run before it is sent"}
+	var began time.Time
+	read := func(ctx context.Context) (store.Run, error) {
+		began = time.Now()
+		run, err := s.Store.Run(ctx, f.Run.Planned.ID)
+		if errs.IsNotFound(err) {
+			return store.Run{}, nil
+		}
+		return run, err
+	}
+	for !s.isFresh(f) {
+		run, err := loop.CallUntil(ctx, &backoff, read, read)
+		switch {
+		case err != nil:
+			return false
+		case run.State == store.StateStarted && run.Address == f.Run.Address && run.Token == f.Run.Token:
+			f.Acked = began
+		default:
+			s.queue.Land(f.Run.Planned.ID)
+			s.queue.Answered(f, 0)
+			if run.ID != 0 {
+				s.queue.NotMine(run)
+			}
+			return false
+		}
+	}
+	return true
+}
+
+// isFresh reports whether the store has acknowledged within the trust window that the run is this
+// node's.
+func (s *sender) isFresh(f *queue.Flight) bool {
+	return time.Since(f.Acked) <= s.Leases.Times.Window
 }
 
 // fanOut bounds the calls for the further parts of broadcasts at remote executors. They
@@ -173,123 +215,4 @@ func (o fanOut) leaveIf(entered bool) {
 	if entered {
 		<-o
 	}
-}
-
-// stillMine looks at the run again when its start is longer ago than this node
-// is trusted for: a node that was paused must not send what may have been
-// decided about meanwhile.
-func (d *Deliverer) stillMine(ctx context.Context, f *queue.Flight) bool {
-	backoff := loop.Backoff{Log: d.Logger, What: "reading a run before it is sent"}
-	var began time.Time
-	read := func(ctx context.Context) (store.Run, error) {
-		began = time.Now()
-		run, err := d.Store.Run(ctx, f.Run.Planned.ID)
-		if errs.IsNotFound(err) {
-			return store.Run{}, nil
-		}
-		return run, err
-	}
-	for time.Since(f.Acked) > d.Leases.Times.Window {
-		run, err := loop.CallUntil(ctx, &backoff, read, read)
-		switch {
-		case err != nil:
-			return false
-		case run.State == store.StateStarted && run.Address == f.Run.Address && run.Token == f.Run.Token:
-			f.Acked = began
-		default:
-			d.engine.Land(f.Run.Planned.ID)
-			d.engine.Answered(f, 0)
-			if run.ID != 0 {
-				d.engine.NotMine(run)
-			}
-			return false
-		}
-	}
-	return true
-}
-
-// Started runs whose time has not quite come.
-
-// earlyFlights are started runs whose time has not quite come: the store's answer was quicker
-// than the lead, or they have gone with what was due before them.
-type earlyFlights struct {
-	mu      sync.Mutex
-	flights []earlyFlight   // guarded by mu: a binary heap, the earliest first
-	popped  []*queue.Flight // of who pops
-}
-
-// earlyFlight is one with its time, in milliseconds.
-type earlyFlight struct {
-	at int64
-	f  *queue.Flight
-}
-
-// add keeps a flight until its time. It reports whether that comes before all others'.
-func (e *earlyFlights) add(f *queue.Flight) (sooner bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	at := f.Run.Planned.At
-	e.flights = append(e.flights, earlyFlight{at, f})
-	i := len(e.flights) - 1
-	for i > 0 && at < e.flights[(i-1)/2].at {
-		e.flights[i] = e.flights[(i-1)/2]
-		i = (i - 1) / 2
-	}
-	e.flights[i] = earlyFlight{at, f}
-	return i == 0
-}
-
-// pop takes those whose time has come, the earliest first. One goroutine at a time pops: what it
-// gets is in memory that it gets again, and clears.
-func (e *earlyFlights) pop(now time.Time) []*queue.Flight {
-	due := e.popped[:0]
-	ms := now.UnixMilli()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for len(e.flights) > 0 && e.flights[0].at <= ms {
-		due = append(due, e.flights[0].f)
-		e.dropFirst()
-	}
-	if len(e.flights) == 0 && cap(e.flights) > queue.SpareEntries {
-		e.flights = nil // a large herd is over
-	}
-	if e.popped = due; cap(due) > queue.SpareEntries {
-		e.popped = nil
-	}
-	return due
-}
-
-// dropFirst takes the first off the heap.
-func (e *earlyFlights) dropFirst() {
-	h := e.flights
-	last := h[len(h)-1]
-	h[len(h)-1] = earlyFlight{}
-	h = h[:len(h)-1]
-	e.flights = h
-	if len(h) == 0 {
-		return
-	}
-	i := 0
-	for {
-		child := 2*i + 1
-		if child+1 < len(h) && h[child+1].at < h[child].at {
-			child++
-		}
-		if child >= len(h) || last.at <= h[child].at {
-			break
-		}
-		h[i] = h[child]
-		i = child
-	}
-	h[i] = last
-}
-
-// next is when the next one is due.
-func (e *earlyFlights) next() (time.Time, bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.flights) == 0 {
-		return time.Time{}, false
-	}
-	return time.UnixMilli(e.flights[0].at), true
 }

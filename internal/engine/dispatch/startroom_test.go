@@ -16,12 +16,12 @@ import (
 
 // books is a start loop of which only the start loop's books are there, with planned runs of
 // jobs of their own, all in shard 1.
-func books(t *testing.T, runs int64) (*Starter, []*queue.Item) {
+func books(t *testing.T, runs int64) (*starter, []*queue.Item) {
 	t.Helper()
 	all := &core.Core{Cfg: core.Config{}.WithDefaults(), Life: core.NewLife()}
 	all.Leases = lease.New("n-1", core.TimesOf(&all.Cfg.Cluster), func() []store.Attachment { return nil })
 	e := queue.New(all, nil)
-	s := &Starter{Core: all, Engine: e, Collector: &Collector{Core: all, Engine: e, Router: &router.Router{}, Buffers: &StartBuffers{}}}
+	s := &starter{Core: all, queue: e, router: &router.Router{}}
 	var entries []*queue.Item
 	for id := int64(1); id <= runs; id++ {
 		job := &store.Job{ID: id, App: "app", Block: block.SerialExecution}
@@ -47,7 +47,7 @@ func TestRoomThatIsNotTaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, entries := books(t, 2)
-			e, key := s.Engine, here.Key("app")
+			e, key := s.queue, here.Key("app")
 			e.Room.Lanes.Enter(queue.LaneNone, key, 1)
 			for _, en := range entries {
 				room, _ := e.Room.Lanes.Fits(queue.LaneNone, key, 1)
@@ -59,7 +59,7 @@ func TestRoomThatIsNotTaken(t *testing.T) {
 				t.Fatalf("%d were let in, want 1", len(let))
 			}
 			let[0].Route = &c.to
-			if len(s.Collector.Reserve(let[:1], time.Now())) == 0 {
+			if len(s.reserve(let[:1], time.Now())) == 0 {
 				t.Fatal("it waits again")
 			}
 			if n := e.Room.Due.Len(); n != c.next {
@@ -80,7 +80,7 @@ func TestRoomThatIsKept(t *testing.T) {
 	} {
 		for _, forgotten := range []bool{false, true} {
 			s, entries := books(t, 2)
-			e := s.Engine
+			e := s.queue
 			e.Room.Lanes.Limit[queue.LaneFast] = 1
 			e.Room.Lanes.Enter(queue.LaneFast, key, 1)
 			e.Room.Park(at, entries[0])
@@ -104,7 +104,7 @@ func TestRoomThatIsKept(t *testing.T) {
 					t.Errorf("%+v: the next was not let in", at)
 				}
 			} else {
-				s.Collector.turnBegins(&let[0])
+				s.turnBegins(&let[0])
 			}
 			if _, fits := e.Room.Lanes.Fits(queue.LaneFast, key, 1); !fits {
 				t.Errorf("%+v: the room is still taken, forgotten %t", at, forgotten)
@@ -117,7 +117,7 @@ func TestRoomThatIsKept(t *testing.T) {
 // waits for its turn.
 func TestRoomOfARefusal(t *testing.T) {
 	s, entries := books(t, 2)
-	e, at := s.Engine, queue.WaitKey{Kind: queue.LotLane, Lane: queue.LaneFast}
+	e, at := s.queue, queue.WaitKey{Kind: queue.LotLane, Lane: queue.LaneFast}
 	e.Room.Park(at, entries[0])
 	e.Room.Park(at, entries[1])
 	e.Room.Admit(at)
@@ -153,12 +153,12 @@ func TestTurns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, entries := books(t, 1)
 			s.Cfg.Registry = c.registry
-			a := queue.Attempt{Item: entries[0], Job: s.Engine.Jobs.Refs[1].Job}
+			a := queue.Attempt{Item: entries[0], Job: s.queue.Jobs.Refs[1].Job}
 			a.Item.Route, a.Turned = &c.route, c.turned
 			if c.then != nil {
-				s.Engine.Room.Park(*c.then, a.Item)
+				s.queue.Room.Park(*c.then, a.Item)
 			}
-			if s.Collector.turnBegins(&a); (a.Route.Address+a.Route.Refused != "") != c.keeps || !a.Turned {
+			if s.turnBegins(&a); (a.Route.Address+a.Route.Refused != "") != c.keeps || !a.Turned {
 				t.Errorf("route %+v, turned %t", a.Route, a.Turned)
 			}
 		})
@@ -171,7 +171,7 @@ type noRegistry struct{ core.Registry }
 // their turn, and a stuck one has its turn when all others of its round have had theirs.
 func TestTriedRunsStayApart(t *testing.T) {
 	s, entries := books(t, 3)
-	e := s.Engine
+	e := s.queue
 	try := func(en *queue.Item) {
 		en.Route = &queue.Routed{Refused: "why not"}
 		e.Retry(queue.Attempt{Item: en, Job: e.Jobs.Refs[en.Run.JobID].Job}, false)
@@ -198,7 +198,7 @@ func TestABroadcastWaitsForOthers(t *testing.T) {
 	for _, holds := range []bool{false, true} {
 		for _, address := range []string{"http://one", "http://two"} {
 			s, entries := books(t, 2)
-			e := s.Engine
+			e := s.queue
 			part, broadcast := entries[0], queue.Attempt{Item: entries[1], Job: &store.Job{ID: 1, App: "app", Block: block.SerialExecution}}
 			broadcast.Run.JobID = 1
 			broadcast.Route = &queue.Routed{Address: "http://one", Targets: []string{"http://one", "http://two"}}
@@ -209,7 +209,7 @@ func TestABroadcastWaitsForOthers(t *testing.T) {
 				e.Room.Park(at, part)
 			}
 			want := address == "http://two" // at the first it takes its turn
-			if waits := s.Engine.WaitsForPart(&broadcast); waits != want || e.Room.Waits(queue.LotOrderOf(1)) != want {
+			if waits := s.queue.WaitsForPart(&broadcast); waits != want || e.Room.Waits(queue.LotOrderOf(1)) != want {
 				t.Errorf("at %s, which it holds %t: waits %t", address, holds, waits)
 			}
 			if freed := e.Room.Arrived(1, part.Run.ID); freed != want {
@@ -225,28 +225,28 @@ type noExecutor struct{ wire.Executor }
 // free again. Runs that other nodes have handed over wait for them.
 func TestFreedPlacesAreOffered(t *testing.T) {
 	key := queue.AddressKey{App: "app", Address: "local://n-1"}
-	for name, free := range map[string]func(*Starter, *queue.Attempt){
-		"had no effect": func(s *Starter, a *queue.Attempt) { s.Engine.Retry(*a, false) },
-		"were kept": func(s *Starter, a *queue.Attempt) {
-			s.Engine.Room.GiveBackPlaces(*a)
-			s.Engine.Room.TakeFreed()
-			s.Engine.Room.LetOut(a.Item, queue.WaitKey{Kind: queue.LotRunning, App: key.App, Address: key.Address})
-			s.Engine.Room.WaitApart(a.Item)
-			s.Collector.turnBegins(a)
+	for name, free := range map[string]func(*starter, *queue.Attempt){
+		"had no effect": func(s *starter, a *queue.Attempt) { s.queue.Retry(*a, false) },
+		"were kept": func(s *starter, a *queue.Attempt) {
+			s.queue.Room.GiveBackPlaces(*a)
+			s.queue.Room.TakeFreed()
+			s.queue.Room.LetOut(a.Item, queue.WaitKey{Kind: queue.LotRunning, App: key.App, Address: key.Address})
+			s.queue.Room.WaitApart(a.Item)
+			s.turnBegins(a)
 		},
 	} {
 		s, entries := books(t, 1)
-		a := queue.Attempt{Item: entries[0], Job: s.Engine.Jobs.Refs[1].Job}
+		a := queue.Attempt{Item: entries[0], Job: s.queue.Jobs.Refs[1].Job}
 		a.Item.Route = &queue.Routed{Address: key.Address, Places: 1, Exec: noExecutor{}}
-		s.Engine.InboxFull.Store(true)
-		ready := s.Collector.Reserve([]queue.Attempt{a}, time.Now())
-		if len(ready) == 0 || s.Engine.Room.TakeFreed() {
+		s.queue.InboxFull.Store(true)
+		ready := s.reserve([]queue.Attempt{a}, time.Now())
+		if len(ready) == 0 || s.queue.Room.TakeFreed() {
 			t.Fatalf("%s: it has no place, or one was given back", name)
 		}
 		free(s, &ready[0])
 		s.offerFreed()
-		if len(s.Life.Wakes.Inbox) != 1 || len(s.Engine.Room.Lanes.Running) > 0 {
-			t.Errorf("%s: the inbox is woken %d times, and %v are under way", name, len(s.Life.Wakes.Inbox), s.Engine.Room.Lanes.Running)
+		if len(s.Life.Wakes.Inbox) != 1 || len(s.queue.Room.Lanes.Running) > 0 {
+			t.Errorf("%s: the inbox is woken %d times, and %v are under way", name, len(s.Life.Wakes.Inbox), s.queue.Room.Lanes.Running)
 		}
 	}
 }
@@ -256,7 +256,7 @@ func TestFreedPlacesAreOffered(t *testing.T) {
 func TestASerialPlaceOfARunThatIsHeldAnew(t *testing.T) {
 	s, entries := books(t, 2)
 	at := queue.WaitKey{Kind: queue.LotSerial, JobID: 1, Address: "local://n-1"}
-	e := s.Engine
+	e := s.queue
 	e.Room.Serial.Take(at, entries[1].Run.ID)
 	entries[1].Passage = nil
 	if !e.Room.TakeSerial(at, entries[0].Run.Key()) || e.Room.Serial.At(at) != entries[0].Run.ID {
@@ -268,10 +268,10 @@ func TestASerialPlaceOfARunThatIsHeldAnew(t *testing.T) {
 // owner has handed on, or while a run of it is routed. No run waits for that any more.
 func TestSerialRunsOfALostShard(t *testing.T) {
 	s, entries := books(t, 2)
-	e, waits := s.Engine, queue.WaitKey{Kind: queue.LotSettle}
+	e, waits := s.queue, queue.WaitKey{Kind: queue.LotSettle}
 	s.Leases.Mine[1] = lease.Hold{Epoch: 7}
 	behind := func(en *queue.Item) bool {
-		return s.Engine.WaitsBehind(&queue.Attempt{Item: en, Job: e.Jobs.Refs[en.Run.JobID].Job})
+		return s.queue.WaitsBehind(&queue.Attempt{Item: en, Job: e.Jobs.Refs[en.Run.JobID].Job})
 	}
 	if !behind(entries[0]) || !e.Room.Waits(waits) {
 		t.Fatal("a run of a shard that is new does not wait")
@@ -280,7 +280,7 @@ func TestSerialRunsOfALostShard(t *testing.T) {
 	if !behind(entries[1]) || e.Held.Runs.Of(2) != nil {
 		t.Error("a run of a shard that was lost is still held")
 	}
-	if err := (&Recovery{Core: s.Core, Engine: e}).settleNew(t.Context(), nil); err != nil || e.Room.Waits(waits) || e.Room.Due.Len() != 1 {
+	if err := (&recovery{Core: s.Core, queue: e}).settleNew(t.Context(), nil); err != nil || e.Room.Waits(waits) || e.Room.Due.Len() != 1 {
 		t.Errorf("err %v, waits %v, %d due; want the run that waited to be due, and forgotten then", err, e.Room.Waits(waits), e.Room.Due.Len())
 	}
 }
@@ -289,7 +289,7 @@ func TestSerialRunsOfALostShard(t *testing.T) {
 // that is known, a later run of the job that was taken up before is behind it.
 func TestLaterRunWhileAShardOpens(t *testing.T) {
 	s, entries := books(t, 1)
-	e := s.Engine
+	e := s.queue
 	s.Leases.Mine[1] = lease.Hold{Epoch: 7}
 	later := store.Run{ID: 2, JobID: 1, App: "app", Shard: 1, State: store.StatePlanned, Scheduled: time.UnixMilli(1000)}
 	e.Hold([]store.Run{later}, nil)

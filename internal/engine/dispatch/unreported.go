@@ -18,18 +18,19 @@ import (
 
 // Runs that remote executors have accepted and that nobody has reported. Input: dispatched
 // runs of this node's shards, whoever has sent them, and what is registered. Output: runs to
-// ask about, to unreported_judge.go. Nothing ticks where there are none: the loop is woken when
+// ask about, to unreported_ask.go. Nothing ticks where there are none: the loop is woken when
 // this node has sent one, or has taken shards.
 
-// Unreported looks for such runs. It belongs to its loop, but for the list.
-type Unreported struct {
+// unreported looks after such runs. It belongs to its loop, but for the list.
+type unreported struct {
 	*core.Core
-	book  *registry.Addresses
-	asker *unreportedAsker
-	list  *unreportedList
-	times lookTimes
-
-	rarely loop.LogLimiter // what the log is not to be filled with
+	book     *registry.Addresses
+	finisher *finisher
+	inDoubt  *inDoubt
+	bounds   unreportedBounds
+	list     unreportedList
+	times    lookTimes
+	rarely   loop.LogLimiter // what the log is not to be filled with
 }
 
 // lookTimes say when this node looks.
@@ -39,24 +40,17 @@ type lookTimes struct {
 	quiet  bool          // the last look has found nothing: whoever wakes the loop has news
 }
 
-func NewUnreported(s *core.Core, book *registry.Addresses, finisher *Finisher, inDoubt *InDoubt) *Unreported {
-	list := &unreportedList{}
-	return &Unreported{Core: s, book: book, list: list, asker: &unreportedAsker{
-		Core: s, bounds: newUnreportedBounds(&s.Cfg.Cluster), book: book, finisher: finisher, inDoubt: inDoubt, list: list,
-	}}
-}
-
-func (u *Unreported) Duty() loop.Duty {
+func (u *unreported) duty() loop.Duty {
 	return loop.Duty{What: "looking for runs that nobody reports", Wakes: []<-chan struct{}{u.Life.Wakes.Unreported}, Once: u.once}
 }
 
 // once looks, where it is time to, and has questions asked.
-func (u *Unreported) once(ctx context.Context) (time.Duration, error) {
+func (u *unreported) once(ctx context.Context) (time.Duration, error) {
 	now := time.Now()
 	if !u.Leases.Trusted(now) {
 		return loop.Forever, nil // until it is again: see WakeLoops
 	}
-	if soon := now.Add(u.asker.bounds.every / 2); u.times.next.IsZero() || u.times.quiet && u.times.next.After(soon) {
+	if soon := now.Add(u.bounds.every / 2); u.times.next.IsZero() || u.times.quiet && u.times.next.After(soon) {
 		u.times.next, u.times.quiet = soon, false // most are reported by then
 	}
 	if !now.Before(u.times.next) {
@@ -68,7 +62,7 @@ func (u *Unreported) once(ctx context.Context) (time.Duration, error) {
 	}
 	for key, runs := range u.list.take(time.Now()) {
 		u.Life.Loops.Work.Run(func(ctx context.Context) {
-			u.asker.askAbout(ctx, key, runs)
+			u.askAbout(ctx, key, runs)
 			u.list.asked(key)
 			u.Life.Wakes.Unreported.Poke()
 		})
@@ -83,12 +77,12 @@ func (u *Unreported) once(ctx context.Context) (time.Duration, error) {
 // lookAfter is when to look again. Where there are other nodes they may have sent a run when
 // this one had its shard, and not told the store before this one looked. A look that takes long
 // is followed by a longer pause, but by no more than the evidence can do without.
-func (u *Unreported) lookAfter(more bool, began time.Time) time.Time {
+func (u *unreported) lookAfter(more bool, began time.Time) time.Time {
 	now := time.Now()
 	pause, took := u.Cfg.Cluster.Dead, now.Sub(began)
 	switch {
 	case more:
-		pause = max(u.asker.bounds.every, min(20*took, u.Cfg.Cluster.Dead/3))
+		pause = max(u.bounds.every, min(20*took, u.Cfg.Cluster.Dead/3))
 	case u.Leases.IsAlone():
 		u.times.paused = 0
 		return time.Time{}
@@ -99,13 +93,13 @@ func (u *Unreported) lookAfter(more bool, began time.Time) time.Time {
 
 // gap is how long ago the last look at an app may be, as long as this one goes on, without
 // counting as one that was missed.
-func (u *Unreported) gap(began time.Time) time.Duration {
-	return min(3*u.asker.bounds.every+u.times.paused+time.Since(began), u.Cfg.Cluster.Dead)
+func (u *unreported) gap(began time.Time) time.Duration {
+	return min(3*u.bounds.every+u.times.paused+time.Since(began), u.Cfg.Cluster.Dead)
 }
 
 // look reads which runs there are, and who is at their addresses. It reports whether there are
 // any.
-func (u *Unreported) look(ctx context.Context) (more bool, err error) {
+func (u *unreported) look(ctx context.Context) (more bool, err error) {
 	began := time.Now()
 	runs, more, err := u.read(ctx)
 	if err != nil {
@@ -126,7 +120,7 @@ func (u *Unreported) look(ctx context.Context) (more bool, err error) {
 
 // recall has those addresses of runs that are new here asked too which are none of their apps'
 // any more: their executors may have said good-bye before this node was there.
-func (u *Unreported) recall(fresh []store.Run, there map[string]registry.Answer) {
+func (u *unreported) recall(fresh []store.Run, there map[string]registry.Answer) {
 	listed := map[registry.SiteKey]bool{}
 	for app, a := range there {
 		for _, address := range a.Addrs {
@@ -145,7 +139,7 @@ func (u *Unreported) recall(fresh []store.Run, there map[string]registry.Answer)
 // lookAt takes in who is at the addresses of apps. Some are asked for at a time, so that a
 // registry which does not answer for one app holds up few of the others. Where there is no
 // answer it is as if nobody had looked.
-func (u *Unreported) lookAt(ctx context.Context, apps []string, began time.Time) map[string]registry.Answer {
+func (u *unreported) lookAt(ctx context.Context, apps []string, began time.Time) map[string]registry.Answer {
 	var mu sync.Mutex
 	there := make(map[string]registry.Answer, len(apps)) // guarded by mu
 	var g errgroup.Group
@@ -174,7 +168,7 @@ const lookWidth = 16
 
 // read returns the dispatched runs of this node's shards that are old enough to be looked after,
 // as far as there is room for them. More says that there are any at all.
-func (u *Unreported) read(ctx context.Context) (runs map[int64]store.Run, more bool, err error) {
+func (u *unreported) read(ctx context.Context) (runs map[int64]store.Run, more bool, err error) {
 	share, shards := fairShare{most: unreportedMost}, u.Leases.Owned()
 	for after := int64(0); len(shards) > 0; {
 		page, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) {
@@ -183,7 +177,7 @@ func (u *Unreported) read(ctx context.Context) (runs map[int64]store.Run, more b
 		if err != nil {
 			return nil, false, err
 		}
-		young := u.Clock.Now().Add(-u.asker.bounds.every / 3)
+		young := u.Clock.Now().Add(-u.bounds.every / 3)
 		for _, r := range page {
 			if store.IsRemote(r.Address) && r.Started.Before(young) {
 				share.add(queue.Slimmed(r))
@@ -203,7 +197,7 @@ func (u *Unreported) read(ctx context.Context) (runs map[int64]store.Run, more b
 }
 
 // hurry has those runs asked about now whose executor is not where it was.
-func (u *Unreported) hurry() {
+func (u *unreported) hurry() {
 	now := time.Now()
 	for _, o := range u.list.idle() {
 		s := u.book.Memory.Presences.Of(registry.PresenceKey(o.run.App, o.run.Address), o.run.BootID, now)
@@ -211,14 +205,13 @@ func (u *Unreported) hurry() {
 		case !s.Manual && s.Silent >= u.Cfg.Cluster.Dead:
 			u.list.at(o, core.Earlier(o.next, now))
 		case !s.Listed || s.Replaced > 0 || s.Several:
-			u.list.at(o, core.Earlier(o.next, now.Add(u.asker.bounds.every)))
+			u.list.at(o, core.Earlier(o.next, now.Add(u.bounds.every)))
 		}
 	}
 }
 
-// The runs that executors have accepted and nobody has reported: those that this node looks
-// after, in the same list as runs in doubt, so that an address is asked about them by one at
-// a time.
+// The runs that this node looks after: in the same list as runs in doubt, so that an address is
+// asked about them by one at a time.
 
 // unreportedMost is how many of them a node looks after at a time.
 const unreportedMost = 50_000

@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,8 +9,6 @@ import (
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/registry"
 	"github.com/xxljob/xxljob/internal/errs"
-	"github.com/xxljob/xxljob/internal/loop"
-	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -193,168 +190,4 @@ func (b unreportedBounds) next(e evidence) time.Duration {
 // it reports what it has, and says good-bye.
 func (b unreportedBounds) settled(e evidence) bool {
 	return e.boot != "" && e.Listed && e.Replaced == 0 && !e.Several && e.absent == 0 && e.deaf == 0
-}
-
-// Questions about runs that executors have accepted and nobody has reported, and the end of
-// those that are lost. Input: runs of one address, from unreported.go. Output: results, to
-// finish.go; when to ask again, in their list.
-
-// unreportedAsker asks about such runs.
-type unreportedAsker struct {
-	*core.Core
-	bounds   unreportedBounds
-	book     *registry.Addresses
-	finisher *Finisher
-	inDoubt  *InDoubt
-	list     *unreportedList
-}
-
-// askPass is one go of questions about the runs of one address.
-type askPass struct {
-	said map[int64]reply      // by job, where the answer was about the job
-	jobs map[int64]*store.Job // as far as their timeouts were needed
-}
-
-// askAbout asks about some runs of one address, one after the other. Where it does not answer,
-// the first question is for all, and where nobody is there, for all of the address; where it
-// takes its time, the others are left for another time. Runs of one job share a question whose
-// answer is about the job.
-func (u *unreportedAsker) askAbout(ctx context.Context, key registry.SiteKey, runs []*runInDoubt) {
-	exec, there := u.calledAt(ctx, runs[0].run)
-	began, p := time.Now(), askPass{map[int64]reply{}, map[int64]*store.Job{}}
-	for i, o := range runs {
-		r, shared := p.said[o.run.JobID]
-		switch {
-		case shared:
-		case there.err != nil:
-			r = there
-		case time.Since(began) > askPatience:
-			u.putOff(runs[i:])
-			return
-		default:
-			r = replyOf(askAboutRun(ctx, u.Core, exec, o.run))
-			if there.err = r.err; r.err != nil {
-				there = r
-			} else if r.unnamed() {
-				p.said[o.run.JobID] = r
-			}
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		u.weigh(ctx, &p, o, r)
-	}
-	if there.nobody {
-		u.tellAll(ctx, &p, u.list.ofAddress(key), there, began)
-	}
-}
-
-// tellAll has the answer that nobody is there weighed for all runs of an address: there may be
-// many more than are asked about in one go, and each question takes its time there.
-func (u *unreportedAsker) tellAll(ctx context.Context, p *askPass, runs []*runInDoubt, r reply, since time.Time) {
-	for _, o := range runs {
-		if ctx.Err() != nil {
-			return
-		}
-		if o.accepted.asked.Before(since) {
-			u.weigh(ctx, p, o, r)
-		}
-	}
-}
-
-// calledAt returns the executor that a run was sent to. An address that is none of its app's
-// any more is asked nothing, since the question has the app's token: nobody is there then.
-// Where it is not known whether it is, that is no answer either, and no more.
-func (u *unreportedAsker) calledAt(ctx context.Context, r store.Run) (exec wire.Executor, there reply) {
-	known, err := u.book.KnewLately(ctx, r.App, r.Address)
-	switch {
-	case err != nil:
-		return nil, reply{err: err}
-	case !known:
-		return nil, reply{err: fmt.Errorf("%s is not an address of app %s any more", r.Address, r.App), nobody: true}
-	}
-	remote, err := u.book.Remotes.Get(r.App, r.Address)
-	if err != nil {
-		return nil, reply{err: err, nobody: true}
-	}
-	return remote, reply{}
-}
-
-// putOff leaves runs for another time, behind those that have waited longer.
-func (u *unreportedAsker) putOff(runs []*runInDoubt) {
-	for _, o := range runs {
-		u.list.at(o, time.Now().Add(time.Second))
-	}
-}
-
-// weigh takes in what has come of a question about a run, and acts on it.
-func (u *unreportedAsker) weigh(ctx context.Context, p *askPass, o *runInDoubt, r reply) {
-	now, key := time.Now(), registry.PresenceKey(o.run.App, o.run.Address)
-	o.accepted.asked = now
-	if s := u.book.Memory.Presences.Of(key, o.run.BootID, now); s.Since.After(o.since) {
-		o.since, o.idle = s.Since, time.Time{} // after a gap in this node's looks everything counts anew
-		o.accepted.absences, o.accepted.absent, o.accepted.deaf = 0, time.Time{}, time.Time{}
-	}
-	o.note(r, now)
-	if r.err == nil {
-		u.book.Memory.StillThere(o.run.App, o.run.Address)
-	}
-	if r.err == nil && r.boot != "" && r.boot == o.run.BootID {
-		u.book.Memory.Presences.Answered(key, r.boot, now)
-	}
-	e := u.evidence(ctx, p, o, now)
-	c := u.bounds.conclude(e, r)
-	switch {
-	case c.reread:
-		u.reread(ctx, o)
-	case c.lost != "":
-		u.end(o, o.run, c.lost)
-	case c.overdue && (o.accepted.warned.IsZero() || now.Sub(o.accepted.warned) >= u.Cfg.Limits.Overdue):
-		o.accepted.warned = now
-		u.Logger.Warn("xxljob: a run is overdue, and its executor says that it still has it", "run", o.run.ID, "job", o.run.JobID, "address", o.run.Address, "started", o.run.Started)
-	}
-	u.list.at(o, now.Add(u.bounds.next(e)))
-}
-
-// evidence is what is known of a run.
-func (u *unreportedAsker) evidence(ctx context.Context, p *askPass, o *runInDoubt, now time.Time) evidence {
-	s := u.book.Memory.Presences.Of(registry.PresenceKey(o.run.App, o.run.Address), o.run.BootID, now)
-	e := evidence{Standing: s, boot: o.run.BootID, watched: now.Sub(o.accepted.known), age: u.Clock.Now().Sub(o.run.Started), overdue: u.Cfg.Limits.Overdue}
-	if e.age >= e.overdue {
-		o.job = p.jobs[o.run.JobID]
-		e.overdue = u.inDoubt.overdue(ctx, o)
-		p.jobs[o.run.JobID], o.job = o.job, nil // there may be many runs, and definitions change
-	}
-	e.absent, e.deaf = sinceThen(o.idle, now), sinceThen(o.accepted.deaf, now)
-	return e
-}
-
-// sinceThen is how long something is ago, 0 where it was not.
-func sinceThen(then, now time.Time) time.Duration {
-	if then.IsZero() {
-		return 0
-	}
-	return max(now.Sub(then), 1)
-}
-
-// reread ends a run as lost whose result was acknowledged and is not there: the store has
-// forgotten it.
-func (u *unreportedAsker) reread(ctx context.Context, o *runInDoubt) {
-	r, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return u.Store.Run(ctx, o.run.ID) })
-	switch {
-	case err != nil && !errs.IsNotFound(err):
-	case err == nil && r.State == store.StateDispatched && r.Token == o.run.Token && r.Owner == o.run.Owner:
-		u.end(o, r, resultForgotten)
-	default:
-		u.list.drop(o)
-	}
-}
-
-// end ends a run that is lost, unless it has ended otherwise, or it is not this node's to end.
-func (u *unreportedAsker) end(o *runInDoubt, r store.Run, why string) {
-	if _, owned := u.Leases.Epoch(r.Shard); !owned || !u.Leases.Trusted(time.Now()) {
-		return
-	}
-	u.finisher.finishAsync(concluded(r, store.Result{State: store.StateLost, HandleMsg: why}))
-	u.list.drop(o)
 }

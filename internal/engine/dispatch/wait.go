@@ -17,26 +17,27 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// Those who wait for the end of a run. Comes in: calls of Wait. Goes out: runs that have
+// Those who wait for the end of a run. Input: calls of Wait. Output: runs that have
 // ended, and refusals of handlers that would wait for themselves.
 
-// Waiter lets callers wait for the end of a run.
-type Waiter struct {
+// waiter lets callers wait for the end of a run.
+type waiter struct {
 	*core.Core
-	Engine *queue.Queue
-	Self   *SelfWait
+	queue      *queue.Queue
+	book       *registry.Addresses
+	strategies *router.Strategies
 }
 
-// Wait registers before it reads, so that an end in between is not missed.
-func (w *Waiter) Wait(ctx context.Context, runID int64) (store.Run, error) {
+// wait registers before it reads, so that an end in between is not missed.
+func (w *waiter) wait(ctx context.Context, runID int64) (store.Run, error) {
 	if ctx == nil {
 		return store.Run{}, errs.ErrNoContext
 	}
 	if w.Life.Stopped() {
 		return store.Run{}, fmt.Errorf("xxljob: wait for run %d: %w", runID, errs.ErrStopped)
 	}
-	told := w.Engine.Waiters.Add(runID)
-	defer func() { w.Engine.Waiters.Drop(runID, told) }()
+	told := w.queue.Waiters.Add(runID)
+	defer func() { w.queue.Waiters.Drop(runID, told) }()
 	look := time.NewTicker(core.WatchPoll)
 	defer look.Stop()
 	over := w.Life.Over
@@ -45,7 +46,7 @@ func (w *Waiter) Wait(ctx context.Context, runID int64) (store.Run, error) {
 		if err != nil || run.State.Ended() {
 			return run, errs.Missing("wait", fmt.Sprintf("run %d", runID), err)
 		}
-		if err := w.Self.waitsForItself(ctx, run); err != nil {
+		if err := w.waitsForItself(ctx, run); err != nil {
 			return run, err
 		}
 		w.Life.Wakes.Watch.Poke()
@@ -59,7 +60,7 @@ func (w *Waiter) Wait(ctx context.Context, runID int64) (store.Run, error) {
 				ended.JobName, ended.JobKey = run.JobName, run.JobKey // who has stored the end was not told them
 				return ended, nil
 			}
-			told = w.Engine.Waiters.Add(runID) // its record is gone: the store says so
+			told = w.queue.Waiters.Add(runID) // its record is gone: the store says so
 		case <-tick:
 		case <-over:
 			over = nil // from here on look oneself: the run may be another node's
@@ -69,26 +70,18 @@ func (w *Waiter) Wait(ctx context.Context, runID int64) (store.Run, error) {
 	}
 }
 
-// Handlers that would wait for themselves. Comes in: runs that handlers of this process
-// wait for. Goes out: which of them cannot end before the handler has.
-
-// SelfWait knows where a planned run will go.
-type SelfWait struct {
-	*core.Core
-	Engine     *queue.Queue
-	Book       *registry.Addresses
-	Strategies *router.Strategies
-}
+// Handlers that would wait for themselves: their runs cannot end before those that they wait for
+// have, and those not before the handlers.
 
 // waitsForItself refuses a handler of this node that waits for its own run, or for one
 // that is certain to be queued behind it.
-func (w *SelfWait) waitsForItself(ctx context.Context, run store.Run) error {
+func (w *waiter) waitsForItself(ctx context.Context, run store.Run) error {
 	caller, ok := inside.From(ctx)
 	if !ok || caller.JobID != run.JobID {
 		return nil
 	}
 	// Another scheduler of the process may have a run of the same id.
-	own := w.Engine.Under.Flight(caller.RunID)
+	own := w.queue.Under.Flight(caller.RunID)
 	if own == nil || any(own.Exec) != caller.Executor {
 		return nil
 	}
@@ -121,11 +114,11 @@ func oneByOne(job *store.Job) bool {
 // whichever node sends it, as long as its app has the addresses that it has now, and by
 // NEAREST as long as its shard has the owner that it has now. Where the addresses cannot be
 // read nothing is certain.
-func (w *SelfWait) comesTo(ctx context.Context, address string, run *store.Run, job *store.Job) bool {
-	if w.Strategies.ByName[job.Route] == nil || w.Cfg.Routers[job.Route] != nil || core.Unscheduled(job) && run.Type.ScheduleBorn() {
+func (w *waiter) comesTo(ctx context.Context, address string, run *store.Run, job *store.Job) bool {
+	if w.strategies.ByName[job.Route] == nil || w.Cfg.Routers[job.Route] != nil || core.Unscheduled(job) && run.Type.ScheduleBorn() {
 		return false // it is refused, or cancelled, when it comes up, or may be
 	}
-	addrs, err := w.Book.Possible(ctx, job, run.Addresses)
+	addrs, err := w.book.Possible(ctx, job, run.Addresses)
 	if err != nil || !slices.Contains(addrs, address) {
 		return false
 	}
@@ -140,7 +133,7 @@ func (w *SelfWait) comesTo(ctx context.Context, address string, run *store.Run, 
 	switch job.Route {
 	case route.First, route.Last, route.Failover, route.ConsistentHash:
 		// Their choice stays the same when others of the addresses are left out.
-		chosen, err := w.Strategies.ByName[job.Route].Route(ctx, job.ID, addrs)
+		chosen, err := w.strategies.ByName[job.Route].Route(ctx, job.ID, addrs)
 		return err == nil && chosen[0] == address
 	case route.Nearest:
 		_, owned := w.Leases.Epoch(run.Shard)

@@ -16,10 +16,12 @@
 //	scan/claim.go           has the store insert these and advance the jobs, at once
 //	queue/queue.go          holds them until shortly before their time
 //	queue/held.go           has the ring, and of a full app the earliest runs only
-//	dispatch/start.go       the start loop: takes what is due, apps in turn
+//	dispatch/start.go       the start loop: starts what is due, batch after batch
+//	dispatch/collect.go     takes what is due, apps in turn, and says what the store is asked
 //	router/router.go        says where each run goes
 //	queue/attempt.go        gives it places, or has it wait for what it lacks
 //	dispatch/startbatch.go  has the store mark a batch started, and acts on each answer
+//	dispatch/launch.go      has each go on that was started
 //	queue/flight.go         makes of each a run that is under way, until it has ended
 //	dispatch/send.go        waits for the instant
 //	dispatch/call.go        calls the executor, which runs the handler
@@ -28,11 +30,11 @@
 //
 // # Heartbeat
 //
-// leaser beats every LeaseTTL/5 and brings the news of each beat to those whom it concerns:
-// nodeNews about other nodes, serverNews about another server behind the store, failingNews
-// about this node, leaseNews to hooks. tender does what goes beside the beats: balancer gives
-// up and takes shards, the settler of room dispatch settles runs of nodes that are gone, and
-// orphans looks for runs that this node does not know. The loop is here, and not in room lease,
+// heartbeat beats every LeaseTTL/5 and brings the news of each beat to those whom it concerns:
+// about other nodes (noteLook), about another server behind the store (noteServer), about this
+// node (sayFailing), and to hooks (leaseNews). Beside the beats it gives up and takes shards
+// (rebalance), and has room dispatch settle runs of nodes that are gone, and look for runs that
+// this node does not know. The loop is here, and not in room lease,
 // because it brings news to so many rooms, and so needs no callbacks.
 //
 // What else the loop does never stops it from giving up a shard: a duty that fails does not
@@ -54,11 +56,11 @@
 //  2. The inbox takes nothing more, nor does the node take shards, and the next beat tells the
 //     others so. Shards whose taking is answered after that are given back at once.
 //  3. The loops of stage plan have ended.
-//  4. Started and unsent runs are put back (giveBack); what was taken is sent (DeliverRest).
+//  4. Started and unsent runs are put back (GiveBack); what was taken is sent (SendRest).
 //  5. Alarms that are on their way have a tenth of a second to arrive, since the next owner of
 //     the shards would tell the same again. Shards are released.
 //  6. Running handlers end, or are killed when the context ends, with two more seconds for
-//     their results (drain).
+//     their results (Drain).
 //  7. The beats end, when the one under way is done: done later, it would bring the node back.
 //     The node leaves.
 //  8. The loops of stage work end, waiting for executors of users that hang in a call.

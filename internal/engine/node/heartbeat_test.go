@@ -21,7 +21,7 @@ func TestShardsToldOfAfterTheEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		news := s.leaser.nodes.told
+		news := &s.heartbeat.told
 		shard := []store.Shard{{ID: 0, Epoch: 1}}
 		news.took(shard)
 		news.end()
@@ -34,3 +34,5 @@ func TestShardsToldOfAfterTheEnd(t *testing.T) {
 		}
 	})
 }
+
+type noStore struct{ store.Store }

@@ -23,7 +23,7 @@ func (s *Node) HeldOf(app string) (n int, bounded bool) { return s.Engine.HeldOf
 func (s *Node) Unheld(runs []store.Run) []store.Run { return s.scanner.Unheld(runs) }
 
 // RunsInDoubt is how many runs the node has whose executor may or may not have them.
-func (s *Node) RunsInDoubt() int { return s.inDoubt.Count() }
+func (s *Node) RunsInDoubt() int { return s.dispatch.RunsInDoubt() }
 
 // TakenUp is how many planned runs the node has found that nobody held.
 func (s *Node) TakenUp() int64 { return int64(s.Life.Mishaps.PickedUp.Load()) }

@@ -10,7 +10,6 @@ import (
 	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/internal/urgent"
-	"github.com/xxljob/xxljob/store"
 )
 
 // The way up, Start and Run, and the way down, Stop.
@@ -181,19 +180,20 @@ func (s *Node) stop(ctx context.Context, started bool) error {
 	l.End.Unhook()
 	s.Herald.Hush()
 	l.Loops.Plan.Cancel() // before this node offers no executors any more: where no other does either, runs would be refused
-	s.takeNoMore(ctx)
+	s.Leases.StopTaking() // those that are being taken at this moment are given back
+	s.dispatch.TakeNoMore(ctx)
 	s.Life.Wakes.Lease.Poke() // the next beat tells the others
 	l.Loops.Plan.End()
 	// What is left to write is written even when ctx ends meanwhile.
 	final, cancel := context.WithCancel(urgent.Mark(context.WithoutCancel(ctx)))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(core.LastWords, cancel) })()
-	s.giveBack(final)
-	s.deliverer.DeliverRest(final)
+	s.dispatch.GiveBack(final)
+	s.dispatch.SendRest(final)
 	s.Herald.Settle(final)
-	s.leaser.resign(final)
+	s.heartbeat.resign(final)
 	s.publisher.DeregisterAttached(final)
-	err := s.drain(ctx, final)
+	err := s.dispatch.Drain(ctx, final)
 	l.Loops.Work.Cancel()
 	l.Loops.Lease.End()
 	close(l.Over)
@@ -209,31 +209,6 @@ func (s *Node) stop(ctx context.Context, started bool) error {
 	return err
 }
 
-// takeNoMore ends the taking of shards, and of runs out of the inbox. What is being taken of the
-// inbox at this moment is under way when it returns; shards that are, are given back.
-func (s *Node) takeNoMore(ctx context.Context) {
-	s.Leases.StopTaking()
-	s.Life.Draining.Store(true)
-	select {
-	case s.inbox.Taker.Taking <- struct{}{}:
-		<-s.inbox.Taker.Taking
-	case <-ctx.Done():
-	}
-}
-
-// drain waits for the runs of this process to end. When ctx ends it kills them
-// and waits for their results, shortly.
-func (s *Node) drain(ctx, final context.Context) error {
-	err := s.Engine.Under.Idle(ctx)
-	if err != nil {
-		s.Killer.KillAll(final, "the scheduler was stopped")
-		last, cancel := context.WithTimeout(final, core.LastWords)
-		defer cancel()
-		_ = s.Engine.Under.Idle(last) // handlers that ignore cancellation are recorded all the same
-	}
-	return err
-}
-
 // leave tells the other nodes that this one is gone, so that they need not find
 // out by its silence.
 func (s *Node) leave(ctx context.Context) {
@@ -242,51 +217,4 @@ func (s *Node) leave(ctx context.Context) {
 	if err := s.Store.Leave(ctx, s.Leases.Incarnation); err != nil {
 		s.Logger.Warn("xxljob: could not announce departure; other nodes will detect it by silence", "error", err)
 	}
-}
-
-// giveBack puts runs that are started but not sent back to planned, at Stop,
-// also those whose start this node was not sure of: another node starts them.
-func (s *Node) giveBack(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, loop.CallTimeout)
-	defer cancel()
-	var verdicts []store.Verdict
-	for _, f := range s.Engine.Under.InFlight() {
-		// A run of a shard that is another's by now cannot be given back: it is sent.
-		if _, owned := s.Leases.Epoch(int(f.Run.Planned.Shard)); owned && f.Run.Owner == s.Leases.Incarnation && s.Engine.Under.Intercept(f) {
-			verdicts = append(verdicts, s.Leases.Verdict(f.Whole(), store.StatePlanned, "put back: node stopped"))
-		}
-	}
-	if s.doubts.CutShort.Load() {
-		verdicts = append(verdicts, s.orphansOfMine(ctx)...)
-	}
-	if len(verdicts) == 0 {
-		return
-	}
-	runs, err := s.Store.Settle(ctx, verdicts)
-	if err != nil {
-		s.Logger.Warn("xxljob: could not put started runs back; the next owner of their shards will find them", "runs", len(verdicts), "error", err)
-	}
-	for _, r := range runs {
-		s.Engine.Land(r.ID)
-	}
-	// What the store did not give back has ended otherwise, or is left to others.
-	for _, v := range verdicts {
-		s.Engine.Land(v.RunID)
-	}
-}
-
-// orphansOfMine finds runs that the store has as started by this node for
-// itself, but that nobody here knows.
-func (s *Node) orphansOfMine(ctx context.Context) []store.Verdict {
-	runs, err := s.Store.StartedBy(ctx, s.Leases.Owned(), []string{s.Leases.Incarnation}, 0, loop.StoreBatch)
-	if err != nil {
-		return nil
-	}
-	var verdicts []store.Verdict
-	for _, r := range runs {
-		if r.Owner == s.Leases.Incarnation && r.Address == store.LocalAddress(s.Leases.Incarnation) && s.Engine.Under.Flight(r.ID) == nil {
-			verdicts = append(verdicts, s.Leases.Verdict(r, store.StatePlanned, "put back: node stopped"))
-		}
-	}
-	return verdicts
 }

@@ -1,0 +1,113 @@
+package dispatch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/engine/queue"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// How far runs are. Input: what executors of this process say, and those elsewhere with their
+// logs. Output: the runs' rows, all that is new in one call a second at most. Nobody waits for
+// it, and it is best effort: what a handler has said last goes with its result, by finish.go.
+
+const (
+	// progressEvery is the time between two calls of the store.
+	progressEvery = time.Second
+	// maxProgress bounds the runs whose progress waits to be stored. What is said of
+	// further ones is dropped.
+	maxProgress = 20_000
+)
+
+// progress stores how far runs are. It is safe for concurrent use.
+type progress struct {
+	*core.Core
+	queue *queue.Queue
+
+	mu   sync.Mutex
+	news map[int64]store.Progress // guarded by mu: what is not stored yet, by run
+	wake loop.Wake
+}
+
+func newProgress(s *core.Core, e *queue.Queue) *progress {
+	return &progress{Core: s, queue: e, news: map[int64]store.Progress{}, wake: loop.NewWake()}
+}
+
+// attached takes in what an executor of this process says of a run. It returns at once.
+func (p *progress) attached(logID, logDateTim int64, said wire.Progress) {
+	f := p.queue.Under.Flight(logID)
+	if f == nil || f.Remote || !f.Run.IsOf(logDateTim) {
+		return
+	}
+	percent, text := core.BoundProgress(said)
+	p.add(store.Progress{RunID: logID, Incarnation: mustLocal(f.Run.Address), Token: f.Run.Token, Percent: percent, Text: text}, true)
+}
+
+// elsewhere takes in what an executor elsewhere has said with the log of a run, which was
+// read before it was asked.
+func (p *progress) elsewhere(run store.Run, said wire.Progress) {
+	percent, text := core.BoundProgress(said)
+	if said == (wire.Progress{}) || percent == run.Progress && text == run.ProgressText || run.State.Ended() || !p.Life.Running() {
+		return
+	}
+	p.add(store.Progress{RunID: run.ID, Token: run.Token, Percent: percent, Text: text}, true)
+}
+
+// add has progress stored. What is not newer gives way to what is there.
+func (p *progress) add(said store.Progress, newer bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, waits := p.news[said.RunID]; waits && !newer || !waits && len(p.news) >= maxProgress {
+		return
+	}
+	p.news[said.RunID] = said
+	p.wake.Poke()
+}
+
+// take returns what is to be stored: of runs of this process, those that are under way.
+func (p *progress) take() []store.Progress {
+	p.mu.Lock()
+	news := p.news
+	p.news = map[int64]store.Progress{}
+	p.mu.Unlock()
+	list := make([]store.Progress, 0, len(news))
+	for _, said := range news {
+		if said.Incarnation == "" || p.queue.Under.Flight(said.RunID) != nil {
+			list = append(list, said)
+		}
+	}
+	return list
+}
+
+// loop stores what is new, until ctx ends. What the store has not taken is tried again a
+// second later, unless there is something newer by then.
+func (p *progress) loop(ctx context.Context) {
+	backoff := loop.Backoff{Log: p.Logger, What: "storing the progress of runs"}
+	for loop.Sleep(ctx, loop.Forever, p.wake) {
+		list := p.take()
+		if backoff.Failed(ctx, p.storeAll(ctx, list)) {
+			for _, said := range list {
+				p.add(said, false)
+			}
+		}
+		if !loop.Sleep(ctx, progressEvery) {
+			return
+		}
+	}
+}
+
+func (p *progress) storeAll(ctx context.Context, list []store.Progress) error {
+	for len(list) > 0 {
+		page := list[:min(len(list), loop.StoreBatch)]
+		list = list[len(page):]
+		if _, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.Store.SetProgress(ctx, page) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
