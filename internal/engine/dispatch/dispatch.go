@@ -62,7 +62,7 @@ func New(of Deps) *Dispatcher {
 	d.waiter = &waiter{Core: all, queue: q, book: book, strategies: of.Router.Strategies}
 	d.killer = &killer{Core: all, queue: q, bus: of.Bus, finisher: d.finisher, book: book}
 	d.marker = &dispatchMarker{Core: all, queue: q, killer: d.killer, dispatching: loop.NewBatch[acceptance]()}
-	d.inDoubt = &inDoubt{Core: all, queue: q, book: book, finisher: d.finisher, marker: d.marker}
+	d.inDoubt = &inDoubt{Core: all, queue: q, book: book, finisher: d.finisher, marker: d.marker, most: inDoubtMost}
 	d.unreported = &unreported{Core: all, book: book, finisher: d.finisher, inDoubt: d.inDoubt, bounds: newUnreportedBounds(&all.Cfg.Cluster)}
 	d.sender = &sender{
 		Core: all, queue: q, finisher: d.finisher, watcher: d.watcher, killer: d.killer, inDoubt: d.inDoubt, marker: d.marker,
@@ -133,6 +133,6 @@ func (d *Dispatcher) SettleGone(ctx context.Context) error   { return d.recovery
 func (d *Dispatcher) AdoptOrphans(ctx context.Context) error { return d.recovery.adoptOrphans(ctx) }
 
 // LookForOrphans has orphans looked for in the next time, since the store may have forgotten
-// what it had acknowledged. MayHaveOrphans reports whether they are.
+// what it had acknowledged. MayHaveOrphans reports whether they are to be looked for.
 func (d *Dispatcher) LookForOrphans()      { d.unconfirmed.lookLater() }
-func (d *Dispatcher) MayHaveOrphans() bool { return d.unconfirmed.mayTurnUp() }
+func (d *Dispatcher) MayHaveOrphans() bool { return d.recovery.mayHaveOrphans() }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
@@ -40,7 +41,18 @@ type inDoubt struct {
 	finisher *finisher
 	marker   *dispatchMarker
 	list     inDoubtList
+
+	most    int         // inDoubtMost, but in tests
+	leftOut atomic.Bool // a run was not adopted, since there are too many
+	rarely  loop.LogLimiter
 }
+
+// inDoubtMost is with how many runs in doubt a node adopts no more of them. The others stay with
+// the store as this node's, and come again as orphans, which are looked for until all are adopted.
+// Runs that this node has called for are always kept, since nobody else knows what was sent: the
+// lanes let through some hundreds in each Config.HTTP.CallTimeout, and most end within
+// inDoubtAtMost.
+const inDoubtMost = 50_000
 
 // add turns a flight into a run in doubt. What is sent again is what was sent, to the
 // same process.
@@ -52,9 +64,16 @@ func (d *inDoubt) add(f *queue.Flight, sent wire.TriggerRequest, cause error) {
 	d.Life.Wakes.InDoubt.Poke()
 }
 
-// adopt takes over a run of a node that is gone: it may have been sent, and is not
-// sent by this one.
+// adopt takes over a run of a node that is gone, or one that is under way here by the store alone:
+// it may have been sent, and is not sent by this node. It is left for later where there is no room.
 func (d *inDoubt) adopt(r store.Run) {
+	if d.isFull() {
+		d.leftOut.Store(true)
+		if d.rarely.Allow("too many") {
+			d.Logger.Warn("xxljob: more runs are in doubt than this node asks about at a time; the others have to wait", "most", d.most)
+		}
+		return
+	}
 	now := time.Now()
 	d.list.add(&runInDoubt{run: r, since: now, from: d.Clock.Now(), next: now})
 	d.Life.Wakes.InDoubt.Poke()
@@ -282,6 +301,9 @@ func (d *inDoubt) unregistered(ctx context.Context, r store.Run) bool {
 	return err == nil && !known
 }
 
+// isFull reports whether no more runs are adopted.
+func (d *inDoubt) isFull() bool { return d.count() >= d.most }
+
 // count is how many runs are in doubt.
 func (d *inDoubt) count() int {
 	d.list.mu.Lock()
@@ -309,7 +331,7 @@ const (
 // inDoubtList are the runs in doubt of this node. It is safe for concurrent use.
 type inDoubtList struct {
 	mu     sync.Mutex
-	runs   map[int64]*runInDoubt     // guarded by mu
+	runs   map[int64]*runInDoubt     // guarded by mu; as many as inDoubtMost or unreportedMost says
 	asking map[registry.SiteKey]bool // guarded by mu: addresses that are being asked
 	turn   int                       // how many runs of one address are taken at a time; zero for openTurn
 }

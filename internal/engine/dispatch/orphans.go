@@ -32,7 +32,8 @@ type sightings struct {
 // What two looks find that are longer apart than a call may take is an orphan.
 func (c *recovery) adoptOrphans(ctx context.Context) error {
 	now := time.Now()
-	if c.Life.Draining.Load() || !c.unconfirmed.mayTurnUp() && len(c.sightings.since) == 0 && now.Sub(c.sightings.looked) < orphansEvery {
+	lately := now.Sub(c.sightings.looked) < orphansEvery
+	if c.Life.Draining.Load() || lately && (c.inDoubt.isFull() || !c.mayHaveOrphans() && len(c.sightings.since) == 0) {
 		return nil
 	}
 	c.sightings.looked = now
@@ -65,7 +66,13 @@ func (c *recovery) adoptOrphans(ctx context.Context) error {
 	}
 	c.sightings.since = seen
 	maps.DeleteFunc(c.sightings.ended, func(id int64, _ bool) bool { return seen[id].IsZero() })
+	c.inDoubt.leftOut.Store(false)
 	return c.settleOrphans(ctx, ripe)
+}
+
+// mayHaveOrphans reports whether there is a reason to look for them before a minute has passed.
+func (c *recovery) mayHaveOrphans() bool {
+	return c.unconfirmed.mayTurnUp() || c.inDoubt.leftOut.Load()
 }
 
 // mineToRun reports whether a started run is this node's to run, or to send to a
