@@ -94,8 +94,8 @@ func IdsOf(runs []store.Run) map[int64]bool {
 const (
 	// ScanRuns is how many planned runs one scan, or one page of a reload, reads.
 	ScanRuns = 5000
-	// LockedRetry is the pause before rows that others had locked are tried again.
-	LockedRetry = 10 * time.Millisecond
+	// LockedPause is the pause before rows that others had locked are tried again.
+	LockedPause = 10 * time.Millisecond
 	// MaxAnswer bounds what is kept of an executor's answer, in bytes.
 	MaxAnswer = 2000
 	// MaxStartMsg bounds what is recorded of a start, in bytes: routers of users and

@@ -87,7 +87,7 @@ func (s *starter) awaitBlockers(ctx context.Context, busy []queue.Attempt) (agai
 			return o.ID != a.Run.ID && (o.Address == a.Route.Address || slices.Contains(a.Route.Targets, o.Address))
 		})
 		if i < 0 { // it has ended meanwhile, or the store did not tell
-			s.queue.Retry(a, false)
+			s.queue.TryAgain(a, false)
 			again = true
 			continue
 		}

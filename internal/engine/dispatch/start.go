@@ -58,7 +58,7 @@ func (s *starter) startOnce(ctx context.Context) (time.Duration, error) {
 		case err != nil:
 			return 0, err
 		case locked:
-			return min(core.LockedRetry, s.untilNext()), nil
+			return min(core.LockedPause, s.untilNext()), nil
 		case some:
 			continue
 		case !s.Leases.Trusted(time.Now()):

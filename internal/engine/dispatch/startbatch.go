@@ -52,7 +52,7 @@ func (s *starter) startBatch(ctx context.Context, batch []queue.Attempt, prompt 
 			s.takeBack(answers[i].Run, a.Job, began)
 		case store.StartStale:
 			stale = append(stale, a)
-			s.queue.Retry(a, true)
+			s.queue.TryAgain(a, true)
 		case store.StartBusy:
 			if retry := answers[i].Run; retry.ID != 0 {
 				s.queue.AwaitRetry(a, retry)
@@ -72,7 +72,7 @@ func (s *starter) startBatch(ctx context.Context, batch []queue.Attempt, prompt 
 		case store.StartLocked:
 			locked = true
 			s.LockedOut.Run(a.Run.ID, a.Run.Scheduled(), s.Clock.Now())
-			s.queue.Retry(a, false)
+			s.queue.TryAgain(a, false)
 		}
 	}
 	// What is started is under way by now: the reads below hold up no handler.

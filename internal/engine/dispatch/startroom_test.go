@@ -174,7 +174,7 @@ func TestTriedRunsStayApart(t *testing.T) {
 	e := s.queue
 	try := func(en *queue.Item) {
 		en.Route = &queue.Routed{Refused: "why not"}
-		e.Retry(queue.Attempt{Item: en, Job: e.Jobs.Refs[en.Run.JobID].Job}, false)
+		e.TryAgain(queue.Attempt{Item: en, Job: e.Jobs.Refs[en.Run.JobID].Job}, false)
 	}
 	for _, en := range entries {
 		try(en)
@@ -226,7 +226,7 @@ type noExecutor struct{ wire.Executor }
 func TestFreedPlacesAreOffered(t *testing.T) {
 	key := queue.AddressKey{App: "app", Address: "local://n-1"}
 	for name, free := range map[string]func(*starter, *queue.Attempt){
-		"had no effect": func(s *starter, a *queue.Attempt) { s.queue.Retry(*a, false) },
+		"had no effect": func(s *starter, a *queue.Attempt) { s.queue.TryAgain(*a, false) },
 		"were kept": func(s *starter, a *queue.Attempt) {
 			s.queue.Room.GiveBackPlaces(*a)
 			s.queue.Room.TakeFreed()

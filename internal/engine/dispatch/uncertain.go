@@ -77,7 +77,7 @@ func (s *starter) settleUncertain(batch []queue.Attempt, runs []store.Run, began
 		mine := r.Owner == s.Leases.Incarnation && r.Token == a.Start.Token
 		switch {
 		case ok && r.State == store.StatePlanned:
-			s.queue.Retry(a, true)
+			s.queue.TryAgain(a, true)
 		case ok && mine && r.State == store.StateStarted:
 			s.launcher.launch(a, r, began)
 		default:

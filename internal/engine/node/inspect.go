@@ -1,6 +1,7 @@
 package node
 
-// What tests of a whole node ask of its inside.
+// What tests of a whole scheduler, in package xxljob and its own, ask of the inside of a node. A
+// test file here would not be seen by them.
 
 import (
 	"github.com/xxljob/xxljob/store"
@@ -11,12 +12,12 @@ import (
 // being called.
 func (s *Node) Check() []string {
 	settling := len(s.Leases.Unsettled())+len(s.Leases.Unloaded()) > 0
-	return s.Engine.Check(s.Router.Probes.Pending, settling)
+	return s.queue.Check(s.router.Probes.Pending, settling)
 }
 
 // HeldOf is how many planned runs of an app the node holds, and whether there are more in the
 // store alone.
-func (s *Node) HeldOf(app string) (n int, bounded bool) { return s.Engine.HeldOf(app) }
+func (s *Node) HeldOf(app string) (n int, bounded bool) { return s.queue.HeldOf(app) }
 
 // Unheld are those of the planned runs, all due within the window, that are the node's to start
 // and that it neither holds nor is about to read.
@@ -24,9 +25,6 @@ func (s *Node) Unheld(runs []store.Run) []store.Run { return s.scanner.Unheld(ru
 
 // RunsInDoubt is how many runs the node has whose executor may or may not have them.
 func (s *Node) RunsInDoubt() int { return s.dispatch.RunsInDoubt() }
-
-// TakenUp is how many planned runs the node has found that nobody held.
-func (s *Node) TakenUp() int64 { return int64(s.Life.Mishaps.PickedUp.Load()) }
 
 // Registered is how many registrations the node remembers, and Goodbyes how many addresses
 // that are gone.
@@ -39,4 +37,4 @@ func (s *Node) DialWith(dial func(app, address, token string) (wire.Executor, er
 }
 
 // BoundAlarms makes the node keep no more alarms than n in memory.
-func (s *Node) BoundAlarms(n int) { s.Herald.Bound(n) }
+func (s *Node) BoundAlarms(n int) { s.alarms.Bound(n) }

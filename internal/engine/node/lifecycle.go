@@ -16,7 +16,7 @@ import (
 
 func (s *Node) Start(ctx context.Context) error { return s.start(ctx, ctx) }
 
-// start looks for what no retry mends, for as long as ctx lasts, and starts the loops.
+// start looks for what trying again does not mend, for as long as ctx lasts, and starts the loops.
 // They go on until life ends.
 func (s *Node) start(ctx, life context.Context) error {
 	if ctx == nil {
@@ -124,7 +124,7 @@ func (s *Node) judge(e *core.NotReadyError) {
 	}
 	var b core.Backlog
 	if c.MaxWaiting > 0 || c.MaxLate > 0 {
-		b = s.Engine.Backlog()
+		b = s.queue.Backlog()
 	}
 	c.Judge(e, b, s.Clock.Now(), s.Clock.Offset())
 	c.JudgeTroubles(e, s.Core.Troubles)
@@ -169,7 +169,7 @@ func (s *Node) Stop(ctx context.Context) error {
 	}
 }
 
-// stop takes the steps of the design: no new work, give back, release, wait for
+// stop takes the steps of the way down (doc.go): no new work, give back, release, wait for
 // handlers while beats and results go on, leave.
 func (s *Node) stop(ctx context.Context, started bool) error {
 	if !started {
@@ -178,7 +178,7 @@ func (s *Node) stop(ctx context.Context, started bool) error {
 	}
 	l := s.Life
 	l.End.Unhook()
-	s.Herald.Hush()
+	s.alarms.Hush()
 	l.Loops.Plan.Cancel() // before this node offers no executors any more: where no other does either, runs would be refused
 	s.Leases.StopTaking() // those that are being taken at this moment are given back
 	s.dispatch.TakeNoMore(ctx)
@@ -190,9 +190,9 @@ func (s *Node) stop(ctx context.Context, started bool) error {
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(core.LastWords, cancel) })()
 	s.dispatch.GiveBack(final)
 	s.dispatch.SendRest(final)
-	s.Herald.Settle(final)
+	s.alarms.Settle(final)
 	s.heartbeat.resign(final)
-	s.publisher.DeregisterAttached(final)
+	s.advertiser.DeregisterAttached(final)
 	err := s.dispatch.Drain(ctx, final)
 	l.Loops.Work.Cancel()
 	l.Loops.Lease.End()
@@ -200,12 +200,12 @@ func (s *Node) stop(ctx context.Context, started bool) error {
 	s.leave(final)
 	// Last, for these wait for executors and handlers that ignore cancellation.
 	l.Loops.Work.End()
-	s.Herald.LastMarks(final)
+	s.alarms.LastMarks(final)
 	s.users.Wait(ctx)
 	if stopErr := s.own.Stop(ctx); err == nil {
 		err = stopErr
 	}
-	s.keeper.Last(final)
+	s.lines.Last(final)
 	return err
 }
 

@@ -15,7 +15,7 @@ import (
 // leaseNews tells which shards this node has come to have and has no more, and whether the
 // store answers. It is for the lease loop; Stop tells of shards too.
 type leaseNews struct {
-	teller *events.Bus
+	bus *events.Bus
 
 	mu   sync.Mutex
 	has  []store.Shard // guarded by mu
@@ -53,16 +53,16 @@ func (n *leaseNews) look(now []store.Shard) {
 		return
 	}
 	for i := range now {
-		now[i].Owner, now[i].Free = n.teller.Leases.Incarnation, false
+		now[i].Owner, now[i].Free = n.bus.Leases.Incarnation, false
 	}
 	for _, sh := range n.has {
 		if !slices.Contains(now, sh) {
-			n.teller.Happened(core.Event{Kind: core.EventShardLost, Shard: &sh})
+			n.bus.Happened(core.Event{Kind: core.EventShardLost, Shard: &sh})
 		}
 	}
 	for _, sh := range now {
 		if !slices.Contains(n.has, sh) {
-			n.teller.Happened(core.Event{Kind: core.EventShardTaken, Shard: &sh})
+			n.bus.Happened(core.Event{Kind: core.EventShardTaken, Shard: &sh})
 		}
 	}
 	n.has = now
@@ -72,7 +72,7 @@ func (n *leaseNews) look(now []store.Shard) {
 func (n *leaseNews) answered() {
 	now := time.Now()
 	if n.away {
-		n.teller.Happened(core.Event{Kind: core.EventStoreBack, Away: now.Sub(n.good)})
+		n.bus.Happened(core.Event{Kind: core.EventStoreBack, Away: now.Sub(n.good)})
 	}
 	n.good, n.away = now, false
 }
@@ -84,6 +84,6 @@ func (n *leaseNews) failed(err error, trusted bool) {
 	}
 	if !trusted && !n.away {
 		n.away = true
-		n.teller.Happened(core.Event{Kind: core.EventStoreAway, Err: err})
+		n.bus.Happened(core.Event{Kind: core.EventStoreAway, Err: err})
 	}
 }

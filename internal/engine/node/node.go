@@ -40,16 +40,16 @@ type Node struct {
 	*events.Bus        // Events
 	*runlog.Reader     // Log, LogTail
 
-	own       *executor.Executor
-	users     *registry.UserCalls
-	Engine    *queue.Queue
-	fitness   *lease.Fitness
-	book      *registry.Addresses
-	publisher *registry.Advertiser
-	remotes   *registry.Remotes
-	Router    *router.Router
-	keeper    *runlog.Writer // nil where Config.Logs names nothing
-	Herald    *alarms.Notifier
+	own        *executor.Executor
+	users      *registry.UserCalls
+	queue      *queue.Queue
+	fitness    *lease.Fitness
+	book       *registry.Addresses
+	advertiser *registry.Advertiser
+	remotes    *registry.Remotes
+	router     *router.Router
+	lines      *runlog.Writer // nil where Config.Logs names nothing
+	alarms     *alarms.Notifier
 
 	dispatch  *dispatch.Dispatcher
 	scanner   *scan.Scanner
@@ -100,40 +100,40 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 	all.Leases = lease.New(incarnation, core.TimesOf(&all.Cfg.Cluster), s.Attachments)
 
 	s.users = registry.NewUserCalls(&all.Cfg, panics)
-	s.Engine = queue.New(all, panics)
-	s.Engine.Jobs.OnChange(s.Engine.LetPassOf)
-	s.Bus = events.NewBus(all, panics, s.Engine.News, s.Engine.Jobs.Job)
+	s.queue = queue.New(all, panics)
+	s.queue.Jobs.OnChange(s.queue.LetPassOf)
+	s.Bus = events.NewBus(all, panics, s.queue.News, s.queue.Jobs.Job)
 	all.Troubles.Tell = func(kind core.EventKind, t store.Trouble) {
 		s.Happened(core.Event{Kind: kind, At: time.Now().UTC(), Trouble: &t})
 	}
 	s.fitness = lease.NewFitness(all.Cfg.Cluster.LeaseTTL, all.Life.Wakes.Lease)
 	s.remotes = registry.NewRemotes(&all.Cfg)
 	memory := registry.NewMemory(all.Cfg.Cluster.Dead)
-	s.publisher = &registry.Advertiser{Core: all, Attacher: s.Attacher, Users: s.users, Memory: memory}
-	s.book = &registry.Addresses{S: all, Attached: attached, Remotes: s.remotes, Users: s.users, Register: s.publisher.RegisterAttached, Memory: memory}
+	s.advertiser = &registry.Advertiser{Core: all, Attacher: s.Attacher, Users: s.users, Memory: memory}
+	s.book = &registry.Addresses{S: all, Attached: attached, Remotes: s.remotes, Users: s.users, Register: s.advertiser.RegisterAttached, Memory: memory}
 	callees := &router.Resolver{Incarnation: incarnation, Attached: attached, Remotes: s.remotes}
 	strategies := router.NewStrategies(&all.Cfg, store.LocalAddress(incarnation))
-	s.Router = &router.Router{
-		Core: all, Asker: &router.Lookup{S: all, Engine: s.Engine, Book: s.book, Asked: router.NewAppsAsked()}, Callees: callees,
-		Probes: router.NewProbes(all, s.Engine, router.NewProbeCalls(all, attached, s.remotes)), Asks: router.NewUserRouters(all, s.Engine, s.users),
+	s.router = &router.Router{
+		Core: all, Asker: &router.Lookup{S: all, Engine: s.queue, Book: s.book, Asked: router.NewAppsAsked()}, Callees: callees,
+		Probes: router.NewProbes(all, s.queue, router.NewProbeCalls(all, attached, s.remotes)), Asks: router.NewUserRouters(all, s.queue, s.users),
 		Strategies: strategies,
 	}
 
-	s.Herald = alarms.NewNotifier(all, alarms.NewRules(all.Cfg.Alarms), panics)
-	s.keeper = runlog.NewWriter(all, panics)
+	s.alarms = alarms.NewNotifier(all, alarms.NewRules(all.Cfg.Alarms), panics)
+	s.lines = runlog.NewWriter(all, panics)
 	s.Reader = &runlog.Reader{Core: all, Desk: desk, Calls: &runlog.Calls{Desk: desk}, Attached: attached, Book: s.book, Written: runlog.NewSource(all, panics)}
 	reload, lists := &lease.ReloadSet{}, catalog.NewLists(all.Life.Wakes.List)
 	s.dispatch = dispatch.New(dispatch.Deps{
-		Core: all, Queue: s.Engine, Bus: s.Bus, Book: s.book, Router: s.Router, Logs: s.Reader, Lines: s.keeper, Fitness: s.fitness, Reload: reload,
+		Core: all, Queue: s.queue, Bus: s.Bus, Book: s.book, Router: s.router, Logs: s.Reader, Lines: s.lines, Fitness: s.fitness, Reload: reload,
 	})
 	s.Reader.Heard = s.dispatch.HeardProgress
-	s.scanner = scan.NewScanner(all, s.Engine, s.fitness, s.Bus, reload)
+	s.scanner = scan.NewScanner(all, s.queue, s.fitness, s.Bus, reload)
 	s.heartbeat = &heartbeat{
-		Core: all, queue: s.Engine, dispatch: s.dispatch, memory: memory, desk: desk, lists: lists, fitness: s.fitness, reload: reload,
-		told: leaseNews{teller: s.Bus},
+		Core: all, queue: s.queue, dispatch: s.dispatch, memory: memory, desk: desk, lists: lists, fitness: s.fitness, reload: reload,
+		told: leaseNews{bus: s.Bus},
 	}
 
-	s.Catalog = &catalog.Catalog{Core: all, Jobs: s.Engine.Jobs, Book: s.book, Strategies: strategies, Users: s.users, Lists: lists, Teller: s.Bus}
+	s.Catalog = &catalog.Catalog{Core: all, Jobs: s.queue.Jobs, Book: s.book, Strategies: strategies, Users: s.users, Lists: lists, Teller: s.Bus}
 	s.speaker = &admin.Authorizer{Core: all, Attached: attached, Own: own}
 	s.results = admin.NewResults(all, s.dispatch, s.speaker)
 	s.registrar = registry.NewRegistrar(all, memory, s.users)
@@ -148,12 +148,12 @@ func (s *Node) duties(signals store.Signals) (plan, work, lease []loop.Duty) {
 	start, work := s.dispatch.Duties(signals)
 	plan = append(plan, start...)
 	work = append(work, loop.Duty{Loop: s.results.ResultLoop}, loop.Duty{Loop: s.registrar.Loop}, loop.Duty{Loop: s.registrar.Regs.ForgetLoop, Aside: true})
-	if s.keeper != nil {
-		work = append(work, loop.Duty{Loop: s.keeper.Loop, Aside: true})
+	if s.lines != nil {
+		work = append(work, loop.Duty{Loop: s.lines.Loop, Aside: true})
 	}
 	lease = []loop.Duty{{Loop: func(ctx context.Context) { s.heartbeat.loop(ctx, signals.Nodes) }}, s.ListDuty(), (&lockWatch{Core: s.Core}).duty()}
 	if s.Cfg.Registry != nil {
-		lease = append(lease, s.publisher.RegisterDuty())
+		lease = append(lease, s.advertiser.RegisterDuty())
 	}
 	lease = append(lease, retainDuties(s.Core)...)
 	return plan, append(work, s.alarmDuties(signals)...), lease
@@ -161,11 +161,11 @@ func (s *Node) duties(signals store.Signals) (plan, work, lease []loop.Duty) {
 
 // alarmDuties are those of the rules, none where there are none.
 func (s *Node) alarmDuties(signals store.Signals) []loop.Duty {
-	if len(s.Herald.Book.Rules) == 0 {
+	if len(s.alarms.Book.Rules) == 0 {
 		return nil
 	}
-	list := []loop.Duty{s.Herald.AlarmDuty(signals)}
-	if alarms.AnyWants(s.Herald.Book.Rules, alarm.Late) {
+	list := []loop.Duty{s.alarms.AlarmDuty(signals)}
+	if alarms.AnyWants(s.alarms.Book.Rules, alarm.Late) {
 		list = append(list, alarms.LateDuty(s.Core))
 	}
 	return list
@@ -176,11 +176,11 @@ func (s *Node) alarmDuties(signals store.Signals) []loop.Duty {
 func (s *Node) Stats() core.Stats {
 	out := core.Stats{Node: s.Cfg.Node, Incarnation: s.Leases.Incarnation, At: s.Clock.Now(), ClockOffset: s.Clock.Offset(), Calls: s.Store.(*core.Meter).Stats()}
 	out.Shards, out.LeaseLeft = s.Leases.State(time.Now())
-	s.Engine.State(&out)
+	s.queue.State(&out)
 	s.Life.Mishaps.Fill(&out.FaultStats)
 	out.EventsDropped = s.Bus.Hooks.Queue.Dropped() + s.Bus.Readers.Queue.Dropped()
-	if s.keeper != nil {
-		out.Logs = s.keeper.Book.State()
+	if s.lines != nil {
+		out.Logs = s.lines.Book.State()
 	}
 	out.Unread = s.unread.Load()
 	out.ResultsRefused, out.RegistrationsRefused = s.results.Intake.Refused.Load(), s.registrar.Changes.Refused.Load()

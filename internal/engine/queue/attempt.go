@@ -53,13 +53,13 @@ func (e *Queue) Pop(from WaitKey, n int, batch []Attempt) (_ []Attempt, unknown 
 // Undo gives back the places of attempts, and has their entries tried again.
 func (e *Queue) Undo(batch []Attempt) {
 	for _, a := range batch {
-		e.Retry(a, false)
+		e.TryAgain(a, false)
 	}
 }
 
-// Retry has an entry tried again after a start that did not take effect: at once, or when
+// TryAgain has an entry tried again after a start that did not take effect: at once, or when
 // its turn comes where it goes apart. With stale its job is read, and the run routed, anew.
-func (e *Queue) Retry(a Attempt, stale bool) {
+func (e *Queue) TryAgain(a Attempt, stale bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.Room.GiveBackPlaces(a)

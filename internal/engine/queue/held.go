@@ -263,7 +263,7 @@ func (r *heldRing) pop(now time.Time) (ids []int64) {
 // lookAgain has a ring of the user's asked again soon, where it is late with something.
 func (r *heldRing) lookAgain(now time.Time) {
 	if _, _, armed := r.times.next(); !armed && r.len() > 0 {
-		r.times.add(now.Add(core.LockedRetry).UnixMilli())
+		r.times.add(now.Add(core.LockedPause).UnixMilli())
 	}
 }
 

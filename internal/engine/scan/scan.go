@@ -151,7 +151,7 @@ func (s *Scanner) scanWait(res store.ScanResult, missed bool) time.Duration {
 	case len(res.Jobs) == s.Cfg.Limits.ScanLimit || len(res.Runs) == core.ScanRuns:
 		return 0
 	case missed:
-		return core.LockedRetry // an edit came between the scan and the claim
+		return core.LockedPause // an edit came between the scan and the claim
 	}
 	wait := s.reconciler.untilReconciled(time.Now())
 	if poll, _ := s.Store.Poll(); poll > 0 {
