@@ -70,6 +70,10 @@ type TroubleCause = store.TroubleCause
 // [store.TroubleLockedRows].
 const TroubleLockedRows = store.TroubleLockedRows
 
+// TroubleFalseRefusal: an executor has run what was refused in its name. See
+// [store.TroubleFalseRefusal].
+const TroubleFalseRefusal = store.TroubleFalseRefusal
+
 // FaultStats counts, since New, what is zero at a node that is well, on a store that answers,
 // with users' code that is sound: any of them that grows is worth a look at the log, which says
 // more about each.

@@ -29,8 +29,8 @@ type RunStore interface {
 	// Finish stores results, each by a compare-and-set (see Result), and returns
 	// the runs that accepted theirs, as they then are, in the order given, appended to dst
 	// (see Store). Of two results for one run the first is accepted. A result that comes for a run
-	// which has ended as lost is noted once, in its TriggerMsg and LateNoted, unless it has an
-	// Owner or says StateLost itself, and is not accepted. Runs whose rows others have locked are left out, and make the
+	// which has ended as lost, or as refused at an address elsewhere, is noted once, in its
+	// TriggerMsg and LateNoted, unless it has an Owner or says StateLost itself, and is not accepted. Runs whose rows others have locked are left out, and make the
 	// error ErrLocked, beside which the runs that accepted theirs are returned.
 	//
 	// In the same transaction, when the ended run is one its job waits for

@@ -168,7 +168,8 @@ type Run struct {
 	// ParamSet and RetriesSet say that the run's trigger has given a Param and a number of
 	// Retries, so that edits of the job change nothing.
 	ParamSet, RetriesSet bool
-	// LateNoted is set when a result came after the run was lost: TriggerMsg says which. It
+	// LateNoted is set when a result came after the run was lost, or refused elsewhere: TriggerMsg
+	// says which. It
 	// is said once; further results change nothing.
 	LateNoted bool
 	// NoRetry is set when the handler said that trying again is of no use.

@@ -15,6 +15,10 @@ const (
 	// that due jobs are not planned, or due runs not started. Whoever it is stands in
 	// Trouble.Holder, where the store can tell.
 	TroubleLockedRows TroubleCause = "locked-rows"
+	// TroubleFalseRefusal: what stands in front of an executor has answered a trigger with a
+	// status of HTTP that no executor gives, a login or a limit, say, so that the run ended as
+	// refused, and the executor has reported a result of it all the same.
+	TroubleFalseRefusal TroubleCause = "false-refusal"
 )
 
 // Trouble is something that keeps runs of a scheduler from being run in time, and that another
@@ -60,5 +64,5 @@ func (t Trouble) String() string {
 
 // TroubleCauses returns all causes.
 func TroubleCauses() []TroubleCause {
-	return []TroubleCause{TroubleLockedRows}
+	return []TroubleCause{TroubleLockedRows, TroubleFalseRefusal}
 }

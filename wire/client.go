@@ -112,8 +112,8 @@ func (p *peer) post(ctx context.Context, to *target, body *payload, limit int64,
 func (p *peer) failed(err error) error {
 	var call *CallError
 	if errors.As(err, &call) {
-		p.tokens.hideIn(&call.Text)
-		call.Text = cut([]byte(call.Text), maxText)
+		p.tokens.hideIn(&call.Text, &call.From)
+		call.Text, call.From = cut([]byte(call.Text), maxText), cut([]byte(call.From), maxText)
 		call.Err = p.tokens.hideErr(call.Err)
 	}
 	return err
@@ -135,7 +135,7 @@ func (p *peer) once(ctx context.Context, to *target, body *payload, limit int64,
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, false, &CallError{URL: to.text, Sent: true, Status: resp.StatusCode}
+		return nil, false, statusError(to.text, resp)
 	}
 	from := io.Reader(resp.Body)
 	if packed := packing(resp.Header); packed != "" { // nobody has asked for it
@@ -234,12 +234,17 @@ type CallError struct {
 	// answer everything with 200; another status comes from something in
 	// between, or from no peer.
 	Status int
+	// From is what the answer with that status says of who has given it: its headers Server,
+	// Via and Location, at most 500 bytes of UTF-8, for people.
+	From string
 	// Text is the beginning of an answer that could not be understood, at most
 	// 500 bytes of UTF-8, for people.
 	Text string
 	// Err is what went wrong, nil where Status says it all. Its text may quote what the
 	// peer has sent; CallError.Error has its first 500 bytes.
 	Err error
+
+	ofExecutor bool // a 403 shows that an executor has given it: see TurnedAway
 }
 
 func (e *CallError) Error() string {
@@ -253,6 +258,9 @@ func (e *CallError) Error() string {
 		b.WriteString(cut([]byte(e.Err.Error()), maxText))
 	default:
 		b.WriteString("HTTP status " + strconv.Itoa(e.Status))
+		if e.From != "" {
+			fmt.Fprintf(&b, ", by %q", e.From)
+		}
 	}
 	if e.Text != "" {
 		fmt.Fprintf(&b, ": %q", e.Text)

@@ -11,9 +11,9 @@ import (
 // ExecutorClient is a remote executor, called over HTTP. It is safe for
 // concurrent use, starts no goroutine of its own, and needs no closing.
 //
-// Its errors are *CallError. A status of HTTP other than 200, a redirect too, an
-// answer that is no message, and one that is too long or does not end in time are
-// unknown outcomes.
+// Its errors are *CallError. A status of HTTP other than 200, an answer that is no message,
+// and one that is too long or does not end in time are unknown outcomes, but for the statuses
+// of TurnedAway. No redirect is followed.
 type ExecutorClient struct {
 	peer    *peer
 	trigger atomic.Bool // the executor is of G4: it has shown that it knows no /run

@@ -16,9 +16,10 @@
 //   - refused: the error is nil and the code is not 200. Nothing was done,
 //     another peer may be asked;
 //   - unknown: the error is not nil. The transport failed, the peer may or may
-//     not have done the work, and only a later answer can tell. The one
-//     exception are errors for which [NotSent] is true: nothing of the request
-//     has left this process, and another peer may be asked.
+//     not have done the work, and only a later answer can tell. The
+//     exceptions are errors for which [NotSent] is true: nothing of the request
+//     has left this process, and another peer may be asked; and, at executors, those for
+//     which [TurnedAway] is true: what stands in between has not let it through.
 //
 // The protocol has five generations. G0 (up to 2.1) is no JSON at executors and
 // is not spoken here; G1 (2.2), G2 (2.3 to 3.2), G3 (3.3 and 3.4) and G4 (3.5)

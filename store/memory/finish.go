@@ -31,12 +31,18 @@ func (s *Store) Finish(ctx context.Context, dst []store.Run, results []store.Res
 			}
 			accepted = append(accepted, store.Run{})
 			s.concludeTo(ctx, &accepted[len(accepted)-1], r, ending{res.State, res.After}, now)
-		case r.State == store.StateLost && !r.LateNoted && res.State.Ended() && res.State != store.StateLost && res.Owner == "":
+		case r.takesNote() && res.State.Ended() && res.State != store.StateLost && res.Owner == "":
 			r.LateNoted = true
-			r.say("a result came after the run was lost: " + res.State.String())
+			r.say("a result came after the run was " + r.State.String() + ": " + res.State.String())
 		}
 	}
 	return accepted, nil
+}
+
+// takesNote reports whether it is worth a note where a result comes all the same: of a run that
+// is lost, or that was refused elsewhere.
+func (r *run) takesNote() bool {
+	return !r.LateNoted && (r.State == store.StateLost || r.State == store.StateRefused && store.IsRemote(r.snapshot().Address))
 }
 
 // accepts is the compare of the compare-and-set.

@@ -373,7 +373,7 @@ func resultArgs(results []store.Result, places []int) named {
 	}
 }
 
-// note notes results that came after their runs were lost. A run whose row others
+// note notes results that came after their runs were lost, or refused elsewhere. A run whose row others
 // have locked goes without. What an owner concludes is no news of the run: nothing
 // has ended it. Neither is it that the run is lost.
 func (f *finishing) note(ctx context.Context, t *tx) error {
@@ -382,7 +382,7 @@ func (f *finishing) note(ctx context.Context, t *tx) error {
 	for _, i := range f.places {
 		if f.answers[i].ID == 0 && f.results[i].Owner == "" && f.results[i].State != store.StateLost {
 			late = append(late, f.results[i].RunID)
-			notes = append(notes, "a result came after the run was lost: "+f.results[i].State.String())
+			notes = append(notes, f.results[i].State.String())
 		}
 	}
 	if len(late) == 0 {
@@ -466,10 +466,12 @@ func (q *finishQueries) define(sql template) {
 	returning r.ord, ` + anyLink + `, `
 	q.finish = sql(finish + `{{run}}`)
 	q.finishBrief = sql(finish + `l.state, l.handle_time, l.no_retry, l.snoozed, l.routed, l.trigger_msg, l.handle_msg, l.kill_reason, l.progress, l.progress_text`)
-	q.finishLate = sql(`update {{schema}}.xxl_job_log l set late_noted = true, trigger_msg = ` + say("r.say") + `
+	q.finishLate = sql(`update {{schema}}.xxl_job_log l set late_noted = true, trigger_msg = ` +
+		say("'a result came after the run was ' || case when l.state + 0 = {{state.lost}} then 'lost' else 'refused' end || ': ' || r.say") + `
 	from unnest({{arg.runs}}::bigint[], {{arg.lines}}::text[]) with ordinality r(id, say, ord)
 	where ` + runIs("r.id") + ` and ` + few + ` and l.id = any(array(select p.id from {{schema}}.xxl_job_log p
-		where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}} and p.state + 0 = {{state.lost}} and p.late_noted is null
+		where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}} and p.late_noted is null
+			and (p.state + 0 = {{state.lost}} or p.state + 0 = {{state.refused}} and p.executor_address not like 'local://%')
 		order by p.id for no key update skip locked))`)
 
 	q.finishPlain = sql(`update {{schema}}.xxl_job_log l set state = {{state.succeeded}}, handle_time = (select {{now}}),

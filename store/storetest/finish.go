@@ -239,6 +239,11 @@ func finishAfterLost(e *env) {
 	far := o.running(to(remote))
 	results["wire"] = overWire(far.ID)
 	e.mustSettle(o.verdict(attached, store.StateLost), o.verdict(far, store.StateLost))
+	refused := o.running(to(remote))
+	results["wire, refused"] = overWire(refused.ID)
+	said := overWire(refused.ID)
+	said.State = store.StateRefused
+	want(e, "accepted refusals", len(e.mustFinish(said)), 1)
 	for name, r := range results {
 		lost := e.mustRun(r.RunID)
 		again := r // a shutdown that is reported once more
@@ -247,7 +252,7 @@ func finishAfterLost(e *env) {
 		e.wantRun(name+": after a report of what is known", lost)
 		want(e, name+": accepted results after lost", len(e.mustFinish(r)), 0)
 		noted := e.mustRun(r.RunID)
-		e.check(noted.TriggerMsg != lost.TriggerMsg && strings.HasPrefix(noted.TriggerMsg, lost.TriggerMsg),
+		e.check(strings.HasPrefix(noted.TriggerMsg, lost.TriggerMsg) && strings.HasSuffix(noted.TriggerMsg, "a result came after the run was "+lost.State.String()+": succeeded"),
 			"%s: TriggerMsg %q after %q: want a note added", name, noted.TriggerMsg, lost.TriggerMsg)
 		e.check(noted.LateNoted && !lost.LateNoted, "%s: LateNoted %v after %v", name, noted.LateNoted, lost.LateNoted)
 		want(e, name+": accepted results", len(e.mustFinish(r, r)), 0)

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
@@ -206,6 +207,7 @@ func (s *Results) admissible(ctx context.Context, page []*reported) ([]store.Res
 		}
 		if r.counts && !has[run.ID] {
 			has[run.ID] = true
+			s.sayRefused(run)
 			results = append(results, r.result(run))
 		}
 	}
@@ -250,16 +252,31 @@ func (s *Results) asSent(ids []int64) []*store.Run {
 }
 
 // concerns reports whether a result may change something about a run, or later might, when
-// its sender may speak for the app again. Of a lost run the first is noted, unless it says no
-// more than that.
+// its sender may speak for the app again. Of a lost run, and of one
+// that was refused, the first is noted, unless it says no more than that.
 func (s *Results) concerns(r *reported, run *store.Run) (now, later bool) {
 	open := !run.State.Ended()
-	if !store.IsRemote(run.Address) || !r.isOf(run) || !open && (run.State != store.StateLost || run.LateNoted || r.res.State == store.StateLost) {
+	if !store.IsRemote(run.Address) || !r.isOf(run) || !open && (run.State != store.StateLost && run.State != store.StateRefused || run.LateNoted || r.res.State == store.StateLost) {
 		return false, false
 	}
 	why, later := s.speaker.whyNot(r.caller, run.App)
 	return why == "", open && later
 }
+
+// sayRefused names the address of a run that was refused, and of which a result has come.
+func (s *Results) sayRefused(run *store.Run) {
+	if run.State != store.StateRefused {
+		return
+	}
+	s.Troubles.Saw(store.TroubleFalseRefusal, s.Clock.Now(), falseRefusalKept, store.Trouble{
+		App: run.App, Address: run.Address,
+		Detail: fmt.Sprintf("run %d was refused in the name of the executor, which has run it all the same: %s", run.ID, run.HandleMsg),
+		Remedy: "look at what stands in front of the executor: it passes requests on, and answers them by itself",
+	})
+}
+
+// falseRefusalKept is for how long an address is named whose executor has run what was refused.
+const falseRefusalKept = 10 * time.Minute
 
 // withTimeouts has results say which timeout was over, as far as that is known: not where
 // the job has changed since the run was started, or cannot be read.

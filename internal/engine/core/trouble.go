@@ -28,6 +28,7 @@ type Troubles struct {
 
 	mu    sync.Mutex
 	known map[store.TroubleCause][]store.Trouble
+	until map[store.TroubleCause]map[troubleKey]time.Time // of those that were seen: see Saw
 }
 
 // troubleKey is what makes two troubles of a cause the same one.
@@ -79,6 +80,49 @@ func (t *Troubles) Set(cause store.TroubleCause, now time.Time, all ...store.Tro
 	t.known[cause] = all
 	t.mu.Unlock()
 	t.say(cause, now, began, over, left)
+}
+
+// Saw adds a trouble of which nothing tells when it is over: it is once it was not seen for as
+// long as kept. All troubles of its cause are said so.
+func (t *Troubles) Saw(cause store.TroubleCause, now time.Time, kept time.Duration, x store.Trouble) {
+	t.mu.Lock()
+	if t.until == nil {
+		t.until = make(map[store.TroubleCause]map[troubleKey]time.Time)
+	}
+	if t.until[cause] == nil {
+		t.until[cause] = make(map[troubleKey]time.Time)
+	}
+	key := keyOf(&x)
+	_, known := t.until[cause][key]
+	if known || len(t.until[cause]) < troublesKept {
+		t.until[cause][key] = now.Add(kept)
+	}
+	all := slices.DeleteFunc(slices.Clone(t.known[cause]), func(was store.Trouble) bool { return keyOf(&was) == key })
+	t.mu.Unlock()
+	t.Set(cause, now, append(all, x)...)
+}
+
+// Forget ends the troubles that were not seen for long enough.
+func (t *Troubles) Forget(now time.Time) {
+	left := make(map[store.TroubleCause][]store.Trouble)
+	t.mu.Lock()
+	for cause, until := range t.until {
+		var some []store.Trouble
+		for _, x := range t.known[cause] {
+			if key := keyOf(&x); now.Before(until[key]) {
+				some = append(some, x)
+			} else {
+				delete(until, key)
+			}
+		}
+		if len(some) < len(t.known[cause]) {
+			left[cause] = some
+		}
+	}
+	t.mu.Unlock()
+	for cause, some := range left {
+		t.Set(cause, now, some...)
+	}
 }
 
 // say logs and tells what has begun and what is over.

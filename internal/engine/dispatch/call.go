@@ -51,7 +51,7 @@ func (s *sender) callRemote(ctx context.Context, f *queue.Flight) {
 		s.marker.markAsync(f, &run, "accepted: ", ret.Msg)
 	case err == nil:
 		s.refused(ctx, f, refusalOf(ret))
-	case wire.NotSent(err):
+	case wire.NotSent(err), wire.TurnedAway(err):
 		s.refused(ctx, f, "error: "+err.Error())
 	default:
 		s.inDoubt.add(f, req, err)

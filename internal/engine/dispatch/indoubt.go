@@ -3,7 +3,9 @@ package dispatch
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -153,7 +155,7 @@ func (d *inDoubt) askOne(ctx context.Context, exec wire.Executor, o *runInDoubt,
 	}
 	said, err := d.askExecutor(ctx, exec, o, r)
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, o.justUnavailable(err, time.Now()):
 		return false, err
 	case err != nil:
 	case said.state == wire.RunHeld:
@@ -434,6 +436,8 @@ type runInDoubt struct {
 	tries int
 	next  time.Time // when to ask again
 
+	unavailable time.Time // since when each question was answered with the status 503
+
 	accepted saidSoFar // of a run that was accepted
 }
 
@@ -453,6 +457,22 @@ type saidSoFar struct {
 // over nor somebody else's.
 func (o *runInDoubt) is(r store.Run) bool {
 	return r.State == store.StateStarted && r.Owner == o.run.Owner && r.Token == o.run.Token && r.Address == o.run.Address
+}
+
+// unavailableFor is for how long the status 503 is not taken for an answer to a question: a
+// balancer gives it while executors come and go behind it.
+const unavailableFor = 15 * time.Second
+
+// justUnavailable takes in how a question has ended, and reports whether it was with the status
+// 503, as those before it, if any, and for less than unavailableFor.
+func (o *runInDoubt) justUnavailable(err error, now time.Time) bool {
+	var failed *wire.CallError
+	if !errors.As(err, &failed) || failed.Status != http.StatusServiceUnavailable {
+		o.unavailable = time.Time{}
+		return false
+	}
+	errs.SetDefault(&o.unavailable, now)
+	return now.Sub(o.unavailable) < unavailableFor
 }
 
 // What an executor elsewhere says of a run, when it is asked.

@@ -98,6 +98,7 @@ func (u *unreported) putOff(runs []*runInDoubt) {
 func (u *unreported) weigh(ctx context.Context, p *askPass, o *runInDoubt, r reply) {
 	now, key := time.Now(), registry.PresenceKey(o.run.App, o.run.Address)
 	o.accepted.asked = now
+	r.nobody = !o.justUnavailable(r.err, now) && r.nobody
 	if s := u.book.Memory.Presences.Of(key, o.run.BootID, now); s.Since.After(o.since) {
 		o.since, o.idle = s.Since, time.Time{} // after a gap in this node's looks everything counts anew
 		o.accepted.absences, o.accepted.absent, o.accepted.deaf = 0, time.Time{}, time.Time{}

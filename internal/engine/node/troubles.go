@@ -13,7 +13,7 @@ import (
 
 // Troubles that no part of the scheduler notices by itself, since nothing fails.
 
-// lockWatch looks for rows that stay locked. What is late by a LeaseTTL is told of within a
+// lockWatch looks for rows that stay locked, and which troubles were seen long ago. What is late by a LeaseTTL is told of within a
 // quarter of another one.
 type lockWatch struct {
 	*core.Core
@@ -38,6 +38,7 @@ func (w *lockWatch) duty() loop.Duty {
 
 func (w *lockWatch) look(ctx context.Context) {
 	now, ttl := w.Clock.Now(), w.Cfg.Cluster.LeaseTTL
+	w.Core.Troubles.Forget(now)
 	jobs, runs, oldest := w.LockedOut.Late(now.Add(-ttl), now.Add(-max(ttl/2, 2*time.Second)))
 	if len(jobs)+len(runs) == 0 {
 		w.holders.known, w.holders.asked = nil, time.Time{}
