@@ -135,7 +135,7 @@ func (e *Queue) release(en *Item) {
 	e.Room.unkeep(en)
 	e.Room.letGoOn(en)
 	f, flies := e.Under.Flights.Get(en.Run.ID)
-	a, away := e.Under.away[en.Run.ID]
+	a, away := e.Under.remote[en.Run.ID]
 	// It was held by a stale reading where it is under way: that has its place then.
 	if at := en.Route.Serial; !(flies && f.Serial == at || away && a.serial == at) {
 		e.Room.freeSerial(at, en.Run.ID)
@@ -168,8 +168,8 @@ func (e *Queue) OpenLost() {
 }
 
 func (e *Queue) parkBehindRun(blocker store.Run, en *Item) {
-	if _, away := e.Under.away[blocker.ID]; !away && e.Under.Flights.Of(blocker.ID) == nil {
-		e.Under.away[blocker.ID] = awayAt(blocker)
+	if _, away := e.Under.remote[blocker.ID]; !away && e.Under.Flights.Of(blocker.ID) == nil {
+		e.Under.remote[blocker.ID] = remoteAt(blocker)
 	}
 	e.Room.Park(WaitKey{Kind: LotRun, RunID: blocker.ID}, en)
 }
@@ -189,8 +189,8 @@ func (e *Queue) Evict(address string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	any := false
-	for at := range e.Room.lots.all() {
-		away, isAway := e.Under.away[at.RunID]
+	for at := range e.Room.lists.all() {
+		away, isAway := e.Under.remote[at.RunID]
 		if at.Address == address || at.Kind == LotRun && isAway && away.address == address {
 			any = e.Room.clearOut(at) || any
 		}
@@ -206,9 +206,9 @@ func (e *Queue) ParkUnrouted(en *Item, asks func(app string) bool, waited bool) 
 	defer e.mu.Unlock()
 	app := en.Run.App
 	switch {
-	case asks(app) || e.Room.lots.at(AskLot(app)) != nil:
+	case asks(app) || e.Room.lists.at(AskLot(app)) != nil:
 		e.Room.Park(AskLot(app), en)
-	case e.Room.lots.at(ErrorLot(app)) != nil:
+	case e.Room.lists.at(ErrorLot(app)) != nil:
 		e.Room.Park(ErrorLot(app), en)
 	default:
 		e.Room.letGoOn(en)
@@ -303,7 +303,7 @@ func (e *Queue) reserve(a *Attempt, now time.Time, pending func(jobID int64) boo
 		}
 		e.Room.Lanes.Enter(r.Lane, r.Key(a.Run.App), r.Places)
 		if r.Ordered && (r.Exec == nil || len(r.Targets) > 0) { // parts of a broadcast go to other nodes
-			e.Room.transit.add(a.Run.JobID, a.Run.Key())
+			e.Room.inTransit.add(a.Run.JobID, a.Run.Key())
 		}
 	}
 	if r.Refused != "" || a.from == nil || !a.from.isRoomOf(r.Lane, r.Key(a.Run.App), r.Places) {
@@ -340,7 +340,7 @@ func (e *Queue) WaitsBehind(a *Attempt) bool {
 		e.release(a.Item)
 	case !open:
 		e.Room.parkBehind(WaitKey{Kind: LotSettle}, a.Item)
-	case e.Room.transit.isBehind(a.Run.JobID, a.Run.Key()):
+	case e.Room.inTransit.isBehind(a.Run.JobID, a.Run.Key()):
 		e.Room.parkBehind(LotOrderOf(a.Run.JobID), a.Item)
 		e.wakes.Transit.Poke()
 	default:
@@ -355,7 +355,7 @@ func (e *Queue) WaitsBehind(a *Attempt) bool {
 func (e *Queue) WaitsForPart(a *Attempt) bool {
 	for _, address := range a.Route.Targets {
 		at := SerialAt(a.Job, address)
-		for _, en := range []*Item{e.Held.Runs.Of(e.Room.Serial.At(at)), e.Room.lots.head(at, a.Run.App)} {
+		for _, en := range []*Item{e.Held.Runs.Of(e.Room.Serial.At(at)), e.Room.lists.head(at, a.Run.App)} {
 			if address != a.Route.Address && en != nil && en.Run.Key().Before(a.Run.Key()) {
 				e.Room.keepAhead(en)
 				e.Room.parkBehind(LotOrderOf(a.Run.JobID), a.Item)

@@ -14,23 +14,23 @@ func (e *Queue) Check(probing func(jobID int64) bool, settling bool) (faults []s
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	for at := range e.Room.lots.all() {
-		_, away := e.Under.away[at.RunID]
+	for at := range e.Room.lists.all() {
+		_, away := e.Under.remote[at.RunID]
 		switch {
 		case at.Kind == LotRunning && e.Room.Lanes.Running[AddressKey{at.App, at.Address}] == 0,
 			at.Kind == LotAddress && e.Room.Lanes.address[addressLane{AddressKey{at.App, at.Address}, at.Lane}] == 0,
 			at.Kind == LotApp && e.Room.Lanes.apps[appLane{at.App, at.Lane}] == 0,
 			at.Kind == LotLane && e.Room.Lanes.Used[at.Lane] == 0,
 			at.Kind == LotSerial && at.most == 0 && e.Room.Serial.At(at) == 0,
-			at.Kind == LotSerial && at.most > 0 && len(e.Room.beside[at]) < at.most,
+			at.Kind == LotSerial && at.most > 0 && len(e.Room.concurrent[at]) < at.most,
 			at.Kind == LotProbe && !probing(at.JobID),
 			at.Kind == LotRun && !away && e.Under.Flights.Of(at.RunID) == nil,
-			at.Kind == lotOrder && len(e.Room.transit[at.JobID]) == 0,
+			at.Kind == lotOrder && len(e.Room.inTransit[at.JobID]) == 0,
 			at.Kind == LotSettle && !settling:
 			bad("runs wait for nothing in lot %+v", at)
 		}
 	}
-	for at, l := range e.Room.lots.all() {
+	for at, l := range e.Room.lists.all() {
 		for _, q := range l.apps {
 			for _, w := range *q {
 				en := w.Item
@@ -48,19 +48,19 @@ func (e *Queue) Check(probing func(jobID int64) bool, settling bool) (faults []s
 		if f.Serial.Kind == LotSerial && f.Serial.most == 0 && !f.Remote && e.Room.Serial.At(f.Serial) != id {
 			bad("flight %d does not have its place in %+v", id, f.Serial)
 		}
-		if _, has := e.Room.beside[f.Serial][id]; f.Serial.most > 0 && !f.Remote && !has {
+		if _, has := e.Room.concurrent[f.Serial][id]; f.Serial.most > 0 && !f.Remote && !has {
 			bad("flight %d does not have its place in %+v", id, f.Serial)
 		}
 	}
-	for _, a := range e.Under.away {
+	for _, a := range e.Under.remote {
 		if a.places.App != "" {
 			places[a.places]++
 		}
 	}
-	for job, runs := range e.Room.transit {
+	for job, runs := range e.Room.inTransit {
 		for _, r := range runs {
 			id := r.RunID
-			if _, away := e.Under.away[id]; !away && e.Held.Runs.Of(id) == nil {
+			if _, away := e.Under.remote[id]; !away && e.Held.Runs.Of(id) == nil {
 				bad("run %d of job %d is in transit to nowhere", id, job)
 			}
 		}
@@ -68,15 +68,15 @@ func (e *Queue) Check(probing func(jobID int64) bool, settling bool) (faults []s
 	if !maps.Equal(places, e.Room.Lanes.Running) {
 		bad("places held are %v, and by the runs under way %v", e.Room.Lanes.Running, places)
 	}
-	for at, runs := range e.Room.beside {
+	for at, runs := range e.Room.concurrent {
 		for id := range runs {
-			if _, away := e.Under.away[id]; !away && e.Under.Flights.Of(id) == nil && e.Held.Runs.Of(id) == nil {
+			if _, away := e.Under.remote[id]; !away && e.Under.Flights.Of(id) == nil && e.Held.Runs.Of(id) == nil {
 				bad("run %d, which is not here, has a place in %+v", id, at)
 			}
 		}
 	}
 	for at, id := range e.Room.Serial.all() {
-		_, away := e.Under.away[id]
+		_, away := e.Under.remote[id]
 		if !away && e.Under.Flights.Of(id) == nil && e.Held.Runs.Of(id) == nil {
 			bad("run %d, which is not here, has the place %+v", id, at)
 		}

@@ -2,8 +2,8 @@
 // runs that wait for their turn or for room, and runs that are under way. It does no I/O: all
 // of it can be read again from the store, so losing it loses nothing.
 //
-// A Queue is the whole of it. Its parts are jobs (jobBook), held (heldRuns), room (waitingRoom)
-// and under (underWay), which share Queue.mu, and waiters, which has a lock of its own.
+// A Queue is the whole of it. Its parts are jobs (jobBook), held (held), room (waitlist)
+// and under (inFlight), which share Queue.mu, and waiters, which has a lock of its own.
 // Methods wake the start loop where something may start now that could not before.
 //
 // # Held: up to a horizon
@@ -29,18 +29,18 @@
 // # Lead
 //
 // A run is taken off the ring before its time, by twice what the store's answers take, and by
-// what their number takes where many are due at once (lead); with it goes what is due within
+// what their number takes where many are due at once (leadTime); with it goes what is due within
 // 10 ms behind it, since a transaction costs far more than one run more in it. All of it is
 // within MaxLead, 20 ms: a run is marked started at most so early, and sent at its instant.
-// While a herd is being started (rush), results of this node wait if the store is in memory,
+// While a herd is being started (burst), results of this node wait if the store is in memory,
 // because the next handler would be late by what they take of the processors.
 //
 // # Due: turns and lots
 //
-// Due entries are taken with the apps in turn (turns), and in due order within an app. An entry
+// Due entries are taken with the apps in turn (fairQueue), and in due order within an app. An entry
 // without room is parked in the lot of what it lacks and let out when that is given back: room
 // in a lane, at an address or at an executor, an earlier run of its job, the answer to a probe,
-// addresses, its turn (lotKind). Due runs, and those in lots, are heaps by instant and id
+// addresses, its turn (waitKind). Due runs, and those in lots, are heaps by instant and id
 // (waiting), so it does not matter when a run came or what it waited for.
 //
 // # Lanes, bulkheads, places
@@ -58,7 +58,7 @@
 //
 // # The order of serial jobs
 //
-// No run of a serial job is started while an earlier one is in transit (transit): about to be
+// No run of a serial job is started while an earlier one is in transit (inTransit): about to be
 // started; started at another node until that has taken it; put back and not started again; or
 // waiting to be told where to go, or for its turn. The owner learns of a take by asking, every
 // 50 ms, only while somebody waits for it.
@@ -72,7 +72,7 @@
 // store, since a queue in memory dies with its process.
 //
 // Where a serial run would pass an earlier one's retry, the store turns its start down and
-// names that retry. The run waits for it in a lot (awaited), wherever the shard moves
+// names that retry. The run waits for it in a lot (retryBarrier), wherever the shard moves
 // meanwhile.
 //
 // A new owner of a shard starts no serial run before it knows what the former one has left
@@ -80,9 +80,9 @@
 //
 // # Under way
 //
-// takeOff makes a started entry a flight of this process; a run at another node is an awayRun,
+// takeOff makes a started entry a flight of this process; a run at another node is a remoteRun,
 // of which only the end is awaited. land frees what a run held and lets the next in. What has
-// landed is remembered for a while (landings), so that a stale reading puts no run up again.
+// landed is remembered for a while (recentlyEnded), so that a stale reading puts no run up again.
 // Those who wait for ends are in waiters.
 //
 // # Locks

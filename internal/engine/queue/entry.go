@@ -19,7 +19,7 @@ import (
 type Item struct {
 	Run PlannedRun
 	Ref *jobRef
-	// held is set while it is the one in heldRuns.
+	// held is set while it is the one in held.
 	held bool
 	// Due is set when the run has come up on the ring. From then on it has a passage.
 	Due bool
@@ -124,9 +124,9 @@ func (q *waiting) pop() *Item {
 	return first
 }
 
-// turns holds a queue for each app, and lets the apps take turns: a thousand
+// fairQueue holds a queue for each app, and lets the apps take turns: a thousand
 // due runs of one app do not hold up the one of another.
-type turns struct {
+type fairQueue struct {
 	n      int // entries in all
 	apps   map[string]*waiting
 	order  []string // apps that have something, in turn
@@ -134,11 +134,11 @@ type turns struct {
 	spare  *waiting // an empty queue for the next app; nil where there is none
 }
 
-func newTurns() turns { return turns{apps: map[string]*waiting{}} }
+func newFairQueue() fairQueue { return fairQueue{apps: map[string]*waiting{}} }
 
-func (t *turns) Len() int { return t.n }
+func (t *fairQueue) Len() int { return t.n }
 
-func (t *turns) push(e *Item) {
+func (t *fairQueue) push(e *Item) {
 	q := t.apps[e.Run.App]
 	if q == nil {
 		if q, t.spare = t.spare, nil; q == nil {
@@ -152,7 +152,7 @@ func (t *turns) push(e *Item) {
 }
 
 // pop takes the next entry of the app whose turn it is, nil when there is none.
-func (t *turns) pop() *Item {
+func (t *fairQueue) pop() *Item {
 	if len(t.order) == 0 {
 		return nil
 	}
@@ -174,16 +174,16 @@ func (t *turns) pop() *Item {
 	return e
 }
 
-// lots are the entries that wait for room, by what they wait for; those of a kind that nobody
+// waitlists are the entries that wait for room, by what they wait for; those of a kind that nobody
 // waits for cost no look.
-type lots struct {
-	by   [LotDue]map[WaitKey]*turns
+type waitlists struct {
+	by   [LotDue]map[WaitKey]*fairQueue
 	left *WaitKey // of the last one who was let out; it is not changed
 }
 
 // one is a lot that those who are let out of it one after the other share: it is nine times as large
 // as a pointer.
-func (l *lots) one(at WaitKey) *WaitKey {
+func (l *waitlists) one(at WaitKey) *WaitKey {
 	if l.left == nil || *l.left != at {
 		l.left = new(WaitKey)
 		*l.left = at
@@ -192,15 +192,15 @@ func (l *lots) one(at WaitKey) *WaitKey {
 }
 
 // at is who waits in a lot, nil for nobody.
-func (l *lots) at(at WaitKey) *turns { return l.by[at.Kind][at] }
+func (l *waitlists) at(at WaitKey) *fairQueue { return l.by[at.Kind][at] }
 
-func (l *lots) park(at WaitKey, e *Item) {
+func (l *waitlists) park(at WaitKey, e *Item) {
 	if l.by[at.Kind] == nil {
-		l.by[at.Kind] = map[WaitKey]*turns{}
+		l.by[at.Kind] = map[WaitKey]*fairQueue{}
 	}
 	t := l.by[at.Kind][at]
 	if t == nil {
-		one := newTurns()
+		one := newFairQueue()
 		t = &one
 		l.by[at.Kind][at] = t
 	}
@@ -208,7 +208,7 @@ func (l *lots) park(at WaitKey, e *Item) {
 }
 
 // leave takes the head of a lot, nil when nobody waits there.
-func (l *lots) leave(at WaitKey) *Item {
+func (l *waitlists) leave(at WaitKey) *Item {
 	t := l.at(at)
 	if t == nil {
 		return nil
@@ -221,7 +221,7 @@ func (l *lots) leave(at WaitKey) *Item {
 }
 
 // head is the earliest of an app in a lot, nil when none waits there.
-func (l *lots) head(at WaitKey, app string) *Item {
+func (l *waitlists) head(at WaitKey, app string) *Item {
 	if t := l.at(at); t != nil && t.apps[app] != nil {
 		return (*t.apps[app])[0].Item
 	}
@@ -229,7 +229,7 @@ func (l *lots) head(at WaitKey, app string) *Item {
 }
 
 // len is how many lots there are.
-func (l *lots) len() (n int) {
+func (l *waitlists) len() (n int) {
 	for _, kind := range l.by {
 		n += len(kind)
 	}
@@ -237,8 +237,8 @@ func (l *lots) len() (n int) {
 }
 
 // all are the lots, and who waits there.
-func (l *lots) all() iter.Seq2[WaitKey, *turns] {
-	return func(yield func(WaitKey, *turns) bool) {
+func (l *waitlists) all() iter.Seq2[WaitKey, *fairQueue] {
+	return func(yield func(WaitKey, *fairQueue) bool) {
 		for _, kind := range l.by {
 			for at, t := range kind {
 				if !yield(at, t) {

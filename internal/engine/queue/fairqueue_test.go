@@ -38,7 +38,7 @@ func TestWaitingIsInOrder(t *testing.T) {
 // one app or many, and what has had its turn is not kept.
 func TestAppsTakeTurns(t *testing.T) {
 	for _, apps := range []int{1, 2, 3, 50} {
-		r, q := rand.New(rand.NewPCG(3, uint64(apps))), newTurns()
+		r, q := rand.New(rand.NewPCG(3, uint64(apps))), newFairQueue()
 		var order []string // the model: apps that have something, in turn
 		waits := map[string]int{}
 		for range 20_000 {

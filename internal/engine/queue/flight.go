@@ -8,7 +8,7 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// The passage of an entry from waiting to running, in the engine's books.
+// The passage of an entry from waiting to running, in the books.
 
 // TakeOffAll turns started entries into flights of this process, where they are not nil already;
 // nil for runs that are other nodes'.
@@ -57,7 +57,7 @@ func (e *Queue) takeOff(a *Attempt, run *store.Run, acked time.Time) *Flight {
 func (e *Queue) TakeOffSibling(r Routed, run store.Run, job *store.Job, acked time.Time) *Flight {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.Under.Flights.Of(run.ID) != nil || e.Under.landed.has(&run) {
+	if e.Under.Flights.Of(run.ID) != nil || e.Under.ended.has(&run) {
 		return nil
 	}
 	e.Room.Lanes.Enter(r.Lane, r.Key(run.App), r.Places)
@@ -72,14 +72,14 @@ func (e *Queue) fly(r *Routed, run *store.Run, job *store.Job, ref *jobRef, acke
 	// The run may have been at another node before, and put back by yet another.
 	e.landAway(run.ID, r.Serial)
 	if r.Exec == nil {
-		away := awayAt(*run)
+		away := remoteAt(*run)
 		away.serial = r.Serial
 		if r.Places > 0 {
 			away.places = r.Key(run.App)
 		}
-		e.Under.away[run.ID] = away
+		e.Under.remote[run.ID] = away
 		if r.Ordered {
-			e.Room.transit.add(run.JobID, KeyOfRun(run))
+			e.Room.inTransit.add(run.JobID, KeyOfRun(run))
 		}
 		return nil
 	}
@@ -122,7 +122,7 @@ func (e *Queue) Knows(runID int64) bool {
 func (e *Queue) AwayIDs() []int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	ids := slices.AppendSeq(slices.Collect(maps.Keys(e.Under.away)), maps.Keys(e.Under.retries.runs))
+	ids := slices.AppendSeq(slices.Collect(maps.Keys(e.Under.remote)), maps.Keys(e.Under.retries.runs))
 	for _, id := range e.Waiters.runs() {
 		if e.Under.Flights.Of(id) == nil {
 			ids = append(ids, id)
@@ -139,9 +139,9 @@ func (e *Queue) Moved(f *Flight, run store.Run) {
 		return
 	}
 	e.landFlight(run.ID)
-	e.Under.away[run.ID] = awayAt(run)
+	e.Under.remote[run.ID] = remoteAt(run)
 	if InTransit(run) {
-		e.Room.transit.add(run.JobID, KeyOfRun(&run))
+		e.Room.inTransit.add(run.JobID, KeyOfRun(&run))
 	}
 	e.wakes.Start.Poke()
 }
@@ -168,11 +168,11 @@ func (e *Queue) Adopt(r store.Run) {
 	if e.Under.Flights.Of(r.ID) != nil {
 		return
 	}
-	if _, known := e.Under.away[r.ID]; !known {
-		e.Under.away[r.ID] = awayAt(r)
+	if _, known := e.Under.remote[r.ID]; !known {
+		e.Under.remote[r.ID] = remoteAt(r)
 	}
 	if InTransit(r) {
-		e.Room.transit.add(r.JobID, KeyOfRun(&r))
+		e.Room.inTransit.add(r.JobID, KeyOfRun(&r))
 	}
 }
 
@@ -234,7 +234,7 @@ func (e *Queue) landFlight(runID int64) (freed bool) {
 	}
 	e.Under.Flights.Delete(runID)
 	f.state.landed = true
-	e.Under.landed.add(f.Run.Planned.ID, f.Run.Token)
+	e.Under.ended.add(f.Run.Planned.ID, f.Run.Token)
 	e.Jobs.unref(f.ref)
 	switch {
 	case f.state.left:
@@ -281,11 +281,11 @@ func (e *Queue) leavePlace(f *Flight) (freed bool) {
 
 // landAway frees what a run at another node held, but for the lot kept.
 func (e *Queue) landAway(runID int64, kept WaitKey) (freed bool) {
-	a, ok := e.Under.away[runID]
+	a, ok := e.Under.remote[runID]
 	if !ok {
 		return false
 	}
-	delete(e.Under.away, runID)
+	delete(e.Under.remote, runID)
 	freed = e.Room.Arrived(a.jobID, runID)
 	if a.places.App != "" {
 		freed = e.Room.Admit(e.Room.Lanes.Ended(a.places)) || freed
@@ -298,30 +298,30 @@ func (e *Queue) landAway(runID int64, kept WaitKey) (freed bool) {
 
 // Starts that were under way here and are over.
 
-// landings remember the latest flights that have landed: what was read of a run
+// recentlyEnded remembers the latest flights that have landed: what was read of a run
 // a moment ago may still show it under way, and must not put it up again.
-type landings struct {
-	latest, before map[landing]struct{}
+type recentlyEnded struct {
+	latest, before map[endedStart]struct{}
 }
 
-// landing is one start of a run.
-type landing struct{ runID, token int64 }
+// endedStart is one start of a run.
+type endedStart struct{ runID, token int64 }
 
-// landingsKept is how many are remembered at least.
-const landingsKept = 10_000
+// endedKept is how many are remembered at least.
+const endedKept = 10_000
 
-func (l *landings) add(runID, token int64) {
-	if len(l.latest) >= landingsKept || l.latest == nil {
+func (l *recentlyEnded) add(runID, token int64) {
+	if len(l.latest) >= endedKept || l.latest == nil {
 		l.latest, l.before = l.before, l.latest
 		if clear(l.latest); l.latest == nil {
-			l.latest = map[landing]struct{}{}
+			l.latest = map[endedStart]struct{}{}
 		}
 	}
-	l.latest[landing{runID, token}] = struct{}{}
+	l.latest[endedStart{runID, token}] = struct{}{}
 }
 
-func (l *landings) has(r *store.Run) bool {
-	k := landing{r.ID, r.Token}
+func (l *recentlyEnded) has(r *store.Run) bool {
+	k := endedStart{r.ID, r.Token}
 	_, latest := l.latest[k]
 	_, before := l.before[k]
 	return latest || before

@@ -16,31 +16,31 @@ import (
 // more runs than that the node holds the earliest, up to a horizon, and reads on
 // in the store when they run low.
 
-// heldRuns are the planned runs that a node has in memory: on the ring, due, waiting or
+// held are the planned runs that a node has in memory: on the ring, due, waiting or
 // being started.
-type heldRuns struct {
+type held struct {
 	most  int // of an app: Limits.MaxHeld
 	wakes core.Wakes
 	jobs  *jobBook
 	// Nowhere is the route of runs that are not routed yet.
 	Nowhere *Routed
 
-	mu   *sync.Mutex         // the engine's
-	ring *heldRing           // guarded by mu
+	mu   *sync.Mutex         // the lock of the Queue
+	ring *guardedRing        // guarded by mu
 	Runs idmap.Map[*Item]    // guarded by mu
 	apps map[string]*holding // guarded by mu: what is held of each app
 }
 
-func newHeldRuns(cfg *core.Config, wakes core.Wakes, jobs *jobBook, mu *sync.Mutex, panics *guard.Log) *heldRuns {
-	held := &heldRuns{
+func newHeld(cfg *core.Config, wakes core.Wakes, jobs *jobBook, mu *sync.Mutex, panics *guard.Log) *held {
+	held := &held{
 		most: cfg.Limits.MaxHeld, wakes: wakes, jobs: jobs, Nowhere: &Routed{}, mu: mu, apps: map[string]*holding{},
 	}
-	held.ring = newHeldRing(cfg, panics, held.onRing)
+	held.ring = newGuardedRing(cfg, panics, held.onRing)
 	return held
 }
 
 // onRing are the runs that have not come up yet.
-func (hr *heldRuns) onRing(yield func(at time.Time, runID int64)) {
+func (hr *held) onRing(yield func(at time.Time, runID int64)) {
 	for id, en := range hr.Runs.All() {
 		if !en.Due {
 			yield(en.Run.Scheduled(), id)
@@ -58,7 +58,7 @@ type holding struct {
 
 // entries are what is held of runs, in their order; nil where nothing is. They are looked up one
 // right after the other: so the processor waits for the memory of many at once.
-func (hr *heldRuns) entries(ids []int64) []*Item {
+func (hr *held) entries(ids []int64) []*Item {
 	all := make([]*Item, len(ids))
 	for i, id := range ids {
 		all[i] = hr.Runs.Of(id)
@@ -66,7 +66,7 @@ func (hr *heldRuns) entries(ids []int64) []*Item {
 	return all
 }
 
-func (hr *heldRuns) holdOne(r *store.Run, job *store.Job) {
+func (hr *held) holdOne(r *store.Run, job *store.Job) {
 	hr.Runs.Set(r.ID, &Item{Run: plannedOf(r), Ref: hr.jobs.ref(r.JobID, job), held: true})
 	hr.apps[r.App].n++
 	hr.ring.push(r.Scheduled, r.ID)
@@ -74,7 +74,7 @@ func (hr *heldRuns) holdOne(r *store.Run, job *store.Job) {
 
 // hasRoom reports whether a run is to be held: it is not behind the horizon, or
 // there is none. A full app gets one, for which some are forgotten.
-func (hr *heldRuns) hasRoom(r *store.Run) (has bool, forgotten []*Item) {
+func (hr *held) hasRoom(r *store.Run) (has bool, forgotten []*Item) {
 	h := hr.apps[r.App]
 	if h == nil {
 		h = &holding{}
@@ -90,7 +90,7 @@ func (hr *heldRuns) hasRoom(r *store.Run) (has bool, forgotten []*Item) {
 // shed forgets the last quarter of what is on the ring for an app: more than that, and the
 // next look would read it again at once. The ring goes on holding their ids, which mean
 // nothing any more when they come up.
-func (hr *heldRuns) shed(app string, h *holding) (forgotten []*Item) {
+func (hr *held) shed(app string, h *holding) (forgotten []*Item) {
 	var keys []lease.RingEntry
 	for _, en := range hr.Runs.All() {
 		if en.Run.App == app && !en.Due {
@@ -120,7 +120,7 @@ func (hr *heldRuns) shed(app string, h *holding) (forgotten []*Item) {
 }
 
 // unhold takes an entry out of the books.
-func (hr *heldRuns) unhold(en *Item) {
+func (hr *held) unhold(en *Item) {
 	en.held = false
 	hr.Runs.Delete(en.Run.ID)
 	hr.jobs.unref(en.Ref)
@@ -136,7 +136,7 @@ func (hr *heldRuns) unhold(en *Item) {
 
 // Thirsty returns the apps that have runs in the store only and too few here,
 // with the key behind which to read on.
-func (hr *heldRuns) Thirsty() map[string]lease.RingEntry {
+func (hr *held) Thirsty() map[string]lease.RingEntry {
 	hr.mu.Lock()
 	defer hr.mu.Unlock()
 	var apps map[string]lease.RingEntry
@@ -155,7 +155,7 @@ func (hr *heldRuns) Thirsty() map[string]lease.RingEntry {
 // with them; last says that nothing comes behind the page. It reports whether
 // there is room for another page. Where the horizon is not any more where the
 // page begins, some of what was held is forgotten: the page is not held.
-func (hr *heldRuns) HoldNext(app string, from lease.RingEntry, runs []store.Run, last bool) (more bool) {
+func (hr *held) HoldNext(app string, from lease.RingEntry, runs []store.Run, last bool) (more bool) {
 	hr.mu.Lock()
 	defer hr.mu.Unlock()
 	h := hr.apps[app]
@@ -179,14 +179,14 @@ func (hr *heldRuns) HoldNext(app string, from lease.RingEntry, runs []store.Run,
 }
 
 // NextDue is when the ring has something due, and how much, at most.
-func (hr *heldRuns) NextDue() (at time.Time, n int, ok bool) {
+func (hr *held) NextDue() (at time.Time, n int, ok bool) {
 	hr.mu.Lock()
 	defer hr.mu.Unlock()
 	return hr.ring.next()
 }
 
 // RefreshRuns is entry.refresh for those of the runs that are held.
-func (hr *heldRuns) RefreshRuns(runs []store.Run) {
+func (hr *held) RefreshRuns(runs []store.Run) {
 	hr.mu.Lock()
 	defer hr.mu.Unlock()
 	for i := range runs {
@@ -198,7 +198,7 @@ func (hr *heldRuns) RefreshRuns(runs []store.Run) {
 
 // Unheld are those of the runs that are neither held nor behind the horizon of a full
 // app.
-func (hr *heldRuns) Unheld(runs []store.Run) (missing []store.Run) {
+func (hr *held) Unheld(runs []store.Run) (missing []store.Run) {
 	hr.mu.Lock()
 	defer hr.mu.Unlock()
 	for i := range runs {
@@ -212,9 +212,9 @@ func (hr *heldRuns) Unheld(runs []store.Run) (missing []store.Run) {
 
 // The ring that holds planned runs until their time, which may be the user's.
 
-// heldRing is the ring that is in use, with the times at which it has something due.
+// guardedRing is the ring that is in use, with the times at which it has something due.
 // Whoever uses it holds the lock of the Queue.
-type heldRing struct {
+type guardedRing struct {
 	ring   core.TimeRing
 	users  bool // not of our own make: it may panic
 	panics *guard.Log
@@ -223,8 +223,8 @@ type heldRing struct {
 	all    func(yield func(at time.Time, runID int64)) // what is to be on it
 }
 
-func newHeldRing(cfg *core.Config, panics *guard.Log, all func(yield func(at time.Time, runID int64))) *heldRing {
-	r := &heldRing{ring: cfg.Ring, users: true, panics: panics, times: newDueTimes(), all: all, failed: func(method string, err error) {
+func newGuardedRing(cfg *core.Config, panics *guard.Log, all func(yield func(at time.Time, runID int64))) *guardedRing {
+	r := &guardedRing{ring: cfg.Ring, users: true, panics: panics, times: newDueTimes(), all: all, failed: func(method string, err error) {
 		cfg.Logger.Error("xxljob: Config.Ring failed and was replaced by the ring of NewTimeRing", "node", cfg.Node, "method", method, "error", err)
 	}}
 	if _, ours := cfg.Ring.(*timeRing); ours || cfg.Ring == nil {
@@ -237,7 +237,7 @@ func newHeldRing(cfg *core.Config, panics *guard.Log, all func(yield func(at tim
 }
 
 // push puts a held run on the ring.
-func (r *heldRing) push(at time.Time, runID int64) {
+func (r *guardedRing) push(at time.Time, runID int64) {
 	r.times.add(at.UnixMilli())
 	if !r.users {
 		r.ring.Push(at, runID)
@@ -248,7 +248,7 @@ func (r *heldRing) push(at time.Time, runID int64) {
 
 // pop takes off the ring what is due. It is never less than what is due on ours,
 // should that have taken the place of the user's.
-func (r *heldRing) pop(now time.Time) (ids []int64) {
+func (r *guardedRing) pop(now time.Time) (ids []int64) {
 	r.times.popUpTo(now.UnixMilli())
 	if !r.users {
 		return r.ring.Pop(now)
@@ -261,20 +261,20 @@ func (r *heldRing) pop(now time.Time) (ids []int64) {
 }
 
 // lookAgain has a ring of the user's asked again soon, where it is late with something.
-func (r *heldRing) lookAgain(now time.Time) {
+func (r *guardedRing) lookAgain(now time.Time) {
 	if _, _, armed := r.times.next(); !armed && r.len() > 0 {
 		r.times.add(now.Add(core.LockedPause).UnixMilli())
 	}
 }
 
 // next is when the ring has something due, and how much, at most.
-func (r *heldRing) next() (at time.Time, n int, ok bool) {
+func (r *guardedRing) next() (at time.Time, n int, ok bool) {
 	ms, n, ok := r.times.next()
 	return time.UnixMilli(ms), n, ok
 }
 
 // len is how many entries the ring has.
-func (r *heldRing) len() (n int) {
+func (r *guardedRing) len() (n int) {
 	if r.users && r.try("Len", func(ring core.TimeRing) { n = ring.Len() }) {
 		return n
 	}
@@ -284,7 +284,7 @@ func (r *heldRing) len() (n int) {
 // try calls the user's ring. One that panics may have lost entries, and may have left
 // a lock of its own locked: it is not called again. Ours takes its place, with all that
 // is held and has not come up.
-func (r *heldRing) try(method string, f func(core.TimeRing)) bool {
+func (r *guardedRing) try(method string, f func(core.TimeRing)) bool {
 	users := r.ring
 	err := r.panics.Call("TimeRing."+method, func() error { f(users); return nil })
 	if err == nil {

@@ -15,19 +15,19 @@ import (
 
 // Runs that are under way: here, or at another node that this one waits for.
 
-// underWay has the flights of a node, and the runs of other nodes whose end it waits for.
-type underWay struct {
-	mu      *sync.Mutex        // the engine's
-	Flights idmap.Map[*Flight] // guarded by mu: runs that this node runs
-	lately  startedLately      // guarded by mu: what flights have in common
-	landed  landings           // guarded by mu: starts that were under way here and are over
-	away    map[int64]awayRun  // guarded by mu: runs of other nodes whose end this node waits for
-	retries awaited            // guarded by mu: retries that others wait for
-	quiet   chan struct{}      // guarded by mu: closed when flights is empty; nil while nobody asks
+// inFlight has the flights of a node, and the runs of other nodes whose end it waits for.
+type inFlight struct {
+	mu      *sync.Mutex         // the lock of the Queue
+	Flights idmap.Map[*Flight]  // guarded by mu: runs that this node runs
+	lately  startedLately       // guarded by mu: what flights have in common
+	ended   recentlyEnded       // guarded by mu: starts that were under way here and are over
+	remote  map[int64]remoteRun // guarded by mu: runs of other nodes whose end this node waits for
+	retries retryBarrier        // guarded by mu: retries that others wait for
+	quiet   chan struct{}       // guarded by mu: closed when flights is empty; nil while nobody asks
 }
 
-func newUnderWay(mu *sync.Mutex) *underWay {
-	return &underWay{mu: mu, lately: startedLately{}, away: map[int64]awayRun{}, retries: newAwaited()}
+func newInFlight(mu *sync.Mutex) *inFlight {
+	return &inFlight{mu: mu, lately: startedLately{}, remote: map[int64]remoteRun{}, retries: newRetryBarrier()}
 }
 
 // Flight is a run that this node has started at a remote executor, or started at or
@@ -67,8 +67,8 @@ type flightState struct {
 	marked   bool   // that its executor has the run is being stored
 }
 
-// awayRun is a run at another node, with what its end makes free.
-type awayRun struct {
+// remoteRun is a run at another node, with what its end makes free.
+type remoteRun struct {
 	jobID   int64
 	address string
 	places  AddressKey // a place at its address, where app is not empty
@@ -76,10 +76,10 @@ type awayRun struct {
 }
 
 // awayAt is a run at another node that has no places here.
-func awayAt(r store.Run) awayRun { return awayRun{jobID: r.JobID, address: r.Address} }
+func remoteAt(r store.Run) remoteRun { return remoteRun{jobID: r.JobID, address: r.Address} }
 
 // Flight returns the flight of a run, nil when it is not under way here.
-func (u *underWay) Flight(runID int64) *Flight {
+func (u *inFlight) Flight(runID int64) *Flight {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.Flights.Of(runID)
@@ -87,7 +87,7 @@ func (u *underWay) Flight(runID int64) *Flight {
 
 // FlightsOf appends the flights of the runs that results are of, in their order; nil for those
 // that are not under way here.
-func (u *underWay) FlightsOf(dst []*Flight, results []wire.CallbackRequest) []*Flight {
+func (u *inFlight) FlightsOf(dst []*Flight, results []wire.CallbackRequest) []*Flight {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for i := range results {
@@ -97,7 +97,7 @@ func (u *underWay) FlightsOf(dst []*Flight, results []wire.CallbackRequest) []*F
 }
 
 // InFlight returns the flights of this process.
-func (u *underWay) InFlight() []*Flight {
+func (u *inFlight) InFlight() []*Flight {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	all := make([]*Flight, 0, u.Flights.Len())
@@ -109,7 +109,7 @@ func (u *underWay) InFlight() []*Flight {
 
 // noteOver notes that a run has ended; one that was killed may have to be killed at its executor
 // yet. mu is held.
-func (u *underWay) noteOver(r *store.Run) {
+func (u *inFlight) noteOver(r *store.Run) {
 	if f := u.Flights.Of(r.ID); f != nil && f.Run.Token == r.Token && r.State.Ended() && r.State != store.StateKilled {
 		f.state.over = true
 	}
@@ -117,7 +117,7 @@ func (u *underWay) noteOver(r *store.Run) {
 
 // ToBeMarked reports whether the run of a flight is to be marked dispatched now: not where it has
 // ended, as far as this node has stored its end, and not by a kill.
-func (u *underWay) ToBeMarked(f *Flight) bool {
+func (u *inFlight) ToBeMarked(f *Flight) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	f.state.marked = !f.state.over
@@ -126,7 +126,7 @@ func (u *underWay) ToBeMarked(f *Flight) bool {
 
 // AsSent returns the runs that this node has sent to executors elsewhere and that are as they were
 // started, as far as it knows; nil for others. They were started within the given time.
-func (u *underWay) AsSent(ids []int64, within time.Duration) []*store.Run {
+func (u *inFlight) AsSent(ids []int64, within time.Duration) []*store.Run {
 	runs := make([]*store.Run, len(ids))
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -142,15 +142,15 @@ func (u *underWay) AsSent(ids []int64, within time.Duration) []*store.Run {
 
 // HasLanded reports whether this very start of the run was under way here and is
 // over.
-func (u *underWay) HasLanded(run store.Run) bool {
+func (u *inFlight) HasLanded(run store.Run) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.landed.has(&run)
+	return u.ended.has(&run)
 }
 
 // Send marks the flight as handed to its executor; false when it was killed or
 // taken away before.
-func (u *underWay) Send(f *Flight) bool {
+func (u *inFlight) Send(f *Flight) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if f.state.killed || f.state.landed {
@@ -161,7 +161,7 @@ func (u *underWay) Send(f *Flight) bool {
 }
 
 // SendAll is send for many. It returns, in place, those that are to be handed on.
-func (u *underWay) SendAll(flights []*Flight) []*Flight {
+func (u *inFlight) SendAll(flights []*Flight) []*Flight {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.DeleteFunc(flights, func(f *Flight) bool {
@@ -173,7 +173,7 @@ func (u *underWay) SendAll(flights []*Flight) []*Flight {
 }
 
 // Intercept keeps a flight from being sent; false when it has been.
-func (u *underWay) Intercept(f *Flight) bool {
+func (u *inFlight) Intercept(f *Flight) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if f.state.sent || f.state.killed || f.state.landed {
@@ -185,7 +185,7 @@ func (u *underWay) Intercept(f *Flight) bool {
 
 // Accepted notes that the executor has the run, and returns the reason if it is
 // to be killed.
-func (u *underWay) Accepted(f *Flight) (kill string) {
+func (u *inFlight) Accepted(f *Flight) (kill string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	f.state.accepted = true
@@ -199,7 +199,7 @@ type toKill struct {
 }
 
 // AcceptedAll is accepted for many. It returns those that are to be killed.
-func (u *underWay) AcceptedAll(flights []*Flight) (kills []toKill) {
+func (u *inFlight) AcceptedAll(flights []*Flight) (kills []toKill) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, f := range flights {
@@ -212,7 +212,7 @@ func (u *underWay) AcceptedAll(flights []*Flight) (kills []toKill) {
 
 // Kill notes that a flight is to be killed, and reports whether its executor can
 // be asked now: it has accepted the run, and was not asked before.
-func (u *underWay) Kill(f *Flight, reason string) bool {
+func (u *inFlight) Kill(f *Flight, reason string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	first := f.state.kill == ""
@@ -222,14 +222,14 @@ func (u *underWay) Kill(f *Flight, reason string) bool {
 
 // CutOff notes that a flight is killed since this process ends, unless somebody has wanted it
 // killed before.
-func (u *underWay) CutOff(f *Flight) {
+func (u *inFlight) CutOff(f *Flight) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	f.state.cutOff = f.state.kill == "" && !f.state.killed
 }
 
 // Killed is the state in which a flight ends that is killed.
-func (u *underWay) Killed(f *Flight) store.State {
+func (u *inFlight) Killed(f *Flight) store.State {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if f.state.cutOff {
@@ -239,7 +239,7 @@ func (u *underWay) Killed(f *Flight) store.State {
 }
 
 // Idle waits until no run is under way in this process.
-func (u *underWay) Idle(ctx context.Context) error {
+func (u *inFlight) Idle(ctx context.Context) error {
 	u.mu.Lock()
 	if u.Flights.Len() == 0 {
 		u.mu.Unlock()

@@ -17,7 +17,7 @@ type jobBook struct {
 	slowCount int            // Limits.SlowCount
 	changed   func(id int64) // see OnChange
 
-	mu     *sync.Mutex       // the engine's
+	mu     *sync.Mutex       // the lock of the Queue
 	Refs   map[int64]*jobRef // guarded by mu
 	tidied int64             // guarded by mu: the minute of the last tidy
 }

@@ -190,7 +190,7 @@ func drop[K comparable](m map[K]int, k K) {
 // WaitKey is a place where due runs wait for room of one kind. Its head goes on when
 // a place of that kind is given back.
 type WaitKey struct {
-	Kind         lotKind
+	Kind         waitKind
 	Lane         laneName
 	JobID, RunID int64
 	round        int64 // of lotAgain
@@ -198,14 +198,14 @@ type WaitKey struct {
 	App, Address string
 }
 
-type lotKind uint8
+type waitKind uint8
 
 const (
 	// Room: see isRoom.
-	LotRunning lotKind = iota // a place at an attached executor
-	LotAddress                // a place at an address
-	LotApp                    // a place of an app in a lane
-	LotLane                   // a place in a lane
+	LotRunning waitKind = iota // a place at an attached executor
+	LotAddress                 // a place at an address
+	LotApp                     // a place of an app in a lane
+	LotLane                    // a place in a lane
 
 	LotSerial // the end of the job's run at an address
 	LotProbe  // the answers to probes
@@ -268,11 +268,11 @@ func SerialAt(job *store.Job, address string) WaitKey {
 // Runs of concurrent jobs with a maximum: which of them are at an attached executor, or about
 // to be. It is guarded by the lock of the Queue.
 
-// beside has the runs by their place.
-type beside map[WaitKey]map[int64]struct{}
+// concurrentSlots has the runs by their place.
+type concurrentSlots map[WaitKey]map[int64]struct{}
 
 // add gives a run its place, unless as many others have it as may.
-func (b beside) add(at WaitKey, runID int64) bool {
+func (b concurrentSlots) add(at WaitKey, runID int64) bool {
 	runs := b[at]
 	if _, has := runs[runID]; has {
 		return true
@@ -289,7 +289,7 @@ func (b beside) add(at WaitKey, runID int64) bool {
 }
 
 // drop takes it away, and reports whether the run had it.
-func (b beside) drop(at WaitKey, runID int64) bool {
+func (b concurrentSlots) drop(at WaitKey, runID int64) bool {
 	if _, has := b[at][runID]; !has {
 		return false
 	}
@@ -301,27 +301,27 @@ func (b beside) drop(at WaitKey, runID int64) bool {
 
 // Who has the place of a serial job's run at an address.
 
-// serialPlaces are the runs that are at addresses, or about to be, for serial jobs, by job: most
-// have one place at most. Lots with a maximum are in beside.
-type serialPlaces map[int64]placesOfJob
+// serialSlots are the runs that are at addresses, or about to be, for serial jobs, by job: most
+// have one place at most. Lots with a maximum are in concurrentSlots.
+type serialSlots map[int64]slotsOfJob
 
-// placesOfJob are the places of one job that are taken. The first is apart, so that one alone
+// slotsOfJob are the places of one job that are taken. The first is apart, so that one alone
 // takes no memory of its own.
-type placesOfJob struct {
-	first serialPlace
-	rest  []serialPlace
+type slotsOfJob struct {
+	first serialSlot
+	rest  []serialSlot
 }
 
-// serialPlace is one of them. Its part is the RunID of its lot.
-type serialPlace struct {
+// serialSlot is one of them. Its part is the RunID of its lot.
+type serialSlot struct {
 	address     string
 	part, runID int64
 }
 
-func (p *serialPlace) isAt(at WaitKey) bool { return p.part == at.RunID && p.address == at.Address }
+func (p *serialSlot) isAt(at WaitKey) bool { return p.part == at.RunID && p.address == at.Address }
 
 // At is the run that has a place, 0 where it is free.
-func (s serialPlaces) At(at WaitKey) int64 {
+func (s serialSlots) At(at WaitKey) int64 {
 	places, any := s[at.JobID]
 	switch {
 	case !any:
@@ -338,29 +338,29 @@ func (s serialPlaces) At(at WaitKey) int64 {
 }
 
 // Take gives a place to a run, whoever has it.
-func (s serialPlaces) Take(at WaitKey, runID int64) {
+func (s serialSlots) Take(at WaitKey, runID int64) {
 	places, any := s[at.JobID]
-	switch i := slices.IndexFunc(places.rest, func(p serialPlace) bool { return p.isAt(at) }); {
+	switch i := slices.IndexFunc(places.rest, func(p serialSlot) bool { return p.isAt(at) }); {
 	case !any || places.first.isAt(at):
-		places.first = serialPlace{at.Address, at.RunID, runID}
+		places.first = serialSlot{at.Address, at.RunID, runID}
 	case i >= 0:
 		places.rest[i].runID = runID
 		return
 	default:
-		places.rest = append(places.rest, serialPlace{at.Address, at.RunID, runID})
+		places.rest = append(places.rest, serialSlot{at.Address, at.RunID, runID})
 	}
 	s[at.JobID] = places
 }
 
 // free gives a place back.
-func (s serialPlaces) free(at WaitKey) {
+func (s serialSlots) free(at WaitKey) {
 	places, any := s[at.JobID]
 	last := len(places.rest) - 1
 	switch {
 	case !any:
 		return
 	case !places.first.isAt(at):
-		places.rest = slices.DeleteFunc(places.rest, func(p serialPlace) bool { return p.isAt(at) })
+		places.rest = slices.DeleteFunc(places.rest, func(p serialSlot) bool { return p.isAt(at) })
 	case last < 0:
 		delete(s, at.JobID)
 		return
@@ -371,10 +371,10 @@ func (s serialPlaces) free(at WaitKey) {
 }
 
 // all are the places that are taken, and by whom.
-func (s serialPlaces) all() iter.Seq2[WaitKey, int64] {
+func (s serialSlots) all() iter.Seq2[WaitKey, int64] {
 	return func(yield func(WaitKey, int64) bool) {
 		for jobID, places := range s {
-			for _, p := range append([]serialPlace{places.first}, places.rest...) {
+			for _, p := range append([]serialSlot{places.first}, places.rest...) {
 				if !yield(WaitKey{Kind: LotSerial, JobID: jobID, RunID: p.part, Address: p.address}, p.runID) {
 					return
 				}

@@ -10,9 +10,9 @@ import (
 
 // How long before its time a run is marked started.
 
-// lead is how long before its time a run is marked started: twice what the
+// leadTime is how long before its time a run is marked started: twice what the
 // store's answers take, at most MaxLead less gather.
-type lead struct {
+type leadTime struct {
 	mu     sync.Mutex
 	took   time.Duration // guarded by mu: a moving average
 	base   time.Duration // guarded by mu: of that, what is not for the number of runs
@@ -20,7 +20,7 @@ type lead struct {
 }
 
 // Sample takes in how long the store took to start so many runs.
-func (l *lead) Sample(n int, took time.Duration) {
+func (l *leadTime) Sample(n int, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.took += (took - l.took) / 8
@@ -31,7 +31,7 @@ func (l *lead) Sample(n int, took time.Duration) {
 // look like a database.
 const inMemory = 2 * time.Microsecond
 
-func (l *lead) get() time.Duration {
+func (l *leadTime) get() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.base < time.Millisecond/2 {
@@ -41,7 +41,7 @@ func (l *lead) get() time.Duration {
 }
 
 // Started takes in how long it took to start so many runs, from the ring to their executors.
-func (l *lead) Started(n int, took time.Duration) {
+func (l *leadTime) Started(n int, took time.Duration) {
 	if n < HerdLeast {
 		return // what one more among many costs is not seen by few
 	}
@@ -55,7 +55,7 @@ const HerdLeast = 100
 
 // ForMany is the lead where so many runs are due at one time: they take their time one after the
 // other, and the last of them is to be late by less.
-func (l *lead) ForMany(n int) time.Duration {
+func (l *leadTime) ForMany(n int) time.Duration {
 	first := l.get()
 	if n < HerdLeast {
 		return first
@@ -74,7 +74,7 @@ const gather = 10 * time.Millisecond
 // window is until when runs are to be taken off the ring, where what is due at the time until
 // has to be started now. A store in memory, which has no transactions to save, is asked for
 // each run at its time.
-func (l *lead) window(now, until time.Time) time.Time {
+func (l *leadTime) window(now, until time.Time) time.Time {
 	if l.get() == 0 {
 		return until
 	}
@@ -82,7 +82,7 @@ func (l *lead) window(now, until time.Time) time.Time {
 }
 
 // Pause is how long results gather; zero where they are stored in memory.
-func (l *lead) Pause() time.Duration {
+func (l *leadTime) Pause() time.Duration {
 	if l.get() == 0 {
 		return 0
 	}
@@ -91,27 +91,27 @@ func (l *lead) Pause() time.Duration {
 
 // The moments in which a herd is started.
 
-// rush are the moments in which a herd is started: many runs that are due at one time. Where the
+// burst is the moments in which a herd is started: many runs that are due at one time. Where the
 // store is in memory, results of this node wait meanwhile, from MaxLead before its instant until
-// rushMost behind it: the next handler is late by what they would take of the processors. What follows
+// burstMost behind it: the next handler is late by what they would take of the processors. What follows
 // a result, such as a child or the next run of a serial job, waits with it. A database has time for both.
-type rush struct {
+type burst struct {
 	instant atomic.Int64 // of the last herd, in milliseconds since 1970
 	busy    atomic.Int32 // loops that start it, or send it
 }
 
 const (
-	// rushMost is how long results wait for a herd at most, from its instant on.
-	rushMost = 25 * time.Millisecond
-	// rushEvery is how far herds are apart for which they wait: many runs that are due all the
+	// burstMost is how long results wait for a herd at most, from its instant on.
+	burstMost = 25 * time.Millisecond
+	// burstEvery is how far herds are apart for which they wait: many runs that are due all the
 	// time are no herd.
-	rushEvery = time.Second / 2
+	burstEvery = time.Second / 2
 )
 
 // is takes in that many runs are taken that are due at a time, and reports whether they are a herd.
-func (r *rush) is(at, now time.Time) bool {
+func (r *burst) is(at, now time.Time) bool {
 	ms := at.UnixMilli()
-	if last := r.instant.Load(); now.Sub(at) >= rushMost || last < ms && ms < last+rushEvery.Milliseconds() {
+	if last := r.instant.Load(); now.Sub(at) >= burstMost || last < ms && ms < last+burstEvery.Milliseconds() {
 		return false
 	}
 	r.instant.Store(ms)
@@ -119,16 +119,16 @@ func (r *rush) is(at, now time.Time) bool {
 }
 
 // Begin is called by a loop that begins with a herd; then it calls end.
-func (r *rush) Begin() { r.busy.Add(1) }
-func (r *rush) End()   { r.busy.Add(-1) }
+func (r *burst) Begin() { r.busy.Add(1) }
+func (r *burst) End()   { r.busy.Add(-1) }
 
-func (r *rush) EndIf(began bool) {
+func (r *burst) EndIf(began bool) {
 	if began {
 		r.End()
 	}
 }
 
 // lasts reports whether results are to wait.
-func (r *rush) lasts(now time.Time) bool {
-	return r.busy.Load() > 0 && now.Before(time.UnixMilli(r.instant.Load()).Add(rushMost))
+func (r *burst) lasts(now time.Time) bool {
+	return r.busy.Load() > 0 && now.Before(time.UnixMilli(r.instant.Load()).Add(burstMost))
 }

@@ -10,7 +10,7 @@ import (
 // TestLead: runs are marked started before their time by what the store's answers take, and by
 // what their number takes, never by more than MaxLead; and what is gathered is within that.
 func TestLead(t *testing.T) {
-	var memory, slow lead
+	var memory, slow leadTime
 	for range 100 {
 		slow.Sample(1000, 5*time.Millisecond)
 		memory.Sample(1000, 1500*time.Microsecond) // many at once
@@ -20,7 +20,7 @@ func TestLead(t *testing.T) {
 	}
 	at := time.UnixMilli(1_800_000_000_000)
 	for name, c := range map[string]struct {
-		l         *lead
+		l         *leadTime
 		n         int
 		low, high time.Duration // of the lead
 		gathers   bool

@@ -11,10 +11,10 @@ import (
 
 // The order of a serial job's runs that are handed to other nodes, and its retries.
 
-// transit holds, by job, the runs that are in transit, in their order.
-type transit map[int64][]lease.RingEntry
+// inTransit holds, by job, the runs that are in transit, in their order.
+type inTransit map[int64][]lease.RingEntry
 
-func (t transit) add(jobID int64, r lease.RingEntry) {
+func (t inTransit) add(jobID int64, r lease.RingEntry) {
 	runs := t[jobID]
 	i, has := slices.BinarySearchFunc(runs, r, lease.RingEntry.Compare)
 	if !has {
@@ -22,14 +22,14 @@ func (t transit) add(jobID int64, r lease.RingEntry) {
 	}
 }
 
-func (t transit) has(jobID, runID int64) bool { return t.place(jobID, runID) >= 0 }
+func (t inTransit) has(jobID, runID int64) bool { return t.place(jobID, runID) >= 0 }
 
 // place is where a run is among those of its job; mostly it is the first.
-func (t transit) place(jobID, runID int64) int {
+func (t inTransit) place(jobID, runID int64) int {
 	return slices.IndexFunc(t[jobID], func(r lease.RingEntry) bool { return r.RunID == runID })
 }
 
-func (t transit) drop(jobID, runID int64) {
+func (t inTransit) drop(jobID, runID int64) {
 	switch i := t.place(jobID, runID); {
 	case i < 0:
 	case len(t[jobID]) == 1:
@@ -42,7 +42,7 @@ func (t transit) drop(jobID, runID int64) {
 }
 
 // isBehind reports whether an earlier run of the job is in transit.
-func (t transit) isBehind(jobID int64, r lease.RingEntry) bool {
+func (t inTransit) isBehind(jobID int64, r lease.RingEntry) bool {
 	runs := t[jobID]
 	return len(runs) > 0 && runs[0].Before(r)
 }
@@ -64,15 +64,15 @@ func InTransit(r store.Run) bool {
 func (e *Queue) Taken(r store.Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.wakes.Start.PokeIf(e.Room.transit.has(r.JobID, r.ID) && e.Room.Arrived(r.JobID, r.ID))
+	e.wakes.Start.PokeIf(e.Room.inTransit.has(r.JobID, r.ID) && e.Room.Arrived(r.JobID, r.ID))
 }
 
 // InTheWay are the runs in transit that others wait for.
 func (e *Queue) InTheWay() (ids []int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for job, runs := range e.Room.transit {
-		if e.Room.lots.at(LotOrderOf(job)) == nil {
+	for job, runs := range e.Room.inTransit {
+		if e.Room.lists.at(LotOrderOf(job)) == nil {
 			continue
 		}
 		for _, r := range runs {
@@ -92,13 +92,13 @@ func (e *Queue) PlannedAgain(r store.Run, serial bool) {
 	_, owned := e.leases.Epoch(r.Shard)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	serial = serial || e.Room.transit.has(r.JobID, r.ID)
+	serial = serial || e.Room.inTransit.has(r.JobID, r.ID)
 	freed, sooner := e.landAway(r.ID, WaitKey{}), false
 	if owned {
 		sooner = e.HoldSome([]store.Run{r}, nil)
 	}
 	if serial && e.Held.Runs.Of(r.ID) != nil {
-		e.Room.transit.add(r.JobID, KeyOfRun(&r))
+		e.Room.inTransit.add(r.JobID, KeyOfRun(&r))
 	}
 	e.wakes.Start.PokeIf(sooner || freed)
 }
@@ -116,27 +116,29 @@ func (e *Queue) NotMine(r store.Run) {
 // Retries that are planned, perhaps for a time to come, and that later runs of their jobs wait
 // for.
 
-// awaited are planned retries that others wait for.
-type awaited struct {
+// retryBarrier is planned retries that others wait for.
+type retryBarrier struct {
 	runs map[int64]store.Run // by id, as far as their order needs it
 	of   map[int64][]int64   // those of each job
 }
 
-func newAwaited() awaited { return awaited{runs: map[int64]store.Run{}, of: map[int64][]int64{}} }
+func newRetryBarrier() retryBarrier {
+	return retryBarrier{runs: map[int64]store.Run{}, of: map[int64][]int64{}}
+}
 
-func (a awaited) has(runID int64) bool {
+func (a retryBarrier) has(runID int64) bool {
 	_, is := a.runs[runID]
 	return is
 }
 
-func (a awaited) add(retry store.Run) {
+func (a retryBarrier) add(retry store.Run) {
 	if !a.has(retry.ID) {
 		a.runs[retry.ID] = Slimmed(retry)
 		a.of[retry.JobID] = append(a.of[retry.JobID], retry.ID)
 	}
 }
 
-func (a awaited) drop(runID int64) {
+func (a retryBarrier) drop(runID int64) {
 	job := a.runs[runID].JobID
 	delete(a.runs, runID)
 	if a.of[job] = slices.DeleteFunc(a.of[job], func(id int64) bool { return id == runID }); len(a.of[job]) == 0 {
@@ -146,7 +148,7 @@ func (a awaited) drop(runID int64) {
 
 // ahead is a retry among them that a run has to let pass, 0 where there is none: it stands for
 // an earlier instant, as Start.AfterRetries has it.
-func (a awaited) ahead(p *PlannedRun) (runID int64) {
+func (a retryBarrier) ahead(p *PlannedRun) (runID int64) {
 	retries := a.of[p.JobID]
 	if len(retries) == 0 {
 		return 0

@@ -19,30 +19,30 @@ import (
 //
 // The books have their own types, and one lock: what is asked of one book is a method of that
 // one, and takes the lock where its comment does not say that the caller holds it. What
-// concerns several is a method of the engine.
+// concerns several is a method of the Queue.
 type Queue struct {
 	Clock  *core.Clock
 	leases *lease.Leases
 	wakes  core.Wakes
-	Lead   lead
-	Rush   rush
+	Lead   leadTime
+	Rush   burst
 	// InboxFull is set while runs wait in the inbox for room here.
 	InboxFull atomic.Bool
 
 	mu      sync.Mutex
 	Jobs    *jobBook
-	Held    *heldRuns
-	Room    *waitingRoom
-	Under   *underWay
+	Held    *held
+	Room    *waitlist
+	Under   *inFlight
 	Waiters *waiters // under a lock of its own
 }
 
 func New(s *core.Core, panics *guard.Log) *Queue {
 	e := &Queue{Clock: s.Clock, leases: s.Leases, wakes: s.Life.Wakes, Waiters: newWaiters()}
 	e.Jobs = newJobBook(&e.mu, s.Cfg.Limits)
-	e.Held = newHeldRuns(&s.Cfg, s.Life.Wakes, e.Jobs, &e.mu, panics)
-	e.Room = newWaitingRoom(&s.Cfg, s.Life.Wakes.Start, e.Jobs, e.Held, &e.mu)
-	e.Under = newUnderWay(&e.mu)
+	e.Held = newHeld(&s.Cfg, s.Life.Wakes, e.Jobs, &e.mu, panics)
+	e.Room = newWaitlist(&s.Cfg, s.Life.Wakes.Start, e.Jobs, e.Held, &e.mu)
+	e.Under = newInFlight(&e.mu)
 	return e
 }
 
@@ -130,10 +130,10 @@ func (e *Queue) takeDue(t time.Time) int {
 	return len(ids)
 }
 
-// What the engine's books say of themselves.
+// What the books say of themselves.
 
 // lacks are the words for what is waited for in a lot.
-func (k lotKind) lacks() string {
+func (k waitKind) lacks() string {
 	switch k {
 	case LotRunning:
 		return "place"
@@ -164,7 +164,7 @@ func (e *Queue) Backlog() (b core.Backlog) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	addTo(&b, &e.Room.Due)
-	for at, waiting := range e.Room.lots.all() {
+	for at, waiting := range e.Room.lists.all() {
 		switch at.Kind {
 		case LotSerial, LotRun, lotOrder:
 		default:
@@ -174,7 +174,7 @@ func (e *Queue) Backlog() (b core.Backlog) {
 	return b
 }
 
-func addTo(b *core.Backlog, t *turns) {
+func addTo(b *core.Backlog, t *fairQueue) {
 	b.Waiting += t.Len()
 	for _, q := range t.apps {
 		if len(*q) > 0 && (b.Oldest.IsZero() || (*q)[0].Run.Scheduled().Before(b.Oldest)) {
@@ -183,13 +183,13 @@ func addTo(b *core.Backlog, t *turns) {
 	}
 }
 
-// State fills in what the engine knows.
+// State fills in what the Queue knows.
 func (e *Queue) State(out *core.Stats) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	out.Held, out.Due, out.Away = e.Held.Runs.Len(), e.Room.Due.Len(), len(e.Under.away)
+	out.Held, out.Due, out.Away = e.Held.Runs.Len(), e.Room.Due.Len(), len(e.Under.remote)
 	out.Waiting, out.Running = map[string]int{}, map[string]int{}
-	for at, waiting := range e.Room.lots.all() {
+	for at, waiting := range e.Room.lists.all() {
 		out.Waiting[at.Kind.lacks()] += waiting.Len()
 	}
 	lanes := &e.Room.Lanes

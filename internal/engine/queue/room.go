@@ -13,40 +13,40 @@ import (
 // How due runs come to wait and go on again: for room, for their turn at an address, for
 // earlier runs of their job, for answers.
 
-// waitingRoom has the due runs of a node: those that may be started, and those that wait for
+// waitlist has the due runs of a node: those that may be started, and those that wait for
 // something. Methods that do not take the lock are called with it held.
-type waitingRoom struct {
+type waitlist struct {
 	jobs  *jobBook
-	held  *heldRuns
+	held  *held
 	start loop.Wake
 
-	mu      *sync.Mutex  // the engine's
-	Due     turns        // guarded by mu: may be started
-	lots    lots         // guarded by mu: wait
-	round   int64        // guarded by mu: of those that are tried again: see dispatch/start.go
-	Lanes   lanes        // guarded by mu
-	freed   bool         // guarded by mu: see HasFreed
-	Serial  serialPlaces // guarded by mu: the run that is at an address, or about to be, for a serial job
-	beside  beside       // guarded by mu: the same for concurrent jobs with a maximum
-	transit transit      // guarded by mu: serial runs on their way to other nodes
+	mu         *sync.Mutex     // the lock of the Queue
+	Due        fairQueue       // guarded by mu: may be started
+	lists      waitlists       // guarded by mu: wait
+	round      int64           // guarded by mu: of those that are tried again: see dispatch/start.go
+	Lanes      lanes           // guarded by mu
+	freed      bool            // guarded by mu: see HasFreed
+	Serial     serialSlots     // guarded by mu: the run that is at an address, or about to be, for a serial job
+	concurrent concurrentSlots // guarded by mu: the same for concurrent jobs with a maximum
+	inTransit  inTransit       // guarded by mu: serial runs on their way to other nodes
 }
 
-func newWaitingRoom(cfg *core.Config, start loop.Wake, jobs *jobBook, held *heldRuns, mu *sync.Mutex) *waitingRoom {
-	return &waitingRoom{
-		jobs: jobs, held: held, start: start, mu: mu, Due: newTurns(), lots: lots{},
+func newWaitlist(cfg *core.Config, start loop.Wake, jobs *jobBook, held *held, mu *sync.Mutex) *waitlist {
+	return &waitlist{
+		jobs: jobs, held: held, start: start, mu: mu, Due: newFairQueue(), lists: waitlists{},
 		Lanes:  newLanes(cfg.Limits.FastLane, cfg.Limits.SlowLane),
-		Serial: serialPlaces{}, beside: beside{}, transit: transit{},
+		Serial: serialSlots{}, concurrent: concurrentSlots{}, inTransit: inTransit{},
 	}
 }
 
 // freeSerial gives up the place of a serial job's run at an address, and lets
 // the next one in.
-func (w *waitingRoom) freeSerial(at WaitKey, runID int64) bool {
+func (w *waitlist) freeSerial(at WaitKey, runID int64) bool {
 	switch {
 	case at.Kind != LotSerial:
 		return false
 	case at.most > 0:
-		return w.beside.drop(at, runID) && w.Admit(at)
+		return w.concurrent.drop(at, runID) && w.Admit(at)
 	case w.Serial.At(at) != runID:
 		return false
 	}
@@ -56,12 +56,12 @@ func (w *waitingRoom) freeSerial(at WaitKey, runID int64) bool {
 
 // TakeSerial takes that place for a run; false when another run has it. One that has it
 // and is not being started yet gives way to an earlier one.
-func (w *waitingRoom) TakeSerial(at WaitKey, r lease.RingEntry) bool {
+func (w *waitlist) TakeSerial(at WaitKey, r lease.RingEntry) bool {
 	switch {
 	case at.Kind != LotSerial:
 		return true
 	case at.most > 0:
-		return w.beside.add(at, r.RunID)
+		return w.concurrent.add(at, r.RunID)
 	}
 	if has := w.Serial.At(at); has != 0 && has != r.RunID {
 		if en := w.held.Runs.Of(has); en == nil || en.starting || !r.Before(en.Run.Key()) {
@@ -75,20 +75,20 @@ func (w *waitingRoom) TakeSerial(at WaitKey, r lease.RingEntry) bool {
 // Admit moves the head of a lot to the due queue. At an address of
 // a serial job it has the place from then on, and one that has waited for its turn
 // counts as in transit, so that none overtakes it.
-func (w *waitingRoom) Admit(at WaitKey) bool {
-	en := w.lots.leave(at)
+func (w *waitlist) Admit(at WaitKey) bool {
+	en := w.lists.leave(at)
 	if en == nil {
 		return false
 	}
 	switch at.Kind {
 	case LotSerial:
 		if at.most > 0 {
-			w.beside.add(at, en.Run.ID)
+			w.concurrent.add(at, en.Run.ID)
 		} else {
 			w.Serial.Take(at, en.Run.ID)
 		}
 	case lotOrder:
-		w.transit.add(en.Run.JobID, en.Run.Key())
+		w.inTransit.add(en.Run.JobID, en.Run.Key())
 	default:
 		w.LetOut(en, at)
 	}
@@ -97,19 +97,19 @@ func (w *waitingRoom) Admit(at WaitKey) bool {
 }
 
 // LetOut notes which lot an entry has been let out of.
-func (w *waitingRoom) LetOut(en *Item, at WaitKey) { en.from, en.Waited = w.lots.one(at), true }
+func (w *waitlist) LetOut(en *Item, at WaitKey) { en.from, en.Waited = w.lists.one(at), true }
 
 // Park makes an entry wait in a lot. If it came from another one, the room it
 // was let in for goes to the next there. The later runs of a serial job do not wait for
 // one that waits for room, but for one that waits to be told where to go, and for a
 // broadcast: they might get at one of its addresses before it, where the one at which it
 // waits is not among theirs any more.
-func (w *waitingRoom) Park(at WaitKey, en *Item) {
-	switch ahead := w.transit.has(en.Run.JobID, en.Run.ID); at.Kind {
+func (w *waitlist) Park(at WaitKey, en *Item) {
+	switch ahead := w.inTransit.has(en.Run.JobID, en.Run.ID); at.Kind {
 	case LotProbe, lotRoute, lotAsk, LotSettle:
 		w.keepAhead(en)
 	case lotOrder:
-		w.transit.drop(en.Run.JobID, en.Run.ID)
+		w.inTransit.drop(en.Run.JobID, en.Run.ID)
 	default:
 		if ahead && len(en.Route.Targets) == 0 {
 			w.Arrived(en.Run.JobID, en.Run.ID)
@@ -124,11 +124,11 @@ func (w *waitingRoom) Park(at WaitKey, en *Item) {
 		// that by asking again.
 		en.Turned = false
 	}
-	w.lots.park(at, en)
+	w.lists.park(at, en)
 }
 
 // letGoOn gives the room that an entry was let in for, if it was, to the next.
-func (w *waitingRoom) letGoOn(en *Item) {
+func (w *waitlist) letGoOn(en *Item) {
 	if en.Waited && en.from.isRoom() {
 		en.Waited = false
 		w.Admit(*en.from)
@@ -137,14 +137,14 @@ func (w *waitingRoom) letGoOn(en *Item) {
 }
 
 // AdmitAll lets everybody out of a lot.
-func (w *waitingRoom) AdmitAll(at WaitKey) {
+func (w *waitlist) AdmitAll(at WaitKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.start.PokeIf(w.admitAllOf(at))
 }
 
-func (w *waitingRoom) admitAllOf(at WaitKey) (any bool) {
-	for en := w.lots.leave(at); en != nil; en = w.lots.leave(at) {
+func (w *waitlist) admitAllOf(at WaitKey) (any bool) {
+	for en := w.lists.leave(at); en != nil; en = w.lists.leave(at) {
 		w.LetOut(en, at)
 		w.Due.push(en)
 		any = true
@@ -154,33 +154,33 @@ func (w *waitingRoom) admitAllOf(at WaitKey) (any bool) {
 
 // ChangeSerial gives up the place of a serial job at the address that the entry
 // was routed to before.
-func (w *waitingRoom) ChangeSerial(en *Item) {
+func (w *waitlist) ChangeSerial(en *Item) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.freeSerial(en.Route.Serial, en.Run.ID)
 }
 
 // ParkFirst parks an entry and reports whether it is the first of the lot.
-func (w *waitingRoom) ParkFirst(at WaitKey, en *Item) bool {
+func (w *waitlist) ParkFirst(at WaitKey, en *Item) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	first := w.lots.at(at) == nil
+	first := w.lists.at(at) == nil
 	w.Park(at, en)
 	return first
 }
 
 // keepAhead keeps the later runs of a serial job behind one that has to come again: they
 // might find at once what it waits for.
-func (w *waitingRoom) keepAhead(en *Item) {
+func (w *waitlist) keepAhead(en *Item) {
 	if w.jobs.isSerial(en.Run.JobID) {
-		w.transit.add(en.Run.JobID, en.Run.Key())
+		w.inTransit.add(en.Run.JobID, en.Run.Key())
 	}
 }
 
 // parkBehind parks an entry that an earlier one has to pass. It holds nothing then that
 // the earlier one might wait for, and is routed anew when it goes on, as those are that
 // come after it.
-func (w *waitingRoom) parkBehind(at WaitKey, en *Item) {
+func (w *waitlist) parkBehind(at WaitKey, en *Item) {
 	w.freeSerial(en.Route.Serial, en.Run.ID)
 	en.Route = &Routed{}
 	w.Park(at, en)
@@ -188,14 +188,14 @@ func (w *waitingRoom) parkBehind(at WaitKey, en *Item) {
 
 // Arrived notes that a run is in transit no more, or never was, and lets the next of its
 // job try. It reports whether there was one.
-func (w *waitingRoom) Arrived(jobID, runID int64) bool {
-	w.transit.drop(jobID, runID)
+func (w *waitlist) Arrived(jobID, runID int64) bool {
+	w.inTransit.drop(jobID, runID)
 	return w.Admit(LotOrderOf(jobID))
 }
 
 // clearOut empties a lot.
-func (w *waitingRoom) clearOut(at WaitKey) (any bool) {
-	for en := w.lots.leave(at); en != nil; en = w.lots.leave(at) {
+func (w *waitlist) clearOut(at WaitKey) (any bool) {
+	for en := w.lists.leave(at); en != nil; en = w.lists.leave(at) {
 		w.freeSerial(en.Route.Serial, en.Run.ID)
 		en.Route = &Routed{}
 		w.Due.push(en)
@@ -208,7 +208,7 @@ func (w *waitingRoom) clearOut(at WaitKey) (any bool) {
 // of it is guarded by the lock of the Queue.
 
 // PutBack puts entries back that have no places yet.
-func (w *waitingRoom) PutBack(from WaitKey, batch []Attempt) {
+func (w *waitlist) PutBack(from WaitKey, batch []Attempt) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, a := range batch {
@@ -217,42 +217,42 @@ func (w *waitingRoom) PutBack(from WaitKey, batch []Attempt) {
 }
 
 // Leave takes the next entry of a lot, or of the due queue.
-func (w *waitingRoom) Leave(from WaitKey) *Item {
+func (w *waitlist) Leave(from WaitKey) *Item {
 	if from.Kind == LotDue {
 		return w.Due.pop()
 	}
-	return w.lots.leave(from)
+	return w.lists.leave(from)
 }
 
 // lenOf is how many wait in a lot, or are due.
-func (w *waitingRoom) lenOf(at WaitKey) int {
+func (w *waitlist) lenOf(at WaitKey) int {
 	if at.Kind == LotDue {
 		return w.Due.Len()
 	}
-	if t := w.lots.at(at); t != nil {
+	if t := w.lists.at(at); t != nil {
 		return t.Len()
 	}
 	return 0
 }
 
 // comeBack undoes leave.
-func (w *waitingRoom) comeBack(from WaitKey, en *Item) {
+func (w *waitlist) comeBack(from WaitKey, en *Item) {
 	if from.Kind == LotDue {
 		w.Due.push(en)
 	} else {
-		w.lots.park(from, en)
+		w.lists.park(from, en)
 	}
 }
 
 // HasFreed reports whether starts that came to nothing have given back places at this
 // node's executors; TakeFreed does so once.
-func (w *waitingRoom) HasFreed() bool {
+func (w *waitlist) HasFreed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.freed
 }
 
-func (w *waitingRoom) TakeFreed() bool {
+func (w *waitlist) TakeFreed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	freed := w.freed
@@ -262,24 +262,24 @@ func (w *waitingRoom) TakeFreed() bool {
 
 // NextRound returns the lot of the round that goes on, which is the next one when this one
 // is over.
-func (w *waitingRoom) NextRound() WaitKey {
+func (w *waitlist) NextRound() WaitKey {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.lots.at(lotAgainOf(w.round)) == nil {
+	if w.lists.at(lotAgainOf(w.round)) == nil {
 		w.round++
 	}
 	return lotAgainOf(w.round)
 }
 
 // CountLot is how many wait in a lot.
-func (w *waitingRoom) CountLot(at WaitKey) int {
+func (w *waitlist) CountLot(at WaitKey) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.lenOf(at)
 }
 
 // IsLeft reports whether something is due, or waits for a start that goes apart.
-func (w *waitingRoom) IsLeft() bool {
+func (w *waitlist) IsLeft() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.ContainsFunc([]WaitKey{{Kind: LotDue}, {Kind: LotApart}, lotAgainOf(w.round), lotAgainOf(w.round + 1)},
@@ -287,22 +287,22 @@ func (w *waitingRoom) IsLeft() bool {
 }
 
 // Waits reports whether somebody waits in one of the lots.
-func (w *waitingRoom) Waits(at ...WaitKey) bool {
+func (w *waitlist) Waits(at ...WaitKey) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.ContainsFunc(at, func(at WaitKey) bool { return w.lots.at(at) != nil })
+	return slices.ContainsFunc(at, func(at WaitKey) bool { return w.lists.at(at) != nil })
 }
 
 // AnyWaits reports whether a due run waits for anything.
-func (w *waitingRoom) AnyWaits() bool {
+func (w *waitlist) AnyWaits() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.lots.len() > 0
+	return w.lists.len() > 0
 }
 
 // WaitApart has an entry wait for its turn, or for its next one. The room that it was let in
 // for, if it was, is kept for it: others that are due would take it meanwhile.
-func (w *waitingRoom) WaitApart(en *Item) {
+func (w *waitlist) WaitApart(en *Item) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if en.Route.Refused != "" {
@@ -320,20 +320,20 @@ func (w *waitingRoom) WaitApart(en *Item) {
 
 // parkApart has an entry wait for its turn. The later runs of its job, if that is a serial
 // one, wait too. Caller holds mu.
-func (w *waitingRoom) parkApart(at WaitKey, en *Item) {
+func (w *waitlist) parkApart(at WaitKey, en *Item) {
 	w.keepAhead(en)
-	w.lots.park(at, en)
+	w.lists.park(at, en)
 }
 
 // parkTried is parkApart for one whose start had no effect.
-func (w *waitingRoom) parkTried(en *Item) {
+func (w *waitlist) parkTried(en *Item) {
 	en.tried = true
 	w.parkApart(lotAgainOf(w.round+1), en)
 }
 
 // unkeep gives room back that is kept for an entry, which is still the one that was let in
 // for it. Caller holds mu.
-func (w *waitingRoom) unkeep(en *Item) {
+func (w *waitlist) unkeep(en *Item) {
 	if en.keeps {
 		en.keeps = false
 		w.freed = w.freed || en.from.Kind == LotRunning
@@ -343,7 +343,7 @@ func (w *waitingRoom) unkeep(en *Item) {
 
 // GiveBackPlaces undoes reserve, but for the place of a serial job, which the
 // entry keeps until it starts or is given up.
-func (w *waitingRoom) GiveBackPlaces(a Attempt) {
+func (w *waitlist) GiveBackPlaces(a Attempt) {
 	a.starting = false
 	if a.Route.Refused != "" || a.Start.RunID == 0 {
 		return
@@ -359,7 +359,7 @@ func (w *waitingRoom) GiveBackPlaces(a Attempt) {
 
 // Fitting returns the runs that there is room for, by the places of each app, and
 // whether some have to wait.
-func (w *waitingRoom) Fitting(runs []store.Run, places map[string]int) (ids []int64, full bool) {
+func (w *waitlist) Fitting(runs []store.Run, places map[string]int) (ids []int64, full bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	more := map[AddressKey]int{}

@@ -9,7 +9,7 @@ import (
 // TestSerialPlaces: they are a map by lots, whatever is taken and given back in whatever order.
 func TestSerialPlaces(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	places, model := serialPlaces{}, map[WaitKey]int64{}
+	places, model := serialSlots{}, map[WaitKey]int64{}
 	for range 50_000 {
 		at := WaitKey{Kind: LotSerial, JobID: r.Int64N(5), RunID: r.Int64N(2), Address: string(rune('a' + r.IntN(4)))}
 		switch r.IntN(3) {
