@@ -186,29 +186,37 @@ func (p *Advertiser) RegisterDuty() loop.Duty {
 }
 
 func (p *Advertiser) RegisterAttached(ctx context.Context) error {
-	var errs []error
+	var failed []error
 	for _, at := range p.Attacher.Attachments() {
-		if err := p.Users.register(ctx, at.App, store.LocalAddress(p.Leases.Incarnation)); err != nil {
-			errs = append(errs, err) // the registry may fail for one app
-			continue
+		err := p.Users.register(ctx, at.App, store.LocalAddress(p.Leases.Incarnation))
+		switch {
+		case errors.Is(err, errs.ErrStopped): // while these were registered
+			return nil
+		case err != nil:
+			failed = append(failed, err) // the registry may fail for one app
+		default:
+			p.Attacher.Attached.register(at.App)
+			p.Memory.Forget()
 		}
-		p.Attacher.Attached.register(at.App)
-		p.Memory.Forget()
 	}
-	return errors.Join(errs...)
+	return errors.Join(failed...)
 }
 
 // DeregisterAttached takes the attached executors out of a Registry of the
-// user's, at Stop.
+// user's, at Stop, and has none of them registered again.
 func (p *Advertiser) DeregisterAttached(ctx context.Context) {
 	if p.Cfg.Registry == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, loop.CallTimeout) // for all together
 	defer cancel()
+	var apps []string
 	for _, at := range p.Attacher.offered() {
-		if err := p.Users.deregister(ctx, at.App, store.LocalAddress(p.Leases.Incarnation)); err != nil {
-			p.Logger.Warn("xxljob: could not deregister an attached executor", "app", at.App, "error", err)
+		apps = append(apps, at.App)
+	}
+	for i, err := range p.Users.withdraw(ctx, apps, store.LocalAddress(p.Leases.Incarnation)) {
+		if err != nil {
+			p.Logger.Warn("xxljob: could not deregister an attached executor", "app", apps[i], "error", err)
 		}
 	}
 }

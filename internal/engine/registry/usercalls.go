@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/internal/urgent"
 	"github.com/xxljob/xxljob/route"
@@ -39,10 +40,13 @@ type UserCalls struct {
 	calls  map[userCallKey]*userCall // guarded by mu
 	under  map[*userCall]bool        // guarded by mu: these, and calls of Router.Route
 	writes int                       // guarded by mu: those that change something
+	gone   string                    // guarded by mu: an address that is not registered any more
 }
 
 // userCallKey is what a call is about.
 type userCallKey struct{ place, of, address string }
+
+const registerCall = "Registry.Register"
 
 // userCall is a call that may have several who wait for it.
 type userCall struct {
@@ -102,9 +106,30 @@ func (u *UserCalls) lookup(ctx context.Context, app string) ([]string, error) {
 }
 
 func (u *UserCalls) register(ctx context.Context, app, address string) error {
-	return u.write(ctx, userCallKey{"Registry.Register", app, address}, func(ctx context.Context) error {
+	return u.write(ctx, userCallKey{registerCall, app, address}, func(ctx context.Context) error {
 		return u.registry.Register(ctx, app, address)
 	})
+}
+
+// withdraw takes apps of an address out of the registry for good: nothing is registered there any
+// more, and what is being registered is waited for, in its time.
+func (u *UserCalls) withdraw(ctx context.Context, apps []string, address string) (failed []error) {
+	var under []*userCall
+	u.mu.Lock()
+	u.gone = address
+	for _, app := range apps {
+		if c := u.calls[userCallKey{registerCall, app, address}]; c != nil {
+			under = append(under, c)
+		}
+	}
+	u.mu.Unlock()
+	for _, c := range under {
+		c.waitInTime(ctx)
+	}
+	for _, app := range apps {
+		failed = append(failed, u.deregister(ctx, app, address))
+	}
+	return failed
 }
 
 func (u *UserCalls) deregister(ctx context.Context, app, address string) error {
@@ -156,6 +181,9 @@ func (u *UserCalls) begin(ctx context.Context, key userCallKey, writes bool, f f
 	defer u.mu.Unlock()
 	if c := u.calls[key]; c != nil {
 		return c, nil
+	}
+	if key.place == registerCall && key.address == u.gone {
+		return nil, errs.ErrStopped
 	}
 	if writes {
 		if u.writes >= maxUserWrites {
