@@ -6,11 +6,13 @@ package scenario_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/internal/stage"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
@@ -131,6 +133,61 @@ func TestShardsUnderWayAtStop(t *testing.T) {
 				<-stopped
 				requirePairs(t, events)
 				stage.Stop(t, b)
+			})
+		})
+	}
+}
+
+// TestNoHandlerBeginsBehindStop: a node has asked the store for a run of another node's when Stop
+// begins, whose context has ended or ends meanwhile, and the store answers behind the end of it.
+// Others may have decided about the run by then: its handler is not called any more.
+func TestNoHandlerBeginsBehindStop(t *testing.T) {
+	for what, c := range map[string]struct {
+		take storetest.Fault
+		ctx  time.Duration // of Stop
+	}{
+		"at once":            {storetest.Fault{Late: 4 * time.Second}, 0},
+		"soon":               {storetest.Fault{Late: 4500 * time.Millisecond}, time.Second},
+		"just before it":     {storetest.Fault{Late: 3900 * time.Millisecond}, 2 * time.Second},
+		"error, and at once": {storetest.Fault{Late: 4 * time.Second, After: true}, 0},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, j := memory.New(), &stage.Journal{}
+				owner := stage.StartNode(t, st, "a", j, oneShard)
+				time.Sleep(time.Second)
+				n := stage.NewNode(t, st, "b", j, oneShard)
+				var over atomic.Bool
+				stage.Must(t, n.Handle("mine", func(context.Context, *xxljob.Task) error {
+					if over.Load() {
+						t.Error("the handler was called when Stop had returned")
+					}
+					return nil
+				}))
+				stage.Must(t, n.Start(context.Background()))
+				time.Sleep(10 * time.Second)
+				n.Faults.Inject("Take", c.take)
+				n.Faults.Inject("Inbox", storetest.Fault{Delay: 10 * time.Millisecond, Calls: 1}) // all are taken together
+				job, err := owner.AddJob(t.Context(), xxljob.Job{Name: "mine", Handler: "mine", Block: block.Concurrent})
+				stage.Must(t, err)
+				var ids []int64
+				for range 20 {
+					ids = append(ids, stage.Trigger(t, owner, job))
+				}
+				time.Sleep(time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), c.ctx)
+				defer cancel()
+				_ = n.Stop(ctx)
+				over.Store(true)
+				time.Sleep(2 * time.Minute)
+				for i, id := range ids {
+					run, err := st.Run(t.Context(), id)
+					stage.Must(t, err)
+					if run.State != xxljob.StateLost {
+						t.Errorf("run %d is %v: %s", i, run.State, run.HandleMsg)
+					}
+				}
+				stage.Stop(t, owner)
 			})
 		})
 	}

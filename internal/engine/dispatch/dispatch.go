@@ -68,7 +68,7 @@ func New(of Deps) *Dispatcher {
 		Core: all, queue: q, finisher: d.finisher, watcher: d.watcher, killer: d.killer, inDoubt: d.inDoubt, marker: d.marker,
 		book: book, callees: callees, fanOut: make(fanOut, max(1, all.Cfg.Limits.FastLane/2)), callers: loop.NewPool(),
 	}
-	launch := &launcher{Core: all, queue: q, bus: of.Bus, callees: callees, unconfirmed: d.unconfirmed, finisher: d.finisher, sender: d.sender, watcher: d.watcher}
+	launch := &launcher{Core: all, queue: q, bus: of.Bus, callees: callees, unconfirmed: d.unconfirmed, finisher: d.finisher, sender: d.sender, killer: d.killer, watcher: d.watcher}
 	d.starter = &starter{
 		Core: all, queue: q, router: of.Router, book: book, fitness: of.Fitness, unconfirmed: d.unconfirmed, launcher: launch,
 		inDoubt: d.inDoubt, watcher: d.watcher, finisher: d.finisher,

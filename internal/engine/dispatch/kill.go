@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/events"
@@ -35,6 +36,7 @@ type killer struct {
 	bus      *events.Bus
 	finisher *finisher
 	book     *registry.Addresses
+	over     atomic.Bool // Stop waits for handlers no longer: none is called any more
 }
 
 // kill kills a run, and what follows it where that is in parts.
@@ -95,16 +97,20 @@ func (k *killer) killOne(ctx context.Context, runID int64) (store.Run, error) {
 
 // killAll kills every run of this process, at the end of Stop's grace. They end as lost, like
 // those of a process that dies: nobody has wanted them ended.
-func (k *killer) killAll(ctx context.Context, reason string) {
+func (k *killer) killAll(ctx context.Context) {
 	for _, f := range k.queue.Under.InFlight() {
-		if f.Remote {
-			continue // it goes on without this node
+		if !f.Remote { // that goes on without this node
+			k.cutOff(ctx, f)
 		}
-		k.queue.Under.CutOff(f)
-		run := f.Whole()
-		run.KillReason = reason
-		k.killHere(ctx, run)
 	}
+}
+
+// cutOff kills a run since this process ends.
+func (k *killer) cutOff(ctx context.Context, f *queue.Flight) {
+	k.queue.Under.CutOff(f)
+	run := f.Whole()
+	run.KillReason = "the scheduler was stopped"
+	k.killHere(ctx, run)
 }
 
 // killHere kills a run of this process: before it is sent, or at its executor.

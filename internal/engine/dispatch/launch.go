@@ -26,6 +26,7 @@ type launcher struct {
 	unconfirmed *unconfirmed
 	finisher    *finisher
 	sender      *sender
+	killer      *killer
 	watcher     *watcher
 }
 
@@ -125,7 +126,11 @@ func (l *launcher) launchOne(r store.Run, job *store.Job, began time.Time) {
 		return
 	}
 	to.Serial = queue.WaitKey{} // the node that has started it keeps serial runs apart
-	if f := l.queue.TakeOffSibling(to, r, job, began); f != nil {
+	switch f := l.queue.TakeOffSibling(to, r, job, began); {
+	case f == nil:
+	case l.killer.over.Load() && !f.Remote: // looked at now: either killAll has seen it, or this does
+		l.killer.cutOff(l.Life.Loops.Work.Ctx, f)
+	default:
 		l.sender.sendAtTime(f)
 	}
 }

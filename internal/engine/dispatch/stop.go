@@ -80,8 +80,9 @@ func (d *Dispatcher) SendRest(ctx context.Context) { d.sender.sendRest(ctx) }
 func (d *Dispatcher) Drain(ctx, final context.Context) error {
 	q := d.starter.queue
 	err := q.Under.Idle(ctx)
+	d.killer.over.Store(true) // a store may answer late, when others have decided about a run
 	if err != nil {
-		d.killer.killAll(final, "the scheduler was stopped")
+		d.killer.killAll(final)
 		last, cancel := context.WithTimeout(final, core.LastWords)
 		defer cancel()
 		_ = q.Under.Idle(last) // handlers that ignore cancellation are recorded all the same

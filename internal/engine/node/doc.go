@@ -60,7 +60,8 @@
 //  5. Alarms that are on their way have a tenth of a second to arrive, since the next owner of
 //     the shards would tell the same again. Shards are released.
 //  6. Running handlers end, or are killed when the context ends, with two more seconds for
-//     their results (Drain).
+//     their results (Drain). From then on no handler is called: what the store says late that
+//     this node has taken ends as lost.
 //  7. The beats end, when the one under way is done: done later, it would bring the node back.
 //     The node leaves.
 //  8. The loops of stage work end, waiting for executors of users that hang in a call.
