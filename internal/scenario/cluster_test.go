@@ -44,6 +44,9 @@ func requireSpread(t *testing.T, st xxljob.Store, want ...*stage.Node) {
 func TestClusterSurvives(t *testing.T) {
 	for _, pause := range []time.Duration{3 * time.Second, 8 * time.Second, 20 * time.Second, 50 * time.Second} {
 		t.Run(fmt.Sprint("paused for ", pause), func(t *testing.T) {
+			if (pause == 8*time.Second || pause == 20*time.Second) && testing.Short() {
+				t.Skip("a pause between the shortest and the longest; leave out -short")
+			}
 			synctest.Test(t, func(t *testing.T) {
 				st, j := memory.New(), &stage.Journal{}
 				a, b, c := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j), stage.StartNode(t, st, "c", j)

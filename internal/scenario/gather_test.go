@@ -61,6 +61,9 @@ func (c *calls) Finish(ctx context.Context, dst []xxljob.Run, results []store.Re
 // of them go into a call, and so do their results. Each is run at its instant all the same, and
 // none is marked started more than 20 ms before.
 func TestStartsGather(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it counts the calls of ten thousand runs; leave out -short")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		st := &calls{Store: memory.New(), due: map[int64]time.Time{}}
 		n := stage.StartNode(t, st, "a", &stage.Journal{})

@@ -62,6 +62,9 @@ func TestResultsGiveWayToHerds(t *testing.T) {
 		{10_000, 5 * time.Millisecond, 5 * time.Millisecond, 11 * time.Millisecond},
 	} {
 		t.Run(fmt.Sprint(c.jobs, " jobs, calls of ", c.takes), func(t *testing.T) {
+			if c.takes == 5*time.Millisecond && testing.Short() {
+				t.Skip("another time that calls take; leave out -short")
+			}
 			synctest.Test(t, func(t *testing.T) {
 				st := &herdCalls{Store: memory.New()}
 				n := stage.StartNode(t, st, "a", &stage.Journal{}, func(cfg *xxljob.Config) { cfg.Executor.Places = 10_000 })

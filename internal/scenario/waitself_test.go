@@ -208,6 +208,9 @@ func TestWaitForOneselfOverTwoNodes(t *testing.T) {
 	for _, strategy := range append(route.Names(), "USERS") {
 		for _, queueing := range block.Names() {
 			t.Run(strategy+" "+queueing, func(t *testing.T) {
+				if testing.Short() && !slices.Contains([]string{route.First, route.Failover, route.Busyover, route.ShardingBroadcast, "USERS"}, strategy) {
+					t.Skip("it chooses one address without asking it, as FIRST does; leave out -short")
+				}
 				synctest.Test(t, func(t *testing.T) {
 					st := memory.New()
 					nodes := []*stage.Waiting{stage.NewWaitingNode(t, st, "a"), stage.NewWaitingNode(t, st, "b")}
