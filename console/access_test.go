@@ -139,6 +139,7 @@ func testAPasswordThatHasJustBeenChanged(t *testing.T) {
 // TestASlowStoreHoldsNobodyForLong: who waits for others that ask whether there are users has no
 // more time than they.
 func TestASlowStoreHoldsNobodyForLong(t *testing.T) {
+	atOnce(t)
 	synctest.Test(t, func(t *testing.T) {
 		l := &late{listed: func(ctx context.Context) { <-ctx.Done() }}
 		x := newSite(t, func(c *console.Config) { l.Store = c.Store.(Store); c.Store = l })
@@ -287,6 +288,7 @@ func TestATryThatWasNotMade(t *testing.T) {
 // TestTriesFromOneAddressAtOnce: one that comes to nothing takes back neither another's count nor
 // the time from which the next has to wait.
 func TestTriesFromOneAddressAtOnce(t *testing.T) {
+	atOnce(t)
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		l := &late{try: func(name string) {

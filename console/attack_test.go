@@ -28,7 +28,7 @@ type how int
 
 const (
 	overNetwork how = 1 << iota // and so not in a bubble
-	oneByOne                    // very many requests, one after the other: see inTurn
+	manyAtOnce                  // requests at the same time: see atOnce
 )
 
 // attacks are those of all files.
@@ -40,8 +40,8 @@ func attacks() []attack {
 func TestAttacks(t *testing.T) {
 	for _, a := range attacks() {
 		t.Run(a.name, func(t *testing.T) {
-			if a.how&oneByOne != 0 {
-				inTurn(t)
+			if a.how&manyAtOnce != 0 {
+				atOnce(t)
 			}
 			if a.how&overNetwork != 0 {
 				a.run(t)

@@ -40,13 +40,13 @@ func cookieAttacks() []attack {
 			"for other sites": cookies(func(c *http.Cookie) { c.SameSite = http.SameSiteNoneMode }),
 			"for subdomains":  cookies(func(c *http.Cookie) { c.Domain = "host.example" }),
 			"in clear":        cookies(func(c *http.Cookie) { c.Secure = false }),
-		}, oneByOne},
+		}, 0},
 		{"a page in a frame, with scripts of others, or kept on the way", answersHeaders, map[string]func(*testing.T) *site{
 			"no policy":         weak(console.WithoutPolicy),
 			"types are guessed": behind(answering(func(_ *http.Request, h http.Header) { h.Del("X-Content-Type-Options") })),
 			"caches keep pages": behind(answering(func(_ *http.Request, h http.Header) { h.Set("Cache-Control", "max-age=60") })),
 			"addresses leak":    behind(answering(func(_ *http.Request, h http.Header) { h.Set("Referrer-Policy", "unsafe-url") })),
-		}, oneByOne},
+		}, 0},
 		{"a token in an address", tokenInAddress, map[string]func(*testing.T) *site{"a host that helps": behind(rewritten(func(r *http.Request) {
 			if token := r.URL.Query().Get("token"); token != "" {
 				r.Header.Set("Authorization", "Bearer "+token)

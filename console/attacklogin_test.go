@@ -45,7 +45,7 @@ func loginAttacks() []attack {
 				r.RemoteAddr = "[2001:db8:0:" + part + "::1]:1"
 			}
 		}))}, 0},
-		{"very many passwords at once", hashFlood, map[string]func(*testing.T) *site{"room for all of them": weak(console.WithRoomForHashes)}, 0},
+		{"very many passwords at once", hashFlood, map[string]func(*testing.T) *site{"room for all of them": weak(console.WithRoomForHashes)}, manyAtOnce},
 	}
 }
 

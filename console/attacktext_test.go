@@ -27,14 +27,14 @@ import (
 func textAttacks() []attack {
 	raw := map[string]func(*testing.T) *site{"a template that does not escape": weak(console.WithoutEscaping)}
 	return []attack{
-		{"markup in texts that people write", func(x *site) found { return markup(x, x.people()) }, raw, oneByOne},
+		{"markup in texts that people write", func(x *site) found { return markup(x, x.people()) }, raw, 0},
 		{"what is not seen in texts that people write", func(x *site) found { return unseenIn(x, x.people()) },
-			map[string]func(*testing.T) *site{"a template that shows what is not seen": weak(console.WithoutSigns)}, oneByOne},
-		{"markup in texts of handlers", func(x *site) found { return markup(x, x.handlers()) }, raw, oneByOne},
+			map[string]func(*testing.T) *site{"a template that shows what is not seen": weak(console.WithoutSigns)}, 0},
+		{"markup in texts of handlers", func(x *site) found { return markup(x, x.handlers()) }, raw, 0},
 		{"what is not seen in texts of handlers", func(x *site) found { return unseenIn(x, x.handlers()) },
-			map[string]func(*testing.T) *site{"a log as terminals have it": knowing(rawLog)}, oneByOne},
-		{"markup in texts of executors elsewhere", func(x *site) found { return markup(x, x.elsewhere()) }, raw, overNetwork | oneByOne},
-		{"markup in what the host says", hostTexts, raw, oneByOne},
+			map[string]func(*testing.T) *site{"a log as terminals have it": knowing(rawLog)}, 0},
+		{"markup in texts of executors elsewhere", func(x *site) found { return markup(x, x.elsewhere()) }, raw, overNetwork},
+		{"markup in what the host says", hostTexts, raw, 0},
 	}
 }
 

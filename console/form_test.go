@@ -173,7 +173,6 @@ var rawKey = regexp.MustCompile(`\b(?:fault|field|form|help|option|problem|build
 func TestFaultsStandAtTheirFields(t *testing.T) { inMemory(t, testFaultsStandAtTheirFields) }
 
 func testFaultsStandAtTheirFields(t *testing.T) {
-	inTurn(t)
 	x := newSite(t)
 	root := x.admin()
 	blank := root.newForm()

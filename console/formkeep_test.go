@@ -174,7 +174,6 @@ func testKeptFormIsNotSaved(t *testing.T) {
 
 // TestLargestKeptForm: a form of as many bytes as are taken is kept whole by the login.
 func TestLargestKeptForm(t *testing.T) {
-	inTurn(t)
 	x := newSite(t)
 	root := x.admin()
 	j := x.job("orders", "nightly")

@@ -14,7 +14,6 @@ import (
 // TestLimitsOfTheForm: each field of a number or a text says which it may have, and the scheduler
 // takes what it says and nothing beyond it; each field but boxes to tick has a help.
 func TestLimitsOfTheForm(t *testing.T) {
-	inTurn(t)
 	x := newSite(t)
 	root := x.admin()
 	other := x.job("orders", "other")

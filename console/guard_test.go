@@ -246,7 +246,6 @@ var hostile = []string{
 
 // TestHostileTexts: whoever has written them, and wherever they are shown, they are texts.
 func TestHostileTexts(t *testing.T) {
-	inTurn(t)
 	synctest.Test(t, func(t *testing.T) { // so many previews a second are answered
 		x := newSite(t)
 		root := x.admin()

@@ -46,6 +46,7 @@ func newSite(t *testing.T, change ...func(*console.Config)) *site {
 // newSiteOn is newSite on a store.
 func newSiteOn(t *testing.T, st Store, change ...func(*console.Config)) *site {
 	t.Helper()
+	inTurn(t)
 	x := &site{T: t, store: st, log: &logBook{}}
 	logger := slog.New(slog.NewTextHandler(x.log, nil))
 	s, err := xxljob.New(x.store, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)})

@@ -238,7 +238,6 @@ func testExportOfHostileTexts(t *testing.T) {
 // TestExportOfMany: 500 that are ticked, and no more; a list as long as it is, in the order of apps
 // and keys whatever that of the page.
 func TestExportOfMany(t *testing.T) {
-	inTurn(t)
 	x := newSite(t)
 	root := x.admin()
 	var ids []string
@@ -274,7 +273,6 @@ func TestExportOfMany(t *testing.T) {
 
 // TestExportThatIsTooLarge: more than what an import takes is no file at all.
 func TestExportThatIsTooLarge(t *testing.T) {
-	inTurn(t)
 	x := newSite(t)
 	root := x.admin()
 	param := strings.Repeat("0123456789abcdef", 4096) // 64 KiB
@@ -294,6 +292,7 @@ func TestExportThatIsTooLarge(t *testing.T) {
 // TestExportsOneByOne: a file of many jobs is in memory until it is sent, so each who asks has one at a
 // time; others have theirs.
 func TestExportsOneByOne(t *testing.T) {
+	atOnce(t)
 	synctest.Test(t, func(t *testing.T) {
 		w := &watched{}
 		x := newSite(t, watch(w))
@@ -370,7 +369,6 @@ func (f *failing) SearchJobs(ctx context.Context, q xxljob.JobSearch) ([]xxljob.
 // TestExportWhileTheStoreFails: at whichever reading it fails, there is no file, and none of which
 // a part is missing.
 func TestExportWhileTheStoreFails(t *testing.T) {
-	inTurn(t)
 	f := &failing{}
 	x := newSite(t, func(c *console.Config) { f.Store = c.Store.(Store); c.Store = f })
 	root := x.admin()

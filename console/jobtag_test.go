@@ -127,7 +127,6 @@ func testBulkTagFaults(t *testing.T) {
 // TestBulkTagOfMany: at most 500 jobs, and of their tags the hundred that most of them have to
 // choose from.
 func TestBulkTagOfMany(t *testing.T) {
-	inTurn(t)
 	x := newSite(t)
 	root := x.admin()
 	var ids []string

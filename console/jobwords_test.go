@@ -11,7 +11,6 @@ import (
 
 // TestJobPagesHaveWords: no page about jobs says a key in place of its words, in any language.
 func TestJobPagesHaveWords(t *testing.T) {
-	inTurn(t)
 	x := newSite(t)
 	root := x.admin()
 	full := x.fullJob()

@@ -169,6 +169,7 @@ func testWhatIsPastIsNotPolled(t *testing.T) {
 
 // TestViewersDoNotMultiplyTheLoad: fifty who look at the same thing cause one reading.
 func TestViewersDoNotMultiplyTheLoad(t *testing.T) {
+	atOnce(t)
 	synctest.Test(t, func(t *testing.T) {
 		w := &watched{}
 		x := newSite(t, watch(w))
@@ -207,6 +208,7 @@ func TestWhoSeesOtherAppsSharesNothing(t *testing.T) {
 }
 
 func testWhoSeesOtherAppsSharesNothing(t *testing.T) {
+	atOnce(t)
 	w := &watched{}
 	x := newSite(t, watch(w))
 	x.admin()

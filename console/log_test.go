@@ -314,7 +314,6 @@ func (e *endless) Log(ctx context.Context, _ int64, from int) (wire.LogResult, e
 func TestLogsOfAnySize(t *testing.T) { inMemory(t, testLogsOfAnySize) }
 
 func testLogsOfAnySize(t *testing.T) {
-	inTurn(t)
 	log := &endless{lines: 1024}
 	x := newSite(t, func(c *console.Config) { log.Scheduler = c.Scheduler; c.Scheduler = log })
 	root := x.admin()

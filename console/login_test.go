@@ -269,6 +269,7 @@ func (b *browser) isIn(who string) {
 // TestLoginsThatMakeOneHashAnew: each of several at once is let in, though another has replaced
 // the hash that it has checked.
 func TestLoginsThatMakeOneHashAnew(t *testing.T) {
+	atOnce(t)
 	synctest.Test(t, func(t *testing.T) {
 		const logins = 3
 		var ready, done sync.WaitGroup

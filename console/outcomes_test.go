@@ -39,6 +39,7 @@ func TestOutcomes(t *testing.T) {
 // TestFailingJobs: one whose last runs have all failed is found; one that has succeeded since, or
 // is of an app of others, is not.
 func TestFailingJobs(t *testing.T) {
+	atOnce(t)
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t)
 		root := x.admin()

@@ -151,6 +151,7 @@ func TestPaceOfTheHosts(t *testing.T) {
 // TestManyAtOnce: of those who ask at the same moment no more are answered than one after the
 // other.
 func TestManyAtOnce(t *testing.T) {
+	atOnce(t)
 	synctest.Test(t, func(t *testing.T) {
 		p := console.NewPacer(200*time.Millisecond, 5)
 		var all sync.WaitGroup

@@ -11,7 +11,6 @@ import (
 func TestThereAndBack(t *testing.T) { onBothStores(t, testThereAndBack) }
 
 func testThereAndBack(t *testing.T) {
-	inTurn(t)
 	x := newSite(t)
 	b := x.admin()
 	for i := range 130 {

@@ -139,7 +139,6 @@ func (x *site) questions(b *browser, f *storetest.WholeFaults, page string) (ask
 
 // TestStatementsOfPages: nor does one take more than so many statements of a server.
 func TestStatementsOfPages(t *testing.T) {
-	inTurn(t)
 	sent := &statements{}
 	pool := pgtest.Pool(t, pgtest.With(func(c *pgxpool.Config) { c.ConnConfig.Tracer = sent }))
 	x := newSiteOn(t, openPostgresOn(t, pool))
@@ -199,7 +198,6 @@ func (s *statements) take() []string {
 
 // TestPagesAreSmall: in bytes, also on their way, and in what is allocated for one.
 func TestPagesAreSmall(t *testing.T) {
-	inTurn(t)
 	synctest.Test(t, func(t *testing.T) { // or a change of the second would change the figures
 		x := newSite(t)
 		root := x.admin()

@@ -134,7 +134,6 @@ var variable = regexp.MustCompile(`\{\w+\}`)
 func TestRights(t *testing.T) { inMemory(t, testRights) }
 
 func testRights(t *testing.T) {
-	inTurn(t)
 	for _, readOnly := range []bool{false, true} {
 		x := newSite(t, func(c *console.Config) { c.ReadOnly = readOnly })
 		list := x.asks()

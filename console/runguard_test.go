@@ -18,7 +18,6 @@ func init() { known["br"], known["rect"] = true, true } // pages of runs have th
 func TestHostileRuns(t *testing.T) { inMemory(t, testHostileRuns) }
 
 func testHostileRuns(t *testing.T) {
-	inTurn(t)
 	x := newSite(t)
 	root := x.admin()
 	run := x.ran(true, func(_ context.Context, task *xxljob.Task) error {

@@ -58,7 +58,6 @@ func viewers(x *site) (list []*browser) {
 // TestEachSeesTheirOwnRegion: whatever order people ask in, the part that is refreshed is the one of
 // the whole page, which nobody shares.
 func TestEachSeesTheirOwnRegion(t *testing.T) {
-	inTurn(t)
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t)
 		for _, app := range []string{"orders", "billing"} {

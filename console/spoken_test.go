@@ -39,7 +39,6 @@ func sentence(t *testing.T, s xxljob.Schedule, language string) string {
 // TestFaultsOfSchedules: what is wrong with a schedule is said in the viewer's language, at its
 // field and in the preview, for each type of it.
 func TestFaultsOfSchedules(t *testing.T) {
-	inTurn(t)
 	x := newSite(t)
 	root := x.admin()
 	j := x.job("orders", "nightly")
@@ -105,7 +104,6 @@ func testBadScheduleThatIsStored(t *testing.T) {
 // TestNoEnglishTails: no page has a text of programs behind one of the viewer's language, where it
 // is not the store's or the host's.
 func TestNoEnglishTails(t *testing.T) {
-	inTurn(t)
 	quiet := &silent{}
 	x := newSite(t, func(c *console.Config) { quiet.Scheduler = c.Scheduler; c.Scheduler = quiet })
 	root := x.admin()
