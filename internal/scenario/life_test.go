@@ -105,7 +105,7 @@ func TestStopWithDeafHandler(t *testing.T) {
 		ids, err := n.Trigger(t.Context(), job.ID, xxljob.Trigger{})
 		stage.Must(t, err)
 		synctest.Wait()
-		loops := []string{"leaseLoop", "FinishLoop", "LockedLoop", "DispatchLoop", "InDoubtLoop", "ResultLoop", "Duty.repeat"}
+		loops := []string{"(*heartbeat).loop", "(*finisher).loop", "(*finisher).lockedLoop", "(*dispatchMarker).loop", "(*inDoubt).loop", "ResultLoop", "Duty.repeat"}
 		for _, loop := range loops {
 			if !strings.Contains(stacks(), loop+"(") {
 				t.Errorf("%s does not run", loop)

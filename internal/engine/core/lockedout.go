@@ -3,12 +3,16 @@ package core
 import (
 	"sync"
 	"time"
+
+	"github.com/xxljob/xxljob/internal/loop"
 )
 
 // LockedOut are the jobs and runs that this node could not plan or start, since others held rows
 // that it has to lock. The store passes such rows by, so that one of them holds up nothing else:
 // that is no error of anybody's, and nothing else would say it.
 type LockedOut struct {
+	Wake loop.Wake // of whoever looks for those that are late
+
 	mu   sync.Mutex
 	jobs map[int64]lockedRow
 	runs map[int64]lockedRow
@@ -34,7 +38,15 @@ func (l *LockedOut) note(rows *map[int64]lockedRow, id int64, due, now time.Time
 	}
 	if _, has := (*rows)[id]; has || len(*rows) < lockedKept {
 		(*rows)[id] = lockedRow{due, now}
+		l.Wake.PokeIf(!has)
 	}
+}
+
+// None reports that nothing is locked out.
+func (l *LockedOut) None() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.jobs)+len(l.runs) == 0
 }
 
 // Late returns those that were due before a time and are locked still, and when the oldest of

@@ -30,8 +30,10 @@ const holdersEvery = 30 * time.Second
 const maxHeldRows = 100
 
 func (w *lockWatch) duty() loop.Duty {
-	return loop.Duty{What: "looking for locked rows", Aside: true, Once: func(ctx context.Context) (time.Duration, error) {
-		w.look(ctx)
+	return loop.Duty{What: "looking for locked rows", Aside: true, Wakes: []<-chan struct{}{w.LockedOut.Wake}, Once: func(ctx context.Context) (time.Duration, error) {
+		if w.look(ctx); w.LockedOut.None() {
+			return loop.Forever, nil
+		}
 		return min(w.Cfg.Cluster.LeaseTTL/4, 2*time.Second), nil
 	}}
 }
