@@ -129,7 +129,10 @@ func (s *Store) check(ctx context.Context) error {
 	case version < schemaVersion:
 		return fmt.Errorf("postgres: schema %s has version %d, this program needs %d: call postgres.Migrate, or set Config.AutoMigrate", s.schema, version, schemaVersion)
 	case version > schemaVersion:
-		return fmt.Errorf("postgres: %w", newerSchema(s.schema, version))
+		if err := s.mayUse(ctx, s.read, version); err != nil {
+			return fmt.Errorf("postgres: %w", err)
+		}
+		s.log.Info("xxljob: the schema is of a newer version of the library, which says that this one may use it", "schema", s.cfg.Schema, "version", version, "known", schemaVersion)
 	}
 	if err := s.checkRights(ctx); err != nil {
 		return err

@@ -156,7 +156,7 @@ func (s *schemas) empty(of *schema) error {
 		"xxl_job_user", "xxl_job_user_session", "xxl_job_user_token", "xxl_job_user_try", "xxl_job_user_code"} {
 		sql += fmt.Sprintf("delete from %q.%s; ", of.name, table)
 	}
-	sql += fmt.Sprintf("delete from %q.xxl_job_setting where name <> 'schema_version'; alter sequence %[1]q.xxl_job_info_id restart", of.name)
+	sql += fmt.Sprintf("delete from %q.xxl_job_setting where name not in ('schema_version', 'schema_compatible'); alter sequence %[1]q.xxl_job_info_id restart", of.name)
 	pool := s.pool
 	if of.pool != nil {
 		pool = of.pool

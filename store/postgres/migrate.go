@@ -16,19 +16,23 @@ import (
 )
 
 // The migrations, one file each, numbered from 1. A file that has been released is
-// never changed.
+// never changed. From 23 on each begins with a line "-- schema_compatible: N": N is the
+// lowest version of this package that may run on beside the schema as it is then. What
+// takes something away, or asks more of rows, therefore comes a release later than what
+// does without it.
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
 
 // schemaVersion is the number of the newest migration.
-const schemaVersion = 22
+const schemaVersion = 23
 
 // Migrate brings the tables of cfg.Schema up to date and makes partitions for the
 // next days. It needs a role that may create schemas or owns this one. Many nodes
 // may call it at once: one does the work, the others wait, for seventeen minutes at
 // most or until ctx ends. For a table that is in use it tries ten seconds. A schema
-// that a newer version of this package has made is an error.
+// that a newer version of this package has made is left as it is where that says that
+// this version may run on it, and an error elsewhere.
 func Migrate(ctx context.Context, pool *pgxpool.Pool, cfg Config) error {
 	switch {
 	case ctx == nil:
@@ -49,8 +53,8 @@ func (s *Store) migrate(ctx context.Context) error {
 		return err
 	}
 	version, err := s.version(ctx)
-	if err == nil && version > schemaVersion {
-		err = newerSchema(s.schema, version)
+	if err == nil {
+		err = s.mayUse(ctx, s.read, version)
 	}
 	if err == nil && version < schemaVersion {
 		err = s.applyMigrations(ctx)
@@ -100,8 +104,8 @@ func (s *Store) tryMigrations(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if version > schemaVersion {
-		return newerSchema(s.schema, version)
+	if err := s.mayUse(ctx, x.do, version); err != nil {
+		return err
 	}
 	if err := x.do(ctx, statement{sql: fmt.Sprintf("set local lock_timeout = %d", ddlPatience.Milliseconds())}); err != nil {
 		return err
@@ -134,8 +138,28 @@ func (s *Store) apply(ctx context.Context, x *tx, n int) error {
 	if _, err := x.conn.PgConn().Exec(ctx, strings.ReplaceAll(text, "{{schema}}", s.schema)).ReadAll(); err != nil {
 		return err
 	}
-	return x.do(ctx, statement{sql: fmt.Sprintf(`insert into %s.xxl_job_setting (name, value) values ($1, $2)
-	on conflict (name) do update set value = excluded.value`, s.schema), args: []any{versionSetting, strconv.Itoa(n)}})
+	lowest, err := compatibleWith(n, text)
+	if err != nil {
+		return err
+	}
+	return x.do(ctx, statement{sql: fmt.Sprintf(`insert into %s.xxl_job_setting (name, value) values ($1, $2), ($3, $4)
+	on conflict (name) do update set value = excluded.value`, s.schema),
+		args: []any{versionSetting, strconv.Itoa(n), compatibleSetting, strconv.Itoa(lowest)}})
+}
+
+// compatibleWith is the lowest version that may run on the schema which a migration makes, by
+// its first line. Those up to 22 have no such line: no other version was to start there.
+func compatibleWith(n int, text string) (int, error) {
+	if n <= 22 {
+		return n, nil
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	number, ok := strings.CutPrefix(line, "-- "+compatibleSetting+": ")
+	lowest, err := strconv.Atoi(number)
+	if !ok || err != nil || lowest < 22 || lowest > n {
+		return 0, fmt.Errorf("its first line is %q, want -- %s: and a number from 22 to %d", line, compatibleSetting, n)
+	}
+	return lowest, nil
 }
 
 // migrationText reads the one file with the number.
@@ -176,11 +200,29 @@ func (s *Store) versionBy(ctx context.Context, do doer) (int, error) {
 // the first of them has no table yet that it could lock.
 const migrationLock = -2
 
-// versionSetting is where the number of the newest migration is stored.
-const versionSetting = "schema_version"
+// Where the number of the newest migration is stored, and the lowest version that may use
+// the schema as that one left it.
+const (
+	versionSetting    = "schema_version"
+	compatibleSetting = "schema_compatible"
+)
 
-func newerSchema(schema string, version int) error {
-	return fmt.Errorf("schema %s has version %d, this program knows versions up to %d: use a newer version of the library", schema, version, schemaVersion)
+// mayUse is an error where the schema is of a newer version than this one, and does not say
+// that this one may use it.
+func (s *Store) mayUse(ctx context.Context, do doer, version int) error {
+	if version <= schemaVersion {
+		return nil
+	}
+	text := ""
+	if err := do(ctx, s.sql.setting.with(compatibleSetting).into(scanInto(&text))); err != nil {
+		return err
+	}
+	if lowest, err := strconv.Atoi(text); err == nil && lowest <= schemaVersion {
+		return nil
+	} else if err == nil {
+		return fmt.Errorf("schema %s has version %d, which may be used from version %d on, this program knows versions up to %d: use a newer version of the library", s.schema, version, lowest, schemaVersion)
+	}
+	return fmt.Errorf("schema %s has version %d, this program knows versions up to %d: use a newer version of the library", s.schema, version, schemaVersion)
 }
 
 // housekeep makes partitions ahead of time, keeps the range of unended runs small

@@ -101,12 +101,13 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 		20: "alter table %[1]s.xxl_job_log drop column trace; alter table %[1]s.xxl_job_ahead drop column trace; alter table %[1]s.xxl_job_owed drop column trace",
 		21: "drop table %s.xxl_job_user, %[1]s.xxl_job_user_session, %[1]s.xxl_job_user_token, %[1]s.xxl_job_user_try, %[1]s.xxl_job_user_code",
 		22: "alter table %[1]s.xxl_job_log drop column routed; alter table %[1]s.xxl_job_ahead drop column routed",
+		23: "alter table %s.xxl_job_link drop column id",
 		14: "drop index %s.xxl_job_log_skipped; drop index %[1]s.xxl_job_log_parent",
 	}
 	for n := len(undo) + 1; n > version; n-- {
 		run(t, pool, fmt.Sprintf(undo[n], schema))
 	}
-	run(t, pool, fmt.Sprintf("update %s.xxl_job_setting set value = '%d' where name = 'schema_version'", schema, version))
+	run(t, pool, fmt.Sprintf("update %s.xxl_job_setting set value = '%d' where name in ('schema_version', 'schema_compatible')", schema, version))
 }
 
 // TestManyMayMigrateAtOnce: one does the work, and all find it done.

@@ -240,9 +240,20 @@ func TestTheVersionOfTheSchemaIsChecked(t *testing.T) {
 	set := func(sql string) { run(t, pool, fmt.Sprintf(sql, schema)) }
 	cfg := postgres.Config{Schema: schema}
 	set("update %s.xxl_job_setting set value = '99' where name = 'schema_version'")
-	for _, err := range []error{newStore(t, pool, cfg), postgres.Migrate(t.Context(), pool, cfg),
-		newStore(t, pool, postgres.Config{Schema: schema, AutoMigrate: true})} {
-		wantText(t, err, "has version 99", fmt.Sprint("up to ", postgres.SchemaVersion), "newer version of the library")
+	opened := func() []error {
+		return []error{newStore(t, pool, cfg), postgres.Migrate(t.Context(), pool, cfg), newStore(t, pool, postgres.Config{Schema: schema, AutoMigrate: true})}
+	}
+	for _, err := range opened() { // the newest migration lets this version
+		must(t, err)
+	}
+	for _, compatible := range []string{
+		fmt.Sprintf("update %%s.xxl_job_setting set value = '%d' where name = 'schema_compatible'", postgres.SchemaVersion+1),
+		"update %s.xxl_job_setting set value = 'x' where name = 'schema_compatible'", "delete from %s.xxl_job_setting where name = 'schema_compatible'",
+	} {
+		set(compatible)
+		for _, err := range opened() {
+			wantText(t, err, "has version 99", fmt.Sprint("up to ", postgres.SchemaVersion), "newer version of the library")
+		}
 	}
 	set("update %s.xxl_job_setting set value = 'x' where name = 'schema_version'")
 	wantText(t, newStore(t, pool, cfg), "schema_version", `"x"`)

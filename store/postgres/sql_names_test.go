@@ -23,8 +23,8 @@ type inspected struct{ name, sql string }
 // filled are the literals of SQL outside of queries that are not whole as they stand: what
 // completes them, or what inspects them otherwise.
 var filled = map[string][]any{
-	"select pg_catalog.pg_advisory_xact_lock(%d, %d)":                                                                         {1, -2},
-	"insert into %s.xxl_job_setting (name, value) values ($1, $2)\n\ton conflict (name) do update set value = excluded.value": {"{{schema}}"},
+	"select pg_catalog.pg_advisory_xact_lock(%d, %d)": {1, -2},
+	"insert into %s.xxl_job_setting (name, value) values ($1, $2), ($3, $4)\n\ton conflict (name) do update set value = excluded.value": {"{{schema}}"},
 }
 
 // otherwise are the literals that are no whole statements, and what inspects those.
