@@ -4,6 +4,9 @@ package schedule
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -66,9 +69,37 @@ func LoadZone(name string) (*time.Location, error) {
 func readZone(name string) (*time.Location, error) {
 	loc, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, fmt.Errorf("xxljob: zone %q: want an IANA name such as Asia/Shanghai: %w", name, err)
+		return nil, fmt.Errorf("xxljob: zone %q: want an IANA name such as %s: %w", name, zoneMeant(name), err)
 	}
 	return loc, nil
+}
+
+// zoneMeant names zones that a name which is none may have meant. In Etc the sign is the other
+// way round: Etc/GMT-8 is eight hours ahead.
+func zoneMeant(name string) string {
+	name = strings.TrimSpace(name)
+	offset := regexp.MustCompile(`^(?i:GMT|UTC)?([+-])([0-9]{1,2})(?::?([0-9]{2}))?$`) // GMT+8, UTC+08:00, +0530
+	if m := offset.FindStringSubmatch(name); m != nil {
+		hours, _ := strconv.Atoi(m[2])
+		minutes, _ := strconv.Atoi(m[3]) // "" is none
+		ahead := m[1] == "+"
+		switch {
+		case hours+minutes == 0:
+			return "UTC"
+		case ahead && hours == 8 && minutes == 0:
+			return "Etc/GMT-8 (there the sign is the other way round) or Asia/Shanghai"
+		case minutes == 0 && ahead && hours <= 14:
+			return fmt.Sprintf("Etc/GMT-%d (there the sign is the other way round)", hours)
+		case minutes == 0 && !ahead && hours <= 12:
+			return fmt.Sprintf("Etc/GMT+%d (there the sign is the other way round)", hours)
+		case ahead && hours == 5 && minutes == 30:
+			return "Asia/Kolkata"
+		}
+	}
+	if _, err := time.LoadLocation(name); err == nil && name != "" && name != "Local" { // it had blanks around it
+		return name
+	}
+	return "Asia/Shanghai"
 }
 
 // compiled returns the compiled form of a cron or crontab schedule.

@@ -20,7 +20,8 @@ type Error struct {
 	// "seconds" and "no-seconds" (it is not a number of them, or empty), "positive", "too-long",
 	// "milliseconds" and "sub-second". Of ONCE: "time" and "no-time". Of an expression as a
 	// whole: "too-long", "fields", "is-crontab", "crontab-fields", "is-quartz" (all of them
-	// about how many fields there are), "tag", "period" and "zone-in-front". Of one of its
+	// about how many fields there are), "tag", "period", "moment", "aws" (its cron(…)), "zone-in-front",
+	// and of a sign that only looks right "sign", "blank" and "unseen". Of one of its
 	// fields: "value", "value-or-name", "empty", "step", "named-step", "range", "backwards",
 	// "two-marks", "no-mark", "mark" (these about "?"), "nearest", "last", "alone",
 	// "last-weekday" and "nth". There may be more of them in a later release.
@@ -59,7 +60,7 @@ func (e *Error) In(lang string) string {
 func scheduleFaults() map[string]errs.Texts {
 	return map[string]errs.Texts{
 		"type":         {`there is no type "{value}": want one of {example}`, "没有调度类型“{value}”，应为 {example} 之一", "沒有排程類型「{value}」，應為 {example} 之一"},
-		"zone":         {`there is no zone "{value}": want an IANA name such as Asia/Shanghai`, "没有时区“{value}”，应为 IANA 名称，如 Asia/Shanghai", "沒有時區「{value}」，應為 IANA 名稱，如 Asia/Shanghai"},
+		"zone":         {`there is no zone "{value}": want an IANA name such as {example}`, "没有时区“{value}”，应为 IANA 名称，如 {example}", "沒有時區「{value}」，應為 IANA 名稱，如 {example}"},
 		"zone-local":   {`the zone "{value}" differs from node to node: want an IANA name such as Asia/Shanghai`, "时区“{value}”因节点而异，应为 IANA 名称，如 Asia/Shanghai", "時區「{value}」因節點而異，應為 IANA 名稱，如 Asia/Shanghai"},
 		"dst":          {`there is no DST policy "{value}": want QUARTZ, or none`, "没有夏令时策略“{value}”，应为 QUARTZ 或留空", "沒有夏令時策略「{value}」，應為 QUARTZ 或留空"},
 		"no-zone":      {`a schedule of type {example} has no zone, and this one has "{value}"`, "{example} 类型的调度没有时区，这里却是“{value}”", "{example} 類型的排程沒有時區，這裡卻是「{value}」"},

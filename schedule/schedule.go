@@ -222,7 +222,7 @@ func (s Schedule) faultyZone(err error) error {
 	if s.Zone == "Local" {
 		return faultyField("Zone", s.Zone, "zone-local", "", err)
 	}
-	return faultyField("Zone", s.Zone, "zone", "", err)
+	return faultyField("Zone", s.Zone, "zone", zoneMeant(s.Zone), err)
 }
 
 // formatSeconds writes d as XXL-JOB stores it: seconds, with a fraction only

@@ -3,6 +3,7 @@ package cron
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxLength bounds an expression in bytes. The longest sensible one, with every
@@ -25,7 +26,8 @@ type FieldError struct {
 	Code string
 	// Min and Max bound what was expected, where that is a number; else both are 0.
 	Min, Max int
-	// Count is how many fields the expression has, or bytes where it is too long.
+	// Count is how many fields the expression has, or bytes where it is too long, or which of its
+	// characters a sign is that only looks right.
 	Count int
 	// Example would be right, or the offending part where that belongs: a name, seconds, a zone.
 	Example string
@@ -35,6 +37,11 @@ type FieldError struct {
 
 // Error names the field, its position, the value and what was expected.
 func (e *FieldError) Error() string {
+	switch e.Code {
+	case codeSign, codeBlank, codeUnseen:
+		sign, _ := utf8.DecodeRuneInString(e.Value)
+		return fmt.Sprintf("cron expression %q: has %q (%U) as character %d, expected %s", e.Expr, sign, sign, e.Count, e.Expected)
+	}
 	if e.Position == 0 {
 		return fmt.Sprintf("cron expression %q: has %s, expected %s", e.Expr, e.Value, e.Expected)
 	}

@@ -34,6 +34,11 @@ const (
 	codeTag         = "tag"            // an unknown tag
 	codePeriod      = "period"         // "@every 5m"
 	codeZone        = "zone-in-front"  // "TZ=UTC 0 3 * * *"
+	codeAWS         = "aws"            // "cron(0 10 * * ? *)"
+	codeMoment      = "moment"         // "at(2027-01-01T00:00:00)"
+	codeSign        = "sign"           // a sign that looks like another
+	codeBlank       = "blank"          // one that looks like a blank
+	codeUnseen      = "unseen"         // one that is not seen
 )
 
 // faultTexts has a line for each kind of fault. Those of a field stand behind a text that names
@@ -64,6 +69,11 @@ func faultTexts() map[string]errs.Texts {
 		codeTag:       {"it has an unknown tag, expected one such as @hourly or @daily; seconds are for the type CRON", "没有这样的标签，可使用 @hourly、@daily 等；精确到秒请选择 CRON 类型", "沒有這樣的標籤，可使用 @hourly、@daily 等；精確到秒請選擇 CRON 類型"},
 		codePeriod:    {"it has a period: that is the type FIX_RATE, with {example} seconds", "表达式写的是时间间隔：请选择固定速度（FIX_RATE），间隔 {example} 秒", "運算式寫的是時間間隔：請選擇固定速度（FIX_RATE），間隔 {example} 秒"},
 		codeZone:      {"it begins with a zone, which has a field of its own: {example}", "表达式以时区开头：请将 {example} 填入“时区”", "運算式以時區開頭：請將 {example} 填入「時區」"},
+		codeAWS:       {"it has AWS's cron(…): that is the type CRON, with seconds in front: {example}", "这是 AWS 的 cron(…) 写法：请选择 CRON 类型，并在最前面加上秒，如 {example}", "這是 AWS 的 cron(…) 寫法：請選擇 CRON 類型，並在最前面加上秒，如 {example}"},
+		codeMoment:    {"it has a moment: that is the type ONCE", "表达式写的是一个时刻：请选择 ONCE 类型", "運算式寫的是一個時刻：請選擇 ONCE 類型"},
+		codeSign:      {`character {count} is "{value}", expected "{example}"`, "第 {count} 个字符是“{value}”，应为半角“{example}”", "第 {count} 個字元是「{value}」，應為半形「{example}」"},
+		codeBlank:     {`character {count} is "{value}", expected an ordinary blank`, "第 {count} 个字符是“{value}”，应为普通空格", "第 {count} 個字元是「{value}」，應為普通空格"},
+		codeUnseen:    {`character {count} is "{value}", which is not seen: leave it out`, "第 {count} 个字符是看不见的“{value}”，请删去", "第 {count} 個字元是看不見的「{value}」，請刪去"},
 	}
 }
 

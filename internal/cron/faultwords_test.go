@@ -59,7 +59,7 @@ func TestEveryFaultHasWords(t *testing.T) {
 
 var (
 	// What is the same in all languages: names of types, tags, and letters of expressions.
-	everywhere = regexp.MustCompile(`CRONTAB|CRON|FIX_RATE|Quartz|crontab|@hourly|@daily|JAN|SUN|L-nW|L-n|LW|L|W|n`)
+	everywhere = regexp.MustCompile(`AWS|cron\(…\)|ONCE|CRONTAB|CRON|FIX_RATE|Quartz|crontab|@hourly|@daily|JAN|SUN|L-nW|L-n|LW|L|W|n`)
 	latin      = regexp.MustCompile(`[A-Za-z]+`)
 	// Characters of one script that the texts of the other must not have.
 	simplified  = regexp.MustCompile(`[误应为时个后写长选类范围标签两须缩开头请将区单独终点号间数处与并]`)

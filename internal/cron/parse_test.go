@@ -114,6 +114,25 @@ func badExpressions() []badExpression {
 		{"tz=Asia/Tokyo 0 0 3 * * ?", false, 0, "expression", "a zone", `use .In("Asia/Tokyo")`},
 		{"TZ= 0 3 * * *", true, 0, "expression", "a zone", `use .In("Asia/Tokyo")`},
 		{"CRON_TZ=" + strings.Repeat("x", 900), true, 0, "expression", "a zone", "..."},
+		{"0 0 12 * * ？", false, 0, "expression", "？", `"?"`},
+		{"０ 0 12 * * ?", false, 0, "expression", "０", `"0"`},
+		{"0 0 1，2 * * ?", false, 0, "expression", "，", `","`},
+		{"0 1–5 * * *", true, 0, "expression", "–", `"-"`},
+		{"＊／5 * * * *", true, 0, "expression", "＊", `"*"`},
+		{"*∕5 * * * *", true, 0, "expression", "∕", `"/"`},
+		{"cron(0 10 * * ？ *)", true, 0, "expression", "？", `"?"`},
+		{"0\u00a00 12 * * ?", false, 0, "expression", "\u00a0", "an ordinary blank"},
+		{"0\u30000 12 * * ?", false, 0, "expression", "\u3000", "an ordinary blank"},
+		{"\ufeff0 3 * * *", true, 0, "expression", "\ufeff", "nothing"},
+		{"0 3 * * *\u200b", true, 0, "expression", "\u200b", "nothing"},
+		{"0 3 * * *\x00", true, 0, "expression", "\x00", "nothing"},
+		{"cron(0 10 * * ? *)", true, 0, "expression", "AWS's cron(…)", `use xxljob.Cron("0 0 10 * * ? *")`},
+		{"Cron( 15 12 ? * MON-FRI * )", false, 0, "expression", "AWS's cron(…)", `use xxljob.Cron("0 15 12 ? * MON-FRI *")`},
+		{"cron()", false, 0, "expression", "AWS's cron(…)", `use xxljob.Cron("0 0 10 * * ? *")`},
+		{"rate(1 hour)", true, 0, "expression", "a period", "use xxljob.FixedRate(1*time.Hour)"},
+		{"rate(10 minutes)", false, 0, "expression", "a period", "use xxljob.FixedRate(10*time.Minute)"},
+		{"rate(often)", false, 0, "expression", "a period", "use xxljob.FixedRate(5*time.Minute)"},
+		{"at(2027-01-01T00:00:00)", false, 0, "expression", "a moment", "use xxljob.At"},
 		{"@everysecond", true, 0, "expression", "an unknown tag", "use xxljob.Cron"},
 		{"@", true, 0, "expression", "an unknown tag", "@daily"},
 		{strings.Repeat("0,", 600) + "0 * * * *", true, 0, "expression", "1209 bytes", "at most 1024"},
@@ -127,7 +146,7 @@ func TestErrorsNameFieldPositionAndExpected(t *testing.T) {
 			t.Errorf("%q: got %+v", tt.expr, *bad)
 		}
 		text := bad.Error()
-		if !strings.Contains(text, tt.field) || !strings.Contains(text, tt.value) || !strings.Contains(text, tt.expected) || len(text) > 400 {
+		if !strings.Contains(text, tt.field) || !strings.Contains(text, tt.value) && !strings.Contains(text, Quoted(tt.value)) || !strings.Contains(text, tt.expected) || len(text) > 400 {
 			t.Errorf("%q: message %q", tt.expr, text)
 		}
 	}
