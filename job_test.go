@@ -173,6 +173,15 @@ func TestGroupFaultsAtOnce(t *testing.T) {
 			t.Errorf("address %q: %v", addr, err)
 		}
 	}
+	for addr, words := range map[string]string{
+		"10.0.0.1:9999": "want http:// or https://", "xxl-job:9999": "want http:// or https://", " http://10.0.0.1:9999": "a comma or a blank",
+		"http://10.0.0.1:9999,http://10.0.0.2:9999": "one by one", "http://10.0.0.1:9999 http://10.0.0.2:9999": "one by one",
+	} {
+		err := xxljob.Group{App: "app", Manual: true, Addresses: []string{addr}}.Validate()
+		if err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("address %q: %v, want %q", addr, err, words)
+		}
+	}
 	for _, addr := range []string{"http://10.0.0.1:9999/", "https://executor.example/base", "http://[::1]:9999"} {
 		g := xxljob.Group{App: "app", Manual: true, Addresses: []string{addr}}
 		if err := g.Validate(); err != nil {

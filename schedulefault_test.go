@@ -25,6 +25,13 @@ func TestScheduleError(t *testing.T) {
 		{xxljob.Cron("* 61 * * * ?"), "Conf", "value", "61", `field 2 (minutes) has "61", expected a minute from 0 to 59`, "第 2 段（分）“61”有误：应为 0 至 59", "第 2 段（分）「61」有誤：應為 0 至 59"},
 		{xxljob.Crontab("@fortnightly"), "Conf", "tag", "@fortnightly", "it has an unknown tag, expected one such as @hourly or @daily; seconds are for the type CRON", "没有这样的标签，可使用 @hourly、@daily 等；精确到秒请选择 CRON 类型", "沒有這樣的標籤，可使用 @hourly、@daily 等；精確到秒請選擇 CRON 類型"},
 		{xxljob.Cron("* * * * * ?").In("Mars/Phobos"), "Zone", "zone", "Mars/Phobos", `there is no zone "Mars/Phobos": want an IANA name such as Asia/Shanghai`, "没有时区“Mars/Phobos”，应为 IANA 名称，如 Asia/Shanghai", "沒有時區「Mars/Phobos」，應為 IANA 名稱，如 Asia/Shanghai"},
+		{xxljob.Cron("* * * * * ?").In("GMT+8"), "Zone", "zone", "GMT+8", `there is no zone "GMT+8": want an IANA name such as Etc/GMT-8, Asia/Shanghai`, "没有时区“GMT+8”，应为 IANA 名称，如 Etc/GMT-8、Asia/Shanghai", "沒有時區「GMT+8」，應為 IANA 名稱，如 Etc/GMT-8、Asia/Shanghai"},
+		{xxljob.Cron("* * * * * ?").In("UTC+08:00"), "Zone", "zone", "UTC+08:00", `there is no zone "UTC+08:00": want an IANA name such as Etc/GMT-8, Asia/Shanghai`, "没有时区“UTC+08:00”，应为 IANA 名称，如 Etc/GMT-8、Asia/Shanghai", "沒有時區「UTC+08:00」，應為 IANA 名稱，如 Etc/GMT-8、Asia/Shanghai"},
+		{xxljob.Cron("* * * * * ?").In("utc-5"), "Zone", "zone", "utc-5", `there is no zone "utc-5": want an IANA name such as Etc/GMT+5`, "没有时区“utc-5”，应为 IANA 名称，如 Etc/GMT+5", "沒有時區「utc-5」，應為 IANA 名稱，如 Etc/GMT+5"},
+		{xxljob.Cron("* * * * * ?").In("+0530"), "Zone", "zone", "+0530", `there is no zone "+0530": want an IANA name such as Asia/Kolkata`, "没有时区“+0530”，应为 IANA 名称，如 Asia/Kolkata", "沒有時區「+0530」，應為 IANA 名稱，如 Asia/Kolkata"},
+		{xxljob.Cron("* * * * * ?").In(" Asia/Tokyo"), "Zone", "zone", " Asia/Tokyo", `there is no zone " Asia/Tokyo": want an IANA name such as Asia/Tokyo`, "没有时区“ Asia/Tokyo”，应为 IANA 名称，如 Asia/Tokyo", "沒有時區「 Asia/Tokyo」，應為 IANA 名稱，如 Asia/Tokyo"},
+		{xxljob.Cron("0 0 12 * * ？"), "Conf", "sign", "0 0 12 * * ？", `character 12 is "？", expected "?"`, "第 12 个字符是“？”，应为半角“?”", "第 12 個字元是「？」，應為半形「?」"},
+		{xxljob.Crontab("cron(0 10 * * ? *)"), "Conf", "aws", "cron(0 10 * * ? *)", "it has AWS's cron(…): that is the type CRON, with seconds in front: 0 0 10 * * ? *", "这是 AWS 的 cron(…) 写法：请选择 CRON 类型，并在最前面加上秒，如 0 0 10 * * ? *", "這是 AWS 的 cron(…) 寫法：請選擇 CRON 類型，並在最前面加上秒，如 0 0 10 * * ? *"},
 		{xxljob.Crontab("* * * * *").In("Local"), "Zone", "zone-local", "Local", `the zone "Local" differs from node to node: want an IANA name such as Asia/Shanghai`, "时区“Local”因节点而异，应为 IANA 名称，如 Asia/Shanghai", "時區「Local」因節點而異，應為 IANA 名稱，如 Asia/Shanghai"},
 		{xxljob.FixedRate(time.Minute).In("Asia/Shanghai"), "Zone", "no-zone", "Asia/Shanghai", `a schedule of type FIX_RATE has no zone, and this one has "Asia/Shanghai"`, "FIX_RATE 类型的调度没有时区，这里却是“Asia/Shanghai”", "FIX_RATE 類型的排程沒有時區，這裡卻是「Asia/Shanghai」"},
 		{xxljob.FixedDelay(time.Minute).WithDST(xxljob.DSTQuartz), "DST", "no-dst", "QUARTZ", `a schedule of type FIX_DELAY has no DST policy, and this one has "QUARTZ"`, "FIX_DELAY 类型的调度没有夏令时策略，这里却是“QUARTZ”", "FIX_DELAY 類型的排程沒有夏令時策略，這裡卻是「QUARTZ」"},
@@ -55,7 +62,7 @@ func TestScheduleError(t *testing.T) {
 			t.Errorf("%v: %q in a language that is not there", tt.s, bad.In("fr"))
 		}
 		foreign := regexp.MustCompile(`[a-z]{2}`)
-		if own := strings.NewReplacer(tt.value, "", "Asia/Shanghai", "", "@hourly", "", "@daily", "").Replace(bad.In("zh-CN") + bad.In("zh-TW")); foreign.MatchString(own) {
+		if own := strings.NewReplacer(tt.value, "", "Asia/Shanghai", "", "Asia/Kolkata", "", "Asia/Tokyo", "", "Etc/", "", "cron(…)", "", "@hourly", "", "@daily", "").Replace(bad.In("zh-CN") + bad.In("zh-TW")); foreign.MatchString(own) {
 			t.Errorf("%v: English words in %q", tt.s, own)
 		}
 	}

@@ -69,7 +69,11 @@ func LoadZone(name string) (*time.Location, error) {
 func readZone(name string) (*time.Location, error) {
 	loc, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, fmt.Errorf("xxljob: zone %q: want an IANA name such as %s: %w", name, zoneMeant(name), err)
+		meant, round := zoneMeant(name), ""
+		if strings.HasPrefix(meant, "Etc/") {
+			round = " (in Etc the sign is the other way round)"
+		}
+		return nil, fmt.Errorf("xxljob: zone %q: want an IANA name such as %s%s: %w", name, meant, round, err)
 	}
 	return loc, nil
 }
@@ -87,11 +91,11 @@ func zoneMeant(name string) string {
 		case hours+minutes == 0:
 			return "UTC"
 		case ahead && hours == 8 && minutes == 0:
-			return "Etc/GMT-8 (there the sign is the other way round) or Asia/Shanghai"
+			return "Etc/GMT-8, Asia/Shanghai"
 		case minutes == 0 && ahead && hours <= 14:
-			return fmt.Sprintf("Etc/GMT-%d (there the sign is the other way round)", hours)
+			return fmt.Sprintf("Etc/GMT-%d", hours)
 		case minutes == 0 && !ahead && hours <= 12:
-			return fmt.Sprintf("Etc/GMT+%d (there the sign is the other way round)", hours)
+			return fmt.Sprintf("Etc/GMT+%d", hours)
 		case ahead && hours == 5 && minutes == 30:
 			return "Asia/Kolkata"
 		}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/xxljob/xxljob/internal/errs"
 )
@@ -96,7 +95,7 @@ func (f *Faults) Text(field, value string, min, max int) {
 		f.Add(field, value, coded{"required", errors.New("must not be empty")})
 	case len(value) > max:
 		f.Add(field, errs.Shorten(value, 40), coded{"too-long", fmt.Errorf("%d bytes, at most %d", len(value), max)})
-	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
+	case !CanBeStored(value):
 		f.Add(field, value, coded{"text", errors.New("want UTF-8 without NUL")})
 	}
 }

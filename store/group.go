@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -46,8 +47,13 @@ func (g Group) Validate() error {
 
 // checkAddress accepts the base URL of a remote executor.
 func checkAddress(addr string) error {
+	if strings.ContainsAny(addr, ", \t\r\n") {
+		return errors.New("has a comma or a blank: want one address, and of a list one by one")
+	}
 	u, err := url.Parse(addr)
 	switch {
+	case err != nil && !strings.Contains(addr, "://"): // "10.0.0.1:9999", which is taken for a path with a colon
+		return errors.New("want http:// or https://")
 	case err != nil:
 		return err
 	case u.Scheme != "http" && u.Scheme != "https":

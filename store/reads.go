@@ -21,6 +21,17 @@ func CanBeSought(text string) bool {
 	return len(text) <= MostSought && utf8.ValidString(text) && !strings.ContainsRune(text, 0)
 }
 
+// CanBeStored reports whether stores can hold each text: it is UTF-8 without NUL. Nothing has a
+// key or name that is not.
+func CanBeStored(texts ...string) bool {
+	for _, text := range texts {
+		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+			return false
+		}
+	}
+	return true
+}
+
 // OpenRuns counts runs that have not ended, by app.
 type OpenRuns struct {
 	// Planned are those that wait to be started, Running those that are started or dispatched.

@@ -24,8 +24,13 @@ func ParseAddress(addr string) (*url.URL, error) {
 	if len(addr) > maxAddress {
 		return nil, fmt.Errorf("xxljob: an address of %d bytes, at most %d are possible", len(addr), maxAddress)
 	}
+	if strings.ContainsAny(addr, ", \t\r\n") {
+		return nil, errors.New("xxljob: the address has a comma or a blank: one address is wanted, and of a list one by one")
+	}
 	u, err := url.Parse(addr)
-	if err != nil {
+	if err != nil && !strings.Contains(addr, "://") { // "10.0.0.1:9999", which url.Parse takes for a path with a colon
+		return nil, errors.New("xxljob: the address must begin with http:// or https://")
+	} else if err != nil {
 		return nil, errors.New("xxljob: the address is not a URL")
 	}
 	switch {

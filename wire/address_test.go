@@ -91,3 +91,23 @@ func TestAllowIP(t *testing.T) {
 		t.Error("what is no address is allowed")
 	}
 }
+
+// TestAddressSlips: what people write instead of an address is told in words that help.
+func TestAddressSlips(t *testing.T) {
+	for addr, words := range map[string]string{
+		"10.0.0.1:9999":          "must begin with http://",
+		"xxl-job:9999":           "must begin with http://",
+		"executor.example":       "must begin with http://",
+		"[::1]:9999":             "must begin with http://",
+		" http://10.0.0.1:9999":  "a comma or a blank",
+		"http://10.0.0.1:9999\n": "a comma or a blank",
+		"http://10.0.0.1:9999,http://10.0.0.2:9999":  "one by one",
+		"http://10.0.0.1:9999, http://10.0.0.2:9999": "one by one",
+		"10.0.0.1:9999,10.0.0.2:9999":                "one by one",
+		"http://10.0.0.1:port":                       "not a URL",
+	} {
+		if _, err := wire.ParseAddress(addr); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%q: %v, want %q", addr, err, words)
+		}
+	}
+}

@@ -70,6 +70,9 @@ func (s *Store) EnsureGroup(ctx context.Context, app string) error {
 
 // RemoveGroup deletes a group without jobs.
 func (s *Store) RemoveGroup(ctx context.Context, app string) error {
+	if !store.CanBeStored(app) {
+		return failed(store.ErrNotFound, "remove group %q", app)
+	}
 	err := s.inTx(ctx, bounds{name: "remove_group"}, func(t *tx) error {
 		var deleted []store.Group
 		used := false
@@ -90,6 +93,9 @@ func (s *Store) RemoveGroup(ctx context.Context, app string) error {
 
 // Group returns one group.
 func (s *Store) Group(ctx context.Context, app string) (store.Group, error) {
+	if !store.CanBeStored(app) {
+		return store.Group{}, failed(store.ErrNotFound, "group %q", app)
+	}
 	var have []store.Group
 	err := s.read(ctx, s.sql.group.with(app).into(readGroups(&have)))
 	if err == nil && len(have) == 0 {
@@ -240,6 +246,9 @@ func arrayText(list []string) string {
 
 // Addresses returns the registrations that were refreshed lately, in order.
 func (s *Store) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]store.Registration, error) {
+	if !store.CanBeStored(app) {
+		return nil, nil
+	}
 	var regs []store.Registration
 	err := s.read(ctx, s.sql.addresses.with(app, maxAge.Microseconds()).into(readRegistrations(&regs)))
 	return regs, failed(err, "addresses of %q", app)

@@ -165,7 +165,11 @@ func (s *Store) Job(ctx context.Context, id int64) (store.Job, error) {
 
 // JobByKey returns the job with the key.
 func (s *Store) JobByKey(ctx context.Context, app, key string) (store.Job, error) {
-	return oneJob(ctx, s.readByIndex, fmt.Sprintf("job %q of %q", key, app), s.sql.jobByKey.with(app, key))
+	what := fmt.Sprintf("job %q of %q", key, app)
+	if !store.CanBeStored(app, key) {
+		return store.Job{}, failed(store.ErrNotFound, "%s", what)
+	}
+	return oneJob(ctx, s.readByIndex, what, s.sql.jobByKey.with(app, key))
 }
 
 func oneJob(ctx context.Context, read func(context.Context, ...statement) error, what string, st statement) (store.Job, error) {

@@ -202,6 +202,9 @@ func (s *Store) guardJob(ctx context.Context, t *tx, g *store.ListGuard, job *st
 // UnnameJob notes that no list names the job, and returns it. What no list has named
 // cannot be pruned; so where that is read first, the job as it is read then stays.
 func (s *Store) UnnameJob(ctx context.Context, app, key string) (store.Job, error) {
+	if !store.CanBeStored(app, key) {
+		return store.Job{}, failed(store.ErrNotFound, "job %q of %q", key, app)
+	}
 	named := false
 	var jobs []store.Job
 	err := s.readByIndex(ctx, s.sql.isNamed.with(app, key).into(func(pgx.Rows) error { named = true; return nil }),

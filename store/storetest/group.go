@@ -1,6 +1,10 @@
 package storetest
 
-import "github.com/xxljob/xxljob/store"
+import (
+	"time"
+
+	"github.com/xxljob/xxljob/store"
+)
 
 func groupCases() []testCase {
 	return []testCase{
@@ -64,6 +68,14 @@ func groupNotFound(e *env) {
 	_, err := e.Group(e.ctx, "none")
 	e.wantErr("Group", err, store.ErrNotFound)
 	e.wantErr("RemoveGroup", e.RemoveGroup(e.ctx, "none"), store.ErrNotFound)
+	for _, never := range []string{"a\x00b", "\xff"} { // nothing stored is that
+		_, err := e.Group(e.ctx, never)
+		e.wantErr("Group of a name that cannot be", err, store.ErrNotFound)
+		e.wantErr("RemoveGroup of a name that cannot be", e.RemoveGroup(e.ctx, never), store.ErrNotFound)
+		regs, err := e.Addresses(e.ctx, never, time.Hour)
+		e.must(err)
+		want(e, "addresses of a name that cannot be", len(regs), 0)
+	}
 }
 
 func groupsInOrder(e *env) {

@@ -218,6 +218,14 @@ func jobByKey(e *env) {
 	}
 	_, err := e.JobByKey(e.ctx, "a", "K")
 	e.wantErr("JobByKey of another case", err, store.ErrNotFound)
+	for _, never := range []string{"a\x00b", "\xff"} { // nothing stored is that
+		_, err := e.JobByKey(e.ctx, "a", never)
+		e.wantErr("JobByKey of a key that cannot be", err, store.ErrNotFound)
+		_, err = e.JobByKey(e.ctx, never, "k")
+		e.wantErr("JobByKey in an app that cannot be", err, store.ErrNotFound)
+		_, err = e.UnnameJob(e.ctx, "a", never)
+		e.wantErr("UnnameJob of a key that cannot be", err, store.ErrNotFound)
+	}
 
 	e.edit(a.ID, func(j *store.Job) { j.Key = "new" })
 	_, err = e.JobByKey(e.ctx, "a", "k")
