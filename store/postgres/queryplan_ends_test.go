@@ -249,6 +249,7 @@ func (d *planData) nodeCases() []planCase {
 		{name: "evict", st: q.evict.with([]string{"node-9"}), scans: smallNodes},
 		{name: "backend", st: q.backend.with(), rows: 1},
 		{name: "endBlockers", st: q.endBlockers.with(int64(0))},
+		{name: "tableHolders", st: q.tableHolders.with()},
 		{name: "notify", st: q.notify.with("a_channel", []string{"x"})},
 	}
 }

@@ -328,6 +328,7 @@ func (d *planData) startCases() []planCase {
 			{"boots", []*string{nil, local("a process")}},
 		}), rows: 2, reach: reachOne},
 		{name: "whyFence", st: q.whyFence.with(shards), rows: 32, scans: smallLock},
+		{name: "rowHolders", st: q.rowHolders.by(named{{"shards", shards}, {"jobs", jobs[:100]}, {"runs", ids[:100]}, {"lo", slo}, {"hi", shi}}), batch: 332, reach: reachIDs, scans: smallLock},
 		{name: "whyRun 1000", st: q.whyRun.by(named{{"runs", ids}, {"lo", slo}, {"hi", shi}}), rows: 1000, reach: reachIDs},
 		{name: "whyJob 1000", st: q.whyJob.with(jobs), rows: 1000},
 		{name: "whyNode", st: q.whyNode.with(nodes), rows: 1, scans: smallNodes},
