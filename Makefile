@@ -10,7 +10,7 @@ TESTFLAGS   ?=
 # minutes on two slow cores: a machine four times as slow is within the limit.
 TESTLIMIT   ?= 20m
 # The packages that take longest come first, so that the others run beside them.
-PACKAGES    ?= ./store/postgres ./internal/chaos ./internal/scenario ./...
+PACKAGES    ?= ./store/postgres ./internal/test/chaos ./internal/test/scenario ./...
 FUZZTIME    ?= 20s
 BENCH       ?= .
 BENCHTIME   ?= 1s
@@ -43,7 +43,7 @@ race: postgres ## run the tests that the race detector has something to say of (
 	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GOTEST) -race -short -timeout=$(TESTLIMIT) $(TESTFLAGS) $(PACKAGES) ./otelxxl/... ./cmd/xxljob/...
 
 postgres: ## install Postgres and pgbouncer if missing (NO_INSTALL=1 only says how)
-	@sh internal/pgtest/install.sh
+	@sh internal/test/pgtest/install.sh
 
 # Each module by its own go.mod, as who requires it gets it.
 lint: export GOWORK = off
@@ -61,7 +61,7 @@ $(staticcheck):
 # gate is what .ci/run makes of a run of go test: gotestsum, and a rule and a report of our own.
 .PHONY: gate
 gate: $(gotestsum)
-	$(GO) build -o bin/gate ./internal/gate
+	$(GO) build -o bin/gate ./internal/test/gate
 	@ln -sf $(notdir $(gotestsum)) bin/gotestsum
 
 $(gotestsum):
@@ -70,16 +70,16 @@ $(gotestsum):
 	@mv bin/gotestsum $@
 
 # A test that fails once in a few hundred runs costs a day when it does so in CI.
-STRESSED ?= .,./internal/scenario,./store/postgres,./executor,./console
+STRESSED ?= .,./internal/test/scenario,./store/postgres,./executor,./console
 .PHONY: stress
 stress: postgres ## run tests over and over, under the detector and without, on 1, 2 and 8 processors, beside busy processes (PKG=./x RUN=TestY N=200 ONLY=race,busy RESUME=1; all of STRESSED takes some two hours)
-	@$(GO) build -o bin/gate ./internal/gate
+	@$(GO) build -o bin/gate ./internal/test/gate
 	bin/gate stress -pkg '$(or $(PKG),$(STRESSED))' $(if $(value RUN),-run '$(value RUN)') $(if $(N),-n $(N)) $(if $(ONLY),-only '$(ONLY)') $(if $(RESUME),-resume)
 
 # Not part of lint or CI: its answer changes without a commit.
 .PHONY: audit
 audit: $(if $(VULNDB),$(govulncheck)) ## look for known vulnerabilities by a local copy of the database (VULNDB=path), list modules that are behind
-	@GO="$(GO)" GOVULNCHECK="$(CURDIR)/$(govulncheck)" sh internal/modules/audit.sh "$(VULNDB)"
+	@GO="$(GO)" GOVULNCHECK="$(CURDIR)/$(govulncheck)" sh internal/test/modules/audit.sh "$(VULNDB)"
 
 $(govulncheck):
 	GOBIN="$(CURDIR)/bin" $(GO) install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK)
@@ -94,11 +94,11 @@ fuzz: ## run each fuzz target for FUZZTIME (20s)
 
 .PHONY: chaos
 chaos: postgres ## inject faults into real processes and a real Postgres (about 35 minutes on two cores; CHAOS=flags)
-	$(GO) run ./internal/chaos/cmd $(CHAOS)
+	$(GO) run ./internal/test/chaos/cmd $(CHAOS)
 
 .PHONY: siege
 siege: postgres ## load a scheduler with a hostile app beside an honest one (about 21 minutes on two cores; SIEGE=flags)
-	$(GO) run ./internal/siege/cmd $(SIEGE)
+	$(GO) run ./internal/test/siege/cmd $(SIEGE)
 
 .PHONY: interop
 interop: ## run against executors and admins that others wrote, in Java, Go and Python (two to three minutes)
@@ -126,7 +126,7 @@ bench-load: ## put a scheduler under a load, measure and audit it: xxljob bench 
 
 .PHONY: bench-compare
 bench-compare: ## compare with BASE=COMMIT: ten runs of each in turns, ratios with a 95 % interval (some twelve minutes; nothing beside it)
-	$(GO) run ./internal/benchcompare -base "$(BASE)" $(COMPARE)
+	$(GO) run ./internal/test/benchcompare -base "$(BASE)" $(COMPARE)
 
 # The bounds are on medians and on rows: figures of a busy machine say little of the former.
 .PHONY: bench-store

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store/memory"
 )
 

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/wire"

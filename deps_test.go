@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/internal/test/stage"
 )
 
 // module is the path of this module; packages are named below it, the root as
@@ -60,7 +60,7 @@ var directModules = map[string][]string{
 // internalOf are the packages below internal of the library that a module may import which is
 // a program: nobody requires it, so it is compiled with the very release that its go.mod names.
 var internalOf = map[string][]string{
-	"cmd/xxljob/go.mod": {"internal/measure", "internal/pgtest"},
+	"cmd/xxljob/go.mod": {"internal/test/measure", "internal/test/pgtest"},
 }
 
 // mayImport is the diagram of doc.go: what each package may import beside the
@@ -117,40 +117,40 @@ var mayImport = map[string][]string{
 	"console/internal/lang": nil,
 	"console/internal/diff": nil,
 	// Only tests import it: what a user might write who does not know this module.
-	"internal/plain": nil,
+	"internal/test/plain": nil,
 	// Only tests import it: which methods of a store runs wait for.
-	"internal/asker": {".", "store"},
+	"internal/test/asker": {".", "store"},
 	// Only tests import it: waiting for what others bring about.
-	"internal/await": nil,
+	"internal/test/await": nil,
 	// Only tests of the scheduler import it: nodes, and what their handlers have seen.
-	"internal/stage": {".", "wire", "route", "store", "store/memory", "store/storetest", "internal/asker", "internal/plain", "internal/urgent"},
+	"internal/test/stage": {".", "wire", "route", "store", "store/memory", "store/storetest", "internal/test/asker", "internal/test/plain", "internal/urgent"},
 	// Nothing but tests: a scheduler and clusters of them, seen from outside.
-	"internal/scenario": nil,
+	"internal/test/scenario": nil,
 	// Nothing but make bench-compare.
-	"internal/benchcompare": nil,
+	"internal/test/benchcompare": nil,
 	// Nothing but .ci/run and make stress: it runs tests, and reads what they say.
-	"internal/gate": nil,
+	"internal/test/gate": nil,
 	// For load runs and benchmarks: it measures, and knows nothing of this module.
-	"internal/measure": nil,
+	"internal/test/measure": nil,
 	// Nothing but a script, of make audit, and its test.
-	"internal/modules": nil,
+	"internal/test/modules": nil,
 	// Nothing but a test: the module compiles for other systems.
-	"internal/systems": nil,
+	"internal/test/systems": nil,
 	// For tests and the programs that find faults: it starts the Postgres that
 	// they need, and knows nothing of this module.
-	"internal/pgtest": {pgx, pgxpool},
+	"internal/test/pgtest": {pgx, pgxpool},
 	// The auditor shares no code with what it audits.
-	"internal/chaos/audit":   nil,
-	"internal/chaos/control": nil,
-	"internal/chaos/proxy":   nil,
-	"internal/chaos/sink":    {"internal/chaos/audit"},
-	"internal/chaos":         {"internal/chaos/audit", "internal/chaos/control", "internal/chaos/proxy", "internal/chaos/sink", "internal/failpoint", "internal/pgtest", pgx},
-	"internal/chaos/node":    {".", "alarm", "alarm/mail", "alarm/webhook", "executor", "internal/chaos/audit", "internal/chaos/control", "store/memory", "store/postgres", pgxpool},
-	"internal/chaos/cmd":     {"internal/chaos"},
+	"internal/test/chaos/audit":   nil,
+	"internal/test/chaos/control": nil,
+	"internal/test/chaos/proxy":   nil,
+	"internal/test/chaos/sink":    {"internal/test/chaos/audit"},
+	"internal/test/chaos":         {"internal/test/chaos/audit", "internal/test/chaos/control", "internal/test/chaos/proxy", "internal/test/chaos/sink", "internal/failpoint", "internal/test/pgtest", pgx},
+	"internal/test/chaos/node":    {".", "alarm", "alarm/mail", "alarm/webhook", "executor", "internal/test/chaos/audit", "internal/test/chaos/control", "store/memory", "store/postgres", pgxpool},
+	"internal/test/chaos/cmd":     {"internal/test/chaos"},
 	// Who judges a siege shares no code with what is besieged.
-	"internal/siege/judge": nil,
-	"internal/siege":       {".", "store", "wire", "store/postgres", "internal/siege/judge", "internal/pgtest", pgx, pgxpool},
-	"internal/siege/cmd":   {"internal/siege"},
+	"internal/test/siege/judge": nil,
+	"internal/test/siege":       {".", "store", "wire", "store/postgres", "internal/test/siege/judge", "internal/test/pgtest", pgx, pgxpool},
+	"internal/test/siege/cmd":   {"internal/test/siege"},
 	// Nothing but tests: others' executors and admins against ours.
 	"interop": nil,
 	// 5 programs
@@ -161,25 +161,25 @@ var mayImport = map[string][]string{
 // beside the package itself. Tests of leaves get nothing: a leaf that needs more
 // to be tested is none.
 var testsMayImport = map[string][]string{
-	".":                       {"internal/engine/lease", "store/memory", "store/storetest", "xxljobtest", "internal/plain", "internal/asker", "internal/await", "internal/stage"},
-	"internal/engine/plan":    {".", "internal/stage", "store/memory"},
-	"internal/engine/events":  {".", "internal/stage", "store/memory"},
+	".":                       {"internal/engine/lease", "store/memory", "store/storetest", "xxljobtest", "internal/test/plain", "internal/test/asker", "internal/test/await", "internal/test/stage"},
+	"internal/engine/plan":    {".", "internal/test/stage", "store/memory"},
+	"internal/engine/events":  {".", "internal/test/stage", "store/memory"},
 	"internal/engine/alarms":  {"."},
 	"internal/engine/runlog":  {"."},
 	"internal/engine/catalog": {".", "store/memory"},
-	"executor":                {"internal/await"},
+	"executor":                {"internal/test/await"},
 	"store/memory":            {".", "store/storetest", "xxljobtest", "executor", "wire", "block"},
-	"store/postgres":          {".", "block", "console", "store/storetest", "internal/asker", "internal/await", "internal/pgtest", "internal/stage", "executor", "route", "wire", stdlib, errgroup},
+	"store/postgres":          {".", "block", "console", "store/storetest", "internal/test/asker", "internal/test/await", "internal/test/pgtest", "internal/test/stage", "executor", "route", "wire", stdlib, errgroup},
 	"store/storetest":         {".", "store/memory"},
 	"xxljobtest":              {"block", "route"},
-	"console":                 {"store/memory", "store/postgres", "store/storetest", "wire", "internal/await", "internal/pgtest", "internal/stage", pgxpool, pgx},
-	"interop":                 {".", "wire", "executor", "block", "route", "store/memory", "store/postgres", "internal/pgtest"},
-	"examples/*":              {"store", "internal/await", "internal/pgtest", "internal/stage"},
+	"console":                 {"store/memory", "store/postgres", "store/storetest", "wire", "internal/test/await", "internal/test/pgtest", "internal/test/stage", pgxpool, pgx},
+	"interop":                 {".", "wire", "executor", "block", "route", "store/memory", "store/postgres", "internal/test/pgtest"},
+	"examples/*":              {"store", "internal/test/await", "internal/test/pgtest", "internal/test/stage"},
 
-	"internal/pgtest":      {"internal/await"},
-	"internal/scenario":    {".", "alarm", "executor", "wire", "block", "route", "store", "store/memory", "store/storetest", "internal/urgent", "internal/plain", "internal/asker", "internal/await", "internal/stage", "xxljobtest"},
-	"internal/chaos":       {"internal/await"},
-	"internal/chaos/proxy": {"internal/await"},
+	"internal/test/pgtest":      {"internal/test/await"},
+	"internal/test/scenario":    {".", "alarm", "executor", "wire", "block", "route", "store", "store/memory", "store/storetest", "internal/urgent", "internal/test/plain", "internal/test/asker", "internal/test/await", "internal/test/stage", "xxljobtest"},
+	"internal/test/chaos":       {"internal/test/await"},
+	"internal/test/chaos/proxy": {"internal/test/await"},
 }
 
 // packageVars are the package-level variables of libraries beside error
@@ -247,8 +247,8 @@ var packageVars = []string{
 	"wire compatible",
 	"wire wellKnown",
 	"wire local",
-	"internal/stage faultsOfUsers",
-	"internal/pgtest theServer", // test support: one cluster for the tests of a process
+	"internal/test/stage faultsOfUsers",
+	"internal/test/pgtest theServer", // test support: one cluster for the tests of a process
 }
 
 // source is one Go file of the module.

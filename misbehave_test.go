@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/internal/await"
-	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/internal/test/await"
+	"github.com/xxljob/xxljob/internal/test/stage"
 )
 
 // TestAddressesThatMisbehave: a peer that redirects, answers garbage, another status, too

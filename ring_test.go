@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/internal/test/stage"
 )
 
 // slowRing is what a TimeRing promises, as plainly as it can be written: a

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/internal/test/stage"
 )
 
 const securityFile = "SECURITY.md"

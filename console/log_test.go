@@ -14,7 +14,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
-	"github.com/xxljob/xxljob/internal/await"
+	"github.com/xxljob/xxljob/internal/test/await"
 	"github.com/xxljob/xxljob/store/storetest"
 	"github.com/xxljob/xxljob/wire"
 )

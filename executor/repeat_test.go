@@ -132,7 +132,7 @@ func counting(t *testing.T, cfg executor.Config) (*executor.Executor, *[1000]ato
 	t.Helper()
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Log("audited: not run again") // see internal/gate
+			t.Log("audited: not run again") // see internal/test/gate
 		}
 	})
 	e, _ := open(t, cfg)

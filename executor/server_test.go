@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/xxljob/xxljob/executor"
-	"github.com/xxljob/xxljob/internal/await"
+	"github.com/xxljob/xxljob/internal/test/await"
 	"github.com/xxljob/xxljob/wire"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/internal/test/pgtest"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/postgres"
 )

@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/internal/await"
+	"github.com/xxljob/xxljob/internal/test/await"
 	"github.com/xxljob/xxljob/otelxxl"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
-	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/internal/test/pgtest"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/postgres"
 	"github.com/xxljob/xxljob/wire"

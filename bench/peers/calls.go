@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/measure"
+	"github.com/xxljob/xxljob/internal/test/measure"
 )
 
 // call is a handler's call, as the handler saw it. It has no pointers, so that a million of

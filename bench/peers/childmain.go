@@ -11,7 +11,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/measure"
+	"github.com/xxljob/xxljob/internal/test/measure"
 )
 
 // childArg is the argument that makes this program a contestant's process.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/measure"
+	"github.com/xxljob/xxljob/internal/test/measure"
 )
 
 // inMemory is one round of a scheduler without a database: jobs that are due every second, all

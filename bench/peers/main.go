@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/internal/test/pgtest"
 )
 
 func main() {

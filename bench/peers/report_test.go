@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/xxljob/xxljob/internal/measure"
+	"github.com/xxljob/xxljob/internal/test/measure"
 )
 
 // reported is a comparison that was measured already.

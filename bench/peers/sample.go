@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"github.com/xxljob/xxljob/internal/measure"
+	"github.com/xxljob/xxljob/internal/test/measure"
 )
 
 // sample is what one round has given.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob/internal/measure"
-	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/internal/test/measure"
+	"github.com/xxljob/xxljob/internal/test/pgtest"
 )
 
 // serverOptions make a server with memory and room for WAL as one of a database has them.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/internal/test/pgtest"
 )
 
 // TestMain is the program where a round starts it again for a contestant.

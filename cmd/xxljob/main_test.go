@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/xxljob/xxljob/cmd/xxljob/internal/bench"
-	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/internal/test/pgtest"
 )
 
 // TestMain lets bench start executors: they are this program too.

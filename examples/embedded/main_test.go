@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/xxljob/xxljob/executor"
-	"github.com/xxljob/xxljob/internal/await"
+	"github.com/xxljob/xxljob/internal/test/await"
 )
 
 const token = "only-for-tests"

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/executor"
-	"github.com/xxljob/xxljob/internal/await"
+	"github.com/xxljob/xxljob/internal/test/await"
 )
 
 // lines is what the program has printed so far.

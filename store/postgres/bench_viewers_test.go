@@ -27,8 +27,8 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
-	"github.com/xxljob/xxljob/internal/await"
-	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/internal/test/await"
+	"github.com/xxljob/xxljob/internal/test/pgtest"
 	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )

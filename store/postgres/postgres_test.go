@@ -3,7 +3,7 @@ package postgres_test
 import (
 	"testing"
 
-	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 	"github.com/xxljob/xxljob/store/storetest"

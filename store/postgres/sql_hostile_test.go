@@ -20,7 +20,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/internal/test/pgtest"
 )
 
 // A hostile database has in public whatever another role could put there to be called in

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/await"
+	"github.com/xxljob/xxljob/internal/test/await"
 )
 
 // doomed is a test whose deadline is over, or which has none.

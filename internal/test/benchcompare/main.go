@@ -2,7 +2,7 @@
 // of the base commit and of the working tree, runs the chosen benchmarks of both in turns,
 // and prints the ratio of what each pair has measured, with a 95 % interval.
 //
-//	go run ./internal/benchcompare -base COMMIT
+//	go run ./internal/test/benchcompare -base COMMIT
 //
 // It exits with 1 where a loss of more than -loss is certain by that interval, and with 2
 // where it could not measure.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob/internal/chaos/sink"
-	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/internal/test/chaos/sink"
+	"github.com/xxljob/xxljob/internal/test/pgtest"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 )
 
 // nodeProgram is the package of the node program.
-const nodeProgram = "github.com/xxljob/xxljob/internal/chaos/node"
+const nodeProgram = "github.com/xxljob/xxljob/internal/test/chaos/node"
 
 // buildNode compiles the node program with failpoints, and where clock is set with
 // a wall clock that can be stepped.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/await"
-	"github.com/xxljob/xxljob/internal/chaos/control"
+	"github.com/xxljob/xxljob/internal/test/await"
+	"github.com/xxljob/xxljob/internal/test/chaos/control"
 )
 
 // TestClockStep builds a node whose wall clock can be stepped and steps it. The

@@ -15,9 +15,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/xxljob/xxljob/internal/chaos/audit"
-	"github.com/xxljob/xxljob/internal/chaos/control"
-	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/internal/test/chaos/audit"
+	"github.com/xxljob/xxljob/internal/test/chaos/control"
+	"github.com/xxljob/xxljob/internal/test/pgtest"
 )
 
 // TestMain has CI run none of these tests again that has failed: it looks for that line.
@@ -126,7 +126,7 @@ func TestRoutesOfTheWorkload(t *testing.T) {
 // strategies reads the names in package route, which is not for this one to import.
 func strategies(t *testing.T) (names []string) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../../route/route.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../../route/route.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

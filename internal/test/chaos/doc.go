@@ -2,8 +2,8 @@
 // real Postgres, and has an auditor judge what became of every due instant.
 //
 //	make chaos
-//	go run ./internal/chaos/cmd -short
-//	go run ./internal/chaos/cmd -faults sigkill,lock -for 60s -seed 7 -keep
+//	go run ./internal/test/chaos/cmd -short
+//	go run ./internal/test/chaos/cmd -faults sigkill,lock -for 60s -seed 7 -keep
 //
 // In: a list of faults and a seed. Out: a table with a row for each fault, and
 // exit code 1 if anything was lost, doubled, early, unfinished, or interrupted

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/chaos/control"
+	"github.com/xxljob/xxljob/internal/test/chaos/control"
 )
 
 // Jobs that lead to others by their successes: to several, one after the other, by a broadcast,

@@ -6,8 +6,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/chaos/audit"
-	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/internal/test/chaos/audit"
+	"github.com/xxljob/xxljob/internal/test/pgtest"
 )
 
 // fault is an entry of the catalogue.

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/chaos/audit"
-	"github.com/xxljob/xxljob/internal/chaos/control"
+	"github.com/xxljob/xxljob/internal/test/chaos/audit"
+	"github.com/xxljob/xxljob/internal/test/chaos/control"
 )
 
 // Handlers that end their process: of a job that is run again when it is lost, one such

@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/chaos/audit"
-	"github.com/xxljob/xxljob/internal/chaos/control"
 	"github.com/xxljob/xxljob/internal/failpoint"
+	"github.com/xxljob/xxljob/internal/test/chaos/audit"
+	"github.com/xxljob/xxljob/internal/test/chaos/control"
 )
 
 // Faults at every durable step: inside of each transaction of the store and right

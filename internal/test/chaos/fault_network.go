@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/chaos/audit"
+	"github.com/xxljob/xxljob/internal/test/chaos/audit"
 )
 
 // Faults of the network between a node and the database.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/chaos/audit"
-	"github.com/xxljob/xxljob/internal/chaos/control"
+	"github.com/xxljob/xxljob/internal/test/chaos/audit"
+	"github.com/xxljob/xxljob/internal/test/chaos/control"
 )
 
 // Faults of hosts, which share their pool with the node in their process.

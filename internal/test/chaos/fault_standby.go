@@ -9,8 +9,8 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/chaos/audit"
-	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/internal/test/chaos/audit"
+	"github.com/xxljob/xxljob/internal/test/pgtest"
 )
 
 // Promotion of a standby. The nodes know both servers and look for the one that

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/chaos/audit"
+	"github.com/xxljob/xxljob/internal/test/chaos/audit"
 )
 
 // journal is what the supervisor did, for the auditor.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/chaos/audit"
-	"github.com/xxljob/xxljob/internal/chaos/control"
+	"github.com/xxljob/xxljob/internal/test/chaos/audit"
+	"github.com/xxljob/xxljob/internal/test/chaos/control"
 )
 
 // triggers runs jobs by hand, each with a key, so that it may be asked for again

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/xxljob/xxljob/internal/chaos/audit"
+	"github.com/xxljob/xxljob/internal/test/chaos/audit"
 )
 
 // print writes a row for each fault, and below what is to be said of each.

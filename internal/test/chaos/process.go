@@ -16,10 +16,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/chaos/audit"
-	"github.com/xxljob/xxljob/internal/chaos/control"
-	"github.com/xxljob/xxljob/internal/chaos/proxy"
-	"github.com/xxljob/xxljob/internal/chaos/sink"
+	"github.com/xxljob/xxljob/internal/test/chaos/audit"
+	"github.com/xxljob/xxljob/internal/test/chaos/control"
+	"github.com/xxljob/xxljob/internal/test/chaos/proxy"
+	"github.com/xxljob/xxljob/internal/test/chaos/sink"
 )
 
 // member is a node of the cluster: a name, with one process after the other.

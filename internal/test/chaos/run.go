@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/chaos/audit"
+	"github.com/xxljob/xxljob/internal/test/chaos/audit"
 )
 
 // ErrViolated is returned by Run when the auditor found that a promise was broken.

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/chaos/audit"
-	"github.com/xxljob/xxljob/internal/chaos/control"
+	"github.com/xxljob/xxljob/internal/test/chaos/audit"
+	"github.com/xxljob/xxljob/internal/test/chaos/control"
 )
 
 // definitions is the workload: what is due, how often, and how it is routed and

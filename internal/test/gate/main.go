@@ -49,7 +49,7 @@ func main() {
 }
 
 func usage() {
-	fmt.Fprintln(os.Stderr, "usage: gate test|report|slowest|stress; see go doc ./internal/gate")
+	fmt.Fprintln(os.Stderr, "usage: gate test|report|slowest|stress; see go doc ./internal/test/gate")
 	os.Exit(2)
 }
 

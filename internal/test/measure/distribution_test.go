@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/measure"
+	"github.com/xxljob/xxljob/internal/test/measure"
 )
 
 // oneTo is the numbers from 1 to n, the greatest first.

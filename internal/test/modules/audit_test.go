@@ -156,7 +156,7 @@ func TestAudit(t *testing.T) {
 	if os.Getenv("CI") == "true" {
 		t.Skip("make audit is no part of CI")
 	}
-	makefile, err := os.ReadFile("../../Makefile")
+	makefile, err := os.ReadFile("../../../Makefile")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestAudit(t *testing.T) {
 		t.Fatal("the Makefile names no version of govulncheck")
 	}
 	name := "bin/govulncheck-" + string(version[1])
-	govulncheck, err := filepath.Abs("../../" + name)
+	govulncheck, err := filepath.Abs("../../../" + name)
 	if err != nil {
 		t.Fatal(err)
 	}

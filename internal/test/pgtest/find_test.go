@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/xxljob/xxljob/internal/pgtest"
+	"github.com/xxljob/xxljob/internal/test/pgtest"
 )
 
 // TestFind: without Postgres, the error says so, and how to install it.

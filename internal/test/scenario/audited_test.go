@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/internal/test/stage"
 )
 
 // TestMain: most of what fails here is a run that was lost or doubled, came early, or is stuck.

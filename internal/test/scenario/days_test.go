@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -176,7 +176,7 @@ func second(_, b time.Time) time.Time { return b }
 // readCrontab reads the schedules of a real server: name, tab, expression.
 func readCrontab(t *testing.T) []cronLine {
 	t.Helper()
-	file, err := os.Open("../cron/testdata/gitlab_crontab.tsv")
+	file, err := os.Open("../../cron/testdata/gitlab_crontab.tsv")
 	stage.Must(t, err)
 	defer file.Close()
 	var lines []cronLine

@@ -11,8 +11,8 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
-	"github.com/xxljob/xxljob/internal/await"
-	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/internal/test/await"
+	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"

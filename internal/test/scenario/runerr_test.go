@@ -8,7 +8,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/block"
-	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 )
 

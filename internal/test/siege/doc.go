@@ -2,7 +2,7 @@
 // honest app whose heartbeats and results are measured.
 //
 //	make siege
-//	go run ./internal/siege/cmd -for 2m -attacks flood
+//	go run ./internal/test/siege/cmd -for 2m -attacks flood
 //
 // In: how long, which attacks, a seed. Out: a line a minute, and exit code 1 unless the
 // honest app was served as promised: see package judge.

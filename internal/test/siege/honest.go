@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/siege/judge"
+	"github.com/xxljob/xxljob/internal/test/siege/judge"
 	"github.com/xxljob/xxljob/wire"
 )
 

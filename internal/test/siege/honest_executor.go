@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/siege/judge"
+	"github.com/xxljob/xxljob/internal/test/siege/judge"
 	"github.com/xxljob/xxljob/wire"
 )
 

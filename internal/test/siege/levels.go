@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/siege/judge"
+	"github.com/xxljob/xxljob/internal/test/siege/judge"
 )
 
 // levels are what the processes have told of themselves. They are safe for concurrent use.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob/internal/siege/judge"
+	"github.com/xxljob/xxljob/internal/test/siege/judge"
 )
 
 func (r *runner) say(format string, args ...any) { fmt.Fprintf(r.Out, format+"\n", args...) }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob/internal/pgtest"
-	"github.com/xxljob/xxljob/internal/siege/judge"
+	"github.com/xxljob/xxljob/internal/test/pgtest"
+	"github.com/xxljob/xxljob/internal/test/siege/judge"
 )
 
 // ErrViolated is returned by Run when the honest app was not served as promised.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob/internal/siege/judge"
+	"github.com/xxljob/xxljob/internal/test/siege/judge"
 )
 
 const (

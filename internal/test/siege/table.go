@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/xxljob/xxljob/internal/siege/judge"
+	"github.com/xxljob/xxljob/internal/test/siege/judge"
 )
 
 // This file holds everything that this package knows of the database's tables.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/xxljob/xxljob/internal/asker"
+	"github.com/xxljob/xxljob/internal/test/asker"
 	"github.com/xxljob/xxljob/internal/urgent"
 )
 

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/internal/plain"
+	"github.com/xxljob/xxljob/internal/test/plain"
 	"github.com/xxljob/xxljob/wire"
 )
 

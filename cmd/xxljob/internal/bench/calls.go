@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/executor"
-	"github.com/xxljob/xxljob/internal/measure"
+	"github.com/xxljob/xxljob/internal/test/measure"
 )
 
 // call is one call of a handler. It has no pointers, so that millions are nothing to the

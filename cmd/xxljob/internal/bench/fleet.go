@@ -13,7 +13,7 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/measure"
+	"github.com/xxljob/xxljob/internal/test/measure"
 )
 
 // fleet is executors in processes of their own, and the server that they call.

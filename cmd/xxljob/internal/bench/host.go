@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/internal/measure"
+	"github.com/xxljob/xxljob/internal/test/measure"
 )
 
 // host is where stores come from: this process, or a Postgres server.

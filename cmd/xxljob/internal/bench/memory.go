@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/internal/measure"
+	"github.com/xxljob/xxljob/internal/test/measure"
 	"github.com/xxljob/xxljob/store/memory"
 )
 

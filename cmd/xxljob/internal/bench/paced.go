@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/internal/measure"
+	"github.com/xxljob/xxljob/internal/test/measure"
 )
 
 // paced measures jobs that are each due every second: steady, herd, and the due ones of the

@@ -3,7 +3,7 @@ package bench
 import (
 	"time"
 
-	"github.com/xxljob/xxljob/internal/measure"
+	"github.com/xxljob/xxljob/internal/test/measure"
 )
 
 // Report is what was measured. Figures that could not be read are null in JSON.

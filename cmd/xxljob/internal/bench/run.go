@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/measure"
+	"github.com/xxljob/xxljob/internal/test/measure"
 )
 
 // bench is one measurement.

@@ -3,7 +3,7 @@ package bench
 import (
 	"time"
 
-	"github.com/xxljob/xxljob/internal/measure"
+	"github.com/xxljob/xxljob/internal/test/measure"
 )
 
 // Second is one second of what was measured.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/measure"
+	"github.com/xxljob/xxljob/internal/test/measure"
 )
 
 // window is the time that is measured: what is used in it, and how much memory at once.

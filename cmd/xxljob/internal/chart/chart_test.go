@@ -11,7 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob/cmd/xxljob/internal/bench"
 	"github.com/xxljob/xxljob/cmd/xxljob/internal/chart"
-	"github.com/xxljob/xxljob/internal/measure"
+	"github.com/xxljob/xxljob/internal/test/measure"
 )
 
 // report is one of an overload, with values at the ends of what may come.

@@ -4,9 +4,9 @@
 // what an auditor makes of them. It exits with 1 when a promise was broken, and
 // with 2 when the test itself failed.
 //
-//	go run ./internal/chaos/cmd             every fault alone, then mixed: about 30 minutes on two cores
-//	go run ./internal/chaos/cmd -short      about two minutes
-//	go run ./internal/chaos/cmd -faults sigkill,mixed -for 5m -seed 7 -keep
+//	go run ./internal/test/chaos/cmd             every fault alone, then mixed: about 30 minutes on two cores
+//	go run ./internal/test/chaos/cmd -short      about two minutes
+//	go run ./internal/test/chaos/cmd -faults sigkill,mixed -for 5m -seed 7 -keep
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/xxljob/xxljob/internal/chaos"
+	"github.com/xxljob/xxljob/internal/test/chaos"
 )
 
 func main() {

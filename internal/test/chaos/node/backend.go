@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/internal/chaos/audit"
-	"github.com/xxljob/xxljob/internal/chaos/control"
+	"github.com/xxljob/xxljob/internal/test/chaos/audit"
+	"github.com/xxljob/xxljob/internal/test/chaos/control"
 	"github.com/xxljob/xxljob/store/memory"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/internal/chaos/audit"
-	"github.com/xxljob/xxljob/internal/chaos/control"
+	"github.com/xxljob/xxljob/internal/test/chaos/audit"
+	"github.com/xxljob/xxljob/internal/test/chaos/control"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 

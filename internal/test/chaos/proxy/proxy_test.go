@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/await"
+	"github.com/xxljob/xxljob/internal/test/await"
 )
 
 // echo is a target that answers each line with itself. Accepted connections can be

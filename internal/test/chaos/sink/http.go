@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/chaos/audit"
+	"github.com/xxljob/xxljob/internal/test/chaos/audit"
 )
 
 // HTTP is a server to which alarms are posted as JSON.

@@ -10,7 +10,7 @@ import (
 	"math/rand/v2"
 	"sync"
 
-	"github.com/xxljob/xxljob/internal/chaos/audit"
+	"github.com/xxljob/xxljob/internal/test/chaos/audit"
 )
 
 // mood is what a sink does with a message.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/chaos/audit"
+	"github.com/xxljob/xxljob/internal/test/chaos/audit"
 )
 
 // sender sends a message about an event of a job.

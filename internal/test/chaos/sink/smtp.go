@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/xxljob/xxljob/internal/chaos/audit"
+	"github.com/xxljob/xxljob/internal/test/chaos/audit"
 )
 
 // Subject is the template of a mail's subject, from which SMTP knows what the mail is about.

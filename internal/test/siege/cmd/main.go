@@ -4,10 +4,10 @@
 // app was served meanwhile. It exits with 1 when that was not as promised, and with 2 when
 // the test itself failed.
 //
-//	go run ./internal/siege/cmd                          twenty minutes of all attacks
-//	go run ./internal/siege/cmd -for 2m -seed 7 -log
-//	go run ./internal/siege/cmd -attacks flood,dribble -store-stall
-//	go run ./internal/siege/cmd -for 1m -attacks none    the machine by itself
+//	go run ./internal/test/siege/cmd                          twenty minutes of all attacks
+//	go run ./internal/test/siege/cmd -for 2m -seed 7 -log
+//	go run ./internal/test/siege/cmd -attacks flood,dribble -store-stall
+//	go run ./internal/test/siege/cmd -for 1m -attacks none    the machine by itself
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/xxljob/xxljob/internal/siege"
+	"github.com/xxljob/xxljob/internal/test/siege"
 )
 
 func main() {
