@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/xxljob/xxljob/internal/stage"
+	"github.com/xxljob/xxljob/internal/test/stage"
 )
 
 // TestDoors says how many names each room of internal/engine exports: functions, types, constants,
