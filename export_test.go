@@ -50,7 +50,7 @@ func DialWith(s Scheduler, dial func(app, address, token string) (wire.Executor,
 func RunsInDoubt(s Scheduler) int { return s.(scheduler).RunsInDoubt() }
 
 // TakenUp is how many planned runs the node has found that nobody held.
-func TakenUp(s Scheduler) int64 { return int64(s.(scheduler).Life.Mishaps.PickedUp.Load()) }
+func TakenUp(s Scheduler) int64 { return int64(s.(scheduler).Life.FaultCounts.PickedUp.Load()) }
 
 // Unheld are those of the planned runs, all due within the window, that are the node's
 // to start and that it neither holds nor is about to read.

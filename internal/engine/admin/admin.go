@@ -21,12 +21,12 @@ import (
 
 // Admin is what executors call over HTTP.
 type Admin struct {
-	S         *core.Core
-	Registrar *registry.Registrar
-	Results   *Results
-	Speaker   *Authorizer
-	Definer   *catalog.Catalog
-	Quota     *loop.RateLimit
+	S          *core.Core
+	Registrar  *registry.Registrar
+	Results    *Results
+	Authorizer *Authorizer
+	Catalog    *catalog.Catalog
+	Quota      *loop.RateLimit
 }
 
 var _ wire.JobAdmin = (*Admin)(nil)
@@ -69,8 +69,8 @@ func (a *Admin) registered(err error) (wire.Return, error) {
 // registration checks a request: what it names will be called with a token, and shown to
 // people, in pages and in terminals.
 func (a *Admin) registration(ctx context.Context, req wire.RegistryRequest) (reg store.Registration, refusal string) {
-	caller := a.Speaker.callerOf(ctx)
-	if refusal, _ := a.Speaker.whyNot(caller, req.RegistryKey); refusal != "" {
+	caller := a.Authorizer.callerOf(ctx)
+	if refusal, _ := a.Authorizer.whyNot(caller, req.RegistryKey); refusal != "" {
 		return reg, refusal
 	}
 	f := store.Faults{Of: "registry"}
@@ -98,7 +98,7 @@ func (a *Admin) registration(ctx context.Context, req wire.RegistryRequest) (reg
 // Callback stores results. Those of unknown runs, of runs of other apps, of runs that
 // had an id before, of runs that have ended and of runs that were not sent to a remote executor do not matter.
 func (a *Admin) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
-	caller := a.Speaker.callerOf(ctx)
+	caller := a.Authorizer.callerOf(ctx)
 	list, size := reportsOf(caller, reqs)
 	if err := a.Results.report(ctx, caller, list, size); err != nil || slices.ContainsFunc(list, func(r *reported) bool { return r.failed }) {
 		return wire.Failf(msgReport), nil

@@ -5,7 +5,7 @@
 //
 // # Who speaks for an app
 //
-// That is decided at each request, from memory (speaker). A shared token does not speak for an
+// That is decided at each request, from memory (authorizer). A shared token does not speak for an
 // app that is attached to this node or, as far as this node has seen, to another live node. An
 // app whose only nodes are down is not known to be attached.
 //

@@ -30,7 +30,7 @@ func (a *Admin) AddJob(ctx context.Context, req wire.AddJobRequest) (wire.Return
 		defineByWire(&job, req.JobDefinition)
 		scriptByWire(&job, req.JobDefinition)
 		job.Stopped = !job.Schedule.IsManual() // which has nothing that anybody might start
-		added, err := a.Definer.AddUnkeyed(ctx, job)
+		added, err := a.Catalog.AddUnkeyed(ctx, job)
 		if err != nil {
 			return wire.Return{}, err
 		}
@@ -48,7 +48,7 @@ func (a *Admin) UpdateJob(ctx context.Context, req wire.UpdateJobRequest) (wire.
 			return err
 		}
 		defineByWire(&job, req.JobDefinition)
-		_, err := a.Definer.UpdateJob(ctx, job) // a compare-and-set, by the version that was read
+		_, err := a.Catalog.UpdateJob(ctx, job) // a compare-and-set, by the version that was read
 		return err
 	})
 }
@@ -56,16 +56,16 @@ func (a *Admin) UpdateJob(ctx context.Context, req wire.UpdateJobRequest) (wire.
 // RemoveJob answers 200 also where there is no such job: a client that has missed the
 // first answer asks again.
 func (a *Admin) RemoveJob(ctx context.Context, req wire.JobRequest) (wire.Return, error) {
-	remove := func(ctx context.Context, job store.Job) error { return a.Definer.RemoveJob(ctx, job.ID) }
+	remove := func(ctx context.Context, job store.Job) error { return a.Catalog.RemoveJob(ctx, job.ID) }
 	return a.onJobOr(ctx, "removeJob", req.ID, wire.Success(), remove)
 }
 
 func (a *Admin) StartJob(ctx context.Context, req wire.JobRequest) (wire.Return, error) {
-	return a.onJob(ctx, "startJob", req.ID, func(ctx context.Context, job store.Job) error { return a.Definer.StartJob(ctx, job.ID) })
+	return a.onJob(ctx, "startJob", req.ID, func(ctx context.Context, job store.Job) error { return a.Catalog.StartJob(ctx, job.ID) })
 }
 
 func (a *Admin) StopJob(ctx context.Context, req wire.JobRequest) (wire.Return, error) {
-	return a.onJob(ctx, "stopJob", req.ID, func(ctx context.Context, job store.Job) error { return a.Definer.StopJob(ctx, job.ID) })
+	return a.onJob(ctx, "stopJob", req.ID, func(ctx context.Context, job store.Job) error { return a.Catalog.StopJob(ctx, job.ID) })
 }
 
 func (a *Admin) TriggerJob(ctx context.Context, req wire.TriggerJobRequest) (wire.Return, error) {
@@ -75,7 +75,7 @@ func (a *Admin) TriggerJob(ctx context.Context, req wire.TriggerJobRequest) (wir
 			err = a.mayGive(job, req.ExecutorParam)
 		}
 		if err == nil {
-			_, err = a.Definer.TriggerAs(ctx, job.ID, store.Trigger{Param: &req.ExecutorParam, Type: store.TriggerAPI, Addresses: addresses})
+			_, err = a.Catalog.TriggerAs(ctx, job.ID, store.Trigger{Param: &req.ExecutorParam, Type: store.TriggerAPI, Addresses: addresses})
 		}
 		return err
 	})
@@ -178,7 +178,7 @@ func (a *Admin) onJobOr(ctx context.Context, verb string, id int64, absent wire.
 // manage lets a caller that may manage its app's jobs do something. What is wrong with a
 // request is said to it; of the store it learns nothing.
 func (a *Admin) manage(ctx context.Context, verb string, do func(ctx context.Context, app string) (wire.Return, error)) (wire.Return, error) {
-	caller := a.Speaker.callerOf(ctx)
+	caller := a.Authorizer.callerOf(ctx)
 	if refusal, ok := a.mayManage(caller, verb); !ok {
 		return refusal, nil
 	}
@@ -202,7 +202,7 @@ func (a *Admin) mayManage(caller wire.Caller, verb string) (refusal wire.Return,
 	case !slices.Contains(apps, caller.App):
 		return wire.Failf(msgJobsNotFor, errs.Shorten(caller.App, 64)), false
 	}
-	if why, _ := a.Speaker.whyNot(caller, caller.App); why != "" {
+	if why, _ := a.Authorizer.whyNot(caller, caller.App); why != "" {
 		return wire.Failf("%s", why), false
 	}
 	if !a.Quota.Take(caller.Scope, time.Now()) {

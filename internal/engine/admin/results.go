@@ -35,13 +35,13 @@ const (
 // Results stores the results that executors elsewhere report.
 type Results struct {
 	*core.Core
-	dispatch *dispatch.Dispatcher
-	speaker  *Authorizer
-	Intake   *fairqueue.Queue[reported]
+	dispatch   *dispatch.Dispatcher
+	authorizer *Authorizer
+	Intake     *fairqueue.Queue[reported]
 }
 
-func NewResults(s *core.Core, d *dispatch.Dispatcher, speaker *Authorizer) *Results {
-	return &Results{s, d, speaker, fairqueue.New[reported](resultBounds())}
+func NewResults(s *core.Core, d *dispatch.Dispatcher, authorizer *Authorizer) *Results {
+	return &Results{s, d, authorizer, fairqueue.New[reported](resultBounds())}
 }
 
 // resultBounds are room for a page of the greatest size from each app, or for many small
@@ -259,7 +259,7 @@ func (s *Results) concerns(r *reported, run *store.Run) (now, later bool) {
 	if !store.IsRemote(run.Address) || !r.isOf(run) || !open && (run.State != store.StateLost && run.State != store.StateRefused || run.LateNoted || r.res.State == store.StateLost) {
 		return false, false
 	}
-	why, later := s.speaker.whyNot(r.caller, run.App)
+	why, later := s.authorizer.whyNot(r.caller, run.App)
 	return why == "", open && later
 }
 

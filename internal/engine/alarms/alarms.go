@@ -45,7 +45,7 @@ type Notifier struct {
 	*core.Core
 	Book    *alarmBook
 	reading alarmReading
-	caller  *alarmCaller
+	sender  *sender
 	quiet   atomic.Bool   // Stop has begun: nothing more is sent
 	resting chan struct{} // closed by rested when it is quiet, and what was sent is noted; made by NewNotifier
 	rested  sync.Once
@@ -71,7 +71,7 @@ type alarmReading struct {
 func NewNotifier(all *core.Core, rules []alarmRule, panics *guard.Log) *Notifier {
 	return &Notifier{
 		Core: all, Book: newAlarmBook(rules, all.Cfg.Node), reading: alarmReading{open: true}, resting: make(chan struct{}),
-		caller: &alarmCaller{Core: all, rules: rules, panics: panics, flights: &alarmFlights{calls: map[int]int{}}},
+		sender: &sender{Core: all, rules: rules, panics: panics, flights: &alarmFlights{calls: map[int]int{}}},
 	}
 }
 
@@ -101,10 +101,10 @@ func (h *Notifier) once(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	messages, next := h.Book.due(h.Clock.Now(), h.caller.flights.begin)
+	messages, next := h.Book.due(h.Clock.Now(), h.sender.flights.begin)
 	again, err := h.recoveries(ctx, &messages)
 	for i := range messages {
-		h.caller.send(messages[i])
+		h.sender.send(messages[i])
 	}
 	if err := h.save(ctx); err != nil {
 		return 0, err
@@ -124,7 +124,7 @@ func (h *Notifier) once(ctx context.Context) (time.Duration, error) {
 // rest ends the telling at Stop, once what was sent has come to an end.
 func (h *Notifier) rest(ctx context.Context) error {
 	err := h.save(ctx)
-	if err == nil && h.caller.flights.none() {
+	if err == nil && h.sender.flights.none() {
 		h.rested.Do(func() { close(h.resting) })
 	}
 	return err
@@ -175,12 +175,12 @@ func (h *Notifier) untilNext(next time.Time) time.Duration {
 
 // land takes in the messages that have ended.
 func (h *Notifier) land() {
-	ended := h.caller.flights.landed()
+	ended := h.sender.flights.landed()
 	for i := range ended {
 		m := &ended[i]
 		h.Book.sent(&m.alarmMessage, h.Clock.Now(), m.err)
 		if m.err != nil {
-			h.Life.Mishaps.Alarms.Add(1)
+			h.Life.FaultCounts.Alarms.Add(1)
 			h.Logger.Warn("xxljob: an alarm could not be sent; it is tried again for a day after its event", "rule", h.Book.Rules[m.rule].Name, "job", m.said.JobID, "error", m.err)
 		}
 	}
@@ -283,7 +283,7 @@ func (h *Notifier) recovered(ctx context.Context, list []store.JobTold) (message
 			h.Book.marks.Jobs = append(h.Book.marks.Jobs, t)
 			continue
 		}
-		if m, ok := h.Book.recovered(t, job, h.Clock.Now(), h.caller.flights.begin); ok {
+		if m, ok := h.Book.recovered(t, job, h.Clock.Now(), h.sender.flights.begin); ok {
 			messages = append(messages, m)
 		}
 	}

@@ -2,7 +2,7 @@
 //
 // Which alarm the end of a run is, is decided in the transaction that ends the run, and its row
 // is inserted there (room store). So no crash loses an alarm. The owner of the shard tells of
-// it: the Notifier reads the new rows, alarmBook decides, alarmCaller calls, and what was told is
+// it: the Notifier reads the new rows, alarmBook decides, sender calls, and what was told is
 // marked in the store. An alarm row has the name of its job, so that a removal or an edit
 // between cause and message changes nothing.
 //

@@ -22,8 +22,8 @@ import (
 // alarmHangs is how long after its deadline a call is given up that ignores it.
 const alarmHangs = time.Second
 
-// alarmCaller calls the alarmers of rules.
-type alarmCaller struct {
+// sender calls the alarmers of rules.
+type sender struct {
 	*core.Core
 	rules   []alarmRule
 	panics  *guard.Log
@@ -33,7 +33,7 @@ type alarmCaller struct {
 // send calls the alarmer, at the place that was taken for the call. Stop waits for the call,
 // unless that ignores its context: then it is left behind, and keeps its place among the calls
 // of its rule.
-func (c *alarmCaller) send(m alarmMessage) {
+func (c *sender) send(m alarmMessage) {
 	rule := &c.rules[m.rule]
 	c.Life.Loops.Work.Run(func(ctx context.Context) {
 		if err := c.complete(urgent.Unmark(ctx), &m); err != nil {
@@ -54,7 +54,7 @@ func (c *alarmCaller) send(m alarmMessage) {
 }
 
 // complete reads again what the book does not have any more.
-func (c *alarmCaller) complete(ctx context.Context, m *alarmMessage) error {
+func (c *sender) complete(ctx context.Context, m *alarmMessage) error {
 	var more []store.Alarm
 	for _, id := range m.missing {
 		page, err := loop.Call(ctx, func(ctx context.Context) ([]store.Alarm, error) {

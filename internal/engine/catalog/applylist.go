@@ -24,8 +24,8 @@ import (
 // applyList puts the list and, where it then applies, makes its jobs exist as given. It
 // reports whether it applies. The caller has taken the turn of the lists; again says that
 // it is the list loop.
-func (d *Catalog) applyList(ctx context.Context, w *wantedList, how store.ListApply, over store.ListHead, again bool) ([]Ensured, bool, error) {
-	a := applying{s: d, w: w, all: make([]Ensured, len(w.jobs)), again: again}
+func (d *Catalog) applyList(ctx context.Context, w *appList, how store.ListApply, over store.ListHead, again bool) ([]Ensured, bool, error) {
+	a := applier{s: d, w: w, all: make([]Ensured, len(w.jobs)), again: again}
 	d.Lists.unfinished[w.App] = true
 	all, applies, err := a.put(ctx, how, over)
 	if err == nil {
@@ -34,7 +34,7 @@ func (d *Catalog) applyList(ctx context.Context, w *wantedList, how store.ListAp
 	return all, applies, err
 }
 
-func (d *Catalog) putList(ctx context.Context, w *wantedList, how store.ListApply, over store.ListHead) (store.ListHead, error) {
+func (d *Catalog) putList(ctx context.Context, w *appList, how store.ListApply, over store.ListHead) (store.ListHead, error) {
 	head, err := d.Store.PutList(ctx, store.ListPut{JobList: w.JobList, Incarnation: d.Leases.Incarnation, Node: d.Cfg.Node, Apply: how, Over: over})
 	if err != nil {
 		return head, ensuring(w.App, err)
@@ -54,10 +54,10 @@ func batchOf(jobs []store.Job) int {
 	return min(len(jobs), ensureBatch)
 }
 
-// applying is a list on its way into the store.
-type applying struct {
+// applier is a list on its way into the store.
+type applier struct {
 	s       *Catalog
-	w       *wantedList
+	w       *appList
 	all     []Ensured   // by the place in the list
 	touched []store.Job // created or changed
 	grouped bool
@@ -66,7 +66,7 @@ type applying struct {
 }
 
 // ask calls the store.
-func (a *applying) ask(ctx context.Context, f func(context.Context) error) error {
+func (a *applier) ask(ctx context.Context, f func(context.Context) error) error {
 	if !a.again {
 		return f(ctx)
 	}
@@ -75,7 +75,7 @@ func (a *applying) ask(ctx context.Context, f func(context.Context) error) error
 }
 
 // put puts the list and applies it batch by batch.
-func (a *applying) put(ctx context.Context, how store.ListApply, over store.ListHead) ([]Ensured, bool, error) {
+func (a *applier) put(ctx context.Context, how store.ListApply, over store.ListHead) ([]Ensured, bool, error) {
 	s, w, head := a.s, a.w, store.ListHead{}
 	err := a.ask(ctx, func(ctx context.Context) (err error) { head, err = s.putList(ctx, w, how, over); return err })
 	if err != nil {
@@ -105,7 +105,7 @@ func (a *applying) put(ctx context.Context, how store.ListApply, over store.List
 }
 
 // conclude tells of what was created and changed.
-func (a *applying) conclude(ctx context.Context) {
+func (a *applier) conclude(ctx context.Context) {
 	a.s.warnUnserved(ctx, a.w.App, a.touched)
 	a.s.warnOfStoredIn(a.w.App, a.touched)
 	if i := slices.IndexFunc(a.touched, isConcurrent); i >= 0 {
@@ -121,7 +121,7 @@ func (a *applying) conclude(ctx context.Context) {
 // isPast reports whether an error says that a job of the list has no instant any more,
 // which keeps nobody from applying the rest of it again, and notes that. A call of
 // EnsureJobs has its error.
-func (a *applying) isPast(job *store.Job, err error) bool {
+func (a *applier) isPast(job *store.Job, err error) bool {
 	if !a.again || !errors.Is(err, errs.ErrNeverFires) {
 		return false
 	}
@@ -132,7 +132,7 @@ func (a *applying) isPast(job *store.Job, err error) bool {
 // apply makes a batch of the jobs exist: those that are there are named and changed where
 // they differ, the others are added. A replica may add or remove some meanwhile; these are
 // looked at again.
-func (a *applying) apply(ctx context.Context, at, n int) error {
+func (a *applier) apply(ctx context.Context, at, n int) error {
 	left := make(map[string]int, n) // places in the list by key
 	for i := at; i < at+n; i++ {
 		left[a.w.jobs[i].Key] = i
@@ -167,7 +167,7 @@ func (a *applying) apply(ctx context.Context, at, n int) error {
 }
 
 // restart says what of the job's status the list changes, if it changes anything of it.
-func (w *wantedList) restart(job *store.Job) func(*store.Job) bool {
+func (w *appList) restart(job *store.Job) func(*store.Job) bool {
 	if !w.stops {
 		return nil
 	}
@@ -175,7 +175,7 @@ func (w *wantedList) restart(job *store.Job) func(*store.Job) bool {
 }
 
 // change gives a job that is there its definition.
-func (a *applying) change(ctx context.Context, i int, has store.Job) error {
+func (a *applier) change(ctx context.Context, i int, has store.Job) error {
 	job := a.w.jobs[i]
 	restart := a.w.restart(&job)
 	if has.Ensured == job.Ensured && !isPruned(&has) && !changes(restart, has) {
@@ -199,7 +199,7 @@ func (a *applying) change(ctx context.Context, i int, has store.Job) error {
 }
 
 // add adds the jobs that are left, and takes those that it has added out.
-func (a *applying) add(ctx context.Context, left map[string]int) error {
+func (a *applier) add(ctx context.Context, left map[string]int) error {
 	if len(left) == 0 {
 		return nil
 	}
@@ -261,7 +261,7 @@ func saved(all []Ensured) (jobs []store.Job) {
 
 // superseded says of the jobs from a place on that nothing was done to them, but for those
 // to which something was.
-func (a *applying) superseded(ctx context.Context, from int, head store.ListHead) error {
+func (a *applier) superseded(ctx context.Context, from int, head store.ListHead) error {
 	places := map[string]int{}
 	for i := from; i < len(a.w.jobs); i++ {
 		if a.all[i].Outcome != "" {

@@ -27,7 +27,7 @@ type Catalog struct {
 	Strategies *router.Strategies
 	Users      *registry.UserCalls // of Config.Routers, which forget jobs
 	Lists      *Lists
-	Teller     *events.Bus
+	Bus        *events.Bus
 }
 
 // complete fills in and checks a definition.
@@ -156,7 +156,7 @@ func (d *Catalog) edit(ctx context.Context, id int64, e store.Edit) (store.Job, 
 	}
 	job, err := d.Store.EditJob(ctx, id, e)
 	if err == nil && job.Stopped && !was {
-		d.Teller.Stopped(job)
+		d.Bus.Stopped(job)
 	}
 	if err != nil {
 		return store.Job{}, errs.Missing(e.Verb, fmt.Sprintf("job %d", id), err)

@@ -37,7 +37,7 @@
 // each job is the generation of the list that named it last; EnsureJob clears that.
 //
 // Definitions are written under the head: its generation and digest are compared in the same
-// transaction (applying). Of two releases that ensure at once the greater generation has the
+// transaction (applier). Of two releases that ensure at once the greater generation has the
 // last word, however slow either is. Within one generation it is the list that became the head
 // last: that call is what somebody has wanted most recently, be it a release without a
 // generation or a replica that has just restarted, and the same calls one after the other have
@@ -46,7 +46,7 @@
 //
 // # Lists over time
 //
-// Each node with a list for an app looks after that app (listWatch), not the owner of a job's
+// Each node with a list for an app looks after that app (pruner), not the owner of a job's
 // shard: a node has seen its own list all the time, whereas shards move, and an app without
 // nodes is left alone. A node looks ten times in PruneAfter, once a minute at most; a gap in
 // its looks, a lost lease or a new row make it count anew.

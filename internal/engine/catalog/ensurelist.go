@@ -65,7 +65,7 @@ func (d *Catalog) EnsureJobs(ctx context.Context, app string, jobs []store.Job, 
 }
 
 // applyInTurn makes a list the app's and applies it, once those before it are done.
-func (d *Catalog) applyInTurn(ctx context.Context, w *wantedList, how store.ListApply) ([]Ensured, error) {
+func (d *Catalog) applyInTurn(ctx context.Context, w *appList, how store.ListApply) ([]Ensured, error) {
 	release, err := d.Lists.take(ctx)
 	if err != nil {
 		return nil, ensuring(w.App, err)
@@ -81,7 +81,7 @@ func (d *Catalog) applyInTurn(ctx context.Context, w *wantedList, how store.List
 }
 
 // wanted checks a whole list before anything of it is stored.
-func (d *Catalog) wanted(ctx context.Context, app string, jobs []store.Job, opts EnsureOptions) (*wantedList, error) {
+func (d *Catalog) wanted(ctx context.Context, app string, jobs []store.Job, opts EnsureOptions) (*appList, error) {
 	f := store.Faults{Of: "list of jobs"}
 	f.Text("App", app, 1, 64)
 	if opts.Generation < 0 {
@@ -91,7 +91,7 @@ func (d *Catalog) wanted(ctx context.Context, app string, jobs []store.Job, opts
 	if err := errors.Join(f.Err(), err); err != nil {
 		return nil, err
 	}
-	w := &wantedList{jobs: complete, stops: opts.ApplyStopped, JobList: store.JobList{App: app, Generation: opts.Generation, Prune: opts.Prune}}
+	w := &appList{jobs: complete, stops: opts.ApplyStopped, JobList: store.JobList{App: app, Generation: opts.Generation, Prune: opts.Prune}}
 	for i := range complete {
 		j := &complete[i]
 		if j.Ensured, err = digestOf(*j); err != nil {
@@ -104,7 +104,7 @@ func (d *Catalog) wanted(ctx context.Context, app string, jobs []store.Job, opts
 }
 
 // digest stands for what the list says of each key, in whatever order.
-func (w *wantedList) digest() string {
+func (w *appList) digest() string {
 	lines := make([]string, len(w.jobs))
 	for i := range w.jobs {
 		lines[i] = w.jobs[i].Ensured + w.jobs[i].Key
@@ -220,11 +220,11 @@ type Lists struct {
 	unfinished, put map[string]bool
 
 	mu   sync.Mutex
-	apps map[string]*wantedList // guarded by mu
+	apps map[string]*appList // guarded by mu
 }
 
 func NewLists(w loop.Wake) *Lists {
-	return &Lists{wake: w, turn: make(chan struct{}, 1), unfinished: map[string]bool{}, put: map[string]bool{}, apps: map[string]*wantedList{}}
+	return &Lists{wake: w, turn: make(chan struct{}, 1), unfinished: map[string]bool{}, put: map[string]bool{}, apps: map[string]*appList{}}
 }
 
 // take waits for the turn to apply a list.
@@ -242,7 +242,7 @@ func (o *Lists) take(ctx context.Context) (release func(), err error) {
 
 // set makes a list the app's, one that has yet to be applied as a whole. It is called by who
 // has the turn.
-func (o *Lists) set(w *wantedList) {
+func (o *Lists) set(w *appList) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.unfinished[w.App] = true
@@ -254,11 +254,11 @@ func (o *Lists) set(w *wantedList) {
 }
 
 // isSame reports whether two lists of an app say the same.
-func (w *wantedList) isSame(other *wantedList) bool {
+func (w *appList) isSame(other *appList) bool {
 	return w.Generation == other.Generation && w.Prune == other.Prune && w.Digest == other.Digest
 }
 
-func (o *Lists) of(app string) *wantedList {
+func (o *Lists) of(app string) *appList {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.apps[app]
@@ -271,16 +271,16 @@ func (o *Lists) names() []string {
 	return slices.Sorted(maps.Keys(o.apps))
 }
 
-// wantedList is a list as EnsureJobs was given it, complete and with digests. It is
+// appList is a list as EnsureJobs was given it, complete and with digests. It is
 // never changed.
-type wantedList struct {
+type appList struct {
 	store.JobList
 	jobs  []store.Job
 	stops bool // their Stopped counts for jobs that are there too
 }
 
 // applies reports whether the head of the app is this list.
-func (w *wantedList) applies(head store.ListHead) bool {
+func (w *appList) applies(head store.ListHead) bool {
 	return head.Generation == w.Generation && head.Digest == w.Digest
 }
 

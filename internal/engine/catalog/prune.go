@@ -16,15 +16,15 @@ import (
 // app, and after Config.Cluster.PruneAfter of looks that agree it prunes what no list names any
 // more, or applies its list again where nobody lives who has the one that applies.
 
-// listWatch is what the list loop remembers.
-type listWatch struct {
+// pruner is what the list loop remembers.
+type pruner struct {
 	s    *Catalog
 	apps map[string]*appDuty
 }
 
 // appDuty is what was seen of one app.
 type appDuty struct {
-	put    *wantedList         // the list that is with the node's row
+	put    *appList            // the list that is with the node's row
 	row    int64               // of that row
 	looked time.Time           // monotonic: the last look
 	extra  map[int64]time.Time // jobs that the list may prune, since when
@@ -34,17 +34,17 @@ type appDuty struct {
 
 // ListDuty looks after the lists. Without a list it sleeps.
 func (s *Catalog) ListDuty() loop.Duty {
-	d := &listWatch{s: s, apps: map[string]*appDuty{}}
+	d := &pruner{s: s, apps: map[string]*appDuty{}}
 	return loop.Duty{What: "looking after lists of jobs", Wakes: []<-chan struct{}{s.Life.Wakes.List}, Aside: true, Once: d.look}
 }
 
 // every is how often the lists are looked at.
-func (d *listWatch) every() time.Duration {
+func (d *pruner) every() time.Duration {
 	return min(max(d.s.Cfg.Cluster.PruneAfter/10, 100*time.Millisecond), time.Minute)
 }
 
 // look looks after the lists of all apps, and returns how long to wait for the next time.
-func (d *listWatch) look(ctx context.Context) (time.Duration, error) {
+func (d *pruner) look(ctx context.Context) (time.Duration, error) {
 	apps := d.s.Lists.names()
 	if len(apps) == 0 || d.s.Lists.rows.Load() == 0 || d.s.Life.Draining.Load() {
 		return loop.Forever, nil
@@ -62,7 +62,7 @@ func (d *listWatch) look(ctx context.Context) (time.Duration, error) {
 }
 
 // lookAt has its turn among the calls of EnsureJobs, so that it puts no former list.
-func (d *listWatch) lookAt(ctx context.Context, app string, a *appDuty) error {
+func (d *pruner) lookAt(ctx context.Context, app string, a *appDuty) error {
 	s := d.s
 	release, err := s.Lists.take(ctx)
 	if err != nil {
@@ -110,7 +110,7 @@ func (d *listWatch) lookAt(ctx context.Context, app string, a *appDuty) error {
 func (a *appDuty) forget() { a.extra, a.alone = nil, time.Time{} }
 
 // warnOfOthers says once of each node that its list differs though it should not.
-func (d *listWatch) warnOfOthers(w *wantedList, a *appDuty, view *store.ListView) {
+func (d *pruner) warnOfOthers(w *appList, a *appDuty, view *store.ListView) {
 	differ := map[string]bool{}
 	for _, n := range view.Nodes {
 		if n.Incarnation == d.s.Leases.Incarnation || n.Generation != w.Generation || n.Digest == w.Digest {
@@ -127,7 +127,7 @@ func (d *listWatch) warnOfOthers(w *wantedList, a *appDuty, view *store.ListView
 
 // bringBack starts jobs again that were pruned while the list was on its way. Another
 // list of its generation may be the head: what either names stays.
-func (d *listWatch) bringBack(ctx context.Context, w *wantedList, view *store.ListView) error {
+func (d *pruner) bringBack(ctx context.Context, w *appList, view *store.ListView) error {
 	if view.Head.Generation != w.Generation {
 		return nil
 	}
@@ -141,14 +141,14 @@ func (d *listWatch) bringBack(ctx context.Context, w *wantedList, view *store.Li
 	return nil
 }
 
-func (d *listWatch) edit(ctx context.Context, id int64, e store.Edit) (store.Job, error) {
+func (d *pruner) edit(ctx context.Context, id int64, e store.Edit) (store.Job, error) {
 	return loop.Call(ctx, func(ctx context.Context) (store.Job, error) { return d.s.edit(ctx, id, e) })
 }
 
 // prune stops the jobs that no list has named in all looks of PruneAfter. The store
 // looks once more, in the transaction. While another list of the generation applies, it
 // is for that one to prune: a process that has just ensured it may not be a node yet.
-func (d *listWatch) prune(ctx context.Context, w *wantedList, a *appDuty, view *store.ListView, now time.Time) error {
+func (d *pruner) prune(ctx context.Context, w *appList, a *appDuty, view *store.ListView, now time.Time) error {
 	extra := make(map[int64]time.Time, len(view.Surplus))
 	var ripe []int64
 	for _, id := range view.Surplus {
@@ -180,7 +180,7 @@ func (d *listWatch) prune(ctx context.Context, w *wantedList, a *appDuty, view *
 // throughout PruneAfter who has that, or one of a greater generation; or when it does
 // apply, or would if the store had had it, and an error came before all of its jobs were
 // done. It returns the jobs that it has changed.
-func (d *listWatch) applyAgain(ctx context.Context, w *wantedList, a *appDuty, view *store.ListView, now time.Time) ([]store.Job, error) {
+func (d *pruner) applyAgain(ctx context.Context, w *appList, a *appDuty, view *store.ListView, now time.Time) ([]store.Job, error) {
 	head := view.Head
 	lives := slices.ContainsFunc(view.Nodes, func(n store.NodeList) bool {
 		return n.Incarnation != d.s.Leases.Incarnation && (n.Generation > w.Generation || n.Generation == head.Generation && n.Digest == head.Digest)
@@ -210,7 +210,7 @@ func (d *listWatch) applyAgain(ctx context.Context, w *wantedList, a *appDuty, v
 	a.alone = time.Time{}
 	switch {
 	case applies && finish:
-		d.s.Logger.Info("xxljob: finished applying the job list; an error had interrupted it", "app", w.App, "generation", w.Generation)
+		d.s.Logger.Info("xxljob: finished applier the job list; an error had interrupted it", "app", w.App, "generation", w.Generation)
 	case applies:
 		d.s.Logger.Info("xxljob: the job list of this node applies now; no live node has the previous one", "app", w.App,
 			"generation", w.Generation, "was", head.Generation, "by", head.Node)

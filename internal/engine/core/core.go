@@ -21,7 +21,7 @@ type Core struct {
 	Logger    *slog.Logger
 	Clock     *Clock
 	Leases    *lease.Leases // and which incarnation this node is
-	Life      *life         // and the wakes of the loops
+	Life      *lifecycle    // and the wakes of the loops
 	Troubles  *Troubles
 	LockedOut *LockedOut
 }

@@ -44,7 +44,7 @@
 //
 // life has what Start and Stop have come to, and the loops in three stages that end one after
 // the other: plan, work, lease (stages). wakes are the pokes of the loops, for whoever has news
-// for one. mishaps count what should not happen, where it is logged, for Scheduler.Stats.
+// for one. faultCounts count what should not happen, where it is logged, for Scheduler.Stats.
 //
 // Start asks for the number of shards before it starts anything, because trying again does not
 // mend another number; it is the one call of the store that Start waits for, five seconds at

@@ -13,19 +13,19 @@ import (
 
 // Whether a scheduler is started, and how far its end is.
 
-// life is the state of Start and Stop.
-type life struct {
-	Mu       sync.Mutex
-	Started  bool          // guarded by mu
-	Stopping bool          // guarded by mu
-	Over     chan struct{} // closed when the loops have ended; made by New
-	End      theEnd
-	Fault    fatalFault
-	shards   onceOK      // SetShards has succeeded
-	Draining atomic.Bool // Stop has begun: this node offers no executors, and takes nothing, any more
-	Loops    stages
-	Wakes    Wakes
-	Mishaps  mishaps
+// lifecycle is the state of Start and Stop.
+type lifecycle struct {
+	Mu          sync.Mutex
+	Started     bool          // guarded by mu
+	Stopping    bool          // guarded by mu
+	Over        chan struct{} // closed when the loops have ended; made by New
+	End         theEnd
+	Fault       fatalFault
+	shards      onceOK      // SetShards has succeeded
+	Draining    atomic.Bool // Stop has begun: this node offers no executors, and takes nothing, any more
+	Loops       stages
+	Wakes       Wakes
+	FaultCounts faultCounts
 }
 
 // theEnd is how the first Stop has come out.
@@ -38,7 +38,7 @@ type theEnd struct {
 
 // fatalFault is why the scheduler cannot work at all, if so.
 type fatalFault struct {
-	err   error         // guarded by life.mu
+	err   error         // guarded by lifecycle.Mu
 	Known chan struct{} // closed when err is set; made by New
 }
 
@@ -47,7 +47,7 @@ type fatalFault struct {
 type stages struct{ Plan, Work, Lease loop.Group }
 
 // MayStart is called with mu held.
-func (l *life) MayStart(ctx context.Context) error {
+func (l *lifecycle) MayStart(ctx context.Context) error {
 	switch {
 	case l.Stopping:
 		return errs.ErrStopped
@@ -59,7 +59,7 @@ func (l *life) MayStart(ctx context.Context) error {
 
 // Stopped reports whether Stop is over. While it waits for handlers they may trigger,
 // and wait, as before.
-func (l *life) Stopped() bool {
+func (l *lifecycle) Stopped() bool {
 	select {
 	case <-l.Over:
 		return true
@@ -69,14 +69,14 @@ func (l *life) Stopped() bool {
 }
 
 // Running reports whether the loops run.
-func (l *life) Running() bool {
+func (l *lifecycle) Running() bool {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	return l.Started && !l.Stopping
 }
 
 // Judge adds why a scheduler that does not run is not ready.
-func (l *life) Judge(e *NotReadyError) {
+func (l *lifecycle) Judge(e *NotReadyError) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	switch {
@@ -89,14 +89,14 @@ func (l *life) Judge(e *NotReadyError) {
 	}
 }
 
-func (l *life) FatalErr() error {
+func (l *lifecycle) FatalErr() error {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	return l.Fault.err
 }
 
-func NewLife() *life {
-	return &life{Over: make(chan struct{}), Fault: fatalFault{Known: make(chan struct{})}, Wakes: newWakes()}
+func NewLife() *lifecycle {
+	return &lifecycle{Over: make(chan struct{}), Fault: fatalFault{Known: make(chan struct{})}, Wakes: newWakes()}
 }
 
 // onceOK is done again until it has succeeded, by several at once where they come before
@@ -116,7 +116,7 @@ func (o *onceOK) do(f func() error) error {
 
 // CannotWork records an error that no retry mends: ErrShards, of a store that did not
 // answer when Start asked. It is called once, by the lease loop.
-func (l *life) CannotWork(err error, log *slog.Logger) {
+func (l *lifecycle) CannotWork(err error, log *slog.Logger) {
 	log.Error("xxljob: this scheduler cannot work at all", "error", err)
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -164,15 +164,15 @@ func (w *Wakes) WakeLoops() {
 // What should not happen, counted where it is logged. Input: from all parts. Output: for
 // Scheduler.Stats.
 
-// mishaps are the counters of FaultStats that no part has by itself. They are safe for
+// faultCounts are the counters of FaultStats that no part has by itself. They are safe for
 // concurrent use.
-type mishaps struct {
+type faultCounts struct {
 	PickedUp, Adopted, Forgotten         atomic.Uint64
 	Unplannable, Endless, Absent, Alarms atomic.Uint64
 }
 
 // Fill adds what was counted.
-func (m *mishaps) Fill(out *FaultStats) {
+func (m *faultCounts) Fill(out *FaultStats) {
 	out.PickedUp, out.Adopted, out.Forgotten = m.PickedUp.Load(), m.Adopted.Load(), m.Forgotten.Load()
 	out.Unplannable, out.Endless, out.Absent = m.Unplannable.Load(), m.Endless.Load(), m.Absent.Load()
 	out.AlarmsFailed = m.Alarms.Load()

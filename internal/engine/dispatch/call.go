@@ -107,7 +107,7 @@ func (s *sender) answered(ctx context.Context, f *queue.Flight, ret wire.Return,
 	switch {
 	case err == nil && ret.OK() && endedBefore(ret, f.Run.Planned.ID):
 		// A database that failed over has forgotten the result it had acknowledged.
-		s.Life.Mishaps.Forgotten.Add(1)
+		s.Life.FaultCounts.Forgotten.Add(1)
 		s.finisher.finishAsync(s.finisher.resultAt(f, store.Result{State: store.StateLost, HandleMsg: resultForgotten}))
 	case err == nil && ret.OK():
 		if reason := s.queue.Under.Accepted(f); reason != "" {

@@ -100,7 +100,7 @@
 //
 // A run that a remote executor has accepted, and that nobody reports, is looked after by
 // whoever owns its shard (unreported). Each LostAfter/3, ten seconds at most, while there are
-// any, the node reads them and who is registered at their addresses (presences, in room
+// any, the node reads them and who is registered at their addresses (liveness, in room
 // registry), and asks those about them that may not have them any more. A run ends as lost
 //   - when its executor was silent for Dead, and nobody answers there, or another process does;
 //   - when the process that had it says that it never had it;

@@ -100,14 +100,14 @@ func (c *recovery) settleOrphans(ctx context.Context, ripe []store.Run) error {
 		}
 		if !c.sightings.ended[r.ID] { // else the store may not have had the end yet
 			c.sightings.ended[r.ID] = true
-			c.Life.Mishaps.Forgotten.Add(1)
+			c.Life.FaultCounts.Forgotten.Add(1)
 		}
 		c.finisher.finishAsync(store.Result{RunID: r.ID, Incarnation: c.Leases.Incarnation, Token: r.Token, State: store.StateLost, HandleMsg: resultForgotten})
 	}
 	if len(adopted) == 0 {
 		return nil
 	}
-	c.Life.Mishaps.Adopted.Add(uint64(len(adopted)))
+	c.Life.FaultCounts.Adopted.Add(uint64(len(adopted)))
 	c.Logger.Warn("xxljob: running starts that took effect after their call had failed", "runs", len(adopted))
 	return c.launcher.launchFound(ctx, adopted, time.Now())
 }

@@ -108,7 +108,7 @@ func (u *unreported) look(ctx context.Context) (more bool, err error) {
 	owned := func(shard int) bool { _, is := u.Leases.Epoch(shard); return is }
 	fresh := u.list.keep(runs, owned, time.Now(), u.Cfg.Cluster.Dead)
 	keys := u.list.addresses()
-	u.book.Memory.Presences.Watch(keys)
+	u.book.Memory.Liveness.Watch(keys)
 	apps := map[string]bool{}
 	for k := range keys {
 		apps[k.App] = true
@@ -124,11 +124,11 @@ func (u *unreported) recall(fresh []store.Run, there map[string]registry.Answer)
 	listed := map[registry.SiteKey]bool{}
 	for app, a := range there {
 		for _, address := range a.Addrs {
-			listed[registry.PresenceKey(app, address)] = true
+			listed[registry.LivenessKey(app, address)] = true
 		}
 	}
 	for _, r := range fresh {
-		key := registry.PresenceKey(r.App, r.Address)
+		key := registry.LivenessKey(r.App, r.Address)
 		if _, known := there[r.App]; known && !listed[key] {
 			listed[key] = true // once for all of its runs
 			u.book.Memory.MayBeThere(r.App, r.Address)
@@ -153,7 +153,7 @@ func (u *unreported) lookAt(ctx context.Context, apps []string, began time.Time)
 				u.Logger.Warn("xxljob: cannot tell whether the executors of runs are still there", "app", app, "error", failed)
 			}
 			if failed == nil && a.Stale == nil {
-				u.book.Memory.Presences.Look(app, a, time.Now(), u.gap(began))
+				u.book.Memory.Liveness.Look(app, a, time.Now(), u.gap(began))
 				there[app] = a
 			}
 			return nil
@@ -200,7 +200,7 @@ func (u *unreported) read(ctx context.Context) (runs map[int64]store.Run, more b
 func (u *unreported) hurry() {
 	now := time.Now()
 	for _, o := range u.list.idle() {
-		s := u.book.Memory.Presences.Of(registry.PresenceKey(o.run.App, o.run.Address), o.run.BootID, now)
+		s := u.book.Memory.Liveness.Of(registry.LivenessKey(o.run.App, o.run.Address), o.run.BootID, now)
 		switch {
 		case !s.Manual && s.Silent >= u.Cfg.Cluster.Dead:
 			u.list.at(o, core.Earlier(o.next, now))
@@ -283,7 +283,7 @@ func (l *unreportedList) ofAddress(k registry.SiteKey) (list []*runInDoubt) {
 	return list
 }
 
-// addresses are those of the runs, as presences know them, with the processes that have the
+// addresses are those of the runs, as room registry knows them, with the processes that have the
 // runs.
 func (l *unreportedList) addresses() map[registry.SiteKey]map[string]bool {
 	l.mu.Lock()
@@ -300,7 +300,7 @@ func (l *unreportedList) addresses() map[registry.SiteKey]map[string]bool {
 	l.mu.Unlock()
 	keys := make(map[registry.SiteKey]map[string]bool, len(spelled))
 	for k, boots := range spelled {
-		key := registry.PresenceKey(k.App, k.Address)
+		key := registry.LivenessKey(k.App, k.Address)
 		if keys[key] == nil {
 			keys[key] = boots
 			continue

@@ -96,10 +96,10 @@ func (u *unreported) putOff(runs []*runInDoubt) {
 
 // weigh takes in what has come of a question about a run, and acts on it.
 func (u *unreported) weigh(ctx context.Context, p *askPass, o *runInDoubt, r reply) {
-	now, key := time.Now(), registry.PresenceKey(o.run.App, o.run.Address)
+	now, key := time.Now(), registry.LivenessKey(o.run.App, o.run.Address)
 	o.accepted.asked = now
 	r.nobody = !o.justUnavailable(r.err, now) && r.nobody
-	if s := u.book.Memory.Presences.Of(key, o.run.BootID, now); s.Since.After(o.since) {
+	if s := u.book.Memory.Liveness.Of(key, o.run.BootID, now); s.Since.After(o.since) {
 		o.since, o.idle = s.Since, time.Time{} // after a gap in this node's looks everything counts anew
 		o.accepted.absences, o.accepted.absent, o.accepted.deaf = 0, time.Time{}, time.Time{}
 	}
@@ -108,7 +108,7 @@ func (u *unreported) weigh(ctx context.Context, p *askPass, o *runInDoubt, r rep
 		u.book.Memory.StillThere(o.run.App, o.run.Address)
 	}
 	if r.err == nil && r.boot != "" && r.boot == o.run.BootID {
-		u.book.Memory.Presences.Answered(key, r.boot, now)
+		u.book.Memory.Liveness.Answered(key, r.boot, now)
 	}
 	e := u.evidence(ctx, p, o, now)
 	c := u.bounds.conclude(e, r)
@@ -126,7 +126,7 @@ func (u *unreported) weigh(ctx context.Context, p *askPass, o *runInDoubt, r rep
 
 // evidence is what is known of a run.
 func (u *unreported) evidence(ctx context.Context, p *askPass, o *runInDoubt, now time.Time) evidence {
-	s := u.book.Memory.Presences.Of(registry.PresenceKey(o.run.App, o.run.Address), o.run.BootID, now)
+	s := u.book.Memory.Liveness.Of(registry.LivenessKey(o.run.App, o.run.Address), o.run.BootID, now)
 	e := evidence{Standing: s, boot: o.run.BootID, watched: now.Sub(o.accepted.known), age: u.Clock.Now().Sub(o.run.Started), overdue: u.Cfg.Limits.Overdue}
 	if e.age >= e.overdue {
 		o.job = p.jobs[o.run.JobID]

@@ -21,13 +21,13 @@ import (
 type Bus struct {
 	*core.Core
 	panics         *guard.Log
-	Hooks, Readers *outlet
+	Hooks, Readers *sink
 	subs           *subscriptions
 	news           func([]store.Run) []store.Run // those that are not held yet
 }
 
-// outlet is one way to those who are told.
-type outlet struct {
+// sink is one way to those who are told.
+type sink struct {
 	Queue *eventQueue
 	names *jobNames
 	give  func(*core.Event)
@@ -35,10 +35,10 @@ type outlet struct {
 
 func NewBus(s *core.Core, panics *guard.Log, news func([]store.Run) []store.Run, job func(int64) *store.Job) *Bus {
 	t := &Bus{Core: s, panics: panics, subs: &subscriptions{}, news: news}
-	t.Hooks = &outlet{names: newJobNames(s, job), give: t.callHook}
+	t.Hooks = &sink{names: newJobNames(s, job), give: t.callHook}
 	t.Hooks.Queue = &eventQueue{log: s.Logger, tell: t.Hooks.tell, slow: hooksSlow, again: hooksAgain, left: hooksLeft,
 		first: func(k core.EventKind) slog.Attr { return slog.String("hook", "Hooks."+string(k)) }}
-	t.Readers = &outlet{names: newJobNames(s, job), give: func(e *core.Event) { t.subs.tell(*e) }}
+	t.Readers = &sink{names: newJobNames(s, job), give: func(e *core.Event) { t.subs.tell(*e) }}
 	t.Readers.Queue = &eventQueue{log: s.Logger, tell: t.Readers.tell, slow: namesSlow, again: namesAgain, left: namesLeft, lost: t.subs.miss,
 		first: func(k core.EventKind) slog.Attr { return slog.String("event", string(k)) }}
 	return t
@@ -180,7 +180,7 @@ func (t *Bus) End(ctx context.Context) {
 }
 
 // tell is called by the queue, for one event after the other.
-func (o *outlet) tell(w *waitingEvent) {
+func (o *sink) tell(w *waitingEvent) {
 	if r := w.Run; r != nil && r.JobName == "" {
 		r.JobName, r.JobKey = o.names.of(r.JobID)
 	}
@@ -200,13 +200,13 @@ func (o *outlet) tell(w *waitingEvent) {
 }
 
 // lookAgain looks whether a job has stopped which the store has not told of.
-func (o *outlet) lookAgain(id int64) {
+func (o *sink) lookAgain(id int64) {
 	if !o.names.over.Load() {
 		o.Queue.add(waitingEvent{look: id})
 	}
 }
 
-func (o *outlet) end(ctx context.Context) {
+func (o *sink) end(ctx context.Context) {
 	o.names.over.Store(true)
 	o.Queue.drain(ctx)
 }

@@ -55,8 +55,8 @@ func (s *Node) startLoops(ctx context.Context) error {
 		return err
 	}
 	l.Started = true
-	s.speaker.WarnOfDefaultToken()
-	s.speaker.WarnOfJobsAPI()
+	s.authorizer.WarnOfDefaultToken()
+	s.authorizer.WarnOfJobsAPI()
 	l.Loops.Plan, l.Loops.Work, l.Loops.Lease = loop.NewGroup(), loop.NewGroup(), loop.NewGroup()
 	plan, work, lease := s.duties(s.Store.Watch(l.Loops.Lease.Ctx, s.Leases.Incarnation))
 	l.Loops.Lease.Start(s.Logger, lease)

@@ -55,10 +55,10 @@ type Node struct {
 	scanner   *scan.Scanner
 	heartbeat *heartbeat
 
-	registrar *registry.Registrar
-	results   *admin.Results
-	speaker   *admin.Authorizer
-	unread    atomic.Uint64 // requests and results that were not understood
+	registrar  *registry.Registrar
+	results    *admin.Results
+	authorizer *admin.Authorizer
+	unread     atomic.Uint64 // requests and results that were not understood
 }
 
 // New checks the settings and makes a node that is not started.
@@ -87,7 +87,7 @@ func (s *Node) AdminHandler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.NewAdminHandler(&admin.Admin{S: s.Core, Registrar: s.registrar, Results: s.results, Speaker: s.speaker, Definer: s.Catalog, Quota: loop.NewRateLimit()}, wire.HandlerConfig{Authorize: authorize, Logger: s.Logger, Unread: &s.unread})
+	return wire.NewAdminHandler(&admin.Admin{S: s.Core, Registrar: s.registrar, Results: s.results, Authorizer: s.authorizer, Catalog: s.Catalog, Quota: loop.NewRateLimit()}, wire.HandlerConfig{Authorize: authorize, Logger: s.Logger, Unread: &s.unread})
 }
 
 // assemble makes the parts, each with those that it needs, from the lower floors upwards.
@@ -114,7 +114,7 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 	callees := &router.Resolver{Incarnation: incarnation, Attached: attached, Remotes: s.remotes}
 	strategies := router.NewStrategies(&all.Cfg, store.LocalAddress(incarnation))
 	s.router = &router.Router{
-		Core: all, Asker: &router.Lookup{S: all, Engine: s.queue, Book: s.book, Asked: router.NewAppsAsked()}, Callees: callees,
+		Core: all, Lookup: &router.Lookup{S: all, Engine: s.queue, Book: s.book, Asked: router.NewAppsAsked()}, Resolver: callees,
 		Probes: router.NewProbes(all, s.queue, router.NewProbeCalls(all, attached, s.remotes)), Asks: router.NewUserRouters(all, s.queue, s.users),
 		Strategies: strategies,
 	}
@@ -133,11 +133,11 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 		told: leaseNews{bus: s.Bus},
 	}
 
-	s.Catalog = &catalog.Catalog{Core: all, Jobs: s.queue.Jobs, Book: s.book, Strategies: strategies, Users: s.users, Lists: lists, Teller: s.Bus}
-	s.speaker = &admin.Authorizer{Core: all, Attached: attached, Own: own}
-	s.results = admin.NewResults(all, s.dispatch, s.speaker)
+	s.Catalog = &catalog.Catalog{Core: all, Jobs: s.queue.Jobs, Book: s.book, Strategies: strategies, Users: s.users, Lists: lists, Bus: s.Bus}
+	s.authorizer = &admin.Authorizer{Core: all, Attached: attached, Own: own}
+	s.results = admin.NewResults(all, s.dispatch, s.authorizer)
 	s.registrar = registry.NewRegistrar(all, memory, s.users)
-	s.Attacher.Memory, s.Attacher.Admin, s.Attacher.Moved = memory, s.dispatch.AttachedAdmin(), s.speaker.WarnOfJobsAPI
+	s.Attacher.Memory, s.Attacher.Admin, s.Attacher.Moved = memory, s.dispatch.AttachedAdmin(), s.authorizer.WarnOfJobsAPI
 	return s
 }
 
@@ -177,7 +177,7 @@ func (s *Node) Stats() core.Stats {
 	out := core.Stats{Node: s.Cfg.Node, Incarnation: s.Leases.Incarnation, At: s.Clock.Now(), ClockOffset: s.Clock.Offset(), Calls: s.Store.(*core.Meter).Stats()}
 	out.Shards, out.LeaseLeft = s.Leases.State(time.Now())
 	s.queue.State(&out)
-	s.Life.Mishaps.Fill(&out.FaultStats)
+	s.Life.FaultCounts.Fill(&out.FaultStats)
 	out.EventsDropped = s.Bus.Hooks.Queue.Dropped() + s.Bus.Readers.Queue.Dropped()
 	if s.lines != nil {
 		out.Logs = s.lines.Book.State()

@@ -21,7 +21,7 @@
 //
 // An executor that has said good-bye can still be asked and told about its runs for Dead, at
 // nodes that knew it or that have just come to look after a run there, and for as long as it
-// answers (goneAddresses): it lets its handlers end. It is sent nothing new.
+// answers (tombstones): it lets its handlers end. It is sent nothing new.
 //
 // One address may be registered in several spellings. Addresses are compared by their normal
 // form, and kept, hashed and sent as they were given (spellings.go has the rule and where it is
@@ -37,7 +37,7 @@
 // other nodes have stored is read every Beat while there are registrations, so that this holds
 // behind a balancer too.
 //
-// The number of registrations is bounded; they do not queue (roll). Each node counts what it
+// The number of registrations is bounded; they do not queue (quota). Each node counts what it
 // reads every Beat and what it has stored since. A live executor keeps its place. When there is
 // no room, dead ones are deleted after twice Dead (ForgetLoop). The table stays below twice the
 // bound, which several nodes together may exceed by what each accepts within a Beat.
@@ -47,7 +47,7 @@
 //
 // # Presence
 //
-// presences has what was heard of the addresses of runs that executors have accepted: for how
+// liveness has what was heard of the addresses of runs that executors have accepted: for how
 // long an address has been silent, and for how long the process that had a run has been
 // replaced by another. Room dispatch judges unreported runs by it. A node that has not looked
 // for a while begins anew: what it did not see says nothing. Where a boot id comes back behind
@@ -82,7 +82,7 @@
 // # Locks and goroutines
 //
 // registrations.mu comes before Memory.mu. The others (AttachedSet, Memory,
-// presences, remotes, spellings, UserCalls) are leaves. The loops are started by room node: the
+// liveness, remotes, spellings, UserCalls) are leaves. The loops are started by room node: the
 // registrar's, the one that forgets dead registrations, and the one that publishes. Looks
 // through the registry, and calls of the user's code, have goroutines of their own, which Stop
 // waits for within their time.

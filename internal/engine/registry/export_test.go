@@ -3,23 +3,25 @@ package registry
 import "time"
 
 // Gone are addresses that are gone.
-type Gone struct{ gone goneAddresses }
+type Gone struct{ tombstones tombstones }
 
 // MaxGone is how many of them are remembered.
 const MaxGone = maxGone
 
 // Note remembers one for a minute.
-func (g *Gone) Note(app, address string, now time.Time) { g.gone.note(app, address, now, time.Minute) }
+func (g *Gone) Note(app, address string, now time.Time) {
+	g.tombstones.note(app, address, now, time.Minute)
+}
 
 // Has reports whether one is remembered.
 func (g *Gone) Has(app, address string) bool {
-	_, has := g.gone.apps[app][address]
+	_, has := g.tombstones.apps[app][address]
 	return has
 }
 
 // Len is how many are remembered.
 func (g *Gone) Len() (n int) {
-	for _, list := range g.gone.apps {
+	for _, list := range g.tombstones.apps {
 		n += len(list)
 	}
 	return n

@@ -11,19 +11,19 @@ import (
 // Memory is what the store and a registry of the user's have said. It is safe for
 // concurrent use.
 type Memory struct {
-	dead      time.Duration // Config.Cluster.Dead
-	Presences *presences    // of addresses at which accepted runs are
+	dead     time.Duration // Config.Cluster.Dead
+	Liveness *liveness     // of addresses at which accepted runs are
 
-	mu      sync.Mutex
-	entries map[BookKey]bookEntry // guarded by mu
-	version int                   // guarded by mu: raised by forget
-	last    map[string]Answer     // guarded by mu: by app, what the store and the registry have said
-	silent  map[string]silence    // guarded by mu: who did not answer: the store (""), or the registry about an app
-	gone    goneAddresses         // guarded by mu
+	mu         sync.Mutex
+	entries    map[BookKey]bookEntry // guarded by mu
+	version    int                   // guarded by mu: raised by forget
+	last       map[string]Answer     // guarded by mu: by app, what the store and the registry have said
+	silent     map[string]silence    // guarded by mu: who did not answer: the store (""), or the registry about an app
+	tombstones tombstones            // guarded by mu
 }
 
 func NewMemory(dead time.Duration) *Memory {
-	return &Memory{dead: dead, Presences: newPresences(dead), entries: map[BookKey]bookEntry{}, last: map[string]Answer{}, silent: map[string]silence{}}
+	return &Memory{dead: dead, Liveness: newLiveness(dead), entries: map[BookKey]bookEntry{}, last: map[string]Answer{}, silent: map[string]silence{}}
 }
 
 // silence is an answer that has not come.
@@ -74,7 +74,7 @@ func (m *Memory) noAnswer(who string, err error) {
 func (m *Memory) hadLately(app, address string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at, gone := m.gone.apps[app][address]
+	at, gone := m.tombstones.apps[app][address]
 	return gone && time.Since(at) < m.dead
 }
 
@@ -83,7 +83,7 @@ func (m *Memory) hadLately(app, address string) bool {
 func (m *Memory) StillThere(app, address string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if at, gone := m.gone.apps[app][address]; gone && time.Since(at) < m.dead {
+	if at, gone := m.tombstones.apps[app][address]; gone && time.Since(at) < m.dead {
 		m.noteGone(app, address)
 	}
 }
@@ -93,7 +93,7 @@ func (m *Memory) StillThere(app, address string) {
 func (m *Memory) MayBeThere(app, address string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if at, gone := m.gone.apps[app][address]; !gone || time.Since(at) >= m.dead {
+	if at, gone := m.tombstones.apps[app][address]; !gone || time.Since(at) >= m.dead {
 		m.noteGone(app, address)
 	}
 }
@@ -135,7 +135,7 @@ func (m *Memory) left(app, address string, known bool) {
 
 // noteGone remembers that an address was one of the app's until now. Caller holds mu.
 func (m *Memory) noteGone(app, address string) {
-	m.gone.note(app, address, time.Now(), m.dead)
+	m.tombstones.note(app, address, time.Now(), m.dead)
 }
 
 // Forget drops everything: a node, a group or a handler has changed.
@@ -254,9 +254,9 @@ type SiteKey struct{ App, Address string }
 // maxGone bounds what is remembered of addresses that are gone, of all apps.
 const maxGone = 20_000
 
-// goneAddresses are addresses that were an app's, by app and address, and until when. Its
+// tombstones are addresses that were an app's, by app and address, and until when. Its
 // zero value is ready.
-type goneAddresses struct {
+type tombstones struct {
 	apps    map[string]map[string]time.Time
 	n       int
 	expired time.Time // when old ones were looked for last
@@ -265,7 +265,7 @@ type goneAddresses struct {
 // note remembers an address for a while. Where there is no room the old ones make it, and
 // then the app that has most: one whose executors come and go without end does not have
 // those of the others forgotten.
-func (g *goneAddresses) note(app, address string, now time.Time, kept time.Duration) {
+func (g *tombstones) note(app, address string, now time.Time, kept time.Duration) {
 	_, has := g.apps[app][address]
 	if !has && g.n >= maxGone && now.Sub(g.expired) >= time.Second {
 		g.expire(now, kept)
@@ -288,7 +288,7 @@ func (g *goneAddresses) note(app, address string, now time.Time, kept time.Durat
 }
 
 // expire forgets what is older than kept.
-func (g *goneAddresses) expire(now time.Time, kept time.Duration) {
+func (g *tombstones) expire(now time.Time, kept time.Duration) {
 	g.expired = now
 	for app, list := range g.apps {
 		for address, at := range list {
@@ -304,7 +304,7 @@ func (g *goneAddresses) expire(now time.Time, kept time.Duration) {
 }
 
 // forgetMost forgets those of the app that has most.
-func (g *goneAddresses) forgetMost() {
+func (g *tombstones) forgetMost() {
 	most := ""
 	for app, list := range g.apps {
 		if most == "" || len(list) > len(g.apps[most]) {
@@ -319,5 +319,5 @@ func (g *goneAddresses) forgetMost() {
 func (b *Addresses) Goodbyes() int {
 	b.Memory.mu.Lock()
 	defer b.Memory.mu.Unlock()
-	return b.Memory.gone.n
+	return b.Memory.tombstones.n
 }

@@ -179,14 +179,14 @@ func (r *Registrar) learn(puts, drops []store.Registration, err error) {
 	defer r.Regs.mu.Unlock()
 	now := time.Now()
 	for _, reg := range puts {
-		r.memory.Presences.beat(reg, now) // stored or not: it is there
+		r.memory.Liveness.beat(reg, now) // stored or not: it is there
 		k := SiteKey{reg.App, reg.Address}
 		was, known := r.Regs.known[k]
 		if err != nil {
 			delete(r.Regs.known, k) // whoever waits for it gives back its room
 		} else {
 			r.Regs.known[k] = knownAddress{bootID: reg.BootID, at: now}
-			r.Regs.roll.put(reg.App, reg.Address, rolled{at: now, there: true})
+			r.Regs.quota.put(reg.App, reg.Address, quotaEntry{at: now, there: true})
 		}
 		if err != nil || !known || was.bootID != reg.BootID || now.Sub(was.at) >= r.s.Cfg.Cluster.Dead {
 			r.memory.ForgetApp(reg.App)
@@ -204,7 +204,7 @@ func (r *Registrar) learn(puts, drops []store.Registration, err error) {
 		}
 		delete(r.Regs.known, k)
 		if err == nil {
-			r.Regs.roll.drop(reg.App, reg.Address, now)
+			r.Regs.quota.drop(reg.App, reg.Address, now)
 		}
 	}
 }

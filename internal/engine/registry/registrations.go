@@ -24,12 +24,12 @@ type registrations struct {
 
 	mu    sync.Mutex
 	known map[SiteKey]knownAddress           // guarded by mu
-	roll  *roll                              // guarded by mu: how many there are
+	quota *quota                             // guarded by mu: how many there are
 	times struct{ looked, tidied time.Time } // guarded by mu: the last ones
 }
 
 func newRegistrations(s *core.Core) *registrations {
-	return &registrations{s: s, crowded: loop.NewWake(), known: map[SiteKey]knownAddress{}, roll: newRoll(&s.Cfg)}
+	return &registrations{s: s, crowded: loop.NewWake(), known: map[SiteKey]knownAddress{}, quota: newQuota(&s.Cfg)}
 }
 
 // due says what it is time for, once.
@@ -69,11 +69,11 @@ func (r *registrations) look(ctx context.Context, looks, tidies bool) {
 func (r *registrations) Enter(ctx context.Context, reg store.Registration) (refusal string) {
 	now := time.Now()
 	r.mu.Lock()
-	e, has := r.roll.apps[reg.App][reg.Address]
+	e, has := r.quota.apps[reg.App][reg.Address]
 	late := false
-	if !has || now.Sub(e.at) >= r.roll.dead {
-		if refusal, late = r.roll.room(reg.App, now); refusal == "" {
-			r.roll.put(reg.App, reg.Address, rolled{at: now, there: e.there})
+	if !has || now.Sub(e.at) >= r.quota.dead {
+		if refusal, late = r.quota.room(reg.App, now); refusal == "" {
+			r.quota.put(reg.App, reg.Address, quotaEntry{at: now, there: e.there})
 		}
 	}
 	r.mu.Unlock()
@@ -94,8 +94,8 @@ func (r *registrations) Enter(ctx context.Context, reg store.Registration) (refu
 func (r *registrations) Leave(reg store.Registration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.roll.apps[reg.App][reg.Address].there {
-		r.roll.drop(reg.App, reg.Address, time.Now())
+	if !r.quota.apps[reg.App][reg.Address].there {
+		r.quota.drop(reg.App, reg.Address, time.Now())
 	}
 }
 
@@ -125,7 +125,7 @@ func (r *registrations) forgetDead(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, k := range r.roll.forget(maxAge, time.Now()) {
+	for _, k := range r.quota.forget(maxAge, time.Now()) {
 		delete(r.known, k)
 	}
 	return nil
@@ -134,8 +134,8 @@ func (r *registrations) forgetDead(ctx context.Context) error {
 // readAll reads the registry page by page. Of an app that has more than its share the rest
 // is passed over, and not read: a million registrations of one app cost a page or two
 // more, and do not keep the next one out.
-func (r *registrations) readAll(ctx context.Context) (*rollRead, error) {
-	read := newRollRead(newRoll(&r.s.Cfg))
+func (r *registrations) readAll(ctx context.Context) (*quotaReader, error) {
+	read := newQuotaReader(newQuota(&r.s.Cfg))
 	f := store.RegistrationFilter{Limit: readPage}
 	for {
 		regs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Registration, error) { return r.s.Store.Registrations(ctx, f) })
@@ -166,12 +166,12 @@ func (r *registrations) read(ctx context.Context) error {
 	}
 	r.warnOfPassed(read)
 	now, late := time.Now(), read.passed > 0
-	alive, next := make(map[SiteKey]knownAddress), read.roll
+	alive, next := make(map[SiteKey]knownAddress), read.quota
 	for _, a := range read.apps {
 		for _, reg := range a.rows {
 			age := max(r.s.Clock.Now().Sub(reg.Updated), 0)
-			late = late || age >= 2*r.s.Cfg.Cluster.Dead && (len(a.rows) >= next.most || read.shared >= rollApps*next.most)
-			next.put(reg.App, reg.Address, rolled{at: now.Add(-age), there: true})
+			late = late || age >= 2*r.s.Cfg.Cluster.Dead && (len(a.rows) >= next.most || read.shared >= quotaApps*next.most)
+			next.put(reg.App, reg.Address, quotaEntry{at: now.Add(-age), there: true})
 			if age < r.s.Cfg.Cluster.Dead {
 				alive[SiteKey{reg.App, reg.Address}] = knownAddress{bootID: reg.BootID, at: now.Add(-age)}
 			}
@@ -185,20 +185,20 @@ func (r *registrations) read(ctx context.Context) error {
 			alive[k] = has // stored here meanwhile, or known better
 		}
 	}
-	for app, list := range r.roll.apps {
+	for app, list := range r.quota.apps {
 		for address, e := range list {
 			if _, is := next.apps[app][address]; !e.at.Before(began) || !e.there && !is {
 				next.put(app, address, e) // it has come meanwhile, or is on its way
 			}
 		}
 	}
-	r.known, r.roll = alive, next
+	r.known, r.quota = alive, next
 	r.crowded.PokeIf(late)
 	return nil
 }
 
 // warnOfPassed says once in a while that there is more than is read.
-func (r *registrations) warnOfPassed(read *rollRead) {
+func (r *registrations) warnOfPassed(read *quotaReader) {
 	if read.passed == 0 && !read.full() || !r.rarely.Allow("registry is too large") {
 		return
 	}
@@ -242,31 +242,31 @@ const (
 // How many registrations there may be. Input: what is read of the registry, and what comes
 // here. Output: room, or a refusal; and when to forget the dead ones sooner than usual.
 
-// rollApps is how many times Config.HTTP.MaxRegistrations all apps without a token of their own
+// quotaApps is how many times Config.HTTP.MaxRegistrations all apps without a token of their own
 // may have together. An app that has one has its room for itself: whoever has a token that
 // all share may name apps without end, and keeps out others of its kind only.
-const rollApps = 10
+const quotaApps = 10
 
 // Words for registrations that there is no room for.
 const (
-	msgRollApp = "app %s has %d living registrations, as many as it may have (Config.HTTP.MaxRegistrations)"
-	msgRollAll = "the registry is full: app %s cannot register before some of the %d registrations of apps without tokens of their own have ended (Config.HTTP.MaxRegistrations)"
+	msgQuotaApp = "app %s has %d living registrations, as many as it may have (Config.HTTP.MaxRegistrations)"
+	msgQuotaAll = "the registry is full: app %s cannot register before some of the %d registrations of apps without tokens of their own have ended (Config.HTTP.MaxRegistrations)"
 )
 
-// roll are the registrations that the store has, as far as this node knows, and those that
+// quota are the registrations that the store has, as far as this node knows, and those that
 // are on their way there. It includes dead ones, up to a bound: they are read, too.
-type roll struct {
+type quota struct {
 	most int           // of an app: Config.HTTP.MaxRegistrations
 	dead time.Duration // Config.Cluster.Dead
 	own  func(app string) bool
 
-	apps   map[string]map[string]rolled // by app and address
-	shared int                          // how many of them are of apps without a token of their own
-	counts map[string]count             // of apps that may be full; of all that share, under ""
+	apps   map[string]map[string]quotaEntry // by app and address
+	shared int                              // how many of them are of apps without a token of their own
+	counts map[string]count                 // of apps that may be full; of all that share, under ""
 }
 
-// rolled is one registration.
-type rolled struct {
+// quotaEntry is one registration.
+type quotaEntry struct {
 	at    time.Time // monotonic: when it was refreshed, at most
 	there bool      // it is stored; otherwise it is on its way
 }
@@ -277,37 +277,37 @@ type count struct {
 	at     time.Time
 }
 
-func newRoll(c *core.Config) *roll {
+func newQuota(c *core.Config) *quota {
 	own := func(app string) bool { return len(c.HTTP.Tokens[app]) > 0 }
-	return &roll{most: c.HTTP.MaxRegistrations, dead: c.Cluster.Dead, own: own, apps: map[string]map[string]rolled{}, counts: map[string]count{}}
+	return &quota{most: c.HTTP.MaxRegistrations, dead: c.Cluster.Dead, own: own, apps: map[string]map[string]quotaEntry{}, counts: map[string]count{}}
 }
 
 // room reports whether there is room for one more of an app, and otherwise why not. late
 // is set where dead ones are in the way of a full count.
-func (r *roll) room(app string, now time.Time) (why string, late bool) {
+func (r *quota) room(app string, now time.Time) (why string, late bool) {
 	if list := r.apps[app]; len(list) >= r.most {
-		n, l := r.count(app, now, func(each func(rolled)) {
+		n, l := r.count(app, now, func(each func(quotaEntry)) {
 			for _, e := range list {
 				each(e)
 			}
 		})
 		late = l
 		if n >= r.most {
-			return fmt.Sprintf(msgRollApp, app, n), late
+			return fmt.Sprintf(msgQuotaApp, app, n), late
 		}
 	}
-	if r.own(app) || r.shared < rollApps*r.most {
+	if r.own(app) || r.shared < quotaApps*r.most {
 		return "", late
 	}
 	n, l := r.count("", now, r.eachShared)
-	if n >= rollApps*r.most {
-		why = fmt.Sprintf(msgRollAll, app, n)
+	if n >= quotaApps*r.most {
+		why = fmt.Sprintf(msgQuotaAll, app, n)
 	}
 	return why, late || l
 }
 
 // eachShared calls f with each entry of an app without a token of its own.
-func (r *roll) eachShared(f func(rolled)) {
+func (r *quota) eachShared(f func(quotaEntry)) {
 	for app, list := range r.apps {
 		if r.own(app) {
 			continue
@@ -320,11 +320,11 @@ func (r *roll) eachShared(f func(rolled)) {
 
 // count counts the living ones, once a second at most, and reports whether it has met
 // others that may be forgotten.
-func (r *roll) count(of string, now time.Time, all func(func(rolled))) (living int, late bool) {
+func (r *quota) count(of string, now time.Time, all func(func(quotaEntry))) (living int, late bool) {
 	if c, counted := r.counts[of]; counted && now.Sub(c.at) < time.Second {
 		return c.living, false
 	}
-	all(func(e rolled) {
+	all(func(e quotaEntry) {
 		age := now.Sub(e.at)
 		if age < r.dead {
 			living++
@@ -336,10 +336,10 @@ func (r *roll) count(of string, now time.Time, all func(func(rolled))) (living i
 }
 
 // put takes in a registration that is stored, or is on its way.
-func (r *roll) put(app, address string, e rolled) {
+func (r *quota) put(app, address string, e quotaEntry) {
 	list := r.apps[app]
 	if list == nil {
-		list = map[string]rolled{}
+		list = map[string]quotaEntry{}
 		r.apps[app] = list
 	}
 	was, has := list[address]
@@ -353,7 +353,7 @@ func (r *roll) put(app, address string, e rolled) {
 }
 
 // drop strikes one off.
-func (r *roll) drop(app, address string, now time.Time) {
+func (r *quota) drop(app, address string, now time.Time) {
 	was, has := r.apps[app][address]
 	if !has {
 		return
@@ -371,7 +371,7 @@ func (r *roll) drop(app, address string, now time.Time) {
 }
 
 // counted corrects counts that are used for a moment yet.
-func (r *roll) counted(app string, n int) {
+func (r *quota) counted(app string, n int) {
 	for _, of := range []string{app, ""} {
 		if c, has := r.counts[of]; has && (of != "" || !r.own(app)) {
 			c.living += n
@@ -381,7 +381,7 @@ func (r *roll) counted(app string, n int) {
 }
 
 // forget strikes off those that were not refreshed for maxAge, and returns whose they were.
-func (r *roll) forget(maxAge time.Duration, now time.Time) (gone []SiteKey) {
+func (r *quota) forget(maxAge time.Duration, now time.Time) (gone []SiteKey) {
 	for app, list := range r.apps {
 		for address, e := range list {
 			if now.Sub(e.at) >= maxAge {
@@ -403,9 +403,9 @@ const (
 	leastPage = 500  // the same while apps have small shares
 )
 
-// rollRead is what was read of the registry.
-type rollRead struct {
-	roll   *roll
+// quotaReader is what was read of the registry.
+type quotaReader struct {
+	quota  *quota
 	share  int // how many of an app without a token of its own are taken in
 	apps   []appRead
 	shared int // how many were taken in of apps without a token of their own
@@ -419,19 +419,19 @@ type appRead struct {
 	passed bool // there are more
 }
 
-// newRollRead takes in twice as many as may live: the others have died lately, or are about
+// newQuotaReader takes in twice as many as may live: the others have died lately, or are about
 // to be forgotten.
-func newRollRead(r *roll) *rollRead { return &rollRead{roll: r, share: 2 * r.most} }
+func newQuotaReader(r *quota) *quotaReader { return &quotaReader{quota: r, share: 2 * r.most} }
 
 // take takes in the next registration in order. It returns false when its app has its
 // share: the reader goes on with the next app.
-func (r *rollRead) take(reg store.Registration) bool {
+func (r *quotaReader) take(reg store.Registration) bool {
 	if n := len(r.apps); n == 0 || r.apps[n-1].app != reg.App {
 		r.apps = append(r.apps, appRead{app: reg.App})
 	}
-	a, own, share := &r.apps[len(r.apps)-1], r.roll.own(reg.App), r.share
+	a, own, share := &r.apps[len(r.apps)-1], r.quota.own(reg.App), r.share
 	if own {
-		share = 2 * r.roll.most
+		share = 2 * r.quota.most
 	}
 	if len(a.rows) >= share {
 		r.pass(a)
@@ -445,7 +445,7 @@ func (r *rollRead) take(reg store.Registration) bool {
 	return true
 }
 
-func (r *rollRead) pass(a *appRead) {
+func (r *quotaReader) pass(a *appRead) {
 	if !a.passed {
 		a.passed = true
 		r.passed++
@@ -454,12 +454,12 @@ func (r *rollRead) pass(a *appRead) {
 
 // fit makes the shares smaller while there is more than fits, so that apps which come late
 // in the order have as much as those which come early.
-func (r *rollRead) fit() {
-	for r.shared > 2*rollApps*r.roll.most && r.share > 1 {
+func (r *quotaReader) fit() {
+	for r.shared > 2*quotaApps*r.quota.most && r.share > 1 {
 		r.share = max(1, r.share/2)
 		for i := range r.apps {
 			a := &r.apps[i]
-			if over := len(a.rows) - r.share; over > 0 && !r.roll.own(a.app) {
+			if over := len(a.rows) - r.share; over > 0 && !r.quota.own(a.app) {
 				clear(a.rows[r.share:])
 				a.rows = a.rows[:r.share]
 				r.shared -= over
@@ -470,13 +470,13 @@ func (r *rollRead) fit() {
 }
 
 // full reports whether there is no room for even one of each app.
-func (r *rollRead) full() bool { return r.shared > 2*rollApps*r.roll.most }
+func (r *quotaReader) full() bool { return r.shared > 2*quotaApps*r.quota.most }
 
 // Remembered is how many registrations this node remembers.
 func (r *Registrar) Remembered() (n int) {
 	r.Regs.mu.Lock()
 	defer r.Regs.mu.Unlock()
-	for _, list := range r.Regs.roll.apps {
+	for _, list := range r.Regs.quota.apps {
 		n += len(list)
 	}
 	return max(n, len(r.Regs.known))

@@ -26,8 +26,8 @@ import (
 // routers of the user's.
 type Router struct {
 	*core.Core
-	Asker      *Lookup
-	Callees    *Resolver
+	Lookup     *Lookup
+	Resolver   *Resolver
 	Probes     *probes
 	Asks       *userRouters
 	Strategies *Strategies
@@ -37,7 +37,7 @@ type Router struct {
 // Route decides about one entry. It asks no executor: probing routes go by the
 // answers that probes have brought, and wait where there are none.
 func (ro *Router) Route(ctx context.Context, en *queue.Item, job *store.Job) (*queue.Routed, error) {
-	addrs, why, err := ro.Asker.addressesFor(ctx, en, job)
+	addrs, why, err := ro.Lookup.addressesFor(ctx, en, job)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (ro *Router) Route(ctx context.Context, en *queue.Item, job *store.Job) (*q
 		return r, nil
 	}
 	r.Msg = ro.routeMsg(&en.Run, job, addrs, r.Msg)
-	ro.Callees.Equip(r, job)
+	ro.Resolver.Equip(r, job)
 	if en.Run.Sharding() != (store.Sharding{}) && r.Serial.Kind != queue.LotSerial && job.Block != block.Concurrent {
 		r.Serial = queue.WaitKey{Kind: queue.LotSerial, JobID: job.ID, RunID: en.Run.TriggerID(), Address: r.Address} // see choosePart
 	} else if ro.isSame(en, job, r) {
@@ -76,7 +76,7 @@ func (ro *Router) isStill(m *queue.RouteMemo, job *store.Job, addrs []string) bo
 	}
 	now := &ro.said.now
 	*now = queue.Routed{Address: m.R.Address}
-	if ro.Callees.Equip(now, job); !now.IsCalledAs(m.R) {
+	if ro.Resolver.Equip(now, job); !now.IsCalledAs(m.R) {
 		return false
 	}
 	m.Addrs = addrs

@@ -85,11 +85,11 @@ func (p *Outbox) OwedDuty(signals store.Signals) loop.Duty {
 			}
 			p.Life.Wakes.Scan.PokeIf(paid.Runs > 0)
 			if paid.Absent > 0 {
-				p.Life.Mishaps.Absent.Add(uint64(paid.Absent))
+				p.Life.FaultCounts.Absent.Add(uint64(paid.Absent))
 				p.Logger.Warn("xxljob: children are not triggered, since there are no such jobs; the rows of the runs that have succeeded say which", "children", paid.Absent)
 			}
 			if paid.Skipped > 0 {
-				p.Life.Mishaps.Endless.Add(uint64(paid.Skipped))
+				p.Life.FaultCounts.Endless.Add(uint64(paid.Skipped))
 				p.Logger.Error("xxljob: successes lead to each other without an end; what they led to last is recorded as skipped", "runs", paid.Skipped, "depth", store.MostDepth)
 			}
 			wait, err := p.expire(ctx, shards) // also while there is more to be paid than one call does

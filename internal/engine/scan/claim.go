@@ -20,7 +20,7 @@ import (
 type claimer struct {
 	*core.Core
 	engine    *queue.Queue
-	teller    *events.Bus
+	bus       *events.Bus
 	reload    *lease.ReloadSet
 	unsettled unsettled
 	claiming  claimCalls
@@ -168,7 +168,7 @@ func (c *claimer) noteStopped(ctx context.Context, due []store.DueJob) {
 		why := c.stopping[id]
 		delete(c.stopping, id)
 		if job := jobs[id]; job != nil && job.Stopped && job.StopReason == why {
-			c.Life.Mishaps.Unplannable.Add(1)
+			c.Life.FaultCounts.Unplannable.Add(1)
 			c.Logger.Error("xxljob: stopped a job whose schedule cannot be evaluated", "job", id, "name", job.Name, "error", why)
 		}
 	}
@@ -176,15 +176,15 @@ func (c *claimer) noteStopped(ctx context.Context, due []store.DueJob) {
 
 // tell tells of what was planned, and of jobs that were stopped.
 func (c *claimer) tell(plans []store.Plan, runs []store.Run, jobs map[int64]*store.Job) {
-	c.teller.Planned(runs, jobs)
+	c.bus.Planned(runs, jobs)
 	for i := range runs {
 		if runs[i].State.Ended() {
-			c.teller.Ended(&runs[i], jobs[runs[i].JobID])
+			c.bus.Ended(&runs[i], jobs[runs[i].JobID])
 		}
 	}
 	for i := range plans {
 		if ends(&plans[i]) {
-			c.teller.MayHaveStopped(plans[i].JobID)
+			c.bus.MayHaveStopped(plans[i].JobID)
 		}
 	}
 }

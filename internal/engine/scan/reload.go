@@ -19,7 +19,7 @@ import (
 type reloader struct {
 	*core.Core
 	engine *queue.Queue
-	teller *events.Bus
+	bus    *events.Bus
 	set    *lease.ReloadSet
 }
 
@@ -59,7 +59,7 @@ func (r *reloader) readPlanned(ctx context.Context, q store.PlannedQuery) error 
 		if err != nil {
 			return err
 		}
-		r.teller.Found(runs)
+		r.bus.Found(runs)
 		if len(runs) < q.Limit {
 			r.engine.Hold(runs, nil)
 			return nil
@@ -226,7 +226,7 @@ func (c *reconciler) takeUpMissing(ctx context.Context, now time.Time) error {
 		if r.State != store.StatePlanned || !owned || epoch != c.missing[r.ID].epoch {
 			continue
 		}
-		c.Logger.Warn("xxljob: picked up a planned run that no node was holding", "run", r.ID, "job", r.JobID, "scheduled", r.Scheduled, "takenUp", c.Life.Mishaps.PickedUp.Add(1))
+		c.Logger.Warn("xxljob: picked up a planned run that no node was holding", "run", r.ID, "job", r.JobID, "scheduled", r.Scheduled, "takenUp", c.Life.FaultCounts.PickedUp.Add(1))
 		c.engine.PlannedAgain(r, false)
 	}
 	for _, id := range ids {

@@ -31,7 +31,7 @@ type Scanner struct {
 func NewScanner(s *core.Core, e *queue.Queue, f *lease.Fitness, t *events.Bus, reload *lease.ReloadSet) *Scanner {
 	return &Scanner{
 		Core: s, engine: e, fitness: f, reconciler: &reconciler{Core: s, engine: e}, reloader: &reloader{s, e, t, reload},
-		claimer: &claimer{Core: s, engine: e, teller: t, reload: reload, stopping: map[int64]string{}, claiming: claimCalls{Backoff: loop.Backoff{Log: s.Logger, What: "claiming due jobs"}}},
+		claimer: &claimer{Core: s, engine: e, bus: t, reload: reload, stopping: map[int64]string{}, claiming: claimCalls{Backoff: loop.Backoff{Log: s.Logger, What: "claiming due jobs"}}},
 	}
 }
 
@@ -135,7 +135,7 @@ func (s *Scanner) scanShards(ctx context.Context, shards []store.Shard) (wait ti
 	}
 	s.window.jobs.Used(res.Jobs)
 	s.window.runs.Used(res.Runs)
-	s.claimer.teller.Found(res.Runs)
+	s.claimer.bus.Found(res.Runs)
 	s.engine.Hold(res.Runs, nil)
 	next, missed, err := s.claimer.claim(ctx, shards, res.Jobs, now, before)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 // bootsKept is how many processes are remembered of one address, beside those that have runs.
 const bootsKept = 8
 
-// presences are what was heard of addresses. It is safe for concurrent use.
-type presences struct {
+// liveness are what was heard of addresses. It is safe for concurrent use.
+type liveness struct {
 	dead time.Duration // Config.Cluster.Dead
 
 	mu sync.Mutex
@@ -60,15 +60,15 @@ type Standing struct {
 	Several  bool          // several processes are there, or were until a while ago
 }
 
-func newPresences(dead time.Duration) *presences {
-	return &presences{dead: dead, at: map[SiteKey]*presence{}}
+func newLiveness(dead time.Duration) *liveness {
+	return &liveness{dead: dead, at: map[SiteKey]*presence{}}
 }
 
-func PresenceKey(app, address string) SiteKey { return SiteKey{app, wire.NormalAddress(address)} }
+func LivenessKey(app, address string) SiteKey { return SiteKey{app, wire.NormalAddress(address)} }
 
 // Watch has these addresses looked at from now on, and no others, for the runs of these
 // processes.
-func (p *presences) Watch(keys map[SiteKey]map[string]bool) {
+func (p *liveness) Watch(keys map[SiteKey]map[string]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for k := range p.at {
@@ -86,7 +86,7 @@ func (p *presences) Watch(keys map[SiteKey]map[string]bool) {
 
 // Look takes in what was read of an app's addresses at a moment. Where the look before is
 // longer ago than gap, what was seen before it does not count.
-func (p *presences) Look(app string, a Answer, now time.Time, gap time.Duration) {
+func (p *liveness) Look(app string, a Answer, now time.Time, gap time.Duration) {
 	there := make(map[string]string, len(a.Addrs)) // by normal address, as it is spelled
 	for _, address := range a.Addrs {
 		there[wire.NormalAddress(address)] = address
@@ -120,14 +120,14 @@ func (p *presences) Look(app string, a Answer, now time.Time, gap time.Duration)
 }
 
 // beat takes in a registration that has come to this node.
-func (p *presences) beat(reg store.Registration, now time.Time) {
+func (p *liveness) beat(reg store.Registration, now time.Time) {
 	p.mu.Lock()
 	watched := len(p.at) > 0
 	p.mu.Unlock()
 	if !watched {
 		return
 	}
-	key := PresenceKey(reg.App, reg.Address)
+	key := LivenessKey(reg.App, reg.Address)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at := p.at[key]; at != nil && !at.looked.IsZero() {
@@ -137,7 +137,7 @@ func (p *presences) beat(reg store.Registration, now time.Time) {
 }
 
 // Answered takes in that the process that has a run has answered itself.
-func (p *presences) Answered(key SiteKey, boot string, now time.Time) {
+func (p *liveness) Answered(key SiteKey, boot string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at := p.at[key]; at != nil && len(at.boots) > 0 {
@@ -199,7 +199,7 @@ func (at *presence) dropOne() {
 }
 
 // Of says how the address of a run stands, which was started for the process of a boot id.
-func (p *presences) Of(key SiteKey, boot string, now time.Time) Standing {
+func (p *liveness) Of(key SiteKey, boot string, now time.Time) Standing {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := p.at[key]
