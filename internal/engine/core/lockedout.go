@@ -11,7 +11,7 @@ import (
 // that it has to lock. The store passes such rows by, so that one of them holds up nothing else:
 // that is no error of anybody's, and nothing else would say it.
 type LockedOut struct {
-	Wake loop.Wake // of whoever looks for those that are late
+	Wake loop.Wake // of the loop that looks for those that are late
 
 	mu   sync.Mutex
 	jobs map[int64]lockedRow

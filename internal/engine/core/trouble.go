@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -25,6 +26,7 @@ type Troubles struct {
 	Logger *slog.Logger
 	// Tell is called for each trouble that begins, and that is over.
 	Tell func(kind EventKind, t store.Trouble)
+	Wake loop.Wake // of the loop that calls Forget
 
 	mu    sync.Mutex
 	known map[store.TroubleCause][]store.Trouble
@@ -96,14 +98,16 @@ func (t *Troubles) Saw(cause store.TroubleCause, now time.Time, kept time.Durati
 	_, known := t.until[cause][key]
 	if known || len(t.until[cause]) < troublesKept {
 		t.until[cause][key] = now.Add(kept)
+		t.Wake.PokeIf(!known)
 	}
 	all := slices.DeleteFunc(slices.Clone(t.known[cause]), func(was store.Trouble) bool { return keyOf(&was) == key })
 	t.mu.Unlock()
 	t.Set(cause, now, append(all, x)...)
 }
 
-// Forget ends the troubles that were not seen for long enough.
-func (t *Troubles) Forget(now time.Time) {
+// Forget ends the troubles that were not seen for long enough. It reports whether there are more
+// that it will end.
+func (t *Troubles) Forget(now time.Time) (more bool) {
 	left := make(map[store.TroubleCause][]store.Trouble)
 	t.mu.Lock()
 	for cause, until := range t.until {
@@ -115,6 +119,7 @@ func (t *Troubles) Forget(now time.Time) {
 				delete(until, key)
 			}
 		}
+		more = more || len(until) > 0
 		if len(some) < len(t.known[cause]) {
 			left[cause] = some
 		}
@@ -123,6 +128,7 @@ func (t *Troubles) Forget(now time.Time) {
 	for cause, some := range left {
 		t.Set(cause, now, some...)
 	}
+	return more
 }
 
 // say logs and tells what has begun and what is over.

@@ -73,7 +73,7 @@ func New(st store.Store, cfg core.Config) (*Node, error) {
 	}
 	log := cfg.Logger.With("node", cfg.Node)
 	all := &core.Core{
-		Cfg: cfg, Store: &core.Meter{Store: st}, Logger: log, Clock: &core.Clock{}, Life: core.NewLife(), Troubles: &core.Troubles{Logger: log}, LockedOut: &core.LockedOut{Wake: loop.NewWake()},
+		Cfg: cfg, Store: &core.Meter{Store: st}, Logger: log, Clock: &core.Clock{}, Life: core.NewLife(), Troubles: &core.Troubles{Logger: log, Wake: loop.NewWake()}, LockedOut: &core.LockedOut{Wake: loop.NewWake()},
 	}
 	sayRetention(st, cfg.RunRetention)
 	alarms.SayAlarms(st, alarms.NewRules(cfg.Alarms))

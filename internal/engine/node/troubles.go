@@ -30,8 +30,9 @@ const holdersEvery = 30 * time.Second
 const maxHeldRows = 100
 
 func (w *lockWatch) duty() loop.Duty {
-	return loop.Duty{What: "looking for locked rows", Aside: true, Wakes: []<-chan struct{}{w.LockedOut.Wake}, Once: func(ctx context.Context) (time.Duration, error) {
-		if w.look(ctx); w.LockedOut.None() {
+	return loop.Duty{What: "looking for troubles", Aside: true, Wakes: []<-chan struct{}{w.LockedOut.Wake, w.Core.Troubles.Wake}, Once: func(ctx context.Context) (time.Duration, error) {
+		more := w.Core.Troubles.Forget(w.Clock.Now())
+		if w.look(ctx); !more && w.LockedOut.None() {
 			return loop.Forever, nil
 		}
 		return min(w.Cfg.Cluster.LeaseTTL/4, 2*time.Second), nil
@@ -40,7 +41,6 @@ func (w *lockWatch) duty() loop.Duty {
 
 func (w *lockWatch) look(ctx context.Context) {
 	now, ttl := w.Clock.Now(), w.Cfg.Cluster.LeaseTTL
-	w.Core.Troubles.Forget(now)
 	jobs, runs, oldest := w.LockedOut.Late(now.Add(-ttl), now.Add(-max(ttl/2, 2*time.Second)))
 	if len(jobs)+len(runs) == 0 {
 		w.holders.known, w.holders.asked = nil, time.Time{}
