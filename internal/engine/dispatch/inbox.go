@@ -86,7 +86,7 @@ func (b *inbox) take(ctx context.Context, runs []store.Run) (full bool, err erro
 	if b.Life.Draining.Load() {
 		return false, nil // the owners put back what waits here
 	}
-	places := map[string]int{} // asked for before the engine is locked
+	places := map[string]int{} // asked for before the queue is locked
 	for _, r := range runs {
 		if _, asked := places[r.App]; !asked {
 			places[r.App] = b.attached.PlacesOf(r.App)

@@ -56,7 +56,7 @@ func (n *jobNames) of(id int64) (name, key string) {
 }
 
 // inMemory returns the name and the key of a job that this node has in memory, or had a moment
-// ago, and whether it is known what it is called. It asks the engine, whose lock all loops use,
+// ago, and whether it is known what it is called. It asks room queue, whose lock all loops use,
 // about a job once in a while only.
 func (n *jobNames) inMemory(id int64) (name, key string, known bool) {
 	n.mu.Lock()

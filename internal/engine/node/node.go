@@ -114,7 +114,7 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 	callees := &router.Resolver{Incarnation: incarnation, Attached: attached, Remotes: s.remotes}
 	strategies := router.NewStrategies(&all.Cfg, store.LocalAddress(incarnation))
 	s.router = &router.Router{
-		Core: all, Lookup: &router.Lookup{S: all, Engine: s.queue, Book: s.book, Asked: router.NewAppsAsked()}, Resolver: callees,
+		Core: all, Lookup: &router.Lookup{S: all, Queue: s.queue, Book: s.book, Asked: router.NewAppsAsked()}, Resolver: callees,
 		Probes: router.NewProbes(all, s.queue, router.NewProbeCalls(all, attached, s.remotes)), Asks: router.NewUserRouters(all, s.queue, s.users),
 		Strategies: strategies,
 	}

@@ -13,7 +13,7 @@ import (
 
 // Due runs that wait for their turn or for room, in memory. What is here is in
 // the store too, planned: losing this loses nothing. All of it is guarded by the
-// engine's mutex.
+// mutex of Queue.
 
 // Item is a planned run that this node holds.
 type Item struct {

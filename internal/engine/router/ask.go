@@ -27,10 +27,10 @@ var (
 
 // Lookup has the addresses of apps for the start loop.
 type Lookup struct {
-	S      *core.Core
-	Engine *queue.Queue
-	Book   *registry.Addresses
-	Asked  *appsAsked // of a registry of the user's
+	S     *core.Core
+	Queue *queue.Queue
+	Book  *registry.Addresses
+	Asked *appsAsked // of a registry of the user's
 }
 
 // addressesFor is lookup for the start loop. With errAsking or errBehind the run is to be
@@ -45,7 +45,7 @@ func (a *Lookup) addressesFor(ctx context.Context, en *queue.Item, job *store.Jo
 		en.Waited = false
 		return a.decide(key, en.Run.Addresses(), said)
 	}
-	if a.Engine.Room.Waits(queue.AskLot(job.App), queue.ErrorLot(job.App)) {
+	if a.Queue.Room.Waits(queue.AskLot(job.App), queue.ErrorLot(job.App)) {
 		return nil, "", errBehind
 	}
 	if e, cached := a.Book.Memory.Cached(key); cached && len(en.Run.Addresses()) == 0 {
@@ -89,7 +89,7 @@ func (a *Lookup) askBeside(ctx context.Context, app string) {
 		}
 	}
 	a.Asked.end(app, said)
-	a.Engine.Room.AdmitAll(queue.AskLot(app))
+	a.Queue.Room.AdmitAll(queue.AskLot(app))
 }
 
 // askOnce asks the store, which may hang, and the registry.
@@ -160,7 +160,7 @@ func (a *appsAsked) latest(app string) (appAnswer, bool) {
 // ParkedLookups has such runs wait. It belongs to the start loop.
 type ParkedLookups struct {
 	*core.Core
-	Engine   *queue.Queue
+	Queue    *queue.Queue
 	Asked    *appsAsked
 	Backoffs map[string]*loop.Backoff // of apps whose addresses cannot be read
 }
@@ -179,10 +179,10 @@ func (u *ParkedLookups) SetAside(ctx context.Context, en *queue.Item, err error)
 		u.Backoffs[app] = b
 	}
 	at := queue.ErrorLot(app)
-	if u.Engine.Room.ParkFirst(at, en) {
+	if u.Queue.Room.ParkFirst(at, en) {
 		b.Failed(ctx, err)
 		time.AfterFunc(b.Delay(), func() {
-			u.Engine.Room.AdmitAll(at)
+			u.Queue.Room.AdmitAll(at)
 		})
 	}
 }
@@ -198,5 +198,5 @@ func (u *ParkedLookups) RoutedWell(ctx context.Context, app string) {
 // parkAsking parks a run until the addresses of its app are there, or behind those that
 // wait because they could not be read.
 func (u *ParkedLookups) parkAsking(en *queue.Item, why error) {
-	u.Engine.ParkUnrouted(en, u.Asked.asks, errors.Is(why, errAsking))
+	u.Queue.ParkUnrouted(en, u.Asked.asks, errors.Is(why, errAsking))
 }

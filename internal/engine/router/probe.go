@@ -19,9 +19,9 @@ import (
 // probes asks executors whether they are there and idle, and keeps the answers
 // for a moment.
 type probes struct {
-	s      *core.Core
-	engine *queue.Queue
-	calls  *probeCalls
+	s     *core.Core
+	queue *queue.Queue
+	calls *probeCalls
 
 	mu      sync.Mutex
 	answers map[probeKey]probeAnswer // guarded by mu
@@ -29,7 +29,7 @@ type probes struct {
 }
 
 func NewProbes(s *core.Core, e *queue.Queue, calls *probeCalls) *probes {
-	return &probes{s: s, engine: e, calls: calls, answers: map[probeKey]probeAnswer{}, Asking: map[int64]*asking{}}
+	return &probes{s: s, queue: e, calls: calls, answers: map[probeKey]probeAnswer{}, Asking: map[int64]*asking{}}
 }
 
 // forgetOld keeps the memory bounded. Caller holds mu.
@@ -214,7 +214,7 @@ func (p *probes) look(a *asking) {
 	job := a.job
 	p.mu.Unlock()
 	if ready {
-		p.engine.Room.AdmitAll(queue.WaitKey{Kind: queue.LotProbe, JobID: job.ID})
+		p.queue.Room.AdmitAll(queue.WaitKey{Kind: queue.LotProbe, JobID: job.ID})
 	}
 }
 

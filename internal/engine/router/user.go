@@ -22,15 +22,15 @@ import (
 // userRouters calls routers of the user's.
 type userRouters struct {
 	*core.Core
-	engine *queue.Queue
-	users  *registry.UserCalls // of Config.Routers
+	queue *queue.Queue
+	users *registry.UserCalls // of Config.Routers
 
-	mu     sync.Mutex                // before the engine's
+	mu     sync.Mutex                // before the mutex of the queue
 	queues map[routerKey]*routeQueue // guarded by mu, and all in them, and the choices of their runs
 }
 
 func NewUserRouters(s *core.Core, e *queue.Queue, users *registry.UserCalls) *userRouters {
-	return &userRouters{Core: s, engine: e, users: users, queues: map[routerKey]*routeQueue{}}
+	return &userRouters{Core: s, queue: e, users: users, queues: map[routerKey]*routeQueue{}}
 }
 
 // choiceFor returns what a router has chosen for a run; nil when it has to be asked yet,
@@ -89,7 +89,7 @@ func (ro *userRouters) routeNext(q *routeQueue) {
 			return
 		}
 		q.waiting[0], q.waiting = nil, q.waiting[1:]
-		ro.engine.DueAgain(w.en)
+		ro.queue.DueAgain(w.en)
 	}
 	if q.call == nil && ro.queues[q.key] == q { // not another one, of later runs
 		delete(ro.queues, q.key)

@@ -19,7 +19,7 @@ import (
 // claimer plans due jobs. It belongs to the scan loop.
 type claimer struct {
 	*core.Core
-	engine    *queue.Queue
+	queue     *queue.Queue
 	bus       *events.Bus
 	reload    *lease.ReloadSet
 	unsettled unsettled
@@ -90,7 +90,7 @@ func (c *claimer) claimSome(ctx context.Context, shards []store.Shard, plans []s
 	}
 	c.claiming.answers.Used(runs)
 	c.tell(plans, runs, jobs)
-	c.engine.Hold(runs, jobs)
+	c.queue.Hold(runs, jobs)
 	for i := range runs {
 		delete(jobs, runs[i].JobID)
 	}

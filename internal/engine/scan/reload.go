@@ -18,9 +18,9 @@ import (
 // reloader reads planned runs. It belongs to the scan loop.
 type reloader struct {
 	*core.Core
-	engine *queue.Queue
-	bus    *events.Bus
-	set    *lease.ReloadSet
+	queue *queue.Queue
+	bus   *events.Bus
+	set   *lease.ReloadSet
 }
 
 // reloadPlanned reads planned runs that the scan does not return: all of the
@@ -35,11 +35,11 @@ func (r *reloader) reloadPlanned(ctx context.Context, before time.Time) error {
 			r.set.Add(shards)
 			return err
 		}
-		r.engine.OpenSerial(func() {
+		r.queue.OpenSerial(func() {
 			r.Leases.Note(shards, func(h *lease.Hold) { h.Loaded, h.LoadedTo = true, lease.RingEntry{} })
 		})
 	}
-	for app, after := range r.engine.Held.Thirsty() {
+	for app, after := range r.queue.Held.Thirsty() {
 		// As far ahead as a reload: what was shed then is found only here.
 		if err := r.readOn(ctx, owned, app, after, before.Add(core.MaxPreRead)); err != nil {
 			return err
@@ -61,13 +61,13 @@ func (r *reloader) readPlanned(ctx context.Context, q store.PlannedQuery) error 
 		}
 		r.bus.Found(runs)
 		if len(runs) < q.Limit {
-			r.engine.Hold(runs, nil)
+			r.queue.Hold(runs, nil)
 			return nil
 		}
 		last := runs[len(runs)-1]
 		q.After, q.AfterID = last.Scheduled, last.ID
-		r.engine.OpenSerial(func() { // at once: those who start them are not to look at them in vain
-			r.engine.HoldSome(runs, nil)
+		r.queue.OpenSerial(func() { // at once: those who start them are not to look at them in vain
+			r.queue.HoldSome(runs, nil)
 			r.Leases.Note(q.Shards, func(h *lease.Hold) { h.LoadedTo = queue.KeyOfRun(&last) })
 		})
 		r.readAhead(ctx, runs)
@@ -79,12 +79,12 @@ func (r *reloader) readPlanned(ctx context.Context, q store.PlannedQuery) error 
 // would have to wait for them, batch by batch. The first batch is being started meanwhile. What is
 // not read is read when it is needed.
 func (r *reloader) readAhead(ctx context.Context, page []store.Run) {
-	unknown := r.engine.Jobs.Unread(page)
+	unknown := r.queue.Jobs.Unread(page)
 	if len(unknown) <= loop.StoreBatch {
 		return
 	}
 	if jobs, err := r.ReadJobs(ctx, unknown[loop.StoreBatch:]); err == nil {
-		r.engine.Jobs.Remember(jobs)
+		r.queue.Jobs.Remember(jobs)
 	}
 }
 
@@ -101,7 +101,7 @@ func (r *reloader) readOn(ctx context.Context, owned []store.Shard, app string, 
 		if err != nil {
 			return err
 		}
-		more := r.engine.Held.HoldNext(app, from, runs, len(runs) < q.Limit)
+		more := r.queue.Held.HoldNext(app, from, runs, len(runs) < q.Limit)
 		if !more {
 			return nil
 		}
@@ -129,7 +129,7 @@ const (
 // reconciler compares what this node holds with the store. It belongs to the scan loop.
 type reconciler struct {
 	*core.Core
-	engine  *queue.Queue
+	queue   *queue.Queue
 	last    time.Time       // monotonic: the last comparison
 	after   lease.RingEntry // where the next one begins
 	missing map[int64]missed
@@ -180,7 +180,7 @@ func (c *reconciler) reconcile(ctx context.Context, owned []store.Shard) error {
 		if err != nil {
 			return err
 		}
-		for _, r := range c.engine.Held.Unheld(runs) {
+		for _, r := range c.queue.Held.Unheld(runs) {
 			c.miss(r, now)
 		}
 		if len(runs) < q.Limit {
@@ -221,13 +221,13 @@ func (c *reconciler) takeUpMissing(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range c.engine.Held.Unheld(runs) {
+	for _, r := range c.queue.Held.Unheld(runs) {
 		epoch, owned := c.Leases.Epoch(r.Shard)
 		if r.State != store.StatePlanned || !owned || epoch != c.missing[r.ID].epoch {
 			continue
 		}
 		c.Logger.Warn("xxljob: picked up a planned run that no node was holding", "run", r.ID, "job", r.JobID, "scheduled", r.Scheduled, "takenUp", c.Life.FaultCounts.PickedUp.Add(1))
-		c.engine.PlannedAgain(r, false)
+		c.queue.PlannedAgain(r, false)
 	}
 	for _, id := range ids {
 		delete(c.missing, id)
@@ -241,7 +241,7 @@ func (s *Scanner) Unheld(runs []store.Run) (missing []store.Run) {
 	set := s.reloader.set
 	set.Mu.Lock()
 	defer set.Mu.Unlock()
-	for _, r := range s.engine.Held.Unheld(runs) {
+	for _, r := range s.queue.Held.Unheld(runs) {
 		if _, owned := s.Leases.Epoch(r.Shard); owned && r.State == store.StatePlanned && r.PlanEpoch != 0 && !set.Shards[r.Shard] {
 			missing = append(missing, r)
 		}

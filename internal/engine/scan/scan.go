@@ -20,7 +20,7 @@ import (
 // Scanner plans what becomes due. It belongs to the scan loop.
 type Scanner struct {
 	*core.Core
-	engine     *queue.Queue
+	queue      *queue.Queue
 	fitness    *lease.Fitness
 	reconciler *reconciler
 	reloader   *reloader
@@ -30,8 +30,8 @@ type Scanner struct {
 
 func NewScanner(s *core.Core, e *queue.Queue, f *lease.Fitness, t *events.Bus, reload *lease.ReloadSet) *Scanner {
 	return &Scanner{
-		Core: s, engine: e, fitness: f, reconciler: &reconciler{Core: s, engine: e}, reloader: &reloader{s, e, t, reload},
-		claimer: &claimer{Core: s, engine: e, bus: t, reload: reload, stopping: map[int64]string{}, claiming: claimCalls{Backoff: loop.Backoff{Log: s.Logger, What: "claiming due jobs"}}},
+		Core: s, queue: e, fitness: f, reconciler: &reconciler{Core: s, queue: e}, reloader: &reloader{s, e, t, reload},
+		claimer: &claimer{Core: s, queue: e, bus: t, reload: reload, stopping: map[int64]string{}, claiming: claimCalls{Backoff: loop.Backoff{Log: s.Logger, What: "claiming due jobs"}}},
 	}
 }
 
@@ -113,7 +113,7 @@ func (s *Scanner) scanShards(ctx context.Context, shards []store.Shard) (wait ti
 	before := s.window.at(now, s.Cfg.PreRead)
 	s.claimer.claiming.rested = 0
 	defer func(began time.Time) { s.window.took = time.Since(began) - s.claimer.claiming.rested }(time.Now())
-	s.engine.Jobs.Tidy(now)
+	s.queue.Jobs.Tidy(now)
 	if s.claimer.unsettled.due(time.Now()) {
 		s.reloader.set.Add(shards)
 	}
@@ -136,7 +136,7 @@ func (s *Scanner) scanShards(ctx context.Context, shards []store.Shard) (wait ti
 	s.window.jobs.Used(res.Jobs)
 	s.window.runs.Used(res.Runs)
 	s.claimer.bus.Found(res.Runs)
-	s.engine.Hold(res.Runs, nil)
+	s.queue.Hold(res.Runs, nil)
 	next, missed, err := s.claimer.claim(ctx, shards, res.Jobs, now, before)
 	if err != nil {
 		return s.claimer.claiming.Delay(), err, nil
