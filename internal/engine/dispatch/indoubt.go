@@ -24,7 +24,7 @@ import (
 // Runs whose remote executor may or may not have them: the call had an error, or the
 // node that made it is gone. Unknown is neither a failure nor a success: it is ended by
 // a reply, a callback, or evidence that the run is lost. Input: flights, from
-// call.go, and runs of nodes that are gone, from recover.go. Output: accepted runs,
+// send.go, and runs of nodes that are gone, from recover.go. Output: accepted runs,
 // to mark.go, or lost ones, to finish.go.
 
 const (

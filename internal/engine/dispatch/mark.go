@@ -15,7 +15,7 @@ import (
 )
 
 // Runs that remote executors have accepted, on their way to the store. From there on they need
-// nothing of this node. Input: such runs, from call.go and indoubt.go.
+// nothing of this node. Input: such runs, from send.go and indoubt.go.
 
 // dispatchMarker marks them dispatched.
 type dispatchMarker struct {

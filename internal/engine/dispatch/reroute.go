@@ -14,7 +14,7 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// Where a run goes when its executor does not take it. Input: refusals, from call.go.
+// Where a run goes when its executor does not take it. Input: refusals, from send.go.
 // Output: the run at its next address, or the refusal, to finish.go.
 
 // refused goes on to the next address of a probing route, or ends the run.

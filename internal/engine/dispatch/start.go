@@ -2,20 +2,24 @@ package dispatch
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/lease"
 	"github.com/xxljob/xxljob/internal/engine/queue"
 	"github.com/xxljob/xxljob/internal/engine/registry"
 	"github.com/xxljob/xxljob/internal/engine/router"
+	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
 )
 
 // The start loop. Input: planned runs that are due, from the queue. Output: runs that the
 // store has marked started, to launch.go; or refused ones, to finish.go. Nothing is sent
-// before the store has acknowledged the start. What the loop does with a batch is in
-// collect.go, startbatch.go and reread.go; what goes by itself is in singly.go.
+// before the store has acknowledged the start. What the store's answers mean is in startbatch.go
+// and reread.go.
 
 // starter starts what is due: it is the start loop.
 type starter struct {
@@ -128,3 +132,218 @@ func (s *starter) untilNext() time.Duration {
 	}
 	return wait
 }
+
+// Due runs on their way to a batch: from the queue, or from a lot of those that are started
+// singly, to an address, to the places that they need there, and to what the store is asked for.
+
+// collect takes entries from the due queue, or from a lot of those that go apart, routes
+// them, and takes places for them. Those without room wait in lots, and so do those of the
+// due queue that go apart.
+func (s *starter) collect(ctx context.Context, from queue.WaitKey, most int) ([]queue.Attempt, error) {
+	now := s.Clock.Now()
+	for {
+		batch, unknown := s.queue.Pop(from, most, s.buffers.begin(most))
+		s.buffers.lent(len(batch))
+		if len(unknown) > 0 {
+			if err := s.loadJobs(ctx, unknown); err != nil {
+				s.queue.Room.PutBack(from, batch)
+				return nil, err
+			}
+			if len(batch) == 0 {
+				continue
+			}
+		}
+		if len(batch) == 0 {
+			return nil, nil
+		}
+		if from.Kind != queue.LotDue {
+			for i := range batch {
+				s.turnBegins(&batch[i])
+			}
+		}
+		ready := s.reserve(s.routeAll(ctx, from, s.queue.InTurn(batch)), now)
+		if len(ready) > 0 || from.Kind != queue.LotDue {
+			return ready, nil // those that wait for their turn are not to be routed long before it
+		}
+	}
+}
+
+// routeAll routes the attempts, in place, and returns those that may be started now.
+func (s *starter) routeAll(ctx context.Context, from queue.WaitKey, batch []queue.Attempt) []queue.Attempt {
+	routed, now := batch[:0], time.Now()
+	for i := range batch {
+		a := &batch[i]
+		if err := s.routeEntry(ctx, a, now); err != nil {
+			s.aside.SetAside(ctx, a.Item, err)
+			continue
+		}
+		s.aside.RoutedWell(ctx, a.Run.App)
+		if from.Kind == queue.LotDue && a.GoesApart() {
+			s.queue.Room.WaitApart(a.Item)
+			continue
+		}
+		routed = queue.Keep(routed, batch, i)
+	}
+	return routed
+}
+
+// routeEntry routes an entry, unless it has waited for room at an address, or for its turn:
+// then it keeps what was decided.
+func (s *starter) routeEntry(ctx context.Context, a *queue.Attempt, now time.Time) error {
+	decided := (a.Route.Address != "" || a.Route.Refused != "") && a.RoutedFor == a.Job.Version && !a.Route.Probing
+	if decided && (a.GoesApart() || a.Run.Sharding() == (store.Sharding{}) && !anyDoubted(s.Leases, a.Route)) {
+		return nil
+	}
+	r, err := s.router.Route(ctx, a.Item, a.Job)
+	if err != nil {
+		return err
+	}
+	a.RoutedAt = now
+	if r.Serial != a.Route.Serial {
+		s.queue.Room.ChangeSerial(a.Item)
+	}
+	a.Route, a.RoutedFor = r, a.Job.Version
+	return nil
+}
+
+// anyDoubted is IsDoubted for the addresses of a route.
+func anyDoubted(l *lease.Leases, r *queue.Routed) bool {
+	return l.IsDoubted(r.Address) || slices.ContainsFunc(r.Targets, l.IsDoubted)
+}
+
+// reserve takes the places that the attempts need and fills in their Starts, in place. It
+// returns those that have them; the entries of the others wait.
+func (s *starter) reserve(batch []queue.Attempt, now time.Time) []queue.Attempt {
+	ready := batch[:0]
+	for i, what := range s.queue.ReserveAll(batch, now, s.router.Probes.Pending) {
+		a := &batch[i]
+		switch what {
+		case queue.ReservedAll:
+			a.Start = s.startOf(a)
+			ready = queue.Keep(ready, batch, i)
+		case queue.ReservedAsk:
+			s.router.Asks.AskRouter(a.Item, a.Job, a.Route.Asks)
+		}
+	}
+	return ready
+}
+
+// startOf is what the store is asked for. A shard that this node has lost since the run was let
+// in has epoch 0 here, which no shard has that ever had an owner: the store answers StartFenced,
+// and the run is let go.
+func (s *starter) startOf(a *queue.Attempt) store.Start {
+	run := s.buffers.nextRun()
+	a.Run.Fill(run)
+	epoch, _ := s.Leases.Epoch(run.Shard)
+	st := store.Start{
+		RunID: run.ID, JobID: a.Job.ID, Shard: run.Shard, Epoch: epoch, JobVersion: a.Job.Version,
+		State: store.StateStarted, Owner: s.Leases.Incarnation, Token: s.Leases.NewToken(epoch),
+		Address: a.Route.Address, Targets: a.Route.Targets,
+		Serial: a.Route.Ordered && !a.Route.Remote, AfterRetries: a.Job.Block == block.SerialExecution && !a.Job.RetryAside,
+		Instant: run.Instant(), TriggerID: run.TriggerID,
+		Handler: a.Job.Handler, Block: a.Job.Block, Param: a.Job.Param, Retries: max(a.Job.Retries-(run.Attempt-run.Reruns), 0),
+		Msg: s.buffers.said(a.Route.Msg), Known: run,
+	}
+	switch {
+	case a.Route.Refused != "":
+		st.State, st.HandleMsg = store.StateRefused, errs.PlainText(errs.Shorten(a.Route.Refused, core.MaxAnswer))
+	case a.Route.Remote:
+		st.BootID = s.book.Memory.Boot(a.Run.App, st.Address)
+		st.TargetBoots = s.bootsOf(a.Run.App, st.Targets)
+	}
+	if run.ParamSet {
+		st.Param = run.Param
+	}
+	if run.RetriesSet {
+		st.Retries = run.Retries
+	}
+	return st
+}
+
+// bootsOf are the boot ids of executors at addresses, as far as they are known.
+func (s *starter) bootsOf(app string, addrs []string) []string {
+	var boots []string
+	for _, a := range addrs {
+		boots = append(boots, s.book.Memory.Boot(app, a))
+	}
+	return boots
+}
+
+// turnBegins has an entry whose turn it is routed anew, where what was decided about it is
+// old, or some of its nodes have come to be doubted. Where somebody of the user's has to be
+// asked, or probes have to be sent, it waits for that, and keeps what comes of it, however
+// long its next turn takes to come.
+func (s *starter) turnBegins(a *queue.Attempt) { s.queue.TurnBegins(a, s.isOutdated(a)) }
+
+// isOutdated reports whether what was decided about an entry whose turn it is does not hold
+// any more. A router of the user's is not asked about a broadcast again for its age.
+func (s *starter) isOutdated(a *queue.Attempt) bool {
+	old, targets := time.Since(a.RoutedAt) >= registry.AddressTTL, a.Route.Targets
+	if left := s.Leases.Undoubted(targets); len(left) < len(targets) { // it is chosen among these then
+		return old || !a.Turned
+	}
+	switch {
+	case len(targets) == 0:
+		return old && !a.Turned
+	case s.Cfg.Routers[a.Job.Route] != nil:
+		return false
+	}
+	return old && (!a.Turned || s.Cfg.Registry == nil)
+}
+
+// Starts that a store makes one by one, each in a transaction of its own: those of
+// broadcasts, with their parts, and refusals. Input: such entries, as the loop finds them when
+// they are due. Output: few of them at a time, to be started behind the other runs of a
+// pass. Until then they wait in a lot, and take no places but what they were let in for. When
+// a store has been away for a while hundreds are due at once, and together they would take
+// longer than a call may, with all other runs behind them. Those whose start had no effect,
+// for a row is locked, perhaps, come again in calls of their own, and do not hold up those
+// that were not tried yet.
+
+// startSingly starts some of those that wait for their first turn, and then some of those
+// that were tried before.
+func (s *starter) startSingly(ctx context.Context) (some, locked bool, err error) {
+	first := queue.WaitKey{Kind: queue.LotApart}
+	n, took, locked, err := s.startFrom(ctx, first, s.singly.first.size())
+	if n > 0 {
+		s.singly.first.took(n, took)
+	}
+	if err != nil {
+		return n > 0, locked, err
+	}
+	again := s.queue.Room.NextRound()
+	left := s.queue.Room.CountLot(again.Next())
+	m, took, stuck, err := s.startFrom(ctx, again, s.singly.again.size())
+	switch {
+	case m == 0:
+	case s.queue.Room.CountLot(again.Next()) > left: // one is stuck, and the others were with it
+		s.singly.again = batchSizer{}
+	default:
+		s.singly.again.took(m, took)
+	}
+	return n+m > 0, locked || stuck, err
+}
+
+// batchSizer is how many of those that wait go together. It begins with one when nobody waits any
+// more. It belongs to the start loop.
+type batchSizer struct{ most int }
+
+func (b *batchSizer) size() int { return max(1, b.most) }
+
+// took notes that n of them went together, and how long they took: the next ones are to
+// take singlyTime, and are no more than twice as many.
+func (b *batchSizer) took(n int, d time.Duration) {
+	few := max(1, int(singlyTime/max(d/time.Duration(n), time.Microsecond)))
+	most := b.size()
+	if n >= most {
+		most *= 2
+	}
+	b.most = min(most, few, singlyMost)
+}
+
+const (
+	// singlyMost is how many go together at most.
+	singlyMost = 64
+	// singlyTime is how long one call for them is to take, as far as it can be foreseen.
+	singlyTime = 500 * time.Millisecond
+)

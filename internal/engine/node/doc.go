@@ -16,15 +16,13 @@
 //	scan/claim.go           has the store insert these and advance the jobs, at once
 //	queue/queue.go          holds them until shortly before their time
 //	queue/held.go           has the ring, and of a full app the earliest runs only
-//	dispatch/start.go       the start loop: starts what is due, batch after batch
-//	dispatch/collect.go     takes what is due, apps in turn, and says what the store is asked
+//	dispatch/start.go       the start loop: takes what is due, apps in turn, batch after batch
 //	router/router.go        says where each run goes
 //	queue/attempt.go        gives it places, or has it wait for what it lacks
 //	dispatch/startbatch.go  has the store mark a batch started, and acts on each answer
 //	dispatch/launch.go      has each go on that was started
 //	queue/flight.go         makes of each a run that is under way, until it has ended
-//	dispatch/send.go        waits for the instant
-//	dispatch/call.go        calls the executor, which runs the handler
+//	dispatch/send.go        waits for the instant and calls the executor, which runs the handler
 //	dispatch/finish.go      stores the result, then acknowledges it
 //	store/follow.go         says what follows, in the transaction that ends the run
 //
