@@ -18,7 +18,8 @@ const byteOrderMark = "\xEF\xBB\xBF"
 // a string; strings in single quotes or, if they are one word, in none; comments; TRUE and Null;
 // = or => for a colon, a semicolon for a comma; an element of a list that is not there, which is
 // null. A comma before a closing bracket means nothing, where Gson takes it for one more null
-// in a list and refuses it in an object.
+// in a list and refuses it in an object. Only an object or a list is mended: a page of HTML is not
+// a word without quotes.
 func mend(src []byte) (Value, error) {
 	src = bytes.TrimPrefix(src, []byte(byteOrderMark))
 	m := mender{src: src, out: make([]byte, 0, len(src)+len(src)/8+16)}
@@ -26,7 +27,7 @@ func mend(src []byte) (Value, error) {
 	if ok && m.i == len(src) {
 		return nil, ErrEmpty
 	}
-	ok = ok && m.value() && m.blanks() && m.i == len(src)
+	ok = ok && m.is("{[") && m.value() && m.blanks() && m.i == len(src)
 	if !ok || !stdjson.Valid(m.out) {
 		return nil, fmt.Errorf("malformed JSON at byte %d", min(m.i+1, len(src)))
 	}
