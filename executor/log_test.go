@@ -349,6 +349,87 @@ func TestLogFileFails(t *testing.T) {
 	})
 }
 
+// A directory of logs that is removed under a running executor is made again, which is said
+// once: no run is without its log for that. Where it cannot be made that is said once, and so is
+// the end of it.
+func TestLogDirRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "logs")
+		said := new(strings.Builder)
+		e, _ := open(t, executor.Config{Log: executor.LogConfig{Dir: dir}, Logger: slog.New(slog.NewTextHandler(said, nil))})
+		handle(t, e, "h", func(_ context.Context, task *executor.Task) error {
+			task.Log().Info("x")
+			time.Sleep(10 * time.Second)
+			task.Log().Info("y")
+			return nil
+		})
+		next := int64(0)
+		run := func(count int) {
+			for range count {
+				next++
+				mustSend(t, e, req(next, next))
+			}
+			synctest.Wait()
+		}
+		content := func(id int64) string {
+			return readLog(t, e, wire.LogRequest{LogID: id, FromLineNum: 1}).LogContent
+		}
+		remove := func() {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lines := func(level, text string) int {
+			n := 0
+			for line := range strings.Lines(said.String()) {
+				if strings.Contains(line, "level="+level) && strings.Contains(line, text) {
+					n++
+				}
+			}
+			return n
+		}
+
+		run(1)
+		remove()
+		run(2)
+		for _, id := range []int64{2, 3} {
+			if got := content(id); !strings.HasSuffix(got, "INFO x\n") {
+				t.Errorf("run %d after the directory was removed has the log %q", id, got)
+			}
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := content(1); !strings.HasSuffix(got, "INFO y\n") {
+			t.Errorf("the run under way when the directory was removed has the log %q", got)
+		}
+		if n := lines("WARN", "made it again"); n != 1 || lines("ERROR", "") != 0 {
+			t.Errorf("said %d times that it was made again:\n%s", n, said)
+		}
+
+		remove()
+		if err := os.WriteFile(dir, nil, 0o600); err != nil { // in the way
+			t.Fatal(err)
+		}
+		run(5)
+		time.Sleep(5 * time.Second)
+		run(5)
+		if n := lines("ERROR", "could not write the log of a run"); n != 1 {
+			t.Errorf("said %d times that logs cannot be written:\n%s", n, said)
+		}
+		remove()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := content(4); !strings.HasSuffix(got, "INFO y\n") {
+			t.Errorf("a run that went on when logs could be written again has the log %q", got)
+		}
+		run(1)
+		if n := lines("INFO", "has recovered"); n != 1 {
+			t.Errorf("said %d times that it is over:\n%s", n, said)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
 // logAdmin is an admin that wants the lines of runs, and notes what it is called with.
 type logAdmin struct {
 	admin

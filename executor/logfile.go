@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/xxljob/xxljob/wire"
@@ -26,28 +27,86 @@ import (
 // nothing can lead out of.
 type fileLogs struct {
 	logFormat
-	root      *os.Root
+	dir       string
+	root      atomic.Pointer[os.Root] // another one where the directory was removed
 	maxRun    int
 	retention int // days, negative for ever
 	log       *slog.Logger
 
 	mu      sync.Mutex
 	cleaned string // the day of the last cleaning
+	missed  int    // attempts to write that have failed since the last one that had not
+	failing atomic.Bool
 }
 
 // maxRetention is a bound in days for calculations with dates, and as good as for ever.
 const maxRetention = 1_000_000
 
 func newFileLogs(f logFormat, cfg Config, dir string) (*fileLogs, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	dir, err := filepath.Abs(dir) // it may have to be made again, wherever the process works then
+	if err != nil {
 		return nil, fmt.Errorf("xxljob: executor: Config.Log.Dir: %w", err)
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := makeRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("xxljob: executor: Config.Log.Dir: %w", err)
 	}
 	keep := min(cfg.Log.RetentionDays, maxRetention)
-	return &fileLogs{logFormat: f, root: root, maxRun: cfg.Log.MaxBytes, retention: keep, log: cfg.Logger}, nil
+	s := &fileLogs{logFormat: f, dir: dir, maxRun: cfg.Log.MaxBytes, retention: keep, log: cfg.Logger}
+	s.root.Store(root)
+	return s, nil
+}
+
+func makeRoot(dir string) (*os.Root, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(dir)
+}
+
+// makeAgain makes the directory anew if somebody has removed it, unless another run has done so:
+// was is the one in which something was not there.
+func (s *fileLogs) makeAgain(was *os.Root) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.root.Load() != was || s.inPlace(was) {
+		return nil
+	}
+	root, err := makeRoot(s.dir)
+	if err != nil {
+		return err
+	}
+	s.root.Store(root)
+	s.log.Warn("executor: the directory of the logs of runs was removed while it was in use; made it again", "dir", s.dir)
+	return was.Close()
+}
+
+// inPlace reports whether a root is what its path leads to.
+func (s *fileLogs) inPlace(root *os.Root) bool {
+	open, err := root.Stat(".")
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(s.dir)
+	return err == nil && os.SameFile(open, there)
+}
+
+// note says when logs of runs begin to be lost, and when that is over.
+func (s *fileLogs) note(run int64, err error) {
+	if err == nil && !s.failing.Load() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch was := s.failing.Swap(err != nil); {
+	case err != nil:
+		if s.missed++; !was {
+			s.log.Error("executor: could not write the log of a run; further failures are counted until it can be done again", "run", run, "error", err)
+		}
+	case was:
+		s.log.Info("executor: writing the logs of runs has recovered", "failures", s.missed)
+		s.missed = 0
+	}
 }
 
 // of keeps the logs of a cluster in a directory of its name, which is none of a
@@ -56,7 +115,7 @@ func (s *fileLogs) of(cfg Config, cluster string) (logStore, error) {
 	return newFileLogs(s.logFormat, cfg, filepath.Join(cfg.Log.Dir, cluster))
 }
 
-func (s *fileLogs) close() error { return s.root.Close() }
+func (s *fileLogs) close() error { return s.root.Load().Close() }
 
 // day is the name of the directory of an instant.
 func (s *fileLogs) day(at time.Time) string { return at.In(s.loc).Format(time.DateOnly) }
@@ -80,32 +139,52 @@ type fileWriter struct {
 	store *fileLogs
 	key   logKey
 
-	mu   sync.Mutex
-	file *os.File
-	size int
-	done bool // full, failed or closed: lines are lost
+	mu    sync.Mutex
+	file  *os.File
+	size  int
+	done  bool      // full or closed: lines are lost
+	again time.Time // when it is tried again after a failure: lines before are lost
+	seen  time.Time // when the file was last seen to be where it was made
 }
+
+// fileEvery is how often a file that is written to is looked for, since somebody may remove it,
+// and how soon writing is tried again after a failure.
+const fileEvery = time.Second
 
 func (w *fileWriter) write(_ time.Time, _ slog.Level, lines []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.done {
+	now := time.Now()
+	if w.done || now.Before(w.again) {
 		return
 	}
-	if err := w.put(lines); err != nil {
-		w.shut()
-		w.store.log.Error("executor: could not write the log of a run", "run", w.key.id, "error", err)
+	err := w.put(now, lines)
+	w.store.note(w.key.id, err)
+	if err != nil {
+		w.letGo()
+		w.again = now.Add(fileEvery)
 	}
 }
 
 // put appends lines, or the notice that the file is full. mu is held.
-func (w *fileWriter) put(lines []byte) error {
+func (w *fileWriter) put(now time.Time, lines []byte) error {
+	if w.file != nil && now.Sub(w.seen) >= fileEvery && w.removed() {
+		w.letGo()
+	}
 	if w.file == nil {
-		w.store.clean(time.Now())
-		if err := w.open(); err != nil {
+		w.store.clean(now)
+		root := w.store.root.Load()
+		err := w.open(root)
+		if errors.Is(err, fs.ErrNotExist) || w.store.root.Load() != root {
+			if err = w.store.makeAgain(root); err == nil {
+				err = w.open(w.store.root.Load())
+			}
+		}
+		if err != nil {
 			return err
 		}
 	}
+	w.seen = now
 	full := w.size+len(lines) > w.store.maxRun
 	if full {
 		lines = []byte(cutNotice(w.store.maxRun))
@@ -118,13 +197,27 @@ func (w *fileWriter) put(lines []byte) error {
 	return err
 }
 
+// name is the file of the run, below the directory.
+func (w *fileWriter) name() string {
+	return path.Join(w.store.day(w.key.at), logName(w.key.runID))
+}
+
+// removed reports whether the file is not any more where it was made. mu is held.
+func (w *fileWriter) removed() bool {
+	there, err := w.store.root.Load().Stat(w.name())
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	open, err := w.file.Stat()
+	return err == nil && !os.SameFile(there, open)
+}
+
 // open opens the file of the run, which may have been written before. mu is held.
-func (w *fileWriter) open() error {
-	day := w.store.day(w.key.at)
-	if err := w.store.root.Mkdir(day, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+func (w *fileWriter) open(root *os.Root) error {
+	if err := root.Mkdir(w.store.day(w.key.at), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	f, err := w.store.root.OpenFile(path.Join(day, logName(w.key.runID)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := root.OpenFile(w.name(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -145,6 +238,11 @@ func (w *fileWriter) close() {
 // shut lets no more lines in. mu is held.
 func (w *fileWriter) shut() {
 	w.done = true
+	w.letGo()
+}
+
+// letGo closes the file, which another line may open again. mu is held.
+func (w *fileWriter) letGo() {
 	if w.file == nil {
 		return
 	}
@@ -168,7 +266,7 @@ func (s *fileLogs) read(key logKey, part logPart) (wire.LogResult, bool, error) 
 // find opens the file that a request means, nil for none.
 func (s *fileLogs) find(key logKey) (*os.File, error) {
 	for _, name := range s.asked(key) {
-		if f, err := s.root.Open(name); !errors.Is(err, fs.ErrNotExist) {
+		if f, err := s.root.Load().Open(name); !errors.Is(err, fs.ErrNotExist) {
 			return unlessClosed(f, err)
 		}
 	}
@@ -188,7 +286,7 @@ func (s *fileLogs) findAside(key logKey) (*os.File, error) {
 	}
 	for _, d := range slices.Backward(days) {
 		for _, name := range key.datedNames() {
-			if f, err := s.root.Open(path.Join(d.name, name)); !errors.Is(err, fs.ErrNotExist) {
+			if f, err := s.root.Load().Open(path.Join(d.name, name)); !errors.Is(err, fs.ErrNotExist) {
 				return unlessClosed(f, err)
 			}
 		}
@@ -235,7 +333,7 @@ func (k runID) datedNames() []string {
 func (s *fileLogs) latest(day string, id int64) []string {
 	prefix := strconv.FormatInt(id, 10) + "-"
 	last, found := int64(0), ""
-	entries, _ := fs.ReadDir(s.root.FS(), day) // of no directory there are none
+	entries, _ := fs.ReadDir(s.root.Load().FS(), day) // of no directory there are none
 	for _, e := range entries {
 		rest, ours := strings.CutPrefix(strings.TrimSuffix(e.Name(), extLog), prefix)
 		if at, err := strconv.ParseInt(rest, 10, 64); ours && err == nil && (found == "" || at > last) {
@@ -268,7 +366,7 @@ func (s *fileLogs) clean(now time.Time) {
 		if !s.over(d, now) {
 			continue
 		}
-		if err := s.root.RemoveAll(d.name); err != nil {
+		if err := s.root.Load().RemoveAll(d.name); err != nil {
 			s.log.Error("executor: could not remove old logs", "day", d.name, "error", err)
 		}
 	}
@@ -283,7 +381,10 @@ type logDay struct {
 // days lists the directories of days, in their order. Whatever is not named like a day is
 // not ours.
 func (s *fileLogs) days() (days []logDay, err error) {
-	entries, err := fs.ReadDir(s.root.FS(), ".")
+	entries, err := fs.ReadDir(s.root.Load().FS(), ".")
+	if errors.Is(err, fs.ErrNotExist) { // removed: the next line makes it again
+		return nil, nil
+	}
 	for _, d := range entries {
 		if date, err := time.Parse(time.DateOnly, d.Name()); err == nil && d.IsDir() {
 			days = append(days, logDay{d.Name(), date})
@@ -306,14 +407,14 @@ func (s *fileLogs) over(d logDay, now time.Time) bool {
 // written is when the last file was put into a directory. One that says a time to come
 // is made to say now, or it would never be old.
 func (s *fileLogs) written(d logDay, now time.Time) time.Time {
-	info, err := s.root.Stat(d.name)
+	info, err := s.root.Load().Stat(d.name)
 	if err != nil {
 		return now // whatever is wrong, the removal of it would fail too
 	}
 	if at := info.ModTime(); !at.After(now) {
 		return at
 	}
-	if err := s.root.Chtimes(d.name, now, now); err != nil {
+	if err := s.root.Load().Chtimes(d.name, now, now); err != nil {
 		s.log.Error("executor: could not date a log directory of a future day", "day", d.name, "error", err)
 	}
 	return now

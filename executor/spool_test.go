@@ -658,6 +658,62 @@ func TestSpoolGone(t *testing.T) {
 	})
 }
 
+// TestSpoolDirRemoved: a spool that is removed under a running executor is made again with the
+// next result, which is said once. What is reported while that fails is kept in memory.
+func TestSpoolDirRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "spool")
+		said := new(strings.Builder)
+		n := newNode()
+		e := spooling(t, dir, n, executor.Config{Logger: slog.New(slog.NewTextHandler(said, nil))})
+		give := func(ids ...int64) {
+			for _, id := range ids {
+				mustGive(t, e, "one", req(id, id))
+				synctest.Wait()
+			}
+		}
+		give(1)
+		time.Sleep(time.Minute)
+		n.set(true)
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		give(2, 3)
+		if files := spoolFiles(t, dir); len(files) != 2 {
+			t.Errorf("the spool has %q after it was removed", files)
+		}
+		if got := strings.Count(said.String(), "made it again"); got != 1 || strings.Contains(said.String(), "level=ERROR") {
+			t.Errorf("said %d times that it was made again:\n%s", got, said)
+		}
+		n.set(false)
+		time.Sleep(time.Minute)
+
+		n.set(true)
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dir, nil, 0o600); err != nil { // in the way
+			t.Fatal(err)
+		}
+		give(4, 5)
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+		give(6)
+		if got := strings.Count(said.String(), "could not write results"); got != 1 {
+			t.Errorf("said %d times that results cannot be written:\n%s", got, said)
+		}
+		if got := strings.Count(said.String(), "writing results to the spool has recovered"); got != 1 {
+			t.Errorf("said %d times that it is over:\n%s", got, said)
+		}
+		n.set(false)
+		time.Sleep(time.Minute)
+		if got := n.ids(); !slices.Equal(got, []int64{1, 2, 3, 4, 5, 6}) {
+			t.Errorf("results of %v\n%s", got, said)
+		}
+	})
+}
+
 // TestSpoolTooLong: a file that is longer than any of ours is set aside, and not read
 // again.
 func TestSpoolTooLong(t *testing.T) {

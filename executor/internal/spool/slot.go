@@ -10,7 +10,9 @@ package spool
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -22,35 +24,61 @@ const maxSlots = 1000
 
 const lockName = "lock"
 
-// takeSlot locks the first slot that is free.
-func (s *Spool) takeSlot() error {
+// home is where a process keeps its files: a slot of its own.
+type home struct {
+	root *os.Root  // Config.Dir
+	slot string    // the directory of this process, below root
+	lock io.Closer // of the slot
+	dir  *os.File  // the slot
+}
+
+// openHome makes a directory when it is absent, and locks the first slot in it that is free.
+func openHome(dir string) (*home, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	h := &home{root: root}
+	if err := h.takeSlot(); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return h, nil
+}
+
+func (h *home) takeSlot() error {
 	for n := range maxSlots {
 		slot := strconv.Itoa(n)
-		if err := s.root.Mkdir(slot, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := h.root.Mkdir(slot, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		lock, err := lockFile(s.root, path.Join(slot, lockName))
+		lock, err := lockFile(h.root, path.Join(slot, lockName))
 		if errors.Is(err, errLocked) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		dir, err := s.root.Open(slot)
+		dir, err := h.root.Open(slot)
 		if err != nil {
 			return errors.Join(err, lock.Close())
 		}
-		s.slot, s.lock, s.dir = slot, lock, dir
+		h.slot, h.lock, h.dir = slot, lock, dir
 		return nil
 	}
 	return fmt.Errorf("%d other processes use it", maxSlots)
 }
 
+func (h *home) close() error { return errors.Join(h.dir.Close(), h.lock.Close(), h.root.Close()) }
+
 // sweep removes what a process has left that ended while it wrote.
 func (s *Spool) sweep() {
-	for _, name := range s.names(s.slot) {
+	h := s.home.Load()
+	for _, name := range s.names(h, h.slot) {
 		if strings.HasSuffix(name, extTemp) {
-			if err := s.root.Remove(path.Join(s.slot, name)); err != nil {
+			if err := h.root.Remove(path.Join(h.slot, name)); err != nil {
 				s.log.Warn("executor: could not remove an unfinished file from the spool", "file", name, "error", err)
 			}
 		}
@@ -58,9 +86,9 @@ func (s *Spool) sweep() {
 }
 
 // names lists a directory, sorted.
-func (s *Spool) names(dir string) (names []string) {
-	entries, err := fs.ReadDir(s.root.FS(), dir)
-	if err != nil {
+func (s *Spool) names(h *home, dir string) (names []string) {
+	entries, err := fs.ReadDir(h.root.FS(), dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // what was removed is made again by Put
 		s.log.Error("executor: could not list the spool", "directory", dir, "error", err)
 	}
 	for _, e := range entries {
@@ -70,13 +98,13 @@ func (s *Spool) names(dir string) (names []string) {
 }
 
 // list returns the batches of a slot, oldest first, and counts them in size.
-func (s *Spool) list(slot string) (found []Parcel) {
-	for _, name := range s.names(slot) {
+func (s *Spool) list(h *home, slot string) (found []Parcel) {
+	for _, name := range s.names(h, slot) {
 		if !strings.HasSuffix(name, extBatch) {
 			continue
 		}
 		p := Parcel{file: name, size: blockSize, Count: s.countOf(name)}
-		if info, err := s.root.Stat(path.Join(slot, name)); err == nil {
+		if info, err := h.root.Stat(path.Join(slot, name)); err == nil {
 			p.Bytes = int(min(info.Size(), maxFile))
 			p.size = blocks(p.Bytes)
 		}
@@ -88,18 +116,19 @@ func (s *Spool) list(slot string) (found []Parcel) {
 
 // Adopt moves the batches of processes that have ended to the slot of this one.
 func (s *Spool) Adopt() (found []Parcel) {
-	for _, slot := range s.names(".") {
-		if _, err := strconv.Atoi(slot); err != nil || slot == s.slot {
+	h := s.home.Load()
+	for _, slot := range s.names(h, ".") {
+		if _, err := strconv.Atoi(slot); err != nil || slot == h.slot {
 			continue
 		}
-		lock, err := lockFile(s.root, path.Join(slot, lockName))
+		lock, err := lockFile(h.root, path.Join(slot, lockName))
 		if err != nil {
 			if !errors.Is(err, errLocked) {
 				s.log.Error("executor: could not lock the spool", "slot", slot, "error", err)
 			}
 			continue
 		}
-		left := s.move(slot)
+		left := s.move(h, slot)
 		if err := lock.Close(); err != nil {
 			s.log.Error("executor: could not unlock the spool", "slot", slot, "error", err)
 		}
@@ -113,9 +142,9 @@ func (s *Spool) Adopt() (found []Parcel) {
 
 // move renames the batches of a slot, whose names are of no other process, into
 // that of this one.
-func (s *Spool) move(slot string) (moved []Parcel) {
-	for _, p := range s.list(slot) {
-		if err := s.root.Rename(path.Join(slot, p.file), path.Join(s.slot, p.file)); err != nil {
+func (s *Spool) move(h *home, slot string) (moved []Parcel) {
+	for _, p := range s.list(h, slot) {
+		if err := h.root.Rename(path.Join(slot, p.file), path.Join(h.slot, p.file)); err != nil {
 			s.size.Add(-p.size)
 			s.log.Error("executor: could not take over results of a process that has ended", "slot", slot, "file", p.file, "error", err)
 			continue

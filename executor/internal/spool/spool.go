@@ -45,13 +45,11 @@ type Spool struct {
 	Read   func(name string) (io.ReadCloser, error)
 
 	log   *slog.Logger
-	root  *os.Root
-	slot  string    // the directory of this process
-	lock  io.Closer // of the slot
-	dir   *os.File  // the slot
-	boot  string    // Config.Boot
-	limit int64     // Config.Bytes
-	most  int       // Config.Batch
+	path  string               // Config.Dir, absolute
+	home  atomic.Pointer[home] // another one where the directory was removed
+	boot  string               // Config.Boot
+	limit int64                // Config.Bytes
+	most  int                  // Config.Batch
 
 	size atomic.Int64 // of all files
 
@@ -99,27 +97,22 @@ func Open(cfg Config) (*Spool, []Parcel, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, nil, err
-	}
-	root, err := os.OpenRoot(dir)
+	s := &Spool{log: cfg.Logger, path: dir, boot: strings.ToLower(cfg.Boot), limit: cfg.Bytes, most: cfg.Batch}
+	s.Create, s.Read = s.createFile, s.openFile
+	h, err := openHome(dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &Spool{log: cfg.Logger, root: root, boot: strings.ToLower(cfg.Boot), limit: cfg.Bytes, most: cfg.Batch}
-	s.Create, s.Read = s.createFile, s.openFile
-	if err := s.takeSlot(); err != nil {
-		return nil, nil, errors.Join(err, root.Close())
-	}
+	s.home.Store(h)
 	s.sweep()
-	left := append(s.list(s.slot), s.Adopt()...)
+	left := append(s.list(h, h.slot), s.Adopt()...)
 	slices.SortStableFunc(left, func(a, b Parcel) int { return strings.Compare(a.file, b.file) })
 	return s, left, nil
 }
 
 // Close releases the slot. What is in it stays.
 func (s *Spool) Close() error {
-	return errors.Join(s.dir.Close(), s.lock.Close(), s.root.Close())
+	return s.home.Load().close()
 }
 
 // Full reports whether the files take as much as they may, and how much that is.
@@ -129,10 +122,10 @@ func (s *Spool) Full() (int64, bool) {
 }
 
 func (s *Spool) createFile(name string) (File, error) {
-	return s.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	return s.home.Load().root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 }
 
-func (s *Spool) openFile(name string) (io.ReadCloser, error) { return s.root.Open(name) }
+func (s *Spool) openFile(name string) (io.ReadCloser, error) { return s.home.Load().root.Open(name) }
 
 // Put writes results to a file. When that fails they are in the parcel instead, and
 // the next ones are tried again.
@@ -140,7 +133,13 @@ func (s *Spool) Put(results []wire.CallbackRequest) Parcel {
 	body := wire.EncodeCallback(nil, wire.CallbackObject, results)
 	p := Parcel{Results: results, Count: len(results), Bytes: len(body)}
 	name := s.name(len(results))
-	if err := s.write(name, body); err != nil {
+	err := s.write(name, body)
+	if errors.Is(err, fs.ErrNotExist) { // somebody has removed the directory
+		if err = s.makeAgain(); err == nil {
+			err = s.write(name, body)
+		}
+	}
+	if err != nil {
 		if !s.failing {
 			s.log.Error("executor: could not write results to the spool; keeping them in memory", "error", err)
 		}
@@ -154,6 +153,19 @@ func (s *Spool) Put(results []wire.CallbackRequest) Parcel {
 	p.file, p.size, p.Results = name, blocks(len(body)), nil
 	s.size.Add(p.size)
 	return p
+}
+
+// makeAgain makes the directories anew that somebody has removed, and takes a slot there.
+func (s *Spool) makeAgain() error {
+	h, err := openHome(s.path)
+	if err != nil {
+		return err
+	}
+	s.log.Warn("executor: the spool was removed while it was in use; made it again, results that were in it and not delivered are lost", "dir", s.path)
+	if err := s.home.Swap(h).close(); err != nil {
+		s.log.Warn("executor: could not close the spool that was removed", "error", err)
+	}
+	return nil
 }
 
 // name returns a name that sorts behind all before, whatever the clock does.
@@ -178,11 +190,12 @@ func (s *Spool) countOf(name string) int {
 
 // write makes one file, or none.
 func (s *Spool) write(name string, body []byte) (err error) {
-	temp, final := path.Join(s.slot, name+extTemp), path.Join(s.slot, name)
+	h := s.home.Load()
+	temp, final := path.Join(h.slot, name+extTemp), path.Join(h.slot, name)
 	made := ""
 	defer func() {
 		if err != nil && made != "" {
-			_ = s.root.Remove(made) // or sweep does
+			_ = h.root.Remove(made) // or sweep does
 		}
 	}()
 	f, err := s.Create(temp)
@@ -197,26 +210,27 @@ func (s *Spool) write(name string, body []byte) (err error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err = s.root.Rename(temp, final); err != nil {
+	if err = h.root.Rename(temp, final); err != nil {
 		return err
 	}
 	made = final
-	return s.syncDir()
+	return h.syncDir()
 }
 
 // syncDir makes the names in the slot durable. Windows does so by itself.
-func (s *Spool) syncDir() error {
+func (h *home) syncDir() error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
-	return s.dir.Sync()
+	return h.dir.Sync()
 }
 
 // Get reads the results of a file. Of one that makes no sense, which is set aside, and
 // of one that is gone it returns neither results nor an error, and they are given up.
 // After an error the file may be read another time.
 func (s *Spool) Get(p Parcel) ([]wire.CallbackRequest, error) {
-	name := path.Join(s.slot, p.file)
+	h := s.home.Load()
+	name := path.Join(h.slot, p.file)
 	body, err := s.read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		s.size.Add(-p.size)
@@ -232,7 +246,7 @@ func (s *Spool) Get(p Parcel) ([]wire.CallbackRequest, error) {
 	}
 	s.size.Add(-p.size)
 	s.log.Error("executor: set aside unreadable results in the spool", "file", name+extBroken, "error", err)
-	if err := s.root.Rename(name, name+extBroken); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := h.root.Rename(name, name+extBroken); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.log.Error("executor: could not set aside unreadable results in the spool", "file", name, "error", err)
 	}
 	return nil, nil
@@ -263,7 +277,8 @@ func decode(body []byte) ([]wire.CallbackRequest, error) {
 // delivered again by the next process, which admins know to ignore.
 func (s *Spool) Remove(p Parcel) {
 	s.size.Add(-p.size)
-	if err := s.root.Remove(path.Join(s.slot, p.file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	h := s.home.Load()
+	if err := h.root.Remove(path.Join(h.slot, p.file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.log.Error("executor: could not remove delivered results from the spool", "file", p.file, "error", err)
 	}
 }
