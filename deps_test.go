@@ -407,6 +407,29 @@ func TestDirectModules(t *testing.T) {
 	}
 }
 
+// TestProgramsBringZones: programs that are put into images as they are bring the time zones,
+// which an image from scratch has not; the library leaves that to its hosts.
+func TestProgramsBringZones(t *testing.T) {
+	const zones = "time/tzdata"
+	imports := func(file *ast.File) bool {
+		return slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool { return spec.Path.Value == strconv.Quote(zones) })
+	}
+	for _, name := range []string{"examples/standalone/main.go", "cmd/xxljob/main.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !imports(file) {
+			t.Errorf("%s does not import %s", name, zones)
+		}
+	}
+	for _, src := range sources(t) {
+		if !src.test && !strings.HasPrefix(src.pkg, "examples/") && imports(src.file) {
+			t.Errorf("%s imports %s, which is for programs", src.name, zones)
+		}
+	}
+}
+
 // TestModulesImportWhatIsPublic: a module that is released by itself is compiled with later
 // releases of the library, which may change what is below internal. Tests are run beside the
 // library of the same commit alone, and so is bench/peers, which nobody requires; programs are

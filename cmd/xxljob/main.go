@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // schedules have zones, and an image may have none
 
 	"github.com/alecthomas/kong"
 )
