@@ -106,8 +106,8 @@ type Start struct {
 // started before, and put back. It is pure.
 func (s *Start) Started(read *Run) Run {
 	r := *s.Known
-	r.State, r.Owner, r.Token, r.Address, r.BootID = s.State, s.Owner, s.Token, s.Address, s.BootID
-	r.JobVersion, r.Handler, r.Block, r.Param, r.Retries = s.JobVersion, s.Handler, s.Block, s.Param, s.Retries
+	r.State, r.Owner, r.Token, r.Address, r.BootID = s.State, s.Owner, s.Token, PlainText(s.Address), PlainText(s.BootID)
+	r.JobVersion, r.Handler, r.Block, r.Param, r.Retries = s.JobVersion, PlainText(s.Handler), PlainText(s.Block), PlainText(s.Param), s.Retries
 	r.PlanEpoch, r.Sharding, r.Started, r.AlarmStatus = read.PlanEpoch, read.Sharding, read.Started, read.AlarmStatus
 	r.TriggerMsg, r.HandleMsg = read.TriggerMsg, read.HandleMsg
 	r.Taken = time.Time{}

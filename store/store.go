@@ -30,6 +30,9 @@ package store
 //     callers can use memory again: a batch of runs takes a megabyte. They keep nothing of it, nor
 //     of their other arguments, beyond the call. Beside an error they return nothing, not even dst, but for Finish beside
 //     ErrLocked;
+//   - a text is kept that is UTF-8 without NUL. A definition, a Group, a Trigger and an entry of the
+//     record with any other are refused with a FieldError; in any other text what is none becomes
+//     U+FFFD, so that no word of a running program is an error;
 //   - times are kept to the millisecond, in UTC; the zero time stays zero;
 //   - the arguments named now, Before and the like decide about dueness and
 //     planned times only. Leases, epochs, ids, Created, Started, Taken and Ended

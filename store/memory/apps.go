@@ -4,6 +4,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/store"
@@ -15,6 +16,9 @@ func (s *Store) SaveGroup(ctx context.Context, g store.Group) error {
 		return err
 	}
 	defer s.done()
+	if err := store.CheckTexts("group", g); err != nil {
+		return failed(err, "save group")
+	}
 	return s.saveGroup(ctx, g)
 }
 
@@ -46,6 +50,7 @@ func (s *Store) EnsureGroup(ctx context.Context, app string) error {
 		return err
 	}
 	defer s.done()
+	app = store.PlainText(app)
 	g, err := first[store.Group](s.db, tableGroups, app)
 	if err != nil || g != nil {
 		return err
@@ -121,7 +126,9 @@ func (s *Store) PutAddresses(ctx context.Context, regs []store.Registration) err
 	now := clock()
 	type key struct{ app, address string }
 	last := make(map[key]int, len(regs))
+	regs = slices.Clone(regs)
 	for i := range regs {
+		regs[i] = copyOfRegistration(&regs[i])
 		last[key{regs[i].App, regs[i].Address}] = i
 	}
 	txn := s.db.Txn(true)
@@ -134,7 +141,7 @@ func (s *Store) PutAddresses(ctx context.Context, regs []store.Registration) err
 		if err != nil {
 			return err
 		}
-		row := copyOfRegistration(&reg)
+		row := reg
 		row.Updated, row.FormerBootID, row.FormerSeen = now, "", time.Time{}
 		if was, _ := raw.(*store.Registration); was != nil {
 			row.FormerBootID, row.FormerSeen = was.FormerBootID, was.FormerSeen
@@ -160,6 +167,7 @@ func (s *Store) DropAddresses(ctx context.Context, regs []store.Registration) er
 	txn := s.db.Txn(true)
 	defer txn.Abort()
 	for _, reg := range regs {
+		reg = copyOfRegistration(&reg)
 		raw, err := txn.First(tableRegistry, byID, reg.App, reg.Address)
 		if err != nil {
 			return err
@@ -253,6 +261,7 @@ func (s *Store) ForgetAddresses(ctx context.Context, maxAge time.Duration) error
 // copyOfRegistration shares nothing with the row.
 func copyOfRegistration(row *store.Registration) store.Registration {
 	reg := *row
-	reg.Capabilities = copied(row.Capabilities)
+	reg.App, reg.Address, reg.BootID = store.PlainText(row.App), store.PlainText(row.Address), store.PlainText(row.BootID)
+	reg.Capabilities = plain(row.Capabilities)
 	return reg
 }

@@ -24,7 +24,7 @@ func (s *Store) Finish(ctx context.Context, dst []store.Run, results []store.Res
 		switch {
 		case r == nil:
 		case accepts(r, res):
-			r.HandleMsg, r.NoRetry = res.HandleMsg, res.NoRetry
+			r.HandleMsg, r.NoRetry = store.PlainText(res.HandleMsg), res.NoRetry
 			r.say(res.TriggerMsg)
 			if res.Progress != 0 || res.ProgressText != "" {
 				r.setProgress(res.Progress, res.ProgressText)
@@ -69,6 +69,7 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (store.Run
 	if reason == "" {
 		reason = "killed" // an empty KillReason would be: nobody asked
 	}
+	reason = store.PlainText(reason)
 	r := s.runs.find(runID)
 	if r != nil && r.State.Ended() {
 		r = r.latest()

@@ -87,6 +87,7 @@ func (r *run) counts() bool {
 
 // stop is a stop by the scheduler itself.
 func (s *Store) stop(ctx context.Context, j *job, reason string, now int64) {
+	reason = store.PlainText(reason)
 	j.unindex()
 	j.stopped, j.stopReason, j.updated = true, reason, now
 	j.index()

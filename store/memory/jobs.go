@@ -145,6 +145,9 @@ func (s *Store) AddJob(ctx context.Context, def store.Job, instant store.FirstIn
 	}
 	defer s.done()
 	def.ID = 0
+	if err := store.CheckTexts("job", def); err != nil {
+		return store.Job{}, failed(err, "add job")
+	}
 	if err := s.keyFree(&def); err != nil {
 		return store.Job{}, failed(err, "add job %q of %q", def.Key, def.App)
 	}

@@ -35,6 +35,9 @@ func (s *Store) EditJob(ctx context.Context, id int64, edit store.Edit) (store.J
 	if !replan && reflect.DeepEqual(before, after) {
 		return before, nil
 	}
+	if err := store.CheckTexts("job", after); err != nil {
+		return store.Job{}, failed(err, "%s job %d", edit.Verb, id)
+	}
 	if err := s.keyFree(&after); err != nil {
 		return store.Job{}, failed(err, "%s job %d: key %q of %q", edit.Verb, id, after.Key, after.App)
 	}

@@ -258,6 +258,9 @@ func (s *Store) newJobs(list store.ListID, defs []store.Job, instant store.First
 		if key := defs[i].Key; s.withKey(list.App, key) != nil || seen[[2]string{list.App, key}] {
 			continue
 		}
+		if err := store.CheckTexts("job", defs[i]); err != nil {
+			return fresh, failed(err, "add jobs of %q", list.App)
+		}
 		own = append(own, defs[i])
 		def := &own[len(own)-1]
 		j, err := s.newJob(def, instant, now)

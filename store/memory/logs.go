@@ -210,6 +210,7 @@ func (s *Store) AnswerLog(ctx context.Context, id int64, answer store.Answer) er
 	}
 	defer s.done()
 	if q := s.ask(id); q != nil && q.answer == nil {
+		answer.Content, answer.Refusal = store.PlainText(answer.Content), store.PlainText(answer.Refusal)
 		q.answer = &answer
 		s.tellEnded()
 	}

@@ -221,7 +221,7 @@ func sameAttachment(a, b store.Attachment) bool {
 func copiedAttached(list []store.Attachment) []store.Attachment {
 	out := copied(list)
 	for i := range out {
-		out[i].Handlers = copied(out[i].Handlers)
+		out[i].App, out[i].Handlers = store.PlainText(out[i].App), plain(out[i].Handlers)
 	}
 	return out
 }

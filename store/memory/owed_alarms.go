@@ -83,6 +83,7 @@ func (s *Store) MarkAlarms(ctx context.Context, m store.AlarmMarks) error {
 	}
 	defer s.done()
 	for _, t := range m.Told {
+		t.Rule = store.PlainText(t.Rule)
 		a := s.alarms[t.ID]
 		if a == nil {
 			continue
@@ -102,6 +103,7 @@ func (s *Store) MarkAlarms(ctx context.Context, m store.AlarmMarks) error {
 		}
 	}
 	for _, t := range m.Jobs {
+		t.Rule = store.PlainText(t.Rule)
 		j := s.live(t.JobID)
 		if j == nil {
 			delete(s.told, jobRule{t.JobID, t.Rule})

@@ -267,6 +267,6 @@ func (s *Store) plan(r *run, n *store.NewRun, now int64) {
 	s.agreePlain(r)
 	if n.Count != 0 || n.Reason != "" || !n.First.IsZero() || !n.Last.IsZero() {
 		x := r.own()
-		x.first, x.last, x.count, x.reason = stored(n.First), stored(n.Last), n.Count, n.Reason
+		x.first, x.last, x.count, x.reason = stored(n.First), stored(n.Last), n.Count, store.PlainText(n.Reason)
 	}
 }

@@ -105,6 +105,7 @@ func (r *run) createdAt() time.Time { return fromMilli(r.created) }
 
 // say adds a line to the TriggerMsg.
 func (r *run) say(line string) {
+	line = store.PlainText(line)
 	switch {
 	case line == "":
 	case r.TriggerMsg == "":
@@ -245,11 +246,20 @@ func (r *run) setReason(reason string) {
 func (r *run) setProgress(percent int, text string) {
 	if percent != 0 || text != "" || r.extras != nil {
 		x := r.own()
-		x.progress, x.progressText = percent, text
+		x.progress, x.progressText = percent, store.PlainText(text)
 	}
 }
 
 func copied[T any](s []T) []T { return append([]T(nil), s...) }
+
+// plain is a copy of texts as the store keeps them.
+func plain(texts []string) []string {
+	out := copied(texts)
+	for i := range out {
+		out[i] = store.PlainText(out[i])
+	}
+	return out
+}
 
 // runs finds runs by id. Ids are counted, from where ids.go says, so the runs lie in
 // segments of consecutive ids; a segment whose runs are all evicted goes.

@@ -30,6 +30,9 @@ func (s *Store) addRun(ctx context.Context, jobID int64, t store.Trigger, move *
 	if j == nil {
 		return store.Run{}, failed(store.ErrNotFound, "add run of job %d", jobID)
 	}
+	if err := store.CheckTexts("trigger", t); err != nil {
+		return store.Run{}, failed(err, "add run of job %d", jobID)
+	}
 	key := triggerKey{jobID, t.Key}
 	if t.Key != "" {
 		if id, ok := s.keys[key]; ok {

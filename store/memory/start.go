@@ -123,12 +123,12 @@ func (j *job) occupiesAny(st *store.Start) bool {
 func (s *Store) start(ctx context.Context, st *store.Start, r *run, now int64, out *store.Started) {
 	r.say(st.Msg)
 	if st.HandleMsg != "" {
-		r.HandleMsg = st.HandleMsg
+		r.HandleMsg = store.PlainText(st.HandleMsg)
 	}
 	if r.Type.ScheduleBorn() {
 		r.job.startedFor = max(r.job.startedFor, r.scheduled)
 	}
-	t := terms{app: r.terms.app, handler: st.Handler, block: st.Block, param: st.Param, jobVersion: st.JobVersion, retries: st.Retries}
+	t := terms{app: r.terms.app, handler: store.PlainText(st.Handler), block: store.PlainText(st.Block), param: store.PlainText(st.Param), jobVersion: st.JobVersion, retries: st.Retries}
 	if st.State == store.StateRefused {
 		r.agree(t)
 		s.concludeTo(ctx, &out.Run, r, ending{state: store.StateRefused}, now)
@@ -137,7 +137,7 @@ func (s *Store) start(ctx context.Context, st *store.Start, r *run, now int64, o
 	s.leave(r)
 	r.foreign = false
 	r.State, r.started, r.Token = store.StateStarted, now, st.Token
-	t.owner, t.bootID, t.address = st.Owner, st.BootID, st.Address
+	t.owner, t.bootID, t.address = st.Owner, store.PlainText(st.BootID), store.PlainText(st.Address)
 	r.agree(t)
 	if len(st.Targets) > 0 {
 		r.own().sharding = store.Sharding{Index: 0, Total: len(st.Targets)}
@@ -156,9 +156,9 @@ func (s *Store) broadcast(r *run, st *store.Start, now int64) []store.Run {
 		part, as := s.newRun(r.job), r.snapshot()
 		as.Created, as.Taken = fromMilli(now), time.Time{}
 		as.Sharding.Index = i
-		as.Address, as.BootID = st.Targets[i], ""
+		as.Address, as.BootID = store.PlainText(st.Targets[i]), ""
 		if i < len(st.TargetBoots) {
-			as.BootID = st.TargetBoots[i]
+			as.BootID = store.PlainText(st.TargetBoots[i])
 		}
 		part.keep(&as)
 		part.take(now)

@@ -26,7 +26,7 @@ func (s *Store) Readdress(ctx context.Context, m store.Readdress) (bool, error) 
 	s.leave(r)
 	r.say(m.Msg)
 	t := *r.terms
-	t.address, t.bootID = m.Address, m.BootID
+	t.address, t.bootID = store.PlainText(m.Address), store.PlainText(m.BootID)
 	r.agree(t)
 	r.taken = noTime
 	s.place(r, toMilli(clock()))

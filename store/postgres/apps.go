@@ -18,6 +18,9 @@ import (
 
 // SaveGroup inserts or replaces the group.
 func (s *Store) SaveGroup(ctx context.Context, g store.Group) error {
+	if err := store.CheckTexts("group", g); err != nil {
+		return failed(err, "save group")
+	}
 	kind := 0
 	if g.Manual {
 		kind = 1

@@ -21,12 +21,14 @@ type server struct {
 	path                        string
 	commit, isolation           string
 	dates, encoding, nulls      string
+	holds                       string // the encoding of the database
 }
 
 const sqlServer = `select pg_catalog.current_setting('server_version_num')::int, pg_catalog.pg_is_in_recovery(),
 	pg_catalog.current_setting('default_transaction_read_only') = 'on', pg_catalog.current_setting('fsync') = 'on',
 	pg_catalog.current_setting('synchronous_commit'), pg_catalog.current_setting('default_transaction_isolation'),
-	pg_catalog.current_setting('DateStyle'), pg_catalog.current_setting('client_encoding'), pg_catalog.current_setting('array_nulls')`
+	pg_catalog.current_setting('DateStyle'), pg_catalog.current_setting('client_encoding'), pg_catalog.current_setting('array_nulls'),
+	pg_catalog.current_setting('server_encoding')`
 
 // checkServer makes sure that this is a database the store can write to.
 func (s *Store) checkServer(ctx context.Context) error {
@@ -64,7 +66,7 @@ func (s *Store) askServer(ctx context.Context) (v server, err error) {
 		return v, err
 	}
 	v.hasty = strings.HasSuffix(patience, "ms") || patience == "1s"
-	err = send(ctx, t.conn, nil, []statement{{sqlServer, nil, scanInto(&v.version, &v.recovering, &v.readOnly, &v.fsync, &v.commit, &v.isolation, &v.dates, &v.encoding, &v.nulls)},
+	err = send(ctx, t.conn, nil, []statement{{sqlServer, nil, scanInto(&v.version, &v.recovering, &v.readOnly, &v.fsync, &v.commit, &v.isolation, &v.dates, &v.encoding, &v.nulls, &v.holds)},
 		{sql: "commit"}})
 	t.rollback(ctx)
 	return v, err
@@ -79,6 +81,8 @@ func (v *server) fit() error {
 		return errors.New("postgres: the server is a standby, which cannot be written to; connect to the primary (with several hosts in the DSN: target_session_attrs=read-write)")
 	case v.encoding != "UTF8" && v.encoding != "SQL_ASCII": // which is the server's bytes as they are
 		return fmt.Errorf("postgres: client_encoding is %s, but Go's texts are UTF-8; add client_encoding=UTF8 to the DSN", v.encoding)
+	case v.holds != "UTF8" && v.holds != "SQL_ASCII":
+		return fmt.Errorf("postgres: the database has the encoding %s, which cannot hold every text that a job or a handler may have; create one with: create database … template template0 encoding 'UTF8'", v.holds)
 	}
 	return nil
 }

@@ -13,11 +13,12 @@ func TestServersThatDoNotFit(t *testing.T) {
 		server server
 		want   string
 	}{
-		{server{version: 130000, encoding: "UTF8"}, ""},
-		{server{version: 180001, encoding: "SQL_ASCII"}, ""},
-		{server{version: 120022, encoding: "UTF8"}, "the server has version 12.22; 13 or later is needed"},
-		{server{version: 150000, encoding: "UTF8", recovering: true}, "is a standby"},
-		{server{version: 150000, encoding: "WIN1252"}, "client_encoding is WIN1252"},
+		{server{version: 130000, encoding: "UTF8", holds: "UTF8"}, ""},
+		{server{version: 180001, encoding: "SQL_ASCII", holds: "SQL_ASCII"}, ""},
+		{server{version: 120022, encoding: "UTF8", holds: "UTF8"}, "the server has version 12.22; 13 or later is needed"},
+		{server{version: 150000, encoding: "UTF8", holds: "UTF8", recovering: true}, "is a standby"},
+		{server{version: 150000, encoding: "UTF8", holds: "LATIN1"}, "the database has the encoding LATIN1"},
+		{server{version: 150000, encoding: "WIN1252", holds: "UTF8"}, "client_encoding is WIN1252"},
 	} {
 		err := c.server.fit()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

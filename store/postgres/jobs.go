@@ -17,6 +17,9 @@ import (
 // AddJob inserts the job. Its first instant is worked out inside the transaction, which
 // by then has locked nothing.
 func (s *Store) AddJob(ctx context.Context, job store.Job, first store.FirstInstant) (store.Job, error) {
+	if err := store.CheckTexts("job", job); err != nil {
+		return store.Job{}, failed(err, "add job")
+	}
 	shards, err := s.shards(ctx)
 	if err != nil {
 		return store.Job{}, failed(err, "add job %q of %q", job.Key, job.App)

@@ -73,6 +73,9 @@ func (e *editing) run(ctx context.Context, t *tx) error {
 	if !e.replan && reflect.DeepEqual(e.before, e.after) {
 		return nil
 	}
+	if e.refused = store.CheckTexts("job", e.after); e.refused != nil {
+		return e.refused
+	}
 	now, err := s.nowIn(ctx, t)
 	if err != nil {
 		return err

@@ -254,6 +254,11 @@ const nextOfEach = `
 // AddJobs inserts jobs that a list names, in few statements. The head of the app is
 // locked, so that two calls with the same keys do not wait for each other's rows.
 func (s *Store) AddJobs(ctx context.Context, list store.ListID, jobs []store.Job, first store.FirstInstant) ([]store.Job, error) {
+	for i := range jobs {
+		if err := store.CheckTexts("job", jobs[i]); err != nil {
+			return nil, failed(err, "add jobs of %q", list.App)
+		}
+	}
 	shards, err := s.shards(ctx)
 	if err != nil {
 		return nil, failed(err, "add jobs of %q", list.App)

@@ -5,6 +5,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,7 +58,7 @@ func (s *Store) beat(ctx context.Context, name, incarnation, id string, join boo
 	if attached == nil && join {
 		attached = []store.Attachment{} // null says that the node is resting
 	}
-	text, err := json.Marshal(attached)
+	text, err := json.Marshal(plainAttached(attached))
 	if err != nil {
 		return store.View{}, err
 	}
@@ -87,6 +88,16 @@ func (s *Store) beat(ctx context.Context, name, incarnation, id string, join boo
 		s.wakeNodes()
 	}
 	return v.view, nil
+}
+
+// plainAttached are executors with texts as the store keeps them. In JSON a NUL is an escape, which
+// a jsonb cannot have.
+func plainAttached(list []store.Attachment) []store.Attachment {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].App, list[i].Handlers = store.PlainText(list[i].App), plainTexts(list[i].Handlers)
+	}
+	return list
 }
 
 // View returns the cluster to who is no part of it.

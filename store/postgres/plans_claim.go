@@ -261,7 +261,7 @@ func (c *claiming) finder() func(job int64) (at int, ok bool) {
 func fillPlanned(r *store.Run, p *store.Plan, n *store.NewRun) {
 	r.JobID, r.Shard, r.TriggerID, r.PlanEpoch = p.JobID, p.Shard, r.ID, p.Epoch
 	r.Type, r.State, r.Scheduled = n.Type, n.State, stored(n.At)
-	r.First, r.Last, r.Count, r.Reason = fromMilli(milli(n.First)), fromMilli(milli(n.Last)), n.Count, n.Reason
+	r.First, r.Last, r.Count, r.Reason = fromMilli(milli(n.First)), fromMilli(milli(n.Last)), n.Count, store.PlainText(n.Reason)
 	r.Retries, r.Born = retriesOfJob, n.Type.ScheduleBorn()
 	if n.State.Ended() {
 		r.Ended, r.AlarmStatus = r.Created, alarmNone

@@ -33,6 +33,9 @@ func (s *Store) AddRun(ctx context.Context, jobID int64, t store.Trigger) (store
 
 // addTriggered takes the key, if there is one, and adds what is triggered.
 func (s *Store) addTriggered(ctx context.Context, jobID int64, b bounds, t *store.Trigger, addKey statement, add func(id *int64) statement) (run store.Run, added bool, err error) {
+	if err := store.CheckTexts("trigger", *t); err != nil {
+		return store.Run{}, false, err
+	}
 	err = s.withPartitions(ctx, func() error {
 		return s.inTx(ctx, b, func(x *tx) error {
 			added = false

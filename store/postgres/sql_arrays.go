@@ -14,6 +14,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // array is a list as an argument.
@@ -220,12 +222,53 @@ func asArray(arg any) (packed any, isNew bool) {
 		return intArray[int16](list), true
 	case []bool:
 		return boolArray(list), true
+	case string:
+		if !store.CanBeStored(list) {
+			return store.PlainText(list), true
+		}
+	case *string:
+		if list != nil && !store.CanBeStored(*list) {
+			plain := store.PlainText(*list)
+			return &plain, true
+		}
 	case []string:
-		return textArray(list), true
+		return textArray(plainTexts(list)), true
 	case []*string:
-		return nullTextArray(list), true
+		return nullTextArray(plainTextsOrNull(list)), true
 	}
 	return arg, false
+}
+
+// plainTexts are texts as the store keeps them: see store.PlainText. No statement is sent with any
+// that the server refuses for what it consists of, whoever has said it: the statement that brings
+// it brings others.
+func plainTexts(list []string) []string {
+	for i, text := range list {
+		if !store.CanBeStored(text) {
+			list = slices.Clone(list) // it may be the caller's
+			for ; i < len(list); i++ {
+				list[i] = store.PlainText(list[i])
+			}
+			break
+		}
+	}
+	return list
+}
+
+func plainTextsOrNull(list []*string) []*string {
+	for i, text := range list {
+		if text != nil && !store.CanBeStored(*text) {
+			list = slices.Clone(list)
+			for ; i < len(list); i++ {
+				if list[i] != nil {
+					plain := store.PlainText(*list[i])
+					list[i] = &plain
+				}
+			}
+			break
+		}
+	}
+	return list
 }
 
 // lead is an array that makes room for so many bytes; nil for one that does already.

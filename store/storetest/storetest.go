@@ -64,6 +64,7 @@ type topic struct {
 func topics() []topic {
 	return []topic{
 		{"Common", commonCases()},
+		{"Texts", textCases()},
 		{"Job", jobCases()},
 		{"Edit", editCases()},
 		{"List", listCases()},

@@ -20,7 +20,7 @@ func ResultOf(r *wire.CallbackRequest) store.Result {
 	state := stateOf(r)
 	percent, text := core.BoundProgress(r.Progress)
 	return store.Result{
-		RunID: r.LogID, State: state, HandleMsg: r.HandleMsg, After: afterOf(r), Progress: percent, ProgressText: text,
+		RunID: r.LogID, State: state, HandleMsg: errs.PlainText(r.HandleMsg), After: afterOf(r), Progress: percent, ProgressText: text,
 		// Nothing is to follow a failure. An executor that says so of a run that is to come again
 		// is taken at the latter: otherwise work that was not done would look harmless.
 		NoRetry: r.NoRetry && state != store.StateSnoozed,

@@ -1,0 +1,297 @@
+package storetest
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob/store"
+)
+
+func textCases() []testCase {
+	return []testCase{
+		{"OfDefinitionsAreRefused", textsOfJobs},
+		{"OfGroupsAreRefused", textsOfGroups},
+		{"OfTriggersAreRefused", textsOfTriggers},
+		{"OfTheRecordAreRefused", textsOfChanges},
+		{"OfStartsAreMadeValid", textsOfStarts},
+		{"OfResultsAreMadeValid", textsOfResults},
+		{"OfProgressAreMadeValid", textsOfProgress},
+		{"OfOtherWordsAboutRunsAreMadeValid", textsOfRuns},
+		{"OfStopsAndAlarmsAreMadeValid", textsOfStops},
+		{"OfAlarmMarksAreMadeValid", textsOfMarks},
+		{"OfAnswersAreMadeValid", textsOfAnswers},
+		{"OfRegistrationsAreMadeValid", textsOfRegistrations},
+		{"OfAttachmentsAreMadeValid", textsOfAttachments},
+	}
+}
+
+// poor are texts that no store keeps, with what is kept of them; the last is kept as it is.
+var poor = []struct{ given, kept string }{
+	{"a\x00b", "a\uFFFDb"}, {"\xc4\xe3\xba\xc3", "\uFFFD"}, {"cut \xe9\x94", "cut \uFFFD"}, {"half \xed\xa0\x80", "half \uFFFD"}, {"𝄞 漢字 \u0085", "𝄞 漢字 \u0085"},
+}
+
+// poisoned calls with the value that has a poor text in one place after the other.
+func poisoned[T any](value T, do func(field string, poisoned T)) {
+	v := reflect.ValueOf(&value).Elem()
+	each := func(name string, text reflect.Value) {
+		was := text.String()
+		for _, p := range poor[:len(poor)-1] {
+			text.SetString(p.given)
+			do(fmt.Sprintf("%s %q", name, p.given), value)
+		}
+		text.SetString(was)
+	}
+	var walk func(name string, v reflect.Value)
+	walk = func(name string, v reflect.Value) {
+		switch v.Kind() {
+		case reflect.String:
+			each(name, v)
+		case reflect.Slice:
+			if v.Type().Elem().Kind() == reflect.String {
+				was := reflect.ValueOf(v.Interface())
+				v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+				each(name, v.Index(0))
+				v.Set(was)
+			}
+		case reflect.Pointer:
+			if v.Type().Elem().Kind() == reflect.String {
+				v.Set(reflect.New(v.Type().Elem()))
+				each(name, v.Elem())
+				v.SetZero()
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				if v.Type().Field(i).IsExported() {
+					walk(name+"."+v.Type().Field(i).Name, v.Field(i))
+				}
+			}
+		}
+	}
+	walk("", v)
+}
+
+// wantTextRefused checks that nothing was done, by the caller's fault.
+func (e *env) wantTextRefused(what string, err error) {
+	e.Helper()
+	list := store.FieldErrors(err)
+	e.check(len(list) == 1 && list[0].Code == "text", "%s: error %v, want one about a text", what, err)
+}
+
+func textsOfJobs(e *env) {
+	job := e.newJob()
+	def := job.Definition()
+	fields := 0
+	poisoned(def, func(field string, bad store.Job) {
+		fields++
+		_, err := e.AddJob(e.ctx, bad, nil)
+		e.wantTextRefused("AddJob with "+field, err)
+		_, err = e.EditJob(e.ctx, job.ID, store.Edit{Verb: "update", Change: func(j *store.Job) (bool, error) {
+			id, version := j.ID, j.Version
+			*j = bad
+			j.ID, j.Version = id, version
+			return false, nil
+		}})
+		e.wantTextRefused("EditJob with "+field, err)
+	})
+	e.check(fields > 60, "only %d definitions", fields)
+	want(e, "the job", e.mustJob(job.ID), job)
+	jobs, err := e.Jobs(e.ctx, store.JobFilter{})
+	e.must(err)
+	want(e, "number of jobs", len(jobs), 1)
+}
+
+func textsOfGroups(e *env) {
+	e.must(e.EnsureGroup(e.ctx, "app"))
+	before := e.mustGroup("app")
+	poisoned(store.Group{App: "app", Title: "title"}, func(field string, bad store.Group) {
+		e.wantTextRefused("SaveGroup with "+field, e.SaveGroup(e.ctx, bad))
+	})
+	want(e, "the group", e.mustGroup("app"), before)
+}
+
+func textsOfTriggers(e *env) {
+	job := e.newJob()
+	at, move := e.far(1)
+	poisoned(store.Trigger{}, func(field string, bad store.Trigger) {
+		_, err := e.AddRun(e.ctx, job.ID, bad)
+		e.wantTextRefused("AddRun with "+field, err)
+		bad.At = at
+		_, err = e.AddAhead(e.ctx, job.ID, bad, move)
+		e.wantTextRefused("AddAhead with "+field, err)
+	})
+	want(e, "runs", len(e.runsOf(job.ID)), 0)
+}
+
+func textsOfChanges(e *env) {
+	record, ok := e.Store.(store.ChangeRecord)
+	if !ok {
+		return // the rule is for stores that have a record
+	}
+	for _, p := range poor[:len(poor)-1] {
+		for _, c := range []store.Change{
+			{Verb: p.given, Object: "user"}, {Verb: "login", Object: p.given}, {Verb: "login", Object: "user", ObjectID: p.given},
+			{Verb: "login", Object: "user", App: p.given}, {Verb: "login", Object: "user", Before: p.given}, {Verb: "login", Object: "user", After: p.given},
+		} {
+			_, err := record.RecordChange(e.ctx, c)
+			e.wantTextRefused(fmt.Sprintf("RecordChange of %+v", c), err)
+		}
+	}
+}
+
+func textsOfStarts(e *env) {
+	o := e.owner("a")
+	for _, p := range poor {
+		start := func(s *store.Start) {
+			s.Address, s.BootID, s.Handler, s.Block, s.Param, s.Msg = "http://"+p.given, p.given, p.given, p.given, p.given, p.given
+		}
+		for _, knows := range []bool{false, true} {
+			planned := o.planned(e.newJob())
+			run := o.started(planned, start, func(s *store.Start) {
+				if knows {
+					s.Known = &planned
+				}
+			})
+			want(e, fmt.Sprintf("started with %q", p.given), []string{run.Address, run.BootID, run.Handler, run.Block, run.Param, run.TriggerMsg},
+				[]string{"http://" + p.kept, p.kept, p.kept, p.kept, p.kept, p.kept})
+			e.wantRun("after the start", run)
+		}
+		answer := o.tryStart(o.startOf(o.planned(e.newJob()), start, refused, func(s *store.Start) { s.HandleMsg = p.given }))
+		want(e, "refused", answer.Run.State, store.StateRefused)
+		want(e, "why", answer.Run.HandleMsg, p.kept)
+		e.wantRun("after a refusal", answer.Run)
+		parts := o.tryStart(o.startOf(o.planned(e.newJob()), start, func(s *store.Start) {
+			s.Targets, s.TargetBoots = []string{s.Address, s.Address + "2"}, []string{p.given, p.given}
+		}))
+		e.wantRun("part 0", parts.Run)
+		e.wantRun("part 1", o.one(parts.Siblings))
+		want(e, "where part 1 is", parts.Siblings[0].Address, "http://"+p.kept+"2")
+	}
+}
+
+func textsOfResults(e *env) {
+	o := e.owner("a")
+	for _, p := range poor {
+		for _, state := range []store.State{store.StateSucceeded, store.StateFailed, store.StateTimedOut, store.StateKilled, store.StateSnoozed} {
+			for _, knows := range []bool{false, true} {
+				run, other := o.running(), o.running()
+				bad := success(run)
+				bad.State, bad.HandleMsg, bad.TriggerMsg, bad.Progress, bad.ProgressText = state, p.given, p.given, 50, p.given
+				if knows {
+					bad.Known = &run
+				}
+				ended := e.mustFinish(bad, success(other))
+				want(e, "results that were accepted", len(ended), 2)
+				got := e.mustRun(run.ID)
+				e.check(got.HandleMsg == p.kept && got.ProgressText == p.kept && strings.HasSuffix(got.TriggerMsg, p.kept), "%v with %q: %+v", state, p.given, got)
+				want(e, "as returned", ended[0], got)
+			}
+		}
+	}
+}
+
+func textsOfProgress(e *env) {
+	run := e.owner("a").running()
+	for i, p := range poor {
+		e.mustProgress(progressOf(run, 10*i+1, p.given))
+		want(e, fmt.Sprintf("progress of %q", p.given), e.mustRun(run.ID).ProgressText, p.kept)
+	}
+}
+
+func textsOfRuns(e *env) {
+	o := e.owner("a")
+	for _, p := range poor {
+		p.given, p.kept = "x"+p.given, "x"+p.kept
+		cancelled := o.planned(e.newJob())
+		want(e, "reason of a cancelled run", e.mustKill(cancelled.ID, p.given).Reason, p.kept)
+		killed := o.running()
+		want(e, "KillReason", e.mustKill(killed.ID, p.given).KillReason, p.kept)
+		run := o.running(to(remote))
+		move := o.readdress(run, "http://"+p.given)
+		move.BootID, move.Msg = p.given, p.given
+		e.check(o.tryReaddress(move), "not readdressed to %q", p.given)
+		run = e.mustRun(run.ID)
+		want(e, "readdressed", []string{run.Address, run.BootID}, []string{"http://" + p.kept, p.kept})
+		accept := accepted(run)
+		accept.Msg = p.given
+		e.check(strings.HasSuffix(o.one(e.mustDispatched(accept)).TriggerMsg, p.kept), "dispatched with %q", p.given)
+		v := o.verdict(o.running(), store.StateLost)
+		v.Msg = p.given
+		e.check(strings.HasSuffix(o.one(e.mustSettle(v)).TriggerMsg, p.kept), "settled with %q", p.given)
+		skip := o.skip(e.newJob())
+		skip.Runs[0].Reason = p.given
+		want(e, "reason of a record", o.one(o.claim(skip)).Reason, p.kept)
+	}
+}
+
+func textsOfStops(e *env) {
+	e.everyAlarm()
+	o := e.owner("a")
+	for _, p := range poor {
+		p.given, p.kept = "x"+p.given, "x"+p.kept
+		job := e.newJob()
+		plan := o.plan(job)
+		plan.Next, plan.Stop = time.Time{}, p.given
+		o.claim(plan)
+		want(e, "why it has stopped", e.mustJob(job.ID).StopReason, p.kept)
+		alarms := e.mustAlarms()
+		want(e, "text of the alarm", alarms[len(alarms)-1].Text, store.AlarmText(p.given))
+	}
+}
+
+func textsOfMarks(e *env) {
+	e.everyAlarm()
+	o := e.owner("a")
+	run := o.failed(o.running())
+	for _, p := range poor {
+		id := e.mustAlarms()[0].ID
+		e.mustMark(store.AlarmMarks{Told: []store.AlarmTold{{ID: id, Rule: p.given}},
+			Jobs: []store.JobTold{{JobID: run.JobID, Shard: run.Shard, Rule: p.given, At: e.now}}})
+		told := e.mustAlarms()[0].Told
+		want(e, "who has told", told[len(told)-1], p.kept)
+		there := false
+		for _, t := range e.mustTold(run.JobID) {
+			there = there || t.Rule == p.kept
+		}
+		e.check(there, "nothing is told by %q: %+v", p.kept, e.mustTold(run.JobID))
+	}
+}
+
+func textsOfAnswers(e *env) {
+	run := e.owner("a").handedOver()
+	for _, p := range poor {
+		ask := e.mustAsk("b", run, 1)
+		e.mustAnswer(ask.ID, store.Answer{Content: p.given, Refusal: p.given})
+		got, _ := e.mustLogAnswer(ask.ID)
+		want(e, "answer", got, store.Answer{Content: p.kept, Refusal: p.kept})
+	}
+}
+
+func textsOfRegistrations(e *env) {
+	for i, p := range poor {
+		app := fmt.Sprint("app", i, p.given)
+		for range 2 {
+			e.put(store.Registration{App: app, Address: "http://" + p.given, BootID: p.given, Capabilities: []string{p.given}}, registered("good", fmt.Sprint("http://", i)))
+		}
+		reg := e.mustAddresses(fmt.Sprint("app", i, p.kept), time.Hour)
+		e.check(len(reg) == 1 && reg[0].Address == "http://"+p.kept && reg[0].BootID == p.kept && reg[0].Capabilities[0] == p.kept, "registered with %q: %+v", p.given, reg)
+		e.drop(store.Registration{App: app, Address: "http://" + p.given, BootID: p.given})
+		want(e, "registrations after the drop", len(e.mustAddresses(fmt.Sprint("app", i, p.kept), time.Hour)), 0)
+	}
+	want(e, "good ones", len(e.mustAddresses("good", time.Hour)), len(poor))
+}
+
+func textsOfAttachments(e *env) {
+	for _, p := range poor {
+		want := []store.Attachment{{App: p.kept, Handlers: []string{p.kept}}}
+		given := []store.Attachment{{App: p.given, Handlers: []string{p.given}}}
+		v, err := e.Join(e.ctx, store.Node{ID: "n", Incarnation: "n-1", Attached: given})
+		e.must(err)
+		e.check(reflect.DeepEqual(e.mustNode(v, "n-1").Attached, want), "joined with %q: %+v", p.given, e.mustNode(v, "n-1").Attached)
+		v, err = e.Beat(e.ctx, "n-1", given)
+		e.must(err)
+		e.check(reflect.DeepEqual(e.mustNode(v, "n-1").Attached, want), "beat with %q: %+v", p.given, e.mustNode(v, "n-1").Attached)
+		e.must(e.Leave(e.ctx, "n-1"))
+	}
+}
