@@ -38,6 +38,9 @@ type Stats struct {
 	// shards are at other nodes.
 	Running       map[string]int
 	Calling, Away int
+	// PlacesHeld is how many places of executors of this process are held by abandoned handlers
+	// that have not returned: those beyond as many as executor.Config.Places.
+	PlacesHeld int
 
 	// Shards is how many shards the node has. LeaseLeft is for how long it may still act on
 	// that without another beat: negative where it may not, and at most LeaseTTL. It is that as
@@ -136,7 +139,7 @@ type CallStats struct {
 func statsOf(s core.Stats) Stats {
 	all := Stats{
 		Node: s.Node, Incarnation: s.Incarnation, At: s.At, Held: s.Held, Due: s.Due, Waiting: s.Waiting,
-		Fast: LaneStats(s.Fast), Slow: LaneStats(s.Slow), Running: s.Running, Calling: s.Calling, Away: s.Away,
+		Fast: LaneStats(s.Fast), Slow: LaneStats(s.Slow), Running: s.Running, Calling: s.Calling, Away: s.Away, PlacesHeld: s.PlacesHeld,
 		Shards: s.Shards, LeaseLeft: s.LeaseLeft, ClockOffset: s.ClockOffset, FaultStats: FaultStats(s.FaultStats), Logs: LogStats(s.Logs), Troubles: s.Troubles,
 		Calls: make(map[string]CallStats, len(s.Calls)),
 	}

@@ -41,7 +41,6 @@ type Executor struct {
 	arriving  int           // goroutines on their way to call them
 	rush      int           // how many of these there are at most, 0 for one
 	taken     int           // places in use
-	lingering int           // abandoned handlers that have not returned
 	starting  bool          // Start is at work
 	started   bool          // Start has succeeded
 	leaving   bool          // one Stop has begun to say good-bye
@@ -52,6 +51,8 @@ type Executor struct {
 	stopped   chan struct{} // closed when Stop is through
 	cutOff    error         // why runs were cut off by Stop, written before idle is closed
 	stopErr   error         // the error of Stop, written before stopped is closed
+
+	deaf map[*run]time.Time // abandoned handlers that have not returned, with when that was
 
 	// Set by Start, under mu.
 	server        *server         // nil without Config.Addr
@@ -126,7 +127,11 @@ func (e *Executor) Handlers() []string {
 // has it, one line or more, each with its line feed, and may be called by several goroutines at
 // once, by those that the handler has left behind also after end; the handler waits for it. end
 // is called once, when the handler has returned and before its result is delivered, unless the
-// run was ended before.
+// run was ended before. One with a method
+//
+//	Abandoned()
+//
+// is told when a handler was abandoned: see Stuck.
 func (e *Executor) Bind(admin wire.Admin) { e.local.out.bind(admin) }
 
 // Places returns Config.Places: how many handlers run at once. A scheduler sends

@@ -25,13 +25,16 @@ import (
 type job struct {
 	origin  *origin // whose job it is
 	id      int64
-	running []*run  // whose handlers have not returned, without abandoned ones
-	one     [1]*run // the room of running while it is one, as it mostly is
-	queue   runList // runs that wait for those, or for a place
-	waiting bool    // it is in Executor.ready
-	next    *job    // in Executor.ready
-	labels  *labels // of its last run
+	running []*run        // whose handlers have not returned, without abandoned ones
+	one     [1]*run       // the room of running while it is one, as it mostly is
+	queue   runList       // runs that wait for those, or for a place
+	since   time.Duration // from Executor.born until it came into Executor.ready; 0 where it is not there
+	next    *job          // in Executor.ready
+	labels  *labels       // of its last run
 }
+
+// waiting reports whether the job is in Executor.ready.
+func (j *job) waiting() bool { return j.since != 0 }
 
 // keptJobs is from how many jobs of an origin on idle ones are forgotten: those up to there
 // take some 25 MB, and much less than that of the time of their next runs.
@@ -59,7 +62,7 @@ func (o *origin) rest(j *job) {
 		if tries--; tries == 0 {
 			break
 		}
-		if other != j && !other.waiting && !other.busy() {
+		if other != j && !other.waiting() && !other.busy() {
 			delete(o.jobs, id)
 			return
 		}
@@ -105,15 +108,15 @@ func (e *Executor) placeFree() bool { return e.taken < e.cfg.Places && e.ready.h
 // advance gives a job what it can have: its next handlers, a position in the line for a
 // place, or rest. Every change to a job ends with it. mu is held.
 func (e *Executor) advance(j *job) {
-	for !j.waiting && j.mayStart() {
+	for !j.waiting() && j.mayStart() {
 		if !e.placeFree() {
-			j.waiting = true
+			j.since = max(1, time.Since(e.born))
 			e.ready.push(j)
 			return
 		}
 		e.start(j)
 	}
-	if !j.waiting && !j.busy() {
+	if !j.waiting() && !j.busy() {
 		j.origin.rest(j)
 	}
 }
@@ -146,7 +149,7 @@ func (e *Executor) hasRoomBeside(j *job) bool {
 func (e *Executor) fill() {
 	for e.taken < e.cfg.Places && e.ready.head != nil {
 		j := e.ready.pop()
-		j.waiting = false
+		j.since = 0
 		if j.mayStart() { // what waited may have been killed meanwhile
 			e.start(j)
 		}
@@ -483,7 +486,7 @@ func (e *Executor) leave(r *run, err error) *run {
 		e.taken--
 	}
 	if r.abandoned {
-		e.lingering--
+		delete(e.deaf, r)
 	} else {
 		e.active--
 		r.job.gone(r)
@@ -573,8 +576,11 @@ func (e *Executor) abandon(r *run) {
 	}
 	r.abandoned = true
 	e.active--
-	e.lingering++
-	if e.lingering <= e.cfg.Places { // the bound on all handlers is twice Places
+	if e.deaf == nil {
+		e.deaf = make(map[*run]time.Time)
+	}
+	e.deaf[r] = time.Now()
+	if len(e.deaf) <= e.cfg.Places { // the bound on all handlers is twice Places
 		r.holds = false
 		e.taken--
 	}
@@ -586,4 +592,37 @@ func (e *Executor) abandon(r *run) {
 	e.mu.Unlock()
 	e.cfg.Logger.Warn("executor: abandoned a handler that ignores cancellation", "handler", r.handler.name,
 		"job", r.job.id, "run", r.id.id, "cause", context.Cause(r.context()), "grace", e.cfg.Grace)
+	e.local.out.abandoned()
+}
+
+// Stuck is what abandoned handlers that have not returned keep from others.
+type Stuck struct {
+	// Places is how many of Config.Places they hold: as many as there are beyond Config.Places.
+	Places int
+	// Handlers are the names of all of them, sorted, and Since is when the first was abandoned.
+	Handlers []string
+	Since    time.Time
+	// Waiting is since when that job waits for a place which waits longest, zero for none.
+	Waiting time.Time
+}
+
+// Stuck says what abandoned handlers hold at this moment.
+func (e *Executor) Stuck() (s Stuck) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for r, at := range e.deaf {
+		if r.holds {
+			s.Places++
+		}
+		if s.Since.IsZero() || at.Before(s.Since) {
+			s.Since = at
+		}
+		s.Handlers = append(s.Handlers, r.handler.name)
+	}
+	slices.Sort(s.Handlers)
+	s.Handlers = slices.Compact(s.Handlers)
+	if j := e.ready.head; j != nil {
+		s.Waiting = e.born.Add(j.since)
+	}
+	return s
 }

@@ -110,6 +110,16 @@ func (o *outbox) sawAway() {
 	}
 }
 
+// abandoned tells an admin that wants to know that a handler was.
+func (o *outbox) abandoned() {
+	o.mu.Lock()
+	admin, wants := o.admin.(interface{ Abandoned() })
+	o.mu.Unlock()
+	if wants {
+		admin.Abandoned()
+	}
+}
+
 // bind sets the admin and delivers to it what is there.
 func (o *outbox) bind(admin wire.Admin) {
 	o.mu.Lock()

@@ -30,6 +30,8 @@ const (
 	NotReadySuperseded = "superseded"
 	NotReadyStoreAway  = "store-away"
 	NotReadyFailing    = "failing"
+	NotReadyResults    = "results"
+	NotReadyPlaces     = "places"
 	notReadyWaiting    = "waiting"
 	notReadyLate       = "late"
 	notReadyClock      = "clock"

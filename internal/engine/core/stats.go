@@ -16,6 +16,7 @@ type Stats struct {
 	Fast, Slow    LaneStats
 	Running       map[string]int
 	Calling, Away int
+	PlacesHeld    int
 
 	Shards      int
 	LeaseLeft   time.Duration

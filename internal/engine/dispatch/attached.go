@@ -89,6 +89,9 @@ func (a attachedAdmin) Progress(logID, logDateTim int64, p wire.Progress) {
 	a.progress.attached(logID, logDateTim, p)
 }
 
+// Abandoned is told by executors of ours when a handler was: see executor.Executor.Bind.
+func (a attachedAdmin) Abandoned() { a.finisher.Life.Wakes.Abandoned.Poke() }
+
 // ForgetsResults says that Callback keeps nothing of what it was given: see package executor.
 func (attachedAdmin) ForgetsResults() {}
 

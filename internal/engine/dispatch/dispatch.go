@@ -114,6 +114,10 @@ func (d *Dispatcher) HeardProgress(run store.Run, said wire.Progress) {
 	d.progress.elsewhere(run, said)
 }
 
+// Unstored is how many results the store has not taken so far although it was asked, and since
+// when.
+func (d *Dispatcher) Unstored() (n int, since time.Time) { return d.finisher.unstored.oldest() }
+
 // Ended acts on runs whose final state this node has stored.
 func (d *Dispatcher) Ended(runs []store.Run) { d.finisher.ended(runs) }
 

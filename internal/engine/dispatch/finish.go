@@ -29,6 +29,47 @@ type finisher struct {
 	finishing *loop.Batch[store.Result] // results that this node itself has come to
 	lockedOut *loop.Batch[store.Result] // results whose runs others have locked
 	rooms     finishRooms
+	unstored  unstored
+}
+
+// unstored are batches of results that the store has been asked to take and has not taken, by
+// their first. Of those that it takes at once there is nothing here.
+type unstored struct {
+	mu  sync.Mutex
+	all map[*store.Result]unstoredBatch
+}
+
+type unstoredBatch struct {
+	count int
+	since time.Time
+}
+
+func (u *unstored) failed(results []store.Result, since time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.all == nil {
+		u.all = make(map[*store.Result]unstoredBatch)
+	}
+	u.all[&results[0]] = unstoredBatch{len(results), since}
+}
+
+func (u *unstored) over(results []store.Result) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.all, &results[0])
+}
+
+// oldest is how many results there are, and since when the first could not be stored.
+func (u *unstored) oldest() (n int, since time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, b := range u.all {
+		n += b.count
+		if since.IsZero() || b.since.Before(since) {
+			since = b.since
+		}
+	}
+	return n, since
 }
 
 func newFinisher(s *core.Core, q *queue.Queue, bus *events.Bus) *finisher {
@@ -59,12 +100,17 @@ func (f *finisher) finishIn(ctx context.Context, room *finishRoom, results []sto
 	}
 	ctx = urgent.Mark(ctx)
 	backoff := loop.Backoff{Log: f.Logger, What: "storing results"}
+	began := time.Now()
 	accepted, err := loop.CallUntil(ctx, &backoff,
 		func(ctx context.Context) ([]store.Run, error) { return f.Store.Finish(ctx, room.answers, results) },
 		func(ctx context.Context) ([]store.Run, error) {
 			room = nil // it is left to the call before, which may still be under way
+			f.unstored.failed(results, began)
 			return f.finishAgain(ctx, results)
 		})
+	if room == nil {
+		f.unstored.over(results)
+	}
 	switch {
 	case errors.Is(err, store.ErrLocked):
 		f.ended(accepted)

@@ -122,6 +122,10 @@ func (s *Node) judge(e *core.NotReadyError) {
 	if err := s.fitness.Err(s.Leases.IsResting(), c.StoreAway); err != nil {
 		e.Add(core.NotReadyFailing, err)
 	}
+	if n, since := s.dispatch.Unstored(); n > 0 && now.Sub(since) >= max(s.Cfg.Cluster.LeaseTTL, c.StoreAway) {
+		e.Add(core.NotReadyResults, fmt.Errorf("%d results could not be stored for %v", n, now.Sub(since).Round(time.Millisecond)))
+	}
+	s.places.judge(e, now)
 	var b core.Backlog
 	if c.MaxWaiting > 0 || c.MaxLate > 0 {
 		b = s.queue.Backlog()

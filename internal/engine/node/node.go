@@ -57,6 +57,7 @@ type Node struct {
 
 	registrar  *registry.Registrar
 	results    *admin.Results
+	places     *placesWatch
 	authorizer *admin.Authorizer
 	unread     atomic.Uint64 // requests and results that were not understood
 }
@@ -99,6 +100,7 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 	all.Cfg.Tracer = core.GuardTracer(all.Cfg.Tracer, panics)
 	all.Leases = lease.New(incarnation, core.TimesOf(&all.Cfg.Cluster), s.Attachments)
 
+	s.places = &placesWatch{Core: all, attached: attached}
 	s.users = registry.NewUserCalls(&all.Cfg, panics)
 	s.queue = queue.New(all, panics)
 	s.queue.Jobs.OnChange(s.queue.LetPassOf)
@@ -151,7 +153,7 @@ func (s *Node) duties(signals store.Signals) (plan, work, lease []loop.Duty) {
 	if s.lines != nil {
 		work = append(work, loop.Duty{Loop: s.lines.Loop, Aside: true})
 	}
-	lease = []loop.Duty{{Loop: func(ctx context.Context) { s.heartbeat.loop(ctx, signals.Nodes) }}, s.ListDuty(), (&lockWatch{Core: s.Core}).duty()}
+	lease = []loop.Duty{{Loop: func(ctx context.Context) { s.heartbeat.loop(ctx, signals.Nodes) }}, s.ListDuty(), (&lockWatch{Core: s.Core}).duty(), s.places.duty()}
 	if s.Cfg.Registry != nil {
 		lease = append(lease, s.advertiser.RegisterDuty())
 	}
@@ -184,6 +186,7 @@ func (s *Node) Stats() core.Stats {
 	}
 	out.Unread = s.unread.Load()
 	out.ResultsRefused, out.RegistrationsRefused = s.results.Intake.Refused.Load(), s.registrar.Changes.Refused.Load()
+	out.PlacesHeld = s.places.held()
 	out.Troubles = s.Core.Troubles.Counts()
 	out.Untraced = core.Untraced(s.Cfg.Tracer)
 	out.Panics = s.Attacher.Panics.Counts()

@@ -91,6 +91,31 @@ func (a *AttachedSet) PlacesOf(app string) int {
 	return core.AttachedPlaces
 }
 
+// Stuck is what abandoned handlers hold at an executor of this process.
+type Stuck struct {
+	executor.Stuck
+	App string
+	Of  int // places of the executor
+}
+
+// Keep reports whether they keep due runs from being run: they hold half of the places or more,
+// and a run waits since then, or since before.
+func (s *Stuck) Keep(before time.Time) bool {
+	return s.Places > 0 && 2*s.Places >= s.Of && !s.Waiting.IsZero() && !s.Waiting.After(before)
+}
+
+// Stuck are the executors of ours at which abandoned handlers hold places.
+func (a *AttachedSet) Stuck() (all []Stuck) {
+	for _, e := range a.all() {
+		if ours, ok := e.(*executor.Executor); ok {
+			if s := ours.Stuck(); s.Places > 0 {
+				all = append(all, Stuck{Stuck: s, App: e.App(), Of: ours.Places()})
+			}
+		}
+	}
+	return all
+}
+
 // Attacher attaches executors of this process, and says to others which there are.
 type Attacher struct {
 	*core.Core
