@@ -2,6 +2,7 @@ package interop_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ func newDriver(t *testing.T, version string) *driver {
 	p := start(t, version+" admin client", fromUs, toThem, t.TempDir(), append(javaArgv(artifact(t, version)), "peer.AdminDriver")...)
 	t.Cleanup(func() { // before the process is killed: it ends with its input
 		_ = toUs.Close()
+		_ = fromThem.Close() // what nobody has read must not keep it from ending
 		<-p.done
 	})
 	d := &driver{t: t, app: theApp, token: theToken, in: toUs, out: bufio.NewScanner(fromThem)}
@@ -77,8 +79,14 @@ func (d *driver) call(endpoint string, request any) answer {
 	if _, err := fmt.Fprintf(d.in, "%s\n", order); err != nil {
 		d.t.Fatalf("%s: %v", endpoint, err)
 	}
-	if !d.out.Scan() {
-		d.t.Fatalf("%s: no answer: %v", endpoint, d.out.Err())
+	for {
+		if !d.out.Scan() {
+			d.t.Fatalf("%s: no answer: %v", endpoint, d.out.Err())
+		}
+		if bytes.HasPrefix(d.out.Bytes(), []byte("{")) {
+			break
+		}
+		d.t.Logf("the client says %q", d.out.Text()) // the JVM, of itself
 	}
 	var a answer
 	if err := json.Unmarshal(d.out.Bytes(), &a); err != nil {

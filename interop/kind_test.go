@@ -116,7 +116,9 @@ func ourKind() kind {
 }
 
 func javaArgv(dir string) []string {
-	return []string{"java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8",
+	// Without UsePerfData a JVM has no file under its process number in /tmp. Where another one held
+	// that, it said so on its standard output.
+	return []string{"java", "-Xmx128m", "-XX:-UsePerfData", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8",
 		"-cp", filepath.Join(dir, "classes") + string(os.PathListSeparator) + filepath.Join(dir, "lib", "*")}
 }
 
