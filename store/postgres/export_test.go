@@ -150,3 +150,8 @@ func InServer(t testing.TB) {
 		t.Skip("what happens is in the server: the race detector has nothing to say of it")
 	}
 }
+
+// DivideByZero is a read that the server refuses, whatever it is given.
+func (s *Store) DivideByZero(ctx context.Context) error {
+	return s.read(ctx, statement{sql: "select 1/0"})
+}

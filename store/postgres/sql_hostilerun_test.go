@@ -186,7 +186,7 @@ func TestThePathOfTheHostsSessionsStays(t *testing.T) {
 					"a read":        func() error { _, err := s.Now(t.Context()); return err },
 					"a list":        func() error { _, err := s.Runs(t.Context(), store.RunFilter{JobID: 1}); return err },
 					"a transaction": func() error { return s.SetShards(t.Context(), 2) },
-					"an error":      func() error { return wantCode("22021", s.SaveGroup(t.Context(), store.Group{App: "a", Title: "\xff"})) },
+					"an error":      func() error { return wantCode("22012", s.DivideByZero(t.Context())) },
 				} {
 					must(t, ask())
 					if got := askPath(t, pool); got != path {
