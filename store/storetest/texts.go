@@ -28,8 +28,10 @@ func textCases() []testCase {
 }
 
 // poor are texts that no store keeps, with what is kept of them; the last is kept as it is.
-var poor = []struct{ given, kept string }{
-	{"a\x00b", "a\uFFFDb"}, {"\xc4\xe3\xba\xc3", "\uFFFD"}, {"cut \xe9\x94", "cut \uFFFD"}, {"half \xed\xa0\x80", "half \uFFFD"}, {"𝄞 漢字 \u0085", "𝄞 漢字 \u0085"},
+func poor() []struct{ given, kept string } {
+	return []struct{ given, kept string }{
+		{"a\x00b", "a\uFFFDb"}, {"\xc4\xe3\xba\xc3", "\uFFFD"}, {"cut \xe9\x94", "cut \uFFFD"}, {"half \xed\xa0\x80", "half \uFFFD"}, {"𝄞 漢字 \u0085", "𝄞 漢字 \u0085"},
+	}
 }
 
 // poisoned calls with the value that has a poor text in one place after the other.
@@ -37,7 +39,7 @@ func poisoned[T any](value T, do func(field string, poisoned T)) {
 	v := reflect.ValueOf(&value).Elem()
 	each := func(name string, text reflect.Value) {
 		was := text.String()
-		for _, p := range poor[:len(poor)-1] {
+		for _, p := range poor()[:len(poor())-1] {
 			text.SetString(p.given)
 			do(fmt.Sprintf("%s %q", name, p.given), value)
 		}
@@ -129,7 +131,7 @@ func textsOfChanges(e *env) {
 	if !ok {
 		return // the rule is for stores that have a record
 	}
-	for _, p := range poor[:len(poor)-1] {
+	for _, p := range poor()[:len(poor())-1] {
 		for _, c := range []store.Change{
 			{Verb: p.given, Object: "user"}, {Verb: "login", Object: p.given}, {Verb: "login", Object: "user", ObjectID: p.given},
 			{Verb: "login", Object: "user", App: p.given}, {Verb: "login", Object: "user", Before: p.given}, {Verb: "login", Object: "user", After: p.given},
@@ -142,7 +144,7 @@ func textsOfChanges(e *env) {
 
 func textsOfStarts(e *env) {
 	o := e.owner("a")
-	for _, p := range poor {
+	for _, p := range poor() {
 		start := func(s *store.Start) {
 			s.Address, s.BootID, s.Handler, s.Block, s.Param, s.Msg = "http://"+p.given, p.given, p.given, p.given, p.given, p.given
 		}
@@ -172,7 +174,7 @@ func textsOfStarts(e *env) {
 
 func textsOfResults(e *env) {
 	o := e.owner("a")
-	for _, p := range poor {
+	for _, p := range poor() {
 		for _, state := range []store.State{store.StateSucceeded, store.StateFailed, store.StateTimedOut, store.StateKilled, store.StateSnoozed} {
 			for _, knows := range []bool{false, true} {
 				run, other := o.running(), o.running()
@@ -193,7 +195,7 @@ func textsOfResults(e *env) {
 
 func textsOfProgress(e *env) {
 	run := e.owner("a").running()
-	for i, p := range poor {
+	for i, p := range poor() {
 		e.mustProgress(progressOf(run, 10*i+1, p.given))
 		want(e, fmt.Sprintf("progress of %q", p.given), e.mustRun(run.ID).ProgressText, p.kept)
 	}
@@ -201,7 +203,7 @@ func textsOfProgress(e *env) {
 
 func textsOfRuns(e *env) {
 	o := e.owner("a")
-	for _, p := range poor {
+	for _, p := range poor() {
 		p.given, p.kept = "x"+p.given, "x"+p.kept
 		cancelled := o.planned(e.newJob())
 		want(e, "reason of a cancelled run", e.mustKill(cancelled.ID, p.given).Reason, p.kept)
@@ -228,7 +230,7 @@ func textsOfRuns(e *env) {
 func textsOfStops(e *env) {
 	e.everyAlarm()
 	o := e.owner("a")
-	for _, p := range poor {
+	for _, p := range poor() {
 		p.given, p.kept = "x"+p.given, "x"+p.kept
 		job := e.newJob()
 		plan := o.plan(job)
@@ -244,7 +246,7 @@ func textsOfMarks(e *env) {
 	e.everyAlarm()
 	o := e.owner("a")
 	run := o.failed(o.running())
-	for _, p := range poor {
+	for _, p := range poor() {
 		id := e.mustAlarms()[0].ID
 		e.mustMark(store.AlarmMarks{Told: []store.AlarmTold{{ID: id, Rule: p.given}},
 			Jobs: []store.JobTold{{JobID: run.JobID, Shard: run.Shard, Rule: p.given, At: e.now}}})
@@ -260,7 +262,7 @@ func textsOfMarks(e *env) {
 
 func textsOfAnswers(e *env) {
 	run := e.owner("a").handedOver()
-	for _, p := range poor {
+	for _, p := range poor() {
 		ask := e.mustAsk("b", run, 1)
 		e.mustAnswer(ask.ID, store.Answer{Content: p.given, Refusal: p.given})
 		got, _ := e.mustLogAnswer(ask.ID)
@@ -269,7 +271,7 @@ func textsOfAnswers(e *env) {
 }
 
 func textsOfRegistrations(e *env) {
-	for i, p := range poor {
+	for i, p := range poor() {
 		app := fmt.Sprint("app", i, p.given)
 		for range 2 {
 			e.put(store.Registration{App: app, Address: "http://" + p.given, BootID: p.given, Capabilities: []string{p.given}}, registered("good", fmt.Sprint("http://", i)))
@@ -279,11 +281,11 @@ func textsOfRegistrations(e *env) {
 		e.drop(store.Registration{App: app, Address: "http://" + p.given, BootID: p.given})
 		want(e, "registrations after the drop", len(e.mustAddresses(fmt.Sprint("app", i, p.kept), time.Hour)), 0)
 	}
-	want(e, "good ones", len(e.mustAddresses("good", time.Hour)), len(poor))
+	want(e, "good ones", len(e.mustAddresses("good", time.Hour)), len(poor()))
 }
 
 func textsOfAttachments(e *env) {
-	for _, p := range poor {
+	for _, p := range poor() {
 		want := []store.Attachment{{App: p.kept, Handlers: []string{p.kept}}}
 		given := []store.Attachment{{App: p.given, Handlers: []string{p.given}}}
 		v, err := e.Join(e.ctx, store.Node{ID: "n", Incarnation: "n-1", Attached: given})
