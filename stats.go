@@ -77,6 +77,14 @@ const TroubleLockedRows = store.TroubleLockedRows
 // [store.TroubleFalseRefusal].
 const TroubleFalseRefusal = store.TroubleFalseRefusal
 
+// TroubleUnknownZone: this node has no data of the zone of a job. See
+// [store.TroubleUnknownZone].
+const TroubleUnknownZone = store.TroubleUnknownZone
+
+// TroubleUnknownSchedule: this node does not know the type of a job's schedule. See
+// [store.TroubleUnknownSchedule].
+const TroubleUnknownSchedule = store.TroubleUnknownSchedule
+
 // FaultStats counts, since New, what is zero at a node that is well, on a store that answers,
 // with users' code that is sound: any of them that grows is worth a look at the log, which says
 // more about each.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -108,6 +109,72 @@ func TestLockedRowsAreToldOf(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestJobsThatANodeCannotWorkOut are left as they are, neither stopped nor planned, and are
+// troubles; all others run, however many there are of them.
+func TestJobsThatANodeCannotWorkOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		s, err := xxljob.New(st, xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler), Limits: xxljob.Limits{ScanLimit: 10}})
+		stage.Must(t, err)
+		var ran atomic.Int64
+		stage.Must(t, s.Handle("work", func(context.Context, *xxljob.Task) error { ran.Add(1); return nil }))
+		stage.Must(t, s.Start(t.Context()))
+		time.Sleep(time.Second)
+		due := time.Now().Add(time.Minute)
+		add := func(key string, schedule xxljob.Schedule) xxljob.Job {
+			job, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Key: key, Name: key, Handler: "work", Schedule: schedule, Next: due}, nil)
+			stage.Must(t, err)
+			return job
+		}
+		var untouched []xxljob.Job
+		for i := range 12 { // more than a scan reads
+			untouched = append(untouched, add("newer"+strconv.Itoa(i), xxljob.Schedule{Type: "LUNAR", Conf: "1"}))
+		}
+		untouched = append(untouched, add("elsewhere", xxljob.Cron("* * * * * ?").In("Mars/Olympus")))
+		_, err = s.EnsureJob(t.Context(), xxljob.Job{Key: "good", Name: "good", Handler: "work", Schedule: xxljob.FixedRate(time.Second)})
+		stage.Must(t, err)
+		broken := add("broken", xxljob.Cron("broken"))
+		time.Sleep(5 * time.Minute)
+
+		for _, was := range untouched {
+			job, err := st.Job(t.Context(), was.ID)
+			stage.Must(t, err)
+			if job.Stopped || !job.Next.Equal(due) || job.Version != was.Version {
+				t.Errorf("job %s was touched: stopped %v %q, next %v, version %d", job.Key, job.Stopped, job.StopReason, job.Next, job.Version)
+			}
+		}
+		if n := ran.Load(); n < 290 {
+			t.Errorf("the others ran %d times in five minutes", n)
+		}
+		if job, err := st.Job(t.Context(), broken.ID); err != nil || !job.Stopped {
+			t.Errorf("a job whose schedule is broken is not stopped: %v %v", job.Next, err)
+		}
+		counts := s.Stats().Troubles
+		if counts["unknown-schedule"] != 12 || counts["unknown-zone"] != 1 || len(counts) != 2 {
+			t.Errorf("troubles: %v", counts)
+		}
+		for _, x := range s.Troubles() {
+			if x.Late != 1 || x.App != "app" || x.JobID == 0 || x.Remedy == "" {
+				t.Errorf("trouble: %+v", x)
+			}
+		}
+		if scans := s.Stats().Calls["Scan"].Calls; scans > 1000 {
+			t.Errorf("%d scans in five minutes", scans)
+		}
+		if err := s.Ready(); err != nil {
+			t.Errorf("another process would do no better: %v", err)
+		}
+		for _, job := range untouched {
+			stage.Must(t, s.StopJob(t.Context(), job.ID))
+		}
+		time.Sleep(time.Minute)
+		if all := s.Troubles(); len(all) != 0 {
+			t.Errorf("afterwards: %v", all)
+		}
+		stage.Must(t, s.Stop(t.Context()))
+	})
 }
 
 // TestReadyGoesByTroubles: only by those that it is asked to go by.

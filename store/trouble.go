@@ -19,6 +19,12 @@ const (
 	// status of HTTP that no executor gives, a login or a limit, say, so that the run ended as
 	// refused, and the executor has reported a result of it all the same.
 	TroubleFalseRefusal TroubleCause = "false-refusal"
+	// TroubleUnknownZone: a job's schedule has a zone of which this node has no data, as in an
+	// image without tzdata. The node leaves the job as it is, neither stopped nor planned.
+	TroubleUnknownZone TroubleCause = "unknown-zone"
+	// TroubleUnknownSchedule: a job's schedule is of a type that this node does not know, as of a
+	// newer release. The node leaves the job as it is, neither stopped nor planned.
+	TroubleUnknownSchedule TroubleCause = "unknown-schedule"
 )
 
 // Trouble is something that keeps runs of a scheduler from being run in time, and that another
@@ -64,5 +70,5 @@ func (t Trouble) String() string {
 
 // TroubleCauses returns all causes.
 func TroubleCauses() []TroubleCause {
-	return []TroubleCause{TroubleLockedRows, TroubleFalseRefusal}
+	return []TroubleCause{TroubleLockedRows, TroubleFalseRefusal, TroubleUnknownZone, TroubleUnknownSchedule}
 }

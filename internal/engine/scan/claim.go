@@ -24,6 +24,7 @@ type claimer struct {
 	reload    *lease.ReloadSet
 	unsettled unsettled
 	claiming  claimCalls
+	unable    int              // jobs of the last scan that were left as they are
 	stopping  map[int64]string // jobs that were to be stopped, with the reasons, until it is known whether they are
 }
 
@@ -32,6 +33,11 @@ type claimer struct {
 // been read.
 func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []store.DueJob, now, before time.Time) (next time.Time, missed bool, err error) {
 	c.noteStopped(ctx, due)
+	unable := unableJobs{now: now}
+	defer func() {
+		c.unable = unable.count()
+		unable.tell(c.Core.Troubles)
+	}()
 	if len(due) == 0 {
 		return next, false, nil
 	}
@@ -42,18 +48,22 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []store.D
 	p := plan.PlanAt(c.Core, now, before)
 	c.claiming.room.Reset()
 	p.Room = &c.claiming.room
-	plans := slices.Grow(c.claiming.plans.Again(), len(due))[:len(due)]
-	c.claiming.plans.Used(plans)
+	plans := slices.Grow(c.claiming.plans.Again(), len(due))
 	jobs := make(map[int64]*store.Job, len(due))
 	for i := range due {
 		j := &due[i]
-		plans[i] = p.Plan(j, epochs[j.Shard])
-		if plans[i].Stop != "" {
-			c.stopping[j.ID] = plans[i].Stop
+		planned := p.Plan(j, epochs[j.Shard])
+		if planned.Stop != "" {
+			if unable.add(&j.Job) {
+				continue
+			}
+			c.stopping[j.ID] = planned.Stop
 		}
+		plans = append(plans, planned)
 		jobs[j.ID] = &j.Job
-		next = core.Earlier(next, plans[i].Next)
+		next = core.Earlier(next, planned.Next)
 	}
+	c.claiming.plans.Used(plans)
 	if !c.Leases.Trusted(time.Now()) {
 		return next, false, nil
 	}

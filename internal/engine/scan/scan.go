@@ -98,6 +98,7 @@ func (s *Scanner) scanOnce(ctx context.Context) (time.Duration, error) {
 	}
 	shards := s.Leases.Owned()
 	if len(shards) == 0 {
+		(&unableJobs{now: s.Clock.Now()}).tell(s.Core.Troubles)
 		return loop.Forever, nil
 	}
 	began := s.fitness.Begin(&s.fitness.Claims)
@@ -123,9 +124,11 @@ func (s *Scanner) scanShards(ctx context.Context, shards []store.Shard) (wait ti
 	if err := s.reconciler.reconcile(ctx, shards); err != nil {
 		return 0, nil, err
 	}
+	// Jobs that are left as they are come with each scan, and take no room from others.
+	limit := s.Cfg.Limits.ScanLimit + s.claimer.unable
 	memory := store.ScanResult{Jobs: s.window.jobs.Again(), Runs: s.window.runs.Again()}
 	res, err := loop.Call(ctx, func(ctx context.Context) (store.ScanResult, error) {
-		return s.Store.Scan(ctx, memory, store.ScanQuery{Shards: shards, Before: before, Jobs: s.Cfg.Limits.ScanLimit, Runs: core.ScanRuns})
+		return s.Store.Scan(ctx, memory, store.ScanQuery{Shards: shards, Before: before, Jobs: limit, Runs: core.ScanRuns})
 	})
 	if err != nil {
 		s.window.jobs.Drop() // the call may still be under way
@@ -142,13 +145,13 @@ func (s *Scanner) scanShards(ctx context.Context, shards []store.Shard) (wait ti
 		return s.claimer.claiming.Delay(), err, nil
 	}
 	res.Next = core.Earlier(res.Next, next)
-	return s.scanWait(res, missed), nil, nil
+	return s.scanWait(res, limit, missed), nil, nil
 }
 
 // scanWait is when the next scan is due.
-func (s *Scanner) scanWait(res store.ScanResult, missed bool) time.Duration {
+func (s *Scanner) scanWait(res store.ScanResult, limit int, missed bool) time.Duration {
 	switch {
-	case len(res.Jobs) == s.Cfg.Limits.ScanLimit || len(res.Runs) == core.ScanRuns:
+	case len(res.Jobs) == limit || len(res.Runs) == core.ScanRuns:
 		return 0
 	case missed:
 		return core.LockedPause // an edit came between the scan and the claim

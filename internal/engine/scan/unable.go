@@ -1,0 +1,46 @@
+package scan
+
+import (
+	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/engine/plan"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Jobs that this node cannot work out: in a zone that it has no data of, or with a schedule of a
+// newer release. Another node may know better, so they are left as they are: neither stopped nor
+// planned. Comes in what the planner could not plan, goes out a trouble for each.
+
+// unableJobs are those among the due jobs of one scan, by cause.
+type unableJobs struct {
+	now          time.Time
+	zones, types []store.Trouble
+}
+
+// add takes in a job that could not be planned. It reports false where that is the schedule's
+// own fault.
+func (u *unableJobs) add(job *store.Job) bool {
+	cause, why := plan.Unable(job)
+	t := store.Trouble{App: job.App, JobID: job.ID, Detail: why}
+	if !job.Next.After(u.now) {
+		t.Late = 1
+	}
+	switch cause {
+	case store.TroubleUnknownZone:
+		t.Remedy = `give each node of this schema the time zones: import _ "time/tzdata" in its program, or install tzdata in its image; where no node has this zone, correct the job`
+		u.zones = append(u.zones, t)
+	case store.TroubleUnknownSchedule:
+		t.Remedy = "upgrade this node, if a newer release has made the schedule; where no node knows it, correct the job"
+		u.types = append(u.types, t)
+	}
+	return cause != ""
+}
+
+func (u *unableJobs) count() int { return len(u.zones) + len(u.types) }
+
+// tell says which there are, and which there are no more.
+func (u *unableJobs) tell(t *core.Troubles) {
+	t.Set(store.TroubleUnknownZone, u.now, u.zones...)
+	t.Set(store.TroubleUnknownSchedule, u.now, u.types...)
+}
