@@ -20,6 +20,10 @@ var (
 	// ErrLocked: others hold locks on rows that the call needs; what the call returned beside it
 	// has taken effect, and the rest may be tried again.
 	ErrLocked = errs.ErrLocked
+	// ErrRefused: the store has answered that it takes nothing of a call for what that brings, and
+	// would answer so again. Nothing was changed by the transaction that was refused. It may be
+	// about one member of a batch, and then the others may be tried without it.
+	ErrRefused = errs.ErrRefused
 	// ErrSuperseded: another list applies to the app, of another generation or of the same
 	// one, or others name the job that was to be pruned. Nothing was changed.
 	ErrSuperseded = errs.ErrSuperseded

@@ -58,6 +58,29 @@ func (b *Batch[T]) Loop(ctx context.Context, store func(context.Context, []T) (r
 	}
 }
 
+// Halve has all of the items done, and where the store refuses them together each half for itself,
+// so that one which it would refuse for ever holds up no other. It returns those that the store has
+// refused alone, and why the last of them. An error is any other that do has returned, and ends it.
+func Halve[T any](items []T, do func([]T) error) (refused []T, why, err error) {
+	switch err := do(items); {
+	case !errors.Is(err, errs.ErrRefused):
+		return nil, nil, err
+	case len(items) <= 1:
+		return items, err, nil
+	}
+	half := len(items) / 2
+	for _, part := range [][]T{items[:half], items[half:]} {
+		alone, because, err := Halve(part, do)
+		if refused = append(refused, alone...); because != nil {
+			why = because
+		}
+		if err != nil {
+			return refused, why, err
+		}
+	}
+	return refused, why, nil
+}
+
 // CallUntil calls the store until it has answered, as often as need be: first f, and then
 // again, for an error may hide that f has taken effect. It returns an error only when ctx
 // has ended, or store.ErrLocked beside what has taken effect.

@@ -1,10 +1,15 @@
 package postgres
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // TestServersThatDoNotFit: a server this old is not to be had for tests.
@@ -24,6 +29,23 @@ func TestServersThatDoNotFit(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.server, err, c.want)
 		}
+	}
+}
+
+// TestRefusals: what the server would answer again, and what it would not.
+func TestRefusals(t *testing.T) {
+	for code, want := range map[string]bool{
+		"22021": true, "22P05": true, "23505": true, "42P01": true, "54000": true, "0A000": true, "P0001": true, "57014": true,
+		"08006": false, "40001": false, "40P01": false, "53300": false, "55P03": false, "57P01": false, "25006": false, "": false,
+	} {
+		err := failed(fmt.Errorf("send: %w", &pgconn.PgError{Code: code}), "finish %d runs", 3)
+		var pg *pgconn.PgError
+		if errors.Is(err, store.ErrRefused) != want || !errors.As(err, &pg) || pg.Code != code {
+			t.Errorf("%q: %v", code, err)
+		}
+	}
+	if late := failed(errors.Join(context.DeadlineExceeded, &pgconn.PgError{Code: "57014"}), "finish"); errors.Is(late, store.ErrRefused) {
+		t.Errorf("the end of the caller's time: %v", late)
 	}
 }
 

@@ -377,6 +377,29 @@ func codeOf(err error) string {
 	return ""
 }
 
+// refuses reports whether the server has answered, by an error with this code, that it refuses what
+// it was sent: for what that says or breaks (22, 23, 42, P0), for its size (54) or kind (0A), or
+// since it takes too long (57014). It does not where it is the server that cannot at the moment:
+// connections, conflicts of transactions, room, locks, a shutdown.
+func refuses(code string) bool {
+	if len(code) != 5 {
+		return false
+	}
+	switch code[:2] {
+	case "22", "23", "42", "54", "0A", "P0":
+		return true
+	}
+	return code == codeCancelled
+}
+
+// refusal is such an error.
+type refusal struct{ error }
+
+func (r refusal) Unwrap() error { return r.error }
+
+// Is implements what errors.Is asks.
+func (r refusal) Is(target error) bool { return target == store.ErrRefused }
+
 // noPartition reports whether there was no partition for a row: the tables have no
 // check constraints, and no constraint is named where a partition is missing.
 func noPartition(err error) bool {

@@ -202,6 +202,9 @@ func failed(err error, format string, args ...any) error {
 	if ended && !errors.As(err, &unanswered) || err == errNoContext {
 		return err
 	}
+	if !ended && refuses(codeOf(err)) {
+		err = refusal{err}
+	}
 	return fmt.Errorf("postgres: "+format+": %w", append(args, err)...)
 }
 

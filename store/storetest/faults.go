@@ -36,6 +36,9 @@ type Fault struct {
 	// Late lets time pass between the call's effect and its answer. Where the caller's
 	// ctx ends meanwhile, that is the answer.
 	Late time.Duration
+	// Poison fails the call before it reaches the store, with store.ErrRefused, where it is true of
+	// a member of the batch, such as a store.Result. It is for the methods that Partial is for.
+	Poison func(member any) bool
 	// Err replaces ErrInjected.
 	Err error
 
@@ -276,6 +279,9 @@ func batch[T, E any](f *Faults, ctx context.Context, method string, items []E, d
 	for _, fault := range met {
 		if err := fault.before(ctx); err != nil {
 			return none, err
+		}
+		if fault.Poison != nil && slices.ContainsFunc(items, func(item E) bool { return fault.Poison(item) }) {
+			return none, fmt.Errorf("%w: %w", store.ErrRefused, fault.error("for a member of the batch"))
 		}
 		if fault.Partial {
 			items = items[:min(fault.Keep, len(items))]

@@ -54,6 +54,12 @@
 // behind: they end as lost. A promoted standby is noticed by its start time (View.Server),
 // since no scan returns runs of shards that keep their owner.
 //
+// # A result that is refused
+//
+// A batch of results that the store has answered with ErrRefused is stored in halves (loop.Halve),
+// down to those that are refused alone. One that is so three times ends as its state, without its
+// texts; where even that is refused, lockedLoop tries it again, beside all others (finishApart).
+//
 // # Send
 //
 // A run is sent at its time, if its start was acknowledged within the trust window; otherwise

@@ -101,40 +101,126 @@ func (f *finisher) finishIn(ctx context.Context, room *finishRoom, results []sto
 	ctx = urgent.Mark(ctx)
 	backoff := loop.Backoff{Log: f.Logger, What: "storing results"}
 	began := time.Now()
-	accepted, err := loop.CallUntil(ctx, &backoff,
-		func(ctx context.Context) ([]store.Run, error) { return f.Store.Finish(ctx, room.answers, results) },
-		func(ctx context.Context) ([]store.Run, error) {
+	answer, err := loop.CallUntil(ctx, &backoff,
+		func(ctx context.Context) (finishAnswer, error) {
+			return answerOf(f.Store.Finish(ctx, room.answers, results))
+		},
+		func(ctx context.Context) (finishAnswer, error) {
 			room = nil // it is left to the call before, which may still be under way
 			f.unstored.failed(results, began)
-			return f.finishAgain(ctx, results)
+			return answerOf(f.finishAgain(ctx, results))
 		})
 	if room == nil {
 		f.unstored.over(results)
 	}
 	switch {
 	case errors.Is(err, store.ErrLocked):
-		f.ended(accepted)
-		locked := without(results, accepted)
-		for i := range locked {
-			locked[i].Known = nil // it is in memory with all others of the batch
-		}
-		f.lockedOut.Add(locked...)
+		f.took(results, answer.accepted, true)
 		return nil
 	case err != nil:
 		return err
+	case answer.refused != nil:
+		return f.finishApart(ctx, results)
 	}
+	f.took(results, answer.accepted, false)
+	if room != nil {
+		room.answers = answer.accepted
+		f.rooms.giveBack(room)
+	}
+	return nil
+}
+
+// finishAnswer is what the store has answered to results: which runs have accepted theirs, or that
+// it refuses them.
+type finishAnswer struct {
+	accepted []store.Run
+	refused  error
+}
+
+// answerOf takes a refusal for the answer that it is: to try the same once more is of no use.
+func answerOf(accepted []store.Run, err error) (finishAnswer, error) {
+	if errors.Is(err, store.ErrRefused) {
+		return finishAnswer{refused: err}, nil
+	}
+	return finishAnswer{accepted: accepted}, err
+}
+
+// took acts on results of which the store has accepted these. Those that are left are over all the
+// same, since they ended otherwise before, but where rows are locked.
+func (f *finisher) took(results []store.Result, accepted []store.Run, locked bool) {
 	f.ended(accepted)
-	if len(accepted) < len(results) {
-		// What was not accepted is over all the same: it ended otherwise before.
+	switch {
+	case locked:
+		f.setAside(without(results, accepted))
+	case len(accepted) < len(results):
 		for _, r := range results {
 			f.queue.LandStart(r.RunID, r.Token)
 		}
 	}
-	if room != nil {
-		room.answers = accepted
-		f.rooms.giveBack(room)
+}
+
+// setAside leaves results, a list of the caller's own, to lockedLoop.
+func (f *finisher) setAside(results []store.Result) {
+	for i := range results {
+		results[i].Known = nil // it is in memory with all others of the batch
 	}
-	return nil
+	f.lockedOut.Add(results...)
+}
+
+// refusedTries is how often the store has to refuse a result alone until it is taken to refuse it
+// for ever.
+const refusedTries = 3
+
+// finishApart stores results that the store has refused together, so that none holds up another. Of
+// one that it refuses for ever the state is stored without its texts, which are what others can have
+// put into it; where it refuses even that, the result is tried again beside all others.
+func (f *finisher) finishApart(ctx context.Context, results []store.Result) error {
+	backoff := loop.Backoff{Log: f.Logger, What: "storing results that the store has refused"}
+	refused := results
+	var why, err error
+	for range refusedTries {
+		if refused, why, err = f.finishHalves(ctx, refused); err != nil || len(refused) == 0 {
+			return err
+		}
+		backoff.Failed(ctx, why)
+		if !loop.Sleep(ctx, backoff.Delay()) {
+			return ctx.Err()
+		}
+	}
+	refused = slices.Clone(refused)
+	for i := range refused {
+		r := &refused[i]
+		f.Logger.ErrorContext(ctx, "xxljob: the store refuses the texts of a result for ever: the state is stored without them", "run", r.RunID, "state", r.State.String(), "error", why)
+		r.HandleMsg, r.TriggerMsg, r.ProgressText = textRefused, "", ""
+	}
+	refused, _, err = f.finishHalves(ctx, refused)
+	f.setAside(slices.Clone(refused))
+	return err
+}
+
+// textRefused is the handle_msg of a run whose result the store has refused with its texts.
+const textRefused = "(the store refuses the text of this result)"
+
+// finishHalves stores results, and returns those that the store has refused alone, and why.
+func (f *finisher) finishHalves(ctx context.Context, results []store.Result) (refused []store.Result, why, err error) {
+	backoff := loop.Backoff{Log: f.Logger, What: "storing results"}
+	return loop.Halve(results, func(part []store.Result) error {
+		began := time.Now()
+		call := func(ctx context.Context) (finishAnswer, error) { return answerOf(f.finishAgain(ctx, part)) }
+		answer, err := loop.CallUntil(ctx, &backoff, call, func(ctx context.Context) (finishAnswer, error) {
+			f.unstored.failed(part, began)
+			return call(ctx)
+		})
+		f.unstored.over(part)
+		switch {
+		case answer.refused != nil:
+			return answer.refused
+		case err == nil || errors.Is(err, store.ErrLocked):
+			f.took(part, answer.accepted, err != nil)
+			return nil
+		}
+		return err
+	})
 }
 
 // lockedLoop stores results whose runs others have locked, until ctx ends. They are by
@@ -147,6 +233,13 @@ func (f *finisher) lockedLoop(ctx context.Context) {
 		accepted, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return f.finishAgain(ctx, results) })
 		rest := without(results, accepted)
 		f.ended(accepted)
+		if errors.Is(err, store.ErrRefused) {
+			refused, why, ended := f.finishHalves(ctx, results)
+			if backoff.Failed(ctx, why); ended != nil || why == nil {
+				return nil, 0 // a run whose result was not stored when ctx ended is interrupted
+			}
+			return slices.Clone(refused), backoff.Delay()
+		}
 		if backoff.Failed(ctx, err) {
 			loop.Sleep(ctx, backoff.Delay()) // whatever else comes to be locked
 			return rest, 0

@@ -1,0 +1,90 @@
+package scenario_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/stage"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
+)
+
+// poisonedResults is a node whose store refuses results that are poisoned, with a job whose runs
+// fail with "bad" and another whose runs succeed.
+func poisonedResults(t *testing.T, poisoned func(store.Result) bool) (a *stage.Node, bad, good xxljob.Job) {
+	t.Helper()
+	a = stage.NewNode(t, memory.New(), "a", &stage.Journal{})
+	stage.Must(t, a.Handle("bad", func(context.Context, *xxljob.Task) error { return errors.New("bad") }))
+	stage.Must(t, a.Start(t.Context()))
+	var jobs [2]xxljob.Job
+	for i, handler := range []string{"bad", "work"} {
+		job, err := a.AddJob(t.Context(), xxljob.Job{Name: handler, Handler: handler, Block: xxljob.BlockConcurrent})
+		stage.Must(t, err)
+		jobs[i] = job
+	}
+	a.Faults.Inject("Finish", storetest.Fault{Poison: func(member any) bool { return poisoned(member.(store.Result)) }})
+	return a, jobs[0], jobs[1]
+}
+
+// TestRefusedTexts: a result whose text the store refuses for ever ends as its state, and holds up
+// none that ended with it or comes behind it.
+func TestRefusedTexts(t *testing.T) {
+	for _, n := range []int{1, 2, 50} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, bad, good := poisonedResults(t, func(r store.Result) bool { return r.HandleMsg == "bad" })
+				var ids []int64
+				for range n {
+					ids = append(ids, stage.Trigger(t, a, bad), stage.Trigger(t, a, good))
+				}
+				for i, id := range ids {
+					r := stage.WaitFor(t, a, id, 5*time.Second)
+					if want := [...]xxljob.State{xxljob.StateFailed, xxljob.StateSucceeded}[i%2]; r.State != want {
+						t.Errorf("run %d is %v (%q), want %v", id, r.State, r.HandleMsg, want)
+					}
+					if i%2 == 0 {
+						stage.RequireText(t, "why it failed", r.HandleMsg, "refuses the text")
+					}
+				}
+				stage.Stop(t, a)
+			})
+		})
+	}
+}
+
+// TestRefusedForEver: a run of which the store takes no result at all holds up no other, before it
+// and behind it, and ends when the store takes one.
+func TestRefusedForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var worst atomic.Int64
+		a, bad, good := poisonedResults(t, func(r store.Result) bool { return r.RunID == worst.Load() })
+		for range 3 {
+			stage.WaitFor(t, a, stage.Trigger(t, a, good), 5*time.Second)
+		}
+		id := stage.Trigger(t, a, bad)
+		worst.Store(id)
+		for range 100 {
+			for range 10 {
+				stage.Trigger(t, a, good)
+			}
+			if r := stage.WaitFor(t, a, stage.Trigger(t, a, good), 5*time.Second); r.State != xxljob.StateSucceeded {
+				t.Fatalf("a run behind it is %v", r.State)
+			}
+		}
+		if r, err := a.Faults.Run(t.Context(), id); err != nil || r.State != xxljob.StateStarted {
+			t.Fatalf("the run is %v (%v)", r.State, err)
+		}
+		a.Faults.Clear()
+		if r := stage.WaitFor(t, a, id, 5*time.Second); r.State != xxljob.StateFailed {
+			t.Errorf("the run is %v", r.State)
+		}
+		stage.Stop(t, a)
+	})
+}
