@@ -1,12 +1,10 @@
 package xxljob_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -33,9 +31,9 @@ func reasons(err error) []string {
 // the handlers, once; and again when it is over.
 func TestPlacesOfAbandonedHandlersAreToldOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
+		log := new(stage.LogLines)
 		s, err := xxljob.New(memory.New(), xxljob.Config{
-			App: "app", Logger: slog.New(slog.NewTextHandler(&log, nil)), Executor: executor.Config{Places: 3, Grace: 500 * time.Millisecond},
+			App: "app", Logger: slog.New(slog.NewTextHandler(log, nil)), Executor: executor.Config{Places: 3, Grace: 500 * time.Millisecond},
 		})
 		stage.Must(t, err)
 		ends := make(chan struct{})
@@ -54,16 +52,16 @@ func TestPlacesOfAbandonedHandlersAreToldOf(t *testing.T) {
 		if n, got := s.Stats().PlacesHeld, reasons(s.Ready()); n != 3 || !slices.Equal(got, []string{"places"}) {
 			t.Errorf("without places: %d held, not ready for %q", n, got)
 		}
-		if text := log.String(); strings.Count(text, "abandoned handlers hold places") != 1 || !strings.Contains(text, "handlers=deaf") {
-			t.Errorf("log: %s", text)
+		if len(log.With("abandoned handlers hold places", "handlers=deaf")) != 1 {
+			t.Errorf("log: %q", log.With())
 		}
 		close(ends)
 		time.Sleep(20 * time.Second)
 		if n, err := s.Stats().PlacesHeld, s.Ready(); n != 0 || err != nil {
 			t.Errorf("when they have returned: %d held, %v", n, err)
 		}
-		if text := log.String(); strings.Count(text, "abandoned handlers do not keep runs waiting any more") != 1 {
-			t.Errorf("log: %s", text)
+		if len(log.With("abandoned handlers do not keep runs waiting any more")) != 1 {
+			t.Errorf("log: %q", log.With())
 		}
 		stage.Must(t, s.Stop(t.Context()))
 	})

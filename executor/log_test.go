@@ -355,8 +355,8 @@ func TestLogFileFails(t *testing.T) {
 func TestLogDirRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "logs")
-		said := new(strings.Builder)
-		e, _ := open(t, executor.Config{Log: executor.LogConfig{Dir: dir}, Logger: slog.New(slog.NewTextHandler(said, nil))})
+		said, mu := new(strings.Builder), new(sync.Mutex)
+		e, _ := open(t, executor.Config{Log: executor.LogConfig{Dir: dir}, Logger: slog.New(slog.NewTextHandler(lockedWriter{mu, said}, nil))})
 		handle(t, e, "h", func(_ context.Context, task *executor.Task) error {
 			task.Log().Info("x")
 			time.Sleep(10 * time.Second)
@@ -380,6 +380,8 @@ func TestLogDirRemoved(t *testing.T) {
 			}
 		}
 		lines := func(level, text string) int {
+			mu.Lock()
+			defer mu.Unlock()
 			n := 0
 			for line := range strings.Lines(said.String()) {
 				if strings.Contains(line, "level="+level) && strings.Contains(line, text) {
