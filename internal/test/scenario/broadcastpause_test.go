@@ -50,7 +50,7 @@ func (o *inOrder) ends() {
 func TestSerialBroadcastsWhileANodeIsPaused(t *testing.T) {
 	for seed := range 16 {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			if seed%8 != 0 && testing.Short() {
+			if seed%4 != 0 && testing.Short() {
 				t.Skip("another seed; leave out -short")
 			}
 			synctest.Test(t, func(t *testing.T) { serialWhilePaused(t, uint64(seed)) })
