@@ -88,10 +88,7 @@ func TestANodeThatCannotWriteRests(t *testing.T) {
 		onA.Store(false) // and b goes on failing
 		time.Sleep(2 * time.Minute)
 		ready, owned, before := 0, 0, len(j.All())
-		look := 10 * time.Minute
-		if testing.Short() {
-			look = 3 * time.Minute
-		}
+		const look = 10 * time.Minute
 		for range int(look / time.Second) {
 			time.Sleep(time.Second)
 			if n, _ := shardsOf(t, mem, b); n > 0 {
