@@ -93,10 +93,7 @@ func TestManyJobsFailAtOnce(t *testing.T) {
 
 // TestAStormOfOneJob: 50,000 alarms of one job are a few messages, whose counts add up.
 func TestAStormOfOneJob(t *testing.T) {
-	batches, batch := 50, 1000
-	if testing.Short() {
-		batches = 10
-	}
+	const batches, batch = 50, 1000
 	synctest.Test(t, func(t *testing.T) {
 		st, c := memory.New(), newTally(10*time.Millisecond)
 		f := startFailing(t, st, "a", failsAlways, withRule(alarm.Rule{Name: "tally", To: c}))

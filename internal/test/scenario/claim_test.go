@@ -56,9 +56,6 @@ func TestLateClaim(t *testing.T) {
 	for _, cron := range []string{"* * * * * ?", "0 * * * * ?"} {
 		for _, after := range []time.Duration{10 * time.Millisecond, time.Second, 8 * time.Second, 25 * time.Second} {
 			t.Run(fmt.Sprint(cron, " ", after, " after its error"), func(t *testing.T) {
-				if (after == time.Second || after == 8*time.Second) && testing.Short() {
-					t.Skip("a time between the shortest and the longest; leave out -short")
-				}
 				synctest.Test(t, func(t *testing.T) { landLate(t, xxljob.Cron(cron), after) })
 			})
 		}

@@ -355,9 +355,6 @@ func TestGenerationsAtOnce(t *testing.T) {
 	for _, lag := range []lag{{storetest.All, 0, time.Second}, {storetest.All, time.Second, 0}, {storetest.All, time.Second, time.Second},
 		{"PutList", time.Second, 0}, {"NameJobs", time.Second, 0}, {"AddJobs", time.Second, 0}, {"EditJob", time.Second, 0}} {
 		t.Run(fmt.Sprint(lag), func(t *testing.T) {
-			if lag.method != storetest.All && testing.Short() {
-				t.Skip("one call is slow where others have all slow; leave out -short")
-			}
 			synctest.Test(t, func(t *testing.T) {
 				st := memory.New()
 				first, _ := startRelease(t, st, "first", releaseOf(0, "both"))
@@ -403,9 +400,6 @@ func TestListsOfOneGenerationAtOnce(t *testing.T) {
 	}{{"NameJobs", "later"}, {"AddJobs", "later"}, {"EditJob", "later"}, {"EnsureGroup", "later"},
 		{"PutList", "former"}} { // when the other one is done
 		t.Run(slow.method, func(t *testing.T) {
-			if slow.last == "later" && slow.method != "EditJob" && testing.Short() {
-				t.Skip("another call that is slow; leave out -short")
-			}
 			synctest.Test(t, func(t *testing.T) {
 				st := memory.New()
 				first, _ := startRelease(t, st, "first", releaseOf(0, "both"))

@@ -29,9 +29,6 @@ func TestStoreFails(t *testing.T) {
 				"not alone": func() xxljob.Store { return stage.NeverAlone{Store: memory.New()} },
 			} {
 				t.Run(method+"/"+kind+"/"+name, func(t *testing.T) {
-					if name == "alone" && testing.Short() {
-						t.Skip("the same with a store that knows that it has one node; leave out -short")
-					}
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) { storeFails(t, st(), method, fault) })
 				})

@@ -171,7 +171,7 @@ func TestLogsOfManyRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs, each := 1000, 250 // a line has 68 bytes or so
 		if stage.Detector {
-			each = 20
+			each = 100
 		}
 		st := memory.New()
 		n := startLogNode(t, st, "a", func(c *xxljob.Config) {

@@ -192,12 +192,9 @@ func startByWire(w *nearWorld, j *nearJob, s seconds) {
 // were not: each of those before the edit is run once or in a record, and none of the
 // new schedule's before it is run, all of them after.
 func TestEditsNearAnInstant(t *testing.T) {
-	for i, verb := range nearVerbs {
+	for _, verb := range nearVerbs {
 		for _, held := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, planned %v", verb.name, !held), func(t *testing.T) {
-				if held != (i%2 == 0) && testing.Short() {
-					t.Skip("each verb is here once, planned or not; leave out -short")
-				}
 				synctest.Test(t, func(t *testing.T) {
 					w := newNearWorld(t)
 					instant := time.Now().Truncate(time.Minute).Add(time.Minute) // an even second

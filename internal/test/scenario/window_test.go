@@ -24,9 +24,6 @@ func TestHintsMakeNothingLate(t *testing.T) {
 		{55 * time.Second, 300 * time.Millisecond, 30 * time.Minute},
 	} {
 		t.Run(fmt.Sprintf("PreRead=%v/seed=%d", c.preRead, seed), func(t *testing.T) {
-			if c.lasts > 6*time.Minute && testing.Short() {
-				t.Skip("more minutes of the same; leave out -short")
-			}
 			synctest.Test(t, func(t *testing.T) {
 				rnd := rand.New(rand.NewPCG(seed, 0))
 				j := &stage.Journal{}
