@@ -173,7 +173,8 @@ const refusedTries = 3
 
 // finishApart stores results that the store has refused together, so that none holds up another. Of
 // one that it refuses for ever the state is stored without its texts, which are what others can have
-// put into it; where it refuses even that, the result is tried again beside all others.
+// put into it; where it refuses even that, the texts are not what is wrong, and the result is tried
+// again as it is, beside all others.
 func (f *finisher) finishApart(ctx context.Context, results []store.Result) error {
 	backoff := loop.Backoff{Log: f.Logger, What: "storing results that the store has refused"}
 	refused := results
@@ -187,15 +188,31 @@ func (f *finisher) finishApart(ctx context.Context, results []store.Result) erro
 			return ctx.Err()
 		}
 	}
-	refused = slices.Clone(refused)
-	for i := range refused {
-		r := &refused[i]
-		f.Logger.ErrorContext(ctx, "xxljob: the store refuses the texts of a result for ever: the state is stored without them", "run", r.RunID, "state", r.State.String(), "error", why)
-		r.HandleMsg, r.TriggerMsg, r.ProgressText = textRefused, "", ""
-	}
-	refused, _, err = f.finishHalves(ctx, refused)
-	f.setAside(slices.Clone(refused))
+	left, err := f.finishBare(ctx, refused, why)
+	f.setAside(left)
 	return err
+}
+
+// finishBare stores the states of results whose texts the store refuses, without these. It returns
+// the results, as they are, of which the store refuses that too.
+func (f *finisher) finishBare(ctx context.Context, results []store.Result, why error) ([]store.Result, error) {
+	bare := slices.Clone(results)
+	for i := range bare {
+		bare[i].HandleMsg, bare[i].TriggerMsg, bare[i].ProgressText = textRefused, "", ""
+	}
+	refused, _, err := f.finishHalves(ctx, bare)
+	still := make(map[int64]bool, len(refused))
+	for i := range refused {
+		still[refused[i].RunID] = true
+	}
+	if err == nil {
+		for i := range results {
+			if r := &results[i]; !still[r.RunID] {
+				f.Logger.ErrorContext(ctx, "xxljob: the store refuses the texts of a result for ever: the state is stored without them", "run", r.RunID, "state", r.State.String(), "error", why)
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(results), func(r store.Result) bool { return !still[r.RunID] }), err
 }
 
 // textRefused is the handle_msg of a run whose result the store has refused with its texts.
@@ -234,11 +251,14 @@ func (f *finisher) lockedLoop(ctx context.Context) {
 		rest := without(results, accepted)
 		f.ended(accepted)
 		if errors.Is(err, store.ErrRefused) {
-			refused, why, ended := f.finishHalves(ctx, results)
-			if backoff.Failed(ctx, why); ended != nil || why == nil {
+			refused, why, err := f.finishHalves(ctx, results)
+			if err == nil && len(refused) > 0 {
+				refused, err = f.finishBare(ctx, refused, why)
+			}
+			if backoff.Failed(ctx, why); err != nil || len(refused) == 0 {
 				return nil, 0 // a run whose result was not stored when ctx ended is interrupted
 			}
-			return slices.Clone(refused), backoff.Delay()
+			return refused, backoff.Delay()
 		}
 		if backoff.Failed(ctx, err) {
 			loop.Sleep(ctx, backoff.Delay()) // whatever else comes to be locked

@@ -60,7 +60,7 @@ func TestRefusedTexts(t *testing.T) {
 }
 
 // TestRefusedForEver: a run of which the store takes no result at all holds up no other, before it
-// and behind it, and ends when the store takes one.
+// and behind it, and ends as it has ended when the store takes one.
 func TestRefusedForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var worst atomic.Int64
@@ -82,9 +82,11 @@ func TestRefusedForEver(t *testing.T) {
 			t.Fatalf("the run is %v (%v)", r.State, err)
 		}
 		a.Faults.Clear()
-		if r := stage.WaitFor(t, a, id, 5*time.Second); r.State != xxljob.StateFailed {
+		r := stage.WaitFor(t, a, id, 5*time.Second)
+		if r.State != xxljob.StateFailed {
 			t.Errorf("the run is %v", r.State)
 		}
+		stage.RequireText(t, "it was not the text that was refused: why it failed", r.HandleMsg, "bad")
 		stage.Stop(t, a)
 	})
 }
