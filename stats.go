@@ -85,6 +85,13 @@ const TroubleUnknownZone = store.TroubleUnknownZone
 // [store.TroubleUnknownSchedule].
 const TroubleUnknownSchedule = store.TroubleUnknownSchedule
 
+// TroubleNoExecutor: due runs find no executor. See [store.TroubleNoExecutor].
+const TroubleNoExecutor = store.TroubleNoExecutor
+
+// TroubleUnknownRouter: this node does not know the routing strategy of a job. See
+// [store.TroubleUnknownRouter].
+const TroubleUnknownRouter = store.TroubleUnknownRouter
+
 // FaultStats counts, since New, what is zero at a node that is well, on a store that answers,
 // with users' code that is sound: any of them that grows is worth a look at the log, which says
 // more about each.

@@ -202,3 +202,88 @@ func TestReadyGoesByTroubles(t *testing.T) {
 		t.Errorf("a cause that there is not: %v", err)
 	}
 }
+
+// TestDueRunsThatGoNowhere: an app without executors, a handler that nobody has and a routing
+// strategy that the node does not know are troubles, told at once and once each, until somebody is
+// there; and so they are in the log.
+func TestDueRunsThatGoNowhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		log := new(stage.LogLines)
+		s, err := xxljob.New(st, xxljob.Config{App: "app", Logger: slog.New(slog.NewTextHandler(log, nil))})
+		stage.Must(t, err)
+		stage.Must(t, s.Handle("work", func(context.Context, *xxljob.Task) error { return nil }))
+		stage.Must(t, s.Start(t.Context()))
+		time.Sleep(time.Second)
+		add := func(app, key, handler, route string) xxljob.Job {
+			job, err := st.AddJob(t.Context(), xxljob.Job{App: app, Key: key, Name: key, Handler: handler, Route: route, Schedule: xxljob.FixedRate(time.Second), Next: time.Now().Add(time.Second)}, nil)
+			stage.Must(t, err)
+			return job
+		}
+		one := add("far", "one", "work", "FIRST")
+		two := add("far", "two", "work", "FIRST")
+		absent := add("app", "absent", "absent", "FIRST")
+		routed := add("app", "routed", "work", "PARITY")
+		add("app", "good", "work", "FIRST")
+		time.Sleep(30 * time.Second)
+		all := s.Troubles()
+		if len(all) != 3 {
+			t.Fatalf("troubles: %v", all)
+		}
+		for _, x := range all {
+			want := map[xxljob.TroubleCause]map[string]int64{xxljob.TroubleNoExecutor: {"far": 0, "app": absent.ID}, xxljob.TroubleUnknownRouter: {"app": routed.ID}}
+			if id, ok := want[x.Cause][x.App]; !ok || x.JobID != id || x.Late < 20 || x.Remedy == "" || x.Detail == "" {
+				t.Errorf("trouble %+v", x)
+			}
+		}
+		if err := s.Ready(); err != nil {
+			t.Errorf("another process would do no better: %v", err)
+		}
+		far, err := xxljob.New(st, xxljob.Config{App: "far", Node: "far", Logger: slog.New(slog.DiscardHandler)})
+		stage.Must(t, err)
+		stage.Must(t, far.Handle("work", func(context.Context, *xxljob.Task) error { return nil }))
+		stage.Must(t, far.Start(t.Context()))
+		stage.Must(t, s.StopJob(t.Context(), absent.ID))
+		stage.Must(t, s.StopJob(t.Context(), routed.ID))
+		time.Sleep(30 * time.Second)
+		for _, x := range slices.Concat(s.Troubles(), far.Troubles()) {
+			t.Errorf("afterwards: %+v", x)
+		}
+		stage.Must(t, s.StopJob(t.Context(), one.ID))
+		stage.Must(t, s.StopJob(t.Context(), two.ID))
+		stage.Must(t, far.Stop(t.Context()))
+		stage.Must(t, s.Stop(t.Context()))
+		if n := len(log.With(`msg="xxljob: trouble"`)); n != 3 {
+			t.Errorf("%d lines: %s", n, log.With("trouble"))
+		}
+	})
+}
+
+// TestSkippedInstantsHaveALine: one for each record, and at most one a job and minute, which says
+// how many records had none.
+func TestSkippedInstantsHaveALine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		log := new(stage.LogLines)
+		s, err := xxljob.New(st, xxljob.Config{App: "app", Logger: slog.New(slog.NewTextHandler(log, nil)), Limits: xxljob.Limits{MaxPlanned: 1}})
+		stage.Must(t, err)
+		stage.Must(t, s.Handle("work", func(context.Context, *xxljob.Task) error { time.Sleep(30 * time.Second); return nil }))
+		_, err = s.EnsureJob(t.Context(), xxljob.Job{Key: "k", Name: "k", Handler: "work", Schedule: xxljob.FixedRate(time.Second)})
+		stage.Must(t, err)
+		stage.Must(t, s.Start(t.Context()))
+		time.Sleep(10 * time.Minute)
+		stage.Must(t, s.Stop(t.Context()))
+		records := 0
+		runs, err := st.Runs(t.Context(), xxljob.RunFilter{Limit: 1000})
+		stage.Must(t, err)
+		for _, r := range runs {
+			if r.State == xxljob.StateSkipped {
+				records++
+			}
+		}
+		lines := log.With(`msg="xxljob: instants were skipped"`, "reason=backlog", "records_without_line=")
+		if records < 20 || len(lines) < 8 || len(lines) > 11 {
+			t.Errorf("%d records, %d lines: %s", records, len(lines), lines)
+		}
+	})
+}

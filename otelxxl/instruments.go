@@ -71,6 +71,7 @@ var (
 	runsDue     = gauge("xxljob.runs.due", "{run}", "Runs that have come up and may be started at once.")
 	runsWaiting = gauge("xxljob.runs.waiting", "{run}", "Runs that have come up and wait, by what they lack.", string(keyLack))
 	runsRunning = gauge("xxljob.runs.running", "{run}", "Runs at executors of the process: the places that are taken.", string(keyApp))
+	placesHeld  = gauge("xxljob.places.held", "{place}", "Places of executors of the process that abandoned handlers hold.")
 	runsCalling = gauge("xxljob.runs.calling", "{run}", "Triggers of executors elsewhere that have no answer yet.")
 	runsAway    = gauge("xxljob.runs.away", "{run}", "Runs of the node's shards that are at other nodes.")
 	laneSize    = gauge("xxljob.lane.size", "{place}", "The places of a lane.", string(keyLane))
@@ -92,7 +93,7 @@ var (
 // observed are those.
 func observed() []spec {
 	return []spec{
-		runsHeld, runsDue, runsWaiting, runsRunning, runsCalling, runsAway, laneSize, laneUsed, shardsOwned, leaseLeft, clockOffset, troublesOf,
+		runsHeld, runsDue, runsWaiting, runsRunning, placesHeld, runsCalling, runsAway, laneSize, laneUsed, shardsOwned, leaseLeft, clockOffset, troublesOf,
 		storeCalls, storeErrors, storeTime, faultsSeen, panicsSeen, logLines, logWaiting, leftOut,
 	}
 }

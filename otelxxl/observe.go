@@ -210,6 +210,7 @@ func (st *state) observe(to metric.Observer, s xxljob.Stats) {
 	for _, app := range st.t.apps.all() {
 		say(runsRunning, float64(running[app]), keyApp.String(app))
 	}
+	say(placesHeld, float64(s.PlacesHeld))
 	say(runsCalling, float64(s.Calling))
 	say(runsAway, float64(s.Away))
 	for lane, l := range map[string]xxljob.LaneStats{"fast": s.Fast, "slow": s.Slow} {

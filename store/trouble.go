@@ -25,6 +25,13 @@ const (
 	// TroubleUnknownSchedule: a job's schedule is of a type that this node does not know, as of a
 	// newer release. The node leaves the job as it is, neither stopped nor planned.
 	TroubleUnknownSchedule TroubleCause = "unknown-schedule"
+	// TroubleNoExecutor: due runs of an app have found nobody who could run them, and have ended
+	// as refused: the app has no live executor, or, where JobID is set, none that has the job's
+	// handler.
+	TroubleNoExecutor TroubleCause = "no-executor"
+	// TroubleUnknownRouter: a job's routing strategy is one that this node does not know, of
+	// another node's Config.Routers, say. Its due runs end as refused here.
+	TroubleUnknownRouter TroubleCause = "unknown-router"
 )
 
 // Trouble is something that keeps runs of a scheduler from being run in time, and that another
@@ -39,8 +46,8 @@ type Trouble struct {
 	Address string
 	// Since is when it began, as far as this node has seen it, by the store's clock.
 	Since time.Time
-	// Late is how many jobs or runs of this node are late because of it; zero where that is not
-	// known.
+	// Late is how many jobs or runs of this node are late, or were refused, because of it; zero
+	// where that is not known.
 	Late int
 	// Holder is who holds what is waited for, in the store's words: of Postgres the process id,
 	// user, program, address and state of the session.
@@ -70,5 +77,5 @@ func (t Trouble) String() string {
 
 // TroubleCauses returns all causes.
 func TroubleCauses() []TroubleCause {
-	return []TroubleCause{TroubleLockedRows, TroubleFalseRefusal, TroubleUnknownZone, TroubleUnknownSchedule}
+	return []TroubleCause{TroubleLockedRows, TroubleFalseRefusal, TroubleUnknownZone, TroubleUnknownSchedule, TroubleNoExecutor, TroubleUnknownRouter}
 }

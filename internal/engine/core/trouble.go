@@ -45,8 +45,77 @@ func keyOf(t *store.Trouble) troubleKey { return troubleKey{t.App, t.JobID, t.Ad
 // Set replaces the troubles of a cause. One that was there before keeps its Since; of the others
 // Since is now where it is not set.
 func (t *Troubles) Set(cause store.TroubleCause, now time.Time, all ...store.Trouble) {
+	t.change(cause, now, func([]store.Trouble) []store.Trouble { return slices.Clone(all) })
+}
+
+// Saw adds a trouble of which nothing tells when it is over: it is once it was not seen for as
+// long as kept, or with End. All troubles of its cause are said so. What is late is added up.
+func (t *Troubles) Saw(cause store.TroubleCause, now time.Time, kept time.Duration, x store.Trouble) {
+	key := keyOf(&x)
+	t.change(cause, now, func(known []store.Trouble) []store.Trouble {
+		if t.until == nil {
+			t.until = make(map[store.TroubleCause]map[troubleKey]time.Time)
+		}
+		if t.until[cause] == nil {
+			t.until[cause] = make(map[troubleKey]time.Time)
+		}
+		_, was := t.until[cause][key]
+		if was || len(t.until[cause]) < troublesKept {
+			t.until[cause][key] = now.Add(kept)
+			t.Wake.PokeIf(!was)
+		}
+		all := slices.Clone(known)
+		if i := slices.IndexFunc(all, func(k store.Trouble) bool { return keyOf(&k) == key }); i >= 0 {
+			x.Late += all[i].Late
+			all[i] = x
+			return all
+		}
+		return append(all, x)
+	})
+}
+
+// End ends some troubles of a cause.
+func (t *Troubles) End(cause store.TroubleCause, now time.Time, over ...store.Trouble) {
+	if len(over) == 0 {
+		return
+	}
+	t.change(cause, now, func(known []store.Trouble) []store.Trouble {
+		return slices.DeleteFunc(slices.Clone(known), func(k store.Trouble) bool {
+			ended := slices.ContainsFunc(over, func(x store.Trouble) bool { return keyOf(&x) == keyOf(&k) })
+			if ended {
+				delete(t.until[cause], keyOf(&k))
+			}
+			return ended
+		})
+	})
+}
+
+// Forget ends the troubles that were not seen for long enough. It reports whether there are more
+// that it will end.
+func (t *Troubles) Forget(now time.Time) (more bool) {
+	over := make(map[store.TroubleCause][]store.Trouble)
+	t.mu.Lock()
+	for cause, until := range t.until {
+		for _, x := range t.known[cause] {
+			if at, seen := until[keyOf(&x)]; seen && !now.Before(at) {
+				over[cause] = append(over[cause], x)
+			}
+		}
+		more = more || len(until) > len(over[cause])
+	}
+	t.mu.Unlock()
+	for cause, some := range over {
+		t.End(cause, now, some...)
+	}
+	return more
+}
+
+// change replaces the troubles of a cause by what to makes of them, under the lock, and says what
+// has begun and what is over.
+func (t *Troubles) change(cause store.TroubleCause, now time.Time, to func(known []store.Trouble) []store.Trouble) {
 	t.mu.Lock()
 	before := t.known[cause]
+	all := to(before)
 	if len(before) == 0 && len(all) == 0 {
 		t.mu.Unlock()
 		return
@@ -56,7 +125,7 @@ func (t *Troubles) Set(cause store.TroubleCause, now time.Time, all ...store.Tro
 		since[keyOf(&before[i])] = before[i].Since
 	}
 	left := len(all) - min(len(all), troublesKept)
-	all = slices.Clone(all[:len(all)-left])
+	all = all[:len(all)-left]
 	var began, over []store.Trouble
 	for i := range all {
 		x := &all[i]
@@ -82,53 +151,6 @@ func (t *Troubles) Set(cause store.TroubleCause, now time.Time, all ...store.Tro
 	t.known[cause] = all
 	t.mu.Unlock()
 	t.say(cause, now, began, over, left)
-}
-
-// Saw adds a trouble of which nothing tells when it is over: it is once it was not seen for as
-// long as kept. All troubles of its cause are said so.
-func (t *Troubles) Saw(cause store.TroubleCause, now time.Time, kept time.Duration, x store.Trouble) {
-	t.mu.Lock()
-	if t.until == nil {
-		t.until = make(map[store.TroubleCause]map[troubleKey]time.Time)
-	}
-	if t.until[cause] == nil {
-		t.until[cause] = make(map[troubleKey]time.Time)
-	}
-	key := keyOf(&x)
-	_, known := t.until[cause][key]
-	if known || len(t.until[cause]) < troublesKept {
-		t.until[cause][key] = now.Add(kept)
-		t.Wake.PokeIf(!known)
-	}
-	all := slices.DeleteFunc(slices.Clone(t.known[cause]), func(was store.Trouble) bool { return keyOf(&was) == key })
-	t.mu.Unlock()
-	t.Set(cause, now, append(all, x)...)
-}
-
-// Forget ends the troubles that were not seen for long enough. It reports whether there are more
-// that it will end.
-func (t *Troubles) Forget(now time.Time) (more bool) {
-	left := make(map[store.TroubleCause][]store.Trouble)
-	t.mu.Lock()
-	for cause, until := range t.until {
-		var some []store.Trouble
-		for _, x := range t.known[cause] {
-			if key := keyOf(&x); now.Before(until[key]) {
-				some = append(some, x)
-			} else {
-				delete(until, key)
-			}
-		}
-		more = more || len(until) > 0
-		if len(some) < len(t.known[cause]) {
-			left[cause] = some
-		}
-	}
-	t.mu.Unlock()
-	for cause, some := range left {
-		t.Set(cause, now, some...)
-	}
-	return more
 }
 
 // say logs and tells what has begun and what is over.
@@ -184,6 +206,13 @@ func (t *Troubles) List() []store.Trouble {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.App, b.App), cmp.Compare(a.JobID, b.JobID), cmp.Compare(a.Address, b.Address))
 	})
 	return all
+}
+
+// Of returns those of a cause.
+func (t *Troubles) Of(cause store.TroubleCause) []store.Trouble {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.known[cause])
 }
 
 // Counts are how many troubles there are by cause, of those that there are any of.

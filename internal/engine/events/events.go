@@ -24,6 +24,7 @@ type Bus struct {
 	Hooks, Readers *sink
 	subs           *subscriptions
 	news           func([]store.Run) []store.Run // those that are not held yet
+	skips          skipLines
 }
 
 // sink is one way to those who are told.
@@ -104,6 +105,7 @@ func (t *Bus) Ended(r *store.Run, job *store.Job) {
 	kind := core.EventRunEnded
 	if r.State == store.StateSkipped {
 		kind = core.EventRunSkipped
+		t.skips.say(t.Logger, r)
 	}
 	t.run(kind, r, job)
 }

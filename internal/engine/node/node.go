@@ -153,7 +153,7 @@ func (s *Node) duties(signals store.Signals) (plan, work, lease []loop.Duty) {
 	if s.lines != nil {
 		work = append(work, loop.Duty{Loop: s.lines.Loop, Aside: true})
 	}
-	lease = []loop.Duty{{Loop: func(ctx context.Context) { s.heartbeat.loop(ctx, signals.Nodes) }}, s.ListDuty(), (&lockWatch{Core: s.Core}).duty(), s.places.duty()}
+	lease = []loop.Duty{{Loop: func(ctx context.Context) { s.heartbeat.loop(ctx, signals.Nodes) }}, s.ListDuty(), (&troubleWatch{Core: s.Core, router: s.router}).duty(), s.places.duty()}
 	if s.Cfg.Registry != nil {
 		lease = append(lease, s.advertiser.RegisterDuty())
 	}

@@ -7,16 +7,19 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/engine/router"
 	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
 
 // Troubles that no part of the scheduler notices by itself, since nothing fails.
 
-// lockWatch looks for rows that stay locked, and which troubles were seen long ago. What is late by a LeaseTTL is told of within a
-// quarter of another one.
-type lockWatch struct {
+// troubleWatch looks for rows that stay locked, and which troubles are over. What is late by a
+// LeaseTTL is told of within a quarter of another one.
+type troubleWatch struct {
 	*core.Core
+	router  *router.Router
+	mended  time.Time // when it was last looked whether troubles of routing are over
 	holders struct {
 		known []string
 		asked time.Time
@@ -29,9 +32,10 @@ const holdersEvery = 30 * time.Second
 // maxHeldRows bounds the rows that the store is asked about.
 const maxHeldRows = 100
 
-func (w *lockWatch) duty() loop.Duty {
+func (w *troubleWatch) duty() loop.Duty {
 	return loop.Duty{What: "looking for troubles", Aside: true, Wakes: []<-chan struct{}{w.LockedOut.Wake, w.Core.Troubles.Wake}, Once: func(ctx context.Context) (time.Duration, error) {
 		more := w.Core.Troubles.Forget(w.Clock.Now())
+		w.lookForMended(ctx)
 		if w.look(ctx); !more && w.LockedOut.None() {
 			return loop.Forever, nil
 		}
@@ -39,7 +43,19 @@ func (w *lockWatch) duty() loop.Duty {
 	}}
 }
 
-func (w *lockWatch) look(ctx context.Context) {
+// mendedEvery is how often it is looked whether troubles of routing are over.
+const mendedEvery = 10 * time.Second
+
+func (w *troubleWatch) lookForMended(ctx context.Context) {
+	if now := time.Now(); now.Sub(w.mended) >= mendedEvery {
+		w.mended = now
+		for _, cause := range []store.TroubleCause{store.TroubleNoExecutor, store.TroubleUnknownRouter} {
+			w.Core.Troubles.End(cause, w.Clock.Now(), w.router.Mended(ctx, w.Core.Troubles.Of(cause))...)
+		}
+	}
+}
+
+func (w *troubleWatch) look(ctx context.Context) {
 	now, ttl := w.Clock.Now(), w.Cfg.Cluster.LeaseTTL
 	jobs, runs, oldest := w.LockedOut.Late(now.Add(-ttl), now.Add(-max(ttl/2, 2*time.Second)))
 	if len(jobs)+len(runs) == 0 {
@@ -71,7 +87,7 @@ func lateOf(jobs, runs int) string {
 }
 
 // ask returns who holds the rows, as far as the store can tell.
-func (w *lockWatch) ask(ctx context.Context, jobs, runs []int64) []string {
+func (w *troubleWatch) ask(ctx context.Context, jobs, runs []int64) []string {
 	reader, ok := core.Given(w.Store).(store.LockReader)
 	if !ok {
 		return nil

@@ -247,9 +247,21 @@ func (b *Addresses) Choose(key BookKey, all []string) bookEntry {
 	case len(all) > 0:
 		e.None = "none of the addresses of app " + key.App + " can be reached from here"
 	default:
-		e.None = "no address: app " + key.App + " has no live executor"
+		e.None = noExecutor(key.App)
 	}
 	return e
+}
+
+func noExecutor(app string) string { return "no address: app " + app + " has no live executor" }
+
+// IsNoExecutor reports whether Lookup has said of an app that it has no executor at all, and not
+// that none has a handler.
+func IsNoExecutor(app, why string) bool { return why == noExecutor(app) }
+
+// HasExecutor reports whether an app has one, whatever it can run.
+func (b *Addresses) HasExecutor(ctx context.Context, app string) (bool, error) {
+	all, err := loop.Call(ctx, func(ctx context.Context) ([]string, error) { return b.all(ctx, app) })
+	return len(all) > 0, err
 }
 
 // able are the addresses that can run the handler, sorted, those of doubted nodes

@@ -111,6 +111,9 @@ func (p *Outbox) expire(ctx context.Context, shards []store.Shard) (time.Duratio
 		return 0, err
 	}
 	p.Life.Wakes.Scan.PokeIf(expired.Windows > 0)
+	if expired.Windows > 0 {
+		p.Logger.Warn("xxljob: windows of jobs that run behind several are over; where jobs were missing a record of a skipped run says which", "windows", expired.Windows)
+	}
 	wait := time.Duration(loop.Forever)
 	if _, inbox := p.Store.Poll(); inbox > 0 {
 		wait = inbox

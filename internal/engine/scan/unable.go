@@ -1,10 +1,11 @@
 package scan
 
 import (
+	"errors"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
-	"github.com/xxljob/xxljob/internal/engine/plan"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -21,7 +22,7 @@ type unableJobs struct {
 // add takes in a job that could not be planned. It reports false where that is the schedule's
 // own fault.
 func (u *unableJobs) add(job *store.Job) bool {
-	cause, why := plan.Unable(job)
+	cause, why := unable(job)
 	t := store.Trouble{App: job.App, JobID: job.ID, Detail: why}
 	if !job.Next.After(u.now) {
 		t.Late = 1
@@ -43,4 +44,21 @@ func (u *unableJobs) count() int { return len(u.zones) + len(u.types) }
 func (u *unableJobs) tell(t *core.Troubles) {
 	t.Set(store.TroubleUnknownZone, u.now, u.zones...)
 	t.Set(store.TroubleUnknownSchedule, u.now, u.types...)
+}
+
+// unable says why this node cannot work out a job that another one may be able to: it has no data
+// of the zone, or does not know the type. The cause is empty where it can, and where the schedule
+// is broken, which every node finds.
+func unable(job *store.Job) (cause store.TroubleCause, why string) {
+	var fault *schedule.Error
+	if !errors.As(job.Schedule.Validate(true), &fault) {
+		return "", ""
+	}
+	switch fault.Code {
+	case "zone":
+		return store.TroubleUnknownZone, fault.Error()
+	case "type", "dst":
+		return store.TroubleUnknownSchedule, fault.Error()
+	}
+	return "", ""
 }
