@@ -134,7 +134,7 @@ type Wakes struct {
 	Ahead           loop.Wake // runs that are kept apart may have to move
 	Lease, List     loop.Wake // a beat has something to tell, or to find out; lists of jobs
 	Alarms          loop.Wake // messages have ended, or alarms may be in shards that are new to this node
-	Late            loop.Wake // a job may have come to have a LateAfter
+	Late            loop.Wake // a job may have come to have a LateAfter, or is in a shard that is new to this node
 	Inbox           loop.Wake
 	Watch, Transit  loop.Wake // runs at other nodes: how they end, and whether they were taken
 	InDoubt         loop.Wake
@@ -157,6 +157,7 @@ func (w *Wakes) WakeLoops() {
 	w.Ahead.Poke()
 	w.Owed.Poke()
 	w.Alarms.Poke()
+	w.Late.Poke()
 	w.Start.Poke()
 	w.Inbox.Poke()
 	w.Unreported.Poke()

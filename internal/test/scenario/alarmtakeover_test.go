@@ -5,6 +5,8 @@ package scenario_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -37,6 +39,41 @@ func TestAlarmsOfATakeOver(t *testing.T) {
 		if n := len(s.messages()); n != 6 {
 			t.Errorf("told %d of 6", n)
 		}
+		stage.Stop(t, b.Node)
+	})
+}
+
+// TestLateRunsOfATakeOver: who takes shards looks for late runs in them at once, though there was
+// no job before that could be late.
+func TestLateRunsOfATakeOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		s, rule := newSink()
+		slow := func(context.Context, *xxljob.Task) error { time.Sleep(20 * time.Second); return nil }
+		a := startFailing(t, st, "a", slow, rule)
+		b := startFailing(t, st, "b", slow, rule)
+		time.Sleep(time.Minute)
+		own := map[int]bool{}
+		for _, sh := range stage.Observe(t, st).Shards {
+			own[sh.ID] = strings.HasPrefix(sh.Owner, "a-")
+		}
+		var job xxljob.Job
+		for n := 0; !own[job.Shard] || job.ID == 0; n++ {
+			var err error
+			job, err = a.Node.AddJob(t.Context(), xxljob.Job{Key: fmt.Sprint("j", n), Name: "j", Handler: "try"})
+			stage.Must(t, err)
+		}
+		job.LateAfter = 5 * time.Second
+		_, err := a.Node.UpdateJob(t.Context(), job)
+		stage.Must(t, err)
+		for had := b.Faults.Calls("AddLate"); b.Faults.Calls("AddLate") == had; {
+			time.Sleep(time.Second) // it has looked, and looks again in a minute
+		}
+		stage.Stop(t, a.Node)
+		time.Sleep(10 * time.Second)
+		stage.Trigger(t, b, job)
+		time.Sleep(30 * time.Second)
+		s.requireEvents(t, st, "j late started/0: it has started at ")
 		stage.Stop(t, b.Node)
 	})
 }

@@ -111,7 +111,11 @@ func (a *Auditor) checkAlarmed(r *Report, row Row) {
 			r.Double++
 			r.problem("double", "%s has %d alarms (%s)", a.nameOf(row), n, name)
 		case must && n == 0:
-			r.Lost++
+			if name == causeLate {
+				r.Late++ // who has ended before anybody looks is not told of: a matter of the clock
+			} else {
+				r.Lost++
+			}
 			r.problem("no alarm", "%s is %s, and there is no alarm (%s)", a.nameOf(row), stateName(row.State), name)
 		case !may && n > 0:
 			r.Wrong++
