@@ -61,6 +61,9 @@ func (a *arena) evidence(ctx context.Context, end int64) (audit.Input, error) {
 	}
 	a.note("%v, %v", a.hook, a.mails)
 	in.Events, err = audit.ReadEvents(a.dir)
+	if err == nil {
+		in.Said, err = audit.ReadSaid(a.dir)
+	}
 	return in, err
 }
 

@@ -16,15 +16,15 @@ import (
 func (r *runner) print() {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "fault\tsecs\truns\tlost\tdouble\tearly\tunfin.\tinterr.\tunexpl.\tskip\tforbid.\tdropped\twrong\torder\tmissed\tforgot\tlate p50\tp99\tmax ms\tfail-over p50\tp99\tmax ms\tback p50\tmax ms\tverdict\t")
+	fmt.Fprintln(w, "fault\tsecs\truns\tlost\tdouble\tearly\tunfin.\tinterr.\tunexpl.\tskip\tforbid.\tdropped\twrong\torder\tmissed\tforgot\tuntold\tlate p50\tp99\tmax ms\tfail-over p50\tp99\tmax ms\tback p50\tmax ms\tverdict\t")
 	for _, res := range r.results {
 		p := res.report
 		verdict := "ok"
 		if !p.OK() {
 			verdict = "VIOLATED"
 		}
-		fmt.Fprintf(w, "%s\t%.0f\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", res.name, res.took.Seconds(),
-			p.Runs, p.Lost, p.Double, p.Early, p.Unfinished, p.Interrupted, p.Unexplained, p.Skipped, p.Forbidden, p.Dropped, p.Wrong, p.Disorder, p.Missed, p.Forgotten,
+		fmt.Fprintf(w, "%s\t%.0f\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", res.name, res.took.Seconds(),
+			p.Runs, p.Lost, p.Double, p.Early, p.Unfinished, p.Interrupted, p.Unexplained, p.Skipped, p.Forbidden, p.Dropped, p.Wrong, p.Disorder, p.Missed, p.Forgotten, p.Untold,
 			ms(p.Lateness, 0.5), ms(p.Lateness, 0.99), ms(p.Lateness, 1), ms(p.Failover, 0.5), ms(p.Failover, 0.99), ms(p.Failover, 1), ms(p.Back, 0.5), ms(p.Back, 1), verdict)
 	}
 	w.Flush() // to memory, without an error

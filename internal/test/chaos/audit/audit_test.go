@@ -415,6 +415,7 @@ func TestPermitted(t *testing.T) {
 			h.Faults = append(h.Faults, Fault{Name: "lock", Effect: Blocked, Begin: (t0 + 30_000) * 1000, End: (t0 + 50_000) * 1000})
 			h.skip(everySecond, 31, 49)
 			h.Rows[len(h.Rows)-1].Ended = t0 + 50_000
+			h.say(nodeB, 37, 50, "not ready: claims fail")
 			h.Rows = append(h.Rows, Row{Run: 9999, Job: everySecond, State: Cancelled, Type: "CRON", Due: t0 + 31_000, Ended: t0 + 30_000, Reason: "update"})
 		}},
 		{"a skip in two short faults in a row", func(h *history) {
@@ -668,11 +669,11 @@ func TestSpread(t *testing.T) {
 }
 
 func TestParseEvents(t *testing.T) {
-	events, err := parseEvents([]byte("{\"kind\":\"start\",\"run\":7}\n{\"kind\":\"end\",\"ru"))
+	events, err := parseLines[Event]([]byte("{\"kind\":\"start\",\"run\":7}\n{\"kind\":\"end\",\"ru"))
 	if err != nil || len(events) != 1 || events[0].Run != 7 {
 		t.Errorf("%v %v", events, err)
 	}
-	if _, err := parseEvents([]byte("{\"kind\":\"sta\n{}\n")); err == nil {
+	if _, err := parseLines[Event]([]byte("{\"kind\":\"sta\n{}\n")); err == nil {
 		t.Error("a broken line in the middle is accepted")
 	}
 }

@@ -9,6 +9,7 @@ import (
 type Input struct {
 	Jobs   []Job
 	Events []Event
+	Said   []Said
 	Ops    []Op
 	Faults []Fault
 	Rows   []Row
@@ -43,6 +44,7 @@ type Auditor struct {
 	led     led
 	alarms  alarms
 	made    map[int64]Row // by job: the run with which a MaxRuns was reached
+	words   words
 }
 
 // instant is one due time of one job.
@@ -70,6 +72,7 @@ func New(in Input) *Auditor {
 	a.addLed()
 	a.addAlarms()
 	a.made = a.lastRuns()
+	a.words = newWords(in.Said, in.Faults)
 	return a
 }
 
@@ -143,5 +146,6 @@ func (a *Auditor) Check(from, to int64) *Report {
 	a.checkSideBySide(r, from, to)
 	a.measure(r, from, to)
 	a.checkByRoute(r, from, to)
+	a.checkUntold(r, from, to)
 	return r
 }

@@ -51,6 +51,15 @@ type Event struct {
 	After int64  `json:"after,omitempty"`
 }
 
+// Said is what a node says of itself, from a moment on: one line of JSON each time that it has
+// changed. Unready is empty while it is ready.
+type Said struct {
+	At int64 `json:"at"`
+	Process
+	Unready  string   `json:"unready,omitempty"`
+	Troubles []string `json:"troubles,omitempty"`
+}
+
 // Process is a node process: names are used again, process ids are not.
 type Process struct {
 	Node string
@@ -61,40 +70,46 @@ type Process struct {
 func (e Event) Process() Process { return Process{e.Node, e.PID} }
 
 // ReadEvents reads every event file of a directory.
-func ReadEvents(dir string) ([]Event, error) {
-	names, err := filepath.Glob(filepath.Join(dir, "events-*.jsonl"))
+func ReadEvents(dir string) ([]Event, error) { return readLines[Event](dir, "events-*.jsonl") }
+
+// ReadSaid reads what the nodes have said of themselves.
+func ReadSaid(dir string) ([]Said, error) { return readLines[Said](dir, "said-*.jsonl") }
+
+// readLines reads every file of a directory that has such a name.
+func readLines[T any](dir, pattern string) ([]T, error) {
+	names, err := filepath.Glob(filepath.Join(dir, pattern))
 	if err != nil {
 		return nil, err
 	}
-	var all []Event
+	var all []T
 	for _, name := range names {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		events, err := parseEvents(data)
+		some, err := parseLines[T](data)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		all = append(all, events...)
+		all = append(all, some...)
 	}
 	return all, nil
 }
 
-// parseEvents reads lines. A last line without its end is the write that a kill
+// parseLines reads lines. A last line without its end is the write that a kill
 // cut off; any other that cannot be read is an error.
-func parseEvents(data []byte) ([]Event, error) {
-	var events []Event
+func parseLines[T any](data []byte) ([]T, error) {
+	var all []T
 	for n := 1; len(data) > 0; n++ {
 		line, rest, whole := bytes.Cut(data, []byte("\n"))
 		if !whole {
 			break
 		}
-		var e Event
-		if err := json.Unmarshal(line, &e); err != nil {
+		var one T
+		if err := json.Unmarshal(line, &one); err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
-		events, data = append(events, e), rest
+		all, data = append(all, one), rest
 	}
-	return events, nil
+	return all, nil
 }

@@ -59,7 +59,8 @@ type Report struct {
 	Routes   map[string]RouteSpread
 	Failover Spread // from a process's death, stop or silence to the next owner's first start
 	Back     Spread // from the end of a fault to the first start of each shard
-	Late     int    // shards that were not back in time, and fail-overs that took too long
+	Untold   int    // runs that waited for long while nobody said why
+	Late     int    // shards that were not back in time, fail-overs that took too long, late runs that nobody told of
 
 	// Problems describes violations, at most problemsMax of each kind.
 	Problems []string
@@ -76,7 +77,7 @@ func (r *Report) OK() bool {
 	n := r.Early + r.Unfinished + r.Unexplained + r.Forbidden + r.Wrong
 	n += r.Disorder + r.Missed + r.Miscounted + r.Unlogged
 	if r.timed {
-		n += r.Late
+		n += r.Late + r.Untold
 	}
 	if r.forgiving {
 		return n == 0

@@ -5,9 +5,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,18 +24,43 @@ import (
 // see.
 type events struct {
 	file    *os.File
+	said    *os.File // what the process says of itself
 	who     audit.Process
 	mayExit string // a file: while it is there, handlers may end the process
 }
 
 func openEvents(o options) (*events, error) {
 	who := audit.Process{Node: o.name, PID: os.Getpid()}
-	name := filepath.Join(o.dir, fmt.Sprintf("events-%s-%d.jsonl", who.Node, who.PID))
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, err
+	open := func(what string) (*os.File, error) {
+		name := filepath.Join(o.dir, fmt.Sprintf("%s-%s-%d.jsonl", what, who.Node, who.PID))
+		return os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	}
-	return &events{f, who, filepath.Join(o.dir, control.ExitsFile(o.name))}, nil
+	file, err1 := open("events")
+	said, err2 := open("said")
+	return &events{file, said, who, filepath.Join(o.dir, control.ExitsFile(o.name))}, errors.Join(err1, err2)
+}
+
+// watch writes down what the scheduler says of itself, each second in which that has changed,
+// until ctx ends.
+func (e *events) watch(ctx context.Context, s xxljob.Scheduler) {
+	last := audit.Said{Unready: "-"}
+	for tick := time.NewTicker(time.Second); ctx.Err() == nil; {
+		now := audit.Said{At: machineClock(), Process: e.who}
+		if err := s.Ready(); err != nil {
+			now.Unready = err.Error()
+		}
+		for _, t := range s.Troubles() {
+			now.Troubles = append(now.Troubles, t.String())
+		}
+		if now.Unready != last.Unready || !slices.Equal(now.Troubles, last.Troubles) {
+			appendLine(e.said, now)
+			last = now
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // work is the handler of all jobs. It takes as long as its parameter says, or does what a
@@ -77,7 +104,7 @@ func (e *events) writeAfter(t *xxljob.Task, how string, after time.Duration) {
 // tell writes an event to the file, and to the log of the run, of which the auditor knows then
 // what has to be in it.
 func (e *events) tell(t *xxljob.Task, ev audit.Event) {
-	e.append(ev)
+	appendLine(e.file, ev)
 	t.Log().Info(ev.Kind, "at", ev.At)
 }
 
@@ -92,14 +119,14 @@ func (e *events) event(kind string, t *xxljob.Task, how string) audit.Event {
 	return ev
 }
 
-// append writes one event by one system call: it is in the file, or will be, whatever
+// appendLine writes one line by one system call: it is in the file, or will be, whatever
 // becomes of the process next.
-func (e *events) append(ev audit.Event) {
-	line, err := json.Marshal(ev)
+func appendLine(file *os.File, v any) {
+	line, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
 	}
-	if _, err := e.file.Write(append(line, '\n')); err != nil {
+	if _, err := file.Write(append(line, '\n')); err != nil {
 		panic(err) // a test without evidence proves nothing
 	}
 }

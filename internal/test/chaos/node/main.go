@@ -96,6 +96,7 @@ func run(ctx context.Context, o options) error {
 	}
 	defer ln.Close()
 	go control.Serve(ln, n.answer)
+	go events.watch(ctx, s)
 	err = s.Run(ctx)
 	return errors.Join(err, further.Stop(context.Background()))
 }
