@@ -106,7 +106,7 @@ func list[T ~string](values ...T) func() []string {
 
 // scheduleTypes are those of a schedule, manual first.
 func scheduleTypes() []string {
-	return []string{string(xxljob.ScheduleNone), string(xxljob.ScheduleCron), string(xxljob.ScheduleCrontab), string(xxljob.ScheduleFixRate), string(xxljob.ScheduleFixDelay), string(xxljob.ScheduleOnce)}
+	return []string{string(xxljob.ScheduleNone), string(xxljob.ScheduleCron), string(xxljob.ScheduleCrontab), string(xxljob.ScheduleCronSeconds), string(xxljob.ScheduleFixRate), string(xxljob.ScheduleFixDelay), string(xxljob.ScheduleOnce)}
 }
 
 func text(name, of string, kind fieldKind, most int, at func(*xxljob.Job) *string) formField {

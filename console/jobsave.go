@@ -59,7 +59,7 @@ func (q *request) readJob(f *jobForm) {
 	if hidden && f.copyOf != 0 && j.Param == f.base.Param && j.App != f.base.App {
 		j.Param = "" // another app is no place for it
 	}
-	if j.Schedule.Type != xxljob.ScheduleCron && j.Schedule.Type != xxljob.ScheduleCrontab {
+	if !j.Schedule.GoesByClocks() {
 		j.Schedule.Zone, j.Schedule.DST = "", ""
 	}
 	if j.Schedule.IsManual() {

@@ -38,8 +38,7 @@ type nearInstant struct{ Text, Note string }
 // preview answers with what the fields of a form mean.
 func (q *request) preview() error {
 	s := xxljob.Schedule{Type: xxljob.ScheduleType(q.query("type")), Conf: strings.TrimSpace(q.query("conf")), Zone: q.query("zone"), DST: xxljob.DST(q.query("dst"))}
-	clocks := s.Type == xxljob.ScheduleCron || s.Type == xxljob.ScheduleCrontab
-	if !clocks {
+	if !s.GoesByClocks() {
 		s.Zone, s.DST = "", ""
 	}
 	if s.IsManual() {
@@ -62,7 +61,7 @@ func (q *request) previewOf(s xxljob.Schedule, now time.Time) (p preview) {
 	if len(next) == 0 && !s.IsManual() {
 		p.Fault = q.text("problem.neverfires")
 	}
-	if s.Type != xxljob.ScheduleCron && s.Type != xxljob.ScheduleCrontab {
+	if !s.GoesByClocks() {
 		return p
 	}
 	zone := zoneOf(s.Zone)
@@ -91,6 +90,8 @@ func (q *request) otherDialect(s xxljob.Schedule) string {
 		other.Type, other.Conf = xxljob.ScheduleCrontab, strings.Join([]string{fields[1], fields[2], day, fields[4], fields[5]}, " ")
 	case s.Type == xxljob.ScheduleCrontab && len(fields) == 5 && strings.ContainsAny(fields[4], "1234567") && fields[2] == "*":
 		other.Type, other.Conf = xxljob.ScheduleCron, strings.Join([]string{"0", fields[0], fields[1], "?", fields[3], fields[4]}, " ")
+	case s.Type == xxljob.ScheduleCronSeconds && len(fields) == 6 && strings.ContainsAny(fields[5], "1234567") && (fields[3] == "*" || fields[3] == "?"):
+		other.Type, other.Conf = xxljob.ScheduleCron, strings.Join([]string{fields[0], fields[1], fields[2], "?", fields[4], fields[5]}, " ")
 	default:
 		return ""
 	}
@@ -145,7 +146,7 @@ const (
 // noteOf says what a change of clocks, if one is near, makes of an instant of a schedule.
 func noteOf(s xxljob.Schedule, t time.Time) string {
 	zone := zoneOf(s.Zone)
-	if zone == nil || s.Type != xxljob.ScheduleCron && s.Type != xxljob.ScheduleCrontab {
+	if zone == nil || !s.GoesByClocks() {
 		return ""
 	}
 	start, end := t.In(zone).ZoneBounds()

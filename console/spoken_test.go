@@ -50,6 +50,7 @@ func TestFaultsOfSchedules(t *testing.T) {
 		for _, bad := range []xxljob.Schedule{
 			{Type: xxljob.ScheduleCron, Conf: "0 61 3 * * ?"}, {Type: xxljob.ScheduleCron, Conf: "0 0 3 * *"}, {Type: xxljob.ScheduleCron, Conf: "0 0 3 * * *"}, {Type: xxljob.ScheduleCron, Conf: "0 0 3 ? 1-13 1"},
 			{Type: xxljob.ScheduleCron, Conf: ""}, {Type: xxljob.ScheduleCrontab, Conf: "@every 5m"}, {Type: xxljob.ScheduleCrontab, Conf: "TZ=UTC 0 3 * * *"}, {Type: xxljob.ScheduleCrontab, Conf: "0 0 3 * * ?"},
+			{Type: xxljob.ScheduleCron, Conf: "0 0 3 * * 1-5"}, {Type: xxljob.ScheduleCron, Conf: "0 0 3 13 * 5"}, {Type: xxljob.ScheduleCronSeconds, Conf: "0 3 * * *"},
 			{Type: xxljob.ScheduleFixRate, Conf: "often"}, {Type: xxljob.ScheduleFixRate, Conf: "0.5"}, {Type: xxljob.ScheduleFixDelay, Conf: "-1"}, {Type: xxljob.ScheduleFixDelay, Conf: ""}, {Type: xxljob.ScheduleOnce, Conf: "tomorrow"},
 		} {
 			want := sentence(t, bad, language)

@@ -13,10 +13,10 @@ import (
 	"github.com/xxljob/xxljob/internal/cron"
 )
 
-// compiledCron is a cron or crontab expression with its zone, ready to use.
+// compiledCron is an expression with its zone, ready to use.
 type compiledCron struct {
 	quartz  *cron.Expr
-	crontab *cron.Crontab
+	crontab *cron.Crontab // with seconds in front or without
 	loc     *time.Location
 	policy  cron.Policy
 }
@@ -45,9 +45,12 @@ func compile(s Schedule) (*compiledCron, error) {
 	if c.loc, err = LoadZone(s.Zone); err != nil {
 		return nil, s.faultyZone(err)
 	}
-	if s.Type == TypeCrontab {
+	switch s.Type {
+	case TypeCrontab:
 		c.crontab, err = cron.ParseCrontab(s.Conf)
-	} else {
+	case TypeCronSeconds:
+		c.crontab, err = cron.ParseSeconds(s.Conf)
+	default:
 		c.quartz, err = cron.Parse(s.Conf)
 	}
 	if err != nil {
@@ -106,7 +109,7 @@ func zoneMeant(name string) string {
 	return "Asia/Shanghai"
 }
 
-// compiled returns the compiled form of a cron or crontab schedule.
+// compiled returns the compiled form of a schedule with an expression.
 func compiled(s Schedule) (*compiledCron, error) { return remembered(crons.m, s, compile) }
 
 type cronCache struct {

@@ -23,7 +23,7 @@ func (s Schedule) DescribeIn(lang string) string {
 	}
 	d, _ := s.Every() // checked above
 	switch s.Type {
-	case TypeCron, TypeCrontab:
+	case TypeCron, TypeCrontab, TypeCronSeconds:
 		c, _ := compiled(s) // checked above
 		return c.describe(lang) + " (" + c.loc.String() + ")"
 	case TypeFixRate:

@@ -1,16 +1,16 @@
 // Package schedule says when a job is due: values, and the instants that follow from them.
 //
 // A [Schedule] is a comparable value, stored as XXL-JOB's schedule_type and schedule_conf plus
-// a zone, so that an edit can tell whether it changed. [Cron] takes Quartz's dialect and
-// [Crontab] that of Unix; [FixedRate], [FixedDelay], [At] and [Manual] are the others. A
-// schedule that is wrong is an [Error], which says what is wrong with it in the language
+// a zone, so that an edit can tell whether it changed. [Cron] takes Quartz's dialect,
+// [Crontab] that of Unix and [CronSeconds] that of robfig/cron; [FixedRate], [FixedDelay], [At]
+// and [Manual] are the others. A schedule that is wrong is an [Error], which says what is wrong with it in the language
 // of whoever reads it.
 //
 // # Instants
 //
 // internal/cron compiles Quartz's dialect to bit sets. It answers "the first matching reading
 // of the wall clock at or after this one" on plain civil seconds; one mapping from there to
-// instants decides what happens when clocks change, for both dialects ([DST]). Crontab is
+// instants decides what happens when clocks change, for all dialects ([DST]). Crontab is
 // compiled to the same sets and searched by the same code.
 //
 // gronx, which shares no code with that, is evidence and fires nothing, since many systems read

@@ -19,11 +19,12 @@ type Error struct {
 	// that name), "zone-local", "dst", "no-zone" and "no-dst" (the type has none). Of seconds:
 	// "seconds" and "no-seconds" (it is not a number of them, or empty), "positive", "too-long",
 	// "milliseconds" and "sub-second". Of ONCE: "time" and "no-time". Of an expression as a
-	// whole: "too-long", "fields", "is-crontab", "crontab-fields", "is-quartz" (all of them
+	// whole: "too-long", "fields", "is-crontab", "crontab-fields", "is-quartz",
+	// "has-seconds", "no-seconds-in" (all of them
 	// about how many fields there are), "tag", "period", "moment", "aws" (its cron(…)), "zone-in-front",
 	// and of a sign that only looks right "sign", "blank" and "unseen". Of one of its
 	// fields: "value", "value-or-name", "empty", "step", "named-step", "range", "backwards",
-	// "two-marks", "no-mark", "mark" (these about "?"), "nearest", "last", "alone",
+	// "two-marks", "no-mark", "unix-days", "both-days", "mark" (these about "?"), "nearest", "last", "alone",
 	// "last-weekday" and "nth". There may be more of them in a later release.
 	Code string
 	// Part is the field of the expression, as "minutes", and Position its number from 1 on; ""

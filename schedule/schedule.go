@@ -10,7 +10,7 @@ import (
 	"github.com/xxljob/xxljob/internal/errs"
 )
 
-// Type is XXL-JOB's schedule_type, with two values of ours.
+// Type is XXL-JOB's schedule_type, with three values of ours.
 type Type string
 
 // The schedule types as they are stored.
@@ -21,9 +21,11 @@ const (
 	TypeFixDelay Type = "FIX_DELAY"
 	TypeCrontab  Type = "CRONTAB" // ours
 	TypeOnce     Type = "ONCE"    // ours
+	// TypeCronSeconds is ours too; nodes of releases that do not know it leave such jobs alone.
+	TypeCronSeconds Type = "CRON_SECONDS"
 )
 
-// DST says what a cron or crontab schedule does when a zone's clocks change.
+// DST says what a schedule with an expression does when a zone's clocks change.
 type DST string
 
 const (
@@ -39,19 +41,19 @@ const (
 
 // scheduleTypes are the types that there are.
 func scheduleTypes() []string {
-	return []string{string(TypeNone), string(TypeCron), string(TypeFixRate), string(TypeFixDelay), string(TypeCrontab), string(TypeOnce)}
+	return []string{string(TypeNone), string(TypeCron), string(TypeFixRate), string(TypeFixDelay), string(TypeCrontab), string(TypeCronSeconds), string(TypeOnce)}
 }
 
 // Schedule says when a job is due. It is a comparable value, stored as
 // XXL-JOB's schedule_type and schedule_conf plus a zone. Make one with Cron,
-// Crontab, FixedRate, FixedDelay, At or Manual; the zero value is Manual().
+// Crontab, CronSeconds, FixedRate, FixedDelay, At or Manual; the zero value is Manual().
 // An invalid one is found by Next and by every call that saves a job, with a *Error; a
 // zone or a DST policy of a type that has none by the latter alone.
 type Schedule struct {
 	Type Type
 	// Conf is the expression, or seconds, or for ONCE a time (RFC 3339).
 	Conf string
-	// Zone is an IANA name for cron and crontab; empty means UTC (in a Job:
+	// Zone is an IANA name for Cron, Crontab and CronSeconds; empty means UTC (in a Job:
 	// Config.Location).
 	Zone string
 	// DST is the policy for days on which the zone's clocks change.
@@ -60,6 +62,7 @@ type Schedule struct {
 
 // Cron returns a schedule in Quartz's dialect: six or seven fields (second
 // minute hour day-of-month month day-of-week [year]), 1 = SUN, exactly one ?.
+// For six fields as robfig/cron, gocron and Spring write them there is CronSeconds.
 func Cron(expr string) Schedule { return Schedule{Type: TypeCron, Conf: strings.TrimSpace(expr)} }
 
 // Crontab returns a schedule in the five-field dialect of crontab, or one of
@@ -67,6 +70,14 @@ func Cron(expr string) Schedule { return Schedule{Type: TypeCron, Conf: strings.
 // reads differently is saved with a warning in the log that shows both readings.
 func Crontab(expr string) Schedule {
 	return Schedule{Type: TypeCrontab, Conf: strings.TrimSpace(expr)}
+}
+
+// CronSeconds returns a schedule in the six-field dialect of robfig/cron and gocron (second minute
+// hour day-of-month month day-of-week), or one of its @tags: 0 and 7 are Sunday, ? is *, and
+// where both fields of days are set a day matches when either does. A field of days with the
+// item *, or */1, is not set. Steps that are longer than their field are refused.
+func CronSeconds(expr string) Schedule {
+	return Schedule{Type: TypeCronSeconds, Conf: strings.TrimSpace(expr)}
 }
 
 // FixedRate returns a schedule that is due every d of elapsed time. d is a
@@ -92,12 +103,12 @@ func At(t time.Time) Schedule {
 // something triggers it.
 func Manual() Schedule { return Schedule{} }
 
-// In returns s in the IANA zone, for instance "Asia/Shanghai". It is for Cron and
-// Crontab: a job is not saved whose schedule of another type has a zone.
+// In returns s in the IANA zone, for instance "Asia/Shanghai". It is for Cron,
+// Crontab and CronSeconds: a job is not saved whose schedule of another type has a zone.
 func (s Schedule) In(zone string) Schedule { s.Zone = zone; return s }
 
 // WithDST returns s with the given policy for days on which clocks change. Like a zone
-// it is for Cron and Crontab alone.
+// it is for Cron, Crontab and CronSeconds alone.
 func (s Schedule) WithDST(p DST) Schedule { s.DST = p; return s }
 
 // IsManual reports whether s is never due by itself.
@@ -108,7 +119,7 @@ func (s Schedule) IsManual() bool { return s.Type == "" || s.Type == TypeNone }
 // FixedDelay it is after + d.
 func (s Schedule) Next(after time.Time) (time.Time, error) {
 	switch s.Type {
-	case TypeCron, TypeCrontab:
+	case TypeCron, TypeCrontab, TypeCronSeconds:
 		c, err := compiled(s)
 		if err != nil {
 			return time.Time{}, err
@@ -180,7 +191,7 @@ func (s Schedule) String() string {
 // WithZone gives a schedule of wall-clock times the zone that an empty one
 // stands for, so that it means the same on every node.
 func (s Schedule) WithZone(loc *time.Location) Schedule {
-	if s.Zone == "" && loc != nil && loc != time.UTC && s.goesByClocks() {
+	if s.Zone == "" && loc != nil && loc != time.UTC && s.GoesByClocks() {
 		s.Zone = loc.String()
 	}
 	if s.Type == "" {
@@ -190,7 +201,10 @@ func (s Schedule) WithZone(loc *time.Location) Schedule {
 }
 
 // goesByClocks reports whether s names times of clocks on the wall, which need a zone.
-func (s Schedule) goesByClocks() bool { return s.Type == TypeCron || s.Type == TypeCrontab }
+// GoesByClocks reports whether s is of a type that has a Zone and a DST: Cron, Crontab or CronSeconds.
+func (s Schedule) GoesByClocks() bool {
+	return s.Type == TypeCron || s.Type == TypeCrontab || s.Type == TypeCronSeconds
+}
 
 // Validate reports what is wrong with s, whether or not it will ever be due, as a
 // *Error. Rates under one second are refused unless subSecond is set.
@@ -204,10 +218,10 @@ func (s Schedule) Validate(subSecond bool) error {
 	if _, err := s.Next(time.Unix(0, 0)); err != nil {
 		return err
 	}
-	if !s.goesByClocks() && s.Zone != "" {
+	if !s.GoesByClocks() && s.Zone != "" {
 		return faultyField("Zone", s.Zone, "no-zone", string(s.Type), fmt.Errorf("a schedule of type %s has no zone, and this one has %q: only clocks on the wall differ from zone to zone", s.Type, s.Zone))
 	}
-	if !s.goesByClocks() && s.DST != DSTCivil {
+	if !s.GoesByClocks() && s.DST != DSTCivil {
 		return faultyField("DST", string(s.DST), "no-dst", string(s.Type), fmt.Errorf("a schedule of type %s has no DST policy, and this one has %q: only clocks on the wall are changed", s.Type, s.DST))
 	}
 	d, _ := s.Every()

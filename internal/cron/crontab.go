@@ -6,19 +6,21 @@ import (
 	"time"
 )
 
-// Crontab is a compiled crontab expression. It is immutable and safe for
-// concurrent use.
+// Crontab is a compiled expression of [ParseCrontab] or [ParseSeconds]. It is immutable and safe
+// for concurrent use.
 //
 // Where both the day of the month and the weekday are restricted, a day matches
 // when either does, as crontab(5) says. Two forms are exceptions, kept from
 // gronx and from most cron daemons: when the day-of-month field begins with "*",
-// as in "*/2", or the weekday field begins with "*/", both must match.
+// as in "*/2", or the weekday field begins with "*/", both must match. [ParseSeconds] has
+// its own rule.
 type Crontab struct {
 	calendar
-	source string
+	source      string
+	withSeconds bool // it was read by ParseSeconds
 }
 
-// String returns the expression as it was given to [ParseCrontab].
+// String returns the expression as it was given.
 func (c *Crontab) String() string { return c.source }
 
 // Next returns the first instant strictly after the given one at which the
@@ -75,16 +77,28 @@ func ParseCrontab(expr string) (*Crontab, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Crontab{source: strings.Clone(expr)}
-	if err := c.compileCrontab(texts); err != nil {
-		var bad *FieldError
-		if errors.As(err, &bad) {
-			bad.Expr = shorten(expr)
+	for i, text := range texts {
+		if text == "?" {
+			f := crontabFields()
+			return nil, of(expr, f[i].fault(codeMark, text))
 		}
-		return nil, err
+	}
+	c := &Crontab{source: strings.Clone(expr)}
+	c.seconds = 1
+	if err := c.compileCrontab(crontabFields(), texts); err != nil {
+		return nil, of(expr, err)
 	}
 	c.finish()
 	return c, nil
+}
+
+// of says which expression a fault is one of.
+func of(expr string, err error) error {
+	var bad *FieldError
+	if errors.As(err, &bad) {
+		bad.Expr = shorten(expr)
+	}
+	return err
 }
 
 // crontabTexts returns the five fields of an expression.
@@ -107,19 +121,15 @@ func crontabTexts(expr string) ([]string, error) {
 	switch len(texts) {
 	case 5:
 		return texts, nil
-	case 6, 7:
-		return nil, countError(expr, codeIsQuartz, len(texts), want+"; for six or seven fields use xxljob.Cron")
+	case 6:
+		return nil, countError(expr, codeHasSeconds, len(texts), want+"; for six, seconds in front, use xxljob.CronSeconds, or xxljob.Cron for Quartz's, where 1 is Sunday")
+	case 7:
+		return nil, countError(expr, codeIsQuartz, len(texts), want+"; for seven fields use xxljob.Cron")
 	}
 	return nil, countError(expr, codeTabFields, len(texts), want+", or a tag such as @daily")
 }
 
-func (c *calendar) compileCrontab(texts []string) error {
-	f := crontabFields()
-	for i, text := range texts {
-		if text == "?" {
-			return f[i].fault(codeMark, text)
-		}
-	}
+func (c *calendar) compileCrontab(f [5]field, texts []string) error {
 	minutes, _, err := f[0].parse(texts[0])
 	if err != nil {
 		return err
@@ -132,7 +142,7 @@ func (c *calendar) compileCrontab(texts []string) error {
 	if err != nil {
 		return err
 	}
-	c.seconds, c.minutes, c.hours = 1, minutes.low(), uint32(hours.low())
+	c.minutes, c.hours = minutes.low(), uint32(hours.low())
 	c.months, c.fixedHours = uint16(months.low()), plain
 	for year := range lastYear - firstYear + 1 {
 		c.years.add(year)

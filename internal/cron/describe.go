@@ -13,7 +13,7 @@ func (e *Expr) Describe() string { return e.describe(true) }
 
 // Describe returns the schedule in plain English, such as "at 04:30 on Monday to
 // Friday".
-func (c *Crontab) Describe() string { return c.describe(false) }
+func (c *Crontab) Describe() string { return c.describe(c.withSeconds) }
 
 // describe puts together the time, the days and the years. Schedules that fire
 // at set times say "every day" when they do; the others say how often instead.

@@ -14,7 +14,7 @@ import (
 func (e *Expr) DescribeIn(lang string) string { return e.describeIn(lang, true) }
 
 // DescribeIn returns the schedule in words of a language, as that of an Expr does.
-func (c *Crontab) DescribeIn(lang string) string { return c.describeIn(lang, false) }
+func (c *Crontab) DescribeIn(lang string) string { return c.describeIn(lang, c.withSeconds) }
 
 func (c *calendar) describeIn(lang string, withSeconds bool) string {
 	switch lang {

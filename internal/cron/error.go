@@ -58,8 +58,11 @@ func wholeError(expr string, e FieldError) error {
 // countError is about how many fields there are.
 func countError(expr, code string, n int, want string) error {
 	least, most := 5, 5
-	if code == codeFields || code == codeIsCrontab {
+	switch code {
+	case codeFields, codeIsCrontab:
 		least, most = 6, 7
+	case codeNoSeconds:
+		least, most = 6, 6
 	}
 	return wholeError(expr, FieldError{Code: code, Value: counted(n, "field"), Count: n, Min: least, Max: most, Expected: want})
 }

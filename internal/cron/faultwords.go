@@ -30,7 +30,11 @@ const (
 	codeFields      = "fields"         // not six or seven fields
 	codeIsCrontab   = "is-crontab"     // a crontab, where fields are Quartz's
 	codeTabFields   = "crontab-fields" // not five fields
-	codeIsQuartz    = "is-quartz"      // six or seven fields in a crontab
+	codeIsQuartz    = "is-quartz"      // seven fields in a crontab, or where seconds stand in front of one
+	codeHasSeconds  = "has-seconds"    // six fields in a crontab
+	codeNoSeconds   = "no-seconds-in"  // five fields where seconds stand in front
+	codeUnixDays    = "unix-days"      // neither field of days is "?", and robfig's readers know what is meant
+	codeBothDays    = "both-days"      // the same, and both fields of days are set
 	codeTag         = "tag"            // an unknown tag
 	codePeriod      = "period"         // "@every 5m"
 	codeZone        = "zone-in-front"  // "TZ=UTC 0 3 * * *"
@@ -54,6 +58,8 @@ func faultTexts() map[string]errs.Texts {
 		codeBackwards:   {"a range whose end is not before its start", "范围的终点不能小于起点", "範圍的終點不能小於起點"},
 		codeTwoMarks:    {`"?" in only one of day-of-month and day-of-week`, "日和周只能有一段为“?”", "日和週只能有一段為「?」"},
 		codeNoMark:      {`"?" in exactly one of day-of-month and day-of-week`, "日和周必须有一段为“?”，且只能有一段", "日和週必須有一段為「?」，且只能有一段"},
+		codeUnixDays:    {`"?" in exactly one of day-of-month and day-of-week, and 1 is Sunday: write {example}, or choose the type CRON_SECONDS`, "日和周必须有一段为“?”，且周的 1 为星期日：请写作 {example}，或选择 CRON_SECONDS 类型", "日和週必須有一段為「?」，且週的 1 為星期日：請寫作 {example}，或選擇 CRON_SECONDS 類型"},
+		codeBothDays:    {`"?" in exactly one of day-of-month and day-of-week; the type CRON_SECONDS has both, and is due when either matches. Where both must match, as in Spring, the job has to look at one of them itself`, "日和周必须有一段为“?”。CRON_SECONDS 类型可以同时填写，满足其一即触发；若须同时满足（如 Spring），请在任务中自行判断其一", "日和週必須有一段為「?」。CRON_SECONDS 類型可以同時填寫，滿足其一即觸發；若須同時滿足（如 Spring），請在任務中自行判斷其一"},
 		codeMark:        {"{noun} from {min} to {max}; ? is Quartz's, here write *", "“?”是 Quartz 的写法，此处应写“*”", "「?」是 Quartz 的寫法，此處應寫「*」"},
 		codeNearest:     {"W after {noun} from {min} to {max}", "“W”前应为 {min} 至 {max} 的日期", "「W」前應為 {min} 至 {max} 的日期"},
 		codeLast:        {"L, LW, L-n or L-nW with n from {min} to {max}", "应为 L、LW、L-n 或 L-nW，n 为 {min} 至 {max}", "應為 L、LW、L-n 或 L-nW，n 為 {min} 至 {max}"},
@@ -61,19 +67,21 @@ func faultTexts() map[string]errs.Texts {
 		codeLastWeekday: {"L after {noun} from {min} to {max}", "“L”前应为 {min} 至 {max} 的星期", "「L」前應為 {min} 至 {max} 的星期"},
 		codeNth:         {"{noun} from {min} to {max}, then # and a number from 1 to 5", "“#”前应为 {min} 至 {max} 的星期，后为 1 至 5", "「#」前應為 {min} 至 {max} 的星期，後為 1 至 5"},
 
-		codeLong:      {"it has {count} bytes, expected at most {max}", "表达式有 {count} 个字节，最多 {max} 个", "運算式有 {count} 個位元組，最多 {max} 個"},
-		codeFields:    {"it has {value}, expected 6 or 7: seconds minutes hours day-of-month month day-of-week [year]", "表达式有 {count} 段，应为 6 或 7 段：秒 分 时 日 月 周 [年]", "運算式有 {count} 段，應為 6 或 7 段：秒 分 時 日 月 週 [年]"},
-		codeIsCrontab: {"it has {value}, expected 6 or 7: seconds minutes hours day-of-month month day-of-week [year]; the five fields and the tags of crontab have a type of their own, CRONTAB", "表达式有 {count} 段，应为 6 或 7 段：秒 分 时 日 月 周 [年]；如使用 crontab 的五段写法或 @ 标签，请选择 CRONTAB 类型", "運算式有 {count} 段，應為 6 或 7 段：秒 分 時 日 月 週 [年]；如使用 crontab 的五段寫法或 @ 標籤，請選擇 CRONTAB 類型"},
-		codeTabFields: {"it has {value}, expected 5: minutes hours day-of-month month day-of-week, or a tag such as @daily", "表达式有 {count} 段，应为 5 段：分 时 日 月 周，或 @daily 等标签", "運算式有 {count} 段，應為 5 段：分 時 日 月 週，或 @daily 等標籤"},
-		codeIsQuartz:  {"it has {value}, expected 5: minutes hours day-of-month month day-of-week; six or seven have a type of their own, CRON", "表达式有 {count} 段，应为 5 段：分 时 日 月 周；如使用六段或七段写法，请选择 CRON 类型", "運算式有 {count} 段，應為 5 段：分 時 日 月 週；如使用六段或七段寫法，請選擇 CRON 類型"},
-		codeTag:       {"it has an unknown tag, expected one such as @hourly or @daily; seconds are for the type CRON", "没有这样的标签，可使用 @hourly、@daily 等；精确到秒请选择 CRON 类型", "沒有這樣的標籤，可使用 @hourly、@daily 等；精確到秒請選擇 CRON 類型"},
-		codePeriod:    {"it has a period: that is the type FIX_RATE, with {example} seconds", "表达式写的是时间间隔：请选择固定速度（FIX_RATE），间隔 {example} 秒", "運算式寫的是時間間隔：請選擇固定速度（FIX_RATE），間隔 {example} 秒"},
-		codeZone:      {"it begins with a zone, which has a field of its own: {example}", "表达式以时区开头：请将 {example} 填入“时区”", "運算式以時區開頭：請將 {example} 填入「時區」"},
-		codeAWS:       {"it has AWS's cron(…): that is the type CRON, with seconds in front: {example}", "这是 AWS 的 cron(…) 写法：请选择 CRON 类型，并在最前面加上秒，如 {example}", "這是 AWS 的 cron(…) 寫法：請選擇 CRON 類型，並在最前面加上秒，如 {example}"},
-		codeMoment:    {"it has a moment: that is the type ONCE", "表达式写的是一个时刻：请选择 ONCE 类型", "運算式寫的是一個時刻：請選擇 ONCE 類型"},
-		codeSign:      {`character {count} is "{value}", expected "{example}"`, "第 {count} 个字符是“{value}”，应为半角“{example}”", "第 {count} 個字元是「{value}」，應為半形「{example}」"},
-		codeBlank:     {`character {count} is "{value}", expected an ordinary blank`, "第 {count} 个字符是“{value}”，应为普通空格", "第 {count} 個字元是「{value}」，應為普通空格"},
-		codeUnseen:    {`character {count} is "{value}", which is not seen: leave it out`, "第 {count} 个字符是看不见的“{value}”，请删去", "第 {count} 個字元是看不見的「{value}」，請刪去"},
+		codeLong:       {"it has {count} bytes, expected at most {max}", "表达式有 {count} 个字节，最多 {max} 个", "運算式有 {count} 個位元組，最多 {max} 個"},
+		codeFields:     {"it has {value}, expected 6 or 7: seconds minutes hours day-of-month month day-of-week [year]", "表达式有 {count} 段，应为 6 或 7 段：秒 分 时 日 月 周 [年]", "運算式有 {count} 段，應為 6 或 7 段：秒 分 時 日 月 週 [年]"},
+		codeIsCrontab:  {"it has {value}, expected 6 or 7: seconds minutes hours day-of-month month day-of-week [year]; the five fields and the tags of crontab have a type of their own, CRONTAB", "表达式有 {count} 段，应为 6 或 7 段：秒 分 时 日 月 周 [年]；如使用 crontab 的五段写法或 @ 标签，请选择 CRONTAB 类型", "運算式有 {count} 段，應為 6 或 7 段：秒 分 時 日 月 週 [年]；如使用 crontab 的五段寫法或 @ 標籤，請選擇 CRONTAB 類型"},
+		codeTabFields:  {"it has {value}, expected 5: minutes hours day-of-month month day-of-week, or a tag such as @daily", "表达式有 {count} 段，应为 5 段：分 时 日 月 周，或 @daily 等标签", "運算式有 {count} 段，應為 5 段：分 時 日 月 週，或 @daily 等標籤"},
+		codeIsQuartz:   {"it has {value}, expected {max}; seven have a type of their own, CRON", "表达式有 {count} 段，应为 {max} 段；七段写法请选择 CRON 类型", "運算式有 {count} 段，應為 {max} 段；七段寫法請選擇 CRON 類型"},
+		codeHasSeconds: {"it has {value}, expected 5: minutes hours day-of-month month day-of-week; six, with seconds in front, have types of their own: CRON_SECONDS, where 1 is Monday, and CRON, where 1 is Sunday", "表达式有 {count} 段，应为 5 段：分 时 日 月 周；前面加秒的六段写法请选择 CRON_SECONDS 类型（周的 1 为星期一）或 CRON 类型（1 为星期日）", "運算式有 {count} 段，應為 5 段：分 時 日 月 週；前面加秒的六段寫法請選擇 CRON_SECONDS 類型（週的 1 為星期一）或 CRON 類型（1 為星期日）"},
+		codeNoSeconds:  {"it has {value}, expected 6: seconds minutes hours day-of-month month day-of-week; five are of the type CRONTAB", "表达式有 {count} 段，应为 6 段：秒 分 时 日 月 周；五段写法请选择 CRONTAB 类型", "運算式有 {count} 段，應為 6 段：秒 分 時 日 月 週；五段寫法請選擇 CRONTAB 類型"},
+		codeTag:        {"it has an unknown tag, expected one such as @hourly or @daily; seconds are for the type CRON", "没有这样的标签，可使用 @hourly、@daily 等；精确到秒请选择 CRON 类型", "沒有這樣的標籤，可使用 @hourly、@daily 等；精確到秒請選擇 CRON 類型"},
+		codePeriod:     {"it has a period: that is the type FIX_RATE, with {example} seconds", "表达式写的是时间间隔：请选择固定速度（FIX_RATE），间隔 {example} 秒", "運算式寫的是時間間隔：請選擇固定速度（FIX_RATE），間隔 {example} 秒"},
+		codeZone:       {"it begins with a zone, which has a field of its own: {example}", "表达式以时区开头：请将 {example} 填入“时区”", "運算式以時區開頭：請將 {example} 填入「時區」"},
+		codeAWS:        {"it has AWS's cron(…): that is the type CRON, with seconds in front: {example}", "这是 AWS 的 cron(…) 写法：请选择 CRON 类型，并在最前面加上秒，如 {example}", "這是 AWS 的 cron(…) 寫法：請選擇 CRON 類型，並在最前面加上秒，如 {example}"},
+		codeMoment:     {"it has a moment: that is the type ONCE", "表达式写的是一个时刻：请选择 ONCE 类型", "運算式寫的是一個時刻：請選擇 ONCE 類型"},
+		codeSign:       {`character {count} is "{value}", expected "{example}"`, "第 {count} 个字符是“{value}”，应为半角“{example}”", "第 {count} 個字元是「{value}」，應為半形「{example}」"},
+		codeBlank:      {`character {count} is "{value}", expected an ordinary blank`, "第 {count} 个字符是“{value}”，应为普通空格", "第 {count} 個字元是「{value}」，應為普通空格"},
+		codeUnseen:     {`character {count} is "{value}", which is not seen: leave it out`, "第 {count} 个字符是看不见的“{value}”，请删去", "第 {count} 個字元是看不見的「{value}」，請刪去"},
 	}
 }
 

@@ -15,6 +15,7 @@ type field struct {
 	base     int      // subtracted from values in the set; nonzero for years
 	wraps    bool     // a range may run over the end: 22-2
 	bareStep bool     // "/5" stands for "*/5"
+	loose    bool     // names and numbers mix, and a step may stand behind names: 1-FRI/2
 }
 
 // A span is one item of a list: from lo to hi in steps. Where hi is greater
@@ -88,7 +89,7 @@ func (f *field) item(item string) (span, error) {
 	if !ok || step < 1 || step > f.maxStep {
 		return span{}, f.bounded(codeStep, item, 1, f.maxStep)
 	}
-	if named {
+	if named && !f.loose {
 		return span{}, f.bounded(codeNamedStep, item, 0, 0)
 	}
 	if s.plain {
@@ -112,7 +113,7 @@ func (f *field) body(item, body string, stepped bool) (s span, named bool, err e
 		return span{lo: lo, hi: lo, step: 1, plain: true}, named, nil
 	}
 	hi, alsoNamed, ok := f.value(to)
-	if !ok || named != alsoNamed {
+	if !ok || named != alsoNamed && !f.loose {
 		return s, false, f.fault(codeRange, item)
 	}
 	if hi < lo {

@@ -90,3 +90,19 @@ func checkAdvances(t *testing.T, s compiled, unix int64, zones []*time.Location)
 		}
 	}
 }
+
+// FuzzSeconds: whatever six fields hold is compiled or refused in words, and what is compiled advances.
+func FuzzSeconds(f *testing.F) {
+	for _, row := range readRows(f, "testdata/robfig.tsv", 5)[:300] {
+		f.Add(row[0], int64(1_900_000_000))
+	}
+	zones := fuzzZones(f)
+	f.Fuzz(func(t *testing.T, text string, unix int64) {
+		c, err := ParseSeconds(text)
+		if err != nil {
+			checkRefusal(t, err)
+			return
+		}
+		checkAdvances(t, c, unix, zones)
+	})
+}

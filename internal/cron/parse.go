@@ -1,9 +1,6 @@
 package cron
 
-import (
-	"errors"
-	"strings"
-)
+import "strings"
 
 func monthNames() []string {
 	return []string{"JANUARY", "FEBRUARY", "MARCH", "APRIL", "MAY", "JUNE", "JULY",
@@ -46,11 +43,7 @@ func Parse(expr string) (*Expr, error) {
 	}
 	e := &Expr{source: strings.Clone(expr)}
 	if err := e.compile(texts); err != nil {
-		var bad *FieldError
-		if errors.As(err, &bad) {
-			bad.Expr = shorten(expr)
-		}
-		return nil, err
+		return nil, of(expr, unixDays(err, texts))
 	}
 	e.finish()
 	return e, nil

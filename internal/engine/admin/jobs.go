@@ -218,8 +218,7 @@ func defineByWire(job *store.Job, d wire.JobDefinition) {
 	if given.IsManual() {
 		given = schedule.Manual()
 	}
-	byClocks := given.Type == schedule.TypeCron || given.Type == schedule.TypeCrontab
-	if given.Type == job.Schedule.Type && byClocks { // a request knows no zones
+	if given.Type == job.Schedule.Type && given.GoesByClocks() { // a request knows no zones
 		given.Zone, given.DST = job.Schedule.Zone, job.Schedule.DST
 	}
 	job.Schedule = given

@@ -398,7 +398,7 @@ func randomPlan(r *rand.Rand) (plan.Planner, store.DueJob) {
 	default:
 		s = xxljob.Cron(pick("* * * * * ?", "0/3 * * * * ?", "1,2,3,58,59 * * * * ?", "0 30 2 * * ?", "0/20 0/2 * * * ?", "* * * ? * SUN", "0 0 0 1 1 ? 2026-2027"))
 	}
-	if s.Type == xxljob.ScheduleCron || s.Type == xxljob.ScheduleCrontab {
+	if s.GoesByClocks() {
 		s = s.In(pick("UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu"))
 	}
 	// The oldest unplanned instant: a little ahead, or long ago.
