@@ -154,7 +154,11 @@ func give(t *testing.T, e *executor.Executor, cluster string, r wire.TriggerRequ
 
 func mustGive(t *testing.T, e *executor.Executor, cluster string, r wire.TriggerRequest) {
 	t.Helper()
-	if ret := give(t, e, cluster, r); ret != wire.Success() {
+	want := wire.Success()
+	if r.StartToken != 0 { // which a scheduler of ours sends
+		want.BootID = e.Boot()
+	}
+	if ret := give(t, e, cluster, r); ret != want {
 		t.Fatalf("run %d of %s: %+v", r.LogID, cluster, ret)
 	}
 }
@@ -187,7 +191,7 @@ func TestRegistration(t *testing.T) {
 			if id := b.req.BootID; id == "" || id != got[0].req.BootID {
 				t.Errorf("boot id %q", id)
 			}
-			if !slices.Equal(b.req.Capabilities, []string{wire.CapRepeat, wire.CapConcurrent}) {
+			if !slices.Equal(b.req.Capabilities, []string{wire.CapRepeat, wire.CapConcurrent, wire.CapBoot}) {
 				t.Errorf("capabilities %q", b.req.Capabilities)
 			}
 			if b.req.BootID, b.req.Capabilities = "", nil; b.req.RegistryValue != want.RegistryValue || b.req.RegistryKey != want.RegistryKey || b.req.RegistryGroup != want.RegistryGroup {

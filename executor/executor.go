@@ -320,16 +320,26 @@ func (r remote) IdleBeat(_ context.Context, req wire.IdleBeatRequest) (wire.Retu
 
 // Run implements wire.Executor.
 func (r remote) Run(_ context.Context, req wire.TriggerRequest) (wire.Return, error) {
+	var ret wire.Return
 	if req.BootID != "" && req.BootID != r.exec.boot {
 		// Whether the earlier process has run it before is not known here.
-		return wire.Failf(wire.MsgOtherBoot), nil
+		ret = wire.Failf(wire.MsgOtherBoot)
+	} else {
+		ret = r.exec.accept(r.origin, &req)
 	}
-	return r.exec.accept(r.origin, &req), nil
+	if req.StartToken != 0 { // other admins are answered as other executors do
+		ret.BootID = r.exec.boot
+	}
+	return ret, nil
 }
 
 // Kill implements wire.Executor.
 func (r remote) Kill(_ context.Context, req wire.KillRequest) (wire.Return, error) {
-	return r.exec.kill(r.origin, req), nil
+	ret := r.exec.kill(r.origin, req)
+	if req.LogID != 0 {
+		ret.BootID = r.exec.boot
+	}
+	return ret, nil
 }
 
 // Log implements wire.Executor.

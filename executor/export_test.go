@@ -13,6 +13,9 @@ func NewOver(cfg Config, dial func(addr string) wire.Admin) (*Executor, error) {
 	return newExecutor(cfg, func(addr string, _ wire.ClientConfig) (wire.Admin, error) { return dial(addr), nil })
 }
 
+// Boot is the executor's boot id.
+func (e *Executor) Boot() string { return e.boot }
+
 // As is the executor as the admin of a cluster sees it.
 func (e *Executor) As(cluster string) wire.Executor {
 	for _, o := range e.origins[1:] {

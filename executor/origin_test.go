@@ -89,7 +89,7 @@ func TestKillAndIdleBeatPerAdmin(t *testing.T) {
 		if ret, _ := e.As("one").Kill(t.Context(), wire.KillRequest{JobID: 7}); ret != wire.Success() {
 			t.Errorf("kill: %+v", ret)
 		}
-		if ret, _ := e.As("two").Kill(t.Context(), wire.KillRequest{JobID: 7, LogID: 2}); ret != wire.Success() {
+		if ret, _ := e.As("two").Kill(t.Context(), wire.KillRequest{JobID: 7, LogID: 2}); ret != (wire.Return{Code: wire.CodeSuccess, Msg: wire.MsgSuccess, BootID: e.Boot()}) {
 			t.Errorf("kill of one run: %+v", ret)
 		}
 		synctest.Wait()
@@ -221,6 +221,10 @@ func TestForeignBootID(t *testing.T) {
 		mustGive(t, e, "admin", r)
 		r.BootID = "of another life" // also of what is known here
 		wantRefused(t, give(t, e, "admin", r), wire.MsgOtherBoot)
+		r.StartToken = 1 // a scheduler of ours is told which process it has called
+		if ret := give(t, e, "admin", r); ret.OK() || ret.Msg != wire.MsgOtherBoot || ret.BootID != e.Boot() {
+			t.Errorf("%+v", ret)
+		}
 		synctest.Wait()
 		if runs != 1 || len(one.ids()) != 1 {
 			t.Errorf("%d runs, results %v", runs, one.ids())

@@ -63,7 +63,7 @@ func newRegistration(e *Executor, o *origin, addr string) *registration {
 func (r *registration) request() wire.RegistryRequest {
 	return wire.RegistryRequest{
 		RegistryGroup: wire.GroupExecutor, RegistryKey: r.app, RegistryValue: r.addr,
-		BootID: r.boot, Capabilities: []string{wire.CapRepeat, wire.CapConcurrent},
+		BootID: r.boot, Capabilities: []string{wire.CapRepeat, wire.CapConcurrent, wire.CapBoot},
 	}
 }
 

@@ -68,7 +68,12 @@ func TestRunStates(t *testing.T) {
 		job(false)
 		time.Sleep(time.Hour) // their ids are forgotten otherwise
 		wantState(t, x, aboutRun(1, 100, 5, time.Hour), wire.RunHeld)
-		wantEnded(t, give(t, e, "one", started(1, 100, 6)), 1)
+		ended := give(t, e, "one", started(1, 100, 6))
+		if ended.BootID != e.Boot() {
+			t.Errorf("who says so: %+v", ended)
+		}
+		ended.BootID = ""
+		wantEnded(t, ended, 1)
 		n.set(false)
 		time.Sleep(time.Minute)
 		wantState(t, x, aboutRun(1, 100, 5, time.Hour+4*time.Minute), wire.RunForgotten) // not an honest "unknown"

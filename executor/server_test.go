@@ -102,7 +102,7 @@ func TestServerAndAdminOverHTTP(t *testing.T) {
 	if ret, err := x.Run(t.Context(), req(7, 3)); err != nil || ret.Msg != "executor is stopping." {
 		t.Errorf("run while stopping: %+v, %v", ret, err)
 	}
-	if ret, err := x.Kill(t.Context(), wire.KillRequest{JobID: 7, LogID: 2}); err != nil || ret != wire.Success() {
+	if ret, err := x.Kill(t.Context(), wire.KillRequest{JobID: 7, LogID: 2}); err != nil || ret != (wire.Return{Code: wire.CodeSuccess, Msg: wire.MsgSuccess, BootID: n.beats()[0].req.BootID}) {
 		t.Errorf("kill while stopping: %+v, %v", ret, err)
 	}
 	close(release)

@@ -22,8 +22,8 @@ type StartStore interface {
 	// Start.
 	Readdress(ctx context.Context, r Readdress) (bool, error)
 	// Dispatched marks started runs as accepted by remote executors, each when its
-	// owner and token are as given, and adds Msg to its TriggerMsg. It returns the
-	// runs that it changed, as they then are, in the order given; one that has ended
+	// owner and token are as given, adds Msg to its TriggerMsg, and stores the BootID where
+	// there is one. It returns the runs that it changed, as they then are, in the order given; one that has ended
 	// meanwhile stays as it is. Runs whose rows others have locked are left out; the error
 	// is ErrLocked then, and the changed runs are returned beside it.
 	Dispatched(ctx context.Context, accepted []Dispatch) ([]Run, error)

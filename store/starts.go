@@ -27,7 +27,10 @@ type Dispatch struct {
 	RunID int64
 	Owner string
 	Token int64
-	Msg   string
+	// BootID, where it is not empty, is stored as the run's: the process that has accepted it says
+	// so.
+	BootID string
+	Msg    string
 }
 
 // Readdress moves a started run to another address.

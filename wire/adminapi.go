@@ -43,6 +43,11 @@ const CapRepeat = "repeat"
 // under the block strategy CONCURRENT. Others run them one after the other.
 const CapConcurrent = "concurrent"
 
+// CapBoot is the capability of executors that say in the answer to a trigger, and to the kill of
+// one run, which process has given it: Return.BootID. Behind an address that stands for several
+// processes nothing else tells them apart.
+const CapBoot = "boot"
+
 // RegistryRequest names one address of one executor app.
 type RegistryRequest struct {
 	// RegistryGroup is GroupExecutor.

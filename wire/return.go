@@ -21,11 +21,13 @@ type Return struct {
 	Content string `json:"content,omitempty"`
 	// Data is the same note, where peers from 3.3 on look for it.
 	Data string `json:"data,omitempty"`
-	// RunState and BootID answer, at executors of ours, an IdleBeatRequest with a
-	// LogID: what the executor knows of the run, and which process says so (see
-	// TriggerRequest.BootID). Other peers do not send the keys and ignore them.
+	// RunState answers, at executors of ours, an IdleBeatRequest with a LogID: what the
+	// executor knows of the run. Other peers do not send the key and ignore it.
 	RunState RunState `json:"runState,omitempty"`
-	BootID   string   `json:"bootId,omitempty"`
+	// BootID is which process answers (see TriggerRequest.BootID), at executors of ours: an
+	// IdleBeatRequest with a LogID and, of those with CapBoot, a KillRequest with a LogID and a
+	// TriggerRequest with a StartToken. Other peers do not send the key and ignore it.
+	BootID string `json:"bootId,omitempty"`
 }
 
 // RunState is what an executor of ours knows of a run that it is asked about.

@@ -53,6 +53,11 @@ func (s *Store) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]st
 		}
 		s.leave(r)
 		r.State = store.StateDispatched
+		if d.BootID != "" {
+			t := *r.terms
+			t.bootID = store.PlainText(d.BootID)
+			r.agree(t)
+		}
 		r.say(d.Msg)
 		s.enter(r)
 		changed = append(changed, r.snapshot())

@@ -136,16 +136,16 @@ func (d *dispatching) update(ctx context.Context, careful bool) error {
 // args are the arguments; in careful mode with the range of the ids.
 func (d *dispatching) args(careful bool) (args named, ids []int64) {
 	n := len(d.places)
-	tokens, owners, messages := make([]int64, n), make([]int16, n), make([]*string, n)
+	tokens, owners, messages, boots := make([]int64, n), make([]int16, n), make([]*string, n), make([]*string, n)
 	ids = make([]int64, n)
 	var words words
 	for k, i := range d.places {
 		a := &d.accepted[i]
-		ids[k], tokens[k], owners[k], messages[k] = a.RunID, a.Token, words.place(a.Owner), nonempty(a.Msg)
+		ids[k], tokens[k], owners[k], messages[k], boots[k] = a.RunID, a.Token, words.place(a.Owner), nonempty(a.Msg), nonempty(a.BootID)
 	}
 	args = named{
 		{"runs", ids}, {"messages", sparse(messages)}, {"places", upTo(n)}, {"tokens", tokens}, {"words", words.list},
-		{"owners", owners},
+		{"owners", owners}, {"boots", sparse(boots)},
 	}
 	if careful {
 		lo, hi := rangeOf(ids)
@@ -388,7 +388,8 @@ func (q *handoverQueries) define(sql template) {
 	and ({{arg.inbox}}::text is null or {{arg.inbox}}::text in (select incarnation from nodes))
 	returning l.id`)
 	dispatched := func(only string) string {
-		return `update {{schema}}.xxl_job_log l set state = {{state.dispatched}}, trigger_msg = ` + say("r.say") + `
+		return `update {{schema}}.xxl_job_log l set state = {{state.dispatched}}, trigger_msg = ` + say("r.say") + `,
+		executor_boot_id = coalesce(({{arg.boots}}::text[])[r.ord], l.executor_boot_id)
 	from (select unnest({{arg.runs}}::bigint[]) id, unnest({{arg.messages}}::text[]) say, unnest({{arg.places}}::int[]) ord) r
 	where ` + runIs("r.id") + ` and ` + few + only + ` and l.state + 0 = {{state.started}} and l.start_token = ({{arg.tokens}}::bigint[])[r.ord]
 	and coalesce(l.start_owner, substr(l.executor_address, 9)) = ({{arg.words}}::text[])[({{arg.owners}}::smallint[])[r.ord]]

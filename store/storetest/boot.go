@@ -96,6 +96,33 @@ func bootsRead(e *env) {
 	wantBoot("Take of a run that is to be killed", e.mustTake("b", killed.ID))
 }
 
+// dispatchedBoots: a process that has accepted a run says which one it is.
+func dispatchedBoots(e *env) {
+	o := e.owner("a")
+	boots := []string{"two", "", "one", "", "three"} // of those that were meant: one, one, one, none, none
+	var list []store.Dispatch
+	var stored []string
+	for i, boot := range boots {
+		meant := []string{"one", "one", "one", "", ""}[i]
+		d := accepted(o.running(to(remote), forBoot(meant)))
+		d.BootID = boot
+		list = append(list, d)
+		if boot == "" {
+			boot = meant
+		}
+		stored = append(stored, boot)
+	}
+	for i, run := range e.mustDispatched(list...) {
+		want(e, "boot id of a run that was accepted", run.BootID, stored[i])
+		e.wantRun("a run that was accepted", run)
+	}
+	run := o.running(to(remote), forBoot("one"))
+	d := accepted(run)
+	d.BootID, d.Token = "four", d.Token+1
+	want(e, "runs that another start has changed", len(e.mustDispatched(d)), 0)
+	want(e, "boot id after an answer to another start", e.mustRun(run.ID).BootID, "one")
+}
+
 func readdressBoots(e *env) {
 	o := e.owner("a")
 	run := o.running(to(remote), forBoot("one"))

@@ -17,6 +17,7 @@ func handOverCases() []testCase {
 		{"ReaddressNeedsTheAddressee", readdressNoNode},
 		{"ReaddressMismatchChangesNothing", readdressMismatch},
 		{"ReaddressReplacesTheBootID", readdressBoots},
+		{"DispatchedStoresTheBootIDOfWhoHasAccepted", dispatchedBoots},
 		{"DispatchedMarksAStartedRun", dispatchedMarks},
 		{"DispatchedAnswersInOrderGiven", dispatchedOrder},
 		{"DispatchedMarksOnce", dispatchedOnce},

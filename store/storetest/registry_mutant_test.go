@@ -214,6 +214,8 @@ func dispatchMutants() []mutant {
 		}), []string{"HandOver/DispatchedMismatchChangesNothing", "HandOver/DispatchedAnswersInOrderGiven"}},
 		{"DispatchedIsSilent", dispatch(func(_ context.Context, _ store.Store, d *store.Dispatch) { d.Msg = "" }),
 			[]string{"HandOver/DispatchedMarksAStartedRun", "HandOver/DispatchedAnswersInOrderGiven"}},
+		{"DispatchedForgetsTheBootID", dispatch(func(_ context.Context, _ store.Store, d *store.Dispatch) { d.BootID = "" }),
+			[]string{"HandOver/DispatchedStoresTheBootIDOfWhoHasAccepted"}},
 		{"DispatchedAnswersInOrderOfIDs", changed(func(_ []store.Dispatch, runs []store.Run) []store.Run {
 			slices.SortFunc(runs, func(a, b store.Run) int { return int(a.ID - b.ID) })
 			return runs

@@ -216,8 +216,9 @@ func textsOfRuns(e *env) {
 		run = e.mustRun(run.ID)
 		want(e, "readdressed", []string{run.Address, run.BootID}, []string{"http://" + p.kept, p.kept})
 		accept := accepted(run)
-		accept.Msg = p.given
-		e.check(strings.HasSuffix(o.one(e.mustDispatched(accept)).TriggerMsg, p.kept), "dispatched with %q", p.given)
+		accept.Msg, accept.BootID = p.given, "y"+p.given
+		run = o.one(e.mustDispatched(accept))
+		e.check(strings.HasSuffix(run.TriggerMsg, p.kept) && run.BootID == "y"+p.kept, "dispatched with %q", p.given)
 		v := o.verdict(o.running(), store.StateLost)
 		v.Msg = p.given
 		e.check(strings.HasSuffix(o.one(e.mustSettle(v)).TriggerMsg, p.kept), "settled with %q", p.given)

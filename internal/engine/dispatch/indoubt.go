@@ -159,7 +159,7 @@ func (d *inDoubt) askOne(ctx context.Context, exec wire.Executor, o *runInDoubt,
 		return false, err
 	case err != nil:
 	case said.state == wire.RunHeld:
-		d.marker.markAsync(nil, &o.run, "no answer to the trigger; asked about the run: it has it", "")
+		d.marker.markAsync(nil, &o.run, otherBoot(said.boot, r.BootID), "no answer to the trigger; asked about the run: it has it", "")
 		return true, nil
 	case said.state == wire.RunReported:
 		return d.endReported(ctx, o)
@@ -199,7 +199,7 @@ func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *runInDoubt)
 		return false, err
 	}
 	if o.again = ret.OK(); o.again {
-		d.marker.markAsync(nil, &o.run, "accepted, asked again: ", ret.Msg)
+		d.marker.markAsync(nil, &o.run, otherBoot(bootOf(ret), req.BootID), "accepted, asked again: ", ret.Msg)
 	}
 	return o.again, nil
 }
@@ -499,5 +499,5 @@ func askAboutRun(ctx context.Context, s *core.Core, exec wire.Executor, r store.
 	if err != nil {
 		return answerAbout{}, err
 	}
-	return answerAbout{state: ret.RunState, boot: ret.BootID, busy: !ret.OK()}, nil
+	return answerAbout{state: ret.RunState, boot: bootOf(ret), busy: !ret.OK()}, nil
 }

@@ -40,10 +40,11 @@ func (m *acceptance) dispatch() store.Dispatch {
 	return d
 }
 
-// markAsync hands a run that its executor has accepted to the loop; f is its
-// flight, nil where it has landed. How tells what was done, and said what the executor has answered.
-func (m *dispatchMarker) markAsync(f *queue.Flight, run *store.Run, how, said string) {
-	m.dispatching.Add(acceptance{store.Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token}, f, run.Address, [2]string{how, beginning(said)}})
+// markAsync hands a run that its executor has accepted to the loop; f is its flight, nil where it
+// has landed. Boot is which process has it, empty where that is as the store has it already. How
+// tells what was done, and said what the executor has answered.
+func (m *dispatchMarker) markAsync(f *queue.Flight, run *store.Run, boot, how, said string) {
+	m.dispatching.Add(acceptance{store.Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token, BootID: boot}, f, run.Address, [2]string{how, beginning(said)}})
 }
 
 // beginning is as much of an answer as may be noted of it, and a little more, without the rest of it.

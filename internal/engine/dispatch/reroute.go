@@ -103,7 +103,7 @@ func (s *sender) callSuccessor(ctx context.Context, f *queue.Flight, req *wire.T
 	if boot == req.BootID {
 		boot = "" // it has not registered yet
 	}
-	if boot != "" && !s.meantFor(ctx, f, boot) {
+	if !s.meantFor(ctx, f, boot) {
 		return wire.Failf(wire.MsgOtherBoot), nil
 	}
 	req.BootID = boot
@@ -111,8 +111,9 @@ func (s *sender) callSuccessor(ctx context.Context, f *queue.Flight, req *wire.T
 }
 
 // meantFor notes, before a run is sent to another process than it was started for, which
-// one that is: it is asked about by whoever owns the run next. It reports whether the run
-// is still this node's to send.
+// one that is, or that it may be any: the one that it was started for may be there, behind a
+// balancer, and say that it does not have the run. It reports whether the run is still this
+// node's to send.
 func (s *sender) meantFor(ctx context.Context, f *queue.Flight, boot string) bool {
 	epoch, owned := s.Leases.Epoch(int(f.Run.Planned.Shard))
 	moved, err := s.storeReaddress(ctx, store.Readdress{

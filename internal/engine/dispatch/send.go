@@ -256,7 +256,7 @@ func (s *sender) callRemote(ctx context.Context, f *queue.Flight) {
 	switch {
 	case err == nil && ret.OK():
 		run := f.Whole()
-		s.marker.markAsync(f, &run, "accepted: ", ret.Msg)
+		s.marker.markAsync(f, &run, otherBoot(bootOf(ret), req.BootID), "accepted: ", ret.Msg)
 	case err == nil:
 		s.refused(ctx, f, refusalOf(ret))
 	case wire.NotSent(err), wire.TurnedAway(err):
@@ -264,6 +264,22 @@ func (s *sender) callRemote(ctx context.Context, f *queue.Flight) {
 	default:
 		s.inDoubt.add(f, req, err)
 	}
+}
+
+// bootOf is the boot id in an answer; empty where there is none, or none that could be registered.
+func bootOf(ret wire.Return) string {
+	if len(ret.BootID) > 64 || strings.ContainsFunc(ret.BootID, errs.NotPlain) {
+		return ""
+	}
+	return ret.BootID
+}
+
+// otherBoot is a boot id, but for one that is known already.
+func otherBoot(boot, known string) string {
+	if boot == known {
+		return ""
+	}
+	return boot
 }
 
 // request is the wire's request for a flight that is about to be sent, and tells the tracer.
