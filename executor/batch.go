@@ -65,17 +65,20 @@ func encodedText(s string) (n int) {
 
 // batch is what one callback delivers.
 type batch struct {
-	results []wire.CallbackRequest
-	parcels []parcel // where they are kept, with an outbox that has a spool
-	owed    int      // how many of them count in outbox.owed
-	full    bool     // more waited when it was taken
+	results []wire.CallbackRequest // those that are left of it
+	all     []wire.CallbackRequest // as they were taken, in room of the outbox's own; nil for others
+	parcels []parcel               // where they are kept, with an outbox that has a spool
+	again   *refused               // which it was alone; nil for others
+	owed    int                    // how many of them count in outbox.owed
+	full    bool                   // more waited when it was taken
 }
 
 // parcel is some results that an outbox with a spool keeps.
 type parcel struct {
 	spool.Parcel
-	owed int     // how many of them count in outbox.owed
-	runs []runID // whose they are, where they are of this process
+	owed   int     // how many of them count in outbox.owed
+	runs   []runID // whose they are, where they are of this process
+	unread bool    // they could not be read; such parcels are in front of all others
 }
 
 // parcelsOf are parcels that an earlier process has left, or another one.

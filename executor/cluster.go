@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -93,12 +94,51 @@ func (c *cluster) ask(ctx context.Context, call func(wire.Admin) (wire.Return, e
 // answered, or was not asked, may be back in a moment, whatever the others said.
 var errRefused = errors.New("refuses")
 
+// refusal is an error of a cluster of which a node, or what stands before it, has answered that it does not
+// take what was sent. It may be about one result of a batch.
+type refusal struct {
+	error
+	way int  // the code of an answer, or the status of HTTP that came instead; the greatest of all nodes'
+	all bool // all nodes have answered so
+}
+
+func (r refusal) Unwrap() error { return r.error }
+
+// refusalOf is the refusal that an error is, with way 0 if it is none.
+func refusalOf(err error) (r refusal) {
+	errors.As(err, &r)
+	return r
+}
+
+// refusedWay is the status by which something between here and an admin refuses what a request
+// says: firewalls have all kinds of them, and some answer 200 and a page. It is 0 where there was
+// no answer, or one that is about the address, the caller or the moment: a login, a path, a limit
+// of requests, an admin that starts or is away.
+func refusedWay(err error) int {
+	var call *wire.CallError
+	if !errors.As(err, &call) {
+		return 0
+	}
+	switch status := call.Status; {
+	case status == 0 && call.Text != "":
+		return http.StatusOK
+	case status == http.StatusUnauthorized, status == http.StatusNotFound, status == http.StatusProxyAuthRequired, status == http.StatusRequestTimeout,
+		status == http.StatusMisdirectedRequest, status == http.StatusTooEarly, status == http.StatusUpgradeRequired, status == http.StatusTooManyRequests:
+		return 0
+	case 400 <= status && status <= http.StatusNotImplemented:
+		return status
+	}
+	return 0
+}
+
 // failures are the answers of nodes none of which has taken a call.
 type failures struct {
 	admin    string
 	nodes    int // how many there are
 	all      []error
-	refusals int
+	refusals int // by nodes themselves
+	answers  int // refusals, and those of what stands before nodes
+	way      int // the greatest of the answers
 }
 
 // add takes in the answer of a node and reports whether it is a good one.
@@ -108,17 +148,31 @@ func (f *failures) add(addr string, ret wire.Return, err error) (ok bool) {
 		return true
 	case err == nil:
 		f.refusals++
+		if !ret.Unauthorized() {
+			f.answered(ret.Code)
+		}
 		err = fmt.Errorf("%s refuses: code %d: %s", addr, ret.Code, excerptOf(ret.Msg))
+	case refusedWay(err) != 0:
+		f.answered(refusedWay(err))
 	}
 	f.all = append(f.all, err)
 	return false
 }
 
+func (f *failures) answered(way int) {
+	f.answers++
+	f.way = max(f.way, way, 1)
+}
+
 func (f *failures) err() error {
+	err := fmt.Errorf("xxljob: executor: admin %q: %w", f.admin, errors.Join(f.all...))
 	if f.refusals == len(f.all) && f.refusals >= f.nodes {
-		return fmt.Errorf("xxljob: executor: admin %q %w: %w", f.admin, errRefused, errors.Join(f.all...))
+		err = fmt.Errorf("xxljob: executor: admin %q %w: %w", f.admin, errRefused, errors.Join(f.all...))
 	}
-	return fmt.Errorf("xxljob: executor: admin %q: %w", f.admin, errors.Join(f.all...))
+	if f.answers == 0 {
+		return err
+	}
+	return refusal{err, f.way, f.answers == len(f.all) && f.answers >= f.nodes}
 }
 
 // excerptOf is the beginning of a text from a peer, which may be long.

@@ -129,7 +129,8 @@ type Config struct {
 	// until an admin has them, <SpoolDir>/<Admins.Name>/..., made when absent; files
 	// are 0600 and directories 0700. A result is on the disk before it is first
 	// sent, and what a process leaves is delivered by the next one. Several
-	// processes may share it. Empty keeps results in memory, and no file is
+	// processes may share it. The newest hundred that an admin refuses for what they say are
+	// kept in <SpoolDir>/<Admins.Name>/refused. Empty keeps results in memory, and no file is
 	// written.
 	SpoolDir string
 

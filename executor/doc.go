@@ -16,6 +16,7 @@
 //	                           its one result, by the handler, a timeout, a kill or a stop
 //	  → internal/spool         the result is written to the disk, if that is configured
 //	  → outbox.go              it travels to the admin, again and again until it arrives
+//	  → refused.go             or is put aside, where an admin elsewhere takes all but this one
 //	  → cluster.go             at the node that worked last, or else at the next one
 //
 // Each accepted run has exactly one result. What ends a run from outside (timeout,
@@ -52,7 +53,8 @@
 // for one job ([Config.Queue]) and for all ([Config.Backlog]), results that one admin
 // has not taken ([Config.Outbox], [Config.SpoolBytes]), remembered ids, and logs.
 // Over a bound a run is refused with a message that names it; an accepted result is
-// never dropped before [Executor.Stop].
+// never dropped before [Executor.Stop], but for one that an admin elsewhere has refused three
+// times alone while it has taken others: that is put aside, with a line in the log.
 //
 // # Goroutines
 //

@@ -52,6 +52,15 @@ func (f brokenFile) Write(b []byte) (int, error) {
 
 func (f brokenFile) Sync() error { return errors.Join(f.fail("sync"), f.File.Sync()) }
 
+// HoldWrites has what comes wait for the spool of the first cluster until release is called.
+func (e *Executor) HoldWrites() (release func()) {
+	o := e.origins[1].out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.writing = true
+	return func() { go o.write() }
+}
+
 // BreakReads makes an attempt to open a file in the spool of the first cluster ("open")
 // end with what fail returns, and likewise one to read it ("read"), after a byte.
 func (e *Executor) BreakReads(fail func(op, file string) error) {

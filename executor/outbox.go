@@ -33,7 +33,7 @@ const exitWait = time.Second
 // With a spool, results are first written to it by a goroutine of their own (see
 // outbox.write), and sent from there.
 type outbox struct {
-	log   *slog.Logger
+	log   *slog.Logger // names the admin, but for one of this process
 	limit batchLimit
 
 	// owed counts accepted runs whose result is not delivered: Run raises it, the
@@ -43,6 +43,7 @@ type outbox struct {
 	ctx    context.Context // of the callbacks, cancelled when Stop has no more time
 	cancel context.CancelFunc
 	hurry  chan struct{} // closed when there is no time for a pause any more
+	more   chan struct{} // has a buffer of one: something has come while the reporter rests
 
 	settled func([]runID) // called with runs whose results are delivered, or will never be
 
@@ -58,6 +59,9 @@ type outbox struct {
 	peak    int                    // how many were pending at most since the reporter began
 	few     int                    // how many times in a row that was less than a quarter of the room
 	active  bool                   // the reporter runs
+	resting bool                   // it waits for what may be tried later, and for more
+	refused []*refused             // what the admin has refused alone, but for what is under way
+	turn    bool                   // one of these was taken last
 	spool   *spool.Spool           // nil for none; set before the first result
 	kept    []parcel               // what the spool holds, oldest first, but for what is under way
 	writing bool                   // the writer runs
@@ -70,7 +74,7 @@ type outbox struct {
 }
 
 func newOutbox(cfg Config, limit batchLimit) *outbox {
-	o := &outbox{log: cfg.Logger, limit: limit, hurry: make(chan struct{})}
+	o := &outbox{log: cfg.Logger, limit: limit, hurry: make(chan struct{}), more: make(chan struct{}, 1)}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	return o
 }
@@ -175,6 +179,12 @@ func (o *outbox) wake() {
 			return
 		}
 	}
+	if o.resting && waiting > 0 {
+		select {
+		case o.more <- struct{}{}:
+		default:
+		}
+	}
 	if o.active || o.admin == nil || waiting == 0 {
 		return
 	}
@@ -186,12 +196,19 @@ func (o *outbox) wake() {
 func (o *outbox) report() {
 	fails, away := 0, false
 	unread := streak{log: o.log}
+	p := pace{most: o.limit.results}
 	var b batch
 	for {
 		var admin wire.Admin
 		var last bool
-		if admin, b, last = o.next(b); admin == nil {
+		var wait time.Duration
+		if admin, b, last, wait = o.next(b, &unread); admin == nil {
 			return
+		}
+		if wait > 0 {
+			o.rest(wait)
+			unread.past = false
+			continue
 		}
 		if b.results == nil {
 			err := o.load(&b)
@@ -199,41 +216,59 @@ func (o *outbox) report() {
 		}
 		switch {
 		case b.results != nil:
-		case unread.n == 0: // nothing of it makes sense
-			continue
-		case last || o.ctx.Err() != nil:
+		case last && unread.n > 0 || o.ctx.Err() != nil:
 			o.giveUp(b)
 			return
-		default: // nothing of it can be read at this moment
-			o.pause(unread.n)
+		default: // nothing of it makes sense, or can be read at this moment
 			continue
 		}
-		err := deliver(o.ctx, admin, b.results)
-		if err == nil {
+		sent := p.cut(b.results)
+		err := deliver(o.ctx, admin, sent)
+		why := refusalOf(err)
+		switch {
+		case err == nil:
 			if fails > 0 {
 				o.log.Info("executor: delivery of results has recovered", "failures", fails)
 			}
 			if away {
 				o.sawAway() // it is back
 			}
-			o.settle(b)
-			o.useAgain(b.results, admin)
-			o.gather(b)
-			fails, away, b = 0, false, batch{}
+			o.taken(&b, len(sent))
+			p.accepted(o.limit.results)
+			fails, away = 0, false
+			if len(b.results) == 0 {
+				o.settle(b)
+				o.useAgain(b.all, admin)
+				o.gather(b, len(sent))
+				b = batch{}
+			}
 			continue
+		case why.way != 0 && o.ctx.Err() == nil && len(sent) > 1: // perhaps for one of them
+			p.most = len(sent) / 2
+			continue
+		case b.again != nil && why.way != 0: // it was told when that was refused first
+		default:
+			if fails++; fails == 1 {
+				o.log.Warn("executor: could not deliver results; retrying", "results", len(sent), "error", err)
+			}
 		}
-		if fails++; fails == 1 {
-			o.log.Warn("executor: could not deliver results; retrying", "results", len(b.results), "error", err)
-		}
-		if !away && !errors.Is(err, errRefused) {
+		if !away && !errors.Is(err, errRefused) && (why.way == 0 || p.row > 0) {
 			away = true
 			o.sawAway()
 		}
-		if last || o.ctx.Err() != nil {
+		switch {
+		case o.ctx.Err() != nil, last && why.way == 0:
 			o.giveUp(b)
 			return
+		case why.way == 0:
+			o.pause(fails)
+		default:
+			p.row++
+			b = o.refuse(b, why, p.calls)
+			if p.row > 1 {
+				o.pause(1 + p.row/patientRow)
+			}
 		}
-		o.pause(fails)
 	}
 }
 
@@ -241,12 +276,16 @@ func (o *outbox) report() {
 type streak struct {
 	log    *slog.Logger
 	logged bool
-	n      int // the last ones of them, that could read nothing
+	n      int  // the last ones of them, that could read nothing
+	past   bool // the last one was such: the next one is about what has not been tried
 }
 
 // note takes in the outcome of an attempt, and how many results it has read.
 func (s *streak) note(err error, results int) {
+	past := s.past
+	s.past = err != nil && results == 0
 	switch {
+	case past && err == nil: // what cannot be read was not tried
 	case err == nil && s.logged:
 		s.log.Info("executor: reading the spool has recovered")
 		s.logged = false
@@ -269,35 +308,64 @@ func deliver(ctx context.Context, admin wire.Admin, batch []wire.CallbackRequest
 }
 
 // next returns what to send, to whom, and whether it is the last attempt: the
-// batch that failed before, or else the oldest results. When there is nothing to
+// batch that failed before, or else the oldest results. Where all that is left is to be tried later
+// it returns how long that is. When there is nothing to
 // do the admin is nil, and the reporter has ended for all others.
-func (o *outbox) next(b batch) (wire.Admin, batch, bool) {
+func (o *outbox) next(b batch, unread *streak) (wire.Admin, batch, bool, time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.resting = false
 	if o.admin == nil { // unbound meanwhile, so without a spool
-		o.pending = slices.Concat(b.results, o.pending) // the admin may have kept these
+		o.pending = slices.Concat(b.results, o.takeRefused(), o.pending) // the admin may have kept these
 		o.room = nil
 		o.end()
-		return nil, batch{}, false
+		return nil, batch{}, false, 0
 	}
-	if b.results == nil {
-		b = o.take()
+	if b.results != nil {
+		return o.admin, b, o.last, 0
 	}
-	if b.results == nil && b.parcels == nil {
+	if b = o.take(unread.past); b.results != nil || b.parcels != nil {
+		return o.admin, b, o.last, 0
+	}
+	wait := o.untilRefused()
+	if len(o.kept) > 0 {
+		wait = min(wait, pauseAfter(unread.n))
+	}
+	switch {
+	case len(o.refused) == 0 && len(o.kept) == 0:
 		o.end()
-		return nil, batch{}, false
+	case len(o.kept) == 0 && o.last:
+		o.leave(batch{})
+	default:
+		o.resting = true
+		return o.admin, batch{}, o.last, wait
 	}
-	return o.admin, b, o.last
+	return nil, batch{}, false, 0
 }
 
 // take returns the oldest results, or with a spool where they are; an empty batch
-// when there are none. mu is held.
-func (o *outbox) take() batch {
+// when there are none. What was refused alone comes in turns with the others when it is due.
+// past leaves out what could not be read. mu is held.
+func (o *outbox) take(past bool) (b batch) {
+	if !o.turn {
+		if b = o.takeDue(); b.again != nil {
+			o.turn = true
+			return b
+		}
+	}
+	if b = o.takeFresh(past); b.results == nil && b.parcels == nil {
+		b = o.takeDue()
+	}
+	o.turn = b.again != nil
+	return b
+}
+
+func (o *outbox) takeFresh(past bool) batch {
 	if o.spool != nil {
-		return o.takeKept()
+		return o.takeKept(past)
 	}
 	results := o.cut()
-	return batch{results: results, owed: len(results), full: len(o.pending) > 0}
+	return batch{results: results, all: results, owed: len(results), full: len(o.pending) > 0}
 }
 
 const (
@@ -325,10 +393,15 @@ func (o *outbox) cut() []wire.CallbackRequest {
 	return results
 }
 
-// settle ends what was delivered.
-func (o *outbox) settle(b batch) {
-	o.ids = appendRuns(o.ids[:0], b.results)
+// taken ends the first results of a batch, which were delivered.
+func (o *outbox) taken(b *batch, n int) {
+	o.ids = appendRuns(o.ids[:0], b.results[:n])
 	o.settled(o.ids)
+	b.results = b.results[n:]
+}
+
+// settle ends a batch of which nothing is left.
+func (o *outbox) settle(b batch) {
 	o.unkeep(b.parcels)
 	o.owed.Add(-int64(b.owed))
 }
@@ -371,27 +444,51 @@ func (o *outbox) checkQuiet() {
 func (o *outbox) giveUp(b batch) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.leave(b)
+}
+
+// leave is giveUp where mu is held.
+func (o *outbox) leave(b batch) {
 	if o.spool != nil {
 		o.gaveUp = true
+		for _, r := range o.refused {
+			b.parcels = append(b.parcels, r.parcel)
+		}
 		o.kept = append(b.parcels, o.kept...)
 	} else {
-		o.lost += len(b.results) + len(o.pending)
+		o.lost += len(b.results) + len(o.refused) + len(o.pending)
 		o.pending, o.room = nil, nil
 	}
+	o.refused = nil
 	o.end()
 }
 
 // pause waits between attempts: 50 ms, doubled by each further failure up to 5 s, less
 // up to a quarter so that many executors do not knock in step.
 func (o *outbox) pause(fails int) {
+	t := time.NewTimer(pauseAfter(fails))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-o.hurry:
+	}
+}
+
+func pauseAfter(fails int) time.Duration {
 	d := maxPause
 	if fails < 8 { // 50 ms << 7 is over 5 s
 		d = min(firstPause<<(fails-1), maxPause)
 	}
-	t := time.NewTimer(d - rand.N(d/4))
+	return d - rand.N(d/4)
+}
+
+// rest waits until what is left may be tried again, or there is more.
+func (o *outbox) rest(d time.Duration) {
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
+	case <-o.more:
 	case <-o.hurry:
 	}
 }
@@ -466,8 +563,8 @@ const gatherTime = 4 * time.Millisecond
 // there are fewer callbacks under load, which cost both sides more than what is in them. It does
 // not where a callback was full, and not when Stop is in a hurry. A result that comes alone waits
 // for nothing.
-func (o *outbox) gather(sent batch) {
-	if o.limit.gather == 0 || len(sent.results) < 2 || sent.full {
+func (o *outbox) gather(b batch, sent int) {
+	if o.limit.gather == 0 || sent < 2 || b.full {
 		return
 	}
 	t := time.NewTimer(o.limit.gather)
@@ -528,7 +625,7 @@ func (o *outbox) write() {
 		o.unkept += len(results)
 		o.mu.Unlock()
 
-		p := parcel{o.spool.Put(results), len(results), appendRuns(make([]runID, 0, len(results)), results)}
+		p := parcel{Parcel: o.spool.Put(results), owed: len(results), runs: appendRuns(make([]runID, 0, len(results)), results)}
 
 		o.mu.Lock()
 		if p.Results == nil {
@@ -541,31 +638,39 @@ func (o *outbox) write() {
 }
 
 // takeKept takes the oldest parcels that travel together: after an outage many
-// small ones. mu is held.
-func (o *outbox) takeKept() (b batch) {
-	n, count, size := 0, 0, 0
+// small ones. past leaves out those in front that could not be read. mu is held.
+func (o *outbox) takeKept(past bool) (b batch) {
+	left := 0
+	for past && left < len(o.kept) && o.kept[left].unread {
+		left++
+	}
+	n, count, size := left, 0, 0
 	for ; n < len(o.kept); n++ {
 		p := &o.kept[n]
 		count += p.Count
 		size += 2 * p.Bytes
-		if n > 0 && (count > o.limit.results || size > o.limit.bytes) {
+		if n > left && (count > o.limit.results || size > o.limit.bytes) {
 			break
 		}
 	}
-	if n == 0 {
+	if n == left {
 		return b
 	}
-	b.parcels = o.kept[:n:n]
-	if o.kept = o.kept[n:]; len(o.kept) == 0 {
+	b.parcels = o.kept[left:n:n]
+	if left > 0 {
+		b.parcels = slices.Clone(b.parcels)
+		copy(o.kept[n-left:n], o.kept[:left])
+	}
+	if o.kept = o.kept[n-left:]; len(o.kept) == 0 {
 		o.kept = nil
 	}
-	b.full = len(o.kept) > 0
+	b.full = len(o.kept) > left
 	return b
 }
 
 // load reads the results of a batch, which has none yet, from the spool.
 // What makes no sense is out of the batch, and will never be delivered. What cannot be
-// read at this moment goes back to its place, and err says why: the others do not
+// read at this moment goes back to the front, and err says why: the others do not
 // wait for it.
 func (o *outbox) load(b *batch) (err error) {
 	var good, later []parcel
@@ -574,6 +679,7 @@ func (o *outbox) load(b *batch) (err error) {
 		if results == nil {
 			var failed error
 			if results, failed = o.spool.Get(p.Parcel); failed != nil {
+				p.unread = true
 				later, err = append(later, p), failed
 				continue
 			}
@@ -587,7 +693,7 @@ func (o *outbox) load(b *batch) (err error) {
 		b.owed += p.owed
 		good = append(good, p)
 	}
-	b.parcels = good
+	b.parcels, b.all = good, nil
 	if later != nil {
 		o.mu.Lock()
 		o.kept = append(later, o.kept...)
@@ -598,6 +704,9 @@ func (o *outbox) load(b *batch) (err error) {
 
 // unkeep removes delivered parcels.
 func (o *outbox) unkeep(parcels []parcel) {
+	if o.spool == nil {
+		return
+	}
 	unkept := 0
 	for _, p := range parcels {
 		if p.Results != nil {

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,8 +37,8 @@ type Config struct {
 // a batch, until the admin has them. A file is there as a whole or not at all,
 // and is on the disk when Put returns.
 //
-// Put is called by one goroutine at a time, and Get and Remove by one; Adopt may
-// be called beside them.
+// Get, Remove and PutAside are called by one goroutine at a time; Put and Adopt may be called
+// beside them.
 type Spool struct {
 	// Create makes a file and Read opens one, by names below Config.Dir. Tests of a disk that
 	// fails replace them.
@@ -53,7 +54,7 @@ type Spool struct {
 
 	size atomic.Int64 // of all files
 
-	// Of Put.
+	put     sync.Mutex // held by Put, whose these are
 	seq     int
 	last    time.Time
 	failing bool
@@ -130,6 +131,8 @@ func (s *Spool) openFile(name string) (io.ReadCloser, error) { return s.home.Loa
 // Put writes results to a file. When that fails they are in the parcel instead, and
 // the next ones are tried again.
 func (s *Spool) Put(results []wire.CallbackRequest) Parcel {
+	s.put.Lock()
+	defer s.put.Unlock()
 	body := wire.EncodeCallback(nil, wire.CallbackObject, results)
 	p := Parcel{Results: results, Count: len(results), Bytes: len(body)}
 	name := s.name(len(results))
@@ -281,6 +284,36 @@ func (s *Spool) Remove(p Parcel) {
 	if err := h.root.Remove(path.Join(h.slot, p.file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.log.Error("executor: could not remove delivered results from the spool", "file", p.file, "error", err)
 	}
+}
+
+// Files that were put aside are in asideDir, beside the slots: the newest mostAside of them, of all
+// processes together.
+const (
+	asideDir  = "refused"
+	mostAside = 100
+)
+
+// PutAside ends a file whose results the admin never takes, and returns where it is kept for people;
+// nothing where it cannot be kept.
+func (s *Spool) PutAside(p Parcel) string {
+	s.size.Add(-p.size)
+	h := s.home.Load()
+	from, to := path.Join(h.slot, p.file), path.Join(asideDir, p.file)
+	err := h.root.Mkdir(asideDir, 0o700)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		err = h.root.Rename(from, to)
+	}
+	if err != nil {
+		s.log.Error("executor: could not put aside results that the admin refuses", "file", p.file, "error", err)
+		_ = h.root.Remove(from) // or the next process sends it once more
+		return ""
+	}
+	names := s.names(h, asideDir)
+	for len(names) > mostAside {
+		_ = h.root.Remove(path.Join(asideDir, names[0])) // or the next one does, or another process has
+		names = names[1:]
+	}
+	return filepath.Join(s.path, to)
 }
 
 // blocks is what n bytes take on the disk.
