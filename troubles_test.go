@@ -251,6 +251,7 @@ func TestDueRunsThatGoNowhere(t *testing.T) {
 		}
 		stage.Must(t, s.StopJob(t.Context(), one.ID))
 		stage.Must(t, s.StopJob(t.Context(), two.ID))
+		time.Sleep(time.Second) // what was due at this moment has gone
 		stage.Must(t, far.Stop(t.Context()))
 		stage.Must(t, s.Stop(t.Context()))
 		if n := len(log.With(`msg="xxljob: trouble"`)); n != 3 {

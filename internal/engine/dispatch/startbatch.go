@@ -84,6 +84,7 @@ func (s *starter) startBatch(ctx context.Context, batch []queue.Attempt, prompt 
 // to run, or waits in another node's inbox, or was refused.
 func (s *starter) startedOK(a queue.Attempt, answer *store.Started, began time.Time) {
 	if answer.Run.State.Ended() {
+		s.router.SayRefused(a.Route, a.Job)
 		s.queue.GiveUp(a)
 		s.finisher.ended([]store.Run{answer.Run})
 		return

@@ -280,6 +280,8 @@ type Routed struct {
 	Exec    wire.Executor // nil when the address is another node's
 	Remote  bool          // the executor is called over HTTP
 	Fanned  bool          // a further part of a broadcast: see deliver
+	Nobody  bool          // it is refused since nobody could run it
+	Unknown bool          // it is refused since its routing strategy is not known here
 	Lane    laneName
 	Places  int
 	Serial  WaitKey // of kind LotSerial for a serial job

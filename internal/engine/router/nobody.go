@@ -6,7 +6,6 @@ import (
 
 	"github.com/xxljob/xxljob/internal/engine/queue"
 	"github.com/xxljob/xxljob/internal/engine/registry"
-	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -17,25 +16,21 @@ import (
 // it is over before.
 const refusedKept = time.Hour
 
-// sayNobody names the app whose run has found nobody, or the job whose handler nobody has. Those
-// who have chosen the addresses by hand are told by the run.
-func (ro *Router) sayNobody(en *queue.Item, job *store.Job, why string) {
-	if len(en.Run.Addresses()) > 0 {
+// SayRefused names the app whose run has found nobody, the job whose handler nobody has, or the one
+// whose routing strategy is not known here. It is told of runs that have ended so.
+func (ro *Router) SayRefused(r *queue.Routed, job *store.Job) {
+	x := store.Trouble{App: job.App, JobID: job.ID, Late: 1, Detail: r.Refused}
+	switch {
+	case r.Unknown:
+		x.Cause, x.Remedy = store.TroubleUnknownRouter, "give each node of this schema the same Config.Routers, or correct the job's routing strategy"
+	case !r.Nobody:
 		return
+	case registry.IsNoExecutor(job.App, r.Refused):
+		x.Cause, x.JobID, x.Remedy = store.TroubleNoExecutor, 0, "start an executor of this app, or stop its jobs; see whether executors reach this address to register"
+	default:
+		x.Cause, x.Remedy = store.TroubleNoExecutor, "start an executor that has this handler, or correct the job's handler"
 	}
-	x := store.Trouble{App: job.App, JobID: job.ID, Late: 1, Detail: why, Remedy: "start an executor that has this handler, or correct the job's handler"}
-	if registry.IsNoExecutor(job.App, why) {
-		x.JobID, x.Remedy = 0, "start an executor of this app, or stop its jobs; see whether executors reach this address to register"
-	}
-	ro.Troubles.Saw(store.TroubleNoExecutor, ro.Clock.Now(), refusedKept, x)
-}
-
-// sayUnknown names a job whose routing strategy is not known here.
-func (ro *Router) sayUnknown(job *store.Job) {
-	ro.Troubles.Saw(store.TroubleUnknownRouter, ro.Clock.Now(), refusedKept, store.Trouble{
-		App: job.App, JobID: job.ID, Late: 1, Detail: "routing strategy " + job.Route + " is not known on this node: " + errs.OneOf(job.Route, ro.Strategies.Names),
-		Remedy: "give each node of this schema the same Config.Routers, or correct the job's routing strategy",
-	})
+	ro.Troubles.Saw(x.Cause, ro.Clock.Now(), refusedKept, x)
 }
 
 // Mended are those of the two kinds of troubles that are over: somebody is there, or the job does

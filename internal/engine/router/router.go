@@ -45,8 +45,7 @@ func (ro *Router) Route(ctx context.Context, en *queue.Item, job *store.Job) (*q
 		return m.R, nil
 	}
 	if len(addrs) == 0 {
-		ro.sayNobody(en, job, why)
-		return &queue.Routed{Refused: why, Msg: ro.routeMsg(&en.Run, job, nil, why)}, nil
+		return &queue.Routed{Refused: why, Nobody: len(en.Run.Addresses()) == 0, Msg: ro.routeMsg(&en.Run, job, nil, why)}, nil
 	}
 	to := ro.chooseAddress(ctx, en, job, addrs)
 	r := &to
@@ -103,8 +102,7 @@ func (ro *Router) isSame(en *queue.Item, job *store.Job, r *queue.Routed) bool {
 func (ro *Router) chooseAddress(ctx context.Context, en *queue.Item, job *store.Job, addrs []string) queue.Routed {
 	router := ro.Strategies.ByName[job.Route]
 	if router == nil {
-		ro.sayUnknown(job)
-		return queue.Routed{Refused: fmt.Sprintf("routing strategy %s is not known on this node: %s", job.Route, errs.OneOf(job.Route, ro.Strategies.Names))}
+		return queue.Routed{Unknown: true, Refused: fmt.Sprintf("routing strategy %s is not known on this node: %s", job.Route, errs.OneOf(job.Route, ro.Strategies.Names))}
 	}
 	if job.Route == route.ShardingBroadcast && en.Run.Sharding() != (store.Sharding{}) {
 		return ro.choosePart(ctx, &en.Run, job, addrs)
