@@ -43,8 +43,9 @@ func TestConfigAlarms(t *testing.T) {
 		{"a job without a key", func(r *alarm.Rule) { r.Jobs = []string{"app/"} }, "Alarms[1].Jobs"},
 		{"a job with no app before the slash", func(r *alarm.Rule) { r.Jobs = []string{"/key"} }, "Alarms[1].Jobs"},
 		{"every cause", func(r *alarm.Rule) {
-			r.Causes = []alarm.Cause{alarm.Failed, alarm.Lost, alarm.Attempt, alarm.Skipped, alarm.Stopped, alarm.Late, alarm.Recovered}
+			r.Causes = []alarm.Cause{alarm.Failed, alarm.Lost, alarm.Attempt, alarm.Skipped, alarm.Stopped, alarm.Late, alarm.Recovered, alarm.Trouble}
 		}, ""},
+		{"an end that comes with its beginning", func(r *alarm.Rule) { r.Causes = []alarm.Cause{alarm.TroubleOver} }, "Alarms[1].Causes"},
 		{"a cause that there is not", func(r *alarm.Rule) { r.Causes = []alarm.Cause{"boom"} }, "Alarms[1].Causes"},
 		{"an empty cause", func(r *alarm.Rule) { r.Causes = []alarm.Cause{""} }, "Alarms[1].Causes"},
 		{"a window of 1 s", func(r *alarm.Rule) { r.Window = time.Second }, ""},

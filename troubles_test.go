@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -287,4 +289,76 @@ func TestSkippedInstantsHaveALine(t *testing.T) {
 			t.Errorf("%d records, %d lines: %s", records, len(lines), lines)
 		}
 	})
+}
+
+// TestTroublesAreAlarms: what lasts is told of once as it begins and once when it is over, with the
+// cause, since when, how many, who and what to do; what comes and goes is not, and what cannot be
+// told is tried again.
+func TestTroublesAreAlarms(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &lockedStore{Store: memory.New()}
+		told, refused := &tolds{}, &tolds{fails: 3}
+		s, err := xxljob.New(st, xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler), Alarms: []alarm.Rule{
+			{Name: "all", To: told}, {Name: "troubles", To: refused, Causes: []alarm.Cause{alarm.Trouble}}, {Name: "jobs", To: told, Jobs: []string{"app/other"}},
+			{Name: "others", To: told, Causes: []alarm.Cause{alarm.Failed}},
+		}})
+		stage.Must(t, err)
+		stage.Must(t, s.Handle("work", func(context.Context, *xxljob.Task) error { return nil }))
+		_, err = s.EnsureJob(t.Context(), xxljob.Job{Key: "k", Name: "k", Handler: "work", Schedule: xxljob.FixedRate(time.Second), Misfire: xxljob.MisfireFireOnceNow})
+		stage.Must(t, err)
+		stage.Must(t, s.Start(t.Context()))
+		lock := func(d time.Duration) {
+			st.starts.Store(true)
+			time.Sleep(d)
+			st.starts.Store(false)
+			time.Sleep(10 * time.Minute)
+		}
+		time.Sleep(20 * time.Second)
+		lock(40 * time.Second)
+		if n := len(told.all()); n != 0 {
+			t.Errorf("told of what came and went: %+v", told.all())
+		}
+		lock(5 * time.Minute)
+		stage.Must(t, s.Stop(t.Context()))
+		for name, all := range map[string][]alarm.Message{"all": told.all(), "troubles": refused.all()} {
+			if len(all) != 2 || all[0].Cause != alarm.Trouble || all[1].Cause != alarm.TroubleOver {
+				t.Fatalf("%s: %d messages: %+v", name, len(all), all)
+			}
+			for _, m := range all {
+				if m.Trouble != "locked-rows" || m.Count != 1 || m.Node == "" || m.ID == all[(len(all)-1)].ID && m.Cause == alarm.Trouble || m.JobID != 0 {
+					t.Errorf("%s: %+v", name, m)
+				}
+			}
+			if text := all[0].Events[0].Text; !strings.Contains(text, "held by: pid 7, user backup") || !strings.Contains(text, "what to do: end that transaction") {
+				t.Errorf("%s: %s", name, text)
+			}
+			if lasted := all[1].Last.Sub(all[0].Last); lasted < 4*time.Minute || lasted > 6*time.Minute {
+				t.Errorf("%s: lasted %v", name, lasted)
+			}
+		}
+	})
+}
+
+// tolds keeps messages, and refuses the first few.
+type tolds struct {
+	mu    sync.Mutex
+	fails int
+	list  []alarm.Message
+}
+
+func (l *tolds) Alarm(_ context.Context, m alarm.Message) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fails > 0 {
+		l.fails--
+		return errors.New("away")
+	}
+	l.list = append(l.list, m)
+	return nil
+}
+
+func (l *tolds) all() []alarm.Message {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.list)
 }

@@ -47,6 +47,13 @@ const (
 	Late Cause = "late"
 	// Recovered: a run of the job has succeeded after an alarm. A rule has to ask for it.
 	Recovered Cause = "recovered"
+	// Trouble: something has kept runs from being run in time for a minute, and a restart would not
+	// mend it: see xxljob.Trouble. Each node tells of those that it has, once as they begin, and
+	// with TroubleOver once they have been over for a minute; those of one app and kind together.
+	// A rule with Jobs tells of those about these jobs, one with Apps of those about these apps.
+	Trouble Cause = "trouble"
+	// TroubleOver comes to rules that tell of Trouble, after it: they do not name it.
+	TroubleOver Cause = "trouble-over"
 )
 
 // Rule says which alarms an alarmer is told of. The zero value of each field but Name and To
@@ -62,7 +69,7 @@ type Rule struct {
 	Apps []string
 	// Jobs are the jobs that it is about, each as "app/key". Empty means all those of Apps.
 	Jobs []string
-	// Causes are what it tells of. Empty means Failed, Lost, Skipped, Stopped and Late.
+	// Causes are what it tells of. Empty means Failed, Lost, Skipped, Stopped, Late and Trouble.
 	Causes []Cause
 	// Window is how long after a message about a job the next one about that job is held
 	// back. It then says how often something has happened. 0 means five minutes, -1 that
@@ -72,7 +79,8 @@ type Rule struct {
 	Timeout time.Duration
 }
 
-// Message is what an alarmer is told: what has happened to one job since it was told last.
+// Message is what an alarmer is told: what has happened to one job since it was told last, or to
+// the troubles of one kind.
 type Message struct {
 	// ID names the message by its newest event and the rule. It is at most 100 bytes of
 	// printable ASCII. Of the messages of one store no two have the same, but for those that
@@ -83,7 +91,11 @@ type Message struct {
 	ID string
 	// Cause is that of the newest event.
 	Cause Cause
-	// App, JobID, JobKey and JobName are those of the job when the newest event happened.
+	// Trouble is the kind of trouble that a message of cause Trouble or TroubleOver is about, as in
+	// xxljob.TroubleCause; empty for the others.
+	Trouble string
+	// App, JobID, JobKey and JobName are those of the job when the newest event happened. Those
+	// that a trouble is not about are empty: it may be about an app, or about all of them.
 	App, JobKey, JobName string
 	JobID                int64
 	// Emails are the addresses in xxljob.Job.AlarmEmail, at most 20 of them.

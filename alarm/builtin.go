@@ -4,7 +4,11 @@ package alarm
 
 const builtinPlain = `{{.Headline}}
 
-{{.Word "job"}}{{.Word "colon"}}{{.Job}}
+{{with .Trouble}}{{$.Word "trouble"}}{{$.Word "colon"}}{{.}}
+{{end -}}
+{{with .Job}}{{$.Word "job"}}{{$.Word "colon"}}{{.}}
+{{else}}{{with .App}}{{$.Word "app"}}{{$.Word "colon"}}{{.}}
+{{end}}{{end -}}
 {{if eq .Count 1 -}}
 {{.Word "happened"}}{{.Word "colon"}}{{.Time .Last}}
 {{else -}}
@@ -27,7 +31,11 @@ const builtinHTML = `<!DOCTYPE html>
 <body style="font-family:sans-serif;font-size:14px;color:#222">
 <h2 style="font-size:18px;color:{{if .Good}}#18794e{{else}}#b42318{{end}}">{{.Headline}}</h2>
 <table style="border-collapse:collapse">
-<tr><th align="left" style="padding:2px 16px 2px 0">{{.Word "job"}}</th><td dir="auto">{{.Job}}</td></tr>
+{{with .Trouble}}<tr><th align="left" style="padding:2px 16px 2px 0">{{$.Word "trouble"}}</th><td>{{.}}</td></tr>
+{{end -}}
+{{with .Job}}<tr><th align="left" style="padding:2px 16px 2px 0">{{$.Word "job"}}</th><td dir="auto">{{.}}</td></tr>
+{{else}}{{with .App}}<tr><th align="left" style="padding:2px 16px 2px 0">{{$.Word "app"}}</th><td dir="auto">{{.}}</td></tr>
+{{end}}{{end -}}
 {{if eq .Count 1 -}}
 <tr><th align="left" style="padding:2px 16px 2px 0">{{.Word "happened"}}</th><td>{{.Time .Last}}</td></tr>
 {{else -}}
@@ -53,6 +61,9 @@ func subject(v View) string {
 	name := v.JobName
 	if name == "" {
 		name = v.JobKey
+	}
+	if v.Trouble != "" {
+		name = v.Trouble
 	}
 	s := Cut(name, 90) + v.words["colon"] + v.Headline
 	if v.App != "" {

@@ -41,7 +41,7 @@ func Block(s string, limit int) string { return clean(s, limit, true) }
 func Clean(m Message) Message {
 	m.ID, m.Cause = Line(m.ID, maxID), Cause(Line(string(m.Cause), maxWord))
 	m.App, m.JobKey, m.JobName = Line(m.App, maxName), Line(m.JobKey, maxName), Line(m.JobName, maxName)
-	m.Node = Line(m.Node, maxName)
+	m.Node, m.Trouble = Line(m.Node, maxName), Line(m.Trouble, maxWord)
 	m.Count = max(m.Count, len(m.Events), 1)
 	emails := make([]string, 0, min(len(m.Emails), maxEmails))
 	for _, e := range m.Emails[:cap(emails)] {

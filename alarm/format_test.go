@@ -114,7 +114,7 @@ func TestCataloguesHaveTheSameWords(t *testing.T) {
 				t.Errorf("%s %s: %q, in English %q", l, key, word, english[key])
 			}
 		}
-		for _, c := range []alarm.Cause{alarm.Failed, alarm.Lost, alarm.Attempt, alarm.Skipped, alarm.Stopped, alarm.Late, alarm.Recovered} {
+		for _, c := range []alarm.Cause{alarm.Failed, alarm.Lost, alarm.Attempt, alarm.Skipped, alarm.Stopped, alarm.Late, alarm.Recovered, alarm.Trouble, alarm.TroubleOver} {
 			for _, kind := range []string{"cause.", "one.", "many."} {
 				if words[kind+string(c)] == "" {
 					t.Errorf("%s has no word %s", l, kind+string(c))
@@ -246,4 +246,27 @@ func TestZeroFormatAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestTroubleReadsAsOne: a message about a trouble names what kind it is, its app where there is
+// one, and no job where there is none; its end is good news.
+func TestTroubleReadsAsOne(t *testing.T) {
+	at := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
+	m := alarm.Message{ID: "1", Cause: alarm.Trouble, Trouble: "no-executor", App: "shop", Count: 1, First: at, Last: at, Node: "n1",
+		Events: []alarm.Event{{Cause: alarm.Trouble, At: at, Text: "no-executor: nobody"}}}
+	f, err := alarm.NewFormat(alarm.FormatConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := f.Render(m)
+	if want := "[shop] no-executor: 1 trouble keeps runs from being run in time"; err != nil || text.Subject != want {
+		t.Errorf("%q, %v; want %q", text.Subject, err, want)
+	}
+	if !strings.Contains(text.Plain, "Trouble: no-executor\nApp: shop\nHappened: 2026-03-01 03:00:00 +00:00\nSent by: n1\n") || strings.Contains(text.Plain, "Job") {
+		t.Errorf("%s", text.Plain)
+	}
+	m.App, m.Cause, m.Events[0].Cause = "", alarm.TroubleOver, alarm.TroubleOver
+	if text, err = f.Render(m); err != nil || text.Subject != "no-executor: a trouble is over" || strings.Contains(text.Plain, "App") {
+		t.Errorf("%q, %v: %s", text.Subject, err, text.Plain)
+	}
 }

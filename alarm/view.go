@@ -36,7 +36,7 @@ func (v View) headline() string {
 	}
 	_, known := v.words["one."+string(v.Cause)]
 	switch {
-	case v.Good() && mixed:
+	case v.Cause == Recovered && mixed:
 		return v.words["one.recovered"]
 	case v.Count == 1 && !known:
 		return v.CauseName(v.Cause)
@@ -46,11 +46,17 @@ func (v View) headline() string {
 	return v.words.count("one."+string(v.Cause), "many."+string(v.Cause), v.Count)
 }
 
-// Good reports whether the message is good news: that a job has recovered.
-func (v View) Good() bool { return v.Cause == Recovered }
+// Good reports whether the message is good news: that a job has recovered, or a trouble is over.
+func (v View) Good() bool { return v.Cause.Good() }
 
-// Job names the job: "nightly report (billing/nightly)".
+// Good reports whether a cause is good news: Recovered and TroubleOver are.
+func (c Cause) Good() bool { return c == Recovered || c == TroubleOver }
+
+// Job names the job: "nightly report (billing/nightly)". Of a message about none it is "".
 func (v View) Job() string {
+	if v.JobKey == "" && v.JobID == 0 && v.Trouble != "" {
+		return ""
+	}
 	key := v.App + "/" + v.JobKey
 	if v.JobKey == "" {
 		key = fmt.Sprintf("%s/#%d", v.App, v.JobID)

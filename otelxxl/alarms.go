@@ -30,7 +30,7 @@ func (t *Telemetry) Alarms(rules []alarm.Rule) []alarm.Rule {
 func (t *Telemetry) expect(r *alarm.Rule) {
 	causes := slices.Clone(r.Causes)
 	if len(causes) == 0 {
-		causes = []alarm.Cause{alarm.Failed, alarm.Lost, alarm.Skipped, alarm.Stopped, alarm.Late}
+		causes = []alarm.Cause{alarm.Failed, alarm.Lost, alarm.Skipped, alarm.Stopped, alarm.Late, alarm.Trouble}
 	}
 	name := r.Name
 	t.calls.alarms.tell("the series of a rule", func() {

@@ -9,8 +9,8 @@ import (
 )
 
 // New makes an alarmer that writes a line to a logger for each message, at level Error, or at
-// level Info where a job has recovered. Its attributes are id, app, job (the key), job_id,
-// job_name, cause, count, first, last and node, and those of the newest event: run, state,
+// level Info where a job has recovered or a trouble is over. Its attributes are id, app, job (the key), job_id,
+// job_name, cause, count, first, last and node, trouble where it is about one, and those of the newest event: run, state,
 // attempt (from 0), instant and text, of which all but text are left out where the event is
 // about no run. Texts are what alarm.Clean leaves of them. Nil means slog.Default at the time
 // of the message.
@@ -29,13 +29,19 @@ func (a alarmer) Alarm(ctx context.Context, m alarm.Message) error {
 	}
 	m = alarm.Clean(m)
 	level, says := slog.LevelError, "xxljob: alarm"
-	if m.Cause == alarm.Recovered {
+	switch m.Cause {
+	case alarm.Recovered:
 		level, says = slog.LevelInfo, "xxljob: job has recovered"
+	case alarm.TroubleOver:
+		level, says = slog.LevelInfo, "xxljob: a trouble is over"
 	}
 	attrs := []slog.Attr{
 		slog.String("id", m.ID), slog.String("app", m.App), slog.String("job", m.JobKey), slog.Int64("job_id", m.JobID),
 		slog.String("job_name", m.JobName), slog.String("cause", string(m.Cause)), slog.Int("count", m.Count),
 		slog.Time("first", m.First), slog.Time("last", m.Last), slog.String("node", m.Node),
+	}
+	if m.Trouble != "" {
+		attrs = append(attrs, slog.String("trouble", m.Trouble))
 	}
 	logger.LogAttrs(ctx, level, says, append(attrs, newest(m)...)...)
 	return nil

@@ -23,9 +23,11 @@ type Body struct {
 	// process, as alarm.Message says: who leaves out repetitions compares App, JobKey and Last
 	// too.
 	ID string `json:"id"`
-	// Cause is that of the newest event: failed, lost, attempt, skipped, stopped, late or
-	// recovered, and what else there may be later.
+	// Cause is that of the newest event: failed, lost, attempt, skipped, stopped, late,
+	// recovered, trouble or trouble-over, and what else there may be later.
 	Cause string `json:"cause"`
+	// Trouble is the kind of trouble that it is about, for these two causes.
+	Trouble string `json:"trouble,omitempty"`
 	// Recovered is true where the message is good news.
 	Recovered bool `json:"recovered"`
 
@@ -67,7 +69,7 @@ type Event struct {
 // bodyOf writes a message that is clean.
 func bodyOf(m alarm.Message, text alarm.Text, link string) Body {
 	b := Body{
-		Version: 1, ID: m.ID, Cause: string(m.Cause), Recovered: m.Cause == alarm.Recovered,
+		Version: 1, ID: m.ID, Cause: string(m.Cause), Trouble: m.Trouble, Recovered: m.Cause.Good(),
 		App: m.App, JobID: m.JobID, JobKey: m.JobKey, JobName: m.JobName, Emails: m.Emails,
 		Count: m.Count, First: stamp(m.First), Last: stamp(m.Last), Node: m.Node, Events: []Event{},
 		Subject: text.Subject, Text: text.Plain, Link: link,

@@ -21,7 +21,8 @@ const pagerDutyURL = "https://events.pagerduty.com/v2/enqueue"
 // PagerDuty if it is empty.
 //
 // A message about a job triggers an alert, of which there is one a job, whatever the rule, and
-// Recovered resolves it. So the rule should tell of Recovered too. Schedulers that share a
+// Recovered resolves it. So the rule should tell of Recovered too. A trouble is an alert of its
+// own for each kind, app and node, and its end resolves it. Schedulers that share a
 // routing key share the alerts of jobs with the same app and key. Severity is "warning" for
 // Attempt and Late, and "error" for the others. The details are a Body.
 func PagerDuty(cfg Config) (*Hook, error) {
@@ -56,7 +57,7 @@ type (
 func pagerDutyRequest(h *Hook, m alarm.Message, text alarm.Text, _ time.Time) (request, error) {
 	e := pagerDutyEvent{RoutingKey: h.secret, Action: "resolve", DedupKey: dedupKey(m)}
 	m = alarm.Clean(m)
-	if m.Cause != alarm.Recovered {
+	if !m.Cause.Good() {
 		m.Emails = nil
 		e.Action, e.Client, e.ClientURL = "trigger", "xxljob", h.format.Link(m)
 		e.Payload = &pagerDutyPayload{
@@ -81,6 +82,10 @@ func dedupKey(m alarm.Message) string {
 	job := m.App + "/" + m.JobKey
 	if m.JobKey == "" {
 		job = m.App + "/#" + strconv.FormatInt(m.JobID, 10)
+	}
+	if m.Trouble != "" {
+		hash := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", m.Trouble, m.App, m.Node))
+		return "xxljob/trouble/" + alarm.Line(m.Trouble, 64) + "/" + hex.EncodeToString(hash[:16])
 	}
 	shown := alarm.Line(job, 200)
 	if shown == job && !strings.Contains(m.App, "/") && !strings.HasPrefix(m.JobKey, "#") {

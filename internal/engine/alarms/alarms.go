@@ -43,12 +43,13 @@ const (
 // Notifier tells of alarms, in the shards of this node.
 type Notifier struct {
 	*core.Core
-	Book    *alarmBook
-	reading alarmReading
-	sender  *sender
-	quiet   atomic.Bool   // Stop has begun: nothing more is sent
-	resting chan struct{} // closed by rested when it is quiet, and what was sent is noted; made by NewNotifier
-	rested  sync.Once
+	Book     *alarmBook
+	troubles *troubleBook
+	reading  alarmReading
+	sender   *sender
+	quiet    atomic.Bool   // Stop has begun: nothing more is sent
+	resting  chan struct{} // closed by rested when it is quiet, and what was sent is noted; made by NewNotifier
+	rested   sync.Once
 }
 
 // alarmReading is how far the store was read.
@@ -70,7 +71,7 @@ type alarmReading struct {
 
 func NewNotifier(all *core.Core, rules []alarmRule, panics *guard.Log) *Notifier {
 	return &Notifier{
-		Core: all, Book: newAlarmBook(rules, all.Cfg.Node), reading: alarmReading{open: true}, resting: make(chan struct{}),
+		Core: all, Book: newAlarmBook(rules, all.Cfg.Node), troubles: newTroubleBook(rules, all.Cfg.Node), reading: alarmReading{open: true}, resting: make(chan struct{}),
 		sender: &sender{Core: all, rules: rules, panics: panics, flights: &alarmFlights{calls: map[int]int{}}},
 	}
 }
@@ -88,6 +89,16 @@ func (h *Notifier) once(ctx context.Context) (time.Duration, error) {
 	if h.quiet.Load() {
 		return loop.Forever, h.rest(ctx)
 	}
+	troubles, soon := h.troublesDue(ctx) // in front: the store may be what is in trouble
+	for i := range troubles {
+		h.sender.send(troubles[i])
+	}
+	wait, err := h.tellOfJobs(ctx)
+	return min(wait, soon), err
+}
+
+// tellOfJobs tells of the alarms in the store.
+func (h *Notifier) tellOfJobs(ctx context.Context) (time.Duration, error) {
 	shards := h.Leases.Owned()
 	if !slices.Equal(shards, h.reading.shards) {
 		_ = h.save(ctx) // what cannot be noted before others have the shards is told again there
@@ -178,10 +189,14 @@ func (h *Notifier) land() {
 	ended := h.sender.flights.landed()
 	for i := range ended {
 		m := &ended[i]
-		h.Book.sent(&m.alarmMessage, h.Clock.Now(), m.err)
+		if m.troubles != nil {
+			h.troubles.sent(&m.alarmMessage, time.Now(), m.err)
+		} else {
+			h.Book.sent(&m.alarmMessage, h.Clock.Now(), m.err)
+		}
 		if m.err != nil {
 			h.Life.FaultCounts.Alarms.Add(1)
-			h.Logger.Warn("xxljob: an alarm could not be sent; it is tried again for a day after its event", "rule", h.Book.Rules[m.rule].Name, "job", m.said.JobID, "error", m.err)
+			h.Logger.Warn("xxljob: an alarm could not be sent; it is tried again for a day after its event", "rule", h.Book.Rules[m.rule].Name, "cause", m.said.Cause, "job", m.said.JobID, "error", m.err)
 		}
 	}
 }

@@ -28,6 +28,13 @@
 // way at once (alarmFlights). A call that ignores its context is left behind, and keeps its
 // place among those of its rule, so that an alarmer which hangs does not gather goroutines.
 //
+// # Troubles
+//
+// A trouble (core.Troubles) is no row in the store, which may be what is in trouble: the node that
+// has it tells of it, from memory (troubleBook). It is told once it has lasted a minute, and its end
+// once that has lasted a minute, those of one cause and app together. A message that fails is tried
+// again for as long as the trouble lasts, and that it is over for a day.
+//
 // # Late runs
 //
 // LateDuty looks for runs that have not ended Job.LateAfter behind their instants. No run waits

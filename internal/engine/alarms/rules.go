@@ -48,7 +48,7 @@ func alarmPolicy(rules []alarmRule) (p store.AlarmPolicy) {
 			switch cause {
 			case alarm.Attempt:
 				p.Attempts = true
-			case alarm.Recovered:
+			case alarm.Recovered, alarm.Trouble:
 			default:
 				p.Ends = true
 			}

@@ -165,6 +165,8 @@ type alarmMessage struct {
 	// of a storm a book has few.
 	found   []store.Alarm
 	missing []int64
+	// troubles are those that it tells of, nil for one about alarms of a job.
+	troubles *troublesOf
 }
 
 // complete takes in those of the missing that are still in the store.

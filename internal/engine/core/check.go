@@ -133,7 +133,7 @@ func (c *Config) CheckLogs(s store.Store) error {
 
 // DefaultCauses are what an empty Rule.Causes stands for.
 func DefaultCauses() []alarm.Cause {
-	return []alarm.Cause{alarm.Failed, alarm.Lost, alarm.Skipped, alarm.Stopped, alarm.Late}
+	return []alarm.Cause{alarm.Failed, alarm.Lost, alarm.Skipped, alarm.Stopped, alarm.Late, alarm.Trouble}
 }
 
 // allCauses are those that a rule may name.

@@ -107,6 +107,7 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 	s.Bus = events.NewBus(all, panics, s.queue.News, s.queue.Jobs.Job)
 	all.Troubles.Tell = func(kind core.EventKind, t store.Trouble) {
 		s.Happened(core.Event{Kind: kind, At: time.Now().UTC(), Trouble: &t})
+		all.Life.Wakes.Alarms.Poke()
 	}
 	s.fitness = lease.NewFitness(all.Cfg.Cluster.LeaseTTL, all.Life.Wakes.Lease)
 	s.remotes = registry.NewRemotes(&all.Cfg)

@@ -68,7 +68,7 @@ func TestAlarmsByRule(t *testing.T) {
 			s.mu.Unlock()
 		}
 		sinks[0].require(t, "the app's failures", "one failed x1", "two failed x1")
-		sinks[1].require(t, "another app's", "three failed x1")
+		sinks[1].require(t, "another app's, and that it has no executor", " trouble x1", "three failed x1")
 		sinks[2].require(t, "two jobs", "three failed x1", "two failed x1")
 		sinks[3].require(t, "a job that is not in the app")
 		sinks[4].require(t, "attempts", "one attempt x1")

@@ -1,0 +1,298 @@
+package alarms
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob/alarm"
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Troubles that last, told of by the node that has them. In: the list of troubles as it is, the
+// ends of messages. Out: messages that are due. All of it is in memory: a node that starts again
+// sees its troubles anew.
+
+// troubleLasts is how long a trouble has to last before it is told of, and to be over before that
+// is: what comes and goes is one trouble.
+const troubleLasts = time.Minute
+
+// troubleBook has the troubles of a node, and what the rules have told of them. It belongs to the
+// alarm loop, and is pure.
+type troubleBook struct {
+	rules []alarmRule
+	node  string
+	known map[troubleKey]*troubleTold
+}
+
+// troubleKey is what makes two troubles the same one.
+type troubleKey struct {
+	cause        store.TroubleCause
+	app, address string
+	job          int64
+}
+
+func (k troubleKey) compare(o troubleKey) int {
+	return cmp.Or(cmp.Compare(k.cause, o.cause), cmp.Compare(k.app, o.app), cmp.Compare(k.job, o.job), cmp.Compare(k.address, o.address))
+}
+
+// troubleTold is a trouble. Times are of this process but for ended, which is the store's.
+type troubleTold struct {
+	x     store.Trouble
+	job   *store.Job // that it is about, once it is read
+	read  bool
+	seen  time.Time // first
+	over  time.Time // since when it is not there; zero while it is
+	ended time.Time
+	rules []troubleState // by the place of the rule
+}
+
+// troubleState is a rule and a trouble.
+type troubleState struct {
+	begun, ended bool // told
+	flying       bool
+	fails        int
+	tried        time.Time // first, of the message that fails
+	next         time.Time // not before
+}
+
+// idle reports whether the rule has nothing to tell of a trouble that is over.
+func (s *troubleState) idle() bool { return !s.flying && s.begun == s.ended }
+
+// troubleGroup is what one message may tell of.
+type troubleGroup struct {
+	cause store.TroubleCause
+	app   string
+	over  bool
+}
+
+func (g troubleGroup) compare(o troubleGroup) int {
+	return cmp.Or(cmp.Compare(g.cause, o.cause), cmp.Compare(g.app, o.app))
+}
+
+// troublesOf is what a message tells of: the beginning of troubles, or their end.
+type troublesOf struct {
+	keys []troubleKey
+	over bool
+}
+
+func newTroubleBook(rules []alarmRule, node string) *troubleBook {
+	return &troubleBook{rules: rules, node: node, known: map[troubleKey]*troubleTold{}}
+}
+
+// note takes in the troubles that there are. at is the store's time.
+func (b *troubleBook) note(all []store.Trouble, now, at time.Time) {
+	there := make(map[troubleKey]bool, len(all))
+	for _, x := range all {
+		key := troubleKey{x.Cause, x.App, x.Address, x.JobID}
+		there[key] = true
+		t := b.known[key]
+		switch {
+		case t == nil:
+			t = &troubleTold{seen: now, rules: make([]troubleState, len(b.rules))}
+			b.known[key] = t
+		case !t.over.IsZero() && now.Sub(t.over) >= troubleLasts:
+			t.seen = now
+			for i := range t.rules {
+				if t.rules[i].idle() {
+					t.rules[i] = troubleState{next: t.rules[i].next}
+				}
+			}
+		}
+		t.x, t.over = x, time.Time{}
+	}
+	maps.DeleteFunc(b.known, func(key troubleKey, t *troubleTold) bool {
+		if there[key] {
+			return false
+		}
+		if t.over.IsZero() {
+			t.over, t.ended = now, at
+		}
+		return now.Sub(t.over) >= troubleLasts && !slices.ContainsFunc(t.rules, func(s troubleState) bool { return !s.idle() })
+	})
+}
+
+// unread are the jobs that troubles are about, as far as they are not known.
+func (b *troubleBook) unread() (ids []int64) {
+	for key, t := range b.known {
+		if key.job != 0 && !t.read {
+			ids = append(ids, key.job)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func (b *troubleBook) know(ids []int64, jobs map[int64]*store.Job) {
+	for key, t := range b.known {
+		if _, asked := slices.BinarySearch(ids, key.job); asked {
+			t.job, t.read = jobs[key.job], true
+		}
+	}
+}
+
+// due returns the messages that are to be sent now, as far as there is room, which it takes, and in
+// how long to look again. Those of one cause and app are told together, and their end when all of
+// them are over.
+func (b *troubleBook) due(now time.Time, room func(rule int) bool) (list []alarmMessage, wait time.Duration) {
+	wait = 24 * time.Hour
+	for i := range b.rules {
+		if !b.rules[i].wants(alarm.Trouble) {
+			continue
+		}
+		ready, lasts := map[troubleGroup][]troubleKey{}, map[troubleGroup]bool{}
+		for key, t := range b.known {
+			at, over, has := t.tell(i)
+			group := troubleGroup{key.cause, key.app, over}
+			switch {
+			case !has || !b.rules[i].concernsTrouble(t):
+				ends := troubleGroup{key.cause, key.app, true}
+				lasts[ends] = lasts[ends] || t.rules[i].begun && t.over.IsZero() || t.rules[i].flying
+			case at.After(now):
+				wait = min(wait, at.Sub(now))
+				lasts[group] = lasts[group] || over
+			default:
+				ready[group] = append(ready[group], key)
+			}
+		}
+		for _, group := range slices.SortedFunc(maps.Keys(ready), troubleGroup.compare) {
+			if lasts[group] {
+				continue
+			}
+			if !room(i) {
+				break // the end of a call wakes the loop
+			}
+			keys := ready[group]
+			slices.SortFunc(keys, troubleKey.compare)
+			list = append(list, b.message(i, troublesOf{keys, group.over}))
+		}
+	}
+	return list, wait
+}
+
+// tell is when a rule may tell of a trouble, and whether of its end; has is false where it has
+// nothing to tell.
+func (t *troubleTold) tell(rule int) (at time.Time, over, has bool) {
+	s := &t.rules[rule]
+	switch {
+	case s.flying:
+		return at, false, false
+	case t.over.IsZero():
+		return core.Later(t.seen.Add(troubleLasts), s.next), false, !s.begun
+	}
+	return core.Later(t.over.Add(troubleLasts), s.next), true, s.begun && !s.ended
+}
+
+// concernsTrouble reports whether a rule is about a trouble: one about certain jobs is about theirs
+// alone, and one about certain apps about none that is of all apps.
+func (r *alarmRule) concernsTrouble(t *troubleTold) bool {
+	if t.job != nil {
+		return r.concerns(t.job.App, t.job.Key)
+	}
+	return len(r.Jobs) == 0 && r.concerns(t.x.App, "")
+}
+
+func (b *troubleBook) message(rule int, of troublesOf) alarmMessage {
+	m := alarmMessage{rule: rule, troubles: &of}
+	said := &m.said
+	said.Cause, said.Count, said.Node = alarm.Trouble, len(of.keys), b.node
+	if of.over {
+		said.Cause = alarm.TroubleOver
+	}
+	id := sha256.New()
+	for _, key := range of.keys {
+		t := b.known[key]
+		t.rules[rule].flying = true
+		at := t.x.Since
+		if of.over {
+			at = t.ended
+		}
+		fmt.Fprintf(id, "%q %v %d", b.node, key, at.UnixNano())
+		if said.First.IsZero() || at.Before(said.First) {
+			said.First = at
+		}
+		said.Last = core.Later(said.Last, at)
+		said.Events = append(said.Events, alarm.Event{Cause: said.Cause, At: at, Text: t.words(of.over)})
+		said.App, said.Trouble = t.x.App, string(t.x.Cause)
+		if len(of.keys) == 1 && t.job != nil {
+			m.fill(&store.Alarm{App: t.job.App, JobID: t.job.ID, JobKey: t.job.Key, JobName: t.job.Name, Email: t.job.AlarmEmail})
+		}
+	}
+	slices.SortStableFunc(said.Events, func(a, b alarm.Event) int { return b.At.Compare(a.At) })
+	said.Events = said.Events[:min(len(said.Events), alarmEvents)]
+	said.ID = fmt.Sprintf("xxljob-t%s-%s", hex.EncodeToString(id.Sum(nil)[:8]), b.rules[rule].Name)
+	return m
+}
+
+// words say what there is to say of a trouble.
+func (t *troubleTold) words(over bool) string {
+	var lines []string
+	add := func(what string, v any, set bool) {
+		if set {
+			lines = append(lines, fmt.Sprintf("%s%v", what, v))
+		}
+	}
+	add("", t.x.Cause, true)
+	if t.job != nil {
+		add("job ", t.job.App+"/"+t.job.Key, true)
+	} else {
+		add("job ", t.x.JobID, t.x.JobID != 0)
+	}
+	add("address ", t.x.Address, t.x.Address != "")
+	lines = []string{strings.Join(lines, ", ")}
+	if t.x.Detail != "" {
+		lines[0] += ": " + t.x.Detail
+	}
+	if over {
+		add("lasted ", t.ended.Sub(t.x.Since).Round(time.Second), true)
+	} else {
+		add("late or refused: ", t.x.Late, t.x.Late > 0)
+		add("held by: ", t.x.Holder, t.x.Holder != "")
+		add("what to do: ", t.x.Remedy, t.x.Remedy != "")
+	}
+	return store.AlarmText(strings.Join(lines, "\n"))
+}
+
+// sent takes in the end of a message.
+func (b *troubleBook) sent(m *alarmMessage, now time.Time, err error) {
+	for _, key := range m.troubles.keys {
+		t := b.known[key]
+		s := &t.rules[m.rule]
+		s.flying = false
+		switch over := m.troubles.over; {
+		case err == nil && over && t.over.IsZero(): // it is back, which is to be told
+			*s = troubleState{next: now.Add(b.rules[m.rule].window)}
+		case err == nil:
+			*s = troubleState{begun: true, ended: over, next: now.Add(b.rules[m.rule].window)}
+		default:
+			if s.tried.IsZero() {
+				s.tried = now
+			}
+			s.fails++
+			s.next = now.Add(min(alarmBackoff<<min(s.fails-1, 20), alarmBackoffs))
+			s.ended = over && now.Sub(s.tried) >= alarmAge // it is given up
+		}
+	}
+}
+
+// troublesDue are the messages about troubles that are to be sent now, and in how long to look
+// again.
+func (h *Notifier) troublesDue(ctx context.Context) ([]alarmMessage, time.Duration) {
+	if !AnyWants(h.Book.Rules, alarm.Trouble) {
+		return nil, 24 * time.Hour
+	}
+	h.troubles.note(h.Core.Troubles.List(), time.Now(), h.Clock.Now())
+	if ids := h.troubles.unread(); len(ids) > 0 {
+		if jobs, err := h.ReadJobs(ctx, ids); err == nil { // else it is told without their names
+			h.troubles.know(ids, jobs)
+		}
+	}
+	return h.troubles.due(time.Now(), h.sender.flights.begin)
+}
