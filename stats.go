@@ -92,6 +92,9 @@ const TroubleNoExecutor = store.TroubleNoExecutor
 // [store.TroubleUnknownRouter].
 const TroubleUnknownRouter = store.TroubleUnknownRouter
 
+// TroubleClock: the store's clock is not trusted. See [store.TroubleClock].
+const TroubleClock = store.TroubleClock
+
 // FaultStats counts, since New, what is zero at a node that is well, on a store that answers,
 // with users' code that is sound: any of them that grows is worth a look at the log, which says
 // more about each.

@@ -22,6 +22,16 @@ type RetentionAware interface {
 	KnowRetention(d time.Duration)
 }
 
+// ClockMarker is what an Store is as well that goes by a clock of its own, and remembers how late
+// it was by that when it was last trusted. By this mark a node that has just started sees that the
+// clock is far ahead, and deletes nothing by it.
+type ClockMarker interface {
+	// ClockMark returns the mark, the zero time where there is none.
+	ClockMark(ctx context.Context) (time.Time, error)
+	// SetClockMark sets the mark, to the millisecond, be it earlier or later than it was.
+	SetClockMark(ctx context.Context, mark time.Time) error
+}
+
 // ReportFolder is what an Store is as well that adds up reports behind the transactions
 // that write them.
 type ReportFolder interface {

@@ -32,6 +32,10 @@ const (
 	// TroubleUnknownRouter: a job's routing strategy is one that this node does not know, of
 	// another node's Config.Routers, say. Its due runs end as refused here.
 	TroubleUnknownRouter TroubleCause = "unknown-router"
+	// TroubleClock: the store's clock was moved within the last hour, or is further ahead than it
+	// can be known to be right: nothing is deleted, and nothing expires, by its age. It is over by
+	// itself.
+	TroubleClock TroubleCause = "clock"
 )
 
 // Trouble is something that keeps runs of a scheduler from being run in time, and that another
@@ -77,5 +81,5 @@ func (t Trouble) String() string {
 
 // TroubleCauses returns all causes.
 func TroubleCauses() []TroubleCause {
-	return []TroubleCause{TroubleLockedRows, TroubleFalseRefusal, TroubleUnknownZone, TroubleUnknownSchedule, TroubleNoExecutor, TroubleUnknownRouter}
+	return []TroubleCause{TroubleLockedRows, TroubleFalseRefusal, TroubleUnknownZone, TroubleUnknownSchedule, TroubleNoExecutor, TroubleUnknownRouter, TroubleClock}
 }

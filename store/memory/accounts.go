@@ -57,7 +57,7 @@ func (s *Store) addUser(ctx context.Context, u store.User) (store.User, error) {
 	if s.accounts.users[u.Name] != nil {
 		return store.User{}, failed(store.ErrUserExists, "add user %q", u.Name)
 	}
-	now := clock()
+	now := s.clock()
 	u.Grants, u.Version, u.Added, u.PasswordSet = u.Grants.Clone(), 1, now, now
 	s.accounts.users[u.Name] = &u
 	s.noteUser(ctx, nil, &u, now)
@@ -85,7 +85,7 @@ func (s *Store) AddFirstUser(ctx context.Context, u store.User, code string) (st
 		return store.User{}, err
 	}
 	defer s.mu.Unlock()
-	now := clock()
+	now := s.clock()
 	counts := func(c setupCode) bool { return c.hash == code && now.Before(c.until) }
 	switch {
 	case len(s.accounts.users) > 0:
@@ -106,7 +106,7 @@ func (s *Store) AddSetupCode(ctx context.Context, hash string, valid time.Durati
 	if len(s.accounts.users) > 0 {
 		return failed(store.ErrUserExists, "add a code for the first user")
 	}
-	codes := append(s.accounts.codes, setupCode{hash, clock().Add(valid)})
+	codes := append(s.accounts.codes, setupCode{hash, s.clock().Add(valid)})
 	s.accounts.codes = codes[max(0, len(codes)-store.MostCodes):]
 	return nil
 }
@@ -124,7 +124,7 @@ func (s *Store) UpdateUser(ctx context.Context, u store.User) (store.User, error
 	if err != nil {
 		return store.User{}, failed(err, "update user %q", u.Name)
 	}
-	now := clock()
+	now := s.clock()
 	u.Grants, u.Version = u.Grants.Clone(), was.Version+1
 	u.Settings, u.Added, u.PasswordSet = was.Settings, was.Added, was.PasswordSet
 	if u.Password != was.Password {
@@ -176,7 +176,7 @@ func (s *Store) RemoveUser(ctx context.Context, name string, version int64) erro
 	s.endSessions(name)
 	maps.DeleteFunc(s.accounts.tokens, func(_ int64, t *store.Token) bool { return t.User == name })
 	delete(s.accounts.users, name)
-	s.noteUser(ctx, was, nil, clock())
+	s.noteUser(ctx, was, nil, s.clock())
 	return nil
 }
 

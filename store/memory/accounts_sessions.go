@@ -25,7 +25,7 @@ func (s *Store) AddSession(ctx context.Context, n store.Session, limits store.Se
 	if s.accounts.sessions[n.Hash] != nil {
 		return store.Session{}, failed(store.ErrConflict, "begin a session of user %q", n.User)
 	}
-	now := clock()
+	now := s.clock()
 	maps.DeleteFunc(s.accounts.sessions, func(_ string, o *store.Session) bool { return limits.Over(o, now) })
 	s.accounts.lastSession++
 	n.ID, n.Began, n.Seen, n.Proved = s.accounts.lastSession, now, now, now
@@ -59,7 +59,7 @@ func (s *Store) Session(ctx context.Context, hash string, limits store.SessionLi
 		return store.Session{}, store.User{}, err
 	}
 	defer s.mu.Unlock()
-	o, now := s.accounts.sessions[hash], clock()
+	o, now := s.accounts.sessions[hash], s.clock()
 	if o == nil || limits.Over(o, now) {
 		return store.Session{}, store.User{}, failed(store.ErrNotFound, "session")
 	}
@@ -79,7 +79,7 @@ func (s *Store) ProveSession(ctx context.Context, hash string) error {
 	if o == nil {
 		return failed(store.ErrNotFound, "session")
 	}
-	o.Proved = clock()
+	o.Proved = s.clock()
 	return nil
 }
 
@@ -106,7 +106,7 @@ func (s *Store) Sessions(ctx context.Context, user string, limits store.SessionL
 	defer s.mu.Unlock()
 	var out []store.Session
 	for _, o := range s.sessionsOf(user) {
-		if !limits.Over(o, clock()) {
+		if !limits.Over(o, s.clock()) {
 			out = append(out, *o)
 		}
 	}
@@ -125,7 +125,7 @@ func (s *Store) AddToken(ctx context.Context, t store.Token) (store.Token, error
 	case len(s.tokensOf(t.User)) >= store.MostTokens:
 		return store.Token{}, failed(store.ErrTooManyTokens, "add a token of user %q", t.User)
 	}
-	now := clock()
+	now := s.clock()
 	s.accounts.lastToken++
 	t.ID, t.Grants, t.Added, t.Used, t.Expires = s.accounts.lastToken, t.Grants.Clone(), now, time.Time{}, stored(t.Expires)
 	s.accounts.tokens[t.ID] = &t
@@ -161,7 +161,7 @@ func (s *Store) Token(ctx context.Context, id int64, hash string) (store.Token, 
 		return store.Token{}, store.User{}, err
 	}
 	defer s.mu.Unlock()
-	t, now := s.accounts.tokens[id], clock()
+	t, now := s.accounts.tokens[id], s.clock()
 	if t == nil || t.Hash != hash || !now.Before(t.Expires) || s.accounts.users[t.User].Disabled {
 		return store.Token{}, store.User{}, failed(store.ErrNotFound, "token %d", id)
 	}
@@ -182,7 +182,7 @@ func (s *Store) RemoveToken(ctx context.Context, user string, id int64) error {
 		return failed(store.ErrNotFound, "token %d of user %q", id, user)
 	}
 	delete(s.accounts.tokens, id)
-	s.noteToken(ctx, t, nil, clock())
+	s.noteToken(ctx, t, nil, s.clock())
 	return nil
 }
 
@@ -211,7 +211,7 @@ func (s *Store) TryLogin(ctx context.Context, name string) (time.Duration, error
 		return 0, err
 	}
 	defer s.mu.Unlock()
-	at, now := store.LoginBucket(name), clock()
+	at, now := store.LoginBucket(name), s.clock()
 	was := s.accounts.tries[at]
 	since := now.Sub(was.last)
 	if since >= store.TriesKept {

@@ -28,7 +28,7 @@ func (s *Store) saveGroup(ctx context.Context, g store.Group) error {
 		return err
 	}
 	g.Addresses = copied(g.Addresses)
-	g.Updated = clock()
+	g.Updated = s.clock()
 	if err := s.insert(tableGroups, &g); err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (s *Store) saveGroup(ctx context.Context, g store.Group) error {
 func (s *Store) noteGroup(ctx context.Context, before, after *store.Group) {
 	var c store.Change
 	if c.OfGroup(ctx, before, after) {
-		s.write(c, nil, clock())
+		s.write(c, nil, s.clock())
 	}
 }
 
@@ -123,7 +123,7 @@ func (s *Store) PutAddresses(ctx context.Context, regs []store.Registration) err
 		return err
 	}
 	defer s.done()
-	now := clock()
+	now := s.clock()
 	type key struct{ app, address string }
 	last := make(map[key]int, len(regs))
 	regs = slices.Clone(regs)
@@ -193,7 +193,7 @@ func (s *Store) Addresses(ctx context.Context, app string, maxAge time.Duration)
 	if err != nil {
 		return nil, err
 	}
-	now := clock()
+	now := s.clock()
 	var regs []store.Registration
 	for _, row := range rows {
 		if now.Sub(row.Updated) <= maxAge {
@@ -243,7 +243,7 @@ func (s *Store) ForgetAddresses(ctx context.Context, maxAge time.Duration) error
 	if err != nil {
 		return err
 	}
-	now := clock()
+	now := s.clock()
 	txn := s.db.Txn(true)
 	defer txn.Abort()
 	for _, row := range rows {

@@ -72,7 +72,7 @@ func (s *Store) drop(ctx context.Context, d *dropping) error {
 		if err := s.look(ctx); err != nil {
 			return err
 		}
-		d.now, d.needs = clock(), s.needs()
+		d.now, d.needs = s.clock(), s.needs()
 		room := min(dropStride, d.q.Limit-d.found.Examined)
 		if d.jobs == nil {
 			more = s.dropAny(d, room)

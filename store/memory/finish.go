@@ -16,7 +16,7 @@ func (s *Store) Finish(ctx context.Context, dst []store.Run, results []store.Res
 		return nil, err
 	}
 	defer s.done()
-	now := toMilli(clock())
+	now := toMilli(s.clock())
 	accepted := slices.Grow(dst, len(results))
 	for i := range results {
 		res := &results[i]
@@ -77,7 +77,7 @@ func (s *Store) Kill(ctx context.Context, runID int64, reason string) (store.Run
 	if r == nil {
 		return store.Run{}, failed(store.ErrNotFound, "kill run %d", runID)
 	}
-	before, now := r.snapshot(), clock()
+	before, now := r.snapshot(), s.clock()
 	after := s.kill(ctx, r, reason, now)
 	var c store.Change
 	if c.OfKill(ctx, &before, &after) {
@@ -109,7 +109,7 @@ func (s *Store) Settle(ctx context.Context, verdicts []store.Verdict) ([]store.R
 		return nil, err
 	}
 	defer s.done()
-	now := toMilli(clock())
+	now := toMilli(s.clock())
 	var changed []store.Run
 	for i := range verdicts {
 		v := &verdicts[i]

@@ -103,7 +103,7 @@ func (s *Store) Sweep(ctx context.Context, shards []store.Shard) error {
 		return err
 	}
 	defer s.done()
-	now := toMilli(clock())
+	now := toMilli(s.clock())
 	for _, q := range shards {
 		sh := s.fenced(q.ID, q.Epoch)
 		if sh == nil {

@@ -151,7 +151,7 @@ func (s *Store) AddJob(ctx context.Context, def store.Job, instant store.FirstIn
 	if err := s.keyFree(&def); err != nil {
 		return store.Job{}, failed(err, "add job %q of %q", def.Key, def.App)
 	}
-	j, err := s.newJob(&def, instant, clock())
+	j, err := s.newJob(&def, instant, s.clock())
 	if err != nil {
 		return store.Job{}, err
 	}
@@ -224,7 +224,7 @@ func (s *Store) RemoveJob(ctx context.Context, id int64) error {
 	if j == nil {
 		return failed(store.ErrNotFound, "remove job %d", id)
 	}
-	now, was := clock(), j.snapshot()
+	now, was := s.clock(), j.snapshot()
 	j.unindex()
 	s.unlist(j)
 	s.indexLinks(j, false)

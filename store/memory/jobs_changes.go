@@ -143,7 +143,7 @@ func (s *Store) RecordChange(ctx context.Context, c store.Change) (store.Change,
 	defer s.mu.Unlock()
 	o := store.OriginOf(ctx)
 	c.Actor, c.Client, c.RequestID = o.Actor, o.Client, o.RequestID
-	e := s.write(c, nil, clock())
+	e := s.write(c, nil, s.clock())
 	if j := s.jobs[c.JobID]; j != nil && e.ofJob() && (j.audit != nil || !j.removed) {
 		s.keepNote(j, e)
 	}

@@ -41,7 +41,7 @@ func (s *Store) EditJob(ctx context.Context, id int64, edit store.Edit) (store.J
 	if err := s.keyFree(&after); err != nil {
 		return store.Job{}, failed(err, "%s job %d: key %q of %q", edit.Verb, id, after.Key, after.App)
 	}
-	now := clock()
+	now := s.clock()
 	after.GlueUpdated = glueUpdated(before, after, now)
 	after.Version, after.Updated = before.Version+1, now
 	if replan {

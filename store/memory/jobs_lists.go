@@ -217,7 +217,7 @@ func (s *Store) AddJobs(ctx context.Context, list store.ListID, defs []store.Job
 	if !s.isHead(list) {
 		return nil, failed(store.ErrSuperseded, "add jobs of %q in generation %d", list.App, list.Generation)
 	}
-	fresh, err := s.newJobs(list, defs, instant, clock())
+	fresh, err := s.newJobs(list, defs, instant, s.clock())
 	if err != nil {
 		return nil, err
 	}

@@ -93,6 +93,8 @@ type Store struct {
 	accounts   accounts // guarded by mu
 
 	retention time.Duration // guarded by mu; see KnowRetention
+
+	goesBy func() time.Time // guarded by mu; see GoBy
 }
 
 // Option changes a Store that New makes.
@@ -122,6 +124,7 @@ func New(opts ...Option) *Store {
 		ended:    list{by: allEnded},
 	}
 	s.jobIDs.jobs = s.jobs
+	s.reports.clock = s.clock
 	for _, o := range opts {
 		o(s)
 	}
@@ -174,8 +177,21 @@ func over(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// clock is what every method reads once.
-func clock() time.Time { return stored(time.Now()) }
+// GoBy has the store go by a clock that is not the process's, from here on; nil for that one again.
+// It is for tests of what becomes of a scheduler whose store has a clock that is moved.
+func (s *Store) GoBy(clock func() time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.goesBy = clock
+}
+
+// clock is what every method reads once. It is called with mu held.
+func (s *Store) clock() time.Time {
+	if s.goesBy != nil {
+		return stored(s.goesBy())
+	}
+	return stored(time.Now())
+}
 
 // stored is t as the store keeps times: in UTC, to the millisecond.
 func stored(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

@@ -52,8 +52,21 @@ type tombstone struct {
 // maxTombstones bounds them; the oldest go first.
 const maxTombstones = 1024
 
-// Now returns the zero time: the store goes by this process's clock.
-func (s *Store) Now(ctx context.Context) (time.Time, error) { return time.Time{}, over(ctx) }
+// Now returns the zero time where the store goes by this process's clock.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ownTime(), over(ctx)
+}
+
+// ownTime is what its clock says, the zero time where that is this process's. It is called with mu
+// held.
+func (s *Store) ownTime() time.Time {
+	if s.goesBy == nil {
+		return time.Time{}
+	}
+	return s.goesBy().UTC()
+}
 
 // Join adds a node.
 func (s *Store) Join(ctx context.Context, n store.Node) (store.View, error) {
@@ -61,7 +74,7 @@ func (s *Store) Join(ctx context.Context, n store.Node) (store.View, error) {
 		return store.View{}, err
 	}
 	defer s.done()
-	n.Joined, n.Resting, n.Failing, n.Away = clock(), false, false, false
+	n.Joined, n.Resting, n.Failing, n.Away = s.clock(), false, false, false
 	if err := s.addNode(n); err != nil {
 		return store.View{}, err
 	}

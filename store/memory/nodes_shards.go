@@ -146,7 +146,7 @@ func (s *Store) view(incarnation string) (store.View, error) {
 	if err != nil {
 		return store.View{}, err
 	}
-	v := store.View{Alone: true}
+	v := store.View{Now: s.ownTime(), Alone: s.goesBy == nil}
 	for _, n := range nodes {
 		out := *n
 		out.Attached = copiedAttached(out.Attached)

@@ -54,7 +54,7 @@ func (s *Store) PayOwed(ctx context.Context, q store.OwedQuery) (paid store.Paid
 		}
 	}
 	first, _ := due.take(0, q.Limit)
-	now := clock()
+	now := s.clock()
 	for _, o := range first { // from here on due is out of date
 		if o.shard.owed.remove(0, o.number) {
 			if s.owing[o.RunID]--; s.owing[o.RunID] <= 0 {
@@ -286,7 +286,7 @@ func (s *Store) ExpireWindows(ctx context.Context, q store.WindowQuery) (store.E
 	if e := due.peek(); e != nil {
 		expired.Next = fromMilli(e.at)
 	}
-	now := clock()
+	now := s.clock()
 	for _, w := range over { // from here on due is out of date
 		s.expire(ctx, w, now)
 	}

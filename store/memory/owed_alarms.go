@@ -203,7 +203,7 @@ func (s *Store) AddLate(ctx context.Context, q store.LateQuery) (store.Late, err
 		}
 	}
 	slices.SortFunc(found, func(a, b *run) int { return cmp.Compare(a.ID, b.ID) })
-	now := clock()
+	now := s.clock()
 	for _, r := range found[:min(len(found), max(q.Limit, 0))] {
 		if s.alarmOf(r, true, now) {
 			r.late = true

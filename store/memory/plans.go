@@ -192,7 +192,7 @@ func (s *Store) Claim(ctx context.Context, dst []store.Run, plans []store.Plan) 
 	for i := range plans {
 		n += len(plans[i].Runs)
 	}
-	now := clock()
+	now := s.clock()
 	inserted := slices.Grow(dst, n)
 	for i := range plans {
 		p := &plans[i]

@@ -126,7 +126,7 @@ func (s *Store) SearchRuns(ctx context.Context, q store.RunSearch) (store.RunsFo
 		return store.RunsFound{SearchedTo: 1}, over(ctx)
 	}
 	q.From, q.To = stored(q.From), stored(q.To)
-	w := search{q: &q, text: strings.ToLower(q.Text), f: store.RunFilter{Before: q.Before}}
+	w := search{clock: s.clock, q: &q, text: strings.ToLower(q.Text), f: store.RunFilter{Before: q.Before}}
 	if len(q.JobIDs) == 1 {
 		w.f.JobID = q.JobIDs[0]
 	}
@@ -142,6 +142,7 @@ func (s *Store) SearchRuns(ctx context.Context, q store.RunSearch) (store.RunsFo
 
 // search is a search under way.
 type search struct {
+	clock func() time.Time
 	q     *store.RunSearch
 	text  string          // in lower case
 	f     store.RunFilter // where it is
@@ -197,17 +198,18 @@ func (w *search) chosen(r *run) bool {
 		(q.From.IsZero() || !fromMilli(r.scheduled).Before(q.From)) &&
 		(q.To.IsZero() || fromMilli(r.scheduled).Before(q.To)) &&
 		(q.Slower == 0 || r.ended != noTime && r.started != noTime && fromMilli(r.ended).Sub(fromMilli(r.started)) >= q.Slower) &&
-		(q.LateBy == 0 || isLate(r, q.LateBy)) &&
+		(q.LateBy == 0 || w.late(r)) &&
 		(w.text == "" || w.in(r.terms.param) || w.in(r.TriggerMsg) || w.in(r.HandleMsg))
 }
 
-// isLate reports whether the run was started at least so late, or waits and is so late by now.
-func isLate(r *run, by time.Duration) bool {
+// late reports whether the run was started at least as late as is asked for, or waits and is so
+// late by now.
+func (w *search) late(r *run) bool {
 	at := fromMilli(r.started)
 	if r.State == store.StatePlanned {
-		at = clock()
+		at = w.clock()
 	}
-	return !at.IsZero() && at.Sub(fromMilli(r.scheduled)) >= by
+	return !at.IsZero() && at.Sub(fromMilli(r.scheduled)) >= w.q.LateBy
 }
 
 func (w *search) in(text string) bool { return strings.Contains(strings.ToLower(text), w.text) }

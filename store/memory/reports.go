@@ -22,6 +22,7 @@ const (
 // reports are in order of their beginning and app. They are guarded by Store.mu.
 type reports struct {
 	quarters, days []*store.Report
+	clock          func() time.Time
 	recent         *store.Report // the one of quarters that was counted in last; nil once that is folded
 }
 
@@ -30,7 +31,7 @@ func (x *reports) count(app string, instant time.Time) *store.Report {
 	if r := x.recent; r != nil && r.App == app && !instant.Before(r.From) && instant.Sub(r.From) < store.Quarter {
 		return r // most ends are of the same quarter as the one before
 	}
-	x.fold(clock())
+	x.fold(x.clock())
 	x.recent = reportOf(&x.quarters, app, store.QuarterOf(instant), store.Quarter)
 	return x.recent
 }
@@ -92,7 +93,7 @@ func (s *Store) Reports(ctx context.Context, q store.ReportQuery) (store.Reports
 		return store.ReportsFound{}, err
 	}
 	defer s.mu.Unlock()
-	s.reports.fold(clock())
+	s.reports.fold(s.clock())
 	rows := slices.Concat(chosenReports(s.reports.days, &q, apps), chosenReports(s.reports.quarters, &q, apps))
 	slices.SortStableFunc(rows, func(a, b *store.Report) int { return a.From.Compare(b.From) })
 	found := store.ReportsFound{Until: q.To.UTC()}

@@ -39,7 +39,7 @@ func (s *Store) addRun(ctx context.Context, jobID int64, t store.Trigger, move *
 			return s.runs.find(id).snapshot(), nil
 		}
 	}
-	r, run := s.newRun(j), triggered(t, clock())
+	r, run := s.newRun(j), triggered(t, s.clock())
 	r.keep(&run)
 	if t.Key != "" {
 		r.own().key = t.Key

@@ -15,7 +15,7 @@ func (s *Store) Start(ctx context.Context, dst []store.Started, starts []store.S
 		return nil, err
 	}
 	defer s.done()
-	now := toMilli(clock())
+	now := toMilli(s.clock())
 	dst, out := extended(dst, len(starts))
 	for i := range starts {
 		st := &starts[i]

@@ -29,7 +29,7 @@ func (s *Store) Readdress(ctx context.Context, m store.Readdress) (bool, error) 
 	t.address, t.bootID = store.PlainText(m.Address), store.PlainText(m.BootID)
 	r.agree(t)
 	r.taken = noTime
-	s.place(r, toMilli(clock()))
+	s.place(r, toMilli(s.clock()))
 	return true, nil
 }
 
@@ -126,7 +126,7 @@ func (s *Store) Take(ctx context.Context, incarnation string, ids []int64) ([]st
 		return nil, err
 	}
 	defer s.done()
-	now := clock()
+	now := s.clock()
 	ids = copied(ids)
 	slices.Sort(ids)
 	var changed []store.Run

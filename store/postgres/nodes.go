@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -210,13 +211,36 @@ func (s *Store) Bury(ctx context.Context, incarnation string, beats int64) error
 	return failed(err, "bury a node")
 }
 
+// markSetting is where the mark of the clock is stored, in milliseconds since 1970.
+const markSetting = "clock_mark"
+
+// ClockMark returns how late it was by the database's clock when that was last trusted.
+func (s *Store) ClockMark(ctx context.Context) (time.Time, error) {
+	var text string
+	if err := s.read(ctx, s.sql.setting.with(markSetting).into(scanInto(&text))); err != nil {
+		return time.Time{}, failed(err, "read the mark of the clock")
+	}
+	milli, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return time.Time{}, nil // none, or nothing that this version has written: it is set anew
+	}
+	return fromMilli(milli), nil
+}
+
+// SetClockMark sets the mark.
+func (s *Store) SetClockMark(ctx context.Context, mark time.Time) error {
+	err := s.one(ctx, bounds{name: "set_clock_mark"}, s.sql.setMark.with(markSetting, strconv.FormatInt(mark.UnixMilli(), 10)))
+	return failed(err, "set the mark of the clock")
+}
+
 // nodeQueries are the statements of this file.
 type nodeQueries struct {
-	clock, beat, view, setFailing, lockNode, leaveNode, leaveShards, buryLeft, buryNode query
+	setMark, clock, beat, view, setFailing, lockNode, leaveNode, leaveShards, buryLeft, buryNode query
 }
 
 func (q *nodeQueries) define(sql template) {
 	q.clock = sql(`select clock_timestamp()`)
+	q.setMark = sql(`insert into {{schema}}.xxl_job_setting (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value`)
 	// The statement sees the rows as they were before its own write, so the node's
 	// own row comes from the write.
 	q.beat = sql(`with was as (select has_left or attached <> {{arg.attached}}::text::jsonb news from {{schema}}.xxl_job_node where incarnation = {{arg.incarnation}}),

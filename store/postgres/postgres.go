@@ -130,6 +130,7 @@ type Store struct {
 	carefulTill atomic.Int64 // Unix nanoseconds
 	floor       atomic.Int64 // no run below this id is unended
 	learnt      atomic.Pointer[reading]
+	ceiling     atomic.Int64 // see setBack
 	clockAhead  atomic.Int64 // the database's clock less ours, in nanoseconds
 	policy      atomic.Int32 // which alarms are asked for: see owed_alarms.go
 	retention   atomic.Int64 // of runs, a time.Duration; zero where nobody has said it
@@ -282,6 +283,11 @@ func (s *Store) beCareful() { s.carefulTill.Store(time.Now().Add(carefulFor).Uni
 
 // learn takes in a reading of the database's clock.
 func (s *Store) learn(now time.Time) {
+	if s.learnt.Load() != nil {
+		if was := s.estimate(); now.Before(was.Add(-backLeast)) {
+			s.setBack(was, now)
+		}
+	}
 	s.clockAhead.Store(int64(time.Until(now)))
 	s.learnt.Store(&reading{now, time.Now()})
 }
@@ -323,4 +329,5 @@ var (
 	_ store.Store          = (*Store)(nil)
 	_ store.Retainer       = (*Store)(nil)
 	_ store.RetentionAware = (*Store)(nil)
+	_ store.ClockMarker    = (*Store)(nil)
 )

@@ -221,6 +221,7 @@ func (d *planData) nodeCases() []planCase {
 		{name: "shards", st: q.shards.with(), rows: 1, scans: smallLock},
 		{name: "ensureShards", st: q.ensureShards.with(planShards), scans: smallLock},
 		{name: "setting", st: q.setting.with(modeSetting), scans: smallGroup},
+		{name: "setMark", st: q.setMark.with(markSetting, "1"), scans: smallGroup},
 		{name: "setSetting", st: q.setSetting.with("x", "y")},
 		{name: "clock", st: q.clock.with(), rows: 1},
 		{name: "beat", st: q.beat.by(named{

@@ -226,6 +226,7 @@ func (d *planData) scanCases() []planCase {
 			{"lo", lo}, {"hi", hi}, {"app", "app-1"},
 		}), rows: 1000, reach: reachOpen},
 		{name: "openFloor", st: q.openFloor.with(lo), rows: 1, reach: reachAll},
+		{name: "openCeiling", st: q.openCeiling.with(hi), rows: 1, reach: reachAll},
 		{name: "insertRecord", st: q.insertRecord.by(named{
 			{"job_id", int64(1)}, {"shard", 1}, {"app_name", "app-1"}, {"trigger_type", "CRON"}, {"state", int16(10)},
 			{"scheduled_time", d.now.UnixMilli()}, {"first_time", nil}, {"last_time", nil}, {"instants", nil},

@@ -51,13 +51,28 @@ const (
 	aheadMargin = 2 * time.Hour
 	// floorEvery is how often the least id of an unended run is looked for.
 	floorEvery = time.Minute
+	// backLeast is by how much a clock that is set back matters: what is behind a range for two
+	// hours need not be looked for sooner.
+	backLeast = time.Minute
 )
 
 // openRange is a range that holds the ids of all unended runs: from the least one
 // as it was known a minute ago, or two hours ago, whichever is earlier, to two hours
-// ahead. But for a few hours a day it lies in one partition.
+// ahead, and up to the ids that were made while the database's clock was ahead. But for a few
+// hours a day it lies in one partition.
 func (s *Store) openRange() (lo, hi int64) {
-	return s.floor.Load(), idAt(s.estimate().Add(aheadMargin))
+	return s.floor.Load(), max(idAt(s.estimate().Add(aheadMargin)), s.ceiling.Load())
+}
+
+// setBack is for a database whose clock was ahead, and is set back: ids from before lie behind those
+// that are made now, and floors that were read meanwhile above these.
+func (s *Store) setBack(was, now time.Time) {
+	if made := idAt(was.Add(aheadMargin)); made > s.ceiling.Load() {
+		s.ceiling.Store(made)
+	}
+	recent := idAt(now.Add(-openMargin))
+	s.lowerFloor(recent)
+	s.floors.lower(recent)
 }
 
 // wideRange holds the ids of all runs, whatever the clocks say. It is for statements
@@ -66,20 +81,23 @@ func wideRange() (lo, hi int64) { return 0, maxRunID }
 
 // raiseFloor looks for the least id of an unended run, older than openMargin.
 func (s *Store) raiseFloor(ctx context.Context) error {
-	recent := idAt(s.estimate().Add(-openMargin))
-	var least int64
-	if err := s.read(ctx, s.sql.openFloor.with(recent).into(scanInto(&least))); err != nil {
+	floor, ceiling, now := s.floor.Load(), s.ceiling.Load(), s.estimate()
+	recent := idAt(now.Add(-openMargin))
+	var least, most int64
+	if err := s.read(ctx, s.sql.openFloor.with(recent).into(scanInto(&least)),
+		s.sql.openCeiling.with(idAt(now.Add(aheadMargin))).into(scanInto(&most))); err != nil {
 		return failed(err, "look for the oldest unended run")
 	}
 	if least == 0 || least > recent {
 		least = recent
 	}
-	s.floor.Store(least)
+	// What a step of the clock, or a run that has moved late, has changed meanwhile stays.
+	s.floor.CompareAndSwap(floor, least)
+	s.ceiling.CompareAndSwap(ceiling, most)
 	return nil
 }
 
-// lowerFloor is for runs that have moved late. A raise that is under way may undo it, until
-// the next one.
+// lowerFloor is for runs that have moved late, and for a clock that was set back.
 func (s *Store) lowerFloor(id int64) {
 	for floor := s.floor.Load(); id < floor && !s.floor.CompareAndSwap(floor, id); floor = s.floor.Load() {
 	}
@@ -126,6 +144,14 @@ func (f *startFloors) givenBack(id int64) {
 	f.waiting.lower(id)
 }
 
+// lower is for a clock that was set back.
+func (f *startFloors) lower(id int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.started.lower(id)
+	f.waiting.lower(id)
+}
+
 // raise reads them anew; after an error they are as low as any unended run. What comes to wait
 // has a new id, so that the floor of that is old while nothing waits.
 func (f *startFloors) raise(ctx context.Context, s *Store) error {
@@ -156,7 +182,7 @@ func (f *startFloors) raise(ctx context.Context, s *Store) error {
 
 // floorQueries are the statements of this file.
 type floorQueries struct {
-	startedLeast, waitingLeast, openFloor query
+	startedLeast, waitingLeast, openFloor, openCeiling query
 }
 
 func (q *floorQueries) define(sql template) {
@@ -167,4 +193,6 @@ func (q *floorQueries) define(sql template) {
 	q.waitingLeast = sql(`select coalesce(min(w.id + 0), 0) from {{schema}}.xxl_job_log w where ` + isRetry + ` and w.id between $1 and $2`)
 	q.openFloor = sql(`select coalesce(least((select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state = {{state.planned}}),
 		(select min(l.id + 0) from {{schema}}.xxl_job_log l where l.id < $1 and l.state in ({{state.started}}, {{state.dispatched}}))), 0)`)
+	q.openCeiling = sql(`select coalesce(greatest((select max(l.id + 0) from {{schema}}.xxl_job_log l where l.id > $1 and l.state = {{state.planned}}),
+		(select max(l.id + 0) from {{schema}}.xxl_job_log l where l.id > $1 and l.state in ({{state.started}}, {{state.dispatched}}))), 0)`)
 }

@@ -1,9 +1,12 @@
 package core
 
 import (
+	"fmt"
 	"math"
 	"sync"
 	"time"
+
+	"github.com/xxljob/xxljob/internal/loop"
 )
 
 // Clock estimates the store's time. The store's clock is the cluster's; an
@@ -13,13 +16,24 @@ import (
 // arrival the store's clock is at least the sample. The greatest of the last
 // samples' offsets is the tightest bound, less what the clocks may have drifted
 // apart since. Offsets are against this process's monotonic clock: a step of the
-// local wall clock changes nothing.
+// local wall clock changes nothing, unless the store goes by that itself.
+//
+// A clock that steps ahead is not believed at once: see judge. What is deleted or
+// expires by its age asks Doubt first.
 type Clock struct {
+	Stepped loop.Wake // poked when the store's clock was seen to step
+
 	mu      sync.Mutex
 	known   bool      // guarded by mu: the store has told its clock, or that it has none
+	local   bool      // guarded by mu: it has none
 	base    time.Time // with a monotonic reading; zero until the first sample
 	samples [8]clockSample
 	n       int
+	ahead   clockSample // guarded by mu: where the clock has stepped to since its at, and is not believed yet
+	step    clockStep   // guarded by mu: the last one
+	leap    clockStep   // guarded by mu: the last one ahead
+	backs   int         // guarded by mu: how often it was set back
+	mark    clockMark   // guarded by mu
 }
 
 // clockSample is one reading of the store's clock.
@@ -28,8 +42,31 @@ type clockSample struct {
 	at     time.Duration // since base
 }
 
-// maxDrift is how far two sound clocks drift apart in a second of each other.
-const maxDrift = 500 * time.Microsecond
+// clockStep is by how much the store's clock has moved against the monotonic one; zero for none.
+type clockStep struct {
+	by time.Duration
+	at time.Duration // since base: when it was seen
+}
+
+// clockMark is how late it was by the store's clock when the clock was last trusted.
+type clockMark struct {
+	kept bool          // the store keeps one
+	at   time.Time     // zero: not read yet, or none
+	read time.Duration // since base: when it was first read as it is
+}
+
+const (
+	// maxDrift is how far two sound clocks drift apart in a second of each other.
+	maxDrift = 500 * time.Microsecond
+	// stepLeast is the least that counts as a step.
+	stepLeast = time.Minute
+	// stepHeld is for how long a step ahead is not believed.
+	stepHeld = 15 * time.Second
+	// stepDoubted is for how long nothing is deleted after a step.
+	stepDoubted = time.Hour
+	// markLeast is how far ahead of the mark a clock may be in any case.
+	markLeast = 24 * time.Hour
+)
 
 // Sample takes in what the store's clock was, as read by a call that was made at
 // the time asked and has just returned. The zero time says that the store goes by
@@ -43,18 +80,82 @@ func (c *Clock) Sample(store, asked time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.known = true
-	if store.IsZero() {
-		return
-	}
 	if c.base.IsZero() {
 		c.base = arrived
 	}
 	at := arrived.Sub(c.base)
-	if most := store.Sub(c.base.Round(0)) - asked.Sub(c.base); c.best(at) > most+time.Millisecond {
+	if c.local != store.IsZero() {
+		c.local, c.n, c.ahead = !c.local, 0, clockSample{}
+	}
+	if c.local {
+		c.sampleLocal(arrived)
+		return
+	}
+	least, most := store.Sub(c.base.Round(0))-at, store.Sub(c.base.Round(0))-asked.Sub(c.base)
+	if !c.judge(least, most, at) {
+		return
+	}
+	if c.best(at) > most+time.Millisecond {
 		c.n = 0
 	}
-	c.samples[c.n%len(c.samples)] = clockSample{offset: store.Sub(c.base.Round(0)) - at, at: at}
+	c.take(least, at)
+}
+
+// sampleLocal reads the wall clock as that of a store which has no other.
+func (c *Clock) sampleLocal(now time.Time) {
+	at := now.Sub(c.base)
+	offset := now.Round(0).Sub(c.base.Round(0)) - at
+	if c.judge(offset, offset, at) {
+		c.n = 0
+		c.take(offset, at)
+	}
+}
+
+func (c *Clock) take(offset, at time.Duration) {
+	c.samples[c.n%len(c.samples)] = clockSample{offset, at}
 	c.n++
+}
+
+// judge takes in that the offset is between two at a moment, and reports whether that is
+// believed. One that is set back is at once. Of one that has stepped ahead by more than a minute it
+// is not known whether it was wrong before or is wrong now: the estimate goes on with the monotonic
+// clock, for stepHeld, so that a clock which is ahead for some seconds moves nothing; one that stays
+// there is believed.
+func (c *Clock) judge(least, most, at time.Duration) bool {
+	if c.n == 0 {
+		return true
+	}
+	was, last := c.best(at), c.samples[(c.n-1)%len(c.samples)]
+	drift := 2 * time.Duration((at-last.at).Seconds()*float64(maxDrift))
+	held := c.ahead != clockSample{}
+	switch {
+	case most < was-stepLeast:
+		c.stepped(most-was, at)
+	case least > was+stepLeast+drift:
+		if !held || (least-c.ahead.offset).Abs() > stepLeast {
+			c.stepped(least-was, at)
+			c.ahead = clockSample{least, at}
+		}
+		if at-c.ahead.at < stepHeld {
+			return false
+		}
+		c.ahead, c.n = clockSample{}, 0
+	case held:
+		c.stepped(was-c.ahead.offset, at)
+	}
+	return true
+}
+
+// stepped notes a step. It is called with mu held.
+func (c *Clock) stepped(by, at time.Duration) {
+	c.step = clockStep{by, at}
+	if by > 0 {
+		c.leap = c.step
+	} else {
+		c.ahead = clockSample{}
+		c.backs++
+	}
+	c.Stepped.Poke()
 }
 
 // Now returns the estimate, in UTC.
@@ -64,6 +165,9 @@ func (c *Clock) Now() time.Time {
 	defer c.mu.Unlock()
 	if c.base.IsZero() {
 		return local.UTC()
+	}
+	if c.local {
+		c.sampleLocal(local)
 	}
 	at := local.Sub(c.base)
 	return c.base.Round(0).Add(at + c.best(at)).UTC()
@@ -90,6 +194,83 @@ func (c *Clock) best(at time.Duration) time.Duration {
 		best = max(best, s.offset-time.Duration(age.Seconds()*float64(maxDrift)))
 	}
 	return best
+}
+
+// Doubt says why nothing is to be deleted, and nothing to expire, by the store's clock at this
+// moment, and since when that is so; the empty text where the clock is trusted. It is not for an
+// hour after it has moved against the monotonic clock, and not while it is ahead of the mark by more
+// than a day and the time for which nobody has moved that on, as far as this node has seen it.
+func (c *Clock) Doubt() (why string, since time.Time) {
+	now, local := c.Now(), time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := local.Sub(c.base)
+	ago := func(then time.Duration) time.Time { return now.Add(then - at) }
+	switch {
+	case c.step.by != 0 && at-c.step.at < stepDoubted:
+		way := "ahead"
+		if c.step.by < 0 {
+			way = "back"
+		}
+		return fmt.Sprintf("the store's clock was moved %s by %v", way, c.step.by.Abs().Round(time.Second)), ago(c.step.at)
+	case c.mark.kept && c.mark.read == 0:
+		return "it is not known yet how late it was when the store's clock was last trusted", ago(0)
+	case c.markDoubted(now, at):
+		return fmt.Sprintf("the store's clock is %v ahead of what it was when a node last trusted it, and it is not known whether no node was there for so long",
+			now.Sub(c.mark.at).Round(time.Second)), ago(0)
+	}
+	return "", time.Time{}
+}
+
+// markDoubted reports whether the clock is too far ahead of the mark. A node that has seen the clock
+// go on steadily for an hour believes it: nobody was there for that long. It is called with mu held.
+func (c *Clock) markDoubted(now time.Time, at time.Duration) bool {
+	return !c.mark.at.IsZero() && at < stepDoubted && now.Sub(c.mark.at) > markLeast+at-c.mark.read
+}
+
+// KnowMark takes in what the store has as the mark, the zero time for none.
+func (c *Clock) KnowMark(mark time.Time) {
+	at := max(time.Since(c.base), 1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mark.read == 0 || !c.mark.at.Equal(mark) {
+		c.mark.at, c.mark.read = mark, at
+	}
+}
+
+// KeepsMark notes that the store keeps a mark: until it is known, nothing is deleted.
+func (c *Clock) KeepsMark() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mark.kept = true
+}
+
+// Age is how long ago a time of the store's was, for what is given up by its age: zero while the
+// clock is doubted.
+func (c *Clock) Age(t time.Time) time.Duration {
+	if why, _ := c.Doubt(); why != "" {
+		return 0
+	}
+	return c.Now().Sub(t)
+}
+
+// Leapt is how far the store's clock has stepped ahead within so long: by so much what somebody
+// has stored before looks older than it is.
+func (c *Clock) Leapt(within time.Duration) time.Duration {
+	local := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.leap.by != 0 && local.Sub(c.base)-c.leap.at < within {
+		return c.leap.by
+	}
+	return 0
+}
+
+// Backs is how often the store's clock was seen to be set back.
+func (c *Clock) Backs() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.backs
 }
 
 // Sooner is the sooner of two times.

@@ -30,7 +30,7 @@ func TestClock(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var c core.TestClock
+				var c core.Clock
 				if !c.Now().Equal(time.Now()) {
 					t.Errorf("without a sample: %v", c.Now())
 				}
@@ -72,28 +72,142 @@ func TestClock(t *testing.T) {
 	}
 }
 
+// stepped is a store whose clock can be moved, and a node that asks it once a second.
+type stepped struct {
+	core.Clock
+	offset time.Duration
+}
+
+func (s *stepped) answer(delay time.Duration) {
+	asked := time.Now()
+	read := asked.Add(s.offset)
+	time.Sleep(delay)
+	s.Sample(read, asked)
+}
+
+func (s *stepped) live(seconds int) {
+	for range seconds {
+		s.answer(0)
+		time.Sleep(time.Second)
+	}
+}
+
 // TestClockSetBack: a store whose clock is set back is believed at its next answer,
-// however quick the answers before were; one that is set forward too.
+// however quick the answers before were; one that is set forward by little too.
 func TestClockSetBack(t *testing.T) {
-	for _, step := range []time.Duration{-time.Hour, -100 * time.Millisecond, 100 * time.Millisecond, time.Hour} {
+	for _, step := range []time.Duration{-time.Hour, -100 * time.Millisecond, 100 * time.Millisecond, 50 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			var c core.TestClock
-			offset := time.Duration(0)
-			answer := func(delay time.Duration) {
-				asked := time.Now()
-				read := asked.Add(offset)
-				time.Sleep(delay)
-				c.Sample(read, asked)
-			}
-			for range 8 {
-				answer(0)
-				time.Sleep(time.Second)
-			}
-			offset = step
+			var s stepped
+			s.live(8)
+			s.offset = step
 			const delay = 40 * time.Millisecond
-			answer(delay)
-			if lag := time.Now().Add(offset).Sub(c.Now()); lag < 0 || lag > delay {
+			s.answer(delay)
+			if lag := time.Now().Add(s.offset).Sub(s.Now()); lag < 0 || lag > delay {
 				t.Errorf("after a step of %v the estimate lags %v behind, want 0 to %v", step, lag, delay)
+			}
+		})
+	}
+}
+
+// TestClockStepsAhead: a clock that is ahead for some seconds moves nothing, one that stays there
+// is believed; and after either nothing is deleted for an hour.
+func TestClockStepsAhead(t *testing.T) {
+	for _, step := range []time.Duration{time.Hour, 31 * 24 * time.Hour, 10 * 365 * 24 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			var s stepped
+			s.live(8)
+			lag := func() time.Duration { return time.Since(s.Now()).Round(50 * time.Millisecond) }
+			doubted := func(when string, want bool, since time.Duration) {
+				t.Helper()
+				why, from := s.Doubt()
+				if (why != "") != want || want && (s.Now().Sub(from)-since).Abs() > 2*time.Second {
+					t.Errorf("%s: %q since %v, want %t, %v ago", when, why, from, want, since)
+				}
+			}
+			doubted("before", false, 0)
+			s.offset = step
+			s.live(10)
+			if lag() != 0 || s.Leapt(time.Minute).Round(time.Second) != step || s.Backs() != 0 {
+				t.Errorf("ten seconds after a step of %v the estimate is %v behind the local clock; leapt %v, back %d times", step, lag(), s.Leapt(time.Minute), s.Backs())
+			}
+			doubted("while the clock is ahead", true, 10*time.Second)
+			if s.Age(s.Now().Add(-time.Hour)) != 0 {
+				t.Error("something is old while the clock is doubted")
+			}
+			s.offset = 0
+			s.live(20)
+			if lag() != 0 || s.Backs() != 1 {
+				t.Errorf("after a step of %v that was set right the estimate is %v behind; back %d times", step, lag(), s.Backs())
+			}
+			doubted("after it was set right", true, 20*time.Second)
+			s.live(3600)
+			doubted("an hour later", false, 0)
+			if s.Age(s.Now().Add(-time.Hour)).Round(time.Second) != time.Hour || s.Leapt(time.Minute) != 0 {
+				t.Errorf("an hour ago is %v ago; leapt %v", s.Age(s.Now().Add(-time.Hour)), s.Leapt(time.Minute))
+			}
+
+			s.offset = step
+			s.live(17)
+			if lag() != -step {
+				t.Errorf("17 s after a step of %v the estimate is %v behind the local clock", step, lag())
+			}
+			doubted("after a step that is believed", true, 17*time.Second)
+			s.live(3600)
+			doubted("an hour later", false, 0)
+			s.offset = 0
+			s.answer(0)
+			if lag() != 0 || s.Backs() != 2 {
+				t.Errorf("set back by %v the estimate is %v behind; back %d times", step, lag(), s.Backs())
+			}
+			doubted("set back", true, 0)
+		})
+	}
+}
+
+// TestClockDrifts: samples that are days apart are no step.
+func TestClockDrifts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s stepped
+		s.live(8)
+		time.Sleep(7 * 24 * time.Hour)
+		s.offset = 2 * time.Minute
+		s.answer(0)
+		if why, _ := s.Doubt(); why != "" || s.Now().Before(time.Now()) {
+			t.Errorf("after a week without an answer: %q, %v", why, s.Now())
+		}
+	})
+}
+
+// TestClockMark: a clock that is more than a day ahead of the mark is not trusted before the node has
+// seen it go on for an hour; one that nobody has moved on for as long as it has gone on is.
+func TestClockMark(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, tt := range []struct {
+		mark     time.Duration // before now; negative: none
+		unknown  bool
+		doubted  bool
+		hourLate bool
+	}{
+		{mark: 0}, {mark: 23 * time.Hour}, {mark: 25 * time.Hour, doubted: true}, {mark: 31 * day, doubted: true},
+		{mark: -1}, {unknown: true, doubted: true, hourLate: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var s stepped
+			s.KeepsMark()
+			s.live(8)
+			switch {
+			case tt.unknown:
+			case tt.mark < 0:
+				s.KnowMark(time.Time{})
+			default:
+				s.KnowMark(s.Now().Add(-tt.mark))
+			}
+			if why, _ := s.Doubt(); (why != "") != tt.doubted {
+				t.Errorf("%+v: %q", tt, why)
+			}
+			s.live(3600)
+			if why, _ := s.Doubt(); (why != "") != tt.hourLate {
+				t.Errorf("%+v: an hour later %q", tt, why)
 			}
 		})
 	}

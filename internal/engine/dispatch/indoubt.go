@@ -269,7 +269,7 @@ func (d *inDoubt) lost(ctx context.Context, o *runInDoubt, r store.Run, said ans
 	lasts := time.Since(o.since).Round(time.Second)
 	unnamed := err == nil && said.state == "" && said.busy // perhaps with this very run
 	switch {
-	case unnamed && d.Clock.Now().Sub(r.Started) >= d.overdue(ctx, o):
+	case unnamed && d.Clock.Age(r.Started) >= d.overdue(ctx, o):
 		return fmt.Sprintf("lost: no answer to the trigger, and no result within %v, though the job is busy", d.overdue(ctx, o))
 	case unnamed:
 		return ""

@@ -127,7 +127,7 @@ func (u *unreported) weigh(ctx context.Context, p *askPass, o *runInDoubt, r rep
 // evidence is what is known of a run.
 func (u *unreported) evidence(ctx context.Context, p *askPass, o *runInDoubt, now time.Time) evidence {
 	s := u.book.Memory.Liveness.Of(registry.LivenessKey(o.run.App, o.run.Address), o.run.BootID, now)
-	e := evidence{Standing: s, boot: o.run.BootID, watched: now.Sub(o.accepted.known), age: u.Clock.Now().Sub(o.run.Started), overdue: u.Cfg.Limits.Overdue}
+	e := evidence{Standing: s, boot: o.run.BootID, watched: now.Sub(o.accepted.known), age: u.Clock.Age(o.run.Started), overdue: u.Cfg.Limits.Overdue}
 	if e.age >= e.overdue {
 		o.job = p.jobs[o.run.JobID]
 		e.overdue = u.inDoubt.overdue(ctx, o)

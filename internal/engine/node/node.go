@@ -74,7 +74,7 @@ func New(st store.Store, cfg core.Config) (*Node, error) {
 	}
 	log := cfg.Logger.With("node", cfg.Node)
 	all := &core.Core{
-		Cfg: cfg, Store: &core.Meter{Store: st}, Logger: log, Clock: &core.Clock{}, Life: core.NewLife(), Troubles: &core.Troubles{Logger: log, Wake: loop.NewWake()}, LockedOut: &core.LockedOut{Wake: loop.NewWake()},
+		Cfg: cfg, Store: &core.Meter{Store: st}, Logger: log, Clock: &core.Clock{Stepped: loop.NewWake()}, Life: core.NewLife(), Troubles: &core.Troubles{Logger: log, Wake: loop.NewWake()}, LockedOut: &core.LockedOut{Wake: loop.NewWake()},
 	}
 	sayRetention(st, cfg.RunRetention)
 	alarms.SayAlarms(st, alarms.NewRules(cfg.Alarms))
@@ -154,7 +154,7 @@ func (s *Node) duties(signals store.Signals) (plan, work, lease []loop.Duty) {
 	if s.lines != nil {
 		work = append(work, loop.Duty{Loop: s.lines.Loop, Aside: true})
 	}
-	lease = []loop.Duty{{Loop: func(ctx context.Context) { s.heartbeat.loop(ctx, signals.Nodes) }}, s.ListDuty(), (&troubleWatch{Core: s.Core, router: s.router}).duty(), s.places.duty()}
+	lease = []loop.Duty{{Loop: func(ctx context.Context) { s.heartbeat.loop(ctx, signals.Nodes) }}, s.ListDuty(), (&troubleWatch{Core: s.Core, router: s.router}).duty(), clockDuty(s.Core), s.places.duty()}
 	if s.Cfg.Registry != nil {
 		lease = append(lease, s.advertiser.RegisterDuty())
 	}

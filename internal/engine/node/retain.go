@@ -11,7 +11,8 @@ import (
 )
 
 // What is older than RunRetention, or ChangeRetention, is dropped, by the node that owns the
-// first shard, where the store keeps runs and changes by their age.
+// first shard, where the store keeps runs and changes by their age. While the store's clock is
+// doubted (core.Clock.Doubt) nothing is.
 
 const (
 	// retainFirst is when what is old is dropped after a start, retainEvery how often
@@ -50,6 +51,9 @@ func retainDuty(s *core.Core, what, method string, kept time.Duration, drop func
 		if _, mine := s.Leases.Epoch(0); !mine {
 			return retainEvery, nil
 		}
+		if why, _ := s.Clock.Doubt(); why != "" {
+			return clockEvery, nil
+		}
 		bounded, cancel := context.WithTimeout(ctx, retainTimeout)
 		defer cancel()
 		timed := core.Metered(s.Store, method)
@@ -80,6 +84,9 @@ func foldDuty(s *core.Core, f store.ReportFolder) loop.Duty {
 		if first {
 			first = false
 			return retainFirst, nil
+		}
+		if why, _ := s.Clock.Doubt(); why != "" {
+			return clockEvery, nil
 		}
 		if _, mine := s.Leases.Epoch(0); mine {
 			bounded, cancel := context.WithTimeout(ctx, foldTimeout)

@@ -19,6 +19,8 @@ const (
 	// aheadRetry is the pause where the store has left something that was to move: rows that
 	// others have locked, or shards that are not this node's any more.
 	aheadRetry = time.Second
+	// doubtedPause is the pause before windows are closed while the store's clock is doubted.
+	doubtedPause = time.Minute
 )
 
 // AheadDuty moves runs of this node's shards, when their time to move has come. What was
@@ -103,6 +105,9 @@ func (p *Outbox) OwedDuty(signals store.Signals) loop.Duty {
 
 // expire closes the windows that are over, and returns how long to wait.
 func (p *Outbox) expire(ctx context.Context, shards []store.Shard) (time.Duration, error) {
+	if why, _ := p.Clock.Doubt(); why != "" {
+		return doubtedPause, nil // a window that is over may be open yet
+	}
 	now := p.Clock.Now()
 	expired, err := loop.Call(ctx, func(ctx context.Context) (store.Expired, error) {
 		return p.Store.ExpireWindows(ctx, store.WindowQuery{Shards: shards, Before: now, Limit: loop.StoreBatch})
