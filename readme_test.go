@@ -246,6 +246,7 @@ func TestReadmeFunctions(t *testing.T) {
 		{"README.md", "serve", "store/postgres/example_test.go"},
 		{"docs/postgres.md", "serve", "store/postgres/example_test.go"},
 		{"docs/postgres.md", "pay", "store/postgres/example_test.go"},
+		{"docs/postgres.md", "writable", "store/postgres/example_test.go"},
 		{"docs/guide.md", "deploy", "example_test.go"},
 		{"docs/failures.md", "charge", "example_task_test.go"},
 	} {

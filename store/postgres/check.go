@@ -55,7 +55,8 @@ func (s *Store) askServer(ctx context.Context) (v server, err error) {
 	}
 	defer s.giveBack(conn)
 	t, patience := &tx{conn: conn.Conn(), head: []string{"begin isolation level read committed read only"}}, ""
-	err = send(ctx, t.conn, t.takeHead(), []statement{
+	head, _ := t.takeHead()
+	err = send(ctx, t.conn, head, []statement{
 		{"show statement_timeout", nil, scanInto(&patience)}, // nothing here takes time before it is ours
 		{"show search_path", nil, scanInto(&v.path)},         // nor calls anything before that is
 		{"set local search_path = " + ourPath, nil, nil},
@@ -158,7 +159,15 @@ func (s *Store) check(ctx context.Context) error {
 	if err := s.partitionsThere(ctx); err != nil {
 		return err
 	}
-	return s.raiseFloor(ctx)
+	if err := s.raiseFloor(ctx); err != nil {
+		return err
+	}
+	var here bearing
+	if err := s.read(ctx, s.lookAt(&here)); err != nil {
+		return failed(err, "ask where connections lead")
+	}
+	s.fitness.begin(&here)
+	return nil
 }
 
 // partitionsThere makes missing partitions where the role may, and is content

@@ -95,12 +95,26 @@ func (s *Store) fromPool(ctx context.Context, patience time.Duration) (lent, err
 		defer cancel()
 		ctx = bounded
 	}
-	conn, err := s.acquire(ctx)
-	s.reserve.dry.Store(err != nil)
-	if err != nil {
-		return lent{}, err
+	for began := time.Now(); ; {
+		conn, err := s.acquire(ctx)
+		s.reserve.dry.Store(err != nil)
+		if err != nil {
+			return lent{}, err
+		}
+		known := &teach(conn.Conn()).heading
+		if !s.doubted(known) {
+			return lent{conn.Conn(), false, func() { s.giveBack(conn) }}, nil
+		}
+		age, err := s.ask(ctx, conn.Conn())
+		if err == nil {
+			return lent{conn.Conn(), false, func() { s.giveBack(conn) }}, nil
+		}
+		conn.Conn().Close(ctx)
+		s.giveBack(conn)
+		if age <= time.Since(began) { // it was made for this call, or has not answered
+			return lent{}, err
+		}
 	}
-	return lent{conn.Conn(), false, func() { s.giveBack(conn) }}, nil
 }
 
 // acquire takes a connection out of the pool. An error says how many are in use.
@@ -179,9 +193,9 @@ func (r *reserve) giveBack() {
 
 // connect sees to it that there is a connection that answers. Caller has the turn.
 func (r *reserve) connect(ctx context.Context, s *Store) bool {
-	if r.conn != nil && time.Since(r.used) > reserveStale {
+	if r.conn != nil && (time.Since(r.used) > reserveStale || s.doubted(&teach(r.conn).heading)) {
 		check, cancel := context.WithTimeout(ctx, rollbackPatience)
-		err := r.conn.Ping(check)
+		_, err := s.ask(check, r.conn)
 		cancel()
 		if err != nil {
 			r.drop()

@@ -104,7 +104,7 @@ func (s *Store) onSession(ctx context.Context, name, incarnation string, build f
 		return err
 	}
 	failpoint.Hit(name + "." + failpoint.Begin)
-	err := send(ctx, l.conn, nil, []statement{build(l)})
+	err := s.blame(ctx, l.conn, send(ctx, l.conn, nil, []statement{build(l)}))
 	l.checkAlive()
 	if err != nil && l.conn == nil && ctx.Err() == nil {
 		// It had broken since it was last used, or breaks now. Locks that others
@@ -151,6 +151,7 @@ func (l *lockSession) inTx(ctx context.Context, s *Store, b bounds, st statement
 	} else {
 		t.rollback(ctx)
 	}
+	err = s.blame(ctx, l.conn, err)
 	l.checkAlive()
 	return err == nil || l.conn != nil || ctx.Err() != nil, err
 }
@@ -162,10 +163,13 @@ func (l *lockSession) checkAlive() {
 	}
 }
 
-// connect makes the connection where there is none.
+// connect makes the connection where there is none, or one that leads elsewhere than later ones.
 func (l *lockSession) connect(ctx context.Context, s *Store, incarnation string) error {
 	if l.conn != nil && !l.conn.IsClosed() {
-		return nil
+		if s.fitness.leads(teach(l.conn).server) {
+			return nil
+		}
+		l.close()
 	}
 	if l.over || s.ctx.Err() != nil {
 		return errors.New("the lock connection: the store is closed, or the node has left")
@@ -176,11 +180,16 @@ func (l *lockSession) connect(ctx context.Context, s *Store, incarnation string)
 	}
 	l.conn, l.held = conn, map[int16]bool{}
 	l.name = shortName("xxljob " + incarnation)
+	var here bearing
 	err = send(ctx, conn, nil, []statement{
+		s.lookAt(&here),
 		s.sql.nodeLock.with(s.nodeClass, incarnation).into(scanInto(&l.there, &l.key)),
 		{"select pg_catalog.set_config('application_name', $1, false)", []any{l.name}, nil},
 		{"select a.pid, a.backend_start from pg_catalog.pg_stat_activity a where a.pid = pg_catalog.pg_backend_pid()", nil, scanInto(&l.pid, &l.start)},
 	})
+	if err == nil {
+		err = s.judge(conn, &here)
+	}
 	if err != nil {
 		l.close()
 		return fmt.Errorf("the lock connection: %w", err)

@@ -56,6 +56,7 @@ type tx struct {
 	ctx   context.Context // of the whole, with a bound of ours; nil for the caller's
 	conn  *pgx.Conn
 	head  []string
+	ask   []statement // with the head: see conn_fit.go
 	name  string
 	tally store.Tally // of the runs that have ended in it
 	store *Store
@@ -66,7 +67,7 @@ type tx struct {
 // first: a statement that is new to the connection is prepared before all that travels
 // with it, and that may wait for a lock too.
 func (s *Store) newTx(conn lent, b bounds) *tx {
-	return &tx{store: s, conn: conn.Conn, head: s.begin(orDefault(b.lock, s.cfg.patience*lockPatience)), name: b.name, apart: s.hasty || s.apartPath || conn.reserve}
+	return &tx{store: s, conn: conn.Conn, head: s.begin(orDefault(b.lock, s.cfg.patience*lockPatience)), ask: s.askFit(conn.Conn), name: b.name, apart: s.hasty || s.apartPath || conn.reserve}
 }
 
 // result reads the rows of one statement.
@@ -169,7 +170,7 @@ func (s *Store) within(ctx context.Context, patience time.Duration, f func(conte
 	if err = f(bounded, conn); err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		return patience, err
 	}
-	return 0, err
+	return 0, s.blame(ctx, conn.Conn, err)
 }
 
 // giveBack returns a connection to the pool, or takes it out of the pool if it is of no
@@ -215,18 +216,24 @@ func (t *tx) do(ctx context.Context, statements ...statement) error {
 		ctx = t.ctx
 	}
 	if len(t.head) > 0 && (t.apart || failpoint.Enabled) {
-		if err := send(ctx, t.conn, t.takeHead(), nil); err != nil {
+		head, ask := t.takeHead()
+		if err := send(ctx, t.conn, head, ask); err != nil {
 			return err
 		}
 		failpoint.Hit(t.name + ".begin")
 	}
-	return send(ctx, t.conn, t.takeHead(), statements)
+	head, ask := t.takeHead()
+	if len(ask) > 0 {
+		statements = append(ask, statements...)
+	}
+	return send(ctx, t.conn, head, statements)
 }
 
-func (t *tx) takeHead() []string {
-	head := t.head
-	t.head = nil
-	return head
+// takeHead is what a transaction begins with, the first time.
+func (t *tx) takeHead() (head []string, ask []statement) {
+	head, ask = t.head, t.ask
+	t.head, t.ask = nil, nil
+	return head, ask
 }
 
 // send runs statements as one batch.
@@ -329,6 +336,9 @@ func (s *Store) readByIndex(ctx context.Context, statements ...statement) error 
 // then ended by the server, and the connection is not lost with it.
 func (s *Store) readOn(ctx context.Context, conn lent, statements []statement) error {
 	if !s.guardReads && !conn.reserve {
+		if ask := s.askFit(conn.Conn); len(ask) > 0 {
+			statements = append(ask, statements...)
+		}
 		return send(ctx, conn.Conn, []string{setOurPath}, statements)
 	}
 	return s.readInTx(ctx, conn, statements)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob"
@@ -45,6 +46,29 @@ func serve(ctx context.Context) error {
 		return err
 	}
 	return s.Run(ctx)
+}
+
+// The pool of a host gives connections to the primary only. (writable is in docs/postgres.md.)
+func ExampleNew() {
+	pool, err := writable(context.Background(), "postgres://app@db1,db2/orders?target_session_attrs=read-write")
+	if err != nil {
+		log.Println(err)
+		return
+	}
+	defer pool.Close()
+}
+
+func writable(ctx context.Context, dsn string) (*pgxpool.Pool, error) {
+	cfg, err := pgxpool.ParseConfig(dsn) // postgres://app@db1,db2/orders?target_session_attrs=read-write
+	if err != nil {
+		return nil, err
+	}
+	cfg.PrepareConn = func(ctx context.Context, conn *pgx.Conn) (bool, error) {
+		var standby bool
+		err := conn.QueryRow(ctx, "SELECT pg_is_in_recovery()").Scan(&standby)
+		return err == nil && !standby, nil // false closes it, and the pool gives another one
+	}
+	return pgxpool.NewWithConfig(ctx, cfg)
 }
 
 func expireOrders(_ context.Context, t *xxljob.Task) error {

@@ -96,7 +96,8 @@ func (s *Store) tryMigrations(ctx context.Context) error {
 	}}
 	defer x.rollback(ctx) // after a commit there is nothing to roll back
 	lock := statement{sql: fmt.Sprintf("select pg_catalog.pg_advisory_xact_lock(%d, %d)", s.lockClass, migrationLock)}
-	if err := send(ctx, x.conn, x.takeHead(), []statement{lock}); err != nil {
+	head, _ := x.takeHead()
+	if err := send(ctx, x.conn, head, []statement{lock}); err != nil {
 		x.rollback(ctx)
 		return s.whoMigrates(ctx, x.conn, err)
 	}

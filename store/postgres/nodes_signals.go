@@ -241,6 +241,9 @@ func (s *Store) listenOnce(ctx context.Context) {
 		defer cancel()
 		conn.Close(ctx)
 	}()
+	if _, err := s.ask(ctx, conn); err != nil {
+		return
+	}
 	if _, err := conn.Exec(ctx, "listen "+pgx.Identifier{s.channel}.Sanitize()); err != nil {
 		return
 	}
@@ -264,7 +267,7 @@ func (s *Store) listenOnce(ctx context.Context) {
 			return
 		default:
 			check, cancel := context.WithTimeout(ctx, statementPatience)
-			err := conn.Ping(check)
+			_, err := s.ask(check, conn)
 			cancel()
 			if err != nil {
 				return

@@ -148,6 +148,7 @@ type Store struct {
 	newRows  rowLists[inserted]
 	reserve  reserve
 	squatted squatted
+	fitness  fitness
 
 	mu       sync.Mutex
 	sessions map[string]*lockSession // guarded by mu: by incarnation

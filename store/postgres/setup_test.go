@@ -337,11 +337,13 @@ func TestRights(t *testing.T) {
 	wantText(t, newStore(t, pool, cfg), "partitions", "postgres.Migrate", "permission denied")
 }
 
-// TestServers: a password, a standby, and a server that does not flush.
+// TestServers: a password, a standby, a server that does not flush, and connections that lead
+// elsewhere than New was.
 func TestServers(t *testing.T) {
 	inServer(t)
 	t.Parallel()
 	primary := pgtest.Start(t, pgtest.Options{NoFsync: true})
+	standby := pgtest.StartStandby(t, primary, pgtest.Options{NoFsync: true})
 	pool := pgtest.Pool(t, pgtest.At(primary.DSN("postgres")))
 	t.Run("WithoutFsyncItWarns", func(t *testing.T) {
 		var log bytes.Buffer
@@ -356,7 +358,6 @@ func TestServers(t *testing.T) {
 		life(t, s)
 	})
 	t.Run("AStandbyIsRefused", func(t *testing.T) {
-		standby := pgtest.StartStandby(t, primary, pgtest.Options{NoFsync: true})
 		pool := pgtest.Pool(t, pgtest.At(standby.DSN("postgres")))
 		for _, err := range []error{newStore(t, pool, postgres.Config{}), postgres.Migrate(t.Context(), pool, postgres.Config{})} {
 			wantText(t, err, "is a standby", "target_session_attrs=read-write")
@@ -385,6 +386,10 @@ func TestServers(t *testing.T) {
 		}
 		wantText(t, newStore(t, with("right"), postgres.Config{}), "GRANT USAGE ON SCHEMA")
 	})
+	pool.Close() // what follows ends all sessions there are
+	t.Run("ConnectionsToAStandby", func(t *testing.T) { connectionsToAStandby(t, primary, standby) })
+	t.Run("ConnectionsToAnotherDatabase", func(t *testing.T) { connectionsToAnotherDatabase(t, primary) })
+	t.Run("ConnectionsToAFormerPrimary", func(t *testing.T) { connectionsToAFormerPrimary(t, primary, standby) })
 }
 
 // TestNilsAreErrors: with words, and with nothing sent.

@@ -352,6 +352,7 @@ func (k *taught) knowArrays(types *pgtype.Map) {
 
 // taught is what is known of a connection.
 type taught struct {
+	heading
 	pipelined bool   // a batch goes to the server at once, through the buffer by which pgx sends messages
 	args      buffer // in which pgx collects the arguments of a statement, until it has copied them into
 	sent      buffer // its buffer of messages, until these are sent

@@ -46,6 +46,7 @@ type queries struct {
 	settingQueries
 	nodeQueries
 	sessionQueries
+	fitQueries
 	lockQueries
 	noteQueries
 	groupQueries
@@ -62,7 +63,7 @@ func newQueries(schema string) *queries {
 		&q.whyQueries, &q.handoverQueries, &q.settleQueries, &q.finishQueries, &q.finishFreeQueries, &q.followQueries, &q.oweQueries, &q.payQueries,
 		&q.windowQueries, &q.alarmQueries, &q.logPageQueries, &q.triggerQueries, &q.aheadQueries, &q.runQueries, &q.searchQueries, &q.jobSearchQueries,
 		&q.reportQueries, &q.floorQueries, &q.serialQueries, &q.partitionQueries, &q.dropQueries, &q.shardQueries, &q.lockReadQueries, &q.settingQueries, &q.nodeQueries,
-		&q.sessionQueries, &q.lockQueries, &q.noteQueries, &q.groupQueries, &q.listQueries, &q.accountQueries, &q.loginQueries,
+		&q.sessionQueries, &q.fitQueries, &q.lockQueries, &q.noteQueries, &q.groupQueries, &q.listQueries, &q.accountQueries, &q.loginQueries,
 	} {
 		part.define(sql)
 	}

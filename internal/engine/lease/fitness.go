@@ -25,6 +25,7 @@ type Fitness struct {
 	Trials         [2]effort     // guarded by mu: claims and starts that change nothing
 	state          failure       // guarded by mu
 	why            error         // guarded by mu: the last failure
+	silence        error         // guarded by mu: why the last beat failed; nil where it did not
 	masked         bool          // guarded by mu: claims or starts have failed although trials succeeded
 	wanted         time.Duration // guarded by mu: for how long all has to succeed
 	recovered      time.Time     // guarded by mu: when it last had
@@ -128,10 +129,18 @@ func (f *Fitness) throughout(e *effort, now time.Time) bool {
 
 // Silent notes that the node could not beat: then it is not its claims and starts that
 // fail but all it does, and others see that by its silence.
-func (f *Fitness) Silent() {
+func (f *Fitness) Silent(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.silence = err
 	f.Claims.since, f.Starts.since, f.better.since = time.Time{}, time.Time{}, time.Time{}
+}
+
+// Silence is why the last beat failed, where it did.
+func (f *Fitness) Silence() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.silence
 }
 
 // selfVerdict is what a node thinks of itself.
@@ -145,6 +154,7 @@ func (f *Fitness) Judge() selfVerdict {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
+	f.silence = nil
 	switch {
 	case !f.state.now:
 		f.state.now, f.better.since = f.throughout(&f.Claims, now) || f.throughout(&f.Starts, now), time.Time{}

@@ -87,7 +87,7 @@ func (h *heartbeat) beatOnce(ctx context.Context, joined *bool) (time.Duration, 
 	began := time.Now()
 	view, err := h.beat(ctx, joined)
 	if err != nil {
-		h.fitness.Silent()
+		h.fitness.Silent(err)
 		h.told.failed(err, h.Leases.Trusted(time.Now()))
 		return 0, err
 	}

@@ -117,7 +117,11 @@ func (s *Node) judge(e *core.NotReadyError) {
 	}
 	now, c := time.Now(), &s.Cfg.Ready
 	if silent, ever := s.Leases.SilentFor(now); !s.Leases.Trusted(now) && (!ever || silent >= c.StoreAway) {
-		e.Add(core.NotReadyStoreAway, errors.New("the store has not acknowledged a beat in time"))
+		err := errors.New("the store has not acknowledged a beat in time")
+		if why := s.fitness.Silence(); why != nil {
+			err = fmt.Errorf("%w: %w", err, why)
+		}
+		e.Add(core.NotReadyStoreAway, err)
 	}
 	if err := s.fitness.Err(s.Leases.IsResting(), c.StoreAway); err != nil {
 		e.Add(core.NotReadyFailing, err)
