@@ -219,8 +219,9 @@ var packageVars = []string{
 	"store stateNames",
 	"internal/cron monthLength",
 	"internal/cron monthStart",
-	"internal/failpoint points", // the table of the process, with the build tag only
-	"store/postgres migrations", // embedded files
+	"internal/failpoint points",        // the table of the process, with the build tag only
+	"store/postgres migrations",        // embedded files
+	"internal/test/chaos steppedClock", // embedded
 	"store/postgres stateIndexes",
 	"store/postgres isPlanned", // conditions on states, as the indexes have them
 	"store/postgres isStarted",

@@ -53,8 +53,13 @@ type arena struct {
 	chained []chained // and whose handlers fail
 	hook    *sink.HTTP
 	mails   *sink.SMTP
-	owing   bool // most jobs lead to others
-	failing bool // there are no other jobs, and almost every run is followed by one
+	zones   string         // the zone data of nodes that have any; empty: the system's
+	poison  int64          // runs whose id is a multiple have texts that nobody can store; 0: none
+	clock   string         // the file with the step of the server's clock; empty where it has none
+	plain   bool           // there are only jobs that nobody edits or triggers, with short runs
+	later   []func() error // what is to be done when all is over
+	owing   bool           // most jobs lead to others
+	failing bool           // there are no other jobs, and almost every run is followed by one
 	say     func(format string, args ...any)
 	serial  atomic.Int64 // numbers triggers and jobs
 	dbFault sync.Mutex   // held while a fault of the database is injected
@@ -84,8 +89,10 @@ func newArena(dir, program string, seed uint64, say func(string, ...any)) (*aren
 // openDatabase is the usual database: a single server.
 func openDatabase(ctx context.Context, a *arena) error { return a.openPrimary(ctx) }
 
-func (a *arena) openPrimary(ctx context.Context) (err error) {
-	pg, err := pgtest.New(pgtest.Options{})
+func (a *arena) openPrimary(ctx context.Context) error { return a.openServer(ctx, pgtest.Options{}) }
+
+func (a *arena) openServer(ctx context.Context, o pgtest.Options) (err error) {
+	pg, err := pgtest.New(o)
 	if err != nil {
 		return err
 	}
@@ -229,6 +236,9 @@ func (a *arena) close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	errs := []error{a.hook.Close(), a.mails.Close()}
+	for _, f := range a.later {
+		errs = append(errs, f())
+	}
 	for name, pg := range map[string]*pgtest.Cluster{"postgres": a.pg, "standby": a.standby, "former": a.former} {
 		if pg != nil {
 			errs = append(errs, os.WriteFile(filepath.Join(a.dir, name+".log"), []byte(pg.Log()), 0o600), pg.Close())

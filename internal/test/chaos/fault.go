@@ -99,6 +99,12 @@ func catalogue(c Config) []fault {
 		{name: "promotion-asynchronous", unit: "asynchronous", open: openAsynchronous, run: promote,
 			slow: "the promoted server has forgotten the ends of runs, and for 10 s (the longest call and a LeaseTTL) nobody can be certain that they are not under way"},
 	}
+	all = append(all,
+		fault{name: "demotion", unit: "demoted", open: openDemoted, run: demote,
+			slow: "nobody can write for some 15 s"},
+		fault{name: "poison", unit: "poisoned", open: openPoisoned, run: poison(60 * time.Second)},
+		fault{name: "server-clock", unit: "clock", open: openStepped, run: stepServer},
+		fault{name: "no-zones", unit: "zones", open: openZones, run: blind(2, 25*time.Second)})
 	all = append(all, routeFaults(leaseLock, unitLock)...)
 	all = append(all, routeFaults(leaseRow, unitRow)...)
 	all = append(all,

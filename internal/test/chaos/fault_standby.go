@@ -52,6 +52,52 @@ func (a *arena) openPair(ctx context.Context) error {
 	return nil
 }
 
+// openDemoted makes such a primary, which each node reaches through a proxy of its own.
+func openDemoted(ctx context.Context, a *arena) error {
+	dsn := ""
+	err := openSynchronous(ctx, a)
+	if err == nil {
+		var u *url.URL
+		if u, err = url.Parse(a.primary().DSN(dbName)); err == nil {
+			u.User = url.User(dbUser)
+			dsn = u.String()
+		}
+	}
+	a.direct, a.dsn = false, dsn
+	return err
+}
+
+// demote makes the primary a standby of its own standby, where the nodes go on to connect for a
+// while, as by a name that still stands for it. Then new connections come to the new primary,
+// and those that there are live on: they answer, and write nothing.
+func demote(ctx context.Context, a *arena) error {
+	_ = pause(ctx, 8*time.Second)
+	a.mu.Lock()
+	primary, standby := a.pg, a.standby
+	a.mu.Unlock()
+	err := a.blockedBy(audit.Fault{Name: "demotion", Within: within}, func() error {
+		if err := errors.Join(primary.Stop(pgtest.Fast), standby.Promote(), primary.Follow(standby)); err != nil {
+			return err
+		}
+		a.mu.Lock()
+		a.former, a.pg, a.standby = primary, standby, nil
+		a.mu.Unlock()
+		_ = pause(ctx, 6*time.Second)
+		u, err := url.Parse(standby.DSN(dbName))
+		if err == nil {
+			a.onAll(func(m *member) { m.proxy.Retarget(u.Host) })
+			_ = pause(ctx, unnoticed)
+		}
+		return err
+	})
+	_ = pause(ctx, 20*time.Second)
+	return err
+}
+
+// unnoticed is for how long a node may not have noticed that its connections write nothing: it asks once in a
+// LeaseTTL.
+const unnoticed = 7 * time.Second
+
 // promote crashes the primary and promotes the standby. Where it may forget, the
 // standby has received nothing for some seconds before.
 func promote(ctx context.Context, a *arena) error {

@@ -33,6 +33,7 @@ type member struct {
 	cmd   *exec.Cmd      // guarded by mu: nil when no process runs
 	stdin io.WriteCloser // guarded by mu
 	ended chan struct{}  // guarded by mu: closed when the process has been reaped
+	blind bool           // guarded by mu: its processes have no data of the zones of ours
 	busy  bool           // guarded by mu: a fault has chosen it
 	freed time.Time      // guarded by mu: when the last fault that had it was over
 	mute  bool           // guarded by mu: it is paused or cut off
@@ -69,8 +70,11 @@ func (m *member) start(env ...string) error {
 		store = "memory"
 	}
 	cmd := exec.Command(a.program, "-name", m.name, "-dir", a.dir, "-store", store, "-dsn", m.dsn, "-schema", schema, "-shards", fmt.Sprint(shards), "-lease", cmp.Or(a.lease, leaseLock),
-		"-pool", fmt.Sprint(a.pool), fmt.Sprintf("-reserve=%t", !a.bare), "-hook", a.hook.URL(), "-mail", fmt.Sprint(a.mails.Port()), "-subject", sink.Subject)
+		"-pool", fmt.Sprint(a.pool), fmt.Sprintf("-reserve=%t", !a.bare), "-poison", fmt.Sprint(a.poison), "-hook", a.hook.URL(), "-mail", fmt.Sprint(a.mails.Port()), "-subject", sink.Subject)
 	cmd.Env = append(os.Environ(), "XXLJOB_FAILPOINT_FILE="+m.pointsFile(), "GOMAXPROCS=2", "GOTRACEBACK=all")
+	if a.zones != "" && !m.isBlind() {
+		cmd.Env = append(cmd.Env, "ZONEINFO="+a.zones)
+	}
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Stderr = log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is for us
@@ -223,6 +227,19 @@ func (m *member) isMute() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.mute
+}
+
+// setBlind notes that processes which are started from now on have no data of our zones, or do.
+func (m *member) setBlind(v bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.blind = v
+}
+
+func (m *member) isBlind() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.blind
 }
 
 // close ends the process, however it is, and its proxy.

@@ -211,7 +211,10 @@ func (r *runner) inject(ctx context.Context, a *arena, faults []fault) error {
 	case open == nil:
 		open = openDatabase
 	}
-	if err := open(ctx, a); err != nil {
+	if err := open(ctx, a); errors.Is(err, errNoCompiler) {
+		a.say("left out: %v", err)
+		return nil
+	} else if err != nil {
 		return err
 	}
 	if err := a.populate(ctx, nodes); err != nil {
@@ -221,6 +224,8 @@ func (r *runner) inject(ctx context.Context, a *arena, faults []fault) error {
 	defer stop()
 	workload := a.workload
 	switch {
+	case a.plain:
+		workload = a.prompt
 	case a.failing:
 		workload = a.failures
 	case a.owing:
@@ -259,6 +264,7 @@ func (r *runner) judge(ctx context.Context, a *arena) error {
 	if err != nil {
 		return err
 	}
+	in.Rules.Refused, in.Rules.Stepped = a.poison, a.clock != ""
 	in.Rules.MayForget, in.Rules.Timed, in.Rules.Busy = a.forgets, !r.Short && !r.Brief, !a.alone
 	if err := save(a.dir, in); err != nil {
 		return err
@@ -287,7 +293,7 @@ func (r *runner) report(a *arena, in audit.Input, end int64) error {
 		until := phases[i+1].logs
 		if i == len(phases)-2 {
 			res.notes, until = notes, nil
-			if !r.Memory { // its rows are read before the stop
+			if !r.Memory && !in.Rules.Stepped { // its rows are read before the stop
 				auditor.CheckEnd(res.report, end/1000)
 				res.notes = append(res.notes, auditor.CheckLogs(res.report))
 			}

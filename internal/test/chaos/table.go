@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/xxljob/xxljob/internal/test/chaos/audit"
+	"github.com/xxljob/xxljob/internal/test/chaos/control"
 )
 
 // This file holds everything that this package knows of the database's tables.
@@ -108,6 +109,22 @@ const lockConnections = `select distinct l.pid from pg_locks l join pg_stat_acti
 
 // allConnections are all backends of the nodes.
 const allConnections = `select pid from pg_stat_activity where usename = $1 and datname = $2`
+
+// refusals have the database refuse rows for ever: results and alarms with a poisoned text, pages
+// of logs of one run in so many, and what there is of three jobs: each run, start and alarm.
+func refusals(schema string, one, noRuns, noStarts, noAlarms int64) string {
+	text := fmt.Sprintf("create function %s.refuse() returns trigger language plpgsql as $$ begin raise exception 'this row is poisoned'; end $$;", schema)
+	for i, r := range []struct{ event, table, when string }{
+		{"update", "xxl_job_log", fmt.Sprintf("new.handle_msg like '%%%s%%'", control.Poison)},
+		{"insert", "xxl_job_alarm", fmt.Sprintf("new.content like '%%%s%%' or new.job_id = %d and new.cause = 'late'", control.Poison, noAlarms)},
+		{"insert", "xxl_job_log_page", fmt.Sprintf("new.run_id %% %d = 0", one)},
+		{"insert", "xxl_job_log", fmt.Sprintf("new.job_id = %d", noRuns)},
+		{"update", "xxl_job_log", fmt.Sprintf("new.job_id = %d and old.state = 0 and new.state = 1", noStarts)},
+	} {
+		text += fmt.Sprintf("create trigger poisoned_%d before %s on %s.%s for each row when (%s) execute function %[3]s.refuse();", i, r.event, schema, r.table, r.when)
+	}
+	return text
+}
 
 // rowLocks lock rows that the loop writes, each in a transaction that then idles.
 func rowLocks(schema string) map[string]string {

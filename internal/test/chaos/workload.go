@@ -110,6 +110,19 @@ func (a *arena) workload(ctx context.Context) (wait func(), err error) {
 	return g.Wait, nil
 }
 
+// prompt is a workload of nothing but jobs with short runs which nobody edits or triggers.
+func (a *arena) prompt(ctx context.Context) (wait func(), err error) {
+	for _, d := range definitions(a.alone) {
+		if !prompt(d) {
+			continue
+		}
+		if _, err := a.ensure(ctx, nil, d, true); err != nil {
+			return nil, err
+		}
+	}
+	return func() {}, nil
+}
+
 // ensure adds a job, at the first member if it is not nil, and journals it with the
 // instants that it then has. Prompt is that of audit.Job.
 func (a *arena) ensure(ctx context.Context, first *member, d control.Job, prompt bool) (int64, error) {

@@ -24,6 +24,8 @@ type Options struct {
 	Settings map[string]string
 	// NoFsync makes a cluster that is faster, and may be lost with the machine.
 	NoFsync bool
+	// Env is added to the environment of the server.
+	Env []string
 	// Name is the name of a standby in the primary's synchronous_standby_names;
 	// empty stands for "standby".
 	Name string
@@ -55,6 +57,7 @@ func build(o Options, fill func(*Cluster) error) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.env = o.Env
 	c := &Cluster{home: h, bin: o.Bin}
 	if err := c.furnish(o, fill); err != nil {
 		return nil, errors.Join(fmt.Errorf("pgtest: start a cluster: %w", err), c.Close())

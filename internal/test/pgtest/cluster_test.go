@@ -102,7 +102,7 @@ func TestConfigure(t *testing.T) {
 }
 
 // TestStandby: a synchronous standby has all that was committed when the primary
-// is gone.
+// is gone, which may become a standby of its own.
 func TestStandby(t *testing.T) {
 	startsServers(t)
 	primary := pgtest.Start(t, pgtest.Options{})
@@ -121,6 +121,10 @@ func TestStandby(t *testing.T) {
 	if got := sql(t, standby, "SELECT answer FROM kept ORDER BY 1"); got != "42\n43" {
 		t.Errorf("kept: %q", got)
 	}
+	must(t, primary.Follow(standby))
+	await.Until(t, "the former primary has what was written since", func() bool {
+		return sql(t, primary, "SELECT pg_is_in_recovery(), count(*) FROM kept") == "t|2"
+	})
 }
 
 // TestPgBouncer: transactions of a client pass through changing sessions.

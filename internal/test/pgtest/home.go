@@ -37,6 +37,7 @@ type home struct {
 	dir     string
 	account *account
 	dying   syscall.Signal // ends the process when we are gone
+	env     []string       // added to that of the process
 
 	dog  *exec.Cmd
 	mu   sync.Mutex // guards what follows
@@ -112,7 +113,9 @@ func (h *home) start(program string, args ...string) (*process, error) {
 		return nil, err
 	}
 	defer log.Close() // the child has its own
-	p, err := spawn(h.command(log, program, args...))
+	cmd := h.command(log, program, args...)
+	cmd.Env = append(cmd.Env, h.env...)
+	p, err := spawn(cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,20 @@ func (c *Cluster) copyOf(primary *Cluster, name string) error {
 	if err != nil {
 		return err
 	}
+	return c.follow(primary, name)
+}
+
+// Follow starts a cluster that was stopped as a standby of another one, which has all that it
+// has: of its own former standby, which was promoted since.
+func (c *Cluster) Follow(primary *Cluster) error {
+	if err := c.follow(primary, "standby"); err != nil {
+		return err
+	}
+	return c.Start()
+}
+
+// follow has the data of a standby follow a primary from the next start on.
+func (c *Cluster) follow(primary *Cluster, name string) error {
 	signal := filepath.Join(c.data(), "standby.signal")
 	if err := os.WriteFile(signal, nil, 0o600); err != nil {
 		return err
@@ -42,7 +56,7 @@ func (c *Cluster) copyOf(primary *Cluster, name string) error {
 		return err
 	}
 	return c.write(map[string]string{
-		"primary_conninfo":          fmt.Sprintf("host=127.0.0.1 port=%s user=%s application_name=%s", port, superuser, name),
+		"primary_conninfo":          fmt.Sprintf("host=127.0.0.1 port=%s user=%s application_name=%s", strconv.Itoa(primary.port), superuser, name),
 		"synchronous_standby_names": "", // those of the primary would hold it up once it is promoted
 	})
 }

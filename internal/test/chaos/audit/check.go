@@ -122,6 +122,10 @@ func (a *Auditor) addRows() {
 // Check judges the instants and triggers due in [from, to), in milliseconds.
 func (a *Auditor) Check(from, to int64) *Report {
 	r := &Report{forgiving: a.in.Rules.MayForget, timed: a.in.Rules.Timed}
+	if a.in.Rules.Stepped {
+		a.checkStepped(r, from*1000, to*1000)
+		return r
+	}
 	for _, id := range sortedKeys(a.lives) {
 		for _, at := range a.lives[id].instants(from, to-1) {
 			a.checkInstant(r, a.jobs[id], at)

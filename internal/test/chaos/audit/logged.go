@@ -31,6 +31,8 @@ func (a *Auditor) CheckLogs(r *Report) string {
 			r.Unlogged++
 			r.problem("logged twice", "the line of the %s of run %d at %s is there %d times", e.Kind, e.Run, clock(e.At/1000), n)
 		case n == 1 || e.How == EndExit:
+		case a.in.Rules.Refused > 0 && e.Run%a.in.Rules.Refused == 0:
+			gone++
 		default:
 			f, ok := a.explain.takenAlong(e)
 			if !ok && a.forgot(e) {

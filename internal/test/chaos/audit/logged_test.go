@@ -48,6 +48,14 @@ func TestLogs(t *testing.T) {
 			t.Errorf("%s: %d amiss, want %d: %s %q", c.name, r.Unlogged, c.wrong, said, r.Problems)
 		}
 	}
+	for run, wrong := range map[int64]int{7: 0, 6: 1} {
+		rules := DefaultRules()
+		rules.Refused = run
+		r := &Report{}
+		if New(Input{Events: []Event{event}, Rules: rules}).CheckLogs(r); r.Unlogged != wrong {
+			t.Errorf("the database refuses the logs of run %d: %d amiss, want %d", run, r.Unlogged, wrong)
+		}
+	}
 	forgot := DefaultRules()
 	forgot.MayForget = true
 	for begin, wrong := range map[int64]int{9_000_000: 0, 20_000_000: 1} {

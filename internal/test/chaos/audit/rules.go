@@ -39,6 +39,12 @@ type Rules struct {
 	// Unwritten is for how long a line of a log may be in memory alone, with the call that
 	// stores it.
 	Unwritten int64
+	// Refused is of which runs the database refuses the logs, those whose id is a multiple; zero
+	// for none.
+	Refused int64
+	// Stepped says that the database's clock was stepped, by which nodes and rows go, and not the
+	// machine's, by which handlers and the supervisor do: see checkStepped.
+	Stepped bool
 	// Back is within what time scheduling is back after a fault of the database.
 	Back int64
 	// Sinks are the names of those who are told of alarms; where there are none, nobody asks

@@ -30,5 +30,8 @@ const (
 	TakeFor  = 300 * time.Millisecond
 )
 
+// Poison is in the texts of runs that a database is to refuse.
+const Poison = "poisoned"
+
 // ExitsFile is the name of the file that permits the handlers of a node to end its process.
 func ExitsFile(node string) string { return node + ".exits" }

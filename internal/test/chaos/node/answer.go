@@ -152,6 +152,9 @@ func definition(c control.Job) (xxljob.Job, error) {
 			return j, fmt.Errorf("a period of %v is no part of a minute", period)
 		}
 		j.Schedule = xxljob.Cron(fmt.Sprintf("0/%d * * * * ?", period/time.Second))
+		if c.Zone != "" {
+			j.Schedule = j.Schedule.In(c.Zone)
+		}
 	case control.Rate:
 		j.Schedule = xxljob.FixedRate(period)
 	case control.Delay:

@@ -26,6 +26,7 @@ type options struct {
 	hook, subject                        string
 	mail                                 int
 	shards, pool                         int
+	poison                               int64
 	reserve                              bool
 }
 
@@ -39,6 +40,7 @@ func main() {
 	flag.StringVar(&o.lease, "lease", "lock", "how shards are held: lock or row")
 	flag.IntVar(&o.shards, "shards", 16, "number of shards")
 	flag.IntVar(&o.pool, "pool", 0, "connections of the pool at most; 0 is pgx's default")
+	flag.Int64Var(&o.poison, "poison", 0, "runs whose id is a multiple have texts that nobody can store; 0 for none")
 	flag.BoolVar(&o.reserve, "reserve", true, "whether the store has its reserve connection")
 	flag.StringVar(&o.hook, "hook", "", "where alarms are posted; empty for none of any kind")
 	flag.IntVar(&o.mail, "mail", 0, "the port of the mail server on this machine")

@@ -33,22 +33,30 @@ func script(t *xxljob.Task) byte {
 // errScript is what handlers of chains fail with.
 var errScript = errors.New("the script wants it to fail")
 
+// failure is what the handler of a run fails with.
+func (e *events) failure(t *xxljob.Task) error {
+	if e.isPoisoned(t) {
+		return errors.New(poison)
+	}
+	return errScript
+}
+
 // act does what a letter says.
 func (e *events) act(ctx context.Context, t *xxljob.Task, letter byte) error {
 	after := time.Duration(100+t.RunID%400) * time.Millisecond
 	switch letter {
 	case control.Fails:
 		e.write(audit.EventEnd, t, audit.EndFailed)
-		return errScript
+		return e.failure(t)
 	case control.Later:
 		e.writeAfter(t, audit.EndLater, after)
-		return xxljob.RetryAfter(after, errScript)
+		return xxljob.RetryAfter(after, e.failure(t))
 	case control.Panics:
 		e.write(audit.EventEnd, t, audit.EndPanicked)
-		panic("the script wants it to panic")
+		panic(fmt.Sprint("the script wants it to panic: ", e.failure(t)))
 	case control.Permanent:
 		e.write(audit.EventEnd, t, audit.EndPermanent)
-		return xxljob.Permanent(errScript)
+		return xxljob.Permanent(e.failure(t))
 	case control.Snoozes: // a few times
 		if t.RunID%3 > 0 {
 			e.writeAfter(t, audit.EndSnoozed, after)
@@ -63,11 +71,11 @@ func (e *events) act(ctx context.Context, t *xxljob.Task, letter byte) error {
 	case control.Takes:
 		return e.take(ctx, t, control.TakeFor, audit.EndOK, nil)
 	case control.Works:
-		return e.take(ctx, t, control.TakeFor, audit.EndFailed, errScript)
+		return e.take(ctx, t, control.TakeFor, audit.EndFailed, e.failure(t))
 	case control.Halves:
 		if t.ScheduledAt.Unix()/2%2 == 0 {
 			e.write(audit.EventEnd, t, audit.EndFailed)
-			return errScript
+			return e.failure(t)
 		}
 	case control.Well:
 	default:
@@ -88,7 +96,7 @@ func (e *events) hang(t *xxljob.Task, d time.Duration) error {
 func (e *events) exit(t *xxljob.Task) error {
 	if _, err := os.Stat(e.mayExit); err != nil {
 		e.write(audit.EventEnd, t, audit.EndFailed)
-		return errScript
+		return e.failure(t)
 	}
 	e.write(audit.EventEnd, t, audit.EndExit)
 	os.Exit(3)

@@ -15,11 +15,11 @@ import (
 // Proxy passes connections on to one target. Its methods may be called at any
 // time, by several goroutines.
 type Proxy struct {
-	target string
-	ln     net.Listener
-	wg     sync.WaitGroup
+	ln net.Listener
+	wg sync.WaitGroup
 
 	mu      sync.Mutex
+	target  string         // guarded by mu
 	closed  bool           // guarded by mu
 	hole    bool           // guarded by mu: nothing passes
 	delay   time.Duration  // guarded by mu: of each piece on its way to the target
@@ -49,6 +49,14 @@ func (p *Proxy) BlackHole() { p.set(func() { p.hole = true }) }
 
 // Delay has each piece reach the target so much later, until Heal.
 func (p *Proxy) Delay(d time.Duration) { p.set(func() { p.delay = d }) }
+
+// Retarget has connections go to another target that are made from now on. Those that there
+// are stay where they are.
+func (p *Proxy) Retarget(target string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = target
+}
 
 // Heal lets everything pass again. Connections that were cut stay so.
 func (p *Proxy) Heal() { p.set(func() { p.hole, p.delay = false, 0 }) }
@@ -129,7 +137,10 @@ func (p *Proxy) accept() {
 
 // serve passes one connection on until both sides are done with it.
 func (p *Proxy) serve(client net.Conn) {
-	server, err := net.Dial("tcp", p.target)
+	p.mu.Lock()
+	target := p.target
+	p.mu.Unlock()
+	server, err := net.Dial("tcp", target)
 	if err != nil {
 		reset(client)
 		return

@@ -153,6 +153,24 @@ func TestPass(t *testing.T) {
 	}
 }
 
+// TestRetarget: only connections that are made later go elsewhere.
+func TestRetarget(t *testing.T) {
+	c := newClient(t)
+	c.send(t, "one")
+	c.mustAnswer(t, "one")
+	<-c.echo.conns
+	other := newEcho(t)
+	c.Retarget(other.ln.Addr().String())
+	c.send(t, "two")
+	c.mustAnswer(t, "two")
+	c.dial(t)
+	c.send(t, "three")
+	c.mustAnswer(t, "three")
+	if len(c.echo.conns) != 0 || len(other.conns) != 1 {
+		t.Errorf("%d and %d connections, want the new one at the new target", len(c.echo.conns), len(other.conns))
+	}
+}
+
 func TestBlackHole(t *testing.T) {
 	c := newClient(t)
 	c.send(t, "before")
