@@ -127,6 +127,7 @@ func routes() []route {
 		{method: post, pattern: "runs/{id}/again", needs: operating, of: aRun, serve: (*request).againRun},
 		{method: get, pattern: "runs/{id}/log", needs: seeing, of: aRun, serve: (*request).runLog, views: ViewLog},
 		{method: get, pattern: "runs/{id}/log/file", needs: seeing, of: aRun, serve: (*request).logFile, long: true, pace: wholes, views: ViewLogFile},
+		{method: get, pattern: "troubles", needs: somebody, serve: (*request).troubles},
 		{method: get, pattern: "changes", needs: somebody, serve: (*request).changes, views: ViewChanges},
 	}
 }

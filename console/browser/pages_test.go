@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/xxljob/xxljob"
 )
 
 // shown is a page as it is to be looked at.
@@ -72,6 +74,9 @@ func pages(x *site) []shown {
 		{name: "log-unwrapped", site: "filled", path: run("good") + "/log", look: "&wrap=off"},
 		{name: "changes", site: "filled", path: "changes"},
 		{name: "changes-nothing-found", site: "filled", path: "changes?actor=nobody"},
+		{name: "troubles", site: "troubled", path: "troubles"},
+		{name: "troubles-none", site: "empty", path: "troubles"},
+		{name: "jobs-troubled", site: "troubled", path: "jobs"},
 		{name: "not-found", site: "filled", path: "jobs/999999"},
 		{name: "jobs-columns", site: "filled", path: "jobs", then: `document.querySelector(".columnmenu summary").click()`, sign: ".columnmenu[open] .sheet"},
 		{name: "jobs-all-columns", site: "filled", path: "jobs", look: "&density=compact&columns.jobs=id,tags,app,key,handler,schedule,next,running,last,median,author,state"},
@@ -81,12 +86,30 @@ func pages(x *site) []shown {
 	}
 }
 
+// troubled is a scheduler with troubles of each kind that look different.
+type troubled struct{ xxljob.Scheduler }
+
+func (troubled) Troubles() []xxljob.Trouble {
+	at := time.Now().Add(-26 * time.Minute)
+	return []xxljob.Trouble{
+		{Cause: xxljob.TroubleLockedRows, Since: at, Late: 1204, Holder: "pid 4711, user backup, pg_dump from 10.1.4.7:51422, idle in transaction for 13m8s",
+			Detail: "somebody's transaction holds rows that the scheduler has to lock: 12 jobs are not planned and 1192 runs are not started, due more than 15s ago", Remedy: "end that transaction"},
+		{Cause: xxljob.TroubleNoExecutor, App: "billing", Since: at.Add(7 * time.Minute), Late: 3, Detail: "no address: app billing has no live executor", Remedy: "start an executor of this app"},
+		{Cause: xxljob.TroubleUnknownZone, App: "orders", JobID: 2021692778, Since: at.Add(9 * time.Minute), Late: 1, Detail: "unknown time zone Asia/Shanghai: this process has no data of it", Remedy: "give each node the time zones"},
+		{Cause: xxljob.TroubleFalseRefusal, App: "orders", Address: "http://orders.prod.svc.cluster.local:9999/", Since: at.Add(20 * time.Minute), Detail: "run 7214 was refused in the name of the executor, which has run it all the same: 503 Service Unavailable", Remedy: "look at what stands in front"},
+		{Cause: "of-a-newer-release", Since: at.Add(21 * time.Minute), Detail: "something else", Remedy: "what the scheduler says of it"},
+	}
+}
+
 // TestPages: each page in each language, theme and width breaks no rule that check knows. Where
 // not all are asked for, each page is shown in one combination, which depends on the commit.
 func TestPages(t *testing.T) {
 	browser(t)
-	sites := map[string]*site{"filled": filled(t), "empty": newSite(t), "new": newSite(t)}
+	sites := map[string]*site{"filled": filled(t), "empty": newSite(t), "new": newSite(t),
+		"troubled": newSiteOf(t, func(s xxljob.Scheduler) xxljob.Scheduler { return troubled{s} })}
 	sites["empty"].user("root")
+	sites["troubled"].user("root")
+	sites["troubled"].job(xxljob.Job{Name: "Nightly export", Handler: "export", Schedule: xxljob.Cron("0 0 3 * * ?")})
 	dir := pictures(t)
 	list, turn := pages(sites["filled"]), turnOf(t)
 	for i, c := range combinations() {

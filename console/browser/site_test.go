@@ -42,6 +42,11 @@ type site struct {
 
 // newSite starts a scheduler and serves its console.
 func newSite(t *testing.T) *site {
+	return newSiteOf(t, func(s xxljob.Scheduler) xxljob.Scheduler { return s })
+}
+
+// newSiteOf is newSite with a scheduler as the console is to see it.
+func newSiteOf(t *testing.T, seen func(xxljob.Scheduler) xxljob.Scheduler) *site {
 	t.Helper()
 	x := &site{T: t, store: memory.New(), jobs: map[string]int64{}, runs: map[string]int64{}}
 	quiet := slog.New(slog.DiscardHandler)
@@ -58,7 +63,7 @@ func newSite(t *testing.T) *site {
 		defer cancel()
 		_ = s.Stop(ctx)
 	})
-	h, err := console.New(console.Config{Store: x.faults, Scheduler: s, Auth: console.Accounts(), Logger: quiet,
+	h, err := console.New(console.Config{Store: x.faults, Scheduler: seen(s), Auth: console.Accounts(), Logger: quiet,
 		Title: "Orders", Label: console.Label{Text: "STAGING", Color: "amber"}})
 	must(t, err)
 	mux := http.NewServeMux()

@@ -1,0 +1,103 @@
+package console
+
+// What keeps runs from being run: the troubles of the node that the console belongs to, and what
+// it cannot do itself.
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// troublesPage lists them.
+type troublesPage struct {
+	Troubles []troubleLine
+	NotReady []string // in the words of the scheduler
+	Node     string
+}
+
+// troubleLine is one of them. Texts of the scheduler are in English; Title and Remedy are in the
+// user's language where there are words for the cause.
+type troubleLine struct {
+	xxljob.Trouble
+	Title, Remedy string
+}
+
+// troublesMost bounds how many are listed; how many there are beside them is said.
+const troublesMost = 100
+
+// troubles shows them, the oldest first.
+func (q *request) troubles() error {
+	b := troublesPage{Troubles: q.troublesSeen(), NotReady: q.notReady()}
+	if q.Scheduler != nil {
+		b.Node = q.Scheduler.Stats().Node
+	}
+	return q.showLive("troubles", "troubles", time.Time{}, b)
+}
+
+// troublesSeen are those that the user may see. What is about no app is about all of them; who
+// holds what others wait for is for who sees all apps, as it names users and programs.
+func (q *request) troublesSeen() (list []troubleLine) {
+	if q.Scheduler == nil || q.user == nil {
+		return nil
+	}
+	_, all := visible(q.user, nil)
+	for _, x := range q.Scheduler.Troubles() {
+		if x.App != "" && !allowed(q.user, see, x.App) {
+			continue
+		}
+		if !all {
+			x.Holder = ""
+		}
+		t := troubleLine{Trouble: x, Title: string(x.Cause), Remedy: x.Remedy}
+		if key := "trouble." + t.Title; q.look.language.Has(key) {
+			t.Title = q.text(key)
+		}
+		if key := "trouble.do." + string(x.Cause); q.look.language.Has(key) {
+			t.Remedy = q.text(key)
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// notReady is what this process cannot do of its part, in the scheduler's words; nothing where it
+// was not started, or is being stopped.
+func (q *request) notReady() (list []string) {
+	var not *xxljob.NotReadyError
+	if q.Scheduler == nil || q.user == nil || !errors.As(q.Scheduler.Ready(), &not) {
+		return nil
+	}
+	for i, reason := range not.Reasons {
+		if i < len(not.Errs) && !slices.Contains([]string{"not-started", "stopped"}, reason) && !slices.Contains(store.TroubleCauses(), store.TroubleCause(reason)) {
+			list = append(list, not.Errs[i].Error())
+		}
+	}
+	return list
+}
+
+// Troubled is what the frame of each page says of them: how many there are, and the titles of the
+// first, each once.
+func (p *page) Troubled() (t struct {
+	N      int
+	Titles []string
+}) {
+	if p.Section() == "troubles" {
+		return t
+	}
+	seen := p.q.troublesSeen()
+	t.N = len(seen)
+	for _, x := range seen {
+		if !slices.Contains(t.Titles, x.Title) && len(t.Titles) < 3 {
+			t.Titles = append(t.Titles, x.Title)
+		}
+	}
+	if not := p.q.notReady(); len(not) > 0 {
+		t.N += len(not)
+		t.Titles = append([]string{p.T("troubles.notready")}, t.Titles...)
+	}
+	return t
+}

@@ -1,0 +1,53 @@
+package console_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console"
+)
+
+// troubled is a scheduler with troubles, which cannot do its part, if anything.
+type troubled struct {
+	xxljob.Scheduler
+	list  []xxljob.Trouble
+	ready error
+}
+
+func (s *troubled) Troubles() []xxljob.Trouble { return s.list }
+func (s *troubled) Ready() error               { return s.ready }
+
+// TestTroublesAreSeen: each page says that there are some, one has all of each, in the language of
+// the user where it has words; who may not see an app is told of none of its, and who does not see
+// all not who holds what.
+func TestTroublesAreSeen(t *testing.T) {
+	s := &troubled{}
+	x := newSite(t, func(c *console.Config) { s.Scheduler, c.Scheduler = c.Scheduler, s })
+	root := x.admin()
+	root.get("jobs").is(http.StatusOK).lacks("keep runs from being run", "troubles\"")
+	root.get("troubles").is(http.StatusOK).has("No troubles")
+
+	s.list = []xxljob.Trouble{
+		{Cause: xxljob.TroubleLockedRows, Since: time.Now().Add(-time.Hour), Late: 1204, Holder: "pid 7, user backup", Detail: "rows are held", Remedy: "end it"},
+		{Cause: xxljob.TroubleNoExecutor, App: "billing", Since: time.Now(), Detail: "billing has <nobody>"},
+		{Cause: "of-a-newer-release", App: "orders", JobID: 4711, Address: "http://10.0.0.1/", Since: time.Now(), Detail: "something else", Remedy: "what the scheduler says"},
+	}
+	for _, page := range []string{"jobs", "runs", "changes"} {
+		root.get(page).has("3 troubles keep runs from being run.", "Locked rows", "No executor", "of-a-newer-release", "See what to do")
+	}
+	root.get("troubles").has("Locked rows", "1,204", "pid 7, user backup", "rows are held", "pg_terminate_backend", "No executor", "billing has <nobody>",
+		"of-a-newer-release", "what the scheduler says", "4711", "http://10.0.0.1/").lacks("3 troubles keep")
+
+	viewer := x.user(console.User{Name: "viewer", Apps: map[string]console.Role{"orders": console.Viewer}})
+	viewer.get("troubles").has("Locked rows", "of-a-newer-release").lacks("pid 7", "billing")
+	viewer.get("jobs").has("2 troubles keep runs from being run.").lacks("No executor")
+
+	s.ready = &xxljob.NotReadyError{Reasons: []string{"store-away", "locked-rows"}, Errs: []error{http.ErrHandlerTimeout, http.ErrBodyNotAllowed}}
+	root.get("jobs").has("4 troubles", "This node cannot do its part")
+	root.get("troubles").has("This node cannot do its part", http.ErrHandlerTimeout.Error()).lacks(http.ErrBodyNotAllowed.Error())
+	s.list, s.ready = nil, &xxljob.NotReadyError{Reasons: []string{"not-started"}, Errs: []error{http.ErrHandlerTimeout}}
+	root.get("jobs").lacks("trouble keeps", "troubles keep")
+	x.browser().get("login").is(http.StatusOK).lacks("troubles")
+}
