@@ -77,6 +77,10 @@ const TroubleLockedRows = store.TroubleLockedRows
 // [store.TroubleFalseRefusal].
 const TroubleFalseRefusal = store.TroubleFalseRefusal
 
+// TroubleSharedAddress: an address stands for several processes. See
+// [store.TroubleSharedAddress].
+const TroubleSharedAddress = store.TroubleSharedAddress
+
 // TroubleUnknownZone: this node has no data of the zone of a job. See
 // [store.TroubleUnknownZone].
 const TroubleUnknownZone = store.TroubleUnknownZone

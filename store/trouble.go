@@ -19,6 +19,10 @@ const (
 	// status of HTTP that no executor gives, a login or a limit, say, so that the run ended as
 	// refused, and the executor has reported a result of it all the same.
 	TroubleFalseRefusal TroubleCause = "false-refusal"
+	// TroubleSharedAddress: an address stands for several processes, as that of a balancer or of
+	// a Service of Kubernetes does, and the executors behind it register it as theirs. A question
+	// about a run comes to any of them.
+	TroubleSharedAddress TroubleCause = "shared-address"
 	// TroubleUnknownZone: a job's schedule has a zone of which this node has no data, as in an
 	// image without tzdata. The node leaves the job as it is, neither stopped nor planned.
 	TroubleUnknownZone TroubleCause = "unknown-zone"
@@ -81,5 +85,5 @@ func (t Trouble) String() string {
 
 // TroubleCauses returns all causes.
 func TroubleCauses() []TroubleCause {
-	return []TroubleCause{TroubleLockedRows, TroubleFalseRefusal, TroubleUnknownZone, TroubleUnknownSchedule, TroubleNoExecutor, TroubleUnknownRouter, TroubleClock}
+	return []TroubleCause{TroubleLockedRows, TroubleFalseRefusal, TroubleSharedAddress, TroubleUnknownZone, TroubleUnknownSchedule, TroubleNoExecutor, TroubleUnknownRouter, TroubleClock}
 }

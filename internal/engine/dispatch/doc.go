@@ -114,7 +114,13 @@
 //     what it finds on the spool;
 //   - when it is not there any more, by what an executor of others says of its job at two times
 //     in a row, and no result came within Dead;
+//   - at an address that stands for several processes, when twenty answers in a row over twice
+//     Dead were so, or all processes there have denied it (shared.go);
 //   - Overdue plus the job's timeout after its start, where no executor claims to have it.
+//
+// Such an address shows in that processes which can be told apart take turns, or that a job is
+// idle and then busy though nothing was sent there. A run goes by the process which has said that
+// it has accepted it (Dispatch.BootID), whichever is registered.
 //
 // What an executor of ours says that it has is never ended: when it is overdue the log says so,
 // once in Overdue. An address given by hand need not register: it has to answer once in Dead.

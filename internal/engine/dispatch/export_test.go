@@ -18,9 +18,10 @@ import (
 // KnownOfRun and SaidOfRun are what the judge of runs goes by that were accepted and not
 // reported.
 type KnownOfRun struct {
-	Boot                                                  string
-	Manual, Listed                                        bool
-	Silent, Replaced, Watched, Age, Overdue, Absent, Deaf time.Duration
+	Boot                                                        string
+	Manual, Listed, Several, Denied                             bool
+	Idles                                                       int
+	Silent, Replaced, Watched, Age, Overdue, Absent, Deaf, Idle time.Duration
 }
 
 // SaidOfRun is what has come of a question about one.
@@ -33,8 +34,9 @@ type SaidOfRun struct {
 
 func (k KnownOfRun) evidence() evidence {
 	return evidence{
-		Standing: registry.Standing{Manual: k.Manual, Listed: k.Listed, Silent: k.Silent, Replaced: k.Replaced},
+		Standing: registry.Standing{Manual: k.Manual, Listed: k.Listed, Silent: k.Silent, Replaced: k.Replaced, Several: k.Several},
 		boot:     k.Boot, watched: k.Watched, age: k.Age, overdue: k.Overdue, absent: k.Absent, deaf: k.Deaf,
+		idles: k.Idles, idle: k.Idle, denied: k.Denied,
 	}
 }
 

@@ -107,6 +107,7 @@ func (d *inDoubt) loop(ctx context.Context) {
 func (d *inDoubt) askAbout(ctx context.Context, runs []*runInDoubt) {
 	exec, err := d.book.CalledAt(ctx, runs[0].run)
 	began := time.Now()
+	defer tellShared(d.Core, d.book, runs[0].run)
 	for _, o := range runs {
 		if ctx.Err() != nil {
 			return
@@ -207,8 +208,26 @@ func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *runInDoubt)
 // askExecutor asks about a run.
 func (d *inDoubt) askExecutor(ctx context.Context, exec wire.Executor, o *runInDoubt, r store.Run) (answerAbout, error) {
 	said, err := askAboutRun(ctx, d.Core, exec, r)
-	if err == nil && (said.state != "" || !said.busy) {
-		errs.SetDefault(&o.idle, time.Now())
+	now, so := time.Now(), &o.accepted
+	switch {
+	case err != nil:
+	case said.state == "" && said.busy:
+		// Once may be that the trigger has arrived late.
+		if tookTurns(ctx, d.Core, r, so.idle, now) {
+			o.idle = time.Time{}
+			if so.turns++; so.turns > 1 {
+				d.book.Memory.Liveness.TookTurns(registry.LivenessKey(r.App, r.Address), now)
+			}
+		}
+		so.absences, so.idle = 0, time.Time{}
+	default:
+		errs.SetDefault(&o.idle, now)
+		if so.absences++; so.absences == 1 {
+			so.absent = now
+		}
+		if said.state == "" {
+			so.idle = now
+		}
 	}
 	return said, err
 }
@@ -273,7 +292,7 @@ func (d *inDoubt) lost(ctx context.Context, o *runInDoubt, r store.Run, said ans
 		return fmt.Sprintf("lost: no answer to the trigger, and no result within %v, though the job is busy", d.overdue(ctx, o))
 	case unnamed:
 		return ""
-	case !o.idle.IsZero() && time.Since(o.idle) >= d.Cfg.Cluster.Dead:
+	case !o.idle.IsZero() && time.Since(o.idle) >= d.Cfg.Cluster.Dead && d.believes(o):
 		return fmt.Sprintf("lost: no answer to the trigger, the executor did not have the run, and no result within %v", d.Cfg.Cluster.Dead)
 	case err != nil && lasts >= d.Cfg.Cluster.Dead && d.unregistered(ctx, o.run):
 		return fmt.Sprintf("lost: no answer to the trigger, and the executor is gone: %s", errs.PlainText(errs.Shorten(err.Error(), core.MaxAnswer)))
@@ -281,6 +300,14 @@ func (d *inDoubt) lost(ctx context.Context, o *runInDoubt, r store.Run, said ans
 		return fmt.Sprintf("lost: no answer from the executor for %v: %s", lasts, errs.PlainText(errs.Shorten(err.Error(), core.MaxAnswer)))
 	}
 	return ""
+}
+
+// believes reports whether it is believed that the executor does not have a run: at an address
+// that stands for several processes after so many answers in a row.
+func (d *inDoubt) believes(o *runInDoubt) bool {
+	now := time.Now()
+	_, shared := d.book.Memory.Liveness.Shared(registry.LivenessKey(o.run.App, o.run.Address), now)
+	return shared <= 0 || o.accepted.absences >= idleInARow && now.Sub(o.accepted.absent) >= 2*d.Cfg.Cluster.Dead
 }
 
 // overdue is how long after its start a run may be in doubt while its job is busy.
@@ -442,15 +469,18 @@ type runInDoubt struct {
 }
 
 // saidSoFar is what was heard from the executor of a run that it has accepted, and that
-// nobody has reported: see unreported.go.
+// nobody has reported: see unreported.go. Of a run in doubt it has absences, absent, idle and turns.
 type saidSoFar struct {
-	known    time.Time // since when this node looks after the run
-	left     time.Time // when its shard went to another node; zero while it is this node's
-	asked    time.Time // when something was said of it last
-	absences int       // how often in a row it did not have the run
-	absent   time.Time // the first of those
-	deaf     time.Time // since when nobody has answered; zero while somebody does
-	warned   time.Time // when the log was told that the run is overdue
+	known    time.Time       // since when this node looks after the run
+	left     time.Time       // when its shard went to another node; zero while it is this node's
+	asked    time.Time       // when something was said of it last
+	absences int             // how often in a row it did not have the run
+	absent   time.Time       // the first of those
+	idle     time.Time       // when the job was last said to be idle; zero when it was busy since then
+	turns    int             // how often it was busy then, though nothing was sent there, while the run is in doubt
+	deaf     time.Time       // since when nobody has answered; zero while somebody does
+	denied   map[string]bool // the processes of an address that is theirs together which have said that they do not have it
+	warned   time.Time       // when the log was told that the run is overdue
 }
 
 // is reports whether a run, as it now is, is still the one that is in doubt here: neither

@@ -323,6 +323,13 @@ func (l *unreportedList) idle() []*runInDoubt {
 	return list
 }
 
+// isOf notes which process has a run, by its own words.
+func (l *unreportedList) isOf(o *runInDoubt, boot string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	o.run.BootID = boot
+}
+
 // at sets when a run is to be asked about again.
 func (l *unreportedList) at(o *runInDoubt, next time.Time) {
 	l.mu.Lock()

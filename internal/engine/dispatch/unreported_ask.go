@@ -3,6 +3,8 @@ package dispatch
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/registry"
@@ -20,6 +22,7 @@ import (
 type askPass struct {
 	said map[int64]reply      // by job, where the answer was about the job
 	jobs map[int64]*store.Job // as far as their timeouts were needed
+	turn map[int64]bool       // jobs whose answers it was asked about whether they take turns
 }
 
 // askAbout asks about some runs of one address, one after the other. Where it does not answer,
@@ -28,7 +31,8 @@ type askPass struct {
 // answer is about the job.
 func (u *unreported) askAbout(ctx context.Context, key registry.SiteKey, runs []*runInDoubt) {
 	exec, there := u.calledAt(ctx, runs[0].run)
-	began, p := time.Now(), askPass{map[int64]reply{}, map[int64]*store.Job{}}
+	began, p := time.Now(), askPass{map[int64]reply{}, map[int64]*store.Job{}, map[int64]bool{}}
+	defer tellShared(u.Core, u.book, runs[0].run)
 	for i, o := range runs {
 		r, shared := p.said[o.run.JobID]
 		switch {
@@ -107,11 +111,22 @@ func (u *unreported) weigh(ctx context.Context, p *askPass, o *runInDoubt, r rep
 	if r.err == nil {
 		u.book.Memory.StillThere(o.run.App, o.run.Address)
 	}
-	if r.err == nil && r.boot != "" && r.boot == o.run.BootID {
+	if r.err == nil && r.boot != "" {
 		u.book.Memory.Liveness.Answered(key, r.boot, now)
 	}
-	e := u.evidence(ctx, p, o, now)
+	if r.state == wire.RunHeld && o.run.BootID == "" && r.boot != "" {
+		u.list.isOf(o, r.boot)
+	}
+	if r.unnamed() && r.busy {
+		u.busyAgain(ctx, p, o, key, now)
+	}
+	e := u.evidence(ctx, p, o, r, now)
 	c := u.bounds.conclude(e, r)
+	if c.lost != "" && e.Replaced > 0 { // unless it has registered since the last look
+		u.lookAt(ctx, []string{o.run.App}, now)
+		e = u.evidence(ctx, p, o, r, now)
+		c = u.bounds.conclude(e, r)
+	}
 	switch {
 	case c.reread:
 		u.reread(ctx, o)
@@ -124,8 +139,21 @@ func (u *unreported) weigh(ctx context.Context, p *askPass, o *runInDoubt, r rep
 	u.list.at(o, now.Add(u.bounds.next(e)))
 }
 
-// evidence is what is known of a run.
-func (u *unreported) evidence(ctx context.Context, p *askPass, o *runInDoubt, now time.Time) evidence {
+// busyAgain takes in that a job is busy. Where it was idle a moment ago, and nothing was sent there
+// in between, several processes are at the address: that it was idle says nothing then.
+func (u *unreported) busyAgain(ctx context.Context, p *askPass, o *runInDoubt, key registry.SiteKey, now time.Time) {
+	if !p.turn[o.run.JobID] && tookTurns(ctx, u.Core, o.run, o.accepted.idle, now) {
+		u.book.Memory.Liveness.TookTurns(key, now)
+	}
+	p.turn[o.run.JobID] = p.turn[o.run.JobID] || !o.accepted.idle.IsZero()
+	o.accepted.idle = time.Time{}
+	if _, shared := u.book.Memory.Liveness.Shared(key, now); shared > 0 {
+		o.idle = time.Time{}
+	}
+}
+
+// evidence is what is known of a run, after an answer.
+func (u *unreported) evidence(ctx context.Context, p *askPass, o *runInDoubt, r reply, now time.Time) evidence {
 	s := u.book.Memory.Liveness.Of(registry.LivenessKey(o.run.App, o.run.Address), o.run.BootID, now)
 	e := evidence{Standing: s, boot: o.run.BootID, watched: now.Sub(o.accepted.known), age: u.Clock.Age(o.run.Started), overdue: u.Cfg.Limits.Overdue}
 	if e.age >= e.overdue {
@@ -134,7 +162,25 @@ func (u *unreported) evidence(ctx context.Context, p *askPass, o *runInDoubt, no
 		p.jobs[o.run.JobID], o.job = o.job, nil // there may be many runs, and definitions change
 	}
 	e.absent, e.deaf = sinceThen(o.idle, now), sinceThen(o.accepted.deaf, now)
+	if r.unnamed() && !r.busy {
+		e.idles, e.idle = o.accepted.absences, sinceThen(o.accepted.absent, now)
+	}
+	if s.Several && o.run.BootID == "" && r.lacks("") && r.boot != "" {
+		e.denied = o.deniedBy(r.boot, s.Boots)
+	}
 	return e
+}
+
+// deniedBy takes in that a process does not have the run, and reports whether all have said so that
+// are there.
+func (o *runInDoubt) deniedBy(boot string, there []string) bool {
+	said := &o.accepted
+	if said.denied == nil {
+		said.denied = map[string]bool{}
+	}
+	said.denied[boot] = true
+	maps.DeleteFunc(said.denied, func(boot string, _ bool) bool { return !slices.Contains(there, boot) })
+	return len(there) > 0 && len(said.denied) == len(there)
 }
 
 // sinceThen is how long something is ago, 0 where it was not.

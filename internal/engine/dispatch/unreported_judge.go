@@ -45,6 +45,9 @@ type evidence struct {
 	age               time.Duration // since its start
 	overdue           time.Duration // the age from which on it is overdue
 	absent            time.Duration // since its executor was first known not to have it
+	idles             int           // to how many questions in a row an executor of others has answered that the job is idle
+	idle              time.Duration // since the first of these
+	denied            bool          // where there are several processes: all that are there have said that they do not have it
 	deaf              time.Duration // for how long nobody has answered at the address
 }
 
@@ -97,9 +100,12 @@ func (o *runInDoubt) note(r reply, now time.Time) {
 	if !r.lacks(o.run.BootID) {
 		said.absences = 0
 		if r.state == wire.RunHeld {
-			o.idle = time.Time{}
+			o.idle, said.denied = time.Time{}, nil
 		}
 		return
+	}
+	if r.unnamed() {
+		said.idle = now
 	}
 	if said.absences++; said.absences == 1 {
 		said.absent = now
@@ -156,14 +162,29 @@ func (b unreportedBounds) lost(e evidence, r reply) string {
 		return fmt.Sprintf("lost: the executor was not heard of for %v, and nobody answers", b.dead)
 	case r.nobody && e.Manual && e.deaf >= b.dead:
 		return fmt.Sprintf("lost: nobody has answered at the address for %v", b.dead)
-	case r.lacks(e.boot) && e.absent >= b.dead:
+	case e.Several && r.unnamed() && !r.busy && e.boot == "" && e.idles >= idleInARow && e.idle >= 2*b.dead:
+		return fmt.Sprintf("lost: several processes are at the address, and each of the last %d answers, over %v, was that the job is idle", e.idles, e.idle.Round(time.Second))
+	case r.lacks(e.boot) && e.absent >= b.dead && e.believes(r):
 		return fmt.Sprintf("lost: the executor does not have the run any more, and no result came within %v", b.dead)
-	case e.age < e.overdue || e.watched < b.dead || r.lacks(e.boot) && e.absent < b.dead:
+	case e.age < e.overdue || e.watched < b.dead || r.lacks(e.boot) && e.absent < b.dead && !e.Several:
 		return ""
-	case r.unnamed():
+	case r.unnamed() && r.busy:
 		return fmt.Sprintf("lost: no result within %v, though the job is busy", e.overdue)
 	}
 	return fmt.Sprintf("lost: no result within %v, and its executor does not say that it has the run", e.overdue)
+}
+
+// believes reports whether an answer that the run is not there is one of the process that has it,
+// if any has. Where several are at the address an answer about the job may be another's, and one
+// about a run of which nobody knows where it went has to be that of all.
+func (e evidence) believes(r reply) bool {
+	switch {
+	case !e.Several:
+		return true
+	case r.unnamed():
+		return false
+	}
+	return e.boot != "" || e.denied
 }
 
 // next is when to ask again about a run of which there was nothing to conclude: when something
@@ -175,6 +196,9 @@ func (b unreportedBounds) next(e evidence) time.Duration {
 		wait = max(b.dead, min(e.age/4, unreportedRarely))
 	case e.Listed && !e.Manual && e.absent == 0 && e.deaf == 0: // that it is idle is soon enough known then
 		wait = min(2*b.every, max(b.lostAfter-b.every, b.every))
+	}
+	if e.idles > 0 { // so often before that is believed, whether or not several are known to be there
+		wait = min(wait, b.dead/idleInARow)
 	}
 	for _, until := range []struct {
 		is, bound time.Duration

@@ -53,7 +53,8 @@
 // for a while begins anew: what it did not see says nothing. Where a boot id comes back behind
 // another one (a balancer; the registration says which process was there before, for nodes that
 // do not hear the beats), a process counts as replaced once it was itself silent for three
-// times Dead.
+// times Dead. An address where that was seen is remembered as one of several processes for an
+// hour, 1,000 of them at most (shared.go).
 //
 // # Executors of this process
 //

@@ -37,5 +37,5 @@ func Replaced(dead time.Duration, boot, boots string) time.Duration {
 			at.register(string(b), now, now)
 		}
 	}
-	return at.replaced(boot, now, dead)
+	return at.replaced(boot, now, dead, at.several(now, dead))
 }

@@ -17,14 +17,15 @@ import (
 // for a while begins anew: what it did not see says nothing.
 
 // bootsKept is how many processes are remembered of one address, beside those that have runs.
-const bootsKept = 8
+const bootsKept = 16
 
 // liveness are what was heard of addresses. It is safe for concurrent use.
 type liveness struct {
 	dead time.Duration // Config.Cluster.Dead
 
-	mu sync.Mutex
-	at map[SiteKey]*presence // guarded by mu: by app and normal address
+	mu     sync.Mutex
+	at     map[SiteKey]*presence // guarded by mu: by app and normal address
+	shared sharedAddresses       // guarded by mu
 }
 
 // presence is one address.
@@ -41,6 +42,8 @@ type presence struct {
 	from  time.Time
 	// back is when a process was last heard of again behind another one: several are there.
 	back time.Time
+	// dropped is when one was forgotten for want of room.
+	dropped time.Time
 }
 
 // bootSeen is a process that has registered.
@@ -58,6 +61,7 @@ type Standing struct {
 	Silent   time.Duration // for how long it was none, and nothing was heard of it
 	Replaced time.Duration // for how long another process than the run's is registered there
 	Several  bool          // several processes are there, or were until a while ago
+	Boots    []string      // where there are several: the boot ids that were heard of lately, nil where they are not all known
 }
 
 func newLiveness(dead time.Duration) *liveness {
@@ -116,6 +120,7 @@ func (p *liveness) Look(app string, a Answer, now time.Time, gap time.Duration) 
 		if a.boots != nil {
 			at.stored(a.boots[address], heard, now)
 		}
+		p.shared.back(k, at.back)
 	}
 }
 
@@ -133,16 +138,35 @@ func (p *liveness) beat(reg store.Registration, now time.Time) {
 	if at := p.at[key]; at != nil && !at.looked.IsZero() {
 		at.hear(now)
 		at.register(reg.BootID, now, now)
+		p.shared.back(key, at.back)
 	}
 }
 
-// Answered takes in that the process that has a run has answered itself.
+// Answered takes in which process has answered a question. It is all that there is to tell them
+// apart where the address was given by hand, or comes from a registry of the user's.
 func (p *liveness) Answered(key SiteKey, boot string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if at := p.at[key]; at != nil && len(at.boots) > 0 {
+	if at := p.at[key]; at != nil && !at.looked.IsZero() {
 		at.register(boot, now, now)
+		p.shared.back(key, at.back)
 	}
+}
+
+// TookTurns takes in that a job was idle and then busy at an address, though no run of it has come
+// there in between.
+func (p *liveness) TookTurns(key SiteKey, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shared.saw(key, now, "answers that a job is idle and that it is busy, in turns")
+}
+
+// Shared reports whether an address stands for several processes, by what was seen lately: how
+// that shows, and for how long it will be held against it.
+func (p *liveness) Shared(key SiteKey, now time.Time) (how string, left time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.shared.of(key, now)
 }
 
 func (at *presence) hear(when time.Time) {
@@ -194,6 +218,7 @@ func (at *presence) register(boot string, when, now time.Time) {
 // again and again does not hide for how long its first process has been gone.
 func (at *presence) dropOne() {
 	if i := slices.IndexFunc(at.boots, func(b bootSeen) bool { return !at.wanted[b.id] }); i >= 0 && i < len(at.boots)-1 {
+		at.dropped = core.Later(at.dropped, at.boots[i].last)
 		at.boots = slices.Delete(at.boots, i, i+1)
 	}
 }
@@ -213,16 +238,33 @@ func (p *liveness) Of(key SiteKey, boot string, now time.Time) Standing {
 		}
 		s.Silent = now.Sub(from)
 	}
+	_, shared := p.shared.of(key, now)
+	if s.Several = shared > 0 || at.several(now, p.dead); s.Several {
+		s.Boots = at.lately(now, p.dead)
+	}
 	if boot != "" {
-		s.Replaced, s.Several = at.replaced(boot, now, p.dead), at.several(now, p.dead)
+		s.Replaced = at.replaced(boot, now, p.dead, s.Several)
 	}
 	return s
+}
+
+// lately are the processes that were heard of lately, nil where some of them are forgotten.
+func (at *presence) lately(now time.Time, dead time.Duration) (ids []string) {
+	if !at.dropped.IsZero() && now.Sub(at.dropped) < alternating*dead {
+		return nil
+	}
+	for _, b := range at.boots {
+		if b.id != "" && now.Sub(b.last) < alternating*dead {
+			ids = append(ids, b.id)
+		}
+	}
+	return ids
 }
 
 // replaced is for how long a process has been replaced by others. Where several are there,
 // behind a balancer, each takes the place of the others again and again: then it is for how
 // long that process itself was not heard of, once that is long enough.
-func (at *presence) replaced(boot string, now time.Time, dead time.Duration) time.Duration {
+func (at *presence) replaced(boot string, now time.Time, dead time.Duration, several bool) time.Duration {
 	if len(at.boots) == 0 {
 		return 0
 	}
@@ -231,9 +273,9 @@ func (at *presence) replaced(boot string, now time.Time, dead time.Duration) tim
 		gone, last = at.boots[i].gone, at.boots[i].last
 	}
 	switch unheard := now.Sub(last); {
-	case gone.IsZero(), at.several(now, dead) && unheard < alternating*dead:
+	case gone.IsZero(), several && unheard < alternating*dead:
 		return 0
-	case at.several(now, dead):
+	case several:
 		return unheard
 	}
 	return now.Sub(gone)

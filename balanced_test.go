@@ -1,0 +1,301 @@
+package xxljob_test
+
+// An address that stands for several processes: a balancer, or a Service of Kubernetes, before
+// executors that register its address as theirs.
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// pod is a process behind a balancer. One of ours has a boot id.
+type pod struct {
+	boot string
+	old  bool // of ours, and before its answers to triggers said who gives them
+
+	mu   sync.Mutex
+	dead bool           // guarded by mu
+	runs map[int64]bool // guarded by mu: that it has accepted, and that have not ended, by id
+	jobs map[int64]int  // guarded by mu: how many of them, by job
+}
+
+// balancer sends each request to one of its pods, by chance.
+type balancer struct {
+	e   *elsewhere
+	at  string
+	app string
+
+	mu   sync.Mutex
+	rand *rand.Rand     // guarded by mu
+	pods []*pod         // guarded by mu
+	has  map[int64]*pod // guarded by mu: which accepted a run
+	ends map[int64]*time.Timer
+}
+
+// one chooses a pod that lives.
+func (b *balancer) one() *pod {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	live := slices.DeleteFunc(slices.Clone(b.pods), func(p *pod) bool { p.mu.Lock(); defer p.mu.Unlock(); return p.dead })
+	if len(live) == 0 {
+		return nil
+	}
+	return live[b.rand.IntN(len(live))]
+}
+
+func (b *balancer) run(_ int, r wire.TriggerRequest) (wire.Return, error) {
+	p := b.one()
+	if p == nil {
+		return wire.Return{}, errNoRoute
+	}
+	ret := wire.Success()
+	if p.boot != "" && !p.old {
+		ret.BootID = p.boot
+	}
+	if p.boot != "" && r.BootID != "" && r.BootID != p.boot {
+		ret.Code, ret.Msg = wire.CodeFail, wire.MsgOtherBoot
+		return ret, nil
+	}
+	p.mu.Lock()
+	p.runs[r.LogID] = true
+	p.jobs[r.JobID]++
+	p.mu.Unlock()
+	takes, err := time.ParseDuration(r.ExecutorParams)
+	if err != nil {
+		takes = 4 * time.Minute
+	}
+	b.mu.Lock()
+	b.has[r.LogID] = p
+	b.ends[r.LogID] = time.AfterFunc(takes, func() { b.end(p, r, 200) })
+	b.mu.Unlock()
+	return ret, nil
+}
+
+// end ends a run, which is reported where its process lives.
+func (b *balancer) end(p *pod, r wire.TriggerRequest, code int) {
+	p.mu.Lock()
+	report := p.runs[r.LogID] && !p.dead
+	delete(p.runs, r.LogID)
+	p.jobs[r.JobID]--
+	p.mu.Unlock()
+	if report {
+		b.e.callback(wire.CallbackRequest{LogID: r.LogID, HandleCode: code, HandleMsg: "done", Killed: code != 200, Exact: p.boot != ""})
+	}
+}
+
+func (b *balancer) ask(r wire.IdleBeatRequest) (wire.Return, error) {
+	p := b.one()
+	if p == nil {
+		return wire.Return{}, errNoRoute
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ret := wire.Success()
+	if p.jobs[r.JobID] > 0 {
+		ret = wire.Failf(wire.MsgBusy)
+	}
+	if p.boot != "" && r.LogID != 0 {
+		ret.RunState, ret.BootID = wire.RunUnknown, p.boot
+		if p.runs[r.LogID] {
+			ret.RunState = wire.RunHeld
+		}
+	}
+	return ret, nil
+}
+
+func (b *balancer) killRun(r wire.KillRequest) (wire.Return, error) {
+	p := b.one()
+	if p == nil {
+		return wire.Return{}, errNoRoute
+	}
+	p.mu.Lock()
+	has := p.runs[r.LogID]
+	p.mu.Unlock()
+	ret := wire.Noted(wire.MsgAlreadyKilled)
+	if has {
+		ret = wire.Success()
+		go b.end(p, wire.TriggerRequest{LogID: r.LogID, JobID: r.JobID}, 500)
+	}
+	if p.boot != "" && !p.old {
+		ret.BootID = p.boot
+	}
+	return ret, nil
+}
+
+func (b *balancer) logOf(r wire.LogRequest) (wire.LogReturn, error) {
+	p := b.one()
+	if p == nil {
+		return wire.LogReturn{}, errNoRoute
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ret := wire.LogReturn{Code: wire.CodeSuccess, Result: wire.LogResult{FromLineNum: r.FromLineNum, LogContent: wire.MsgNoLog, IsEnd: true}}
+	if p.runs[r.LogID] {
+		ret.Result = wire.LogResult{FromLineNum: 1, ToLineNum: 1, LogContent: "a line\n"}
+	}
+	return ret, nil
+}
+
+// registers has all pods that live register every 30 s, one after the other.
+func (b *balancer) registers() {
+	b.mu.Lock()
+	pods := slices.Clone(b.pods)
+	b.mu.Unlock()
+	for _, p := range pods {
+		p.mu.Lock()
+		dead := p.dead
+		p.mu.Unlock()
+		switch {
+		case dead:
+		case p.boot == "":
+			b.e.register(b.app, b.at)
+		default:
+			b.e.registerOurs(b.app, b.at, p.boot)
+		}
+		time.Sleep(3 * time.Second)
+	}
+}
+
+// kill kills a pod with all of its runs, which nobody reports.
+func (b *balancer) kill(p *pod) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dead = true
+}
+
+// of returns which pod has a run.
+func (b *balancer) of(run int64) *pod {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.has[run]
+}
+
+// behindABalancer starts a scheduler, and pods of these boot ids at at1, empty for those of others.
+func behindABalancer(t *testing.T, seed uint64, boots ...string) *balancer {
+	t.Helper()
+	b := &balancer{at: at1, app: "far", rand: rand.New(rand.NewPCG(seed, 1)), has: map[int64]*pod{}, ends: map[int64]*time.Timer{}}
+	for _, boot := range boots {
+		name, old := strings.CutSuffix(boot, ", old")
+		b.pods = append(b.pods, &pod{boot: name, old: old, runs: map[int64]bool{}, jobs: map[int64]int{}})
+	}
+	b.e = newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: {run: b.run, ask: b.ask, kill: b.killRun, log: b.logOf}})
+	done := make(chan struct{})
+	var beats sync.WaitGroup
+	beats.Go(func() {
+		for {
+			b.registers()
+			select {
+			case <-time.After(21 * time.Second):
+			case <-done:
+				return
+			}
+		}
+	})
+	t.Cleanup(func() { close(done); beats.Wait() })
+	time.Sleep(10 * time.Second)
+	return b
+}
+
+// start triggers so many runs, each of a job of its own.
+func (b *balancer) start(n int, takes time.Duration) (ids []int64) {
+	b.e.t.Helper()
+	for range n {
+		ids = append(ids, b.e.trigger(xxljob.Job{App: b.app, Name: fmt.Sprint("k", rand.Int64()), Param: takes.String(), Route: xxljob.RouteRound}))
+	}
+	time.Sleep(time.Second)
+	for _, id := range ids {
+		b.e.mustBe(id, xxljob.StateDispatched)
+	}
+	return ids
+}
+
+// kinds are which processes are behind a balancer.
+var kinds = map[string][]string{
+	"of others":    {"", ""},
+	"of ours":      {"one", "two"},
+	"of ours, old": {"one, old", "two, old"},
+	"three":        {"", "", ""},
+}
+
+// TestBalanced: runs behind a balancer end by their results, and the address is named as a trouble.
+func TestBalanced(t *testing.T) {
+	for name, boots := range kinds {
+		for seed := range uint64(5) {
+			bubble(t, fmt.Sprint(name, " ", seed), func(t *testing.T) {
+				b := behindABalancer(t, seed, boots...)
+				ids := b.start(10, 4*time.Minute)
+				time.Sleep(3 * time.Minute)
+				all := b.e.Troubles()
+				if len(all) != 1 || all[0].Cause != xxljob.TroubleSharedAddress || all[0].App != "far" || all[0].Address != at1 || all[0].Remedy == "" {
+					t.Errorf("troubles %v", all)
+				}
+				time.Sleep(2 * time.Minute)
+				for _, id := range ids {
+					b.e.mustBe(id, xxljob.StateSucceeded)
+				}
+			})
+		}
+	}
+}
+
+// TestBalancedForLong: neither are those lost that take hours.
+func TestBalancedForLong(t *testing.T) {
+	for name, boots := range kinds {
+		bubble(t, name, func(t *testing.T) {
+			b := behindABalancer(t, 7, boots...)
+			ids := b.start(5, 8*time.Hour)
+			time.Sleep(8*time.Hour + time.Minute)
+			for _, id := range ids {
+				b.e.mustBe(id, xxljob.StateSucceeded)
+			}
+		})
+	}
+}
+
+// TestBalancedLoss: one of the processes dies. Its runs are found to be lost, and no others.
+func TestBalancedLoss(t *testing.T) {
+	for name, boots := range kinds {
+		for seed := range uint64(5) {
+			bubble(t, fmt.Sprint(name, " ", seed), func(t *testing.T) {
+				b := behindABalancer(t, seed, boots...)
+				ids := b.start(10, time.Hour)
+				time.Sleep(10 * time.Minute)
+				b.kill(b.pods[0])
+				time.Sleep(3*dead + lostAfter + 2*lookedAt)
+				for _, id := range ids {
+					want := xxljob.StateDispatched
+					if b.of(id) == b.pods[0] {
+						want = xxljob.StateLost
+					}
+					b.e.mustBe(id, want)
+				}
+				time.Sleep(time.Hour)
+				for _, id := range ids {
+					if b.of(id) != b.pods[0] {
+						b.e.mustBe(id, xxljob.StateSucceeded)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestBalancedByBootID: a run is that of the process which has said that it has accepted it.
+func TestBalancedByBootID(t *testing.T) {
+	bubble(t, "stored", func(t *testing.T) {
+		b := behindABalancer(t, 1, "one", "two")
+		for _, id := range b.start(10, time.Hour) {
+			if run, has := b.e.state(id), b.of(id).boot; run.BootID != has {
+				t.Errorf("run %d is of %q, and at %q", id, run.BootID, has)
+			}
+		}
+	})
+}
