@@ -22,6 +22,32 @@ import (
 
 const at1, at2, at3 = "http://10.0.0.1:9999/", "http://10.0.0.2:9999/", "http://10.0.0.3:9999/"
 
+// TestRemoteTimes: an executor elsewhere is told the zone, with its distance from UTC, and of a
+// retry which trigger it belongs to.
+func TestRemoteTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shanghai, err := time.LoadLocation("Asia/Shanghai")
+		stage.Must(t, err)
+		p := &peer{}
+		e := newElsewhere(t, nil, xxljob.Config{Location: shanghai}, map[string]*peer{at1: p})
+		e.register("far", at1)
+		id := e.trigger(xxljob.Job{App: "far", Name: "j", Key: "k", Handler: "demo", Retries: 1})
+		synctest.Wait()
+		e.report(id, 500, "no")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		sent := p.sent()
+		if len(sent) != 2 {
+			t.Fatalf("sent %+v", sent)
+		}
+		for i, r := range sent {
+			if r.Zone != "Asia/Shanghai" || r.ZoneOffset != 8*3600 || r.TriggerID != id*int64(i) || r.BusinessTime != 0 || r.Count != 0 || r.ParentID != 0 {
+				t.Errorf("sent %+v", r)
+			}
+		}
+	})
+}
+
 // TestRemoteRun: a run goes to a registered executor with all that the job says, is
 // dispatched when it is accepted, and ends with the callback.
 func TestRemoteRun(t *testing.T) {

@@ -37,7 +37,8 @@ type Scheduler interface {
 	// seconds after ctx where the store hangs or a handler ignores its cancellation.
 	// A Router or Registry that does not return is left behind after
 	// Config.Limits.RouteTimeout, a hook after Config.StopGrace. Later calls wait for
-	// the first. The store is not closed.
+	// the first. The store is not closed. Called by a handler with its context it is
+	// ErrWaitsForItself, and stops nothing.
 	Stop(ctx context.Context) error
 	// Run starts, waits for ctx to end, and stops with Config.StopGrace. It
 	// returns nil after a clean stop. It also ends, with ErrShards, when a store that

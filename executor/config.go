@@ -31,8 +31,9 @@ type Config struct {
 	// handlers, results that cannot be delivered. Default: slog.Default().
 	Logger *slog.Logger
 
-	// Location is the zone of Task.ScheduledAt, of the lines of run logs and of
-	// their day directories. Default: UTC.
+	// Location is the zone of the lines of run logs and of their day directories, and of the
+	// times of a Task whose job has no zone. Default: UTC, or the scheduler's Config.Location
+	// for an executor that is its own.
 	Location *time.Location
 
 	// Middleware is put around every handler, the first outermost, when it is registered.

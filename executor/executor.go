@@ -32,6 +32,7 @@ type Executor struct {
 	// mu guards what follows and the fields of job and run that say so. It is
 	// held for a few map operations, never while anybody else's code runs.
 	mu        sync.Mutex
+	zones     zones // of jobs, as admins name them
 	handlers  map[string]*handler
 	order     []*handler    // handlers as they were registered
 	ready     jobList       // jobs that wait for a place
@@ -85,6 +86,7 @@ func newExecutor(cfg Config, dial dialer) (*Executor, error) {
 		born:     time.Now(),
 		local:    newOrigin(cfg, "", logs, localBatch),
 		handlers: make(map[string]*handler),
+		zones:    zones{},
 		idle:     make(chan struct{}),
 		left:     make(chan struct{}),
 		stopped:  make(chan struct{}),
@@ -217,7 +219,7 @@ func (e *Executor) stateOf(o *origin, req wire.IdleBeatRequest) wire.RunState {
 // KillRequest.LogID one run, the one with KillRequest.LogDateTime where there are
 // several with that id and a date is given. Their results are recorded at once as failed, with
 // KillRequest.Reason (default wire.StopKill) in the text, and the handler's
-// context is cancelled with ErrKilled. When there is nothing to stop the answer is
+// context is cancelled with ErrKilled, or with ErrShutdown where KillRequest.Shutdown is set. When there is nothing to stop the answer is
 // 200 with wire.MsgAlreadyKilled.
 func (e *Executor) Kill(_ context.Context, req wire.KillRequest) (wire.Return, error) {
 	return e.kill(e.local, req), nil
@@ -229,6 +231,10 @@ func (e *Executor) kill(o *origin, req wire.KillRequest) wire.Return {
 	if reason == "" {
 		reason = wire.StopKill
 	}
+	cause := ErrKilled
+	if req.Shutdown {
+		cause = ErrShutdown
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	found := false
@@ -236,11 +242,11 @@ func (e *Executor) kill(o *origin, req wire.KillRequest) wire.Return {
 		for _, r := range o.runs.all(req.LogID) {
 			if r != nil && r.id.is(runID{req.LogID, req.LogDateTime}) && (req.JobID == 0 || req.JobID == r.job.id) {
 				found = true
-				e.stopRun(r, reason, ErrKilled)
+				e.stopRun(r, reason, cause)
 			}
 		}
 	} else if j := o.jobs[req.JobID]; j != nil {
-		found = e.stopJob(j, reason, ErrKilled)
+		found = e.stopJob(j, reason, cause)
 	}
 	e.checkIdle()
 	if !found {

@@ -181,9 +181,15 @@ var (
 	ErrTimeout = errors.New("xxljob: executor: run timed out")
 	// ErrCovered says that a later run of a COVER_EARLY job took its place.
 	ErrCovered = errors.New("xxljob: executor: run covered by a later one")
-	// ErrShutdown says that the executor stopped before the handler returned.
+	// ErrShutdown says that the executor, or the scheduler in whose process it is, stopped
+	// before the handler returned.
 	ErrShutdown = errors.New("xxljob: executor: shut down")
 )
+
+// ErrInHandler is returned by Stop when one of the executor's own handlers has called it with its
+// context: Stop waits for handlers. Nothing is stopped. A handler that is to end the process has
+// another goroutine call Stop.
+var ErrInHandler = errors.New("xxljob: executor: Stop waits for the handler that has called it")
 
 // ErrStopped is returned by Handle after Stop.
 var ErrStopped = errors.New("xxljob: executor: stopped")

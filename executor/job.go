@@ -259,17 +259,24 @@ func newRun(e *Executor, h *handler, j *job, req *wire.TriggerRequest, now time.
 	if !ok {
 		at = now
 	}
+	zone := e.zones.of(req)
+	if zone == nil {
+		zone = e.cfg.Location
+	}
+	at = at.In(zone)
 	r := &run{
 		Task: Task{
 			RunID: req.LogID, JobID: req.JobID, Handler: h.name, Param: req.ExecutorParams,
 			ShardIndex: req.BroadcastIndex, ShardTotal: max(req.BroadcastTotal, 1),
-			ScheduledAt: at.In(e.cfg.Location), Attempt: req.Attempt,
+			ScheduledAt: at, Zone: zone.String(), Attempt: req.Attempt, TriggerID: cmp.Or(req.TriggerID, req.LogID), ParentID: req.ParentID,
+			BusinessTime: at, Count: req.Count,
 			App: cmp.Or(req.App, e.cfg.App), JobName: req.JobName, JobKey: req.JobKey,
 			Route: req.Route, JobVersion: req.JobVersion, TriggerType: req.TriggerType, Trace: traceOf(req),
 		},
 		handler: h, job: j, id: idOf(req), most: int32(sideBySide(req)),
 	}
 	r.Task.state, r.taskState.run = &r.taskState, r
+	r.tellTimes(req, zone)
 	r.labels = j.labelsOf(&r.Task)
 	if timeout := seconds(req.ExecutorTimeout); timeout > 0 {
 		r.limit = &timeLimit{timeout: timeout}
@@ -278,6 +285,23 @@ func newRun(e *Executor, h *handler, j *job, req *wire.TriggerRequest, now time.
 		r.keepDay(now)
 	}
 	return r
+}
+
+// tellTimes tells the handler what only some runs have.
+func (r *run) tellTimes(req *wire.TriggerRequest, zone *time.Location) {
+	tell := func(to *time.Time, ms int64) {
+		if at, ok := instant(ms); ok {
+			*to = at.In(zone)
+		}
+	}
+	tell(&r.BusinessTime, req.BusinessTime)
+	if req.WindowEnd > req.WindowStart {
+		r.Window = new(Window)
+		tell(&r.Window.Start, req.WindowStart)
+		tell(&r.Window.End, req.WindowEnd)
+	}
+	tell(&r.First, req.FirstAt)
+	tell(&r.Last, req.LastAt)
 }
 
 // maxTrace is how many bytes a Task.Trace may have.

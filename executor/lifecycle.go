@@ -17,6 +17,7 @@ import (
 
 	"github.com/xxljob/xxljob/executor/internal/spool"
 	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/internal/inside"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -184,10 +185,14 @@ func (e *Executor) Serve(ctx context.Context) error {
 // the spool are delivered by the next process, and are not counted.
 // Stop may be called again, also concurrently: each call waits for the end, may
 // hasten it by its own ctx, and returns the same error. An executor that has
-// been stopped cannot be started again.
+// been stopped cannot be started again. Called by a handler with its context it is ErrInHandler,
+// and stops nothing.
 func (e *Executor) Stop(ctx context.Context) error {
 	if ctx == nil {
 		return errNoContext
+	}
+	if caller, ok := inside.From(ctx); ok && caller.Executor == any(e) {
+		return ErrInHandler
 	}
 	e.deregister()
 	e.mu.Lock()

@@ -89,13 +89,14 @@ func (r *run) newContext(parent context.Context) *liveContext {
 	return l
 }
 
-// marked is what a run's context is made of: its labels, and for runs of the scheduler in
-// this process which run it is.
+// marked is what a run's context is made of: its labels, by whom it is run, and for runs of the
+// scheduler in this process which run it is.
 func (r *run) marked() context.Context {
-	if o := r.job.origin; !o.remote() {
-		return inside.Mark(r.labels.ctx, inside.Run{Executor: o.exec, RunID: r.id.id, JobID: r.job.id})
+	mark := inside.Run{Executor: r.job.origin.exec}
+	if !r.job.origin.remote() {
+		mark.RunID, mark.JobID = r.id.id, r.job.id
 	}
-	return r.labels.ctx
+	return inside.Mark(r.labels.ctx, mark)
 }
 
 // setLimit begins the timeout of a run: what the handler calls can see the deadline.
@@ -104,7 +105,7 @@ func (r *run) setLimit() {
 	l := r.limit
 	parent, release := context.WithTimeoutCause(r.marked(), l.timeout, ErrTimeout)
 	deadline, _ := parent.Deadline()
-	r.Task.Deadline = deadline.In(r.job.origin.exec.cfg.Location)
+	r.Task.Deadline = deadline.In(r.ScheduledAt.Location())
 	l.release = release
 	r.live.Store(r.newContext(parent))
 	l.timer = time.AfterFunc(l.timeout, r.timedOut)

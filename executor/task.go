@@ -4,6 +4,7 @@ package executor
 
 import (
 	"log/slog"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,15 +29,33 @@ type Task struct {
 	ShardIndex int
 	// ShardTotal is the number of shards, 1 when the run is not a broadcast.
 	ShardTotal int
-	// ScheduledAt is the instant the run was planned for, in Config.Location. An
-	// admin that does not tell it leaves the instant it triggered the run.
+	// ScheduledAt is the instant that the run stands for, in the zone of the job's schedule, or
+	// of its windows (AfterZone); where it has none, or the admin tells none, in Config.Location. An admin that does not
+	// tell the instant leaves the one at which it triggered the run.
 	ScheduledAt time.Time
+	// Zone is the name of that zone.
+	Zone string
 	// Attempt counts the attempts of one trigger as the admin counts them, 0 when it
 	// does not tell.
 	Attempt int
+	// TriggerID is the first run of the same trigger, the same for all attempts and for all
+	// parts of a broadcast; ParentID the run whose success has led to this one, or 0.
+	TriggerID, ParentID int64
 	// Deadline is when the job's timeout ends the run, zero for none: the deadline that
-	// the handler's context was made with, in Config.Location.
+	// the handler's context was made with, in the same zone.
 	Deadline time.Time
+
+	// BusinessTime is the time that the run is about, in the same zone: ScheduledAt, but for a
+	// run that the success of others has led to that of the first of these. Window is the window
+	// in which a job runs behind others (xxljob.Job.AfterWindow), in the same zone; nil for other
+	// jobs.
+	BusinessTime time.Time
+	Window       *Window
+	// First and Last are the ends of the instants that a run makes up for which were missed, in
+	// the same zone, and Count is how many they are: zero for a run that stands for one instant.
+	// Counting stops at 1,000: there may be more then.
+	First, Last time.Time
+	Count       int
 
 	// App is the app that the job belongs to; where the admin does not tell, Config.App.
 	App string
@@ -56,6 +75,9 @@ type Task struct {
 
 	state *taskState // part of the run, nil in a literal
 }
+
+// Window is a span of time: from Start, up to and without End.
+type Window struct{ Start, End time.Time }
 
 // taskState is what the methods of a Task share with the executor.
 type taskState struct {
@@ -91,6 +113,17 @@ func (s *taskState) use() *taskUsed {
 type adminLog struct {
 	write func(at time.Time, level slog.Level, lines string)
 	end   func()
+}
+
+// Key names what the run is for in words, such as "billing/close 2027-01-31T22:30:00.000Z": app and
+// job (its key, or # and its id), and ScheduledAt. All attempts of a trigger, and all parts of a
+// broadcast, have the same: work that is to be done once an instant notes it where it commits.
+func (t *Task) Key() string {
+	job := t.JobKey
+	if job == "" {
+		job = "#" + strconv.FormatInt(t.JobID, 10)
+	}
+	return t.App + "/" + job + " " + t.ScheduledAt.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
 // SetResult sets the text that is reported if the run succeeds, cut to 50,000

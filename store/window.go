@@ -46,6 +46,18 @@ func (j *Job) Window(business time.Time) time.Time {
 	}
 }
 
+// WindowEnd returns when the window ends that begins so: when the next one begins. It is pure.
+func (j *Job) WindowEnd(begins time.Time) time.Time {
+	at := begins.Add(cmp.Or(j.AfterWindow, oneDay))
+	for range 48 { // a day of 25 hours goes on for one more
+		if next := j.Window(at); next.After(begins) {
+			return next
+		}
+		at = at.Add(time.Hour)
+	}
+	return at
+}
+
 // firstMonday is the fifth day of 1970.
 const firstMonday = 4
 

@@ -107,6 +107,23 @@ type TriggerRequest struct {
 	// Context has them in headers of these names.
 	Traceparent string `json:"traceparent,omitempty"`
 	Tracestate  string `json:"tracestate,omitempty"`
+	// Zone is the IANA name of the job's time zone, and ZoneOffset its distance from UTC at
+	// ScheduledAt, in seconds, for an executor that has no data of it.
+	Zone       string `json:"zone,omitempty"`
+	ZoneOffset int    `json:"zoneOffset,omitempty"`
+	// TriggerID is the first run of the same trigger, where that is another; ParentID the run
+	// whose success has led to this one.
+	TriggerID int64 `json:"triggerId,omitempty"`
+	ParentID  int64 `json:"parentId,omitempty"`
+	// BusinessTime is set where the run stands for another time than ScheduledAt, WindowStart
+	// and WindowEnd for a job behind others: all in ms.
+	BusinessTime int64 `json:"businessTime,omitempty"`
+	WindowStart  int64 `json:"windowStart,omitempty"`
+	WindowEnd    int64 `json:"windowEnd,omitempty"`
+	// FirstAt, LastAt (in ms) and Count describe the instants that the run makes up for.
+	FirstAt int64 `json:"firstAt,omitempty"`
+	LastAt  int64 `json:"lastAt,omitempty"`
+	Count   int   `json:"count,omitempty"`
 }
 
 // Encode appends the request, the same for every generation: G4 receives it at
@@ -139,13 +156,23 @@ func (r TriggerRequest) Encode(dst []byte) []byte {
 	w.TextIf("triggerType", r.TriggerType)
 	w.TextIf("traceparent", r.Traceparent)
 	w.TextIf("tracestate", r.Tracestate)
+	w.TextIf("zone", r.Zone)
+	w.NumberIf("zoneOffset", int64(r.ZoneOffset))
+	w.NumberIf("triggerId", r.TriggerID)
+	w.NumberIf("parentId", r.ParentID)
+	w.NumberIf("businessTime", r.BusinessTime)
+	w.NumberIf("windowStart", r.WindowStart)
+	w.NumberIf("windowEnd", r.WindowEnd)
+	w.NumberIf("firstAt", r.FirstAt)
+	w.NumberIf("lastAt", r.LastAt)
+	w.NumberIf("count", int64(r.Count))
 	return w.End()
 }
 
 // size is about how many bytes the request has on its way: rather too many than too few.
 func (r *TriggerRequest) size() int {
 	const keysAndNumbers = 512
-	return keysAndNumbers + len(r.ExecutorHandler) + len(r.ExecutorParams) + len(r.GlueSource) + len(r.JobName) + len(r.JobKey) + len(r.App) + len(r.Traceparent) + len(r.Tracestate)
+	return keysAndNumbers + len(r.ExecutorHandler) + len(r.ExecutorParams) + len(r.GlueSource) + len(r.JobName) + len(r.JobKey) + len(r.App) + len(r.Traceparent) + len(r.Tracestate) + len(r.Zone)
 }
 
 // Decode reads a request.
@@ -208,6 +235,35 @@ func (r *TriggerRequest) field(key string, val json.Value) (err error) {
 		r.Traceparent, err = val.Text()
 	case "tracestate":
 		r.Tracestate, err = val.Text()
+	default:
+		return r.times(key, val)
+	}
+	return err
+}
+
+// times reads what a handler is told of the instants of its run.
+func (r *TriggerRequest) times(key string, val json.Value) (err error) {
+	switch key {
+	case "zone":
+		r.Zone, err = val.Text()
+	case "zoneOffset":
+		r.ZoneOffset, err = val.Int32()
+	case "triggerId":
+		r.TriggerID, err = val.Int64()
+	case "parentId":
+		r.ParentID, err = val.Int64()
+	case "businessTime":
+		r.BusinessTime, err = val.Int64()
+	case "windowStart":
+		r.WindowStart, err = val.Int64()
+	case "windowEnd":
+		r.WindowEnd, err = val.Int64()
+	case "firstAt":
+		r.FirstAt, err = val.Int64()
+	case "lastAt":
+		r.LastAt, err = val.Int64()
+	case "count":
+		r.Count, err = val.Int32()
 	}
 	return err
 }
@@ -272,6 +328,9 @@ type KillRequest struct {
 	LogDateTime int64 `json:"logDateTime,omitempty"`
 	// Reason replaces StopKill in the result. Other peers do not know the key.
 	Reason string `json:"reason,omitempty"`
+	// Shutdown says that the process which asks ends, and that nobody wanted the run ended. Other
+	// peers do not know the key.
+	Shutdown bool `json:"shutdown,omitempty"`
 }
 
 // Encode appends the request.
@@ -290,6 +349,8 @@ func (r *KillRequest) Decode(src []byte) error {
 			r.LogDateTime, err = val.Int64()
 		case "reason":
 			r.Reason, err = val.Text()
+		case "shutdown":
+			r.Shutdown, err = val.Flag()
 		}
 		return err
 	})

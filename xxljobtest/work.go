@@ -28,7 +28,8 @@ type Result struct {
 
 // Work runs a handler once, without scheduler and store, and waits for its end. The
 // handler sees the task as it is given; where RunID or ShardTotal is zero it sees
-// 1, where App is empty "test", and where ScheduledAt is zero the present time.
+// 1, where App is empty "test", where ScheduledAt is zero the present time, and where
+// BusinessTime is zero ScheduledAt.
 //
 // The handler's context is a child of ctx, with its values, its deadline and the cause
 // of its end, and ends when the handler has returned, or before that at the task's
@@ -87,8 +88,14 @@ func (w *worker) work(_ context.Context, t *xxljob.Task) error {
 	t.ShardIndex, t.ShardTotal = w.task.ShardIndex, max(w.task.ShardTotal, 1)
 	t.Attempt, t.App, t.JobName, t.JobKey = w.task.Attempt, cmp.Or(w.task.App, t.App), w.task.JobName, w.task.JobKey
 	t.Route, t.JobVersion, t.TriggerType, t.Deadline = w.task.Route, w.task.JobVersion, w.task.TriggerType, w.task.Deadline
+	t.TriggerID, t.ParentID = cmp.Or(w.task.TriggerID, t.TriggerID), w.task.ParentID
+	t.Window, t.First, t.Last, t.Count = w.task.Window, w.task.First, w.task.Last, w.task.Count
 	if !w.task.ScheduledAt.IsZero() {
 		t.ScheduledAt = w.task.ScheduledAt
+	}
+	t.Zone = cmp.Or(w.task.Zone, t.ScheduledAt.Location().String())
+	if t.BusinessTime = w.task.BusinessTime; t.BusinessTime.IsZero() {
+		t.BusinessTime = t.ScheduledAt
 	}
 	defer func() { w.result.Result = t.Result() }()
 	ctx, cancel := context.WithCancel(w.ctx)

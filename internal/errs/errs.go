@@ -51,6 +51,8 @@ var (
 	// like, and custom routers, may send it elsewhere, and it is not certain which node sends
 	// it until it has been sent. If it does come here after all, the wait ends with its
 	// context. The error changes nothing about the run: it begins once the handler has ended.
+	//
+	// Stop returns it to a handler that has called it with its context, and stops nothing.
 	ErrWaitsForItself = errors.New("xxljob: a handler cannot wait for itself")
 )
 

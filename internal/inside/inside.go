@@ -1,7 +1,7 @@
 // Package inside tells what is called from a handler which run it is called in.
 //
 // Comes in: the context of a handler, marked by the executor that runs it. Goes out:
-// the run, to a Scheduler that one of its own handlers asks to wait.
+// the run, to a Scheduler or an executor that one of its own handlers asks to wait.
 package inside
 
 import "context"
@@ -11,7 +11,7 @@ type Run struct {
 	// Executor is the one that runs it, to be compared only.
 	Executor any
 	// RunID and JobID are the ids of the scheduler in the executor's own process: those
-	// of other admins are of other stores, and are not marked.
+	// of other admins are of other stores, and are zero here.
 	RunID, JobID int64
 }
 

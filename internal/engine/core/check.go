@@ -24,6 +24,9 @@ import (
 func (c Config) OwnExecutor() (*executor.Executor, error) {
 	cfg := c.Executor
 	cfg.Middleware = slices.DeleteFunc(slices.Concat(c.Middleware, cfg.Middleware), func(m func(executor.Handler) executor.Handler) bool { return m == nil })
+	if cfg.Location == nil {
+		cfg.Location = c.Location
+	}
 	own, err := executor.New(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("xxljob: config: Executor: %w", err)

@@ -75,6 +75,13 @@ func (l *lifecycle) Running() bool {
 	return l.Started && !l.Stopping
 }
 
+// WasStarted reports whether Start has been called, even if Stop has been since.
+func (l *lifecycle) WasStarted() bool {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	return l.Started
+}
+
 // Judge adds why a scheduler that does not run is not ready.
 func (l *lifecycle) Judge(e *NotReadyError) {
 	l.Mu.Lock()

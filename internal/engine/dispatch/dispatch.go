@@ -101,6 +101,11 @@ func (d *Dispatcher) Wait(ctx context.Context, runID int64) (store.Run, error) {
 	return d.waiter.wait(ctx, runID)
 }
 
+// StoppedFromInside is an error where ctx is that of a handler whose end Stop waits for.
+func (d *Dispatcher) StoppedFromInside(ctx context.Context) error {
+	return d.waiter.stoppedFromInside(ctx)
+}
+
 // RunsInDoubt is how many runs there are whose executor may or may not have them.
 func (d *Dispatcher) RunsInDoubt() int { return d.inDoubt.count() }
 

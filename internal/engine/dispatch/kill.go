@@ -135,7 +135,8 @@ func (k *killer) killAt(ctx context.Context, f *queue.Flight, reason string) {
 	ask := func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, loop.CallTimeout)
 		defer cancel()
-		req := wire.KillRequest{JobID: f.Run.Planned.JobID, LogID: f.Run.Planned.ID, LogDateTime: f.Run.Planned.Created, Reason: reason}
+		req := wire.KillRequest{JobID: f.Run.Planned.JobID, LogID: f.Run.Planned.ID, LogDateTime: f.Run.Planned.Created, Reason: reason,
+			Shutdown: k.queue.Under.Killed(f) == store.StateLost}
 		if ret, err := f.Exec.Kill(ctx, req); err != nil || !ret.OK() {
 			k.Logger.Warn("xxljob: could not kill a run", "run", f.Run.Planned.ID, "job", f.Run.Planned.JobID, "answer", ret.Msg, "error", err)
 		}

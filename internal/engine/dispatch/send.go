@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/xxljob/xxljob/internal/engine/router"
 	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -285,7 +287,7 @@ func otherBoot(boot, known string) string {
 // request is the wire's request for a flight that is about to be sent, and tells the tracer.
 // Done is called with the answer.
 func (s *sender) request(ctx context.Context, f *queue.Flight) (req wire.TriggerRequest, done func(wire.Return, error)) {
-	req = requestOf(f)
+	req = s.requestOf(f)
 	if s.Cfg.Tracer == nil {
 		return req, func(wire.Return, error) {}
 	}
@@ -302,7 +304,7 @@ func (s *sender) request(ctx context.Context, f *queue.Flight) (req wire.Trigger
 }
 
 // requestOf is the wire's request for a flight.
-func requestOf(f *queue.Flight) wire.TriggerRequest {
+func (s *sender) requestOf(f *queue.Flight) wire.TriggerRequest {
 	p, part := &f.Run.Planned, f.Run.Planned.Sharding()
 	req := wire.TriggerRequest{
 		JobID: p.JobID, ExecutorHandler: f.Job.Handler, ExecutorParams: f.Job.Param,
@@ -319,11 +321,49 @@ func requestOf(f *queue.Flight) wire.TriggerRequest {
 		req.ExecutorHandler, req.ExecutorParams, req.ExecutorBlockStrategy, req.JobVersion = r.Handler, r.Param, r.Block, r.JobVersion
 		req.Attempt = r.Attempt
 		req.Traceparent, req.Tracestate, _ = strings.Cut(r.Trace, " ")
+		tellTimes(&req, r, f.Job)
 	}
+	s.tellZone(&req, f.Job)
 	if !f.Job.GlueUpdated.IsZero() {
 		req.GlueUpdatetime = f.Job.GlueUpdated.UnixMilli()
 	}
 	return req
+}
+
+// tellTimes tells the handler what only some runs have: whom they follow, and other times than
+// their own.
+func tellTimes(req *wire.TriggerRequest, r *store.Run, job *store.Job) {
+	if r.TriggerID != r.ID {
+		req.TriggerID = r.TriggerID
+	}
+	req.ParentID = r.ParentID
+	if r.Count > 0 {
+		req.FirstAt, req.LastAt, req.Count = r.First.UnixMilli(), r.Last.UnixMilli(), r.Count
+	}
+	if r.Business.IsZero() {
+		return
+	}
+	req.BusinessTime = r.Business.UnixMilli()
+	if len(job.After) > 0 || len(job.AfterKeys) > 0 {
+		from := job.Window(r.Business)
+		req.WindowStart, req.WindowEnd = from.UnixMilli(), job.WindowEnd(from).UnixMilli()
+	}
+}
+
+// tellZone tells the handler in which zone its times are: in that of the job's schedule, or of its
+// windows, else in Config.Location. UTC for want of another is not told: an executor may have its own.
+func (s *sender) tellZone(req *wire.TriggerRequest, job *store.Job) {
+	name := cmp.Or(job.Schedule.Zone, job.AfterZone)
+	if name == "" {
+		if s.Cfg.Location == time.UTC {
+			return
+		}
+		name = s.Cfg.Location.String()
+	}
+	req.Zone = name
+	if zone, err := schedule.LoadZone(name); err == nil {
+		_, req.ZoneOffset = time.UnixMilli(req.ScheduledAt).In(zone).Zone()
+	}
 }
 
 // answered acts on an answer of an executor of this process.
@@ -385,7 +425,7 @@ func (s *sender) callTogether(ctx context.Context, b *callBatch) {
 	b.flights = s.queue.Under.SendAll(b.flights)
 	b.reqs, b.answers = b.reqs[:0], b.answers[:0]
 	for _, f := range b.flights {
-		b.reqs = append(b.reqs, requestOf(f))
+		b.reqs = append(b.reqs, s.requestOf(f))
 	}
 	began := time.Now()
 	b.answers = b.exec.RunAll(ctx, b.answers, b.reqs)

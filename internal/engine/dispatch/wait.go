@@ -65,6 +65,9 @@ func (w *waiter) wait(ctx context.Context, runID int64) (store.Run, error) {
 		case <-over:
 			over = nil // from here on look oneself: the run may be another node's
 		case <-ctx.Done():
+			if !w.Life.WasStarted() {
+				return run, fmt.Errorf("xxljob: wait for run %d, which is %s: this scheduler was not started, and no other has ended the run: %w", runID, run.State, ctx.Err())
+			}
 			return run, ctx.Err()
 		}
 	}
@@ -80,9 +83,8 @@ func (w *waiter) waitsForItself(ctx context.Context, run store.Run) error {
 	if !ok || caller.JobID != run.JobID {
 		return nil
 	}
-	// Another scheduler of the process may have a run of the same id.
-	own := w.queue.Under.Flight(caller.RunID)
-	if own == nil || any(own.Exec) != caller.Executor {
+	own := w.caller(caller)
+	if own == nil {
 		return nil
 	}
 	if run.ID == caller.RunID {
@@ -103,6 +105,24 @@ func (w *waiter) waitsForItself(ctx context.Context, run store.Run) error {
 	}
 	return fmt.Errorf("xxljob: wait for run %d, which is queued behind the caller's own, %d, of job %d %q, whose runs follow each other there: %w",
 		run.ID, caller.RunID, job.ID, errs.Shorten(job.Name, 40), errs.ErrWaitsForItself)
+}
+
+// caller is the flight of a run whose handler asks, nil where it is another scheduler's: one of
+// the same process may have a run of the same id.
+func (w *waiter) caller(r inside.Run) *queue.Flight {
+	own := w.queue.Under.Flight(r.RunID)
+	if own == nil || any(own.Exec) != r.Executor {
+		return nil
+	}
+	return own
+}
+
+// stoppedFromInside refuses to stop for a handler of this node, which that would wait for.
+func (w *waiter) stoppedFromInside(ctx context.Context) error {
+	if r, ok := inside.From(ctx); ok && w.caller(r) != nil {
+		return fmt.Errorf("xxljob: stop, which waits for the handler of run %d that has called it: let another goroutine call it: %w", r.RunID, errs.ErrWaitsForItself)
+	}
+	return nil
 }
 
 // oneByOne reports whether an address has one run of the job at a time, and others queue.

@@ -142,6 +142,9 @@ func (s *Node) Stop(ctx context.Context) error {
 	if ctx == nil {
 		return errs.ErrNoContext
 	}
+	if err := s.dispatch.StoppedFromInside(ctx); err != nil {
+		return err
+	}
 	l := s.Life
 	l.Mu.Lock()
 	first := !l.Stopping
