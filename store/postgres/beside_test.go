@@ -184,12 +184,15 @@ func (b *beside) compare(t *testing.T, former map[string]string) {
 	}
 }
 
-// TestEachTableHasAPrimaryKey: from others nothing can be deleted while the database has a
+// TestEachTableHasAPrimaryKey, partitions too: from others nothing can be deleted while the database has a
 // publication for all tables.
 func TestEachTableHasAPrimaryKey(t *testing.T) {
 	t.Parallel()
 	b := besides(t)
-	b.migrate(t, 1, schemaVersion)
+	b.cfg.daysAhead = 1
+	if err := b.Store.migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	rows, err := b.conn.Query(t.Context(), `select c.relname::text from pg_class c where c.relnamespace = $1::regnamespace and c.relkind in ('r', 'p')
 		and not exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary)`, b.schema)
 	if err != nil {

@@ -18,6 +18,7 @@ type server struct {
 	version                     int
 	recovering, readOnly, fsync bool
 	hasty                       bool // statement_timeout is below ours, or little more
+	hurried                     bool // there is a transaction_timeout, which Postgres has from 17 on
 	path                        string
 	commit, isolation           string
 	dates, encoding, nulls      string
@@ -28,7 +29,7 @@ const sqlServer = `select pg_catalog.current_setting('server_version_num')::int,
 	pg_catalog.current_setting('default_transaction_read_only') = 'on', pg_catalog.current_setting('fsync') = 'on',
 	pg_catalog.current_setting('synchronous_commit'), pg_catalog.current_setting('default_transaction_isolation'),
 	pg_catalog.current_setting('DateStyle'), pg_catalog.current_setting('client_encoding'), pg_catalog.current_setting('array_nulls'),
-	pg_catalog.current_setting('server_encoding')`
+	pg_catalog.current_setting('server_encoding'), coalesce(pg_catalog.current_setting('transaction_timeout', true), '0') <> '0'`
 
 // checkServer makes sure that this is a database the store can write to.
 func (s *Store) checkServer(ctx context.Context) error {
@@ -67,7 +68,7 @@ func (s *Store) askServer(ctx context.Context) (v server, err error) {
 		return v, err
 	}
 	v.hasty = strings.HasSuffix(patience, "ms") || patience == "1s"
-	err = send(ctx, t.conn, nil, []statement{{sqlServer, nil, scanInto(&v.version, &v.recovering, &v.readOnly, &v.fsync, &v.commit, &v.isolation, &v.dates, &v.encoding, &v.nulls, &v.holds)},
+	err = send(ctx, t.conn, nil, []statement{{sqlServer, nil, scanInto(&v.version, &v.recovering, &v.readOnly, &v.fsync, &v.commit, &v.isolation, &v.dates, &v.encoding, &v.nulls, &v.holds, &v.hurried)},
 		{sql: "commit"}})
 	t.rollback(ctx)
 	return v, err
@@ -99,6 +100,9 @@ func (s *Store) heed(v *server) {
 	}
 	if v.nulls != "on" { // arrays that go as text
 		s.oddSettings = append(s.oddSettings, "set local array_nulls = on")
+	}
+	if v.hurried {
+		s.oddSettings = append(s.oddSettings, "set local transaction_timeout = 0")
 	}
 	s.guardReads = len(s.oddSettings) > 0 || v.hasty || s.apartPath || v.isolation != "read committed"
 }
@@ -220,7 +224,29 @@ func (s *Store) checkRights(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("postgres: the role may not use sequence %s.%s: GRANT USAGE ON ALL SEQUENCES IN SCHEMA %[1]s to it", s.schema, seq))
 		}
 	}
+	if len(errs) == 0 {
+		errs = append(errs, s.checkRowSecurity(ctx))
+	}
 	return errors.Join(errs...)
+}
+
+// checkRowSecurity refuses a role that does not see all rows: what it did not see would be taken
+// for what is not there.
+func (s *Store) checkRowSecurity(ctx context.Context) error {
+	var tables []string
+	err := s.read(ctx, statement{`select c.relname::pg_catalog.text from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+	where n.nspname = $1::pg_catalog.text and pg_catalog.starts_with(c.relname::pg_catalog.text, 'xxl_job_') and c.relrowsecurity and pg_catalog.row_security_active(c.oid)
+	order by c.oid`, []any{s.cfg.Schema}, func(rows pgx.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		tables = append(tables, name)
+		return err
+	}})
+	if err != nil || len(tables) == 0 {
+		return failed(err, "look for row-level security")
+	}
+	return fmt.Errorf("postgres: row-level security keeps rows of %d tables of schema %s from the role, the first is %[2]s.%[3]s, and a scheduler has to see all: take the role that owns the tables (without FORCE ROW LEVEL SECURITY), ALTER ROLE … BYPASSRLS, or ALTER TABLE … DISABLE ROW LEVEL SECURITY",
+		len(tables), s.schema, tables[0])
 }
 
 func explainRights(err error, schema string) error {

@@ -90,10 +90,10 @@ func (s *Store) tryMigrations(ctx context.Context) error {
 		return err
 	}
 	defer s.giveBack(conn)
-	x := &tx{conn: conn.Conn(), name: "migrate", head: []string{
+	x := &tx{conn: conn.Conn(), name: "migrate", head: append([]string{
 		"begin isolation level read committed read write", "set local search_path = " + ourPath, fmt.Sprintf("set local lock_timeout = %d", s.migrationPatience.Milliseconds()),
-		"set local statement_timeout = 0", "set local idle_in_transaction_session_timeout = '60s'",
-	}}
+		"set local statement_timeout = 0", "set local idle_in_transaction_session_timeout = '60s'", ownTablespace,
+	}, s.oddSettings...)}
 	defer x.rollback(ctx) // after a commit there is nothing to roll back
 	lock := statement{sql: fmt.Sprintf("select pg_catalog.pg_advisory_xact_lock(%d, %d)", s.lockClass, migrationLock)}
 	head, _ := x.takeHead()
@@ -118,6 +118,11 @@ func (s *Store) tryMigrations(ctx context.Context) error {
 	}
 	return x.commit(ctx)
 }
+
+// ownTablespace makes no difference to where tables come to be: a default_tablespace that is the
+// database's own keeps the server from making tables with partitions.
+const ownTablespace = `select pg_catalog.set_config('default_tablespace', '', true) from pg_catalog.pg_database d join pg_catalog.pg_tablespace t on t.oid = d.dattablespace
+	where d.datname = pg_catalog.current_database() and t.spcname::pg_catalog.text = pg_catalog.current_setting('default_tablespace')`
 
 func (s *Store) apply(ctx context.Context, x *tx, n int) error {
 	text, err := migrationText(n)
@@ -259,7 +264,7 @@ func (s *Store) bounded(ctx context.Context, f func(context.Context) error) erro
 func explainSetup(err error, schema string) error {
 	switch codeOf(err) {
 	case codeDenied:
-		return fmt.Errorf("%w; the role needs CREATE on the database, or an existing schema %s that it owns", err, schema)
+		return fmt.Errorf("%w; the role needs CREATE on the database, or an existing schema %s that it owns, and CREATE on the tablespace that default_tablespace names", err, schema)
 	case codeReadOnly:
 		return fmt.Errorf("%w; connect to the primary (target_session_attrs=read-write)", err)
 	}

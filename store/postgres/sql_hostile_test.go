@@ -123,6 +123,9 @@ func makeHostile(super, usual string, names []string) (string, error) {
 	if err := execAt(ctx, super, name, hostileOperators, fmt.Sprintf(hostileFunctions, strings.Join(names, ","))); err != nil {
 		return "", err
 	}
+	if err := execAt(ctx, super, name, "create publication everything for all tables"); err != nil {
+		return "", err
+	}
 	err = execAt(ctx, super, name, "select 1::bigint & 1")
 	if err == nil || !strings.Contains(err.Error(), "hostile") {
 		return "", fmt.Errorf("the operators are not hostile: %w", err)
