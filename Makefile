@@ -129,6 +129,10 @@ bench-compare: ## compare with BASE=COMMIT: ten runs of each in turns, ratios wi
 	$(GO) run ./internal/test/benchcompare -base "$(BASE)" $(COMPARE)
 
 # The bounds are on medians and on rows: figures of a busy machine say little of the former.
+.PHONY: hostile-postgres
+hostile-postgres: postgres ## run the suite of stores in databases as people have them, each oddity by itself (some ten minutes)
+	cd store/postgres && XXLJOB_REQUIRE_POSTGRES=1 XXLJOB_HOSTILE_POSTGRES=1 $(GO) test -count=1 -timeout 40m -run '^TestConformanceInOddDatabases$$'
+
 .PHONY: bench-store
 bench-store: postgres ## ask a million runs and 10,000 jobs in Postgres what consoles ask; fails over a bound (a minute or two; ROUNDS, 100)
 	XXLJOB_REQUIRE_POSTGRES=1 XXLJOB_BENCH_STORE=$(or $(ROUNDS),100) $(GO) test ./store/postgres -run '^$$' -bench '^BenchmarkStore$$' -benchtime 1x -timeout 30m

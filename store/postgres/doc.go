@@ -15,7 +15,8 @@
 // with USAGE on the schema and its sequences and SELECT, INSERT, UPDATE and DELETE
 // on its tables; then a role that may create tables has to call Migrate at least
 // every week, for the partitions of the days to come, and retention deletes rows
-// instead of dropping partitions.
+// instead of dropping partitions. A role from which policies of row-level security keep
+// rows is refused.
 //
 // # Sessions and poolers
 //
@@ -36,6 +37,13 @@
 // What the host's sessions are set to changes nothing: transactions of the store
 // name their isolation and set their own timeouts, and no error is recognised by its
 // text. The one thing refused is a client_encoding other than UTF8.
+//
+// # Connections that are of no use
+//
+// A connection of the pool that leads to a standby, to another database than New was in, or
+// to a server that later connections do not reach, or whose role has lost its rights, is
+// closed when the store is given it, and nothing is written over it. Others of the pool are
+// left alone. An error says which it was.
 //
 // # Other roles of the database
 //
