@@ -99,6 +99,10 @@ const TroubleUnknownRouter = store.TroubleUnknownRouter
 // TroubleClock: the store's clock is not trusted. See [store.TroubleClock].
 const TroubleClock = store.TroubleClock
 
+// TroubleRefused: the store refuses for ever what has to be written about a job or one of its runs.
+// See [store.TroubleRefused].
+const TroubleRefused = store.TroubleRefused
+
 // FaultStats counts, since New, what is zero at a node that is well, on a store that answers,
 // with users' code that is sound: any of them that grows is worth a look at the log, which says
 // more about each.

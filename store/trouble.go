@@ -40,6 +40,11 @@ const (
 	// can be known to be right: nothing is deleted, and nothing expires, by its age. It is over by
 	// itself.
 	TroubleClock TroubleCause = "clock"
+	// TroubleRefused: the store refuses for ever what the scheduler has to write about a job or one
+	// of its runs, and even that it cannot be written: a constraint or a trigger on its tables,
+	// perhaps. What it is about is left aside and tried again and again, and nothing else waits
+	// for it.
+	TroubleRefused TroubleCause = "refused"
 )
 
 // Trouble is something that keeps runs of a scheduler from being run in time, and that another
@@ -85,5 +90,5 @@ func (t Trouble) String() string {
 
 // TroubleCauses returns all causes.
 func TroubleCauses() []TroubleCause {
-	return []TroubleCause{TroubleLockedRows, TroubleFalseRefusal, TroubleSharedAddress, TroubleUnknownZone, TroubleUnknownSchedule, TroubleNoExecutor, TroubleUnknownRouter, TroubleClock}
+	return []TroubleCause{TroubleLockedRows, TroubleFalseRefusal, TroubleSharedAddress, TroubleUnknownZone, TroubleUnknownSchedule, TroubleNoExecutor, TroubleUnknownRouter, TroubleClock, TroubleRefused}
 }

@@ -62,6 +62,9 @@ func (b *Batch[T]) Loop(ctx context.Context, store func(context.Context, []T) (r
 // so that one which it would refuse for ever holds up no other. It returns those that the store has
 // refused alone, and why the last of them. An error is any other that do has returned, and ends it.
 func Halve[T any](items []T, do func([]T) error) (refused []T, why, err error) {
+	if len(items) == 0 {
+		return nil, nil, nil
+	}
 	switch err := do(items); {
 	case !errors.Is(err, errs.ErrRefused):
 		return nil, nil, err

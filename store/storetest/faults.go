@@ -37,7 +37,9 @@ type Fault struct {
 	// ctx ends meanwhile, that is the answer.
 	Late time.Duration
 	// Poison fails the call before it reaches the store, with store.ErrRefused, where it is true of
-	// a member of the batch, such as a store.Result. It is for the methods that Partial is for.
+	// a member of the batch: a store.Plan of Claim, Start, Result of Finish, Verdict of Settle,
+	// Dispatch, Progress, Registration, AlarmTold, AlarmDone or JobTold of MarkAlarms; the id of a run
+	// that is to be taken.
 	Poison func(member any) bool
 	// Err replaces ErrInjected.
 	Err error

@@ -139,7 +139,18 @@ func (f *Faults) Alarms(ctx context.Context, shards []store.Shard, after int64, 
 
 // MarkAlarms passes the call on, under the faults.
 func (f *Faults) MarkAlarms(ctx context.Context, m store.AlarmMarks) error {
-	return only(f, ctx, "MarkAlarms", func() error { return f.store.MarkAlarms(ctx, m) })
+	var members []any // for Poison; the call is passed on as a whole
+	for _, told := range m.Told {
+		members = append(members, told)
+	}
+	for _, done := range m.Done {
+		members = append(members, done)
+	}
+	for _, job := range m.Jobs {
+		members = append(members, job)
+	}
+	_, err := batch(f, ctx, "MarkAlarms", members, func([]any) (struct{}, error) { return struct{}{}, f.store.MarkAlarms(ctx, m) })
+	return err
 }
 
 // ToldJobs passes the call on, under the faults.

@@ -2,7 +2,10 @@ package alarms
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -50,6 +53,7 @@ type Notifier struct {
 	quiet    atomic.Bool   // Stop has begun: nothing more is sent
 	resting  chan struct{} // closed by rested when it is quiet, and what was sent is noted; made by NewNotifier
 	rested   sync.Once
+	rarely   loop.LogLimiter
 }
 
 // alarmReading is how far the store was read.
@@ -315,11 +319,62 @@ func (h *Notifier) save(ctx context.Context) error {
 		if len(m.Told)+len(m.Done)+len(m.Jobs) == 0 {
 			return nil
 		}
-		if _, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, h.Store.MarkAlarms(ctx, m) }); err != nil {
+		err := h.mark(ctx, m)
+		if errors.Is(err, store.ErrRefused) {
+			err = h.markHalves(ctx, m)
+		}
+		if err != nil {
 			return err
 		}
 		h.Book.saved(m)
 	}
+}
+
+func (h *Notifier) mark(ctx context.Context, m store.AlarmMarks) error {
+	_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, h.Store.MarkAlarms(ctx, m) })
+	return err
+}
+
+// markHalves saves each half by itself of marks that the store has refused together, in any order,
+// until it seems to refuse all. One that it refuses alone is given up: the alarm was told, and this
+// node tells it no more; the next owner of its shard may.
+func (h *Notifier) markHalves(ctx context.Context, m store.AlarmMarks) error {
+	var each []store.AlarmMarks
+	for i := range m.Told {
+		each = append(each, store.AlarmMarks{Told: m.Told[i : i+1]})
+	}
+	for i := range m.Done {
+		each = append(each, store.AlarmMarks{Done: m.Done[i : i+1]})
+	}
+	for i := range m.Jobs {
+		each = append(each, store.AlarmMarks{Jobs: m.Jobs[i : i+1]})
+	}
+	rand.Shuffle(len(each), func(i, k int) { each[i], each[k] = each[k], each[i] })
+	tried, taken := 0, false
+	alone, why, err := loop.Halve(each, func(part []store.AlarmMarks) error {
+		var all store.AlarmMarks
+		for _, one := range part {
+			all.Told, all.Done, all.Jobs = append(all.Told, one.Told...), append(all.Done, one.Done...), append(all.Jobs, one.Jobs...)
+		}
+		err := h.mark(ctx, all)
+		taken = taken || err == nil
+		if errors.Is(err, store.ErrRefused) && len(part) == 1 {
+			if tried++; tried >= loop.RefusedFew && !taken {
+				return fmt.Errorf("nothing is taken: %v", err)
+			}
+		}
+		return err
+	})
+	if err != nil || why == nil {
+		return err
+	}
+	for _, one := range alone {
+		h.Book.giveUp(one)
+	}
+	if h.rarely.Allow("refused") {
+		h.Logger.ErrorContext(ctx, "xxljob: the store refuses to note what became of some alarms", "notes", len(alone), "error", why)
+	}
+	return nil
 }
 
 // Runs that are late. Input: the time. Output: alarms, in the store.

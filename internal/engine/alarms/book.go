@@ -36,6 +36,8 @@ type alarmBook struct {
 	marks store.AlarmMarks // what the store does not have yet
 	ends  []*alarmJob      // whose alarms marks.Done are
 
+	givenUp map[int64]bool // alarms that are done with, which the store does not let be noted
+
 	epochs map[int]int64 // of the shards that are owned
 	flown  int64         // messages so far
 }
@@ -81,6 +83,9 @@ func (b *alarmBook) job(id int64, shard int) *alarmJob {
 
 // take takes an alarm in, unless it is there.
 func (b *alarmBook) take(a store.Alarm) {
+	if b.givenUp[a.ID] {
+		return
+	}
 	j := b.job(a.JobID, a.Shard)
 	if j.rows[a.ID] != nil {
 		return
@@ -299,6 +304,19 @@ func (b *alarmBook) saved(m store.AlarmMarks) {
 		}
 	}
 }
+
+// giveUp notes that the store cannot be told what became of alarms: they are not taken in again.
+func (b *alarmBook) giveUp(m store.AlarmMarks) {
+	if b.givenUp == nil || len(b.givenUp) >= alarmGivenUp {
+		b.givenUp = map[int64]bool{}
+	}
+	for _, d := range m.Done {
+		b.givenUp[d.ID] = true
+	}
+}
+
+// alarmGivenUp bounds how many of these are remembered.
+const alarmGivenUp = 10_000
 
 // forget forgets a job of which nothing is to be told.
 func (b *alarmBook) forget(j *alarmJob) {

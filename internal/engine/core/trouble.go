@@ -2,11 +2,13 @@ package core
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
@@ -152,6 +154,28 @@ func (t *Troubles) change(cause store.TroubleCause, now time.Time, to func(known
 	t.mu.Unlock()
 	t.say(cause, now, began, over, left)
 }
+
+// refusedKept is for how long a trouble goes on after the last refusal: what is refused is tried
+// again within seconds.
+const refusedKept = 30 * time.Second
+
+// Refused tells that the store refuses for ever what has to be written about a job or one of its
+// runs, which is what.
+func (t *Troubles) Refused(now time.Time, app string, jobID int64, what string, why error) {
+	t.Saw(store.TroubleRefused, now, refusedKept, store.Trouble{
+		App: app, JobID: jobID,
+		Detail: RefusedText(what, why),
+		Remedy: "look for what was added to the store's tables: a constraint, a trigger, a rule, a right that was taken away; it is tried again all the time, and nothing else waits for it",
+	})
+}
+
+// RefusedText says what the store refuses, and why, in words that it takes.
+func RefusedText(what string, why error) string {
+	return errs.PlainText(errs.Shorten(fmt.Sprintf("the store refuses %s: %v", what, why), maxRefusedText))
+}
+
+// maxRefusedText bounds that, in bytes: it is the reason of jobs that are stopped, too.
+const maxRefusedText = 400
 
 // say logs and tells what has begun and what is over.
 func (t *Troubles) say(cause store.TroubleCause, now time.Time, began, over []store.Trouble, left int) {

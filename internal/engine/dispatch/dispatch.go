@@ -142,6 +142,7 @@ func (d *Dispatcher) SettleGone(ctx context.Context) error   { return d.recovery
 func (d *Dispatcher) AdoptOrphans(ctx context.Context) error { return d.recovery.adoptOrphans(ctx) }
 
 // LookForOrphans has orphans looked for in the next time, since the store may have forgotten
-// what it had acknowledged. MayHaveOrphans reports whether they are to be looked for.
-func (d *Dispatcher) LookForOrphans()      { d.unconfirmed.lookLater() }
-func (d *Dispatcher) MayHaveOrphans() bool { return d.recovery.mayHaveOrphans() }
+// what it had acknowledged. LooksAgain reports whether they are to be looked for, or whether runs of
+// nodes that are gone are left about which the store lets nobody decide.
+func (d *Dispatcher) LookForOrphans()  { d.unconfirmed.lookLater() }
+func (d *Dispatcher) LooksAgain() bool { return d.recovery.mayHaveOrphans() || d.recovery.undecided }

@@ -35,8 +35,9 @@ type finisher struct {
 // unstored are batches of results that the store has been asked to take and has not taken, by
 // their first. Of those that it takes at once there is nothing here.
 type unstored struct {
-	mu  sync.Mutex
-	all map[*store.Result]unstoredBatch
+	mu      sync.Mutex
+	all     map[*store.Result]unstoredBatch
+	refused map[int64]time.Time // results that the store refuses, by run, since when
 }
 
 type unstoredBatch struct {
@@ -59,6 +60,37 @@ func (u *unstored) over(results []store.Result) {
 	delete(u.all, &results[0])
 }
 
+// refuses notes results that are left to lockedLoop, since the store refuses them.
+func (u *unstored) refuses(results []store.Result, since time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.refused == nil && len(results) > 0 {
+		u.refused = make(map[int64]time.Time)
+	}
+	for i := range results {
+		u.refused[results[i].RunID] = since
+	}
+}
+
+// settled takes in what lockedLoop has left of results, and forgets the others, also in times.
+func (u *unstored) settled(results, rest []store.Result, times map[int64]int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.refused)+len(times) == 0 {
+		return
+	}
+	left := make(map[int64]bool, len(rest))
+	for i := range rest {
+		left[rest[i].RunID] = true
+	}
+	for i := range results {
+		if id := results[i].RunID; !left[id] {
+			delete(u.refused, id)
+			delete(times, id)
+		}
+	}
+}
+
 // oldest is how many results there are, and since when the first could not be stored.
 func (u *unstored) oldest() (n int, since time.Time) {
 	u.mu.Lock()
@@ -68,6 +100,10 @@ func (u *unstored) oldest() (n int, since time.Time) {
 		if since.IsZero() || b.since.Before(since) {
 			since = b.since
 		}
+	}
+	for _, at := range u.refused {
+		n++
+		since = core.Earlier(since, at)
 	}
 	return n, since
 }
@@ -102,10 +138,10 @@ func (f *finisher) finishIn(ctx context.Context, room *finishRoom, results []sto
 	backoff := loop.Backoff{Log: f.Logger, What: "storing results"}
 	began := time.Now()
 	answer, err := loop.CallUntil(ctx, &backoff,
-		func(ctx context.Context) (finishAnswer, error) {
+		func(ctx context.Context) (storeAnswer, error) {
 			return answerOf(f.Store.Finish(ctx, room.answers, results))
 		},
-		func(ctx context.Context) (finishAnswer, error) {
+		func(ctx context.Context) (storeAnswer, error) {
 			room = nil // it is left to the call before, which may still be under way
 			f.unstored.failed(results, began)
 			return answerOf(f.finishAgain(ctx, results))
@@ -130,19 +166,19 @@ func (f *finisher) finishIn(ctx context.Context, room *finishRoom, results []sto
 	return nil
 }
 
-// finishAnswer is what the store has answered to results: which runs have accepted theirs, or that
-// it refuses them.
-type finishAnswer struct {
+// storeAnswer is what the store has answered: which runs have accepted what it was given, or that it
+// refuses that.
+type storeAnswer struct {
 	accepted []store.Run
 	refused  error
 }
 
 // answerOf takes a refusal for the answer that it is: to try the same once more is of no use.
-func answerOf(accepted []store.Run, err error) (finishAnswer, error) {
+func answerOf(accepted []store.Run, err error) (storeAnswer, error) {
 	if errors.Is(err, store.ErrRefused) {
-		return finishAnswer{refused: err}, nil
+		return storeAnswer{refused: err}, nil
 	}
-	return finishAnswer{accepted: accepted}, err
+	return storeAnswer{accepted: accepted}, err
 }
 
 // took acts on results of which the store has accepted these. Those that are left are over all the
@@ -167,77 +203,102 @@ func (f *finisher) setAside(results []store.Result) {
 	f.lockedOut.Add(results...)
 }
 
-// refusedTries is how often the store has to refuse a result alone until it is taken to refuse it
-// for ever.
-const refusedTries = 3
-
 // finishApart stores results that the store has refused together, so that none holds up another. Of
 // one that it refuses for ever the state is stored without its texts, which are what others can have
 // put into it; where it refuses even that, the texts are not what is wrong, and the result is tried
 // again as it is, beside all others.
 func (f *finisher) finishApart(ctx context.Context, results []store.Result) error {
-	backoff := loop.Backoff{Log: f.Logger, What: "storing results that the store has refused"}
-	refused := results
+	backoff, began := loop.Backoff{Log: f.Logger, What: "storing results that the store has refused"}, time.Now()
+	var alone, left []store.Result
 	var why, err error
-	for range refusedTries {
-		if refused, why, err = f.finishHalves(ctx, refused); err != nil || len(refused) == 0 {
-			return err
-		}
-		backoff.Failed(ctx, why)
-		if !loop.Sleep(ctx, backoff.Delay()) {
-			return ctx.Err()
-		}
-	}
-	left, err := f.finishBare(ctx, refused, why)
-	f.setAside(left)
-	return err
-}
-
-// finishBare stores the states of results whose texts the store refuses, without these. It returns
-// the results, as they are, of which the store refuses that too.
-func (f *finisher) finishBare(ctx context.Context, results []store.Result, why error) ([]store.Result, error) {
-	bare := slices.Clone(results)
-	for i := range bare {
-		bare[i].HandleMsg, bare[i].TriggerMsg, bare[i].ProgressText = textRefused, "", ""
-	}
-	refused, _, err := f.finishHalves(ctx, bare)
-	still := make(map[int64]bool, len(refused))
-	for i := range refused {
-		still[refused[i].RunID] = true
-	}
-	if err == nil {
-		for i := range results {
-			if r := &results[i]; !still[r.RunID] {
-				f.Logger.ErrorContext(ctx, "xxljob: the store refuses the texts of a result for ever: the state is stored without them", "run", r.RunID, "state", r.State.String(), "error", why)
+	times := map[int64]int{}
+	for takes := false; ; takes = true {
+		for range loop.RefusedTries {
+			if alone, left, why, err = f.finishHalves(ctx, results, takes); err != nil || len(alone) == 0 {
+				return err
+			}
+			for i := range alone {
+				times[alone[i].RunID]++
+			}
+			results = append(slices.Clone(alone), left...)
+			backoff.Failed(ctx, why)
+			if !loop.Sleep(ctx, backoff.Delay()) {
+				return ctx.Err()
 			}
 		}
+		rest, err := f.finishBare(ctx, results, times, why)
+		if err == nil && len(left) > 0 && len(rest) < len(results) {
+			results = rest // it does not refuse all: those that were not tried are
+			continue
+		}
+		f.unstored.refuses(rest, began)
+		f.setAside(rest)
+		return err
 	}
-	return slices.DeleteFunc(slices.Clone(results), func(r store.Result) bool { return !still[r.RunID] }), err
+}
+
+// finishBare stores the states of those results without their texts that the store has refused
+// alone often enough. It returns all others, and those of which it refuses that too, as they are.
+func (f *finisher) finishBare(ctx context.Context, results []store.Result, times map[int64]int, why error) (rest []store.Result, err error) {
+	var bare []store.Result
+	for i := range results {
+		if r := results[i]; times[r.RunID] >= loop.RefusedTries {
+			r.HandleMsg, r.TriggerMsg, r.ProgressText = textRefused, "", ""
+			bare = append(bare, r)
+		}
+	}
+	refused, left, _, err := f.finishHalves(ctx, bare, false)
+	still := make(map[int64]bool, len(refused)+len(left))
+	for _, r := range slices.Concat(refused, left) {
+		still[r.RunID] = true
+	}
+	for i := range results {
+		switch r := &results[i]; {
+		case times[r.RunID] < loop.RefusedTries || still[r.RunID]:
+			rest = append(rest, *r)
+		case err == nil:
+			f.Logger.ErrorContext(ctx, "xxljob: the store refuses the texts of a result for ever: the state is stored without them", "run", r.RunID, "state", r.State.String(), "error", why)
+		}
+	}
+	return rest, err
 }
 
 // textRefused is the handle_msg of a run whose result the store has refused with its texts.
 const textRefused = "(the store refuses the text of this result)"
 
-// finishHalves stores results, and returns those that the store has refused alone, and why.
-func (f *finisher) finishHalves(ctx context.Context, results []store.Result) (refused []store.Result, why, err error) {
+// finishHalves stores results, and returns those that the store has refused alone, and why. left
+// are those that were not tried, since it seems to refuse all; takes says that it is known not to.
+func (f *finisher) finishHalves(ctx context.Context, results []store.Result, takes bool) (alone, left []store.Result, why, err error) {
 	backoff := loop.Backoff{Log: f.Logger, What: "storing results"}
-	return loop.Halve(results, func(part []store.Result) error {
+	tried := 0
+	_, _, err = loop.Halve(results, func(part []store.Result) error {
 		began := time.Now()
-		call := func(ctx context.Context) (finishAnswer, error) { return answerOf(f.finishAgain(ctx, part)) }
-		answer, err := loop.CallUntil(ctx, &backoff, call, func(ctx context.Context) (finishAnswer, error) {
+		call := func(ctx context.Context) (storeAnswer, error) { return answerOf(f.finishAgain(ctx, part)) }
+		answer, err := loop.CallUntil(ctx, &backoff, call, func(ctx context.Context) (storeAnswer, error) {
 			f.unstored.failed(part, began)
 			return call(ctx)
 		})
 		f.unstored.over(part)
 		switch {
+		case answer.refused != nil && len(part) > 1:
+			return answer.refused
 		case answer.refused != nil:
+			tried++
+			if alone, why = append(alone, part[0]), answer.refused; len(alone) >= loop.RefusedFew && !takes {
+				return errAllRefused
+			}
 			return answer.refused
 		case err == nil || errors.Is(err, store.ErrLocked):
+			tried, takes = tried+len(part), true
 			f.took(part, answer.accepted, err != nil)
 			return nil
 		}
 		return err
 	})
+	if err == errAllRefused {
+		err = nil
+	}
+	return alone, results[tried:], why, err
 }
 
 // lockedLoop stores results whose runs others have locked, until ctx ends. They are by
@@ -246,19 +307,29 @@ func (f *finisher) finishHalves(ctx context.Context, results []store.Result) (re
 // interrupted, as those of handlers that have not ended.
 func (f *finisher) lockedLoop(ctx context.Context) {
 	backoff := loop.Backoff{Log: f.Logger, What: "storing results of locked runs"}
-	f.lockedOut.Loop(ctx, func(ctx context.Context, results []store.Result) ([]store.Result, time.Duration) {
+	times, takes := map[int64]int{}, false // how often the store has refused a result alone, and whether it takes others
+	f.lockedOut.Loop(ctx, func(ctx context.Context, results []store.Result) (rest []store.Result, pause time.Duration) {
+		defer func() { f.unstored.settled(results, rest, times) }()
 		accepted, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return f.finishAgain(ctx, results) })
-		rest := without(results, accepted)
+		rest = without(results, accepted)
 		f.ended(accepted)
 		if errors.Is(err, store.ErrRefused) {
-			refused, why, err := f.finishHalves(ctx, results)
-			if err == nil && len(refused) > 0 {
-				refused, err = f.finishBare(ctx, refused, why)
+			// Those that are refused even without their texts come last, lest they use up the tries.
+			slices.SortStableFunc(results, func(a, b store.Result) int {
+				return min(times[a.RunID], loop.RefusedTries)/loop.RefusedTries - min(times[b.RunID], loop.RefusedTries)/loop.RefusedTries
+			})
+			alone, left, why, err := f.finishHalves(ctx, results, takes)
+			for i := range alone {
+				times[alone[i].RunID]++
 			}
-			if backoff.Failed(ctx, why); err != nil || len(refused) == 0 {
+			if err == nil {
+				rest, err = f.finishBare(ctx, append(slices.Clone(alone), left...), times, why)
+			}
+			takes = len(rest) < len(results)
+			if backoff.Failed(ctx, why); err != nil || len(rest) == 0 {
 				return nil, 0 // a run whose result was not stored when ctx ended is interrupted
 			}
-			return refused, backoff.Delay()
+			return rest, backoff.Delay()
 		}
 		if backoff.Failed(ctx, err) {
 			loop.Sleep(ctx, backoff.Delay()) // whatever else comes to be locked

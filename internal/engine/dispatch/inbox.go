@@ -3,6 +3,8 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
@@ -31,6 +33,7 @@ type inbox struct {
 	unconfirmed *unconfirmed
 	launcher    *launcher
 	taking      chan struct{} // full while runs are taken
+	refusals    loop.Refusals // guarded by taking: runs that the store has refused to have taken
 }
 
 // duty looks into the inbox at each hint, and by itself where hints can be lost.
@@ -42,7 +45,11 @@ func (b *inbox) duty(signals store.Signals) loop.Duty {
 			if _, poll := b.Store.Poll(); poll > 0 {
 				wait = poll
 			}
-			return wait, b.look(ctx)
+			err := b.look(ctx)
+			if b.anyRefused() { // no hint comes for these
+				wait = min(wait, loop.RefusedPause)
+			}
+			return wait, err
 		},
 	}
 }
@@ -92,6 +99,9 @@ func (b *inbox) take(ctx context.Context, runs []store.Run) (full bool, err erro
 			places[r.App] = b.attached.PlacesOf(r.App)
 		}
 	}
+	if b.refusals.Len() > 0 {
+		runs = slices.DeleteFunc(slices.Clone(runs), func(r store.Run) bool { return b.refusals.Rests(r.ID) })
+	}
 	fit, full := b.queue.Room.Fitting(runs, places)
 	if len(fit) == 0 {
 		return full, nil
@@ -101,15 +111,93 @@ func (b *inbox) take(ctx context.Context, runs []store.Run) (full bool, err erro
 	if err != nil {
 		return full, err
 	}
+	since := b.refusals.Taken()
+	var apart [][]int64
+	if b.refusals.Len() > 0 {
+		fit = slices.DeleteFunc(fit, func(id int64) bool {
+			known := b.refusals.IsKnown(id)
+			if known {
+				apart = append(apart, []int64{id})
+			}
+			return known
+		})
+	}
+	if len(fit) > 0 {
+		err = b.takeSome(ctx, fit, jobs)
+	}
+	switch {
+	case errors.Is(err, store.ErrRefused):
+		apart = append(apart, fit)
+	case err != nil || len(apart) == 0:
+		return full, err
+	}
+	return full, b.takeHalves(ctx, apart, jobs, since)
+}
+
+// takeSome takes runs, and has them launched.
+func (b *inbox) takeSome(ctx context.Context, ids []int64, jobs map[int64]*store.Job) error {
 	began := time.Now()
-	taken, err := loop.Detached(ctx, func(ctx context.Context) ([]store.Run, error) { return b.Store.Take(ctx, b.Leases.Incarnation, fit) })
-	if err != nil {
-		b.unconfirmed.addTakes(fit)
+	taken, err := loop.Detached(ctx, func(ctx context.Context) ([]store.Run, error) { return b.Store.Take(ctx, b.Leases.Incarnation, ids) })
+	switch {
+	case errors.Is(err, store.ErrRefused):
+		return err
+	case err != nil:
+		b.unconfirmed.addTakes(ids)
 		b.unconfirmed.lookNow()
-		return full, b.takenAfterAll(ctx, fit, err)
+		return b.takenAfterAll(ctx, ids, err)
+	}
+	b.refusals.Took(len(taken))
+	for i := range taken {
+		b.refusals.Over(taken[i].ID)
 	}
 	b.launcher.launchTaken(taken, jobs, began)
-	return full, nil
+	return nil
+}
+
+// takeHalves takes runs that the store has refused to have taken together, each half by itself. One
+// that it refuses alone stays in the inbox: it is started, and nobody's but this node's, which tries
+// it again when it has rested. So it is neither lost nor run twice; should this node go, its owner
+// puts it back.
+func (b *inbox) takeHalves(ctx context.Context, apart [][]int64, jobs map[int64]*store.Job, since uint64) (err error) {
+	why := map[int64]error{}
+	for i := 0; i < len(apart) && err == nil; i++ {
+		_, _, err = loop.Halve(apart[i], func(part []int64) error {
+			err := b.takeSome(ctx, part, jobs)
+			if errors.Is(err, store.ErrRefused) && len(part) == 1 {
+				if why[part[0]] = err; len(why) >= loop.RefusedFew && b.refusals.Taken() == since {
+					return errAllRefused
+				}
+			}
+			return err
+		})
+	}
+	var unclear error
+	for id, refused := range why {
+		switch times := b.refusals.Alone(id, since); {
+		case times == 0:
+			unclear = refused
+		case times >= loop.RefusedTries:
+			b.tellRefused(ctx, id, refused)
+		}
+	}
+	if unclear != nil && (err == nil || err == errAllRefused) {
+		return unclear
+	}
+	return err
+}
+
+// tellRefused tells of a run that this node cannot take.
+func (b *inbox) tellRefused(ctx context.Context, id int64, why error) {
+	if r, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return b.Store.Run(ctx, id) }); err == nil {
+		b.Core.Troubles.Refused(b.Clock.Now(), r.App, r.JobID, fmt.Sprintf("to have its run %d taken by this node", id), why)
+	}
+}
+
+// anyRefused reports whether runs stay in the inbox since the store has refused them.
+func (b *inbox) anyRefused() bool {
+	b.taking <- struct{}{}
+	defer func() { <-b.taking }()
+	return b.refusals.Len() > 0
 }
 
 // takenAfterAll reads runs whose Take returned an error: it may have taken

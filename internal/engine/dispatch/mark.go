@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ type dispatchMarker struct {
 	queue       *queue.Queue
 	killer      *killer
 	dispatching *loop.Batch[acceptance]
+	refusals    loop.Refusals // of the loop: runs that the store has refused to have marked
 }
 
 // acceptance is a run that was accepted.
@@ -31,11 +33,16 @@ type acceptance struct {
 	flight         *queue.Flight // nil where it has landed before
 	address        string        // where it is
 	said           [2]string     // what was done, and what the executor has said
+	refused        int           // how often the store has refused it alone, while it took others
 }
 
 // dispatch is what the store is to note.
 func (m *acceptance) dispatch() store.Dispatch {
 	d := m.Dispatch
+	if m.refused >= loop.RefusedTries { // the text is what others can have put into it
+		d.Msg = m.address + ": accepted"
+		return d
+	}
 	d.Msg = m.address + ": " + errs.PlainText(errs.Shorten(m.said[0]+m.said[1], core.MaxAnswer))
 	return d
 }
@@ -44,7 +51,7 @@ func (m *acceptance) dispatch() store.Dispatch {
 // has landed. Boot is which process has it, empty where that is as the store has it already. How
 // tells what was done, and said what the executor has answered.
 func (m *dispatchMarker) markAsync(f *queue.Flight, run *store.Run, boot, how, said string) {
-	m.dispatching.Add(acceptance{store.Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token, BootID: boot}, f, run.Address, [2]string{how, beginning(said)}})
+	m.dispatching.Add(acceptance{store.Dispatch{RunID: run.ID, Owner: run.Owner, Token: run.Token, BootID: boot}, f, run.Address, [2]string{how, beginning(said)}, 0})
 }
 
 // beginning is as much of an answer as may be noted of it, and a little more, without the rest of it.
@@ -77,24 +84,99 @@ func (m *dispatchMarker) loop(ctx context.Context) {
 		if len(batch) == 0 {
 			return nil, 0
 		}
-		return m.mark(ctx, batch), dispatchAgain
+		return m.markAll(ctx, batch)
 	})
 }
 
+// markAll marks a batch, and of one that the store refuses each half by itself. It returns the runs
+// that are to be tried again, and after which pause: those whose rows others have locked, and those
+// that the store has refused. Such a run loses nothing: it is under way at its executor, whose
+// result counts without that it was marked, and should this node go, the next owner of its shard
+// asks there. So it stays this node's, and is tried again until it is marked or has ended.
+func (m *dispatchMarker) markAll(ctx context.Context, batch []acceptance) (rest []acceptance, pause time.Duration) {
+	since := m.refusals.Taken()
+	var apart [][]acceptance
+	if m.refusals.Len() > 0 {
+		batch = slices.DeleteFunc(batch, func(a acceptance) bool {
+			switch {
+			case m.refusals.Rests(a.RunID):
+				rest = append(rest, a)
+			case m.refusals.IsKnown(a.RunID):
+				apart = append(apart, []acceptance{a})
+			default:
+				return false
+			}
+			return true
+		})
+	}
+	locked, refused := m.mark(ctx, batch)
+	if refused != nil {
+		apart = append(apart, batch)
+	}
+	rest = append(rest, locked...)
+	if len(rest) == 0 && len(apart) == 0 {
+		return nil, 0
+	}
+	alone := map[int64]error{}
+	for _, part := range apart {
+		tried := 0
+		_, _, _ = loop.Halve(part, func(some []acceptance) error {
+			locked, refused := m.mark(ctx, some)
+			rest = append(rest, locked...)
+			if refused != nil && len(some) > 1 {
+				return refused
+			}
+			if tried += len(some); refused != nil {
+				rest, alone[some[0].RunID] = append(rest, some[0]), refused
+			}
+			if len(alone) >= loop.RefusedFew && m.refusals.Taken() == since {
+				return errAllRefused
+			}
+			return refused
+		})
+		rest = append(rest, part[tried:]...)
+	}
+	for i := range rest {
+		if why := alone[rest[i].RunID]; why != nil {
+			m.judge(&rest[i], since, why)
+		}
+	}
+	if len(alone) > 0 {
+		return rest, loop.RefusedPause
+	}
+	return rest, dispatchAgain
+}
+
+// judge takes in that the store has refused a run alone.
+func (m *dispatchMarker) judge(a *acceptance, since uint64, why error) {
+	if a.refused = m.refusals.Alone(a.RunID, since); a.refused >= loop.RefusedTries && a.flight != nil {
+		run := &a.flight.Run.Planned
+		m.Core.Troubles.Refused(m.Clock.Now(), run.App, run.JobID, fmt.Sprintf("to note that the executor has accepted its run %d", a.RunID), why)
+	}
+}
+
 // mark tries until the store has answered, and returns the runs whose rows others
-// have locked. From then on a run needs nothing of this node: its result comes to any of
-// them.
-func (m *dispatchMarker) mark(ctx context.Context, batch []acceptance) (locked []acceptance) {
+// have locked, or why the store refuses them. From then on a run needs nothing of this node: its
+// result comes to any of them.
+func (m *dispatchMarker) mark(ctx context.Context, batch []acceptance) (locked []acceptance, refused error) {
+	if len(batch) == 0 {
+		return nil, nil
+	}
 	list := make([]store.Dispatch, len(batch))
 	for i := range batch {
 		list[i] = batch[i].dispatch()
 	}
 	backoff := loop.Backoff{Log: m.Logger, What: "marking runs dispatched"}
-	mark := func(ctx context.Context) ([]store.Run, error) { return m.Store.Dispatched(ctx, list) }
-	changed, err := loop.CallUntil(ctx, &backoff, mark, mark)
-	if err != nil && !errors.Is(err, store.ErrLocked) {
-		return nil // ctx has ended
+	mark := func(ctx context.Context) (storeAnswer, error) { return answerOf(m.Store.Dispatched(ctx, list)) }
+	answer, err := loop.CallUntil(ctx, &backoff, mark, mark)
+	switch {
+	case err != nil && !errors.Is(err, store.ErrLocked):
+		return nil, nil // ctx has ended
+	case answer.refused != nil:
+		return nil, answer.refused
 	}
+	changed := answer.accepted
+	m.refusals.Took(len(changed))
 	var others []int64
 	there := core.IdsOf(changed)
 	for _, d := range batch {
@@ -106,9 +188,10 @@ func (m *dispatchMarker) mark(ctx context.Context, batch []acceptance) (locked [
 			others = append(others, d.RunID)
 		}
 		m.queue.LandStart(d.RunID, d.Token)
+		m.refusals.Over(d.RunID)
 	}
 	m.Life.Wakes.Watch.Poke() // for those who wait for one of them
 	m.Life.Wakes.Unreported.PokeIf(len(changed) > 0)
 	m.killer.killUnwanted(changed, others)
-	return locked
+	return locked, nil
 }

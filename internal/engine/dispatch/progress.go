@@ -2,6 +2,8 @@ package dispatch
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -27,7 +29,8 @@ const (
 // progress stores how far runs are. It is safe for concurrent use.
 type progress struct {
 	*core.Core
-	queue *queue.Queue
+	queue  *queue.Queue
+	rarely loop.LogLimiter
 
 	mu   sync.Mutex
 	news map[int64]store.Progress // guarded by mu: what is not stored yet, by run
@@ -105,9 +108,38 @@ func (p *progress) storeAll(ctx context.Context, list []store.Progress) error {
 	for len(list) > 0 {
 		page := list[:min(len(list), loop.StoreBatch)]
 		list = list[len(page):]
-		if _, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.Store.SetProgress(ctx, page) }); err != nil {
+		err := p.store(ctx, page)
+		if errors.Is(err, store.ErrRefused) {
+			err = p.storeHalves(ctx, page)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (p *progress) store(ctx context.Context, page []store.Progress) error {
+	_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.Store.SetProgress(ctx, page) })
+	return err
+}
+
+// storeHalves stores each half by itself of what the store has refused together. What it refuses
+// alone is dropped: the run's next news, or its result, say it again.
+func (p *progress) storeHalves(ctx context.Context, page []store.Progress) error {
+	dropped, taken := 0, false
+	_, why, err := loop.Halve(page, func(part []store.Progress) error {
+		err := p.store(ctx, part)
+		taken = taken || err == nil
+		if errors.Is(err, store.ErrRefused) && len(part) == 1 {
+			if dropped++; dropped >= loop.RefusedFew && !taken {
+				return fmt.Errorf("nothing is taken: %v", err)
+			}
+		}
+		return err
+	})
+	if why != nil && p.rarely.Allow("refused") {
+		p.Logger.WarnContext(ctx, "xxljob: the store refuses the progress of some runs, which is dropped", "runs", dropped, "error", why)
+	}
+	return err
 }

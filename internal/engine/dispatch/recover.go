@@ -2,6 +2,9 @@ package dispatch
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/lease"
@@ -30,12 +33,14 @@ type recovery struct {
 	unconfirmed *unconfirmed
 	reload      *lease.ReloadSet
 	sightings   sightings
+	undecided   bool // the store has refused a verdict at the last look: it is tried again with the next beat
 }
 
 // settleGone settles the runs of gone nodes in this node's shards, and buries
 // the nodes. Nodes that take no more runs have those put back that they have not
 // taken.
 func (c *recovery) settleGone(ctx context.Context) error {
+	c.undecided = false
 	nodes := c.Leases.ToSettle()
 	if err := c.settleNew(ctx, nodes); err != nil {
 		return err
@@ -128,10 +133,59 @@ func (c *recovery) settle(ctx context.Context, runs []store.Run, nodes map[strin
 	if len(verdicts) == 0 {
 		return nil
 	}
-	settled, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return c.Store.Settle(ctx, verdicts) })
-	if err != nil {
+	return c.settleHalves(ctx, runs, verdicts, serial)
+}
+
+// settleHalves has verdicts carried out, and of those that the store refuses together each half by
+// itself, in any order, until it seems to refuse all. A run whose verdict it refuses stays as it is,
+// under way by the store: nobody starts it a second time, later runs of a serial job wait for it
+// where it is in transit, and its node is not forgotten while it has it, so that the next look tries
+// the verdict again.
+func (c *recovery) settleHalves(ctx context.Context, runs []store.Run, verdicts []store.Verdict, serial map[int64]bool) error {
+	done, refused := make(map[int64]bool, len(verdicts)), map[int64]error{}
+	settle := func(part []store.Verdict) error {
+		settled, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return c.Store.Settle(ctx, part) })
+		switch {
+		case err == nil:
+			for i := range part {
+				done[part[i].RunID] = true
+			}
+			c.settled(settled, serial)
+		case errors.Is(err, store.ErrRefused) && len(part) == 1:
+			if refused[part[0].RunID] = err; len(refused) >= loop.RefusedFew && len(done) == 0 {
+				return errAllRefused
+			}
+		}
 		return err
 	}
+	err := settle(verdicts)
+	if errors.Is(err, store.ErrRefused) {
+		rand.Shuffle(len(verdicts), func(i, k int) { verdicts[i], verdicts[k] = verdicts[k], verdicts[i] })
+		_, _, err = loop.Halve(verdicts, settle)
+	}
+	if err != nil && err != errAllRefused {
+		return err
+	}
+	for i := range runs {
+		r := &runs[i]
+		_, judged := serial[r.ID]
+		if !judged || done[r.ID] {
+			continue
+		}
+		c.undecided = true
+		if why := refused[r.ID]; why != nil {
+			c.Core.Troubles.Refused(c.Clock.Now(), r.App, r.JobID, fmt.Sprintf("to decide about its run %d, whose node is gone", r.ID), why)
+		}
+		if queue.InTransit(*r) && r.Address != store.LocalAddress(c.Leases.Incarnation) {
+			c.queue.Adopt(*r)
+			c.watcher.wentAway(*r)
+		}
+	}
+	return nil
+}
+
+// settled acts on runs that were decided about.
+func (c *recovery) settled(settled []store.Run, serial map[int64]bool) {
 	var over []store.Run
 	for _, r := range settled {
 		switch {
@@ -147,7 +201,6 @@ func (c *recovery) settle(ctx context.Context, runs []store.Run, nodes map[strin
 		}
 	}
 	c.finisher.ended(over)
-	return nil
 }
 
 // judge decides about one run whose owner or addressee is among the nodes.

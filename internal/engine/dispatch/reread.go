@@ -2,6 +2,8 @@ package dispatch
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -46,9 +48,15 @@ func (s *starter) cancelStopped(ctx context.Context, stale []queue.Attempt) erro
 		if run := a.Run.Full(); job == nil || !mustNotStart(&run, job) {
 			continue
 		}
-		if _, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) {
+		_, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) {
 			return s.Store.Kill(ctx, a.Run.ID, core.JobIsStopped)
-		}); err != nil && !errs.IsNotFound(err) {
+		})
+		switch {
+		case errors.Is(err, store.ErrRefused): // it stays planned, and the store refuses to start it
+			s.queue.SendApart(a)
+			s.restRefused()
+			s.Core.Troubles.Refused(s.Clock.Now(), a.Run.App, a.Run.JobID, fmt.Sprintf("to cancel its run %d", a.Run.ID), err)
+		case err != nil && !errs.IsNotFound(err):
 			return err
 		}
 	}

@@ -36,9 +36,10 @@ type starter struct {
 	finisher    *finisher
 
 	buffers   startBuffers
-	starting  loop.Backoff                      // of Store.Start
-	singly    struct{ first, again batchSizer } // see startSingly
-	offeredAt time.Time                         // see offerFreed
+	starting  loop.Backoff // of Store.Start
+	singly    singly
+	refusals  loop.Refusals // runs whose starts the store has refused
+	offeredAt time.Time     // see offerFreed
 }
 
 // duty starts runs at their time.
@@ -67,6 +68,8 @@ func (s *starter) startOnce(ctx context.Context) (time.Duration, error) {
 			continue
 		case !s.Leases.Trusted(time.Now()):
 			return s.untilNext(), nil // the lease loop pokes when the trust is back
+		case time.Until(s.singly.rests) > 0:
+			return min(s.untilNext(), time.Until(s.singly.rests)), nil
 		case !s.queue.Room.IsLeft():
 			s.singly.first, s.singly.again = batchSizer{}, batchSizer{}
 			return s.untilNext(), nil
@@ -300,6 +303,13 @@ func (s *starter) isOutdated(a *queue.Attempt) bool {
 // for a row is locked, perhaps, come again in calls of their own, and do not hold up those
 // that were not tried yet.
 
+// singly is how many of them go together: of those that wait for their first turn, and of those
+// that were tried before, which rest while one was refused.
+type singly struct {
+	first, again batchSizer
+	rests        time.Time // until then
+}
+
 // startSingly starts some of those that wait for their first turn, and then some of those
 // that were tried before.
 func (s *starter) startSingly(ctx context.Context) (some, locked bool, err error) {
@@ -310,6 +320,9 @@ func (s *starter) startSingly(ctx context.Context) (some, locked bool, err error
 	}
 	if err != nil {
 		return n > 0, locked, err
+	}
+	if time.Until(s.singly.rests) > 0 {
+		return n > 0, locked, nil
 	}
 	again := s.queue.Room.NextRound()
 	left := s.queue.Room.CountLot(again.Next())

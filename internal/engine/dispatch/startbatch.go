@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -16,22 +17,37 @@ import (
 // that are started, to launch.go; those of jobs that were not as this node knew them, to
 // reread.go; calls that failed, to uncertain.go.
 
-// startBatch asks the store and acts on each answer. locked reports that some
-// rows have to be tried again after a pause. prompt says that how long the store takes
-// tells how long before their time such runs are to be started.
+// startBatch starts a batch, and of one that the store refuses each half by itself.
 func (s *starter) startBatch(ctx context.Context, batch []queue.Attempt, prompt bool) (locked bool, err error) {
+	since := s.refusals.Taken()
+	locked, refused, err := s.startTogether(ctx, batch, prompt)
+	if refused != nil {
+		return s.startHalves(ctx, batch, refused, since)
+	}
+	return locked, err
+}
+
+// startTogether asks the store and acts on each answer. locked reports that some
+// rows have to be tried again after a pause, refused that the store refuses them, of which some may
+// have been started before it came to those that it refuses. prompt says that how long the store takes
+// tells how long before their time such runs are to be started.
+func (s *starter) startTogether(ctx context.Context, batch []queue.Attempt, prompt bool) (locked bool, refused, err error) {
 	starts := s.buffers.startsOf(batch)
 	began := s.fitness.Begin(&s.fitness.Starts)
 	answers, err := loop.Detached(ctx, func(ctx context.Context) ([]store.Started, error) {
 		return s.Store.Start(ctx, s.buffers.answers, starts)
 	})
+	if errors.Is(err, store.ErrRefused) {
+		s.fitness.Over(&s.fitness.Starts, began)
+		return false, err, nil
+	}
 	s.fitness.End(ctx, &s.fitness.Starts, began, err)
 	if s.starting.Failed(ctx, err) {
 		s.buffers.drop() // the call may still be under way
 		s.unconfirmed.addStarts(batch)
 		s.unconfirmed.lookNow()
 		s.uncertain(ctx, batch)
-		return false, nil
+		return false, nil, nil
 	}
 	defer s.buffers.answered(answers)
 	acked := time.Now()
@@ -77,18 +93,20 @@ func (s *starter) startBatch(ctx context.Context, batch []queue.Attempt, prompt 
 	}
 	// What is started is under way by now: the reads below hold up no handler.
 	locked = s.awaitBlockers(ctx, busy) || locked
-	return locked, s.readAgain(ctx, stale)
+	return locked, nil, s.readAgain(ctx, stale)
 }
 
 // startedOK goes on with a run that the store has marked: it is this process's
 // to run, or waits in another node's inbox, or was refused.
 func (s *starter) startedOK(a queue.Attempt, answer *store.Started, began time.Time) {
+	s.refusals.Over(a.Run.ID)
 	if answer.Run.State.Ended() {
 		s.router.SayRefused(a.Route, a.Job)
 		s.queue.GiveUp(a)
 		s.finisher.ended([]store.Run{answer.Run})
 		return
 	}
+	s.refusals.Took(1)
 	for _, sibling := range answer.Siblings {
 		s.launcher.launchPart(a, sibling, began)
 	}

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
@@ -40,8 +41,13 @@ func (d *Dispatcher) GiveBack(ctx context.Context) {
 	if len(verdicts) == 0 {
 		return
 	}
-	runs, err := s.Store.Settle(ctx, verdicts)
-	if err != nil {
+	var runs []store.Run
+	_, refused, err := loop.Halve(verdicts, func(part []store.Verdict) error {
+		some, err := s.Store.Settle(ctx, part)
+		runs = append(runs, some...)
+		return err
+	})
+	if err = cmp.Or(err, refused); err != nil {
 		s.Logger.Warn("xxljob: could not put started runs back; the next owner of their shards will find them", "runs", len(verdicts), "error", err)
 	}
 	for _, r := range runs {

@@ -16,22 +16,29 @@ import (
 // uncertain finds out what became of a batch whose Start returned an error: it
 // may have taken effect. It keeps the batch until the store has told.
 func (s *starter) uncertain(ctx context.Context, batch []queue.Attempt) {
+	for _, a := range s.stillPlanned(ctx, batch, true) {
+		s.queue.TryAgain(a, true)
+	}
+}
+
+// stillPlanned reads the runs of a batch, acts on those that are planned no more, and returns the
+// others. It reads after a pause where the call that was to start them may still be under way.
+func (s *starter) stillPlanned(ctx context.Context, batch []queue.Attempt, pause bool) []queue.Attempt {
 	ids := make([]int64, len(batch))
 	for i, a := range batch {
 		ids[i] = a.Run.ID
 	}
-	for {
-		if !loop.Sleep(ctx, s.starting.Delay()) {
+	for ; ; pause = true {
+		if pause && !loop.Sleep(ctx, s.starting.Delay()) {
 			s.queue.Undo(batch)
 			s.unconfirmed.stopInterrupted.Store(true)
-			return
+			return nil
 		}
 		began := s.fitness.Begin(&s.fitness.Starts)
 		runs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return s.runsWithSiblings(ctx, ids, batch) })
 		if err == nil {
 			s.fitness.Over(&s.fitness.Starts, began)
-			s.settleUncertain(batch, runs, began)
-			return
+			return s.settleUncertain(batch, runs, began)
 		}
 		s.fitness.End(ctx, &s.fitness.Starts, began, err)
 		s.starting.Failed(ctx, err)
@@ -61,8 +68,8 @@ func (s *starter) runsWithSiblings(ctx context.Context, ids []int64, batch []que
 	return runs, nil
 }
 
-// settleUncertain acts on what was read.
-func (s *starter) settleUncertain(batch []queue.Attempt, runs []store.Run, began time.Time) {
+// settleUncertain acts on what was read, and returns those that are planned.
+func (s *starter) settleUncertain(batch []queue.Attempt, runs []store.Run, began time.Time) (planned []queue.Attempt) {
 	s.queue.Held.RefreshRuns(runs)
 	byID := make(map[int64]store.Run, len(runs))
 	siblings := map[int64][]store.Run{}
@@ -77,7 +84,7 @@ func (s *starter) settleUncertain(batch []queue.Attempt, runs []store.Run, began
 		mine := r.Owner == s.Leases.Incarnation && r.Token == a.Start.Token
 		switch {
 		case ok && r.State == store.StatePlanned:
-			s.queue.TryAgain(a, true)
+			planned = append(planned, a)
 		case ok && mine && r.State == store.StateStarted:
 			s.launcher.launch(a, r, began)
 		default:
@@ -95,6 +102,7 @@ func (s *starter) settleUncertain(batch []queue.Attempt, runs []store.Run, began
 			}
 		}
 	}
+	return planned
 }
 
 // takeBack acts on a run that could not be started because it is planned no

@@ -2,6 +2,8 @@ package dispatch
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
@@ -72,7 +74,11 @@ func (w *watcher) watchJobs(ctx context.Context) (time.Duration, error) {
 		if job := jobs[r.JobID]; job == nil || !mustNotStart(&r, job) {
 			continue
 		}
-		if _, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return w.Store.Kill(ctx, r.ID, core.JobIsStopped) }); err != nil && !errs.IsNotFound(err) {
+		_, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return w.Store.Kill(ctx, r.ID, core.JobIsStopped) })
+		switch {
+		case errors.Is(err, store.ErrRefused): // it waits, as those do whose job is not stopped
+			w.Core.Troubles.Refused(w.Clock.Now(), r.App, r.JobID, fmt.Sprintf("to cancel its run %d", r.ID), err)
+		case err != nil && !errs.IsNotFound(err):
 			return 0, err
 		}
 	}

@@ -113,7 +113,7 @@ func (h *heartbeat) beatOnce(ctx context.Context, joined *bool) (time.Duration, 
 	}
 	err = h.tend(ctx, view)
 	h.told.shards(h.Leases.Owned())
-	if view.Alone && !h.dispatch.MayHaveOrphans() {
+	if view.Alone && !h.dispatch.LooksAgain() {
 		return loop.Forever, err
 	}
 	return h.Cfg.Cluster.LeaseTTL / 5, err

@@ -125,6 +125,36 @@ func (e *Queue) Rerouted(a Attempt) {
 	e.Room.Due.push(a.Item)
 }
 
+// Refused has an entry go apart whose start alone the store has refused, and tried again when its
+// turn comes. It is routed anew then.
+func (e *Queue) Refused(a Attempt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.Room.GiveBackPlaces(a)
+	e.Room.freeSerial(a.Item.Route.Serial, a.Run.ID)
+	a.Item.Route, a.Turned, a.tried = &Routed{}, false, triedRefused
+	e.Room.parkTried(a.Item)
+}
+
+// SendApart has an entry that is tried again go apart then: the store has refused what was to be
+// done about it.
+func (e *Queue) SendApart(a Attempt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a.tried = triedRefused
+}
+
+// TurnDown makes of an attempt one to record its run as refused: it needs no places.
+func (e *Queue) TurnDown(a *Attempt, why string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.Room.GiveBackPlaces(*a)
+	e.Room.freeSerial(a.Item.Route.Serial, a.Run.ID)
+	a.Item.Route = &Routed{Refused: why}
+	e.Room.letGoOn(a.Item)
+	a.Waited, a.starting, a.readAgain = false, true, false
+}
+
 // release forgets a held entry that will not start; what it had in its hands
 // goes to the next.
 func (e *Queue) release(en *Item) {

@@ -30,11 +30,21 @@ type Item struct {
 	// what it waited for; keeps, while room there is kept for it.
 	Waited, keeps bool
 	// Turned is set for one that goes apart (dispatch/start.go) when its turn has come, until it has
-	// to wait for another run or its start has had no effect. tried is set when a start of
-	// its own has had none, and no other run was in its way.
-	Turned, tried bool
+	// to wait for another run or its start has had no effect.
+	Turned bool
+	tried  tried
 	*Passage
 }
+
+// tried says of an entry that a start of its own has had no effect, and no other run was in its way:
+// rows are locked, perhaps, or the store has refused it.
+type tried uint8
+
+const (
+	triedNot tried = iota
+	triedAlready
+	triedRefused
+)
 
 // Passage is what a due run goes through until it is started.
 type Passage struct {
@@ -269,8 +279,10 @@ func Keep(kept, batch []Attempt, i int) []Attempt {
 	return batch[:i+1]
 }
 
-// GoesApart reports whether the start of a routed entry is one of these.
-func (en *Item) GoesApart() bool { return en.Route.Refused != "" || len(en.Route.Targets) > 0 }
+// GoesApart reports whether the start of a routed entry is one of those that go apart.
+func (en *Item) GoesApart() bool {
+	return en.Route.Refused != "" || len(en.Route.Targets) > 0 || en.tried == triedRefused
+}
 
 // Routed is where a run goes.
 type Routed struct {

@@ -312,7 +312,7 @@ func (w *waitlist) WaitApart(en *Item) {
 		w.Lanes.keep(*en.from)
 	}
 	at := WaitKey{Kind: LotApart}
-	if en.tried {
+	if en.tried != triedNot {
 		at = lotAgainOf(w.round + 1)
 	}
 	w.parkApart(at, en)
@@ -327,7 +327,7 @@ func (w *waitlist) parkApart(at WaitKey, en *Item) {
 
 // parkTried is parkApart for one whose start had no effect.
 func (w *waitlist) parkTried(en *Item) {
-	en.tried = true
+	en.tried = max(en.tried, triedAlready)
 	w.parkApart(lotAgainOf(w.round+1), en)
 }
 

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,7 +50,7 @@ func NewWriter(s *core.Core, panics *guard.Log) *Writer {
 		k.out = &sinkOutlet{sink: cfg.Sink, panics: panics}
 	case cfg.InStore:
 		logs, _ := core.LogsIn(s.Store) // New has refused a store that keeps none
-		k.out = &storeOutlet{store: logs, perJob: cfg.JobBytes}
+		k.out = &storeOutlet{Core: s, store: logs, perJob: cfg.JobBytes}
 	default:
 		return nil
 	}
@@ -149,11 +151,17 @@ func (k *Writer) Last(ctx context.Context) {
 
 // storeOutlet is the store.
 type storeOutlet struct {
+	*core.Core
 	store  store.LogStore
 	perJob int64
 	pages  pageWriter
+	rarely loop.LogLimiter
 
-	made []store.LogPage // of the batch that is being written
+	// Of the batch that is being written: the pages that are left, the runs whose pages were refused
+	// so far, and how often the store has refused some pages alone.
+	made    []store.LogPage
+	refused []int64
+	times   int
 }
 
 func (o *storeOutlet) write(ctx context.Context, batch []logChunk) (n int, refused []int64, err error) {
@@ -168,19 +176,63 @@ func (o *storeOutlet) write(ctx context.Context, batch []logChunk) (n int, refus
 	}
 	for len(o.made) > 0 {
 		page := o.made[:min(len(o.made), store.MostLogPages)]
-		no, err := loop.Call(ctx, func(ctx context.Context) ([]int64, error) {
-			return o.store.AddLogPages(ctx, page, o.perJob)
-		})
+		err := o.add(ctx, page)
+		if errors.Is(err, store.ErrRefused) {
+			err = o.addHalves(ctx, page)
+		}
 		if err != nil {
 			return 0, nil, err
 		}
 		for i := range page {
 			n += len(page[i].Content)
 		}
-		refused, o.made = append(refused, no...), o.made[len(page):]
+		o.made = o.made[len(page):]
 	}
-	o.made = nil
+	refused = o.refused
+	o.made, o.refused, o.times = nil, nil, 0
 	return n, refused, nil
+}
+
+// add adds pages.
+func (o *storeOutlet) add(ctx context.Context, pages []store.LogPage) error {
+	no, err := loop.Call(ctx, func(ctx context.Context) ([]int64, error) {
+		return o.store.AddLogPages(ctx, pages, o.perJob)
+	})
+	o.refused = append(o.refused, no...)
+	return err
+}
+
+// addHalves adds each half by itself of pages that the store has refused together. Where it has
+// refused some alone three times these are given up, and their logs are cut, so that those of other
+// runs are written; not where it seems to refuse all.
+func (o *storeOutlet) addHalves(ctx context.Context, pages []store.LogPage) error {
+	tried, taken := 0, false
+	alone, why, err := loop.Halve(slices.Clone(pages), func(part []store.LogPage) error {
+		err := o.add(ctx, part)
+		switch {
+		case err == nil:
+			tried, taken = tried+len(part), true
+		case errors.Is(err, store.ErrRefused) && len(part) == 1:
+			if tried++; tried >= loop.RefusedFew && !taken {
+				return fmt.Errorf("nothing is taken: %v", err)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		rand.Shuffle(len(pages), func(i, k int) { pages[i], pages[k] = pages[k], pages[i] }) // others come first the next time
+		return err
+	}
+	if o.times++; why != nil && o.times < loop.RefusedTries {
+		return fmt.Errorf("%d pages alone: %v", len(alone), why)
+	}
+	for i := range alone {
+		o.refused = append(o.refused, alone[i].RunID)
+	}
+	if why != nil && o.rarely.Allow("refused") {
+		o.Logger.ErrorContext(ctx, "xxljob: the store refuses lines of runs' logs for ever: these logs are cut", "pages", len(alone), "run", alone[0].RunID, "error", why)
+	}
+	return nil
 }
 
 var errSinkHangs = errors.New("LogSink.WriteLogs has not returned")

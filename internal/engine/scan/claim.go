@@ -2,6 +2,9 @@ package scan
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -26,6 +29,7 @@ type claimer struct {
 	claiming  claimCalls
 	unable    int              // jobs of the last scan that were left as they are
 	stopping  map[int64]string // jobs that were to be stopped, with the reasons, until it is known whether they are
+	refusals  loop.Refusals    // jobs whose claims the store has refused
 }
 
 // claim plans the jobs and writes the plans. It returns the earliest instant
@@ -49,9 +53,13 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []store.D
 	c.claiming.room.Reset()
 	p.Room = &c.claiming.room
 	plans := slices.Grow(c.claiming.plans.Again(), len(due))
+	var apart []store.Plan // of jobs whose claims were refused: each goes alone, behind the others
 	jobs := make(map[int64]*store.Job, len(due))
 	for i := range due {
 		j := &due[i]
+		if c.refusals.Rests(j.ID) {
+			continue
+		}
 		planned := p.Plan(j, epochs[j.Shard])
 		if planned.Stop != "" {
 			if unable.add(&j.Job) {
@@ -59,7 +67,11 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []store.D
 			}
 			c.stopping[j.ID] = planned.Stop
 		}
-		plans = append(plans, planned)
+		if c.refusals.IsKnown(j.ID) {
+			apart = append(apart, planned)
+		} else {
+			plans = append(plans, planned)
+		}
 		jobs[j.ID] = &j.Job
 		next = core.Earlier(next, planned.Next)
 	}
@@ -67,11 +79,12 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []store.D
 	if !c.Leases.Trusted(time.Now()) {
 		return next, false, nil
 	}
-	for rest := plans; len(rest) > 0; {
+	refused := refusedClaims{since: c.refusals.Taken()}
+	for rest := plans; len(rest) > 0 && !refused.all; {
 		some := rest[:claimSize(rest)]
 		rest = rest[len(some):]
 		began := time.Now()
-		done, err := c.claimSome(ctx, shards, some, jobs)
+		done, err := c.claimHalves(ctx, shards, some, jobs, &refused)
 		if err != nil {
 			return next, false, err
 		}
@@ -80,8 +93,117 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []store.D
 			return next, true, nil
 		}
 	}
+	for len(apart) > 0 && !refused.all {
+		i := rand.IntN(len(apart)) // else the same few might always use up the tries
+		apart[0], apart[i] = apart[i], apart[0]
+		some := apart[:1]
+		apart = apart[1:]
+		done, err := c.claimHalves(ctx, shards, some, jobs, &refused)
+		if err != nil {
+			return next, false, err
+		}
+		missed = missed || !done
+	}
+	if err := c.judgeRefused(ctx, shards, jobs, &refused); err != nil {
+		return next, false, err
+	}
 	c.noteStopped(ctx, nil) // of all of them: what a later call stops is not stopped before
 	return next, missed, nil
+}
+
+// Claims that the store refuses: one of them holds up no other.
+
+// refusedClaims are the plans of one scan that were refused alone.
+type refusedClaims struct {
+	plans []refusedClaim
+	since uint64 // how many were taken before the scan
+	all   bool   // it seems that all are refused: no more are tried
+}
+
+type refusedClaim struct {
+	store.Plan
+	why error
+}
+
+// add adds one of them.
+func (r *refusedClaims) add(c *claimer, p *store.Plan, why error) {
+	r.plans = append(r.plans, refusedClaim{*p, why})
+	r.all = len(r.plans) >= loop.RefusedFew && c.refusals.Taken() == r.since
+}
+
+// claimHalves is claimSome, and of plans that the store refuses together each half by itself. Those
+// that are refused alone are judged when the others have had their turn.
+func (c *claimer) claimHalves(ctx context.Context, shards []store.Shard, plans []store.Plan, jobs map[int64]*store.Job, refused *refusedClaims) (done bool, err error) {
+	done, err = c.claimSome(ctx, shards, plans, jobs)
+	switch {
+	case !errors.Is(err, store.ErrRefused):
+		return done, err
+	case len(plans) == 1:
+		refused.add(c, &plans[0], err)
+		return true, nil
+	}
+	c.reload.Add(shards) // some may have been taken before others were refused
+	done = true
+	_, _, err = loop.Halve(plans, func(part []store.Plan) error {
+		all, err := c.claimSome(ctx, shards, part, jobs)
+		done = done && (all || err != nil)
+		if len(part) > 1 || !errors.Is(err, store.ErrRefused) {
+			return err
+		}
+		if refused.add(c, &part[0], err); refused.all {
+			return errAllRefused
+		}
+		return err
+	})
+	if err == errAllRefused {
+		err = nil
+	}
+	return done, err
+}
+
+// errAllRefused ends the halving of a batch.
+var errAllRefused = errors.New("all are refused")
+
+// judgeRefused stops the jobs whose claims the store has refused for ever. Where it has taken none
+// it may be refusing them all, which is an error of the scan, and no fault of theirs.
+func (c *claimer) judgeRefused(ctx context.Context, shards []store.Shard, jobs map[int64]*store.Job, refused *refusedClaims) error {
+	var unclear error
+	for i := range refused.plans {
+		p := &refused.plans[i]
+		again := c.refusals.IsKnown(p.JobID)
+		switch times := c.refusals.Alone(p.JobID, refused.since); {
+		case times == 0:
+			unclear = p.why
+		case times >= loop.RefusedTries:
+			if err := c.stopRefused(ctx, shards, p, jobs); err != nil {
+				return err
+			}
+		case again:
+			c.Core.Troubles.Refused(c.Clock.Now(), jobs[p.JobID].App, p.JobID, "to plan its runs", p.why)
+		}
+	}
+	if unclear == nil {
+		return nil
+	}
+	err := fmt.Errorf("nothing is taken: %v", unclear) // and no refusal of a single one any more
+	c.claiming.Failed(ctx, err)
+	return err
+}
+
+// stopRefused stops a job whose claim the store refuses for ever. Where it refuses even that, the
+// job stays as it is, and is tried again when it has rested.
+func (c *claimer) stopRefused(ctx context.Context, shards []store.Shard, p *refusedClaim, jobs map[int64]*store.Job) error {
+	stop := store.Plan{
+		JobID: p.JobID, Shard: p.Shard, Epoch: p.Epoch, Version: p.Version, Due: p.Due,
+		Stop: core.RefusedText("the runs of its schedule", p.why),
+	}
+	c.stopping[p.JobID] = stop.Stop
+	_, err := c.claimSome(ctx, shards, []store.Plan{stop}, jobs)
+	if !errors.Is(err, store.ErrRefused) {
+		return err
+	}
+	c.Core.Troubles.Refused(c.Clock.Now(), jobs[p.JobID].App, p.JobID, "to plan its runs, and to stop it", err)
+	return nil
 }
 
 // claimSome writes some of the plans. done reports that all of their jobs were as they had been
@@ -91,6 +213,9 @@ func (c *claimer) claimSome(ctx context.Context, shards []store.Shard, plans []s
 	runs, err := loop.Detached(ctx, func(ctx context.Context) ([]store.Run, error) {
 		return c.Store.Claim(ctx, memory, plans)
 	})
+	if errors.Is(err, store.ErrRefused) {
+		return false, err // the store has answered: nothing is under way any more
+	}
 	if c.claiming.Failed(ctx, err) {
 		// The claim may have taken effect, or may yet: what it planned has to be read.
 		c.claiming.drop()
@@ -99,10 +224,12 @@ func (c *claimer) claimSome(ctx context.Context, shards []store.Shard, plans []s
 		return false, err
 	}
 	c.claiming.answers.Used(runs)
+	c.refusals.Took(len(runs))
 	c.tell(plans, runs, jobs)
 	c.queue.Hold(runs, jobs)
 	for i := range runs {
 		delete(jobs, runs[i].JobID)
+		c.refusals.Over(runs[i].JobID)
 	}
 	done = true
 	for i := range plans {
@@ -179,7 +306,7 @@ func (c *claimer) noteStopped(ctx context.Context, due []store.DueJob) {
 		delete(c.stopping, id)
 		if job := jobs[id]; job != nil && job.Stopped && job.StopReason == why {
 			c.Life.FaultCounts.Unplannable.Add(1)
-			c.Logger.Error("xxljob: stopped a job whose schedule cannot be evaluated", "job", id, "name", job.Name, "error", why)
+			c.Logger.Error("xxljob: stopped a job that cannot be planned", "job", id, "name", job.Name, "error", why)
 		}
 	}
 }

@@ -125,7 +125,7 @@ func (s *Scanner) scanShards(ctx context.Context, shards []store.Shard) (wait ti
 		return 0, nil, err
 	}
 	// Jobs that are left as they are come with each scan, and take no room from others.
-	limit := s.Cfg.Limits.ScanLimit + s.claimer.unable
+	limit := s.Cfg.Limits.ScanLimit + s.claimer.unable + s.claimer.refusals.Len()
 	memory := store.ScanResult{Jobs: s.window.jobs.Again(), Runs: s.window.runs.Again()}
 	res, err := loop.Call(ctx, func(ctx context.Context) (store.ScanResult, error) {
 		return s.Store.Scan(ctx, memory, store.ScanQuery{Shards: shards, Before: before, Jobs: limit, Runs: core.ScanRuns})
@@ -159,6 +159,9 @@ func (s *Scanner) scanWait(res store.ScanResult, limit int, missed bool) time.Du
 	wait := s.reconciler.untilReconciled(time.Now())
 	if poll, _ := s.Store.Poll(); poll > 0 {
 		wait = min(wait, poll)
+	}
+	if s.claimer.refusals.Len() > 0 {
+		wait = min(wait, loop.RefusedPause)
 	}
 	if !s.claimer.unsettled.until.IsZero() {
 		wait = min(wait, unsettledEvery)
