@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -81,12 +82,21 @@ func TestRefusedForEver(t *testing.T) {
 		if r, err := a.Faults.Run(t.Context(), id); err != nil || r.State != xxljob.StateStarted {
 			t.Fatalf("the run is %v (%v)", r.State, err)
 		}
+		time.Sleep(20 * time.Second)
+		var not *xxljob.NotReadyError
+		if err := a.Ready(); !errors.As(err, &not) || !slices.Equal(not.Reasons, []string{"results"}) {
+			t.Errorf("ready: %v", err)
+		}
 		a.Faults.Clear()
 		r := stage.WaitFor(t, a, id, 5*time.Second)
 		if r.State != xxljob.StateFailed {
 			t.Errorf("the run is %v", r.State)
 		}
 		stage.RequireText(t, "it was not the text that was refused: why it failed", r.HandleMsg, "bad")
+		synctest.Wait()
+		if err := a.Ready(); err != nil {
+			t.Error(err)
+		}
 		stage.Stop(t, a)
 	})
 }

@@ -1,0 +1,166 @@
+package scenario_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/stage"
+	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
+	"github.com/xxljob/xxljob/xxljobtest"
+)
+
+// goodAndBad adds a job that is to be poisoned, and others, each with a run a second.
+func goodAndBad(t *testing.T, s xxljob.Scheduler, app string) (bad xxljob.Job, good []xxljob.Job) {
+	t.Helper()
+	for i := range 21 {
+		job, err := s.AddJob(t.Context(), xxljob.Job{App: app, Name: fmt.Sprint("job", i), Handler: "work", Schedule: xxljob.FixedRate(time.Second), Block: xxljob.BlockConcurrent, Route: route.Round})
+		stage.Must(t, err)
+		if good = append(good, job); i == 10 {
+			bad, good = job, good[:10]
+		}
+	}
+	return bad, good
+}
+
+// jobOf is the job of a run, as the store has it.
+func jobOf(st xxljob.Store, run int64) int64 {
+	r, _ := st.Run(context.Background(), run)
+	return r.JobID
+}
+
+// twoNodes are a, which has all jobs, and b, to which every other run goes.
+func twoNodes(t *testing.T) (st *memory.Store, j *stage.Journal, a, b *stage.Node) {
+	t.Helper()
+	st, j = memory.New(), &stage.Journal{}
+	oneShard := func(c *xxljob.Config) { c.Cluster.Shards = 1 }
+	a = stage.StartNode(t, st, "a", j, oneShard)
+	time.Sleep(time.Second)
+	b = stage.StartNode(t, st, "b", j, oneShard)
+	time.Sleep(2 * time.Second)
+	return st, j, a, b
+}
+
+// requireAllOnce fails where a run was called twice, or one of the job has not succeeded that was due
+// before so long.
+func requireAllOnce(t *testing.T, st xxljob.Store, j *stage.Journal, job xxljob.Job, before time.Duration) {
+	t.Helper()
+	calls := map[int64]int{}
+	for _, s := range j.All() {
+		if calls[s.Run]++; calls[s.Run] > 1 {
+			t.Errorf("run %d was called twice", s.Run)
+		}
+	}
+	for _, r := range stage.AllOf(t, st, store.RunFilter{JobID: job.ID}) {
+		if time.Since(r.Scheduled) > before && r.State != xxljob.StateSucceeded {
+			t.Errorf("run %d, due at %v, is %v", r.ID, r.Scheduled, r.State)
+		}
+	}
+}
+
+// TestRefusedTake: a run that a node may not take, as its store says, stays in its inbox, holds up
+// no other, and is run once when the store lets it.
+func TestRefusedTake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j, a, b := twoNodes(t)
+		bad, good := goodAndBad(t, a, "app")
+		time.Sleep(10 * time.Second)
+		remove := b.Faults.Inject("Take", storetest.Fault{Poison: func(member any) bool { return jobOf(st, member.(int64)) == bad.ID }})
+		time.Sleep(time.Minute)
+		requireEach(t, b, good, 50*time.Second)
+		requireTrouble(t, b, bad)
+		if j.By("b") < 10*30 {
+			t.Errorf("b has had %d runs", j.By("b"))
+		}
+		remove()
+		time.Sleep(time.Minute)
+		requireEach(t, b, append(good, bad), 40*time.Second)
+		requireAllOnce(t, st, j, bad, 5*time.Second)
+		if all := b.Troubles(); len(all) != 0 {
+			t.Errorf("troubles %v", all)
+		}
+		stage.Stop(t, a, b)
+	})
+}
+
+// TestRefusedVerdict: a run of a node that is gone, about which the store lets nobody decide, holds
+// up no other, and is run once when it does.
+func TestRefusedVerdict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j, a, b := twoNodes(t)
+		bad, good := goodAndBad(t, a, "app")
+		time.Sleep(10 * time.Second)
+		remove := a.Faults.Inject("Settle", storetest.Fault{Poison: func(member any) bool { return jobOf(st, member.(store.Verdict).RunID) == bad.ID }})
+		b.Pause()
+		time.Sleep(2 * time.Minute)
+		requireEach(t, a, good, 60*time.Second)
+		for _, job := range good {
+			requireAllOnce(t, st, j, job, 30*time.Second)
+		}
+		requireTrouble(t, a, bad)
+		remove()
+		time.Sleep(time.Minute)
+		requireAllOnce(t, st, j, bad, 5*time.Second)
+		b.Resume()
+		stage.Stop(t, a)
+		stage.StopShort(b)
+	})
+}
+
+// TestRefusedMark: a run at an executor elsewhere of which the store does not note that it was
+// accepted goes on there, and holds up no other.
+func TestRefusedMark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var bad xxljob.Job
+		faults := storetest.Wrap(memory.New())
+		e := xxljobtest.NewExecutor(t, xxljobtest.ExecutorOptions{App: "far", Answer: func(_ context.Context, run xxljobtest.ExecutorRun) xxljobtest.Answer {
+			if run.JobID == bad.ID {
+				return xxljobtest.Succeed("").After(20 * time.Second)
+			}
+			return xxljobtest.Succeed("").After(3 * time.Second)
+		}})
+		s := xxljobtest.NewWith(t, xxljobtest.Options{Store: faults, Config: xxljob.Config{Logger: stage.QuietLog()}, Executors: []*xxljobtest.Executor{e}})
+		bad, good := goodAndBad(t, s, "far")
+		time.Sleep(10 * time.Second)
+		remove := faults.Inject("Dispatched", storetest.Fault{Poison: func(member any) bool { return jobOf(faults, member.(store.Dispatch).RunID) == bad.ID }})
+		time.Sleep(time.Minute + 300*time.Millisecond)
+		marked := func(jobs ...xxljob.Job) (yes, no int) {
+			for _, job := range jobs {
+				for _, r := range stage.AllOf(t, faults, store.RunFilter{JobID: job.ID}) {
+					switch {
+					case r.State == xxljob.StateDispatched:
+						yes++
+					case r.State == xxljob.StateStarted && time.Since(r.Started) > time.Second:
+						no++
+					}
+				}
+			}
+			return yes, no
+		}
+		if yes, no := marked(good...); yes < 40 || no > 0 {
+			t.Errorf("%d of the others are marked, %d are not", yes, no)
+		}
+		if yes, no := marked(bad); yes > 0 || no < 18 {
+			t.Errorf("%d of the job are marked, %d are not", yes, no)
+		}
+		if all := s.Troubles(); len(all) != 1 || all[0].Cause != xxljob.TroubleRefused || all[0].JobID != bad.ID {
+			t.Errorf("troubles %v", all)
+		}
+		remove()
+		time.Sleep(5 * time.Second)
+		if yes, no := marked(bad); yes < 18 || no > 0 {
+			t.Errorf("then %d of the job are marked, %d are not", yes, no)
+		}
+		for _, r := range stage.AllOf(t, faults, store.RunFilter{}) {
+			if time.Since(r.Scheduled) > 25*time.Second && r.State != xxljob.StateSucceeded {
+				t.Errorf("run %d is %v", r.ID, r.State)
+			}
+		}
+	})
+}
