@@ -41,14 +41,19 @@ func (w *waiter) wait(ctx context.Context, runID int64) (store.Run, error) {
 	look := time.NewTicker(core.WatchPoll)
 	defer look.Stop()
 	over := w.Life.Over
+	var last store.Run // as it was read last
 	for {
 		run, err := w.Store.Run(ctx, runID)
+		if err != nil && ctx.Err() != nil {
+			return last, w.gaveUp(ctx, &last)
+		}
 		if err != nil || run.State.Ended() {
 			return run, errs.Missing("wait", fmt.Sprintf("run %d", runID), err)
 		}
 		if err := w.waitsForItself(ctx, run); err != nil {
 			return run, err
 		}
+		last = run
 		w.Life.Wakes.Watch.Poke()
 		tick := look.C
 		if poll, _ := w.Store.Poll(); w.Life.Running() && poll == 0 {
@@ -65,12 +70,17 @@ func (w *waiter) wait(ctx context.Context, runID int64) (store.Run, error) {
 		case <-over:
 			over = nil // from here on look oneself: the run may be another node's
 		case <-ctx.Done():
-			if !w.Life.WasStarted() {
-				return run, fmt.Errorf("xxljob: wait for run %d, which is %s: this scheduler was not started, and no other has ended the run: %w", runID, run.State, ctx.Err())
-			}
-			return run, ctx.Err()
+			return run, w.gaveUp(ctx, &run)
 		}
 	}
+}
+
+// gaveUp is the error of a wait whose context has ended.
+func (w *waiter) gaveUp(ctx context.Context, run *store.Run) error {
+	if run.ID != 0 && !w.Life.WasStarted() {
+		return fmt.Errorf("xxljob: wait for run %d, which is %s: this scheduler was not started, and no other has ended the run: %w", run.ID, run.State, ctx.Err())
+	}
+	return ctx.Err()
 }
 
 // Handlers that would wait for themselves: their runs cannot end before those that they wait for
