@@ -4,15 +4,20 @@ package xxljob_test
 // executors that register its address as theirs.
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -51,11 +56,15 @@ func (b *balancer) one() *pod {
 	return live[b.rand.IntN(len(live))]
 }
 
-func (b *balancer) run(_ int, r wire.TriggerRequest) (wire.Return, error) {
-	p := b.one()
-	if p == nil {
-		return wire.Return{}, errNoRoute
+// toOne is a request to one of the pods.
+func toOne[Q, R any](b *balancer, call func(*pod, *balancer, Q) (R, error), q Q) (ret R, err error) {
+	if p := b.one(); p != nil {
+		return call(p, b, q)
 	}
+	return ret, errNoRoute
+}
+
+func (p *pod) run(b *balancer, r wire.TriggerRequest) (wire.Return, error) {
 	ret := wire.Success()
 	if p.boot != "" && !p.old {
 		ret.BootID = p.boot
@@ -91,11 +100,7 @@ func (b *balancer) end(p *pod, r wire.TriggerRequest, code int) {
 	}
 }
 
-func (b *balancer) ask(r wire.IdleBeatRequest) (wire.Return, error) {
-	p := b.one()
-	if p == nil {
-		return wire.Return{}, errNoRoute
-	}
+func (p *pod) ask(b *balancer, r wire.IdleBeatRequest) (wire.Return, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ret := wire.Success()
@@ -111,11 +116,7 @@ func (b *balancer) ask(r wire.IdleBeatRequest) (wire.Return, error) {
 	return ret, nil
 }
 
-func (b *balancer) killRun(r wire.KillRequest) (wire.Return, error) {
-	p := b.one()
-	if p == nil {
-		return wire.Return{}, errNoRoute
-	}
+func (p *pod) killRun(b *balancer, r wire.KillRequest) (wire.Return, error) {
 	p.mu.Lock()
 	has := p.runs[r.LogID]
 	p.mu.Unlock()
@@ -130,11 +131,7 @@ func (b *balancer) killRun(r wire.KillRequest) (wire.Return, error) {
 	return ret, nil
 }
 
-func (b *balancer) logOf(r wire.LogRequest) (wire.LogReturn, error) {
-	p := b.one()
-	if p == nil {
-		return wire.LogReturn{}, errNoRoute
-	}
+func (p *pod) logOf(b *balancer, r wire.LogRequest) (wire.LogReturn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ret := wire.LogReturn{Code: wire.CodeSuccess, Result: wire.LogResult{FromLineNum: r.FromLineNum, LogContent: wire.MsgNoLog, IsEnd: true}}
@@ -186,7 +183,12 @@ func behindABalancer(t *testing.T, seed uint64, boots ...string) *balancer {
 		name, old := strings.CutSuffix(boot, ", old")
 		b.pods = append(b.pods, &pod{boot: name, old: old, runs: map[int64]bool{}, jobs: map[int64]int{}})
 	}
-	b.e = newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: {run: b.run, ask: b.ask, kill: b.killRun, log: b.logOf}})
+	b.e = newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: {
+		run:  func(_ int, r wire.TriggerRequest) (wire.Return, error) { return toOne(b, (*pod).run, r) },
+		ask:  func(r wire.IdleBeatRequest) (wire.Return, error) { return toOne(b, (*pod).ask, r) },
+		kill: func(r wire.KillRequest) (wire.Return, error) { return toOne(b, (*pod).killRun, r) },
+		log:  func(r wire.LogRequest) (wire.LogReturn, error) { return toOne(b, (*pod).logOf, r) },
+	}})
 	done := make(chan struct{})
 	var beats sync.WaitGroup
 	beats.Go(func() {
@@ -298,4 +300,139 @@ func TestBalancedByBootID(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestBalancedKill: that a process which does not have the run agrees to its kill is not believed.
+func TestBalancedKill(t *testing.T) {
+	for name, boots := range kinds {
+		for seed := range uint64(5) {
+			bubble(t, fmt.Sprint(name, " ", seed), func(t *testing.T) {
+				b := behindABalancer(t, seed, boots...)
+				ids := b.start(10, time.Hour)
+				time.Sleep(5 * time.Minute)
+				for _, id := range ids {
+					p := b.of(id)
+					err := b.e.Kill(t.Context(), id)
+					synctest.Wait()
+					p.mu.Lock()
+					runs := p.runs[id]
+					p.mu.Unlock()
+					run := b.e.state(id)
+					if ended := run.State == xxljob.StateKilled; ended == runs || ended != (err == nil) {
+						t.Errorf("run %d is %v: %v; it runs: %t", id, run.State, err, runs)
+					}
+				}
+				time.Sleep(2 * time.Hour)
+				for _, id := range ids { // one that was not killed has its result
+					if run := b.e.state(id); !run.State.Ended() || run.State == xxljob.StateLost {
+						t.Errorf("run %d is %v: %q", id, run.State, run.HandleMsg)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestBalancedLog: that a process which does not have the run has no log of it is not believed.
+func TestBalancedLog(t *testing.T) {
+	for name, boots := range kinds {
+		bubble(t, name, func(t *testing.T) {
+			b := behindABalancer(t, 3, boots...)
+			ids := b.start(10, time.Hour)
+			time.Sleep(5 * time.Minute)
+			for range 5 {
+				for _, id := range ids {
+					res, err := b.e.Log(t.Context(), id, 1)
+					if err == nil && (res.IsEnd || res.LogContent != "a line\n") || err != nil && !strings.Contains(err.Error(), "several processes") {
+						t.Errorf("run %d: %+v, %v", id, res, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// podExecutor is a pod as its server has it.
+type podExecutor struct {
+	b *balancer
+	p *pod
+}
+
+func (e podExecutor) Beat(context.Context) (wire.Return, error) { return wire.Success(), nil }
+func (e podExecutor) IdleBeat(_ context.Context, r wire.IdleBeatRequest) (wire.Return, error) {
+	return e.p.ask(e.b, r)
+}
+func (e podExecutor) Run(_ context.Context, r wire.TriggerRequest) (wire.Return, error) {
+	return e.p.run(e.b, r)
+}
+func (e podExecutor) Kill(_ context.Context, r wire.KillRequest) (wire.Return, error) {
+	return e.p.killRun(e.b, r)
+}
+func (e podExecutor) Log(_ context.Context, r wire.LogRequest) (wire.LogReturn, error) {
+	return e.p.logOf(e.b, r)
+}
+
+// pipes is a listener in memory.
+type pipes chan net.Conn
+
+func (l pipes) Accept() (net.Conn, error) {
+	if c, open := <-l; open {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+func (l pipes) Close() error   { return nil }
+func (l pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
+
+// byConnection has the balancer choose a pod for each connection, as a Service of Kubernetes does,
+// and not for each request.
+func (b *balancer) byConnection(t *testing.T) {
+	at := map[*pod]pipes{}
+	for _, p := range b.pods {
+		h, err := wire.NewExecutorHandler(podExecutor{b, p}, wire.HandlerConfig{Authorize: wire.Insecure, Logger: stage.QuietLog()})
+		stage.Must(t, err)
+		l, srv := make(pipes), &http.Server{Handler: h}
+		at[p] = l
+		go func() { _ = srv.Serve(l) }()
+		t.Cleanup(func() { close(l); _ = srv.Close() })
+	}
+	transport := wire.NewTransport(wire.TransportConfig{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		p := b.one()
+		if p == nil {
+			return nil, errNoRoute
+		}
+		mine, theirs := net.Pipe()
+		at[p] <- theirs
+		return mine, nil
+	}})
+	t.Cleanup(transport.CloseIdle)
+	xxljob.DialWith(b.e.Scheduler, func(app, address, token string) (wire.Executor, error) {
+		return wire.NewExecutorClient(address, wire.ClientConfig{Transport: transport, App: app, Token: token})
+	})
+}
+
+// TestBalancedByConnection: that a connection which is kept leads to the same process each time does
+// not make a run be lost that is at another one, and a kill comes to that.
+func TestBalancedByConnection(t *testing.T) {
+	for name, boots := range kinds {
+		for seed := range uint64(5) {
+			bubble(t, fmt.Sprint(name, " ", seed), func(t *testing.T) {
+				b := behindABalancer(t, seed, boots...)
+				b.byConnection(t)
+				ids := b.start(10, 20*time.Minute)
+				time.Sleep(15 * time.Minute)
+				for _, id := range ids {
+					b.e.mustBe(id, xxljob.StateDispatched)
+				}
+				if err := b.e.Kill(t.Context(), ids[0]); err != nil {
+					t.Error(err)
+				}
+				b.e.mustBe(ids[0], xxljob.StateKilled)
+				time.Sleep(6 * time.Minute)
+				for _, id := range ids[1:] {
+					b.e.mustBe(id, xxljob.StateSucceeded)
+				}
+			})
+		}
+	}
 }

@@ -128,7 +128,7 @@ func (p *peer) within(ctx context.Context) (context.Context, context.CancelFunc)
 // kept connection was dead.
 func (p *peer) once(ctx context.Context, to *target, body *payload, limit int64, buf []byte) (answer []byte, again bool, err error) {
 	try := p.cfg.Transport.attempt(ctx, body)
-	resp, err := p.cfg.Transport.http.RoundTrip(try.request(ctx, p, to)) // follows no redirect
+	resp, err := p.cfg.Transport.of(ctx).RoundTrip(try.request(ctx, p, to)) // follows no redirect
 	if err != nil {
 		sent, reused := try.seen.close()
 		return nil, !sent && reused, &CallError{URL: to.text, Sent: sent, Err: causeOf(ctx, err)}

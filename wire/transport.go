@@ -33,7 +33,8 @@ type TransportConfig struct {
 	// unknown outcome: so it should be well below. Default: 60 s.
 	IdleTimeout time.Duration
 	// MaxConns is how many connections there are to one address at a time; calls
-	// over that wait, within their timeout. Default: 64.
+	// over that wait, within their timeout. Those of OnNewConn, at most eight, come
+	// beside. Default: 64.
 	MaxConns int
 	// MaxIdle is how many unused connections are kept to all addresses together.
 	// Default: 4096.
@@ -71,6 +72,7 @@ type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error
 // asks for no compression; an answer that is gzip all the same is unpacked.
 type Transport struct {
 	http     *http.Transport
+	anew     *http.Transport // the same, with a connection for each call: see OnNewConn
 	dial     dialFunc
 	timeout  time.Duration // of dial
 	buffers  buffers       // for bodies and answers
@@ -102,7 +104,30 @@ func NewTransport(cfg TransportConfig) *Transport {
 	if cfg.TLS != nil {
 		t.http.TLSClientConfig = guardedTLS(cfg.TLS.Clone(), panics)
 	}
+	t.anew = t.http.Clone()
+	t.anew.DisableKeepAlives, t.anew.MaxConnsPerHost = true, min(maxConns, newConns)
 	return t
+}
+
+// newConns is how many connections for one call each there are to one address at a time, beside
+// those of TransportConfig.MaxConns.
+const newConns = 8
+
+type newConnKey struct{}
+
+// OnNewConn returns a context whose calls each make a connection of their own. What is between a
+// client and its peers, such as a Service of Kubernetes, then chooses anew to which of them the call
+// goes, where it would go to the same one for as long as a connection is kept.
+func OnNewConn(ctx context.Context) context.Context {
+	return context.WithValue(ctx, newConnKey{}, true)
+}
+
+// of returns what makes the connection for a call.
+func (t *Transport) of(ctx context.Context) *http.Transport {
+	if anew, _ := ctx.Value(newConnKey{}).(bool); anew {
+		return t.anew
+	}
+	return t.http
 }
 
 // connect makes a connection that counts.

@@ -262,3 +262,31 @@ func TestHooksOfTheCaller(t *testing.T) {
 		t.Errorf("the hook was called %d times for 10 requests", n)
 	}
 }
+
+// TestOnNewConn: calls with such a context make a connection each, and the others keep theirs.
+func TestOnNewConn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wires, p := newPipes(), newPeer()
+		srv := &http.Server{Handler: executorHandler(t, p, config(t))}
+		go srv.Serve(wires)
+		defer srv.Close()
+		var dialled atomic.Int32
+		transport := wire.NewTransport(wire.TransportConfig{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			dialled.Add(1)
+			return wires.dial(ctx, network, addr)
+		}})
+		defer transport.CloseIdle()
+		c := executorClient(t, "http://peer.test/", wire.ClientConfig{Transport: transport})
+		for i, step := range []struct {
+			ctx  context.Context
+			want int32
+		}{{t.Context(), 1}, {t.Context(), 1}, {wire.OnNewConn(t.Context()), 2}, {wire.OnNewConn(t.Context()), 3}, {t.Context(), 3}} {
+			if r, err := c.Run(step.ctx, demoRun); err != nil || !r.OK() {
+				t.Errorf("%+v, %v", r, err)
+			}
+			if got := dialled.Load(); got != step.want {
+				t.Errorf("call %d: %d connections, want %d", i, got, step.want)
+			}
+		}
+	})
+}

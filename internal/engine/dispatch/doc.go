@@ -120,7 +120,9 @@
 //
 // Such an address shows in that processes which can be told apart take turns, or that a job is
 // idle and then busy though nothing was sent there. A run goes by the process which has said that
-// it has accepted it (Dispatch.BootID), whichever is registered.
+// it has accepted it (Dispatch.BootID), whichever is registered. Questions to an executor that has
+// denied a run, kills that another process has agreed to, and questions for a log that is not there
+// go on connections of their own, lest they come to the same process for ever.
 //
 // What an executor of ours says that it has is never ended: when it is overdue the log says so,
 // once in Overdue. An address given by hand need not register: it has to answer once in Dead.

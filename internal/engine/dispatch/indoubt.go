@@ -180,7 +180,11 @@ func (d *inDoubt) killLate(ctx context.Context, exec wire.Executor, o *runInDoub
 	if r.State != store.StateKilled || r.KillReason == "" || r.Ended.After(o.from) || time.Since(o.since) >= d.Cfg.Cluster.Dead {
 		return true
 	}
-	return unreachable == nil && killAtRemote(ctx, exec, r) == nil
+	if unreachable != nil {
+		return false
+	}
+	err := killAtRemote(ctx, d.Core, d.book, exec, r)
+	return err == nil || errors.Is(err, errNotBelieved)
 }
 
 // mayResend reports whether the run may be sent again: to the process that was sent it,
@@ -207,7 +211,7 @@ func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *runInDoubt)
 
 // askExecutor asks about a run.
 func (d *inDoubt) askExecutor(ctx context.Context, exec wire.Executor, o *runInDoubt, r store.Run) (answerAbout, error) {
-	said, err := askAboutRun(ctx, d.Core, exec, r)
+	said, err := askAboutRun(ctx, d.Core, exec, r, o.accepted.absences > 0 || isShared(d.book, r))
 	now, so := time.Now(), &o.accepted
 	switch {
 	case err != nil:
@@ -305,9 +309,7 @@ func (d *inDoubt) lost(ctx context.Context, o *runInDoubt, r store.Run, said ans
 // believes reports whether it is believed that the executor does not have a run: at an address
 // that stands for several processes after so many answers in a row.
 func (d *inDoubt) believes(o *runInDoubt) bool {
-	now := time.Now()
-	_, shared := d.book.Memory.Liveness.Shared(registry.LivenessKey(o.run.App, o.run.Address), now)
-	return shared <= 0 || o.accepted.absences >= idleInARow && now.Sub(o.accepted.absent) >= 2*d.Cfg.Cluster.Dead
+	return !isShared(d.book, o.run) || o.accepted.absences >= idleInARow && time.Since(o.accepted.absent) >= 2*d.Cfg.Cluster.Dead
 }
 
 // overdue is how long after its start a run may be in doubt while its job is busy.
@@ -515,8 +517,12 @@ type answerAbout struct {
 	busy  bool          // the job is, with whatever run
 }
 
-// askAboutRun asks about a run.
-func askAboutRun(ctx context.Context, s *core.Core, exec wire.Executor, r store.Run) (answerAbout, error) {
+// askAboutRun asks about a run. Where its executor has said that it is not there the question goes
+// on a connection of its own: one that is kept leads to the same process of several for ever.
+func askAboutRun(ctx context.Context, s *core.Core, exec wire.Executor, r store.Run, anew bool) (answerAbout, error) {
+	if anew {
+		ctx = wire.OnNewConn(ctx)
+	}
 	// The estimate of the store's time may be late, and this call takes its time.
 	ago := s.Clock.Now().Sub(r.Started) + 2*s.Cfg.HTTP.CallTimeout
 	ret, err := exec.IdleBeat(ctx, wire.IdleBeatRequest{

@@ -163,11 +163,11 @@ func (k *killer) killElsewhere(ctx context.Context, r store.Run) error {
 	if err != nil {
 		return err
 	}
-	err = killAtRemote(ctx, exec, r)
+	err = killAtRemote(ctx, k.Core, k.book, exec, r)
 	switch {
 	case r.State.Ended():
 		return err
-	case err != nil && k.hasEnded(ctx, r.ID):
+	case err != nil && hasEnded(ctx, k.Core, r.ID):
 		return nil // some refuse to kill what they do not have any more
 	case err != nil:
 		return err
@@ -176,8 +176,8 @@ func (k *killer) killElsewhere(ctx context.Context, r store.Run) error {
 }
 
 // hasEnded reports whether it is certain that a run is over.
-func (k *killer) hasEnded(ctx context.Context, runID int64) bool {
-	r, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return k.Store.Run(ctx, runID) })
+func hasEnded(ctx context.Context, c *core.Core, runID int64) bool {
+	r, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return c.Store.Run(ctx, runID) })
 	return err == nil && r.State.Ended()
 }
 

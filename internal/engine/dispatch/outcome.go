@@ -99,13 +99,13 @@ func refusedBy(address, msg string) error {
 	return fmt.Errorf("%s refused: %s", address, errs.PlainText(errs.Shorten(msg, core.MaxAnswer)))
 }
 
-// killAtRemote asks an executor to kill a run.
-func killAtRemote(ctx context.Context, exec wire.Executor, r store.Run) error {
+// killOnce asks an executor to kill a run, and returns which process has agreed, where it says so.
+func killOnce(ctx context.Context, exec wire.Executor, r store.Run) (boot string, err error) {
 	ret, err := exec.Kill(ctx, wire.KillRequest{JobID: r.JobID, LogID: r.ID, LogDateTime: r.Created.UnixMilli(), Reason: killReason(r)})
 	if err == nil && !ret.OK() {
 		err = refusedBy(r.Address, ret.Msg)
 	}
-	return err
+	return bootOf(ret), err
 }
 
 func killReason(r store.Run) string {

@@ -1,13 +1,17 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/registry"
 	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/wire"
 )
 
 // Addresses that stand for several processes, by the answers that come from there. Input: answers
@@ -34,6 +38,51 @@ func tookTurns(ctx context.Context, c *core.Core, r store.Run, idle, now time.Ti
 		}
 	}
 	return err == nil
+}
+
+// isShared reports whether the address of a run stands for several processes.
+func isShared(book *registry.Addresses, r store.Run) bool {
+	_, left := book.Memory.Liveness.Shared(registry.LivenessKey(r.App, r.Address), time.Now())
+	return left > 0
+}
+
+const (
+	// killTries is how often an address that stands for several processes is told to kill a run,
+	// and killTriesOther another one where the process that has agreed is not the run's.
+	killTries, killTriesOther = 20, 3
+	// killPause is how long the executor has to report what it has killed before it is told again.
+	killPause = 100 * time.Millisecond
+)
+
+// errNotBelieved says that a kill was agreed to, and may not have come to the process of the run.
+var errNotBelieved = errors.New("the address stands for several processes, and none that has agreed to the kill is known to be the run's: it ends when its result comes")
+
+// killAtRemote asks an executor to kill a run. At an address that stands for several processes each
+// agrees to the kill of what it does not have: that is believed of the process of the run, and else
+// once its result is there. A run that has ended has none to wait for.
+func killAtRemote(ctx context.Context, c *core.Core, book *registry.Addresses, exec wire.Executor, r store.Run) error {
+	key := registry.LivenessKey(r.App, r.Address)
+	for try := 1; ; try++ {
+		boot, err := killOnce(ctx, exec, r)
+		other := err == nil && boot != "" && r.BootID != "" && boot != r.BootID
+		if other {
+			book.Memory.Liveness.Answered(key, boot, time.Now())
+		}
+		shared := isShared(book, r)
+		switch {
+		case err == nil && boot != "" && boot == r.BootID:
+			return nil
+		case !shared && (!other || try >= killTriesOther):
+			return err // where another one is there, that of the run is gone
+		case !loop.Sleep(ctx, killPause):
+			return cmp.Or(err, ctx.Err())
+		case !r.State.Ended() && hasEnded(ctx, c, r.ID):
+			return nil
+		case try >= killTries:
+			return cmp.Or(err, fmt.Errorf("%s: %w", r.Address, errNotBelieved))
+		}
+		ctx = wire.OnNewConn(ctx)
+	}
 }
 
 // sentStates are those of runs that may have been sent somewhere.

@@ -31,6 +31,7 @@ type askPass struct {
 // answer is about the job.
 func (u *unreported) askAbout(ctx context.Context, key registry.SiteKey, runs []*runInDoubt) {
 	exec, there := u.calledAt(ctx, runs[0].run)
+	several := isShared(u.book, runs[0].run)
 	began, p := time.Now(), askPass{map[int64]reply{}, map[int64]*store.Job{}, map[int64]bool{}}
 	defer tellShared(u.Core, u.book, runs[0].run)
 	for i, o := range runs {
@@ -43,7 +44,7 @@ func (u *unreported) askAbout(ctx context.Context, key registry.SiteKey, runs []
 			u.putOff(runs[i:])
 			return
 		default:
-			r = replyOf(askAboutRun(ctx, u.Core, exec, o.run))
+			r = replyOf(askAboutRun(ctx, u.Core, exec, o.run, o.accepted.absences > 0 || several))
 			if there.err = r.err; r.err != nil {
 				there = r
 			} else if r.unnamed() {
@@ -147,7 +148,7 @@ func (u *unreported) busyAgain(ctx context.Context, p *askPass, o *runInDoubt, k
 	}
 	p.turn[o.run.JobID] = p.turn[o.run.JobID] || !o.accepted.idle.IsZero()
 	o.accepted.idle = time.Time{}
-	if _, shared := u.book.Memory.Liveness.Shared(key, now); shared > 0 {
+	if isShared(u.book, o.run) {
 		o.idle = time.Time{}
 	}
 }

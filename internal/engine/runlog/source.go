@@ -336,6 +336,13 @@ func errNoneThere() error {
 	return &logless{errs.Texts{"its executor has none", "执行器中没有该日志", "執行器中沒有此日誌"}}
 }
 
+func errSeveral() error {
+	return &logless{errs.Texts{
+		"its address stands for several processes, and those that were asked have no log of it",
+		"其地址代表多个进程，被询问的进程没有该日志", "其位址代表多個處理程序，被詢問的處理程序沒有此日誌",
+	}}
+}
+
 func errNodeGone(incarnation string) error {
 	return &logless{errs.Texts{"node " + incarnation + " is gone", "节点 " + incarnation + " 已不存在", "節點 " + incarnation + " 已不存在"}}
 }
