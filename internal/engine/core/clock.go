@@ -22,6 +22,7 @@ import (
 // expires by its age asks Doubt first.
 type Clock struct {
 	Stepped loop.Wake // poked when the store's clock was seen to step
+	SetBack loop.Wake // poked when it was seen to be set back
 
 	mu      sync.Mutex
 	known   bool      // guarded by mu: the store has told its clock, or that it has none
@@ -154,6 +155,7 @@ func (c *Clock) stepped(by, at time.Duration) {
 	} else {
 		c.ahead = clockSample{}
 		c.backs++
+		c.SetBack.Poke()
 	}
 	c.Stepped.Poke()
 }
@@ -252,6 +254,15 @@ func (c *Clock) Age(t time.Time) time.Duration {
 		return 0
 	}
 	return c.Now().Sub(t)
+}
+
+// HasStepped reports whether the store's clock was seen to step within the last hour, and whether a
+// step ahead is not believed yet.
+func (c *Clock) HasStepped() (lately, held bool) {
+	local := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.step.by != 0 && local.Sub(c.base)-c.step.at < stepDoubted, c.ahead != clockSample{}
 }
 
 // Leapt is how far the store's clock has stepped ahead within so long: by so much what somebody

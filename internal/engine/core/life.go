@@ -141,6 +141,7 @@ type Wakes struct {
 	Ahead           loop.Wake // runs that are kept apart may have to move
 	Lease, List     loop.Wake // a beat has something to tell, or to find out; lists of jobs
 	Alarms          loop.Wake // messages have ended, or alarms may be in shards that are new to this node
+	Misdated        loop.Wake // shards are new to this node, whose jobs a clock that was ahead may have planned
 	Late            loop.Wake // a job may have come to have a LateAfter, or is in a shard that is new to this node
 	Inbox           loop.Wake
 	Watch, Transit  loop.Wake // runs at other nodes: how they end, and whether they were taken
@@ -153,7 +154,7 @@ type Wakes struct {
 func newWakes() Wakes {
 	return Wakes{
 		Scan: loop.NewWake(), Start: loop.NewWake(), Deliver: loop.NewWake(), Ahead: loop.NewWake(), Owed: loop.NewWake(), Alarms: loop.NewWake(), Late: loop.NewWake(), Lease: loop.NewWake(), List: loop.NewWake(), Inbox: loop.NewWake(),
-		Watch: loop.NewWake(), Transit: loop.NewWake(), InDoubt: loop.NewWake(), Unreported: loop.NewWake(), AttachedChanged: loop.NewWake(), Abandoned: loop.NewWake(),
+		Watch: loop.NewWake(), Transit: loop.NewWake(), InDoubt: loop.NewWake(), Unreported: loop.NewWake(), AttachedChanged: loop.NewWake(), Misdated: loop.NewWake(), Abandoned: loop.NewWake(),
 	}
 }
 
@@ -165,6 +166,7 @@ func (w *Wakes) WakeLoops() {
 	w.Owed.Poke()
 	w.Alarms.Poke()
 	w.Late.Poke()
+	w.Misdated.Poke()
 	w.Start.Poke()
 	w.Inbox.Poke()
 	w.Unreported.Poke()

@@ -23,16 +23,22 @@ func clockDuty(s *core.Core) loop.Duty {
 	if keeps {
 		s.Clock.KeepsMark()
 	}
+	var moved time.Time // when the mark was last looked at
 	return loop.Duty{What: "watching the store's clock", Aside: true, Wakes: []<-chan struct{}{s.Clock.Stepped}, Once: func(ctx context.Context) (time.Duration, error) {
 		if keeps && !s.Leases.HasLooked() {
 			return min(s.Cfg.Cluster.LeaseTTL/5, time.Second), nil
 		}
-		if keeps {
+		if now := time.Now(); keeps && now.Sub(moved) >= clockEvery-time.Second {
+			moved = now
 			if err := moveMark(ctx, s, marker); err != nil {
 				return 0, err
 			}
 		}
-		if doubted := tellOfClock(s); doubted || keeps {
+		doubted := tellOfClock(s)
+		if _, held := s.Clock.HasStepped(); held {
+			return time.Second, nil // a store without a clock of its own has no beats that show the end
+		}
+		if doubted || keeps {
 			return clockEvery, nil
 		}
 		return loop.Forever, nil

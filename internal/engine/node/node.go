@@ -74,7 +74,7 @@ func New(st store.Store, cfg core.Config) (*Node, error) {
 	}
 	log := cfg.Logger.With("node", cfg.Node)
 	all := &core.Core{
-		Cfg: cfg, Store: &core.Meter{Store: st}, Logger: log, Clock: &core.Clock{Stepped: loop.NewWake()}, Life: core.NewLife(), Troubles: &core.Troubles{Logger: log, Wake: loop.NewWake()}, LockedOut: &core.LockedOut{Wake: loop.NewWake()},
+		Cfg: cfg, Store: &core.Meter{Store: st}, Logger: log, Clock: &core.Clock{Stepped: loop.NewWake(), SetBack: loop.NewWake()}, Life: core.NewLife(), Troubles: &core.Troubles{Logger: log, Wake: loop.NewWake()}, LockedOut: &core.LockedOut{Wake: loop.NewWake()},
 	}
 	sayRetention(st, cfg.RunRetention)
 	alarms.SayAlarms(st, alarms.NewRules(cfg.Alarms))
@@ -147,7 +147,7 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 // duties are the loops of a started scheduler. Stop ends those that plan first, then those
 // that work, and those of the node's lease last.
 func (s *Node) duties(signals store.Signals) (plan, work, lease []loop.Duty) {
-	plan = []loop.Duty{s.scanner.ScanDuty(signals), scan.AheadDuty(s.Core, signals), (&scan.Outbox{Core: s.Core}).OwedDuty(signals)}
+	plan = []loop.Duty{s.scanner.ScanDuty(signals), scan.AheadDuty(s.Core, signals), scan.RedateDuty(s.Core), (&scan.Outbox{Core: s.Core}).OwedDuty(signals)}
 	start, work := s.dispatch.Duties(signals)
 	plan = append(plan, start...)
 	work = append(work, loop.Duty{Loop: s.results.ResultLoop}, loop.Duty{Loop: s.registrar.Loop}, loop.Duty{Loop: s.registrar.Regs.ForgetLoop, Aside: true})

@@ -91,6 +91,28 @@ func rebounded(was, def *store.Job) NextInstants {
 	}
 }
 
+// Redated is the next instant of a job whose Next its schedule does not explain: one that lies more
+// than a minute behind the first instant after now and after the latest one that has a row. A clock
+// that was ahead, and is set back, leaves such. The zero time says that there is nothing to mend.
+func Redated(job *store.Job, now time.Time) time.Time {
+	after := core.Later(now, job.Last)
+	if core.Unscheduled(job) || !job.Next.After(after.Add(redatedLeast)) {
+		return time.Time{}
+	}
+	next, err := instantAfter(job, after)
+	if job.Schedule.Type == schedule.TypeFixRate {
+		next, err = instantInStep(job, job.Next, after)
+	}
+	if err != nil || next.IsZero() || !job.Next.After(next.Add(redatedLeast)) {
+		return time.Time{}
+	}
+	return next.Truncate(time.Millisecond)
+}
+
+// redatedLeast is by how much a Next is too late, at least: a node's estimate of the store's clock
+// is a lower bound, and other nodes plan as far ahead as they are configured to.
+const redatedLeast = time.Minute
+
 // NextInstants is the type of Edit.Next.
 type NextInstants = func(job store.Job, started, now time.Time) (time.Time, error)
 

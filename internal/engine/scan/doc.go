@@ -42,6 +42,13 @@
 // in two looks is taken up. There should be none: each is a bug of this module, and is logged
 // as a warning.
 //
+// # A clock that was ahead
+//
+// What an edit, a start or the end of a run works out by a clock that is ahead is due too late once
+// the clock is set right. RedateDuty goes through the schedules of this node's shards after a start
+// and after a step back. A Next that lies behind the first instant after now, and after the latest
+// that has a row (Job.Last), is set to that instant by a claim without runs.
+//
 // # Far ahead
 //
 // A run that was triggered for more than two days ahead is kept apart, since a planned run of

@@ -4,7 +4,9 @@ package scenario_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -170,4 +172,162 @@ func TestRetentionGoesByTheMark(t *testing.T) {
 			})
 		})
 	}
+}
+
+// stepTally counts the runs of jobs by their instants.
+type stepTally struct {
+	mu  sync.Mutex
+	ran map[string]map[time.Time]int // guarded by mu: by parameter and instant
+	at  map[string][]time.Time       // guarded by mu: by parameter, by the local clock
+}
+
+func (c *stepTally) note(task *xxljob.Task) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ran == nil {
+		c.ran, c.at = map[string]map[time.Time]int{}, map[string][]time.Time{}
+	}
+	if c.ran[task.Param] == nil {
+		c.ran[task.Param] = map[time.Time]int{}
+	}
+	c.ran[task.Param][task.ScheduledAt.UTC()]++
+	c.at[task.Param] = append(c.at[task.Param], time.Now())
+}
+
+// since is how many runs of a job began in so long after a time.
+func (c *stepTally) since(param string, from time.Time, within time.Duration) (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, at := range c.at[param] {
+		if !at.Before(from) && at.Sub(from) <= within {
+			n++
+		}
+	}
+	return n
+}
+
+// once reports instants that were run more than once, and those of each so many seconds, from and to
+// given times, that were not.
+func (c *stepTally) once(t *testing.T, param string, every time.Duration, from, to time.Time) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for at, n := range c.ran[param] {
+		if n > 1 {
+			t.Errorf("%s: %v was run %d times", param, at, n)
+		}
+	}
+	if every == 0 {
+		return
+	}
+	for at := from.UTC().Truncate(every).Add(every); at.Before(to); at = at.Add(every) {
+		if c.ran[param][at] == 0 {
+			t.Errorf("%s: %v was not run", param, at)
+		}
+	}
+}
+
+// steppedNode is a node whose jobs are noted; those with the parameter "retry" fail the first time.
+func (c *stepTally) steppedNode(t *testing.T, st xxljob.Store, name string) xxljob.Scheduler {
+	t.Helper()
+	s, err := xxljob.New(st, xxljob.Config{App: "app", Node: name, Logger: stage.QuietLog()})
+	stage.Must(t, err)
+	stage.Must(t, s.Handle("work", func(_ context.Context, task *xxljob.Task) error {
+		c.note(task)
+		if task.Param == "retry" && task.Attempt == 0 {
+			return errors.New("not yet")
+		}
+		return nil
+	}))
+	stage.Must(t, s.Start(t.Context()))
+	return s
+}
+
+func stepJob(name string, sched xxljob.Schedule) xxljob.Job {
+	return xxljob.Job{Key: name, Name: name, Handler: "work", Param: name, Schedule: sched}
+}
+
+// TestClockAheadForSeconds: while the store's clock is ahead for some seconds, and after it was set
+// right, all jobs go on as if nothing had happened, those that were planned by the false clock
+// within ten seconds. No instant is run twice.
+func TestClockAheadForSeconds(t *testing.T) {
+	for name, step := range clockSteps {
+		for _, lasts := range []time.Duration{5 * time.Second, 10 * time.Second} {
+			t.Run(name+" for "+lasts.String(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var clock movedClock
+					var ran stepTally
+					st := clock.goingBy()
+					a, b := ran.steppedNode(t, st, "a"), ran.steppedNode(t, st, "b")
+					for _, j := range []xxljob.Job{
+						stepJob("cron", xxljob.Cron("0/2 * * * * ?")), stepJob("rate", xxljob.FixedRate(time.Second)), stepJob("delay", xxljob.FixedDelay(time.Second)),
+						stepJob("edited", xxljob.Cron("0/2 * * * * ?")), stepJob("restarted", xxljob.FixedRate(time.Second)),
+					} {
+						_, err := a.EnsureJob(t.Context(), j)
+						stage.Must(t, err)
+					}
+					time.Sleep(time.Minute + 300*time.Millisecond)
+					began := time.Now()
+					clock.move(step)
+					time.Sleep(2 * time.Second)
+					edited := stepJob("edited", xxljob.Cron("0/3 * * * * ?"))
+					_, err := a.EnsureJob(t.Context(), edited)
+					stage.Must(t, err)
+					_, err = b.EnsureJob(t.Context(), stepJob("added", xxljob.Cron("0/2 * * * * ?")))
+					stage.Must(t, err)
+					restarted, err := st.JobByKey(t.Context(), "app", "restarted")
+					stage.Must(t, err)
+					stage.Must(t, a.StopJob(t.Context(), restarted.ID))
+					stage.Must(t, b.StartJob(t.Context(), restarted.ID))
+					time.Sleep(lasts - 2*time.Second)
+					clock.move(0)
+					back := time.Now()
+					time.Sleep(time.Minute)
+					for _, param := range []string{"cron", "rate", "delay", "edited", "added", "restarted"} {
+						if n := ran.since(param, back, 10*time.Second); n == 0 {
+							t.Errorf("%s was not run within ten seconds after the clock was set right, within a minute %d times", param, ran.since(param, back, time.Minute))
+						}
+						ran.once(t, param, 0, began, began)
+					}
+					ran.once(t, "cron", 2*time.Second, began, time.Now().Add(-time.Second))
+					if n := ran.since("rate", began, time.Hour); n < int(time.Since(began)/time.Second)-1 {
+						t.Errorf("the job of each second was run %d times in %v", n, time.Since(began))
+					}
+					stage.Must(t, a.Stop(t.Context()))
+					stage.Must(t, b.Stop(t.Context()))
+				})
+			})
+		}
+	}
+}
+
+// TestRestartAfterAStep: what a false clock has planned is worked out again by a node that starts
+// when the clock is right again, and has seen nothing of it.
+func TestRestartAfterAStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var clock movedClock
+		var ran stepTally
+		st := clock.goingBy()
+		clock.move(time.Hour)
+		a := ran.steppedNode(t, st, "a")
+		for _, j := range []xxljob.Job{stepJob("cron", xxljob.Cron("0/2 * * * * ?")), stepJob("rate", xxljob.FixedRate(time.Second)), stepJob("delay", xxljob.FixedDelay(time.Second)), stepJob("daily", xxljob.Cron("0 0 3 * * ?"))} {
+			_, err := a.EnsureJob(t.Context(), j)
+			stage.Must(t, err)
+		}
+		daily, err := st.JobByKey(t.Context(), "app", "daily")
+		stage.Must(t, err)
+		stage.Must(t, a.Stop(t.Context())) // before it has planned anything
+		clock.move(0)
+		b := ran.steppedNode(t, st, "b")
+		time.Sleep(10 * time.Second)
+		for _, param := range []string{"cron", "rate", "delay"} {
+			if n := ran.since(param, time.Time{}, math.MaxInt64); n < 4 {
+				t.Errorf("%s was run %d times", param, n)
+			}
+		}
+		if j, err := st.Job(t.Context(), daily.ID); err != nil || !j.Next.Equal(daily.Next) || j.Version != daily.Version {
+			t.Errorf("a job whose next instant is right was changed: %v, %v", j, err)
+		}
+		stage.Must(t, b.Stop(t.Context()))
+	})
 }

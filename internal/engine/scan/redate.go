@@ -1,0 +1,129 @@
+package scan
+
+import (
+	"context"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/engine/plan"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Jobs that a false clock has planned. Input: that the store's clock was set back, and shards that
+// are new to this node. Output: their next instants, in the store, which the scan loop finds.
+
+// redater looks at the jobs of each shard once after a start, and once more after the store's clock
+// was set back: also of shards that come within an hour from then, whose former owner may have ended
+// without a look.
+type redater struct {
+	*core.Core
+	backs  int           // of the clock, as of the last look
+	began  bool          // a look was done
+	looked map[int]int64 // shards that were looked at, with their epochs
+}
+
+// RedateDuty looks for jobs that are to run much later than their schedules say. Without a store that
+// lists schedules it sleeps.
+func RedateDuty(s *core.Core) loop.Duty {
+	d := &redater{Core: s, looked: map[int]int64{}}
+	reader, ok := core.Given(s.Store).(store.JobReader)
+	return loop.Duty{
+		What: "looking for jobs that a false clock has planned", Aside: true, Wakes: []<-chan struct{}{s.Clock.SetBack, s.Life.Wakes.Misdated},
+		Once: func(ctx context.Context) (time.Duration, error) {
+			if !ok {
+				return loop.Forever, nil
+			}
+			return loop.Forever, d.look(ctx, reader)
+		},
+	}
+}
+
+func (d *redater) look(ctx context.Context, reader store.JobReader) error {
+	owned := d.Leases.Owned()
+	if len(owned) == 0 || !d.Leases.Trusted(time.Now()) {
+		return nil // the lease loop pokes
+	}
+	if backs := d.Clock.Backs(); backs != d.backs {
+		d.backs = backs
+		clear(d.looked)
+	}
+	fresh := make(map[int]int64)
+	for _, sh := range owned {
+		if epoch, ok := d.looked[sh.ID]; !ok || epoch != sh.Epoch {
+			fresh[sh.ID] = sh.Epoch
+		}
+	}
+	lately, _ := d.Clock.HasStepped()
+	if len(fresh) > 0 && (lately || !d.began) {
+		if err := d.redate(ctx, reader, fresh); err != nil {
+			return err
+		}
+	}
+	for id, epoch := range fresh {
+		d.looked[id] = epoch
+	}
+	d.began = true
+	return nil
+}
+
+// redatePage is how many schedules one call reads. Behind each there is a pause, as long as it took.
+const redatePage = 1000
+
+// redate goes through the schedules of all jobs, and works out anew what is due too late by them.
+func (d *redater) redate(ctx context.Context, reader store.JobReader, shards map[int]int64) error {
+	for after := int64(0); ; {
+		began := time.Now()
+		timed := core.Metered(d.Store, "Schedules")
+		jobs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Job, error) { return reader.Schedules(ctx, after, redatePage) })
+		if timed.End(&err); err != nil || len(jobs) == 0 {
+			return err
+		}
+		var late []int64
+		for i := range jobs {
+			j := &jobs[i]
+			_, mine := shards[int(j.ID%int64(d.Cfg.Cluster.Shards))]
+			// What is planned ahead has rows, of which these jobs say nothing.
+			if planned := d.Clock.Now().Add(2 * d.Cfg.PreRead); mine && !plan.Redated(j, planned).IsZero() {
+				late = append(late, j.ID)
+			}
+		}
+		if err := d.correct(ctx, shards, late); err != nil {
+			return err
+		}
+		if after = jobs[len(jobs)-1].ID; len(jobs) < redatePage || !loop.Sleep(ctx, time.Since(began)) {
+			return ctx.Err()
+		}
+	}
+}
+
+// correct gives jobs their next instant by a claim that plans nothing: it compares what the job says
+// with what was read, under the epoch of its shard.
+func (d *redater) correct(ctx context.Context, shards map[int]int64, ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	jobs, err := d.ReadJobs(ctx, ids)
+	if err != nil {
+		return err
+	}
+	now := d.Clock.Now()
+	plans := make([]store.Plan, 0, len(jobs))
+	for _, id := range ids {
+		if j := jobs[id]; j != nil {
+			if next := plan.Redated(j, now); !next.IsZero() {
+				plans = append(plans, store.Plan{JobID: id, Shard: j.Shard, Epoch: shards[j.Shard], Version: j.Version, Due: j.Next, Next: next})
+			}
+		}
+	}
+	if len(plans) == 0 || !d.Leases.Trusted(time.Now()) {
+		return nil
+	}
+	if _, err := loop.Detached(ctx, func(ctx context.Context) ([]store.Run, error) { return d.Store.Claim(ctx, nil, plans) }); err != nil {
+		return err
+	}
+	first := &plans[0]
+	d.Logger.Warn("xxljob: jobs were due much later than their schedules say, as after a clock that was ahead, and are worked out anew", "jobs", len(plans), "first", first.JobID, "was", first.Due, "is", first.Next)
+	d.Life.Wakes.Scan.Poke()
+	return nil
+}
