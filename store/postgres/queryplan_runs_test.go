@@ -232,7 +232,7 @@ func (d *planData) scanCases() []planCase {
 			{"scheduled_time", d.now.UnixMilli()}, {"first_time", nil}, {"last_time", nil}, {"instants", nil},
 			{"reason", nil},
 		})},
-		{name: "fits", st: q.fits.by(named{{"database", d.fitness.database}, {"lock", "pg_class"}, {"server", int64(0)}, {"age", int64(0)}}), rows: 1},
+		{name: "fits", st: q.fits.by(named{{"database", d.fitness.database}, {"lock", d.schema + ".xxl_job_lock"}, {"server", int64(0)}, {"age", int64(0)}}), rows: 1},
 		{name: "look", st: q.look.with("pg_catalog", "pg_class"), rows: 1},
 		{name: "nodeLock", st: q.nodeLock.with(int32(1), "a"), rows: 1},
 		{name: "startedJobs", st: q.startedJobs.by(named{{"shards", shards}, {"lo", lo}, {"hi", hi}}), rows: 2000, reach: reachOpen, wide: true},
