@@ -96,6 +96,9 @@ const TroubleNoExecutor = store.TroubleNoExecutor
 // [store.TroubleUnknownRouter].
 const TroubleUnknownRouter = store.TroubleUnknownRouter
 
+// TroubleStuckRuns: due runs wait for too long. See [store.TroubleStuckRuns].
+const TroubleStuckRuns = store.TroubleStuckRuns
+
 // TroubleClock: the store's clock is not trusted. See [store.TroubleClock].
 const TroubleClock = store.TroubleClock
 

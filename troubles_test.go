@@ -16,6 +16,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/alarm"
+	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -361,4 +362,77 @@ func (l *tolds) all() []alarm.Message {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.list)
+}
+
+// brokenRegistry has the one address that was registered, and no answer while it is broken.
+type brokenRegistry struct {
+	broken  atomic.Bool
+	address atomic.Value
+}
+
+func (r *brokenRegistry) Register(_ context.Context, _, address string) error {
+	r.address.Store(address)
+	return nil
+}
+
+func (r *brokenRegistry) Deregister(context.Context, string, string) error { return nil }
+
+func (r *brokenRegistry) Lookup(context.Context, string) ([]string, error) {
+	if r.broken.Load() {
+		return nil, errors.New("the registry is away")
+	}
+	return []string{r.address.Load().(string)}, nil
+}
+
+// TestWhatRunsWaitForIsToldOf: due runs that wait for something with a bound are told of within
+// LeaseTTL and three seconds, with what it is; those that wait for places of handlers that run, and
+// for runs of their own job, are not, however long.
+func TestWhatRunsWaitForIsToldOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := &brokenRegistry{}
+		s, err := xxljob.New(memory.New(), xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler), Registry: registry, Executor: executor.Config{Places: 2}})
+		stage.Must(t, err)
+		stage.Must(t, s.Handle("work", func(context.Context, *xxljob.Task) error { return nil }))
+		stage.Must(t, s.Handle("long", func(context.Context, *xxljob.Task) error { time.Sleep(2 * time.Minute); return nil }))
+		stage.Must(t, s.Start(t.Context()))
+		serial, err := s.EnsureJob(t.Context(), xxljob.Job{Key: "serial", Name: "serial", Handler: "long", Schedule: xxljob.FixedRate(10 * time.Second)})
+		stage.Must(t, err)
+		places, err := s.EnsureJob(t.Context(), xxljob.Job{Key: "places", Name: "places", Handler: "long", Block: xxljob.BlockConcurrent, Schedule: xxljob.FixedRate(10 * time.Second)})
+		stage.Must(t, err)
+		for range 600 {
+			time.Sleep(time.Second)
+			if all := s.Troubles(); len(all) != 0 {
+				t.Fatalf("what is in order: %v", all)
+			}
+		}
+		stage.Must(t, s.StopJob(t.Context(), serial.Job.ID))
+		stage.Must(t, s.StopJob(t.Context(), places.Job.ID))
+		_, err = s.EnsureJob(t.Context(), xxljob.Job{Key: "k", Name: "k", Handler: "work", Block: xxljob.BlockConcurrent, Schedule: xxljob.FixedRate(time.Second)})
+		stage.Must(t, err)
+		time.Sleep(10 * time.Minute)
+		if all := s.Troubles(); len(all) != 0 {
+			t.Fatalf("before: %v", all)
+		}
+		registry.broken.Store(true)
+		broken := time.Now()
+		for len(s.Troubles()) == 0 && time.Since(broken) < 2*time.Minute {
+			time.Sleep(100 * time.Millisecond)
+		}
+		all := s.Troubles()
+		if len(all) != 1 || all[0].Cause != xxljob.TroubleStuckRuns || all[0].App != "app" || all[0].Late < 5 || !strings.Contains(all[0].Detail, "addresses") || all[0].Remedy == "" {
+			t.Fatalf("while the registry is away: %+v", all)
+		}
+		if waited := time.Since(all[0].Since); waited > 5*time.Second+3*time.Second {
+			t.Errorf("told of after %v", waited)
+		}
+		if err := s.Ready(); err != nil {
+			t.Errorf("%v", err)
+		}
+		registry.broken.Store(false)
+		time.Sleep(time.Minute)
+		if all := s.Troubles(); len(all) != 0 {
+			t.Errorf("afterwards: %v", all)
+		}
+		stage.Must(t, s.Stop(t.Context()))
+	})
 }

@@ -36,6 +36,11 @@ const (
 	// TroubleUnknownRouter: a job's routing strategy is one that this node does not know, of
 	// another node's Config.Routers, say. Its due runs end as refused here.
 	TroubleUnknownRouter TroubleCause = "unknown-router"
+	// TroubleStuckRuns: due runs of an app have waited for longer than a LeaseTTL for something that
+	// is neither a run of their own job nor a place that a running handler holds, and Ready has no
+	// reason for it: for answers of executors to earlier triggers, for addresses, for what a former
+	// owner of their shard has left, or for their turn.
+	TroubleStuckRuns TroubleCause = "stuck-runs"
 	// TroubleClock: the store's clock was moved within the last hour, or is further ahead than it
 	// can be known to be right: nothing is deleted, and nothing expires, by its age. It is over by
 	// itself.
@@ -90,5 +95,5 @@ func (t Trouble) String() string {
 
 // TroubleCauses returns all causes.
 func TroubleCauses() []TroubleCause {
-	return []TroubleCause{TroubleLockedRows, TroubleFalseRefusal, TroubleSharedAddress, TroubleUnknownZone, TroubleUnknownSchedule, TroubleNoExecutor, TroubleUnknownRouter, TroubleClock, TroubleRefused}
+	return []TroubleCause{TroubleLockedRows, TroubleFalseRefusal, TroubleSharedAddress, TroubleUnknownZone, TroubleUnknownSchedule, TroubleNoExecutor, TroubleUnknownRouter, TroubleStuckRuns, TroubleClock, TroubleRefused}
 }

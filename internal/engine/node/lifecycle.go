@@ -109,6 +109,15 @@ func (s *Node) Ready() error {
 	return e
 }
 
+// fit is Ready without what Config.Ready adds to it.
+func (s *Node) fit() error {
+	e := &core.NotReadyError{}
+	if s.judgeFit(e, time.Now()); len(e.Errs) == 0 {
+		return nil
+	}
+	return e
+}
+
 // judge adds what keeps a scheduler that runs from being ready.
 func (s *Node) judge(e *core.NotReadyError) {
 	if s.Leases.IsSuperseded() {
@@ -116,6 +125,18 @@ func (s *Node) judge(e *core.NotReadyError) {
 		return
 	}
 	now, c := time.Now(), &s.Cfg.Ready
+	s.judgeFit(e, now)
+	var b core.Backlog
+	if c.MaxWaiting > 0 || c.MaxLate > 0 {
+		b = s.queue.Backlog()
+	}
+	c.Judge(e, b, s.Clock.Now(), s.Clock.Offset())
+	c.JudgeTroubles(e, s.Core.Troubles)
+}
+
+// judgeFit adds what this process cannot do of its part.
+func (s *Node) judgeFit(e *core.NotReadyError, now time.Time) {
+	c := &s.Cfg.Ready
 	if silent, ever := s.Leases.SilentFor(now); !s.Leases.Trusted(now) && (!ever || silent >= c.StoreAway) {
 		err := errors.New("the store has not acknowledged a beat in time")
 		if why := s.fitness.Silence(); why != nil {
@@ -130,12 +151,6 @@ func (s *Node) judge(e *core.NotReadyError) {
 		e.Add(core.NotReadyResults, fmt.Errorf("%d results could not be stored for %v", n, now.Sub(since).Round(time.Millisecond)))
 	}
 	s.places.judge(e, now)
-	var b core.Backlog
-	if c.MaxWaiting > 0 || c.MaxLate > 0 {
-		b = s.queue.Backlog()
-	}
-	c.Judge(e, b, s.Clock.Now(), s.Clock.Offset())
-	c.JudgeTroubles(e, s.Core.Troubles)
 }
 
 func (s *Node) Stop(ctx context.Context) error {

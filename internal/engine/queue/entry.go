@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/lease"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -189,6 +190,9 @@ func (t *fairQueue) pop() *Item {
 type waitlists struct {
 	by   [LotDue]map[WaitKey]*fairQueue
 	left *WaitKey // of the last one who was let out; it is not changed
+	// long is woken when somebody waits for what has a bound, unless that is watched already.
+	long    loop.Wake
+	watched bool
 }
 
 // one is a lot that those who are let out of it one after the other share: it is nine times as large
@@ -205,6 +209,10 @@ func (l *waitlists) one(at WaitKey) *WaitKey {
 func (l *waitlists) at(at WaitKey) *fairQueue { return l.by[at.Kind][at] }
 
 func (l *waitlists) park(at WaitKey, e *Item) {
+	if !l.watched && at.Kind.hasBound() {
+		l.watched = true
+		l.long.Poke()
+	}
 	if l.by[at.Kind] == nil {
 		l.by[at.Kind] = map[WaitKey]*fairQueue{}
 	}

@@ -41,7 +41,7 @@ func New(s *core.Core, panics *guard.Log) *Queue {
 	e := &Queue{Clock: s.Clock, leases: s.Leases, wakes: s.Life.Wakes, Waiters: newWaiters()}
 	e.Jobs = newJobBook(&e.mu, s.Cfg.Limits)
 	e.Held = newHeld(&s.Cfg, s.Life.Wakes, e.Jobs, &e.mu, panics)
-	e.Room = newWaitlist(&s.Cfg, s.Life.Wakes.Start, e.Jobs, e.Held, &e.mu)
+	e.Room = newWaitlist(&s.Cfg, s.Life.Wakes.Start, s.Life.Wakes.Waiting, e.Jobs, e.Held, &e.mu)
 	e.Under = newInFlight(&e.mu)
 	return e
 }
@@ -152,11 +152,11 @@ func (k waitKind) lacks() string {
 	case LotSettle:
 		return "settle"
 	case LotProbe:
-		return "probe"
+		return LackProbe
 	case lotRoute, lotAsk:
 		return "addresses"
 	}
-	return "turn"
+	return LackTurn
 }
 
 // Backlog is what is due and does not wait for another run.

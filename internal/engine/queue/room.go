@@ -31,9 +31,9 @@ type waitlist struct {
 	inTransit  inTransit       // guarded by mu: serial runs on their way to other nodes
 }
 
-func newWaitlist(cfg *core.Config, start loop.Wake, jobs *jobBook, held *held, mu *sync.Mutex) *waitlist {
+func newWaitlist(cfg *core.Config, start, long loop.Wake, jobs *jobBook, held *held, mu *sync.Mutex) *waitlist {
 	return &waitlist{
-		jobs: jobs, held: held, start: start, mu: mu, Due: newFairQueue(), lists: waitlists{},
+		jobs: jobs, held: held, start: start, mu: mu, Due: newFairQueue(), lists: waitlists{long: long},
 		Lanes:  newLanes(cfg.Limits.FastLane, cfg.Limits.SlowLane),
 		Serial: serialSlots{}, concurrent: concurrentSlots{}, inTransit: inTransit{},
 	}

@@ -1,0 +1,92 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/engine/queue"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
+)
+
+// What due runs wait for, and the bound after which that is told. Comes in the oldest of each kind
+// of wait, goes out a trouble for each app. What waits for a run of
+// its own job, or for places that running handlers hold, is in order.
+
+// waitWatch looks once a second while somebody waits for what has a bound, so that no run waits so
+// for LeaseTTL and three seconds without being told of.
+type waitWatch struct {
+	*core.Core
+	queue *queue.Queue
+	ready func() error // says by itself what this process cannot do
+	since map[waitOf]waitSeen
+}
+
+type waitOf struct{ lack, app string }
+
+// waitSeen is since when there is a wait, at each look.
+type waitSeen struct {
+	at    time.Time
+	runID int64
+}
+
+func (w *waitWatch) duty() loop.Duty {
+	return loop.Duty{What: "looking at what due runs wait for", Aside: true, Wakes: []<-chan struct{}{w.Life.Wakes.Waiting}, Once: func(context.Context) (time.Duration, error) {
+		if w.look() {
+			return time.Second, nil
+		}
+		return loop.Forever, nil
+	}}
+}
+
+// look reports whether anybody waits.
+func (w *waitWatch) look() bool {
+	now, ttl, seen := time.Now(), w.Cfg.Cluster.LeaseTTL, map[waitOf]waitSeen{}
+	waits := w.queue.Waits()
+	var stuck []store.Trouble
+	told := map[string]bool{}
+	for _, x := range waits {
+		of := waitOf{x.Lack, x.App}
+		was, known := w.since[of]
+		if !known || x.Lack == queue.LackProbe && was.runID != x.RunID { // each run waits for answers of its own
+			was = waitSeen{now, x.RunID}
+		}
+		seen[of] = was
+		if x.Lack == queue.LackTurn && !w.LockedOut.None() {
+			continue // see troubleWatch
+		}
+		if now.Sub(was.at) < ttl || w.Clock.Now().Sub(x.Oldest) < ttl || told[x.App] {
+			continue
+		}
+		told[x.App] = true
+		detail, remedy := wordsOf(x.Lack)
+		stuck = append(stuck, store.Trouble{
+			App: x.App, Since: x.Oldest, Late: x.Runs, Remedy: remedy,
+			Detail: fmt.Sprintf("%d due runs wait %s, the oldest since %v", x.Runs, detail, x.Oldest.UTC().Format(time.RFC3339)),
+		})
+	}
+	w.since = seen
+	if len(stuck) > 0 && w.ready() != nil {
+		stuck = nil // Ready says why
+	}
+	w.Core.Troubles.Set(store.TroubleStuckRuns, w.Clock.Now(), stuck...)
+	return len(waits) > 0
+}
+
+// wordsOf say what is waited for, and what to do about it.
+func wordsOf(lack string) (detail, remedy string) {
+	switch lack {
+	case "address", "app", "lane":
+		return "for room in a lane: executors have not answered earlier triggers",
+			"see why executors of this app answer triggers slowly or not at all; Config.Limits has the size of the lanes"
+	case "addresses":
+		return "for the addresses of the app, which cannot be read", "see whether Config.Registry, or the store, answers: the log has the error"
+	case queue.LackProbe:
+		return "for answers to probes", "see why executors of this app do not answer whether they are idle"
+	case "settle":
+		return "until it is known what a former owner of their shard has left", "see whether the store answers, and the nodes that had the shards: the log says more"
+	}
+	return "for their turn to be started", "see whether the store is slow, or rows are locked: Stats.Calls has how long its calls take"
+}

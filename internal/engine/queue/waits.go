@@ -1,0 +1,69 @@
+package queue
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// What due runs wait for that has a bound, after which it is told: all but the runs of their own
+// job, and places that running handlers hold.
+
+// Wait is one kind of what due runs of an app wait for.
+type Wait struct {
+	Lack, App string    // Lack is as in Stats.Waiting
+	Runs      int       // that wait for it
+	Oldest    time.Time // when the first of them was due
+	RunID     int64     // which that is
+}
+
+// What those lack who wait for the answers to probes, and for their turn.
+const (
+	LackProbe = "probe"
+	LackTurn  = "turn"
+)
+
+// hasBound reports whether it is told when due runs wait in a lot for long.
+func (k waitKind) hasBound() bool {
+	switch k {
+	case LotRunning, LotSerial, LotRun, lotOrder:
+		return false
+	}
+	return true
+}
+
+// Waits are what due runs wait for that has a bound. While there is nothing, the next run that
+// waits so wakes Wakes.Waiting.
+func (e *Queue) Waits() (all []Wait) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	add := func(lack string, t *fairQueue, counts func(*Item) bool) {
+		for app, q := range t.apps {
+			if len(*q) == 0 || !counts((*q)[0].Item) {
+				continue
+			}
+			i := slices.IndexFunc(all, func(w Wait) bool { return w.Lack == lack && w.App == app })
+			if i < 0 {
+				i, all = len(all), append(all, Wait{Lack: lack, App: app})
+			}
+			w, first := &all[i], (*q)[0].Item
+			w.Runs += len(*q)
+			if at := first.Run.Scheduled(); w.RunID == 0 || at.Before(w.Oldest) {
+				w.Oldest, w.RunID = at, first.Run.ID
+			}
+		}
+	}
+	any := func(*Item) bool { return true }
+	for at, waiting := range e.Room.lists.all() {
+		if at.Kind.hasBound() {
+			add(at.Kind.lacks(), waiting, any)
+		}
+	}
+	if e.Room.lists.watched = len(all) > 0; e.Room.lists.watched {
+		// What is due is looked at while others wait: the loop that starts them may be what hangs.
+		// Who was let in for a place has waited for that, and not for long here.
+		add(LotDue.lacks(), &e.Room.Due, func(en *Item) bool { return !en.Waited })
+	}
+	slices.SortFunc(all, func(a, b Wait) int { return cmp.Or(a.Oldest.Compare(b.Oldest), cmp.Compare(a.App, b.App)) })
+	return all
+}
