@@ -38,11 +38,15 @@ type balancer struct {
 	at  string
 	app string
 
-	mu   sync.Mutex
-	rand *rand.Rand     // guarded by mu
-	pods []*pod         // guarded by mu
-	has  map[int64]*pod // guarded by mu: which accepted a run
-	ends map[int64]*time.Timer
+	hangUp bool // what is accepted is answered by no answer
+
+	mu     sync.Mutex
+	rand   *rand.Rand     // guarded by mu
+	pods   []*pod         // guarded by mu
+	has    map[int64]*pod // guarded by mu: which accepted a run
+	ends   map[int64]*time.Timer
+	starts map[int64]int // guarded by mu: how often a run was accepted
+	quiet  bool          // nobody registers
 }
 
 // one chooses a pod that lives.
@@ -74,6 +78,11 @@ func (p *pod) run(b *balancer, r wire.TriggerRequest) (wire.Return, error) {
 		return ret, nil
 	}
 	p.mu.Lock()
+	if p.runs[r.LogID] {
+		p.mu.Unlock()
+		ret.Msg = fmt.Sprintf(wire.MsgRepeat, r.LogID)
+		return ret, nil
+	}
 	p.runs[r.LogID] = true
 	p.jobs[r.JobID]++
 	p.mu.Unlock()
@@ -84,7 +93,11 @@ func (p *pod) run(b *balancer, r wire.TriggerRequest) (wire.Return, error) {
 	b.mu.Lock()
 	b.has[r.LogID] = p
 	b.ends[r.LogID] = time.AfterFunc(takes, func() { b.end(p, r, 200) })
+	b.starts[r.LogID]++
 	b.mu.Unlock()
+	if b.hangUp && r.AgainAfter == 0 {
+		return wire.Return{}, errHungUp
+	}
 	return ret, nil
 }
 
@@ -151,7 +164,7 @@ func (b *balancer) registers() {
 		dead := p.dead
 		p.mu.Unlock()
 		switch {
-		case dead:
+		case dead, b.quiet:
 		case p.boot == "":
 			b.e.register(b.app, b.at)
 		default:
@@ -178,7 +191,7 @@ func (b *balancer) of(run int64) *pod {
 // behindABalancer starts a scheduler, and pods of these boot ids at at1, empty for those of others.
 func behindABalancer(t *testing.T, seed uint64, boots ...string) *balancer {
 	t.Helper()
-	b := &balancer{at: at1, app: "far", rand: rand.New(rand.NewPCG(seed, 1)), has: map[int64]*pod{}, ends: map[int64]*time.Timer{}}
+	b := &balancer{at: at1, app: "far", rand: rand.New(rand.NewPCG(seed, 1)), has: map[int64]*pod{}, ends: map[int64]*time.Timer{}, starts: map[int64]int{}}
 	for _, boot := range boots {
 		name, old := strings.CutSuffix(boot, ", old")
 		b.pods = append(b.pods, &pod{boot: name, old: old, runs: map[int64]bool{}, jobs: map[int64]int{}})
@@ -434,5 +447,99 @@ func TestBalancedByConnection(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestBalancedInDoubt: a run whose trigger was accepted, and not answered, is neither lost nor run
+// twice.
+func TestBalancedInDoubt(t *testing.T) {
+	for name, boots := range kinds {
+		for seed := range uint64(5) {
+			bubble(t, fmt.Sprint(name, " ", seed), func(t *testing.T) {
+				b := behindABalancer(t, seed, boots...)
+				for _, id := range b.start(5, 10*time.Minute) { // so that it shows
+					defer b.e.mustBe(id, xxljob.StateSucceeded)
+				}
+				time.Sleep(2 * time.Minute)
+				b.hangUp = true
+				var ids []int64
+				for i := range 10 {
+					ids = append(ids, b.e.trigger(xxljob.Job{App: b.app, Name: fmt.Sprint("d", i), Param: "8m", Route: xxljob.RouteRound}))
+				}
+				time.Sleep(9 * time.Minute)
+				for _, id := range ids {
+					b.e.mustBe(id, xxljob.StateSucceeded)
+					if b.starts[id] != 1 {
+						t.Errorf("run %d was accepted %d times", id, b.starts[id])
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestBalancedUnnamed: processes of ours whose address was given by hand, or is registered by somebody who
+// does not name them, are told apart by their answers. Where there is one, its successor is found
+// out as soon as one of others.
+func TestBalancedUnnamed(t *testing.T) {
+	for name, arrange := range map[string]func(*balancer){
+		"by hand": func(b *balancer) {
+			stage.Must(b.e.t, b.e.SaveGroup(b.e.t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+		},
+		"by another": func(b *balancer) {
+			done := make(chan struct{})
+			b.e.t.Cleanup(func() { close(done) })
+			b.e.deregister("far", at1)
+			b.e.register("far", at1)
+			go func() {
+				for {
+					select {
+					case <-time.After(20 * time.Second):
+						b.e.register("far", at1)
+					case <-done:
+						return
+					}
+				}
+			}()
+		},
+	} {
+		unnamed := func(t *testing.T, seed uint64, boots ...string) *balancer {
+			b := behindABalancer(t, seed, boots...)
+			b.quiet = true
+			arrange(b)
+			time.Sleep(10 * time.Minute)
+			return b
+		}
+		for seed := range uint64(10) {
+			bubble(t, fmt.Sprint(name, " ", seed), func(t *testing.T) {
+				b := unnamed(t, seed, "one", "two")
+				ids := b.start(10, time.Hour)
+				time.Sleep(10 * time.Minute)
+				b.kill(b.pods[0])
+				time.Sleep(3*dead + lostAfter + 3*lookedAt + dead)
+				for _, id := range ids {
+					want := xxljob.StateDispatched
+					if b.of(id) == b.pods[0] {
+						want = xxljob.StateLost
+					}
+					b.e.mustBe(id, want)
+				}
+			})
+		}
+		bubble(t, name+", replaced", func(t *testing.T) {
+			b := unnamed(t, 1, "one", "two")
+			b.kill(b.pods[1])
+			ids := b.start(3, time.Hour)
+			time.Sleep(10 * time.Minute)
+			b.pods[0].dead, b.pods[1].dead = true, false
+			time.Sleep(dead - 5*time.Second)
+			for _, id := range ids {
+				b.e.mustBe(id, xxljob.StateDispatched)
+			}
+			time.Sleep(lostAfter + 5*time.Second)
+			for _, id := range ids {
+				b.e.mustBe(id, xxljob.StateLost)
+			}
+		})
 	}
 }

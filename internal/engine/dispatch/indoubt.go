@@ -113,7 +113,7 @@ func (d *inDoubt) askAbout(ctx context.Context, runs []*runInDoubt) {
 			return
 		}
 		if err == nil && time.Since(began) > askPatience {
-			d.list.later(o, false)
+			d.list.later(o, 0)
 			continue
 		}
 		done, failed := d.askOne(ctx, exec, o, err)
@@ -121,7 +121,7 @@ func (d *inDoubt) askAbout(ctx context.Context, runs []*runInDoubt) {
 		if done {
 			d.list.drop(o)
 		} else {
-			d.list.later(o, true)
+			d.list.later(o, d.pause(o))
 		}
 	}
 }
@@ -306,6 +306,16 @@ func (d *inDoubt) lost(ctx context.Context, o *runInDoubt, r store.Run, said ans
 	return ""
 }
 
+// pause is how long it is until the next question about a run: longer each time that it was asked
+// about, but for one that is not there, so that there are as many answers as have to be.
+func (d *inDoubt) pause(o *runInDoubt) time.Duration {
+	pause := min(askFirst<<min(o.tries, 10), askMost)
+	if o.accepted.absences > 0 {
+		pause = min(pause, d.Cfg.Cluster.Dead/idleInARow)
+	}
+	return pause
+}
+
 // believes reports whether it is believed that the executor does not have a run: at an address
 // that stands for several processes after so many answers in a row.
 func (d *inDoubt) believes(o *runInDoubt) bool {
@@ -440,16 +450,15 @@ func (o *inDoubtList) wait(now time.Time) time.Duration {
 	return wait
 }
 
-// later puts off the next question about a run: for longer each time that it was asked.
-func (o *inDoubtList) later(r *runInDoubt, asked bool) {
+// later puts off the next question about a run. One that was not asked about, after no pause, is
+// behind those that have waited longer.
+func (o *inDoubtList) later(r *runInDoubt, pause time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !asked {
-		r.next = time.Now() // behind those that have waited longer
-		return
+	r.next = time.Now().Add(pause)
+	if pause > 0 {
+		r.tries++
 	}
-	r.next = time.Now().Add(min(askFirst<<min(r.tries, 10), askMost))
-	r.tries++
 }
 
 // runInDoubt is a run in that state. While its address is being asked it is owned by who

@@ -23,6 +23,7 @@ type askPass struct {
 	said map[int64]reply      // by job, where the answer was about the job
 	jobs map[int64]*store.Job // as far as their timeouts were needed
 	turn map[int64]bool       // jobs whose answers it was asked about whether they take turns
+	look bool                 // who is registered was looked up once more
 }
 
 // askAbout asks about some runs of one address, one after the other. Where it does not answer,
@@ -32,7 +33,7 @@ type askPass struct {
 func (u *unreported) askAbout(ctx context.Context, key registry.SiteKey, runs []*runInDoubt) {
 	exec, there := u.calledAt(ctx, runs[0].run)
 	several := isShared(u.book, runs[0].run)
-	began, p := time.Now(), askPass{map[int64]reply{}, map[int64]*store.Job{}, map[int64]bool{}}
+	began, p := time.Now(), askPass{map[int64]reply{}, map[int64]*store.Job{}, map[int64]bool{}, false}
 	defer tellShared(u.Core, u.book, runs[0].run)
 	for i, o := range runs {
 		r, shared := p.said[o.run.JobID]
@@ -108,7 +109,7 @@ func (u *unreported) weigh(ctx context.Context, p *askPass, o *runInDoubt, r rep
 		o.since, o.idle = s.Since, time.Time{} // after a gap in this node's looks everything counts anew
 		o.accepted.absences, o.accepted.absent, o.accepted.deaf = 0, time.Time{}, time.Time{}
 	}
-	o.note(r, now)
+	o.note(r, o.bootFor(r, u.book.Memory.Liveness.Of(key, o.run.BootID, now)), now)
 	if r.err == nil {
 		u.book.Memory.StillThere(o.run.App, o.run.Address)
 	}
@@ -123,7 +124,8 @@ func (u *unreported) weigh(ctx context.Context, p *askPass, o *runInDoubt, r rep
 	}
 	e := u.evidence(ctx, p, o, r, now)
 	c := u.bounds.conclude(e, r)
-	if c.lost != "" && e.Replaced > 0 { // unless it has registered since the last look
+	if c.lost != "" && e.Replaced > 0 && !p.look { // unless it has registered since the last look
+		p.look = true
 		u.lookAt(ctx, []string{o.run.App}, now)
 		e = u.evidence(ctx, p, o, r, now)
 		c = u.bounds.conclude(e, r)
@@ -156,20 +158,30 @@ func (u *unreported) busyAgain(ctx context.Context, p *askPass, o *runInDoubt, k
 // evidence is what is known of a run, after an answer.
 func (u *unreported) evidence(ctx context.Context, p *askPass, o *runInDoubt, r reply, now time.Time) evidence {
 	s := u.book.Memory.Liveness.Of(registry.LivenessKey(o.run.App, o.run.Address), o.run.BootID, now)
-	e := evidence{Standing: s, boot: o.run.BootID, watched: now.Sub(o.accepted.known), age: u.Clock.Age(o.run.Started), overdue: u.Cfg.Limits.Overdue}
+	e := evidence{Standing: s, boot: o.bootFor(r, s), watched: now.Sub(o.accepted.known), age: u.Clock.Age(o.run.Started), overdue: u.Cfg.Limits.Overdue}
 	if e.age >= e.overdue {
 		o.job = p.jobs[o.run.JobID]
 		e.overdue = u.inDoubt.overdue(ctx, o)
 		p.jobs[o.run.JobID], o.job = o.job, nil // there may be many runs, and definitions change
 	}
 	e.absent, e.deaf = sinceThen(o.idle, now), sinceThen(o.accepted.deaf, now)
-	if r.unnamed() && !r.busy {
+	if e.boot == "" && r.lacks("") {
 		e.idles, e.idle = o.accepted.absences, sinceThen(o.accepted.absent, now)
 	}
-	if s.Several && o.run.BootID == "" && r.lacks("") && r.boot != "" {
+	if s.Several && e.boot == "" && r.lacks("") && r.boot != "" {
 		e.denied = o.deniedBy(r.boot, s.Boots)
 	}
 	return e
+}
+
+// bootFor is the process that an answer about a run is held against. Where only answers tell
+// processes apart another one may be in the place of the run's, or beside it: then the answer is
+// that of whichever is there.
+func (o *runInDoubt) bootFor(r reply, s registry.Standing) string {
+	if s.Unnamed && r.boot != o.run.BootID {
+		return ""
+	}
+	return o.run.BootID
 }
 
 // deniedBy takes in that a process does not have the run, and reports whether all have said so that

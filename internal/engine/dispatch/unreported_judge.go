@@ -45,7 +45,7 @@ type evidence struct {
 	age               time.Duration // since its start
 	overdue           time.Duration // the age from which on it is overdue
 	absent            time.Duration // since its executor was first known not to have it
-	idles             int           // to how many questions in a row an executor of others has answered that the job is idle
+	idles             int           // to how many questions in a row was answered that it is not there, by whichever process
 	idle              time.Duration // since the first of these
 	denied            bool          // where there are several processes: all that are there have said that they do not have it
 	deaf              time.Duration // for how long nobody has answered at the address
@@ -92,12 +92,12 @@ func (r reply) lacks(boot string) bool {
 
 // note takes in what has come of a question. That a job is idle counts from the second such
 // answer in a row: an executor takes a run from its queue and then says that it is busy.
-func (o *runInDoubt) note(r reply, now time.Time) {
+func (o *runInDoubt) note(r reply, boot string, now time.Time) {
 	said := &o.accepted
 	if said.deaf = laterOf(said.deaf, now, r.nobody); r.err != nil {
 		return
 	}
-	if !r.lacks(o.run.BootID) {
+	if !r.lacks(boot) {
 		said.absences = 0
 		if r.state == wire.RunHeld {
 			o.idle, said.denied = time.Time{}, nil
@@ -213,5 +213,5 @@ func (b unreportedBounds) next(e evidence) time.Duration {
 // settled reports whether the process that has the run is one of ours and still registered:
 // it reports what it has, and says good-bye.
 func (b unreportedBounds) settled(e evidence) bool {
-	return e.boot != "" && e.Listed && e.Replaced == 0 && !e.Several && e.absent == 0 && e.deaf == 0
+	return e.boot != "" && e.Listed && !e.Unnamed && e.Replaced == 0 && !e.Several && e.absent == 0 && e.deaf == 0
 }

@@ -36,6 +36,7 @@ type presence struct {
 	heard  time.Time       // when the address was last heard of; zero for not since then
 	listed bool            // it is one of the app's, as of the last look
 	manual bool            // it was given by hand
+	named  bool            // a process has registered that can be told from others
 	// boots are the processes that have registered there, the one that was heard of last
 	// behind the others. from is when the first of all was.
 	boots []bootSeen
@@ -58,6 +59,7 @@ type Standing struct {
 	Since    time.Time     // from when on this node has looked
 	Manual   bool          // the address was given by hand
 	Listed   bool          // the address is one of the app's
+	Unnamed  bool          // processes are told apart there by their answers alone, and not by what is registered
 	Silent   time.Duration // for how long it was none, and nothing was heard of it
 	Replaced time.Duration // for how long another process than the run's is registered there
 	Several  bool          // several processes are there, or were until a while ago
@@ -117,7 +119,7 @@ func (p *liveness) Look(app string, a Answer, now time.Time, gap time.Duration) 
 		if former, was := a.former[address]; was {
 			at.stored(former.id, a.at.Add(-former.ago), now)
 		}
-		if a.boots != nil {
+		if at.named = at.named || a.boots[address] != ""; at.named && a.boots != nil {
 			at.stored(a.boots[address], heard, now)
 		}
 		p.shared.back(k, at.back)
@@ -137,8 +139,10 @@ func (p *liveness) beat(reg store.Registration, now time.Time) {
 	defer p.mu.Unlock()
 	if at := p.at[key]; at != nil && !at.looked.IsZero() {
 		at.hear(now)
-		at.register(reg.BootID, now, now)
-		p.shared.back(key, at.back)
+		if at.named = at.named || reg.BootID != ""; at.named {
+			at.register(reg.BootID, now, now)
+			p.shared.back(key, at.back)
+		}
 	}
 }
 
@@ -231,7 +235,7 @@ func (p *liveness) Of(key SiteKey, boot string, now time.Time) Standing {
 	if at == nil || at.looked.IsZero() {
 		return Standing{Since: now, Listed: true}
 	}
-	s := Standing{Since: at.since, Manual: at.manual, Listed: at.listed}
+	s := Standing{Since: at.since, Manual: at.manual, Listed: at.listed, Unnamed: at.manual || !at.named}
 	if from := at.heard; !at.listed {
 		if at.since.After(from) {
 			from = at.since
@@ -242,7 +246,7 @@ func (p *liveness) Of(key SiteKey, boot string, now time.Time) Standing {
 	if s.Several = shared > 0 || at.several(now, p.dead); s.Several {
 		s.Boots = at.lately(now, p.dead)
 	}
-	if boot != "" {
+	if boot != "" && !s.Unnamed {
 		s.Replaced = at.replaced(boot, now, p.dead, s.Several)
 	}
 	return s
