@@ -57,6 +57,7 @@ type arena struct {
 	poison  int64          // runs whose id is a multiple have texts that nobody can store; 0: none
 	clock   string         // the file with the step of the server's clock; empty where it has none
 	plain   bool           // there are only jobs that nobody edits or triggers, with short runs
+	dead    time.Duration  // how long a registration over HTTP is good for; 0: the scheduler's default
 	later   []func() error // what is to be done when all is over
 	owing   bool           // most jobs lead to others
 	failing bool           // there are no other jobs, and almost every run is followed by one
@@ -66,15 +67,16 @@ type arena struct {
 	spares  atomic.Bool  // faults leave a member alone that is well: see victim
 	choice  sync.Mutex   // held while a victim is chosen
 
-	mu      sync.Mutex
-	rnd     *rand.Rand      // guarded by mu
-	pg      *pgtest.Cluster // guarded by mu: the primary; nil for the store in memory
-	standby *pgtest.Cluster // guarded by mu: nil where there is none, or not any more
-	former  *pgtest.Cluster // guarded by mu: what was the primary before a promotion
-	members []*member       // guarded by mu
-	notes   []string        // guarded by mu: remarks for the report
-	phases  []phase         // guarded by mu
-	slow    string          // guarded by mu: see fault
+	mu        sync.Mutex
+	rnd       *rand.Rand      // guarded by mu
+	pg        *pgtest.Cluster // guarded by mu: the primary; nil for the store in memory
+	standby   *pgtest.Cluster // guarded by mu: nil where there is none, or not any more
+	former    *pgtest.Cluster // guarded by mu: what was the primary before a promotion
+	members   []*member       // guarded by mu
+	executors []*member       // guarded by mu: processes that are no nodes
+	notes     []string        // guarded by mu: remarks for the report
+	phases    []phase         // guarded by mu
+	slow      string          // guarded by mu: see fault
 }
 
 // newArena makes one without database, nodes and workload.
@@ -229,7 +231,10 @@ func (a *arena) ownedBy(ctx context.Context, m *member) (owned []int) {
 
 // close ends all processes and the database, and saves its log.
 func (a *arena) close() error {
-	for _, m := range a.all() {
+	a.mu.Lock()
+	executors := a.executors
+	a.mu.Unlock()
+	for _, m := range append(a.all(), executors...) {
 		_ = m.signal(syscall.SIGCONT)
 		m.close()
 	}

@@ -104,6 +104,8 @@ func catalogue(c Config) []fault {
 			slow: "nobody can write for some 15 s"},
 		fault{name: "poison", unit: "poisoned", open: openPoisoned, run: poison(60 * time.Second)},
 		fault{name: "server-clock", unit: "clock", open: openStepped, run: stepServer},
+		fault{name: "balancer", unit: "remote", open: openRemote, run: balance(60 * time.Second)},
+		fault{name: "wall", unit: "remote", open: openRemote, run: wall(40 * time.Second)},
 		fault{name: "no-zones", unit: "zones", open: openZones, run: blind(2, 25*time.Second)})
 	all = append(all, routeFaults(leaseLock, unitLock)...)
 	all = append(all, routeFaults(leaseRow, unitRow)...)

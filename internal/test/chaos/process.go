@@ -28,6 +28,7 @@ type member struct {
 	arena *arena
 	proxy *proxy.Proxy // nil where the database is reached directly
 	dsn   string
+	args  []string // of an executor's processes; nil of a node's
 
 	mu    sync.Mutex
 	cmd   *exec.Cmd      // guarded by mu: nil when no process runs
@@ -60,17 +61,28 @@ func (a *arena) newMember(name string) (*member, error) {
 // start begins a process and returns at once. The environment is added to ours.
 func (m *member) start(env ...string) error {
 	a := m.arena
+	args := []string{"-name", m.name, "-dir", a.dir}
+	if len(m.args) > 0 {
+		return m.launch(append(args, m.args...), env)
+	}
+	store := "postgres"
+	if a.dsn == "" {
+		store = "memory"
+	}
+	args = append(args, "-store", store, "-dsn", m.dsn, "-schema", schema, "-shards", fmt.Sprint(shards), "-lease", cmp.Or(a.lease, leaseLock), "-pool", fmt.Sprint(a.pool),
+		fmt.Sprintf("-reserve=%t", !a.bare), "-poison", fmt.Sprint(a.poison), "-dead", a.dead.String(), "-hook", a.hook.URL(), "-mail", fmt.Sprint(a.mails.Port()), "-subject", sink.Subject)
+	return m.launch(args, env)
+}
+
+// launch begins a process of the node program.
+func (m *member) launch(args, env []string) error {
+	a := m.arena
 	log, err := os.OpenFile(filepath.Join(a.dir, m.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer log.Close() // the process has its own
-	store := "postgres"
-	if a.dsn == "" {
-		store = "memory"
-	}
-	cmd := exec.Command(a.program, "-name", m.name, "-dir", a.dir, "-store", store, "-dsn", m.dsn, "-schema", schema, "-shards", fmt.Sprint(shards), "-lease", cmp.Or(a.lease, leaseLock),
-		"-pool", fmt.Sprint(a.pool), fmt.Sprintf("-reserve=%t", !a.bare), "-poison", fmt.Sprint(a.poison), "-hook", a.hook.URL(), "-mail", fmt.Sprint(a.mails.Port()), "-subject", sink.Subject)
+	cmd := exec.Command(a.program, args...)
 	cmd.Env = append(os.Environ(), "XXLJOB_FAILPOINT_FILE="+m.pointsFile(), "GOMAXPROCS=2", "GOTRACEBACK=all")
 	if a.zones != "" && !m.isBlind() {
 		cmd.Env = append(cmd.Env, "ZONEINFO="+a.zones)

@@ -42,7 +42,7 @@ func readRows(ctx context.Context, db *pgx.Conn, schema string) ([]audit.Row, er
 			coalesce(floor(extract(epoch from taken_time) * 1000)::bigint, 0),
 			coalesce(floor(extract(epoch from handle_time) * 1000)::bigint, 0),
 			coalesce(trigger_id, id), coalesce(attempt, 0), coalesce(reruns, 0), coalesce(snoozes, 0), coalesce(no_retry, false), coalesce(snoozed, false),
-			coalesce(parent_id, 0), coalesce(depth, 0), coalesce(business_time, 0), kill_reason is not null, case when state = 10 then coalesce(trigger_msg, '') else '' end
+			coalesce(parent_id, 0), coalesce(depth, 0), coalesce(business_time, 0), kill_reason is not null, case when state in (8, 10) then coalesce(trigger_msg, '') else '' end
 		from %s.xxl_job_log order by id`, schema))
 	if err != nil {
 		return nil, err

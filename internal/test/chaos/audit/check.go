@@ -122,6 +122,7 @@ func (a *Auditor) addRows() {
 // Check judges the instants and triggers due in [from, to), in milliseconds.
 func (a *Auditor) Check(from, to int64) *Report {
 	r := &Report{forgiving: a.in.Rules.MayForget, timed: a.in.Rules.Timed}
+	a.checkTroubles(r, from, to)
 	if a.in.Rules.Stepped {
 		a.checkStepped(r, from*1000, to*1000)
 		return r

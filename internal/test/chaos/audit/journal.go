@@ -18,6 +18,8 @@ type Job struct {
 	Nearest bool
 	// Route is the job's routing strategy.
 	Route string
+	// Remote jobs have their handlers in processes of their own, whose logs are not in the store.
+	Remote bool
 	// Prompt jobs have short runs, which nobody edits or triggers: only a fault makes
 	// them late.
 	Prompt bool
@@ -151,6 +153,10 @@ type Fault struct {
 	// Forgets is since when what the database acknowledged may be gone after the fault;
 	// zero where it is not.
 	Forgets int64
+	// Trouble is the cause of a trouble that a node has to tell of, from its Begin on, within
+	// ToldWithin milliseconds.
+	Trouble    string
+	ToldWithin int64
 	// ByRoute asks how late, by route, the runs due next were which the victim had not
 	// taken, and whether those of each serial job kept their order.
 	ByRoute bool
@@ -184,7 +190,7 @@ type Row struct {
 	Business int64
 	// Doomed says that somebody asked for its end.
 	Doomed bool
-	// Message is what a record says.
+	// Message is what a record says, or a refusal.
 	Message string
 }
 

@@ -26,6 +26,9 @@ func (a *Auditor) CheckLogs(r *Report) string {
 	}
 	gone, oldest := 0, int64(0)
 	for _, e := range a.in.Events {
+		if a.jobs[e.Job].Remote {
+			continue
+		}
 		switch n := times[Line{e.Run, e.Kind, e.At}]; {
 		case n > 1:
 			r.Unlogged++

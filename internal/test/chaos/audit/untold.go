@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // What is promised of waiting: a due run waits for a run of its own job, for a place that a
@@ -40,6 +41,22 @@ func newWords(all []Said, faults []Fault) words {
 		}
 	}
 	return w
+}
+
+// checkTroubles wants each fault to be told of that is a trouble for longer than it may take to
+// tell.
+func (a *Auditor) checkTroubles(r *Report, from, to int64) {
+	for _, f := range a.in.Faults {
+		if at := f.Begin / 1000; f.Trouble == "" || at < from || at >= to {
+			continue
+		}
+		if !slices.ContainsFunc(a.in.Said, func(s Said) bool {
+			return f.Begin <= s.At && s.At <= f.Begin+f.ToldWithin*1000 && slices.ContainsFunc(s.Troubles, func(t string) bool { return strings.HasPrefix(t, f.Trouble) })
+		}) {
+			r.Untold++
+			r.problem("untold", "no node has told of the trouble %s within %d ms from %s on, the begin of %s", f.Trouble, f.ToldWithin, moment(f.Begin), f.Name)
+		}
+	}
 }
 
 // checkUntold looks for runs that waited for long while nobody said why. It is given runs and

@@ -32,8 +32,8 @@ func describe(rows []Row) string {
 	}
 	var all []string
 	for _, r := range rows {
-		all = append(all, fmt.Sprintf("row %d (%s %s, owner %q, started %s, ended %s, %s)",
-			r.Run, r.Type, stateName(r.State), r.Owner, clockOrNever(r.Started), clockOrNever(r.Ended), r.Reason))
+		all = append(all, fmt.Sprintf("row %d (%s %s, owner %q, started %s, ended %s, %s %s)",
+			r.Run, r.Type, stateName(r.State), r.Owner, clockOrNever(r.Started), clockOrNever(r.Ended), r.Reason, r.Message))
 	}
 	return strings.Join(all, ", ")
 }

@@ -66,6 +66,7 @@ type Job struct {
 	Route    string `json:"route,omitempty"`
 	Param    string `json:"param,omitempty"`
 	FireOnce bool   `json:"fireOnce,omitempty"`
+	Remote   bool   `json:"remote,omitempty"` // handlers are in processes of their own
 	Zone     string `json:"zone,omitempty"` // of Cron
 	// Max is how many runs of a concurrent job may be side by side at an executor.
 	Max int `json:"max,omitempty"`

@@ -33,5 +33,8 @@ const (
 // Poison is in the texts of runs that a database is to refuse.
 const Poison = "poisoned"
 
+// AdminFile is the name of the file that says where a node takes the calls of executors.
+func AdminFile(node string) string { return node + ".admin" }
+
 // ExitsFile is the name of the file that permits the handlers of a node to end its process.
 func ExitsFile(node string) string { return node + ".exits" }

@@ -80,7 +80,7 @@ func row(r xxljob.Run) audit.Row {
 	if !r.Business.IsZero() {
 		a.Business = r.Business.UnixMilli()
 	}
-	if r.State == xxljob.StateSkipped {
+	if r.State == xxljob.StateSkipped || r.State == xxljob.StateRefused {
 		a.Message = r.TriggerMsg
 	}
 	if !r.Started.IsZero() {

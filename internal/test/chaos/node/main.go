@@ -27,6 +27,8 @@ type options struct {
 	mail                                 int
 	shards, pool                         int
 	poison                               int64
+	dead                                 time.Duration
+	executor, listen, address, admins    string
 	reserve                              bool
 }
 
@@ -41,6 +43,11 @@ func main() {
 	flag.IntVar(&o.shards, "shards", 16, "number of shards")
 	flag.IntVar(&o.pool, "pool", 0, "connections of the pool at most; 0 is pgx's default")
 	flag.Int64Var(&o.poison, "poison", 0, "runs whose id is a multiple have texts that nobody can store; 0 for none")
+	flag.DurationVar(&o.dead, "dead", 0, "how long a registration over HTTP is good for; 0 is the scheduler's default")
+	flag.StringVar(&o.executor, "executor", "", "an app: the process is an executor of it over HTTP, and no node")
+	flag.StringVar(&o.listen, "listen", "", "where the executor listens")
+	flag.StringVar(&o.address, "address", "", "what the executor registers as its address")
+	flag.StringVar(&o.admins, "admins", "", "comma list of the admins of the executor")
 	flag.BoolVar(&o.reserve, "reserve", true, "whether the store has its reserve connection")
 	flag.StringVar(&o.hook, "hook", "", "where alarms are posted; empty for none of any kind")
 	flag.IntVar(&o.mail, "mail", 0, "the port of the mail server on this machine")
@@ -68,6 +75,9 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	if o.executor != "" {
+		return serve(ctx, o, events)
+	}
 	b, err := openBackend(ctx, o)
 	if err != nil {
 		return err
@@ -78,7 +88,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	s, err := xxljob.New(b.store, xxljob.Config{
-		App: "chaos", Node: o.name, Cluster: xxljob.ClusterConfig{Shards: o.shards}, StopGrace: 10 * time.Second, Limits: xxljob.Limits{AllowSubSecond: true}, Alarms: alarms,
+		App: "chaos", Node: o.name, Cluster: xxljob.ClusterConfig{Shards: o.shards, Beat: o.dead / 3, Dead: o.dead}, HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {token}}}, StopGrace: 10 * time.Second, Limits: xxljob.Limits{AllowSubSecond: true}, Alarms: alarms,
 		Logs: xxljob.LogConfig{InStore: true},
 	})
 	if err != nil {
@@ -98,6 +108,9 @@ func run(ctx context.Context, o options) error {
 	}
 	defer ln.Close()
 	go control.Serve(ln, n.answer)
+	if err := serveAdmin(o, s); err != nil {
+		return err
+	}
 	go events.watch(ctx, s)
 	err = s.Run(ctx)
 	return errors.Join(err, further.Stop(context.Background()))

@@ -55,6 +55,9 @@ func (s *HTTP) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	var p posted
 	err = json.Unmarshal(text, &p)
+	if err == nil && ofTrouble(p.ID) {
+		return
+	}
 	alarm, err2 := alarmOf(p.ID)
 	if err != nil || err2 != nil || len(p.Events) != 1 || p.Count != 1 {
 		s.accept(audit.Told{Cause: "no message of one event: " + strconv.Quote(string(text))})

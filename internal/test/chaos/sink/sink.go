@@ -8,6 +8,7 @@ package sink
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 
 	"github.com/xxljob/xxljob/internal/test/chaos/audit"
@@ -96,6 +97,10 @@ func (b *book) String() string {
 	defer b.mu.Unlock()
 	return fmt.Sprintf("%s accepted %d, refused %d and left %d waiting", b.name, b.counts[accepts], b.counts[refuses], b.counts[hangs])
 }
+
+// ofTrouble reports whether the name of a message is that of one about a trouble of a node: it is
+// of no run and has no row, and a cluster under faults has many. They are accepted, and no more.
+func ofTrouble(id string) bool { return strings.HasPrefix(id, "xxljob-t") }
 
 // alarmOf is the row in the name of a message, "xxljob-7-rule".
 func alarmOf(id string) (alarm int64, err error) {

@@ -119,3 +119,23 @@ func TestNoEvent(t *testing.T) {
 		t.Error("a mail of no event is read")
 	}
 }
+
+// TestTrouble: what tells of a trouble of a node is accepted, and not written down.
+func TestTrouble(t *testing.T) {
+	h, err := ListenHTTP("http", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	a, err := http.Post(h.URL(), "application/json", strings.NewReader(`{"id":"xxljob-t12ab-http","cause":"trouble","job_id":"0","count":1,"events":[]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	if told := h.Told(); a.StatusCode != http.StatusOK || len(told) != 0 {
+		t.Errorf("%s, told %+v", a.Status, told)
+	}
+	if _, _, err := read("Subject: xxljob-t12ab-smtp 0 1 0 trouble -62135596800000\r\n\r\n"); !errors.Is(err, errTrouble) {
+		t.Errorf("a mail of a trouble: %v", err)
+	}
+}

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -116,6 +117,9 @@ func (s *SMTP) serve(c *textproto.Conn) {
 // receive takes a mail, or does not.
 func (s *SMTP) receive(text []byte) (reply string, waits bool) {
 	t, job, err := read(string(text))
+	if errors.Is(err, errTrouble) {
+		return "250 well", false
+	}
 	if err != nil {
 		s.accept(audit.Told{Cause: "no mail of one event: " + strconv.Quote(string(text)) + ": " + err.Error()})
 		return "250 well", false
@@ -130,6 +134,9 @@ func (s *SMTP) receive(text []byte) (reply string, waits bool) {
 	return "250 well", false
 }
 
+// errTrouble says that a mail is about a trouble.
+var errTrouble = errors.New("it is about a trouble")
+
 // read reads the subject of a mail.
 func read(text string) (t audit.Told, job int64, err error) {
 	m, err := mail.ReadMessage(strings.NewReader(text))
@@ -139,6 +146,9 @@ func read(text string) (t audit.Told, job int64, err error) {
 	var id string
 	var count int
 	subject := m.Header.Get("Subject")
+	if ofTrouble(subject) {
+		return t, 0, errTrouble
+	}
 	if _, err := fmt.Sscan(subject, &id, &job, &count, &t.Run, &t.Cause, &t.Instant); err != nil || count != 1 {
 		return t, 0, fmt.Errorf("subject %q: %w", subject, err)
 	}
