@@ -67,7 +67,7 @@ type Job struct {
 	Param    string `json:"param,omitempty"`
 	FireOnce bool   `json:"fireOnce,omitempty"`
 	Remote   bool   `json:"remote,omitempty"` // handlers are in processes of their own
-	Zone     string `json:"zone,omitempty"` // of Cron
+	Zone     string `json:"zone,omitempty"`   // of Cron
 	// Max is how many runs of a concurrent job may be side by side at an executor.
 	Max int `json:"max,omitempty"`
 	// NotBefore and NotAfter bound the instants, in milliseconds, and MaxRuns the runs;
