@@ -130,7 +130,7 @@ bench-compare: ## compare with BASE=COMMIT: ten runs of each in turns, ratios wi
 
 # The bounds are on medians and on rows: figures of a busy machine say little of the former.
 .PHONY: hostile-postgres
-hostile-postgres: postgres ## run the suite of stores in databases as people have them, each oddity by itself (some ten minutes)
+hostile-postgres: postgres ## run the suite of stores in databases as people have them, each oddity by itself (some six minutes)
 	cd store/postgres && XXLJOB_REQUIRE_POSTGRES=1 XXLJOB_HOSTILE_POSTGRES=1 $(GO) test -count=1 -timeout 40m -run '^TestConformanceInOddDatabases$$'
 
 .PHONY: bench-store

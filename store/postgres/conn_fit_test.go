@@ -12,12 +12,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/test/await"
 	"github.com/xxljob/xxljob/internal/test/pgtest"
+	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
@@ -172,6 +175,38 @@ func connectionsToAStandby(t *testing.T, primary, standby *pgtest.Cluster) {
 		goesOn(t, e.actor, e.plan)
 		e.keptHost(t)
 	}
+}
+
+// aSchedulerBesideAStandby runs nothing while its address leads there, says why it is not ready, and
+// goes on once the address leads to the primary, though the connections to the standby live on.
+func aSchedulerBesideAStandby(t *testing.T, primary, standby *pgtest.Cluster) {
+	e := &elsewhere{address: leading(t, primary.DSN("postgres"))}
+	e.Pool = e.pool(t, primary.DSN("postgres"))
+	st, err := postgres.New(t.Context(), e.Pool, postgres.FewDays(postgres.Config{Schema: "fit_whole", AutoMigrate: true, Logger: stage.QuietLog()}))
+	must(t, err)
+	t.Cleanup(st.Close)
+	s, err := xxljob.New(st, xxljob.Config{App: "app", Logger: stage.QuietLog()})
+	must(t, err)
+	var runs atomic.Int64
+	must(t, s.Handle("h", func(context.Context, *xxljob.Task) error { runs.Add(1); return nil }))
+	must(t, s.Start(t.Context()))
+	t.Cleanup(func() { s.Stop(context.Background()) })
+	_, err = s.EnsureJob(t.Context(), xxljob.Job{Key: "k", Name: "k", Handler: "h", Schedule: xxljob.Cron("* * * * * ?")})
+	must(t, err)
+	await.Until(t, "a run", func() bool { return runs.Load() > 0 })
+	e.lead(t, standby.DSN("postgres"))
+	cut(t, primary)
+	await.Until(t, "it is not ready, since it has a standby", func() bool {
+		err := s.Ready()
+		return err != nil && strings.Contains(err.Error(), "standby")
+	})
+	e.host = fillUp(t, e.Pool)
+	e.host.Release()
+	had, began := runs.Load(), time.Now()
+	e.lead(t, primary.DSN("postgres"))
+	await.Until(t, "runs go on", func() bool { return runs.Load() > had })
+	t.Logf("the first run came after %v", time.Since(began).Round(time.Millisecond))
+	await.Until(t, "it is ready", func() bool { return s.Ready() == nil })
 }
 
 // connectionsToAnotherDatabase are refused in words, and nothing is written there, though it has

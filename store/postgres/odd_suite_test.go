@@ -37,18 +37,17 @@ func oddDatabases() map[string]oddDatabase {
 	all.settings["search_path"] = ""
 	publication := oddDatabase{made: []string{"create publication everything for all tables", "select pg_create_logical_replication_slot('publication', 'pgoutput')"}}
 	return map[string]oddDatabase{
-		"plain":          {},
-		"icu":            {collation: "und-x-icu"},
-		"styles":         with("datestyle", "German, DMY", "intervalstyle", "postgres_verbose", "bytea_output", "escape", "extra_float_digits", "-15", "timezone", "Asia/Kathmandu"),
-		"serializable":   with("default_transaction_isolation", "serializable", "default_transaction_deferrable", "on"),
-		"repeatable":     with("default_transaction_isolation", "repeatable read"),
-		"read_only":      with("default_transaction_read_only", "on"),
-		"no_path":        with("search_path", ""),
-		"limits":         with("statement_timeout", "1s", "lock_timeout", "1s", "idle_in_transaction_session_timeout", "1s"),
-		"pg_default":     with("default_tablespace", "pg_default"),
-		"publication":    publication,
-		"everything":     all,
-		"no_seqscan_jit": with("enable_seqscan", "off", "jit_above_cost", "0", "plan_cache_mode", "force_custom_plan"),
+		"plain":        {},
+		"icu":          {collation: "und-x-icu"},
+		"styles":       with("datestyle", "German, DMY", "intervalstyle", "postgres_verbose", "bytea_output", "escape", "extra_float_digits", "-15", "timezone", "Asia/Kathmandu"),
+		"serializable": with("default_transaction_isolation", "serializable", "default_transaction_deferrable", "on"),
+		"repeatable":   with("default_transaction_isolation", "repeatable read"),
+		"read_only":    with("default_transaction_read_only", "on"),
+		"no_path":      with("search_path", ""),
+		"limits":       with("statement_timeout", "1s", "lock_timeout", "1s", "idle_in_transaction_session_timeout", "1s"),
+		"pg_default":   with("default_tablespace", "pg_default"),
+		"publication":  publication,
+		"everything":   all,
 	}
 }
 

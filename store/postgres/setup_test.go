@@ -388,6 +388,7 @@ func TestServers(t *testing.T) {
 	})
 	pool.Close() // what follows ends all sessions there are
 	t.Run("ConnectionsToAStandby", func(t *testing.T) { connectionsToAStandby(t, primary, standby) })
+	t.Run("ASchedulerBesideAStandby", func(t *testing.T) { aSchedulerBesideAStandby(t, primary, standby) })
 	t.Run("ConnectionsToAnotherDatabase", func(t *testing.T) { connectionsToAnotherDatabase(t, primary) })
 	t.Run("ConnectionsToAFormerPrimary", func(t *testing.T) { connectionsToAFormerPrimary(t, primary, standby) })
 }
