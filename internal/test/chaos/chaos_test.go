@@ -33,14 +33,15 @@ func TestMain(m *testing.M) {
 }
 
 var (
-	// node is the node program, which is built once for all tests, with a clock that can be stepped.
+	// node is the node program, which is built once for all tests. None of them steps its clock:
+	// the standard library would be built anew for that.
 	node = sync.OnceValues(func() (string, error) {
 		dir, err := os.MkdirTemp("", "chaos-node-")
 		if err != nil {
 			return "", err
 		}
 		nodeDir.Store(&dir)
-		return buildNode(dir, true)
+		return buildNode(dir, false)
 	})
 	nodeDir atomic.Pointer[string]
 )

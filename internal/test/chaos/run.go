@@ -25,7 +25,8 @@ var ErrViolated = errors.New("chaos: promises were broken")
 // itself.
 const rest = 6 * time.Second
 
-// briefRest is that of the brief form, in which nothing is held against the clock.
+// briefRest is that of the brief form, in which nothing is held against the clock, and of a single
+// node.
 const briefRest = 3 * time.Second
 
 // Run injects the faults and prints the report. It returns ErrViolated when a
@@ -237,7 +238,7 @@ func (r *runner) inject(ctx context.Context, a *arena, faults []fault) error {
 	}
 	_ = pause(ctx, 3*time.Second)
 	left := rest
-	if r.Brief {
+	if r.Brief || r.Memory {
 		left = briefRest
 	}
 	for _, f := range faults {

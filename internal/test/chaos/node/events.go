@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -151,14 +150,4 @@ func duration(param string) time.Duration {
 		return 0
 	}
 	return time.Duration(ms) * time.Millisecond
-}
-
-// machineClock reads the machine's clock, which is the database's too, past the
-// time package, whose wall clock a fault may have stepped.
-func machineClock() int64 {
-	var tv syscall.Timeval
-	if err := syscall.Gettimeofday(&tv); err != nil {
-		panic(err)
-	}
-	return int64(tv.Sec)*1_000_000 + int64(tv.Usec)
 }
