@@ -44,6 +44,11 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%q: %v", code, err)
 		}
 	}
+	for constraint, want := range map[string]bool{"": false, "a_check_of_the_host": true} {
+		if err := failed(&pgconn.PgError{Code: "23514", TableName: "xxl_job_log", ConstraintName: constraint}, "claim"); errors.Is(err, store.ErrRefused) != want {
+			t.Errorf("a constraint %q: %v", constraint, err)
+		}
+	}
 	if late := failed(errors.Join(context.DeadlineExceeded, &pgconn.PgError{Code: "57014"}), "finish"); errors.Is(late, store.ErrRefused) {
 		t.Errorf("the end of the caller's time: %v", late)
 	}

@@ -390,7 +390,8 @@ func codeOf(err error) string {
 // refuses reports whether the server has answered, by an error with this code, that it refuses what
 // it was sent: for what that says or breaks (22, 23, 42, P0), for its size (54) or kind (0A), or
 // since it takes too long (57014). It does not where it is the server that cannot at the moment:
-// connections, conflicts of transactions, room, locks, a shutdown.
+// connections, conflicts of transactions, room, locks, a shutdown. Nor is it one where a partition
+// is missing, which is ours to make.
 func refuses(code string) bool {
 	if len(code) != 5 {
 		return false

@@ -202,7 +202,7 @@ func failed(err error, format string, args ...any) error {
 	if ended && !errors.As(err, &unanswered) || err == errNoContext {
 		return err
 	}
-	if !ended && refuses(codeOf(err)) {
+	if !ended && refuses(codeOf(err)) && !noPartition(err) {
 		err = refusal{err}
 	}
 	return fmt.Errorf("postgres: "+format+": %w", append(args, err)...)

@@ -158,16 +158,78 @@ func (s *Results) storeResults(ctx context.Context, list []*reported) error {
 		if len(results) == 0 {
 			continue
 		}
-		accepted, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return s.Store.Finish(ctx, nil, results) })
-		s.dispatch.Ended(accepted)
-		if errors.Is(err, store.ErrLocked) {
-			err = s.markLocked(ctx, page, accepted)
+		err = s.finish(ctx, page, results)
+		if errors.Is(err, store.ErrRefused) {
+			err = s.finishHalves(ctx, page, results)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// finish stores results of a page.
+func (s *Results) finish(ctx context.Context, page []*reported, results []store.Result) error {
+	accepted, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return s.Store.Finish(ctx, nil, results) })
+	s.dispatch.Ended(accepted)
+	if errors.Is(err, store.ErrLocked) {
+		err = s.markLocked(ctx, of(page, results), accepted)
+	}
+	return err
+}
+
+// finishHalves stores each half by itself of results that the store has refused together. One that
+// it refuses three times alone is stored without its texts; where it refuses even that, the result
+// fails by itself: its executor sends it again.
+func (s *Results) finishHalves(ctx context.Context, page []*reported, results []store.Result) error {
+	tried, taken := 0, false
+	alone, why, err := loop.Halve(results, func(part []store.Result) error {
+		err := s.finish(ctx, page, part)
+		taken = taken || err == nil
+		for range loop.RefusedTries - 1 {
+			if len(part) == 1 && errors.Is(err, store.ErrRefused) {
+				err = s.finish(ctx, page, part)
+			}
+		}
+		if errors.Is(err, store.ErrRefused) && len(part) == 1 {
+			if tried++; tried >= loop.RefusedFew && !taken {
+				return fmt.Errorf("nothing is taken: %v", err)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i := range alone {
+		err := s.finish(ctx, page, []store.Result{dispatch.Bare(alone[i])})
+		switch {
+		case err == nil:
+			s.dispatch.SayBare(ctx, &alone[i], why)
+		case !errors.Is(err, store.ErrRefused):
+			return err
+		default:
+			for _, r := range of(page, alone[i:i+1]) {
+				r.failed = true
+			}
+		}
+	}
+	return nil
+}
+
+// of are those of the page that are of the same runs as results.
+func of(page []*reported, results []store.Result) (list []*reported) {
+	runs := make(map[int64]bool, len(results))
+	for i := range results {
+		runs[results[i].RunID] = true
+	}
+	for _, r := range page {
+		if runs[r.res.RunID] {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // markLocked finds out which results of a page are not stored, beside those that do not

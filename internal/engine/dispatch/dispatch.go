@@ -123,6 +123,11 @@ func (d *Dispatcher) HeardProgress(run store.Run, said wire.Progress) {
 // when.
 func (d *Dispatcher) Unstored() (n int, since time.Time) { return d.finisher.unstored.oldest() }
 
+// SayBare says that the store has taken a result without its texts only.
+func (d *Dispatcher) SayBare(ctx context.Context, r *store.Result, why error) {
+	d.finisher.sayBare(ctx, r, why)
+}
+
 // Ended acts on runs whose final state this node has stored.
 func (d *Dispatcher) Ended(runs []store.Run) { d.finisher.ended(runs) }
 

@@ -242,9 +242,8 @@ func (f *finisher) finishApart(ctx context.Context, results []store.Result) erro
 func (f *finisher) finishBare(ctx context.Context, results []store.Result, times map[int64]int, why error) (rest []store.Result, err error) {
 	var bare []store.Result
 	for i := range results {
-		if r := results[i]; times[r.RunID] >= loop.RefusedTries {
-			r.HandleMsg, r.TriggerMsg, r.ProgressText = textRefused, "", ""
-			bare = append(bare, r)
+		if times[results[i].RunID] >= loop.RefusedTries {
+			bare = append(bare, Bare(results[i]))
 		}
 	}
 	refused, left, _, err := f.finishHalves(ctx, bare, false)
@@ -257,10 +256,21 @@ func (f *finisher) finishBare(ctx context.Context, results []store.Result, times
 		case times[r.RunID] < loop.RefusedTries || still[r.RunID]:
 			rest = append(rest, *r)
 		case err == nil:
-			f.Logger.ErrorContext(ctx, "xxljob: the store refuses the texts of a result for ever: the state is stored without them", "run", r.RunID, "state", r.State.String(), "error", why)
+			f.sayBare(ctx, r, why)
 		}
 	}
 	return rest, err
+}
+
+// Bare is a result without its texts.
+func Bare(r store.Result) store.Result {
+	r.HandleMsg, r.TriggerMsg, r.ProgressText = textRefused, "", ""
+	return r
+}
+
+// sayBare says that the store has taken a result so only.
+func (f *finisher) sayBare(ctx context.Context, r *store.Result, why error) {
+	f.Logger.ErrorContext(ctx, "xxljob: the store refuses the texts of a result for ever: the state is stored without them", "run", r.RunID, "state", r.State.String(), "error", why)
 }
 
 // textRefused is the handle_msg of a run whose result the store has refused with its texts.

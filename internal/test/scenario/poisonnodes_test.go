@@ -164,3 +164,46 @@ func TestRefusedMark(t *testing.T) {
 		}
 	})
 }
+
+// TestRefusedReport: results of executors elsewhere that the store refuses for ever, for their texts
+// or as they are, hold up no other in the same callback or behind it.
+func TestRefusedReport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var bad xxljob.Job
+		faults := storetest.Wrap(memory.New())
+		e := xxljobtest.NewExecutor(t, xxljobtest.ExecutorOptions{App: "far", Answer: func(_ context.Context, run xxljobtest.ExecutorRun) xxljobtest.Answer {
+			if run.JobID == bad.ID {
+				return xxljobtest.Fail("bad").After(time.Second)
+			}
+			return xxljobtest.Succeed("").After(time.Second)
+		}})
+		s := xxljobtest.NewWith(t, xxljobtest.Options{Store: faults, Config: xxljob.Config{Logger: stage.QuietLog()}, Executors: []*xxljobtest.Executor{e}})
+		bad, good := goodAndBad(t, s, "far")
+		time.Sleep(5 * time.Second)
+		since := time.Now()
+		remove := faults.Inject("Finish", storetest.Fault{Poison: func(member any) bool { return member.(store.Result).HandleMsg == "bad" }})
+		time.Sleep(30 * time.Second)
+		requireReported := func(job xxljob.Job, state xxljob.State, text string) {
+			t.Helper()
+			for _, r := range stage.AllOf(t, faults, store.RunFilter{JobID: job.ID}) {
+				if age := time.Since(r.Scheduled); r.Scheduled.After(since) && age > 5*time.Second && (r.State != state || text != "" && r.HandleMsg != text) {
+					t.Errorf("run %d of job %d, %v old, is %v (%q)", r.ID, job.ID, age, r.State, r.HandleMsg)
+				}
+			}
+		}
+		requireReported(bad, xxljob.StateFailed, "(the store refuses the text of this result)")
+		for _, job := range good {
+			requireReported(job, xxljob.StateSucceeded, "")
+		}
+		remove()
+		time.Sleep(5 * time.Second)
+		since = time.Now()
+		faults.Inject("Finish", storetest.Fault{Poison: func(member any) bool { return jobOf(faults, member.(store.Result).RunID) == bad.ID }})
+		time.Sleep(30 * time.Second)
+		requireReported(bad, xxljob.StateDispatched, "")
+		for _, job := range good {
+			requireReported(job, xxljob.StateSucceeded, "")
+		}
+		faults.Clear()
+	})
+}
