@@ -56,7 +56,7 @@ func stepServer(ctx context.Context, a *arena) error {
 	_ = pause(ctx, 5*time.Second)
 	for _, by := range []time.Duration{time.Hour, 31 * 24 * time.Hour, 10 * 365 * 24 * time.Hour} {
 		a.phase(fmt.Sprintf("server's clock +%v", by))
-		f := audit.Fault{Name: fmt.Sprintf("clock of the server %+v", by), Effect: audit.Harmless, Begin: now()}
+		f := audit.Fault{Name: fmt.Sprintf("clock of the server %+v", by), Effect: audit.Harmless, Begin: now(), Trouble: "clock", ToldWithin: 10_000}
 		err := a.stepClock(by)
 		_ = pause(ctx, 5*time.Second)
 		err = errors.Join(err, a.stepClock(0))

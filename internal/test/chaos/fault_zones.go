@@ -57,11 +57,15 @@ func blind(n int, d time.Duration) func(context.Context, *arena) error {
 			if err != nil {
 				return err
 			}
+			begun := now()
 			err = m.reopen(ctx, true)
+			f := audit.Fault{Name: "no data of a zone", Effect: audit.Harmless, Victim: m.process(), Begin: begun, Blind: true, Trouble: "unknown-zone", ToldWithin: 20_000}
 			_ = pause(ctx, d)
 			if err == nil {
 				err = m.reopen(ctx, false)
 			}
+			f.End = now()
+			a.journal.fault(f)
 			m.release()
 			if err != nil {
 				return err

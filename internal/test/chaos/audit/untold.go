@@ -17,21 +17,13 @@ type words map[string][]interval
 
 // newWords sorts what was said. What a process has said last holds until it dies.
 func newWords(all []Said, faults []Fault) words {
-	byNode := map[string][]Said{}
-	for _, s := range all {
-		byNode[s.Node] = append(byNode[s.Node], s)
-	}
 	w := words{}
-	for node, said := range byNode {
-		slices.SortStableFunc(said, func(x, y Said) int { return cmp.Compare(x.At, y.At) })
+	for node, said := range saidBy(all) {
 		for i, s := range said {
 			if s.Unready == "" && len(s.Troubles) == 0 {
 				continue
 			}
-			end := int64(1<<63 - 1)
-			if i+1 < len(said) {
-				end = said[i+1].At
-			}
+			end := saidUntil(said, i)
 			for _, f := range faults {
 				if f.Victim == s.Process && (f.Effect == Dies || f.Effect == Leaves) && f.Begin >= s.At {
 					end = min(end, f.Begin)
@@ -43,16 +35,41 @@ func newWords(all []Said, faults []Fault) words {
 	return w
 }
 
-// checkTroubles wants each fault to be told of that is a trouble for longer than it may take to
-// tell.
+// saidBy is what each node has said, in order.
+func saidBy(all []Said) map[string][]Said {
+	by := map[string][]Said{}
+	for _, s := range all {
+		by[s.Node] = append(by[s.Node], s)
+	}
+	for _, said := range by {
+		slices.SortStableFunc(said, func(x, y Said) int { return cmp.Compare(x.At, y.At) })
+	}
+	return by
+}
+
+// saidUntil is when a node has said something else.
+func saidUntil(said []Said, i int) int64 {
+	if i+1 < len(said) {
+		return said[i+1].At
+	}
+	return 1<<63 - 1
+}
+
+// checkTroubles wants each fault to be told of in time that is a trouble for longer than that.
 func (a *Auditor) checkTroubles(r *Report, from, to int64) {
+	by := saidBy(a.in.Said)
 	for _, f := range a.in.Faults {
 		if at := f.Begin / 1000; f.Trouble == "" || at < from || at >= to {
 			continue
 		}
-		if !slices.ContainsFunc(a.in.Said, func(s Said) bool {
-			return f.Begin <= s.At && s.At <= f.Begin+f.ToldWithin*1000 && slices.ContainsFunc(s.Troubles, func(t string) bool { return strings.HasPrefix(t, f.Trouble) })
-		}) {
+		told := false
+		for _, said := range by {
+			for i, s := range said {
+				told = told || s.At <= f.Begin+f.ToldWithin*1000 && f.Begin <= saidUntil(said, i) &&
+					slices.ContainsFunc(s.Troubles, func(t string) bool { return strings.HasPrefix(t, f.Trouble) })
+			}
+		}
+		if !told {
 			r.Untold++
 			r.problem("untold", "no node has told of the trouble %s within %d ms from %s on, the begin of %s", f.Trouble, f.ToldWithin, moment(f.Begin), f.Name)
 		}

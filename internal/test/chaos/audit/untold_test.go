@@ -81,6 +81,32 @@ func TestUntoldSkip(t *testing.T) {
 	}
 }
 
+// TestTroubleOfAFault: a fault that is a trouble is told of in time, or since before it.
+func TestTroubleOfAFault(t *testing.T) {
+	for _, m := range []struct {
+		name     string
+		from, to int64
+		trouble  string
+		want     int
+	}{
+		{"nobody tells", 0, 0, "", 1},
+		{"told in time", 35, 50, "clock: it was moved", 0},
+		{"told since before", 10, 50, "clock: it was moved", 0},
+		{"told too late", 42, 50, "clock: it was moved", 1},
+		{"over before", 10, 20, "clock: it was moved", 1},
+		{"another trouble", 35, 50, "locked-rows", 1},
+	} {
+		h := clean()
+		h.Faults = append(h.Faults, Fault{Name: "a step", Effect: Harmless, Begin: (t0 + 30_000) * 1000, End: (t0 + 45_000) * 1000, Trouble: "clock", ToldWithin: 10_000})
+		if m.trouble != "" {
+			h.say(nodeA, m.from, m.to, "", m.trouble)
+		}
+		if r := h.report(); r.Untold != m.want {
+			t.Errorf("%s: %d untold, want %d: %v", m.name, r.Untold, m.want, r.Problems)
+		}
+	}
+}
+
 // TestSaidIsRead: what a node says comes from the file of each of its processes, and a word that
 // a kill cut off is none.
 func TestSaidIsRead(t *testing.T) {
