@@ -47,14 +47,14 @@ type ReadyConfig struct {
 // NotReadyError is what Scheduler.Ready returns, under errors.As. It is ErrNotReady, under
 // errors.Is, and each of Errs.
 type NotReadyError struct {
-	// Reasons are what is wrong, in the order of Errs: "shards" where the store has another
-	// number of them (ErrShards), "stopped" (ErrStopped), "not-started", "superseded" by a
-	// later node with the same Config.Node; "store-away" where the store has not acknowledged
-	// a beat in time, "failing" where claims or starts fail, "results" where results could not be
-	// stored for a LeaseTTL and for StoreAway, "places" where abandoned handlers hold half of an
-	// app's places here or more and due runs have waited for one for a LeaseTTL; and by the thresholds of
-	// ReadyConfig "waiting", "late" and "clock", and those of its Troubles that there are. The
-	// first four come alone.
+	// Reasons are what is wrong, in the order of Errs: "shards" where the store has another number
+	// of them (ErrShards), "stopped" (ErrStopped), "not-started", "superseded" by a later node
+	// with the same Config.Node; "store-away" where the store has not acknowledged a beat in time,
+	// with why the last one failed, "failing" where claims or starts fail, "results" where results
+	// could not be stored for a LeaseTTL and for StoreAway, "places" where abandoned handlers hold
+	// half of an app's places here or more and due runs have waited for one for a LeaseTTL; and by
+	// the thresholds of ReadyConfig "waiting", "late" and "clock", and those of its Troubles that
+	// there are. The first four come alone.
 	Reasons []string
 	// Errs say it in words, with the bounds that are exceeded.
 	Errs []error

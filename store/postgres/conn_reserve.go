@@ -95,7 +95,8 @@ func (s *Store) fromPool(ctx context.Context, patience time.Duration) (lent, err
 		defer cancel()
 		ctx = bounded
 	}
-	for began := time.Now(); ; {
+	began, most := time.Now(), s.pool.Stat().MaxConns()
+	for tries := int32(1); ; tries++ {
 		conn, err := s.acquire(ctx)
 		s.reserve.dry.Store(err != nil)
 		if err != nil {
@@ -111,7 +112,7 @@ func (s *Store) fromPool(ctx context.Context, patience time.Duration) (lent, err
 		}
 		conn.Conn().Close(ctx)
 		s.giveBack(conn)
-		if age <= time.Since(began) { // it was made for this call, or has not answered
+		if age <= time.Since(began) || tries > most { // it was made for this call, or has not answered
 			return lent{}, err
 		}
 	}
