@@ -35,7 +35,9 @@ type fileLogs struct {
 
 	mu      sync.Mutex
 	cleaned string // the day of the last cleaning
-	missed  int    // attempts to write that have failed since the last one that had not
+	wall    wallClock
+	made    time.Time
+	missed  int // attempts to write that have failed since the last one that had not
 	failing atomic.Bool
 }
 
@@ -52,7 +54,7 @@ func newFileLogs(f logFormat, cfg Config, dir string) (*fileLogs, error) {
 		return nil, fmt.Errorf("xxljob: executor: Config.Log.Dir: %w", err)
 	}
 	keep := min(cfg.Log.RetentionDays, maxRetention)
-	s := &fileLogs{logFormat: f, dir: dir, maxRun: cfg.Log.MaxBytes, retention: keep, log: cfg.Logger}
+	s := &fileLogs{logFormat: f, dir: dir, maxRun: cfg.Log.MaxBytes, retention: keep, log: cfg.Logger, made: time.Now()}
 	s.root.Store(root)
 	return s, nil
 }
@@ -347,13 +349,19 @@ func (s *fileLogs) latest(day string, id int64) []string {
 }
 
 // clean removes the directories of days that are over for longer than the
-// retention, once a day.
+// retention, once a day, unless the clock was moved a while ago.
 func (s *fileLogs) clean(now time.Time) {
 	today := s.day(now)
 	s.mu.Lock()
-	due := s.retention >= 0 && s.cleaned != today
-	s.cleaned = today
+	moved, steady := s.wall.look(now.Round(0).Sub(s.made.Round(0)), now.Sub(s.made))
+	due := s.retention >= 0 && s.cleaned != today && steady
+	if steady {
+		s.cleaned = today
+	}
 	s.mu.Unlock()
+	if moved != 0 {
+		s.log.Warn("executor: the clock of this host was moved; no old logs are removed for an hour", "by", moved)
+	}
 	if !due {
 		return
 	}
@@ -370,6 +378,24 @@ func (s *fileLogs) clean(now time.Time) {
 			s.log.Error("executor: could not remove old logs", "day", d.name, "error", err)
 		}
 	}
+}
+
+// wallClock is how the host's clock goes, beside the monotonic one.
+type wallClock struct {
+	ahead time.Duration // by how much it has moved since it was first looked at
+	moved time.Duration // when it was seen to, by the monotonic clock; zero for never
+}
+
+// look takes in how far each clock has gone. It returns by how much the host's has stepped since the
+// last look, if by more than a minute, and whether it has done so within the last hour.
+func (c *wallClock) look(wall, gone time.Duration) (step time.Duration, steady bool) {
+	if step = wall - gone - c.ahead; step.Abs() <= time.Minute {
+		step = 0
+	} else {
+		c.moved = gone
+	}
+	c.ahead = wall - gone
+	return step, c.moved == 0 || gone-c.moved >= time.Hour
 }
 
 // logDay is the directory of a day.

@@ -32,6 +32,24 @@ type ClockMarker interface {
 	SetClockMark(ctx context.Context, mark time.Time) error
 }
 
+// RunRedater is what an Store is as well that can correct runs which a clock that was ahead has dated.
+// Both stores of this module are.
+type RunRedater interface {
+	// RedateRuns corrects planned runs of the shards, under their epochs, that no schedule made and
+	// that say to have been inserted more than a minute after q.Now: from then on they were
+	// inserted at q.Now. Those that were due at once are due then, retries after what is left of
+	// their pause; others, for which somebody has named a time, when they were. It corrects at
+	// most q.Limit, and returns how many.
+	RedateRuns(ctx context.Context, q RedateQuery) (int, error)
+}
+
+// RedateQuery chooses runs that a clock has dated which was ahead.
+type RedateQuery struct {
+	Shards []Shard
+	Now    time.Time
+	Limit  int
+}
+
 // ReportFolder is what an Store is as well that adds up reports behind the transactions
 // that write them.
 type ReportFolder interface {

@@ -31,6 +31,11 @@ func (s *Store) Claim(ctx context.Context, dst []store.Run, plans []store.Plan) 
 		if runs, err = s.claimSome(ctx, plans[:n], runs); err != nil {
 			return nil, failed(err, "claim %d jobs", len(plans))
 		}
+		for i := range plans[:n] {
+			if p := &plans[i]; p.Next.Before(p.Due) && !p.Next.IsZero() {
+				s.region.reach(p.Next)
+			}
+		}
 		plans = plans[n:]
 	}
 	return runs, nil

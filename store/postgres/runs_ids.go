@@ -73,6 +73,7 @@ func (s *Store) setBack(was, now time.Time) {
 	recent := idAt(now.Add(-openMargin))
 	s.lowerFloor(recent)
 	s.floors.lower(recent)
+	s.region.reach(time.Time{})
 }
 
 // wideRange holds the ids of all runs, whatever the clocks say. It is for statements

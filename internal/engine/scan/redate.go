@@ -2,6 +2,7 @@ package scan
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
@@ -56,7 +57,7 @@ func (d *redater) look(ctx context.Context, reader store.JobReader) error {
 	}
 	lately, _ := d.Clock.HasStepped()
 	if len(fresh) > 0 && (lately || !d.began) {
-		if err := d.redate(ctx, reader, fresh); err != nil {
+		if err := errors.Join(d.redate(ctx, reader, fresh), d.redateRuns(ctx, fresh)); err != nil {
 			return err
 		}
 	}
@@ -95,6 +96,32 @@ func (d *redater) redate(ctx context.Context, reader store.JobReader, shards map
 			return ctx.Err()
 		}
 	}
+}
+
+// redateRuns corrects what was triggered, or is to be tried again, by a clock that was ahead.
+func (d *redater) redateRuns(ctx context.Context, shards map[int]int64) error {
+	r, ok := core.Given(d.Store).(store.RunRedater)
+	if !ok {
+		return nil
+	}
+	q := store.RedateQuery{Limit: redatePage}
+	for id, epoch := range shards {
+		q.Shards = append(q.Shards, store.Shard{ID: id, Epoch: epoch})
+	}
+	for n := q.Limit; n == q.Limit; {
+		q.Now = d.Clock.Now()
+		timed := core.Metered(d.Store, "RedateRuns")
+		var err error
+		n, err = loop.Call(ctx, func(ctx context.Context) (int, error) { return r.RedateRuns(ctx, q) })
+		if timed.End(&err); err != nil {
+			return err
+		}
+		if n > 0 {
+			d.Logger.Warn("xxljob: runs that a clock which was ahead has dated are due as if it had not been", "runs", n)
+			d.Life.Wakes.Scan.Poke()
+		}
+	}
+	return nil
 }
 
 // correct gives jobs their next instant by a claim that plans nothing: it compares what the job says

@@ -279,6 +279,16 @@ func TestClockAheadForSeconds(t *testing.T) {
 					stage.Must(t, err)
 					stage.Must(t, a.StopJob(t.Context(), restarted.ID))
 					stage.Must(t, b.StartJob(t.Context(), restarted.ID))
+					retried := stepJob("retry", xxljob.Manual())
+					retried.Retries, retried.RetryBackoff = 1, xxljob.Backoff{First: 20 * time.Second}
+					tried, err := a.EnsureJob(t.Context(), retried)
+					stage.Must(t, err)
+					manual, err := a.EnsureJob(t.Context(), stepJob("manual", xxljob.Manual()))
+					stage.Must(t, err)
+					for _, job := range []int64{tried.Job.ID, manual.Job.ID} {
+						_, err = b.Trigger(t.Context(), job, xxljob.Trigger{})
+						stage.Must(t, err)
+					}
 					time.Sleep(lasts - 2*time.Second)
 					clock.move(0)
 					back := time.Now()
@@ -288,6 +298,12 @@ func TestClockAheadForSeconds(t *testing.T) {
 							t.Errorf("%s was not run within ten seconds after the clock was set right, within a minute %d times", param, ran.since(param, back, time.Minute))
 						}
 						ran.once(t, param, 0, began, began)
+					}
+					if n := ran.since("manual", back, 10*time.Second); n != 1 {
+						t.Errorf("what was triggered meanwhile was run %d times within ten seconds", n)
+					}
+					if first, again := ran.since("retry", back, 10*time.Second), ran.since("retry", back.Add(10*time.Second), 30*time.Second); first != 1 || again != 1 {
+						t.Errorf("what is to be tried again was run %d times within ten seconds, %d times within forty", first, again)
 					}
 					ran.once(t, "cron", 2*time.Second, began, time.Now().Add(-time.Second))
 					if n := ran.since("rate", began, time.Hour); n < int(time.Since(began)/time.Second)-1 {
