@@ -47,7 +47,8 @@
 // What an edit, a start or the end of a run works out by a clock that is ahead is due too late once
 // the clock is set right. RedateDuty goes through the schedules of this node's shards after a start
 // and after a step back. A Next that lies behind the first instant after now, and after the latest
-// that has a row (Job.Last), is set to that instant by a claim without runs.
+// that has a row (Job.Last), is set to that instant by a claim without runs. Runs that were
+// triggered meanwhile, and retries, are corrected by the store (RunRedater).
 //
 // # Far ahead
 //
