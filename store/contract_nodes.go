@@ -14,7 +14,8 @@ type NodeStore interface {
 	// Now returns the store's clock, as View.Now does, for those who have not
 	// joined.
 	Now(ctx context.Context) (time.Time, error)
-	// Join adds a node under a new incarnation, with Beats 1.
+	// Join adds a node under a new incarnation, with Beats 1. Zones and Knows are stored with it; a
+	// Beat leaves them as they are, and one that adds the node again leaves them out.
 	Join(ctx context.Context, n Node) (View, error)
 	// Beat raises the node's counter, stores its attached executors, where nil says
 	// that the node is Resting and an empty list that it has none, clears Left,

@@ -103,8 +103,24 @@ type Node struct {
 	// process perhaps, and that it has not come back: it has no use for shards. A
 	// store that cannot tell leaves it false. It is an answer of the store only.
 	Away bool
+	// Zones is true where the node has data of time zones, and Knows counts what its release knows
+	// of schedules, as Join was told; false and 0 of a node that has not said so.
+	Zones bool
+	Knows int
 	// Attached are the executors that run inside the node's process.
 	Attached []Attachment
+}
+
+// CanMore reports whether a node can work out what another one cannot for a cause: a job in a zone,
+// or with a schedule of a newer release.
+func (n *Node) CanMore(than *Node, cause TroubleCause) bool {
+	switch cause {
+	case TroubleUnknownZone:
+		return n.Zones && !than.Zones
+	case TroubleUnknownSchedule:
+		return n.Knows > than.Knows
+	}
+	return false
 }
 
 // IsRemote reports whether addr is the address of a remote executor.

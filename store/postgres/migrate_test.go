@@ -102,6 +102,7 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 		21: "drop table %s.xxl_job_user, %[1]s.xxl_job_user_session, %[1]s.xxl_job_user_token, %[1]s.xxl_job_user_try, %[1]s.xxl_job_user_code",
 		22: "alter table %[1]s.xxl_job_log drop column routed; alter table %[1]s.xxl_job_ahead drop column routed",
 		23: "alter table %s.xxl_job_link drop column id",
+		24: "alter table %s.xxl_job_node drop column zones, drop column knows",
 		14: "drop index %s.xxl_job_log_skipped; drop index %[1]s.xxl_job_log_parent",
 	}
 	for n := len(undo) + 1; n > version; n-- {

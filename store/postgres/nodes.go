@@ -32,7 +32,7 @@ func (s *Store) Join(ctx context.Context, n store.Node) (store.View, error) {
 	if err := s.setMode(ctx); err != nil {
 		return store.View{}, failed(err, "join")
 	}
-	view, err := s.beat(ctx, "join", n.Incarnation, n.ID, true, n.Attached)
+	view, err := s.beat(ctx, "join", n.Incarnation, n.ID, &n, n.Attached)
 	if err != nil {
 		return store.View{}, failed(err, "join")
 	}
@@ -48,13 +48,18 @@ func (s *Store) Beat(ctx context.Context, incarnation string, attached []store.A
 	if i := strings.LastIndexByte(id, '-'); i >= 0 {
 		id = id[:i]
 	}
-	view, err := s.beat(ctx, "beat", incarnation, id, false, attached)
+	view, err := s.beat(ctx, "beat", incarnation, id, nil, attached)
 	return view, failed(err, "beat")
 }
 
-func (s *Store) beat(ctx context.Context, name, incarnation, id string, join bool, attached []store.Attachment) (store.View, error) {
+// beat is that of a node, or where joins is given its first.
+func (s *Store) beat(ctx context.Context, name, incarnation, id string, joins *store.Node, attached []store.Attachment) (store.View, error) {
 	if err := ended(ctx); err != nil {
 		return store.View{}, err
+	}
+	join, can := joins != nil, store.Node{}
+	if join {
+		can = *joins
 	}
 	if attached == nil && join {
 		attached = []store.Attachment{} // null says that the node is resting
@@ -67,7 +72,7 @@ func (s *Store) beat(ctx context.Context, name, incarnation, id string, join boo
 	statementOf := func(l *lockSession) statement {
 		pid, start, lockName := l.identity()
 		return s.sql.beat.by(named{
-			{"incarnation", incarnation}, {"node", id}, {"joins", join}, {"attached", string(text)}, {"lock_pid", pid},
+			{"incarnation", incarnation}, {"node", id}, {"joins", join}, {"zones", can.Zones}, {"knows", can.Knows}, {"attached", string(text)}, {"lock_pid", pid},
 			{"lock_start", start}, {"lock_name", lockName}, {"locks", s.locks()}, {"lock_class", s.lockClass},
 			{"node_class", s.nodeClass},
 		}).into(v.read)
@@ -125,15 +130,16 @@ func (v *viewReader) read(rows pgx.Rows) error {
 	var now, serverStart time.Time
 	var names, ids, owners, attached []string
 	var beats, joined, epochs []int64
-	var left, away, failing, free []bool
+	var left, away, failing, zones, free []bool
+	var knows []int32
 	var shards []int16
-	if err := rows.Scan(&now, &serverStart, &v.revived, &names, &ids, &beats, &left, &away, &joined, &attached, &failing, &shards, &owners, &epochs, &free); err != nil {
+	if err := rows.Scan(&now, &serverStart, &v.revived, &names, &ids, &beats, &left, &away, &joined, &attached, &failing, &zones, &knows, &shards, &owners, &epochs, &free); err != nil {
 		return err
 	}
 	// A standby that was promoted was started at a time of its own.
 	v.view = store.View{Now: now.UTC(), Server: serverStart.UTC().Format(time.RFC3339Nano)}
 	for i, name := range names {
-		n := store.Node{ID: ids[i], Incarnation: name, Beats: beats[i], Left: left[i], Failing: failing[i], Away: away[i], Joined: fromMilli(joined[i])}
+		n := store.Node{ID: ids[i], Incarnation: name, Beats: beats[i], Left: left[i], Failing: failing[i], Away: away[i], Zones: zones[i], Knows: int(knows[i]), Joined: fromMilli(joined[i])}
 		n.Resting = attached[i] == "null"
 		if err := json.Unmarshal([]byte(attached[i]), &n.Attached); err != nil {
 			return err
@@ -245,12 +251,15 @@ func (q *nodeQueries) define(sql template) {
 	// own row comes from the write.
 	q.beat = sql(`with was as (select has_left or attached <> {{arg.attached}}::text::jsonb news from {{schema}}.xxl_job_node where incarnation = {{arg.incarnation}}),
 	mine as (
-		insert into {{schema}}.xxl_job_node as n (incarnation, node_id, beats, has_left, joined, attached, lock_pid, lock_start, lock_name)
+		insert into {{schema}}.xxl_job_node as n (incarnation, node_id, beats, has_left, joined, attached, lock_pid, lock_start, lock_name, zones, knows)
 		values ({{arg.incarnation}}, {{arg.node}}, 1, false, case when {{arg.joins}}::boolean then {{now}} end,
-			{{arg.attached}}::text::jsonb, {{arg.lock_pid}}, {{arg.lock_start}}, {{arg.lock_name}})
+			{{arg.attached}}::text::jsonb, {{arg.lock_pid}}, {{arg.lock_start}}, {{arg.lock_name}},
+			case when {{arg.joins}}::boolean then {{arg.zones}}::boolean end, case when {{arg.joins}}::boolean then {{arg.knows}}::int end)
 		on conflict (incarnation) do update set beats = n.beats + 1, has_left = false, attached = excluded.attached,
 			joined = case when {{arg.joins}}::boolean then {{now}} else n.joined end,
 				node_id = case when {{arg.joins}}::boolean then {{arg.node}} else n.node_id end,
+			zones = case when {{arg.joins}}::boolean then {{arg.zones}}::boolean else n.zones end,
+			knows = case when {{arg.joins}}::boolean then {{arg.knows}}::int else n.knows end,
 			lock_pid = excluded.lock_pid, lock_start = excluded.lock_start, lock_name = excluded.lock_name
 		returning *),
 	nodes as (select * from mine union all select n.* from {{schema}}.xxl_job_node n where n.incarnation <> {{arg.incarnation}}),
@@ -287,7 +296,8 @@ func clusterOf(news string) string {
 			where p.class = {{arg.node_class}}::int::bigint & 4294967295 and p.id = pg_catalog.hashtext(incarnation)::bigint & 4294967295)
 				order by incarnation), '{}'),
 		coalesce(array_agg(coalesce(` + milliseconds("joined") + `, 0) order by incarnation), '{}'),
-		coalesce(array_agg(attached::text order by incarnation), '{}'), coalesce(array_agg(failing order by incarnation), '{}') from nodes) n,
+		coalesce(array_agg(attached::text order by incarnation), '{}'), coalesce(array_agg(failing order by incarnation), '{}'),
+		coalesce(array_agg(coalesce(zones, false) order by incarnation), '{}'), coalesce(array_agg(coalesce(knows, 0) order by incarnation), '{}') from nodes) n,
 	(select coalesce(array_agg(shard order by shard), '{}'), coalesce(array_agg(owner order by shard), '{}'),
 		coalesce(array_agg(epoch order by shard), '{}'), coalesce(array_agg(free order by shard), '{}') from shards) s`
 }

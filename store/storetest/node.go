@@ -52,11 +52,13 @@ func (e *env) mustNode(v store.View, incarnation string) store.Node {
 
 func joinAdds(e *env) {
 	attached := []store.Attachment{{App: "app", Handlers: []string{"b", "a"}}, {App: "b"}}
-	v, err := e.Join(e.ctx, store.Node{ID: "n", Incarnation: "n-1", Beats: 77, Left: true, Failing: true, Attached: attached})
+	v, err := e.Join(e.ctx, store.Node{ID: "n", Incarnation: "n-1", Beats: 77, Left: true, Failing: true, Zones: true, Knows: 3, Attached: attached})
 	e.must(err)
 	got := e.mustNode(v, "n-1")
 	e.check(!got.Joined.IsZero(), "Joined is not set")
-	want(e, "node", got, store.Node{ID: "n", Incarnation: "n-1", Beats: 1, Joined: got.Joined, Attached: attached})
+	want(e, "node", got, store.Node{ID: "n", Incarnation: "n-1", Beats: 1, Joined: got.Joined, Zones: true, Knows: 3, Attached: attached})
+	beaten := e.mustNode(e.mustBeat("n-1"), "n-1")
+	e.check(beaten.Zones && beaten.Knows == 3, "after a beat Zones is %v, Knows %d", beaten.Zones, beaten.Knows)
 	want(e, "number of shards", len(v.Shards), numShards)
 	later := e.mustNode(e.join("n-2"), "n-2")
 	e.check(!later.Joined.Before(got.Joined), "a later node joined at %v, before %v", later.Joined, got.Joined)

@@ -34,6 +34,10 @@
 // even if that exceeds its share; that node gives up a shard of its own in turn. Otherwise
 // nobody would take it, since all others have their share already.
 //
+// A node that cannot work out a job gives its shard to one that can (able.go), once a minute at
+// most. The other one takes it at once, and keeps it beside its share for as long as a node is there
+// that knows less: by the share alone it would go back and forth.
+//
 // # What other nodes are
 //
 // look takes in a View and judges each node (observed):

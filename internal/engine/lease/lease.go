@@ -27,6 +27,7 @@ type Leases struct {
 	mood  mood         // guarded by mu
 	Seen  nodesSeen    // guarded by mu, but for the channel
 	idle  idleShards   // guarded by mu
+	able  abilities    // guarded by mu
 
 	token atomic.Int64 // the number of the latest start
 }
@@ -71,6 +72,20 @@ type idleShards struct {
 	rescue map[int]time.Time // shards taken above the share, when
 }
 
+// abilities are shards with jobs that some node cannot work out.
+type abilities struct {
+	lacks map[int]store.TroubleCause // shards of this node with such jobs, and why it cannot
+	gave  map[int]gift               // shards that it has given up for that
+	owner map[int]string             // of all shards, as of the last look
+	kept  map[int]bool               // shards that a node which knows less has given up to this one, perhaps for that
+}
+
+// gift is when a shard was given up, and what for.
+type gift struct {
+	at    time.Time
+	cause store.TroubleCause
+}
+
 // Hold is the lease of one shard.
 type Hold struct {
 	Epoch int64
@@ -112,6 +127,7 @@ func New(incarnation string, times Times, local func() []store.Attachment) *Leas
 		Local:       local, Mine: map[int]Hold{},
 		Seen: nodesSeen{nodes: map[string]*Observed{}, Looked: make(chan struct{})},
 		idle: idleShards{rest: map[int]time.Time{}, rescue: map[int]time.Time{}},
+		able: abilities{gave: map[int]gift{}, owner: map[int]string{}, kept: map[int]bool{}},
 	}
 }
 

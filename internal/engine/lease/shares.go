@@ -99,7 +99,7 @@ func (l *Leases) noteIdle(free []store.Shard, since map[int]time.Time, now time.
 // still.
 func (l *Leases) abandoned(free, take []store.Shard, now time.Time) (above []store.Shard) {
 	for _, sh := range free {
-		if now.Sub(l.idle.since[sh.ID]) > 2*l.Times.TTL/5 && !hasShard(take, sh.ID) {
+		if (now.Sub(l.idle.since[sh.ID]) > 2*l.Times.TTL/5 || l.able.kept[sh.ID]) && !hasShard(take, sh.ID) {
 			above = append(above, sh)
 			l.idle.rescue[sh.ID] = now // until it is known that it was not taken
 		}
@@ -114,7 +114,7 @@ func (l *Leases) abandoned(free, take []store.Shard, now time.Time) (above []sto
 func (l *Leases) surplus(shards []store.Shard, share, live int, now time.Time) (give []store.Shard) {
 	kept := 0
 	for id := range l.Mine {
-		if at, above := l.idle.rescue[id]; above && now.Sub(at) < keepAbove {
+		if at, above := l.idle.rescue[id]; above && now.Sub(at) < keepAbove || l.able.kept[id] {
 			kept++
 		}
 	}
@@ -125,10 +125,14 @@ func (l *Leases) surplus(shards []store.Shard, share, live int, now time.Time) (
 			continue
 		}
 		old := l.Times.MaxHold > 0 && live > 1 && now.Sub(h.since) >= l.Times.MaxHold
+		if l.isGiven(sh.ID, now) {
+			give = append(give, store.Shard{ID: sh.ID, Owner: l.Incarnation, Epoch: h.Epoch})
+			continue
+		}
 		if old {
 			l.idle.rest[sh.ID] = now.Add(l.Times.TTL)
 		}
-		if at, above := l.idle.rescue[sh.ID]; above && now.Sub(at) < keepAbove {
+		if at, above := l.idle.rescue[sh.ID]; above && now.Sub(at) < keepAbove || l.able.kept[sh.ID] && !old {
 			continue
 		}
 		if old || len(l.Mine)-kept-len(give) > share {
@@ -141,7 +145,7 @@ func (l *Leases) surplus(shards []store.Shard, share, live int, now time.Time) (
 // takeable are the shards that nobody looks after.
 func (l *Leases) takeable(shards []store.Shard, now time.Time) (take []store.Shard) {
 	for _, sh := range shards {
-		if _, mine := l.Mine[sh.ID]; mine || now.Before(l.idle.rest[sh.ID]) {
+		if _, mine := l.Mine[sh.ID]; mine || now.Before(l.idle.rest[sh.ID]) || l.isForOthers(sh.ID, now) {
 			continue
 		}
 		delete(l.idle.rest, sh.ID)

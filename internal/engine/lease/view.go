@@ -249,5 +249,6 @@ func (l *Leases) Look(v store.View, self selfVerdict, asked, answered time.Time)
 	l.Seen.nodes = seen
 	l.index()
 	l.Seen.once.Do(func() { close(l.Seen.Looked) })
+	l.noteOwners(v.Shards)
 	return changed, regained, l.own(v.Shards, answered)
 }

@@ -79,8 +79,8 @@
 //	        in doubt, unreported, results over HTTP, registrations,      passes on kills and
 //	        forgetting registrations, progress; log where Config.Logs    questions for logs
 //	        names something; alarms and late where there are rules       until the drain is over
-//	lease   beats, lists, troubles, places, waits, retention;            last
-//	        a registry of the user's
+//	lease   beats, lists, jobs stopped in error, troubles, places,       last
+//	        waits, retention; a registry of the user's
 //
 // The steps of Stop run on a goroutine that the first Stop starts and every Stop waits for.
 // Calls of users' code that hang are waited for within their time and then left behind: each

@@ -14,6 +14,7 @@ import (
 	"github.com/xxljob/xxljob/internal/engine/runlog"
 	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -129,7 +130,7 @@ func (h *heartbeat) beat(ctx context.Context, joined *bool) (store.View, error) 
 		if *joined {
 			return h.Store.Beat(ctx, h.Leases.Incarnation, h.Leases.Local())
 		}
-		view, err := h.Store.Join(ctx, store.Node{ID: h.Cfg.Node, Incarnation: h.Leases.Incarnation, Attached: h.Leases.Local()})
+		view, err := h.Store.Join(ctx, store.Node{ID: h.Cfg.Node, Incarnation: h.Leases.Incarnation, Attached: h.Leases.Local(), Zones: schedule.HasZones(), Knows: schedule.Knows})
 		// A Join with an unknown outcome is followed by beats: they add the node
 		// where it is not there.
 		*joined = *joined || err == nil

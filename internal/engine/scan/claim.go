@@ -40,7 +40,7 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []store.D
 	unable := unableJobs{now: now}
 	defer func() {
 		c.unable = unable.count()
-		unable.tell(c.Core.Troubles)
+		unable.tell(c.Core)
 	}()
 	if len(due) == 0 {
 		return next, false, nil

@@ -98,7 +98,7 @@ func (s *Scanner) scanOnce(ctx context.Context) (time.Duration, error) {
 	}
 	shards := s.Leases.Owned()
 	if len(shards) == 0 {
-		(&unableJobs{now: s.Clock.Now()}).tell(s.Core.Troubles)
+		(&unableJobs{now: s.Clock.Now()}).tell(s.Core)
 		return loop.Forever, nil
 	}
 	began := s.fitness.Begin(&s.fitness.Claims)

@@ -17,6 +17,7 @@ import (
 type unableJobs struct {
 	now          time.Time
 	zones, types []store.Trouble
+	shards       map[int]store.TroubleCause
 }
 
 // add takes in a job that could not be planned. It reports false where that is the schedule's
@@ -26,6 +27,12 @@ func (u *unableJobs) add(job *store.Job) bool {
 	t := store.Trouble{App: job.App, JobID: job.ID, Detail: why}
 	if !job.Next.After(u.now) {
 		t.Late = 1
+	}
+	if cause != "" && u.shards[job.Shard] != store.TroubleUnknownSchedule { // of both, what is rarer decides
+		if u.shards == nil {
+			u.shards = map[int]store.TroubleCause{}
+		}
+		u.shards[job.Shard] = cause
 	}
 	switch cause {
 	case store.TroubleUnknownZone:
@@ -40,10 +47,12 @@ func (u *unableJobs) add(job *store.Job) bool {
 
 func (u *unableJobs) count() int { return len(u.zones) + len(u.types) }
 
-// tell says which there are, and which there are no more.
-func (u *unableJobs) tell(t *core.Troubles) {
-	t.Set(store.TroubleUnknownZone, u.now, u.zones...)
-	t.Set(store.TroubleUnknownSchedule, u.now, u.types...)
+// tell says which there are, and which there are no more: as troubles, and to the lease loop, which
+// gives their shards to a node that can work them out.
+func (u *unableJobs) tell(c *core.Core) {
+	c.Troubles.Set(store.TroubleUnknownZone, u.now, u.zones...)
+	c.Troubles.Set(store.TroubleUnknownSchedule, u.now, u.types...)
+	c.Life.Wakes.Lease.PokeIf(c.Leases.Lack(u.shards))
 }
 
 // unable says why this node cannot work out a job that another one may be able to: it has no data
