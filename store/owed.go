@@ -53,6 +53,9 @@ type Paid struct {
 	Absent int
 	// Skipped are how many records of skipped runs were made in place of children.
 	Skipped int
+	// Refused is why the store could not pay some that are owed, of which each alone was refused
+	// (ErrRefused), so that it has left these for later; nil where there are none.
+	Refused error
 }
 
 // WindowQuery asks for open windows of jobs whose shards are each given with the epoch under

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -27,18 +29,80 @@ func (s *Store) PayOwed(ctx context.Context, q store.OwedQuery) (store.Paid, err
 	if err := s.read(ctx, s.sql.anyOwed.with(shards).into(scanInto(&owed))); err != nil || !owed {
 		return store.Paid{}, failed(err, "look for what is owed")
 	}
-	var p paying
-	err := s.withPartitions(ctx, func() error {
-		return s.inTx(ctx, bounds{name: "pay_owed", lock: quickPatience}, func(t *tx) error {
-			p = paying{leading: leading{store: s}}
-			return p.run(ctx, t, q)
+	return s.payHalves(ctx, q)
+}
+
+// payHalves pays, and of what the database refuses together fewer, down to those that it refuses
+// alone: these are left for later, so that nothing else that is owed waits for them.
+func (s *Store) payHalves(ctx context.Context, q store.OwedQuery) (paid store.Paid, err error) {
+	few := 0 // that were refused alone before anything was paid
+	for limit := q.Limit; ; {
+		var p paying
+		aside, why := s.unpayable.now()
+		err := s.withPartitions(ctx, func() error {
+			return s.inTx(ctx, bounds{name: "pay_owed", lock: quickPatience}, func(t *tx) error {
+				p = paying{leading: leading{store: s}}
+				return p.run(ctx, t, q, limit, aside)
+			})
 		})
-	})
-	if err != nil {
-		return store.Paid{}, failed(err, "pay what is owed")
+		switch refused := len(p.rows) > 0 && refuses(codeOf(err)) && !noPartition(err); {
+		case err == nil:
+			p.tell()
+			paid.Owed, paid.Runs, paid.Absent, paid.Skipped = paid.Owed+len(p.rows), paid.Runs+p.runs, paid.Absent+p.absent, paid.Skipped+p.skipped
+			if limit == q.Limit || len(p.rows) < limit || paid.Owed >= q.Limit {
+				paid.Refused = why
+				return paid, nil
+			}
+			limit = min(2*limit, q.Limit)
+		case refused && len(p.rows) > 1:
+			limit = len(p.rows) / 2
+		case refused && (few < unpayableFew || paid.Owed > 0):
+			few++
+			w := &p.rows[0]
+			s.unpayable.add(w.id, failed(err, "pay what run %d owes to job %d", w.RunID, w.to))
+		default:
+			return store.Paid{}, failed(err, "pay what is owed")
+		}
 	}
-	p.tell()
-	return store.Paid{Owed: len(p.rows), Runs: p.runs, Absent: p.absent, Skipped: p.skipped}, nil
+}
+
+// unpayable are rows of xxl_job_owed that the database refuses to have paid, for a while each. It is
+// safe for concurrent use.
+type unpayable struct {
+	mu    sync.Mutex
+	until map[int64]time.Time
+	why   error
+}
+
+const (
+	// unpayableFor is how long one is left, and unpayableFew how many are tried alone before it is
+	// taken that all are refused.
+	unpayableFor = time.Minute
+	unpayableFew = 8
+)
+
+func (u *unpayable) add(id int64, why error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.until == nil {
+		u.until = map[int64]time.Time{}
+	}
+	u.until[id], u.why = time.Now().Add(unpayableFor), why
+}
+
+// now are those that are left, and why the last of them was refused.
+func (u *unpayable) now() (ids []int64, why error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	ids = []int64{}
+	for id, until := range u.until {
+		if time.Now().Before(until) {
+			ids, why = append(ids, id), u.why
+		} else {
+			delete(u.until, id)
+		}
+	}
+	return ids, why
 }
 
 // paying is a transaction that pays.
@@ -56,9 +120,10 @@ type owedRow struct {
 	id, to int64
 }
 
-func (p *paying) run(ctx context.Context, t *tx, q store.OwedQuery) error {
+// run pays so many at most, but for rows that are left aside.
+func (p *paying) run(ctx context.Context, t *tx, q store.OwedQuery, limit int, aside []int64) error {
 	shards, epochs := fenceArgs(q.Shards)
-	err := t.do(ctx, p.store.sql.takeOwed.by(named{{"shards", shards}, {"epochs", epochs}, {"limit", q.Limit}}).into(p.read))
+	err := t.do(ctx, p.store.sql.takeOwed.by(named{{"shards", shards}, {"epochs", epochs}, {"limit", limit}, {"aside", aside}}).into(p.read))
 	if err != nil || len(p.rows) == 0 {
 		return err
 	}
@@ -278,7 +343,7 @@ func (q *payQueries) define(sql template) {
 		when ` + strconv.Itoa(paramResult) + ` then (select coalesce(l.handle_msg, '') from {{schema}}.xxl_job_log l where l.id = o.log_id) end, o.business_time, o.depth, o.trace,
 		case when o.job_id is not null then (select i.id from {{schema}}.xxl_job_info i where i.id = o.job_id)
 		else (select i.id from {{schema}}.xxl_job_info i where i.app_name = o.app_name and i.job_key = o.job_key) end
-	from {{schema}}.xxl_job_owed o where o.shard = any(array(select shard from fence)) order by o.id limit {{arg.limit}} for update of o skip locked`)
+	from {{schema}}.xxl_job_owed o where o.shard = any(array(select shard from fence)) and o.id <> all({{arg.aside}}::bigint[]) order by o.id limit {{arg.limit}} for update of o skip locked`)
 	q.deleteOwed = sql(`delete from {{schema}}.xxl_job_owed where id = any($1::bigint[])`)
 	q.noteUnpaid = sql(`update {{schema}}.xxl_job_log l set trigger_msg = ` + say("r.say") + `
 	from unnest({{arg.runs}}::bigint[], {{arg.lines}}::text[]) with ordinality r(id, say, ord) where l.id = r.id and ` + few + `

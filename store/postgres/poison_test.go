@@ -74,6 +74,11 @@ func TestPoisonedTables(t *testing.T) {
 		}},
 		{"results", "update on xxl_job_log: new.job_id = %[2]d and new.state > 2", (*poisonedJob).isUnready},
 		{"alarms", "insert on xxl_job_alarm: new.job_id = %[2]d", (*poisonedJob).isUnready},
+		{"children", "insert on xxl_job_log: new.job_id = %[2]d and new.trigger_type = 'PARENT'", func(p *poisonedJob, t *testing.T) bool {
+			return slices.ContainsFunc(p.Troubles(), func(x xxljob.Trouble) bool {
+				return x.Cause == xxljob.TroubleRefused && strings.Contains(x.Detail, fmt.Sprintf("to job %d", p.job.ID))
+			})
+		}},
 		{"marks of alarms", "update on xxl_job_alarm: new.job_id = %[2]d", nil},
 		{"progress", "update on xxl_job_log: new.job_id = %[2]d and new.progress is not null and new.state = 1", nil},
 		{"pages of logs", "insert on xxl_job_log_page: exists (select from %[1]s.xxl_job_log l where l.id = new.run_id and l.job_id = %[2]d)", nil},
@@ -88,6 +93,13 @@ func TestPoisonedTables(t *testing.T) {
 	for _, tt := range cases {
 		good, bad = append(good, add("good "+tt.name, "good")), append(bad, add(tt.name, "bad"))
 	}
+	child, err := s.AddJob(t.Context(), xxljob.Job{Key: "child", Name: "child", Handler: "good", Block: xxljob.BlockConcurrent})
+	must(t, err)
+	good = append(good, child)
+	i := slices.IndexFunc(bad, func(job xxljob.Job) bool { return job.Key == "children" })
+	good[i].Children = []int64{bad[i].ID, child.ID}
+	_, err = s.UpdateJob(t.Context(), good[i])
+	must(t, err)
 	time.Sleep(3 * time.Second)
 	for i, tt := range cases {
 		sql := "alter table %[1]s.xxl_job_log add constraint poisoned check (job_id <> %[2]d) not valid"

@@ -135,20 +135,21 @@ type Store struct {
 	policy      atomic.Int32 // which alarms are asked for: see owed_alarms.go
 	retention   atomic.Int64 // of runs, a time.Duration; zero where nobody has said it
 
-	tracing  *tracing
-	floors   startFloors
-	days     days
-	region   region
-	defs     definitions
-	backlogs backlogs
-	notes    notes
-	serials  serials
-	grouping groupings
-	dueRows  rowLists[dueJob]
-	newRows  rowLists[inserted]
-	reserve  reserve
-	squatted squatted
-	fitness  fitness
+	tracing   *tracing
+	floors    startFloors
+	days      days
+	region    region
+	defs      definitions
+	backlogs  backlogs
+	notes     notes
+	serials   serials
+	unpayable unpayable
+	grouping  groupings
+	dueRows   rowLists[dueJob]
+	newRows   rowLists[inserted]
+	reserve   reserve
+	squatted  squatted
+	fitness   fitness
 
 	mu       sync.Mutex
 	sessions map[string]*lockSession // guarded by mu: by incarnation

@@ -415,7 +415,9 @@ func (d *planData) owedCases() []planCase {
 	for i := range triggers {
 		triggers[i] = d.ended[i]
 	}
-	take := func(limit int) named { return named{{"shards", shards}, {"epochs", epochs}, {"limit", limit}} }
+	take := func(limit int) named {
+		return named{{"shards", shards}, {"epochs", epochs}, {"limit", limit}, {"aside", []int64{5, 7}}}
+	}
 	windows := []int64{50001, 50002}
 	job := d.job(50)
 	job.After, job.AfterKeys = []int64{1, 2}, []string{"app-1/key-2"}

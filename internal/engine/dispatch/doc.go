@@ -54,11 +54,16 @@
 // behind: they end as lost. A promoted standby is noticed by its start time (View.Server),
 // since no scan returns runs of shards that keep their owner.
 //
-// # A result that is refused
+// # What the store refuses
 //
-// A batch of results that the store has answered with ErrRefused is stored in halves (loop.Halve),
-// down to those that are refused alone. One that is so three times ends as its state, without its
-// texts; where even that is refused, lockedLoop tries it again, beside all others (finishApart).
+// A batch that the store has answered with ErrRefused is halved (loop.Halve), down to members that
+// are refused alone, so that none of them holds up another. One that is so three times while the
+// store takes others (loop.Refusals) is refused for ever. A result then ends as its state, without
+// its texts; where even that is refused, lockedLoop tries it again (finishApart). A start goes apart
+// from its first refusal on, and is then recorded as refused (startrefused.go). What a node may not
+// take stays in its inbox; what it may not mark goes on without that; a verdict is tried again with
+// the next look. Each of these is a trouble for as long as it lasts. Where the first few
+// (RefusedFew) are all refused the store may refuse everything: that is an error as any other.
 //
 // # Send
 //

@@ -86,6 +86,9 @@ func (p *Outbox) OwedDuty(signals store.Signals) loop.Duty {
 				return 0, err
 			}
 			p.Life.Wakes.Scan.PokeIf(paid.Runs > 0)
+			if paid.Refused != nil {
+				p.Core.Troubles.Refused(p.Clock.Now(), "", 0, "to trigger what follows some successes", paid.Refused)
+			}
 			if paid.Absent > 0 {
 				p.Life.FaultCounts.Absent.Add(uint64(paid.Absent))
 				p.Logger.Warn("xxljob: children are not triggered, since there are no such jobs; the rows of the runs that have succeeded say which", "children", paid.Absent)

@@ -26,6 +26,11 @@
 // returns what it has planned. So all planned runs of the shards concerned are read again for
 // half a minute (unsettled).
 //
+// Claims that the store refuses (ErrRefused) are halved. A job whose claim is refused alone is tried
+// alone from then on, behind the others and once a second, and is stopped when it was so three times
+// while others were taken; where even that is refused, it is a trouble. A scan of which nothing is
+// taken is an error (judgeRefused).
+//
 // A schedule that breaks after some of its runs were planned stops its job by the claim, which
 // cancels nothing; room dispatch cancels those runs when they come up.
 //
