@@ -20,8 +20,8 @@ type Config struct {
 	// Empty means the host name, the program and a random suffix. No two live nodes of a
 	// store may share a name: the one that joins later supersedes the other.
 	Node string
-	// Location is the IANA time zone of cron and crontab schedules that do not name one.
-	// Nil means UTC.
+	// Location is the IANA time zone of schedules that do not name one, and of what handlers are
+	// told. Nil means UTC.
 	Location *time.Location
 	// Logger receives the scheduler's log. Nil means slog.Default().
 	Logger *slog.Logger
@@ -75,8 +75,8 @@ type Config struct {
 	// executor.Config.Middleware says; that of Executor is inside it. Executors that are
 	// attached have their own.
 	Middleware []func(Handler) Handler
-	// Executor configures the executor behind Handle. Its App and Logger default to
-	// those above. Its Addr and Admins must be empty: an executor that other admins call
+	// Executor configures the executor behind Handle. Its App, Logger and Location default
+	// to those above. Its Addr and Admins must be empty: an executor that other admins call
 	// too is made with executor.New, attached with Attach, and started by its owner.
 	Executor executor.Config
 	// Alarms say who is told of what goes wrong; see package alarm. They are to be the same at
@@ -214,7 +214,7 @@ type Limits struct {
 func (c *Config) forNode() core.Config {
 	logs := core.LogConfig{
 		InStore: c.Logs.InStore, Sink: c.Logs.Sink, RunBytes: c.Logs.RunBytes, JobBytes: c.Logs.JobBytes,
-		QueueBytes: c.Logs.QueueBytes, BytesPerSecond: c.Logs.BytesPerSecond,
+		QueueBytes: c.Logs.QueueBytes, BytesPerSecond: c.Logs.BytesPerSecond, FailuresEvery: c.Logs.FailuresEvery,
 	}
 	var routers map[string]core.Router
 	if c.Routers != nil {

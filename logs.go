@@ -4,6 +4,7 @@ package xxljob
 
 import (
 	"context"
+	"time"
 
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
@@ -46,6 +47,11 @@ type LogConfig struct {
 	// text in a sink. While it rests for that, handlers wait for room and nothing is dropped;
 	// results wait for rests of up to two seconds. 256 KiB to 1 GiB; zero means 4 MiB.
 	BytesPerSecond int
+	// FailuresEvery is how often at most Config.Logger gets a line at level WARN about one job's
+	// runs that have failed at their last attempt, were refused or were lost, and another about
+	// its skipped instants; the next line says how many had none. The node that stores the end
+	// says it. Zero means a minute; negative means no lines.
+	FailuresEvery time.Duration
 }
 
 // LogSink takes the lines of runs: see Config.Logs. One call is made at a time. A batch is

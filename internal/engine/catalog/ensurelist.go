@@ -271,6 +271,16 @@ func (o *Lists) names() []string {
 	return slices.Sorted(maps.Keys(o.apps))
 }
 
+// Jobs is how many jobs the lists have.
+func (o *Lists) Jobs() (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, list := range o.apps {
+		n += len(list.jobs)
+	}
+	return n
+}
+
 // appList is a list as EnsureJobs was given it, complete and with digests. It is
 // never changed.
 type appList struct {

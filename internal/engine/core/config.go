@@ -107,6 +107,7 @@ type LogConfig struct {
 	JobBytes       int64
 	QueueBytes     int
 	BytesPerSecond int
+	FailuresEvery  time.Duration
 }
 
 // LogSink is xxljob.LogSink.

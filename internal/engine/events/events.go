@@ -24,7 +24,7 @@ type Bus struct {
 	Hooks, Readers *sink
 	subs           *subscriptions
 	news           func([]store.Run) []store.Run // those that are not held yet
-	skips          skipLines
+	lines          *endLines
 }
 
 // sink is one way to those who are told.
@@ -35,7 +35,7 @@ type sink struct {
 }
 
 func NewBus(s *core.Core, panics *guard.Log, news func([]store.Run) []store.Run, job func(int64) *store.Job) *Bus {
-	t := &Bus{Core: s, panics: panics, subs: &subscriptions{}, news: news}
+	t := &Bus{Core: s, panics: panics, subs: &subscriptions{}, news: news, lines: newEndLines(s.Cfg.Logs.FailuresEvery)}
 	t.Hooks = &sink{names: newJobNames(s, job), give: t.callHook}
 	t.Hooks.Queue = &eventQueue{log: s.Logger, tell: t.Hooks.tell, slow: hooksSlow, again: hooksAgain, left: hooksLeft,
 		first: func(k core.EventKind) slog.Attr { return slog.String("hook", "Hooks."+string(k)) }}
@@ -105,12 +105,23 @@ func (t *Bus) Ended(r *store.Run, job *store.Job) {
 	kind := core.EventRunEnded
 	if r.State == store.StateSkipped {
 		kind = core.EventRunSkipped
-		t.skips.say(t.Logger, r)
+	}
+	if t.lines.wants(r) {
+		t.lines.say(t.Logger, r, t.keyOf(r, job))
 	}
 	t.run(kind, r, job)
 }
 
 // run tells of a run; a job that is nil is one that this node may know.
+// keyOf is the key of a run's job, "" where that is not in memory.
+func (t *Bus) keyOf(r *store.Run, job *store.Job) string {
+	if job != nil && job.Name != "" {
+		return job.Key
+	}
+	_, key, _ := t.Hooks.names.inMemory(r.JobID)
+	return key
+}
+
 func (t *Bus) run(kind core.EventKind, r *store.Run, job *store.Job) {
 	if r.StoppedJob {
 		core.LogChange(store.WithActor(context.Background(), store.Scheduler), t.Logger, "stop", store.ObjectJob, r.JobID, r.App)

@@ -10,6 +10,7 @@ import (
 	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/internal/urgent"
+	"github.com/xxljob/xxljob/store"
 )
 
 // The way up, Start and Run, and the way down, Stop.
@@ -62,6 +63,7 @@ func (s *Node) startLoops(ctx context.Context) error {
 	l.Loops.Lease.Start(s.Logger, lease)
 	l.Loops.Work.Start(s.Logger, work)
 	l.Loops.Plan.Start(s.Logger, plan)
+	s.sayStarted()
 	// The goroutine that AfterFunc starts ends with Stop.
 	l.End.Unhook = context.AfterFunc(ctx, func() {
 		grace, cancel := context.WithTimeout(context.Background(), s.Cfg.StopGrace)
@@ -71,6 +73,20 @@ func (s *Node) startLoops(ctx context.Context) error {
 		}
 	})
 	return nil
+}
+
+// sayStarted logs what this node is, for whoever looks for it later.
+func (s *Node) sayStarted() {
+	s.Logger.Info("xxljob: the scheduler has started", "app", s.Cfg.App, "handlers", s.own.Handlers(), "jobs_in_lists", s.heartbeat.lists.Jobs(),
+		"shards", s.Cfg.Cluster.Shards, "store", storeName(s.Store), "zone", s.Cfg.Location.String())
+}
+
+// storeName is the type of a store, below what measures its calls.
+func storeName(st store.Store) string {
+	if m, ok := st.(*core.Meter); ok {
+		st = m.Store
+	}
+	return fmt.Sprintf("%T", st)
 }
 
 func (s *Node) Run(ctx context.Context) error {
@@ -170,7 +186,10 @@ func (s *Node) Stop(ctx context.Context) error {
 		// goroutine ends with its steps.
 		go func() {
 			defer close(l.End.Done)
-			l.End.Err = s.stop(ctx, l.Started)
+			began := time.Now()
+			if l.End.Err = s.stop(ctx, l.Started); l.Started {
+				s.Logger.Info("xxljob: the scheduler has stopped", "took", time.Since(began).Round(time.Millisecond), "error", l.End.Err)
+			}
 			s.Bus.End(ctx)
 		}()
 	}

@@ -1,0 +1,92 @@
+package xxljob_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/stage"
+	"github.com/xxljob/xxljob/xxljobtest"
+)
+
+// TestFailuresHaveALine: what has failed for good is in the log of the process, once a job and
+// minute, with how many others there were; what is tried again is not.
+func TestFailuresHaveALine(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		every time.Duration
+		want  []string // the lines' runs_without_line
+	}{
+		{"a minute", 0, []string{"0", "5", "5"}}, // one each ten seconds
+		{"half a minute", 30 * time.Second, []string{"0", "2", "2", "2", "2"}},
+		{"none", -1, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				log := &stage.LogLines{}
+				cfg := xxljob.Config{Logs: xxljob.LogConfig{FailuresEvery: tt.every}}
+				log.LogTo(&cfg)
+				s := xxljobtest.NewWith(t, xxljobtest.Options{Config: cfg, Handlers: map[string]xxljob.Handler{
+					"bad":   func(context.Context, *xxljob.Task) error { return errors.New("ledger is down\nand more") },
+					"again": func(_ context.Context, k *xxljob.Task) error { return map[bool]error{true: errors.New("once")}[k.Attempt == 0] },
+					"last":  func(context.Context, *xxljob.Task) error { return xxljob.Permanent(errors.New("for good")) },
+				}},
+					xxljob.Job{Key: "bad", Name: "bad", Handler: "bad", Schedule: xxljob.Cron("0/10 * * * * ?")},
+					xxljob.Job{Key: "again", Name: "again", Handler: "again", Retries: 1, Schedule: xxljob.Cron("0/10 * * * * ?")},
+					xxljob.Job{Key: "last", Name: "last", Handler: "last", Retries: 3, Schedule: xxljob.Cron("0 0 0 1 1 ?")})
+				time.Sleep(2*time.Minute + 15*time.Second)
+				synctest.Wait()
+				lines := log.With(`msg="xxljob: a run has failed"`, "key=bad", "app=test", "state=failed", "ledger is down", "level=WARN", "attempt=1")
+				if len(lines) != len(tt.want) {
+					t.Fatalf("%d lines:\n%s", len(lines), strings.Join(log.With("a run has"), "\n"))
+				}
+				for i, want := range tt.want {
+					if !strings.Contains(lines[i], "runs_without_line="+want) || strings.Contains(lines[i], "and more") {
+						t.Errorf("line %d is %s, want %s without", i, lines[i], want)
+					}
+				}
+				if lines := log.With("key=again"); len(lines) != 0 {
+					t.Errorf("attempts that are tried again have lines: %s", lines)
+				}
+				if _, err := s.TriggerJob(t.Context(), "", "last", xxljob.Trigger{}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if lines := log.With("key=last", "for good"); len(lines) != min(1, len(tt.want)) {
+					t.Errorf("the last attempt has %d lines", len(lines))
+				}
+			})
+		})
+	}
+}
+
+// TestRefusedHasALine: so do runs that nobody takes.
+func TestRefusedHasALine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &stage.LogLines{}
+		var cfg xxljob.Config
+		log.LogTo(&cfg)
+		s := xxljobtest.NewWith(t, xxljobtest.Options{Config: cfg, Handlers: map[string]xxljob.Handler{"h": func(context.Context, *xxljob.Task) error { return nil }}},
+			xxljob.Job{Key: "nobodys", Name: "n", App: "far", Handler: "h"})
+		job, err := s.Store.JobByKey(t.Context(), "far", "nobodys")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Trigger(t.Context(), job.ID, xxljob.Trigger{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if lines := log.With(`msg="xxljob: a run has failed"`, "key=nobodys", "app=far", "state=refused", "no live executor"); len(lines) != 1 {
+			t.Errorf("lines: %s", lines)
+		}
+		if lines := log.With(`msg="xxljob: the scheduler has started"`, "handlers=[h]", "zone=UTC", "store=*memory.Store", "level=INFO"); len(lines) != 1 {
+			t.Errorf("the start has lines %s", lines)
+		}
+	})
+}
