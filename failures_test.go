@@ -31,9 +31,11 @@ func TestFailuresHaveALine(t *testing.T) {
 				cfg := xxljob.Config{Logs: xxljob.LogConfig{FailuresEvery: tt.every}}
 				log.LogTo(&cfg)
 				s := xxljobtest.NewWith(t, xxljobtest.Options{Config: cfg, Handlers: map[string]xxljob.Handler{
-					"bad":   func(context.Context, *xxljob.Task) error { return errors.New("ledger is down\nand more") },
-					"again": func(_ context.Context, k *xxljob.Task) error { return map[bool]error{true: errors.New("once")}[k.Attempt == 0] },
-					"last":  func(context.Context, *xxljob.Task) error { return xxljob.Permanent(errors.New("for good")) },
+					"bad": func(context.Context, *xxljob.Task) error { return errors.New("ledger is down\nand more") },
+					"again": func(_ context.Context, k *xxljob.Task) error {
+						return map[bool]error{true: errors.New("once")}[k.Attempt == 0]
+					},
+					"last": func(context.Context, *xxljob.Task) error { return xxljob.Permanent(errors.New("for good")) },
 				}},
 					xxljob.Job{Key: "bad", Name: "bad", Handler: "bad", Schedule: xxljob.Cron("0/10 * * * * ?")},
 					xxljob.Job{Key: "again", Name: "again", Handler: "again", Retries: 1, Schedule: xxljob.Cron("0/10 * * * * ?")},

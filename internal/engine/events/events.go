@@ -107,19 +107,29 @@ func (t *Bus) Ended(r *store.Run, job *store.Job) {
 		kind = core.EventRunSkipped
 	}
 	if t.lines.wants(r) {
-		t.lines.say(t.Logger, r, t.keyOf(r, job))
+		t.say(r, job)
 	}
 	t.run(kind, r, job)
 }
 
 // run tells of a run; a job that is nil is one that this node may know.
-// keyOf is the key of a run's job, "" where that is not in memory.
-func (t *Bus) keyOf(r *store.Run, job *store.Job) string {
-	if job != nil && job.Name != "" {
-		return job.Key
+// say logs an end, unless too many came before it. Where the job's key is not in memory the line
+// waits for it beside the loops, as what hooks are told does.
+func (t *Bus) say(r *store.Run, job *store.Job) {
+	more, now := t.lines.add(r, time.Now())
+	if !now {
+		return
 	}
-	_, key, _ := t.Hooks.names.inMemory(r.JobID)
-	return key
+	if job != nil && job.Name != "" {
+		logEnd(t.Logger, r, job.Key, more)
+		return
+	}
+	if _, key, known := t.Hooks.names.inMemory(r.JobID); known {
+		logEnd(t.Logger, r, key, more)
+		return
+	}
+	run := *r
+	t.Hooks.Queue.add(waitingEvent{Event: core.Event{Run: &run}, line: func(key string) { logEnd(t.Logger, &run, key, more) }})
 }
 
 func (t *Bus) run(kind core.EventKind, r *store.Run, job *store.Job) {
@@ -196,6 +206,9 @@ func (t *Bus) End(ctx context.Context) {
 func (o *sink) tell(w *waitingEvent) {
 	if r := w.Run; r != nil && r.JobName == "" {
 		r.JobName, r.JobKey = o.names.of(r.JobID)
+	}
+	if w.line != nil {
+		w.line(w.Run.JobKey)
 	}
 	if w.Kind != "" {
 		o.give(&w.Event)

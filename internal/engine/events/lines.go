@@ -58,15 +58,11 @@ func (l *endLines) wants(r *store.Run) bool {
 	return false
 }
 
-// say logs an end, or counts it. The key is the job's, "" where it has none or it is not known.
-func (l *endLines) say(log *slog.Logger, r *store.Run, key string) {
-	skipped := r.State == store.StateSkipped
-	more, now := l.add(lineKey{r.JobID, skipped}, time.Now())
-	if !now {
-		return
-	}
+// logEnd logs an end; more is how many had no line before. The key is the job's, "" where it has
+// none or it is not known.
+func logEnd(log *slog.Logger, r *store.Run, key string, more int) {
 	about := []any{"app", r.App, "key", key, "job", r.JobID, "run", r.ID}
-	if skipped {
+	if r.State == store.StateSkipped {
 		log.Warn("xxljob: instants were skipped", append(about, "reason", r.Reason, "instants", r.Count, "first", r.First, "last", r.Last, "records_without_line", more)...)
 		return
 	}
@@ -74,7 +70,8 @@ func (l *endLines) say(log *slog.Logger, r *store.Run, key string) {
 }
 
 // add takes in an end, and reports whether it has a line, with how many had none before.
-func (l *endLines) add(key lineKey, now time.Time) (more int, say bool) {
+func (l *endLines) add(r *store.Run, now time.Time) (more int, say bool) {
+	key := lineKey{r.JobID, r.State == store.StateSkipped}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.jobs[key] == nil && len(l.jobs) >= linesJobs {

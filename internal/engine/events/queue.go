@@ -36,9 +36,10 @@ const (
 
 // waitingEvent is something that is to be told of.
 type waitingEvent struct {
-	core.Event           // without a Kind it is nothing yet
-	look       int64     // a job that may have stopped by itself
-	since      time.Time // monotonic: when it happened
+	core.Event                  // without a Kind it is nothing yet
+	look       int64            // a job that may have stopped by itself
+	since      time.Time        // monotonic: when it happened
+	line       func(key string) // logs the run, where its job's key had to be found out
 }
 
 // eventQueue has events told of beside the loops, on one goroutine that is there while some

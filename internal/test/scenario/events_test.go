@@ -146,7 +146,7 @@ func TestEventsOfSkippedRuns(t *testing.T) {
 		stage.Must(t, s.Start(t.Context()))
 		time.Sleep(time.Minute)
 		requireTold(t, "ten minutes without a node", events, "ShardTaken", "ShardTaken", "RunSkipped app/j (J) skipped",
-			"RunPlanned app/j (J) planned", "RunEnded app/j (J) refused")
+			"RunPlanned app/j (J) planned", "TroubleBegan", "RunEnded app/j (J) refused")
 	})
 }
 

@@ -79,7 +79,7 @@ func TestWordsOfBadJobs(t *testing.T) {
 		{"catch-up in another case", func(j *xxljob.Job) { j.CatchUp = "once" }, nil, []string{"want one of EVERY, ONCE", "did you mean ONCE?"}},
 		{"glue type in another case", func(j *xxljob.Job) { j.GlueType = "bean" }, nil, []string{"GLUE_SHELL", "did you mean BEAN?"}},
 		{"schedule type in another case", func(j *xxljob.Job) { j.Schedule = xxljob.Schedule{Type: "cron", Conf: "0 0 3 * * ?"} }, nil,
-			[]string{"want one of NONE, CRON, FIX_RATE, FIX_DELAY, CRONTAB, ONCE", "did you mean CRON?"}},
+			[]string{"want one of NONE, CRON, FIX_RATE, FIX_DELAY, CRONTAB, CRON_SECONDS, ONCE", "did you mean CRON?"}},
 		{"DST policy in another case", func(j *xxljob.Job) { j.Schedule = xxljob.Cron("0 0 3 * * ?").WithDST("quartz") }, nil, []string{"did you mean QUARTZ?"}},
 
 		{"@every in a crontab", func(j *xxljob.Job) { j.Schedule = xxljob.Crontab("@every 5m") }, nil, []string{"use xxljob.FixedRate(5*time.Minute)"}},
