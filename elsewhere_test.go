@@ -362,6 +362,30 @@ func TestOtherProcessAfterGoodbye(t *testing.T) {
 	})
 }
 
+// TestOtherProcessesInTurns: where each process behind an address says that the other was meant,
+// since they register in turns, the run is sent to whichever is called.
+func TestOtherProcessesInTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var e *elsewhere
+		p := &peer{}
+		p.run = func(_ int, r wire.TriggerRequest) (wire.Return, error) {
+			if r.BootID == "" {
+				return wire.Success(), nil
+			}
+			e.registerOurs("far", at1, "b2")
+			return wire.Failf(wire.MsgOtherBoot), nil
+		}
+		e = newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+		e.registerOurs("far", at1, "b1")
+		id := e.trigger(xxljob.Job{App: "far"})
+		time.Sleep(5 * time.Second)
+		e.mustBe(id, xxljob.StateDispatched)
+		if all := p.sent(); len(all) != 3 || all[0].BootID != "b1" || all[1].BootID != "b2" || all[2].BootID != "" {
+			t.Errorf("sent %+v", all)
+		}
+	})
+}
+
 // poisoned is a registry of a user's that fails for one app.
 type poisoned struct{ plain.Registry }
 

@@ -103,6 +103,16 @@ func (s *sender) callSuccessor(ctx context.Context, f *queue.Flight, req *wire.T
 	if boot == req.BootID {
 		boot = "" // it has not registered yet
 	}
+	ret, err := s.callAs(ctx, f, req, boot)
+	if err == nil && ret.Msg == wire.MsgOtherBoot && boot != "" {
+		// Several are behind the address and register in turns: whichever is called may have it.
+		ret, err = s.callAs(ctx, f, req, "")
+	}
+	return ret, err
+}
+
+// callAs calls the process with a boot id at the address of a run, or whichever is there.
+func (s *sender) callAs(ctx context.Context, f *queue.Flight, req *wire.TriggerRequest, boot string) (wire.Return, error) {
 	if !s.meantFor(ctx, f, boot) {
 		return wire.Failf(wire.MsgOtherBoot), nil
 	}

@@ -103,7 +103,7 @@ func (a *arena) behind(ctx context.Context, name, app string, n int, d time.Dura
 			return err
 		}
 	}
-	f := audit.Fault{Name: name, Effect: audit.Harmless, Begin: now(), Trouble: trouble, ToldWithin: 30_000}
+	f := audit.Fault{Name: name, Effect: audit.Harmless, Begin: now(), Trouble: trouble, ToldWithin: 45_000}
 	_ = pause(ctx, d)
 	f.End = now()
 	a.journal.fault(f)
