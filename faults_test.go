@@ -58,3 +58,26 @@ func TestFieldErrorsOfCalls(t *testing.T) {
 		}
 	}
 }
+
+// TestControlCharactersInKeys: the error says which, and where.
+func TestControlCharactersInKeys(t *testing.T) {
+	for text, want := range map[string]string{
+		"a\tb": "number 2 of it is U+0009", "é\u0085": "number 2 of it is U+0085", "\x7fx": "number 1 of it is U+007F", "é 漢": "",
+	} {
+		for field, err := range map[string]error{
+			"Key": xxljob.Job{App: "a", Key: text, Name: "n", Handler: "h"}.Validate(),
+			"App": xxljob.Job{App: text, Key: "k", Name: "n", Handler: "h"}.Validate(),
+		} {
+			list := xxljob.FieldErrors(err)
+			if want == "" {
+				if err != nil {
+					t.Errorf("%s %q: %v", field, text, err)
+				}
+				continue
+			}
+			if len(list) != 1 || list[0].Field != field || list[0].Code != "text" || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s %q: %v, want %q", field, text, err, want)
+			}
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/xxljob/xxljob/internal/errs"
 )
@@ -97,6 +98,23 @@ func (f *Faults) Text(field, value string, min, max int) {
 		f.Add(field, errs.Shorten(value, 40), coded{"too-long", fmt.Errorf("%d bytes, at most %d", len(value), max)})
 	case !CanBeStored(value):
 		f.Add(field, value, coded{"text", errors.New("want UTF-8 without NUL")})
+	}
+}
+
+// Key checks a text like Text that others name: without control characters, which nobody sees
+// where it is shown, or types where it is looked for.
+func (f *Faults) Key(field, value string, min, max int) {
+	known := len(f.Errs)
+	f.Text(field, value, min, max)
+	if len(f.Errs) > known {
+		return
+	}
+	at := 0
+	for _, r := range value {
+		if at++; unicode.IsControl(r) {
+			f.Add(field, value, coded{"text", fmt.Errorf("want no control characters: number %d of it is %U", at, r)})
+			return
+		}
 	}
 }
 

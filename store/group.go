@@ -28,7 +28,7 @@ type Group struct {
 // Validate reports every fault of the group at once, or nil.
 func (g Group) Validate() error {
 	f := Faults{Of: "group"}
-	f.Text("App", g.App, 1, 64)
+	f.Key("App", g.App, 1, 64)
 	f.Text("Title", g.Title, 0, 64)
 	if g.Manual && len(g.Addresses) == 0 {
 		f.Add("Addresses", g.Addresses, errors.New("a manual group needs at least one"))

@@ -69,8 +69,8 @@ func (j Job) withDefaults(app string, zone *time.Location) Job {
 // names that Route may have.
 func (j Job) validate(routes []string, subSecond bool) error {
 	f := Faults{Of: Called(j)}
-	f.Text("App", j.App, 1, 64)
-	f.Text("Key", j.Key, 0, 255)
+	f.Key("App", j.App, 1, 64)
+	f.Key("Key", j.Key, 0, 255)
 	f.Text("Name", j.Name, 1, 255)
 	f.Text("Author", j.Author, 0, 64)
 	f.Text("AlarmEmail", j.AlarmEmail, 0, 255)

@@ -289,7 +289,7 @@ func (q *loginQueries) define(sql template) {
 	// logins of one user go one after the other: each counts the sessions that the other has begun.
 	q.lockLogin = sql(`select not u.disabled from {{schema}}.xxl_job_user u where u.username = $1 for no key update`)
 	q.addSession = sql(`insert into {{schema}}.xxl_job_user_session as o (hash, username, client, agent, began, seen, proved)
-	values ({{arg.hash}}, {{arg.user}}, {{arg.client}}, {{arg.agent}}, {{now}}, {{now}}, {{now}}) on conflict (hash) do nothing returning ` + sessionColumns)
+	values ({{arg.hash}}, {{arg.user}}, {{arg.client}}, {{arg.agent}}, {{now}}, {{now}}, {{now}}) on conflict (hash) do nothing returning ` + sessionColumns).saying()
 	ended := func(field string) query {
 		return sql(`delete from {{schema}}.xxl_job_user_session d where d.hash = any(array(select o.hash from {{schema}}.xxl_job_user_session o where o.` + field + ` < {{now}} - $1::bigint::double precision * interval '1 millisecond'
 		order by o.` + field + ` limit 1000 for update skip locked))`)

@@ -58,17 +58,17 @@ func (s *Store) askServer(ctx context.Context) (v server, err error) {
 	t, patience := &tx{conn: conn.Conn(), head: []string{"begin isolation level read committed read only"}}, ""
 	head, _ := t.takeHead()
 	err = send(ctx, t.conn, head, []statement{
-		{"show statement_timeout", nil, scanInto(&patience)}, // nothing here takes time before it is ours
-		{"show search_path", nil, scanInto(&v.path)},         // nor calls anything before that is
-		{"set local search_path = " + ourPath, nil, nil},
-		{fmt.Sprintf("set local statement_timeout = %d", statementPatience.Milliseconds()), nil, nil},
-		{"set local idle_in_transaction_session_timeout = '60s'", nil, nil}}) // nobody tries it again when this process was slow
+		{sql: "show statement_timeout", read: scanInto(&patience)}, // nothing here takes time before it is ours
+		{sql: "show search_path", read: scanInto(&v.path)},         // nor calls anything before that is
+		{sql: "set local search_path = " + ourPath},
+		{sql: fmt.Sprintf("set local statement_timeout = %d", statementPatience.Milliseconds())},
+		{sql: "set local idle_in_transaction_session_timeout = '60s'"}}) // nobody tries it again when this process was slow
 	if err != nil {
 		t.rollback(ctx)
 		return v, err
 	}
 	v.hasty = strings.HasSuffix(patience, "ms") || patience == "1s"
-	err = send(ctx, t.conn, nil, []statement{{sqlServer, nil, scanInto(&v.version, &v.recovering, &v.readOnly, &v.fsync, &v.commit, &v.isolation, &v.dates, &v.encoding, &v.nulls, &v.holds, &v.hurried)},
+	err = send(ctx, t.conn, nil, []statement{{sql: sqlServer, read: scanInto(&v.version, &v.recovering, &v.readOnly, &v.fsync, &v.commit, &v.isolation, &v.dates, &v.encoding, &v.nulls, &v.holds, &v.hurried)},
 		{sql: "commit"}})
 	t.rollback(ctx)
 	return v, err
@@ -83,8 +83,8 @@ func (v *server) fit() error {
 		return errors.New("postgres: the server is a standby, which cannot be written to; connect to the primary (with several hosts in the DSN: target_session_attrs=read-write)")
 	case v.encoding != "UTF8" && v.encoding != "SQL_ASCII": // which is the server's bytes as they are
 		return fmt.Errorf("postgres: client_encoding is %s, but Go's texts are UTF-8; add client_encoding=UTF8 to the DSN", v.encoding)
-	case v.holds != "UTF8" && v.holds != "SQL_ASCII":
-		return fmt.Errorf("postgres: the database has the encoding %s, which cannot hold every text that a job or a handler may have; create one with: create database … template template0 encoding 'UTF8'", v.holds)
+	case lacks(v.holds) && v.encoding != "UTF8":
+		return fmt.Errorf("postgres: client_encoding is %s, and the server keeps %s; add client_encoding=UTF8 to the DSN, so that it converts Go's texts", v.encoding, v.holds)
 	}
 	return nil
 }
@@ -112,6 +112,9 @@ func versionText(n int) string { return strconv.Itoa(n/10000) + "." + strconv.It
 // warnOfSettings tells of settings that the store works in spite of, or that it
 // cannot do anything about.
 func (s *Store) warnOfSettings(v *server) {
+	if s.narrow = lacks(v.holds); s.narrow {
+		s.log.Warn("xxljob: the database is not in UTF8: names, keys and parameters with a character that it lacks are refused, and in messages there is a question mark for each; one that has all is made with: create database … template template0 encoding 'UTF8'", "encoding", v.holds)
+	}
 	higher := v.commit == "on" || v.commit == "remote_apply"
 	if !v.fsync {
 		s.log.Warn("xxljob: the server runs with fsync = off: a crash of its machine can lose or repeat runs, or destroy the database")
@@ -203,10 +206,10 @@ func (s *Store) checkRights(ctx context.Context) error {
 	for _, table := range [...]string{"xxl_job_setting", "xxl_job_info", "xxl_job_next", "xxl_job_log", "xxl_job_trigger_key", "xxl_job_change",
 		"xxl_job_lock", "xxl_job_node", "xxl_job_group", "xxl_job_registry", "xxl_job_ahead"} {
 		var ok bool
-		err := s.read(ctx, statement{`select pg_catalog.has_schema_privilege($1::pg_catalog.text, 'usage')
+		err := s.read(ctx, statement{sql: `select pg_catalog.has_schema_privilege($1::pg_catalog.text, 'usage')
 		and pg_catalog.has_table_privilege($2::pg_catalog.text, 'select') and pg_catalog.has_table_privilege($2::pg_catalog.text, 'insert')
 		and pg_catalog.has_table_privilege($2::pg_catalog.text, 'update') and pg_catalog.has_table_privilege($2::pg_catalog.text, 'delete')`,
-			[]any{s.cfg.Schema, s.schema + "." + table}, scanInto(&ok)})
+			args: []any{s.cfg.Schema, s.schema + "." + table}, read: scanInto(&ok)})
 		if err != nil {
 			return failed(explainRights(err, s.schema), "check the rights on table %s", table)
 		}
@@ -216,7 +219,7 @@ func (s *Store) checkRights(ctx context.Context) error {
 	}
 	for _, seq := range []string{"xxl_job_info_id", "xxl_job_log_id", "xxl_job_ahead_id"} {
 		var ok bool
-		err := s.read(ctx, statement{`select pg_catalog.has_sequence_privilege($1::pg_catalog.text, 'usage')`, []any{s.schema + "." + seq}, scanInto(&ok)})
+		err := s.read(ctx, statement{sql: `select pg_catalog.has_sequence_privilege($1::pg_catalog.text, 'usage')`, args: []any{s.schema + "." + seq}, read: scanInto(&ok)})
 		if err != nil {
 			return failed(explainRights(err, s.schema), "check the rights on sequence %s", seq)
 		}

@@ -22,7 +22,8 @@ func TestServersThatDoNotFit(t *testing.T) {
 		{server{version: 180001, encoding: "SQL_ASCII", holds: "SQL_ASCII"}, ""},
 		{server{version: 120022, encoding: "UTF8", holds: "UTF8"}, "the server has version 12.22; 13 or later is needed"},
 		{server{version: 150000, encoding: "UTF8", holds: "UTF8", recovering: true}, "is a standby"},
-		{server{version: 150000, encoding: "UTF8", holds: "LATIN1"}, "the database has the encoding LATIN1"},
+		{server{version: 150000, encoding: "UTF8", holds: "LATIN1"}, ""},
+		{server{version: 150000, encoding: "SQL_ASCII", holds: "LATIN1"}, "client_encoding is SQL_ASCII, and the server keeps LATIN1; add client_encoding=UTF8"},
 		{server{version: 150000, encoding: "WIN1252", holds: "UTF8"}, "client_encoding is WIN1252"},
 	} {
 		err := c.server.fit()

@@ -298,6 +298,42 @@ func TestCloseLeavesNothing(t *testing.T) {
 func TestSignalsCross(t *testing.T) {
 	t.Parallel()
 	s, other := twoStores(t)
+	signalsCross(t, s, other)
+}
+
+// TestPoolsThatDiscardEverything: a hook of the host's pool that ends all that a session has, as
+// those do that lend connections to others, makes nobody deaf and takes no shard: what listens and
+// what holds locks is beside the pool.
+func TestPoolsThatDiscardEverything(t *testing.T) {
+	t.Parallel()
+	var discarded atomic.Int64
+	discard := func(ctx context.Context, conn *pgx.Conn) bool {
+		discarded.Add(1)
+		_, err := conn.Exec(ctx, "discard all", pgx.QueryExecModeSimpleProtocol)
+		return err == nil
+	}
+	cfg := postgres.Config{Schema: made.take(t)}
+	var stores [2]*postgres.Store
+	for i := range stores {
+		pool := pgtest.Pool(t, by(pgx.QueryExecModeExec), pgtest.With(func(c *pgxpool.Config) {
+			c.AfterRelease = func(conn *pgx.Conn) bool { return discard(context.Background(), conn) }
+			c.BeforeAcquire = discard
+		}))
+		s, err := postgres.New(t.Context(), pool, postgres.Patient(cfg))
+		must(t, err)
+		t.Cleanup(s.Close)
+		stores[i] = s
+	}
+	signalsCross(t, stores[0], stores[1])
+	if discarded.Load() < 10 {
+		t.Errorf("the hooks were called %d times", discarded.Load())
+	}
+}
+
+// signalsCross has each kind of signal go from s to other, which begin with two shards, while both
+// hold theirs.
+func signalsCross(t *testing.T, s, other *postgres.Store) {
+	t.Helper()
 	a, v := join(t, s, inc(t, "a"), 2)
 	b, _ := join(t, other, inc(t, "b"), 2)
 	var err error

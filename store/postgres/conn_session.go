@@ -184,8 +184,8 @@ func (l *lockSession) connect(ctx context.Context, s *Store, incarnation string)
 	err = send(ctx, conn, nil, []statement{
 		s.lookAt(&here),
 		s.sql.nodeLock.with(s.nodeClass, incarnation).into(scanInto(&l.there, &l.key)),
-		{"select pg_catalog.set_config('application_name', $1, false)", []any{l.name}, nil},
-		{"select a.pid, a.backend_start from pg_catalog.pg_stat_activity a where a.pid = pg_catalog.pg_backend_pid()", nil, scanInto(&l.pid, &l.start)},
+		{sql: "select pg_catalog.set_config('application_name', $1, false)", args: []any{l.name}},
+		{sql: "select a.pid, a.backend_start from pg_catalog.pg_stat_activity a where a.pid = pg_catalog.pg_backend_pid()", read: scanInto(&l.pid, &l.start)},
 	})
 	if err == nil {
 		err = s.judge(conn, &here)

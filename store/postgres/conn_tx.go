@@ -78,6 +78,7 @@ type statement struct {
 	sql  string
 	args []any
 	read result
+	said bool // see query.saying
 }
 
 // begin are the statements that every transaction of ours begins with, whatever
@@ -243,6 +244,11 @@ func send(ctx context.Context, conn *pgx.Conn, head []string, statements []state
 		batch.Queue(sql)
 	}
 	known, bytes := teach(conn), len(head)*statementRoom
+	if known.encoding != nil {
+		if err := known.encoding.fit(ctx, conn, statements); err != nil {
+			return err
+		}
+	}
 	for _, st := range statements {
 		bytes += statementRoom + len(st.args)*argRoom + packArrays(st.args)
 		batch.Queue(st.sql, st.args...)
@@ -355,8 +361,8 @@ func (s *Store) readInTx(ctx context.Context, conn lent, statements []statement)
 // so that it takes long says nothing about the connections. Over the reserve it has no
 // longer than any other statement.
 func (s *Store) list(ctx context.Context, st statement) error {
-	patience := statement{"select pg_catalog.set_config('statement_timeout', $1, $2)",
-		[]any{strconv.FormatInt(listPatience.Milliseconds(), 10), true}, nil}
+	patience := statement{sql: "select pg_catalog.set_config('statement_timeout', $1, $2)",
+		args: []any{strconv.FormatInt(listPatience.Milliseconds(), 10), true}}
 	_, err := s.within(ctx, listPatience, func(ctx context.Context, conn lent) error {
 		if s.guardReads && !conn.reserve {
 			return s.readOn(ctx, conn, []statement{patience, st})
@@ -377,6 +383,7 @@ const (
 	codeDenied           = "42501"
 	codeNoTable          = "42P01"
 	codeReadOnly         = "25006"
+	codeUntranslatable   = "22P05"
 )
 
 func codeOf(err error) string {

@@ -464,15 +464,15 @@ func (q *finishQueries) define(sql template) {
 	and (coalesce(({{arg.owners}}::smallint[])[r.ord], 0) = 0 or l.start_token = ({{arg.tokens}}::bigint[])[r.ord]
 		and coalesce(l.start_owner, substr(l.executor_address, 9)) = ({{arg.words}}::text[])[({{arg.owners}}::smallint[])[r.ord]])
 	returning r.ord, ` + anyLink + `, `
-	q.finish = sql(finish + `{{run}}`)
-	q.finishBrief = sql(finish + `l.state, l.handle_time, l.no_retry, l.snoozed, l.routed, l.trigger_msg, l.handle_msg, l.kill_reason, l.progress, l.progress_text`)
+	q.finish = sql(finish + `{{run}}`).saying()
+	q.finishBrief = sql(finish + `l.state, l.handle_time, l.no_retry, l.snoozed, l.routed, l.trigger_msg, l.handle_msg, l.kill_reason, l.progress, l.progress_text`).saying()
 	q.finishLate = sql(`update {{schema}}.xxl_job_log l set late_noted = true, trigger_msg = ` +
 		say("'a result came after the run was ' || case when l.state + 0 = {{state.lost}} then 'lost' else 'refused' end || ': ' || r.say") + `
 	from unnest({{arg.runs}}::bigint[], {{arg.lines}}::text[]) with ordinality r(id, say, ord)
 	where ` + runIs("r.id") + ` and ` + few + ` and l.id = any(array(select p.id from {{schema}}.xxl_job_log p
 		where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}} and p.late_noted is null
 			and (p.state + 0 = {{state.lost}} or p.state + 0 = {{state.refused}} and p.executor_address not like 'local://%')
-		order by p.id for no key update skip locked))`)
+		order by p.id for no key update skip locked))`).saying()
 
 	q.finishPlain = sql(`update {{schema}}.xxl_job_log l set state = {{state.succeeded}}, handle_time = (select {{now}}),
 		handle_msg = null, no_retry = null, snoozed = null, inbox = null

@@ -202,7 +202,7 @@ func (q *followQueries) define(sql template) {
 	select l.id from {{schema}}.xxl_job_log l where ` + first + ` and l.id not in (select id from free)`)
 	q.keepJobs = sql(`select n.job_id from {{schema}}.xxl_job_next n where n.job_id = any($1::int[]) order by n.job_id for key share`)
 	q.noteEnds = sql(`update {{schema}}.xxl_job_log l set trigger_msg = ` + say("r.say") + `
-	from unnest({{arg.runs}}::bigint[], {{arg.lines}}::text[]) with ordinality r(id, say, ord) where l.id = r.id and ` + few)
+	from unnest({{arg.runs}}::bigint[], {{arg.lines}}::text[]) with ordinality r(id, say, ord) where l.id = r.id and ` + few).saying()
 	next := assigned{
 		{"id", `r.new_id`},
 		{"job_id", `l.job_id`},

@@ -351,7 +351,7 @@ func (q *ruleQueries) define(sql template) {
 	returning n.shard, n.trigger_next_time`)
 
 	q.finishJob = sql(`update {{schema}}.xxl_job_info set trigger_status = {{status.stopped}}, stop_reason = {{arg.reason}}, update_time = {{arg.now}}
-	where id = any({{arg.jobs}}::int[])`)
+	where id = any({{arg.jobs}}::int[])`).saying()
 	q.uncount = sql(`update {{schema}}.xxl_job_next n set run_count = n.run_count - (select count(*)
 		from unnest({{arg.jobs}}::int[], {{arg.runs}}::bigint[]) r(job, id) where r.job = n.job_id and r.id > n.counted_after)
 	where n.job_id = any({{arg.jobs}}) and ({{arg.settled}}::boolean or n.trigger_status = {{status.stopped}})`)

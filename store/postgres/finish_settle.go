@@ -287,21 +287,21 @@ func (q *settleQueries) define(sql template) {
 	update {{schema}}.xxl_job_log l set trigger_msg = `
 	head := update + say("v.msg") + `, `
 	tail := ` returning {{run}}`
-	q.settleLost = sql(head + `state = {{state.lost}}, handle_time = {{now}}, inbox = null ` + settled + tail)
-	q.settleAdopt = sql(head + `start_owner = v.new_owner, start_token = v.new_token ` + settled + tail)
-	q.settleKill = sql(head + `state = {{state.killed}}, handle_time = {{now}}, inbox = null ` + settled + ` and l.kill_reason is not null` + tail)
+	q.settleLost = sql(head + `state = {{state.lost}}, handle_time = {{now}}, inbox = null ` + settled + tail).saying()
+	q.settleAdopt = sql(head + `start_owner = v.new_owner, start_token = v.new_token ` + settled + tail).saying()
+	q.settleKill = sql(head + `state = {{state.killed}}, handle_time = {{now}}, inbox = null ` + settled + ` and l.kill_reason is not null` + tail).saying()
 	q.settleCancel = sql(head + `state = {{state.cancelled}}, alarm_status = {{alarm.none}}, handle_time = {{now}}, inbox = null,
 		reason = case when exists (select from {{schema}}.xxl_job_info i where i.id = l.job_id) then 'stop' else 'remove' end ` + settled + `
 	and not exists (select from {{schema}}.xxl_job_info i where i.id = l.job_id and i.shard = l.shard
-		and ` + mayRun + `)` + tail)
+		and ` + mayRun + `)` + tail).saying()
 	q.settleBack = sql(update + sayBehind("("+spelledOut()+")", "v.msg") + `, routed = null, state = {{state.planned}}, plan_epoch = null, start_owner = null, start_token = null,
 		executor_address = null, executor_boot_id = null, progress = null, progress_text = null,
 		job_version = null, executor_handler = null, executor_block_strategy = null, inbox = null,
-		executor_param = case when l.param_set then l.executor_param end, trigger_time = null, taken_time = null ` + settled + tail)
+		executor_param = case when l.param_set then l.executor_param end, trigger_time = null, taken_time = null ` + settled + tail).saying()
 
 	q.runAsItIs = sql(`select {{run}} from {{schema}}.xxl_job_log l where l.id = $1`)
 	q.killPlanned = sql(`update {{schema}}.xxl_job_log l set state = {{state.cancelled}}, alarm_status = {{alarm.none}}, reason = $2, handle_time = {{now}}
-	where l.id = $1 and l.state + 0 = {{state.planned}} returning {{run}}`)
+	where l.id = $1 and l.state + 0 = {{state.planned}} returning {{run}}`).saying()
 	q.killStarted = sql(`update {{schema}}.xxl_job_log l set kill_reason = $2
-	where l.id = $1 and l.state + 0 in ({{state.started}}, {{state.dispatched}}) and l.kill_reason is null returning {{run}}`)
+	where l.id = $1 and l.state + 0 in ({{state.started}}, {{state.dispatched}}) and l.kill_reason is null returning {{run}}`).saying()
 }

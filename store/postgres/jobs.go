@@ -202,6 +202,9 @@ func failed(err error, format string, args ...any) error {
 	if ended && !errors.As(err, &unanswered) || err == errNoContext {
 		return err
 	}
+	if codeOf(err) == codeUntranslatable {
+		err = fmt.Errorf("the encoding of the database lacks a character of a name, a key, a parameter or another text that is kept as it is given; a database made with encoding 'UTF8' has all: %w", err)
+	}
 	if !ended && refuses(codeOf(err)) && !noPartition(err) {
 		err = refusal{err}
 	}

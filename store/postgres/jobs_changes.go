@@ -145,18 +145,18 @@ func (q *recordQueries) define(sql template) {
 		{"app_name", "{{arg.app_name}}"}, {"before", "{{arg.before}}"}, {"after", "{{arg.after}}"}, {"definition", "{{arg.definition}}"},
 	}
 	insert := `insert into {{schema}}.xxl_job_change (` + row.columns() + `) values (` + row.values() + `) returning id`
-	q.insertChange, q.recordChange = sql(insert), sql(insert+`, at`)
+	q.insertChange, q.recordChange = sql(insert).saying(), sql(insert+`, at`).saying()
 	// It is for transactions of the host's, whose path is whatever the host has set.
 	q.noteRun = sql(`insert into {{schema}}.xxl_job_change (job_id, version, at, actor, client, request_id, verb, object, object_id, app_name, after)
 	select i.id, 0, {{now}}, {{arg.actor}}::text, {{arg.client}}::text, {{arg.request_id}}::text, {{arg.verb}}::text, 'run', {{arg.run}}::text, i.app_name, {{arg.after}}::text
-	from {{schema}}.xxl_job_info i where i.id operator(pg_catalog.=) {{arg.job}} returning id`)
+	from {{schema}}.xxl_job_info i where i.id operator(pg_catalog.=) {{arg.job}} returning id`).saying()
 	q.insertChanges = sql(`insert into {{schema}}.xxl_job_change (job_id, version, at, actor, client, request_id, verb, app_name, after, definition)
 	select c.id, 1, {{now}}, {{arg.actor}}::text, {{arg.client}}::text, {{arg.request_id}}::text, 'add', c.app, c.after, c.definition
-	from unnest({{arg.jobs}}::int[], {{arg.apps}}::text[], {{arg.afters}}::text[], {{arg.definitions}}::text[]) c(id, app, after, definition)`)
+	from unnest({{arg.jobs}}::int[], {{arg.apps}}::text[], {{arg.afters}}::text[], {{arg.definitions}}::text[]) c(id, app, after, definition)`).saying()
 	q.noteStops = sql(`insert into {{schema}}.xxl_job_change (job_id, version, at, actor, verb, app_name, before, after, definition)
 	select i.id, i.version, {{now}}, '` + store.Scheduler + `', 'stop', i.app_name, {{arg.before}}::text, c.after, c.definition
 	from unnest({{arg.jobs}}::int[], {{arg.afters}}::text[], {{arg.definitions}}::text[]) c(id, after, definition)
-	join {{schema}}.xxl_job_info i on i.id = c.id order by i.id`)
+	join {{schema}}.xxl_job_info i on i.id = c.id order by i.id`).saying()
 	q.dropChanges = sql(`delete from {{schema}}.xxl_job_change d where d.id = any(array(select c.id from {{schema}}.xxl_job_change c
 	where c.at < $1::timestamptz order by c.at limit $2)) returning 1`)
 }

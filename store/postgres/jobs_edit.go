@@ -234,7 +234,7 @@ func (q *editQueries) define(sql template) {
 	reason = {{arg.reason}}, handle_time = {{now}}
 	where l.job_id = {{arg.job}} and l.state = {{state.planned}} and l.id between {{arg.lo}} and {{arg.hi}}
 		and ({{arg.all}}::boolean or l.trigger_type in ({{born}}) or {{arg.retries}}::boolean and l.born)
-	returning {{run}}`)
+	returning {{run}}`).saying()
 	record := assigned{
 		{"id", `{{run_id}}`},
 		{"job_id", `{{arg.job_id}}`},
@@ -253,7 +253,7 @@ func (q *editQueries) define(sql template) {
 		{"executor_fail_retry_count", `{{retries.of_job}}`},
 	}
 	q.insertRecord = sql(`insert into {{schema}}.xxl_job_log (` + record.columns() + `)
-	values (` + record.values() + `) returning id`)
+	values (` + record.values() + `) returning id`).saying()
 	// Claims of a job follow each other and plan later instants each time, so the
 	// latest instant that was started is among the newest runs. What is planned here was put
 	// back while cancelPlanned was under way, which had seen it as started.

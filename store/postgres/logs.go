@@ -256,7 +256,7 @@ func (q *logPageQueries) define(sql template) {
 	select asked.id, l.* from asked, l`)
 	q.answerLog = sql(`update {{schema}}.xxl_job_ask a set answered = {{now}}, to_line = {{arg.to_line}},
 	is_end = {{arg.is_end}}, content = {{arg.content}}, refusal = {{arg.refusal}}
-	where a.id = {{arg.ask}} and a.answered is null and a.asked > {{kept}} returning a.id`)
+	where a.id = {{arg.ask}} and a.answered is null and a.asked > {{kept}} returning a.id`).saying()
 	q.logAnswer = sql(`select a.answered is not null, coalesce(a.to_line, 0), coalesce(a.is_end, false), coalesce(a.content, ''), coalesce(a.refusal, '')
 	from {{schema}}.xxl_job_ask a where a.id = $1 and a.asked > {{kept}}`)
 	q.dropAsks = sql(`delete from {{schema}}.xxl_job_ask a where a.id = any(array(

@@ -132,7 +132,7 @@ func (s *Store) apply(ctx context.Context, x *tx, n int) error {
 	if n == 1 {
 		var there bool
 		named := "select exists (select from pg_catalog.pg_namespace where nspname = $1::pg_catalog.text)"
-		if err := x.do(ctx, statement{named, []any{s.cfg.Schema}, scanInto(&there)}); err != nil {
+		if err := x.do(ctx, statement{sql: named, args: []any{s.cfg.Schema}, read: scanInto(&there)}); err != nil {
 			return err
 		}
 		if !there { // a role that may not create schemas may be given one
@@ -186,8 +186,8 @@ func (s *Store) versionBy(ctx context.Context, do doer) (int, error) {
 	// The catalogue is read as any table is. A conversion to regclass goes by a
 	// cache, which does not see what was committed while we waited for a lock.
 	there := false
-	err := do(ctx, statement{`select exists (select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-	where n.nspname = $1::pg_catalog.text and c.relname = 'xxl_job_setting')`, []any{s.cfg.Schema}, scanInto(&there)})
+	err := do(ctx, statement{sql: `select exists (select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+	where n.nspname = $1::pg_catalog.text and c.relname = 'xxl_job_setting')`, args: []any{s.cfg.Schema}, read: scanInto(&there)})
 	if err != nil || !there {
 		return 0, err
 	}

@@ -263,7 +263,7 @@ func (q *nodeQueries) define(sql template) {
 			lock_pid = excluded.lock_pid, lock_start = excluded.lock_start, lock_name = excluded.lock_name
 		returning *),
 	nodes as (select * from mine union all select n.* from {{schema}}.xxl_job_node n where n.incarnation <> {{arg.incarnation}}),
-` + clusterOf(`coalesce((select news from was), true)`))
+` + clusterOf(`coalesce((select news from was), true)`)).saying()
 	q.view = sql(`with nodes as (select n.* from {{schema}}.xxl_job_node n),
 ` + clusterOf(`false`))
 	q.setFailing = sql(`update {{schema}}.xxl_job_node set failing = $2 where incarnation = $1 and failing <> $2 returning 1`)

@@ -327,7 +327,7 @@ func (q *alarmQueries) define(sql template) {
 		{{arg.runs}}::bigint[], {{arg.triggers}}::bigint[], {{arg.states}}::text[], {{arg.attempts}}::smallint[], {{arg.instants}}::bigint[], {{arg.texts}}::text[])
 		with ordinality a(shard, job_id, app, cause, run, trigger, state, attempt, instant, content, ord) order by run, ord) a
 	left join {{schema}}.xxl_job_info i on i.id = a.job_id
-	on conflict do nothing returning r.shard`)
+	on conflict do nothing returning r.shard`).saying()
 	q.leastLate = sql(`select coalesce((select min(i.late_after) from {{schema}}.xxl_job_info i where i.late_after > 0 and i.shard = any($1::smallint[])), 0)`)
 	// The limit keeps each job a look-up of its own.
 	const due = ` and coalesce(case when l.trigger_type = 'RETRY' then l.last_time end, l.scheduled_time) <= {{arg.now}}::bigint - i.late_after

@@ -348,7 +348,7 @@ func (q *payQueries) define(sql template) {
 	q.noteUnpaid = sql(`update {{schema}}.xxl_job_log l set trigger_msg = ` + say("r.say") + `
 	from unnest({{arg.runs}}::bigint[], {{arg.lines}}::text[]) with ordinality r(id, say, ord) where l.id = r.id and ` + few + `
 	and l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}}
-		order by p.id for no key update skip locked))`)
+		order by p.id for no key update skip locked))`).saying()
 	q.keepFree = sql(`select n.job_id from {{schema}}.xxl_job_next n where n.job_id = any($1::int[]) order by n.job_id for key share skip locked`)
 	run := assigned{
 		{"id", `k.run_id`},
@@ -385,5 +385,5 @@ func (q *payQueries) define(sql template) {
 	select ` + run.values() + `
 	from k join lateral (select * from r where r.job_id = k.job_id and r.key = k.trigger_key order by r.ord limit 1) r on true
 	join {{schema}}.xxl_job_info i on i.id = k.job_id
-	returning {{run}}`)
+	returning {{run}}`).saying()
 }

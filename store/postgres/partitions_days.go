@@ -76,7 +76,7 @@ func (d *days) in(s *Store, q query, partition string, reads bool) query {
 	defer d.mu.Unlock()
 	key := dayText{q.text, partition, reads}
 	if text, ok := d.texts[key]; ok {
-		return query{text, q.args}
+		return query{text: text, args: q.args, said: q.said}
 	}
 	if d.texts == nil || len(d.texts) >= maxDayTexts {
 		d.texts = map[dayText]string{}
@@ -89,7 +89,7 @@ func (d *days) in(s *Store, q query, partition string, reads bool) query {
 		text = strings.ReplaceAll(text, "from "+table, "from "+part)
 	}
 	d.texts[key] = text
-	return query{text, q.args}
+	return query{text: text, args: q.args, said: q.said}
 }
 
 // byDay runs f with the statement for the partition of the ids, and again with the

@@ -334,11 +334,11 @@ func (q *claimQueries) define(sql template) {
 	all := `, inserted as (` + insert + `)
 	select 0::bigint, a.job_id, a.app_name, {{now}}, 0::bigint from advanced a
 	union all select * from inserted`
-	q.claim, q.claimFree = sql(head("", "")+"\n\t"+insert), sql(head("skip locked", skip)+"\n\t"+insert)
-	q.claimAll, q.claimAllFree = sql(head("", "")+all), sql(head("skip locked", skip)+all)
+	q.claim, q.claimFree = sql(head("", "")+"\n\t"+insert).saying(), sql(head("skip locked", skip)+"\n\t"+insert).saying()
+	q.claimAll, q.claimAllFree = sql(head("", "")+all).saying(), sql(head("skip locked", skip)+all).saying()
 	q.stopNext = sql(`update {{schema}}.xxl_job_next set trigger_status = {{status.stopped}} where job_id = $1`)
 	q.stopJob = sql(`update {{schema}}.xxl_job_info set trigger_status = {{status.stopped}}, stop_reason = $2,
-	version = version + 1, update_time = {{now}} where id = $1`)
+	version = version + 1, update_time = {{now}} where id = $1`).saying()
 	q.waitNext = sql(`update {{schema}}.xxl_job_next set wait_run = $2 where job_id = $1`)
 }
 

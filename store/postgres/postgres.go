@@ -118,6 +118,7 @@ type Store struct {
 	settings  string // of every transaction: see localSettings
 
 	// What the host's sessions make necessary, as New has found them.
+	narrow            bool          // the database is not in UTF-8: see sql_encoding.go
 	oddSettings       []string      // to be changed by each transaction
 	hasty             bool          // statement_timeout is below ours
 	migrationPatience time.Duration // for another process that migrates, in each try

@@ -245,7 +245,7 @@ func (d *planData) readBack(t testing.TB) {
 func (d *planData) some(t testing.TB, where string, args ...any) (runs []store.Run) {
 	t.Helper()
 	sql := fmt.Sprintf("select %s from %s.xxl_job_log l where %s", runColumns, d.schema, where)
-	if err := d.read(t.Context(), statement{sql, args, readRuns(&runs)}); err != nil {
+	if err := d.read(t.Context(), statement{sql: sql, args: args, read: readRuns(&runs)}); err != nil {
 		t.Fatal(err)
 	}
 	return runs

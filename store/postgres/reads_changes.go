@@ -239,7 +239,7 @@ func (cs *changeSearch) statement(sql, columns string, rest bool, limit int, rea
 		}
 	}
 	entries := fmt.Sprintf("select %s from {{schema}}.xxl_job_change c where %s order by %s limit %s", columns, q.conditions(), order, q.arg(limit))
-	return statement{strings.ReplaceAll(fmt.Sprintf(sql, mark, entries), "{{schema}}", cs.store.schema), q.args, read}
+	return statement{sql: strings.ReplaceAll(fmt.Sprintf(sql, mark, entries), "{{schema}}", cs.store.schema), args: q.args, read: read}
 }
 
 // bounded bounds the entries to the range of the index that is gone by, and returns their order.

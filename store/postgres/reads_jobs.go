@@ -18,7 +18,7 @@ func (s *Store) SearchJobs(ctx context.Context, q store.JobSearch) (jobs []store
 	}
 	q.Complete()
 	list := s.jobSearch(&q)
-	err = s.list(ctx, statement{list.sql, list.args, readJobs(&jobs)})
+	err = s.list(ctx, statement{sql: list.sql, args: list.args, read: readJobs(&jobs)})
 	return jobs, failed(err, "search for jobs")
 }
 

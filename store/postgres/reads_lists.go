@@ -42,7 +42,7 @@ func (q *listing) conditions() string {
 func (s *Store) Jobs(ctx context.Context, f store.JobFilter) ([]store.Job, error) {
 	q := s.jobsQuery(f)
 	var jobs []store.Job
-	st := statement{q.sql, q.args, readJobs(&jobs)}
+	st := statement{sql: q.sql, args: q.args, read: readJobs(&jobs)}
 	if q.keyed {
 		return jobs, failed(s.readByIndex(ctx, st), "jobs by their keys")
 	}
@@ -161,7 +161,7 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]store.Run, error
 	}
 	q := s.runsQuery(f)
 	var runs []store.Run
-	err := s.list(ctx, statement{q.sql, q.args, readNamedRuns(&runs)})
+	err := s.list(ctx, statement{sql: q.sql, args: q.args, read: readNamedRuns(&runs)})
 	return runs, failed(err, "list runs")
 }
 

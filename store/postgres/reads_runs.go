@@ -112,7 +112,7 @@ func (sr *searching) edge(n *int, oldest *int64) statement {
 	var q listing
 	limit := q.arg(sr.search.Examine)
 	sql := fmt.Sprintf("%sselect pg_catalog.count(*)::int, coalesce(pg_catalog.min(l.id), 0) from (%s) l", mark, sr.candidates(&q, "l.id", nil, limit))
-	return statement{strings.ReplaceAll(sql, "{{schema}}", sr.store.schema), q.args, scanInto(n, oldest)}
+	return statement{sql: strings.ReplaceAll(sql, "{{schema}}", sr.store.schema), args: q.args, read: scanInto(n, oldest)}
 }
 
 // matches reads those of the range that are chosen.
@@ -121,7 +121,7 @@ func (sr *searching) matches(runs *[]store.Run) statement {
 	limit := q.arg(sr.search.Limit)
 	sql := fmt.Sprintf("%sselect j.job_desc, j.job_key, %s from (%s) l %s order by l.id desc", mark, runColumns,
 		sr.candidates(&q, runColumns, sr.filters, limit), namesOfJob)
-	return statement{strings.ReplaceAll(sql, "{{schema}}", sr.store.schema), q.args, readNamedRuns(runs)}
+	return statement{sql: strings.ReplaceAll(sql, "{{schema}}", sr.store.schema), args: q.args, read: readNamedRuns(runs)}
 }
 
 // candidates are the runs of the range by the index that knows most of them: of one job, of

@@ -338,9 +338,9 @@ func (q *aheadQueries) define(sql template) {
 	cancelled := func(reason string) string {
 		return `update {{schema}}.xxl_job_ahead l set state = {{state.cancelled}}, alarm_status = {{alarm.none}}, reason = ` + reason + `, handle_time = {{now}} `
 	}
-	q.killAhead = sql(cancelled(`$2`) + `where l.id = $1 and l.state = {{state.planned}} returning {{run}}`)
+	q.killAhead = sql(cancelled(`$2`) + `where l.id = $1 and l.state = {{state.planned}} returning {{run}}`).saying()
 	q.cancelAhead = sql(`with c as (` + cancelled(`$2`) + `where l.job_id = $1 and l.state = {{state.planned}} returning l.app_name, l.scheduled_time)
-	select c.app_name, c.scheduled_time / 900000::bigint * 900000::bigint, count(*) from c group by 1, 2`)
+	select c.app_name, c.scheduled_time / 900000::bigint * 900000::bigint, count(*) from c group by 1, 2`).saying()
 	q.countAhead = sql(`select count(*)::int from (select a.id from {{schema}}.xxl_job_ahead a where a.job_id = $1 and a.state = {{state.planned}} limit $2) a`)
 	some := `with c as (` + cancelled(`{{arg.reason}}`) + `where l.state = {{state.planned}} and l.id = any(array(select a.id from {{schema}}.xxl_job_ahead a
 		where a.job_id = {{arg.job}} and a.state = {{state.planned}} and a.id > {{arg.after}} order by a.id limit {{arg.limit}} for no key update))

@@ -230,6 +230,11 @@ func (s *Store) noteTriggered(ctx context.Context, jobID, run int64, t *store.Tr
 	if !c.OfTrigger(ctx, &store.Run{ID: run, JobID: jobID}, t) {
 		return nil
 	}
+	if s.narrow { // and nobody can ask the server there which characters it has
+		for _, text := range []*string{&c.Actor, &c.Client, &c.RequestID, &c.After} {
+			*text = (&encoding{}).narrow(plainNarrow(*text))
+		}
+	}
 	_, err := queryID(s.sql.noteRun.by(named{
 		{"job", jobID}, {"actor", c.Actor}, {"client", c.Client}, {"request_id", c.RequestID}, {"verb", c.Verb}, {"run", c.ObjectID}, {"after", c.After},
 	}))

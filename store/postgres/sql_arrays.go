@@ -340,6 +340,9 @@ func teach(conn *pgx.Conn) *taught {
 	mode := conn.Config().DefaultQueryExecMode
 	known := &taught{pipelined: mode == pgx.QueryExecModeCacheStatement || mode == pgx.QueryExecModeCacheDescribe}
 	known.knowArrays(conn.TypeMap())
+	if lacks(conn.PgConn().ParameterStatus("server_encoding")) {
+		known.encoding = &encoding{has: map[rune]bool{}}
+	}
 	data[taughtKey] = known
 	return known
 }
@@ -353,9 +356,10 @@ func (k *taught) knowArrays(types *pgtype.Map) {
 // taught is what is known of a connection.
 type taught struct {
 	heading
-	pipelined bool   // a batch goes to the server at once, through the buffer by which pgx sends messages
-	args      buffer // in which pgx collects the arguments of a statement, until it has copied them into
-	sent      buffer // its buffer of messages, until these are sent
+	encoding  *encoding // nil where the database has every character
+	pipelined bool      // a batch goes to the server at once, through the buffer by which pgx sends messages
+	args      buffer    // in which pgx collects the arguments of a statement, until it has copied them into
+	sent      buffer    // its buffer of messages, until these are sent
 }
 
 // buffer is memory for a buffer of pgx, which gives up one that has become large as soon as it has

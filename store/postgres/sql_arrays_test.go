@@ -130,8 +130,8 @@ func TestArraysInEveryMode(t *testing.T) {
 				var gotNulls []*string
 				read := func(dest ...any) result { return scanInto(dest...) }
 				err := send(t.Context(), conn, []string{"select 1"}, []statement{
-					{"select $1::bigint[], $2::int[], $3::smallint[], $4::bigint[]", []any{many, []int64{1, -2}, []int16{3, -4}, []int64(nil)}, read(&gotMany, &gotInts, &gotSmall, &gotNone)},
-					{"select $1::boolean[], $2::text[], $3::text[]", []any{[]bool{true, false}, oddTexts, []*string{nil, text(`"`), text("null")}}, read(&gotFlags, &gotTexts, &gotNulls)},
+					{sql: "select $1::bigint[], $2::int[], $3::smallint[], $4::bigint[]", args: []any{many, []int64{1, -2}, []int16{3, -4}, []int64(nil)}, read: read(&gotMany, &gotInts, &gotSmall, &gotNone)},
+					{sql: "select $1::boolean[], $2::text[], $3::text[]", args: []any{[]bool{true, false}, oddTexts, []*string{nil, text(`"`), text("null")}}, read: read(&gotFlags, &gotTexts, &gotNulls)},
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -153,7 +153,7 @@ func TestArraysInEveryMode(t *testing.T) {
 func TestHostsListsAreSentAsBefore(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, pgx.QueryExecModeCacheStatement)
-	if err := send(t.Context(), conn, nil, []statement{{"select $1::bigint[]", []any{[]int64{1}}, nil}}); err != nil {
+	if err := send(t.Context(), conn, nil, []statement{{sql: "select $1::bigint[]", args: []any{[]int64{1}}}}); err != nil {
 		t.Fatal(err)
 	}
 	type id int64

@@ -20,6 +20,14 @@ import (
 type query struct {
 	text string
 	args []string
+	said bool // see saying
+}
+
+// saying is the query as one that brings what running programs say, for people: a database that
+// has not all of its characters gets question marks for those that it lacks.
+func (q query) saying() query {
+	q.said = true
+	return q
 }
 
 // named are arguments with their names.
@@ -44,7 +52,7 @@ func (q query) by(args named) statement {
 	if len(args) != len(q.args) {
 		panic(fmt.Sprintf("postgres: %d arguments, want %q for %s", len(args), q.args, q.text))
 	}
-	return statement{sql: q.text, args: values}
+	return statement{sql: q.text, args: values, said: q.said}
 }
 
 // find is the place of a name, which is looked for from a place onwards and then before it;
@@ -63,7 +71,7 @@ func (q query) with(args ...any) statement {
 	if len(q.args) > 0 {
 		panic(fmt.Sprintf("postgres: the arguments go by the names %q in %s", q.args, q.text))
 	}
-	return statement{sql: q.text, args: args}
+	return statement{sql: q.text, args: args, said: q.said}
 }
 
 // into is the statement with a reader of its rows.

@@ -43,7 +43,7 @@ func TestTemplate(t *testing.T) {
 	t.Parallel()
 	sql := newTemplate(`"s"`)
 	q := sql("select {{arg.b}}::text, {{state.lost}}, {{arg.a}} from {{schema}}.t where a = {{arg.b}} and b = {{arg.c}}")
-	want := query{mark + `select $1::pg_catalog.text, 7, $2 from "s".t where a = $1 and b = $3`, []string{"b", "a", "c"}}
+	want := query{text: mark + `select $1::pg_catalog.text, 7, $2 from "s".t where a = $1 and b = $3`, args: []string{"b", "a", "c"}}
 	if !reflect.DeepEqual(q, want) {
 		t.Errorf("%+v, want %+v", q, want)
 	}

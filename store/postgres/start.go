@@ -500,8 +500,8 @@ func (q *startQueries) define(sql template) {
 	only := `
 		and s.id = ` + freeToStart
 	const all, brief = `s.ord, {{run}}`, `s.ord, l.plan_epoch, l.executor_sharding_param, l.trigger_time, l.alarm_status, l.trigger_msg, l.handle_msg`
-	q.start, q.startFree = sql(start("", "", all)), sql(start("skip locked", only, all))
-	q.startBrief, q.startBriefFree = sql(start("", "", brief)), sql(start("skip locked", only, brief))
+	q.start, q.startFree = sql(start("", "", all)).saying(), sql(start("skip locked", only, all)).saying()
+	q.startBrief, q.startBriefFree = sql(start("", "", brief)).saying(), sql(start("skip locked", only, brief)).saying()
 	part := assigned{
 		{"id", `{{run_id}}`},
 		{"job_id", `l.job_id`},
@@ -549,7 +549,7 @@ func (q *startQueries) define(sql template) {
 		{{arg.owners}}::text[], {{arg.inboxes}}::text[], {{arg.taken}}::boolean[], {{arg.boots}}::text[])
 		with ordinality s(sharding, address, owner, inbox, mine, boot, ord) order by ord) s
 	where l.id = {{arg.run}}
-	returning {{run}}`)
+	returning {{run}}`).saying()
 
 	const message = `({{arg.words}}::text[])[({{arg.messages}}::smallint[])[s.ord]]`
 	const routed = `case when coalesce(l.trigger_msg, '') = '' then ({{arg.words}}::text[])[({{arg.routed}}::smallint[])[s.ord]] end`
@@ -570,6 +570,6 @@ func (q *startQueries) define(sql template) {
 	and ` + noEarlierRetry + `
 	returning s.ord, l.plan_epoch, l.executor_sharding_param, l.trigger_time, l.alarm_status, l.trigger_msg, l.handle_msg`
 	}
-	q.startOwn = sql(own("", ""))
-	q.startOwnFree = sql(own("skip locked", ` and s.id = `+freeToStart))
+	q.startOwn = sql(own("", "")).saying()
+	q.startOwnFree = sql(own("skip locked", ` and s.id = `+freeToStart)).saying()
 }

@@ -386,7 +386,7 @@ func (q *handoverQueries) define(sql template) {
 	and coalesce(l.start_owner, substr(l.executor_address, 9)) = {{arg.owner}}
 	and (l.taken_time is null or l.executor_address = 'local://' || {{arg.owner}}::text)
 	and ({{arg.inbox}}::text is null or {{arg.inbox}}::text in (select incarnation from nodes))
-	returning l.id`)
+	returning l.id`).saying()
 	dispatched := func(only string) string {
 		return `update {{schema}}.xxl_job_log l set state = {{state.dispatched}}, trigger_msg = ` + say("r.say") + `,
 		executor_boot_id = coalesce(({{arg.boots}}::text[])[r.ord], l.executor_boot_id)
@@ -395,10 +395,10 @@ func (q *handoverQueries) define(sql template) {
 	and coalesce(l.start_owner, substr(l.executor_address, 9)) = ({{arg.words}}::text[])[({{arg.owners}}::smallint[])[r.ord]]
 	returning r.ord, {{run}}`
 	}
-	q.dispatched = sql(dispatched(""))
+	q.dispatched = sql(dispatched("")).saying()
 	q.dispatchedFree = sql(dispatched(`
 	and l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}}
-		and p.state + 0 = {{state.started}} order by p.id for no key update skip locked))`))
+		and p.state + 0 = {{state.started}} order by p.id for no key update skip locked))`)).saying()
 	q.startedBy = sql(`select {{run}} from {{schema}}.xxl_job_log l
 	where l.shard = any({{arg.shards}}::smallint[]) and l.state = {{state.started}} and l.id > {{arg.after}} and l.id between {{arg.lo}} and {{arg.hi}}
 	and (l.start_owner = any({{arg.incarnations}}::text[]) or l.executor_address = any({{arg.addresses}}::text[])) order by l.id limit {{arg.limit}}`)
@@ -426,8 +426,8 @@ func (q *handoverQueries) define(sql template) {
 	}
 	free := `array(select p.id from {{schema}}.xxl_job_log p where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}}
 		and p.inbox = {{arg.incarnation}} order by p.id for no key update skip locked)`
-	q.take = sql(take("{{arg.runs}}::bigint[]"))
-	q.takeFree = sql(take(free))
+	q.take = sql(take("{{arg.runs}}::bigint[]")).saying()
+	q.takeFree = sql(take(free)).saying()
 	q.takeKilled = sql(`update {{schema}}.xxl_job_log l set state = {{state.killed}}, handle_time = {{now}}, inbox = null
 	where l.id = any(` + free + `) and l.id between {{arg.lo}} and {{arg.hi}} and l.inbox = {{arg.incarnation}} and l.state = {{state.started}}
 		and l.kill_reason is not null
@@ -441,5 +441,5 @@ func (q *handoverQueries) define(sql template) {
 			and p.executor_address = ({{arg.words}}::text[])[({{arg.addresses}}::smallint[])[r.ord]])
 	order by p.id for no key update of p skip locked)
 	update {{schema}}.xxl_job_log l set progress = ({{arg.percents}}::smallint[])[r.ord], progress_text = ({{arg.texts}}::text[])[r.ord]
-	from mine r where l.id = r.id and ` + few)
+	from mine r where l.id = r.id and ` + few).saying()
 }
