@@ -237,9 +237,9 @@ func (s *Store) checkRights(ctx context.Context) error {
 // for what is not there.
 func (s *Store) checkRowSecurity(ctx context.Context) error {
 	var tables []string
-	err := s.read(ctx, statement{`select c.relname::pg_catalog.text from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+	err := s.read(ctx, statement{sql: `select c.relname::pg_catalog.text from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 	where n.nspname = $1::pg_catalog.text and pg_catalog.starts_with(c.relname::pg_catalog.text, 'xxl_job_') and c.relrowsecurity and pg_catalog.row_security_active(c.oid)
-	order by c.oid`, []any{s.cfg.Schema}, func(rows pgx.Rows) error {
+	order by c.oid`, args: []any{s.cfg.Schema}, read: func(rows pgx.Rows) error {
 		var name string
 		err := rows.Scan(&name)
 		tables = append(tables, name)
