@@ -232,9 +232,10 @@ func (c *Clock) markDoubted(now time.Time, at time.Duration) bool {
 
 // KnowMark takes in what the store has as the mark, the zero time for none.
 func (c *Clock) KnowMark(mark time.Time) {
-	at := max(time.Since(c.base), 1)
+	local := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	at := max(local.Sub(c.base), 1)
 	if c.mark.read == 0 || !c.mark.at.Equal(mark) {
 		c.mark.at, c.mark.read = mark, at
 	}

@@ -43,7 +43,8 @@
 // # Retention
 //
 // The owner of the first shard drops what is old, where the store keeps it until it is told
-// (retainDuties): runs, changes, what jobs keep for less; and it adds up reports.
+// (retainDuties): runs, changes, what jobs keep for less; and it adds up reports. None of
+// this is done while the store's clock is doubted (clockDuty).
 //
 // # The way down
 //
