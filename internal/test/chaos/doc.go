@@ -8,7 +8,8 @@
 // In: a list of faults and a seed. Out: a table with a row for each fault, and
 // exit code 1 if anything was lost, doubled, early, unfinished, or interrupted
 // without a fault that explains it; if a run was late, or out of its order, that a
-// killed or paused node had not taken; or if a planned run was held by nobody. Some
+// killed or paused node had not taken; if a planned run was held by nobody; or if a due run
+// waited for long while its node, which lived, said nothing of it in Ready or Troubles. Some
 // jobs have handlers that fail, hang, panic, snooze or end their process: each of
 // their runs has exactly the follower that the job's settings ask for, at its time,
 // and a second table counts these by what they follow. The successes of some lead to other
