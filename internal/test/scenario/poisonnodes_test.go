@@ -3,6 +3,7 @@ package scenario_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,11 +95,25 @@ func TestRefusedTake(t *testing.T) {
 func TestRefusedVerdict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j, a, b := twoNodes(t)
-		bad, good := goodAndBad(t, a, "app")
+		one, all := goodAndBad(t, a, "app")
+		all = append(all, one)
+		var judged atomic.Int64 // the job of the first run that is judged: that is poisoned
 		time.Sleep(10 * time.Second)
-		remove := a.Faults.Inject("Settle", storetest.Fault{Poison: func(member any) bool { return jobOf(st, member.(store.Verdict).RunID) == bad.ID }})
+		remove := a.Faults.Inject("Settle", storetest.Fault{Poison: func(member any) bool {
+			job := jobOf(st, member.(store.Verdict).RunID)
+			return judged.CompareAndSwap(0, job) || judged.Load() == job
+		}})
 		b.Pause()
 		time.Sleep(2 * time.Minute)
+		var bad xxljob.Job
+		var good []xxljob.Job
+		for _, job := range all {
+			if job.ID == judged.Load() {
+				bad = job
+			} else {
+				good = append(good, job)
+			}
+		}
 		requireEach(t, a, good, 60*time.Second)
 		for _, job := range good {
 			requireAllOnce(t, st, j, job, 30*time.Second)
@@ -117,16 +132,17 @@ func TestRefusedVerdict(t *testing.T) {
 // accepted goes on there, and holds up no other.
 func TestRefusedMark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var bad xxljob.Job
+		var slow atomic.Int64 // the job that is to be poisoned
 		faults := storetest.Wrap(memory.New())
 		e := xxljobtest.NewExecutor(t, xxljobtest.ExecutorOptions{App: "far", Answer: func(_ context.Context, run xxljobtest.ExecutorRun) xxljobtest.Answer {
-			if run.JobID == bad.ID {
+			if run.JobID == slow.Load() {
 				return xxljobtest.Succeed("").After(20 * time.Second)
 			}
 			return xxljobtest.Succeed("").After(3 * time.Second)
 		}})
 		s := xxljobtest.NewWith(t, xxljobtest.Options{Store: faults, Config: xxljob.Config{Logger: stage.QuietLog()}, Executors: []*xxljobtest.Executor{e}})
 		bad, good := goodAndBad(t, s, "far")
+		slow.Store(bad.ID)
 		time.Sleep(10 * time.Second)
 		remove := faults.Inject("Dispatched", storetest.Fault{Poison: func(member any) bool { return jobOf(faults, member.(store.Dispatch).RunID) == bad.ID }})
 		time.Sleep(time.Minute + 300*time.Millisecond)
@@ -169,16 +185,17 @@ func TestRefusedMark(t *testing.T) {
 // or as they are, hold up no other in the same callback or behind it.
 func TestRefusedReport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var bad xxljob.Job
+		var slow atomic.Int64 // the job that is to be poisoned
 		faults := storetest.Wrap(memory.New())
 		e := xxljobtest.NewExecutor(t, xxljobtest.ExecutorOptions{App: "far", Answer: func(_ context.Context, run xxljobtest.ExecutorRun) xxljobtest.Answer {
-			if run.JobID == bad.ID {
+			if run.JobID == slow.Load() {
 				return xxljobtest.Fail("bad").After(time.Second)
 			}
 			return xxljobtest.Succeed("").After(time.Second)
 		}})
 		s := xxljobtest.NewWith(t, xxljobtest.Options{Store: faults, Config: xxljob.Config{Logger: stage.QuietLog()}, Executors: []*xxljobtest.Executor{e}})
 		bad, good := goodAndBad(t, s, "far")
+		slow.Store(bad.ID)
 		time.Sleep(5 * time.Second)
 		since := time.Now()
 		remove := faults.Inject("Finish", storetest.Fault{Poison: func(member any) bool { return member.(store.Result).HandleMsg == "bad" }})
