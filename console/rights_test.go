@@ -64,6 +64,7 @@ var rights = []expected{
 	{"GET", "runs/{id}/log", "run", "L222422222241"},
 	{"GET", "runs/{id}/log/file", "run", "L444444444441"}, // the run was never started
 	{"GET", "changes", "", "L222222222221"},
+	{"GET", "troubles", "", "L222222222221"},
 }
 
 // answered is the status of an answer as a letter of the table.

@@ -26,9 +26,6 @@ type troubleLine struct {
 	Title, Remedy string
 }
 
-// troublesMost bounds how many are listed; how many there are beside them is said.
-const troublesMost = 100
-
 // troubles shows them, the oldest first.
 func (q *request) troubles() error {
 	b := troublesPage{Troubles: q.troublesSeen(), NotReady: q.notReady()}
