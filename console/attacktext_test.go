@@ -60,16 +60,16 @@ func (x *site) people() (pages []string) {
 		if short := n + evil; len(short) < 250 && !strings.ContainsRune(short, 0) {
 			name = short
 		}
-		j := xxljob.Job{App: "orders", Name: name, Key: name, Handler: name, Author: cutBytes(evil, 60), AlarmEmail: cutBytes(evil, 200), Param: strings.Repeat(evil, 1+i%3), Schedule: xxljob.Cron("0 0 3 * * ?")}
+		j := xxljob.Job{App: "orders", Name: name, Key: keyLike(name), Handler: name, Author: cutBytes(evil, 60), AlarmEmail: cutBytes(evil, 200), Param: strings.Repeat(evil, 1+i%3), Schedule: xxljob.Cron("0 0 3 * * ?")}
 		switch i % 3 {
 		case 0:
 			must1(x.s.AddJob(ctx, j))
 		case 1:
 			must1(x.s.EnsureJob(ctx, j))
 		case 2:
-			root.post("jobs/new", with(form, "name", name, "key", name, "handler", name, "author", j.Author, "alarm", j.AlarmEmail, "param", j.Param))
+			root.post("jobs/new", with(form, "name", name, "key", keyLike(name), "handler", name, "author", j.Author, "alarm", j.AlarmEmail, "param", j.Param))
 		}
-		job, err := x.store.JobByKey(x.Context(), "orders", strings.TrimSpace(name))
+		job, err := x.store.JobByKey(x.Context(), "orders", strings.TrimSpace(keyLike(name)))
 		must(x.T, err)
 		job.Author = "else"
 		job = must1(x.s.UpdateJob(ctx, job))
@@ -86,6 +86,16 @@ func (x *site) people() (pages []string) {
 	agent.header.Set("User-Agent", strings.Join(evils(), " "))
 	agent.post("login", url.Values{"name": {"root"}, "password": {password}})
 	return append(pages, "jobs?rows=500", "jobs", "runs", "runs?state=waiting", "changes")
+}
+
+// keyLike is a text as a key can have it: without control characters.
+func keyLike(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 // cutBytes is the beginning of a text, of whole characters.
