@@ -255,14 +255,14 @@ func TestTheFirstTimeIsAnIncrease(t *testing.T) {
 			}
 			t.Errorf("%s with %v is not there before it happens: %v", name, texts, points)
 		}
-		for _, cause := range []string{"failed", "lost", "skipped", "stopped", "late"} {
+		for _, cause := range []string{"failed", "lost", "skipped", "stopped", "late", "trouble"} {
 			before("xxljob.alarm.calls", "xxljob.alarm.rule=all", "xxljob.alarm.cause="+cause)
 			before("xxljob.alarm.calls", "xxljob.alarm.rule=all", "xxljob.alarm.cause="+cause, "error.type=error")
 			before("xxljob.alarm.calls", "xxljob.alarm.rule=all", "xxljob.alarm.cause="+cause, "error.type=timeout")
 		}
 		before("xxljob.alarm.calls", "xxljob.alarm.rule=some", "xxljob.alarm.cause=attempt")
-		if n := len(p.points(t, "xxljob.alarm.calls")); n != 18 {
-			t.Errorf("%d series of alarms, want 18", n)
+		if n := len(p.points(t, "xxljob.alarm.calls")); n != 21 {
+			t.Errorf("%d series of alarms, want 21", n)
 		}
 		before("xxljob.job.stopped", "xxljob.app=shop")
 		job, err := s.AddJob(t.Context(), xxljob.Job{App: "elsewhere", Name: "mails", Handler: "nobody's", Schedule: xxljob.FixedRate(time.Hour)})

@@ -15,7 +15,7 @@ type NodeStore interface {
 	// joined.
 	Now(ctx context.Context) (time.Time, error)
 	// Join adds a node under a new incarnation, with Beats 1. Zones and Knows are stored with it; a
-	// Beat leaves them as they are, and one that adds the node again leaves them out.
+	// Beat leaves them as they are, and gives them back where it adds the node again.
 	Join(ctx context.Context, n Node) (View, error)
 	// Beat raises the node's counter, stores its attached executors, where nil says
 	// that the node is Resting and an empty list that it has none, clears Left,

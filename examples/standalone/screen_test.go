@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,6 +88,7 @@ func TestScreenShowsText(t *testing.T) {
 func TestScreenOfAProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type entry struct {
+			Key      string            `json:"key"` // which can have none of it
 			Name     string            `json:"name"`
 			Handler  string            `json:"handler"`
 			Param    string            `json:"param"`
@@ -97,7 +99,7 @@ func TestScreenOfAProgram(t *testing.T) {
 			if !utf8.ValidString(a.text) || strings.Contains(a.text, "\x00") {
 				continue // no file of jobs can have it
 			}
-			jobs = append(jobs, entry{"job " + a.text, "demoJobHandler", a.text + "!", map[string]string{"type": "CRON", "conf": "* * * * * ?"}})
+			jobs = append(jobs, entry{fmt.Sprint("job ", len(jobs)), "job " + a.text, "demoJobHandler", a.text + "!", map[string]string{"type": "CRON", "conf": "* * * * * ?"}})
 		}
 		text, err := json.Marshal(jobs)
 		if err != nil {

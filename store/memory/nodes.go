@@ -45,8 +45,7 @@ func (s *Store) forget(p *peer) {
 
 // tombstone remembers a deleted node, lest it come back as the latest of its ID.
 type tombstone struct {
-	incarnation, id string
-	joined          time.Time
+	node store.Node // what a beat that adds it again gives it back
 }
 
 // maxTombstones bounds them; the oldest go first.
@@ -159,9 +158,9 @@ func (s *Store) SetFailing(ctx context.Context, incarnation string, failing bool
 // that its incarnation says, and no age: it supersedes nobody.
 func (s *Store) exhume(incarnation string) store.Node {
 	for i, t := range s.buried {
-		if t.incarnation == incarnation {
+		if t.node.Incarnation == incarnation {
 			s.buried = slices.Delete(s.buried, i, i+1)
-			return store.Node{ID: t.id, Incarnation: incarnation, Joined: t.joined}
+			return t.node
 		}
 	}
 	id := incarnation
@@ -219,7 +218,7 @@ func (s *Store) Bury(ctx context.Context, incarnation string, beats int64) error
 	if len(s.buried) == maxTombstones {
 		s.buried = slices.Delete(s.buried, 0, 1)
 	}
-	s.buried = append(s.buried, tombstone{n.Incarnation, n.ID, n.Joined})
+	s.buried = append(s.buried, tombstone{store.Node{ID: n.ID, Incarnation: n.Incarnation, Joined: n.Joined, Zones: n.Zones, Knows: n.Knows}})
 	p.joined, p.left = false, true
 	s.jobLists.forget(incarnation)
 	s.forget(p)

@@ -317,7 +317,7 @@ func TestPoolsThatDiscardEverything(t *testing.T) {
 	for i := range stores {
 		pool := pgtest.Pool(t, by(pgx.QueryExecModeExec), pgtest.With(func(c *pgxpool.Config) {
 			c.AfterRelease = func(conn *pgx.Conn) bool { return discard(context.Background(), conn) }
-			c.BeforeAcquire = discard
+			c.PrepareConn = func(ctx context.Context, conn *pgx.Conn) (bool, error) { return discard(ctx, conn), nil }
 		}))
 		s, err := postgres.New(t.Context(), pool, postgres.Patient(cfg))
 		must(t, err)

@@ -57,10 +57,12 @@ func (s *Store) beat(ctx context.Context, name, incarnation, id string, joins *s
 	if err := ended(ctx); err != nil {
 		return store.View{}, err
 	}
-	join, can := joins != nil, store.Node{}
+	join := joins != nil
 	if join {
-		can = *joins
+		s.joined.Store(incarnation, *joins)
 	}
+	can, told := s.joined.Load(incarnation)
+	is, _ := can.(store.Node)
 	if attached == nil && join {
 		attached = []store.Attachment{} // null says that the node is resting
 	}
@@ -72,7 +74,7 @@ func (s *Store) beat(ctx context.Context, name, incarnation, id string, joins *s
 	statementOf := func(l *lockSession) statement {
 		pid, start, lockName := l.identity()
 		return s.sql.beat.by(named{
-			{"incarnation", incarnation}, {"node", id}, {"joins", join}, {"zones", can.Zones}, {"knows", can.Knows}, {"attached", string(text)}, {"lock_pid", pid},
+			{"incarnation", incarnation}, {"node", id}, {"joins", join}, {"told", told}, {"zones", is.Zones}, {"knows", is.Knows}, {"attached", string(text)}, {"lock_pid", pid},
 			{"lock_start", start}, {"lock_name", lockName}, {"locks", s.locks()}, {"lock_class", s.lockClass},
 			{"node_class", s.nodeClass},
 		}).into(v.read)
@@ -183,6 +185,7 @@ func (s *Store) Leave(ctx context.Context, incarnation string) error {
 	if err != nil {
 		return failed(err, "leave")
 	}
+	s.joined.Delete(incarnation)
 	s.endSession(incarnation)
 	s.wakeNodes()
 	if s.locks() && !s.alone() {
@@ -254,12 +257,12 @@ func (q *nodeQueries) define(sql template) {
 		insert into {{schema}}.xxl_job_node as n (incarnation, node_id, beats, has_left, joined, attached, lock_pid, lock_start, lock_name, zones, knows)
 		values ({{arg.incarnation}}, {{arg.node}}, 1, false, case when {{arg.joins}}::boolean then {{now}} end,
 			{{arg.attached}}::text::jsonb, {{arg.lock_pid}}, {{arg.lock_start}}, {{arg.lock_name}},
-			case when {{arg.joins}}::boolean then {{arg.zones}}::boolean end, case when {{arg.joins}}::boolean then {{arg.knows}}::int end)
+			case when {{arg.told}}::boolean then {{arg.zones}}::boolean end, case when {{arg.told}}::boolean then {{arg.knows}}::int end)
 		on conflict (incarnation) do update set beats = n.beats + 1, has_left = false, attached = excluded.attached,
 			joined = case when {{arg.joins}}::boolean then {{now}} else n.joined end,
 				node_id = case when {{arg.joins}}::boolean then {{arg.node}} else n.node_id end,
-			zones = case when {{arg.joins}}::boolean then {{arg.zones}}::boolean else n.zones end,
-			knows = case when {{arg.joins}}::boolean then {{arg.knows}}::int else n.knows end,
+			zones = case when {{arg.told}}::boolean then {{arg.zones}}::boolean else n.zones end,
+			knows = case when {{arg.told}}::boolean then {{arg.knows}}::int else n.knows end,
 			lock_pid = excluded.lock_pid, lock_start = excluded.lock_start, lock_name = excluded.lock_name
 		returning *),
 	nodes as (select * from mine union all select n.* from {{schema}}.xxl_job_node n where n.incarnation <> {{arg.incarnation}}),
@@ -297,7 +300,7 @@ func clusterOf(news string) string {
 				order by incarnation), '{}'),
 		coalesce(array_agg(coalesce(` + milliseconds("joined") + `, 0) order by incarnation), '{}'),
 		coalesce(array_agg(attached::text order by incarnation), '{}'), coalesce(array_agg(failing order by incarnation), '{}'),
-		coalesce(array_agg(coalesce(zones, false) order by incarnation), '{}'), coalesce(array_agg(coalesce(knows, 0) order by incarnation), '{}') from nodes) n,
+		coalesce(array_agg(zones is true order by incarnation), '{}'), coalesce(array_agg(coalesce(knows, 0) order by incarnation), '{}') from nodes) n,
 	(select coalesce(array_agg(shard order by shard), '{}'), coalesce(array_agg(owner order by shard), '{}'),
 		coalesce(array_agg(epoch order by shard), '{}'), coalesce(array_agg(free order by shard), '{}') from shards) s`
 }

@@ -125,6 +125,8 @@ type Store struct {
 	apartPath         bool          // search_path looks elsewhere before pg_catalog: nothing may be prepared on it
 	guardReads        bool          // reads need a transaction of ours as well
 
+	joined sync.Map // what nodes that are here have said when they joined: store.Node by incarnation
+
 	shardCount  atomic.Int64
 	modeStored  atomic.Bool
 	listening   atomic.Bool

@@ -98,13 +98,14 @@ func beatClearsLeft(e *env) {
 
 func beatRevives(e *env) {
 	e.join("a")
-	e.join("b")
+	_, err := e.Join(e.ctx, store.Node{ID: "b", Incarnation: "b", Zones: true, Knows: 3})
+	e.must(err)
 	e.must(e.Bury(e.ctx, "b", 1))
 	e.check(e.node(e.mustBeat("a"), "b") == nil, "a buried node without runs is still there")
 	v, err := e.Beat(e.ctx, "b", []store.Attachment{{App: "app"}})
 	e.must(err)
 	got := e.mustNode(v, "b")
-	e.check(!got.Left && len(got.Attached) == 1, "revived node %+v", got)
+	e.check(!got.Left && len(got.Attached) == 1 && got.Zones && got.Knows == 3, "revived node %+v", got)
 	e.mustNode(e.mustBeat("a"), "b")
 }
 
