@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -114,13 +115,19 @@ func TestTaskKeyIsOneForAllAttempts(t *testing.T) {
 func TestTaskKeyIsOneForAllParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memory.New()
+		var mu sync.Mutex // three of them run at once
 		var tasks []xxljob.Task
 		for range 3 {
 			s, err := xxljob.New(store, xxljob.Config{App: "b"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.Handle("h", func(_ context.Context, k *xxljob.Task) error { tasks = append(tasks, *k); return nil })
+			s.Handle("h", func(_ context.Context, k *xxljob.Task) error {
+				mu.Lock()
+				defer mu.Unlock()
+				tasks = append(tasks, *k)
+				return nil
+			})
 			if err := s.Start(t.Context()); err != nil {
 				t.Fatal(err)
 			}
