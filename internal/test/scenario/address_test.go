@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -196,13 +197,13 @@ func TestManyAppsThatNobodyTellsAbout(t *testing.T) {
 // listed is a registry that says what it is told to, or nothing.
 type listed struct {
 	addrs []string
-	fails bool
+	fails atomic.Bool
 }
 
 func (r *listed) Register(context.Context, string, string) error   { return nil }
 func (r *listed) Deregister(context.Context, string, string) error { return nil }
 func (r *listed) Lookup(context.Context, string) ([]string, error) {
-	if r.fails {
+	if r.fails.Load() {
 		return nil, errors.New("away")
 	}
 	return r.addrs, nil
@@ -220,7 +221,7 @@ func TestAnOldAbsenceRefusesNothing(t *testing.T) {
 		if run := stage.WaitFor(t, a, refused, time.Minute); run.State != xxljob.StateRefused {
 			t.Fatalf("without an address a run is %v", run.State)
 		}
-		r.fails = true
+		r.fails.Store(true)
 		time.Sleep(2 * time.Second)
 		id := stage.TriggerNew(t, a, xxljob.Job{Name: "job", Handler: "work"})
 		time.Sleep(20 * time.Second)
