@@ -33,7 +33,7 @@ func startMoved(t *testing.T) *movedServer {
 	t.Helper()
 	cc, err := exec.LookPath("cc")
 	if err != nil || runtime.GOOS != "linux" {
-		t.Skip("SKIPPED: no C compiler for Linux, which makes the library that moves the server's clock")
+		pgtest.Skip(t, "no C compiler for Linux, which makes the library that moves the server's clock")
 	}
 	dir, err := os.MkdirTemp("", "clockstep")
 	must(t, err)
@@ -41,7 +41,7 @@ func startMoved(t *testing.T) *movedServer {
 	must(t, os.Chmod(dir, 0o755)) // for the server's account
 	lib := filepath.Join(dir, "shim.so")
 	if out, err := exec.Command(cc, "-shared", "-fPIC", "-O1", "-o", lib, filepath.Join("testdata", "clock", "shim.c")).CombinedOutput(); err != nil {
-		t.Skipf("SKIPPED: the C compiler does not make the library that moves the server's clock: %v\n%s", err, out)
+		pgtest.Skip(t, fmt.Sprintf("the C compiler does not make the library that moves the server's clock: %v\n%s", err, out))
 	}
 	must(t, os.Chmod(lib, 0o755))
 	m := &movedServer{file: filepath.Join(dir, "step")}
