@@ -14,7 +14,9 @@ import (
 // its zero value means. A Config is read once, by New.
 type Config struct {
 	// App is the executor app that Handle registers under, and the app of jobs that do
-	// not name one. Empty means the program's base name.
+	// not name one. Empty means the program's base name, with a warning, where the store is
+	// one that ends with the process (store.Volatile), as that in memory; with any other store
+	// it is an error, since that name changes with each build and debugger.
 	App string
 	// Node names this node: at most 200 bytes of printable characters, without spaces.
 	// Empty means the host name, the program and a random suffix. No two live nodes of a

@@ -17,7 +17,7 @@ import (
 // The first program of the README, line by line (see readme_test.go).
 func Example() {
 	ctx, done := context.WithCancel(context.Background())
-	s, err := xxljob.New(memory.New(), xxljob.Config{})
+	s, err := xxljob.New(memory.New(), xxljob.Config{App: "demo"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func ExampleScheduler_EnsureJobs() {
 // (deploy is in docs/guide.md, see readme_test.go.)
 func ExampleEnsureOptions() {
 	ctx := context.Background()
-	s, err := xxljob.New(memory.New(), xxljob.Config{})
+	s, err := xxljob.New(memory.New(), xxljob.Config{App: "demo"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func deploy(ctx context.Context, s xxljob.Scheduler, build int64, rollback bool,
 
 func ExampleScheduler_trigger() {
 	ctx := context.Background()
-	s, err := xxljob.New(memory.New(), xxljob.Config{})
+	s, err := xxljob.New(memory.New(), xxljob.Config{App: "demo"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -439,7 +439,7 @@ func ExampleJob_concurrent() {
 func ExampleTrigger_at() {
 	ctx := context.Background()
 	store := memory.New()
-	s, err := xxljob.New(store, xxljob.Config{})
+	s, err := xxljob.New(store, xxljob.Config{App: "demo"})
 	if err != nil {
 		log.Fatal(err)
 	}

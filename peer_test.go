@@ -4,6 +4,7 @@ package xxljob_test
 // is kept. They report through the scheduler's Handler, as real ones do.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -182,6 +183,7 @@ func newElsewhere(t *testing.T, st xxljob.Store, cfg xxljob.Config, peers map[st
 	if st == nil {
 		st = memory.New()
 	}
+	cfg.App = cmp.Or(cfg.App, "here")
 	if cfg.HTTP.Tokens == nil {
 		cfg.HTTP.Tokens = map[string][]string{"": {stage.Token}}
 	}

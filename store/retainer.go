@@ -50,6 +50,20 @@ type RedateQuery struct {
 	Limit  int
 }
 
+// Volatile is what an Store is as well that may keep nothing across an exit of the process. A store
+// that is none counts as one that outlives it.
+type Volatile interface {
+	// OutlivesProcess reports whether another process finds what this one has stored. It does not
+	// change and does not block.
+	OutlivesProcess() bool
+}
+
+// Outlives reports whether what is stored in s outlives the process.
+func Outlives(s Store) bool {
+	v, ok := s.(Volatile)
+	return !ok || v.OutlivesProcess()
+}
+
 // ReportFolder is what an Store is as well that adds up reports behind the transactions
 // that write them.
 type ReportFolder interface {

@@ -39,7 +39,7 @@ func enterOurs(ctx context.Context, t task, c *calls) (contestant, error) {
 // newOurs makes a scheduler over a store, whose handler notes its calls. So many of them run at
 // once; 0 for the default.
 func newOurs(st xxljob.Store, c *calls, places int) (xxljob.Scheduler, error) {
-	s, err := xxljob.New(st, xxljob.Config{Logger: errorsOnly(), Executor: executor.Config{Places: places}})
+	s, err := xxljob.New(st, xxljob.Config{App: "bench", Logger: errorsOnly(), Executor: executor.Config{Places: places}})
 	if err != nil {
 		return nil, err
 	}

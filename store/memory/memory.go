@@ -40,7 +40,11 @@ import (
 var (
 	_ store.Store          = (*Store)(nil)
 	_ store.RetentionAware = (*Store)(nil)
+	_ store.Volatile       = (*Store)(nil)
 )
+
+// OutlivesProcess is false: nothing is kept across an exit.
+func (s *Store) OutlivesProcess() bool { return false }
 
 // errNoShards is the answer of every method that writes, before SetShards.
 var errNoShards = errors.New("memory: SetShards comes before the first write")

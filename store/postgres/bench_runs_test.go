@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -59,7 +60,7 @@ func newBenchOn(b *testing.B, pool *pgxpool.Pool, cfg xxljob.Config, of postgres
 	b.Helper()
 	x := &bench{B: b, pool: pool, calls: make([]call, 0, 1<<20)}
 	x.store = (&schemas{pool: x.pool}).open(b, x.pool, of)
-	cfg.Logger = slog.New(slog.DiscardHandler)
+	cfg.Logger, cfg.App = slog.New(slog.DiscardHandler), cmp.Or(cfg.App, "bench")
 	s, err := xxljob.New(x.store, cfg)
 	if err != nil {
 		b.Fatal(err)

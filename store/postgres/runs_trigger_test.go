@@ -463,7 +463,7 @@ func TestTracerOfTriggerTx(t *testing.T) {
 			s, err := postgres.New(t.Context(), pool, postgres.Config{Schema: pgtest.Schema(t), AutoMigrate: true, Tracer: tracer})
 			must(t, err)
 			t.Cleanup(s.Close)
-			scheduler, err := xxljob.New(s, xxljob.Config{})
+			scheduler, err := xxljob.New(s, xxljob.Config{App: "app"})
 			must(t, err)
 			job, err := scheduler.AddJob(t.Context(), store.Job{Name: "j", Handler: "h"})
 			must(t, err)

@@ -88,6 +88,9 @@ func WrapSeed(s store.Store, seed uint64) *Faults {
 	return &Faults{store: s, seed: seed, methods: methods(), rand: rand.New(rand.NewPCG(seed, seed)), calls: map[string]int{}}
 }
 
+// OutlivesProcess is that of the store.
+func (f *Faults) OutlivesProcess() bool { return store.Outlives(f.store) }
+
 // Seed returns the seed, for the message of a test that fails.
 func (f *Faults) Seed() uint64 { return f.seed }
 

@@ -124,6 +124,17 @@ func (c *Config) validateRanges(f *store.Faults) {
 	}
 }
 
+// CheckUnnamed returns what is wrong with an App that is the default, for the store: the name of the
+// program's file changes with builds and debuggers, and jobs that are stored under it are lost then.
+func (c *Config) CheckUnnamed(s store.Store) error {
+	if !store.Outlives(s) {
+		return nil
+	}
+	f := store.Faults{Of: "config"}
+	f.Add("App", "", fmt.Errorf("the store, a %T, outlives the process, so the app needs a name that stays. Until now it was the program's file name: App: %q finds what is stored under that", s, c.App))
+	return f.Err()
+}
+
 // CheckLogs returns what is wrong with Logs for the store.
 func (c *Config) CheckLogs(s store.Store) error {
 	if _, ok := s.(store.LogStore); c.Logs.InStore && !ok {

@@ -67,12 +67,20 @@ func New(st store.Store, cfg core.Config) (*Node, error) {
 	if st == nil {
 		return nil, errors.New("xxljob: New: the store is nil")
 	}
+	unnamed := cfg.App == ""
 	cfg = cfg.WithDefaults()
 	own, err := cfg.OwnExecutor()
-	if err := errors.Join(cfg.Validate(), cfg.CheckLogs(st), err); err != nil {
+	var nameless error
+	if unnamed {
+		nameless = cfg.CheckUnnamed(st)
+	}
+	if err := errors.Join(nameless, cfg.Validate(), cfg.CheckLogs(st), err); err != nil {
 		return nil, err
 	}
 	log := cfg.Logger.With("node", cfg.Node)
+	if unnamed {
+		log.Warn("xxljob: Config.App is empty, so the app is the program's file name", "app", cfg.App)
+	}
 	all := &core.Core{
 		Cfg: cfg, Store: &core.Meter{Store: st}, Logger: log, Clock: &core.Clock{Stepped: loop.NewWake(), SetBack: loop.NewWake()}, Life: core.NewLife(), Troubles: &core.Troubles{Logger: log, Wake: loop.NewWake()}, LockedOut: &core.LockedOut{Wake: loop.NewWake()},
 	}

@@ -238,7 +238,7 @@ func twoDays(t *testing.T, lines []cronLine, zone *time.Location, from, to time.
 	var mu sync.Mutex
 	seen := map[int64][]dayRun{}
 	st := memory.New()
-	s, err := xxljob.New(st, xxljob.Config{Location: zone, Logger: slog.New(slog.DiscardHandler)})
+	s, err := xxljob.New(st, xxljob.Config{App: "here", Location: zone, Logger: slog.New(slog.DiscardHandler)})
 	stage.Must(t, err)
 	stage.Must(t, s.Handle("work", func(_ context.Context, task *xxljob.Task) error {
 		mu.Lock()

@@ -34,7 +34,7 @@ func month(t *testing.T) {
 	var runs []time.Time
 	began := time.Now()
 	st := memory.New()
-	s, err := xxljob.New(st, xxljob.Config{Logger: slog.New(slog.DiscardHandler)})
+	s, err := xxljob.New(st, xxljob.Config{App: "here", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

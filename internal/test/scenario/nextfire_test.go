@@ -27,7 +27,7 @@ func TestNextFireIsWhatRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st := memory.New()
-				s, err := xxljob.New(st, xxljob.Config{Logger: stage.QuietLog()})
+				s, err := xxljob.New(st, xxljob.Config{App: "here", Logger: stage.QuietLog()})
 				stage.Must(t, err)
 				ran := make(chan time.Time, 100_000)
 				stage.Must(t, s.Handle("h", func(_ context.Context, t *xxljob.Task) error {
@@ -66,7 +66,7 @@ func TestNextFireIsWhatRuns(t *testing.T) {
 func TestNextFireOfJobsAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
-		s, err := xxljob.New(st, xxljob.Config{Logger: stage.QuietLog()})
+		s, err := xxljob.New(st, xxljob.Config{App: "here", Logger: stage.QuietLog()})
 		stage.Must(t, err)
 		end := make(chan struct{})
 		stage.Must(t, s.Handle("h", func(context.Context, *xxljob.Task) error { <-end; return nil }))

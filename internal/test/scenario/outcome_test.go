@@ -505,7 +505,7 @@ func TestHooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var started, ended, skipped atomic.Int64
 		st := memory.New()
-		s, err := xxljob.New(st, xxljob.Config{Logger: slog.New(slog.DiscardHandler), Hooks: xxljob.Hooks{
+		s, err := xxljob.New(st, xxljob.Config{App: "here", Logger: slog.New(slog.DiscardHandler), Hooks: xxljob.Hooks{
 			RunStarted: func(r xxljob.Run) {
 				if r.State != xxljob.StateStarted {
 					t.Errorf("RunStarted: %v", r.State)

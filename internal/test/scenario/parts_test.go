@@ -161,7 +161,7 @@ func TestStrayRouter(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st := memory.New()
-				s, err := xxljob.New(st, xxljob.Config{Logger: slog.New(slog.DiscardHandler), Routers: map[string]xxljob.Router{"STRAY": strayRouter{tt.answer}}})
+				s, err := xxljob.New(st, xxljob.Config{App: "here", Logger: slog.New(slog.DiscardHandler), Routers: map[string]xxljob.Router{"STRAY": strayRouter{tt.answer}}})
 				stage.Must(t, err)
 				stage.Must(t, s.Handle("work", func(context.Context, *xxljob.Task) error { return nil }))
 				job, err := s.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work", Route: "STRAY", Schedule: xxljob.FixedRate(time.Second)})
@@ -189,7 +189,7 @@ func TestEveryRoute(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st := memory.New()
-				s, err := xxljob.New(st, xxljob.Config{Logger: slog.New(slog.DiscardHandler)})
+				s, err := xxljob.New(st, xxljob.Config{App: "here", Logger: slog.New(slog.DiscardHandler)})
 				stage.Must(t, err)
 				stage.Must(t, s.Handle("work", func(_ context.Context, task *xxljob.Task) error {
 					if task.ShardIndex != 0 || task.ShardTotal != 1 {
@@ -229,7 +229,7 @@ func (r *slowRegistry) Register(ctx context.Context, app, address string) error 
 func TestRunsWaitForRegistration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
-		s, err := xxljob.New(st, xxljob.Config{Logger: slog.New(slog.DiscardHandler), Registry: &slowRegistry{}})
+		s, err := xxljob.New(st, xxljob.Config{App: "here", Logger: slog.New(slog.DiscardHandler), Registry: &slowRegistry{}})
 		stage.Must(t, err)
 		stage.Must(t, s.Handle("work", func(context.Context, *xxljob.Task) error { return nil }))
 		job, err := s.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work"})

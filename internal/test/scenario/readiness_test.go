@@ -143,7 +143,7 @@ func (s *shiftedStore) shifted(v xxljob.View, err error) (xxljob.View, error) {
 // TestReadyBeforeStart: without a beat there is no patience.
 func TestReadyBeforeStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := xxljob.Config{Logger: stage.QuietLog(), Ready: xxljob.ReadyConfig{StoreAway: time.Hour}}
+		cfg := xxljob.Config{App: "here", Logger: stage.QuietLog(), Ready: xxljob.ReadyConfig{StoreAway: time.Hour}}
 		st := storetest.Wrap(memory.New())
 		s, err := xxljob.New(st, cfg)
 		stage.Must(t, err)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -236,4 +238,35 @@ func TestAllFaultsOfAJob(t *testing.T) {
 		}
 		stage.Must(t, s.Stop(t.Context()))
 	})
+}
+
+// lasting is a store that outlives the process: one that does not say otherwise counts as such.
+type lasting struct{ xxljob.Store }
+
+// TestAppNeedsANameThatStays: with a store that outlives the process, an empty App is an error with
+// the name that was taken until now, beside the other faults; in memory it is one warning.
+func TestAppNeedsANameThatStays(t *testing.T) {
+	program := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
+	var said bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&said, nil))
+	for _, st := range []xxljob.Store{lasting{memory.New()}, storetest.Wrap(lasting{memory.New()})} {
+		s, err := xxljob.New(st, xxljob.Config{Logger: log, Cluster: xxljob.ClusterConfig{Shards: -1}})
+		faults := xxljob.FieldErrors(err)
+		if s != nil || len(faults) != 2 || faults[0].Field != "App" || !strings.Contains(err.Error(), "App: \""+program+"\"") {
+			t.Errorf("%T: %v, %v", st, s, err)
+		}
+		_, err = xxljob.New(st, xxljob.Config{App: "app", Logger: log})
+		stage.Must(t, err)
+	}
+	if said.Len() > 0 {
+		t.Errorf("it says %s", &said)
+	}
+	for _, st := range []xxljob.Store{memory.New(), storetest.Wrap(memory.New())} {
+		said.Reset()
+		_, err := xxljob.New(st, xxljob.Config{Logger: log})
+		stage.Must(t, err)
+		if strings.Count(said.String(), "level=WARN") != 1 || !strings.Contains(said.String(), program) {
+			t.Errorf("in memory, a %T, it says %s", st, &said)
+		}
+	}
 }

@@ -4,6 +4,7 @@ package stage
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"net/http"
 	"net/http/httptest"
@@ -29,6 +30,7 @@ func OverHTTP(t *testing.T, cfg xxljob.Config) (s xxljob.Scheduler, st xxljob.St
 // OverHTTPWith starts one on a given store.
 func OverHTTPWith(t *testing.T, st xxljob.Store, cfg xxljob.Config) (s xxljob.Scheduler, admin string) {
 	t.Helper()
+	cfg.App = cmp.Or(cfg.App, "here")
 	cfg.HTTP.Tokens, cfg.Logger = map[string][]string{"": {Token}}, QuietLog()
 	s, err := xxljob.New(st, cfg)
 	Must(t, err)
