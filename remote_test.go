@@ -48,6 +48,36 @@ func TestRemoteTimes(t *testing.T) {
 	})
 }
 
+// TestRemotePastInstant: an executor elsewhere is told the past instant that a run was asked for, the
+// zone's distance from UTC at that instant, and the same when the run is asked for again.
+func TestRemotePastInstant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &peer{}
+		e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+		e.register("far", at1)
+		job, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: "j", Key: "k", Handler: "demo", Schedule: xxljob.Cron("0 0 0 1 1 ?").In("America/New_York")})
+		stage.Must(t, err)
+		at := time.Date(1999, 7, 1, 16, 0, 0, 0, time.UTC)
+		id, err := e.TriggerOne(t.Context(), job.ID, xxljob.Trigger{At: at})
+		stage.Must(t, err)
+		synctest.Wait()
+		e.report(id, 200, "done")
+		again, err := e.Again(t.Context(), id)
+		stage.Must(t, err)
+		synctest.Wait()
+		e.report(again, 200, "done")
+		sent := p.sent()
+		if len(sent) != 2 {
+			t.Fatalf("sent %+v", sent)
+		}
+		for _, r := range sent {
+			if r.ScheduledAt != at.UnixMilli() || r.Zone != "America/New_York" || r.ZoneOffset != -4*3600 || r.BusinessTime != 0 || r.Count != 0 {
+				t.Errorf("sent %+v", r)
+			}
+		}
+	})
+}
+
 // TestRemoteRun: a run goes to a registered executor with all that the job says, is
 // dispatched when it is accepted, and ends with the callback.
 func TestRemoteRun(t *testing.T) {

@@ -106,13 +106,13 @@ func (q *ReportQuery) Cut(next time.Time) (time.Time, error) {
 }
 
 // CountEnd, for authors of stores, counts the end of the run in the report that count returns for
-// its app and its instant, for instance Tally.Count. A run that has not ended counts
+// its app and the time at which its trigger was due (Run.Due), for instance Tally.Count. A run that has not ended counts
 // nowhere.
 func (r *Run) CountEnd(count func(app string, instant time.Time) *Report) {
 	if !r.State.Ended() || int(r.State) >= States {
 		return // what is no state is some other program's
 	}
-	report := count(r.App, r.Instant())
+	report := count(r.App, r.Due())
 	report.Ended[r.State]++
 	switch r.State {
 	case StateSucceeded, StateFailed, StateTimedOut, StateKilled, StateLost, StateSnoozed:

@@ -12,6 +12,8 @@ import (
 type RunStore interface {
 	// AddRun inserts a planned run of the job, without an epoch, and returns it. The
 	// trigger's JSON is nil, and its Param has what was in it (Trigger.Encode).
+	// What the run stands for is as Trigger.Stand says, by the store's clock: a run for a time
+	// that is past is due now, and stands for that time.
 	// With a Key that was used for this job before, it inserts nothing and
 	// returns the run inserted then. ErrNotFound when the job is absent.
 	AddRun(ctx context.Context, jobID int64, t Trigger) (Run, error)

@@ -83,8 +83,8 @@ type Start struct {
 	// started and unended at the same attached address, or at one of Targets.
 	Serial bool
 	// AfterRetries refuses the start (StartBusy, with Started.Run) while a RETRY of another
-	// trigger of the job is planned that stands for an earlier instant: one whose
-	// (Run.Instant, TriggerID) is less than these, which are the run's own.
+	// trigger of the job is planned that was due earlier: one whose
+	// (Run.Due, TriggerID) is less than these, which are the run's own.
 	AfterRetries bool
 	Instant      time.Time
 	TriggerID    int64

@@ -126,7 +126,7 @@ func (d *follower) successor() Run {
 	r := d.run
 	next := Run{
 		JobID: r.JobID, App: r.App, Shard: r.Shard, TriggerID: r.TriggerID, ParentID: r.ParentID,
-		Depth: r.Depth, Business: r.Business, Attempt: r.Attempt, Type: TriggerRetry, Born: r.Born, State: StatePlanned, Sharding: r.Sharding,
+		Depth: r.Depth, Business: r.Business, StandsFor: r.StandsFor, Attempt: r.Attempt, Type: TriggerRetry, Born: r.Born, State: StatePlanned, Sharding: r.Sharding,
 		ParamSet: r.ParamSet, Addresses: r.Addresses,
 		Retries: -1, RetriesSet: r.RetriesSet, Reruns: r.Reruns, Snoozes: r.Snoozes, Trace: r.Trace,
 		First: r.First, Last: r.Last, Count: r.Count,

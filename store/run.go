@@ -157,11 +157,16 @@ type Run struct {
 	Type    TriggerType
 	// Depth is how many runs led to this one, each by its success: 0 for what has no parent.
 	Depth int
-	// Business is set for runs of type PARENT and what follows them: see BusinessTime.
+	// Business is set for runs of type PARENT, and for what follows or repeats them: see
+	// BusinessTime.
 	Business time.Time
-	// Scheduled is when the run is due, in UTC milliseconds: the instant that it stands for,
-	// but for a retry (see Instant).
+	// Scheduled is when the run is due, in UTC milliseconds. Lateness, and the order of runs, go
+	// by it.
 	Scheduled time.Time
+	// StandsFor is the instant that the run stands for, where its trigger was for another one
+	// than the present: for a time that was past (Trigger.At), or for what another run stands for
+	// (Scheduler.Again). Zero for all other runs: see Instant.
+	StandsFor time.Time
 	State     State
 	// Born is set for runs that a schedule has made, and for the retries that follow them.
 	Born bool
@@ -234,7 +239,7 @@ type Run struct {
 	AlarmStatus int
 
 	// First, Last and Count describe the instants that a skipped, a MISFIRE or a
-	// catch-up run stands for; those of a RETRY are the first run's. Counting stops at
+	// catch-up run stands for, and a run that repeats it; those of a RETRY are the first run's. Counting stops at
 	// 1,000 (CountCap): there may be more, and Last is then, for cron and crontab,
 	// the end of the span and no instant.
 	First, Last time.Time
@@ -258,9 +263,19 @@ const (
 	ReasonJoin = "join"
 )
 
-// Instant is the instant that the run stands for, in UTC milliseconds. It is Scheduled, but for
-// a RETRY, whose first run has it: so all runs of a trigger have the same.
+// Instant is the instant that the run stands for, in UTC milliseconds: StandsFor where that is
+// set, else Scheduled, but for a RETRY, whose first run has it. So all runs of a trigger have the
+// same, and so has one that repeats them.
 func (r Run) Instant() time.Time {
+	if !r.StandsFor.IsZero() {
+		return r.StandsFor
+	}
+	return r.Due()
+}
+
+// Due, for authors of stores, is when the trigger of the run was due: Scheduled, but for a RETRY,
+// whose first run has it. Start.AfterRetries and reports go by it, whatever the run stands for.
+func (r Run) Due() time.Time {
 	if r.Type == TriggerRetry && !r.Last.IsZero() {
 		return r.Last
 	}

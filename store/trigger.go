@@ -27,9 +27,11 @@ type Trigger struct {
 	Shard Sharding
 	// Retries replaces the job's number of retries, whatever becomes of that; nil keeps it.
 	Retries *int
-	// At is when the run is due, before the year 2059; zero or past means now. It may be
-	// years ahead. A run that is due more than two days ahead is kept apart until a day
-	// before At: see Scheduler.Trigger.
+	// At is when the run is due, after the beginning of 1970 and before the year 2059; zero means
+	// now. One that is past starts now and stands for that instant (Run.StandsFor,
+	// Task.ScheduledAt): so work of a day that was missed is done later. It may be years ahead. A
+	// run that is due more than two days ahead is kept apart until a day before At: see
+	// Scheduler.Trigger.
 	At time.Time
 	// Key makes the call idempotent: a second call for the same job with the
 	// same key returns the ids of the first. Empty: each call is new. At most
@@ -41,6 +43,37 @@ type Trigger struct {
 	// traceparent and, behind a blank, that of a tracestate, which may be missing. At most
 	// 600 bytes of visible ASCII. Config.Tracer gives one where it is empty.
 	Trace string
+
+	again *standing // what the run stands for that is repeated; nil for none
+}
+
+// standing is what a run stands for.
+type standing struct {
+	instant, first, last, business time.Time
+	count                          int
+}
+
+// Repeating, for Schedulers, returns a trigger whose run stands for what the given one does: its
+// Instant, its BusinessTime where that is another's, and the instants that it makes up for.
+func (t Trigger) Repeating(r *Run) Trigger {
+	s := &standing{instant: r.Instant(), business: r.Business}
+	if r.Count > 0 {
+		s.first, s.last, s.count = r.First, r.Last, r.Count
+	}
+	t.again = s
+	return t
+}
+
+// Stand, for authors of stores, sets in a run that is made for the trigger what it stands for:
+// StandsFor, Business, First, Last and Count. Now is the present time. It is pure.
+func (t *Trigger) Stand(r *Run, now time.Time) {
+	if s := t.again; s != nil {
+		r.StandsFor, r.Business, r.First, r.Last, r.Count = s.instant, s.business, s.first, s.last, s.count
+		return
+	}
+	if at := t.At.UTC().Truncate(time.Millisecond); !t.At.IsZero() && at.Before(now) {
+		r.StandsFor = at
+	}
 }
 
 // maxTrace is how many bytes a Trace may have: a traceparent, a blank, and a tracestate of what
@@ -75,8 +108,11 @@ func (t Trigger) Encode() (Trigger, error) {
 		f.Add("Trace", errs.Shorten(t.Trace, 40), fmt.Errorf("want at most %d bytes of visible ASCII, with one blank at most", maxTrace))
 	}
 	f.OneOf("Type", string(t.Type), "", string(TriggerManual), string(TriggerAPI))
-	if at := t.At.UTC(); at.Year() > lastYear {
+	switch at := t.At.UTC(); {
+	case at.Year() > lastYear:
 		f.Add("At", at.Format(time.RFC3339), fmt.Errorf("want a time before the year %d, which is as far as ids of runs reach", lastYear+1))
+	case !t.At.IsZero() && at.UnixMilli() <= 0:
+		f.Add("At", at.Format(time.RFC3339), errors.New("want a time after the beginning of 1970, or none for now"))
 	}
 	if t.Param != nil {
 		f.Text("Param", *t.Param, 0, maxParam)

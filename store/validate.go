@@ -278,11 +278,14 @@ func (f *Faults) links(idField string, ids []int64, keyField string, keys []stri
 
 // BusinessTime is the time that the work of a run is for: of a child that of the run whose
 // success has planned it, of a join when its window begins, and of any other run the first
-// instant that its trigger stands for. It is what Job.After goes by.
+// instant that its trigger stands for; and a run that repeats another has the time of that. It is
+// what Job.After goes by.
 func (r Run) BusinessTime() time.Time {
 	switch {
 	case !r.Business.IsZero():
 		return r.Business
+	case !r.StandsFor.IsZero() && r.Count == 0: // First of a RETRY is when its trigger was due
+		return r.StandsFor
 	case !r.First.IsZero():
 		return r.First
 	}

@@ -216,7 +216,7 @@ func (s *Store) AddLate(ctx context.Context, q store.LateQuery) (store.Late, err
 // late are the runs of the shard that are, and of which no alarm has said so.
 func (sh *shard) late(now time.Time) (found []*run) {
 	look := func(r *run) {
-		if after := r.job.def.lateAfter(); after > 0 && !r.late && !fromMilli(r.instant()).Add(after).After(now) {
+		if after := r.job.def.lateAfter(); after > 0 && !r.late && !fromMilli(r.due()).Add(after).After(now) {
 			found = append(found, r)
 		}
 	}

@@ -90,8 +90,8 @@ func (r *run) read() store.Run {
 	return out
 }
 
-// instant is when it is due, or its first run was, in milliseconds; see store.Run.Instant.
-func (r *run) instant() int64 {
+// due is when it is due, or its first run was, in milliseconds; see store.Run.Due.
+func (r *run) due() int64 {
 	if r.Type == store.TriggerRetry {
 		if last := r.extra().last; !last.IsZero() {
 			return toMilli(last)
@@ -180,6 +180,7 @@ type extras struct {
 	depth             int
 	attempt           int
 	business          time.Time
+	standsFor         time.Time
 	addresses         []string
 	trace, killReason string
 	progress          int
@@ -213,6 +214,7 @@ func (r *run) own() *extras {
 
 func (x *extras) put(out *store.Run) {
 	out.ParentID, out.Depth, out.Attempt, out.Business = x.parent, x.depth, x.attempt, x.business
+	out.StandsFor = x.standsFor
 	out.Addresses, out.Trace, out.KillReason = copied(x.addresses), x.trace, x.killReason
 	out.Progress, out.ProgressText = x.progress, x.progressText
 	out.First, out.Last, out.Count, out.Reason = x.first, x.last, x.count, x.reason
@@ -221,7 +223,7 @@ func (x *extras) put(out *store.Run) {
 
 // keepExtras keeps what a snapshot has of them, if it has something.
 func (r *run) keepExtras(from *store.Run) {
-	if from.ParentID == 0 && from.Depth == 0 && from.Attempt == 0 && from.Business.IsZero() && len(from.Addresses) == 0 &&
+	if from.ParentID == 0 && from.Depth == 0 && from.Attempt == 0 && from.Business.IsZero() && from.StandsFor.IsZero() && len(from.Addresses) == 0 &&
 		from.Trace == "" && from.KillReason == "" && from.Progress == 0 && from.ProgressText == "" &&
 		from.First.IsZero() && from.Last.IsZero() && from.Count == 0 && from.Reason == "" &&
 		from.Sharding == (store.Sharding{}) && from.Reruns == 0 && from.Snoozes == 0 {
@@ -229,6 +231,7 @@ func (r *run) keepExtras(from *store.Run) {
 	}
 	x := r.own()
 	x.parent, x.depth, x.attempt, x.business = from.ParentID, from.Depth, from.Attempt, from.Business
+	x.standsFor = from.StandsFor
 	x.addresses, x.trace, x.killReason = copied(from.Addresses), from.Trace, from.KillReason
 	x.progress, x.progressText = from.Progress, from.ProgressText
 	x.first, x.last, x.count, x.reason = from.First, from.Last, from.Count, from.Reason

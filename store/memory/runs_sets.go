@@ -21,7 +21,7 @@ func (s *Store) enter(r *run) {
 		}
 		r.job.planned.add(r)
 		if r.Type == store.TriggerRetry {
-			r.job.retries.insert(r.instant(), r.ID, r)
+			r.job.retries.insert(r.due(), r.ID, r)
 			r.job.retrying++
 		}
 		sh.planned.insert(at, r.ID, r)
@@ -76,7 +76,7 @@ func (s *Store) leave(r *run) {
 		}
 		r.job.planned.remove(r)
 		if r.Type == store.TriggerRetry {
-			r.job.retries.remove(r.instant(), r.ID)
+			r.job.retries.remove(r.due(), r.ID)
 			r.job.retrying--
 		}
 		sh.planned.remove(at, r.ID)

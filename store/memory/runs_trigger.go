@@ -74,6 +74,7 @@ func triggered(t store.Trigger, now time.Time) store.Run {
 	if at := stored(t.At); at.After(now) {
 		r.Scheduled = at
 	}
+	t.Stand(&r, now)
 	if t.Param != nil {
 		r.Param, r.ParamSet = *t.Param, true
 	}

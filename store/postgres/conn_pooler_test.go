@@ -36,7 +36,7 @@ func TestConformanceThroughAPooler(t *testing.T) {
 	there := &schemas{pool: direct}
 	asTexts := []string{"Job", "Claim", "Start", "Finish"}
 	only := topics(t, append(asTexts, "Edit", "List", "Run", "Ahead", "Scan", "HandOver", "Unreported", "Inbox", "Log", "Follow",
-		"Owed", "Alarms", "Progress", "Bounded", "Node", "Registry", "Read", "Reports", "Record", "Accounts", "Drop", "Signals")...)
+		"Owed", "Alarms", "Progress", "Bounded", "Stands", "Node", "Registry", "Read", "Reports", "Record", "Accounts", "Drop", "Signals")...)
 	storetest.Run(t, func(t *testing.T) store.Store {
 		only(t)
 		pooled := binary

@@ -212,6 +212,7 @@ func (q *followQueries) define(sql template) {
 		{"parent_id", `l.parent_id`},
 		{"depth", `l.depth`},
 		{"business_time", `l.business_time`},
+		{"instant_time", `l.instant_time`},
 		{"attempt", `nullif(r.attempt, 0)`},
 		{"trigger_type", `'RETRY'`},
 		{"born", `case when l.born or l.trigger_type in ({{born}}) then true end`},

@@ -67,6 +67,7 @@ var runFields = []struct {
 	{"business_time", func(r *runRow) any { return &r.business }},
 	{"trace", func(r *runRow) any { return &r.trace }},
 	{"routed", func(r *runRow) any { return &r.routed }},
+	{"instant_time", func(r *runRow) any { return &r.instant }},
 }
 
 // runColumns are these columns, each behind the alias l.
@@ -83,7 +84,7 @@ type runRow struct {
 	run                                        store.Run
 	state                                      int16
 	trigger, parent, epoch, token, version     pgtype.Int8
-	first, last, scheduled, business           pgtype.Int8
+	first, last, scheduled, business, instant  pgtype.Int8
 	attempt, progress, depth                   pgtype.Int2
 	instants                                   pgtype.Int4
 	app, kind, sharding, param, handler, block repeated
@@ -164,6 +165,7 @@ func (r *runRow) value() store.Run {
 	out.First, out.Last, out.Count = fromMilli(r.first.Int64), fromMilli(r.last.Int64), int(r.instants.Int32)
 	out.Born, out.RetriesSet = r.born.Bool || out.Type.ScheduleBorn(), r.retriesSet.Bool
 	out.Depth, out.Business = int(r.depth.Int16), fromMilli(r.business.Int64)
+	out.StandsFor = fromMilli(r.instant.Int64)
 	out.Reruns, out.Snoozes = int(r.reruns.Int16), int(r.snoozes.Int16)
 	out.Progress, out.ProgressText = int(r.progress.Int16), r.progressText.text
 	out.Reason, out.BootID, out.LateNoted, out.Trace = r.why.text, r.boot.text, r.lateNoted.Bool, r.trace.text

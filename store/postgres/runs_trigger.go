@@ -123,21 +123,19 @@ func triggerArgs(jobID int64, id *int64, t *store.Trigger) named {
 	if len(t.Addresses) > 0 {
 		addresses = t.Addresses
 	}
+	var about store.Run // what the run stands for, where it repeats another; the server knows what is past
+	t.Stand(&about, time.Time{})
 	return named{
+		{"instant_time", nonzero(milli(stored(about.StandsFor)))}, {"business_time", nonzero(milli(about.Business))},
+		{"first_time", nonzero(milli(about.First))}, {"last_time", nonzero(milli(about.Last))}, {"instants", nonzero(int64(about.Count))},
 		{"run", id}, {"trigger_type", string(kind)}, {"scheduled_time", dueColumn(t.At)},
 		{"executor_sharding_param", shardingColumn(t.Shard)}, {"executor_param", t.Param}, {"param_set", flag(t.Param != nil)},
 		{"address_list", addresses}, {"executor_fail_retry_count", retries}, {"retries_set", flag(t.Retries != nil)}, {"trace", nonempty(t.Trace)}, {"job", jobID},
 	}
 }
 
-// dueColumn is when a run is due that is to be planned: what is past counts as 0, however
-// long ago it is.
-func dueColumn(at time.Time) int64 {
-	if at.Before(time.UnixMilli(0)) {
-		return 0
-	}
-	return milli(stored(at))
-}
+// dueColumn is when a run is due that is to be planned, 0 for now.
+func dueColumn(at time.Time) int64 { return max(milli(stored(at)), 0) }
 
 // TriggerTx plans a run of the job in the caller's own transaction, at any
 // isolation level, and returns its id. The run exists when the transaction
@@ -319,6 +317,12 @@ func triggered(id string) assigned {
 		{"app_name", `i.app_name`},
 		{"trigger_type", `{{arg.trigger_type}}`},
 		{"scheduled_time", `greatest({{arg.scheduled_time}}::bigint, ` + milliseconds("{{now}}") + `)`},
+		{"instant_time", `coalesce({{arg.instant_time}}::bigint, case when {{arg.scheduled_time}}::bigint operator(pg_catalog.>) 0::bigint
+			and {{arg.scheduled_time}}::bigint operator(pg_catalog.<) ` + milliseconds("{{now}}") + ` then {{arg.scheduled_time}}::bigint end)`},
+		{"business_time", `{{arg.business_time}}`},
+		{"first_time", `{{arg.first_time}}`},
+		{"last_time", `{{arg.last_time}}`},
+		{"instants", `{{arg.instants}}`},
 		{"state", `{{state.planned}}`},
 		{"executor_sharding_param", `{{arg.executor_sharding_param}}`},
 		{"executor_param", `{{arg.executor_param}}`},

@@ -511,6 +511,7 @@ func (q *startQueries) define(sql template) {
 		{"parent_id", `l.parent_id`},
 		{"depth", `l.depth`},
 		{"business_time", `l.business_time`},
+		{"instant_time", `l.instant_time`},
 		{"attempt", `l.attempt`},
 		{"trigger_type", `l.trigger_type`},
 		{"scheduled_time", `l.scheduled_time`},

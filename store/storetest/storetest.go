@@ -70,6 +70,7 @@ func topics() []topic {
 		{"List", listCases()},
 		{"Group", groupCases()},
 		{"Run", runCases()},
+		{"Stands", standsCases()},
 		{"Ahead", aheadCases()},
 		{"Scan", scanCases()},
 		{"Claim", claimCases()},

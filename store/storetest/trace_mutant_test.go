@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"context"
+	"time"
 
 	"github.com/xxljob/xxljob/store"
 )
@@ -31,6 +32,37 @@ func traceMutants() []mutant {
 		{"RetriesAreInNoTrace", forget(func(r *store.Run) bool { return r.Type == store.TriggerRetry }), []string{"Trace/IsThatOfARetry"}},
 		{"TheFirstPartHasTheTrace", forget(func(r *store.Run) bool { return r.Sharding.Index > 0 }), []string{"Trace/IsThatOfEachPart"}},
 		{"ChildrenAreInNoTrace", forget(func(r *store.Run) bool { return r.ParentID != 0 }), []string{"Trace/IsThatOfAChild", "Trace/OfAWindowIsThatOfTheLastSuccess"}},
+	}
+}
+
+// standsMutants break what is stored of the instants that runs stand for.
+func standsMutants() []mutant {
+	read := func(which func(*store.Run) bool) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return bentRun{s, func(r *store.Run) {
+				if which(r) {
+					r.StandsFor = time.Time{}
+				}
+			}}
+		}
+	}
+	return []mutant{
+		{"APastTimeIsForgotten", func(s store.Store) store.Store {
+			return &broken{Store: s, trigger: func(t store.Trigger) store.Trigger { t.At = time.Time{}; return t }}
+		}, []string{"Stands/ARunForAPastTimeStandsForIt", "Stands/WhatARunStandsForStays"}},
+		{"WhatIsRepeatedIsForgotten", func(s store.Store) store.Store {
+			return &broken{Store: s, trigger: func(t store.Trigger) store.Trigger { return store.Trigger{At: t.At} }}
+		}, []string{"Stands/ARunStandsForWhatItRepeats"}},
+		{"WhatIsGivenBackStandsForNothing", read(func(r *store.Run) bool { return r.State == store.StatePlanned }), []string{"Stands/WhatARunStandsForStays"}},
+		{"PartsStandForNothing", read(func(r *store.Run) bool { return r.Sharding.Index > 0 }), []string{"Stands/WhatARunStandsForStays"}},
+		{"WhatARunStandsForDecidesTheOrder", func(s store.Store) store.Store {
+			return &broken{Store: s, start: func(ctx context.Context, st store.Start) store.Start {
+				if r, err := s.Run(ctx, st.RunID); err == nil && st.AfterRetries {
+					st.Instant = r.Instant()
+				}
+				return st
+			}}
+		}, []string{"Stands/WhatIsDueDecidesTheOrder"}},
 	}
 }
 

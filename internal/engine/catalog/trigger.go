@@ -143,7 +143,7 @@ func againOf(r *store.Run) store.Trigger {
 	if r.RetriesSet {
 		t.Retries = new(max(r.Retries, 0) + r.Attempt - r.Reruns)
 	}
-	return t
+	return t.Repeating(r)
 }
 
 // When a job runs next: by what is planned, and by what its schedule would have planned.

@@ -243,7 +243,7 @@ func (s *starter) startOf(a *queue.Attempt) store.Start {
 		State: store.StateStarted, Owner: s.Leases.Incarnation, Token: s.Leases.NewToken(epoch),
 		Address: a.Route.Address, Targets: a.Route.Targets,
 		Serial: a.Route.Ordered && !a.Route.Remote, AfterRetries: a.Job.Block == block.SerialExecution && !a.Job.RetryAside,
-		Instant: run.Instant(), TriggerID: run.TriggerID,
+		Instant: run.Due(), TriggerID: run.TriggerID,
 		Handler: a.Job.Handler, Block: a.Job.Block, Param: a.Job.Param, Retries: max(a.Job.Retries-(run.Attempt-run.Reruns), 0),
 		Msg: s.buffers.said(a.Route.Msg), Known: run,
 	}

@@ -156,7 +156,7 @@ func (a retryBarrier) ahead(p *PlannedRun) (runID int64) {
 	r := p.Full()
 	for _, id := range retries {
 		retry := a.runs[id]
-		if at := retry.Instant().Compare(r.Instant()); at < 0 || at == 0 && retry.TriggerID < r.TriggerID {
+		if at := retry.Due().Compare(r.Due()); at < 0 || at == 0 && retry.TriggerID < r.TriggerID {
 			return id
 		}
 	}

@@ -42,7 +42,7 @@ func readRows(ctx context.Context, db *pgx.Conn, schema string) ([]audit.Row, er
 			coalesce(floor(extract(epoch from taken_time) * 1000)::bigint, 0),
 			coalesce(floor(extract(epoch from handle_time) * 1000)::bigint, 0),
 			coalesce(trigger_id, id), coalesce(attempt, 0), coalesce(reruns, 0), coalesce(snoozes, 0), coalesce(no_retry, false), coalesce(snoozed, false),
-			coalesce(parent_id, 0), coalesce(depth, 0), coalesce(business_time, 0), kill_reason is not null, case when state in (8, 10) then coalesce(trigger_msg, '') else '' end
+			coalesce(parent_id, 0), coalesce(depth, 0), coalesce(business_time, 0), coalesce(instant_time, 0), kill_reason is not null, case when state in (8, 10) then coalesce(trigger_msg, '') else '' end
 		from %s.xxl_job_log order by id`, schema))
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func readRows(ctx context.Context, db *pgx.Conn, schema string) ([]audit.Row, er
 		var r audit.Row
 		err := row.Scan(&r.Run, &r.Job, &r.State, &r.Type, &r.Due, &r.Index, &r.Total, &r.First, &r.Last, &r.Count, &r.Reason, &r.Owner, &r.Address, &r.Started, &r.Taken, &r.Ended,
 			&r.Trigger, &r.Attempt, &r.Reruns, &r.Snoozes, &r.NoRetry, &r.Snoozed,
-			&r.Parent, &r.Depth, &r.Business, &r.Doomed, &r.Message)
+			&r.Parent, &r.Depth, &r.Business, &r.StandsFor, &r.Doomed, &r.Message)
 		return r, err
 	})
 }

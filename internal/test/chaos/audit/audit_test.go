@@ -286,6 +286,7 @@ func TestMutations(t *testing.T) {
 		{"an instant is both run and skipped", func(h *history) {
 			h.Rows = append(h.Rows, Row{Run: 9999, Job: everySecond, State: Skipped, Type: "CRON", Due: t0 + 7000, First: t0 + 7000, Last: t0 + 7000, Count: 1})
 		}, Report{Double: 1}},
+		{"a run of a schedule stands for an instant of its own", func(h *history) { h.row(everySecond, 7).StandsFor = h.row(everySecond, 7).Due }, Report{Wrong: 1}},
 		{"a success that no handler saw the end of", func(h *history) {
 			h.Events = slices.DeleteFunc(h.Events, func(e Event) bool { return e.Kind == EventEnd && e.Run == h.run(everySecond, 7) })
 		}, Report{Wrong: 1}},

@@ -1,5 +1,7 @@
 package audit
 
+import "cmp"
+
 // Job is a job of the workload, as the supervisor asked for it.
 type Job struct {
 	ID   int64
@@ -193,6 +195,9 @@ type Row struct {
 	Parent   int64
 	Depth    int
 	Business int64
+	// StandsFor is the instant that the run stands for where that is another than the one at which
+	// it is due, zero elsewhere.
+	StandsFor int64
 	// Doomed says that somebody asked for its end.
 	Doomed bool
 	// Message is what a record says, or a refusal.
@@ -225,6 +230,9 @@ func (r Row) instant() int64 {
 	}
 	return r.Due
 }
+
+// told is the instant that its handler is told.
+func (r Row) told() int64 { return cmp.Or(r.StandsFor, r.instant()) }
 
 // scheduleBorn reports whether a schedule made the run.
 func (r Row) scheduleBorn() bool {

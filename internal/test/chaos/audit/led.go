@@ -63,7 +63,12 @@ func (a *Auditor) named(ids []int64, keys []string) (jobs []int64) {
 
 // business is the time that the work of a run is for: of a run that nothing led to, the
 // first instant that it stands for.
-func (r Row) business() int64 { return cmp.Or(r.Business, r.First, r.Due) }
+func (r Row) business() int64 {
+	if r.StandsFor != 0 && r.Count == 0 {
+		return cmp.Or(r.Business, r.StandsFor)
+	}
+	return cmp.Or(r.Business, r.First, r.Due)
+}
 
 // succeeded returns the run with which a trigger has succeeded: of each part one has.
 func succeeded(rows []Row) (last Row, ok bool) {

@@ -167,6 +167,12 @@ func TestLeadingMutations(t *testing.T) {
 		{"a child names a run that has failed", func(h *history) { h.at(2003).Parent = 2001 }, Report{Wrong: 1}},
 		{"a child has another depth", func(h *history) { h.at(2011).Depth = 1 }, Report{Wrong: 1}},
 		{"a child has the business time of its parent's retry", func(h *history) { h.at(2003).Business = t0 + 2011 }, Report{Wrong: 1}},
+		{"a child has the time at which a run that repeats another is due", func(h *history) {
+			for _, run := range []int64{2001, 2002} {
+				h.at(run).StandsFor = t0 + 500
+			}
+			h.event(EventStart, 2001).Due, h.event(EventStart, 2002).Due = t0+500, t0+500
+		}, Report{Wrong: 2}},
 		{"a child begins before its parent has ended", func(h *history) { h.event(EventEnd, 2002).At += 10_000 }, Report{Early: 2}},
 		{"a child begins before a part has ended", func(h *history) { h.event(EventEnd, 2008).At += 1_100_000 }, Report{Early: 1}},
 		{"a child is owed for ever", func(h *history) {

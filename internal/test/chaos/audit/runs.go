@@ -24,7 +24,7 @@ func (a *Auditor) checkStarted(r *Report, run int64) {
 		return
 	}
 	for _, e := range starts {
-		if e.Job != row.Job || e.Due != row.instant() {
+		if e.Job != row.Job || e.Due != row.told() {
 			r.Wrong++
 			r.problem("id used twice", "run %d is job %d at %s in the table, and was started as job %d at %s", run, row.Job, clock(row.Due), e.Job, clock(e.Due))
 		}
@@ -48,6 +48,10 @@ func (a *Auditor) checkAsked(r *Report, row Row, e Event) {
 
 // checkRow judges what the log table says of a run.
 func (a *Auditor) checkRow(r *Report, row Row) {
+	if row.StandsFor != 0 && row.scheduleBorn() {
+		r.Wrong++
+		r.problem("another instant", "run %d of job %d at %s was made by a schedule, and stands for %s", row.Run, row.Job, clock(row.Due), clock(row.StandsFor))
+	}
 	a.checkBound(r, row)
 	switch row.State {
 	case Planned, Started, Dispatched:

@@ -80,6 +80,9 @@ func row(r xxljob.Run) audit.Row {
 	if !r.Business.IsZero() {
 		a.Business = r.Business.UnixMilli()
 	}
+	if !r.StandsFor.IsZero() {
+		a.StandsFor = r.StandsFor.UnixMilli()
+	}
 	if r.State == xxljob.StateSkipped || r.State == xxljob.StateRefused {
 		a.Message = r.TriggerMsg
 	}

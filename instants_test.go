@@ -1,0 +1,231 @@
+package xxljob_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/stage"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/xxljobtest"
+)
+
+// Which instants a run stands for: those of its schedule, of the run that it repeats, or of the
+// past time that it was asked for.
+
+// taskBook keeps what handlers are told.
+type taskBook struct {
+	mu    sync.Mutex
+	tasks []xxljob.Task
+	err   error // what the handler returns
+}
+
+func (b *taskBook) handle(_ context.Context, k *xxljob.Task) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tasks = append(b.tasks, *k)
+	return b.err
+}
+
+func (b *taskBook) last(t *testing.T) xxljob.Task {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.tasks) == 0 {
+		t.Fatal("no handler was called")
+	}
+	return b.tasks[len(b.tasks)-1]
+}
+
+// again runs a run once more, and returns what its handler was told.
+func (b *taskBook) again(t *testing.T, s *xxljobtest.Scheduler, id int64) (xxljob.Task, xxljob.Run) {
+	t.Helper()
+	id, err := s.Again(t.Context(), id)
+	stage.Must(t, err)
+	run := s.WaitRun(id)
+	return b.last(t), run
+}
+
+// "Run again" of January's close, pressed in February, closes January: also of its retry, and of a
+// run that was one again. It is due, and started, when it is asked for.
+func TestAgainKeepsTheInstant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &taskBook{err: errors.New("the ledger is down")}
+		s := xxljobtest.NewWith(t, xxljobtest.Options{Handlers: map[string]xxljob.Handler{"close": b.handle}},
+			xxljob.Job{Key: "c", Name: "c", Handler: "close", Retries: 1, Schedule: xxljob.Cron("0 30 23 L * ?").In("America/New_York")})
+		time.Sleep(33 * 24 * time.Hour)
+		first := slices.DeleteFunc(s.Runs("c"), func(r xxljob.Run) bool { return r.Instant().Month() != time.February })
+		if len(first) != 2 {
+			t.Fatalf("runs of January's close: %+v", first)
+		}
+		var key string
+		for _, r := range first {
+			asked := time.Now()
+			k, run := b.again(t, s, r.ID)
+			if got := k.ScheduledAt.Format("2006-01-02 15:04"); got != "2000-01-31 23:30" || !k.BusinessTime.Equal(k.ScheduledAt) || k.Count != 0 {
+				t.Errorf("again of attempt %d is told %s, %+v", r.Attempt, got, k)
+			}
+			if key == "" {
+				key = k.Key()
+			}
+			if k.Key() != key {
+				t.Errorf("keys %s and %s", key, k.Key())
+			}
+			if run.Scheduled.Before(asked) || run.Lateness() > time.Second || !run.Instant().Equal(k.ScheduledAt) {
+				t.Errorf("due %v, asked for at %v, late by %v", run.Scheduled, asked, run.Lateness())
+			}
+			time.Sleep(time.Minute) // and its retry
+			if k := b.last(t); k.Attempt != 1 || k.Key() != key {
+				t.Errorf("its retry is told %+v", k)
+			}
+			b.err = nil
+			if k, _ := b.again(t, s, run.ID); k.Key() != key {
+				t.Errorf("again of again is told %s", k.Key())
+			}
+			b.err = errors.New("it is down again")
+		}
+	})
+}
+
+// A part of a broadcast that is run again is that part, for the instant of the whole.
+func TestAgainOfAPartKeepsTheInstant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &taskBook{}
+		s := xxljobtest.NewWith(t, xxljobtest.Options{Handlers: map[string]xxljob.Handler{"h": b.handle}},
+			xxljob.Job{Key: "j", Name: "j", Handler: "h", Route: "SHARDING_BROADCAST", Schedule: xxljob.Crontab("0 1 * * *")})
+		time.Sleep(20 * time.Hour)
+		k, _ := b.again(t, s, s.Runs("j")[0].ID)
+		if k.Key() != "test/j 2000-01-01T01:00:00.000Z" || k.ShardTotal != 1 {
+			t.Errorf("told %s, part %d of %d", k.Key(), k.ShardIndex, k.ShardTotal)
+		}
+	})
+}
+
+// A run that makes up for several instants makes up for the same ones again, and so does one that
+// repeats the record of instants which nobody has run.
+func TestAgainOfSeveralInstants(t *testing.T) {
+	for _, misfire := range []xxljob.Misfire{xxljob.MisfireFireOnceNow, xxljob.MisfireDoNothing} {
+		synctest.Test(t, func(t *testing.T) {
+			st, b := memory.New(), &taskBook{}
+			o := xxljobtest.Options{Store: st, Handlers: map[string]xxljob.Handler{"h": b.handle}}
+			job := xxljob.Job{Key: "j", Name: "j", Handler: "h", Misfire: misfire, Schedule: xxljob.Cron("0 0 6 1 * ?")}
+			s := xxljobtest.NewWith(t, o, job)
+			time.Sleep(time.Hour)
+			stage.Must(t, s.Stop(t.Context()))
+			time.Sleep(100 * 24 * time.Hour)
+			s = xxljobtest.NewWith(t, o)
+			time.Sleep(time.Hour)
+			k, run := b.again(t, s, s.Runs("j")[0].ID)
+			if k.Count != 4 || k.First.Format("01-02") != "01-01" || k.Last.Format("01-02") != "04-01" || !run.BusinessTime().Equal(k.First) {
+				t.Errorf("%s: told %+v", misfire, k)
+			}
+			if run.Lateness() > time.Second {
+				t.Errorf("%s: late by %v", misfire, run.Lateness())
+			}
+		})
+	}
+}
+
+// A job behind others is about the same window again, and what its success leads to is too.
+func TestAgainKnowsItsWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, child := &taskBook{err: errors.New("no")}, &taskBook{}
+		ok := func(context.Context, *xxljob.Task) error { return nil }
+		s := xxljobtest.NewWith(t, xxljobtest.Options{Handlers: map[string]xxljob.Handler{"ok": ok, "report": b.handle, "child": child.handle}},
+			xxljob.Job{Key: "a", Name: "a", Handler: "ok", Schedule: xxljob.Crontab("0 22 * * *")},
+			xxljob.Job{Key: "b", Name: "b", Handler: "ok", Schedule: xxljob.Crontab("0 23 * * *")},
+			xxljob.Job{Key: "child", Name: "child", Handler: "child", AfterKeys: []string{"test/report"}},
+			xxljob.Job{Key: "report", Name: "report", Handler: "report", AfterKeys: []string{"test/a", "test/b"}})
+		time.Sleep(30 * time.Hour)
+		first := b.last(t)
+		time.Sleep(10 * time.Hour)
+		b.err = nil
+		k, run := b.again(t, s, s.Runs("report")[0].ID)
+		if k.Window == nil || *k.Window != *first.Window || !k.BusinessTime.Equal(first.BusinessTime) || k.Key() != first.Key() || !run.BusinessTime().Equal(first.BusinessTime) {
+			t.Errorf("told %+v, and the first time %+v", k, first)
+		}
+		time.Sleep(time.Minute)
+		if c := child.last(t); !c.BusinessTime.Equal(first.BusinessTime) {
+			t.Errorf("the child is about %v", c.BusinessTime)
+		}
+	})
+}
+
+// A trigger for a past instant starts now, and stands for that instant, in the zone of the job as its
+// clocks showed it then.
+func TestTriggerForAPastInstant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &taskBook{}
+		s := xxljobtest.NewWith(t, xxljobtest.Options{Handlers: map[string]xxljob.Handler{"h": b.handle}},
+			xxljob.Job{Key: "j", Name: "j", Handler: "h", Retries: 1, Schedule: xxljob.Cron("0 0 0 1 1 ?").In("America/New_York")})
+		time.Sleep(20 * 24 * time.Hour)
+		for _, at := range []time.Time{
+			time.Now().Add(-7 * 24 * time.Hour), time.Now().Add(-time.Millisecond),
+			time.Date(1999, 7, 1, 16, 0, 0, 0, time.UTC), // summer time
+			time.Date(1970, 1, 1, 0, 0, 0, 1e6, time.UTC),
+		} {
+			asked := time.Now()
+			ids, err := s.TriggerJob(t.Context(), "", "j", xxljob.Trigger{At: at})
+			stage.Must(t, err)
+			run := s.WaitRun(ids[0])
+			if k := b.last(t); !k.ScheduledAt.Equal(at) || k.Zone != "America/New_York" || !k.BusinessTime.Equal(at) {
+				t.Errorf("for %v the handler is told %+v", at, k)
+			}
+			if !run.Instant().Equal(at) || run.Scheduled.Before(asked) || run.Lateness() > time.Second {
+				t.Errorf("for %v: due %v, stands for %v, late by %v", at, run.Scheduled, run.Instant(), run.Lateness())
+			}
+			if at.Month() == time.July && b.last(t).ScheduledAt.Hour() != 12 {
+				t.Errorf("told %v", b.last(t).ScheduledAt)
+			}
+		}
+		b.err = errors.New("no")
+		at := time.Now().Add(-time.Hour)
+		ids, err := s.TriggerJob(t.Context(), "", "j", xxljob.Trigger{At: at})
+		stage.Must(t, err)
+		s.WaitRun(ids[0])
+		time.Sleep(time.Minute)
+		if k := b.last(t); k.Attempt != 1 || !k.ScheduledAt.Equal(at) {
+			t.Errorf("the retry is told %+v", k)
+		}
+	})
+}
+
+// Times that no run can stand for, or be due at, are refused in words wherever a trigger is given.
+func TestTriggerForNoInstant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := xxljobtest.NewWith(t, xxljobtest.Options{}, xxljob.Job{Key: "j", Name: "j", Handler: "h"})
+		job, err := s.Store.JobByKey(t.Context(), "test", "j")
+		stage.Must(t, err)
+		for _, tt := range []struct {
+			at   time.Time
+			want string
+		}{
+			{time.Date(1969, 12, 31, 23, 59, 59, 0, time.UTC), "want a time after the beginning of 1970"},
+			{time.UnixMilli(0), "want a time after the beginning of 1970"},
+			{time.Date(0, 12, 31, 0, 0, 0, 0, time.UTC), "want a time after the beginning of 1970"},
+			{time.Date(-1000, 1, 1, 0, 0, 0, 0, time.UTC), "want a time after the beginning of 1970"},
+			{time.Date(2059, 1, 1, 0, 0, 0, 0, time.UTC), "want a time before the year 2059"},
+			{time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), "want a time before the year 2059"},
+		} {
+			trigger := xxljob.Trigger{At: tt.at}
+			_, err1 := s.Trigger(t.Context(), job.ID, trigger)
+			_, err2 := s.TriggerJob(t.Context(), "", "j", trigger)
+			_, err3 := s.TriggerOne(t.Context(), job.ID, trigger)
+			for _, err := range []error{err1, err2, err3} {
+				var field *xxljob.FieldError
+				if !errors.As(err, &field) || field.Field != "At" || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("at %v: %v", tt.at, err)
+				}
+			}
+		}
+		if runs := s.Runs("j"); len(runs) != 0 {
+			t.Errorf("runs %+v", runs)
+		}
+	})
+}
