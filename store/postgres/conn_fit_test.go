@@ -57,14 +57,22 @@ func (a *address) pool(t *testing.T, dsn string) *pgxpool.Pool {
 	}))
 }
 
-// fillUp makes all connections of a pool that there may be, which answer then. It leaves the first
-// with the host.
-func fillUp(t *testing.T, pool *pgxpool.Pool) *pgxpool.Conn {
+// fillUp makes all connections of a pool that there may be, but for so many that the host has,
+// which answer then and lead to dsn: one that a call of the store's own was making before the
+// address led there is closed. It leaves the first with the host.
+func fillUp(t *testing.T, pool *pgxpool.Pool, hosts int, dsn string) *pgxpool.Conn {
 	t.Helper()
+	to, err := pgx.ParseConfig(dsn)
+	must(t, err)
 	var held []*pgxpool.Conn
-	for pool.Stat().AcquiredConns() < pool.Config().MaxConns {
+	for len(held) < int(pool.Config().MaxConns)-hosts {
 		conn, err := pool.Acquire(t.Context())
 		must(t, err)
+		if is := conn.Conn().Config(); is.Port != to.Port || is.Database != to.Database {
+			conn.Conn().Close(t.Context())
+			conn.Release()
+			continue
+		}
 		if _, err := conn.Exec(t.Context(), "select 1"); err != nil {
 			conn.Release() // it was cut
 			continue
@@ -151,7 +159,7 @@ func goElsewhere(t *testing.T, home *pgtest.Cluster, mode postgres.LeaseMode, th
 	e.plan = e.actor.plan(e.job())
 	e.lead(t, there)
 	cut(t, home)
-	e.host = fillUp(t, e.Pool)
+	e.host = fillUp(t, e.Pool, 0, there)
 	t.Cleanup(func() { e.host.Release() })
 	return e
 }
@@ -169,8 +177,12 @@ func (e *elsewhere) keptHost(t *testing.T) {
 func connectionsToAStandby(t *testing.T, primary, standby *pgtest.Cluster) {
 	for _, mode := range []postgres.LeaseMode{postgres.LeaseLock, postgres.LeaseRow} {
 		e := goElsewhere(t, primary, mode, standby.DSN("postgres"))
+		written := count(t, primary, "select pg_current_wal_lsn()")
+		await.Until(t, "the standby has the tables", func() bool {
+			return count(t, standby, "select pg_last_wal_replay_lsn() >= '"+written+"'") == "t"
+		})
 		refusedAll(t, e.actor, e.plan, "standby")
-		fillUp(t, e.Pool).Release()
+		fillUp(t, e.Pool, 1, standby.DSN("postgres")).Release()
 		e.lead(t, primary.DSN("postgres"))
 		goesOn(t, e.actor, e.plan)
 		e.keptHost(t)
@@ -200,8 +212,7 @@ func aSchedulerBesideAStandby(t *testing.T, primary, standby *pgtest.Cluster) {
 		err := s.Ready()
 		return err != nil && strings.Contains(err.Error(), "standby")
 	})
-	e.host = fillUp(t, e.Pool)
-	e.host.Release()
+	fillUp(t, e.Pool, 0, standby.DSN("postgres")).Release()
 	had, began := runs.Load(), time.Now()
 	e.lead(t, primary.DSN("postgres"))
 	await.Until(t, "runs go on", func() bool { return runs.Load() > had })
