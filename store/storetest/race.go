@@ -369,7 +369,7 @@ func raceFinishLost(e *env) {
 
 func raceTakeSettle(e *env) {
 	o := e.owner("a")
-	for range rounds {
+	for range 5 * rounds { // one in two shows what is not guarded
 		run := o.handedOver()
 		var taken, back []store.Run
 		e.race(
