@@ -132,6 +132,150 @@ func TestAgainOfSeveralInstants(t *testing.T) {
 	}
 }
 
+// written are instants in words.
+func written(list []time.Time) string {
+	var words []string
+	for _, at := range list {
+		words = append(words, at.Format("01-02 15:04"))
+	}
+	return strings.Join(words, ", ")
+}
+
+// askingBook keeps what handlers ask about instants.
+type askingBook struct {
+	taskBook
+	instants, previous []string
+}
+
+func (b *askingBook) handle(ctx context.Context, k *xxljob.Task) error {
+	b.mu.Lock()
+	b.instants = append(b.instants, written(k.Instants()))
+	if at := k.Previous(); !at.IsZero() {
+		b.previous = append(b.previous, written([]time.Time{at}))
+	} else {
+		b.previous = append(b.previous, "none")
+	}
+	b.mu.Unlock()
+	return b.taskBook.handle(ctx, k)
+}
+
+// The scheduler was down over three month ends. One run makes up for all of them, and its handler
+// finds the months; so do its retry, and a run that repeats it.
+func TestHandlerFindsTheMissedInstants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, b := memory.New(), &askingBook{}
+		b.err = errors.New("no")
+		o := xxljobtest.Options{Store: st, Handlers: map[string]xxljob.Handler{"m": b.handle}}
+		job := xxljob.Job{Key: "m", Name: "M", Handler: "m", Misfire: xxljob.MisfireFireOnceNow, Retries: 1, Schedule: xxljob.Cron("0 0 6 1 * ?").In("America/New_York")}
+		s := xxljobtest.NewWith(t, o, job)
+		time.Sleep(24 * time.Hour)
+		stage.Must(t, s.Stop(t.Context()))
+		time.Sleep(100 * 24 * time.Hour) // the clocks have changed meanwhile
+		s = xxljobtest.NewWith(t, o)
+		time.Sleep(24 * time.Hour)
+		for len(b.instants) < 4 { // the ordinary run of 1 January, and its retry, come first
+			time.Sleep(time.Hour)
+		}
+		b.again(t, s, s.Runs("m")[2].ID)
+		const all = "02-01 06:00, 03-01 06:00, 04-01 06:00"
+		if want := []string{"01-01 06:00", "01-01 06:00", all, all, all}; !slices.Equal(b.instants, want) {
+			t.Errorf("instants %q, want %q", b.instants, want)
+		}
+		if want := []string{"12-01 06:00", "12-01 06:00", "01-01 06:00", "01-01 06:00", "01-01 06:00"}; !slices.Equal(b.previous, want) {
+			t.Errorf("the instants before %q, want %q", b.previous, want)
+		}
+		j, err := s.Store.JobByKey(t.Context(), "test", "m")
+		stage.Must(t, err)
+		j.Schedule = xxljob.Cron("0 0 6 15 * ?").In("America/New_York")
+		_, err = s.UpdateJob(t.Context(), j)
+		stage.Must(t, err)
+		b.again(t, s, s.Runs("m")[2].ID)
+		if got := b.instants[len(b.instants)-1]; got != "02-01 06:00, 04-01 06:00" {
+			t.Errorf("behind an edit of the schedule: %s, want the first and the last", got)
+		}
+		if k := b.last(t); k.Count != 3 {
+			t.Errorf("and their number is %d", k.Count)
+		}
+	})
+}
+
+// Of very many instants the first thousand are told.
+func TestHandlerFindsAThousandInstants(t *testing.T) {
+	for _, schedule := range []xxljob.Schedule{xxljob.Cron("* * * * * ?"), xxljob.FixedRate(time.Second)} {
+		synctest.Test(t, func(t *testing.T) {
+			st, b := memory.New(), &taskBook{}
+			var lists [][]time.Time
+			o := xxljobtest.Options{Store: st, Handlers: map[string]xxljob.Handler{"h": func(ctx context.Context, k *xxljob.Task) error {
+				if k.Count > 0 {
+					lists = append(lists, k.Instants())
+				}
+				return b.handle(ctx, k)
+			}}}
+			s := xxljobtest.NewWith(t, o, xxljob.Job{Key: "j", Name: "j", Handler: "h", Misfire: xxljob.MisfireFireOnceNow, Schedule: schedule})
+			time.Sleep(time.Minute)
+			stage.Must(t, s.Stop(t.Context()))
+			time.Sleep(time.Hour)
+			xxljobtest.NewWith(t, o)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if len(lists) != 1 || len(lists[0]) != 1000 {
+				t.Fatalf("%d lists", len(lists))
+			}
+			for i, at := range lists[0] {
+				if want := lists[0][0].Add(time.Duration(i) * time.Second); !at.Equal(want) {
+					t.Fatalf("instant %d is %v, want %v", i, at, want)
+				}
+			}
+		})
+	}
+}
+
+// The instant before is that of the schedule within its bounds; what has no schedule has none.
+func TestPreviousInstant(t *testing.T) {
+	at := func(h, m int) time.Time { return time.Date(2000, 1, 1, h, m, 0, 0, time.UTC) }
+	daily := xxljob.Crontab("0 6 * * *").In("Asia/Tokyo")
+	for _, tt := range []struct {
+		name    string
+		job     xxljob.Job
+		trigger *xxljob.Trigger // behind thirty hours
+		want    string
+	}{
+		{"each day", xxljob.Job{Schedule: daily}, nil, "01-01 06:00"},
+		{"the first within its bounds", xxljob.Job{Schedule: daily, NotBefore: at(20, 0), NotAfter: at(22, 0)}, nil, "none"},
+		{"a rate", xxljob.Job{Schedule: xxljob.FixedRate(29 * time.Hour)}, nil, "01-01 00:00"},
+		{"a delay", xxljob.Job{Schedule: xxljob.FixedDelay(29 * time.Hour)}, nil, "none"},
+		{"once", xxljob.Job{Schedule: xxljob.At(at(20, 0))}, nil, "none"},
+		{"a trigger of a job with a schedule", xxljob.Job{Schedule: daily}, &xxljob.Trigger{}, "01-02 06:00"},
+		{"a trigger for a past time", xxljob.Job{Schedule: daily}, &xxljob.Trigger{At: time.Date(1999, 7, 7, 0, 0, 0, 0, time.UTC)}, "07-07 06:00"},
+		{"a trigger of a rate", xxljob.Job{Schedule: xxljob.FixedRate(20 * time.Hour)}, &xxljob.Trigger{}, "01-01 20:00"},
+		{"a trigger behind the end", xxljob.Job{Schedule: daily, NotAfter: at(22, 0)}, &xxljob.Trigger{}, "01-02 06:00"},
+		{"a trigger behind the only one", xxljob.Job{Schedule: xxljob.At(at(20, 0))}, &xxljob.Trigger{}, "01-01 20:00"},
+		{"a job without a schedule", xxljob.Job{}, &xxljob.Trigger{}, "none"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &askingBook{}
+				tt.job.Key, tt.job.Name, tt.job.Handler = "j", "j", "h"
+				s := xxljobtest.NewWith(t, xxljobtest.Options{Handlers: map[string]xxljob.Handler{"h": b.handle}}, tt.job)
+				time.Sleep(30 * time.Hour)
+				if tt.trigger != nil {
+					ids, err := s.TriggerJob(t.Context(), "", "j", *tt.trigger)
+					stage.Must(t, err)
+					s.WaitRun(ids[0])
+				}
+				synctest.Wait()
+				if n := len(b.previous); n == 0 || b.previous[n-1] != tt.want {
+					t.Errorf("before %s came %q, want %s", b.instants, b.previous, tt.want)
+				}
+			})
+		})
+	}
+	k := xxljob.Task{ScheduledAt: at(6, 0)}
+	if list := k.Instants(); len(list) != 1 || !list[0].Equal(at(6, 0)) || !k.Previous().IsZero() {
+		t.Errorf("a literal: %v, %v", list, k.Previous())
+	}
+}
+
 // A job behind others is about the same window again, and what its success leads to is too.
 func TestAgainKnowsItsWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -78,6 +78,41 @@ func TestRemotePastInstant(t *testing.T) {
 	})
 }
 
+// TestRemoteInstants: an executor elsewhere of ours is told the instants that a run makes up for and
+// the one before them; one of others is not.
+func TestRemoteInstants(t *testing.T) {
+	for _, ours := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &peer{}
+			e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+			job, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: "j", Key: "k", Handler: "demo", Schedule: xxljob.Cron("0 0 6 * * ?").In("America/New_York")})
+			stage.Must(t, err)
+			if ours {
+				e.registerOurs("far", at1, "b-1")
+			} else {
+				e.register("far", at1)
+			}
+			day := func(d int) time.Time { return time.Date(1999, 12, d, 11, 0, 0, 0, time.UTC) }
+			missed := xxljob.Run{Type: xxljob.TriggerMisfire, Scheduled: day(12), First: day(10), Last: day(12), Count: 3}
+			_, err = e.store.AddRun(t.Context(), job.ID, xxljob.Trigger{}.Repeating(&missed))
+			stage.Must(t, err)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			sent := p.sent()
+			if len(sent) != 1 || sent[0].Count != 3 || sent[0].ScheduledAt != day(12).UnixMilli() || sent[0].FirstAt != day(10).UnixMilli() {
+				t.Fatalf("sent %+v", sent)
+			}
+			list, before := fmt.Sprintf("%d,%d,%d", day(10).UnixMilli(), day(11).UnixMilli(), day(12).UnixMilli()), day(9).UnixMilli()
+			if !ours {
+				list, before = "", 0
+			}
+			if sent[0].Instants != list || sent[0].PreviousAt != before {
+				t.Errorf("sent %q and %d, want %q and %d", sent[0].Instants, sent[0].PreviousAt, list, before)
+			}
+		})
+	}
+}
+
 // TestRemoteRun: a run goes to a registered executor with all that the job says, is
 // dispatched when it is accepted, and ends with the callback.
 func TestRemoteRun(t *testing.T) {

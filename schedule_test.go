@@ -431,3 +431,50 @@ func TestDescribeIn(t *testing.T) {
 		}
 	}
 }
+
+// TestPrevious is Next backwards: over all schedules and days of clock changes there is no instant
+// between the previous one and the time that it was asked for.
+func TestPrevious(t *testing.T) {
+	for _, s := range []xxljob.Schedule{
+		xxljob.Cron("0 30 23 L * ?").In("America/New_York"), xxljob.Cron("0 0 6 1 * ?"), xxljob.Crontab("30 2 * * *").In("Europe/Berlin"),
+		xxljob.Crontab("30 * * * *").In("America/New_York"), xxljob.Crontab("*/20 * * * *").In("Australia/Lord_Howe"), xxljob.Cron("* * * * * ?"),
+		xxljob.Crontab("30 1 * * *").In("America/New_York").WithDST(xxljob.DSTQuartz), xxljob.Crontab("0 0 29 2 *"), xxljob.Cron("0 0 0 1 1 ? 2020"),
+		xxljob.CronSeconds("15,45 59 23 31 12 *"), xxljob.At(time.Date(2026, 3, 8, 7, 0, 0, 0, time.UTC)),
+	} {
+		for _, at := range []time.Time{
+			time.Date(2026, 3, 8, 7, 0, 0, 0, time.UTC), time.Date(2026, 3, 8, 7, 0, 0, 1, time.UTC), time.Date(2026, 11, 1, 6, 30, 0, 0, time.UTC), time.Date(2026, 11, 1, 6, 29, 59, 999e6, time.UTC),
+			time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC), time.Date(2026, 10, 25, 1, 30, 0, 0, time.UTC), time.Date(2026, 4, 4, 15, 10, 0, 0, time.UTC),
+			time.Date(2032, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(1999, 12, 31, 23, 59, 30, 0, time.UTC),
+		} {
+			got, err := s.Previous(at)
+			if err != nil {
+				t.Fatalf("%v before %v: %v", s, at, err)
+			}
+			if got.IsZero() {
+				if next, _ := s.Next(time.Unix(-1, 0)); !next.IsZero() && next.Before(at) {
+					t.Errorf("%v before %v: none, and there is %v", s, at, next)
+				}
+				continue
+			}
+			next, err := s.Next(got)
+			if err != nil || !got.Before(at) || !next.IsZero() && next.Before(at) {
+				t.Errorf("%v before %v: %v, and behind that comes %v, %v", s, at, got, next, err)
+			}
+			if again, err := s.Next(got.Add(-time.Millisecond)); err != nil || !again.Equal(got) {
+				t.Errorf("%v before %v: %v is no instant, which is %v", s, at, got, again)
+			}
+		}
+	}
+	at := time.Date(2026, 3, 8, 7, 0, 0, 0, time.UTC)
+	if got, err := xxljob.FixedRate(time.Hour).Previous(at); err != nil || !got.Equal(at.Add(-time.Hour)) {
+		t.Errorf("a rate: %v, %v", got, err)
+	}
+	if got, err := xxljob.Manual().Previous(at); err != nil || !got.IsZero() {
+		t.Errorf("none: %v, %v", got, err)
+	}
+	for _, s := range []xxljob.Schedule{xxljob.Cron("bad"), xxljob.Cron("0 0 0 1 1 ?").In("No/Where"), {Type: "LUNAR"}, {Type: "FIX_RATE", Conf: "soon"}} {
+		if got, err := s.Previous(at); err == nil {
+			t.Errorf("%v: %v", s, got)
+		}
+	}
+}

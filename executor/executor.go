@@ -133,7 +133,11 @@ func (e *Executor) Handlers() []string {
 //
 //	Abandoned()
 //
-// is told when a handler was abandoned: see Stuck.
+// is told when a handler was abandoned: see Stuck. One with a method
+//
+//	Previous(logID, logDateTim int64) time.Time
+//
+// is asked by Task.Previous. It may be asked by several goroutines at once.
 func (e *Executor) Bind(admin wire.Admin) { e.local.out.bind(admin) }
 
 // Places returns Config.Places: how many handlers run at once. A scheduler sends

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -241,6 +242,8 @@ type run struct {
 	live  atomic.Pointer[liveContext] // behind runContext
 	limit *timeLimit                  // nil without a timeout; its timers are set by start
 
+	previous int64 // wire.TriggerRequest.PreviousAt
+
 	// Guarded by Executor.mu.
 	next      *run  // in the job's queue, and then in Executor.begun
 	most      int32 // how many of its job run side by side, 1 for this one alone, 0 for as many as there are places; never changed
@@ -302,6 +305,26 @@ func (r *run) tellTimes(req *wire.TriggerRequest, zone *time.Location) {
 	}
 	tell(&r.First, req.FirstAt)
 	tell(&r.Last, req.LastAt)
+	r.previous = req.PreviousAt
+	if req.Instants != "" {
+		r.use().instants = instantsOf(req.Instants, zone)
+	}
+}
+
+// mostInstants is how many instants of a run are told at most.
+const mostInstants = 1000
+
+// instantsOf reads wire.TriggerRequest.Instants; nil where it is no list of instants in order.
+func instantsOf(text string, zone *time.Location) (list []time.Time) {
+	for one := range strings.SplitSeq(text, ",") {
+		ms, err := strconv.ParseInt(one, 10, 64)
+		at, ok := instant(ms)
+		if at = at.In(zone); err != nil || !ok || len(list) == mostInstants || len(list) > 0 && !at.After(list[len(list)-1]) {
+			return nil
+		}
+		list = append(list, at)
+	}
+	return list
 }
 
 // maxTrace is how many bytes a Task.Trace may have.

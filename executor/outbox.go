@@ -89,6 +89,19 @@ func (o *outbox) openLog(k runID) (more adminLog) {
 	return more
 }
 
+// previous asks the admin for the instant of the schedule before those of a run.
+func (o *outbox) previous(k runID) time.Time {
+	o.mu.Lock()
+	admin, knows := o.admin.(interface {
+		Previous(logID, logDateTim int64) time.Time
+	})
+	o.mu.Unlock()
+	if !knows {
+		return time.Time{}
+	}
+	return admin.Previous(k.id, k.date)
+}
+
 // logAdmin is what an admin that wants the lines of runs has beside wire.Admin.
 type logAdmin interface {
 	OpenLog(logID, logDateTim int64) (write func(time.Time, slog.Level, string), end func())

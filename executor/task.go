@@ -4,6 +4,7 @@ package executor
 
 import (
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -54,7 +55,7 @@ type Task struct {
 	Window       *Window
 	// First and Last are the ends of the instants that a run makes up for which were missed, in
 	// the same zone, and Count is how many they are: zero for a run that stands for one instant.
-	// Counting stops at 1,000: there may be more then.
+	// Counting stops at 1,000: there may be more then. Instants has them one by one.
 	First, Last time.Time
 	Count       int
 
@@ -97,6 +98,7 @@ type taskUsed struct {
 	lines    lineWriter   // nil until used
 	progress *progress    // nil until used
 	more     adminLog     // set before the handler is called
+	instants []time.Time  // set before the handler is called
 	logDay   time.Time    // what decides the day of its log where that is not the run's date
 }
 
@@ -125,6 +127,47 @@ func (t *Task) Key() string {
 		job = "#" + strconv.FormatInt(t.JobID, 10)
 	}
 	return t.App + "/" + job + " " + t.ScheduledAt.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+}
+
+// Instants returns the instants that the run stands for, in order and in the zone of ScheduledAt: the
+// missed ones, from First to Last, of a run that makes up for several, at most 1,000 of them (there
+// may be more where Count is 1,000), and ScheduledAt alone for any other run. They are those of the
+// schedule that the run was planned with. Where that is not known any more, because the schedule was
+// edited before a retry, or before the run was asked for again, and where the admin does not tell,
+// they are First and Last: fewer than Count. The list is the caller's own.
+func (t *Task) Instants() []time.Time {
+	if t.Count == 0 || t.First.IsZero() {
+		return []time.Time{t.ScheduledAt}
+	}
+	if t.state != nil {
+		if u := t.state.used.Load(); u != nil && len(u.instants) > 0 {
+			return slices.Clone(u.instants)
+		}
+	}
+	if t.Count == 1 || t.Count >= mostInstants || t.First.Equal(t.Last) { // Last may be the end of the span, and no instant
+		return []time.Time{t.First}
+	}
+	return []time.Time{t.First, t.Last}
+}
+
+// Previous returns the instant of the job's schedule before the first of Instants, in the zone of
+// ScheduledAt, whether or not the job was there, or ran, at that time: so work can be about what has
+// happened since. It is zero where the schedule has none, within its bounds and since 1970; for jobs
+// without a schedule, and with a FixedDelay; in a literal; and where the admin does not tell. It is
+// worked out when it is asked for, while the handler runs: afterwards it may be zero.
+func (t *Task) Previous() time.Time {
+	if t.state == nil || t.state.run == nil {
+		return time.Time{}
+	}
+	r := t.state.run
+	at, ok := instant(r.previous)
+	if !ok {
+		at = r.job.origin.out.previous(r.id)
+	}
+	if at.IsZero() {
+		return at
+	}
+	return at.In(t.ScheduledAt.Location())
 }
 
 // SetResult sets the text that is reported if the run succeeds, cut to 50,000

@@ -146,6 +146,58 @@ func (s Schedule) Next(after time.Time) (time.Time, error) {
 	return time.Time{}, faultyField("Type", string(s.Type), "type", strings.Join(scheduleTypes(), ", "), fmt.Errorf("xxljob: schedule type %q is unknown: %s", s.Type, errs.OneOf(string(s.Type), scheduleTypes())))
 }
 
+// Previous returns the last instant strictly before the given one, in UTC, from 1970 on; the zero
+// time when there is none; an error when s is invalid. For FixedRate and FixedDelay it is
+// before - d. It takes some thirty times as long as Next.
+func (s Schedule) Previous(before time.Time) (time.Time, error) {
+	if !s.GoesByClocks() {
+		at, err := s.Next(time.Time{})
+		switch d, _ := s.Every(); {
+		case err != nil, at.IsZero():
+			return time.Time{}, err
+		case d > 0:
+			return before.UTC().Add(-d), nil
+		case at.Before(before):
+			return at, nil
+		}
+		return time.Time{}, nil
+	}
+	c, err := compiled(s)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return lastBefore(c.next, before), nil
+}
+
+// lastBefore is the last instant before a time, by what says which is the first after one. It goes
+// back until it finds one, then halves what lies between.
+func lastBefore(next func(time.Time) time.Time, before time.Time) (last time.Time) {
+	found := func(after time.Time) bool {
+		if at := next(after); !at.IsZero() && at.Before(before) {
+			last = at
+			return true
+		}
+		return false
+	}
+	from, first := before, time.Unix(-1, 0)
+	for back := time.Minute; !found(from); back *= 8 {
+		if !from.After(first) {
+			return time.Time{}
+		}
+		if from = before.Add(-back); from.Before(first) {
+			from = first
+		}
+	}
+	for until := before; until.Sub(last) > time.Second; {
+		if mid := last.Add(until.Sub(last) / 2); !found(mid) {
+			until = mid
+		}
+	}
+	for found(last) {
+	}
+	return last
+}
+
 // Upcoming returns the next n instants after the given one, fewer when there
 // are fewer. For FixedDelay these are the instants of runs that take no time.
 func (s Schedule) Upcoming(after time.Time, n int) ([]time.Time, error) {

@@ -37,6 +37,7 @@ func TestMessages(t *testing.T) {
 	run.Traceparent, run.Tracestate = "00-1-2-01", "a=b,c=d"
 	run.Zone, run.ZoneOffset, run.TriggerID, run.ParentID = "America/New_York", -18000, 121, 99
 	run.BusinessTime, run.WindowStart, run.WindowEnd, run.FirstAt, run.LastAt, run.Count = 1, 2, 3, 4, 5, 6
+	run.Instants, run.PreviousAt = "4,5", 7
 	for _, c := range []struct {
 		in   message
 		want string
@@ -45,7 +46,7 @@ func TestMessages(t *testing.T) {
 			`"executorTimeout":60,"logId":123,"logDateTime":1700000000123,"glueType":"BEAN","glueSource":"echo\n\"1\"",` +
 			`"glueUpdatetime":1600000000000,"broadcastIndex":1,"broadcastTotal":3,"scheduledAt":1700000000000,"attempt":2,"bootId":"b-1",` +
 			`"jobName":"nightly <1>","jobKey":"k","app":"billing","route":"ROUND","jobVersion":1099511627776,"triggerType":"CRON","traceparent":"00-1-2-01","tracestate":"a=b,c=d",` +
-			`"zone":"America/New_York","zoneOffset":-18000,"triggerId":121,"parentId":99,"businessTime":1,"windowStart":2,"windowEnd":3,"firstAt":4,"lastAt":5,"count":6}`},
+			`"zone":"America/New_York","zoneOffset":-18000,"triggerId":121,"parentId":99,"businessTime":1,"windowStart":2,"windowEnd":3,"firstAt":4,"lastAt":5,"count":6,"instants":"4,5","previousAt":7}`},
 		{&wire.IdleBeatRequest{JobID: 7}, `{"jobId":7}`},
 		{&wire.KillRequest{JobID: 7, LogID: 9, Reason: "why", Shutdown: true}, `{"jobId":7,"logId":9,"reason":"why","shutdown":true}`},
 		{&wire.LogRequest{LogDateTim: 5, LogID: 6, FromLineNum: 7}, `{"logDateTim":5,"logId":6,"fromLineNum":7,"logDateTime":5}`},

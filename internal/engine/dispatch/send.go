@@ -322,6 +322,14 @@ func (s *sender) requestOf(f *queue.Flight) wire.TriggerRequest {
 		req.Attempt = r.Attempt
 		req.Traceparent, req.Tracestate, _ = strings.Cut(r.Trace, " ")
 		tellTimes(&req, r, f.Job)
+		if !f.Remote || f.Run.BootID != "" {
+			req.Instants = instantsOf(r, f.Job)
+		}
+	}
+	if f.Remote && f.Run.BootID != "" { // one of ours; those of this process ask
+		if at := previousOf(f); !at.IsZero() {
+			req.PreviousAt = at.UnixMilli()
+		}
 	}
 	s.tellZone(&req, f.Job)
 	if !f.Job.GlueUpdated.IsZero() {
