@@ -11,8 +11,12 @@ import (
 // ansiColors are the classes of the codes 30 to 37, and 90 to 97.
 var ansiColors = [...]string{"black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"}
 
-// colored are the parts of a line, each in one color.
-func colored(line string) (parts []logPart) {
+// mostParts is how many changes of color the lines of a page may have. A part of one letter costs
+// the page fifty bytes and more; what comes behind them is shown without further colors.
+const mostParts = 10_000
+
+// colored are the parts of a line, each in one color. left is how many parts the page has left.
+func colored(line string, left *int) (parts []logPart) {
 	var b strings.Builder
 	color, bold := "", false
 	class := func() string {
@@ -27,6 +31,7 @@ func colored(line string) (parts []logPart) {
 	}
 	flush := func() {
 		if b.Len() > 0 {
+			*left--
 			parts = append(parts, logPart{visibleText(b.String()), class()})
 			b.Reset()
 		}
@@ -40,7 +45,7 @@ func colored(line string) (parts []logPart) {
 		}
 		codes, n := escape(line[i:])
 		i += n
-		if codes == nil {
+		if codes == nil || *left <= 0 {
 			continue
 		}
 		flush()

@@ -23,7 +23,8 @@ func TestColors(t *testing.T) {
 		"\xff\xfe":            "[{�� }]",
 		"中文 日志":               "[{中文 日志 }]",
 	} {
-		if got := fmt.Sprint(colored(line)); got != want {
+		left := mostParts
+		if got := fmt.Sprint(colored(line, &left)); got != want {
 			t.Errorf("%q: %s, want %s", line, got, want)
 		}
 	}
@@ -33,8 +34,8 @@ func FuzzColors(f *testing.F) {
 	f.Add("\x1b[31mred\x1b[0m")
 	f.Add("\x1b[38;2;1m\x1b]x\x07")
 	f.Fuzz(func(t *testing.T, line string) {
-		n := 0
-		for _, p := range colored(line) {
+		n, left := 0, mostParts
+		for _, p := range colored(line, &left) {
 			n += len(p.Text)
 			if !utf8.ValidString(p.Text) || strings.ContainsAny(p.Text, "\x1b\x00\u202e") || strings.ContainsAny(p.Class, `"<>`) {
 				t.Errorf("%q has %+v", line, p)

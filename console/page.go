@@ -123,6 +123,8 @@ type page struct {
 	Name string // of the template
 	Now  time.Time
 
+	compared int // bytes of changes that the page has shown so far
+
 	Region    template.HTML // the content of the region that is refreshed
 	Tag, Poll string        // by which it is known, and where it is asked for; Poll is "" at rest
 }

@@ -89,15 +89,54 @@ func endOf(r *xxljob.Run) time.Time {
 // textView is a text of a run: as it is and, where it is JSON, with its lines indented.
 type textView struct{ Text, Pretty string }
 
-const mostPretty = 256 << 10 // bytes
+// The bounds of a text that is indented: of one that is longer or deeper than this, nobody would
+// read the lines.
+const (
+	mostPretty  = 256 << 10 // bytes, indented
+	deepestJSON = 50        // objects and lists within each other
+)
 
 func (q *request) textView(app string, field Field, text string) textView {
 	v := textView{Text: q.redacted(app, field, text)}
-	if trimmed := strings.TrimSpace(v.Text); len(trimmed) <= mostPretty && (strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[")) {
-		var b bytes.Buffer
-		if json.Indent(&b, []byte(trimmed), "", "  ") == nil && b.Len() <= 4*mostPretty {
-			v.Pretty = b.String()
+	v.Pretty = indented(strings.TrimSpace(v.Text))
+	return v
+}
+
+// indented is a JSON object or list with each value on a line of its own, or "" for any other text
+// and for one that would be too long or too deep. How long it gets is worked out before it is made:
+// what is nested costs a line and two blanks for each level, so a short text can become a huge one.
+func indented(text string) string {
+	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
+		return ""
+	}
+	size, depth, quoted := len(text), 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+			if c == '\\' {
+				i++
+			}
+		case c == '{', c == '[':
+			depth++
+			size += 1 + 2*depth
+		case c == '}', c == ']':
+			depth--
+			size += 1 + 2*depth
+		case c == ',':
+			size += 1 + 2*depth
+		case c == ':':
+			size++
+		}
+		if size > mostPretty || depth > deepestJSON || depth < 0 {
+			return ""
 		}
 	}
-	return v
+	var b bytes.Buffer
+	b.Grow(size)
+	if json.Indent(&b, []byte(text), "", "  ") != nil {
+		return ""
+	}
+	return b.String()
 }

@@ -18,6 +18,7 @@ import (
 const (
 	linesAtOnce = 400     // of a log on a page
 	mostOfALine = 8 << 10 // bytes of a line on a page
+	mostOfLines = 1 << 20 // bytes of all lines on a page: where they have more, long ones are cut shorter
 	lineContext = 20      // lines before one that a link leads to
 	logPatience = 5 * time.Second
 
@@ -204,7 +205,8 @@ func (q *request) oneLine(no int) (logView, error) {
 		return q.noLog(v, err)
 	}
 	line, _, _ := strings.Cut(q.redacted(q.run.App, FieldLog, res.text), "\n")
-	v.Lines[0] = logLine{No: no, Parts: colored(line)}
+	left := mostParts
+	v.Lines[0] = logLine{No: no, Parts: colored(line, &left)}
 	v.Whole1 = true
 	return v, nil
 }
@@ -253,16 +255,20 @@ func (q *request) noLog(v logView, err error) (logView, error) {
 // lines are the lines of a text, the first with the given number: one more than most, where
 // there are more.
 func (q *request) lines(from int, content string, most int) (list []logLine) {
+	left, long := mostParts, mostOfALine
+	if len(content) > mostOfLines {
+		long = mostOfLines / linesAtOnce
+	}
 	for line := range strings.Lines(content) {
 		if len(list) > most {
 			break
 		}
 		line = strings.TrimRight(line, "\r\n")
 		l := logLine{No: from + len(list)}
-		if len(line) > mostOfALine {
-			line, l.Cut = strings.ToValidUTF8(line[:mostOfALine], "\uFFFD"), true
+		if n := visibleFit(line, long); n < len(line) {
+			line, l.Cut = line[:n], true
 		}
-		l.Parts = colored(line)
+		l.Parts = colored(line, &left)
 		list = append(list, l)
 	}
 	return list

@@ -92,18 +92,32 @@ type difference struct {
 // linesAround is how many lines are shown around those that differ.
 const linesAround = 2
 
+// The bounds of what a page shows of changes, since an entry has up to 64 KiB before and after it.
+const (
+	mostCompared = 384 << 10 // of all fields on a page, by costOf; behind that, values are cut
+	mostOfFields = 200       // of an entry
+)
+
+// costOf is what a value costs a page, in bytes: a field has a frame, and so has each line.
+func costOf(value string) (n int) {
+	for _, r := range value {
+		n += widthInPage(r)
+	}
+	return 128 + n + 64*strings.Count(value, "\n")
+}
+
 // Diff are the fields that a change has changed, in order.
 func (p *page) Diff(c xxljob.Change) []difference {
 	before, after := fieldsOf(c.Before), fieldsOf(c.After)
 	names := slices.Sorted(maps.Keys(before))
 	for name := range after {
-		if !slices.Contains(names, name) {
+		if _, both := before[name]; !both {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	var list []difference
-	for _, name := range names {
+	for _, name := range names[:min(len(names), mostOfFields)] {
 		was, had := before[name]
 		is, has := after[name]
 		text, label := valueText, name
@@ -115,7 +129,9 @@ func (p *page) Diff(c xxljob.Change) []difference {
 			_, d.Before = p.fieldOfRun(name, d.Before)
 			d.Field, d.After = p.fieldOfRun(name, d.After)
 		}
-		if d.Had && d.Has && strings.Contains(d.Before+d.After, "\n") {
+		if p.compared += costOf(d.Before) + costOf(d.After); p.compared > mostCompared {
+			d.Before, d.After = cutTo(d.Before, mostInACell), cutTo(d.After, mostInACell)
+		} else if d.Had && d.Has && (strings.Contains(d.Before, "\n") || strings.Contains(d.After, "\n")) {
 			lines, ok := diff.Lines(d.Before, d.After, linesAround)
 			d.Lines, d.Long = lines, !ok
 		}

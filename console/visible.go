@@ -5,6 +5,7 @@ package console
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // visibleText is a text in which each character is seen, but for what ends lines: those that are
@@ -38,4 +39,25 @@ func hex4(r rune) string {
 		r >>= 4
 	}
 	return s
+}
+
+// visibleFit is how many bytes of a text take at most so many in a page; what it ends with is whole.
+func visibleFit(s string, most int) int {
+	for i, r := range s {
+		if most -= widthInPage(r); most < 0 {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// widthInPage is how many bytes a character takes in a page.
+func widthInPage(r rune) int {
+	switch {
+	case hides(r):
+		return len("⟨U+200B⟩")
+	case strings.ContainsRune(`"'&<>+`, r):
+		return len("&#34;")
+	}
+	return utf8.RuneLen(r)
 }

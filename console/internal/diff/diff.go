@@ -11,7 +11,7 @@ import (
 // all of the other.
 const (
 	MostLines = 5000
-	mostEdits = 500
+	mostEdits = 200
 )
 
 // Kind says where a line stands.
@@ -85,7 +85,7 @@ func middle(a, b []string) []Line {
 	at := func(k int) int { return k + most + 1 }
 	var trace [][]int
 	for d := 0; d <= most; d++ {
-		trace = append(trace, slices.Clone(v))
+		trace = append(trace, slices.Clone(v[at(-d-1):at(d+1)+1])) // what this round looks at
 		for k := -d; k <= d; k += 2 {
 			x := v[at(k-1)] + 1
 			if k == -d || k != d && v[at(k-1)] < v[at(k+1)] {
@@ -97,7 +97,7 @@ func middle(a, b []string) []Line {
 				y++
 			}
 			if v[at(k)] = x; x >= len(a) && y >= len(b) {
-				return back(a, b, trace, at)
+				return back(a, b, trace)
 			}
 		}
 	}
@@ -112,10 +112,11 @@ func middle(a, b []string) []Line {
 }
 
 // back goes the way that was found, from its end.
-func back(a, b []string, trace [][]int, at func(int) int) (list []Line) {
+func back(a, b []string, trace [][]int) (list []Line) {
 	x, y := len(a), len(b)
 	for d := len(trace) - 1; d >= 0; d-- {
 		v, k := trace[d], x-y
+		at := func(k int) int { return k + d + 1 }
 		from := k - 1
 		if k == -d || k != d && v[at(k-1)] < v[at(k+1)] {
 			from = k + 1
