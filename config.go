@@ -66,8 +66,10 @@ type Config struct {
 	// Ready says when Scheduler.Ready returns an error.
 	Ready ReadyConfig
 
-	// Routers are custom route strategies by name. One with the name of a built-in
-	// strategy replaces it.
+	// Routers are custom route strategies by name, at most 100. The nodes that share a store ask
+	// each other: a run whose strategy only some of them have is routed by one of these, and waits
+	// while none is there, for an hour; then it ends as refused. One with the name of a built-in
+	// strategy replaces that at this node alone.
 	Routers map[string]Router
 	// Registry says which addresses serve an app. Nil means the one in the store.
 	Registry Registry

@@ -27,6 +27,7 @@ type Stats struct {
 	//	"settle"    what a former owner of the shard has left of serial jobs
 	//	"probe"     answers of executors that are asked whether they are idle
 	//	"addresses" an answer of the registry, or one that succeeds
+	//	"router"    a node that knows the routing strategy of their job
 	//	"turn"      their turn among starts that go one by one
 	Held, Due int
 	Waiting   map[string]int
@@ -92,7 +93,7 @@ const TroubleUnknownSchedule = store.TroubleUnknownSchedule
 // TroubleNoExecutor: due runs find no executor. See [store.TroubleNoExecutor].
 const TroubleNoExecutor = store.TroubleNoExecutor
 
-// TroubleUnknownRouter: this node does not know the routing strategy of a job. See
+// TroubleUnknownRouter: no live node knows the routing strategy of a job. See
 // [store.TroubleUnknownRouter].
 const TroubleUnknownRouter = store.TroubleUnknownRouter
 

@@ -190,7 +190,7 @@ func (t *Telemetry) observeState(s xxljob.Scheduler, failed func(string, error))
 }
 
 // lacks are what runs may wait for: see xxljob.Stats.
-var lacks = []string{"place", "address", "app", "lane", "serial", "run", "order", "settle", "probe", "addresses", "turn"}
+var lacks = []string{"place", "address", "app", "lane", "serial", "run", "order", "settle", "probe", "addresses", "router", "turn"}
 
 func (st *state) observe(to metric.Observer, s xxljob.Stats) {
 	say := func(sp spec, v float64, attributes ...attribute.KeyValue) {

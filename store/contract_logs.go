@@ -16,7 +16,8 @@ type Inbox struct {
 	Asks  []Ask
 }
 
-// Ask, for authors of stores, is a question for lines of a run's log.
+// Ask, for authors of stores, is a question for lines of a run's log or, where Route is set, for the
+// address that a routing strategy of the asked node chooses for a run.
 type Ask struct {
 	// ID is given by the store: positive, and greater than those of earlier
 	// questions.
@@ -27,8 +28,12 @@ type Ask struct {
 	// run is gone is in no Inbox.
 	Run Run
 	// FromLine is the first line wanted, from 1, 32 bits wide; a negative one wants so many of
-	// the last lines.
+	// the last lines. It means nothing where Route is set.
 	FromLine int
+	// Route is the name of that strategy, and Addresses are those among which it is to choose, in
+	// order. Answer.Content is the address then.
+	Route     string
+	Addresses []string
 }
 
 // LogStore is what a Store is as well that keeps lines of runs' logs, in pages that it need not

@@ -14,8 +14,8 @@ type NodeStore interface {
 	// Now returns the store's clock, as View.Now does, for those who have not
 	// joined.
 	Now(ctx context.Context) (time.Time, error)
-	// Join adds a node under a new incarnation, with Beats 1. Zones and Knows are stored with it; a
-	// Beat leaves them as they are, and gives them back where it adds the node again.
+	// Join adds a node under a new incarnation, with Beats 1. Zones, Knows and Routers are stored with
+	// it; a Beat leaves them as they are, and gives them back where it adds the node again.
 	Join(ctx context.Context, n Node) (View, error)
 	// Beat raises the node's counter, stores its attached executors, where nil says
 	// that the node is Resting and an empty list that it has none, clears Left,
@@ -43,8 +43,8 @@ type NodeStore interface {
 	// the given epoch.
 	ReleaseShards(ctx context.Context, incarnation string, shards []Shard) error
 
-	// A question for lines of a run's log goes to the node that has them by the store, and
-	// the answer back. It is dropped a minute after it was asked, answered or not: it is in
+	// A question for lines of a run's log, or for where a run is to go, is put to another node by
+	// the store, and the answer comes back. It is dropped a minute after it was asked, answered or not: it is in
 	// no Inbox from then on, and unknown to the methods here.
 
 	// AskLog puts a question to an incarnation, which finds it in its Inbox, and

@@ -107,6 +107,9 @@ type Node struct {
 	// of schedules, as Join was told; false and 0 of a node that has not said so.
 	Zones bool
 	Knows int
+	// Routers are the names of the node's own routing strategies (Config.Routers), in order, but for
+	// those of XXL-JOB, which each node has. Join was told them; a node that has not said so has none.
+	Routers []string
 	// Attached are the executors that run inside the node's process.
 	Attached []Attachment
 }

@@ -33,8 +33,8 @@ const (
 	// as refused: the app has no live executor, or, where JobID is set, none that has the job's
 	// handler.
 	TroubleNoExecutor TroubleCause = "no-executor"
-	// TroubleUnknownRouter: a job's routing strategy is one that this node does not know, of
-	// another node's Config.Routers, say. Its due runs end as refused here.
+	// TroubleUnknownRouter: a job's routing strategy is one that no live node has in its
+	// Config.Routers. Its due runs wait for such a node, each for an hour, and then end as refused.
 	TroubleUnknownRouter TroubleCause = "unknown-router"
 	// TroubleStuckRuns: due runs of an app have waited for longer than a LeaseTTL for something that
 	// is neither a run of their own job nor a place that a running handler holds, and Ready has no

@@ -143,6 +143,8 @@ type question struct {
 	id, run     int64
 	incarnation string
 	from        int
+	route       string
+	addresses   []string
 	asked       time.Time // with a monotonic reading
 	answer      *store.Answer
 }
@@ -179,7 +181,7 @@ func (s *Store) asksOf(incarnation string, limit int) []store.Ask {
 		}
 		r := s.runs.find(q.run)
 		if q.incarnation == incarnation && q.answer == nil && r != nil {
-			out = append(out, store.Ask{ID: q.id, Incarnation: incarnation, Run: r.snapshot(), FromLine: q.from})
+			out = append(out, store.Ask{ID: q.id, Incarnation: incarnation, Run: r.snapshot(), FromLine: q.from, Route: q.route, Addresses: slices.Clone(q.addresses)})
 		}
 	}
 	return out
@@ -198,7 +200,7 @@ func (s *Store) AskLog(ctx context.Context, ask store.Ask) (store.Ask, error) {
 	s.dropAsks()
 	s.lastAsk++
 	ask.ID, ask.Run = s.lastAsk, r.snapshot()
-	s.asks = append(s.asks, &question{id: ask.ID, run: r.ID, incarnation: ask.Incarnation, from: ask.FromLine, asked: time.Now()})
+	s.asks = append(s.asks, &question{id: ask.ID, run: r.ID, incarnation: ask.Incarnation, from: ask.FromLine, route: ask.Route, addresses: slices.Clone(ask.Addresses), asked: time.Now()})
 	s.tellNode(ask.Incarnation)
 	return ask, nil
 }

@@ -82,7 +82,7 @@ func (s *Store) Join(ctx context.Context, n store.Node) (store.View, error) {
 
 // addNode adds the node with its first beat.
 func (s *Store) addNode(n store.Node) error {
-	n.Attached = copiedAttached(n.Attached)
+	n.Attached, n.Routers = copiedAttached(n.Attached), slices.Clone(n.Routers)
 	if err := s.insert(tableNodes, &n); err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (s *Store) Bury(ctx context.Context, incarnation string, beats int64) error
 	if len(s.buried) == maxTombstones {
 		s.buried = slices.Delete(s.buried, 0, 1)
 	}
-	s.buried = append(s.buried, tombstone{store.Node{ID: n.ID, Incarnation: n.Incarnation, Joined: n.Joined, Zones: n.Zones, Knows: n.Knows}})
+	s.buried = append(s.buried, tombstone{store.Node{ID: n.ID, Incarnation: n.Incarnation, Joined: n.Joined, Zones: n.Zones, Knows: n.Knows, Routers: n.Routers}})
 	p.joined, p.left = false, true
 	s.jobLists.forget(incarnation)
 	s.forget(p)

@@ -5,6 +5,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -138,10 +139,14 @@ func dayOfID(id string) string { return `(` + id + ` / 8192::bigint / 86400000::
 
 // AskLog puts a question to an incarnation.
 func (s *Store) AskLog(ctx context.Context, ask store.Ask) (store.Ask, error) {
+	addresses, err := listText(ask.Addresses)
+	if err != nil {
+		return store.Ask{}, err
+	}
 	added := false
 	var row runRow
-	err := s.one(ctx, bounds{name: "ask_log"}, s.sql.askLog.by(named{
-		{"incarnation", ask.Incarnation}, {"run", ask.Run.ID}, {"from_line", ask.FromLine},
+	err = s.one(ctx, bounds{name: "ask_log"}, s.sql.askLog.by(named{
+		{"incarnation", ask.Incarnation}, {"run", ask.Run.ID}, {"from_line", ask.FromLine}, {"route", nonempty(ask.Route)}, {"addresses", addresses},
 	}).into(func(rows pgx.Rows) (err error) {
 		added = true
 		ask.Run, err = row.scan(rows, &ask.ID)
@@ -155,6 +160,27 @@ func (s *Store) AskLog(ctx context.Context, ask store.Ask) (store.Ask, error) {
 	}
 	s.wakeInbox(ask.Incarnation)
 	return ask, nil
+}
+
+// listText is a list of texts as it is kept where nothing is looked for in it: null for none.
+func listText(list []string) (*string, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	text, err := json.Marshal(plainTexts(list))
+	if err != nil {
+		return nil, err
+	}
+	kept := string(text)
+	return &kept, nil
+}
+
+// listOf reads what listText has made.
+func listOf(text string) (list []string, err error) {
+	if text != "" {
+		err = json.Unmarshal([]byte(text), &list)
+	}
+	return list, err
 }
 
 // AnswerLog answers a question that has no answer.
@@ -251,8 +277,8 @@ func (q *logPageQueries) define(sql template) {
 
 	q.askLog = sql(`with l as (select {{run}} from {{schema}}.xxl_job_log l where l.id = {{arg.run}}),
 	asked as (
-		insert into {{schema}}.xxl_job_ask (incarnation, run_id, from_line, asked)
-		select {{arg.incarnation}}, l.id, {{arg.from_line}}, {{now}} from l returning id)
+		insert into {{schema}}.xxl_job_ask (incarnation, run_id, from_line, route, addresses, asked)
+		select {{arg.incarnation}}, l.id, {{arg.from_line}}, {{arg.route}}, {{arg.addresses}}, {{now}} from l returning id)
 	select asked.id, l.* from asked, l`)
 	q.answerLog = sql(`update {{schema}}.xxl_job_ask a set answered = {{now}}, to_line = {{arg.to_line}},
 	is_end = {{arg.is_end}}, content = {{arg.content}}, refusal = {{arg.refusal}}

@@ -70,11 +70,15 @@ func (s *Store) beat(ctx context.Context, name, incarnation, id string, joins *s
 	if err != nil {
 		return store.View{}, err
 	}
+	routers, err := listText(is.Routers)
+	if err != nil {
+		return store.View{}, err
+	}
 	v := viewReader{store: s}
 	statementOf := func(l *lockSession) statement {
 		pid, start, lockName := l.identity()
 		return s.sql.beat.by(named{
-			{"incarnation", incarnation}, {"node", id}, {"joins", join}, {"told", told}, {"zones", is.Zones}, {"knows", is.Knows}, {"attached", string(text)}, {"lock_pid", pid},
+			{"incarnation", incarnation}, {"node", id}, {"joins", join}, {"told", told}, {"zones", is.Zones}, {"knows", is.Knows}, {"routers", routers}, {"attached", string(text)}, {"lock_pid", pid},
 			{"lock_start", start}, {"lock_name", lockName}, {"locks", s.locks()}, {"lock_class", s.lockClass},
 			{"node_class", s.nodeClass},
 		}).into(v.read)
@@ -128,14 +132,14 @@ type viewReader struct {
 	revived bool
 }
 
-func (v *viewReader) read(rows pgx.Rows) error {
+func (v *viewReader) read(rows pgx.Rows) (err error) {
 	var now, serverStart time.Time
-	var names, ids, owners, attached []string
+	var names, ids, owners, attached, routers []string
 	var beats, joined, epochs []int64
 	var left, away, failing, zones, free []bool
 	var knows []int32
 	var shards []int16
-	if err := rows.Scan(&now, &serverStart, &v.revived, &names, &ids, &beats, &left, &away, &joined, &attached, &failing, &zones, &knows, &shards, &owners, &epochs, &free); err != nil {
+	if err := rows.Scan(&now, &serverStart, &v.revived, &names, &ids, &beats, &left, &away, &joined, &attached, &failing, &zones, &knows, &routers, &shards, &owners, &epochs, &free); err != nil {
 		return err
 	}
 	// A standby that was promoted was started at a time of its own.
@@ -143,6 +147,9 @@ func (v *viewReader) read(rows pgx.Rows) error {
 	for i, name := range names {
 		n := store.Node{ID: ids[i], Incarnation: name, Beats: beats[i], Left: left[i], Failing: failing[i], Away: away[i], Zones: zones[i], Knows: int(knows[i]), Joined: fromMilli(joined[i])}
 		n.Resting = attached[i] == "null"
+		if n.Routers, err = listOf(routers[i]); err != nil {
+			return err
+		}
 		if err := json.Unmarshal([]byte(attached[i]), &n.Attached); err != nil {
 			return err
 		}
@@ -254,15 +261,16 @@ func (q *nodeQueries) define(sql template) {
 	// own row comes from the write.
 	q.beat = sql(`with was as (select has_left or attached <> {{arg.attached}}::text::jsonb news from {{schema}}.xxl_job_node where incarnation = {{arg.incarnation}}),
 	mine as (
-		insert into {{schema}}.xxl_job_node as n (incarnation, node_id, beats, has_left, joined, attached, lock_pid, lock_start, lock_name, zones, knows)
+		insert into {{schema}}.xxl_job_node as n (incarnation, node_id, beats, has_left, joined, attached, lock_pid, lock_start, lock_name, zones, knows, routers)
 		values ({{arg.incarnation}}, {{arg.node}}, 1, false, case when {{arg.joins}}::boolean then {{now}} end,
 			{{arg.attached}}::text::jsonb, {{arg.lock_pid}}, {{arg.lock_start}}, {{arg.lock_name}},
-			case when {{arg.told}}::boolean then {{arg.zones}}::boolean end, case when {{arg.told}}::boolean then {{arg.knows}}::int end)
+			case when {{arg.told}}::boolean then {{arg.zones}}::boolean end, case when {{arg.told}}::boolean then {{arg.knows}}::int end, case when {{arg.told}}::boolean then {{arg.routers}}::text end)
 		on conflict (incarnation) do update set beats = n.beats + 1, has_left = false, attached = excluded.attached,
 			joined = case when {{arg.joins}}::boolean then {{now}} else n.joined end,
 				node_id = case when {{arg.joins}}::boolean then {{arg.node}} else n.node_id end,
 			zones = case when {{arg.told}}::boolean then {{arg.zones}}::boolean else n.zones end,
 			knows = case when {{arg.told}}::boolean then {{arg.knows}}::int else n.knows end,
+			routers = case when {{arg.told}}::boolean then {{arg.routers}}::text else n.routers end,
 			lock_pid = excluded.lock_pid, lock_start = excluded.lock_start, lock_name = excluded.lock_name
 		returning *),
 	nodes as (select * from mine union all select n.* from {{schema}}.xxl_job_node n where n.incarnation <> {{arg.incarnation}}),
@@ -300,7 +308,7 @@ func clusterOf(news string) string {
 				order by incarnation), '{}'),
 		coalesce(array_agg(coalesce(` + milliseconds("joined") + `, 0) order by incarnation), '{}'),
 		coalesce(array_agg(attached::text order by incarnation), '{}'), coalesce(array_agg(failing order by incarnation), '{}'),
-		coalesce(array_agg(zones is true order by incarnation), '{}'), coalesce(array_agg(coalesce(knows, 0) order by incarnation), '{}') from nodes) n,
+		coalesce(array_agg(zones is true order by incarnation), '{}'), coalesce(array_agg(coalesce(knows, 0) order by incarnation), '{}'), coalesce(array_agg(coalesce(routers, '') order by incarnation), '{}') from nodes) n,
 	(select coalesce(array_agg(shard order by shard), '{}'), coalesce(array_agg(owner order by shard), '{}'),
 		coalesce(array_agg(epoch order by shard), '{}'), coalesce(array_agg(free order by shard), '{}') from shards) s`
 }

@@ -166,7 +166,7 @@ func (d *planData) askCases() []planCase {
 	q := d.sql
 	asks := []string{"xxl_job_ask"} // questions are kept for minutes: there are few
 	return []planCase{
-		{name: "askLog", st: q.askLog.by(named{{"incarnation", planOther}, {"run", d.started[0].ID}, {"from_line", 1}}), rows: 1, reach: reachOne},
+		{name: "askLog", st: q.askLog.by(named{{"incarnation", planOther}, {"run", d.started[0].ID}, {"from_line", 1}, {"route", "CANARY"}, {"addresses", `["http://10.0.0.1"]`}}), rows: 1, reach: reachOne},
 		{name: "answerLog", st: q.answerLog.by(named{{"ask", 1}, {"to_line", 10}, {"is_end", true}, {"content", "a line"}, {"refusal", nil}}), rows: 1},
 		{name: "logAnswer", st: q.logAnswer.with(1), rows: 1},
 		{name: "dropAsks", st: q.dropAsks.with(1000), rows: 100, wasted: 1000, scans: asks},
@@ -225,7 +225,7 @@ func (d *planData) nodeCases() []planCase {
 		{name: "setSetting", st: q.setSetting.with("x", "y")},
 		{name: "clock", st: q.clock.with(), rows: 1},
 		{name: "beat", st: q.beat.by(named{
-			{"incarnation", planNode}, {"node", "node"}, {"joins", false}, {"told", true}, {"zones", false}, {"knows", 0}, {"attached", "[]"}, {"lock_pid", pid},
+			{"incarnation", planNode}, {"node", "node"}, {"joins", false}, {"told", true}, {"zones", false}, {"knows", 0}, {"routers", name}, {"attached", "[]"}, {"lock_pid", pid},
 			{"lock_start", at}, {"lock_name", name}, {"locks", false}, {"lock_class", int32(1)},
 			{"node_class", int32(2)},
 		}), rows: 1, scans: smallNodes},

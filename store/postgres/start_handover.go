@@ -241,13 +241,18 @@ func readInbox(box *store.Inbox, incarnation string) result {
 	var row runRow
 	var ask pgtype.Int8
 	var from pgtype.Int4
+	var route, addresses pgtype.Text
 	return func(rows pgx.Rows) error {
-		run, err := row.scan(rows, &ask, &from)
+		run, err := row.scan(rows, &ask, &from, &route, &addresses)
 		switch {
 		case err != nil:
 			return err
 		case ask.Valid:
-			box.Asks = append(box.Asks, store.Ask{ID: ask.Int64, Incarnation: incarnation, Run: run, FromLine: int(from.Int32)})
+			list, err := listOf(addresses.String)
+			if err != nil {
+				return err
+			}
+			box.Asks = append(box.Asks, store.Ask{ID: ask.Int64, Incarnation: incarnation, Run: run, FromLine: int(from.Int32), Route: route.String, Addresses: list})
 		case run.Taken.IsZero():
 			box.Runs = append(box.Runs, run)
 		default:
@@ -407,15 +412,15 @@ func (q *handoverQueries) define(sql template) {
 	where l.shard = any({{arg.shards}}::smallint[]) and l.state = {{state.dispatched}} and l.id > {{arg.after}} and l.id between {{arg.lo}} and {{arg.hi}}
 	order by l.id limit {{arg.limit}}`)
 
-	q.inbox = sql(`(select null::bigint, null::int, {{run}} from {{schema}}.xxl_job_log l
+	q.inbox = sql(`(select null::bigint, null::int, null::text, null::text, {{run}} from {{schema}}.xxl_job_log l
 	where l.inbox = {{arg.incarnation}} and l.state = {{state.started}} and l.id > {{arg.after}} and l.id between {{arg.lo}} and {{arg.hi}}
 		order by l.id limit {{arg.limit}})
 	union all
-	(select null, null, {{run}} from {{schema}}.xxl_job_log l
+	(select null, null, null, null, {{run}} from {{schema}}.xxl_job_log l
 	where l.kill_reason is not null and l.state in ({{state.started}}, {{state.dispatched}}) and l.executor_address = {{arg.address}} and l.taken_time is not null
 	and l.id between {{arg.lo}} and {{arg.hi}} order by l.id)
 	union all
-	(select a.id, a.from_line, r.* from {{schema}}.xxl_job_ask a
+	(select a.id, a.from_line, a.route, a.addresses, r.* from {{schema}}.xxl_job_ask a
 	cross join lateral (select {{run}} from {{schema}}.xxl_job_log l where l.id = a.run_id limit 1) r
 	where a.incarnation = {{arg.incarnation}} and a.answered is null and a.asked > {{kept}} order by a.id limit {{arg.limit}})`)
 	take := func(ids string) string {

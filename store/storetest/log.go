@@ -63,6 +63,15 @@ func askID(e *env) {
 		want(e, "question", ask, store.Ask{ID: ask.ID, Incarnation: "b", Run: run, FromLine: from})
 		last = ask.ID
 	}
+	for _, addresses := range [][]string{nil, {"http://10.0.0.1", "local://b"}} {
+		ask := store.Ask{Incarnation: "b", Run: run, Route: "CANARY", Addresses: addresses}
+		got, err := e.AskLog(e.ctx, ask)
+		e.must(err)
+		ask.ID = got.ID
+		want(e, "question for an address", got, ask)
+		list := e.mustInbox("b").Asks
+		want(e, "question for an address in the inbox", list[len(list)-1], ask)
+	}
 	e.wantRun("after it", run)
 }
 

@@ -52,13 +52,13 @@ func (e *env) mustNode(v store.View, incarnation string) store.Node {
 
 func joinAdds(e *env) {
 	attached := []store.Attachment{{App: "app", Handlers: []string{"b", "a"}}, {App: "b"}}
-	v, err := e.Join(e.ctx, store.Node{ID: "n", Incarnation: "n-1", Beats: 77, Left: true, Failing: true, Zones: true, Knows: 3, Attached: attached})
+	v, err := e.Join(e.ctx, store.Node{ID: "n", Incarnation: "n-1", Beats: 77, Left: true, Failing: true, Zones: true, Knows: 3, Routers: []string{"CANARY", "PARITY"}, Attached: attached})
 	e.must(err)
 	got := e.mustNode(v, "n-1")
 	e.check(!got.Joined.IsZero(), "Joined is not set")
-	want(e, "node", got, store.Node{ID: "n", Incarnation: "n-1", Beats: 1, Joined: got.Joined, Zones: true, Knows: 3, Attached: attached})
+	want(e, "node", got, store.Node{ID: "n", Incarnation: "n-1", Beats: 1, Joined: got.Joined, Zones: true, Knows: 3, Routers: []string{"CANARY", "PARITY"}, Attached: attached})
 	beaten := e.mustNode(e.mustBeat("n-1"), "n-1")
-	e.check(beaten.Zones && beaten.Knows == 3, "after a beat Zones is %v, Knows %d", beaten.Zones, beaten.Knows)
+	e.check(beaten.Zones && beaten.Knows == 3 && len(beaten.Routers) == 2, "after a beat Zones is %v, Knows %d, Routers %q", beaten.Zones, beaten.Knows, beaten.Routers)
 	want(e, "number of shards", len(v.Shards), numShards)
 	later := e.mustNode(e.join("n-2"), "n-2")
 	e.check(!later.Joined.Before(got.Joined), "a later node joined at %v, before %v", later.Joined, got.Joined)
@@ -98,14 +98,14 @@ func beatClearsLeft(e *env) {
 
 func beatRevives(e *env) {
 	e.join("a")
-	_, err := e.Join(e.ctx, store.Node{ID: "b", Incarnation: "b", Zones: true, Knows: 3})
+	_, err := e.Join(e.ctx, store.Node{ID: "b", Incarnation: "b", Zones: true, Knows: 3, Routers: []string{"CANARY"}})
 	e.must(err)
 	e.must(e.Bury(e.ctx, "b", 1))
 	e.check(e.node(e.mustBeat("a"), "b") == nil, "a buried node without runs is still there")
 	v, err := e.Beat(e.ctx, "b", []store.Attachment{{App: "app"}})
 	e.must(err)
 	got := e.mustNode(v, "b")
-	e.check(!got.Left && len(got.Attached) == 1 && got.Zones && got.Knows == 3, "revived node %+v", got)
+	e.check(!got.Left && len(got.Attached) == 1 && got.Zones && got.Knows == 3 && len(got.Routers) == 1, "revived node %+v", got)
 	e.mustNode(e.mustBeat("a"), "b")
 }
 

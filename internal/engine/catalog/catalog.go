@@ -32,7 +32,11 @@ type Catalog struct {
 
 // complete fills in and checks a definition.
 func (d *Catalog) complete(job store.Job) (store.Job, error) {
-	return store.Complete(job, store.Rules{App: d.Cfg.App, Zone: d.Cfg.Location, Routes: d.Strategies.Names, SubSecond: d.Cfg.Limits.AllowSubSecond, RunRetention: d.Cfg.RunRetention})
+	routes := d.Strategies.Names
+	if _, found := d.Leases.Knowing(job.Route, job.ID); found {
+		routes = append(slices.Clone(routes), job.Route) // another service's
+	}
+	return store.Complete(job, store.Rules{App: d.Cfg.App, Zone: d.Cfg.Location, Routes: routes, SubSecond: d.Cfg.Limits.AllowSubSecond, RunRetention: d.Cfg.RunRetention})
 }
 
 // fires refuses a schedule without a future instant. It is for definitions that

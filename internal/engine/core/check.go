@@ -67,6 +67,9 @@ func (c Config) Validate() error {
 	}
 	checkMiddleware(&f, "Middleware", c.Middleware)
 	checkMiddleware(&f, "Executor.Middleware", c.Executor.Middleware)
+	if len(c.Routers) > mostRouters {
+		f.Add("Routers", len(c.Routers), fmt.Errorf("want at most %d", mostRouters))
+	}
 	for name, r := range c.Routers {
 		if name == "" || r == nil {
 			f.Add("Routers", name, errors.New("want a name and a Router"))
@@ -74,6 +77,9 @@ func (c Config) Validate() error {
 	}
 	return f.Err()
 }
+
+// mostRouters bounds Config.Routers: each node tells the others the names of its own.
+const mostRouters = 100
 
 // validateRanges collects the durations and numbers that are out of their range.
 func (c *Config) validateRanges(f *store.Faults) {

@@ -75,7 +75,7 @@ func New(of Deps) *Dispatcher {
 		aside:    &router.ParkedLookups{Core: all, Queue: q, Asked: of.Router.Lookup.Asked, Backoffs: map[string]*loop.Backoff{}},
 		starting: loop.Backoff{Log: all.Logger, What: "starting runs"},
 	}
-	d.inbox = &inbox{Core: all, queue: q, attached: book.Attached, killer: d.killer, logs: of.Logs, unconfirmed: d.unconfirmed, launcher: launch, taking: make(chan struct{}, 1)}
+	d.inbox = &inbox{Core: all, queue: q, attached: book.Attached, killer: d.killer, logs: of.Logs, routers: of.Router.Asks, unconfirmed: d.unconfirmed, launcher: launch, taking: make(chan struct{}, 1)}
 	d.recovery = &recovery{
 		Core: all, queue: q, finisher: d.finisher, watcher: d.watcher, inDoubt: d.inDoubt, launcher: launch,
 		unconfirmed: d.unconfirmed, reload: of.Reload, sightings: sightings{ended: map[int64]bool{}},

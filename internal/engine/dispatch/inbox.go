@@ -16,7 +16,8 @@ import (
 )
 
 // The inbox of a node. Input: runs that other nodes have started at an executor
-// attached here, requests to kill, and questions for lines of logs (runlog/reader.go). A run
+// attached here, requests to kill, questions for lines of logs (runlog/reader.go), and for where runs
+// go (router/elsewhere.go). A run
 // is taken, by a committed compare-and-set, before its handler is called. Output: taken runs, to
 // launch.go.
 
@@ -30,6 +31,7 @@ type inbox struct {
 	attached    *registry.AttachedSet
 	killer      *killer
 	logs        *runlog.Reader
+	routers     interface{ AnswerRoutes([]store.Ask) }
 	unconfirmed *unconfirmed
 	launcher    *launcher
 	taking      chan struct{} // full while runs are taken
@@ -73,7 +75,9 @@ func (b *inbox) look(ctx context.Context) error {
 			b.killer.killHere(ctx, r)
 		}
 		if after == 0 {
-			b.logs.AnswerLogs(box.Asks)
+			routes, lines := asksByKind(box.Asks)
+			b.logs.AnswerLogs(lines)
+			b.routers.AnswerRoutes(routes)
 		}
 		some, err := b.take(ctx, box.Runs)
 		full = full || some
@@ -84,6 +88,18 @@ func (b *inbox) look(ctx context.Context) error {
 		}
 		after = box.Runs[len(box.Runs)-1].ID
 	}
+}
+
+// asksByKind tells questions for addresses from those for lines of logs.
+func asksByKind(asks []store.Ask) (routes, lines []store.Ask) {
+	for _, ask := range asks {
+		if ask.Route != "" {
+			routes = append(routes, ask)
+		} else {
+			lines = append(lines, ask)
+		}
+	}
+	return routes, lines
 }
 
 // take takes those of the runs that there is room for, and has them launched. full reports that there was not room for all.

@@ -65,6 +65,32 @@ func (l *Leases) HasElsewhere(app string) bool {
 	return len(l.Seen.apps[app]) > 0
 }
 
+// Knowing returns a node, other than this one, that takes part and has a routing strategy of this
+// name of its own: one that is not doubted, where there is one, and the same one for a job as long as
+// the same nodes are there, since strategies remember what they have chosen.
+func (l *Leases) Knowing(route string, jobID int64) (incarnation string, found bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var sure, doubted []string
+	for inc, o := range l.Seen.nodes {
+		switch {
+		case inc == l.Incarnation || !o.live || o.idle && !o.rests || !slices.Contains(o.Node.Routers, route):
+		case o.doubted:
+			doubted = append(doubted, inc)
+		default:
+			sure = append(sure, inc)
+		}
+	}
+	if len(sure) == 0 {
+		sure = doubted
+	}
+	if len(sure) == 0 {
+		return "", false
+	}
+	slices.Sort(sure)
+	return sure[uint64(jobID)%uint64(len(sure))], true
+}
+
 // HasLooked reports whether the other nodes are known at all.
 func (l *Leases) HasLooked() bool {
 	select {

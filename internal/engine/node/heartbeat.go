@@ -30,6 +30,7 @@ type heartbeat struct {
 	dispatch *dispatch.Dispatcher
 	memory   *registry.Memory
 	desk     *runlog.Desk
+	routers  []string // this node's own routing strategies
 	lists    *catalog.Lists
 	fitness  *lease.Fitness
 	reload   *lease.ReloadSet // takes shards whose planned runs are to be read as a whole
@@ -130,7 +131,7 @@ func (h *heartbeat) beat(ctx context.Context, joined *bool) (store.View, error) 
 		if *joined {
 			return h.Store.Beat(ctx, h.Leases.Incarnation, h.Leases.Local())
 		}
-		view, err := h.Store.Join(ctx, store.Node{ID: h.Cfg.Node, Incarnation: h.Leases.Incarnation, Attached: h.Leases.Local(), Zones: schedule.HasZones(), Knows: schedule.Knows})
+		view, err := h.Store.Join(ctx, store.Node{ID: h.Cfg.Node, Incarnation: h.Leases.Incarnation, Attached: h.Leases.Local(), Zones: schedule.HasZones(), Knows: schedule.Knows, Routers: h.routers})
 		// A Join with an unknown outcome is followed by beats: they add the node
 		// where it is not there.
 		*joined = *joined || err == nil
@@ -157,6 +158,7 @@ func (h *heartbeat) resign(ctx context.Context) {
 func (h *heartbeat) noteLook(changed bool, found []store.Shard) {
 	if changed {
 		h.memory.Forget()
+		h.queue.RouterLook() // a node that knows what theirs does not may be there
 	}
 	h.takeUp(found)
 	for _, inc := range h.Leases.TakeDoubts() {

@@ -133,6 +133,7 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 	s.alarms = alarms.NewNotifier(all, alarms.NewRules(all.Cfg.Alarms), panics)
 	s.lines = runlog.NewWriter(all, panics)
 	s.Reader = &runlog.Reader{Core: all, Desk: desk, Calls: &runlog.Calls{Desk: desk}, Attached: attached, Book: s.book, Written: runlog.NewSource(all, panics)}
+	s.router.Asks.Ask = s.Reader.AskNode
 	reload, lists := &lease.ReloadSet{}, catalog.NewLists(all.Life.Wakes.List)
 	s.dispatch = dispatch.New(dispatch.Deps{
 		Core: all, Queue: s.queue, Bus: s.Bus, Book: s.book, Router: s.router, Logs: s.Reader, Lines: s.lines, Fitness: s.fitness, Reload: reload,
@@ -140,7 +141,7 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 	s.Reader.Heard = s.dispatch.HeardProgress
 	s.scanner = scan.NewScanner(all, s.queue, s.fitness, s.Bus, reload)
 	s.heartbeat = &heartbeat{
-		Core: all, queue: s.queue, dispatch: s.dispatch, memory: memory, desk: desk, lists: lists, fitness: s.fitness, reload: reload,
+		Core: all, queue: s.queue, dispatch: s.dispatch, memory: memory, desk: desk, routers: strategies.Own, lists: lists, fitness: s.fitness, reload: reload,
 		told: leaseNews{bus: s.Bus},
 	}
 

@@ -250,6 +250,24 @@ func (e *Queue) ParkUnrouted(en *Item, asks func(app string) bool, waited bool) 
 	}
 }
 
+// RouterLook has those tried again that wait for a node which knows their job's routing strategy.
+// Their jobs are read anew: what they ask for may be another one by now. It reports whether there
+// are any.
+func (e *Queue) RouterLook() (any bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for at, t := range e.Room.lists.by[LotRouter] {
+		for _, q := range t.apps {
+			for _, w := range *q {
+				w.Ref.stale = true
+			}
+		}
+		any = e.Room.admitAllOf(at) || any
+	}
+	e.wakes.Start.PokeIf(any)
+	return any
+}
+
 // DueAgain puts an entry that waited nowhere back among those that are due.
 func (e *Queue) DueAgain(en *Item) {
 	e.mu.Lock()

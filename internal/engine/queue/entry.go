@@ -310,7 +310,7 @@ type Routed struct {
 	Msg     string
 	Probing bool       // the answers to probes are not in yet
 	Behind  *store.Run // another part of the broadcast, whose end has to be waited for
-	Failed  error      // the store did not tell where the other parts are
+	Failed  error      // the store did not tell where the other parts are, or nobody knows the strategy
 	Asks    []string   // among these a router of the user's has to choose yet
 }
 
@@ -321,6 +321,7 @@ type RouteChoice struct {
 	Version int64 // of the job
 	Chosen  []string
 	Refused string
+	Nobody  string // nobody was there to choose: why
 }
 
 // Fits reports whether a choice is still one among the addresses.

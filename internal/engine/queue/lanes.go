@@ -214,6 +214,7 @@ const (
 	LotSettle // what a former owner has left of serial jobs, to be known
 	lotRoute  // addresses that can be read again
 	lotAsk    // addresses that a registry of the user's is asked for
+	LotRouter // a node that knows the job's routing strategy
 	LotApart  // its turn among starts that go apart
 	lotAgain  // the same, where the start had no effect before
 	LotDue    // nothing: the due queue
@@ -248,6 +249,9 @@ func (l WaitKey) Next() WaitKey { return lotAgainOf(l.round + 1) }
 func LotOrderOf(jobID int64) WaitKey { return WaitKey{Kind: lotOrder, JobID: jobID} }
 
 func AskLot(app string) WaitKey { return WaitKey{Kind: lotAsk, App: app} }
+
+// RouterLot is where the runs of a job wait whose routing strategy no live node has.
+func RouterLot(jobID int64) WaitKey { return WaitKey{Kind: LotRouter, JobID: jobID} }
 
 func ErrorLot(app string) WaitKey { return WaitKey{Kind: lotRoute, App: app} }
 

@@ -155,6 +155,8 @@ func (k waitKind) lacks() string {
 		return LackProbe
 	case lotRoute, lotAsk:
 		return "addresses"
+	case LotRouter:
+		return "router"
 	}
 	return LackTurn
 }

@@ -106,7 +106,7 @@ func (w *waitlist) LetOut(en *Item, at WaitKey) { en.from, en.Waited = w.lists.o
 // waits is not among theirs any more.
 func (w *waitlist) Park(at WaitKey, en *Item) {
 	switch ahead := w.inTransit.has(en.Run.JobID, en.Run.ID); at.Kind {
-	case LotProbe, lotRoute, lotAsk, LotSettle:
+	case LotProbe, lotRoute, lotAsk, LotRouter, LotSettle:
 		w.keepAhead(en)
 	case lotOrder:
 		w.inTransit.drop(en.Run.JobID, en.Run.ID)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
@@ -163,11 +164,16 @@ type ParkedLookups struct {
 	Queue    *queue.Queue
 	Asked    *appsAsked
 	Backoffs map[string]*loop.Backoff // of apps whose addresses cannot be read
+	looks    atomic.Bool              // those that wait for a node which knows their strategy will be tried again
 }
 
 // SetAside parks a run whose addresses could not be read, with the others of its
 // app: the other apps go on. After a pause they are tried again.
 func (u *ParkedLookups) SetAside(ctx context.Context, en *queue.Item, err error) {
+	if lack := (*unknownRouter)(nil); errors.As(err, &lack) {
+		u.parkUnknown(en, lack)
+		return
+	}
 	if errors.Is(err, errAsking) || errors.Is(err, errBehind) {
 		u.parkAsking(en, err)
 		return

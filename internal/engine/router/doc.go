@@ -31,6 +31,15 @@
 // one goroutine behind, and refuses the runs that have waited for long enough. Once Stop has
 // begun nobody is asked, and the runs stay planned.
 //
+// # Strategies of other nodes
+//
+// Services that share a store need not have the same routers. A node says in its row which it has, and
+// is asked by the store, as nodes ask each other for lines of logs, where a run is to go: the run stays
+// this node's, and planned, until it has the answer. It is called as it would be for runs of its own.
+// A node that does not answer in time has refused nothing: the run waits, as where there is no such
+// node (RouterLot), and is tried again every few seconds and with each change among the nodes. After an hour
+// (RouterWait) it ends as refused.
+//
 // # Probes
 //
 // FAILOVER and BUSYOVER ask executors before the start, while the run still waits as planned in

@@ -22,7 +22,7 @@ func (ro *Router) SayRefused(r *queue.Routed, job *store.Job) {
 	x := store.Trouble{App: job.App, JobID: job.ID, Late: 1, Detail: r.Refused}
 	switch {
 	case r.Unknown:
-		x.Cause, x.Remedy = store.TroubleUnknownRouter, "give each node of this schema the same Config.Routers, or correct the job's routing strategy"
+		x = troubleOfRouter(job.App, job.ID, 0, r.Refused) // it was late before
 	case !r.Nobody:
 		return
 	case registry.IsNoExecutor(job.App, r.Refused):
@@ -61,7 +61,8 @@ func (ro *Router) isMended(ctx context.Context, x *store.Trouble) bool {
 		return true
 	}
 	if x.Cause == store.TroubleUnknownRouter {
-		return ro.Strategies.ByName[job.Route] != nil
+		_, found := ro.Leases.Knowing(job.Route, job.ID)
+		return found || ro.Strategies.ByName[job.Route] != nil
 	}
 	addrs, why, err := ro.Lookup.Book.Lookup(ctx, job, nil)
 	return err == nil && (len(addrs) > 0 || registry.IsNoExecutor(job.App, why))

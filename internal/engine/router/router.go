@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -32,6 +31,7 @@ type Router struct {
 	Asks       *userRouters
 	Strategies *Strategies
 	said       RouteWords
+	missing    missing
 }
 
 // Route decides about one entry. It asks no executor: probing routes go by the
@@ -100,15 +100,12 @@ func (ro *Router) isSame(en *queue.Item, job *store.Job, r *queue.Routed) bool {
 
 // chooseAddress applies the job's strategy.
 func (ro *Router) chooseAddress(ctx context.Context, en *queue.Item, job *store.Job, addrs []string) queue.Routed {
-	router := ro.Strategies.ByName[job.Route]
-	if router == nil {
-		return queue.Routed{Unknown: true, Refused: fmt.Sprintf("routing strategy %s is not known on this node: %s", job.Route, errs.OneOf(job.Route, ro.Strategies.Names))}
-	}
 	if job.Route == route.ShardingBroadcast && en.Run.Sharding() != (store.Sharding{}) {
 		return ro.choosePart(ctx, &en.Run, job, addrs)
 	}
 	var chosen []string
-	if ro.Cfg.Routers[job.Route] == nil {
+	if !ro.Strategies.IsUsers(job.Route) {
+		router := ro.Strategies.ByName[job.Route]
 		if en.Choice.Fits(job, addrs) { // it has waited behind others: no strategy counts it twice
 			chosen = en.Choice.Chosen
 		} else if choice, err := router.Route(ctx, job.ID, addrs); err != nil {
@@ -119,11 +116,17 @@ func (ro *Router) chooseAddress(ctx context.Context, en *queue.Item, job *store.
 				en.Choice = &queue.RouteChoice{Version: job.Version, Chosen: chosen}
 			}
 		}
+	} else if why := ro.unknown(en, job); why != "" {
+		return ro.awaitRouter(en, job, why)
 	} else if c := ro.Asks.choiceFor(en, job, addrs); c == nil {
 		return queue.Routed{Asks: addrs}
+	} else if c.Nobody != "" {
+		en.Choice = nil
+		return ro.awaitRouter(en, job, c.Nobody)
 	} else if chosen = c.Chosen; c.Refused != "" {
 		return queue.Routed{Refused: c.Refused}
 	}
+	delete(ro.missing, job.Route)
 	switch job.Route {
 	case route.ShardingBroadcast:
 		return queue.Routed{Address: chosen[0], Targets: slices.Clone(chosen)}
@@ -199,19 +202,27 @@ func (ro *Router) choosePart(ctx context.Context, run *queue.PlannedRun, job *st
 type Strategies struct {
 	ByName map[string]core.Router
 	Names  []string // XXL-JOB's first, then the user's in order
+	Own    []string // of these, the user's
+	users  map[string]bool
 }
 
+// IsUsers reports whether a strategy is a user's: this node's, or one that it does not know, which is
+// another node's.
+func (s *Strategies) IsUsers(name string) bool { return s.users[name] || s.ByName[name] == nil }
+
 func NewStrategies(cfg *core.Config, node string) *Strategies {
-	s := &Strategies{ByName: map[string]core.Router{}, Names: route.Names()}
+	s := &Strategies{ByName: map[string]core.Router{}, Names: route.Names(), users: map[string]bool{}}
 	for name, r := range route.Builtin(time.Now, node) {
 		s.ByName[name] = r
 	}
 	maps.Copy(s.ByName, cfg.Routers)
 	for _, name := range slices.Sorted(maps.Keys(cfg.Routers)) {
+		s.users[name] = true
 		if !route.Valid(name) {
-			s.Names = append(s.Names, name)
+			s.Own = append(s.Own, name)
 		}
 	}
+	s.Names = append(s.Names, s.Own...)
 	return s
 }
 

@@ -17,16 +17,20 @@ import (
 )
 
 // Routers of the user's, which may take their time. Input: due runs of their jobs, from
-// dispatch/start.go. Output: the same runs with an answer, in their order, to the due queue.
+// dispatch/start.go, and questions of other nodes, from elsewhere.go. Output: the same runs with an
+// answer, in their order, to the due queue, and answers.
 
 // userRouters calls routers of the user's.
 type userRouters struct {
 	*core.Core
 	queue *queue.Queue
 	users *registry.UserCalls // of Config.Routers
+	// Ask puts a question to another node, and waits for the answer.
+	Ask func(context.Context, store.Ask) (store.Answer, error)
 
 	mu     sync.Mutex                // before the mutex of the queue
 	queues map[routerKey]*routeQueue // guarded by mu, and all in them, and the choices of their runs
+	asked  questions                 // guarded by mu
 }
 
 func NewUserRouters(s *core.Core, e *queue.Queue, users *registry.UserCalls) *userRouters {
@@ -43,7 +47,7 @@ func (ro *userRouters) choiceFor(en *queue.Item, job *store.Job, addrs []string)
 		return nil
 	}
 	q := ro.queues[routerKey{job.Route, job.ID}]
-	if q != nil && len(q.waiting) > 0 && q.waiting[0].en.Run.Key().Before(en.Run.Key()) {
+	if q != nil && len(q.waiting) > 0 && q.waiting[0].key.Before(en.Run.Key()) {
 		return nil
 	}
 	return en.Choice
@@ -53,19 +57,28 @@ func (ro *userRouters) choiceFor(en *queue.Item, job *store.Job, addrs []string)
 func (ro *userRouters) AskRouter(en *queue.Item, job *store.Job, addrs []string) {
 	ro.mu.Lock()
 	defer ro.mu.Unlock()
-	key := routerKey{job.Route, job.ID}
+	w := &routeWait{key: en.Run.Key(), choice: en.Choice, version: job.Version, addrs: addrs, since: time.Now()}
+	w.goOn = func() {
+		en.Choice = w.choice
+		ro.queue.DueAgain(en)
+	}
+	ro.wait(routerKey{job.Route, job.ID}, w)
+}
+
+// wait has a run wait for its router. Caller holds mu.
+func (ro *userRouters) wait(key routerKey, w *routeWait) {
 	q := ro.queues[key]
 	if q == nil {
 		q = &routeQueue{key: key}
 		ro.queues[key] = q
 	}
-	at, _ := slices.BinarySearchFunc(q.waiting, en.Run.Key(), func(w *routeWait, key lease.RingEntry) int {
-		if w.en.Run.Key().Before(key) {
+	at, _ := slices.BinarySearchFunc(q.waiting, w.key, func(w *routeWait, key lease.RingEntry) int {
+		if w.key.Before(key) {
 			return -1
 		}
 		return 1
 	})
-	q.waiting = slices.Insert(q.waiting, at, &routeWait{en: en, version: job.Version, addrs: addrs, since: time.Now()})
+	q.waiting = slices.Insert(q.waiting, at, w)
 	ro.routeNext(q)
 }
 
@@ -78,18 +91,18 @@ func (ro *userRouters) routeNext(q *routeQueue) {
 	}
 	for len(q.waiting) > 0 {
 		w := q.waiting[0]
-		if w.en.Choice == nil && q.call == nil {
+		if w.choice == nil && q.call == nil {
 			ro.callRouter(q, w)
 		}
-		if w.en.Choice == nil && q.call.about == nil {
+		if w.choice == nil && q.call.about == nil {
 			// An earlier call hangs. It may return while this run has time.
 			ro.awaitRouter(q, w)
 		}
-		if w.en.Choice == nil {
+		if w.choice == nil {
 			return
 		}
 		q.waiting[0], q.waiting = nil, q.waiting[1:]
-		ro.queue.DueAgain(w.en)
+		w.goOn()
 	}
 	if q.call == nil && ro.queues[q.key] == q { // not another one, of later runs
 		delete(ro.queues, q.key)
@@ -101,7 +114,7 @@ func (ro *userRouters) routeNext(q *routeQueue) {
 func (ro *userRouters) awaitRouter(q *routeQueue, w *routeWait) {
 	left := ro.Cfg.Limits.RouteTimeout - time.Since(w.since)
 	if left <= 0 {
-		w.en.Choice = ro.noChoice(q, w, ", and an earlier call still hangs")
+		w.choice = ro.noChoice(q, w, ", and an earlier call still hangs")
 		return
 	}
 	if q.timer != nil {
@@ -127,6 +140,10 @@ func (ro *userRouters) callRouter(q *routeQueue, w *routeWait) {
 	c := &routeCall{about: w}
 	q.call = c
 	router := ro.Cfg.Routers[q.key.route]
+	if router == nil {
+		ro.askElsewhere(q, c)
+		return
+	}
 	overdue := time.AfterFunc(ro.Cfg.Limits.RouteTimeout, func() { ro.routeOverdue(q, c) })
 	ro.users.Start(ro.Life.Loops.Plan.Ctx, "Router.Route of "+q.key.route, func(ctx context.Context) ([]string, error) {
 		chosen, err := router.Route(ctx, q.key.jobID, slices.Clone(w.addrs))
@@ -181,7 +198,12 @@ func (ro *userRouters) routeAnswered(q *routeQueue, c *routeCall, choice *queue.
 		return // the end of its context may be why: the run stays planned
 	}
 	if c.about != nil {
-		c.about.en.Choice = choice
+		c.about.choice = choice
+	}
+	if choice.Nobody != "" {
+		for _, w := range q.waiting { // they wait together, and so in their order
+			w.choice = choice
+		}
 	}
 	ro.routeNext(q)
 }
@@ -200,7 +222,7 @@ func (ro *userRouters) leaveCall(q *routeQueue, c *routeCall) bool {
 	if q.call != c || c.about == nil || ro.Life.Loops.Plan.Ctx.Err() != nil {
 		return false
 	}
-	c.about.en.Choice = ro.noChoice(q, c.about, "")
+	c.about.choice = ro.noChoice(q, c.about, "")
 	c.about = nil
 	ro.routeNext(q)
 	return true
@@ -223,10 +245,12 @@ type routeQueue struct {
 	timer   *time.Timer  // for the first, where it waits for a call that hangs
 }
 
-// routeWait is a run that waits.
+// routeWait is a run that waits, of this node or of one that has asked.
 type routeWait struct {
-	en      *queue.Item
-	version int64 // of its job
+	key     lease.RingEntry
+	choice  *queue.RouteChoice
+	goOn    func() // once there is a choice; called with mu held
+	version int64  // of its job
 	addrs   []string
 	since   time.Time
 }

@@ -104,7 +104,7 @@ func (l *Reader) logOf(ctx context.Context, run store.Run, from int, said *wire.
 	case inc == l.Leases.Incarnation:
 		return l.logHere(ctx, run, from, said)
 	}
-	return l.askNode(ctx, store.Ask{Incarnation: inc, Run: run, FromLine: from})
+	return l.AskNode(ctx, store.Ask{Incarnation: inc, Run: run, FromLine: from})
 }
 
 // logResult is an answer as the caller of Log gets it. The run was read before it
@@ -174,10 +174,10 @@ func (l *Reader) logHere(ctx context.Context, run store.Run, from int, said *wir
 	return l.Calls.ask(ctx, exec, run, from, said)
 }
 
-// askNode puts the question to another node and waits for the answer. It tries
+// AskNode puts a question to another node and waits for the answer. It tries
 // until ctx ends or the node is gone: an error of the store, or a question that
 // the store has dropped, is followed by another attempt.
-func (l *Reader) askNode(ctx context.Context, ask store.Ask) (store.Answer, error) {
+func (l *Reader) AskNode(ctx context.Context, ask store.Ask) (store.Answer, error) {
 	if err := l.SetShards(ctx); err != nil {
 		return store.Answer{}, err
 	}

@@ -1,0 +1,189 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/lease"
+	"github.com/xxljob/xxljob/internal/engine/queue"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Routing strategies that this node does not have, of services that share its store. In: due runs of
+// their jobs, and questions of other nodes about those that this node has. Out: an address that a
+// node which has the strategy has chosen; or the run waits until there is such a node.
+
+const (
+	// RouterWait is for how long a run waits for a node that knows its job's routing strategy. Then
+	// it ends as refused.
+	RouterWait = time.Hour
+	// routerPause is how often those that wait are tried again; what a look at the nodes shows has
+	// them tried at once.
+	routerPause = 5 * time.Second
+	// askPatience is how long another node has for its answer, beside its RouteTimeout.
+	askPatience = 2 * time.Second
+	// mostQuestions bounds the questions of other nodes that are being answered.
+	mostQuestions = 100
+	// questionKept is how long stores keep a question.
+	questionKept = time.Minute
+)
+
+// missing has since when nobody has told a choice of a strategy, by its name, on this process's own
+// clock. It belongs to the start loop.
+type missing map[string]time.Time
+
+// unknownRouter is why a run waits.
+type unknownRouter struct {
+	jobID int64
+	why   string
+}
+
+func (e *unknownRouter) Error() string { return e.why }
+
+// unknown says why nobody can be asked about a run now; empty where somebody can. Runs that come
+// later wait behind those that wait already.
+func (ro *Router) unknown(en *queue.Item, job *store.Job) string {
+	if ro.Strategies.ByName[job.Route] != nil {
+		return ""
+	}
+	at := queue.RouterLot(job.ID)
+	_, found := ro.Leases.Knowing(job.Route, job.ID)
+	if found && (!ro.Lookup.Queue.Room.Waits(at) || en.CameFrom(at)) {
+		return ""
+	}
+	return "no live node has the routing strategy " + job.Route
+}
+
+// awaitRouter has a run wait, or ends it where that was for too long: its own time and that of the
+// strategy are over, so that a node which comes up after an outage does not refuse what waited for it.
+func (ro *Router) awaitRouter(en *queue.Item, job *store.Job, why string) queue.Routed {
+	since, known := ro.missing[job.Route]
+	if !known {
+		if since = time.Now(); ro.missing == nil || len(ro.missing) > 1000 {
+			ro.missing = missing{}
+		}
+		ro.missing[job.Route] = since
+	}
+	if time.Since(since) >= RouterWait && ro.Clock.Now().Sub(en.Run.Scheduled()) >= RouterWait {
+		return queue.Routed{Unknown: true, Refused: fmt.Sprintf("%s, and the run has waited for one for %v", why, RouterWait)}
+	}
+	return queue.Routed{Failed: &unknownRouter{jobID: job.ID, why: why}}
+}
+
+// parkUnknown has a run wait for a node that knows its strategy.
+func (u *ParkedLookups) parkUnknown(en *queue.Item, lack *unknownRouter) {
+	at := queue.RouterLot(lack.jobID)
+	if !en.CameFrom(at) {
+		u.Core.Troubles.Saw(store.TroubleUnknownRouter, u.Clock.Now(), refusedKept, troubleOfRouter(en.Run.App, lack.jobID, 1, fmt.Sprintf("%s: its due runs wait for one, each for %v", lack.why, RouterWait)))
+	}
+	u.Queue.Room.ParkFirst(at, en)
+	if u.looks.CompareAndSwap(false, true) {
+		time.AfterFunc(routerPause, func() {
+			u.looks.Store(false)
+			u.Queue.RouterLook()
+		})
+	}
+}
+
+func troubleOfRouter(app string, jobID int64, late int, detail string) store.Trouble {
+	return store.Trouble{
+		Cause: store.TroubleUnknownRouter, App: app, JobID: jobID, Late: late, Detail: detail,
+		Remedy: "start a node that has this routing strategy in its Config.Routers, or correct the job's",
+	}
+}
+
+// askElsewhere asks another node about a run, beside the start loop. Caller holds mu.
+func (ro *userRouters) askElsewhere(q *routeQueue, c *routeCall) {
+	w := c.about
+	choice := &queue.RouteChoice{Version: w.version}
+	node, found := ro.Leases.Knowing(q.key.route, q.key.jobID)
+	if !found {
+		choice.Nobody = "no live node has the routing strategy " + q.key.route
+	}
+	ro.Life.Loops.Plan.Try(func(ctx context.Context) { // once Stop has begun the runs stay planned
+		if found {
+			ctx, cancel := context.WithTimeout(ctx, loop.CallTimeout+askPatience)
+			defer cancel()
+			a, err := ro.Ask(ctx, store.Ask{Incarnation: node, Run: store.Run{ID: w.key.RunID}, Route: q.key.route, Addresses: w.addrs})
+			switch {
+			case err != nil:
+				choice.Nobody = fmt.Sprintf("the node with the routing strategy %s does not answer: %v", q.key.route, err)
+			case a.Refusal != "":
+				choice.Refused = a.Refusal
+			default:
+				choice.Chosen, choice.Refused = picked(q.key.route, []string{a.Content}, w.addrs)
+			}
+		}
+		ro.routeAnswered(q, c, choice)
+	})
+}
+
+// questions are those of other nodes. All of it is guarded by userRouters.mu.
+type questions struct {
+	open int
+	left bool // one was left in the inbox for want of room
+	// seen are those that were taken on this minute, and former those of the minute before: what was
+	// answered may be in an inbox that was read before that.
+	seen, former map[int64]bool
+	since        time.Time
+}
+
+// begin takes on a question, unless it was before or there is no room.
+func (a *questions) begin(id int64, now time.Time) bool {
+	if a.seen == nil || now.Sub(a.since) >= questionKept {
+		a.seen, a.former, a.since = map[int64]bool{}, a.seen, now
+	}
+	if a.seen[id] || a.former[id] {
+		return false
+	}
+	if a.open >= mostQuestions {
+		a.left = true
+		return false
+	}
+	a.seen[id] = true
+	a.open++
+	return true
+}
+
+// end is done with one, and reports whether others wait for its room.
+func (a *questions) end() bool {
+	left := a.left
+	a.open, a.left = a.open-1, false
+	return left
+}
+
+// AnswerRoutes has questions of other nodes answered as runs of this node are: in their order, by one
+// call of a router and job at once. What there is no room for stays in the inbox; and so does all once
+// Stop has begun, so that another node is asked.
+func (ro *userRouters) AnswerRoutes(asks []store.Ask) {
+	ro.mu.Lock()
+	defer ro.mu.Unlock()
+	for _, ask := range asks {
+		if ro.Cfg.Routers[ask.Route] == nil || ro.Life.Loops.Plan.Ctx.Err() != nil || !ro.asked.begin(ask.ID, time.Now()) {
+			continue
+		}
+		w := &routeWait{key: lease.RingEntry{At: ask.Run.Scheduled.UnixMilli(), RunID: ask.Run.ID}, addrs: ask.Addresses, since: time.Now()}
+		w.goOn = func() { ro.answer(ask.ID, w.choice) }
+		ro.wait(routerKey{ask.Route, ask.Run.JobID}, w)
+	}
+}
+
+// answer tells another node what was chosen. Caller holds mu.
+func (ro *userRouters) answer(id int64, choice *queue.RouteChoice) {
+	a := store.Answer{Refusal: choice.Refused, IsEnd: true}
+	if a.Refusal == "" {
+		a.Content = choice.Chosen[0]
+	}
+	ro.Life.Loops.Work.Try(func(ctx context.Context) {
+		kept, cancel := context.WithTimeout(ctx, questionKept)
+		defer cancel()
+		backoff := loop.Backoff{Log: ro.Logger, What: "telling another node where a run goes"}
+		tell := func(ctx context.Context) (struct{}, error) { return struct{}{}, ro.Store.AnswerLog(ctx, id, a) }
+		_, _ = loop.CallUntil(kept, &backoff, tell, tell)
+		ro.mu.Lock()
+		defer ro.mu.Unlock()
+		ro.Life.Wakes.Inbox.PokeIf(ro.asked.end())
+	})
+}
