@@ -69,6 +69,7 @@ var mayImport = map[string][]string{
 	// 0 what leaves may stand on
 	"wire/internal/json": nil,
 	"internal/guard":     nil,
+	"internal/slots":     nil,
 	"internal/idmap":     nil,
 	"internal/inside":    nil,
 	"internal/urgent":    nil,
@@ -76,7 +77,7 @@ var mayImport = map[string][]string{
 	"internal/failpoint": nil,
 	"route":              nil,
 	"block":              nil,
-	"wire":               {"wire/internal/json", "internal/guard"},
+	"wire":               {"wire/internal/json", "internal/guard", "internal/slots"},
 	"internal/errs":      nil,
 	"internal/loop":      {"internal/errs", "internal/urgent", errgroup},
 	"internal/fairqueue": {"internal/loop", "internal/errs"},
@@ -113,7 +114,7 @@ var mayImport = map[string][]string{
 	"store/storetest": {"store", "schedule"},
 	"xxljobtest":      {".", "executor", "wire", "store/memory"},
 	// 4 the console, which sees a store and a scheduler as any user does
-	"console":               {".", "store", "route", "block", "console/internal/lang", "console/internal/diff", argon2, singleflight},
+	"console":               {".", "store", "route", "block", "internal/slots", "console/internal/lang", "console/internal/diff", argon2, singleflight},
 	"console/internal/lang": nil,
 	"console/internal/diff": nil,
 	// Only tests import it: what a user might write who does not know this module.

@@ -27,6 +27,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console/internal/lang"
+	"github.com/xxljob/xxljob/internal/slots"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -43,6 +44,7 @@ type console struct {
 	origins  *http.CrossOriginProtection
 	policy   string // Content-Security-Policy
 	hasher   *hasher
+	bodies   *slots.Slots // for those that are large
 	failures failures
 	pacers   map[pacing]*pacer
 	exports  alone // files of many jobs
@@ -56,7 +58,7 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), hasher: newHasher(), pacers: newPacers(), setupper: setupper{turn: make(chan struct{}, 1)}}
+	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), hasher: newHasher(), bodies: slots.New(largeBodies), pacers: newPacers(), setupper: setupper{turn: make(chan struct{}, 1)}}
 	if cfg.OwnSetup {
 		c.setupper.own()
 	}
@@ -104,6 +106,9 @@ type request struct {
 	look   look
 
 	wrote bool // something of the answer
+
+	hasRead  bool   // the body
+	giveBack func() // the slot that a large body has, if it has one
 }
 
 // ServeHTTP answers a request.
@@ -129,6 +134,7 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if raw := r.URL.EscapedPath(); strings.Contains(strings.ToUpper(raw), "%2F") { // browsers take it for no slash: links would lead elsewhere
 		below, ours = strings.TrimPrefix(raw, c.Prefix+"/"), false
 	}
+	defer q.leaveBody()
 	q.path, q.ctx, q.look = below, r.Context(), c.defaultLook(r)
 	if to := c.slashed(r); to != "" {
 		h.Set("Location", to)
@@ -182,12 +188,13 @@ func (q *request) serve() error {
 	if err := q.origins.Check(q.r); err != nil {
 		return errForeign
 	}
-	if rt.changes() {
-		if err := q.readForm(rt); err != nil {
-			return err
+	err := q.admit(rt) // before the body is read: users have room of their own for theirs
+	if rt.changes() && (err == nil || rt.keeps && q.isKept(asProblem(err))) {
+		if fault := q.readForm(rt); fault != nil {
+			return fault
 		}
 	}
-	if err := q.admit(rt); err != nil {
+	if err != nil {
 		return err
 	}
 	return q.answer(rt)

@@ -14,6 +14,7 @@ import (
 // The bounds of a request.
 const (
 	mostBody   = 1 << 20 // bytes
+	mostOpen   = 8 << 10 // bytes of a form of somebody who is not logged in, but for one that is kept
 	mostBeside = 8 << 10 // bytes of what is sent beside a form that is kept: the login, and longer names
 	mostFields = 200     // of a form
 	mostRows   = 500     // of a list, of which a form has a field each
@@ -30,35 +31,43 @@ func policyFor(ancestors []string) string {
 
 // readForm reads the body of a request that changes something.
 func (q *request) readForm(rt *route) error {
-	bytes, most := int64(mostBody), rt.fields()
-	if rt.takesKept() {
-		bytes += mostBeside
-	}
-	q.r.Body = http.MaxBytesReader(q.w, q.r.Body, bytes)
 	kind, _, err := mime.ParseMediaType(q.r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/x-www-form-urlencoded" {
 		return &problem{status: http.StatusUnsupportedMediaType, key: "problem.bad", cause: fmt.Errorf("content type %q", kind)}
 	}
-	if err := q.r.ParseForm(); err != nil {
-		if asProblem(err) == errTooLarge {
-			return errTooLarge
-		}
+	most := int64(mostBody)
+	switch {
+	case rt.takesKept():
+		most += mostBeside
+	case q.user == nil:
+		most = mostOpen
+	}
+	text, err := q.readBody(most)
+	if err != nil {
+		return err
+	}
+	return q.parseForm(rt, text)
+}
+
+// parseForm reads a form that has come. Its fields are counted before anything is made of them.
+func (q *request) parseForm(rt *route, text string) error {
+	if n, most := strings.Count(text, "&")+1, rt.fields(); n > most {
+		return &problem{status: http.StatusRequestEntityTooLarge, key: "problem.fields", values: []any{"n", n, "most", most}}
+	}
+	form, err := url.ParseQuery(text)
+	if err != nil {
 		return badRequest(err)
 	}
-	if rt.keeps && q.r.ContentLength > mostBody && q.field("show") != showResumed {
+	q.r.PostForm = form
+	if rt.keeps && len(text) > mostBody && q.field("show") != showResumed {
 		return errTooLarge // or the login could not keep it
 	}
-	n := 0
-	for name, values := range q.r.PostForm {
-		n += len(values)
+	for name, values := range form {
 		for _, text := range append([]string{name}, values...) {
 			if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 				return badRequest(fmt.Errorf("field %q is no text", name))
 			}
 		}
-	}
-	if n > most {
-		return &problem{status: http.StatusRequestEntityTooLarge, key: "problem.fields", values: []any{"n", n, "most", most}}
 	}
 	return nil
 }

@@ -50,7 +50,11 @@ func (h *heavyLog) LogTail(ctx context.Context, run int64, _ int) (wire.LogResul
 
 // TestPagesOfHeavyTexts: no text makes a page cost much more than it has itself: each page, with
 // such texts in whatever field takes them.
-func TestPagesOfHeavyTexts(t *testing.T) { onBothStores(t, testPagesOfHeavyTexts) }
+// It is beside no other test, since what these allocate would count.
+func TestPagesOfHeavyTexts(t *testing.T) {
+	t.Run("memory", testPagesOfHeavyTexts)
+	t.Run(inPostgres, testPagesOfHeavyTexts)
+}
 
 func testPagesOfHeavyTexts(t *testing.T) {
 	for what, text := range heavy(64 << 10) {

@@ -72,6 +72,11 @@ func kept(form url.Values, had, get string) (list []keptField) {
 	return list
 }
 
+// isKept reports whether a form is kept that met such a problem: what has panicked might do it again.
+func (q *request) isKept(p *problem) bool {
+	return p == errNobody || p.status == http.StatusServiceUnavailable || p.status == http.StatusTooManyRequests
+}
+
 // keepForm answers a form that could not be taken with the form as it was typed, and reports
 // whether it has: with the login before it, for who is not logged in any more.
 func (q *request) keepForm(p *problem) bool {
@@ -81,8 +86,8 @@ func (q *request) keepForm(p *problem) bool {
 	if p == errNobody && q.accounts != nil {
 		return q.show("login", p.status, loginPage{Kept: kept(q.r.PostForm, "", keptPrefix), KeptFor: q.path}) == nil
 	}
-	if p != errNobody && p.status != http.StatusServiceUnavailable && p.status != http.StatusTooManyRequests {
-		return false // what has panicked might do it again
+	if !q.isKept(p) {
+		return false
 	}
 	f := &jobForm{action: q.path, faults: map[string]string{}}
 	if q.job.ID != 0 {

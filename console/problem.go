@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/slots"
 )
 
 // problem is an answer that is not what was asked for. Its words are those of key, and of
@@ -47,6 +48,9 @@ var (
 	errBadMethod = &problem{status: http.StatusMethodNotAllowed, key: "problem.method"}
 	errSetup     = &problem{status: http.StatusServiceUnavailable, key: "problem.setup"} // a browser is sent there
 	errTooLarge  = &problem{status: http.StatusRequestEntityTooLarge, key: "problem.toolarge"}
+
+	errManyBodies = &problem{status: http.StatusServiceUnavailable, key: "problem.bodies", after: slots.Patience}
+	errSlowBody   = &problem{status: http.StatusRequestTimeout, key: "problem.slowbody"}
 )
 
 // forbidden says which right is missing.

@@ -9,8 +9,5 @@ func AllowIP(address string) error { return control(DefaultAllowIP)("tcp", addre
 // Holders is for how many callers a handler keeps account of slots, at one of its
 // endpoints.
 func Holders(h http.Handler, endpoint string) int {
-	s := h.(*server).endpoints[endpoint].slots
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.holders)
+	return h.(*server).endpoints[endpoint].slots.Holders()
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/xxljob/xxljob/internal/slots"
 )
 
 // HandlerConfig is what both handlers are told. Only Authorize is required.
@@ -62,7 +64,7 @@ type answer interface {
 type endpoint struct {
 	maxBody int64
 	serve   service
-	slots   *slots // for large bodies, of its own, so that no kind keeps out another
+	slots   *slots.Slots // for large bodies, of its own, so that no kind keeps out another
 }
 
 // service answers a request by its body, which it does not keep. Beside an answer the error
@@ -104,7 +106,7 @@ func newServer(s *server, cfg HandlerConfig) (*server, error) {
 // endpoint makes one for requests of a kind. Their bodies have maxBody bytes, or zero
 // for what is usual at this side.
 func (s *server) endpoint(serve service, maxBody int64) endpoint {
-	return endpoint{maxBody: maxBody, serve: serve, slots: newSlots(s.cfg.MaxBodies)}
+	return endpoint{maxBody: maxBody, serve: serve, slots: slots.New(s.cfg.MaxBodies)}
 }
 
 // ServeHTTP answers a request. It never redirects, and never answers with
@@ -136,6 +138,15 @@ func (s *server) write(w http.ResponseWriter, a answer) {
 	_, _ = w.Write(body) // the caller has gone: it will find out by itself
 }
 
+// holderOf returns whom a slot of a caller counts for: the app whose token was shown, or else the
+// app that was named.
+func holderOf(c Caller) slots.Holder {
+	if c.Scope == "" {
+		return slots.Holder{Named: c.App}
+	}
+	return slots.Holder{Proved: c.Scope}
+}
+
 // answer looks at a request in the order of XXL-JOB: method, path, body, token
 // (docs/xxl-job.md, checks). Until the token is known to be right, at most firstRead bytes are read
 // of the body.
@@ -162,11 +173,11 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) answer {
 	}
 	if !body.small { // after the token: nobody else may take up the room
 		who := holderOf(caller)
-		if !point.slots.take(r.Context(), who) {
+		if !point.slots.Take(r.Context(), who) {
 			body.leave()
 			return s.reply(Return{Code: CodeTimeout, Msg: MsgTooMany})
 		}
-		defer point.slots.give(who) // when it is served: its body is in memory until then
+		defer point.slots.Give(who) // when it is served: its body is in memory until then
 		body.restart()
 	}
 	src, err := body.all()

@@ -71,7 +71,14 @@ func run(ctx context.Context, l net.Listener, p provider) error {
 	mux.Handle("/jobs/", http.StripPrefix("/jobs", h))
 
 	// The login and the logout of the service are not for other sites to send; the console looks itself.
-	server := &http.Server{Handler: http.NewCrossOriginProtection().Handler(mux), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second}
+	server := &http.Server{
+		Handler:           http.NewCrossOriginProtection().Handler(mux),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       15 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+	}
 	context.AfterFunc(ctx, func() {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()

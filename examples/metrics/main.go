@@ -116,7 +116,7 @@ func run(ctx context.Context, ln net.Listener, spans io.Writer) (err error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", p.handler)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
 	err = s.Run(ctx)

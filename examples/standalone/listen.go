@@ -119,6 +119,7 @@ func (l listener) serve(ctx context.Context, handler http.Handler) error {
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       15 * time.Second, // executors' bodies have ten
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       2 * time.Minute, // Java executors keep theirs for 90 s
 		MaxHeaderBytes:    16 << 10,

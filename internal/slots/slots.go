@@ -1,6 +1,6 @@
-package wire
-
-// How many large bodies there are at a time, and whose.
+// Package slots bounds how many large bodies of requests there are in memory at a time, and whose
+// they are.
+package slots
 
 import (
 	"context"
@@ -9,27 +9,28 @@ import (
 	"time"
 )
 
-// slotPatience is how long a request waits for a slot: Java peers wait for 3 s.
-const slotPatience = 2 * time.Second
+// Patience is how long a request waits for a slot: Java peers wait for 3 s.
+const Patience = 2 * time.Second
 
-// slots are the places for the large bodies of one kind of request. A request has one
+// Slots are the places for the large bodies of one kind of request. A request has one
 // from before its body is read until it is served, for so long is the body in memory.
-// They are shared out: one caller has a quarter of them at most, and those who have shown
-// no token of an app of their own have half of them together. Whoever waits for one is
-// served before those who have more of them. It is safe for concurrent use.
-type slots struct {
-	all, unproved, each int // bounds: of all, of those without a token of their own, of one
+// They are shared out: one caller has a quarter of them at most, and those who have not proved
+// who they are have half of them together. Whoever waits for one is served before those who
+// have more of them. It is safe for concurrent use.
+type Slots struct {
+	all, unproved, each int // bounds: of all, of those who have proved nothing, of one
 
 	mu           sync.Mutex
 	held         int                  // guarded by mu: by all
-	heldUnproved int                  // guarded by mu: by those without a token of their own
-	holders      map[holder]*holdings // guarded by mu: those who have some or wait, and nobody else
+	heldUnproved int                  // guarded by mu: by those who have proved nothing
+	holders      map[Holder]*holdings // guarded by mu: those who have some or wait, and nobody else
 	waited       int                  // guarded by mu: how many have had to wait so far
 }
 
-// holder is whom a slot counts for: the app whose token was shown, or else the app that
-// was named, which proves nothing, but keeps those apart who name themselves honestly.
-type holder struct{ scope, named string }
+// Holder is whom a slot counts for. Proved is who it was proved to be: an app by a token of its
+// own, or a user. Where it is empty, Named keeps those apart who say honestly who they are, or who
+// come from different networks.
+type Holder struct{ Proved, Named string }
 
 // holdings is what one holder has, and who of it waits, in order.
 type holdings struct {
@@ -43,25 +44,18 @@ type turn struct {
 	come   chan struct{} // closed when the slot is there
 }
 
-func newSlots(n int) *slots {
-	return &slots{all: n, unproved: max(1, n/2), each: max(1, n/4), holders: map[holder]*holdings{}}
+// New returns n slots.
+func New(n int) *Slots {
+	return &Slots{all: n, unproved: max(1, n/2), each: max(1, n/4), holders: map[Holder]*holdings{}}
 }
 
-// holderOf returns whom the slot of a caller counts for.
-func holderOf(c Caller) holder {
-	if c.Scope == "" {
-		return holder{named: c.App}
-	}
-	return holder{scope: c.Scope}
-}
-
-// take gets a slot, and reports whether there was one in time.
-func (s *slots) take(ctx context.Context, who holder) bool {
+// Take gets a slot, and reports whether there was one in time.
+func (s *Slots) Take(ctx context.Context, who Holder) bool {
 	mine := s.claim(who)
 	if mine == nil {
 		return true
 	}
-	timer := time.NewTimer(slotPatience)
+	timer := time.NewTimer(Patience)
 	defer timer.Stop()
 	select {
 	case <-mine.come:
@@ -74,7 +68,7 @@ func (s *slots) take(ctx context.Context, who holder) bool {
 
 // claim takes a slot if there is one, and returns nil then, or else whose turn it is to
 // be.
-func (s *slots) claim(who holder) *turn {
+func (s *Slots) claim(who Holder) *turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	has := s.holders[who]
@@ -94,7 +88,7 @@ func (s *slots) claim(who holder) *turn {
 
 // withdraw ends the wait of a request, and reports whether it was still waiting. If not,
 // it has its slot.
-func (s *slots) withdraw(who holder, mine *turn) bool {
+func (s *Slots) withdraw(who Holder, mine *turn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	has := s.holders[who]
@@ -107,9 +101,9 @@ func (s *slots) withdraw(who holder, mine *turn) bool {
 	return true
 }
 
-// give gives a slot back, and hands it on if somebody waits who may have it. That is one
+// Give gives a slot back, and hands it on if somebody waits who may have it. That is one
 // at most: whoever else waits has waited for something that is used up again.
-func (s *slots) give(who holder) {
+func (s *Slots) Give(who Holder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	has := s.holders[who]
@@ -124,7 +118,7 @@ func (s *slots) give(who holder) {
 
 // next returns who of those that wait and may have a slot has the fewest, the one that
 // has waited longest among equals. Its holdings are nil where there is nobody.
-func (s *slots) next() (next holder, best *holdings) {
+func (s *Slots) next() (next Holder, best *holdings) {
 	for who, has := range s.holders {
 		if len(has.waiting) == 0 || !s.free(who, has) {
 			continue
@@ -137,22 +131,29 @@ func (s *slots) next() (next holder, best *holdings) {
 }
 
 // free reports whether there is a slot for a holder.
-func (s *slots) free(who holder, has *holdings) bool {
-	return s.held < s.all && has.held < s.each && (who.scope != "" || s.heldUnproved < s.unproved)
+func (s *Slots) free(who Holder, has *holdings) bool {
+	return s.held < s.all && has.held < s.each && (who.Proved != "" || s.heldUnproved < s.unproved)
 }
 
-// count notes that a holder has got n slots.
-func (s *slots) count(who holder, has *holdings, n int) {
+// count notes that a Holder has got n slots.
+func (s *Slots) count(who Holder, has *holdings, n int) {
 	has.held += n
 	s.held += n
-	if who.scope == "" {
+	if who.Proved == "" {
 		s.heldUnproved += n
 	}
 }
 
-// tidy forgets a holder that has nothing and waits for nothing.
-func (s *slots) tidy(who holder, has *holdings) {
+// tidy forgets a Holder that has nothing and waits for nothing.
+func (s *Slots) tidy(who Holder, has *holdings) {
 	if has.held == 0 && len(has.waiting) == 0 {
 		delete(s.holders, who)
 	}
+}
+
+// Holders is for how many callers it keeps account.
+func (s *Slots) Holders() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.holders)
 }
