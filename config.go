@@ -2,6 +2,7 @@ package xxljob
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/alarm"
@@ -73,6 +74,10 @@ type Config struct {
 	Routers map[string]Router
 	// Registry says which addresses serve an app. Nil means the one in the store.
 	Registry Registry
+	// RegistryApps are the apps that the Registry is asked about, and told of; other apps, of
+	// services that share the store, go by the store. Empty means all apps. The nodes of one app
+	// should agree about it.
+	RegistryApps []string
 	// Ring holds planned runs until their time. Nil means NewTimeRing().
 	Ring TimeRing
 	// Middleware is put around the handlers that Handle registers, the first outermost, as
@@ -232,7 +237,7 @@ func (c *Config) forNode() core.Config {
 		PreRead: c.PreRead, MisfireThreshold: c.MisfireThreshold, CatchUp: c.CatchUp, RunRetention: c.RunRetention,
 		ChangeRetention: c.ChangeRetention, StopGrace: c.StopGrace, StrictHandlers: c.StrictHandlers, Logs: logs,
 		Cluster: core.ClusterConfig(c.Cluster), HTTP: core.HTTPConfig(c.HTTP), Limits: core.Limits(c.Limits), Ready: core.ReadyConfig(c.Ready),
-		Routers: routers, Registry: c.Registry, Ring: c.Ring, Middleware: c.Middleware, Executor: c.Executor, Alarms: c.Alarms,
+		Routers: routers, Registry: c.Registry, RegistryApps: slices.Clone(c.RegistryApps), Ring: c.Ring, Middleware: c.Middleware, Executor: c.Executor, Alarms: c.Alarms,
 		Tracer: c.Tracer, Hooks: core.Hooks(c.Hooks),
 	}
 }

@@ -22,7 +22,7 @@ type Router interface {
 // knows attached executors by the beats of their nodes. With a custom one in
 // Config.Registry, the scheduler registers its attached executors there every
 // Config.Cluster.Beat, under the address local://incarnation, and asks it about every
-// automatic group; only its answer counts then. Executors that register through
+// automatic group, or about those of Config.RegistryApps alone; only its answer counts for these. Executors that register through
 // Scheduler.AdminHandler are registered there too. It cannot store their boot ids, so a run in
 // doubt is never sent to them a second time.
 //

@@ -74,7 +74,7 @@ func isConcurrent(job store.Job) bool { return job.Block == block.Concurrent }
 // warnOfQueues warns of registered executors that do not run the runs of a job side by side.
 // What a registry of the user's knows of its addresses is not asked for.
 func (d *Catalog) warnOfQueues(ctx context.Context, app, job string) {
-	if d.Cfg.Registry != nil {
+	if d.Cfg.AsksRegistry(app) {
 		return
 	}
 	regs, err := d.Store.Addresses(ctx, app, d.Cfg.Cluster.Dead)

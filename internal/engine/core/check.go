@@ -67,6 +67,9 @@ func (c Config) Validate() error {
 	}
 	checkMiddleware(&f, "Middleware", c.Middleware)
 	checkMiddleware(&f, "Executor.Middleware", c.Executor.Middleware)
+	if len(c.RegistryApps) > 0 && (c.Registry == nil || slices.Contains(c.RegistryApps, "")) {
+		f.Add("RegistryApps", c.RegistryApps, errors.New("want names of apps, and a Registry"))
+	}
 	if len(c.Routers) > mostRouters {
 		f.Add("Routers", len(c.Routers), fmt.Errorf("want at most %d", mostRouters))
 	}

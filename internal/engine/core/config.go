@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -44,14 +45,15 @@ type Config struct {
 	Limits  Limits
 	Ready   ReadyConfig
 
-	Routers    map[string]Router
-	Registry   Registry
-	Ring       TimeRing
-	Middleware []func(executor.Handler) executor.Handler
-	Executor   executor.Config
-	Alarms     []alarm.Rule
-	Tracer     Tracer
-	Hooks      Hooks
+	Routers      map[string]Router
+	Registry     Registry
+	RegistryApps []string
+	Ring         TimeRing
+	Middleware   []func(executor.Handler) executor.Handler
+	Executor     executor.Config
+	Alarms       []alarm.Rule
+	Tracer       Tracer
+	Hooks        Hooks
 }
 
 // ClusterConfig is xxljob.ClusterConfig.
@@ -130,6 +132,11 @@ type LogStats struct {
 // Router is xxljob.Router.
 type Router interface {
 	Route(ctx context.Context, jobID int64, addrs []string) ([]string, error)
+}
+
+// AsksRegistry reports whether an app's addresses are those that a registry of the user's says.
+func (c *Config) AsksRegistry(app string) bool {
+	return c.Registry != nil && (len(c.RegistryApps) == 0 || slices.Contains(c.RegistryApps, app))
 }
 
 // Registry is xxljob.Registry.

@@ -291,7 +291,7 @@ func (s *starter) isOutdated(a *queue.Attempt) bool {
 	case s.Cfg.Routers[a.Job.Route] != nil:
 		return false
 	}
-	return old && (!a.Turned || s.Cfg.Registry == nil)
+	return old && (!a.Turned || !s.Cfg.AsksRegistry(a.Job.App))
 }
 
 // Starts that a store makes one by one, each in a transaction of its own: those of

@@ -53,7 +53,7 @@ func (b *Addresses) Lookup(ctx context.Context, job *store.Job, given []string) 
 	}
 	now, version := time.Now(), b.Memory.AsOf()
 	e, err := loop.Call(ctx, func(ctx context.Context) (bookEntry, error) { return b.read(ctx, key) })
-	if err == nil && len(e.Addrs) == 0 && b.S.Cfg.Registry != nil && b.Attached.Unregistered(key.App) {
+	if err == nil && len(e.Addrs) == 0 && b.S.Cfg.AsksRegistry(key.App) && b.Attached.Unregistered(key.App) {
 		// A registry of the user's has not heard of this node's executor yet; the
 		// run would be refused for good.
 		e, err = loop.Call(ctx, func(ctx context.Context) (bookEntry, error) {
@@ -132,7 +132,7 @@ func (b *Addresses) Unserved(ctx context.Context, app string, jobs []store.Job) 
 		return why, nil
 	}
 	why, err := loop.Call(ctx, read)
-	if err == nil && len(why) > 0 && b.S.Cfg.Registry != nil && b.Attached.Unregistered(app) {
+	if err == nil && len(why) > 0 && b.S.Cfg.AsksRegistry(app) && b.Attached.Unregistered(app) {
 		if err := b.Register(ctx); err != nil {
 			return nil, err
 		}
@@ -174,7 +174,7 @@ func (b *Addresses) Ask(ctx context.Context, app string) (Answer, error) {
 	quick, cancel := ctx, context.CancelFunc(func() {})
 	if known {
 		patience := addressPatience
-		if b.S.Cfg.Registry != nil {
+		if b.S.Cfg.AsksRegistry(app) {
 			patience += b.S.Cfg.Limits.RouteTimeout
 		}
 		quick, cancel = context.WithTimeout(ctx, patience)
@@ -205,7 +205,7 @@ func (b *Addresses) askNow(ctx context.Context, app string) (a Answer, silent st
 	case err != nil && !errs.IsNotFound(err):
 		return Answer{}, "", err
 	}
-	if b.S.Cfg.Registry != nil {
+	if b.S.Cfg.AsksRegistry(app) {
 		addrs, err := b.Users.lookup(ctx, app)
 		return Answer{Addrs: addrs}, app, err
 	}
@@ -307,7 +307,7 @@ func (b *Addresses) ChooseGiven(key BookKey, all, given []string) bookEntry {
 }
 
 func (b *Addresses) AllOf(app string, a Answer) []string {
-	if a.Manual || b.S.Cfg.Registry != nil {
+	if a.Manual || b.S.Cfg.AsksRegistry(app) {
 		return a.Addrs
 	}
 	return append(slices.Clone(a.Addrs), b.S.Leases.LocalAddresses(app)...)

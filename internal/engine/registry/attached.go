@@ -213,6 +213,9 @@ func (p *Advertiser) RegisterDuty() loop.Duty {
 func (p *Advertiser) RegisterAttached(ctx context.Context) error {
 	var failed []error
 	for _, at := range p.Attacher.Attachments() {
+		if !p.Cfg.AsksRegistry(at.App) {
+			continue
+		}
 		err := p.Users.register(ctx, at.App, store.LocalAddress(p.Leases.Incarnation))
 		switch {
 		case errors.Is(err, errs.ErrStopped): // while these were registered
@@ -237,7 +240,9 @@ func (p *Advertiser) DeregisterAttached(ctx context.Context) {
 	defer cancel()
 	var apps []string
 	for _, at := range p.Attacher.offered() {
-		apps = append(apps, at.App)
+		if p.Cfg.AsksRegistry(at.App) {
+			apps = append(apps, at.App)
+		}
 	}
 	for i, err := range p.Users.withdraw(ctx, apps, store.LocalAddress(p.Leases.Incarnation)) {
 		if err != nil {

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
@@ -58,7 +59,7 @@ func NewRegistrar(s *core.Core, memory *Memory, users *UserCalls) *Registrar {
 // have is answered at once, and stored with the next batch: should that fail, there is
 // another one before it counts as dead.
 func (r *Registrar) Register(ctx context.Context, reg store.Registration) error {
-	if r.s.Cfg.Registry == nil && r.Regs.beats(reg) && r.s.Life.Running() {
+	if !r.s.Cfg.AsksRegistry(reg.App) && r.Regs.beats(reg) && r.s.Life.Running() {
 		p, err := r.add(ctx, registryChange{reg: reg})
 		if err == nil {
 			p.Leave()
@@ -71,7 +72,7 @@ func (r *Registrar) Register(ctx context.Context, reg store.Registration) error 
 // Deregister removes a registration. One that is not known as it is spelled is looked
 // for in other spellings.
 func (r *Registrar) Deregister(ctx context.Context, reg store.Registration) error {
-	if r.s.Cfg.Registry == nil && !r.Regs.knows(reg) {
+	if !r.s.Cfg.AsksRegistry(reg.App) && !r.Regs.knows(reg) {
 		for _, other := range r.spelled.others(ctx, reg) {
 			if err := r.change(ctx, registryChange{reg: other, gone: true}); err != nil {
 				return err
@@ -84,7 +85,7 @@ func (r *Registrar) Deregister(ctx context.Context, reg store.Registration) erro
 // change stores one change, with the next batch where the loops run. A registry of the
 // user's gets each by itself: it may fail for one app.
 func (r *Registrar) change(ctx context.Context, c registryChange) error {
-	if r.s.Cfg.Registry != nil || !r.s.Life.Running() {
+	if r.s.Cfg.AsksRegistry(c.reg.App) || !r.s.Life.Running() {
 		return r.store(ctx, []*registryChange{&c})
 	}
 	p, err := r.add(ctx, c)
@@ -137,9 +138,9 @@ func settled(changes []*registryChange) (puts, drops []store.Registration) {
 	return puts, drops
 }
 
-// write writes to the store, or to the user's registry.
+// write writes to the store, or to the user's registry, which gets each change by itself.
 func (r *Registrar) write(ctx context.Context, puts, drops []store.Registration) error {
-	if r.s.Cfg.Registry != nil {
+	if all := slices.Concat(puts, drops); len(all) == 1 && r.s.Cfg.AsksRegistry(all[0].App) {
 		return writeTo(ctx, r.users, puts, drops)
 	}
 	if err := r.s.SetShards(ctx); err != nil {

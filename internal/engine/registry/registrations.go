@@ -116,7 +116,7 @@ func (r *registrations) forgetDead(ctx context.Context) error {
 	maxAge := 2 * r.s.Cfg.Cluster.Dead
 	doubted, _ := r.s.Clock.Doubt()
 	_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) {
-		if r.s.Cfg.Registry != nil || doubted != "" {
+		if r.s.Cfg.Registry != nil && len(r.s.Cfg.RegistryApps) == 0 || doubted != "" {
 			return struct{}{}, nil // it forgets by itself, or nobody knows which are dead
 		}
 		return struct{}{}, r.s.Store.ForgetAddresses(ctx, maxAge)

@@ -37,7 +37,7 @@ type Lookup struct {
 // addressesFor is lookup for the start loop. With errAsking or errBehind the run is to be
 // parked (parkAsking). A store is waited for, a registry of the user's is not.
 func (a *Lookup) addressesFor(ctx context.Context, en *queue.Item, job *store.Job) (addrs []string, why string, err error) {
-	if a.S.Cfg.Registry == nil {
+	if !a.S.Cfg.AsksRegistry(job.App) {
 		return a.Book.Lookup(ctx, job, en.Run.Addresses())
 	}
 	key := registry.BookKey{App: job.App, Handler: job.Handler, Glue: job.GlueType}

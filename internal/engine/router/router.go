@@ -86,7 +86,7 @@ func (ro *Router) isStill(m *queue.RouteMemo, job *store.Job, addrs []string) bo
 // isSame reports whether further runs of the job go the same way, as long as it has the same
 // addresses: its strategy goes by nothing else, and counts nothing.
 func (ro *Router) isSame(en *queue.Item, job *store.Job, r *queue.Routed) bool {
-	if ro.Cfg.Registry != nil || ro.Cfg.Routers[job.Route] != nil || len(en.Run.Addresses()) > 0 || r.Refused != "" {
+	if ro.Cfg.AsksRegistry(job.App) || ro.Cfg.Routers[job.Route] != nil || len(en.Run.Addresses()) > 0 || r.Refused != "" {
 		return false
 	}
 	switch job.Route {
