@@ -23,17 +23,26 @@ import (
 // with a warning.
 //
 // Each run that a hook is given has its job's name and key, as far as they can be found out.
+//
+// RunStarted, RunEnded and RunSkipped are called at the node that does it, and, some two seconds
+// later, at each other node that has executors of the run's app attached, at least once while it
+// lives. A hook is not told which of the two it is: Event.Here says so to those who read
+// Scheduler.Events. Nodes read for that what is new in the store, once a second, if they have one of
+// these hooks, or somebody reads their events, and other nodes are there.
 type Hooks struct {
 	// RunPlanned is called when this node has planned a run of a schedule, or has found one
 	// that a trigger or another node planned. It may be called more than once for a run.
 	RunPlanned func(Run)
-	// RunStarted is called when this node has marked a run started.
+	// RunStarted is called when this node has marked a run started, or another one has, of an app
+	// that is attached here: the run may have ended by then.
 	RunStarted func(Run)
 	// RunEnded is called when this node has stored the final state of a run whose time
 	// had come, including refused ones. It is not called for runs that are cancelled
-	// before their time.
+	// before their time. It is called as well where another node has stored it, of an app that is
+	// attached here.
 	RunEnded func(Run)
-	// RunSkipped is called when this node has recorded instants that are not run, with the
+	// RunSkipped is called when this node, or another one for an app that is attached here, has
+	// recorded instants that are not run, with the
 	// reason in Run.Reason. It is not called for the record that an edit leaves
 	// (ReasonEdit).
 	RunSkipped func(Run)
@@ -81,6 +90,10 @@ type Event struct {
 	At time.Time
 	// Node is Config.Node of the node that tells of it.
 	Node string
+	// Here says that this node has done it, or noticed it itself. It is false for a RunStarted,
+	// RunEnded or RunSkipped of an app that is attached here which another node has done: such an
+	// event is told at each node of the app, so who adds up goes by those of Here alone.
+	Here bool
 	// Run is set for the kinds that begin with Run, Job for JobStopped, and Shard for
 	// ShardTaken and ShardLost.
 	Run   *Run
@@ -97,5 +110,5 @@ type Event struct {
 }
 
 func eventOf(e *core.Event) Event {
-	return Event{Kind: EventKind(e.Kind), At: e.At, Node: e.Node, Run: e.Run, Job: e.Job, Shard: e.Shard, Trouble: e.Trouble, Err: e.Err, Away: e.Away, Dropped: e.Dropped}
+	return Event{Kind: EventKind(e.Kind), At: e.At, Node: e.Node, Here: e.Here, Run: e.Run, Job: e.Job, Shard: e.Shard, Trouble: e.Trouble, Err: e.Err, Away: e.Away, Dropped: e.Dropped}
 }

@@ -107,6 +107,10 @@ const TroubleClock = store.TroubleClock
 // See [store.TroubleRefused].
 const TroubleRefused = store.TroubleRefused
 
+// TroubleUntold: alarms of an app were given up, since no node has told of them for a day. See
+// [store.TroubleUntold].
+const TroubleUntold = store.TroubleUntold
+
 // FaultStats counts, since New, what is zero at a node that is well, on a store that answers,
 // with users' code that is sound: any of them that grows is worth a look at the log, which says
 // more about each.

@@ -60,8 +60,11 @@ const (
 // is complete.
 type Rule struct {
 	// Name says in the store and in the log which rule it is: 1 to 64 bytes of printable
-	// characters without spaces, unique in a configuration, and the same at all nodes. A rule
-	// that gets another name tells once more of what has not been told by all rules.
+	// characters without spaces, unique in a configuration. Two nodes have the same rule, of
+	// which one of them tells, if Name, Apps, Jobs and Causes agree. A rule of which one of these
+	// changes is another one, and tells once more of what has not been told by all rules. The
+	// store keeps these four until a day after the last node that had the rule, so that an alarm
+	// waits for it whatever node has ended the run.
 	Name string
 	// To is whom it tells.
 	To Alarmer

@@ -134,6 +134,9 @@ func (w *watch) of(r *xxljob.Run, more ...attribute.KeyValue) metric.Measurement
 
 func (w *watch) record(e *xxljob.Event) {
 	ctx := context.Background()
+	if e.Run != nil && !e.Here {
+		return // the node that did it counts it
+	}
 	if e.Run != nil {
 		w.meet(w.t.apps.of(e.Run.App))
 	}

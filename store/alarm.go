@@ -1,18 +1,76 @@
 package store
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/xxljob/xxljob/alarm"
 )
 
-// AlarmPolicy says which alarms a store inserts. The zero value is none.
-type AlarmPolicy struct {
-	// Ends are all but those of the next field.
-	Ends bool
-	// Attempts are those of runs that others follow, that were killed or discarded.
-	Attempts bool
+// AlarmRule is what a store keeps of a rule of Config.Alarms: what it is about, and nothing of
+// whom it tells.
+type AlarmRule struct {
+	// Key tells the rule from all others: two nodes have the same rule if Name, Apps, Jobs and
+	// Causes agree, in whatever order. It is at most 64 bytes of printable ASCII.
+	Key string
+	// Name is the rule's name, Apps and Jobs, as "app/key", what it is about (empty means all),
+	// and Causes what it tells of, each in order and once.
+	Name               string
+	Apps, Jobs, Causes []string
+	// Gone is when no node had kept the rule for a day, the zero time while one has. A store sets
+	// it.
+	Gone time.Time
+}
+
+// NewAlarmRule returns what is kept of a rule whose Causes are filled in.
+func NewAlarmRule(r alarm.Rule) AlarmRule {
+	causes := make([]string, len(r.Causes))
+	for i, cause := range r.Causes {
+		causes[i] = string(cause)
+	}
+	kept := AlarmRule{Name: r.Name, Apps: ordered(r.Apps), Jobs: ordered(r.Jobs), Causes: ordered(causes)}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", kept.Name, kept.Apps, kept.Jobs, kept.Causes))
+	kept.Key = r.Name[:min(len(r.Name), 55)] + "-" + hex.EncodeToString(sum[:4])
+	return kept
+}
+
+func ordered(list []string) []string {
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// Wants reports whether the rule is to tell of the alarm, whatever was told of it.
+func (r *AlarmRule) Wants(a *Alarm) bool {
+	return r.Concerns(a.App, a.JobKey) && slices.Contains(r.Causes, a.Cause)
+}
+
+// Concerns reports whether the rule is about a job, whatever happens to it.
+func (r *AlarmRule) Concerns(app, key string) bool {
+	return (len(r.Apps) == 0 || slices.Contains(r.Apps, app)) && (len(r.Jobs) == 0 || slices.Contains(r.Jobs, app+"/"+key))
+}
+
+// RuleKeeper is a node that has rules.
+type RuleKeeper struct {
+	// App and Node are Config.App and Config.Node, Incarnation the node's.
+	App, Node, Incarnation string
+	Rules                  []AlarmRule
+}
+
+// RuleHold says who may tell of what a rule wants.
+type RuleHold struct {
+	// Held says that it is the one who has asked, from now on for as long as was asked for.
+	Held bool
+	// Anew says that another one may have told since the asker held the rule last.
+	Anew bool
+	// Left is for how long another one holds it, where it does.
+	Left time.Duration
 }
 
 // Alarm is a row of the outbox: something that somebody may want to be told of.
@@ -35,7 +93,7 @@ type Alarm struct {
 	Text string
 	// At is when it was inserted, by the store's clock.
 	At time.Time
-	// Told are the rules that have told it, or need not any more.
+	// Told are the keys of the rules that have told it, or need not any more.
 	Told []string
 	// GaveUp says that one of these could not tell it.
 	GaveUp bool
@@ -85,7 +143,7 @@ type AlarmMarks struct {
 	Jobs []JobTold
 }
 
-// AlarmTold says that a rule has told of an alarm, or that it gave up trying to.
+// AlarmTold says that a rule, by its key, has told of an alarm, or that it gave up trying to.
 type AlarmTold struct {
 	ID     int64
 	Rule   string
@@ -102,7 +160,8 @@ type AlarmDone struct {
 type JobTold struct {
 	JobID int64
 	Shard int
-	Rule  string
+	// Rule is the key of the rule.
+	Rule string
 	// At is when the last message was handed over, by the store's clock as the node estimated
 	// it.
 	At time.Time

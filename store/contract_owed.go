@@ -4,6 +4,7 @@ package store
 
 import (
 	"context"
+	"time"
 )
 
 // OwedStore, for authors of stores, keeps what the successes of runs owe to other jobs.
@@ -46,23 +47,40 @@ type OwedStore interface {
 
 // Alarms as a store keeps them: inserted with what causes them, until somebody was told.
 
-// AlarmStore, for authors of stores, is an outbox of alarms.
+// AlarmStore, for authors of stores, is an outbox of alarms, and keeps what the rules of all nodes
+// are about.
 //
-// A store inserts one, as far as it was asked for by KnowAlarms, in the transaction that causes
-// it: what Run.Alarm says of each run that ends, in whatever way
+// A store inserts an alarm if a rule that is kept, and is not Gone, wants it (AlarmRule.Wants), in
+// the transaction that causes it: what Run.Alarm says of each run that ends, in whatever way
 // (Finish, Start, Settle, Kill, Take), and of each record of skipped instants (Claim, EditJob,
 // PayOwed, ExpireWindows); and where Claim stops a job with Plan.Stop, one with the cause
-// "stopped", the reason as its Text, and no run. There is at most one for a run and a cause,
-// and for a job, its version and a cause where there is no run.
+// "stopped", the reason as its Text, and no run. A rule counts once KeepRules has returned,
+// whatever node ends the run. There is at most one alarm for a run and a cause, and for a job, its
+// version and a cause where there is no run.
 type AlarmStore interface {
-	// KnowAlarms is called by New with what Config.Alarms asks for. Of several schedulers over
-	// one store, what any of them asks for holds. It does not block, and cannot fail.
-	KnowAlarms(p AlarmPolicy)
+	// KeepRules keeps the rules as those of the node: they are kept from now, and not Gone. It
+	// forgets those that this app has had under the same names, where no other app has had them
+	// and no live node has them any more. It returns the other live nodes of the app that have kept
+	// others, in order of Node, with the names and keys of their rules in order of Key. A node is
+	// live that has joined and has not left.
+	KeepRules(ctx context.Context, k RuleKeeper) ([]RuleKeeper, error)
+	// HoldRule makes the incarnation the only one who may tell of what a rule wants, for that
+	// long from now by the store's clock, unless another one is. Zero gives it up. A hold of
+	// more than an hour counts as over. ErrNotFound where the rule is not kept.
+	HoldRule(ctx context.Context, rule, incarnation string, d time.Duration) (RuleHold, error)
+	// Rules returns the rules that are kept, and those that are Gone, in order of Key.
+	Rules(ctx context.Context) ([]AlarmRule, error)
+	// DropRules makes the rules Gone that were kept before the time last, and forgets those that
+	// were so two days earlier. It reports whether there are alarms that are not done with.
+	DropRules(ctx context.Context, before time.Time) (open bool, err error)
 	// Alarms returns those alarms of the shards that are not done with, in order of ID, with
-	// IDs greater than after, at most limit.
-	Alarms(ctx context.Context, shards []Shard, after int64, limit int) ([]Alarm, error)
+	// IDs greater than after, at most limit: with rules, which are keys, those that one of these
+	// wants and has not told.
+	Alarms(ctx context.Context, shards []Shard, rules []string, after int64, limit int) ([]Alarm, error)
 	// MarkAlarms notes what became of alarms. A rule is added to Told once, and GaveUp stays
-	// set once it is. An alarm that is
+	// set once it is. An alarm is done with once it is in Done, or each rule that wants it and
+	// was not Gone when it happened has told it, then with AlarmSent or, where it has GaveUp,
+	// AlarmFailed. An alarm that is
 	// done with stays so; the AlarmStatus of its run, where that is there, becomes the greatest
 	// of the statuses of its alarms. A run whose row others have locked may keep what it has.
 	// Alarms that are not there are left out. Jobs replace the rows with the same job and rule,
@@ -73,9 +91,10 @@ type AlarmStore interface {
 	ToldJobs(ctx context.Context, jobs []int64) ([]JobTold, error)
 	// OpenAlarms returns the rows that are Open, of jobs in the shards that have Recovered, in
 	// the same order, behind the job and the rule of after, at most limit; and how many are
-	// open in all.
-	OpenAlarms(ctx context.Context, shards []Shard, after JobTold, limit int) (recovered []JobTold, open int, err error)
+	// open in all. With rules it goes by the rows of these alone.
+	OpenAlarms(ctx context.Context, shards []Shard, rules []string, after JobTold, limit int) (recovered []JobTold, open int, err error)
 	// AddLate inserts alarms with the cause "late" for runs that have not ended Job.LateAfter
-	// behind their Instant, of jobs in the shards whose epoch is as given, the oldest first.
+	// behind their Instant, of jobs in the shards whose epoch is as given, the oldest first, as
+	// far as a rule wants them.
 	AddLate(ctx context.Context, q LateQuery) (Late, error)
 }

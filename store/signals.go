@@ -11,7 +11,7 @@ type Signals struct {
 	// Owed: something is owed by a run of a shard of the incarnation, or a window was opened of
 	// a job in one.
 	Owed <-chan struct{}
-	// Alarms: an alarm was inserted in a shard of the incarnation.
+	// Alarms: an alarm was inserted, or somebody has given up a rule.
 	Alarms <-chan struct{}
 	// Inbox: a run, a kill or a question was addressed to the incarnation.
 	Inbox <-chan struct{}

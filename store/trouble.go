@@ -50,6 +50,9 @@ const (
 	// perhaps. What it is about is left aside and tried again and again, and nothing else waits
 	// for it.
 	TroubleRefused TroubleCause = "refused"
+	// TroubleUntold: alarms of an app were given up within the last hour, since no node has told of
+	// them for a day: none has the rule that wants them, or none that has it could.
+	TroubleUntold TroubleCause = "untold-alarms"
 )
 
 // Trouble is something that keeps runs of a scheduler from being run in time, and that another
@@ -95,5 +98,5 @@ func (t Trouble) String() string {
 
 // TroubleCauses returns all causes.
 func TroubleCauses() []TroubleCause {
-	return []TroubleCause{TroubleLockedRows, TroubleFalseRefusal, TroubleSharedAddress, TroubleUnknownZone, TroubleUnknownSchedule, TroubleNoExecutor, TroubleUnknownRouter, TroubleStuckRuns, TroubleClock, TroubleRefused}
+	return []TroubleCause{TroubleLockedRows, TroubleFalseRefusal, TroubleSharedAddress, TroubleUnknownZone, TroubleUnknownSchedule, TroubleNoExecutor, TroubleUnknownRouter, TroubleStuckRuns, TroubleClock, TroubleRefused, TroubleUntold}
 }

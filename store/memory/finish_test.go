@@ -126,7 +126,7 @@ func TestARemovedJobIsNotOpen(t *testing.T) {
 	job := f.job()
 	f.must(f.MarkAlarms(t.Context(), store.AlarmMarks{Jobs: []store.JobTold{{JobID: job.ID, Rule: "r", At: time.Now(), Open: true}}}))
 	f.must(f.RemoveJob(t.Context(), job.ID))
-	_, open, err := f.OpenAlarms(t.Context(), f.shards, store.JobTold{}, 10)
+	_, open, err := f.OpenAlarms(t.Context(), f.shards, nil, store.JobTold{}, 10)
 	f.must(err)
 	want(t, "open of a job that is removed", open, 0)
 }

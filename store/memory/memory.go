@@ -83,7 +83,8 @@ type Store struct {
 	joins      map[string]map[int64]bool // guarded by mu; the jobs behind one, by IDRef or "app/key"
 	windows    map[windowKey]*window     // guarded by mu; open ones
 	lastWindow int64                     // guarded by mu
-	policy     store.AlarmPolicy         // guarded by mu; see KnowAlarms
+	rules      map[string]*keptRule      // guarded by mu; by key
+	ruleNodes  map[ruleNode]ruleNodeKept // guarded by mu
 	alarms     map[int64]*store.Alarm    // guarded by mu; not done with
 	lastAlarm  int64                     // guarded by mu
 	told       map[jobRule]store.JobTold // guarded by mu
@@ -107,16 +108,17 @@ type Option func(*Store)
 // New returns an empty store.
 func New(opts ...Option) *Store {
 	s := &Store{
-		db:       newCatalogue(),
-		keep:     retention{perJob: 10_000, total: 200_000, logs: 256 << 20},
-		jobs:     map[int64]*job{},
-		apps:     map[string]*app{},
-		noWork:   newWork(),
-		keys:     map[triggerKey]int64{},
-		joins:    map[string]map[int64]bool{},
-		windows:  map[windowKey]*window{},
-		alarms:   map[int64]*store.Alarm{},
-		told:     map[jobRule]store.JobTold{},
+		db:      newCatalogue(),
+		keep:    retention{perJob: 10_000, total: 200_000, logs: 256 << 20},
+		jobs:    map[int64]*job{},
+		apps:    map[string]*app{},
+		noWork:  newWork(),
+		keys:    map[triggerKey]int64{},
+		joins:   map[string]map[int64]bool{},
+		windows: map[windowKey]*window{},
+		alarms:  map[int64]*store.Alarm{},
+		told:    map[jobRule]store.JobTold{},
+		rules:   map[string]*keptRule{}, ruleNodes: map[ruleNode]ruleNodeKept{},
 		children: map[int64][]*run{},
 		watched:  map[int64]bool{},
 		keepers:  map[int64]bool{},

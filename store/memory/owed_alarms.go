@@ -18,17 +18,9 @@ type jobRule struct {
 	rule string
 }
 
-// KnowAlarms notes which alarms are to be inserted.
-func (s *Store) KnowAlarms(p store.AlarmPolicy) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.policy.Ends = s.policy.Ends || p.Ends
-	s.policy.Attempts = s.policy.Attempts || p.Attempts
-}
-
 // alarmOf inserts the alarm that a run is which has ended, or one that is late, if it is one.
 func (s *Store) alarmOf(r *run, late bool, now time.Time) bool {
-	if s.policy == (store.AlarmPolicy{}) || r.State == store.StateSucceeded {
+	if len(s.rules) == 0 || r.State == store.StateSucceeded {
 		return false
 	}
 	a, ok := r.snapshot().Alarm(r.followed, late)
@@ -38,25 +30,25 @@ func (s *Store) alarmOf(r *run, late bool, now time.Time) bool {
 	return ok
 }
 
-// insertAlarm inserts an alarm about the job, if it is one that is asked for.
+// insertAlarm inserts an alarm about the job, if a rule wants it.
 func (s *Store) insertAlarm(j *job, a store.Alarm, now time.Time) bool {
-	if wanted := s.policy.Ends; a.Cause == string(alarm.Attempt) && !s.policy.Attempts || a.Cause != string(alarm.Attempt) && !wanted {
-		return false
-	}
-	s.lastAlarm++
-	a.ID, a.At = s.lastAlarm, now
-	a.Shard, a.App, a.JobID = j.shard.id, j.app, j.id
+	a.At, a.Shard, a.App, a.JobID = now, j.shard.id, j.app, j.id
 	if !j.removed {
 		a.JobVersion, a.JobKey, a.JobName, a.Email = j.version, j.def.key, j.def.name, j.def.common.Value().email
 	}
+	if !s.anyWants(func(r *keptRule) bool { return r.Gone.IsZero() && r.Wants(&a) }) {
+		return false
+	}
+	s.lastAlarm++
+	a.ID = s.lastAlarm
 	s.alarms[a.ID] = &a
 	j.shard.alarms.insert(0, a.ID, &a)
-	s.tellOwner(j.shard, func(w *watcher) { tell(w.alarms) })
+	s.tellAlarms()
 	return true
 }
 
 // Alarms returns those that are not done with.
-func (s *Store) Alarms(ctx context.Context, shards []store.Shard, after int64, limit int) ([]store.Alarm, error) {
+func (s *Store) Alarms(ctx context.Context, shards []store.Shard, rules []string, after int64, limit int) ([]store.Alarm, error) {
 	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
@@ -67,11 +59,13 @@ func (s *Store) Alarms(ctx context.Context, shards []store.Shard, after int64, l
 			open.add(&sh.alarms, 0, after)
 		}
 	}
-	found, _ := open.take(0, limit)
-	list := make([]store.Alarm, len(found))
-	for i, a := range found {
-		list[i] = *a
-		list[i].Told = copied(a.Told)
+	list := []store.Alarm{}
+	for ; open.peek() != nil && len(list) < limit; open.next() {
+		a := open.peek().of
+		if rules == nil || slices.ContainsFunc(rules, func(key string) bool { return s.rules[key] != nil && s.rules[key].untold(a) }) {
+			list = append(list, *a)
+			list[len(list)-1].Told = copied(a.Told)
+		}
 	}
 	return list, nil
 }
@@ -92,15 +86,17 @@ func (s *Store) MarkAlarms(ctx context.Context, m store.AlarmMarks) error {
 		if !slices.Contains(a.Told, t.Rule) {
 			a.Told = append(copied(a.Told), t.Rule)
 		}
+		if s.anyWants(func(r *keptRule) bool { return (r.Gone.IsZero() || !r.Gone.Before(a.At)) && r.untold(a) }) {
+			continue
+		}
+		status := store.AlarmSent
+		if a.GaveUp {
+			status = store.AlarmFailed
+		}
+		s.endAlarm(store.AlarmDone{ID: a.ID, Status: status})
 	}
 	for _, d := range m.Done {
-		if a := s.alarms[d.ID]; a != nil {
-			delete(s.alarms, d.ID)
-			s.shards[a.Shard].alarms.remove(0, d.ID)
-			if r := s.runs.find(a.RunID); r != nil {
-				r.AlarmStatus = max(r.AlarmStatus, int8(d.Status))
-			}
-		}
+		s.endAlarm(d)
 	}
 	for _, t := range m.Jobs {
 		t.Rule = store.PlainText(t.Rule)
@@ -113,6 +109,16 @@ func (s *Store) MarkAlarms(ctx context.Context, m store.AlarmMarks) error {
 		s.told[jobRule{t.JobID, t.Rule}] = t
 	}
 	return nil
+}
+
+func (s *Store) endAlarm(d store.AlarmDone) {
+	if a := s.alarms[d.ID]; a != nil {
+		delete(s.alarms, d.ID)
+		s.shards[a.Shard].alarms.remove(0, d.ID)
+		if r := s.runs.find(a.RunID); r != nil {
+			r.AlarmStatus = max(r.AlarmStatus, int8(d.Status))
+		}
+	}
 }
 
 // ToldJobs returns what is known of the jobs.
@@ -140,7 +146,7 @@ func toldOrder(a, b store.JobTold) int {
 }
 
 // OpenAlarms returns the rows of jobs that have recovered.
-func (s *Store) OpenAlarms(ctx context.Context, shards []store.Shard, after store.JobTold, limit int) (list []store.JobTold, open int, err error) {
+func (s *Store) OpenAlarms(ctx context.Context, shards []store.Shard, rules []string, after store.JobTold, limit int) (list []store.JobTold, open int, err error) {
 	if err := s.look(ctx); err != nil {
 		return nil, 0, err
 	}
@@ -149,7 +155,9 @@ func (s *Store) OpenAlarms(ctx context.Context, shards []store.Shard, after stor
 	for _, q := range shards {
 		in[q.ID] = true
 	}
-	for _, t := range s.toldWhere(func(t *store.JobTold) bool { return t.Open && in[t.Shard] }) {
+	for _, t := range s.toldWhere(func(t *store.JobTold) bool {
+		return t.Open && in[t.Shard] && (rules == nil || slices.Contains(rules, t.Rule))
+	}) {
 		open++
 		if len(list) >= limit || toldOrder(t, after) <= 0 {
 			continue
@@ -194,12 +202,12 @@ func (s *Store) AddLate(ctx context.Context, q store.LateQuery) (store.Late, err
 			continue
 		}
 		for id := range s.watched {
-			if after := s.jobs[id].def.lateAfter(); s.jobs[id].shard == sh && (late.Least == 0 || after < late.Least) {
+			if after := s.jobs[id].def.lateAfter(); s.jobs[id].shard == sh && (late.Least == 0 || after < late.Least) && s.wantsLate(s.jobs[id]) {
 				late.Least = after
 			}
 		}
 		if late.Least > 0 {
-			found = append(found, sh.late(q.Now)...)
+			found = append(found, slices.DeleteFunc(sh.late(q.Now), func(r *run) bool { return !s.wantsLate(r.job) })...)
 		}
 	}
 	slices.SortFunc(found, func(a, b *run) int { return cmp.Compare(a.ID, b.ID) })
@@ -211,6 +219,12 @@ func (s *Store) AddLate(ctx context.Context, q store.LateQuery) (store.Late, err
 		}
 	}
 	return late, nil
+}
+
+// wantsLate reports whether a rule is to tell of late runs of the job.
+func (s *Store) wantsLate(j *job) bool {
+	late := store.Alarm{App: j.app, JobKey: j.def.key, Cause: string(alarm.Late)}
+	return s.anyWants(func(r *keptRule) bool { return r.Gone.IsZero() && r.Wants(&late) })
 }
 
 // late are the runs of the shard that are, and of which no alarm has said so.

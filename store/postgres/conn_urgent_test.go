@@ -144,10 +144,10 @@ func methodsOf(a *actor, run store.Run, other store.Job) map[string]asked {
 			return err
 		},
 		"Links":    func(ctx context.Context) error { _, err := s.Links(ctx); return err },
-		"Alarms":   func(ctx context.Context) error { _, err := s.Alarms(ctx, a.shards, 0, 10); return err },
+		"Alarms":   func(ctx context.Context) error { _, err := s.Alarms(ctx, a.shards, nil, 0, 10); return err },
 		"ToldJobs": func(ctx context.Context) error { _, err := s.ToldJobs(ctx, []int64{job}); return err },
 		"OpenAlarms": func(ctx context.Context) error {
-			_, _, err := s.OpenAlarms(ctx, a.shards, store.JobTold{}, 10)
+			_, _, err := s.OpenAlarms(ctx, a.shards, nil, store.JobTold{}, 10)
 			return err
 		},
 		"MarkAlarms": func(ctx context.Context) error {

@@ -227,11 +227,9 @@ func (f *finishing) follow(ctx context.Context, t *tx) (following, error) {
 // alarm inserts the alarms of the runs that have accepted their results.
 func (f *finishing) alarm(ctx context.Context, t *tx, after *following) (alarming, error) {
 	alarms := f.store.alarms()
-	if f.store.asked() {
-		for _, i := range f.places {
-			if f.answers[i].ID != 0 {
-				alarms.ended(after, f.answers[i])
-			}
+	for _, i := range f.places {
+		if f.answers[i].ID != 0 && f.answers[i].State != store.StateSucceeded {
+			alarms.ended(after, f.answers[i])
 		}
 	}
 	return alarms, alarms.insert(ctx, t)

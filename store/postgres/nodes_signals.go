@@ -148,7 +148,7 @@ func (s *Store) deliver(text string) (only bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	owner, known := "", false
-	if text[0] == hintScan || text[0] == hintAhead || text[0] == hintOwed || text[0] == hintAlarm {
+	if text[0] == hintScan || text[0] == hintAhead || text[0] == hintOwed {
 		shard, _ := parseScanHint(text)
 		owner, known = s.owners[shard]
 	}
@@ -169,11 +169,8 @@ func (s *Store) deliver(text string) (only bool) {
 				tell(w.owed)
 			}
 			only = only || known && owner == w.incarnation
-		case hintAlarm:
-			if !known || owner == w.incarnation || owner == "" {
-				tell(w.alarms)
-			}
-			only = only || known && owner == w.incarnation
+		case hintAlarm: // any node may have the rule
+			tell(w.alarms)
 		case hintInbox:
 			if text[1:] == w.incarnation {
 				tell(w.inbox)

@@ -12,25 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/store"
 )
-
-// alarmPolicy is which alarms are asked for, as bits of Store.policy.
-const (
-	policyEnds = 1 << iota
-	policyAttempts
-)
-
-// KnowAlarms notes which alarms are to be inserted.
-func (s *Store) KnowAlarms(p store.AlarmPolicy) {
-	if p.Ends {
-		s.policy.Or(policyEnds)
-	}
-	if p.Attempts {
-		s.policy.Or(policyAttempts)
-	}
-}
 
 // alarming is a transaction's worth of alarms.
 type alarming struct {
@@ -42,14 +25,8 @@ type alarming struct {
 // alarms begins the alarms of a transaction.
 func (s *Store) alarms() alarming { return alarming{store: s} }
 
-// asked reports whether any alarms are asked for.
-func (s *Store) asked() bool { return s.policy.Load() != 0 }
-
 // ended adds the alarms that runs are which have ended.
 func (a *alarming) ended(f *following, runs ...store.Run) {
-	if !a.store.asked() {
-		return
-	}
 	for i := range runs {
 		followed := f != nil && f.next[runs[i].ID] != 0
 		if one, ok := runs[i].Alarm(followed, false); ok {
@@ -58,16 +35,9 @@ func (a *alarming) ended(f *following, runs ...store.Run) {
 	}
 }
 
-// add adds one, if it is asked for.
-func (a *alarming) add(one store.Alarm) {
-	bit := int32(policyEnds)
-	if one.Cause == string(alarm.Attempt) {
-		bit = policyAttempts
-	}
-	if a.store.policy.Load()&bit != 0 {
-		a.list = append(a.list, one)
-	}
-}
+// add adds one. Whether a rule wants it is looked at in the statement that inserts it: what a node
+// knew of the rules of others would be of before.
+func (a *alarming) add(one store.Alarm) { a.list = append(a.list, one) }
 
 // insert inserts them, each once for its run, or its job and version, and its cause.
 func (a *alarming) insert(ctx context.Context, t *tx) error {
@@ -127,7 +97,7 @@ func (s *Store) AddLate(ctx context.Context, q store.LateQuery) (store.Late, err
 	least := int64(0)
 	err := s.read(ctx, s.sql.leastLate.with(shards).into(scanInto(&least)))
 	late := store.Late{Least: time.Duration(least) * time.Millisecond}
-	if err != nil || least == 0 || q.Limit <= 0 || s.policy.Load()&policyEnds == 0 {
+	if err != nil || least == 0 || q.Limit <= 0 {
 		return late, failed(err, "look for jobs with a LateAfter")
 	}
 	var a alarming
@@ -159,12 +129,12 @@ func (s *Store) AddLate(ctx context.Context, q store.LateQuery) (store.Late, err
 // Alarms that are there: what is to be told, and what became of it.
 
 // Alarms returns those that are not done with.
-func (s *Store) Alarms(ctx context.Context, shards []store.Shard, after int64, limit int) (list []store.Alarm, err error) {
+func (s *Store) Alarms(ctx context.Context, shards []store.Shard, rules []string, after int64, limit int) (list []store.Alarm, err error) {
 	in := shardIDs(shards)
 	if len(in) == 0 || limit <= 0 {
 		return nil, ended(ctx)
 	}
-	err = s.readByIndex(ctx, s.sql.openAlarms.by(named{{"shards", in}, {"after", after}, {"limit", limit}}).into(func(rows pgx.Rows) error {
+	err = s.readByIndex(ctx, s.sql.openAlarms.by(named{{"shards", in}, {"rules", rules}, {"after", after}, {"limit", limit}}).into(func(rows pgx.Rows) error {
 		a, err := scanAlarm(rows)
 		list = append(list, a)
 		return err
@@ -186,7 +156,7 @@ func (s *Store) MarkAlarms(ctx context.Context, m store.AlarmMarks) error {
 		for i, t := range m.Told {
 			ids[i], rules[i], gaveUp[i] = t.ID, t.Rule, t.GaveUp
 		}
-		write = append(write, s.sql.tellAlarms.by(named{{"alarms", ids}, {"rules", rules}, {"gave_up", gaveUp}}))
+		write = append(write, s.sql.tellAlarms.by(named{{"alarms", ids}, {"rules", rules}, {"gave_up", gaveUp}}), s.sql.endTold.by(named{{"alarms", ids}}))
 	}
 	if n := len(m.Done); n > 0 {
 		ids, statuses := make([]int64, n), make([]int16, n)
@@ -250,13 +220,13 @@ func (s *Store) ToldJobs(ctx context.Context, jobs []int64) (list []store.JobTol
 }
 
 // OpenAlarms returns the rows of jobs that have recovered, and how many are open.
-func (s *Store) OpenAlarms(ctx context.Context, shards []store.Shard, after store.JobTold, limit int) (recovered []store.JobTold, open int, err error) {
+func (s *Store) OpenAlarms(ctx context.Context, shards []store.Shard, rules []string, after store.JobTold, limit int) (recovered []store.JobTold, open int, err error) {
 	in := shardIDs(shards)
 	if len(in) == 0 {
 		return nil, 0, ended(ctx)
 	}
-	err = s.readByIndex(ctx, s.sql.countOpen.with(in).into(scanInto(&open)),
-		s.sql.recovered.by(named{{"shards", in}, {"after", after.JobID}, {"rule", after.Rule}, {"limit", max(limit, 0)}}).into(func(rows pgx.Rows) error {
+	err = s.readByIndex(ctx, s.sql.countOpen.by(named{{"shards", in}, {"rules", rules}}).into(scanInto(&open)),
+		s.sql.recovered.by(named{{"shards", in}, {"rules", rules}, {"after", after.JobID}, {"rule", after.Rule}, {"limit", max(limit, 0)}}).into(func(rows pgx.Rows) error {
 			var t store.JobTold
 			var at time.Time
 			err := scanTold(rows, &t, &at)
@@ -300,8 +270,8 @@ func timeOf(column string) string {
 
 // alarmQueries are the statements of this file.
 type alarmQueries struct {
-	insertAlarms, leastLate, lateRuns                                                                            query
-	openAlarms, tellAlarms, endAlarms, putTold, dropTold, forgetTold, toldJobs, countOpen, recovered, dropAlarms query
+	insertAlarms, leastLate, lateRuns                                                                                     query
+	openAlarms, tellAlarms, endTold, endAlarms, putTold, dropTold, forgetTold, toldJobs, countOpen, recovered, dropAlarms query
 }
 
 func (q *alarmQueries) define(sql template) {
@@ -327,14 +297,16 @@ func (q *alarmQueries) define(sql template) {
 		{{arg.runs}}::bigint[], {{arg.triggers}}::bigint[], {{arg.states}}::text[], {{arg.attempts}}::smallint[], {{arg.instants}}::bigint[], {{arg.texts}}::text[])
 		with ordinality a(shard, job_id, app, cause, run, trigger, state, attempt, instant, content, ord) order by run, ord) a
 	left join {{schema}}.xxl_job_info i on i.id = a.job_id
+	where exists (select from {{schema}}.xxl_job_rule u where u.gone is null and ` + ruleWants(`coalesce(nullif(a.app, ''), i.app_name, '')`, `coalesce(i.job_key, '')`, `a.cause`) + `)
 	on conflict do nothing returning r.shard`).saying()
-	q.leastLate = sql(`select coalesce((select min(i.late_after) from {{schema}}.xxl_job_info i where i.late_after > 0 and i.shard = any($1::smallint[])), 0)`)
+	wantedLate := ` and exists (select from {{schema}}.xxl_job_rule u where u.gone is null and ` + ruleWants(`i.app_name`, `i.job_key`, `'late'`) + `)`
+	q.leastLate = sql(`select coalesce((select min(i.late_after) from {{schema}}.xxl_job_info i where i.late_after > 0 and i.shard = any($1::smallint[])` + wantedLate + `), 0)`)
 	// The limit keeps each job a look-up of its own.
 	const due = ` and coalesce(case when l.trigger_type = 'RETRY' then l.last_time end, l.scheduled_time) <= {{arg.now}}::bigint - i.late_after
 		and l.id between {{arg.lo}} and {{arg.hi}}
 		and not exists (select from {{schema}}.xxl_job_alarm a where a.log_id = l.id and a.cause = 'late') order by l.job_id, l.id limit {{arg.limit}}`
 	q.lateRuns = sql(`with ` + fence("") + `, jobs as materialized (select i.id, i.shard, i.late_after from {{schema}}.xxl_job_info i
-		where i.late_after > 0 and i.shard = any(array(select shard from fence)))
+		where i.late_after > 0 and i.shard = any(array(select shard from fence))` + wantedLate + `)
 	select {{run}} from (select l.* from jobs i cross join lateral (select l.* from {{schema}}.xxl_job_log l where l.job_id = i.id and l.state = {{state.planned}}` + due + `) l
 	union all select l.* from jobs i cross join lateral (select l.* from {{schema}}.xxl_job_log l
 		where l.shard = i.shard and l.job_id = i.id and l.state in ({{state.started}}, {{state.dispatched}})` + due + `) l) l
@@ -342,18 +314,26 @@ func (q *alarmQueries) define(sql template) {
 
 	q.openAlarms = sql(`select a.id, a.shard, a.app_name, a.job_key, a.job_desc, a.alarm_email, a.job_id, a.job_version, a.cause, a.log_id, a.trigger_id,
 		a.state, a.attempt, a.instant, a.content, a.add_time, a.told, a.gave_up
-	from {{schema}}.xxl_job_alarm a where a.status = 0 and a.shard = any({{arg.shards}}::smallint[]) and a.id > {{arg.after}}::bigint order by a.id limit {{arg.limit}}`)
+	from {{schema}}.xxl_job_alarm a where a.status = 0 and a.shard = any({{arg.shards}}::smallint[]) and a.id > {{arg.after}}::bigint
+		and ({{arg.rules}}::text[] is null or exists (select from {{schema}}.xxl_job_rule u where u.rule = any({{arg.rules}}::text[]) and u.rule <> all(a.told) and ` + ruleWants(`a.app_name`, `a.job_key`, `a.cause`) + `))
+	order by a.id limit {{arg.limit}}`)
 	// What a row has been told is looked at under its lock: two owners may tell it at once.
 	q.tellAlarms = sql(`update {{schema}}.xxl_job_alarm a set told = a.told operator(pg_catalog.||) array(select r.rule from unnest(r.rules) r(rule) where r.rule <> all(a.told)), gave_up = a.gave_up or r.gave_up
 	from (select t.id, array_agg(distinct t.rule) rules, bool_or(t.gave_up) gave_up
 		from unnest({{arg.alarms}}::bigint[], {{arg.rules}}::text[], {{arg.gave_up}}::boolean[]) t(id, rule, gave_up) group by t.id) r
 	where a.id = r.id`)
 	// A run whose row others have locked keeps the status that it has: nobody is to wait for that.
-	q.endAlarms = sql(`with done as (update {{schema}}.xxl_job_alarm a set status = r.status, done_time = {{now}}
-		from unnest({{arg.alarms}}::bigint[], {{arg.statuses}}::smallint[]) r(id, status) where a.id = r.id and a.status = 0 returning a.log_id, a.status),
+	runsOf := `
 	r as materialized (select d.log_id id, max(d.status) status, 1 ord from done d where d.log_id is not null group by d.log_id),
 	locked as materialized (select l.id, r.status, r.ord from r join {{schema}}.xxl_job_log l on l.id = r.id and ` + few + ` order by l.id for no key update of l skip locked)
-	update {{schema}}.xxl_job_log l set alarm_status = greatest(l.alarm_status, r.status) from locked r where l.id = r.id and ` + few)
+	update {{schema}}.xxl_job_log l set alarm_status = greatest(l.alarm_status, r.status) from locked r where l.id = r.id and ` + few
+	q.endAlarms = sql(`with done as (update {{schema}}.xxl_job_alarm a set status = r.status, done_time = {{now}}
+		from unnest({{arg.alarms}}::bigint[], {{arg.statuses}}::smallint[]) r(id, status) where a.id = r.id and a.status = 0 returning a.log_id, a.status),` + runsOf)
+	// It follows tellAlarms, whose locks it has: of two rules that tell at once the second sees both.
+	q.endTold = sql(`with done as (update {{schema}}.xxl_job_alarm a set status = case when a.gave_up then 3 else 2 end, done_time = {{now}}
+		where a.id = any({{arg.alarms}}::bigint[]) and a.status = 0 and not exists (select from {{schema}}.xxl_job_rule u
+			where (u.gone is null or u.gone >= a.add_time) and u.rule <> all(a.told) and ` + ruleWants(`a.app_name`, `a.job_key`, `a.cause`) + `)
+		returning a.log_id, a.status),` + runsOf)
 	q.putTold = sql(`insert into {{schema}}.xxl_job_told as t (job_id, rule, shard, at, is_open, log_id, trigger_id)
 	select i.id, r.rule, i.shard, r.at, r.is_open, r.run, r.trigger
 	from unnest({{arg.jobs}}::int[], {{arg.rules}}::text[], {{arg.at}}::bigint[], {{arg.open}}::boolean[], {{arg.runs}}::bigint[], {{arg.triggers}}::bigint[]) r(job_id, rule, at, is_open, run, trigger)
@@ -366,7 +346,8 @@ func (q *alarmQueries) define(sql template) {
 	q.forgetTold = sql(`delete from {{schema}}.xxl_job_told t where t.job_id = $1`)
 	const told = `t.job_id, t.shard, t.rule, t.at, t.is_open, t.log_id, t.trigger_id`
 	q.toldJobs = sql(`select ` + told + ` from {{schema}}.xxl_job_told t where t.job_id = any($1::int[]) order by t.job_id, t.rule`)
-	q.countOpen = sql(`select count(*)::int from {{schema}}.xxl_job_told t where t.is_open and t.shard = any($1::smallint[])`)
+	q.countOpen = sql(`select count(*)::int from {{schema}}.xxl_job_told t where t.is_open and t.shard = any({{arg.shards}}::smallint[])
+		and ({{arg.rules}}::text[] is null or t.rule = any({{arg.rules}}::text[]))`)
 	// Of a job the newest of its ended runs are looked at: whoever fails for longer has not
 	// recovered by what is behind them.
 	q.recovered = sql(`select ` + told + `, r.at from {{schema}}.xxl_job_told t
@@ -377,5 +358,6 @@ func (q *alarmQueries) define(sql template) {
 		and (t.log_id is null and e.handle_time > ` + timeOf("t.at") + ` or coalesce(e.trigger_id, e.id) > t.trigger_id
 			or coalesce(e.trigger_id, e.id) = t.trigger_id and coalesce(e.executor_sharding_param, '') = coalesce(
 				(select o.executor_sharding_param from {{schema}}.xxl_job_log o where o.id = t.log_id), ''))) r
-	where t.is_open and t.shard = any({{arg.shards}}::smallint[]) and (t.job_id, t.rule) > ({{arg.after}}::int, {{arg.rule}}::text) and r.at is not null order by t.job_id, t.rule limit {{arg.limit}}`)
+	where t.is_open and t.shard = any({{arg.shards}}::smallint[]) and ({{arg.rules}}::text[] is null or t.rule = any({{arg.rules}}::text[]))
+		and (t.job_id, t.rule) > ({{arg.after}}::int, {{arg.rule}}::text) and r.at is not null order by t.job_id, t.rule limit {{arg.limit}}`)
 }

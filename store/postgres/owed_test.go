@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/internal/test/pgtest"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
@@ -165,7 +166,7 @@ func TestARemovedJobIsNotOpen(t *testing.T) {
 	job := jobWith(a)
 	must(t, a.MarkAlarms(a.ctx, store.AlarmMarks{Jobs: []store.JobTold{{JobID: job.ID, Rule: "r", At: time.Now(), Open: true}}}))
 	must(t, a.RemoveJob(a.ctx, job.ID))
-	_, open, err := a.OpenAlarms(a.ctx, a.shards, store.JobTold{}, 10)
+	_, open, err := a.OpenAlarms(a.ctx, a.shards, nil, store.JobTold{}, 10)
 	must(t, err)
 	if open != 0 {
 		t.Errorf("%d are open of a job that is removed, for good", open)
@@ -175,7 +176,8 @@ func TestARemovedJobIsNotOpen(t *testing.T) {
 // TestALockedRunHoldsUpNoMarks: what was told is noted, also where the row of the run is held.
 func TestALockedRunHoldsUpNoMarks(t *testing.T) {
 	s, a, _, hold, _ := holding(t)
-	s.KnowAlarms(store.AlarmPolicy{Ends: true, Attempts: true})
+	_, err := s.KeepRules(t.Context(), store.RuleKeeper{App: "app", Node: "n", Incarnation: "n-1", Rules: []store.AlarmRule{store.NewAlarmRule(alarm.Rule{Name: "all", Causes: []alarm.Cause{alarm.Failed, alarm.Lost, alarm.Attempt, alarm.Skipped}})}})
+	must(t, err)
 	fail := func() store.Run {
 		r := a.started(jobWith(a))
 		res := result(r)
@@ -186,7 +188,7 @@ func TestALockedRunHoldsUpNoMarks(t *testing.T) {
 	}
 	x := fail()
 	fail()
-	list, err := a.Alarms(a.ctx, a.shards, 0, 10)
+	list, err := a.Alarms(a.ctx, a.shards, nil, 0, 10)
 	must(t, err)
 	hold("select from xxl_job_log where id = $1 for update", x.ID)
 	var m store.AlarmMarks
@@ -195,7 +197,7 @@ func TestALockedRunHoldsUpNoMarks(t *testing.T) {
 		m.Told = append(m.Told, store.AlarmTold{ID: al.ID, Rule: "r"})
 	}
 	must(t, a.MarkAlarms(a.ctx, m))
-	list, _ = a.Alarms(a.ctx, a.shards, 0, 10)
+	list, _ = a.Alarms(a.ctx, a.shards, nil, 0, 10)
 	if len(list) > 1 {
 		t.Errorf("a run that others have locked holds up the marks of %d alarms", len(list))
 	}
@@ -245,7 +247,7 @@ func TestRecoveredByARunFromBefore(t *testing.T) {
 	res.State = store.StateSucceeded
 	_, err := a.Finish(a.ctx, nil, []store.Result{res})
 	must(t, err)
-	got, _, err := a.OpenAlarms(a.ctx, a.shards, store.JobTold{}, 10)
+	got, _, err := a.OpenAlarms(a.ctx, a.shards, nil, store.JobTold{}, 10)
 	must(t, err)
 	if len(got) != 1 {
 		t.Error("a run that ended after At is not looked at, since its id is older; in memory it is")

@@ -135,7 +135,6 @@ type Store struct {
 	learnt      atomic.Pointer[reading]
 	ceiling     atomic.Int64 // see setBack
 	clockAhead  atomic.Int64 // the database's clock less ours, in nanoseconds
-	policy      atomic.Int32 // which alarms are asked for: see owed_alarms.go
 	retention   atomic.Int64 // of runs, a time.Duration; zero where nobody has said it
 
 	tracing   *tracing

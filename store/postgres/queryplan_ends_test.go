@@ -405,6 +405,7 @@ func (d *planData) fillOwed(t testing.TB) {
 		now() - interval '1 second' * ($2::int - n) from generate_series(1, $2::int) n`, idAt(d.now.Add(-time.Hour)), planAlarms)
 	d.exec(t, `insert into {{schema}}.xxl_job_told (job_id, rule, shard, at, is_open, log_id, trigger_id)
 	select n, 'mail', n % 32, $1::bigint - 60000, n % 50 = 0, $2::bigint, $2::bigint from generate_series(1, 10000) n`, d.now.UnixMilli(), idAt(d.now.Add(-time.Hour)))
+	d.exec(t, `insert into {{schema}}.xxl_job_rule (rule, name, apps, jobs, causes, kept) values ('mail', 'mail', '{}', '{}', '{failed,lost,skipped,stopped,late,attempt}', now())`)
 }
 
 func (d *planData) owedCases() []planCase {
@@ -462,6 +463,8 @@ func (d *planData) alarmCases() []planCase {
 	lo, hi := d.openRange()
 	ids := make([]int64, 1000)
 	statuses, rules := make([]int16, 1000), make([]string, 1000)
+	var none []string
+	smallRules := []string{"xxl_job_rule", "xxl_job_rule_node", "xxl_job_node"} // a dozen rows
 	for i := range ids {
 		ids[i], statuses[i], rules[i] = int64(i+1)*10, store.AlarmSent, "mail"
 	}
@@ -469,21 +472,33 @@ func (d *planData) alarmCases() []planCase {
 		{name: "insertAlarms", st: q.insertAlarms.by(named{
 			{"shards", []int16{1, 1}}, {"jobs", []int64{1, 2}}, {"apps", []string{"app", ""}}, {"causes", []string{"failed", "stopped"}}, {"runs", []*int64{new(int64(1)), nil}},
 			{"triggers", []*int64{new(int64(1)), nil}}, {"states", []*string{new("failed"), nil}}, {"attempts", []int16{0, 0}}, {"instants", []int64{1, 0}}, {"texts", []string{"a", "b"}},
-		}), rows: 2},
-		{name: "leastLate", st: q.leastLate.with(shards), rows: 1, wasted: 200},
+		}), rows: 2, scans: smallRules},
+		{name: "leastLate", st: q.leastLate.with(shards), rows: 1, wasted: 200, scans: smallRules},
 		{name: "lateRuns", st: q.lateRuns.by(named{
 			{"shards", shards}, {"epochs", epochs}, {"now", milli(d.now.Add(time.Hour))}, {"limit", 1000}, {"lo", lo}, {"hi", hi},
-		}), rows: 90, reach: reachOpen, scans: smallLock, wasted: 300},
-		{name: "openAlarms 1000", st: q.openAlarms.by(named{{"shards", shards}, {"after", int64(0)}, {"limit", 1000}}), rows: 1000, wasted: planAlarms / 10},
-		{name: "openAlarms none", st: q.openAlarms.by(named{{"shards", shards}, {"after", int64(planAlarms)}, {"limit", 1000}}), wasted: 100},
+		}), rows: 90, reach: reachOpen, scans: append(smallRules, smallLock...), wasted: 300},
+		{name: "openAlarms 1000", st: q.openAlarms.by(named{{"shards", shards}, {"rules", none}, {"after", int64(0)}, {"limit", 1000}}), rows: 1000, wasted: planAlarms / 10},
+		{name: "openAlarms none", st: q.openAlarms.by(named{{"shards", shards}, {"rules", none}, {"after", int64(planAlarms)}, {"limit", 1000}}), wasted: 100},
+		{name: "openAlarms of a rule", st: q.openAlarms.by(named{{"shards", shards}, {"rules", []string{"mail"}}, {"after", int64(0)}, {"limit", 1000}}), rows: 1000, wasted: planAlarms / 10, scans: smallRules},
+		{name: "endTold 1000", st: q.endTold.by(named{{"alarms", ids}}), batch: 1000, reach: reachAll, wasted: 1000, scans: smallRules},
+		{name: "putRules", st: q.putRules.by(named{{"rules", `[{"Rule": "a", "Name": "a", "Apps": [], "Jobs": ["a/b"], "Causes": ["failed"]}]`}})},
+		{name: "dropReplaced", st: q.dropReplaced.by(named{{"app", "app"}, {"node", "node"}, {"keys", rules[:1]}, {"names", rules[:1]}}), scans: smallRules},
+		{name: "putRuleNode", st: q.putRuleNode.by(named{{"app", "app"}, {"node", "node"}, {"incarnation", planNode}, {"keys", rules[:1]}})},
+		{name: "otherRules", st: q.otherRules.by(named{{"app", "app"}, {"node", "node"}, {"keys", rules[:1]}}), scans: smallRules},
+		{name: "holdRule", st: q.holdRule.by(named{{"rule", "mail"}, {"incarnation", planNode}, {"millis", 1000}}), rows: 1, scans: smallRules},
+		{name: "rules", st: q.rules.with(), rows: 1, scans: smallRules},
+		{name: "endRules", st: q.endRules.with(d.now.Add(-day)), scans: smallRules},
+		{name: "dropRules", st: q.dropRules.with(d.now.Add(-day)), scans: smallRules},
+		{name: "dropRuleNodes", st: q.dropRuleNodes.with(d.now.Add(-day)), scans: smallRules},
+		{name: "anyAlarm", st: q.anyAlarm.with(), rows: 1},
 		{name: "tellAlarms 1000", st: q.tellAlarms.by(named{{"alarms", ids}, {"rules", rules}, {"gave_up", make([]bool, len(ids))}}), batch: 1000},
 		{name: "endAlarms 1000", st: q.endAlarms.by(named{{"alarms", ids}, {"statuses", statuses}}), batch: 1000, reach: reachAll, wasted: 1000},
 		{name: "putTold", st: q.putTold.by(named{{"jobs", []int64{1}}, {"rules", []string{"mail"}}, {"at", []int64{1}}, {"open", []bool{true}}, {"runs", []*int64{nil}}, {"triggers", []*int64{nil}}})},
 		{name: "dropTold", st: q.dropTold.with([]int64{1, 2}), wasted: 2},
 		{name: "forgetTold", st: q.forgetTold.with(5)},
 		{name: "toldJobs", st: q.toldJobs.with(jobIDs(100, 1)), rows: 100},
-		{name: "countOpen", st: q.countOpen.with(shards), rows: 1, batch: 200},
-		{name: "recovered", st: q.recovered.by(named{{"shards", shards}, {"after", 0}, {"rule", ""}, {"limit", 1000}}), reach: reachAll, wide: true},
+		{name: "countOpen", st: q.countOpen.by(named{{"shards", shards}, {"rules", none}}), rows: 1, batch: 200},
+		{name: "recovered", st: q.recovered.by(named{{"shards", shards}, {"rules", none}, {"after", 0}, {"rule", ""}, {"limit", 1000}}), reach: reachAll, wide: true},
 		{name: "dropAlarms", st: q.dropAlarms.by(named{{"before", d.now}, {"untold", d.now.Add(-2 * day)}, {"limit", 1000}}), rows: 1000, wasted: 200},
 	}
 }

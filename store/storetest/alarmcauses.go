@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -74,7 +75,7 @@ func alarmStopped(e *env) {
 
 func alarmUnasked(e *env) {
 	o := e.owner("a")
-	e.KnowAlarms(store.AlarmPolicy{})
+	e.mustKeep("none", alarm.Rule{Name: "recovered", Causes: []alarm.Cause{alarm.Recovered, alarm.Trouble}})
 	o.failed(o.running())
 	o.failed(o.started(o.planned(e.newJob(retried(1)))))
 	o.claim(o.skip(e.newJob()))
@@ -112,21 +113,21 @@ func (o *owner) causesOf() string {
 
 func alarmEndsOnly(e *env) {
 	o := e.owner("a")
-	e.KnowAlarms(store.AlarmPolicy{Ends: true})
+	e.mustKeep("ends", alarm.Rule{Name: "ends", Causes: endCauses()})
 	want(e, "causes", o.causesOf(), "failed lost skipped stopped late")
 }
 
 func alarmAttemptsOnly(e *env) {
 	o := e.owner("a")
-	e.KnowAlarms(store.AlarmPolicy{Attempts: true})
+	e.mustKeep("attempts", alarm.Rule{Name: "attempts", Causes: []alarm.Cause{alarm.Attempt}})
 	want(e, "causes", o.causesOf(), "attempt attempt")
 }
 
 func alarmUnion(e *env) {
 	o := e.owner("a")
-	e.KnowAlarms(store.AlarmPolicy{Ends: true})
-	e.KnowAlarms(store.AlarmPolicy{Attempts: true})
-	e.KnowAlarms(store.AlarmPolicy{})
+	e.mustKeep("one", alarm.Rule{Name: "a", Causes: endCauses()}, alarm.Rule{Name: "nothing", Apps: []string{"another"}, Causes: endCauses()})
+	e.mustKeep("two", alarm.Rule{Name: "a", Causes: []alarm.Cause{alarm.Attempt}})
+	e.mustKeep("three")
 	want(e, "causes", o.causesOf(), "failed attempt attempt lost skipped stopped late")
 }
 
@@ -168,15 +169,15 @@ func alarmBatch(e *env) {
 func alarmParts(e *env) {
 	o := e.owner("a")
 	e.everyAlarm()
-	a := o.tryStart(o.startOf(o.planned(e.newJob()), func(s *store.Start) { s.Targets = []string{remote, remoteToo}; s.Address = remote }))
-	for _, part := range []store.Run{a.Run, a.Siblings[0]} {
+	started := o.tryStart(o.startOf(o.planned(e.newJob()), func(s *store.Start) { s.Targets = []string{remote, remoteToo}; s.Address = remote }))
+	for _, part := range []store.Run{started.Run, started.Siblings[0]} {
 		r := overWire(part.ID)
 		r.State = store.StateFailed
 		e.mustFinish(r)
 		e.wantCauses("a part", part.ID, "failed")
 	}
-	for _, alarm := range e.mustAlarms() {
-		want(e, "the trigger of a part", alarm.TriggerID, a.Run.ID)
+	for _, a := range e.mustAlarms() {
+		want(e, "the trigger of a part", a.TriggerID, started.Run.ID)
 	}
 }
 

@@ -33,7 +33,7 @@ func (e *env) mustOpen(limit int) ([]store.JobTold, int) {
 // mustOpenBehind are those of them that are behind one.
 func (e *env) mustOpenBehind(after store.JobTold, limit int) ([]store.JobTold, int) {
 	e.Helper()
-	list, open, err := e.OpenAlarms(e.ctx, everyShard(), after, limit)
+	list, open, err := e.OpenAlarms(e.ctx, everyShard(), nil, after, limit)
 	e.must(err)
 	return list, open
 }
@@ -163,11 +163,11 @@ func openShards(e *env) {
 		all = append(all, t)
 	}
 	for shard := range numShards {
-		list, open, err := e.OpenAlarms(e.ctx, []store.Shard{{ID: shard}}, store.JobTold{}, 10)
+		list, open, err := e.OpenAlarms(e.ctx, []store.Shard{{ID: shard}}, nil, store.JobTold{}, 10)
 		e.must(err)
 		want(e, fmt.Sprint("in shard ", shard), []any{list, open}, []any{all[shard : shard+1], 1})
 	}
-	list, open, err := e.OpenAlarms(e.ctx, nil, store.JobTold{}, 10)
+	list, open, err := e.OpenAlarms(e.ctx, nil, nil, store.JobTold{}, 10)
 	e.check(len(list) == 0 && open == 0 && err == nil, "in none: %+v, %d, %v", list, open, err)
 }
 

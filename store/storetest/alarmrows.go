@@ -55,7 +55,7 @@ func alarmsRead(e *env) {
 	e.check(slices.IsSortedFunc(made, func(a, b store.Alarm) int { return int(a.ID - b.ID) }), "read %+v, want seven in order of ID", made)
 	var pages []store.Alarm
 	for after := int64(0); ; after = pages[len(pages)-1].ID {
-		page, err := e.Alarms(e.ctx, everyShard(), after, 3)
+		page, err := e.Alarms(e.ctx, everyShard(), nil, after, 3)
 		e.must(err)
 		e.check(len(page) <= 3, "a page of three has %d", len(page))
 		if pages = append(pages, page...); len(page) < 3 {
@@ -65,7 +65,7 @@ func alarmsRead(e *env) {
 	want(e, "pages of three", pages, made)
 	var byShard []store.Alarm
 	for _, shard := range everyShard() {
-		list, err := e.Alarms(e.ctx, []store.Shard{shard}, 0, 100)
+		list, err := e.Alarms(e.ctx, []store.Shard{shard}, nil, 0, 100)
 		e.must(err)
 		for _, a := range list {
 			want(e, "the shard of an alarm in it", a.Shard, shard.ID)
@@ -75,9 +75,9 @@ func alarmsRead(e *env) {
 	slices.SortFunc(byShard, func(a, b store.Alarm) int { return int(a.ID - b.ID) })
 	want(e, "shard by shard", byShard, made)
 	for what, read := range map[string]func() ([]store.Alarm, error){
-		"no shard":  func() ([]store.Alarm, error) { return e.Alarms(e.ctx, nil, 0, 10) },
-		"limit 0":   func() ([]store.Alarm, error) { return e.Alarms(e.ctx, everyShard(), 0, 0) },
-		"after all": func() ([]store.Alarm, error) { return e.Alarms(e.ctx, everyShard(), made[6].ID, 10) },
+		"no shard":  func() ([]store.Alarm, error) { return e.Alarms(e.ctx, nil, nil, 0, 10) },
+		"limit 0":   func() ([]store.Alarm, error) { return e.Alarms(e.ctx, everyShard(), nil, 0, 0) },
+		"after all": func() ([]store.Alarm, error) { return e.Alarms(e.ctx, everyShard(), nil, made[6].ID, 10) },
 	} {
 		list, err := read()
 		e.must(err)

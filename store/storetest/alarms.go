@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -34,11 +35,35 @@ func alarmCases() []testCase {
 		{"TheRowSaysWhatTheJobWasThen", alarmFields},
 		{"OfARemovedJobTheAppIsLeft", alarmRemoved},
 		{"TextsAreCut", alarmTexts},
-	}, slices.Concat(alarmRowCases(), openCases(), lateCases())...)
+	}, slices.Concat(alarmRowCases(), ruleCases(), openCases(), lateCases())...)
 }
 
-// everyAlarm asks for all alarms there are.
-func (e *env) everyAlarm() { e.KnowAlarms(store.AlarmPolicy{Ends: true, Attempts: true}) }
+// everyAlarm keeps a rule that wants all alarms there are.
+func (e *env) everyAlarm() {
+	e.Helper()
+	e.mustKeep("every", everyRule())
+}
+
+// endCauses are the causes of alarms but those of attempts.
+func endCauses() []alarm.Cause {
+	return []alarm.Cause{alarm.Failed, alarm.Lost, alarm.Skipped, alarm.Stopped, alarm.Late}
+}
+
+func everyRule() alarm.Rule {
+	return alarm.Rule{Name: "every", Causes: append(endCauses(), alarm.Attempt)}
+}
+
+// mustKeep keeps rules as those of a node of an app of its own.
+func (e *env) mustKeep(node string, rules ...alarm.Rule) []store.AlarmRule {
+	e.Helper()
+	k := store.RuleKeeper{App: "of-" + node, Node: node, Incarnation: node + "-1"}
+	for _, r := range rules {
+		k.Rules = append(k.Rules, store.NewAlarmRule(r))
+	}
+	_, err := e.KeepRules(e.ctx, k)
+	e.must(err)
+	return k.Rules
+}
 
 // everyShard are all the shards, as somebody reads them who need not own them.
 func everyShard() (list []store.Shard) {
@@ -51,7 +76,7 @@ func everyShard() (list []store.Shard) {
 // mustAlarms are the alarms that are not done with.
 func (e *env) mustAlarms() []store.Alarm {
 	e.Helper()
-	list, err := e.Alarms(e.ctx, everyShard(), 0, 10_000)
+	list, err := e.Alarms(e.ctx, everyShard(), nil, 0, 10_000)
 	e.must(err)
 	return list
 }
@@ -150,7 +175,7 @@ func (o *owner) wantAlarm(what string, end alarmEnd, run store.Run, cause string
 	}
 	end.do(o, run)
 	job := o.mustJob(run.JobID)
-	list, err := o.Alarms(o.ctx, everyShard(), last, 10)
+	list, err := o.Alarms(o.ctx, everyShard(), nil, last, 10)
 	o.must(err)
 	if len(list) != 1 {
 		o.Fatalf("%s, %s: inserts %+v, want one alarm", what, end.name, list)

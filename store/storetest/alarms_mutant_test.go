@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -26,8 +27,11 @@ func alarmMutants() []mutant {
 	mark := func(change func(m *store.AlarmMarks)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return &bentAlarms{Store: s, mark: change} }
 	}
-	know := func(change func(p store.AlarmPolicy) store.AlarmPolicy) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return &bentAlarms{Store: s, know: change} }
+	keep := func(change func(k *store.RuleKeeper)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return &bentAlarms{Store: s, keep: change} }
+	}
+	hold := func(change func(b *bentAlarms, h store.RuleHold) store.RuleHold) func(store.Store) store.Store {
+		return func(s store.Store) store.Store { return &bentAlarms{Store: s, hold: change} }
 	}
 	late := func(change func(b *bentAlarms, q store.LateQuery) store.LateQuery) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return &bentAlarms{Store: s, late: change} }
@@ -42,12 +46,20 @@ func alarmMutants() []mutant {
 		return func(s store.Store) store.Store { return &bentAlarms{Store: s, told: change} }
 	}
 	return []mutant{
-		{"NobodyAsks", know(func(store.AlarmPolicy) store.AlarmPolicy { return store.AlarmPolicy{} }),
+		{"NoRuleIsKept", keep(func(k *store.RuleKeeper) { k.Rules = nil }),
 			[]string{"Alarms/EachEndInsertsItsCause", "Alarms/AJobThatStopsByItself", "Alarms/RecordsOfAClaim", "Alarms/TheRecordOfAnEdit", "Alarms/AlarmsAreSignalled"}},
-		{"EverybodyAsksForAll", know(func(p store.AlarmPolicy) store.AlarmPolicy { return store.AlarmPolicy{Ends: true, Attempts: true} }),
-			[]string{"Alarms/NoneBeforeTheyAreAskedFor", "Alarms/EndsOnly", "Alarms/AttemptsOnly"}},
-		{"AttemptsAreNotHeardOf", know(func(p store.AlarmPolicy) store.AlarmPolicy { p.Attempts = false; return p }),
-			[]string{"Alarms/AttemptsOnly", "Alarms/WhatAnyAsksForHolds", "Alarms/WhatIsFollowedIsAnAttempt", "Alarms/WhatWasToBeKilledIsAnAttempt"}},
+		{"EachRuleWantsAll", keep(func(k *store.RuleKeeper) {
+			for i := range k.Rules {
+				k.Rules[i].Apps, k.Rules[i].Jobs, k.Rules[i].Causes = nil, nil, store.NewAlarmRule(alarm.Rule{Causes: []alarm.Cause{"attempt", "failed", "lost", "skipped", "stopped", "late"}}).Causes
+			}
+		}), []string{"Alarms/NoneBeforeTheyAreAskedFor", "Alarms/EndsOnly", "Alarms/AttemptsOnly", "Alarms/ARuleIsAboutAppsAndJobs"}},
+		{"AttemptsAreNotHeardOf", keep(func(k *store.RuleKeeper) {
+			for i := range k.Rules {
+				k.Rules[i].Causes = slices.DeleteFunc(k.Rules[i].Causes, func(c string) bool { return c == "attempt" })
+			}
+		}), []string{"Alarms/AttemptsOnly", "Alarms/WhatAnyAsksForHolds", "Alarms/WhatIsFollowedIsAnAttempt", "Alarms/WhatWasToBeKilledIsAnAttempt"}},
+		{"EverybodyHolds", hold(func(_ *bentAlarms, h store.RuleHold) store.RuleHold { h.Held = true; return h }), []string{"Alarms/OneHoldsARule"}},
+		{"NobodyHoldsAnew", hold(func(_ *bentAlarms, h store.RuleHold) store.RuleHold { h.Anew = false; return h }), []string{"Alarms/OneHoldsARule"}},
 		{"EachAttemptHasFailed", row(func(a *store.Alarm) { a.Cause = strings.Replace(a.Cause, "attempt", "failed", 1) }),
 			[]string{"Alarms/WhatIsFollowedIsAnAttempt", "Alarms/EachOfABatchHasItsOwn"}},
 		{"LostHasFailed", row(func(a *store.Alarm) { a.Cause = strings.Replace(a.Cause, "lost", "failed", 1) }), []string{"Alarms/EachEndInsertsItsCause", "Alarms/OfARunAndACauseThereIsOne"}},
@@ -99,6 +111,12 @@ func alarmMutants() []mutant {
 				m.Told[i].GaveUp = false
 			}
 		}), []string{"Alarms/ARuleHasGivenUp"}},
+		{"OneTeller", mark(func(m *store.AlarmMarks) {
+			for _, t := range m.Told {
+				m.Done = append(m.Done, store.AlarmDone{ID: t.ID, Status: store.AlarmSent})
+			}
+		}), []string{"Alarms/WhatAllHaveToldIsDone", "Alarms/ARuleReadsWhatItWants"}},
+		{"RulesReadEverything", func(s store.Store) store.Store { return readsAll{s} }, []string{"Alarms/ARuleReadsWhatItWants", "Alarms/OpenOfRules"}},
 		{"NothingIsDone", mark(func(m *store.AlarmMarks) { m.Done = nil }), []string{"Alarms/WhatIsDoneStaysDone", "Alarms/TheRunGetsTheStatus", "Alarms/WhatIsNotThereIsLeftOut", "Faults/MarkAlarms"}},
 		{"EverythingIsSent", mark(func(m *store.AlarmMarks) {
 			for i := range m.Done {
@@ -161,7 +179,8 @@ func alarmMutants() []mutant {
 // bentAlarms changes alarms on their way in and out.
 type bentAlarms struct {
 	store.Store
-	know  func(store.AlarmPolicy) store.AlarmPolicy
+	keep  func(*store.RuleKeeper)
+	hold  func(*bentAlarms, store.RuleHold) store.RuleHold
 	read  func(*bentAlarms, []store.Alarm) []store.Alarm
 	mark  func(*store.AlarmMarks)
 	told  func([]store.JobTold) []store.JobTold
@@ -170,15 +189,27 @@ type bentAlarms struct {
 	late  func(*bentAlarms, store.LateQuery) store.LateQuery
 }
 
-func (b *bentAlarms) KnowAlarms(p store.AlarmPolicy) {
-	if b.know != nil {
-		p = b.know(p)
+func (b *bentAlarms) KeepRules(ctx context.Context, k store.RuleKeeper) ([]store.RuleKeeper, error) {
+	if b.keep != nil {
+		k.Rules = slices.Clone(k.Rules)
+		for i := range k.Rules {
+			k.Rules[i].Causes = slices.Clone(k.Rules[i].Causes)
+		}
+		b.keep(&k)
 	}
-	b.Store.KnowAlarms(p)
+	return b.Store.KeepRules(ctx, k)
 }
 
-func (b *bentAlarms) Alarms(ctx context.Context, shards []store.Shard, after int64, limit int) ([]store.Alarm, error) {
-	list, err := b.Store.Alarms(ctx, shards, after, limit)
+func (b *bentAlarms) HoldRule(ctx context.Context, rule, incarnation string, d time.Duration) (store.RuleHold, error) {
+	h, err := b.Store.HoldRule(ctx, rule, incarnation, d)
+	if b.hold != nil && err == nil {
+		h = b.hold(b, h)
+	}
+	return h, err
+}
+
+func (b *bentAlarms) Alarms(ctx context.Context, shards []store.Shard, rules []string, after int64, limit int) ([]store.Alarm, error) {
+	list, err := b.Store.Alarms(ctx, shards, rules, after, limit)
 	if b.read != nil && len(list) > 0 {
 		list = b.read(b, list)
 	}
@@ -201,11 +232,11 @@ func (b *bentAlarms) ToldJobs(ctx context.Context, jobs []int64) ([]store.JobTol
 	return list, err
 }
 
-func (b *bentAlarms) OpenAlarms(ctx context.Context, shards []store.Shard, after store.JobTold, limit int) ([]store.JobTold, int, error) {
+func (b *bentAlarms) OpenAlarms(ctx context.Context, shards []store.Shard, rules []string, after store.JobTold, limit int) ([]store.JobTold, int, error) {
 	if b.after != nil {
 		after = b.after(after)
 	}
-	list, open, err := b.Store.OpenAlarms(ctx, shards, after, limit)
+	list, open, err := b.Store.OpenAlarms(ctx, shards, rules, after, limit)
 	if b.open != nil {
 		list, open = b.open(b, list, open)
 	}
@@ -217,6 +248,17 @@ func (b *bentAlarms) AddLate(ctx context.Context, q store.LateQuery) (store.Late
 		q = b.late(b, q)
 	}
 	return b.Store.AddLate(ctx, q)
+}
+
+// readsAll reads for all rules.
+type readsAll struct{ store.Store }
+
+func (r readsAll) Alarms(ctx context.Context, shards []store.Shard, _ []string, after int64, limit int) ([]store.Alarm, error) {
+	return r.Store.Alarms(ctx, shards, nil, after, limit)
+}
+
+func (r readsAll) OpenAlarms(ctx context.Context, shards []store.Shard, _ []string, after store.JobTold, limit int) ([]store.JobTold, int, error) {
+	return r.Store.OpenAlarms(ctx, shards, nil, after, limit)
 }
 
 // quietAlarms signals all but alarms.

@@ -129,12 +129,29 @@ func (f *Faults) Links(ctx context.Context) ([]store.Job, error) {
 	return call(f, ctx, "Links", func() ([]store.Job, error) { return f.store.Links(ctx) })
 }
 
-// KnowAlarms passes the call on. It cannot fail.
-func (f *Faults) KnowAlarms(p store.AlarmPolicy) { f.store.KnowAlarms(p) }
+// KeepRules passes the call on, under the faults.
+func (f *Faults) KeepRules(ctx context.Context, k store.RuleKeeper) ([]store.RuleKeeper, error) {
+	return call(f, ctx, "KeepRules", func() ([]store.RuleKeeper, error) { return f.store.KeepRules(ctx, k) })
+}
+
+// HoldRule passes the call on, under the faults.
+func (f *Faults) HoldRule(ctx context.Context, rule, incarnation string, d time.Duration) (store.RuleHold, error) {
+	return call(f, ctx, "HoldRule", func() (store.RuleHold, error) { return f.store.HoldRule(ctx, rule, incarnation, d) })
+}
+
+// Rules passes the call on, under the faults.
+func (f *Faults) Rules(ctx context.Context) ([]store.AlarmRule, error) {
+	return call(f, ctx, "Rules", func() ([]store.AlarmRule, error) { return f.store.Rules(ctx) })
+}
+
+// DropRules passes the call on, under the faults.
+func (f *Faults) DropRules(ctx context.Context, before time.Time) (bool, error) {
+	return call(f, ctx, "DropRules", func() (bool, error) { return f.store.DropRules(ctx, before) })
+}
 
 // Alarms passes the call on, under the faults.
-func (f *Faults) Alarms(ctx context.Context, shards []store.Shard, after int64, limit int) ([]store.Alarm, error) {
-	return call(f, ctx, "Alarms", func() ([]store.Alarm, error) { return f.store.Alarms(ctx, shards, after, limit) })
+func (f *Faults) Alarms(ctx context.Context, shards []store.Shard, rules []string, after int64, limit int) ([]store.Alarm, error) {
+	return call(f, ctx, "Alarms", func() ([]store.Alarm, error) { return f.store.Alarms(ctx, shards, rules, after, limit) })
 }
 
 // MarkAlarms passes the call on, under the faults.
@@ -159,9 +176,9 @@ func (f *Faults) ToldJobs(ctx context.Context, jobs []int64) ([]store.JobTold, e
 }
 
 // OpenAlarms passes the call on, under the faults.
-func (f *Faults) OpenAlarms(ctx context.Context, shards []store.Shard, after store.JobTold, limit int) (recovered []store.JobTold, open int, err error) {
+func (f *Faults) OpenAlarms(ctx context.Context, shards []store.Shard, rules []string, after store.JobTold, limit int) (recovered []store.JobTold, open int, err error) {
 	recovered, err = call(f, ctx, "OpenAlarms", func() (list []store.JobTold, err error) {
-		list, open, err = f.store.OpenAlarms(ctx, shards, after, limit)
+		list, open, err = f.store.OpenAlarms(ctx, shards, rules, after, limit)
 		return list, err
 	})
 	return recovered, open, err

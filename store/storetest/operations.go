@@ -269,9 +269,36 @@ func owedOperations() []operation {
 
 func alarmOperations() []operation {
 	return []operation{
+		{"KeepRules", func(o *owner) (callFunc, doneFunc) {
+			rule := store.NewAlarmRule(everyRule())
+			return func(ctx context.Context, s store.Store) error {
+				_, err := s.KeepRules(ctx, store.RuleKeeper{App: "app", Node: "a", Incarnation: "a-1", Rules: []store.AlarmRule{rule}})
+				return err
+			}, func() bool { return len(o.mustRules()) == 1 }
+		}},
+		{"HoldRule", func(o *owner) (callFunc, doneFunc) {
+			rule := o.mustKeep("a", everyRule())[0].Key
+			return func(ctx context.Context, s store.Store) error {
+				_, err := s.HoldRule(ctx, rule, "one", time.Minute)
+				return err
+			}, func() bool { return o.hold(rule, "two", 0).Left > 0 }
+		}},
+		{"Rules", func(*owner) (callFunc, doneFunc) {
+			return func(ctx context.Context, s store.Store) error {
+				_, err := s.Rules(ctx)
+				return err
+			}, nil
+		}},
+		{"DropRules", func(o *owner) (callFunc, doneFunc) {
+			o.everyAlarm()
+			return func(ctx context.Context, s store.Store) error {
+				_, err := s.DropRules(ctx, o.at(24*3600*365))
+				return err
+			}, func() bool { return len(o.mustRules()) == 0 || !o.mustRules()[0].Gone.IsZero() }
+		}},
 		{"Alarms", func(*owner) (callFunc, doneFunc) {
 			return func(ctx context.Context, s store.Store) error {
-				_, err := s.Alarms(ctx, everyShard(), 0, 9)
+				_, err := s.Alarms(ctx, everyShard(), nil, 0, 9)
 				return err
 			}, nil
 		}},
@@ -298,7 +325,7 @@ func alarmOperations() []operation {
 		}},
 		{"OpenAlarms", func(*owner) (callFunc, doneFunc) {
 			return func(ctx context.Context, s store.Store) error {
-				_, _, err := s.OpenAlarms(ctx, everyShard(), store.JobTold{}, 9)
+				_, _, err := s.OpenAlarms(ctx, everyShard(), nil, store.JobTold{}, 9)
 				return err
 			}, nil
 		}},

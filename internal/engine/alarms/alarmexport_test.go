@@ -58,6 +58,9 @@ func (b *AlarmBook) Save(mark func(store.AlarmMarks)) {
 	b.book.saved(m)
 }
 
+// Key is what the store calls a rule.
+func Key(r alarm.Rule) string { return NewRules([]alarm.Rule{r})[0].kept.Key }
+
 // Jobs is how many jobs it has.
 func (b *AlarmBook) Jobs() int { return len(b.book.jobs) }
 

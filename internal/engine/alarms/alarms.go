@@ -43,17 +43,30 @@ const (
 	alarmRest = 100 * time.Millisecond
 )
 
-// Notifier tells of alarms, in the shards of this node.
+// Notifier tells of the alarms that the rules of this node want.
 type Notifier struct {
 	*core.Core
-	Book     *alarmBook
+	Rules    []alarmRule
+	tellers  []*teller
 	troubles *troubleBook
-	reading  alarmReading
 	sender   *sender
 	quiet    atomic.Bool   // Stop has begun: nothing more is sent
 	resting  chan struct{} // closed by rested when it is quiet, and what was sent is noted; made by NewNotifier
 	rested   sync.Once
 	rarely   loop.LogLimiter
+	differed atomic.Pointer[time.Time] // when it was said last that nodes of this app have other rules
+}
+
+// teller tells of what one rule wants, while this node holds it.
+type teller struct {
+	*Notifier
+	at      int // the place of the rule
+	book    *alarmBook
+	reading alarmReading
+	hold    ruleHold
+	// look says that there may be something to tell though nothing is seen: at first, and when
+	// another node has held the rule.
+	look bool
 }
 
 // alarmReading is how far the store was read.
@@ -74,10 +87,14 @@ type alarmReading struct {
 }
 
 func NewNotifier(all *core.Core, rules []alarmRule, panics *guard.Log) *Notifier {
-	return &Notifier{
-		Core: all, Book: newAlarmBook(rules, all.Cfg.Node), troubles: newTroubleBook(rules, all.Cfg.Node), reading: alarmReading{open: true}, resting: make(chan struct{}),
+	h := &Notifier{
+		Core: all, Rules: rules, troubles: newTroubleBook(rules, all.Cfg.Node), resting: make(chan struct{}),
 		sender: &sender{Core: all, rules: rules, panics: panics, flights: &alarmFlights{calls: map[int]int{}}},
 	}
+	for i := range rules {
+		h.tellers = append(h.tellers, &teller{Notifier: h, at: i, book: newAlarmBook(rules[i:i+1], all.Cfg.Node), look: true, reading: alarmReading{open: true}})
+	}
+	return h
 }
 
 // AlarmDuty tells of alarms as soon as the store signals them.
@@ -97,17 +114,87 @@ func (h *Notifier) once(ctx context.Context) (time.Duration, error) {
 	for i := range troubles {
 		h.sender.send(troubles[i])
 	}
-	wait, err := h.tellOfJobs(ctx)
-	return min(wait, soon), err
+	wait := soon
+	var errs error
+	for _, t := range h.tellers {
+		more, err := t.tell(ctx)
+		wait, errs = min(wait, more), errors.Join(errs, err)
+	}
+	return wait, errs
 }
 
-// tellOfJobs tells of the alarms in the store.
-func (h *Notifier) tellOfJobs(ctx context.Context) (time.Duration, error) {
-	shards := h.Leases.Owned()
+// tell tells of the alarms in the store, if nobody else does.
+func (t *teller) tell(ctx context.Context) (time.Duration, error) {
+	if !t.busy() && !t.look {
+		if any, err := t.peek(ctx); err != nil || !any {
+			return t.untilNext(time.Time{}), err
+		}
+	}
+	held, wait, err := t.holdRule(ctx, t.at)
+	if err != nil {
+		return 0, err
+	}
+	t.look = !held
+	if next, err := t.tellHeld(ctx, t.heldShards(held)); !held || err != nil {
+		return wait, err
+	} else if t.busy() {
+		return min(next, t.hold.renewIn()), nil
+	} else {
+		return next, nil
+	}
+}
+
+// busy reports whether the rule has to stay held.
+func (t *teller) busy() bool {
+	return len(t.book.jobs) > 0 || len(t.book.marks.Told)+len(t.book.marks.Jobs) > 0 || t.reading.more || t.waits() && !t.reading.asked.IsZero()
+}
+
+// waits reports whether the rule waits for jobs to recover.
+func (t *teller) waits() bool { return t.reading.open && AnyWants(t.book.Rules, alarm.Recovered) }
+
+// peek reports whether there is something to tell, perhaps, for whoever holds the rule.
+func (t *teller) peek(ctx context.Context) (bool, error) {
+	return loop.Call(ctx, func(ctx context.Context) (bool, error) {
+		list, err := t.Store.Alarms(ctx, t.every(), t.keys(), 0, alarmEvents)
+		if err != nil || len(list) > 0 || !AnyWants(t.book.Rules, alarm.Recovered) {
+			return len(list) > 0, err
+		}
+		_, open, err := t.Store.OpenAlarms(ctx, t.every(), t.keys(), store.JobTold{}, 0)
+		return open > 0, err
+	})
+}
+
+func (t *teller) keys() []string { return []string{t.book.Rules[0].kept.Key} }
+
+// every are all shards: who tells of them need not own them.
+func (t *teller) every() []store.Shard {
+	list := make([]store.Shard, t.Cfg.Cluster.Shards)
+	for i := range list {
+		list[i].ID = i
+	}
+	return list
+}
+
+// heldShards are those of which the book is to have the jobs, each with how often this node has
+// come to hold the rule anew: what was known before is not relied upon.
+func (t *teller) heldShards(held bool) []store.Shard {
+	if !held {
+		return nil
+	}
+	list := t.every()
+	for i := range list {
+		list[i].Epoch = t.hold.gained()
+	}
+	return list
+}
+
+// tellHeld tells of the alarms in these shards, which are none where another node holds the rule.
+func (t *teller) tellHeld(ctx context.Context, shards []store.Shard) (time.Duration, error) {
+	h := t
 	if !slices.Equal(shards, h.reading.shards) {
-		_ = h.save(ctx) // what cannot be noted before others have the shards is told again there
+		_ = h.save(ctx) // what cannot be noted before others hold the rule is told again there
 		h.reading = alarmReading{shards: shards, since: time.Now(), whole: time.Now(), open: true}
-		h.Book.keep(shards)
+		h.book.keep(shards)
 	}
 	if len(shards) == 0 {
 		return alarmIdle, h.save(ctx) // of messages that were on their way
@@ -116,9 +203,10 @@ func (h *Notifier) tellOfJobs(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	messages, next := h.Book.due(h.Clock.Now(), h.sender.flights.begin)
+	messages, next := h.book.due(h.Clock.Now(), h.room)
 	again, err := h.recoveries(ctx, &messages)
 	for i := range messages {
+		messages[i].rule = h.at
 		h.sender.send(messages[i])
 	}
 	if err := h.save(ctx); err != nil {
@@ -136,11 +224,22 @@ func (h *Notifier) tellOfJobs(ctx context.Context) (time.Duration, error) {
 	return wait, err
 }
 
+// room takes the place of a call of the rule.
+func (t *teller) room(int) bool { return t.sender.flights.begin(t.at) }
+
 // rest ends the telling at Stop, once what was sent has come to an end.
 func (h *Notifier) rest(ctx context.Context) error {
-	err := h.save(ctx)
+	err := h.saveAll(ctx)
 	if err == nil && h.sender.flights.none() {
+		h.letGo(ctx)
 		h.rested.Do(func() { close(h.resting) })
+	}
+	return err
+}
+
+func (h *Notifier) saveAll(ctx context.Context) (err error) {
+	for _, t := range h.tellers {
+		err = errors.Join(err, t.save(ctx))
 	}
 	return err
 }
@@ -153,7 +252,7 @@ func (h *Notifier) Hush() {
 
 // Settle waits until what was sent has come to an end and is noted, shortly.
 func (h *Notifier) Settle(ctx context.Context) {
-	if len(h.Book.Rules) == 0 {
+	if len(h.Rules) == 0 {
 		return
 	}
 	timer := time.NewTimer(alarmRest)
@@ -168,16 +267,16 @@ func (h *Notifier) Settle(ctx context.Context) {
 // LastMarks notes what has come to an end behind that. It is called when the loop has ended.
 func (h *Notifier) LastMarks(ctx context.Context) {
 	h.land()
-	if err := h.save(urgent.Unmark(ctx)); err != nil {
-		h.Logger.Warn("xxljob: it could not be noted which alarms were sent; the next owner of their shards sends them again", "error", err)
+	if err := h.saveAll(urgent.Unmark(ctx)); err != nil {
+		h.Logger.Warn("xxljob: it could not be noted which alarms were sent; the next node with their rule sends them again", "error", err)
 	}
+	h.letGo(urgent.Unmark(ctx))
 }
 
-// alarmIdle is how often a node without shards looks whether it has some, and any node
-// whose store may lose signals whether there are alarms.
+// alarmIdle is how often a node whose store may lose signals looks whether there are alarms.
 const alarmIdle = time.Second
 
-func (h *Notifier) untilNext(next time.Time) time.Duration {
+func (h *teller) untilNext(next time.Time) time.Duration {
 	wait := time.Duration(loop.Forever)
 	if poll, _ := h.Store.Poll(); poll > 0 {
 		wait = alarmIdle
@@ -196,17 +295,19 @@ func (h *Notifier) land() {
 		if m.troubles != nil {
 			h.troubles.sent(&m.alarmMessage, time.Now(), m.err)
 		} else {
-			h.Book.sent(&m.alarmMessage, h.Clock.Now(), m.err)
+			said := m.alarmMessage
+			said.rule = 0 // the only one in its book
+			h.tellers[m.rule].book.sent(&said, h.Clock.Now(), m.err)
 		}
 		if m.err != nil {
 			h.Life.FaultCounts.Alarms.Add(1)
-			h.Logger.Warn("xxljob: an alarm could not be sent; it is tried again for a day after its event", "rule", h.Book.Rules[m.rule].Name, "cause", m.said.Cause, "job", m.said.JobID, "error", m.err)
+			h.Logger.Warn("xxljob: an alarm could not be sent; it is tried again for a day after its event", "rule", h.Rules[m.rule].Name, "cause", m.said.Cause, "job", m.said.JobID, "error", m.err)
 		}
 	}
 }
 
 // read reads what is new, and when its jobs were told of last.
-func (h *Notifier) read(ctx context.Context) (n int, err error) {
+func (h *teller) read(ctx context.Context) (n int, err error) {
 	r := &h.reading
 	now, after := time.Now(), r.low
 	if r.brief = now.Sub(r.reread) < alarmReread; r.brief {
@@ -216,18 +317,18 @@ func (h *Notifier) read(ctx context.Context) (n int, err error) {
 	}
 	for {
 		page, err := loop.Call(ctx, func(ctx context.Context) ([]store.Alarm, error) {
-			return h.Store.Alarms(ctx, r.shards, after, loop.StoreBatch)
+			return h.Store.Alarms(ctx, r.shards, h.keys(), after, loop.StoreBatch)
 		})
 		if err != nil {
 			return n, err
 		}
 		for _, a := range page {
-			h.Book.take(a)
+			h.book.take(a)
 			after = a.ID
 		}
 		n += len(page)
 		r.high = max(r.high, after)
-		if r.more = len(page) == loop.StoreBatch && h.Book.full(); r.more || len(page) < loop.StoreBatch {
+		if r.more = len(page) == loop.StoreBatch && h.book.full(); r.more || len(page) < loop.StoreBatch {
 			break
 		}
 	}
@@ -237,28 +338,28 @@ func (h *Notifier) read(ctx context.Context) (n int, err error) {
 			r.low, r.mark, r.since = r.mark, r.high, now
 		}
 	}
-	for ids := range slices.Chunk(h.Book.unknown(), loop.StoreBatch) {
+	for ids := range slices.Chunk(h.book.unknown(), loop.StoreBatch) {
 		told, err := loop.Call(ctx, func(ctx context.Context) ([]store.JobTold, error) { return h.Store.ToldJobs(ctx, ids) })
 		if err != nil {
 			return n, err
 		}
-		h.Book.know(ids, told)
+		h.book.know(ids, told)
 	}
 	return n, nil
 }
 
 // recoveries adds the messages about jobs that have recovered, where a rule asks for them, and
 // returns in how long to look again.
-func (h *Notifier) recoveries(ctx context.Context, messages *[]alarmMessage) (time.Duration, error) {
+func (h *teller) recoveries(ctx context.Context, messages *[]alarmMessage) (time.Duration, error) {
 	r := &h.reading
-	r.open = r.open || len(h.Book.marks.Jobs) > 0 // they are saved when this is asked again
-	if !AnyWants(h.Book.Rules, alarm.Recovered) || !r.open {
+	r.open = r.open || len(h.book.marks.Jobs) > 0 // they are saved when this is asked again
+	if !AnyWants(h.book.Rules, alarm.Recovered) || !r.open {
 		return loop.Forever, nil
 	}
 	if ago := time.Since(r.asked); !r.asked.IsZero() && ago < r.again {
 		return r.again - ago, nil
 	}
-	if len(h.Book.marks.Jobs) > 0 { // the store would answer as of before them: they are saved first
+	if len(h.book.marks.Jobs) > 0 { // the store would answer as of before them: they are saved first
 		return recoverSaved, nil
 	}
 	type answer struct {
@@ -266,13 +367,13 @@ func (h *Notifier) recoveries(ctx context.Context, messages *[]alarmMessage) (ti
 		open int
 	}
 	a, err := loop.Call(ctx, func(ctx context.Context) (answer, error) {
-		list, open, err := h.Store.OpenAlarms(ctx, r.shards, r.behind, loop.StoreBatch)
+		list, open, err := h.Store.OpenAlarms(ctx, r.shards, h.keys(), r.behind, loop.StoreBatch)
 		return answer{list, open}, err
 	})
 	if err != nil {
 		return 0, err
 	}
-	r.asked, r.open = time.Now(), a.open > 0 || len(h.Book.marks.Jobs) > 0
+	r.asked, r.open = time.Now(), a.open > 0 || len(h.book.marks.Jobs) > 0
 	told, err := h.recovered(ctx, a.list)
 	*messages = append(*messages, told...)
 	r.behind = store.JobTold{}
@@ -287,7 +388,7 @@ func (h *Notifier) recoveries(ctx context.Context, messages *[]alarmMessage) (ti
 }
 
 // recovered makes the messages about jobs that have, as far as there is room.
-func (h *Notifier) recovered(ctx context.Context, list []store.JobTold) (messages []alarmMessage, err error) {
+func (h *teller) recovered(ctx context.Context, list []store.JobTold) (messages []alarmMessage, err error) {
 	ids := map[int64]bool{}
 	for _, t := range list {
 		ids[t.JobID] = true
@@ -299,10 +400,10 @@ func (h *Notifier) recovered(ctx context.Context, list []store.JobTold) (message
 	for _, t := range list {
 		job := jobs[t.JobID]
 		if job == nil { // removed: the row goes with the next mark
-			h.Book.marks.Jobs = append(h.Book.marks.Jobs, t)
+			h.book.marks.Jobs = append(h.book.marks.Jobs, t)
 			continue
 		}
-		if m, ok := h.Book.recovered(t, job, h.Clock.Now(), h.sender.flights.begin); ok {
+		if m, ok := h.book.recovered(t, job, h.Clock.Now(), h.room); ok {
 			messages = append(messages, m)
 		}
 	}
@@ -310,13 +411,13 @@ func (h *Notifier) recovered(ctx context.Context, list []store.JobTold) (message
 }
 
 // save tells the store what became of alarms.
-func (h *Notifier) save(ctx context.Context) error {
+func (h *teller) save(ctx context.Context) error {
 	for {
-		all := &h.Book.marks
+		all := &h.book.marks
 		m := store.AlarmMarks{
-			Told: all.Told[:min(len(all.Told), loop.StoreBatch)], Done: all.Done[:min(len(all.Done), loop.StoreBatch)], Jobs: all.Jobs[:min(len(all.Jobs), loop.StoreBatch)],
+			Told: all.Told[:min(len(all.Told), loop.StoreBatch)], Jobs: all.Jobs[:min(len(all.Jobs), loop.StoreBatch)],
 		}
-		if len(m.Told)+len(m.Done)+len(m.Jobs) == 0 {
+		if len(m.Told)+len(m.Jobs) == 0 {
 			return nil
 		}
 		err := h.mark(ctx, m)
@@ -326,25 +427,22 @@ func (h *Notifier) save(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		h.Book.saved(m)
+		h.book.saved(m)
 	}
 }
 
-func (h *Notifier) mark(ctx context.Context, m store.AlarmMarks) error {
+func (h *teller) mark(ctx context.Context, m store.AlarmMarks) error {
 	_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, h.Store.MarkAlarms(ctx, m) })
 	return err
 }
 
 // markHalves saves each half by itself of marks that the store has refused together, in any order,
 // until it seems to refuse all. One that it refuses alone is given up: the alarm was told, and this
-// node tells it no more; the next owner of its shard may.
-func (h *Notifier) markHalves(ctx context.Context, m store.AlarmMarks) error {
+// node tells it no more; the next one with the rule may.
+func (h *teller) markHalves(ctx context.Context, m store.AlarmMarks) error {
 	var each []store.AlarmMarks
 	for i := range m.Told {
 		each = append(each, store.AlarmMarks{Told: m.Told[i : i+1]})
-	}
-	for i := range m.Done {
-		each = append(each, store.AlarmMarks{Done: m.Done[i : i+1]})
 	}
 	for i := range m.Jobs {
 		each = append(each, store.AlarmMarks{Jobs: m.Jobs[i : i+1]})
@@ -354,7 +452,7 @@ func (h *Notifier) markHalves(ctx context.Context, m store.AlarmMarks) error {
 	alone, why, err := loop.Halve(each, func(part []store.AlarmMarks) error {
 		var all store.AlarmMarks
 		for _, one := range part {
-			all.Told, all.Done, all.Jobs = append(all.Told, one.Told...), append(all.Done, one.Done...), append(all.Jobs, one.Jobs...)
+			all.Told, all.Jobs = append(all.Told, one.Told...), append(all.Jobs, one.Jobs...)
 		}
 		err := h.mark(ctx, all)
 		taken = taken || err == nil
@@ -369,7 +467,7 @@ func (h *Notifier) markHalves(ctx context.Context, m store.AlarmMarks) error {
 		return err
 	}
 	for _, one := range alone {
-		h.Book.giveUp(one)
+		h.book.giveUp(one)
 	}
 	if h.rarely.Allow("refused") {
 		h.Logger.ErrorContext(ctx, "xxljob: the store refuses to note what became of some alarms", "notes", len(alone), "error", why)
@@ -389,13 +487,14 @@ const (
 // LateDuty looks for runs that have not ended Job.LateAfter behind their instants. No run waits
 // for it, but who is not seen while it is late is never told of: so it does not wait for a pool
 // that the host uses up.
-func LateDuty(s *core.Core) loop.Duty {
+func (h *Notifier) LateDuty() loop.Duty {
+	s := h.Core
 	return loop.Duty{
 		What: "looking for runs that are late", Wakes: []<-chan struct{}{s.Life.Wakes.Late},
 		Once: func(ctx context.Context) (time.Duration, error) {
-			shards := s.Leases.Owned()
-			if len(shards) == 0 {
-				return lateLeast, nil
+			shards, err := h.lateShards(ctx)
+			if err != nil || len(shards) == 0 {
+				return lateLeast, err
 			}
 			now := s.Clock.Now()
 			late, err := loop.Call(ctx, func(ctx context.Context) (store.Late, error) {
@@ -414,12 +513,23 @@ func LateDuty(s *core.Core) loop.Duty {
 	}
 }
 
-// SayAlarms tells a store which alarms it is to insert.
-func SayAlarms(s store.Store, rules []alarmRule) {
-	if len(rules) > 0 {
-		s.KnowAlarms(alarmPolicy(rules))
+// lateShards are those in which this node looks for late runs: its own, and all where it holds a rule
+// that wants them, since their owners may have none.
+func (h *Notifier) lateShards(ctx context.Context) ([]store.Shard, error) {
+	for i := range h.Rules {
+		if !h.Rules[i].wants(alarm.Late) {
+			continue
+		}
+		if held, _, err := h.holdRule(ctx, i); held || err != nil {
+			return h.Leases.Shards(), err
+		}
 	}
+	return h.Leases.Owned(), nil
 }
 
-// Bound makes the node keep no more alarms than n in memory. It is for tests.
-func (h *Notifier) Bound(n int) { h.Book.most = n }
+// Bound makes the node keep no more alarms of a rule than n in memory. It is for tests.
+func (h *Notifier) Bound(n int) {
+	for _, t := range h.tellers {
+		t.book.most = n
+	}
+}

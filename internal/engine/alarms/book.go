@@ -9,7 +9,7 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// Alarms that are not done with, as a node has them that owns their shards. It belongs to one
+// Alarms that are not done with, as a node has them that tells of them. It belongs to one
 // loop, and is pure. In: alarms as the store has them, the ends of messages. Out: messages
 // that are due, and what is to be noted in the store.
 
@@ -34,9 +34,9 @@ type alarmBook struct {
 	texts alarmTexts
 
 	marks store.AlarmMarks // what the store does not have yet
-	ends  []*alarmJob      // whose alarms marks.Done are
+	ends  []*alarmJob      // whose alarms marks.Told are, nil where the book has them no more
 
-	givenUp map[int64]bool // alarms that are done with, which the store does not let be noted
+	givenUp map[int64]bool // alarms that were told, which the store does not let be noted
 
 	epochs map[int]int64 // of the shards that are owned
 	flown  int64         // messages so far
@@ -49,8 +49,8 @@ func newAlarmBook(rules []alarmRule, node string) *alarmBook {
 // full reports whether no more is to be read.
 func (b *alarmBook) full() bool { return b.size >= b.most }
 
-// keep forgets the jobs of shards that are not owned any more, or that were another node's for
-// a while. When a rule has told of them last is for that node to say.
+// keep forgets the jobs of shards that are not given any more, or not with that epoch. When a rule
+// has told of them last is for the store to say.
 func (b *alarmBook) keep(shards []store.Shard) {
 	now := make(map[int]int64, len(shards))
 	for _, s := range shards {
@@ -86,21 +86,26 @@ func (b *alarmBook) take(a store.Alarm) {
 	if b.givenUp[a.ID] {
 		return
 	}
-	j := b.job(a.JobID, a.Shard)
-	if j.rows[a.ID] != nil {
+	if j := b.jobs[a.JobID]; j != nil && j.rows[a.ID] != nil {
 		return
 	}
-	row := &alarmRow{id: a.ID, at: a.At.UnixMilli(), cause: alarm.Cause(a.Cause), failed: a.GaveUp}
+	row := &alarmRow{id: a.ID, at: a.At.UnixMilli(), cause: alarm.Cause(a.Cause)}
 	for i := range b.Rules {
 		r, bit := &b.Rules[i], uint32(1)<<i
-		if slices.Contains(a.Told, r.Name) {
+		if slices.Contains(a.Told, r.kept.Key) {
 			row.told |= bit
 		}
 		if !r.concerns(a.App, a.JobKey) || !r.wants(row.cause) {
 			continue
 		}
 		row.wanted |= bit
-		if row.told&bit == 0 {
+	}
+	if row.wanted&^row.told == 0 {
+		return
+	}
+	j := b.job(a.JobID, a.Shard)
+	for i := range b.Rules {
+		if (row.wanted&^row.told)>>i&1 == 1 {
 			j.rules[i].add(a.ID)
 			b.turns.queue(j, i)
 		}
@@ -111,7 +116,6 @@ func (b *alarmBook) take(a store.Alarm) {
 	if a.ID > j.last.ID {
 		j.last, j.last.Text, j.last.Told = a, "", nil
 	}
-	b.finish(j, row)
 }
 
 // unknown are the jobs of which the store is to be asked when they were told of last.
@@ -138,26 +142,9 @@ func (b *alarmBook) know(ids []int64, told []store.JobTold) {
 	}
 }
 
-// place is that of the rule, -1 where there is none of that name.
-func (b *alarmBook) place(rule string) int {
-	return slices.IndexFunc(b.Rules, func(r alarmRule) bool { return r.Name == rule })
-}
-
-// finish notes that an alarm is done with where each rule that wants it has told it.
-func (b *alarmBook) finish(j *alarmJob, row *alarmRow) {
-	if row.done || row.wanted&^row.told != 0 {
-		return
-	}
-	row.done = true
-	status := store.AlarmSent
-	switch {
-	case row.wanted == 0:
-		status = store.AlarmNotNeeded
-	case row.failed:
-		status = store.AlarmFailed
-	}
-	b.marks.Done = append(b.marks.Done, store.AlarmDone{ID: row.id, Status: status})
-	b.ends = append(b.ends, j)
+// place is that of the rule with the key, -1 where there is none.
+func (b *alarmBook) place(key string) int {
+	return slices.IndexFunc(b.Rules, func(r alarmRule) bool { return r.kept.Key == key })
 }
 
 // due returns the messages that are to be sent now, as far as there is room, which it takes,
@@ -187,7 +174,7 @@ func (b *alarmBook) message(j *alarmJob, rule int) alarmMessage {
 	m := alarmMessage{flight: b.fly(j, rule), job: j.id, rule: rule, rows: ids}
 	first, last := j.rows[ids[0]], j.rows[ids[len(ids)-1]]
 	m.said.Count, m.said.First, m.said.Last = len(ids), time.UnixMilli(first.at).UTC(), time.UnixMilli(last.at).UTC()
-	m.said.ID, m.said.Node, m.said.Cause = fmt.Sprintf("xxljob-%d-%s", last.id, b.Rules[rule].Name), b.node, last.cause
+	m.said.ID, m.said.Node, m.said.Cause = fmt.Sprintf("xxljob-%d-%s", last.id, b.Rules[rule].kept.Key), b.node, last.cause
 	m.last = j.last
 	for _, id := range ids[max(len(ids)-alarmEvents, 0):] {
 		if a, kept := b.texts.byID[id]; kept {
@@ -236,11 +223,11 @@ func (b *alarmBook) fly(j *alarmJob, rule int) int64 {
 
 // sent takes in the end of a message.
 func (b *alarmBook) sent(m *alarmMessage, now time.Time, err error) {
-	j, rule := b.jobs[m.job], b.Rules[m.rule].Name
-	if j == nil || j.rules[m.rule].flying != m.flight { // its shard has another owner, or had one, who may have told it again
+	j, rule := b.jobs[m.job], b.Rules[m.rule].kept.Key
+	if j == nil || j.rules[m.rule].flying != m.flight { // another node holds the rule, or has held it, and may have told it again
 		for _, id := range m.rows {
 			if err == nil {
-				b.marks.Told = append(b.marks.Told, store.AlarmTold{ID: id, Rule: rule})
+				b.marks.Told, b.ends = append(b.marks.Told, store.AlarmTold{ID: id, Rule: rule}), append(b.ends, nil)
 			}
 		}
 		return
@@ -262,12 +249,8 @@ func (b *alarmBook) sent(m *alarmMessage, now time.Time, err error) {
 	}
 	s.remove(told)
 	for _, id := range told {
-		row := j.rows[id]
-		row.told |= 1 << m.rule
-		row.failed = row.failed || err != nil
-		if b.finish(j, row); !row.done {
-			b.marks.Told = append(b.marks.Told, store.AlarmTold{ID: id, Rule: rule, GaveUp: err != nil})
-		}
+		j.rows[id].told |= 1 << m.rule
+		b.marks.Told, b.ends = append(b.marks.Told, store.AlarmTold{ID: id, Rule: rule, GaveUp: err != nil}), append(b.ends, j)
 	}
 	b.turns.queue(j, m.rule)
 }
@@ -276,7 +259,7 @@ func (b *alarmBook) sent(m *alarmMessage, now time.Time, err error) {
 // That a job has recovered holds back no further alarm.
 func (b *alarmBook) noteJob(j *alarmJob, m *alarmMessage, now time.Time) {
 	t := &j.rules[m.rule].told
-	t.JobID, t.Shard, t.Rule = j.id, j.shard, b.Rules[m.rule].Name
+	t.JobID, t.Shard, t.Rule = j.id, j.shard, b.Rules[m.rule].kept.Key
 	if m.said.Cause == alarm.Recovered {
 		t.Open = false
 	} else {
@@ -288,16 +271,21 @@ func (b *alarmBook) noteJob(j *alarmJob, m *alarmMessage, now time.Time) {
 
 // saved forgets what the store has now.
 func (b *alarmBook) saved(m store.AlarmMarks) {
-	b.marks.Told, b.marks.Done, b.marks.Jobs = b.marks.Told[len(m.Told):], b.marks.Done[len(m.Done):], b.marks.Jobs[len(m.Jobs):]
-	for i, d := range m.Done {
+	b.marks.Told, b.marks.Jobs = b.marks.Told[len(m.Told):], b.marks.Jobs[len(m.Jobs):]
+	for i, t := range m.Told {
 		j := b.ends[i]
-		delete(j.rows, d.ID)
-		if !j.gone { // else its alarms were counted when it went with its shard
-			b.size--
-			b.forget(j)
+		if j == nil {
+			continue
+		}
+		if row := j.rows[t.ID]; row != nil && row.wanted&^row.told == 0 {
+			delete(j.rows, t.ID)
+			if !j.gone { // else its alarms were counted when it went
+				b.size--
+				b.forget(j)
+			}
 		}
 	}
-	b.ends = b.ends[len(m.Done):]
+	b.ends = b.ends[len(m.Told):]
 	for i := range m.Jobs {
 		if j := b.jobs[m.Jobs[i].JobID]; j != nil {
 			b.forget(j)
@@ -310,8 +298,8 @@ func (b *alarmBook) giveUp(m store.AlarmMarks) {
 	if b.givenUp == nil || len(b.givenUp) >= alarmGivenUp {
 		b.givenUp = map[int64]bool{}
 	}
-	for _, d := range m.Done {
-		b.givenUp[d.ID] = true
+	for _, t := range m.Told {
+		b.givenUp[t.ID] = true
 	}
 }
 

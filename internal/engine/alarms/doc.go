@@ -1,9 +1,10 @@
 // Package alarms decides which alarm goes to whom and when, and calls the alarmers.
 //
 // Which alarm the end of a run is, is decided in the transaction that ends the run, and its row
-// is inserted there (room store). So no crash loses an alarm. The owner of the shard tells of
-// it: the Notifier reads the new rows, alarmBook decides, sender calls, and what was told is
-// marked in the store. An alarm row has the name of its job, so that a removal or an edit
+// is inserted there (room store), if a rule of any node wants it: the store keeps what rules are
+// about (Keep). So no crash loses an alarm, and no service has to know the rules of others. Of the
+// nodes that have a rule one tells of it: its teller reads the new rows, alarmBook decides, sender
+// calls, and what was told is marked in the store. An alarm row has the name of its job, so that a removal or an edit
 // between cause and message changes nothing.
 //
 // # Reading
@@ -11,8 +12,16 @@
 // Ids are given before they are committed, so what may have been inserted behind the alarms
 // that were read is asked for again for alarmOverlap, and everything that is not done with once
 // in alarmWhole: a process that is paused, or a commit that waits for a standby, may take
-// longer than the overlap. The book forgets shards that are not owned any more; when a rule has
-// told of them last is for the next owner to say, from the store.
+// longer than the overlap.
+//
+// # Who holds a rule
+//
+// A teller asks for its rule when there is something to tell (HoldRule), for a LeaseTTL by the
+// store's clock, relies on that for half of it, and asks again as long as something waits. Who is
+// refused asks again when that time is over, until it has looked itself: so the end of a node costs
+// a LeaseTTL. What was known is forgotten when another node has held the rule meanwhile. Where
+// nothing is to be told, nobody asks. Alarms that nobody told of for a day are given up by the owner
+// of the first shard (UntoldDuty), which needs no rules for that.
 //
 // # Whose turn it is
 //
@@ -37,7 +46,8 @@
 //
 // # Late runs
 //
-// LateDuty looks for runs that have not ended Job.LateAfter behind their instants. No run waits
+// LateDuty looks for runs that have not ended Job.LateAfter behind their instants: in the shards of
+// this node, and in all where it holds a rule, since their owners may have none. No run waits
 // for that, and yet it may use the store's reserve: a run that ends before it is seen is never
 // told of.
 //

@@ -15,7 +15,8 @@ import (
 // alarmRule is a rule that is in order.
 type alarmRule struct {
 	alarm.Rule
-	window time.Duration // 0: each event is a message of its own
+	kept   store.AlarmRule // as stores keep it
+	window time.Duration   // 0: each event is a message of its own
 }
 
 func NewRules(given []alarm.Rule) []alarmRule {
@@ -26,7 +27,7 @@ func NewRules(given []alarm.Rule) []alarmRule {
 			r.Causes = core.DefaultCauses()
 		}
 		r.Timeout = cmp.Or(r.Timeout, core.AlarmTimeout)
-		rules[i] = alarmRule{Rule: r, window: cmp.Or(r.Window, core.DefaultWindow)}
+		rules[i] = alarmRule{Rule: r, kept: store.NewAlarmRule(r), window: cmp.Or(r.Window, core.DefaultWindow)}
 		if r.Window == core.NoWindow {
 			rules[i].window = 0
 		}
@@ -40,22 +41,6 @@ func (r *alarmRule) concerns(app, key string) bool {
 }
 
 func (r *alarmRule) wants(cause alarm.Cause) bool { return slices.Contains(r.Causes, cause) }
-
-// alarmPolicy is what a store is to insert for the rules.
-func alarmPolicy(rules []alarmRule) (p store.AlarmPolicy) {
-	for i := range rules {
-		for _, cause := range rules[i].Causes {
-			switch cause {
-			case alarm.Attempt:
-				p.Attempts = true
-			case alarm.Recovered, alarm.Trouble:
-			default:
-				p.Ends = true
-			}
-		}
-	}
-	return p
-}
 
 // AnyWants reports whether some rule tells of the cause.
 func AnyWants(rules []alarmRule, cause alarm.Cause) bool {

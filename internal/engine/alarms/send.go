@@ -58,7 +58,7 @@ func (c *sender) complete(ctx context.Context, m *alarmMessage) error {
 	var more []store.Alarm
 	for _, id := range m.missing {
 		page, err := loop.Call(ctx, func(ctx context.Context) ([]store.Alarm, error) {
-			return c.Store.Alarms(ctx, []store.Shard{{ID: m.last.Shard}}, id-1, 1)
+			return c.Store.Alarms(ctx, []store.Shard{{ID: m.last.Shard}}, nil, id-1, 1)
 		})
 		if err != nil {
 			return err

@@ -285,7 +285,7 @@ func (b *troubleBook) sent(m *alarmMessage, now time.Time, err error) {
 // troublesDue are the messages about troubles that are to be sent now, and in how long to look
 // again.
 func (h *Notifier) troublesDue(ctx context.Context) ([]alarmMessage, time.Duration) {
-	if !AnyWants(h.Book.Rules, alarm.Trouble) {
+	if !AnyWants(h.Rules, alarm.Trouble) {
 		return nil, 24 * time.Hour
 	}
 	h.troubles.note(h.Core.Troubles.List(), time.Now(), h.Clock.Now())

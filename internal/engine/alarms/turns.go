@@ -124,8 +124,6 @@ type alarmRow struct {
 	id, at       int64
 	cause        alarm.Cause
 	wanted, told uint32 // bits by the place of the rule
-	failed       bool   // some rule has given up
-	done         bool   // the store is to be told, or has been
 }
 
 // alarmState is a rule and a job.

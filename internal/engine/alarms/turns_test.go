@@ -74,11 +74,11 @@ func TestAShardThatMovesTakesItsAlarmsAlong(t *testing.T) {
 	}
 	b.Sent(list[0], now, nil)
 	b.Keep(store.Shard{ID: 3, Epoch: 2})
-	if m := b.Marks(); len(m.Jobs) != 0 || len(m.Done) != 1 || b.Jobs() != 0 {
-		t.Errorf("marks %+v of %d jobs, want that one alarm is done with, and nothing of its job", m, b.Jobs())
+	if m := b.Marks(); len(m.Jobs) != 0 || len(m.Told) != 1 || m.Told[0].ID != 1 || b.Jobs() != 0 {
+		t.Errorf("marks %+v of %d jobs, want that one alarm was told, and nothing of its job", m, b.Jobs())
 	}
 	b.Sent(list[1], now, nil)
-	if m := b.Marks(); len(m.Jobs) != 0 || len(m.Told) != 1 || m.Told[0].ID != 2 {
+	if m := b.Marks(); len(m.Jobs) != 0 || len(m.Told) != 2 || m.Told[1].ID != 2 {
 		t.Errorf("marks %+v, want that the second alarm was told", m)
 	}
 }
@@ -89,7 +89,7 @@ func TestATimeThatIsToCome(t *testing.T) {
 	for ahead, want := range map[time.Duration]int{72 * time.Hour: 1, time.Second: 0} {
 		b := alarms.NewAlarmBook([]alarm.Rule{{Name: "r"}})
 		b.Take([]store.Alarm{{ID: 9, JobID: 1, Cause: string(alarm.Failed), At: alarmNoon()}}, func([]int64) []store.JobTold {
-			return []store.JobTold{{JobID: 1, Rule: "r", At: alarmNoon().Add(ahead)}}
+			return []store.JobTold{{JobID: 1, Rule: alarms.Key(alarm.Rule{Name: "r"}), At: alarmNoon().Add(ahead)}}
 		})
 		if list, _ := b.Due(alarmNoon(), eight(), readNothing); len(list) != want {
 			t.Errorf("told last in %v: %d messages, want %d", ahead, len(list), want)

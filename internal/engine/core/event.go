@@ -46,6 +46,7 @@ type Event struct {
 	Kind    EventKind
 	At      time.Time
 	Node    string
+	Here    bool
 	Run     *store.Run
 	Job     *store.Job
 	Shard   *store.Shard

@@ -109,6 +109,26 @@ func (m *Meter) Links(ctx context.Context) (_ []store.Job, err error) {
 	return m.Store.Links(ctx)
 }
 
+func (m *Meter) KeepRules(ctx context.Context, k store.RuleKeeper) (_ []store.RuleKeeper, err error) {
+	defer m.begin("KeepRules").End(&err)
+	return m.Store.KeepRules(ctx, k)
+}
+
+func (m *Meter) HoldRule(ctx context.Context, rule, incarnation string, d time.Duration) (_ store.RuleHold, err error) {
+	defer m.begin("HoldRule").End(&err)
+	return m.Store.HoldRule(ctx, rule, incarnation, d)
+}
+
+func (m *Meter) Rules(ctx context.Context) (_ []store.AlarmRule, err error) {
+	defer m.begin("Rules").End(&err)
+	return m.Store.Rules(ctx)
+}
+
+func (m *Meter) DropRules(ctx context.Context, before time.Time) (_ bool, err error) {
+	defer m.begin("DropRules").End(&err)
+	return m.Store.DropRules(ctx, before)
+}
+
 func (m *Meter) MarkAlarms(ctx context.Context, marks store.AlarmMarks) (err error) {
 	defer m.begin("MarkAlarms").End(&err)
 	return m.Store.MarkAlarms(ctx, marks)
@@ -119,9 +139,9 @@ func (m *Meter) ToldJobs(ctx context.Context, jobs []int64) (_ []store.JobTold, 
 	return m.Store.ToldJobs(ctx, jobs)
 }
 
-func (m *Meter) OpenAlarms(ctx context.Context, shards []store.Shard, after store.JobTold, limit int) (recovered []store.JobTold, open int, err error) {
+func (m *Meter) OpenAlarms(ctx context.Context, shards []store.Shard, rules []string, after store.JobTold, limit int) (recovered []store.JobTold, open int, err error) {
 	defer m.begin("OpenAlarms").End(&err)
-	return m.Store.OpenAlarms(ctx, shards, after, limit)
+	return m.Store.OpenAlarms(ctx, shards, rules, after, limit)
 }
 
 func (m *Meter) AddLate(ctx context.Context, q store.LateQuery) (_ store.Late, err error) {

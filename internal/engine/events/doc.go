@@ -14,6 +14,10 @@
 // That a job has stopped is said by the run whose end has stopped it (Run.StoppedJob), wherever
 // that run ends. Where the store has not told of it, the job is looked at again (lookAgain).
 //
+// Of runs whose apps are attached here it is told, too, what other nodes do (follower): the rows are
+// read once a second, while somebody here wants to hear of runs and others are there. A thing is told
+// when it is seen for the second time, and not where this node has told of it itself.
+//
 // Events carry the names of their jobs (jobNames): those that this node has in memory, or else
 // names read from the store, by the goroutine that tells and by no loop. Events whose names the
 // store does not answer for are dropped in the same way as those of a slow hook.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -25,6 +26,7 @@ type Bus struct {
 	subs           *subscriptions
 	news           func([]store.Run) []store.Run // those that are not held yet
 	lines          *endLines
+	follow         *follower
 }
 
 // sink is one way to those who are told.
@@ -36,6 +38,8 @@ type sink struct {
 
 func NewBus(s *core.Core, panics *guard.Log, news func([]store.Run) []store.Run, job func(int64) *store.Job) *Bus {
 	t := &Bus{Core: s, panics: panics, subs: &subscriptions{}, news: news, lines: newEndLines(s.Cfg.Logs.FailuresEvery)}
+	t.follow = &follower{Bus: t, wake: loop.NewWake()}
+	t.subs.joined = t.Look
 	t.Hooks = &sink{names: newJobNames(s, job), give: t.callHook}
 	t.Hooks.Queue = &eventQueue{log: s.Logger, tell: t.Hooks.tell, slow: hooksSlow, again: hooksAgain, left: hooksLeft,
 		first: func(k core.EventKind) slog.Attr { return slog.String("hook", "Hooks."+string(k)) }}
@@ -53,7 +57,7 @@ func (t *Bus) isRead() bool { return t.subs.count.Load() > 0 }
 
 // Happened has an event told of.
 func (t *Bus) Happened(e core.Event) {
-	e.Node = t.Cfg.Node
+	e.Node, e.Here = t.Cfg.Node, true
 	t.add(waitingEvent{Event: e})
 }
 
@@ -137,12 +141,17 @@ func (t *Bus) run(kind core.EventKind, r *store.Run, job *store.Job) {
 		core.LogChange(store.WithActor(context.Background(), store.Scheduler), t.Logger, "stop", store.ObjectJob, r.JobID, r.App)
 	}
 	if t.wants(kind) || r.StoppedJob && t.wants(core.EventJobStopped) {
-		t.addRun(kind, *r, job)
+		if kind != core.EventRunPlanned && t.follow.did(kind, r) && t.wants(core.EventRunStarted) {
+			started := *r
+			started.StoppedJob = false
+			t.addRun(core.EventRunStarted, started, job, false)
+		}
+		t.addRun(kind, *r, job, true)
 	}
 }
 
-func (t *Bus) addRun(kind core.EventKind, r store.Run, job *store.Job) {
-	w := waitingEvent{Event: core.Event{Kind: kind, Node: t.Cfg.Node, Run: &r}}
+func (t *Bus) addRun(kind core.EventKind, r store.Run, job *store.Job, here bool) {
+	w := waitingEvent{Event: core.Event{Kind: kind, Node: t.Cfg.Node, Run: &r, Here: here}}
 	if r.StoppedJob {
 		w.look = r.JobID
 	}
@@ -218,7 +227,7 @@ func (o *sink) tell(w *waitingEvent) {
 	}
 	job, known := o.names.finished(w.look)
 	if job != nil {
-		o.give(&core.Event{Kind: core.EventJobStopped, At: w.At, Node: o.names.Cfg.Node, Job: job})
+		o.give(&core.Event{Kind: core.EventJobStopped, At: w.At, Node: o.names.Cfg.Node, Here: true, Job: job})
 	}
 	if look := w.look; !known {
 		time.AfterFunc(namesPause, func() { o.lookAgain(look) })
@@ -244,7 +253,8 @@ const subscriptionRoom = 1000
 
 // subscriptions are those who read events. It is safe for concurrent use.
 type subscriptions struct {
-	count atomic.Int64
+	count  atomic.Int64
+	joined func() // is called behind one that was added; never changed
 
 	mu   sync.Mutex
 	all  map[*subscription]bool // guarded by mu
@@ -260,6 +270,7 @@ type subscription struct {
 
 // add adds one that is given the events from here on, until ctx has ended.
 func (s *subscriptions) add(ctx context.Context, one *subscription) {
+	defer s.joined()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over || ctx == nil || ctx.Err() != nil {

@@ -60,7 +60,8 @@ type nodesSeen struct {
 	apps   map[string]map[string]*store.Node // live nodes by app attached
 	read   time.Time                         // monotonic: the last successful look
 	doubts []string                          // nodes that have come to be doubted, until TakeDoubts
-	Looked chan struct{}                     // closed by the first look
+	shards []store.Shard
+	Looked chan struct{} // closed by the first look
 	once   sync.Once
 }
 

@@ -58,6 +58,25 @@ func attaches(list []store.Attachment, app, handler string) (hasApp, hasHandler 
 	return hasApp, false
 }
 
+// HasOthers reports whether another live node is there.
+func (l *Leases) HasOthers() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for inc, o := range l.Seen.nodes {
+		if o.live && inc != l.Incarnation {
+			return true
+		}
+	}
+	return false
+}
+
+// Shards returns all shards as of the last look, whoever owns them. The caller does not change them.
+func (l *Leases) Shards() []store.Shard {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Seen.shards
+}
+
 // HasElsewhere reports whether another live node has the app attached.
 func (l *Leases) HasElsewhere(app string) bool {
 	l.mu.Lock()
@@ -275,6 +294,7 @@ func (l *Leases) Look(v store.View, self selfVerdict, asked, answered time.Time)
 	l.Seen.nodes = seen
 	l.index()
 	l.Seen.once.Do(func() { close(l.Seen.Looked) })
+	l.Seen.shards = v.Shards
 	l.noteOwners(v.Shards)
 	return changed, regained, l.own(v.Shards, answered)
 }

@@ -35,6 +35,8 @@ type heartbeat struct {
 	fitness  *lease.Fitness
 	reload   *lease.ReloadSet // takes shards whose planned runs are to be read as a whole
 	told     leaseNews        // what hooks have heard
+	// keepRules has the store keep the rules of alarms of this node.
+	keepRules func(context.Context) error
 
 	superseded bool   // another node has this one's name, as this one has said in the log
 	server     string // the server process behind the store, as of the last beat
@@ -127,6 +129,11 @@ func (h *heartbeat) beat(ctx context.Context, joined *bool) (store.View, error) 
 	if err := h.SetShards(ctx); err != nil {
 		return store.View{}, err
 	}
+	if !*joined {
+		if err := h.keepRules(ctx); err != nil {
+			return store.View{}, err
+		}
+	}
 	return loop.Detached(ctx, func(ctx context.Context) (store.View, error) {
 		if *joined {
 			return h.Store.Beat(ctx, h.Leases.Incarnation, h.Leases.Local())
@@ -159,6 +166,7 @@ func (h *heartbeat) noteLook(changed bool, found []store.Shard) {
 	if changed {
 		h.memory.Forget()
 		h.queue.RouterLook() // a node that knows what theirs does not may be there
+		h.told.bus.Look()
 	}
 	h.takeUp(found)
 	for _, inc := range h.Leases.TakeDoubts() {

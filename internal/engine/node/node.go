@@ -85,7 +85,6 @@ func New(st store.Store, cfg core.Config) (*Node, error) {
 		Cfg: cfg, Store: &core.Meter{Store: st}, Logger: log, Clock: &core.Clock{Stepped: loop.NewWake(), SetBack: loop.NewWake()}, Life: core.NewLife(), Troubles: &core.Troubles{Logger: log, Wake: loop.NewWake()}, LockedOut: &core.LockedOut{Wake: loop.NewWake()},
 	}
 	sayRetention(st, cfg.RunRetention)
-	alarms.SayAlarms(st, alarms.NewRules(cfg.Alarms))
 	s := assemble(all, cfg.Node+"-"+core.RandomText(10), own)
 	return s, s.Attach(own)
 }
@@ -142,7 +141,7 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 	s.scanner = scan.NewScanner(all, s.queue, s.fitness, s.Bus, reload)
 	s.heartbeat = &heartbeat{
 		Core: all, queue: s.queue, dispatch: s.dispatch, memory: memory, desk: desk, routers: strategies.Own, lists: lists, fitness: s.fitness, reload: reload,
-		told: leaseNews{bus: s.Bus},
+		told: leaseNews{bus: s.Bus}, keepRules: s.alarms.Keep,
 	}
 
 	s.Catalog = &catalog.Catalog{Core: all, Jobs: s.queue.Jobs, Book: s.book, Strategies: strategies, Users: s.users, Lists: lists, Bus: s.Bus}
@@ -167,18 +166,18 @@ func (s *Node) duties(signals store.Signals) (plan, work, lease []loop.Duty) {
 	if s.Cfg.Registry != nil {
 		lease = append(lease, s.advertiser.RegisterDuty())
 	}
-	lease = append(lease, retainDuties(s.Core)...)
+	lease = append(append(lease, retainDuties(s.Core)...), s.alarms.UntoldDuty(), s.FollowDuty())
 	return plan, append(work, s.alarmDuties(signals)...), lease
 }
 
 // alarmDuties are those of the rules, none where there are none.
 func (s *Node) alarmDuties(signals store.Signals) []loop.Duty {
-	if len(s.alarms.Book.Rules) == 0 {
+	if len(s.alarms.Rules) == 0 {
 		return nil
 	}
-	list := []loop.Duty{s.alarms.AlarmDuty(signals)}
-	if alarms.AnyWants(s.alarms.Book.Rules, alarm.Late) {
-		list = append(list, alarms.LateDuty(s.Core))
+	list := []loop.Duty{s.alarms.AlarmDuty(signals), s.alarms.KeepDuty()}
+	if alarms.AnyWants(s.alarms.Rules, alarm.Late) {
+		list = append(list, s.alarms.LateDuty())
 	}
 	return list
 }

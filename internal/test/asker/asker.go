@@ -36,7 +36,7 @@ func Table() map[string]Asker {
 		"SetShards": Both, "Scan": Loops, "Planned": Loops, "Claim": Loops, "MoveAhead": Loops, "Sweep": Loops,
 		"Start": Loops, "Readdress": Loops, "Dispatched": Loops, "StartedBy": Loops, "DispatchedRuns": Loops, "Settle": Loops, "Inbox": Loops, "Take": Loops,
 		"PayOwed": Loops, "ExpireWindows": Loops, "Links": Others,
-		"Alarms": Others, "MarkAlarms": Others, "ToldJobs": Others, "OpenAlarms": Others, "AddLate": Loops,
+		"KeepRules": Both, "HoldRule": Both, "Rules": Others, "DropRules": Others, "Alarms": Others, "MarkAlarms": Others, "ToldJobs": Others, "OpenAlarms": Others, "AddLate": Loops,
 		"AskLog": Others, "AnswerLog": Others, "LogAnswer": Others,
 		"Now": Both, "Join": Loops, "Beat": Loops, "SetFailing": Loops, "Leave": Loops, "Bury": Loops, "TakeShards": Loops, "ReleaseShards": Loops,
 		"PutAddresses": Both, "DropAddresses": Both, "Addresses": Both, "Registrations": Others, "ForgetAddresses": Others,

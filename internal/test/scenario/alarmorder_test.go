@@ -22,8 +22,8 @@ type committedLate struct {
 	after time.Duration
 }
 
-func (s committedLate) Alarms(ctx context.Context, shards []store.Shard, after int64, limit int) ([]store.Alarm, error) {
-	list, err := s.Store.Alarms(ctx, shards, after, limit)
+func (s committedLate) Alarms(ctx context.Context, shards []store.Shard, rules []string, after int64, limit int) ([]store.Alarm, error) {
+	list, err := s.Store.Alarms(ctx, shards, rules, after, limit)
 	return slices.DeleteFunc(list, func(a store.Alarm) bool { return a.JobName == "late" && time.Since(a.At) < s.after }), err
 }
 

@@ -37,7 +37,7 @@ func requireStatus(t *testing.T, what string, st xxljob.Store, id int64, want in
 	}
 }
 
-// TestAlarmsByRule: by app, by job, by cause; who is told of nothing has status 1.
+// TestAlarmsByRule: by app, by job, by cause; who is told of nothing has status 0.
 func TestAlarmsByRule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
@@ -80,7 +80,7 @@ func TestAlarmsByRule(t *testing.T) {
 	})
 }
 
-// TestAlarmsNobodyWants: rows that the rules of a node have no use for are done with.
+// TestAlarmsNobodyWants: there are no rows that no rule has a use for.
 func TestAlarmsNobodyWants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, s := memory.New(), &sink{began: time.Now()}
@@ -88,7 +88,7 @@ func TestAlarmsNobodyWants(t *testing.T) {
 		id := stage.TriggerNew(t, f, xxljob.Job{Name: "j", Handler: "try"})
 		time.Sleep(time.Minute)
 		s.require(t, "the rule")
-		requireStatus(t, "the run", st, id, store.AlarmNotNeeded)
+		requireStatus(t, "the run", st, id, 0)
 		requireNoAlarms(t, st)
 		stage.Stop(t, f.Node)
 	})
@@ -97,7 +97,7 @@ func TestAlarmsNobodyWants(t *testing.T) {
 // requireNoAlarms checks that all alarms are done with.
 func requireNoAlarms(t *testing.T, st xxljob.Store) {
 	t.Helper()
-	list, err := st.Alarms(context.Background(), stage.Observe(t, st).Shards, 0, 100)
+	list, err := st.Alarms(context.Background(), stage.Observe(t, st).Shards, nil, 0, 100)
 	stage.Must(t, err)
 	if len(list) > 0 {
 		t.Errorf("%d alarms and more are not done with, the first is %+v", len(list), list[0])

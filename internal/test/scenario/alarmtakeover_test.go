@@ -157,8 +157,8 @@ type lateCommit struct {
 	began time.Time
 }
 
-func (l *lateCommit) Alarms(ctx context.Context, sh []store.Shard, after int64, n int) ([]store.Alarm, error) {
-	list, err := l.Store.Alarms(ctx, sh, after, n)
+func (l *lateCommit) Alarms(ctx context.Context, sh []store.Shard, rules []string, after int64, n int) ([]store.Alarm, error) {
+	list, err := l.Store.Alarms(ctx, sh, rules, after, n)
 	if time.Since(l.began) < 2*time.Minute && len(list) > 0 && list[0].JobName == "slow" {
 		list = list[1:]
 	}

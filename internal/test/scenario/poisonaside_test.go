@@ -26,8 +26,8 @@ func TestRefusedAlarmMark(t *testing.T) {
 		st, s := memory.New(), &sink{began: time.Now()}
 		f := startFailing(t, st, "a", func(context.Context, *xxljob.Task) error { return errBoom }, withRule(alarm.Rule{Name: "sink", To: s}))
 		f.Node.Faults.Inject("MarkAlarms", storetest.Fault{Poison: func(member any) bool {
-			done, ok := member.(store.AlarmDone)
-			return ok && poisoned.CompareAndSwap(0, done.ID) || ok && done.ID == poisoned.Load() // the first one that is done with
+			told, ok := member.(store.AlarmTold)
+			return ok && poisoned.CompareAndSwap(0, told.ID) || ok && told.ID == poisoned.Load() // the first one that is told
 		}})
 		for i := range 5 {
 			stage.TriggerNew(t, f, xxljob.Job{Name: fmt.Sprint("j", i), Handler: "try"})

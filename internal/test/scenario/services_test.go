@@ -1,0 +1,242 @@
+package scenario_test
+
+// Several services over one store, as on one Postgres with the default schema.
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/alarm"
+	"github.com/xxljob/xxljob/internal/test/stage"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/store/memory"
+)
+
+// ofApp has a node be one of a service with an alarm for its own app alone.
+func ofApp(app string, s *sink) func(*xxljob.Config) {
+	return func(c *xxljob.Config) {
+		c.App, c.Alarms = app, []alarm.Rule{{Name: "oncall", To: s, Apps: []string{app}}}
+	}
+}
+
+// hourly are jobs of an app that fail each hour.
+func hourly(t *testing.T, n *stage.Node, app string, jobs int) {
+	t.Helper()
+	stage.Must(t, n.Handle("bad", failsAlways))
+	for k := range jobs {
+		_, err := n.AddJob(t.Context(), xxljob.Job{App: app, Key: fmt.Sprint("j", k), Name: fmt.Sprint(app, "-", k), Handler: "bad", Schedule: xxljob.Crontab("0 * * * *")})
+		stage.Must(t, err)
+	}
+}
+
+// TestDozenServices: each of a dozen services is told of all failures of its own app, and of no
+// other's, whichever service has ended the run.
+func TestDozenServices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const services, jobs = 12, 20
+		st := memory.New()
+		var nodes []*stage.Node
+		var sinks []*sink
+		var ended [services]atomic.Int64
+		for i := range services {
+			s := &sink{began: time.Now()}
+			app := fmt.Sprintf("svc%02d", i)
+			n := stage.StartNode(t, st, app, &stage.Journal{}, ofApp(app, s), func(c *xxljob.Config) {
+				c.Hooks.RunEnded = func(r xxljob.Run) {
+					if r.App == app {
+						ended[i].Add(1)
+					}
+				}
+			})
+			hourly(t, n, app, jobs)
+			nodes, sinks = append(nodes, n), append(sinks, s)
+		}
+		time.Sleep(70 * time.Minute)
+		for i, s := range sinks {
+			app, all := fmt.Sprintf("svc%02d", i), s.messages()
+			of := map[string]int{}
+			for _, m := range all {
+				of[m.App+m.JobKey]++
+			}
+			if n := ended[i].Load(); n != jobs {
+				t.Errorf("the hook of %s is called for %d of its %d runs", app, n, jobs)
+			}
+			if len(all) != jobs || len(of) != jobs {
+				t.Errorf("%s is told %d times of %d jobs, want %d", app, len(all), len(of), jobs)
+			}
+			for _, m := range all {
+				if m.App != app {
+					t.Errorf("%s is told of %s", app, m.App)
+				}
+			}
+		}
+		requireNoAlarms(t, st)
+		for _, n := range nodes {
+			stage.Stop(t, n)
+		}
+	})
+}
+
+// TestAlarmsOfAnAppThatIsDown: the only node of an app is killed with runs under way. Who ends them
+// has no rule for the app, and so the alarms wait; the node that comes back tells of each once.
+func TestAlarmsOfAnAppThatIsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, s := memory.New(), &sink{began: time.Now()}
+		other := stage.StartNode(t, st, "other", &stage.Journal{}, func(c *xxljob.Config) { c.App = "other" })
+		down := stage.StartNode(t, st, "down", &stage.Journal{}, ofApp("app", s))
+		stage.Must(t, down.Handle("hang", func(ctx context.Context, _ *xxljob.Task) error { <-ctx.Done(); return ctx.Err() }))
+		time.Sleep(time.Minute) // until the other one knows the handler
+		for i := range 5 {
+			stage.TriggerNew(t, down, xxljob.Job{Name: fmt.Sprint("j", i), Handler: "hang"})
+		}
+		time.Sleep(time.Second)
+		down.Pause()
+		time.Sleep(time.Hour)
+		s.require(t, "while it is down")
+		back := stage.StartNode(t, st, "down", &stage.Journal{}, ofApp("app", s))
+		time.Sleep(30 * time.Minute)
+		told := map[string]int{}
+		for _, m := range s.messages() {
+			told[m.JobName+" "+string(m.Cause)]++
+		}
+		for i := range 5 {
+			if what := fmt.Sprintf("j%d lost", i); told[what] != 1 {
+				t.Errorf("told %v, want each lost run once", told)
+				break
+			}
+		}
+		requireNoAlarms(t, st)
+		down.Resume()
+		stage.StopShort(down)
+		stage.Stop(t, back, other)
+	})
+}
+
+// TestAlarmsOfAnAppThatStaysDown: nobody has the rule for a day and more. The alarm is given up, and
+// a node that has no rules at all says so.
+func TestAlarmsOfAnAppThatStaysDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, s, log := memory.New(), &sink{began: time.Now()}, &stage.LogLines{}
+		other := stage.StartNode(t, st, "other", &stage.Journal{}, log.LogTo, func(c *xxljob.Config) { c.App = "other" })
+		down := stage.StartNode(t, st, "down", &stage.Journal{}, ofApp("app", s))
+		stage.Must(t, down.Handle("hang", func(ctx context.Context, _ *xxljob.Task) error { <-ctx.Done(); return ctx.Err() }))
+		time.Sleep(time.Minute)
+		id := stage.TriggerNew(t, down, xxljob.Job{Name: "j", Handler: "hang"})
+		time.Sleep(time.Second)
+		down.Pause()
+		time.Sleep(23 * time.Hour)
+		requireStatus(t, "within a day", st, id, 0)
+		time.Sleep(90 * time.Minute)
+		requireStatus(t, "after it", st, id, store.AlarmFailed)
+		if lines := log.With("level=WARN", "given up", "oncall", "app=app"); len(lines) != 1 {
+			t.Errorf("the log says %q", lines)
+		}
+		if all := other.Troubles(); len(all) != 1 || all[0].Cause != xxljob.TroubleUntold || all[0].App != "app" || !strings.Contains(all[0].Detail, "oncall") {
+			t.Errorf("troubles %+v, want one of alarms that were given up", all)
+		}
+		time.Sleep(2 * time.Hour)
+		if all := other.Troubles(); len(all) != 0 {
+			t.Errorf("troubles %+v long after it", all)
+		}
+		requireNoAlarms(t, st)
+		down.Resume()
+		stage.StopShort(down)
+		stage.Stop(t, other)
+	})
+}
+
+// TestNodesOfOneAppWithOtherRules: both rules tell, each once, and each node names the other.
+func TestNodesOfOneAppWithOtherRules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, one, two := memory.New(), &sink{began: time.Now()}, &sink{began: time.Now()}
+		var logs [2]stage.LogLines
+		rule := func(causes ...alarm.Cause) alarm.Rule { return alarm.Rule{Name: "oncall", Causes: causes} }
+		r1, r2 := rule(alarm.Failed), rule(alarm.Failed, alarm.Lost)
+		r1.To, r2.To = one, two
+		a := startFailing(t, st, "a", failsAlways, logs[0].LogTo, withRule(r1))
+		b := startFailing(t, st, "b", failsAlways, logs[1].LogTo, withRule(r2))
+		time.Sleep(time.Minute)
+		for i := range 8 {
+			stage.TriggerNew(t, a, xxljob.Job{Name: fmt.Sprint("j", i), Handler: "try"})
+		}
+		time.Sleep(40 * time.Minute)
+		for name, s := range map[string]*sink{"the one": one, "the other": two} {
+			if n := len(s.messages()); n != 8 {
+				t.Errorf("%s is told %d times, want 8", name, n)
+			}
+		}
+		for i := range logs {
+			if lines := logs[i].With("level=WARN", "other rules", "oncall", []string{"b: ", "a: "}[i]); len(lines) != 1 {
+				t.Errorf("node %d says %q", i, lines)
+			}
+		}
+		requireNoAlarms(t, st)
+		stage.Stop(t, a.Node)
+		stage.Stop(t, b.Node)
+	})
+}
+
+// TestHooksAtEachNodeOfAnApp: each replica hears of each run of its app once, whichever node has
+// started and ended it, the start before the end; one that has the app not attached hears of its
+// own deeds alone.
+func TestHooksAtEachNodeOfAnApp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const runs = 30
+		st := memory.New()
+		var mu sync.Mutex
+		told, here := map[string]map[string][]string{}, map[string]int{}
+		node := func(name, app string) *stage.Node {
+			n := stage.StartNode(t, st, name, &stage.Journal{}, func(c *xxljob.Config) {
+				c.App = app
+				note := func(what string) func(xxljob.Run) {
+					return func(r xxljob.Run) {
+						mu.Lock()
+						defer mu.Unlock()
+						told[name][r.JobKey] = append(told[name][r.JobKey], what)
+					}
+				}
+				c.Hooks = xxljob.Hooks{RunStarted: note("started"), RunEnded: note("ended")}
+			})
+			told[name] = map[string][]string{}
+			events := n.Events(t.Context())
+			go func() {
+				for e := range events {
+					if e.Kind == xxljob.EventRunEnded && e.Here {
+						mu.Lock()
+						here[e.Run.JobKey]++
+						mu.Unlock()
+					}
+				}
+			}()
+			return n
+		}
+		nodes := []*stage.Node{node("a", "app"), node("b", "app"), node("c", "app"), node("d", "another")}
+		time.Sleep(time.Minute)
+		for i := range runs {
+			handler := []string{"work", "nobody"}[i%2]
+			stage.TriggerNew(t, nodes[i%3], xxljob.Job{App: "app", Key: fmt.Sprint("j", i), Name: "j", Handler: handler})
+		}
+		time.Sleep(time.Minute)
+		mu.Lock()
+		for i := range runs {
+			key, want := fmt.Sprint("j", i), []string{"[started ended]", "[ended]"}[i%2]
+			for _, name := range []string{"a", "b", "c"} {
+				if got := fmt.Sprint(told[name][key]); got != want {
+					t.Errorf("%s is told of %s: %s, want %s", name, key, got, want)
+				}
+			}
+			if here[key] != 1 {
+				t.Errorf("%d nodes say that %s has ended there, want one", here[key], key)
+			}
+		}
+		mu.Unlock()
+		stage.Stop(t, nodes...)
+	})
+}
