@@ -135,7 +135,7 @@ func TestAlarmsOfAnAppThatStaysDown(t *testing.T) {
 		requireStatus(t, "within a day", st, id, 0)
 		time.Sleep(90 * time.Minute)
 		requireStatus(t, "after it", st, id, store.AlarmFailed)
-		if lines := log.With("level=WARN", "given up", "oncall", "app=app"); len(lines) != 1 {
+		if lines := log.With("level=WARN", "rules=[oncall]", "app=app"); len(lines) != 1 {
 			t.Errorf("the log says %q", lines)
 		}
 		if all := other.Troubles(); len(all) != 1 || all[0].Cause != xxljob.TroubleUntold || all[0].App != "app" || !strings.Contains(all[0].Detail, "oncall") {
