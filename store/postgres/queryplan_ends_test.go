@@ -477,8 +477,8 @@ func (d *planData) alarmCases() []planCase {
 		{name: "lateRuns", st: q.lateRuns.by(named{
 			{"shards", shards}, {"epochs", epochs}, {"now", milli(d.now.Add(time.Hour))}, {"limit", 1000}, {"lo", lo}, {"hi", hi},
 		}), rows: 90, reach: reachOpen, scans: append(smallRules, smallLock...), wasted: 300},
-		{name: "openAlarms 1000", st: q.openAlarms.by(named{{"shards", shards}, {"rules", none}, {"after", int64(0)}, {"limit", 1000}}), rows: 1000, wasted: planAlarms / 10},
-		{name: "openAlarms none", st: q.openAlarms.by(named{{"shards", shards}, {"rules", none}, {"after", int64(planAlarms)}, {"limit", 1000}}), wasted: 100},
+		{name: "openAlarms 1000", st: q.openAlarms.by(named{{"shards", shards}, {"rules", none}, {"after", int64(0)}, {"limit", 1000}}), rows: 1000, wasted: planAlarms / 10, scans: smallRules},
+		{name: "openAlarms none", st: q.openAlarms.by(named{{"shards", shards}, {"rules", none}, {"after", int64(planAlarms)}, {"limit", 1000}}), wasted: 100, scans: smallRules},
 		{name: "openAlarms of a rule", st: q.openAlarms.by(named{{"shards", shards}, {"rules", []string{"mail"}}, {"after", int64(0)}, {"limit", 1000}}), rows: 1000, wasted: planAlarms / 10, scans: smallRules},
 		{name: "endTold 1000", st: q.endTold.by(named{{"alarms", ids}}), batch: 1000, reach: reachAll, wasted: 1000, scans: smallRules},
 		{name: "putRules", st: q.putRules.by(named{{"rules", `[{"Rule": "a", "Name": "a", "Apps": [], "Jobs": ["a/b"], "Causes": ["failed"]}]`}})},
