@@ -7,6 +7,9 @@
 //	COVER_EARLY       it takes the place of what runs and of what waits
 //	CONCURRENT        it runs beside the others, up to a number; ours
 //
+// Which run is the later one goes by when they became due, and then by their ids. Who does not know
+// when a run became due goes by which has come first.
+//
 // A strategy works per job and per executor, as in XXL-JOB: an executor knows
 // nothing of what its job does elsewhere. The package only decides; who calls
 // [Decide] queues, refuses and stops.

@@ -10,7 +10,8 @@ const (
 
 	// MsgCover is the reason a covered run was stopped for. In the result of
 	// the run a note in brackets follows it, on whether it was executing or
-	// waiting.
+	// waiting. By itself it is the message of an answer that refuses a trigger
+	// which comes behind a later one.
 	MsgCover = "block strategy effect：Cover Early"
 )
 
@@ -19,3 +20,7 @@ const (
 // whole message must be MsgDiscard, save for blanks around it: a text that
 // quotes it is another failure's.
 func IsDiscard(msg string) bool { return strings.TrimSpace(msg) == MsgDiscard }
+
+// IsCover reports whether msg, of an answer that refuses a trigger, says that a later run of the
+// job has taken its place before it came. As with IsDiscard, the whole message has to say so.
+func IsCover(msg string) bool { return strings.TrimSpace(msg) == MsgCover }

@@ -38,7 +38,9 @@ const (
 //   - 500 wire.MsgForgotten: it is sent again, and may have ended before that;
 //   - 500: the executor is stopping;
 //   - 500 wire.MsgGlueType, wire.MsgHandlerNotFound: it cannot be run here;
-//   - 500 block.MsgDiscard: the job runs or waits and its strategy is DISCARD_LATER;
+//   - 500 block.MsgDiscard: the strategy is DISCARD_LATER, and an earlier run of the job runs
+//     or waits;
+//   - 500 block.MsgCover: the strategy is COVER_EARLY, and a later run of the job runs or waits;
 //   - 500: one of the bounds of Config is reached;
 //   - 200 wire.MsgSuccess: its result will be delivered.
 func (e *Executor) Run(_ context.Context, req wire.TriggerRequest) (wire.Return, error) {
@@ -111,8 +113,13 @@ func (e *Executor) admit(o *origin, req *wire.TriggerRequest, now time.Time) wir
 		busy = !j.takes(sideBySide(req))
 	}
 	action := block.Decide(req.ExecutorBlockStrategy, busy)
-	if action == block.Discard {
+	switch {
+	case action == block.Discard && j.hasEarlier(req):
 		return wire.Failf(block.MsgDiscard)
+	case action == block.Discard:
+		action = block.Queue // those that are under way came first, and are the later ones
+	case action == block.Cover && j.hasLater(req):
+		return wire.Failf(block.MsgCover)
 	}
 	if refusal, full := e.full(o, j, req.JobID, action, busy); full {
 		return refusal

@@ -90,6 +90,36 @@ func (j *job) mayStart() bool { return j.queue.n > 0 && j.hasRoomFor(int(j.queue
 // takes reports whether a run would begin at once, were there a place for it.
 func (j *job) takes(most int) bool { return j == nil || j.queue.n == 0 && j.hasRoomFor(most) }
 
+// isBefore reports whether a run is earlier than one that is asked for: it was due before it, or
+// has the lesser id. Where one of them does not say when it was due, the one that came first is.
+func (r *run) isBefore(req *wire.TriggerRequest) bool {
+	if r.due == 0 || req.DueAt == 0 {
+		return true
+	}
+	return cmp.Or(cmp.Compare(r.due, req.DueAt), cmp.Compare(r.id.id, req.LogID)) < 0
+}
+
+// hasEarlier reports whether an earlier run than the one that is asked for runs or waits.
+func (j *job) hasEarlier(req *wire.TriggerRequest) bool {
+	for r := j.queue.head; r != nil; r = r.next {
+		if r.isBefore(req) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(j.running, func(r *run) bool { return r.isBefore(req) })
+}
+
+// hasLater reports whether a later run than the one that is asked for runs or waits, and has no
+// result yet.
+func (j *job) hasLater(req *wire.TriggerRequest) bool {
+	for r := j.queue.head; r != nil; r = r.next {
+		if !r.isBefore(req) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(j.running, func(r *run) bool { return !r.ended && !r.isBefore(req) })
+}
+
 // gone takes a run from those that are running.
 func (j *job) gone(r *run) {
 	if len(j.running) == 1 && j.running[0] == r {
@@ -246,6 +276,7 @@ type run struct {
 
 	// Guarded by Executor.mu.
 	next      *run  // in the job's queue, and then in Executor.begun
+	due       int64 // TriggerRequest.DueAt; never changed
 	most      int32 // how many of its job run side by side, 1 for this one alone, 0 for as many as there are places; never changed
 	ended     bool  // its result is recorded
 	returned  bool  // its handler has returned
@@ -276,7 +307,7 @@ func newRun(e *Executor, h *handler, j *job, req *wire.TriggerRequest, now time.
 			App: cmp.Or(req.App, e.cfg.App), JobName: req.JobName, JobKey: req.JobKey,
 			Route: req.Route, JobVersion: req.JobVersion, TriggerType: req.TriggerType, Trace: traceOf(req),
 		},
-		handler: h, job: j, id: idOf(req), most: int32(sideBySide(req)),
+		handler: h, job: j, id: idOf(req), due: req.DueAt, most: int32(sideBySide(req)),
 	}
 	r.Task.state, r.taskState.run = &r.taskState, r
 	r.tellTimes(req, zone)

@@ -33,6 +33,35 @@ func covers(t *testing.T, s *stage) {
 	s.is(t, early, recorded(s.covered), s.covered)
 }
 
+// firstIsSlow: a run that is asked for while the trigger of the one before is on its way comes behind
+// it: it is the one that is discarded, or that covers the other.
+func firstIsSlow(t *testing.T, s *stage) {
+	pair := func(strategy, param string, starts int) (first, second int64) {
+		job := s.job(t, "sleep", param, blocked(strategy))
+		s.slow.Store(true)
+		first = s.trigger(t, job, 1)
+		time.Sleep(700 * time.Millisecond)
+		return first, s.trigger(t, job, starts, "300")
+	}
+	first, second := pair(block.DiscardLater, meanwhile, 0)
+	s.turnedAway(t, second, refusalState(s.discard), s.discard)
+	s.wellEnded(t, first, slept)
+	if s.oneByName {
+		return // see covers
+	}
+	first, second = pair(block.CoverEarly, forever, 1)
+	s.wellEnded(t, second, "slept 300")
+	if run := s.ended(t, first); run.State == xxljob.StateSucceeded {
+		t.Errorf("the first run succeeded: %q", run.HandleMsg)
+	}
+	s.starts[first] = 0 // it may be covered before its handler is called
+	for _, e := range s.peers[0].journal(t) {
+		if e.run == first && e.phase == "start" {
+			s.starts[first]++
+		}
+	}
+}
+
 func timesOut(t *testing.T, s *stage) {
 	id := s.trigger(t, s.job(t, "sleep", forever, within(time.Second)), 1)
 	want := s.timeout

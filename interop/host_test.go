@@ -1,14 +1,18 @@
 package interop_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/wire"
 )
 
 // host is a program with a scheduler in it, whose side of the protocol is mounted in
@@ -19,7 +23,8 @@ type host struct {
 	store xxljob.Store
 	log   *slog.Logger
 	bound xxljob.ClusterConfig
-	nodes int // schedulers so far
+	nodes int         // schedulers so far
+	slow  atomic.Bool // the next trigger is two seconds late
 }
 
 func newHost(t *testing.T, store xxljob.Store, bounds xxljob.ClusterConfig) *host {
@@ -44,7 +49,7 @@ func (h *host) next(t *testing.T) http.Handler {
 	h.nodes++
 	s, err := xxljob.New(h.store, xxljob.Config{
 		App: "host", Node: fmt.Sprintf("node-%d", h.nodes), Logger: h.log, Cluster: h.bound, Limits: xxljob.Limits{AllowSubSecond: true},
-		HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{theApp: {theToken}}, JobsAPI: []string{theApp}, JobsAPIScripts: []string{theApp}},
+		HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{theApp: {theToken}}, JobsAPI: []string{theApp}, JobsAPIScripts: []string{theApp}, Transport: wire.NewTransport(wire.TransportConfig{DialContext: h.dial})},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -55,6 +60,25 @@ func (h *host) next(t *testing.T) http.Handler {
 		t.Fatal(err)
 	}
 	return api
+}
+
+// dial is how the scheduler connects to peers.
+func (h *host) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	return slowConn{conn, &h.slow}, err
+}
+
+// slowConn holds up one trigger on its way to a peer.
+type slowConn struct {
+	net.Conn
+	slow *atomic.Bool
+}
+
+func (c slowConn) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("executorBlockStrategy")) && c.slow.CompareAndSwap(true, false) {
+		time.Sleep(2 * time.Second)
+	}
+	return c.Conn.Write(p)
 }
 
 func (h *host) start(t *testing.T) {

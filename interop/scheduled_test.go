@@ -71,6 +71,7 @@ var performances = []struct {
 	{"begin in order", beginInOrder},
 	{"discard later", discards},
 	{"cover early", covers},
+	{"the first of two is slow", firstIsSlow},
 	{"timeout", timesOut},
 	{"kill running", killsRunning},
 	{"kill queued", killsQueued},

@@ -88,9 +88,14 @@ type Start struct {
 	AfterRetries bool
 	Instant      time.Time
 	TriggerID    int64
+	// Covers are planned runs of the job, without Targets, whose place the run takes: with the
+	// start, in the same transaction, each that is still planned ends as StateDiscarded, with
+	// HandleMsg, and nothing follows it. One that is planned no more, or whose row others have
+	// locked, stays as it is. Where the start has no effect, nothing happens to any of them.
+	Covers []int64
 	// Handler, Block, Param and Retries are stored as they were used, Msg is added
 	// to the TriggerMsg. HandleMsg is stored where it is not empty: why a run is
-	// refused.
+	// refused. With Covers it is why these are discarded, and added to their TriggerMsg too.
 	Handler, Block, Param string
 	Retries               int
 	Msg, HandleMsg        string
@@ -125,6 +130,8 @@ type Started struct {
 	Run Run
 	// Siblings are the inserted parts of a broadcast, in order of their index.
 	Siblings []Run
+	// Covered are those of Covers that were discarded, in order of ID.
+	Covered []Run
 }
 
 // Verdict, for authors of stores, decides about one started run. It takes effect when the run is

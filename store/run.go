@@ -17,6 +17,7 @@ import (
 //	         │     v │ put back           │
 //	         │   planned                  └─> refused
 //	         ├─> refused      no address
+//	         ├─> discarded    a later run covers it
 //	         └─> cancelled    stop, removal, change of schedule, kill; also a
 //	                          started run that is put back too late for its job
 //	skipped                   recorded, never started
@@ -72,7 +73,7 @@ func (s State) CanBecome(next State) bool {
 	}
 	switch s {
 	case StatePlanned:
-		return next == StateStarted || next == StateRefused || next == StateCancelled
+		return next == StateStarted || next == StateRefused || next == StateDiscarded || next == StateCancelled
 	case StateStarted:
 		return next != StateStarted && next != StateSkipped
 	case StateDispatched:

@@ -90,6 +90,11 @@ type TriggerRequest struct {
 	// refuses that one and earlier ones from then on (see IdleBeatRequest). Other peers
 	// do not send it and ignore it.
 	StartToken int64 `json:"startToken,omitempty"`
+	// DueAt is when the run became due, in ms. With it an executor of ours tells which of two
+	// runs of a job is the later one, under DISCARD_LATER and COVER_EARLY: that of the later
+	// DueAt, then of the greater LogID. A run without it is as late as its arrival. Other peers
+	// do not send it and ignore it.
+	DueAt int64 `json:"dueAt,omitempty"`
 
 	// What follows is for the handler to know, and changes nothing. Other peers do not
 	// send it and ignore it.
@@ -154,6 +159,7 @@ func (r TriggerRequest) Encode(dst []byte) []byte {
 	w.TextIf("bootId", r.BootID)
 	w.NumberIf("againAfter", r.AgainAfter)
 	w.NumberIf("startToken", r.StartToken)
+	w.NumberIf("dueAt", r.DueAt)
 	w.TextIf("jobName", r.JobName)
 	w.TextIf("jobKey", r.JobKey)
 	w.TextIf("app", r.App)
@@ -227,6 +233,8 @@ func (r *TriggerRequest) field(key string, val json.Value) (err error) {
 		r.AgainAfter, err = val.Int64()
 	case "startToken":
 		r.StartToken, err = val.Int64()
+	case "dueAt":
+		r.DueAt, err = val.Int64()
 	case "jobName":
 		r.JobName, err = val.Text()
 	case "jobKey":

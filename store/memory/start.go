@@ -4,6 +4,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/store"
@@ -122,7 +123,7 @@ func (j *job) occupiesAny(st *store.Start) bool {
 // start starts or refuses the run, and answers with it and the further parts of a broadcast.
 func (s *Store) start(ctx context.Context, st *store.Start, r *run, now int64, out *store.Started) {
 	r.say(st.Msg)
-	if st.HandleMsg != "" {
+	if st.HandleMsg != "" && len(st.Covers) == 0 {
 		r.HandleMsg = store.PlainText(st.HandleMsg)
 	}
 	if r.Type.ScheduleBorn() {
@@ -147,6 +148,23 @@ func (s *Store) start(ctx context.Context, st *store.Start, r *run, now int64, o
 	if len(st.Targets) > 0 {
 		out.Siblings = s.broadcast(r, st, now)
 	}
+	if len(st.Covers) > 0 {
+		out.Covered = s.cover(ctx, r.job, st, now)
+	}
+}
+
+// cover discards the runs whose place a start takes.
+func (s *Store) cover(ctx context.Context, j *job, st *store.Start, now int64) (covered []store.Run) {
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(st.Covers))) {
+		r := s.runs.find(id)
+		if r == nil || r.job != j || r.State != store.StatePlanned || r.ahead {
+			continue
+		}
+		r.HandleMsg = store.PlainText(st.HandleMsg)
+		r.say(st.HandleMsg)
+		covered = append(covered, s.conclude(ctx, r, ending{state: store.StateDiscarded}, now))
+	}
+	return covered
 }
 
 // broadcast inserts the parts behind the first.

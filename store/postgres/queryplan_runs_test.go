@@ -333,6 +333,7 @@ func (d *planData) startCases() []planCase {
 			{"inboxes", []*string{nil, local(planOther)}}, {"taken", []bool{true, false}},
 			{"boots", []*string{nil, local("a process")}},
 		}), rows: 2, reach: reachOne},
+		{name: "coverRuns", st: q.coverRuns.by(named{{"runs", ids[:1]}, {"job", jobs[0]}, {"lo", ids[0]}, {"hi", ids[0]}, {"message", "covered"}}), rows: 1, reach: reachIDs},
 		{name: "whyFence", st: q.whyFence.with(shards), rows: 32, scans: smallLock},
 		{name: "rowHolders", st: q.rowHolders.by(named{{"shards", shards}, {"jobs", jobs[:100]}, {"runs", ids[:100]}, {"lo", slo}, {"hi", shi}}), batch: 332, reach: reachIDs, scans: smallLock},
 		{name: "whyRun 1000", st: q.whyRun.by(named{{"runs", ids}, {"lo", slo}, {"hi", shi}}), rows: 1000, reach: reachIDs},

@@ -3,6 +3,7 @@ package postgres
 // Starts of planned runs.
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -60,6 +61,10 @@ func (s *Store) startGroup(ctx context.Context, starts []store.Start, g startGro
 	}
 	for _, i := range g.places {
 		s.serials.parts(answers[i].Siblings)
+		for k := range answers[i].Covered {
+			done.mark(&answers[i].Covered[k])
+		}
+		s.wakeEnded(len(answers[i].Covered))
 	}
 	s.tell(done)
 	for _, i := range g.places {
@@ -99,7 +104,7 @@ func (s *Store) startBy(ctx context.Context, way startWay, starts []store.Start,
 	}
 	st := s.startStatement(way, starts, g, answers)
 	b := bounds{name: "start", lock: quickPatience}
-	if !g.refused && g.targets == nil {
+	if !g.refused && g.targets == nil && !g.covers {
 		return done, s.one(ctx, b, st)
 	}
 	i := g.places[0]
@@ -108,7 +113,7 @@ func (s *Store) startBy(ctx context.Context, way startWay, starts []store.Start,
 	err := s.withPartitions(ctx, func() error {
 		return s.inTx(ctx, b, func(t *tx) error {
 			answers[i] = store.Started{}
-			if g.refused { // it ends a planned run: jobs are locked before those, and the first run of its trigger before them
+			if g.refused || g.covers { // it ends planned runs: jobs are locked before those, and the first run of its trigger before them
 				job := []int64{starts[i].JobID}
 				var held []int64
 				if err := t.do(ctx, s.heldFirst(starts[i].RunID).into(readIDs(&held)), s.sql.heldJobs.with(job).into(readIDs(&held)), s.sql.lockIdleFree.with(job)); err != nil || len(held) > 0 {
@@ -130,6 +135,22 @@ func (s *Store) startBy(ctx context.Context, way startWay, starts []store.Start,
 					return err
 				}
 				done, err = s.arm(ctx, t, []runEnd{after.end(&answers[i].Run)}, nil)
+				return err
+			}
+			if g.covers {
+				covered := &answers[i].Covered
+				if err := t.do(ctx, s.coverRuns(&starts[i], covered)); err != nil {
+					return err
+				}
+				slices.SortFunc(*covered, func(a, b store.Run) int { return cmp.Compare(a.ID, b.ID) })
+				t.count(*covered...)
+				alarms = s.alarms()
+				alarms.ended(nil, *covered...)
+				if err := alarms.insert(ctx, t); err != nil {
+					return err
+				}
+				var err error
+				done, err = s.arm(ctx, t, endedOf(*covered), nil)
 				return err
 			}
 			if len(g.targets) < 2 {
@@ -217,6 +238,14 @@ func readBriefly(starts []store.Start, g startGroup, answers []store.Started) re
 	}
 }
 
+// coverRuns discards the runs whose place a start takes.
+func (s *Store) coverRuns(st *store.Start, covered *[]store.Run) statement {
+	lo, hi := rangeOf(st.Covers)
+	return s.sql.coverRuns.by(named{
+		{"runs", st.Covers}, {"job", st.JobID}, {"lo", lo}, {"hi", hi}, {"message", nonempty(st.HandleMsg)},
+	}).into(readRuns(covered))
+}
+
 // insertSiblings inserts the parts of a broadcast behind the first.
 func (s *Store) insertSiblings(st *store.Start, answer *store.Started) statement {
 	var sharding, addresses []string
@@ -297,8 +326,8 @@ func (s *Store) startArgs(starts []store.Start, g startGroup, looks []bool) name
 	_, openHi := s.openRange()
 	openLo := s.floors.ofStarted(ids)
 	waitLo, waitHi := s.waitRange(starts, g)
-	state, reason := store.StateStarted, ""
-	if g.refused { // alone in its group
+	state, reason := store.StateStarted, "" // with Covers it is theirs
+	if g.refused {                          // alone in its group
 		state, reason = store.StateRefused, starts[g.places[0]].HandleMsg
 	}
 	all := 0 // of a broadcast, every node has to be there
@@ -364,6 +393,7 @@ type startGroup struct {
 	places  []int
 	refused bool
 	targets []string // of the one broadcast that it is
+	covers  bool     // it is one start that takes the place of other runs
 	brief   bool     // all of its runs are known
 	own     bool     // and all go to the owner's own executors: see isOwn
 }
@@ -379,13 +409,13 @@ func (s *Store) groupStarts(starts []store.Start) []startGroup {
 	for i := range starts {
 		st := &starts[i]
 		refused := st.State == store.StateRefused
-		single := len(st.Targets) > 0 || refused
+		single := len(st.Targets) > 0 || len(st.Covers) > 0 || refused
 		epoch, has := seen.epochs[st.Shard]
 		_, again := seen.ids[-st.RunID]
 		_, busy := seen.ids[st.JobID]
 		clash := again || st.Serial && busy || has && epoch != st.Epoch
 		if plain < 0 || clash || single || len(groups[plain].places) == startBatch {
-			groups = append(groups, startGroup{places: all[i:i], refused: refused, brief: !single, own: !single})
+			groups = append(groups, startGroup{places: all[i:i], refused: refused, covers: len(st.Covers) > 0 && !refused, brief: !single, own: !single})
 			seen.clear()
 			plain = len(groups) - 1
 		}
@@ -460,8 +490,8 @@ func (s *Store) startOwnArgs(starts []store.Start, g startGroup, waitLo, waitHi 
 
 // startQueries are the statements of this file.
 type startQueries struct {
-	start, startFree, startBrief, startBriefFree, insertSiblings query
-	startOwn, startOwnFree                                       query
+	start, startFree, startBrief, startBriefFree, insertSiblings, coverRuns query
+	startOwn, startOwnFree                                                  query
 }
 
 func (q *startQueries) define(sql template) {
@@ -544,6 +574,10 @@ func (q *startQueries) define(sql template) {
 		{"instants", `l.instants`},
 		{"reason", `l.reason`},
 	}
+	q.coverRuns = sql(`update {{schema}}.xxl_job_log l set state = {{state.discarded}}, handle_time = {{now}},
+		handle_msg = {{arg.message}}::text, trigger_msg = ` + say(`{{arg.message}}::text`) + `
+	where l.id = ` + freeToStart + ` and l.job_id + 0 = {{arg.job}}::bigint
+	returning {{run}}`).saying()
 	q.insertSiblings = sql(`insert into {{schema}}.xxl_job_log as l (` + part.columns() + `)
 	select ` + part.values() + `
 	from {{schema}}.xxl_job_log l, (select * from unnest({{arg.shardings}}::text[], {{arg.addresses}}::text[],

@@ -284,6 +284,8 @@ func startMutants() []mutant {
 			[]string{"Start/NotBusyWithoutSerialOrElsewhere"}},
 		{"StartForgetsTheBroadcast", start(func(_ context.Context, _ store.Store, x *store.Start) { x.Targets = nil }),
 			[]string{"Start/BroadcastInsertsStartedSiblings"}},
+		{"StartCoversNothing", start(func(_ context.Context, _ store.Store, x *store.Start) { x.Covers = nil }),
+			[]string{"Start/DiscardsWhatItCovers"}},
 		{"FinishIgnoresTheFence", func(s store.Store) store.Store {
 			return &broken{Store: s, result: func(_ context.Context, r store.Result) store.Result { r.Incarnation, r.Token = "", 0; return r }}
 		}, []string{"Finish/AttachedResultsAreFenced", "Settle/ToStartedAdoptsTheRun"}},

@@ -38,6 +38,9 @@ func startCases() []testCase {
 		{"NoNodeWhereATargetIsNotThere", startNoNodeTarget},
 		{"OfTheOwnersOwnNodeNothingIsAsked", startOwnNode},
 		{"FirstOfSeveralStatuses", startStatusOrder},
+		{"DiscardsWhatItCovers", startCovers},
+		{"CoversOnlyWhatIsPlanned", startCoversPlanned},
+		{"CoversNothingWithoutEffect", startCoversNot},
 		{"StoresTheBootID", startBoots},
 		{"BroadcastStoresTheBootIDOfEachTarget", startBroadcastBoots},
 		{"EveryReaderHasTheBootID", bootsRead},
@@ -232,6 +235,64 @@ func startNotBusy(e *env) {
 	o.started(runs[3], serial, to(remote))
 	o.started(runs[4], serial, to(remote))
 	o.started(runs[5], serial, o.over("c"))
+}
+
+// coverText is what runs are told whose place another one takes.
+const coverText = "a later run took its place"
+
+// covering has a start take the place of runs.
+func covering(runs ...store.Run) func(*store.Start) {
+	return func(s *store.Start) { s.Covers, s.HandleMsg = ids(runs), coverText }
+}
+
+func startCovers(e *env) {
+	for _, target := range []func(*store.Start){func(*store.Start) {}, to(remote)} {
+		o := e.owner("a")
+		job := e.newJob(func(j *store.Job) { j.Retries = 3 })
+		runs := o.claim(o.plan(job, e.at(0), e.at(1), e.at(2), e.at(3)))
+		other := o.planned(e.newJob())
+		s := o.startOf(runs[2], target, covering(runs[1], runs[0], other))
+		answers, err := o.Start(e.ctx, nil, []store.Start{o.startOf(other), s})
+		e.must(err)
+		a := answers[1]
+		want(e, "statuses", []store.StartStatus{answers[0].Status, a.Status}, []store.StartStatus{store.StartOK, store.StartOK})
+		want(e, "state and text of the run", []any{a.Run.State, a.Run.HandleMsg}, []any{store.StateStarted, ""})
+		want(e, "covered", ids(a.Covered), ids(runs[:2]))
+		for _, r := range a.Covered {
+			want(e, "state and text of a covered run", []any{r.State, r.HandleMsg}, []any{store.StateDiscarded, coverText})
+			e.check(!r.Ended.IsZero() && r.Started.IsZero(), "Ended %v, Started %v: want ended without a start", r.Ended, r.Started)
+			e.check(hasLine(r.TriggerMsg, coverText), "TriggerMsg %q lacks the reason", r.TriggerMsg)
+			e.wantRun("a covered run", r)
+		}
+		e.wantRun("the run", a.Run)
+		e.wantRun("a run that nobody covers", runs[3])
+		want(e, "runs of the job", len(e.runsOf(job.ID)), len(runs))
+		e.wantRun("a run of another job", answers[0].Run)
+	}
+}
+
+func startCoversPlanned(e *env) {
+	o := e.owner("a")
+	job := e.newJob()
+	runs := o.claim(o.plan(job, e.at(0), e.at(1), e.at(2)))
+	run, killed, under := runs[0], e.mustKill(runs[1].ID, "x"), o.started(runs[2], to(remote))
+	a := o.tryStart(o.startOf(run, to(remote), covering(killed, under)))
+	want(e, "status", a.Status, store.StartOK)
+	want(e, "covered", len(a.Covered), 0)
+	e.wantRun("a killed run", killed)
+	e.wantRun("a run that is under way", under)
+}
+
+func startCoversNot(e *env) {
+	o := e.owner("a")
+	job := e.newJob()
+	runs := o.claim(o.plan(job, e.at(0), e.at(1)))
+	early, run := runs[0], runs[1]
+	o.wantNoStart("a stale start", o.startOf(run, covering(early), func(s *store.Start) { s.JobVersion = 7 }), store.StartStale)
+	o.wantNoStart("a fenced start", o.startOf(run, covering(early), func(s *store.Start) { s.Epoch-- }), store.StartFenced)
+	e.mustKill(run.ID, "x")
+	o.wantNoStart("a start of a killed run", o.startOf(run, covering(early)), store.StartGone)
+	e.wantRun("the other", early)
 }
 
 func startOrder(e *env) {

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/engine/lease"
 	"github.com/xxljob/xxljob/internal/engine/queue"
 )
 
@@ -15,24 +16,24 @@ type delayQueue struct {
 	popped  []*queue.Flight // of the goroutine that pops
 }
 
-// delayed is one with its time, in milliseconds.
+// delayed is one with its place in the order.
 type delayed struct {
-	at int64
-	f  *queue.Flight
+	lease.RingEntry
+	f *queue.Flight
 }
 
 // add keeps a flight until its time. It reports whether that comes before all others'.
 func (q *delayQueue) add(f *queue.Flight) (sooner bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	at := f.Run.Planned.At
-	q.flights = append(q.flights, delayed{at, f})
+	d := delayed{f.Run.Planned.Key(), f}
+	q.flights = append(q.flights, d)
 	i := len(q.flights) - 1
-	for i > 0 && at < q.flights[(i-1)/2].at {
+	for i > 0 && d.Before(q.flights[(i-1)/2].RingEntry) {
 		q.flights[i] = q.flights[(i-1)/2]
 		i = (i - 1) / 2
 	}
-	q.flights[i] = delayed{at, f}
+	q.flights[i] = d
 	return i == 0
 }
 
@@ -43,7 +44,7 @@ func (q *delayQueue) pop(now time.Time) []*queue.Flight {
 	ms := now.UnixMilli()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.flights) > 0 && q.flights[0].at <= ms {
+	for len(q.flights) > 0 && q.flights[0].At <= ms {
 		due = append(due, q.flights[0].f)
 		q.dropFirst()
 	}
@@ -69,10 +70,10 @@ func (q *delayQueue) dropFirst() {
 	i := 0
 	for {
 		child := 2*i + 1
-		if child+1 < len(h) && h[child+1].at < h[child].at {
+		if child+1 < len(h) && h[child+1].Before(h[child].RingEntry) {
 			child++
 		}
-		if child >= len(h) || last.at <= h[child].at {
+		if child >= len(h) || !h[child].Before(last.RingEntry) {
 			break
 		}
 		h[i] = h[child]
@@ -88,5 +89,5 @@ func (q *delayQueue) next() (time.Time, bool) {
 	if len(q.flights) == 0 {
 		return time.Time{}, false
 	}
-	return time.UnixMilli(q.flights[0].at), true
+	return time.UnixMilli(q.flights[0].At), true
 }

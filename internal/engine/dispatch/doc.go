@@ -103,6 +103,9 @@
 //   - An executor of others says whether the job is idle. If it is, and no result comes within
 //     Dead, the run is lost; if it is busy it is asked again until Overdue.
 //
+// Where a later run of the job was sent to the address, the one in doubt is not sent again
+// (overtake).
+//
 // When a node dies, or a shard moves, the next owner takes over its unsent and in-doubt remote
 // runs and asks about them. What an owner concludes is stored by owner and token, so that it
 // cannot end a later start (concluded).

@@ -61,7 +61,7 @@ const inDoubtMost = 50_000
 func (d *inDoubt) add(f *queue.Flight, sent wire.TriggerRequest, cause error) {
 	d.Logger.Warn("xxljob: run in doubt: the call to its executor failed, and may have arrived", "run", f.Run.Planned.ID, "job", f.Run.Planned.JobID, "error", cause)
 	now := time.Now()
-	d.list.add(&runInDoubt{run: f.Whole(), req: sent, again: sent.BootID != "", since: now, from: d.Clock.Now(), next: now.Add(askFirst)})
+	d.list.add(&runInDoubt{run: f.Whole(), req: sent, serial: f.Serial, again: sent.BootID != "", since: now, from: d.Clock.Now(), next: now.Add(askFirst)})
 	d.queue.Land(f.Run.Planned.ID)
 	d.Life.Wakes.InDoubt.Poke()
 }
@@ -190,12 +190,19 @@ func (d *inDoubt) killLate(ctx context.Context, exec wire.Executor, o *runInDoub
 // mayResend reports whether the run may be sent again: to the process that was sent it,
 // which is there by what was last heard.
 func (d *inDoubt) mayResend(o *runInDoubt) bool {
-	return o.again && time.Since(o.since) < resendFor && d.book.Memory.Boot(o.run.App, o.run.Address) == o.req.BootID
+	return d.list.mayGoAgain(o) && time.Since(o.since) < resendFor && d.book.Memory.Boot(o.run.App, o.run.Address) == o.req.BootID
 }
 
 // resend sends the run again. A refusal does not tell whether the first attempt has
 // reached the executor, so there is no other one after it.
 func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *runInDoubt) (has bool, err error) {
+	if !d.queue.TakeTurn(o.serial, o.run.ID) {
+		return false, nil // the next one of its job is about to be sent
+	}
+	defer d.queue.GiveTurn(o.serial, o.run.ID)
+	if !d.list.mayGoAgain(o) {
+		return false, nil
+	}
 	req := o.req
 	// The first call took its time before that, and this one may until it arrives.
 	req.AgainAfter = (time.Since(o.since) + 2*d.Cfg.HTTP.CallTimeout).Milliseconds()
@@ -203,10 +210,12 @@ func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *runInDoubt)
 	if err != nil {
 		return false, err
 	}
-	if o.again = ret.OK(); o.again {
-		d.marker.markAsync(nil, &o.run, otherBoot(bootOf(ret), req.BootID), "accepted, asked again: ", ret.Msg)
+	if !ret.OK() {
+		d.list.askOnly(o)
+		return false, nil
 	}
-	return o.again, nil
+	d.marker.markAsync(nil, &o.run, otherBoot(bootOf(ret), req.BootID), "accepted, asked again: ", ret.Msg)
+	return true, nil
 }
 
 // askExecutor asks about a run.
@@ -372,26 +381,75 @@ const (
 // inDoubtList are the runs in doubt of this node. It is safe for concurrent use.
 type inDoubtList struct {
 	mu     sync.Mutex
-	runs   map[int64]*runInDoubt     // guarded by mu; as many as inDoubtMost or unreportedMost says
-	asking map[registry.SiteKey]bool // guarded by mu: addresses that are being asked
-	turn   int                       // how many runs of one address are taken at a time; zero for openTurn
+	runs   map[int64]*runInDoubt           // guarded by mu; as many as inDoubtMost or unreportedMost says
+	asking map[registry.SiteKey]bool       // guarded by mu: addresses that are being asked
+	again  map[queue.WaitKey][]*runInDoubt // guarded by mu: those that may be sent again, by their place
+	turn   int                             // how many runs of one address are taken at a time; zero for openTurn
 }
 
 func (o *inDoubtList) add(r *runInDoubt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.runs == nil {
-		o.runs, o.asking = map[int64]*runInDoubt{}, map[registry.SiteKey]bool{}
+		o.runs, o.asking, o.again = map[int64]*runInDoubt{}, map[registry.SiteKey]bool{}, map[queue.WaitKey][]*runInDoubt{}
 	}
-	if was := o.runs[r.run.ID]; was == nil || was.run.Token < r.run.Token {
-		o.runs[r.run.ID] = r // a later start takes the place of one that is over
+	was := o.runs[r.run.ID]
+	if was != nil && was.run.Token >= r.run.Token {
+		return
 	}
+	if was != nil {
+		o.notAgain(was)
+	}
+	o.runs[r.run.ID] = r // a later start takes the place of one that is over
+	if r.again && r.serial.Kind == queue.LotSerial {
+		o.again[r.serial] = append(o.again[r.serial], r)
+	}
+}
+
+// notAgain has a run asked about only. mu is held.
+func (o *inDoubtList) notAgain(r *runInDoubt) {
+	if !r.again {
+		return
+	}
+	r.again = false
+	if o.again[r.serial] = slices.DeleteFunc(o.again[r.serial], func(other *runInDoubt) bool { return other == r }); len(o.again[r.serial]) == 0 {
+		delete(o.again, r.serial)
+	}
+}
+
+// askOnly has a run asked about only.
+func (o *inDoubtList) askOnly(r *runInDoubt) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.notAgain(r)
+}
+
+// overtake is called before a run is sent that has a place: what is in doubt there is asked about
+// only from then on, for it would arrive behind a later run of its job.
+func (o *inDoubtList) overtake(at queue.WaitKey) {
+	if at.Kind != queue.LotSerial {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, r := range o.again[at] {
+		r.again = false
+	}
+	delete(o.again, at)
+}
+
+// mayGoAgain reports whether a run may be sent again, by what was sent and said since.
+func (o *inDoubtList) mayGoAgain(r *runInDoubt) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return r.again
 }
 
 // drop forgets a run, unless a later start of it is in doubt by now.
 func (o *inDoubtList) drop(r *runInDoubt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.notAgain(r)
 	if o.runs[r.run.ID] == r {
 		delete(o.runs, r.run.ID)
 	}
@@ -464,15 +522,16 @@ func (o *inDoubtList) later(r *runInDoubt, pause time.Duration) {
 // runInDoubt is a run in that state. While its address is being asked it is owned by who
 // asks.
 type runInDoubt struct {
-	run   store.Run
-	req   wire.TriggerRequest // as it was sent
-	again bool                // it may be sent again: that process knows ids that it was sent before
-	since time.Time           // monotonic
-	from  time.Time           // the same moment by the store's clock, or a little earlier
-	idle  time.Time           // when the executor first said that the job is idle, or that it does not have the run
-	job   *store.Job          // nil while it was not needed
-	tries int
-	next  time.Time // when to ask again
+	run    store.Run
+	req    wire.TriggerRequest // as it was sent
+	serial queue.WaitKey       // its place, where the runs of its job are sent one after the other
+	again  bool                // guarded by inDoubtList.mu: it may be sent again, since that process knows ids that it was sent before
+	since  time.Time           // monotonic
+	from   time.Time           // the same moment by the store's clock, or a little earlier
+	idle   time.Time           // when the executor first said that the job is idle, or that it does not have the run
+	job    *store.Job          // nil while it was not needed
+	tries  int
+	next   time.Time // when to ask again
 
 	unavailable time.Time // since when each question was answered with the status 503
 

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
@@ -49,8 +50,8 @@ func (l *launcher) launchAll(batch []queue.Attempt, answers []store.Started, fli
 
 // launch moves an entry from the held runs to the flights, which are sent at their time, or to
 // the runs at other nodes.
-func (l *launcher) launch(a queue.Attempt, run store.Run, began time.Time) {
-	answer := store.Started{Status: store.StartOK, Run: run}
+func (l *launcher) launch(a queue.Attempt, run store.Run, covered []store.Run, began time.Time) {
+	answer := store.Started{Status: store.StartOK, Run: run, Covered: covered}
 	f := l.queue.TakeOffAll([]queue.Attempt{a}, []store.Started{answer}, began)[0]
 	l.bus.Started(&run, a.Job)
 	if f != nil {
@@ -97,6 +98,7 @@ func (l *launcher) launchFound(ctx context.Context, taken []store.Run, began tim
 func (l *launcher) launchTaken(taken []store.Run, jobs map[int64]*store.Job, began time.Time) {
 	l.unconfirmed.launching(taken, 1)
 	defer l.unconfirmed.launching(taken, -1)
+	slices.SortFunc(taken, func(a, b store.Run) int { return queue.KeyOfRun(&a).Compare(queue.KeyOfRun(&b)) })
 	for _, r := range taken {
 		switch {
 		case r.State.Ended(): // killed before it was taken
@@ -125,7 +127,9 @@ func (l *launcher) launchOne(r store.Run, job *store.Job, began time.Time) {
 		l.finisher.finishAsync(store.Result{RunID: r.ID, Incarnation: l.Leases.Incarnation, Token: r.Token, State: store.StateRefused, HandleMsg: why, TriggerMsg: why})
 		return
 	}
-	to.Serial = queue.WaitKey{} // the node that has started it keeps serial runs apart
+	if !to.AwaitsAnswer() {
+		to.Serial = queue.WaitKey{} // the node that has started it keeps serial runs apart
+	}
 	switch f := l.queue.TakeOffSibling(to, r, job, began); {
 	case f == nil:
 	case l.killer.over.Load() && !f.Remote: // looked at now: either killAll has seen it, or this does

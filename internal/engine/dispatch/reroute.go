@@ -21,7 +21,7 @@ import (
 func (s *sender) refused(ctx context.Context, f *queue.Flight, why string) {
 	text := errs.PlainText(errs.Shorten(why, core.MaxAnswer))
 	res := s.finisher.resultAt(f, store.Result{State: store.StateRefused, HandleMsg: text, TriggerMsg: f.Run.Address + ": " + text})
-	if block.IsDiscard(why) {
+	if block.IsDiscard(why) || block.IsCover(why) {
 		res.State = store.StateDiscarded
 	} else if len(f.Choices) > 0 && s.readdress(ctx, f, why) {
 		return
@@ -57,7 +57,9 @@ func (s *sender) readdress(ctx context.Context, f *queue.Flight, why string) boo
 func (s *sender) sendReaddressed(f *queue.Flight, move store.Readdress, choices []string) {
 	to := queue.Routed{Address: move.Address}
 	s.callees.Equip(&to, f.Job)
-	to.Serial = queue.WaitKey{} // a new address, and no other run of the job was asked about
+	if !to.AwaitsAnswer() {
+		to.Serial = queue.WaitKey{} // a new address, and no other run of the job was asked about
+	}
 	to.Choices = choices
 	run := f.Whole()
 	run.Address, run.BootID, run.Taken = move.Address, move.BootID, time.Time{}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/queue"
 	"github.com/xxljob/xxljob/internal/engine/registry"
@@ -150,7 +151,7 @@ func (s *sender) send(f *queue.Flight) {
 		return
 	}
 	s.callers.Run(s.Life.Loops.Work, func(ctx context.Context) {
-		if f.Fanned && !s.fanOut.enter(ctx) {
+		if !s.queue.AwaitTurn(ctx, f) || f.Fanned && !s.fanOut.enter(ctx) {
 			return
 		}
 		defer s.fanOut.leaveIf(f.Fanned)
@@ -248,12 +249,18 @@ func (s *sender) call(ctx context.Context, f *queue.Flight) {
 // answer is there: it has accepted the run, or refused it, or nobody knows.
 func (s *sender) callRemote(ctx context.Context, f *queue.Flight) {
 	began := time.Now()
+	s.inDoubt.list.overtake(f.Serial)
 	req, done := s.request(ctx, f)
 	ret, err := f.Exec.Run(ctx, req)
 	if err == nil && ret.Msg == wire.MsgOtherBoot {
 		ret, err = s.callSuccessor(ctx, f, &req)
 	}
 	done(ret, err)
+	if err != nil && !wire.NotSent(err) && !wire.TurnedAway(err) {
+		s.inDoubt.add(f, req, err) // before the next one of the job may be sent
+		s.queue.Answered(f, time.Since(began))
+		return
+	}
 	s.queue.Answered(f, time.Since(began))
 	switch {
 	case err == nil && ret.OK():
@@ -261,10 +268,8 @@ func (s *sender) callRemote(ctx context.Context, f *queue.Flight) {
 		s.marker.markAsync(f, &run, otherBoot(bootOf(ret), req.BootID), "accepted: ", ret.Msg)
 	case err == nil:
 		s.refused(ctx, f, refusalOf(ret))
-	case wire.NotSent(err), wire.TurnedAway(err):
-		s.refused(ctx, f, "error: "+err.Error())
 	default:
-		s.inDoubt.add(f, req, err)
+		s.refused(ctx, f, "error: "+err.Error())
 	}
 }
 
@@ -330,6 +335,9 @@ func (s *sender) requestOf(f *queue.Flight) wire.TriggerRequest {
 		if at := previousOf(f); !at.IsZero() {
 			req.PreviousAt = at.UnixMilli()
 		}
+	}
+	if b := req.ExecutorBlockStrategy; b == block.CoverEarly || b == block.DiscardLater {
+		req.DueAt = p.At
 	}
 	s.tellZone(&req, f.Job)
 	if !f.Job.GlueUpdated.IsZero() {

@@ -250,9 +250,13 @@ func (s *starter) startOf(a *queue.Attempt) store.Start {
 	switch {
 	case a.Route.Refused != "":
 		st.State, st.HandleMsg = store.StateRefused, errs.PlainText(errs.Shorten(a.Route.Refused, core.MaxAnswer))
+		return st
 	case a.Route.Remote:
 		st.BootID = s.book.Memory.Boot(a.Run.App, st.Address)
 		st.TargetBoots = s.bootsOf(a.Run.App, st.Targets)
+	}
+	if st.Covers = a.Covers(); st.Covers != nil {
+		st.HandleMsg = block.MsgCover
 	}
 	if run.ParamSet {
 		st.Param = run.Param

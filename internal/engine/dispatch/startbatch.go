@@ -111,6 +111,9 @@ func (s *starter) startedOK(a queue.Attempt, answer *store.Started, began time.T
 		s.launcher.launchPart(a, sibling, began)
 	}
 	s.unconfirmed.launching(answer.Siblings, -1)
+	if len(answer.Covered) > 0 {
+		s.finisher.ended(answer.Covered)
+	}
 }
 
 // Memory that the start loop uses again for each batch.

@@ -47,6 +47,9 @@ func (s *starter) stillPlanned(ctx context.Context, batch []queue.Attempt, pause
 
 // runsWithSiblings reads the runs, and of broadcasts the parts.
 func (s *starter) runsWithSiblings(ctx context.Context, ids []int64, batch []queue.Attempt) ([]store.Run, error) {
+	for i := range batch {
+		ids = append(ids, batch[i].Start.Covers...)
+	}
 	runs, err := s.Store.RunsByID(ctx, ids)
 	if err != nil {
 		return nil, err
@@ -86,7 +89,9 @@ func (s *starter) settleUncertain(batch []queue.Attempt, runs []store.Run, began
 		case ok && r.State == store.StatePlanned:
 			planned = append(planned, a)
 		case ok && mine && r.State == store.StateStarted:
-			s.launcher.launch(a, r, began)
+			covered := coveredBy(a, byID)
+			s.launcher.launch(a, r, covered, began)
+			s.finisher.ended(covered)
 		default:
 			s.queue.LetGo(a)
 			if r.State == store.StateCancelled {
@@ -103,6 +108,16 @@ func (s *starter) settleUncertain(batch []queue.Attempt, runs []store.Run, began
 		}
 	}
 	return planned
+}
+
+// coveredBy are the runs whose place a start has taken that took effect.
+func coveredBy(a queue.Attempt, runs map[int64]store.Run) (covered []store.Run) {
+	for _, id := range a.Start.Covers {
+		if r := runs[id]; r.State == store.StateDiscarded {
+			covered = append(covered, r)
+		}
+	}
+	return covered
 }
 
 // takeBack acts on a run that could not be started because it is planned no

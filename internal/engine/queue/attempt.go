@@ -43,6 +43,9 @@ func (e *Queue) Pop(from WaitKey, n int, batch []Attempt) (_ []Attempt, unknown 
 			continue
 		}
 		batch = append(batch, Attempt{Item: en, Job: ref.Job})
+		for _, other := range e.apart(en) {
+			batch = append(batch, Attempt{Item: other, Job: ref.Job})
+		}
 	}
 	for _, en := range later {
 		e.Room.comeBack(from, en)
@@ -158,6 +161,7 @@ func (e *Queue) TurnDown(a *Attempt, why string) {
 // release forgets a held entry that will not start; what it had in its hands
 // goes to the next.
 func (e *Queue) release(en *Item) {
+	e.letApart(en, nil)
 	if en.held {
 		e.Held.unhold(en)
 	}
@@ -289,23 +293,46 @@ const (
 )
 
 // InTurn returns the attempts whose turn it is, in place. It forgets entries of shards that are
-// another node's, and parks those of serial jobs that have to let an earlier run pass, or of
-// which it is not known yet whether they have. These are routed when they go on: a strategy is
+// another node's, and parks those of serial jobs that have to let an earlier run pass, or, of all
+// jobs that have an order, of which it is not known yet whether they have. These are routed when they go on: a strategy is
 // asked once about each run.
 func (e *Queue) InTurn(batch []Attempt) []Attempt {
 	turn := batch[:0]
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i := range batch {
-		a := &batch[i]
-		serial := a.Job.Block == block.SerialExecution
-		if _, owned := e.leases.Epoch(int(a.Run.Shard)); !serial && !owned {
-			e.release(a.Item)
-		} else if !serial || !e.WaitsBehind(a) && !e.waitsForRetry(a) {
+		waits := false
+		switch a := &batch[i]; a.Job.Block {
+		case block.SerialExecution:
+			waits = e.WaitsBehind(a) || e.waitsForRetry(a)
+		case block.Concurrent:
+			_, owned := e.leases.Epoch(int(a.Run.Shard))
+			if waits = !owned; waits {
+				e.release(a.Item)
+			}
+		default:
+			waits = e.waitsToSettle(a)
+		}
+		if !waits {
 			turn = Keep(turn, batch, i)
 		}
 	}
 	return turn
+}
+
+// waitsToSettle reports whether it is not known yet which earlier runs of its job a run has to let
+// pass, and parks it; that of another node's shard is forgotten. Caller holds mu.
+func (e *Queue) waitsToSettle(a *Attempt) bool {
+	open, owned := e.leases.IsOpen(int(a.Run.Shard), a.Run.Key())
+	switch {
+	case !owned: // it was lost while an address was looked for
+		e.release(a.Item)
+	case !open:
+		e.Room.parkBehind(WaitKey{Kind: LotSettle}, a.Item)
+	default:
+		return false
+	}
+	return true
 }
 
 // ReserveAll is reserve for many, in their order.
@@ -313,8 +340,11 @@ func (e *Queue) ReserveAll(batch []Attempt, now time.Time, pending func(jobID in
 	all := make([]reserved, len(batch))
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	left := e.bringTogether(batch, now.UnixMilli())
 	for i := range batch {
-		all[i] = e.reserve(&batch[i], now, pending)
+		if !left[i] {
+			all[i] = e.reserve(&batch[i], now, pending)
+		}
 	}
 	return all
 }
@@ -342,11 +372,11 @@ func (e *Queue) reserve(a *Attempt, now time.Time, pending func(jobID int64) boo
 			}
 		}
 		if !e.Room.TakeSerial(r.Serial, a.Run.Key()) {
-			e.Room.Park(r.Serial, a.Item)
+			e.parkForRoom(r.Serial, a)
 			return reservedNot
 		}
 		if full, ok := e.Room.Lanes.Fits(r.Lane, r.Key(a.Run.App), r.Places); !ok {
-			e.Room.Park(full, a.Item)
+			e.parkForRoom(full, a)
 			return reservedNot
 		}
 		e.Room.Lanes.Enter(r.Lane, r.Key(a.Run.App), r.Places)
@@ -382,12 +412,8 @@ func (e *Queue) isNotRouted(a *Attempt, pending func(jobID int64) bool) bool {
 // WaitsBehind reports whether a run of a serial job has to wait for earlier ones, and
 // parks it; that of another node's shard is forgotten. Caller holds mu.
 func (e *Queue) WaitsBehind(a *Attempt) bool {
-	open, owned := e.leases.IsOpen(int(a.Run.Shard), a.Run.Key())
 	switch {
-	case !owned: // it was lost while an address was looked for
-		e.release(a.Item)
-	case !open:
-		e.Room.parkBehind(WaitKey{Kind: LotSettle}, a.Item)
+	case e.waitsToSettle(a):
 	case e.Room.inTransit.isBehind(a.Run.JobID, a.Run.Key()):
 		e.Room.parkBehind(LotOrderOf(a.Run.JobID), a.Item)
 		e.wakes.Transit.Poke()

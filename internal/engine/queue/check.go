@@ -45,7 +45,7 @@ func (e *Queue) Check(probing func(jobID int64) bool, settling bool) (faults []s
 		if f.state.counts {
 			places[f.at()]++
 		}
-		if f.Serial.Kind == LotSerial && f.Serial.most == 0 && !f.Remote && e.Room.Serial.At(f.Serial) != id {
+		if f.Serial.Kind == LotSerial && f.Serial.most == 0 && !f.Remote && !f.AwaitsAnswer() && e.Room.Serial.At(f.Serial) != id {
 			bad("flight %d does not have its place in %+v", id, f.Serial)
 		}
 		if _, has := e.Room.concurrent[f.Serial][id]; f.Serial.most > 0 && !f.Remote && !has {

@@ -67,8 +67,7 @@
 // one address, and a run of an hour must not hold up those of other addresses (SerialAt). There
 // is one exception. Once a broadcast has come, it and all later runs wait until an earlier run
 // of the job at one of its addresses is started, which its own part would otherwise overtake
-// (WaitsForPart). At remote executors a serial run has its place at the address until the
-// trigger was answered, or is in doubt. The further runs of a serial job stay planned in the
+// (WaitsForPart). The further runs of a serial job stay planned in the
 // store, since a queue in memory dies with its process.
 //
 // Where a serial run would pass an earlier one's retry, the store turns its start down and
@@ -77,6 +76,16 @@
 //
 // A new owner of a shard starts no serial run before it knows what the former one has left
 // (OpenSerial; see room lease).
+//
+// # The order of what is sent
+//
+// At executors that are not ours, or elsewhere, the runs of each job but concurrent ones are sent
+// one after the other: a run has its place at the address until its trigger was answered, or is in
+// doubt (SerialAt, AwaitsAnswer). Most get it before they are started. Parts of broadcasts, and runs
+// that come from another node or address, are started by then, and wait for it (turns).
+//
+// Of runs that cover earlier ones, that a schedule has made, and that are due at one address, the
+// latest is started (covers.go).
 //
 // # Under way
 //

@@ -59,6 +59,8 @@ type Passage struct {
 	Choice *RouteChoice
 	// from is the lot that it was let out of last, which others may have as well; nil for none.
 	from *WaitKey
+	// cover is what goes with it, where its job covers earlier runs; nil for nothing.
+	cover *covering
 }
 
 // CameFrom reports whether a lot is the one that an entry was let out of last.

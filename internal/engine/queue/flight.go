@@ -18,6 +18,7 @@ func (e *Queue) TakeOffAll(batch []Attempt, answers []store.Started, acked time.
 	defer e.mu.Unlock()
 	for i := range batch {
 		if Started(&answers[i]) {
+			e.letApart(batch[i].Item, answers[i].Covered)
 			flights[i] = e.takeOff(&batch[i], &answers[i].Run, acked)
 		}
 	}
@@ -61,7 +62,7 @@ func (e *Queue) TakeOffSibling(r Routed, run store.Run, job *store.Job, acked ti
 		return nil
 	}
 	e.Room.Lanes.Enter(r.Lane, r.Key(run.App), r.Places)
-	if !e.Room.TakeSerial(r.Serial, KeyOfRun(&run)) {
+	if !e.Room.TakeSerial(r.Serial, KeyOfRun(&run)) && !r.AwaitsAnswer() {
 		r.Serial = WaitKey{} // the executor's own queue keeps the parts in order
 	}
 	return e.fly(&r, &run, job, nil, acked)
@@ -101,7 +102,7 @@ func (e *Queue) Answered(f *Flight, took time.Duration) {
 	defer e.mu.Unlock()
 	e.Jobs.took(f.Run.Planned.JobID, f.Job, took, now)
 	freed := false
-	if f.Remote { // the next run of a serial job may be sent
+	if f.Remote || f.AwaitsAnswer() { // the next run of the job may be sent
 		freed = e.Room.freeSerial(f.Serial, f.Run.Planned.ID)
 	}
 	var lots [3]WaitKey

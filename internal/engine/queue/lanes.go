@@ -255,18 +255,31 @@ func RouterLot(jobID int64) WaitKey { return WaitKey{Kind: LotRouter, JobID: job
 
 func ErrorLot(app string) WaitKey { return WaitKey{Kind: lotRoute, App: app} }
 
-// SerialAt is the place of a serial job's run at an address: at an attached executor
-// until the run ends, at a remote one, which has a queue of its own, until it has
-// answered the trigger. Of a concurrent job with a maximum several have that place at an
-// attached executor, so that the others wait in the store.
+// SerialAt is the place of a job's run at an address. At a remote one a run has it until its
+// trigger was answered, so that the triggers of a job arrive in order; how a job is blocked there
+// is the executor's to decide. At an attached one it has it until it ends, where the job is a
+// serial one. Of a concurrent job with a maximum several have that place at an attached executor,
+// so that the others wait in the store; a concurrent job has no order.
 func SerialAt(job *store.Job, address string) WaitKey {
+	remote := store.IsRemote(address)
 	switch {
-	case job.Block == block.SerialExecution:
-		return WaitKey{Kind: LotSerial, JobID: job.ID, Address: address}
-	case job.Block == block.Concurrent && job.MaxPerExecutor > 0 && !store.IsRemote(address):
+	case job.Block == block.SerialExecution, remote && job.Block != block.Concurrent:
+		return AnswerAt(job, address)
+	case job.Block == block.Concurrent && job.MaxPerExecutor > 0 && !remote:
 		return WaitKey{Kind: LotSerial, JobID: job.ID, Address: address, most: job.MaxPerExecutor}
 	}
 	return WaitKey{}
+}
+
+// AnswerAt is the place of a run at an address for the one that is called there.
+func AnswerAt(job *store.Job, address string) WaitKey {
+	return WaitKey{Kind: LotSerial, JobID: job.ID, Address: address}
+}
+
+// AwaitsAnswer reports whether a run has its place at the address until its trigger was answered,
+// and not until it ends.
+func (r *Routed) AwaitsAnswer() bool {
+	return r.Serial.Kind == LotSerial && r.Serial.most == 0 && r.Serial.RunID == 0 && (r.Remote || !r.Ordered)
 }
 
 // Runs of concurrent jobs with a maximum: which of them are at an attached executor, or about

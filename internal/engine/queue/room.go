@@ -29,13 +29,15 @@ type waitlist struct {
 	Serial     serialSlots     // guarded by mu: the run that is at an address, or about to be, for a serial job
 	concurrent concurrentSlots // guarded by mu: the same for concurrent jobs with a maximum
 	inTransit  inTransit       // guarded by mu: serial runs on their way to other nodes
+	covers     coversWaiting   // guarded by mu: runs that may cover others and wait for room
+	turns      turns           // guarded by mu: started runs that wait to be sent
 }
 
 func newWaitlist(cfg *core.Config, start, long loop.Wake, jobs *jobBook, held *held, mu *sync.Mutex) *waitlist {
 	return &waitlist{
 		jobs: jobs, held: held, start: start, mu: mu, Due: newFairQueue(), lists: waitlists{long: long},
 		Lanes:  newLanes(cfg.Limits.FastLane, cfg.Limits.SlowLane),
-		Serial: serialSlots{}, concurrent: concurrentSlots{}, inTransit: inTransit{},
+		Serial: serialSlots{}, concurrent: concurrentSlots{}, inTransit: inTransit{}, covers: coversWaiting{}, turns: turns{},
 	}
 }
 
@@ -51,6 +53,10 @@ func (w *waitlist) freeSerial(at WaitKey, runID int64) bool {
 		return false
 	}
 	w.Serial.free(at)
+	if id := w.turns.next(at); id != 0 {
+		w.Serial.Take(at, id)
+		return false
+	}
 	return w.Admit(at)
 }
 

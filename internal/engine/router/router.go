@@ -255,6 +255,9 @@ func (c *Resolver) Equip(r *queue.Routed, job *store.Job) {
 	}
 	if _, ours := exec.(*executor.Executor); !ours {
 		r.Lane = queue.LaneFast // or slow: decided when the place is taken
+		if r.Exec != nil && r.Serial.Kind != queue.LotSerial && job.Block != block.Concurrent {
+			r.Serial = queue.AnswerAt(job, r.Address) // ours goes by when runs were due, this one perhaps by how they arrive
+		}
 	}
 }
 

@@ -8,7 +8,7 @@ var words = wordsOf(
 	// Keys of triggers.
 	"jobId", "executorHandler", "executorParams", "executorBlockStrategy", "executorTimeout", "logId", "logDateTime",
 	"glueType", "glueSource", "glueUpdatetime", "broadcastIndex", "broadcastTotal", "scheduledAt", "attempt", "maxPerExecutor",
-	"bootId", "againAfter", "startToken", "jobName", "jobKey", "app", "route", "jobVersion", "triggerType", "traceparent", "tracestate",
+	"bootId", "againAfter", "startToken", "dueAt", "jobName", "jobKey", "app", "route", "jobVersion", "triggerType", "traceparent", "tracestate",
 	"zone", "zoneOffset", "triggerId", "parentId", "businessTime", "windowStart", "windowEnd", "firstAt", "lastAt", "count",
 	// Keys of results and answers.
 	"logDateTim", "handleCode", "handleMsg", "executeResult", "noRetry", "killed", "shutdown", "retryIn", "snoozeIn", "exact", "progress",

@@ -72,7 +72,7 @@ func (a *Auditor) checkMissing(r *Report, j Job, at int64, part, total int, rows
 		case row.State == NoAddress && j.Route == RouteBusyover:
 			a.checkBusy(r, j, at, row)
 			return
-		case row.State == Discarded && j.Block == BlockDiscard, row.State == Killed && j.Block == BlockCover:
+		case row.State == Discarded && (j.Block == BlockDiscard || j.Block == BlockCover), row.State == Killed && j.Block == BlockCover:
 			a.checkYielded(r, j, at, row)
 			return
 		}
@@ -123,7 +123,9 @@ func (a *Auditor) checkBusy(r *Report, j Job, at int64, row Row) {
 }
 
 // checkYielded accepts that a block strategy gave an instant up if another run of
-// the job was under way, or came next, at that time.
+// the job was under way, or came next, at that time: an earlier one where later ones are
+// discarded, and a later one where earlier ones are covered. Earlier is what was due before,
+// or has the lesser id.
 func (a *Auditor) checkYielded(r *Report, j Job, at int64, row Row) {
 	r.Yielded++
 	end := max(row.Ended, row.Started, at) + yieldSlack
@@ -135,6 +137,9 @@ func (a *Auditor) checkYielded(r *Report, j Job, at int64, row Row) {
 		if run == row.Run || s.Job != j.ID || s.At/1000 > end || j.Broadcast && s.Due == at {
 			continue // the parts of one broadcast do not yield to each other
 		}
+		if other, there := a.rows[run]; there && isEarlier(other, row) != (j.Block == BlockDiscard) {
+			continue
+		}
 		ends := a.ends[run]
 		if len(ends) == 0 || ends[len(ends)-1].At/1000 >= at {
 			return
@@ -143,6 +148,9 @@ func (a *Auditor) checkYielded(r *Report, j Job, at int64, row Row) {
 	r.Wrong++
 	r.problem("yielded to nobody", "job %d (%s) at %s: run %d is %s, and no other run was under way", j.ID, j.Name, clock(at), row.Run, stateName(row.State))
 }
+
+// isEarlier reports whether a run became due before another.
+func isEarlier(a, b Row) bool { return a.Due < b.Due || a.Due == b.Due && a.Run < b.Run }
 
 // editReason is the reason of a record of instants that an operation left behind:
 // nothing was planned for them yet.

@@ -277,9 +277,67 @@ func TestPartsOfABroadcast(t *testing.T) {
 		if r := h.report(); r.Wrong != 1 || r.OK() {
 			t.Errorf("%s for another part: wrong %d, %v", block, r.Wrong, r.Problems)
 		}
+		if block == BlockCover {
+			continue
+		}
 		h.event(EventEnd, h.run(broadcast, 56)).At = (t0 + 58_100) * 1000 // an earlier trigger goes on
-		if r := h.report(); block == BlockDiscard && !r.OK() {
+		if r := h.report(); !r.OK() {
 			t.Errorf("%s for an earlier trigger: %v", block, r.Problems)
+		}
+	}
+}
+
+// TestYieldsInOrder: what is covered has to have a later run, and what is discarded as later an
+// earlier one.
+func TestYieldsInOrder(t *testing.T) {
+	for _, c := range []struct {
+		name, block string
+		state       int
+		begun       bool // its handler was called
+		ok          bool
+	}{
+		{"killed for a later one", BlockCover, Killed, true, true},
+		{"discarded for a later one", BlockCover, Discarded, false, true},
+		{"killed, and nothing later comes", BlockCover, Killed, true, false},
+		{"discarded, and nothing later comes", BlockCover, Discarded, false, false},
+		{"discarded for an earlier one", BlockDiscard, Discarded, false, true},
+		{"discarded, and only a later one is under way", BlockDiscard, Discarded, false, false},
+	} {
+		h := clean()
+		h.Jobs[0].Block = c.block
+		second := int64(40)
+		if c.block == BlockDiscard {
+			second = 10 // before the kill, whose run has no end
+		}
+		at := t0 + second*1000
+		row := h.row(everySecond, second)
+		run := row.Run
+		row.State = c.state
+		if !c.begun {
+			row.Started, row.Taken = 0, 0
+		}
+		switch later := h.run(everySecond, second+1); {
+		case c.block == BlockDiscard && c.ok:
+			h.event(EventEnd, h.run(everySecond, second-1)).At = (at + 100) * 1000
+		case c.block == BlockDiscard: // started before it, as a former owner may have
+			row.Ended = at + 1100
+			h.event(EventEnd, later).At = (at + 2100) * 1000
+		case !c.ok: // the one before goes on, and those behind it come much later
+			h.event(EventEnd, h.run(everySecond, second-1)).At = (at + 500) * 1000
+			for s := int64(41); s < 60; s++ {
+				for _, kind := range []string{EventStart, EventEnd} {
+					h.event(kind, h.run(everySecond, s)).At += 60_000_000
+				}
+			}
+		}
+		if !c.begun {
+			h.forget(run, false)
+		}
+		yielded := slices.ContainsFunc(h.report().Problems, func(s string) bool {
+			return strings.Contains(s, "no other run was under way") && strings.Contains(s, "run "+itoa(run)+" ")
+		})
+		if yielded == c.ok {
+			t.Errorf("%s: found wrong: %t", c.name, yielded)
 		}
 	}
 }

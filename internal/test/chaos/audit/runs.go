@@ -65,7 +65,7 @@ func (a *Auditor) checkRow(r *Report, row Row) {
 		case a.wasKilled(row):
 		case j.Block != BlockCover:
 			a.checkInterrupted(r, row)
-		case j.Broadcast && len(a.starts[row.Run]) > 0:
+		case len(a.starts[row.Run]) > 0:
 			a.checkYielded(r, j, row.Due, row)
 		}
 	case Succeeded:

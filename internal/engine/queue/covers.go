@@ -1,0 +1,202 @@
+package queue
+
+import (
+	"slices"
+
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Runs of jobs that cover earlier ones (COVER_EARLY). Of several that a schedule has made, that are
+// due and that go to one address, the latest is started, and the start takes the place of the others
+// (Start.Covers). They are brought together where places are taken: those of one batch, and those
+// that find another one waiting for room, with which they go from then on, in no lot of their own.
+// Runs that somebody has asked for, and parts of broadcasts, go by themselves. All of it is guarded
+// by the lock of the Queue.
+
+// mostCovers is how many starts of a batch take the place of others: each is a transaction of its own.
+const mostCovers = 8
+
+// coverAt is where runs of a job cover each other.
+type coverAt struct {
+	jobID   int64
+	address string
+}
+
+// covering is what a due run of such a job goes with.
+type covering struct {
+	at    coverAt
+	alone bool    // it is one that goes by itself
+	with  []*Item // runs that go with it
+}
+
+// coversWaiting are the runs of such jobs that wait for room, or have waited for it, in their order.
+type coversWaiting map[coverAt][]*Item
+
+// last is the latest at an address, nil where none waits.
+func (c coversWaiting) last(at coverAt) *Item {
+	if waiting := c[at]; len(waiting) > 0 {
+		return waiting[len(waiting)-1]
+	}
+	return nil
+}
+
+func (c coversWaiting) add(en *Item) {
+	at := en.cover.at
+	i, has := slices.BinarySearchFunc(c[at], en, func(a, b *Item) int { return a.Run.Key().Compare(b.Run.Key()) })
+	if !has {
+		c[at] = slices.Insert(c[at], i, en)
+	}
+}
+
+func (c coversWaiting) drop(en *Item) {
+	at := en.cover.at
+	if c[at] = slices.DeleteFunc(c[at], func(other *Item) bool { return other == en }); len(c[at]) == 0 {
+		delete(c, at)
+	}
+}
+
+// coverAt is where an attempt covers others, or is covered; ok is false where it goes by itself.
+func (a *Attempt) coverAt() (at coverAt, ok bool) {
+	r := a.Route
+	routed := r.Address != "" && !r.Probing && r.Asks == nil && r.Behind == nil
+	ok = routed && !a.GoesApart() && a.Run.RunType().ScheduleBorn() && a.Run.Sharding() == (store.Sharding{})
+	return coverAt{a.Job.ID, r.Address}, ok
+}
+
+// bringTogether has the earlier ones of a batch go with the latest at their address. It reports
+// which attempts take no places, now or for themselves.
+func (e *Queue) bringTogether(batch []Attempt, now int64) (left map[int]bool) {
+	var groups map[coverAt][]int
+	var order []coverAt
+	for i := range batch {
+		if batch[i].Job.Block != block.CoverEarly {
+			continue
+		}
+		if at, ok := batch[i].coverAt(); ok {
+			if groups == nil {
+				groups, left = map[coverAt][]int{}, map[int]bool{}
+			}
+			if groups[at] == nil {
+				order = append(order, at)
+			}
+			groups[at] = append(groups[at], i)
+		}
+	}
+	covers := 0
+	for _, at := range order {
+		group := groups[at]
+		slices.SortFunc(group, func(i, k int) int { return batch[i].Run.Key().Compare(batch[k].Run.Key()) })
+		until := max(now, batch[group[0]].Run.At)
+		n := slices.IndexFunc(group, func(i int) bool { return batch[i].Run.At > until }) // these are not due
+		if n < 0 {
+			n = len(group)
+		}
+		leader := batch[group[n-1]].Item
+		for _, i := range group[:n-1] {
+			left[i] = true
+			e.goesWith(leader, at, batch[i].Item)
+			e.handsOver(leader, batch[i].Item)
+		}
+		switch later := e.Room.covers.last(at); {
+		case later != nil && !later.cover.alone && leader.Run.Key().Before(later.Run.Key()):
+			left[group[n-1]] = true
+			e.goesWith(later, at, leader)
+			e.Room.letGoOn(leader)
+			e.Room.freeSerial(leader.Route.Serial, leader.Run.ID)
+		case leader.cover == nil:
+		case covers == mostCovers:
+			left[group[n-1]] = true
+			e.Room.Due.push(leader)
+		default:
+			covers++
+		}
+	}
+	return left
+}
+
+// goesWith has a run, with those that go with it, go with another one of its job.
+func (e *Queue) goesWith(leader *Item, at coverAt, en *Item) {
+	if leader.cover == nil {
+		leader.cover = &covering{at: at}
+	}
+	leader.cover.with = append(leader.cover.with, en)
+	if en.cover != nil {
+		leader.cover.with = append(leader.cover.with, en.cover.with...)
+		en.cover = nil
+	}
+}
+
+// handsOver gives the room that a run was let in for, and its place at the address, to the one that
+// it goes with.
+func (e *Queue) handsOver(leader, en *Item) {
+	if en.Waited && !leader.Waited {
+		leader.Waited, leader.from, en.Waited = true, en.from, false
+	}
+	e.Room.letGoOn(en)
+	if e.Room.Serial.At(en.Route.Serial) != en.Run.ID {
+		return
+	}
+	if leader.Route.Serial == en.Route.Serial {
+		e.Room.Serial.Take(leader.Route.Serial, leader.Run.ID)
+	} else {
+		e.Room.freeSerial(en.Route.Serial, en.Run.ID)
+	}
+}
+
+// parkForRoom parks an attempt that lacks room at its address, or has it go with one that waits
+// already: none that goes by itself is between them.
+func (e *Queue) parkForRoom(lot WaitKey, a *Attempt) {
+	if a.Job.Block == block.CoverEarly {
+		at, covers := a.coverAt()
+		if last := e.Room.covers.last(at); covers && last != nil && !last.cover.alone && last.Run.Key().Before(a.Run.Key()) {
+			e.goesWith(last, at, a.Item)
+			e.Room.letGoOn(a.Item)
+			e.Room.freeSerial(a.Route.Serial, a.Run.ID)
+			return
+		}
+		if a.cover == nil {
+			a.Item.cover = &covering{}
+		}
+		a.cover.at, a.cover.alone = at, !covers
+		e.Room.covers.add(a.Item)
+	}
+	e.Room.Park(lot, a.Item)
+}
+
+// apart takes those off an entry that go with it: they go the same way as long as they are not
+// routed anew.
+func (e *Queue) apart(en *Item) (with []*Item) {
+	if en.cover == nil {
+		return nil
+	}
+	e.Room.covers.drop(en)
+	with, en.cover = en.cover.with, nil
+	for _, other := range with {
+		other.Route, other.RoutedFor, other.RoutedAt = en.Route, en.RoutedFor, en.RoutedAt
+	}
+	return with
+}
+
+// letApart has those who go with an entry that is started, or given up, go by themselves, but for
+// the runs whose place it has taken.
+func (e *Queue) letApart(en *Item, covered []store.Run) {
+	for _, other := range e.apart(en) {
+		if slices.ContainsFunc(covered, func(r store.Run) bool { return r.ID == other.Run.ID }) {
+			e.release(other)
+		} else {
+			e.Room.Due.push(other)
+		}
+	}
+}
+
+// Covers are the runs whose place an attempt takes.
+func (a *Attempt) Covers() (ids []int64) {
+	if a.cover == nil || a.GoesApart() {
+		return nil
+	}
+	for _, other := range a.cover.with {
+		ids = append(ids, other.Run.ID)
+	}
+	return ids
+}
