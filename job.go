@@ -37,6 +37,21 @@ const (
 	CatchUpOnce CatchUp = store.CatchUpOnce
 )
 
+// OnNoExecutor, for Job.OnNoExecutor, says what becomes of a job while its app has no live executor.
+// Empty goes by how the app was served last. See [store.OnNoExecutor].
+type OnNoExecutor = store.OnNoExecutor
+
+// What becomes of a job while nobody is there for it.
+const (
+	// OnNoExecutorWait plans nothing until somebody is there; then Job.Misfire decides about what
+	// has passed. Runs that are planned already wait. It is the default of apps whose executors run
+	// inside schedulers.
+	OnNoExecutorWait OnNoExecutor = store.OnNoExecutorWait
+	// OnNoExecutorRefuse records each run as refused, as XXL-JOB does, once nobody has been there
+	// for a while. It is the default of apps whose executors register.
+	OnNoExecutorRefuse OnNoExecutor = store.OnNoExecutorRefuse
+)
+
 // ChildParam, for Job.ChildParam, says which parameter the children of a job are given. See
 // [store.ChildParam].
 type ChildParam = store.ChildParam

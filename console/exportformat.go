@@ -23,30 +23,31 @@ const (
 // exportedJob is a definition in a file. What is absent has its zero value; names and words are
 // those of the store. It has no ids, and nothing that is of one store only.
 type exportedJob struct {
-	App            string           `json:"app"`
-	Key            string           `json:"key,omitempty"` // absent for a job that has none
-	Name           string           `json:"name"`
-	Author         string           `json:"author,omitempty"`
-	AlarmEmail     string           `json:"alarmEmail,omitempty"`
-	Tags           []string         `json:"tags,omitempty"`
-	Schedule       exportedSchedule `json:"schedule"`
-	Misfire        xxljob.Misfire   `json:"misfire,omitempty"`
-	CatchUp        xxljob.CatchUp   `json:"catchUp,omitempty"`
-	NotBefore      string           `json:"notBefore,omitempty"`
-	NotAfter       string           `json:"notAfter,omitempty"`
-	MaxRuns        int              `json:"maxRuns,omitempty"`
-	Route          string           `json:"route,omitempty"`
-	Handler        string           `json:"handler,omitempty"`
-	Param          string           `json:"param,omitempty"`
-	Block          string           `json:"block,omitempty"`
-	MaxPerExecutor int              `json:"maxPerExecutor,omitempty"`
-	TimeoutMs      int64            `json:"timeoutMs,omitempty"`
-	Retries        int              `json:"retries,omitempty"`
-	RetryBackoff   exportedBackoff  `json:"retryBackoff,omitzero"`
-	RetryAside     bool             `json:"retryAside,omitempty"`
-	OnLost         xxljob.OnLost    `json:"onLost,omitempty"`
-	MaxReruns      int              `json:"maxReruns,omitempty"`
-	MaxSnoozes     int              `json:"maxSnoozes,omitempty"`
+	App            string              `json:"app"`
+	Key            string              `json:"key,omitempty"` // absent for a job that has none
+	Name           string              `json:"name"`
+	Author         string              `json:"author,omitempty"`
+	AlarmEmail     string              `json:"alarmEmail,omitempty"`
+	Tags           []string            `json:"tags,omitempty"`
+	Schedule       exportedSchedule    `json:"schedule"`
+	Misfire        xxljob.Misfire      `json:"misfire,omitempty"`
+	CatchUp        xxljob.CatchUp      `json:"catchUp,omitempty"`
+	OnNoExecutor   xxljob.OnNoExecutor `json:"onNoExecutor,omitempty"`
+	NotBefore      string              `json:"notBefore,omitempty"`
+	NotAfter       string              `json:"notAfter,omitempty"`
+	MaxRuns        int                 `json:"maxRuns,omitempty"`
+	Route          string              `json:"route,omitempty"`
+	Handler        string              `json:"handler,omitempty"`
+	Param          string              `json:"param,omitempty"`
+	Block          string              `json:"block,omitempty"`
+	MaxPerExecutor int                 `json:"maxPerExecutor,omitempty"`
+	TimeoutMs      int64               `json:"timeoutMs,omitempty"`
+	Retries        int                 `json:"retries,omitempty"`
+	RetryBackoff   exportedBackoff     `json:"retryBackoff,omitzero"`
+	RetryAside     bool                `json:"retryAside,omitempty"`
+	OnLost         xxljob.OnLost       `json:"onLost,omitempty"`
+	MaxReruns      int                 `json:"maxReruns,omitempty"`
+	MaxSnoozes     int                 `json:"maxSnoozes,omitempty"`
 
 	ChildKeys      []string          `json:"childKeys,omitempty"`
 	ChildParam     xxljob.ChildParam `json:"childParam,omitempty"`
@@ -87,7 +88,7 @@ func (q *request) exported(j *xxljob.Job, refs map[int64]string) exportedJob {
 		s.Type = xxljob.ScheduleNone
 	}
 	e := exportedJob{App: j.App, Key: j.Key, Name: j.Name, Author: j.Author, AlarmEmail: j.AlarmEmail, Tags: j.Tags,
-		Schedule: exportedSchedule{s.Type, s.Conf, s.Zone, s.DST}, Misfire: j.Misfire, CatchUp: j.CatchUp,
+		Schedule: exportedSchedule{s.Type, s.Conf, s.Zone, s.DST}, Misfire: j.Misfire, CatchUp: j.CatchUp, OnNoExecutor: j.OnNoExecutor,
 		NotBefore: momentText(j.NotBefore), NotAfter: momentText(j.NotAfter), MaxRuns: j.MaxRuns,
 		Route: j.Route, Handler: j.Handler, Param: j.Param, Block: j.Block, MaxPerExecutor: j.MaxPerExecutor, TimeoutMs: j.Timeout.Milliseconds(),
 		Retries: j.Retries, RetryBackoff: exportedBackoff{j.RetryBackoff.First.Milliseconds(), j.RetryBackoff.Max.Milliseconds(), j.RetryBackoff.Jitter},

@@ -60,6 +60,7 @@ func howFields() []formField {
 		seconds("timeout", "Timeout", func(j *xxljob.Job) *time.Duration { return &j.Timeout }).called("executor_timeout").within(0, 1<<31-1),
 		choice("misfire", "Misfire", list(xxljob.MisfireDoNothing, xxljob.MisfireFireOnceNow), func(j *xxljob.Job) *xxljob.Misfire { return &j.Misfire }).called("misfire_strategy"),
 		choice("catchup", "CatchUp", list("", xxljob.CatchUpEvery, xxljob.CatchUpOnce), func(j *xxljob.Job) *xxljob.CatchUp { return &j.CatchUp }),
+		choice("onnoexecutor", "OnNoExecutor", list("", xxljob.OnNoExecutorWait, xxljob.OnNoExecutorRefuse), func(j *xxljob.Job) *xxljob.OnNoExecutor { return &j.OnNoExecutor }),
 		seconds("lateafter", "LateAfter", func(j *xxljob.Job) *time.Duration { return &j.LateAfter }).within(1, aMonth),
 		seconds("keepruns", "KeepRuns", func(j *xxljob.Job) *time.Duration { return &j.KeepRuns }).within(60, 100*365*aDay),
 	}

@@ -115,7 +115,7 @@ func TestExport(t *testing.T) {
 // fullJob is a job with something in each field that is exported.
 func fullJob(child, after int64) xxljob.Job {
 	return xxljob.Job{App: "orders", Key: "full", Name: "full", Author: "ann", AlarmEmail: "a@example.com", Tags: []string{"one", "two, three"},
-		Schedule: xxljob.Cron("0 0 3 * * ?").In("Europe/Berlin").WithDST(xxljob.DSTQuartz), Misfire: xxljob.MisfireFireOnceNow, CatchUp: xxljob.CatchUpOnce,
+		Schedule: xxljob.Cron("0 0 3 * * ?").In("Europe/Berlin").WithDST(xxljob.DSTQuartz), Misfire: xxljob.MisfireFireOnceNow, CatchUp: xxljob.CatchUpOnce, OnNoExecutor: xxljob.OnNoExecutorWait,
 		NotBefore: time.Date(2000, 2, 1, 0, 0, 0, 250e6, time.UTC), NotAfter: time.Date(2030, 1, 31, 18, 30, 0, 0, time.FixedZone("", 3600)), MaxRuns: 7,
 		Route: xxljob.RouteFirst, Handler: "work", Param: "a\n<b> & \u202e", Block: xxljob.BlockConcurrent, MaxPerExecutor: 3, Timeout: 90 * time.Second,
 		Retries: 2, RetryBackoff: xxljob.Backoff{First: 1500 * time.Millisecond, Max: time.Minute, Jitter: 10}, RetryAside: true, OnLost: xxljob.OnLostRerun, MaxReruns: 4, MaxSnoozes: 5,

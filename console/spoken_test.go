@@ -153,7 +153,7 @@ func TestNoEnglishTails(t *testing.T) {
 		t.Errorf("running once: %q", root.faultsShown())
 	}
 	form := root.newForm("name", "", "app", "x\x01", "key", strings.Repeat("k", 300), "retries", "-1", "maxreruns", "-1", "maxsnoozes", "-1", "jitter", "101", "retrypause", "-1", "retrypausemax", "1", "timeout", "0.5", "keeprun", "1", "keepruns", "1",
-		"lateafter", "0.1", "maxper", "3", "maxruns", "-1", "notbefore", "1960-01-01T00:00", "notafter", "1950-01-01T00:00", "route", "NONE", "block", "NONE", "misfire", "NONE", "catchup", "NONE", "onlost", "NONE", "childparam", "NONE",
+		"lateafter", "0.1", "maxper", "3", "maxruns", "-1", "notbefore", "1960-01-01T00:00", "notafter", "1950-01-01T00:00", "route", "NONE", "block", "NONE", "misfire", "NONE", "catchup", "NONE", "onnoexecutor", "NONE", "onlost", "NONE", "childparam", "NONE",
 		"children", "0", "childkeys", "nothing", "after", "0", "afterkeys", "nothing", "afterwindow", "7", "afterzone", "Nowhere", "aftertimeout", "0.1", "tags", strings.Repeat("t", 100), "author", strings.Repeat("a", 100), "alarm", strings.Repeat("a", 300), "zone", "Nowhere", "dst", "NONE", "handler", "")
 	root.post("jobs/new", form).is(http.StatusUnprocessableEntity)
 	if n := len(root.faultsShown()); n < 25 {

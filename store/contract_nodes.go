@@ -107,7 +107,35 @@ type RegistryStore interface {
 	// ForgetAddresses removes registrations that were not refreshed within maxAge of
 	// the store's clock.
 	ForgetAddresses(ctx context.Context, maxAge time.Duration) error
+	// NoteServed stores how apps are served: with a zero Gone one is served that way, with any other
+	// nobody is there for it since then. An app that is known to be unserved keeps its Gone where it
+	// is given another one, and an empty By leaves the one that is known. Of two entries for an
+	// app the last counts. Where one changes from unserved to served, the nodes get Signals.Nodes.
+	NoteServed(ctx context.Context, apps []Served) error
+	// Served returns what was noted of the apps, in order of App. One of which nothing was noted is
+	// left out.
+	Served(ctx context.Context, apps []string) ([]Served, error)
 }
+
+// Served says how an app is served, as far as nodes have noted it: one whose jobs or runs they have
+// looked for an executor for, or that they have attached.
+type Served struct {
+	App string
+	// By is who serves it, or has served it last; empty where nobody ever has.
+	By ServedBy
+	// Gone is since when nobody serves it, as nodes have seen it; zero while somebody does.
+	Gone time.Time
+}
+
+// ServedBy is a kind of executors.
+type ServedBy string
+
+const (
+	// ServedAttached: executors that run inside schedulers.
+	ServedAttached ServedBy = "attached"
+	// ServedRegistered: executors that registered, or that a Registry of the user's names.
+	ServedRegistered ServedBy = "registered"
+)
 
 // Registration is one address of an executor app, as its executor has registered it.
 type Registration struct {

@@ -46,6 +46,10 @@ type Job struct {
 	Misfire Misfire
 	// CatchUp overrides Config.CatchUp for this job. Empty keeps it.
 	CatchUp CatchUp
+	// OnNoExecutor says what becomes of instants and runs for which the app has no live executor.
+	// Empty goes by who has served the app last, and waits for an executor that ran inside a
+	// scheduler: see the type.
+	OnNoExecutor OnNoExecutor `json:",omitzero"`
 	// NotBefore and NotAfter bound the schedule. Both are inclusive, and kept in UTC to the
 	// millisecond; the zero time is no bound. Instants outside of them do not exist for the
 	// job: they are neither run nor recorded as missed. A FixedRate begins with the first of
@@ -232,6 +236,24 @@ const (
 	CatchUpEvery CatchUp = "EVERY"
 	// CatchUpOnce starts one run for all late instants, as XXL-JOB does.
 	CatchUpOnce CatchUp = "ONCE"
+)
+
+// OnNoExecutor says what becomes of a job for which nobody is there: no node has an executor of its
+// app attached, and none is registered. Empty means OnNoExecutorWait for an app that was served last by
+// an executor inside a scheduler, or that nobody has served yet where EnsureJob has written the job;
+// for any other app it means OnNoExecutorRefuse.
+type OnNoExecutor string
+
+const (
+	// OnNoExecutorWait plans nothing while nobody is there. When somebody is, the instants that
+	// have passed are made up for as after an outage: late by up to Config.MisfireThreshold they
+	// are caught up, later ones Job.Misfire decides about, once for all of them. Runs that are
+	// planned already wait, for Config.RunRetention less a day at most, and then end as refused.
+	OnNoExecutorWait OnNoExecutor = "WAIT"
+	// OnNoExecutorRefuse records each run as refused, as XXL-JOB does, once nobody has been there
+	// for Config.Cluster.Dead, or for LostAfter where the executor ran inside a scheduler. Until
+	// then runs wait, so that a restart over an instant loses nothing.
+	OnNoExecutorRefuse OnNoExecutor = "REFUSE"
 )
 
 // ChildParam says which parameter the children of a job are given.

@@ -5,7 +5,9 @@ import "time"
 // ScanQuery asks for what is due in shards, each given with the epoch under
 // which the caller owns it.
 type ScanQuery struct {
-	Shards     []Shard
+	Shards []Shard
+	// From, when set, says that jobs which are due before that may be left out.
+	From       time.Time
 	Before     time.Time
 	Jobs, Runs int
 }

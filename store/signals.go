@@ -16,7 +16,7 @@ type Signals struct {
 	// Inbox: a run, a kill or a question was addressed to the incarnation.
 	Inbox <-chan struct{}
 	// Nodes: a node joined or left, its executors changed, it has come to fail or does
-	// so no more, or shards were released.
+	// so no more, shards were released, or an app is served again (NoteServed).
 	Nodes <-chan struct{}
 	// Ended: runs ended, or a question was answered.
 	Ended <-chan struct{}

@@ -86,6 +86,7 @@ func (j Job) validate(routes []string, subSecond bool) error {
 	f.Add("Schedule", j.Schedule, j.Schedule.Validate(subSecond))
 	f.OneOf("Misfire", string(j.Misfire), string(MisfireDoNothing), string(MisfireFireOnceNow))
 	f.OneOf("CatchUp", string(j.CatchUp), "", string(CatchUpEvery), string(CatchUpOnce))
+	f.OneOf("OnNoExecutor", string(j.OnNoExecutor), "", string(OnNoExecutorWait), string(OnNoExecutorRefuse))
 	j.checkBounds(&f)
 	f.OneOf("GlueType", j.GlueType, glueTypes...)
 	if !slices.Contains(routes, j.Route) {

@@ -58,7 +58,7 @@ func TestEveryFieldOfAJob(t *testing.T) {
 	want := xxljob.Job{
 		App: "a", Key: "k", Name: "n", Author: "me", AlarmEmail: "me@example.com", Tags: []string{"night", "bill"},
 		Schedule: xxljob.Cron("0 0 3 * * ?").In("Asia/Shanghai").WithDST(xxljob.DSTQuartz),
-		Misfire:  xxljob.MisfireFireOnceNow, CatchUp: xxljob.CatchUpOnce,
+		Misfire:  xxljob.MisfireFireOnceNow, CatchUp: xxljob.CatchUpOnce, OnNoExecutor: xxljob.OnNoExecutorRefuse,
 		Route: "ROUND", Handler: "h", Param: "p", Block: "CONCURRENT", MaxPerExecutor: 4, Timeout: 90 * time.Second,
 		NotBefore: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC), MaxRuns: 9,
 		Retries: 3, Children: []int64{1, 2}, ChildKeys: []string{"a/c"}, ChildParam: xxljob.ChildParamResult,

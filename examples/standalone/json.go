@@ -35,7 +35,7 @@ func fieldsOf(j *xxljob.Job, d *durations) fields {
 	return fields{
 		"app": &j.App, "key": &j.Key, "name": &j.Name, "author": &j.Author, "alarmEmail": &j.AlarmEmail, "tags": &j.Tags,
 		"schedule": fields{"type": &j.Schedule.Type, "conf": &j.Schedule.Conf, "zone": &j.Schedule.Zone, "dst": &j.Schedule.DST},
-		"misfire":  &j.Misfire, "catchUp": &j.CatchUp,
+		"misfire":  &j.Misfire, "catchUp": &j.CatchUp, "onNoExecutor": &j.OnNoExecutor,
 		"notBefore": &j.NotBefore, "notAfter": &j.NotAfter, "maxRuns": &j.MaxRuns,
 		"route": &j.Route, "handler": &j.Handler, "param": &j.Param, "block": &j.Block,
 		"maxPerExecutor": &j.MaxPerExecutor,

@@ -265,3 +265,41 @@ func copyOfRegistration(row *store.Registration) store.Registration {
 	reg.Capabilities = plain(row.Capabilities)
 	return reg
 }
+
+// NoteServed stores how apps are served.
+func (s *Store) NoteServed(ctx context.Context, apps []store.Served) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.done()
+	for _, a := range apps {
+		a.App, a.By, a.Gone = store.PlainText(a.App), store.ServedBy(store.PlainText(string(a.By))), stored(a.Gone)
+		was, known := s.served[a.App]
+		if a.By == "" {
+			a.By = was.By
+		}
+		if !a.Gone.IsZero() && !was.Gone.IsZero() {
+			a.Gone = was.Gone
+		}
+		s.served[a.App] = a
+		if known && a.Gone.IsZero() && !was.Gone.IsZero() {
+			s.tellNodes()
+		}
+	}
+	return nil
+}
+
+// Served returns what was noted of the apps.
+func (s *Store) Served(ctx context.Context, apps []string) ([]store.Served, error) {
+	if err := s.look(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	var list []store.Served
+	for _, app := range slices.Compact(slices.Sorted(slices.Values(apps))) {
+		if a, known := s.served[app]; known {
+			list = append(list, a)
+		}
+	}
+	return list, nil
+}

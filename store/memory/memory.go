@@ -77,6 +77,7 @@ type Store struct {
 	peers      map[string]*peer          // guarded by mu; by incarnation
 	buried     []tombstone               // guarded by mu; deleted nodes, oldest first
 	jobLists   jobLists                  // guarded by mu
+	served     map[string]store.Served   // guarded by mu; by app
 	watchers   []*watcher                // guarded by mu
 	asks       []*question               // guarded by mu; oldest first
 	lastAsk    int64                     // guarded by mu
@@ -124,6 +125,7 @@ func New(opts ...Option) *Store {
 		keepers:  map[int64]bool{},
 		owing:    map[int64]int{},
 		peers:    map[string]*peer{},
+		served:   map[string]store.Served{},
 		accounts: newAccounts(),
 		jobLists: jobLists{heads: map[string]store.ListHead{}, ofNodes: map[string]map[string]*nodeList{}},
 		runs:     runs{last: idsBefore(time.Now())},

@@ -40,13 +40,16 @@ func (s *Store) scan(ctx context.Context, runs []store.Run, q store.ScanQuery) (
 		return nil, store.ScanResult{}, err
 	}
 	defer s.mu.Unlock()
-	before := toMilli(stored(q.Before))
+	before, from := toMilli(stored(q.Before)), noID
+	if !q.From.IsZero() {
+		from = toMilli(stored(q.From)) - 1
+	}
 
 	var due merged[job]
 	var foreign merged[run]
 	for _, sh := range q.Shards {
 		if own := s.shardAt(sh.ID); own != nil {
-			due.add(&own.due, noID, noID)
+			due.add(&own.due, from, noID)
 			foreign.add(own.foreignTo(sh.Epoch, before, q.Runs), noID, noID)
 		}
 	}

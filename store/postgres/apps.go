@@ -297,11 +297,65 @@ func (s *Store) ForgetAddresses(ctx context.Context, maxAge time.Duration) error
 	return failed(err, "forget addresses")
 }
 
+// NoteServed stores how apps are served.
+func (s *Store) NoteServed(ctx context.Context, apps []store.Served) error {
+	if len(apps) == 0 {
+		return ended(ctx)
+	}
+	again := false
+	err := s.one(ctx, bounds{name: "note_served", lock: quickPatience}, s.sql.noteServed.by(servedArgs(apps)).into(func(rows pgx.Rows) error {
+		var served bool
+		err := rows.Scan(&served)
+		again = again || served
+		return err
+	}))
+	if again && err == nil {
+		s.wakeNodes()
+	}
+	return failed(err, "note how apps are served")
+}
+
+// servedArgs are the arguments about the last of each app, in order.
+func servedArgs(apps []store.Served) named {
+	list := slices.Clone(apps)
+	slices.Reverse(list)
+	for i := range list {
+		list[i].App, list[i].By = store.PlainText(list[i].App), store.ServedBy(store.PlainText(string(list[i].By)))
+	}
+	byApp := func(a, b store.Served) int { return strings.Compare(a.App, b.App) }
+	slices.SortStableFunc(list, byApp)
+	list = slices.CompactFunc(list, func(a, b store.Served) bool { return byApp(a, b) == 0 })
+	names, by, gone := make([]string, len(list)), make([]string, len(list)), make([]int64, len(list))
+	for i, a := range list {
+		names[i], by[i], gone[i] = a.App, string(a.By), milli(stored(a.Gone))
+	}
+	return named{{"apps", names}, {"served", by}, {"gone", gone}}
+}
+
+// Served returns what was noted of the apps.
+func (s *Store) Served(ctx context.Context, apps []string) ([]store.Served, error) {
+	var list []store.Served
+	names := slices.DeleteFunc(slices.Clone(apps), func(app string) bool { return !store.CanBeStored(app) })
+	if len(names) == 0 {
+		return nil, ended(ctx)
+	}
+	err := s.read(ctx, s.sql.served.with(names).into(func(rows pgx.Rows) error {
+		var a store.Served
+		var gone int64
+		err := rows.Scan(&a.App, &a.By, &gone)
+		a.Gone = fromMilli(gone)
+		list = append(list, a)
+		return err
+	}))
+	return list, failed(err, "read how apps are served")
+}
+
 // groupQueries are the statements of this file.
 type groupQueries struct {
 	saveGroup, ensureGroup, deleteGroup, groupUsed, lockGroup, group, groups query
 	putAddresses, putAddressesFree, dropAddresses, dropAddressesFree, addresses,
 	registrations, registrationsOf, forgetAddresses query
+	noteServed, served query
 }
 
 func (q *groupQueries) define(sql template) {
@@ -367,4 +421,15 @@ func (q *groupQueries) define(sql template) {
 	q.forgetAddresses = sql(`delete from {{schema}}.xxl_job_registry r where r.ctid = any(array(
 		select p.ctid from {{schema}}.xxl_job_registry p where p.registry_group || '' = 'EXECUTOR'
 		and p.update_time < clock_timestamp() - $1::bigint::double precision * interval '1 microsecond' for update skip locked))`)
+	// What is as it was is not written, and only an app that is served again is in the answer.
+	q.noteServed = sql(`with b as materialized (select b.app, b.served, b.gone from unnest({{arg.apps}}::text[], {{arg.served}}::text[], {{arg.gone}}::bigint[])
+		with ordinality b(app, served, gone, ord) order by b.ord),
+	had as materialized (select h.app_name from b join {{schema}}.xxl_job_served h on h.app_name = b.app where h.gone_time > 0 and b.gone = 0),
+	put as (insert into {{schema}}.xxl_job_served as s (app_name, served_by, gone_time) select b.app, b.served, b.gone from b
+	on conflict (app_name) do update set served_by = case when excluded.served_by = '' then s.served_by else excluded.served_by end,
+		gone_time = case when excluded.gone_time > 0 and s.gone_time > 0 then s.gone_time else excluded.gone_time end
+	where excluded.served_by not in ('', s.served_by) or (excluded.gone_time > 0) <> (s.gone_time > 0)
+	returning app_name)
+	select exists (select from put join had using (app_name))`)
+	q.served = sql(`select s.app_name, s.served_by, s.gone_time from {{schema}}.xxl_job_served s where s.app_name = any($1::text[]) order by s.app_name`)
 }

@@ -179,7 +179,11 @@ func methodsOf(a *actor, run store.Run, other store.Job) map[string]asked {
 			return err
 		},
 		"ForgetAddresses": func(ctx context.Context) error { return s.ForgetAddresses(ctx, time.Hour) },
-		"DropRuns":        func(ctx context.Context) error { return s.DropRuns(ctx, time.Now().AddDate(0, 0, -2)) },
+		"NoteServed": func(ctx context.Context) error {
+			return s.NoteServed(ctx, []store.Served{{App: "app", By: store.ServedAttached}})
+		},
+		"Served":   func(ctx context.Context) error { _, err := s.Served(ctx, []string{"app"}); return err },
+		"DropRuns": func(ctx context.Context) error { return s.DropRuns(ctx, time.Now().AddDate(0, 0, -2)) },
 	}
 	by, all := asker.Table(), map[string]asked{}
 	for name, call := range calls {

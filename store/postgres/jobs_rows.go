@@ -79,6 +79,7 @@ var infoColumns = columns{
 	{"late_after", "bigint", func(j *store.Job) any { return j.LateAfter.Milliseconds() }, func(r *jobRow) any { return &r.lateAfter }},
 	{"tags", "text", func(j *store.Job) any { return joinKeys(j.Tags) }, func(r *jobRow) any { return &r.tags }},
 	{"keep_runs", "bigint", func(j *store.Job) any { return j.KeepRuns.Milliseconds() }, func(r *jobRow) any { return &r.keepRuns }},
+	{"on_no_executor", "text", func(j *store.Job) any { return string(j.OnNoExecutor) }, func(r *jobRow) any { return &r.onNoExecutor }},
 }
 
 // nextColumns are those of xxl_job_next. What a claim changes is read; the others are
@@ -215,7 +216,7 @@ type jobRow struct {
 	job                  store.Job
 	key                  pgtype.Text
 	kind, misfire, catch string
-	onLost               string
+	onLost, onNoExecutor string
 	pause, pauseMax      int64
 	dst, children        string
 	childKeys, after     string
@@ -235,7 +236,7 @@ func (r *jobRow) value() store.Job {
 	j := r.job
 	j.Key = r.key.String
 	j.Schedule.Type, j.Schedule.DST = schedule.Type(r.kind), schedule.DST(r.dst)
-	j.OnLost = store.OnLost(r.onLost)
+	j.OnLost, j.OnNoExecutor = store.OnLost(r.onLost), store.OnNoExecutor(r.onNoExecutor)
 	j.RetryBackoff.First = time.Duration(r.pause) * time.Millisecond
 	j.RetryBackoff.Max = time.Duration(r.pauseMax) * time.Millisecond
 	j.Misfire, j.CatchUp = store.Misfire(r.misfire), store.CatchUp(r.catch)

@@ -31,6 +31,9 @@ func (s *Store) scan(ctx context.Context, res store.ScanResult, q store.ScanQuer
 	}
 	before := milli(stored(q.Before))
 	from, turn := s.region.from(q.Shards, time.Now())
+	if !q.From.IsZero() {
+		from = max(from, milli(stored(q.From)))
+	}
 	lo, hi := s.openRange()
 	dueList := s.dueRows.take()
 	defer s.dueRows.giveBack(dueList)
@@ -50,7 +53,9 @@ func (s *Store) scan(ctx context.Context, res store.ScanResult, q store.ScanQuer
 	if len(due) > 0 {
 		first = min(first, due[0].next)
 	}
-	s.region.seen(first, turn)
+	if q.From.IsZero() { // else jobs before that may be due, which others are to find
+		s.region.seen(first, turn)
+	}
 	if err := s.loadRuns(ctx, q.Shards, res.Runs[had:]); err != nil {
 		return store.ScanResult{}, err
 	}
@@ -277,7 +282,7 @@ func (c *definitions) share(job *store.Job) {
 		c.texts = map[string]string{}
 	}
 	for _, text := range []*string{&job.App, &job.Author, &job.AlarmEmail, (*string)(&job.Schedule.Type), &job.Schedule.Conf,
-		&job.Schedule.Zone, (*string)(&job.Misfire), (*string)(&job.CatchUp), &job.Route, &job.Handler, &job.Param, &job.Block,
+		&job.Schedule.Zone, (*string)(&job.Misfire), (*string)(&job.CatchUp), (*string)(&job.OnNoExecutor), &job.Route, &job.Handler, &job.Param, &job.Block,
 		&job.GlueType, &job.GlueSource, &job.GlueRemark, &job.AfterZone, (*string)(&job.ChildParam)} {
 		if len(*text) > maxText {
 			continue

@@ -220,7 +220,7 @@ func (d *planData) fillOpen(t testing.TB) {
 
 func (d *planData) analyze(t testing.TB) {
 	t.Helper()
-	names := strings.Fields("xxl_job_info xxl_job_next xxl_job_change xxl_job_lock xxl_job_node xxl_job_group xxl_job_registry xxl_job_trigger_key xxl_job_ask xxl_job_list_head xxl_job_list xxl_job_named xxl_job_ahead xxl_job_link xxl_job_owed xxl_job_part xxl_job_window xxl_job_alarm xxl_job_told xxl_job_rule xxl_job_rule_node xxl_job_log_use" + accountTables)
+	names := strings.Fields("xxl_job_info xxl_job_next xxl_job_change xxl_job_lock xxl_job_node xxl_job_group xxl_job_registry xxl_job_trigger_key xxl_job_ask xxl_job_list_head xxl_job_list xxl_job_named xxl_job_ahead xxl_job_link xxl_job_owed xxl_job_part xxl_job_window xxl_job_alarm xxl_job_told xxl_job_served xxl_job_rule xxl_job_rule_node xxl_job_log_use" + accountTables)
 	for i := range names {
 		names[i] = d.schema + "." + names[i]
 	}
@@ -249,6 +249,15 @@ func (d *planData) some(t testing.TB, where string, args ...any) (runs []store.R
 		t.Fatal(err)
 	}
 	return runs
+}
+
+// servedArgs note that n apps are served, of which some are known as unserved.
+func (d *planData) servedArgs(n int) named {
+	apps := make([]store.Served, n)
+	for i := range apps {
+		apps[i] = store.Served{App: fmt.Sprintf("app-%d", i*7), By: store.ServedAttached}
+	}
+	return servedArgs(apps)
 }
 
 // pretend makes arguments for tables that are empty.

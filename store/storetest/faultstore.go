@@ -401,6 +401,16 @@ func (f *Faults) ForgetAddresses(ctx context.Context, maxAge time.Duration) erro
 	return only(f, ctx, "ForgetAddresses", func() error { return f.store.ForgetAddresses(ctx, maxAge) })
 }
 
+// NoteServed passes the call on, under the faults.
+func (f *Faults) NoteServed(ctx context.Context, apps []store.Served) error {
+	return only(f, ctx, "NoteServed", func() error { return f.store.NoteServed(ctx, apps) })
+}
+
+// Served passes the call on, under the faults.
+func (f *Faults) Served(ctx context.Context, apps []string) ([]store.Served, error) {
+	return call(f, ctx, "Served", func() ([]store.Served, error) { return f.store.Served(ctx, apps) })
+}
+
 // Watch passes the call on; no fault meets it.
 func (f *Faults) Watch(ctx context.Context, incarnation string) store.Signals {
 	f.count("Watch")

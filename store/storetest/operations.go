@@ -425,6 +425,12 @@ func registryOperations() []operation {
 			return func(ctx context.Context, s store.Store) error { return s.DropAddresses(ctx, regs) },
 				func() bool { return count(o) == 0 }
 		}},
+		{"NoteServed", func(o *owner) (callFunc, doneFunc) {
+			return func(ctx context.Context, s store.Store) error {
+					return s.NoteServed(ctx, []store.Served{{App: "app", By: store.ServedAttached}})
+				},
+				func() bool { return len(o.mustServed("app")) == 1 }
+		}},
 		{"ForgetAddresses", func(o *owner) (callFunc, doneFunc) {
 			o.put(regs...)
 			return func(ctx context.Context, s store.Store) error { return s.ForgetAddresses(ctx, -time.Hour) },
@@ -445,6 +451,10 @@ func readOperations() []operation {
 	all := []store.Shard{{ID: 0}, {ID: 1}, {ID: 2}, {ID: 3}}
 	later := time.Now().Add(time.Hour)
 	return []operation{
+		read("Served", func(ctx context.Context, s store.Store, _ store.Run) error {
+			_, err := s.Served(ctx, []string{"app"})
+			return err
+		}),
 		read("Job", func(ctx context.Context, s store.Store, run store.Run) error {
 			_, err := s.Job(ctx, run.JobID)
 			return err

@@ -25,6 +25,8 @@ func registryCases() []testCase {
 		{"RegistrationsOfAnApp", registrationsOfApp},
 		{"RegistrationsLimitDefaultsTo100", registrationsDefaultLimit},
 		{"ForgetLeavesFreshOnes", forgetsOld},
+		{"ServedIsWhatWasNotedLast", servedLast},
+		{"ServedKeepsTheFirstGone", servedGone},
 	}
 }
 
@@ -315,4 +317,39 @@ func forgetsOld(e *env) {
 		e.must(e.ForgetAddresses(e.ctx, -time.Hour))
 	}
 	e.Errorf("a refresh and the call behind it took more than %v", e.patience/2)
+}
+
+func (e *env) noteServed(apps ...store.Served) {
+	e.Helper()
+	e.must(e.NoteServed(e.ctx, apps))
+}
+
+func (e *env) mustServed(apps ...string) []store.Served {
+	e.Helper()
+	list, err := e.Served(e.ctx, apps)
+	e.must(err)
+	return list
+}
+
+func servedLast(e *env) {
+	want(e, "served apps before any was noted", len(e.mustServed("app", "other")), 0)
+	e.noteServed(store.Served{App: "other", Gone: e.at(-5)}, store.Served{App: "app", By: store.ServedRegistered}, store.Served{App: "app", By: store.ServedAttached})
+	want(e, "served apps, each once and in order", e.mustServed("other", "app", "none", "app"), []store.Served{{App: "app", By: store.ServedAttached}, {App: "other", Gone: e.at(-5)}})
+	e.noteServed(store.Served{App: "app", By: store.ServedRegistered})
+	want(e, "another kind of executors", e.mustServed("app"), []store.Served{{App: "app", By: store.ServedRegistered}})
+	e.noteServed(store.Served{App: "app"})
+	want(e, "nothing known of who serves it", e.mustServed("app"), []store.Served{{App: "app", By: store.ServedRegistered}})
+	e.noteServed()
+	want(e, "no app", len(e.mustServed()), 0)
+}
+
+func servedGone(e *env) {
+	e.noteServed(store.Served{App: "app", By: store.ServedAttached})
+	e.noteServed(store.Served{App: "app", Gone: e.at(1).Add(500)})
+	want(e, "gone, to the millisecond, and served last as before", e.mustServed("app"), []store.Served{{App: "app", By: store.ServedAttached, Gone: e.at(1)}})
+	e.noteServed(store.Served{App: "app", By: store.ServedAttached, Gone: e.at(9)})
+	want(e, "gone for longer than another node says", e.mustServed("app"), []store.Served{{App: "app", By: store.ServedAttached, Gone: e.at(1)}})
+	e.noteServed(store.Served{App: "app", By: store.ServedAttached})
+	e.noteServed(store.Served{App: "app", By: store.ServedAttached, Gone: e.at(9)})
+	want(e, "gone again", e.mustServed("app"), []store.Served{{App: "app", By: store.ServedAttached, Gone: e.at(9)}})
 }

@@ -64,6 +64,19 @@ func registryMutants() []mutant {
 			[]string{"Registry/DropComparesTheBootID"}},
 		{"DropIgnoresTheApp", func(s store.Store) store.Store { return dropsAnywhere{s} }, []string{"Registry/DropRemoves"}},
 		{"DropIsIdle", reg(registryMutant{drop: func([]store.Registration) []store.Registration { return nil }}), []string{"Registry/DropRemoves", "Faults/DropAddresses"}},
+		{"ServedIsIdle", func(s store.Store) store.Store { return servedMutant{s, nil} }, []string{"Registry/ServedIsWhatWasNotedLast", "Registry/ServedKeepsTheFirstGone"}},
+		{"ServedTakesTheLastGone", func(s store.Store) store.Store {
+			return servedMutant{s, func(ctx context.Context, apps []store.Served) error {
+				for _, a := range apps { // as if somebody had been there in between
+					if a.By != "" {
+						if err := s.NoteServed(ctx, []store.Served{{App: a.App, By: a.By}}); err != nil {
+							return err
+						}
+					}
+				}
+				return s.NoteServed(ctx, apps)
+			}}
+		}, []string{"Registry/ServedKeepsTheFirstGone"}},
 		{"ForgetIsIdle", reg(registryMutant{forget: age(time.Hour)}), []string{"Registry/ForgetLeavesFreshOnes", "Faults/ForgetAddresses"}},
 		{"ForgetForgetsAll", reg(registryMutant{forget: age(-time.Hour)}), []string{"Registry/ForgetLeavesFreshOnes"}},
 		{"RegistrationsOfGroupsOnly", reg(registryMutant{grouped: true}), []string{"Registry/RegistrationsAreThoseOfAllApps"}},
@@ -343,4 +356,17 @@ func (p spares) Kill(ctx context.Context, id int64, reason string) (store.Run, e
 		return run, nil
 	}
 	return p.Store.Kill(ctx, id, reason)
+}
+
+// servedMutant notes in another way how apps are served, or not at all.
+type servedMutant struct {
+	store.Store
+	note func(context.Context, []store.Served) error
+}
+
+func (m servedMutant) NoteServed(ctx context.Context, apps []store.Served) error {
+	if m.note == nil {
+		return nil
+	}
+	return m.note(ctx, apps)
 }

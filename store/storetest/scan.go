@@ -14,6 +14,7 @@ func scanCases() []testCase {
 		{"JobsDueEnabledAndInOrder", scanJobs},
 		{"JobsOfTheShardsOnly", scanShards},
 		{"JobsLimitGivesTheEarliest", scanJobsLimit},
+		{"JobsBeforeFromMayBeLeftOut", scanFrom},
 		{"RunsOfAnotherEpoch", scanForeignRuns},
 		{"PlannedAfterATakeOver", plannedAfterTakeOver},
 		{"RunsLimitGivesTheEarliest", scanRunsLimit},
@@ -42,6 +43,26 @@ func scanJobs(e *env) {
 	}
 	want(e, "due jobs", got, []store.Job{late, mid, edge})
 	want(e, "due jobs without shards", len(o.mustScan(store.ScanQuery{Before: e.at(10), Jobs: 9, Runs: 9}).Jobs), 0)
+}
+
+// scanFrom: what is due before From may be left out, and nothing else, and only by that scan.
+func scanFrom(e *env) {
+	o := e.owner("a")
+	for _, at := range []time.Time{e.at(-3600), e.at(1), e.at(2), e.at(3)} {
+		e.newJob(func(j *store.Job) { j.Next = at })
+	}
+	for range 2 {
+		q := o.scan(e.at(3))
+		q.From = e.at(2)
+		var next []time.Time
+		for _, d := range o.mustScan(q).Jobs {
+			if !d.Next.Before(q.From) {
+				next = append(next, d.Next)
+			}
+		}
+		want(e, "due from then on", next, []time.Time{e.at(2), e.at(3)})
+		want(e, "due in all", len(o.mustScan(o.scan(e.at(3))).Jobs), 4)
+	}
 }
 
 func scanShards(e *env) {

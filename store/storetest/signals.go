@@ -144,6 +144,11 @@ func signalNodes(e *env) {
 		{"a node has come to fail", func() { e.must(e.SetFailing(e.ctx, "b", true)) }},
 		{"shards were released", func() { e.must(e.ReleaseShards(e.ctx, "b", b.shards)) }},
 		{"a node left", func() { e.must(e.Leave(e.ctx, "b")) }},
+		{"an app is served again", func() {
+			e.noteServed(store.Served{App: "app", By: store.ServedAttached, Gone: e.at(0)})
+			drain(ch)
+			e.noteServed(store.Served{App: "app", By: store.ServedRegistered})
+		}},
 	}
 	for _, s := range steps {
 		drain(ch)

@@ -307,7 +307,7 @@ func (d *Catalog) SaveGroup(ctx context.Context, g store.Group) error {
 	if err := d.checkGroup(ctx, &g); err != nil {
 		return err
 	}
-	defer d.Book.Memory.Forget()
+	defer d.Book.Memory.ForgetApp(g.App)
 	if err := d.Store.SaveGroup(ctx, g); err != nil {
 		return err
 	}
@@ -319,7 +319,7 @@ func (d *Catalog) RemoveGroup(ctx context.Context, app string) error {
 	if ctx == nil {
 		return errs.ErrNoContext
 	}
-	defer d.Book.Memory.Forget()
+	defer d.Book.Memory.ForgetApp(app)
 	if err := d.SetShards(ctx); err != nil {
 		return err
 	}

@@ -150,12 +150,13 @@ type Wakes struct {
 	AttachedChanged loop.Wake // for a Registry of the user's
 	Abandoned       loop.Wake // an executor of this process has abandoned a handler
 	Waiting         loop.Wake // a due run waits for something that has a bound
+	Served          loop.Wake // executors have come or gone, or something waits for those of an app
 }
 
 func newWakes() Wakes {
 	return Wakes{
 		Scan: loop.NewWake(), Start: loop.NewWake(), Deliver: loop.NewWake(), Ahead: loop.NewWake(), Owed: loop.NewWake(), Alarms: loop.NewWake(), Late: loop.NewWake(), Lease: loop.NewWake(), List: loop.NewWake(), Inbox: loop.NewWake(),
-		Watch: loop.NewWake(), Transit: loop.NewWake(), InDoubt: loop.NewWake(), Unreported: loop.NewWake(), AttachedChanged: loop.NewWake(), Misdated: loop.NewWake(), Abandoned: loop.NewWake(), Waiting: loop.NewWake(),
+		Watch: loop.NewWake(), Transit: loop.NewWake(), InDoubt: loop.NewWake(), Unreported: loop.NewWake(), AttachedChanged: loop.NewWake(), Misdated: loop.NewWake(), Abandoned: loop.NewWake(), Waiting: loop.NewWake(), Served: loop.NewWake(),
 	}
 }
 

@@ -339,6 +339,16 @@ func (m *Meter) Registrations(ctx context.Context, q store.RegistrationFilter) (
 	return m.Store.Registrations(ctx, q)
 }
 
+func (m *Meter) NoteServed(ctx context.Context, apps []store.Served) (err error) {
+	defer m.begin("NoteServed").of(len(apps)).End(&err)
+	return m.Store.NoteServed(ctx, apps)
+}
+
+func (m *Meter) Served(ctx context.Context, apps []string) (_ []store.Served, err error) {
+	defer m.begin("Served").of(len(apps)).End(&err)
+	return m.Store.Served(ctx, apps)
+}
+
 func (m *Meter) ForgetAddresses(ctx context.Context, maxAge time.Duration) (err error) {
 	defer m.begin("ForgetAddresses").End(&err)
 	return m.Store.ForgetAddresses(ctx, maxAge)

@@ -110,6 +110,16 @@ func (l *Leases) Knowing(route string, jobID int64) (incarnation string, found b
 	return sure[uint64(jobID)%uint64(len(sure))], true
 }
 
+// AppsElsewhere are the apps that other live nodes have attached.
+func (l *Leases) AppsElsewhere() (apps []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for app := range l.Seen.apps {
+		apps = append(apps, app)
+	}
+	return apps
+}
+
 // HasLooked reports whether the other nodes are known at all.
 func (l *Leases) HasLooked() bool {
 	select {

@@ -47,6 +47,7 @@ type Node struct {
 	book       *registry.Addresses
 	advertiser *registry.Advertiser
 	remotes    *registry.Remotes
+	serving    *registry.Serving
 	router     *router.Router
 	lines      *runlog.Writer // nil where Config.Logs names nothing
 	alarms     *alarms.Notifier
@@ -121,10 +122,14 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 	memory := registry.NewMemory(all.Cfg.Cluster.Dead)
 	s.advertiser = &registry.Advertiser{Core: all, Attacher: s.Attacher, Users: s.users, Memory: memory}
 	s.book = &registry.Addresses{S: all, Attached: attached, Remotes: s.remotes, Users: s.users, Register: s.advertiser.RegisterAttached, Memory: memory}
+	memory.News = all.Life.Wakes.Served
+	s.serving = registry.NewServing(all, s.book, own)
+	s.serving.Admit = func(app string) { s.queue.Room.AdmitAll(queue.NobodyLot(app)) }
+	s.serving.Parked = func(app string) int { return s.queue.Room.CountLot(queue.NobodyLot(app)) }
 	callees := &router.Resolver{Incarnation: incarnation, Attached: attached, Remotes: s.remotes}
 	strategies := router.NewStrategies(&all.Cfg, store.LocalAddress(incarnation))
 	s.router = &router.Router{
-		Core: all, Lookup: &router.Lookup{S: all, Queue: s.queue, Book: s.book, Asked: router.NewAppsAsked()}, Resolver: callees,
+		Core: all, Lookup: &router.Lookup{S: all, Queue: s.queue, Book: s.book, Asked: router.NewAppsAsked()}, Serving: s.serving, Resolver: callees,
 		Probes: router.NewProbes(all, s.queue, router.NewProbeCalls(all, attached, s.remotes)), Asks: router.NewUserRouters(all, s.queue, s.users),
 		Strategies: strategies,
 	}
@@ -138,7 +143,7 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 		Core: all, Queue: s.queue, Bus: s.Bus, Book: s.book, Router: s.router, Logs: s.Reader, Lines: s.lines, Fitness: s.fitness, Reload: reload,
 	})
 	s.Reader.Heard = s.dispatch.HeardProgress
-	s.scanner = scan.NewScanner(all, s.queue, s.fitness, s.Bus, reload)
+	s.scanner = scan.NewScanner(all, s.queue, s.serving, s.fitness, s.Bus, reload)
 	s.heartbeat = &heartbeat{
 		Core: all, queue: s.queue, dispatch: s.dispatch, memory: memory, desk: desk, routers: strategies.Own, lists: lists, fitness: s.fitness, reload: reload,
 		told: leaseNews{bus: s.Bus}, keepRules: s.alarms.Keep,
@@ -162,7 +167,7 @@ func (s *Node) duties(signals store.Signals) (plan, work, lease []loop.Duty) {
 	if s.lines != nil {
 		work = append(work, loop.Duty{Loop: s.lines.Loop, Aside: true})
 	}
-	lease = []loop.Duty{{Loop: func(ctx context.Context) { s.heartbeat.loop(ctx, signals.Nodes) }}, s.ListDuty(), s.TakeBackDuty(), (&troubleWatch{Core: s.Core, router: s.router}).duty(), (&waitWatch{Core: s.Core, queue: s.queue, ready: s.fit}).duty(), clockDuty(s.Core), s.places.duty()}
+	lease = []loop.Duty{{Loop: func(ctx context.Context) { s.heartbeat.loop(ctx, signals.Nodes) }}, s.ListDuty(), s.TakeBackDuty(), s.serving.Duty(), (&troubleWatch{Core: s.Core, router: s.router}).duty(), (&waitWatch{Core: s.Core, queue: s.queue, ready: s.fit}).duty(), clockDuty(s.Core), s.places.duty()}
 	if s.Cfg.Registry != nil {
 		lease = append(lease, s.advertiser.RegisterDuty())
 	}

@@ -215,6 +215,7 @@ const (
 	lotRoute  // addresses that can be read again
 	lotAsk    // addresses that a registry of the user's is asked for
 	LotRouter // a node that knows the job's routing strategy
+	lotNobody // an executor of the app, which has none
 	LotApart  // its turn among starts that go apart
 	lotAgain  // the same, where the start had no effect before
 	LotDue    // nothing: the due queue
@@ -252,6 +253,9 @@ func AskLot(app string) WaitKey { return WaitKey{Kind: lotAsk, App: app} }
 
 // RouterLot is where the runs of a job wait whose routing strategy no live node has.
 func RouterLot(jobID int64) WaitKey { return WaitKey{Kind: LotRouter, JobID: jobID} }
+
+// NobodyLot is where the runs of an app wait that has no executor.
+func NobodyLot(app string) WaitKey { return WaitKey{Kind: lotNobody, App: app} }
 
 func ErrorLot(app string) WaitKey { return WaitKey{Kind: lotRoute, App: app} }
 

@@ -157,18 +157,20 @@ func (k waitKind) lacks() string {
 		return "addresses"
 	case LotRouter:
 		return "router"
+	case lotNobody:
+		return "executor"
 	}
 	return LackTurn
 }
 
-// Backlog is what is due and does not wait for another run.
+// Backlog is what is due and does not wait for another run, nor for an app that has no executor.
 func (e *Queue) Backlog() (b core.Backlog) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	addTo(&b, &e.Room.Due)
 	for at, waiting := range e.Room.lists.all() {
 		switch at.Kind {
-		case LotSerial, LotRun, lotOrder:
+		case LotSerial, LotRun, lotOrder, lotNobody:
 		default:
 			addTo(&b, waiting)
 		}

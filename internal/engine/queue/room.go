@@ -112,7 +112,7 @@ func (w *waitlist) LetOut(en *Item, at WaitKey) { en.from, en.Waited = w.lists.o
 // waits is not among theirs any more.
 func (w *waitlist) Park(at WaitKey, en *Item) {
 	switch ahead := w.inTransit.has(en.Run.JobID, en.Run.ID); at.Kind {
-	case LotProbe, lotRoute, lotAsk, LotRouter, LotSettle:
+	case LotProbe, lotRoute, lotAsk, LotRouter, lotNobody, LotSettle:
 		w.keepAhead(en)
 	case lotOrder:
 		w.inTransit.drop(en.Run.JobID, en.Run.ID)
@@ -125,7 +125,7 @@ func (w *waitlist) Park(at WaitKey, en *Item) {
 		w.letGoOn(en)
 	}
 	en.Waited = false
-	if !at.isRoom() && at.Kind != lotAsk && at.Kind != LotProbe && at.Kind != lotRoute {
+	if !at.isRoom() && at.Kind != lotAsk && at.Kind != LotProbe && at.Kind != lotRoute && at.Kind != lotNobody {
 		// What it was told may be old when it goes on. One that is let in for room would lose
 		// that by asking again.
 		en.Turned = false

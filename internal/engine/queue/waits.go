@@ -26,7 +26,7 @@ const (
 // hasBound reports whether it is told when due runs wait in a lot for long.
 func (k waitKind) hasBound() bool {
 	switch k {
-	case LotRunning, LotSerial, LotRun, lotOrder, LotRouter: // the last is a trouble of its own
+	case LotRunning, LotSerial, LotRun, lotOrder, LotRouter, lotNobody: // the last two are troubles of their own
 		return false
 	}
 	return true

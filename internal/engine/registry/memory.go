@@ -3,15 +3,19 @@ package registry
 // What was heard of the addresses of apps, and for how long it is good.
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/xxljob/xxljob/internal/loop"
 )
 
 // Memory is what the store and a registry of the user's have said. It is safe for
 // concurrent use.
 type Memory struct {
 	dead     time.Duration // Config.Cluster.Dead
+	News     loop.Wake     // something has come or gone
 	Liveness *liveness     // of addresses at which accepted runs are
 
 	mu         sync.Mutex
@@ -20,10 +24,11 @@ type Memory struct {
 	last       map[string]Answer     // guarded by mu: by app, what the store and the registry have said
 	silent     map[string]silence    // guarded by mu: who did not answer: the store (""), or the registry about an app
 	tombstones tombstones            // guarded by mu
+	news       map[string]bool       // guarded by mu: apps whose executors have come or gone, until takeNews
 }
 
 func NewMemory(dead time.Duration) *Memory {
-	return &Memory{dead: dead, Liveness: newLiveness(dead), entries: map[BookKey]bookEntry{}, last: map[string]Answer{}, silent: map[string]silence{}}
+	return &Memory{dead: dead, News: loop.NewWake(), news: map[string]bool{}, Liveness: newLiveness(dead), entries: map[BookKey]bookEntry{}, last: map[string]Answer{}, silent: map[string]silence{}}
 }
 
 // silence is an answer that has not come.
@@ -113,6 +118,25 @@ func (m *Memory) ForgetApp(app string) {
 	}
 	m.version++
 	delete(m.silent, app) // ask anew
+	m.news[app] = true
+	m.News.Poke()
+}
+
+// takeNews are the apps whose executors have come or gone since it was called last.
+func (m *Memory) takeNews() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	apps := slices.Sorted(maps.Keys(m.news))
+	clear(m.news)
+	return apps
+}
+
+// HeardLately reports whether an app had addresses when they were asked for last, not long ago.
+func (m *Memory) HeardLately(app string, within time.Duration) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a, asked := m.last[app]
+	return asked && len(a.Addrs) > 0 && time.Since(a.at) < within
 }
 
 // left drops an address that an executor has taken back. It is remembered if this node
@@ -149,6 +173,7 @@ func (m *Memory) Forget() {
 	}
 	m.version++
 	clear(m.silent) // ask anew
+	m.News.Poke()
 }
 
 // Cached is what was read a moment ago. Finding no address is not remembered: the run

@@ -162,6 +162,7 @@ func (a *appsAsked) latest(app string) (appAnswer, bool) {
 type ParkedLookups struct {
 	*core.Core
 	Queue    *queue.Queue
+	Serving  *registry.Serving
 	Asked    *appsAsked
 	Backoffs map[string]*loop.Backoff // of apps whose addresses cannot be read
 	looks    atomic.Bool              // those that wait for a node which knows their strategy will be tried again
@@ -179,6 +180,13 @@ func (u *ParkedLookups) SetAside(ctx context.Context, en *queue.Item, err error)
 		return
 	}
 	app := en.Run.App
+	if errors.Is(err, errNobody) {
+		at := queue.NobodyLot(app)
+		if u.Queue.Room.ParkFirst(at, en); !u.Serving.IsAbsent(app) {
+			u.Queue.Room.AdmitAll(at) // somebody has come meanwhile
+		}
+		return
+	}
 	b := u.Backoffs[app]
 	if b == nil {
 		b = &loop.Backoff{Log: u.Logger.With("app", app), What: "reading addresses"}

@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/queue"
@@ -11,6 +12,20 @@ import (
 
 // Troubles of routing: due runs that go nowhere. Comes in what Route has refused, goes out a
 // trouble for each app or job, until somebody is there.
+
+// errNobody: the app has no executor, and the run waits for one.
+var errNobody = errors.New("xxljob: the app has no live executor, and the run waits for one")
+
+// waitsForAnyone reports whether a run waits for an executor of an app that has none. A run that was
+// sent to certain addresses does not, and one of a shard that this node has lost is let go of by
+// its start.
+func (ro *Router) waitsForAnyone(en *queue.Item, job *store.Job) bool {
+	if len(en.Run.Addresses()) > 0 || !ro.Serving.HoldsUpRun(job, time.UnixMilli(en.Run.Created), en.Run.Scheduled()) {
+		return false
+	}
+	_, owned := ro.Leases.Epoch(int(en.Run.Shard))
+	return owned
+}
 
 // refusedKept is for how long such a trouble is named without another run that is refused, unless
 // it is over before.

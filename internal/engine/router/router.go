@@ -26,6 +26,7 @@ import (
 type Router struct {
 	*core.Core
 	Lookup     *Lookup
+	Serving    *registry.Serving
 	Resolver   *Resolver
 	Probes     *probes
 	Asks       *userRouters
@@ -37,9 +38,22 @@ type Router struct {
 // Route decides about one entry. It asks no executor: probing routes go by the
 // answers that probes have brought, and wait where there are none.
 func (ro *Router) Route(ctx context.Context, en *queue.Item, job *store.Job) (*queue.Routed, error) {
+	if ro.waitsForAnyone(en, job) {
+		return nil, errNobody
+	}
 	addrs, why, err := ro.Lookup.addressesFor(ctx, en, job)
 	if err != nil {
 		return nil, err
+	}
+	if len(addrs) > 0 {
+		ro.Serving.Found(job.App, addrs)
+	} else if len(en.Run.Addresses()) == 0 && registry.IsNoExecutor(job.App, why) {
+		if err := ro.Serving.Gone(ctx, job.App); err != nil {
+			return nil, err
+		}
+		if ro.waitsForAnyone(en, job) {
+			return nil, errNobody
+		}
 	}
 	if m := en.Ref.Memo; m.IsFor(job, addrs, &en.Run) && ro.isStill(m, job, addrs) {
 		return m.R, nil

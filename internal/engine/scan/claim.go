@@ -27,6 +27,7 @@ type claimer struct {
 	reload    *lease.ReloadSet
 	unsettled unsettled
 	claiming  claimCalls
+	waiting   waitingJobs
 	unable    int              // jobs of the last scan that were left as they are
 	stopping  map[int64]string // jobs that were to be stopped, with the reasons, until it is known whether they are
 	refusals  loop.Refusals    // jobs whose claims the store has refused
@@ -58,6 +59,9 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []store.D
 	for i := range due {
 		j := &due[i]
 		if c.refusals.Rests(j.ID) {
+			continue
+		}
+		if c.waiting.has(ctx, &j.Job) {
 			continue
 		}
 		planned := p.Plan(j, epochs[j.Shard])

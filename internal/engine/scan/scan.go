@@ -28,10 +28,10 @@ type Scanner struct {
 	window     planWindow
 }
 
-func NewScanner(s *core.Core, e *queue.Queue, f *lease.Fitness, t *events.Bus, reload *lease.ReloadSet) *Scanner {
+func NewScanner(s *core.Core, e *queue.Queue, serving Serving, f *lease.Fitness, t *events.Bus, reload *lease.ReloadSet) *Scanner {
 	return &Scanner{
 		Core: s, queue: e, fitness: f, reconciler: &reconciler{Core: s, queue: e}, reloader: &reloader{s, e, t, reload},
-		claimer: &claimer{Core: s, queue: e, bus: t, reload: reload, stopping: map[int64]string{}, claiming: claimCalls{Backoff: loop.Backoff{Log: s.Logger, What: "claiming due jobs"}}},
+		claimer: &claimer{Core: s, queue: e, bus: t, reload: reload, stopping: map[int64]string{}, waiting: waitingJobs{serving: serving}, claiming: claimCalls{Backoff: loop.Backoff{Log: s.Logger, What: "claiming due jobs"}}},
 	}
 }
 
@@ -125,15 +125,18 @@ func (s *Scanner) scanShards(ctx context.Context, shards []store.Shard) (wait ti
 		return 0, nil, err
 	}
 	// Jobs that are left as they are come with each scan, and take no room from others.
-	limit := s.Cfg.Limits.ScanLimit + s.claimer.unable + s.claimer.refusals.Len()
+	aside := s.claimer.unable + s.claimer.refusals.Len()
+	from := s.claimer.waiting.from(now, shards, aside+len(s.claimer.stopping) > 0)
+	limit := s.Cfg.Limits.ScanLimit + aside + s.claimer.waiting.count()
 	memory := store.ScanResult{Jobs: s.window.jobs.Again(), Runs: s.window.runs.Again()}
 	res, err := loop.Call(ctx, func(ctx context.Context) (store.ScanResult, error) {
-		return s.Store.Scan(ctx, memory, store.ScanQuery{Shards: shards, Before: before, Jobs: limit, Runs: core.ScanRuns})
+		return s.Store.Scan(ctx, memory, store.ScanQuery{Shards: shards, From: from, Before: before, Jobs: limit, Runs: core.ScanRuns})
 	})
 	if err != nil {
 		s.window.jobs.Drop() // the call may still be under way
 		s.window.runs.Drop()
 		s.reloader.set.Add(shards) // runs of others may be among what was not received
+		s.claimer.waiting.again()
 		return 0, nil, err
 	}
 	s.window.jobs.Used(res.Jobs)
@@ -142,8 +145,10 @@ func (s *Scanner) scanShards(ctx context.Context, shards []store.Shard) (wait ti
 	s.queue.Hold(res.Runs, nil)
 	next, missed, err := s.claimer.claim(ctx, shards, res.Jobs, now, before)
 	if err != nil {
+		s.claimer.waiting.again()
 		return s.claimer.claiming.Delay(), err, nil
 	}
+	s.claimer.waiting.looked(now, shards, len(res.Jobs) < limit && !missed)
 	res.Next = core.Earlier(res.Next, next)
 	return s.scanWait(res, limit, missed), nil, nil
 }

@@ -39,7 +39,7 @@ func Table() map[string]Asker {
 		"KeepRules": Both, "HoldRule": Both, "Rules": Others, "DropRules": Others, "Alarms": Others, "MarkAlarms": Others, "ToldJobs": Others, "OpenAlarms": Others, "AddLate": Loops,
 		"AskLog": Others, "AnswerLog": Others, "LogAnswer": Others,
 		"Now": Both, "Join": Loops, "Beat": Loops, "SetFailing": Loops, "Leave": Loops, "Bury": Loops, "TakeShards": Loops, "ReleaseShards": Loops,
-		"PutAddresses": Both, "DropAddresses": Both, "Addresses": Both, "Registrations": Others, "ForgetAddresses": Others,
+		"PutAddresses": Both, "DropAddresses": Both, "Addresses": Both, "Registrations": Others, "ForgetAddresses": Others, "NoteServed": Both, "Served": Both,
 		"DropRuns": Others,
 	}
 }

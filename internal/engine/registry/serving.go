@@ -1,0 +1,499 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Apps that nobody serves. Input: what the start loop and the scan have asked about, nodes and
+// registrations that come and go. Output: which jobs and runs wait for an executor, and until when;
+// the same, as a trouble; what the store keeps of it; and word to those loops when somebody is there.
+
+// Serving knows them. It is safe for concurrent use; duty is the only one that ends an absence by
+// looking for it.
+type Serving struct {
+	*core.Core
+	Book   *Addresses
+	Own    *executor.Executor
+	Admit  func(app string)     // lets the runs go on that wait for an executor of an app
+	Parked func(app string) int // how many do
+
+	any  atomic.Bool   // there is an absence
+	own  atomic.Bool   // the scheduler's own executor has handlers
+	turn atomic.Uint64 // see Turn
+
+	mu     sync.Mutex
+	absent map[string]*absence       // guarded by mu: by app
+	told   map[string]store.ServedBy // guarded by mu: apps that were seen to be served, and by whom
+	unsaid map[string]store.Served   // guarded by mu: what the store has to be told
+	here   map[string]bool           // guarded by mu: apps that were attached at the last look
+	doubts map[string]time.Time      // guarded by mu: apps that could not be asked about, until when that is so
+}
+
+// absence is an app that nobody serves.
+type absence struct {
+	by    store.ServedBy // who served it last; empty for nobody ever
+	gone  time.Time      // since when nobody does, by the store's clock
+	ask   time.Time      // monotonic: when the registry is asked again
+	pause time.Duration  // and how long after that once more
+	again time.Time      // when runs that wait have to be looked at, by the store's clock; zero for never
+	jobs  int            // that wait
+	waits time.Time      // monotonic: since when something waits; zero for nothing
+	said  time.Time      // monotonic: when that was said last
+}
+
+// NewServing makes one without its Admit and Parked.
+func NewServing(s *core.Core, book *Addresses, own *executor.Executor) *Serving {
+	return &Serving{Core: s, Book: book, Own: own, absent: map[string]*absence{}, told: map[string]store.ServedBy{}, unsaid: map[string]store.Served{}, here: map[string]bool{}, doubts: map[string]time.Time{}}
+}
+
+// Turn changes whenever an app is served again: jobs that waited for that may be planned.
+func (s *Serving) Turn() uint64 { return s.turn.Load() }
+
+// IsAbsent reports whether an app is known to have nobody.
+func (s *Serving) IsAbsent(app string) bool { return s.of(app) != nil }
+
+func (s *Serving) of(app string) *absence {
+	if !s.any.Load() {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.absent[app]
+}
+
+// HoldsUp reports whether nothing is to be planned of a job, since it waits for an executor of its
+// app. Where that cannot be found out it is planned: its runs wait then.
+func (s *Serving) HoldsUp(ctx context.Context, job *store.Job) bool {
+	if job.OnNoExecutor == store.OnNoExecutorRefuse {
+		return false
+	}
+	x := s.of(job.App)
+	if x == nil {
+		if s.Cfg.Registry != nil || s.isAttached(job.App) || s.Book.Memory.HeardLately(job.App, s.Cfg.Cluster.Beat) {
+			return false // the start loop asks a registry of the user's, which may hang
+		}
+		if s.isPlannable(job) {
+			return false
+		}
+		if served, err := s.look(ctx, job.App); served || err != nil {
+			s.doubt(job.App, err)
+			return false
+		}
+		x = s.of(job.App)
+	}
+	return x != nil && x.holdsUp(job)
+}
+
+// doubt notes that it could not be found out whether an app has anybody, for a moment: who asks about
+// its next job is not to wait for that again.
+func (s *Serving) doubt(app string, err error) {
+	if err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.doubts[app] = time.Now().Add(AddressTTL)
+	}
+}
+
+// isPlannable reports whether a job is planned without asking: nobody could tell a moment ago, or it
+// would not wait, since executors that register have served its app last.
+func (s *Serving) isPlannable(job *store.Job) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	until, doubted := s.doubts[job.App]
+	if doubted && !time.Now().Before(until) {
+		delete(s.doubts, job.App)
+		doubted = false
+	}
+	return doubted || job.OnNoExecutor == "" && s.told[job.App] == store.ServedRegistered
+}
+
+// holdsUp reports whether a job waits for an executor, and its runs with it.
+func (x *absence) holdsUp(job *store.Job) bool {
+	switch job.OnNoExecutor {
+	case store.OnNoExecutorWait:
+		return true
+	case store.OnNoExecutorRefuse:
+		return false
+	}
+	return x.by == store.ServedAttached || x.by == "" && job.Ensured != ""
+}
+
+// HoldsUpRun reports whether a due run waits for an executor of its app, which has none.
+func (s *Serving) HoldsUpRun(job *store.Job, created, due time.Time) bool {
+	if !s.any.Load() {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.absent[job.App]
+	if x == nil {
+		return false
+	}
+	until := s.until(x, job, created, due)
+	if !s.Clock.Now().Before(until) {
+		return false
+	}
+	if x.again.IsZero() || until.Before(x.again) || x.waits.IsZero() {
+		x.again = core.Earlier(x.again, until)
+		s.Life.Wakes.Served.Poke()
+	}
+	return true
+}
+
+// until is when a run that waits is refused, zero for at once.
+func (s *Serving) until(x *absence, job *store.Job, created, due time.Time) time.Time {
+	switch {
+	case x.holdsUp(job):
+		// By the hour, so that runs which wait together are looked at together.
+		return core.Later(created, due.Add(-24*time.Hour)).Add(store.PlannedFor(s.Cfg.RunRetention)).Truncate(time.Hour)
+	case x.by == store.ServedAttached:
+		return x.gone.Add(s.Cfg.Cluster.LostAfter)
+	case x.by == store.ServedRegistered:
+		return x.gone.Add(s.Cfg.Cluster.Dead)
+	}
+	return time.Time{} // there never was anybody
+}
+
+// SetJobs notes how many jobs of each app wait.
+func (s *Serving) SetJobs(jobs map[string]int) {
+	if !s.any.Load() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for app, x := range s.absent {
+		if n := jobs[app]; n != x.jobs {
+			x.jobs = n
+			s.Life.Wakes.Served.Poke()
+		}
+	}
+}
+
+// Gone notes that nobody serves an app, as has just been found out.
+func (s *Serving) Gone(ctx context.Context, app string) error {
+	if s.IsAbsent(app) {
+		return nil
+	}
+	rows, err := loop.Call(ctx, func(ctx context.Context) ([]store.Served, error) { return s.Store.Served(ctx, []string{app}) })
+	if err != nil {
+		return err
+	}
+	x := &absence{gone: s.Clock.Now(), pause: time.Second}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	by, seen := s.told[app]
+	for _, row := range rows {
+		x.by = row.By
+		if !row.Gone.IsZero() && !seen {
+			x.gone = row.Gone
+		}
+	}
+	if seen {
+		x.by = by
+	}
+	if s.absent[app] == nil {
+		delete(s.told, app)
+		s.absent[app] = x
+		s.unsaid[app] = store.Served{App: app, By: x.by, Gone: x.gone}
+		s.any.Store(true)
+	}
+	s.Life.Wakes.Served.Poke() // somebody may have come meanwhile
+	return nil
+}
+
+// Found notes that addresses of an app were found.
+func (s *Serving) Found(app string, addrs []string) {
+	if !s.IsAbsent(app) {
+		return
+	}
+	by := store.ServedRegistered
+	for _, a := range addrs {
+		if !store.IsRemote(a) {
+			by = store.ServedAttached
+		}
+	}
+	s.saw(app, by)
+}
+
+// saw notes that somebody serves an app. What waited for that goes on.
+func (s *Serving) saw(app string, by store.ServedBy) {
+	s.mu.Lock()
+	x := s.absent[app]
+	if x == nil && s.told[app] == by {
+		s.mu.Unlock()
+		return
+	}
+	s.told[app] = by
+	s.unsaid[app] = store.Served{App: app, By: by}
+	delete(s.absent, app)
+	s.any.Store(len(s.absent) > 0)
+	s.mu.Unlock()
+	s.Life.Wakes.Served.Poke() // the store is told
+	if x == nil {
+		return
+	}
+	s.turn.Add(1)
+	s.Life.Wakes.Scan.Poke()
+	s.Admit(app)
+	if !x.said.IsZero() {
+		s.Core.Troubles.End(store.TroubleNoExecutor, s.Clock.Now(), store.Trouble{App: app})
+	}
+}
+
+// isAttached reports whether a live node has an app attached.
+func (s *Serving) isAttached(app string) bool {
+	if s.Leases.HasElsewhere(app) {
+		return true
+	}
+	e := s.Book.Attached.Get(app)
+	switch {
+	case e == nil || s.Life.Draining.Load():
+		return false
+	case e != core.Executor(s.Own) || s.own.Load():
+		return true
+	}
+	has := len(s.Own.Handlers()) > 0 // none goes away again
+	s.own.Store(has)
+	return has
+}
+
+// look asks whether somebody serves an app, and notes the answer.
+func (s *Serving) look(ctx context.Context, app string) (served bool, err error) {
+	a, err := loop.Call(ctx, func(ctx context.Context) (Answer, error) { return s.Book.Ask(ctx, app) })
+	if err != nil {
+		return false, err
+	}
+	switch all := s.Book.AllOf(app, a); {
+	case len(all) > 0 && s.Cfg.Registry == nil && s.isAttached(app):
+		s.saw(app, store.ServedAttached)
+		return true, nil
+	case len(all) > 0:
+		s.saw(app, store.ServedRegistered)
+		s.Found(app, all)
+		return true, nil
+	case a.Stale != nil:
+		return false, a.Stale
+	}
+	return false, s.Gone(ctx, app)
+}
+
+// Duty looks at who comes and goes, and for executors of apps that have none.
+func (s *Serving) Duty() loop.Duty {
+	return loop.Duty{What: "looking for executors of apps that have none", Wakes: []<-chan struct{}{s.Life.Wakes.Served}, Aside: true, Once: s.once}
+}
+
+func (s *Serving) once(ctx context.Context) (time.Duration, error) {
+	if s.Life.Draining.Load() {
+		return loop.Forever, nil // it would take its own executors for gone
+	}
+	news, gone := s.Book.Memory.takeNews(), s.comeAndGone()
+	failed := s.tell(ctx)
+	for _, app := range gone {
+		_, err := s.look(ctx, app)
+		failed = errors.Join(failed, err)
+	}
+	failed = errors.Join(failed, s.lookAgain(ctx, news))
+	s.goOn()
+	s.say()
+	failed = errors.Join(failed, s.tell(ctx))
+	return s.next(), failed
+}
+
+// comeAndGone notes which apps are attached, and returns those that are not any more.
+func (s *Serving) comeAndGone() (gone []string) {
+	here := map[string]bool{}
+	for _, app := range s.Leases.AppsElsewhere() {
+		here[app] = true
+	}
+	for _, at := range s.Leases.Local() {
+		here[at.App] = true
+	}
+	s.mu.Lock()
+	was := s.here
+	s.here = here
+	s.mu.Unlock()
+	for app := range was {
+		if !here[app] {
+			gone = append(gone, app)
+		}
+	}
+	if s.Cfg.Registry == nil {
+		for app := range here {
+			s.saw(app, store.ServedAttached)
+		}
+	}
+	return gone
+}
+
+// lookAgain looks for executors of apps that have none: of which there are news, here or in the
+// store, and of all the others now and then. The store is not asked about apps by their names where
+// nothing is known of them but that somebody has registered.
+func (s *Serving) lookAgain(ctx context.Context, news []string) error {
+	now := time.Now()
+	s.mu.Lock()
+	fresh := make(map[string]bool, len(news))
+	var ask []string // whether the store has other news
+	for _, app := range news {
+		fresh[app] = s.absent[app] != nil || s.told[app] == store.ServedRegistered
+		if !fresh[app] && s.told[app] == "" {
+			ask = append(ask, app)
+		}
+	}
+	for app, x := range s.absent {
+		switch {
+		case fresh[app]:
+		case !s.quiet() && !now.Before(x.ask):
+			x.pause = min(2*x.pause, s.mostPause())
+			x.ask = now.Add(x.pause)
+			fresh[app] = true
+		default:
+			ask = append(ask, app)
+		}
+	}
+	s.mu.Unlock()
+	var failed error
+	for len(ask) > 0 {
+		page := ask[:min(len(ask), loop.StoreBatch)]
+		ask = ask[len(page):]
+		rows, err := loop.Call(ctx, func(ctx context.Context) ([]store.Served, error) { return s.Store.Served(ctx, page) })
+		failed = errors.Join(failed, err)
+		for _, row := range rows {
+			fresh[row.App] = row.Gone.IsZero() == s.IsAbsent(row.App)
+		}
+	}
+	for app, is := range fresh {
+		if is && ctx.Err() == nil {
+			_, err := s.look(ctx, app)
+			failed = errors.Join(failed, err)
+		}
+	}
+	return failed
+}
+
+// quiet reports whether nobody can come without a signal.
+func (s *Serving) quiet() bool {
+	poll, _ := s.Store.Poll()
+	return poll == 0 && s.Cfg.Registry == nil
+}
+
+// mostPause is how long it may take to notice who has come without one: an executor that a node of an
+// older release has registered, or one in a registry of the user's.
+func (s *Serving) mostPause() time.Duration {
+	if s.Cfg.Registry != nil {
+		return min(addressPause, s.Cfg.Cluster.Beat)
+	}
+	return s.Cfg.Cluster.Beat
+}
+
+// goOn lets runs go on that have waited for as long as they may.
+func (s *Serving) goOn() {
+	var over []string
+	s.mu.Lock()
+	for app, x := range s.absent {
+		if !x.again.IsZero() && !s.Clock.Now().Before(x.again) {
+			x.again = time.Time{}
+			over = append(over, app)
+		}
+	}
+	s.mu.Unlock()
+	for _, app := range over {
+		s.Admit(app)
+	}
+}
+
+// saidAgain is how often an app that jobs or runs wait for is named again as a trouble, and saidKept
+// for how long it is one after that.
+const (
+	saidAgain = time.Hour
+	saidKept  = 2 * time.Hour
+)
+
+// say says which apps jobs and runs have waited for.
+func (s *Serving) say() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for app, x := range s.absent {
+		runs := s.Parked(app)
+		switch {
+		case x.jobs+runs == 0:
+			if x.waits = (time.Time{}); !x.said.IsZero() {
+				x.said = time.Time{}
+				s.Core.Troubles.End(store.TroubleNoExecutor, s.Clock.Now(), store.Trouble{App: app})
+			}
+		case x.waits.IsZero():
+			x.waits = now
+		case now.Sub(x.waits) >= s.Cfg.Cluster.LeaseTTL && (x.said.IsZero() || now.Sub(x.said) >= saidAgain):
+			late := x.jobs + runs
+			if !x.said.IsZero() {
+				late = 0 // they are added up
+			}
+			x.said = now
+			s.Core.Troubles.Saw(store.TroubleNoExecutor, s.Clock.Now(), saidKept, store.Trouble{
+				App: app, Since: x.gone, Late: late,
+				Detail: fmt.Sprintf("the app has no live executor: %d jobs are not planned, and %d due runs wait for one", x.jobs, runs),
+				Remedy: "start an executor of this app, or stop its jobs; see whether executors reach this address to register; Job.OnNoExecutor says what waits and what is refused",
+			})
+		}
+	}
+}
+
+// tell has the store keep what it does not know yet.
+func (s *Serving) tell(ctx context.Context) error {
+	s.mu.Lock()
+	var list []store.Served
+	for _, x := range s.unsaid {
+		list = append(list, x)
+	}
+	clear(s.unsaid)
+	s.mu.Unlock()
+	if len(list) == 0 {
+		return nil
+	}
+	_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, errors.Join(s.SetShards(ctx), s.Store.NoteServed(ctx, list))
+	})
+	if err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, x := range list {
+			if _, newer := s.unsaid[x.App]; !newer {
+				s.unsaid[x.App] = x
+			}
+		}
+	}
+	return err
+}
+
+// next is when to look again.
+func (s *Serving) next() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wait, now := time.Duration(loop.Forever), time.Now()
+	for _, x := range s.absent {
+		if !s.quiet() {
+			wait = min(wait, x.ask.Sub(now))
+		}
+		if !x.again.IsZero() {
+			wait = min(wait, x.again.Sub(s.Clock.Now()))
+		}
+		switch {
+		case x.waits.IsZero():
+		case x.said.IsZero():
+			wait = min(wait, x.waits.Add(s.Cfg.Cluster.LeaseTTL).Sub(now))
+		default:
+			wait = min(wait, x.said.Add(saidAgain).Sub(now))
+		}
+	}
+	return max(wait, time.Millisecond)
+}

@@ -1,0 +1,457 @@
+package scenario_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/stage"
+	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/store/memory"
+)
+
+// served is a store that services share, with what their handlers have run.
+type served struct {
+	*testing.T
+	st  *memory.Store
+	ran []string
+}
+
+// nowhere is a network in which nobody answers.
+type nowhere struct{}
+
+func (nowhere) RoundTrip(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }
+
+func (w *served) start(app string, jobs ...xxljob.Job) xxljob.Scheduler {
+	w.Helper()
+	s, err := xxljob.New(w.st, xxljob.Config{App: app, Logger: stage.QuietLog(), HTTP: xxljob.HTTPConfig{Transport: nowhere{}}})
+	stage.Must(w.T, err)
+	stage.Must(w.T, s.Handle("h", func(_ context.Context, k *xxljob.Task) error {
+		w.ran = append(w.ran, fmt.Sprint(k.TriggerType, " of ", k.ScheduledAt.Format("15:04:05"), " at ", time.Now().Format("15:04:05")))
+		return nil
+	}))
+	for _, job := range jobs {
+		job.Handler = "h"
+		_, err := s.EnsureJob(w.Context(), job)
+		stage.Must(w.T, err)
+	}
+	stage.Must(w.T, s.Start(w.Context()))
+	synctest.Wait()
+	w.Cleanup(func() { stage.Must(w.T, s.Stop(context.WithoutCancel(w.Context()))) })
+	return s
+}
+
+// stop stops a scheduler of which nothing runs.
+func (w *served) stop(s xxljob.Scheduler) {
+	w.Helper()
+	stage.Must(w.T, s.Stop(w.Context()))
+}
+
+func (w *served) requireRan(want ...string) {
+	w.Helper()
+	if !slices.Equal(w.ran, want) {
+		w.Errorf("ran %q, want %q", w.ran, want)
+	}
+}
+
+// requireRows compares all runs, the oldest first, as type, state and, of those that stand for several,
+// the number of instants.
+func (w *served) requireRows(want ...string) {
+	w.Helper()
+	var rows []string
+	for _, r := range stage.AllRuns(w.T, w.st) {
+		row := fmt.Sprint(r.Type, " ", r.State)
+		if r.Count > 1 {
+			row += fmt.Sprint(" x", r.Count)
+		}
+		rows = append(rows, row)
+	}
+	if !slices.Equal(rows, want) {
+		w.Errorf("the rows are %q, want %q", rows, want)
+	}
+}
+
+// sleepUntil goes on at a time of the bubble's first day.
+func sleepUntil(clock string) {
+	at, err := time.Parse(time.DateTime, "2000-01-01 "+clock)
+	if err != nil {
+		panic(err)
+	}
+	time.Sleep(time.Until(at))
+	synctest.Wait()
+}
+
+// inServices calls f with a store that other services use too, or not.
+func inServices(t *testing.T, f func(w *served)) {
+	for _, beside := range []string{"alone", "beside another service"} {
+		t.Run(beside, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &served{T: t, st: memory.New()}
+				if beside != "alone" {
+					w.start("orders")
+				}
+				f(w)
+			})
+		})
+	}
+}
+
+// TestServiceDownOverItsInstant: what its schedule says of an outage is done when it is back, whoever
+// else is up meanwhile.
+func TestServiceDownOverItsInstant(t *testing.T) {
+	job := xxljob.Job{Key: "nightly", Name: "Nightly", Schedule: xxljob.Crontab("0 3 * * *"), Misfire: xxljob.MisfireFireOnceNow, Retries: 3}
+	inServices(t, func(w *served) {
+		billing := w.start("billing", job)
+		sleepUntil("02:00:00")
+		w.stop(billing)
+		sleepUntil("04:00:00")
+		w.requireRows()
+		w.start("billing", job)
+		sleepUntil("06:00:00")
+		w.requireRan("MISFIRE of 03:00:00 at 04:00:00")
+		w.requireRows("MISFIRE succeeded")
+	})
+}
+
+// TestRestartOverAnInstantLosesNothing: a few seconds without an executor are a few seconds late, for
+// executors inside schedulers, whatever the job says, and for those that register.
+func TestRestartOverAnInstantLosesNothing(t *testing.T) {
+	for _, on := range []xxljob.OnNoExecutor{"", xxljob.OnNoExecutorWait, xxljob.OnNoExecutorRefuse} {
+		for _, down := range []string{"11:59:50", "11:59:59"} { // before noon is planned, and after
+			t.Run(fmt.Sprintf("%s/%s", on, down), func(t *testing.T) {
+				inServices(t, func(w *served) {
+					job := xxljob.Job{Key: "noon", Name: "Noon", Schedule: xxljob.Crontab("0 12 * * *"), OnNoExecutor: on}
+					billing := w.start("billing", job)
+					sleepUntil(down)
+					w.stop(billing)
+					sleepUntil("12:00:02")
+					w.start("billing", job)
+					sleepUntil("12:30:00")
+					w.requireRan("CRON of 12:00:00 at 12:00:02")
+					w.requireRows("CRON succeeded")
+				})
+			})
+		}
+	}
+}
+
+// TestOutageCostsAJobOneRow, however often it is due: an hour of a job of every second, beyond what
+// was planned when its only executor went.
+func TestOutageCostsAJobOneRow(t *testing.T) {
+	for misfire, row := range map[xxljob.Misfire]string{xxljob.MisfireDoNothing: "CRON skipped x", xxljob.MisfireFireOnceNow: "MISFIRE succeeded x"} {
+		t.Run(string(misfire), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &served{T: t, st: memory.New()}
+				orders := w.start("orders")
+				job := xxljob.Job{Key: "second", Name: "Second", Schedule: xxljob.Cron("* * * * * ?"), Misfire: misfire}
+				billing := w.start("billing", job)
+				time.Sleep(time.Minute)
+				w.stop(billing)
+				before := stage.AllRuns(t, w.st)
+				time.Sleep(time.Minute)
+				if troubles := orders.Troubles(); len(troubles) != 1 || troubles[0].Cause != xxljob.TroubleNoExecutor || troubles[0].App != "billing" {
+					t.Errorf("after a minute there are %v, want that billing has no executor", troubles)
+				}
+				time.Sleep(time.Hour)
+				if now := stage.AllRuns(t, w.st); len(now) != len(before) {
+					t.Errorf("%d rows, and %d when the last executor went", len(now), len(before))
+				}
+				w.start("billing", job)
+				time.Sleep(time.Second / 2)
+				var many []string
+				for _, r := range stage.AllRuns(t, w.st) {
+					if r.Count > 1 {
+						many = append(many, fmt.Sprint(r.Type, " ", r.State, " x"))
+						if from, to := r.First, r.Last; r.Count != store.CountCap || to.Sub(from) < 3600*time.Second || to.Sub(from) > 3665*time.Second {
+							t.Errorf("a row for %d instants from %v to %v, want those of an hour and a minute", r.Count, from, to)
+						}
+					}
+				}
+				if !slices.Equal(many, []string{row}) {
+					t.Errorf("rows for the outage: %q, want %q", many, row)
+				}
+				instants := map[time.Time]bool{}
+				for _, r := range stage.AllRuns(t, w.st) {
+					if r.Count == 0 && instants[r.Scheduled] {
+						t.Errorf("two runs for %v", r.Scheduled)
+					}
+					instants[r.Scheduled] = true
+					if r.State == xxljob.StateRefused {
+						t.Errorf("run %d was refused: %s", r.ID, r.HandleMsg)
+					}
+				}
+				time.Sleep(time.Minute)
+				if troubles := orders.Troubles(); len(troubles) > 0 {
+					t.Errorf("somebody is there, and still there are %v", troubles)
+				}
+			})
+		})
+	}
+}
+
+// TestFixedDelayWaitsLikeACron: it goes on with its delay when somebody is there.
+func TestFixedDelayWaitsLikeACron(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &served{T: t, st: memory.New()}
+		w.start("orders")
+		job := xxljob.Job{Key: "delay", Name: "Delay", Schedule: xxljob.FixedDelay(10 * time.Minute)}
+		billing := w.start("billing", job)
+		sleepUntil("00:15:00")
+		w.stop(billing)
+		sleepUntil("02:00:00")
+		w.start("billing", job)
+		sleepUntil("02:25:00")
+		w.requireRan("FIX_DELAY of 00:10:00 at 00:10:00", "FIX_DELAY of 02:10:00 at 02:10:00", "FIX_DELAY of 02:20:00 at 02:20:00")
+		w.requireRows("FIX_DELAY succeeded", "FIX_DELAY skipped x11", "FIX_DELAY succeeded", "FIX_DELAY succeeded")
+	})
+}
+
+// TestRunsThatExistWaitForAnExecutor: triggers, retries, children and broadcasts, for days if need be.
+func TestRunsThatExistWaitForAnExecutor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &served{T: t, st: memory.New()}
+		orders := w.start("orders")
+		var ran []string
+		start := func() xxljob.Scheduler {
+			s, err := xxljob.New(w.st, xxljob.Config{App: "billing", Logger: stage.QuietLog()})
+			stage.Must(t, err)
+			for _, name := range []string{"plain", "child", "wide", "again"} {
+				stage.Must(t, s.Handle(name, func(_ context.Context, k *xxljob.Task) error {
+					ran = append(ran, name)
+					if name == "again" && k.Attempt == 0 {
+						return io.ErrUnexpectedEOF
+					}
+					return nil
+				}))
+				job := xxljob.Job{Key: name, Name: name, Handler: name}
+				switch name {
+				case "wide":
+					job.Route = route.ShardingBroadcast
+				case "again":
+					job.Retries, job.RetryBackoff = 1, xxljob.Backoff{First: time.Hour}
+				}
+				_, err := s.EnsureJob(t.Context(), job)
+				stage.Must(t, err)
+			}
+			stage.Must(t, s.Start(t.Context()))
+			return s
+		}
+		billing := start()
+		parent, err := orders.AddJob(t.Context(), xxljob.Job{Key: "parent", Name: "parent", Handler: "h", ChildKeys: []string{"billing/child"}})
+		stage.Must(t, err)
+		trigger := func(app, key string) int64 {
+			id, err := orders.TriggerJob(t.Context(), app, key, xxljob.Trigger{})
+			stage.Must(t, err)
+			return id[0]
+		}
+		trigger("billing", "again")
+		time.Sleep(time.Minute)
+		w.stop(billing)
+		for _, key := range []string{"plain", "plain", "wide"} {
+			trigger("billing", key)
+		}
+		_, err = orders.Trigger(t.Context(), parent.ID, xxljob.Trigger{})
+		stage.Must(t, err)
+		time.Sleep(72 * time.Hour)
+		if want := []string{"again"}; !slices.Equal(ran, want) {
+			t.Fatalf("ran %q, want %q", ran, want)
+		}
+		if waiting := orders.Stats().Waiting; waiting["executor"] != 5 {
+			t.Errorf("these wait: %v, want 5 for an executor", waiting)
+		}
+		if err := orders.Ready(); err != nil {
+			t.Errorf("another service's node is not ready: %v", err)
+		}
+		billing = start()
+		time.Sleep(time.Second)
+		slices.Sort(ran)
+		if want := []string{"again", "again", "child", "plain", "plain", "wide"}; !slices.Equal(ran, want) {
+			t.Errorf("ran %q, want %q", ran, want)
+		}
+		w.stop(billing)
+	})
+}
+
+// TestWaitEndsADayBeforeRetention: a run that waits is refused before it would be dropped.
+func TestWaitEndsADayBeforeRetention(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &served{T: t, st: memory.New()}
+		orders := w.start("orders")
+		job := xxljob.Job{Key: "k", Name: "n"}
+		w.stop(w.start("billing", job))
+		id, err := orders.TriggerJob(t.Context(), "billing", "k", xxljob.Trigger{})
+		stage.Must(t, err)
+		time.Sleep(29*24*time.Hour - 2*time.Hour)
+		run, err := w.st.Run(t.Context(), id[0])
+		stage.Must(t, err)
+		if run.State != xxljob.StatePlanned {
+			t.Fatalf("after nearly 29 days the run is %v", run.State)
+		}
+		time.Sleep(3 * time.Hour)
+		run, err = w.st.Run(t.Context(), id[0])
+		stage.Must(t, err)
+		if run.State != xxljob.StateRefused || !strings.Contains(run.HandleMsg, "no live executor") {
+			t.Errorf("after 29 days the run is %v: %s", run.State, run.HandleMsg)
+		}
+	})
+}
+
+// TestAddressesOfTheCallerDoNotWait: who has said where a run is to go hears at once that nobody is.
+func TestAddressesOfTheCallerDoNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &served{T: t, st: memory.New()}
+		orders := w.start("orders")
+		w.stop(w.start("billing", xxljob.Job{Key: "k", Name: "n", OnNoExecutor: xxljob.OnNoExecutorWait}))
+		id, err := orders.TriggerJob(t.Context(), "billing", "k", xxljob.Trigger{Addresses: []string{"http://10.0.0.1:9999"}})
+		stage.Must(t, err)
+		synctest.Wait()
+		if run, err := w.st.Run(t.Context(), id[0]); err != nil || run.State != xxljob.StateRefused {
+			t.Errorf("the run is %v (%v), want refused", run.State, err)
+		}
+	})
+}
+
+// TestRefuseOnceNobodyWasThereForAWhile: executors that register are waited for as long as they may be
+// silent, those inside schedulers as long as a node may be, and an app that never had one not at all.
+func TestRefuseOnceNobodyWasThereForAWhile(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		by   store.ServedBy
+		on   xxljob.OnNoExecutor
+		wait time.Duration
+	}{
+		{"registered", store.ServedRegistered, "", 90 * time.Second},
+		{"attached", store.ServedAttached, xxljob.OnNoExecutorRefuse, 30 * time.Second},
+		{"never", "", "", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &served{T: t, st: memory.New()}
+				orders := w.start("orders")
+				stage.Must(t, orders.SaveGroup(t.Context(), xxljob.Group{App: "billing"}))
+				job, err := orders.AddJob(t.Context(), xxljob.Job{App: "billing", Key: "k", Name: "n", Handler: "h", OnNoExecutor: tt.on})
+				stage.Must(t, err)
+				switch tt.by {
+				case store.ServedAttached:
+					w.stop(w.start("billing"))
+				case store.ServedRegistered:
+					reg := []store.Registration{{App: "billing", Address: "http://10.0.0.1:9999"}}
+					stage.Must(t, w.st.PutAddresses(t.Context(), reg))
+					stage.Must(t, w.st.NoteServed(t.Context(), []store.Served{{App: "billing", By: store.ServedRegistered}}))
+					stage.Must(t, w.st.DropAddresses(t.Context(), reg))
+				}
+				began := time.Now()
+				for range 2 { // the second finds that it has been so for long enough
+					id, err := orders.Trigger(t.Context(), job.ID, xxljob.Trigger{})
+					stage.Must(t, err)
+					run, err := orders.Wait(t.Context(), id[0])
+					stage.Must(t, err)
+					if waited := time.Since(began); run.State != xxljob.StateRefused || waited < tt.wait || waited > tt.wait+2*time.Second {
+						t.Errorf("%v after %v: %s; want refused after %v", run.State, waited, run.HandleMsg, tt.wait)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestRegistrationEndsTheWait of jobs whose runs are to wait, whichever node hears of it.
+func TestRegistrationEndsTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &served{T: t, st: memory.New()}
+		orders := w.start("orders")
+		stage.Must(t, orders.SaveGroup(t.Context(), xxljob.Group{App: "java"}))
+		_, err := orders.AddJob(t.Context(), xxljob.Job{App: "java", Key: "k", Name: "n", Handler: "h", Schedule: xxljob.Crontab("0 3 * * *"), OnNoExecutor: xxljob.OnNoExecutorWait, Misfire: xxljob.MisfireFireOnceNow})
+		stage.Must(t, err)
+		sleepUntil("04:00:00")
+		w.requireRows()
+		stage.Must(t, orders.SaveGroup(t.Context(), xxljob.Group{App: "java", Manual: true, Addresses: []string{"http://10.0.0.1:9999"}}))
+		time.Sleep(time.Second)
+		if runs := stage.AllRuns(t, w.st); len(runs) != 1 || runs[0].Type != xxljob.TriggerMisfire || runs[0].State == xxljob.StateRefused {
+			t.Errorf("there are %+v, want one for what was missed", runs)
+		}
+	})
+}
+
+// TestCrashLoopingExecutor: what waits is run in the moments in which somebody is there.
+func TestCrashLoopingExecutor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &served{T: t, st: memory.New()}
+		orders := w.start("orders")
+		job := xxljob.Job{Key: "k", Name: "n", Schedule: xxljob.Cron("0/5 * * * * ?")}
+		for range 50 {
+			billing := w.start("billing", job)
+			time.Sleep(2 * time.Second)
+			w.stop(billing)
+			time.Sleep(10 * time.Second)
+		}
+		ran := len(w.ran)
+		if ran < 45 {
+			t.Errorf("in ten minutes, a fifth of which somebody was there, %d runs were run", ran)
+		}
+		for _, r := range stage.AllRuns(t, w.st) {
+			if r.State != xxljob.StateSucceeded && r.State != xxljob.StatePlanned && r.State != xxljob.StateSkipped {
+				t.Errorf("run %d of %v is %v: %s", r.ID, r.Scheduled, r.State, r.HandleMsg)
+			}
+		}
+		if troubles := orders.Troubles(); len(troubles) > 1 {
+			t.Errorf("the troubles are %v", troubles)
+		}
+	})
+}
+
+// TestManyJobsThatWaitHoldUpNobody: ten thousand are looked at every few seconds, and not with each
+// scan.
+func TestManyJobsThatWaitHoldUpNobody(t *testing.T) {
+	if stage.Detector {
+		t.Skip("ten thousand jobs are too much for the race detector")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		scans := &countedScans{Store: memory.New()}
+		s, err := xxljob.New(scans, xxljob.Config{App: "orders", Logger: stage.QuietLog()})
+		stage.Must(t, err)
+		ran := 0
+		stage.Must(t, s.Handle("h", func(context.Context, *xxljob.Task) error { ran++; return nil }))
+		for _, app := range []string{"orders", "gone"} {
+			stage.Must(t, s.SaveGroup(t.Context(), xxljob.Group{App: app}))
+		}
+		const n = 10_000
+		for i := range n {
+			_, err := s.AddJob(t.Context(), xxljob.Job{App: "gone", Key: fmt.Sprint(i), Name: "n", Handler: "h", Schedule: xxljob.Cron("0 * * * * ?"), OnNoExecutor: xxljob.OnNoExecutorWait})
+			stage.Must(t, err)
+		}
+		_, err = s.AddJob(t.Context(), xxljob.Job{Key: "mine", Name: "n", Handler: "h", Schedule: xxljob.Cron("* * * * * ?")})
+		stage.Must(t, err)
+		stage.Must(t, s.Start(t.Context()))
+		time.Sleep(2 * time.Minute)
+		scans.jobs, ran = 0, 0
+		time.Sleep(time.Minute)
+		if ran != 60 {
+			t.Errorf("the job of every second was run %d times in a minute", ran)
+		}
+		if most := (60/5 + 2) * n; scans.jobs > most {
+			t.Errorf("scans have read %d jobs in a minute, of which %d wait; want at most %d", scans.jobs, n, most)
+		}
+		stage.Must(t, s.Stop(t.Context()))
+	})
+}
+
+// countedScans counts the jobs that scans have read.
+type countedScans struct {
+	xxljob.Store
+	jobs int
+}
+
+func (c *countedScans) Scan(ctx context.Context, dst store.ScanResult, q store.ScanQuery) (store.ScanResult, error) {
+	res, err := c.Store.Scan(ctx, dst, q)
+	c.jobs += len(res.Jobs)
+	return res, err
+}
