@@ -28,6 +28,7 @@ type Stats struct {
 	//	"probe"     answers of executors that are asked whether they are idle
 	//	"addresses" an answer of the registry, or one that succeeds
 	//	"router"    a node that knows the routing strategy of their job
+	//	"executor"  an executor of their app, which has none (Job.OnNoExecutor)
 	//	"turn"      their turn among starts that go one by one
 	Held, Due int
 	Waiting   map[string]int

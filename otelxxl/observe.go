@@ -193,7 +193,7 @@ func (t *Telemetry) observeState(s xxljob.Scheduler, failed func(string, error))
 }
 
 // lacks are what runs may wait for: see xxljob.Stats.
-var lacks = []string{"place", "address", "app", "lane", "serial", "run", "order", "settle", "probe", "addresses", "router", "turn"}
+var lacks = []string{"place", "address", "app", "lane", "serial", "run", "order", "settle", "probe", "addresses", "router", "executor", "turn"}
 
 func (st *state) observe(to metric.Observer, s xxljob.Stats) {
 	say := func(sp spec, v float64, attributes ...attribute.KeyValue) {

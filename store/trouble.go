@@ -29,9 +29,9 @@ const (
 	// TroubleUnknownSchedule: a job's schedule is of a type that this node does not know, as of a
 	// newer release. The node leaves the job as it is, neither stopped nor planned.
 	TroubleUnknownSchedule TroubleCause = "unknown-schedule"
-	// TroubleNoExecutor: due runs of an app have found nobody who could run them, and have ended
-	// as refused: the app has no live executor, or, where JobID is set, none that has the job's
-	// handler.
+	// TroubleNoExecutor: jobs or due runs of an app wait for an executor, since it has none
+	// (Job.OnNoExecutor), or due runs have found nobody who could run them, and have ended as
+	// refused: the app has no live executor, or, where JobID is set, none that has the job's handler.
 	TroubleNoExecutor TroubleCause = "no-executor"
 	// TroubleUnknownRouter: a job's routing strategy is one that no live node has in its
 	// Config.Routers. Its due runs wait for such a node, each for an hour, and then end as refused.

@@ -56,6 +56,15 @@
 // times Dead. An address where that was seen is remembered as one of several processes for an
 // hour, 1,000 of them at most (shared.go).
 //
+// # Apps that nobody serves
+//
+// Serving has them, as an app with nobody is found when one of its jobs or runs is due, or when the
+// last node that had it attached goes. The store keeps how each app was served last, and since when
+// not, so that any owner decides alike (Store.NoteServed). Jobs that wait are left unclaimed by room
+// scan, and runs that wait are parked by room router, without the store or a registry being asked
+// about each. Duty notices who comes: a node at the look that shows it, a registration here at once,
+// one elsewhere by the store's word of it, and what neither tells of within a Beat.
+//
 // # Executors of this process
 //
 // AttachedSet has them, one for an app. They live with their node's lease: the beats say who is

@@ -31,6 +31,10 @@
 // while others were taken; where even that is refused, it is a trouble. A scan of which nothing is
 // taken is an error (judgeRefused).
 //
+// Of a job that waits for an executor of its app, which has none, nothing is claimed: it stays due from
+// the instant on that nobody was there for, and the plan is as after an outage when somebody is
+// (waitingJobs). Scans pass such jobs by, but for one every few seconds.
+//
 // A schedule that breaks after some of its runs were planned stops its job by the claim, which
 // cancels nothing; room dispatch cancels those runs when they come up.
 //

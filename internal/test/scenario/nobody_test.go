@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +16,7 @@ import (
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/wire"
 )
 
 // served is a store that services share, with what their handlers have run.
@@ -26,13 +27,13 @@ type served struct {
 }
 
 // nowhere is a network in which nobody answers.
-type nowhere struct{}
-
-func (nowhere) RoundTrip(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }
+func nowhere() *wire.Transport {
+	return wire.NewTransport(wire.TransportConfig{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, io.ErrUnexpectedEOF }})
+}
 
 func (w *served) start(app string, jobs ...xxljob.Job) xxljob.Scheduler {
 	w.Helper()
-	s, err := xxljob.New(w.st, xxljob.Config{App: app, Logger: stage.QuietLog(), HTTP: xxljob.HTTPConfig{Transport: nowhere{}}})
+	s, err := xxljob.New(w.st, xxljob.Config{App: app, Logger: stage.QuietLog(), HTTP: xxljob.HTTPConfig{Transport: nowhere()}})
 	stage.Must(w.T, err)
 	stage.Must(w.T, s.Handle("h", func(_ context.Context, k *xxljob.Task) error {
 		w.ran = append(w.ran, fmt.Sprint(k.TriggerType, " of ", k.ScheduledAt.Format("15:04:05"), " at ", time.Now().Format("15:04:05")))
@@ -363,22 +364,42 @@ func TestRefuseOnceNobodyWasThereForAWhile(t *testing.T) {
 	}
 }
 
-// TestRegistrationEndsTheWait of jobs whose runs are to wait, whichever node hears of it.
+// TestRegistrationEndsTheWait of a job that is to wait, whichever node hears of it: another one than
+// that which has the job's shard, too. So does an address that somebody enters.
 func TestRegistrationEndsTheWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &served{T: t, st: memory.New()}
-		orders := w.start("orders")
-		stage.Must(t, orders.SaveGroup(t.Context(), xxljob.Group{App: "java"}))
-		_, err := orders.AddJob(t.Context(), xxljob.Job{App: "java", Key: "k", Name: "n", Handler: "h", Schedule: xxljob.Crontab("0 3 * * *"), OnNoExecutor: xxljob.OnNoExecutorWait, Misfire: xxljob.MisfireFireOnceNow})
+	const java = "http://10.0.0.1:9999"
+	registers := func(t *testing.T, s xxljob.Scheduler) {
+		h, err := s.AdminHandler()
 		stage.Must(t, err)
-		sleepUntil("04:00:00")
-		w.requireRows()
-		stage.Must(t, orders.SaveGroup(t.Context(), xxljob.Group{App: "java", Manual: true, Addresses: []string{"http://10.0.0.1:9999"}}))
-		time.Sleep(time.Second)
-		if runs := stage.AllRuns(t, w.st); len(runs) != 1 || runs[0].Type != xxljob.TriggerMisfire || runs[0].State == xxljob.StateRefused {
-			t.Errorf("there are %+v, want one for what was missed", runs)
+		if ret := stage.Post(t, h, "default_token", "java", "registry", fmt.Appendf(nil, `{"registryGroup":"EXECUTOR","registryKey":"java","registryValue":%q}`, java)); ret.Code != 200 {
+			t.Fatalf("the registration was answered %+v", ret)
 		}
-	})
+	}
+	for name, comes := range map[string]func(t *testing.T, owner, other xxljob.Scheduler){
+		"registers here":      func(t *testing.T, owner, _ xxljob.Scheduler) { registers(t, owner) },
+		"registers elsewhere": func(t *testing.T, _, other xxljob.Scheduler) { registers(t, other) },
+		"is entered": func(t *testing.T, owner, _ xxljob.Scheduler) {
+			stage.Must(t, owner.SaveGroup(t.Context(), xxljob.Group{App: "java", Manual: true, Addresses: []string{java}}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &served{T: t, st: memory.New()}
+				owner := w.start("orders")
+				stage.Must(t, owner.SaveGroup(t.Context(), xxljob.Group{App: "java"}))
+				_, err := owner.AddJob(t.Context(), xxljob.Job{App: "java", Key: "k", Name: "n", Handler: "h", Schedule: xxljob.Crontab("0 3 * * *"), OnNoExecutor: xxljob.OnNoExecutorWait, Misfire: xxljob.MisfireFireOnceNow})
+				stage.Must(t, err)
+				other := w.start("stock")
+				sleepUntil("04:00:00")
+				w.requireRows()
+				comes(t, owner, other)
+				time.Sleep(3 * time.Second)
+				if runs := stage.AllRuns(t, w.st); len(runs) != 1 || runs[0].Type != xxljob.TriggerMisfire || runs[0].Address != java {
+					t.Errorf("there are %+v, want one for what was missed, at the address", runs)
+				}
+			})
+		})
+	}
 }
 
 // TestCrashLoopingExecutor: what waits is run in the moments in which somebody is there.
