@@ -81,7 +81,7 @@ func TestExport(t *testing.T) {
 		}
 		want := map[string]any{
 			"app": "orders", "key": "full", "name": "full", "author": "ann", "alarmEmail": "a@example.com", "tags": []any{"one", "two, three"},
-			"schedule": map[string]any{"type": "CRON", "conf": "0 0 3 * * ?", "zone": "Europe/Berlin", "dst": "QUARTZ"}, "misfire": "FIRE_ONCE_NOW", "catchUp": "ONCE",
+			"schedule": map[string]any{"type": "CRON", "conf": "0 0 3 * * ?", "zone": "Europe/Berlin", "dst": "QUARTZ"}, "misfire": "FIRE_ONCE_NOW", "catchUp": "ONCE", "onNoExecutor": "WAIT",
 			"notBefore": "2000-02-01T00:00:00.250Z", "notAfter": "2030-01-31T17:30:00.000Z", "maxRuns": 7.0,
 			"route": "FIRST", "handler": "work", "param": "a\n<b> & \u202e", "block": "CONCURRENT", "maxPerExecutor": 3.0, "timeoutMs": 90000.0,
 			"retries": 2.0, "retryBackoff": map[string]any{"firstMs": 1500.0, "maxMs": 60000.0, "jitter": 10.0}, "retryAside": true, "onLost": "RERUN", "maxReruns": 4.0, "maxSnoozes": 5.0,

@@ -64,6 +64,7 @@ func registryMutants() []mutant {
 			[]string{"Registry/DropComparesTheBootID"}},
 		{"DropIgnoresTheApp", func(s store.Store) store.Store { return dropsAnywhere{s} }, []string{"Registry/DropRemoves"}},
 		{"DropIsIdle", reg(registryMutant{drop: func([]store.Registration) []store.Registration { return nil }}), []string{"Registry/DropRemoves", "Faults/DropAddresses"}},
+		{"ScanFromLeavesOutTooMuch", func(s store.Store) store.Store { return scansBehind{s} }, []string{"Scan/JobsBeforeFromMayBeLeftOut"}},
 		{"ServedIsIdle", func(s store.Store) store.Store { return servedMutant{s, nil} }, []string{"Registry/ServedIsWhatWasNotedLast", "Registry/ServedKeepsTheFirstGone"}},
 		{"ServedTakesTheLastGone", func(s store.Store) store.Store {
 			return servedMutant{s, func(ctx context.Context, apps []store.Served) error {
@@ -369,4 +370,15 @@ func (m servedMutant) NoteServed(ctx context.Context, apps []store.Served) error
 		return nil
 	}
 	return m.note(ctx, apps)
+}
+
+// scansBehind leaves out what is due at From.
+type scansBehind struct{ store.Store }
+
+func (m scansBehind) Scan(ctx context.Context, dst store.ScanResult, q store.ScanQuery) (store.ScanResult, error) {
+	res, err := m.Store.Scan(ctx, dst, q)
+	if !q.From.IsZero() {
+		res.Jobs = slices.DeleteFunc(res.Jobs, func(j store.DueJob) bool { return !j.Next.After(q.From) })
+	}
+	return res, err
 }

@@ -154,8 +154,10 @@ func (s *Serving) HoldsUpRun(job *store.Job, created, due time.Time) bool {
 func (s *Serving) until(x *absence, job *store.Job, created, due time.Time) time.Time {
 	switch {
 	case x.holdsUp(job):
-		// By the hour, so that runs which wait together are looked at together.
-		return core.Later(created, due.Add(-24*time.Hour)).Add(store.PlannedFor(s.Cfg.RunRetention)).Truncate(time.Hour)
+		// By the hour, so that runs which wait together are looked at together. One that was
+		// triggered far ahead is as old as from the day before it is due.
+		kept := store.PlannedFor(s.Cfg.RunRetention)
+		return core.Later(created, due.Add(-24*time.Hour)).Add(kept).Truncate(min(time.Hour, kept/16))
 	case x.by == store.ServedAttached:
 		return x.gone.Add(s.Cfg.Cluster.LostAfter)
 	case x.by == store.ServedRegistered:
