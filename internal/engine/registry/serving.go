@@ -79,7 +79,7 @@ func (s *Serving) HoldsUp(ctx context.Context, job *store.Job) bool {
 	}
 	x := s.of(job.App)
 	if x == nil {
-		if s.Cfg.Registry != nil || s.isAttached(job.App) || s.Book.Memory.HeardLately(job.App, s.Cfg.Cluster.Beat) {
+		if s.Cfg.AsksRegistry(job.App) || s.isAttached(job.App) || s.Book.Memory.HeardLately(job.App, s.Cfg.Cluster.Beat) {
 			return false // the start loop asks a registry of the user's, which may hang
 		}
 		if s.isPlannable(job) {
@@ -276,7 +276,7 @@ func (s *Serving) look(ctx context.Context, app string) (served bool, err error)
 		return false, err
 	}
 	switch all := s.Book.AllOf(app, a); {
-	case len(all) > 0 && s.Cfg.Registry == nil && s.isAttached(app):
+	case len(all) > 0 && !s.Cfg.AsksRegistry(app) && s.isAttached(app):
 		s.saw(app, store.ServedAttached)
 		return true, nil
 	case len(all) > 0:
@@ -329,8 +329,8 @@ func (s *Serving) comeAndGone() (gone []string) {
 			gone = append(gone, app)
 		}
 	}
-	if s.Cfg.Registry == nil {
-		for app := range here {
+	for app := range here {
+		if !s.Cfg.AsksRegistry(app) {
 			s.saw(app, store.ServedAttached)
 		}
 	}
@@ -354,8 +354,8 @@ func (s *Serving) lookAgain(ctx context.Context, news []string) error {
 	for app, x := range s.absent {
 		switch {
 		case fresh[app]:
-		case !s.quiet() && !now.Before(x.ask):
-			x.pause = min(2*x.pause, s.mostPause())
+		case !s.quiet(app) && !now.Before(x.ask):
+			x.pause = min(2*x.pause, s.mostPause(app))
 			x.ask = now.Add(x.pause)
 			fresh[app] = true
 		default:
@@ -382,16 +382,16 @@ func (s *Serving) lookAgain(ctx context.Context, news []string) error {
 	return failed
 }
 
-// quiet reports whether nobody can come without a signal.
-func (s *Serving) quiet() bool {
+// quiet reports whether nobody can come to an app without a signal.
+func (s *Serving) quiet(app string) bool {
 	poll, _ := s.Store.Poll()
-	return poll == 0 && s.Cfg.Registry == nil
+	return poll == 0 && !s.Cfg.AsksRegistry(app)
 }
 
 // mostPause is how long it may take to notice who has come without one: an executor that a node of an
 // older release has registered, or one in a registry of the user's.
-func (s *Serving) mostPause() time.Duration {
-	if s.Cfg.Registry != nil {
+func (s *Serving) mostPause(app string) time.Duration {
+	if s.Cfg.AsksRegistry(app) {
 		return min(addressPause, s.Cfg.Cluster.Beat)
 	}
 	return s.Cfg.Cluster.Beat
@@ -482,8 +482,8 @@ func (s *Serving) next() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wait, now := time.Duration(loop.Forever), time.Now()
-	for _, x := range s.absent {
-		if !s.quiet() {
+	for app, x := range s.absent {
+		if !s.quiet(app) {
 			wait = min(wait, x.ask.Sub(now))
 		}
 		if !x.again.IsZero() {
