@@ -304,7 +304,7 @@ func (d *planData) registryCases() []planCase {
 		{name: "registrationsOf after", st: q.registrationsOf.by(named{
 			{"after", "app-50"}, {"after_address", "http://10.0.0.5"}, {"limit", 100}, {"app", "app-50"},
 		}), rows: 100},
-		{name: "noteServed 500", st: q.noteServed.by(d.servedArgs(500)), rows: 1},
+		{name: "noteServed 500", st: q.noteServed.by(d.servedArgs(500)), batch: 500, rows: 1},
 		{name: "noteServed 1", st: q.noteServed.by(d.servedArgs(1)), rows: 1},
 		{name: "served", st: q.served.with([]string{"app-1", "app-5", "none"}), rows: 2},
 		{name: "forgetAddresses", st: q.forgetAddresses.with(hour), wide: true, scans: registry},
