@@ -102,7 +102,7 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 		21: "drop table %s.xxl_job_user, %[1]s.xxl_job_user_session, %[1]s.xxl_job_user_token, %[1]s.xxl_job_user_try, %[1]s.xxl_job_user_code",
 		22: "alter table %[1]s.xxl_job_log drop column routed; alter table %[1]s.xxl_job_ahead drop column routed",
 		23: "alter table %s.xxl_job_link drop column id",
-		27: "alter table %s.xxl_job_info drop column on_no_executor; drop table %[1]s.xxl_job_served",
+		28: "alter table %s.xxl_job_info drop column on_no_executor; drop table %[1]s.xxl_job_served",
 		24: "alter table %s.xxl_job_node drop column zones, drop column knows",
 		25: "alter table %[1]s.xxl_job_log drop column instant_time; alter table %[1]s.xxl_job_ahead drop column instant_time",
 		26: "alter table %s.xxl_job_node drop column routers; alter table %[1]s.xxl_job_ask drop column route, drop column addresses",
