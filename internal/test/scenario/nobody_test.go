@@ -33,7 +33,7 @@ func nowhere() *wire.Transport {
 
 func (w *served) start(app string, jobs ...xxljob.Job) xxljob.Scheduler {
 	w.Helper()
-	s, err := xxljob.New(w.st, xxljob.Config{App: app, Logger: stage.QuietLog(), HTTP: xxljob.HTTPConfig{Transport: nowhere()}})
+	s, err := xxljob.New(w.st, xxljob.Config{App: app, Logger: stage.QuietLog(), HTTP: xxljob.HTTPConfig{Transport: nowhere(), Insecure: true}})
 	stage.Must(w.T, err)
 	stage.Must(w.T, s.Handle("h", func(_ context.Context, k *xxljob.Task) error {
 		w.ran = append(w.ran, fmt.Sprint(k.TriggerType, " of ", k.ScheduledAt.Format("15:04:05"), " at ", time.Now().Format("15:04:05")))
