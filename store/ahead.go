@@ -45,6 +45,9 @@ type Moved struct {
 	// Runs is how many have become planned runs.
 	Runs int
 	// Next is when the earliest of those that are left is to move; zero where there is none.
-	// It may be past: the batch was full, or others have rows locked.
+	// It may be past: the batch was full, others have rows locked, or the store refuses one.
 	Next time.Time
+	// Refused is why the store could not move some, of which each alone was refused (ErrRefused), so
+	// that it has left these for later; nil where there are none.
+	Refused error
 }

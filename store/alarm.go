@@ -189,4 +189,7 @@ type Late struct {
 	Alarms int
 	// Least is the least Job.LateAfter of the jobs in the shards; zero for none.
 	Least time.Duration
+	// Refused is why the store could not insert some, of which each alone was refused (ErrRefused),
+	// so that it has left these for later; nil where there are none.
+	Refused error
 }

@@ -45,7 +45,8 @@ type PlanStore interface {
 	MoveAhead(ctx context.Context, q AheadQuery) (Moved, error)
 	// Sweep re-arms jobs of the shards that wait for a run which has ended or is
 	// gone, as Finish does (from the time of the call where the end is not
-	// known), and stops those that Finish would stop as finished.
+	// known), and stops those that Finish would stop as finished. Jobs for which the store
+	// refuses that alone are left as they are, and ErrRefused says so, when all others are done.
 	Sweep(ctx context.Context, shards []Shard) error
 }
 

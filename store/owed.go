@@ -73,6 +73,8 @@ type Expired struct {
 	Windows int
 	// Next is when the earliest of those that are open is over; zero where there is none.
 	Next time.Time
+	// Refused is as that of Paid, for windows that the store could not close.
+	Refused error
 }
 
 // WindowOver is the line in the TriggerMsg of the record of a window that has expired.

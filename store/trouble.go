@@ -39,7 +39,8 @@ const (
 	// TroubleStuckRuns: due runs of an app have waited for longer than a LeaseTTL for something that
 	// is neither a run of their own job nor a place that a running handler holds, and Ready has no
 	// reason for it: for answers of executors to earlier triggers, for addresses, for what a former
-	// owner of their shard has left, or for their turn.
+	// owner of their shard has left, or for their turn. Without an app: due jobs cannot be read, or
+	// what was planned far ahead or is owed for a success does not become a run, for as long.
 	TroubleStuckRuns TroubleCause = "stuck-runs"
 	// TroubleClock: the store's clock was moved within the last hour, or is further ahead than it
 	// can be known to be right: nothing is deleted, and nothing expires, by its age. It is over by

@@ -8,6 +8,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -149,24 +150,47 @@ func (s *Store) Sweep(ctx context.Context, shards []store.Shard) error {
 	if len(shards) == 0 {
 		return ended(ctx)
 	}
+	var refused error
+	few := 0 // were refused alone before any was mended
+	for lo, hi, done := int64(0), int64(math.MaxInt32), 0; lo <= math.MaxInt32; {
+		jobs, err := s.sweepRange(ctx, shards, lo, hi)
+		n := len(jobs)
+		switch {
+		case err == nil:
+			lo, hi, done = hi+1, math.MaxInt32, done+n
+		case n == 0 || !refuses(codeOf(err)) || ctx.Err() != nil || n == 1 && few >= asideFew && done == 0:
+			return failed(err, "sweep %d shards", len(shards))
+		case n == 1: // it is left as it is
+			lo, hi, few = jobs[0]+1, math.MaxInt32, few+1
+			refused = fmt.Errorf("job %d: %w", jobs[0], err)
+		default:
+			hi = jobs[n/2-1]
+		}
+	}
+	return failed(refused, "sweep %d shards", len(shards))
+}
+
+// sweepRange is Sweep for jobs with such ids, which it returns, also beside an error.
+func (s *Store) sweepRange(ctx context.Context, shards []store.Shard, lo, hi int64) (jobs []int64, err error) {
 	var done arming
-	err := s.inTx(ctx, bounds{name: "sweep"}, func(t *tx) error {
-		done = arming{}
+	err = s.inTx(ctx, bounds{name: "sweep"}, func(t *tx) error {
+		done, jobs = arming{}, nil
 		ids, epochs := fenceArgs(shards)
-		var idle []int64
 		if err := t.do(ctx, s.sql.sweepIdle.by(named{
-			{"shards", ids}, {"epochs", epochs},
-		}).into(readIDs(&idle))); err != nil || len(idle) == 0 {
+			{"shards", ids}, {"epochs", epochs}, {"lo", lo}, {"hi", hi},
+		}).into(readIDs(&jobs))); err != nil || len(jobs) == 0 {
 			return err
 		}
-		if err := t.do(ctx, s.sql.sweepRearm.with(idle).into(done.readRearmed)); err != nil {
+		if err := t.do(ctx, s.sql.sweepRearm.with(jobs).into(done.readRearmed)); err != nil {
 			return err
 		}
-		_, err := s.arm(ctx, t, nil, idle)
+		_, err := s.arm(ctx, t, nil, jobs)
 		return err
 	})
-	s.tell(done)
-	return failed(err, "sweep %d shards", len(shards))
+	if err == nil {
+		s.tell(done)
+	}
+	return jobs, err
 }
 
 // shardSet gathers the shards of a batch, which has one epoch for each, for a fence.
@@ -340,7 +364,8 @@ func (q *ruleQueries) define(sql template) {
 	returning n.job_id, n.max_runs > 0 and n.run_count >= n.max_runs, n.not_after`)
 	q.sweepIdle = sql(`with ` + fence("") + `
 	select n.job_id from {{schema}}.xxl_job_next n join fence on fence.shard = n.shard
-	where n.trigger_next_time = 0 and (n.trigger_status = {{status.enabled}} and not n.manual or n.wait_run <> 0) order by n.job_id for no key update of n`)
+	where n.trigger_next_time = 0 and (n.trigger_status = {{status.enabled}} and not n.manual or n.wait_run <> 0)
+	and n.job_id between {{arg.lo}}::int and {{arg.hi}}::int order by n.job_id for no key update of n`)
 	// A run that is waited for is mostly there; where it is not, the time of the
 	// sweep stands for its end.
 	q.sweepRearm = sql(`update {{schema}}.xxl_job_next n set wait_run = 0,

@@ -6,6 +6,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -100,30 +101,47 @@ func (s *Store) AddLate(ctx context.Context, q store.LateQuery) (store.Late, err
 	if err != nil || least == 0 || q.Limit <= 0 {
 		return late, failed(err, "look for jobs with a LateAfter")
 	}
-	var a alarming
+	why, err := halves(ctx, &s.aside.late, q.Limit, func(limit int, aside []int64) ([]int64, error) {
+		a, ids, err := s.addLate(ctx, q, limit, aside)
+		if err != nil {
+			if len(ids) == 1 {
+				err = fmt.Errorf("run %d: %w", ids[0], err)
+			}
+			return ids, err
+		}
+		a.tell()
+		late.Alarms += len(a.list)
+		return ids, nil
+	})
+	if err != nil {
+		return store.Late{}, failed(err, "insert the alarms of late runs")
+	}
+	late.Refused = failed(why, "insert the alarms of late runs")
+	return late, nil
+}
+
+// addLate inserts so many at most, but for runs that are left aside. It returns which runs it has
+// chosen, also beside an error.
+func (s *Store) addLate(ctx context.Context, q store.LateQuery, limit int, aside []int64) (a alarming, ids []int64, err error) {
 	err = s.inTx(ctx, bounds{name: "add_late", lock: quickPatience}, func(t *tx) error {
-		a = s.alarms()
+		a, ids = s.alarms(), nil
 		var runs []store.Run
 		shards, epochs := fenceArgs(q.Shards)
 		lo, hi := s.openRange()
 		if err := t.do(ctx, s.sql.lateRuns.by(named{
-			{"shards", shards}, {"epochs", epochs}, {"now", milli(stored(q.Now))}, {"limit", q.Limit}, {"lo", lo}, {"hi", hi},
+			{"shards", shards}, {"epochs", epochs}, {"now", milli(stored(q.Now))}, {"limit", limit}, {"lo", lo}, {"hi", hi}, {"aside", aside},
 		}).into(readRuns(&runs))); err != nil {
 			return err
 		}
 		for i := range runs {
+			ids = append(ids, runs[i].ID)
 			if one, ok := runs[i].Alarm(false, true); ok {
 				a.add(one)
 			}
 		}
 		return a.insert(ctx, t)
 	})
-	if err != nil {
-		return store.Late{}, failed(err, "look for late runs")
-	}
-	a.tell()
-	late.Alarms = len(a.list)
-	return late, nil
+	return a, ids, err
 }
 
 // Alarms that are there: what is to be told, and what became of it.
@@ -303,7 +321,7 @@ func (q *alarmQueries) define(sql template) {
 	q.leastLate = sql(`select coalesce((select min(i.late_after) from {{schema}}.xxl_job_info i where i.late_after > 0 and i.shard = any($1::smallint[])` + wantedLate + `), 0)`)
 	// The limit keeps each job a look-up of its own.
 	const due = ` and coalesce(case when l.trigger_type = 'RETRY' then l.last_time end, l.scheduled_time) <= {{arg.now}}::bigint - i.late_after
-		and l.id between {{arg.lo}} and {{arg.hi}}
+		and l.id between {{arg.lo}} and {{arg.hi}} and l.id <> all({{arg.aside}}::bigint[])
 		and not exists (select from {{schema}}.xxl_job_alarm a where a.log_id = l.id and a.cause = 'late') order by l.job_id, l.id limit {{arg.limit}}`
 	q.lateRuns = sql(`with ` + fence("") + `, jobs as materialized (select i.id, i.shard, i.late_after from {{schema}}.xxl_job_info i
 		where i.late_after > 0 and i.shard = any(array(select shard from fence))` + wantedLate + `)

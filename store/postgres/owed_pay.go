@@ -7,12 +7,11 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -29,80 +28,34 @@ func (s *Store) PayOwed(ctx context.Context, q store.OwedQuery) (store.Paid, err
 	if err := s.read(ctx, s.sql.anyOwed.with(shards).into(scanInto(&owed))); err != nil || !owed {
 		return store.Paid{}, failed(err, "look for what is owed")
 	}
-	return s.payHalves(ctx, q)
-}
-
-// payHalves pays, and of what the database refuses together fewer, down to those that it refuses
-// alone: these are left for later, so that nothing else that is owed waits for them.
-func (s *Store) payHalves(ctx context.Context, q store.OwedQuery) (paid store.Paid, err error) {
-	few := 0 // that were refused alone before anything was paid
-	for limit := q.Limit; ; {
+	var paid store.Paid
+	why, err := halves(ctx, &s.aside.owed, q.Limit, func(limit int, aside []int64) ([]int64, error) {
 		var p paying
-		aside, why := s.unpayable.now()
 		err := s.withPartitions(ctx, func() error {
 			return s.inTx(ctx, bounds{name: "pay_owed", lock: quickPatience}, func(t *tx) error {
 				p = paying{leading: leading{store: s}}
 				return p.run(ctx, t, q, limit, aside)
 			})
 		})
-		switch refused := len(p.rows) > 0 && refuses(codeOf(err)) && !noPartition(err); {
-		case err == nil:
-			p.tell()
-			paid.Owed, paid.Runs, paid.Absent, paid.Skipped = paid.Owed+len(p.rows), paid.Runs+p.runs, paid.Absent+p.absent, paid.Skipped+p.skipped
-			if limit == q.Limit || len(p.rows) < limit || paid.Owed >= q.Limit {
-				paid.Refused = why
-				return paid, nil
+		ids := make([]int64, len(p.rows))
+		for i := range p.rows {
+			ids[i] = p.rows[i].id
+		}
+		if err != nil {
+			if len(p.rows) == 1 {
+				err = fmt.Errorf("what run %d owes to job %d: %w", p.rows[0].RunID, p.rows[0].to, err)
 			}
-			limit = min(2*limit, q.Limit)
-		case refused && len(p.rows) > 1:
-			limit = len(p.rows) / 2
-		case refused && (few < unpayableFew || paid.Owed > 0):
-			few++
-			w := &p.rows[0]
-			s.unpayable.add(w.id, failed(err, "pay what run %d owes to job %d", w.RunID, w.to))
-		default:
-			return store.Paid{}, failed(err, "pay what is owed")
+			return ids, err
 		}
+		p.tell()
+		paid.Owed, paid.Runs, paid.Absent, paid.Skipped = paid.Owed+len(p.rows), paid.Runs+p.runs, paid.Absent+p.absent, paid.Skipped+p.skipped
+		return ids, nil
+	})
+	if err != nil {
+		return store.Paid{}, failed(err, "pay what is owed")
 	}
-}
-
-// unpayable are rows of xxl_job_owed that the database refuses to have paid, for a while each. It is
-// safe for concurrent use.
-type unpayable struct {
-	mu    sync.Mutex
-	until map[int64]time.Time
-	why   error
-}
-
-const (
-	// unpayableFor is how long one is left, and unpayableFew how many are tried alone before it is
-	// taken that all are refused.
-	unpayableFor = time.Minute
-	unpayableFew = 8
-)
-
-func (u *unpayable) add(id int64, why error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.until == nil {
-		u.until = map[int64]time.Time{}
-	}
-	u.until[id], u.why = time.Now().Add(unpayableFor), why
-}
-
-// now are those that are left, and why the last of them was refused.
-func (u *unpayable) now() (ids []int64, why error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	ids = []int64{}
-	for id, until := range u.until {
-		if time.Now().Before(until) {
-			ids, why = append(ids, id), u.why
-		} else {
-			delete(u.until, id)
-		}
-	}
-	return ids, why
+	paid.Refused = failed(why, "pay what is owed")
+	return paid, nil
 }
 
 // paying is a transaction that pays.

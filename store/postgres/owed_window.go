@@ -6,6 +6,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -211,19 +212,34 @@ func (s *Store) ExpireWindows(ctx context.Context, q store.WindowQuery) (store.E
 	if err != nil || next == 0 || next > milli(stored(q.Before)) || q.Limit <= 0 {
 		return store.Expired{Next: fromMilli(next)}, failed(err, "look for windows that are over")
 	}
-	var e expiring
-	err = s.withPartitions(ctx, func() error {
-		return s.inTx(ctx, bounds{name: "expire_windows", lock: quickPatience}, func(t *tx) error {
-			e = expiring{leading: leading{store: s}}
-			return e.run(ctx, t, q)
+	closed := 0
+	why, err := halves(ctx, &s.aside.windows, q.Limit, func(limit int, aside [][2]int64) ([][2]int64, error) {
+		var e expiring
+		err := s.withPartitions(ctx, func() error {
+			return s.inTx(ctx, bounds{name: "expire_windows", lock: quickPatience}, func(t *tx) error {
+				e = expiring{leading: leading{store: s}}
+				return e.run(ctx, t, q, limit, aside)
+			})
 		})
+		keys := make([][2]int64, len(e.windows))
+		for i, w := range e.windows {
+			keys[i] = [2]int64{w.job, w.begins}
+		}
+		if err != nil {
+			if len(keys) == 1 {
+				err = fmt.Errorf("the window of job %d from %v: %w", keys[0][0], fromMilli(keys[0][1]), err)
+			}
+			return keys, err
+		}
+		e.tellLed()
+		closed += len(keys)
+		return keys, nil
 	})
 	if err != nil {
 		return store.Expired{}, failed(err, "close windows that are over")
 	}
-	e.tellLed()
 	next, err = s.nextWindow(ctx, q.Shards)
-	return store.Expired{Windows: len(e.windows), Next: fromMilli(next)}, failed(err, "look for windows that are over")
+	return store.Expired{Windows: closed, Next: fromMilli(next), Refused: failed(why, "close windows that are over")}, failed(err, "look for windows that are over")
 }
 
 // nextWindow is when the first window of the shards is over, 0 where none is open.
@@ -238,12 +254,18 @@ type expiring struct {
 	windows []*window
 }
 
-func (e *expiring) run(ctx context.Context, t *tx, q store.WindowQuery) error {
+// run closes so many at most, but for those that are left aside.
+func (e *expiring) run(ctx context.Context, t *tx, q store.WindowQuery, limit int, aside [][2]int64) error {
 	s := e.store
+	asideJobs, asideBegins := make([]int64, len(aside)), make([]int64, len(aside))
+	for i, w := range aside {
+		asideJobs[i], asideBegins[i] = w[0], w[1]
+	}
 	shards, epochs := fenceArgs(q.Shards)
 	var jobs []int64
 	err := t.do(ctx, s.sql.overWindows.by(named{
-		{"shards", shards}, {"epochs", epochs}, {"before", milli(stored(q.Before))}, {"limit", q.Limit},
+		{"shards", shards}, {"epochs", epochs}, {"before", milli(stored(q.Before))}, {"limit", limit},
+		{"aside_jobs", asideJobs}, {"aside_begins", asideBegins},
 	}).into(func(rows pgx.Rows) error {
 		w := &window{}
 		err := rows.Scan(&w.job, &w.begins, &w.parent, &w.depth, &w.succeeded)
@@ -303,5 +325,7 @@ func (q *windowQueries) define(sql template) {
 	cross join lateral (select w.expires from {{schema}}.xxl_job_window w where w.shard = s.id order by w.expires limit 1) w`)
 	q.overWindows = sql(`with ` + fence("") + `
 	select w.job_id, w.begins, w.parent_id, w.depth, w.succeeded from {{schema}}.xxl_job_window w
-	where w.shard = any(array(select shard from fence)) and w.expires <= {{arg.before}} order by w.expires, w.job_id limit {{arg.limit}} for update of w skip locked`)
+	where w.shard = any(array(select shard from fence)) and w.expires <= {{arg.before}}
+	and (w.job_id, w.begins) <> all(select r.job_id, r.begins from unnest({{arg.aside_jobs}}::int[], {{arg.aside_begins}}::bigint[]) r(job_id, begins))
+	order by w.expires, w.job_id limit {{arg.limit}} for update of w skip locked`)
 }

@@ -137,21 +137,21 @@ type Store struct {
 	clockAhead  atomic.Int64 // the database's clock less ours, in nanoseconds
 	retention   atomic.Int64 // of runs, a time.Duration; zero where nobody has said it
 
-	tracing   *tracing
-	floors    startFloors
-	days      days
-	region    region
-	defs      definitions
-	backlogs  backlogs
-	notes     notes
-	serials   serials
-	unpayable unpayable
-	grouping  groupings
-	dueRows   rowLists[dueJob]
-	newRows   rowLists[inserted]
-	reserve   reserve
-	squatted  squatted
-	fitness   fitness
+	tracing  *tracing
+	floors   startFloors
+	days     days
+	region   region
+	defs     definitions
+	backlogs backlogs
+	notes    notes
+	serials  serials
+	aside    asides
+	grouping groupings
+	dueRows  rowLists[dueJob]
+	newRows  rowLists[inserted]
+	reserve  reserve
+	squatted squatted
+	fitness  fitness
 
 	mu       sync.Mutex
 	sessions map[string]*lockSession // guarded by mu: by incarnation

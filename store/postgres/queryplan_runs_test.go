@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -181,7 +182,7 @@ func (d *planData) ruleCases() []planCase {
 		{name: "finishNext finished", st: q.finishNext.by(named{{"jobs", []int64{99, 10099, 20099}}, {"lo", lo}, {"hi", hi}}), rows: 3, reach: reachOpen},
 		{name: "finishJob", st: q.finishJob.by(named{{"jobs", waiting}, {"reason", "finished"}, {"now", d.now}}), batch: 200},
 		{name: "uncount", st: q.uncount.by(named{{"jobs", jobIDs(100, 95)}, {"runs", ids[:100]}, {"settled", true}}), batch: 100, wasted: 10_000},
-		{name: "sweepIdle", st: q.sweepIdle.by(named{{"shards", shards}, {"epochs", epochs}}), scans: smallLock, rows: 1000},
+		{name: "sweepIdle", st: q.sweepIdle.by(named{{"shards", shards}, {"epochs", epochs}, {"lo", int64(0)}, {"hi", int64(math.MaxInt32)}}), scans: smallLock, rows: 1000},
 		{name: "sweepRearm", st: q.sweepRearm.with(waiting), rows: 100, reach: reachAll},
 	}
 }
@@ -388,7 +389,7 @@ func (d *planData) aheadCases() []planCase {
 	id, hour := d.aheadID(planAhead+1)+7680, d.aheadID(planAhead+1)
 	move := func(name string, before int64, limit, rows int) planCase {
 		return planCase{name: "moveAhead " + name, st: q.moveAhead.by(named{
-			{"shards", shards}, {"epochs", epochs}, {"before", before}, {"limit", limit}, {"oldest", int64(0)},
+			{"shards", shards}, {"epochs", epochs}, {"before", before}, {"limit", limit}, {"oldest", int64(0)}, {"aside", []int64{}},
 		}), rows: rows, batch: 2 * rows, scans: smallLock, reach: reachOne}
 	}
 	ids := make([]int64, 1000)
@@ -404,7 +405,7 @@ func (d *planData) aheadCases() []planCase {
 		{name: "planAhead", st: q.planAhead.by(add), rows: 1},
 		{name: "nextAhead", st: q.nextAhead.with(shards), rows: 1},
 		{name: "nextAhead one shard", st: q.nextAhead.with(shards[:1]), rows: 1},
-		{name: "dueAhead", st: q.dueAhead.by(named{{"shards", shards}, {"before", now}, {"limit", 1000}, {"oldest", int64(0)}}), rows: 1000},
+		{name: "dueAhead", st: q.dueAhead.by(named{{"shards", shards}, {"before", now}, {"limit", 1000}, {"oldest", int64(0)}, {"aside", []int64{}}}), rows: 1000},
 		move("1000", now, 1000, 1000),
 		move("1", now, 1, 1),
 		move("none", now-time.Hour.Milliseconds(), 1000, 0),

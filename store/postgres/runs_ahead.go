@@ -6,6 +6,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -70,11 +71,25 @@ func (s *Store) MoveAhead(ctx context.Context, q store.AheadQuery) (store.Moved,
 		return store.Moved{Next: fromMilli(next)}, failed(err, "look for runs that are to move")
 	}
 	m := moving{store: s, query: q, oldest: max(idAt(q.Oldest), 0)}
-	if err := m.run(ctx); err != nil {
+	runs := 0
+	why, err := halves(ctx, &s.aside.ahead, q.Limit, func(limit int, aside []int64) ([]int64, error) {
+		m.limit, m.aside = limit, aside
+		err := m.run(ctx)
+		if err == nil {
+			runs += len(m.former)
+			return m.former, nil
+		}
+		chosen := m.due(ctx)
+		if len(chosen) == 1 {
+			err = fmt.Errorf("run %d: %w", chosen[0], err)
+		}
+		return chosen, err
+	})
+	if err != nil {
 		return store.Moved{}, failed(err, "move runs that were planned far ahead")
 	}
 	next, err = s.nextAhead(ctx, shards)
-	return store.Moved{Runs: m.runs, Next: fromMilli(next)}, failed(err, "look for runs that are to move")
+	return store.Moved{Runs: runs, Next: fromMilli(next), Refused: failed(why, "move runs that were planned far ahead")}, failed(err, "look for runs that are to move")
 }
 
 // nextAhead is when the first entry of the shards is to move, 0 where there is none.
@@ -87,8 +102,10 @@ type moving struct {
 	store  *Store
 	query  store.AheadQuery
 	oldest int64 // an entry with a lower id gets a new one
+	limit  int
+	aside  []int64 // ids of entries that stay
 
-	runs   int
+	former []int64 // ids of the entries that have moved
 	least  int64
 	shards []int
 }
@@ -105,7 +122,7 @@ func (m *moving) run(ctx context.Context) error {
 		}
 		err = s.withPartitions(ctx, func() error { return m.once(ctx) })
 	}
-	if err != nil || m.runs == 0 {
+	if err != nil || len(m.former) == 0 {
 		return err
 	}
 	s.lowerFloor(m.least)
@@ -117,15 +134,15 @@ func (m *moving) run(ctx context.Context) error {
 
 func (m *moving) once(ctx context.Context) error {
 	s := m.store
-	m.runs, m.least, m.shards = 0, maxRunID, nil
+	m.former, m.least, m.shards = nil, maxRunID, nil
 	shards, epochs := fenceArgs(m.query.Shards)
 	return s.one(ctx, bounds{name: "move_ahead", lock: quickPatience}, s.sql.moveAhead.by(named{
-		{"shards", shards}, {"epochs", epochs}, {"before", milli(stored(m.query.Before))}, {"limit", m.query.Limit}, {"oldest", m.oldest},
+		{"shards", shards}, {"epochs", epochs}, {"before", milli(stored(m.query.Before))}, {"limit", m.limit}, {"oldest", m.oldest}, {"aside", m.aside},
 	}).into(func(rows pgx.Rows) error {
 		var id, former int64
 		var shard int
 		err := rows.Scan(&id, &former, &shard)
-		m.runs, m.least = m.runs+1, min(m.least, id)
+		m.former, m.least = append(m.former, former), min(m.least, id)
 		if !slices.Contains(m.shards, shard) {
 			m.shards = append(m.shards, shard)
 		}
@@ -136,15 +153,28 @@ func (m *moving) once(ctx context.Context) error {
 	}))
 }
 
+// dueFrom reads the entries that are to move, of those whose ids are at least so.
+func (m *moving) dueFrom(oldest int64) statement {
+	shards, _ := fenceArgs(m.query.Shards)
+	return m.store.sql.dueAhead.by(named{
+		{"shards", shards}, {"before", milli(stored(m.query.Before))}, {"limit", m.limit}, {"oldest", oldest}, {"aside", m.aside},
+	})
+}
+
+// due are the entries that were to move, when they have not.
+func (m *moving) due(ctx context.Context) (ids []int64) {
+	if m.store.read(ctx, m.dueFrom(0).into(readIDs(&ids))) != nil {
+		return nil
+	}
+	return ids
+}
+
 // missingDays are the definitions of the partitions that the entries which are to move need.
 func (m *moving) missingDays(ctx context.Context, do doer) (sql []string, err error) {
 	s := m.store
-	shards, _ := fenceArgs(m.query.Shards)
 	var ids []int64
 	have := map[string]bool{}
-	err = do(ctx, s.sql.dueAhead.by(named{
-		{"shards", shards}, {"before", milli(stored(m.query.Before))}, {"limit", m.query.Limit}, {"oldest", m.oldest},
-	}).into(readIDs(&ids)), s.sql.partitions.with().into(readNames(have)))
+	err = do(ctx, m.dueFrom(m.oldest).into(readIDs(&ids)), s.sql.partitions.with().into(readNames(have)))
 	for _, id := range ids {
 		from := idTime(id).Truncate(day)
 		if name := partitionName(from); !have[name] {
@@ -312,6 +342,7 @@ func (q *aheadQueries) define(sql template) {
 	order by a.move_time, a.id limit 1), 0)`)
 	const due = `a.state = {{state.planned}} and a.move_time <= {{arg.before}}`
 	q.dueAhead = sql(`select a.id from {{schema}}.xxl_job_ahead a where ` + due + ` and a.shard = any({{arg.shards}}::smallint[]) and a.id >= {{arg.oldest}}
+	and a.id <> all({{arg.aside}}::bigint[])
 	order by a.move_time, a.id limit {{arg.limit}}`)
 	// An id that another run has was made by a node of the version before.
 	run := triggered("")
@@ -321,7 +352,7 @@ func (q *aheadQueries) define(sql template) {
 	run[0][1] = "r.new_id"
 	q.moveAhead = sql(`with ` + fence("") + `,
 	gone as (delete from {{schema}}.xxl_job_ahead d where d.id = any(array(select a.id from {{schema}}.xxl_job_ahead a
-		where ` + due + ` and a.shard = any(array(select shard from fence))
+		where ` + due + ` and a.shard = any(array(select shard from fence)) and a.id <> all({{arg.aside}}::bigint[])
 		order by a.move_time, a.id limit {{arg.limit}} for no key update skip locked)) returning d.*),
 	placed as materialized (select g.*, case when g.id >= {{arg.oldest}}
 		and (select l.id from {{schema}}.xxl_job_log l where l.id = g.id limit 1) is null then g.id else {{run_id}} end new_id from gone g),

@@ -342,7 +342,7 @@ func (f *Faults) Join(ctx context.Context, n store.Node) (store.View, error) {
 
 // Beat passes the call on, under the faults.
 func (f *Faults) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (store.View, error) {
-	return call(f, ctx, "Beat", func() (store.View, error) { return f.store.Beat(ctx, incarnation, attached) })
+	return batch(f, ctx, "Beat", attached, func([]store.Attachment) (store.View, error) { return f.store.Beat(ctx, incarnation, attached) })
 }
 
 // SetFailing passes the call on, under the faults.

@@ -482,6 +482,8 @@ func (h *teller) markHalves(ctx context.Context, m store.AlarmMarks) error {
 const (
 	lateLeast = time.Second
 	lateMost  = time.Minute
+
+	lateRefused = 10 * time.Second // where the store refuses one
 )
 
 // LateDuty looks for runs that have not ended Job.LateAfter behind their instants. No run waits
@@ -500,11 +502,16 @@ func (h *Notifier) LateDuty() loop.Duty {
 			late, err := loop.Call(ctx, func(ctx context.Context) (store.Late, error) {
 				return s.Store.AddLate(ctx, store.LateQuery{Shards: shards, Now: now, Limit: loop.StoreBatch})
 			})
+			if late.Refused != nil {
+				s.Troubles.Refused(s.Clock.Now(), "", 0, "the alarms of some runs that are late", late.Refused)
+			}
 			switch {
 			case err != nil:
 				return 0, err
 			case late.Alarms >= loop.StoreBatch:
 				return 0, nil
+			case late.Refused != nil: // a trouble goes on while it is seen
+				return lateRefused, nil
 			case late.Least == 0:
 				return lateMost, nil
 			}

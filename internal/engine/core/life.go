@@ -26,6 +26,7 @@ type lifecycle struct {
 	Loops       stages
 	Wakes       Wakes
 	FaultCounts faultCounts
+	Stalls      Stalls
 }
 
 // theEnd is how the first Stop has come out.

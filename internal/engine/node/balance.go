@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -73,6 +74,12 @@ func (h *heartbeat) sweep(ctx context.Context) error {
 	})
 	if err != nil {
 		h.unswept.Add(shards) // at the next beat
+	}
+	if errors.Is(err, store.ErrRefused) { // the others are mended
+		h.Core.Troubles.Refused(h.Clock.Now(), "", 0, "to mend some jobs that wait for a run which has ended", err)
+		err = nil
+	}
+	if err != nil {
 		return err
 	}
 	h.Life.Wakes.Scan.Poke() // what it has mended may be due

@@ -3,6 +3,8 @@ package node
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/catalog"
@@ -43,9 +45,10 @@ type heartbeat struct {
 	rests      bool   // this node leaves its shards to others, as it has said in the log
 	failing    bool   // what this node thought of itself at the last beat
 
-	unswept lease.ReloadSet // shards whose waiting jobs have to be mended yet
-	outrun  bool            // others were quicker to take shards, the last time
-	tended  int             // how many duties beside the beats it has done
+	unswept lease.ReloadSet      // shards whose waiting jobs have to be mended yet
+	outrun  bool                 // others were quicker to take shards, the last time
+	tended  int                  // how many duties beside the beats it has done
+	refused map[string]time.Time // apps of executors that beats leave out, and when the store refused them
 }
 
 // loop joins the cluster and beats until ctx ends; after its end the node
@@ -135,15 +138,61 @@ func (h *heartbeat) beat(ctx context.Context, joined *bool) (store.View, error) 
 		}
 	}
 	return loop.Detached(ctx, func(ctx context.Context) (store.View, error) {
-		if *joined {
-			return h.Store.Beat(ctx, h.Leases.Incarnation, h.Leases.Local())
+		beat := func(attached []store.Attachment) (store.View, error) {
+			if *joined {
+				return h.Store.Beat(ctx, h.Leases.Incarnation, attached)
+			}
+			view, err := h.Store.Join(ctx, store.Node{ID: h.Cfg.Node, Incarnation: h.Leases.Incarnation, Attached: attached, Zones: schedule.HasZones(), Knows: schedule.Knows, Routers: h.routers})
+			// A Join with an unknown outcome is followed by beats: they add the node
+			// where it is not there.
+			*joined = *joined || err == nil
+			return view, err
 		}
-		view, err := h.Store.Join(ctx, store.Node{ID: h.Cfg.Node, Incarnation: h.Leases.Incarnation, Attached: h.Leases.Local(), Zones: schedule.HasZones(), Knows: schedule.Knows, Routers: h.routers})
-		// A Join with an unknown outcome is followed by beats: they add the node
-		// where it is not there.
-		*joined = *joined || err == nil
+		attached := h.attached()
+		view, err := beat(attached)
+		if errors.Is(err, store.ErrRefused) && len(attached) > 0 {
+			return h.beatWithout(attached, beat)
+		}
 		return view, err
 	})
+}
+
+// leftOut is how long an attached executor is left out of beats that the store has refused for it.
+// That is a trouble all the while.
+const leftOut = 15 * time.Second
+
+// attached are the executors here, but for those that are left out.
+func (h *heartbeat) attached() []store.Attachment {
+	maps.DeleteFunc(h.refused, func(_ string, at time.Time) bool { return time.Since(at) > leftOut })
+	attached := h.Leases.Local()
+	if len(h.refused) == 0 {
+		return attached
+	}
+	return slices.DeleteFunc(slices.Clone(attached), func(a store.Attachment) bool { _, out := h.refused[a.App]; return out })
+}
+
+// beatWithout beats where the store has refused a beat with the executors that are attached here:
+// without those that it refuses alone, so that a node which can say nothing of one app keeps its
+// shards.
+func (h *heartbeat) beatWithout(attached []store.Attachment, beat func([]store.Attachment) (store.View, error)) (store.View, error) {
+	took := []store.Attachment{} // nil would say that the node is resting
+	view, err := beat(took)
+	if err != nil {
+		return view, err
+	}
+	refused, why, err := loop.Halve(attached, func(part []store.Attachment) error {
+		all := slices.Concat(took, part)
+		is, err := beat(all)
+		if err == nil {
+			view, took = is, all
+		}
+		return err
+	})
+	for _, a := range refused {
+		h.refused[a.App] = time.Now()
+		h.Core.Troubles.Refused(h.Clock.Now(), a.App, 0, "that executors of the app are attached to this node, so that other nodes hand it no runs of it", why)
+	}
+	return view, err
 }
 
 // resign releases the shards at Stop, so that others need not wait.

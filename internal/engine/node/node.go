@@ -146,7 +146,7 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 	s.scanner = scan.NewScanner(all, s.queue, s.serving, s.fitness, s.Bus, reload)
 	s.heartbeat = &heartbeat{
 		Core: all, queue: s.queue, dispatch: s.dispatch, memory: memory, desk: desk, routers: strategies.Own, lists: lists, fitness: s.fitness, reload: reload,
-		told: leaseNews{bus: s.Bus}, keepRules: s.alarms.Keep,
+		told: leaseNews{bus: s.Bus}, keepRules: s.alarms.Keep, refused: map[string]time.Time{},
 	}
 
 	s.Catalog = &catalog.Catalog{Core: all, Jobs: s.queue.Jobs, Book: s.book, Strategies: strategies, Users: s.users, Lists: lists, Bus: s.Bus}
@@ -160,7 +160,7 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 // duties are the loops of a started scheduler. Stop ends those that plan first, then those
 // that work, and those of the node's lease last.
 func (s *Node) duties(signals store.Signals) (plan, work, lease []loop.Duty) {
-	plan = []loop.Duty{s.scanner.ScanDuty(signals), scan.AheadDuty(s.Core, signals), scan.RedateDuty(s.Core), (&scan.Outbox{Core: s.Core}).OwedDuty(signals)}
+	plan = []loop.Duty{s.scanner.ScanDuty(signals), s.Watched(scan.AheadDuty(s.Core, signals)), scan.RedateDuty(s.Core), s.Watched((&scan.Outbox{Core: s.Core}).OwedDuty(signals))}
 	start, work := s.dispatch.Duties(signals)
 	plan = append(plan, start...)
 	work = append(work, loop.Duty{Loop: s.results.ResultLoop}, loop.Duty{Loop: s.registrar.Loop}, loop.Duty{Loop: s.registrar.Regs.ForgetLoop, Aside: true})

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
@@ -12,7 +13,7 @@ import (
 )
 
 // What due runs wait for, and the bound after which that is told. Comes in the oldest of each kind
-// of wait, goes out a trouble for each app. What waits for a run of
+// of wait, and what fails without which there are none; goes out a trouble for each app. What waits for a run of
 // its own job, or for places that running handlers hold, is in order.
 
 // waitWatch looks once a second while somebody waits for what has a bound, so that no run waits so
@@ -68,11 +69,31 @@ func (w *waitWatch) look() bool {
 		})
 	}
 	w.since = seen
+	stalls := w.Life.Stalls.List()
+	stuck = append(stuck, w.stalled(stalls, now)...)
 	if len(stuck) > 0 && w.ready() != nil {
 		stuck = nil // Ready says why
 	}
 	w.Core.Troubles.Set(store.TroubleStuckRuns, w.Clock.Now(), stuck...)
-	return len(waits) > 0
+	return len(waits)+len(stalls) > 0
+}
+
+// stalled is the trouble that due jobs are not read, or that what is to become a run does not: none
+// of these is in memory yet. It is one for all apps.
+func (w *waitWatch) stalled(stalls []core.Stall, now time.Time) []store.Trouble {
+	var said []string
+	for _, x := range stalls {
+		if now.Sub(x.Since) >= w.Cfg.Cluster.LeaseTTL {
+			said = append(said, fmt.Sprintf("%s has failed for %v: %v", x.What, now.Sub(x.Since).Round(time.Second), x.Err))
+		}
+	}
+	if len(said) == 0 {
+		return nil
+	}
+	return []store.Trouble{{
+		Since: w.Clock.Now().Add(-now.Sub(stalls[0].Since)), Detail: strings.Join(said, "; "),
+		Remedy: "see why the store does not answer this, or refuses it: the error says more",
+	}}
 }
 
 // wordsOf say what is waited for, and what to do about it.

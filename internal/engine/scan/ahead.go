@@ -40,6 +40,9 @@ func AheadDuty(s *core.Core, signals store.Signals) loop.Duty {
 				})
 			})
 			s.Life.Wakes.Scan.PokeIf(moved.Runs > 0)
+			if moved.Refused != nil {
+				s.Troubles.Refused(s.Clock.Now(), "", 0, "to move some runs that were planned far ahead", moved.Refused)
+			}
 			return untilAhead(s, moved), err
 		},
 	}
@@ -119,6 +122,9 @@ func (p *Outbox) expire(ctx context.Context, shards []store.Shard) (time.Duratio
 		return 0, err
 	}
 	p.Life.Wakes.Scan.PokeIf(expired.Windows > 0)
+	if expired.Refused != nil {
+		p.Core.Troubles.Refused(p.Clock.Now(), "", 0, "to close some windows that are over", expired.Refused)
+	}
 	if expired.Windows > 0 {
 		p.Logger.Warn("xxljob: windows of jobs that run behind several are over; where jobs were missing a record of a skipped run says which", "windows", expired.Windows)
 	}
@@ -127,7 +133,11 @@ func (p *Outbox) expire(ctx context.Context, shards []store.Shard) (time.Duratio
 		wait = inbox
 	}
 	if !expired.Next.IsZero() {
-		wait = min(wait, max(expired.Next.Sub(p.Clock.Now()), time.Millisecond))
+		least := time.Millisecond
+		if expired.Refused != nil {
+			least = aheadRetry // that is the one
+		}
+		wait = min(wait, max(expired.Next.Sub(p.Clock.Now()), least))
 	}
 	return wait, nil
 }

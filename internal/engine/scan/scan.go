@@ -75,11 +75,14 @@ func betweenSeconds(t time.Time, preRead time.Duration) time.Time {
 	return t.Add(half - 1).Truncate(time.Second).Add(half)
 }
 
+// scanning is the duty, as it is said.
+const scanning = "scanning for due jobs"
+
 // ScanDuty claims what becomes due. It is the only one that scans on this node, so no shard
 // is scanned twice at once.
 func (s *Scanner) ScanDuty(signals store.Signals) loop.Duty {
 	return loop.Duty{
-		What: "scanning for due jobs", Wakes: []<-chan struct{}{signals.Scan, s.Life.Wakes.Scan},
+		What: scanning, Wakes: []<-chan struct{}{signals.Scan, s.Life.Wakes.Scan},
 		Once: func(ctx context.Context) (time.Duration, error) {
 			wait, err := s.scanOnce(ctx)
 			if err == nil && s.fitness.Fails() {
@@ -93,17 +96,21 @@ func (s *Scanner) ScanDuty(signals store.Signals) loop.Duty {
 
 // scanOnce plans everything up to the end of the window and returns when to look again.
 func (s *Scanner) scanOnce(ctx context.Context) (time.Duration, error) {
-	if !s.Leases.Trusted(time.Now()) {
-		return loop.Forever, nil // the lease loop pokes
+	start := time.Now()
+	if !s.Leases.Trusted(start) {
+		s.NoteStall(ctx, scanning, start, nil) // Ready says why
+		return loop.Forever, nil               // the lease loop pokes
 	}
 	shards := s.Leases.Owned()
 	if len(shards) == 0 {
+		s.NoteStall(ctx, scanning, start, nil)
 		(&unableJobs{now: s.Clock.Now()}).tell(s.Core)
 		return loop.Forever, nil
 	}
 	began := s.fitness.Begin(&s.fitness.Claims)
 	wait, failed, err := s.scanShards(ctx, shards)
 	s.fitness.End(ctx, &s.fitness.Claims, began, errors.Join(err, failed))
+	s.NoteStall(ctx, scanning, start, errors.Join(err, failed))
 	return wait, err
 }
 

@@ -3,6 +3,7 @@ package scenario_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
+	"github.com/xxljob/xxljob/wire"
 	"github.com/xxljob/xxljob/xxljobtest"
 )
 
@@ -222,5 +224,42 @@ func TestRefusedReport(t *testing.T) {
 			requireReported(job, xxljob.StateSucceeded, "")
 		}
 		faults.Clear()
+	})
+}
+
+// TestRefusedAttachment: a node keeps its shards of whose beats the store refuses one app, says
+// which, and says that app too once the store takes it.
+func TestRefusedAttachment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, _, a, b := twoNodes(t)
+		_, good := goodAndBad(t, a, "app")
+		stage.Must(t, a.Attach(&stage.SlowExecutor{Of: "x", Delay: func(wire.TriggerRequest) time.Duration { return 0 }}))
+		remove := a.Faults.Inject("Beat", storetest.Fault{Poison: func(member any) bool { return member.(store.Attachment).App == "x" }})
+		time.Sleep(time.Minute)
+		requireEach(t, a, good, 50*time.Second)
+		if all := a.Troubles(); len(all) != 1 || all[0].Cause != xxljob.TroubleRefused || all[0].App != "x" {
+			t.Errorf("troubles %v", all)
+		}
+		stage.Must(t, a.Ready())
+		said := func() (apps []string) {
+			view, err := st.View(t.Context())
+			stage.Must(t, err)
+			for _, n := range view.Nodes {
+				for _, e := range n.Attached {
+					apps = append(apps, e.App)
+				}
+			}
+			slices.Sort(apps)
+			return apps
+		}
+		if apps := said(); !slices.Equal(apps, []string{"app", "app"}) {
+			t.Errorf("the nodes have %v", apps)
+		}
+		remove()
+		time.Sleep(20 * time.Minute)
+		if apps, all := said(), a.Troubles(); !slices.Equal(apps, []string{"app", "app", "x"}) || len(all) > 0 {
+			t.Errorf("then the nodes have %v, troubles %v", apps, all)
+		}
+		stage.Stop(t, a, b)
 	})
 }
