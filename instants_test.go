@@ -373,3 +373,29 @@ func TestTriggerForNoInstant(t *testing.T) {
 		}
 	})
 }
+
+// A job that owes a run for each month has one for each that was missed, and each is told its own.
+func TestEveryMissedInstantIsCaughtUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, b := memory.New(), &askingBook{}
+		o := xxljobtest.Options{Store: st, Handlers: map[string]xxljob.Handler{"m": b.handle}}
+		job := xxljob.Job{Key: "m", Name: "M", Handler: "m", CatchUp: xxljob.CatchUpEveryMissed, CatchUpMost: 3, Schedule: xxljob.Cron("0 0 6 1 * ?").In("America/New_York")}
+		s := xxljobtest.NewWith(t, o, job)
+		time.Sleep(24 * time.Hour)
+		stage.Must(t, s.Stop(t.Context()))
+		time.Sleep(130 * 24 * time.Hour)
+		s = xxljobtest.NewWith(t, o)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if want := []string{"01-01 06:00", "03-01 06:00", "04-01 06:00", "05-01 06:00"}; !slices.Equal(b.instants, want) {
+			t.Errorf("instants %q, want %q", b.instants, want)
+		}
+		if want := []string{"12-01 06:00", "02-01 06:00", "03-01 06:00", "04-01 06:00"}; !slices.Equal(b.previous, want) {
+			t.Errorf("the instants before %q, want %q", b.previous, want)
+		}
+		skipped := slices.DeleteFunc(s.Runs("m"), func(r xxljob.Run) bool { return r.State != xxljob.StateSkipped })
+		if len(skipped) != 1 || skipped[0].Count != 1 || skipped[0].Reason != xxljob.ReasonMisfire || skipped[0].First.Month() != time.February {
+			t.Errorf("the record of what is over the number: %+v", skipped)
+		}
+	})
+}

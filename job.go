@@ -26,7 +26,8 @@ const (
 )
 
 // CatchUp, for Job.CatchUp, says how many runs make up for instants that are late, but by no
-// more than Config.MisfireThreshold. See [store.CatchUp].
+// more than Config.MisfireThreshold, or with CatchUpEveryMissed for all that were missed. See
+// [store.CatchUp].
 type CatchUp = store.CatchUp
 
 // How many runs make up for late instants.
@@ -35,6 +36,9 @@ const (
 	CatchUpEvery CatchUp = store.CatchUpEvery
 	// CatchUpOnce starts one run for all late instants, as XXL-JOB does.
 	CatchUpOnce CatchUp = store.CatchUpOnce
+	// CatchUpEveryMissed, of a Job, starts one run for each missed instant, however late, within
+	// Job.CatchUpMost and CatchUpAge.
+	CatchUpEveryMissed CatchUp = store.CatchUpEveryMissed
 )
 
 // OnNoExecutor, for Job.OnNoExecutor, says what becomes of a job while its app has no live executor.

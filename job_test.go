@@ -76,6 +76,15 @@ func TestJobFaultsOneByOne(t *testing.T) {
 		{"Retries", func(j *xxljob.Job, b bool) { j.Retries = 30_000 + stage.One(b) }},
 		{"MaxReruns", func(j *xxljob.Job, b bool) { j.MaxReruns = 1000 + stage.One(b) }},
 		{"MaxSnoozes", func(j *xxljob.Job, b bool) { j.MaxSnoozes = 30_000 + stage.One(b) }},
+		{"CatchUpMost", func(j *xxljob.Job, b bool) {
+			j.CatchUp, j.CatchUpMost = xxljob.CatchUpEveryMissed, 1000+stage.One(b)
+		}},
+		{"CatchUpMost", func(j *xxljob.Job, b bool) { j.CatchUp, j.CatchUpMost = xxljob.CatchUpEveryMissed, -stage.One(b) }},
+		{"CatchUpMost", func(j *xxljob.Job, b bool) { j.CatchUp, j.CatchUpMost = xxljob.CatchUpEvery, stage.One(b) }},
+		{"CatchUpAge", func(j *xxljob.Job, b bool) {
+			j.CatchUp, j.CatchUpAge = xxljob.CatchUpEveryMissed, time.Minute-time.Duration(stage.One(b))*time.Millisecond
+		}},
+		{"CatchUpAge", func(j *xxljob.Job, b bool) { j.CatchUpAge = time.Duration(stage.One(b)) * time.Hour }},
 		{"OnLost", func(j *xxljob.Job, b bool) {
 			j.OnLost = map[bool]xxljob.OnLost{false: xxljob.OnLostRerun, true: "rerun"}[b]
 		}},

@@ -32,6 +32,8 @@ type exportedJob struct {
 	Schedule       exportedSchedule    `json:"schedule"`
 	Misfire        xxljob.Misfire      `json:"misfire,omitempty"`
 	CatchUp        xxljob.CatchUp      `json:"catchUp,omitempty"`
+	CatchUpMost    int                 `json:"catchUpMost,omitempty"`
+	CatchUpAgeMs   int64               `json:"catchUpAgeMs,omitempty"`
 	OnNoExecutor   xxljob.OnNoExecutor `json:"onNoExecutor,omitempty"`
 	NotBefore      string              `json:"notBefore,omitempty"`
 	NotAfter       string              `json:"notAfter,omitempty"`
@@ -88,7 +90,7 @@ func (q *request) exported(j *xxljob.Job, refs map[int64]string) exportedJob {
 		s.Type = xxljob.ScheduleNone
 	}
 	e := exportedJob{App: j.App, Key: j.Key, Name: j.Name, Author: j.Author, AlarmEmail: j.AlarmEmail, Tags: j.Tags,
-		Schedule: exportedSchedule{s.Type, s.Conf, s.Zone, s.DST}, Misfire: j.Misfire, CatchUp: j.CatchUp, OnNoExecutor: j.OnNoExecutor,
+		Schedule: exportedSchedule{s.Type, s.Conf, s.Zone, s.DST}, Misfire: j.Misfire, CatchUp: j.CatchUp, CatchUpMost: j.CatchUpMost, CatchUpAgeMs: j.CatchUpAge.Milliseconds(), OnNoExecutor: j.OnNoExecutor,
 		NotBefore: momentText(j.NotBefore), NotAfter: momentText(j.NotAfter), MaxRuns: j.MaxRuns,
 		Route: j.Route, Handler: j.Handler, Param: j.Param, Block: j.Block, MaxPerExecutor: j.MaxPerExecutor, TimeoutMs: j.Timeout.Milliseconds(),
 		Retries: j.Retries, RetryBackoff: exportedBackoff{j.RetryBackoff.First.Milliseconds(), j.RetryBackoff.Max.Milliseconds(), j.RetryBackoff.Jitter},

@@ -78,7 +78,7 @@ func (x *site) fullJob() xxljob.Job {
 	child, before := x.job("orders", "child"), x.job("orders", "before")
 	at := time.Date(2031, 2, 3, 4, 5, 6, 789e6, time.UTC)
 	j, err := x.s.AddJob(x.Context(), xxljob.Job{App: "orders", Name: " full\nof blanks ", Key: "full", Handler: "work", Author: "ann", AlarmEmail: "a@b.example", Tags: []string{"x", "y, z"},
-		Schedule: xxljob.Crontab("5 4 * * 1").In("Europe/Berlin").WithDST(xxljob.DSTQuartz), Misfire: xxljob.MisfireFireOnceNow, CatchUp: xxljob.CatchUpOnce, OnNoExecutor: xxljob.OnNoExecutorWait, NotBefore: at, NotAfter: at.Add(time.Hour * 1e5), MaxRuns: 77,
+		Schedule: xxljob.Crontab("5 4 * * 1").In("Europe/Berlin").WithDST(xxljob.DSTQuartz), Misfire: xxljob.MisfireFireOnceNow, CatchUp: xxljob.CatchUpEveryMissed, CatchUpMost: 12, CatchUpAge: 36 * time.Hour, OnNoExecutor: xxljob.OnNoExecutorWait, NotBefore: at, NotAfter: at.Add(time.Hour * 1e5), MaxRuns: 77,
 		Route: xxljob.RouteFailover, Param: "\r\nline\r\nnext\n\n", Block: xxljob.BlockConcurrent, MaxPerExecutor: 3, Timeout: 90 * time.Second, Retries: 4, RetryBackoff: xxljob.Backoff{First: 1500 * time.Millisecond, Max: time.Minute, Jitter: 20},
 		RetryAside: true, OnLost: xxljob.OnLostRerun, MaxReruns: 5, MaxSnoozes: 6, Children: []int64{child.ID}, ChildKeys: []string{"orders/not, yet"}, ChildParam: xxljob.ChildParamResult,
 		After: []int64{before.ID}, AfterKeys: []string{"orders/nobody"}, AfterWindow: time.Hour, AfterZone: "Asia/Taipei", AfterTimeout: 2 * time.Hour, LateAfter: time.Minute, KeepRuns: 48 * time.Hour})
@@ -160,7 +160,7 @@ func testAddAndCopy(t *testing.T) {
 // faultsOf has a value for each field that is wrong with it, or several fields that are.
 var faultsOf = map[string][]string{
 	"name": {" "}, "app": {""}, "key": {strings.Repeat("k", 256)}, "handler": {""}, "param": {strings.Repeat("p", 64<<10+1)}, "type": {"OFTEN"}, "conf": {"* * *"}, "zone": {"Nowhere/At-All"}, "dst": {"EARLY"},
-	"notbefore": {"soon"}, "notafter": {"1960-01-01T00:00", "notbefore", ""}, "maxruns": {"-1"}, "route": {"LEFT"}, "block": {"HARD"}, "maxper": {"2"}, "timeout": {"1.5"}, "misfire": {"CRY"}, "catchup": {"NEVER"}, "onnoexecutor": {"PRAY"},
+	"notbefore": {"soon"}, "notafter": {"1960-01-01T00:00", "notbefore", ""}, "maxruns": {"-1"}, "route": {"LEFT"}, "block": {"HARD"}, "maxper": {"2"}, "timeout": {"1.5"}, "misfire": {"CRY"}, "catchup": {"NEVER"}, "catchupmost": {"1001"}, "catchupage": {"7"}, "onnoexecutor": {"PRAY"},
 	"lateafter": {"0.5"}, "keepruns": {"NaN"}, "retries": {"many"}, "retrypause": {"-1"}, "retrypausemax": {"5"}, "jitter": {"101"}, "onlost": {"SEARCH"}, "maxreruns": {"-3"}, "maxsnoozes": {"30001"},
 	"children": {"one"}, "childkeys": {"nokey"}, "childparam": {"NONE"}, "after": {"two"}, "afterkeys": {"nokey"}, "afterwindow": {"7", "afterkeys", "orders/x"}, "afterzone": {"Mars", "afterkeys", "orders/x"}, "aftertimeout": {"0.2", "afterkeys", "orders/x"},
 	"author": {strings.Repeat("a", 65)}, "alarm": {strings.Repeat("a", 256)}, "tags": {"<b>"},

@@ -81,7 +81,7 @@ func TestExport(t *testing.T) {
 		}
 		want := map[string]any{
 			"app": "orders", "key": "full", "name": "full", "author": "ann", "alarmEmail": "a@example.com", "tags": []any{"one", "two, three"},
-			"schedule": map[string]any{"type": "CRON", "conf": "0 0 3 * * ?", "zone": "Europe/Berlin", "dst": "QUARTZ"}, "misfire": "FIRE_ONCE_NOW", "catchUp": "ONCE", "onNoExecutor": "WAIT",
+			"schedule": map[string]any{"type": "CRON", "conf": "0 0 3 * * ?", "zone": "Europe/Berlin", "dst": "QUARTZ"}, "misfire": "FIRE_ONCE_NOW", "catchUp": "EVERY_MISSED", "catchUpMost": 12.0, "catchUpAgeMs": 90000.0, "onNoExecutor": "WAIT",
 			"notBefore": "2000-02-01T00:00:00.250Z", "notAfter": "2030-01-31T17:30:00.000Z", "maxRuns": 7.0,
 			"route": "FIRST", "handler": "work", "param": "a\n<b> & \u202e", "block": "CONCURRENT", "maxPerExecutor": 3.0, "timeoutMs": 90000.0,
 			"retries": 2.0, "retryBackoff": map[string]any{"firstMs": 1500.0, "maxMs": 60000.0, "jitter": 10.0}, "retryAside": true, "onLost": "RERUN", "maxReruns": 4.0, "maxSnoozes": 5.0,
@@ -115,7 +115,7 @@ func TestExport(t *testing.T) {
 // fullJob is a job with something in each field that is exported.
 func fullJob(child, after int64) xxljob.Job {
 	return xxljob.Job{App: "orders", Key: "full", Name: "full", Author: "ann", AlarmEmail: "a@example.com", Tags: []string{"one", "two, three"},
-		Schedule: xxljob.Cron("0 0 3 * * ?").In("Europe/Berlin").WithDST(xxljob.DSTQuartz), Misfire: xxljob.MisfireFireOnceNow, CatchUp: xxljob.CatchUpOnce, OnNoExecutor: xxljob.OnNoExecutorWait,
+		Schedule: xxljob.Cron("0 0 3 * * ?").In("Europe/Berlin").WithDST(xxljob.DSTQuartz), Misfire: xxljob.MisfireFireOnceNow, CatchUp: xxljob.CatchUpEveryMissed, CatchUpMost: 12, CatchUpAge: 90 * time.Second, OnNoExecutor: xxljob.OnNoExecutorWait,
 		NotBefore: time.Date(2000, 2, 1, 0, 0, 0, 250e6, time.UTC), NotAfter: time.Date(2030, 1, 31, 18, 30, 0, 0, time.FixedZone("", 3600)), MaxRuns: 7,
 		Route: xxljob.RouteFirst, Handler: "work", Param: "a\n<b> & \u202e", Block: xxljob.BlockConcurrent, MaxPerExecutor: 3, Timeout: 90 * time.Second,
 		Retries: 2, RetryBackoff: xxljob.Backoff{First: 1500 * time.Millisecond, Max: time.Minute, Jitter: 10}, RetryAside: true, OnLost: xxljob.OnLostRerun, MaxReruns: 4, MaxSnoozes: 5,

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -46,6 +47,12 @@ type Job struct {
 	Misfire Misfire
 	// CatchUp overrides Config.CatchUp for this job. Empty keeps it.
 	CatchUp CatchUp
+	// CatchUpMost and CatchUpAge are the bounds of CatchUpEveryMissed, and for that alone: how many
+	// missed instants are caught up at most, the latest ones, at most 1,000, zero means 100; and how
+	// old they may be, from a minute on in whole milliseconds, zero for any age. What is over the
+	// bounds goes by Misfire, as one record.
+	CatchUpMost int           `json:",omitzero"`
+	CatchUpAge  time.Duration `json:",omitzero"`
 	// OnNoExecutor says what becomes of instants and runs for which the app has no live executor.
 	// Empty goes by who has served the app last, and waits for an executor that ran inside a
 	// scheduler: see the type.
@@ -228,7 +235,7 @@ const (
 )
 
 // CatchUp says how many runs make up for instants that are late, but by no
-// more than Config.MisfireThreshold.
+// more than Config.MisfireThreshold, or with CatchUpEveryMissed for all that were missed.
 type CatchUp string
 
 const (
@@ -236,7 +243,16 @@ const (
 	CatchUpEvery CatchUp = "EVERY"
 	// CatchUpOnce starts one run for all late instants, as XXL-JOB does.
 	CatchUpOnce CatchUp = "ONCE"
+	// CatchUpEveryMissed starts one run for each missed instant, however late it is, within
+	// Job.CatchUpMost and CatchUpAge: for work that is owed for each day or month. It is a value of
+	// Job.CatchUp, not of Config.CatchUp. Of a FixedDelay at most one instant is missed, and with
+	// Config.Limits.MaxPlanned or more runs that wait already fewer are caught up. A node of a
+	// release that does not know it takes it for CatchUpEvery.
+	CatchUpEveryMissed CatchUp = "EVERY_MISSED"
 )
+
+// MostCatchUp, for Schedulers, returns CatchUpMost, or 100 where that is zero.
+func (j *Job) MostCatchUp() int { return cmp.Or(j.CatchUpMost, 100) }
 
 // OnNoExecutor says what becomes of a job for which nobody is there: no node has an executor of its
 // app attached, and none is registered. Empty means OnNoExecutorWait for an app that was served last by

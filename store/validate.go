@@ -85,7 +85,8 @@ func (j Job) validate(routes []string, subSecond bool) error {
 	f.Text("Handler", j.Handler, minHandler, 255)
 	f.Add("Schedule", j.Schedule, j.Schedule.Validate(subSecond))
 	f.OneOf("Misfire", string(j.Misfire), string(MisfireDoNothing), string(MisfireFireOnceNow))
-	f.OneOf("CatchUp", string(j.CatchUp), "", string(CatchUpEvery), string(CatchUpOnce))
+	f.OneOf("CatchUp", string(j.CatchUp), "", string(CatchUpEvery), string(CatchUpOnce), string(CatchUpEveryMissed))
+	j.checkCatchUp(&f)
 	f.OneOf("OnNoExecutor", string(j.OnNoExecutor), "", string(OnNoExecutorWait), string(OnNoExecutorRefuse))
 	j.checkBounds(&f)
 	f.OneOf("GlueType", j.GlueType, glueTypes...)
@@ -189,6 +190,27 @@ func (j Job) ValidateNew() error {
 
 // maxTimeout is what XXL-JOB's 32-bit seconds can hold.
 const maxTimeout = (1<<31 - 1) * time.Second
+
+// checkCatchUp checks the bounds of CatchUpEveryMissed.
+func (j *Job) checkCatchUp(f *Faults) {
+	other := fmt.Errorf("is for CatchUp %s, and CatchUp is %q", CatchUpEveryMissed, j.CatchUp)
+	switch n := j.CatchUpMost; {
+	case n < 0 || n > mostCatchUp:
+		f.Add("CatchUpMost", n, fmt.Errorf("want 1 to %d, or 0 for 100", mostCatchUp))
+	case n != 0 && j.CatchUp != CatchUpEveryMissed:
+		f.Add("CatchUpMost", n, other)
+	}
+	switch d := j.CatchUpAge; {
+	case d == 0:
+	case d < time.Minute || d > schedule.MaxPeriod || d%time.Millisecond != 0:
+		f.Add("CatchUpAge", d, fmt.Errorf("want %v to %v in whole milliseconds, or 0 for any age", time.Minute, schedule.MaxPeriod))
+	case j.CatchUp != CatchUpEveryMissed:
+		f.Add("CatchUpAge", d, other)
+	}
+}
+
+// mostCatchUp is the greatest Job.CatchUpMost: as many as a Count says for certain.
+const mostCatchUp = CountCap
 
 // leastKeepRuns is the least Job.KeepRuns.
 const leastKeepRuns = time.Minute

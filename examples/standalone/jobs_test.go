@@ -44,7 +44,7 @@ func TestEveryFieldOfAJob(t *testing.T) {
 	got, err := parseJobs("all.json", []byte(`[{
 		"app": "a", "key": "k", "name": "n", "author": "me", "alarmEmail": "me@example.com", "tags": ["night", "bill"],
 		"schedule": {"type": "CRON", "conf": "0 0 3 * * ?", "zone": "Asia/Shanghai", "dst": "QUARTZ"},
-		"misfire": "FIRE_ONCE_NOW", "catchUp": "ONCE", "onNoExecutor": "REFUSE",
+		"misfire": "FIRE_ONCE_NOW", "catchUp": "EVERY_MISSED", "catchUpMost": 12, "catchUpAge": "48h", "onNoExecutor": "REFUSE",
 		"route": "ROUND", "handler": "h", "param": "p", "block": "CONCURRENT", "maxPerExecutor": 4, "timeout": "1m30s",
 		"notBefore": "2027-01-01T00:00:00Z", "notAfter": "2028-01-01T00:00:00Z", "maxRuns": 9,
 		"retries": 3, "children": [1, 2], "childKeys": ["a/c"], "childParam": "RESULT",
@@ -58,7 +58,7 @@ func TestEveryFieldOfAJob(t *testing.T) {
 	want := xxljob.Job{
 		App: "a", Key: "k", Name: "n", Author: "me", AlarmEmail: "me@example.com", Tags: []string{"night", "bill"},
 		Schedule: xxljob.Cron("0 0 3 * * ?").In("Asia/Shanghai").WithDST(xxljob.DSTQuartz),
-		Misfire:  xxljob.MisfireFireOnceNow, CatchUp: xxljob.CatchUpOnce, OnNoExecutor: xxljob.OnNoExecutorRefuse,
+		Misfire:  xxljob.MisfireFireOnceNow, CatchUp: xxljob.CatchUpEveryMissed, CatchUpMost: 12, CatchUpAge: 48 * time.Hour, OnNoExecutor: xxljob.OnNoExecutorRefuse,
 		Route: "ROUND", Handler: "h", Param: "p", Block: "CONCURRENT", MaxPerExecutor: 4, Timeout: 90 * time.Second,
 		NotBefore: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC), MaxRuns: 9,
 		Retries: 3, Children: []int64{1, 2}, ChildKeys: []string{"a/c"}, ChildParam: xxljob.ChildParamResult,
@@ -122,7 +122,7 @@ x.json:4:2: want a job as an object, not null`},
   {"name": "b", "name": "c", "schedule": "5s", "timeout": 5},
   {"name": "d", "notAfter": "soon"}
 ]`, `
-x.json:2:17: unknown field "cron" of a job; there are after, afterKeys, afterTimeout, afterWindow, afterZone, alarmEmail, app, author, block, catchUp, childKeys, childParam, children, glueRemark, glueSource, glueType, handler, keepRuns, key, lateAfter, maxPerExecutor, maxReruns, maxRuns, maxSnoozes, misfire, name, notAfter, notBefore, onLost, onNoExecutor, param, retries, retryAside, retryBackoff, route, schedule, stopped, tags, timeout
+x.json:2:17: unknown field "cron" of a job; there are after, afterKeys, afterTimeout, afterWindow, afterZone, alarmEmail, app, author, block, catchUp, catchUpAge, catchUpMost, childKeys, childParam, children, glueRemark, glueSource, glueType, handler, keepRuns, key, lateAfter, maxPerExecutor, maxReruns, maxRuns, maxSnoozes, misfire, name, notAfter, notBefore, onLost, onNoExecutor, param, retries, retryAside, retryBackoff, route, schedule, stopped, tags, timeout
 x.json:3:12: field "name": want text, not 7
 x.json:4:15: field "timeout": want a duration such as "30s", not "30"
 x.json:4:32: field "retries": want a whole number, not 1.5

@@ -19,7 +19,7 @@ type fields map[string]any
 
 // durations are those of a job, as texts such as "30s".
 type durations struct {
-	timeout, pause, mostPause, window, windowTimeout, late, keep duration
+	timeout, pause, mostPause, window, windowTimeout, late, keep, catchAge duration
 }
 
 // set gives the job its durations.
@@ -27,7 +27,7 @@ func (d *durations) set(j *xxljob.Job) {
 	j.Timeout = time.Duration(d.timeout)
 	j.RetryBackoff.First, j.RetryBackoff.Max = time.Duration(d.pause), time.Duration(d.mostPause)
 	j.AfterWindow, j.AfterTimeout, j.LateAfter = time.Duration(d.window), time.Duration(d.windowTimeout), time.Duration(d.late)
-	j.KeepRuns = time.Duration(d.keep)
+	j.KeepRuns, j.CatchUpAge = time.Duration(d.keep), time.Duration(d.catchAge)
 }
 
 // fieldsOf are the fields of a job: all of its definition. Durations are kept beside it.
@@ -35,7 +35,7 @@ func fieldsOf(j *xxljob.Job, d *durations) fields {
 	return fields{
 		"app": &j.App, "key": &j.Key, "name": &j.Name, "author": &j.Author, "alarmEmail": &j.AlarmEmail, "tags": &j.Tags,
 		"schedule": fields{"type": &j.Schedule.Type, "conf": &j.Schedule.Conf, "zone": &j.Schedule.Zone, "dst": &j.Schedule.DST},
-		"misfire":  &j.Misfire, "catchUp": &j.CatchUp, "onNoExecutor": &j.OnNoExecutor,
+		"misfire":  &j.Misfire, "catchUp": &j.CatchUp, "catchUpMost": &j.CatchUpMost, "catchUpAge": &d.catchAge, "onNoExecutor": &j.OnNoExecutor,
 		"notBefore": &j.NotBefore, "notAfter": &j.NotAfter, "maxRuns": &j.MaxRuns,
 		"route": &j.Route, "handler": &j.Handler, "param": &j.Param, "block": &j.Block,
 		"maxPerExecutor": &j.MaxPerExecutor,

@@ -31,6 +31,8 @@ type common struct {
 	dst                schedule.DST
 	misfire            store.Misfire
 	catchUp            store.CatchUp
+	catchUpMost        int
+	catchUpAge         time.Duration
 	onNoExecutor       store.OnNoExecutor
 	maxRuns            int
 	block              string
@@ -78,7 +80,7 @@ func defined(j *store.Job) *definition {
 func commonOf(j *store.Job) common {
 	return common{
 		app: j.App, author: j.Author, email: j.AlarmEmail,
-		scheduleType: j.Schedule.Type, zone: j.Schedule.Zone, route: j.Route, dst: j.Schedule.DST, misfire: j.Misfire, catchUp: j.CatchUp, onNoExecutor: j.OnNoExecutor, maxRuns: j.MaxRuns,
+		scheduleType: j.Schedule.Type, zone: j.Schedule.Zone, route: j.Route, dst: j.Schedule.DST, misfire: j.Misfire, catchUp: j.CatchUp, catchUpMost: j.CatchUpMost, catchUpAge: j.CatchUpAge, onNoExecutor: j.OnNoExecutor, maxRuns: j.MaxRuns,
 		block: j.Block, maxPerExecutor: j.MaxPerExecutor, timeout: j.Timeout,
 		retries: j.Retries, backoff: j.RetryBackoff, retryAside: j.RetryAside,
 		onLost: j.OnLost, maxReruns: j.MaxReruns, maxSnoozes: j.MaxSnoozes, childParam: j.ChildParam,
@@ -108,6 +110,7 @@ func (d *definition) put(j *store.Job) {
 	c := d.common.Value()
 	j.App, j.Author, j.AlarmEmail, j.Route = c.app, c.author, c.email, c.route
 	j.Schedule = schedule.Schedule{Type: c.scheduleType, Conf: d.conf.Value(), Zone: c.zone, DST: c.dst}
+	j.CatchUpMost, j.CatchUpAge = c.catchUpMost, c.catchUpAge
 	j.Misfire, j.CatchUp, j.OnNoExecutor, j.MaxRuns = c.misfire, c.catchUp, c.onNoExecutor, c.maxRuns
 	j.Block, j.MaxPerExecutor, j.Timeout = c.block, c.maxPerExecutor, c.timeout
 	j.Retries, j.RetryBackoff, j.RetryAside = c.retries, c.backoff, c.retryAside

@@ -78,6 +78,8 @@ var infoColumns = columns{
 	{"after_timeout", "bigint", func(j *store.Job) any { return j.AfterTimeout.Milliseconds() }, func(r *jobRow) any { return &r.afterTimeout }},
 	{"late_after", "bigint", func(j *store.Job) any { return j.LateAfter.Milliseconds() }, func(r *jobRow) any { return &r.lateAfter }},
 	{"tags", "text", func(j *store.Job) any { return joinKeys(j.Tags) }, func(r *jobRow) any { return &r.tags }},
+	{"catch_up_most", "int", func(j *store.Job) any { return j.CatchUpMost }, func(r *jobRow) any { return &r.job.CatchUpMost }},
+	{"catch_up_age", "bigint", func(j *store.Job) any { return j.CatchUpAge.Milliseconds() }, func(r *jobRow) any { return &r.catchAge }},
 	{"keep_runs", "bigint", func(j *store.Job) any { return j.KeepRuns.Milliseconds() }, func(r *jobRow) any { return &r.keepRuns }},
 	{"on_no_executor", "text", func(j *store.Job) any { return string(j.OnNoExecutor) }, func(r *jobRow) any { return &r.onNoExecutor }},
 }
@@ -225,6 +227,7 @@ type jobRow struct {
 	afterWindow          int64
 	afterTimeout         int64
 	lateAfter, keepRuns  int64
+	catchAge             int64
 	timeout              int64
 	status               int16
 	glue, added, updated pgtype.Timestamptz
@@ -247,6 +250,7 @@ func (r *jobRow) value() store.Job {
 	j.ChildParam = store.ChildParam(r.childParam)
 	j.AfterWindow, j.AfterTimeout = time.Duration(r.afterWindow)*time.Millisecond, time.Duration(r.afterTimeout)*time.Millisecond
 	j.KeepRuns = time.Duration(r.keepRuns) * time.Millisecond
+	j.CatchUpAge = time.Duration(r.catchAge) * time.Millisecond
 	j.LateAfter = time.Duration(r.lateAfter) * time.Millisecond
 	j.Stopped = r.status == statusStopped && j.StopReason != reasonManual
 	if !j.Stopped {

@@ -83,7 +83,7 @@ func manualIsNotStopped(e *env) {
 func fullJob() store.Job {
 	return store.Job{App: "app", Key: "key", Name: "name — 名", Author: "author", AlarmEmail: "a@x, b@x", Tags: []string{"nightly", "账单"},
 		Schedule: schedule.Cron("0 0 3 * * ?").In("Asia/Shanghai").WithDST(schedule.DSTQuartz),
-		Misfire:  store.MisfireFireOnceNow, CatchUp: store.CatchUpOnce, OnNoExecutor: store.OnNoExecutorWait, Route: "FAILOVER", Handler: "handler",
+		Misfire:  store.MisfireFireOnceNow, CatchUp: store.CatchUpEveryMissed, CatchUpMost: 7, CatchUpAge: 90 * time.Second, OnNoExecutor: store.OnNoExecutorWait, Route: "FAILOVER", Handler: "handler",
 		NotBefore: time.UnixMilli(1_700_000_000_123).UTC(), NotAfter: time.UnixMilli(1_900_000_000_456).UTC(), MaxRuns: 7,
 		Param: "line\nline", Block: "CONCURRENT", MaxPerExecutor: 7, Timeout: 90 * time.Second, Retries: 3, Children: []int64{5, 3, 4},
 		ChildKeys: []string{"b/k", "a/k/名"}, ChildParam: store.ChildParamResult, After: []int64{9, 7}, AfterKeys: []string{"d/k", "c/k"},

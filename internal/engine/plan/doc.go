@@ -10,6 +10,8 @@
 //     planning a run, since each claim adds an entry to the key and to the index of due jobs;
 //   - the oldest unplanned instant is late by at most MisfireThreshold: every late instant is
 //     planned to start now, or with CatchUpOnce one run for all of them;
+//   - of a job with CatchUpEveryMissed every late instant is planned to start now, however late,
+//     up to its bounds; those over the bounds are as the next says;
 //   - later than that: one record of all instants up to now, skipped or MISFIRE, with first,
 //     last and count. Counting stops at store.CountCap ("at least"), so that a long outage of a
 //     job that runs each second costs a bounded time;

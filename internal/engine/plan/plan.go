@@ -94,8 +94,11 @@ func (b *planBuilder) build() error {
 	if b.spare < ahead {
 		b.spare += ahead // runs planned ahead of their time are not a backlog
 	}
+	if b.job.CatchUp == store.CatchUpEveryMissed && b.late(at) {
+		return b.missed(at)
+	}
 	if b.now.Sub(at) > b.threshold {
-		return b.misfire(at)
+		return b.misfire(at, b.now)
 	}
 	if b.late(at) && b.catchUpOnce() && b.spare > 0 {
 		s, err := b.span(at, b.now)
@@ -148,10 +151,74 @@ func (b *planBuilder) take(run store.NewRun) {
 	b.left--
 }
 
-// misfire makes one record of all instants that are past: the oldest is later
-// than the threshold.
-func (b *planBuilder) misfire(at time.Time) error {
-	s, err := b.span(at, b.now)
+// missed plans a run for each late instant within the bounds of the job, the latest
+// CatchUpMost of those that are no older than CatchUpAge, and makes one record of those before.
+// Those ahead have room for a window of their own behind them.
+func (b *planBuilder) missed(at time.Time) error {
+	if b.spare <= 0 {
+		return b.misfire(at, b.now)
+	}
+	spare, most := b.spare, min(b.job.MostCatchUp(), b.spare)
+	b.spare = 0 // the size is told whatever room there is
+	b.spare = max(spare, most+b.windowSize()+2)
+	first, err := b.firstCaughtUp(at, most)
+	switch {
+	case err != nil:
+		return err
+	case first.IsZero() || first.After(b.now):
+		return b.misfire(at, b.now)
+	case first.After(at):
+		return b.misfire(at, first.Add(-time.Millisecond))
+	}
+	return b.ahead(at)
+}
+
+// firstCaughtUp is the first of the late instants from at on that are within the bounds of the job;
+// one that is not late, or none, says that all of them are too old. However many there are, it looks
+// at few more than most: it counts from the oldest that may be caught up, and where there are more it
+// goes back from the latest.
+func (b *planBuilder) firstCaughtUp(at time.Time, most int) (first time.Time, err error) {
+	first = at
+	if oldest := b.now.Add(-b.job.CatchUpAge); b.job.CatchUpAge > 0 && at.Before(oldest) {
+		if b.isDelay() {
+			return time.Time{}, nil
+		}
+		if first, err = instantInStep(&b.job.Job, at, oldest.Add(-time.Millisecond)); err != nil {
+			return time.Time{}, err
+		}
+	}
+	if b.isDelay() || first.IsZero() || first.After(b.now) {
+		return first, nil
+	}
+	end := b.now
+	if last := b.job.NotAfter; !last.IsZero() && last.Before(end) {
+		end = last
+	}
+	if d, err := b.job.Schedule.Every(); err != nil || d > 0 {
+		return first.Add(max(end.Sub(first)/d-time.Duration(most-1), 0) * d), err
+	}
+	n := 0
+	for at = first; !at.IsZero() && !at.After(b.now) && n <= most; n++ {
+		if at, err = b.next(at); err != nil {
+			return time.Time{}, err
+		}
+	}
+	if n <= most {
+		return first, nil
+	}
+	end = end.Add(time.Millisecond)
+	for range most {
+		if end, err = b.job.Schedule.Previous(end); err != nil {
+			return time.Time{}, err
+		}
+	}
+	return end, nil
+}
+
+// misfire makes one record of all instants from at up to end, which are past: they are later than
+// the threshold, or than the job catches up.
+func (b *planBuilder) misfire(at, end time.Time) error {
+	s, err := b.span(at, end)
 	if err != nil {
 		return err
 	}
