@@ -40,18 +40,17 @@ func (q *request) readBody(most int64) (string, error) {
 		if !q.bodies.Take(q.ctx, who) {
 			return "", errManyBodies
 		}
-		q.giveBack = func() { q.bodies.Give(who) }
+		q.giveBack = append(q.giveBack, func() { q.bodies.Give(who) })
 	}
 	text, err := readInTime(http.NewResponseController(q.w), http.MaxBytesReader(q.w, q.r.Body, most))
 	q.hasRead = err == nil
 	return text, err
 }
 
-// leaveBody ends what there is with the body, when the request has its answer: the server has a
-// moment to read what nobody has wanted, so that the browser has sent it and reads the answer.
-func (q *request) leaveBody() {
-	if q.giveBack != nil {
-		q.giveBack()
+// leave gives back what the request has, when it has its answer. The server has a moment to read what nobody has wanted, so that the browser has sent it and reads the answer.
+func (q *request) leave() {
+	for _, give := range q.giveBack {
+		give()
 	}
 	if !q.hasRead && q.r.Body != nil && q.r.Body != http.NoBody {
 		_ = http.NewResponseController(q.w).SetReadDeadline(time.Now().Add(drainTime))

@@ -47,7 +47,8 @@ type console struct {
 	bodies   *slots.Slots // for those that are large
 	failures failures
 	pacers   map[pacing]*pacer
-	exports  alone // files of many jobs
+	underWay *slots.Slots
+	costly   *slots.Slots
 	setupper setupper
 	live     snapshots
 }
@@ -58,7 +59,7 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), hasher: newHasher(), bodies: slots.New(largeBodies), pacers: newPacers(), setupper: setupper{turn: make(chan struct{}, 1)}}
+	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), hasher: newHasher(), bodies: slots.New(largeBodies), underWay: slots.New(pagesAtOnce), costly: slots.New(costlyAtOnce), pacers: newPacers(), setupper: setupper{turn: make(chan struct{}, 1)}}
 	if cfg.OwnSetup {
 		c.setupper.own()
 	}
@@ -107,8 +108,8 @@ type request struct {
 
 	wrote bool // something of the answer
 
-	hasRead  bool   // the body
-	giveBack func() // the slot that a large body has, if it has one
+	hasRead  bool     // the body
+	giveBack []func() // the slots that it has
 }
 
 // ServeHTTP answers a request.
@@ -134,7 +135,7 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if raw := r.URL.EscapedPath(); strings.Contains(strings.ToUpper(raw), "%2F") { // browsers take it for no slash: links would lead elsewhere
 		below, ours = strings.TrimPrefix(raw, c.Prefix+"/"), false
 	}
-	defer q.leaveBody()
+	defer q.leave()
 	q.path, q.ctx, q.look = below, r.Context(), c.defaultLook(r)
 	if to := c.slashed(r); to != "" {
 		h.Set("Location", to)
@@ -240,7 +241,10 @@ func (q *request) permit(rt *route) error {
 	case (rt.changes() && !rt.own && !rt.reads || rt.control) && q.ReadOnly:
 		return errReadOnly
 	}
-	return q.pace(rt.pace)
+	if err := q.pace(rt.pace); err != nil || rt.long {
+		return err
+	}
+	return q.hold(q.underWay)
 }
 
 // readObject reads the job or the run of the path, and returns its app.

@@ -48,14 +48,11 @@ func (q *request) exportJob() error {
 	return e.send()
 }
 
-// oneByOne makes a file of many jobs, which is in memory until it is sent: one at a time for each who
-// asks.
+// oneByOne makes a file of many jobs, which is in memory until it is sent.
 func (q *request) oneByOne(file func(*request) error) error {
-	end, may := q.exports.begin(q.asking())
-	if !may {
-		return tooOften(time.Second)
+	if err := q.hold(q.costly); err != nil {
+		return err
 	}
-	defer end()
 	return file(q)
 }
 
@@ -189,7 +186,6 @@ func (e *export) send() error {
 	for i := range e.jobs {
 		length += len(entryStart(i)) + len(e.jobs[i].text)
 	}
-	_ = http.NewResponseController(q.w).SetWriteDeadline(time.Now().Add(5 * time.Minute)) // where the server has one
 	h := q.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Disposition", `attachment; filename="xxljob-jobs-`+now.Format("20060102T150405Z")+`.json"`)
@@ -198,19 +194,42 @@ func (e *export) send() error {
 	if q.r.Method == http.MethodHead {
 		return nil
 	}
-	_, err := io.WriteString(q.w, head)
+	out := &sender{w: q.w, control: http.NewResponseController(q.w), began: time.Now()}
+	_, err := io.WriteString(out, head)
 	for i := range e.jobs {
 		if err == nil {
-			_, err = io.WriteString(q.w, entryStart(i))
+			_, err = io.WriteString(out, entryStart(i))
 		}
 		if err == nil {
-			_, err = q.w.Write(e.jobs[i].text)
+			_, err = out.Write(e.jobs[i].text)
 		}
 	}
 	if err == nil {
-		_, _ = io.WriteString(q.w, tail)
+		_, _ = io.WriteString(out, tail)
 	}
 	return nil // whoever has asked has gone, if anything
+}
+
+// The least rate at which somebody has to take a file, counted from a while after its beginning.
+const (
+	fileRate  = 128 << 10 // bytes a second
+	fileGrace = 10 * time.Second
+)
+
+// sender writes a file to somebody who takes it no slower than that: until it is sent it is in
+// memory. Where the server knows no deadline, it has one of its own.
+type sender struct {
+	w       io.Writer
+	control *http.ResponseController
+	began   time.Time
+	sent    int64
+}
+
+func (s *sender) Write(b []byte) (int, error) {
+	_ = s.control.SetWriteDeadline(s.began.Add(fileGrace + time.Duration(s.sent+int64(len(b)))*time.Second/fileRate))
+	n, err := s.w.Write(b)
+	s.sent += int64(n)
+	return n, err
 }
 
 // entryStart is what stands before a job of the list.

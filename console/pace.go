@@ -5,9 +5,10 @@ package console
 import (
 	"maps"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
+
+	"github.com/xxljob/xxljob/internal/slots"
 )
 
 // pacing is a kind of such questions.
@@ -72,43 +73,30 @@ func (p *pacer) forget(now time.Time) {
 	}
 }
 
-// alone are those who are at something that each does once at a time. The zero value is complete.
-type alone struct {
-	mu sync.Mutex
-	by map[string]bool // guarded by mu
+// What is under way at a time. Each user has a quarter of the slots, in however many sessions, so
+// that there are connections to the store left for others; who finds none free waits for a moment.
+const (
+	pagesAtOnce  = 12 // pages, but for those that take minutes
+	costlyAtOnce = 4  // searches for a text in runs, and files of many jobs, which are in memory until they are sent
+)
+
+// hold takes a slot for the user until the request is answered.
+func (q *request) hold(of *slots.Slots) error {
+	who := slots.Holder{Proved: q.user.Name}
+	if !of.Take(q.ctx, who) {
+		return tooOften(slots.Patience)
+	}
+	q.giveBack = append(q.giveBack, func() { of.Give(who) })
+	return nil
 }
 
-// begin reports whether somebody may begin, and how that ends: it is called then, once.
-func (a *alone) begin(who string) (end func(), may bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.by[who] {
-		return nil, false
-	}
-	if a.by == nil {
-		a.by = map[string]bool{}
-	}
-	a.by[who] = true
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		delete(a.by, who)
-	}, true
-}
-
-// asking is who asks, as paces are kept by: a session or a token, else the user whom the host
-// names, else an address.
+// asking is who asks, as paces are kept by: a user, in whatever session and with whatever token,
+// else an address.
 func (q *request) asking() string {
-	switch u := q.user; {
-	case u == nil:
+	if q.user == nil {
 		return "address " + q.client.network().String()
-	case u.token != "":
-		return "token " + strconv.FormatInt(u.tokenID, 10)
-	case u.session != nil:
-		return "session " + strconv.FormatInt(u.session.ID, 10) + " of " + u.Name
-	default:
-		return "user " + u.Name
 	}
+	return "user " + q.user.Name
 }
 
 // pace counts a question of a kind, or says how long it has to wait.

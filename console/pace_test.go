@@ -47,13 +47,13 @@ func TestPreviewsArePaced(t *testing.T) {
 		root.get(aPreview).is(429).lacks("<html")
 		root.header = http.Header{}
 
-		// Others have their own: another user, another session and a token of the same one.
+		// Another user has another five; another session and a token of the same user have none.
 		ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
 		again := x.session("root", "another browser")
 		token := x.bearer("root", store.Grants{Admin: true})
-		for who, b := range map[string]*browser{"another user": ann, "another session": again, "a token": token} {
-			if got := b.statuses(6, show(b)); got[200] != 5 || got[429] != 1 {
-				t.Errorf("%s: answers %v", who, got)
+		for b, want := range map[*browser]int{ann: 5, again: 0, token: 0} {
+			if got := b.statuses(6, show(b)); got[200] != want || got[429] != 6-want {
+				t.Errorf("answers %v, want %d previews", got, want)
 			}
 		}
 
@@ -211,4 +211,35 @@ func TestPacesAreForgotten(t *testing.T) {
 			t.Error("who has to wait was forgotten before those who have not")
 		}
 	})
+}
+
+// TestPagesAtATime: a user in whatever sessions has three pages under way, and one search for a text
+// in runs; who comes with more waits for a moment, and others have theirs meanwhile.
+func TestPagesAtATime(t *testing.T) {
+	atOnce(t)
+	for page, most := range map[string]int{"runs?state=bad": 3, "runs?text=zzz": 1} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &watched{}
+			x := newSite(t, watch(w))
+			browsers := []*browser{x.admin()}
+			for i := range 7 {
+				browsers = append(browsers, x.session("root", "browser "+itoa(int64(i))))
+			}
+			ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
+			w.late.Store(int64(5 * time.Second))
+			var answers sync.Map
+			var wg sync.WaitGroup
+			for i, b := range browsers {
+				wg.Go(func() { answers.Store(i, b.get(page+"&job="+itoa(int64(i+1))).res.StatusCode) })
+			}
+			time.Sleep(time.Second)
+			ann.get(page).is(http.StatusOK)
+			wg.Wait()
+			got := map[int]int{}
+			answers.Range(func(_, status any) bool { got[status.(int)]++; return true })
+			if got[200] != most || got[429] != len(browsers)-most {
+				t.Errorf("%s: answers %v, want %d pages", page, got, most)
+			}
+		})
+	}
 }

@@ -74,6 +74,14 @@ func (q *request) runs() error {
 	if err != nil {
 		return err
 	}
+	if f.Text != "" { // each of a great many runs is looked at
+		if err := q.pace(wholes); err != nil {
+			return err
+		}
+		if err := q.hold(q.costly); err != nil {
+			return err
+		}
+	}
 	apps, all, err := q.visibleApps()
 	if err != nil {
 		return err
