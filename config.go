@@ -51,8 +51,9 @@ type Config struct {
 	// StopGrace is how long running handlers have to end when the context of Run or
 	// Start is done. Zero means 30 s.
 	StopGrace time.Duration
-	// StrictHandlers refuses jobs whose app or handler no executor offers. Otherwise
-	// they are accepted with a warning, since rolling deploys mix versions.
+	// StrictHandlers refuses jobs whose app or handler no executor offers, at once. Otherwise
+	// they are accepted with a warning, since rolling deploys mix versions; but for a handler
+	// that is misspelt in an app which this process serves, as Start says.
 	StrictHandlers bool
 
 	// Logs say where the lines of runs go beside where the run ran.

@@ -10,7 +10,8 @@ var (
 	// ErrUnknownBlock: no block strategy has this name.
 	ErrUnknownBlock = errs.ErrUnknownBlock
 	// ErrUnknownHandler: no executor offers the app or the handler
-	// (Config.StrictHandlers).
+	// (Config.StrictHandlers), or nobody has a handler in an app that this process
+	// serves (Scheduler.Start).
 	ErrUnknownHandler = errs.ErrUnknownHandler
 	// ErrNeverFires: the schedule has no instant in the future.
 	ErrNeverFires = errs.ErrNeverFires

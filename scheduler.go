@@ -25,7 +25,13 @@ type Scheduler interface {
 	// Stop ErrStopped. First it asks the store for the number of shards, for at most five
 	// seconds; if that is not Config.Cluster.Shards it returns ErrShards and starts nothing. A store
 	// that does not answer, or returns another error, does not fail Start: the loops keep
-	// asking. When ctx ends, the scheduler stops as if Stop had been called with
+	// asking. Then it compares the handlers of jobs that this scheduler was given before Start
+	// with those that there are, of this process and of all live nodes, in each app that this
+	// process has handlers of: where nobody has one, Start is one ErrUnknownHandler for all,
+	// with the names there are, and starts nothing. From then on each definition is compared
+	// as it comes. It is a warning instead where that is not certain: beside a node whose list
+	// of the app has another generation, where executors elsewhere are registered, and for an
+	// app with a token of its own. When ctx ends, the scheduler stops as if Stop had been called with
 	// Config.StopGrace.
 	Start(ctx context.Context) error
 	// Stop stops claiming and starting, once what it has asked of the store is

@@ -17,7 +17,8 @@ var (
 	// ErrUnknownBlock: no block strategy has this name.
 	ErrUnknownBlock = errors.New("xxljob: unknown block strategy")
 	// ErrUnknownHandler: no executor offers the app or the handler
-	// (Config.StrictHandlers).
+	// (Config.StrictHandlers), or nobody has a handler in an app that this process
+	// serves (Scheduler.Start).
 	ErrUnknownHandler = errors.New("xxljob: unknown app or handler")
 	// ErrNeverFires: the schedule has no instant in the future.
 	ErrNeverFires = errors.New("xxljob: the schedule never fires")

@@ -28,6 +28,7 @@ type Catalog struct {
 	Users      *registry.UserCalls // of Config.Routers, which forget jobs
 	Lists      *Lists
 	Bus        *events.Bus
+	kept       keptJobs
 }
 
 // complete fills in and checks a definition.
@@ -83,7 +84,7 @@ func (d *Catalog) addJob(ctx context.Context, given store.Job, keyed bool) (adde
 	if err = errors.Join(err, d.fires(ctx, job)); err != nil {
 		return store.Job{}, err
 	}
-	if err := errors.Join(d.checkLinks(ctx, job, false), d.checkHandler(ctx, job)); err != nil {
+	if err := errors.Join(d.checkLinks(ctx, job, false), d.checkHandler(ctx, job, true)); err != nil {
 		return store.Job{}, err
 	}
 	return d.add(ctx, job)
@@ -103,6 +104,7 @@ func (d *Catalog) add(ctx context.Context, job store.Job) (store.Job, error) {
 	d.Life.Wakes.Scan.Poke()
 	d.Life.Wakes.Late.PokeIf(added.LateAfter > 0)
 	d.warnOfSaved(added)
+	d.kept.keep(added)
 	return added, nil
 }
 
@@ -123,13 +125,19 @@ func (d *Catalog) warnOfStored(job store.Job) {
 // untold reports whether a job names addresses that nobody here writes to.
 func (d *Catalog) untold(job *store.Job) bool { return job.AlarmEmail != "" && len(d.Cfg.Alarms) == 0 }
 
-// checkHandler looks whether some executor offers the app and handler. In a
-// rolling deploy it may come later, so by default that is a warning.
-func (d *Catalog) checkHandler(ctx context.Context, job store.Job) error {
+// checkHandler looks whether some executor offers the app and handler. It may come later, so by
+// default that is a warning, unless the handler is named anew and misspelt (handlers.go).
+func (d *Catalog) checkHandler(ctx context.Context, job store.Job, named bool) error {
 	if err := d.checkConcurrent(ctx, &job); err != nil {
 		return err
 	}
 	_, why, err := d.Book.Lookup(ctx, &job, nil)
+	if err == nil && why != "" && !d.Cfg.StrictHandlers && named && d.checksNow() {
+		names, err := d.misspelt(ctx, job.App, []store.Job{job}, d.generationOf(job.App))
+		if m := names[job.Handler]; err == nil && m != nil {
+			return errs.In(store.Called(job), m.err())
+		}
+	}
 	switch {
 	case err != nil && d.Cfg.StrictHandlers:
 		return err
@@ -196,7 +204,8 @@ func (d *Catalog) UpdateJob(ctx context.Context, job store.Job) (store.Job, erro
 	if job.App != old.App {
 		return store.Job{}, fmt.Errorf("xxljob: update job %d: App %q: the job belongs to app %q", job.ID, job.App, old.App)
 	}
-	if err := errors.Join(d.checkLinks(ctx, complete, complete.Key != old.Key), d.checkHandler(ctx, complete)); err != nil {
+	named := complete.Handler != old.Handler || complete.GlueType != old.GlueType
+	if err := errors.Join(d.checkLinks(ctx, complete, complete.Key != old.Key), d.checkHandler(ctx, complete, named)); err != nil {
 		return store.Job{}, err
 	}
 	if _, err := d.Now(ctx); err != nil { // Change goes by the clock, which has to be known
@@ -209,6 +218,9 @@ func (d *Catalog) UpdateJob(ctx context.Context, job store.Job) (store.Job, erro
 	}, Next: func(job store.Job, started, now time.Time) (time.Time, error) { return next(job, started, now) }})
 	if err == nil {
 		d.warnOfSaved(updated)
+		if named {
+			d.kept.keep(updated)
+		}
 	}
 	return updated, err
 }
@@ -226,6 +238,7 @@ func (d *Catalog) RemoveJob(ctx context.Context, id int64) error {
 	core.LogChange(ctx, d.Logger, "remove", store.ObjectJob, id, "")
 	d.forgetRoutes(ctx, id)
 	d.Jobs.JobGone(id)
+	d.kept.drop(id)
 	d.Life.Wakes.Scan.Poke()
 	return nil
 }

@@ -13,6 +13,11 @@
 // warning, or a fault for a manual group. Where gronx reads a crontab expression differently
 // from this module (room schedule), both readings are logged.
 //
+// A handler that nobody has, in an app that this process serves, is misspelt (handlers.go). What is
+// defined before Start is stored as it comes and looked at by Start, since its handlers may be
+// registered behind it; what comes later is refused. Wherever somebody unknown may have the
+// handler it is a warning.
+//
 // Removed jobs keep their runs: they say what happened, and retention takes them. XXL-JOB
 // deletes them with the job. The record of changes keeps what a job was: each entry has the
 // whole definition beside what differs (docs/record.md), so that restoring one reads one row.
@@ -79,7 +84,7 @@
 //
 // # Locks and goroutines
 //
-// Lists has this node's lists; its lock is a leaf. Its turn guards nothing but the order:
+// Lists has this node's lists; its lock is a leaf, and so is that of keptJobs. Its turn guards nothing but the order:
 // lists of one scheduler are applied one after the other, and it is held across calls of the
 // store, which no loop but that of the lists waits for. The list loop belongs to stage lease,
 // and ends last; without a list it sleeps.

@@ -62,6 +62,9 @@ func (d *Catalog) EnsureJob(ctx context.Context, job store.Job) (Ensured, error)
 		return Ensured{}, fmt.Errorf("xxljob: ensure job %q: %w", job.Key, errs.ErrStopped)
 	}
 	e, err := d.ensure(ctx, job)
+	if err == nil {
+		d.kept.keep(e.Job)
+	}
 	return e, store.InJob(job, err)
 }
 
@@ -113,7 +116,7 @@ func (d *Catalog) ensureStored(ctx context.Context, has, job store.Job) (Ensured
 	if has.Ensured == job.Ensured && !isPruned(&has) {
 		return Ensured{has, Unchanged}, nil
 	}
-	if err := errors.Join(d.checkLinks(ctx, job, false), d.checkHandler(ctx, job)); err != nil {
+	if err := errors.Join(d.checkLinks(ctx, job, false), d.checkHandler(ctx, job, true)); err != nil {
 		return Ensured{}, err
 	}
 	e, err := d.redefine(ctx, has, job, nil, nil)
@@ -127,7 +130,7 @@ func (d *Catalog) create(ctx context.Context, job store.Job) (store.Job, error) 
 	if err := d.fires(ctx, job); err != nil {
 		return store.Job{}, err
 	}
-	if err := errors.Join(d.checkLinks(ctx, job, false), d.checkHandler(ctx, job)); err != nil {
+	if err := errors.Join(d.checkLinks(ctx, job, false), d.checkHandler(ctx, job, true)); err != nil {
 		return store.Job{}, err
 	}
 	if err := d.SetShards(ctx); err != nil {

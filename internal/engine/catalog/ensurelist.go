@@ -87,7 +87,7 @@ func (d *Catalog) wanted(ctx context.Context, app string, jobs []store.Job, opts
 	if opts.Generation < 0 {
 		f.Add("Generation", opts.Generation, errors.New("want zero or greater"))
 	}
-	complete, err := d.completeList(ctx, app, jobs)
+	complete, err := d.completeList(ctx, app, jobs, opts.Generation)
 	if err := errors.Join(f.Err(), err); err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (w *appList) digest() string {
 }
 
 // completeList completes the jobs, and finds the faults of all of them.
-func (d *Catalog) completeList(ctx context.Context, app string, jobs []store.Job) ([]store.Job, error) {
+func (d *Catalog) completeList(ctx context.Context, app string, jobs []store.Job, generation int64) ([]store.Job, error) {
 	complete := make([]store.Job, len(jobs))
 	faulty := make([]error, len(jobs))
 	seen := map[string]int{}
@@ -147,8 +147,11 @@ func (d *Catalog) completeList(ctx context.Context, app string, jobs []store.Job
 	for i, err := range linked {
 		faulty[i] = errors.Join(faulty[i], err)
 	}
-	if d.Cfg.StrictHandlers {
+	switch {
+	case d.Cfg.StrictHandlers:
 		d.findUnserved(ctx, app, complete, faulty)
+	case d.checksNow():
+		d.findMisspelt(ctx, app, complete, faulty, generation)
 	}
 	var list []error
 	for i, err := range faulty {
@@ -202,6 +205,16 @@ func (d *Catalog) findUnserved(ctx context.Context, app string, jobs []store.Job
 			faulty[i] = err
 		case reason != "":
 			faulty[i] = errs.In(store.Called(*j), fmt.Errorf("%w: App %q, Handler %q: %s", errs.ErrUnknownHandler, j.App, j.Handler, reason))
+		}
+	}
+}
+
+// findMisspelt adds to the faults of jobs that their handler is misspelt, where that is known.
+func (d *Catalog) findMisspelt(ctx context.Context, app string, jobs []store.Job, faulty []error, generation int64) {
+	names, _ := d.misspelt(ctx, app, jobs, generation)
+	for i := range jobs {
+		if m := names[jobs[i].Handler]; m != nil && faulty[i] == nil && registry.BookKeyOf(&jobs[i]).IsBean() {
+			faulty[i] = errs.In(store.Called(jobs[i]), m.err())
 		}
 	}
 }

@@ -29,6 +29,9 @@ func (s *Node) start(ctx, life context.Context) error {
 	if err := s.sameShards(ctx); err != nil {
 		return err
 	}
+	if err := s.CheckKept(ctx); err != nil {
+		return err
+	}
 	return s.startLoops(life)
 }
 

@@ -29,7 +29,8 @@ type Addresses struct {
 // BookKeyOf is what a job's addresses go by.
 func BookKeyOf(job *store.Job) BookKey { return BookKey{job.App, job.Handler, job.GlueType} }
 
-func (k BookKey) isBean() bool { return k.Glue == store.GlueBean || k.Glue == "" }
+// IsBean reports whether it is a handler that is meant, and no script.
+func (k BookKey) IsBean() bool { return k.Glue == store.GlueBean || k.Glue == "" }
 
 // KnewLately reports whether an address is one of the app's, or was one a moment ago: an
 // executor that has said good-bye lets its runs end, and answers questions about them.
@@ -237,7 +238,7 @@ func registered(regs []store.Registration, now time.Time) Answer {
 func (b *Addresses) Choose(key BookKey, all []string) bookEntry {
 	var e bookEntry
 	able, hasApp := b.able(key, all)
-	bean := key.isBean()
+	bean := key.IsBean()
 	e.Addrs = oneSpelling(b.S.Leases.Undoubted(able))
 	switch {
 	case len(e.Addrs) > 0:
@@ -265,6 +266,12 @@ func (b *Addresses) HasExecutor(ctx context.Context, app string) (bool, error) {
 	return len(all) > 0, err
 }
 
+// HasRemote reports whether an app has an executor elsewhere, which does not say what its handlers are.
+func (b *Addresses) HasRemote(ctx context.Context, app string) (bool, error) {
+	a, err := loop.Call(ctx, func(ctx context.Context) (Answer, error) { return b.Ask(ctx, app) })
+	return slices.ContainsFunc(a.Addrs, store.IsRemote), err
+}
+
 // able are the addresses that can run the handler, sorted, those of doubted nodes
 // included, and whether a node is there that has the app.
 func (b *Addresses) able(key BookKey, all []string) (addrs []string, hasApp bool) {
@@ -278,7 +285,7 @@ func (b *Addresses) able(key BookKey, all []string) (addrs []string, hasApp bool
 		}
 		app, handler := b.S.Leases.Serves(inc, key.App, key.Handler)
 		hasApp = hasApp || app
-		if handler && key.isBean() {
+		if handler && key.IsBean() {
 			addrs = append(addrs, a)
 		}
 	}

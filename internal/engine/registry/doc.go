@@ -73,7 +73,8 @@
 // guarded (userExecutor): a panic means that the run was not accepted.
 //
 // An app without an executor is a warning where a job is defined, and an error with
-// StrictHandlers, since an error by default would break rolling deploys.
+// StrictHandlers, since an error by default would break rolling deploys. Room catalog refuses a
+// handler that is misspelt in an app of this process.
 //
 // # Executors elsewhere
 //
