@@ -46,10 +46,15 @@ func nextOf(j *xxljob.Job, newest []xxljob.Run, now time.Time) (list []time.Time
 	return list[:min(len(list), nextOnAPage)], nil
 }
 
+// isNext reports whether a run is of an instant of the schedule, and planned and not started.
+func isNext(r *xxljob.Run) bool {
+	return r.State == xxljob.StatePlanned && r.Born && r.Attempt == 0
+}
+
 // plannedOf are the instants of the schedule that are planned and not started.
 func plannedOf(runs []xxljob.Run) (list []time.Time) {
 	for _, r := range runs {
-		if r.State == xxljob.StatePlanned && r.Born && r.Attempt == 0 {
+		if isNext(&r) {
 			list = append(list, r.Scheduled)
 		}
 	}

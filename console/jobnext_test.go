@@ -60,3 +60,27 @@ func TestNextInstants(t *testing.T) {
 		}
 	})
 }
+
+// TestNextOfAList: the list shows when a job runs next, which is what is planned already where
+// something is, and not what is planned next.
+func TestNextOfAList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // it is the first of January 2000
+		x := newSite(t)
+		must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: "hourly", Handler: "work", Schedule: xxljob.FixedRate(time.Hour)}))
+		must(x.s.Start(t.Context()))
+		defer func() { must(x.s.Stop(t.Context())) }()
+		for _, c := range []struct {
+			wait time.Duration
+			next string
+		}{{30 * time.Minute, "2000-01-01T01:00"}, {30*time.Minute - 2*time.Second, "2000-01-01T01:00"}, {3 * time.Second, "2000-01-01T02:00"}} {
+			time.Sleep(c.wait)
+			synctest.Wait()
+			body := x.admin().get("jobs").is(200).body
+			_, cell, _ := strings.Cut(body, `data-name="Next`)
+			_, at, _ := strings.Cut(cell, `datetime="`)
+			if len(at) < 16 || at[:16] != c.next {
+				t.Errorf("at %v: %.60q, want %s", time.Now(), at, c.next)
+			}
+		}
+	})
+}

@@ -144,12 +144,17 @@ func (q *request) running(lines []jobLine, ids []int64) (more bool, err error) {
 	if !ok || len(ids) == 0 {
 		return false, nil
 	}
-	open, err := reader.SearchRuns(q.ctx, xxljob.RunSearch{JobIDs: ids, States: []xxljob.State{xxljob.StateStarted, xxljob.StateDispatched}, Limit: 1000})
+	open, err := reader.SearchRuns(q.ctx, xxljob.RunSearch{JobIDs: ids, States: []xxljob.State{xxljob.StatePlanned, xxljob.StateStarted, xxljob.StateDispatched}, Limit: 1000})
 	if err != nil {
 		return false, err
 	}
 	for _, r := range open.Runs {
-		lines[slices.Index(ids, r.JobID)].Running++
+		switch l := &lines[slices.Index(ids, r.JobID)]; {
+		case r.State != xxljob.StatePlanned:
+			l.Running++
+		case isNext(&r) && (l.Next.IsZero() || r.Scheduled.Before(l.Next)):
+			l.Next = r.Scheduled
+		}
 	}
 	return open.SearchedTo > 1, nil
 }

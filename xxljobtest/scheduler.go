@@ -55,7 +55,8 @@ func New(t testing.TB, jobs ...xxljob.Job) *Scheduler {
 	return NewWith(t, Options{}, jobs...)
 }
 
-// NewWith is New with options.
+// NewWith is New with options. A job that names a handler which is not among Options.Handlers,
+// where there are some, is an error of the test: register it there, or add the job behind Handle.
 func NewWith(t testing.TB, o Options, jobs ...xxljob.Job) *Scheduler {
 	t.Helper()
 	cfg, out := o.Config, newOutput(t)

@@ -58,7 +58,7 @@ func newest(m alarm.Message) []slog.Attr {
 		return []slog.Attr{text}
 	}
 	return []slog.Attr{
-		slog.Int64("run", e.RunID), slog.String("state", e.State), slog.Int("attempt", e.Attempt),
+		slog.Int64("run", e.RunID), slog.String("state", e.State), slog.Int("attempt", e.Attempt+1),
 		slog.Time("instant", e.Instant), text,
 	}
 }

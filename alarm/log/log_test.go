@@ -44,7 +44,7 @@ func TestLines(t *testing.T) {
 		m    alarm.Message
 		want string
 	}{
-		{message(), `level=ERROR msg="xxljob: alarm"` + job + " cause=failed count=3" + when + ` run=4711 state=failed attempt=1 instant=2026-03-01T01:30:00.000Z text="exit code 1"` + "\n"},
+		{message(), `level=ERROR msg="xxljob: alarm"` + job + " cause=failed count=3" + when + ` run=4711 state=failed attempt=2 instant=2026-03-01T01:30:00.000Z text="exit code 1"` + "\n"},
 		{recovered, `level=INFO msg="xxljob: job has recovered"` + job + " cause=recovered count=1" + when + "\n"},
 		{stopped, `level=ERROR msg="xxljob: alarm"` + job + " cause=stopped count=3" + when + ` text="no next\ninstant"` + "\n"},
 	} {

@@ -61,7 +61,7 @@ type Event struct {
 	At      string `json:"at,omitempty"`
 	RunID   int64  `json:"run_id,string"`
 	State   string `json:"state,omitempty"`
-	Attempt int    `json:"attempt,omitempty"` // from 0, which is left out
+	Attempt int    `json:"attempt,omitempty"` // from 1, as texts count; left out where no run is meant
 	Instant string `json:"instant,omitempty"`
 	Text    string `json:"text"`
 }
@@ -75,9 +75,13 @@ func bodyOf(m alarm.Message, text alarm.Text, link string) Body {
 		Subject: text.Subject, Text: text.Plain, Link: link,
 	}
 	for _, e := range m.Events {
+		attempt := 0
+		if e.RunID != 0 {
+			attempt = e.Attempt + 1
+		}
 		b.Events = append(b.Events, Event{
 			Cause: string(e.Cause), At: stamp(e.At), RunID: e.RunID, State: e.State,
-			Attempt: e.Attempt, Instant: stamp(e.Instant), Text: e.Text,
+			Attempt: attempt, Instant: stamp(e.Instant), Text: e.Text,
 		})
 	}
 	return b

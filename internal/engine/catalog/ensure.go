@@ -160,7 +160,7 @@ func (d *Catalog) redefine(ctx context.Context, has, job store.Job, restart func
 		outcome, next = Unchanged, plan.Replanned
 		if j.Ensured != job.Ensured {
 			outcome = Changed
-			if defined, by := plan.Define(j, job, d.Clock.Now()); defined {
+			if defined, by := plan.Define(j, keepNotBefore(j, job), d.Clock.Now()); defined {
 				replan, next = true, by
 			}
 			j.Ensured = job.Ensured
@@ -172,6 +172,20 @@ func (d *Catalog) redefine(ctx context.Context, has, job store.Job, restart func
 		return replan, nil
 	}, Next: func(job store.Job, started, now time.Time) (time.Time, error) { return next(job, started, now) }})
 	return Ensured{changed, outcome}, err
+}
+
+// keepNotBefore is a definition with the NotBefore that somebody has given the job, where it says nothing
+// of that: whoever has paused a job for a while does not want a deploy to start it. What the last
+// definition itself has set goes with it.
+func keepNotBefore(has *store.Job, job store.Job) store.Job {
+	if !job.NotBefore.IsZero() || has.NotBefore.IsZero() || !job.NotAfter.IsZero() && job.NotAfter.Before(has.NotBefore) {
+		return job
+	}
+	if as, err := digestOf(*has); err == nil && as == has.Ensured {
+		return job
+	}
+	job.NotBefore = has.NotBefore
+	return job
 }
 
 // restatus stops a job, or starts one that somebody has stopped, and reports whether it did.

@@ -20,8 +20,8 @@
 // superuser.
 //
 // Where there is neither, tests are skipped, saying what to install. With
-// XXLJOB_REQUIRE_POSTGRES=1 they fail instead; `make test` sets it. The same goes
-// for pgbouncer.
+// XXLJOB_REQUIRE_POSTGRES=1 they fail instead; `make test` sets it. Without pgbouncer
+// the tests behind one are skipped aloud, also by `make test`, and fail where CI=true.
 //
 // # Files
 //

@@ -204,3 +204,43 @@ func TestEnsureJobOfAJobOfLists(t *testing.T) {
 		})
 	}
 }
+
+// TestPauseSurvivesDeploys: a NotBefore that somebody has given a job stays where a definition says
+// nothing of it; what a definition has set itself goes with it, and one that says something is taken.
+func TestPauseSurvivesDeploys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, st := refuseWorld(t, xxljob.Config{})
+		ctx := t.Context()
+		until := time.Now().Add(72 * time.Hour).UTC()
+		list := func(name string, change func(*xxljob.Job)) xxljob.Job {
+			j := xxljob.Job{Key: "paused", Name: name, Handler: "work", Schedule: xxljob.FixedRate(time.Hour)}
+			change(&j)
+			_, err := s.EnsureJobs(ctx, "", []xxljob.Job{j}, xxljob.EnsureOptions{})
+			stage.Must(t, err)
+			got, err := st.JobByKey(ctx, "app", "paused")
+			stage.Must(t, err)
+			return got
+		}
+		want := func(what string, got xxljob.Job, notBefore time.Time) {
+			t.Helper()
+			if !got.NotBefore.Equal(notBefore) || got.Next.Before(notBefore) {
+				t.Errorf("%s: NotBefore %v, Next %v, want %v", what, got.NotBefore, got.Next, notBefore)
+			}
+		}
+		nothing := func(*xxljob.Job) {}
+		job := list("first", nothing)
+		job.NotBefore = until
+		_, err := s.UpdateJob(ctx, job)
+		stage.Must(t, err)
+		want("the same list", list("first", nothing), until)
+		want("another list", list("second", nothing), until)
+		want("another schedule", list("second", func(j *xxljob.Job) { j.Schedule = xxljob.FixedRate(2 * time.Hour) }), until)
+		_, err = s.EnsureJob(ctx, xxljob.Job{Key: "paused", Name: "alone", Handler: "work", Schedule: xxljob.FixedRate(time.Hour)})
+		stage.Must(t, err)
+		want("alone", list("third", nothing), until)
+		want("a bound before it", list("fourth", func(j *xxljob.Job) { j.NotAfter = until.Add(-time.Hour) }), time.Time{})
+		want("set by the list", list("fifth", func(j *xxljob.Job) { j.NotBefore = until.Add(time.Hour) }), until.Add(time.Hour))
+		want("taken back by the list", list("sixth", nothing), time.Time{})
+		stage.Must(t, s.Stop(ctx))
+	})
+}

@@ -90,10 +90,13 @@ func TestMisspeltLater(t *testing.T) {
 		wrong := one
 		wrong.Handler = "sned"
 		for verb, define := range map[string]func() error{
-			"AddJob":     func() error { _, err := s.AddJob(ctx, manual("two", "sned")); return err },
-			"UpdateJob":  func() error { _, err := s.UpdateJob(ctx, wrong); return err },
-			"EnsureJob":  func() error { _, err := s.EnsureJob(ctx, manual("one", "sned")); return err },
-			"EnsureJobs": func() error { _, err := s.EnsureJobs(ctx, "", []xxljob.Job{manual("one", "sned")}, xxljob.EnsureOptions{}); return err },
+			"AddJob":    func() error { _, err := s.AddJob(ctx, manual("two", "sned")); return err },
+			"UpdateJob": func() error { _, err := s.UpdateJob(ctx, wrong); return err },
+			"EnsureJob": func() error { _, err := s.EnsureJob(ctx, manual("one", "sned")); return err },
+			"EnsureJobs": func() error {
+				_, err := s.EnsureJobs(ctx, "", []xxljob.Job{manual("one", "sned")}, xxljob.EnsureOptions{})
+				return err
+			},
 		} {
 			err := define()
 			if !errors.Is(err, xxljob.ErrUnknownHandler) || !strings.Contains(err.Error(), `there are "close", "send"`) {
