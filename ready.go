@@ -63,7 +63,7 @@ type NotReadyError struct {
 func (e *NotReadyError) Error() string {
 	texts := make([]string, len(e.Errs))
 	for i, err := range e.Errs {
-		texts[i] = err.Error()
+		texts[i] = strings.ReplaceAll(strings.TrimPrefix(err.Error(), "xxljob: "), ": xxljob: ", ": ")
 	}
 	return errs.ErrNotReady.Error() + ": " + strings.Join(texts, "; ")
 }

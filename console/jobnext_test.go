@@ -67,8 +67,8 @@ func TestNextOfAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // it is the first of January 2000
 		x := newSite(t)
 		must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: "hourly", Handler: "work", Schedule: xxljob.FixedRate(time.Hour)}))
-		must(x.s.Start(t.Context()))
-		defer func() { must(x.s.Stop(t.Context())) }()
+		must(t, x.s.Start(t.Context()))
+		defer func() { must(t, x.s.Stop(t.Context())) }()
 		for _, c := range []struct {
 			wait time.Duration
 			next string

@@ -59,7 +59,7 @@ func (d *Catalog) EnsureJob(ctx context.Context, job store.Job) (Ensured, error)
 		return Ensured{}, err
 	}
 	if d.Life.Stopped() {
-		return Ensured{}, fmt.Errorf("xxljob: ensure job %q: %w", job.Key, errs.ErrStopped)
+		return Ensured{}, errs.In(fmt.Sprintf("ensure job %q", job.Key), errs.ErrStopped)
 	}
 	e, err := d.ensure(ctx, job)
 	if err == nil {
@@ -137,7 +137,7 @@ func (d *Catalog) create(ctx context.Context, job store.Job) (store.Job, error) 
 		return store.Job{}, err
 	}
 	if err := d.Store.EnsureGroup(ctx, job.App); err != nil {
-		return store.Job{}, fmt.Errorf("xxljob: ensure group %q: %w", job.App, err)
+		return store.Job{}, errs.In(fmt.Sprintf("ensure group %q", job.App), err)
 	}
 	return d.add(ctx, job)
 }

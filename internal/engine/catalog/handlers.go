@@ -99,7 +99,7 @@ func (d *Catalog) CheckKept(ctx context.Context) (err error) {
 	if len(faults) == 0 {
 		return nil
 	}
-	return fmt.Errorf("xxljob: start: %w", errors.Join(faults...))
+	return errs.In("start", errors.Join(faults...))
 }
 
 // checksNow reports whether definitions are looked at as they come.

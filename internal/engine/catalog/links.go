@@ -55,7 +55,7 @@ func (d *Catalog) findLinks(ctx context.Context, jobs []store.Job) (faulty []err
 	faulty = make([]error, len(jobs))
 	stored, err := d.Store.Links(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("xxljob: read which jobs name others: %w", err)
+		return nil, errs.In("read which jobs name others", err)
 	}
 	l, err := d.newLinks(ctx, stored, jobs)
 	if err != nil {
@@ -124,7 +124,7 @@ func (d *Catalog) readRefs(ctx context.Context, ids map[int64]bool, refs map[int
 	for some := range slices.Chunk(unknown, loop.StoreBatch) {
 		jobs, err := d.Store.Jobs(ctx, store.JobFilter{IDs: some, Limit: len(some)})
 		if err != nil {
-			return fmt.Errorf("xxljob: read the jobs that others name: %w", err)
+			return errs.In("read the jobs that others name", err)
 		}
 		for i := range jobs {
 			refs[jobs[i].ID] = refOf(&jobs[i])

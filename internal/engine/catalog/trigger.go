@@ -28,7 +28,7 @@ func (d *Catalog) Trigger(ctx context.Context, jobID int64, t store.Trigger) ([]
 // triggered is Trigger for an encoded trigger.
 func (d *Catalog) triggered(ctx context.Context, jobID int64, t store.Trigger) ([]int64, error) {
 	if d.Life.Stopped() {
-		return nil, fmt.Errorf("xxljob: trigger job %d: %w", jobID, errs.ErrStopped)
+		return nil, errs.In(fmt.Sprintf("trigger job %d", jobID), errs.ErrStopped)
 	}
 	id, err := d.TriggerAs(ctx, jobID, t)
 	if err != nil {
@@ -123,7 +123,7 @@ func (d *Catalog) Again(ctx context.Context, runID int64) (int64, error) {
 		return 0, errs.ErrNoContext
 	}
 	if d.Life.Stopped() {
-		return 0, fmt.Errorf("xxljob: run %d again: %w", runID, errs.ErrStopped)
+		return 0, errs.In(fmt.Sprintf("run %d again", runID), errs.ErrStopped)
 	}
 	r, err := d.Store.Run(ctx, runID)
 	if err != nil {

@@ -29,7 +29,7 @@ func (c Config) OwnExecutor() (*executor.Executor, error) {
 	}
 	own, err := executor.New(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("xxljob: config: Executor: %w", err)
+		return nil, errs.In("config: Executor", err)
 	}
 	return own, nil
 }
@@ -252,7 +252,7 @@ func (c *Config) validateTokens(f *store.Faults) {
 		return
 	}
 	if _, err := wire.NewKeyring(c.tokens()); err != nil {
-		f.Errs = append(f.Errs, fmt.Errorf("xxljob: config: HTTP.Tokens: %w", err))
+		f.Errs = append(f.Errs, errs.In("config: HTTP.Tokens", err))
 	}
 }
 

@@ -34,7 +34,7 @@ func (w *waiter) wait(ctx context.Context, runID int64) (store.Run, error) {
 		return store.Run{}, errs.ErrNoContext
 	}
 	if w.Life.Stopped() {
-		return store.Run{}, fmt.Errorf("xxljob: wait for run %d: %w", runID, errs.ErrStopped)
+		return store.Run{}, errs.In(fmt.Sprintf("wait for run %d", runID), errs.ErrStopped)
 	}
 	told := w.queue.Waiters.Add(runID)
 	defer func() { w.queue.Waiters.Drop(runID, told) }()
@@ -98,7 +98,7 @@ func (w *waiter) waitsForItself(ctx context.Context, run store.Run) error {
 		return nil
 	}
 	if run.ID == caller.RunID {
-		return fmt.Errorf("xxljob: wait for run %d, which is the caller's own: %w", run.ID, errs.ErrWaitsForItself)
+		return errs.In(fmt.Sprintf("wait for run %d, which is the caller's own", run.ID), errs.ErrWaitsForItself)
 	}
 	sibling := run.TriggerID == own.Run.Planned.TriggerID() // parts of one broadcast do not queue behind each other
 	if run.State != store.StatePlanned || sibling {
@@ -109,12 +109,12 @@ func (w *waiter) waitsForItself(ctx context.Context, run store.Run) error {
 	case errs.IsNotFound(err):
 		return nil // its planned runs are cancelled
 	case err != nil:
-		return fmt.Errorf("xxljob: wait for run %d: %w", run.ID, err)
+		return errs.In(fmt.Sprintf("wait for run %d", run.ID), err)
 	case !oneByOne(&job) || !w.comesTo(ctx, own.Run.Address, &run, &job):
 		return nil
 	}
-	return fmt.Errorf("xxljob: wait for run %d, which is queued behind the caller's own, %d, of job %d %q, whose runs follow each other there: %w",
-		run.ID, caller.RunID, job.ID, errs.Shorten(job.Name, 40), errs.ErrWaitsForItself)
+	return errs.In(fmt.Sprintf("wait for run %d, which is queued behind the caller's own, %d, of job %d %q, whose runs follow each other there",
+		run.ID, caller.RunID, job.ID, errs.Shorten(job.Name, 40)), errs.ErrWaitsForItself)
 }
 
 // caller is the flight of a run whose handler asks, nil where it is another scheduler's: one of
@@ -130,7 +130,7 @@ func (w *waiter) caller(r inside.Run) *queue.Flight {
 // stoppedFromInside refuses to stop for a handler of this node, which that would wait for.
 func (w *waiter) stoppedFromInside(ctx context.Context) error {
 	if r, ok := inside.From(ctx); ok && w.caller(r) != nil {
-		return fmt.Errorf("xxljob: stop, which waits for the handler of run %d that has called it: let another goroutine call it: %w", r.RunID, errs.ErrWaitsForItself)
+		return errs.In(fmt.Sprintf("stop, which waits for the handler of run %d that has called it: let another goroutine call it", r.RunID), errs.ErrWaitsForItself)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func (s *Node) mayStart(ctx context.Context) error {
 func (s *Node) sameShards(ctx context.Context) error {
 	_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.SetShards(ctx) })
 	if errors.Is(err, errs.ErrShards) {
-		return fmt.Errorf("xxljob: start: %w", err)
+		return errs.In("start", err)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -161,7 +162,7 @@ func (a *Attacher) Attach(e core.Executor) error {
 	}
 	if err := bind(e, a.Admin); err != nil {
 		a.Attached.drop(e)
-		return fmt.Errorf("xxljob: attach: app %q: Bind: %w", e.App(), err)
+		return errs.In(fmt.Sprintf("attach: app %q: Bind", e.App()), err)
 	}
 	a.attachedMoved()
 	return nil
@@ -170,7 +171,8 @@ func (a *Attacher) Attach(e core.Executor) error {
 func (a *Attacher) Handle(name string, h executor.Handler, opts ...executor.HandlerOption) error {
 	err := a.Own.Handle(name, h, opts...)
 	if errors.Is(err, executor.ErrStopped) {
-		return fmt.Errorf("%w: %w", errs.ErrStopped, err)
+		both := fmt.Errorf("%w: %w", errs.ErrStopped, err)
+		return errs.Reword(strings.ReplaceAll(both.Error(), ": xxljob: ", ": "), both)
 	}
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/alarm"
+	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store/memory"
 )
@@ -319,5 +320,52 @@ func TestWarnsOfMailsThatNobodySends(t *testing.T) {
 		_, err = s.AddJob(ctx, full)
 		stage.Must(t, err)
 		check("with a rule", 0)
+	})
+}
+
+// TestErrorsDoNotStutter: the module's name stands once in each line of an error, whatever it wraps.
+func TestErrorsDoNotStutter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, all := t.Context(), map[string]error{}
+		s, st := wordsWorld(t, xxljob.Config{})
+		stage.Must(t, s.Handle("work", stage.NothingToDo))
+		job, err := s.AddJob(ctx, xxljob.Job{Key: "k", Name: "k", Handler: "work"})
+		stage.Must(t, err)
+		_, err = s.EnsureJobs(ctx, "", []xxljob.Job{manual("a", "wrok"), manual("b", "krow")}, xxljob.EnsureOptions{})
+		stage.Must(t, err)
+		all["Start: misspelt"] = s.Start(ctx)
+		_, all["an App and more"] = xxljob.New(lasting{st}, xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {""}}}, Executor: executor.Config{Places: -1}})
+		_, all["AddJob"] = s.AddJob(ctx, xxljob.Job{Route: "x", Block: "y", Schedule: xxljob.Cron("nonsense")})
+		_, all["EnsureJobs"] = s.EnsureJobs(ctx, "", []xxljob.Job{{}, {Name: "n", Schedule: xxljob.Crontab("x")}}, xxljob.EnsureOptions{Generation: -1})
+		_, all["UpdateJob"] = s.UpdateJob(ctx, xxljob.Job{ID: 7})
+		all["RemoveJob"] = s.RemoveJob(ctx, 7)
+		all["StartJob"] = s.StartJob(ctx, job.ID)
+		all["SaveGroup"] = s.SaveGroup(ctx, xxljob.Group{Addresses: []string{"x"}})
+		_, all["Trigger"] = s.Trigger(ctx, 7, xxljob.Trigger{})
+		_, all["Wait"] = s.Wait(ctx, 7)
+		_, all["Log"] = s.Log(ctx, 7, 1)
+		_, all["NextFire"] = s.NextFire(ctx, 7)
+		other, err := xxljob.New(st, xxljob.Config{App: "app", Cluster: xxljob.ClusterConfig{Shards: 8}})
+		stage.Must(t, err)
+		all["Start: shards"] = other.Start(ctx)
+		all["Ready"] = s.Ready()
+		stage.Must(t, s.Stop(ctx))
+		_, all["EnsureJob, stopped"] = s.EnsureJob(ctx, job)
+		_, all["EnsureJobs, stopped"] = s.EnsureJobs(ctx, "", nil, xxljob.EnsureOptions{})
+		_, all["Trigger, stopped"] = s.Trigger(ctx, job.ID, xxljob.Trigger{})
+		_, all["Wait, stopped"] = s.Wait(ctx, 7)
+		all["Start, stopped"] = s.Start(ctx)
+		all["Handle, stopped"] = s.Handle("more", stage.NothingToDo)
+		for what, err := range all {
+			if err == nil {
+				t.Errorf("%s: no error", what)
+				continue
+			}
+			for line := range strings.Lines(err.Error()) {
+				if strings.Count(line, "xxljob: ") > 1 {
+					t.Errorf("%s: %s", what, line)
+				}
+			}
+		}
 	})
 }
