@@ -155,7 +155,7 @@ func TestConfigFaultsAtOnce(t *testing.T) {
 			t.Errorf("no fault of %s with %s", field, value)
 		}
 	}
-	for _, app := range []string{`HTTP.Tokens: xxljob: shared tokens`, `app "three"`, `app "empty"`} {
+	for _, app := range []string{`HTTP.Tokens: shared tokens`, `app "three"`, `app "empty"`} {
 		if !strings.Contains(err.Error(), app) {
 			t.Errorf("no fault of %s", app)
 		}

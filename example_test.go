@@ -477,7 +477,7 @@ func ExampleTrigger_at() {
 func ExampleJob_maxRuns() {
 	ctx := context.Background()
 	store := memory.New()
-	s, err := xxljob.New(store, xxljob.Config{Limits: xxljob.Limits{AllowSubSecond: true}})
+	s, err := xxljob.New(store, xxljob.Config{App: "demo", Limits: xxljob.Limits{AllowSubSecond: true}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type ReadyConfig struct {
 	// least that, and at most 24 h. It is also for how long claims or starts may
 	// fail while this node has its shards, where zero means a fifth of a LeaseTTL. A node that
 	// has never beaten, or that others have the shards of since it alone fails, is not ready
-	// at once, and neither is one whose store is closed (store.ErrClosed), or whose pool of connections is.
+	// at once.
 	StoreAway time.Duration
 	// MaxWaiting is how many due runs this node may hold that have not begun to start. Those
 	// that wait for another run of theirs, by SERIAL_EXECUTION, a maximum or an order, do not

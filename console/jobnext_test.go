@@ -66,6 +66,7 @@ func TestNextInstants(t *testing.T) {
 func TestNextOfAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // it is the first of January 2000
 		x := newSite(t)
+		root := x.admin()
 		must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: "hourly", Handler: "work", Schedule: xxljob.FixedRate(time.Hour)}))
 		must(t, x.s.Start(t.Context()))
 		defer func() { must(t, x.s.Stop(t.Context())) }()
@@ -75,7 +76,7 @@ func TestNextOfAList(t *testing.T) {
 		}{{30 * time.Minute, "2000-01-01T01:00"}, {30*time.Minute - 2*time.Second, "2000-01-01T01:00"}, {3 * time.Second, "2000-01-01T02:00"}} {
 			time.Sleep(c.wait)
 			synctest.Wait()
-			body := x.admin().get("jobs").is(200).body
+			body := root.get("jobs").is(200).body
 			_, cell, _ := strings.Cut(body, `data-name="Next`)
 			_, at, _ := strings.Cut(cell, `datetime="`)
 			if len(at) < 16 || at[:16] != c.next {

@@ -24,9 +24,6 @@ var (
 	// would answer so again. Nothing was changed by the transaction that was refused. It may be
 	// about one member of a batch, and then the others may be tried without it.
 	ErrRefused = errs.ErrRefused
-	// ErrClosed: the store cannot be used any more in this process: it, or the pool of connections
-	// that it was given, was closed. Trying again is of no use.
-	ErrClosed = errs.ErrClosed
 	// ErrSuperseded: another list applies to the app, of another generation or of the same
 	// one, or others name the job that was to be pruned. Nothing was changed.
 	ErrSuperseded = errs.ErrSuperseded

@@ -63,7 +63,7 @@ func TestGoldenBodies(t *testing.T) {
 //	printf '' | openssl dgst -sha256 -mac HMAC -binary \
 //		-macopt hexkey:$(printf '946684800\nfeishu-secret' | od -An -tx1 | tr -d ' \n') | base64
 const (
-	ownSign      = "47f57991861768ecd912745aca4cfc9d6cb5137e6a253a875af9f7bc2c43dc0d"
+	ownSign      = "ea13cc42eb358ee3645ccac00df0a9315b121975ba540c6b9ef61b03de9e85a1"
 	dingTalkSign = "sk9BePNNQ73hOnAbceV4UNz1EXdEC2z7zU7YIB4a+O4="
 	feishuSign   = "y+6r9X3lTYSNn7WmSJEk0lbGCsZi57m4dwYkUA/xMV4="
 )

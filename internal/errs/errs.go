@@ -77,9 +77,6 @@ var (
 	// would answer so again. Nothing was changed by the transaction that was refused. It may be
 	// about one member of a batch, and then the others may be tried without it.
 	ErrRefused = errors.New("xxljob: the store refuses what it is given")
-	// ErrClosed: the store cannot be used any more in this process: it, or the pool of connections
-	// that it was given, was closed. Trying again is of no use.
-	ErrClosed = errors.New("xxljob: the store is closed")
 	// ErrSuperseded: another list applies to the app, of another generation or of the same
 	// one, or others name the job that was to be pruned. Nothing was changed.
 	ErrSuperseded = errors.New("xxljob: superseded: another list applies to the app")

@@ -15,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob/internal/urgent"
-	"github.com/xxljob/xxljob/store"
 )
 
 // reserve is one connection beside the pool, for the time in which the host has all of
@@ -74,7 +73,7 @@ type lent struct {
 func (s *Store) lend(ctx context.Context) (lent, error) {
 	for urgent.Marked(ctx) && s.reserve.usable(s) {
 		c, err := s.fromPool(ctx, s.poolPatience(ctx))
-		if err == nil || ctx.Err() != nil || errors.Is(err, store.ErrClosed) { // the reserve would hide from whoever has closed the pool that all other calls fail
+		if err == nil || ctx.Err() != nil {
 			return c, err
 		}
 		waits := errors.Is(err, context.DeadlineExceeded) // and may give one after all
@@ -122,19 +121,12 @@ func (s *Store) fromPool(ctx context.Context, patience time.Duration) (lent, err
 // acquire takes a connection out of the pool. An error says how many are in use.
 func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	conn, err := s.pool.Acquire(ctx)
-	if err != nil && err.Error() == poolClosed {
-		return nil, fmt.Errorf("%w: the pool that it was given was closed", store.ErrClosed)
-	}
 	if err != nil {
 		stat := s.pool.Stat()
 		return nil, fmt.Errorf("no connection, %d of %d connections of the pool are in use: %w", stat.AcquiredConns(), stat.MaxConns(), err)
 	}
 	return conn, nil
 }
-
-// poolClosed is the text of pgxpool's error for a closed pool, which it takes from a module of which
-// it is the only user here.
-const poolClosed = "closed pool"
 
 // usable reports whether it is worth asking for the reserve.
 func (r *reserve) usable(s *Store) bool {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/test/await"
 	"github.com/xxljob/xxljob/internal/test/pgtest"
 	"github.com/xxljob/xxljob/store"
@@ -440,31 +439,5 @@ func TestLeaveWithoutThePool(t *testing.T) {
 		if n := pool.Stat().CanceledAcquireCount() - before; n != want {
 			t.Errorf("it gave up %d waits for the pool, want %d", n, want)
 		}
-	})
-}
-
-// TestClosedPool: a node whose host has closed the pool is not ready, whatever patience it has with a
-// store that is away; its own connection in reserve does not hide that.
-func TestClosedPool(t *testing.T) {
-	pool, err := pgxpool.New(t.Context(), pgtest.DSN(t))
-	must(t, err)
-	closed := make(chan struct{})
-	end := sync.OnceFunc(func() { go func() { pool.Close(); close(closed) }() })
-	st, err := postgres.New(t.Context(), pool, postgres.Config{Schema: pgtest.Schema(t), AutoMigrate: true, Logger: slog.New(slog.DiscardHandler)})
-	must(t, err)
-	s, err := xxljob.New(st, xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler), Ready: xxljob.ReadyConfig{StoreAway: time.Hour}})
-	must(t, err)
-	must(t, s.Start(t.Context()))
-	t.Cleanup(func() {
-		s.Stop(context.Background())
-		st.Close()
-		end()
-		<-closed
-	})
-	await.Until(t, "it is ready", func() bool { return s.Ready() == nil })
-	end()
-	await.Until(t, "it is not ready, since the pool is closed", func() bool {
-		err := s.Ready()
-		return errors.Is(err, store.ErrClosed) && errors.Is(err, xxljob.ErrNotReady)
 	})
 }

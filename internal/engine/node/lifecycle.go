@@ -156,13 +156,9 @@ func (s *Node) judge(e *core.NotReadyError) {
 // judgeFit adds what this process cannot do of its part.
 func (s *Node) judgeFit(e *core.NotReadyError, now time.Time) {
 	c := &s.Cfg.Ready
-	silent, ever := s.Leases.SilentFor(now)
-	switch why := s.fitness.Silence(); {
-	case errors.Is(why, errs.ErrClosed): // no patience mends it
-		e.Add(core.NotReadyStoreAway, why)
-	case !s.Leases.Trusted(now) && (!ever || silent >= c.StoreAway):
+	if silent, ever := s.Leases.SilentFor(now); !s.Leases.Trusted(now) && (!ever || silent >= c.StoreAway) {
 		err := errors.New("the store has not acknowledged a beat in time")
-		if why != nil {
+		if why := s.fitness.Silence(); why != nil {
 			err = fmt.Errorf("%w: %w", err, why)
 		}
 		e.Add(core.NotReadyStoreAway, err)

@@ -139,8 +139,11 @@ func TestEventsOfARun(t *testing.T) {
 // TestEventsOfSkippedRuns: records of what was not run, and of a job that nobody can run.
 func TestEventsOfSkippedRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, events := eventful(t, memory.New())
-		_, err := s.EnsureJob(t.Context(), xxljob.Job{Key: "j", Name: "J", Handler: "nobody's", Schedule: xxljob.FixedRate(time.Minute)})
+		st := memory.New()
+		s, events := eventful(t, st)
+		definer, err := xxljob.New(st, xxljob.Config{App: "app", Logger: stage.QuietLog(), Cluster: xxljob.ClusterConfig{Shards: 2}})
+		stage.Must(t, err)
+		_, err = definer.EnsureJob(t.Context(), xxljob.Job{Key: "j", Name: "J", Handler: "nobody's", Schedule: xxljob.FixedRate(time.Minute)})
 		stage.Must(t, err)
 		time.Sleep(10*time.Minute + 30*time.Second)
 		stage.Must(t, s.Start(t.Context()))

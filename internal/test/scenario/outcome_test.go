@@ -531,7 +531,7 @@ func TestHooks(t *testing.T) {
 			{Name: "ok", Handler: "work", Schedule: xxljob.FixedRate(10 * time.Second)},
 			{Name: "refused", Handler: "nobody", Schedule: xxljob.FixedRate(10 * time.Second)},
 		} {
-			_, err := s.AddJob(t.Context(), j)
+			_, err := stage.Elsewhere(t, st, "here").AddJob(t.Context(), j)
 			stage.Must(t, err)
 		}
 		time.Sleep(time.Minute) // both miss six instants

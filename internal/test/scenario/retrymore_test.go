@@ -61,7 +61,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 				if job.Handler == "" {
 					job.Handler = "try"
 				}
-				job, err := f.AddJob(t.Context(), job)
+				job, err := stage.Elsewhere(t, st, "app").AddJob(t.Context(), job)
 				stage.Must(t, err)
 				id := stage.Trigger(t, f, job)
 				time.Sleep(500 * time.Millisecond)
@@ -151,7 +151,9 @@ func TestABroadcastThatIsRefusedIsOneAgain(t *testing.T) {
 			var ids []int64
 			for i := range 8 { // in shards of both nodes
 				name := fmt.Sprint("job ", i)
-				ids = append(ids, stage.TriggerNew(t, a, xxljob.Job{Name: name, Handler: "later", Route: xxljob.RouteShardingBroadcast, Retries: 1, RetryBackoff: xxljob.Backoff{First: time.Minute}}))
+				job, err := stage.Elsewhere(t, st, "app").AddJob(t.Context(), xxljob.Job{Name: name, Handler: "later", Route: xxljob.RouteShardingBroadcast, Retries: 1, RetryBackoff: xxljob.Backoff{First: time.Minute}})
+				stage.Must(t, err)
+				ids = append(ids, stage.Trigger(t, a, job))
 				want[name+": 0/2 attempt 1"], want[name+": 1/2 attempt 1"] = 1, 1
 			}
 			time.Sleep(10 * time.Second)

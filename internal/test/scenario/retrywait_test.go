@@ -129,7 +129,7 @@ func TestKillOfARefusedBroadcast(t *testing.T) {
 		hang := func(ctx context.Context, _ *xxljob.Task) error { <-ctx.Done(); return ctx.Err() }
 		f, g := startFailing(t, st, "a", hang), startFailing(t, st, "b", hang)
 		time.Sleep(30 * time.Second)
-		job, err := f.AddJob(t.Context(), xxljob.Job{Name: "j", Handler: "later", Route: xxljob.RouteShardingBroadcast, Retries: 2, RetryBackoff: xxljob.Backoff{First: time.Minute}})
+		job, err := stage.Elsewhere(t, st, "app").AddJob(t.Context(), xxljob.Job{Name: "j", Handler: "later", Route: xxljob.RouteShardingBroadcast, Retries: 2, RetryBackoff: xxljob.Backoff{First: time.Minute}})
 		stage.Must(t, err)
 		id := stage.Trigger(t, f, job)
 		time.Sleep(time.Second)

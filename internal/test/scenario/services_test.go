@@ -221,7 +221,9 @@ func TestHooksAtEachNodeOfAnApp(t *testing.T) {
 		time.Sleep(time.Minute)
 		for i := range runs {
 			handler := []string{"work", "nobody"}[i%2]
-			stage.TriggerNew(t, nodes[i%3], xxljob.Job{App: "app", Key: fmt.Sprint("j", i), Name: "j", Handler: handler})
+			job, err := stage.Elsewhere(t, st, "app").AddJob(t.Context(), xxljob.Job{Key: fmt.Sprint("j", i), Name: "j", Handler: handler})
+			stage.Must(t, err)
+			stage.Trigger(t, nodes[i%3], job)
 		}
 		time.Sleep(time.Minute)
 		mu.Lock()

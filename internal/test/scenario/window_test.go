@@ -39,7 +39,7 @@ func TestHintsMakeNothingLate(t *testing.T) {
 					want += int(c.lasts / period)
 					time.Sleep(137 * time.Millisecond)
 				}
-				hint, err := a.AddJob(t.Context(), xxljob.Job{Name: "hint", Handler: "none"})
+				hint, err := stage.Elsewhere(t, a.Faults, "app").AddJob(t.Context(), xxljob.Job{Name: "hint", Handler: "none"})
 				stage.Must(t, err)
 				for end := time.Now().Add(c.lasts); time.Now().Before(end); {
 					stage.Trigger(t, a, hint)

@@ -328,7 +328,6 @@ func TestErrorsDoNotStutter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, all := t.Context(), map[string]error{}
 		s, st := wordsWorld(t, xxljob.Config{})
-		stage.Must(t, s.Handle("work", stage.NothingToDo))
 		job, err := s.AddJob(ctx, xxljob.Job{Key: "k", Name: "k", Handler: "work"})
 		stage.Must(t, err)
 		_, err = s.EnsureJobs(ctx, "", []xxljob.Job{manual("a", "wrok"), manual("b", "krow")}, xxljob.EnsureOptions{})

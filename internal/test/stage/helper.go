@@ -103,6 +103,15 @@ func TriggerNew(t *testing.T, s xxljob.Scheduler, job xxljob.Job) int64 {
 	return Trigger(t, s, job)
 }
 
+// Elsewhere is a scheduler of an app that has no handlers and is not started: jobs whose handlers
+// nobody has yet, or ever, are defined by it.
+func Elsewhere(t *testing.T, st xxljob.Store, app string) xxljob.Scheduler {
+	t.Helper()
+	s, err := xxljob.New(st, xxljob.Config{App: app, Logger: QuietLog()})
+	Must(t, err)
+	return s
+}
+
 // GoodJob is a job that every store takes.
 func GoodJob() xxljob.Job {
 	return xxljob.Job{App: "app", Key: "key", Name: "job", Handler: "handler", Schedule: xxljob.FixedRate(time.Second)}
