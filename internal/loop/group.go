@@ -78,6 +78,9 @@ type Duty struct {
 	Aside bool
 }
 
+// failedAnew is for how long a duty has had nothing to ask when an error is logged again.
+const failedAnew = time.Minute
+
 // Start starts duties.
 func (l Group) Start(log *slog.Logger, duties []Duty) {
 	for _, d := range duties {
@@ -93,13 +96,25 @@ func (l Group) Start(log *slog.Logger, duties []Duty) {
 	}
 }
 
-// repeat does a duty until ctx ends.
+// repeat does a duty until ctx ends. After an error it has recovered in a round that had an answer:
+// one that had nothing to ask says nothing of whether it would be given one.
 func (d Duty) repeat(ctx context.Context, log *slog.Logger) {
 	backoff := Backoff{Log: log, What: d.What}
+	ctx, answers := countAnswers(ctx)
+	var failed time.Time // when it did last
 	for {
+		had := answers.Load()
 		wait, err := d.Once(ctx)
-		if backoff.Failed(ctx, err) {
+		switch {
+		case err != nil:
+			if backoff.N > 0 && time.Since(failed) > failedAnew {
+				backoff.N = 0
+			}
+			failed = time.Now()
+			backoff.Failed(ctx, err)
 			wait = backoff.Delay()
+		case answers.Load() > had:
+			backoff.Failed(ctx, nil)
 		}
 		if !Sleep(ctx, wait, d.Wakes...) {
 			return

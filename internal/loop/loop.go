@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 )
 
@@ -36,7 +37,25 @@ func Call[T any](ctx context.Context, f func(context.Context) (T, error)) (T, er
 	if errors.Is(err, context.DeadlineExceeded) && bounded.Err() != nil && ctx.Err() == nil {
 		err = fmt.Errorf("no answer within %v: %w", CallTimeout, err)
 	}
+	if err == nil {
+		Answered(ctx)
+	}
 	return v, err
+}
+
+// Answered notes that a call has been answered which Call did not make.
+func Answered(ctx context.Context) {
+	if n, counts := ctx.Value(answersKey{}).(*atomic.Int64); counts {
+		n.Add(1)
+	}
+}
+
+type answersKey struct{}
+
+// countAnswers returns a ctx under which answers without an error are counted.
+func countAnswers(ctx context.Context) (context.Context, *atomic.Int64) {
+	n := new(atomic.Int64)
+	return context.WithValue(ctx, answersKey{}, n), n
 }
 
 // Detached calls the store with a deadline, and sees the call through when ctx ends

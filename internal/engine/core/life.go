@@ -31,10 +31,13 @@ type lifecycle struct {
 
 // theEnd is how the first Stop has come out.
 type theEnd struct {
-	Done   chan struct{} // closed when it is over; made by it
-	Err    error         // set before done is closed
-	Given  atomic.Bool   // it has returned, be it that it has given up
-	Unhook func() bool   // of Start's context
+	Done  chan struct{} // closed when it is over; made by it
+	Err   error         // set before done is closed
+	Given atomic.Bool   // it has returned, be it that it has given up
+	// Returned says whether all handlers had returned when its time was over, once that was looked
+	// at: those that are left are killed after it.
+	Returned atomic.Pointer[bool]
+	Unhook   func() bool // of Start's context
 }
 
 // fatalFault is why the scheduler cannot work at all, if so.

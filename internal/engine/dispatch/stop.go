@@ -88,6 +88,8 @@ func (d *Dispatcher) Drain(ctx, final context.Context) error {
 	err := q.Under.Idle(ctx)
 	d.killer.over.Store(true) // a store may answer late, when others have decided about a run
 	if err != nil {
+		returned := d.inbox.attached.AllReturned()
+		d.all.Life.End.Returned.Store(&returned)
 		d.killer.killAll(final)
 		last, cancel := context.WithTimeout(final, core.LastWords)
 		defer cancel()

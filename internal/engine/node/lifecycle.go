@@ -72,7 +72,7 @@ func (s *Node) startLoops(ctx context.Context) error {
 		grace, cancel := context.WithTimeout(context.Background(), s.Cfg.StopGrace)
 		defer cancel()
 		if err := s.graceOver(s.Stop(grace)); err != nil {
-			s.Logger.Warn("xxljob: stopped before all handlers had ended", "error", err)
+			s.Logger.Warn("xxljob: stopped before all was done", "error", err)
 		}
 	})
 	return nil
@@ -109,9 +109,14 @@ func (s *Node) Run(ctx context.Context) error {
 	return errors.Join(s.graceOver(s.Stop(grace)), s.Life.FatalErr())
 }
 
-// graceOver has an error of Stop say how long handlers had.
+// graceOver has an error of Stop say how long there was, and whether handlers or the store have taken
+// longer.
 func (s *Node) graceOver(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
+		returned := s.Life.End.Returned.Load()
+		if returned == nil && s.places.attached.AllReturned() || returned != nil && *returned {
+			return fmt.Errorf("xxljob: all handlers had ended within StopGrace %v, but the store has not taken all that they have returned, or that Stop writes: %w", s.Cfg.StopGrace, err)
+		}
 		return fmt.Errorf("xxljob: handlers had not ended within StopGrace %v: %w", s.Cfg.StopGrace, err)
 	}
 	return err

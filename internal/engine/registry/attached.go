@@ -92,6 +92,15 @@ func (a *AttachedSet) PlacesOf(app string) int {
 	return core.AttachedPlaces
 }
 
+// AllReturned reports whether no handler runs at executors of this process. Of executors of another
+// make that is not known.
+func (a *AttachedSet) AllReturned() bool {
+	return !slices.ContainsFunc(a.all(), func(e core.Executor) bool {
+		ours, ok := e.(*executor.Executor)
+		return !ok || ours.Running() > 0
+	})
+}
+
 // Stuck is what abandoned handlers hold at an executor of this process.
 type Stuck struct {
 	executor.Stuck
@@ -225,6 +234,7 @@ func (p *Advertiser) RegisterAttached(ctx context.Context) error {
 		case err != nil:
 			failed = append(failed, err) // the registry may fail for one app
 		default:
+			loop.Answered(ctx)
 			p.Attacher.Attached.register(at.App)
 			p.Memory.Forget()
 		}
