@@ -17,7 +17,7 @@ func TestLimitsOfTheForm(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
 	other := x.job("orders", "other")
-	form := with(root.newForm(), "block", "CONCURRENT", "retrypause", "1", "after", itoa(other.ID))
+	form := with(root.newForm(), "block", "CONCURRENT", "catchup", "EVERY_MISSED", "retrypause", "1", "after", itoa(other.ID))
 	// faulty reports whether a value of a field is found to be wrong.
 	faulty := func(field, value string) bool {
 		t.Helper()
