@@ -72,7 +72,7 @@ func TestDigestsWithoutBounds(t *testing.T) {
 			"54506e2cb95dde44826a5236b7244858": {Name: "manual", Handler: "work"},
 			"29c1a625a40c24c677b70c115a79b3c9": {
 				App: "other", Key: "k", Name: "full", Author: "me", AlarmEmail: "me@example.com", Schedule: xxljob.Crontab("0 3 * * *").In("Asia/Shanghai"),
-				Misfire: xxljob.MisfireFireOnceNow, CatchUp: xxljob.CatchUpOnce, OnNoExecutor: xxljob.OnNoExecutorWait, Route: xxljob.RouteRound, Handler: "work", Param: "p", Block: xxljob.BlockCoverEarly,
+				Misfire: xxljob.MisfireFireOnceNow, CatchUp: xxljob.CatchUpOnce, Route: xxljob.RouteRound, Handler: "work", Param: "p", Block: xxljob.BlockCoverEarly,
 				Timeout: 90 * time.Second, Retries: 3, Children: []int64{1, 2}, GlueType: "GLUE_SHELL", GlueSource: "echo", GlueRemark: "first",
 			},
 		} {

@@ -99,7 +99,7 @@ var mayImport = map[string][]string{
 	"internal/engine/queue":    {"internal/engine/core", "internal/engine/lease", "block", "internal/guard", "internal/idmap", "internal/loop", "store", "wire"},
 	"internal/engine/registry": {"internal/engine/core", "executor", "internal/errs", "internal/fairqueue", "internal/guard", "internal/loop", "internal/urgent", "route", "store", "wire", singleflight},
 	"internal/engine/events":   {"internal/engine/core", "internal/errs", "internal/guard", "internal/loop", "store"},
-	"internal/engine/alarms":   {"internal/engine/core", "alarm", "internal/guard", "internal/loop", "internal/urgent", "store"},
+	"internal/engine/alarms":   {"internal/engine/core", "alarm", "internal/errs", "internal/guard", "internal/loop", "internal/urgent", "store"},
 	"internal/engine/router":   {"internal/engine/core", "internal/engine/lease", "internal/engine/queue", "internal/engine/registry", "block", "executor", "internal/errs", "internal/guard", "internal/loop", "internal/urgent", "route", "store", "wire"},
 	"internal/engine/runlog":   {"internal/engine/core", "internal/engine/registry", "internal/errs", "internal/guard", "internal/loop", "internal/urgent", "store", "wire"},
 	"internal/engine/scan":     {"internal/engine/core", "internal/engine/events", "internal/engine/lease", "internal/engine/plan", "internal/engine/queue", "internal/loop", "schedule", "store"},
@@ -111,7 +111,7 @@ var mayImport = map[string][]string{
 	// 4 backends, which know the nouns and no scheduler
 	"store/memory":    {"store", "schedule", "alarm", memdb},
 	"store/postgres":  {"store", "schedule", "alarm", "internal/guard", "internal/urgent", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},
-	"store/storetest": {"store", "schedule"},
+	"store/storetest": {"store", "schedule", "alarm"},
 	"xxljobtest":      {".", "executor", "wire", "store/memory"},
 	// 4 the console, which sees a store and a scheduler as any user does
 	"console":               {".", "store", "route", "block", "internal/slots", "console/internal/lang", "console/internal/diff", argon2, singleflight},
@@ -201,6 +201,8 @@ var packageVars = []string{
 	"console errBadMethod",
 	"console errSetup",
 	"console errTooLarge",
+	"console errManyBodies",
+	"console errSlowBody",
 	"console presets",
 	"console choices",
 	"console chosenNames",

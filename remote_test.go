@@ -136,7 +136,7 @@ func TestRemoteRun(t *testing.T) {
 		want := wire.TriggerRequest{
 			JobID: run.JobID, ExecutorHandler: "demo", ExecutorParams: `a=<b>&'`, ExecutorBlockStrategy: block.CoverEarly, ExecutorTimeout: 7,
 			LogID: id, LogDateTime: run.Created.UnixMilli(), GlueType: "GLUE_SHELL", GlueSource: "echo", GlueUpdatetime: job.GlueUpdated.UnixMilli(),
-			BroadcastTotal: 1, ScheduledAt: run.Scheduled.UnixMilli(), StartToken: run.Token,
+			BroadcastTotal: 1, ScheduledAt: run.Scheduled.UnixMilli(), StartToken: run.Token, DueAt: run.Scheduled.UnixMilli(),
 			JobName: "j", JobKey: "k", App: "far", Route: route.Nearest, JobVersion: 1, TriggerType: "MANUAL",
 		}
 		if got := p.sent(); len(got) != 1 || got[0] != want {
