@@ -27,6 +27,7 @@ type Bus struct {
 	news           func([]store.Run) []store.Run // those that are not held yet
 	lines          *endLines
 	follow         *follower
+	other          *otherLines
 }
 
 // sink is one way to those who are told.
@@ -39,7 +40,8 @@ type sink struct {
 func NewBus(s *core.Core, panics *guard.Log, news func([]store.Run) []store.Run, job func(int64) *store.Job) *Bus {
 	t := &Bus{Core: s, panics: panics, subs: &subscriptions{}, news: news, lines: newEndLines(s.Cfg.Logs.FailuresEvery)}
 	t.follow = &follower{Bus: t, wake: loop.NewWake()}
-	t.subs.joined = t.Look
+	t.other = &otherLines{Bus: t, wake: loop.NewWake()}
+	t.subs.joined = t.follow.wake.Poke
 	t.Hooks = &sink{names: newJobNames(s, job), give: t.callHook}
 	t.Hooks.Queue = &eventQueue{log: s.Logger, tell: t.Hooks.tell, slow: hooksSlow, again: hooksAgain, left: hooksLeft,
 		first: func(k core.EventKind) slog.Attr { return slog.String("hook", "Hooks."+string(k)) }}
@@ -111,12 +113,12 @@ func (t *Bus) Ended(r *store.Run, job *store.Job) {
 		kind = core.EventRunSkipped
 	}
 	if t.lines.wants(r) {
+		t.lines.stored(r.ID)
 		t.say(r, job)
 	}
 	t.run(kind, r, job)
 }
 
-// run tells of a run; a job that is nil is one that this node may know.
 // say logs an end, unless too many came before it. Where the job's key is not in memory the line
 // waits for it beside the loops, as what hooks are told does.
 func (t *Bus) say(r *store.Run, job *store.Job) {
@@ -136,6 +138,7 @@ func (t *Bus) say(r *store.Run, job *store.Job) {
 	t.Hooks.Queue.add(waitingEvent{Event: core.Event{Run: &run}, line: func(key string) { logEnd(t.Logger, &run, key, more) }})
 }
 
+// run tells of a run; a job that is nil is one that this node may know.
 func (t *Bus) run(kind core.EventKind, r *store.Run, job *store.Job) {
 	if r.StoppedJob {
 		core.LogChange(store.WithActor(context.Background(), store.Scheduler), t.Logger, "stop", store.ObjectJob, r.JobID, r.App)

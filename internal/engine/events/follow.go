@@ -88,7 +88,10 @@ func (t *Bus) FollowDuty() loop.Duty {
 }
 
 // Look has it looked whether other nodes are there.
-func (t *Bus) Look() { t.follow.wake.Poke() }
+func (t *Bus) Look() {
+	t.follow.wake.Poke()
+	t.other.wake.Poke()
+}
 
 func (f *follower) once(ctx context.Context) (time.Duration, error) {
 	if !f.wanted() {

@@ -13,7 +13,8 @@ import (
 
 // What the log says of ends that nobody should have to look for: of the last failed attempt, of
 // each run that is refused or lost, and of instants that are recorded as not run. Comes in each
-// end that this node has stored; goes out a line a job and minute, apart for what failed and for
+// end that this node has stored, and those of the apps attached here that others have (otherLines);
+// goes out a line a job and minute, apart for what failed and for
 // what was skipped, with how many had no line since the last one.
 
 const (
@@ -27,6 +28,7 @@ type endLines struct {
 	every time.Duration // negative: never
 	mu    sync.Mutex
 	jobs  map[lineKey]*endLine // guarded by mu
+	own   map[int64]time.Time  // guarded by mu: runs whose ends this node has stored lately; nil while it is alone
 }
 
 type lineKey struct {

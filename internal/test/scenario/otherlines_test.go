@@ -1,0 +1,111 @@
+package scenario_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/stage"
+	"github.com/xxljob/xxljob/store/memory"
+)
+
+// TestFailuresOfAnAppAreInItsLogs: a process that has executors of an app has a line of what has gone
+// wrong with its runs, whichever service has stored it; of no other app, and one a job and minute.
+func TestFailuresOfAnAppAreInItsLogs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		var nodes []*stage.Node
+		var logs []*stage.LogLines
+		for _, name := range []string{"a0", "a1", "b0"} {
+			log := &stage.LogLines{}
+			n := stage.StartNode(t, st, name, &stage.Journal{}, log.LogTo, func(c *xxljob.Config) { c.App = name[:1] })
+			stage.Must(t, n.Handle("bad", func(context.Context, *xxljob.Task) error { return errors.New("ledger is down") }))
+			nodes, logs = append(nodes, n), append(logs, log)
+		}
+		time.Sleep(2 * time.Minute)
+		for k := range 8 { // of shards of all nodes
+			for _, app := range []string{"a", "b"} {
+				_, err := nodes[2].AddJob(t.Context(), xxljob.Job{App: app, Key: fmt.Sprint("j", k), Name: fmt.Sprint(app, k), Handler: "bad", Schedule: xxljob.Crontab("0 0 1 1 *")})
+				stage.Must(t, err)
+			}
+		}
+		for range 2 {
+			for k := range 8 {
+				for _, app := range []string{"a", "b"} {
+					_, err := nodes[0].TriggerJob(t.Context(), app, fmt.Sprint("j", k), xxljob.Trigger{})
+					stage.Must(t, err)
+				}
+			}
+			time.Sleep(10 * time.Second)
+		}
+		// A refused run, which the node of the other service stores for the most part.
+		for k := range 8 {
+			job, err := nodes[2].AddJob(t.Context(), xxljob.Job{App: "a", Key: fmt.Sprint("r", k), Name: fmt.Sprint("r", k), Handler: "nobodys", Schedule: xxljob.Crontab("0 0 1 1 *")})
+			stage.Must(t, err)
+			_, err = nodes[2].Trigger(t.Context(), job.ID, xxljob.Trigger{})
+			stage.Must(t, err)
+		}
+		time.Sleep(45 * time.Second)
+		for i, log := range logs {
+			for _, app := range []string{"a", "b"} {
+				for k := range 8 {
+					want := 0
+					if nodes[i].Name[:1] == app {
+						want = 1
+					}
+					if lines := log.With("msg=\"xxljob: a run has failed\"", "app="+app+" ", fmt.Sprintf("key=j%d ", k)); len(lines) != want {
+						t.Errorf("%s has %d lines of job %d of %s, want %d", nodes[i].Name, len(lines), k, app, want)
+					}
+				}
+			}
+			stored := len(log.With("msg=\"xxljob: a run has failed\"", "app=a ", "key=r", "state=refused"))
+			if i < 2 && stored != 8 || i == 2 && (stored == 0 || stored > 8) {
+				t.Errorf("%s has %d lines of refused runs", nodes[i].Name, stored)
+			}
+		}
+		stage.Stop(t, nodes...)
+		for i, log := range logs {
+			if lines := log.With("looking for failures"); len(lines) != 0 {
+				t.Errorf("%s: %s", nodes[i].Name, lines)
+			}
+		}
+	})
+}
+
+// TestNobodyLooksForFailuresAlone: a node that is alone reads nothing for lines of others, and neither
+// does one that has none said.
+func TestNobodyLooksForFailuresAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, x := range []struct {
+			nodes int
+			every time.Duration
+			most  int64
+		}{{1, 0, 0}, {2, -1, 0}, {2, 0, 2 * 2 * 7}} {
+			st := memory.New()
+			var nodes []*stage.Node
+			var reads atomic.Int64
+			for i := range x.nodes {
+				n := stage.NewNode(t, st, fmt.Sprint("n", i), &stage.Journal{}, func(c *xxljob.Config) { c.Logs.FailuresEvery = x.every })
+				n.Faults.Observe(func(_ context.Context, method string) {
+					if method == "Runs" {
+						reads.Add(1)
+					}
+				})
+				stage.Must(t, n.Start(t.Context()))
+				nodes = append(nodes, n)
+			}
+			time.Sleep(time.Minute)
+			before := reads.Load()
+			time.Sleep(time.Minute)
+			if n := reads.Load() - before; n > x.most || x.most > 0 && n == 0 {
+				t.Errorf("%d nodes read runs %d times a minute, want %d at most", x.nodes, n, x.most)
+			}
+			stage.Stop(t, nodes...)
+		}
+	})
+}
