@@ -576,7 +576,7 @@ func (q *startQueries) define(sql template) {
 	}
 	q.coverRuns = sql(`update {{schema}}.xxl_job_log l set state = {{state.discarded}}, handle_time = {{now}},
 		handle_msg = {{arg.message}}::text, trigger_msg = ` + say(`{{arg.message}}::text`) + `
-	where l.id = ` + freeToStart + ` and l.job_id + 0 = {{arg.job}}::bigint
+	where l.id = ` + freeToStart + ` and l.id between {{arg.lo}} and {{arg.hi}} and l.job_id + 0 = {{arg.job}}::bigint
 	returning {{run}}`).saying()
 	q.insertSiblings = sql(`insert into {{schema}}.xxl_job_log as l (` + part.columns() + `)
 	select ` + part.values() + `
