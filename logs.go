@@ -50,7 +50,7 @@ type LogConfig struct {
 	// FailuresEvery is how often at most Config.Logger gets a line at level WARN about one job's
 	// runs that have failed at their last attempt, were refused or were lost, and another about
 	// its skipped instants; the next line says how many had none. The node that stores the end
-	// says it. Zero means a minute; negative means no lines.
+	// says it, and so do others that have executors of the app attached, within half a minute. Zero means a minute; negative means no lines.
 	FailuresEvery time.Duration
 }
 

@@ -18,6 +18,10 @@
 // read once a second, while somebody here wants to hear of runs and others are there. A thing is told
 // when it is seen for the second time, and not where this node has told of it itself.
 //
+// The log has a line of each end that went wrong (endLines), and of those of the apps that are attached
+// here which other nodes have stored (otherLines): for these the latest failures are read every ten
+// seconds, while others are there.
+//
 // Events carry the names of their jobs (jobNames): those that this node has in memory, or else
 // names read from the store, by the goroutine that tells and by no loop. Events whose names the
 // store does not answer for are dropped in the same way as those of a slow hook.
