@@ -213,18 +213,28 @@ func (s *Serving) Gone(ctx context.Context, app string) error {
 	return nil
 }
 
-// Found notes that addresses of an app were found.
+// Found notes that addresses of an app were found: that it is served again, or that it is at all.
 func (s *Serving) Found(app string, addrs []string) {
-	if !s.IsAbsent(app) {
-		return
+	if s.IsAbsent(app) || !s.isTold(app) {
+		s.saw(app, servedBy(addrs))
 	}
-	by := store.ServedRegistered
+}
+
+// servedBy is who serves an app that has these addresses.
+func servedBy(addrs []string) store.ServedBy {
 	for _, a := range addrs {
 		if !store.IsRemote(a) {
-			by = store.ServedAttached
+			return store.ServedAttached
 		}
 	}
-	s.saw(app, by)
+	return store.ServedRegistered
+}
+
+// isTold reports whether it is known by whom an app is served.
+func (s *Serving) isTold(app string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.told[app] != ""
 }
 
 // saw notes that somebody serves an app. What waited for that goes on.
@@ -280,8 +290,7 @@ func (s *Serving) look(ctx context.Context, app string) (served bool, err error)
 		s.saw(app, store.ServedAttached)
 		return true, nil
 	case len(all) > 0:
-		s.saw(app, store.ServedRegistered)
-		s.Found(app, all)
+		s.saw(app, servedBy(all))
 		return true, nil
 	case a.Stale != nil:
 		return false, a.Stale

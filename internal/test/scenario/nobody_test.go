@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -362,6 +363,99 @@ func TestRefuseOnceNobodyWasThereForAWhile(t *testing.T) {
 			})
 		})
 	}
+}
+
+// addressBook is a registry of the user's.
+type addressBook struct {
+	mu    sync.Mutex
+	addrs map[string][]string
+}
+
+func (b *addressBook) Register(_ context.Context, app, address string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.addrs == nil {
+		b.addrs = map[string][]string{}
+	}
+	if !slices.Contains(b.addrs[app], address) {
+		b.addrs[app] = append(b.addrs[app], address)
+	}
+	return nil
+}
+
+func (b *addressBook) Deregister(_ context.Context, app, address string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.addrs[app] = slices.DeleteFunc(b.addrs[app], func(a string) bool { return a == address })
+	return nil
+}
+
+func (b *addressBook) Lookup(_ context.Context, app string) ([]string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.addrs[app]), nil
+}
+
+// TestOutagesByARegistry: an app whose executors run inside schedulers waits as such where a registry of
+// the user's says who is there, in its first outage and in later ones.
+func TestOutagesByARegistry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, reg := &served{T: t, st: memory.New()}, &addressBook{}
+		start := func(app string) xxljob.Scheduler {
+			s, err := xxljob.New(w.st, xxljob.Config{App: app, Logger: stage.QuietLog(), Registry: reg})
+			stage.Must(t, err)
+			stage.Must(t, s.Handle("h", func(_ context.Context, k *xxljob.Task) error {
+				w.ran = append(w.ran, k.ScheduledAt.Format("02 15:04"))
+				return nil
+			}))
+			stage.Must(t, s.Start(t.Context()))
+			return s
+		}
+		orders, billing := start("orders"), start("billing")
+		_, err := billing.AddJob(t.Context(), xxljob.Job{Key: "k", Name: "n", Handler: "h", Schedule: xxljob.Crontab("0 3 * * *"), Misfire: xxljob.MisfireFireOnceNow})
+		stage.Must(t, err)
+		time.Sleep(24 * time.Hour)
+		for range 2 {
+			time.Sleep(2 * time.Hour)
+			w.stop(billing)
+			time.Sleep(2 * time.Hour)
+			billing = start("billing")
+			time.Sleep(20 * time.Hour)
+		}
+		w.requireRan("01 03:00", "02 03:00", "03 03:00")
+		w.stop(billing)
+		w.stop(orders)
+	})
+}
+
+// TestRestartOfAnExecutorThatIsOnlyTriggered: that it is registered is known from its runs, though no
+// schedule asks for it.
+func TestRestartOfAnExecutorThatIsOnlyTriggered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &served{T: t, st: memory.New()}
+		orders := w.start("orders")
+		stage.Must(t, orders.SaveGroup(t.Context(), xxljob.Group{App: "java"}))
+		job, err := orders.AddJob(t.Context(), xxljob.Job{App: "java", Key: "k", Name: "n", Handler: "h"})
+		stage.Must(t, err)
+		reg := []store.Registration{{App: "java", Address: "http://10.0.0.1:9999"}}
+		trigger := func() xxljob.Run {
+			id, err := orders.Trigger(t.Context(), job.ID, xxljob.Trigger{})
+			stage.Must(t, err)
+			time.Sleep(3 * time.Second)
+			run, err := w.st.Run(t.Context(), id[0])
+			stage.Must(t, err)
+			return run
+		}
+		stage.Must(t, w.st.PutAddresses(t.Context(), reg))
+		if run := trigger(); run.Address != reg[0].Address {
+			t.Fatalf("the run is %v at %q", run.State, run.Address)
+		}
+		stage.Must(t, w.st.DropAddresses(t.Context(), reg))
+		time.Sleep(time.Minute)
+		if run := trigger(); run.State != xxljob.StatePlanned {
+			t.Errorf("three seconds after it was asked for the run is %v: %s", run.State, run.HandleMsg)
+		}
+	})
 }
 
 // TestRegistrationEndsTheWait of a job that is to wait, whichever node hears of it: another one than
