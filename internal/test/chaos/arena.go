@@ -53,6 +53,7 @@ type arena struct {
 	chained []chained // and whose handlers fail
 	hook    *sink.HTTP
 	mails   *sink.SMTP
+	own     *sink.HTTP     // of the second service; nil where there is none
 	zones   string         // the zone data of nodes that have any; empty: the system's
 	poison  int64          // runs whose id is a multiple have texts that nobody can store; 0: none
 	clock   string         // the file with the step of the server's clock; empty where it has none
@@ -115,24 +116,36 @@ func (a *arena) primary() *pgtest.Cluster {
 	return a.pg
 }
 
-// populate starts n nodes and waits until they are ready.
+// populate starts n nodes, and those of a second service where there is one, and waits until they
+// are ready.
 func (a *arena) populate(ctx context.Context, n int) error {
 	for i := range n {
-		m, err := a.newMember(fmt.Sprintf("n%d", i+1))
-		if err != nil {
+		if err := a.join(ctx, fmt.Sprintf("n%d", i+1), ""); err != nil {
 			return err
 		}
-		a.mu.Lock()
-		a.members = append(a.members, m)
-		a.mu.Unlock()
-		if err := m.start(); err != nil {
-			return err
-		}
-		if err := m.awaitReady(ctx, readyPatience); err != nil {
+	}
+	for i := 0; a.own != nil && i < secondNodes; i++ {
+		if err := a.join(ctx, fmt.Sprintf("s%d", i+1), second); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// join starts a node of an app and waits until it is ready.
+func (a *arena) join(ctx context.Context, name, app string) error {
+	m, err := a.newMember(name)
+	if err != nil {
+		return err
+	}
+	m.app = app
+	a.mu.Lock()
+	a.members = append(a.members, m)
+	a.mu.Unlock()
+	if err := m.start(); err != nil {
+		return err
+	}
+	return m.awaitReady(ctx, readyPatience)
 }
 
 // all returns the members.

@@ -17,6 +17,9 @@ import (
 // maxReruns is the scheduler's default of Job.MaxReruns.
 const maxReruns = 3
 
+// nobody is an app that no process serves.
+const nobody = "nobody"
+
 // scripted are the jobs that are triggered with scripts, and the first pause between their
 // attempts in milliseconds. The handlers of the last one are nowhere.
 func scripted(pause int64) []control.Job {
@@ -26,7 +29,7 @@ func scripted(pause int64) []control.Job {
 	aside, ordered, failing := chain("aside", "ROUND"), chain("in order", "NEAREST"), chain("no rerun", "FAILOVER")
 	aside.Aside, failing.Rerun = true, false
 	parts, nowhere := chain("broadcast", "SHARDING_BROADCAST"), chain("nowhere", "FIRST")
-	nowhere.App = "nobody"
+	nowhere.App, nowhere.Nobody = nobody, audit.NobodyRefuse // else they would wait for ever
 	return []control.Job{aside, ordered, failing, parts, nowhere}
 }
 

@@ -15,7 +15,9 @@
 // and a second table counts these by what they follow. The successes of some lead to other
 // jobs: each child and each complete window has one run. What fails for good, is lost,
 // skipped or late has one alarm, which comes to a server of HTTP and one of SMTP that refuse
-// and hang half of the time; a third table counts all of these.
+// and hang half of the time; a third table counts all of these. One cluster is shared by two
+// services: while one is away its jobs wait for it or are refused, as they say; it has a router and
+// a rule of alarms that the other does not know.
 //
 // The parts know little of each other:
 //

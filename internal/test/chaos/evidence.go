@@ -56,6 +56,11 @@ func (a *arena) evidence(ctx context.Context, end int64) (audit.Input, error) {
 	}
 	in.Rows, in.Told = rows, append(a.hook.Told(), a.mails.Told()...)
 	in.Rules.Sinks = []string{a.hook.Name(), a.mails.Name()}
+	if a.own != nil {
+		in.Rules.Sinks, in.Rules.SinkOf = append(in.Rules.Sinks, a.own.Name()), map[string]string{a.own.Name(): second}
+		in.Told = append(in.Told, a.own.Told()...)
+		a.note("%v", a.own)
+	}
 	if a.primary() == nil {
 		in.Alarms = a.hook.Alarms()
 	}
@@ -63,6 +68,9 @@ func (a *arena) evidence(ctx context.Context, end int64) (audit.Input, error) {
 	in.Events, err = audit.ReadEvents(a.dir)
 	if err == nil {
 		in.Said, err = audit.ReadSaid(a.dir)
+	}
+	if err == nil {
+		in.Choices, err = audit.ReadChoices(a.dir)
 	}
 	return in, err
 }

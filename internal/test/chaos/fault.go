@@ -107,6 +107,12 @@ func catalogue(c Config) []fault {
 		fault{name: "balancer", unit: "remote", open: openRemote, run: balance(60 * time.Second)},
 		fault{name: "wall", unit: "remote", open: openRemote, run: wall(40 * time.Second)},
 		fault{name: "no-zones", unit: "zones", open: openZones, run: blind(2, 25*time.Second)})
+	all = append(all,
+		fault{name: "service-sigkill", unit: "services", open: openServices, run: repeat(6, time.Second, kill)},
+		fault{name: "service-sigstop", unit: "services", open: openServices, run: stopFor(8 * time.Second)},
+		fault{name: "service-black-hole", unit: "services", open: openServices, run: blackHole(12 * time.Second)},
+		fault{name: "service-away", unit: "services", open: openServices, run: serviceAway,
+			slow: "the runs of a service that is away for 45 s wait for it"})
 	all = append(all, routeFaults(leaseLock, unitLock)...)
 	all = append(all, routeFaults(leaseRow, unitRow)...)
 	all = append(all,

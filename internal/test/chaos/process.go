@@ -29,6 +29,7 @@ type member struct {
 	proxy *proxy.Proxy // nil where the database is reached directly
 	dsn   string
 	args  []string // of an executor's processes; nil of a node's
+	app   string   // of a node's: another than that of most; empty for it
 
 	mu    sync.Mutex
 	cmd   *exec.Cmd      // guarded by mu: nil when no process runs
@@ -69,8 +70,13 @@ func (m *member) start(env ...string) error {
 	if a.dsn == "" {
 		store = "memory"
 	}
+	hook := a.hook
+	if m.app != "" {
+		hook = a.own
+		args = append(args, "-app", m.app, "-router", router)
+	}
 	args = append(args, "-store", store, "-dsn", m.dsn, "-schema", schema, "-shards", fmt.Sprint(shards), "-lease", cmp.Or(a.lease, leaseLock), "-pool", fmt.Sprint(a.pool),
-		fmt.Sprintf("-reserve=%t", !a.bare), "-poison", fmt.Sprint(a.poison), "-dead", a.dead.String(), "-hook", a.hook.URL(), "-mail", fmt.Sprint(a.mails.Port()), "-subject", sink.Subject)
+		fmt.Sprintf("-reserve=%t", !a.bare), "-poison", fmt.Sprint(a.poison), "-dead", a.dead.String(), "-hook", hook.URL(), "-mail", fmt.Sprint(a.mails.Port()), "-subject", sink.Subject)
 	return m.launch(args, env)
 }
 

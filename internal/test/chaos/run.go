@@ -231,6 +231,8 @@ func (r *runner) inject(ctx context.Context, a *arena, faults []fault) error {
 		workload = a.failures
 	case a.owing:
 		workload = a.families
+	case a.own != nil:
+		workload = a.services
 	}
 	wait, err := workload(working)
 	if err != nil {
@@ -261,6 +263,9 @@ func (r *runner) judge(ctx context.Context, a *arena) error {
 	a.phase("settling")
 	a.hook.Calm()
 	a.mails.Calm()
+	if a.own != nil {
+		a.own.Calm()
+	}
 	in, err := a.evidence(ctx, end)
 	if err != nil {
 		return err

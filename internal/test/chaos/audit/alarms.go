@@ -33,18 +33,19 @@ type told struct {
 // alarms is what there is of alarms, sorted for questions.
 type alarms struct {
 	of   map[cause][]Alarm
-	told map[told]int
-	last map[chain]Row // of each part of a trigger: the run that nothing follows
+	told map[told][]int64 // when
+	last map[chain]Row    // of each part of a trigger: the run that nothing follows
 }
 
 func (a *Auditor) addAlarms() {
-	a.alarms = alarms{map[cause][]Alarm{}, map[told]int{}, map[chain]Row{}}
+	a.alarms = alarms{map[cause][]Alarm{}, map[told][]int64{}, map[chain]Row{}}
 	for _, one := range a.in.Alarms {
 		k := cause{one.Run, one.Cause}
 		a.alarms.of[k] = append(a.alarms.of[k], one)
 	}
 	for _, t := range a.in.Told {
-		a.alarms.told[told{t.Sink, t.Alarm, cause{t.Run, t.Cause}}]++
+		k := told{t.Sink, t.Alarm, cause{t.Run, t.Cause}}
+		a.alarms.told[k] = append(a.alarms.told[k], t.At)
 	}
 	for _, row := range a.in.Rows {
 		k := chain{row.Trigger, row.Index}
@@ -158,12 +159,20 @@ func (a *Auditor) checkAlarm(r *Report, one Alarm) {
 		r.problem("untold", "alarm %d (%s) of job %d, run %d, has the status %d for ever", one.ID, one.Cause, one.Job, one.Run, one.Status)
 	}
 	for _, sink := range a.in.Rules.Sinks {
-		switch n := a.alarms.told[told{sink, one.ID, cause{one.Run, one.Cause}}]; {
+		times := a.alarms.told[told{sink, one.ID, cause{one.Run, one.Cause}}]
+		app := a.in.Rules.SinkOf[sink]
+		switch n := len(times); {
+		case app != "" && app != a.jobs[one.Job].App:
+			if n > 0 {
+				r.Wrong++
+				r.problem("told of another's", "%s, which is of %s, was told of alarm %d (%s) of job %d (%s)", sink, app, one.ID, one.Cause, one.Job, a.jobs[one.Job].App)
+			}
 		case n == 0:
 			r.Lost++
 			r.problem("not told", "alarm %d (%s) of job %d, run %d, was not accepted by %s", one.ID, one.Cause, one.Job, one.Run, sink)
 		case n > 1:
 			r.Repeated += n - 1
+			a.checkRepeated(r, one, sink, times)
 		}
 	}
 }

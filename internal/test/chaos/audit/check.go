@@ -17,6 +17,8 @@ type Input struct {
 	Open   []Open
 	Alarms []Alarm
 	Told   []Told
+	// Choices are what the routers of services chose.
+	Choices []Choice
 	// Miscounted says where the reports are not equal to a count of the rows.
 	Miscounted []string
 	// Lines are those of the logs in the store.
@@ -148,6 +150,7 @@ func (a *Auditor) Check(from, to int64) *Report {
 	a.checkLed(r, from, to)
 	a.checkAlarms(r, from, to)
 	a.checkDelays(r, from, to)
+	a.checkRecords(r, from, to)
 	a.checkSideBySide(r, from, to)
 	a.measure(r, from, to)
 	a.checkByRoute(r, from, to)

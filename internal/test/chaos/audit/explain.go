@@ -34,7 +34,7 @@ func newExplainer(faults []Fault, nodes []string, rules Rules) explainer {
 func (x explainer) outage(f Fault) (interval, bool) {
 	r, one := x.rules, f.Victim != (Process{})
 	switch {
-	case f.Effect == Harmless:
+	case f.Effect == Harmless || f.Effect == Absent:
 		return interval{}, false
 	case one && (f.Effect == Dies || f.Effect == Leaves):
 		back := max(f.Begin+r.Death*1000, f.End+r.Back*1000) // the next process of the node

@@ -45,6 +45,14 @@ type Job struct {
 	Window, AfterTimeout int64
 	// LateAfter is how long behind its instant a run counts as late that has not ended.
 	LateAfter int64
+	// App is the service that has its handler.
+	App string
+	// Nobody says what becomes of it while that is away; empty where it is never away.
+	Nobody string
+	// FireOnce jobs have one run for all instants that were missed, others none.
+	FireOnce bool
+	// Chosen jobs have a router that only nodes of their service have.
+	Chosen bool
 }
 
 // RouteBusyover is the route that refuses a run where every executor is busy with its
@@ -136,6 +144,8 @@ const (
 	Starves = "starves"
 	// Blocked: the database, or a part of it, is away, slow or locked.
 	Blocked = "blocked"
+	// Absent: the service of App has no process. The end of each is a fault of its own.
+	Absent = "absent"
 	// Harmless: nothing may be seen of it.
 	Harmless = "harmless"
 )
@@ -145,6 +155,7 @@ const (
 type Fault struct {
 	Name   string
 	Effect string
+	App    string // of Absent
 	// Victim is the process that is hit; zero for all of them.
 	Victim     Process
 	Begin, End int64
@@ -271,4 +282,6 @@ type Told struct {
 	Alarm, Run int64
 	Cause      string
 	Instant    int64
+	// At is when, zero where nobody knows.
+	At int64
 }

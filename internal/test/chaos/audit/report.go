@@ -30,6 +30,8 @@ type Report struct {
 	Children, Joins, Over int
 	Alarms                map[string]int
 	Repeated              int
+	// Refused are runs of a service that was away for longer than they wait for it.
+	Refused int
 	// Yielded are instants that the job's block strategy gave up.
 	Yielded int
 	// Wrong are contradictions of other kinds: starts that nothing asked for,

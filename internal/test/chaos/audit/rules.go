@@ -50,6 +50,8 @@ type Rules struct {
 	// Sinks are the names of those who are told of alarms; where there are none, nobody asks
 	// for any.
 	Sinks []string
+	// SinkOf is the service of which alone a sink is told; others are told of all.
+	SinkOf map[string]string
 	// MayForget says that the database may lose what it has acknowledged (a
 	// standby is promoted that had not received it): losses are counted then, and
 	// are no violation.

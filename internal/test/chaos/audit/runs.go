@@ -53,6 +53,7 @@ func (a *Auditor) checkRow(r *Report, row Row) {
 		r.problem("another instant", "run %d of job %d at %s was made by a schedule, and stands for %s", row.Run, row.Job, clock(row.Due), clock(row.StandsFor))
 	}
 	a.checkBound(r, row)
+	a.checkServed(r, row)
 	switch row.State {
 	case Planned, Started, Dispatched:
 		r.Unfinished++

@@ -103,7 +103,7 @@ func (a *Auditor) checkUntold(r *Report, from, to int64) {
 		if row.Owner != "" && !slices.Contains(owners, NodeOf(row.Owner)) {
 			owners = append(owners, NodeOf(row.Owner))
 		}
-		if silent := longestGap(interval{due, begun}, a.told(owners)); silent > bound {
+		if silent := longestGap(interval{due, begun}, join(append(a.told(owners), a.explain.away(a.jobs[row.Job].App)...))); silent > bound {
 			r.Untold++
 			r.problem("untold", "%s was due at %s and is %s since %s: for %d ms none of its nodes %v said why it waits, and they may be silent for %d",
 				a.nameOf(row), moment(due), stateName(row.State), moment(begun), silent/1000, owners, bound/1000)

@@ -93,6 +93,8 @@ type Job struct {
 	Window       int64    `json:"window,omitempty"`
 	AfterTimeout int64    `json:"afterTimeout,omitempty"`
 	LateAfter    int64    `json:"lateAfter,omitempty"`
+	// Nobody says what becomes of it while its service is away; empty is the default.
+	Nobody string `json:"nobody,omitempty"`
 }
 
 // Answer is what became of a request.

@@ -13,7 +13,8 @@ import (
 // patience is how long a sink may take to answer. Some never do.
 const patience = time.Second
 
-// rules tell both sinks of everything that a rule tells of by itself, an event a message.
+// rules tell both sinks of everything that a rule tells of by itself, an event a message; of a node
+// of another app one of them of what is about that app.
 func rules(o options) ([]alarm.Rule, error) {
 	if o.hook == "" {
 		return nil, nil
@@ -21,6 +22,9 @@ func rules(o options) ([]alarm.Rule, error) {
 	hook, err := webhook.New(webhook.Config{URL: o.hook, AllowHTTP: true, Timeout: patience})
 	if err != nil {
 		return nil, err
+	}
+	if o.app != first {
+		return []alarm.Rule{{Name: "own", Apps: []string{o.app}, To: hook, Window: -1, Timeout: patience}}, nil
 	}
 	format, err := alarm.NewFormat(alarm.FormatConfig{Subject: o.subject})
 	if err != nil {

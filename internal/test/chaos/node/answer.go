@@ -128,7 +128,7 @@ func describe(j xxljob.Job) control.Answer {
 // definition translates a job of the workload.
 func definition(c control.Job) (xxljob.Job, error) {
 	j := xxljob.Job{App: c.App, Name: c.Name, Handler: "work", Block: c.Block, Route: c.Route, Param: c.Param,
-		MaxPerExecutor: c.Max, MaxRuns: c.MaxRuns,
+		OnNoExecutor: xxljob.OnNoExecutor(c.Nobody), MaxPerExecutor: c.Max, MaxRuns: c.MaxRuns,
 		Retries: c.Retries, RetryAside: c.Aside, Timeout: milliseconds(c.Timeout),
 		Children: c.Children, ChildKeys: c.ChildKeys, After: c.After, AfterKeys: c.AfterKeys,
 		AfterWindow: milliseconds(c.Window), AfterTimeout: milliseconds(c.AfterTimeout), LateAfter: milliseconds(c.LateAfter),

@@ -24,6 +24,7 @@ import (
 type events struct {
 	file    *os.File
 	said    *os.File // what the process says of itself
+	chosen  *os.File // what its router chose
 	who     audit.Process
 	mayExit string // a file: while it is there, handlers may end the process
 	poison  int64  // see options
@@ -37,7 +38,8 @@ func openEvents(o options) (*events, error) {
 	}
 	file, err1 := open("events")
 	said, err2 := open("said")
-	return &events{file, said, who, filepath.Join(o.dir, control.ExitsFile(o.name)), o.poison}, errors.Join(err1, err2)
+	chosen, err3 := open("chosen")
+	return &events{file, said, chosen, who, filepath.Join(o.dir, control.ExitsFile(o.name)), o.poison}, errors.Join(err1, err2, err3)
 }
 
 // watch writes down what the scheduler says of itself, each second in which that has changed,

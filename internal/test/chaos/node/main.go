@@ -20,10 +20,13 @@ import (
 	"github.com/xxljob/xxljob/internal/test/chaos/control"
 )
 
+// first is the app of the nodes that are not told another.
+const first = "chaos"
+
 // options are the flags.
 type options struct {
 	name, dir, store, dsn, schema, lease string
-	hook, subject                        string
+	app, router, hook, subject           string
 	mail                                 int
 	shards, pool                         int
 	poison                               int64
@@ -49,6 +52,8 @@ func main() {
 	flag.StringVar(&o.address, "address", "", "what the executor registers as its address")
 	flag.StringVar(&o.admins, "admins", "", "comma list of the admins of the executor")
 	flag.BoolVar(&o.reserve, "reserve", true, "whether the store has its reserve connection")
+	flag.StringVar(&o.app, "app", first, "the app of the node; another than the default has one rule for its own alarms, told at the hook")
+	flag.StringVar(&o.router, "router", "", "a router that the node has; empty for none")
 	flag.StringVar(&o.hook, "hook", "", "where alarms are posted; empty for none of any kind")
 	flag.IntVar(&o.mail, "mail", 0, "the port of the mail server on this machine")
 	flag.StringVar(&o.subject, "subject", "", "template of the subject of mails")
@@ -88,17 +93,24 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	s, err := xxljob.New(b.store, xxljob.Config{
-		App: "chaos", Node: o.name, Cluster: xxljob.ClusterConfig{Shards: o.shards, Beat: o.dead / 3, Dead: o.dead}, HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {token}}}, StopGrace: 10 * time.Second, Limits: xxljob.Limits{AllowSubSecond: true}, Alarms: alarms,
-		Logs: xxljob.LogConfig{InStore: true},
+		App: o.app, Node: o.name, Cluster: xxljob.ClusterConfig{Shards: o.shards, Beat: o.dead / 3, Dead: o.dead}, HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {token}}}, StopGrace: 10 * time.Second, Limits: xxljob.Limits{AllowSubSecond: true}, Alarms: alarms,
+		Logs: xxljob.LogConfig{InStore: true}, Routers: events.routers(o.router),
 	})
 	if err != nil {
 		return err
 	}
-	further, err := executor.New(executor.Config{App: "further"})
-	if err != nil {
-		return err
+	stop := func(context.Context) error { return nil }
+	if o.app == first {
+		further, err := executor.New(executor.Config{App: "further"})
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(further.Handle("work", events.work), s.Attach(further)); err != nil {
+			return err
+		}
+		stop = further.Stop
 	}
-	if err := errors.Join(s.Handle("work", events.work), further.Handle("work", events.work), s.Attach(further)); err != nil {
+	if err := s.Handle("work", events.work); err != nil {
 		return err
 	}
 	n := &node{s: s, backend: b}
@@ -113,7 +125,7 @@ func run(ctx context.Context, o options) error {
 	}
 	go events.watch(ctx, s)
 	err = s.Run(ctx)
-	return errors.Join(err, further.Stop(context.Background()))
+	return errors.Join(err, stop(context.Background()))
 }
 
 // listen takes the socket over from a former process of the same name.

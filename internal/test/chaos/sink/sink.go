@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/xxljob/xxljob/internal/test/chaos/audit"
 )
@@ -70,7 +71,7 @@ func (b *book) surly() bool {
 func (b *book) accept(t audit.Told) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t.Sink = b.name
+	t.Sink, t.At = b.name, time.Now().UnixMicro()
 	b.told = append(b.told, t)
 }
 
