@@ -45,7 +45,7 @@ func ofServices() (jobs []control.Job) {
 		}
 	}
 	cron := func(name, route string) control.Job {
-		return control.Job{Name: name, Kind: control.Cron, Period: 1000, Route: route}
+		return control.Job{App: app, Name: name, Kind: control.Cron, Period: 1000, Route: route}
 	}
 	fails := func(j control.Job) control.Job {
 		j.Period, j.Param, j.Retries, j.Pause, j.Rerun = 2000, control.Chain+" services ffffff", 1, 200, true
