@@ -94,11 +94,11 @@ func TestStoreAway(t *testing.T) {
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
 		time.Sleep(5 * time.Second)
 		jobs := stage.AddSeconds(t, a, 10)
-		long, err := a.AddJob(t.Context(), xxljob.Job{Name: "long", Handler: "long"})
-		stage.Must(t, err)
 		for _, n := range []*stage.Node{a, b} {
 			stage.Must(t, n.Handle("long", func(context.Context, *xxljob.Task) error { time.Sleep(90 * time.Second); return nil }))
 		}
+		long, err := a.AddJob(t.Context(), xxljob.Job{Name: "long", Handler: "long"})
+		stage.Must(t, err)
 		ids, err := a.Trigger(t.Context(), long.ID, xxljob.Trigger{})
 		stage.Must(t, err)
 		from := time.Now()

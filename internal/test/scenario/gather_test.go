@@ -152,6 +152,7 @@ func TestABacklogStartsWhileItIsRead(t *testing.T) {
 		const jobs, each = 7, 3 * page / 7
 		inner := memory.New()
 		a := stage.StartNode(t, inner, "a", &stage.Journal{})
+		stage.Must(t, a.Handle("order", stage.NothingToDo))
 		var ids []int64
 		for i := range jobs {
 			job, err := a.AddJob(t.Context(), xxljob.Job{Name: fmt.Sprint(i), Handler: "order"})
