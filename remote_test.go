@@ -559,6 +559,7 @@ func TestRemoteKill(t *testing.T) {
 		e.mustBe(id, xxljob.StateKilled)
 
 		e.deregister("far", at1)
+		time.Sleep(2 * time.Minute) // longer than Dead, for which nobody knows that it does not come back
 		id2, jobID := e.trigger(xxljob.Job{App: "far", Name: "2"}), run.JobID
 		synctest.Wait()
 		e.mustBe(id2, xxljob.StateRefused)

@@ -31,14 +31,19 @@ func (w Wake) PokeIf(news bool) {
 
 // Call calls the store with a deadline.
 func Call[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
+	v, err := call(ctx, f)
+	if err == nil {
+		Answered(ctx)
+	}
+	return v, err
+}
+
+func call[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
 	bounded, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	v, err := f(bounded)
 	if errors.Is(err, context.DeadlineExceeded) && bounded.Err() != nil && ctx.Err() == nil {
 		err = fmt.Errorf("no answer within %v: %w", CallTimeout, err)
-	}
-	if err == nil {
-		Answered(ctx)
 	}
 	return v, err
 }
@@ -65,7 +70,11 @@ func Detached[T any](ctx context.Context, f func(context.Context) (T, error)) (T
 		var none T
 		return none, err
 	}
-	return Call(context.WithoutCancel(ctx), f)
+	v, err := call(context.WithoutCancel(ctx), f)
+	if err == nil {
+		Answered(ctx) // to ask the other context for a value costs an allocation
+	}
+	return v, err
 }
 
 // Sleep waits for d, or for a poke; a d of zero or less does not wait, forever

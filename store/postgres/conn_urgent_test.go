@@ -182,8 +182,15 @@ func methodsOf(a *actor, run store.Run, other store.Job) map[string]asked {
 		"NoteServed": func(ctx context.Context) error {
 			return s.NoteServed(ctx, []store.Served{{App: "app", By: store.ServedAttached}})
 		},
-		"Served":   func(ctx context.Context) error { _, err := s.Served(ctx, []string{"app"}); return err },
-		"DropRuns": func(ctx context.Context) error { return s.DropRuns(ctx, time.Now().AddDate(0, 0, -2)) },
+		"Served": func(ctx context.Context) error { _, err := s.Served(ctx, []string{"app"}); return err },
+		"KeepRules": func(ctx context.Context) error {
+			_, err := s.KeepRules(ctx, store.RuleKeeper{App: "app", Node: "n", Incarnation: "i"})
+			return err
+		},
+		"Rules":     func(ctx context.Context) error { _, err := s.Rules(ctx); return err },
+		"HoldRule":  func(ctx context.Context) error { _, err := s.HoldRule(ctx, "rule", "i", time.Second); return err },
+		"DropRules": func(ctx context.Context) error { _, err := s.DropRules(ctx, time.Now().AddDate(0, 0, -2)); return err },
+		"DropRuns":  func(ctx context.Context) error { return s.DropRuns(ctx, time.Now().AddDate(0, 0, -2)) },
 	}
 	by, all := asker.Table(), map[string]asked{}
 	for name, call := range calls {

@@ -116,7 +116,7 @@ func (s *Store) DropRules(ctx context.Context, before time.Time) (open bool, err
 
 // ruleWants is whether a rule u wants what has happened to a job of the app.
 func ruleWants(app, key, cause string) string {
-	return `(u.apps = '{}' or ` + app + ` = any(u.apps)) and (u.jobs = '{}' or ` + app + ` operator(pg_catalog.||) '/' operator(pg_catalog.||) ` + key + ` = any(u.jobs)) and ` + cause + ` = any(u.causes)`
+	return `(pg_catalog.cardinality(u.apps) = 0 or ` + app + ` = any(u.apps)) and (pg_catalog.cardinality(u.jobs) = 0 or ` + app + ` operator(pg_catalog.||) '/' operator(pg_catalog.||) ` + key + ` = any(u.jobs)) and ` + cause + ` = any(u.causes)`
 }
 
 // keptRuleQueries are the statements of this file.
@@ -144,12 +144,12 @@ func (q *keptRuleQueries) define(sql template) {
 		left join {{schema}}.xxl_job_rule u on u.rule = r.rule order by r.ord)
 	from {{schema}}.xxl_job_rule_node o join {{schema}}.xxl_job_node n on n.incarnation = o.incarnation and not n.has_left
 	where o.app = {{arg.app}}::text and o.node_id <> {{arg.node}}::text
-		and o.rules <> array(select k from unnest({{arg.keys}}::text[]) k order by k collate "C") order by o.node_id collate "C"`)
+		and o.rules operator(pg_catalog.<>) array(select k from unnest({{arg.keys}}::text[]) k order by k collate "C") order by o.node_id collate "C"`)
 	q.holdRule = sql(`with was as materialized (select u.holder, case when u.holder <> {{arg.incarnation}}::text and u.until > {{now}} and u.until <= {{now}} + interval '1 hour'
-			then (extract(epoch from u.until - {{now}}) * 1000)::bigint end theirs
+			then pg_catalog.ceil(pg_catalog.date_part('epoch', u.until - {{now}}) * 1000::double precision)::bigint end theirs
 		from {{schema}}.xxl_job_rule u where u.rule = {{arg.rule}}::text for update),
 	held as (update {{schema}}.xxl_job_rule u set holder = case when {{arg.millis}}::bigint > 0 then {{arg.incarnation}}::text else u.holder end,
-			until = case when {{arg.millis}}::bigint > 0 then {{now}} + {{arg.millis}}::bigint * interval '1 millisecond' end
+			until = case when {{arg.millis}}::bigint > 0 then {{now}} + {{arg.millis}}::bigint::double precision * interval '1 millisecond' end
 		from was w where u.rule = {{arg.rule}}::text and w.theirs is null and ({{arg.millis}}::bigint > 0 or w.holder = {{arg.incarnation}}::text))
 	select w.holder, w.theirs from was w`)
 	q.rules = sql(`select u.rule, u.name, u.apps, u.jobs, u.causes, u.gone from {{schema}}.xxl_job_rule u order by u.rule`)

@@ -90,6 +90,9 @@ func (n *node) trigger(ctx context.Context, r control.Request) (control.Answer, 
 		if err != nil {
 			return control.Answer{}, err
 		}
+		if now.IsZero() { // the clock of the store in memory is that of its process
+			now = time.Now()
+		}
 		t.At = now.Add(2 * time.Second)
 		run, err := n.backend.store.AddAhead(ctx, r.ID, t, now.Add(time.Second))
 		return control.Answer{Run: run.ID}, err
