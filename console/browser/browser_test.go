@@ -236,6 +236,8 @@ func (b *tab) looks(c combination, cookies map[string]string) {
 		list = append(list, &network.CookieParam{Name: name, Value: value, URL: b.origin + mount})
 	}
 	steps := []chromedp.Action[chromedp.Void]{
+		// Tabs are used beside each other: each is to take itself for the one that has the focus.
+		call(emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}),
 		call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: c.theme}, {Name: "prefers-reduced-motion", Value: "reduce"}}}),
 		chromedp.EmulateViewport(c.width, c.height())}

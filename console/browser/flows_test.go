@@ -49,7 +49,7 @@ func (k keyboard) press(b *tab, what string) {
 }
 func (keyboard) reach(b *tab, what string) {
 	b.Helper()
-	b.until(what, `document.querySelector(`+quoted(what)+`)`)
+	b.until(what, `document.readyState === "complete" && document.querySelector(`+quoted(what)+`)`) // with its stylesheet
 	for range 150 {
 		if eval[bool](b, `document.activeElement?.matches(`+quoted(what)+`) ?? false`) {
 			if !eval[bool](b, `(() => { const s = getComputedStyle(document.activeElement); return s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2 })()`) {
