@@ -25,6 +25,7 @@ type served struct {
 	*testing.T
 	st  *memory.Store
 	ran []string
+	mu  sync.Mutex // of what handlers note
 }
 
 // nowhere is a network in which nobody answers.
@@ -37,7 +38,9 @@ func (w *served) start(app string, jobs ...xxljob.Job) xxljob.Scheduler {
 	s, err := xxljob.New(w.st, xxljob.Config{App: app, Logger: stage.QuietLog(), HTTP: xxljob.HTTPConfig{Transport: nowhere(), Insecure: true}})
 	stage.Must(w.T, err)
 	stage.Must(w.T, s.Handle("h", func(_ context.Context, k *xxljob.Task) error {
+		w.mu.Lock()
 		w.ran = append(w.ran, fmt.Sprint(k.TriggerType, " of ", k.ScheduledAt.Format("15:04:05"), " at ", time.Now().Format("15:04:05")))
+		w.mu.Unlock()
 		return nil
 	}))
 	for _, job := range jobs {
@@ -59,6 +62,7 @@ func (w *served) stop(s xxljob.Scheduler) {
 
 func (w *served) requireRan(want ...string) {
 	w.Helper()
+	synctest.Wait()
 	if !slices.Equal(w.ran, want) {
 		w.Errorf("ran %q, want %q", w.ran, want)
 	}
@@ -227,7 +231,9 @@ func TestRunsThatExistWaitForAnExecutor(t *testing.T) {
 			stage.Must(t, err)
 			for _, name := range []string{"plain", "child", "wide", "again"} {
 				stage.Must(t, s.Handle(name, func(_ context.Context, k *xxljob.Task) error {
+					w.mu.Lock()
 					ran = append(ran, name)
+					w.mu.Unlock()
 					if name == "again" && k.Attempt == 0 {
 						return io.ErrUnexpectedEOF
 					}
@@ -266,7 +272,8 @@ func TestRunsThatExistWaitForAnExecutor(t *testing.T) {
 		if want := []string{"again"}; !slices.Equal(ran, want) {
 			t.Fatalf("ran %q, want %q", ran, want)
 		}
-		if waiting := orders.Stats().Waiting; waiting["executor"] != 5 {
+		// The second run of the serial job may wait for its turn behind the first.
+		if waiting := orders.Stats().Waiting; waiting["executor"] < 4 || waiting["executor"]+waiting["order"] != 5 {
 			t.Errorf("these wait: %v, want 5 for an executor", waiting)
 		}
 		if err := orders.Ready(); err != nil {
@@ -274,6 +281,7 @@ func TestRunsThatExistWaitForAnExecutor(t *testing.T) {
 		}
 		billing = start()
 		time.Sleep(time.Second)
+		synctest.Wait()
 		slices.Sort(ran)
 		if want := []string{"again", "again", "child", "plain", "plain", "wide"}; !slices.Equal(ran, want) {
 			t.Errorf("ran %q, want %q", ran, want)
@@ -405,7 +413,9 @@ func TestOutagesByARegistry(t *testing.T) {
 			s, err := xxljob.New(w.st, xxljob.Config{App: app, Logger: stage.QuietLog(), Registry: reg})
 			stage.Must(t, err)
 			stage.Must(t, s.Handle("h", func(_ context.Context, k *xxljob.Task) error {
+				w.mu.Lock()
 				w.ran = append(w.ran, k.ScheduledAt.Format("02 15:04"))
+				w.mu.Unlock()
 				return nil
 			}))
 			stage.Must(t, s.Start(t.Context()))
@@ -526,6 +536,9 @@ func TestCrashLoopingExecutor(t *testing.T) {
 // TestManyJobsThatWaitHoldUpNobody: ten thousand are looked at every few seconds, and not with each
 // scan.
 func TestManyJobsThatWaitHoldUpNobody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("ten thousand jobs: leave out -short")
+	}
 	if stage.Detector {
 		t.Skip("ten thousand jobs are too much for the race detector")
 	}
@@ -547,8 +560,10 @@ func TestManyJobsThatWaitHoldUpNobody(t *testing.T) {
 		stage.Must(t, err)
 		stage.Must(t, s.Start(t.Context()))
 		time.Sleep(2*time.Minute + time.Second/2) // no run is due at the very moment at which it is counted
+		synctest.Wait()
 		scans.jobs, ran = 0, 0
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if ran != 60 {
 			t.Errorf("the job of every second was run %d times in a minute", ran)
 		}
