@@ -22,7 +22,7 @@ const (
 	// routerPause is how often those that wait are tried again; what a look at the nodes shows has
 	// them tried at once.
 	routerPause = 5 * time.Second
-	// askPatience is how long another node has for its answer, beside its RouteTimeout.
+	// askPatience is how long another node has for its answer, beside a call of the store.
 	askPatience = 2 * time.Second
 	// mostQuestions bounds the questions of other nodes that are being answered.
 	mostQuestions = 100
