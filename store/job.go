@@ -35,8 +35,9 @@ type Job struct {
 	// Author is the owner's name, for people only. At most 64 bytes.
 	Author string
 	// AlarmEmail is a comma list of addresses that alarms of the job are sent to, by an
-	// alarmer that sends mail (Config.Alarms). At most 255 bytes; of more than 20 addresses,
-	// the first 20 are told.
+	// alarmer that sends mail (Config.Alarms) and is allowed to write to them
+	// (alarm/mail.Config.Allow). At most 255 bytes; of more than 20 addresses, the first 20 are
+	// told.
 	AlarmEmail string
 	// Tags are words by which the job is found: at most 16, each once, of at most 64 bytes.
 	Tags []string `json:",omitempty"`

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/xxljob/xxljob/alarm"
 )
 
 // Alarm sends one mail to all who are to be told: those in Config.To and in msg.Emails, at most
-// 50, each once. What is no address is left out, and so is who is beyond the fiftieth, with a
-// line in the log. Where nobody is left there is nothing to do, which is no error: whether a
+// 50, each once. What is no address is left out, and so is whom Config.Allow has not, who is beyond
+// the fiftieth or beyond Config.MaxPerDay, with a line in the log. Where nobody is left there is nothing to do, which is no error: whether a
 // job names people is its own affair.
 //
 // Recipients that the server refuses for good (5xx) are left out likewise, as long as it takes
@@ -27,6 +28,11 @@ func (m *Mailer) Alarm(ctx context.Context, msg alarm.Message) error {
 	all := m.recipients(msg)
 	id := m.messageID(msg)
 	rest := m.told.without(id, all)
+	before := len(rest) < len(all)
+	if over := m.overDay(msg, rest); len(over) > 0 {
+		isOver := func(address string) bool { return slices.Contains(over, address) }
+		all, rest = slices.DeleteFunc(all, isOver), slices.DeleteFunc(rest, isOver)
+	}
 	if len(rest) == 0 {
 		return nil
 	}
@@ -43,7 +49,7 @@ func (m *Mailer) Alarm(ctx context.Context, msg alarm.Message) error {
 		}
 		return fmt.Errorf("mail: %s: %s", m.address(), m.conceal(err.Error()))
 	}
-	return m.settle(msg, id, len(rest) < len(all), answers)
+	return m.settle(msg, id, before, answers)
 }
 
 // settle remembers whom the server took the mail for, and says what is to be done again.

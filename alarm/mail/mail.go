@@ -55,6 +55,17 @@ type Config struct {
 	// To are told of every message, and before those in alarm.Message.Emails: at most 50
 	// addresses. A mail goes to no more than 50 either. Addresses are of ASCII.
 	To []string
+	// Allow are those whom a message may name (alarm.Message.Emails): addresses, and domains, each
+	// without those below it. So whoever may write into Job.AlarmEmail, a program with the token of
+	// an app or an editor of the console, has this account write to them and to nobody else: others
+	// are left out. Nil means the domains of From and To; where one of these is a provider's that
+	// anybody has an address of, list addresses. "*" means anybody. At most 1000, of ASCII.
+	Allow []string
+	// MaxPerDay bounds how many copies of mails the jobs of one app have sent to addresses that
+	// they name, within the 24 hours that begin with the first; those of all apps have ten times as
+	// many together. Each Mailer counts by itself. Over it these addresses are left out, and those
+	// in To are told all the same. 0 means 500; at most 1,000,000.
+	MaxPerDay int
 	// Format says how messages read. Nil means English, with times in UTC.
 	Format *alarm.Format
 	// Timeout bounds one mail, from resolving the server's name on. 0 means 30 s; at most
@@ -63,9 +74,10 @@ type Config struct {
 	// DialContext makes the connections in place of a net.Dialer. It is given "tcp" and host
 	// and port, and called concurrently.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Logger gets a line about each address that is none or that the server refuses, once
-	// each, about each job that has more addresses than a mail goes to, and where a template of
-	// Format has failed and a message was told in the built-in words. Nil means slog.Default.
+	// Logger gets a line about each address that is none, that Allow has not or that the server
+	// refuses, once each, about each job that has more addresses than a mail goes to, about each app
+	// that has had its mails of the day, and where a template of Format has failed and a message was
+	// told in the built-in words. Nil means slog.Default.
 	Logger *slog.Logger
 }
 
@@ -77,6 +89,8 @@ type Mailer struct {
 	cfg       Config // complete
 	from      stdmail.Address
 	to        []string
+	allowed   allowed
+	day       day
 	concealed []string // what no error may say
 	told      told
 	once      once
@@ -115,6 +129,10 @@ func New(cfg Config) (*Mailer, error) {
 		}
 		m.to = append(m.to, address)
 	}
+	if m.allowed, err = newAllowed(cfg.Allow, append([]string{m.from.Address}, m.to...)); err != nil {
+		return nil, err
+	}
+	m.day.most = cmp.Or(cfg.MaxPerDay, usualPerDay)
 	m.concealed = concealed(cfg.Username, cfg.Password)
 	return m, nil
 }
@@ -131,6 +149,8 @@ func check(cfg Config) error {
 		return fmt.Errorf("Config.Timeout is %v, and must be from 0 to 10 min", cfg.Timeout)
 	case len(cfg.To) > maxRecipients:
 		return fmt.Errorf("Config.To has %d addresses, at most %d", len(cfg.To), maxRecipients)
+	case cfg.MaxPerDay < 0 || cfg.MaxPerDay > mostPerDay:
+		return fmt.Errorf("Config.MaxPerDay is %d, and must be from 0 to %d", cfg.MaxPerDay, mostPerDay)
 	case strings.ContainsAny(cfg.Username+cfg.Password, "\r\n\x00"):
 		return errors.New("Config.Username or Password has a line break or a zero byte")
 	case cfg.Username == "" && cfg.Password != "":

@@ -2,7 +2,9 @@ package mail
 
 import (
 	stdmail "net/mail"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/xxljob/xxljob/alarm"
 )
@@ -27,16 +29,39 @@ func (m *Mailer) recipients(msg alarm.Message) []string {
 		add(address)
 	}
 	for _, s := range msg.Emails[:min(len(msg.Emails), 2*maxRecipients)] {
-		if address, ok := addressOf(s); ok {
-			add(address)
-		} else {
+		address, ok := addressOf(s)
+		switch {
+		case !ok:
 			m.complain(s, "it is no address of ASCII", msg)
+		case seen[strings.ToLower(address)]: // the host's own too, which Allow need not have
+		case !m.allowed.has(address):
+			m.complain(address, "Config.Allow has neither it nor its domain", msg)
+		default:
+			add(address)
 		}
 	}
 	if more += max(len(msg.Emails)-2*maxRecipients, 0); more > 0 && m.once.first("job "+jobOf(msg)) {
 		m.log().Warn("xxljob: a mail goes to no more addresses; the others are not told", "job", jobOf(msg), "addresses", maxRecipients, "others", more)
 	}
 	return all
+}
+
+// overDay are those whom the job names and its app has had its mails of the day for.
+func (m *Mailer) overDay(msg alarm.Message, rest []string) []string {
+	var named []string
+	for _, address := range rest {
+		if !slices.ContainsFunc(m.to, func(to string) bool { return strings.EqualFold(to, address) }) {
+			named = append(named, address)
+		}
+	}
+	if len(named) == 0 {
+		return nil
+	}
+	n, first := m.day.take(msg.App, len(named), time.Now())
+	if first {
+		m.log().Warn("xxljob: an app has had its mails of the day; whom else its jobs name is not told until it is over", "app", alarm.Line(msg.App, 100), "addresses", m.day.most)
+	}
+	return named[n:]
 }
 
 // addressOf returns the address in a text, without a name that comes with it.

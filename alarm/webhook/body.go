@@ -35,7 +35,8 @@ type Body struct {
 	JobID   int64  `json:"job_id,string"`
 	JobKey  string `json:"job_key"`
 	JobName string `json:"job_name"`
-	// Emails are whom the job names. PagerDuty is not told of them.
+	// Emails are whom the job names, and so whoever has written it: a receiver that writes to them
+	// asks itself whether it may. PagerDuty is not told of them.
 	Emails []string `json:"emails,omitempty"`
 
 	// Count is how many events the message stands for, First and Last when they happened.
