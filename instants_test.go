@@ -308,6 +308,36 @@ func TestAgainKnowsItsWindow(t *testing.T) {
 	})
 }
 
+// A job behind others is told the beginning of its window as its instant, in the zone of its windows:
+// also at a second attempt, and when the run is asked for again. It is due when the window is complete.
+func TestJoinStandsForItsWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &taskBook{err: errors.New("no")}
+		long := func(context.Context, *xxljob.Task) error { time.Sleep(3 * time.Hour); return nil }
+		s := xxljobtest.NewWith(t, xxljobtest.Options{Handlers: map[string]xxljob.Handler{"long": long, "report": b.handle}},
+			xxljob.Job{Key: "a", Name: "a", Handler: "long", Schedule: xxljob.Crontab("0 22 * * *").In("Asia/Shanghai")},
+			xxljob.Job{Key: "b", Name: "b", Handler: "long", Schedule: xxljob.Crontab("0 23 * * *").In("Asia/Shanghai")},
+			xxljob.Job{Key: "report", Name: "report", Handler: "report", AfterKeys: []string{"test/a", "test/b"}, AfterZone: "Asia/Shanghai", Retries: 1})
+		time.Sleep(20 * time.Hour)
+		runs := s.Runs("report")
+		if len(runs) != 2 || len(b.tasks) != 2 {
+			t.Fatalf("%d runs, %d calls", len(runs), len(b.tasks))
+		}
+		begins := time.Date(2000, 1, 1, 0, 0, 0, 0, b.tasks[0].ScheduledAt.Location())
+		k, _ := b.again(t, s, runs[0].ID)
+		for _, k := range append(b.tasks, k) {
+			if got := k.ScheduledAt; !got.Equal(begins) || k.Zone != "Asia/Shanghai" || k.Window == nil || !k.Window.Start.Equal(got) || !k.BusinessTime.Equal(got) || k.Key() != b.tasks[0].Key() {
+				t.Errorf("told %v in %s, the business time %v, the window %v and the key %s; its window begins at %v", got, k.Zone, k.BusinessTime, k.Window, k.Key(), begins)
+			}
+		}
+		for _, r := range runs {
+			if complete := begins.Add(26 * time.Hour); !r.Instant().Equal(begins) || !r.Due().Equal(complete) {
+				t.Errorf("run %d stands for %v and is due at %v; the window was complete at %v", r.ID, r.Instant(), r.Due(), complete)
+			}
+		}
+	})
+}
+
 // A trigger for a past instant starts now, and stands for that instant, in the zone of the job as its
 // clocks showed it then.
 func TestTriggerForAPastInstant(t *testing.T) {

@@ -161,10 +161,10 @@ func TestTaskKnowsItsWindow(t *testing.T) {
 		time.Sleep(30 * time.Hour)
 		synctest.Wait()
 		run := s.Runs("report")[0]
-		if !report.BusinessTime.Equal(run.BusinessTime()) || report.ScheduledAt.Format("2006-01-02") != "2000-01-02" {
+		day := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+		if !report.BusinessTime.Equal(run.BusinessTime()) || !report.ScheduledAt.Equal(day) || run.Scheduled.Format("2006-01-02") != "2000-01-02" {
 			t.Errorf("told %+v of %+v", report, run)
 		}
-		day := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 		if report.Window == nil || !report.Window.Start.Equal(day) || !report.Window.End.Equal(day.AddDate(0, 0, 1)) {
 			t.Errorf("the window is %v", report.Window)
 		}

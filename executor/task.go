@@ -31,7 +31,8 @@ type Task struct {
 	// ShardTotal is the number of shards, 1 when the run is not a broadcast.
 	ShardTotal int
 	// ScheduledAt is the instant that the run stands for, whenever it runs: that of its schedule,
-	// or a past one that it was triggered for, also when it is asked for once more. It is in the zone of the job's schedule, or
+	// a past one that it was triggered for, or the beginning of the window in which its job runs
+	// behind others, also when it is asked for once more. It is in the zone of the job's schedule, or
 	// of its windows (AfterZone); where it has none, or the admin tells none, in Config.Location. An admin that does not
 	// tell the instant leaves the one at which it triggered the run.
 	ScheduledAt time.Time

@@ -29,8 +29,8 @@ type OwedStore interface {
 	// others. The first one opens the window, for Job.WindowTimeout. When it is open and all
 	// jobs of After and AfterKeys have succeeded for it (Job.Missing), by the definition as it
 	// is then, it is closed, and the job has a planned run as a child has, but with the
-	// beginning of the window as Business, the greatest Depth of the successes, the last of
-	// them as ParentID, and WindowKey. A window that is closed stays so, whatever
+	// beginning of the window as Business and StandsFor, the greatest Depth of the successes, the
+	// last of them as ParentID, and WindowKey. A window that is closed stays so, whatever
 	// succeeds again, for as long as runs are kept.
 	PayOwed(ctx context.Context, q OwedQuery) (Paid, error)
 	// ExpireWindows closes windows that are over, of jobs in the shards whose epoch is as

@@ -127,7 +127,7 @@ type Job struct {
 	// AfterTimeout is how long after its first success a window is open; then it is recorded as
 	// skipped, with the jobs that are missing. From 1 s to 31 days; zero means a day.
 	AfterTimeout time.Duration `json:",omitzero"`
-	// LateAfter has an alarm sent for a run that has not ended so long after its instant. From
+	// LateAfter has an alarm sent for a run that has not ended so long after its trigger was due. From
 	// 1 s to 31 days; zero means none.
 	LateAfter time.Duration `json:",omitzero"`
 	// KeepRuns is how long the job's ended runs are kept where that is shorter than

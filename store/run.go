@@ -165,8 +165,9 @@ type Run struct {
 	// by it.
 	Scheduled time.Time
 	// StandsFor is the instant that the run stands for, where its trigger was for another one
-	// than the present: for a time that was past (Trigger.At), or for what another run stands for
-	// (Scheduler.Again). Zero for all other runs: see Instant.
+	// than the present: for a time that was past (Trigger.At), for what another run stands for
+	// (Scheduler.Again), or for the window of a job that runs behind others (Job.After), which it
+	// begins with. Zero for all other runs: see Instant.
 	StandsFor time.Time
 	State     State
 	// Born is set for runs that a schedule has made, and for the retries that follow them.

@@ -100,6 +100,7 @@ type follower struct {
 	parent   int64
 	depth    int
 	business time.Time
+	window   bool // it is a join: it stands for the window that begins at business
 	param    *string
 	trace    string
 }
@@ -117,6 +118,9 @@ func (s *Store) lead(ctx context.Context, j *job, f follower, now time.Time, pai
 	}
 	r, run := s.newRun(j), triggered(store.Trigger{Type: store.TriggerParent, Param: f.param, Trace: f.trace}, now)
 	r.foreign = true
+	if f.window {
+		run.StandsFor = f.business
+	}
 	s.insertFollower(r, &run, f)
 	s.tellScan(j)
 	paid.Runs++
@@ -241,7 +245,7 @@ func (s *Store) windowOf(j *job, begin, expires time.Time) *window {
 	if w == nil {
 		s.lastWindow++
 		w = &window{job: j, begin: key.begin, expires: toMilli(stored(expires)), number: s.lastWindow, succeeded: map[int64]bool{}}
-		w.last.key, w.last.business = store.WindowKey(begin), begin
+		w.last.key, w.last.business, w.last.window = store.WindowKey(begin), begin, true
 		s.windows[key] = w
 		j.shard.windows.insert(w.expires, w.number, w)
 		s.tellOwner(j.shard, func(x *watcher) { tell(x.owed) })

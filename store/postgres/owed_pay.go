@@ -223,6 +223,7 @@ type follower struct {
 	parent        int64
 	depth         int
 	due, business int64 // due 0: now
+	instant       int64 // what the run stands for; 0: when it is due
 	param         *string
 	trace         string
 	reason, line  string
@@ -250,18 +251,21 @@ func (l *leading) lead(ctx context.Context, t *tx) error {
 	}
 	n := len(l.followers)
 	jobs, keys, parents, depths := make([]int64, n), make([]string, n), make([]int64, n), make([]int16, n)
-	due, business := make([]int64, n), make([]int64, n)
+	due, business, instants := make([]int64, n), make([]int64, n), make([]*int64, n)
 	params, traces, reasons, lines := make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n)
 	for i := range l.followers {
 		f := &l.followers[i]
 		jobs[i], keys[i], parents[i], depths[i] = f.job, f.key, f.parent, int16(f.depth)
 		due[i], business[i], params[i] = f.due, f.business, f.param
+		if f.reason == "" {
+			instants[i] = nonzero(f.instant)
+		}
 		traces[i], reasons[i], lines[i] = nonempty(f.trace), nonempty(f.reason), nonempty(f.line)
 	}
 	var inserted []store.Run
 	if err := t.do(ctx, l.store.sql.lead.by(named{
 		{"jobs", jobs}, {"keys", keys}, {"parents", parents}, {"depths", depths}, {"due", due}, {"business", business},
-		{"params", params}, {"traces", traces}, {"reasons", reasons}, {"lines", lines},
+		{"instants", instants}, {"params", params}, {"traces", traces}, {"reasons", reasons}, {"lines", lines},
 	}).into(readRuns(&inserted))); err != nil {
 		return err
 	}
@@ -311,6 +315,7 @@ func (q *payQueries) define(sql template) {
 		{"parent_id", `r.parent`},
 		{"depth", `r.depth`},
 		{"business_time", `r.business`},
+		{"instant_time", `r.instant`},
 		{"trigger_type", `'PARENT'`},
 		{"scheduled_time", `case when r.due = 0 then ` + milliseconds("{{now}}") + ` else r.due end`},
 		{"state", `case when r.reason is null then {{state.planned}} else {{state.skipped}} end`},
@@ -328,8 +333,8 @@ func (q *payQueries) define(sql template) {
 		{"handle_time", `case when r.reason is not null then {{now}} end`},
 	}
 	q.lead = sql(`with r as materialized (select * from unnest({{arg.jobs}}::int[], {{arg.keys}}::text[], {{arg.parents}}::bigint[], {{arg.depths}}::smallint[],
-		{{arg.due}}::bigint[], {{arg.business}}::bigint[], {{arg.params}}::text[], {{arg.traces}}::text[], {{arg.reasons}}::text[], {{arg.lines}}::text[])
-		with ordinality r(job_id, key, parent, depth, due, business, param, trace, reason, line, ord)),
+		{{arg.due}}::bigint[], {{arg.business}}::bigint[], {{arg.instants}}::bigint[], {{arg.params}}::text[], {{arg.traces}}::text[], {{arg.reasons}}::text[], {{arg.lines}}::text[])
+		with ordinality r(job_id, key, parent, depth, due, business, instant, param, trace, reason, line, ord)),
 	k as (insert into {{schema}}.xxl_job_trigger_key as k (job_id, trigger_key, run_id)
 		select o.job_id, o.key, {{run_id}} from (select distinct r.job_id, r.key collate "C" as key from r) o
 		join {{schema}}.xxl_job_info i on i.id = o.job_id order by o.job_id, o.key

@@ -75,7 +75,7 @@ func (j *joining) missing(w *window) []string {
 
 // follower is what follows when the window is closed.
 func (w *window) follower() follower {
-	return follower{job: w.job, key: store.WindowKey(fromMilli(w.begins)), parent: w.parent, depth: w.depth, business: w.begins, trace: w.trace}
+	return follower{job: w.job, key: store.WindowKey(fromMilli(w.begins)), parent: w.parent, depth: w.depth, business: w.begins, instant: w.begins, trace: w.trace}
 }
 
 // skipHeldWindows leaves what counts for windows that others have locked for later.

@@ -443,7 +443,7 @@ func (d *planData) owedCases() []planCase {
 		{name: "heldWindows", st: q.heldWindows.by(named{{"jobs", windows}, {"begins", []int64{11, 22}}}), batch: 2, wasted: 50},
 		{name: "heldParts", st: q.heldParts.with(triggers), batch: 100},
 		{name: "lead", st: q.lead.by(named{
-			{"jobs", jobs[:2]}, {"keys", []string{"a", "b"}}, {"parents", []int64{1, 2}}, {"depths", []int16{1, 33}}, {"due", []int64{0, 0}}, {"business", []int64{1, 1}},
+			{"jobs", jobs[:2]}, {"keys", []string{"a", "b"}}, {"parents", []int64{1, 2}}, {"depths", []int16{1, 33}}, {"due", []int64{0, 0}}, {"business", []int64{1, 1}}, {"instants", []*int64{new(int64(1)), nil}},
 			{"params", []*string{nil, nil}}, {"traces", []*string{nil, nil}}, {"reasons", []*string{nil, new("depth")}}, {"lines", []*string{nil, nil}},
 		}), rows: 2},
 		{name: "namedByKeys", st: q.namedByKeys.by(named{{"apps", []string{"app-2", "app-4"}}, {"keys", []string{"key-2", "key-4"}}}), rows: 2},

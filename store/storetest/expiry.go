@@ -125,8 +125,8 @@ func expiryComplete(e *env) {
 	e.wantRuns("an edit does not close a window", join.ID, 0)
 	want(e, "expired", o.mustExpire(o.later(), 9), store.Expired{Windows: 1})
 	got := e.only("nothing is missing any more", join.ID)
-	want(e, "State, Type, Business, Depth, ParentID", []any{got.State, got.Type, got.Business, got.Depth, got.ParentID},
-		[]any{store.StatePlanned, store.TriggerParent, midnight(), 1, run.ID})
+	want(e, "State, Type, Business, StandsFor, Depth, ParentID", []any{got.State, got.Type, got.Business, got.StandsFor, got.Depth, got.ParentID},
+		[]any{store.StatePlanned, store.TriggerParent, midnight(), midnight(), 1, run.ID})
 	want(e, "runs of a scan", ids(o.mustScan(o.scan(got.Scheduled)).Runs), []int64{got.ID})
 	want(e, "the run of the window's key", e.mustAddRun(join.ID, store.Trigger{Key: store.WindowKey(midnight())}).ID, got.ID)
 	e.edit(join.ID, behind(run.JobID, missing.ID))

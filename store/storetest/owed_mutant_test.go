@@ -91,6 +91,8 @@ func childMutants() []mutant {
 		{"ChildrenAreOfTheTrigger", func(s store.Store) store.Store { return firstIsParent(s) }, []string{"Owed/TheLastAttemptOwes", "Owed/ASnoozedTriggerOwesOnce"}},
 		{"ChildrenAreForTheirOwnTime", child(func(r *store.Run) { r.Business = r.Scheduled }),
 			[]string{"Owed/AChildIsPlannedWhenItIsPaid", "Owed/ChildrenAreForTheTimeOfTheirParent", "Owed/AJoinRunsWhenAllHaveSucceeded"}},
+		{"JoinsStandForWhenTheyAreDue", child(func(r *store.Run) { r.StandsFor = time.Time{} }),
+			[]string{"Owed/AJoinRunsWhenAllHaveSucceeded", "Owed/NothingIsMissingWhenItIsOver"}},
 		{"ChildrenAreOfDepthOne", child(func(r *store.Run) { r.Depth = 1 }),
 			[]string{"Owed/ChildrenAreForTheTimeOfTheirParent", "Owed/AJoinIsAsDeepAsTheDeepest", "Owed/AChildMayBeAJoin"}},
 		{"ADeepChildRuns", child(func(r *store.Run) {

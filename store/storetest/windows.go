@@ -53,9 +53,10 @@ func joinRuns(e *env) {
 	want(e, "paid after the last", o.payAll(), store.Paid{Owed: 1, Runs: 1})
 	run := e.only("behind three", join.ID)
 	want(e, "the run", run, store.Run{ID: run.ID, JobID: join.ID, App: join.App, Shard: join.Shard, TriggerID: run.ID, ParentID: last.ID,
-		Type: store.TriggerParent, Depth: 1, Business: midnight(), Scheduled: run.Scheduled, State: store.StatePlanned,
+		Type: store.TriggerParent, Depth: 1, Business: midnight(), StandsFor: midnight(), Scheduled: run.Scheduled, State: store.StatePlanned,
 		Retries: -1, Created: run.Created})
 	e.check(!run.Scheduled.Before(last.Ended), "it is due at %v, before the last had ended, at %v", run.Scheduled, last.Ended)
+	want(e, "its Instant", run.Instant(), midnight())
 	want(e, "runs of a scan", ids(o.mustScan(o.scan(run.Scheduled)).Runs), []int64{run.ID})
 	want(e, "windows that are open", o.mustExpire(o.later(), 9), store.Expired{})
 	want(e, "state of the run that is started", o.started(run).State, store.StateStarted)

@@ -105,7 +105,7 @@ func leading() *history {
 	at = t0 + 30_000
 	a := h.attempt(one, 0, at+1000, at+1000, Succeeded, EndOK)
 	b := h.attempt(two, 0, at+1900, at+1900, Succeeded, EndOK)
-	h.follow(both, b, at, func(r *Row, _ *Event) { r.Depth = max(a.Depth, b.Depth) + 1 })
+	h.follow(both, b, at, func(r *Row, e *Event) { r.Depth, r.StandsFor, e.Due = max(a.Depth, b.Depth)+1, at, at })
 	at = t0 + 35_000
 	a = h.attempt(one, 0, at+1000, at+1000, Succeeded, EndOK)
 	h.over(at, a.Ended+3010, a, "app/two")
@@ -188,9 +188,8 @@ func TestLeadingMutations(t *testing.T) {
 			h.follow(both, *h.at(2014), t0+45_000, elsewhere)
 		}, Report{Wrong: 1}},
 		{"an incomplete window has a run", func(h *history) { h.forget(2013, true) }, Report{Wrong: 1}},
-		{"a window has its run before the last success", func(h *history) {
-			h.at(2015).Due, h.event(EventStart, 2015).Due = t0+31_500, t0+31_500
-		}, Report{Wrong: 1}},
+		{"a window has its run before the last success", func(h *history) { h.at(2015).Due = t0 + 31_500 }, Report{Wrong: 1}},
+		{"a join is started before it is due", func(h *history) { h.at(2015).Due = h.event(EventStart, 2015).At/1000 + 1 }, Report{Early: 1}},
 		{"a window is over before its time", func(h *history) { h.at(2017).Ended -= 1000 }, Report{Wrong: 1}},
 		{"a record names nobody", func(h *history) { h.at(2017).Message = "" }, Report{Wrong: 2}},
 		{"a record names the one that has succeeded", func(h *history) {
@@ -204,6 +203,11 @@ func TestLeadingMutations(t *testing.T) {
 		{"a record has another reason", func(h *history) { h.at(2017).Reason = "misfire" }, Report{Wrong: 1}},
 		{"a join has another depth", func(h *history) { h.at(2015).Depth = 2 }, Report{Wrong: 1}},
 		{"a join has another business time", func(h *history) { h.at(2015).Business += 10 }, Report{Wrong: 1}},
+		{"a join stands for when it is due", func(h *history) {
+			h.at(2015).StandsFor = 0
+			h.event(EventStart, 2015).Due = h.at(2015).Due
+		}, Report{Wrong: 1}},
+		{"the handler of a join is told when it is due", func(h *history) { h.event(EventStart, 2015).Due = h.at(2015).Due }, Report{Wrong: 1}},
 		{"a join names a run of another window", func(h *history) { h.at(2015).Parent = 2016 }, Report{Wrong: 1}},
 		{"a window is open for ever", func(h *history) { h.Open = append(h.Open, Open{both, t0 + 40_000}) }, Report{Unfinished: 1}},
 

@@ -11,13 +11,17 @@ func (a *Auditor) checkStarted(r *Report, run int64) {
 		r.Double++
 		r.problem("double", "run %d of job %d at %s was started %d times: %s", run, first.Job, clock(first.Due), len(starts), places(starts))
 	}
+	row, there := a.rows[run]
 	for _, e := range starts {
-		if e.At < e.Due*1000 {
+		due := e.Due
+		if row.StandsFor != 0 { // which is past
+			due = max(due, row.Due)
+		}
+		if e.At < due*1000 {
 			r.Early++
-			r.problem("early", "run %d of job %d at %s was started at %s", run, e.Job, clock(e.Due), moment(e.At))
+			r.problem("early", "run %d of job %d at %s was started at %s", run, e.Job, clock(due), moment(e.At))
 		}
 	}
-	row, there := a.rows[run]
 	if !there {
 		r.Forgotten++
 		r.problem("forgotten", "run %d of job %d at %s was started by %v and has no row", run, first.Job, clock(first.Due), first.Process())

@@ -101,6 +101,10 @@ func (a *Auditor) checkWindow(r *Report, j Job, begins int64, w *gathering) {
 		a.checkOver(r, j, row, w)
 	} else {
 		r.Joins++
+		if row.StandsFor != begins {
+			r.Wrong++
+			r.problem("join", "%s stands for %s, and its window is from %s", a.nameOf(row), clock(row.StandsFor), clock(begins))
+		}
 		a.checkComplete(r, j, row, w)
 	}
 }
