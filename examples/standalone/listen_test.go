@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/test/await"
 )
@@ -60,11 +61,12 @@ func TestListen(t *testing.T) {
 	defer cancel()
 	var out lines
 	ended := make(chan error, 1)
-	o := options{zone: time.UTC, listen: "127.0.0.1:0", token: "old-one,new-one", jobs: file}
+	o := options{zone: time.UTC, listen: "127.0.0.1:0", token: "old-one,new-one", jobs: file,
+		cluster: xxljob.ClusterConfig{Beat: time.Second, Dead: 5 * time.Second}} // a run is refused once nobody was there for Dead
 	go func() { ended <- run(ctx, o, &out, nil) }()
 	admin := out.wait(t, `executors register at (\S+)`)[1]
 
-	e, err := executor.New(executor.Config{App: "billing", Addr: "127.0.0.1:0",
+	e, err := executor.New(executor.Config{App: "billing", Addr: "127.0.0.1:0", Beat: time.Second,
 		Admins: []executor.AdminCluster{{Addresses: []string{admin}, Token: "new-one"}}})
 	if err != nil {
 		t.Fatal(err)

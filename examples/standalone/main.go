@@ -67,6 +67,8 @@ type options struct {
 	jobsAPI []string // -jobs-api
 
 	storeFrom, tokenFrom string // what -store and -token were given by, for errors
+
+	cluster xxljob.ClusterConfig // no flag: tests wait for less long
 }
 
 // storeVariable is the environment's -store: a password in it is seen by fewer.
@@ -165,6 +167,7 @@ func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal)
 	p := &printer{out: out, zone: o.zone, store: store}
 	s, err := xxljob.New(store, xxljob.Config{
 		App:      appName,
+		Cluster:  o.cluster,
 		HTTP:     xxljob.HTTPConfig{Tokens: o.tokens(), Insecure: o.unsafe, JobsAPI: o.jobsAPI},
 		Location: o.zone,
 		Executor: executor.Config{Log: executor.LogConfig{Dir: o.logs}},

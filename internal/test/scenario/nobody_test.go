@@ -131,17 +131,17 @@ func TestServiceDownOverItsInstant(t *testing.T) {
 // executors inside schedulers, whatever the job says, and for those that register.
 func TestRestartOverAnInstantLosesNothing(t *testing.T) {
 	for _, on := range []xxljob.OnNoExecutor{"", xxljob.OnNoExecutorWait, xxljob.OnNoExecutorRefuse} {
-		for _, down := range []string{"11:59:50", "11:59:59"} { // before noon is planned, and after
+		for _, down := range []string{"00:14:50", "00:14:59"} { // before the quarter is planned, and after
 			t.Run(fmt.Sprintf("%s/%s", on, down), func(t *testing.T) {
 				inServices(t, func(w *served) {
-					job := xxljob.Job{Key: "noon", Name: "Noon", Schedule: xxljob.Crontab("0 12 * * *"), OnNoExecutor: on}
+					job := xxljob.Job{Key: "quarter", Name: "Quarter", Schedule: xxljob.Crontab("15 0 * * *"), OnNoExecutor: on}
 					billing := w.start("billing", job)
 					sleepUntil(down)
 					w.stop(billing)
-					sleepUntil("12:00:02")
+					sleepUntil("00:15:02")
 					w.start("billing", job)
-					sleepUntil("12:30:00")
-					w.requireRan("CRON of 12:00:00 at 12:00:02")
+					sleepUntil("00:45:00")
+					w.requireRan("CRON of 00:15:00 at 00:15:02")
 					w.requireRows("CRON succeeded")
 				})
 			})
@@ -414,7 +414,7 @@ func TestOutagesByARegistry(t *testing.T) {
 			stage.Must(t, err)
 			stage.Must(t, s.Handle("h", func(_ context.Context, k *xxljob.Task) error {
 				w.mu.Lock()
-				w.ran = append(w.ran, k.ScheduledAt.Format("02 15:04"))
+				w.ran = append(w.ran, k.ScheduledAt.Format("15:04"))
 				w.mu.Unlock()
 				return nil
 			}))
@@ -422,17 +422,17 @@ func TestOutagesByARegistry(t *testing.T) {
 			return s
 		}
 		orders, billing := start("orders"), start("billing")
-		_, err := billing.AddJob(t.Context(), xxljob.Job{Key: "k", Name: "n", Handler: "h", Schedule: xxljob.Crontab("0 3 * * *"), Misfire: xxljob.MisfireFireOnceNow})
+		_, err := billing.AddJob(t.Context(), xxljob.Job{Key: "k", Name: "n", Handler: "h", Schedule: xxljob.Crontab("30 * * * *"), Misfire: xxljob.MisfireFireOnceNow})
 		stage.Must(t, err)
-		time.Sleep(24 * time.Hour)
+		time.Sleep(time.Hour)
 		for range 2 {
-			time.Sleep(2 * time.Hour)
+			time.Sleep(20 * time.Minute)
 			w.stop(billing)
-			time.Sleep(2 * time.Hour)
+			time.Sleep(20 * time.Minute)
 			billing = start("billing")
-			time.Sleep(20 * time.Hour)
+			time.Sleep(20 * time.Minute)
 		}
-		w.requireRan("01 03:00", "02 03:00", "03 03:00")
+		w.requireRan("00:30", "01:30", "02:30")
 		w.stop(billing)
 		w.stop(orders)
 	})

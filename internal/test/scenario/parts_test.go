@@ -120,7 +120,7 @@ func TestRegistryAnswerAloneCounts(t *testing.T) {
 		stage.Must(t, err)
 		stage.Must(t, s.Handle("work", stage.NothingToDo))
 		stage.Must(t, s.Start(t.Context()))
-		job, err := s.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work"})
+		job, err := s.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work", OnNoExecutor: xxljob.OnNoExecutorRefuse})
 		stage.Must(t, err)
 		for _, away := range []bool{false, true, false} {
 			registry.away.Store(away)
