@@ -156,6 +156,9 @@ type HTTPConfig struct {
 	// AllowDefaultToken allows the token "default_token" of XXL-JOB's samples, which
 	// everybody knows, during a migration. Every Start with it logs a warning.
 	AllowDefaultToken bool
+	// AllowShortTokens allows tokens below 16 bytes, which can be guessed. Without it New logs a
+	// warning that names their apps; the next release makes it an error.
+	AllowShortTokens bool
 	// JobsAPI are the apps whose callers may manage the app's own jobs over HTTP, as
 	// programs do with XXL-JOB 3.5 (addJob, updateJob, removeJob, startJob, stopJob,
 	// triggerJob): names of 1 to 64 bytes, each once, and each with a token that speaks

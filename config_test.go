@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -16,6 +18,7 @@ import (
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/wire"
 )
 
 // TestConfigZeroValues: what each zero knob stands for, with XXL-JOB's own
@@ -232,6 +235,43 @@ func TestConfigTokens(t *testing.T) {
 		}
 		if err != nil && strings.Contains(err.Error(), "hush") {
 			t.Errorf("a token is in %v", err)
+		}
+	}
+}
+
+// TestShortTokens: a token that can be guessed is warned of by the name of its app, and of how to
+// allow it; a refused one is counted.
+func TestShortTokens(t *testing.T) {
+	for _, tt := range []struct {
+		http xxljob.HTTPConfig
+		want string // the apps of the warning
+	}{
+		{xxljob.HTTPConfig{}, ""},
+		{xxljob.HTTPConfig{Tokens: map[string][]string{"app": {"sixteen-bytes-16"}}}, ""},
+		{xxljob.HTTPConfig{Tokens: map[string][]string{"": {"x"}, "app": {"sixteen-bytes-16", "fifteen-bytes-1"}, "other": {"sixteen-bytes-17"}}}, `[\"\" app]`},
+		{xxljob.HTTPConfig{Tokens: map[string][]string{"": {"x"}}, AllowShortTokens: true}, ""},
+		{xxljob.HTTPConfig{Tokens: map[string][]string{"": {"default_token"}}, AllowDefaultToken: true}, ""},
+	} {
+		var log strings.Builder
+		s, err := xxljob.New(memory.New(), xxljob.Config{App: "host", HTTP: tt.http, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if warned := strings.Contains(log.String(), "HTTP.AllowShortTokens"); warned != (tt.want != "") || strings.Contains(log.String(), "fifteen") {
+			t.Errorf("%v: %s", tt.http, &log)
+		}
+		if len(tt.http.Tokens) < 2 {
+			continue
+		}
+		h, err := s.AdminHandler()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest(http.MethodPost, "/api/registry", strings.NewReader("{}"))
+		r.Header.Set(wire.HeaderToken, "y")
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		if n := s.Stats().TokensRefused; n != 1 {
+			t.Errorf("%d refused tokens are counted", n)
 		}
 	}
 }

@@ -145,6 +145,10 @@ type FaultStats struct {
 	// one, were not understood: no JSON, say, or a text for a number. The log says from which
 	// address they came.
 	Unread uint64
+	// TokensRefused is how many requests to AdminHandler had no token, or one that is not good for
+	// what they asked. The log says from which address they came, once a minute, and an address is
+	// told of ten a second at most.
+	TokensRefused uint64
 	// Untraced is how often Config.Tracer was not called, since an earlier call of it had not
 	// returned in time.
 	Untraced uint64

@@ -46,7 +46,7 @@ type console struct {
 	hasher   *hasher
 	bodies   *slots.Slots // for those that are large
 	failures failures
-	pacers   map[pacing]*pacer
+	pacers   map[pacing]*slots.Pacer
 	underWay *slots.Slots
 	costly   *slots.Slots
 	setupper setupper

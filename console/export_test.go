@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/argon2"
+
+	"github.com/xxljob/xxljob/internal/slots"
 )
 
 // RouteInfo is a line of the table of routes.
@@ -86,17 +88,20 @@ func FormFields() (list []FieldInfo) {
 // ClientOf is where a request comes from, as it is recorded.
 func ClientOf(trusted []netip.Prefix, r *http.Request) string { return clientOf(trusted, r).text }
 
-// Pacer is a pacer.
-type Pacer struct{ p *pacer }
+// Pacer is one of slots.
+type Pacer struct{ p *slots.Pacer }
 
 // NewPacer makes one.
-func NewPacer(every time.Duration, burst int) Pacer { return Pacer{&pacer{every: every, burst: burst}} }
+func NewPacer(every time.Duration, burst int) Pacer { return Pacer{slots.NewPacer(every, burst)} }
 
 // Wait is how long one has to wait with a question.
-func (p Pacer) Wait(who string) time.Duration { return p.p.wait(who, time.Now()) }
+func (p Pacer) Wait(who string) time.Duration {
+	_, wait := p.p.Turn(who, time.Now())
+	return wait
+}
 
 // Kept is how many are remembered.
-func (p Pacer) Kept() int { return len(p.p.by) }
+func (p Pacer) Kept() int { return p.p.Holders() }
 
 // Shared says all that is kept of readings and regions for others.
 func Shared(h http.Handler) string {

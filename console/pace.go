@@ -3,9 +3,7 @@ package console
 // How often somebody may ask for what costs more than a page, in this process.
 
 import (
-	"maps"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/slots"
@@ -20,56 +18,11 @@ const (
 	wholes          // all of a log, or all of many jobs
 )
 
-// mostPaced is how many who ask are remembered, of each kind.
-const mostPaced = 10_000
-
 // newPacers are the paces of all kinds.
-func newPacers() map[pacing]*pacer {
-	return map[pacing]*pacer{
-		previews: {every: time.Second / 5, burst: 5},
-		wholes:   {every: time.Second / 2, burst: 20},
-	}
-}
-
-// pacer answers each who asks once in every so long, and so many times at once after a rest.
-type pacer struct {
-	every time.Duration
-	burst int
-
-	mu sync.Mutex
-	by map[string]time.Time // when all that was asked for has had its time; guarded by mu
-}
-
-// wait is how long one has to wait with a question; with zero it counts as asked.
-func (p *pacer) wait(who string, now time.Time) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	until := p.by[who]
-	if until.Before(now) {
-		until = now
-	}
-	until = until.Add(p.every)
-	if wait := until.Sub(now) - p.every*time.Duration(p.burst); wait > 0 {
-		return wait
-	}
-	if p.by == nil {
-		p.by = map[string]time.Time{}
-	}
-	if len(p.by) >= mostPaced {
-		p.forget(now)
-	}
-	p.by[who] = until
-	return 0
-}
-
-// forget makes room: of those who have nothing to wait for, or else of any. mu is held.
-func (p *pacer) forget(now time.Time) {
-	maps.DeleteFunc(p.by, func(_ string, until time.Time) bool { return !until.After(now) })
-	for who := range p.by {
-		if len(p.by) < mostPaced {
-			return
-		}
-		delete(p.by, who)
+func newPacers() map[pacing]*slots.Pacer {
+	return map[pacing]*slots.Pacer{
+		previews: slots.NewPacer(time.Second/5, 5),
+		wholes:   slots.NewPacer(time.Second/2, 20),
 	}
 }
 
@@ -105,7 +58,7 @@ func (q *request) pace(kind pacing) error {
 	if p == nil {
 		return nil
 	}
-	if wait := p.wait(q.asking(), time.Now()); wait > 0 {
+	if _, wait := p.Turn(q.asking(), time.Now()); wait > 0 {
 		return tooOften(wait)
 	}
 	return nil

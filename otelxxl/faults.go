@@ -17,7 +17,7 @@ func faults(s *xxljob.FaultStats) map[string]uint64 {
 		"unplannable": s.Unplannable, "endless": s.Endless, "absent": s.Absent,
 		"alarms_failed": s.AlarmsFailed, "events_dropped": s.EventsDropped,
 		"results_refused": s.ResultsRefused, "registrations_refused": s.RegistrationsRefused,
-		"unread": s.Unread, "untraced": s.Untraced, "panics": panics,
+		"unread": s.Unread, "tokens_refused": s.TokensRefused, "untraced": s.Untraced, "panics": panics,
 	}
 }
 

@@ -53,6 +53,8 @@ type HandlerConfig struct {
 	// Unread, if not nil, counts the requests, and the results in a batch, that were not
 	// understood.
 	Unread *atomic.Uint64
+	// Refused, if not nil, counts the requests whose token, or app, was refused.
+	Refused *atomic.Uint64
 }
 
 // answer is what a request is answered with.
@@ -78,6 +80,7 @@ type server struct {
 	endpoints map[string]endpoint // by the last element of the path; never changed
 	buffers   buffers             // for bodies and answers
 	unread    unreadable
+	refused   refused
 
 	isAdmin bool // a blank body is refused before the token; xxl-rpc is told from JSON
 	maxBody int64
@@ -100,6 +103,8 @@ func newServer(s *server, cfg HandlerConfig) (*server, error) {
 	cfg.MinBodyRate = cmp.Or(cfg.MinBodyRate, 16<<10)
 	s.cfg = cfg
 	s.unread.count = cmp.Or(cfg.Unread, new(atomic.Uint64))
+	s.refused.count = cmp.Or(cfg.Refused, new(atomic.Uint64))
+	s.refused.pace = slots.NewPacer(refusedEvery, refusedAhead)
 	return s, nil
 }
 
@@ -166,6 +171,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) answer {
 	}
 	caller, refusal, ok := s.identify(r)
 	if !ok {
+		s.refuse(r)
 		return s.reply(refusal)
 	}
 	if !known {

@@ -1,5 +1,5 @@
 // Package slots bounds how many large bodies of requests there are in memory at a time, and whose
-// they are.
+// they are (Slots), and how often somebody is answered (Pacer).
 package slots
 
 import (

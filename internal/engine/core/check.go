@@ -246,6 +246,24 @@ func (c *Config) tokens() wire.Tokens {
 	return t
 }
 
+// shortestToken is below what length, in bytes, a token can be guessed.
+const shortestToken = 16
+
+// ShortTokens are the apps of Config.HTTP.Tokens that have one which is short, unless that is
+// allowed. The token of XXL-JOB's samples is allowed by itself.
+func (c *Config) ShortTokens() (apps []string) {
+	if c.HTTP.AllowShortTokens {
+		return nil
+	}
+	for app, tokens := range c.HTTP.Tokens {
+		if slices.ContainsFunc(tokens, func(t string) bool { return len(t) < shortestToken && t != wire.DefaultToken }) {
+			apps = append(apps, app)
+		}
+	}
+	slices.Sort(apps)
+	return apps
+}
+
 // validateTokens never puts a token into an error.
 func (c *Config) validateTokens(f *store.Faults) {
 	if len(c.HTTP.Tokens) == 0 {

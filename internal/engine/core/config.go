@@ -71,6 +71,7 @@ type HTTPConfig struct {
 	Tokens            map[string][]string
 	Insecure          bool
 	AllowDefaultToken bool
+	AllowShortTokens  bool
 	JobsAPI           []string
 	JobsAPIScripts    []string
 	MaxRegistrations  int

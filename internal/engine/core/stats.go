@@ -38,6 +38,7 @@ type FaultStats struct {
 	EventsDropped                        uint64
 	ResultsRefused, RegistrationsRefused uint64
 	Unread                               uint64
+	TokensRefused                        uint64
 	Untraced                             uint64
 	Panics                               map[string]uint64
 }

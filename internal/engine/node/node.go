@@ -61,6 +61,7 @@ type Node struct {
 	places     *placesWatch
 	authorizer *admin.Authorizer
 	unread     atomic.Uint64 // requests and results that were not understood
+	refused    atomic.Uint64 // requests whose token was refused
 }
 
 // New checks the settings and makes a node that is not started.
@@ -82,6 +83,9 @@ func New(st store.Store, cfg core.Config) (*Node, error) {
 	if unnamed {
 		log.Warn("xxljob: Config.App is empty, so the app is the program's file name", "app", cfg.App)
 	}
+	if apps := cfg.ShortTokens(); len(apps) > 0 {
+		log.Warn("xxljob: Config.HTTP.Tokens has tokens below 16 bytes, which can be guessed; the next release refuses them unless Config.HTTP.AllowShortTokens is set", "apps", apps)
+	}
 	all := &core.Core{
 		Cfg: cfg, Store: &core.Meter{Store: st}, Logger: log, Clock: &core.Clock{Stepped: loop.NewWake(), SetBack: loop.NewWake()}, Life: core.NewLife(), Troubles: &core.Troubles{Logger: log, Wake: loop.NewWake()}, LockedOut: &core.LockedOut{Wake: loop.NewWake()},
 	}
@@ -96,7 +100,7 @@ func (s *Node) AdminHandler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.NewAdminHandler(&admin.Admin{S: s.Core, Registrar: s.registrar, Results: s.results, Authorizer: s.authorizer, Catalog: s.Catalog, Quota: loop.NewRateLimit()}, wire.HandlerConfig{Authorize: authorize, Logger: s.Logger, Unread: &s.unread})
+	return wire.NewAdminHandler(&admin.Admin{S: s.Core, Registrar: s.registrar, Results: s.results, Authorizer: s.authorizer, Catalog: s.Catalog, Quota: loop.NewRateLimit()}, wire.HandlerConfig{Authorize: authorize, Logger: s.Logger, Unread: &s.unread, Refused: &s.refused})
 }
 
 // assemble makes the parts, each with those that it needs, from the lower floors upwards.
@@ -199,7 +203,7 @@ func (s *Node) Stats() core.Stats {
 	if s.lines != nil {
 		out.Logs = s.lines.Book.State()
 	}
-	out.Unread = s.unread.Load()
+	out.Unread, out.TokensRefused = s.unread.Load(), s.refused.Load()
 	out.ResultsRefused, out.RegistrationsRefused = s.results.Intake.Refused.Load(), s.registrar.Changes.Refused.Load()
 	out.PlacesHeld = s.places.held()
 	out.Troubles = s.Core.Troubles.Counts()

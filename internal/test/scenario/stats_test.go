@@ -56,7 +56,7 @@ func TestStatsOfANode(t *testing.T) {
 		if c := done.Calls["Start"]; c.Rows < 7 || c.Largest < 1 || uint64(c.Largest) > c.Rows || done.Calls["Scan"].Rows != 0 {
 			t.Errorf("batches of Start: %+v, of Scan: %+v", c, done.Calls["Scan"])
 		}
-		if f := done.FaultStats; f.PickedUp+f.Adopted+f.Forgotten+f.Unplannable+f.Endless+f.Absent+f.AlarmsFailed+f.EventsDropped+f.ResultsRefused+f.RegistrationsRefused+f.Unread+f.Untraced != 0 || len(f.Panics) != 0 {
+		if f := done.FaultStats; f.PickedUp+f.Adopted+f.Forgotten+f.Unplannable+f.Endless+f.Absent+f.AlarmsFailed+f.EventsDropped+f.ResultsRefused+f.RegistrationsRefused+f.Unread+f.TokensRefused+f.Untraced != 0 || len(f.Panics) != 0 {
 			t.Errorf("of a node that is well: %+v", f)
 		}
 		if done.Held+done.Due != 0 || len(done.Waiting)+len(done.Running) != 0 || !done.At.Equal(time.Now()) || done.ClockOffset != 0 {
