@@ -112,9 +112,10 @@ var mayImport = map[string][]string{
 	"store/memory":    {"store", "schedule", "alarm", memdb},
 	"store/postgres":  {"store", "schedule", "alarm", "internal/guard", "internal/urgent", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},
 	"store/storetest": {"store", "schedule", "alarm"},
+	"jobfile":         {"store", "schedule", "route", "internal/errs"},
 	"xxljobtest":      {".", "executor", "wire", "store/memory"},
 	// 4 the console, which sees a store and a scheduler as any user does
-	"console":               {".", "store", "route", "block", "internal/slots", "console/internal/lang", "console/internal/diff", argon2, singleflight},
+	"console":               {".", "store", "jobfile", "route", "block", "internal/slots", "console/internal/lang", "console/internal/diff", argon2, singleflight},
 	"console/internal/lang": nil,
 	"console/internal/diff": nil,
 	// Only tests import it: what a user might write who does not know this module.
@@ -155,7 +156,7 @@ var mayImport = map[string][]string{
 	// Nothing but tests: others' executors and admins against ours.
 	"interop": nil,
 	// 5 programs
-	"examples/*": {".", "console", "alarm", "alarm/mail", "alarm/webhook", "alarm/log", "executor", "wire", "block", "route", "store/memory", "store/postgres", "xxljobtest", errgroup, pgx, pgxpool},
+	"examples/*": {".", "console", "jobfile", "alarm", "alarm/mail", "alarm/webhook", "alarm/log", "executor", "wire", "block", "route", "store/memory", "store/postgres", "xxljobtest", errgroup, pgx, pgxpool},
 }
 
 // testsMayImport is what the tests of a package may import beside that, and

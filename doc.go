@@ -34,7 +34,9 @@
 // [Cron] takes Quartz expressions and [Crontab] those of Unix; [FixedRate], [FixedDelay],
 // [At] and [Manual] are the other schedules. Scheduler.EnsureJob makes a job exist as the
 // program defines it, and EnsureJobs a whole list of them, from each replica of the program;
-// AddJob, UpdateJob and RemoveJob are for jobs that people manage. Job.Misfire and
+// AddJob, UpdateJob and RemoveJob are for jobs that people manage. Package jobfile reads a list
+// of them from a file of JSON: it is a package of its own, since most programs write their jobs
+// in Go, and whoever writes such a file needs no scheduler. Job.Misfire and
 // Job.CatchUp say what becomes of instants that were missed.
 //
 // # Handle

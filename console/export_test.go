@@ -137,15 +137,6 @@ func written(b *strings.Builder, v reflect.Value) {
 	}
 }
 
-// ExportedFields are the names of what a file has of a job.
-func ExportedFields() (list []string) {
-	for f := range reflect.TypeFor[exportedJob]().Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		list = append(list, name)
-	}
-	return list
-}
-
 // The consoles below lack something on purpose, so that the tests of attacks see what they are
 // there for. Each takes a handler that New has made and returns it without what it is named for.
 

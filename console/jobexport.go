@@ -14,11 +14,12 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/jobfile"
 	"github.com/xxljob/xxljob/store"
 )
 
-// mostExported is how large a file may be, in bytes: what an import takes.
-const mostExported = 32 << 20
+// mostExported is how large a file may be, in bytes, before its head: what is read again.
+const mostExported = jobfile.MaxSize - 1024
 
 // export is a file on its way. It is made whole before the answer begins, so that there is none
 // of which a part is missing.
@@ -122,12 +123,16 @@ func (e *export) add(jobs []xxljob.Job) error {
 	}
 	for i := range jobs {
 		j := &jobs[i]
-		text, err := exportText(e.q.exported(j, e.refs))
+		line, err := e.q.exported(j, e.refs)
+		if err != nil {
+			return err
+		}
+		text, err := exportText(line)
 		if err != nil {
 			return err
 		}
 		if e.size += len(text); e.size > mostExported {
-			return &problem{status: http.StatusRequestEntityTooLarge, key: "export.large", values: []any{"most", mostExported >> 20}}
+			return &problem{status: http.StatusRequestEntityTooLarge, key: "export.large", values: []any{"most", jobfile.MaxSize >> 20}}
 		}
 		e.jobs = append(e.jobs, exportEntry{j.App, j.Key, j.Name, j.ID, text})
 	}
@@ -177,7 +182,7 @@ func (e *export) send() error {
 	slices.SortFunc(e.jobs, func(a, b exportEntry) int {
 		return cmp.Or(strings.Compare(a.app, b.app), strings.Compare(a.key, b.key), strings.Compare(a.name, b.name), cmp.Compare(a.id, b.id))
 	})
-	head := fmt.Sprintf("{\n  \"format\": %q,\n  \"formatVersion\": %d,\n  \"exportedAt\": %q,\n", exportFormat, exportVersion, now.Format(exportTime))
+	head := fmt.Sprintf("{\n  \"format\": %q,\n  \"formatVersion\": %d,\n  \"exportedAt\": %q,\n", jobfile.Format, jobfile.Version, now.Format(jobfile.TimeFormat))
 	if e.missing > 0 {
 		head += fmt.Sprintf("  \"missing\": %d,\n", e.missing)
 	}

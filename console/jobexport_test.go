@@ -18,6 +18,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/jobfile"
 )
 
 // exported is the file that was answered.
@@ -44,7 +45,7 @@ func (b *browser) file() (f exported) {
 	if err := json.Unmarshal([]byte(b.body), &f); err != nil {
 		b.Fatalf("%s: %v: %s", b.at, err, b.body)
 	}
-	if f.Format != "xxljob-jobs" || f.FormatVersion != 1 || f.Jobs == nil {
+	if f.Format != "xxljob-jobs" || f.FormatVersion != 2 || f.Jobs == nil {
 		b.Errorf("%s: the file says it is %q, version %d: %s", b.at, f.Format, f.FormatVersion, b.body)
 	}
 	return f
@@ -81,12 +82,12 @@ func TestExport(t *testing.T) {
 		}
 		want := map[string]any{
 			"app": "orders", "key": "full", "name": "full", "author": "ann", "alarmEmail": "a@example.com", "tags": []any{"one", "two, three"},
-			"schedule": map[string]any{"type": "CRON", "conf": "0 0 3 * * ?", "zone": "Europe/Berlin", "dst": "QUARTZ"}, "misfire": "FIRE_ONCE_NOW", "catchUp": "EVERY_MISSED", "catchUpMost": 12.0, "catchUpAgeMs": 90000.0, "onNoExecutor": "WAIT",
+			"schedule": map[string]any{"type": "CRON", "conf": "0 0 3 * * ?", "zone": "Europe/Berlin", "dst": "QUARTZ"}, "misfire": "FIRE_ONCE_NOW", "catchUp": "EVERY_MISSED", "catchUpMost": 12.0, "catchUpAge": "1m30s", "onNoExecutor": "WAIT",
 			"notBefore": "2000-02-01T00:00:00.250Z", "notAfter": "2030-01-31T17:30:00.000Z", "maxRuns": 7.0,
-			"route": "FIRST", "handler": "work", "param": "a\n<b> & \u202e", "block": "CONCURRENT", "maxPerExecutor": 3.0, "timeoutMs": 90000.0,
-			"retries": 2.0, "retryBackoff": map[string]any{"firstMs": 1500.0, "maxMs": 60000.0, "jitter": 10.0}, "retryAside": true, "onLost": "RERUN", "maxReruns": 4.0, "maxSnoozes": 5.0,
-			"childKeys": []any{"billing/child", "other/later"}, "childParam": "PARENT", "afterKeys": []any{"audit/a"}, "afterWindowMs": 3600000.0, "afterZone": "Asia/Tokyo", "afterTimeoutMs": 7200000.0,
-			"lateAfterMs": 5000.0, "keepRunsMs": 86400000.0, "leftOut": []any{"afterKeys"},
+			"route": "FIRST", "handler": "work", "param": "a\n<b> & \u202e", "block": "CONCURRENT", "maxPerExecutor": 3.0, "timeout": "1m30s",
+			"retries": 2.0, "retryBackoff": map[string]any{"first": "1.5s", "max": "1m", "jitter": 10.0}, "retryAside": true, "onLost": "RERUN", "maxReruns": 4.0, "maxSnoozes": 5.0,
+			"childKeys": []any{"billing/child", "other/later"}, "childParam": "PARENT", "afterKeys": []any{"audit/a"}, "afterWindow": "1h", "afterZone": "Asia/Tokyo", "afterTimeout": "2h",
+			"lateAfter": "5s", "keepRuns": "24h", "leftOut": []any{"afterKeys"},
 		}
 		if got := f.Jobs[2]; !reflect.DeepEqual(got, want) {
 			for name := range want {
@@ -123,16 +124,32 @@ func fullJob(child, after int64) xxljob.Job {
 		LateAfter: 5 * time.Second, KeepRuns: 24 * time.Hour}
 }
 
-// TestExportHasEachField: a field that jobs get is in the file, or is known not to be.
-func TestExportHasEachField(t *testing.T) {
-	has := map[string]bool{}
-	for _, name := range console.ExportedFields() {
-		has[strings.ToLower(strings.TrimSuffix(name, "Ms"))] = true
-	}
-	own := strings.Fields("ID Children After GlueSource GlueUpdated StopReason Version Ensured Shard Next Last WaitRun Runs Added Updated")
-	for f := range reflect.TypeFor[xxljob.Job]().Fields() {
-		if name := f.Name; has[strings.ToLower(name)] == slices.Contains(own, name) {
-			t.Errorf("%s: in the file: %v", name, has[strings.ToLower(name)])
+// TestExportIsRead: what the file has is read as the job that is stored, in each field that another
+// store may have.
+func TestExportIsRead(t *testing.T) {
+	x := newSite(t)
+	root := x.admin()
+	child, before := x.job("billing", "child"), x.job("billing", "before")
+	job := fullJob(child.ID, before.ID)
+	job.NotAfter = time.Date(2999, 1, 31, 17, 30, 0, 0, time.UTC)
+	full := must1(x.s.AddJob(t.Context(), job))
+	root.post("jobs/export", url.Values{"id": {itoa(full.ID)}})
+	root.file()
+	read := must1(jobfile.Read(strings.NewReader(root.body)))
+	want := full.Clone()
+	want.ChildKeys, want.AfterKeys = []string{"billing/child", "other/later"}, []string{"audit/a", "billing/before"}
+	own := strings.Fields("ID Children After GlueType GlueSource GlueRemark GlueUpdated StopReason Version Ensured Shard Next Last WaitRun Runs Added Updated")
+	for i := range reflect.TypeFor[xxljob.Job]().NumField() {
+		name, got := reflect.TypeFor[xxljob.Job]().Field(i).Name, reflect.ValueOf(read[0]).Field(i)
+		switch stored := reflect.ValueOf(want).Field(i); {
+		case slices.Contains(own, name):
+			if !got.IsZero() {
+				t.Errorf("%s is in the file", name)
+			}
+		case !reflect.DeepEqual(got.Interface(), stored.Interface()):
+			t.Errorf("%s is %v, want %v", name, got, stored)
+		case stored.IsZero() && name != "Stopped":
+			t.Errorf("the test has no %s", name)
 		}
 	}
 }

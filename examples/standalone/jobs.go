@@ -92,8 +92,8 @@ func parseFile(file string, data []byte) *parser {
 		p.parseJSON(data)
 	default:
 		p.parseTSV(string(data))
+		p.check()
 	}
-	p.check()
 	if len(p.faults) == 0 && len(p.jobs) == 0 {
 		// A file that was cut short by accident must not stop everything.
 		p.fault(1, 0, "there are no jobs in the file")

@@ -107,7 +107,7 @@ x.tsv:7: want a name, a tab and a crontab expression`},
 		{"syntax", "x.json", "[\n  {\"name\": \"ä\" \"handler\": \"h\"}\n]", "\nx.json:2:16: invalid character '\"' after object key:value pair"},
 		{"cut short", "x.json", "[\n  {\"name\": \"a\"", "\nx.json:2:15: unexpected end of JSON input"},
 		{"more behind", "x.json", "[]\n[]", "\nx.json:2:1: invalid character '[' after top-level value"},
-		{"no list", "x.json", "\n {\"name\": \"a\"}", "\nx.json:2:2: want a list of jobs, not {\"name\": \"a\"}"},
+		{"no list", "x.json", "\n {\"name\": \"a\"}", "\nx.json:2:3: unknown field \"name\" of a file; there are exportedAt, format, formatVersion, jobs, missing"},
 		{"no objects", "x.json", "[\n 7 ,\n \"a\",\n null]", `
 x.json:2:2: want a job as an object, not 7
 x.json:3:2: want a job as an object, not "a"
@@ -122,13 +122,13 @@ x.json:4:2: want a job as an object, not null`},
   {"name": "b", "name": "c", "schedule": "5s", "timeout": 5},
   {"name": "d", "notAfter": "soon"}
 ]`, `
-x.json:2:17: unknown field "cron" of a job; there are after, afterKeys, afterTimeout, afterWindow, afterZone, alarmEmail, app, author, block, catchUp, catchUpAge, catchUpMost, childKeys, childParam, children, glueRemark, glueSource, glueType, handler, keepRuns, key, lateAfter, maxPerExecutor, maxReruns, maxRuns, maxSnoozes, misfire, name, notAfter, notBefore, onLost, onNoExecutor, param, retries, retryAside, retryBackoff, route, schedule, stopped, tags, timeout
+x.json:2:17: unknown field "cron" of a job; there are after, afterKeys, afterTimeout, afterWindow, afterZone, alarmEmail, app, author, block, catchUp, catchUpAge, catchUpMost, childKeys, childParam, children, glueRemark, glueSource, glueType, handler, keepRuns, key, lateAfter, leftOut, maxPerExecutor, maxReruns, maxRuns, maxSnoozes, misfire, name, notAfter, notBefore, onLost, onNoExecutor, param, retries, retryAside, retryBackoff, route, schedule, stopped, tags, timeout
 x.json:3:12: field "name": want text, not 7
 x.json:4:15: field "timeout": want a duration such as "30s", not "30"
 x.json:4:32: field "retries": want a whole number, not 1.5
 x.json:5:16: field "children": want a list of whole numbers, not [1, "2"]
 x.json:5:37: field "stopped": want true or false, not "yes"
-x.json:6:17: unknown field "typ" of schedule; there are conf, dst, type, zone
+x.json:6:17: unknown field "typ" of schedule; did you mean "type"?
 x.json:6:40: field "conf": want text, not 5
 x.json:7:15: field "handler": want text, not null
 x.json:8:17: field "name" is given twice
@@ -144,13 +144,13 @@ x.json:9:29: field "notAfter": want a time such as "2027-01-31T18:30:00+01:00", 
   {"name": "e", "key": "k", "app": "other", "handler": "h"},
   {"name": "over", "handler": "h", "schedule": {"type": "CRON", "conf": "0 * * * * ?"}, "notAfter": "1999-01-01T00:00:00Z"}
 ]`, `
-x.json:2: job "a": Handler "": must not be empty
-x.json:2: job "a": Schedule "CRON * * *": schedule CRON: cron expression "* * *": has 3 fields, expected 6 or 7 fields: seconds minutes hours day-of-month month day-of-week [year]
-x.json:4: job "b": Route "NOWHERE": unknown routing strategy: want one of FIRST, LAST, ROUND, RANDOM, CONSISTENT_HASH, LEAST_FREQUENTLY_USED, LEAST_RECENTLY_USED, FAILOVER, BUSYOVER, SHARDING_BROADCAST, NEAREST
-x.json:4: job "b": Block "LATER": unknown block strategy: want one of SERIAL_EXECUTION, DISCARD_LATER, COVER_EARLY, CONCURRENT
-x.json:4: job "b": Timeout "1.5s": want whole seconds, from 0 (none) to 2^31-1
+x.json:2:3: job "a": Handler "": must not be empty
+x.json:2:54: job "a": Schedule "CRON * * *": schedule CRON: cron expression "* * *": has 3 fields, expected 6 or 7 fields: seconds minutes hours day-of-month month day-of-week [year]
+x.json:4:42: job "b": Route "NOWHERE": unknown routing strategy: want one of FIRST, LAST, ROUND, RANDOM, CONSISTENT_HASH, LEAST_FREQUENTLY_USED, LEAST_RECENTLY_USED, FAILOVER, BUSYOVER, SHARDING_BROADCAST, NEAREST
+x.json:4:62: job "b": Block "LATER": unknown block strategy: want one of SERIAL_EXECUTION, DISCARD_LATER, COVER_EARLY, CONCURRENT
+x.json:4:82: job "b": Timeout "1.5s": want whole seconds, from 0 (none) to 2^31-1
 x.json:5: job "past": Schedule "ONCE 1999-01-01T00:00:00Z": the instant is past
-x.json:6: job "d": Key "k" is that of the job in line 6
+x.json:6:46: job "d": Key "k" is that of the job in line 6
 x.json:8: job "over": Schedule "CRON 0 * * * * ?": it has no instant from now to NotAfter`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package errs
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -148,6 +149,45 @@ func OneOf(given string, names []string) string {
 		return text
 	}
 	return text + "; did you mean " + names[meant] + "?"
+}
+
+// Nearest says which of the names was meant by one that there is not, or which there are where none is
+// near it.
+func Nearest(given string, names []string) string {
+	near, least := "", 1+max(1, min(len(given), 40)/4)
+	for _, name := range names {
+		if n := distance(strings.ToLower(Shorten(given, 40)), strings.ToLower(name)); n < least {
+			near, least = name, n
+		}
+	}
+	if near == "" {
+		return "there are " + strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("did you mean %q?", near)
+}
+
+// distance is how many bytes have to be put in, taken out or replaced, and how many pairs of neighbours
+// exchanged, to make b of a.
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before, last, row = last, row, before
+		row[0] = i + 1
+		for j := range len(b) {
+			change := last[j]
+			if a[i] != b[j] {
+				change++
+			}
+			row[j+1] = min(last[j+1]+1, row[j]+1, change)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+	}
+	return row[len(b)]
 }
 
 // PlainText is text as every store can keep it.
