@@ -260,11 +260,12 @@ func TestATryThatWasNotMade(t *testing.T) {
 		x := newSite(t)
 		x.admin()
 		attacker, b := x.browser(), x.browser()
-		attacker.from, b.from = "203.0.113.9:1", "198.51.100.7:1"
+		b.from = "198.51.100.7:1"
 		wrong := func(n int) url.Values {
 			return url.Values{"name": {"user" + itoa(int64(n))}, "password": {"wrong horse"}}
 		}
-		for range store.FreeTries {
+		for i := range 20 * store.FreeTries { // of the name alone, from twenty networks
+			attacker.from = "203.0.113." + itoa(int64(i%20)) + ":1"
 			attacker.post("login", url.Values{"name": {"root"}, "password": {"wrong horse"}}).is(422)
 		}
 		for range 50 {
@@ -275,7 +276,10 @@ func TestATryThatWasNotMade(t *testing.T) {
 		}
 		b.post("login", wrong(20)).is(429)
 		time.Sleep(time.Second)
-		attacker.post("login", url.Values{"name": {"root"}, "password": {"wrong horse"}}).is(422)
+		for i := range 20 { // each of the counters of the name
+			attacker.from = "203.0.113." + itoa(int64(100+i)) + ":1"
+			attacker.post("login", url.Values{"name": {"root"}, "password": {"wrong horse"}}).is(422)
+		}
 		b.post("login", rootLogin).is(429)
 		b.post("login", wrong(21)).is(422)
 		b.post("login", wrong(22)).is(429)
@@ -292,7 +296,7 @@ func TestTriesFromOneAddressAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		l := &late{try: func(name string) {
-			if name == "slow" {
+			if strings.HasPrefix(name, "slow\x00network") {
 				<-release
 			}
 		}}
@@ -319,7 +323,7 @@ func TestTriesFromOneAddressAtOnce(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		try(422) // and after the 22nd the next for 4 s
 		for range store.FreeTries {
-			must1(x.store.TryLogin(t.Context(), "slow"))
+			must1(x.store.TryLogin(t.Context(), console.PairKey("slow", "192.0.2.1")))
 		}
 		close(release)
 		slow.Wait()

@@ -23,6 +23,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -46,6 +47,7 @@ type console struct {
 	hasher   *hasher
 	bodies   *slots.Slots // for those that are large
 	failures failures
+	alone    atomic.Uint64 // by which counter of a name the next try is counted
 	pacers   map[pacing]*slots.Pacer
 	underWay *slots.Slots
 	costly   *slots.Slots
@@ -108,8 +110,9 @@ type request struct {
 
 	wrote bool // something of the answer
 
-	hasRead  bool     // the body
-	giveBack []func() // the slots that it has
+	hashes   slots.Holder // for whom the hashes of a login count
+	hasRead  bool         // the body
+	giveBack []func()     // the slots that it has
 }
 
 // ServeHTTP answers a request.

@@ -50,9 +50,15 @@ var NoteOf = noteOf
 // HashOf is hashOf.
 var HashOf = hashOf
 
+// PairKey is what tries for a name from an address are counted by.
+func PairKey(name, addr string) string {
+	at := netip.MustParseAddr(addr)
+	return pairKey(name, netip.PrefixFrom(at, at.BitLen()))
+}
+
 // Hashed is what is kept of a password.
 func Hashed(password string) string {
-	hash, err := newHasher().hash(context.Background(), password)
+	hash, err := newHasher().hash(context.Background(), slots.Holder{}, password)
 	if err != nil {
 		panic(err)
 	}
@@ -187,7 +193,7 @@ func WithoutPolicy(h http.Handler) http.Handler {
 
 // WithRoomForHashes makes as many hashes at once as somebody likes.
 func WithRoomForHashes(h http.Handler) http.Handler {
-	h.(*console).hasher.places = make(chan struct{}, 1000)
+	h.(*console).hasher.places = slots.New(4000)
 	return h
 }
 
@@ -233,7 +239,7 @@ func RememberHashes(h http.Handler) {
 
 // HashedBy is what a console keeps of a password.
 func HashedBy(h http.Handler, password string) string {
-	hash, err := h.(*console).hasher.hash(context.Background(), password)
+	hash, err := h.(*console).hasher.hash(context.Background(), slots.Holder{}, password)
 	if err != nil {
 		panic(err)
 	}

@@ -17,10 +17,12 @@ const (
 	mostAddresses = 10_000    // that are remembered
 )
 
-// failures counts tries that have failed, by address.
+// failures counts tries that have failed, by address, and knows the addresses from which somebody
+// has logged in.
 type failures struct {
-	mu sync.Mutex
-	by map[netip.Prefix]failed // guarded by mu
+	mu     sync.Mutex
+	by     map[netip.Prefix]failed    // guarded by mu
+	passed map[netip.Prefix]time.Time // guarded by mu: the last login, of mostAddresses
 }
 
 type failed struct {
@@ -84,4 +86,31 @@ func (f *failures) takeBack(at netip.Prefix, tried time.Time) {
 		was.last = was.before
 	}
 	f.by[at] = was
+}
+
+// passedKept is for how long an address is known from which somebody has logged in.
+const passedKept = 30 * 24 * time.Hour
+
+// pass notes that somebody has logged in from the address.
+func (f *failures) pass(at netip.Prefix, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.passed == nil {
+		f.passed = map[netip.Prefix]time.Time{}
+	}
+	if _, known := f.passed[at]; !known && len(f.passed) >= mostAddresses {
+		for other := range f.passed {
+			delete(f.passed, other) // any: there is room for one
+			break
+		}
+	}
+	f.passed[at] = now
+}
+
+// hasPassed reports whether somebody has logged in from the address, as far as this process knows.
+func (f *failures) hasPassed(at netip.Prefix) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	last, known := f.passed[at]
+	return known && time.Since(last) < passedKept
 }

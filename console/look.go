@@ -83,8 +83,8 @@ func (c *console) defaultLook(r *http.Request) look {
 			l.zone = zone
 		}
 	}
-	if cookie, err := r.Cookie(lookCookie); err == nil {
-		l.choose(c, chosenIn(cookie.Value))
+	if values := c.cookies(r, lookCookie); len(values) > 0 {
+		l.choose(c, chosenIn(values[0]))
 	}
 	return l
 }

@@ -10,10 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
+
+	"github.com/xxljob/xxljob/internal/slots"
 )
 
 // The cost of a hash (argon2id): what is stored with each, and is raised for the next login of
@@ -79,38 +80,32 @@ func isPattern(s []rune) bool {
 }
 
 // hasher makes hashes, a few at a time: each takes a core for a twentieth of a second, and 19
-// MiB. key is argon2.IDKey, but in tests that count what is made.
+// MiB. Half of the places are for those who have logged in before. key is argon2.IDKey, but in tests
+// that count what is made.
 type hasher struct {
-	places chan struct{}
+	places *slots.Slots
 	key    func(password, salt []byte, passes, memory uint32, lanes uint8, size uint32) []byte
 }
 
-// The bounds of a hasher.
-const (
-	hashesAtOnce = 4
-	hashPatience = 2 * time.Second
-)
+// hashesAtOnce is how many a hasher makes at once.
+const hashesAtOnce = 4
 
-func newHasher() *hasher { return &hasher{make(chan struct{}, hashesAtOnce), argon2.IDKey} }
+func newHasher() *hasher { return &hasher{slots.New(hashesAtOnce), argon2.IDKey} }
 
 // errBusy is returned where too many hashes are being made.
 var errBusy = errors.New("console: too many passwords are being checked at once")
 
 // place waits for its turn, and returns how to give it back.
-func (h *hasher) place(ctx context.Context) (free func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, hashPatience)
-	defer cancel()
-	select {
-	case h.places <- struct{}{}:
-		return func() { <-h.places }, nil
-	case <-ctx.Done():
+func (h *hasher) place(ctx context.Context, who slots.Holder) (free func(), err error) {
+	if !h.places.Take(ctx, who) {
 		return nil, errBusy
 	}
+	return func() { h.places.Give(who) }, nil
 }
 
 // hash returns what is kept of a password.
-func (h *hasher) hash(ctx context.Context, password string) (string, error) {
-	free, err := h.place(ctx)
+func (h *hasher) hash(ctx context.Context, who slots.Holder, password string) (string, error) {
+	free, err := h.place(ctx, who)
 	if err != nil {
 		return "", err
 	}
@@ -125,8 +120,8 @@ func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 // matches reports whether a password is the one that a hash was made of, and whether the hash
 // should be made anew. Where kept is empty, as for a name that nobody has, it takes as long and
 // the answer is no.
-func (h *hasher) matches(ctx context.Context, kept, password string) (is, stale bool, err error) {
-	free, err := h.place(ctx)
+func (h *hasher) matches(ctx context.Context, who slots.Holder, kept, password string) (is, stale bool, err error) {
+	free, err := h.place(ctx, who)
 	if err != nil {
 		return false, false, err
 	}

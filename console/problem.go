@@ -86,7 +86,7 @@ func asProblem(err error) *problem {
 	case errors.Is(err, xxljob.ErrConflict):
 		return &problem{status: http.StatusConflict, key: "problem.conflict", cause: err}
 	case errors.Is(err, errBusy):
-		return &problem{status: http.StatusServiceUnavailable, key: "problem.busy", after: hashPatience}
+		return &problem{status: http.StatusServiceUnavailable, key: "problem.busy", after: slots.Patience}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return &problem{status: http.StatusServiceUnavailable, key: "problem.slow", cause: err, after: 5 * time.Second}
 	}

@@ -16,10 +16,6 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// sessionCookie has the secret of a session. It has no path: so it goes to the mount, which the
-// browser takes from the path of the answer.
-const sessionCookie = "xxljob_session"
-
 // limits say when a session ends.
 var limits = store.SessionLimits{Idle: 12 * time.Hour, Most: 7 * 24 * time.Hour, Note: 10 * time.Minute}
 
@@ -48,17 +44,23 @@ func (q *request) who() (User, error) {
 	if scheme, shown, _ := strings.Cut(q.r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
 		return q.byToken(shown)
 	}
-	secret, err := q.r.Cookie(sessionCookie)
-	if err != nil || len(secret.Value) > 100 {
-		return User{}, ErrNoUser
+	err := ErrNoUser
+	for _, cookie := range q.cookies(q.r, sessionCookie) {
+		if len(cookie) > mostOfASession {
+			continue
+		}
+		var s store.Session
+		var account store.User
+		if s, account, err = q.accounts.Session(q.ctx, hashOf(secretOf(cookie)), limits); err == nil {
+			u := ofAccount(&account)
+			u.session = &s
+			return u, nil
+		}
+		if !errors.Is(err, xxljob.ErrNotFound) {
+			break
+		}
 	}
-	s, account, err := q.accounts.Session(q.ctx, hashOf(secret.Value), limits)
-	if err != nil {
-		return User{}, err
-	}
-	u := ofAccount(&account)
-	u.session = &s
-	return u, nil
+	return User{}, err
 }
 
 // tokenPrefix begins each token, so that those who look for leaked secrets know it.
@@ -121,23 +123,18 @@ func (q *request) begin(checked *store.User, given string) (*store.Session, erro
 		_ = q.accounts.EndSession(q.ctx, checked.Name, s.ID) // it is of no use: nobody has its secret
 		return nil, err
 	}
-	q.setCookie(sessionCookie, secret, limits.Most)
+	q.setCookie(sessionCookie, marked(&now, secret), limits.Most)
 	return &s, nil
 }
 
 // isStill returns errOvertaken unless a password is the one of the hash, which is not the hash that
 // it was checked by: another login may have made that anew.
 func (q *request) isStill(given, hash string) error {
-	is, _, err := q.hasher.matches(q.ctx, hash, given)
+	is, _, err := q.hasher.matches(q.ctx, q.hashes, hash, given)
 	if err == nil && !is {
 		err = errOvertaken
 	}
 	return err
-}
-
-// setCookie sets a cookie of the mount. The path of the request is directly below it.
-func (q *request) setCookie(name, value string, keep time.Duration) {
-	http.SetCookie(q.w, &http.Cookie{Name: name, Value: value, MaxAge: int(keep / time.Second), HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: q.isTLS()})
 }
 
 // loginPage is what the form of the login shows.
@@ -182,19 +179,20 @@ func (q *request) login() error {
 		form.Fault = q.text(p.key, p.values...)
 		return q.show("login", p.status, form)
 	}
-	tried := time.Now()
-	wait, err := q.mayTry(name, tried)
+	account, err := q.accounts.User(q.ctx, name)
+	if err != nil && !errors.Is(err, xxljob.ErrNotFound) {
+		return err
+	}
+	t := &try{name: name, at: time.Now(), from: q.client.network(), secret: q.hasLoggedIn(&account)}
+	wait, err := q.mayTry(t)
 	if err != nil {
 		return err
 	}
 	if wait > 0 {
 		return refuse(&problem{status: http.StatusTooManyRequests, key: "login.wait", values: []any{"n", secondsOf(wait)}, after: wait})
 	}
-	account, err := q.accounts.User(q.ctx, name)
-	if err != nil && !errors.Is(err, xxljob.ErrNotFound) {
-		return err
-	}
-	is, stale, err := q.hasher.matches(q.ctx, account.Password, q.field("password"))
+	q.hashes = q.holder(t)
+	is, stale, err := q.hasher.matches(q.ctx, q.hashes, account.Password, q.field("password"))
 	if err != nil {
 		return err
 	}
@@ -202,8 +200,7 @@ func (q *request) login() error {
 		q.note(name, "login-failed")
 		return refuse(&problem{status: http.StatusUnprocessableEntity, key: "login.wrong"})
 	}
-	q.failures.takeBack(q.client.network(), tried)
-	if err := q.accounts.PassLogin(q.ctx, name); err != nil {
+	if err := q.passed(t); err != nil {
 		return err
 	}
 	q.ctx = xxljob.WithActor(q.ctx, name)
@@ -228,24 +225,10 @@ func (q *request) login() error {
 	return q.redirect("login?in=1&next=" + url.QueryEscape(next)) // where it is seen whether the browser keeps cookies
 }
 
-// mayTry says how long a try to log in has to wait, by where it comes from or by its name. It counts
-// for the address while the name is asked about, so that of many at once no more have names counted
-// than may try; where the name has to wait it was none, and does not count.
-func (q *request) mayTry(name string, now time.Time) (time.Duration, error) {
-	if wait := q.failures.wait(q.client.network(), now); wait > 0 {
-		return wait, nil
-	}
-	wait, err := q.accounts.TryLogin(q.ctx, name)
-	if wait > 0 {
-		q.failures.takeBack(q.client.network(), now)
-	}
-	return wait, err
-}
-
 // rehash keeps the password that was just given under a hash that costs more. That it does not
 // succeed matters to nobody.
 func (q *request) rehash(account *store.User) {
-	hash, err := q.hasher.hash(q.ctx, q.field("password"))
+	hash, err := q.hasher.hash(q.ctx, q.hashes, q.field("password"))
 	if err != nil {
 		return
 	}
@@ -259,14 +242,20 @@ func (q *request) rehash(account *store.User) {
 }
 
 func (q *request) logout() error {
+	left := "" // of the cookie: that it was logged in, and nothing that a session is known by
 	if q.user != nil && q.user.session != nil {
 		s := q.user.session
+		left = marked(q.user.account, newSecret())
 		if err := q.accounts.EndSession(q.ctx, s.User, s.ID); err != nil && !errors.Is(err, xxljob.ErrNotFound) {
 			return err
 		}
 		q.note(s.User, "logout")
 	}
-	q.setCookie(sessionCookie, "", -time.Second)
+	if left == "" {
+		q.setCookie(sessionCookie, "", -time.Second)
+	} else {
+		q.setCookie(sessionCookie, left, limits.Most)
+	}
 	return q.redirect("login")
 }
 

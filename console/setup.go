@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/slots"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -42,7 +43,7 @@ func CreateUser(ctx context.Context, accounts xxljob.AccountStore, u User, passw
 	if err := checkPassword(name, password); err != nil {
 		return err
 	}
-	hash, err := newHasher().hash(ctx, password)
+	hash, err := newHasher().hash(ctx, slots.Holder{}, password)
 	if err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ func (q *request) setup() error {
 	if len(f.Faults) > 0 {
 		return refuse(http.StatusUnprocessableEntity)
 	}
-	hash, err := q.hasher.hash(q.ctx, q.field("password"))
+	hash, err := q.hasher.hash(q.ctx, slots.Holder{Named: q.client.network().String()}, q.field("password"))
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,8 @@ type AccountStore interface {
 	// Tokens returns the tokens of a user, expired ones too, in order of ID.
 	Tokens(ctx context.Context, user string) ([]Token, error)
 
-	// TryLogin says how long a try to log in by the name has to wait; where it is zero, the try
+	// TryLogin says how long a try to log in by the name, or by whatever else tries are counted by,
+	// has to wait; where it is zero, the try
 	// counts as one that has failed, at once, so that of many at the same time no more are
 	// let through than one after the other. See LoginWait, and for what it is counted
 	// by, LoginBucket. Tries are forgotten an hour after the last.
