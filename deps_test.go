@@ -73,6 +73,7 @@ var mayImport = map[string][]string{
 	"internal/idmap":     nil,
 	"internal/inside":    nil,
 	"internal/urgent":    nil,
+	"internal/grants":    nil,
 	// 1 leaves
 	"internal/failpoint": nil,
 	"route":              nil,
@@ -104,10 +105,10 @@ var mayImport = map[string][]string{
 	"internal/engine/runlog":   {"internal/engine/core", "internal/engine/registry", "internal/errs", "internal/guard", "internal/loop", "internal/urgent", "store", "wire"},
 	"internal/engine/scan":     {"internal/engine/core", "internal/engine/events", "internal/engine/lease", "internal/engine/plan", "internal/engine/queue", "internal/loop", "schedule", "store"},
 	"internal/engine/dispatch": {"internal/engine/core", "internal/engine/events", "internal/engine/lease", "internal/engine/queue", "internal/engine/registry", "internal/engine/router", "internal/engine/runlog", "block", "internal/errs", "internal/inside", "internal/loop", "internal/urgent", "route", "schedule", "store", "wire", errgroup},
-	"internal/engine/catalog":  {"internal/engine/core", "internal/engine/events", "internal/engine/plan", "internal/engine/registry", "internal/engine/router", "block", "internal/cron", "internal/errs", "internal/loop", "route", "schedule", "store", "wire"},
-	"internal/engine/admin":    {"internal/engine/catalog", "internal/engine/core", "internal/engine/dispatch", "internal/engine/registry", "internal/errs", "internal/fairqueue", "internal/loop", "internal/urgent", "schedule", "store", "wire"},
+	"internal/engine/catalog":  {"internal/engine/core", "internal/engine/events", "internal/engine/plan", "internal/engine/registry", "internal/engine/router", "block", "internal/cron", "internal/errs", "internal/grants", "internal/loop", "route", "schedule", "store", "wire"},
+	"internal/engine/admin":    {"internal/engine/catalog", "internal/engine/core", "internal/engine/dispatch", "internal/engine/registry", "internal/errs", "internal/fairqueue", "internal/grants", "internal/loop", "internal/urgent", "schedule", "store", "wire"},
 	"internal/engine/node":     {"internal/engine/admin", "internal/engine/alarms", "internal/engine/catalog", "internal/engine/core", "internal/engine/dispatch", "internal/engine/events", "internal/engine/lease", "internal/engine/queue", "internal/engine/registry", "internal/engine/router", "internal/engine/runlog", "internal/engine/scan", "alarm", "executor", "internal/errs", "internal/guard", "internal/loop", "internal/urgent", "schedule", "store", "wire"},
-	".":                        {"alarm", "block", "executor", "internal/engine/catalog", "internal/engine/core", "internal/engine/events", "internal/engine/node", "internal/engine/queue", "internal/errs", "route", "schedule", "store", "wire"},
+	".":                        {"alarm", "block", "executor", "internal/engine/catalog", "internal/engine/core", "internal/engine/events", "internal/engine/node", "internal/engine/queue", "internal/errs", "internal/grants", "route", "schedule", "store", "wire"},
 	// 4 backends, which know the nouns and no scheduler
 	"store/memory":    {"store", "schedule", "alarm", memdb},
 	"store/postgres":  {"store", "schedule", "alarm", "internal/guard", "internal/urgent", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},
@@ -115,7 +116,7 @@ var mayImport = map[string][]string{
 	"jobfile":         {"store", "schedule", "route", "internal/errs"},
 	"xxljobtest":      {".", "executor", "wire", "store/memory"},
 	// 4 the console, which sees a store and a scheduler as any user does
-	"console":               {".", "store", "jobfile", "route", "block", "internal/slots", "console/internal/lang", "console/internal/diff", argon2, singleflight},
+	"console":               {".", "store", "wire", "jobfile", "route", "block", "internal/grants", "internal/slots", "console/internal/lang", "console/internal/diff", argon2, singleflight},
 	"console/internal/lang": nil,
 	"console/internal/diff": nil,
 	// Only tests import it: what a user might write who does not know this module.

@@ -11,6 +11,7 @@ import (
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/events"
 	"github.com/xxljob/xxljob/internal/engine/node"
+	"github.com/xxljob/xxljob/internal/grants"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -271,6 +272,33 @@ func (s scheduler) Stats() Stats { return statsOf(s.Node.Stats()) }
 
 func (s scheduler) Events(ctx context.Context) <-chan Event {
 	return events.Subscribe(s.Bus, ctx, eventOf)
+}
+
+// The verbs that store a parameter are told who calls: the host, unless the context says that it
+// calls for somebody else.
+
+func (s scheduler) AddJob(ctx context.Context, job Job) (Job, error) {
+	return s.Node.AddJob(ctx, grants.From(ctx), job)
+}
+
+func (s scheduler) UpdateJob(ctx context.Context, job Job) (Job, error) {
+	return s.Node.UpdateJob(ctx, grants.From(ctx), job)
+}
+
+func (s scheduler) Trigger(ctx context.Context, jobID int64, t Trigger) ([]int64, error) {
+	return s.Node.Trigger(ctx, grants.From(ctx), jobID, t)
+}
+
+func (s scheduler) TriggerJob(ctx context.Context, app, key string, t Trigger) ([]int64, error) {
+	return s.Node.TriggerJob(ctx, grants.From(ctx), app, key, t)
+}
+
+func (s scheduler) TriggerOne(ctx context.Context, jobID int64, t Trigger) (int64, error) {
+	return s.Node.TriggerOne(ctx, grants.From(ctx), jobID, t)
+}
+
+func (s scheduler) Again(ctx context.Context, runID int64) (int64, error) {
+	return s.Node.Again(ctx, grants.From(ctx), runID)
 }
 
 func (s scheduler) EnsureJob(ctx context.Context, job Job) (Ensured, error) {

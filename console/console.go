@@ -35,6 +35,8 @@ import (
 // console is the handler. What it has is made by New and never changed, but for what counts.
 type console struct {
 	Config
+	Scheduler *verbs // in place of that of Config, which knows no users; nil where there is none
+
 	accounts xxljob.AccountStore // nil but with Accounts
 	record   xxljob.ChangeRecord // nil where the store has none
 	langs    map[string]*lang.Language
@@ -66,7 +68,7 @@ func New(cfg Config) (http.Handler, error) {
 		c.setupper.own()
 	}
 	if cfg.Scheduler != nil {
-		c.Scheduler = verbs{cfg.Scheduler, cfg.Logger}
+		c.Scheduler = &verbs{cfg.Scheduler, cfg.Logger}
 	}
 	if cfg.Auth.accounts {
 		c.accounts, _ = cfg.Store.(xxljob.AccountStore)

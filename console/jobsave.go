@@ -110,12 +110,12 @@ func (q *request) addJob() error {
 	if q.onlyShows() {
 		return q.showAsSent(f)
 	}
-	if err := q.mayLead(j, nil, f.faults); err != nil {
+	if err := q.mayFollow(j, nil, f.faults); err != nil {
 		return err
 	}
 	var added xxljob.Job
 	if len(f.faults) == 0 {
-		if added, err = q.Scheduler.AddJob(q.ctx, *j); err != nil && !q.formFaults(err, f) {
+		if added, err = q.Scheduler.AddJob(q.ctx, grantsOf(q.user), *j); err != nil && !q.formFaults(err, f) {
 			return err
 		}
 	} else {
@@ -141,11 +141,11 @@ func (q *request) saveJob() error {
 	if q.onlyShows() {
 		return q.showAsSent(f)
 	}
-	if err := q.mayLead(j, &q.job, f.faults); err != nil {
+	if err := q.mayFollow(j, &q.job, f.faults); err != nil {
 		return err
 	}
 	if len(f.faults) == 0 {
-		_, err = q.Scheduler.UpdateJob(q.ctx, *j)
+		_, err = q.Scheduler.UpdateJob(q.ctx, grantsOf(q.user), *j)
 		switch {
 		case errors.Is(err, xxljob.ErrConflict):
 			return q.showConflict(f)
@@ -182,40 +182,29 @@ func (q *request) moreFaults(f *jobForm) {
 	}
 }
 
-// mayLead adds a fault where the job is to lead to one that the user may not run, or to run
-// behind one that the user does not see. had is the job as it is stored: what it names already
-// it may go on to name.
-func (q *request) mayLead(j, had *xxljob.Job, faults map[string]string) error {
+// mayFollow adds a fault where the job is to run behind one that the user does not see. had is the
+// job as it is stored: what it names already it may go on to name. To which jobs it may lead the
+// scheduler says.
+func (q *request) mayFollow(j, had *xxljob.Job, faults map[string]string) error {
 	if had == nil {
 		had = &xxljob.Job{}
 	}
-	for _, link := range []struct {
-		idField, keyField string
-		ids, had          []int64
-		keys, hadKey      []string
-		do                action
-		fault             string
-	}{
-		{"children", "childkeys", j.Children, had.Children, j.ChildKeys, had.ChildKeys, operate, "fault.child"},
-		{"after", "afterkeys", j.After, had.After, j.AfterKeys, had.AfterKeys, see, "fault.after"},
-	} {
-		fresh := slices.DeleteFunc(slices.Clone(link.ids), func(id int64) bool { return slices.Contains(link.had, id) })
-		if n := len(fresh); n == 0 || n > 100 { // more are refused anyway
-			fresh = nil
+	fresh := slices.DeleteFunc(slices.Clone(j.After), func(id int64) bool { return slices.Contains(had.After, id) })
+	if len(fresh) > 100 { // more are refused anyway
+		fresh = nil
+	}
+	found, err := q.jobsByID(fresh)
+	if err != nil {
+		return err
+	}
+	for _, id := range fresh {
+		if job, there := found[id]; !there || !allowed(q.user, see, job.App) {
+			faults["after"] = q.text("fault.after", "id", strconv.FormatInt(id, 10))
 		}
-		found, err := q.jobsByID(fresh)
-		if err != nil {
-			return err
-		}
-		for _, id := range fresh {
-			if job, there := found[id]; !there || !allowed(q.user, link.do, job.App) {
-				faults[link.idField] = q.text(link.fault, "id", strconv.FormatInt(id, 10))
-			}
-		}
-		for _, key := range link.keys {
-			if app, _, ok := store.SplitRef(key); ok && !slices.Contains(link.hadKey, key) && !allowed(q.user, link.do, app) {
-				faults[link.keyField] = q.text(link.fault, "id", key)
-			}
+	}
+	for _, key := range j.AfterKeys {
+		if app, _, ok := store.SplitRef(key); ok && !slices.Contains(had.AfterKeys, key) && !allowed(q.user, see, app) {
+			faults["afterkeys"] = q.text("fault.after", "id", key)
 		}
 	}
 	return nil
@@ -278,7 +267,7 @@ func (q *request) formFaults(err error, f *jobForm) bool {
 // say, and what is wrong with a field that no form has.
 func (q *request) faultText(prefix, name string, e *xxljob.FieldError) string {
 	if key := "fault." + e.Code; name != "" && e.Code != "invalid" && q.look.language.Has(key) {
-		return q.text(key)
+		return q.text(key, "id", e.Value)
 	}
 	if key := prefix + name; name != "" && q.look.language.Has(key) {
 		return q.text(key, "why", why(e.Err))

@@ -126,6 +126,6 @@ func (q *request) retag(ctx context.Context, job *xxljob.Job, t *tagView) (did s
 		return "same", 0, nil
 	}
 	j.Version = job.Version
-	_, err = q.Scheduler.UpdateJob(ctx, j)
+	_, err = q.Scheduler.UpdateJob(ctx, grantsOf(q.user), j)
 	return "tag", 0, err
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -81,6 +82,8 @@ func asProblem(err error) *problem {
 		return errTooLarge
 	case errors.As(err, &bad):
 		return &problem{status: http.StatusUnprocessableEntity, key: "fault.invalid.conf", values: []any{"why", bad}}
+	case slices.ContainsFunc(xxljob.FieldErrors(err), func(e *xxljob.FieldError) bool { return e.Code == "scripts" }):
+		return &problem{status: http.StatusForbidden, key: "fault.scripts"}
 	case errors.Is(err, xxljob.ErrNotFound):
 		return errNotThere
 	case errors.Is(err, xxljob.ErrConflict):

@@ -188,7 +188,7 @@ func (q *request) killRun() error {
 }
 
 func (q *request) againRun() error {
-	id, err := q.Scheduler.Again(q.ctx, q.run.ID)
+	id, err := q.Scheduler.Again(q.ctx, grantsOf(q.user), q.run.ID)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ type OwedStore interface {
 	// Windows of a job that is removed or runs behind nothing any more are closed without.
 	ExpireWindows(ctx context.Context, q WindowQuery) (Expired, error)
 	// Links returns the jobs whose definitions name others, as far as these fields say:
-	// ID, App, Key, Children, ChildKeys, After and AfterKeys, in order of ID.
+	// ID, App, Key, Children, ChildKeys, ChildParam, After and AfterKeys, in order of ID.
 	Links(ctx context.Context) ([]Job, error)
 }
 

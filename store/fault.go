@@ -39,7 +39,10 @@ type FieldError struct {
 	// Code is what kind of fault it is, for who has words of his own for it: "required" where
 	// it must not be empty, "too-long", "text" where it is none that can be kept or shown,
 	// "choice" where it is none of those that it may be, "not-found" where it names what is not
-	// there, "cycle" where a job would follow from itself, and "invalid" for any other.
+	// there, "cycle" where a job would follow from itself, and "invalid" for any other. Who calls for
+	// somebody else, as the console does, also gets "scripts" where only those may say this who may
+	// write scripts, "child" where it names a job that they may not run, and "named" where others
+	// name the job.
 	Code string
 	// Err says what is wrong.
 	Err error
@@ -85,6 +88,12 @@ func codeOf(err error) string {
 		return "choice"
 	case errors.Is(err, errs.ErrCycle):
 		return "cycle"
+	case errors.Is(err, errs.ErrScripts):
+		return "scripts"
+	case errors.Is(err, errs.ErrForeign):
+		return "child"
+	case errors.Is(err, errs.ErrNamed):
+		return "named"
 	}
 	return "invalid"
 }

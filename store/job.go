@@ -193,6 +193,9 @@ const (
 	StopPruned = "pruned"
 )
 
+// IsScript reports whether the job is one of XXL-JOB's scripts, of whatever kind, and no handler.
+func (j *Job) IsScript() bool { return j.GlueType != "" && j.GlueType != GlueBean }
+
 // Clone returns a copy of j that shares nothing with it. Empty lists become nil.
 func (j Job) Clone() Job {
 	j.Children, j.After = append([]int64(nil), j.Children...), append([]int64(nil), j.After...)

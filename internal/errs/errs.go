@@ -28,6 +28,13 @@ var (
 	// ErrCycle: the success of the job would lead to the job again, by way of its children and
 	// of the jobs that run behind it.
 	ErrCycle = errors.New("xxljob: the job would follow from itself")
+	// ErrScripts: the caller may not write scripts, nor choose what they are given.
+	ErrScripts = errors.New("xxljob: the caller may not write scripts")
+	// ErrForeign: the caller may not run the job that is named, or there is none.
+	ErrForeign = errors.New("xxljob: there is no such job, or the caller may not run it")
+	// ErrNamed: jobs that the caller may not edit name this one, and would give a script its
+	// parameter.
+	ErrNamed = errors.New("xxljob: a job that the caller may not edit names this one, and would choose the parameter of a script")
 	// ErrStarted: Start was called before.
 	ErrStarted = errors.New("xxljob: the scheduler was started before")
 	// ErrStopped: the scheduler is stopped.

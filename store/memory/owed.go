@@ -156,7 +156,7 @@ func (s *Store) Links(ctx context.Context) ([]store.Job, error) {
 	for m := s.jobsAfter("", noID); m.peek() != nil; m.next() {
 		j := m.peek().of
 		if r := j.def.rare; r != nil && len(r.children)+len(r.childKeys)+len(r.after)+len(r.afterKeys) > 0 {
-			l := store.Job{ID: j.id, App: j.app, Key: j.def.key, Children: r.children, ChildKeys: r.childKeys, After: r.after, AfterKeys: r.afterKeys}
+			l := store.Job{ID: j.id, App: j.app, Key: j.def.key, Children: r.children, ChildKeys: r.childKeys, ChildParam: j.def.common.Value().childParam, After: r.after, AfterKeys: r.afterKeys}
 			links = append(links, l.Clone())
 		}
 	}

@@ -242,7 +242,7 @@ func (s *Store) Links(ctx context.Context) ([]store.Job, error) {
 		return nil, failed(err, "read which jobs name others")
 	}
 	for i, j := range found {
-		found[i] = store.Job{ID: j.ID, App: j.App, Key: j.Key, Children: j.Children, ChildKeys: j.ChildKeys, After: j.After, AfterKeys: j.AfterKeys}
+		found[i] = store.Job{ID: j.ID, App: j.App, Key: j.Key, Children: j.Children, ChildKeys: j.ChildKeys, ChildParam: j.ChildParam, After: j.After, AfterKeys: j.AfterKeys}
 	}
 	return found, nil
 }

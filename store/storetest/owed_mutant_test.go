@@ -110,6 +110,12 @@ func childMutants() []mutant {
 			}
 			return jobs
 		}), []string{"Owed/LinksAreTheJobsThatNameOthers"}},
+		{"LinksWithoutChildParam", links(func(jobs []store.Job) []store.Job {
+			for i := range jobs {
+				jobs[i].ChildParam = ""
+			}
+			return jobs
+		}), []string{"Owed/LinksAreTheJobsThatNameOthers"}},
 		{"LinksInAnotherOrder", links(func(jobs []store.Job) []store.Job { slices.Reverse(jobs); return jobs }),
 			[]string{"Owed/LinksAreTheJobsThatNameOthers"}},
 		{"NobodyHearsWhatIsOwed", func(s store.Store) store.Store { return deafToOwed{s} }, []string{"Signals/Owed"}},

@@ -218,13 +218,13 @@ func linksNamed(e *env) {
 	var named []store.Job
 	for _, set := range []func(*store.Job){
 		leading(3, 2),
-		func(j *store.Job) { j.ChildKeys = []string{"b/k", "a/k"} },
+		func(j *store.Job) { j.ChildKeys, j.ChildParam = []string{"b/k", "a/k"}, store.ChildParamParent },
 		func(j *store.Job) { j.After = []int64{9, 8} },
 		func(j *store.Job) { j.AfterKeys, j.Key = []string{"b/k", "a/k"}, "" },
 		func(j *store.Job) { j.Stopped = true; j.Children, j.AfterKeys = []int64{1}, []string{"a/k"} },
 	} {
 		j := e.newJob(set, func(j *store.Job) { j.GlueSource, j.Param = "echo", "param" })
-		named = append(named, store.Job{ID: j.ID, App: j.App, Key: j.Key, Children: j.Children, ChildKeys: j.ChildKeys, After: j.After, AfterKeys: j.AfterKeys})
+		named = append(named, store.Job{ID: j.ID, App: j.App, Key: j.Key, Children: j.Children, ChildKeys: j.ChildKeys, ChildParam: j.ChildParam, After: j.After, AfterKeys: j.AfterKeys})
 	}
 	slices.SortFunc(named, func(a, b store.Job) int { return cmp.Compare(a.ID, b.ID) })
 	want(e, "links", e.linkFields(), fieldsOf(named))
@@ -235,7 +235,7 @@ func linksNamed(e *env) {
 // fieldsOf are the fields that Links fills in: what else a store returns is its own affair.
 func fieldsOf(jobs []store.Job) (list []store.Job) {
 	for _, j := range jobs {
-		list = append(list, store.Job{ID: j.ID, App: j.App, Key: j.Key, Children: j.Children, ChildKeys: j.ChildKeys, After: j.After, AfterKeys: j.AfterKeys})
+		list = append(list, store.Job{ID: j.ID, App: j.App, Key: j.Key, Children: j.Children, ChildKeys: j.ChildKeys, ChildParam: j.ChildParam, After: j.After, AfterKeys: j.AfterKeys})
 	}
 	return list
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/grants"
 	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
@@ -24,13 +25,13 @@ import (
 func (a *Admin) AddJob(ctx context.Context, req wire.AddJobRequest) (wire.Return, error) {
 	return a.manage(ctx, "addJob", func(ctx context.Context, app string) (wire.Return, error) {
 		job := store.Job{App: app, Stopped: true}
-		if err := a.mayDefine(job, req.JobDefinition); err != nil {
+		if err := a.mayWrite(job, req.JobDefinition); err != nil {
 			return wire.Return{}, err
 		}
 		defineByWire(&job, req.JobDefinition)
 		scriptByWire(&job, req.JobDefinition)
 		job.Stopped = !job.Schedule.IsManual() // which has nothing that anybody might start
-		added, err := a.Catalog.AddUnkeyed(ctx, job)
+		added, err := a.Catalog.AddUnkeyed(ctx, a.grantsOf(app), job)
 		if err != nil {
 			return wire.Return{}, err
 		}
@@ -44,11 +45,11 @@ func (a *Admin) AddJob(ctx context.Context, req wire.AddJobRequest) (wire.Return
 // request cannot say, the children for instance.
 func (a *Admin) UpdateJob(ctx context.Context, req wire.UpdateJobRequest) (wire.Return, error) {
 	return a.onJob(ctx, "updateJob", req.ID, func(ctx context.Context, job store.Job) error {
-		if err := a.mayDefine(job, req.JobDefinition); err != nil {
+		if err := a.mayWrite(job, req.JobDefinition); err != nil {
 			return err
 		}
 		defineByWire(&job, req.JobDefinition)
-		_, err := a.Catalog.UpdateJob(ctx, job) // a compare-and-set, by the version that was read
+		_, err := a.Catalog.UpdateJob(ctx, a.grantsOf(job.App), job) // a compare-and-set, by the version that was read
 		return err
 	})
 }
@@ -72,10 +73,7 @@ func (a *Admin) TriggerJob(ctx context.Context, req wire.TriggerJobRequest) (wir
 	return a.onJob(ctx, "triggerJob", req.ID, func(ctx context.Context, job store.Job) error {
 		addresses, err := addressesByWire(req.AddressList)
 		if err == nil {
-			err = a.mayGive(job, req.ExecutorParam)
-		}
-		if err == nil {
-			_, err = a.Catalog.TriggerAs(ctx, job.ID, store.Trigger{Param: &req.ExecutorParam, Type: store.TriggerAPI, Addresses: addresses})
+			_, err = a.Catalog.TriggerAs(ctx, a.grantsOf(job.App), job.ID, store.Trigger{Param: &req.ExecutorParam, Type: store.TriggerAPI, Addresses: addresses})
 		}
 		return err
 	})
@@ -112,7 +110,7 @@ const (
 	msgJobsOff    = wire.MsgURINotFound + " Jobs are not managed over HTTP here (Config.HTTP.JobsAPI)."
 	msgJobsNotFor = "app %q may not manage jobs over HTTP: Config.HTTP.JobsAPI does not name it"
 	msgNoScripts  = "app %q may not define scripts over HTTP: glue type %q (Config.HTTP.JobsAPIScripts)"
-	msgScriptArgs = "app %q may not define scripts over HTTP: job %d is one, and its parameter and handler are part of it (Config.HTTP.JobsAPIScripts)"
+	msgScripts    = "%s: app %q may not do that over HTTP (Config.HTTP.JobsAPIScripts)"
 )
 
 // refused is what a caller is told that may not do what it asks for.
@@ -120,31 +118,31 @@ type refused string
 
 func (r refused) Error() string { return string(r) }
 
-// mayDefine reports whether a request may define what it says of a job, which an update
-// has read before: the callers of most apps define no scripts. An update leaves type and
-// source alone; but a script is given the parameter, and many do what it says.
-func (a *Admin) mayDefine(job store.Job, d wire.JobDefinition) error {
-	switch {
-	case slices.Contains(a.S.Cfg.HTTP.JobsAPIScripts, job.App):
-	case isScript(d.GlueType) && d.GlueType != job.GlueType:
+// appGrants are those of a program that has shown that it is the app: all in its app, but for
+// scripts, which the callers of most apps do not write.
+type appGrants struct {
+	app     string
+	scripts bool
+}
+
+func (g appGrants) Sees(app string) bool    { return app == g.app }
+func (g appGrants) Runs(app string) bool    { return app == g.app }
+func (g appGrants) Edits(app string) bool   { return app == g.app }
+func (g appGrants) Scripts(app string) bool { return app == g.app && g.scripts }
+
+// grantsOf are those of a caller that may manage the jobs of the app.
+func (a *Admin) grantsOf(app string) grants.Grants {
+	return grants.Of(appGrants{app, slices.Contains(a.S.Cfg.HTTP.JobsAPIScripts, app)})
+}
+
+// mayWrite refuses a request that says that the job is a script, or another one, where its caller
+// may not write any. An update would leave type and source alone: it says so instead.
+func (a *Admin) mayWrite(job store.Job, d wire.JobDefinition) error {
+	if glue := (store.Job{GlueType: d.GlueType}); glue.IsScript() && d.GlueType != job.GlueType && !a.grantsOf(job.App).Scripts(job.App) {
 		return refused(fmt.Sprintf(msgNoScripts, job.App, errs.Shorten(d.GlueType, 40)))
-	case isScript(job.GlueType) && (d.ExecutorParam != job.Param || d.ExecutorHandler != job.Handler):
-		return refused(fmt.Sprintf(msgScriptArgs, job.App, job.ID))
 	}
 	return nil
 }
-
-// mayGive reports whether a trigger may give a job a parameter. Scripts have their own, or
-// none, unless the callers of their app may define them.
-func (a *Admin) mayGive(job store.Job, param string) error {
-	if !isScript(job.GlueType) || param == "" || param == job.Param || slices.Contains(a.S.Cfg.HTTP.JobsAPIScripts, job.App) {
-		return nil
-	}
-	return refused(fmt.Sprintf(msgScriptArgs, job.App, job.ID))
-}
-
-// isScript reports whether a glue type is not that of handlers, known or not.
-func isScript(glue string) bool { return glue != "" && glue != store.GlueBean }
 
 // onJob does something with a job of the caller's app, which has to be there.
 func (a *Admin) onJob(ctx context.Context, verb string, id int64, do func(context.Context, store.Job) error) (wire.Return, error) {
@@ -183,6 +181,9 @@ func (a *Admin) manage(ctx context.Context, verb string, do func(ctx context.Con
 		return refusal, nil
 	}
 	ret, err := do(store.WithActor(ctx, "app:"+caller.App), caller.App)
+	if errors.Is(err, errs.ErrScripts) {
+		return wire.Failf(msgScripts, err.Error(), caller.App), nil
+	}
 	var no refused
 	if len(store.FieldErrors(err)) > 0 || errors.As(err, &no) || errors.Is(err, errs.ErrManual) || errors.Is(err, errs.ErrNeverFires) || errors.Is(err, errs.ErrUnknownHandler) {
 		return wire.Failf("%s", err.Error()), nil

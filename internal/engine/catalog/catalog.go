@@ -13,6 +13,7 @@ import (
 	"github.com/xxljob/xxljob/internal/engine/registry"
 	"github.com/xxljob/xxljob/internal/engine/router"
 	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/grants"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
 )
@@ -58,7 +59,7 @@ func (d *Catalog) fires(ctx context.Context, job store.Job) error {
 	return plan.FiresAfter(job, now)
 }
 
-func (d *Catalog) AddJob(ctx context.Context, job store.Job) (store.Job, error) {
+func (d *Catalog) AddJob(ctx context.Context, g grants.Grants, job store.Job) (store.Job, error) {
 	if ctx == nil {
 		return store.Job{}, errs.ErrNoContext
 	}
@@ -66,25 +67,25 @@ func (d *Catalog) AddJob(ctx context.Context, job store.Job) (store.Job, error) 
 		_, more := d.complete(job)
 		return store.Job{}, errors.Join(err, more)
 	}
-	return d.addJob(ctx, job, true)
+	return d.addJob(ctx, g, job, true)
 }
 
 // AddUnkeyed adds a job that came over the wire: nothing there keeps its name from
 // being another job's too.
-func (d *Catalog) AddUnkeyed(ctx context.Context, job store.Job) (store.Job, error) {
-	return d.addJob(ctx, job, false)
+func (d *Catalog) AddUnkeyed(ctx context.Context, g grants.Grants, job store.Job) (store.Job, error) {
+	return d.addJob(ctx, g, job, false)
 }
 
-func (d *Catalog) addJob(ctx context.Context, given store.Job, keyed bool) (added store.Job, err error) {
+func (d *Catalog) addJob(ctx context.Context, g grants.Grants, given store.Job, keyed bool) (added store.Job, err error) {
 	defer func() { err = store.InJob(given, err) }()
 	job, err := d.complete(given)
 	if !keyed {
 		job.Key = ""
 	}
 	if err = errors.Join(err, d.fires(ctx, job)); err != nil {
-		return store.Job{}, err
+		return store.Job{}, errors.Join(err, unscripted(g, &given))
 	}
-	if err := errors.Join(d.checkLinks(ctx, job, false), d.checkHandler(ctx, job, true)); err != nil {
+	if err := errors.Join(d.mayDefine(ctx, g, &store.Job{}, &job), d.checkLinks(ctx, job, false), d.checkHandler(ctx, job, true)); err != nil {
 		return store.Job{}, err
 	}
 	return d.add(ctx, job)
@@ -182,7 +183,7 @@ func (d *Catalog) edit(ctx context.Context, id int64, e store.Edit) (store.Job, 
 	return job, nil
 }
 
-func (d *Catalog) UpdateJob(ctx context.Context, job store.Job) (store.Job, error) {
+func (d *Catalog) UpdateJob(ctx context.Context, g grants.Grants, job store.Job) (store.Job, error) {
 	if ctx == nil {
 		return store.Job{}, errs.ErrNoContext
 	}
@@ -205,7 +206,10 @@ func (d *Catalog) UpdateJob(ctx context.Context, job store.Job) (store.Job, erro
 		return store.Job{}, fmt.Errorf("xxljob: update job %d: App %q: the job belongs to app %q", job.ID, job.App, old.App)
 	}
 	named := complete.Handler != old.Handler || complete.GlueType != old.GlueType
-	if err := errors.Join(d.checkLinks(ctx, complete, complete.Key != old.Key), d.checkHandler(ctx, complete, named)); err != nil {
+	if !g.All() && version == 0 {
+		version = old.Version // the one that was looked at
+	}
+	if err := errors.Join(d.mayDefine(ctx, g, &old, &complete), d.checkLinks(ctx, complete, complete.Key != old.Key), d.checkHandler(ctx, complete, named)); err != nil {
 		return store.Job{}, err
 	}
 	if _, err := d.Now(ctx); err != nil { // Change goes by the clock, which has to be known

@@ -8,13 +8,14 @@ import (
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/plan"
 	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/grants"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
 )
 
 // Triggers by hand, of programs and over HTTP.
 
-func (d *Catalog) Trigger(ctx context.Context, jobID int64, t store.Trigger) ([]int64, error) {
+func (d *Catalog) Trigger(ctx context.Context, g grants.Grants, jobID int64, t store.Trigger) ([]int64, error) {
 	if ctx == nil {
 		return nil, errs.ErrNoContext
 	}
@@ -22,22 +23,22 @@ func (d *Catalog) Trigger(ctx context.Context, jobID int64, t store.Trigger) ([]
 	if err != nil {
 		return nil, err
 	}
-	return d.triggered(ctx, jobID, t)
+	return d.triggered(ctx, g, jobID, t)
 }
 
 // triggered is Trigger for an encoded trigger.
-func (d *Catalog) triggered(ctx context.Context, jobID int64, t store.Trigger) ([]int64, error) {
+func (d *Catalog) triggered(ctx context.Context, g grants.Grants, jobID int64, t store.Trigger) ([]int64, error) {
 	if d.Life.Stopped() {
 		return nil, errs.In(fmt.Sprintf("trigger job %d", jobID), errs.ErrStopped)
 	}
-	id, err := d.TriggerAs(ctx, jobID, t)
+	id, err := d.TriggerAs(ctx, g, jobID, t)
 	if err != nil {
 		return nil, err
 	}
 	return []int64{id}, nil
 }
 
-func (d *Catalog) TriggerJob(ctx context.Context, app, key string, t store.Trigger) ([]int64, error) {
+func (d *Catalog) TriggerJob(ctx context.Context, g grants.Grants, app, key string, t store.Trigger) ([]int64, error) {
 	if ctx == nil {
 		return nil, errs.ErrNoContext
 	}
@@ -50,10 +51,10 @@ func (d *Catalog) TriggerJob(ctx context.Context, app, key string, t store.Trigg
 	if err != nil {
 		return nil, errs.Missing("trigger", fmt.Sprintf("job %q of app %q", key, app), err)
 	}
-	return d.triggered(ctx, job.ID, t)
+	return d.triggered(ctx, g, job.ID, t)
 }
 
-func (d *Catalog) TriggerOne(ctx context.Context, jobID int64, t store.Trigger) (int64, error) {
+func (d *Catalog) TriggerOne(ctx context.Context, g grants.Grants, jobID int64, t store.Trigger) (int64, error) {
 	if ctx == nil {
 		return 0, errs.ErrNoContext
 	}
@@ -68,7 +69,7 @@ func (d *Catalog) TriggerOne(ctx context.Context, jobID int64, t store.Trigger) 
 	if job.Route == route.ShardingBroadcast && t.Shard == (store.Sharding{}) {
 		return 0, fmt.Errorf("xxljob: trigger job %d: it is a broadcast, which makes a run for each address: use Trigger, or name a Shard", jobID)
 	}
-	ids, err := d.triggered(ctx, jobID, t)
+	ids, err := d.triggered(ctx, g, jobID, t)
 	if err != nil {
 		return 0, err
 	}
@@ -77,11 +78,14 @@ func (d *Catalog) TriggerOne(ctx context.Context, jobID int64, t store.Trigger) 
 
 // TriggerAs plans the run of an encoded trigger. Requests that come over HTTP are served after
 // Stop too: the nodes that are left run what they plan.
-func (d *Catalog) TriggerAs(ctx context.Context, jobID int64, t store.Trigger) (int64, error) {
+func (d *Catalog) TriggerAs(ctx context.Context, g grants.Grants, jobID int64, t store.Trigger) (int64, error) {
 	if err := t.Validate(); err != nil {
 		return 0, err
 	}
 	errs.SetDefault(&t.Type, store.TriggerManual)
+	if err := d.mayTrigger(ctx, g, jobID, &t); err != nil {
+		return 0, errs.Missing("trigger", fmt.Sprintf("job %d", jobID), err)
+	}
 	if err := d.SetShards(ctx); err != nil {
 		return 0, err
 	}
@@ -118,7 +122,7 @@ func (d *Catalog) addRun(ctx context.Context, jobID int64, t store.Trigger) (sto
 
 // A run that is asked for once more.
 
-func (d *Catalog) Again(ctx context.Context, runID int64) (int64, error) {
+func (d *Catalog) Again(ctx context.Context, g grants.Grants, runID int64) (int64, error) {
 	if ctx == nil {
 		return 0, errs.ErrNoContext
 	}
@@ -129,7 +133,7 @@ func (d *Catalog) Again(ctx context.Context, runID int64) (int64, error) {
 	if err != nil {
 		return 0, errs.Missing("again", fmt.Sprintf("run %d", runID), err)
 	}
-	id, err := d.TriggerAs(store.WithAgain(ctx, runID), r.JobID, againOf(&r))
+	id, err := d.TriggerAs(store.WithAgain(ctx, runID), g, r.JobID, againOf(&r))
 	return id, errs.In(fmt.Sprintf("run %d again", runID), err)
 }
 

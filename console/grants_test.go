@@ -1,0 +1,298 @@
+package console_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// giver is a kind of caller that may give parameters, or try to.
+type giver struct {
+	name  string
+	once  func(job int64, param string)
+	again func(run int64)
+	save  func(job xxljob.Job, fields map[string]string)
+	add   func(fields map[string]string)
+}
+
+// givers are the kinds of callers: the host, people of the console, all but the admin of the app
+// "orders", one of them who may write scripts and one of "billing" as well; and programs of "orders".
+func (x *site) givers() []giver {
+	list := []giver{x.hostGives()}
+	for _, u := range []console.User{
+		{Name: "admin", Admin: true},
+		{Name: "operator", Apps: map[string]console.Role{"orders": console.Operator}},
+		{Name: "editor", Apps: map[string]console.Role{"orders": console.Editor}},
+		{Name: "scripted", Apps: map[string]console.Role{"orders": console.Editor}, Scripts: true},
+		{Name: "both", Apps: map[string]console.Role{"orders": console.Editor, "billing": console.Editor}},
+	} {
+		list = append(list, x.user(u).gives(u.Name))
+	}
+	return append(list, x.programGives("program"), x.programGives("trusted", "orders"))
+}
+
+func (x *site) hostGives() giver {
+	ctx := context.Background()
+	set := func(j *xxljob.Job, fields map[string]string) {
+		for name, v := range fields {
+			switch name {
+			case "param":
+				j.Param = v
+			case "childparam":
+				j.ChildParam = xxljob.ChildParam(v)
+			case "children":
+				var id int64
+				_, err := fmt.Sscan(v, &id)
+				must(x.T, err)
+				j.Children = []int64{id}
+			case "childkeys":
+				j.ChildKeys = []string{v}
+			case "name":
+				j.Name = v
+			}
+		}
+	}
+	return giver{"host", func(job int64, param string) {
+		_, err := x.s.Trigger(ctx, job, xxljob.Trigger{Param: &param})
+		must(x.T, err)
+	}, func(run int64) {
+		_, err := x.s.Again(ctx, run)
+		must(x.T, err)
+	}, func(job xxljob.Job, fields map[string]string) {
+		d := job.Definition()
+		set(&d, fields)
+		_, err := x.s.UpdateJob(ctx, d)
+		must(x.T, err)
+	}, func(fields map[string]string) {
+		j := xxljob.Job{App: "orders", Handler: "work"}
+		set(&j, fields)
+		_, err := x.s.AddJob(ctx, j)
+		must(x.T, err)
+	}}
+}
+
+func (b *browser) gives(name string) giver {
+	form := func(fields map[string]string) url.Values {
+		f := url.Values{}
+		for k, v := range fields {
+			f.Set(k, v)
+		}
+		return f
+	}
+	return giver{name, func(job int64, param string) {
+		b.post(fmt.Sprintf("jobs/%d/trigger", job), url.Values{"param": {param}, "own": {"1"}})
+	}, func(run int64) {
+		b.post(fmt.Sprintf("runs/%d/again", run), nil)
+	}, func(job xxljob.Job, fields map[string]string) {
+		f := form(fields)
+		f.Set("version", fmt.Sprint(job.Version))
+		b.post(fmt.Sprintf("jobs/%d/edit", job.ID), f)
+	}, func(fields map[string]string) {
+		f := form(fields)
+		f.Set("app", "orders")
+		f.Set("handler", "work")
+		f.Set("type", "NONE")
+		b.post("jobs/new", f)
+	}}
+}
+
+// programGives is a program with the token of "orders".
+func (x *site) programGives(name string, scripts ...string) giver {
+	s := must1(xxljob.New(x.store, xxljob.Config{App: "host", Logger: slog.New(slog.DiscardHandler), HTTP: xxljob.HTTPConfig{
+		JobsAPI: []string{"orders"}, JobsAPIScripts: scripts, Tokens: map[string][]string{"orders": {"of-orders"}}}}))
+	h := must1(s.AdminHandler())
+	call := func(verb string, m interface{ Encode([]byte) []byte }) {
+		r := httptest.NewRequest(http.MethodPost, "http://host.example/api/"+verb, strings.NewReader(string(m.Encode(nil))))
+		r.Header.Set("XXL-JOB-ACCESS-TOKEN", "of-orders")
+		r.Header.Set("XXL-JOB-APPNAME", "orders")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != http.StatusOK {
+			x.Fatalf("%s: %d %s", verb, w.Code, w.Body)
+		}
+	}
+	return giver{name, func(job int64, param string) {
+		call("triggerJob", wire.TriggerJobRequest{ID: job, ExecutorParam: param})
+	}, func(int64) {}, func(job xxljob.Job, fields map[string]string) {
+		if len(fields) > 1 {
+			return // a request has no links
+		}
+		call("updateJob", wire.UpdateJobRequest{ID: job.ID, JobDefinition: wire.JobDefinition{Name: job.Name, Author: "a", ScheduleType: "NONE", MisfireStrategy: "DO_NOTHING",
+			ExecutorRouteStrategy: "FIRST", ExecutorHandler: job.Handler, ExecutorBlockStrategy: "SERIAL_EXECUTION", GlueType: job.GlueType, ExecutorParam: fields["param"]}})
+	}, func(map[string]string) {}}
+}
+
+// TestGrants: each way by which a parameter can come to a run, by each kind of caller, to a job of
+// its app, a script of it, a job of another app and a script of that. The host has made what is there
+// before. An answer is y where it was done and n where nothing was, in the order of givers: the
+// host, an admin, an operator, an editor, an editor who may write scripts, an editor of both apps, a
+// program of the app, and one that may write scripts.
+func TestGrants(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		for _, kind := range []struct {
+			name, app string
+			script    bool
+		}{{"plain", "orders", false}, {"script", "orders", true}, {"other", "billing", false}, {"other script", "billing", true}} {
+			for way, want := range map[string]map[string]string{
+				"run once":                        {"plain": "yyyyyyyy", "script": "yynnynny", "other": "yynnnynn", "other script": "yynnnnnn"},
+				"run again":                       {"plain": "yyyyyynn", "script": "yynnynnn", "other": "yynnnynn", "other script": "yynnnnnn"},
+				"run the parent once":             {"plain": "yyyyyyyy", "script": "yynnynny", "other": "yyyyyyyy", "other script": "yynnnnnn"},
+				"run the parent's parent once":    {"plain": "yyyyyyyy", "script": "yynnynny", "other": "yyyyyyyy", "other script": "yynnnnnn"},
+				"run the parent again":            {"plain": "yyyyyynn", "script": "yynnynnn", "other": "yyyyyynn", "other script": "yynnnnnn"},
+				"edit the parameter":              {"plain": "yynyyyyy", "script": "yynnynny", "other": "yynnnynn", "other script": "yynnnnnn"},
+				"edit the parent's parameter":     {"plain": "yynyyyyy", "script": "yynnynny", "other": "yynyyyyy", "other script": "yynnnnnn"},
+				"hand on the parameter":           {"plain": "yynyyynn", "script": "yynnynnn", "other": "yynnnynn", "other script": "yynnnnnn"},
+				"hand on the result":              {"plain": "yynyyynn", "script": "yynnynnn", "other": "yynnnynn", "other script": "yynnnnnn"},
+				"lead to it by its id":            {"plain": "yynyyynn", "script": "yynnynnn", "other": "yynnnynn", "other script": "yynnnnnn"},
+				"lead to it by its key":           {"plain": "yynyyynn", "script": "yynnynnn", "other": "yynnnynn", "other script": "yynnnnnn"},
+				"lead to what leads to it":        {"plain": "yynyyynn", "script": "yynnynnn", "other": "yynyyynn", "other script": "yynnnnnn"},
+				"lead to it in a new job":         {"plain": "yynyyynn", "script": "yynnynnn", "other": "yynnnynn", "other script": "yynnnnnn"},
+				"lead to it by a former version":  {"plain": "yynyyynn", "script": "yynnynnn", "other": "yynnnynn", "other script": "yynnnnnn"},
+				"lead to it with its own (plain)": {"plain": "yynyyynn", "script": "yynyyynn", "other": "yynnnynn", "other script": "yynnnynn"},
+			} {
+				x := newSite(t)
+				var got strings.Builder
+				for _, who := range x.givers() {
+					got.WriteString(x.goes(who, way, kind.app, kind.script))
+				}
+				if got.String() != want[kind.name] {
+					t.Errorf("%s, %s: %s, want %s", way, kind.name, got.String(), want[kind.name])
+				}
+			}
+		}
+	})
+}
+
+// goes has a caller go a way that leads a parameter to a job of the app, and says whether that has
+// changed anything.
+func (x *site) goes(who giver, way, app string, script bool) string {
+	x.Helper()
+	ctx := context.Background()
+	n := 0
+	add := func(app string, more func(*xxljob.Job)) xxljob.Job {
+		n++
+		key := fmt.Sprint(who.name, n)
+		j := xxljob.Job{App: app, Key: key, Name: key, Handler: "work", Param: "as it is"}
+		more(&j)
+		return must1(x.s.AddJob(ctx, j))
+	}
+	target := add(app, func(j *xxljob.Job) {
+		if script {
+			j.Handler, j.GlueType, j.GlueSource = "", "GLUE_SHELL", "eval $1"
+		}
+	})
+	parentOf := func(child xxljob.Job, by xxljob.ChildParam) xxljob.Job {
+		return add("orders", func(j *xxljob.Job) { j.Children, j.ChildParam = []int64{child.ID}, by })
+	}
+	given := func(j xxljob.Job) int64 {
+		return must1(x.s.Trigger(ctx, j.ID, xxljob.Trigger{Param: new("given by the host")}))[0]
+	}
+	state := func() string {
+		jobs := must1(x.store.Jobs(ctx, xxljob.JobFilter{Limit: 1000}))
+		runs := must1(x.store.Runs(ctx, xxljob.RunFilter{Limit: 1000}))
+		text := fmt.Sprint(len(jobs), len(runs))
+		for _, j := range jobs {
+			text += fmt.Sprint(" ", j.Version)
+		}
+		return text
+	}
+	id, key := fmt.Sprint(target.ID), target.App+"/"+target.Key
+	var try func()
+	switch way {
+	case "run once":
+		try = func() { who.once(target.ID, "another") }
+	case "run again":
+		run := given(target)
+		try = func() { who.again(run) }
+	case "run the parent once":
+		p := parentOf(target, xxljob.ChildParamParent)
+		try = func() { who.once(p.ID, "another") }
+	case "run the parent's parent once":
+		p := parentOf(parentOf(target, xxljob.ChildParamParent), xxljob.ChildParamParent)
+		try = func() { who.once(p.ID, "another") }
+	case "run the parent again":
+		run := given(parentOf(target, xxljob.ChildParamParent))
+		try = func() { who.again(run) }
+	case "edit the parameter":
+		try = func() { who.save(target, map[string]string{"param": "another"}) }
+	case "edit the parent's parameter":
+		p := parentOf(target, xxljob.ChildParamParent)
+		try = func() { who.save(p, map[string]string{"param": "another"}) }
+	case "hand on the parameter", "hand on the result":
+		p, by := parentOf(target, ""), "PARENT"
+		if way == "hand on the result" {
+			by = "RESULT"
+		}
+		try = func() { who.save(p, map[string]string{"childparam": by, "param": p.Param}) }
+	case "lead to it by its id":
+		p := add("orders", func(j *xxljob.Job) { j.ChildParam = xxljob.ChildParamParent })
+		try = func() { who.save(p, map[string]string{"children": id, "param": p.Param}) }
+	case "lead to it by its key":
+		p := add("orders", func(j *xxljob.Job) { j.ChildParam = xxljob.ChildParamResult })
+		try = func() { who.save(p, map[string]string{"childkeys": key, "param": p.Param}) }
+	case "lead to what leads to it":
+		m := parentOf(target, xxljob.ChildParamParent)
+		p := add("orders", func(j *xxljob.Job) { j.ChildParam = xxljob.ChildParamResult })
+		try = func() { who.save(p, map[string]string{"children": fmt.Sprint(m.ID), "param": p.Param}) }
+	case "lead to it in a new job":
+		try = func() {
+			who.add(map[string]string{"name": "new of " + who.name, "children": id, "childparam": "PARENT"})
+		}
+	case "lead to it by a former version":
+		p := parentOf(target, xxljob.ChildParamParent)
+		d := p.Definition()
+		d.Children = nil
+		now := must1(x.s.UpdateJob(ctx, d))
+		try = func() {
+			who.save(now, map[string]string{"restores": fmt.Sprint(p.Version), "children": id, "param": p.Param})
+		}
+	case "lead to it with its own (plain)":
+		p := add("orders", func(*xxljob.Job) {})
+		try = func() { who.save(p, map[string]string{"children": id, "param": p.Param}) }
+	default:
+		x.Fatalf("no way %q", way)
+	}
+	before := state()
+	try()
+	if state() != before {
+		return "y"
+	}
+	return "n"
+}
+
+// TestAKeyThatComesLater: an editor has a job lead to a key that no job has, and no script gets that
+// key by who may not say what scripts are given.
+func TestAKeyThatComesLater(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t)
+		ctx := context.Background()
+		editor := x.user(console.User{Name: "editor", Apps: map[string]console.Role{"orders": console.Editor}}).gives("editor")
+		scripted := x.user(console.User{Name: "scripted", Apps: map[string]console.Role{"orders": console.Editor}, Scripts: true}).gives("scripted")
+		parent := must1(x.s.AddJob(ctx, xxljob.Job{App: "orders", Key: "parent", Name: "parent", Handler: "work"}))
+		script := must1(x.s.AddJob(ctx, xxljob.Job{App: "orders", Key: "script", Name: "script", GlueType: "GLUE_SHELL", GlueSource: "eval $1"}))
+		between := must1(x.s.AddJob(ctx, xxljob.Job{App: "orders", Key: "between", Name: "between", Handler: "work", Children: []int64{script.ID}, ChildParam: xxljob.ChildParamParent}))
+		editor.save(parent, map[string]string{"childkeys": "orders/later", "childparam": "PARENT"})
+		if j := must1(x.store.Job(ctx, parent.ID)); j.ChildParam != xxljob.ChildParamParent {
+			t.Fatalf("the parent was not saved: %+v", j)
+		}
+		for _, j := range []xxljob.Job{script, between} {
+			editor.save(j, map[string]string{"key": "later"})
+			if now := must1(x.store.Job(ctx, j.ID)); now.Key != j.Key {
+				t.Errorf("an editor without scripts has given %s the key %q", j.Name, now.Key)
+			}
+		}
+		scripted.save(script, map[string]string{"key": "later"})
+		if now := must1(x.store.Job(ctx, script.ID)); now.Key != "later" {
+			t.Errorf("who may write scripts could not give one the key: %+v", now)
+		}
+	})
+}
