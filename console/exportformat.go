@@ -28,7 +28,7 @@ func (q *request) exported(of *xxljob.Job, refs map[int64]string) ([]byte, error
 		leftOut = append(leftOut, "param")
 	}
 	j.GlueSource = ""
-	if isScript(of) {
+	if of.IsScript() {
 		leftOut = append(leftOut, "glueSource")
 	} else {
 		j.GlueType, j.GlueRemark = "", ""

@@ -99,7 +99,7 @@ func (q *request) newForm(copyOf string) (*jobForm, error) {
 		if !allowed(q.user, see, from.App) {
 			return nil, errNotThere
 		}
-		if isScript(&from) { // whoever copies a script has written one
+		if from.IsScript() { // whoever copies a script has written one
 			return nil, &problem{status: http.StatusForbidden, key: "problem.script"}
 		}
 		f.copyOf, f.base = id, from.Definition()
@@ -108,9 +108,6 @@ func (q *request) newForm(copyOf string) (*jobForm, error) {
 	f.job = f.base.Clone()
 	return f, nil
 }
-
-// isScript reports whether a job is a script of XXL-JOB's.
-func isScript(j *xxljob.Job) bool { return j.GlueType != "" && j.GlueType != xxljob.GlueBean }
 
 func (q *request) editJob() error {
 	f, err := q.editForm(q.query("version"))
