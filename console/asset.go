@@ -33,6 +33,7 @@ type assets struct {
 type assetFile struct {
 	kind string
 	data []byte
+	zip  []byte // the same in gzip
 }
 
 // loadAssets reads all of them.
@@ -52,7 +53,7 @@ func loadAssets() (a assets, err error) {
 			base := path.Base(file)
 			name := hex.EncodeToString(sum[:8]) + "-" + base
 			a.names[base] = name
-			a.files[name] = assetFile{mime.TypeByExtension(path.Ext(base)), data}
+			a.files[name] = assetFile{mime.TypeByExtension(path.Ext(base)), data, packed(data)}
 		}
 	}
 	return a, nil
@@ -71,9 +72,15 @@ func (q *request) asset() error {
 	}
 	h.Set("Content-Type", kind)
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Vary", "Accept-Encoding")
+	data := f.data
+	if q.takesGzip() { // there is nothing in it that is not for everybody
+		data = f.zip
+		h.Set("Content-Encoding", "gzip")
+	}
 	q.wrote = true
 	if q.r.Method != http.MethodHead {
-		_, err := q.w.Write(f.data)
+		_, err := q.w.Write(data)
 		return err
 	}
 	return nil

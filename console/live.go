@@ -174,17 +174,16 @@ func sightKey(apps []string, all bool) string {
 // does not show how long something goes on; zero where it shows more than what was read.
 func (q *request) showLive(name, poll string, since time.Time, body any) error {
 	p := q.page(name, body)
+	if poll != "" && q.isForeign() && q.query(plainly) == "" {
+		poll = withQuery(poll, plainly+"=1")
+	}
 	r, err := q.region(p, poll, since)
 	if err != nil {
 		return &problem{status: http.StatusInternalServerError, key: "problem.panic", cause: err}
 	}
-	p.Region, p.Tag = r.content, r.tag
+	p.Region, p.Tag, p.Packed = r.content, r.tag, r.packed
 	if poll != "" {
-		sep := "?"
-		if strings.Contains(poll, "?") {
-			sep = "&"
-		}
-		p.Poll = poll + sep + "seen=" + p.Tag
+		p.Poll = withQuery(poll, "seen="+p.Tag)
 	}
 	q.w.Header().Set("X-Read", p.Clock())
 	if q.isPart() && q.query("seen") == p.Tag {
@@ -197,13 +196,24 @@ func (q *request) showLive(name, poll string, since time.Time, body any) error {
 	return q.write(http.StatusOK, start, p)
 }
 
-// Every is how often the region of the page is asked for. What a run does is of the moment; lists
-// and pages of jobs change with the next one.
-func (p *page) Every() string {
-	if p.Name == "jobs" || p.Name == "job" {
-		return "10s"
+// withQuery is an address with one more value in its query.
+func withQuery(to, value string) string {
+	sep := "?"
+	if strings.Contains(to, "?") {
+		sep = "&"
 	}
-	return "2s"
+	return to + sep + value
+}
+
+// Every is how often the region of the page is asked for. What a run does is of the moment; lists
+// and pages of jobs change with the next one. What is so large that a viewer would be sent more than
+// mostAMinute is asked for less often.
+func (p *page) Every() string {
+	seconds := 2
+	if p.Name == "jobs" || p.Name == "job" {
+		seconds = 10
+	}
+	return fmt.Sprintf("%ds", max(seconds, (p.Packed*60+mostAMinute-1)/mostAMinute))
 }
 
 // region is what a page has in its region, the tag by which that is known, and the reading that it
@@ -212,6 +222,7 @@ type region struct {
 	content template.HTML
 	tag     string
 	since   time.Time
+	packed  int
 }
 
 // region makes the region of a page, once for all who see the same reading in the same language,
@@ -229,7 +240,10 @@ func (q *request) region(p *page, poll string, since time.Time) (region, error) 
 		return region{}, err
 	}
 	sum := sha256.Sum256([]byte(string(content) + poll))
-	r := region{content, hex.EncodeToString(sum[:8]), since}
+	r := region{content: content, tag: hex.EncodeToString(sum[:8]), since: since}
+	if poll != "" {
+		r.packed = len(packed([]byte(content)))
+	}
 	if shares {
 		q.live.keep(key, snapshot{at: time.Now(), value: r})
 	}

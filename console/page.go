@@ -127,10 +127,11 @@ type page struct {
 
 	Region    template.HTML // the content of the region that is refreshed
 	Tag, Poll string        // by which it is known, and where it is asked for; Poll is "" at rest
+	Packed    int           // bytes of the region as they are sent
 }
 
 // varies are what answers depend on beside their address.
-const varies = "HX-Request, HX-Request-Type, Cookie, Accept-Language"
+const varies = "HX-Request, HX-Request-Type, Cookie, Accept-Language, Accept-Encoding"
 
 func (q *request) page(name string, body any) *page {
 	return &page{q: q, Body: body, Name: name, Now: time.Now()}
@@ -155,12 +156,7 @@ func (q *request) write(status int, start string, p *page) error {
 	h := q.w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Vary", varies)
-	q.wrote = true
-	q.w.WriteHeader(status)
-	if q.r.Method == http.MethodHead {
-		return nil
-	}
-	_, _ = q.w.Write(b.Bytes()) // whoever has asked has gone, if anything
+	q.send(status, b.Bytes())
 	return nil
 }
 
