@@ -128,7 +128,7 @@ func (x *site) changingOne(pattern string) (string, url.Values) {
 		"logout":           {},
 		"look":             {"language": {"zh-TW"}, "theme": {"dark"}},
 		"jobs/new":         {"name": {"planted"}, "app": {"orders"}, "handler": {"work"}, "type": {"NONE"}},
-		"jobs/bulk":        {"do": {"stop"}, "id": {id}},
+		"jobs/bulk":        {"do": {"stop"}, "sure": {"yes"}, "id": {id}},
 		"runs/bulk":        {"do": {"kill"}, "id": {id}, "sure": {"yes"}},
 		"jobs/{id}/edit":   {"version": {itoa(job.Version)}, "author": {"eve"}},
 		"jobs/{id}/remove": {"name": {job.Name}},

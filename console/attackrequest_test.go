@@ -96,7 +96,7 @@ func idsOfOthers(x *site) (faults found) {
 		faults.add(is != http.StatusNotFound || ann.res.StatusCode != http.StatusNotFound, "%s %s: status %d, and %d for nothing", rt.Method, rt.Pattern, is, ann.res.StatusCode)
 		faults.add(hidden != strings.ReplaceAll(withoutRequest(ann.body), "4711", itoa(id)), "%s %s is not answered as if it were not there", rt.Method, rt.Pattern)
 	}
-	for _, form := range []url.Values{{"do": {"stop"}, "id": {itoa(job.ID)}}, {"do": {"remove"}, "id": {itoa(job.ID)}, "count": {"1"}}} {
+	for _, form := range []url.Values{{"do": {"stop"}, "sure": {"yes"}, "id": {itoa(job.ID)}}, {"do": {"remove"}, "id": {itoa(job.ID)}, "count": {"1"}}} {
 		ann.post("jobs/bulk", form)
 		faults.add(strings.Contains(ann.body, "secret one"), "jobs/bulk names it")
 	}
@@ -207,7 +207,7 @@ func lineFeedsInHeaders(x *site) (faults found) {
 		look(to, root.alone().get(to))
 	}
 	look("a login", b.post("login", url.Values{"name": {"root"}, "password": {password}, "next": {evil}}))
-	for to, form := range map[string]url.Values{"look": {"next": {evil}, "zone": {"UTC"}}, "jobs/bulk": {"do": {"stop"}, "id": {itoa(job.ID)}, "back": {evil}}, "jobs/" + itoa(job.ID) + "/trigger": {"key": {evil}, "tz": {evil}}, "logout": {"next": {evil}}} {
+	for to, form := range map[string]url.Values{"look": {"next": {evil}, "zone": {"UTC"}}, "jobs/bulk": {"do": {"stop"}, "sure": {"yes"}, "id": {itoa(job.ID)}, "back": {evil}}, "jobs/" + itoa(job.ID) + "/trigger": {"key": {evil}, "tz": {evil}}, "logout": {"next": {evil}}} {
 		look(to, root.alone().post(to, form))
 	}
 	for _, language := range []string{evil, "zh-CN\r\nX: y"} {
@@ -315,7 +315,7 @@ func bombs(x *site) (faults found) {
 	before := x.whole()
 	var packed bytes.Buffer
 	zip := gzip.NewWriter(&packed)
-	_, _ = zip.Write(append([]byte("do=stop&id="+itoa(job.ID)+"&pad="), bytes.Repeat([]byte("0"), 8<<20)...))
+	_, _ = zip.Write(append([]byte("do=stop&sure=yes&id="+itoa(job.ID)+"&pad="), bytes.Repeat([]byte("0"), 8<<20)...))
 	must(x.T, zip.Close())
 	for what, body := range map[string]*counting{"without end": {[]byte("name=xxxxxxxxxxxxxxxxxxxxxxxxxxxxx"), 8 << 20, 0}, "of very many fields": {[]byte("a=&"), 8 << 20, 0}, "of escapes": {[]byte("%41%41%41"), 8 << 20, 0}, "packed": {packed.Bytes(), packed.Len(), 0}} {
 		for _, to := range []string{"jobs/new", "jobs/bulk", "look", "login", "jobs/" + itoa(job.ID) + "/edit"} {

@@ -245,3 +245,8 @@ func HashedBy(h http.Handler, password string) string {
 	}
 	return hash
 }
+
+// ZoneBetween is the offset by which a log's times lie within a run.
+func ZoneBetween(first, last, began, ended time.Time) (time.Duration, bool) {
+	return zoneBetween(first, last, began, ended)
+}

@@ -36,8 +36,135 @@ func testConflict(t *testing.T) {
 		t.Errorf("the form has lost what was typed: %v", again)
 	}
 	root.post(edit, again).is(200)
-	if now := must1(x.store.Job(t.Context(), j.ID)); now.Handler != "mine" || now.Param != "typed <here>" || now.Author != "" {
+	if now := must1(x.store.Job(t.Context(), j.ID)); now.Handler != "mine" || now.Param != "typed <here>" || now.Author != "ann" {
 		t.Errorf("%+v", now)
+	}
+}
+
+// TestConflictOfThree: what somebody else has changed alone is taken over and said, what both have
+// changed is said with how it was before, and a schedule is one thing.
+func TestConflictOfThree(t *testing.T) { onBothStores(t, testConflictOfThree) }
+
+func testConflictOfThree(t *testing.T) {
+	x := newSite(t)
+	root := x.admin()
+	ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Editor}})
+	last := func(values []string) string { return append([]string{""}, values...)[len(values)] }
+	for _, c := range []struct {
+		name        string
+		hers, mine  []string
+		has, lacks  []string
+		want        []string // of the form
+		conflicting bool
+	}{
+		{"apart", []string{"timeout", "61", "retryaside", "1"}, []string{"author", "me"},
+			[]string{"ann has changed this job", "is in the form now", "Timeout", "61"}, []string{"Apply to the current version", "The form below has what you typed"},
+			[]string{"timeout", "61", "retryaside", "1", "author", "me"}, false},
+		{"the same field", []string{"handler", "hers", "timeout", "61"}, []string{"handler", "mine"},
+			[]string{"You both changed these fields", "Before", "work", "hers", "mine", "taken over", "61"}, nil,
+			[]string{"handler", "mine", "timeout", "61"}, true},
+		{"the same value", []string{"handler", "both", "timeout", "61"}, []string{"handler", "both", "author", "me"},
+			[]string{"is in the form now", "61"}, []string{"<pre>both"},
+			[]string{"handler", "both", "timeout", "61", "author", "me"}, false},
+		{"one schedule", []string{"type", "CRONTAB", "conf", "0 4 * * *"}, []string{"zone", "Asia/Shanghai"},
+			[]string{"You both changed these fields", "0 4 * * *", "0 0 3 * * ?"}, nil,
+			[]string{"type", "CRON", "conf", "0 0 3 * * ?", "zone", "Asia/Shanghai"}, true},
+		{"her schedule", []string{"conf", "0 0 5 * * ?"}, []string{"author", "me"},
+			[]string{"is in the form now", "0 0 5 * * ?", "at 05:00:00"}, nil,
+			[]string{"conf", "0 0 5 * * ?", "author", "me"}, false},
+	} {
+		j := x.job("orders", c.name)
+		edit := "jobs/" + itoa(j.ID) + "/edit"
+		first := root.get(edit).filled("jobform")
+		ann.post(edit, with(first, c.hers...)).is(200)
+		root.post(edit, with(first, c.mine...)).is(409).has(c.has...).lacks(c.lacks...)
+		form := root.filled("jobform")
+		for i := 0; i < len(c.want); i += 2 {
+			if got := last(form[c.want[i]]); got != c.want[i+1] {
+				t.Errorf("%s: the form has %s %q, want %q", c.name, c.want[i], got, c.want[i+1])
+			}
+		}
+		if strings.Contains(root.body, "What you typed") != c.conflicting {
+			t.Errorf("%s: conflicting: %v", c.name, !c.conflicting)
+		}
+		if now := must1(x.store.Job(t.Context(), j.ID)); now.Version != j.Version+1 {
+			t.Errorf("%s: something was saved", c.name)
+		}
+		root.post(edit, form).is(200).has("The job has been saved.")
+		shown := root.get(edit).filled("jobform")
+		for i := 0; i < len(c.want); i += 2 {
+			if got := last(shown[c.want[i]]); got != c.want[i+1] {
+				t.Errorf("%s: saved is %s %q, want %q", c.name, c.want[i], got, c.want[i+1])
+			}
+		}
+	}
+}
+
+// TestLoggedOutWhileDoing: whoever does something without a session is told so, with the way to the
+// login and back to the page where it is done again; what was typed comes back.
+func TestLoggedOutWhileDoing(t *testing.T) { onBothStores(t, testLoggedOutWhileDoing) }
+
+func testLoggedOutWhileDoing(t *testing.T) {
+	x := newSite(t)
+	root := x.admin()
+	j := x.job("orders", "nightly")
+	r := x.run(j)
+	job, run := "jobs/"+itoa(j.ID), "runs/"+itoa(r.ID)
+	session := root.cookies
+	root.cookies = map[string]*http.Cookie{}
+	for to, back := range map[string]string{job + "/stop": job + "/stop", job + "/start": job + "/start", "jobs/bulk": "jobs", "runs/bulk": "runs", run + "/kill": run + "/kill", run + "/again": run, job + "/remove": job + "/remove"} {
+		root.post(to, url.Values{"id": {"1"}}).is(401).has("You are not logged in.", "Nothing was done.", "Log in")
+		if want := "login?next=" + url.QueryEscape(back) + `"`; !strings.Contains(root.body, want) {
+			t.Errorf("%s does not lead to %s: %s", to, want, root.body)
+		}
+	}
+	typed := url.Values{"param": {"typed <b>\n"}, "address": {"http://a.example/", "http://b.example/"}, "addresses": {"http://c.example/"}, "key": {"typed"}, "at": {"2030-01-02T03:04:05"}, "tz": {"Asia/Shanghai"}}
+	root.post(job+"/trigger", typed).is(401).has("Log in to get back the form you submitted").lacks("<b>", "nightly")
+	root.post("login", with(root.filled("main"), "name", "root", "password", password)).goesOn().is(200).has("Nothing has been run yet.", "nightly")
+	form := root.filled("main")
+	for name, want := range map[string]string{"param": "typed <b>\r\n", "key": "typed", "at": "2030-01-02T03:04:05", "tz": "Asia/Shanghai"} {
+		if form.Get(name) != want {
+			t.Errorf("%s is %q, want %q", name, form.Get(name), want)
+		}
+	}
+	for _, address := range []string{"a.example", "b.example", "c.example"} {
+		if !strings.Contains(form.Get("addresses"), address) {
+			t.Errorf("%s is lost: %q", address, form.Get("addresses"))
+		}
+	}
+	if n := len(must1(x.store.Runs(t.Context(), xxljob.RunFilter{}))); n != 1 {
+		t.Errorf("%d runs, want none but the first", n)
+	}
+	root.cookies = session
+	root.live().get("jobs").is(200)
+}
+
+// TestLoginsOfHosts: where the host says who somebody is, its login is where one is led.
+func TestLoginsOfHosts(t *testing.T) {
+	who := console.User{Name: "ann", Admin: true}
+	var gone bool
+	x := newSite(t, func(c *console.Config) {
+		c.Auth = console.Func(func(*http.Request) (console.User, error) {
+			if gone {
+				return console.User{}, console.ErrNoUser
+			}
+			return who, nil
+		}, "/host/login")
+	})
+	b := x.browser()
+	j := x.job("orders", "nightly")
+	b.get("jobs").is(200)
+	if !strings.Contains(b.body, `data-login="/host/login"`) {
+		t.Error("the page does not know where one logs in")
+	}
+	gone = true
+	b.post("jobs/"+itoa(j.ID)+"/stop", nil).is(401)
+	if !strings.Contains(b.body, `href="/host/login"`) {
+		t.Error("it does not lead to the login of the host")
+	}
+	b.post("jobs/"+itoa(j.ID)+"/trigger", url.Values{"param": {"typed"}}).is(401).has("Log in in another tab", "typed").lacks("nightly")
+	if !strings.Contains(b.body, `href="/host/login"`) || b.filled("main").Get("param") != "typed" {
+		t.Errorf("the form is %v", b.filled("main"))
 	}
 }
 

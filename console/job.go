@@ -175,6 +175,29 @@ func (q *request) said() string {
 	return ""
 }
 
+// turnView is the question whether a job is to be started or stopped.
+type turnView struct {
+	Job  xxljob.Job
+	Do   string
+	Back string // where one came from, or ""
+}
+
+// askStart and askStop ask whether a job is to be started or stopped.
+func (q *request) askStart() error { return q.askTurn("start") }
+func (q *request) askStop() error  { return q.askTurn("stop") }
+
+func (q *request) askTurn(do string) error {
+	return q.show("turn", http.StatusOK, turnView{Job: q.job, Do: do, Back: ownPage(q.query("back"))})
+}
+
+// Already reports whether it was done.
+func (v turnView) Already() bool { return v.Job.Stopped == (v.Do == "stop") }
+
+// Turns are the questions of the page of a job, for its dialogs.
+func (v jobView) Turns() []turnView {
+	return []turnView{{Job: v.Job, Do: "start"}, {Job: v.Job, Do: "stop"}}
+}
+
 func (q *request) startJob() error {
 	return q.actOnJob("started", func() error { return q.Scheduler.StartJob(q.ctx, q.job.ID) })
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/xxljob/xxljob"
 )
 
-// bulkView is the page with the results, or one that asks before: whether to remove, or which tags.
+// bulkView is the page with the results, or one that asks before: whether it is meant, or which tags.
 type bulkView struct {
 	Do      string
 	Results []bulkResult
@@ -30,11 +30,15 @@ type bulkView struct {
 type bulkResult struct {
 	ID    int64
 	Name  string // empty for one that is not there, or that the user may not see
-	Run   int64  // that was made
+	App   string
+	Run   int64 // that was made
 	Good  bool
 	Words string
 	Tags  []string // that it has
 }
+
+// Whether reports whether the page asks whether it is meant, and no more.
+func (v bulkView) Whether() bool { return v.Asks && v.Do != "remove" && v.Tags == nil }
 
 // bulkAct does something with a job, and says what it was and which run it has made, if any.
 type bulkAct func(context.Context, *xxljob.Job) (did string, run int64, err error)
@@ -88,6 +92,8 @@ func (q *request) bulk() error {
 		return q.askForTags(&v, tags, jobs)
 	case v.Do == "remove" && q.field("count") != strconv.Itoa(len(ids)):
 		return q.askToRemove(&v, jobs)
+	case v.Do != "tag" && v.Do != "remove" && q.field("sure") != "yes":
+		return q.askWhether(&v, jobs, need)
 	}
 	q.bulkAll(&v, jobs, need, act)
 	return q.show("bulkjobs", http.StatusOK, v)
@@ -122,10 +128,33 @@ func (v *bulkView) ask(q *request, jobs map[int64]xxljob.Job) {
 	for _, id := range v.IDs {
 		r := bulkResult{ID: id}
 		if job, there := jobs[id]; there && allowed(q.user, see, job.App) {
-			r.Name, r.Tags = job.Name, job.Tags
+			r.Name, r.App, r.Tags = job.Name, job.App, job.Tags
 		}
 		v.Results = append(v.Results, r)
 	}
+}
+
+// askWhether asks whether it is meant, and says of each job what would become of it.
+func (q *request) askWhether(v *bulkView, jobs map[int64]xxljob.Job, need action) error {
+	v.ask(q, jobs)
+	for i := range v.Results {
+		r := &v.Results[i]
+		job := jobs[r.ID]
+		switch {
+		case r.Name == "":
+			r.Words = q.text("problem.notfound")
+		case !allowed(q.user, need, job.App):
+			r.Words = q.text(forbidden(need).key)
+		case v.Do == "start" && job.Schedule.IsManual():
+			r.Words = q.text("problem.manual")
+		case v.Do == "start" && !job.Stopped, v.Do == "stop" && job.Stopped:
+			r.Words = q.text("bulk.already." + v.Do)
+		default:
+			r.Good, r.Words = true, q.text("bulk.will."+v.Do)
+			v.Good++
+		}
+	}
+	return q.show("bulkjobs", http.StatusOK, v)
 }
 
 // askToRemove asks for the number of the jobs, so that nobody removes many by one click.

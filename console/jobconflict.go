@@ -6,6 +6,7 @@ package console
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/xxljob/xxljob/store"
@@ -13,33 +14,74 @@ import (
 
 // conflictView is what somebody else has changed in the meantime.
 type conflictView struct {
-	Version int64
 	By      string
-	Fields  []difference
+	Both    []conflictField // changed by both: the form has what was typed
+	Theirs  []difference    // changed by somebody else alone: the form has it
+	Unknown bool            // nobody knows any more how the form began, so all that differs is in Both
 }
 
-// showConflict shows what was typed beside what somebody else has made of the job meanwhile, and
-// offers to apply it to that.
+// conflictField is a field that two have changed.
+type conflictField struct{ Field, Before, Theirs, Mine string }
+
+// together are fields of which none means anything without the others: what two have changed of
+// them is a conflict though it was not the same field.
+var together = []string{"type", "conf", "zone", "dst"}
+
+// showConflict shows the form with what somebody else has made of the job meanwhile where nothing
+// else was typed, and says of which fields both have another mind.
 func (q *request) showConflict(f *jobForm) error {
 	now, err := q.Store.Job(q.ctx, f.job.ID)
 	if err != nil {
 		return err
 	}
-	view := &conflictView{Version: now.Version}
+	view := &conflictView{Unknown: true}
+	began := now
+	if q.record != nil {
+		if was, err := q.record.JobAt(q.ctx, now.ID, f.job.Version); err == nil {
+			began, view.Unknown = was, false
+		}
+	}
 	if last, err := q.Store.Changes(q.ctx, now.ID, 1); err == nil && len(last) > 0 {
 		view.By = last[0].Actor
 	}
-	mine, theirs := formTexts{&f.job, q.formZone()}, formTexts{&now, q.formZone()}
+	zone := q.formZone()
+	base, mine, theirs := formTexts{&began, zone}, formTexts{&f.job, zone}, formTexts{&now, zone}
+	schedules := 0 // who has changed something of the schedule: 1 is who has typed, 2 somebody else
+	for _, field := range whenFields() {
+		if slices.Contains(together, field.name) {
+			if field.get(&mine) != field.get(&base) {
+				schedules |= 1
+			}
+			if field.get(&theirs) != field.get(&base) {
+				schedules |= 2
+			}
+		}
+	}
 	for _, g := range formGroups() {
 		for _, field := range g.fields {
-			a, b := field.get(&theirs), field.get(&mine)
-			if a == b {
+			was, is, typed := field.get(&base), field.get(&theirs), field.get(&mine)
+			if is == typed {
 				continue
 			}
-			if field.name == paramField {
-				a, b = q.redacted(now.App, FieldParam, a), q.redacted(now.App, FieldParam, b)
+			both := view.Unknown || was != is && was != typed || schedules == 3 && slices.Contains(together, field.name)
+			if !both && was == is {
+				continue // as it was typed
 			}
-			view.Fields = append(view.Fields, difference{Field: q.text("field." + field.name), Before: a, After: b, Had: true, Has: true})
+			name, hide := q.text("field."+field.name), func(text string) string {
+				if field.name == paramField {
+					return q.redacted(now.App, FieldParam, text)
+				}
+				return text
+			}
+			if both {
+				view.Both = append(view.Both, conflictField{name, hide(was), hide(is), hide(typed)})
+				continue
+			}
+			view.Theirs = append(view.Theirs, difference{Field: name, Before: hide(was), After: hide(is), Had: true, Has: true})
+			if err := field.set(&mine, is); err != nil {
+				return err
+			}
+			q.r.PostForm.Set(field.name, is)
 		}
 	}
 	f.job.Version, f.job.Ensured = now.Version, now.Ensured
@@ -52,21 +94,29 @@ const keptPrefix = "kept."
 // keptField is a field of a form that is kept.
 type keptField struct{ Name, Value string }
 
-// keptNames are the fields of a job's form. No others are kept, so that there is a bound.
+// keptNames are the fields of the forms of a job, and of a run of it. No others are kept, so that there
+// is a bound.
 func keptNames() (names []string) {
 	for _, g := range formGroups() {
 		for _, f := range g.fields {
 			names = append(names, f.name)
 		}
 	}
-	return append(names, "version", "copyof", "restores", "stopped", "tz", "hidden", "paramempty")
+	return append(names, "version", "copyof", "restores", "stopped", "tz", "hidden", "paramempty",
+		"own", "address", "addresses", "part", "parts", "at")
 }
 
 // kept are the fields of a form that was sent, whose names had one prefix and get another.
 func kept(form url.Values, had, get string) (list []keptField) {
 	for _, name := range keptNames() {
-		if values := form[had+name]; len(values) > 0 {
-			list = append(list, keptField{get + name, values[len(values)-1]})
+		values := form[had+name]
+		if name == "address" { // those that are ticked
+			values = values[:min(len(values), mostOffered)]
+		} else {
+			values = values[max(0, len(values)-1):]
+		}
+		for _, value := range values {
+			list = append(list, keptField{get + name, value})
 		}
 	}
 	return list
@@ -88,6 +138,9 @@ func (q *request) keepForm(p *problem) bool {
 	}
 	if !q.isKept(p) {
 		return false
+	}
+	if q.route.pattern == triggerPattern {
+		return p == errNobody && q.show("once", p.status, q.onceOfNobody()) == nil
 	}
 	f := &jobForm{action: q.path, faults: map[string]string{}}
 	if q.job.ID != 0 {

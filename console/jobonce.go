@@ -27,7 +27,12 @@ type onceView struct {
 	At, Zone, Key    string
 	Faults           map[string]string
 	Other            string
+	Resumed          bool   // somebody has had to log in
+	Nobody, Login    string // that this came from nobody, and where one logs in
 }
+
+// triggerPattern is where the form is sent.
+const triggerPattern = "jobs/{id}/trigger"
 
 // offered is an address that the app has.
 type offered struct {
@@ -113,6 +118,11 @@ func (q *request) triggerJob() error {
 		return err
 	}
 	t := q.readOnce(v)
+	if q.field("show") == showResumed { // it was sent before the login
+		v.Resumed = true
+		clear(v.Faults)
+		return q.show("once", http.StatusOK, v)
+	}
 	if len(v.Faults) == 0 {
 		ids, err := q.Scheduler.Trigger(q.ctx, grantsOf(q.user), q.job.ID, t)
 		if err == nil {
@@ -127,6 +137,17 @@ func (q *request) triggerJob() error {
 		}
 	}
 	return q.show("once", http.StatusUnprocessableEntity, v)
+}
+
+// onceOfNobody is the form as somebody has typed it who is not logged in, and so is told nothing of
+// the job.
+func (q *request) onceOfNobody() *onceView {
+	v := &onceView{Broadcast: q.field("part")+q.field("parts") != "", Zone: q.formZone().String(), Faults: map[string]string{}, Nobody: q.text("form.nobody"), Login: q.Auth.login}
+	v.Job.ID, _ = strconv.ParseInt(q.values["id"], 10, 64)
+	v.Job.Name = q.values["id"]
+	q.readOnce(v)
+	clear(v.Faults)
+	return v
 }
 
 // onceFault puts what is wrong with a trigger at its field.
@@ -158,7 +179,12 @@ func (q *request) readOnce(v *onceView) (t xxljob.Trigger) {
 			t.Addresses = append(t.Addresses, o.Address)
 		}
 	}
-	for _, address := range slices.Concat(q.r.PostForm["address"], separate(v.Addresses)) {
+	for _, address := range q.r.PostForm["address"] { // one that was offered before, and is not any more
+		if !slices.Contains(t.Addresses, address) && !slices.Contains(separate(v.Addresses), address) {
+			v.Addresses = strings.TrimSpace(v.Addresses + "\n" + address)
+		}
+	}
+	for _, address := range separate(v.Addresses) {
 		if !slices.Contains(t.Addresses, address) {
 			t.Addresses = append(t.Addresses, address)
 		}

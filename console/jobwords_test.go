@@ -41,7 +41,7 @@ func TestJobPagesHaveWords(t *testing.T) {
 			}
 		}
 		for _, do := range []string{"start", "stop", "once", "remove"} {
-			root.post("jobs/bulk", url.Values{"do": {do}, "id": {itoa(full.ID), "4711"}}).is(200)
+			root.post("jobs/bulk", url.Values{"do": {do}, "sure": {"yes"}, "id": {itoa(full.ID), "4711"}}).is(200)
 			check()
 		}
 		root.post(page+"/trigger", url.Values{"key": {"xxljob/x"}, "at": {"x"}}).is(422)

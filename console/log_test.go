@@ -55,6 +55,84 @@ func (b *browser) numbers() string {
 	return fmt.Sprintf("%d-%d", first, last)
 }
 
+// zoned has executors whose clocks are ahead of UTC.
+type zoned struct {
+	xxljob.Scheduler
+	ahead time.Duration
+}
+
+func (z *zoned) moved(res wire.LogResult, err error) (wire.LogResult, error) {
+	res.LogContent = regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`).ReplaceAllStringFunc(res.LogContent, func(at string) string {
+		return must1(time.Parse(time.DateTime, at)).Add(z.ahead).Format(time.DateTime)
+	})
+	return res, err
+}
+
+func (z *zoned) Log(ctx context.Context, run int64, from int) (wire.LogResult, error) {
+	return z.moved(z.Scheduler.Log(ctx, run, from))
+}
+
+func (z *zoned) LogTail(ctx context.Context, run int64, n int) (wire.LogResult, error) {
+	return z.moved(z.Scheduler.LogTail(ctx, run, n))
+}
+
+// TestZoneBetween: of a long run the end of its log leaves the zone open, and its beginning does not.
+func TestZoneBetween(t *testing.T) {
+	began := time.Date(2027, 3, 1, 10, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) time.Time { return began.Add(d) }
+	for _, c := range []struct {
+		first, last, took time.Duration // of the wall, and of the run
+		want              time.Duration
+		known             bool
+	}{
+		{0, time.Minute, 2 * time.Minute, 0, true},
+		{8 * time.Hour, 8*time.Hour + time.Minute, 2 * time.Minute, 8 * time.Hour, true},
+		{-3*time.Hour - 30*time.Minute, -3*time.Hour - 30*time.Minute, time.Second, -3*time.Hour - 30*time.Minute, true},
+		{time.Hour + 50*time.Minute, 2 * time.Hour, 2 * time.Hour, 0, false},            // or UTC+1, and the last hour of silence
+		{8*time.Hour + time.Second, 10 * time.Hour, 2 * time.Hour, 8 * time.Hour, true}, // from its beginning to its end
+		{-time.Minute, 0, time.Minute, 0, true},                                         // a clock that goes behind
+		{20 * time.Hour, 20 * time.Hour, time.Minute, 20 * time.Hour, false},            // no zone is so far ahead
+		{7 * time.Minute, 7 * time.Minute, time.Second, 0, false},                       // no zone is that
+		{48 * time.Hour, 49 * time.Hour, time.Minute, 48 * time.Hour, false},            // of another day
+	} {
+		got, known := console.ZoneBetween(at(c.first), at(c.last), began, at(c.took))
+		if known != c.known || known && got != c.want {
+			t.Errorf("%v to %v of %v: %v, known %v", c.first, c.last, c.took, got, known)
+		}
+	}
+}
+
+// TestZoneOfALog: the page says by which zone the times in a log are, and how far that is from the times
+// beside it; where that cannot be told it says nothing.
+func TestZoneOfALog(t *testing.T) { onBothStores(t, testZoneOfALog) }
+
+func testZoneOfALog(t *testing.T) {
+	for _, c := range []struct {
+		zone       string
+		ahead      time.Duration // of UTC
+		has, lacks string
+	}{
+		{"UTC", 0, "Times in the log: UTC", "The times in the log"},
+		{"Asia/Shanghai", 0, "The times in the log are UTC: 8 h behind this page", "Times in the log"},
+		{"Asia/Shanghai", 8 * time.Hour, "Times in the log: UTC+8", "The times in the log"},
+		{"America/New_York", 5*time.Hour + 30*time.Minute, "The times in the log are UTC+5:30: ", "behind this page"},
+		{"UTC", 20 * time.Hour, "", "imes in the log"}, // no zone is so far ahead
+	} {
+		x := newSite(t, func(cfg *console.Config) { cfg.Scheduler = &zoned{cfg.Scheduler, c.ahead} })
+		root := x.admin()
+		run := x.ran(true, func(_ context.Context, task *xxljob.Task) error {
+			for i := range 500 {
+				task.Log().Info("entry", "n", i+1)
+			}
+			return nil
+		})
+		root.post("look", url.Values{"zone": {c.zone}, "next": {"jobs"}})
+		for _, page := range []string{"runs/" + itoa(run.ID), "runs/" + itoa(run.ID) + "/log", "runs/" + itoa(run.ID) + "/log?from=1"} {
+			root.get(page).is(200).has(c.has).lacks(c.lacks)
+		}
+	}
+}
+
 func TestLogOfARun(t *testing.T) { onBothStores(t, testLogOfARun) }
 
 func testLogOfARun(t *testing.T) {

@@ -128,7 +128,10 @@ func TestBytesAMinute(t *testing.T) {
 		x := newSite(t)
 		root := x.admin()
 		noise := uint64(1)
-		word := func() string { noise = noise*6364136223846793005 + 1442695040888963407; return strconv.FormatUint(noise>>16, 36) }
+		word := func() string {
+			noise = noise*6364136223846793005 + 1442695040888963407
+			return strconv.FormatUint(noise>>16, 36)
+		}
 		for i := range 500 {
 			x.job("orders", fmt.Sprintf("job %s %s %d", word(), word(), i))
 		}
@@ -140,7 +143,7 @@ func TestBytesAMinute(t *testing.T) {
 		for _, list := range []string{"runs", "jobs", "jobs?rows=200", "jobs?rows=500"} {
 			root.header = http.Header{"Accept-Encoding": {"gzip"}}
 			text, _ := root.get(list).is(200).unpacked()
-			every := must1(time.ParseDuration(regexp.MustCompile(`data-hx-trigger="every (\d+s)"`).FindStringSubmatch(text)[1]))
+			every := must1(time.ParseDuration(regexp.MustCompile(`data-hx-trigger="every (\d+s),`).FindStringSubmatch(text)[1]))
 			root.body = text
 			poll, _, _ := strings.Cut(root.polls(), "seen=")
 			text, was := root.live().get(strings.TrimRight(poll, "?&")).is(200).unpacked()

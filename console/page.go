@@ -172,6 +172,7 @@ type problemView struct {
 	Cause       string
 	Request     string
 	Retry       bool
+	Login       string // where one logs in, and comes back from
 }
 
 // problemPage answers with what went wrong.
@@ -182,6 +183,9 @@ func (q *request) problemPage(p *problem) {
 	}
 	if q.user != nil {
 		v.Cause = p.said()
+	}
+	if p == errNobody {
+		v.Login = q.loginFrom(q.wayBack())
 	}
 	if err := q.show("problem", p.status, v); err != nil {
 		q.Logger.Error("console: the page about a fault has one", "request", q.id, "error", err)
@@ -224,6 +228,11 @@ func (p *page) ChosenZone() string { return p.q.look.Zone }
 // Offset is the zone's offset, as "UTC+8".
 func (p *page) Offset() string {
 	_, seconds := p.Now.In(p.q.look.zone).Zone()
+	return offsetText(seconds)
+}
+
+// offsetText is an offset from UTC, as "UTC+8".
+func offsetText(seconds int) string {
 	if seconds == 0 {
 		return "UTC"
 	}
@@ -265,6 +274,9 @@ func (p *page) Here() string {
 
 // Clock is when the page was made.
 func (p *page) Clock() string { return p.Now.In(p.q.look.zone).Format("15:04:05") }
+
+// LoginHere is where one logs in and comes back to the page from, "" where there is no such place.
+func (p *page) LoginHere() string { return p.q.loginFrom(p.Here()) }
 
 // Section is the part of the console that the page belongs to.
 func (p *page) Section() string {

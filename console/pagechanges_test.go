@@ -24,7 +24,7 @@ func formsOf(b *browser, j xxljob.Job, r xxljob.Run) map[string]url.Values {
 		"jobs/{id}/start":   {},
 		"jobs/{id}/stop":    {},
 		"jobs/{id}/trigger": {},
-		"jobs/bulk":         {"do": {"stop"}, "id": {job}},
+		"jobs/bulk":         {"do": {"stop"}, "sure": {"yes"}, "id": {job}},
 		"runs/bulk":         {"do": {"kill"}, "ids": {run}, "sure": {"yes"}},
 		"runs/{id}/kill":    {},
 		"runs/{id}/again":   {},

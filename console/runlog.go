@@ -40,6 +40,7 @@ type logView struct {
 	Search   bool // one can look for something in it
 	Find     string
 	Found    *logFound // what was found
+	Zone     logZone   // that of the times in the lines
 }
 
 // logLine is a line of a log.
@@ -92,6 +93,7 @@ func (q *request) runLog() error {
 		return err
 	}
 	h := q.w.Header()
+	h.Set("X-Read", time.Now().In(q.look.zone).Format("15:04:05"))
 	h.Set("X-Log-Next", strconv.Itoa(v.To+1))
 	if v.End {
 		h.Set("X-Log-End", "true")
@@ -232,6 +234,9 @@ func (q *request) readLog(read func() (logText, error), most int) (v logView, er
 	}
 	if v.From > 1 {
 		v.Earlier = max(1, v.From-linesAtOnce)
+	}
+	if !q.isPart() {
+		v.Zone = q.zoneOfLog(v.From, res.text)
 	}
 	return v, nil
 }

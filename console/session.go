@@ -267,11 +267,7 @@ func (q *request) sendsToLogin() bool {
 	}
 	switch {
 	case q.accounts != nil:
-		to := "login"
-		if next := ownPage(q.pathAndQuery()); next != "" {
-			to += "?next=" + url.QueryEscape(next)
-		}
-		return q.redirect(to) == nil
+		return q.redirect(loginTo(q.pathAndQuery())) == nil
 	case q.Auth.login != "":
 		q.w.Header().Set("Location", q.Auth.login)
 		q.w.WriteHeader(http.StatusSeeOther)
@@ -279,6 +275,38 @@ func (q *request) sendsToLogin() bool {
 		return true
 	}
 	return false
+}
+
+// loginTo is the login that leads to a page of ours.
+func loginTo(page string) string {
+	if page = ownPage(page); page == "" {
+		return "login"
+	}
+	return "login?next=" + url.QueryEscape(page)
+}
+
+// loginFrom is where one logs in and, where the login is ours, comes to a page from; "" where the
+// host has no page for it.
+func (q *request) loginFrom(page string) string {
+	if q.accounts != nil {
+		return q.root() + loginTo(page)
+	}
+	return q.Auth.login
+}
+
+// wayBack is the page that a request is about: its own, or the nearest above the address that a
+// form was sent to.
+func (q *request) wayBack() string {
+	if q.r.Method == http.MethodGet {
+		return q.pathAndQuery()
+	}
+	for at := q.path; at != ""; at = at[:max(0, strings.LastIndexByte(at, '/'))] {
+		rt, values, _ := match(q.table, http.MethodGet, at)
+		if _, err := strconv.ParseInt(values["id"], 10, 64); rt != nil && rt.needs > newcomer && (rt.of == nothing || err == nil) {
+			return at
+		}
+	}
+	return ""
 }
 
 func (q *request) pathAndQuery() string {

@@ -98,7 +98,7 @@ func testBadScheduleThatIsStored(t *testing.T) {
 		root.get(page).is(200).has(want)
 		root.get("changes").is(200).has(want)
 		root.post(page+"/start", nil).is(422).has(want).lacks("xxljob:")
-		root.post("jobs/bulk", url.Values{"do": {"start"}, "id": {itoa(j.ID)}}).is(200).has(want).lacks("xxljob:")
+		root.post("jobs/bulk", url.Values{"do": {"start"}, "sure": {"yes"}, "id": {itoa(j.ID)}}).is(200).has(want).lacks("xxljob:")
 	}
 }
 

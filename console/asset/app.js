@@ -38,63 +38,7 @@ ages()
 setInterval(ages, 10000)
 addEventListener("htmx:after:swap", ages)
 
-// Refreshes wait while nobody looks, or somebody is at work in the region: a dialog is open, text
-// is selected, or a control has what is not saved.
-const busy = region => paused() || document.querySelector("dialog[open]") !== null ||
-	!getSelection().isCollapsed && region.contains(getSelection().anchorNode) ||
-	region.contains(document.activeElement) && document.activeElement.matches("input, select, textarea")
-document.addEventListener("htmx:before:request", e => {
-	const region = e.target
-	if (region.dataset?.hxTrigger?.startsWith("every") && busy(region)) e.preventDefault()
-})
 const partial = {headers: {"HX-Request": "true", "HX-Request-Type": "partial"}}
-const paused = () => document.hidden || document.body.dataset.live === "off"
-
-// A region waits as well while rows of it are chosen, and while somebody has gone further down
-// the list, so that nothing jumps: then it is said how many rows there are above that are new.
-const stale = document.getElementById("stale")
-const newer = document.getElementById("newer")
-const foot = document.querySelector(".foot span"), time = /\d\d:\d\d:\d\d/
-let good = performance.now(), clock = foot?.textContent.match(time)?.[0] ?? ""
-const below = region => region.querySelector("[data-moves]") !== null && region.getBoundingClientRect().top < 0
-const countNewer = async region => {
-	const res = await fetch(region.dataset.hxGet, partial)
-	if (res.status !== 200) return
-	const page = new DOMParser().parseFromString(await res.text(), "text/html")
-	const n = [...page.querySelectorAll("tr[id]")].filter(row => !document.getElementById(row.id)).length
-	newer.textContent = newer.dataset.newer.replace("{n}", n)
-	newer.hidden = n === 0
-}
-newer?.addEventListener("click", () => scrollTo(0, 0))
-document.addEventListener("htmx:before:request", e => {
-	const region = e.target
-	if (!region.dataset?.hxTrigger?.startsWith("every")) return
-	const scrolled = below(region)
-	if (newer && !scrolled) newer.hidden = true
-	if (!scrolled && !region.querySelector("input[type=checkbox]:checked")) return
-	e.preventDefault()
-	if (newer && scrolled && !paused()) countNewer(region).catch(() => {})
-})
-document.addEventListener("htmx:after:request", e => {
-	const res = e.detail?.ctx?.response?.raw ?? e.detail?.ctx?.response
-	const read = res?.headers?.get?.("X-Read")
-	if (!read) return
-	good = performance.now()
-	clock = read
-	if (foot) foot.textContent = foot.textContent.replace(time, read)
-})
-
-// What is shown is marked as old when it was not read for ten seconds, for whatever reason; where it is
-// not read more often than that, when a reading is late.
-if (stale) {
-	setInterval(() => {
-		const region = document.querySelector("#live[data-hx-get]")
-		const most = Math.max(10, parseInt(region?.dataset.hxTrigger?.match(/\d+/) ?? 0) + 3) * 1000
-		const old = region && !paused() && performance.now() - good > most
-		if (old) stale.textContent = stale.dataset.stale.replace("{time}", clock)
-		stale.hidden = !old
-	}, 1000)
-}
 
 addEventListener("htmx:before:request", e => { if (!e.defaultPrevented) begin() })
 addEventListener("htmx:finally:request", () => end())
@@ -124,18 +68,6 @@ addEventListener("pageshow", () => {
 	waits = 0
 	clearTimeout(bar)
 	loading.hidden = true
-})
-
-// The switch of all refreshing. What somebody chooses is kept.
-const live = document.getElementById("switch")
-if (live && document.querySelector("#live[data-hx-get], [data-follow]")) live.hidden = false
-live?.addEventListener("click", () => {
-	const on = document.body.dataset.live === "off"
-	if (on) delete document.body.dataset.live
-	else document.body.dataset.live = "off"
-	live.setAttribute("aria-pressed", on)
-	document.getElementById("said").textContent = on ? live.dataset.resumed : live.dataset.paused
-	fetch(live.dataset.look, {...partial, method: "POST", body: new URLSearchParams({live: on ? "" : "off"})}).catch(() => {})
 })
 
 // Keys. Those of one letter do nothing while somebody writes, or where they are turned off, and

@@ -18,7 +18,9 @@ let live = log?.dataset.tail !== undefined // the last line here was the last th
 
 // fetched are lines from one on, up to another.
 const fetched = async (from, to) => {
-	const res = await fetch(`${log.dataset.log}?from=${from}` + (to ? `&to=${to}` : ""), partial)
+	const tell = (status, read) => dispatchEvent(new CustomEvent("read", {detail: {status, read}}))
+	const res = await fetch(`${log.dataset.log}?from=${from}` + (to ? `&to=${to}` : ""), partial).catch(e => { tell(0); throw e })
+	tell(res.status, res.headers.get("X-Read"))
 	if (!res.ok) throw new Error(res.status)
 	return {html: res.status === 200 ? await res.text() : "", whole: res.headers.get("X-Log-End") !== null}
 }
@@ -92,7 +94,10 @@ const follow = async () => {
 			full = await once(later)
 		} catch { /* it is asked again */ }
 	}
-	if (whole && live) toggle?.remove()
+	if (whole && live) {
+		toggle?.remove()
+		delete log.dataset.follow
+	}
 	setTimeout(follow, full ? 50 : 1000)
 }
 

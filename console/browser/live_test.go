@@ -1,12 +1,15 @@
 package browser
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store/storetest"
 )
@@ -32,18 +35,12 @@ func TestMorph(t *testing.T) {
 		eval[bool](b, `(document.activeElement.setSelectionRange(4, 6), true)`)
 		return `document.activeElement.matches(` + quoted(field) + `) && document.activeElement.value === "half a wo" && document.activeElement.selectionStart === 4 && document.activeElement.selectionEnd === 6`
 	}
-	// A click elsewhere closes a menu: so it is opened when the field has the focus already.
-	const open = `(document.querySelector(".rowmenu").open = true)`
 	b.open(mount + "runs")
 	kept := typed(`.filters input[name="handler"]`)
-	eval[bool](b, open)
 	next := x.trigger(job)
 	b.until("the next run", `document.querySelector("#run-`+strconv.FormatInt(next, 10)+`")`)
 	if !eval[bool](b, kept) {
 		b.Error("the focus, or what was typed, is lost by a refresh of the runs")
-	}
-	if row := "#run-" + strconv.FormatInt(id, 10); !eval[bool](b, `document.querySelector(`+quoted(row+" .rowmenu")+`).open && document.querySelectorAll(".rowmenu[open]").length === 1`) {
-		b.Error("the menu that was opened is not the one that is open")
 	}
 
 	b.open(mount + "runs/" + strconv.FormatInt(id, 10))
@@ -65,6 +62,161 @@ func TestMorph(t *testing.T) {
 	}
 }
 
+// TestHeld: under a hand no row moves or changes, whatever the hand does; the header says what is waited
+// for and how many rows are newer, nothing else of the page moves, and afterwards the list goes on.
+func TestHeld(t *testing.T) {
+	browser(t)
+	t.Parallel()
+	x := newSite(t)
+	x.user("root")
+	job := x.job(xxljob.Job{Name: "Export", Handler: "export", Schedule: xxljob.Manual()})
+	for range 3 {
+		x.wait(x.trigger(job), "ended", ended)
+	}
+	b := newTab(t, x.origin)
+	b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
+	const rows = `[...document.querySelectorAll("#live tr[id]")].map(r => r.id + " at " + r.getBoundingClientRect().top + ": " + r.innerText).join()`
+	const row = "#live tbody tr:nth-child(2)"
+	away := func() { b.point(400, 12) }
+	for _, c := range []struct {
+		name     string
+		do, undo func()
+		says     string
+	}{
+		{"a menu", func() { mouse{}.press(b, row+" .rowmenu summary"); away() }, func() { b.keys(kb.Escape); eval[bool](b, `(document.activeElement.blur(), true)`) }, "a menu is open"},
+		{"the pointer", func() {
+			b.point(700, eval[float64](b, `document.querySelector("`+row+`").getBoundingClientRect().top + 5`))
+		}, away, "your pointer is here"},
+		{"a tick", func() { mouse{}.press(b, row+" input"); away() }, func() { mouse{}.press(b, row+" input"); eval[bool](b, `(document.activeElement.blur(), true)`); away() }, "rows are ticked"},
+		{"the focus", func() { b.keys("j", "j") }, func() { eval[bool](b, `(document.activeElement.blur(), true)`) }, "the focus is in here"},
+		{"text", func() { eval[bool](b, `(getSelection().selectAllChildren(document.querySelector("`+row+`")), true)`) }, func() { eval[bool](b, `(getSelection().empty(), true)`) }, "text is selected"},
+		{"a dialog", func() { b.keys("?"); b.opened("#keys") }, func() { b.keys(kb.Escape) }, "a dialog is open"},
+	} {
+		b.open(mount + "runs")
+		away()
+		b.says("#live-words", "Live ")
+		c.do()
+		b.says("#live-words", c.says)
+		before := eval[string](b, rows)
+		x.wait(x.trigger(job), "ended", ended)
+		b.until("how many are newer", `!document.querySelector("#newer").hidden`)
+		b.says("#newer", "1 newer")
+		if now := eval[string](b, rows); now != before {
+			b.Errorf("%s: the rows were\n%s\nand are\n%s", c.name, before, now)
+		}
+		b.says("#live-words", c.says)
+		c.undo()
+		b.until(c.name+": the newer row", rows+` !== `+quoted(before)+` && document.querySelector("#newer").hidden`)
+		b.says("#live-words", "Live ")
+	}
+	for _, fault := range b.takeFaults() {
+		t.Error(fault)
+	}
+}
+
+// point moves the pointer.
+func (b *tab) point(x, y float64) {
+	b.Helper()
+	b.do(call(input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: x, Y: y}))
+}
+
+// TestLoggedOut: a page whose session has ended says so in its header, leads to the login and back to
+// where it was, and goes on by itself where somebody has logged in beside it.
+func TestLoggedOut(t *testing.T) {
+	browser(t)
+	t.Parallel()
+	x := newSite(t)
+	x.user("root")
+	job := x.job(xxljob.Job{Name: "Export", Handler: "export", Schedule: xxljob.Manual()})
+	run := x.trigger(job)
+	x.wait(run, "ended", ended)
+	b := newTab(t, x.origin)
+	b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
+	b.open(mount + "runs?state=succeeded")
+	b.says("#live-words", "Live ")
+	x.endSessions("root")
+	b.says("#live-words", "Logged out")
+	b.says("#said", "Logged out")
+	if n := eval[int](b, `document.querySelectorAll("#live tr[id]").length`); n != 1 {
+		b.Errorf("%d rows are left of what was read", n)
+	}
+	b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
+	b.says("#live-words", "Live ")
+	x.endSessions("root")
+	b.until("the way to the login", `!document.querySelector("#live-login").hidden`)
+	mouse{}.press(b, "#live-login")
+	b.fill(mouse{}, "#name", "root")
+	b.fill(mouse{}, "#password", password)
+	mouse{}.press(b, "main button.primary")
+	b.until("the same list", `location.pathname + location.search === "`+mount+`runs?state=succeeded" && document.querySelector("#live-words")?.innerText.includes("Live ")`)
+
+	// What does something without a session says so too, and leads back.
+	b.open(mount + "jobs/" + strconv.FormatInt(job.ID, 10))
+	x.endSessions("root")
+	mouse{}.press(b, "[data-opens=once]")
+	b.opened("#once")
+	b.fill(mouse{}, "#once-param", "typed before")
+	mouse{}.press(b, "#once button.primary")
+	b.says(".note", "You have been logged out")
+	b.fill(mouse{}, "#name", "root")
+	b.fill(mouse{}, "#password", password)
+	mouse{}.press(b, "main button.primary")
+	b.until("what was typed", `document.querySelector("#once-param")?.value === "typed before"`)
+	if runs := must1(x.store.Runs(context.Background(), xxljob.RunFilter{})); len(runs) != 1 {
+		b.Errorf("there are %d runs: the login has made one", len(runs))
+	}
+	b.takeFaults() // that one is logged out is one to the browser
+}
+
+// TestAsksFirst: what stops a job, or several, asks first, by the mouse and by its key.
+func TestAsksFirst(t *testing.T) {
+	browser(t)
+	t.Parallel()
+	x := newSite(t)
+	x.user("root")
+	for _, name := range []string{"Export", "Import"} {
+		x.job(xxljob.Job{Name: name, Handler: "export", Schedule: xxljob.Cron("0 0 3 * * ?")})
+	}
+	stopped := func(name string) bool { return must1(x.store.Job(context.Background(), x.jobs[name])).Stopped }
+	b := newTab(t, x.origin)
+	b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
+	b.open(mount + "jobs/" + strconv.FormatInt(x.jobs["Export"], 10))
+	b.keys("s")
+	b.opened("#stop")
+	b.says("#stop", "Stop “Export”?")
+	b.keys(kb.Enter) // the focus is where nothing happens
+	b.until("no dialog", `!document.querySelector("#stop").open`)
+	if stopped("Export") {
+		b.Fatal("two keys have stopped the job")
+	}
+	b.keys("s")
+	b.opened("#stop")
+	mouse{}.press(b, "#stop button.danger")
+	b.says(".said", "stopped")
+	mouse{}.press(b, "[data-opens=start]")
+	b.opened("#start")
+	mouse{}.press(b, "#start button.primary")
+	b.says(".said", "started")
+
+	b.open(mount + "jobs")
+	mouse{}.press(b, "#tick-all")
+	mouse{}.press(b, ".bulk button[value=stop]")
+	b.says("h1", "Stop 2 jobs?")
+	b.says("table", "Import")
+	if stopped("Export") || stopped("Import") {
+		b.Fatal("they were stopped before anybody has said that it is meant")
+	}
+	mouse{}.press(b, "main button.danger")
+	b.says(".said", "Done for 2 of 2")
+	mouse{}.press(b, ".after form button")
+	b.says("h1", "Start 2 jobs?")
+	mouse{}.press(b, "main button.primary")
+	b.says(".said", "Done for 2 of 2")
+	for _, fault := range b.takeFaults() {
+		t.Error(fault)
+	}
+}
+
 // TestStale: what could not be read for ten seconds stays, and is marked in amber as what it is,
 // with the time that it is of, until it is read again.
 func TestStale(t *testing.T) {
@@ -76,7 +228,7 @@ func TestStale(t *testing.T) {
 	b := newTab(t, x.origin)
 	b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
 	b.open(mount + "runs/" + strconv.FormatInt(id, 10))
-	const facts, hidden = `document.querySelector("#live").innerText`, `document.querySelector("#stale").hidden`
+	const facts, hidden = `document.querySelector("#live").innerText`, `(document.querySelector("#live-state").dataset.state !== "away")`
 	first := eval[string](b, facts)
 	b.until("news", facts+" !== "+quoted(first))
 	if !eval[bool](b, hidden) {
@@ -92,12 +244,12 @@ func TestStale(t *testing.T) {
 	if !strings.Contains(old, "step ") || !strings.Contains(old, "Reindex") {
 		b.Errorf("what was read is gone: %s", old)
 	}
-	said, read := eval[string](b, `document.querySelector("#stale").innerText`), eval[string](b, `document.querySelector(".foot span").innerText.match(/\d\d:\d\d:\d\d/)[0]`)
+	said, read := eval[string](b, `document.querySelector("#live-words").innerText`), eval[string](b, `document.querySelector(".foot span").innerText.match(/\d\d:\d\d:\d\d/)[0]`)
 	if !strings.Contains(said, read) {
 		b.Errorf("it says %q of what was read at %s", said, read)
 	}
-	if !eval[bool](b, `(s => { const [r, g, b] = s.match(/\d+/g).map(Number); return s.startsWith("rgb(") && r > g && g > b + 20 })(getComputedStyle(document.querySelector("#stale")).borderLeftColor)`) {
-		b.Errorf("the mark is %s, which is no amber", eval[string](b, `getComputedStyle(document.querySelector("#stale")).borderLeftColor`))
+	if !eval[bool](b, `(s => { const [r, g, b] = s.match(/\d+/g).map(Number); return s.startsWith("rgb(") && r > g && g > b + 20 })(getComputedStyle(document.querySelector("#switch")).borderLeftColor)`) {
+		b.Errorf("the mark is %s, which is no amber", eval[string](b, `getComputedStyle(document.querySelector("#switch")).borderLeftColor`))
 	}
 	mend()
 	b.until("no mark", hidden)
@@ -192,7 +344,7 @@ func TestAListReadOnTime(t *testing.T) {
 	eval[bool](b, `(() => {
 		window.polls = window.marks = 0
 		addEventListener("htmx:after:request", () => { window.polls++ })
-		new MutationObserver(() => { window.marks += !document.querySelector("#stale").hidden }).observe(document.querySelector("#stale"), {attributes: true})
+		new MutationObserver(() => { window.marks += document.querySelector("#live-state").dataset.state === "away" }).observe(document.querySelector("#live-state"), {attributes: true})
 		return true
 	})()`)
 	b.until("two polls", `window.polls >= 2`)
@@ -200,7 +352,7 @@ func TestAListReadOnTime(t *testing.T) {
 		b.Errorf("what was just read is marked as old, %d times", n)
 	}
 	eval[bool](b, `(window.fetch = () => Promise.reject(new Error("does not answer")), true)`)
-	b.until("a mark", `!document.querySelector("#stale").hidden`)
+	b.until("a mark", `document.querySelector("#live-state").dataset.state === "away"`)
 	b.takeFaults() // nobody has answered
 }
 

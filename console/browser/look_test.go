@@ -68,7 +68,9 @@ func TestKeys(t *testing.T) {
 		b.Error("a key that is held since the page before has stopped the job")
 	}
 	b.do(held(false))
-	b.says(".said", "stopped")
+	b.opened("#stop")
+	b.keys(kb.Escape)
+	b.until("no dialog", `!document.querySelector("#stop").open`)
 	b.keys("g", "j")
 	b.says("h1", "Jobs")
 	b.keys("j", "x")
