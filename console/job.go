@@ -43,6 +43,8 @@ type jobView struct {
 	Script   bool   // it is one of XXL-JOB's
 	Said     string // what has just been done
 	Once     *onceView
+	Ails     ailing
+	Troubles []troubleLine // of the job, or of its app
 }
 
 // fact is a field of a job, and what it says.
@@ -63,6 +65,7 @@ type jobNews struct {
 	outcomes          outcomes
 	children, parents jobLinks
 	changes           []xxljob.Change
+	ails              ailing
 }
 
 // jobPage shows the request's job.
@@ -77,6 +80,12 @@ func (q *request) jobPage() error {
 		Next: instantsOf(j, news.next), Runs: news.runs, Skipped: news.skipped, Outcomes: news.outcomes, Children: news.children, Parents: news.parents, Changes: q.restorable(j, news.changes)}
 	if zone := j.Schedule.Zone; zone != "" && zone != q.look.zone.String() {
 		v.Own = zone
+	}
+	v.Ails = news.ails
+	for _, t := range q.troublesSeen() {
+		if t.JobID == j.ID || t.JobID == 0 && t.App == j.App && !j.Stopped {
+			v.Troubles = append(v.Troubles, t)
+		}
 	}
 	if news.bad != nil {
 		v.NextErr = q.text("fault.invalid.conf", "why", why(news.bad))
@@ -110,6 +119,7 @@ func (q *request) jobNews(now time.Time) (n jobNews, err error) {
 		return n, err
 	}
 	n.next, n.bad = nextOf(j, newest, now)
+	n.ails = q.ailingOf(newest, now)
 	skipped, err := q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: j.ID, States: []xxljob.State{xxljob.StateSkipped}, Limit: skipsOfAJob})
 	if err != nil {
 		return n, err

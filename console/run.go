@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -26,6 +27,9 @@ type runView struct {
 	Run                     xxljob.Run
 	Param, Result, Messages textView // as they are shown
 	Progress, KillReason    string
+	Bad                     bool        // it has ended as nobody wants it to
+	Cause                   string      // why, in a line
+	LogFirst                bool        // that is what one looks for
 	Job                     *xxljob.Job // as it is now; nil for one that is removed
 	Tree                    []branch
 	More                    int // branches that are not shown
@@ -58,6 +62,8 @@ func (q *request) runPage() error {
 	v.Param, v.Result = q.textView(r.App, FieldParam, r.Param), q.textView(r.App, FieldResult, r.HandleMsg)
 	v.Messages = q.textView(r.App, FieldResult, r.TriggerMsg)
 	v.Progress, v.KillReason = q.redacted(r.App, FieldResult, r.ProgressText), q.redacted(r.App, FieldResult, r.KillReason)
+	v.Bad, v.Cause = isBad(r.State), q.causeOf(r)
+	v.LogFirst = v.Bad && !r.Started.IsZero() && !q.isPart()
 	k, err := shared(q, fmt.Sprintf("run %t %q %d %d", q.user.Admin, q.user.Apps, r.ID, r.State), func(ctx context.Context) (kin, error) { return q.kinOf(ctx, &r) })
 	if err != nil {
 		return err
@@ -86,6 +92,23 @@ func (q *request) runPage() error {
 		}
 	}
 	return q.showLive("run", poll, time.Time{}, v)
+}
+
+// isBad reports whether a run has ended as nobody wants it to.
+func isBad(s xxljob.State) bool {
+	return s == xxljob.StateFailed || s == xxljob.StateTimedOut || s == xxljob.StateLost || s == xxljob.StateRefused
+}
+
+// causeOf is why a run that has ended badly did, in a line, as it may be shown.
+func (q *request) causeOf(r xxljob.Run) string {
+	if !isBad(r.State) {
+		return ""
+	}
+	r.HandleMsg, r.TriggerMsg, r.KillReason = q.redacted(r.App, FieldResult, r.HandleMsg), q.redacted(r.App, FieldResult, r.TriggerMsg), q.redacted(r.App, FieldResult, r.KillReason)
+	if parts := strings.SplitN(r.Err().Error(), ": ", 3); len(parts) == 3 { // behind the module and the run
+		return parts[2]
+	}
+	return ""
 }
 
 // kinOf reads what belongs to a run.

@@ -43,13 +43,15 @@ const held = region => {
 // whether it has said that nobody is logged in. A log is asked for when somebody is at its end, so
 // what counts of it is whether asking has failed.
 let good = performance.now(), clock = foot?.textContent.match(time)?.[0] ?? "", reached = clock, out = false
-let logFails = 0   // since when, or 0
-let wanted = false // somebody has asked for what is newer
+let logFails = 0    // since when, or 0
+let refused = false // it has answered, and said no
+let wanted = false  // somebody has asked for what is newer
 
 // heard takes an answer. What does not say when it was read is none of ours: a login of the host's,
 // where one was sent.
 const heard = (status, read, log = false) => {
 	const ours = status === 204 || status === 200 && read
+	refused = status > 401 && status < 500
 	if (ours || status) out = status === 401 || status === 200 && !read
 	if (log) logFails = ours ? 0 : logFails || performance.now()
 	if (ours) {
@@ -128,10 +130,10 @@ const tell = () => {
 	const most = Math.max(10, parseInt(region?.dataset.hxTrigger.match(/\d+/) ?? 0) + 3) * 1000
 	const away = !paused() && (region !== null && performance.now() - good > most || logFails > 0 && performance.now() - logFails > 10000)
 	const why = region && !off() ? held(region) : ""
-	const now = out ? "out" : off() ? "off" : away ? "away" : why ? "held" : "on"
-	const text = (why && now === "held" ? words.dataset[why] : words.dataset[now]).replace("{time}", now === "away" ? reached : clock)
+	const now = out ? "out" : off() ? "off" : away ? "away" : why ? "held" : "live"
+	const text = words.dataset[now === "held" ? why : now === "away" && refused ? "refused" : now].replace("{time}", now === "away" ? reached : clock)
 	if (words.textContent !== text) words.textContent = text
-	turn.title = now === "on" ? "" : words.dataset.as.replace("{time}", clock)
+	turn.title = now === "live" ? "" : words.dataset.as.replace("{time}", clock)
 	login.hidden = now !== "out" || !document.body.dataset.login
 	if (now !== "held" && now !== "off") newer.hidden = true
 	if (kind === now) return
