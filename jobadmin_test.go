@@ -200,6 +200,16 @@ func TestJobAdminFaults(t *testing.T) {
 			t.Errorf("an error of the store: %+v", ret)
 		}
 		faults.Clear()
+		faults.Inject(storetest.All, storetest.Fault{Before: true, Err: errors.New("failed to connect to host=db.internal user=xxl_owner")})
+		for verb, req := range map[string]stage.Message{
+			"addJob": wire.AddJobRequest{JobDefinition: definition("x")}, "updateJob": wire.UpdateJobRequest{ID: id, JobDefinition: definition("x")},
+			"removeJob": wire.JobRequest{ID: id}, "startJob": wire.JobRequest{ID: id}, "stopJob": wire.JobRequest{ID: id}, "triggerJob": wire.TriggerJobRequest{ID: id},
+		} {
+			if ret := stage.Manage(t, e.admin, "far", verb, req); ret.OK() || !strings.HasSuffix(ret.Msg, "internal error") {
+				t.Errorf("%s while the store is away: %+v", verb, ret)
+			}
+		}
+		faults.Clear()
 		jobs, err := e.store.Jobs(t.Context(), xxljob.JobFilter{})
 		stage.Must(t, err)
 		if len(jobs) != 1 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // previousRun leads to the run of the job before this one.
@@ -16,7 +17,7 @@ func (q *request) previousRun() error {
 	if !ok {
 		return notOffered("xxljob.RunReader")
 	}
-	found, err := reader.SearchRuns(q.ctx, xxljob.RunSearch{JobIDs: []int64{q.run.JobID}, Before: q.run.ID, Limit: 1})
+	found, err := reader.SearchRuns(store.WithShortTexts(q.ctx, 0), xxljob.RunSearch{JobIDs: []int64{q.run.JobID}, Before: q.run.ID, Limit: 1})
 	if err != nil {
 		return err
 	}
@@ -32,7 +33,7 @@ func (q *request) nextRun() error {
 	if !ok {
 		return notOffered("xxljob.RunReader")
 	}
-	r, err := runAfter(q.ctx, reader, &q.run)
+	r, err := runAfter(store.WithShortTexts(q.ctx, 0), reader, &q.run)
 	if err != nil {
 		return err
 	}

@@ -425,6 +425,13 @@ func testHiddenParameter(t *testing.T) {
 	}
 	root.post(edit, with(form, "author", "other")).is(409).lacks("hunter2")
 	root.post(edit, with(root.filled("jobform"), "retries", "x")).is(422).lacks("hunter2")
+	rows := func(param string) int {
+		root.post(edit, with(form, "param", param, "author", "other")).is(409) // with what was typed
+		return strings.Count(root.body, "<tr")
+	}
+	if right, wrong := rows(secret), rows("password=guess"); right != wrong {
+		t.Errorf("a conflict names %d fields where the parameter was guessed, and %d where it was not", right, wrong)
+	}
 	changed := must1(x.store.Job(t.Context(), j.ID))
 	changed.Param = "hunter2 of others"
 	changed = must1(x.s.UpdateJob(t.Context(), changed.Definition()))

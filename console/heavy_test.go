@@ -109,3 +109,91 @@ func paramOf(text string) string {
 		}
 	}
 }
+
+// mostListed is what is allocated for a page of many runs and jobs with texts that it does not show.
+const mostListed = 24 << 20
+
+// TestListsOfHeavyTexts: what a page costs that lists jobs and runs does not depend on how long those
+// of their texts are that it does not show.
+// It is beside no other test, as the one above.
+func TestListsOfHeavyTexts(t *testing.T) {
+	t.Run("memory", testListsOfHeavyTexts)
+	t.Run(inPostgres, testListsOfHeavyTexts)
+}
+
+func testListsOfHeavyTexts(t *testing.T) {
+	const jobs, runs, parts = 60, 10, 300
+	x := newSite(t)
+	root := x.admin()
+	root.follows = false
+	ctx := xxljob.WithActor(t.Context(), "ann")
+	heavy := func(i int) *string {
+		text := itoa(int64(i)) + strings.Repeat(" 参数", 9_000)
+		return &text
+	}
+	var j xxljob.Job
+	for i := range jobs {
+		j = must1(x.s.AddJob(ctx, xxljob.Job{App: "orders", Name: "nightly " + itoa(int64(i)), Handler: "work", Param: *heavy(i)}))
+		for k := range runs {
+			r := must1(x.store.AddRun(ctx, j.ID, xxljob.Trigger{Param: heavy(k)}))
+			if k > 0 {
+				must1(x.store.Kill(ctx, r.ID, "enough"))
+			}
+		}
+	}
+	r := x.broadcast(j, parts, *heavy(0))
+	all := append(pages(j, r), "jobs?rows=500", "jobs?rows=500&type=NONE")
+	for _, page := range all {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		root.get(page)
+		runtime.ReadMemStats(&after)
+		most := uint64(mostListed)
+		if strings.Contains(page, "export") { // which has them
+			most = mostAllocated
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; root.res.StatusCode >= 500 || len(root.body) > mostSent || took > most {
+			t.Errorf("%s: status %d, %d kB, takes %d MB", page, root.res.StatusCode, len(root.body)>>10, took>>20)
+		}
+	}
+	root.get("runs/" + itoa(r.ID)).has(itoa(parts-201) + " more are not shown")
+}
+
+// broadcast is the last of the parts of a broadcast of the job: each has the parameter, and a result
+// of its own.
+func (x *site) broadcast(j xxljob.Job, parts int, param string) (last xxljob.Run) {
+	x.Helper()
+	ctx, me := x.Context(), "node-1"
+	view := must1(x.store.Join(ctx, store.Node{ID: "node", Incarnation: me}))
+	var shard store.Shard
+	for _, s := range must1(x.store.TakeShards(ctx, me, view.Shards)) {
+		if s.ID == j.Shard {
+			shard = s
+		}
+	}
+	var targets []string
+	for i := range parts {
+		targets = append(targets, "http://10.0.0.1:"+itoa(int64(1000+i))+"/")
+	}
+	r := x.run(j)
+	started := must1(x.store.Start(ctx, nil, []store.Start{{RunID: r.ID, JobID: j.ID, Shard: shard.ID, Epoch: shard.Epoch, JobVersion: j.Version,
+		State: store.StateDispatched, Owner: me, Token: 1, Address: targets[0], Targets: targets, Handler: "work", Param: param}}))[0]
+	if started.Status != store.StartOK || len(started.Siblings) != parts-1 {
+		x.Fatalf("a broadcast of %d parts: status %d, %d beside the first", parts, started.Status, len(started.Siblings))
+	}
+	var results []store.Result
+	for i, part := range append(started.Siblings, started.Run) {
+		results = append(results, store.Result{RunID: part.ID, State: store.StateFailed, HandleMsg: itoa(int64(i)) + strings.Repeat(" failed", 2000)})
+	}
+	ended := must1(x.store.Finish(ctx, nil, results))
+	for _, part := range ended {
+		if part.ID > last.ID {
+			last = part
+		}
+	}
+	if len(ended) != parts {
+		x.Fatalf("%d results of %d were taken", len(ended), parts)
+	}
+	return last
+}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 const (
@@ -72,7 +73,9 @@ type jobNews struct {
 func (q *request) jobPage() error {
 	j := &q.job
 	key := fmt.Sprintf("job %d %d %t %q", j.ID, j.Version, q.user.Admin, q.user.Apps) // who else sees the jobs that it leads to
-	news, err := shared(q, key, func(ctx context.Context) (jobNews, error) { return q.under(ctx).jobNews(time.Now()) })
+	news, err := shared(q, key, func(ctx context.Context) (jobNews, error) {
+		return q.under(store.WithShortTexts(ctx, 0)).jobNews(time.Now())
+	})
 	if err != nil {
 		return err
 	}
@@ -119,12 +122,18 @@ func (q *request) jobNews(now time.Time) (n jobNews, err error) {
 		return n, err
 	}
 	n.next, n.bad = nextOf(j, newest, now)
-	n.ails = q.ailingOf(newest, now)
+	if n.ails = ailingOf(newest, now); n.ails.Last != 0 { // of this one alone the texts are read
+		last, err := q.Store.Run(q.ctx, n.ails.Last)
+		if err != nil && !errors.Is(err, xxljob.ErrNotFound) {
+			return n, err
+		}
+		n.ails.Cause = q.causeOf(last)
+	}
 	skipped, err := q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: j.ID, States: []xxljob.State{xxljob.StateSkipped}, Limit: skipsOfAJob})
 	if err != nil {
 		return n, err
 	}
-	n.runs, n.skipped = withoutTexts(newest[:min(len(newest), runsOfAJob)]), withoutTexts(skipped)
+	n.runs, n.skipped = slices.Clone(newest[:min(len(newest), runsOfAJob)]), skipped // and not all of the newest behind these
 	if n.outcomes, err = q.outcomesOf(j.ID); err != nil {
 		return n, err
 	}

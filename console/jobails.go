@@ -23,8 +23,8 @@ type ailing struct {
 	LateFirst int64     // that one
 }
 
-// ailingOf is what runs of a job, the newest first, tell.
-func (q *request) ailingOf(runs []xxljob.Run, now time.Time) (a ailing) {
+// ailingOf is what runs of a job, the newest first, tell, but for the Cause.
+func ailingOf(runs []xxljob.Run, now time.Time) (a ailing) {
 	counts := true // no run before this one has succeeded
 	for i := range runs {
 		switch r := &runs[i]; {
@@ -34,7 +34,7 @@ func (q *request) ailingOf(runs []xxljob.Run, now time.Time) (a ailing) {
 			}
 		case isBad(r.State) && counts:
 			if a.Failed++; a.Last == 0 {
-				a.Last, a.Cause = r.ID, q.causeOf(*r)
+				a.Last = r.ID
 			}
 			a.Since = r.Scheduled
 		case r.State == xxljob.StateSucceeded:

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // bulkView is the page with the results, or one that asks before: whether it is meant, or which tags.
@@ -79,7 +80,7 @@ func (q *request) bulk() error {
 	if v.Back == "" {
 		v.Back = "jobs"
 	}
-	jobs, err := q.jobsByID(ids)
+	jobs, err := q.under(store.WithShortTexts(q.ctx, 0)).jobsByID(ids)
 	if err != nil {
 		return err
 	}

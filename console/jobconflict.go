@@ -60,10 +60,12 @@ func (q *request) showConflict(f *jobForm) error {
 	for _, g := range formGroups() {
 		for _, field := range g.fields {
 			was, is, typed := field.get(&base), field.get(&theirs), field.get(&mine)
-			if is == typed {
+			// Whether what was typed is what is stored, or was, is for who sees that.
+			unseen := field.name == paramField && (q.hidesParam(&now) || q.hidesParam(&began)) && (q.field(paramField) != "" || q.field("paramempty") != "")
+			if is == typed && !unseen {
 				continue
 			}
-			both := view.Unknown || was != is && was != typed || schedules == 3 && slices.Contains(together, field.name)
+			both := view.Unknown || was != is && (unseen || was != typed) || schedules == 3 && slices.Contains(together, field.name)
 			if !both && was == is {
 				continue // as it was typed
 			}
@@ -157,8 +159,8 @@ func (q *request) keepForm(p *problem) bool {
 	switch {
 	case p == errNobody:
 		failed.Help, failed.Login = q.text("form.nobody"), q.Auth.login
-	case q.user != nil:
-		failed.Cause = p.said()
+	default:
+		failed.Cause = q.saidBy(p)
 	}
 	return q.showForm(p.status, f, func(v *formView) {
 		v.Failed = failed

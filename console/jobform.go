@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // jobForm is a form on its way: where it is sent, what it began with, and what was made of that.
@@ -271,7 +272,7 @@ func (q *request) handlers(apps []string) (names []string, err error) {
 		}
 	}
 	if reader, ok := q.Store.(xxljob.JobReader); ok {
-		jobs, err := reader.SearchJobs(q.ctx, xxljob.JobSearch{Apps: apps[:min(len(apps), 1000)], Limit: mostHandlers})
+		jobs, err := reader.SearchJobs(store.WithShortTexts(q.ctx, 0), xxljob.JobSearch{Apps: apps[:min(len(apps), 1000)], Limit: mostHandlers})
 		if err != nil {
 			return nil, err
 		}

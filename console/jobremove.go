@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // removeView is the page that asks.
@@ -25,7 +26,7 @@ const mostPlanned = 100
 func (q *request) removeForm() error { return q.showRemove(http.StatusOK, "", "") }
 
 func (q *request) showRemove(status int, typed, fault string) error {
-	planned, err := q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: q.job.ID, States: []xxljob.State{xxljob.StatePlanned}, Limit: mostPlanned + 1})
+	planned, err := q.Store.Runs(store.WithShortTexts(q.ctx, 0), xxljob.RunFilter{JobID: q.job.ID, States: []xxljob.State{xxljob.StatePlanned}, Limit: mostPlanned + 1})
 	if err != nil {
 		return err
 	}

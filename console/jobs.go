@@ -108,7 +108,9 @@ func (q *request) jobs() error {
 	if sight.nothing {
 		return q.showLive("jobs", "", time.Time{}, p)
 	}
-	read := func(ctx context.Context) (jobsListed, error) { return q.under(ctx).listJobs(reader, &f, search) }
+	read := func(ctx context.Context) (jobsListed, error) {
+		return q.under(store.WithShortTexts(ctx, 0)).listJobs(reader, &f, search)
+	}
 	listed, of, err := sharedAt(q, fmt.Sprintf("jobs %s %#v %q", sightKey(sight.apps, sight.all), f, q.query("after")), read)
 	if err != nil {
 		return asked(err)
@@ -150,17 +152,12 @@ type jobsListed struct {
 	more  bool
 }
 
-// listJobs reads a page of the list. What the list has no room for is left out, so that what is kept
-// of it is small.
+// listJobs reads a page of the list.
 func (q *request) listJobs(reader xxljob.JobReader, f *jobFilter, search xxljob.JobSearch) (l jobsListed, err error) {
 	if l.found, err = q.findJobs(reader, f, search); err != nil {
 		return l, err
 	}
 	l.lines, l.more, err = q.jobLines(l.found.jobs)
-	for i := range l.lines {
-		j := &l.lines[i].Job
-		j.Param, j.GlueSource = "", ""
-	}
 	l.found.jobs = nil
 	if last := l.found.after; last != nil {
 		l.found.after = &xxljob.Job{ID: last.ID, Name: last.Name, Next: last.Next}

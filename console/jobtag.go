@@ -115,17 +115,21 @@ func (q *request) askForTags(v *bulkView, tags *tagView, jobs map[int64]xxljob.J
 // retag gives a job its tags, by an edit of the version that was read. A job that has them already
 // is left alone.
 func (q *request) retag(ctx context.Context, job *xxljob.Job, t *tagView) (did string, run int64, err error) {
-	j := job.Definition()
-	j.Tags = slices.DeleteFunc(j.Tags, func(tag string) bool { return slices.Contains(t.off, tag) })
+	tags := slices.DeleteFunc(slices.Clone(job.Tags), func(tag string) bool { return slices.Contains(t.off, tag) })
 	for _, tag := range t.add {
-		if !slices.Contains(j.Tags, tag) {
-			j.Tags = append(j.Tags, tag)
+		if !slices.Contains(tags, tag) {
+			tags = append(tags, tag)
 		}
 	}
-	if slices.Equal(j.Tags, job.Tags) {
+	if slices.Equal(tags, job.Tags) {
 		return "same", 0, nil
 	}
-	j.Version = job.Version
+	whole, err := q.Store.Job(ctx, job.ID) // the list of jobs has no texts
+	if err != nil {
+		return "tag", 0, err
+	}
+	j := whole.Definition()
+	j.Tags, j.Version = tags, job.Version
 	_, err = q.Scheduler.UpdateJob(ctx, grantsOf(q.user), j)
 	return "tag", 0, err
 }

@@ -190,7 +190,7 @@ func TestViewersDoNotMultiplyTheLoad(t *testing.T) {
 			wg.Wait()
 			return w.asked.Load() - before
 		}
-		for page, want := range map[string]int64{"runs": 1, "runs?state=waiting": 1, "runs/" + itoa(run.ID): 2} { // a tree, and who has asked for it
+		for page, want := range map[string]int64{"runs": 1, "runs?state=waiting": 1, "runs/" + itoa(run.ID): 2} { // who it belongs with, and who has asked for it
 			if got := all(page); got != want {
 				t.Errorf("%s: the store was asked %d times, want %d", page, got, want)
 			}

@@ -122,7 +122,7 @@ func (q *request) logFile() error {
 			return err
 		}
 		if res, err = q.linesFrom(res.to + 1); err != nil {
-			_, err = io.WriteString(q.w, "… "+q.text("log.silent", "why", why(err))+"\n")
+			_, err = io.WriteString(q.w, "… "+q.text("log.silent", "why", q.whyOf(err))+"\n")
 			return err
 		}
 	}

@@ -181,9 +181,7 @@ func (q *request) problemPage(p *problem) {
 	if q.look.language.Has(p.key + ".help") {
 		v.Help = q.text(p.key+".help", p.values...)
 	}
-	if q.user != nil {
-		v.Cause = p.said()
-	}
+	v.Cause = q.saidBy(p)
 	if p == errNobody {
 		v.Login = q.loginFrom(q.wayBack())
 	}

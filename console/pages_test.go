@@ -7,9 +7,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -311,4 +314,88 @@ func TestEachPageOfASlowStore(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestStoreTellsAdminsAlone: whatever page or form it is that the store fails, an admin is told what it
+// says, which names the host and the user of a database, and all others are told the number of the
+// request, under which it is in the log.
+func TestStoreTellsAdminsAlone(t *testing.T) { onBothStores(t, testStoreTellsAdminsAlone) }
+
+func testStoreTellsAdminsAlone(t *testing.T) {
+	const told = "failed to connect to host=db.internal user=xxl_owner"
+	x, f := faulty(t)
+	root, ed := x.admin(), x.user(console.User{Name: "ed", Scripts: true, Apps: map[string]console.Role{"*": console.Editor}})
+	root.follows, ed.follows = false, false
+	j, r := x.stocked(2)
+	away := func(methods []string) (back func()) {
+		var list []func()
+		for _, method := range methods {
+			list = append(list, f.Inject(method, storetest.Fault{Before: true, Err: errors.New(told)}))
+		}
+		return func() {
+			for _, remove := range list {
+				remove()
+			}
+		}
+	}
+	check := func(what string, failed bool) {
+		t.Helper()
+		if text := ed.body + ed.text(); strings.Contains(text, "db.internal") || strings.Contains(text, "xxl_owner") {
+			t.Errorf("%s tells who is no admin: %s", what, ed.text())
+		}
+		if failed && !strings.Contains(root.text(), told) {
+			t.Errorf("%s tells an admin nothing: %s", what, root.text())
+		}
+		id := regexp.MustCompile(`Request (\w+)`).FindStringSubmatch(ed.text())
+		if failed && (id == nil || !strings.Contains(x.log.String(), "request="+id[1])) {
+			t.Errorf("%s has no number that is in the log: %s", what, ed.text())
+		}
+	}
+	for _, page := range pages(j, r) {
+		for _, method := range x.asked(root, f, page) {
+			back := away([]string{method})
+			root.get(page)
+			ed.get(page)
+			back()
+			check(page+" while "+method+" fails", method != "Session" && root.res.StatusCode >= 500)
+		}
+	}
+	var all, verbs []string
+	whole := reflect.TypeFor[storetest.Whole]()
+	for i := range whole.NumMethod() {
+		m := whole.Method(i)
+		if m.Type.NumIn() == 0 || m.Type.In(0) != reflect.TypeFor[context.Context]() || m.Type.NumOut() == 0 || m.Name == "Session" || m.Name == "Watch" {
+			continue
+		}
+		all = append(all, m.Name)
+		if !slices.Contains([]string{"Job", "Jobs", "Run", "RunsByID", "Groups", "CountJobs"}, m.Name) {
+			verbs = append(verbs, m.Name)
+		}
+	}
+	form := url.Values{"version": {itoa(j.Version)}, "name": {"nightly"}, "app": {"orders"}, "handler": {"work"}, "type": {"NONE"}, "id": {itoa(j.ID)}, "count": {"1"}, "sure": {"yes"}, "add": {"tag"}}
+	for _, rt := range console.Routes() {
+		if rt.Method != http.MethodPost || slices.Contains([]string{"login", "logout", "setup", "look"}, rt.Pattern) {
+			continue
+		}
+		id, does := itoa(j.ID), []string{""}
+		switch {
+		case rt.Pattern == "jobs/bulk":
+			does = []string{"start", "stop", "once", "tag", "remove"}
+		case rt.Pattern == "runs/bulk":
+			does = []string{"kill", "again"}
+		}
+		if strings.HasPrefix(rt.Pattern, "runs/") {
+			id = itoa(r.ID)
+		}
+		for _, do := range does {
+			for _, methods := range [][]string{all, verbs} {
+				back := away(methods)
+				to := variable.ReplaceAllString(rt.Pattern, id)
+				root.post(to, with(form, "id", id, "do", do))
+				ed.post(to, with(form, "id", id, "do", do))
+				back()
+				check("POST "+to+" "+do, root.res.StatusCode >= 500)
+			}
+		}
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/slots"
+	"github.com/xxljob/xxljob/wire"
 )
 
 // problem is an answer that is not what was asked for. Its words are those of key, and of
@@ -39,6 +40,26 @@ func (p *problem) said() string {
 		return ""
 	}
 	return p.cause.Error()
+}
+
+// saidBy is what is said of it to the user. What a store says may name the host and the user of a
+// database: that is for admins. Others have the number of the request, under which it is in the log.
+func (q *request) saidBy(p *problem) string {
+	if q.user == nil || !q.user.Admin {
+		return ""
+	}
+	return p.said()
+}
+
+// whyOf is why something of a page is missing, to the user. To who is no admin it is said where the
+// scheduler or an executor says it, and not where it may be the store.
+func (q *request) whyOf(err error) any {
+	var call *wire.CallError
+	if q.user.Admin || errors.Is(err, xxljob.ErrNoLog) || errors.As(err, &call) {
+		return why(err)
+	}
+	q.Logger.Warn("console: part of a page could not be read", "request", q.id, "path", q.r.URL.Path, "error", err)
+	return q.text("problem.request", "id", q.id)
 }
 
 var (

@@ -49,6 +49,7 @@ type runView struct {
 type kin struct {
 	job      *xxljob.Job
 	tree     []xxljob.Run
+	further  int // runs behind those of the tree
 	parent   *xxljob.Run
 	children []xxljob.Run
 	doers    []xxljob.Change
@@ -81,7 +82,7 @@ func (q *request) runPage() error {
 		}
 	}
 	v.MoreChildren = len(k.children) == childrenOfARun
-	v.Tree, v.More = branches(k.tree, r.ID)
+	v.Tree, v.More = branches(k.tree, k.further, &r)
 	poll := ""
 	if !r.State.Ended() {
 		poll = q.with(map[string]string{"seen": "", "said": ""})
@@ -111,9 +112,10 @@ func (q *request) causeOf(r xxljob.Run) string {
 	return ""
 }
 
-// kinOf reads what belongs to a run.
+// kinOf reads what belongs to a run. The texts of other runs are on their own pages, and may be long.
 func (q *request) kinOf(ctx context.Context, r *xxljob.Run) (k kin, err error) {
-	if k.tree, err = q.Store.Tree(ctx, r.TriggerID); err != nil && !errors.Is(err, xxljob.ErrNotFound) {
+	ctx = store.WithShortTexts(ctx, 0)
+	if k.tree, k.further, err = q.branchesOf(ctx, r.TriggerID); err != nil && !errors.Is(err, xxljob.ErrNotFound) {
 		return k, err
 	}
 	job, err := q.Store.Job(ctx, r.JobID)
@@ -128,7 +130,8 @@ func (q *request) kinOf(ctx context.Context, r *xxljob.Run) (k kin, err error) {
 		parent, err := q.Store.Run(ctx, r.ParentID)
 		switch {
 		case err == nil:
-			k.parent = &withoutTexts([]xxljob.Run{parent})[0]
+			parent.ShortenTexts(0)
+			k.parent = &parent
 		case !errors.Is(err, xxljob.ErrNotFound):
 			return k, err
 		}
@@ -138,20 +141,19 @@ func (q *request) kinOf(ctx context.Context, r *xxljob.Run) (k kin, err error) {
 			return k, err
 		}
 	}
-	k.tree, k.children = withoutTexts(k.tree), withoutTexts(k.children)
 	k.doers, k.more, err = q.doersOf(ctx, r)
 	return k, err
 }
 
-// withoutTexts are runs as a page names them that is not about them. Their texts are on their own
-// pages, and may be long.
-func withoutTexts(runs []xxljob.Run) []xxljob.Run {
-	list := make([]xxljob.Run, len(runs)) // and no more: others may stand behind those that are given
-	for i, r := range runs {
-		r.Param, r.TriggerMsg, r.HandleMsg = "", "", ""
-		list[i] = r
+// branchesOf are the first of what belongs to a trigger, and how many more there are.
+func (q *request) branchesOf(ctx context.Context, trigger int64) (tree []xxljob.Run, more int, err error) {
+	if reader, ok := q.Store.(xxljob.RunReader); ok {
+		return reader.Branches(ctx, trigger, partsOfARun)
 	}
-	return list
+	if tree, err = q.Store.Tree(ctx, trigger); len(tree) > partsOfARun {
+		tree, more = slices.Clone(tree[:partsOfARun]), len(tree)-partsOfARun
+	}
+	return tree, more, err
 }
 
 // doersOf are the entries of the record about a run, and about the first of its trigger, which

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 const (
@@ -52,7 +53,7 @@ func (q *request) bulkRuns() error {
 	if len(ids) > mostAtOnce {
 		return &problem{status: http.StatusUnprocessableEntity, key: "runbulk.toomany", values: []any{"n", len(ids), "most", mostAtOnce}}
 	}
-	list, err := q.Store.RunsByID(q.ctx, ids)
+	list, err := q.Store.RunsByID(store.WithShortTexts(q.ctx, 0), ids)
 	if err != nil {
 		return err
 	}
@@ -115,10 +116,10 @@ func (q *request) doBulk(do string, rows []bulkRow) {
 			}
 			if err != nil {
 				p := asProblem(err)
-				rows[i].Fault = strings.TrimSpace(q.text(p.key, p.values...) + " " + p.said())
+				rows[i].Fault = strings.TrimSpace(q.text(p.key, p.values...) + " " + q.saidBy(p))
 				if p.status >= http.StatusInternalServerError {
 					q.Logger.Warn("console: a run of several has failed", "request", q.id, "do", do, "run", rows[i].ID, "error", err)
-					rows[i].Fault += " " + q.text("bulk.unknown")
+					rows[i].Fault += " " + q.text("bulk.unknown") + " " + q.text("problem.request", "id", q.id)
 				}
 			}
 		})

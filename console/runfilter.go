@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // runFilter is which runs are wanted, as the address of the page says.
@@ -208,7 +209,7 @@ func (q *request) typedRun() (string, error) {
 	if err != nil || id <= 0 || q.isPart() {
 		return "", nil
 	}
-	list, err := q.Store.RunsByID(q.ctx, []int64{id})
+	list, err := q.Store.RunsByID(store.WithShortTexts(q.ctx, 0), []int64{id})
 	if err != nil || len(list) == 0 || !allowed(q.user, see, list[0].App) {
 		return "", err
 	}

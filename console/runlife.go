@@ -5,6 +5,7 @@ package console
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,10 +51,12 @@ type branch struct {
 func (b branch) Wide() int { return b.To - b.From }
 
 // branches are the attempts and parts of a trigger, as many as a page has room for, and how many
-// more there are. One that has not ended goes on until now.
-func branches(tree []xxljob.Run, this int64) (list []branch, more int) {
-	if n := len(tree); n > partsOfARun {
-		tree, more = tree[:partsOfARun], n-partsOfARun
+// more there are. The run that the page is about is among them, last where there are more before it.
+// One that has not ended goes on until now.
+func branches(tree []xxljob.Run, more int, this *xxljob.Run) (list []branch, rest int) {
+	if n := len(tree); more > 0 && n > 0 && tree[n-1].ID < this.ID {
+		tree = append(slices.Clone(tree), *this)
+		more--
 	}
 	var first, last time.Time
 	for _, r := range tree {
@@ -69,7 +72,7 @@ func branches(tree []xxljob.Run, this int64) (list []branch, more int) {
 	}
 	all := max(last.Sub(first), time.Millisecond)
 	for _, r := range tree {
-		b := branch{Run: r, This: r.ID == this}
+		b := branch{Run: r, This: r.ID == this.ID}
 		if !r.Started.IsZero() {
 			b.From = min(int(1000*r.Started.Sub(first)/all), 994)
 			b.To = max(int(1000*endOf(&r).Sub(first)/all), b.From+6) // so that it is seen

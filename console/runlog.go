@@ -250,7 +250,7 @@ func (q *request) noLog(v logView, err error) (logView, error) {
 	case errors.Is(err, xxljob.ErrNoLog):
 		v.Fault, v.Retry = q.text("log.none", "why", why(err)), !q.run.State.Ended()
 	case q.ctx.Err() == nil:
-		v.Fault = q.text("log.silent", "why", why(err))
+		v.Fault = q.text("log.silent", "why", q.whyOf(err))
 	default:
 		return v, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 const (
@@ -113,14 +114,33 @@ func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, 
 	if err != nil {
 		return since, err
 	}
-	read := func(ctx context.Context) (runsFound, error) { return q.brief(searchRuns(ctx, reader, search)) }
+	most := 2 * mostInACell
+	read := func(ctx context.Context) (runsFound, error) {
+		if q.Redact == nil { // where texts are hidden in part, all of them has to be looked at
+			ctx = store.WithShortTexts(ctx, most)
+		}
+		found, err := searchRuns(ctx, reader, search)
+		for i := range found.runs {
+			found.runs[i].TriggerMsg = ""
+		}
+		return found, err
+	}
 	key := fmt.Sprintf("runs %s %#v", sightKey(apps, all), search)
 	if p.Filter.State == waiting {
 		var after xxljob.Run
 		if err := q.cursor("before", waiting, &after); err != nil {
 			return since, err
 		}
-		read = func(ctx context.Context) (runsFound, error) { return q.brief(waitingRuns(ctx, reader, search, after)) }
+		read = func(ctx context.Context) (runsFound, error) {
+			if q.Redact != nil {
+				most = 0
+			}
+			found, err := waitingRuns(store.WithShortTexts(ctx, most), reader, search, after)
+			if err == nil && q.Redact != nil {
+				err = q.readParams(ctx, found.runs)
+			}
+			return found, err
+		}
 		key = fmt.Sprintf("waiting %s %#v %d %d", sightKey(apps, all), search, after.Scheduled.UnixMilli(), after.ID)
 	} else if err := q.cursor("before", "id", &search.Before); err != nil {
 		return since, err
@@ -146,16 +166,20 @@ func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, 
 // goesOn reports whether the list says how long a run has been going on.
 func goesOn(r xxljob.Run) bool { return !r.Started.IsZero() && r.Ended.IsZero() }
 
-// brief leaves out of runs what the list has no room for, so that what is kept of them is small:
-// where texts are hidden in part, all of them has to be looked at.
-func (q *request) brief(found runsFound, err error) (runsFound, error) {
-	for i := range found.runs {
-		r := &found.runs[i]
-		if r.TriggerMsg = ""; q.Redact == nil {
-			r.Param, r.HandleMsg = cutTo(r.Param, 2*mostInACell), cutTo(r.HandleMsg, 2*mostInACell)
-		}
+// readParams reads the parameters of planned runs, which have no other texts.
+func (q *request) readParams(ctx context.Context, list []xxljob.Run) error {
+	ids := make([]int64, len(list))
+	for i, r := range list {
+		ids[i] = r.ID
 	}
-	return found, err
+	whole, err := q.Store.RunsByID(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, r := range whole {
+		list[slices.Index(ids, r.ID)].Param = r.Param
+	}
+	return nil
 }
 
 // cell is a text of a run as a line of the list has room for it.

@@ -69,11 +69,11 @@ func (w *watched) SearchChanges(ctx context.Context, q xxljob.ChangeSearch) (xxl
 	return w.Store.SearchChanges(ctx, q)
 }
 
-func (w *watched) Tree(ctx context.Context, id int64) ([]xxljob.Run, error) {
+func (w *watched) Branches(ctx context.Context, id int64, limit int) ([]xxljob.Run, int, error) {
 	if err := w.ask(ctx); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return w.Store.Tree(ctx, id)
+	return w.Store.Branches(ctx, id, limit)
 }
 
 // listed are the runs of the list on the page.

@@ -49,6 +49,9 @@ func (q *request) troublesSeen() (list []troubleLine) {
 		if !all {
 			x.Holder = ""
 		}
+		if !q.user.Admin && x.Cause == xxljob.TroubleRefused {
+			x.Detail = q.text("problem.store")
+		}
 		t := troubleLine{Trouble: x, Title: string(x.Cause), Remedy: x.Remedy}
 		if key := "trouble." + t.Title; q.look.language.Has(key) {
 			t.Title = q.text(key)
@@ -70,7 +73,11 @@ func (q *request) notReady() (list []string) {
 	}
 	for i, reason := range not.Reasons {
 		if i < len(not.Errs) && !slices.Contains([]string{"not-started", "stopped"}, reason) && !slices.Contains(store.TroubleCauses(), store.TroubleCause(reason)) {
-			list = append(list, not.Errs[i].Error())
+			words := not.Errs[i].Error()
+			if !q.user.Admin && slices.Contains([]string{"store-away", "failing", "results"}, reason) { // it says what the store says
+				words = q.text("problem.store")
+			}
+			list = append(list, words)
 		}
 	}
 	return list

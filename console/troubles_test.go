@@ -47,6 +47,10 @@ func TestTroublesAreSeen(t *testing.T) {
 	s.ready = &xxljob.NotReadyError{Reasons: []string{"store-away", "locked-rows"}, Errs: []error{http.ErrHandlerTimeout, http.ErrBodyNotAllowed}}
 	root.get("jobs").has("4 troubles", "This node cannot do its part")
 	root.get("troubles").has("This node cannot do its part", http.ErrHandlerTimeout.Error()).lacks(http.ErrBodyNotAllowed.Error())
+	viewer.get("troubles").has("This node cannot do its part", "The store has reported an error.").lacks(http.ErrHandlerTimeout.Error())
+	s.list = []xxljob.Trouble{{Cause: xxljob.TroubleRefused, App: "orders", Since: time.Now(), Detail: "the store refuses a claim: user xxl_jobs"}}
+	root.get("troubles").has("user xxl_jobs")
+	viewer.get("troubles").has("The store has reported an error.").lacks("xxl_jobs")
 	s.list, s.ready = nil, &xxljob.NotReadyError{Reasons: []string{"not-started"}, Errs: []error{http.ErrHandlerTimeout}}
 	root.get("jobs").lacks("trouble keeps", "troubles keep")
 	x.browser().get("login").is(http.StatusOK).lacks("troubles")

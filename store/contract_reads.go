@@ -13,7 +13,7 @@ import (
 
 // RunReader is what a Store is as well that answers questions about many runs at a cost that
 // does not grow with how many there are. Both stores of this module are. Runs have the names
-// of their jobs, as those of RunStore.Run.
+// of their jobs, as those of RunStore.Run, and with WithShortTexts no long texts.
 type RunReader interface {
 	// SearchRuns returns runs that the search chooses, newest (greatest ID) first. It looks
 	// at no more than Examine runs, the newest of its range, and says how far it got: each
@@ -26,6 +26,10 @@ type RunReader interface {
 	// were cancelled while they were kept apart (RunStore.AddAhead) are not among them. It is
 	// an error to ask for more than MostLastRuns runs in all.
 	LastRuns(ctx context.Context, jobs []int64, n int) ([]Run, error)
+	// Branches is Tree in part: what belongs to the trigger of a run, in order of ID, at most
+	// limit, and how many more there are. It counts at most MostTree in all. ErrNotFound when
+	// there is no such run.
+	Branches(ctx context.Context, runID int64, limit int) (runs []Run, more int, err error)
 	// Children returns the runs that have the run as their ParentID, with their retries, in
 	// order of ID, with IDs greater than after, at most limit.
 	Children(ctx context.Context, runID, after int64, limit int) ([]Run, error)

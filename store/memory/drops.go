@@ -202,11 +202,11 @@ func (s *Store) needed(d *dropping, r *run) bool {
 		!r.job.removed && store.IsWindowKey(r.extra().key) && r.job.windowPassed(r.extra().business).After(d.now)
 }
 
-// retention bounds what is kept of what is over: ended runs of a job and of all, and bytes of
-// the logs of all.
+// retention bounds what is kept of what is over: ended runs of a job and of all, bytes of their
+// texts, and of the logs of all.
 type retention struct {
 	perJob, total int
-	logs          int64
+	texts, logs   int64
 }
 
 // Bounds of the audit. Entries of a job that exists are kept up to the first
@@ -221,6 +221,20 @@ const (
 // always kept. The default is 10,000 and 200,000; less than one counts as one.
 func Retain(perJob, total int) Option {
 	return func(s *Store) { s.keep.perJob, s.keep.total = max(perJob, 1), max(total, 1) }
+}
+
+// RetainBytes bounds the texts of the ended runs that the store keeps: parameters, which runs of a
+// job that are started alike have in common, results, messages and the like of all runs together
+// may take so many bytes. Beyond it those that ended first go first, whatever jobs they are of, as
+// with Retain; a run that takes more by itself stays until the next one ends. The default is 64 MiB,
+// 335 bytes for each of the 200,000 runs that Retain keeps: messages of a run take some 200, so
+// ordinary runs go by their number, and such with large parameters and results by this. Less than
+// one counts as one.
+//
+// Runs that have not ended are not counted, and are always kept, however much they take. A process
+// whose runs wait with large parameters needs room for all of these beside it.
+func RetainBytes(bytes int64) Option {
+	return func(s *Store) { s.keep.texts = max(bytes, 1) }
 }
 
 // RetainLogs bounds the lines of runs' logs that the store keeps (xxljob.LogConfig.InStore):
@@ -252,11 +266,39 @@ func (s *Store) keepEnded(r *run) {
 	j := r.job
 	j.ended.push(r)
 	s.ended.push(r)
+	r.kept = true
+	s.texts += r.textBytes()
+	if r.terms.kept++; r.terms.kept == 1 {
+		s.texts += int64(len(r.terms.param))
+	}
 	if j.ended.n > s.keep.perJob {
 		s.evict(j.ended.head)
 	}
 	if s.ended.n > s.keep.total {
 		s.evict(s.ended.head)
+	}
+	for s.texts > s.keep.texts && s.ended.head != r {
+		s.evict(s.ended.head)
+	}
+}
+
+// textBytes are those of the run's own texts: what it has in its terms is counted with these.
+func (r *run) textBytes() int64 {
+	n := len(r.TriggerMsg) + len(r.HandleMsg)
+	if x := r.extras; x != nil {
+		n += len(x.trace) + len(x.killReason) + len(x.progressText) + len(x.reason) + len(x.key)
+		for _, address := range x.addresses {
+			n += len(address)
+		}
+	}
+	return int64(n)
+}
+
+// sayLater adds a line to the TriggerMsg of a run that may have ended.
+func (s *Store) sayLater(r *run, line string) {
+	had := len(r.TriggerMsg)
+	if r.say(line); r.kept {
+		s.texts += int64(len(r.TriggerMsg) - had)
 	}
 }
 
@@ -265,6 +307,10 @@ func (s *Store) evict(r *run) {
 	j := r.job
 	j.ended.remove(r)
 	s.ended.remove(r)
+	s.texts -= r.textBytes()
+	if r.terms.kept--; r.terms.kept == 0 {
+		s.texts -= int64(len(r.terms.param))
+	}
 	j.runs.remove(r)
 	if r.extras != nil {
 		s.dropExtras(r)

@@ -52,6 +52,59 @@ func TestRetainBoundsTheTotal(t *testing.T) {
 	f.must(f.Consistent())
 }
 
+// TestRetainBytes: of large runs as many stay as their texts have room, whatever jobs they are of;
+// what has not ended stays, and is not counted.
+func TestRetainBytes(t *testing.T) {
+	const large = 64 << 10
+	f := newFixture(t, 2, memory.RetainBytes(10*large))
+	a, b := f.job(), f.job()
+	end := func(r store.Run, param, result string) int64 {
+		t.Helper()
+		s := f.start(r, store.LocalAddress(here), r.JobVersion)
+		s.Param, s.JobVersion = param, 1
+		started, err := f.Start(t.Context(), nil, []store.Start{s})
+		f.must(err)
+		res := success(started[0].Run)
+		res.HandleMsg = result
+		_, err = f.Finish(t.Context(), nil, []store.Result{res})
+		f.must(err)
+		return r.ID
+	}
+	add := func(j store.Job, param *string) store.Run {
+		t.Helper()
+		r, err := f.AddRun(t.Context(), j.ID, store.Trigger{Param: param})
+		f.must(err)
+		return r
+	}
+	big := strings.Repeat("x", large)
+	var live []int64
+	for i := range 30 { // three times the bound
+		own := fmt.Sprint(i) + big
+		live = append(live, add(a, &own).ID)
+	}
+	small := f.done(b.ID, 20)
+	want(t, "beside many that wait, what has ended", f.list(store.RunFilter{JobID: b.ID}), small)
+	var shared []int64
+	for range 40 { // of one job, and with one parameter
+		shared = append(shared, end(add(b, nil), big, ""))
+	}
+	want(t, "runs with a parameter in common", f.list(store.RunFilter{JobID: b.ID}), append(small, shared...))
+	var results []int64
+	for i := range 12 {
+		results = append(results, end(add(b, nil), big, fmt.Sprint(i)+big))
+	}
+	kept := f.list(store.RunFilter{JobID: b.ID, Limit: 1000})
+	want(t, "runs with results of their own", kept, results[len(results)-8:]) // and a parameter, and their messages
+	want(t, "what has not ended", f.list(store.RunFilter{JobID: a.ID}), live)
+	f.must(f.Consistent())
+
+	huge := end(add(a, nil), "", strings.Repeat(big, 20))
+	want(t, "what is larger than all of the room", f.list(store.RunFilter{States: []store.State{store.StateSucceeded}}), []int64{huge})
+	next := f.done(b.ID, 1)
+	want(t, "once another one has ended", f.list(store.RunFilter{States: []store.State{store.StateSucceeded}}), next)
+	f.must(f.Consistent())
+}
+
 // The order is that of the ends, not that of the ids.
 func TestRetainDropsWhatEndedFirst(t *testing.T) {
 	f := newFixture(t, 2, memory.Retain(2, 100))

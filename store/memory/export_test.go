@@ -75,7 +75,7 @@ func (s *Store) Watchers() int {
 
 // counted is the size of every set.
 func (s *Store) counted() map[string]int {
-	n := map[string]int{"ended": s.ended.n, "keys": len(s.keys), "bytes of logs": int(s.logs), "bytes of the record": int(s.changes.bytes)}
+	n := map[string]int{"ended": s.ended.n, "keys": len(s.keys), "bytes of texts": int(s.texts), "bytes of logs": int(s.logs), "bytes of the record": int(s.changes.bytes)}
 	for _, sh := range s.shards {
 		n[fmt.Sprint("due of shard ", sh.id)] = count(&sh.due)
 		n[fmt.Sprint("idle of shard ", sh.id)] = len(sh.idle.members)
@@ -117,7 +117,8 @@ func count[T any](o *order[T]) int {
 
 // walked is what every set should hold.
 func (s *Store) walked() map[string]int {
-	n := map[string]int{"keys": 0, "bytes of logs": 0, "bytes of the record": 0}
+	n := map[string]int{"keys": 0, "bytes of texts": 0, "bytes of logs": 0, "bytes of the record": 0}
+	params := map[*terms]bool{}
 	for _, e := range s.record {
 		n["bytes of the record"] += int(e.bytes())
 	}
@@ -141,6 +142,13 @@ func (s *Store) walked() map[string]int {
 	}
 	for r := s.runs.before(s.runs.last + 1); r != nil; r = s.runs.before(r.ID) {
 		walk(n, r)
+		if r.State.Ended() && r.unended == 0 {
+			n["bytes of texts"] += int(r.textBytes())
+			if !params[r.terms] {
+				n["bytes of texts"] += len(r.terms.param)
+			}
+			params[r.terms] = true
+		}
 		for i := range r.extra().pages {
 			n["bytes of logs"] += len(r.extra().pages[i].Content) + 128
 		}

@@ -33,7 +33,7 @@ func (s *Store) Finish(ctx context.Context, dst []store.Run, results []store.Res
 			s.concludeTo(ctx, &accepted[len(accepted)-1], r, ending{res.State, res.After}, now)
 		case r.takesNote() && res.State.Ended() && res.State != store.StateLost && res.Owner == "":
 			r.LateNoted = true
-			r.say("a result came after the run was " + r.State.String() + ": " + res.State.String())
+			s.sayLater(r, "a result came after the run was "+r.State.String()+": "+res.State.String())
 		}
 	}
 	return accepted, nil
@@ -273,23 +273,33 @@ func (s *Store) KnowRetention(d time.Duration) {
 
 // Tree returns the runs of a run's trigger.
 func (s *Store) Tree(ctx context.Context, runID int64) ([]store.Run, error) {
+	tree, _, err := s.Branches(ctx, runID, store.MostTree)
+	return tree, err
+}
+
+// Branches returns the first of the runs of a trigger, and counts the others.
+func (s *Store) Branches(ctx context.Context, runID int64, limit int) (tree []store.Run, more int, err error) {
 	if err := s.look(ctx); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer s.mu.Unlock()
 	r := s.runs.find(runID)
 	if r == nil {
-		return nil, failed(store.ErrNotFound, "run %d", runID)
+		return nil, 0, failed(store.ErrNotFound, "run %d", runID)
 	}
-	var tree []store.Run
+	has := listed(ctx)
 	first := s.runs.find(r.TriggerID)
 	if first == nil {
 		first = r.job.runs.head
 	}
-	for x := first; x != nil && len(tree) < store.MostTree; x = x.links[ofJob].next {
-		if x.TriggerID == r.TriggerID {
-			tree = append(tree, x.read())
+	for x := first; x != nil && len(tree)+more < store.MostTree; x = x.links[ofJob].next {
+		switch {
+		case x.TriggerID != r.TriggerID:
+		case len(tree) < limit:
+			tree = append(tree, has.run(x))
+		default:
+			more++
 		}
 	}
-	return tree, nil
+	return tree, more, nil
 }

@@ -20,7 +20,7 @@ type hammer struct {
 
 // TestHammer lets nodes fight over one small store and then counts.
 func TestHammer(t *testing.T) {
-	f := newFixture(t, 3, memory.Retain(20, 150))
+	f := newFixture(t, 3, memory.Retain(20, 150), memory.RetainBytes(4<<10))
 	const steps = 4000
 	var wg sync.WaitGroup
 	for i, node := range []string{here, "node-2", "node-3"} {

@@ -21,8 +21,9 @@
 // it before, also to a job that was removed, it is the next one that is free.
 //
 // Ended runs are kept up to a bound for each job and one in total (see
-// [Retain]), their logs up to one in bytes (see [RetainLogs]); runs that have not ended are never dropped, nor are they bounded: one that is
-// planned years ahead takes half a kilobyte until it is due.
+// [Retain]), and up to one in bytes of their texts (see [RetainBytes]), their logs up to another
+// (see [RetainLogs]); runs that have not ended are never dropped, nor are they bounded: one that is
+// planned years ahead takes half a kilobyte, and its parameter, until it is due.
 package memory
 
 import (
@@ -71,6 +72,7 @@ type Store struct {
 	lastChange int64                     // guarded by mu
 	changes    recorded                  // guarded by mu; what the record takes
 	logs       int64                     // guarded by mu; bytes of the pages of all runs
+	texts      int64                     // guarded by mu; bytes of the texts of ended runs
 	runs       runs                      // guarded by mu
 	ended      list                      // guarded by mu; all ended runs, in order of their end
 	keys       map[triggerKey]int64      // guarded by mu; keys of triggers whose run is kept
@@ -110,7 +112,7 @@ type Option func(*Store)
 func New(opts ...Option) *Store {
 	s := &Store{
 		db:      newCatalogue(),
-		keep:    retention{perJob: 10_000, total: 200_000, logs: 256 << 20},
+		keep:    retention{perJob: 10_000, total: 200_000, texts: 64 << 20, logs: 256 << 20},
 		jobs:    map[int64]*job{},
 		apps:    map[string]*app{},
 		noWork:  newWork(),

@@ -73,7 +73,7 @@ func (s *Store) pay(ctx context.Context, o *store.Owed, now time.Time, paid *sto
 	switch {
 	case j == nil:
 		if parent := s.runs.find(o.RunID); parent != nil {
-			parent.say(o.Unpaid())
+			s.sayLater(parent, o.Unpaid())
 		}
 		paid.Absent++
 	case o.Join:

@@ -32,7 +32,17 @@ func (s *Store) Jobs(ctx context.Context, f store.JobFilter) ([]store.Job, error
 		found, more = s.jobsOn(found, &f, match)
 		s.mu.Unlock()
 	}
+	listed(ctx).jobs(found)
 	return found, nil
+}
+
+// jobs leaves of jobs what the list has.
+func (has texts) jobs(list []store.Job) {
+	for i := range list {
+		if has.short {
+			list[i].ShortenTexts(has.most)
+		}
+	}
 }
 
 // jobsOn looks at the next stride of jobs behind f.After, which it moves on, and reports whether
@@ -157,6 +167,7 @@ func (s *Store) SearchJobs(ctx context.Context, q store.JobSearch) ([]store.Job,
 	for _, j := range chosen[:min(len(chosen), q.Limit)] {
 		list = append(list, j.snapshot())
 	}
+	listed(ctx).jobs(list)
 	return list, nil
 }
 

@@ -15,6 +15,26 @@ import (
 // stride is how many runs a query looks at before it lets others have the lock.
 const stride = 4096
 
+// texts is how much of the long texts of runs and jobs a list has: see store.WithShortTexts.
+type texts struct {
+	most  int
+	short bool
+}
+
+func listed(ctx context.Context) (has texts) {
+	has.most, has.short = store.ShortTexts(ctx)
+	return has
+}
+
+// run is the run as the list has it.
+func (has texts) run(r *run) store.Run {
+	out := r.read()
+	if has.short {
+		out.ShortenTexts(has.most)
+	}
+	return out
+}
+
 // Run returns one run.
 func (s *Store) Run(ctx context.Context, id int64) (store.Run, error) {
 	if err := s.look(ctx); err != nil {
@@ -36,10 +56,11 @@ func (s *Store) RunsByID(ctx context.Context, ids []int64) ([]store.Run, error) 
 	defer s.mu.Unlock()
 	ids = copied(ids)
 	slices.Sort(ids)
+	has := listed(ctx)
 	var found []store.Run
 	for _, id := range slices.Compact(ids) {
 		if r := s.runs.find(id); r != nil {
-			found = append(found, r.read())
+			found = append(found, has.run(r))
 		}
 	}
 	return found, nil
@@ -54,12 +75,13 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]store.Run, error
 		f.Before = anyID
 	}
 	f.From, f.To = stored(f.From), stored(f.To)
+	has := listed(ctx)
 	var found []store.Run
 	for more := true; more; {
 		if err := s.look(ctx); err != nil {
 			return nil, err
 		}
-		found, more = s.walk(found, &f)
+		found, more = s.walk(found, &f, has)
 		s.mu.Unlock()
 	}
 	return found, nil
@@ -67,7 +89,7 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]store.Run, error
 
 // walk looks at the next stride of runs below f.Before, which it moves on, and
 // reports whether there may be more to find.
-func (s *Store) walk(found []store.Run, f *store.RunFilter) ([]store.Run, bool) {
+func (s *Store) walk(found []store.Run, f *store.RunFilter, has texts) ([]store.Run, bool) {
 	if t := s.runs.find(f.TriggerID); t != nil && f.JobID == 0 {
 		f.JobID = t.job.id // all runs of a trigger are of one job
 	}
@@ -78,7 +100,7 @@ func (s *Store) walk(found []store.Run, f *store.RunFilter) ([]store.Run, bool) 
 		}
 		f.Before = r.ID
 		if chosen(r, f) {
-			found = append(found, r.read())
+			found = append(found, has.run(r))
 		}
 		if f.JobID != 0 {
 			r = r.links[ofJob].prev
@@ -126,7 +148,7 @@ func (s *Store) SearchRuns(ctx context.Context, q store.RunSearch) (store.RunsFo
 		return store.RunsFound{SearchedTo: 1}, over(ctx)
 	}
 	q.From, q.To = stored(q.From), stored(q.To)
-	w := search{clock: s.clock, q: &q, text: strings.ToLower(q.Text), f: store.RunFilter{Before: q.Before}}
+	w := search{clock: s.clock, q: &q, has: listed(ctx), text: strings.ToLower(q.Text), f: store.RunFilter{Before: q.Before}}
 	if len(q.JobIDs) == 1 {
 		w.f.JobID = q.JobIDs[0]
 	}
@@ -144,6 +166,7 @@ func (s *Store) SearchRuns(ctx context.Context, q store.RunSearch) (store.RunsFo
 type search struct {
 	clock func() time.Time
 	q     *store.RunSearch
+	has   texts
 	text  string          // in lower case
 	f     store.RunFilter // where it is
 	found store.RunsFound
@@ -165,7 +188,7 @@ func (s *Store) searchOn(w *search) bool {
 			w.found.Examined++
 			w.found.SearchedTo, w.found.SearchedTime = r.ID, at
 			if w.chosen(r) {
-				w.found.Runs = append(w.found.Runs, r.read())
+				w.found.Runs = append(w.found.Runs, w.has.run(r))
 			}
 		}
 		if w.f.JobID != 0 {
@@ -223,6 +246,7 @@ func (s *Store) LastRuns(ctx context.Context, jobs []int64, n int) (found []stor
 		return nil, err
 	}
 	defer s.mu.Unlock()
+	has := listed(ctx)
 	for _, id := range jobs {
 		j, left := s.jobs[id], n
 		if j == nil {
@@ -230,7 +254,7 @@ func (s *Store) LastRuns(ctx context.Context, jobs []int64, n int) (found []stor
 		}
 		for r := j.runs.tail; r != nil && left > 0; r = r.links[ofJob].prev {
 			if r.State.Ended() && !r.ahead {
-				found = append(found, r.read())
+				found = append(found, has.run(r))
 				left--
 			}
 		}
@@ -244,13 +268,13 @@ func (s *Store) Children(ctx context.Context, runID, after int64, limit int) (fo
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	list := s.children[runID]
+	list, has := s.children[runID], listed(ctx)
 	at, _ := slices.BinarySearchFunc(list, after+1, func(r *run, id int64) int { return int(max(min(r.ID-id, 1), -1)) })
 	for _, r := range list[min(at, len(list)):] {
 		if len(found) >= limit {
 			break
 		}
-		found = append(found, r.read())
+		found = append(found, has.run(r))
 	}
 	return found, nil
 }
@@ -292,13 +316,14 @@ func (s *Store) Waiting(ctx context.Context, after store.Run, limit int) ([]stor
 	for _, sh := range s.shards {
 		waiting.add(&sh.planned, at, id)
 	}
+	has := listed(ctx)
 	var list []store.Run
 	for len(list) < limit {
 		e := waiting.peek()
 		if e == nil {
 			break
 		}
-		list = append(list, e.of.read())
+		list = append(list, has.run(e.of))
 		waiting.next()
 	}
 	return list, nil

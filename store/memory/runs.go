@@ -46,6 +46,7 @@ type run struct {
 	late     bool // an alarm has said so
 	foreign  bool // planned, and neither planned nor loaded under the shard's epoch
 	ahead    bool // planned, and kept apart until extras.move: see AddAhead
+	kept     bool // counted among those that have ended: see keepEnded
 }
 
 func (r *run) slot() *int32 { return &r.place }
@@ -116,26 +117,27 @@ func (r *run) say(line string) {
 }
 
 // terms are what a run was started with, as it mostly has in common with other runs of its job.
-// They are never changed, only replaced.
+// They are never changed, only replaced, but for how many runs that have ended have them.
 type terms struct {
 	app                    string // when the run was inserted
 	handler, block, param  string
 	address, owner, bootID string
 	jobVersion             int64
-	retries                int
+	retries                int32
+	kept                   int32 // guarded by Store.mu
 }
 
 func termsOf(r *store.Run, app string) terms {
 	return terms{
 		app: app, handler: r.Handler, block: r.Block, param: r.Param, address: r.Address, owner: r.Owner, bootID: r.BootID,
-		jobVersion: r.JobVersion, retries: r.Retries,
+		jobVersion: r.JobVersion, retries: int32(r.Retries),
 	}
 }
 
 func (t *terms) put(out *store.Run) {
 	out.App, out.Handler, out.Block, out.Param = t.app, t.handler, t.block, t.param
 	out.Address, out.Owner, out.BootID = t.address, t.owner, t.bootID
-	out.JobVersion, out.Retries = t.jobVersion, t.retries
+	out.JobVersion, out.Retries = t.jobVersion, int(t.retries)
 }
 
 // agree gives the run its terms: those that another run of the job had last, where they are the
@@ -145,8 +147,12 @@ func (r *run) agree(t terms) {
 	if t.owner == "" {
 		last = &r.job.plain
 	}
+	if t.kept = 0; *last != nil {
+		t.kept = (*last).kept
+	}
 	if *last == nil || **last != t {
 		own := t // so that t itself need not be on the heap
+		own.kept = 0
 		*last = &own
 	}
 	r.terms = *last
@@ -156,7 +162,11 @@ func (r *run) agree(t terms) {
 // that all such runs of the app have.
 func (s *Store) agreePlain(r *run) {
 	j, plain := r.job, terms{app: r.job.app, retries: retriesOfJob}
+	if j.plain != nil {
+		plain.kept = j.plain.kept
+	}
 	if j.plain == nil || *j.plain != plain {
+		plain.kept = 0
 		j.plain = s.plainOf(plain)
 	}
 	r.terms = j.plain

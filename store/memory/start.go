@@ -129,7 +129,7 @@ func (s *Store) start(ctx context.Context, st *store.Start, r *run, now int64, o
 	if r.Type.ScheduleBorn() {
 		r.job.startedFor = max(r.job.startedFor, r.scheduled)
 	}
-	t := terms{app: r.terms.app, handler: store.PlainText(st.Handler), block: store.PlainText(st.Block), param: store.PlainText(st.Param), jobVersion: st.JobVersion, retries: st.Retries}
+	t := terms{app: r.terms.app, handler: store.PlainText(st.Handler), block: store.PlainText(st.Block), param: store.PlainText(st.Param), jobVersion: st.JobVersion, retries: int32(st.Retries)}
 	if st.State == store.StateRefused {
 		r.agree(t)
 		s.concludeTo(ctx, &out.Run, r, ending{state: store.StateRefused}, now)

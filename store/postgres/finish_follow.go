@@ -167,20 +167,44 @@ func (s *Store) heldFirst(id int64) statement { return s.sql.heldFirst.with(id) 
 
 // Tree returns the runs of a run's trigger.
 func (s *Store) Tree(ctx context.Context, runID int64) ([]store.Run, error) {
+	tree, _, err := s.tree(ctx, runID, store.MostTree, nil)
+	return tree, err
+}
+
+// Branches returns the first of the runs of a trigger, and counts the others.
+func (s *Store) Branches(ctx context.Context, runID int64, limit int) (runs []store.Run, more int, err error) {
+	further := 0
+	runs, first, err := s.tree(ctx, runID, limit, &further)
+	if err != nil {
+		return nil, 0, err
+	}
+	return runs, max(min(first+further, store.MostTree)-len(runs), 0), nil
+}
+
+// tree reads the runs of a trigger, at most limit, and counts those behind its first where further is not nil. first
+// is 1 where that one is still there.
+func (s *Store) tree(ctx context.Context, runID int64, limit int, further *int) (runs []store.Run, first int, err error) {
 	run, err := s.Run(ctx, runID)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var runs []store.Run
-	err = s.readByIndex(ctx,
-		s.sql.aheadByIDs.with([]int64{run.TriggerID}).into(readNamedRuns(&runs)),
-		s.sql.runByID.with(run.TriggerID).into(readNamedRuns(&runs)),
-		s.sql.furtherRuns.with(run.TriggerID).into(readNamedRuns(&runs)))
-	if err != nil {
-		return nil, failed(err, "read the runs of trigger %d", run.TriggerID)
+	id, texts := run.TriggerID, textsOf(ctx)
+	ask := []statement{
+		s.sql.aheadByIDs.by(named{{"runs", []int64{id}}, {"texts", texts}}).into(readNamedRuns(&runs)),
+		s.sql.runsByID.by(named{{"runs", []int64{id}}, {"lo", id}, {"hi", id}, {"texts", texts}}).into(readNamedRuns(&runs)),
+		s.sql.furtherRuns.by(named{{"trigger", id}, {"limit", max(limit, 0)}, {"texts", texts}}).into(readNamedRuns(&runs)),
+	}
+	if further != nil {
+		ask = append(ask, s.sql.countFurther.with(id).into(scanInto(further)))
+	}
+	if err := s.readByIndex(ctx, ask...); err != nil {
+		return nil, 0, failed(err, "read the runs of trigger %d", id)
 	}
 	runs = slices.CompactFunc(byID(runs), func(a, b store.Run) bool { return a.ID == b.ID })
-	return runs, nil
+	if len(runs) > 0 && runs[0].ID == id {
+		first = 1
+	}
+	return runs[:min(len(runs), max(limit, 0))], first, nil
 }
 
 // mayBeLocked is the condition of a run l to be locked before its job: one that was given back
@@ -189,7 +213,7 @@ const mayBeLocked = `l.state + 0 <> {{state.planned}}`
 
 // followQueries are the statements of this file.
 type followQueries struct {
-	lockTriggers, heldFirst, keepJobs, noteEnds, insertFollowing, unendedAfter, furtherRuns query
+	lockTriggers, heldFirst, keepJobs, noteEnds, insertFollowing, unendedAfter, furtherRuns, countFurther query
 }
 
 func (q *followQueries) define(sql template) {
@@ -241,5 +265,7 @@ func (q *followQueries) define(sql template) {
 	q.unendedAfter = sql(`select {{run}} from {{schema}}.xxl_job_log l where l.trigger_id = {{arg.trigger}} and l.id > {{arg.run}}
 	and l.state + 0 in ({{state.planned}}, {{state.started}}, {{state.dispatched}}) and coalesce(l.executor_sharding_param, '') = {{arg.sharding}}
 	order by l.id desc limit 1`)
-	q.furtherRuns = sql(`select j.job_desc, j.job_key, {{run}} from {{schema}}.xxl_job_log l ` + namesOfJob + ` where l.trigger_id = $1 order by l.id limit ` + strconv.Itoa(store.MostTree-1))
+	q.furtherRuns = sql(`select j.job_desc, j.job_key, {{listed}} from (select l.* from {{schema}}.xxl_job_log l
+		where l.trigger_id = {{arg.trigger}}::bigint order by l.id limit {{arg.limit}}) l ` + namesOfJob + ` order by l.id`)
+	q.countFurther = sql(`select count(*)::int from (select from {{schema}}.xxl_job_log l where l.trigger_id = $1 and l.id <> $1 limit ` + strconv.Itoa(store.MostTree) + `) l`)
 }

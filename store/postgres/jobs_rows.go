@@ -3,6 +3,7 @@ package postgres
 // The columns of a job, as they are written and read.
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,6 +109,19 @@ var (
 	definitionColumns = infoColumns.readBehind("i")
 	jobColumns        = definitionColumns + ", " + nextColumns.readBehind("n")
 )
+
+// jobsListed are jobColumns for a list of the context: see listedColumns.
+func (q *listing) jobsListed(ctx context.Context) string {
+	most := textsOf(ctx)
+	if most == allTexts {
+		return jobColumns
+	}
+	param := "''"
+	if most > 0 {
+		param = "pg_catalog.left(i.executor_param, " + q.arg(most) + "::int)"
+	}
+	return strings.NewReplacer("i.executor_param", param, "i.glue_source", "''").Replace(jobColumns)
+}
 
 // list joins what f makes of each column; nothing is left out.
 func (c columns) list(f func(column) string) string {

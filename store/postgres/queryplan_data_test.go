@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -466,7 +467,7 @@ func (d *planData) keyCases() []keyCase {
 	for i := range keys {
 		keys[i] = fmt.Sprint("key-", i+5000)
 	}
-	page := d.jobsQuery(store.JobFilter{App: app, Keys: keys, Limit: len(keys)})
+	page := d.jobsQuery(context.Background(), store.JobFilter{App: app, Keys: keys, Limit: len(keys)})
 	return []keyCase{
 		{name: "nameJobs", st: q.nameJobs.by(named{{"app", app}, {"keys", keys}, {"generation", 1}}), keys: 1000},
 		{name: "nameJobs anew", st: q.nameJobs.by(named{{"app", app}, {"keys", keys}, {"generation", 2}}), keys: 1000},
@@ -507,7 +508,7 @@ func TestPlanOfAListAfterAnUpgrade(t *testing.T) {
 	pages := []store.JobFilter{{App: "app", Limit: 100}, {App: "app", Limit: 100, After: 15_000}}
 	explain := func(f store.JobFilter, index, collation string) planSum {
 		t.Helper()
-		q := d.jobsQuery(f)
+		q := d.jobsQuery(context.Background(), f)
 		s, err := e.run(t.Context(), "force_custom_plan", strings.ReplaceAll(q.sql, ` collate pg_catalog."POSIX"`, collation), q.args, "analyze, buffers")
 		if err != nil {
 			t.Fatal(err)

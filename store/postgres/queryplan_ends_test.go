@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -155,7 +156,8 @@ func (d *planData) endCases() []planCase {
 		{name: "insertFollowing 1000", st: q.insertFollowing.by(d.following(1000)), rows: 1000, batch: 2000, reach: reachIDs},
 		{name: "insertFollowing 1", st: q.insertFollowing.by(d.following(1)), rows: 1, reach: reachIDs},
 		{name: "unendedAfter", st: q.unendedAfter.by(named{{"trigger", d.ended[0]}, {"run", d.ended[0]}, {"sharding", ""}}), reach: reachAll},
-		{name: "furtherRuns", st: q.furtherRuns.with(d.ended[0]), reach: reachAll},
+		{name: "furtherRuns", st: q.furtherRuns.by(named{{"trigger", d.ended[0]}, {"limit", 100}, {"texts", 0}}), reach: reachAll},
+		{name: "countFurther", st: q.countFurther.with(d.ended[0]), rows: 1, reach: reachAll},
 		{name: "runAsItIs", st: q.runAsItIs.with(d.ended[0]), rows: 1, reach: reachOne},
 		{name: "killPlanned", st: q.killPlanned.with(d.planned[0].ID, "x"), rows: 1, reach: reachOne},
 		{name: "killStarted", st: q.killStarted.with(d.started[0].ID, "x"), rows: 1, reach: reachOne},
@@ -196,8 +198,8 @@ func (d *planData) runCases() []planCase {
 	day1 := idAt(d.now.Truncate(day).Add((2-planDays)*day)) - 1
 	return []planCase{
 		{name: "runByID", st: q.runByID.with(d.ended[0]), rows: 1, reach: reachOne},
-		{name: "runsByID 1000", st: q.runsByID.by(named{{"runs", d.ended}, {"lo", lo}, {"hi", hi}}), rows: 1000, reach: reachIDs},
-		{name: "runsByID 1", st: q.runsByID.by(named{{"runs", d.ended[:1]}, {"lo", d.ended[0]}, {"hi", d.ended[0]}}), rows: 1, reach: reachIDs},
+		{name: "runsByID 1000", st: q.runsByID.by(named{{"runs", d.ended}, {"lo", lo}, {"hi", hi}, {"texts", allTexts}}), rows: 1000, reach: reachIDs},
+		{name: "runsByID 1", st: q.runsByID.by(named{{"runs", d.ended[:1]}, {"lo", d.ended[0]}, {"hi", d.ended[0]}, {"texts", 160}}), rows: 1, reach: reachIDs},
 		{name: "partitions", st: q.partitions.with(), rows: planDays},
 		{name: "endOldJobs", st: q.endOldJobs.by(named{{"lo", day0}, {"hi", day1}, {"limit", endBatch}}), rows: 5, reach: reachOne},
 		{name: "endOld", st: q.endOld.by(named{{"lo", day0}, {"hi", day1}, {"limit", endBatch}}), rows: 5, reach: reachOne},
@@ -313,11 +315,11 @@ func (d *planData) registryCases() []planCase {
 
 func (d *planData) listCases() []planCase {
 	jobs := func(name string, rows int, f store.JobFilter) planCase {
-		q := d.jobsQuery(f)
+		q := d.jobsQuery(context.Background(), f)
 		return planCase{name: "Jobs " + name, st: statement{sql: q.sql, args: q.args}, rows: rows}
 	}
 	runs := func(name string, rows int, f store.RunFilter) planCase {
-		q := d.runsQuery(f)
+		q := d.runsQuery(context.Background(), f)
 		var scans []string
 		if f.JobID != 0 { // the number of shards says which one is the job's
 			scans = smallLock

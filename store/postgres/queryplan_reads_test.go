@@ -40,7 +40,7 @@ func (d *planData) searchCases() []planCase {
 		}
 		sr.low = oldest
 		var runs []store.Run
-		find := planCase{name: "SearchRuns " + name, st: sr.matches(&runs), rows: rows, batch: q.Examine, wasted: q.Examine, reach: reachAll}
+		find := planCase{name: "SearchRuns " + name, st: sr.matches(context.Background(), &runs), rows: rows, batch: q.Examine, wasted: q.Examine, reach: reachAll}
 		stop := planCase{name: "SearchRuns " + name + ": the edge", st: edge, rows: 1, batch: q.Examine + 100, wasted: 200, reach: reachAll}
 		if len(q.JobIDs) == 1 {
 			find.scans, stop.scans = smallLock, smallLock
@@ -87,11 +87,11 @@ func (d *planData) searchCases() []planCase {
 		planCase{name: "valuesOfTag", st: values(q.valuesOfTag, "tag"), rows: 10, scans: infos, wide: true},
 		planCase{name: "schedules all", st: q.schedules.by(named{{"after", 0}, {"limit", 10_000}}), rows: 9000, wasted: 15_000, wide: true},
 		planCase{name: "schedules 1000", st: q.schedules.by(named{{"after", 50_000}, {"limit", 1000}}), rows: 1000, wasted: 1500},
-		planCase{name: "lastRuns 50x10", st: q.lastRuns.by(named{{"jobs", jobIDs(50, 1)}, {"limit", 10}}), rows: 100, reach: reachAll, wasted: 100},
-		planCase{name: "lastRuns 200x1", st: q.lastRuns.by(named{{"jobs", jobIDs(200, 7)}, {"limit", 1}}), rows: 50, batch: 200, reach: reachAll, wasted: 100},
-		planCase{name: "children", st: q.children.by(named{{"parent", idAt(d.now.Add(-time.Minute))}, {"after", 0}, {"limit", 100}}), reach: reachAll},
-		planCase{name: "waitingRuns", st: q.waitingRuns.by(named{{"since", int64(0)}, {"after", int64(0)}, {"lo", lo}, {"hi", hi}, {"limit", 100}}), rows: 100, reach: reachOpen, wasted: 100},
-		planCase{name: "waitingRuns behind", st: q.waitingRuns.by(named{{"since", d.now.UnixMilli()}, {"after", int64(1)}, {"lo", lo}, {"hi", hi}, {"limit", 100}}), rows: 5, reach: reachOpen, wasted: 100},
+		planCase{name: "lastRuns 50x10", st: q.lastRuns.by(named{{"jobs", jobIDs(50, 1)}, {"limit", 10}, {"texts", 0}}), rows: 100, reach: reachAll, wasted: 100},
+		planCase{name: "lastRuns 200x1", st: q.lastRuns.by(named{{"jobs", jobIDs(200, 7)}, {"limit", 1}, {"texts", allTexts}}), rows: 50, batch: 200, reach: reachAll, wasted: 100},
+		planCase{name: "children", st: q.children.by(named{{"parent", idAt(d.now.Add(-time.Minute))}, {"after", 0}, {"limit", 100}, {"texts", 0}}), reach: reachAll},
+		planCase{name: "waitingRuns", st: q.waitingRuns.by(named{{"since", int64(0)}, {"after", int64(0)}, {"lo", lo}, {"hi", hi}, {"limit", 100}, {"texts", 160}}), rows: 100, reach: reachOpen, wasted: 100},
+		planCase{name: "waitingRuns behind", st: q.waitingRuns.by(named{{"since", d.now.UnixMilli()}, {"after", int64(1)}, {"lo", lo}, {"hi", hi}, {"limit", 100}, {"texts", allTexts}}), rows: 5, reach: reachOpen, wasted: 100},
 		planCase{name: "openRuns", st: q.openRuns.by(named{{"lo", lo}, {"hi", hi}, {"limit", 10_000}}), rows: 2, batch: 20_000, reach: reachOpen, wasted: 100, scans: manyOpen},
 		planCase{name: "view", st: q.view.by(named{{"locks", true}, {"lock_class", int32(1)}, {"node_class", int32(2)}, {"incarnation", ""}}), rows: 1, scans: smallNodes},
 	)
@@ -102,7 +102,7 @@ func (d *planData) jobSearchCases() []planCase {
 	var list []planCase
 	search := func(name string, rows int, q store.JobSearch, change ...func(*planCase)) {
 		q.Complete()
-		l := d.jobSearch(&q)
+		l := d.jobSearch(context.Background(), &q)
 		c := planCase{name: "SearchJobs " + name, st: statement{sql: l.sql, args: l.args}, rows: rows, wasted: 3000}
 		for _, f := range change {
 			f(&c)

@@ -17,7 +17,7 @@ func (s *Store) SearchJobs(ctx context.Context, q store.JobSearch) (jobs []store
 		return nil, err
 	}
 	q.Complete()
-	list := s.jobSearch(&q)
+	list := s.jobSearch(ctx, &q)
 	err = s.list(ctx, statement{sql: list.sql, args: list.args, read: readJobs(&jobs)})
 	return jobs, failed(err, "search for jobs")
 }
@@ -28,7 +28,7 @@ const (
 	nextOrder = "n.trigger_next_time"
 )
 
-func (s *Store) jobSearch(f *store.JobSearch) (q listing) {
+func (s *Store) jobSearch(ctx context.Context, f *store.JobSearch) (q listing) {
 	order := "i.id"
 	behind := func(column, value string) {
 		q.add("(" + column + ", i.id) > (" + value + ", " + q.arg(f.After.ID) + "::bigint)")
@@ -56,7 +56,7 @@ func (s *Store) jobSearch(f *store.JobSearch) (q listing) {
 	}
 	q.jobFilters(f)
 	q.sql = fmt.Sprintf("%sselect %s from %s.xxl_job_info i join %[3]s.xxl_job_next n on n.job_id = i.id and n.shard = i.shard\n\twhere %s order by %s limit %s",
-		mark, jobColumns, s.schema, q.conditions(), order, q.arg(f.Limit))
+		mark, q.jobsListed(ctx), s.schema, q.conditions(), order, q.arg(f.Limit))
 	return q
 }
 

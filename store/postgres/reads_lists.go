@@ -40,7 +40,7 @@ func (q *listing) conditions() string {
 
 // Jobs lists jobs in order of ID.
 func (s *Store) Jobs(ctx context.Context, f store.JobFilter) ([]store.Job, error) {
-	q := s.jobsQuery(f)
+	q := s.jobsQuery(ctx, f)
 	var jobs []store.Job
 	st := statement{sql: q.sql, args: q.args, read: readJobs(&jobs)}
 	if q.keyed {
@@ -49,7 +49,7 @@ func (s *Store) Jobs(ctx context.Context, f store.JobFilter) ([]store.Job, error
 	return jobs, failed(s.list(ctx, st), "list jobs")
 }
 
-func (s *Store) jobsQuery(f store.JobFilter) (q listing) {
+func (s *Store) jobsQuery(ctx context.Context, f store.JobFilter) (q listing) {
 	from := q.jobsOf(&f)
 	for _, c := range []struct{ column, value string }{
 		{"i.job_key", f.Key}, {"i.executor_handler", f.Handler}, {"i.author", f.Author},
@@ -79,7 +79,7 @@ func (s *Store) jobsQuery(f store.JobFilter) (q listing) {
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	q.sql = fmt.Sprintf("%sselect %s from %s\n\twhere %s order by i.id limit %s", mark, jobColumns,
+	q.sql = fmt.Sprintf("%sselect %s from %s\n\twhere %s order by i.id limit %s", mark, q.jobsListed(ctx),
 		strings.ReplaceAll(from, "{{schema}}", s.schema), q.conditions(), q.arg(limit))
 	return q
 }
@@ -125,7 +125,7 @@ func (s *Store) RunsByID(ctx context.Context, ids []int64) ([]store.Run, error) 
 	}
 	lo, hi := rangeOf(others)
 	runs := entries
-	if err := s.read(ctx, s.sql.runsByID.by(named{{"runs", others}, {"lo", lo}, {"hi", hi}}).into(readNamedRuns(&runs))); err != nil {
+	if err := s.read(ctx, s.sql.runsByID.by(named{{"runs", others}, {"lo", lo}, {"hi", hi}, {"texts", textsOf(ctx)}}).into(readNamedRuns(&runs))); err != nil {
 		return nil, failed(err, "read %d runs", len(ids))
 	}
 	return byID(runs), nil
@@ -159,7 +159,7 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]store.Run, error
 	if noJobID(f.JobID) {
 		return nil, nil
 	}
-	q := s.runsQuery(f)
+	q := s.runsQuery(ctx, f)
 	var runs []store.Run
 	err := s.list(ctx, statement{sql: q.sql, args: q.args, read: readNamedRuns(&runs)})
 	return runs, failed(err, "list runs")
@@ -168,15 +168,15 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]store.Run, error
 // runsQuery reads runs of one job from three indexes, by what the runs are at, for
 // no index holds all of them; and those of one trigger from two, for the first has
 // no trigger but itself. Entries of xxl_job_ahead are among them where they can match.
-func (s *Store) runsQuery(f store.RunFilter) (q listing) {
+func (s *Store) runsQuery(ctx context.Context, f store.RunFilter) (q listing) {
 	s.boundRuns(&q, &f)
 	limit := f.Limit
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	n := q.arg(limit)
+	n, columns := q.arg(limit), q.runsListed(ctx)
 	page := func(table, extra, order string) string {
-		return fmt.Sprintf("(select %s from %s.%s l where %s%s order by %s desc limit %s)", runColumns, s.schema, table, q.conditions(), extra, order, n)
+		return fmt.Sprintf("(select %s from %s.%s l where %s%s order by %s desc limit %s)", columns, s.schema, table, q.conditions(), extra, order, n)
 	}
 	run := func(extra string) string { return page("xxl_job_log", extra, "l.id") }
 	own, order := "", "l.id"
@@ -279,6 +279,6 @@ type runQueries struct {
 
 func (q *runQueries) define(sql template) {
 	q.runByID = sql(`select j.job_desc, j.job_key, {{run}} from {{schema}}.xxl_job_log l ` + namesOfJob + ` where l.id = $1`)
-	q.runsByID = sql(`select j.job_desc, j.job_key, {{run}} from {{schema}}.xxl_job_log l ` + namesOfJob + `
+	q.runsByID = sql(`select j.job_desc, j.job_key, {{listed}} from {{schema}}.xxl_job_log l ` + namesOfJob + `
 	where l.id = any({{arg.runs}}::bigint[]) and l.id between {{arg.lo}} and {{arg.hi}} order by l.id`)
 }

@@ -61,7 +61,7 @@ func (sr *searching) look(ctx context.Context, most int, found *store.RunsFound)
 	}
 	sr.low = oldest
 	var runs []store.Run
-	if err := sr.store.list(ctx, sr.matches(&runs)); err != nil {
+	if err := sr.store.list(ctx, sr.matches(ctx, &runs)); err != nil {
 		return false, err
 	}
 	found.Runs, found.Examined = append(found.Runs, runs...), found.Examined+n
@@ -116,11 +116,11 @@ func (sr *searching) edge(n *int, oldest *int64) statement {
 }
 
 // matches reads those of the range that are chosen.
-func (sr *searching) matches(runs *[]store.Run) statement {
+func (sr *searching) matches(ctx context.Context, runs *[]store.Run) statement {
 	var q listing
-	limit := q.arg(sr.search.Limit)
+	limit, columns := q.arg(sr.search.Limit), q.runsListed(ctx)
 	sql := fmt.Sprintf("%sselect j.job_desc, j.job_key, %s from (%s) l %s order by l.id desc", mark, runColumns,
-		sr.candidates(&q, runColumns, sr.filters, limit), namesOfJob)
+		sr.candidates(&q, columns, sr.filters, limit), namesOfJob)
 	return statement{sql: strings.ReplaceAll(sql, "{{schema}}", sr.store.schema), args: q.args, read: readNamedRuns(runs)}
 }
 
@@ -242,7 +242,7 @@ func (s *Store) LastRuns(ctx context.Context, jobs []int64, n int) (runs []store
 		return nil, fmt.Errorf("postgres: the last %d runs of %d jobs are more than %d", n, len(jobs), store.MostLastRuns)
 	}
 	there := slices.DeleteFunc(slices.Clone(jobs), noJobID)
-	err = s.readByIndex(ctx, s.sql.lastRuns.by(named{{"jobs", there}, {"limit", n}}).into(readNamedRuns(&runs)))
+	err = s.readByIndex(ctx, s.sql.lastRuns.by(named{{"jobs", there}, {"limit", n}, {"texts", textsOf(ctx)}}).into(readNamedRuns(&runs)))
 	return runs, failed(err, "read the last runs of %d jobs", len(jobs))
 }
 
@@ -251,7 +251,7 @@ func (s *Store) Children(ctx context.Context, runID, after int64, limit int) (ru
 	if limit <= 0 || runID <= 0 {
 		return nil, ended(ctx)
 	}
-	err = s.readByIndex(ctx, s.sql.children.by(named{{"parent", runID}, {"after", max(after, 0)}, {"limit", limit}}).into(readNamedRuns(&runs)))
+	err = s.readByIndex(ctx, s.sql.children.by(named{{"parent", runID}, {"after", max(after, 0)}, {"limit", limit}, {"texts", textsOf(ctx)}}).into(readNamedRuns(&runs)))
 	return runs, failed(err, "read the children of run %d", runID)
 }
 
@@ -268,7 +268,7 @@ func (s *Store) Waiting(ctx context.Context, after store.Run, limit int) (runs [
 	if !after.Scheduled.IsZero() {
 		since = milli(stored(after.Scheduled))
 	}
-	err = s.readByIndex(ctx, s.sql.waitingRuns.by(named{{"since", since}, {"after", after.ID}, {"lo", lo}, {"hi", hi}, {"limit", limit}}).into(readNamedRuns(&runs)))
+	err = s.readByIndex(ctx, s.sql.waitingRuns.by(named{{"since", since}, {"after", after.ID}, {"lo", lo}, {"hi", hi}, {"limit", limit}, {"texts", textsOf(ctx)}}).into(readNamedRuns(&runs)))
 	return runs, failed(err, "read waiting runs")
 }
 
@@ -307,12 +307,12 @@ type searchQueries struct {
 }
 
 func (q *searchQueries) define(sql template) {
-	q.lastRuns = sql(`select j.job_desc, j.job_key, {{run}} from unnest({{arg.jobs}}::int[]) with ordinality a(job, ord)
+	q.lastRuns = sql(`select j.job_desc, j.job_key, {{listed}} from unnest({{arg.jobs}}::int[]) with ordinality a(job, ord)
 	cross join lateral (select l.* from {{schema}}.xxl_job_log l where l.job_id = a.job and ` + isOver + ` order by l.id desc limit {{arg.limit}}) l
 	` + namesOfJob + ` order by a.ord, l.id desc`)
-	q.children = sql(`select j.job_desc, j.job_key, {{run}} from (select l.* from {{schema}}.xxl_job_log l
+	q.children = sql(`select j.job_desc, j.job_key, {{listed}} from (select l.* from {{schema}}.xxl_job_log l
 		where l.parent_id = {{arg.parent}}::bigint and l.id > {{arg.after}}::bigint order by l.id limit {{arg.limit}}) l ` + namesOfJob + ` order by l.id`)
-	q.waitingRuns = sql(`select j.job_desc, j.job_key, {{run}} from (select l.* from {{schema}}.xxl_job_log l
+	q.waitingRuns = sql(`select j.job_desc, j.job_key, {{listed}} from (select l.* from {{schema}}.xxl_job_log l
 		where l.state = {{state.planned}} and (l.scheduled_time, l.id) > ({{arg.since}}::bigint, {{arg.after}}::bigint) and l.id between {{arg.lo}} and {{arg.hi}}
 		order by l.scheduled_time, l.id limit {{arg.limit}}) l ` + namesOfJob + ` order by l.scheduled_time, l.id`)
 	q.openRuns = sql(`select true, l.app_name, count(*)::int from (select l.app_name from {{schema}}.xxl_job_log l

@@ -243,7 +243,7 @@ func (s *Store) entries(ctx context.Context, ids []int64) (found []store.Run, ot
 	if len(may) == 0 {
 		return nil, ids, nil
 	}
-	if err := s.readByIndex(ctx, s.sql.aheadByIDs.with(may).into(readNamedRuns(&found))); err != nil || len(found) == 0 {
+	if err := s.readByIndex(ctx, s.sql.aheadByIDs.by(named{{"runs", may}, {"texts", textsOf(ctx)}}).into(readNamedRuns(&found))); err != nil || len(found) == 0 {
 		return nil, ids, err
 	}
 	is := make(map[int64]bool, len(found))
@@ -361,9 +361,9 @@ func (q *aheadQueries) define(sql template) {
 	select r.new_id, r.id, r.shard from placed r`)
 
 	one := `select {{run}} from {{schema}}.xxl_job_ahead l `
-	named := `select j.job_desc, j.job_key, {{run}} from {{schema}}.xxl_job_ahead l ` + namesOfJob
-	q.aheadByID = sql(named + ` where l.id = $1`)
-	q.aheadByIDs = sql(named + ` where l.id = any($1::bigint[])`)
+	const named = `.xxl_job_ahead l ` + namesOfJob
+	q.aheadByID = sql(`select j.job_desc, j.job_key, {{run}} from {{schema}}` + named + ` where l.id = $1`)
+	q.aheadByIDs = sql(`select j.job_desc, j.job_key, {{listed}} from {{schema}}` + named + ` where l.id = any({{arg.runs}}::bigint[])`)
 	q.aheadAsItIs = sql(one + `where l.id = $1`)
 	q.keyAhead = sql(one + `where l.id = (select k.run_id from {{schema}}.xxl_job_trigger_key k where k.job_id = $1 and k.trigger_key = $2)`)
 	cancelled := func(reason string) string {

@@ -3,6 +3,9 @@ package postgres
 // The columns of a run, as they are written and read.
 
 import (
+	"context"
+	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,6 +81,42 @@ var runColumns = func() string {
 	}
 	return strings.Join(list, ", ")
 }()
+
+// listedColumns are runColumns for a list: with store.WithShortTexts, of the texts that may be long
+// what it has, so that of those which are stored apart no more is read. The statement has an argument for
+// how much that is: below 0, all.
+func listedColumns(argument string) string {
+	list := make([]string, len(runFields))
+	for i, f := range runFields {
+		switch list[i] = "l." + f.column; f.column {
+		case "executor_param", "handle_msg":
+			list[i] = fmt.Sprintf("case when %[1]s::int < 0 then %[2]s when %[1]s::int > 0 then pg_catalog.left(%[2]s, %[1]s::int) end as %[3]s", argument, list[i], f.column)
+		case "trigger_msg", "routed":
+			list[i] = fmt.Sprintf("case when %s::int < 0 then %s end as %s", argument, list[i], f.column)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// runsListed are the columns of runs that a list of the context reads, which has an argument for that
+// where it reads less than all.
+func (q *listing) runsListed(ctx context.Context) string {
+	if most := textsOf(ctx); most != allTexts {
+		return listedColumns(q.arg(most))
+	}
+	return runColumns
+}
+
+// allTexts is the argument for texts as they are.
+const allTexts = -1
+
+// textsOf is the argument for how much a list has of a text.
+func textsOf(ctx context.Context) int {
+	if most, short := store.ShortTexts(ctx); short {
+		return min(most, math.MaxInt32)
+	}
+	return allTexts
+}
 
 // runRow is a row of xxl_job_log as it is read.
 type runRow struct {

@@ -276,18 +276,25 @@ func (x *inspector) fill(sql string) string { return strings.ReplaceAll(sql, "{{
 
 // listQueries are lists with each condition by itself, and with all.
 func (x *inspector) listQueries() (list []inspected) {
+	ctx := context.Background()
+	for what, ctx := range map[string]context.Context{"": ctx, " without texts": store.WithShortTexts(ctx, 0), " with short texts": store.WithShortTexts(ctx, 9)} {
+		sr := searching{store: x.Store, search: &store.RunSearch{}}
+		jobs, runs := x.jobsQuery(ctx, store.JobFilter{}), x.runsQuery(ctx, store.RunFilter{})
+		list = append(list, inspected{"Jobs" + what, jobs.sql}, inspected{"Runs" + what, runs.sql},
+			inspected{"SearchJobs" + what, x.jobSearch(ctx, &store.JobSearch{}).sql}, inspected{"SearchRuns" + what, sr.matches(ctx, nil).sql})
+	}
 	for name, f := range filters[store.JobFilter]() {
-		q := x.jobsQuery(f)
+		q := x.jobsQuery(ctx, f)
 		list = append(list, inspected{"Jobs by " + name, q.sql})
 	}
 	for name, f := range filters[store.RunFilter]() {
-		q := x.runsQuery(f)
+		q := x.runsQuery(ctx, f)
 		list = append(list, inspected{"Runs by " + name, q.sql})
 	}
 	for name, f := range filters[store.JobSearch]() {
 		for _, order := range []store.JobOrder{store.ByID, store.ByName, store.ByNext} {
 			f.Order, f.After.ID = order, 7
-			list = append(list, inspected{fmt.Sprintf("SearchJobs in order %q by %s", order, name), x.jobSearch(&f).sql})
+			list = append(list, inspected{fmt.Sprintf("SearchJobs in order %q by %s", order, name), x.jobSearch(ctx, &f).sql})
 		}
 	}
 	searches := filters[store.RunSearch]()
@@ -297,7 +304,7 @@ func (x *inspector) listQueries() (list []inspected) {
 	}
 	for name, f := range searches {
 		sr := searching{store: x.Store, search: &f}
-		list = append(list, inspected{"SearchRuns by " + name, sr.matches(nil).sql}, inspected{"SearchRuns by " + name + ": the edge", sr.edge(nil, nil).sql})
+		list = append(list, inspected{"SearchRuns by " + name, sr.matches(ctx, nil).sql}, inspected{"SearchRuns by " + name + ": the edge", sr.edge(nil, nil).sql})
 	}
 	for name, f := range filters[store.ChangeSearch]() {
 		cs := changeSearch{store: x.Store, q: &f}
@@ -305,7 +312,7 @@ func (x *inspector) listQueries() (list []inspected) {
 		list = append(list, inspected{"SearchChanges by " + name, cs.matches(nil, 1).sql}, inspected{"SearchChanges by " + name + ": the edge", cs.edge(nil, nil).sql})
 	}
 	for _, states := range stateIndexes {
-		q := x.runsQuery(store.RunFilter{States: states.states})
+		q := x.runsQuery(ctx, store.RunFilter{States: states.states})
 		list = append(list, inspected{"Runs by " + states.condition, q.sql})
 	}
 	return list

@@ -84,6 +84,7 @@ func (st statement) into(read result) statement {
 //
 //	{{arg.token}}   the argument of that name: $1 for the first that is met, and so on
 //	{{state.lost}}  the number of a state, and likewise of what else is stored as a number
+//	{{listed}}      the columns of a run as lists have them, with the argument texts
 //	{{schema}}      the schema, quoted, and {{literal}} within a text
 //	{{now}}         the time of the statement, and what else statements have in common
 //
@@ -97,6 +98,7 @@ var hole = regexp.MustCompile(`\{\{[a-z_.]+\}\}`)
 func newTemplate(schema string) template {
 	common := commonHoles(schema)
 	return func(text string) (q query) {
+		text = strings.ReplaceAll(text, "{{listed}}", listedColumns("{{arg.texts}}"))
 		q.text = mark + hole.ReplaceAllStringFunc(qualify(text), func(hole string) string {
 			if name, is := strings.CutPrefix(hole, "{{arg."); is {
 				return q.number(strings.TrimSuffix(name, "}}"))

@@ -169,7 +169,7 @@ func (d *dispatching) findLocked(ctx context.Context) error {
 	lo, hi := rangeOf(ids)
 	var runs []store.Run
 	if err := d.store.read(ctx, d.store.sql.runsByID.by(named{
-		{"runs", ids}, {"lo", lo}, {"hi", hi},
+		{"runs", ids}, {"lo", lo}, {"hi", hi}, {"texts", allTexts},
 	}).into(readNamedRuns(&runs))); err != nil {
 		return err
 	}

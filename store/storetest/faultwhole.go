@@ -191,6 +191,19 @@ func (f *WholeFaults) LastRuns(ctx context.Context, jobs []int64, n int) ([]stor
 	return call(f.Faults, ctx, "LastRuns", func() ([]store.Run, error) { return f.whole.LastRuns(ctx, jobs, n) })
 }
 
+// Branches passes the call on, under the faults.
+func (f *WholeFaults) Branches(ctx context.Context, runID int64, limit int) ([]store.Run, int, error) {
+	type answer struct {
+		runs []store.Run
+		more int
+	}
+	a, err := call(f.Faults, ctx, "Branches", func() (a answer, err error) {
+		a.runs, a.more, err = f.whole.Branches(ctx, runID, limit)
+		return a, err
+	})
+	return a.runs, a.more, err
+}
+
 // Children passes the call on, under the faults.
 func (f *WholeFaults) Children(ctx context.Context, runID, after int64, limit int) ([]store.Run, error) {
 	return call(f.Faults, ctx, "Children", func() ([]store.Run, error) { return f.whole.Children(ctx, runID, after, limit) })

@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +22,7 @@ func readJobCases() []testCase {
 		{"JobsForAText", jobsByText},
 		{"JobsInEachOrder", jobsInOrder},
 		{"JobsAtMost", jobsAtMost},
+		{"JobsWithShortTexts", shortJobs},
 		{"JobsRefusesWhatIsAbsurd", jobsAbsurd},
 		{"JobsAreCounted", jobsCounted},
 		{"ValuesByPrefix", jobValues},
@@ -48,6 +51,31 @@ func (e *jobReader) wantJobs(what string, q store.JobSearch, jobs ...store.Job) 
 	slices.SortFunc(got, byID)
 	slices.SortFunc(jobs, byID)
 	want(e.env, what, got, jobs)
+}
+
+// shortJobs: both lists of jobs leave out the same of their texts, and nothing else.
+func shortJobs(e *jobReader) {
+	long := strings.Repeat("参数 and more ", 100)
+	e.newJob(func(j *store.Job) {
+		j.Handler, j.Param, j.GlueType, j.GlueSource, j.GlueRemark = "", long, "GLUE_SHELL", long, "a remark"
+	})
+	e.newJob()
+	for what, list := range map[string]func(context.Context) ([]store.Job, error){
+		"SearchJobs": func(ctx context.Context) ([]store.Job, error) { return e.reads.SearchJobs(ctx, store.JobSearch{}) },
+		"Jobs":       func(ctx context.Context) ([]store.Job, error) { return e.Jobs(ctx, store.JobFilter{}) },
+	} {
+		whole, err := list(e.ctx)
+		e.must(err)
+		for _, most := range []int{-1, 0, 1, 7, 100_000, math.MaxInt} {
+			got, err := list(store.WithShortTexts(e.ctx, most))
+			e.must(err)
+			expect := slices.Clone(whole)
+			for i := range expect {
+				expect[i].Param, expect[i].GlueSource = upTo(most, expect[i].Param), ""
+			}
+			want(e.env, fmt.Sprintf("%s with %d characters of texts", what, most), got, expect)
+		}
+	}
 }
 
 func jobsByField(e *jobReader) {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -30,6 +31,8 @@ func readCases() []testCase {
 		{"LastRunsOfEachJob", lastRuns},
 		{"LastRunsAreBounded", lastRunsBounds},
 		{"LastRunsHaveNoneThatAreKeptApart", lastRunsApart},
+		{"BranchesOfATree", branchesOf},
+		{"ListsOfRunsWithShortTexts", shortRuns},
 		{"ChildrenInOrder", childrenOf},
 		{"WaitingInOrderOfTime", waitingOrder},
 		{"WaitingRefusesWhatIsAbsurd", waitingAbsurd},
@@ -389,6 +392,103 @@ func lastRunsBounds(e *reader) {
 		_, err = e.reads.LastRuns(e.ctx, []int64{job.ID, job.ID}, n)
 		e.check(err != nil, "%d runs of two jobs: no error", n)
 	}
+}
+
+func branchesOf(e *reader) {
+	a := e.o.tryStart(e.o.startOf(e.o.planned(e.newJob(retried(2))), func(s *store.Start) { s.Targets = []string{remote, remoteToo}; s.Address = remote }))
+	r := overWire(a.Siblings[0].ID)
+	r.State = store.StateFailed
+	next := e.mustNext(e.o.one(e.mustFinish(r)))
+	all := []store.Run{e.named(a.Run.ID), e.named(a.Siblings[0].ID), e.named(next.ID)}
+	single := e.named(e.o.planned(e.newJob()).ID)
+	for _, c := range []struct {
+		what        string
+		of          store.Run
+		limit, more int
+		runs        []store.Run
+	}{
+		{"all", all[0], 10, 0, all}, {"as many as there are", all[1], 3, 0, all}, {"two, of the last", all[2], 2, 1, all[:2]},
+		{"one", all[1], 1, 2, all[:1]}, {"none", all[0], 0, 3, nil}, {"less than none", all[0], -1, 3, nil},
+		{"a single run", single, 1, 0, []store.Run{single}}, {"none of a single run", single, 0, 1, nil},
+	} {
+		got, more, err := e.reads.Branches(e.ctx, c.of.ID, c.limit)
+		e.must(err)
+		want(e.env, c.what, got, c.runs)
+		want(e.env, c.what+": more", more, c.more)
+	}
+	_, _, err := e.reads.Branches(e.ctx, 1<<53-1, 10)
+	e.wantErr("Branches of no run", err, store.ErrNotFound)
+	apart, _ := e.ahead(e.newJob().ID, 0)
+	got, more, err := e.reads.Branches(e.ctx, apart.ID, 10)
+	e.must(err)
+	want(e.env, "one that is kept apart", []int{len(got), more}, []int{1, 0})
+}
+
+// shortRuns: each list of runs leaves out the same of their texts, and nothing else.
+func shortRuns(e *reader) {
+	long := strings.Repeat("参数 and more ", 100)
+	kid := e.newJob()
+	job := e.newJob(leading(kid.ID))
+	run := e.o.started(e.o.planned(job), func(s *store.Start) { s.Param = long })
+	r := success(run)
+	r.HandleMsg, r.TriggerMsg = long+"!", "Sent twice"
+	e.mustFinish(r)
+	e.o.payAll()
+	child := e.runsOf(kid.ID)[0]
+	_, err := e.AddAhead(e.ctx, job.ID, store.Trigger{Param: &long, At: e.now.Add(40 * 24 * time.Hour)}, e.now.Add(39*24*time.Hour))
+	e.must(err)
+	apart := e.runsOf(job.ID)[0]
+	planned := e.mustAddRun(kid.ID, store.Trigger{Param: &long, At: e.at(500)})
+	lists := map[string]func(context.Context) ([]store.Run, error){
+		"RunsByID": func(ctx context.Context) ([]store.Run, error) {
+			return e.RunsByID(ctx, []int64{run.ID, child.ID, apart.ID, planned.ID})
+		},
+		"Runs":          func(ctx context.Context) ([]store.Run, error) { return e.Runs(ctx, store.RunFilter{}) },
+		"Runs of a job": func(ctx context.Context) ([]store.Run, error) { return e.Runs(ctx, store.RunFilter{JobID: job.ID}) },
+		"Runs of a trigger": func(ctx context.Context) ([]store.Run, error) {
+			return e.Runs(ctx, store.RunFilter{TriggerID: run.ID})
+		},
+		"Tree":                       func(ctx context.Context) ([]store.Run, error) { return e.Tree(ctx, run.ID) },
+		"Tree of one that was added": func(ctx context.Context) ([]store.Run, error) { return e.Tree(ctx, apart.ID) },
+		"Branches": func(ctx context.Context) ([]store.Run, error) {
+			runs, _, err := e.reads.Branches(ctx, run.ID, 10)
+			return runs, err
+		},
+		"SearchRuns": func(ctx context.Context) ([]store.Run, error) {
+			found, err := e.reads.SearchRuns(ctx, store.RunSearch{Text: "AND MORE", JobIDs: []int64{job.ID, kid.ID}})
+			return found.Runs, err
+		},
+		"SearchRuns far ahead": func(ctx context.Context) ([]store.Run, error) {
+			found, err := e.reads.SearchRuns(ctx, store.RunSearch{Ahead: true})
+			return found.Runs, err
+		},
+		"LastRuns": func(ctx context.Context) ([]store.Run, error) { return e.reads.LastRuns(ctx, []int64{job.ID}, 10) },
+		"Children": func(ctx context.Context) ([]store.Run, error) { return e.reads.Children(ctx, run.ID, 0, 10) },
+		"Waiting":  func(ctx context.Context) ([]store.Run, error) { return e.reads.Waiting(ctx, store.Run{}, 10) },
+	}
+	for what, list := range lists {
+		whole, err := list(e.ctx)
+		e.must(err)
+		e.check(len(whole) > 0, "%s: nothing to compare", what)
+		for _, most := range []int{-1, 0, 1, 7, 100_000, math.MaxInt} {
+			got, err := list(store.WithShortTexts(e.ctx, most))
+			e.must(err)
+			expect := slices.Clone(whole)
+			for i := range expect {
+				expect[i].Param, expect[i].HandleMsg, expect[i].TriggerMsg = upTo(most, expect[i].Param), upTo(most, expect[i].HandleMsg), ""
+			}
+			want(e.env, fmt.Sprintf("%s with %d characters of texts", what, most), got, expect)
+		}
+	}
+	one, err := e.Run(store.WithShortTexts(e.ctx, 0), run.ID)
+	e.must(err)
+	want(e.env, "Run, which is no list", one, e.named(run.ID))
+}
+
+// upTo are the first characters of a text.
+func upTo(most int, text string) string {
+	chars := []rune(text)
+	return string(chars[:min(max(most, 0), len(chars))])
 }
 
 func childrenOf(e *reader) {

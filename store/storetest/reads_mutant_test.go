@@ -1,6 +1,7 @@
 package storetest_test
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -28,6 +29,11 @@ func readMutants() []mutant {
 	after := func(change func(int64) int64) func(store.Store) store.Store {
 		return func(s store.Store) store.Store {
 			return &bentReads{Store: s, RunReader: s.(store.RunReader), after: change}
+		}
+	}
+	branches := func(change func([]store.Run, int) ([]store.Run, int)) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			return &bentReads{Store: s, RunReader: s.(store.RunReader), branches: change}
 		}
 	}
 	open := func(change func(*store.OpenRuns)) func(store.Store) store.Store {
@@ -79,6 +85,9 @@ func readMutants() []mutant {
 			return l
 		}), []string{"Read/LastRunsOfEachJob", "Read/ChildrenInOrder", "Read/WaitingInOrderOfTime"}},
 		{"LastRunsOfAllKinds", func(s store.Store) store.Store { return &endedOfAllKinds{s, s.(store.RunReader)} }, []string{"Read/LastRunsHaveNoneThatAreKeptApart"}},
+		{"BranchesCountAll", branches(func(runs []store.Run, more int) ([]store.Run, int) { return runs, more + len(runs) }), []string{"Read/BranchesOfATree"}},
+		{"BranchesFromTheLastOn", branches(func(runs []store.Run, more int) ([]store.Run, int) { slices.Reverse(runs); return runs, more }), []string{"Read/BranchesOfATree"}},
+		{"LastRunsHaveWholeTexts", func(s store.Store) store.Store { return &longTexts{s, s.(store.RunReader)} }, []string{"Read/ListsOfRunsWithShortTexts"}},
 		{"ChildrenFromTheFirstOn", after(func(int64) int64 { return 0 }), []string{"Read/ChildrenInOrder", "Read/WaitingInOrderOfTime"}},
 		{"WaitingChecksNothing", func(s store.Store) store.Store {
 			return &bentReads{Store: s, RunReader: s.(store.RunReader), behind: func(r *store.Run) { r.Scheduled = time.Time{} }}
@@ -104,6 +113,16 @@ type bentReads struct {
 	after  func(int64) int64
 	behind func(*store.Run)
 	open   func(*store.OpenRuns)
+
+	branches func([]store.Run, int) ([]store.Run, int)
+}
+
+func (b *bentReads) Branches(ctx context.Context, run int64, limit int) ([]store.Run, int, error) {
+	runs, more, err := b.RunReader.Branches(ctx, run, limit)
+	if b.branches != nil {
+		runs, more = b.branches(runs, more)
+	}
+	return runs, more, err
 }
 
 func (b *bentReads) SearchRuns(ctx context.Context, q store.RunSearch) (store.RunsFound, error) {
@@ -170,6 +189,17 @@ func (s *lateOfAllKinds) SearchRuns(ctx context.Context, q store.RunSearch) (sto
 		return r.Lateness() < by
 	})
 	return f, err
+}
+
+// longTexts reads the last runs as without WithShortTexts.
+type longTexts struct {
+	store.Store
+	store.RunReader
+}
+
+func (s *longTexts) LastRuns(ctx context.Context, jobs []int64, n int) ([]store.Run, error) {
+	runs, err := s.RunReader.LastRuns(context.Background(), jobs, n)
+	return runs, cmp.Or(ctx.Err(), err)
 }
 
 // endedOfAllKinds has the runs that are kept apart among the last ones.

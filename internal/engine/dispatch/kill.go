@@ -57,7 +57,7 @@ func (k *killer) kill(ctx context.Context, runID int64) error {
 // killParts kills what follows a broadcast that was refused as a whole: its retry, once it has
 // started, is in parts, none of which follows the run by itself as far as the store goes.
 func (k *killer) killParts(ctx context.Context, refused store.Run) (err error) {
-	tree, err := k.Store.Tree(ctx, refused.ID)
+	tree, err := k.Store.Tree(store.WithShortTexts(ctx, 0), refused.ID)
 	if err != nil {
 		return errs.Missing("kill what follows", fmt.Sprintf("run %d", refused.ID), err)
 	}
