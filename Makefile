@@ -138,8 +138,12 @@ bench-store: postgres ## ask a million runs and 10,000 jobs in Postgres what con
 	XXLJOB_REQUIRE_POSTGRES=1 XXLJOB_BENCH_STORE=$(or $(ROUNDS),100) $(GO) test ./store/postgres -run '^$$' -bench '^BenchmarkStore$$' -benchtime 1x -timeout 30m
 
 .PHONY: bench-console
-bench-console: postgres ## ask for each page of the console with a million runs and 1,000 runs/s beside it, and what twenty viewers cost; fails over a budget (five minutes, nothing beside it; ROUNDS, 100)
+bench-console: postgres ## ask for each page of the console with a million runs and 1,000 runs/s beside it, and what twenty viewers cost; fails over a budget (five minutes, nothing beside it; ROUNDS, 100). With BASE=COMMIT: ask both in turns, ratios with a 95 % interval; COMPARE="-pairs 100 -bench runs"
+ifdef BASE
+	$(GO) run ./internal/test/benchcompare -base "$(BASE)" -console -pairs $(or $(ROUNDS),30) $(COMPARE)
+else
 	XXLJOB_REQUIRE_POSTGRES=1 XXLJOB_BENCH_CONSOLE=$(or $(ROUNDS),100) $(GO) test ./store/postgres -run '^$$' -bench '^BenchmarkConsole$$' -benchtime 1x -timeout 30m
+endif
 
 # Absolute figures hold for one machine and one hour: what counts is the ratios of one run.
 .PHONY: bench-peers

@@ -130,7 +130,7 @@ var mayImport = map[string][]string{
 	// Nothing but tests: a scheduler and clusters of them, seen from outside.
 	"internal/test/scenario": nil,
 	// Nothing but make bench-compare.
-	"internal/test/benchcompare": nil,
+	"internal/test/benchcompare": {"internal/test/measure"},
 	// Nothing but .ci/run and make stress: it runs tests, and reads what they say.
 	"internal/test/gate": nil,
 	// For load runs and benchmarks: it measures, and knows nothing of this module.

@@ -23,6 +23,7 @@ import (
 	"runtime/metrics"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -31,6 +32,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/measure"
 	"github.com/xxljob/xxljob/internal/test/pgtest"
 )
 
@@ -60,6 +62,11 @@ func BenchmarkConsole(b *testing.B) {
 	d.analyze(b)
 	d.readBack(b)
 	d.sayWhere(b, "Console", rounds)
+	if base := os.Getenv("XXLJOB_BENCH_BASE"); base != "" {
+		d.load(b, dsn)
+		d.compareConsoles(b, place{dsn, strings.Trim(d.schema, `"`)}, base, rounds)
+		return
+	}
 	visitors := 0 // each asks once: more previews a second than are measured here no single one is answered
 	visit := func(*http.Request) (console.User, error) {
 		visitors++
@@ -97,6 +104,86 @@ func (d *planData) consolePages() []string {
 	run := strconv.FormatInt(d.ended[0], 10)
 	return []string{"jobs", "jobs?order=next", "jobs?text=Job+4242", "jobs?app=app-3", "jobs?state=off", "jobs/export?app=app-3", "jobs/42", "runs", "runs?state=bad", "runs?state=skipped", "runs?text=nothing+at+all", "runs?app=nowhere",
 		"runs?job=42", "runs/" + run, "runs/" + run + "/log", "changes", "changes?actor=nobody", "preview?type=CRON&conf=0+0+3+*+*+%3F&zone=Europe/Berlin"}
+}
+
+// compareConsoles asks the console of a base, whose tests are compiled in a file, and that of this
+// tree for each page in turns, so many times of both, and fails where a page has become slower for
+// certain by more than the part of one that XXLJOB_BENCH_LOSS says, or 0.03. Both are processes of
+// their own that have the same store. A page is asked for again when what was read for it is
+// not kept any more, so that each time the store is asked as well.
+func (d *planData) compareConsoles(b *testing.B, at place, base string, pairs int) {
+	loss, err := strconv.ParseFloat(os.Getenv("XXLJOB_BENCH_LOSS"), 64)
+	if err != nil {
+		loss = 0.03
+	}
+	var pages []string
+	for _, page := range d.consolePages() {
+		if strings.Contains(page, os.Getenv("XXLJOB_BENCH_PAGES")) {
+			pages = append(pages, page)
+		}
+	}
+	var urls [2]string
+	for i, program := range []string{base, os.Args[0]} {
+		urls[i] = ask[place, usage](b, startChildOf(b, program, "console"), at).URL
+	}
+	took := map[string]*[2][]float64{}
+	for pair := range pairs + 1 {
+		began := time.Now()
+		for _, page := range pages {
+			if took[page] == nil {
+				took[page] = new([2][]float64)
+			}
+			for k := range urls {
+				i := (pair + k) % 2
+				if t := askOver(b, urls[i]+page); pair > 0 { // the first time is for what is made once
+					took[page][i] = append(took[page][i], t.Seconds())
+				}
+			}
+		}
+		time.Sleep(1100*time.Millisecond - time.Since(began))
+	}
+	fmt.Printf("%-36s %9s %9s  %s\n", "page", "base ms", "new ms", "new to base, with a 95 % interval")
+	for _, page := range pages {
+		r, known := measure.RatioOf(took[page][0], took[page][1])
+		if !known {
+			b.Fatalf("%s: nothing was measured", page)
+		}
+		note := ""
+		if r.Low > 1+loss {
+			b.Errorf("%s takes longer than at the base: %v", page, r)
+			note = "  LOST"
+		}
+		fmt.Printf("%-36s %9.2f %9.2f  %v%s\n", page, 1000*median(took[page][0]), 1000*median(took[page][1]), r, note)
+	}
+}
+
+// median is that of the seconds that were measured.
+func median(took []float64) float64 {
+	took = slices.DeleteFunc(slices.Clone(took), func(s float64) bool { return s == 0 })
+	slices.Sort(took)
+	return took[len(took)/2]
+}
+
+// askOver asks another process for a page, and returns how long the whole of it takes; zero where that
+// one has been asked too often.
+func askOver(b *testing.B, url string) time.Duration {
+	b.Helper()
+	began := time.Now()
+	res, err := http.Get(url)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	switch {
+	case err != nil:
+		b.Fatal(err)
+	case res.StatusCode == http.StatusTooManyRequests:
+		return 0
+	case res.StatusCode != http.StatusOK:
+		b.Fatalf("%s: status %d: %s", url, res.StatusCode, body)
+	}
+	return time.Since(began)
 }
 
 // askPage asks for a page.
@@ -160,9 +247,12 @@ type child struct {
 }
 
 // startChild starts one, which ends with the benchmark.
-func startChild(b *testing.B, what string) *child {
+func startChild(b *testing.B, what string) *child { return startChildOf(b, os.Args[0], what) }
+
+// startChildOf is startChild for a program that may be of another tree.
+func startChildOf(b *testing.B, program, what string) *child {
 	b.Helper()
-	cmd := exec.Command(os.Args[0])
+	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), childVariable+"="+what)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()

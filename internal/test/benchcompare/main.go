@@ -3,6 +3,10 @@
 // and prints the ratio of what each pair has measured, with a 95 % interval.
 //
 //	go run ./internal/test/benchcompare -base COMMIT
+//	go run ./internal/test/benchcompare -base COMMIT -console
+//
+// With -console it is pages of the console that are compared, of one store for both: BenchmarkConsole
+// asks the one and the other in turns.
 //
 // It exits with 1 where a loss of more than -loss is certain by that interval, and with 2
 // where it could not measure.
@@ -40,12 +44,13 @@ type bench struct{ pkg, name, time string }
 func main() {
 	base := flag.String("base", "", "the `commit` to compare with")
 	pairs := flag.Int("pairs", 10, "how often each benchmark is run, of both commits")
-	only := flag.String("bench", "", "run only benchmarks whose name contains this")
+	only := flag.String("bench", "", "run only benchmarks whose name contains this, or ask only pages whose address does")
+	pages := flag.Bool("console", false, "compare pages of the console")
 	loss := flag.Float64("loss", 0.03, "the loss, as a part of one, from which on the comparison fails")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	lost, err := compare(ctx, os.Stdout, *base, *only, *pairs, *loss)
+	lost, err := compare(ctx, os.Stdout, *base, *only, *pairs, *loss, *pages)
 	switch {
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "benchcompare:", err)
@@ -56,7 +61,7 @@ func main() {
 }
 
 // compare runs everything and reports whether a loss is certain.
-func compare(ctx context.Context, out io.Writer, base, only string, pairs int, loss float64) (lost bool, err error) {
+func compare(ctx context.Context, out io.Writer, base, only string, pairs int, loss float64, pages bool) (lost bool, err error) {
 	if base == "" || pairs < 2 {
 		return false, fmt.Errorf("want -base COMMIT, and two -pairs at least")
 	}
@@ -75,6 +80,9 @@ func compare(ctx context.Context, out io.Writer, base, only string, pairs int, l
 		return false, err
 	}
 	fmt.Fprintf(out, "base %s, %d pairs, %s, GOMAXPROCS %d; a ratio is new to base\n", base, pairs, runtime.Version(), runtime.GOMAXPROCS(0))
+	if pages {
+		return console(ctx, out, dir, tree, only, pairs, loss)
+	}
 	for _, b := range chosen {
 		if !strings.Contains(b.name, only) {
 			continue
@@ -89,6 +97,23 @@ func compare(ctx context.Context, out io.Writer, base, only string, pairs int, l
 		}
 	}
 	return lost, nil
+}
+
+// console has BenchmarkConsole of this tree ask its own console and that of the base.
+func console(ctx context.Context, out io.Writer, dir, tree, only string, pairs int, loss float64) (lost bool, err error) {
+	const pkg = "./store/postgres"
+	bin := filepath.Join(dir, "base.test")
+	if err := run(ctx, tree, "go", "test", "-c", "-o", bin, pkg); err != nil {
+		return false, err
+	}
+	cmd := exec.CommandContext(ctx, "go", "test", pkg, "-run", "^$", "-bench", "^BenchmarkConsole$", "-benchtime", "1x", "-timeout", "60m")
+	cmd.Env = append(os.Environ(), "XXLJOB_REQUIRE_POSTGRES=1", "XXLJOB_BENCH_BASE="+bin, "XXLJOB_BENCH_PAGES="+only, fmt.Sprint("XXLJOB_BENCH_CONSOLE=", pairs), fmt.Sprint("XXLJOB_BENCH_LOSS=", loss))
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(out, &said), os.Stderr
+	if err = cmd.Run(); err != nil && strings.Contains(said.String(), "LOST") {
+		return true, nil
+	}
+	return false, err
 }
 
 // measure runs a benchmark of both trees in turns, the base first in every other pair.

@@ -22,5 +22,6 @@
 //   - postgres.go: the server's WAL, settings and first process
 //   - heap.go: the peak of the heap and of what is resident
 //   - shards.go, lateness.go, distribution.go: recording how late handlers are, and percentiles
+//   - ratio.go: what a figure has become, by pairs, with an interval
 //   - machine.go, rounds.go: the description of the machine; medians
 package measure
