@@ -240,3 +240,16 @@ func TestJobAdminQuota(t *testing.T) {
 		}
 	})
 }
+
+// TestAppsOfMarkup: no job is added over HTTP to an app whose name is markup.
+func TestAppsOfMarkup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, app := range []string{"<b>x</b>", `"><script>`, "a'b", "a`b", "a\u202eb", "a\u200bb"} {
+			e := newElsewhere(t, nil, xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{app}, Tokens: map[string][]string{app: {"of-" + app}, "": {stage.Token}}}}, map[string]*peer{})
+			ret := stage.Manage(t, e.admin, app, "addJob", wire.AddJobRequest{JobDefinition: definition("nightly")})
+			if ret.OK() || !strings.Contains(ret.Msg, "App") {
+				t.Errorf("%q: %+v", app, ret)
+			}
+		}
+	})
+}

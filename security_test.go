@@ -2,6 +2,9 @@ package xxljob_test
 
 import (
 	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -155,4 +158,63 @@ func configFields(t *testing.T) map[string]bool {
 		})
 	}
 	return found
+}
+
+// TestServersHaveBounds: each server that an example or a program of ours starts bounds headers,
+// bodies, answers and idle connections.
+func TestServersHaveBounds(t *testing.T) {
+	if stage.Detector {
+		t.Skip("it reads sources: the race detector has nothing to say of it")
+	}
+	fields, servers := []string{"ReadHeaderTimeout", "ReadTimeout", "IdleTimeout", "MaxHeaderBytes"}, 0
+	for _, dir := range []string{"examples", "cmd", "executor"} {
+		err := filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok {
+					if f, ok := call.Fun.(*ast.SelectorExpr); ok && isName(f.X, "http") && (strings.HasPrefix(f.Sel.Name, "ListenAndServe") || strings.HasPrefix(f.Sel.Name, "Serve") && f.Sel.Name != "ServeContent" && f.Sel.Name != "ServeFile") {
+						t.Errorf("%s: http.%s has no bounds", name, f.Sel.Name)
+					}
+				}
+				lit, ok := n.(*ast.CompositeLit)
+				if !ok {
+					return true
+				}
+				if of, ok := lit.Type.(*ast.SelectorExpr); !ok || !isName(of.X, "http") || of.Sel.Name != "Server" {
+					return true
+				}
+				servers++
+				has := map[string]bool{}
+				for _, e := range lit.Elts {
+					if pair, ok := e.(*ast.KeyValueExpr); ok {
+						has[pair.Key.(*ast.Ident).Name] = true
+					}
+				}
+				for _, f := range fields {
+					if !has[f] {
+						t.Errorf("%s: a server without %s", name, f)
+					}
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if servers < 9 {
+		t.Errorf("%d servers were found", servers)
+	}
+}
+
+func isName(e ast.Expr, name string) bool {
+	ident, ok := e.(*ast.Ident)
+	return ok && ident.Name == name
 }

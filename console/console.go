@@ -209,7 +209,7 @@ func (q *request) serve() error {
 // admit says who asks, reads what is asked about, and decides whether it may be.
 func (q *request) admit(rt *route) error {
 	if rt.needs == open {
-		return nil
+		return q.pace(rt.pace)
 	}
 	if err := q.identify(); err != nil {
 		return err

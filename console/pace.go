@@ -16,6 +16,7 @@ const (
 	atWill   pacing = iota
 	previews        // of a schedule
 	wholes          // all of a log, or all of many jobs
+	healths         // whether the store answers, which nobody has to log in for
 )
 
 // newPacers are the paces of all kinds.
@@ -23,6 +24,7 @@ func newPacers() map[pacing]*slots.Pacer {
 	return map[pacing]*slots.Pacer{
 		previews: slots.NewPacer(time.Second/5, 5),
 		wholes:   slots.NewPacer(time.Second/2, 20),
+		healths:  slots.NewPacer(time.Second/5, 20),
 	}
 }
 

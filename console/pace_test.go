@@ -243,3 +243,22 @@ func TestPagesAtATime(t *testing.T) {
 		})
 	}
 }
+
+// TestHealthIsPaced: nobody has to log in for it, and it asks the store.
+func TestHealthIsPaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		b, other := x.browser(), x.browser()
+		b.from, other.from = "203.0.113.1:1", "203.0.113.2:1"
+		for range 20 {
+			b.get("health").is(200)
+		}
+		b.get("health").is(429)
+		other.get("health").is(200)
+		time.Sleep(time.Second)
+		for range 5 {
+			b.get("health").is(200)
+		}
+		b.get("health").is(429)
+	})
+}

@@ -90,7 +90,7 @@ func routes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{
 		{method: get, pattern: "asset/{name}", serve: (*request).asset},
-		{method: get, pattern: "health", serve: (*request).health},
+		{method: get, pattern: "health", serve: (*request).health, pace: healths},
 
 		{method: get, pattern: "setup", needs: newcomer, serve: (*request).setupForm, only: true},
 		{method: post, pattern: "setup", needs: newcomer, serve: (*request).setup, own: true, only: true},

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/go-jose/go-jose/v4"
 )
 
@@ -203,4 +204,18 @@ func newIDP(t *testing.T) *idp {
 		answer(w, map[string]any{"access_token": "a", "token_type": "Bearer", "expires_in": 60, "id_token": compact})
 	})
 	return p
+}
+
+// TestNamesThatNobodyChooses: people are named by their subjects, which a provider lets nobody change,
+// whatever their length.
+func TestNamesThatNobodyChooses(t *testing.T) {
+	long := strings.Repeat("s", 255)
+	seen := map[string]bool{}
+	for _, subject := range []string{"4711", strings.Repeat("s", 43), strings.Repeat("s", 64), strings.Repeat("s", 65), long[:254] + "a", long[:254] + "b"} {
+		name := nameOf(&oidc.IDToken{Subject: subject})
+		if len(name) == 0 || len(name) > 64 || seen[name] || len(subject) <= 43 && name != subject {
+			t.Errorf("%q is named %q", subject, name)
+		}
+		seen[name] = true
+	}
 }

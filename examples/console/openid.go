@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"slices"
@@ -89,9 +91,20 @@ func (o *openID) user(r *http.Request) (u console.User, err error) {
 		return u, err
 	}
 	return console.User{
-		Name: cmp.Or(claims.Username, id.Subject), Title: claims.Name, Admin: slices.Contains(claims.Groups, "xxljob-admins"),
+		Name: nameOf(id), Title: cmp.Or(claims.Name, claims.Username), Admin: slices.Contains(claims.Groups, "xxljob-admins"),
 		Apps: map[string]console.Role{"shop": roleOf(claims.Groups)},
 	}, nil
+}
+
+// nameOf is what the record of changes names somebody by: what a provider gives one person and nobody
+// else, and does not let them change, as they may their name and preferred_username. The console keeps
+// 64 bytes of a name, and subjects may have 255: a long one goes by its hash.
+func nameOf(id *oidc.IDToken) string {
+	if len(id.Subject) <= 43 {
+		return id.Subject
+	}
+	sum := sha256.Sum256([]byte(id.Subject))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // roleOf is the highest role that somebody's groups give in the app.

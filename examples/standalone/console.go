@@ -21,7 +21,7 @@ const (
 	consoleOff      = "off"
 )
 
-// consolePort is where the console is without -listen, if that is free.
+// consolePort is where the console is without -console-listen, on this machine alone, if that is free.
 const consolePort = "8080"
 
 // hasConsole reports whether there is one.
@@ -31,6 +31,9 @@ func (o options) hasConsole() bool { return o.console != "" && o.console != cons
 func (o options) checkConsole() error {
 	if modes := []string{consoleAccounts, consoleLoopback, consoleOff, ""}; !slices.Contains(modes, o.console) {
 		return fmt.Errorf("-console %q: want one of %q", o.console, modes[:3])
+	}
+	if o.consoleListen != "" && !o.hasConsole() {
+		return errors.New("-console-listen: there is no console with -console off")
 	}
 	return nil
 }
@@ -52,11 +55,18 @@ func networks(list string) (out []netip.Prefix, err error) {
 	return out, nil
 }
 
-// bindConsole takes an address of this machine for the console, where there is none for
-// executors that it could share.
+// bindConsole takes an address for the console. It is never that of the executors: who may reach one
+// is not asked whether to reach the other.
 func (o options) bindConsole(ctx context.Context) (listener, error) {
-	if !o.hasConsole() || o.listen != "" {
+	if !o.hasConsole() {
 		return listener{}, nil
+	}
+	if o.consoleListen != "" {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.consoleListen)
+		if err != nil {
+			return listener{}, fmt.Errorf("-console-listen %s: %w", o.consoleListen, err)
+		}
+		return listener{l}, nil
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "localhost:"+consolePort)
 	if err != nil {

@@ -46,6 +46,7 @@ func TestConsole(t *testing.T) {
 	for name, o := range map[string]options{
 		"by itself":        {console: consoleAccounts},
 		"beside executors": {console: consoleAccounts, listen: "127.0.0.1:0", token: "secret-one"},
+		"for others":       {console: consoleAccounts, consoleListen: "127.0.0.1:0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -55,6 +56,15 @@ func TestConsole(t *testing.T) {
 			o.zone = time.UTC
 			go func() { ended <- run(ctx, o, &out, nil) }()
 			link := out.wait(t, `console: (http://\S+/console/)setup#([A-Z2-7]{26})\s`)
+			if o.listen != "" {
+				admin := out.wait(t, `executors register at (http://\S+)/xxl-job-admin`)[1]
+				if at, err := url.Parse(link[1]); err != nil || "http://"+at.Host == admin || at.Hostname() != "localhost" {
+					t.Errorf("the console is at %s, executors register at %s", link[1], admin)
+				}
+				if page, _ := visit(t).sees(visit(t).Get(admin + "/console/")); strings.Contains(page, "html") {
+					t.Errorf("executors get the console: %s", page)
+				}
+			}
 			v := visit(t)
 			if page, at := v.sees(v.Get(link[1] + "jobs")); at != "/console/setup" || strings.Contains(page, "demo") {
 				t.Errorf("at %s: %s", at, page)

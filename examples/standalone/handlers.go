@@ -64,6 +64,9 @@ func (c *caller) call(ctx context.Context, t *xxljob.Task, r request) error {
 	if err := c.check(r.URL); err != nil {
 		return xxljob.Permanent(err) // it will not be allowed the next time either
 	}
+	if strings.EqualFold(r.Method, http.MethodConnect) {
+		return xxljob.Permanent(errors.New("method CONNECT: a proxy would lead to a host that is on no list"))
+	}
 	timeout := time.Duration(r.Timeout)
 	if timeout == 0 {
 		timeout = defaultTimeout

@@ -111,6 +111,7 @@ func TestHTTP(t *testing.T) {
 		{"status", request{URL: "/broken"}, "", "502 Bad Gateway\nsorry", false},
 		{"timeout", request{URL: "/slow", Timeout: duration(30 * time.Millisecond)}, "", "deadline exceeded", false},
 		{"method", request{URL: "/echo", Method: "a b"}, "", "invalid method", true},
+		{"a way to other hosts", request{URL: "/echo", Method: "connect"}, "", "CONNECT", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.r.URL = server.URL + tt.r.URL

@@ -77,9 +77,8 @@ func (l listener) close() {
 	}
 }
 
-// serveExecutors answers executors until ctx ends, and shows the console beside that, if there
-// is one.
-func (l listener) serveExecutors(ctx context.Context, s xxljob.Scheduler, p *printer, pages http.Handler, page string) error {
+// serveExecutors answers executors until ctx ends.
+func (l listener) serveExecutors(ctx context.Context, s xxljob.Scheduler, p *printer) error {
 	if l.Listener == nil {
 		return nil
 	}
@@ -88,13 +87,6 @@ func (l listener) serveExecutors(ctx context.Context, s xxljob.Scheduler, p *pri
 		return err
 	}
 	p.say("executors register at http://%s/xxl-job-admin", l.Addr())
-	if pages != nil {
-		mux := http.NewServeMux()
-		mux.Handle("/", handler)
-		mux.Handle("/console/", pages)
-		handler = mux
-		p.say("console: http://%s/console/%s", l.Addr(), page)
-	}
 	return l.serve(ctx, handler)
 }
 
@@ -103,11 +95,11 @@ func (l listener) serveConsole(ctx context.Context, p *printer, pages http.Handl
 	if l.Listener == nil {
 		return nil
 	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		return err
+	host := l.Addr().String()
+	if at := l.Addr().(*net.TCPAddr); at.IP.IsLoopback() {
+		host = fmt.Sprintf("localhost:%d", at.Port)
 	}
-	p.say("console: http://localhost:%s/console/%s", port, page)
+	p.say("console: http://%s/console/%s", host, page)
 	mux := http.NewServeMux()
 	mux.Handle("/console/", pages)
 	mux.Handle("/{$}", http.RedirectHandler("/console/", http.StatusSeeOther))

@@ -12,7 +12,8 @@
 //	go run ./examples/standalone -store postgres://user:password@localhost/db
 //
 // It prints a link to its console, where the first user is made. -console loopback lets
-// everybody on this machine in, -console off does without.
+// everybody on this machine in, -console off does without. It has an address of its own, on this
+// machine alone unless -console-listen names another.
 //
 // With -listen executors in other processes join it, of any language that speaks
 // XXL-JOB's protocol; jobs name their app. ./examples/worker is one.
@@ -61,8 +62,10 @@ type options struct {
 	token  string         // -token
 	unsafe bool           // -insecure
 
-	console string         // -console: who gets in
-	proxies []netip.Prefix // -trusted-proxy
+	console string // -console: who gets in
+	// -console-listen: "" is for an address of this machine alone
+	consoleListen string
+	proxies       []netip.Prefix // -trusted-proxy
 
 	jobsAPI []string // -jobs-api
 
@@ -108,6 +111,7 @@ func parse(args []string, w io.Writer) (options, error) {
 		return nil
 	})
 	f.StringVar(&o.console, "console", consoleAccounts, "who gets into the console in the browser: `accounts`, whose first is made with the code in the printed link; loopback, whoever is on this machine; off, nobody")
+	f.StringVar(&o.consoleListen, "console-listen", "", "`address`, such as :8081, of the console for other machines (default localhost:8080, or another port if that is taken)")
 	f.Func("trusted-proxy", "comma list of `addresses` of proxies in front of the console, or networks such as 10.0.0.0/8, whose X-Forwarded-For is believed (default none)", func(list string) (err error) {
 		o.proxies, err = networks(list)
 		return err
@@ -201,7 +205,7 @@ func run(ctx context.Context, o options, out io.Writer, reload <-chan os.Signal)
 	defer stop()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.Run(life) })
-	g.Go(func() error { return l.serveExecutors(ctx, s, p, pages, page) })
+	g.Go(func() error { return l.serveExecutors(ctx, s, p) })
 	g.Go(func() error { return web.serveConsole(ctx, p, pages, page) })
 	g.Go(func() error {
 		<-ctx.Done()

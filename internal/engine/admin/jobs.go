@@ -24,6 +24,10 @@ import (
 // is not looked at: apps have names here.
 func (a *Admin) AddJob(ctx context.Context, req wire.AddJobRequest) (wire.Return, error) {
 	return a.manage(ctx, "addJob", func(ctx context.Context, app string) (wire.Return, error) {
+		f := store.Faults{Of: "job"}
+		if f.Plain("App", app, 1, 64); f.Err() != nil { // as in registrations
+			return wire.Return{}, f.Err()
+		}
 		job := store.Job{App: app, Stopped: true}
 		if err := a.mayWrite(job, req.JobDefinition); err != nil {
 			return wire.Return{}, err
