@@ -152,7 +152,7 @@ var mayImport = map[string][]string{
 	"internal/test/chaos/cmd":     {"internal/test/chaos"},
 	// Who judges a siege shares no code with what is besieged.
 	"internal/test/siege/judge": nil,
-	"internal/test/siege":       {".", "store", "wire", "store/postgres", "internal/test/siege/judge", "internal/test/pgtest", pgx, pgxpool},
+	"internal/test/siege":       {".", "console", "store", "wire", "store/postgres", "internal/test/siege/judge", "internal/test/pgtest", pgx, pgxpool},
 	"internal/test/siege/cmd":   {"internal/test/siege"},
 	// Nothing but tests: others' executors and admins against ours.
 	"interop": nil,

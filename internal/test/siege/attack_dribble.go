@@ -3,6 +3,7 @@
 package siege
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -52,6 +53,7 @@ func (h *hostile) dribble(ctx context.Context) {
 type dribbler struct {
 	h        *hostile
 	endpoint string
+	headers  string // in place of those for the endpoint
 	chunked  bool
 	first    string
 }
@@ -65,9 +67,10 @@ func (d *dribbler) once(ctx context.Context) string {
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
-	head, first, next := d.h.head(d.endpoint)+"Content-Length: 1000000\r\n\r\n", d.first, " "
+	headers := cmp.Or(d.headers, d.h.head(d.endpoint))
+	head, first, next := headers+"Content-Length: 1000000\r\n\r\n", d.first, " "
 	if d.chunked {
-		head, first, next = d.h.head(d.endpoint)+"Transfer-Encoding: chunked\r\n\r\n", "1\r\n"+d.first+"\r\n", "1\r\n \r\n"
+		head, first, next = headers+"Transfer-Encoding: chunked\r\n\r\n", "1\r\n"+d.first+"\r\n", "1\r\n \r\n"
 	}
 	began := time.Now()
 	for said := head + first; ctx.Err() == nil; said = next {

@@ -30,6 +30,10 @@ type message struct {
 	// hostile app have ended as lost.
 	Admin string  `json:"admin,omitempty"`
 	Lost  []int64 `json:"lost,omitempty"`
+	// Console and Heavy are of a node that is ready, too: where the console is, and a run of the
+	// hostile app with a large parameter.
+	Console string `json:"console,omitempty"`
+	Heavy   int64  `json:"heavy,omitempty"`
 	// Heap, Total and Goroutines are of a sample of a node: live bytes, and all that it has
 	// from the system.
 	Heap       int64 `json:"heap,omitempty"`

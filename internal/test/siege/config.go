@@ -23,11 +23,18 @@ const (
 	attackRegistrations = "registrations"
 	// attackDribble keeps requests open whose bodies come a byte at a time.
 	attackDribble = "dribble"
+	// Those below are of the console: forms that come slowly, pages with much in them, searches,
+	// wrong passwords, wrong tokens.
+	attackForms    = "console-forms"
+	attackPages    = "console-pages"
+	attackSearches = "console-searches"
+	attackLogins   = "console-logins"
+	attackTokens   = "tokens"
 )
 
 // Attacks returns the names of all attacks.
 func Attacks() []string {
-	return []string{attackRepeats, attackFlood, attackRegistrations, attackDribble}
+	return []string{attackRepeats, attackFlood, attackRegistrations, attackDribble, attackForms, attackPages, attackSearches, attackLogins, attackTokens}
 }
 
 // Rates are the sizes of the attacks. Rates are of all connections of an attack together,
@@ -41,6 +48,12 @@ type Rates struct {
 	Dribbles      int     `json:"dribbles"` // connections
 	// DribbleEvery is the time between two bytes.
 	DribbleEvery time.Duration `json:"dribbleEvery"`
+	// ConsoleForms are connections with slow forms; the others are rates.
+	ConsoleForms    int     `json:"consoleForms"`
+	ConsolePages    float64 `json:"consolePages"`
+	ConsoleSearches float64 `json:"consoleSearches"`
+	ConsoleLogins   float64 `json:"consoleLogins"`
+	ConsoleTokens   float64 `json:"consoleTokens"`
 }
 
 // Config says what to do. Zero fields have defaults.
@@ -59,7 +72,8 @@ type Config struct {
 	Beat            time.Duration
 	// StoreStall hangs the store for 3 s once a minute.
 	StoreStall bool
-	// HeapBound is what the live heap must not exceed, in bytes. Zero means 64 MiB.
+	// HeapBound is by how much the live heap must not exceed what it was before the siege, in bytes.
+	// Zero means 64 MiB.
 	HeapBound int64
 	// Row is how much time each printed line sums up. Zero means a minute.
 	Row time.Duration
@@ -94,6 +108,11 @@ func (c Config) withDefaults() (Config, error) {
 	r.Flood, r.FloodRate = cmp.Or(r.Flood, 8), cmp.Or(r.FloodRate, 3.2)
 	r.Registrations = cmp.Or(r.Registrations, 50)
 	r.Dribbles, r.DribbleEvery = cmp.Or(r.Dribbles, 400), cmp.Or(r.DribbleEvery, 3*time.Second)
+	r.ConsoleForms, r.ConsolePages, r.ConsoleSearches = cmp.Or(r.ConsoleForms, 150), cmp.Or(r.ConsolePages, 4), cmp.Or(r.ConsoleSearches, 2)
+	r.ConsoleLogins, r.ConsoleTokens = cmp.Or(r.ConsoleLogins, 4), cmp.Or(r.ConsoleTokens, 100)
+	if r.ConsoleForms < 0 || r.ConsolePages < 0 || r.ConsoleSearches < 0 || r.ConsoleLogins < 0 || r.ConsoleTokens < 0 {
+		return c, errors.New("siege: rates and connections must not be negative")
+	}
 	if r.Repeats < 0 || r.RepeatsRate < 0 || r.Flood < 0 || r.FloodRate < 0 || r.Registrations < 0 || r.Dribbles < 0 || r.DribbleEvery < 100*time.Millisecond {
 		return c, errors.New("siege: rates and connections must not be negative, and bytes dribble at most every 100ms")
 	}

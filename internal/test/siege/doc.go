@@ -10,10 +10,11 @@
 // Three processes, so that each has a heap and CPU time of its own, and a Postgres:
 //
 //   - the scheduler (node.go, lost.go), with the store in Postgres, behind an http.Server
-//     on the loopback. It reports its live heap and goroutines each second.
+//     on the loopback, beside the console. It reports its live heap and goroutines each second.
 //   - the hostile app (hostile.go, attack_*.go, pages.go), which has a valid token and
 //     runs of its own, some of them ended as lost.
-//   - the program itself (run.go): it is the honest app (honest.go), starts the others
+//   - the program itself (run.go): it is the honest app (honest.go) and an admin at the console
+//     (honest_console.go), starts the others
 //     (child.go), hangs the store where that is asked for (stall.go), and judges.
 //
 // The hostile load is paced by rates: what saturates the machine says how fast the machine

@@ -43,10 +43,15 @@ type honest struct {
 	server *http.Server
 	client *http.Client
 
+	console, page string // where the console is, and a page of a job
+	admins        string // the secret of the admin's session
+	loads         sync.WaitGroup
+
 	beats    judge.Series // heartbeats of executors that are known
 	guests   judge.Series // the first registration of an address, and its end
 	attempts judge.Series // each sending of a page of results
 	results  judge.Series // each result, from the end of its run until it is acknowledged
+	seen     judge.Series // each page of the console
 	starts   judge.Series // from when a run was due until it was sent here
 
 	mu       sync.Mutex

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/xxljob/xxljob/wire"
@@ -26,6 +27,11 @@ type hostileConfig struct {
 	Attacks []string `json:"attacks"`
 	Rates   Rates    `json:"rates"`
 	Lost    []int64  `json:"lost"`
+	// Console is where the console is, Viewer the secret of a session there, Heavy a run that is
+	// dear to show.
+	Console string `json:"console"`
+	Viewer  string `json:"viewer"`
+	Heavy   int64  `json:"heavy"`
 }
 
 // hostile is an app that has a valid token and means no good.
@@ -34,6 +40,7 @@ type hostile struct {
 	own    string // the address where its executors are: any path leads to them
 	held   held
 	counts counts
+	pages  atomic.Int64 // requests to the console, so that they differ
 }
 
 // Hostile is the process of the hostile app: it attacks from orderBegin on until its input
@@ -67,6 +74,7 @@ func Hostile(ctx context.Context, in io.Reader, out io.Writer) error {
 func (h *hostile) attack(ctx context.Context, g *sync.WaitGroup) {
 	for name, do := range map[string]func(context.Context){
 		attackRepeats: h.repeats, attackFlood: h.flood, attackRegistrations: h.register, attackDribble: h.dribble,
+		attackForms: h.slowForms, attackPages: h.heavyPages, attackSearches: h.searches, attackLogins: h.logins, attackTokens: h.guesses,
 	} {
 		if slices.Contains(h.cfg.Attacks, name) {
 			g.Go(func() { do(ctx) })
@@ -124,13 +132,18 @@ const (
 
 // post sends a request and returns what was said.
 func (h *hostile) post(ctx context.Context, c *http.Client, endpoint string, body []byte) (said string) {
+	return h.postWith(ctx, c, h.cfg.Token, endpoint, body)
+}
+
+// postWith is post with whatever token.
+func (h *hostile) postWith(ctx context.Context, c *http.Client, token, endpoint string, body []byte) (said string) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.cfg.Admin+"/api/"+endpoint, bytes.NewReader(body))
 	if err != nil {
 		return err.Error()
 	}
-	req.Header.Set(wire.HeaderToken, h.cfg.Token)
+	req.Header.Set(wire.HeaderToken, token)
 	req.Header.Set(wire.HeaderApp, hostileApp)
 	resp, err := c.Do(req)
 	if err != nil {

@@ -4,6 +4,8 @@ package siege
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -13,11 +15,14 @@ import (
 	"os"
 	"runtime"
 	"runtime/metrics"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
 
@@ -30,6 +35,8 @@ type nodeConfig struct {
 	Hostile int `json:"hostileJobs"`
 	// Lost is how many runs of the hostile app have ended as lost.
 	Lost int `json:"lost"`
+	// Sessions are the secrets of sessions of the console.
+	Sessions sessions `json:"sessions"`
 }
 
 // Node is the process of the scheduler: it serves until its input ends.
@@ -64,7 +71,11 @@ func Node(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	server, admin, err := serve(s)
+	heavy, err := people(ctx, st, s, cfg.Sessions)
+	if err != nil {
+		return err
+	}
+	server, admin, pages, err := serve(st, s)
 	if err != nil {
 		return err
 	}
@@ -73,7 +84,7 @@ func Node(ctx context.Context, in io.Reader, out io.Writer) error {
 		return err
 	}
 	go watch(ctx, p)
-	p.tell(message{Kind: kindReady, Admin: admin, Lost: lost})
+	p.tell(message{Kind: kindReady, Admin: admin, Lost: lost, Console: pages, Heavy: heavy})
 	jobs := nodeJobs{s: s, cfg: cfg}
 	err = p.obey(func(order string) error { return jobs.obey(ctx, order) })
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
@@ -82,24 +93,76 @@ func Node(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 // serve serves the scheduler as the documentation of wire and examples/standalone have it.
-func serve(s xxljob.Scheduler) (server *http.Server, admin string, err error) {
+func serve(st *postgres.Store, s xxljob.Scheduler) (server *http.Server, admin, pages string, err error) {
 	h, err := s.AdminHandler()
 	if err != nil {
-		return nil, "", err
+		return nil, "", "", err
 	}
+	c, err := console.New(console.Config{Store: st, Scheduler: s, Auth: console.Accounts()})
+	if err != nil {
+		return nil, "", "", err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", h)
+	mux.Handle("/console/", http.StripPrefix("/console", c))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, "", err
+		return nil, "", "", err
 	}
 	server = &http.Server{
-		Handler:           h,
+		Handler:           mux,
 		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       15 * time.Second,
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 	}
 	go func() { _ = server.Serve(l) }()
-	return server, "http://" + l.Addr().String() + "/xxl-job-admin", nil
+	base := "http://" + l.Addr().String()
+	return server, base + "/xxl-job-admin", base + "/console/", nil
+}
+
+// sessions are secrets: of an admin, who is honest, and of a viewer of the hostile app.
+type sessions struct {
+	Admin  string `json:"admin"`
+	Viewer string `json:"viewer"`
+}
+
+// consoleAdmin is the name of the admin, which everybody knows.
+const consoleAdmin = "admin"
+
+// heavyRuns is how many runs with a large parameter the hostile app has planned ahead.
+const heavyRuns = 60
+
+// people adds the users of the console, each with a session, and what the hostile app has to show: runs
+// whose parameters are as large as they may be, and nested. It returns one of them.
+func people(ctx context.Context, st *postgres.Store, s xxljob.Scheduler, secrets sessions) (run int64, err error) {
+	for _, u := range []struct {
+		console.User
+		secret string
+	}{{console.User{Name: consoleAdmin, Admin: true}, secrets.Admin}, {console.User{Name: "viewer", Apps: map[string]console.Role{hostileApp: console.Viewer}}, secrets.Viewer}} {
+		if err := console.CreateUser(ctx, st, u.User, rand.Text()); err != nil {
+			return 0, err
+		}
+		sum := sha256.Sum256([]byte(u.secret))
+		if _, err := st.AddSession(ctx, store.Session{User: u.Name, Hash: string(sum[:])}, store.SessionLimits{Idle: 12 * time.Hour, Most: 24 * time.Hour}); err != nil {
+			return 0, err
+		}
+	}
+	j, err := s.AddJob(ctx, xxljob.Job{App: hostileApp, Name: "heavy", Handler: "work", Schedule: xxljob.Manual()})
+	if err != nil {
+		return 0, err
+	}
+	const depth = 10_000
+	param := strings.Repeat(`{"a":[`, depth/2) + strings.Repeat("1,", 15_000) + "1" + strings.Repeat("]}", depth/2)
+	for range heavyRuns {
+		ids, err := s.Trigger(ctx, j.ID, xxljob.Trigger{At: time.Now().Add(24 * time.Hour), Param: &param})
+		if err != nil {
+			return 0, err
+		}
+		run = ids[0]
+	}
+	return run, nil
 }
 
 // nodeJobs are the jobs of both apps.

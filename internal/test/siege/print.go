@@ -32,6 +32,7 @@ func (r *runner) printSettings(ctx context.Context) {
 	r.say("honest:   %d executors with a beat each %v, %d runs/s; a client waits %v and sends a page again after %v", r.Executors, r.Beat, r.Runs, javaPatience, retryAfter)
 	a := r.Rates
 	r.say("hostile:  repeats %d connections %g/s; flood %d connections %g/s; registrations %g/s; dribble %d connections, a byte each %v", a.Repeats, a.RepeatsRate, a.Flood, a.FloodRate, a.Registrations, a.Dribbles, a.DribbleEvery)
+	r.say("console:  an admin asks for %d pages/s; hostile: forms %d connections, a byte each %v; pages %g/s, searches %g/s, logins %g/s, tokens %g/s", lookRate, a.ConsoleForms, a.DribbleEvery, a.ConsolePages, a.ConsoleSearches, a.ConsoleLogins, a.ConsoleTokens)
 	r.say("machine:  %s, %d cores, %s/%s, %s; Postgres %s", processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), version)
 	r.say("commit:   %s", commit(ctx))
 }
@@ -58,13 +59,13 @@ func commit(ctx context.Context) string {
 
 // The columns of the lines that are printed as time goes by.
 const (
-	headFormat = "%-6s %6s | %21s | %21s | %21s | %21s | %23s | %s"
+	headFormat = "%-6s %6s | %21s | %21s | %21s | %21s | %21s | %23s | %s"
 	cellFormat = "%6.1f %6.0f %6.0f"
 )
 
 func (r *runner) printHead() {
 	r.say("\nms: p50, p99, max, and + how many were not answered with 200; CPU in percent of one core")
-	r.say(headFormat, "phase", "until", "heartbeats", "registrations", "pages of results", "results until 200", "heap, system, gorout.", "CPU scheduler, Postgres, hostile, honest, machine")
+	r.say(headFormat, "phase", "until", "heartbeats", "registrations", "pages of results", "results until 200", "console", "heap, system, gorout.", "CPU scheduler, Postgres, hostile, honest, machine")
 }
 
 // printRow sums up a part of a phase.
@@ -73,7 +74,7 @@ func (r *runner) printRow(phase string, before, after usage) {
 	h := r.honest
 	heap, total, goroutines := r.levels.most(in)
 	r.say(headFormat, phase, after.at.Round(time.Second),
-		cell(h.beats.Summary(in)), cell(h.guests.Summary(in)), cell(h.attempts.Summary(in)), cell(h.results.Summary(in)),
+		cell(h.beats.Summary(in)), cell(h.guests.Summary(in)), cell(h.attempts.Summary(in)), cell(h.results.Summary(in)), cell(h.seen.Summary(in)),
 		fmt.Sprintf("%6.1f %6.0f %6d", float64(heap)/(1<<20), float64(total)/(1<<20), goroutines),
 		strings.Join([]string{
 			percent(before.node, after.node, span), percent(before.postgres, after.postgres, span), percent(before.hostile, after.hostile, span),
@@ -130,7 +131,7 @@ func (r *runner) printFindings(f judge.Findings) {
 		h := r.honest
 		for _, k := range []judge.Kind{
 			{Name: "heartbeats", Summary: h.beats.Within(spans...)}, {Name: "registrations", Summary: h.guests.Within(spans...)},
-			{Name: "pages of results", Summary: h.attempts.Within(spans...)}, {Name: "results", Summary: h.results.Within(spans...)},
+			{Name: "pages of results", Summary: h.attempts.Within(spans...)}, {Name: "results", Summary: h.results.Within(spans...)}, {Name: "console", Summary: h.seen.Within(spans...)},
 		} {
 			r.printKind(k)
 		}

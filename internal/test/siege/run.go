@@ -38,6 +38,7 @@ type runner struct {
 	Config
 	began   time.Time
 	tokens  tokens
+	secrets sessions
 	pg      *pgtest.Cluster
 	dsn     string
 	node    *child
@@ -45,6 +46,8 @@ type runner struct {
 	honest  *honest
 	stalls  stalls
 	levels  levels
+	// besieged is when the siege has begun: what there was before is what it is measured by.
+	besieged time.Duration
 }
 
 // Run lays siege to a scheduler and prints what came of it. It returns ErrViolated when a
@@ -54,7 +57,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err != nil {
 		return err
 	}
-	r := &runner{Config: c, began: time.Now(), tokens: tokens{Honest: rand.Text(), Hostile: rand.Text()}}
+	r := &runner{Config: c, began: time.Now(), tokens: tokens{Honest: rand.Text(), Hostile: rand.Text()}, secrets: sessions{Admin: rand.Text(), Viewer: rand.Text()}}
 	if err := r.open(ctx); err != nil {
 		return errors.Join(err, r.close())
 	}
@@ -78,7 +81,8 @@ func Run(ctx context.Context, c Config) (err error) {
 // bounds are what is asserted.
 func (r *runner) bounds() judge.Bounds {
 	b := judge.DefaultBounds()
-	b.Heap = r.HeapBound
+	idle, _, _ := r.levels.most(judge.Span{From: r.besieged - calm, To: r.besieged}) // as a collection leaves it
+	b.Heap = idle + r.HeapBound
 	return b
 }
 
@@ -94,7 +98,7 @@ func (r *runner) open(ctx context.Context) (err error) {
 	if r.dsn, err = r.pg.CreateDatabase(ctx, role, "", role); err != nil {
 		return err
 	}
-	r.node, err = startChild(RoleNode, nodeConfig{DSN: r.dsn, Tokens: r.tokens, Honest: r.Runs, Hostile: hostileJobs, Lost: lostRuns}, r.Log, r.news)
+	r.node, err = startChild(RoleNode, nodeConfig{DSN: r.dsn, Tokens: r.tokens, Honest: r.Runs, Hostile: hostileJobs, Lost: lostRuns, Sessions: r.secrets}, r.Log, r.news)
 	if err != nil {
 		return err
 	}
@@ -105,11 +109,12 @@ func (r *runner) open(ctx context.Context) (err error) {
 	if r.honest, err = newHonest(r.Config, r.tokens.Honest, ready.Admin, r.began); err != nil {
 		return err
 	}
+	r.honest.console, r.honest.page, r.honest.admins = ready.Console, fmt.Sprintf("runs/%d", ready.Heavy), r.secrets.Admin
 	if err := r.honest.register(ctx); err != nil {
 		return err
 	}
 	if len(r.Attacks) > 0 {
-		r.hostile, err = startChild(RoleHostile, hostileConfig{Admin: ready.Admin, Token: r.tokens.Hostile, Seed: r.Seed, Attacks: r.Attacks, Rates: r.Rates, Lost: ready.Lost}, r.Log, r.news)
+		r.hostile, err = startChild(RoleHostile, hostileConfig{Admin: ready.Admin, Token: r.tokens.Hostile, Seed: r.Seed, Attacks: r.Attacks, Rates: r.Rates, Lost: ready.Lost, Console: ready.Console, Viewer: r.secrets.Viewer, Heavy: ready.Heavy}, r.Log, r.news)
 		if err != nil {
 			return err
 		}
@@ -126,6 +131,7 @@ func (r *runner) run(ctx context.Context) (f judge.Findings, err error) {
 	defer stop()
 	var loads sync.WaitGroup
 	loads.Go(func() { r.honest.beat(working) })
+	loads.Go(func() { r.honest.looks(working) })
 	defer loads.Wait()
 	defer stop()
 	r.printHead()
@@ -147,6 +153,7 @@ func (r *runner) run(ctx context.Context) (f judge.Findings, err error) {
 		close(stalling)
 	}()
 	f.Siege.From = time.Since(r.began)
+	r.besieged = f.Siege.From
 	if err := r.phase(ctx, "siege", r.For, r.Row); err != nil {
 		return f, err
 	}
@@ -192,6 +199,7 @@ func (r *runner) kinds(in judge.Span) []judge.Kind {
 		{Name: "registrations", Summary: h.guests.Summary(in, out...)},
 		{Name: "pages of results", Summary: h.attempts.Summary(in, out...)},
 		{Name: "results", Summary: h.results.Summary(in, out...)},
+		{Name: "console", Summary: h.seen.Summary(in, out...)},
 	}
 }
 

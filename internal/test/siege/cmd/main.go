@@ -60,7 +60,7 @@ func flags() siege.Config {
 	c := siege.Config{Out: os.Stdout}
 	log := flag.Bool("log", false, "print what the processes log, on stderr")
 	attacks := flag.String("attacks", "", "comma list of `attacks` out of "+strings.Join(siege.Attacks(), ", ")+", or none; empty: all of them")
-	bound := flag.Int64("heap-bound", 0, "what the live heap must not exceed, in `MiB`; 0: 64")
+	bound := flag.Int64("heap-bound", 0, "by how much the live heap must not exceed what it was before the siege, in `MiB`; 0: 64")
 	flag.DurationVar(&c.For, "for", 0, "how long the siege lasts; 0: 20m")
 	flag.Uint64Var(&c.Seed, "seed", 0, "seed of all choices; 0: a new one")
 	flag.DurationVar(&c.Row, "row", 0, "what each line sums up; 0: 1m")
@@ -75,6 +75,11 @@ func flags() siege.Config {
 	flag.Float64Var(&c.Rates.Registrations, "registrations", 0, "registrations of new addresses a second; 0: 50")
 	flag.IntVar(&c.Rates.Dribbles, "dribbles", 0, "connections that dribble; 0: 400")
 	flag.DurationVar(&c.Rates.DribbleEvery, "dribble-every", 0, "time between two bytes of one; 0: 3s")
+	flag.IntVar(&c.Rates.ConsoleForms, "console-forms", 0, "connections with slow forms to the console; 0: 150")
+	flag.Float64Var(&c.Rates.ConsolePages, "console-pages", 0, "heavy pages of the console a second; 0: 4")
+	flag.Float64Var(&c.Rates.ConsoleSearches, "console-searches", 0, "searches in runs a second; 0: 2")
+	flag.Float64Var(&c.Rates.ConsoleLogins, "console-logins", 0, "wrong passwords a second; 0: 4")
+	flag.Float64Var(&c.Rates.ConsoleTokens, "console-tokens", 0, "wrong tokens a second; 0: 100")
 	flag.Parse()
 	switch *attacks {
 	case "":
