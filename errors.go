@@ -63,6 +63,9 @@ var (
 	ErrGroupInUse = errs.ErrGroupInUse
 	// ErrShards: the store was set up with another number of shards.
 	ErrShards = errs.ErrShards
+	// ErrStoreClosed: what the store goes by was closed under it, such as the pool of connections
+	// that it was given. It is for good.
+	ErrStoreClosed = errs.ErrStoreClosed
 	// ErrSuperseded: another list applies to the app, of another generation or of the same
 	// one, or others name the job that was to be pruned. Nothing was changed.
 	ErrSuperseded = errs.ErrSuperseded

@@ -50,7 +50,7 @@ type NotReadyError struct {
 	// Reasons are what is wrong, in the order of Errs: "shards" where the store has another number
 	// of them (ErrShards), "stopped" (ErrStopped), "not-started", "superseded" by a later node
 	// with the same Config.Node; "store-away" where the store has not acknowledged a beat in time,
-	// with why the last one failed, "failing" where claims or starts fail, "results" where results
+	// with why the last one failed, or at once where it was closed (ErrStoreClosed), "failing" where claims or starts fail, "results" where results
 	// could not be stored for a LeaseTTL and for StoreAway, "places" where abandoned handlers hold
 	// half of an app's places here or more and due runs have waited for one for a LeaseTTL; and by
 	// the thresholds of ReadyConfig "waiting", "late" and "clock", and those of its Troubles that

@@ -24,6 +24,9 @@ var (
 	// would answer so again. Nothing was changed by the transaction that was refused. It may be
 	// about one member of a batch, and then the others may be tried without it.
 	ErrRefused = errs.ErrRefused
+	// ErrStoreClosed: what the store goes by was closed under it, such as the pool of connections
+	// that it was given. It is for good: where Beat returns it, Scheduler.Ready does at once.
+	ErrStoreClosed = errs.ErrStoreClosed
 	// ErrSuperseded: another list applies to the app, of another generation or of the same
 	// one, or others name the job that was to be pruned. Nothing was changed.
 	ErrSuperseded = errs.ErrSuperseded

@@ -85,6 +85,9 @@ var (
 	// would answer so again. Nothing was changed by the transaction that was refused. It may be
 	// about one member of a batch, and then the others may be tried without it.
 	ErrRefused = errors.New("xxljob: the store refuses what it is given")
+	// ErrStoreClosed: what the store goes by was closed under it, such as the pool of connections
+	// that it was given. It is for good.
+	ErrStoreClosed = errors.New("xxljob: the store is closed")
 	// ErrSuperseded: another list applies to the app, of another generation or of the same
 	// one, or others name the job that was to be pruned. Nothing was changed.
 	ErrSuperseded = errors.New("xxljob: superseded: another list applies to the app")

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob/internal/urgent"
+	"github.com/xxljob/xxljob/store"
 )
 
 // reserve is one connection beside the pool, for the time in which the host has all of
@@ -122,10 +123,39 @@ func (s *Store) fromPool(ctx context.Context, patience time.Duration) (lent, err
 func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
+		if isClosedPool(err) {
+			s.poolClosed.Store(true)
+			return nil, errPoolClosed
+		}
 		stat := s.pool.Stat()
 		return nil, fmt.Errorf("no connection, %d of %d connections of the pool are in use: %w", stat.AcquiredConns(), stat.MaxConns(), err)
 	}
 	return conn, nil
+}
+
+// errPoolClosed is for a host that has closed the pool while schedulers run. A pool is never opened
+// again. What is under way can be stored and given up all the same, over the lock connection and the
+// reserve, which are beside the pool; but beats are an error, so that Ready says it, shards go to other
+// nodes, and nobody takes a scheduler for well that nothing can be asked of.
+var errPoolClosed = fmt.Errorf("%w: the host has closed the pool", store.ErrStoreClosed)
+
+// isClosedPool knows the error by its text, since pgxpool has no name for it.
+func isClosedPool(err error) bool { return err.Error() == "closed pool" }
+
+// open is an error once the pool is closed. A pool without any connection may be: no other call has
+// found that out where this node has no shards.
+func (s *Store) open(ctx context.Context) error {
+	if !s.poolClosed.Load() && s.pool.Stat().TotalConns() == 0 {
+		ctx, cancel := context.WithTimeout(ctx, dryPatience) // the pool connects on where it is open
+		defer cancel()
+		if conn, err := s.acquire(ctx); err == nil {
+			s.giveBack(conn)
+		}
+	}
+	if s.poolClosed.Load() {
+		return errPoolClosed
+	}
+	return nil
 }
 
 // usable reports whether it is worth asking for the reserve.

@@ -48,6 +48,9 @@ func (s *Store) Beat(ctx context.Context, incarnation string, attached []store.A
 	if i := strings.LastIndexByte(id, '-'); i >= 0 {
 		id = id[:i]
 	}
+	if err := s.open(ctx); err != nil {
+		return store.View{}, failed(err, "beat")
+	}
 	view, err := s.beat(ctx, "beat", incarnation, id, nil, attached)
 	return view, failed(err, "beat")
 }

@@ -130,6 +130,7 @@ type Store struct {
 	shardCount  atomic.Int64
 	modeStored  atomic.Bool
 	listening   atomic.Bool
+	poolClosed  atomic.Bool  // see errPoolClosed
 	carefulTill atomic.Int64 // Unix nanoseconds
 	floor       atomic.Int64 // no run below this id is unended
 	learnt      atomic.Pointer[reading]

@@ -161,12 +161,15 @@ func (s *Node) judge(e *core.NotReadyError) {
 // judgeFit adds what this process cannot do of its part.
 func (s *Node) judgeFit(e *core.NotReadyError, now time.Time) {
 	c := &s.Cfg.Ready
+	why := s.fitness.Silence()
 	if silent, ever := s.Leases.SilentFor(now); !s.Leases.Trusted(now) && (!ever || silent >= c.StoreAway) {
 		err := errors.New("the store has not acknowledged a beat in time")
-		if why := s.fitness.Silence(); why != nil {
+		if why != nil {
 			err = fmt.Errorf("%w: %w", err, why)
 		}
 		e.Add(core.NotReadyStoreAway, err)
+	} else if errors.Is(why, errs.ErrStoreClosed) { // for which no patience helps
+		e.Add(core.NotReadyStoreAway, why)
 	}
 	if err := s.fitness.Err(s.Leases.IsResting(), c.StoreAway); err != nil {
 		e.Add(core.NotReadyFailing, err)
