@@ -714,6 +714,44 @@ func TestSpoolDirRemoved(t *testing.T) {
 	})
 }
 
+// TestUnreadableFilesAreBounded: of files that make no sense the newest hundred are kept, with those that
+// a former release has left in its slot, and that others are removed is said.
+func TestUnreadableFilesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		first := newNode()
+		first.set(true)
+		e := spooling(t, dir, first, executor.Config{})
+		mustGive(t, e, "one", req(1, 1))
+		synctest.Wait()
+		die(e, first)
+		slot := filepath.Dir(spoolFiles(t, dir)[0])
+		write := func(name string) {
+			if err := os.WriteFile(filepath.Join(slot, name), []byte("{"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 90 {
+			write(fmt.Sprintf("%019d-old-000000001-1.json.bad", i))
+		}
+		for i := range 30 {
+			write(fmt.Sprintf("%019d-new-000000001-1.json", 1000+i))
+		}
+		var said bytes.Buffer
+		n := newNode()
+		spooling(t, dir, n, executor.Config{Logger: slog.New(slog.NewTextHandler(&said, nil))})
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		left := spoolFiles(t, dir)
+		if len(left) != 100 || filepath.Base(left[0]) != "0000000000000000020-old-000000001-1.json.bad" || filepath.Base(left[99]) != "0000000000000001029-new-000000001-1.json.bad" {
+			t.Errorf("%d files, from %q", len(left), left[0])
+		}
+		if got := n.ids(); !slices.Equal(got, []int64{1}) || strings.Count(said.String(), "removed the oldest files") != 20 {
+			t.Errorf("results of %v\n%s", got, said.String())
+		}
+	})
+}
+
 // TestSpoolTooLong: a file that is longer than any of ours is set aside, and not read
 // again.
 func TestSpoolTooLong(t *testing.T) {

@@ -73,13 +73,19 @@ func (h *home) takeSlot() error {
 
 func (h *home) close() error { return errors.Join(h.dir.Close(), h.lock.Close(), h.root.Close()) }
 
-// sweep removes what a process has left that ended while it wrote.
+// sweep removes what a process has left that ended while it wrote, and moves what one of a release has
+// set aside in the slot that kept such files there.
 func (s *Spool) sweep() {
 	h := s.home.Load()
 	for _, name := range s.names(h, h.slot) {
-		if strings.HasSuffix(name, extTemp) {
+		switch {
+		case strings.HasSuffix(name, extTemp):
 			if err := h.root.Remove(path.Join(h.slot, name)); err != nil {
 				s.log.Warn("executor: could not remove an unfinished file from the spool", "file", name, "error", err)
+			}
+		case strings.HasSuffix(name, extBroken):
+			if err := s.aside(h, brokenDir, name, name); err != nil {
+				s.log.Warn("executor: could not set aside unreadable results of the spool", "file", name, "error", err)
 			}
 		}
 	}

@@ -248,9 +248,9 @@ func (s *Spool) Get(p Parcel) ([]wire.CallbackRequest, error) {
 		return results, nil
 	}
 	s.size.Add(-p.size)
-	s.log.Error("executor: set aside unreadable results in the spool", "file", name+extBroken, "error", err)
-	if err := h.root.Rename(name, name+extBroken); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.log.Error("executor: could not set aside unreadable results in the spool", "file", name, "error", err)
+	s.log.Error("executor: set aside unreadable results of the spool", "file", filepath.Join(s.path, brokenDir, p.file+extBroken), "error", err)
+	if err := s.aside(h, brokenDir, p.file, p.file+extBroken); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.log.Error("executor: could not set aside unreadable results of the spool", "file", name, "error", err)
 	}
 	return nil, nil
 }
@@ -286,34 +286,43 @@ func (s *Spool) Remove(p Parcel) {
 	}
 }
 
-// Files that were put aside are in asideDir, beside the slots: the newest mostAside of them, of all
-// processes together.
+// Files that were put aside are in directories beside the slots, in each the newest mostAside, of all
+// processes together: those whose results no admin takes, and those that make no sense.
 const (
-	asideDir  = "refused"
-	mostAside = 100
+	refusedDir = "refused"
+	brokenDir  = "unreadable"
+	mostAside  = 100
 )
+
+// aside moves a file of the slot to a directory for people, and removes the oldest that are too many.
+func (s *Spool) aside(h *home, dir, file, as string) error {
+	if err := h.root.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := h.root.Rename(path.Join(h.slot, file), path.Join(dir, as)); err != nil {
+		return err
+	}
+	names := s.names(h, dir)
+	if over := len(names) - mostAside; over > 0 {
+		for _, old := range names[:over] {
+			_ = h.root.Remove(path.Join(dir, old)) // or the next one does, or another process has
+		}
+		s.log.Warn("executor: removed the oldest files of results that were put aside", "dir", filepath.Join(s.path, dir), "files", over, "kept", mostAside)
+	}
+	return nil
+}
 
 // PutAside ends a file whose results the admin never takes, and returns where it is kept for people;
 // nothing where it cannot be kept.
 func (s *Spool) PutAside(p Parcel) string {
 	s.size.Add(-p.size)
 	h := s.home.Load()
-	from, to := path.Join(h.slot, p.file), path.Join(asideDir, p.file)
-	err := h.root.Mkdir(asideDir, 0o700)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		err = h.root.Rename(from, to)
-	}
-	if err != nil {
+	if err := s.aside(h, refusedDir, p.file, p.file); err != nil {
 		s.log.Error("executor: could not put aside results that the admin refuses", "file", p.file, "error", err)
-		_ = h.root.Remove(from) // or the next process sends it once more
+		_ = h.root.Remove(path.Join(h.slot, p.file)) // or the next process sends it once more
 		return ""
 	}
-	names := s.names(h, asideDir)
-	for len(names) > mostAside {
-		_ = h.root.Remove(path.Join(asideDir, names[0])) // or the next one does, or another process has
-		names = names[1:]
-	}
-	return filepath.Join(s.path, to)
+	return filepath.Join(s.path, refusedDir, p.file)
 }
 
 // blocks is what n bytes take on the disk.
