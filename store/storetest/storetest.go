@@ -91,6 +91,7 @@ func topics() []topic {
 		{"Bounded", boundedCases()},
 		{"Node", nodeCases()},
 		{"Shards", shardCases()},
+		{"Clock", clockCases()},
 		{"Registry", registryCases()},
 		{"Read", slices.Concat(readCases(), readJobCases())},
 		{"Reports", reportCases()},
