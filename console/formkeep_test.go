@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -112,7 +113,7 @@ func testLoggedOutWhileDoing(t *testing.T) {
 	job, run := "jobs/"+itoa(j.ID), "runs/"+itoa(r.ID)
 	session := root.cookies
 	root.cookies = map[string]*http.Cookie{}
-	for to, back := range map[string]string{job + "/stop": job + "/stop", job + "/start": job + "/start", "jobs/bulk": "jobs", "runs/bulk": "runs", run + "/kill": run + "/kill", run + "/again": run, job + "/remove": job + "/remove"} {
+	for to, back := range map[string]string{job + "/stop": job + "/stop", job + "/start": job + "/start", "runs/bulk": "runs", run + "/kill": run + "/kill", run + "/again": run, job + "/remove": job + "/remove"} {
 		root.post(to, url.Values{"id": {"1"}}).is(401).has("You are not logged in.", "Nothing was done.", "Log in")
 		if want := "login?next=" + url.QueryEscape(back) + `"`; !strings.Contains(root.body, want) {
 			t.Errorf("%s does not lead to %s: %s", to, want, root.body)
@@ -134,6 +135,30 @@ func testLoggedOutWhileDoing(t *testing.T) {
 	}
 	if n := len(must1(x.store.Runs(t.Context(), xxljob.RunFilter{}))); n != 1 {
 		t.Errorf("%d runs, want none but the first", n)
+	}
+	// What was meant for several jobs is asked again, also where it was said that it is meant.
+	root.cookies = map[string]*http.Cookie{}
+	other := x.job("orders", "another")
+	for _, c := range []struct {
+		do, has string
+		typed   url.Values
+	}{
+		{"stop", "Stop 2 jobs?", nil}, {"remove", "type the number of jobs: 2", url.Values{"count": {"2"}}},
+		{"tag", "Tags of 2 jobs", url.Values{"add": {"typed, twice"}, "off": {"x", "y"}}},
+	} {
+		form := url.Values{"do": {c.do}, "id": {itoa(j.ID), itoa(other.ID)}, "sure": {"yes"}, "back": {"jobs?app=orders"}}
+		maps.Copy(form, c.typed)
+		root.post("jobs/bulk", form).is(401).has("Log in to get back the form you submitted").lacks("another")
+		root.post("login", with(root.filled("main"), "name", "root", "password", password)).goesOn().is(200).has("Nothing has been done yet.", c.has, "nightly", "another")
+		if back := root.filled("main"); c.do == "tag" && back.Get("add") != "typed, twice" {
+			t.Errorf("what was typed is lost: %v", back)
+		}
+		for _, id := range []int64{j.ID, other.ID} {
+			if now := must1(x.store.Job(t.Context(), id)); now.Stopped || len(now.Tags) > 0 {
+				t.Fatalf("%s was done by the login: %+v", c.do, now)
+			}
+		}
+		root.cookies = map[string]*http.Cookie{}
 	}
 	root.cookies = session
 	root.live().get("jobs").is(200)
@@ -332,7 +357,7 @@ func testNoFormOfOthers(t *testing.T) {
 		b := x.browser()
 		b.post("login", url.Values{"name": {"ann"}, "password": {password}, "kept": {path}, "kept.name": {"x"}}).is(status).lacks("secret")
 	}
-	for _, path := range []string{"jobs/" + itoa(j.ID) + "/remove", "jobs/bulk", "logout", "//evil.example", "login", "nothing"} {
+	for _, path := range []string{"jobs/" + itoa(j.ID) + "/remove", "runs/bulk", "logout", "//evil.example", "login", "nothing"} {
 		b := x.browser()
 		b.post("login", url.Values{"name": {"ann"}, "password": {password}, "kept": {path}, "kept.name": {"secret one"}}).is(200)
 		if b.at != "/console/jobs" {

@@ -25,7 +25,11 @@ type bulkView struct {
 	IDs     []int64
 	Fault   string
 	Tags    *tagView // which are asked for
+	Resumed bool     // somebody has had to log in
 }
+
+// bulkPattern is where the form is sent.
+const bulkPattern = "jobs/bulk"
 
 // bulkResult is what has become of a job.
 type bulkResult struct {
@@ -76,7 +80,11 @@ func (q *request) bulk() error {
 	if err != nil {
 		return err
 	}
-	v := bulkView{Do: q.field("do"), Back: ownPage(q.field("back")), IDs: ids}
+	v := bulkView{Do: q.field("do"), Back: ownPage(q.field("back")), IDs: ids, Resumed: q.field("show") == showResumed}
+	if v.Resumed { // it is asked again, whatever was said before
+		q.r.PostForm.Del("sure")
+		q.r.PostForm.Del("count")
+	}
 	if v.Back == "" {
 		v.Back = "jobs"
 	}

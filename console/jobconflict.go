@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/xxljob/xxljob/store"
 )
@@ -96,7 +97,7 @@ const keptPrefix = "kept."
 // keptField is a field of a form that is kept.
 type keptField struct{ Name, Value string }
 
-// keptNames are the fields of the forms of a job, and of a run of it. No others are kept, so that there
+// keptNames are the fields of the forms of a job, of a run of it, and of several jobs. No others are kept, so that there
 // is a bound.
 func keptNames() (names []string) {
 	for _, g := range formGroups() {
@@ -105,16 +106,19 @@ func keptNames() (names []string) {
 		}
 	}
 	return append(names, "version", "copyof", "restores", "stopped", "tz", "hidden", "paramempty",
-		"own", "address", "addresses", "part", "parts", "at")
+		"own", "address", "addresses", "part", "parts", "at", "do", "id", "back", "add", "off")
 }
 
 // kept are the fields of a form that was sent, whose names had one prefix and get another.
 func kept(form url.Values, had, get string) (list []keptField) {
 	for _, name := range keptNames() {
 		values := form[had+name]
-		if name == "address" { // those that are ticked
+		switch name {
+		case "address", "off": // those that are ticked
 			values = values[:min(len(values), mostOffered)]
-		} else {
+		case "id":
+			values = []string{strings.Join(values, ",")}[:min(len(values), 1)]
+		default:
 			values = values[max(0, len(values)-1):]
 		}
 		for _, value := range values {
@@ -141,7 +145,10 @@ func (q *request) keepForm(p *problem) bool {
 	if !q.isKept(p) {
 		return false
 	}
-	if q.route.pattern == triggerPattern {
+	switch q.route.pattern {
+	case bulkPattern: // what it shows is in the store
+		return false
+	case triggerPattern:
 		return p == errNobody && q.show("once", p.status, q.onceOfNobody()) == nil
 	}
 	f := &jobForm{action: q.path, faults: map[string]string{}}
@@ -188,7 +195,7 @@ func (q *request) goOn(account store.User, session *store.Session) error {
 	if err := q.permit(rt); err != nil {
 		return err
 	}
-	if rt.of == nothing && !q.mayAdd() {
+	if rt.of == nothing && rt.pattern != bulkPattern && !q.mayAdd() {
 		return forbidden(edit)
 	}
 	return q.show("goon", http.StatusOK, loginPage{Kept: kept(q.r.PostForm, keptPrefix, ""), KeptFor: q.field("kept")})

@@ -103,7 +103,7 @@ func routes() []route {
 		{method: get, pattern: "jobs", needs: somebody, serve: (*request).jobs},
 		{method: get, pattern: "jobs/new", needs: somebody, serve: (*request).newJob, control: true, views: ViewJob},
 		{method: post, pattern: "jobs/new", needs: somebody, serve: (*request).addJob, keeps: true},
-		{method: post, pattern: "jobs/bulk", needs: somebody, serve: (*request).bulk, rows: true, long: true},
+		{method: post, pattern: bulkPattern, needs: somebody, serve: (*request).bulk, rows: true, long: true, keeps: true},
 		{method: get, pattern: "jobs/export", needs: somebody, serve: (*request).exportList, long: true, pace: wholes, views: ViewExport},
 		{method: post, pattern: "jobs/export", needs: somebody, serve: (*request).exportTicked, rows: true, long: true, reads: true, pace: wholes, views: ViewExport},
 		{method: get, pattern: "preview", needs: somebody, serve: (*request).preview, pace: previews},

@@ -162,3 +162,25 @@ func TestLoading(t *testing.T) {
 		t.Error(fault)
 	}
 }
+
+// TestCauseIsSeen: why a run has failed, and the beginning of its log, are on the first screen.
+func TestCauseIsSeen(t *testing.T) {
+	browser(t)
+	t.Parallel()
+	x := newSite(t)
+	x.user("root")
+	id := x.trigger(x.job(xxljob.Job{Name: "Rates", Handler: "fail", Schedule: xxljob.Manual()}))
+	x.wait(id, "ended", ended)
+	b := newTab(t, x.origin)
+	for _, width := range []int64{1440, 1024, 390} {
+		b.looks(combination{"en", "light", width}, map[string]string{"xxljob_session": x.session("root")})
+		b.open(mount + "runs/" + strconv.FormatInt(id, 10))
+		b.says(".why", "context deadline exceeded")
+		if !eval[bool](b, `[".why", "#lines .line"].every(what => document.querySelector(what).getBoundingClientRect().bottom <= innerHeight)`) {
+			b.Errorf("at %d px one has to scroll for why it failed", width)
+		}
+	}
+	for _, fault := range b.takeFaults() {
+		t.Error(fault)
+	}
+}
