@@ -153,7 +153,7 @@ func people(ctx context.Context, st *postgres.Store, s xxljob.Scheduler, secrets
 	if err != nil {
 		return 0, err
 	}
-	const depth = 10_000
+	const depth = 6_000
 	param := strings.Repeat(`{"a":[`, depth/2) + strings.Repeat("1,", 15_000) + "1" + strings.Repeat("]}", depth/2)
 	for range heavyRuns {
 		ids, err := s.Trigger(ctx, j.ID, xxljob.Trigger{At: time.Now().Add(24 * time.Hour), Param: &param})
