@@ -61,6 +61,9 @@ func (q *request) changes() error {
 		if p.Changes, next, err = q.searchChanges(search); err != nil {
 			return asked(err)
 		}
+		if err = q.learnSecrets(p.Changes); err != nil {
+			return err
+		}
 		if next > 1 {
 			p.Partial, place = len(p.Changes) < changesOnAPage, cursorOf("id", next)
 		}

@@ -103,12 +103,13 @@ type request struct {
 
 	client client
 
-	route  *route            // nil where there is none
-	values map[string]string // what is variable in the path
-	user   *User             // nil for nobody
-	job    xxljob.Job        // of the route, if it is about one
-	run    xxljob.Run
-	look   look
+	route   *route            // nil where there is none
+	values  map[string]string // what is variable in the path
+	user    *User             // nil for nobody
+	job     xxljob.Job        // of the route, if it is about one
+	run     xxljob.Run
+	secrets map[int64]bool // what learnSecrets has found out
+	look    look
 
 	wrote bool // something of the answer
 
@@ -263,7 +264,11 @@ func (q *request) readObject(of object) (app string, err error) {
 		q.look.inZoneOf(&q.job)
 		return q.job.App, err
 	}
-	q.run, err = q.Store.Run(q.ctx, id)
+	if q.run, err = q.Store.Run(q.ctx, id); err == nil {
+		one := []xxljob.Run{q.run}
+		q.markSecret(q.ctx, one)
+		q.run = one[0]
+	}
 	return q.run.App, err
 }
 

@@ -32,6 +32,7 @@ func whatFields() []formField {
 		text("key", "Key", aLine, 255, func(j *xxljob.Job) *string { return &j.Key }),
 		text("handler", "Handler", aLine, 255, func(j *xxljob.Job) *string { return &j.Handler }).called("executor_handler"),
 		text(paramField, "Param", aText, 64<<10, func(j *xxljob.Job) *string { return &j.Param }).called("executor_param"),
+		check("secret", "Secret", func(j *xxljob.Job) *bool { return &j.Secret }),
 	}
 }
 

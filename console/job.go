@@ -79,7 +79,7 @@ func (q *request) jobPage() error {
 	if err != nil {
 		return err
 	}
-	v := jobView{Job: *j, Words: j.Schedule.DescribeIn(q.look.language.Tag), Status: statusOf(j), Param: q.redacted(j.App, FieldParam, j.Param), Script: j.IsScript(), More: q.facts(j), Said: q.said(),
+	v := jobView{Job: *j, Words: j.Schedule.DescribeIn(q.look.language.Tag), Status: statusOf(j), Param: q.paramOf(j), Script: j.IsScript(), More: q.facts(j), Said: q.said(),
 		Next: instantsOf(j, news.next), Runs: news.runs, Skipped: news.skipped, Outcomes: news.outcomes, Children: news.children, Parents: news.parents, Changes: q.restorable(j, news.changes)}
 	if zone := j.Schedule.Zone; zone != "" && zone != q.look.zone.String() {
 		v.Own = zone

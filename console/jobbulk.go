@@ -60,7 +60,7 @@ func (q *request) bulkDo(do string, tags *tagView) (need action, act bulkAct) {
 		return operate, plainly(q.Scheduler.StopJob)
 	case "once":
 		return operate, func(ctx context.Context, j *xxljob.Job) (string, int64, error) {
-			ids, err := q.Scheduler.Trigger(ctx, grantsOf(q.user), j.ID, xxljob.Trigger{})
+			ids, err := q.Scheduler.Trigger(ctx, q.grantsOf(), j.ID, xxljob.Trigger{})
 			if err != nil {
 				return do, 0, err
 			}

@@ -72,7 +72,7 @@ func (q *request) showConflict(f *jobForm) error {
 			}
 			name, hide := q.text("field."+field.name), func(text string) string {
 				if field.name == paramField {
-					return q.redacted(now.App, FieldParam, text)
+					return q.unless(now.Secret || began.Secret, now.App, FieldParam, text)
 				}
 				return text
 			}
@@ -84,7 +84,9 @@ func (q *request) showConflict(f *jobForm) error {
 			if err := field.set(&mine, is); err != nil {
 				return err
 			}
-			q.r.PostForm.Set(field.name, is)
+			if q.r.PostForm.Set(field.name, is); hide(is) != is {
+				q.r.PostForm.Del(field.name) // nobody is shown it, and it stays as it is
+			}
 		}
 	}
 	f.job.Version, f.job.Ensured = now.Version, now.Ensured

@@ -148,7 +148,7 @@ func TestExportIsRead(t *testing.T) {
 			}
 		case !reflect.DeepEqual(got.Interface(), stored.Interface()):
 			t.Errorf("%s is %v, want %v", name, got, stored)
-		case stored.IsZero() && name != "Stopped":
+		case stored.IsZero() && name != "Stopped" && name != "Secret": // of which the file has no parameter: TestSecret
 			t.Errorf("the test has no %s", name)
 		}
 	}

@@ -132,7 +132,7 @@ func (q *request) editForm(version string) (*jobForm, error) {
 		now := &q.job
 		f.restores = v
 		f.script = f.base.GlueType != now.GlueType || f.base.GlueSource != now.GlueSource || f.base.GlueRemark != now.GlueRemark
-		f.base.ID, f.base.App = now.ID, now.App
+		f.base.ID, f.base.App, f.base.Secret = now.ID, now.App, f.base.Secret || now.Secret
 		f.base.GlueType, f.base.GlueSource, f.base.GlueRemark = now.GlueType, now.GlueSource, now.GlueRemark
 	}
 	f.base.Version = q.job.Version
@@ -145,7 +145,7 @@ func (q *request) formPath() string { return "jobs/" + strconv.FormatInt(q.job.I
 
 // hidesParam reports whether what the job's parameter says is not to be shown.
 func (q *request) hidesParam(j *xxljob.Job) bool {
-	return j.Param != "" && q.redacted(j.App, FieldParam, j.Param) != j.Param
+	return j.Param != "" && (j.Secret || q.redacted(j.App, FieldParam, j.Param) != j.Param)
 }
 
 // showForm shows a form; what was sent stands in it as it was typed.

@@ -124,7 +124,7 @@ func (q *request) triggerJob() error {
 		return q.show("once", http.StatusOK, v)
 	}
 	if len(v.Faults) == 0 {
-		ids, err := q.Scheduler.Trigger(q.ctx, grantsOf(q.user), q.job.ID, t)
+		ids, err := q.Scheduler.Trigger(q.ctx, q.grantsOf(), q.job.ID, t)
 		if err == nil {
 			return q.redirect("runs/" + strconv.FormatInt(ids[0], 10))
 		}

@@ -59,6 +59,9 @@ func (q *request) readJob(f *jobForm) {
 	if hidden && f.copyOf != 0 && j.Param == f.base.Param && j.App != f.base.App {
 		j.Param = "" // another app is no place for it
 	}
+	if f.base.Secret && !j.Secret && j.Param == f.base.Param {
+		j.Param = "" // nor a job that shows it
+	}
 	if !j.Schedule.GoesByClocks() {
 		j.Schedule.Zone, j.Schedule.DST = "", ""
 	}
@@ -115,7 +118,7 @@ func (q *request) addJob() error {
 	}
 	var added xxljob.Job
 	if len(f.faults) == 0 {
-		if added, err = q.Scheduler.AddJob(q.ctx, grantsOf(q.user), *j); err != nil && !q.formFaults(err, f) {
+		if added, err = q.Scheduler.AddJob(q.ctx, q.grantsOf(), *j); err != nil && !q.formFaults(err, f) {
 			return err
 		}
 	} else {
@@ -145,7 +148,7 @@ func (q *request) saveJob() error {
 		return err
 	}
 	if len(f.faults) == 0 {
-		_, err = q.Scheduler.UpdateJob(q.ctx, grantsOf(q.user), *j)
+		_, err = q.Scheduler.UpdateJob(q.ctx, q.grantsOf(), *j)
 		switch {
 		case errors.Is(err, xxljob.ErrConflict):
 			return q.showConflict(f)

@@ -130,6 +130,6 @@ func (q *request) retag(ctx context.Context, job *xxljob.Job, t *tagView) (did s
 	}
 	j := whole.Definition()
 	j.Tags, j.Version = tags, job.Version
-	_, err = q.Scheduler.UpdateJob(ctx, grantsOf(q.user), j)
+	_, err = q.Scheduler.UpdateJob(ctx, q.grantsOf(), j)
 	return "tag", 0, err
 }

@@ -60,9 +60,11 @@ func (q *request) runPage() error {
 	r := q.run
 	v := runView{Run: r, Steps: stepsOf(&r), Said: q.said(), Links: q.linksOf(r)}
 	v.Codes.Trigger, v.Codes.Handle = r.State.Codes()
-	v.Param, v.Result = q.textView(r.App, FieldParam, r.Param), q.textView(r.App, FieldResult, r.HandleMsg)
-	v.Messages = q.textView(r.App, FieldResult, r.TriggerMsg)
-	v.Progress, v.KillReason = q.redacted(r.App, FieldResult, r.ProgressText), q.redacted(r.App, FieldResult, r.KillReason)
+	v.Param, v.Result = q.textView(&r, FieldParam, r.Param), q.textView(&r, FieldResult, r.HandleMsg)
+	open := r
+	open.Secret = false // what the scheduler says of the run
+	v.Messages = q.textView(&open, FieldResult, r.TriggerMsg)
+	v.Progress, v.KillReason = q.ofRun(&r, FieldResult, r.ProgressText), q.redacted(r.App, FieldResult, r.KillReason)
 	v.Bad, v.Cause = isBad(r.State), q.causeOf(r)
 	v.LogFirst = v.Bad && !r.Started.IsZero() && !q.isPart()
 	k, err := shared(q, fmt.Sprintf("run %t %q %d %d", q.user.Admin, q.user.Apps, r.ID, r.State), func(ctx context.Context) (kin, error) { return q.kinOf(ctx, &r) })
@@ -105,7 +107,7 @@ func (q *request) causeOf(r xxljob.Run) string {
 	if !isBad(r.State) {
 		return ""
 	}
-	r.HandleMsg, r.TriggerMsg, r.KillReason = q.redacted(r.App, FieldResult, r.HandleMsg), q.redacted(r.App, FieldResult, r.TriggerMsg), q.redacted(r.App, FieldResult, r.KillReason)
+	r.HandleMsg, r.TriggerMsg, r.KillReason = q.ofRun(&r, FieldResult, r.HandleMsg), q.redacted(r.App, FieldResult, r.TriggerMsg), q.redacted(r.App, FieldResult, r.KillReason)
 	if parts := strings.SplitN(r.Err().Error(), ": ", 3); len(parts) == 3 { // behind the module and the run
 		return parts[2]
 	}
@@ -213,7 +215,7 @@ func (q *request) killRun() error {
 }
 
 func (q *request) againRun() error {
-	id, err := q.Scheduler.Again(q.ctx, grantsOf(q.user), q.run.ID)
+	id, err := q.Scheduler.Again(q.ctx, q.grantsOf(), q.run.ID)
 	if err != nil {
 		return err
 	}

@@ -112,7 +112,7 @@ func (q *request) doBulk(do string, rows []bulkRow) {
 			if do == bulkKill {
 				err = q.Scheduler.Kill(q.ctx, rows[i].ID)
 			} else {
-				rows[i].New, err = q.Scheduler.Again(q.ctx, grantsOf(q.user), rows[i].ID)
+				rows[i].New, err = q.Scheduler.Again(q.ctx, q.grantsOf(), rows[i].ID)
 			}
 			if err != nil {
 				p := asProblem(err)

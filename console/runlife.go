@@ -99,8 +99,8 @@ const (
 	deepestJSON = 50        // objects and lists within each other
 )
 
-func (q *request) textView(app string, field Field, text string) textView {
-	v := textView{Text: q.redacted(app, field, text)}
+func (q *request) textView(r *xxljob.Run, field Field, text string) textView {
+	v := textView{Text: q.ofRun(r, field, text)}
 	v.Pretty = indented(strings.TrimSpace(v.Text))
 	return v
 }

@@ -123,6 +123,7 @@ func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, 
 		for i := range found.runs {
 			found.runs[i].TriggerMsg = ""
 		}
+		q.markSecret(ctx, found.runs)
 		return found, err
 	}
 	key := fmt.Sprintf("runs %s %#v", sightKey(apps, all), search)
@@ -139,6 +140,7 @@ func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, 
 			if err == nil && q.Redact != nil {
 				err = q.readParams(ctx, found.runs)
 			}
+			q.markSecret(ctx, found.runs)
 			return found, err
 		}
 		key = fmt.Sprintf("waiting %s %#v %d %d", sightKey(apps, all), search, after.Scheduled.UnixMilli(), after.ID)
@@ -157,7 +159,10 @@ func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, 
 	p.Searched, p.Examined, p.Partial = found.searched, found.examined, found.partial
 	p.Pages = q.pager("before", found.next)
 	for _, r := range found.runs {
-		p.Rows = append(p.Rows, runRow{r, q.cell(r.App, FieldParam, r.Param), q.cell(r.App, FieldResult, r.HandleMsg)})
+		if r.Secret && search.Text != "" && !q.user.Admin {
+			continue // that it is found would tell what is hidden
+		}
+		p.Rows = append(p.Rows, runRow{r, q.cell(&r, FieldParam, r.Param), q.cell(&r, FieldResult, r.HandleMsg)})
 		p.Operates = p.Operates || !q.ReadOnly && allowed(q.user, operate, r.App)
 	}
 	return since, nil
@@ -183,8 +188,8 @@ func (q *request) readParams(ctx context.Context, list []xxljob.Run) error {
 }
 
 // cell is a text of a run as a line of the list has room for it.
-func (q *request) cell(app string, field Field, text string) string {
-	return cutTo(q.redacted(app, field, text), mostInACell)
+func (q *request) cell(r *xxljob.Run, field Field, text string) string {
+	return cutTo(q.ofRun(r, field, text), mostInACell)
 }
 
 // cutTo is a text in at most so many characters.

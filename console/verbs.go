@@ -20,15 +20,25 @@ type verbs struct {
 	log *slog.Logger
 }
 
-// grantsOf are those of a user, for the scheduler to check.
-func grantsOf(u *User) grants.Grants { return grants.Of(userGrants{u}) }
+// grantsOf are those of the user, for the scheduler to check.
+func (q *request) grantsOf() grants.Grants { return grants.Of(userGrants{q, q.user}) }
 
 // userGrants has a user's rights as schedulers ask for them.
-type userGrants struct{ u *User }
+type userGrants struct {
+	q *request
+	u *User
+}
 
 func (g userGrants) Sees(app string) bool  { return allowed(g.u, see, app) }
 func (g userGrants) Runs(app string) bool  { return allowed(g.u, operate, app) }
 func (g userGrants) Edits(app string) bool { return allowed(g.u, edit, app) }
+
+// Reveals is for admins: they see all that is recorded anyway.
+func (g userGrants) Reveals(string) bool { return g.u != nil && g.u.Admin }
+
+func (g userGrants) Hides(app, param string) bool {
+	return param != "" && g.q.redacted(app, FieldParam, param) != param
+}
 
 // Scripts is for those who may operate the app as well: a script's parameter is given by triggers, too.
 func (g userGrants) Scripts(app string) bool {

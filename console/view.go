@@ -124,7 +124,7 @@ func (p *page) Diff(c xxljob.Change) []difference {
 		if c.Object == store.ObjectJob {
 			text, label = func(v json.RawMessage) string { return p.fieldText(name, v) }, p.fieldName(name)
 		}
-		d := difference{Field: label, Before: p.hidden(c.App, name, text(was)), After: p.hidden(c.App, name, text(is)), Had: had && c.Before != "", Has: has}
+		d := difference{Field: label, Before: p.hidden(&c, name, text(was)), After: p.hidden(&c, name, text(is)), Had: had && c.Before != "", Has: has}
 		if c.Object == store.ObjectRun {
 			_, d.Before = p.fieldOfRun(name, d.Before)
 			d.Field, d.After = p.fieldOfRun(name, d.After)
@@ -141,17 +141,17 @@ func (p *page) Diff(c xxljob.Change) []difference {
 }
 
 // hidden is the value of a field as the host lets it be shown.
-func (p *page) hidden(app, field, text string) string {
+func (p *page) hidden(c *xxljob.Change, field, text string) string {
 	switch field {
 	case "Param":
-		return p.q.redacted(app, FieldParam, text)
+		return p.q.unless(text != "" && p.q.secretChange(c), c.App, FieldParam, text)
 	case "GlueSource": // pages of scripts are not everybody's
 		if text == "" {
 			return ""
 		}
 		return p.T("job.script.size", "n", len(text))
 	case "KillReason":
-		return p.q.redacted(app, FieldResult, text)
+		return p.q.redacted(c.App, FieldResult, text)
 	}
 	return text
 }

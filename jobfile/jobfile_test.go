@@ -27,7 +27,7 @@ func fullJob() store.Job {
 		Retries: 3, Children: []int64{1, 2}, ChildKeys: []string{"a/c"}, ChildParam: store.ChildParamResult,
 		After: []int64{3}, AfterKeys: []string{"a/p"}, AfterWindow: 6 * time.Hour, AfterZone: "Asia/Shanghai", AfterTimeout: 2 * time.Hour,
 		LateAfter: 10 * time.Minute, KeepRuns: 48*time.Hour + time.Millisecond,
-		RetryBackoff: store.Backoff{First: 1500 * time.Millisecond, Max: 5 * time.Minute, Jitter: 20}, RetryAside: true,
+		RetryBackoff: store.Backoff{First: 1500 * time.Millisecond, Max: 5 * time.Minute, Jitter: 20}, RetryAside: true, Secret: true,
 		OnLost: store.OnLostRerun, MaxReruns: 2, MaxSnoozes: 5,
 		GlueType: "GLUE_SHELL", GlueSource: "echo", GlueRemark: "first", Stopped: true,
 	}

@@ -34,7 +34,7 @@ func fieldsOf(j *store.Job, leftOut *[]string) []field {
 		{"misfire", &j.Misfire, false}, {"catchUp", &j.CatchUp, false}, {"catchUpMost", &j.CatchUpMost, false},
 		{"catchUpAge", (*length)(&j.CatchUpAge), false}, {"onNoExecutor", &j.OnNoExecutor, false},
 		{"notBefore", (*moment)(&j.NotBefore), false}, {"notAfter", (*moment)(&j.NotAfter), false}, {"maxRuns", &j.MaxRuns, false},
-		{"route", &j.Route, false}, {"handler", &j.Handler, false}, {"param", &j.Param, false},
+		{"route", &j.Route, false}, {"handler", &j.Handler, false}, {"param", &j.Param, false}, {"secret", &j.Secret, false},
 		{"block", &j.Block, false}, {"maxPerExecutor", &j.MaxPerExecutor, false}, {"timeout", (*length)(&j.Timeout), false},
 		{"retries", &j.Retries, false},
 		{"retryBackoff", []field{{"first", (*length)(&b.First), false}, {"max", (*length)(&b.Max), false}, {"jitter", &b.Jitter, false}}, false},

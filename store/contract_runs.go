@@ -72,9 +72,9 @@ type RunStore interface {
 	// the run as it then is, or ErrNotFound. The job's Runs stays, but where the job is
 	// stopped: then a cancelled run is taken out of it, as by an edit (see Edit.Next).
 	Kill(ctx context.Context, runID int64, reason string) (Run, error)
-	// Run returns one run, or ErrNotFound. It, RunsByID and Runs fill in JobName and
-	// JobKey: those that the job has now, or nothing for a job that is removed. What other
-	// methods return has neither.
+	// Run returns one run, or ErrNotFound. It, RunsByID and Runs fill in JobName, JobKey and
+	// Secret: those that the job has now, or nothing for a job that is removed. What other
+	// methods return has none of them.
 	Run(ctx context.Context, id int64) (Run, error)
 	// RunsByID returns those of the runs that exist, in order of ID.
 	RunsByID(ctx context.Context, ids []int64) ([]Run, error)

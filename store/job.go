@@ -77,6 +77,12 @@ type Job struct {
 	Handler string
 	// Param is handed to the handler as it is. At most 64 KiB.
 	Param string
+	// Secret hides Param and the results of the job's runs: the console shows neither, whatever
+	// Config.Redact of it says, and ChildParam gives them to jobs of the same App alone. A child of
+	// another app runs with its own parameter, and its TriggerMsg says so. What a child is given so is
+	// as secret in what it hands on itself; to have the console hide it there, that job has to be
+	// Secret too. Whoever may read the store reads it.
+	Secret bool `json:",omitzero"`
 	// Block names the block strategy: BlockSerial and the like. Empty means
 	// BlockSerial.
 	Block string

@@ -148,6 +148,9 @@ type Run struct {
 	// read (Store.Run, Runs and RunsByID, Scheduler.Wait) and told of (Hooks, Events), and
 	// are empty for a job that is removed.
 	JobName, JobKey string
+	// Secret is that of the job as it is now: who shows runs to people shows neither Param nor
+	// HandleMsg. It is filled in where runs are read, and is false for a job that is removed.
+	Secret bool `json:",omitzero"`
 	// Shard is the scheduling shard the job lives in.
 	Shard int
 	// TriggerID is the first run of the same trigger: of a broadcast, of a

@@ -49,7 +49,7 @@ func TestEveryFieldOfAJob(t *testing.T) {
 		"notBefore": "2027-01-01T00:00:00Z", "notAfter": "2028-01-01T00:00:00Z", "maxRuns": 9,
 		"retries": 3, "children": [1, 2], "childKeys": ["a/c"], "childParam": "RESULT",
 		"after": [3], "afterKeys": ["a/p"], "afterWindow": "6h", "afterZone": "Asia/Shanghai", "afterTimeout": "2h", "lateAfter": "10m", "keepRuns": "48h",
-		"retryBackoff": {"first": "10s", "max": "5m", "jitter": 20}, "retryAside": true,
+		"retryBackoff": {"first": "10s", "max": "5m", "jitter": 20}, "retryAside": true, "secret": true,
 		"onLost": "RERUN", "maxReruns": 2, "maxSnoozes": 5,
 		"glueType": "GLUE_SHELL", "glueSource": "echo", "glueRemark": "first", "stopped": true }]`), nil)
 	if err != nil {
@@ -63,7 +63,7 @@ func TestEveryFieldOfAJob(t *testing.T) {
 		NotBefore: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC), MaxRuns: 9,
 		Retries: 3, Children: []int64{1, 2}, ChildKeys: []string{"a/c"}, ChildParam: xxljob.ChildParamResult,
 		After: []int64{3}, AfterKeys: []string{"a/p"}, AfterWindow: 6 * time.Hour, AfterZone: "Asia/Shanghai", AfterTimeout: 2 * time.Hour, LateAfter: 10 * time.Minute, KeepRuns: 48 * time.Hour,
-		RetryBackoff: xxljob.Backoff{First: 10 * time.Second, Max: 5 * time.Minute, Jitter: 20}, RetryAside: true,
+		RetryBackoff: xxljob.Backoff{First: 10 * time.Second, Max: 5 * time.Minute, Jitter: 20}, RetryAside: true, Secret: true,
 		OnLost: xxljob.OnLostRerun, MaxReruns: 2, MaxSnoozes: 5,
 		GlueType: "GLUE_SHELL", GlueSource: "echo", GlueRemark: "first", Stopped: true,
 	}
@@ -122,7 +122,7 @@ x.json:4:2: want a job as an object, not null`},
   {"name": "b", "name": "c", "schedule": "5s", "timeout": 5},
   {"name": "d", "notAfter": "soon"}
 ]`, `
-x.json:2:17: unknown field "cron" of a job; there are after, afterKeys, afterTimeout, afterWindow, afterZone, alarmEmail, app, author, block, catchUp, catchUpAge, catchUpMost, childKeys, childParam, children, glueRemark, glueSource, glueType, handler, keepRuns, key, lateAfter, leftOut, maxPerExecutor, maxReruns, maxRuns, maxSnoozes, misfire, name, notAfter, notBefore, onLost, onNoExecutor, param, retries, retryAside, retryBackoff, route, schedule, stopped, tags, timeout
+x.json:2:17: unknown field "cron" of a job; there are after, afterKeys, afterTimeout, afterWindow, afterZone, alarmEmail, app, author, block, catchUp, catchUpAge, catchUpMost, childKeys, childParam, children, glueRemark, glueSource, glueType, handler, keepRuns, key, lateAfter, leftOut, maxPerExecutor, maxReruns, maxRuns, maxSnoozes, misfire, name, notAfter, notBefore, onLost, onNoExecutor, param, retries, retryAside, retryBackoff, route, schedule, secret, stopped, tags, timeout
 x.json:3:12: field "name": want text, not 7
 x.json:4:15: field "timeout": want a duration such as "30s", not "30"
 x.json:4:32: field "retries": want a whole number, not 1.5

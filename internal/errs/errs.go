@@ -32,6 +32,8 @@ var (
 	ErrScripts = errors.New("xxljob: the caller may not write scripts")
 	// ErrForeign: the caller may not run the job that is named, or there is none.
 	ErrForeign = errors.New("xxljob: there is no such job, or the caller may not run it")
+	// ErrHidden: the caller may not show what is hidden.
+	ErrHidden = errors.New("xxljob: the caller may not show what is hidden")
 	// ErrNamed: jobs that the caller may not edit name this one, and would give a script its
 	// parameter.
 	ErrNamed = errors.New("xxljob: a job that the caller may not edit names this one, and would choose the parameter of a script")

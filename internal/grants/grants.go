@@ -17,6 +17,10 @@ type Caller interface {
 	Edits(app string) bool
 	// Scripts reports whether the caller may write scripts of the app, and say what they are given.
 	Scripts(app string) bool
+	// Reveals reports whether the caller may show what is hidden in jobs of the app.
+	Reveals(app string) bool
+	// Hides reports whether the caller is not shown a parameter of a job of the app.
+	Hides(app, param string) bool
 }
 
 // Grants are what the caller of a verb may do. The zero value may nothing.
@@ -42,6 +46,12 @@ func (g Grants) Runs(app string) bool { return g.host || g.caller != nil && g.ca
 func (g Grants) Edits(app string) bool { return g.host || g.caller != nil && g.caller.Edits(app) }
 
 func (g Grants) Scripts(app string) bool { return g.host || g.caller != nil && g.caller.Scripts(app) }
+
+func (g Grants) Reveals(app string) bool { return g.host || g.caller != nil && g.caller.Reveals(app) }
+
+func (g Grants) Hides(app, param string) bool {
+	return !g.host && (g.caller == nil || g.caller.Hides(app, param))
+}
 
 type key struct{}
 

@@ -45,6 +45,7 @@ type common struct {
 	maxReruns          int
 	maxSnoozes         int
 	childParam         store.ChildParam
+	secret             bool
 	afterWindow        time.Duration
 	afterZone          string
 	afterTimeout       time.Duration
@@ -83,7 +84,7 @@ func commonOf(j *store.Job) common {
 		scheduleType: j.Schedule.Type, zone: j.Schedule.Zone, route: j.Route, dst: j.Schedule.DST, misfire: j.Misfire, catchUp: j.CatchUp, catchUpMost: j.CatchUpMost, catchUpAge: j.CatchUpAge, onNoExecutor: j.OnNoExecutor, maxRuns: j.MaxRuns,
 		block: j.Block, maxPerExecutor: j.MaxPerExecutor, timeout: j.Timeout,
 		retries: j.Retries, backoff: j.RetryBackoff, retryAside: j.RetryAside,
-		onLost: j.OnLost, maxReruns: j.MaxReruns, maxSnoozes: j.MaxSnoozes, childParam: j.ChildParam,
+		onLost: j.OnLost, maxReruns: j.MaxReruns, maxSnoozes: j.MaxSnoozes, childParam: j.ChildParam, secret: j.Secret,
 		afterWindow: j.AfterWindow, afterZone: j.AfterZone, afterTimeout: j.AfterTimeout,
 		lateAfter: j.LateAfter, keepRuns: j.KeepRuns, glueType: j.GlueType,
 	}
@@ -114,7 +115,7 @@ func (d *definition) put(j *store.Job) {
 	j.Misfire, j.CatchUp, j.OnNoExecutor, j.MaxRuns = c.misfire, c.catchUp, c.onNoExecutor, c.maxRuns
 	j.Block, j.MaxPerExecutor, j.Timeout = c.block, c.maxPerExecutor, c.timeout
 	j.Retries, j.RetryBackoff, j.RetryAside = c.retries, c.backoff, c.retryAside
-	j.OnLost, j.MaxReruns, j.MaxSnoozes, j.ChildParam = c.onLost, c.maxReruns, c.maxSnoozes, c.childParam
+	j.OnLost, j.MaxReruns, j.MaxSnoozes, j.ChildParam, j.Secret = c.onLost, c.maxReruns, c.maxSnoozes, c.childParam, c.secret
 	j.AfterWindow, j.AfterZone, j.AfterTimeout = c.afterWindow, c.afterZone, c.afterTimeout
 	j.LateAfter, j.KeepRuns, j.GlueType = c.lateAfter, c.keepRuns, c.glueType
 	if r := d.rare; r != nil {
@@ -123,6 +124,11 @@ func (d *definition) put(j *store.Job) {
 		j.GlueSource, j.GlueRemark, j.GlueUpdated, j.StopReason = r.glueSource, r.glueRemark, r.glueUpdated, r.stopReason
 	}
 }
+
+// handsOn and secret are about the job's parameter and results.
+func (d *definition) handsOn() store.ChildParam { return d.common.Value().childParam }
+
+func (d *definition) secret() bool { return d.common.Value().secret }
 
 // job is a job with what the definition says, and nothing else.
 func (d *definition) job() (j store.Job) {

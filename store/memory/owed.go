@@ -79,10 +79,33 @@ func (s *Store) pay(ctx context.Context, o *store.Owed, now time.Time, paid *sto
 	case o.Join:
 		s.arrive(ctx, j, o, now, paid)
 	default:
-		s.lead(ctx, j, follower{
-			key: store.ChildKey(o.TriggerID), parent: o.RunID, depth: o.Depth, business: o.Business, param: o.Param, trace: o.Trace,
-		}, now, paid)
+		f := follower{key: store.ChildKey(o.TriggerID), parent: o.RunID, depth: o.Depth, business: o.Business, param: o.Param, trace: o.Trace}
+		if o.Param != nil && s.withheld(o.RunID, j) {
+			f.param, f.line = nil, o.Withheld()
+		}
+		s.lead(ctx, j, f, now, paid)
 	}
+}
+
+// withheld reports whether what a run hands on is not for the job: it is secret, and the job is of
+// another app.
+func (s *Store) withheld(id int64, to *job) bool {
+	r := s.runs.find(id)
+	if r == nil || r.job.app == to.app {
+		return false
+	}
+	for range store.MostDepth {
+		if r.job.removed || r.job.def.secret() {
+			return true
+		}
+		if !r.ParamSet || r.extra().parent == 0 {
+			return false
+		}
+		if r = s.runs.find(r.extra().parent); r == nil {
+			return false
+		}
+	}
+	return false
 }
 
 // named is the job with the ID, or with the App and Key where that is zero; nil where it is
@@ -103,6 +126,7 @@ type follower struct {
 	window   bool // it is a join: it stands for the window that begins at business
 	param    *string
 	trace    string
+	line     string // in the TriggerMsg of its run
 }
 
 // lead plans the run, unless it was planned before; where it is too deep it makes a record.
@@ -117,6 +141,7 @@ func (s *Store) lead(ctx context.Context, j *job, f follower, now time.Time, pai
 		return
 	}
 	r, run := s.newRun(j), triggered(store.Trigger{Type: store.TriggerParent, Param: f.param, Trace: f.trace}, now)
+	run.TriggerMsg = f.line
 	r.foreign = true
 	if f.window {
 		run.StandsFor = f.business
@@ -156,7 +181,7 @@ func (s *Store) Links(ctx context.Context) ([]store.Job, error) {
 	for m := s.jobsAfter("", noID); m.peek() != nil; m.next() {
 		j := m.peek().of
 		if r := j.def.rare; r != nil && len(r.children)+len(r.childKeys)+len(r.after)+len(r.afterKeys) > 0 {
-			l := store.Job{ID: j.id, App: j.app, Key: j.def.key, Children: r.children, ChildKeys: r.childKeys, ChildParam: j.def.common.Value().childParam, After: r.after, AfterKeys: r.afterKeys}
+			l := store.Job{ID: j.id, App: j.app, Key: j.def.key, Children: r.children, ChildKeys: r.childKeys, ChildParam: j.def.handsOn(), After: r.after, AfterKeys: r.afterKeys}
 			links = append(links, l.Clone())
 		}
 	}

@@ -86,7 +86,7 @@ func (r *run) keep(from *store.Run) {
 func (r *run) read() store.Run {
 	out := r.snapshot()
 	if j := r.job; !j.removed {
-		out.JobName, out.JobKey = j.def.name, j.def.key
+		out.JobName, out.JobKey, out.Secret = j.def.name, j.def.key, j.def.secret()
 	}
 	return out
 }

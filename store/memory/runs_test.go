@@ -10,7 +10,7 @@ import (
 
 // notKept are the fields of a run that a row has none of its own for: they are the job's, or
 // those of one answer.
-var notKept = map[string]bool{"ID": true, "JobID": true, "App": true, "JobName": true, "JobKey": true, "Shard": true, "StoppedJob": true}
+var notKept = map[string]bool{"ID": true, "JobID": true, "App": true, "JobName": true, "JobKey": true, "Secret": true, "Shard": true, "StoppedJob": true}
 
 // TestRunsKeepEachField: a run comes out of its row as it went in, with each field alone and with
 // all, and shares no list with it.

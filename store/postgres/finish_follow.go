@@ -265,7 +265,7 @@ func (q *followQueries) define(sql template) {
 	q.unendedAfter = sql(`select {{run}} from {{schema}}.xxl_job_log l where l.trigger_id = {{arg.trigger}} and l.id > {{arg.run}}
 	and l.state + 0 in ({{state.planned}}, {{state.started}}, {{state.dispatched}}) and coalesce(l.executor_sharding_param, '') = {{arg.sharding}}
 	order by l.id desc limit 1`)
-	q.furtherRuns = sql(`select j.job_desc, j.job_key, {{listed}} from (select l.* from {{schema}}.xxl_job_log l
+	q.furtherRuns = sql(`select j.job_desc, j.job_key, j.secret, {{listed}} from (select l.* from {{schema}}.xxl_job_log l
 		where l.trigger_id = {{arg.trigger}}::bigint order by l.id limit {{arg.limit}}) l ` + namesOfJob + ` order by l.id`)
 	q.countFurther = sql(`select count(*)::int from (select from {{schema}}.xxl_job_log l where l.trigger_id = $1 and l.id <> $1 limit ` + strconv.Itoa(store.MostTree) + `) l`)
 }

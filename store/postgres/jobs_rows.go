@@ -82,6 +82,7 @@ var infoColumns = columns{
 	{"catch_up_most", "int", func(j *store.Job) any { return j.CatchUpMost }, func(r *jobRow) any { return &r.job.CatchUpMost }},
 	{"catch_up_age", "bigint", func(j *store.Job) any { return j.CatchUpAge.Milliseconds() }, func(r *jobRow) any { return &r.catchAge }},
 	{"keep_runs", "bigint", func(j *store.Job) any { return j.KeepRuns.Milliseconds() }, func(r *jobRow) any { return &r.keepRuns }},
+	{"secret", "boolean", func(j *store.Job) any { return j.Secret }, func(r *jobRow) any { return &r.job.Secret }},
 	{"on_no_executor", "text", func(j *store.Job) any { return string(j.OnNoExecutor) }, func(r *jobRow) any { return &r.onNoExecutor }},
 }
 

@@ -107,6 +107,7 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 		25: "alter table %[1]s.xxl_job_log drop column instant_time; alter table %[1]s.xxl_job_ahead drop column instant_time",
 		26: "alter table %s.xxl_job_node drop column routers; alter table %[1]s.xxl_job_ask drop column route, drop column addresses",
 		27: "drop table %s.xxl_job_rule, %[1]s.xxl_job_rule_node",
+		30: "alter table %s.xxl_job_info drop column secret",
 		29: "alter table %s.xxl_job_info drop column catch_up_most, drop column catch_up_age",
 		14: "drop index %s.xxl_job_log_skipped; drop index %[1]s.xxl_job_log_parent",
 	}

@@ -71,6 +71,7 @@ type paying struct {
 type owedRow struct {
 	store.Owed
 	id, to int64
+	line   string // in the TriggerMsg of the child
 }
 
 // run pays so many at most, but for rows that are left aside.
@@ -82,6 +83,9 @@ func (p *paying) run(ctx context.Context, t *tx, q store.OwedQuery, limit int, a
 	}
 	p.someParams()
 	if err := p.keep(ctx, t); err != nil {
+		return err
+	}
+	if err := p.withhold(ctx, t); err != nil {
 		return err
 	}
 	if err := p.skipHeldWindows(ctx, t); err != nil {
@@ -101,7 +105,7 @@ func (p *paying) run(ctx context.Context, t *tx, q store.OwedQuery, limit int, a
 			joins = true
 		default:
 			p.add(follower{
-				job: w.to, key: store.ChildKey(w.TriggerID), parent: w.RunID, depth: w.Depth, due: 0, business: milli(w.Business), param: w.Param, trace: w.Trace,
+				job: w.to, key: store.ChildKey(w.TriggerID), parent: w.RunID, depth: w.Depth, due: 0, business: milli(w.Business), param: w.Param, trace: w.Trace, line: w.line,
 			})
 		}
 	}
@@ -132,6 +136,30 @@ func (p *paying) keep(ctx context.Context, t *tx) error {
 		}
 	}
 	return err
+}
+
+// withhold takes away what is secret, and would be given to jobs of other apps. Nothing is asked
+// where nothing is handed on.
+func (p *paying) withhold(ctx context.Context, t *tx) error {
+	var places []int
+	var runs, jobs []int64
+	for i := range p.rows {
+		if w := &p.rows[i]; w.Param != nil && w.to != 0 && w.Depth <= store.MostDepth {
+			places, runs, jobs = append(places, i), append(runs, w.RunID), append(jobs, w.to)
+		}
+	}
+	if len(places) == 0 {
+		return nil
+	}
+	var secret []int64
+	if err := t.do(ctx, p.store.sql.withheld.with(runs, jobs).into(readIDs(&secret))); err != nil {
+		return err
+	}
+	for _, n := range secret {
+		w := &p.rows[places[n-1]]
+		w.Param, w.line = nil, w.Withheld()
+	}
+	return nil
 }
 
 // keepFree keeps those of the jobs as they are that nobody has locked, and says which others
@@ -288,7 +316,7 @@ func (l *leading) lead(ctx context.Context, t *tx) error {
 
 // payQueries are the statements of this file.
 type payQueries struct {
-	anyOwed, takeOwed, deleteOwed, noteUnpaid, keepFree, lead query
+	anyOwed, takeOwed, deleteOwed, noteUnpaid, keepFree, withheld, lead query
 }
 
 func (q *payQueries) define(sql template) {
@@ -307,6 +335,17 @@ func (q *payQueries) define(sql template) {
 	and l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}}
 		order by p.id for no key update skip locked))`).saying()
 	q.keepFree = sql(`select n.job_id from {{schema}}.xxl_job_next n where n.job_id = any($1::int[]) order by n.job_id for key share skip locked`)
+	// From each run that hands something on to another app up to those that it has it from.
+	q.withheld = sql(`with recursive up as (
+		select r.ord, l.job_id, l.parent_id, l.param_set, 1 n from unnest($1::bigint[], $2::int[]) with ordinality r(run_id, job_id, ord)
+		join {{schema}}.xxl_job_info c on c.id = r.job_id
+		cross join lateral (select l.job_id, l.app_name, l.parent_id, l.param_set from {{schema}}.xxl_job_log l where l.id = r.run_id) l
+		where l.app_name <> c.app_name
+		union all
+		select u.ord, l.job_id, l.parent_id, l.param_set, u.n + 1 from up u
+		cross join lateral (select l.job_id, l.parent_id, l.param_set from {{schema}}.xxl_job_log l where l.id = u.parent_id) l
+		where u.param_set and u.n < ` + strconv.Itoa(store.MostDepth) + `)
+	select u.ord from up u where not exists (select from {{schema}}.xxl_job_info i where i.id = u.job_id and not i.secret) group by u.ord order by u.ord`)
 	run := assigned{
 		{"id", `k.run_id`},
 		{"job_id", `i.id`},

@@ -441,6 +441,7 @@ func (d *planData) owedCases() []planCase {
 		{name: "takeOwed 1", st: q.takeOwed.by(take(1)), rows: 1, scans: smallLock, wasted: planOwed},
 		{name: "deleteOwed", st: q.deleteOwed.with(triggers)},
 		{name: "noteUnpaid", st: q.noteUnpaid.by(named{{"runs", triggers[:3]}, {"lines", []string{"a", "b", "c"}}, {"lo", idAt(d.now.Add(-day))}, {"hi", idAt(d.now)}}), reach: reachIDs, batch: 3},
+		{name: "withheld", st: q.withheld.with(triggers[:3], jobs[:3]), reach: reachIDs, batch: 3},
 		{name: "keepFree", st: q.keepFree.with(jobs), rows: 100},
 		{name: "heldWindows", st: q.heldWindows.by(named{{"jobs", windows}, {"begins", []int64{11, 22}}}), batch: 2, wasted: 50},
 		{name: "heldParts", st: q.heldParts.with(triggers), batch: 100},

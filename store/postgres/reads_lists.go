@@ -204,7 +204,7 @@ func (s *Store) runsQuery(ctx context.Context, f store.RunFilter) (q listing) {
 	if len(parts) > 1 {
 		parts = []string{fmt.Sprintf("(select * from (%s) l order by l.id desc limit %s)", strings.Join(parts, " union all "), n)}
 	}
-	q.sql = mark + fmt.Sprintf("select j.job_desc, j.job_key, %s from %s l %s order by l.id desc", runColumns, parts[0],
+	q.sql = mark + fmt.Sprintf("select j.job_desc, j.job_key, j.secret, %s from %s l %s order by l.id desc", runColumns, parts[0],
 		strings.ReplaceAll(namesOfJob, "{{schema}}", s.schema))
 	return q
 }
@@ -270,7 +270,7 @@ func (q *listing) scheduled(from, to time.Time) {
 
 // namesOfJob joins the job of each run l that is returned, as j: one look by the key for
 // each, and for none that a filter has left out.
-const namesOfJob = `left join lateral (select i.job_desc, i.job_key from {{schema}}.xxl_job_info i where i.id = l.job_id limit 1) j on true`
+const namesOfJob = `left join lateral (select i.job_desc, i.job_key, i.secret from {{schema}}.xxl_job_info i where i.id = l.job_id limit 1) j on true`
 
 // runQueries are the statements of this file.
 type runQueries struct {
@@ -278,7 +278,7 @@ type runQueries struct {
 }
 
 func (q *runQueries) define(sql template) {
-	q.runByID = sql(`select j.job_desc, j.job_key, {{run}} from {{schema}}.xxl_job_log l ` + namesOfJob + ` where l.id = $1`)
-	q.runsByID = sql(`select j.job_desc, j.job_key, {{listed}} from {{schema}}.xxl_job_log l ` + namesOfJob + `
+	q.runByID = sql(`select j.job_desc, j.job_key, j.secret, {{run}} from {{schema}}.xxl_job_log l ` + namesOfJob + ` where l.id = $1`)
+	q.runsByID = sql(`select j.job_desc, j.job_key, j.secret, {{listed}} from {{schema}}.xxl_job_log l ` + namesOfJob + `
 	where l.id = any({{arg.runs}}::bigint[]) and l.id between {{arg.lo}} and {{arg.hi}} order by l.id`)
 }

@@ -119,7 +119,7 @@ func (sr *searching) edge(n *int, oldest *int64) statement {
 func (sr *searching) matches(ctx context.Context, runs *[]store.Run) statement {
 	var q listing
 	limit, columns := q.arg(sr.search.Limit), q.runsListed(ctx)
-	sql := fmt.Sprintf("%sselect j.job_desc, j.job_key, %s from (%s) l %s order by l.id desc", mark, runColumns,
+	sql := fmt.Sprintf("%sselect j.job_desc, j.job_key, j.secret, %s from (%s) l %s order by l.id desc", mark, runColumns,
 		sr.candidates(&q, columns, sr.filters, limit), namesOfJob)
 	return statement{sql: strings.ReplaceAll(sql, "{{schema}}", sr.store.schema), args: q.args, read: readNamedRuns(runs)}
 }
@@ -307,12 +307,12 @@ type searchQueries struct {
 }
 
 func (q *searchQueries) define(sql template) {
-	q.lastRuns = sql(`select j.job_desc, j.job_key, {{listed}} from unnest({{arg.jobs}}::int[]) with ordinality a(job, ord)
+	q.lastRuns = sql(`select j.job_desc, j.job_key, j.secret, {{listed}} from unnest({{arg.jobs}}::int[]) with ordinality a(job, ord)
 	cross join lateral (select l.* from {{schema}}.xxl_job_log l where l.job_id = a.job and ` + isOver + ` order by l.id desc limit {{arg.limit}}) l
 	` + namesOfJob + ` order by a.ord, l.id desc`)
-	q.children = sql(`select j.job_desc, j.job_key, {{listed}} from (select l.* from {{schema}}.xxl_job_log l
+	q.children = sql(`select j.job_desc, j.job_key, j.secret, {{listed}} from (select l.* from {{schema}}.xxl_job_log l
 		where l.parent_id = {{arg.parent}}::bigint and l.id > {{arg.after}}::bigint order by l.id limit {{arg.limit}}) l ` + namesOfJob + ` order by l.id`)
-	q.waitingRuns = sql(`select j.job_desc, j.job_key, {{listed}} from (select l.* from {{schema}}.xxl_job_log l
+	q.waitingRuns = sql(`select j.job_desc, j.job_key, j.secret, {{listed}} from (select l.* from {{schema}}.xxl_job_log l
 		where l.state = {{state.planned}} and (l.scheduled_time, l.id) > ({{arg.since}}::bigint, {{arg.after}}::bigint) and l.id between {{arg.lo}} and {{arg.hi}}
 		order by l.scheduled_time, l.id limit {{arg.limit}}) l ` + namesOfJob + ` order by l.scheduled_time, l.id`)
 	q.openRuns = sql(`select true, l.app_name, count(*)::int from (select l.app_name from {{schema}}.xxl_job_log l

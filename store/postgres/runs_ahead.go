@@ -362,8 +362,8 @@ func (q *aheadQueries) define(sql template) {
 
 	one := `select {{run}} from {{schema}}.xxl_job_ahead l `
 	const named = `.xxl_job_ahead l ` + namesOfJob
-	q.aheadByID = sql(`select j.job_desc, j.job_key, {{run}} from {{schema}}` + named + ` where l.id = $1`)
-	q.aheadByIDs = sql(`select j.job_desc, j.job_key, {{listed}} from {{schema}}` + named + ` where l.id = any({{arg.runs}}::bigint[])`)
+	q.aheadByID = sql(`select j.job_desc, j.job_key, j.secret, {{run}} from {{schema}}` + named + ` where l.id = $1`)
+	q.aheadByIDs = sql(`select j.job_desc, j.job_key, j.secret, {{listed}} from {{schema}}` + named + ` where l.id = any({{arg.runs}}::bigint[])`)
 	q.aheadAsItIs = sql(one + `where l.id = $1`)
 	q.keyAhead = sql(one + `where l.id = (select k.run_id from {{schema}}.xxl_job_trigger_key k where k.job_id = $1 and k.trigger_key = $2)`)
 	cancelled := func(reason string) string {

@@ -271,10 +271,11 @@ func readRuns(list *[]store.Run) result {
 func readNamedRuns(list *[]store.Run) result {
 	var row runRow
 	var name, key repeated
+	var secret pgtype.Bool // null where the job is removed
 	return func(rows pgx.Rows) error {
-		run, err := row.scan(rows, &name, &key)
+		run, err := row.scan(rows, &name, &key, &secret)
 		if err == nil {
-			run.JobName, run.JobKey = name.text, key.text
+			run.JobName, run.JobKey, run.Secret = name.text, key.text, secret.Bool
 			*list = append(*list, run)
 		}
 		return err

@@ -114,7 +114,7 @@ func (a *ahead) Runs(ctx context.Context, f store.RunFilter) ([]store.Run, error
 	}
 	for i := range runs {
 		if a.unnamed && a.kept(runs[i].ID) {
-			runs[i].JobName, runs[i].JobKey = "", ""
+			runs[i].JobName, runs[i].JobKey, runs[i].Secret = "", "", false
 		}
 	}
 	return runs, err

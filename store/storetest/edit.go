@@ -52,7 +52,7 @@ func editRaisesVersion(e *env) {
 	change := func(j *store.Job) {
 		j.Name, j.Children, j.ChildKeys, j.ChildParam = "new", []int64{9, 8}, []string{"b/k", "a/k"}, store.ChildParamParent
 		j.After, j.AfterKeys, j.AfterWindow, j.AfterZone = []int64{7, 6}, []string{"d/k", "c/k"}, time.Hour, "Asia/Shanghai"
-		j.CatchUp, j.CatchUpMost, j.CatchUpAge = store.CatchUpEveryMissed, 9, 61*time.Second
+		j.Secret, j.CatchUp, j.CatchUpMost, j.CatchUpAge = true, store.CatchUpEveryMissed, 9, 61*time.Second
 		j.AfterTimeout, j.LateAfter, j.Tags, j.KeepRuns = 90*time.Minute, 1500*time.Millisecond, []string{"b", "a"}, 90*time.Minute
 	}
 	got := e.edit(job.ID, change)

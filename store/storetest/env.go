@@ -205,7 +205,7 @@ func (e *env) mustRun(id int64) store.Run {
 // nameless are the runs without the names of their jobs.
 func nameless(runs ...store.Run) []store.Run {
 	for i := range runs {
-		runs[i].JobName, runs[i].JobKey = "", ""
+		runs[i].JobName, runs[i].JobKey, runs[i].Secret = "", "", false
 	}
 	return runs
 }

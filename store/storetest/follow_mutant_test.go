@@ -107,7 +107,7 @@ type killsTheNamed struct{ store.Store }
 
 func (s killsTheNamed) Kill(ctx context.Context, id int64, reason string) (store.Run, error) {
 	if run, err := s.Run(ctx, id); err == nil && run.State.Ended() {
-		run.JobName, run.JobKey = "", ""
+		run.JobName, run.JobKey, run.Secret = "", "", false
 		return run, nil
 	}
 	return s.Store.Kill(ctx, id, reason)

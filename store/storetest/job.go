@@ -85,7 +85,7 @@ func fullJob() store.Job {
 		Schedule: schedule.Cron("0 0 3 * * ?").In("Asia/Shanghai").WithDST(schedule.DSTQuartz),
 		Misfire:  store.MisfireFireOnceNow, CatchUp: store.CatchUpEveryMissed, CatchUpMost: 7, CatchUpAge: 90 * time.Second, OnNoExecutor: store.OnNoExecutorWait, Route: "FAILOVER", Handler: "handler",
 		NotBefore: time.UnixMilli(1_700_000_000_123).UTC(), NotAfter: time.UnixMilli(1_900_000_000_456).UTC(), MaxRuns: 7,
-		Param: "line\nline", Block: "CONCURRENT", MaxPerExecutor: 7, Timeout: 90 * time.Second, Retries: 3, Children: []int64{5, 3, 4},
+		Param: "line\nline", Secret: true, Block: "CONCURRENT", MaxPerExecutor: 7, Timeout: 90 * time.Second, Retries: 3, Children: []int64{5, 3, 4},
 		ChildKeys: []string{"b/k", "a/k/名"}, ChildParam: store.ChildParamResult, After: []int64{9, 7}, AfterKeys: []string{"d/k", "c/k"},
 		AfterWindow: 90 * time.Second, AfterZone: "Europe/Berlin", AfterTimeout: 1500 * time.Millisecond, LateAfter: 31 * 24 * time.Hour, KeepRuns: 90 * time.Second,
 		GlueType: "GLUE_SHELL", GlueSource: "echo 1", GlueRemark: "first", Stopped: true, StopReason: "because",

@@ -55,6 +55,6 @@ func (k knowing) known(ctx context.Context, id int64) *store.Run {
 	if err != nil {
 		return nil
 	}
-	run.JobName, run.JobKey = "", ""
+	run.JobName, run.JobKey, run.Secret = "", "", false
 	return &run
 }

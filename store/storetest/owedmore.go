@@ -44,6 +44,42 @@ func owedParams(e *env) {
 	want(e, "a parameter that is empty is given as well", []any{run.Param, run.ParamSet}, []any{"", true})
 }
 
+func owedSecret(e *env) {
+	o := e.owner("a")
+	secret := func(j *store.Job) { j.Secret = true }
+	handing := func(by store.ChildParam, children ...int64) func(*store.Job) {
+		return func(j *store.Job) { j.Children, j.ChildParam = children, by }
+	}
+	for _, by := range []store.ChildParam{store.ChildParamParent, store.ChildParamResult} {
+		elsewhere := e.newJob(func(j *store.Job) { j.App, j.Param = "another", "own" })
+		further := e.newJob(func(j *store.Job) { j.App, j.Param = "another", "own" })
+		beside := e.newJob(handing(by, further.ID))
+		parent := e.newJob(handing(by, elsewhere.ID, beside.ID), secret)
+		succeed := func(run store.Run) {
+			r := success(o.started(run, func(s *store.Start) { s.Param = "a secret" }))
+			r.HandleMsg = "a secret"
+			e.mustFinish(r)
+			o.payAll()
+		}
+		top := o.planned(parent)
+		succeed(top)
+		run := e.only("a child of another app", elsewhere.ID)
+		line := (&store.Owed{RunID: top.ID}).Withheld()
+		want(e, "Param, ParamSet and TriggerMsg of a child of another app", []any{run.Param, run.ParamSet, run.TriggerMsg}, []any{"", false, line})
+		read, err := e.Run(e.ctx, top.ID)
+		e.must(err)
+		want(e, "Secret of a run of the job", read.Secret, true)
+		run = e.only("a child of the app", beside.ID)
+		want(e, "Param, ParamSet and TriggerMsg of a child of the app", []any{run.Param, run.ParamSet, run.TriggerMsg}, []any{"a secret", true, ""})
+		succeed(run)
+		run = e.only("a child of that in another app", further.ID)
+		want(e, "Param and ParamSet of what that leads to in another app", []any{run.Param, run.ParamSet}, []any{"", false})
+		succeed(o.planned(beside))
+		runs := e.runsOf(further.ID)
+		want(e, "Param of what the same job leads to by itself", runs[len(runs)-1].Param, "a secret")
+	}
+}
+
 func owedLongResult(e *env) {
 	o := e.owner("a")
 	child := e.newJob()

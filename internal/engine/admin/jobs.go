@@ -129,10 +129,12 @@ type appGrants struct {
 	scripts bool
 }
 
-func (g appGrants) Sees(app string) bool    { return app == g.app }
-func (g appGrants) Runs(app string) bool    { return app == g.app }
-func (g appGrants) Edits(app string) bool   { return app == g.app }
-func (g appGrants) Scripts(app string) bool { return app == g.app && g.scripts }
+func (g appGrants) Sees(app string) bool      { return app == g.app }
+func (g appGrants) Runs(app string) bool      { return app == g.app }
+func (g appGrants) Edits(app string) bool     { return app == g.app }
+func (g appGrants) Reveals(string) bool       { return false }
+func (g appGrants) Hides(string, string) bool { return false }
+func (g appGrants) Scripts(app string) bool   { return app == g.app && g.scripts }
 
 // grantsOf are those of a caller that may manage the jobs of the app.
 func (a *Admin) grantsOf(app string) grants.Grants {

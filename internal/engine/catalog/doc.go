@@ -24,6 +24,19 @@
 // Working it out backwards would have read all entries since, and failed behind one that was
 // dropped or that an older node has written.
 //
+// # Who calls
+//
+// Each verb that stores a parameter (AddJob, UpdateJob, the triggers, Again) takes the grants of its
+// caller and checks them (grants.go); nothing of that is checked at the entrances, the console and the
+// jobs API, which make the grants of a user or a token. Zero grants may nothing; the host has all.
+// EnsureJob and EnsureJobs are the host's. A parameter goes to a script only from who may write
+// scripts, also where other jobs hand it on (ChildParam) or once hand it on: links are looked at when
+// an edit completes one, from the parent (children, ChildParam) or from the child (key, glue type),
+// each with all that lies behind it. A link to another app needs the right to run the child; whoever
+// operates the parent may use it then. Of links from before, those are named in the log whose last
+// editor might not make them (linksbefore.go); they are not cut. What of a job is hidden the job says
+// (Job.Secret), and the store keeps to it when it pays children, whoever has made the link.
+//
 // # EnsureJob and EnsureJobs
 //
 // EnsureJob makes one job exist as given, EnsureJobs a list. Neither starts or stops a job that

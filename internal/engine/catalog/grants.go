@@ -56,6 +56,9 @@ func (d *Catalog) mayDefine(ctx context.Context, g grants.Grants, old, job *stor
 	if !g.Scripts(job.App) {
 		mayWrite(&f, old, job)
 	}
+	if old.Secret && !job.Secret && !g.Reveals(job.App) {
+		f.Add("Secret", false, errs.ErrHidden)
+	}
 	if err := d.mayLead(ctx, g, &f, old, job); err != nil {
 		return err
 	}
@@ -125,10 +128,30 @@ func (d *Catalog) mayLead(ctx context.Context, g grants.Grants, f *store.Faults,
 	if !hands {
 		return nil
 	}
+	if err := d.mayHand(ctx, g, f, job, ids, keys); err != nil {
+		return err
+	}
 	if job.ChildParam == store.ChildParamParent && job.Param != old.Param && job.Param != "" {
 		return d.reaches(ctx, g, f, "Param", errs.Shorten(job.Param, 40), job.Children, job.ChildKeys)
 	}
 	return d.reaches(ctx, g, f, "ChildParam", string(job.ChildParam), ids, keys)
+}
+
+// mayHand adds that the job's parameter, which the caller is not shown, would go to another app by these
+// children.
+func (d *Catalog) mayHand(ctx context.Context, g grants.Grants, f *store.Faults, job *store.Job, ids []int64, keys []string) error {
+	if job.ChildParam != store.ChildParamParent || g.Reveals(job.App) || !g.Hides(job.App, job.Param) {
+		return nil
+	}
+	elsewhere := slices.ContainsFunc(keys, func(ref string) bool {
+		app, _, _ := store.SplitRef(ref) // there may be no such job yet
+		return app != job.App
+	})
+	err := d.eachHanded(ctx, ids, keys, func(j *store.Job) { elsewhere = elsewhere || j.App != job.App })
+	if err == nil && elsewhere {
+		f.Add("ChildParam", job.ChildParam, fmt.Errorf("%w: the parameter would go to another app", errs.ErrHidden))
+	}
+	return err
 }
 
 // mayBeLedTo adds that others, which the caller may not edit, would lead to a script, or to what hands

@@ -62,7 +62,7 @@ func (w *waiter) wait(ctx context.Context, runID int64) (store.Run, error) {
 		select {
 		case ended := <-told:
 			if ended.State.Ended() {
-				ended.JobName, ended.JobKey = run.JobName, run.JobKey // who has stored the end was not told them
+				ended.JobName, ended.JobKey, ended.Secret = run.JobName, run.JobKey, run.Secret // who has stored the end was not told them
 				return ended, nil
 			}
 			told = w.queue.Waiters.Add(runID) // its record is gone: the store says so

@@ -40,6 +40,12 @@ func retainDuties(s *core.Core) (list []loop.Duty) {
 	return list
 }
 
+// linksDuty looks for links of jobs that nobody might make.
+func (s *Node) linksDuty() loop.Duty {
+	accounts, _ := core.Given(s.Store).(store.AccountStore)
+	return s.LinksDuty(accounts)
+}
+
 // retainDuty drops what is older than it is to be kept, by a method of the store.
 func retainDuty(s *core.Core, what, method string, kept time.Duration, drop func(context.Context, time.Time) error) loop.Duty {
 	first, backoff := true, loop.Backoff{Log: s.Logger, What: what}

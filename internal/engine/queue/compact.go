@@ -61,7 +61,7 @@ func isBorn(r *store.Run, p *PlannedRun) bool {
 
 // isFirst reports whether a run is what its schedule has made, and nobody has asked for anything.
 func isFirst(r *store.Run) bool {
-	return r.JobName == "" && r.JobKey == "" && r.ParentID == 0 && r.Attempt == 0 && r.Depth == 0 && r.Business.IsZero() && r.StandsFor.IsZero() &&
+	return r.JobName == "" && r.JobKey == "" && !r.Secret && r.ParentID == 0 && r.Attempt == 0 && r.Depth == 0 && r.Business.IsZero() && r.StandsFor.IsZero() &&
 		!r.ParamSet && !r.RetriesSet && r.Sharding == store.Sharding{} && len(r.Addresses) == 0 && r.Reruns == 0 && r.Snoozes == 0 &&
 		r.Trace == "" && r.First.IsZero() && r.Last.IsZero() && r.Count == 0
 }

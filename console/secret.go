@@ -1,0 +1,110 @@
+package console
+
+// What a job says is secret (Job.Secret): its parameter, and what its runs are given and return.
+// Config.Redact may hide more.
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// paramOf is a job's parameter as it is shown.
+func (q *request) paramOf(j *xxljob.Job) string {
+	return q.unless(j.Secret, j.App, FieldParam, j.Param)
+}
+
+// ofRun is a text of a run as it is shown.
+func (q *request) ofRun(r *xxljob.Run, field Field, text string) string {
+	return q.unless(r.Secret, r.App, field, text)
+}
+
+// unless is a text as it is shown, unless it is secret.
+func (q *request) unless(secret bool, app string, field Field, text string) string {
+	if secret && text != "" {
+		return q.text("secret.hidden")
+	}
+	return q.redacted(app, field, text)
+}
+
+// markSecret says of runs whose jobs are removed whether these were secret, as the record has it.
+// Where that cannot be read they count as secret.
+func (c *console) markSecret(ctx context.Context, runs []xxljob.Run) {
+	was := map[int64]bool{}
+	for i := range runs {
+		r := &runs[i]
+		if r.JobName != "" || r.Param+r.HandleMsg == "" {
+			continue
+		}
+		secret, known := was[r.JobID]
+		if !known {
+			secret = len(was) >= mostLookedUp || c.wasSecret(ctx, r.JobID)
+			was[r.JobID] = secret
+		}
+		r.Secret = secret
+	}
+}
+
+// mostLookedUp is how many jobs a page looks up to know what is secret; what is of others is hidden.
+const mostLookedUp = 50
+
+// wasSecret reports whether a job that is removed was secret.
+func (c *console) wasSecret(ctx context.Context, id int64) bool {
+	if c.record == nil {
+		return false
+	}
+	found, err := c.record.SearchChanges(ctx, xxljob.ChangeSearch{Object: store.ObjectJob, ObjectID: strconv.FormatInt(id, 10), Verb: "remove", Limit: 1})
+	return err != nil || len(found.Changes) > 0 && saysSecret(found.Changes[0].Before)
+}
+
+// saysSecret reports whether what an entry says of a job is that it is secret.
+func saysSecret(object string) bool {
+	var j struct{ Secret bool }
+	return strings.Contains(object, `"Secret"`) && json.Unmarshal([]byte(object), &j) == nil && j.Secret
+}
+
+// learnSecrets finds out which of the jobs are secret that entries say a parameter of.
+func (q *request) learnSecrets(list []xxljob.Change) error {
+	var ids []int64
+	for i := range list {
+		c := &list[i]
+		if c.JobID != 0 && !slices.Contains(ids, c.JobID) && strings.Contains(c.Before+c.After, `"Param"`) {
+			ids = append(ids, c.JobID)
+		}
+	}
+	found, err := q.jobsByID(ids)
+	if err != nil {
+		return err
+	}
+	q.secrets = map[int64]bool{}
+	for _, id := range ids {
+		if j, there := found[id]; there {
+			q.secrets[id] = j.Secret
+		} else {
+			q.secrets[id] = q.wasSecret(q.ctx, id)
+		}
+	}
+	return nil
+}
+
+// secretChange reports whether an entry is about a job that is secret, or about a run of one. One of
+// which that was not found out counts as such.
+func (q *request) secretChange(c *xxljob.Change) bool {
+	switch {
+	case saysSecret(c.Before) || saysSecret(c.After):
+		return true
+	case c.JobID == 0:
+		return false
+	case c.JobID == q.job.ID:
+		return q.job.Secret
+	case c.JobID == q.run.JobID:
+		return q.run.Secret
+	}
+	secret, known := q.secrets[c.JobID]
+	return secret || !known
+}

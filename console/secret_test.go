@@ -1,0 +1,95 @@
+package console_test
+
+import (
+	"fmt"
+	"net/url"
+	"testing"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console"
+)
+
+// TestSecret: what a secret job and its runs are given, and what they return, is on no page, in no
+// form and no file, for nobody: of the job as it is, as it was, as a copy of it, and once it is removed.
+// Nobody but an admin takes the mark away.
+func TestSecret(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		x := newSite(t)
+		ctx := xxljob.WithActor(t.Context(), "host")
+		j := must1(x.s.AddJob(ctx, xxljob.Job{App: "orders", Key: "open", Name: "open", Handler: "work", Param: "canary one"}))
+		first := j.Version
+		d := j.Definition()
+		d.Param, d.Secret = "canary two", true
+		j = must1(x.s.UpdateJob(ctx, d))
+		run := must1(x.s.Trigger(ctx, j.ID, xxljob.Trigger{Param: new("canary three")}))[0]
+		editor := x.user(console.User{Name: "editor", Apps: map[string]console.Role{"orders": console.Editor, "billing": console.Editor}})
+		root := x.admin()
+		at := func(format string, id any) string { return fmt.Sprintf(format, id) }
+		look := func(b *browser, pages ...string) {
+			t.Helper()
+			for _, p := range pages {
+				b.get(p).is(200).lacks("canary")
+			}
+		}
+		pages := []string{at("jobs/%d", j.ID), at("jobs/%d/edit", j.ID), at("jobs/%d/edit", j.ID) + at("?version=%d", first), at("jobs/new?copy=%d", j.ID), at("jobs/%d/once", j.ID),
+			at("jobs/%d/export", j.ID), "jobs/export", at("runs/%d", run), "runs", "changes", at("changes?id=%d", j.ID)}
+		look(editor, pages...)
+		look(root, pages...)
+		editor.get(at("jobs/%d/export", j.ID)).is(200).has(`"secret": true`, `"leftOut": [`)
+		editor.get("runs?text=three").is(200).lacks(at("runs/%d", run))
+		edit := at("jobs/%d/edit", j.ID)
+		stored := func() xxljob.Job { return must1(x.store.Job(t.Context(), j.ID)) }
+		version := func() string { return fmt.Sprint(stored().Version) }
+
+		editor.post(edit, url.Values{"version": {version()}, "author": {"me"}}).is(200)
+		if now := stored(); now.Param != "canary two" || now.Author != "me" || !now.Secret {
+			t.Errorf("an edit of something else: %+v", now)
+		}
+		editor.post(edit, url.Values{"version": {version()}, "secret": {""}}).is(422).has("Only an admin may show what is hidden.").lacks("canary")
+		editor.post(edit, url.Values{"version": {"1"}, "param": {"canary two"}}).is(409).lacks("canary one")
+		editor.post(edit, url.Values{"version": {"1"}, "author": {"another"}}).is(409).lacks("canary")
+		for _, form := range []url.Values{{"secret": {""}, "name": {"copy"}}, {"app": {"billing"}, "name": {"copy elsewhere"}}} {
+			form.Set("copyof", fmt.Sprint(j.ID))
+			editor.post("jobs/new", form).is(200).lacks("canary")
+		}
+		for _, c := range must1(x.store.Jobs(t.Context(), xxljob.JobFilter{Limit: 100})) {
+			if c.ID != j.ID && c.Param != "" {
+				t.Errorf("a copy has the parameter %q: %+v", c.Param, c)
+			}
+		}
+		must(t, x.s.RemoveJob(ctx, j.ID))
+		look(editor, at("runs/%d", run), "runs", "changes", at("changes?id=%d", j.ID))
+	})
+}
+
+// TestHiddenStaysInItsApp: who is not shown a parameter has it handed to no job of another app, by
+// whatever way, though both are theirs to edit.
+func TestHiddenStaysInItsApp(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t, func(c *console.Config) { c.Redact = func(string, console.Field, string) string { return "hidden" } })
+		both := x.user(console.User{Name: "both", Apps: map[string]console.Role{"orders": console.Editor, "billing": console.Editor}})
+		other, beside := x.job("billing", "other"), x.job("orders", "beside")
+		j := x.job("orders", "j")
+		for _, c := range []struct {
+			fields url.Values
+			status int
+		}{{url.Values{"children": {fmt.Sprint(other.ID)}, "childparam": {"PARENT"}}, 422}, {url.Values{"childkeys": {"billing/later"}, "childparam": {"PARENT"}}, 422},
+			{url.Values{"children": {fmt.Sprint(beside.ID)}, "childparam": {"PARENT"}}, 200}, {url.Values{"children": {fmt.Sprint(other.ID)}, "childparam": {""}}, 200},
+			{url.Values{"childparam": {"PARENT"}}, 422}} {
+			c.fields.Set("version", fmt.Sprint(must1(x.store.Job(t.Context(), j.ID)).Version))
+			both.post(fmt.Sprintf("jobs/%d/edit", j.ID), c.fields).is(c.status)
+		}
+	})
+}
+
+// TestSecretByAnAdmin: an admin takes the mark away, and the parameter that nobody has seen goes with it.
+func TestSecretByAnAdmin(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t)
+		j := must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Key: "j", Name: "j", Handler: "work", Param: "canary", Secret: true}))
+		x.admin().post(fmt.Sprintf("jobs/%d/edit", j.ID), url.Values{"version": {fmt.Sprint(j.Version)}, "secret": {""}}).is(200).lacks("canary")
+		if now := must1(x.store.Job(t.Context(), j.ID)); now.Secret || now.Param != "" {
+			t.Errorf("%+v", now)
+		}
+	})
+}
