@@ -92,6 +92,8 @@ func (q *request) otherDialect(s xxljob.Schedule) string {
 		other.Type, other.Conf = xxljob.ScheduleCron, strings.Join([]string{"0", fields[0], fields[1], "?", fields[3], fields[4]}, " ")
 	case s.Type == xxljob.ScheduleCronSeconds && len(fields) == 6 && strings.ContainsAny(fields[5], "1234567") && (fields[3] == "*" || fields[3] == "?"):
 		other.Type, other.Conf = xxljob.ScheduleCron, strings.Join([]string{fields[0], fields[1], fields[2], "?", fields[4], fields[5]}, " ")
+	case s.Type == xxljob.ScheduleCronSeconds && s.EitherDay():
+		return q.text("preview.spring")
 	default:
 		return ""
 	}

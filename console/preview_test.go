@@ -41,6 +41,7 @@ func TestPreview(t *testing.T) {
 		root.preview("CRON", "0 0 3 ? * 1-5", "UTC", "").has("As a crontab this would mean something else", "In Quartz, 1 is Sunday")
 		root.preview("CRONTAB", "0 3 * * 1-5", "UTC", "").has("As a Quartz expression this would mean something else")
 		root.preview("CRON_SECONDS", "0 0 3 * * 1-5", "UTC", "").has("at 03:00:00 on Monday to Friday", "As a Quartz expression this would mean something else")
+		root.preview("CRON_SECONDS", "0 0 3 13 * 5", "UTC", "").has("In Spring this would mean something else")
 		root.preview("CRON", "0 0 3 ? * MON-FRI", "UTC", "").lacks("something else")
 	})
 }

@@ -252,7 +252,16 @@ func (s Schedule) WithZone(loc *time.Location) Schedule {
 	return s
 }
 
-// goesByClocks reports whether s names times of clocks on the wall, which need a zone.
+// EitherDay reports whether s is a Crontab or CronSeconds of which both fields of days are set, so that it
+// is due on the days that either names. Of the same expression Spring takes the days that both name.
+func (s Schedule) EitherDay() bool {
+	if s.Type != TypeCrontab && s.Type != TypeCronSeconds {
+		return false
+	}
+	c, err := compile(s)
+	return err == nil && c.crontab.EitherDay()
+}
+
 // GoesByClocks reports whether s is of a type that has a Zone and a DST: Cron, Crontab or CronSeconds.
 func (s Schedule) GoesByClocks() bool {
 	return s.Type == TypeCron || s.Type == TypeCrontab || s.Type == TypeCronSeconds

@@ -131,8 +131,8 @@ func (p *parser) add(line int, j xxljob.Job) {
 	p.jobs = append(p.jobs, placed{j, line})
 }
 
-// parseTSV reads lines of name, tab and crontab expression. The jobs run
-// demoJobHandler with their name.
+// parseTSV reads lines of name, tab and expression: a crontab's of five fields, or one of six with seconds
+// in front, as robfig/cron and gocron have it. The jobs run demoJobHandler with their name.
 func (p *parser) parseTSV(text string) {
 	n := 0
 	for line := range strings.Lines(text) {
@@ -147,7 +147,11 @@ func (p *parser) parseTSV(text string) {
 			continue
 		}
 		name = strings.TrimSpace(name)
-		p.add(n, xxljob.Job{Key: name, Name: name, Handler: "demoJobHandler", Param: name, Schedule: xxljob.Crontab(expr)})
+		when := xxljob.Crontab(expr)
+		if len(strings.Fields(expr)) == 6 {
+			when = xxljob.CronSeconds(expr)
+		}
+		p.add(n, xxljob.Job{Key: name, Name: name, Handler: "demoJobHandler", Param: name, Schedule: when})
 	}
 }
 

@@ -86,6 +86,7 @@ func TestFormats(t *testing.T) {
 	const json, tsv = `[{"name": "a", "handler": "h"}]`, "a\t* * * * *\n"
 	for _, c := range []struct{ file, content string }{
 		{"x.json", json}, {"x.JSON", json}, {"x", "\n " + json}, {"x.conf", json}, {"x.tsv", tsv}, {"x", tsv}, {"crontab", "# c\r\n\r\na\t\t @daily \r\n"},
+		{"seconds", "a\t0 */15 9-17 * * 1-5\n"},
 	} {
 		if jobs, err := parseJobs(c.file, []byte(c.content), nil); err != nil || len(jobs) != 1 || jobs[0].Key != "a" {
 			t.Errorf("%s %q: got %v, %v", c.file, c.content, jobs, err)

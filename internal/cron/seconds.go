@@ -72,6 +72,9 @@ func (c *calendar) compileSeconds(texts []string) error {
 	return nil
 }
 
+// EitherDay reports whether both fields of days are set, and a day is one where either matches.
+func (c *calendar) EitherDay() bool { return c.rule.either && !c.rule.anyDay && !c.rule.anyWeekday }
+
 // unrestricted reports whether a field of days has an item that is all of them.
 func unrestricted(text string) bool {
 	for item := range strings.SplitSeq(text, ",") {

@@ -112,3 +112,25 @@ func TestSecondOpinionOnLists(t *testing.T) {
 		stage.Stop(t, n)
 	})
 }
+
+// TestSpringReadsBothDaysOtherwise: whoever saves six fields with both fields of days set finds a line that
+// Spring reads them otherwise, once for a list; fields of which one is open are the same to both.
+func TestSpringReadsBothDaysOtherwise(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &stage.LogLines{}
+		n := stage.StartNode(t, memory.New(), "a", &stage.Journal{}, log.LogTo)
+		var jobs []xxljob.Job
+		for _, conf := range []string{"0 0 12 13 * 5", "0 0 12 13 * 5", "0 0 18 * * 1-5", "0 0 12 13 * ?", "0 30 4 */2 * 1"} {
+			jobs = append(jobs, xxljob.Job{Name: "job " + string(rune('a'+len(jobs))), Handler: "work", Schedule: xxljob.CronSeconds(conf)})
+		}
+		for _, call := range []string{"created", "unchanged"} {
+			_, err := n.EnsureJobs(t.Context(), "", jobs, xxljob.EnsureOptions{})
+			stage.Must(t, err)
+			lines := log.With("in Spring both must")
+			if len(lines) != 2 || !strings.Contains(lines[0], `level=INFO`) || !strings.Contains(lines[0], `"job a"`) || !strings.Contains(lines[1], `"job e"`) {
+				t.Errorf("%s: %q", call, lines)
+			}
+		}
+		stage.Stop(t, n)
+	})
+}
