@@ -172,7 +172,7 @@ var testsMayImport = map[string][]string{
 	"internal/engine/catalog": {".", "store/memory"},
 	"executor":                {"internal/test/await"},
 	"store/memory":            {".", "store/storetest", "xxljobtest", "executor", "wire", "block"},
-	"store/postgres":          {".", "block", "console", "store/storetest", "internal/test/asker", "internal/test/await", "internal/test/pgtest", "internal/test/stage", "executor", "route", "wire", stdlib, errgroup},
+	"store/postgres":          {".", "block", "console", "store/storetest", "internal/test/asker", "internal/test/await", "internal/test/measure", "internal/test/pgtest", "internal/test/stage", "executor", "route", "wire", stdlib, errgroup},
 	"store/storetest":         {".", "store/memory"},
 	"xxljobtest":              {"block", "route"},
 	"console":                 {"store/memory", "store/postgres", "store/storetest", "wire", "internal/test/await", "internal/test/pgtest", "internal/test/stage", pgxpool, pgx},
@@ -207,6 +207,8 @@ var packageVars = []string{
 	"console errSlowBody",
 	"console presets",
 	"console choices",
+	"console together",
+	"console packers", // a pool
 	"console chosenNames",
 	"console columns",
 	"console jobStates",

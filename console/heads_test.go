@@ -45,7 +45,7 @@ func testAFailedRunSaysWhy(t *testing.T) {
 	if n := strings.Count(root.body, `id="log"`); n != 1 {
 		t.Errorf("%d logs", n)
 	}
-	waits := x.run(x.job("orders", "waits"))
+	waits := must1(x.store.AddRun(t.Context(), x.job("orders", "waits").ID, xxljob.Trigger{At: time.Now().Add(time.Hour)}))
 	root.get("runs/" + itoa(waits.ID)).is(200).lacks(`class="alert why"`)
 }
 
@@ -96,17 +96,17 @@ func TestLateRunsAreSaid(t *testing.T) {
 	})
 }
 
-// ailed is a scheduler that sees troubles.
-type ailed struct {
+// seesTroubles is a scheduler that sees troubles.
+type seesTroubles struct {
 	xxljob.Scheduler
 	list []xxljob.Trouble
 }
 
-func (a *ailed) Troubles() []xxljob.Trouble { return a.list }
+func (a *seesTroubles) Troubles() []xxljob.Trouble { return a.list }
 
 // TestTroublesOfAJob: those of the job and of its app are said on its page, others are not.
 func TestTroublesOfAJob(t *testing.T) {
-	a := &ailed{}
+	a := &seesTroubles{}
 	x := newSite(t, func(c *console.Config) { a.Scheduler, c.Scheduler = c.Scheduler, a })
 	root := x.admin()
 	j, other := x.job("orders", "nightly"), x.job("billing", "other")
