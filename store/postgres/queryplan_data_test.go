@@ -166,7 +166,7 @@ func (d *planData) fillJobs(t testing.TB) {
 	select n, n % 32, 1, 'app-' || n % 10, case when n % 2 = 0 then 'key-' || n end, 'job ' || n, 'author-' || n % 20, '',
 		case when n % 100 = 97 then 'FIX_DELAY' when n % 100 = 98 then 'NONE' else 'CRON' end, '0 0 * * * ?', '', '', 'DO_NOTHING', '',
 		'FIRST', 'handler-' || n % 100, '', 'SERIAL_EXECUTION', 0, 0, 'BEAN', '', '', null, '',
-		case when n % 100 in (95, 96) then 0 else 1 end, '', '', now(), now(), 0, 0, 0, 0, '', 0, 0, 0, false, 0, 0, '', '', '', '', 0, '', 0, 0, case when n % 50 = 0 then '["tag-' || n % 500 || '", "all"]' else '' end, 0, 0, case when n % 100 = 7 then 86400000 else 0 end, ''
+		case when n % 100 in (95, 96) then 0 else 1 end, '', '', now(), now(), 0, 0, 0, 0, '', 0, 0, 0, false, 0, 0, '', '', '', '', 0, '', 0, 0, case when n % 50 = 0 then '["tag-' || n % 500 || '", "all"]' else '' end, 0, 0, case when n % 100 = 7 then 86400000 else 0 end, false, ''
 	from generate_series(1, $1) n`, d.jobs)
 	d.exec(t, `insert into {{schema}}.xxl_job_next (trigger_next_time, trigger_last_time, wait_run, version, delay, job_id, shard, trigger_status, manual, app_name)
 	select case when n % 100 < 90 then $2::bigint + 60000 + n::bigint * 7919 % 86400000 when n % 100 < 95 then $2::bigint - n % 2000 else 0 end,
