@@ -339,11 +339,11 @@ func (q *payQueries) define(sql template) {
 	q.withheld = sql(`with recursive up as (
 		select r.ord, l.job_id, l.parent_id, l.param_set, 1 n from unnest($1::bigint[], $2::int[]) with ordinality r(run_id, job_id, ord)
 		join {{schema}}.xxl_job_info c on c.id = r.job_id
-		cross join lateral (select l.job_id, l.app_name, l.parent_id, l.param_set from {{schema}}.xxl_job_log l where l.id = r.run_id) l
+		cross join lateral (select l.job_id, l.app_name, l.parent_id, l.param_set from {{schema}}.xxl_job_log l where l.id = r.run_id limit 1) l
 		where l.app_name <> c.app_name
 		union all
 		select u.ord, l.job_id, l.parent_id, l.param_set, u.n + 1 from up u
-		cross join lateral (select l.job_id, l.parent_id, l.param_set from {{schema}}.xxl_job_log l where l.id = u.parent_id) l
+		cross join lateral (select l.job_id, l.parent_id, l.param_set from {{schema}}.xxl_job_log l where l.id = u.parent_id limit 1) l
 		where u.param_set and u.n < ` + strconv.Itoa(store.MostDepth) + `)
 	select u.ord from up u where not exists (select from {{schema}}.xxl_job_info i where i.id = u.job_id and not i.secret) group by u.ord order by u.ord`)
 	run := assigned{
