@@ -45,7 +45,7 @@ func benchScheduler(b *testing.B, st xxljob.Store, cfg xxljob.Config, noop func(
 func BenchmarkEndToEnd(b *testing.B) {
 	var done atomic.Int64
 	all := make(chan struct{})
-	st := memory.New(memory.Retain(1<<30, 1<<30))
+	st := memory.New(memory.Retain(1<<30, 1<<30), memory.RetainBytes(1<<40))
 	cfg := xxljob.Config{Logger: stage.QuietLog(), Hooks: xxljob.Hooks{RunEnded: func(r xxljob.Run) {
 		if r.State != xxljob.StateSucceeded {
 			b.Errorf("run %d: %v %s", r.ID, r.State, r.TriggerMsg)

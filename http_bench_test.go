@@ -71,7 +71,7 @@ func benchExecutors(b *testing.B, n int, admin string, cfg executor.Config, noop
 // benchFar is a scheduler with executors elsewhere, all of them registered.
 func benchFar(b *testing.B, executors int, cfg executor.Config, noop executor.Handler) (xxljob.Scheduler, *memory.Store, *benchAdmin) {
 	b.Helper()
-	st := memory.New(memory.Retain(1<<30, 1<<30))
+	st := memory.New(memory.Retain(1<<30, 1<<30), memory.RetainBytes(1<<40))
 	s := benchScheduler(b, st, xxljob.Config{Logger: stage.QuietLog(), HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {stage.Token}}}}, stage.NothingToDo)
 	h, err := s.AdminHandler()
 	if err != nil {

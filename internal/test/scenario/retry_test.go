@@ -456,7 +456,7 @@ func TestRetriesOfManyJobs(t *testing.T) {
 	const jobs, seed = 2_000, 4
 	synctest.Test(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, seed))
-		st := memory.New(memory.Retain(1_000, 1_000_000))
+		st := memory.New(memory.Retain(1_000, 1_000_000), memory.RetainBytes(1<<30))
 		backoff := xxljob.Backoff{First: time.Minute, Max: 4 * time.Hour}
 		var bad [jobs]int // how many attempts of a job fail
 		var mu sync.Mutex

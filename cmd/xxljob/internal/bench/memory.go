@@ -14,7 +14,7 @@ type inMemory struct{}
 
 func (inMemory) fresh(context.Context) (*backend, error) {
 	// All runs are kept until they are audited.
-	st := memory.New(memory.Retain(1<<30, 1<<30))
+	st := memory.New(memory.Retain(1<<30, 1<<30), memory.RetainBytes(1<<40))
 	return &backend{
 		store: st,
 		plan: func(ctx context.Context, jobs []int64, n int) ([]int64, error) {

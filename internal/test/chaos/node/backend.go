@@ -36,7 +36,7 @@ func openBackend(ctx context.Context, o options) (backend, error) {
 
 // openMemory serves the development of the test itself: a single process.
 func openMemory() backend {
-	st := memory.New()
+	st := memory.New(memory.RetainBytes(1 << 30)) // the audit reads them all
 	return backend{
 		store: st,
 		triggerTx: func(ctx context.Context, r control.Request) (control.Answer, error) {
