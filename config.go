@@ -70,14 +70,21 @@ type Config struct {
 
 	// Routers are custom route strategies by name, at most 100. The nodes that share a store ask
 	// each other: a run whose strategy only some of them have is routed by one of these, and waits
-	// while none is there, for an hour; then it ends as refused. One with the name of a built-in
+	// while none is there, for an hour; then it ends as refused. Where several have one of the name,
+	// those count that have the run's app attached, so that services may give their own the same name;
+	// the others are asked where no such node has one. One with the name of a built-in
 	// strategy replaces that at this node alone.
 	Routers map[string]Router
 	// Registry says which addresses serve an app. Nil means the one in the store.
 	Registry Registry
 	// RegistryApps are the apps that the Registry is asked about, and told of; other apps, of
-	// services that share the store, go by the store. Empty means all apps. The nodes of one app
-	// should agree about it.
+	// services that share the store, go by the store. Empty means all apps. Nodes are not asked what
+	// their registries say, as they are about Routers: each goes by its own settings for the runs of
+	// its shards, whatever their app. So all nodes that share the store need the same Registry for such
+	// an app, those of other services too. One without it finds only executors that are attached or
+	// have registered in the store; where there are none, it takes the app for one without an executor,
+	// and its runs wait or are refused (Job.OnNoExecutor). A service whose registry nobody else has
+	// is better in a schema of its own.
 	RegistryApps []string
 	// Ring holds planned runs until their time. Nil means NewTimeRing().
 	Ring TimeRing

@@ -332,12 +332,16 @@ func TestJoinStandsForItsWindow(t *testing.T) {
 			xxljob.Job{Key: "report", Name: "report", Handler: "report", AfterKeys: []string{"test/a", "test/b"}, AfterZone: "Asia/Shanghai", Retries: 1})
 		time.Sleep(20 * time.Hour)
 		runs := s.Runs("report")
-		if len(runs) != 2 || len(b.tasks) != 2 {
+		b.again(t, s, runs[0].ID)
+		time.Sleep(time.Hour)
+		s.Stop(t.Context())
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if len(runs) != 2 || len(b.tasks) != 4 {
 			t.Fatalf("%d runs, %d calls", len(runs), len(b.tasks))
 		}
 		begins := time.Date(2000, 1, 1, 0, 0, 0, 0, b.tasks[0].ScheduledAt.Location())
-		k, _ := b.again(t, s, runs[0].ID)
-		for _, k := range append(b.tasks, k) {
+		for _, k := range b.tasks {
 			if got := k.ScheduledAt; !got.Equal(begins) || k.Zone != "Asia/Shanghai" || k.Window == nil || !k.Window.Start.Equal(got) || !k.BusinessTime.Equal(got) || k.Key() != b.tasks[0].Key() {
 				t.Errorf("told %v in %s, the business time %v, the window %v and the key %s; its window begins at %v", got, k.Zone, k.BusinessTime, k.Window, k.Key(), begins)
 			}

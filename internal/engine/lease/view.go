@@ -84,30 +84,49 @@ func (l *Leases) HasElsewhere(app string) bool {
 	return len(l.Seen.apps[app]) > 0
 }
 
-// Knowing returns a node, other than this one, that takes part and has a routing strategy of this
-// name of its own: one that is not doubted, where there is one, and the same one for a job as long as
+// Nearness is how near to an app a node is that has a routing strategy of its own: services that
+// share a store may each have one of the same name, and mean another.
+type Nearness int
+
+const (
+	Attaches Nearness = iota // the node has an executor of the app attached
+	Knows                    // it has the strategy
+	Lacks                    // it does not
+)
+
+// Knowing returns the nodes, other than this one, that take part and have a routing strategy of this
+// name of their own, as far as they are nearer to the app than that: the nearest alone, in the order in
+// which they are to be asked. Those that are doubted are last. A job begins with the same one as long as
 // the same nodes are there, since strategies remember what they have chosen.
-func (l *Leases) Knowing(route string, jobID int64) (incarnation string, found bool) {
+func (l *Leases) Knowing(route, app string, jobID int64, than Nearness) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var sure, doubted []string
 	for inc, o := range l.Seen.nodes {
-		switch {
-		case inc == l.Incarnation || !o.live || o.idle && !o.rests || !slices.Contains(o.Node.Routers, route):
-		case o.doubted:
+		near := Knows
+		if l.Seen.apps[app][inc] != nil {
+			near = Attaches
+		}
+		if inc == l.Incarnation || near >= than || !o.live || o.idle && !o.rests || !slices.Contains(o.Node.Routers, route) {
+			continue
+		}
+		if near == Attaches && than > Knows {
+			sure, doubted, than = nil, nil, Knows // the others are not asked
+		}
+		if o.doubted {
 			doubted = append(doubted, inc)
-		default:
+		} else {
 			sure = append(sure, inc)
 		}
 	}
-	if len(sure) == 0 {
-		sure = doubted
+	for _, list := range [][]string{sure, doubted} {
+		slices.Sort(list)
+		if n := len(list); n > 1 {
+			first := int(uint64(jobID) % uint64(n))
+			copy(list, slices.Concat(list[first:], list[:first]))
+		}
 	}
-	if len(sure) == 0 {
-		return "", false
-	}
-	slices.Sort(sure)
-	return sure[uint64(jobID)%uint64(len(sure))], true
+	return append(sure, doubted...)
 }
 
 // AppsElsewhere are the apps that other live nodes have attached.

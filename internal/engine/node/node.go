@@ -134,7 +134,7 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 	strategies := router.NewStrategies(&all.Cfg, store.LocalAddress(incarnation))
 	s.router = &router.Router{
 		Core: all, Lookup: &router.Lookup{S: all, Queue: s.queue, Book: s.book, Asked: router.NewAppsAsked()}, Serving: s.serving, Resolver: callees,
-		Probes: router.NewProbes(all, s.queue, router.NewProbeCalls(all, attached, s.remotes)), Asks: router.NewUserRouters(all, s.queue, s.users),
+		Probes: router.NewProbes(all, s.queue, router.NewProbeCalls(all, attached, s.remotes)), Asks: router.NewUserRouters(all, s.queue, attached, s.users),
 		Strategies: strategies,
 	}
 

@@ -36,7 +36,10 @@
 // Services that share a store need not have the same routers. A node says in its row which it has, and
 // is asked by the store, as nodes ask each other for lines of logs, where a run is to go: the run stays
 // this node's, and planned, until it has the answer. It is called as it would be for runs of its own.
-// A node that does not answer in time has refused nothing: the run waits, as where there is no such
+// Services may mean different things by one name, so nodes that have the run's app attached are asked
+// before others, and before this node's own strategy where it has not (lease.Nearness). Where one is
+// silent for a second the next is asked as well (askInTurn).
+// Nodes that do not answer in time have refused nothing: the run waits, as where there is no such
 // node (RouterLot), and is tried again every few seconds and with each change among the nodes. After an hour
 // (RouterWait) it ends as refused.
 //

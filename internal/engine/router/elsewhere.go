@@ -2,12 +2,15 @@ package router
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/lease"
 	"github.com/xxljob/xxljob/internal/engine/queue"
 	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -22,17 +25,19 @@ const (
 	// routerPause is how often those that wait are tried again; what a look at the nodes shows has
 	// them tried at once.
 	routerPause = 5 * time.Second
-	// askPatience is how long another node has for its answer, beside a call of the store.
+	// askPatience is how long other nodes have for their answer, beside a call of the store or a LeaseTTL.
 	askPatience = 2 * time.Second
+	// askNext is after how long without an answer the next one is asked as well.
+	askNext = time.Second
 	// mostQuestions bounds the questions of other nodes that are being answered.
 	mostQuestions = 100
 	// questionKept is how long stores keep a question.
 	questionKept = time.Minute
 )
 
-// missing has since when nobody has told a choice of a strategy, by its name, on this process's own
-// clock. It belongs to the start loop.
-type missing map[string]time.Time
+// missing has since when nobody has told a choice of a strategy, by its name and by app, on this
+// process's own clock. It belongs to the start loop.
+type missing map[[2]string]time.Time
 
 // unknownRouter is why a run waits.
 type unknownRouter struct {
@@ -42,14 +47,22 @@ type unknownRouter struct {
 
 func (e *unknownRouter) Error() string { return e.why }
 
+// near is how near this node is to the app of a run, as to where the run's strategy is asked.
+func (ro *userRouters) near(key routerKey) lease.Nearness {
+	switch {
+	case ro.Cfg.Routers[key.route] == nil:
+		return lease.Lacks
+	case route.Valid(key.route) || ro.attached.Get(key.app) != nil: // nodes tell no strategies with a name of XXL-JOB's
+		return lease.Attaches
+	}
+	return lease.Knows
+}
+
 // unknown says why nobody can be asked about a run now; empty where somebody can. Runs that come
 // later wait behind those that wait already.
 func (ro *Router) unknown(en *queue.Item, job *store.Job) string {
-	if ro.Strategies.ByName[job.Route] != nil {
-		return ""
-	}
-	at := queue.RouterLot(job.ID)
-	_, found := ro.Leases.Knowing(job.Route, job.ID)
+	at, near := queue.RouterLot(job.ID), ro.Asks.near(routerOf(job))
+	found := near < lease.Lacks || len(ro.Leases.Knowing(job.Route, job.App, job.ID, near)) > 0
 	if found && (!ro.Lookup.Queue.Room.Waits(at) || en.CameFrom(at)) {
 		return ""
 	}
@@ -59,12 +72,13 @@ func (ro *Router) unknown(en *queue.Item, job *store.Job) string {
 // awaitRouter has a run wait, or ends it where that was for too long: its own time and that of the
 // strategy are over, so that a node which comes up after an outage does not refuse what waited for it.
 func (ro *Router) awaitRouter(en *queue.Item, job *store.Job, why string) queue.Routed {
-	since, known := ro.missing[job.Route]
+	key := [2]string{job.Route, job.App}
+	since, known := ro.missing[key]
 	if !known {
 		if since = time.Now(); ro.missing == nil || len(ro.missing) > 1000 {
 			ro.missing = missing{}
 		}
-		ro.missing[job.Route] = since
+		ro.missing[key] = since
 	}
 	if time.Since(since) >= RouterWait && ro.Clock.Now().Sub(en.Run.Scheduled()) >= RouterWait {
 		return queue.Routed{Unknown: true, Refused: fmt.Sprintf("%s, and the run has waited for one for %v", why, RouterWait)}
@@ -80,9 +94,11 @@ func (u *ParkedLookups) parkUnknown(en *queue.Item, lack *unknownRouter) {
 	}
 	u.Queue.Room.ParkFirst(at, en)
 	if u.looks.CompareAndSwap(false, true) {
-		time.AfterFunc(routerPause, func() {
-			u.looks.Store(false)
-			u.Queue.RouterLook()
+		u.Life.Loops.Plan.Try(func(ctx context.Context) {
+			if loop.Sleep(ctx, routerPause) {
+				u.looks.Store(false)
+				u.Queue.RouterLook()
+			}
 		})
 	}
 }
@@ -94,30 +110,69 @@ func troubleOfRouter(app string, jobID int64, late int, detail string) store.Tro
 	}
 }
 
-// askElsewhere asks another node about a run, beside the start loop. Caller holds mu.
-func (ro *userRouters) askElsewhere(q *routeQueue, c *routeCall) {
+// askElsewhere asks other nodes about a run, beside the start loop. Caller holds mu.
+func (ro *userRouters) askElsewhere(q *routeQueue, c *routeCall, near lease.Nearness) {
 	w := c.about
-	choice := &queue.RouteChoice{Version: w.version}
-	node, found := ro.Leases.Knowing(q.key.route, q.key.jobID)
-	if !found {
-		choice.Nobody = "no live node has the routing strategy " + q.key.route
-	}
 	ro.Life.Loops.Plan.Try(func(ctx context.Context) { // once Stop has begun the runs stay planned
-		if found {
-			ctx, cancel := context.WithTimeout(ctx, loop.CallTimeout+askPatience)
-			defer cancel()
-			a, err := ro.Ask(ctx, store.Ask{Incarnation: node, Run: store.Run{ID: w.key.RunID}, Route: q.key.route, Addresses: w.addrs})
-			switch {
-			case err != nil:
-				choice.Nobody = fmt.Sprintf("the node with the routing strategy %s does not answer: %v", q.key.route, err)
-			case a.Refusal != "":
-				choice.Refused = a.Refusal
-			default:
-				choice.Chosen, choice.Refused = picked(q.key.route, []string{a.Content}, w.addrs)
-			}
+		choice := &queue.RouteChoice{Version: w.version}
+		switch a, err := ro.askInTurn(ctx, q.key, near, store.Ask{Run: store.Run{ID: w.key.RunID}, Route: q.key.route, Addresses: w.addrs}); {
+		case errors.Is(err, errNoneKnows):
+			choice.Nobody = "no live node has the routing strategy " + q.key.route
+		case err != nil:
+			choice.Nobody = fmt.Sprintf("no node with the routing strategy %s answers: %v", q.key.route, err)
+		case a.Refusal != "":
+			choice.Refused = a.Refusal
+		default:
+			choice.Chosen, choice.Refused = picked(q.key.route, []string{a.Content}, w.addrs)
 		}
 		ro.routeAnswered(q, c, choice)
 	})
+}
+
+// errNoneKnows: no live node has the strategy.
+var errNoneKnows = errors.New("xxljob: no live node has the routing strategy")
+
+// askInTurn asks one node that knows a strategy, and after a moment without an answer another one as
+// well, since the first may be dead or its router may hang: those that are there by then. What comes
+// first is the answer.
+func (ro *userRouters) askInTurn(ctx context.Context, key routerKey, near lease.Nearness, ask store.Ask) (store.Answer, error) {
+	patience := min(loop.CallTimeout, ro.Cfg.Cluster.LeaseTTL) + askPatience
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	answers, asked, under, failed := make(chan nodeAnswer), map[string]bool{}, 0, errNoneKnows
+	for {
+		nodes := ro.Leases.Knowing(key.route, key.app, key.jobID, near)
+		if i := slices.IndexFunc(nodes, func(inc string) bool { return !asked[inc] }); i >= 0 {
+			ask.Incarnation = nodes[i]
+			asked[nodes[i]], under = true, under+1
+			ask := ask
+			ro.Life.Loops.Plan.Run(func(context.Context) {
+				a, err := ro.Ask(ctx, ask)
+				select {
+				case answers <- nodeAnswer{a, err}:
+				case <-ctx.Done():
+				}
+			})
+		} else if under == 0 {
+			return store.Answer{}, failed
+		}
+		select {
+		case a := <-answers:
+			if a.err == nil {
+				return a.Answer, nil
+			}
+			under, failed = under-1, a.err
+		case <-time.After(askNext):
+		case <-ctx.Done():
+			return store.Answer{}, fmt.Errorf("nothing has come within %v", patience)
+		}
+	}
+}
+
+// nodeAnswer is what has come of a question.
+type nodeAnswer struct {
+	store.Answer
+	err error
 }
 
 // questions are those of other nodes. All of it is guarded by userRouters.mu.
@@ -164,9 +219,9 @@ func (ro *userRouters) AnswerRoutes(asks []store.Ask) {
 		if ro.Cfg.Routers[ask.Route] == nil || ro.Life.Loops.Plan.Ctx.Err() != nil || !ro.asked.begin(ask.ID, time.Now()) {
 			continue
 		}
-		w := &routeWait{key: lease.RingEntry{At: ask.Run.Scheduled.UnixMilli(), RunID: ask.Run.ID}, addrs: ask.Addresses, since: time.Now()}
+		w := &routeWait{key: lease.RingEntry{At: ask.Run.Scheduled.UnixMilli(), RunID: ask.Run.ID}, addrs: ask.Addresses, since: time.Now(), asked: true}
 		w.goOn = func() { ro.answer(ask.ID, w.choice) }
-		ro.wait(routerKey{ask.Route, ask.Run.JobID}, w)
+		ro.wait(routerKey{ask.Route, ask.Run.App, ask.Run.JobID}, w)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/engine/lease"
 	"github.com/xxljob/xxljob/internal/engine/queue"
 	"github.com/xxljob/xxljob/internal/engine/registry"
 	"github.com/xxljob/xxljob/store"
@@ -76,8 +77,7 @@ func (ro *Router) isMended(ctx context.Context, x *store.Trouble) bool {
 		return true
 	}
 	if x.Cause == store.TroubleUnknownRouter {
-		_, found := ro.Leases.Knowing(job.Route, job.ID)
-		return found || ro.Strategies.ByName[job.Route] != nil
+		return ro.Strategies.ByName[job.Route] != nil || len(ro.Leases.Knowing(job.Route, job.App, job.ID, lease.Lacks)) > 0
 	}
 	addrs, why, err := ro.Lookup.Book.Lookup(ctx, job, nil)
 	return err == nil && (len(addrs) > 0 || registry.IsNoExecutor(job.App, why))

@@ -140,7 +140,7 @@ func (ro *Router) chooseAddress(ctx context.Context, en *queue.Item, job *store.
 	} else if chosen = c.Chosen; c.Refused != "" {
 		return queue.Routed{Refused: c.Refused}
 	}
-	delete(ro.missing, job.Route)
+	delete(ro.missing, [2]string{job.Route, job.App})
 	switch job.Route {
 	case route.ShardingBroadcast:
 		return queue.Routed{Address: chosen[0], Targets: slices.Clone(chosen)}

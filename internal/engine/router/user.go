@@ -23,8 +23,9 @@ import (
 // userRouters calls routers of the user's.
 type userRouters struct {
 	*core.Core
-	queue *queue.Queue
-	users *registry.UserCalls // of Config.Routers
+	queue    *queue.Queue
+	attached *registry.AttachedSet
+	users    *registry.UserCalls // of Config.Routers
 	// Ask puts a question to another node, and waits for the answer.
 	Ask func(context.Context, store.Ask) (store.Answer, error)
 
@@ -33,8 +34,8 @@ type userRouters struct {
 	asked  questions                 // guarded by mu
 }
 
-func NewUserRouters(s *core.Core, e *queue.Queue, users *registry.UserCalls) *userRouters {
-	return &userRouters{Core: s, queue: e, users: users, queues: map[routerKey]*routeQueue{}}
+func NewUserRouters(s *core.Core, e *queue.Queue, attached *registry.AttachedSet, users *registry.UserCalls) *userRouters {
+	return &userRouters{Core: s, queue: e, attached: attached, users: users, queues: map[routerKey]*routeQueue{}}
 }
 
 // choiceFor returns what a router has chosen for a run; nil when it has to be asked yet,
@@ -46,7 +47,7 @@ func (ro *userRouters) choiceFor(en *queue.Item, job *store.Job, addrs []string)
 		en.Choice = nil
 		return nil
 	}
-	q := ro.queues[routerKey{job.Route, job.ID}]
+	q := ro.queues[routerOf(job)]
 	if q != nil && len(q.waiting) > 0 && q.waiting[0].key.Before(en.Run.Key()) {
 		return nil
 	}
@@ -62,7 +63,7 @@ func (ro *userRouters) AskRouter(en *queue.Item, job *store.Job, addrs []string)
 		en.Choice = w.choice
 		ro.queue.DueAgain(en)
 	}
-	ro.wait(routerKey{job.Route, job.ID}, w)
+	ro.wait(routerOf(job), w)
 }
 
 // wait has a run wait for its router. Caller holds mu.
@@ -140,8 +141,8 @@ func (ro *userRouters) callRouter(q *routeQueue, w *routeWait) {
 	c := &routeCall{about: w}
 	q.call = c
 	router := ro.Cfg.Routers[q.key.route]
-	if router == nil {
-		ro.askElsewhere(q, c)
+	if near := ro.near(q.key); router == nil || !w.asked && len(ro.Leases.Knowing(q.key.route, q.key.app, q.key.jobID, near)) > 0 {
+		ro.askElsewhere(q, c, near)
 		return
 	}
 	overdue := time.AfterFunc(ro.Cfg.Limits.RouteTimeout, func() { ro.routeOverdue(q, c) })
@@ -230,11 +231,13 @@ func (ro *userRouters) leaveCall(q *routeQueue, c *routeCall) bool {
 
 // Runs that wait for a router of the user's. All of it is guarded by userRouters.mu.
 
-// routerKey is a router of the user's, by its name, and a job.
+// routerKey is a router of the user's, by its name, and a job, of an app.
 type routerKey struct {
-	route string
-	jobID int64
+	route, app string
+	jobID      int64
 }
+
+func routerOf(job *store.Job) routerKey { return routerKey{job.Route, job.App, job.ID} }
 
 // routeQueue are the runs of a job that wait for a router's answers. Each gets a call of
 // its own, one after the other. It is there while runs wait or a call has not returned.
@@ -253,6 +256,7 @@ type routeWait struct {
 	version int64  // of its job
 	addrs   []string
 	since   time.Time
+	asked   bool // by another node
 }
 
 // routeCall is a call of a router. Nobody waits for it any more where it is about nil.

@@ -37,7 +37,7 @@ func Table() map[string]Asker {
 		"Start": Loops, "Readdress": Loops, "Dispatched": Loops, "StartedBy": Loops, "DispatchedRuns": Loops, "Settle": Loops, "Inbox": Loops, "Take": Loops,
 		"PayOwed": Loops, "ExpireWindows": Loops, "Links": Others,
 		"KeepRules": Both, "HoldRule": Both, "Rules": Others, "DropRules": Others, "Alarms": Others, "MarkAlarms": Others, "ToldJobs": Others, "OpenAlarms": Others, "AddLate": Loops,
-		"AskLog": Others, "AnswerLog": Others, "LogAnswer": Others,
+		"AskLog": Both, "AnswerLog": Both, "LogAnswer": Both, // for lines of logs, and for where runs go
 		"Now": Both, "Join": Loops, "Beat": Loops, "SetFailing": Loops, "Leave": Loops, "Bury": Loops, "TakeShards": Loops, "ReleaseShards": Loops,
 		"PutAddresses": Both, "DropAddresses": Both, "Addresses": Both, "Registrations": Others, "ForgetAddresses": Others, "NoteServed": Both, "Served": Both,
 		"DropRuns": Others,
