@@ -81,7 +81,9 @@ func (a *Auditor) checkServed(r *Report, row Row) {
 	} else if row.scheduleBorn() {
 		for _, i := range a.explain.away(j.App) {
 			slack := a.in.Rules.Slack * 1000
-			known := i.begin + 2*slack // it is known then that nobody is there, and what was planned before is due
+			// It is known then that nobody is there, which is so of a process that died once its lease
+			// is over, and what was planned until then is due.
+			known := i.begin + a.in.Rules.untaken(Silent)*1000 + slack
 			if j.Nobody == NobodyRefuse {
 				known = i.begin + a.in.Rules.LostAfter*1000 + slack
 			} else if i.end-i.begin < a.in.Rules.Misfire*1000+3*slack {
