@@ -218,6 +218,41 @@ func TestHandlerFindsTheMissedInstants(t *testing.T) {
 	})
 }
 
+// An edit behind a run that makes up for several instants, by which as many lie between the same ends,
+// shows in nothing that the row says: a retry is told those of the schedule as it is now, and its own
+// First, Last and Count.
+func TestInstantsBehindAnEditThatKeepsTheirEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, b := memory.New(), &askingBook{}
+		b.err = errors.New("no")
+		o := xxljobtest.Options{Store: st, Handlers: map[string]xxljob.Handler{"m": b.handle}}
+		job := xxljob.Job{Key: "m", Name: "M", Handler: "m", Misfire: xxljob.MisfireFireOnceNow, Retries: 1,
+			RetryBackoff: xxljob.Backoff{First: time.Hour}, Schedule: xxljob.Cron("0 0,20,50 6 2 1 ?")}
+		s := xxljobtest.NewWith(t, o, job)
+		time.Sleep(time.Hour)
+		stage.Must(t, s.Stop(t.Context()))
+		time.Sleep(48 * time.Hour)
+		s = xxljobtest.NewWith(t, o)
+		time.Sleep(time.Minute)
+		j, err := s.Store.JobByKey(t.Context(), "test", "m")
+		stage.Must(t, err)
+		j.Schedule = xxljob.Cron("0 0,30,50 6 2 1 ?")
+		_, err = s.UpdateJob(t.Context(), j)
+		stage.Must(t, err)
+		time.Sleep(2 * time.Hour)
+		stage.Must(t, s.Stop(t.Context()))
+		k := b.last(t)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if want := []string{"01-02 06:00, 01-02 06:20, 01-02 06:50", "01-02 06:00, 01-02 06:30, 01-02 06:50"}; !slices.Equal(b.instants, want) {
+			t.Errorf("instants %q, want %q", b.instants, want)
+		}
+		if k.Count != 3 || !k.First.Equal(k.Instants()[0]) || !k.Last.Equal(k.Instants()[2]) {
+			t.Errorf("told %v to %v, %d", k.First, k.Last, k.Count)
+		}
+	})
+}
+
 // Of very many instants the first thousand are told.
 func TestHandlerFindsAThousandInstants(t *testing.T) {
 	for _, schedule := range []xxljob.Schedule{xxljob.Cron("* * * * * ?"), xxljob.FixedRate(time.Second)} {

@@ -2,15 +2,20 @@ package xxljob_test
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -219,3 +224,157 @@ func TestTheLatestCoverOfThoseThatWaitForAPlace(t *testing.T) {
 type places struct{ stage.SlowExecutor }
 
 func (*places) Places() int { return 1 }
+
+// TestCoversOfAStartWithoutAnAnswer: where it is not known whether a start has taken effect which has
+// taken the place of others, the store is asked: the latest goes on, sent once, and who waits for the
+// others hears of their end.
+func TestCoversOfAStartWithoutAnAnswer(t *testing.T) {
+	for name, fault := range map[string]storetest.Fault{"took effect": {After: true, Calls: 1}, "did not": {Before: true, Calls: 1}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, st := &lateAnswer{from: time.Now()}, memory.New()
+				faults := storetest.Wrap(st)
+				e := newElsewhere(t, faults, xxljob.Config{}, map[string]*peer{at1: {run: l.run}})
+				stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+				job, err := e.AddJob(t.Context(), xxljob.Job{
+					App: "far", Name: "job", Handler: "work", Route: "FIRST", Block: xxljob.BlockCoverEarly,
+					Schedule: xxljob.FixedRate(time.Second), MaxRuns: 4,
+				})
+				stage.Must(t, err)
+				time.Sleep(4200 * time.Millisecond) // all are due, and the first is not answered
+				faults.Inject("Start", fault)
+				_, runs := endsOf(t, st, job)
+				waited := make(chan xxljob.Run, 1)
+				go func() {
+					r, _ := e.Wait(t.Context(), runs[1].ID)
+					waited <- r
+				}()
+				time.Sleep(10 * time.Second)
+				ends, runs := endsOf(t, st, job)
+				if want := []string{"dispatched", covered, covered, "dispatched"}; !slices.Equal(ends, want) {
+					t.Fatalf("the runs are %q, want %q", ends, want)
+				}
+				select {
+				case r := <-waited:
+					if r.State != xxljob.StateDiscarded {
+						t.Errorf("who waits for the second is told that it is %v", r.State)
+					}
+				default:
+					t.Error("who waits for the second hears nothing")
+				}
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				if want := []int64{runs[0].ID, runs[3].ID}; !slices.Equal(l.ids, want) {
+					t.Errorf("sent %v at %v, want %v", l.ids, l.at, want)
+				}
+			})
+		})
+	}
+}
+
+// TestCoversOutliveTheirOwner: what waits, planned, behind a call that is not answered when its node
+// dies is brought together by the next owner: the latest of each job starts, once, and has taken the
+// place of those before it.
+func TestCoversOutliveTheirOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		sent := map[int64][]int64{}
+		run := func(_ int, req wire.TriggerRequest) (wire.Return, error) {
+			mu.Lock()
+			first := len(sent[req.JobID]) == 0
+			sent[req.JobID] = append(sent[req.JobID], req.LogID)
+			mu.Unlock()
+			if first {
+				time.Sleep(2900 * time.Millisecond)
+			}
+			return wire.Success(), nil
+		}
+		st := memory.New()
+		faults, peers := storetest.Wrap(st), map[string]*peer{at1: {run: run}}
+		newElsewhere(t, faults, xxljob.Config{Node: "a"}, peers)
+		b := newElsewhere(t, st, xxljob.Config{Node: "b"}, peers)
+		stage.Must(t, b.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
+		time.Sleep(10 * time.Second)
+		var jobs []xxljob.Job
+		for i := range 12 {
+			job, err := b.AddJob(t.Context(), xxljob.Job{
+				App: "far", Name: fmt.Sprint("job ", i), Handler: "work", Route: "FIRST", Block: xxljob.BlockCoverEarly,
+				Schedule: xxljob.FixedRate(time.Second), MaxRuns: 3,
+			})
+			stage.Must(t, err)
+			jobs = append(jobs, job)
+		}
+		time.Sleep(3500 * time.Millisecond)
+		faults.Pause(true) // the node dies: two runs of each job are planned
+		orphans := 0
+		for _, sh := range stage.Observe(t, st).Shards {
+			for _, job := range jobs {
+				if ends, _ := endsOf(t, st, job); sh.ID == job.Shard && strings.HasPrefix(sh.Owner, "a-") && slices.Equal(ends[1:], []string{"planned", "planned"}) {
+					orphans++
+				}
+			}
+		}
+		if orphans < 3 {
+			t.Fatalf("%d jobs of the dead node have runs that wait", orphans)
+		}
+		time.Sleep(20 * time.Second)
+		for _, job := range jobs {
+			ends, runs := endsOf(t, st, job)
+			if len(ends) != 3 || !slices.Equal(ends[1:], []string{covered, "dispatched"}) {
+				t.Errorf("the runs of job %d are %q", job.ID, ends)
+				continue
+			}
+			mu.Lock()
+			n := 0
+			for _, id := range sent[job.ID] {
+				n += stage.One(id == runs[2].ID)
+				if id == runs[1].ID {
+					t.Errorf("run %d was sent, and the later %d has taken its place", id, runs[2].ID)
+				}
+			}
+			mu.Unlock()
+			if n != 1 {
+				t.Errorf("run %d was sent %d times", runs[2].ID, n)
+			}
+		}
+		faults.Resume()
+	})
+}
+
+// TestAnExecutorRefusesAnEarlierCover: it has a later run of the job already, from a former owner. The
+// earlier one ends as covered: nothing follows it, and the later one goes on.
+func TestAnExecutorRefusesAnEarlierCover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		e := newElsewhere(t, st, xxljob.Config{}, nil)
+		far, err := executor.New(executor.Config{App: "far", Logger: stage.QuietLog()})
+		stage.Must(t, err)
+		var called []int64
+		stage.Must(t, far.Handle("work", func(ctx context.Context, k *xxljob.Task) error {
+			called = append(called, k.RunID)
+			<-ctx.Done()
+			return ctx.Err()
+		}))
+		stage.Must(t, e.Attach(far))
+		job, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: "job", Handler: "work", Block: xxljob.BlockCoverEarly, Retries: 3})
+		stage.Must(t, err)
+		now := time.Now()
+		later := wire.TriggerRequest{JobID: job.ID, LogID: 1 << 50, LogDateTime: now.UnixMilli(), DueAt: now.Add(time.Hour).UnixMilli(),
+			ExecutorHandler: "work", ExecutorBlockStrategy: xxljob.BlockCoverEarly, BroadcastTotal: 1}
+		if ret, _ := far.Run(t.Context(), later); !ret.OK() {
+			t.Fatalf("the later run: %+v", ret)
+		}
+		stage.Trigger(t, e, job)
+		time.Sleep(time.Minute)
+		if ends, _ := endsOf(t, st, job); !slices.Equal(ends, []string{covered}) {
+			t.Errorf("the runs are %q", ends)
+		}
+		soon, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = far.Stop(soon) // which nobody lets deliver the result of the later run
+		synctest.Wait()
+		if !slices.Equal(called, []int64{later.LogID}) {
+			t.Errorf("handlers were called for %v", called)
+		}
+	})
+}

@@ -135,7 +135,8 @@ func (t *Task) Key() string {
 // may be more where Count is 1,000), and ScheduledAt alone for any other run. They are those of the
 // schedule that the run was planned with. Where that is not known any more, because the schedule was
 // edited before a retry, or before the run was asked for again, and where the admin does not tell,
-// they are First and Last: fewer than Count. The list is the caller's own.
+// they are First and Last: fewer than Count. An edit by which as many instants lie between the same
+// ends is not noticed: they are those of the new schedule then. The list is the caller's own.
 func (t *Task) Instants() []time.Time {
 	if t.Count == 0 || t.First.IsZero() {
 		return []time.Time{t.ScheduledAt}
