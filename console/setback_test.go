@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -68,4 +69,27 @@ func TestTheCodeUnderAClockSetBack(t *testing.T) {
 	if !s.counts(time.Now()) || s.counts(time.Now().Add(2*time.Hour)) {
 		t.Error("it does not count until it is over")
 	}
+}
+
+// TestAddressesOfLoginsAreBounded: however many addresses people log in from, so many are known, and
+// none for longer than it may be.
+func TestAddressesOfLoginsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f failures
+		at := func(i int) netip.Prefix {
+			return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 32)
+		}
+		for i := range mostAddresses + 100 {
+			f.pass(at(i), time.Now())
+			f.wait(at(i), time.Now())
+		}
+		last := at(mostAddresses + 99)
+		if len(f.passed) != mostAddresses || len(f.by) > mostAddresses || !f.hasPassed(last) {
+			t.Errorf("%d addresses of logins and %d of tries are kept", len(f.passed), len(f.by))
+		}
+		time.Sleep(passedKept)
+		if f.hasPassed(last) {
+			t.Error("an address is known for longer than it may be")
+		}
+	})
 }
