@@ -484,7 +484,7 @@ func (d *planData) addJobs(t testing.TB, from, to int) {
 	t.Helper()
 	d.exec(t, `insert into {{schema}}.xxl_job_info (`+infoColumns.names()+`)
 	select n, n % 32, 1, 'app', 'key-' || n, 'job ' || n, '', '', 'CRON', '0 0 * * * ?', '', '', 'DO_NOTHING', '',
-		'FIRST', 'handler-' || n % 100, '', 'SERIAL_EXECUTION', 0, 0, 'BEAN', '', '', null, '', 1, '', '', now(), now(), 0, 0, 0, 0, '', 0, 0, 0, false, 0, 0, '', '', '', '', 0, '', 0, 0, '', 0, 0, 0, ''
+		'FIRST', 'handler-' || n % 100, '', 'SERIAL_EXECUTION', 0, 0, 'BEAN', '', '', null, '', 1, '', '', now(), now(), 0, 0, 0, 0, '', 0, 0, 0, false, 0, 0, '', '', '', '', 0, '', 0, 0, '', 0, 0, 0, false, ''
 	from generate_series($1::int, $2::int) n`, from, to)
 	d.exec(t, `insert into {{schema}}.xxl_job_next (trigger_next_time, trigger_last_time, wait_run, version, delay, job_id, shard, trigger_status, manual, app_name)
 	select 1, 0, 0, 1, 0, n, n % 32, 1, false, 'app' from generate_series($1::int, $2::int) n`, from, to)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/events"
-	"github.com/xxljob/xxljob/internal/engine/lease"
 	"github.com/xxljob/xxljob/internal/engine/plan"
 	"github.com/xxljob/xxljob/internal/engine/registry"
 	"github.com/xxljob/xxljob/internal/engine/router"
@@ -36,7 +35,7 @@ type Catalog struct {
 // complete fills in and checks a definition.
 func (d *Catalog) complete(job store.Job) (store.Job, error) {
 	routes := d.Strategies.Names
-	if len(d.Leases.Knowing(job.Route, job.App, job.ID, lease.Lacks)) > 0 {
+	if d.Leases.KnownElsewhere(job.Route, job.App) {
 		routes = append(slices.Clone(routes), job.Route) // another service's
 	}
 	return store.Complete(job, store.Rules{App: d.Cfg.App, Zone: d.Cfg.Location, Routes: routes, SubSecond: d.Cfg.Limits.AllowSubSecond, RunRetention: d.Cfg.RunRetention})

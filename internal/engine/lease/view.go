@@ -94,6 +94,11 @@ const (
 	Lacks                    // it does not
 )
 
+// KnownElsewhere reports whether another node that takes part has a routing strategy of this name.
+func (l *Leases) KnownElsewhere(route, app string) bool {
+	return len(l.Knowing(route, app, 0, Lacks)) > 0
+}
+
 // Knowing returns the nodes, other than this one, that take part and have a routing strategy of this
 // name of their own, as far as they are nearer to the app than that: the nearest alone, in the order in
 // which they are to be asked. Those that are doubted are last. A job begins with the same one as long as
