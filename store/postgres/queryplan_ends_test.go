@@ -252,7 +252,7 @@ func (d *planData) nodeCases() []planCase {
 		{name: "evict", st: q.evict.with([]string{"node-9"}), scans: smallNodes},
 		{name: "backend", st: q.backend.with(), rows: 1},
 		{name: "endBlockers", st: q.endBlockers.with(int64(0))},
-		{name: "tableHolders", st: q.tableHolders.with()},
+		{name: "tableHolders", st: q.tableHolders.with(), wide: true}, // it reads what is locked in the database, by tests beside too
 		{name: "notify", st: q.notify.with("a_channel", []string{"x"})},
 	}
 }
