@@ -94,7 +94,9 @@ func redateNow(e *redater) {
 func redateRetry(e *redater) {
 	job := e.newJob(retried(1), func(j *store.Job) { j.RetryBackoff.First = 10 * time.Minute })
 	ended := e.o.failed(e.o.started(e.o.planned(job)))
-	e.wantRedated("a retry", e.mustNext(ended), 1, func(now time.Time) time.Time { return now.Add(10 * time.Minute) })
+	retry := e.mustNext(ended)
+	left := retry.Scheduled.Sub(retry.Created) // a moment less than the pause, which began with the end
+	e.wantRedated("a retry", retry, 1, func(now time.Time) time.Time { return now.Add(left) })
 }
 
 func redateNamed(e *redater) {
