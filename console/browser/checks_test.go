@@ -14,9 +14,16 @@ import (
 //go:embed axe/axe.min.js
 var axe string
 
-// rules runs axe-core with the rules for levels A and AA, and says what it has found.
-const rules = `axe.run(document, {resultTypes: ["violations"], runOnly: {type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]}}).then(r =>
-	r.violations.flatMap(v => v.nodes.slice(0, 5).map(n => v.id + ": " + n.target.join(" ") + ": " + n.failureSummary.replaceAll("\n", " ") + " " + n.html.slice(0, 160))))`
+// rules runs axe-core with the rules for levels A and AA, and says what it has found. What sticks to
+// an edge of the window goes where it belongs meanwhile: it lies over whatever the page is scrolled
+// to, and would be taken for a neighbor of that.
+const rules = `(async () => {
+	const stuck = [...document.body.querySelectorAll("*")].filter(el => getComputedStyle(el).position === "sticky")
+	for (const el of stuck) el.style.position = "static"
+	const r = await axe.run(document, {resultTypes: ["violations"], runOnly: {type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]}})
+	for (const el of stuck) el.style.position = ""
+	return r.violations.flatMap(v => v.nodes.slice(0, 5).map(n => v.id + ": " + n.target.join(" ") + ": " + n.failureSummary.replaceAll("\n", " ") + " " + n.html.slice(0, 160)))
+})()`
 
 // unseen are elements that only readers of the screen get, and what is in them.
 const unseen = `
