@@ -52,7 +52,7 @@ lint: $(staticcheck) ## gofmt, vet, staticcheck
 		if [ -n "$$unformatted" ]; then echo "gofmt -w is needed for:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(staticcheck) ./...
-	@set -e; for m in $(modules); do echo "$$m: vet, staticcheck"; $(GO) -C $$m vet ./...; (cd $$m && $(CURDIR)/$(staticcheck) ./...); done
+	@set -e; for m in $(modules); do echo "$$m: vet, staticcheck"; $(GO) -C $$m vet ./...; (cd $$m && "$(CURDIR)/$(staticcheck)" ./...); done
 
 $(staticcheck):
 	GOBIN="$(CURDIR)/bin" $(GO) install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -36,6 +37,7 @@ type try struct {
 	lines   []string // what it said, without framing; at most mostLines
 	left    int      // lines that were not kept
 	never   string   // what it shows that nothing may be run again for; the first there is
+	beside  bool     // of a package: it failed, and none of its tests had
 }
 
 // mostLines bounds what is kept of one run: a test that hangs shows all goroutines.
@@ -54,8 +56,16 @@ func (t *test) last() *try { return &t.tries[len(t.tries)-1] }
 func (t *test) flaky() bool { return t.last().outcome == passed && t.firstFailed() != nil }
 
 func (t *test) firstFailed() *try {
+	return t.first(func(t *try) bool { return t.outcome == failed || t.outcome == unknown })
+}
+
+// firstBeside is where a package has failed and none of its tests had: it was not built, its
+// process ended, or its TestMain failed.
+func (t *test) firstBeside() *try { return t.first(func(t *try) bool { return t.beside }) }
+
+func (t *test) first(is func(*try) bool) *try {
 	for i := range t.tries {
-		if o := t.tries[i].outcome; o == failed || o == unknown {
+		if is(&t.tries[i]) {
 			return &t.tries[i]
 		}
 	}
@@ -68,17 +78,18 @@ type book struct {
 	tests map[[2]string]*test
 	open  map[string][]*test // package → its tests that have begun and not ended
 	bad   map[string]bool    // package → one of its tests has failed since the package began
+	built map[string]*try    // package → what its build has said: warnings, unless the build fails
 	// never says why nothing may be run again, the first reason there is.
 	never string
 }
 
 func newBook() *book {
-	return &book{tests: map[[2]string]*test{}, open: map[string][]*test{}, bad: map[string]bool{}}
+	return &book{tests: map[[2]string]*test{}, open: map[string][]*test{}, bad: map[string]bool{}, built: map[string]*try{}}
 }
 
-// read reads events to the end, and writes each line to through. What is no event, as the
-// go command prints it, is passed on too.
-func (b *book) read(r io.Reader, through io.Writer) error {
+// read reads events to the end, and passes each line on; its event is empty where it is none, as
+// the go command prints such lines too.
+func (b *book) read(r io.Reader, pass func(line []byte, e event) error) error {
 	lines := bufio.NewReaderSize(r, 1<<16)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -87,7 +98,7 @@ func (b *book) read(r io.Reader, through io.Writer) error {
 			if json.Unmarshal(line, &e) == nil && e.Action != "" {
 				b.add(e)
 			}
-			if _, err := through.Write(line); err != nil {
+			if err := pass(line, e); err != nil {
 				return err
 			}
 		}
@@ -99,6 +110,8 @@ func (b *book) read(r io.Reader, through io.Writer) error {
 		}
 	}
 }
+
+func unread([]byte, event) error { return nil }
 
 func (b *book) of(pkg, name string) *test {
 	t := b.tests[[2]string{pkg, name}]
@@ -116,16 +129,17 @@ func (b *book) begin(t *test) {
 }
 
 func (b *book) add(e event) {
-	if e.Package == "" { // of a build: "path [tests of it]"
-		e.Package, _, _ = strings.Cut(e.ImportPath, " ")
+	if e.Package == "" {
+		b.build(e)
+		return
 	}
 	t := b.of(e.Package, e.Test)
 	if len(t.tries) == 0 || t.name == "" && e.Action == "start" || t.name != "" && e.Action == "run" {
 		b.begin(t)
 	}
 	switch e.Action {
-	case "output", "build-output":
-		b.said(t, strings.TrimRight(e.Output, "\n"))
+	case "output":
+		t.last().said(e.Output)
 	case "pass":
 		b.end(t, passed, e.Elapsed)
 	case "skip":
@@ -135,22 +149,39 @@ func (b *book) add(e event) {
 	}
 }
 
+// build notes what is said of a build, whose path is that of a package, or "path [tests of it]".
+func (b *book) build(e event) {
+	pkg, _, _ := strings.Cut(e.ImportPath, " ")
+	if b.built[pkg] == nil {
+		b.built[pkg] = &try{}
+	}
+	switch e.Action {
+	case "build-output":
+		b.built[pkg].said(e.Output)
+	case "build-fail":
+		t := b.of(pkg, "")
+		t.tries = append(t.tries, *b.built[pkg])
+		delete(b.built, pkg)
+		b.end(t, failed, 0)
+	}
+}
+
 // framing is what go test prints around what tests say.
 var framing = regexp.MustCompile(`^\s*(=== (RUN|PAUSE|CONT|NAME|ATTR)\b|--- (PASS|FAIL|SKIP|BENCH)\b|PASS$|FAIL$|FAIL\t|ok  \t|exit status \d+$)`)
 
-func (b *book) said(t *test, line string) {
+func (t *try) said(line string) {
+	line = strings.TrimRight(line, "\n")
 	if line == "" || framing.MatchString(line) {
 		return
 	}
-	last := t.last()
-	if last.never == "" {
-		last.never = shown(line)
+	if t.never == "" {
+		t.never = shown(line)
 	}
-	if len(last.lines) == mostLines {
-		last.left++
+	if len(t.lines) == mostLines {
+		t.left++
 		return
 	}
-	last.lines = append(last.lines, line)
+	t.lines = append(t.lines, line)
 }
 
 // end notes how a run of a test ended. With a package those of its tests end that have not.
@@ -173,11 +204,12 @@ func (b *book) end(t *test, o outcome, seconds float64) {
 	}
 	if o == failed {
 		b.judge(last)
+		last.beside = !cut && !b.bad[t.pkg]
 		switch {
 		case b.never != "":
 		case cut:
 			b.never = "a process ended in the middle of a test"
-		case !b.bad[t.pkg]:
+		case last.beside:
 			b.never = "a package failed beside its tests: it was not built, or its process ended"
 		}
 	}
@@ -188,10 +220,10 @@ func (b *book) end(t *test, o outcome, seconds float64) {
 // close ends what has not ended, as the process has that printed the events.
 func (b *book) close() {
 	for pkg, open := range b.open {
+		tests := slices.ContainsFunc(open, func(t *test) bool { return t.name != "" && t.last().outcome == unknown })
 		for _, t := range open {
-			if t.name == "" && t.last().outcome == unknown {
-				t.last().outcome = failed
-				b.bad[pkg] = true
+			if last := t.last(); t.name == "" && last.outcome == unknown {
+				last.outcome, last.beside = failed, !tests && !b.bad[pkg]
 			}
 		}
 	}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -64,7 +66,7 @@ func TestPlanted(t *testing.T) {
 				t.Errorf("ended with %d, want %d, and said %q, want %q", code, p.code, errs.String(), p.never)
 			}
 			b := newBook()
-			must(t, b.read(&events, io.Discard))
+			must(t, b.read(&events, unread))
 			b.close()
 			var out strings.Builder
 			ok := report(&out, []step{{"test", b}})
@@ -94,7 +96,11 @@ func bookOf(t *testing.T, lines ...string) *book {
 	b := newBook()
 	for _, line := range lines {
 		f := append(strings.SplitN(line, " ", 4), "", "", "")
-		b.add(event{Action: f[0], Package: f[1], Test: f[2], Output: f[3]})
+		e := event{Action: f[0], Package: f[1], Test: f[2], Output: f[3]}
+		if strings.HasPrefix(e.Action, "build-") {
+			e.Package, e.ImportPath = "", e.Package+" ["+e.Package+".test]"
+		}
+		b.add(e)
 	}
 	b.close()
 	return b
@@ -120,6 +126,9 @@ func TestReport(t *testing.T) {
 			"FAILED test: p A/b\n    x_test.go:1: wrong\n0 passed, 2 failed\n"},
 		{"not built", []string{"build-output p  x.go:1:2: undefined: y", "build-fail p", "start p", "fail p"}, "FAILED test: p (beside its tests)\n    x.go:1:2: undefined: y\n0 passed, 1 failed\n"},
 		// A package that passes later does not make up for a process that has ended.
+		{"a TestMain beside a flaky test", slices.Concat(once, []string{"start p", "run p A", "pass p A", "output p  dirty", "fail p"}),
+			"FLAKY test: p A\n    x_test.go:1: wrong\nFAILED test: p (beside its tests)\n    dirty\n2 passed, 1 failed\n"},
+		{"warnings of builds", slices.Concat([]string{"build-output c  x.c:1: warning: old", "build-output p  x.c:2: warning: old"}, again), "1 passed, 0 failed\n"},
 		{"ended once", []string{"start p", "fail p", "start p", "run p A", "pass p A", "pass p"}, "FAILED test: p (beside its tests)\n1 passed, 1 failed\n"},
 	} {
 		var out strings.Builder
@@ -182,6 +191,11 @@ import (
 
 func TestSteady(t *testing.T) {}
 
+func TestSub(t *testing.T) {
+	t.Run("one", func(t *testing.T) {})
+	t.Run("other", func(t *testing.T) {})
+}
+
 func TestSecond(t *testing.T) {
 	if os.Remove("odd") != nil {
 		os.WriteFile("odd", nil, 0o600)
@@ -207,8 +221,107 @@ func TestSecond(t *testing.T) {
 			t.Errorf("%d rounds were run, want 4:\n%s", n, out.String())
 		}
 	}
-	o.run = "TestNone"
-	if _, err := stress(t.Context(), io.Discard, o); err == nil || !strings.Contains(err.Error(), "no test that matches") {
-		t.Errorf("without a test: %v", err)
+	var out strings.Builder
+	o.n, o.resume, o.run = 1, false, "TestSub/one|TestSteady"
+	ok, err := stress(t.Context(), &out, o)
+	must(t, err)
+	if !ok || !strings.Contains(out.String(), "round 1 of 1, procs=2: 3 tests, 0 failed") || !strings.Contains(out.String(), "rounds.before.json: ") {
+		t.Errorf("all is well: %t, and one subtest beside a test is\n%s", ok, out.String())
+	}
+	text, err := os.ReadFile(filepath.Join(o.dir, "rounds.before.json"))
+	if lines := bytes.Count(text, []byte("\n")); err != nil || lines != 8 {
+		t.Errorf("%d rounds are put aside, want 8: %v", lines, err)
+	}
+	for _, none := range []string{"TestNone", "TestSub/none"} {
+		o.run = none
+		if _, err := stress(t.Context(), io.Discard, o); err == nil || !strings.Contains(err.Error(), "no test that matches") {
+			t.Errorf("without a test: %v", err)
+		}
+	}
+}
+
+// TestTopLevel: -test.list knows no subtests.
+func TestTopLevel(t *testing.T) {
+	for run, want := range map[string]string{
+		".": ".", "TestA/b": "TestA", "^TestA$/^b/c$": "^TestA$", "TestA/b|TestC": "TestA|TestC", "Test(A/|B)/(c|d)": "Test(A/|B)", `TestA\/b[/]/c`: `TestA\/b[/]`,
+	} {
+		if got := topLevel(run); got != want {
+			t.Errorf("of %s it is %s, want %s", run, got, want)
+		}
+	}
+}
+
+// TestTerminated: nothing that stress has started goes on when it is ended.
+func TestTerminated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds programs; leave out -short")
+	}
+	if _, err := os.Stat("/proc/self/exe"); err != nil {
+		t.Skip("there is no /proc to look for processes in")
+	}
+	dir := t.TempDir()
+	program := filepath.Join(dir, "gate")
+	if out, err := exec.Command(goCommand(), "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module x\n\ngo 1.26.0\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "x_test.go"), []byte("package x\n\nimport (\n\t\"testing\"\n\t\"time\"\n)\n\nfunc TestLong(t *testing.T) { time.Sleep(time.Hour) }\n"), 0o600))
+	for _, end := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
+		cmd := exec.Command(program, "stress", "-pkg", ".", "-only", "procs=1,busy", "-n", "1", "-busy", "2")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off")
+		must(t, cmd.Start())
+		for len(processesIn(t, dir)) < 4 { // itself, two busy ones, and the test
+			time.Sleep(10 * time.Millisecond)
+		}
+		must(t, cmd.Process.Signal(end))
+		if err := cmd.Wait(); err == nil {
+			t.Errorf("%v: it has ended well", end)
+		}
+		if left := processesIn(t, dir); len(left) > 0 {
+			t.Errorf("%v: these go on: %q", end, left)
+		}
+	}
+}
+
+// processesIn are the processes whose programs are in a folder.
+func processesIn(t *testing.T, dir string) (programs []string) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(dir)
+	must(t, err)
+	all, err := filepath.Glob("/proc/[0-9]*/exe")
+	must(t, err)
+	for _, exe := range all {
+		if program, err := os.Readlink(exe); err == nil && strings.HasPrefix(program, dir+"/") {
+			programs = append(programs, exe+" "+program)
+		}
+	}
+	return programs
+}
+
+// TestWarnings: what a build says that goes well keeps no test from being run again.
+func TestWarnings(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds programs; leave out -short")
+	}
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("there is no gcc")
+	}
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module x\n\ngo 1.26.0\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "x.go"), []byte("package x\n\n// #cgo CFLAGS: -Wcpp\n// #warning \"this is old\"\nimport \"C\"\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "x_test.go"), []byte("package x\n\nimport \"testing\"\n\nfunc TestBad(t *testing.T) { t.Error(\"wrong\") }\n"), 0o600))
+	t.Chdir(dir)
+	for name, value := range map[string]string{"GOWORK": "off", "CGO_ENABLED": "1", "CC": "gcc"} {
+		t.Setenv(name, value)
+	}
+	var events, errs bytes.Buffer
+	code := goTest(t.Context(), &events, &errs, []string{"./..."})
+	if code != 1 || !strings.Contains(errs.String(), "this is old") || strings.Contains(events.String(), "this is old") {
+		t.Errorf("ended with %d, want 1 for a test to be run again, and said\n%s\n%s", code, errs.String(), events.String())
+	}
+	for line := range strings.Lines(errs.String()) {
+		if !strings.HasPrefix(line, "warning:") {
+			t.Errorf("gotestsum would take this for an error: %s", line)
+		}
 	}
 }

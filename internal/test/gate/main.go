@@ -20,11 +20,12 @@ import (
 	"os/signal"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if len(os.Args) < 2 {
 		usage()
@@ -39,7 +40,11 @@ func main() {
 		os.Exit(exitCode(withSteps(args, func(steps []step) bool { slowest(os.Stdout, steps, 20); return true })))
 	case "stress":
 		os.Exit(exitCode(stressCommand(ctx, os.Stdout, args)))
-	case "spin": // a busy process of stress; whoever started it ends it
+	case "spin": // a busy process of stress, which ends with its input, and so with who started it
+		go func() {
+			io.Copy(io.Discard, os.Stdin)
+			os.Exit(0)
+		}()
 		runtime.GOMAXPROCS(1)
 		for ctx.Err() == nil {
 		}
@@ -74,7 +79,7 @@ func withSteps(files []string, f func([]step) bool) (ok bool, err error) {
 			return false, err
 		}
 		b := newBook()
-		err = b.read(file, io.Discard)
+		err = b.read(file, unread)
 		file.Close()
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", name, err)
@@ -96,7 +101,7 @@ func stressCommand(ctx context.Context, out io.Writer, args []string) (ok bool, 
 	f.StringVar(&o.only, "only", "", "only combinations whose name contains each of these, as in `race,procs=8,busy`")
 	f.IntVar(&o.busy, "busy", 4, "how many busy processes there are beside half of the runs")
 	f.StringVar(&o.dir, "dir", "bin/stress", "`folder` for programs and results")
-	f.BoolVar(&o.resume, "resume", false, "go on where the last run with the same flags was ended")
+	f.BoolVar(&o.resume, "resume", false, "go on where the last run with the same flags was ended; without it the rounds of that run are put aside")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Minute, "of one round of a package")
 	if err := f.Parse(args); err != nil {
 		return false, err

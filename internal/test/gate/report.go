@@ -35,9 +35,9 @@ func report(w io.Writer, steps []step) (ok bool) {
 			name := fmt.Sprintf("%s: %s %s", s.name, t.pkg, t.name)
 			switch o := t.last().outcome; {
 			case t.name == "":
-				if s.failedBeside(t) {
+				if f := t.firstBeside(); f != nil {
 					nFailed++
-					broken = append(broken, block(strings.TrimSpace(name)+" (beside its tests)", first(t.firstFailed())))
+					broken = append(broken, block(strings.TrimSpace(name)+" (beside its tests)", first(f)))
 				}
 			case o == passed:
 				nPassed++
@@ -70,15 +70,6 @@ func ended(o outcome) string {
 		return " (it was skipped when it was run again)"
 	}
 	return ""
-}
-
-// failedBeside says that a package has failed in a run in which none of its tests had: it was
-// not built, or its process ended.
-func (s step) failedBeside(p *test) bool {
-	if p.firstFailed() == nil {
-		return false
-	}
-	return !slices.ContainsFunc(s.order, func(t *test) bool { return t.pkg == p.pkg && t.name != "" && t.firstFailed() != nil })
 }
 
 // failedBelow says that a subtest has failed as the test has, in the end or at first, which

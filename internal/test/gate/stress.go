@@ -104,7 +104,7 @@ func stress(ctx context.Context, out io.Writer, o stressOptions) (ok bool, err e
 	if err := os.MkdirAll(o.dir, 0o755); err != nil {
 		return false, err
 	}
-	done, err := o.kept()
+	done, err := o.kept(out)
 	if err != nil {
 		return false, err
 	}
@@ -163,7 +163,7 @@ func (o stressOptions) build(ctx context.Context, pkg string, all []combination)
 			return p, err
 		}
 	}
-	list, err := output(ctx, p.dir, p.path, "-test.list", o.run)
+	list, err := output(ctx, p.dir, p.path, "-test.list", topLevel(o.run))
 	if err != nil {
 		return p, err
 	}
@@ -176,6 +176,35 @@ func (o stressOptions) build(ctx context.Context, pkg string, all []combination)
 		return p, fmt.Errorf("stress: %s has no test that matches %q", pkg, o.run)
 	}
 	return p, nil
+}
+
+// topLevel is what of an expression for -test.run is about top-level tests: of TestA/b|TestC it is
+// TestA|TestC.
+func topLevel(run string) string {
+	var top strings.Builder
+	depth, below := 0, false
+	for i := 0; i < len(run); i++ {
+		switch c := run[i]; {
+		case c == '\\' && i+1 < len(run):
+			if !below {
+				top.WriteString(run[i : i+2])
+			}
+			i++
+			continue
+		case c == '(' || c == '[':
+			depth++
+		case c == ')' || c == ']':
+			depth--
+		case c == '/' && depth == 0:
+			below = true
+		case c == '|' && depth == 0:
+			below = false
+		}
+		if !below {
+			top.WriteByte(run[i])
+		}
+	}
+	return top.String()
 }
 
 // longTest is from where on a test is run o.long times only.
@@ -207,68 +236,99 @@ func (o stressOptions) round(ctx context.Context, p program, number int, c combi
 		}
 		defer end()
 	}
-	cmd := exec.CommandContext(ctx, goCommand(), append([]string{"tool", "test2json", "-t", "-p", p.pkg, program}, args...)...)
-	cmd.Dir = p.dir
-	cmd.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", c.Procs), "XXLJOB_REQUIRE_POSTGRES=1")
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	pipe, err := cmd.StdoutPipe()
+	began := time.Now()
+	b, said, err := events(ctx, p, program, args, c)
 	if err != nil {
 		return r, err
 	}
-	began := time.Now()
-	if err := cmd.Start(); err != nil {
-		return r, err
-	}
-	b := newBook()
-	err = b.read(pipe, io.Discard)
-	if err := errors.Join(err, cmd.Wait(), ctx.Err()); err != nil && ctx.Err() != nil {
-		return r, err
-	}
-	b.close()
 	r.Seconds = time.Since(began).Seconds()
-	there := false
+	there, below := false, topLevel(o.run) != o.run // has to be there
 	for _, t := range b.order {
 		last := t.last()
-		there = there || t.name != ""
+		there = there || t.name != "" && (!below || last.outcome != passed || strings.Contains(t.name, "/"))
 		if t.name != "" && last.outcome != skipped {
 			r.Ran[t.name] = last.seconds
 		}
 		s := step{book: b}
 		switch {
 		case last.outcome == passed || last.outcome == skipped:
-		case t.name == "" && s.failedBeside(t):
-			r.Failed["(beside its tests)"] = strings.Join(append(first(last), errs.String()), "\n")
+		case t.name == "" && last.beside:
+			r.Failed["(beside its tests)"] = strings.Join(append(first(last), said), "\n")
 		case t.name != "" && !s.failedBelow(t):
 			r.Failed[t.name] = strings.Join(first(last), "\n")
 		}
 	}
 	if !there {
-		return r, fmt.Errorf("stress: %s ran no test in %s: %s", p.pkg, c, errs.String())
+		return r, fmt.Errorf("stress: %s has no test that matches %q, or ran none in %s: %s", p.pkg, o.run, c, said)
 	}
 	return r, nil
 }
 
-// spin starts busy processes.
+// events runs a program of tests, which ends with ctx. What it says test2json makes events of.
+func events(ctx context.Context, p program, path string, args []string, c combination) (b *book, said string, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	tests, reader := exec.CommandContext(ctx, path, args...), exec.CommandContext(ctx, goCommand(), "tool", "test2json", "-t", "-p", p.pkg)
+	tests.Dir = p.dir
+	tests.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", c.Procs), "XXLJOB_REQUIRE_POSTGRES=1")
+	from, to, err := os.Pipe()
+	if err != nil {
+		return nil, "", err
+	}
+	defer from.Close()
+	defer to.Close()
+	var errs bytes.Buffer
+	tests.Stdout, tests.Stderr, reader.Stdin, reader.Stderr = to, to, from, &errs
+	pipe, err := reader.StdoutPipe()
+	if err != nil {
+		return nil, "", err
+	}
+	if err := reader.Start(); err != nil {
+		return nil, "", err
+	}
+	if err := tests.Start(); err != nil {
+		cancel()
+		return nil, "", errors.Join(err, reader.Wait())
+	}
+	to.Close()
+	b = newBook()
+	readErr := b.read(pipe, unread)
+	ended := tests.Wait()
+	if err := errors.Join(ctx.Err(), readErr, reader.Wait()); err != nil {
+		return nil, "", err
+	}
+	b.close()
+	if last := b.of(p.pkg, "").last(); ended != nil && last.outcome == passed { // by its TestMain
+		last.outcome, last.beside = failed, true
+		last.said(ended.Error())
+	}
+	return b, errs.String(), nil
+}
+
+// spin starts busy processes. They end when their input does, which ends with this process too,
+// however that does.
 func spin(n int) (end func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	var all []*exec.Cmd
+	var all []func()
 	end = func() {
-		for _, cmd := range all {
-			cmd.Process.Kill()
-			cmd.Wait()
+		for _, end := range all {
+			end()
 		}
 	}
 	for range n {
 		cmd := exec.Command(self, "spin")
-		if err := cmd.Start(); err != nil {
+		in, err := cmd.StdinPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
 			end()
 			return nil, err
 		}
-		all = append(all, cmd)
+		all = append(all, func() { in.Close(); cmd.Wait() })
 	}
 	return end, nil
 }
@@ -281,12 +341,17 @@ type roundKey struct {
 
 func (o stressOptions) file() string { return filepath.Join(o.dir, "rounds.json") }
 
-// kept are the rounds of a run that was ended; without -resume there are none.
-func (o stressOptions) kept() (map[roundKey]round, error) {
+// kept are the rounds of a run that was ended; without -resume there are none, and those are put
+// aside.
+func (o stressOptions) kept(out io.Writer) (map[roundKey]round, error) {
 	if !o.resume {
-		if err := os.Remove(o.file()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		before := filepath.Join(o.dir, "rounds.before.json")
+		if err := os.Rename(o.file(), before); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		} else if err != nil {
 			return nil, err
 		}
+		fmt.Fprintf(out, "the rounds of the last run are now in %s: whoever wants to go on with them gives them the name %s again, and -resume (RESUME=1)\n", before, filepath.Base(o.file()))
 		return nil, nil
 	}
 	text, err := os.ReadFile(o.file())
