@@ -114,6 +114,7 @@ var mayImport = map[string][]string{
 	"store/postgres":  {"store", "schedule", "alarm", "internal/guard", "internal/urgent", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},
 	"store/storetest": {"store", "schedule", "alarm"},
 	"jobfile":         {"store", "schedule", "route", "internal/errs"},
+	"finding":         {"store", "block"},
 	"xxljobtest":      {".", "executor", "wire", "store/memory"},
 	// 4 the console, which sees a store and a scheduler as any user does
 	"console":               {".", "store", "wire", "jobfile", "route", "block", "internal/grants", "internal/slots", "console/internal/lang", "console/internal/diff", argon2, singleflight},
@@ -174,6 +175,7 @@ var testsMayImport = map[string][]string{
 	"store/memory":            {".", "store/storetest", "xxljobtest", "executor", "wire", "block"},
 	"store/postgres":          {".", "block", "console", "store/storetest", "internal/test/asker", "internal/test/await", "internal/test/measure", "internal/test/pgtest", "internal/test/stage", "executor", "route", "wire", stdlib, errgroup},
 	"store/storetest":         {".", "store/memory"},
+	"finding":                 {".", "schedule", "store/memory", "internal/test/stage"},
 	"xxljobtest":              {"block", "route"},
 	"console":                 {"store/memory", "store/postgres", "store/storetest", "wire", "internal/test/await", "internal/test/pgtest", "internal/test/stage", pgxpool, pgx},
 	"interop":                 {".", "wire", "executor", "block", "route", "store/memory", "store/postgres", "internal/test/pgtest"},
@@ -191,6 +193,8 @@ var testsMayImport = map[string][]string{
 var packageVars = []string{
 	"schedule crons", // the memo of compiled schedules and zones: see DESIGN.md
 	"store glueTypes",
+	"finding gravities",
+	"finding causes",
 	"console files", // embedded
 	"console prefix",
 	"console colors",

@@ -1,0 +1,212 @@
+package finding
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob/store"
+)
+
+// What Read asks for at most.
+const (
+	mostBad     = 1000 // ended badly, of which the jobs are looked at
+	lastRuns    = 20   // of each of these
+	mostLooked  = store.MostLastRuns / lastRuns
+	mostWaiting = 1000
+	mostStopped = 1000
+	mostOpen    = 1000
+	badSince    = 8 * 24 * time.Hour
+	mostJobs    = 1000
+	mostAddress = 1000 // a page
+	mostPages   = 20
+)
+
+// Read reads from a store what [Attention] looks at. However much is in the store, what it costs is
+// bounded: of runs that ended badly the newest 1,000 of eight days are looked at, among the newest
+// 20,000 of all, and of runs that wait, that are under way, and of jobs that are stopped, 1,000 each.
+// What the store cannot be asked is left out, see [store.RunReader], [store.JobReader] and
+// [store.ClusterReader]. Troubles are the caller's to add. Errors are those of the store.
+func Read(ctx context.Context, st store.Store) (World, error) {
+	r := reader{ctx: ctx, st: st}
+	w, err := r.cluster()
+	if err != nil {
+		return w, err
+	}
+	if jobs, ok := st.(store.JobReader); ok {
+		if w.Counts, err = jobs.CountJobs(ctx); err != nil {
+			return w, err
+		}
+		stopped := true
+		found, err := jobs.SearchJobs(ctx, store.JobSearch{Stopped: &stopped, Limit: mostStopped})
+		if err != nil {
+			return w, err
+		}
+		for _, j := range found {
+			if stoppedByError(&j) {
+				w.Jobs = append(w.Jobs, j)
+			}
+		}
+	}
+	if runs, ok := st.(store.RunReader); ok {
+		if err := r.runs(runs, &w); err != nil {
+			return w, err
+		}
+	}
+	return w, r.jobsOf(&w)
+}
+
+// reader asks a store.
+type reader struct {
+	ctx context.Context
+	st  store.Store
+}
+
+// cluster reads nodes, shards and who serves the apps.
+func (r reader) cluster() (w World, err error) {
+	if w.Now, err = r.st.Now(r.ctx); err != nil {
+		return w, err
+	}
+	if w.Now.IsZero() { // a store in this process goes by its clock
+		w.Now = time.Now()
+	}
+	if c, ok := r.st.(store.ClusterReader); ok {
+		view, err := c.View(r.ctx)
+		if err != nil {
+			return w, err
+		}
+		w.Nodes, w.Shards = view.Nodes, view.Shards
+	}
+	if w.Groups, err = r.st.Groups(r.ctx); err != nil {
+		return w, err
+	}
+	apps := make([]string, 0, len(w.Groups))
+	for _, g := range w.Groups {
+		apps = append(apps, g.App)
+	}
+	for batch := range slices.Chunk(apps, mostAddress) {
+		served, err := r.st.Served(r.ctx, batch)
+		if err != nil {
+			return w, err
+		}
+		w.Served = append(w.Served, served...)
+	}
+	f := store.RegistrationFilter{Limit: mostAddress}
+	for range mostPages {
+		regs, err := r.st.Registrations(r.ctx, f)
+		if err != nil {
+			return w, err
+		}
+		if w.Registrations = append(w.Registrations, regs...); len(regs) < f.Limit {
+			break
+		}
+		last := regs[len(regs)-1]
+		f.After, f.AfterAddress = last.App, last.Address
+	}
+	return w, nil
+}
+
+// runs reads what waits and runs, runs that have ended badly, and the last runs of the jobs of these
+// and of those that wait.
+func (r reader) runs(st store.RunReader, w *World) error {
+	ctx := store.WithShortTexts(r.ctx, shortText)
+	waiting, err := st.Waiting(ctx, store.Run{}, mostWaiting)
+	if err != nil {
+		return err
+	}
+	running, err := st.SearchRuns(ctx, store.RunSearch{States: []store.State{store.StateStarted, store.StateDispatched}, Limit: mostOpen})
+	if err != nil {
+		return err
+	}
+	bad, err := st.SearchRuns(ctx, store.RunSearch{States: []store.State{store.StateFailed, store.StateTimedOut, store.StateLost, store.StateRefused},
+		Since: w.Now.Add(-badSince), Limit: mostBad})
+	if err != nil {
+		return err
+	}
+	if bad.SearchedTo > 1 || len(bad.Runs) == mostBad {
+		w.Back = bad.SearchedTime
+	}
+	w.Running = running.Runs
+	jobs := map[int64]bool{}
+	for _, x := range waiting {
+		if x.Scheduled.Before(w.Now) {
+			w.Waiting = append(w.Waiting, x)
+			jobs[x.JobID] = true
+		}
+	}
+	for i := range bad.Runs {
+		jobs[bad.Runs[i].JobID] = true
+	}
+	if ids := slices.Sorted(maps.Keys(jobs)); len(ids) > 0 {
+		w.Ended, err = st.LastRuns(ctx, ids[:min(len(ids), mostLooked)], lastRuns)
+	}
+	return err
+}
+
+// shortText is how much of a run's texts is read: an error's first line is within it.
+const shortText = 600
+
+// jobsOf reads the jobs of the runs, but for those that are there already.
+func (r reader) jobsOf(w *World) error {
+	seen := map[int64]bool{}
+	for i := range w.Jobs {
+		seen[w.Jobs[i].ID] = true
+	}
+	var ids []int64
+	for _, list := range [][]store.Run{w.Ended, w.Waiting, w.Running} {
+		for i := range list {
+			if id := list[i].JobID; !seen[id] {
+				seen[id] = true
+				ids = append(ids, id)
+			}
+		}
+	}
+	slices.Sort(ids)
+	for batch := range slices.Chunk(ids, mostJobs) {
+		jobs, err := r.st.Jobs(store.WithShortTexts(r.ctx, 0), store.JobFilter{IDs: batch, Limit: len(batch)})
+		if err != nil {
+			return err
+		}
+		w.Jobs = append(w.Jobs, jobs...)
+	}
+	return nil
+}
+
+// ReadJob reads from a store what [WhyJob] and [WhyRun] look at, of one job. A job that is not there
+// is no error: WhyJob says so.
+func ReadJob(ctx context.Context, st store.Store, id int64) (World, error) {
+	r := reader{ctx: ctx, st: st}
+	w, err := r.cluster()
+	if err != nil {
+		return w, err
+	}
+	j, err := st.Job(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return w, nil
+	} else if err != nil {
+		return w, err
+	}
+	w.Jobs = []store.Job{j}
+	ctx = store.WithShortTexts(ctx, shortText)
+	newest, err := st.Runs(ctx, store.RunFilter{JobID: id, States: []store.State{store.StatePlanned, store.StateStarted, store.StateDispatched}, Limit: mostOpen})
+	if err != nil {
+		return w, err
+	}
+	for _, x := range newest {
+		switch {
+		case x.State != store.StatePlanned:
+			w.Running = append(w.Running, x)
+		case x.Scheduled.Before(w.Now):
+			w.Waiting = append(w.Waiting, x)
+		}
+	}
+	if w.Skipped, err = st.Runs(ctx, store.RunFilter{JobID: id, States: []store.State{store.StateSkipped}, Limit: lastRuns}); err != nil {
+		return w, err
+	}
+	if runs, ok := st.(store.RunReader); ok {
+		w.Ended, err = runs.LastRuns(ctx, []int64{id}, lastRuns)
+	}
+	return w, err
+}
