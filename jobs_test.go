@@ -3,6 +3,7 @@ package xxljob_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,46 +13,6 @@ import (
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/wire"
 )
-
-// TestBoundsFaults: what is wrong with bounds is said with the field and its value.
-func TestBoundsFaults(t *testing.T) {
-	day := func(n int) time.Time { return time.Date(2027, 1, n, 0, 0, 0, 0, time.UTC) }
-	beyond := time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, tt := range []struct {
-		name string
-		set  func(*xxljob.Job)
-		want map[string]string // nothing: it is in order
-	}{
-		{"none", func(*xxljob.Job) {}, nil},
-		{"all", func(j *xxljob.Job) { j.NotBefore, j.NotAfter, j.MaxRuns = day(1), day(2), 1<<31-1 }, nil},
-		{"one instant", func(j *xxljob.Job) { j.NotBefore, j.NotAfter = day(1), day(1) }, nil},
-		{"within a millisecond", func(j *xxljob.Job) { j.NotBefore, j.NotAfter = day(1).Add(2000), day(1).Add(1000) }, nil},
-		{"the bounds of the bounds", func(j *xxljob.Job) {
-			j.NotBefore, j.NotAfter = time.UnixMilli(1), beyond.Add(-time.Millisecond)
-		}, nil},
-		{"the wrong way round", func(j *xxljob.Job) { j.NotBefore, j.NotAfter = day(2), day(1) },
-			map[string]string{"NotAfter": "before NotBefore, 2027-01-02T00:00:00Z"}},
-		{"below zero", func(j *xxljob.Job) { j.MaxRuns = -1 }, map[string]string{"MaxRuns": `"-1"`}},
-		{"too many", func(j *xxljob.Job) { j.MaxRuns = 1 << 31 }, map[string]string{"MaxRuns": "2147483648"}},
-		{"too early", func(j *xxljob.Job) { j.NotBefore = time.UnixMilli(0) }, map[string]string{"NotBefore": "1970-01-01T00:00:00Z"}},
-		{"too late", func(j *xxljob.Job) { j.NotBefore, j.NotAfter = beyond, beyond.AddDate(5, 0, 0) },
-			map[string]string{"NotBefore": "10000-01-01", "NotAfter": "10005-01-01"}},
-		{"nothing to bound", func(j *xxljob.Job) {
-			j.Schedule, j.NotBefore, j.NotAfter, j.MaxRuns = xxljob.Manual(), day(1), day(2), 1
-		}, map[string]string{"NotBefore": "no schedule", "NotAfter": "no schedule", "MaxRuns": "no schedule"}},
-	} {
-		j := stage.GoodJob()
-		j.Schedule = xxljob.Cron("0 0 3 * * ?")
-		tt.set(&j)
-		if err := j.Validate(); tt.want == nil {
-			if err != nil {
-				t.Errorf("%s: %v", tt.name, err)
-			}
-		} else {
-			requireFaults(t, err, calledIn(j), tt.want)
-		}
-	}
-}
 
 // TestDigestsWithoutBounds: a job that sets no bound has the digest that it had before
 // there were any, so that an update of the library changes nothing; and each bound is part
@@ -143,4 +104,84 @@ func (s withEveryJob) Jobs(ctx context.Context, f xxljob.JobFilter) (jobs []xxlj
 		jobs = append(jobs, xxljob.Job{ID: id, App: "app", Key: fmt.Sprint("job ", id)})
 	}
 	return jobs, nil
+}
+
+// TestCallsCopy: a Job is a plain value. What the caller does to it after a call
+// changes nothing in the store, and what the store keeps does not show in it.
+func TestCallsCopy(t *testing.T) {
+	s, err := xxljob.New(withEveryJob{memory.New()}, xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler)})
+	stage.Must(t, err)
+	given := stage.GoodJob()
+	given.Children = []int64{1, 2}
+	added, err := s.AddJob(t.Context(), given)
+	stage.Must(t, err)
+	given.Children[0], added.Children[1] = 8, 9
+	again, err := s.UpdateJob(t.Context(), xxljob.Job{ID: added.ID, Name: "renamed", Handler: "handler", Schedule: given.Schedule, Children: []int64{3}})
+	stage.Must(t, err)
+	if again.Children[0] != 3 || given.Name != "job" || added.Name != "job" || given.Children[1] != 2 || added.Children[0] != 1 {
+		t.Errorf("given %+v\nadded %+v\nupdated %+v", given, added, again)
+	}
+	stage.Must(t, s.Stop(t.Context()))
+}
+
+// TestDefaultsOfAJob: what AddJob fills in for empty fields.
+func TestDefaultsOfAJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		berlin, err := time.LoadLocation("Europe/Berlin")
+		stage.Must(t, err)
+		s, err := xxljob.New(memory.New(), xxljob.Config{App: "app", Location: berlin, Logger: slog.New(slog.DiscardHandler)})
+		stage.Must(t, err)
+		job, err := s.AddJob(t.Context(), xxljob.Job{Name: "nightly", Handler: "report", Schedule: xxljob.Cron("0 0 3 * * ?")})
+		stage.Must(t, err)
+		if job.App != "app" || job.Key != "nightly" || job.Misfire != "DO_NOTHING" || job.CatchUp != "" || job.Route != "NEAREST" ||
+			job.Block != "SERIAL_EXECUTION" || job.GlueType != "BEAN" || job.Schedule.Zone != "Europe/Berlin" || job.Stopped {
+			t.Errorf("%+v", job)
+		}
+		if job.ID <= 0 || job.Version != 1 || !job.Next.Equal(time.Date(2000, 1, 1, 2, 0, 0, 0, time.UTC)) || !job.Added.Equal(time.Now()) {
+			t.Errorf("ID %d, version %d, next %v, added %v", job.ID, job.Version, job.Next, job.Added)
+		}
+		manual, err := s.AddJob(t.Context(), xxljob.Job{Name: "manual", Handler: "report"})
+		stage.Must(t, err)
+		if manual.Stopped || manual.StopReason != "" || manual.Schedule.Type != xxljob.ScheduleNone || !manual.Next.IsZero() {
+			t.Errorf("%+v", manual)
+		}
+		// A zone of its own stays, and so does a schedule without wall-clock times.
+		for _, schedule := range []xxljob.Schedule{xxljob.Cron("0 0 3 * * ?").In("UTC"), xxljob.FixedRate(time.Minute)} {
+			job, err := s.AddJob(t.Context(), xxljob.Job{Name: schedule.String(), Handler: "report", Schedule: schedule})
+			if err != nil || job.Schedule != schedule {
+				t.Errorf("%v is stored as %v, %v", schedule, job.Schedule, err)
+			}
+		}
+		stage.Must(t, s.Stop(t.Context()))
+	})
+}
+
+// TestOnceBelowMillisecond: a ONCE schedule is due once, also when its stored
+// time is finer than a millisecond; or it is refused.
+func TestOnceBelowMillisecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		s, err := xxljob.New(st, xxljob.Config{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().Add(10*time.Second + 300*time.Microsecond).UTC()
+		job, err := s.AddJob(t.Context(), xxljob.Job{Name: "once", Handler: "h",
+			Schedule: xxljob.Schedule{Type: xxljob.ScheduleOnce, Conf: at.Format(time.RFC3339Nano)}})
+		if err != nil {
+			return // refusing it is as good
+		}
+		if err := s.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		runs, err := st.Runs(t.Context(), xxljob.RunFilter{JobID: job.ID})
+		if err != nil || len(runs) != 1 {
+			t.Errorf("%d runs, want 1 (%v)", len(runs), err)
+		}
+		if err := s.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

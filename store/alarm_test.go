@@ -1,4 +1,4 @@
-package xxljob_test
+package store_test
 
 import (
 	"math/rand/v2"
@@ -8,19 +8,18 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
 )
 
 // alarmWanted is which alarm an end is, worked out in another way than Run.Alarm does it.
-func alarmWanted(state xxljob.State, followed, late, kill bool) string {
+func alarmWanted(state store.State, followed, late, kill bool) string {
 	if late && !state.Ended() {
 		return "late"
 	}
-	causes := map[xxljob.State][2]string{ // of the last attempt, of any other
-		xxljob.StateFailed: {"failed", "attempt"}, xxljob.StateTimedOut: {"failed", "attempt"}, xxljob.StateRefused: {"failed", "attempt"},
-		xxljob.StateLost: {"lost", "attempt"}, xxljob.StateKilled: {"attempt", "attempt"}, xxljob.StateDiscarded: {"attempt", "attempt"},
-		xxljob.StateSkipped: {"skipped", "skipped"},
+	causes := map[store.State][2]string{ // of the last attempt, of any other
+		store.StateFailed: {"failed", "attempt"}, store.StateTimedOut: {"failed", "attempt"}, store.StateRefused: {"failed", "attempt"},
+		store.StateLost: {"lost", "attempt"}, store.StateKilled: {"attempt", "attempt"}, store.StateDiscarded: {"attempt", "attempt"},
+		store.StateSkipped: {"skipped", "skipped"},
 	}
 	return causes[state][max(btoi(followed), btoi(kill))]
 }
@@ -38,7 +37,7 @@ func TestAlarmOfEachState(t *testing.T) {
 	for _, state := range everyState {
 		for bits := range 8 {
 			followed, late, kill := bits&1 != 0, bits&2 != 0, bits&4 != 0
-			run := xxljob.Run{ID: 9, TriggerID: 7, JobID: 5, Shard: 3, App: "app", State: state, Attempt: 2, Type: xxljob.TriggerRetry,
+			run := store.Run{ID: 9, TriggerID: 7, JobID: 5, Shard: 3, App: "app", State: state, Attempt: 2, Type: store.TriggerRetry,
 				Scheduled: at.Add(time.Hour), First: at.Add(-time.Minute), Last: at, HandleMsg: "boom"}
 			if kill {
 				run.KillReason = "unwanted"
@@ -69,20 +68,20 @@ func TestAlarmSaysWhy(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
 		name string
-		run  xxljob.Run
+		run  store.Run
 		want string
 	}{
-		{"a handler's error", xxljob.Run{State: xxljob.StateFailed, HandleMsg: " boom\r\n"}, "boom"},
-		{"lost", xxljob.Run{State: xxljob.StateLost, TriggerMsg: "started\nthe node has died\n"}, "the node has died"},
-		{"refused", xxljob.Run{State: xxljob.StateRefused, HandleMsg: "no address", TriggerMsg: "tried"}, "no address"},
-		{"killed", xxljob.Run{State: xxljob.StateKilled, KillReason: "unwanted"}, "unwanted"},
-		{"a record", xxljob.Run{State: xxljob.StateSkipped, Reason: xxljob.ReasonMisfire, Count: 3}, "misfire, instants: 3"},
-		{"a record of very many", xxljob.Run{State: xxljob.StateSkipped, Reason: xxljob.ReasonBacklog, Count: store.CountCap}, "backlog, instants: at least"},
-		{"a record that says more", xxljob.Run{State: xxljob.StateSkipped, Reason: xxljob.ReasonJoin, Count: 1, TriggerMsg: "the window is over"}, "the window is over"},
-		{"not started", xxljob.Run{State: xxljob.StatePlanned}, "it has not started"},
-		{"not ended", xxljob.Run{State: xxljob.StateStarted, Started: at}, "it has started at "},
-		{"with the executor", xxljob.Run{State: xxljob.StateDispatched, Started: at}, "it has started at "},
-		{"too long", xxljob.Run{State: xxljob.StateFailed, HandleMsg: strings.Repeat("错", 1000)}, strings.Repeat("错", store.MostAlarmText/3)},
+		{"a handler's error", store.Run{State: store.StateFailed, HandleMsg: " boom\r\n"}, "boom"},
+		{"lost", store.Run{State: store.StateLost, TriggerMsg: "started\nthe node has died\n"}, "the node has died"},
+		{"refused", store.Run{State: store.StateRefused, HandleMsg: "no address", TriggerMsg: "tried"}, "no address"},
+		{"killed", store.Run{State: store.StateKilled, KillReason: "unwanted"}, "unwanted"},
+		{"a record", store.Run{State: store.StateSkipped, Reason: store.ReasonMisfire, Count: 3}, "misfire, instants: 3"},
+		{"a record of very many", store.Run{State: store.StateSkipped, Reason: store.ReasonBacklog, Count: store.CountCap}, "backlog, instants: at least"},
+		{"a record that says more", store.Run{State: store.StateSkipped, Reason: store.ReasonJoin, Count: 1, TriggerMsg: "the window is over"}, "the window is over"},
+		{"not started", store.Run{State: store.StatePlanned}, "it has not started"},
+		{"not ended", store.Run{State: store.StateStarted, Started: at}, "it has started at "},
+		{"with the executor", store.Run{State: store.StateDispatched, Started: at}, "it has started at "},
+		{"too long", store.Run{State: store.StateFailed, HandleMsg: strings.Repeat("错", 1000)}, strings.Repeat("错", store.MostAlarmText/3)},
 	} {
 		a, ok := tt.run.Alarm(false, true)
 		if !ok || !strings.HasPrefix(a.Text, tt.want) || len(a.Text) > store.MostAlarmText {

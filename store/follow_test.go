@@ -1,4 +1,4 @@
-package xxljob_test
+package store_test
 
 import (
 	"fmt"
@@ -6,24 +6,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/route"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
 
 // everyType are the types of a trigger.
-var everyType = []xxljob.TriggerType{
-	xxljob.TriggerManual, xxljob.TriggerCron, xxljob.TriggerRetry, xxljob.TriggerParent, xxljob.TriggerAPI, xxljob.TriggerMisfire,
-	xxljob.TriggerFixRate, xxljob.TriggerFixDelay, xxljob.TriggerOnce,
+var everyType = []store.TriggerType{
+	store.TriggerManual, store.TriggerCron, store.TriggerRetry, store.TriggerParent, store.TriggerAPI, store.TriggerMisfire,
+	store.TriggerFixRate, store.TriggerFixDelay, store.TriggerOnce,
 }
 
 // ended is a run that has ended, in every way that matters to what follows it.
 type ended struct {
-	state   xxljob.State
-	retries int           // of the job
-	onLost  xxljob.OnLost // of the job
-	part    bool          // of a broadcast
-	kind    xxljob.TriggerType
+	state   store.State
+	retries int          // of the job
+	onLost  store.OnLost // of the job
+	part    bool         // of a broadcast
+	kind    store.TriggerType
 	attempt int
 	reruns  int
 }
@@ -38,12 +38,12 @@ func (c ended) want() (attempt, reruns, snoozes int, follows bool) {
 		return c.attempt + 1, c.reruns, 2, true
 	}
 	switch c.state {
-	case xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateRefused:
+	case store.StateFailed, store.StateTimedOut, store.StateRefused:
 		return retry()
-	case xxljob.StateSnoozed:
+	case store.StateSnoozed:
 		return c.attempt, c.reruns, 3, true
-	case xxljob.StateLost:
-		if c.onLost != xxljob.OnLostRerun {
+	case store.StateLost:
+		if c.onLost != store.OnLostRerun {
 			return retry()
 		}
 		if c.reruns < 3 {
@@ -58,7 +58,7 @@ func TestFollow(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, state := range everyState {
 		for _, retries := range []int{0, 1, 2, 30_000} {
-			for _, onLost := range []xxljob.OnLost{"", xxljob.OnLostFail, xxljob.OnLostRerun} {
+			for _, onLost := range []store.OnLost{"", store.OnLostFail, store.OnLostRerun} {
 				for _, part := range []bool{false, true} {
 					for _, kind := range everyType {
 						for _, used := range [][2]int{{0, 0}, {1, 0}, {1, 1}, {2, 1}, {3, 3}, {5, 3}} {
@@ -73,14 +73,14 @@ func TestFollow(t *testing.T) {
 
 func requireFollows(t *testing.T, c ended, at time.Time) {
 	t.Helper()
-	job := xxljob.Job{ID: 7, Retries: c.retries, OnLost: c.onLost, RetryBackoff: xxljob.Backoff{First: time.Second, Max: 4 * time.Second}}
-	run := xxljob.Run{
+	job := store.Job{ID: 7, Retries: c.retries, OnLost: c.onLost, RetryBackoff: store.Backoff{First: time.Second, Max: 4 * time.Second}}
+	run := store.Run{
 		ID: 20, JobID: 7, App: "app", Shard: 3, TriggerID: 9, ParentID: 4, Depth: 2, Business: at.Add(-time.Hour), Attempt: c.attempt, Type: c.kind, Born: c.kind.ScheduleBorn(),
 		Scheduled: at, State: c.state, Param: "p", ParamSet: true, Addresses: []string{"http://a"}, Retries: 5, Reruns: c.reruns, Snoozes: 2,
 		Ended: at.Add(time.Minute), Owner: "node", Token: 3, Handler: "h", HandleMsg: "boom",
 	}
 	if c.part {
-		run.Sharding = xxljob.Sharding{Index: 1, Total: 3}
+		run.Sharding = store.Sharding{Index: 1, Total: 3}
 	}
 	got, note := run.Follow(&job, 0, at, 0)
 	attempt, reruns, snoozes, follows := c.want()
@@ -92,14 +92,14 @@ func requireFollows(t *testing.T, c ended, at time.Time) {
 	}
 	pause := min(time.Second<<max(c.attempt-c.reruns, 0), 4*time.Second)
 	switch {
-	case c.state == xxljob.StateSnoozed:
+	case c.state == store.StateSnoozed:
 		pause = time.Millisecond
 	case reruns > c.reruns:
 		pause = min(time.Second<<c.reruns, 4*time.Second)
 	}
-	want := xxljob.Run{
-		JobID: 7, App: "app", Shard: 3, TriggerID: 9, ParentID: 4, Depth: 2, Business: at.Add(-time.Hour), Attempt: attempt, Type: xxljob.TriggerRetry, Born: run.Born,
-		Scheduled: run.Ended.Add(pause), State: xxljob.StatePlanned, Sharding: run.Sharding, Param: "p", ParamSet: true,
+	want := store.Run{
+		JobID: 7, App: "app", Shard: 3, TriggerID: 9, ParentID: 4, Depth: 2, Business: at.Add(-time.Hour), Attempt: attempt, Type: store.TriggerRetry, Born: run.Born,
+		Scheduled: run.Ended.Add(pause), State: store.StatePlanned, Sharding: run.Sharding, Param: "p", ParamSet: true,
 		Addresses: run.Addresses, Retries: -1, Reruns: reruns, Snoozes: snoozes, First: at, Last: at,
 	}
 	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) || note != "" {
@@ -113,41 +113,41 @@ func TestFollowOneByOne(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, tt := range []struct {
 		name   string
-		run    func(*xxljob.Run)
-		job    func(*xxljob.Job) *xxljob.Job
+		run    func(*store.Run)
+		job    func(*store.Job) *store.Job
 		after  time.Duration
 		keep   time.Duration
 		pause  time.Duration // 0: nothing follows
 		note   string
 		jitter bool
 	}{
-		{name: "no pause", pause: 0, job: func(j *xxljob.Job) *xxljob.Job { j.Retries = 0; return j }},
+		{name: "no pause", pause: 0, job: func(j *store.Job) *store.Job { j.Retries = 0; return j }},
 		{name: "a fixed pause", pause: time.Minute},
 		{name: "the handler's comes first", after: 3 * time.Second, pause: 3 * time.Second},
-		{name: "permanent", run: func(r *xxljob.Run) { r.NoRetry = true }},
-		{name: "permanent though it was lost", run: func(r *xxljob.Run) { r.NoRetry, r.State = true, xxljob.StateLost }},
-		{name: "somebody wanted it killed", run: func(r *xxljob.Run) { r.KillReason = "unwanted" }, note: "killed"},
-		{name: "the job is removed", run: func(r *xxljob.Run) { r.Retries = 1 }, job: func(*xxljob.Job) *xxljob.Job { return nil }, note: "removed"},
-		{name: "nothing was to follow, the job is removed", job: func(*xxljob.Job) *xxljob.Job { return nil }},
-		{name: "nothing was to follow, the job is stopped", run: func(r *xxljob.Run) { r.Born = true }, job: func(j *xxljob.Job) *xxljob.Job { j.Stopped, j.Retries = true, 0; return j }},
-		{name: "nothing was to follow, it was to be killed", run: func(r *xxljob.Run) { r.KillReason, r.RetriesSet = "unwanted", true }},
+		{name: "permanent", run: func(r *store.Run) { r.NoRetry = true }},
+		{name: "permanent though it was lost", run: func(r *store.Run) { r.NoRetry, r.State = true, store.StateLost }},
+		{name: "somebody wanted it killed", run: func(r *store.Run) { r.KillReason = "unwanted" }, note: "killed"},
+		{name: "the job is removed", run: func(r *store.Run) { r.Retries = 1 }, job: func(*store.Job) *store.Job { return nil }, note: "removed"},
+		{name: "nothing was to follow, the job is removed", job: func(*store.Job) *store.Job { return nil }},
+		{name: "nothing was to follow, the job is stopped", run: func(r *store.Run) { r.Born = true }, job: func(j *store.Job) *store.Job { j.Stopped, j.Retries = true, 0; return j }},
+		{name: "nothing was to follow, it was to be killed", run: func(r *store.Run) { r.KillReason, r.RetriesSet = "unwanted", true }},
 		{name: "what the handler says is cut to the millisecond", after: 1500 * time.Microsecond, pause: time.Millisecond},
-		{name: "the job is stopped, its schedule's", run: func(r *xxljob.Run) { r.Born = true }, job: func(j *xxljob.Job) *xxljob.Job { j.Stopped = true; return j }, note: "stopped"},
-		{name: "the job is stopped, a trigger's", job: func(j *xxljob.Job) *xxljob.Job { j.Stopped = true; return j }, pause: time.Minute},
-		{name: "the trigger's number is used up", run: func(r *xxljob.Run) { r.RetriesSet, r.Retries = true, 0 }},
-		{name: "the trigger's number wins", run: func(r *xxljob.Run) { r.RetriesSet, r.Retries = true, 1 }, job: func(j *xxljob.Job) *xxljob.Job { j.Retries = 0; return j }, pause: time.Minute},
+		{name: "the job is stopped, its schedule's", run: func(r *store.Run) { r.Born = true }, job: func(j *store.Job) *store.Job { j.Stopped = true; return j }, note: "stopped"},
+		{name: "the job is stopped, a trigger's", job: func(j *store.Job) *store.Job { j.Stopped = true; return j }, pause: time.Minute},
+		{name: "the trigger's number is used up", run: func(r *store.Run) { r.RetriesSet, r.Retries = true, 0 }},
+		{name: "the trigger's number wins", run: func(r *store.Run) { r.RetriesSet, r.Retries = true, 1 }, job: func(j *store.Job) *store.Job { j.Retries = 0; return j }, pause: time.Minute},
 		{name: "a year is cut to the retention less a day", after: 365 * day, keep: 10 * day, pause: 9*day - time.Minute},
 		{name: "of 30 days where it is not known", after: 365 * day, pause: 29*day - time.Minute},
-		{name: "a snooze of a year too", run: func(r *xxljob.Run) { r.State = xxljob.StateSnoozed }, after: 365 * day, keep: 10 * day, pause: 9*day - time.Minute},
-		{name: "behind it there is no more", run: func(r *xxljob.Run) { r.Ended = at.Add(9 * day) }, keep: 10 * day, note: "nothing follows"},
-		{name: "just before it there is one more", run: func(r *xxljob.Run) { r.Ended = at.Add(9*day - 1e6) }, keep: 10 * day, pause: time.Millisecond},
-		{name: "jitter", job: func(j *xxljob.Job) *xxljob.Job { j.RetryBackoff.Jitter = 50; return j }, jitter: true},
-		{name: "reruns are used up, and retries are not for that", run: func(r *xxljob.Run) { r.State, r.Reruns, r.Attempt = xxljob.StateLost, 3, 3 },
-			job: func(j *xxljob.Job) *xxljob.Job { j.OnLost = xxljob.OnLostRerun; return j }, note: "3 times"},
+		{name: "a snooze of a year too", run: func(r *store.Run) { r.State = store.StateSnoozed }, after: 365 * day, keep: 10 * day, pause: 9*day - time.Minute},
+		{name: "behind it there is no more", run: func(r *store.Run) { r.Ended = at.Add(9 * day) }, keep: 10 * day, note: "nothing follows"},
+		{name: "just before it there is one more", run: func(r *store.Run) { r.Ended = at.Add(9*day - 1e6) }, keep: 10 * day, pause: time.Millisecond},
+		{name: "jitter", job: func(j *store.Job) *store.Job { j.RetryBackoff.Jitter = 50; return j }, jitter: true},
+		{name: "reruns are used up, and retries are not for that", run: func(r *store.Run) { r.State, r.Reruns, r.Attempt = store.StateLost, 3, 3 },
+			job: func(j *store.Job) *store.Job { j.OnLost = store.OnLostRerun; return j }, note: "3 times"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			job := &xxljob.Job{ID: 7, Retries: 3, RetryBackoff: xxljob.Backoff{First: time.Minute}}
-			run := xxljob.Run{ID: 20, JobID: 7, TriggerID: 20, State: xxljob.StateFailed, Type: xxljob.TriggerManual, Created: at, Ended: at.Add(time.Minute)}
+			job := &store.Job{ID: 7, Retries: 3, RetryBackoff: store.Backoff{First: time.Minute}}
+			run := store.Run{ID: 20, JobID: 7, TriggerID: 20, State: store.StateFailed, Type: store.TriggerManual, Created: at, Ended: at.Add(time.Minute)}
 			if tt.run != nil {
 				tt.run(&run)
 			}
@@ -174,10 +174,10 @@ func TestFollowOneByOne(t *testing.T) {
 // TestJitterSpreads: pauses of many runs fill the whole span, and none is outside.
 func TestJitterSpreads(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	job := xxljob.Job{ID: 7, Retries: 1, RetryBackoff: xxljob.Backoff{First: 100 * time.Second, Jitter: 20}}
+	job := store.Job{ID: 7, Retries: 1, RetryBackoff: store.Backoff{First: 100 * time.Second, Jitter: 20}}
 	tenths := map[int]int{}
 	for id := range int64(10_000) {
-		run := xxljob.Run{ID: id<<13 + 1, JobID: 7, State: xxljob.StateFailed, Ended: at, Created: at}
+		run := store.Run{ID: id<<13 + 1, JobID: 7, State: store.StateFailed, Ended: at, Created: at}
 		next, _ := run.Follow(&job, 0, at, 0)
 		tenths[int(next.Scheduled.Sub(at.Add(80*time.Second))/(4*time.Second))]++
 	}
@@ -198,22 +198,22 @@ func TestRetriesFitTheRetention(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		retries int
-		backoff xxljob.Backoff
-		onLost  xxljob.OnLost
+		backoff store.Backoff
+		onLost  store.OnLost
 		fits    bool
 	}{
-		{"no pauses", 30_000, xxljob.Backoff{}, "", true},
-		{"nine of a day", 9, xxljob.Backoff{First: day}, "", true},
-		{"ten of a day", 10, xxljob.Backoff{First: day}, "", false},
-		{"nine with jitter", 9, xxljob.Backoff{First: day, Jitter: 1}, "", false},
-		{"six that double", 6, xxljob.Backoff{First: time.Hour, Max: 100 * time.Hour}, "", true},
-		{"eight that double", 8, xxljob.Backoff{First: time.Hour, Max: 100 * time.Hour}, "", false},
-		{"eight that double up to 24 hours", 8, xxljob.Backoff{First: time.Hour, Max: 24 * time.Hour}, "", true},
-		{"absurd", 30_000, xxljob.Backoff{First: 10_000 * time.Hour, Max: 10_000 * time.Hour, Jitter: 100}, "", false},
-		{"nine, and three reruns", 9, xxljob.Backoff{First: day}, xxljob.OnLostRerun, false},
-		{"six, and three reruns", 6, xxljob.Backoff{First: day}, xxljob.OnLostRerun, true},
+		{"no pauses", 30_000, store.Backoff{}, "", true},
+		{"nine of a day", 9, store.Backoff{First: day}, "", true},
+		{"ten of a day", 10, store.Backoff{First: day}, "", false},
+		{"nine with jitter", 9, store.Backoff{First: day, Jitter: 1}, "", false},
+		{"six that double", 6, store.Backoff{First: time.Hour, Max: 100 * time.Hour}, "", true},
+		{"eight that double", 8, store.Backoff{First: time.Hour, Max: 100 * time.Hour}, "", false},
+		{"eight that double up to 24 hours", 8, store.Backoff{First: time.Hour, Max: 24 * time.Hour}, "", true},
+		{"absurd", 30_000, store.Backoff{First: 10_000 * time.Hour, Max: 10_000 * time.Hour, Jitter: 100}, "", false},
+		{"nine, and three reruns", 9, store.Backoff{First: day}, store.OnLostRerun, false},
+		{"six, and three reruns", 6, store.Backoff{First: day}, store.OnLostRerun, true},
 	} {
-		job := xxljob.Job{Name: "job", Handler: "work", Schedule: xxljob.Manual(), Retries: tt.retries, RetryBackoff: tt.backoff, OnLost: tt.onLost}
+		job := store.Job{Name: "job", Handler: "work", Schedule: schedule.Manual(), Retries: tt.retries, RetryBackoff: tt.backoff, OnLost: tt.onLost}
 		if _, err := store.Complete(job, store.Rules{App: "app", Routes: route.Names(), RunRetention: 10 * day}); (err == nil) != tt.fits {
 			t.Errorf("%s: %v, want it to fit: %t", tt.name, err, tt.fits)
 		}

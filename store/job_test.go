@@ -1,24 +1,23 @@
-package xxljob_test
+package store_test
 
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/route"
-	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/schedule"
+	"github.com/xxljob/xxljob/store"
 )
 
 // calledIn is what errors call a job: by its name, or what is left of a long one, else by
 // its key.
-func calledIn(j xxljob.Job) string {
+func calledIn(j store.Job) string {
 	name := j.Name
 	if strings.TrimSpace(name) == "" {
 		name = j.Key
@@ -33,9 +32,9 @@ func calledIn(j xxljob.Job) string {
 // that names all the fields and their values.
 func TestJobFaultsAtOnce(t *testing.T) {
 	long := strings.Repeat("x", 300)
-	job := xxljob.Job{
+	job := store.Job{
 		App: long, Key: long, Name: " ", Author: long, AlarmEmail: long, Handler: "",
-		Schedule: xxljob.Cron("* * * * *"), Misfire: "PANIC", CatchUp: "TWICE",
+		Schedule: schedule.Cron("* * * * *"), Misfire: "PANIC", CatchUp: "TWICE",
 		Route: "NORTH", Block: "WALL", Timeout: 1500 * time.Millisecond, Retries: -1, Children: []int64{5, 0},
 		Param: strings.Repeat("p", 64<<10+1), GlueSource: "a\x00b", GlueRemark: long,
 	}
@@ -46,7 +45,7 @@ func TestJobFaultsAtOnce(t *testing.T) {
 		"Route": "NORTH", "Block": "WALL", "Timeout": "1.5s", "Retries": "-1", "Children": `"0"`,
 		"Param": "ppp", "GlueSource": "NUL", "GlueRemark": "xxx",
 	})
-	if !errors.Is(err, xxljob.ErrUnknownRoute) || !errors.Is(err, xxljob.ErrUnknownBlock) {
+	if !errors.Is(err, errs.ErrUnknownRoute) || !errors.Is(err, errs.ErrUnknownBlock) {
 		t.Errorf("the sentinels are not in %v", err)
 	}
 	if n := len(err.Error()); n > 4000 {
@@ -60,54 +59,54 @@ func TestJobFaultsOneByOne(t *testing.T) {
 	text := func(n int) string { return strings.Repeat("x", n) }
 	for _, tt := range []struct {
 		field string
-		set   func(j *xxljob.Job, beyond bool)
+		set   func(j *store.Job, beyond bool)
 	}{
-		{"App", func(j *xxljob.Job, b bool) { j.App = text(64 + stage.One(b)) }},
-		{"Key", func(j *xxljob.Job, b bool) { j.Key = text(255 + stage.One(b)) }},
-		{"Name", func(j *xxljob.Job, b bool) { j.Name = text(255 + stage.One(b)) }},
-		{"Author", func(j *xxljob.Job, b bool) { j.Author = text(64 + stage.One(b)) }},
-		{"AlarmEmail", func(j *xxljob.Job, b bool) { j.AlarmEmail = text(255 + stage.One(b)) }},
-		{"Handler", func(j *xxljob.Job, b bool) { j.Handler = text(255 + stage.One(b)) }},
-		{"Param", func(j *xxljob.Job, b bool) { j.Param = text(64<<10 + stage.One(b)) }},
-		{"GlueSource", func(j *xxljob.Job, b bool) { j.GlueSource = text(16<<20 + stage.One(b)) }},
-		{"GlueRemark", func(j *xxljob.Job, b bool) { j.GlueRemark = text(128 + stage.One(b)) }},
-		{"Timeout", func(j *xxljob.Job, b bool) { j.Timeout = (1<<31 - 1 + time.Duration(stage.One(b))) * time.Second }},
-		{"Timeout", func(j *xxljob.Job, b bool) { j.Timeout = -time.Duration(stage.One(b)) * time.Second }},
-		{"Retries", func(j *xxljob.Job, b bool) { j.Retries = 30_000 + stage.One(b) }},
-		{"MaxReruns", func(j *xxljob.Job, b bool) { j.MaxReruns = 1000 + stage.One(b) }},
-		{"MaxSnoozes", func(j *xxljob.Job, b bool) { j.MaxSnoozes = 30_000 + stage.One(b) }},
-		{"CatchUpMost", func(j *xxljob.Job, b bool) {
-			j.CatchUp, j.CatchUpMost = xxljob.CatchUpEveryMissed, 1000+stage.One(b)
+		{"App", func(j *store.Job, b bool) { j.App = text(64 + stage.One(b)) }},
+		{"Key", func(j *store.Job, b bool) { j.Key = text(255 + stage.One(b)) }},
+		{"Name", func(j *store.Job, b bool) { j.Name = text(255 + stage.One(b)) }},
+		{"Author", func(j *store.Job, b bool) { j.Author = text(64 + stage.One(b)) }},
+		{"AlarmEmail", func(j *store.Job, b bool) { j.AlarmEmail = text(255 + stage.One(b)) }},
+		{"Handler", func(j *store.Job, b bool) { j.Handler = text(255 + stage.One(b)) }},
+		{"Param", func(j *store.Job, b bool) { j.Param = text(64<<10 + stage.One(b)) }},
+		{"GlueSource", func(j *store.Job, b bool) { j.GlueSource = text(16<<20 + stage.One(b)) }},
+		{"GlueRemark", func(j *store.Job, b bool) { j.GlueRemark = text(128 + stage.One(b)) }},
+		{"Timeout", func(j *store.Job, b bool) { j.Timeout = (1<<31 - 1 + time.Duration(stage.One(b))) * time.Second }},
+		{"Timeout", func(j *store.Job, b bool) { j.Timeout = -time.Duration(stage.One(b)) * time.Second }},
+		{"Retries", func(j *store.Job, b bool) { j.Retries = 30_000 + stage.One(b) }},
+		{"MaxReruns", func(j *store.Job, b bool) { j.MaxReruns = 1000 + stage.One(b) }},
+		{"MaxSnoozes", func(j *store.Job, b bool) { j.MaxSnoozes = 30_000 + stage.One(b) }},
+		{"CatchUpMost", func(j *store.Job, b bool) {
+			j.CatchUp, j.CatchUpMost = store.CatchUpEveryMissed, 1000+stage.One(b)
 		}},
-		{"CatchUpMost", func(j *xxljob.Job, b bool) { j.CatchUp, j.CatchUpMost = xxljob.CatchUpEveryMissed, -stage.One(b) }},
-		{"CatchUpMost", func(j *xxljob.Job, b bool) { j.CatchUp, j.CatchUpMost = xxljob.CatchUpEvery, stage.One(b) }},
-		{"CatchUpAge", func(j *xxljob.Job, b bool) {
-			j.CatchUp, j.CatchUpAge = xxljob.CatchUpEveryMissed, time.Minute-time.Duration(stage.One(b))*time.Millisecond
+		{"CatchUpMost", func(j *store.Job, b bool) { j.CatchUp, j.CatchUpMost = store.CatchUpEveryMissed, -stage.One(b) }},
+		{"CatchUpMost", func(j *store.Job, b bool) { j.CatchUp, j.CatchUpMost = store.CatchUpEvery, stage.One(b) }},
+		{"CatchUpAge", func(j *store.Job, b bool) {
+			j.CatchUp, j.CatchUpAge = store.CatchUpEveryMissed, time.Minute-time.Duration(stage.One(b))*time.Millisecond
 		}},
-		{"CatchUpAge", func(j *xxljob.Job, b bool) { j.CatchUpAge = time.Duration(stage.One(b)) * time.Hour }},
-		{"OnLost", func(j *xxljob.Job, b bool) {
-			j.OnLost = map[bool]xxljob.OnLost{false: xxljob.OnLostRerun, true: "rerun"}[b]
+		{"CatchUpAge", func(j *store.Job, b bool) { j.CatchUpAge = time.Duration(stage.One(b)) * time.Hour }},
+		{"OnLost", func(j *store.Job, b bool) {
+			j.OnLost = map[bool]store.OnLost{false: store.OnLostRerun, true: "rerun"}[b]
 		}},
-		{"RetryBackoff.First", func(j *xxljob.Job, b bool) {
+		{"RetryBackoff.First", func(j *store.Job, b bool) {
 			j.RetryBackoff.First = 10_000*time.Hour + time.Duration(stage.One(b))*time.Millisecond
 		}},
-		{"RetryBackoff.Max", func(j *xxljob.Job, b bool) {
-			j.RetryBackoff = xxljob.Backoff{First: time.Minute, Max: time.Minute - time.Duration(stage.One(b))*time.Millisecond}
+		{"RetryBackoff.Max", func(j *store.Job, b bool) {
+			j.RetryBackoff = store.Backoff{First: time.Minute, Max: time.Minute - time.Duration(stage.One(b))*time.Millisecond}
 		}},
-		{"RetryBackoff.Jitter", func(j *xxljob.Job, b bool) {
-			j.RetryBackoff = xxljob.Backoff{First: time.Minute, Jitter: 100 + stage.One(b)}
+		{"RetryBackoff.Jitter", func(j *store.Job, b bool) {
+			j.RetryBackoff = store.Backoff{First: time.Minute, Jitter: 100 + stage.One(b)}
 		}},
-		{"Children", func(j *xxljob.Job, b bool) { j.Children = []int64{1, 1<<31 - 1 + int64(stage.One(b))} }},
-		{"Schedule", func(j *xxljob.Job, b bool) {
-			j.Schedule = xxljob.FixedRate(time.Second - time.Duration(stage.One(b))*time.Millisecond)
+		{"Children", func(j *store.Job, b bool) { j.Children = []int64{1, 1<<31 - 1 + int64(stage.One(b))} }},
+		{"Schedule", func(j *store.Job, b bool) {
+			j.Schedule = schedule.FixedRate(time.Second - time.Duration(stage.One(b))*time.Millisecond)
 		}},
-		{"Name", func(j *xxljob.Job, b bool) { j.Name = map[bool]string{false: "报表", true: "\xff"}[b] }},
-		{"GlueType", func(j *xxljob.Job, b bool) { j.GlueType = map[bool]string{false: "GLUE_SHELL", true: "GLUE_COBOL"}[b] }},
-		{"Misfire", func(j *xxljob.Job, b bool) {
-			j.Misfire = map[bool]xxljob.Misfire{false: xxljob.MisfireFireOnceNow, true: "fire_once_now"}[b]
+		{"Name", func(j *store.Job, b bool) { j.Name = map[bool]string{false: "报表", true: "\xff"}[b] }},
+		{"GlueType", func(j *store.Job, b bool) { j.GlueType = map[bool]string{false: "GLUE_SHELL", true: "GLUE_COBOL"}[b] }},
+		{"Misfire", func(j *store.Job, b bool) {
+			j.Misfire = map[bool]store.Misfire{false: store.MisfireFireOnceNow, true: "fire_once_now"}[b]
 		}},
-		{"CatchUp", func(j *xxljob.Job, b bool) {
-			j.CatchUp = map[bool]xxljob.CatchUp{false: xxljob.CatchUpOnce, true: "once"}[b]
+		{"CatchUp", func(j *store.Job, b bool) {
+			j.CatchUp = map[bool]store.CatchUp{false: store.CatchUpOnce, true: "once"}[b]
 		}},
 	} {
 		good, bad := stage.GoodJob(), stage.GoodJob()
@@ -128,7 +127,7 @@ func TestJobEnumerations(t *testing.T) {
 		if j.Route = name; j.Validate() != nil {
 			t.Errorf("route %s: %v", name, j.Validate())
 		}
-		if j.Route = strings.ToLower(name); !errors.Is(j.Validate(), xxljob.ErrUnknownRoute) {
+		if j.Route = strings.ToLower(name); !errors.Is(j.Validate(), errs.ErrUnknownRoute) {
 			t.Errorf("route %s: %v", j.Route, j.Validate())
 		}
 	}
@@ -137,7 +136,7 @@ func TestJobEnumerations(t *testing.T) {
 		if j.Block = name; j.Validate() != nil {
 			t.Errorf("block %s: %v", name, j.Validate())
 		}
-		if j.Block = " " + name; !errors.Is(j.Validate(), xxljob.ErrUnknownBlock) {
+		if j.Block = " " + name; !errors.Is(j.Validate(), errs.ErrUnknownBlock) {
 			t.Errorf("block %q: %v", j.Block, j.Validate())
 		}
 	}
@@ -163,21 +162,21 @@ func TestScriptJobNeedsNoHandler(t *testing.T) {
 
 // TestManualJobIsValid: the zero Schedule is Manual, which is no fault.
 func TestManualJobIsValid(t *testing.T) {
-	if err := (xxljob.Job{App: "app", Name: "job", Handler: "handler"}).Validate(); err != nil {
+	if err := (store.Job{App: "app", Name: "job", Handler: "handler"}).Validate(); err != nil {
 		t.Error(err)
 	}
 }
 
 // TestGroupFaultsAtOnce is the same for a group.
 func TestGroupFaultsAtOnce(t *testing.T) {
-	err := xxljob.Group{Title: strings.Repeat("t", 65), Addresses: []string{"ftp://a/", "http://u:p@b/"}}.Validate()
+	err := store.Group{Title: strings.Repeat("t", 65), Addresses: []string{"ftp://a/", "http://u:p@b/"}}.Validate()
 	for _, words := range []string{`App ""`, "Title", "Addresses", "ftp://a/", "http://u:p@b/"} {
 		if err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%v does not say %q", err, words)
 		}
 	}
 	for _, addr := range []string{"", "a", "10.0.0.1:9999", "http://", "http://a/?q=1", "http://a/#f", "local://node", "http://a b/"} {
-		g := xxljob.Group{App: "app", Manual: true, Addresses: []string{addr}}
+		g := store.Group{App: "app", Manual: true, Addresses: []string{addr}}
 		if err := g.Validate(); err == nil || !strings.Contains(err.Error(), addr) {
 			t.Errorf("address %q: %v", addr, err)
 		}
@@ -186,76 +185,66 @@ func TestGroupFaultsAtOnce(t *testing.T) {
 		"10.0.0.1:9999": "want http:// or https://", "xxl-job:9999": "want http:// or https://", " http://10.0.0.1:9999": "a comma or a blank",
 		"http://10.0.0.1:9999,http://10.0.0.2:9999": "one by one", "http://10.0.0.1:9999 http://10.0.0.2:9999": "one by one",
 	} {
-		err := xxljob.Group{App: "app", Manual: true, Addresses: []string{addr}}.Validate()
+		err := store.Group{App: "app", Manual: true, Addresses: []string{addr}}.Validate()
 		if err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("address %q: %v, want %q", addr, err, words)
 		}
 	}
 	for _, addr := range []string{"http://10.0.0.1:9999/", "https://executor.example/base", "http://[::1]:9999"} {
-		g := xxljob.Group{App: "app", Manual: true, Addresses: []string{addr}}
+		g := store.Group{App: "app", Manual: true, Addresses: []string{addr}}
 		if err := g.Validate(); err != nil {
 			t.Errorf("address %q: %v", addr, err)
 		}
 	}
-	if err := (xxljob.Group{App: "app", Manual: true}).Validate(); err == nil {
+	if err := (store.Group{App: "app", Manual: true}).Validate(); err == nil {
 		t.Error("a manual group without addresses is accepted")
 	}
-}
-
-// TestCallsCopy: a Job is a plain value. What the caller does to it after a call
-// changes nothing in the store, and what the store keeps does not show in it.
-func TestCallsCopy(t *testing.T) {
-	s, err := xxljob.New(withEveryJob{memory.New()}, xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler)})
-	stage.Must(t, err)
-	given := stage.GoodJob()
-	given.Children = []int64{1, 2}
-	added, err := s.AddJob(t.Context(), given)
-	stage.Must(t, err)
-	given.Children[0], added.Children[1] = 8, 9
-	again, err := s.UpdateJob(t.Context(), xxljob.Job{ID: added.ID, Name: "renamed", Handler: "handler", Schedule: given.Schedule, Children: []int64{3}})
-	stage.Must(t, err)
-	if again.Children[0] != 3 || given.Name != "job" || added.Name != "job" || given.Children[1] != 2 || added.Children[0] != 1 {
-		t.Errorf("given %+v\nadded %+v\nupdated %+v", given, added, again)
-	}
-	stage.Must(t, s.Stop(t.Context()))
-}
-
-// TestDefaultsOfAJob: what AddJob fills in for empty fields.
-func TestDefaultsOfAJob(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		berlin, err := time.LoadLocation("Europe/Berlin")
-		stage.Must(t, err)
-		s, err := xxljob.New(memory.New(), xxljob.Config{App: "app", Location: berlin, Logger: slog.New(slog.DiscardHandler)})
-		stage.Must(t, err)
-		job, err := s.AddJob(t.Context(), xxljob.Job{Name: "nightly", Handler: "report", Schedule: xxljob.Cron("0 0 3 * * ?")})
-		stage.Must(t, err)
-		if job.App != "app" || job.Key != "nightly" || job.Misfire != "DO_NOTHING" || job.CatchUp != "" || job.Route != "NEAREST" ||
-			job.Block != "SERIAL_EXECUTION" || job.GlueType != "BEAN" || job.Schedule.Zone != "Europe/Berlin" || job.Stopped {
-			t.Errorf("%+v", job)
-		}
-		if job.ID <= 0 || job.Version != 1 || !job.Next.Equal(time.Date(2000, 1, 1, 2, 0, 0, 0, time.UTC)) || !job.Added.Equal(time.Now()) {
-			t.Errorf("ID %d, version %d, next %v, added %v", job.ID, job.Version, job.Next, job.Added)
-		}
-		manual, err := s.AddJob(t.Context(), xxljob.Job{Name: "manual", Handler: "report"})
-		stage.Must(t, err)
-		if manual.Stopped || manual.StopReason != "" || manual.Schedule.Type != xxljob.ScheduleNone || !manual.Next.IsZero() {
-			t.Errorf("%+v", manual)
-		}
-		// A zone of its own stays, and so does a schedule without wall-clock times.
-		for _, schedule := range []xxljob.Schedule{xxljob.Cron("0 0 3 * * ?").In("UTC"), xxljob.FixedRate(time.Minute)} {
-			job, err := s.AddJob(t.Context(), xxljob.Job{Name: schedule.String(), Handler: "report", Schedule: schedule})
-			if err != nil || job.Schedule != schedule {
-				t.Errorf("%v is stored as %v, %v", schedule, job.Schedule, err)
-			}
-		}
-		stage.Must(t, s.Stop(t.Context()))
-	})
 }
 
 // TestValidateWithoutApp: an empty Job.App means Config.App, which is no fault of
 // the definition.
 func TestValidateWithoutApp(t *testing.T) {
-	if err := (xxljob.Job{Name: "nightly", Handler: "h"}).Validate(); err != nil {
+	if err := (store.Job{Name: "nightly", Handler: "h"}).Validate(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestBoundsFaults: what is wrong with bounds is said with the field and its value.
+func TestBoundsFaults(t *testing.T) {
+	day := func(n int) time.Time { return time.Date(2027, 1, n, 0, 0, 0, 0, time.UTC) }
+	beyond := time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name string
+		set  func(*store.Job)
+		want map[string]string // nothing: it is in order
+	}{
+		{"none", func(*store.Job) {}, nil},
+		{"all", func(j *store.Job) { j.NotBefore, j.NotAfter, j.MaxRuns = day(1), day(2), 1<<31-1 }, nil},
+		{"one instant", func(j *store.Job) { j.NotBefore, j.NotAfter = day(1), day(1) }, nil},
+		{"within a millisecond", func(j *store.Job) { j.NotBefore, j.NotAfter = day(1).Add(2000), day(1).Add(1000) }, nil},
+		{"the bounds of the bounds", func(j *store.Job) {
+			j.NotBefore, j.NotAfter = time.UnixMilli(1), beyond.Add(-time.Millisecond)
+		}, nil},
+		{"the wrong way round", func(j *store.Job) { j.NotBefore, j.NotAfter = day(2), day(1) },
+			map[string]string{"NotAfter": "before NotBefore, 2027-01-02T00:00:00Z"}},
+		{"below zero", func(j *store.Job) { j.MaxRuns = -1 }, map[string]string{"MaxRuns": `"-1"`}},
+		{"too many", func(j *store.Job) { j.MaxRuns = 1 << 31 }, map[string]string{"MaxRuns": "2147483648"}},
+		{"too early", func(j *store.Job) { j.NotBefore = time.UnixMilli(0) }, map[string]string{"NotBefore": "1970-01-01T00:00:00Z"}},
+		{"too late", func(j *store.Job) { j.NotBefore, j.NotAfter = beyond, beyond.AddDate(5, 0, 0) },
+			map[string]string{"NotBefore": "10000-01-01", "NotAfter": "10005-01-01"}},
+		{"nothing to bound", func(j *store.Job) {
+			j.Schedule, j.NotBefore, j.NotAfter, j.MaxRuns = schedule.Manual(), day(1), day(2), 1
+		}, map[string]string{"NotBefore": "no schedule", "NotAfter": "no schedule", "MaxRuns": "no schedule"}},
+	} {
+		j := stage.GoodJob()
+		j.Schedule = schedule.Cron("0 0 3 * * ?")
+		tt.set(&j)
+		if err := j.Validate(); tt.want == nil {
+			if err != nil {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+		} else {
+			requireFaults(t, err, calledIn(j), tt.want)
+		}
 	}
 }

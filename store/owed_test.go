@@ -1,4 +1,4 @@
-package xxljob_test
+package store_test
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 )
@@ -15,7 +14,7 @@ import (
 // TestOwes is every state of a run with every kind of definition.
 func TestOwes(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	run := xxljob.Run{
+	run := store.Run{
 		ID: 20, TriggerID: 18, JobID: 7, Shard: 3, Depth: 4, Attempt: 2, Scheduled: at.Add(time.Minute), First: at,
 		Last: at.Add(time.Hour), Count: 2, Param: "param", HandleMsg: "result",
 	}
@@ -33,25 +32,25 @@ func TestOwes(t *testing.T) {
 	param, result := "param", "result"
 	for _, tt := range []struct {
 		name  string
-		job   *xxljob.Job
+		job   *store.Job
 		joins []int64
 		want  []store.Owed
 	}{
-		{"a job that nothing follows", &xxljob.Job{ID: 7}, nil, nil},
+		{"a job that nothing follows", &store.Job{ID: 7}, nil, nil},
 		{"a job that is removed", nil, []int64{9}, nil},
-		{"children by id", &xxljob.Job{Children: []int64{9, 8}}, nil, []store.Owed{child(9, "", "", nil), child(8, "", "", nil)}},
-		{"children by key", &xxljob.Job{ChildKeys: []string{"b/k", "a/k/l"}}, nil, []store.Owed{child(0, "b", "k", nil), child(0, "a", "k/l", nil)}},
-		{"with their own parameter", &xxljob.Job{Children: []int64{9}, ChildParam: xxljob.ChildParamOwn}, nil, []store.Owed{child(9, "", "", nil)}},
-		{"with the parent's", &xxljob.Job{Children: []int64{9}, ChildKeys: []string{"a/k"}, ChildParam: xxljob.ChildParamParent}, nil, []store.Owed{child(9, "", "", &param), child(0, "a", "k", &param)}},
-		{"with the result", &xxljob.Job{Children: []int64{9}, ChildParam: xxljob.ChildParamResult}, nil, []store.Owed{child(9, "", "", &result)}},
-		{"joins are given no parameter", &xxljob.Job{ChildParam: xxljob.ChildParamResult}, []int64{5, 6}, []store.Owed{join(5), join(6)}},
-		{"a stopped job owes as any other", &xxljob.Job{Stopped: true, Children: []int64{9}}, []int64{5}, []store.Owed{child(9, "", "", nil), join(5)}},
+		{"children by id", &store.Job{Children: []int64{9, 8}}, nil, []store.Owed{child(9, "", "", nil), child(8, "", "", nil)}},
+		{"children by key", &store.Job{ChildKeys: []string{"b/k", "a/k/l"}}, nil, []store.Owed{child(0, "b", "k", nil), child(0, "a", "k/l", nil)}},
+		{"with their own parameter", &store.Job{Children: []int64{9}, ChildParam: store.ChildParamOwn}, nil, []store.Owed{child(9, "", "", nil)}},
+		{"with the parent's", &store.Job{Children: []int64{9}, ChildKeys: []string{"a/k"}, ChildParam: store.ChildParamParent}, nil, []store.Owed{child(9, "", "", &param), child(0, "a", "k", &param)}},
+		{"with the result", &store.Job{Children: []int64{9}, ChildParam: store.ChildParamResult}, nil, []store.Owed{child(9, "", "", &result)}},
+		{"joins are given no parameter", &store.Job{ChildParam: store.ChildParamResult}, []int64{5, 6}, []store.Owed{join(5), join(6)}},
+		{"a stopped job owes as any other", &store.Job{Stopped: true, Children: []int64{9}}, []int64{5}, []store.Owed{child(9, "", "", nil), join(5)}},
 	} {
 		for _, state := range everyState {
 			r := run
 			r.State = state
 			want := tt.want
-			if state != xxljob.StateSucceeded {
+			if state != store.StateSucceeded {
 				want = nil
 			}
 			if got := owedText(r.Owes(tt.job, tt.joins)); got != owedText(want) {
@@ -90,13 +89,13 @@ func TestResultsAreCutAtARune(t *testing.T) {
 		{strings.Repeat("x", most-3) + "😀", most - 3},
 		{strings.Repeat("x", most-4) + "😀😀", most},
 	} {
-		run := xxljob.Run{State: xxljob.StateSucceeded, HandleMsg: tt.result}
-		owed := run.Owes(&xxljob.Job{Children: []int64{9}, ChildParam: xxljob.ChildParamResult}, nil)
+		run := store.Run{State: store.StateSucceeded, HandleMsg: tt.result}
+		owed := run.Owes(&store.Job{Children: []int64{9}, ChildParam: store.ChildParamResult}, nil)
 		got := *owed[0].Param
 		if len(got) != tt.want || !utf8.ValidString(got) || !strings.HasPrefix(tt.result, got) {
 			t.Errorf("of a result of %d bytes a child is given %d, valid: %v, want %d", len(tt.result), len(got), utf8.ValidString(got), tt.want)
 		}
-		if err := (xxljob.Trigger{Param: &got}).Validate(); err != nil {
+		if err := (store.Trigger{Param: &got}).Validate(); err != nil {
 			t.Errorf("what is left of a result of %d bytes is no parameter: %v", len(tt.result), err)
 		}
 	}
@@ -106,14 +105,14 @@ func TestBusinessTime(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
 		name string
-		run  xxljob.Run
+		run  store.Run
 		want time.Time
 	}{
-		{"one instant", xxljob.Run{Scheduled: at}, at},
-		{"several instants", xxljob.Run{Scheduled: at.Add(time.Hour), First: at, Last: at.Add(time.Hour), Count: 2}, at},
-		{"a retry", xxljob.Run{Scheduled: at.Add(time.Hour), First: at, Last: at, Attempt: 1}, at},
-		{"a child", xxljob.Run{Scheduled: at.Add(time.Hour), Business: at}, at},
-		{"a child's retry", xxljob.Run{Scheduled: at.Add(2 * time.Hour), First: at.Add(time.Hour), Business: at}, at},
+		{"one instant", store.Run{Scheduled: at}, at},
+		{"several instants", store.Run{Scheduled: at.Add(time.Hour), First: at, Last: at.Add(time.Hour), Count: 2}, at},
+		{"a retry", store.Run{Scheduled: at.Add(time.Hour), First: at, Last: at, Attempt: 1}, at},
+		{"a child", store.Run{Scheduled: at.Add(time.Hour), Business: at}, at},
+		{"a child's retry", store.Run{Scheduled: at.Add(2 * time.Hour), First: at.Add(time.Hour), Business: at}, at},
 	} {
 		if got := tt.run.BusinessTime(); !got.Equal(tt.want) {
 			t.Errorf("%s is for %v, want %v", tt.name, got, tt.want)
@@ -141,45 +140,45 @@ func TestChainFaults(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		field string // none: it is good
-		set   func(j *xxljob.Job)
+		set   func(j *store.Job)
 	}{
-		{"100 children", "", func(j *xxljob.Job) { j.Children, j.ChildKeys = ids(50), keys(50) }},
-		{"101 children", "Children", func(j *xxljob.Job) { j.Children, j.ChildKeys = ids(50), keys(51) }},
-		{"101 children by key", "Children", func(j *xxljob.Job) { j.ChildKeys = keys(101) }},
-		{"100 before it", "", func(j *xxljob.Job) { j.After, j.AfterKeys = ids(100), nil }},
-		{"101 before it", "After", func(j *xxljob.Job) { j.After, j.AfterKeys = ids(100), keys(1) }},
-		{"an id of zero", "Children", func(j *xxljob.Job) { j.Children = []int64{0} }},
-		{"an id beyond 2^31", "After", func(j *xxljob.Job) { j.After = []int64{1 << 31} }},
-		{"the last id", "", func(j *xxljob.Job) { j.After, j.Children = []int64{1<<31 - 1}, []int64{1<<31 - 1} }},
-		{"a key without an app", "ChildKeys", func(j *xxljob.Job) { j.ChildKeys = []string{"/k"} }},
-		{"an app without a key", "AfterKeys", func(j *xxljob.Job) { j.AfterKeys = []string{"app/"} }},
-		{"no slash", "AfterKeys", func(j *xxljob.Job) { j.AfterKeys = []string{"k"} }},
-		{"an empty key", "ChildKeys", func(j *xxljob.Job) { j.ChildKeys = []string{""} }},
-		{"a blank key", "ChildKeys", func(j *xxljob.Job) { j.ChildKeys = []string{"app/ "} }},
-		{"a key that is no text", "ChildKeys", func(j *xxljob.Job) { j.ChildKeys = []string{"app/\xff"} }},
-		{"a key with a NUL", "AfterKeys", func(j *xxljob.Job) { j.AfterKeys = []string{"app/\x00"} }},
-		{"a key with slashes", "", func(j *xxljob.Job) { j.ChildKeys = []string{"app/a/b/"} }},
-		{"the longest key", "", func(j *xxljob.Job) { j.ChildKeys, j.AfterKeys = ref(64, 255), ref(64, 255) }},
-		{"an app of 65 bytes", "ChildKeys", func(j *xxljob.Job) { j.ChildKeys = ref(65, 1) }},
-		{"a key of 256 bytes", "AfterKeys", func(j *xxljob.Job) { j.AfterKeys = ref(1, 256) }},
-		{"ChildParam", "", func(j *xxljob.Job) { j.ChildParam = xxljob.ChildParamResult }},
-		{"another ChildParam", "ChildParam", func(j *xxljob.Job) { j.ChildParam = "result" }},
-		{"LateAfter of a second", "", func(j *xxljob.Job) { j.LateAfter = time.Second }},
-		{"LateAfter of a month", "", func(j *xxljob.Job) { j.LateAfter = 31 * aDay }},
-		{"LateAfter of less", "LateAfter", func(j *xxljob.Job) { j.LateAfter = time.Second - time.Millisecond }},
-		{"LateAfter of more", "LateAfter", func(j *xxljob.Job) { j.LateAfter = 31*aDay + time.Millisecond }},
-		{"LateAfter before", "LateAfter", func(j *xxljob.Job) { j.LateAfter = -time.Minute }},
-		{"LateAfter in parts of a millisecond", "LateAfter", func(j *xxljob.Job) { j.LateAfter = time.Minute + time.Microsecond }},
-		{"AfterWindow of no join", "AfterWindow", func(j *xxljob.Job) { j.AfterWindow = time.Hour }},
-		{"AfterZone of no join", "AfterZone", func(j *xxljob.Job) { j.AfterZone = "UTC" }},
-		{"AfterTimeout of no join", "AfterTimeout", func(j *xxljob.Job) { j.AfterTimeout = time.Hour }},
-		{"AfterTimeout", "", behind(func(j *xxljob.Job) { j.AfterTimeout = time.Second })},
-		{"AfterTimeout of less", "AfterTimeout", behind(func(j *xxljob.Job) { j.AfterTimeout = time.Second - time.Millisecond })},
-		{"AfterTimeout of a month", "", behind(func(j *xxljob.Job) { j.AfterTimeout = 31 * aDay })},
-		{"AfterTimeout of more", "AfterTimeout", behind(func(j *xxljob.Job) { j.AfterTimeout = 31*aDay + time.Millisecond })},
-		{"AfterZone", "", behind(func(j *xxljob.Job) { j.AfterZone = "Europe/Berlin" })},
-		{"AfterZone of a node", "AfterZone", behind(func(j *xxljob.Job) { j.AfterZone = "Local" })},
-		{"AfterZone that is none", "AfterZone", behind(func(j *xxljob.Job) { j.AfterZone = "Europe/Atlantis" })},
+		{"100 children", "", func(j *store.Job) { j.Children, j.ChildKeys = ids(50), keys(50) }},
+		{"101 children", "Children", func(j *store.Job) { j.Children, j.ChildKeys = ids(50), keys(51) }},
+		{"101 children by key", "Children", func(j *store.Job) { j.ChildKeys = keys(101) }},
+		{"100 before it", "", func(j *store.Job) { j.After, j.AfterKeys = ids(100), nil }},
+		{"101 before it", "After", func(j *store.Job) { j.After, j.AfterKeys = ids(100), keys(1) }},
+		{"an id of zero", "Children", func(j *store.Job) { j.Children = []int64{0} }},
+		{"an id beyond 2^31", "After", func(j *store.Job) { j.After = []int64{1 << 31} }},
+		{"the last id", "", func(j *store.Job) { j.After, j.Children = []int64{1<<31 - 1}, []int64{1<<31 - 1} }},
+		{"a key without an app", "ChildKeys", func(j *store.Job) { j.ChildKeys = []string{"/k"} }},
+		{"an app without a key", "AfterKeys", func(j *store.Job) { j.AfterKeys = []string{"app/"} }},
+		{"no slash", "AfterKeys", func(j *store.Job) { j.AfterKeys = []string{"k"} }},
+		{"an empty key", "ChildKeys", func(j *store.Job) { j.ChildKeys = []string{""} }},
+		{"a blank key", "ChildKeys", func(j *store.Job) { j.ChildKeys = []string{"app/ "} }},
+		{"a key that is no text", "ChildKeys", func(j *store.Job) { j.ChildKeys = []string{"app/\xff"} }},
+		{"a key with a NUL", "AfterKeys", func(j *store.Job) { j.AfterKeys = []string{"app/\x00"} }},
+		{"a key with slashes", "", func(j *store.Job) { j.ChildKeys = []string{"app/a/b/"} }},
+		{"the longest key", "", func(j *store.Job) { j.ChildKeys, j.AfterKeys = ref(64, 255), ref(64, 255) }},
+		{"an app of 65 bytes", "ChildKeys", func(j *store.Job) { j.ChildKeys = ref(65, 1) }},
+		{"a key of 256 bytes", "AfterKeys", func(j *store.Job) { j.AfterKeys = ref(1, 256) }},
+		{"ChildParam", "", func(j *store.Job) { j.ChildParam = store.ChildParamResult }},
+		{"another ChildParam", "ChildParam", func(j *store.Job) { j.ChildParam = "result" }},
+		{"LateAfter of a second", "", func(j *store.Job) { j.LateAfter = time.Second }},
+		{"LateAfter of a month", "", func(j *store.Job) { j.LateAfter = 31 * aDay }},
+		{"LateAfter of less", "LateAfter", func(j *store.Job) { j.LateAfter = time.Second - time.Millisecond }},
+		{"LateAfter of more", "LateAfter", func(j *store.Job) { j.LateAfter = 31*aDay + time.Millisecond }},
+		{"LateAfter before", "LateAfter", func(j *store.Job) { j.LateAfter = -time.Minute }},
+		{"LateAfter in parts of a millisecond", "LateAfter", func(j *store.Job) { j.LateAfter = time.Minute + time.Microsecond }},
+		{"AfterWindow of no join", "AfterWindow", func(j *store.Job) { j.AfterWindow = time.Hour }},
+		{"AfterZone of no join", "AfterZone", func(j *store.Job) { j.AfterZone = "UTC" }},
+		{"AfterTimeout of no join", "AfterTimeout", func(j *store.Job) { j.AfterTimeout = time.Hour }},
+		{"AfterTimeout", "", behind(func(j *store.Job) { j.AfterTimeout = time.Second })},
+		{"AfterTimeout of less", "AfterTimeout", behind(func(j *store.Job) { j.AfterTimeout = time.Second - time.Millisecond })},
+		{"AfterTimeout of a month", "", behind(func(j *store.Job) { j.AfterTimeout = 31 * aDay })},
+		{"AfterTimeout of more", "AfterTimeout", behind(func(j *store.Job) { j.AfterTimeout = 31*aDay + time.Millisecond })},
+		{"AfterZone", "", behind(func(j *store.Job) { j.AfterZone = "Europe/Berlin" })},
+		{"AfterZone of a node", "AfterZone", behind(func(j *store.Job) { j.AfterZone = "Local" })},
+		{"AfterZone that is none", "AfterZone", behind(func(j *store.Job) { j.AfterZone = "Europe/Atlantis" })},
 	} {
 		job := stage.GoodJob()
 		tt.set(&job)
@@ -192,8 +191,8 @@ func TestChainFaults(t *testing.T) {
 }
 
 // behind makes a job that runs behind another.
-func behind(set func(j *xxljob.Job)) func(j *xxljob.Job) {
-	return func(j *xxljob.Job) { j.AfterKeys = []string{"app/first"}; set(j) }
+func behind(set func(j *store.Job)) func(j *store.Job) {
+	return func(j *store.Job) { j.AfterKeys = []string{"app/first"}; set(j) }
 }
 
 // TestWindowFaults: divisors of a day in whole milliseconds, and whole days.
@@ -206,7 +205,7 @@ func TestWindowFaults(t *testing.T) {
 		aDay >> 14: false, // divides a day, and is 5.2734375 s
 	} {
 		job := stage.GoodJob()
-		behind(func(j *xxljob.Job) { j.AfterWindow = window })(&job)
+		behind(func(j *store.Job) { j.AfterWindow = window })(&job)
 		if err := job.Validate(); good && err != nil {
 			t.Errorf("a window of %v: %v", window, err)
 		} else if !good {
@@ -221,7 +220,7 @@ func TestOwnKeysAreRefused(t *testing.T) {
 		store.ChildKey(7): false, store.WindowKey(time.Now()): false, store.OwnKeys: false, "xxljob/mine": false,
 		"xxljob": true, "xxljo/": true, "Xxljob/child/7": true, " xxljob/child/7": true, "mine/xxljob/": true,
 	} {
-		err := xxljob.Trigger{Key: key}.Validate()
+		err := store.Trigger{Key: key}.Validate()
 		if good && err != nil {
 			t.Errorf("key %q: %v", key, err)
 		} else if !good {

@@ -1,18 +1,18 @@
-package xxljob_test
+package store_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
-var everyState = []xxljob.State{
-	xxljob.StatePlanned, xxljob.StateStarted, xxljob.StateDispatched, xxljob.StateSucceeded,
-	xxljob.StateFailed, xxljob.StateTimedOut, xxljob.StateKilled, xxljob.StateLost,
-	xxljob.StateRefused, xxljob.StateDiscarded, xxljob.StateSkipped, xxljob.StateCancelled,
-	xxljob.StateSnoozed,
+var everyState = []store.State{
+	store.StatePlanned, store.StateStarted, store.StateDispatched, store.StateSucceeded,
+	store.StateFailed, store.StateTimedOut, store.StateKilled, store.StateLost,
+	store.StateRefused, store.StateDiscarded, store.StateSkipped, store.StateCancelled,
+	store.StateSnoozed,
 }
 
 // TestStateMatrix is the state function as a whole: a row is a state, a column
@@ -46,24 +46,24 @@ func TestStateMatrix(t *testing.T) {
 // against the table of the design, and with them names and finality.
 func TestStateCodes(t *testing.T) {
 	for _, tt := range []struct {
-		state           xxljob.State
+		state           store.State
 		name            string
 		trigger, handle int
 		ended           bool
 	}{
-		{xxljob.StatePlanned, "planned", 0, 0, false},
-		{xxljob.StateStarted, "started", 0, 0, false},
-		{xxljob.StateDispatched, "dispatched", 200, 0, false},
-		{xxljob.StateSucceeded, "succeeded", 200, 200, true},
-		{xxljob.StateFailed, "failed", 200, 500, true},
-		{xxljob.StateTimedOut, "timed out", 200, 502, true},
-		{xxljob.StateKilled, "killed", 200, 500, true},
-		{xxljob.StateLost, "lost", 200, 500, true},
-		{xxljob.StateRefused, "refused", 500, 0, true},
-		{xxljob.StateDiscarded, "discarded", 500, 0, true},
-		{xxljob.StateSkipped, "skipped", 200, 200, true},
-		{xxljob.StateCancelled, "cancelled", 200, 200, true},
-		{xxljob.StateSnoozed, "snoozed", 200, 200, true},
+		{store.StatePlanned, "planned", 0, 0, false},
+		{store.StateStarted, "started", 0, 0, false},
+		{store.StateDispatched, "dispatched", 200, 0, false},
+		{store.StateSucceeded, "succeeded", 200, 200, true},
+		{store.StateFailed, "failed", 200, 500, true},
+		{store.StateTimedOut, "timed out", 200, 502, true},
+		{store.StateKilled, "killed", 200, 500, true},
+		{store.StateLost, "lost", 200, 500, true},
+		{store.StateRefused, "refused", 500, 0, true},
+		{store.StateDiscarded, "discarded", 500, 0, true},
+		{store.StateSkipped, "skipped", 200, 200, true},
+		{store.StateCancelled, "cancelled", 200, 200, true},
+		{store.StateSnoozed, "snoozed", 200, 200, true},
 	} {
 		trigger, handle := tt.state.Codes()
 		if trigger != tt.trigger || handle != tt.handle {
@@ -73,7 +73,7 @@ func TestStateCodes(t *testing.T) {
 			t.Errorf("%v, ended %t; want %s, %t", tt.state, tt.state.Ended(), tt.name, tt.ended)
 		}
 	}
-	if got := xxljob.State(99).String(); got != "State(99)" {
+	if got := store.State(99).String(); got != "State(99)" {
 		t.Errorf("a state that does not exist is %q", got)
 	}
 }
@@ -81,7 +81,7 @@ func TestStateCodes(t *testing.T) {
 // TestTriggerTypes: the first six are XXL-JOB's stored names; those that a
 // schedule makes are known as such.
 func TestTriggerTypes(t *testing.T) {
-	for typ, born := range map[xxljob.TriggerType]bool{
+	for typ, born := range map[store.TriggerType]bool{
 		"MANUAL": false, "CRON": true, "RETRY": false, "PARENT": false, "API": false, "MISFIRE": true,
 		"FIX_RATE": true, "FIX_DELAY": true, "ONCE": true, "": false, "cron": false,
 	} {
@@ -89,10 +89,10 @@ func TestTriggerTypes(t *testing.T) {
 			t.Errorf("%q is born of a schedule: %t", typ, got)
 		}
 	}
-	for typ, want := range map[xxljob.TriggerType]string{
-		xxljob.TriggerManual: "MANUAL", xxljob.TriggerCron: "CRON", xxljob.TriggerRetry: "RETRY",
-		xxljob.TriggerParent: "PARENT", xxljob.TriggerAPI: "API", xxljob.TriggerMisfire: "MISFIRE",
-		xxljob.TriggerFixRate: "FIX_RATE", xxljob.TriggerFixDelay: "FIX_DELAY", xxljob.TriggerOnce: "ONCE",
+	for typ, want := range map[store.TriggerType]string{
+		store.TriggerManual: "MANUAL", store.TriggerCron: "CRON", store.TriggerRetry: "RETRY",
+		store.TriggerParent: "PARENT", store.TriggerAPI: "API", store.TriggerMisfire: "MISFIRE",
+		store.TriggerFixRate: "FIX_RATE", store.TriggerFixDelay: "FIX_DELAY", store.TriggerOnce: "ONCE",
 	} {
 		if string(typ) != want {
 			t.Errorf("%q, want %q", typ, want)
@@ -102,14 +102,14 @@ func TestTriggerTypes(t *testing.T) {
 
 // TestSharding: the text is XXL-JOB's executor_sharding_param.
 func TestSharding(t *testing.T) {
-	if got := (xxljob.Sharding{Index: 2, Total: 3}).String(); got != "2/3" {
+	if got := (store.Sharding{Index: 2, Total: 3}).String(); got != "2/3" {
 		t.Errorf("%q", got)
 	}
 }
 
 // TestLateness counts from the instant to the start, and is zero before.
 func TestLateness(t *testing.T) {
-	r := xxljob.Run{Scheduled: planNow}
+	r := store.Run{Scheduled: planNow}
 	if d := r.Lateness(); d != 0 {
 		t.Errorf("not started: %v", d)
 	}
@@ -123,13 +123,13 @@ func TestLateness(t *testing.T) {
 // value.
 func TestTriggerFaults(t *testing.T) {
 	long, minus := strings.Repeat("p", 64<<10+1), -1
-	err := xxljob.Trigger{
-		Key: strings.Repeat("k", 256), Type: "CRON", Param: &long, Shard: xxljob.Sharding{Index: 3, Total: 3}, Retries: &minus,
+	err := store.Trigger{
+		Key: strings.Repeat("k", 256), Type: "CRON", Param: &long, Shard: store.Sharding{Index: 3, Total: 3}, Retries: &minus,
 	}.Validate()
 	requireFaults(t, err, "trigger", map[string]string{
 		"Key": "kkkk", "Type": "CRON", "Param": "pppp", "Shard": "3/3", "Retries": "-1",
 	})
-	for _, tr := range []xxljob.Trigger{{}, {Type: xxljob.TriggerAPI}, {Shard: xxljob.Sharding{Index: 2, Total: 3}}, {Param: new(string)}} {
+	for _, tr := range []store.Trigger{{}, {Type: store.TriggerAPI}, {Shard: store.Sharding{Index: 2, Total: 3}}, {Param: new(string)}} {
 		if err := tr.Validate(); err != nil {
 			t.Errorf("%+v: %v", tr, err)
 		}
@@ -165,11 +165,8 @@ func requireFaults(t *testing.T, err error, what string, fields map[string]strin
 // TestStatesThatDoNotExist: no run becomes a state that there is not.
 func TestStatesThatDoNotExist(t *testing.T) {
 	for _, s := range everyState {
-		if s.CanBecome(xxljob.StateSnoozed + 1) {
-			t.Errorf("%v can become %v", s, xxljob.StateSnoozed+1)
+		if s.CanBecome(store.StateSnoozed + 1) {
+			t.Errorf("%v can become %v", s, store.StateSnoozed+1)
 		}
 	}
 }
-
-// planNow is the instant that tests of values go by.
-var planNow = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)

@@ -1,4 +1,4 @@
-package xxljob_test
+package store_test
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/test/stage"
+	"github.com/xxljob/xxljob/store"
 )
 
 const aDay = 24 * time.Hour
@@ -68,7 +68,7 @@ func TestWindow(t *testing.T) {
 		{"Asia/Shanghai", 7 * aDay, "2026-03-02T00:00:00+08:00", "2026-03-02T00:00:00+08:00", "Monday begins one"},
 		{"Asia/Shanghai", 15 * time.Minute, "2026-03-01T11:59:59+08:00", "2026-03-01T11:45:00+08:00", "a quarter"},
 	} {
-		job := xxljob.Job{AfterZone: tt.zone, AfterWindow: tt.window}
+		job := store.Job{AfterZone: tt.zone, AfterWindow: tt.window}
 		got, want := job.Window(stage.At(t, tt.at)), stage.At(t, tt.want)
 		if !got.Equal(want) || got.Location() != time.UTC {
 			t.Errorf("%s (%s): the window of %v that %s lies in begins at %v, want %v", tt.whatItShows, tt.zone, tt.window, tt.at, got, want.UTC())
@@ -86,7 +86,7 @@ func TestWindowsFollowEachOther(t *testing.T) {
 		stage.Must(t, err)
 		for _, from := range changesOf(loc) {
 			for _, window := range windows {
-				job := xxljob.Job{AfterZone: zone, AfterWindow: window}
+				job := store.Job{AfterZone: zone, AfterWindow: window}
 				var last time.Time
 				for at := from.Add(-30 * time.Hour); at.Before(from.Add(30 * time.Hour)); at = at.Add(15*time.Minute - 1500*time.Millisecond) {
 					begin := job.Window(at)
@@ -151,7 +151,7 @@ func TestWindowsOfADay(t *testing.T) {
 		for window, want := range map[time.Duration]int{
 			15 * time.Minute: day.hours * 4, time.Hour: day.hours, 2 * time.Hour: 12, 6 * time.Hour: 4, aDay: 1, 7 * aDay: 1,
 		} {
-			job := xxljob.Job{AfterZone: "Europe/Berlin", AfterWindow: window}
+			job := store.Job{AfterZone: "Europe/Berlin", AfterWindow: window}
 			var begins []time.Time
 			for at := day.begin; at.Day() == day.begin.Day(); at = at.Add(5 * time.Minute) {
 				begins = append(begins, job.Window(at))
@@ -168,7 +168,7 @@ func TestWindowReadsNoFiles(t *testing.T) {
 	at := time.Date(2026, 10, 25, 1, 30, 0, 0, time.UTC)
 	for _, zone := range []string{"", "UTC", "Europe/Berlin", "Australia/Lord_Howe"} {
 		for _, window := range []time.Duration{time.Hour, 0} {
-			job := xxljob.Job{AfterZone: zone, AfterWindow: window}
+			job := store.Job{AfterZone: zone, AfterWindow: window}
 			if n := testing.AllocsPerRun(100, func() { job.Window(at) }); n != 0 {
 				t.Errorf("%q, %v: Window allocates %v times", zone, window, n)
 			}
@@ -181,7 +181,7 @@ func TestWindowReadsNoFiles(t *testing.T) {
 //	go test -run '^$' -bench 'Window$' -benchmem .
 func BenchmarkWindow(b *testing.B) {
 	at := time.Date(2026, 10, 25, 1, 30, 0, 0, time.UTC)
-	job := xxljob.Job{AfterZone: "Europe/Berlin"}
+	job := store.Job{AfterZone: "Europe/Berlin"}
 	for b.Loop() {
 		job.Window(at)
 	}
@@ -189,7 +189,7 @@ func BenchmarkWindow(b *testing.B) {
 
 // TestMissing names jobs as definitions do.
 func TestMissing(t *testing.T) {
-	job := xxljob.Job{After: []int64{7, 8}, AfterKeys: []string{"app/a", "app/b/c"}}
+	job := store.Job{After: []int64{7, 8}, AfterKeys: []string{"app/a", "app/b/c"}}
 	for _, tt := range []struct {
 		has  []string
 		want []string

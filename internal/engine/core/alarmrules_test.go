@@ -1,4 +1,4 @@
-package xxljob_test
+package core_test
 
 import (
 	"context"
@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/alarm"
+	"github.com/xxljob/xxljob/internal/engine/core"
 )
 
 // noAlarmer takes every message.
@@ -65,7 +65,7 @@ func TestConfigAlarms(t *testing.T) {
 			tt.rule(&rule)
 			first := good
 			first.Name = "first"
-			err := xxljob.Config{App: "app", Alarms: []alarm.Rule{first, rule}}.Validate()
+			err := core.Config{App: "app", Alarms: []alarm.Rule{first, rule}}.WithDefaults().Validate()
 			if tt.field == "" {
 				if err != nil {
 					t.Errorf("it is refused: %v", err)
@@ -85,13 +85,13 @@ func TestConfigAlarmRules(t *testing.T) {
 	for i := range 33 {
 		rules = append(rules, alarm.Rule{Name: strings.Repeat("x", i+1), To: noAlarmer{}})
 	}
-	if err := (xxljob.Config{App: "app", Alarms: rules[:32]}).Validate(); err != nil {
+	if err := (core.Config{App: "app", Alarms: rules[:32]}).WithDefaults().Validate(); err != nil {
 		t.Errorf("32 rules: %v", err)
 	}
-	if err := (xxljob.Config{App: "app", Alarms: rules}).Validate(); err == nil || !strings.Contains(err.Error(), "33 rules") {
+	if err := (core.Config{App: "app", Alarms: rules}).WithDefaults().Validate(); err == nil || !strings.Contains(err.Error(), "33 rules") {
 		t.Errorf("33 rules: %v", err)
 	}
-	err := xxljob.Config{App: "app", Alarms: []alarm.Rule{{Window: 1, Timeout: -1}, {}}}.Validate()
+	err := core.Config{App: "app", Alarms: []alarm.Rule{{Window: 1, Timeout: -1}, {}}}.WithDefaults().Validate()
 	for _, field := range []string{"Alarms[0].Name", "Alarms[0].To", "Alarms[0].Window", "Alarms[0].Timeout", "Alarms[1].Name", "Alarms[1].To"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("error %v says nothing of %s", err, field)

@@ -1,4 +1,4 @@
-package xxljob_test
+package queue_test
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/engine/queue"
 	"github.com/xxljob/xxljob/internal/test/stage"
 )
 
@@ -55,7 +55,7 @@ func TestRingAgainstModel(t *testing.T) {
 
 func ringAgainstModel(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0))
-	ring, model := xxljob.NewTimeRing(), slowRing{}
+	ring, model := queue.NewTimeRing(), slowRing{}
 	// Also before 1970, where the milliseconds are negative.
 	now := time.UnixMilli(r.Int64N(4e12) - 1e12).UTC()
 	id := int64(0)
@@ -130,7 +130,7 @@ func TestRingCatchesUp(t *testing.T) {
 		0, time.Millisecond, time.Second, 59 * time.Second, 60 * time.Second, 61 * time.Second,
 		2 * time.Minute, 2*time.Minute + 749*time.Millisecond, time.Hour, 1000 * time.Hour,
 	} {
-		ring := xxljob.NewTimeRing()
+		ring := queue.NewTimeRing()
 		ring.Pop(start)
 		// One run for each second of the stall, at most an hour of them, and one
 		// that is not due.
@@ -156,7 +156,7 @@ func TestRingCatchesUp(t *testing.T) {
 // TestRingIsExact is the promise to the millisecond: nothing at 12:00:04.999,
 // the run at 12:00:05.
 func TestRingIsExact(t *testing.T) {
-	ring := xxljob.NewTimeRing()
+	ring := queue.NewTimeRing()
 	at := time.Date(2026, 3, 1, 12, 0, 5, 0, time.UTC)
 	ring.Push(at, 7)
 	if got := ring.Pop(at.Add(-time.Millisecond)); len(got) != 0 {
@@ -174,7 +174,7 @@ func TestRingIsExact(t *testing.T) {
 // also while the clock stands behind: it is due at the next Pop, not a minute
 // later.
 func TestRingTakesLateRuns(t *testing.T) {
-	ring := xxljob.NewTimeRing()
+	ring := queue.NewTimeRing()
 	now := time.Date(2026, 3, 1, 12, 0, 5, 0, time.UTC)
 	ring.Pop(now)
 	ring.Push(now.Add(-time.Hour), 1)
@@ -192,7 +192,7 @@ func TestRingTakesLateRuns(t *testing.T) {
 // once, and none before its time.
 func TestRingConcurrently(t *testing.T) {
 	const pushers, each = 8, 2000
-	ring := xxljob.NewTimeRing()
+	ring := queue.NewTimeRing()
 	base := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	at := func(id int64) time.Time { return base.Add(time.Duration(id*7919%180_000) * time.Millisecond) }
 	var push, pop sync.WaitGroup
@@ -242,7 +242,7 @@ func BenchmarkRing(b *testing.B) {
 	const entries = 1_000_000
 	for _, gap := range []time.Duration{5 * time.Microsecond, time.Millisecond} {
 		b.Run(fmt.Sprintf("gap=%v", gap), func(b *testing.B) {
-			ring := xxljob.NewTimeRing()
+			ring := queue.NewTimeRing()
 			base := time.UnixMilli(1_772_000_000_000)
 			at := func(i int) time.Time { return base.Add(time.Duration(i) * gap) }
 			for i := range entries {
@@ -266,7 +266,7 @@ func BenchmarkRing(b *testing.B) {
 // TestRingOrderAfterStall: after a stall of a minute or more the runs come out in
 // the order of their times, not in that of the slots.
 func TestRingOrderAfterStall(t *testing.T) {
-	ring := xxljob.NewTimeRing()
+	ring := queue.NewTimeRing()
 	base := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	ring.Pop(base)
 	ring.Push(base.Add(1*time.Second), 1)
