@@ -107,14 +107,14 @@ func TestScheduleErrors(t *testing.T) {
 		s     schedule.Schedule
 		words []string
 	}{
-		{schedule.Cron("*/5 * * * *"), []string{"*/5 * * * *", "5 fields", "schedule.Crontab"}},
+		{schedule.Cron("*/5 * * * *"), []string{"*/5 * * * *", "5 fields", "xxljob.Crontab"}},
 		{schedule.Cron(""), []string{`""`, "0 fields"}},
 		{schedule.Cron("* * * * * *"), []string{"* * * * * *", "?"}},
 		{schedule.Cron("* 61 * * * ?"), []string{"* 61 * * * ?", "minutes", "61"}},
 		{schedule.Cron("0 0 12 ? FOO MON"), []string{"month", "FOO"}},
 		{schedule.Cron("0 0 12 ? * MON 2200"), []string{"year", "2200"}},
 		{schedule.Cron("@daily"), []string{"@daily"}},
-		{schedule.Crontab("* * * * * ?"), []string{"* * * * * ?", "schedule.Cron"}},
+		{schedule.Crontab("* * * * * ?"), []string{"* * * * * ?", "xxljob.Cron"}},
 		{schedule.Crontab("@fortnightly"), []string{"@fortnightly", "tag"}},
 		{schedule.Crontab("60 * * * *"), []string{"minutes", "60"}},
 		{schedule.Cron("* * * * * ?").In("Mars/Phobos"), []string{"zone", "Mars/Phobos", "IANA"}},

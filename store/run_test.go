@@ -170,3 +170,6 @@ func TestStatesThatDoNotExist(t *testing.T) {
 		}
 	}
 }
+
+// planNow is the instant that tests of values go by.
+var planNow = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)

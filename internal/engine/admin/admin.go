@@ -29,6 +29,10 @@ type Admin struct {
 	Quota      *loop.RateLimit
 }
 
+func New(s *core.Core, registrar *registry.Registrar, results *Results, authorizer *Authorizer, c *catalog.Catalog) *Admin {
+	return &Admin{S: s, Registrar: registrar, Results: results, Authorizer: authorizer, Catalog: c, Quota: loop.NewRateLimit()}
+}
+
 var _ wire.JobAdmin = (*Admin)(nil)
 
 // Registry stores the address of an executor. Any app may register, also one that has
@@ -122,6 +126,11 @@ type Authorizer struct {
 	Attached *registry.AttachedSet
 	Own      core.Executor
 	rarely   loop.LogLimiter // what the log is not to be filled with
+}
+
+// NewAuthorizer makes it; own is the scheduler's own executor.
+func NewAuthorizer(s *core.Core, attached *registry.AttachedSet, own core.Executor) *Authorizer {
+	return &Authorizer{Core: s, Attached: attached, Own: own}
 }
 
 // whyNot says to a caller why it may not speak for an app, and nothing where it may. A

@@ -32,6 +32,12 @@ type Catalog struct {
 	kept       keptJobs
 }
 
+// New makes it. jobs is what this node has in memory of jobs, lists what programs have said that there
+// is; strategies and users tell which routes there are, and forget the jobs that are removed.
+func New(s *core.Core, jobs jobMemory, book *registry.Addresses, strategies *router.Strategies, users *registry.UserCalls, lists *Lists, bus *events.Bus) *Catalog {
+	return &Catalog{Core: s, Jobs: jobs, Book: book, Strategies: strategies, Users: users, Lists: lists, Bus: bus}
+}
+
 // complete fills in and checks a definition.
 func (d *Catalog) complete(job store.Job) (store.Job, error) {
 	routes := d.Strategies.Names

@@ -26,6 +26,15 @@ type Core struct {
 	LockedOut *LockedOut
 }
 
+// New makes it, but for the leases, which need to know the executors of this process.
+func New(cfg Config, st store.Store, log *slog.Logger) *Core {
+	return &Core{
+		Cfg: cfg, Store: &Meter{Store: st}, Logger: log, Life: NewLife(),
+		Clock:    &Clock{Stepped: loop.NewWake(), SetBack: loop.NewWake()},
+		Troubles: &Troubles{Logger: log, Wake: loop.NewWake()}, LockedOut: &LockedOut{Wake: loop.NewWake()},
+	}
+}
+
 // SetShards fixes the number of shards before the first write.
 func (s *Core) SetShards(ctx context.Context) error {
 	return s.Life.shards.do(func() error { return s.Store.SetShards(ctx, s.Cfg.Cluster.Shards) })

@@ -72,7 +72,7 @@ func New(of Deps) *Dispatcher {
 	d.starter = &starter{
 		Core: all, queue: q, router: of.Router, book: book, fitness: of.Fitness, unconfirmed: d.unconfirmed, launcher: launch,
 		inDoubt: d.inDoubt, watcher: d.watcher, finisher: d.finisher,
-		aside:    &router.ParkedLookups{Core: all, Queue: q, Serving: of.Router.Serving, Asked: of.Router.Lookup.Asked, Backoffs: map[string]*loop.Backoff{}},
+		aside:    of.Router.Parked,
 		starting: loop.Backoff{Log: all.Logger, What: "starting runs"},
 	}
 	d.inbox = &inbox{Core: all, queue: q, attached: book.Attached, killer: d.killer, logs: of.Logs, routers: of.Router.Asks, unconfirmed: d.unconfirmed, launcher: launch, taking: make(chan struct{}, 1)}

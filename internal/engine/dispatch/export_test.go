@@ -80,10 +80,10 @@ func SilentLogs(times int) (allocs float64, open int) {
 	all.Leases = lease.New("n-1", core.TimesOf(&all.Cfg.Cluster), func() []store.Attachment { return nil })
 	k := &runlog.Writer{Core: all, Book: runlog.NewBook(core.LogConfig{QueueBytes: 1 << 20, RunBytes: 1 << 20})}
 	f := &finisher{Core: all, queue: queue.New(all, nil)}
-	f.queue.Under.Flights.Set(1, &queue.Flight{Routed: &queue.Routed{}, Run: queue.StartedRun{Planned: queue.PlannedRun{ID: 1}}})
+	flight := f.queue.TakeOffSibling(queue.Routed{Exec: noExecutor{}}, store.Run{ID: 1}, &store.Job{ID: 1}, time.Now())
 	admin := loggingAdmin{attachedAdmin{finisher: f, lines: k}}
 	allocs = testing.AllocsPerRun(times, func() {
-		f.queue.Under.Flights.Of(1).Lines = core.StartLog{}
+		flight.Lines = core.StartLog{}
 		_, end := admin.OpenLog(1, 0)
 		end()
 	})

@@ -401,7 +401,7 @@ func (o *inDoubtList) add(r *runInDoubt) {
 		o.notAgain(was)
 	}
 	o.runs[r.run.ID] = r // a later start takes the place of one that is over
-	if r.again && r.serial.Kind == queue.LotSerial {
+	if r.again && r.serial.IsSerial() {
 		o.again[r.serial] = append(o.again[r.serial], r)
 	}
 }
@@ -427,7 +427,7 @@ func (o *inDoubtList) askOnly(r *runInDoubt) {
 // overtake is called before a run is sent that has a place: what is in doubt there is asked about
 // only from then on, for it would arrive behind a later run of its job.
 func (o *inDoubtList) overtake(at queue.WaitKey) {
-	if at.Kind != queue.LotSerial {
+	if !at.IsSerial() {
 		return
 	}
 	o.mu.Lock()

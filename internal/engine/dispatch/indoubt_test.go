@@ -26,7 +26,7 @@ func (s startedHere) StartedBy(context.Context, []store.Shard, []string, int64, 
 // many as it may, and each of the others when there is room again.
 func TestTooManyInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := books(t, 0)
+		s := startLoop(t)
 		s.Core.Logger, s.Clock = slog.New(slog.NewTextHandler(io.Discard, nil)), &core.Clock{}
 		there := startedHere{}
 		for id := int64(1); id <= 5; id++ {

@@ -16,13 +16,11 @@ import (
 // for answers that are there.
 func TestProbesEndBeforeParking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := books(t, 0)
+		s := startLoop(t)
 		s.Life.Loops.Plan = loop.NewGroup()
-		s.router.Probes = router.NewProbes(s.Core, s.queue, router.NewProbeCalls(s.Core, &registry.AttachedSet{}, registry.NewRemotes(&s.Cfg)))
+		s.router = router.New(s.Core, s.queue, nil, nil, &registry.AttachedSet{}, registry.NewRemotes(&s.Cfg), nil, nil)
 		job := &store.Job{ID: 1, App: "app", Route: "BUSYOVER"}
-		s.queue.Hold([]store.Run{{ID: 1, JobID: 1, App: "app"}}, map[int64]*store.Job{1: job})
-		a := queue.Attempt{Item: s.queue.Held.Runs.Of(1), Job: job}
-		a.Due, a.Passage = true, &queue.Passage{Route: &queue.Routed{}}
+		a := s.due(t, job, 1)[0]
 		to := s.router.Probes.Choose(t.Context(), job, []string{store.LocalAddress(s.Leases.Incarnation)})
 		a.Route = &to
 		synctest.Wait() // the loop is held up; the probes end

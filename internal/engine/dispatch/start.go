@@ -81,7 +81,7 @@ func (s *starter) startOnce(ctx context.Context) (time.Duration, error) {
 // startPass starts what is due, and behind it some of what is started singly. It reports whether
 // there was something, and whether some rows have to be tried again after a pause.
 func (s *starter) startPass(ctx context.Context) (some, locked bool, err error) {
-	n, _, locked, err := s.startFrom(ctx, queue.WaitKey{Kind: queue.LotDue}, loop.StoreBatch)
+	n, _, locked, err := s.startFrom(ctx, queue.DueNow(), loop.StoreBatch)
 	if err != nil {
 		return n > 0, locked, err
 	}
@@ -89,10 +89,10 @@ func (s *starter) startPass(ctx context.Context) (some, locked bool, err error) 
 	return n > 0 || some, locked || stuck, err
 }
 
-// startFrom starts up to most entries from a lot, and returns how many the store was asked
+// startFrom starts up to most entries from a waitlist, and returns how many the store was asked
 // about, and how long that took.
 func (s *starter) startFrom(ctx context.Context, from queue.WaitKey, most int) (n int, took time.Duration, locked bool, err error) {
-	if from.Kind != queue.LotDue && !s.queue.Room.Waits(from) {
+	if !from.IsDue() && !s.queue.Room.Waits(from) {
 		return 0, 0, false, nil
 	}
 	if ctx.Err() != nil || !s.Leases.Trusted(time.Now()) {
@@ -104,7 +104,7 @@ func (s *starter) startFrom(ctx context.Context, from queue.WaitKey, most int) (
 		return 0, 0, false, err
 	}
 	began := time.Now()
-	if locked, err = s.startBatch(ctx, batch, from.Kind == queue.LotDue); from.Kind == queue.LotDue {
+	if locked, err = s.startBatch(ctx, batch, from.IsDue()); from.IsDue() {
 		s.queue.Lead.Started(len(batch), time.Since(collecting))
 	}
 	return len(batch), time.Since(began), locked, err
@@ -136,11 +136,11 @@ func (s *starter) untilNext() time.Duration {
 	return wait
 }
 
-// Due runs on their way to a batch: from the queue, or from a lot of those that are started
+// Due runs on their way to a batch: from the queue, or from a waitlist of those that are started
 // singly, to an address, to the places that they need there, and to what the store is asked for.
 
-// collect takes entries from the due queue, or from a lot of those that go apart, routes
-// them, and takes places for them. Those without room wait in lots, and so do those of the
+// collect takes entries from the due queue, or from a waitlist of those that go apart, routes
+// them, and takes places for them. Those without room wait in waitlists, and so do those of the
 // due queue that go apart.
 func (s *starter) collect(ctx context.Context, from queue.WaitKey, most int) ([]queue.Attempt, error) {
 	now := s.Clock.Now()
@@ -159,13 +159,13 @@ func (s *starter) collect(ctx context.Context, from queue.WaitKey, most int) ([]
 		if len(batch) == 0 {
 			return nil, nil
 		}
-		if from.Kind != queue.LotDue {
+		if !from.IsDue() {
 			for i := range batch {
 				s.turnBegins(&batch[i])
 			}
 		}
 		ready := s.reserve(s.routeAll(ctx, from, s.queue.InTurn(batch)), now)
-		if len(ready) > 0 || from.Kind != queue.LotDue {
+		if len(ready) > 0 || !from.IsDue() {
 			return ready, nil // those that wait for their turn are not to be routed long before it
 		}
 	}
@@ -181,7 +181,7 @@ func (s *starter) routeAll(ctx context.Context, from queue.WaitKey, batch []queu
 			continue
 		}
 		s.aside.RoutedWell(ctx, a.Run.App)
-		if from.Kind == queue.LotDue && a.GoesApart() {
+		if from.IsDue() && a.GoesApart() {
 			s.queue.Room.WaitApart(a.Item)
 			continue
 		}
@@ -301,7 +301,7 @@ func (s *starter) isOutdated(a *queue.Attempt) bool {
 // Starts that a store makes one by one, each in a transaction of its own: those of
 // broadcasts, with their parts, and refusals. Input: such entries, as the loop finds them when
 // they are due. Output: few of them at a time, to be started behind the other runs of a
-// pass. Until then they wait in a lot, and take no places but what they were let in for. When
+// pass. Until then they wait in a waitlist, and take no places but what they were let in for. When
 // a store has been away for a while hundreds are due at once, and together they would take
 // longer than a call may, with all other runs behind them. Those whose start had no effect,
 // for a row is locked, perhaps, come again in calls of their own, and do not hold up those
@@ -317,7 +317,7 @@ type singly struct {
 // startSingly starts some of those that wait for their first turn, and then some of those
 // that were tried before.
 func (s *starter) startSingly(ctx context.Context) (some, locked bool, err error) {
-	first := queue.WaitKey{Kind: queue.LotApart}
+	first := queue.ForTurn()
 	n, took, locked, err := s.startFrom(ctx, first, s.singly.first.size())
 	if n > 0 {
 		s.singly.first.took(n, took)

@@ -41,6 +41,7 @@ type Node struct {
 	*runlog.Reader     // Log, LogTail
 
 	own        *executor.Executor
+	panics     *guard.Log // of code of the user's
 	users      *registry.UserCalls
 	queue      *queue.Queue
 	fitness    *lease.Fitness
@@ -86,9 +87,7 @@ func New(st store.Store, cfg core.Config) (*Node, error) {
 	if apps := cfg.ShortTokens(); len(apps) > 0 {
 		log.Warn("xxljob: Config.HTTP.Tokens has tokens below 16 bytes, which can be guessed; the next release refuses them unless Config.HTTP.AllowShortTokens is set", "apps", apps)
 	}
-	all := &core.Core{
-		Cfg: cfg, Store: &core.Meter{Store: st}, Logger: log, Clock: &core.Clock{Stepped: loop.NewWake(), SetBack: loop.NewWake()}, Life: core.NewLife(), Troubles: &core.Troubles{Logger: log, Wake: loop.NewWake()}, LockedOut: &core.LockedOut{Wake: loop.NewWake()},
-	}
+	all := core.New(cfg, st, log)
 	sayRetention(st, cfg.RunRetention)
 	s := assemble(all, cfg.Node+"-"+core.RandomText(10), own)
 	return s, s.Attach(own)
@@ -100,64 +99,61 @@ func (s *Node) AdminHandler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.NewAdminHandler(&admin.Admin{S: s.Core, Registrar: s.registrar, Results: s.results, Authorizer: s.authorizer, Catalog: s.Catalog, Quota: loop.NewRateLimit()}, wire.HandlerConfig{Authorize: authorize, Logger: s.Logger, Unread: &s.unread, Refused: &s.refused})
+	return wire.NewAdminHandler(admin.New(s.Core, s.registrar, s.results, s.authorizer, s.Catalog), wire.HandlerConfig{Authorize: authorize, Logger: s.Logger, Unread: &s.unread, Refused: &s.refused})
 }
 
-// assemble makes the parts, each with those that it needs, from the lower floors upwards.
+// assemble makes the parts, the lower rooms first: each is given those that it needs. What is told to a
+// part that was made before is set behind it.
 func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node {
-	s := &Node{Core: all, own: own}
 	panics := guard.NewLog(func() *slog.Logger { return all.Logger })
-	attached, desk := &registry.AttachedSet{}, runlog.NewDesk()
-	s.Attacher = &registry.Attacher{Core: all, Attached: attached, Own: own, Panics: panics}
+	s := &Node{Core: all, own: own, panics: panics}
+	wakes := all.Life.Wakes
+	attached, memory := &registry.AttachedSet{}, registry.NewMemory(all.Cfg.Cluster.Dead, wakes.Served)
+	s.Attacher = registry.NewAttacher(all, attached, own, memory, panics)
 	all.Cfg.Tracer = core.GuardTracer(all.Cfg.Tracer, panics)
 	all.Leases = lease.New(incarnation, core.TimesOf(&all.Cfg.Cluster), s.Attachments)
+	s.fitness = lease.NewFitness(all.Cfg.Cluster.LeaseTTL, wakes.Lease)
 
-	s.places = &placesWatch{Core: all, attached: attached}
-	s.users = registry.NewUserCalls(&all.Cfg, panics)
 	s.queue = queue.New(all, panics)
 	s.queue.Jobs.OnChange(s.queue.LetPassOf)
 	s.Bus = events.NewBus(all, panics, s.queue.News, s.queue.Jobs.Job)
 	all.Troubles.Tell = func(kind core.EventKind, t store.Trouble) {
 		s.Happened(core.Event{Kind: kind, At: time.Now().UTC(), Trouble: &t})
-		all.Life.Wakes.Alarms.Poke()
+		wakes.Alarms.Poke()
 	}
-	s.fitness = lease.NewFitness(all.Cfg.Cluster.LeaseTTL, all.Life.Wakes.Lease)
-	s.remotes = registry.NewRemotes(&all.Cfg)
-	memory := registry.NewMemory(all.Cfg.Cluster.Dead)
-	s.advertiser = &registry.Advertiser{Core: all, Attacher: s.Attacher, Users: s.users, Memory: memory}
-	s.book = &registry.Addresses{S: all, Attached: attached, Remotes: s.remotes, Users: s.users, Register: s.advertiser.RegisterAttached, Memory: memory}
-	memory.News = all.Life.Wakes.Served
-	s.serving = registry.NewServing(all, s.book, own)
-	s.serving.Admit = func(app string) { s.queue.Room.AdmitAll(queue.NobodyLot(app)) }
-	s.serving.Parked = func(app string) int { return s.queue.Room.CountLot(queue.NobodyLot(app)) }
-	callees := &router.Resolver{Incarnation: incarnation, Attached: attached, Remotes: s.remotes}
-	strategies := router.NewStrategies(&all.Cfg, store.LocalAddress(incarnation))
-	s.router = &router.Router{
-		Core: all, Lookup: &router.Lookup{S: all, Queue: s.queue, Book: s.book, Asked: router.NewAppsAsked()}, Serving: s.serving, Resolver: callees,
-		Probes: router.NewProbes(all, s.queue, router.NewProbeCalls(all, attached, s.remotes)), Asks: router.NewUserRouters(all, s.queue, attached, s.users),
-		Strategies: strategies,
-	}
-
 	s.alarms = alarms.NewNotifier(all, alarms.NewRules(all.Cfg.Alarms), panics)
+
+	s.places = &placesWatch{Core: all, attached: attached}
+	s.users = registry.NewUserCalls(&all.Cfg, panics)
+	s.remotes = registry.NewRemotes(&all.Cfg)
+	s.advertiser = registry.NewAdvertiser(all, s.Attacher, s.users, memory)
+	s.book = registry.NewAddresses(all, attached, s.remotes, s.users, s.advertiser.RegisterAttached, memory)
+	s.serving = registry.NewServing(all, s.book, own,
+		func(app string) { s.queue.Room.AdmitAll(queue.ForExecutor(app)) },
+		func(app string) int { return s.queue.Room.CountLot(queue.ForExecutor(app)) })
+	s.registrar = registry.NewRegistrar(all, memory, s.users)
+
+	strategies := router.NewStrategies(&all.Cfg, store.LocalAddress(incarnation))
+	s.router = router.New(all, s.queue, s.book, s.serving, attached, s.remotes, s.users, strategies)
 	s.lines = runlog.NewWriter(all, panics)
-	s.Reader = &runlog.Reader{Core: all, Desk: desk, Calls: &runlog.Calls{Desk: desk}, Attached: attached, Book: s.book, Written: runlog.NewSource(all, panics)}
+	s.Reader = runlog.NewReader(all, attached, s.book, panics)
 	s.router.Asks.Ask = s.Reader.AskNode
-	reload, lists := &lease.ReloadSet{}, catalog.NewLists(all.Life.Wakes.List)
+
+	reload, lists := &lease.ReloadSet{}, catalog.NewLists(wakes.List)
+	s.scanner = scan.NewScanner(all, s.queue, s.serving, s.fitness, s.Bus, reload)
 	s.dispatch = dispatch.New(dispatch.Deps{
 		Core: all, Queue: s.queue, Bus: s.Bus, Book: s.book, Router: s.router, Logs: s.Reader, Lines: s.lines, Fitness: s.fitness, Reload: reload,
 	})
 	s.Reader.Heard = s.dispatch.HeardProgress
-	s.scanner = scan.NewScanner(all, s.queue, s.serving, s.fitness, s.Bus, reload)
+	s.Catalog = catalog.New(all, s.queue.Jobs, s.book, strategies, s.users, lists, s.Bus)
+	s.authorizer = admin.NewAuthorizer(all, attached, own)
+	s.results = admin.NewResults(all, s.dispatch, s.authorizer)
+	s.Attacher.ReportTo(s.dispatch.AttachedAdmin(), s.authorizer.WarnOfJobsAPI)
+
 	s.heartbeat = &heartbeat{
-		Core: all, queue: s.queue, dispatch: s.dispatch, memory: memory, desk: desk, routers: strategies.Own, lists: lists, fitness: s.fitness, reload: reload,
+		Core: all, queue: s.queue, dispatch: s.dispatch, memory: memory, desk: s.Reader.Desk, routers: strategies.Own, lists: lists, fitness: s.fitness, reload: reload,
 		told: leaseNews{bus: s.Bus}, keepRules: s.alarms.Keep, refused: map[string]time.Time{},
 	}
-
-	s.Catalog = &catalog.Catalog{Core: all, Jobs: s.queue.Jobs, Book: s.book, Strategies: strategies, Users: s.users, Lists: lists, Bus: s.Bus}
-	s.authorizer = &admin.Authorizer{Core: all, Attached: attached, Own: own}
-	s.results = admin.NewResults(all, s.dispatch, s.authorizer)
-	s.registrar = registry.NewRegistrar(all, memory, s.users)
-	s.Attacher.Memory, s.Attacher.Admin, s.Attacher.Moved = memory, s.dispatch.AttachedAdmin(), s.authorizer.WarnOfJobsAPI
 	return s
 }
 
@@ -208,7 +204,7 @@ func (s *Node) Stats() core.Stats {
 	out.PlacesHeld = s.places.held()
 	out.Troubles = s.Core.Troubles.Counts()
 	out.Untraced = core.Untraced(s.Cfg.Tracer)
-	out.Panics = s.Attacher.Panics.Counts()
+	out.Panics = s.panics.Counts()
 	return out
 }
 

@@ -10,7 +10,7 @@ import (
 // What an entry goes through on its way to be started, and back again where a start has
 // come to nothing.
 
-// Pop takes up to n entries from a lot whose jobs are known, and names the jobs that have
+// Pop takes up to n entries from a waitlist whose jobs are known, and names the jobs that have
 // to be read first; their entries stay there. It uses the memory of batch, which is empty.
 func (e *Queue) Pop(from WaitKey, n int, batch []Attempt) (_ []Attempt, unknown []int64) {
 	e.mu.Lock()
@@ -106,13 +106,6 @@ func (e *Queue) GiveUp(a Attempt) {
 	e.release(a.Item)
 }
 
-// Abandon forgets an entry that has no places.
-func (e *Queue) Abandon(en *Item) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.release(en)
-}
-
 // Rerouted has an entry tried again at another address, for its own is no more.
 func (e *Queue) Rerouted(a Attempt) {
 	e.mu.Lock()
@@ -187,14 +180,14 @@ func (e *Queue) OpenSerial(note func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	note()
-	e.Room.admitAllOf(WaitKey{Kind: LotSettle}) // later runs of their jobs are behind them
+	e.Room.admitAllOf(WaitKey{Kind: kindSettling}) // later runs of their jobs are behind them
 	e.wakes.Start.Poke()
 }
 
 // OpenLost lets go of runs that wait for shards which were lost before it was known what is
 // ahead of them: nobody else would, where no shard is left of which that is not known.
 func (e *Queue) OpenLost() {
-	at := WaitKey{Kind: LotSettle}
+	at := WaitKey{Kind: kindSettling}
 	if e.Room.Waits(at) && len(e.leases.Unloaded()) == 0 {
 		e.Room.AdmitAll(at)
 		e.wakes.Start.Poke()
@@ -205,7 +198,7 @@ func (e *Queue) parkBehindRun(blocker store.Run, en *Item) {
 	if _, away := e.Under.remote[blocker.ID]; !away && e.Under.Flights.Of(blocker.ID) == nil {
 		e.Under.remote[blocker.ID] = remoteAt(blocker)
 	}
-	e.Room.Park(WaitKey{Kind: LotRun, RunID: blocker.ID}, en)
+	e.Room.Park(WaitKey{Kind: kindRun, RunID: blocker.ID}, en)
 }
 
 // AwaitRun parks an entry behind a run that is in its way. It keeps its place as
@@ -217,7 +210,7 @@ func (e *Queue) AwaitRun(a Attempt, blocker store.Run) {
 	e.parkBehindRun(blocker, a.Item)
 }
 
-// Evict lets everybody out of the lots of an address at which nobody should wait any
+// Evict lets everybody out of the waitlists of an address at which nobody should wait any
 // more: they are routed anew.
 func (e *Queue) Evict(address string) {
 	e.mu.Lock()
@@ -225,7 +218,7 @@ func (e *Queue) Evict(address string) {
 	any := false
 	for at := range e.Room.lists.all() {
 		away, isAway := e.Under.remote[at.RunID]
-		if at.Address == address || at.Kind == LotRun && isAway && away.address == address {
+		if at.Address == address || at.Kind == kindRun && isAway && away.address == address {
 			any = e.Room.clearOut(at) || any
 		}
 	}
@@ -240,15 +233,15 @@ func (e *Queue) ParkUnrouted(en *Item, asks func(app string) bool, waited bool) 
 	defer e.mu.Unlock()
 	app := en.Run.App
 	switch {
-	case asks(app) || e.Room.lists.at(AskLot(app)) != nil:
-		e.Room.Park(AskLot(app), en)
-	case e.Room.lists.at(ErrorLot(app)) != nil:
-		e.Room.Park(ErrorLot(app), en)
+	case asks(app) || e.Room.lists.at(ForRegistry(app)) != nil:
+		e.Room.Park(ForRegistry(app), en)
+	case e.Room.lists.at(ForAddresses(app)) != nil:
+		e.Room.Park(ForAddresses(app), en)
 	default:
 		e.Room.letGoOn(en)
 		e.Room.keepAhead(en)
 		if waited {
-			e.Room.LetOut(en, AskLot(app))
+			e.Room.LetOut(en, ForRegistry(app))
 		}
 		e.Room.Due.push(en)
 	}
@@ -260,10 +253,10 @@ func (e *Queue) ParkUnrouted(en *Item, asks func(app string) bool, waited bool) 
 func (e *Queue) RouterLook() (any bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for at, t := range e.Room.lists.by[LotRouter] {
+	for at, t := range e.Room.lists.by[kindRouter] {
 		for _, q := range t.apps {
 			for _, w := range *q {
-				w.Ref.stale = true
+				w.value.Ref.stale = true
 			}
 		}
 		any = e.Room.admitAllOf(at) || any
@@ -328,7 +321,7 @@ func (e *Queue) waitsToSettle(a *Attempt) bool {
 	case !owned: // it was lost while an address was looked for
 		e.release(a.Item)
 	case !open:
-		e.Room.parkBehind(WaitKey{Kind: LotSettle}, a.Item)
+		e.Room.parkBehind(WaitKey{Kind: kindSettling}, a.Item)
 	default:
 		return false
 	}
@@ -399,7 +392,7 @@ func (e *Queue) isNotRouted(a *Attempt, pending func(jobID int64) bool) bool {
 		e.Room.keepAhead(a.Item)
 		e.Room.Due.push(a.Item) // the answers have come in meanwhile
 	case r.Probing:
-		e.Room.Park(WaitKey{Kind: LotProbe, JobID: a.Job.ID}, a.Item)
+		e.Room.Park(WaitKey{Kind: kindProbes, JobID: a.Job.ID}, a.Item)
 	case r.Behind != nil:
 		e.parkBehindRun(*r.Behind, a.Item)
 		e.wakes.Watch.Poke()
@@ -415,7 +408,7 @@ func (e *Queue) WaitsBehind(a *Attempt) bool {
 	switch {
 	case e.waitsToSettle(a):
 	case e.Room.inTransit.isBehind(a.Run.JobID, a.Run.Key()):
-		e.Room.parkBehind(LotOrderOf(a.Run.JobID), a.Item)
+		e.Room.parkBehind(ForEarlier(a.Run.JobID), a.Item)
 		e.wakes.Transit.Poke()
 	default:
 		return false
@@ -432,7 +425,7 @@ func (e *Queue) WaitsForPart(a *Attempt) bool {
 		for _, en := range []*Item{e.Held.Runs.Of(e.Room.Serial.At(at)), e.Room.lists.head(at, a.Run.App)} {
 			if address != a.Route.Address && en != nil && en.Run.Key().Before(a.Run.Key()) {
 				e.Room.keepAhead(en)
-				e.Room.parkBehind(LotOrderOf(a.Run.JobID), a.Item)
+				e.Room.parkBehind(ForEarlier(a.Run.JobID), a.Item)
 				return true
 			}
 		}

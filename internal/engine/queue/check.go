@@ -17,25 +17,25 @@ func (e *Queue) Check(probing func(jobID int64) bool, settling bool) (faults []s
 	for at := range e.Room.lists.all() {
 		_, away := e.Under.remote[at.RunID]
 		switch {
-		case at.Kind == LotRunning && e.Room.Lanes.Running[AddressKey{at.App, at.Address}] == 0,
-			at.Kind == LotAddress && e.Room.Lanes.address[addressLane{AddressKey{at.App, at.Address}, at.Lane}] == 0,
-			at.Kind == LotApp && e.Room.Lanes.apps[appLane{at.App, at.Lane}] == 0,
-			at.Kind == LotLane && e.Room.Lanes.Used[at.Lane] == 0,
-			at.Kind == LotSerial && at.most == 0 && e.Room.Serial.At(at) == 0,
-			at.Kind == LotSerial && at.most > 0 && len(e.Room.concurrent[at]) < at.most,
-			at.Kind == LotProbe && !probing(at.JobID),
-			at.Kind == LotRun && !away && e.Under.Flights.Of(at.RunID) == nil,
-			at.Kind == lotOrder && len(e.Room.inTransit[at.JobID]) == 0,
-			at.Kind == LotSettle && !settling:
-			bad("runs wait for nothing in lot %+v", at)
+		case at.Kind == kindPlace && e.Room.Lanes.Running[AddressKey{at.App, at.Address}] == 0,
+			at.Kind == kindAddress && e.Room.Lanes.address[addressLane{AddressKey{at.App, at.Address}, at.Lane}] == 0,
+			at.Kind == kindApp && e.Room.Lanes.apps[appLane{at.App, at.Lane}] == 0,
+			at.Kind == kindLane && e.Room.Lanes.Used[at.Lane] == 0,
+			at.Kind == kindSerial && at.most == 0 && e.Room.Serial.At(at) == 0,
+			at.Kind == kindSerial && at.most > 0 && len(e.Room.concurrent[at]) < at.most,
+			at.Kind == kindProbes && !probing(at.JobID),
+			at.Kind == kindRun && !away && e.Under.Flights.Of(at.RunID) == nil,
+			at.Kind == kindOrder && len(e.Room.inTransit[at.JobID]) == 0,
+			at.Kind == kindSettling && !settling:
+			bad("runs wait for nothing in waitlist %+v", at)
 		}
 	}
 	for at, l := range e.Room.lists.all() {
 		for _, q := range l.apps {
 			for _, w := range *q {
-				en := w.Item
-				if (at.Kind == lotOrder || at.Kind == LotSettle) && e.Room.Serial.At(en.Route.Serial) == en.Run.ID {
-					bad("run %d waits in lot %+v with the place of a serial job in its hands", en.Run.ID, at)
+				en := w.value
+				if (at.Kind == kindOrder || at.Kind == kindSettling) && e.Room.Serial.At(en.Route.Serial) == en.Run.ID {
+					bad("run %d waits in waitlist %+v with the place of a serial job in its hands", en.Run.ID, at)
 				}
 			}
 		}
@@ -45,7 +45,7 @@ func (e *Queue) Check(probing func(jobID int64) bool, settling bool) (faults []s
 		if f.state.counts {
 			places[f.at()]++
 		}
-		if f.Serial.Kind == LotSerial && f.Serial.most == 0 && !f.Remote && !f.AwaitsAnswer() && e.Room.Serial.At(f.Serial) != id {
+		if f.Serial.Kind == kindSerial && f.Serial.most == 0 && !f.Remote && !f.AwaitsAnswer() && e.Room.Serial.At(f.Serial) != id {
 			bad("flight %d does not have its place in %+v", id, f.Serial)
 		}
 		if _, has := e.Room.concurrent[f.Serial][id]; f.Serial.most > 0 && !f.Remote && !has {

@@ -10,7 +10,7 @@ import (
 // Runs of jobs that cover earlier ones (COVER_EARLY). Of several that a schedule has made, that are
 // due and that go to one address, the latest is started, and the start takes the place of the others
 // (Start.Covers). They are brought together where places are taken: those of one batch, and those
-// that find another one waiting for room, with which they go from then on, in no lot of their own.
+// that find another one waiting for room, with which they go from then on, in no waitlist of their own.
 // Runs that somebody has asked for, and parts of broadcasts, go by themselves. All of it is guarded
 // by the lock of the Queue.
 
@@ -146,7 +146,7 @@ func (e *Queue) handsOver(leader, en *Item) {
 
 // parkForRoom parks an attempt that lacks room at its address, or has it go with one that waits
 // already: none that goes by itself is between them.
-func (e *Queue) parkForRoom(lot WaitKey, a *Attempt) {
+func (e *Queue) parkForRoom(room WaitKey, a *Attempt) {
 	if a.Job.Block == block.CoverEarly {
 		at, covers := a.coverAt()
 		if last := e.Room.covers.last(at); covers && last != nil && !last.cover.alone && last.Run.Key().Before(a.Run.Key()) {
@@ -161,7 +161,7 @@ func (e *Queue) parkForRoom(lot WaitKey, a *Attempt) {
 		a.cover.at, a.cover.alone = at, !covers
 		e.Room.covers.add(a.Item)
 	}
-	e.Room.Park(lot, a.Item)
+	e.Room.Park(room, a.Item)
 }
 
 // apart takes those off an entry that go with it: they go the same way as long as they are not

@@ -10,7 +10,7 @@
 //
 // A planned run goes on the ring when it is planned or read (Queue.Hold). A run that its
 // schedule has just made is held in few words (PlannedRun), and gets what it goes through
-// (passage) only from its time on; started runs share what runs at one address mostly have in
+// (routing) only from its time on; started runs share what runs at one address mostly have in
 // common (StartedRun, startedWith).
 //
 // Of an app with more than MaxHeld planned runs in the window the node holds the earliest. The
@@ -20,9 +20,9 @@
 // without a bound.
 //
 // timeRing has sixty slots of a second, each a heap by millisecond; after a stall it returns
-// everything that it missed. dueTimes keeps the distinct due milliseconds and how much is due
-// at each, since a ring of the user's (Config) cannot be asked for its next entry. The ring is
-// called under Queue.mu. A ring of the user's that panics is not called again, since it may
+// everything that it missed, and it knows when the next run is due. Beside a ring of the user's
+// (Config), which cannot be asked for that, dueTimes keeps the distinct due milliseconds and how much
+// is due at each. The ring is called under Queue.mu. A ring of the user's that panics is not called again, since it may
 // have left a lock of its own locked: the built-in one takes its place, filled from what is
 // held.
 //
@@ -35,13 +35,13 @@
 // While a herd is being started (burst), results of this node wait if the store is in memory,
 // because the next handler would be late by what they take of the processors.
 //
-// # Due: turns and lots
+// # Due: turns and waitlists
 //
 // Due entries are taken with the apps in turn (fairQueue), and in due order within an app. An entry
-// without room is parked in the lot of what it lacks and let out when that is given back: room
+// without room is parked in the waitlist of what it lacks (WaitKey) and let out when that is given back: room
 // in a lane, at an address or at an executor, an earlier run of its job, the answer to a probe,
-// addresses, its turn (waitKind). Due runs, and those in lots, are heaps by instant and id
-// (waiting), so it does not matter when a run came or what it waited for.
+// addresses, its turn (waitKind). Due runs, and those in waitlists, are heaps by instant and id
+// (Heap), so it does not matter when a run came or what it waited for.
 //
 // # Lanes, bulkheads, places
 //
@@ -71,7 +71,7 @@
 // store, since a queue in memory dies with its process.
 //
 // Where a serial run would pass an earlier one's retry, the store turns its start down and
-// names that retry. The run waits for it in a lot (retryBarrier), wherever the shard moves
+// names that retry. The run waits for it in a waitlist (retryBarrier), wherever the shard moves
 // meanwhile.
 //
 // A new owner of a shard starts no serial run before it knows what the former one has left

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"iter"
-	"reflect"
 	"slices"
 	"time"
 
@@ -27,7 +26,7 @@ type Item struct {
 	// starting is set while the store is asked to start the run, readAgain when the run was read
 	// meanwhile, planned.
 	starting, readAgain bool
-	// Waited is set while the run has been let out of the lot from, and has not taken yet
+	// Waited is set while the run has been let out of the waitlist from, and has not taken yet
 	// what it waited for; keeps, while room there is kept for it.
 	Waited, keeps bool
 	// Turned is set for one that goes apart (dispatch/start.go) when its turn has come, until it has
@@ -57,13 +56,13 @@ type Passage struct {
 	RoutedAt  time.Time
 	// Choice is what the router has said, until the run is started or waits for room.
 	Choice *RouteChoice
-	// from is the lot that it was let out of last, which others may have as well; nil for none.
+	// from is the waitlist that it was let out of last, which others may have as well; nil for none.
 	from *WaitKey
 	// cover is what goes with it, where its job covers earlier runs; nil for nothing.
 	cover *covering
 }
 
-// CameFrom reports whether a lot is the one that an entry was let out of last.
+// CameFrom reports whether a waitlist is the one that an entry was let out of last.
 func (en *Item) CameFrom(at WaitKey) bool { return en.from != nil && *en.from == at }
 
 // found takes in that the run was read, planned, while it was held.
@@ -83,71 +82,17 @@ func (en *Item) refresh(r *store.Run) {
 	}
 }
 
-// waiting is a heap of entries, the earliest first: whenever and from wherever one comes,
-// it has its place by its instant and its id.
-type waiting []waitingEntry
-
-// waitingEntry is one with its place in the order, so that none is looked into for that.
-type waitingEntry struct {
-	key lease.RingEntry
-	*Item
-}
-
-func (q *waiting) push(e *Item) {
-	w := waitingEntry{e.Run.Key(), e}
-	*q = append(*q, w)
-	s, i := *q, len(*q)-1
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !w.key.Before(s[parent].key) {
-			break
-		}
-		s[i], i = s[parent], parent
-	}
-	s[i] = w
-}
-
-func (q *waiting) pop() *Item {
-	s := *q
-	first, last := s[0].Item, s[len(s)-1]
-	s[len(s)-1] = waitingEntry{}
-	s = s[:len(s)-1]
-	*q = s
-	if len(s) == 0 {
-		if cap(s) > SpareEntries {
-			*q = nil // a large herd is over
-		}
-		return first
-	}
-	i := 0
-	for {
-		child := 2*i + 1
-		if child >= len(s) {
-			break
-		}
-		if child+1 < len(s) && s[child+1].key.Before(s[child].key) {
-			child++
-		}
-		if !s[child].key.Before(last.key) {
-			break
-		}
-		s[i], i = s[child], child
-	}
-	s[i] = last
-	return first
-}
-
 // fairQueue holds a queue for each app, and lets the apps take turns: a thousand
 // due runs of one app do not hold up the one of another.
 type fairQueue struct {
 	n      int // entries in all
-	apps   map[string]*waiting
-	order  []string // apps that have something, in turn
-	passed int      // of order: those whose turn was, less than half of it
-	spare  *waiting // an empty queue for the next app; nil where there is none
+	apps   map[string]*Heap[*Item]
+	order  []string     // apps that have something, in turn
+	passed int          // of order: those whose turn was, less than half of it
+	spare  *Heap[*Item] // an empty queue for the next app; nil where there is none
 }
 
-func newFairQueue() fairQueue { return fairQueue{apps: map[string]*waiting{}} }
+func newFairQueue() fairQueue { return fairQueue{apps: map[string]*Heap[*Item]{}} }
 
 func (t *fairQueue) Len() int { return t.n }
 
@@ -155,12 +100,12 @@ func (t *fairQueue) push(e *Item) {
 	q := t.apps[e.Run.App]
 	if q == nil {
 		if q, t.spare = t.spare, nil; q == nil {
-			q = &waiting{}
+			q = &Heap[*Item]{}
 		}
 		t.apps[e.Run.App] = q
 		t.order = append(t.order, e.Run.App)
 	}
-	q.push(e)
+	q.Push(e.Run.Key(), e)
 	t.n++
 }
 
@@ -171,7 +116,10 @@ func (t *fairQueue) pop() *Item {
 	}
 	app := t.order[t.passed]
 	q := t.apps[app]
-	e := q.pop()
+	e := q.Pop()
+	if len(*q) == 0 && cap(*q) > SpareEntries {
+		*q = nil // a large herd is over
+	}
 	t.n--
 	t.passed++
 	if 2*t.passed >= len(t.order) { // in place, and seldom
@@ -190,14 +138,14 @@ func (t *fairQueue) pop() *Item {
 // waitlists are the entries that wait for room, by what they wait for; those of a kind that nobody
 // waits for cost no look.
 type waitlists struct {
-	by   [LotDue]map[WaitKey]*fairQueue
+	by   [kindDue]map[WaitKey]*fairQueue
 	left *WaitKey // of the last one who was let out; it is not changed
 	// long is woken when somebody waits for what has a bound, unless that is watched already.
 	long    loop.Wake
 	watched bool
 }
 
-// one is a lot that those who are let out of it one after the other share: it is nine times as large
+// one is a waitlist that those who are let out of it one after the other share: it is nine times as large
 // as a pointer.
 func (l *waitlists) one(at WaitKey) *WaitKey {
 	if l.left == nil || *l.left != at {
@@ -207,7 +155,7 @@ func (l *waitlists) one(at WaitKey) *WaitKey {
 	return l.left
 }
 
-// at is who waits in a lot, nil for nobody.
+// at is who waits in a waitlist, nil for nobody.
 func (l *waitlists) at(at WaitKey) *fairQueue { return l.by[at.Kind][at] }
 
 func (l *waitlists) park(at WaitKey, e *Item) {
@@ -227,7 +175,7 @@ func (l *waitlists) park(at WaitKey, e *Item) {
 	t.push(e)
 }
 
-// leave takes the head of a lot, nil when nobody waits there.
+// leave takes the head of a waitlist, nil when nobody waits there.
 func (l *waitlists) leave(at WaitKey) *Item {
 	t := l.at(at)
 	if t == nil {
@@ -240,15 +188,15 @@ func (l *waitlists) leave(at WaitKey) *Item {
 	return e
 }
 
-// head is the earliest of an app in a lot, nil when none waits there.
+// head is the earliest of an app in a waitlist, nil when none waits there.
 func (l *waitlists) head(at WaitKey, app string) *Item {
 	if t := l.at(at); t != nil && t.apps[app] != nil {
-		return (*t.apps[app])[0].Item
+		return (*t.apps[app])[0].value
 	}
 	return nil
 }
 
-// len is how many lots there are.
+// len is how many waitlists there are.
 func (l *waitlists) len() (n int) {
 	for _, kind := range l.by {
 		n += len(kind)
@@ -256,7 +204,7 @@ func (l *waitlists) len() (n int) {
 	return n
 }
 
-// all are the lots, and who waits there.
+// all are the waitlists, and who waits there.
 func (l *waitlists) all() iter.Seq2[WaitKey, *fairQueue] {
 	return func(yield func(WaitKey, *fairQueue) bool) {
 		for _, kind := range l.by {
@@ -306,7 +254,7 @@ type Routed struct {
 	Unknown bool          // it is refused since its routing strategy is not known here
 	Lane    laneName
 	Places  int
-	Serial  WaitKey // of kind LotSerial for a serial job
+	Serial  WaitKey // of kind kindSerial for a serial job
 	Ordered bool    // a serial job: see order.go
 	Refused string
 	Msg     string
@@ -338,34 +286,3 @@ func (c *RouteChoice) Fits(job *store.Job, addrs []string) bool {
 	}
 	return true
 }
-
-// RouteMemo is where the last run of a job went, for those that go the same way. It belongs to
-// the start loop.
-type RouteMemo struct {
-	Job   *store.Job
-	Addrs []string // as they were read last
-	Kind  store.TriggerType
-	R     *Routed
-}
-
-// IsFor reports whether a run of the job goes the same way, where there are the same addresses
-// still. Parts of broadcasts go ways of their own.
-func (m *RouteMemo) IsFor(job *store.Job, addrs []string, run *PlannedRun) bool {
-	return m != nil && m.Job == job && m.Kind == run.RunType() && run.Sharding() == (store.Sharding{}) && len(addrs) > 0 &&
-		(SameList(addrs, m.Addrs) || slices.Equal(addrs, m.Addrs))
-}
-
-// IsCalledAs reports whether a run that goes by r is called at the same executor, and bounded in the
-// same way, as one that goes by the other.
-func (r *Routed) IsCalledAs(other *Routed) bool {
-	return sameExecutor(r.Exec, other.Exec) && r.Remote == other.Remote && r.Lane == other.Lane && r.Places == other.Places &&
-		r.Serial == other.Serial && r.Ordered == other.Ordered && r.Refused == other.Refused
-}
-
-// sameExecutor compares executors, which may be of a type of the user's that cannot be compared.
-func sameExecutor(a, b wire.Executor) bool {
-	return a == nil && b == nil || reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.ValueOf(a).Comparable() && a == b
-}
-
-// SameList reports whether two lists of addresses, which nobody changes, are one and the same.
-func SameList(a, b []string) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }

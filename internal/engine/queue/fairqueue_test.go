@@ -8,22 +8,23 @@ import (
 // TestWaitingIsInOrder: what waits goes on in the order of instants and ids, whenever it
 // came, and a queue that is never empty keeps nothing of what has left it.
 func TestWaitingIsInOrder(t *testing.T) {
-	var q waiting
+	var q Heap[*Item]
 	r := rand.New(rand.NewPCG(1, 2))
 	at := func(n int) *Item {
 		return &Item{Run: PlannedRun{ID: r.Int64N(1000), At: int64(r.IntN(n))}}
 	}
+	push := func(e *Item) { q.Push(e.Run.Key(), e) }
 	for range 100_000 {
-		q.push(at(1000))
-		q.push(at(10))
-		q.pop()
-		q.pop()
+		push(at(1000))
+		push(at(10))
+		q.Pop()
+		q.Pop()
 		if len(q) < 100 {
-			q.push(at(500))
+			push(at(500))
 		}
 	}
-	for last := q.pop(); len(q) > 0; {
-		next := q.pop()
+	for last := q.Pop(); len(q) > 0; {
+		next := q.Pop()
 		if next.Run.Key().Before(last.Run.Key()) {
 			t.Fatalf("%v after %v", next.Run.Key(), last.Run.Key())
 		}

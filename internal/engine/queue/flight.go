@@ -105,8 +105,8 @@ func (e *Queue) Answered(f *Flight, took time.Duration) {
 	if f.Remote || f.AwaitsAnswer() { // the next run of the job may be sent
 		freed = e.Room.freeSerial(f.Serial, f.Run.Planned.ID)
 	}
-	var lots [3]WaitKey
-	for _, at := range e.Room.Lanes.Answered(lots[:0], f.Lane, f.at()) {
+	var freeing [3]WaitKey
+	for _, at := range e.Room.Lanes.Answered(freeing[:0], f.Lane, f.at()) {
 		freed = e.Room.Admit(at) || freed
 	}
 	e.wakes.Start.PokeIf(freed)
@@ -244,7 +244,7 @@ func (e *Queue) landFlight(runID int64) (freed bool) {
 		freed = e.Room.Admit(e.Room.Lanes.Ended(f.at()))
 	}
 	freed = e.Room.freeSerial(f.Serial, runID) || freed
-	freed = e.Room.admitAllOf(WaitKey{Kind: LotRun, RunID: runID}) || freed
+	freed = e.Room.admitAllOf(WaitKey{Kind: kindRun, RunID: runID}) || freed
 	if e.Under.Flights.Len() == 0 && e.Under.quiet != nil {
 		close(e.Under.quiet)
 		e.Under.quiet = nil
@@ -280,7 +280,7 @@ func (e *Queue) leavePlace(f *Flight) (freed bool) {
 	return e.Room.Admit(at)
 }
 
-// landAway frees what a run at another node held, but for the lot kept.
+// landAway frees what a run at another node held, but for the waitlist kept.
 func (e *Queue) landAway(runID int64, kept WaitKey) (freed bool) {
 	a, ok := e.Under.remote[runID]
 	if !ok {
@@ -294,7 +294,7 @@ func (e *Queue) landAway(runID int64, kept WaitKey) (freed bool) {
 	if a.serial != kept {
 		freed = e.Room.freeSerial(a.serial, runID) || freed
 	}
-	return e.Room.admitAllOf(WaitKey{Kind: LotRun, RunID: runID}) || freed
+	return e.Room.admitAllOf(WaitKey{Kind: kindRun, RunID: runID}) || freed
 }
 
 // Starts that were under way here and are over.

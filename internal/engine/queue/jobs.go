@@ -55,7 +55,7 @@ type jobRef struct {
 	gone  bool       // was removed: its entries are dropped when they come up
 	slow  slowness
 	refs  int
-	Memo  *RouteMemo // nil until a run was routed
+	Memo  any // what room router remembers of where its last run went; nil for nothing
 }
 
 // newRef is a job in a copy of its own: what is read by scans is in memory that they use again.

@@ -71,33 +71,33 @@ func (b *lanes) addressLimit(l laneName) int { return max(1, b.Limit[l]/4) }
 func (b *lanes) Fits(l laneName, k AddressKey, places int) (WaitKey, bool) {
 	switch {
 	case places > 0 && b.Running[k] >= places:
-		return WaitKey{Kind: LotRunning, App: k.App, Address: k.Address}, false
+		return WaitKey{Kind: kindPlace, App: k.App, Address: k.Address}, false
 	case l == LaneNone:
 		return WaitKey{}, true
 	case b.address[addressLane{k, l}] >= b.addressLimit(l):
-		return WaitKey{Kind: LotAddress, Lane: l, App: k.App, Address: k.Address}, false
+		return WaitKey{Kind: kindAddress, Lane: l, App: k.App, Address: k.Address}, false
 	case b.apps[appLane{k.App, l}] >= b.appLimit(l):
-		return WaitKey{Kind: LotApp, App: k.App, Lane: l}, false
+		return WaitKey{Kind: kindApp, App: k.App, Lane: l}, false
 	case b.Used[l] >= b.Limit[l]:
-		return WaitKey{Kind: LotLane, Lane: l}, false
+		return WaitKey{Kind: kindLane, Lane: l}, false
 	}
 	return WaitKey{}, true
 }
 
-// isRoom reports whether what is waited for in a lot is room, of which one lets in the next.
-func (at WaitKey) isRoom() bool { return at.Kind <= LotLane }
+// isRoom reports whether what is waited for in a waitlist is room, of which one lets in the next.
+func (at WaitKey) isRoom() bool { return at.Kind <= kindLane }
 
-// keep takes the room that is waited for in a lot, and GiveUp gives it back.
+// keep takes the room that is waited for in a waitlist, and GiveUp gives it back.
 func (b *lanes) keep(at WaitKey) {
 	key := AddressKey{at.App, at.Address}
 	switch at.Kind {
-	case LotRunning:
+	case kindPlace:
 		b.Running[key]++
-	case LotAddress:
+	case kindAddress:
 		b.address[addressLane{key, at.Lane}]++
-	case LotApp:
+	case kindApp:
 		b.apps[appLane{at.App, at.Lane}]++
-	case LotLane:
+	case kindLane:
 		b.Used[at.Lane]++
 	}
 }
@@ -105,29 +105,29 @@ func (b *lanes) keep(at WaitKey) {
 func (b *lanes) giveUp(at WaitKey) {
 	key := AddressKey{at.App, at.Address}
 	switch at.Kind {
-	case LotRunning:
+	case kindPlace:
 		drop(b.Running, key)
-	case LotAddress:
+	case kindAddress:
 		drop(b.address, addressLane{key, at.Lane})
-	case LotApp:
+	case kindApp:
 		drop(b.apps, appLane{at.App, at.Lane})
-	case LotLane:
+	case kindLane:
 		b.Used[at.Lane]--
 	}
 }
 
-// isRoomOf reports whether the room that is waited for in a lot is among the places of a
+// isRoomOf reports whether the room that is waited for in a waitlist is among the places of a
 // trigger.
 func (at WaitKey) isRoomOf(l laneName, k AddressKey, places int) bool {
 	here := at.App == k.App && at.Address == k.Address
 	switch at.Kind {
-	case LotRunning:
+	case kindPlace:
 		return here && places > 0
-	case LotAddress:
+	case kindAddress:
 		return here && at.Lane == l
-	case LotApp:
+	case kindApp:
 		return at.App == k.App && at.Lane == l
-	case LotLane:
+	case kindLane:
 		return at.Lane == l
 	}
 	return false
@@ -145,7 +145,7 @@ func (b *lanes) Enter(l laneName, k AddressKey, places int) {
 	}
 }
 
-// Answered gives back what a trigger held in its lane, and appends the lots that
+// Answered gives back what a trigger held in its lane, and appends the waitlists that
 // may go on, three at most.
 func (b *lanes) Answered(dst []WaitKey, l laneName, k AddressKey) []WaitKey {
 	if l == LaneNone {
@@ -155,16 +155,16 @@ func (b *lanes) Answered(dst []WaitKey, l laneName, k AddressKey) []WaitKey {
 	drop(b.apps, appLane{k.App, l})
 	drop(b.address, addressLane{k, l})
 	return append(dst,
-		WaitKey{Kind: LotAddress, Lane: l, App: k.App, Address: k.Address},
-		WaitKey{Kind: LotApp, App: k.App, Lane: l},
-		WaitKey{Kind: LotLane, Lane: l},
+		WaitKey{Kind: kindAddress, Lane: l, App: k.App, Address: k.Address},
+		WaitKey{Kind: kindApp, App: k.App, Lane: l},
+		WaitKey{Kind: kindLane, Lane: l},
 	)
 }
 
 // Ended gives back the place of a run at an attached executor.
 func (b *lanes) Ended(k AddressKey) WaitKey {
 	drop(b.Running, k)
-	return WaitKey{Kind: LotRunning, App: k.App, Address: k.Address}
+	return WaitKey{Kind: kindPlace, App: k.App, Address: k.Address}
 }
 
 // leave frees a place at an attached executor while the result of its run is stored, unless as many
@@ -187,14 +187,14 @@ func drop[K comparable](m map[K]int, k K) {
 	}
 }
 
-// WaitKey is a place where due runs wait for room of one kind. Its head goes on when
-// a place of that kind is given back.
+// WaitKey is what due runs wait for. Where it is room, the first of them goes on when some of it is
+// given back.
 type WaitKey struct {
 	Kind         waitKind
 	Lane         laneName
 	JobID, RunID int64
-	round        int64 // of lotAgain
-	most         int   // of LotSerial: how many have the place at once, 0 for one
+	round        int64 // of kindTurnAgain
+	most         int   // of kindSerial: how many have the place at once, 0 for one
 	App, Address string
 }
 
@@ -202,23 +202,23 @@ type waitKind uint8
 
 const (
 	// Room: see isRoom.
-	LotRunning waitKind = iota // a place at an attached executor
-	LotAddress                 // a place at an address
-	LotApp                     // a place of an app in a lane
-	LotLane                    // a place in a lane
+	kindPlace   waitKind = iota // a place at an attached executor
+	kindAddress                 // a place at an address
+	kindApp                     // a place of an app in a lane
+	kindLane                    // a place in a lane
 
-	LotSerial // the end of the job's run at an address
-	LotProbe  // the answers to probes
-	LotRun    // the end of a run that is in the way
-	lotOrder  // an earlier run of a serial job, to be taken by another node
-	LotSettle // what a former owner has left of serial jobs, to be known
-	lotRoute  // addresses that can be read again
-	lotAsk    // addresses that a registry of the user's is asked for
-	LotRouter // a node that knows the job's routing strategy
-	lotNobody // an executor of the app, which has none
-	LotApart  // its turn among starts that go apart
-	lotAgain  // the same, where the start had no effect before
-	LotDue    // nothing: the due queue
+	kindSerial    // the end of the job's run at an address
+	kindProbes    // the answers to probes
+	kindRun       // the end of a run that is in the way
+	kindOrder     // an earlier run of a serial job, to be taken by another node
+	kindSettling  // what a former owner has left of serial jobs, to be known
+	kindAddresses // addresses that can be read again
+	kindRegistry  // addresses that a registry of the user's is asked for
+	kindRouter    // a node that knows the job's routing strategy
+	kindExecutor  // an executor of the app, which has none
+	kindTurn      // its turn among starts that are made singly
+	kindTurnAgain // the same, where the start had no effect before
+	kindDue       // nothing: the due queue
 )
 
 // slowness counts a job's slow triggers by the minute (XXL-JOB: more than ten
@@ -239,25 +239,41 @@ func (s *slowness) slow(now time.Time, most int) bool {
 	return s.minute == now.Unix()/60 && s.count > most
 }
 
-// lotAgainOf is where those wait that were tried before. They have turns in rounds: one that
-// is stuck comes again when all others of its round have had theirs.
-func lotAgainOf(round int64) WaitKey { return WaitKey{Kind: lotAgain, round: round} }
+// DueNow is for those that wait for nothing: they are in the due queue.
+func DueNow() WaitKey { return WaitKey{Kind: kindDue} }
 
-// Next is the lot of the next round.
-func (l WaitKey) Next() WaitKey { return lotAgainOf(l.round + 1) }
+func (k WaitKey) IsDue() bool { return k.Kind == kindDue }
 
-// LotOrderOf is where the later runs of a job wait.
-func LotOrderOf(jobID int64) WaitKey { return WaitKey{Kind: lotOrder, JobID: jobID} }
+// IsSerial reports whether it is a place of a job's run at an address.
+func (k WaitKey) IsSerial() bool { return k.Kind == kindSerial }
 
-func AskLot(app string) WaitKey { return WaitKey{Kind: lotAsk, App: app} }
+// ForTurn is for those that are started singly, until their turn.
+func ForTurn() WaitKey { return WaitKey{Kind: kindTurn} }
 
-// RouterLot is where the runs of a job wait whose routing strategy no live node has.
-func RouterLot(jobID int64) WaitKey { return WaitKey{Kind: LotRouter, JobID: jobID} }
+// forTurnAgain is for those that were tried before. They have turns in rounds: one that is stuck comes
+// again when all others of its round have had theirs.
+func forTurnAgain(round int64) WaitKey { return WaitKey{Kind: kindTurnAgain, round: round} }
 
-// NobodyLot is where the runs of an app wait that has no executor.
-func NobodyLot(app string) WaitKey { return WaitKey{Kind: lotNobody, App: app} }
+// Next is for those of the next round.
+func (k WaitKey) Next() WaitKey { return forTurnAgain(k.round + 1) }
 
-func ErrorLot(app string) WaitKey { return WaitKey{Kind: lotRoute, App: app} }
+// ForEarlier is for the later runs of a serial job.
+func ForEarlier(jobID int64) WaitKey { return WaitKey{Kind: kindOrder, JobID: jobID} }
+
+// ForProbes is for the runs of a job whose executors are being asked whether they are there.
+func ForProbes(jobID int64) WaitKey { return WaitKey{Kind: kindProbes, JobID: jobID} }
+
+// ForRegistry is for the runs of an app of which a registry of the user's is being asked.
+func ForRegistry(app string) WaitKey { return WaitKey{Kind: kindRegistry, App: app} }
+
+// ForAddresses is for the runs of an app whose addresses could not be read.
+func ForAddresses(app string) WaitKey { return WaitKey{Kind: kindAddresses, App: app} }
+
+// ForRouter is for the runs of a job whose routing strategy no live node has.
+func ForRouter(jobID int64) WaitKey { return WaitKey{Kind: kindRouter, JobID: jobID} }
+
+// ForExecutor is for the runs of an app that has no executor.
+func ForExecutor(app string) WaitKey { return WaitKey{Kind: kindExecutor, App: app} }
 
 // SerialAt is the place of a job's run at an address. At a remote one a run has it until its
 // trigger was answered, so that the triggers of a job arrive in order; how a job is blocked there
@@ -270,20 +286,25 @@ func SerialAt(job *store.Job, address string) WaitKey {
 	case job.Block == block.SerialExecution, remote && job.Block != block.Concurrent:
 		return AnswerAt(job, address)
 	case job.Block == block.Concurrent && job.MaxPerExecutor > 0 && !remote:
-		return WaitKey{Kind: LotSerial, JobID: job.ID, Address: address, most: job.MaxPerExecutor}
+		return WaitKey{Kind: kindSerial, JobID: job.ID, Address: address, most: job.MaxPerExecutor}
 	}
 	return WaitKey{}
 }
 
+// PartAt is the place of the parts of one trigger that wait at an address.
+func PartAt(job *store.Job, triggerID int64, address string) WaitKey {
+	return WaitKey{Kind: kindSerial, JobID: job.ID, RunID: triggerID, Address: address}
+}
+
 // AnswerAt is the place of a run at an address for the one that is called there.
 func AnswerAt(job *store.Job, address string) WaitKey {
-	return WaitKey{Kind: LotSerial, JobID: job.ID, Address: address}
+	return WaitKey{Kind: kindSerial, JobID: job.ID, Address: address}
 }
 
 // AwaitsAnswer reports whether a run has its place at the address until its trigger was answered,
 // and not until it ends.
 func (r *Routed) AwaitsAnswer() bool {
-	return r.Serial.Kind == LotSerial && r.Serial.most == 0 && r.Serial.RunID == 0 && (r.Remote || !r.Ordered)
+	return r.Serial.Kind == kindSerial && r.Serial.most == 0 && r.Serial.RunID == 0 && (r.Remote || !r.Ordered)
 }
 
 // Runs of concurrent jobs with a maximum: which of them are at an attached executor, or about
@@ -323,7 +344,7 @@ func (b concurrentSlots) drop(at WaitKey, runID int64) bool {
 // Who has the place of a serial job's run at an address.
 
 // serialSlots are the runs that are at addresses, or about to be, for serial jobs, by job: most
-// have one place at most. Lots with a maximum are in concurrentSlots.
+// have one place at most. Waitlists with a maximum are in concurrentSlots.
 type serialSlots map[int64]slotsOfJob
 
 // slotsOfJob are the places of one job that are taken. The first is apart, so that one alone
@@ -333,7 +354,7 @@ type slotsOfJob struct {
 	rest  []serialSlot
 }
 
-// serialSlot is one of them. Its part is the RunID of its lot.
+// serialSlot is one of them. Its part is the RunID of its waitlist.
 type serialSlot struct {
 	address     string
 	part, runID int64
@@ -396,7 +417,7 @@ func (s serialSlots) all() iter.Seq2[WaitKey, int64] {
 	return func(yield func(WaitKey, int64) bool) {
 		for jobID, places := range s {
 			for _, p := range append([]serialSlot{places.first}, places.rest...) {
-				if !yield(WaitKey{Kind: LotSerial, JobID: jobID, RunID: p.part, Address: p.address}, p.runID) {
+				if !yield(WaitKey{Kind: kindSerial, JobID: jobID, RunID: p.part, Address: p.address}, p.runID) {
 					return
 				}
 			}

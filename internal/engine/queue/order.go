@@ -72,7 +72,7 @@ func (e *Queue) InTheWay() (ids []int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for job, runs := range e.Room.inTransit {
-		if e.Room.lists.at(LotOrderOf(job)) == nil {
+		if e.Room.lists.at(ForEarlier(job)) == nil {
 			continue
 		}
 		for _, r := range runs {
@@ -188,7 +188,7 @@ func (e *Queue) AwaitRetry(a Attempt, retry store.Run) {
 		return
 	}
 	e.Under.retries.add(retry)
-	e.Room.parkBehind(WaitKey{Kind: LotRun, RunID: retry.ID}, a.Item)
+	e.Room.parkBehind(WaitKey{Kind: kindRun, RunID: retry.ID}, a.Item)
 }
 
 // waitsForRetry parks a run behind a retry that is known to be in its way, so that the store is
@@ -199,7 +199,7 @@ func (e *Queue) waitsForRetry(a *Attempt) bool {
 	}
 	id := e.Under.retries.ahead(&a.Run)
 	if id != 0 {
-		e.Room.parkBehind(WaitKey{Kind: LotRun, RunID: id}, a.Item)
+		e.Room.parkBehind(WaitKey{Kind: kindRun, RunID: id}, a.Item)
 	}
 	return id != 0
 }
@@ -225,7 +225,7 @@ func (e *Queue) letPass(runID int64) bool {
 		return false
 	}
 	e.Under.retries.drop(runID)
-	return e.Room.admitAllOf(WaitKey{Kind: LotRun, RunID: runID})
+	return e.Room.admitAllOf(WaitKey{Kind: kindRun, RunID: runID})
 }
 
 // LetPassOf lets those go on that wait for retries of a job. Called with mu held.

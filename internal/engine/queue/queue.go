@@ -132,32 +132,32 @@ func (e *Queue) takeDue(t time.Time) int {
 
 // What the books say of themselves.
 
-// lacks are the words for what is waited for in a lot.
+// lacks are the words for what is waited for in a waitlist.
 func (k waitKind) lacks() string {
 	switch k {
-	case LotRunning:
+	case kindPlace:
 		return "place"
-	case LotAddress:
+	case kindAddress:
 		return "address"
-	case LotApp:
+	case kindApp:
 		return "app"
-	case LotLane:
+	case kindLane:
 		return "lane"
-	case LotSerial:
+	case kindSerial:
 		return "serial"
-	case LotRun:
+	case kindRun:
 		return "run"
-	case lotOrder:
+	case kindOrder:
 		return "order"
-	case LotSettle:
+	case kindSettling:
 		return "settle"
-	case LotProbe:
+	case kindProbes:
 		return LackProbe
-	case lotRoute, lotAsk:
+	case kindAddresses, kindRegistry:
 		return "addresses"
-	case LotRouter:
+	case kindRouter:
 		return "router"
-	case lotNobody:
+	case kindExecutor:
 		return "executor"
 	}
 	return LackTurn
@@ -170,7 +170,7 @@ func (e *Queue) Backlog() (b core.Backlog) {
 	addTo(&b, &e.Room.Due)
 	for at, waiting := range e.Room.lists.all() {
 		switch at.Kind {
-		case LotSerial, LotRun, lotOrder, lotNobody:
+		case kindSerial, kindRun, kindOrder, kindExecutor:
 		default:
 			addTo(&b, waiting)
 		}
@@ -181,8 +181,8 @@ func (e *Queue) Backlog() (b core.Backlog) {
 func addTo(b *core.Backlog, t *fairQueue) {
 	b.Waiting += t.Len()
 	for _, q := range t.apps {
-		if len(*q) > 0 && (b.Oldest.IsZero() || (*q)[0].Run.Scheduled().Before(b.Oldest)) {
-			b.Oldest = (*q)[0].Run.Scheduled()
+		if len(*q) > 0 && (b.Oldest.IsZero() || (*q)[0].value.Run.Scheduled().Before(b.Oldest)) {
+			b.Oldest = (*q)[0].value.Run.Scheduled()
 		}
 	}
 }

@@ -26,7 +26,16 @@ type timeRing struct {
 	slots  [RingSlots]slot // guarded by mu
 	len    int             // guarded by mu
 	cursor int64           // guarded by mu: the second that Pop reached last
+	next   nextDue         // guarded by mu
 	spare  []slot          // guarded by mu: memory of slots that are empty, for those that fill next
+}
+
+// nextDue is when the next run of a ring is due, and how many are due then. It is found out when
+// somebody asks, and kept true as long as nothing is taken off.
+type nextDue struct {
+	known bool
+	ms    int64
+	n     int
 }
 
 // A few slots fill at a time, and what they need they find where others have been emptied: 2 MB at
@@ -48,8 +57,14 @@ func (r *timeRing) Push(at time.Time, runID int64) {
 		*h, r.spare[n-1] = r.spare[n-1], nil
 		r.spare = r.spare[:n-1]
 	}
-	h.push(lease.RingEntry{At: ms, RunID: runID})
+	h.Push(lease.RingEntry{At: ms, RunID: runID}, struct{}{})
 	r.len++
+	switch n := &r.next; {
+	case r.len == 1 || n.known && ms < n.ms:
+		*n = nextDue{known: true, ms: ms, n: 1}
+	case n.known && ms == n.ms:
+		n.n++
+	}
 }
 
 // giveUp leaves the memory of a slot that is empty to others.
@@ -77,10 +92,11 @@ func (r *timeRing) Pop(now time.Time) []int64 {
 	var due []int64
 	for s := r.cursor; s <= max(second, r.cursor); s++ {
 		h := &r.slots[slotOf(s)]
-		due = h.popDue(ms, due)
+		due = popDue(h, ms, due)
 		r.giveUp(h)
 	}
 	r.len -= len(due)
+	r.next.known = r.next.known && len(due) == 0
 	r.cursor = max(r.cursor, second)
 	return due
 }
@@ -91,9 +107,9 @@ func (r *timeRing) popAll(ms, second int64) []int64 {
 	var late []lease.RingEntry
 	for i := range r.slots {
 		h := &r.slots[i]
-		for len(*h) > 0 && (*h)[0].At <= ms {
-			late = append(late, (*h)[0])
-			h.pop()
+		for len(*h) > 0 && h.At() <= ms {
+			late = append(late, (*h)[0].key)
+			h.Pop()
 		}
 		r.giveUp(h)
 	}
@@ -103,8 +119,38 @@ func (r *timeRing) popAll(ms, second int64) []int64 {
 		due[i] = e.RunID
 	}
 	r.len -= len(due)
+	r.next.known = false
 	r.cursor = second
 	return due
+}
+
+// Next is when the next run is due, in milliseconds since 1970, and how many are due then; false where
+// there is none.
+func (r *timeRing) Next() (ms int64, n int, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.len == 0 {
+		return 0, 0, false
+	}
+	if !r.next.known {
+		r.next = r.findNext()
+	}
+	return r.next.ms, r.next.n, true
+}
+
+// findNext looks for the next run. There is one.
+func (r *timeRing) findNext() nextDue {
+	var first *slot
+	for s := r.cursor; s < r.cursor+RingSlots; s++ {
+		h := &r.slots[slotOf(s)]
+		if len(*h) > 0 && (first == nil || h.At() < first.At()) {
+			first = h
+			if floorDiv(h.At(), 1000) <= s {
+				break // it is of this round, and so are those of later slots, or of a later one
+			}
+		}
+	}
+	return nextDue{known: true, ms: first.At(), n: first.due(first.At(), 0)}
 }
 
 func (r *timeRing) Len() int {
@@ -125,71 +171,24 @@ func slotOf(second int64) int64 {
 	return ((second % RingSlots) + RingSlots) % RingSlots
 }
 
-// slot is a binary heap, the earliest entry first.
-type slot []lease.RingEntry
+// slot is the runs of a slot: their keys are all there is of them.
+type slot = Heap[struct{}]
 
-func (h *slot) push(e lease.RingEntry) {
-	*h = append(*h, e)
-	s, i := *h, len(*h)-1
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !e.Before(s[parent]) {
-			break
-		}
-		s[i] = s[parent]
-		i = parent
-	}
-	s[i] = e
-}
-
-// popDue appends the ids of entries at or before ms to due.
-func (h *slot) popDue(ms int64, due []int64) []int64 {
+// popDue appends the ids of the runs at or before ms to due, the earliest first.
+func popDue(h *slot, ms int64, due []int64) []int64 {
 	n := h.due(ms, 0)
 	due = slices.Grow(due, n)
 	if n > len(*h)/2 { // a herd, which was pushed in its order mostly: to sort it takes one pass
-		slices.SortFunc(*h, lease.RingEntry.Compare) // and what stays is a heap
+		slices.SortFunc(*h, func(a, b keyed[struct{}]) int { return a.key.Compare(b.key) }) // and what stays is a heap
 		for _, e := range (*h)[:n] {
-			due = append(due, e.RunID)
+			due = append(due, e.key.RunID)
 		}
 		*h = (*h)[:copy(*h, (*h)[n:])]
 		return due
 	}
 	for range n {
-		due = append(due, (*h)[0].RunID)
-		h.pop()
+		due = append(due, (*h)[0].key.RunID)
+		h.Pop()
 	}
 	return due
-}
-
-// due counts the entries at or before ms among i and those below it.
-func (h *slot) due(ms int64, i int) int {
-	if i >= len(*h) || (*h)[i].At > ms {
-		return 0
-	}
-	return 1 + h.due(ms, 2*i+1) + h.due(ms, 2*i+2)
-}
-
-func (h *slot) pop() {
-	s := *h
-	last := s[len(s)-1]
-	s = s[:len(s)-1]
-	*h = s
-	i := 0
-	for {
-		child := 2*i + 1
-		if child >= len(s) {
-			break
-		}
-		if child+1 < len(s) && s[child+1].Before(s[child]) {
-			child++
-		}
-		if !s[child].Before(last) {
-			break
-		}
-		s[i] = s[child]
-		i = child
-	}
-	if len(s) > 0 {
-		s[i] = last
-	}
 }

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -46,5 +47,40 @@ func TestRingUsesMemoryAgain(t *testing.T) {
 	}
 	if len(ring.spare) == 0 {
 		t.Error("no memory is used again")
+	}
+}
+
+// TestRingKnowsWhatIsNext: when the next run is due, and how many are due then, whatever was pushed and
+// taken off before: late ones, those of the same millisecond, and those that are minutes ahead.
+func TestRingKnowsWhatIsNext(t *testing.T) {
+	for seed := range uint64(5) {
+		ring, random := timeRing{}, rand.New(rand.NewPCG(seed, 7))
+		now := time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC)
+		waiting := map[int64]int{} // the model: how many are due at each millisecond
+		for id := int64(1); id < 3000; id++ {
+			switch random.IntN(4) {
+			case 0:
+				now = now.Add(time.Duration(random.IntN(1+random.IntN(1+random.IntN(150_000)))) * time.Millisecond)
+				ring.Pop(now)
+				maps.DeleteFunc(waiting, func(ms int64, _ int) bool { return ms <= now.UnixMilli() })
+			default:
+				at := now.Add(time.Duration(random.IntN(1+random.IntN(200_000))-1000) * time.Millisecond).Truncate(100 * time.Millisecond)
+				ring.Push(at, id)
+				waiting[at.UnixMilli()]++
+			}
+			if random.IntN(3) == 0 {
+				continue // nobody asks
+			}
+			ms, n, ok := ring.Next()
+			if ok != (len(waiting) > 0) {
+				t.Fatalf("seed %d: something is due: %t, with %d", seed, ok, len(waiting))
+			}
+			if !ok {
+				continue
+			}
+			if first := slices.Min(slices.Collect(maps.Keys(waiting))); ms != first || n != waiting[ms] {
+				t.Fatalf("seed %d: %d are due at %d, want %d at %d", seed, n, ms, waiting[first], first)
+			}
+		}
 	}
 }

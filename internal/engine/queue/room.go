@@ -45,7 +45,7 @@ func newWaitlist(cfg *core.Config, start, long loop.Wake, jobs *jobBook, held *h
 // the next one in.
 func (w *waitlist) freeSerial(at WaitKey, runID int64) bool {
 	switch {
-	case at.Kind != LotSerial:
+	case at.Kind != kindSerial:
 		return false
 	case at.most > 0:
 		return w.concurrent.drop(at, runID) && w.Admit(at)
@@ -64,7 +64,7 @@ func (w *waitlist) freeSerial(at WaitKey, runID int64) bool {
 // and is not being started yet gives way to an earlier one.
 func (w *waitlist) TakeSerial(at WaitKey, r lease.RingEntry) bool {
 	switch {
-	case at.Kind != LotSerial:
+	case at.Kind != kindSerial:
 		return true
 	case at.most > 0:
 		return w.concurrent.add(at, r.RunID)
@@ -78,7 +78,7 @@ func (w *waitlist) TakeSerial(at WaitKey, r lease.RingEntry) bool {
 	return true
 }
 
-// Admit moves the head of a lot to the due queue. At an address of
+// Admit moves the head of a waitlist to the due queue. At an address of
 // a serial job it has the place from then on, and one that has waited for its turn
 // counts as in transit, so that none overtakes it.
 func (w *waitlist) Admit(at WaitKey) bool {
@@ -87,13 +87,13 @@ func (w *waitlist) Admit(at WaitKey) bool {
 		return false
 	}
 	switch at.Kind {
-	case LotSerial:
+	case kindSerial:
 		if at.most > 0 {
 			w.concurrent.add(at, en.Run.ID)
 		} else {
 			w.Serial.Take(at, en.Run.ID)
 		}
-	case lotOrder:
+	case kindOrder:
 		w.inTransit.add(en.Run.JobID, en.Run.Key())
 	default:
 		w.LetOut(en, at)
@@ -102,19 +102,19 @@ func (w *waitlist) Admit(at WaitKey) bool {
 	return true
 }
 
-// LetOut notes which lot an entry has been let out of.
+// LetOut notes which waitlist an entry has been let out of.
 func (w *waitlist) LetOut(en *Item, at WaitKey) { en.from, en.Waited = w.lists.one(at), true }
 
-// Park makes an entry wait in a lot. If it came from another one, the room it
+// Park makes an entry wait in a waitlist. If it came from another one, the room it
 // was let in for goes to the next there. The later runs of a serial job do not wait for
 // one that waits for room, but for one that waits to be told where to go, and for a
 // broadcast: they might get at one of its addresses before it, where the one at which it
 // waits is not among theirs any more.
 func (w *waitlist) Park(at WaitKey, en *Item) {
 	switch ahead := w.inTransit.has(en.Run.JobID, en.Run.ID); at.Kind {
-	case LotProbe, lotRoute, lotAsk, LotRouter, lotNobody, LotSettle:
+	case kindProbes, kindAddresses, kindRegistry, kindRouter, kindExecutor, kindSettling:
 		w.keepAhead(en)
-	case lotOrder:
+	case kindOrder:
 		w.inTransit.drop(en.Run.JobID, en.Run.ID)
 	default:
 		if ahead && len(en.Route.Targets) == 0 {
@@ -125,7 +125,7 @@ func (w *waitlist) Park(at WaitKey, en *Item) {
 		w.letGoOn(en)
 	}
 	en.Waited = false
-	if !at.isRoom() && at.Kind != lotAsk && at.Kind != LotProbe && at.Kind != lotRoute && at.Kind != lotNobody {
+	if !at.isRoom() && at.Kind != kindRegistry && at.Kind != kindProbes && at.Kind != kindAddresses && at.Kind != kindExecutor {
 		// What it was told may be old when it goes on. One that is let in for room would lose
 		// that by asking again.
 		en.Turned = false
@@ -142,7 +142,7 @@ func (w *waitlist) letGoOn(en *Item) {
 	en.Waited = false
 }
 
-// AdmitAll lets everybody out of a lot.
+// AdmitAll lets everybody out of a waitlist.
 func (w *waitlist) AdmitAll(at WaitKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,7 +166,7 @@ func (w *waitlist) ChangeSerial(en *Item) {
 	w.freeSerial(en.Route.Serial, en.Run.ID)
 }
 
-// ParkFirst parks an entry and reports whether it is the first of the lot.
+// ParkFirst parks an entry and reports whether it is the first of the waitlist.
 func (w *waitlist) ParkFirst(at WaitKey, en *Item) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -196,10 +196,10 @@ func (w *waitlist) parkBehind(at WaitKey, en *Item) {
 // job try. It reports whether there was one.
 func (w *waitlist) Arrived(jobID, runID int64) bool {
 	w.inTransit.drop(jobID, runID)
-	return w.Admit(LotOrderOf(jobID))
+	return w.Admit(ForEarlier(jobID))
 }
 
-// clearOut empties a lot.
+// clearOut empties a waitlist.
 func (w *waitlist) clearOut(at WaitKey) (any bool) {
 	for en := w.lists.leave(at); en != nil; en = w.lists.leave(at) {
 		w.freeSerial(en.Route.Serial, en.Run.ID)
@@ -222,17 +222,17 @@ func (w *waitlist) PutBack(from WaitKey, batch []Attempt) {
 	}
 }
 
-// Leave takes the next entry of a lot, or of the due queue.
+// Leave takes the next entry of a waitlist, or of the due queue.
 func (w *waitlist) Leave(from WaitKey) *Item {
-	if from.Kind == LotDue {
+	if from.Kind == kindDue {
 		return w.Due.pop()
 	}
 	return w.lists.leave(from)
 }
 
-// lenOf is how many wait in a lot, or are due.
+// lenOf is how many wait in a waitlist, or are due.
 func (w *waitlist) lenOf(at WaitKey) int {
-	if at.Kind == LotDue {
+	if at.Kind == kindDue {
 		return w.Due.Len()
 	}
 	if t := w.lists.at(at); t != nil {
@@ -243,7 +243,7 @@ func (w *waitlist) lenOf(at WaitKey) int {
 
 // comeBack undoes leave.
 func (w *waitlist) comeBack(from WaitKey, en *Item) {
-	if from.Kind == LotDue {
+	if from.Kind == kindDue {
 		w.Due.push(en)
 	} else {
 		w.lists.park(from, en)
@@ -266,18 +266,18 @@ func (w *waitlist) TakeFreed() bool {
 	return freed
 }
 
-// NextRound returns the lot of the round that goes on, which is the next one when this one
+// NextRound returns the waitlist of the round that goes on, which is the next one when this one
 // is over.
 func (w *waitlist) NextRound() WaitKey {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.lists.at(lotAgainOf(w.round)) == nil {
+	if w.lists.at(forTurnAgain(w.round)) == nil {
 		w.round++
 	}
-	return lotAgainOf(w.round)
+	return forTurnAgain(w.round)
 }
 
-// CountLot is how many wait in a lot.
+// CountLot is how many wait in a waitlist.
 func (w *waitlist) CountLot(at WaitKey) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -288,11 +288,11 @@ func (w *waitlist) CountLot(at WaitKey) int {
 func (w *waitlist) IsLeft() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.ContainsFunc([]WaitKey{{Kind: LotDue}, {Kind: LotApart}, lotAgainOf(w.round), lotAgainOf(w.round + 1)},
+	return slices.ContainsFunc([]WaitKey{{Kind: kindDue}, {Kind: kindTurn}, forTurnAgain(w.round), forTurnAgain(w.round + 1)},
 		func(at WaitKey) bool { return w.lenOf(at) > 0 })
 }
 
-// Waits reports whether somebody waits in one of the lots.
+// Waits reports whether somebody waits in one of the waitlists.
 func (w *waitlist) Waits(at ...WaitKey) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -317,9 +317,9 @@ func (w *waitlist) WaitApart(en *Item) {
 	if en.keeps = en.Waited && en.from.isRoom(); en.keeps {
 		w.Lanes.keep(*en.from)
 	}
-	at := WaitKey{Kind: LotApart}
+	at := WaitKey{Kind: kindTurn}
 	if en.tried != triedNot {
-		at = lotAgainOf(w.round + 1)
+		at = forTurnAgain(w.round + 1)
 	}
 	w.parkApart(at, en)
 }
@@ -334,7 +334,7 @@ func (w *waitlist) parkApart(at WaitKey, en *Item) {
 // parkTried is parkApart for one whose start had no effect.
 func (w *waitlist) parkTried(en *Item) {
 	en.tried = max(en.tried, triedAlready)
-	w.parkApart(lotAgainOf(w.round+1), en)
+	w.parkApart(forTurnAgain(w.round+1), en)
 }
 
 // unkeep gives room back that is kept for an entry, which is still the one that was let in
@@ -342,7 +342,7 @@ func (w *waitlist) parkTried(en *Item) {
 func (w *waitlist) unkeep(en *Item) {
 	if en.keeps {
 		en.keeps = false
-		w.freed = w.freed || en.from.Kind == LotRunning
+		w.freed = w.freed || en.from.Kind == kindPlace
 		w.Lanes.giveUp(*en.from)
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// TestSerialPlaces: they are a map by lots, whatever is taken and given back in whatever order.
+// TestSerialPlaces: they are a map by waitlists, whatever is taken and given back in whatever order.
 func TestSerialPlaces(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	places, model := serialSlots{}, map[WaitKey]int64{}
 	for range 50_000 {
-		at := WaitKey{Kind: LotSerial, JobID: r.Int64N(5), RunID: r.Int64N(2), Address: string(rune('a' + r.IntN(4)))}
+		at := WaitKey{Kind: kindSerial, JobID: r.Int64N(5), RunID: r.Int64N(2), Address: string(rune('a' + r.IntN(4)))}
 		switch r.IntN(3) {
 		case 0:
 			id := 1 + r.Int64N(100)

@@ -87,8 +87,8 @@ func (e *Queue) waitTurn(at WaitKey, run lease.RingEntry) chan struct{} {
 func (e *Queue) TakeTurn(at WaitKey, runID int64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if at.Kind != LotSerial || e.Room.Serial.At(at) == 0 {
-		if at.Kind == LotSerial {
+	if at.Kind != kindSerial || e.Room.Serial.At(at) == 0 {
+		if at.Kind == kindSerial {
 			e.Room.Serial.Take(at, runID)
 		}
 		return true

@@ -23,10 +23,10 @@ const (
 	LackTurn  = "turn"
 )
 
-// hasBound reports whether it is told when due runs wait in a lot for long.
+// hasBound reports whether it is told when due runs wait in a waitlist for long.
 func (k waitKind) hasBound() bool {
 	switch k {
-	case LotRunning, LotSerial, LotRun, lotOrder, LotRouter, lotNobody: // the last two are troubles of their own
+	case kindPlace, kindSerial, kindRun, kindOrder, kindRouter, kindExecutor: // the last two are troubles of their own
 		return false
 	}
 	return true
@@ -39,14 +39,14 @@ func (e *Queue) Waits() (all []Wait) {
 	defer e.mu.Unlock()
 	add := func(lack string, t *fairQueue, counts func(*Item) bool) {
 		for app, q := range t.apps {
-			if len(*q) == 0 || !counts((*q)[0].Item) {
+			if len(*q) == 0 || !counts((*q)[0].value) {
 				continue
 			}
 			i := slices.IndexFunc(all, func(w Wait) bool { return w.Lack == lack && w.App == app })
 			if i < 0 {
 				i, all = len(all), append(all, Wait{Lack: lack, App: app})
 			}
-			w, first := &all[i], (*q)[0].Item
+			w, first := &all[i], (*q)[0].value
 			w.Runs += len(*q)
 			if at := first.Run.Scheduled(); w.RunID == 0 || at.Before(w.Oldest) {
 				w.Oldest, w.RunID = at, first.Run.ID
@@ -62,7 +62,7 @@ func (e *Queue) Waits() (all []Wait) {
 	if e.Room.lists.watched = len(all) > 0; e.Room.lists.watched {
 		// What is due is looked at while others wait: the loop that starts them may be what hangs.
 		// Who was let in for a place has waited for that, and not for long here.
-		add(LotDue.lacks(), &e.Room.Due, func(en *Item) bool { return !en.Waited })
+		add(kindDue.lacks(), &e.Room.Due, func(en *Item) bool { return !en.Waited })
 	}
 	slices.SortFunc(all, func(a, b Wait) int { return cmp.Or(a.Oldest.Compare(b.Oldest), cmp.Compare(a.App, b.App)) })
 	return all

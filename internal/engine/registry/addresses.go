@@ -26,6 +26,11 @@ type Addresses struct {
 	Memory   *Memory
 }
 
+// NewAddresses makes it; register registers this node's executors in a registry of the user's.
+func NewAddresses(s *core.Core, attached *AttachedSet, remotes *Remotes, users *UserCalls, register func(context.Context) error, memory *Memory) *Addresses {
+	return &Addresses{S: s, Attached: attached, Remotes: remotes, Users: users, Register: register, Memory: memory}
+}
+
 // BookKeyOf is what a job's addresses go by.
 func BookKeyOf(job *store.Job) BookKey { return BookKey{job.App, job.Handler, job.GlueType} }
 

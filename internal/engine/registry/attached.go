@@ -129,13 +129,22 @@ func (a *AttachedSet) Stuck() (all []Stuck) {
 // Attacher attaches executors of this process, and says to others which there are.
 type Attacher struct {
 	*core.Core
-	Attached *AttachedSet
-	Own      *executor.Executor
-	Memory   *Memory
-	Admin    wire.Admin // of the executors that are attached
-	Moved    func()     // called where this node offers something else
-	Panics   *guard.Log
+	attached *AttachedSet
+	own      *executor.Executor
+	memory   *Memory
+	admin    wire.Admin // of the executors that are attached
+	moved    func()     // called where this node offers something else
+	panics   *guard.Log
 }
+
+// NewAttacher makes it. What it attaches is bound to nothing yet: see ReportTo.
+func NewAttacher(s *core.Core, attached *AttachedSet, own *executor.Executor, memory *Memory, panics *guard.Log) *Attacher {
+	return &Attacher{Core: s, attached: attached, own: own, memory: memory, panics: panics, moved: func() {}}
+}
+
+// ReportTo sets, before the first is attached, to whom executors of this process report, and what is
+// called where this node offers something else.
+func (a *Attacher) ReportTo(admin wire.Admin, moved func()) { a.admin, a.moved = admin, moved }
 
 // Attachments is what this node tells the others about its executors.
 func (a *Attacher) Attachments() []store.Attachment {
@@ -148,9 +157,9 @@ func (a *Attacher) Attachments() []store.Attachment {
 // offered are the executors of this process and their handlers.
 func (a *Attacher) offered() []store.Attachment {
 	all := []store.Attachment{} // nil would say that the node is resting
-	for _, e := range a.Attached.all() {
+	for _, e := range a.attached.all() {
 		handlers := slices.Sorted(slices.Values(e.Handlers()))
-		if e == core.Executor(a.Own) && len(handlers) == 0 {
+		if e == core.Executor(a.own) && len(handlers) == 0 {
 			continue // a node that only schedules offers nothing
 		}
 		all = append(all, store.Attachment{App: e.App(), Handlers: handlers})
@@ -162,15 +171,15 @@ func (a *Attacher) Attach(e core.Executor) error {
 	if e == nil {
 		return errors.New("xxljob: attach: the executor is nil")
 	}
-	e, err := guardExecutor(e, a.Panics)
+	e, err := guardExecutor(e, a.panics)
 	if err == nil {
-		err = a.Attached.add(e)
+		err = a.attached.add(e)
 	}
 	if err != nil {
 		return err
 	}
-	if err := bind(e, a.Admin); err != nil {
-		a.Attached.drop(e)
+	if err := bind(e, a.admin); err != nil {
+		a.attached.drop(e)
 		return errs.In(fmt.Sprintf("attach: app %q: Bind", e.App()), err)
 	}
 	a.attachedMoved()
@@ -178,7 +187,7 @@ func (a *Attacher) Attach(e core.Executor) error {
 }
 
 func (a *Attacher) Handle(name string, h executor.Handler, opts ...executor.HandlerOption) error {
-	err := a.Own.Handle(name, h, opts...)
+	err := a.own.Handle(name, h, opts...)
 	if errors.Is(err, executor.ErrStopped) {
 		both := fmt.Errorf("%w: %w", errs.ErrStopped, err)
 		return errs.Reword(strings.ReplaceAll(both.Error(), ": xxljob: ", ": "), both)
@@ -192,12 +201,12 @@ func (a *Attacher) Handle(name string, h executor.Handler, opts ...executor.Hand
 
 // attachedMoved spreads the news that this node offers something else.
 func (a *Attacher) attachedMoved() {
-	a.Memory.Forget()
+	a.memory.Forget()
 	a.Life.Wakes.Lease.Poke()
 	a.Life.Wakes.AttachedChanged.Poke()
 	a.Life.Wakes.Inbox.Poke()
 	if a.Life.Running() {
-		a.Moved()
+		a.moved()
 	}
 }
 
@@ -207,9 +216,13 @@ func (a *Attacher) attachedMoved() {
 // Advertiser registers them there.
 type Advertiser struct {
 	*core.Core
-	Attacher *Attacher
-	Users    *UserCalls // of Config.Registry
-	Memory   *Memory
+	attacher *Attacher
+	users    *UserCalls // of Config.Registry
+	memory   *Memory
+}
+
+func NewAdvertiser(s *core.Core, attacher *Attacher, users *UserCalls, memory *Memory) *Advertiser {
+	return &Advertiser{Core: s, attacher: attacher, users: users, memory: memory}
 }
 
 // RegisterDuty keeps the attached executors in a Registry of the user's. The store's own
@@ -223,11 +236,11 @@ func (p *Advertiser) RegisterDuty() loop.Duty {
 
 func (p *Advertiser) RegisterAttached(ctx context.Context) error {
 	var failed []error
-	for _, at := range p.Attacher.Attachments() {
+	for _, at := range p.attacher.Attachments() {
 		if !p.Cfg.AsksRegistry(at.App) {
 			continue
 		}
-		err := p.Users.register(ctx, at.App, store.LocalAddress(p.Leases.Incarnation))
+		err := p.users.register(ctx, at.App, store.LocalAddress(p.Leases.Incarnation))
 		switch {
 		case errors.Is(err, errs.ErrStopped): // while these were registered
 			return nil
@@ -235,8 +248,8 @@ func (p *Advertiser) RegisterAttached(ctx context.Context) error {
 			failed = append(failed, err) // the registry may fail for one app
 		default:
 			loop.Answered(ctx)
-			p.Attacher.Attached.register(at.App)
-			p.Memory.Forget()
+			p.attacher.attached.register(at.App)
+			p.memory.Forget()
 		}
 	}
 	return errors.Join(failed...)
@@ -251,12 +264,12 @@ func (p *Advertiser) DeregisterAttached(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, loop.CallTimeout) // for all together
 	defer cancel()
 	var apps []string
-	for _, at := range p.Attacher.offered() {
+	for _, at := range p.attacher.offered() {
 		if p.Cfg.AsksRegistry(at.App) {
 			apps = append(apps, at.App)
 		}
 	}
-	for i, err := range p.Users.withdraw(ctx, apps, store.LocalAddress(p.Leases.Incarnation)) {
+	for i, err := range p.users.withdraw(ctx, apps, store.LocalAddress(p.Leases.Incarnation)) {
 		if err != nil {
 			p.Logger.Warn("xxljob: could not deregister an attached executor", "app", apps[i], "error", err)
 		}

@@ -27,8 +27,9 @@ type Memory struct {
 	news       map[string]bool       // guarded by mu: apps whose executors have come or gone, until takeNews
 }
 
-func NewMemory(dead time.Duration) *Memory {
-	return &Memory{dead: dead, News: loop.NewWake(), news: map[string]bool{}, Liveness: newLiveness(dead), entries: map[BookKey]bookEntry{}, last: map[string]Answer{}, silent: map[string]silence{}}
+// NewMemory makes it; news is woken where something has come or gone.
+func NewMemory(dead time.Duration, news loop.Wake) *Memory {
+	return &Memory{dead: dead, News: news, news: map[string]bool{}, Liveness: newLiveness(dead), entries: map[BookKey]bookEntry{}, last: map[string]Answer{}, silent: map[string]silence{}}
 }
 
 // silence is an answer that has not come.

@@ -52,8 +52,10 @@ type absence struct {
 }
 
 // NewServing makes one without its Admit and Parked.
-func NewServing(s *core.Core, book *Addresses, own *executor.Executor) *Serving {
-	return &Serving{Core: s, Book: book, Own: own, absent: map[string]*absence{}, told: map[string]store.ServedBy{}, unsaid: map[string]store.Served{}, here: map[string]bool{}, doubts: map[string]time.Time{}}
+// NewServing makes it. admit lets the runs go on that wait for an executor of an app, and parked is how
+// many do.
+func NewServing(s *core.Core, book *Addresses, own *executor.Executor, admit func(app string), parked func(app string) int) *Serving {
+	return &Serving{Core: s, Book: book, Own: own, Admit: admit, Parked: parked, absent: map[string]*absence{}, told: map[string]store.ServedBy{}, unsaid: map[string]store.Served{}, here: map[string]bool{}, doubts: map[string]time.Time{}}
 }
 
 // Turn changes whenever an app is served again: jobs that waited for that may be planned.

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/registry"
+	"github.com/xxljob/xxljob/internal/loop"
 )
 
 // TestSharedAddresses: an address counts as one of several processes for an hour after that has
 // shown last, and no more of them are remembered than there is room for.
 func TestSharedAddresses(t *testing.T) {
 	began := time.Unix(0, 0)
-	a := registry.NewMemory(time.Minute).Liveness
+	a := registry.NewMemory(time.Minute, loop.NewWake()).Liveness
 	key := func(i int) registry.SiteKey { return registry.SiteKey{App: "app", Address: fmt.Sprint("http://", i)} }
 	must := func(i int, after, want time.Duration) {
 		t.Helper()

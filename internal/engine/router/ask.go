@@ -42,11 +42,11 @@ func (a *Lookup) addressesFor(ctx context.Context, en *queue.Item, job *store.Jo
 	}
 	key := registry.BookKey{App: job.App, Handler: job.Handler, Glue: job.GlueType}
 	said, ok := a.Asked.latest(job.App)
-	if waited := en.Waited && en.CameFrom(queue.AskLot(job.App)); waited && ok {
+	if waited := en.Waited && en.CameFrom(queue.ForRegistry(job.App)); waited && ok {
 		en.Waited = false
 		return a.decide(key, en.Run.Addresses(), said)
 	}
-	if a.Queue.Room.Waits(queue.AskLot(job.App), queue.ErrorLot(job.App)) {
+	if a.Queue.Room.Waits(queue.ForRegistry(job.App), queue.ForAddresses(job.App)) {
 		return nil, "", errBehind
 	}
 	if e, cached := a.Book.Memory.Cached(key); cached && len(en.Run.Addresses()) == 0 {
@@ -90,7 +90,7 @@ func (a *Lookup) askBeside(ctx context.Context, app string) {
 		}
 	}
 	a.Asked.end(app, said)
-	a.Queue.Room.AdmitAll(queue.AskLot(app))
+	a.Queue.Room.AdmitAll(queue.ForRegistry(app))
 }
 
 // askOnce asks the store, which may hang, and the registry.
@@ -120,7 +120,7 @@ type appAnswer struct {
 	asked   time.Time // when
 }
 
-func NewAppsAsked() *appsAsked {
+func newAppsAsked() *appsAsked {
 	return &appsAsked{under: map[string]bool{}, said: map[string]appAnswer{}}
 }
 
@@ -181,7 +181,7 @@ func (u *ParkedLookups) SetAside(ctx context.Context, en *queue.Item, err error)
 	}
 	app := en.Run.App
 	if errors.Is(err, errNobody) {
-		at := queue.NobodyLot(app)
+		at := queue.ForExecutor(app)
 		if u.Queue.Room.ParkFirst(at, en); !u.Serving.IsAbsent(app) {
 			u.Queue.Room.AdmitAll(at) // somebody has come meanwhile
 		}
@@ -192,7 +192,7 @@ func (u *ParkedLookups) SetAside(ctx context.Context, en *queue.Item, err error)
 		b = &loop.Backoff{Log: u.Logger.With("app", app), What: "reading addresses"}
 		u.Backoffs[app] = b
 	}
-	at := queue.ErrorLot(app)
+	at := queue.ForAddresses(app)
 	if u.Queue.Room.ParkFirst(at, en) {
 		b.Failed(ctx, err)
 		time.AfterFunc(b.Delay(), func() {

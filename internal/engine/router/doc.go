@@ -2,14 +2,14 @@
 // user's, and by probes.
 //
 // It works for the start loop and must not hold that up. A run whose answer is not there is
-// parked in a lot of room queue and comes again when it is.
+// parked in a waitlist of room queue and comes again when it is.
 //
 // # Strategies
 //
 // The strategies of package route decide without I/O and are called inline. What they remember
 // is kept per job in this node, bounded, and dropped when a job is removed. NEAREST is the
 // default: there is no hand-over where none is needed, while FIRST would send everything to one
-// node. queue.RouteMemo and RouteWords save work where runs that follow each other go the same way.
+// node. routeMemo and RouteWords save work where runs that follow each other go the same way.
 // callees knows what the executor at a chosen address needs: a place, a lane, a client.
 //
 // A part of a broadcast that was put back does not go where another part of the same trigger is
@@ -19,7 +19,7 @@
 // # Addresses
 //
 // Lookup gets the addresses of an app. A store is waited for. A registry of the user's is
-// not: the runs of the app wait in a lot of the app's (appsAsked), for RouteTimeout or one call
+// not: the runs of the app wait in a waitlist of the app's (appsAsked), for RouteTimeout or one call
 // of the store. Where addresses cannot be read, the runs of that app wait and are tried again,
 // and the other apps go on (unrouted).
 //
@@ -46,7 +46,7 @@
 // # Probes
 //
 // FAILOVER and BUSYOVER ask executors before the start, while the run still waits as planned in
-// a lot of its own; then the start statement writes the address that answered. So no run is
+// a waitlist of its own; then the start statement writes the address that answered. So no run is
 // ever started without an address, and a node that dies while it probes leaves a planned run.
 // Writing an address by a second compare-and-set remains for going on after a refusal alone
 // (room dispatch).

@@ -61,7 +61,7 @@ func (ro *userRouters) near(key routerKey) lease.Nearness {
 // unknown says why nobody can be asked about a run now; empty where somebody can. Runs that come
 // later wait behind those that wait already.
 func (ro *Router) unknown(en *queue.Item, job *store.Job) string {
-	at, near := queue.RouterLot(job.ID), ro.Asks.near(routerOf(job))
+	at, near := queue.ForRouter(job.ID), ro.Asks.near(routerOf(job))
 	found := near < lease.Lacks || len(ro.Leases.Knowing(job.Route, job.App, job.ID, near)) > 0
 	if found && (!ro.Lookup.Queue.Room.Waits(at) || en.CameFrom(at)) {
 		return ""
@@ -88,7 +88,7 @@ func (ro *Router) awaitRouter(en *queue.Item, job *store.Job, why string) queue.
 
 // parkUnknown has a run wait for a node that knows its strategy.
 func (u *ParkedLookups) parkUnknown(en *queue.Item, lack *unknownRouter) {
-	at := queue.RouterLot(lack.jobID)
+	at := queue.ForRouter(lack.jobID)
 	if !en.CameFrom(at) {
 		u.Core.Troubles.Saw(store.TroubleUnknownRouter, u.Clock.Now(), refusedKept, troubleOfRouter(en.Run.App, lack.jobID, 1, fmt.Sprintf("%s: its due runs wait for one, each for %v", lack.why, RouterWait)))
 	}

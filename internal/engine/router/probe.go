@@ -28,7 +28,7 @@ type probes struct {
 	Asking  map[int64]*asking        // guarded by mu, and all in it: jobs whose probes are under way
 }
 
-func NewProbes(s *core.Core, e *queue.Queue, calls *probeCalls) *probes {
+func newProbes(s *core.Core, e *queue.Queue, calls *probeCalls) *probes {
 	return &probes{s: s, queue: e, calls: calls, answers: map[probeKey]probeAnswer{}, Asking: map[int64]*asking{}}
 }
 
@@ -214,7 +214,7 @@ func (p *probes) look(a *asking) {
 	job := a.job
 	p.mu.Unlock()
 	if ready {
-		p.queue.Room.AdmitAll(queue.WaitKey{Kind: queue.LotProbe, JobID: job.ID})
+		p.queue.Room.AdmitAll(queue.ForProbes(job.ID))
 	}
 }
 

@@ -29,7 +29,7 @@ type probeCalls struct {
 	calling map[probeKey]*probeCall // guarded by mu: calls that have not returned
 }
 
-func NewProbeCalls(s *core.Core, attached *registry.AttachedSet, remotes *registry.Remotes) *probeCalls {
+func newProbeCalls(s *core.Core, attached *registry.AttachedSet, remotes *registry.Remotes) *probeCalls {
 	return &probeCalls{s: s, attached: attached, remotes: remotes, workers: make(chan struct{}, probeWorkers), calling: map[probeKey]*probeCall{}}
 }
 

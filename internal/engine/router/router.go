@@ -26,6 +26,7 @@ import (
 type Router struct {
 	*core.Core
 	Lookup     *Lookup
+	Parked     *ParkedLookups
 	Serving    *registry.Serving
 	Resolver   *Resolver
 	Probes     *probes
@@ -33,6 +34,18 @@ type Router struct {
 	Strategies *Strategies
 	said       RouteWords
 	missing    missing
+}
+
+// New makes it, with what it asks: book and serving for the executors of an app, attached and remotes
+// for who is called at an address, users for routers of the user's.
+func New(s *core.Core, q *queue.Queue, book *registry.Addresses, serving *registry.Serving, attached *registry.AttachedSet, remotes *registry.Remotes, users *registry.UserCalls, strategies *Strategies) *Router {
+	asked := newAppsAsked()
+	return &Router{
+		Core: s, Lookup: &Lookup{S: s, Queue: q, Book: book, Asked: asked}, Serving: serving,
+		Parked:   &ParkedLookups{Core: s, Queue: q, Serving: serving, Asked: asked, Backoffs: map[string]*loop.Backoff{}},
+		Resolver: &Resolver{Incarnation: s.Leases.Incarnation, Attached: attached, Remotes: remotes},
+		Probes:   newProbes(s, q, newProbeCalls(s, attached, remotes)), Asks: newUserRouters(s, q, attached, users), Strategies: strategies,
+	}
 }
 
 // Route decides about one entry. It asks no executor: probing routes go by the
@@ -55,8 +68,8 @@ func (ro *Router) Route(ctx context.Context, en *queue.Item, job *store.Job) (*q
 			return nil, errNobody
 		}
 	}
-	if m := en.Ref.Memo; m.IsFor(job, addrs, &en.Run) && ro.isStill(m, job, addrs) {
-		return m.R, nil
+	if m, _ := en.Ref.Memo.(*routeMemo); m.isFor(job, addrs, &en.Run) && ro.isStill(m, job, addrs) {
+		return m.to, nil
 	}
 	if len(addrs) == 0 {
 		return &queue.Routed{Refused: why, Nobody: len(en.Run.Addresses()) == 0, Msg: ro.routeMsg(&en.Run, job, nil, why)}, nil
@@ -74,26 +87,26 @@ func (ro *Router) Route(ctx context.Context, en *queue.Item, job *store.Job) (*q
 	}
 	r.Msg = ro.routeMsg(&en.Run, job, addrs, r.Msg)
 	ro.Resolver.Equip(r, job)
-	if en.Run.Sharding() != (store.Sharding{}) && r.Serial.Kind != queue.LotSerial && job.Block != block.Concurrent {
-		r.Serial = queue.WaitKey{Kind: queue.LotSerial, JobID: job.ID, RunID: en.Run.TriggerID(), Address: r.Address} // see choosePart
+	if en.Run.Sharding() != (store.Sharding{}) && !r.Serial.IsSerial() && job.Block != block.Concurrent {
+		r.Serial = queue.PartAt(job, en.Run.TriggerID(), r.Address) // see choosePart
 	} else if ro.isSame(en, job, r) {
-		en.Ref.Memo = &queue.RouteMemo{Job: job, Addrs: addrs, Kind: en.Run.RunType(), R: r}
+		en.Ref.Memo = &routeMemo{job: job, addrs: addrs, kind: en.Run.RunType(), to: r}
 	}
 	return r, nil
 }
 
 // isStill reports whether an address is called as it was. It is asked once after each reading of the
 // addresses, which are read again and again.
-func (ro *Router) isStill(m *queue.RouteMemo, job *store.Job, addrs []string) bool {
-	if queue.SameList(addrs, m.Addrs) {
+func (ro *Router) isStill(m *routeMemo, job *store.Job, addrs []string) bool {
+	if sameList(addrs, m.addrs) {
 		return true
 	}
 	now := &ro.said.now
-	*now = queue.Routed{Address: m.R.Address}
-	if ro.Resolver.Equip(now, job); !now.IsCalledAs(m.R) {
+	*now = queue.Routed{Address: m.to.Address}
+	if ro.Resolver.Equip(now, job); !isCalledAs(now, m.to) {
 		return false
 	}
-	m.Addrs = addrs
+	m.addrs = addrs
 	return true
 }
 
@@ -172,7 +185,7 @@ type RouteWords struct {
 
 // Of returns the lines for a run of a job.
 func (w *RouteWords) Of(kind store.TriggerType, node string, job *store.Job, addrs []string) string {
-	if w.msg == "" || w.kind != kind || w.route != job.Route || w.block != job.Block || !queue.SameList(w.addrs, addrs) {
+	if w.msg == "" || w.kind != kind || w.route != job.Route || w.block != job.Block || !sameList(w.addrs, addrs) {
 		said := store.Routed{Type: string(kind), Node: node, Route: job.Route, Block: job.Block, Addresses: errs.Shorten(strings.Join(addrs, ", "), 1000)}
 		*w = RouteWords{kind: kind, route: job.Route, block: job.Block, addrs: addrs, msg: said.String()}
 	}
@@ -269,7 +282,7 @@ func (c *Resolver) Equip(r *queue.Routed, job *store.Job) {
 	}
 	if _, ours := exec.(*executor.Executor); !ours {
 		r.Lane = queue.LaneFast // or slow: decided when the place is taken
-		if r.Exec != nil && r.Serial.Kind != queue.LotSerial && job.Block != block.Concurrent {
+		if r.Exec != nil && !r.Serial.IsSerial() && job.Block != block.Concurrent {
 			r.Serial = queue.AnswerAt(job, r.Address) // ours goes by when runs were due, this one perhaps by how they arrive
 		}
 	}

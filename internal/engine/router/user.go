@@ -34,7 +34,7 @@ type userRouters struct {
 	asked  questions                 // guarded by mu
 }
 
-func NewUserRouters(s *core.Core, e *queue.Queue, attached *registry.AttachedSet, users *registry.UserCalls) *userRouters {
+func newUserRouters(s *core.Core, e *queue.Queue, attached *registry.AttachedSet, users *registry.UserCalls) *userRouters {
 	return &userRouters{Core: s, queue: e, attached: attached, users: users, queues: map[routerKey]*routeQueue{}}
 }
 

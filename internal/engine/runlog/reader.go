@@ -11,6 +11,7 @@ import (
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/registry"
 	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
@@ -37,11 +38,17 @@ const (
 type Reader struct {
 	*core.Core
 	Desk     *Desk
-	Calls    *Calls
+	calls    *calls
 	Attached *registry.AttachedSet
 	Book     *registry.Addresses
 	Heard    func(store.Run, wire.Progress) // how far a run is, by its executor
 	Written  logSource                      // nil for none
+}
+
+// NewReader makes it, with a desk at which answers of other nodes arrive.
+func NewReader(s *core.Core, attached *registry.AttachedSet, book *registry.Addresses, panics *guard.Log) *Reader {
+	desk := newDesk()
+	return &Reader{Core: s, Desk: desk, calls: &calls{desk: desk}, Attached: attached, Book: book, Written: newSource(s, panics)}
 }
 
 func (l *Reader) Log(ctx context.Context, runID int64, fromLine int) (wire.LogResult, error) {
@@ -137,12 +144,12 @@ func (l *Reader) logElsewhere(ctx context.Context, run store.Run, from int, said
 	if err != nil {
 		return store.Answer{}, noLog(err.Error())
 	}
-	a, err := l.Calls.ask(ctx, exec, run, from, said)
+	a, err := l.calls.ask(ctx, exec, run, from, said)
 	for try := 1; err == nil && !hasLines(a) && l.isShared(run); try++ {
 		if try >= logTries {
 			return store.Answer{}, errSeveral()
 		}
-		a, err = l.Calls.ask(wire.OnNewConn(ctx), exec, run, from, said)
+		a, err = l.calls.ask(wire.OnNewConn(ctx), exec, run, from, said)
 	}
 	if err == nil {
 		l.Heard(run, *said)
@@ -171,7 +178,7 @@ func (l *Reader) logHere(ctx context.Context, run store.Run, from int, said *wir
 	if exec == nil {
 		return store.Answer{Refusal: "app " + run.App + " is not attached any more"}, nil
 	}
-	return l.Calls.ask(ctx, exec, run, from, said)
+	return l.calls.ask(ctx, exec, run, from, said)
 }
 
 // AskNode puts a question to another node and waits for the answer. It tries
@@ -302,7 +309,7 @@ type Desk struct {
 	listeners map[loop.Wake]bool       // guarded by mu: those here who wait for answers
 }
 
-func NewDesk() *Desk {
+func newDesk() *Desk {
 	return &Desk{calls: map[string]chan struct{}{}, answering: map[int64]bool{}, busy: map[string]int{}, listeners: map[loop.Wake]bool{}}
 }
 

@@ -28,12 +28,12 @@ const (
 	tailCalls = 32
 )
 
-// Calls asks executors, a few times at once for one app.
-type Calls struct{ Desk *Desk }
+// calls asks executors, a few times at once for one app.
+type calls struct{ desk *Desk }
 
 // ask asks for the lines from one on or, where from is negative, for so many of the last ones.
 // What the executor says beside them, how far the run is, goes to said.
-func (c *Calls) ask(ctx context.Context, exec wire.Executor, run store.Run, from int, said *wire.Progress) (store.Answer, error) {
+func (c *calls) ask(ctx context.Context, exec wire.Executor, run store.Run, from int, said *wire.Progress) (store.Answer, error) {
 	if from < 0 {
 		return c.tail(ctx, exec, run, -from, said)
 	}
@@ -46,8 +46,8 @@ func (c *Calls) ask(ctx context.Context, exec wire.Executor, run store.Run, from
 
 // call makes one call within ctx even where the executor ignores it: its goroutine is
 // left behind then, and holds its token until the executor answers.
-func (c *Calls) call(ctx context.Context, exec wire.Executor, run store.Run, req wire.LogRequest, said *wire.Progress) (res wire.LogResult, refusal string, err error) {
-	calls := c.Desk.callsOf(run.App)
+func (c *calls) call(ctx context.Context, exec wire.Executor, run store.Run, req wire.LogRequest, said *wire.Progress) (res wire.LogResult, refusal string, err error) {
+	calls := c.desk.callsOf(run.App)
 	select {
 	case calls <- struct{}{}:
 	case <-ctx.Done():
@@ -107,7 +107,7 @@ func cutLines(s string) string {
 // tail asks for the last n lines. One of ours has them ready. Of another one the number of its
 // lines is asked for, and then the last ones; where it does not say how many there are, all are
 // read from the first on, of which the last ones are kept.
-func (c *Calls) tail(ctx context.Context, exec wire.Executor, run store.Run, n int, said *wire.Progress) (store.Answer, error) {
+func (c *calls) tail(ctx context.Context, exec wire.Executor, run store.Run, n int, said *wire.Progress) (store.Answer, error) {
 	res, refusal, err := c.call(ctx, exec, run, wire.LogRequest{FromLineNum: tailFar, Tail: n}, said)
 	switch {
 	case err != nil || refusal != "":
@@ -197,8 +197,8 @@ type logSource interface {
 	read(ctx context.Context, run store.Run, from int) (res wire.LogResult, has bool, err error)
 }
 
-// NewSource returns what Config.Logs has to be read, or nil.
-func NewSource(s *core.Core, panics *guard.Log) logSource {
+// newSource returns what Config.Logs has to be read, or nil.
+func newSource(s *core.Core, panics *guard.Log) logSource {
 	if r, ok := s.Cfg.Logs.Sink.(core.LogReader); ok {
 		return &sinkSource{reader: r, panics: panics, under: make(chan struct{}, logReaders)}
 	}

@@ -1,0 +1,65 @@
+package queue
+
+import "github.com/xxljob/xxljob/internal/engine/lease"
+
+// Heap keeps values by when they are due and by the id of their run: a binary heap, the earliest first.
+// The key of each stands beside it, so that none is looked into to compare it.
+type Heap[V any] []keyed[V]
+
+type keyed[V any] struct {
+	value V // in front of the key, where a value that is nothing takes no room
+	key   lease.RingEntry
+}
+
+// Push adds a value, and reports whether it is the first now.
+func (h *Heap[V]) Push(key lease.RingEntry, value V) (first bool) {
+	*h = append(*h, keyed[V]{})
+	s, i := *h, len(*h)-1
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !key.Before(s[parent].key) {
+			break
+		}
+		s[i], i = s[parent], parent
+	}
+	s[i] = keyed[V]{value, key}
+	return i == 0
+}
+
+// At is when the first is due, in milliseconds since 1970. There is one.
+func (h Heap[V]) At() int64 { return h[0].key.At }
+
+// Pop takes the first, which there is.
+func (h *Heap[V]) Pop() V {
+	s := *h
+	first, last := s[0].value, s[len(s)-1]
+	s[len(s)-1] = keyed[V]{}
+	s = s[:len(s)-1]
+	*h = s
+	i := 0
+	for {
+		child := 2*i + 1
+		if child >= len(s) {
+			break
+		}
+		if child+1 < len(s) && s[child+1].key.Before(s[child].key) {
+			child++
+		}
+		if !s[child].key.Before(last.key) {
+			break
+		}
+		s[i], i = s[child], child
+	}
+	if len(s) > 0 {
+		s[i] = last
+	}
+	return first
+}
+
+// due counts those that are due at or before ms among the one at i and those below it.
+func (h Heap[V]) due(ms int64, i int) int {
+	if i >= len(h) || h[i].key.At > ms {
+		return 0
+	}
+	return 1 + h.due(ms, 2*i+1) + h.due(ms, 2*i+2)
+}

@@ -1,0 +1,263 @@
+package queue
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/engine/lease"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// books is what a node holds, with planned runs of jobs of their own, all in shard 1.
+func books(t *testing.T, runs int64) (*Queue, []*Item) {
+	t.Helper()
+	all := &core.Core{Cfg: core.Config{}.WithDefaults(), Life: core.NewLife()}
+	all.Leases = lease.New("n-1", core.TimesOf(&all.Cfg.Cluster), func() []store.Attachment { return nil })
+	e := New(all, nil)
+	var entries []*Item
+	for id := int64(1); id <= runs; id++ {
+		job := &store.Job{ID: id, App: "app", Block: block.SerialExecution}
+		run := store.Run{ID: id, JobID: id, App: "app", Shard: 1, State: store.StatePlanned, Scheduled: time.UnixMilli(id)}
+		e.Hold([]store.Run{run}, map[int64]*store.Job{id: job})
+		e.Held.Runs.Of(id).Passage = &Passage{Route: &Routed{}}
+		entries = append(entries, e.Held.Runs.Of(id))
+	}
+	return e, entries
+}
+
+// TestRoomThatIsNotTaken: a run that was let in for room that had become free goes elsewhere,
+// or is refused. The next that waits for the room is let in.
+func TestRoomThatIsNotTaken(t *testing.T) {
+	here := Routed{Address: "local://n-1", Places: 1}
+	for name, c := range map[string]struct {
+		to   Routed
+		next int
+	}{
+		"taken":     {here, 0},
+		"elsewhere": {Routed{Address: "local://m-1", Places: 1}, 1},
+		"refused":   {Routed{Refused: "why not"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, entries := books(t, 2)
+			key := here.Key("app")
+			e.Room.Lanes.Enter(LaneNone, key, 1)
+			for _, en := range entries {
+				room, _ := e.Room.Lanes.Fits(LaneNone, key, 1)
+				e.Room.Park(room, en)
+			}
+			e.Room.Admit(e.Room.Lanes.Ended(key))
+			let, _ := e.Pop(WaitKey{Kind: kindDue}, 10, nil)
+			if len(let) != 1 {
+				t.Fatalf("%d were let in, want 1", len(let))
+			}
+			let[0].Route = &c.to
+			if e.ReserveAll(let[:1], time.Now(), noProbes)[0] != ReservedAll {
+				t.Fatal("it waits again")
+			}
+			if n := e.Room.Due.Len(); n != c.next {
+				t.Errorf("%d others were let in, want %d", n, c.next)
+			}
+		})
+	}
+}
+
+// TestRoomThatIsKept: a broadcast that was let in for room waits for its turn. Nobody else
+// takes the room meanwhile; when its turn comes it has it, and when it is forgotten the next
+// is let in.
+func TestRoomThatIsKept(t *testing.T) {
+	key := AddressKey{App: "app", Address: "local://n-1"}
+	for _, at := range []WaitKey{
+		{Kind: kindPlace, App: "app", Address: "local://n-1"}, {Kind: kindAddress, App: "app", Address: "local://n-1", Lane: LaneFast},
+		{Kind: kindApp, App: "app", Lane: LaneFast}, {Kind: kindLane, Lane: LaneFast},
+	} {
+		for _, forgotten := range []bool{false, true} {
+			e, entries := books(t, 2)
+			e.Room.Lanes.Limit[LaneFast] = 1
+			e.Room.Lanes.Enter(LaneFast, key, 1)
+			e.Room.Park(at, entries[0])
+			e.Room.Park(at, entries[1])
+			e.Room.Lanes.Ended(key)
+			e.Room.Lanes.Answered(nil, LaneFast, key)
+			e.Room.Admit(at)
+			let, _ := e.Pop(WaitKey{Kind: kindDue}, 10, nil)
+			let[0].Route = &Routed{Address: "local://n-1", Targets: []string{"local://n-1"}, Places: 1, Lane: LaneFast}
+			let[0].RoutedAt = time.Now()
+			e.Room.WaitApart(let[0].Item)
+			if e.Room.Due.Len() > 0 {
+				t.Errorf("%+v: another was let in", at)
+			}
+			if _, fits := e.Room.Lanes.Fits(LaneFast, key, 1); fits {
+				t.Errorf("%+v: another would have the room", at)
+			}
+			if forgotten {
+				e.GiveUp(let[0])
+				if e.Room.Due.Len() != 1 {
+					t.Errorf("%+v: the next was not let in", at)
+				}
+			} else {
+				e.TurnBegins(&let[0], false)
+			}
+			if _, fits := e.Room.Lanes.Fits(LaneFast, key, 1); !fits {
+				t.Errorf("%+v: the room is still taken, forgotten %t", at, forgotten)
+			}
+		}
+	}
+}
+
+// TestRoomOfARefusal: a run that was let in for room, and is refused then, needs none while it
+// waits for its turn.
+func TestRoomOfARefusal(t *testing.T) {
+	e, entries := books(t, 2)
+	at := WaitKey{Kind: kindLane, Lane: LaneFast}
+	e.Room.Park(at, entries[0])
+	e.Room.Park(at, entries[1])
+	e.Room.Admit(at)
+	let, _ := e.Pop(WaitKey{Kind: kindDue}, 10, nil)
+	let[0].Route = &Routed{Refused: "why not"}
+	e.Room.WaitApart(let[0].Item)
+	if e.Room.Due.Len() != 1 || e.Room.Lanes.Used[LaneFast] != 0 {
+		t.Errorf("%d others were let in, %d places are taken", e.Room.Due.Len(), e.Room.Lanes.Used[LaneFast])
+	}
+}
+
+// TestTriedRunsStayApart from those not tried yet, also where they had to be routed anew at
+// their turn, and a stuck one has its turn when all others of its round have had theirs.
+func TestTriedRunsStayApart(t *testing.T) {
+	e, entries := books(t, 3)
+	try := func(en *Item) {
+		en.Route = &Routed{Refused: "why not"}
+		e.TryAgain(Attempt{Item: en, Job: e.Jobs.Refs[en.Run.JobID].Job}, false)
+	}
+	for _, en := range entries {
+		try(en)
+	}
+	var order []int64
+	for range 4 {
+		en := e.Room.Leave(e.Room.NextRound())
+		order = append(order, en.Run.ID)
+		if en.Run.ID == 1 { // is stuck, and its route is old
+			en.Route = &Routed{Refused: "why not"}
+			e.Room.WaitApart(en)
+		}
+	}
+	if want := []int64{1, 2, 3, 1}; !slices.Equal(order, want) || e.Room.Waits(WaitKey{Kind: kindTurn}) {
+		t.Errorf("turns were %v, want %v; those not tried yet wait %t", order, want, e.Room.Waits(WaitKey{Kind: kindTurn}))
+	}
+}
+
+// TestABroadcastWaitsForOthers that are earlier and wait at one of its addresses.
+func TestABroadcastWaitsForOthers(t *testing.T) {
+	for _, holds := range []bool{false, true} {
+		for _, address := range []string{"http://one", "http://two"} {
+			e, entries := books(t, 2)
+			part, broadcast := entries[0], Attempt{Item: entries[1], Job: &store.Job{ID: 1, App: "app", Block: block.SerialExecution}}
+			broadcast.Run.JobID = 1
+			broadcast.Route = &Routed{Address: "http://one", Targets: []string{"http://one", "http://two"}}
+			at := SerialAt(broadcast.Job, address)
+			if holds {
+				e.Room.Serial.Take(at, part.Run.ID)
+			} else {
+				e.Room.Park(at, part)
+			}
+			want := address == "http://two" // at the first it takes its turn
+			if waits := e.WaitsForPart(&broadcast); waits != want || e.Room.Waits(ForEarlier(1)) != want {
+				t.Errorf("at %s, which it holds %t: waits %t", address, holds, waits)
+			}
+			if freed := e.Room.Arrived(1, part.Run.ID); freed != want {
+				t.Errorf("at %s, which it holds %t: let go %t", address, holds, freed)
+			}
+		}
+	}
+}
+
+type noExecutor struct{ wire.Executor }
+
+// TestFreedPlacesAreOffered: places that a start had taken, or that were kept for one, are
+// free again. Runs that other nodes have handed over wait for them.
+func TestFreedPlacesAreOffered(t *testing.T) {
+	key := AddressKey{App: "app", Address: "local://n-1"}
+	for name, free := range map[string]func(*Queue, *Attempt){
+		"had no effect": func(e *Queue, a *Attempt) { e.TryAgain(*a, false) },
+		"were kept": func(e *Queue, a *Attempt) {
+			e.Room.GiveBackPlaces(*a)
+			e.Room.TakeFreed()
+			e.Room.LetOut(a.Item, WaitKey{Kind: kindPlace, App: key.App, Address: key.Address})
+			e.Room.WaitApart(a.Item)
+			e.TurnBegins(a, false)
+		},
+	} {
+		e, entries := books(t, 1)
+		a := Attempt{Item: entries[0], Job: e.Jobs.Refs[1].Job, Start: store.Start{RunID: 1}}
+		a.Item.Route = &Routed{Address: key.Address, Places: 1, Exec: noExecutor{}}
+		if e.ReserveAll([]Attempt{a}, time.Now(), noProbes)[0] != ReservedAll || e.Room.TakeFreed() {
+			t.Fatalf("%s: it has no place, or one was given back", name)
+		}
+		free(e, &a)
+		if !e.Room.TakeFreed() || len(e.Room.Lanes.Running) > 0 {
+			t.Errorf("%s: nothing is said to be free, or %v are under way", name, e.Room.Lanes.Running)
+		}
+	}
+}
+
+// noProbes is for jobs whose executors are not asked.
+func noProbes(int64) bool { return false }
+
+// TestASerialPlaceOfARunThatIsHeldAnew: a run that has a place, and was put back and is held
+// again, gives way to an earlier one before it has come up.
+func TestASerialPlaceOfARunThatIsHeldAnew(t *testing.T) {
+	e, entries := books(t, 2)
+	at := WaitKey{Kind: kindSerial, JobID: 1, Address: "local://n-1"}
+	e.Room.Serial.Take(at, entries[1].Run.ID)
+	entries[1].Passage = nil
+	if !e.Room.TakeSerial(at, entries[0].Run.Key()) || e.Room.Serial.At(at) != entries[0].Run.ID {
+		t.Error("the earlier run does not get the place")
+	}
+}
+
+// TestSerialRunsOfALostShard: a shard is lost before it is known which serial runs its former
+// owner has handed on, or while a run of it is routed. No run waits for that any more.
+func TestSerialRunsOfALostShard(t *testing.T) {
+	e, entries := books(t, 2)
+	waits := WaitKey{Kind: kindSettling}
+	e.leases.Mine[1] = lease.Hold{Epoch: 7}
+	behind := func(en *Item) bool {
+		return e.WaitsBehind(&Attempt{Item: en, Job: e.Jobs.Refs[en.Run.JobID].Job})
+	}
+	if !behind(entries[0]) || !e.Room.Waits(waits) {
+		t.Fatal("a run of a shard that is new does not wait")
+	}
+	e.leases.Lose(1, 7)
+	if !behind(entries[1]) || e.Held.Runs.Of(2) != nil {
+		t.Error("a run of a shard that was lost is still held")
+	}
+	if e.OpenLost(); e.Room.Waits(waits) || e.Room.Due.Len() != 1 {
+		t.Errorf("waits %v, %d due; want the run that waited to be due, and forgotten then", e.Room.Waits(waits), e.Room.Due.Len())
+	}
+}
+
+// TestLaterRunWhileAShardOpens: a run of a serial job waits until it is known what is ahead of it. When
+// that is known, a later run of the job that was taken up before is behind it.
+func TestLaterRunWhileAShardOpens(t *testing.T) {
+	e, entries := books(t, 1)
+	e.leases.Mine[1] = lease.Hold{Epoch: 7}
+	later := store.Run{ID: 2, JobID: 1, App: "app", Shard: 1, State: store.StatePlanned, Scheduled: time.UnixMilli(1000)}
+	e.Hold([]store.Run{later}, nil)
+	taken := e.Held.Runs.Of(2)
+	taken.Due, taken.Passage = true, &Passage{Route: e.Held.Nowhere}
+	job := e.Jobs.Refs[1].Job
+	if turn := e.InTurn([]Attempt{{Item: entries[0], Job: job}}); len(turn) > 0 {
+		t.Fatal("a run of a shard that is new does not wait")
+	}
+	e.Clock = &core.Clock{}
+	e.OpenSerial(func() { e.leases.Mine[1] = lease.Hold{Epoch: 7, Settled: true, Loaded: true} })
+	if turn := e.InTurn([]Attempt{{Item: taken, Job: job}}); len(turn) > 0 {
+		t.Error("the later run does not wait for the earlier one")
+	}
+	if turn := e.InTurn([]Attempt{{Item: entries[0], Job: job}}); len(turn) != 1 {
+		t.Error("the earlier run does not go on")
+	}
+}
