@@ -61,12 +61,12 @@ func (a attachedAdmin) finish(ctx context.Context, reqs []wire.CallbackRequest) 
 		}
 		res := reportedResult(at, room.knows(at), &reqs[i])
 		if res.State == store.StateKilled {
-			res.State = a.finisher.queue.Under.Killed(at)
+			res.State = a.finisher.queue.InFlight.Killed(at)
 		}
 		room.results = append(room.results, res)
 	}
 	a.finisher.queue.LeavePlaces(room.flights)
-	for a.finisher.queue.HerdFirst(a.finisher.Clock.Now()) && !a.finisher.Life.Draining.Load() && loop.Sleep(ctx, time.Millisecond) {
+	for a.finisher.queue.ResultsWait(a.finisher.Clock.Now()) && !a.finisher.Life.Draining.Load() && loop.Sleep(ctx, time.Millisecond) {
 	}
 	return a.finisher.finishIn(ctx, room, room.results)
 }
@@ -75,7 +75,7 @@ func (a attachedAdmin) finish(ctx context.Context, reqs []wire.CallbackRequest) 
 // way here, or is another one that had the id before.
 func (a attachedAdmin) flightsOf(dst []*queue.Flight, reqs []wire.CallbackRequest) []*queue.Flight {
 	before := len(dst)
-	dst = a.finisher.queue.Under.FlightsOf(dst, reqs)
+	dst = a.finisher.queue.InFlight.OfResults(dst, reqs)
 	for i, at := range dst[before:] {
 		if r := &reqs[i]; at != nil && r.Exact && !at.Run.IsOf(r.LogDateTim) {
 			dst[before+i] = nil
@@ -110,7 +110,7 @@ type loggingAdmin struct{ attachedAdmin }
 
 // OpenLog is asked by executors of ours before they call a handler: see executor.Executor.Bind.
 func (a loggingAdmin) OpenLog(logID, logDateTim int64) (write func(time.Time, slog.Level, string), end func()) {
-	f := a.finisher.queue.Under.Flight(logID)
+	f := a.finisher.queue.InFlight.Of(logID)
 	if f == nil || f.Remote || !f.Run.IsOf(logDateTim) {
 		return nil, nil
 	}

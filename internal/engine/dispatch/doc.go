@@ -59,7 +59,7 @@
 // A batch that the store has answered with ErrRefused is halved (loop.Halve), down to members that
 // are refused alone, so that none of them holds up another. One that is so three times while the
 // store takes others (loop.Refusals) is refused for ever. A result then ends as its state, without
-// its texts; where even that is refused, lockedLoop tries it again (finishApart). A start goes apart
+// its texts; where even that is refused, lockedLoop tries it again (finishApart). A start is made singly
 // from its first refusal on, and is then recorded as refused (startrefused.go). What a node may not
 // take stays in its inbox; what it may not mark goes on without that; a verdict is tried again with
 // the next look. Each of these is a trouble for as long as it lasts. Where the first few

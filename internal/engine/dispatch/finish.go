@@ -117,7 +117,7 @@ func newFinisher(s *core.Core, q *queue.Queue, bus *events.Bus) *finisher {
 // else waits for that, unless runs wait for room, which the results would make.
 func (f *finisher) letGather(ctx context.Context, results int) {
 	if results > 1 && results < loop.StoreBatch/4 && !f.queue.Room.AnyWaits() && !f.Life.Draining.Load() {
-		loop.Sleep(ctx, f.queue.Lead.Pause())
+		loop.Sleep(ctx, f.queue.LeadTime.Pause())
 	}
 }
 
@@ -431,7 +431,7 @@ func (f *finisher) resultAt(at *queue.Flight, res store.Result) store.Result {
 
 // asSent are the runs that are as this node has sent them: see Under.AsSent.
 func (f *finisher) asSent(ids []int64, within time.Duration) []*store.Run {
-	return f.queue.Under.AsSent(ids, within)
+	return f.queue.InFlight.AsSent(ids, within)
 }
 
 // Memory for results on their way to the store, which one batch uses after the other.

@@ -98,7 +98,7 @@ func (k *killer) killOne(ctx context.Context, runID int64) (store.Run, error) {
 // killAll kills every run of this process, at the end of Stop's grace. They end as lost, like
 // those of a process that dies: nobody has wanted them ended.
 func (k *killer) killAll(ctx context.Context) {
-	for _, f := range k.queue.Under.InFlight() {
+	for _, f := range k.queue.InFlight.All() {
 		if !f.Remote { // that goes on without this node
 			k.cutOff(ctx, f)
 		}
@@ -107,7 +107,7 @@ func (k *killer) killAll(ctx context.Context) {
 
 // cutOff kills a run since this process ends.
 func (k *killer) cutOff(ctx context.Context, f *queue.Flight) {
-	k.queue.Under.CutOff(f)
+	k.queue.InFlight.CutOff(f)
 	run := f.Whole()
 	run.KillReason = "the scheduler was stopped"
 	k.killHere(ctx, run)
@@ -115,15 +115,15 @@ func (k *killer) cutOff(ctx context.Context, f *queue.Flight) {
 
 // killHere kills a run of this process: before it is sent, or at its executor.
 func (k *killer) killHere(ctx context.Context, r store.Run) {
-	f := k.queue.Under.Flight(r.ID)
+	f := k.queue.InFlight.Of(r.ID)
 	if f == nil {
 		return
 	}
-	if k.queue.Under.Intercept(f) {
-		k.finisher.finishAsync(k.finisher.resultAt(f, store.Result{State: k.queue.Under.Killed(f), HandleMsg: killReason(r)}))
+	if k.queue.InFlight.Intercept(f) {
+		k.finisher.finishAsync(k.finisher.resultAt(f, store.Result{State: k.queue.InFlight.Killed(f), HandleMsg: killReason(r)}))
 		return
 	}
-	if k.queue.Under.Kill(f, killReason(r)) {
+	if k.queue.InFlight.Kill(f, killReason(r)) {
 		k.killAt(ctx, f, killReason(r))
 	}
 }
@@ -136,7 +136,7 @@ func (k *killer) killAt(ctx context.Context, f *queue.Flight, reason string) {
 		ctx, cancel := context.WithTimeout(ctx, loop.CallTimeout)
 		defer cancel()
 		req := wire.KillRequest{JobID: f.Run.Planned.JobID, LogID: f.Run.Planned.ID, LogDateTime: f.Run.Planned.Created, Reason: reason,
-			Shutdown: k.queue.Under.Killed(f) == store.StateLost}
+			Shutdown: k.queue.InFlight.Killed(f) == store.StateLost}
 		if ret, err := f.Exec.Kill(ctx, req); err != nil || !ret.OK() {
 			k.Logger.Warn("xxljob: could not kill a run", "run", f.Run.Planned.ID, "job", f.Run.Planned.JobID, "answer", ret.Msg, "error", err)
 		}
@@ -148,7 +148,7 @@ func (k *killer) killAt(ctx context.Context, f *queue.Flight, reason string) {
 
 // killRemote kills a run at a remote executor, or keeps it from being sent there.
 func (k *killer) killRemote(ctx context.Context, r store.Run) error {
-	if f := k.queue.Under.Flight(r.ID); f != nil && k.queue.Under.Intercept(f) {
+	if f := k.queue.InFlight.Of(r.ID); f != nil && k.queue.InFlight.Intercept(f) {
 		k.finisher.finishAsync(k.finisher.resultAt(f, store.Result{State: store.StateKilled, HandleMsg: r.KillReason}))
 		return nil
 	}

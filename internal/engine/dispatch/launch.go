@@ -103,7 +103,7 @@ func (l *launcher) launchTaken(taken []store.Run, jobs map[int64]*store.Job, beg
 		switch {
 		case r.State.Ended(): // killed before it was taken
 			l.finisher.ended([]store.Run{r})
-		case l.queue.Under.Flight(r.ID) != nil:
+		case l.queue.InFlight.Of(r.ID) != nil:
 		default:
 			l.launchOne(r, jobs[r.JobID], began)
 		}

@@ -76,11 +76,11 @@ const acceptedGather = 20 * time.Millisecond
 func (m *dispatchMarker) loop(ctx context.Context) {
 	several := false
 	m.dispatching.Loop(ctx, func(ctx context.Context, batch []acceptance) ([]acceptance, time.Duration) {
-		if (several || m.queue.Lead.Pause() > 0) && len(batch) < loop.StoreBatch && !m.Life.Draining.Load() {
+		if (several || m.queue.LeadTime.Pause() > 0) && len(batch) < loop.StoreBatch && !m.Life.Draining.Load() {
 			loop.Sleep(ctx, acceptedGather)
 		}
 		several = len(batch) > 1
-		batch = slices.DeleteFunc(batch, func(a acceptance) bool { return a.flight != nil && !m.queue.Under.ToBeMarked(a.flight) })
+		batch = slices.DeleteFunc(batch, func(a acceptance) bool { return a.flight != nil && !m.queue.InFlight.ToBeMarked(a.flight) })
 		if len(batch) == 0 {
 			return nil, 0
 		}

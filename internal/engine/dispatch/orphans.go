@@ -90,7 +90,7 @@ func (c *recovery) mineToRun(r store.Run) bool {
 func (c *recovery) settleOrphans(ctx context.Context, ripe []store.Run) error {
 	var adopted []store.Run
 	for _, r := range ripe {
-		if c.unconfirmed.concerns(r, c.Leases.Incarnation) && !c.queue.Under.HasLanded(r) {
+		if c.unconfirmed.concerns(r, c.Leases.Incarnation) && !c.queue.InFlight.HasLanded(r) {
 			adopted = append(adopted, r)
 			continue
 		}

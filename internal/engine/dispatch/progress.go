@@ -43,7 +43,7 @@ func newProgress(s *core.Core, e *queue.Queue) *progress {
 
 // attached takes in what an executor of this process says of a run. It returns at once.
 func (p *progress) attached(logID, logDateTim int64, said wire.Progress) {
-	f := p.queue.Under.Flight(logID)
+	f := p.queue.InFlight.Of(logID)
 	if f == nil || f.Remote || !f.Run.IsOf(logDateTim) {
 		return
 	}
@@ -80,7 +80,7 @@ func (p *progress) take() []store.Progress {
 	p.mu.Unlock()
 	list := make([]store.Progress, 0, len(news))
 	for _, said := range news {
-		if said.Incarnation == "" || p.queue.Under.Flight(said.RunID) != nil {
+		if said.Incarnation == "" || p.queue.InFlight.Of(said.RunID) != nil {
 			list = append(list, said)
 		}
 	}

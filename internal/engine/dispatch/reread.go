@@ -53,7 +53,7 @@ func (s *starter) cancelStopped(ctx context.Context, stale []queue.Attempt) erro
 		})
 		switch {
 		case errors.Is(err, store.ErrRefused): // it stays planned, and the store refuses to start it
-			s.queue.SendApart(a)
+			s.queue.StartSingly(a)
 			s.restRefused()
 			s.Core.Troubles.Refused(s.Clock.Now(), a.Run.App, a.Run.JobID, fmt.Sprintf("to cancel its run %d", a.Run.ID), err)
 		case err != nil && !errs.IsNotFound(err):

@@ -122,8 +122,8 @@ func (s *sender) sendAtTime(f *queue.Flight) {
 func (s *sender) sendDue(now time.Time) {
 	if due := s.early.pop(now); len(due) > 0 {
 		if len(due) >= queue.HerdLeast {
-			s.queue.Rush.Begin()
-			defer s.queue.Rush.End()
+			s.queue.Burst.Begin()
+			defer s.queue.Burst.End()
 		}
 		s.sendAll(due)
 		clear(due)
@@ -229,7 +229,7 @@ func (o fanOut) leaveIf(entered bool) {
 
 // call marks a run as sent, calls its executor and acts on the answer.
 func (s *sender) call(ctx context.Context, f *queue.Flight) {
-	if !s.queue.Under.Send(f) {
+	if !s.queue.InFlight.Send(f) {
 		s.queue.Answered(f, 0)
 		return
 	}
@@ -390,7 +390,7 @@ func (s *sender) answered(ctx context.Context, f *queue.Flight, ret wire.Return,
 		s.Life.FaultCounts.Forgotten.Add(1)
 		s.finisher.finishAsync(s.finisher.resultAt(f, store.Result{State: store.StateLost, HandleMsg: resultForgotten}))
 	case err == nil && ret.OK():
-		if reason := s.queue.Under.Accepted(f); reason != "" {
+		if reason := s.queue.InFlight.Accepted(f); reason != "" {
 			s.killer.killAt(ctx, f, reason) // asked for while it was being accepted
 		}
 	case err != nil:
@@ -438,7 +438,7 @@ func (b *callBatch) add(f *queue.Flight) bool {
 // callTogether is call for flights that were not sent before, all at one executor of this process
 // that answers at once.
 func (s *sender) callTogether(ctx context.Context, b *callBatch) {
-	b.flights = s.queue.Under.SendAll(b.flights)
+	b.flights = s.queue.InFlight.SendAll(b.flights)
 	b.reqs, b.answers = b.reqs[:0], b.answers[:0]
 	for _, f := range b.flights {
 		b.reqs = append(b.reqs, s.requestOf(f))
@@ -453,7 +453,7 @@ func (s *sender) callTogether(ctx context.Context, b *callBatch) {
 			b.accepted = append(b.accepted, f)
 		}
 	}
-	for _, k := range s.queue.Under.AcceptedAll(b.accepted) {
+	for _, k := range s.queue.InFlight.AcceptedAll(b.accepted) {
 		s.killer.killAt(ctx, k.Flight, k.Reason) // asked for while it was being accepted
 	}
 	for i, f := range b.flights {

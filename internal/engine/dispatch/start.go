@@ -49,13 +49,13 @@ func (s *starter) duty() loop.Duty {
 
 // startOnce starts what is due and returns how long nothing more will be.
 func (s *starter) startOnce(ctx context.Context) (time.Duration, error) {
-	rushing := false
-	defer func() { s.queue.Rush.EndIf(rushing) }()
+	bursting := false
+	defer func() { s.queue.Burst.EndIf(bursting) }()
 	for ctx.Err() == nil {
 		now := s.Clock.Now()
-		if s.queue.TakeNext(now) && !rushing {
-			s.queue.Rush.Begin()
-			rushing = true
+		if s.queue.TakeNext(now) && !bursting {
+			s.queue.Burst.Begin()
+			bursting = true
 		}
 		some, locked, err := s.startPass(ctx)
 		s.offerFreed()
@@ -105,7 +105,7 @@ func (s *starter) startFrom(ctx context.Context, from queue.WaitKey, most int) (
 	}
 	began := time.Now()
 	if locked, err = s.startBatch(ctx, batch, from.IsDue()); from.IsDue() {
-		s.queue.Lead.Started(len(batch), time.Since(collecting))
+		s.queue.LeadTime.Started(len(batch), time.Since(collecting))
 	}
 	return len(batch), time.Since(began), locked, err
 }
@@ -128,7 +128,7 @@ func (s *starter) untilNext() time.Duration {
 	now := s.Clock.Now()
 	wait := time.Duration(loop.Forever)
 	if at, n, ok := s.queue.Held.NextDue(); ok {
-		wait = max(at.Sub(now)-s.queue.Lead.ForMany(n), time.Microsecond)
+		wait = max(at.Sub(now)-s.queue.LeadTime.ForMany(n), time.Microsecond)
 	}
 	if s.queue.Room.HasFreed() {
 		wait = min(wait, offerPause)
@@ -139,9 +139,9 @@ func (s *starter) untilNext() time.Duration {
 // Due runs on their way to a batch: from the queue, or from a waitlist of those that are started
 // singly, to an address, to the places that they need there, and to what the store is asked for.
 
-// collect takes entries from the due queue, or from a waitlist of those that go apart, routes
+// collect takes entries from the due queue, or from a waitlist of those that are started singly, routes
 // them, and takes places for them. Those without room wait in waitlists, and so do those of the
-// due queue that go apart.
+// due queue that are started singly.
 func (s *starter) collect(ctx context.Context, from queue.WaitKey, most int) ([]queue.Attempt, error) {
 	now := s.Clock.Now()
 	for {
@@ -181,8 +181,8 @@ func (s *starter) routeAll(ctx context.Context, from queue.WaitKey, batch []queu
 			continue
 		}
 		s.aside.RoutedWell(ctx, a.Run.App)
-		if from.IsDue() && a.GoesApart() {
-			s.queue.Room.WaitApart(a.Item)
+		if from.IsDue() && a.StartsSingly() {
+			s.queue.Room.ParkSingly(a.Item)
 			continue
 		}
 		routed = queue.Keep(routed, batch, i)
@@ -194,7 +194,7 @@ func (s *starter) routeAll(ctx context.Context, from queue.WaitKey, batch []queu
 // then it keeps what was decided.
 func (s *starter) routeEntry(ctx context.Context, a *queue.Attempt, now time.Time) error {
 	decided := (a.Route.Address != "" || a.Route.Refused != "") && a.RoutedFor == a.Job.Version && !a.Route.Probing
-	if decided && (a.GoesApart() || a.Run.Sharding() == (store.Sharding{}) && !anyDoubted(s.Leases, a.Route)) {
+	if decided && (a.StartsSingly() || a.Run.Sharding() == (store.Sharding{}) && !anyDoubted(s.Leases, a.Route)) {
 		return nil
 	}
 	r, err := s.router.Route(ctx, a.Item, a.Job)
@@ -287,15 +287,15 @@ func (s *starter) turnBegins(a *queue.Attempt) { s.queue.TurnBegins(a, s.isOutda
 func (s *starter) isOutdated(a *queue.Attempt) bool {
 	old, targets := time.Since(a.RoutedAt) >= registry.AddressTTL, a.Route.Targets
 	if left := s.Leases.Undoubted(targets); len(left) < len(targets) { // it is chosen among these then
-		return old || !a.Turned
+		return old || !a.HadTurn
 	}
 	switch {
 	case len(targets) == 0:
-		return old && !a.Turned
+		return old && !a.HadTurn
 	case s.Cfg.Routers[a.Job.Route] != nil:
 		return false
 	}
-	return old && (!a.Turned || !s.Cfg.AsksRegistry(a.Job.App))
+	return old && (!a.HadTurn || !s.Cfg.AsksRegistry(a.Job.App))
 }
 
 // Starts that a store makes one by one, each in a transaction of its own: those of
@@ -329,11 +329,11 @@ func (s *starter) startSingly(ctx context.Context) (some, locked bool, err error
 		return n > 0, locked, nil
 	}
 	again := s.queue.Room.NextRound()
-	left := s.queue.Room.CountLot(again.Next())
+	left := s.queue.Room.Count(again.Next())
 	m, took, stuck, err := s.startFrom(ctx, again, s.singly.again.size())
 	switch {
 	case m == 0:
-	case s.queue.Room.CountLot(again.Next()) > left: // one is stuck, and the others were with it
+	case s.queue.Room.Count(again.Next()) > left: // one is stuck, and the others were with it
 		s.singly.again = batchSizer{}
 	default:
 		s.singly.again.took(m, took)

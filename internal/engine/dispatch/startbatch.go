@@ -52,7 +52,7 @@ func (s *starter) startTogether(ctx context.Context, batch []queue.Attempt, prom
 	defer s.buffers.answered(answers)
 	acked := time.Now()
 	if prompt {
-		s.queue.Lead.Sample(len(batch), acked.Sub(began))
+		s.queue.LeadTime.Sample(len(batch), acked.Sub(began))
 	}
 	for i := range answers {
 		s.unconfirmed.launching(answers[i].Siblings, 1) // a hook may take its time before they take off

@@ -12,11 +12,11 @@ import (
 )
 
 // Starts that the store refuses: one of them holds up no other. Input: such batches, from
-// startbatch.go. Output: runs that go apart from then on, and those that are refused for ever as
+// startbatch.go. Output: runs that are started singly from then on, and those that are refused for ever as
 // refused, to finish.go.
 
 // startHalves starts the halves of a batch that the store has refused, down to those that it
-// refuses alone. Starts that go apart are transactions of their own, so each of them is tried alone.
+// refuses alone. Starts that are made singly are transactions of their own, so each of them is tried alone.
 func (s *starter) startHalves(ctx context.Context, batch []queue.Attempt, why error, since uint64) (locked bool, err error) {
 	var alone []refusedStart
 	if len(batch) > 1 {
@@ -41,7 +41,7 @@ func (s *starter) startHalves(ctx context.Context, batch []queue.Attempt, why er
 	}
 	for left := batch; len(left) > 0 && err == nil; {
 		n := len(left)
-		if left[0].GoesApart() {
+		if left[0].StartsSingly() {
 			n = 1
 		}
 		_, _, err = loop.Halve(left[:n], start)
@@ -65,7 +65,7 @@ type refusedStart struct {
 var errAllRefused = errors.New("all are refused")
 
 // judgeRefused records the runs as refused whose starts the store has refused for ever. The others
-// go apart, and are tried again. Where the store has taken none it may be refusing them all.
+// be started singly, and are tried again. Where the store has taken none it may be refusing them all.
 func (s *starter) judgeRefused(ctx context.Context, alone []refusedStart, since uint64) {
 	var unclear error
 	for i := range alone {

@@ -67,12 +67,12 @@ func TestTurns(t *testing.T) {
 			s := startLoop(t)
 			s.Cfg.Registry = c.registry
 			a := s.due(t, serialJob(), 1)[0]
-			a.Item.Route, a.Turned = &c.route, c.turned
+			a.Item.Route, a.HadTurn = &c.route, c.turned
 			if c.then != nil {
 				c.then(s, a)
 			}
-			if s.turnBegins(&a); (a.Route.Address+a.Route.Refused != "") != c.keeps || !a.Turned {
-				t.Errorf("route %+v, turned %t", a.Route, a.Turned)
+			if s.turnBegins(&a); (a.Route.Address+a.Route.Refused != "") != c.keeps || !a.HadTurn {
+				t.Errorf("route %+v, turned %t", a.Route, a.HadTurn)
 			}
 		})
 	}

@@ -29,9 +29,9 @@ func (d *Dispatcher) GiveBack(ctx context.Context) {
 	defer cancel()
 	s, q := d.all, d.starter.queue
 	var verdicts []store.Verdict
-	for _, f := range q.Under.InFlight() {
+	for _, f := range q.InFlight.All() {
 		// A run of a shard that is another's by now cannot be given back: it is sent.
-		if _, owned := s.Leases.Epoch(int(f.Run.Planned.Shard)); owned && f.Run.Owner == s.Leases.Incarnation && q.Under.Intercept(f) {
+		if _, owned := s.Leases.Epoch(int(f.Run.Planned.Shard)); owned && f.Run.Owner == s.Leases.Incarnation && q.InFlight.Intercept(f) {
 			verdicts = append(verdicts, s.Leases.Verdict(f.Whole(), store.StatePlanned, putBackAtStop))
 		}
 	}
@@ -71,7 +71,7 @@ func (d *Dispatcher) startedUnheard(ctx context.Context) []store.Verdict {
 	}
 	var verdicts []store.Verdict
 	for _, r := range runs {
-		if r.Owner == s.Leases.Incarnation && r.Address == store.LocalAddress(s.Leases.Incarnation) && d.starter.queue.Under.Flight(r.ID) == nil {
+		if r.Owner == s.Leases.Incarnation && r.Address == store.LocalAddress(s.Leases.Incarnation) && d.starter.queue.InFlight.Of(r.ID) == nil {
 			verdicts = append(verdicts, s.Leases.Verdict(r, store.StatePlanned, putBackAtStop))
 		}
 	}
@@ -85,7 +85,7 @@ func (d *Dispatcher) SendRest(ctx context.Context) { d.sender.sendRest(ctx) }
 // and waits for their results, shortly.
 func (d *Dispatcher) Drain(ctx, final context.Context) error {
 	q := d.starter.queue
-	err := q.Under.Idle(ctx)
+	err := q.InFlight.Idle(ctx)
 	d.killer.over.Store(true) // a store may answer late, when others have decided about a run
 	if err != nil {
 		returned := d.inbox.attached.AllReturned()
@@ -93,7 +93,7 @@ func (d *Dispatcher) Drain(ctx, final context.Context) error {
 		d.killer.killAll(final)
 		last, cancel := context.WithTimeout(final, core.LastWords)
 		defer cancel()
-		_ = q.Under.Idle(last) // handlers that ignore cancellation are recorded all the same
+		_ = q.InFlight.Idle(last) // handlers that ignore cancellation are recorded all the same
 	}
 	return err
 }

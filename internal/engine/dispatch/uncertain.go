@@ -127,8 +127,8 @@ func (s *starter) takeBack(r store.Run, job *store.Job, began time.Time) {
 	switch {
 	case r.State.Ended():
 		s.queue.Waiters.Notify(&r)
-	case r.State != store.StateStarted || r.Owner != s.Leases.Incarnation || s.queue.Under.Flight(r.ID) != nil:
-	case r.Address == store.LocalAddress(s.Leases.Incarnation), store.IsRemote(r.Address) && !s.inDoubt.list.has(r.ID) && !s.queue.Under.HasLanded(r):
+	case r.State != store.StateStarted || r.Owner != s.Leases.Incarnation || s.queue.InFlight.Of(r.ID) != nil:
+	case r.Address == store.LocalAddress(s.Leases.Incarnation), store.IsRemote(r.Address) && !s.inDoubt.list.has(r.ID) && !s.queue.InFlight.HasLanded(r):
 		s.Life.FaultCounts.Adopted.Add(1)
 		s.launcher.launchOne(r, job, began)
 	case store.IsRemote(r.Address):

@@ -120,7 +120,7 @@ func (w *waiter) waitsForItself(ctx context.Context, run store.Run) error {
 // caller is the flight of a run whose handler asks, nil where it is another scheduler's: one of
 // the same process may have a run of the same id.
 func (w *waiter) caller(r inside.Run) *queue.Flight {
-	own := w.queue.Under.Flight(r.RunID)
+	own := w.queue.InFlight.Of(r.RunID)
 	if own == nil || any(own.Exec) != r.Executor {
 		return nil
 	}

@@ -37,7 +37,7 @@ func (w *watcher) duty(signals store.Signals) loop.Duty {
 		What: "looking after runs at other nodes", Wakes: []<-chan struct{}{w.Life.Wakes.Watch, signals.Ended},
 		Once: func(ctx context.Context) (time.Duration, error) {
 			w.desk.Tell()
-			ids := w.queue.AwayIDs()
+			ids := w.queue.RemoteIDs()
 			wait := time.Duration(loop.Forever)
 			if poll, _ := w.Store.Poll(); len(ids) > 0 && poll > 0 {
 				wait = poll

@@ -214,7 +214,7 @@ func (h *heartbeat) resign(ctx context.Context) {
 func (h *heartbeat) noteLook(changed bool, found []store.Shard) {
 	if changed {
 		h.memory.Forget()
-		h.queue.RouterLook() // a node that knows what theirs does not may be there
+		h.queue.LookForRouters() // a node that knows what theirs does not may be there
 		h.told.bus.Look()
 	}
 	h.takeUp(found)

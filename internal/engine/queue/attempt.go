@@ -18,7 +18,7 @@ func (e *Queue) Pop(from WaitKey, n int, batch []Attempt) (_ []Attempt, unknown 
 	var later []*Item
 	var asked map[int64]bool
 	for len(batch) < n && len(asked) < n {
-		en := e.Room.Leave(from)
+		en := e.Room.leave(from)
 		if en == nil {
 			break
 		}
@@ -42,9 +42,9 @@ func (e *Queue) Pop(from WaitKey, n int, batch []Attempt) (_ []Attempt, unknown 
 			later = append(later, en)
 			continue
 		}
-		batch = append(batch, Attempt{Item: en, Job: ref.Job})
+		batch = append(batch, Attempt{Item: en, Job: ref.job})
 		for _, other := range e.apart(en) {
-			batch = append(batch, Attempt{Item: other, Job: ref.Job})
+			batch = append(batch, Attempt{Item: other, Job: ref.job})
 		}
 	}
 	for _, en := range later {
@@ -61,12 +61,12 @@ func (e *Queue) Undo(batch []Attempt) {
 }
 
 // TryAgain has an entry tried again after a start that did not take effect: at once, or when
-// its turn comes where it goes apart. With stale its job is read, and the run routed, anew.
+// its turn comes where it is started singly. With stale its job is read, and the run routed, anew.
 func (e *Queue) TryAgain(a Attempt, stale bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.Room.GiveBackPlaces(a)
-	if ref := a.Ref; stale && ref.Job.Version <= a.Job.Version {
+	e.Room.giveBackPlaces(a)
+	if ref := a.Ref; stale && ref.job.Version <= a.Job.Version {
 		ref.stale = true
 	}
 	e.comeAgain(a)
@@ -74,13 +74,13 @@ func (e *Queue) TryAgain(a Attempt, stale bool) {
 
 // comeAgain is retry for one that has given its places back. Caller holds mu.
 func (e *Queue) comeAgain(a Attempt) {
-	a.Turned = false
-	if a.GoesApart() {
+	a.HadTurn = false
+	if a.StartsSingly() {
 		e.Room.parkTried(a.Item)
 		return
 	}
 	e.Room.keepAhead(a.Item)
-	e.Room.Due.push(a.Item)
+	e.Room.due.push(a.Item)
 }
 
 // LetGo forgets an entry whose run is not this node's to start, as an answer of the store says.
@@ -90,7 +90,7 @@ func (e *Queue) comeAgain(a Attempt) {
 func (e *Queue) LetGo(a Attempt) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.Room.GiveBackPlaces(a)
+	e.Room.giveBackPlaces(a)
 	if a.readAgain {
 		e.comeAgain(a)
 		return
@@ -102,7 +102,7 @@ func (e *Queue) LetGo(a Attempt) {
 func (e *Queue) GiveUp(a Attempt) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.Room.GiveBackPlaces(a)
+	e.Room.giveBackPlaces(a)
 	e.release(a.Item)
 }
 
@@ -110,31 +110,31 @@ func (e *Queue) GiveUp(a Attempt) {
 func (e *Queue) Rerouted(a Attempt) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.Room.GiveBackPlaces(a)
+	e.Room.giveBackPlaces(a)
 	e.Room.freeSerial(a.Item.Route.Serial, a.Run.ID)
-	apart := a.GoesApart()
-	a.Item.Route, a.Turned = &Routed{}, false
+	apart := a.StartsSingly()
+	a.Item.Route, a.HadTurn = &Routed{}, false
 	if apart {
 		e.Room.parkTried(a.Item)
 		return
 	}
-	e.Room.Due.push(a.Item)
+	e.Room.due.push(a.Item)
 }
 
-// Refused has an entry go apart whose start alone the store has refused, and tried again when its
+// Refused has an entry be started singly whose start alone the store has refused, and tried again when its
 // turn comes. It is routed anew then.
 func (e *Queue) Refused(a Attempt) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.Room.GiveBackPlaces(a)
+	e.Room.giveBackPlaces(a)
 	e.Room.freeSerial(a.Item.Route.Serial, a.Run.ID)
-	a.Item.Route, a.Turned, a.tried = &Routed{}, false, triedRefused
+	a.Item.Route, a.HadTurn, a.tried = &Routed{}, false, triedRefused
 	e.Room.parkTried(a.Item)
 }
 
-// SendApart has an entry that is tried again go apart then: the store has refused what was to be
+// StartSingly has an entry that is tried again be started singly then: the store has refused what was to be
 // done about it.
-func (e *Queue) SendApart(a Attempt) {
+func (e *Queue) StartSingly(a Attempt) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	a.tried = triedRefused
@@ -144,7 +144,7 @@ func (e *Queue) SendApart(a Attempt) {
 func (e *Queue) TurnDown(a *Attempt, why string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.Room.GiveBackPlaces(*a)
+	e.Room.giveBackPlaces(*a)
 	e.Room.freeSerial(a.Item.Route.Serial, a.Run.ID)
 	a.Item.Route = &Routed{Refused: why}
 	e.Room.letGoOn(a.Item)
@@ -161,14 +161,14 @@ func (e *Queue) release(en *Item) {
 	e.letPass(en.Run.ID) // if it is planned still, they are told so again
 	e.Room.unkeep(en)
 	e.Room.letGoOn(en)
-	f, flies := e.Under.Flights.Get(en.Run.ID)
-	a, away := e.Under.remote[en.Run.ID]
+	f, flies := e.InFlight.here.Get(en.Run.ID)
+	a, away := e.InFlight.remote[en.Run.ID]
 	// It was held by a stale reading where it is under way: that has its place then.
 	if at := en.Route.Serial; !(flies && f.Serial == at || away && a.serial == at) {
 		e.Room.freeSerial(at, en.Run.ID)
 	}
 	if !away {
-		e.Room.Arrived(en.Run.JobID, en.Run.ID)
+		e.Room.arrived(en.Run.JobID, en.Run.ID)
 	}
 }
 
@@ -176,18 +176,18 @@ func (e *Queue) release(en *Item) {
 // those go on that have waited for it: what is due by now, where it is late. note is called with
 // mu held, so that those who look at runs meanwhile see it at all of them or at none.
 func (e *Queue) OpenSerial(note func()) {
-	e.takeDue(e.Clock.Now().Add(e.Lead.get()))
+	e.takeDue(e.clock.Now().Add(e.LeadTime.get()))
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	note()
-	e.Room.admitAllOf(WaitKey{Kind: kindSettling}) // later runs of their jobs are behind them
+	e.Room.admitAllOf(WaitKey{kind: kindSettling}) // later runs of their jobs are behind them
 	e.wakes.Start.Poke()
 }
 
 // OpenLost lets go of runs that wait for shards which were lost before it was known what is
 // ahead of them: nobody else would, where no shard is left of which that is not known.
 func (e *Queue) OpenLost() {
-	at := WaitKey{Kind: kindSettling}
+	at := WaitKey{kind: kindSettling}
 	if e.Room.Waits(at) && len(e.leases.Unloaded()) == 0 {
 		e.Room.AdmitAll(at)
 		e.wakes.Start.Poke()
@@ -195,10 +195,10 @@ func (e *Queue) OpenLost() {
 }
 
 func (e *Queue) parkBehindRun(blocker store.Run, en *Item) {
-	if _, away := e.Under.remote[blocker.ID]; !away && e.Under.Flights.Of(blocker.ID) == nil {
-		e.Under.remote[blocker.ID] = remoteAt(blocker)
+	if _, away := e.InFlight.remote[blocker.ID]; !away && e.InFlight.here.Of(blocker.ID) == nil {
+		e.InFlight.remote[blocker.ID] = remoteAt(blocker)
 	}
-	e.Room.Park(WaitKey{Kind: kindRun, RunID: blocker.ID}, en)
+	e.Room.park(WaitKey{kind: kindRun, runID: blocker.ID}, en)
 }
 
 // AwaitRun parks an entry behind a run that is in its way. It keeps its place as
@@ -206,7 +206,7 @@ func (e *Queue) parkBehindRun(blocker store.Run, en *Item) {
 func (e *Queue) AwaitRun(a Attempt, blocker store.Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.Room.GiveBackPlaces(a)
+	e.Room.giveBackPlaces(a)
 	e.parkBehindRun(blocker, a.Item)
 }
 
@@ -217,8 +217,8 @@ func (e *Queue) Evict(address string) {
 	defer e.mu.Unlock()
 	any := false
 	for at := range e.Room.lists.all() {
-		away, isAway := e.Under.remote[at.RunID]
-		if at.Address == address || at.Kind == kindRun && isAway && away.address == address {
+		away, isAway := e.InFlight.remote[at.runID]
+		if at.address == address || at.kind == kindRun && isAway && away.address == address {
 			any = e.Room.clearOut(at) || any
 		}
 	}
@@ -234,23 +234,23 @@ func (e *Queue) ParkUnrouted(en *Item, asks func(app string) bool, waited bool) 
 	app := en.Run.App
 	switch {
 	case asks(app) || e.Room.lists.at(ForRegistry(app)) != nil:
-		e.Room.Park(ForRegistry(app), en)
+		e.Room.park(ForRegistry(app), en)
 	case e.Room.lists.at(ForAddresses(app)) != nil:
-		e.Room.Park(ForAddresses(app), en)
+		e.Room.park(ForAddresses(app), en)
 	default:
 		e.Room.letGoOn(en)
 		e.Room.keepAhead(en)
 		if waited {
-			e.Room.LetOut(en, ForRegistry(app))
+			e.Room.letOut(en, ForRegistry(app))
 		}
-		e.Room.Due.push(en)
+		e.Room.due.push(en)
 	}
 }
 
-// RouterLook has those tried again that wait for a node which knows their job's routing strategy.
+// LookForRouters has those tried again that wait for a node which knows their job's routing strategy.
 // Their jobs are read anew: what they ask for may be another one by now. It reports whether there
 // are any.
-func (e *Queue) RouterLook() (any bool) {
+func (e *Queue) LookForRouters() (any bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for at, t := range e.Room.lists.by[kindRouter] {
@@ -269,7 +269,7 @@ func (e *Queue) RouterLook() (any bool) {
 func (e *Queue) DueAgain(en *Item) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.Room.Due.push(en)
+	e.Room.due.push(en)
 	e.wakes.Start.Poke()
 }
 
@@ -297,7 +297,7 @@ func (e *Queue) InTurn(batch []Attempt) []Attempt {
 		waits := false
 		switch a := &batch[i]; a.Job.Block {
 		case block.SerialExecution:
-			waits = e.WaitsBehind(a) || e.waitsForRetry(a)
+			waits = e.waitsBehind(a) || e.waitsForRetry(a)
 		case block.Concurrent:
 			_, owned := e.leases.Epoch(int(a.Run.Shard))
 			if waits = !owned; waits {
@@ -321,7 +321,7 @@ func (e *Queue) waitsToSettle(a *Attempt) bool {
 	case !owned: // it was lost while an address was looked for
 		e.release(a.Item)
 	case !open:
-		e.Room.parkBehind(WaitKey{Kind: kindSettling}, a.Item)
+		e.Room.parkBehind(WaitKey{kind: kindSettling}, a.Item)
 	default:
 		return false
 	}
@@ -351,7 +351,7 @@ func (e *Queue) reserve(a *Attempt, now time.Time, pending func(jobID int64) boo
 		e.Room.letGoOn(a.Item)
 		e.Room.keepAhead(a.Item)
 		return ReservedAsk
-	case e.isNotRouted(a, pending), r.Refused == "" && r.Ordered && (e.WaitsBehind(a) || e.WaitsForPart(a)):
+	case e.isNotRouted(a, pending), r.Refused == "" && r.Ordered && (e.waitsBehind(a) || e.waitsForPart(a)):
 		return reservedNot
 	}
 	a.Choice = nil // it is used up: one that waits behind another keeps its own
@@ -364,20 +364,20 @@ func (e *Queue) reserve(a *Attempt, now time.Time, pending func(jobID int64) boo
 				r.Lane = laneSlow
 			}
 		}
-		if !e.Room.TakeSerial(r.Serial, a.Run.Key()) {
+		if !e.Room.takeSerial(r.Serial, a.Run.Key()) {
 			e.parkForRoom(r.Serial, a)
 			return reservedNot
 		}
-		if full, ok := e.Room.Lanes.Fits(r.Lane, r.Key(a.Run.App), r.Places); !ok {
+		if full, ok := e.Room.lanes.fits(r.Lane, r.key(a.Run.App), r.Places); !ok {
 			e.parkForRoom(full, a)
 			return reservedNot
 		}
-		e.Room.Lanes.Enter(r.Lane, r.Key(a.Run.App), r.Places)
+		e.Room.lanes.enter(r.Lane, r.key(a.Run.App), r.Places)
 		if r.Ordered && (r.Exec == nil || len(r.Targets) > 0) { // parts of a broadcast go to other nodes
 			e.Room.inTransit.add(a.Run.JobID, a.Run.Key())
 		}
 	}
-	if r.Refused != "" || a.from == nil || !a.from.isRoomOf(r.Lane, r.Key(a.Run.App), r.Places) {
+	if r.Refused != "" || a.from == nil || !a.from.isRoomOf(r.Lane, r.key(a.Run.App), r.Places) {
 		e.Room.letGoOn(a.Item)
 	}
 	a.Waited, a.starting, a.readAgain = false, true, false
@@ -390,9 +390,9 @@ func (e *Queue) isNotRouted(a *Attempt, pending func(jobID int64) bool) bool {
 	switch {
 	case r.Probing && !pending(a.Job.ID):
 		e.Room.keepAhead(a.Item)
-		e.Room.Due.push(a.Item) // the answers have come in meanwhile
+		e.Room.due.push(a.Item) // the answers have come in meanwhile
 	case r.Probing:
-		e.Room.Park(WaitKey{Kind: kindProbes, JobID: a.Job.ID}, a.Item)
+		e.Room.park(WaitKey{kind: kindProbes, jobID: a.Job.ID}, a.Item)
 	case r.Behind != nil:
 		e.parkBehindRun(*r.Behind, a.Item)
 		e.wakes.Watch.Poke()
@@ -404,7 +404,7 @@ func (e *Queue) isNotRouted(a *Attempt, pending func(jobID int64) bool) bool {
 
 // WaitsBehind reports whether a run of a serial job has to wait for earlier ones, and
 // parks it; that of another node's shard is forgotten. Caller holds mu.
-func (e *Queue) WaitsBehind(a *Attempt) bool {
+func (e *Queue) waitsBehind(a *Attempt) bool {
 	switch {
 	case e.waitsToSettle(a):
 	case e.Room.inTransit.isBehind(a.Run.JobID, a.Run.Key()):
@@ -419,10 +419,10 @@ func (e *Queue) WaitsBehind(a *Attempt) bool {
 // WaitsForPart reports whether a broadcast of a serial job has to wait for the start of an
 // earlier run, which waits for room or for its turn at one of the addresses of the other
 // parts, and parks it: those parts take no turn of their own. Caller holds mu.
-func (e *Queue) WaitsForPart(a *Attempt) bool {
+func (e *Queue) waitsForPart(a *Attempt) bool {
 	for _, address := range a.Route.Targets {
 		at := SerialAt(a.Job, address)
-		for _, en := range []*Item{e.Held.Runs.Of(e.Room.Serial.At(at)), e.Room.lists.head(at, a.Run.App)} {
+		for _, en := range []*Item{e.Held.runs.Of(e.Room.serial.at(at)), e.Room.lists.head(at, a.Run.App)} {
 			if address != a.Route.Address && en != nil && en.Run.Key().Before(a.Run.Key()) {
 				e.Room.keepAhead(en)
 				e.Room.parkBehind(ForEarlier(a.Run.JobID), a.Item)
@@ -443,5 +443,5 @@ func (e *Queue) TurnBegins(a *Attempt, outdated bool) {
 		e.Room.freeSerial(a.Route.Serial, a.Run.ID)
 		a.Item.Route = &Routed{}
 	}
-	a.Turned = true
+	a.HadTurn = true
 }

@@ -42,7 +42,7 @@ func TestRush(t *testing.T) {
 	again.EndIf(true)
 	again.EndIf(false)
 	if !again.lasts(at.Add(burstMost-1)) || again.lasts(at.Add(burstMost)) {
-		t.Error("results wait for as long as rushMost at most while a herd is started")
+		t.Error("results wait for as long as burstMost at most while a herd is started")
 	}
 	if again.End(); again.lasts(at) {
 		t.Error("results wait for a herd that has been started")

@@ -15,18 +15,18 @@ func (e *Queue) Check(probing func(jobID int64) bool, settling bool) (faults []s
 	defer e.mu.Unlock()
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	for at := range e.Room.lists.all() {
-		_, away := e.Under.remote[at.RunID]
+		_, away := e.InFlight.remote[at.runID]
 		switch {
-		case at.Kind == kindPlace && e.Room.Lanes.Running[AddressKey{at.App, at.Address}] == 0,
-			at.Kind == kindAddress && e.Room.Lanes.address[addressLane{AddressKey{at.App, at.Address}, at.Lane}] == 0,
-			at.Kind == kindApp && e.Room.Lanes.apps[appLane{at.App, at.Lane}] == 0,
-			at.Kind == kindLane && e.Room.Lanes.Used[at.Lane] == 0,
-			at.Kind == kindSerial && at.most == 0 && e.Room.Serial.At(at) == 0,
-			at.Kind == kindSerial && at.most > 0 && len(e.Room.concurrent[at]) < at.most,
-			at.Kind == kindProbes && !probing(at.JobID),
-			at.Kind == kindRun && !away && e.Under.Flights.Of(at.RunID) == nil,
-			at.Kind == kindOrder && len(e.Room.inTransit[at.JobID]) == 0,
-			at.Kind == kindSettling && !settling:
+		case at.kind == kindPlace && e.Room.lanes.running[addressKey{at.app, at.address}] == 0,
+			at.kind == kindAddress && e.Room.lanes.address[addressLane{addressKey{at.app, at.address}, at.lane}] == 0,
+			at.kind == kindApp && e.Room.lanes.apps[appLane{at.app, at.lane}] == 0,
+			at.kind == kindLane && e.Room.lanes.used[at.lane] == 0,
+			at.kind == kindSerial && at.most == 0 && e.Room.serial.at(at) == 0,
+			at.kind == kindSerial && at.most > 0 && len(e.Room.concurrent[at]) < at.most,
+			at.kind == kindProbes && !probing(at.jobID),
+			at.kind == kindRun && !away && e.InFlight.here.Of(at.runID) == nil,
+			at.kind == kindOrder && len(e.Room.inTransit[at.jobID]) == 0,
+			at.kind == kindSettling && !settling:
 			bad("runs wait for nothing in waitlist %+v", at)
 		}
 	}
@@ -34,50 +34,50 @@ func (e *Queue) Check(probing func(jobID int64) bool, settling bool) (faults []s
 		for _, q := range l.apps {
 			for _, w := range *q {
 				en := w.value
-				if (at.Kind == kindOrder || at.Kind == kindSettling) && e.Room.Serial.At(en.Route.Serial) == en.Run.ID {
+				if (at.kind == kindOrder || at.kind == kindSettling) && e.Room.serial.at(en.Route.Serial) == en.Run.ID {
 					bad("run %d waits in waitlist %+v with the place of a serial job in its hands", en.Run.ID, at)
 				}
 			}
 		}
 	}
-	places := map[AddressKey]int{}
-	for id, f := range e.Under.Flights.All() {
+	places := map[addressKey]int{}
+	for id, f := range e.InFlight.here.All() {
 		if f.state.counts {
 			places[f.at()]++
 		}
-		if f.Serial.Kind == kindSerial && f.Serial.most == 0 && !f.Remote && !f.AwaitsAnswer() && e.Room.Serial.At(f.Serial) != id {
+		if f.Serial.kind == kindSerial && f.Serial.most == 0 && !f.Remote && !f.AwaitsAnswer() && e.Room.serial.at(f.Serial) != id {
 			bad("flight %d does not have its place in %+v", id, f.Serial)
 		}
 		if _, has := e.Room.concurrent[f.Serial][id]; f.Serial.most > 0 && !f.Remote && !has {
 			bad("flight %d does not have its place in %+v", id, f.Serial)
 		}
 	}
-	for _, a := range e.Under.remote {
-		if a.places.App != "" {
+	for _, a := range e.InFlight.remote {
+		if a.places.app != "" {
 			places[a.places]++
 		}
 	}
 	for job, runs := range e.Room.inTransit {
 		for _, r := range runs {
 			id := r.RunID
-			if _, away := e.Under.remote[id]; !away && e.Held.Runs.Of(id) == nil {
+			if _, away := e.InFlight.remote[id]; !away && e.Held.runs.Of(id) == nil {
 				bad("run %d of job %d is in transit to nowhere", id, job)
 			}
 		}
 	}
-	if !maps.Equal(places, e.Room.Lanes.Running) {
-		bad("places held are %v, and by the runs under way %v", e.Room.Lanes.Running, places)
+	if !maps.Equal(places, e.Room.lanes.running) {
+		bad("places held are %v, and by the runs under way %v", e.Room.lanes.running, places)
 	}
 	for at, runs := range e.Room.concurrent {
 		for id := range runs {
-			if _, away := e.Under.remote[id]; !away && e.Under.Flights.Of(id) == nil && e.Held.Runs.Of(id) == nil {
+			if _, away := e.InFlight.remote[id]; !away && e.InFlight.here.Of(id) == nil && e.Held.runs.Of(id) == nil {
 				bad("run %d, which is not here, has a place in %+v", id, at)
 			}
 		}
 	}
-	for at, id := range e.Room.Serial.all() {
-		_, away := e.Under.remote[id]
-		if !away && e.Under.Flights.Of(id) == nil && e.Held.Runs.Of(id) == nil {
+	for at, id := range e.Room.serial.all() {
+		_, away := e.InFlight.remote[id]
+		if !away && e.InFlight.here.Of(id) == nil && e.Held.runs.Of(id) == nil {
 			bad("run %d, which is not here, has the place %+v", id, at)
 		}
 	}

@@ -60,7 +60,7 @@ func (c coversWaiting) drop(en *Item) {
 func (a *Attempt) coverAt() (at coverAt, ok bool) {
 	r := a.Route
 	routed := r.Address != "" && !r.Probing && r.Asks == nil && r.Behind == nil
-	ok = routed && !a.GoesApart() && a.Run.RunType().ScheduleBorn() && a.Run.Sharding() == (store.Sharding{})
+	ok = routed && !a.StartsSingly() && a.Run.RunType().ScheduleBorn() && a.Run.Sharding() == (store.Sharding{})
 	return coverAt{a.Job.ID, r.Address}, ok
 }
 
@@ -107,7 +107,7 @@ func (e *Queue) bringTogether(batch []Attempt, now int64) (left map[int]bool) {
 		case leader.cover == nil:
 		case covers == mostCovers:
 			left[group[n-1]] = true
-			e.Room.Due.push(leader)
+			e.Room.due.push(leader)
 		default:
 			covers++
 		}
@@ -134,11 +134,11 @@ func (e *Queue) handsOver(leader, en *Item) {
 		leader.Waited, leader.from, en.Waited = true, en.from, false
 	}
 	e.Room.letGoOn(en)
-	if e.Room.Serial.At(en.Route.Serial) != en.Run.ID {
+	if e.Room.serial.at(en.Route.Serial) != en.Run.ID {
 		return
 	}
 	if leader.Route.Serial == en.Route.Serial {
-		e.Room.Serial.Take(leader.Route.Serial, leader.Run.ID)
+		e.Room.serial.take(leader.Route.Serial, leader.Run.ID)
 	} else {
 		e.Room.freeSerial(en.Route.Serial, en.Run.ID)
 	}
@@ -161,7 +161,7 @@ func (e *Queue) parkForRoom(room WaitKey, a *Attempt) {
 		a.cover.at, a.cover.alone = at, !covers
 		e.Room.covers.add(a.Item)
 	}
-	e.Room.Park(room, a.Item)
+	e.Room.park(room, a.Item)
 }
 
 // apart takes those off an entry that go with it: they go the same way as long as they are not
@@ -185,14 +185,14 @@ func (e *Queue) letApart(en *Item, covered []store.Run) {
 		if slices.ContainsFunc(covered, func(r store.Run) bool { return r.ID == other.Run.ID }) {
 			e.release(other)
 		} else {
-			e.Room.Due.push(other)
+			e.Room.due.push(other)
 		}
 	}
 }
 
 // Covers are the runs whose place an attempt takes.
 func (a *Attempt) Covers() (ids []int64) {
-	if a.cover == nil || a.GoesApart() {
+	if a.cover == nil || a.StartsSingly() {
 		return nil
 	}
 	for _, other := range a.cover.with {

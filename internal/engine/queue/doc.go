@@ -97,6 +97,6 @@
 // # Locks
 //
 // Queue.mu is held for moments, never while the store or an executor is called. The locks of
-// users' routers come before it (room router); lead.mu and waiters.mu are leaves. The package
+// users' routers come before it (room router); leadTime.mu and waiters.mu are leaves. The package
 // starts no goroutine.
 package queue

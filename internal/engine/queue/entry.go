@@ -22,18 +22,18 @@ type Item struct {
 	// held is set while it is the one in held.
 	held bool
 	// Due is set when the run has come up on the ring. From then on it has a passage.
-	Due bool
+	due bool
 	// starting is set while the store is asked to start the run, readAgain when the run was read
 	// meanwhile, planned.
 	starting, readAgain bool
 	// Waited is set while the run has been let out of the waitlist from, and has not taken yet
 	// what it waited for; keeps, while room there is kept for it.
 	Waited, keeps bool
-	// Turned is set for one that goes apart (dispatch/start.go) when its turn has come, until it has
+	// HadTurn is set for one that is started singly (dispatch/start.go) when its turn has come, until it has
 	// to wait for another run or its start has had no effect.
-	Turned bool
-	tried  tried
-	*Passage
+	HadTurn bool
+	tried   tried
+	*routing
 }
 
 // tried says of an entry that a start of its own has had no effect, and no other run was in its way:
@@ -46,8 +46,8 @@ const (
 	triedRefused
 )
 
-// Passage is what a due run goes through until it is started.
-type Passage struct {
+// routing is what a due run goes through until it is started.
+type routing struct {
 	// Route is where the run was routed, kept while it waits for room there, RoutedFor
 	// the version of the job that it was routed by, and RoutedAt when that was. It is never
 	// nil, and others may have the same one: it is replaced, and not changed.
@@ -77,7 +77,7 @@ func (en *Item) refresh(r *store.Run) {
 	if en.Run.Sharding() == r.Sharding {
 		return
 	}
-	if en.Run.setSharding(r.Sharding); en.Passage != nil {
+	if en.Run.setSharding(r.Sharding); en.routing != nil {
 		en.RoutedFor = 0 // to be routed anew
 	}
 }
@@ -94,7 +94,7 @@ type fairQueue struct {
 
 func newFairQueue() fairQueue { return fairQueue{apps: map[string]*Heap[*Item]{}} }
 
-func (t *fairQueue) Len() int { return t.n }
+func (t *fairQueue) len() int { return t.n }
 
 func (t *fairQueue) push(e *Item) {
 	q := t.apps[e.Run.App]
@@ -156,21 +156,21 @@ func (l *waitlists) one(at WaitKey) *WaitKey {
 }
 
 // at is who waits in a waitlist, nil for nobody.
-func (l *waitlists) at(at WaitKey) *fairQueue { return l.by[at.Kind][at] }
+func (l *waitlists) at(at WaitKey) *fairQueue { return l.by[at.kind][at] }
 
 func (l *waitlists) park(at WaitKey, e *Item) {
-	if !l.watched && at.Kind.hasBound() {
+	if !l.watched && at.kind.hasBound() {
 		l.watched = true
 		l.long.Poke()
 	}
-	if l.by[at.Kind] == nil {
-		l.by[at.Kind] = map[WaitKey]*fairQueue{}
+	if l.by[at.kind] == nil {
+		l.by[at.kind] = map[WaitKey]*fairQueue{}
 	}
-	t := l.by[at.Kind][at]
+	t := l.by[at.kind][at]
 	if t == nil {
 		one := newFairQueue()
 		t = &one
-		l.by[at.Kind][at] = t
+		l.by[at.kind][at] = t
 	}
 	t.push(e)
 }
@@ -183,7 +183,7 @@ func (l *waitlists) leave(at WaitKey) *Item {
 	}
 	e := t.pop()
 	if len(t.order) == 0 {
-		delete(l.by[at.Kind], at)
+		delete(l.by[at.kind], at)
 	}
 	return e
 }
@@ -237,8 +237,8 @@ func Keep(kept, batch []Attempt, i int) []Attempt {
 	return batch[:i+1]
 }
 
-// GoesApart reports whether the start of a routed entry is one of those that go apart.
-func (en *Item) GoesApart() bool {
+// StartsSingly reports whether the start of a routed entry is one of those that are made singly.
+func (en *Item) StartsSingly() bool {
 	return en.Route.Refused != "" || len(en.Route.Targets) > 0 || en.tried == triedRefused
 }
 
@@ -264,7 +264,7 @@ type Routed struct {
 	Asks    []string   // among these a router of the user's has to choose yet
 }
 
-func (r *Routed) Key(app string) AddressKey { return AddressKey{app, r.Address} }
+func (r *Routed) key(app string) addressKey { return addressKey{app, r.Address} }
 
 // RouteChoice is a router's answer about a run.
 type RouteChoice struct {

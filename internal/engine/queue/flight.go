@@ -8,7 +8,7 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// The passage of an entry from waiting to running, in the books.
+// How an entry comes from waiting to running, in the books.
 
 // TakeOffAll turns started entries into flights of this process, where they are not nil already;
 // nil for runs that are other nodes'.
@@ -38,13 +38,13 @@ func (e *Queue) takeOff(a *Attempt, run *store.Run, acked time.Time) *Flight {
 		}
 	}()
 	e.letPass(run.ID)
-	if f := e.Under.Flights.Of(run.ID); f != nil {
+	if f := e.InFlight.here.Of(run.ID); f != nil {
 		// It is under way here already: what was taken for it is given back.
-		e.Room.GiveBackPlaces(*a)
+		e.Room.giveBackPlaces(*a)
 		if f.Serial != a.Route.Serial {
 			e.Room.freeSerial(a.Route.Serial, run.ID)
 		}
-		e.Room.Arrived(run.JobID, run.ID)
+		e.Room.arrived(run.JobID, run.ID)
 		return nil
 	}
 	ref := a.Ref
@@ -58,11 +58,11 @@ func (e *Queue) takeOff(a *Attempt, run *store.Run, acked time.Time) *Flight {
 func (e *Queue) TakeOffSibling(r Routed, run store.Run, job *store.Job, acked time.Time) *Flight {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.Under.Flights.Of(run.ID) != nil || e.Under.ended.has(&run) {
+	if e.InFlight.here.Of(run.ID) != nil || e.InFlight.ended.has(&run) {
 		return nil
 	}
-	e.Room.Lanes.Enter(r.Lane, r.Key(run.App), r.Places)
-	if !e.Room.TakeSerial(r.Serial, KeyOfRun(&run)) && !r.AwaitsAnswer() {
+	e.Room.lanes.enter(r.Lane, r.key(run.App), r.Places)
+	if !e.Room.takeSerial(r.Serial, KeyOfRun(&run)) && !r.AwaitsAnswer() {
 		r.Serial = WaitKey{} // the executor's own queue keeps the parts in order
 	}
 	return e.fly(&r, &run, job, nil, acked)
@@ -71,24 +71,24 @@ func (e *Queue) TakeOffSibling(r Routed, run store.Run, job *store.Job, acked ti
 // fly makes a started run a flight. ref is the job's as somebody uses it, nil for nobody.
 func (e *Queue) fly(r *Routed, run *store.Run, job *store.Job, ref *jobRef, acked time.Time) *Flight {
 	// The run may have been at another node before, and put back by yet another.
-	e.landAway(run.ID, r.Serial)
+	e.landRemote(run.ID, r.Serial)
 	if r.Exec == nil {
 		away := remoteAt(*run)
 		away.serial = r.Serial
 		if r.Places > 0 {
-			away.places = r.Key(run.App)
+			away.places = r.key(run.App)
 		}
-		e.Under.remote[run.ID] = away
+		e.InFlight.remote[run.ID] = away
 		if r.Ordered {
 			e.Room.inTransit.add(run.JobID, KeyOfRun(run))
 		}
 		return nil
 	}
-	e.Room.Arrived(run.JobID, run.ID)
+	e.Room.arrived(run.JobID, run.ID)
 	f := &Flight{
-		Routed: r, Run: startedOf(run, job, e.Under.lately), Job: job, ref: e.Jobs.share(ref, job), Acked: acked, state: flightState{counts: r.Places > 0},
+		Routed: r, Run: startedOf(run, job, e.InFlight.lately), Job: job, ref: e.Jobs.share(ref, job), Acked: acked, state: flightState{counts: r.Places > 0},
 	}
-	e.Under.Flights.Set(run.ID, f)
+	e.InFlight.here.Set(run.ID, f)
 	return f
 }
 
@@ -97,7 +97,7 @@ func (e *Queue) Answered(f *Flight, took time.Duration) {
 	if f.Lane == LaneNone && !f.Remote && took <= e.Jobs.slowAfter {
 		return // it holds nothing until then
 	}
-	now := e.Clock.Now()
+	now := e.clock.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.Jobs.took(f.Run.Planned.JobID, f.Job, took, now)
@@ -106,8 +106,8 @@ func (e *Queue) Answered(f *Flight, took time.Duration) {
 		freed = e.Room.freeSerial(f.Serial, f.Run.Planned.ID)
 	}
 	var freeing [3]WaitKey
-	for _, at := range e.Room.Lanes.Answered(freeing[:0], f.Lane, f.at()) {
-		freed = e.Room.Admit(at) || freed
+	for _, at := range e.Room.lanes.answered(freeing[:0], f.Lane, f.at()) {
+		freed = e.Room.admit(at) || freed
 	}
 	e.wakes.Start.PokeIf(freed)
 }
@@ -116,16 +116,16 @@ func (e *Queue) Answered(f *Flight, took time.Duration) {
 func (e *Queue) Knows(runID int64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.Held.Runs.Of(runID) != nil || e.Under.Flights.Of(runID) != nil
+	return e.Held.runs.Of(runID) != nil || e.InFlight.here.Of(runID) != nil
 }
 
-// AwayIDs returns the runs of other nodes whose end this node waits for.
-func (e *Queue) AwayIDs() []int64 {
+// RemoteIDs returns the runs of other nodes whose end this node waits for.
+func (e *Queue) RemoteIDs() []int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	ids := slices.AppendSeq(slices.Collect(maps.Keys(e.Under.remote)), maps.Keys(e.Under.retries.runs))
+	ids := slices.AppendSeq(slices.Collect(maps.Keys(e.InFlight.remote)), maps.Keys(e.InFlight.retries.runs))
 	for _, id := range e.Waiters.runs() {
-		if e.Under.Flights.Of(id) == nil {
+		if e.InFlight.here.Of(id) == nil {
 			ids = append(ids, id)
 		}
 	}
@@ -136,11 +136,11 @@ func (e *Queue) AwayIDs() []int64 {
 func (e *Queue) Moved(f *Flight, run store.Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.Under.Flights.Of(f.Run.Planned.ID) != f {
+	if e.InFlight.here.Of(f.Run.Planned.ID) != f {
 		return
 	}
 	e.landFlight(run.ID)
-	e.Under.remote[run.ID] = remoteAt(run)
+	e.InFlight.remote[run.ID] = remoteAt(run)
 	if InTransit(run) {
 		e.Room.inTransit.add(run.JobID, KeyOfRun(&run))
 	}
@@ -153,11 +153,11 @@ func (e *Queue) Moved(f *Flight, run store.Run) {
 func (e *Queue) Redirected(f *Flight, run store.Run, r Routed) *Flight {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.Under.Flights.Of(run.ID) != f {
+	if e.InFlight.here.Of(run.ID) != f {
 		return nil
 	}
 	e.landFlight(run.ID)
-	e.Room.Lanes.Enter(r.Lane, r.Key(run.App), r.Places)
+	e.Room.lanes.enter(r.Lane, r.key(run.App), r.Places)
 	e.wakes.Start.Poke()
 	return e.fly(&r, &run, f.Job, nil, f.Acked)
 }
@@ -166,11 +166,11 @@ func (e *Queue) Redirected(f *Flight, run store.Run, r Routed) *Flight {
 func (e *Queue) Adopt(r store.Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.Under.Flights.Of(r.ID) != nil {
+	if e.InFlight.here.Of(r.ID) != nil {
 		return
 	}
-	if _, known := e.Under.remote[r.ID]; !known {
-		e.Under.remote[r.ID] = remoteAt(r)
+	if _, known := e.InFlight.remote[r.ID]; !known {
+		e.InFlight.remote[r.ID] = remoteAt(r)
 	}
 	if InTransit(r) {
 		e.Room.inTransit.add(r.JobID, KeyOfRun(&r))
@@ -190,7 +190,7 @@ func (e *Queue) LandAll(runs []store.Run) {
 		e.mu.Lock()
 		freed := false
 		for i := range some {
-			e.Under.noteOver(&some[i])
+			e.InFlight.noteOver(&some[i])
 			freed = e.freeRun(some[i].ID) || freed
 		}
 		e.pokeFreed(freed)
@@ -206,7 +206,7 @@ const landMost = 100
 func (e *Queue) LandStart(runID, token int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if f := e.Under.Flights.Of(runID); f == nil || token == 0 || f.Run.Token == token {
+	if f := e.InFlight.here.Of(runID); f == nil || token == 0 || f.Run.Token == token {
 		e.landRun(runID)
 	}
 }
@@ -219,7 +219,7 @@ func (e *Queue) landRun(runID int64) {
 // freeRun frees what a run held, and reports whether another may start by it.
 func (e *Queue) freeRun(runID int64) bool {
 	freed := e.landFlight(runID)
-	return e.landAway(runID, WaitKey{}) || freed
+	return e.landRemote(runID, WaitKey{}) || freed
 }
 
 func (e *Queue) pokeFreed(freed bool) {
@@ -229,25 +229,25 @@ func (e *Queue) pokeFreed(freed bool) {
 
 // landFlight frees what a run held that was under way here.
 func (e *Queue) landFlight(runID int64) (freed bool) {
-	f := e.Under.Flights.Of(runID)
+	f := e.InFlight.here.Of(runID)
 	if f == nil {
 		return false
 	}
-	e.Under.Flights.Delete(runID)
+	e.InFlight.here.Delete(runID)
 	f.state.landed = true
-	e.Under.ended.add(f.Run.Planned.ID, f.Run.Token)
+	e.InFlight.ended.add(f.Run.Planned.ID, f.Run.Token)
 	e.Jobs.unref(f.ref)
 	switch {
 	case f.state.left:
-		e.Room.Lanes.stored(f.at())
+		e.Room.lanes.stored(f.at())
 	case f.state.counts:
-		freed = e.Room.Admit(e.Room.Lanes.Ended(f.at()))
+		freed = e.Room.admit(e.Room.lanes.ended(f.at()))
 	}
 	freed = e.Room.freeSerial(f.Serial, runID) || freed
-	freed = e.Room.admitAllOf(WaitKey{Kind: kindRun, RunID: runID}) || freed
-	if e.Under.Flights.Len() == 0 && e.Under.quiet != nil {
-		close(e.Under.quiet)
-		e.Under.quiet = nil
+	freed = e.Room.admitAllOf(WaitKey{kind: kindRun, runID: runID}) || freed
+	if e.InFlight.here.Len() == 0 && e.InFlight.quiet != nil {
+		close(e.InFlight.quiet)
+		e.InFlight.quiet = nil
 	}
 	return freed
 }
@@ -272,29 +272,29 @@ func (e *Queue) leavePlace(f *Flight) (freed bool) {
 	if !f.state.counts {
 		return false
 	}
-	at, leaves := e.Room.Lanes.leave(f.at(), f.Places)
+	at, leaves := e.Room.lanes.leave(f.at(), f.Places)
 	if !leaves {
 		return false
 	}
 	f.state.counts, f.state.left = false, true
-	return e.Room.Admit(at)
+	return e.Room.admit(at)
 }
 
-// landAway frees what a run at another node held, but for the waitlist kept.
-func (e *Queue) landAway(runID int64, kept WaitKey) (freed bool) {
-	a, ok := e.Under.remote[runID]
+// landRemote frees what a run at another node held, but for the waitlist kept.
+func (e *Queue) landRemote(runID int64, kept WaitKey) (freed bool) {
+	a, ok := e.InFlight.remote[runID]
 	if !ok {
 		return false
 	}
-	delete(e.Under.remote, runID)
-	freed = e.Room.Arrived(a.jobID, runID)
-	if a.places.App != "" {
-		freed = e.Room.Admit(e.Room.Lanes.Ended(a.places)) || freed
+	delete(e.InFlight.remote, runID)
+	freed = e.Room.arrived(a.jobID, runID)
+	if a.places.app != "" {
+		freed = e.Room.admit(e.Room.lanes.ended(a.places)) || freed
 	}
 	if a.serial != kept {
 		freed = e.Room.freeSerial(a.serial, runID) || freed
 	}
-	return e.Room.admitAllOf(WaitKey{Kind: kindRun, RunID: runID}) || freed
+	return e.Room.admitAllOf(WaitKey{kind: kindRun, runID: runID}) || freed
 }
 
 // Starts that were under way here and are over.

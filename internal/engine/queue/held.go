@@ -23,17 +23,17 @@ type held struct {
 	wakes core.Wakes
 	jobs  *jobBook
 	// Nowhere is the route of runs that are not routed yet.
-	Nowhere *Routed
+	nowhere *Routed
 
 	mu   *sync.Mutex         // the lock of the Queue
 	ring *guardedRing        // guarded by mu
-	Runs idmap.Map[*Item]    // guarded by mu
+	runs idmap.Map[*Item]    // guarded by mu
 	apps map[string]*holding // guarded by mu: what is held of each app
 }
 
 func newHeld(cfg *core.Config, wakes core.Wakes, jobs *jobBook, mu *sync.Mutex, panics *guard.Log) *held {
 	held := &held{
-		most: cfg.Limits.MaxHeld, wakes: wakes, jobs: jobs, Nowhere: &Routed{}, mu: mu, apps: map[string]*holding{},
+		most: cfg.Limits.MaxHeld, wakes: wakes, jobs: jobs, nowhere: &Routed{}, mu: mu, apps: map[string]*holding{},
 	}
 	held.ring = newGuardedRing(cfg, panics, held.onRing)
 	return held
@@ -41,8 +41,8 @@ func newHeld(cfg *core.Config, wakes core.Wakes, jobs *jobBook, mu *sync.Mutex, 
 
 // onRing are the runs that have not come up yet.
 func (hr *held) onRing(yield func(at time.Time, runID int64)) {
-	for id, en := range hr.Runs.All() {
-		if !en.Due {
+	for id, en := range hr.runs.All() {
+		if !en.due {
 			yield(en.Run.Scheduled(), id)
 		}
 	}
@@ -61,13 +61,13 @@ type holding struct {
 func (hr *held) entries(ids []int64) []*Item {
 	all := make([]*Item, len(ids))
 	for i, id := range ids {
-		all[i] = hr.Runs.Of(id)
+		all[i] = hr.runs.Of(id)
 	}
 	return all
 }
 
 func (hr *held) holdOne(r *store.Run, job *store.Job) {
-	hr.Runs.Set(r.ID, &Item{Run: plannedOf(r), Ref: hr.jobs.ref(r.JobID, job), held: true})
+	hr.runs.Set(r.ID, &Item{Run: plannedOf(r), Ref: hr.jobs.ref(r.JobID, job), held: true})
 	hr.apps[r.App].n++
 	hr.ring.push(r.Scheduled, r.ID)
 }
@@ -92,8 +92,8 @@ func (hr *held) hasRoom(r *store.Run) (has bool, forgotten []*Item) {
 // nothing any more when they come up.
 func (hr *held) shed(app string, h *holding) (forgotten []*Item) {
 	var keys []lease.RingEntry
-	for _, en := range hr.Runs.All() {
-		if en.Run.App == app && !en.Due {
+	for _, en := range hr.runs.All() {
+		if en.Run.App == app && !en.due {
 			keys = append(keys, en.Run.Key())
 		}
 	}
@@ -111,7 +111,7 @@ func (hr *held) shed(app string, h *holding) (forgotten []*Item) {
 	kept := max(1, len(keys)*3/4)
 	h.horizon = keys[kept-1]
 	for _, k := range keys[kept:] {
-		en := hr.Runs.Of(k.RunID)
+		en := hr.runs.Of(k.RunID)
 		hr.unhold(en)
 		forgotten = append(forgotten, en)
 	}
@@ -122,7 +122,7 @@ func (hr *held) shed(app string, h *holding) (forgotten []*Item) {
 // unhold takes an entry out of the books.
 func (hr *held) unhold(en *Item) {
 	en.held = false
-	hr.Runs.Delete(en.Run.ID)
+	hr.runs.Delete(en.Run.ID)
 	hr.jobs.unref(en.Ref)
 	h := hr.apps[en.Run.App]
 	h.n--
@@ -163,7 +163,7 @@ func (hr *held) HoldNext(app string, from lease.RingEntry, runs []store.Run, las
 		return false
 	}
 	for i := range runs {
-		if hr.Runs.Of(runs[i].ID) == nil {
+		if hr.runs.Of(runs[i].ID) == nil {
 			hr.holdOne(&runs[i], nil)
 		}
 		h.horizon = KeyOfRun(&runs[i])
@@ -190,7 +190,7 @@ func (hr *held) RefreshRuns(runs []store.Run) {
 	hr.mu.Lock()
 	defer hr.mu.Unlock()
 	for i := range runs {
-		if en := hr.Runs.Of(runs[i].ID); en != nil {
+		if en := hr.runs.Of(runs[i].ID); en != nil {
 			en.refresh(&runs[i])
 		}
 	}
@@ -203,7 +203,7 @@ func (hr *held) Unheld(runs []store.Run) (missing []store.Run) {
 	defer hr.mu.Unlock()
 	for i := range runs {
 		r := &runs[i]
-		if h := hr.apps[r.App]; hr.Runs.Of(r.ID) == nil && !(h != nil && h.bounded && h.horizon.Before(KeyOfRun(r))) {
+		if h := hr.apps[r.App]; hr.runs.Of(r.ID) == nil && !(h != nil && h.bounded && h.horizon.Before(KeyOfRun(r))) {
 			missing = append(missing, *r)
 		}
 	}

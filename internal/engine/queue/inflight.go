@@ -18,7 +18,7 @@ import (
 // inFlight has the flights of a node, and the runs of other nodes whose end it waits for.
 type inFlight struct {
 	mu      *sync.Mutex         // the lock of the Queue
-	Flights idmap.Map[*Flight]  // guarded by mu: runs that this node runs
+	here    idmap.Map[*Flight]  // guarded by mu: runs that this node runs
 	lately  startedLately       // guarded by mu: what flights have in common
 	ended   recentlyEnded       // guarded by mu: starts that were under way here and are over
 	remote  map[int64]remoteRun // guarded by mu: runs of other nodes whose end this node waits for
@@ -45,7 +45,7 @@ type Flight struct {
 }
 
 // at is the address where it counts.
-func (f *Flight) at() AddressKey { return f.Key(f.Run.Planned.App) }
+func (f *Flight) at() addressKey { return f.key(f.Run.Planned.App) }
 
 // Whole is the run of a flight.
 func (f *Flight) Whole() (r store.Run) {
@@ -71,37 +71,37 @@ type flightState struct {
 type remoteRun struct {
 	jobID   int64
 	address string
-	places  AddressKey // a place at its address, where app is not empty
+	places  addressKey // a place at its address, where app is not empty
 	serial  WaitKey
 }
 
-// awayAt is a run at another node that has no places here.
+// remoteAt is a run at another node that has no places here.
 func remoteAt(r store.Run) remoteRun { return remoteRun{jobID: r.JobID, address: r.Address} }
 
 // Flight returns the flight of a run, nil when it is not under way here.
-func (u *inFlight) Flight(runID int64) *Flight {
+func (u *inFlight) Of(runID int64) *Flight {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.Flights.Of(runID)
+	return u.here.Of(runID)
 }
 
 // FlightsOf appends the flights of the runs that results are of, in their order; nil for those
 // that are not under way here.
-func (u *inFlight) FlightsOf(dst []*Flight, results []wire.CallbackRequest) []*Flight {
+func (u *inFlight) OfResults(dst []*Flight, results []wire.CallbackRequest) []*Flight {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for i := range results {
-		dst = append(dst, u.Flights.Of(results[i].LogID))
+		dst = append(dst, u.here.Of(results[i].LogID))
 	}
 	return dst
 }
 
 // InFlight returns the flights of this process.
-func (u *inFlight) InFlight() []*Flight {
+func (u *inFlight) All() []*Flight {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	all := make([]*Flight, 0, u.Flights.Len())
-	for _, f := range u.Flights.All() {
+	all := make([]*Flight, 0, u.here.Len())
+	for _, f := range u.here.All() {
 		all = append(all, f)
 	}
 	return all
@@ -110,7 +110,7 @@ func (u *inFlight) InFlight() []*Flight {
 // noteOver notes that a run has ended; one that was killed may have to be killed at its executor
 // yet. mu is held.
 func (u *inFlight) noteOver(r *store.Run) {
-	if f := u.Flights.Of(r.ID); f != nil && f.Run.Token == r.Token && r.State.Ended() && r.State != store.StateKilled {
+	if f := u.here.Of(r.ID); f != nil && f.Run.Token == r.Token && r.State.Ended() && r.State != store.StateKilled {
 		f.state.over = true
 	}
 }
@@ -131,7 +131,7 @@ func (u *inFlight) AsSent(ids []int64, within time.Duration) []*store.Run {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for i, id := range ids {
-		f := u.Flights.Of(id)
+		f := u.here.Of(id)
 		if f != nil && f.Remote && f.state.sent && !f.state.marked && !f.state.over && time.Since(f.Acked) <= within {
 			run := f.Whole()
 			runs[i] = &run
@@ -241,7 +241,7 @@ func (u *inFlight) Killed(f *Flight) store.State {
 // Idle waits until no run is under way in this process.
 func (u *inFlight) Idle(ctx context.Context) error {
 	u.mu.Lock()
-	if u.Flights.Len() == 0 {
+	if u.here.Len() == 0 {
 		u.mu.Unlock()
 		return nil
 	}

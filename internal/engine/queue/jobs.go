@@ -18,12 +18,12 @@ type jobBook struct {
 	changed   func(id int64) // see OnChange
 
 	mu     *sync.Mutex       // the lock of the Queue
-	Refs   map[int64]*jobRef // guarded by mu
+	refs   map[int64]*jobRef // guarded by mu
 	tidied int64             // guarded by mu: the minute of the last tidy
 }
 
 func newJobBook(mu *sync.Mutex, limits core.Limits) *jobBook {
-	return &jobBook{slowAfter: limits.SlowAfter, slowCount: limits.SlowCount, changed: func(int64) {}, mu: mu, Refs: map[int64]*jobRef{}}
+	return &jobBook{slowAfter: limits.SlowAfter, slowCount: limits.SlowCount, changed: func(int64) {}, mu: mu, refs: map[int64]*jobRef{}}
 }
 
 // OnChange sets what is called, with mu held, for a job of which another version is known. It
@@ -36,10 +36,10 @@ func (b *jobBook) took(id int64, job *store.Job, took time.Duration, now time.Ti
 	if took <= b.slowAfter {
 		return
 	}
-	ref := b.Refs[id]
+	ref := b.refs[id]
 	if ref == nil { // its result was quicker than the answer
 		ref = newRef(id, job)
-		b.Refs[id] = ref
+		b.refs[id] = ref
 	}
 	ref.slow.add(now)
 }
@@ -50,7 +50,7 @@ func (b *jobBook) isSlow(ref *jobRef, now time.Time) bool { return ref.slow.slow
 // jobRef is a job in memory, with what is counted about it.
 type jobRef struct {
 	id    int64
-	Job   *store.Job // a snapshot: replaced, never changed
+	job   *store.Job // a snapshot: replaced, never changed
 	stale bool       // has to be read again before the next start
 	gone  bool       // was removed: its entries are dropped when they come up
 	slow  slowness
@@ -61,13 +61,13 @@ type jobRef struct {
 // newRef is a job in a copy of its own: what is read by scans is in memory that they use again.
 func newRef(id int64, job *store.Job) *jobRef {
 	own := *job
-	return &jobRef{id: id, Job: &own}
+	return &jobRef{id: id, job: &own}
 }
 
 // know takes a definition over from the store.
 func (b *jobBook) know(id int64, r *jobRef, j *store.Job) {
-	before, own := r.Job.Version, *j
-	if r.Job, r.stale, r.gone = &own, false, false; own.Version != before {
+	before, own := r.job.Version, *j
+	if r.job, r.stale, r.gone = &own, false, false; own.Version != before {
 		b.changed(id)
 	}
 }
@@ -79,7 +79,7 @@ func (b *jobBook) Remember(jobs map[int64]*store.Job) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, j := range jobs {
-		if ref := b.Refs[id]; ref != nil && (ref.stale || ref.gone || j.Version >= ref.Job.Version) {
+		if ref := b.refs[id]; ref != nil && (ref.stale || ref.gone || j.Version >= ref.job.Version) {
 			b.know(id, ref, j)
 		}
 	}
@@ -88,15 +88,15 @@ func (b *jobBook) Remember(jobs map[int64]*store.Job) {
 // ref counts a use of the job, which may be nil where it is not known. What it returns stays
 // the job's for as long as it is used.
 func (b *jobBook) ref(id int64, job *store.Job) *jobRef {
-	ref := b.Refs[id]
+	ref := b.refs[id]
 	switch {
 	case ref == nil && job != nil:
 		ref = newRef(id, job)
-		b.Refs[id] = ref
+		b.refs[id] = ref
 	case ref == nil:
-		ref = &jobRef{id: id, Job: &store.Job{}, stale: true}
-		b.Refs[id] = ref
-	case job != nil && (ref.stale || ref.gone || job.Version > ref.Job.Version):
+		ref = &jobRef{id: id, job: &store.Job{}, stale: true}
+		b.refs[id] = ref
+	case job != nil && (ref.stale || ref.gone || job.Version > ref.job.Version):
 		b.know(id, ref, job)
 	case job == nil && ref.gone:
 		ref.stale, ref.gone = true, false // who has runs may be there again
@@ -107,7 +107,7 @@ func (b *jobBook) ref(id int64, job *store.Job) *jobRef {
 
 // share is ref for whom a use of the job that somebody has is given.
 func (b *jobBook) share(ref *jobRef, job *store.Job) *jobRef {
-	if ref == nil || ref.stale || ref.gone || job.Version > ref.Job.Version {
+	if ref == nil || ref.stale || ref.gone || job.Version > ref.job.Version {
 		return b.ref(job.ID, job)
 	}
 	ref.refs++
@@ -117,7 +117,7 @@ func (b *jobBook) share(ref *jobRef, job *store.Job) *jobRef {
 // unref gives a use back. A job that was slow is remembered until tidy.
 func (b *jobBook) unref(ref *jobRef) {
 	if ref.refs--; ref.refs <= 0 && ref.slow.count == 0 {
-		delete(b.Refs, ref.id)
+		delete(b.refs, ref.id)
 	}
 }
 
@@ -130,9 +130,9 @@ func (b *jobBook) Tidy(now time.Time) {
 	} else {
 		return
 	}
-	for id, ref := range b.Refs {
+	for id, ref := range b.refs {
 		if ref.refs <= 0 && ref.slow.minute != now.Unix()/60 {
-			delete(b.Refs, id)
+			delete(b.refs, id)
 		}
 	}
 }
@@ -141,8 +141,8 @@ func (b *jobBook) Tidy(now time.Time) {
 func (b *jobBook) Job(id int64) *store.Job {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if ref := b.Refs[id]; ref != nil && !ref.stale {
-		return ref.Job
+	if ref := b.refs[id]; ref != nil && !ref.stale {
+		return ref.job
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (b *jobBook) Unread(runs []store.Run) (ids []int64) {
 	defer b.mu.Unlock()
 	for i := range runs {
 		id := runs[i].JobID
-		if ref := b.Refs[id]; ref != nil && ref.stale && !seen[id] {
+		if ref := b.refs[id]; ref != nil && ref.stale && !seen[id] {
 			seen[id] = true
 			ids = append(ids, id)
 		}
@@ -167,13 +167,13 @@ func (b *jobBook) Unread(runs []store.Run) (ids []int64) {
 func (b *jobBook) JobGone(id int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if ref := b.Refs[id]; ref != nil {
+	if ref := b.refs[id]; ref != nil {
 		ref.gone = true
 	}
 }
 
 // isSerial reports whether a job is known to be a serial one.
 func (b *jobBook) isSerial(jobID int64) bool {
-	ref := b.Refs[jobID]
-	return ref != nil && ref.Job.Block == block.SerialExecution
+	ref := b.refs[jobID]
+	return ref != nil && ref.job.Block == block.SerialExecution
 }

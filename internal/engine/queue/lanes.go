@@ -22,22 +22,22 @@ const (
 	laneSlow
 )
 
-// AddressKey is a bulkhead: an app at an address. One address may serve several
+// addressKey is a bulkhead: an app at an address. One address may serve several
 // apps, and one that hangs must not take the others with it.
-type AddressKey struct{ App, Address string }
+type addressKey struct{ app, address string }
 
 // lanes count what is under way. A trigger holds a place in its lane, of its
 // app and at its address until the executor has answered; a run at an attached
 // executor holds a place at the address until it has ended.
 type lanes struct {
-	Limit   [3]int // by lane
-	Used    [3]int
+	limit   [3]int // by lane
+	used    [3]int
 	apps    map[appLane]int
 	address map[addressLane]int
-	Running map[AddressKey]int
+	running map[addressKey]int
 	// storing are the runs whose handlers have returned, and that have left their places, while
 	// their results are stored: as many as there are places at most.
-	storing map[AddressKey]int
+	storing map[addressKey]int
 }
 
 type appLane struct {
@@ -48,137 +48,137 @@ type appLane struct {
 // addressLane is a bulkhead in one lane: slow jobs do not keep the ordinary ones
 // of their address waiting.
 type addressLane struct {
-	AddressKey
+	addressKey
 	lane laneName
 }
 
 func newLanes(fast, slow int) lanes {
 	return lanes{
-		Limit:   [3]int{LaneFast: fast, laneSlow: slow},
+		limit:   [3]int{LaneFast: fast, laneSlow: slow},
 		apps:    map[appLane]int{},
 		address: map[addressLane]int{},
-		Running: map[AddressKey]int{},
-		storing: map[AddressKey]int{},
+		running: map[addressKey]int{},
+		storing: map[addressKey]int{},
 	}
 }
 
 // One app may hold half of a lane and one address of it a quarter, so that an
 // app that hangs, or a few addresses that do, leave room for the others.
-func (b *lanes) appLimit(l laneName) int     { return max(1, b.Limit[l]/2) }
-func (b *lanes) addressLimit(l laneName) int { return max(1, b.Limit[l]/4) }
+func (b *lanes) appLimit(l laneName) int     { return max(1, b.limit[l]/2) }
+func (b *lanes) addressLimit(l laneName) int { return max(1, b.limit[l]/4) }
 
-// Fits says whether there is room for a trigger, and if not, what to wait for.
-func (b *lanes) Fits(l laneName, k AddressKey, places int) (WaitKey, bool) {
+// fits says whether there is room for a trigger, and if not, what to wait for.
+func (b *lanes) fits(l laneName, k addressKey, places int) (WaitKey, bool) {
 	switch {
-	case places > 0 && b.Running[k] >= places:
-		return WaitKey{Kind: kindPlace, App: k.App, Address: k.Address}, false
+	case places > 0 && b.running[k] >= places:
+		return WaitKey{kind: kindPlace, app: k.app, address: k.address}, false
 	case l == LaneNone:
 		return WaitKey{}, true
 	case b.address[addressLane{k, l}] >= b.addressLimit(l):
-		return WaitKey{Kind: kindAddress, Lane: l, App: k.App, Address: k.Address}, false
-	case b.apps[appLane{k.App, l}] >= b.appLimit(l):
-		return WaitKey{Kind: kindApp, App: k.App, Lane: l}, false
-	case b.Used[l] >= b.Limit[l]:
-		return WaitKey{Kind: kindLane, Lane: l}, false
+		return WaitKey{kind: kindAddress, lane: l, app: k.app, address: k.address}, false
+	case b.apps[appLane{k.app, l}] >= b.appLimit(l):
+		return WaitKey{kind: kindApp, app: k.app, lane: l}, false
+	case b.used[l] >= b.limit[l]:
+		return WaitKey{kind: kindLane, lane: l}, false
 	}
 	return WaitKey{}, true
 }
 
 // isRoom reports whether what is waited for in a waitlist is room, of which one lets in the next.
-func (at WaitKey) isRoom() bool { return at.Kind <= kindLane }
+func (at WaitKey) isRoom() bool { return at.kind <= kindLane }
 
 // keep takes the room that is waited for in a waitlist, and GiveUp gives it back.
 func (b *lanes) keep(at WaitKey) {
-	key := AddressKey{at.App, at.Address}
-	switch at.Kind {
+	key := addressKey{at.app, at.address}
+	switch at.kind {
 	case kindPlace:
-		b.Running[key]++
+		b.running[key]++
 	case kindAddress:
-		b.address[addressLane{key, at.Lane}]++
+		b.address[addressLane{key, at.lane}]++
 	case kindApp:
-		b.apps[appLane{at.App, at.Lane}]++
+		b.apps[appLane{at.app, at.lane}]++
 	case kindLane:
-		b.Used[at.Lane]++
+		b.used[at.lane]++
 	}
 }
 
 func (b *lanes) giveUp(at WaitKey) {
-	key := AddressKey{at.App, at.Address}
-	switch at.Kind {
+	key := addressKey{at.app, at.address}
+	switch at.kind {
 	case kindPlace:
-		drop(b.Running, key)
+		drop(b.running, key)
 	case kindAddress:
-		drop(b.address, addressLane{key, at.Lane})
+		drop(b.address, addressLane{key, at.lane})
 	case kindApp:
-		drop(b.apps, appLane{at.App, at.Lane})
+		drop(b.apps, appLane{at.app, at.lane})
 	case kindLane:
-		b.Used[at.Lane]--
+		b.used[at.lane]--
 	}
 }
 
 // isRoomOf reports whether the room that is waited for in a waitlist is among the places of a
 // trigger.
-func (at WaitKey) isRoomOf(l laneName, k AddressKey, places int) bool {
-	here := at.App == k.App && at.Address == k.Address
-	switch at.Kind {
+func (at WaitKey) isRoomOf(l laneName, k addressKey, places int) bool {
+	here := at.app == k.app && at.address == k.address
+	switch at.kind {
 	case kindPlace:
 		return here && places > 0
 	case kindAddress:
-		return here && at.Lane == l
+		return here && at.lane == l
 	case kindApp:
-		return at.App == k.App && at.Lane == l
+		return at.app == k.app && at.lane == l
 	case kindLane:
-		return at.Lane == l
+		return at.lane == l
 	}
 	return false
 }
 
 // Enter takes the places of a trigger; places is as for fits.
-func (b *lanes) Enter(l laneName, k AddressKey, places int) {
+func (b *lanes) enter(l laneName, k addressKey, places int) {
 	if places > 0 {
-		b.Running[k]++
+		b.running[k]++
 	}
 	if l != LaneNone {
-		b.Used[l]++
-		b.apps[appLane{k.App, l}]++
+		b.used[l]++
+		b.apps[appLane{k.app, l}]++
 		b.address[addressLane{k, l}]++
 	}
 }
 
 // Answered gives back what a trigger held in its lane, and appends the waitlists that
 // may go on, three at most.
-func (b *lanes) Answered(dst []WaitKey, l laneName, k AddressKey) []WaitKey {
+func (b *lanes) answered(dst []WaitKey, l laneName, k addressKey) []WaitKey {
 	if l == LaneNone {
 		return dst
 	}
-	b.Used[l]--
-	drop(b.apps, appLane{k.App, l})
+	b.used[l]--
+	drop(b.apps, appLane{k.app, l})
 	drop(b.address, addressLane{k, l})
 	return append(dst,
-		WaitKey{Kind: kindAddress, Lane: l, App: k.App, Address: k.Address},
-		WaitKey{Kind: kindApp, App: k.App, Lane: l},
-		WaitKey{Kind: kindLane, Lane: l},
+		WaitKey{kind: kindAddress, lane: l, app: k.app, address: k.address},
+		WaitKey{kind: kindApp, app: k.app, lane: l},
+		WaitKey{kind: kindLane, lane: l},
 	)
 }
 
 // Ended gives back the place of a run at an attached executor.
-func (b *lanes) Ended(k AddressKey) WaitKey {
-	drop(b.Running, k)
-	return WaitKey{Kind: kindPlace, App: k.App, Address: k.Address}
+func (b *lanes) ended(k addressKey) WaitKey {
+	drop(b.running, k)
+	return WaitKey{kind: kindPlace, app: k.app, address: k.address}
 }
 
 // leave frees a place at an attached executor while the result of its run is stored, unless as many
 // runs as there are places have left theirs already: what the store is slow to take stays bounded.
-func (b *lanes) leave(k AddressKey, places int) (WaitKey, bool) {
+func (b *lanes) leave(k addressKey, places int) (WaitKey, bool) {
 	if b.storing[k] >= places {
 		return WaitKey{}, false
 	}
 	b.storing[k]++
-	return b.Ended(k), true
+	return b.ended(k), true
 }
 
 // stored is called when the end of a run that has left its place is known.
-func (b *lanes) stored(k AddressKey) { drop(b.storing, k) }
+func (b *lanes) stored(k addressKey) { drop(b.storing, k) }
 
 // drop lowers a count and forgets it at zero.
 func drop[K comparable](m map[K]int, k K) {
@@ -190,12 +190,12 @@ func drop[K comparable](m map[K]int, k K) {
 // WaitKey is what due runs wait for. Where it is room, the first of them goes on when some of it is
 // given back.
 type WaitKey struct {
-	Kind         waitKind
-	Lane         laneName
-	JobID, RunID int64
+	kind         waitKind
+	lane         laneName
+	jobID, runID int64
 	round        int64 // of kindTurnAgain
 	most         int   // of kindSerial: how many have the place at once, 0 for one
-	App, Address string
+	app, address string
 }
 
 type waitKind uint8
@@ -240,40 +240,40 @@ func (s *slowness) slow(now time.Time, most int) bool {
 }
 
 // DueNow is for those that wait for nothing: they are in the due queue.
-func DueNow() WaitKey { return WaitKey{Kind: kindDue} }
+func DueNow() WaitKey { return WaitKey{kind: kindDue} }
 
-func (k WaitKey) IsDue() bool { return k.Kind == kindDue }
+func (k WaitKey) IsDue() bool { return k.kind == kindDue }
 
 // IsSerial reports whether it is a place of a job's run at an address.
-func (k WaitKey) IsSerial() bool { return k.Kind == kindSerial }
+func (k WaitKey) IsSerial() bool { return k.kind == kindSerial }
 
 // ForTurn is for those that are started singly, until their turn.
-func ForTurn() WaitKey { return WaitKey{Kind: kindTurn} }
+func ForTurn() WaitKey { return WaitKey{kind: kindTurn} }
 
 // forTurnAgain is for those that were tried before. They have turns in rounds: one that is stuck comes
 // again when all others of its round have had theirs.
-func forTurnAgain(round int64) WaitKey { return WaitKey{Kind: kindTurnAgain, round: round} }
+func forTurnAgain(round int64) WaitKey { return WaitKey{kind: kindTurnAgain, round: round} }
 
 // Next is for those of the next round.
 func (k WaitKey) Next() WaitKey { return forTurnAgain(k.round + 1) }
 
 // ForEarlier is for the later runs of a serial job.
-func ForEarlier(jobID int64) WaitKey { return WaitKey{Kind: kindOrder, JobID: jobID} }
+func ForEarlier(jobID int64) WaitKey { return WaitKey{kind: kindOrder, jobID: jobID} }
 
 // ForProbes is for the runs of a job whose executors are being asked whether they are there.
-func ForProbes(jobID int64) WaitKey { return WaitKey{Kind: kindProbes, JobID: jobID} }
+func ForProbes(jobID int64) WaitKey { return WaitKey{kind: kindProbes, jobID: jobID} }
 
 // ForRegistry is for the runs of an app of which a registry of the user's is being asked.
-func ForRegistry(app string) WaitKey { return WaitKey{Kind: kindRegistry, App: app} }
+func ForRegistry(app string) WaitKey { return WaitKey{kind: kindRegistry, app: app} }
 
 // ForAddresses is for the runs of an app whose addresses could not be read.
-func ForAddresses(app string) WaitKey { return WaitKey{Kind: kindAddresses, App: app} }
+func ForAddresses(app string) WaitKey { return WaitKey{kind: kindAddresses, app: app} }
 
 // ForRouter is for the runs of a job whose routing strategy no live node has.
-func ForRouter(jobID int64) WaitKey { return WaitKey{Kind: kindRouter, JobID: jobID} }
+func ForRouter(jobID int64) WaitKey { return WaitKey{kind: kindRouter, jobID: jobID} }
 
 // ForExecutor is for the runs of an app that has no executor.
-func ForExecutor(app string) WaitKey { return WaitKey{Kind: kindExecutor, App: app} }
+func ForExecutor(app string) WaitKey { return WaitKey{kind: kindExecutor, app: app} }
 
 // SerialAt is the place of a job's run at an address. At a remote one a run has it until its
 // trigger was answered, so that the triggers of a job arrive in order; how a job is blocked there
@@ -286,25 +286,25 @@ func SerialAt(job *store.Job, address string) WaitKey {
 	case job.Block == block.SerialExecution, remote && job.Block != block.Concurrent:
 		return AnswerAt(job, address)
 	case job.Block == block.Concurrent && job.MaxPerExecutor > 0 && !remote:
-		return WaitKey{Kind: kindSerial, JobID: job.ID, Address: address, most: job.MaxPerExecutor}
+		return WaitKey{kind: kindSerial, jobID: job.ID, address: address, most: job.MaxPerExecutor}
 	}
 	return WaitKey{}
 }
 
 // PartAt is the place of the parts of one trigger that wait at an address.
 func PartAt(job *store.Job, triggerID int64, address string) WaitKey {
-	return WaitKey{Kind: kindSerial, JobID: job.ID, RunID: triggerID, Address: address}
+	return WaitKey{kind: kindSerial, jobID: job.ID, runID: triggerID, address: address}
 }
 
 // AnswerAt is the place of a run at an address for the one that is called there.
 func AnswerAt(job *store.Job, address string) WaitKey {
-	return WaitKey{Kind: kindSerial, JobID: job.ID, Address: address}
+	return WaitKey{kind: kindSerial, jobID: job.ID, address: address}
 }
 
 // AwaitsAnswer reports whether a run has its place at the address until its trigger was answered,
 // and not until it ends.
 func (r *Routed) AwaitsAnswer() bool {
-	return r.Serial.Kind == kindSerial && r.Serial.most == 0 && r.Serial.RunID == 0 && (r.Remote || !r.Ordered)
+	return r.Serial.kind == kindSerial && r.Serial.most == 0 && r.Serial.runID == 0 && (r.Remote || !r.Ordered)
 }
 
 // Runs of concurrent jobs with a maximum: which of them are at an attached executor, or about
@@ -360,11 +360,11 @@ type serialSlot struct {
 	part, runID int64
 }
 
-func (p *serialSlot) isAt(at WaitKey) bool { return p.part == at.RunID && p.address == at.Address }
+func (p *serialSlot) isAt(at WaitKey) bool { return p.part == at.runID && p.address == at.address }
 
 // At is the run that has a place, 0 where it is free.
-func (s serialSlots) At(at WaitKey) int64 {
-	places, any := s[at.JobID]
+func (s serialSlots) at(at WaitKey) int64 {
+	places, any := s[at.jobID]
 	switch {
 	case !any:
 		return 0
@@ -380,23 +380,23 @@ func (s serialSlots) At(at WaitKey) int64 {
 }
 
 // Take gives a place to a run, whoever has it.
-func (s serialSlots) Take(at WaitKey, runID int64) {
-	places, any := s[at.JobID]
+func (s serialSlots) take(at WaitKey, runID int64) {
+	places, any := s[at.jobID]
 	switch i := slices.IndexFunc(places.rest, func(p serialSlot) bool { return p.isAt(at) }); {
 	case !any || places.first.isAt(at):
-		places.first = serialSlot{at.Address, at.RunID, runID}
+		places.first = serialSlot{at.address, at.runID, runID}
 	case i >= 0:
 		places.rest[i].runID = runID
 		return
 	default:
-		places.rest = append(places.rest, serialSlot{at.Address, at.RunID, runID})
+		places.rest = append(places.rest, serialSlot{at.address, at.runID, runID})
 	}
-	s[at.JobID] = places
+	s[at.jobID] = places
 }
 
 // free gives a place back.
 func (s serialSlots) free(at WaitKey) {
-	places, any := s[at.JobID]
+	places, any := s[at.jobID]
 	last := len(places.rest) - 1
 	switch {
 	case !any:
@@ -404,12 +404,12 @@ func (s serialSlots) free(at WaitKey) {
 	case !places.first.isAt(at):
 		places.rest = slices.DeleteFunc(places.rest, func(p serialSlot) bool { return p.isAt(at) })
 	case last < 0:
-		delete(s, at.JobID)
+		delete(s, at.jobID)
 		return
 	default:
 		places.first, places.rest = places.rest[last], places.rest[:last]
 	}
-	s[at.JobID] = places
+	s[at.jobID] = places
 }
 
 // all are the places that are taken, and by whom.
@@ -417,7 +417,7 @@ func (s serialSlots) all() iter.Seq2[WaitKey, int64] {
 	return func(yield func(WaitKey, int64) bool) {
 		for jobID, places := range s {
 			for _, p := range append([]serialSlot{places.first}, places.rest...) {
-				if !yield(WaitKey{Kind: kindSerial, JobID: jobID, RunID: p.part, Address: p.address}, p.runID) {
+				if !yield(WaitKey{kind: kindSerial, jobID: jobID, runID: p.part, address: p.address}, p.runID) {
 					return
 				}
 			}

@@ -64,7 +64,7 @@ func InTransit(r store.Run) bool {
 func (e *Queue) Taken(r store.Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.wakes.Start.PokeIf(e.Room.inTransit.has(r.JobID, r.ID) && e.Room.Arrived(r.JobID, r.ID))
+	e.wakes.Start.PokeIf(e.Room.inTransit.has(r.JobID, r.ID) && e.Room.arrived(r.JobID, r.ID))
 }
 
 // InTheWay are the runs in transit that others wait for.
@@ -76,7 +76,7 @@ func (e *Queue) InTheWay() (ids []int64) {
 			continue
 		}
 		for _, r := range runs {
-			if e.Held.Runs.Of(r.RunID) == nil {
+			if e.Held.runs.Of(r.RunID) == nil {
 				ids = append(ids, r.RunID)
 			}
 		}
@@ -93,11 +93,11 @@ func (e *Queue) PlannedAgain(r store.Run, serial bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	serial = serial || e.Room.inTransit.has(r.JobID, r.ID)
-	freed, sooner := e.landAway(r.ID, WaitKey{}), false
+	freed, sooner := e.landRemote(r.ID, WaitKey{}), false
 	if owned {
 		sooner = e.HoldSome([]store.Run{r}, nil)
 	}
-	if serial && e.Held.Runs.Of(r.ID) != nil {
+	if serial && e.Held.runs.Of(r.ID) != nil {
 		e.Room.inTransit.add(r.JobID, KeyOfRun(&r))
 	}
 	e.wakes.Start.PokeIf(sooner || freed)
@@ -180,15 +180,15 @@ func Slimmed(r store.Run) store.Run {
 func (e *Queue) AwaitRetry(a Attempt, retry store.Run) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.Room.GiveBackPlaces(a)
-	if ref := a.Ref; ref.Job.Version != a.Job.Version { // which may let it pass
+	e.Room.giveBackPlaces(a)
+	if ref := a.Ref; ref.job.Version != a.Job.Version { // which may let it pass
 		e.Room.keepAhead(a.Item)
-		e.Room.Due.push(a.Item)
+		e.Room.due.push(a.Item)
 		e.wakes.Start.Poke()
 		return
 	}
-	e.Under.retries.add(retry)
-	e.Room.parkBehind(WaitKey{Kind: kindRun, RunID: retry.ID}, a.Item)
+	e.InFlight.retries.add(retry)
+	e.Room.parkBehind(WaitKey{kind: kindRun, runID: retry.ID}, a.Item)
 }
 
 // waitsForRetry parks a run behind a retry that is known to be in its way, so that the store is
@@ -197,9 +197,9 @@ func (e *Queue) waitsForRetry(a *Attempt) bool {
 	if a.Job.RetryAside {
 		return false
 	}
-	id := e.Under.retries.ahead(&a.Run)
+	id := e.InFlight.retries.ahead(&a.Run)
 	if id != 0 {
-		e.Room.parkBehind(WaitKey{Kind: kindRun, RunID: id}, a.Item)
+		e.Room.parkBehind(WaitKey{kind: kindRun, runID: id}, a.Item)
 	}
 	return id != 0
 }
@@ -209,7 +209,7 @@ func (e *Queue) waitsForRetry(a *Attempt) bool {
 func (e *Queue) AwaitedRetries() []store.Run {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Collect(maps.Values(e.Under.retries.runs))
+	return slices.Collect(maps.Values(e.InFlight.retries.runs))
 }
 
 // Passed lets those go on that wait for a retry, which is planned no more.
@@ -221,16 +221,16 @@ func (e *Queue) Passed(runID int64) {
 
 // letPass is passed with mu held.
 func (e *Queue) letPass(runID int64) bool {
-	if !e.Under.retries.has(runID) {
+	if !e.InFlight.retries.has(runID) {
 		return false
 	}
-	e.Under.retries.drop(runID)
-	return e.Room.admitAllOf(WaitKey{Kind: kindRun, RunID: runID})
+	e.InFlight.retries.drop(runID)
+	return e.Room.admitAllOf(WaitKey{kind: kindRun, runID: runID})
 }
 
 // LetPassOf lets those go on that wait for retries of a job. Called with mu held.
 func (e *Queue) LetPassOf(jobID int64) {
-	for _, id := range slices.Clone(e.Under.retries.of[jobID]) {
+	for _, id := range slices.Clone(e.InFlight.retries.of[jobID]) {
 		e.wakes.Start.PokeIf(e.letPass(id))
 	}
 }
@@ -239,5 +239,5 @@ func (e *Queue) LetPassOf(jobID int64) {
 func (e *Queue) IsAwaited(runID int64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.Under.retries.has(runID)
+	return e.InFlight.retries.has(runID)
 }

@@ -21,28 +21,28 @@ import (
 // one, and takes the lock where its comment does not say that the caller holds it. What
 // concerns several is a method of the Queue.
 type Queue struct {
-	Clock  *core.Clock
-	leases *lease.Leases
-	wakes  core.Wakes
-	Lead   leadTime
-	Rush   burst
+	clock    *core.Clock
+	leases   *lease.Leases
+	wakes    core.Wakes
+	LeadTime leadTime
+	Burst    burst
 	// InboxFull is set while runs wait in the inbox for room here.
 	InboxFull atomic.Bool
 
-	mu      sync.Mutex
-	Jobs    *jobBook
-	Held    *held
-	Room    *waitlist
-	Under   *inFlight
-	Waiters *waiters // under a lock of its own
+	mu       sync.Mutex
+	Jobs     *jobBook
+	Held     *held
+	Room     *waitlist
+	InFlight *inFlight
+	Waiters  *waiters // under a lock of its own
 }
 
 func New(s *core.Core, panics *guard.Log) *Queue {
-	e := &Queue{Clock: s.Clock, leases: s.Leases, wakes: s.Life.Wakes, Waiters: newWaiters()}
+	e := &Queue{clock: s.Clock, leases: s.Leases, wakes: s.Life.Wakes, Waiters: newWaiters()}
 	e.Jobs = newJobBook(&e.mu, s.Cfg.Limits)
 	e.Held = newHeld(&s.Cfg, s.Life.Wakes, e.Jobs, &e.mu, panics)
 	e.Room = newWaitlist(&s.Cfg, s.Life.Wakes.Start, s.Life.Wakes.Waiting, e.Jobs, e.Held, &e.mu)
-	e.Under = newInFlight(&e.mu)
+	e.InFlight = newInFlight(&e.mu)
 	return e
 }
 
@@ -55,7 +55,7 @@ func (e *Queue) News(runs []store.Run) (news []store.Run) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.DeleteFunc(news, func(r store.Run) bool { return e.Held.Runs.Of(r.ID) != nil })
+	return slices.DeleteFunc(news, func(r store.Run) bool { return e.Held.runs.Of(r.ID) != nil })
 }
 
 // Hold puts planned runs on the ring, as far as their apps have room.
@@ -74,7 +74,7 @@ func (e *Queue) HoldSome(runs []store.Run, jobs map[int64]*store.Job) (sooner bo
 	before, _, had := e.Held.ring.next()
 	for i := range runs {
 		r := &runs[i]
-		switch en := e.Held.Runs.Of(r.ID); {
+		switch en := e.Held.runs.Of(r.ID); {
 		case r.State != store.StatePlanned:
 		case en != nil:
 			en.found(r)
@@ -91,7 +91,7 @@ func (e *Queue) HoldSome(runs []store.Run, jobs map[int64]*store.Job) (sooner bo
 func (e *Queue) makeRoom(r *store.Run) bool {
 	has, forgotten := e.Held.hasRoom(r)
 	for _, en := range forgotten {
-		e.Room.Arrived(en.Run.JobID, en.Run.ID)
+		e.Room.arrived(en.Run.JobID, en.Run.ID)
 	}
 	return has
 }
@@ -100,14 +100,14 @@ func (e *Queue) makeRoom(r *store.Run) bool {
 // is to go with it. It reports whether that is a herd.
 func (e *Queue) TakeNext(now time.Time) (herd bool) {
 	at, n, ok := e.Held.NextDue()
-	if until := now.Add(e.Lead.ForMany(n)); ok && !at.After(until) {
-		return e.takeDue(e.Lead.window(now, until)) >= HerdLeast && e.Rush.is(at, now)
+	if until := now.Add(e.LeadTime.ForMany(n)); ok && !at.After(until) {
+		return e.takeDue(e.LeadTime.window(now, until)) >= HerdLeast && e.Burst.is(at, now)
 	}
 	return false
 }
 
-// HerdFirst reports whether results are to wait for a herd that is being started.
-func (e *Queue) HerdFirst(now time.Time) bool { return e.Lead.get() == 0 && e.Rush.lasts(now) }
+// ResultsWait reports whether results are to wait for a herd that is being started.
+func (e *Queue) ResultsWait(now time.Time) bool { return e.LeadTime.get() == 0 && e.Burst.lasts(now) }
 
 // takeDue moves what is due at or before t from the ring to the due queue, and returns how much.
 func (e *Queue) takeDue(t time.Time) int {
@@ -117,13 +117,13 @@ func (e *Queue) takeDue(t time.Time) int {
 	for i, en := range e.Held.entries(ids) {
 		id := ids[i]
 		switch {
-		case en == nil || en.Due: // forgotten, or forgotten and held again
+		case en == nil || en.due: // forgotten, or forgotten and held again
 		case en.Run.Scheduled().After(t):
 			// A ring of the user's was early; P2 does not rest on it.
 			e.Held.ring.push(en.Run.Scheduled(), id)
 		default:
-			en.Due, en.Passage = true, &Passage{Route: e.Held.Nowhere}
-			e.Room.Due.push(en)
+			en.due, en.routing = true, &routing{Route: e.Held.nowhere}
+			e.Room.due.push(en)
 		}
 	}
 	e.Held.ring.lookAgain(t)
@@ -167,9 +167,9 @@ func (k waitKind) lacks() string {
 func (e *Queue) Backlog() (b core.Backlog) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	addTo(&b, &e.Room.Due)
+	addTo(&b, &e.Room.due)
 	for at, waiting := range e.Room.lists.all() {
-		switch at.Kind {
+		switch at.kind {
 		case kindSerial, kindRun, kindOrder, kindExecutor:
 		default:
 			addTo(&b, waiting)
@@ -179,7 +179,7 @@ func (e *Queue) Backlog() (b core.Backlog) {
 }
 
 func addTo(b *core.Backlog, t *fairQueue) {
-	b.Waiting += t.Len()
+	b.Waiting += t.len()
 	for _, q := range t.apps {
 		if len(*q) > 0 && (b.Oldest.IsZero() || (*q)[0].value.Run.Scheduled().Before(b.Oldest)) {
 			b.Oldest = (*q)[0].value.Run.Scheduled()
@@ -191,14 +191,14 @@ func addTo(b *core.Backlog, t *fairQueue) {
 func (e *Queue) State(out *core.Stats) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	out.Held, out.Due, out.Away = e.Held.Runs.Len(), e.Room.Due.Len(), len(e.Under.remote)
+	out.Held, out.Due, out.Away = e.Held.runs.Len(), e.Room.due.len(), len(e.InFlight.remote)
 	out.Waiting, out.Running = map[string]int{}, map[string]int{}
 	for at, waiting := range e.Room.lists.all() {
-		out.Waiting[at.Kind.lacks()] += waiting.Len()
+		out.Waiting[at.kind.lacks()] += waiting.len()
 	}
-	lanes := &e.Room.Lanes
-	out.Fast, out.Slow = core.LaneStats{Size: lanes.Limit[LaneFast], Used: lanes.Used[LaneFast]}, core.LaneStats{Size: lanes.Limit[laneSlow], Used: lanes.Used[laneSlow]}
-	for _, f := range e.Under.Flights.All() {
+	lanes := &e.Room.lanes
+	out.Fast, out.Slow = core.LaneStats{Size: lanes.limit[LaneFast], Used: lanes.used[LaneFast]}, core.LaneStats{Size: lanes.limit[laneSlow], Used: lanes.used[laneSlow]}
+	for _, f := range e.InFlight.here.All() {
 		if f.Remote {
 			out.Calling++
 		} else {

@@ -21,23 +21,23 @@ type waitlist struct {
 	start loop.Wake
 
 	mu         *sync.Mutex     // the lock of the Queue
-	Due        fairQueue       // guarded by mu: may be started
+	due        fairQueue       // guarded by mu: may be started
 	lists      waitlists       // guarded by mu: wait
 	round      int64           // guarded by mu: of those that are tried again: see dispatch/start.go
-	Lanes      lanes           // guarded by mu
+	lanes      lanes           // guarded by mu
 	freed      bool            // guarded by mu: see HasFreed
-	Serial     serialSlots     // guarded by mu: the run that is at an address, or about to be, for a serial job
+	serial     serialSlots     // guarded by mu: the run that is at an address, or about to be, for a serial job
 	concurrent concurrentSlots // guarded by mu: the same for concurrent jobs with a maximum
 	inTransit  inTransit       // guarded by mu: serial runs on their way to other nodes
 	covers     coversWaiting   // guarded by mu: runs that may cover others and wait for room
-	turns      turns           // guarded by mu: started runs that wait to be sent
+	sends      sendOrder       // guarded by mu: started runs that wait to be sent
 }
 
 func newWaitlist(cfg *core.Config, start, long loop.Wake, jobs *jobBook, held *held, mu *sync.Mutex) *waitlist {
 	return &waitlist{
-		jobs: jobs, held: held, start: start, mu: mu, Due: newFairQueue(), lists: waitlists{long: long},
-		Lanes:  newLanes(cfg.Limits.FastLane, cfg.Limits.SlowLane),
-		Serial: serialSlots{}, concurrent: concurrentSlots{}, inTransit: inTransit{}, covers: coversWaiting{}, turns: turns{},
+		jobs: jobs, held: held, start: start, mu: mu, due: newFairQueue(), lists: waitlists{long: long},
+		lanes:  newLanes(cfg.Limits.FastLane, cfg.Limits.SlowLane),
+		serial: serialSlots{}, concurrent: concurrentSlots{}, inTransit: inTransit{}, covers: coversWaiting{}, sends: sendOrder{},
 	}
 }
 
@@ -45,90 +45,90 @@ func newWaitlist(cfg *core.Config, start, long loop.Wake, jobs *jobBook, held *h
 // the next one in.
 func (w *waitlist) freeSerial(at WaitKey, runID int64) bool {
 	switch {
-	case at.Kind != kindSerial:
+	case at.kind != kindSerial:
 		return false
 	case at.most > 0:
-		return w.concurrent.drop(at, runID) && w.Admit(at)
-	case w.Serial.At(at) != runID:
+		return w.concurrent.drop(at, runID) && w.admit(at)
+	case w.serial.at(at) != runID:
 		return false
 	}
-	w.Serial.free(at)
-	if id := w.turns.next(at); id != 0 {
-		w.Serial.Take(at, id)
+	w.serial.free(at)
+	if id := w.sends.next(at); id != 0 {
+		w.serial.take(at, id)
 		return false
 	}
-	return w.Admit(at)
+	return w.admit(at)
 }
 
-// TakeSerial takes that place for a run; false when another run has it. One that has it
+// takeSerial takes that place for a run; false when another run has it. One that has it
 // and is not being started yet gives way to an earlier one.
-func (w *waitlist) TakeSerial(at WaitKey, r lease.RingEntry) bool {
+func (w *waitlist) takeSerial(at WaitKey, r lease.RingEntry) bool {
 	switch {
-	case at.Kind != kindSerial:
+	case at.kind != kindSerial:
 		return true
 	case at.most > 0:
 		return w.concurrent.add(at, r.RunID)
 	}
-	if has := w.Serial.At(at); has != 0 && has != r.RunID {
-		if en := w.held.Runs.Of(has); en == nil || en.starting || !r.Before(en.Run.Key()) {
+	if has := w.serial.at(at); has != 0 && has != r.RunID {
+		if en := w.held.runs.Of(has); en == nil || en.starting || !r.Before(en.Run.Key()) {
 			return false
 		}
 	}
-	w.Serial.Take(at, r.RunID)
+	w.serial.take(at, r.RunID)
 	return true
 }
 
-// Admit moves the head of a waitlist to the due queue. At an address of
+// admit moves the head of a waitlist to the due queue. At an address of
 // a serial job it has the place from then on, and one that has waited for its turn
 // counts as in transit, so that none overtakes it.
-func (w *waitlist) Admit(at WaitKey) bool {
+func (w *waitlist) admit(at WaitKey) bool {
 	en := w.lists.leave(at)
 	if en == nil {
 		return false
 	}
-	switch at.Kind {
+	switch at.kind {
 	case kindSerial:
 		if at.most > 0 {
 			w.concurrent.add(at, en.Run.ID)
 		} else {
-			w.Serial.Take(at, en.Run.ID)
+			w.serial.take(at, en.Run.ID)
 		}
 	case kindOrder:
 		w.inTransit.add(en.Run.JobID, en.Run.Key())
 	default:
-		w.LetOut(en, at)
+		w.letOut(en, at)
 	}
-	w.Due.push(en)
+	w.due.push(en)
 	return true
 }
 
-// LetOut notes which waitlist an entry has been let out of.
-func (w *waitlist) LetOut(en *Item, at WaitKey) { en.from, en.Waited = w.lists.one(at), true }
+// letOut notes which waitlist an entry has been let out of.
+func (w *waitlist) letOut(en *Item, at WaitKey) { en.from, en.Waited = w.lists.one(at), true }
 
 // Park makes an entry wait in a waitlist. If it came from another one, the room it
 // was let in for goes to the next there. The later runs of a serial job do not wait for
 // one that waits for room, but for one that waits to be told where to go, and for a
 // broadcast: they might get at one of its addresses before it, where the one at which it
 // waits is not among theirs any more.
-func (w *waitlist) Park(at WaitKey, en *Item) {
-	switch ahead := w.inTransit.has(en.Run.JobID, en.Run.ID); at.Kind {
+func (w *waitlist) park(at WaitKey, en *Item) {
+	switch ahead := w.inTransit.has(en.Run.JobID, en.Run.ID); at.kind {
 	case kindProbes, kindAddresses, kindRegistry, kindRouter, kindExecutor, kindSettling:
 		w.keepAhead(en)
 	case kindOrder:
 		w.inTransit.drop(en.Run.JobID, en.Run.ID)
 	default:
 		if ahead && len(en.Route.Targets) == 0 {
-			w.Arrived(en.Run.JobID, en.Run.ID)
+			w.arrived(en.Run.JobID, en.Run.ID)
 		}
 	}
 	if !en.CameFrom(at) {
 		w.letGoOn(en)
 	}
 	en.Waited = false
-	if !at.isRoom() && at.Kind != kindRegistry && at.Kind != kindProbes && at.Kind != kindAddresses && at.Kind != kindExecutor {
+	if !at.isRoom() && at.kind != kindRegistry && at.kind != kindProbes && at.kind != kindAddresses && at.kind != kindExecutor {
 		// What it was told may be old when it goes on. One that is let in for room would lose
 		// that by asking again.
-		en.Turned = false
+		en.HadTurn = false
 	}
 	w.lists.park(at, en)
 }
@@ -137,7 +137,7 @@ func (w *waitlist) Park(at WaitKey, en *Item) {
 func (w *waitlist) letGoOn(en *Item) {
 	if en.Waited && en.from.isRoom() {
 		en.Waited = false
-		w.Admit(*en.from)
+		w.admit(*en.from)
 	}
 	en.Waited = false
 }
@@ -151,8 +151,8 @@ func (w *waitlist) AdmitAll(at WaitKey) {
 
 func (w *waitlist) admitAllOf(at WaitKey) (any bool) {
 	for en := w.lists.leave(at); en != nil; en = w.lists.leave(at) {
-		w.LetOut(en, at)
-		w.Due.push(en)
+		w.letOut(en, at)
+		w.due.push(en)
 		any = true
 	}
 	return any
@@ -171,7 +171,7 @@ func (w *waitlist) ParkFirst(at WaitKey, en *Item) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	first := w.lists.at(at) == nil
-	w.Park(at, en)
+	w.park(at, en)
 	return first
 }
 
@@ -189,14 +189,14 @@ func (w *waitlist) keepAhead(en *Item) {
 func (w *waitlist) parkBehind(at WaitKey, en *Item) {
 	w.freeSerial(en.Route.Serial, en.Run.ID)
 	en.Route = &Routed{}
-	w.Park(at, en)
+	w.park(at, en)
 }
 
-// Arrived notes that a run is in transit no more, or never was, and lets the next of its
+// arrived notes that a run is in transit no more, or never was, and lets the next of its
 // job try. It reports whether there was one.
-func (w *waitlist) Arrived(jobID, runID int64) bool {
+func (w *waitlist) arrived(jobID, runID int64) bool {
 	w.inTransit.drop(jobID, runID)
-	return w.Admit(ForEarlier(jobID))
+	return w.admit(ForEarlier(jobID))
 }
 
 // clearOut empties a waitlist.
@@ -204,7 +204,7 @@ func (w *waitlist) clearOut(at WaitKey) (any bool) {
 	for en := w.lists.leave(at); en != nil; en = w.lists.leave(at) {
 		w.freeSerial(en.Route.Serial, en.Run.ID)
 		en.Route = &Routed{}
-		w.Due.push(en)
+		w.due.push(en)
 		any = true
 	}
 	return any
@@ -223,28 +223,28 @@ func (w *waitlist) PutBack(from WaitKey, batch []Attempt) {
 }
 
 // Leave takes the next entry of a waitlist, or of the due queue.
-func (w *waitlist) Leave(from WaitKey) *Item {
-	if from.Kind == kindDue {
-		return w.Due.pop()
+func (w *waitlist) leave(from WaitKey) *Item {
+	if from.kind == kindDue {
+		return w.due.pop()
 	}
 	return w.lists.leave(from)
 }
 
 // lenOf is how many wait in a waitlist, or are due.
 func (w *waitlist) lenOf(at WaitKey) int {
-	if at.Kind == kindDue {
-		return w.Due.Len()
+	if at.kind == kindDue {
+		return w.due.len()
 	}
 	if t := w.lists.at(at); t != nil {
-		return t.Len()
+		return t.len()
 	}
 	return 0
 }
 
 // comeBack undoes leave.
 func (w *waitlist) comeBack(from WaitKey, en *Item) {
-	if from.Kind == kindDue {
-		w.Due.push(en)
+	if from.kind == kindDue {
+		w.due.push(en)
 	} else {
 		w.lists.park(from, en)
 	}
@@ -277,18 +277,18 @@ func (w *waitlist) NextRound() WaitKey {
 	return forTurnAgain(w.round)
 }
 
-// CountLot is how many wait in a waitlist.
-func (w *waitlist) CountLot(at WaitKey) int {
+// Count is how many wait in a waitlist.
+func (w *waitlist) Count(at WaitKey) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.lenOf(at)
 }
 
-// IsLeft reports whether something is due, or waits for a start that goes apart.
+// IsLeft reports whether something is due, or waits for a start that is made singly.
 func (w *waitlist) IsLeft() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.ContainsFunc([]WaitKey{{Kind: kindDue}, {Kind: kindTurn}, forTurnAgain(w.round), forTurnAgain(w.round + 1)},
+	return slices.ContainsFunc([]WaitKey{{kind: kindDue}, {kind: kindTurn}, forTurnAgain(w.round), forTurnAgain(w.round + 1)},
 		func(at WaitKey) bool { return w.lenOf(at) > 0 })
 }
 
@@ -306,35 +306,35 @@ func (w *waitlist) AnyWaits() bool {
 	return w.lists.len() > 0
 }
 
-// WaitApart has an entry wait for its turn, or for its next one. The room that it was let in
+// ParkSingly has an entry wait for its turn, or for its next one. The room that it was let in
 // for, if it was, is kept for it: others that are due would take it meanwhile.
-func (w *waitlist) WaitApart(en *Item) {
+func (w *waitlist) ParkSingly(en *Item) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if en.Route.Refused != "" {
 		w.letGoOn(en)
 	}
 	if en.keeps = en.Waited && en.from.isRoom(); en.keeps {
-		w.Lanes.keep(*en.from)
+		w.lanes.keep(*en.from)
 	}
-	at := WaitKey{Kind: kindTurn}
+	at := WaitKey{kind: kindTurn}
 	if en.tried != triedNot {
 		at = forTurnAgain(w.round + 1)
 	}
-	w.parkApart(at, en)
+	w.parkSingly(at, en)
 }
 
-// parkApart has an entry wait for its turn. The later runs of its job, if that is a serial
+// parkSingly has an entry wait for its turn. The later runs of its job, if that is a serial
 // one, wait too. Caller holds mu.
-func (w *waitlist) parkApart(at WaitKey, en *Item) {
+func (w *waitlist) parkSingly(at WaitKey, en *Item) {
 	w.keepAhead(en)
 	w.lists.park(at, en)
 }
 
-// parkTried is parkApart for one whose start had no effect.
+// parkTried is parkSingly for one whose start had no effect.
 func (w *waitlist) parkTried(en *Item) {
 	en.tried = max(en.tried, triedAlready)
-	w.parkApart(forTurnAgain(w.round+1), en)
+	w.parkSingly(forTurnAgain(w.round+1), en)
 }
 
 // unkeep gives room back that is kept for an entry, which is still the one that was let in
@@ -342,24 +342,24 @@ func (w *waitlist) parkTried(en *Item) {
 func (w *waitlist) unkeep(en *Item) {
 	if en.keeps {
 		en.keeps = false
-		w.freed = w.freed || en.from.Kind == kindPlace
-		w.Lanes.giveUp(*en.from)
+		w.freed = w.freed || en.from.kind == kindPlace
+		w.lanes.giveUp(*en.from)
 	}
 }
 
-// GiveBackPlaces undoes reserve, but for the place of a serial job, which the
+// giveBackPlaces undoes reserve, but for the place of a serial job, which the
 // entry keeps until it starts or is given up.
-func (w *waitlist) GiveBackPlaces(a Attempt) {
+func (w *waitlist) giveBackPlaces(a Attempt) {
 	a.starting = false
 	if a.Route.Refused != "" || a.Start.RunID == 0 {
 		return
 	}
-	for _, at := range w.Lanes.Answered(nil, a.Route.Lane, a.Route.Key(a.Run.App)) {
-		w.Admit(at)
+	for _, at := range w.lanes.answered(nil, a.Route.Lane, a.Route.key(a.Run.App)) {
+		w.admit(at)
 	}
 	if a.Route.Places > 0 {
 		w.freed = w.freed || a.Route.Exec != nil
-		w.Admit(w.Lanes.Ended(a.Route.Key(a.Run.App)))
+		w.admit(w.lanes.ended(a.Route.key(a.Run.App)))
 	}
 }
 
@@ -368,10 +368,10 @@ func (w *waitlist) GiveBackPlaces(a Attempt) {
 func (w *waitlist) Fitting(runs []store.Run, places map[string]int) (ids []int64, full bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	more := map[AddressKey]int{}
+	more := map[addressKey]int{}
 	for _, r := range runs {
-		k := AddressKey{r.App, r.Address}
-		if w.Lanes.Running[k]+more[k] >= places[r.App] {
+		k := addressKey{r.App, r.Address}
+		if w.lanes.running[k]+more[k] >= places[r.App] {
 			full = true
 			continue
 		}

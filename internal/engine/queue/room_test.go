@@ -23,8 +23,8 @@ func books(t *testing.T, runs int64) (*Queue, []*Item) {
 		job := &store.Job{ID: id, App: "app", Block: block.SerialExecution}
 		run := store.Run{ID: id, JobID: id, App: "app", Shard: 1, State: store.StatePlanned, Scheduled: time.UnixMilli(id)}
 		e.Hold([]store.Run{run}, map[int64]*store.Job{id: job})
-		e.Held.Runs.Of(id).Passage = &Passage{Route: &Routed{}}
-		entries = append(entries, e.Held.Runs.Of(id))
+		e.Held.runs.Of(id).routing = &routing{Route: &Routed{}}
+		entries = append(entries, e.Held.runs.Of(id))
 	}
 	return e, entries
 }
@@ -43,14 +43,14 @@ func TestRoomThatIsNotTaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, entries := books(t, 2)
-			key := here.Key("app")
-			e.Room.Lanes.Enter(LaneNone, key, 1)
+			key := here.key("app")
+			e.Room.lanes.enter(LaneNone, key, 1)
 			for _, en := range entries {
-				room, _ := e.Room.Lanes.Fits(LaneNone, key, 1)
-				e.Room.Park(room, en)
+				room, _ := e.Room.lanes.fits(LaneNone, key, 1)
+				e.Room.park(room, en)
 			}
-			e.Room.Admit(e.Room.Lanes.Ended(key))
-			let, _ := e.Pop(WaitKey{Kind: kindDue}, 10, nil)
+			e.Room.admit(e.Room.lanes.ended(key))
+			let, _ := e.Pop(WaitKey{kind: kindDue}, 10, nil)
 			if len(let) != 1 {
 				t.Fatalf("%d were let in, want 1", len(let))
 			}
@@ -58,7 +58,7 @@ func TestRoomThatIsNotTaken(t *testing.T) {
 			if e.ReserveAll(let[:1], time.Now(), noProbes)[0] != ReservedAll {
 				t.Fatal("it waits again")
 			}
-			if n := e.Room.Due.Len(); n != c.next {
+			if n := e.Room.due.len(); n != c.next {
 				t.Errorf("%d others were let in, want %d", n, c.next)
 			}
 		})
@@ -69,39 +69,39 @@ func TestRoomThatIsNotTaken(t *testing.T) {
 // takes the room meanwhile; when its turn comes it has it, and when it is forgotten the next
 // is let in.
 func TestRoomThatIsKept(t *testing.T) {
-	key := AddressKey{App: "app", Address: "local://n-1"}
+	key := addressKey{app: "app", address: "local://n-1"}
 	for _, at := range []WaitKey{
-		{Kind: kindPlace, App: "app", Address: "local://n-1"}, {Kind: kindAddress, App: "app", Address: "local://n-1", Lane: LaneFast},
-		{Kind: kindApp, App: "app", Lane: LaneFast}, {Kind: kindLane, Lane: LaneFast},
+		{kind: kindPlace, app: "app", address: "local://n-1"}, {kind: kindAddress, app: "app", address: "local://n-1", lane: LaneFast},
+		{kind: kindApp, app: "app", lane: LaneFast}, {kind: kindLane, lane: LaneFast},
 	} {
 		for _, forgotten := range []bool{false, true} {
 			e, entries := books(t, 2)
-			e.Room.Lanes.Limit[LaneFast] = 1
-			e.Room.Lanes.Enter(LaneFast, key, 1)
-			e.Room.Park(at, entries[0])
-			e.Room.Park(at, entries[1])
-			e.Room.Lanes.Ended(key)
-			e.Room.Lanes.Answered(nil, LaneFast, key)
-			e.Room.Admit(at)
-			let, _ := e.Pop(WaitKey{Kind: kindDue}, 10, nil)
+			e.Room.lanes.limit[LaneFast] = 1
+			e.Room.lanes.enter(LaneFast, key, 1)
+			e.Room.park(at, entries[0])
+			e.Room.park(at, entries[1])
+			e.Room.lanes.ended(key)
+			e.Room.lanes.answered(nil, LaneFast, key)
+			e.Room.admit(at)
+			let, _ := e.Pop(WaitKey{kind: kindDue}, 10, nil)
 			let[0].Route = &Routed{Address: "local://n-1", Targets: []string{"local://n-1"}, Places: 1, Lane: LaneFast}
 			let[0].RoutedAt = time.Now()
-			e.Room.WaitApart(let[0].Item)
-			if e.Room.Due.Len() > 0 {
+			e.Room.ParkSingly(let[0].Item)
+			if e.Room.due.len() > 0 {
 				t.Errorf("%+v: another was let in", at)
 			}
-			if _, fits := e.Room.Lanes.Fits(LaneFast, key, 1); fits {
+			if _, fits := e.Room.lanes.fits(LaneFast, key, 1); fits {
 				t.Errorf("%+v: another would have the room", at)
 			}
 			if forgotten {
 				e.GiveUp(let[0])
-				if e.Room.Due.Len() != 1 {
+				if e.Room.due.len() != 1 {
 					t.Errorf("%+v: the next was not let in", at)
 				}
 			} else {
 				e.TurnBegins(&let[0], false)
 			}
-			if _, fits := e.Room.Lanes.Fits(LaneFast, key, 1); !fits {
+			if _, fits := e.Room.lanes.fits(LaneFast, key, 1); !fits {
 				t.Errorf("%+v: the room is still taken, forgotten %t", at, forgotten)
 			}
 		}
@@ -112,15 +112,15 @@ func TestRoomThatIsKept(t *testing.T) {
 // waits for its turn.
 func TestRoomOfARefusal(t *testing.T) {
 	e, entries := books(t, 2)
-	at := WaitKey{Kind: kindLane, Lane: LaneFast}
-	e.Room.Park(at, entries[0])
-	e.Room.Park(at, entries[1])
-	e.Room.Admit(at)
-	let, _ := e.Pop(WaitKey{Kind: kindDue}, 10, nil)
+	at := WaitKey{kind: kindLane, lane: LaneFast}
+	e.Room.park(at, entries[0])
+	e.Room.park(at, entries[1])
+	e.Room.admit(at)
+	let, _ := e.Pop(WaitKey{kind: kindDue}, 10, nil)
 	let[0].Route = &Routed{Refused: "why not"}
-	e.Room.WaitApart(let[0].Item)
-	if e.Room.Due.Len() != 1 || e.Room.Lanes.Used[LaneFast] != 0 {
-		t.Errorf("%d others were let in, %d places are taken", e.Room.Due.Len(), e.Room.Lanes.Used[LaneFast])
+	e.Room.ParkSingly(let[0].Item)
+	if e.Room.due.len() != 1 || e.Room.lanes.used[LaneFast] != 0 {
+		t.Errorf("%d others were let in, %d places are taken", e.Room.due.len(), e.Room.lanes.used[LaneFast])
 	}
 }
 
@@ -130,22 +130,22 @@ func TestTriedRunsStayApart(t *testing.T) {
 	e, entries := books(t, 3)
 	try := func(en *Item) {
 		en.Route = &Routed{Refused: "why not"}
-		e.TryAgain(Attempt{Item: en, Job: e.Jobs.Refs[en.Run.JobID].Job}, false)
+		e.TryAgain(Attempt{Item: en, Job: e.Jobs.refs[en.Run.JobID].job}, false)
 	}
 	for _, en := range entries {
 		try(en)
 	}
 	var order []int64
 	for range 4 {
-		en := e.Room.Leave(e.Room.NextRound())
+		en := e.Room.leave(e.Room.NextRound())
 		order = append(order, en.Run.ID)
 		if en.Run.ID == 1 { // is stuck, and its route is old
 			en.Route = &Routed{Refused: "why not"}
-			e.Room.WaitApart(en)
+			e.Room.ParkSingly(en)
 		}
 	}
-	if want := []int64{1, 2, 3, 1}; !slices.Equal(order, want) || e.Room.Waits(WaitKey{Kind: kindTurn}) {
-		t.Errorf("turns were %v, want %v; those not tried yet wait %t", order, want, e.Room.Waits(WaitKey{Kind: kindTurn}))
+	if want := []int64{1, 2, 3, 1}; !slices.Equal(order, want) || e.Room.Waits(WaitKey{kind: kindTurn}) {
+		t.Errorf("turns were %v, want %v; those not tried yet wait %t", order, want, e.Room.Waits(WaitKey{kind: kindTurn}))
 	}
 }
 
@@ -159,15 +159,15 @@ func TestABroadcastWaitsForOthers(t *testing.T) {
 			broadcast.Route = &Routed{Address: "http://one", Targets: []string{"http://one", "http://two"}}
 			at := SerialAt(broadcast.Job, address)
 			if holds {
-				e.Room.Serial.Take(at, part.Run.ID)
+				e.Room.serial.take(at, part.Run.ID)
 			} else {
-				e.Room.Park(at, part)
+				e.Room.park(at, part)
 			}
 			want := address == "http://two" // at the first it takes its turn
-			if waits := e.WaitsForPart(&broadcast); waits != want || e.Room.Waits(ForEarlier(1)) != want {
+			if waits := e.waitsForPart(&broadcast); waits != want || e.Room.Waits(ForEarlier(1)) != want {
 				t.Errorf("at %s, which it holds %t: waits %t", address, holds, waits)
 			}
-			if freed := e.Room.Arrived(1, part.Run.ID); freed != want {
+			if freed := e.Room.arrived(1, part.Run.ID); freed != want {
 				t.Errorf("at %s, which it holds %t: let go %t", address, holds, freed)
 			}
 		}
@@ -179,26 +179,26 @@ type noExecutor struct{ wire.Executor }
 // TestFreedPlacesAreOffered: places that a start had taken, or that were kept for one, are
 // free again. Runs that other nodes have handed over wait for them.
 func TestFreedPlacesAreOffered(t *testing.T) {
-	key := AddressKey{App: "app", Address: "local://n-1"}
+	key := addressKey{app: "app", address: "local://n-1"}
 	for name, free := range map[string]func(*Queue, *Attempt){
 		"had no effect": func(e *Queue, a *Attempt) { e.TryAgain(*a, false) },
 		"were kept": func(e *Queue, a *Attempt) {
-			e.Room.GiveBackPlaces(*a)
+			e.Room.giveBackPlaces(*a)
 			e.Room.TakeFreed()
-			e.Room.LetOut(a.Item, WaitKey{Kind: kindPlace, App: key.App, Address: key.Address})
-			e.Room.WaitApart(a.Item)
+			e.Room.letOut(a.Item, WaitKey{kind: kindPlace, app: key.app, address: key.address})
+			e.Room.ParkSingly(a.Item)
 			e.TurnBegins(a, false)
 		},
 	} {
 		e, entries := books(t, 1)
-		a := Attempt{Item: entries[0], Job: e.Jobs.Refs[1].Job, Start: store.Start{RunID: 1}}
-		a.Item.Route = &Routed{Address: key.Address, Places: 1, Exec: noExecutor{}}
+		a := Attempt{Item: entries[0], Job: e.Jobs.refs[1].job, Start: store.Start{RunID: 1}}
+		a.Item.Route = &Routed{Address: key.address, Places: 1, Exec: noExecutor{}}
 		if e.ReserveAll([]Attempt{a}, time.Now(), noProbes)[0] != ReservedAll || e.Room.TakeFreed() {
 			t.Fatalf("%s: it has no place, or one was given back", name)
 		}
 		free(e, &a)
-		if !e.Room.TakeFreed() || len(e.Room.Lanes.Running) > 0 {
-			t.Errorf("%s: nothing is said to be free, or %v are under way", name, e.Room.Lanes.Running)
+		if !e.Room.TakeFreed() || len(e.Room.lanes.running) > 0 {
+			t.Errorf("%s: nothing is said to be free, or %v are under way", name, e.Room.lanes.running)
 		}
 	}
 }
@@ -210,10 +210,10 @@ func noProbes(int64) bool { return false }
 // again, gives way to an earlier one before it has come up.
 func TestASerialPlaceOfARunThatIsHeldAnew(t *testing.T) {
 	e, entries := books(t, 2)
-	at := WaitKey{Kind: kindSerial, JobID: 1, Address: "local://n-1"}
-	e.Room.Serial.Take(at, entries[1].Run.ID)
-	entries[1].Passage = nil
-	if !e.Room.TakeSerial(at, entries[0].Run.Key()) || e.Room.Serial.At(at) != entries[0].Run.ID {
+	at := WaitKey{kind: kindSerial, jobID: 1, address: "local://n-1"}
+	e.Room.serial.take(at, entries[1].Run.ID)
+	entries[1].routing = nil
+	if !e.Room.takeSerial(at, entries[0].Run.Key()) || e.Room.serial.at(at) != entries[0].Run.ID {
 		t.Error("the earlier run does not get the place")
 	}
 }
@@ -222,20 +222,20 @@ func TestASerialPlaceOfARunThatIsHeldAnew(t *testing.T) {
 // owner has handed on, or while a run of it is routed. No run waits for that any more.
 func TestSerialRunsOfALostShard(t *testing.T) {
 	e, entries := books(t, 2)
-	waits := WaitKey{Kind: kindSettling}
+	waits := WaitKey{kind: kindSettling}
 	e.leases.Mine[1] = lease.Hold{Epoch: 7}
 	behind := func(en *Item) bool {
-		return e.WaitsBehind(&Attempt{Item: en, Job: e.Jobs.Refs[en.Run.JobID].Job})
+		return e.waitsBehind(&Attempt{Item: en, Job: e.Jobs.refs[en.Run.JobID].job})
 	}
 	if !behind(entries[0]) || !e.Room.Waits(waits) {
 		t.Fatal("a run of a shard that is new does not wait")
 	}
 	e.leases.Lose(1, 7)
-	if !behind(entries[1]) || e.Held.Runs.Of(2) != nil {
+	if !behind(entries[1]) || e.Held.runs.Of(2) != nil {
 		t.Error("a run of a shard that was lost is still held")
 	}
-	if e.OpenLost(); e.Room.Waits(waits) || e.Room.Due.Len() != 1 {
-		t.Errorf("waits %v, %d due; want the run that waited to be due, and forgotten then", e.Room.Waits(waits), e.Room.Due.Len())
+	if e.OpenLost(); e.Room.Waits(waits) || e.Room.due.len() != 1 {
+		t.Errorf("waits %v, %d due; want the run that waited to be due, and forgotten then", e.Room.Waits(waits), e.Room.due.len())
 	}
 }
 
@@ -246,13 +246,13 @@ func TestLaterRunWhileAShardOpens(t *testing.T) {
 	e.leases.Mine[1] = lease.Hold{Epoch: 7}
 	later := store.Run{ID: 2, JobID: 1, App: "app", Shard: 1, State: store.StatePlanned, Scheduled: time.UnixMilli(1000)}
 	e.Hold([]store.Run{later}, nil)
-	taken := e.Held.Runs.Of(2)
-	taken.Due, taken.Passage = true, &Passage{Route: e.Held.Nowhere}
-	job := e.Jobs.Refs[1].Job
+	taken := e.Held.runs.Of(2)
+	taken.due, taken.routing = true, &routing{Route: e.Held.nowhere}
+	job := e.Jobs.refs[1].job
 	if turn := e.InTurn([]Attempt{{Item: entries[0], Job: job}}); len(turn) > 0 {
 		t.Fatal("a run of a shard that is new does not wait")
 	}
-	e.Clock = &core.Clock{}
+	e.clock = &core.Clock{}
 	e.OpenSerial(func() { e.leases.Mine[1] = lease.Hold{Epoch: 7, Settled: true, Loaded: true} })
 	if turn := e.InTurn([]Attempt{{Item: taken, Job: job}}); len(turn) > 0 {
 		t.Error("the later run does not wait for the earlier one")

@@ -11,17 +11,17 @@ func TestSerialPlaces(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	places, model := serialSlots{}, map[WaitKey]int64{}
 	for range 50_000 {
-		at := WaitKey{Kind: kindSerial, JobID: r.Int64N(5), RunID: r.Int64N(2), Address: string(rune('a' + r.IntN(4)))}
+		at := WaitKey{kind: kindSerial, jobID: r.Int64N(5), runID: r.Int64N(2), address: string(rune('a' + r.IntN(4)))}
 		switch r.IntN(3) {
 		case 0:
 			id := 1 + r.Int64N(100)
-			places.Take(at, id)
+			places.take(at, id)
 			model[at] = id
 		case 1:
 			places.free(at)
 			delete(model, at)
 		default:
-			if got := places.At(at); got != model[at] {
+			if got := places.at(at); got != model[at] {
 				t.Fatalf("%+v is run %d's, want %d's", at, got, model[at])
 			}
 		}

@@ -12,16 +12,16 @@ import (
 // runs that this node has taken from another one, or that another address has refused.
 
 // turns are started runs that wait for their place, by place.
-type turns map[WaitKey][]turn
+type sendOrder map[WaitKey][]waitingSend
 
 // turn is one of them. Its channel is closed when it has the place.
-type turn struct {
+type waitingSend struct {
 	run lease.RingEntry
 	has chan struct{}
 }
 
 // next takes the earliest off those that wait for a place, and returns its run, 0 for none.
-func (t turns) next(at WaitKey) (runID int64) {
+func (t sendOrder) next(at WaitKey) (runID int64) {
 	waiting := t[at]
 	if len(waiting) == 0 {
 		return 0
@@ -38,7 +38,7 @@ func (t turns) next(at WaitKey) (runID int64) {
 	return runID
 }
 
-func (t turns) set(at WaitKey, waiting []turn) {
+func (t sendOrder) set(at WaitKey, waiting []waitingSend) {
 	if len(waiting) == 0 {
 		delete(t, at)
 		return
@@ -64,8 +64,8 @@ func (e *Queue) AwaitTurn(ctx context.Context, f *Flight) bool {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	waiting := slices.DeleteFunc(e.Room.turns[f.Serial], func(t turn) bool { return t.has == has })
-	e.Room.turns.set(f.Serial, waiting)
+	waiting := slices.DeleteFunc(e.Room.sends[f.Serial], func(t waitingSend) bool { return t.has == has })
+	e.Room.sends.set(f.Serial, waiting)
 	e.wakes.Start.PokeIf(e.Room.freeSerial(f.Serial, run.RunID)) // it may have got its turn just now
 	return false
 }
@@ -74,11 +74,11 @@ func (e *Queue) AwaitTurn(ctx context.Context, f *Flight) bool {
 func (e *Queue) waitTurn(at WaitKey, run lease.RingEntry) chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.Room.TakeSerial(at, run) {
+	if e.Room.takeSerial(at, run) {
 		return nil
 	}
-	t := turn{run, make(chan struct{})}
-	e.Room.turns[at] = append(e.Room.turns[at], t)
+	t := waitingSend{run, make(chan struct{})}
+	e.Room.sends[at] = append(e.Room.sends[at], t)
 	return t.has
 }
 
@@ -87,9 +87,9 @@ func (e *Queue) waitTurn(at WaitKey, run lease.RingEntry) chan struct{} {
 func (e *Queue) TakeTurn(at WaitKey, runID int64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if at.Kind != kindSerial || e.Room.Serial.At(at) == 0 {
-		if at.Kind == kindSerial {
-			e.Room.Serial.Take(at, runID)
+	if at.kind != kindSerial || e.Room.serial.at(at) == 0 {
+		if at.kind == kindSerial {
+			e.Room.serial.take(at, runID)
 		}
 		return true
 	}

@@ -55,14 +55,14 @@ func (e *Queue) Waits() (all []Wait) {
 	}
 	any := func(*Item) bool { return true }
 	for at, waiting := range e.Room.lists.all() {
-		if at.Kind.hasBound() {
-			add(at.Kind.lacks(), waiting, any)
+		if at.kind.hasBound() {
+			add(at.kind.lacks(), waiting, any)
 		}
 	}
 	if e.Room.lists.watched = len(all) > 0; e.Room.lists.watched {
 		// What is due is looked at while others wait: the loop that starts them may be what hangs.
 		// Who was let in for a place has waited for that, and not for long here.
-		add(kindDue.lacks(), &e.Room.Due, func(en *Item) bool { return !en.Waited })
+		add(kindDue.lacks(), &e.Room.due, func(en *Item) bool { return !en.Waited })
 	}
 	slices.SortFunc(all, func(a, b Wait) int { return cmp.Or(a.Oldest.Compare(b.Oldest), cmp.Compare(a.App, b.App)) })
 	return all

@@ -51,7 +51,6 @@ type absence struct {
 	said  time.Time      // monotonic: when that was said last
 }
 
-// NewServing makes one without its Admit and Parked.
 // NewServing makes it. admit lets the runs go on that wait for an executor of an app, and parked is how
 // many do.
 func NewServing(s *core.Core, book *Addresses, own *executor.Executor, admit func(app string), parked func(app string) int) *Serving {

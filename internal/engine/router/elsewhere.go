@@ -97,7 +97,7 @@ func (u *ParkedLookups) parkUnknown(en *queue.Item, lack *unknownRouter) {
 		u.Life.Loops.Plan.Try(func(ctx context.Context) {
 			if loop.Sleep(ctx, routerPause) {
 				u.looks.Store(false)
-				u.Queue.RouterLook()
+				u.Queue.LookForRouters()
 			}
 		})
 	}
