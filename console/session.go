@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,13 @@ import (
 
 // limits say when a session ends.
 var limits = store.SessionLimits{Idle: 12 * time.Hour, Most: 7 * 24 * time.Hour, Note: 10 * time.Minute}
+
+// limits are those at this moment: by a clock that is doubted no session is deleted.
+func (q *request) sessionLimits() store.SessionLimits {
+	l := limits
+	l.Doubted = q.Scheduler != nil && slices.ContainsFunc(q.Scheduler.Troubles(), func(x xxljob.Trouble) bool { return x.Cause == xxljob.TroubleClock })
+	return l
+}
 
 // identify sets the user of the request, if it has one.
 func (q *request) identify() error {
@@ -51,7 +59,7 @@ func (q *request) who() (User, error) {
 		}
 		var s store.Session
 		var account store.User
-		if s, account, err = q.accounts.Session(q.ctx, hashOf(secretOf(cookie)), limits); err == nil {
+		if s, account, err = q.accounts.Session(q.ctx, hashOf(secretOf(cookie)), q.sessionLimits()); err == nil {
 			u := ofAccount(&account)
 			u.session = &s
 			return u, nil
@@ -109,7 +117,7 @@ var errOvertaken = errors.New("console: the password has been changed in the mea
 // browser keep its secret.
 func (q *request) begin(checked *store.User, given string) (*store.Session, error) {
 	secret := newSecret()
-	s, err := q.accounts.AddSession(q.ctx, store.Session{User: checked.Name, Hash: hashOf(secret), Client: q.client.text, Agent: q.r.UserAgent()}, limits)
+	s, err := q.accounts.AddSession(q.ctx, store.Session{User: checked.Name, Hash: hashOf(secret), Client: q.client.text, Agent: q.r.UserAgent()}, q.sessionLimits())
 	if err != nil {
 		return nil, err
 	}

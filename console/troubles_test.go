@@ -2,11 +2,13 @@ package console_test
 
 import (
 	"net/http"
+	"net/url"
 	"testing"
 	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/store/memory"
 )
 
 // troubled is a scheduler with troubles, which cannot do its part, if anything.
@@ -54,4 +56,26 @@ func TestTroublesAreSeen(t *testing.T) {
 	s.list, s.ready = nil, &xxljob.NotReadyError{Reasons: []string{"not-started"}, Errs: []error{http.ErrHandlerTimeout}}
 	root.get("jobs").lacks("trouble keeps", "troubles keep")
 	x.browser().get("login").is(http.StatusOK).lacks("troubles")
+}
+
+// TestADoubtedClockEndsNoSession: while the clock of the store is a month ahead, and the scheduler says so,
+// a login deletes no session of anybody, and each is there again when the clock is right. Nobody says so:
+// what is over is deleted.
+func TestADoubtedClockEndsNoSession(t *testing.T) {
+	s, st := &troubled{}, memory.New()
+	x := newSiteOn(t, st, func(c *console.Config) { s.Scheduler, c.Scheduler = c.Scheduler, s })
+	root := x.admin()
+	x.user(console.User{Name: "ann", Admin: true})
+	for _, list := range [][]xxljob.Trouble{{{Cause: xxljob.TroubleClock}}, nil} {
+		st.GoBy(func() time.Time { return time.Now().Add(31 * 24 * time.Hour) })
+		s.list = list
+		x.browser().post("login", url.Values{"name": {"ann"}, "password": {password}}).is(http.StatusOK)
+		if root.get("jobs"); root.at == "/console/jobs" {
+			t.Error("a session of a month ago is one")
+		}
+		st.GoBy(nil)
+		if root.get("jobs"); (root.at == "/console/jobs") != (list != nil) {
+			t.Errorf("with the clock right, and troubles %v before, root is at %s", list, root.at)
+		}
+	}
 }

@@ -95,7 +95,17 @@ type SessionLimits struct {
 	Idle, Most time.Duration
 	// Note is how old Seen may be before it is written anew.
 	Note time.Duration
+	// Doubted says that the store's clock is not trusted at this moment (TroubleClock). A session that
+	// has ended by that clock is not found, and is again when the clock is right: nothing is deleted
+	// for its age, and no time is corrected. Without it, times of a session that are more than
+	// ClockAhead after the store's clock are of a clock that was ahead: they become the present one
+	// when the session is used, or another one begins.
+	Doubted bool
 }
+
+// ClockAhead is how far ahead of a store's clock a time may be that it has given itself, as processes
+// and statements beside each other see it. One that is further ahead is of a clock that was wrong.
+const ClockAhead = time.Minute
 
 // Check returns what is wrong with the limits.
 func (l SessionLimits) Check() error {

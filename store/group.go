@@ -107,6 +107,9 @@ type Node struct {
 	// of schedules, as Join was told; false and 0 of a node that has not said so.
 	Zones bool
 	Knows int
+	// UnknownZones are zones that the node has met in jobs and has no data of, whether it has data of
+	// others or not (ZoneNoter). Join says none.
+	UnknownZones []string
 	// Routers are the names of the node's own routing strategies (Config.Routers), in order, but for
 	// those of XXL-JOB, which each node has. Join was told them; a node that has not said so has none.
 	Routers []string
@@ -114,12 +117,12 @@ type Node struct {
 	Attached []Attachment
 }
 
-// CanMore reports whether a node can work out what another one cannot for a cause: a job in a zone,
-// or with a schedule of a newer release.
+// CanMore reports whether a node can work out what another one cannot for a cause: a job in a zone
+// that the other has met, or with a schedule of a newer release.
 func (n *Node) CanMore(than *Node, cause TroubleCause) bool {
 	switch cause {
 	case TroubleUnknownZone:
-		return n.Zones && !than.Zones
+		return n.Zones && (!than.Zones || slices.ContainsFunc(than.UnknownZones, func(zone string) bool { return !slices.Contains(n.UnknownZones, zone) }))
 	case TroubleUnknownSchedule:
 		return n.Knows > than.Knows
 	}

@@ -50,6 +50,15 @@ type RedateQuery struct {
 	Limit  int
 }
 
+// ZoneNoter is what an Store is as well that keeps of which zones its nodes have no data, so that jobs
+// in these go to nodes that have. Both stores of this module are.
+type ZoneNoter interface {
+	// NoteUnknownZones stores the zones with the node as its UnknownZones, in place of those that it
+	// had, by its next Beat at the latest. Beats leave them as they are, and give them back where they
+	// add the node again; a node that joins has none, and one that is not there is no error.
+	NoteUnknownZones(ctx context.Context, incarnation string, zones []string) error
+}
+
 // Volatile is what an Store is as well that may keep nothing across an exit of the process. A store
 // that is none counts as one that outlives it.
 type Volatile interface {

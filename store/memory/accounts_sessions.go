@@ -26,7 +26,14 @@ func (s *Store) AddSession(ctx context.Context, n store.Session, limits store.Se
 		return store.Session{}, failed(store.ErrConflict, "begin a session of user %q", n.User)
 	}
 	now := s.clock()
-	maps.DeleteFunc(s.accounts.sessions, func(_ string, o *store.Session) bool { return limits.Over(o, now) })
+	if !limits.Doubted {
+		maps.DeleteFunc(s.accounts.sessions, func(_ string, o *store.Session) bool { return limits.Over(o, now) })
+		for _, o := range s.accounts.sessions {
+			if isAhead(o, now) {
+				see(o, now)
+			}
+		}
+	}
 	s.accounts.lastSession++
 	n.ID, n.Began, n.Seen, n.Proved = s.accounts.lastSession, now, now, now
 	n.Client, n.Agent = store.Shown(n.Client, store.MostClient), store.Shown(n.Agent, store.MostAgent)
@@ -63,10 +70,23 @@ func (s *Store) Session(ctx context.Context, hash string, limits store.SessionLi
 	if o == nil || limits.Over(o, now) {
 		return store.Session{}, store.User{}, failed(store.ErrNotFound, "session")
 	}
-	if now.Sub(o.Seen) >= limits.Note {
-		o.Seen = now
+	if now.Sub(o.Seen) >= limits.Note || isAhead(o, now) && !limits.Doubted {
+		see(o, now)
 	}
 	return *o, userCopy(s.accounts.users[o.User]), nil
+}
+
+// isAhead reports whether a session was seen by a clock that was ahead.
+func isAhead(o *store.Session, now time.Time) bool { return o.Seen.Sub(now) > store.ClockAhead }
+
+// see notes that a session is used: none of its times is later.
+func see(o *store.Session, now time.Time) {
+	o.Seen = now
+	for _, at := range []*time.Time{&o.Began, &o.Proved} {
+		if at.After(now) {
+			*at = now
+		}
+	}
 }
 
 // ProveSession notes that the password was given.
@@ -165,7 +185,7 @@ func (s *Store) Token(ctx context.Context, id int64, hash string) (store.Token, 
 	if t == nil || t.Hash != hash || !now.Before(t.Expires) || s.accounts.users[t.User].Disabled {
 		return store.Token{}, store.User{}, failed(store.ErrNotFound, "token %d", id)
 	}
-	if now.Sub(t.Used) >= store.TokenNote {
+	if now.Sub(t.Used) >= store.TokenNote || t.Used.Sub(now) > store.ClockAhead {
 		t.Used = now
 	}
 	return tokenCopy(t), userCopy(s.accounts.users[t.User]), nil

@@ -42,6 +42,7 @@ var (
 	_ store.Store          = (*Store)(nil)
 	_ store.RetentionAware = (*Store)(nil)
 	_ store.Volatile       = (*Store)(nil)
+	_ store.ZoneNoter      = (*Store)(nil)
 )
 
 // OutlivesProcess is false: nothing is kept across an exit.

@@ -73,7 +73,7 @@ func (s *Store) Join(ctx context.Context, n store.Node) (store.View, error) {
 		return store.View{}, err
 	}
 	defer s.done()
-	n.Joined, n.Resting, n.Failing, n.Away = s.clock(), false, false, false
+	n.Joined, n.Resting, n.Failing, n.Away, n.UnknownZones = s.clock(), false, false, false, nil
 	if err := s.addNode(n); err != nil {
 		return store.View{}, err
 	}
@@ -154,6 +154,28 @@ func (s *Store) SetFailing(ctx context.Context, incarnation string, failing bool
 	return nil
 }
 
+// NoteUnknownZones stores of which zones a node has no data.
+func (s *Store) NoteUnknownZones(ctx context.Context, incarnation string, zones []string) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.done()
+	if p := s.peers[incarnation]; p == nil || !p.joined {
+		return nil
+	}
+	n, err := first[store.Node](s.db, tableNodes, incarnation)
+	if err != nil || slices.Equal(n.UnknownZones, zones) {
+		return err
+	}
+	changed := *n
+	changed.UnknownZones = slices.Clone(zones)
+	if err := s.insert(tableNodes, &changed); err != nil {
+		return err
+	}
+	s.tellNodes()
+	return nil
+}
+
 // exhume returns the node that was deleted. One that nobody remembers has the ID
 // that its incarnation says, and no age: it supersedes nobody.
 func (s *Store) exhume(incarnation string) store.Node {
@@ -218,7 +240,7 @@ func (s *Store) Bury(ctx context.Context, incarnation string, beats int64) error
 	if len(s.buried) == maxTombstones {
 		s.buried = slices.Delete(s.buried, 0, 1)
 	}
-	s.buried = append(s.buried, tombstone{store.Node{ID: n.ID, Incarnation: n.Incarnation, Joined: n.Joined, Zones: n.Zones, Knows: n.Knows, Routers: n.Routers}})
+	s.buried = append(s.buried, tombstone{store.Node{ID: n.ID, Incarnation: n.Incarnation, Joined: n.Joined, Zones: n.Zones, Knows: n.Knows, UnknownZones: n.UnknownZones, Routers: n.Routers}})
 	p.joined, p.left = false, true
 	s.jobLists.forget(incarnation)
 	s.forget(p)

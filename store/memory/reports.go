@@ -23,6 +23,7 @@ const (
 type reports struct {
 	quarters, days []*store.Report
 	clock          func() time.Time
+	steady         steadiness
 	recent         *store.Report // the one of quarters that was counted in last; nil once that is folded
 }
 
@@ -47,9 +48,13 @@ func reportOf(list *[]*store.Report, app string, from time.Time, length time.Dur
 	return (*list)[at]
 }
 
-// fold adds quarters of an hour up to days: of long ago, and where there are too many.
+// fold adds quarters of an hour up to days: of long ago, unless the clock is doubted, and where there
+// are too many.
 func (x *reports) fold(now time.Time) {
 	before := store.DayOf(now.Add(-store.QuartersKept))
+	if x.steady.doubts(now) {
+		before = time.Time{}
+	}
 	for len(x.quarters) > 0 && (x.quarters[0].From.Before(before) || len(x.quarters) >= mostQuarters) {
 		r := x.quarters[0]
 		x.recent = nil
@@ -63,6 +68,21 @@ func (x *reports) fold(now time.Time) {
 			takeFurthest(&x.days, now)
 		}
 	}
+}
+
+// steadiness watches a clock: nothing is done by the age of things within an hour of a step of it by
+// more than a minute against the monotonic one.
+type steadiness struct {
+	clock, local, stepped time.Time // what it said, and when, and when it was last seen to step
+}
+
+func (x *steadiness) doubts(clock time.Time) bool {
+	local := time.Now()
+	if !x.local.IsZero() && (clock.Sub(x.clock)-local.Sub(x.local)).Abs() > time.Minute {
+		x.stepped = local
+	}
+	x.clock, x.local = clock, local
+	return !x.stepped.IsZero() && local.Sub(x.stepped) < time.Hour
 }
 
 // takeFurthest takes the first or the last report of a list, whichever is further from now.

@@ -83,3 +83,43 @@ func TestReportsOfManyApps(t *testing.T) {
 		t.Errorf("a thousand apps take %v, one %v", all, one)
 	}
 }
+
+// TestReportsByADoubtedClock: what a clock that is ahead takes for long ago is not added up to days, until the
+// clock has gone on steadily for an hour.
+func TestReportsByADoubtedClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, 1)
+		var ahead time.Duration
+		f.GoBy(func() time.Time { return time.Now().Add(ahead) })
+		id, now := f.job().ID, time.Now()
+		r, err := f.AddRun(t.Context(), id, store.Trigger{At: now})
+		f.must(err)
+		_, err = f.Kill(t.Context(), r.ID, "x")
+		f.must(err)
+		length := func() time.Duration {
+			found, err := f.Reports(t.Context(), store.ReportQuery{From: store.DayOf(now), To: store.DayOf(now).Add(store.ReportDay), Examine: 1000})
+			f.must(err)
+			if len(found.Reports) != 1 {
+				t.Fatalf("reports: %+v", found.Reports)
+			}
+			return found.Reports[0].Length
+		}
+		for _, by := range []time.Duration{0, 10 * 365 * 24 * time.Hour, 0} {
+			ahead = by
+			time.Sleep(5 * time.Second)
+			if l := length(); l != store.Quarter {
+				t.Errorf("by a clock that is %v ahead for five seconds the report is of %v", by, l)
+			}
+		}
+		ahead = 10 * 365 * 24 * time.Hour
+		length()
+		time.Sleep(59 * time.Minute)
+		if l := length(); l != store.Quarter {
+			t.Errorf("after 59 minutes the report is of %v", l)
+		}
+		time.Sleep(2 * time.Minute)
+		if l := length(); l != store.ReportDay {
+			t.Errorf("after an hour the report is of %v", l)
+		}
+	})
+}

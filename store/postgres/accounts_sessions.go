@@ -27,8 +27,14 @@ func (s *Store) AddSession(ctx context.Context, n store.Session, limits store.Se
 		if err != nil {
 			return err
 		}
+		if !limits.Doubted {
+			err = t.do(ctx, s.sql.dropIdle.with(limits.Idle.Milliseconds()), s.sql.dropOld.with(limits.Most.Milliseconds()), s.sql.redateSessions.with(aheadMilli))
+			if err != nil {
+				return err
+			}
+		}
 		var began []store.Session
-		err = t.do(ctx, s.sql.dropIdle.with(limits.Idle.Milliseconds()), s.sql.dropOld.with(limits.Most.Milliseconds()),
+		err = t.do(ctx,
 			s.sql.addSession.by(named{{"hash", []byte(n.Hash)}, {"user", n.User}, {"client", n.Client}, {"agent", n.Agent}}).into(readSessions(&began)),
 			s.sql.trimSessions.with(n.User, store.MostSessions))
 		if err == nil && len(began) == 0 {
@@ -53,6 +59,7 @@ func (s *Store) Session(ctx context.Context, hash string, limits store.SessionLi
 	found, note := false, false
 	err = s.readByIndex(ctx, s.sql.session.by(named{
 		{"hash", []byte(hash)}, {"idle", limits.Idle.Milliseconds()}, {"most", limits.Most.Milliseconds()}, {"note", limits.Note.Milliseconds()},
+		{"ahead", aheadMilli}, {"doubted", limits.Doubted},
 	}).into(func(rows pgx.Rows) error {
 		found = true
 		var row userRow
@@ -64,7 +71,7 @@ func (s *Store) Session(ctx context.Context, hash string, limits store.SessionLi
 		err = store.ErrNotFound
 	}
 	if err == nil && note {
-		err = s.one(ctx, bounds{name: "see_session"}, s.sql.seeSession.with([]byte(hash)).into(func(rows pgx.Rows) error { return rows.Scan(&o.Seen) }))
+		err = s.one(ctx, bounds{name: "see_session"}, s.sql.seeSession.with([]byte(hash)).into(func(rows pgx.Rows) error { return rows.Scan(&o.Began, &o.Seen, &o.Proved) }))
 		o = inUTC(o)
 	}
 	if err != nil {
@@ -92,6 +99,9 @@ func (s *Store) Sessions(ctx context.Context, user string, limits store.SessionL
 	err := s.readByIndex(ctx, s.sql.sessions.by(named{{"user", sayable(user)}, {"idle", limits.Idle.Milliseconds()}, {"most", limits.Most.Milliseconds()}}).into(readSessions(&list)))
 	return list, failed(err, "sessions of user %q", user)
 }
+
+// aheadMilli is store.ClockAhead as statements take it.
+const aheadMilli = int64(store.ClockAhead / time.Millisecond)
 
 // sessionColumns are what sessionFields reads, of a table o.
 const sessionColumns = `o.hash, o.id, o.username, o.client, o.agent, o.began, o.seen, o.proved`
@@ -197,7 +207,7 @@ func (s *Store) noteToken(ctx context.Context, t *tx, before, after *store.Token
 // Token returns a token and its user.
 func (s *Store) Token(ctx context.Context, id int64, hash string) (n store.Token, u store.User, err error) {
 	found, note := false, false
-	err = s.readByIndex(ctx, s.sql.token.by(named{{"id", id}, {"note", store.TokenNote.Milliseconds()}, {"hash", []byte(hash)}}).into(func(rows pgx.Rows) error {
+	err = s.readByIndex(ctx, s.sql.token.by(named{{"id", id}, {"note", store.TokenNote.Milliseconds()}, {"ahead", aheadMilli}, {"hash", []byte(hash)}}).into(func(rows pgx.Rows) error {
 		found = true
 		var token tokenRow
 		var user userRow
@@ -276,9 +286,9 @@ func (r *tokenRow) token() store.Token {
 
 // loginQueries are the statements of this file.
 type loginQueries struct {
-	lockLogin, addSession, dropIdle, dropOld, trimSessions, session, seeSession, proveSession, endSession, endSessions, sessions query
-	tryLogin, tries, passLogin                                                                                                   query
-	lockOwner, countTokens, addToken, token, useToken, removeToken, removeTokens, tokens                                         query
+	lockLogin, addSession, dropIdle, dropOld, redateSessions, trimSessions, session, seeSession, proveSession, endSession, endSessions, sessions query
+	tryLogin, tries, passLogin                                                                                                                   query
+	lockOwner, countTokens, addToken, token, useToken, removeToken, removeTokens, tokens                                                         query
 }
 
 func (q *loginQueries) define(sql template) {
@@ -295,12 +305,18 @@ func (q *loginQueries) define(sql template) {
 		order by o.` + field + ` limit 1000 for update skip locked))`)
 	}
 	q.dropIdle, q.dropOld = ended("seen"), ended("began")
+	present := `seen = {{now}}, began = least(began, {{now}}), proved = least(proved, {{now}})`
+	later := func(ahead string) string {
+		return `o.seen > {{now}} + ` + ahead + `::bigint::double precision * interval '1 millisecond'`
+	}
+	q.redateSessions = sql(`update {{schema}}.xxl_job_user_session d set ` + present + ` where d.hash = any(array(select o.hash from {{schema}}.xxl_job_user_session o where ` + later("$1") + `
+	order by o.seen limit 1000 for update skip locked))`)
 	q.trimSessions = sql(`delete from {{schema}}.xxl_job_user_session d where d.hash = any(array(select o.hash from {{schema}}.xxl_job_user_session o
 	where o.username = $1 order by o.seen desc, o.id desc offset $2))`)
-	q.session = sql(`select ` + sessionColumns + `, o.seen <= {{now}} - {{arg.note}}::bigint::double precision * interval '1 millisecond', ` + userColumns + `
+	q.session = sql(`select ` + sessionColumns + `, o.seen <= {{now}} - {{arg.note}}::bigint::double precision * interval '1 millisecond' or not {{arg.doubted}}::boolean and ` + later("{{arg.ahead}}") + `, ` + userColumns + `
 	from {{schema}}.xxl_job_user_session o join {{schema}}.xxl_job_user u on u.username = o.username
 	where o.hash = {{arg.hash}} and not u.disabled and ` + lasts("{{arg.idle}}", "{{arg.most}}"))
-	q.seeSession = sql(`update {{schema}}.xxl_job_user_session set seen = {{now}} where hash = $1 returning seen`)
+	q.seeSession = sql(`update {{schema}}.xxl_job_user_session set ` + present + ` where hash = $1 returning began, seen, proved`)
 	q.proveSession = sql(`update {{schema}}.xxl_job_user_session set proved = {{now}} where hash = $1 returning 1`)
 	q.endSession = sql(`delete from {{schema}}.xxl_job_user_session where username = $1 and id = $2 returning 1`)
 	q.endSessions = sql(`delete from {{schema}}.xxl_job_user_session where username = $1`)
@@ -320,7 +336,8 @@ func (q *loginQueries) define(sql template) {
 	q.countTokens = sql(`select count(*)::int from {{schema}}.xxl_job_user_token k where k.username = $1`)
 	q.addToken = sql(`insert into {{schema}}.xxl_job_user_token as k (username, name, role, permission, scripts, hash, added, expires)
 	values ({{arg.user}}, {{arg.name}}, {{arg.role}}, {{arg.permission}}, {{arg.scripts}}, {{arg.hash}}, {{now}}, {{arg.expires}}) returning ` + tokenColumns)
-	q.token = sql(`select ` + tokenColumns + `, k.used is null or k.used <= {{now}} - {{arg.note}}::bigint::double precision * interval '1 millisecond', ` + userColumns + `
+	q.token = sql(`select ` + tokenColumns + `, k.used is null or k.used <= {{now}} - {{arg.note}}::bigint::double precision * interval '1 millisecond'
+		or k.used > {{now}} + {{arg.ahead}}::bigint::double precision * interval '1 millisecond', ` + userColumns + `
 	from {{schema}}.xxl_job_user_token k join {{schema}}.xxl_job_user u on u.username = k.username
 	where k.id = {{arg.id}} and k.hash = {{arg.hash}} and k.expires > {{now}} and not u.disabled`)
 	q.useToken = sql(`update {{schema}}.xxl_job_user_token set used = {{now}} where id = $1 returning used`)

@@ -444,3 +444,28 @@ func (x *bench) called() int {
 	defer x.mu.Unlock()
 	return len(x.calls)
 }
+
+// BenchmarkRedate measures how long it takes until 100,000 jobs are due as their schedules say that a
+// clock has planned which was ten years ahead: from the start of the scheduler, which has to take its shards
+// first.
+func BenchmarkRedate(b *testing.B) {
+	for range b.N {
+		x := newBench(b, xxljob.Config{})
+		x.add(100_000, time.Hour, func(int) time.Time { return time.Now().AddDate(10, 0, 0) })
+		began, first := time.Now(), time.Duration(0)
+		x.start()
+		for left := 100_000; left > 0; time.Sleep(50 * time.Millisecond) {
+			err := x.pool.QueryRow(context.Background(), fmt.Sprintf("select count(*)::int from %s.xxl_job_next where trigger_next_time > $1", x.schema()), time.Now().Add(2*time.Hour).UnixMilli()).Scan(&left)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if left < 100_000 && first == 0 {
+				first = time.Since(began)
+			}
+		}
+		b.ReportMetric(first.Seconds(), "s-first")
+		b.ReportMetric(time.Since(began).Seconds(), "s-all")
+		b.ReportMetric(0, "ns/op")
+		x.stop()
+	}
+}

@@ -62,7 +62,9 @@ func (s *Store) beat(ctx context.Context, name, incarnation, id string, joins *s
 	}
 	join := joins != nil
 	if join {
-		s.joined.Store(incarnation, *joins)
+		says := *joins
+		says.UnknownZones = nil
+		s.joined.Store(incarnation, says)
 	}
 	can, told := s.joined.Load(incarnation)
 	is, _ := can.(store.Node)
@@ -77,11 +79,15 @@ func (s *Store) beat(ctx context.Context, name, incarnation, id string, joins *s
 	if err != nil {
 		return store.View{}, err
 	}
+	unknown, err := listText(is.UnknownZones)
+	if err != nil {
+		return store.View{}, err
+	}
 	v := viewReader{store: s}
 	statementOf := func(l *lockSession) statement {
 		pid, start, lockName := l.identity()
 		return s.sql.beat.by(named{
-			{"incarnation", incarnation}, {"node", id}, {"joins", join}, {"told", told}, {"zones", is.Zones}, {"knows", is.Knows}, {"routers", routers}, {"attached", string(text)}, {"lock_pid", pid},
+			{"incarnation", incarnation}, {"node", id}, {"joins", join}, {"told", told}, {"zones", is.Zones}, {"knows", is.Knows}, {"unknown", unknown}, {"routers", routers}, {"attached", string(text)}, {"lock_pid", pid},
 			{"lock_start", start}, {"lock_name", lockName}, {"locks", s.locks()}, {"lock_class", s.lockClass},
 			{"node_class", s.nodeClass},
 		}).into(v.read)
@@ -137,12 +143,12 @@ type viewReader struct {
 
 func (v *viewReader) read(rows pgx.Rows) (err error) {
 	var now, serverStart time.Time
-	var names, ids, owners, attached, routers []string
+	var names, ids, owners, attached, unknown, routers []string
 	var beats, joined, epochs []int64
 	var left, away, failing, zones, free []bool
 	var knows []int32
 	var shards []int16
-	if err := rows.Scan(&now, &serverStart, &v.revived, &names, &ids, &beats, &left, &away, &joined, &attached, &failing, &zones, &knows, &routers, &shards, &owners, &epochs, &free); err != nil {
+	if err := rows.Scan(&now, &serverStart, &v.revived, &names, &ids, &beats, &left, &away, &joined, &attached, &failing, &zones, &knows, &unknown, &routers, &shards, &owners, &epochs, &free); err != nil {
 		return err
 	}
 	// A standby that was promoted was started at a time of its own.
@@ -151,6 +157,9 @@ func (v *viewReader) read(rows pgx.Rows) (err error) {
 		n := store.Node{ID: ids[i], Incarnation: name, Beats: beats[i], Left: left[i], Failing: failing[i], Away: away[i], Zones: zones[i], Knows: int(knows[i]), Joined: fromMilli(joined[i])}
 		n.Resting = attached[i] == "null"
 		if n.Routers, err = listOf(routers[i]); err != nil {
+			return err
+		}
+		if n.UnknownZones, err = listOf(unknown[i]); err != nil {
 			return err
 		}
 		if err := json.Unmarshal([]byte(attached[i]), &n.Attached); err != nil {
@@ -165,6 +174,16 @@ func (v *viewReader) read(rows pgx.Rows) (err error) {
 		v.view.Shards = append(v.view.Shards, store.Shard{ID: int(id), Owner: owners[i], Epoch: epochs[i], Free: free[i]})
 	}
 	return nil
+}
+
+// NoteUnknownZones has the next beat store of which zones a node has no data.
+func (s *Store) NoteUnknownZones(ctx context.Context, incarnation string, zones []string) error {
+	if can, joined := s.joined.Load(incarnation); joined {
+		is := can.(store.Node)
+		is.UnknownZones = slices.Clone(zones)
+		s.joined.Store(incarnation, is)
+	}
+	return ended(ctx)
 }
 
 // SetFailing stores whether the node's claims or starts fail. In lock mode that goes over
@@ -264,15 +283,17 @@ func (q *nodeQueries) define(sql template) {
 	// own row comes from the write.
 	q.beat = sql(`with was as (select has_left or attached <> {{arg.attached}}::text::jsonb news from {{schema}}.xxl_job_node where incarnation = {{arg.incarnation}}),
 	mine as (
-		insert into {{schema}}.xxl_job_node as n (incarnation, node_id, beats, has_left, joined, attached, lock_pid, lock_start, lock_name, zones, knows, routers)
+		insert into {{schema}}.xxl_job_node as n (incarnation, node_id, beats, has_left, joined, attached, lock_pid, lock_start, lock_name, zones, knows, unknown_zones, routers)
 		values ({{arg.incarnation}}, {{arg.node}}, 1, false, case when {{arg.joins}}::boolean then {{now}} end,
 			{{arg.attached}}::text::jsonb, {{arg.lock_pid}}, {{arg.lock_start}}, {{arg.lock_name}},
-			case when {{arg.told}}::boolean then {{arg.zones}}::boolean end, case when {{arg.told}}::boolean then {{arg.knows}}::int end, case when {{arg.told}}::boolean then {{arg.routers}}::text end)
+			case when {{arg.told}}::boolean then {{arg.zones}}::boolean end, case when {{arg.told}}::boolean then {{arg.knows}}::int end,
+			case when {{arg.told}}::boolean then {{arg.unknown}}::text end, case when {{arg.told}}::boolean then {{arg.routers}}::text end)
 		on conflict (incarnation) do update set beats = n.beats + 1, has_left = false, attached = excluded.attached,
 			joined = case when {{arg.joins}}::boolean then {{now}} else n.joined end,
 				node_id = case when {{arg.joins}}::boolean then {{arg.node}} else n.node_id end,
 			zones = case when {{arg.told}}::boolean then {{arg.zones}}::boolean else n.zones end,
 			knows = case when {{arg.told}}::boolean then {{arg.knows}}::int else n.knows end,
+			unknown_zones = case when {{arg.told}}::boolean then {{arg.unknown}}::text else n.unknown_zones end,
 			routers = case when {{arg.told}}::boolean then {{arg.routers}}::text else n.routers end,
 			lock_pid = excluded.lock_pid, lock_start = excluded.lock_start, lock_name = excluded.lock_name
 		returning *),
@@ -311,7 +332,8 @@ func clusterOf(news string) string {
 				order by incarnation), '{}'),
 		coalesce(array_agg(coalesce(` + milliseconds("joined") + `, 0) order by incarnation), '{}'),
 		coalesce(array_agg(attached::text order by incarnation), '{}'), coalesce(array_agg(failing order by incarnation), '{}'),
-		coalesce(array_agg(zones is true order by incarnation), '{}'), coalesce(array_agg(coalesce(knows, 0) order by incarnation), '{}'), coalesce(array_agg(coalesce(routers, '') order by incarnation), '{}') from nodes) n,
+		coalesce(array_agg(zones is true order by incarnation), '{}'), coalesce(array_agg(coalesce(knows, 0) order by incarnation), '{}'),
+		coalesce(array_agg(coalesce(unknown_zones, '') order by incarnation), '{}'), coalesce(array_agg(coalesce(routers, '') order by incarnation), '{}') from nodes) n,
 	(select coalesce(array_agg(shard order by shard), '{}'), coalesce(array_agg(owner order by shard), '{}'),
 		coalesce(array_agg(epoch order by shard), '{}'), coalesce(array_agg(free order by shard), '{}') from shards) s`
 }

@@ -66,6 +66,9 @@ func TestConformanceInOddDatabases(t *testing.T) {
 	}
 	sql("postgres", "create role app login")
 	odd := oddDatabases()
+	for _, limited := range []string{"limits", "everything"} {
+		maps.Copy(odd[limited].settings, endedSessions(t, pgtest.Pool(t, pgtest.At(server.DSN("postgres")))))
+	}
 	for _, name := range slices.Sorted(maps.Keys(odd)) {
 		t.Run(name, func(t *testing.T) {
 			d, began := odd[name], time.Now()

@@ -335,4 +335,5 @@ var (
 	_ store.Retainer       = (*Store)(nil)
 	_ store.RetentionAware = (*Store)(nil)
 	_ store.ClockMarker    = (*Store)(nil)
+	_ store.ZoneNoter      = (*Store)(nil)
 )

@@ -152,7 +152,7 @@ func (d *planData) accountCases() []planCase {
 	added[1].value = "somebody"
 	known := sha256.Sum256([]byte("4711"))
 	idle, most := (12 * time.Hour).Milliseconds(), (7 * 24 * time.Hour).Milliseconds()
-	session := named{{"hash", hash}, {"idle", idle}, {"most", most}, {"note", int64(600_000)}}
+	session := named{{"hash", hash}, {"idle", idle}, {"most", most}, {"note", int64(600_000)}, {"ahead", aheadMilli}, {"doubted", false}}
 	return []planCase{
 		{name: "addUser", st: q.addUser.by(added), rows: 1},
 		{name: "anyUser", st: q.anyUser.with(), rows: 1, wasted: 1, scans: []string{"xxl_job_user"}}, // it looks at one
@@ -171,6 +171,7 @@ func (d *planData) accountCases() []planCase {
 		{name: "addSession", st: q.addSession.by(named{{"hash", hash}, {"user", name}, {"client", ""}, {"agent", ""}}), rows: 1},
 		{name: "dropIdle", st: q.dropIdle.with(idle), batch: 2000},
 		{name: "dropOld", st: q.dropOld.with(most), batch: 2000},
+		{name: "redateSessions", st: q.redateSessions.with(aheadMilli)},
 		{name: "trimSessions", st: q.trimSessions.with(name, 50), batch: 50, wasted: 50},
 		{name: "session", st: q.session.by(session), wasted: 1},
 		{name: "seeSession", st: q.seeSession.with(hash)},
@@ -184,7 +185,7 @@ func (d *planData) accountCases() []planCase {
 		{name: "lockOwner", st: q.lockOwner.with(name), rows: 1},
 		{name: "countTokens", st: q.countTokens.with(name), rows: 1, batch: 50},
 		{name: "addToken", st: q.addToken.by(named{{"user", name}, {"name", "ci"}, {"role", 0}, {"permission", ""}, {"scripts", false}, {"hash", hash}, {"expires", d.now}}), rows: 1},
-		{name: "token", st: q.token.by(named{{"id", int64(4711)}, {"note", int64(3_600_000)}, {"hash", known[:]}}), rows: 1},
+		{name: "token", st: q.token.by(named{{"id", int64(4711)}, {"note", int64(3_600_000)}, {"ahead", aheadMilli}, {"hash", known[:]}}), rows: 1},
 		{name: "useToken", st: q.useToken.with(int64(4711)), rows: 1},
 		{name: "removeToken", st: q.removeToken.with(name, int64(1)), wasted: 50},
 		{name: "removeTokens", st: q.removeTokens.with(name), batch: 50},

@@ -15,7 +15,10 @@ import (
 // Ids of runs are milliseconds since the beginning of 2025, shifted left by
 // idBits, plus the low bits of a sequence. They stay below 2^53 until 2059, and
 // grow with time, but for those of one moment and of runs that are planned far ahead
-// (see runs_ahead.go); nothing assumes that they are committed in their order.
+// (see runs_ahead.go), and of runs that were planned while the database's clock was ahead: these
+// keep theirs, and those that come after have lesser ones. Ids that went on from there would put new runs
+// into partitions of a time to come, which are kept until that is over. Nothing assumes that ids are
+// committed in their order.
 const (
 	idBits   = 13
 	idEpoch  = 1735689600000 // 2025-01-01T00:00:00Z in milliseconds

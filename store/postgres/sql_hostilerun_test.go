@@ -34,6 +34,17 @@ func oddSessions() map[string]string {
 	}
 }
 
+// endedSessions are limits of time that Postgres has from some version on: what is idle for longer than that
+// is ended, which the pool notices, and a transaction that lasts longer.
+func endedSessions(t *testing.T, pool *pgxpool.Pool) map[string]string {
+	t.Helper()
+	settings := map[string]string{"idle_session_timeout": "2s"}
+	if ask[int](t, pool, "select current_setting('server_version_num')::int") >= 170_000 {
+		settings["transaction_timeout"] = "1s"
+	}
+	return settings
+}
+
 // uncaptured fails the test where a hostile operator or function was called, or value of a
 // hostile type made, by whomever: each call counts, though its transaction fails.
 func uncaptured(t *testing.T) {
@@ -77,7 +88,7 @@ func TestConformanceBesideHostileOperators(t *testing.T) {
 	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
-			pool := pgtest.Pool(t, pgtest.At(postgres.HostileDSN(t)), with(map[string]string{"search_path": hostilePaths[path]}), with(oddSessions()), // of "none" it is empty
+			pool := pgtest.Pool(t, pgtest.At(postgres.HostileDSN(t)), with(map[string]string{"search_path": hostilePaths[path]}), with(oddSessions()), with(endedSessions(t, there.pool)), // of "none" it is empty
 				by(modes[path]), pgtest.MaxConns(16))
 			only := topics(t, names...)
 			storetest.Run(t, func(t *testing.T) store.Store {

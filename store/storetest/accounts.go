@@ -40,6 +40,7 @@ func accountCases() []testCase {
 		{"SessionsAreKept", keepsSessions},
 		{"SessionsOfNobody", refusesSessions},
 		{"SessionsEndUnused", endsSessionsUnused},
+		{"NothingIsForgottenByADoubtedClock", doubtsTheClock},
 		{"SessionsEndWithTheirUser", endsSessionsOfUsers},
 		{"SessionsAreEnded", endsSessions},
 		{"SessionsAreBounded", boundsSessions},

@@ -50,6 +50,7 @@ func accountMutants() []mutant {
 		bend("VersionsAreNotCompared", func(b *bentAccounts) { b.anyVersion = true }, "UpdatesCompareTheVersion"),
 		bend("UpdatesReplaceSettings", func(b *bentAccounts) { b.settings = true }, "UpdatesReplaceAUser"),
 		bend("TheLastAdminGoes", func(b *bentAccounts) { b.noAdmin = true }, "TheLastAdminStays", "OneOfTwoAdminsStays"),
+		limits("ADoubtedClockForgets", func(l *store.SessionLimits) { l.Doubted = false }, "NothingIsForgottenByADoubtedClock"),
 		bend("SessionsStayWithAnotherPassword", func(b *bentAccounts) { b.stays = true }, "SessionsEndWithTheirUser"),
 		rehash("HashesAreNotMadeAnew", func(ctx context.Context, a store.AccountStore, u *store.User, _, _ string) error {
 			return nil

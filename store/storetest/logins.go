@@ -87,6 +87,23 @@ func endsSessionsUnused(e *accountBook) {
 	e.wantSessions("after another one, which forgets", "ann", "t")
 }
 
+// doubtsTheClock: what a clock that is not trusted has ended is there again, whoever logs in meanwhile.
+func doubtsTheClock(e *accountBook) {
+	e.add(store.User{Name: "ann"})
+	e.add(store.User{Name: "bob"})
+	ann := e.login("ann", "s")
+	e.pass(50 * time.Millisecond)
+	doubted := store.SessionLimits{Idle: 50 * time.Millisecond, Most: 50 * time.Millisecond, Doubted: true}
+	_, err := e.AddSession(e.ctx, store.Session{User: "bob", Hash: secret("t")}, doubted)
+	e.must(err)
+	_, _, err = e.Session(e.ctx, secret("s"), doubted)
+	e.wantErr("by a clock that is doubted", err, store.ErrNotFound)
+	e.wantSessions("afterwards", "ann", "s")
+	got, _, err := e.Session(e.ctx, secret("s"), week)
+	e.must(err)
+	want(e.env, "the session", got, ann)
+}
+
 func endsSessionsOfUsers(e *accountBook) {
 	e.admin("root")
 	u := e.add(store.User{Name: "ann", Password: "old"})

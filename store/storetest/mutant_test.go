@@ -24,7 +24,7 @@ type mutant struct {
 const mutantPatience = 3 * time.Second
 
 func TestMutants(t *testing.T) {
-	for _, m := range slices.Concat(planMutants(), startMutants(), valueMutants(), ruleMutants(), addresseeMutants(), bootMutants(), conclusionMutants(), logMutants(), logPageMutants(), progressMutants(), traceMutants(), standsMutants(), registryMutants(), listMutants(), boundedMutants(), aheadMutants(), followMutants(), owedMutants(), unreportedMutants(), alarmMutants(), readMutants(), readJobMutants(), reportMutants(), recordMutants(), dropMutants(), clockMutants(), accountMutants()) {
+	for _, m := range slices.Concat(planMutants(), startMutants(), valueMutants(), ruleMutants(), addresseeMutants(), bootMutants(), conclusionMutants(), logMutants(), logPageMutants(), progressMutants(), traceMutants(), standsMutants(), registryMutants(), listMutants(), boundedMutants(), aheadMutants(), followMutants(), owedMutants(), unreportedMutants(), alarmMutants(), readMutants(), readJobMutants(), reportMutants(), recordMutants(), dropMutants(), clockMutants(), accountMutants(), zoneMutants()) {
 		for _, name := range m.cases {
 			t.Run(m.name+"/"+name, func(t *testing.T) {
 				t.Parallel()

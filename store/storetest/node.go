@@ -10,7 +10,12 @@ import (
 )
 
 func nodeCases() []testCase {
-	return []testCase{
+	notes := func(e *env, n store.ZoneNoter) *zoneNotes { return &zoneNotes{e, n} }
+	return append(optionalCases(notes, []optional[*zoneNotes]{
+		{"UnknownZonesAreThoseThatWereNotedLast", zonesNoted},
+		{"UnknownZonesComeBackWithTheNode", zonesRevived},
+		{"ANodeThatJoinsKnowsOfNoUnknownZones", zonesJoined},
+	}), []testCase{
 		{"ABeatWithoutAListIsOfANodeThatRests", nodeRests},
 		{"FailingIsAsItWasSaidLast", nodeFails},
 		{"AnAttemptThatChangesNothing", attempts},
@@ -27,7 +32,62 @@ func nodeCases() []testCase {
 		{"UnknownNodesAreNoError", unknownNode},
 		{"AloneOnlyWithoutOthers", alone},
 		{"NowIsUTCOrZero", viewNow},
+	}...)
+}
+
+// zoneNotes is a store that keeps of which zones nodes have no data.
+type zoneNotes struct {
+	*env
+	notes store.ZoneNoter
+}
+
+func (e *zoneNotes) note(incarnation string, zones ...string) {
+	e.Helper()
+	e.must(e.notes.NoteUnknownZones(e.ctx, incarnation, zones))
+}
+
+// wantZones checks what the store says of a node, to itself and to others.
+func (e *zoneNotes) wantZones(what, incarnation string, zones ...string) {
+	e.Helper()
+	for _, who := range []string{incarnation, "observer"} {
+		want(e.env, what+", as "+who+" sees them", e.mustNode(e.mustBeat(who), incarnation).UnknownZones, zones)
 	}
+}
+
+func zonesNoted(e *zoneNotes) {
+	e.join("observer")
+	e.join("a")
+	e.join("b")
+	e.wantZones("at first", "a")
+	e.note("a", "Mars/Olympus", "Asia/Nowhere")
+	e.wantZones("zones that were noted", "a", "Mars/Olympus", "Asia/Nowhere")
+	e.wantZones("zones of another node", "b")
+	e.note("b", "Mars/Olympus")
+	e.note("a", "Asia/Nowhere")
+	e.wantZones("zones that were noted in place of them", "a", "Asia/Nowhere")
+	e.note("a")
+	e.wantZones("none", "a")
+	e.wantZones("zones of the other node", "b", "Mars/Olympus")
+	e.note("nobody", "Mars/Olympus")
+	e.check(e.node(e.mustBeat("a"), "nobody") == nil, "a note has added a node")
+}
+
+func zonesRevived(e *zoneNotes) {
+	e.join("observer")
+	e.join("a")
+	e.note("a", "Mars/Olympus")
+	beats := e.mustNode(e.mustBeat("a"), "a").Beats
+	e.must(e.Bury(e.ctx, "a", beats))
+	e.check(e.node(e.mustBeat("observer"), "a") == nil, "a buried node without runs is still there")
+	e.wantZones("zones of a node that was added again", "a", "Mars/Olympus")
+}
+
+func zonesJoined(e *zoneNotes) {
+	e.join("observer")
+	v, err := e.Join(e.ctx, store.Node{ID: "a", Incarnation: "a-1", UnknownZones: []string{"Mars/Olympus"}})
+	e.must(err)
+	want(e.env, "zones of a node that joins", e.mustNode(v, "a-1").UnknownZones, []string(nil))
+	e.wantZones("zones of a node that has joined", "a-1")
 }
 
 // node returns the node in the view, or nil.

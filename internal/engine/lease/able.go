@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/store"
@@ -14,42 +15,84 @@ import (
 // while a node is there that can.
 const giveAgain = time.Minute
 
+// Lack is why this node cannot work out jobs of a shard.
+type Lack struct {
+	Cause store.TroubleCause
+	Zones []string // that it has no data of; none for another cause
+}
+
+// mostZones is how many zones a node remembers that it has no data of.
+const mostZones = 100
+
 // Lack notes the shards of this node with jobs that it cannot work out, and why. It reports whether
 // another node could, so that the lease loop is to look.
-func (l *Leases) Lack(shards map[int]store.TroubleCause) (other bool) {
+func (l *Leases) Lack(shards map[int]Lack) (other bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.able.lacks = shards
-	for shard, cause := range shards {
+	for shard, lack := range shards {
+		l.miss(lack.Zones)
 		_, was := l.able.gave[shard]
-		other = other || !was && l.canElse(cause) // the next time a beat will do
+		other = other || !was && l.canElse(lack) // the next time a beat will do
 	}
 	return other
 }
 
+// Miss notes that this node has no data of zones, which others have met.
+func (l *Leases) Miss(zones []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.miss(zones)
+}
+
+// miss is called with mu held.
+func (l *Leases) miss(zones []string) {
+	for _, zone := range zones {
+		if !slices.Contains(l.able.zones, zone) && len(l.able.zones) < mostZones {
+			l.able.zones = append(slices.Clone(l.able.zones), zone) // who has the list goes on reading it
+		}
+	}
+}
+
+// Missing are the zones that this node has no data of, as far as it knows. The caller does not change
+// them.
+func (l *Leases) Missing() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.able.zones
+}
+
 // canElse reports whether a live node that has a use for shards can work out what this one cannot.
 // Called with mu held.
-func (l *Leases) canElse(cause store.TroubleCause) bool {
+func (l *Leases) canElse(lack Lack) bool {
 	me := l.Seen.nodes[l.Incarnation]
-	if me == nil || cause == "" {
+	if me == nil || lack.Cause == "" {
 		return false
 	}
 	for inc, o := range l.Seen.nodes {
-		if inc != l.Incarnation && o.live && !o.idle && !o.doubted && o.Node.CanMore(&me.Node, cause) {
+		if inc != l.Incarnation && o.live && !o.idle && !o.doubted && lack.not(&o.Node, &me.Node) {
 			return true
 		}
 	}
 	return false
 }
 
+// not reports whether a node can work out what another one cannot.
+func (x Lack) not(n, than *store.Node) bool {
+	if x.Cause != store.TroubleUnknownZone {
+		return n.CanMore(than, x.Cause)
+	}
+	return n.Zones && !slices.ContainsFunc(x.Zones, func(zone string) bool { return slices.Contains(n.UnknownZones, zone) })
+}
+
 // isGiven reports whether a shard is to be given to a node that can work out its jobs: once a
 // minute. Called with mu held.
 func (l *Leases) isGiven(shard int, now time.Time) bool {
-	cause := l.able.lacks[shard]
-	if g, was := l.able.gave[shard]; was && now.Sub(g.at) < giveAgain || !l.canElse(cause) {
+	lack := l.able.lacks[shard]
+	if g, was := l.able.gave[shard]; was && now.Sub(g.at) < giveAgain || !l.canElse(lack) {
 		return false
 	}
-	l.able.gave[shard] = gift{now, cause}
+	l.able.gave[shard] = gift{now, lack}
 	return true
 }
 
@@ -57,13 +100,14 @@ func (l *Leases) isGiven(shard int, now time.Time) bool {
 // with mu held.
 func (l *Leases) isForOthers(shard int, now time.Time) bool {
 	g, was := l.able.gave[shard]
-	return was && now.Sub(g.at) < giveAgain && l.canElse(g.cause)
+	return was && now.Sub(g.at) < giveAgain && l.canElse(g.lack)
 }
 
 // noteOwners notes which shards have come free that a node had which can do less than this one. It
 // may have given them up for that, so they are taken at once, and kept beside the share for as long
-// as such a node is there. Called with mu held.
-func (l *Leases) noteOwners(shards []store.Shard) {
+// as such a node is there. Where this one misses what that one misses, they are left to others.
+// Called with mu held.
+func (l *Leases) noteOwners(shards []store.Shard, now time.Time) {
 	me := l.Seen.nodes[l.Incarnation]
 	if me == nil {
 		return
@@ -76,8 +120,14 @@ func (l *Leases) noteOwners(shards []store.Shard) {
 		any = any || less(o)
 	}
 	for _, sh := range shards {
-		if sh.Owner == "" && less(l.Seen.nodes[l.able.owner[sh.ID]]) {
+		former := l.Seen.nodes[l.able.owner[sh.ID]]
+		if sh.Owner == "" && less(former) {
 			l.able.kept[sh.ID] = true
+		} else if sh.Owner == "" && former != nil && former.live && former != me {
+			if both := l.missed(former.Node.UnknownZones); len(both) > 0 {
+				l.able.gave[sh.ID] = gift{now, Lack{store.TroubleUnknownZone, both}}
+				delete(l.able.owner, sh.ID) // once
+			}
 		}
 		if !any || sh.Owner != "" && sh.Owner != l.Incarnation {
 			delete(l.able.kept, sh.ID)
@@ -86,4 +136,14 @@ func (l *Leases) noteOwners(shards []store.Shard) {
 			l.able.owner[sh.ID] = sh.Owner
 		}
 	}
+}
+
+// missed are those of the zones that this node has no data of. Called with mu held.
+func (l *Leases) missed(zones []string) (both []string) {
+	for _, zone := range zones {
+		if slices.Contains(l.able.zones, zone) {
+			both = append(both, zone)
+		}
+	}
+	return both
 }

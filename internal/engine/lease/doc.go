@@ -36,7 +36,9 @@
 //
 // A node that cannot work out a job gives its shard to one that can (able.go), once a minute at
 // most. The other one takes it at once, and keeps it beside its share for as long as a node is there
-// that knows less: by the share alone it would go back and forth.
+// that knows less: by the share alone it would go back and forth. Of a zone nobody knows who has it
+// but who has looked for it. So each node says which zones it has met and lacks, and looks for those that
+// others have met: one that lacks it too leaves the shard to the rest.
 //
 // # What other nodes are
 //

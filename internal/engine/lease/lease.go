@@ -75,16 +75,17 @@ type idleShards struct {
 
 // abilities are shards with jobs that some node cannot work out.
 type abilities struct {
-	lacks map[int]store.TroubleCause // shards of this node with such jobs, and why it cannot
-	gave  map[int]gift               // shards that it has given up for that
-	owner map[int]string             // of all shards, as of the last look
-	kept  map[int]bool               // shards that a node which knows less has given up to this one, perhaps for that
+	lacks map[int]Lack   // shards of this node with such jobs, and why it cannot
+	zones []string       // that this node has no data of, as far as it has met them
+	gave  map[int]gift   // shards that it has given up for that
+	owner map[int]string // of all shards, as of the last look
+	kept  map[int]bool   // shards that a node which knows less has given up to this one, perhaps for that
 }
 
 // gift is when a shard was given up, and what for.
 type gift struct {
-	at    time.Time
-	cause store.TroubleCause
+	at   time.Time
+	lack Lack
 }
 
 // Hold is the lease of one shard.

@@ -329,6 +329,6 @@ func (l *Leases) Look(v store.View, self selfVerdict, asked, answered time.Time)
 	l.index()
 	l.Seen.once.Do(func() { close(l.Seen.Looked) })
 	l.Seen.shards = v.Shards
-	l.noteOwners(v.Shards)
+	l.noteOwners(v.Shards, answered)
 	return changed, regained, l.own(v.Shards, answered)
 }

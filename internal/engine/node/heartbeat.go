@@ -48,6 +48,7 @@ type heartbeat struct {
 	unswept lease.ReloadSet      // shards whose waiting jobs have to be mended yet
 	outrun  bool                 // others were quicker to take shards, the last time
 	tended  int                  // how many duties beside the beats it has done
+	zones   []string             // without data here, as the store was told
 	refused map[string]time.Time // apps of executors that beats leave out, and when the store refused them
 }
 
@@ -101,6 +102,7 @@ func (h *heartbeat) beatOnce(ctx context.Context, joined *bool) (time.Duration, 
 	h.Clock.Sample(view.Now, began)
 	h.noteServer(view.Server)
 	h.lists.NoteRow(view, h.Leases.Incarnation)
+	h.tryZones(view)
 	now := time.Now()
 	self := h.fitness.Judge()
 	changed, regained, found := h.Leases.Look(view, self, began, now)
@@ -140,6 +142,9 @@ func (h *heartbeat) beat(ctx context.Context, joined *bool) (store.View, error) 
 	return loop.Detached(ctx, func(ctx context.Context) (store.View, error) {
 		beat := func(attached []store.Attachment) (store.View, error) {
 			if *joined {
+				if err := h.noteZones(ctx); err != nil {
+					return store.View{}, err
+				}
 				return h.Store.Beat(ctx, h.Leases.Incarnation, attached)
 			}
 			view, err := h.Store.Join(ctx, store.Node{ID: h.Cfg.Node, Incarnation: h.Leases.Incarnation, Attached: attached, Zones: schedule.HasZones(), Knows: schedule.Knows, Routers: h.routers})
@@ -155,6 +160,36 @@ func (h *heartbeat) beat(ctx context.Context, joined *bool) (store.View, error) 
 		}
 		return view, err
 	})
+}
+
+// noteZones has the beat say which zones this node has no data of, where it has met more of them.
+func (h *heartbeat) noteZones(ctx context.Context) error {
+	missing := h.Leases.Missing()
+	noter, ok := core.Given(h.Store).(store.ZoneNoter)
+	if !ok || len(missing) == len(h.zones) { // it only grows
+		return nil
+	}
+	if err := noter.NoteUnknownZones(ctx, h.Leases.Incarnation, missing); err != nil {
+		return err
+	}
+	h.zones = missing
+	return nil
+}
+
+// tryZones looks here for the zones that others have met and have no data of, before a shard with
+// such a job comes by.
+func (h *heartbeat) tryZones(view store.View) {
+	missing := h.Leases.Missing()
+	for i := range view.Nodes {
+		for _, zone := range view.Nodes[i].UnknownZones {
+			if slices.Contains(missing, zone) {
+				continue
+			}
+			if _, err := schedule.LoadZone(zone); err != nil {
+				h.Leases.Miss([]string{zone})
+			}
+		}
+	}
 }
 
 // leftOut is how long an attached executor is left out of beats that the store has refused for it.

@@ -2,9 +2,11 @@ package scan
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/engine/lease"
 	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
@@ -17,7 +19,7 @@ import (
 type unableJobs struct {
 	now          time.Time
 	zones, types []store.Trouble
-	shards       map[int]store.TroubleCause
+	shards       map[int]lease.Lack
 }
 
 // add takes in a job that could not be planned. It reports false where that is the schedule's
@@ -28,11 +30,17 @@ func (u *unableJobs) add(job *store.Job) bool {
 	if !job.Next.After(u.now) {
 		t.Late = 1
 	}
-	if cause != "" && u.shards[job.Shard] != store.TroubleUnknownSchedule { // of both, what is rarer decides
+	if cause != "" && u.shards[job.Shard].Cause != store.TroubleUnknownSchedule { // of both, what is rarer decides
 		if u.shards == nil {
-			u.shards = map[int]store.TroubleCause{}
+			u.shards = map[int]lease.Lack{}
 		}
-		u.shards[job.Shard] = cause
+		lack := lease.Lack{Cause: cause}
+		if cause == store.TroubleUnknownZone {
+			if lack.Zones = u.shards[job.Shard].Zones; !slices.Contains(lack.Zones, job.Schedule.Zone) {
+				lack.Zones = append(lack.Zones, job.Schedule.Zone)
+			}
+		}
+		u.shards[job.Shard] = lack
 	}
 	switch cause {
 	case store.TroubleUnknownZone:

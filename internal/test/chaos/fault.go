@@ -106,6 +106,8 @@ func catalogue(c Config) []fault {
 		fault{name: "server-clock", unit: "clock", open: openStepped, run: stepServer},
 		fault{name: "balancer", unit: "remote", open: openRemote, run: balance(60 * time.Second)},
 		fault{name: "wall", unit: "remote", open: openRemote, run: wall(40 * time.Second)},
+		fault{name: "wall-back", unit: "remote", open: openRemote, run: wallBack(40 * time.Second)},
+		fault{name: "wall-behind", unit: "remote", open: openRemote, run: wallBehind(40 * time.Second)},
 		fault{name: "no-zones", unit: "zones", open: openZones, run: blind(2, 25*time.Second)})
 	all = append(all,
 		fault{name: "service-sigkill", unit: "services", open: openServices, run: repeat(6, time.Second, kill)},

@@ -133,7 +133,7 @@ func (a *arena) ensure(ctx context.Context, first *member, d control.Job, prompt
 		return 0, fmt.Errorf("chaos: job %q cannot be added: %s", d.Name, cmp.Or(got.Error, "no answer"))
 	}
 	j := audit.Job{ID: got.ID, Name: d.Name, Shard: got.Shard, Block: d.Block, Broadcast: d.Route == "SHARDING_BROADCAST", Nearest: d.Route == "NEAREST" && a.own == nil, Route: d.Route, Prompt: prompt,
-		Remote: d.Remote, Zoned: d.Zone != "", Max: d.Max, MaxRuns: d.MaxRuns, Again: again(d),
+		Remote: d.Remote, Max: d.Max, MaxRuns: d.MaxRuns, Again: again(d),
 		Key: keyOf(d), Children: d.Children, ChildKeys: d.ChildKeys, After: d.After, AfterKeys: d.AfterKeys, Window: d.Window, AfterTimeout: d.AfterTimeout, LateAfter: d.LateAfter,
 		App: cmp.Or(d.App, app), Nobody: d.Nobody, FireOnce: d.FireOnce, Chosen: d.Route == router}
 	if d.Kind == control.Delay {

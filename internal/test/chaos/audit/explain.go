@@ -100,14 +100,6 @@ func (x explainer) maySkip(first, last int64) bool {
 	})
 }
 
-// unseen reports whether a node that has no data of a job's zone may have had its shard for so
-// long that these instants were skipped.
-func (x explainer) unseen(j Job, first, last int64) bool {
-	return j.Zoned && slices.ContainsFunc(x.faults, func(f Fault) bool {
-		return f.Blind && f.End-f.Begin >= x.rules.Misfire*1000 && f.Begin <= first*1000 && last*1000 <= f.End+x.rules.Slack*1000
-	})
-}
-
 // dying is for how long a process may go on after its death was written down, in
 // microseconds: that is done before the signal is sent.
 const dying = 100_000

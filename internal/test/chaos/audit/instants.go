@@ -47,7 +47,7 @@ func (a *Auditor) recorded(r *Report, j Job, at, since int64) bool {
 		if row.State == Skipped {
 			r.Skipped++
 		}
-		if !a.explain.maySkip(row.First, row.Last) && !a.explain.unseen(j, row.First, row.Last) && !a.explain.missed(j, row.First, row.Last) {
+		if !a.explain.maySkip(row.First, row.Last) && !a.explain.missed(j, row.First, row.Last) {
 			r.Forbidden++
 			r.problem("forbidden skip", "job %d (%s) at %s: %s record %d of %d instants, %s to %s, without a fault as long as the misfire threshold",
 				j.ID, j.Name, clock(at), row.Reason, row.Run, row.Count, clock(row.First), clock(row.Last))

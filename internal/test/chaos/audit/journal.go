@@ -22,8 +22,6 @@ type Job struct {
 	Route string
 	// Remote jobs have their handlers in processes of their own, whose logs are not in the store.
 	Remote bool
-	// Zoned jobs have schedules in a zone that some node may have no data of.
-	Zoned bool
 	// Prompt jobs have short runs, which nobody edits or triggers: only a fault makes
 	// them late.
 	Prompt bool
@@ -172,9 +170,6 @@ type Fault struct {
 	// ToldWithin milliseconds.
 	Trouble    string
 	ToldWithin int64
-	// Blind says that the victim has no data of the zone of Zoned jobs: it leaves them as they
-	// are while it has their shards, so that they may be skipped.
-	Blind bool
 	// ByRoute asks how late, by route, the runs due next were which the victim had not
 	// taken, and whether those of each serial job kept their order.
 	ByRoute bool

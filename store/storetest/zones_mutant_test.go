@@ -1,0 +1,57 @@
+package storetest_test
+
+import (
+	"context"
+	"slices"
+
+	"github.com/xxljob/xxljob/store"
+)
+
+// zoneMutants break what is kept of zones that nodes have no data of.
+func zoneMutants() []mutant {
+	bent := func(b bentZones) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			b := b
+			b.Store, b.ZoneNoter, b.noted = s, s.(store.ZoneNoter), map[string][]string{}
+			return &b
+		}
+	}
+	return []mutant{
+		{"ZonesAreAddedUp", bent(bentZones{adds: true}), []string{"Node/UnknownZonesAreThoseThatWereNotedLast"}},
+		{"ABeatForgetsZones", bent(bentZones{forgets: true}), []string{"Node/UnknownZonesAreThoseThatWereNotedLast", "Node/UnknownZonesComeBackWithTheNode"}},
+		{"ANodeBringsItsZones", bent(bentZones{brings: true}), []string{"Node/ANodeThatJoinsKnowsOfNoUnknownZones"}},
+	}
+}
+
+// bentZones is a store that keeps other zones than it was told. A case has one goroutine.
+type bentZones struct {
+	store.Store
+	store.ZoneNoter
+	adds, forgets, brings bool
+	noted                 map[string][]string
+}
+
+func (b *bentZones) NoteUnknownZones(ctx context.Context, incarnation string, zones []string) error {
+	if b.adds {
+		zones = slices.Concat(b.noted[incarnation], zones)
+	}
+	b.noted[incarnation] = zones
+	return b.ZoneNoter.NoteUnknownZones(ctx, incarnation, zones)
+}
+
+func (b *bentZones) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (store.View, error) {
+	if b.forgets {
+		if err := b.ZoneNoter.NoteUnknownZones(ctx, incarnation, nil); err != nil {
+			return store.View{}, err
+		}
+	}
+	return b.Store.Beat(ctx, incarnation, attached)
+}
+
+func (b *bentZones) Join(ctx context.Context, n store.Node) (store.View, error) {
+	v, err := b.Store.Join(ctx, n)
+	if err == nil && b.brings {
+		err = b.ZoneNoter.NoteUnknownZones(ctx, n.Incarnation, n.UnknownZones)
+	}
+	return v, err
+}
