@@ -113,7 +113,7 @@ func testLoggedOutWhileDoing(t *testing.T) {
 	job, run := "jobs/"+itoa(j.ID), "runs/"+itoa(r.ID)
 	session := root.cookies
 	root.cookies = map[string]*http.Cookie{}
-	for to, back := range map[string]string{job + "/stop": job + "/stop", job + "/start": job + "/start", "runs/bulk": "runs", run + "/kill": run + "/kill", run + "/again": run, job + "/remove": job + "/remove"} {
+	for to, back := range map[string]string{job + "/stop": job + "/stop", job + "/start": job + "/start", run + "/kill": run + "/kill", run + "/again": run, job + "/remove": job + "/remove"} {
 		root.post(to, url.Values{"id": {"1"}}).is(401).has("You are not logged in.", "Nothing was done.", "Log in")
 		if want := "login?next=" + url.QueryEscape(back) + `"`; !strings.Contains(root.body, want) {
 			t.Errorf("%s does not lead to %s: %s", to, want, root.body)
@@ -159,6 +159,17 @@ func testLoggedOutWhileDoing(t *testing.T) {
 			}
 		}
 		root.cookies = map[string]*http.Cookie{}
+	}
+	// And so are runs, whether they were ticked or came from the page that asks.
+	for _, asked := range []url.Values{{"id": {itoa(r.ID), "999999"}}, {"ids": {itoa(r.ID) + ",999999"}, "sure": {"yes"}}} {
+		for do, has := range map[string]string{"kill": "Kill 2 runs?", "again": "Run 2 runs again?"} {
+			root.post("runs/bulk", with(asked, "do", do)).is(401).has("Log in to get back the form you submitted").lacks("nightly")
+			root.post("login", with(root.filled("main"), "name", "root", "password", password)).goesOn().is(200).has("Nothing has been done yet.", has, "nightly", "It does not exist.")
+			if now := must1(x.store.Run(t.Context(), r.ID)); now.State.Ended() || len(must1(x.store.Runs(t.Context(), xxljob.RunFilter{}))) != 1 {
+				t.Fatalf("%s was done by the login: %+v", do, now)
+			}
+			root.cookies = map[string]*http.Cookie{}
+		}
 	}
 	root.cookies = session
 	root.live().get("jobs").is(200)

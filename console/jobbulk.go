@@ -28,9 +28,6 @@ type bulkView struct {
 	Resumed bool     // somebody has had to log in
 }
 
-// bulkPattern is where the form is sent.
-const bulkPattern = "jobs/bulk"
-
 // bulkResult is what has become of a job.
 type bulkResult struct {
 	ID    int64

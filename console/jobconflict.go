@@ -99,7 +99,7 @@ const keptPrefix = "kept."
 // keptField is a field of a form that is kept.
 type keptField struct{ Name, Value string }
 
-// keptNames are the fields of the forms of a job, of a run of it, and of several jobs. No others are kept, so that there
+// keptNames are the fields of the forms of a job, of a run of it, and of several jobs or runs. No others are kept, so that there
 // is a bound.
 func keptNames() (names []string) {
 	for _, g := range formGroups() {
@@ -108,7 +108,7 @@ func keptNames() (names []string) {
 		}
 	}
 	return append(names, "version", "copyof", "restores", "stopped", "tz", "hidden", "paramempty",
-		"own", "address", "addresses", "part", "parts", "at", "do", "id", "back", "add", "off")
+		"own", "address", "addresses", "part", "parts", "at", "do", "id", "ids", "back", "add", "off")
 }
 
 // kept are the fields of a form that was sent, whose names had one prefix and get another.
@@ -118,7 +118,7 @@ func kept(form url.Values, had, get string) (list []keptField) {
 		switch name {
 		case "address", "off": // those that are ticked
 			values = values[:min(len(values), mostOffered)]
-		case "id":
+		case "id", "ids":
 			values = []string{strings.Join(values, ",")}[:min(len(values), 1)]
 		default:
 			values = values[max(0, len(values)-1):]
@@ -147,10 +147,10 @@ func (q *request) keepForm(p *problem) bool {
 	if !q.isKept(p) {
 		return false
 	}
-	switch q.route.pattern {
-	case bulkPattern: // what it shows is in the store
+	switch {
+	case q.route.several: // what it shows is in the store
 		return false
-	case triggerPattern:
+	case q.route.pattern == triggerPattern:
 		return p == errNobody && q.show("once", p.status, q.onceOfNobody()) == nil
 	}
 	f := &jobForm{action: q.path, faults: map[string]string{}}
@@ -197,7 +197,7 @@ func (q *request) goOn(account store.User, session *store.Session) error {
 	if err := q.permit(rt); err != nil {
 		return err
 	}
-	if rt.of == nothing && rt.pattern != bulkPattern && !q.mayAdd() {
+	if rt.of == nothing && !rt.several && !q.mayAdd() {
 		return forbidden(edit)
 	}
 	return q.show("goon", http.StatusOK, loginPage{Kept: kept(q.r.PostForm, keptPrefix, ""), KeptFor: q.field("kept")})

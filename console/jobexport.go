@@ -195,11 +195,17 @@ func (e *export) send() error {
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Disposition", `attachment; filename="xxljob-jobs-`+now.Format("20060102T150405Z")+`.json"`)
 	h.Set("Content-Length", strconv.Itoa(len(head)+length+len(tail)))
+	packs := q.packsFile()
 	q.wrote = true
 	if q.r.Method == http.MethodHead {
 		return nil
 	}
-	out := &sender{w: q.w, control: http.NewResponseController(q.w), began: time.Now()}
+	var out io.Writer = &sender{w: q.w, control: http.NewResponseController(q.w), began: time.Now()}
+	if packs {
+		packed, end := packing(out)
+		defer func() { _ = end() }()
+		out = packed
+	}
 	_, err := io.WriteString(out, head)
 	for i := range e.jobs {
 		if err == nil {

@@ -108,21 +108,35 @@ func (q *request) logFile() error {
 	h := q.w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="run-%d.log"`, q.run.ID))
+	packs := q.packsFile()
 	q.wrote = true
 	if q.r.Method == http.MethodHead {
 		return nil
 	}
+	if !packs {
+		return q.writeLog(q.w, res)
+	}
+	out, end := packing(q.w)
+	err = q.writeLog(out, res)
+	if endErr := end(); err == nil {
+		err = endErr
+	}
+	return err
+}
+
+// writeLog writes the log from the lines on that were read.
+func (q *request) writeLog(out io.Writer, res logText) (err error) {
 	for written := 0; ; {
 		text := q.redacted(q.run.App, FieldLog, res.text)
 		if written += len(text); written > mostOfALog {
-			_, err = io.WriteString(q.w, "… "+q.text("log.cut")+"\n")
+			_, err = io.WriteString(out, "… "+q.text("log.cut")+"\n")
 			return err
 		}
-		if _, err := io.WriteString(q.w, text); err != nil || res.end || res.to < res.from || q.ctx.Err() != nil {
+		if _, err := io.WriteString(out, text); err != nil || res.end || res.to < res.from || q.ctx.Err() != nil {
 			return err
 		}
 		if res, err = q.linesFrom(res.to + 1); err != nil {
-			_, err = io.WriteString(q.w, "… "+q.text("log.silent", "why", q.whyOf(err))+"\n")
+			_, err = io.WriteString(out, "… "+q.text("log.silent", "why", q.whyOf(err))+"\n")
 			return err
 		}
 	}

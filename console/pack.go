@@ -5,6 +5,7 @@ package console
 import (
 	"bytes"
 	"compress/gzip"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -68,6 +69,29 @@ func (q *request) takesGzip() bool {
 		}
 	}
 	return false
+}
+
+// packsFile reports whether a file goes compressed, which it does like a page, and says so in the
+// header. How long it is then is not known before it is sent.
+func (q *request) packsFile() bool {
+	h := q.w.Header()
+	h.Set("Vary", varies)
+	if !q.packs() {
+		return false
+	}
+	h.Set("Content-Encoding", "gzip")
+	h.Del("Content-Length")
+	return true
+}
+
+// packing compresses what is written to it on its way to out, until it is ended; that gives it back.
+func packing(out io.Writer) (w *gzip.Writer, end func() error) {
+	w = packers.Get().(*gzip.Writer)
+	w.Reset(out)
+	return w, func() error {
+		defer packers.Put(w)
+		return w.Close()
+	}
 }
 
 // send answers with data, compressed where that is worth it and may be.

@@ -2,9 +2,11 @@ package console_test
 
 import (
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -63,6 +65,47 @@ func testPagesArePacked(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestFilesArePacked: exports and logs go compressed like pages, and say the same; a log comes as it is
+// to who was led to it by another site.
+func TestFilesArePacked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		r := x.ran(true, func(_ context.Context, task *xxljob.Task) error {
+			for i := range 1500 { // more than are read at once
+				task.Log().Info("a line", "n", i)
+			}
+			return nil
+		})
+		stamp := regexp.MustCompile(`"exportedAt": "[^"]*"`)
+		files := map[string]func(){
+			"the log":        func() { root.get("runs/" + itoa(r.ID) + "/log/file") },
+			"a job":          func() { root.get("jobs/" + itoa(r.JobID) + "/export") },
+			"the list":       func() { root.get("jobs/export") },
+			"what is ticked": func() { root.post("jobs/export", url.Values{"id": {itoa(r.JobID)}}) },
+		}
+		for name, ask := range files {
+			root.header = http.Header{}
+			ask()
+			plain := stamp.ReplaceAllString(root.is(200).body, "")
+			root.header = http.Header{"Accept-Encoding": {"gzip"}, "Sec-Fetch-Site": {"same-origin"}}
+			ask()
+			text, was := root.is(200).unpacked()
+			if text = stamp.ReplaceAllString(text, ""); !was || text != plain || len(root.body) > len(text) && len(text) > 1000 || !strings.Contains(root.res.Header.Get("Vary"), "Accept-Encoding") {
+				t.Errorf("%s: compressed %v, %d bytes of %d, want %d; %v", name, was, len(root.body), len(text), len(plain), root.res.Header)
+			}
+			root.header.Set("Sec-Fetch-Site", "cross-site")
+			if name != "what is ticked" { // which another site cannot send
+				ask()
+				if text, was := root.is(200).unpacked(); was || stamp.ReplaceAllString(text, "") != plain {
+					t.Errorf("%s, which another site has chosen, is compressed: %v", name, was)
+				}
+			}
+			time.Sleep(time.Minute) // so many files a second
+		}
+	})
 }
 
 // TestWhatOthersHaveChosenIsNotPacked: a page with words that another site may have chosen is sent as

@@ -44,6 +44,7 @@ type route struct {
 	keeps           bool // what its form says is kept where it cannot be taken
 	carries         bool // its form has another one in it that is kept
 	rows            bool // its form has a field for each row of a list
+	several         bool // it is about several of a list, which its page looks up: of what it says no more than that is kept
 	pace            pacing
 	views           ViewKind // what is shown that a host may want to know of
 	control         bool     // its page is there to change something: refused where the console is read-only
@@ -103,7 +104,7 @@ func routes() []route {
 		{method: get, pattern: "jobs", needs: somebody, serve: (*request).jobs},
 		{method: get, pattern: "jobs/new", needs: somebody, serve: (*request).newJob, control: true, views: ViewJob},
 		{method: post, pattern: "jobs/new", needs: somebody, serve: (*request).addJob, keeps: true},
-		{method: post, pattern: bulkPattern, needs: somebody, serve: (*request).bulk, rows: true, long: true, keeps: true},
+		{method: post, pattern: "jobs/bulk", needs: somebody, serve: (*request).bulk, rows: true, long: true, keeps: true, several: true},
 		{method: get, pattern: "jobs/export", needs: somebody, serve: (*request).exportList, long: true, pace: wholes, views: ViewExport},
 		{method: post, pattern: "jobs/export", needs: somebody, serve: (*request).exportTicked, rows: true, long: true, reads: true, pace: wholes, views: ViewExport},
 		{method: get, pattern: "preview", needs: somebody, serve: (*request).preview, pace: previews},
@@ -120,7 +121,7 @@ func routes() []route {
 		{method: get, pattern: "jobs/{id}/once", needs: operating, of: aJob, serve: (*request).oncePage, control: true, views: ViewJob},
 		{method: post, pattern: triggerPattern, needs: operating, of: aJob, serve: (*request).triggerJob, keeps: true},
 		{method: get, pattern: "runs", needs: somebody, serve: (*request).runs, views: ViewRuns},
-		{method: post, pattern: "runs/bulk", needs: somebody, serve: (*request).bulkRuns, long: true},
+		{method: post, pattern: "runs/bulk", needs: somebody, serve: (*request).bulkRuns, long: true, keeps: true, several: true},
 		{method: get, pattern: "runs/{id}", needs: seeing, of: aRun, serve: (*request).runPage, views: ViewRun},
 		{method: get, pattern: "runs/{id}/previous", needs: seeing, of: aRun, serve: (*request).previousRun},
 		{method: get, pattern: "runs/{id}/next", needs: seeing, of: aRun, serve: (*request).nextRun},

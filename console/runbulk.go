@@ -28,6 +28,8 @@ type bulkPage struct {
 	Rows  []bulkRow
 	Done  bool
 	Ready int // how many it can be done to
+
+	Resumed bool // somebody has had to log in
 }
 
 // bulkRow is one of the runs. Of one that the user does not see nothing is said but that it is
@@ -57,7 +59,8 @@ func (q *request) bulkRuns() error {
 	if err != nil {
 		return err
 	}
-	p := bulkPage{Do: do, Done: q.field("sure") == "yes"}
+	p := bulkPage{Do: do, Resumed: q.field("show") == showResumed}
+	p.Done = q.field("sure") == "yes" && !p.Resumed // it is asked again, whatever was said before
 	for _, id := range ids {
 		row := bulkRow{ID: id}
 		i := slices.IndexFunc(list, func(r xxljob.Run) bool { return r.ID == id })
