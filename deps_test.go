@@ -214,7 +214,7 @@ var packageVars = []string{
 	"console together",
 	"console packers", // a pool
 	"console chosenNames",
-	"console columns",
+	"console tables",
 	"console jobStates",
 	"console limits",
 	"console jobFilters",

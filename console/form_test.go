@@ -258,7 +258,7 @@ func testTheAppOfTheFormDecidesNothing(t *testing.T) {
 }
 
 func faultText(body, field string) string {
-	m := regexp.MustCompile(`id="f-` + field + `-fault">([^<]*)<`).FindStringSubmatch(body)
+	m := regexp.MustCompile(`id="f-` + field + `-fault">(?:<svg.*?</svg>)?([^<]*)<`).FindStringSubmatch(body)
 	if m == nil {
 		return ""
 	}

@@ -368,7 +368,7 @@ func testNoFormOfOthers(t *testing.T) {
 		b := x.browser()
 		b.post("login", url.Values{"name": {"ann"}, "password": {password}, "kept": {path}, "kept.name": {"x"}}).is(status).lacks("secret")
 	}
-	for _, path := range []string{"jobs/" + itoa(j.ID) + "/remove", "runs/bulk", "logout", "//evil.example", "login", "nothing"} {
+	for _, path := range []string{"jobs/" + itoa(j.ID) + "/remove", "runs/4711/kill", "logout", "//evil.example", "login", "nothing"} {
 		b := x.browser()
 		b.post("login", url.Values{"name": {"ann"}, "password": {password}, "kept": {path}, "kept.name": {"secret one"}}).is(200)
 		if b.at != "/console/jobs" {

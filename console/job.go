@@ -176,7 +176,7 @@ func (q *request) facts(j *xxljob.Job) (list []fact) {
 			}
 			switch f.kind {
 			case aCheck:
-				value = "✓"
+				value = q.text("fact.yes")
 			case aMoment:
 				value = q.stamp(*f.at(j))
 			}

@@ -57,6 +57,9 @@ type jobLine struct {
 	Median  time.Duration
 }
 
+// Anchor is how scripts and links know a line.
+func (l jobLine) Anchor() string { return "job-" + strconv.FormatInt(l.ID, 10) }
+
 // mark is how a run has ended.
 type mark struct {
 	ID    int64

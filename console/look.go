@@ -100,8 +100,8 @@ func chosenIn(cookie string) (ch chosen) {
 	for name := range choices {
 		*ch.word(name) = values.Get(name)
 	}
-	for list := range columns {
-		if name := columnsOf + list; values.Has(name) {
+	for list := range tables {
+		if name := columnsOf + list; len(choosable(list)) > 0 && values.Has(name) {
 			ch.setColumns(list, strings.FieldsFunc(values.Get(name), func(r rune) bool { return r == ',' }))
 		}
 	}
@@ -149,9 +149,9 @@ func (l *look) choose(c *console, ch chosen) {
 			*l.word(name) = word
 		}
 	}
-	for list := range columns {
+	for list := range tables {
 		names, is := ch.Columns[list]
-		if known := knownColumns(list, names); is && (len(known) > 0 || len(names) == 0) {
+		if known := knownColumns(list, names); is && len(choosable(list)) > 0 && (len(known) > 0 || len(names) == 0) {
 			l.setColumns(list, known)
 		}
 	}

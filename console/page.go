@@ -18,7 +18,7 @@ import (
 )
 
 // sharedTemplates are what pages have in common.
-var sharedTemplates = []string{"template/frame.html", "template/parts.html", "template/runparts.html", "template/jobparts.html"}
+var sharedTemplates = []string{"template/frame.html", "template/signs.html", "template/table.html", "template/parts.html", "template/runparts.html", "template/jobparts.html"}
 
 // ownPart is where a template is named of which each page has its own. In a set of all pages its
 // name has that of the page before it.
@@ -56,12 +56,17 @@ func pageOf(file string) string { return strings.TrimSuffix(path.Base(file), ".h
 
 // Own is a part of a page of which each has its own, or nothing where this one has none.
 func (p *page) Own(name string) (template.HTML, error) {
-	own := p.q.pages[p.q.look.language.Tag].Lookup(p.Name + " " + name)
+	return p.q.part(p.Name+" "+name, p)
+}
+
+// part is what a template makes of data, or nothing where there is no such template.
+func (q *request) part(name string, data any) (template.HTML, error) {
+	own := q.pages[q.look.language.Tag].Lookup(name)
 	if own == nil {
 		return "", nil
 	}
 	var b strings.Builder
-	err := own.Execute(&b, p)
+	err := own.Execute(&b, data)
 	return template.HTML(b.String()), err // of the template, which has escaped it
 }
 

@@ -39,6 +39,9 @@ type runRow struct {
 	Param, Result string // as they are shown, shortened
 }
 
+// Anchor is how scripts and links know a line.
+func (r runRow) Anchor() string { return "run-" + strconv.FormatInt(r.ID, 10) }
+
 // preset is a question that is asked often.
 type preset struct {
 	Key, Link string

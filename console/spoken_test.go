@@ -17,8 +17,8 @@ import (
 
 // faultsShown are the faults that a page shows.
 func (b *browser) faultsShown() (list []string) {
-	for _, m := range regexp.MustCompile(`(?s)class="fault"[^>]*>(.*?)</`).FindAllStringSubmatch(b.body, -1) {
-		list = append(list, html.UnescapeString(m[1]))
+	for _, m := range regexp.MustCompile(`(?s)class="fault"[^>]*>(.*?)</(?:p|span)>`).FindAllStringSubmatch(b.body, -1) {
+		list = append(list, strings.TrimSpace(html.UnescapeString(tags.ReplaceAllString(m[1], ""))))
 	}
 	return list
 }

@@ -5,6 +5,7 @@
 const box = document.getElementById("live-state")
 const words = document.getElementById("live-words")
 const turn = document.getElementById("switch")
+const sign = turn.querySelector("use"), signs = {live: "on", off: "planned", held: "off", away: "failed", out: "failed"}
 const newer = document.getElementById("newer")
 const login = document.getElementById("live-login")
 const said = document.getElementById("said")
@@ -112,7 +113,9 @@ document.addEventListener("htmx:after:request", e => {
 	}
 	heard(res.status, read)
 })
-addEventListener("read", e => heard(e.detail.status, e.detail.read, true)) // of a log that is followed
+// A log that is followed asks here whether it may go on, and says what it was answered.
+addEventListener("wanted", e => { if (paused()) e.preventDefault() })
+addEventListener("read", e => heard(e.detail.status, e.detail.read, true))
 newer.addEventListener("click", () => {
 	scrollTo(0, 0)
 	const region = polled()
@@ -138,6 +141,7 @@ const tell = () => {
 	if (now !== "held" && now !== "off") newer.hidden = true
 	if (kind === now) return
 	box.dataset.state = now
+	sign.setAttribute("href", "#s-" + signs[now])
 	if (["out", "away"].includes(now) || ["out", "away"].includes(kind)) said.textContent = text
 	kind = now
 }

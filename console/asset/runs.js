@@ -1,7 +1,8 @@
 // Following a log. Without it the pages of logs work all the same.
 
 const partial = {headers: {"HX-Request": "true", "HX-Request-Type": "partial"}}
-const paused = () => document.hidden || document.body.dataset.live === "off"
+// Whether anything is read at all is for the script to say that keeps the state of the page.
+const paused = () => !dispatchEvent(new Event("wanted", {cancelable: true}))
 
 // A log. The page has a part of it without a gap, of 5,000 lines at most: those that are taken out
 // above or below are fetched again when somebody wants them. The view stays at the end of the log

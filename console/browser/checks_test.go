@@ -84,6 +84,18 @@ const missing = `(() => {
 	return [...seen].filter(c => !/[\s\p{Cf}]/u.test(c) && picture(c) === none).map(c => "no font has " + c + " (U+" + c.codePointAt(0).toString(16) + ")")
 })()`
 
+// undrawn says which signs are not drawn, and which have neither a word beside them nor a name.
+const undrawn = `(() => {
+	const list = []
+	for (const sign of document.querySelectorAll("svg.sign")) {
+		if (!sign.checkVisibility({visibilityProperty: true})) continue
+		const use = [...sign.querySelectorAll("use")].find(u => getComputedStyle(u).display !== "none"), box = use?.getBBox()
+		if (!box || box.width + box.height === 0 || sign.getBoundingClientRect().width < 8) list.push("not drawn: " + sign.outerHTML)
+		if (!sign.parentElement.textContent.trim() && !sign.closest("[aria-label], [title]")) list.push("no word beside " + sign.outerHTML)
+	}
+	return list.slice(0, 10)
+})()`
+
 // check says all that is wrong with the page that is shown, each by its kind.
 func (b *tab) check() (faults []string) {
 	b.Helper()
@@ -96,6 +108,7 @@ func (b *tab) check() (faults []string) {
 	add("wide", eval[[]string](b, wide))
 	add("cut", eval[[]string](b, cut))
 	add("glyph", eval[[]string](b, missing))
+	add("sign", eval[[]string](b, undrawn))
 	eval[bool](b, axe+"; true")
 	add("axe", eval[[]string](b, rules))
 	return append(faults, b.takeFaults()...)

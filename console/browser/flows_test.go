@@ -440,7 +440,7 @@ func TestForcedColors(t *testing.T) {
 	c, dir := combination{"en", "dark", 1280}, pictures(t)
 	session := x.session("root")
 	main := map[string]bool{"login": true, "jobs": true, "job": true, "job-once": true, "form-faults": true, "form-conflict": true, "runs": true, "run-failed": true, "run-running": true, "log": true, "changes": true}
-	for _, p := range pages(x) {
+	for _, p := range pages(x, x) {
 		if !main[p.name] {
 			continue
 		}

@@ -19,7 +19,7 @@ import (
 // shown is a page as it is to be looked at.
 type shown struct {
 	name string
-	site string // "filled", "empty", which has a user and nothing else, or "new", which has not even that
+	site string // "filled", "standing", at which nothing moves, "empty", which has a user and nothing else, or "new", which has not even that
 	out  bool   // for who is not logged in
 	path string
 	look string // what was chosen, beside language and zone, as the cookie says it
@@ -38,7 +38,7 @@ func bulk(rows, values string) string {
 }
 
 // pages are all pages, and the states of them that look different.
-func pages(x *site) []shown {
+func pages(x, still *site) []shown {
 	id := func(n int64) string { return strconv.FormatInt(n, 10) }
 	job, run := func(name string) string { return "jobs/" + id(x.jobs[name]) }, func(name string) string { return "runs/" + id(x.runs[name]) }
 	return []shown{
@@ -83,6 +83,13 @@ func pages(x *site) []shown {
 		{name: "troubles", site: "troubled", path: "troubles"},
 		{name: "troubles-none", site: "empty", path: "troubles"},
 		{name: "jobs-troubled", site: "troubled", path: "jobs"},
+		{name: "jobs-many", site: "standing", path: "jobs"},
+		{name: "jobs-stopped", site: "standing", path: "jobs?state=off&app=ledger"},
+		{name: "runs-states", site: "standing", path: "runs"},
+		{name: "run-timed-out", site: "standing", path: "runs/" + id(still.runs["timed_out"])},
+		{name: "run-skipped", site: "standing", path: "runs/" + id(still.runs["skipped"])},
+		{name: "job-failing", site: "standing", path: "jobs/" + id(still.jobs["Rates"])},
+		{name: "job-broken", site: "standing", path: "jobs/" + id(still.jobs["Stopped by its schedule"])},
 		{name: "not-found", site: "filled", path: "jobs/999999"},
 		{name: "jobs-columns", site: "filled", path: "jobs", then: `document.querySelector(".columnmenu summary").click()`, sign: ".columnmenu[open] .sheet"},
 		{name: "jobs-all-columns", site: "filled", path: "jobs", look: "&density=compact&columns.jobs=id,tags,app,key,handler,schedule,next,running,last,median,author,state"},
@@ -111,13 +118,13 @@ func (troubled) Troubles() []xxljob.Trouble {
 // not all are asked for, each page is shown in one combination, which depends on the commit.
 func TestPages(t *testing.T) {
 	browser(t)
-	sites := map[string]*site{"filled": filled(t), "empty": newSite(t), "new": newSite(t),
+	sites := map[string]*site{"filled": filled(t), "standing": standing(t), "empty": newSite(t), "new": newSite(t),
 		"troubled": newSiteOf(t, func(s xxljob.Scheduler) xxljob.Scheduler { return troubled{s} })}
 	sites["empty"].user("root")
 	sites["troubled"].user("root")
 	sites["troubled"].job(xxljob.Job{Name: "Nightly export", Handler: "export", Schedule: xxljob.Cron("0 0 3 * * ?")})
 	dir := pictures(t)
-	list, turn := pages(sites["filled"]), turnOf(t)
+	list, turn := pages(sites["filled"], sites["standing"]), turnOf(t)
 	for i, c := range combinations() {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()

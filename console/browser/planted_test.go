@@ -28,6 +28,8 @@ func TestPlanted(t *testing.T) {
 		"out of sight":   {body: `<p class="left">x</p>`, kind: `wide: <p class="left">`},
 		"text cut":       {body: `<p class="narrow">incomprehensibilities</p>`, kind: `cut: <p class="narrow">`},
 		"missing glyph":  {body: "<p>\u0379</p>", kind: "glyph: no font has \u0379"},
+		"no such sign":   {body: `<p><svg class="sign" width="16" height="16"><use href="#gone"/></svg> x</p>`, kind: "sign: not drawn: "},
+		"sign alone":     {body: `<svg width="0" height="0"><symbol id="s" viewBox="0 0 16 16"><path d="M2 2h9v9z"/></symbol></svg><p><svg class="sign" width="16" height="16"><use href="#s"/></svg></p>`, kind: "sign: no word beside "},
 		"no alternative": {body: `<img src="data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=">`, kind: "axe: image-alt: img"},
 		"low contrast":   {body: `<p class="pale">hardly there</p>`, kind: "axe: color-contrast: p"},
 	}

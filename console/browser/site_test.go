@@ -63,9 +63,16 @@ func newSiteOf(t *testing.T, seen func(xxljob.Scheduler) xxljob.Scheduler) *site
 		defer cancel()
 		_ = s.Stop(ctx)
 	})
-	h, err := console.New(console.Config{Store: x.faults, Scheduler: seen(s), Auth: console.Accounts(), Logger: quiet,
+	x.serve(seen(s))
+	return x
+}
+
+// serve serves the console of the site.
+func (x *site) serve(s xxljob.Scheduler) {
+	x.Helper()
+	h, err := console.New(console.Config{Store: x.faults, Scheduler: s, Auth: console.Accounts(), Logger: slog.New(slog.DiscardHandler),
 		Title: "Orders", Label: console.Label{Text: "STAGING", Color: "amber"}})
-	must(t, err)
+	must(x.T, err)
 	mux := http.NewServeMux()
 	mux.Handle(mount, http.StripPrefix("/console", h))
 	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
@@ -73,9 +80,8 @@ func newSiteOf(t *testing.T, seen func(xxljob.Scheduler) xxljob.Scheduler) *site
 		time.Sleep(time.Duration(x.slow.Load()))
 		mux.ServeHTTP(w, r)
 	}))
-	t.Cleanup(server.Close)
+	x.Cleanup(server.Close)
 	x.origin, x.handler = server.URL, mux
-	return x
 }
 
 // export is a handler whose lines have what lines may have: colors, other scripts, no end.

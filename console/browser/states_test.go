@@ -1,0 +1,207 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
+)
+
+// standing is a site at which nothing moves: runs in each state, jobs that are stopped for each
+// reason, and eighty that are as jobs are. No scheduler is started: a node that the test plays has
+// made the runs.
+func standing(t *testing.T) *site {
+	x := &site{T: t, store: memory.New(), jobs: map[string]int64{}, runs: map[string]int64{}}
+	s, err := xxljob.New(x.store, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)})
+	must(t, err)
+	x.s, x.faults = s, storetest.WrapWhole(x.store)
+	x.serve(s)
+	x.user("root")
+	x.ordinary()
+	n := x.node("ledger-7f9c6-x2x4q")
+	n.states()
+	n.stopped()
+	return x
+}
+
+// ordinary adds eighty jobs of five apps, with names in several scripts and of several lengths.
+func (x *site) ordinary() {
+	x.Helper()
+	names := []string{"Nightly ledger export", "ODS 增量同步", "汇率同步", "Send reminders", "Purge expired carts", "對帳單產生", "Refresh search index", "库存快照",
+		"quarterly-reconciliation-of-all-ledgers-and-sub-ledgers-of-each-country-and-currency", "Heartbeat", "Tarifs journaliers", "결제 정산", "Rebuild recommendations", "日次バックアップ", "Close open invoices", "GC"}
+	schedules := []xxljob.Schedule{xxljob.Cron("0 0 3 * * ?").In("Asia/Shanghai"), xxljob.FixedRate(45 * time.Second), xxljob.Crontab("*/5 * * * *"), xxljob.FixedDelay(12 * time.Hour),
+		xxljob.Cron("0 30 18 L 3,6,9,12 ?").In("Europe/Berlin"), xxljob.Manual()}
+	apps := []string{"billing", "marketplace", "warehouse", "search", "数据平台"}
+	for i := range 80 {
+		j := xxljob.Job{App: apps[i%len(apps)], Name: names[i%len(names)], Handler: fmt.Sprintf("com.example.job.Handler%d", i%20), Schedule: schedules[i%len(schedules)], Author: []string{"wang", "李雷", ""}[i%3]}
+		if i >= len(names) {
+			j.Name += fmt.Sprintf(" %d", i/len(names)+1)
+		}
+		if i%4 == 0 {
+			j.Tags = []string{"ledger", "夜间"}
+		}
+		x.job(j)
+	}
+}
+
+// node is a node of the cluster that owns all shards.
+type node struct {
+	*site
+	id, incarnation string
+	epochs          map[int]int64
+	token           int64
+}
+
+// node joins one, whose leases last as long as the test does not say anything else.
+func (x *site) node(id string) *node {
+	x.Helper()
+	ctx := context.Background()
+	n := &node{site: x, id: id, incarnation: id + "-1", epochs: map[int]int64{}}
+	view, err := x.store.Join(ctx, store.Node{ID: id, Incarnation: n.incarnation})
+	must(x.T, err)
+	taken, err := x.store.TakeShards(ctx, n.incarnation, view.Shards)
+	must(x.T, err)
+	for _, s := range taken {
+		n.epochs[s.ID] = s.Epoch
+	}
+	return n
+}
+
+// plan claims a run of a job, in a state, for a time, and stops the job for a reason where there is one.
+func (n *node) plan(id int64, at time.Time, state store.State, stop string) (runs []store.Run) {
+	n.Helper()
+	j := must1(n.store.Job(context.Background(), id))
+	r := store.NewRun{At: at, Type: store.TriggerCron, State: state}
+	if state == store.StateSkipped {
+		r.First, r.Last, r.Count, r.Reason = at, at.Add(10*time.Minute), 3, store.ReasonMisfire
+	}
+	p := store.Plan{JobID: j.ID, Shard: j.Shard, Epoch: n.epochs[j.Shard], Version: j.Version, Due: j.Next, Next: j.Next.Add(time.Hour), Stop: stop}
+	if stop == "" {
+		p.Runs = []store.NewRun{r}
+	}
+	runs, err := n.store.Claim(context.Background(), nil, []store.Plan{p})
+	must(n.T, err)
+	if len(runs) != len(p.Runs) {
+		n.Fatalf("%d runs of %s", len(runs), j.Name)
+	}
+	return runs
+}
+
+// start starts a planned run at an address.
+func (n *node) start(r store.Run, address string) store.Run {
+	n.Helper()
+	n.token++
+	j := must1(n.store.Job(context.Background(), r.JobID))
+	out, err := n.store.Start(context.Background(), nil, []store.Start{{RunID: r.ID, JobID: r.JobID, Shard: r.Shard, Epoch: n.epochs[r.Shard], JobVersion: j.Version, State: store.StateStarted,
+		Owner: n.incarnation, Token: n.token, Address: address, Handler: j.Handler, Block: j.Block, Param: `{"part":"all","dry":false}`}})
+	must(n.T, err)
+	if len(out) != 1 || out[0].Status != store.StartOK {
+		n.Fatalf("%s is not started: %+v", j.Name, out)
+	}
+	return out[0].Run
+}
+
+// states makes a run in each state, each of a job of its own but for those that have ended badly.
+func (n *node) states() {
+	n.Helper()
+	ctx, remote, own := context.Background(), "http://10.4.17.203:9999", store.LocalAddress(n.incarnation)
+	job := func(name string) int64 {
+		j := n.job(xxljob.Job{App: "ledger", Name: name, Handler: "work", Schedule: xxljob.Cron("0 0 * * * ?")})
+		return j.ID
+	}
+	failing := job("Rates")
+	for state := store.StatePlanned; state <= store.StateSnoozed; state++ {
+		name := strings.ReplaceAll(state.String(), " ", "_")
+		id := failing
+		if state != store.StateFailed && state != store.StateTimedOut && state != store.StateLost {
+			id = job("A run that is " + state.String())
+		}
+		at := time.Now().Add(-time.Duration(20-int(state)) * time.Minute)
+		if state == store.StateSkipped {
+			n.runs[name] = n.plan(id, at, state, "")[0].ID
+			continue
+		}
+		r := n.plan(id, at, store.StatePlanned, "")[0]
+		n.runs[name] = r.ID
+		switch state {
+		case store.StatePlanned:
+		case store.StateCancelled:
+			must(n.T, n.s.Kill(xxljob.WithActor(ctx, "wang"), r.ID))
+		case store.StateStarted:
+			n.start(r, own)
+		case store.StateDispatched:
+			r = n.start(r, remote)
+			must1(n.store.Dispatched(ctx, []store.Dispatch{{RunID: r.ID, Owner: r.Owner, Token: r.Token, Msg: "accepted"}}))
+		default:
+			r = n.start(r, remote)
+			result := store.Result{RunID: r.ID, Owner: r.Owner, Token: r.Token, State: state, HandleMsg: map[store.State]string{
+				store.StateSucceeded: `{"rows":1204}`, store.StateFailed: "dial tcp 10.4.17.203:5432: i/o timeout", store.StateTimedOut: "timed out after 30s", store.StateLost: "the node is gone",
+				store.StateRefused: "no executor has the handler work", store.StateDiscarded: "run 4919 was still running"}[state]}
+			must1(n.store.Finish(ctx, nil, []store.Result{result}))
+		}
+		if got := must1(n.store.Run(ctx, r.ID)); got.State != state {
+			n.Fatalf("run %d is %s, want %s", r.ID, got.State, state)
+		}
+	}
+}
+
+// stopped stops a job for each reason.
+func (n *node) stopped() {
+	n.Helper()
+	for name, reason := range map[string]string{"by hand": "", "at its end": store.StopFinished, "by a bound": store.StopFinished + ": NotAfter", "gone from lists": store.StopPruned,
+		"by its schedule": "schedule: unknown time zone Asia/Shanghai: this process has no data of time zones"} {
+		j := n.job(xxljob.Job{App: "ledger", Name: "Stopped " + name, Handler: "work", Schedule: xxljob.Cron("0 0 4 * * ?")})
+		if reason == "" {
+			must(n.T, n.s.StopJob(xxljob.WithActor(context.Background(), "wang"), j.ID))
+		} else {
+			n.plan(j.ID, time.Time{}, store.StatePlanned, reason)
+		}
+		if now := must1(n.store.Job(context.Background(), j.ID)); !now.Stopped || now.StopReason != reason {
+			n.Fatalf("%s: stopped %v, %q", name, now.Stopped, now.StopReason)
+		}
+	}
+}
+
+// TestSignsOfStates: each state has a sign that is drawn and a word, also where the system has a few
+// colors of its own, and no two have the same sign.
+func TestSignsOfStates(t *testing.T) {
+	browser(t)
+	t.Parallel()
+	x := standing(t)
+	b := newTab(t, x.origin)
+	b.looks(combination{"en", "light", 1440}, map[string]string{"xxljob_session": x.session("root")})
+	for _, forced := range []string{"none", "active"} {
+		b.do(call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "forced-colors", Value: forced}}}))
+		b.open(mount + "runs")
+		for _, fault := range eval[[]string](b, undrawn) {
+			b.Error(fault)
+		}
+		seen := eval[[]string](b, `[...document.querySelectorAll("#live td .state")].map(s => s.querySelector("use").getAttribute("href") + " " + s.innerText.trim())`)
+		signs := map[string]string{}
+		for _, one := range seen {
+			sign, word, _ := strings.Cut(one, " ")
+			if word == "" || signs[sign] != "" && signs[sign] != word {
+				b.Errorf("the sign %s is of %q and %q", sign, signs[sign], word)
+			}
+			signs[sign] = word
+		}
+		if len(signs) != int(store.StateSnoozed)+1 {
+			b.Errorf("%d states are shown: %q", len(signs), signs)
+		}
+		if pale := eval[[]string](b, `[...document.querySelectorAll("#live svg.sign")].filter(s => getComputedStyle(s).stroke === getComputedStyle(document.body).backgroundColor).map(s => s.parentElement.innerText)`); len(pale) > 0 {
+			b.Errorf("forced colors %s: not seen: %q", forced, pale)
+		}
+	}
+	for _, fault := range b.takeFaults() {
+		t.Error(fault)
+	}
+}
