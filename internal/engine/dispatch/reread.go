@@ -45,7 +45,8 @@ func (s *starter) readAgain(ctx context.Context, stale []queue.Attempt) error {
 func (s *starter) cancelStopped(ctx context.Context, stale []queue.Attempt) error {
 	for _, a := range stale {
 		job := s.queue.Jobs.Job(a.Run.JobID)
-		if run := a.Run.Full(); job == nil || !mustNotStart(&run, job) {
+		var run store.Run
+		if a.Run.Fill(&run); job == nil || !mustNotStart(&run, job) {
 			continue
 		}
 		_, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) {

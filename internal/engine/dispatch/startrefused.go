@@ -65,7 +65,7 @@ type refusedStart struct {
 var errAllRefused = errors.New("all are refused")
 
 // judgeRefused records the runs as refused whose starts the store has refused for ever. The others
-// be started singly, and are tried again. Where the store has taken none it may be refusing them all.
+// are started singly, and are tried again. Where the store has taken none it may be refusing them all.
 func (s *starter) judgeRefused(ctx context.Context, alone []refusedStart, since uint64) {
 	var unclear error
 	for i := range alone {
@@ -80,7 +80,8 @@ func (s *starter) judgeRefused(ctx context.Context, alone []refusedStart, since 
 		case again:
 			s.Core.Troubles.Refused(s.Clock.Now(), a.Job.App, a.Job.ID, fmt.Sprintf("to start its run %d", a.Run.ID), a.why)
 		}
-		s.queue.Refused(a.Attempt)
+		s.queue.StartSingly(a.Attempt)
+		s.queue.Rerouted(a.Attempt)
 	}
 	s.refusals.Len() // forgets those that are over
 	s.restRefused()
@@ -105,7 +106,8 @@ func (s *starter) turnDown(ctx context.Context, a *refusedStart) {
 	_, refused, err := s.startTogether(ctx, []queue.Attempt{a.Attempt}, false)
 	switch {
 	case refused != nil:
-		s.queue.Refused(a.Attempt)
+		s.queue.StartSingly(a.Attempt)
+		s.queue.Rerouted(a.Attempt)
 		s.Core.Troubles.Refused(s.Clock.Now(), a.Job.App, a.Job.ID, fmt.Sprintf("to start its run %d, and to record it as refused", a.Run.ID), refused)
 	case err == nil:
 		s.Logger.ErrorContext(ctx, "xxljob: the store refuses the start of a run for ever: it is recorded as refused", "run", a.Run.ID, "job", a.Job.ID, "error", a.why)

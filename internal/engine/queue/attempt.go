@@ -106,7 +106,8 @@ func (e *Queue) GiveUp(a Attempt) {
 	e.release(a.Item)
 }
 
-// Rerouted has an entry tried again at another address, for its own is no more.
+// Rerouted has an entry routed anew, and tried again: at once, or when its turn comes where it is started
+// singly.
 func (e *Queue) Rerouted(a Attempt) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -121,19 +122,8 @@ func (e *Queue) Rerouted(a Attempt) {
 	e.Room.due.push(a.Item)
 }
 
-// Refused has an entry be started singly whose start alone the store has refused, and tried again when its
-// turn comes. It is routed anew then.
-func (e *Queue) Refused(a Attempt) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.Room.giveBackPlaces(a)
-	e.Room.freeSerial(a.Item.Route.Serial, a.Run.ID)
-	a.Item.Route, a.HadTurn, a.tried = &Routed{}, false, triedRefused
-	e.Room.parkTried(a.Item)
-}
-
-// StartSingly has an entry that is tried again be started singly then: the store has refused what was to be
-// done about it.
+// StartSingly has an entry started singly when it is tried again: the store has refused what was to be done
+// about it, alone.
 func (e *Queue) StartSingly(a Attempt) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -78,8 +78,8 @@ func saysNothing(r *store.Run) bool {
 		r.Progress == 0 && r.ProgressText == "" && r.AlarmStatus == 0 && r.Reason == ""
 }
 
-// Full is the run.
-func (p *PlannedRun) Full() (r store.Run) {
+// full is the run.
+func (p *PlannedRun) full() (r store.Run) {
 	p.Fill(&r)
 	return r
 }
@@ -136,7 +136,7 @@ func (p *PlannedRun) Sharding() store.Sharding {
 
 // setSharding makes it that part of a broadcast.
 func (p *PlannedRun) setSharding(s store.Sharding) {
-	whole := p.Full()
+	whole := p.full()
 	whole.Sharding, p.Rest = s, &whole
 }
 

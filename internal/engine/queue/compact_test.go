@@ -25,7 +25,7 @@ func TestWhatIsHeldOfARun(t *testing.T) {
 
 	asPlanned := func(r *store.Run) (store.Run, bool) {
 		p := plannedOf(r)
-		return p.Full(), p.Rest == nil
+		return p.full(), p.Rest == nil
 	}
 	asStarted := func(r *store.Run) (got store.Run, brief bool) {
 		s := startedOf(r, job, startedLately{})

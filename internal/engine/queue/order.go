@@ -153,7 +153,7 @@ func (a retryBarrier) ahead(p *PlannedRun) (runID int64) {
 	if len(retries) == 0 {
 		return 0
 	}
-	r := p.Full()
+	r := p.full()
 	for _, id := range retries {
 		retry := a.runs[id]
 		if at := retry.Due().Compare(r.Due()); at < 0 || at == 0 && retry.TriggerID < r.TriggerID {
