@@ -187,7 +187,7 @@ func TestAheadOfTwoNodes(t *testing.T) {
 				time.Sleep(time.Minute)
 				b := stage.StartNode(t, st, "b", j, slowly)
 				time.Sleep(time.Minute)
-				at := time.Now().AddDate(0, 0, 3)
+				at := time.Now().AddDate(0, 0, 2)
 				_, id := triggerAt(t, b, xxljob.Trigger{At: at})
 				time.Sleep(time.Until(at) - 24*time.Hour - time.Minute)
 				c.fault(t, a)

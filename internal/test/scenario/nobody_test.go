@@ -23,9 +23,10 @@ import (
 // served is a store that services share, with what their handlers have run.
 type served struct {
 	*testing.T
-	st  *memory.Store
-	ran []string
-	mu  sync.Mutex // of what handlers note
+	st   *memory.Store
+	keep time.Duration // how long runs are kept, where that is not as usual
+	ran  []string
+	mu   sync.Mutex // of what handlers note
 }
 
 // nowhere is a network in which nobody answers.
@@ -35,7 +36,7 @@ func nowhere() *wire.Transport {
 
 func (w *served) start(app string, jobs ...xxljob.Job) xxljob.Scheduler {
 	w.Helper()
-	s, err := xxljob.New(w.st, xxljob.Config{App: app, Logger: stage.QuietLog(), HTTP: xxljob.HTTPConfig{Transport: nowhere(), Insecure: true}})
+	s, err := xxljob.New(w.st, xxljob.Config{App: app, Logger: stage.QuietLog(), RunRetention: w.keep, HTTP: xxljob.HTTPConfig{Transport: nowhere(), Insecure: true}})
 	stage.Must(w.T, err)
 	stage.Must(w.T, s.Handle("h", func(_ context.Context, k *xxljob.Task) error {
 		w.mu.Lock()
@@ -113,16 +114,16 @@ func inServices(t *testing.T, f func(w *served)) {
 // TestServiceDownOverItsInstant: what its schedule says of an outage is done when it is back, whoever
 // else is up meanwhile.
 func TestServiceDownOverItsInstant(t *testing.T) {
-	job := xxljob.Job{Key: "nightly", Name: "Nightly", Schedule: xxljob.Crontab("0 3 * * *"), Misfire: xxljob.MisfireFireOnceNow, Retries: 3}
+	job := xxljob.Job{Key: "nightly", Name: "Nightly", Schedule: xxljob.Crontab("30 0 * * *"), Misfire: xxljob.MisfireFireOnceNow, Retries: 3}
 	inServices(t, func(w *served) {
 		billing := w.start("billing", job)
-		sleepUntil("02:00:00")
+		sleepUntil("00:15:00")
 		w.stop(billing)
-		sleepUntil("04:00:00")
+		sleepUntil("01:30:00")
 		w.requireRows()
 		w.start("billing", job)
-		sleepUntil("06:00:00")
-		w.requireRan("MISFIRE of 03:00:00 at 04:00:00")
+		sleepUntil("02:00:00")
+		w.requireRan("MISFIRE of 00:30:00 at 01:30:00")
 		w.requireRows("MISFIRE succeeded")
 	})
 }
@@ -293,23 +294,23 @@ func TestRunsThatExistWaitForAnExecutor(t *testing.T) {
 // TestWaitEndsADayBeforeRetention: a run that waits is refused before it would be dropped.
 func TestWaitEndsADayBeforeRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &served{T: t, st: memory.New()}
+		w := &served{T: t, st: memory.New(), keep: 3 * 24 * time.Hour}
 		orders := w.start("orders")
 		job := xxljob.Job{Key: "k", Name: "n"}
 		w.stop(w.start("billing", job))
 		id, err := orders.TriggerJob(t.Context(), "billing", "k", xxljob.Trigger{})
 		stage.Must(t, err)
-		time.Sleep(29*24*time.Hour - 2*time.Hour)
+		time.Sleep(w.keep - 24*time.Hour - 2*time.Hour)
 		run, err := w.st.Run(t.Context(), id[0])
 		stage.Must(t, err)
 		if run.State != xxljob.StatePlanned {
-			t.Fatalf("after nearly 29 days the run is %v", run.State)
+			t.Fatalf("after nearly two days the run is %v", run.State)
 		}
 		time.Sleep(3 * time.Hour)
 		run, err = w.st.Run(t.Context(), id[0])
 		stage.Must(t, err)
 		if run.State != xxljob.StateRefused || !strings.Contains(run.HandleMsg, "no live executor") {
-			t.Errorf("after 29 days the run is %v: %s", run.State, run.HandleMsg)
+			t.Errorf("after two days the run is %v: %s", run.State, run.HandleMsg)
 		}
 	})
 }
@@ -491,10 +492,10 @@ func TestRegistrationEndsTheWait(t *testing.T) {
 				w := &served{T: t, st: memory.New()}
 				owner := w.start("orders")
 				stage.Must(t, owner.SaveGroup(t.Context(), xxljob.Group{App: "java"}))
-				_, err := owner.AddJob(t.Context(), xxljob.Job{App: "java", Key: "k", Name: "n", Handler: "h", Schedule: xxljob.Crontab("0 3 * * *"), OnNoExecutor: xxljob.OnNoExecutorWait, Misfire: xxljob.MisfireFireOnceNow})
+				_, err := owner.AddJob(t.Context(), xxljob.Job{App: "java", Key: "k", Name: "n", Handler: "h", Schedule: xxljob.Crontab("5 0 * * *"), OnNoExecutor: xxljob.OnNoExecutorWait, Misfire: xxljob.MisfireFireOnceNow})
 				stage.Must(t, err)
 				other := w.start("stock")
-				sleepUntil("04:00:00")
+				sleepUntil("01:05:00")
 				w.requireRows()
 				comes(t, owner, other)
 				time.Sleep(3 * time.Second)
