@@ -88,11 +88,12 @@ func (x *site) heavily(text string) (j xxljob.Job, r xxljob.Run) {
 	ctx := xxljob.WithActor(x.Context(), "ann")
 	other := strings.ReplaceAll(strings.ReplaceAll(text, "a", "c"), "0", "1")
 	j = x.job("orders", "nightly")
+	before, after := paramOf(text), paramOf(other)
 	for i := range 50 {
 		now := must1(x.store.Job(ctx, j.ID))
 		now.Param = []string{text, other}[i%2]
 		must1(x.s.UpdateJob(ctx, now.Definition()))
-		must1(x.store.RecordChange(ctx, xxljob.Change{Verb: "edit", Object: store.ObjectJob, ObjectID: itoa(j.ID), JobID: j.ID, App: "orders", Before: paramOf(text), After: paramOf(other)}))
+		must1(x.store.RecordChange(ctx, xxljob.Change{Verb: "edit", Object: store.ObjectJob, ObjectID: itoa(j.ID), JobID: j.ID, App: "orders", Before: before, After: after}))
 	}
 	for range 10 {
 		r = must1(x.store.AddRun(ctx, j.ID, xxljob.Trigger{Param: &text}))

@@ -27,26 +27,30 @@ var ownPart = regexp.MustCompile(`\{\{(define|template) "(title|scripts|content|
 // parsePages reads all pages, for each language. They are one set, so that what they have in
 // common is in memory once.
 func (c *console) parsePages() (map[string]*template.Template, error) {
-	all := map[string]*template.Template{}
 	names, err := fs.Glob(files, "template/*.html")
 	if err != nil {
 		return nil, err
 	}
-	for tag, l := range c.langs {
-		set := template.New("").Funcs(functions(l))
-		for _, name := range names {
-			text, err := files.ReadFile(name)
-			if err != nil {
-				return nil, err
-			}
-			if !slices.Contains(sharedTemplates, name) {
-				text = ownPart.ReplaceAll(text, []byte(`{{$1 "`+pageOf(name)+` $2"`))
-			}
-			if _, err := set.New(name).Parse(string(text)); err != nil {
-				return nil, err
-			}
+	read := template.New("").Funcs(functions(nil))
+	for _, name := range names {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			return nil, err
 		}
-		all[tag] = set
+		if !slices.Contains(sharedTemplates, name) {
+			text = ownPart.ReplaceAll(text, []byte(`{{$1 "`+pageOf(name)+` $2"`))
+		}
+		if _, err := read.New(name).Parse(string(text)); err != nil {
+			return nil, err
+		}
+	}
+	all := map[string]*template.Template{}
+	for tag, l := range c.langs {
+		set, err := read.Clone()
+		if err != nil {
+			return nil, err
+		}
+		all[tag] = set.Funcs(functions(l))
 	}
 	return all, nil
 }

@@ -27,6 +27,9 @@ func visibleText(s string) string {
 
 // hides reports whether a character is not seen, or changes how others are.
 func hides(r rune) bool {
+	if ' ' <= r && r <= '~' { // most are
+		return false
+	}
 	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) || unicode.Is(unicode.Co, r) ||
 		r == '\u115f' || r == '\u1160' || r == '\u3164' || r == '\uffa0' || r != ' ' && unicode.Is(unicode.Zs, r) && r != '\u3000' && r != '\u00a0')
 }
