@@ -575,6 +575,49 @@ func mutable(spec *ast.ValueSpec) []string {
 	return names
 }
 
+// ownTimers are the functions of the rooms that start a timer whose function runs on a goroutine of
+// nobody's, with why nothing of it is left behind Stop.
+var ownTimers = map[string]string{
+	"internal/engine/node stop":         "it ends Stop itself, at most LastWords after the end of its ctx",
+	"internal/engine/events End":        "as above",
+	"internal/engine/events tell":       "an event may come before Start, when there are no loops; it does nothing once all is over",
+	"internal/engine/router callRouter": "it is stopped when the call returns, and Stop waits for the call until that time",
+}
+
+// TestTimersHaveOwners looks for timers of the rooms that nobody waits for: what waits for a time is a
+// goroutine of a loop's group, which ends with it.
+func TestTimersHaveOwners(t *testing.T) {
+	if stage.Detector {
+		t.Skip("it reads sources: the race detector has nothing to say of it")
+	}
+	found := map[string]bool{}
+	for _, s := range sources(t) {
+		if s.test || !strings.HasPrefix(s.pkg, "internal/engine/") {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok && isCallOf(call, "time", "AfterFunc") {
+					name := s.pkg + " " + f.Name.Name
+					if found[name] = true; ownTimers[name] == "" {
+						t.Errorf("%s: %s starts a timer: have a goroutine of a group wait (loop.Group.Try, loop.Sleep), or list it in deps_test.go with a reason", s.name, f.Name.Name)
+					}
+				}
+				return true
+			})
+		}
+	}
+	for name := range ownTimers {
+		if !found[name] {
+			t.Errorf("%s of the list starts no timer", name)
+		}
+	}
+}
+
 func isCallOf(call *ast.CallExpr, pkg, name string) bool {
 	fun, ok := call.Fun.(*ast.SelectorExpr)
 	return ok && fmt.Sprint(fun.X) == pkg && fun.Sel.Name == name

@@ -195,8 +195,11 @@ func (u *ParkedLookups) SetAside(ctx context.Context, en *queue.Item, err error)
 	at := queue.ForAddresses(app)
 	if u.Queue.Room.ParkFirst(at, en) {
 		b.Failed(ctx, err)
-		time.AfterFunc(b.Delay(), func() {
-			u.Queue.Room.AdmitAll(at)
+		delay := b.Delay()
+		u.Life.Loops.Plan.Try(func(ctx context.Context) { // once Stop has begun the runs stay planned
+			if loop.Sleep(ctx, delay) {
+				u.Queue.Room.AdmitAll(at)
+			}
 		})
 	}
 }

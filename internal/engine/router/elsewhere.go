@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/lease"
@@ -36,8 +37,46 @@ const (
 )
 
 // missing has since when nobody has told a choice of a strategy, by its name and by app, on this
-// process's own clock. It belongs to the start loop.
-type missing map[[2]string]time.Time
+// process's own clock. It is safe for concurrent use.
+type missing struct {
+	mu sync.Mutex
+	of map[[2]string]lack // guarded by mu
+}
+
+// lack is when a choice was missing first, and last.
+type lack struct{ since, last time.Time }
+
+// add notes that a choice is missing now, and returns since when.
+func (m *missing) add(job *store.Job) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.of == nil || len(m.of) > 1000 {
+		m.of = map[[2]string]lack{}
+	}
+	key, now := [2]string{job.Route, job.App}, time.Now()
+	l, known := m.of[key]
+	if !known {
+		l.since = now
+	}
+	l.last = now
+	m.of[key] = l
+	return l.since
+}
+
+// told notes that somebody has told a choice.
+func (m *missing) told(job *store.Job) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.of, [2]string{job.Route, job.App})
+}
+
+// isWithin reports whether a choice was missing that long ago or later.
+func (m *missing) isWithin(job *store.Job, ago time.Duration) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l, known := m.of[[2]string{job.Route, job.App}]
+	return known && time.Since(l.last) <= ago
+}
 
 // unknownRouter is why a run waits.
 type unknownRouter struct {
@@ -72,15 +111,7 @@ func (ro *Router) unknown(en *queue.Item, job *store.Job) string {
 // awaitRouter has a run wait, or ends it where that was for too long: its own time and that of the
 // strategy are over, so that a node which comes up after an outage does not refuse what waited for it.
 func (ro *Router) awaitRouter(en *queue.Item, job *store.Job, why string) queue.Routed {
-	key := [2]string{job.Route, job.App}
-	since, known := ro.missing[key]
-	if !known {
-		if since = time.Now(); ro.missing == nil || len(ro.missing) > 1000 {
-			ro.missing = missing{}
-		}
-		ro.missing[key] = since
-	}
-	if time.Since(since) >= RouterWait && ro.Clock.Now().Sub(en.Run.Scheduled()) >= RouterWait {
+	if time.Since(ro.missing.add(job)) >= RouterWait && ro.Clock.Now().Sub(en.Run.Scheduled()) >= RouterWait {
 		return queue.Routed{Unknown: true, Refused: fmt.Sprintf("%s, and the run has waited for one for %v", why, RouterWait)}
 	}
 	return queue.Routed{Failed: &unknownRouter{jobID: job.ID, why: why}}
@@ -136,7 +167,7 @@ var errNoneKnows = errors.New("xxljob: no live node has the routing strategy")
 // well, since the first may be dead or its router may hang: those that are there by then. What comes
 // first is the answer.
 func (ro *userRouters) askInTurn(ctx context.Context, key routerKey, near lease.Nearness, ask store.Ask) (store.Answer, error) {
-	patience := min(loop.CallTimeout, ro.Cfg.Cluster.LeaseTTL) + askPatience
+	patience := ro.patience()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	answers, asked, under, failed := make(chan nodeAnswer), map[string]bool{}, 0, errNoneKnows
@@ -167,6 +198,11 @@ func (ro *userRouters) askInTurn(ctx context.Context, key routerKey, near lease.
 			return store.Answer{}, fmt.Errorf("nothing has come within %v", patience)
 		}
 	}
+}
+
+// patience is for how long other nodes are waited for.
+func (ro *userRouters) patience() time.Duration {
+	return min(loop.CallTimeout, ro.Cfg.Cluster.LeaseTTL) + askPatience
 }
 
 // nodeAnswer is what has come of a question.

@@ -77,6 +77,10 @@ func (ro *Router) isMended(ctx context.Context, x *store.Trouble) bool {
 		return true
 	}
 	if x.Cause == store.TroubleUnknownRouter {
+		// A node that has it and does not answer is no help: a run that waits is tried again every routerPause.
+		if ro.missing.isWithin(job, 2*routerPause+ro.Asks.patience()) {
+			return false
+		}
 		return ro.Strategies.ByName[job.Route] != nil || len(ro.Leases.Knowing(job.Route, job.App, job.ID, lease.Lacks)) > 0
 	}
 	addrs, why, err := ro.Lookup.Book.Lookup(ctx, job, nil)

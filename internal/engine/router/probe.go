@@ -10,6 +10,7 @@ import (
 
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/queue"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
 )
@@ -161,7 +162,11 @@ func (p *probes) ask(job *store.Job, order []string) {
 		a.workers++
 		p.s.Life.Loops.Plan.Run(func(ctx context.Context) { p.work(ctx, a, job) })
 	}
-	time.AfterFunc(probeGrace, func() { p.look(a) })
+	p.s.Life.Loops.Plan.Run(func(ctx context.Context) {
+		if loop.Sleep(ctx, probeGrace) {
+			p.look(a)
+		}
+	})
 }
 
 // work asks one address after the other until there are none left. At the end of ctx

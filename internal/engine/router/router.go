@@ -51,6 +51,14 @@ func New(s *core.Core, q *queue.Queue, book *registry.Addresses, serving *regist
 // Route decides about one entry. It asks no executor: probing routes go by the
 // answers that probes have brought, and wait where there are none.
 func (ro *Router) Route(ctx context.Context, en *queue.Item, job *store.Job) (*queue.Routed, error) {
+	r, err := ro.decide(ctx, en, job)
+	if en.Choice != nil && en.Choice.Nobody != "" {
+		en.Choice = nil // it says nothing of later, when somebody may be there
+	}
+	return r, err
+}
+
+func (ro *Router) decide(ctx context.Context, en *queue.Item, job *store.Job) (*queue.Routed, error) {
 	if ro.waitsForAnyone(en, job) {
 		return nil, errNobody
 	}
@@ -148,12 +156,12 @@ func (ro *Router) chooseAddress(ctx context.Context, en *queue.Item, job *store.
 	} else if c := ro.Asks.choiceFor(en, job, addrs); c == nil {
 		return queue.Routed{Asks: addrs}
 	} else if c.Nobody != "" {
-		en.Choice = nil
 		return ro.awaitRouter(en, job, c.Nobody)
-	} else if chosen = c.Chosen; c.Refused != "" {
+	} else if ro.missing.told(job); c.Refused != "" {
 		return queue.Routed{Refused: c.Refused}
+	} else {
+		chosen = c.Chosen
 	}
-	delete(ro.missing, [2]string{job.Route, job.App})
 	switch job.Route {
 	case route.ShardingBroadcast:
 		return queue.Routed{Address: chosen[0], Targets: slices.Clone(chosen)}

@@ -13,6 +13,7 @@ import (
 	"github.com/xxljob/xxljob/internal/engine/queue"
 	"github.com/xxljob/xxljob/internal/engine/registry"
 	"github.com/xxljob/xxljob/internal/errs"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -118,13 +119,14 @@ func (ro *userRouters) awaitRouter(q *routeQueue, w *routeWait) {
 		w.choice = ro.noChoice(q, w, ", and an earlier call still hangs")
 		return
 	}
-	if q.timer != nil {
-		q.timer.Stop()
+	if q.awaits { // which looks at whoever is the first by then
+		return
 	}
-	q.timer = time.AfterFunc(left, func() {
+	q.awaits = ro.Life.Loops.Plan.Try(func(ctx context.Context) {
+		over := loop.Sleep(ctx, left)
 		ro.mu.Lock()
 		defer ro.mu.Unlock()
-		if ro.Life.Loops.Plan.Ctx.Err() == nil { // nobody is asked after Stop
+		if q.awaits = false; over {
 			ro.routeNext(q)
 		}
 	})
@@ -245,7 +247,7 @@ type routeQueue struct {
 	key     routerKey
 	waiting []*routeWait // the earliest first
 	call    *routeCall   // what has not returned
-	timer   *time.Timer  // for the first, where it waits for a call that hangs
+	awaits  bool         // the first waits for a call that hangs, and is looked at again when its time is over
 }
 
 // routeWait is a run that waits, of this node or of one that has asked.

@@ -15,6 +15,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
 )
 
 // picker is a strategy that takes the first address with a prefix, and notes which jobs it was asked
@@ -161,5 +162,90 @@ func TestRoutersOfOneNameInTwoServices(t *testing.T) {
 			}
 		}
 		stage.Stop(t, nodes...)
+	})
+}
+
+// TestARouteThatNobodyTellsIsOneTrouble: a node says that it has the strategy of jobs, and answers no
+// question about their runs. As long as these wait that is one trouble a job, told once; it is over when
+// the node answers.
+func TestARouteThatNobodyTellsIsOneTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &stage.Journal{}
+		var mu sync.Mutex
+		began, over := map[int64]int{}, map[int64]int{}
+		note := func(counts map[int64]int) func(xxljob.Trouble) {
+			return func(x xxljob.Trouble) {
+				if x.Cause == xxljob.TroubleUnknownRouter {
+					mu.Lock()
+					defer mu.Unlock()
+					counts[x.JobID]++
+				}
+			}
+		}
+		b := stage.StartNode(t, st, "b", j, canaryOf("app", &picker{}))
+		o := stage.StartNode(t, st, "o", j, canaryOf("other", nil), func(c *xxljob.Config) {
+			c.Hooks.TroubleBegan, c.Hooks.TroubleOver = note(began), note(over)
+		})
+		time.Sleep(10 * time.Second)
+		requireSpread(t, st, b, o)
+		answers := b.Faults.Inject("AnswerLog", storetest.Fault{Before: true})
+		routed(t, o, "app", 8)
+		require := func(when string, wantOver int) {
+			t.Helper()
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			if len(began) == 0 {
+				t.Fatalf("%s: no trouble: nothing was shown", when)
+			}
+			for id, n := range began {
+				if n != 1 || over[id] != wantOver {
+					t.Errorf("%s: the trouble of job %d was told %d times, and %d times that it is over, want 1 and %d", when, id, n, over[id], wantOver)
+				}
+			}
+		}
+		time.Sleep(5 * time.Minute)
+		require("while nobody answers", 0)
+		answers()
+		time.Sleep(time.Minute)
+		require("when somebody does", 1)
+		stage.Stop(t, b, o)
+	})
+}
+
+// TestRoutedWhenTheServiceIsBack: the only node of a service dies while it is asked where runs go. What
+// was found out then, that nobody answers, says nothing of the moment in which a node is back: the runs
+// go on at once.
+func TestRoutedWhenTheServiceIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, j := memory.New(), &stage.Journal{}
+		dead := stage.StartNode(t, st, "b", j, canaryOf("app", &picker{}))
+		o := stage.StartNode(t, st, "o", j, canaryOf("other", nil))
+		time.Sleep(10 * time.Second)
+		requireSpread(t, st, dead, o)
+		for _, job := range routed(t, o, "app", 8) {
+			job.OnNoExecutor = xxljob.OnNoExecutorWait
+			_, err := o.UpdateJob(t.Context(), job)
+			stage.Must(t, err)
+		}
+		time.Sleep(10*time.Second - time.Millisecond) // an instant is about to come
+		dead.Pause()
+		time.Sleep(time.Minute)
+		waiting := stage.AllOf(t, st, xxljob.RunFilter{States: []xxljob.State{xxljob.StatePlanned}})
+		back, at := stage.StartNode(t, st, "b2", j, canaryOf("app", &picker{})), time.Now()
+		time.Sleep(30 * time.Second)
+		if len(waiting) == 0 {
+			t.Fatal("no run has waited: nothing was shown")
+		}
+		for _, r := range waiting {
+			r, err := st.Run(t.Context(), r.ID)
+			stage.Must(t, err)
+			if took := r.Started.Sub(at); r.State != xxljob.StateSucceeded || r.Scheduled.Before(at) && took > 3*time.Second {
+				t.Errorf("run %d of %v is %v, started %v after the service was back: %s", r.ID, r.Scheduled, r.State, took, r.HandleMsg)
+			}
+		}
+		dead.Resume()
+		stage.StopShort(dead)
+		stage.Stop(t, back, o)
 	})
 }
