@@ -15,20 +15,47 @@ import (
 
 const (
 	otherEvery = 10 * time.Second
-	// otherRuns is how many of the runs that were planned last, of all apps, are looked at: what has
-	// failed, and as many records of skipped instants.
+	// otherRuns is how many runs a page has, of all apps, those that were planned last first: of what
+	// has failed, and of records of skipped instants. Behind a page in which some are news there may be
+	// more.
 	otherRuns = 500
-	// otherKept is for how long an end is new, and for how long others are read of that have gone.
+	// otherPages is how many pages are read at once, and otherSoon when it goes on behind them.
+	otherPages = 10
+	otherSoon  = time.Second
+	// otherOverlap is for how long an end may be seen late: runs are listed by when they were planned.
+	otherOverlap = time.Minute
+	// otherKept is for how long others are read of that have gone.
 	otherKept = time.Minute
 )
+
+// otherStates are what is looked for, apart.
+func otherStates() [][]store.State {
+	return [][]store.State{{store.StateFailed, store.StateTimedOut, store.StateLost, store.StateRefused}, {store.StateSkipped}}
+}
 
 // otherLines belongs to its duty, but for what endLines guards.
 type otherLines struct {
 	*Bus
-	wake   loop.Wake      // another node has come or gone
-	others time.Time      // when another node was there last
-	since  time.Time      // by the store's clock: what ended before is not news
-	seen   map[int64]bool // what was there at the last look: true where it has been dealt with
+	wake   loop.Wake          // another node has come or gone
+	others time.Time          // when another node was there last
+	since  time.Time          // by the store's clock: what ended before is not news
+	seen   map[int64]otherEnd // news of the apps that are attached here
+	look   *otherLook         // that is under way, over several rounds
+}
+
+// otherEnd is an end that was seen, and whether it has been dealt with.
+type otherEnd struct {
+	at   time.Time
+	done bool
+}
+
+// otherLook is a look at all that is news.
+type otherLook struct {
+	began  time.Time
+	at     time.Time       // that, by the store's clock
+	states [][]store.State // that are left
+	before int64           // the page of the first of them
+	seen   map[int64]bool
 }
 
 // OtherLinesDuty says lines of ends of the apps that are attached here which other nodes store.
@@ -44,9 +71,9 @@ func (o *otherLines) once(ctx context.Context) (time.Duration, error) {
 		return loop.Forever, nil
 	case there && o.others.IsZero():
 		o.lines.note(true)
-		o.since = o.Clock.Now()
+		o.since, o.seen = o.Clock.Now(), map[int64]otherEnd{}
 	case !there && (o.others.IsZero() || now.Sub(o.others) > otherKept):
-		o.others, o.seen = time.Time{}, nil
+		o.others, o.seen, o.look = time.Time{}, nil, nil
 		o.lines.note(false)
 		return loop.Forever, nil
 	}
@@ -60,39 +87,60 @@ func (o *otherLines) once(ctx context.Context) (time.Duration, error) {
 	if len(apps) == 0 {
 		return otherEvery, nil
 	}
-	seen := map[int64]bool{}
-	for _, states := range [][]store.State{
-		{store.StateFailed, store.StateTimedOut, store.StateLost, store.StateRefused},
-		{store.StateSkipped},
-	} {
-		runs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) {
-			return o.Store.Runs(ctx, store.RunFilter{States: states, Limit: otherRuns})
-		})
-		if err != nil {
-			return 0, err
-		}
-		for i := range runs {
-			if r := &runs[i]; apps[r.App] && o.lines.wants(r) {
-				seen[r.ID] = o.isDone(r)
-			}
-		}
+	if o.look == nil {
+		o.look = &otherLook{began: now, at: o.Clock.Now(), states: otherStates()}
 	}
-	o.seen = seen
-	o.lines.forget(now.Add(-2 * otherKept))
+	if more, err := o.read(ctx, apps); more || err != nil {
+		return otherSoon, err
+	}
+	if to := o.look.at.Add(-otherOverlap); to.After(o.since) {
+		o.since = to
+	}
+	maps.DeleteFunc(o.seen, func(_ int64, x otherEnd) bool { return x.at.Before(o.since) })
+	o.lines.forget(o.look.began.Add(-2 * otherOverlap))
+	o.look = nil
 	return otherEvery, nil
 }
 
-// isDone says the line of an end, if it is new and this node has not stored it, when it is seen for
-// the second time: the node that stores it says it right after, and that may be this one.
-func (o *otherLines) isDone(r *store.Run) bool {
-	done, again := o.seen[r.ID]
-	if done || r.Ended.Before(o.since) || o.Clock.Now().Sub(r.Ended) > otherKept {
-		return true
+// read reads on, as far as it does at once, and reports whether there is more.
+func (o *otherLines) read(ctx context.Context, apps map[string]bool) (more bool, err error) {
+	for l, pages := o.look, otherPages; len(l.states) > 0; pages-- {
+		if pages == 0 {
+			return true, nil
+		}
+		runs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) {
+			return o.Store.Runs(ctx, store.RunFilter{States: l.states[0], Before: l.before, Limit: otherRuns})
+		})
+		if err != nil {
+			return false, err
+		}
+		news := false
+		for i := range runs {
+			r := &runs[i]
+			l.before, news = r.ID, news || !r.Ended.Before(o.since)
+			if apps[r.App] && o.lines.wants(r) {
+				o.take(r)
+			}
+		}
+		if len(runs) < otherRuns || !news {
+			l.states, l.before = l.states[1:], 0
+		}
 	}
-	if again && !o.lines.isOwn(r.ID) {
+	return false, nil
+}
+
+// take says the line of an end, if it is news and this node has not stored it, when it is seen for the
+// second time or was a while ago: the node that stores it says it right after, and that may be this
+// one.
+func (o *otherLines) take(r *store.Run) {
+	x, again := o.seen[r.ID]
+	if x.done || r.Ended.Before(o.since) {
+		return
+	}
+	x = otherEnd{at: r.Ended, done: again || o.Clock.Now().Sub(r.Ended) >= otherEvery}
+	if o.seen[r.ID] = x; x.done && !o.lines.isOwn(r.ID) {
 		o.say(r, &store.Job{Name: r.JobName, Key: r.JobKey})
 	}
-	return again
 }
 
 // note has the ends noted that this node stores, or no longer.

@@ -12,9 +12,10 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// Apps that have jobs and no executor, named in the log. Input: how many jobs apps have, and who is
-// there for them. Output: a line, at most once an hour, by the owner of the first shard: also of apps
-// of which nothing is due yet.
+// Apps that have jobs and no executor, named in the log. Input: how many jobs apps have, which runs
+// wait, and who is there for them. Output: a line, at most once an hour, by the owner of the first
+// shard: also of apps of which nothing is due yet, and of those whose jobs have no schedule, where a
+// run waits.
 
 const (
 	unservedEvery = 2 * time.Minute // how often it is looked
@@ -55,11 +56,19 @@ func (u *unserved) once(ctx context.Context) (time.Duration, error) {
 	}
 	now, jobs := time.Now(), map[string]int{}
 	for _, c := range counts {
-		if c.Enabled > 0 && !u.isAttached(c.App) {
+		if !u.isAttached(c.App) {
 			jobs[c.App] = c.Enabled
 		}
 	}
-	for app := range jobs {
+	for app, enabled := range jobs {
+		if enabled == 0 {
+			if due, err := u.hasDue(ctx, app); err != nil {
+				return 0, err
+			} else if !due {
+				delete(jobs, app)
+				continue
+			}
+		}
 		a, err := loop.Call(ctx, func(ctx context.Context) (Answer, error) { return u.Book.Ask(ctx, app) })
 		switch {
 		case ctx.Err() != nil:
@@ -70,9 +79,17 @@ func (u *unserved) once(ctx context.Context) (time.Duration, error) {
 			u.since[app] = now
 		}
 	}
-	maps.DeleteFunc(u.since, func(app string, _ time.Time) bool { return jobs[app] == 0 })
+	maps.DeleteFunc(u.since, func(app string, _ time.Time) bool { _, there := jobs[app]; return !there })
 	u.name(now, jobs)
 	return unservedEvery, nil
+}
+
+// hasDue reports whether a run of the app is due and not started.
+func (u *unserved) hasDue(ctx context.Context, app string) (bool, error) {
+	due, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) {
+		return u.Store.Runs(ctx, store.RunFilter{App: app, States: []store.State{store.StatePlanned}, To: u.Clock.Now(), Limit: 1})
+	})
+	return len(due) > 0, err
 }
 
 // name names the apps that have had nobody for long enough, if none were named lately.
@@ -89,6 +106,6 @@ func (u *unserved) name(now time.Time, jobs map[string]int) {
 	}
 	u.said = now
 	slices.Sort(apps)
-	u.Logger.Warn("xxljob: apps with enabled jobs have had no executor for ten minutes or more; start one, or stop their jobs",
+	u.Logger.Warn("xxljob: apps with enabled jobs or due runs have had no executor for ten minutes or more; start one, or stop their jobs",
 		"apps", strings.Join(apps[:min(len(apps), unservedNamed)], ", "), "unnamed", max(0, len(apps)-unservedNamed), "jobs", all)
 }

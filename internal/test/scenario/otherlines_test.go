@@ -77,6 +77,41 @@ func TestFailuresOfAnAppAreInItsLogs(t *testing.T) {
 	})
 }
 
+// TestFailuresBehindAFloodAreInTheLogs: thousands of runs of another app go wrong in one moment, and all
+// of them were planned later than a few of this one's: these have their lines nevertheless, each once.
+func TestFailuresBehindAFloodAreInTheLogs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, log := memory.New(), &stage.LogLines{}
+		a := stage.StartNode(t, st, "a", &stage.Journal{}, log.LogTo, func(c *xxljob.Config) { c.App = "a" })
+		b := stage.StartNode(t, st, "b", &stage.Journal{}, func(c *xxljob.Config) { c.App = "b" })
+		time.Sleep(2 * time.Minute)
+		trigger := func(app string, runs int) {
+			by := map[string]*stage.Node{"a": b, "b": a}[app] // which knows no handlers of the app
+			job, err := by.AddJob(t.Context(), xxljob.Job{App: app, Key: fmt.Sprint("k", runs), Name: app, Handler: "nobodys"})
+			stage.Must(t, err)
+			for range runs {
+				_, err = b.Trigger(t.Context(), job.ID, xxljob.Trigger{})
+				stage.Must(t, err)
+			}
+		}
+		for k := range 8 { // of shards of both nodes
+			trigger("a", 1+k)
+		}
+		trigger("b", 6000)
+		time.Sleep(3 * time.Minute)
+		const line = "msg=\"xxljob: a run has failed\""
+		for k := range 8 {
+			if lines := log.With(line, "app=a ", fmt.Sprintf("key=k%d ", 1+k)); len(lines) != 1 {
+				t.Errorf("%d lines of the job with %d runs: %q", len(lines), 1+k, lines)
+			}
+		}
+		if lines := log.With(line, "app=b "); len(lines) > 1 {
+			t.Errorf("%d lines of the other app, want one at most, of what was stored here", len(lines))
+		}
+		stage.Stop(t, a, b)
+	})
+}
+
 // TestNobodyLooksForFailuresAlone: a node that is alone reads nothing for lines of others, and neither
 // does one that has none said.
 func TestNobodyLooksForFailuresAlone(t *testing.T) {

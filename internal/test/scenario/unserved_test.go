@@ -13,9 +13,9 @@ import (
 	"github.com/xxljob/xxljob/store/memory"
 )
 
-// TestAppsWithoutExecutorsAreNamed: apps with enabled jobs for which nobody has been there for ten
+// TestAppsWithoutExecutorsAreNamed: apps with enabled jobs, or runs that are due, for which nobody has been there for ten
 // minutes are named once an hour, in one line of one node, also where nothing of them is due; those
-// that are served, inside a scheduler or by a registration, and those without enabled jobs are not.
+// that are served, inside a scheduler or by a registration, and those without either are not.
 func TestAppsWithoutExecutorsAreNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const line = "msg=\"xxljob: apps with enabled jobs"
@@ -30,9 +30,16 @@ func TestAppsWithoutExecutorsAreNamed(t *testing.T) {
 			stage.Must(t, s.Start(t.Context()))
 			nodes = append(nodes, s)
 		}
-		for _, app := range []string{"here", "far", "gone", "idle", "nobodys"} {
-			job, err := nodes[0].AddJob(t.Context(), xxljob.Job{App: app, Key: "k", Name: app, Handler: "h", Schedule: xxljob.Cron("0 0 0 1 1 ? 2040")})
+		for _, app := range []string{"here", "far", "gone", "idle", "nobodys", "byhand", "unasked"} {
+			job := xxljob.Job{App: app, Key: "k", Name: app, Handler: "h", Schedule: xxljob.Cron("0 0 0 1 1 ? 2040"), OnNoExecutor: xxljob.OnNoExecutorWait}
+			if app == "byhand" || app == "unasked" {
+				job.Schedule = xxljob.Schedule{}
+			}
+			job, err := nodes[0].AddJob(t.Context(), job)
 			stage.Must(t, err)
+			if app == "byhand" {
+				stage.Trigger(t, nodes[0], job)
+			}
 			if app == "idle" {
 				err := nodes[0].StopJob(t.Context(), job.ID)
 				stage.Must(t, err)
@@ -55,7 +62,7 @@ func TestAppsWithoutExecutorsAreNamed(t *testing.T) {
 			t.Errorf("before ten minutes: %s", lines)
 		}
 		serve(6*time.Minute, "far", "gone")
-		if lines := log.With(line, "level=WARN", "apps=nobodys ", "jobs=1"); len(lines) != 1 || len(log.With(line)) != 1 {
+		if lines := log.With(line, "level=WARN", `apps="byhand, nobodys"`, "jobs=1"); len(lines) != 1 || len(log.With(line)) != 1 {
 			t.Errorf("after ten minutes: %s", log.With(line))
 		}
 		serve(50*time.Minute, "far")
@@ -63,7 +70,7 @@ func TestAppsWithoutExecutorsAreNamed(t *testing.T) {
 			t.Errorf("within an hour: %s", lines)
 		}
 		serve(20*time.Minute, "far")
-		if lines := log.With(line); len(lines) != 2 || !strings.Contains(lines[1], `apps="gone, nobodys"`) {
+		if lines := log.With(line); len(lines) != 2 || !strings.Contains(lines[1], `apps="byhand, gone, nobodys"`) {
 			t.Errorf("after an hour: %s", lines)
 		}
 		for _, s := range nodes {
