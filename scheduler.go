@@ -41,7 +41,9 @@ type Scheduler interface {
 	// results, until ctx ends; handlers still running then are cancelled and their
 	// runs recorded as lost, so that Job.OnLost says what follows, and ctx's error is
 	// returned. It returns when every goroutine of the scheduler has ended, or two
-	// seconds after ctx where the store hangs or a handler ignores its cancellation.
+	// seconds after ctx where the store hangs or a handler ignores its cancellation. Where the
+	// store was closed under it, and all handlers have returned, it waits for results that the store
+	// does not take for twenty seconds at most, and the error is ErrStoreClosed.
 	// A Router or Registry that does not return is left behind after
 	// Config.Limits.RouteTimeout, a hook after Config.StopGrace. Later calls wait for
 	// the first. The store is not closed. Called by a handler with its context it is

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/test/await"
 	"github.com/xxljob/xxljob/internal/test/pgtest"
 	"github.com/xxljob/xxljob/store"
@@ -60,6 +61,33 @@ func TestClosedPool(t *testing.T) {
 				t.Errorf("the run is %+v", run)
 			}
 		})
+	}
+}
+
+// TestClosedPoolWithoutReserve: what a handler returns that is under way cannot be stored by anybody.
+// Stop says so, and ends though its ctx does not.
+func TestClosedPoolWithoutReserve(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t, pgtest.MaxConns(4))
+	st := openOn(t, pool, postgres.Config{NoReserve: true})
+	s, err := xxljob.New(st, xxljob.Config{App: "app", Executor: executor.Config{Grace: time.Second}, Cluster: xxljob.ClusterConfig{Shards: 2}})
+	must(t, err)
+	goOn, begun := make(chan struct{}), make(chan struct{})
+	must(t, s.Handle("h", func(context.Context, *xxljob.Task) error {
+		close(begun)
+		<-goOn
+		return nil
+	}))
+	must(t, s.Start(t.Context()))
+	job, err := s.AddJob(t.Context(), xxljob.Job{Name: "n", Handler: "h"})
+	must(t, err)
+	_, err = s.Trigger(t.Context(), job.ID, xxljob.Trigger{})
+	must(t, err)
+	<-begun
+	pool.Close()
+	close(goOn)
+	if err := s.Stop(context.WithoutCancel(t.Context())); !errors.Is(err, xxljob.ErrStoreClosed) {
+		t.Errorf("Stop says %v", err)
 	}
 }
 

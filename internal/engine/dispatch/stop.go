@@ -3,8 +3,12 @@ package dispatch
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
@@ -81,11 +85,11 @@ func (d *Dispatcher) startedUnheard(ctx context.Context) []store.Verdict {
 // SendRest sends what was taken from other nodes a moment before its time.
 func (d *Dispatcher) SendRest(ctx context.Context) { d.sender.sendRest(ctx) }
 
-// Drain waits for the runs of this process to end. When ctx ends it kills them
-// and waits for their results, shortly.
+// Drain waits for the runs of this process to end. When ctx ends, or the store is closed, which nothing
+// mends, it kills them and waits for their results, shortly.
 func (d *Dispatcher) Drain(ctx, final context.Context) error {
 	q := d.starter.queue
-	err := q.InFlight.Idle(ctx)
+	err := d.idle(ctx)
 	d.killer.over.Store(true) // a store may answer late, when others have decided about a run
 	if err != nil {
 		returned := d.inbox.attached.AllReturned()
@@ -96,4 +100,24 @@ func (d *Dispatcher) Drain(ctx, final context.Context) error {
 		_ = q.InFlight.Idle(last) // handlers that ignore cancellation are recorded all the same
 	}
 	return err
+}
+
+// idle waits until no run of this process is under way, or what handlers have returned cannot be
+// stored any more: all have returned, and the store is closed and has not taken it for CallTimeout.
+func (d *Dispatcher) idle(ctx context.Context) error {
+	for {
+		look, cancel := context.WithTimeout(ctx, time.Second)
+		err := d.starter.queue.InFlight.Idle(look)
+		cancel()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		n, since := d.Unstored()
+		if why := d.starter.fitness.Silence(); n > 0 && time.Since(since) >= loop.CallTimeout && errors.Is(why, errs.ErrStoreClosed) && d.inbox.attached.AllReturned() {
+			return fmt.Errorf("xxljob: %d results cannot be stored: %w", n, why)
+		}
+	}
 }

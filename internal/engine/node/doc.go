@@ -59,7 +59,8 @@
 //  5. Alarms that are on their way have a tenth of a second to arrive, since the next owner of
 //     the shards would tell the same again. Shards are released.
 //  6. Running handlers end, or are killed when the context ends, with two more seconds for
-//     their results (Drain). From then on no handler is called: what the store says late that
+//     their results (Drain); so they have where the store is closed and has taken no result for as
+//     long as one call may take, since nothing mends that. From then on no handler is called: what the store says late that
 //     this node has taken ends as lost.
 //  7. The beats end, when the one under way is done: done later, it would bring the node back.
 //     The node leaves.

@@ -240,6 +240,8 @@ func (s *Node) stop(ctx context.Context, started bool) error {
 	s.dispatch.TakeNoMore(ctx)
 	s.Life.Wakes.Lease.Poke() // the next beat tells the others
 	l.Loops.Plan.End()
+	ctx, giveUp := context.WithCancel(ctx)
+	defer giveUp()
 	// What is left to write is written even when ctx ends meanwhile.
 	final, cancel := context.WithCancel(urgent.Mark(context.WithoutCancel(ctx)))
 	defer cancel()
@@ -250,6 +252,9 @@ func (s *Node) stop(ctx context.Context, started bool) error {
 	s.heartbeat.resign(final)
 	s.advertiser.DeregisterAttached(final)
 	err := s.dispatch.Drain(ctx, final)
+	if errors.Is(err, errs.ErrStoreClosed) {
+		giveUp() // nor is anything else written
+	}
 	l.Loops.Work.Cancel()
 	l.Loops.Lease.End()
 	close(l.Over)

@@ -5,6 +5,8 @@ package scenario_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -191,4 +193,33 @@ func TestNoHandlerBeginsBehindStop(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestStopWithAStoreThatIsClosed: what a handler has returned cannot be stored any more, which no patience
+// mends. Stop waits for the handler, and then no longer than one call may take, though its ctx has no end.
+func TestStopWithAStoreThatIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := stage.NewNode(t, memory.New(), "a", &stage.Journal{})
+		goOn := make(chan struct{})
+		stage.Must(t, n.Handle("hold", func(context.Context, *xxljob.Task) error { <-goOn; return nil }))
+		stage.Must(t, n.Start(t.Context()))
+		time.Sleep(10 * time.Second)
+		stage.TriggerNew(t, n, xxljob.Job{Name: "j", Handler: "hold"})
+		time.Sleep(time.Second)
+		n.Faults.Inject(storetest.All, storetest.Fault{Before: true, Err: fmt.Errorf("%w: by the host", xxljob.ErrStoreClosed)})
+		ended, stopped := time.Time{}, make(chan error, 1)
+		go func() { stopped <- n.Stop(context.Background()) }()
+		time.Sleep(time.Hour)
+		select {
+		case err := <-stopped:
+			t.Fatalf("Stop has not waited for the handler: %v", err)
+		default:
+		}
+		close(goOn)
+		ended = time.Now()
+		err := <-stopped
+		if took := time.Since(ended); !errors.Is(err, xxljob.ErrStoreClosed) || took > 20*time.Second {
+			t.Errorf("Stop took %v behind the handler: %v", took, err)
+		}
+	})
 }
