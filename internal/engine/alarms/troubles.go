@@ -50,6 +50,7 @@ type troubleTold struct {
 	read  bool
 	seen  time.Time // first
 	over  time.Time // since when it is not there; zero while it is
+	past  bool      // it was over before this node was there
 	ended time.Time
 	rules []troubleState // by the place of the rule
 }
@@ -106,7 +107,7 @@ func (b *troubleBook) note(all []store.Trouble, now, at time.Time) {
 				}
 			}
 		}
-		t.x, t.over = x, time.Time{}
+		t.x, t.over, t.past = x, time.Time{}, false
 	}
 	maps.DeleteFunc(b.known, func(key troubleKey, t *troubleTold) bool {
 		if there[key] {
@@ -117,6 +118,20 @@ func (b *troubleBook) note(all []store.Trouble, now, at time.Time) {
 		}
 		return now.Sub(t.over) >= troubleLasts && !slices.ContainsFunc(t.rules, func(s troubleState) bool { return !s.idle() })
 	})
+}
+
+// was takes in a trouble that was over before this node was there: that it is over is what there is to
+// tell.
+func (b *troubleBook) was(x store.Trouble, now, at time.Time) {
+	key := troubleKey{x.Cause, x.App, x.Address, x.JobID}
+	if b.known[key] != nil {
+		return
+	}
+	t := &troubleTold{x: x, seen: now, over: now.Add(-troubleLasts), ended: at, past: true, rules: make([]troubleState, len(b.rules))}
+	for i := range t.rules {
+		t.rules[i].begun = b.rules[i].wants(alarm.Trouble) && b.rules[i].concernsTrouble(t)
+	}
+	b.known[key] = t
 }
 
 // unread are the jobs that troubles are about, as far as they are not known.
@@ -214,7 +229,11 @@ func (b *troubleBook) message(rule int, of troublesOf) alarmMessage {
 		if of.over {
 			at = t.ended
 		}
-		fmt.Fprintf(id, "%q %v %d", b.node, key, at.UnixNano())
+		if t.past { // which each node says that comes at the same moment
+			fmt.Fprintf(id, "%v %d", key, t.x.Since.UnixNano())
+		} else {
+			fmt.Fprintf(id, "%q %v %d", b.node, key, at.UnixNano())
+		}
 		if said.First.IsZero() || at.Before(said.First) {
 			said.First = at
 		}
@@ -289,6 +308,9 @@ func (h *Notifier) troublesDue(ctx context.Context) ([]alarmMessage, time.Durati
 		return nil, 24 * time.Hour
 	}
 	h.troubles.note(h.Core.Troubles.List(), time.Now(), h.Clock.Now())
+	for _, x := range h.Core.Troubles.TakePast() {
+		h.troubles.was(x, time.Now(), h.Clock.Now())
+	}
 	if ids := h.troubles.unread(); len(ids) > 0 {
 		if jobs, err := h.ReadJobs(ctx, ids); err == nil { // else it is told without their names
 			h.troubles.know(ids, jobs)

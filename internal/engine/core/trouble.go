@@ -33,6 +33,7 @@ type Troubles struct {
 	mu    sync.Mutex
 	known map[store.TroubleCause][]store.Trouble
 	until map[store.TroubleCause]map[troubleKey]time.Time // of those that were seen: see Saw
+	past  []store.Trouble                                 // see Was
 }
 
 // troubleKey is what makes two troubles of a cause the same one.
@@ -90,6 +91,26 @@ func (t *Troubles) End(cause store.TroubleCause, now time.Time, over ...store.Tr
 			return ended
 		})
 	})
+}
+
+// Was tells of a trouble that is over, of which nobody here could be told while it lasted.
+func (t *Troubles) Was(cause store.TroubleCause, now time.Time, x store.Trouble) {
+	x.Cause = cause
+	t.mu.Lock()
+	if len(t.past) < troublesKept {
+		t.past = append(t.past, x)
+	}
+	t.mu.Unlock()
+	t.say(cause, now, []store.Trouble{x}, []store.Trouble{x}, 0)
+}
+
+// TakePast returns the troubles that were over when they were told of, since it was last asked.
+func (t *Troubles) TakePast() []store.Trouble {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	past := t.past
+	t.past = nil
+	return past
 }
 
 // Forget ends the troubles that were not seen for long enough. It reports whether there are more

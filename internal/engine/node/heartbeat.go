@@ -37,8 +37,8 @@ type heartbeat struct {
 	fitness  *lease.Fitness
 	reload   *lease.ReloadSet // takes shards whose planned runs are to be read as a whole
 	told     leaseNews        // what hooks have heard
-	// keepRules has the store keep the rules of alarms of this node.
-	keepRules func(context.Context) error
+	// comes is called before the node joins.
+	comes func(context.Context) error
 
 	superseded bool   // another node has this one's name, as this one has said in the log
 	server     string // the server process behind the store, as of the last beat
@@ -135,7 +135,7 @@ func (h *heartbeat) beat(ctx context.Context, joined *bool) (store.View, error) 
 		return store.View{}, err
 	}
 	if !*joined {
-		if err := h.keepRules(ctx); err != nil {
+		if err := h.comes(ctx); err != nil {
 			return store.View{}, err
 		}
 	}

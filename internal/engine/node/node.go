@@ -152,7 +152,7 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 
 	s.heartbeat = &heartbeat{
 		Core: all, queue: s.queue, dispatch: s.dispatch, memory: memory, desk: s.Reader.Desk, routers: strategies.Own, lists: lists, fitness: s.fitness, reload: reload,
-		told: leaseNews{bus: s.Bus}, keepRules: s.alarms.Keep, refused: map[string]time.Time{},
+		told: leaseNews{bus: s.Bus}, comes: s.comes, refused: map[string]time.Time{},
 	}
 	return s
 }
@@ -174,6 +174,16 @@ func (s *Node) duties(signals store.Signals) (plan, work, lease []loop.Duty) {
 	lease = append(append(lease, retainDuties(s.Core)...), s.alarms.UntoldDuty(), s.FollowDuty(), s.OtherLinesDuty(), s.linksDuty())
 	lease = append(lease, s.serving.UnservedDuty()...)
 	return plan, append(work, s.alarmDuties(signals)...), lease
+}
+
+// comes is what a node does before it joins: its rules count from now, and it tells of what nobody of
+// its apps could be told.
+func (s *Node) comes(ctx context.Context) error {
+	if err := s.alarms.Keep(ctx); err != nil {
+		return err
+	}
+	s.serving.LookBack(ctx)
+	return nil
 }
 
 // alarmDuties are those of the rules, none where there are none.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,7 @@ type Serving struct {
 	Parked func(app string) int // how many do
 
 	any  atomic.Bool   // there is an absence
+	back atomic.Bool   // see LookBack
 	own  atomic.Bool   // the scheduler's own executor has handlers
 	turn atomic.Uint64 // see Turn
 
@@ -299,14 +301,77 @@ func (s *Serving) look(ctx context.Context, app string) (served bool, err error)
 	return false, s.Gone(ctx, app)
 }
 
+// lookedBack is how long an app of this node must have had nobody for that to be told.
+const lookedBack = time.Minute
+
+// LookBack tells of apps of this node that have had no executor until now while something of them was
+// due: other services that share the store have seen that, and rules of the app's own were not there.
+// It is called before the node joins, from when on the app is served. What it cannot find out is not told.
+func (s *Serving) LookBack(ctx context.Context) {
+	if s.back.Load() {
+		return
+	}
+	past, err := loop.Call(ctx, s.absences)
+	if err != nil {
+		s.Logger.Warn("xxljob: could not find out for how long the apps of this node have had no executor", "error", err)
+	}
+	for _, x := range past {
+		s.Core.Troubles.Was(store.TroubleNoExecutor, s.Clock.Now(), x)
+	}
+	s.back.Store(true)
+	s.Life.Wakes.Served.Poke()
+}
+
+// absences are the apps of this node that nobody serves, as far as something of them waits.
+func (s *Serving) absences(ctx context.Context) (all []store.Trouble, err error) {
+	var apps []string
+	for _, at := range s.Leases.Local() {
+		apps = append(apps, at.App)
+	}
+	if len(apps) == 0 {
+		return nil, nil
+	}
+	rows, err := s.Store.Served(ctx, apps)
+	if err != nil || !slices.ContainsFunc(rows, func(row store.Served) bool { return !row.Gone.IsZero() }) {
+		return nil, err
+	}
+	now, err := s.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		if row.Gone.IsZero() || now.Sub(row.Gone) < lookedBack {
+			continue
+		}
+		runs, err := s.Store.Runs(ctx, store.RunFilter{App: row.App, States: []store.State{store.StatePlanned}, To: now, Limit: loop.StoreBatch})
+		if err != nil {
+			return all, err
+		}
+		jobs, err := s.Store.Jobs(ctx, store.JobFilter{App: row.App, Stopped: new(false), Limit: loop.StoreBatch})
+		if err != nil {
+			return all, err
+		}
+		jobs = slices.DeleteFunc(jobs, func(j store.Job) bool { return j.Next.IsZero() || !j.Next.Before(now) })
+		if len(jobs)+len(runs) == 0 {
+			continue
+		}
+		all = append(all, store.Trouble{
+			App: row.App, Since: row.Gone, Late: len(jobs) + len(runs),
+			Detail: fmt.Sprintf("the app had no live executor until this node came: %d jobs were not planned, and %d due runs have waited for one", len(jobs), len(runs)),
+			Remedy: "see why its processes were away; what has waited goes on, as Job.Misfire says",
+		})
+	}
+	return all, nil
+}
+
 // Duty looks at who comes and goes, and for executors of apps that have none.
 func (s *Serving) Duty() loop.Duty {
 	return loop.Duty{What: "looking for executors of apps that have none", Wakes: []<-chan struct{}{s.Life.Wakes.Served}, Aside: true, Once: s.once}
 }
 
 func (s *Serving) once(ctx context.Context) (time.Duration, error) {
-	if s.Life.Draining.Load() {
-		return loop.Forever, nil // it would take its own executors for gone
+	if s.Life.Draining.Load() || !s.back.Load() {
+		return loop.Forever, nil // it would take its own executors for gone, or note that they are there
 	}
 	news, gone := s.Book.Memory.takeNews(), s.comeAndGone()
 	failed := s.tell(ctx)

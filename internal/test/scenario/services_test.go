@@ -5,6 +5,7 @@ package scenario_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -241,5 +242,66 @@ func TestHooksAtEachNodeOfAnApp(t *testing.T) {
 		}
 		mu.Unlock()
 		stage.Stop(t, nodes...)
+	})
+}
+
+// TestAnAbsenceIsToldWhenSomebodyComes: all nodes of a service are away over an instant of its job. The
+// nodes of another one see that and have no rule for it; the rule of the service itself tells that it was
+// so, at the nodes that come first, in one message each with the same id. Nothing is told where nothing
+// was due meanwhile, nor of a restart.
+func TestAnAbsenceIsToldWhenSomebodyComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, s, others, log, seen := memory.New(), &sink{began: time.Now()}, &sink{began: time.Now()}, &stage.LogLines{}, &stage.LogLines{}
+		other := stage.StartNode(t, st, "other", &stage.Journal{}, ofApp("other", others), seen.LogTo)
+		start := func(names ...string) (nodes []*stage.Node) {
+			for _, name := range names {
+				nodes = append(nodes, stage.NewNode(t, st, name, &stage.Journal{}, ofApp("app", s), log.LogTo))
+			}
+			for _, n := range nodes {
+				stage.Must(t, n.Start(t.Context()))
+			}
+			return nodes
+		}
+		nodes := start("a", "b")
+		_, err := nodes[0].AddJob(t.Context(), xxljob.Job{Key: "j", Name: "j", Handler: "work", Schedule: xxljob.Crontab("0 0,3 * * *"), OnNoExecutor: xxljob.OnNoExecutorWait, Misfire: xxljob.MisfireFireOnceNow})
+		stage.Must(t, err)
+		for _, away := range []struct {
+			until string
+			d     time.Duration
+			told  bool
+		}{{"00:30:00", time.Hour, false}, {"02:59:50", 15 * time.Second, false}, {"23:00:00", 90 * time.Minute, true}} {
+			sleepUntil(away.until)
+			stage.Stop(t, nodes...)
+			time.Sleep(away.d)
+			if is := slices.ContainsFunc(other.Troubles(), func(x xxljob.Trouble) bool { return x.Cause == xxljob.TroubleNoExecutor && x.App == "app" }); !is && away.told {
+				t.Errorf("%s: the other service has %v", away.until, other.Troubles())
+			}
+			s.require(t, "while nobody is there")
+			nodes = start("a", "b")
+			time.Sleep(5 * time.Minute)
+			messages := s.messages()
+			if !away.told {
+				s.require(t, "after "+away.until)
+				continue
+			}
+			if len(messages) == 0 || len(messages) > 2 {
+				t.Fatalf("%d messages: %q", len(messages), s.told)
+			}
+			for _, m := range messages {
+				text := m.Events[0].Text
+				if m.Cause != alarm.TroubleOver || m.App != "app" || m.Trouble != string(xxljob.TroubleNoExecutor) || m.ID != messages[0].ID ||
+					!strings.Contains(text, "1 jobs") || !strings.Contains(text, "lasted 1h30m") {
+					t.Errorf("told %+v", m)
+				}
+			}
+		}
+		if lines := log.With("level=WARN", "cause=no-executor", "app=app", "until this node came"); len(lines) == 0 {
+			t.Errorf("the log of the service that is back says nothing of it: %q", log.With("level=WARN"))
+		}
+		if lines := seen.With("level=WARN", "cause=no-executor", "app=app"); len(lines) != 1 {
+			t.Errorf("the log of the other service: %q", lines)
+		}
+		others.require(t, "by the rule of the other service")
+		stage.Stop(t, append(nodes, other)...)
 	})
 }
