@@ -62,7 +62,7 @@ func TestAppsWithoutExecutorsAreNamed(t *testing.T) {
 			t.Errorf("before ten minutes: %s", lines)
 		}
 		serve(6*time.Minute, "far", "gone")
-		if lines := log.With(line, "level=WARN", `apps="byhand, nobodys"`, "jobs=1"); len(lines) != 1 || len(log.With(line)) != 1 {
+		if lines := log.With(line, "level=WARN", "nobodys", "jobs=1"); len(lines) != 1 || len(log.With(line)) != 1 {
 			t.Errorf("after ten minutes: %s", log.With(line))
 		}
 		serve(50*time.Minute, "far")
