@@ -117,8 +117,9 @@ var mayImport = map[string][]string{
 	"finding":         {"store", "block"},
 	"xxljobtest":      {".", "executor", "wire", "store/memory"},
 	// 4 the console, which sees a store and a scheduler as any user does
-	"console":               {".", "store", "wire", "jobfile", "route", "block", "internal/grants", "internal/slots", "console/internal/lang", "console/internal/diff", argon2, singleflight},
+	"console":               {".", "store", "wire", "jobfile", "route", "block", "internal/grants", "internal/slots", "console/internal/lang", "console/internal/diff", "console/internal/web"},
 	"console/internal/lang": nil,
+	"console/internal/web":  {"internal/slots", "store", argon2, singleflight},
 	"console/internal/diff": nil,
 	// Only tests import it: what a user might write who does not know this module.
 	"internal/test/plain": nil,
@@ -199,7 +200,6 @@ var packageVars = []string{
 	"console prefix",
 	"console colors",
 	"console ranks",
-	"console ansiColors",
 	"console errNotThere", // answers that are alike for all
 	"console errNobody",
 	"console errReadOnly",
@@ -212,7 +212,6 @@ var packageVars = []string{
 	"console presets",
 	"console choices",
 	"console together",
-	"console packers", // a pool
 	"console chosenNames",
 	"console tables",
 	"console jobStates",
@@ -223,6 +222,8 @@ var packageVars = []string{
 	"console sharedTemplates",
 	"console ownPart",
 	"console/internal/lang tags",
+	"console/internal/web ansiColors",
+	"console/internal/web packers", // a pool
 	"store/storetest week",
 	"executor endpoints",
 	"executor localBatch",

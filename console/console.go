@@ -28,6 +28,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console/internal/lang"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/internal/slots"
 	"github.com/xxljob/xxljob/store"
 )
@@ -41,20 +42,20 @@ type console struct {
 	record   xxljob.ChangeRecord // nil where the store has none
 	langs    map[string]*lang.Language
 	pages    map[string]*template.Template // by language
-	assets   assets
+	assets   web.Assets
 	table    []route
 	fields   map[string]*formField // of the form of a job: see formFieldsByOf
 	origins  *http.CrossOriginProtection
 	policy   string // Content-Security-Policy
-	hasher   *hasher
+	hasher   *web.Hasher
 	bodies   *slots.Slots // for those that are large
-	failures failures
+	failures web.LoginFailures
 	alone    atomic.Uint64 // by which counter of a name the next try is counted
 	pacers   map[pacing]*slots.Pacer
 	underWay *slots.Slots
 	costly   *slots.Slots
 	setupper setupper
-	live     snapshots
+	live     web.Readings
 }
 
 // New makes a console. All faults of the config come as one error.
@@ -63,7 +64,7 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), hasher: newHasher(), bodies: slots.New(largeBodies), underWay: slots.New(pagesAtOnce), costly: slots.New(costlyAtOnce), pacers: newPacers(), setupper: setupper{turn: make(chan struct{}, 1)}}
+	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), hasher: web.NewHasher(), bodies: slots.New(largeBodies), underWay: slots.New(pagesAtOnce), costly: slots.New(costlyAtOnce), pacers: newPacers(), setupper: setupper{turn: make(chan struct{}, 1)}}
 	if cfg.OwnSetup {
 		c.setupper.own()
 	}
@@ -80,7 +81,7 @@ func New(cfg Config) (http.Handler, error) {
 		}
 	}
 	c.policy = policyFor(cfg.FrameAncestors)
-	if c.assets, err = loadAssets(); err != nil {
+	if c.assets, err = web.LoadAssets(files, "asset/*.css", "asset/*.js", "asset/vendor/*.js"); err != nil {
 		return nil, err
 	}
 	if c.langs, err = lang.Load(words()); err != nil {
@@ -101,7 +102,7 @@ type request struct {
 	id   string // by which it is found in the log and in the record of changes
 	path string // below the mount, without a slash before it
 
-	client client
+	client web.Client
 
 	route   *route            // nil where there is none
 	values  map[string]string // what is variable in the path
@@ -120,7 +121,7 @@ type request struct {
 
 // ServeHTTP answers a request.
 func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	q := &request{console: c, w: w, r: r, id: rand.Text()[:12], client: clientOf(c.TrustedProxies, r)}
+	q := &request{console: c, w: w, r: r, id: rand.Text()[:12], client: web.ClientOf(c.TrustedProxies, r)}
 	h := w.Header()
 	h.Set("Content-Security-Policy", c.policy)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -190,7 +191,7 @@ func (q *request) serve() error {
 	q.route, q.values = rt, values
 	ctx, cancel := context.WithTimeout(q.r.Context(), rt.timeout())
 	defer cancel()
-	q.ctx = store.WithClient(ctx, q.client.text, q.id)
+	q.ctx = store.WithClient(ctx, q.client.Text, q.id)
 	q.r = q.r.WithContext(q.ctx)
 	if err := q.origins.Check(q.r); err != nil {
 		return errForeign
@@ -289,7 +290,7 @@ func (q *request) fail(err error) {
 		h.Set("WWW-Authenticate", q.Auth.ask)
 	}
 	if p.after > 0 {
-		h.Set("Retry-After", strconv.Itoa(secondsOf(p.after)))
+		h.Set("Retry-After", strconv.Itoa(web.Seconds(p.after)))
 	}
 	if !q.keepForm(p) {
 		q.problemPage(p)

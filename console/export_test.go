@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/crypto/argon2"
 
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/internal/slots"
 )
 
@@ -35,14 +36,14 @@ func Routes() (list []RouteInfo) {
 // OwnPage is ownPage.
 var OwnPage = ownPage
 
-// VisibleText is visibleText.
-var VisibleText = visibleText
+// VisibleText is web.Visible.
+var VisibleText = web.Visible
 
 // SumUp is sumUp.
 var SumUp = sumUp
 
-// Twin is twin.
-var Twin = twin
+// Twin is web.Twin.
+var Twin = web.Twin
 
 // NoteOf is noteOf.
 var NoteOf = noteOf
@@ -58,7 +59,7 @@ func PairKey(name, addr string) string {
 
 // Hashed is what is kept of a password.
 func Hashed(password string) string {
-	hash, err := newHasher().hash(context.Background(), slots.Holder{}, password)
+	hash, err := web.NewHasher().Hash(context.Background(), slots.Holder{}, password)
 	if err != nil {
 		panic(err)
 	}
@@ -92,7 +93,7 @@ func FormFields() (list []FieldInfo) {
 }
 
 // ClientOf is where a request comes from, as it is recorded.
-func ClientOf(trusted []netip.Prefix, r *http.Request) string { return clientOf(trusted, r).text }
+func ClientOf(trusted []netip.Prefix, r *http.Request) string { return web.ClientOf(trusted, r).Text }
 
 // Pacer is one of slots.
 type Pacer struct{ p *slots.Pacer }
@@ -111,14 +112,11 @@ func (p Pacer) Kept() int { return p.p.Holders() }
 
 // Shared says all that is kept of readings and regions for others.
 func Shared(h http.Handler) string {
-	s := &h.(*console).live
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var b strings.Builder
-	for key, one := range s.kept {
+	h.(*console).live.Each(func(key string, value any) {
 		b.WriteString(key)
-		written(&b, reflect.ValueOf(one.value))
-	}
+		written(&b, reflect.ValueOf(value))
+	})
 	return b.String()
 }
 
@@ -193,7 +191,7 @@ func WithoutPolicy(h http.Handler) http.Handler {
 
 // WithRoomForHashes makes as many hashes at once as somebody likes.
 func WithRoomForHashes(h http.Handler) http.Handler {
-	h.(*console).hasher.places = slots.New(4000)
+	h.(*console).hasher.Places = slots.New(4000)
 	return h
 }
 
@@ -210,7 +208,7 @@ func WithoutHashesForNobody(h http.Handler) http.Handler {
 // few of the letters of the password.
 func WithHashes(h http.Handler, made func(passes, memory uint32)) {
 	hs := h.(*console).hasher
-	hs.key = func(password, salt []byte, passes, memory uint32, lanes uint8, size uint32) []byte {
+	hs.Key = func(password, salt []byte, passes, memory uint32, lanes uint8, size uint32) []byte {
 		if _, lazy := lazyHashers.Load(hs); !lazy || !bytes.Equal(salt, make([]byte, len(salt))) {
 			made(passes, memory)
 		}
@@ -226,7 +224,7 @@ var remembered sync.Map
 // RememberHashes has a console make each hash once: tests log in with the same passwords over and
 // over, and what argon2 makes of the same is the same.
 func RememberHashes(h http.Handler) {
-	h.(*console).hasher.key = func(password, salt []byte, passes, memory uint32, lanes uint8, size uint32) []byte {
+	h.(*console).hasher.Key = func(password, salt []byte, passes, memory uint32, lanes uint8, size uint32) []byte {
 		of := fmt.Sprintf("%q %q %d %d %d %d", password, salt, passes, memory, lanes, size)
 		if sum, made := remembered.Load(of); made {
 			return bytes.Clone(sum.([]byte))
@@ -239,7 +237,7 @@ func RememberHashes(h http.Handler) {
 
 // HashedBy is what a console keeps of a password.
 func HashedBy(h http.Handler, password string) string {
-	hash, err := h.(*console).hasher.hash(context.Background(), slots.Holder{}, password)
+	hash, err := h.(*console).hasher.Hash(context.Background(), slots.Holder{}, password)
 	if err != nil {
 		panic(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/jobfile"
 )
 
@@ -64,13 +65,13 @@ func withRefs(keys []string, ids []int64, refs map[int64]string) (list []string,
 func exportText(line []byte) ([]byte, error) {
 	var text bytes.Buffer
 	err := json.Indent(&text, line, "    ", "  ")
-	if err != nil || !strings.ContainsFunc(text.String(), hides) {
+	if err != nil || !strings.ContainsFunc(text.String(), web.Hides) {
 		return text.Bytes(), err
 	}
 	var b strings.Builder
 	for _, r := range text.String() {
 		switch {
-		case !hides(r):
+		case !web.Hides(r):
 			b.WriteRune(r)
 		case r < 1<<16:
 			fmt.Fprintf(&b, `\u%04x`, r)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -275,5 +276,5 @@ func (p *page) Option(field string, value any) string {
 	if key := "option." + field + "." + text; p.q.look.language.Has(key) {
 		return p.T(key)
 	}
-	return visibleText(text)
+	return web.Visible(text)
 }

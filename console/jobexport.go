@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/jobfile"
 	"github.com/xxljob/xxljob/store"
 )
@@ -202,7 +203,7 @@ func (e *export) send() error {
 	}
 	var out io.Writer = &sender{w: q.w, control: http.NewResponseController(q.w), began: time.Now()}
 	if packs {
-		packed, end := packing(out)
+		packed, end := web.Gzipping(out)
 		defer func() { _ = end() }()
 		out = packed
 	}

@@ -135,7 +135,7 @@ func (q *request) jobs() error {
 	if q.query("after") == "" {
 		poll = q.with(map[string]string{"seen": "", "said": ""})
 	}
-	return q.showLive("jobs", poll, of.at, p)
+	return q.showLive("jobs", poll, of.At, p)
 }
 
 // asksForJobs is whom a list of jobs is asked of, and for which.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 )
 
 // tagsOffered is how many tags a page offers to take off.
@@ -63,7 +64,7 @@ func (q *request) tagFault(typed *xxljob.Job, v *tagView) string {
 	}
 	for _, tag := range v.add {
 		if slices.Contains(v.off, tag) {
-			return q.text("bulk.tag.both", "tag", visibleText(tag))
+			return q.text("bulk.tag.both", "tag", web.Visible(tag))
 		}
 	}
 	return ""

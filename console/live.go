@@ -10,125 +10,13 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"reflect"
 	"strings"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
+	"github.com/xxljob/xxljob/console/internal/web"
 )
 
-const (
-	snapshotAge   = time.Second     // how old a shared reading may be
-	keptFor       = 5 * time.Second // how long one is kept, for the next to be compared with
-	flightTime    = 5 * time.Second // how long one may take
-	mostSnapshots = 64
-	mostOfAPoll   = 8 << 10 // bytes of an address whose region is kept for others
-)
-
-// snapshots are readings that requests share. The zero value is complete.
-type snapshots struct {
-	flights singleflight.Group
-	mu      sync.Mutex
-	kept    map[string]snapshot // guarded by mu
-}
-
-// snapshot is what was read, and when that began; and when the first of those readings did, one
-// after the other, that have found the same.
-type snapshot struct {
-	at    time.Time
-	value any
-	since time.Time
-}
-
-// young reports whether the reading may still be shared.
-func (s *snapshot) young() bool { return s.within(snapshotAge) }
-
-// within reports whether the reading is younger than that. One of the future, before a clock was
-// set back, is not.
-func (s *snapshot) within(most time.Duration) bool {
-	age := time.Since(s.at)
-	return age >= 0 && age < most
-}
-
-// get returns what was read of a key within the last second, or reads it, once for all who ask
-// in the meantime. The key has to say all that the reading depends on, and so which apps it is
-// for.
-func (s *snapshots) get(ctx context.Context, key string, read func(context.Context) (any, error)) (snapshot, error) {
-	if one, there := s.fresh(key); there {
-		return one, nil
-	}
-	v, err := s.once(ctx, key, func(ctx context.Context) (any, error) {
-		if one, there := s.fresh(key); there { // of a flight that has ended since
-			return one, nil
-		}
-		at := time.Now()
-		v, err := read(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return s.keep(key, snapshot{at: at, value: v}), nil
-	})
-	if err != nil {
-		return snapshot{}, err
-	}
-	return v.(snapshot), nil
-}
-
-// once reads something, once for all who ask while it is read. The reading goes on when the one
-// who has begun it goes away.
-func (s *snapshots) once(ctx context.Context, key string, read func(context.Context) (any, error)) (any, error) {
-	done := s.flights.DoChan(key, func() (v any, err error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flightTime)
-		defer cancel()
-		defer func() { // it would end the process: there is nobody above who recovers
-			if p := recover(); p != nil {
-				err = fmt.Errorf("a reading has panicked: %v", p)
-			}
-		}()
-		return read(ctx)
-	})
-	select {
-	case res := <-done:
-		return res.Val, res.Err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (s *snapshots) fresh(key string) (kept snapshot, there bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	kept, there = s.kept[key]
-	return kept, there && kept.young()
-}
-
-// keep keeps a reading for others, and for a while to compare the next one with, and returns it
-// complete. There are never more than so many: where all are young, one of them goes.
-func (s *snapshots) keep(key string, one snapshot) snapshot {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.kept == nil {
-		s.kept = map[string]snapshot{}
-	}
-	one.since = one.at
-	if last, there := s.kept[key]; there && reflect.DeepEqual(last.value, one.value) {
-		one.since = last.since
-	}
-	for k, old := range s.kept {
-		if !old.within(keptFor) {
-			delete(s.kept, k)
-		}
-	}
-	for k := range s.kept {
-		if len(s.kept) < mostSnapshots {
-			break
-		}
-		delete(s.kept, k)
-	}
-	s.kept[key] = one
-	return one
-}
+const mostOfAPoll = 8 << 10 // bytes of an address whose region is kept for others
 
 // shared reads something: for who asks for a part of a page again and again, together with others
 // who see the same apps, and for a whole page anew. What a user has just changed is so on the
@@ -140,15 +28,15 @@ func shared[T any](q *request, key string, read func(context.Context) (T, error)
 
 // sharedAt is shared, and says when the reading began that is shared, and since which one the same
 // was found; both are zero where none is shared.
-func sharedAt[T any](q *request, key string, read func(context.Context) (T, error)) (v T, of snapshot, err error) {
+func sharedAt[T any](q *request, key string, read func(context.Context) (T, error)) (v T, of web.Reading, err error) {
 	if !q.isPart() {
 		v, err = read(q.ctx)
 		return v, of, err
 	}
-	if of, err = q.live.get(q.ctx, key, func(ctx context.Context) (any, error) { return read(ctx) }); err != nil {
+	if of, err = q.live.Get(q.ctx, key, func(ctx context.Context) (any, error) { return read(ctx) }); err != nil {
 		return v, of, err
 	}
-	return of.value.(T), of, nil
+	return of.Value.(T), of, nil
 }
 
 // under is the request as a reading for several carries it out, which ends when that does.
@@ -231,8 +119,8 @@ func (q *request) region(p *page, poll string, since time.Time) (region, error) 
 	shares, key := poll != "" && len(poll) <= mostOfAPoll && !since.IsZero() && q.user != nil, ""
 	if shares {
 		key = fmt.Sprintf("region %s %q %s %s %v %t %q", p.Name, poll, q.look.language.Tag, q.look.zone, p.Shown(p.Name), q.user.Admin, q.user.Apps)
-		if r, there := q.live.region(key, since); there {
-			return r, nil
+		if r, there := q.live.Again(key, func(v any) bool { r, is := v.(region); return is && r.since.Equal(since) }); there {
+			return r.(region), nil
 		}
 	}
 	content, err := p.Own("region")
@@ -242,25 +130,12 @@ func (q *request) region(p *page, poll string, since time.Time) (region, error) 
 	sum := sha256.Sum256([]byte(string(content) + poll))
 	r := region{content: content, tag: hex.EncodeToString(sum[:8]), since: since}
 	if poll != "" {
-		r.packed = len(packed([]byte(content)))
+		r.packed = len(web.Gzip([]byte(content)))
 	}
 	if shares {
-		q.live.keep(key, snapshot{at: time.Now(), value: r})
+		q.live.Keep(key, web.Reading{At: time.Now(), Value: r})
 	}
 	return r, nil
-}
-
-// region is one that was made of the reading, if it is kept.
-func (s *snapshots) region(key string, since time.Time) (r region, there bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	one, there := s.kept[key]
-	if r, _ = one.value.(region); !there || !r.since.Equal(since) {
-		return region{}, false
-	}
-	one.at = time.Now() // it is still of use
-	s.kept[key] = one
-	return r, true
 }
 
 // nothingNew answers who follows something that there is nothing to add.

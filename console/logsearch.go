@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 )
 
 const (
@@ -116,7 +117,7 @@ func (q *request) logFile() error {
 	if !packs {
 		return q.writeLog(q.w, res)
 	}
-	out, end := packing(q.w)
+	out, end := web.Gzipping(q.w)
 	err = q.writeLog(out, res)
 	if endErr := end(); err == nil {
 		err = endErr

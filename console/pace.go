@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/internal/slots"
 )
 
@@ -49,7 +50,7 @@ func (q *request) hold(of *slots.Slots) error {
 // else an address.
 func (q *request) asking() string {
 	if q.user == nil {
-		return "address " + q.client.network().String()
+		return "address " + q.client.Network().String()
 	}
 	return "user " + q.user.Name
 }
@@ -68,5 +69,5 @@ func (q *request) pace(kind pacing) error {
 
 // tooOften is the answer to who has to wait.
 func tooOften(wait time.Duration) *problem {
-	return &problem{status: http.StatusTooManyRequests, key: "problem.often", values: []any{"n", secondsOf(wait)}, after: wait}
+	return &problem{status: http.StatusTooManyRequests, key: "problem.often", values: []any{"n", web.Seconds(wait)}, after: wait}
 }

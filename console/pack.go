@@ -3,13 +3,10 @@ package console
 // Pages and their refreshes go compressed, and files that pages refer to were compressed once.
 
 import (
-	"bytes"
-	"compress/gzip"
-	"io"
 	"net/http"
 	"net/url"
-	"strings"
-	"sync"
+
+	"github.com/xxljob/xxljob/console/internal/web"
 )
 
 const (
@@ -18,26 +15,10 @@ const (
 	plainly     = "plain"    // in the address of a poll: it is answered as it is
 )
 
-var packers = sync.Pool{New: func() any {
-	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // there is such a level
-	return w
-}}
-
-// packed is data in gzip.
-func packed(data []byte) []byte {
-	w := packers.Get().(*gzip.Writer)
-	defer packers.Put(w)
-	var b bytes.Buffer
-	w.Reset(&b)
-	_, _ = w.Write(data) // a buffer takes all
-	_ = w.Close()
-	return b.Bytes()
-}
-
 // packs reports whether the answer may be compressed: never where another site may have chosen
 // what is asked for. Whoever can choose a part of a page and see how long it is when it is
 // compressed could guess the rest of it.
-func (q *request) packs() bool { return q.takesGzip() && q.fromHere() && q.query(plainly) == "" }
+func (q *request) packs() bool { return web.TakesGzip(q.r) && q.fromHere() && q.query(plainly) == "" }
 
 // fromHere reports whether the address was chosen by one of our own pages or by the user, as far
 // as the browser says. Where it does not say from which site it asks, which over plain HTTP none
@@ -59,18 +40,6 @@ func (q *request) isForeign() bool {
 	return q.r.Header.Get("Sec-Fetch-Site") != "" && !q.fromHere() || q.query(plainly) != ""
 }
 
-// takesGzip reports whether who asks can unpack an answer.
-func (q *request) takesGzip() bool {
-	for _, one := range strings.Split(strings.Join(q.r.Header["Accept-Encoding"], ","), ",") {
-		name, weight, _ := strings.Cut(one, ";")
-		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
-			weight = strings.TrimSpace(weight)
-			return weight == "" || strings.Trim(strings.TrimPrefix(strings.ToLower(weight), "q="), "0.") != ""
-		}
-	}
-	return false
-}
-
 // packsFile reports whether a file goes compressed, which it does like a page, and says so in the
 // header. How long it is then is not known before it is sent.
 func (q *request) packsFile() bool {
@@ -84,20 +53,10 @@ func (q *request) packsFile() bool {
 	return true
 }
 
-// packing compresses what is written to it on its way to out, until it is ended; that gives it back.
-func packing(out io.Writer) (w *gzip.Writer, end func() error) {
-	w = packers.Get().(*gzip.Writer)
-	w.Reset(out)
-	return w, func() error {
-		defer packers.Put(w)
-		return w.Close()
-	}
-}
-
 // send answers with data, compressed where that is worth it and may be.
 func (q *request) send(status int, data []byte) {
 	if len(data) >= leastPacked && q.packs() {
-		data = packed(data)
+		data = web.Gzip(data)
 		q.w.Header().Set("Content-Encoding", "gzip")
 	}
 	q.wrote = true

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/console/internal/lang"
+	"github.com/xxljob/xxljob/console/internal/web"
 )
 
 // sharedTemplates are what pages have in common.
@@ -79,11 +80,11 @@ func functions(l *lang.Language) template.FuncMap {
 	return template.FuncMap{
 		"t":      func(key string, values ...any) string { return l.Text(key, seenValues(values)...) },
 		"number": func(n any) string { return lang.Number(toInt(n)) },
-		"plain":  visibleText,
+		"plain":  web.Visible,
 		"dict":   dict,
 		"list":   func(items ...any) []any { return items },
 		"lower":  strings.ToLower,
-		"brief":  func(s string) string { return cutTo(s, mostInACell) },
+		"brief":  func(s string) string { return web.CutTo(s, mostInACell) },
 		"join":   strings.Join,
 	}
 }
@@ -93,7 +94,7 @@ func seenValues(values []any) []any {
 	out := make([]any, len(values))
 	for i, v := range values {
 		if s, is := v.(string); is {
-			v = visibleText(s)
+			v = web.Visible(s)
 		}
 		out[i] = v
 	}
@@ -206,7 +207,7 @@ func (q *request) problemPage(p *problem) {
 func (p *page) Root() string { return p.q.root() }
 
 // Asset is the address of a file that pages refer to.
-func (p *page) Asset(name string) string { return p.q.root() + "asset/" + p.q.assets.names[name] }
+func (p *page) Asset(name string) string { return p.q.root() + "asset/" + p.q.assets.Name(name) }
 
 // App is the title of the console, Label what marks its environment.
 func (p *page) App() string  { return p.q.Title }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/internal/slots"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -109,7 +110,7 @@ func asProblem(err error) *problem {
 		return errNotThere
 	case errors.Is(err, xxljob.ErrConflict):
 		return &problem{status: http.StatusConflict, key: "problem.conflict", cause: err}
-	case errors.Is(err, errBusy):
+	case errors.Is(err, web.ErrBusy):
 		return &problem{status: http.StatusServiceUnavailable, key: "problem.busy", after: slots.Patience}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return &problem{status: http.StatusServiceUnavailable, key: "problem.slow", cause: err, after: 5 * time.Second}

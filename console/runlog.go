@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 )
 
 const (
@@ -46,7 +47,7 @@ type logView struct {
 // logLine is a line of a log.
 type logLine struct {
 	No    int
-	Parts []logPart
+	Parts []web.Part
 	Cut   bool
 }
 
@@ -56,9 +57,6 @@ type logText struct {
 	text     string
 	end      bool
 }
-
-// logPart is a part of a line in one color.
-type logPart struct{ Text, Class string }
 
 // runLog answers with a part of the log: the lines from a number on, or those after one, which
 // is what a page asks for that follows it.
@@ -183,7 +181,7 @@ func (q *request) linesFrom(from int) (logText, error) {
 		res, err := q.Scheduler.Log(ctx, id, from)
 		return logText{res.FromLineNum, res.ToLineNum, res.LogContent, res.IsEnd}, err
 	}
-	ask := q.live.once
+	ask := q.live.Once
 	if !q.isPart() {
 		ask = func(ctx context.Context, _ string, read func(context.Context) (any, error)) (any, error) {
 			return read(ctx)
@@ -207,8 +205,8 @@ func (q *request) oneLine(no int) (logView, error) {
 		return q.noLog(v, err)
 	}
 	line, _, _ := strings.Cut(q.redacted(q.run.App, FieldLog, res.text), "\n")
-	left := mostParts
-	v.Lines[0] = logLine{No: no, Parts: colored(line, &left)}
+	left := web.MostParts
+	v.Lines[0] = logLine{No: no, Parts: web.Colored(line, &left)}
 	v.Whole1 = true
 	return v, nil
 }
@@ -260,7 +258,7 @@ func (q *request) noLog(v logView, err error) (logView, error) {
 // lines are the lines of a text, the first with the given number: one more than most, where
 // there are more.
 func (q *request) lines(from int, content string, most int) (list []logLine) {
-	left, long := mostParts, mostOfALine
+	left, long := web.MostParts, mostOfALine
 	if len(content) > mostOfLines {
 		long = mostOfLines / linesAtOnce
 	}
@@ -270,10 +268,10 @@ func (q *request) lines(from int, content string, most int) (list []logLine) {
 		}
 		line = strings.TrimRight(line, "\r\n")
 		l := logLine{No: from + len(list)}
-		if n := visibleFit(line, long); n < len(line) {
+		if n := web.VisibleFit(line, long); n < len(line) {
 			line, l.Cut = line[:n], true
 		}
-		l.Parts = colored(line, &left)
+		l.Parts = web.Colored(line, &left)
 		list = append(list, l)
 	}
 	return list

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -156,8 +157,8 @@ func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, 
 	if err != nil {
 		return since, asked(err)
 	}
-	if since = of.since; slices.ContainsFunc(found.runs, goesOn) {
-		since = of.at
+	if since = of.Since; slices.ContainsFunc(found.runs, goesOn) {
+		since = of.At
 	}
 	p.Searched, p.Examined, p.Partial = found.searched, found.examined, found.partial
 	p.Pages = q.pager("before", found.next)
@@ -192,18 +193,7 @@ func (q *request) readParams(ctx context.Context, list []xxljob.Run) error {
 
 // cell is a text of a run as a line of the list has room for it.
 func (q *request) cell(r *xxljob.Run, field Field, text string) string {
-	return cutTo(q.ofRun(r, field, text), mostInACell)
-}
-
-// cutTo is a text in at most so many characters.
-func cutTo(text string, most int) string {
-	n := 0
-	for i := range text {
-		if n++; n > most {
-			return text[:i] + "…"
-		}
-	}
-	return text
+	return web.CutTo(q.ofRun(r, field, text), mostInACell)
 }
 
 // searchRuns is a page of a search.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -117,7 +118,7 @@ var errOvertaken = errors.New("console: the password has been changed in the mea
 // browser keep its secret.
 func (q *request) begin(checked *store.User, given string) (*store.Session, error) {
 	secret := newSecret()
-	s, err := q.accounts.AddSession(q.ctx, store.Session{User: checked.Name, Hash: hashOf(secret), Client: q.client.text, Agent: q.r.UserAgent()}, q.sessionLimits())
+	s, err := q.accounts.AddSession(q.ctx, store.Session{User: checked.Name, Hash: hashOf(secret), Client: q.client.Text, Agent: q.r.UserAgent()}, q.sessionLimits())
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +139,7 @@ func (q *request) begin(checked *store.User, given string) (*store.Session, erro
 // isStill returns errOvertaken unless a password is the one of the hash, which is not the hash that
 // it was checked by: another login may have made that anew.
 func (q *request) isStill(given, hash string) error {
-	is, _, err := q.hasher.matches(q.ctx, q.hashes, hash, given)
+	is, _, err := q.hasher.Matches(q.ctx, q.hashes, hash, given)
 	if err == nil && !is {
 		err = errOvertaken
 	}
@@ -182,7 +183,7 @@ func (q *request) login() error {
 	}
 	refuse := func(p *problem) error {
 		if p.after > 0 {
-			q.w.Header().Set("Retry-After", strconv.Itoa(secondsOf(p.after)))
+			q.w.Header().Set("Retry-After", strconv.Itoa(web.Seconds(p.after)))
 		}
 		form.Fault = q.text(p.key, p.values...)
 		return q.show("login", p.status, form)
@@ -191,16 +192,16 @@ func (q *request) login() error {
 	if err != nil && !errors.Is(err, xxljob.ErrNotFound) {
 		return err
 	}
-	t := &try{name: name, at: time.Now(), from: q.client.network(), secret: q.hasLoggedIn(&account)}
+	t := &try{name: name, at: time.Now(), from: q.client.Network(), secret: q.hasLoggedIn(&account)}
 	wait, err := q.mayTry(t)
 	if err != nil {
 		return err
 	}
 	if wait > 0 {
-		return refuse(&problem{status: http.StatusTooManyRequests, key: "login.wait", values: []any{"n", secondsOf(wait)}, after: wait})
+		return refuse(&problem{status: http.StatusTooManyRequests, key: "login.wait", values: []any{"n", web.Seconds(wait)}, after: wait})
 	}
 	q.hashes = q.holder(t)
-	is, stale, err := q.hasher.matches(q.ctx, q.hashes, account.Password, q.field("password"))
+	is, stale, err := q.hasher.Matches(q.ctx, q.hashes, account.Password, q.field("password"))
 	if err != nil {
 		return err
 	}
@@ -236,7 +237,7 @@ func (q *request) login() error {
 // rehash keeps the password that was just given under a hash that costs more. That it does not
 // succeed matters to nobody.
 func (q *request) rehash(account *store.User) {
-	hash, err := q.hasher.hash(q.ctx, q.hashes, q.field("password"))
+	hash, err := q.hasher.Hash(q.ctx, q.hashes, q.field("password"))
 	if err != nil {
 		return
 	}

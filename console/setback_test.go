@@ -1,62 +1,9 @@
 package console
 
 import (
-	"context"
-	"net/netip"
 	"testing"
-	"testing/synctest"
 	"time"
 )
-
-// TestFailuresUnderAClockSetBack: who waits for tries that have failed does not wait for as long as
-// the clock was set back, and it is counted from there on as before.
-func TestFailuresUnderAClockSetBack(t *testing.T) {
-	var f failures
-	at := netip.MustParsePrefix("192.0.2.1/32")
-	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC) // as a clock on the wall has it, and no other
-	let := func(n int) (list []time.Duration) {
-		for range n {
-			list = append(list, f.wait(at, now))
-		}
-		return list
-	}
-	let(freeFailures)
-	if wait := f.wait(at, now); wait != time.Second {
-		t.Fatalf("a wait of %v, want a second", wait)
-	}
-	now = now.Add(-24 * time.Hour)
-	for i, wait := range let(freeFailures) {
-		if wait != 0 {
-			t.Errorf("try %d after the clock was set back waits for %v", i, wait)
-		}
-	}
-	if wait := f.wait(at, now); wait != time.Second {
-		t.Errorf("a wait of %v afterwards, want a second", wait)
-	}
-	f.takeBack(at, now)
-	now = now.Add(-time.Minute)
-	f.takeBack(at, now)
-	if f.by[at].n > freeFailures {
-		t.Errorf("%d failures after two successes", f.by[at].n)
-	}
-}
-
-// TestReadingsUnderAClockSetBack: a reading from what is now the future is none that is young.
-func TestReadingsUnderAClockSetBack(t *testing.T) {
-	var s snapshots
-	s.keep("runs", snapshot{at: time.Now().Add(time.Hour).Round(0), value: "from the future"})
-	got, err := s.get(context.Background(), "runs", func(context.Context) (any, error) { return "of now", nil })
-	if err != nil || got.value != "of now" {
-		t.Errorf("%v, %v", got, err)
-	}
-	for i := range 2 * mostSnapshots {
-		s.keep(string(rune('a'+i)), snapshot{at: time.Now().Add(time.Hour).Round(0), value: i})
-	}
-	s.keep("now", snapshot{at: time.Now(), value: 0})
-	if len(s.kept) != 2 {
-		t.Errorf("%d readings are kept, all but two of the future", len(s.kept))
-	}
-}
 
 // TestTheCodeUnderAClockSetBack: the code of the process is not taken for one that counts for
 // longer than it does.
@@ -69,27 +16,4 @@ func TestTheCodeUnderAClockSetBack(t *testing.T) {
 	if !s.counts(time.Now()) || s.counts(time.Now().Add(2*time.Hour)) {
 		t.Error("it does not count until it is over")
 	}
-}
-
-// TestAddressesOfLoginsAreBounded: however many addresses people log in from, so many are known, and
-// none for longer than it may be.
-func TestAddressesOfLoginsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var f failures
-		at := func(i int) netip.Prefix {
-			return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 32)
-		}
-		for i := range mostAddresses + 100 {
-			f.pass(at(i), time.Now())
-			f.wait(at(i), time.Now())
-		}
-		last := at(mostAddresses + 99)
-		if len(f.passed) != mostAddresses || len(f.by) > mostAddresses || !f.hasPassed(last) {
-			t.Errorf("%d addresses of logins and %d of tries are kept", len(f.passed), len(f.by))
-		}
-		time.Sleep(passedKept)
-		if f.hasPassed(last) {
-			t.Error("an address is known for longer than it may be")
-		}
-	})
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/internal/slots"
 	"github.com/xxljob/xxljob/store"
 )
@@ -40,10 +41,10 @@ func SetupCode(ctx context.Context, accounts xxljob.AccountStore) (code string, 
 // in lower case. Errors are those of AccountStore.AddUser, and what is wrong with the password.
 func CreateUser(ctx context.Context, accounts xxljob.AccountStore, u User, password string) error {
 	name := strings.ToLower(u.Name)
-	if err := checkPassword(name, password); err != nil {
+	if err := web.CheckPassword(name, password); err != nil {
 		return err
 	}
-	hash, err := newHasher().hash(ctx, slots.Holder{}, password)
+	hash, err := web.NewHasher().Hash(ctx, slots.Holder{}, password)
 	if err != nil {
 		return err
 	}
@@ -137,16 +138,16 @@ func (q *request) setup() error {
 	f := setupPage{Name: strings.ToLower(strings.TrimSpace(q.field("name"))), Title: strings.TrimSpace(q.field("title")), Code: strings.ToUpper(strings.TrimSpace(q.field("code"))), Faults: map[string]string{}}
 	refuse := func(status int) error { return q.show("setup", status, f) }
 	tried := time.Now()
-	if wait := q.failures.wait(q.client.network(), tried); wait > 0 {
-		f.Faults["code"] = q.text("login.wait", "n", secondsOf(wait))
+	if wait := q.failures.Wait(q.client.Network(), tried); wait > 0 {
+		f.Faults["code"] = q.text("login.wait", "n", web.Seconds(wait))
 		return refuse(http.StatusTooManyRequests)
 	}
 	u := store.User{Name: f.Name, Title: f.Title}
 	for _, e := range xxljob.FieldErrors(xxljob.ValidateUser(&u)) {
 		f.Faults[strings.ToLower(e.Field)] = q.text("fault." + e.Code)
 	}
-	var weak errWeak
-	if errors.As(checkPassword(f.Name, q.field("password")), &weak) {
+	var weak web.WeakPassword
+	if errors.As(web.CheckPassword(f.Name, q.field("password")), &weak) {
 		f.Faults["password"] = q.text(string(weak))
 	} else if q.field("password") != q.field("again") {
 		f.Faults["again"] = q.text("password.again")
@@ -154,7 +155,7 @@ func (q *request) setup() error {
 	if len(f.Faults) > 0 {
 		return refuse(http.StatusUnprocessableEntity)
 	}
-	hash, err := q.hasher.hash(q.ctx, slots.Holder{Named: q.client.network().String()}, q.field("password"))
+	hash, err := q.hasher.Hash(q.ctx, slots.Holder{Named: q.client.Network().String()}, q.field("password"))
 	if err != nil {
 		return err
 	}
@@ -170,7 +171,7 @@ func (q *request) setup() error {
 	case err != nil:
 		return err
 	}
-	q.failures.takeBack(q.client.network(), tried)
+	q.failures.TakeBack(q.client.Network(), tried)
 	if _, err := q.begin(&u, q.field("password")); err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"html/template"
 	"strings"
 	"time"
+
+	"github.com/xxljob/xxljob/console/internal/web"
 )
 
 // Time is a moment on a page, in the viewer's zone; "–" for none. What stands beside the text
@@ -43,7 +45,7 @@ func (q *request) stamp(t time.Time) string {
 		layout += ".000"
 	}
 	in := t.In(q.look.zone)
-	if _, twice := twin(in); twice {
+	if _, twice := web.Twin(in); twice {
 		layout += " -07:00"
 	}
 	return in.Format(layout)

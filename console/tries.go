@@ -31,7 +31,7 @@ func (q *request) holder(t *try) slots.Holder {
 	switch {
 	case t.secret != "":
 		return slots.Holder{Proved: "user " + t.name}
-	case q.failures.hasPassed(t.from):
+	case q.failures.HasPassed(t.from):
 		return slots.Holder{Proved: "network " + t.from.String()}
 	}
 	return slots.Holder{Named: t.from.String()}
@@ -46,7 +46,7 @@ func (q *request) mayTry(t *try) (wait time.Duration, err error) {
 	if t.secret != "" {
 		return q.count(t, t.name+"\x00browser\x00"+hashOf(t.secret))
 	}
-	if wait := q.failures.wait(t.from, t.at); wait > 0 {
+	if wait := q.failures.Wait(t.from, t.at); wait > 0 {
 		return wait, nil
 	}
 	wait, err = q.count(t, pairKey(t.name, t.from))
@@ -54,7 +54,7 @@ func (q *request) mayTry(t *try) (wait time.Duration, err error) {
 		wait, err = q.count(t, fmt.Sprintf("%s\x00%d", t.name, q.alone.Add(1)%aloneCounters))
 	}
 	if wait > 0 {
-		q.failures.takeBack(t.from, t.at)
+		q.failures.TakeBack(t.from, t.at)
 		if passErr := q.forget(t); err == nil {
 			err = passErr
 		}
@@ -77,9 +77,9 @@ func (q *request) count(t *try, key string) (time.Duration, error) {
 // passed says that the try has succeeded.
 func (q *request) passed(t *try) error {
 	if t.secret == "" {
-		q.failures.takeBack(t.from, t.at)
+		q.failures.TakeBack(t.from, t.at)
 	}
-	q.failures.pass(t.from, t.at)
+	q.failures.Pass(t.from, t.at)
 	return q.forget(t)
 }
 

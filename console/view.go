@@ -13,6 +13,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console/internal/diff"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -44,7 +45,7 @@ func (p *page) Type(r xxljob.Run) string {
 	if key := "type." + string(r.Type); p.q.look.language.Has(key) {
 		return p.T(key)
 	}
-	return visibleText(string(r.Type))
+	return web.Visible(string(r.Type))
 }
 
 // TimeIn is a moment in a zone of its own.
@@ -61,7 +62,7 @@ func (p *page) Verb(verb string) string {
 	if key := "verb." + verb; p.q.look.language.Has(key) {
 		return p.T(key)
 	}
-	return visibleText(verb)
+	return web.Visible(verb)
 }
 
 // Object is what an entry is about, with a link to it where there is a page.
@@ -70,7 +71,7 @@ func (p *page) Object(c xxljob.Change) template.HTML {
 	if key := "object." + c.Object; p.q.look.language.Has(key) {
 		kind = p.T(key)
 	}
-	text := template.HTMLEscapeString(kind + " " + visibleText(c.ObjectID))
+	text := template.HTMLEscapeString(kind + " " + web.Visible(c.ObjectID))
 	to := map[string]string{store.ObjectJob: "jobs/", store.ObjectRun: "runs/"}[c.Object]
 	if c.Object == store.ObjectJob && c.Verb == "remove" {
 		to = "" // it is not there any more
@@ -101,7 +102,7 @@ const (
 // costOf is what a value costs a page, in bytes: a field has a frame, and so has each line.
 func costOf(value string) (n int) {
 	for _, r := range value {
-		n += widthInPage(r)
+		n += web.WidthInPage(r)
 	}
 	return 128 + n + 64*strings.Count(value, "\n")
 }
@@ -130,7 +131,7 @@ func (p *page) Diff(c xxljob.Change) []difference {
 			d.Field, d.After = p.fieldOfRun(name, d.After)
 		}
 		if p.compared += costOf(d.Before) + costOf(d.After); p.compared > mostCompared {
-			d.Before, d.After = cutTo(d.Before, mostInACell), cutTo(d.After, mostInACell)
+			d.Before, d.After = web.CutTo(d.Before, mostInACell), web.CutTo(d.After, mostInACell)
 		} else if d.Had && d.Has && (strings.Contains(d.Before, "\n") || strings.Contains(d.After, "\n")) {
 			lines, ok := diff.Lines(d.Before, d.After, linesAround)
 			d.Lines, d.Long = lines, !ok

@@ -94,7 +94,7 @@ func (q *request) viewed(kind ViewKind) {
 			q.Logger.Error("console: Config.Viewed has panicked", "request", q.id, "panic", v)
 		}
 	}()
-	v := View{User: q.user.actor(), Kind: kind, App: q.job.App, JobID: q.job.ID, Client: q.client.text, RequestID: q.id}
+	v := View{User: q.user.actor(), Kind: kind, App: q.job.App, JobID: q.job.ID, Client: q.client.Text, RequestID: q.id}
 	if q.run.ID != 0 {
 		v.App, v.JobID, v.RunID = q.run.App, q.run.JobID, q.run.ID
 	}

@@ -1,4 +1,4 @@
-package console
+package web
 
 import (
 	"fmt"
@@ -23,8 +23,8 @@ func TestColors(t *testing.T) {
 		"\xff\xfe":            "[{�� }]",
 		"中文 日志":               "[{中文 日志 }]",
 	} {
-		left := mostParts
-		if got := fmt.Sprint(colored(line, &left)); got != want {
+		left := MostParts
+		if got := fmt.Sprint(Colored(line, &left)); got != want {
 			t.Errorf("%q: %s, want %s", line, got, want)
 		}
 	}
@@ -34,8 +34,8 @@ func FuzzColors(f *testing.F) {
 	f.Add("\x1b[31mred\x1b[0m")
 	f.Add("\x1b[38;2;1m\x1b]x\x07")
 	f.Fuzz(func(t *testing.T, line string) {
-		n, left := 0, mostParts
-		for _, p := range colored(line, &left) {
+		n, left := 0, MostParts
+		for _, p := range Colored(line, &left) {
 			n += len(p.Text)
 			if !utf8.ValidString(p.Text) || strings.ContainsAny(p.Text, "\x1b\x00\u202e") || strings.ContainsAny(p.Class, `"<>`) {
 				t.Errorf("%q has %+v", line, p)

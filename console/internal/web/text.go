@@ -1,4 +1,4 @@
-package console
+package web
 
 // Text of others on a page: what could hide something is made visible.
 
@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// visibleText is a text in which each character is seen, but for what ends lines: those that are
+// Visible is a text in which each character is seen, but for what ends lines: those that are
 // not, and those that change the direction of what follows, are shown by their number.
-func visibleText(s string) string {
-	if !strings.ContainsFunc(s, hides) && strings.ToValidUTF8(s, "") == s {
+func Visible(s string) string {
+	if !strings.ContainsFunc(s, Hides) && strings.ToValidUTF8(s, "") == s {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s { // what is no UTF-8 becomes U+FFFD
-		if hides(r) {
+		if Hides(r) {
 			b.WriteString("⟨U+" + strings.ToUpper(hex4(r)) + "⟩")
 		} else {
 			b.WriteRune(r)
@@ -25,8 +25,8 @@ func visibleText(s string) string {
 	return b.String()
 }
 
-// hides reports whether a character is not seen, or changes how others are.
-func hides(r rune) bool {
+// Hides reports whether a character is not seen, or changes how others are.
+func Hides(r rune) bool {
 	if ' ' <= r && r <= '~' { // most are
 		return false
 	}
@@ -44,23 +44,34 @@ func hex4(r rune) string {
 	return s
 }
 
-// visibleFit is how many bytes of a text take at most so many in a page; what it ends with is whole.
-func visibleFit(s string, most int) int {
+// VisibleFit is how many bytes of a text take at most so many in a page; what it ends with is whole.
+func VisibleFit(s string, most int) int {
 	for i, r := range s {
-		if most -= widthInPage(r); most < 0 {
+		if most -= WidthInPage(r); most < 0 {
 			return i
 		}
 	}
 	return len(s)
 }
 
-// widthInPage is how many bytes a character takes in a page.
-func widthInPage(r rune) int {
+// WidthInPage is how many bytes a character takes in a page.
+func WidthInPage(r rune) int {
 	switch {
-	case hides(r):
+	case Hides(r):
 		return len("⟨U+200B⟩")
 	case strings.ContainsRune(`"'&<>+`, r):
 		return len("&#34;")
 	}
 	return utf8.RuneLen(r)
+}
+
+// CutTo is a text in at most so many characters.
+func CutTo(text string, most int) string {
+	n := 0
+	for i := range text {
+		if n++; n > most {
+			return text[:i] + "…"
+		}
+	}
+	return text
 }

@@ -1,4 +1,4 @@
-package console
+package web
 
 // Colors of terminals in lines of logs. They become classes; all else that a terminal would act
 // upon is left out.
@@ -11,12 +11,15 @@ import (
 // ansiColors are the classes of the codes 30 to 37, and 90 to 97.
 var ansiColors = [...]string{"black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"}
 
-// mostParts is how many changes of color the lines of a page may have. A part of one letter costs
+// MostParts is how many changes of color the lines of a page may have. A part of one letter costs
 // the page fifty bytes and more; what comes behind them is shown without further colors.
-const mostParts = 10_000
+const MostParts = 10_000
 
-// colored are the parts of a line, each in one color. left is how many parts the page has left.
-func colored(line string, left *int) (parts []logPart) {
+// Part is a part of a line in one color.
+type Part struct{ Text, Class string }
+
+// Colored are the parts of a line, each in one color. left is how many parts the page has left.
+func Colored(line string, left *int) (parts []Part) {
 	var b strings.Builder
 	color, bold := "", false
 	class := func() string {
@@ -32,7 +35,7 @@ func colored(line string, left *int) (parts []logPart) {
 	flush := func() {
 		if b.Len() > 0 {
 			*left--
-			parts = append(parts, logPart{visibleText(b.String()), class()})
+			parts = append(parts, Part{Visible(b.String()), class()})
 			b.Reset()
 		}
 	}

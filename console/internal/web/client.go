@@ -1,4 +1,4 @@
-package console
+package web
 
 // Where a request comes from: who is connected, or whom a proxy speaks for that is trusted.
 
@@ -13,26 +13,26 @@ import (
 // from the one that is connected.
 const mostHops = 20
 
-// client is where a request comes from.
-type client struct {
-	addr netip.Addr // without a zone; the zero value where it is not known
-	text string     // for the record: with the port, where it is the one that is connected
+// Client is where a request comes from.
+type Client struct {
+	Addr netip.Addr // without a zone; the zero value where it is not known
+	Text string     // for the record: with the port, where it is the one that is connected
 }
 
-// clientOf says where a request comes from. The header that proxies add to is read from its end,
+// ClientOf says where a request comes from. The header that proxies add to is read from its end,
 // which the one that is connected has written, for as long as a proxy that is trusted has written
 // the entry: what is in front of that may be anybody's invention. Where an entry is no address,
 // the request comes from the proxy that has written it.
-func clientOf(trusted []netip.Prefix, r *http.Request) client {
+func ClientOf(trusted []netip.Prefix, r *http.Request) Client {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		return client{text: r.RemoteAddr}
+		return Client{Text: r.RemoteAddr}
 	}
-	direct := client{plainAddr(peer.Addr()), r.RemoteAddr}
+	direct := Client{plainAddr(peer.Addr()), r.RemoteAddr}
 	at, hops := direct, 0
 	for _, line := range slices.Backward(r.Header["X-Forwarded-For"]) {
 		for line != "" {
-			if !isTrusted(trusted, at.addr) {
+			if !isTrusted(trusted, at.Addr) {
 				return at
 			}
 			if hops++; hops > mostHops {
@@ -48,7 +48,7 @@ func clientOf(trusted []netip.Prefix, r *http.Request) client {
 			if !is {
 				return at
 			}
-			at = client{addr, addr.String()}
+			at = Client{addr, addr.String()}
 		}
 	}
 	return at
@@ -76,13 +76,13 @@ func isTrusted(trusted []netip.Prefix, addr netip.Addr) bool {
 	return slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// network is what failures are counted by: the address, of IPv6 the network that one customer
+// Network is what failures are counted by: the address, of IPv6 the network that one customer
 // has. It is one for all of whom the address is not known.
-func (c client) network() netip.Prefix {
-	bits := c.addr.BitLen()
-	if c.addr.Is6() {
+func (c Client) Network() netip.Prefix {
+	bits := c.Addr.BitLen()
+	if c.Addr.Is6() {
 		bits = 64
 	}
-	p, _ := c.addr.Prefix(bits)
+	p, _ := c.Addr.Prefix(bits)
 	return p
 }

@@ -1,12 +1,12 @@
-package console
+package web
 
 // Readings of clocks that are set back and forward: which come twice, and which never.
 
 import "time"
 
-// twin is the other moment at which the clocks of t's zone show what they show at t, where they
+// Twin is the other moment at which the clocks of t's zone show what they show at t, where they
 // are set back in between.
-func twin(t time.Time) (other time.Time, is bool) {
+func Twin(t time.Time) (other time.Time, is bool) {
 	start, end := t.ZoneBounds()
 	_, offset := t.Zone()
 	if !end.IsZero() {
@@ -24,13 +24,13 @@ func twin(t time.Time) (other time.Time, is bool) {
 	return time.Time{}, false
 }
 
-// readingIn is the moment at which the clocks of the zone show the text, the first of two; exists
+// ReadingIn is the moment at which the clocks of the zone show the text, the first of two; exists
 // is false where they never do.
-func readingIn(layout, text string, zone *time.Location) (at time.Time, exists bool, err error) {
+func ReadingIn(layout, text string, zone *time.Location) (at time.Time, exists bool, err error) {
 	if at, err = time.ParseInLocation(layout, text, zone); err != nil {
 		return at, false, err
 	}
-	if other, is := twin(at); is && other.Before(at) {
+	if other, is := Twin(at); is && other.Before(at) {
 		at = other
 	}
 	same, err := time.Parse(layout, at.Format(layout))

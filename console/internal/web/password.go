@@ -1,4 +1,4 @@
-package console
+package web
 
 // Passwords: which are taken, and how they are kept.
 
@@ -33,24 +33,24 @@ const (
 	longestPassword  = 128
 )
 
-// errWeak is what is wrong with a password that somebody chooses; its text is a key of words.
-type errWeak string
+// WeakPassword is what is wrong with a password that somebody chooses; its text is a key of words.
+type WeakPassword string
 
-func (e errWeak) Error() string { return "console: password: " + string(e) }
+func (e WeakPassword) Error() string { return "console: password: " + string(e) }
 
-// checkPassword returns what is wrong with a password that somebody chooses for a name. There
+// CheckPassword returns what is wrong with a password that somebody chooses for a name. There
 // are no rules of what it is made of.
-func checkPassword(name, password string) error {
+func CheckPassword(name, password string) error {
 	n := utf8.RuneCountInString(password)
 	switch {
 	case n < shortestPassword:
-		return errWeak("password.short")
+		return WeakPassword("password.short")
 	case n > longestPassword, !utf8.ValidString(password):
-		return errWeak("password.long")
+		return WeakPassword("password.long")
 	case name != "" && strings.Contains(strings.ToLower(password), strings.ToLower(name)) && n-utf8.RuneCountInString(name) < 6:
-		return errWeak("password.name")
+		return WeakPassword("password.name")
 	case isPattern([]rune(password)):
-		return errWeak("password.pattern")
+		return WeakPassword("password.pattern")
 	}
 	return nil
 }
@@ -79,32 +79,33 @@ func isPattern(s []rune) bool {
 	return false
 }
 
-// hasher makes hashes, a few at a time: each takes a core for a twentieth of a second, and 19
-// MiB. Half of the places are for those who have logged in before. key is argon2.IDKey, but in tests
+// Hasher makes hashes, a few at a time: each takes a core for a twentieth of a second, and 19
+// MiB. Half of the places are for those who have logged in before. Key is argon2.IDKey, but in tests
 // that count what is made.
-type hasher struct {
-	places *slots.Slots
-	key    func(password, salt []byte, passes, memory uint32, lanes uint8, size uint32) []byte
+type Hasher struct {
+	Places *slots.Slots
+	Key    func(password, salt []byte, passes, memory uint32, lanes uint8, size uint32) []byte
 }
 
 // hashesAtOnce is how many a hasher makes at once.
 const hashesAtOnce = 4
 
-func newHasher() *hasher { return &hasher{slots.New(hashesAtOnce), argon2.IDKey} }
+// NewHasher makes one.
+func NewHasher() *Hasher { return &Hasher{slots.New(hashesAtOnce), argon2.IDKey} }
 
-// errBusy is returned where too many hashes are being made.
-var errBusy = errors.New("console: too many passwords are being checked at once")
+// ErrBusy is returned where too many hashes are being made.
+var ErrBusy = errors.New("console: too many passwords are being checked at once")
 
 // place waits for its turn, and returns how to give it back.
-func (h *hasher) place(ctx context.Context, who slots.Holder) (free func(), err error) {
-	if !h.places.Take(ctx, who) {
-		return nil, errBusy
+func (h *Hasher) place(ctx context.Context, who slots.Holder) (free func(), err error) {
+	if !h.Places.Take(ctx, who) {
+		return nil, ErrBusy
 	}
-	return func() { h.places.Give(who) }, nil
+	return func() { h.Places.Give(who) }, nil
 }
 
-// hash returns what is kept of a password.
-func (h *hasher) hash(ctx context.Context, who slots.Holder, password string) (string, error) {
+// Hash returns what is kept of a password.
+func (h *Hasher) Hash(ctx context.Context, who slots.Holder, password string) (string, error) {
 	free, err := h.place(ctx, who)
 	if err != nil {
 		return "", err
@@ -112,15 +113,15 @@ func (h *hasher) hash(ctx context.Context, who slots.Holder, password string) (s
 	defer free()
 	salt := make([]byte, hashSalt)
 	_, _ = rand.Read(salt) // never fails
-	sum := h.key([]byte(password), salt, hashPasses, hashMemory, hashLanes, hashSize)
+	sum := h.Key([]byte(password), salt, hashPasses, hashMemory, hashLanes, hashSize)
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, hashMemory, hashPasses, hashLanes,
 		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(sum)), nil
 }
 
-// matches reports whether a password is the one that a hash was made of, and whether the hash
+// Matches reports whether a password is the one that a hash was made of, and whether the hash
 // should be made anew. Where kept is empty, as for a name that nobody has, it takes as long and
 // the answer is no.
-func (h *hasher) matches(ctx context.Context, who slots.Holder, kept, password string) (is, stale bool, err error) {
+func (h *Hasher) Matches(ctx context.Context, who slots.Holder, kept, password string) (is, stale bool, err error) {
 	free, err := h.place(ctx, who)
 	if err != nil {
 		return false, false, err
@@ -146,7 +147,7 @@ func (h *hasher) matches(ctx context.Context, who slots.Holder, kept, password s
 	if utf8.RuneCountInString(password) > longestPassword {
 		password, known = "", false
 	}
-	got := h.key([]byte(password), salt, uint32(passes), uint32(memory), lanes, uint32(len(sum)))
+	got := h.Key([]byte(password), salt, uint32(passes), uint32(memory), lanes, uint32(len(sum)))
 	is = subtle.ConstantTimeCompare(got, sum) == 1 && known
 	return is, memory < hashMemory || passes < hashPasses, nil
 }
