@@ -1,17 +1,6 @@
-// Package console is the web console of package xxljob: jobs, runs, their logs, and who has
-// changed what, in a browser. It is one http.Handler that a host mounts:
-//
-//	h, err := console.New(console.Config{Store: store, Scheduler: s, Auth: console.Accounts()})
-//	if err != nil { … }
-//	mux.Handle("/console/", http.StripPrefix("/console", h))
-//
-// It works at any path, since all of its links are relative to the page, behind a proxy that
-// rewrites paths too. Pages are made here, work without scripts, and are refreshed in parts
-// where there are any. There is nothing to start or to close.
-//
-// Users are the console's own, kept in the store (Accounts), or the host says who a request is
-// from (Func, Basic). Nothing is open that the host has not opened.
 package console
+
+// The handler: what it has, and how a request goes through it.
 
 import (
 	"context"
@@ -36,7 +25,7 @@ import (
 // console is the handler. What it has is made by New and never changed, but for what counts.
 type console struct {
 	Config
-	Scheduler *verbs // in place of that of Config, which knows no users; nil where there is none
+	Scheduler *loggedScheduler // in place of that of Config, which knows no users; nil where there is none
 
 	accounts xxljob.AccountStore // nil but with Accounts
 	record   xxljob.ChangeRecord // nil where the store has none
@@ -51,7 +40,7 @@ type console struct {
 	bodies   *slots.Slots // for those that are large
 	failures web.LoginFailures
 	alone    atomic.Uint64 // by which counter of a name the next try is counted
-	pacers   map[pacing]*slots.Pacer
+	limiters map[rateKind]*slots.Pacer
 	underWay *slots.Slots
 	costly   *slots.Slots
 	setupper setupper
@@ -64,12 +53,12 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), hasher: web.NewHasher(), bodies: slots.New(largeBodies), underWay: slots.New(pagesAtOnce), costly: slots.New(costlyAtOnce), pacers: newPacers(), setupper: setupper{turn: make(chan struct{}, 1)}}
+	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), hasher: web.NewHasher(), bodies: slots.New(largeBodies), underWay: slots.New(pagesAtOnce), costly: slots.New(costlyAtOnce), limiters: newLimiters(), setupper: setupper{turn: make(chan struct{}, 1)}}
 	if cfg.OwnSetup {
 		c.setupper.own()
 	}
 	if cfg.Scheduler != nil {
-		c.Scheduler = &verbs{cfg.Scheduler, cfg.Logger}
+		c.Scheduler = &loggedScheduler{cfg.Scheduler, cfg.Logger}
 	}
 	if cfg.Auth.accounts {
 		c.accounts, _ = cfg.Store.(xxljob.AccountStore)
@@ -110,7 +99,7 @@ type request struct {
 	job     xxljob.Job        // of the route, if it is about one
 	run     xxljob.Run
 	secrets map[int64]bool // what learnSecrets has found out
-	look    look
+	look    preferences
 
 	wrote bool // something of the answer
 
@@ -143,7 +132,7 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		below, ours = strings.TrimPrefix(raw, c.Prefix+"/"), false
 	}
 	defer q.leave()
-	q.path, q.ctx, q.look = below, r.Context(), c.defaultLook(r)
+	q.path, q.ctx, q.look = below, r.Context(), c.defaultPreferences(r)
 	if to := c.slashed(r); to != "" {
 		h.Set("Location", to)
 		w.WriteHeader(http.StatusSeeOther)
@@ -205,13 +194,13 @@ func (q *request) serve() error {
 	if err != nil {
 		return err
 	}
-	return q.answer(rt)
+	return q.serveRoute(rt)
 }
 
 // admit says who asks, reads what is asked about, and decides whether it may be.
 func (q *request) admit(rt *route) error {
 	if rt.needs == open {
-		return q.pace(rt.pace)
+		return q.limitRate(rt.rate)
 	}
 	if err := q.identify(); err != nil {
 		return err
@@ -248,7 +237,7 @@ func (q *request) permit(rt *route) error {
 	case (rt.changes() && !rt.own && !rt.reads || rt.control) && q.ReadOnly:
 		return errReadOnly
 	}
-	if err := q.pace(rt.pace); err != nil || rt.long {
+	if err := q.limitRate(rt.rate); err != nil || rt.long {
 		return err
 	}
 	return q.hold(q.underWay)

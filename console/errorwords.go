@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// spoken is an error that says in a language what is wrong, as an xxljob.ScheduleError does.
-type spoken interface {
+// translatable is an error that says in a language what is wrong, as an xxljob.ScheduleError does.
+type translatable interface {
 	error
 	In(language string) string
 }
 
 // why is what an error says, as a value of a text, which asks it in its own language.
 func why(err error) any {
-	var s spoken
+	var s translatable
 	if errors.As(err, &s) {
 		return s
 	}

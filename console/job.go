@@ -45,7 +45,7 @@ type jobView struct {
 	Script   bool   // it is one of XXL-JOB's
 	Said     string // what has just been done
 	Once     *onceView
-	Ails     ailing
+	Health   jobHealth
 	Troubles []troubleLine // of the job, or of its app
 }
 
@@ -67,7 +67,7 @@ type jobNews struct {
 	outcomes          outcomes
 	children, parents jobLinks
 	changes           []xxljob.Change
-	ails              ailing
+	health            jobHealth
 }
 
 // jobPage shows the request's job.
@@ -85,7 +85,7 @@ func (q *request) jobPage() error {
 	if zone := j.Schedule.Zone; zone != "" && zone != q.look.zone.String() {
 		v.Own = zone
 	}
-	v.Ails = news.ails
+	v.Health = news.health
 	for _, t := range q.troublesSeen() {
 		if t.JobID == j.ID || t.JobID == 0 && t.App == j.App && !j.Stopped {
 			v.Troubles = append(v.Troubles, t)
@@ -123,12 +123,12 @@ func (q *request) jobNews(now time.Time) (n jobNews, err error) {
 		return n, err
 	}
 	n.next, n.bad = nextOf(j, newest, now)
-	if n.ails = ailingOf(newest, now); n.ails.Last != 0 { // of this one alone the texts are read
-		last, err := q.Store.Run(q.ctx, n.ails.Last)
+	if n.health = jobHealthOf(newest, now); n.health.Last != 0 { // of this one alone the texts are read
+		last, err := q.Store.Run(q.ctx, n.health.Last)
 		if err != nil && !errors.Is(err, xxljob.ErrNotFound) {
 			return n, err
 		}
-		n.ails.Cause = q.causeOf(last)
+		n.health.Cause = q.causeOf(last)
 	}
 	skipped, err := q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: j.ID, States: []xxljob.State{xxljob.StateSkipped}, Limit: skipsOfAJob})
 	if err != nil {

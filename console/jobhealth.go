@@ -11,8 +11,8 @@ import (
 // lateFrom is how long a run has waited that is said to be late.
 const lateFrom = 5 * time.Second
 
-// ailing is how many runs in a row have ended badly, and how many are late.
-type ailing struct {
+// jobHealth is how many runs in a row have ended badly, and how many are late.
+type jobHealth struct {
 	Failed    int
 	More      bool      // than are looked at
 	Since     time.Time // when the first of them was due
@@ -23,8 +23,8 @@ type ailing struct {
 	LateFirst int64     // that one
 }
 
-// ailingOf is what runs of a job, the newest first, tell, but for the Cause.
-func ailingOf(runs []xxljob.Run, now time.Time) (a ailing) {
+// jobHealthOf is what runs of a job, the newest first, tell, but for the Cause.
+func jobHealthOf(runs []xxljob.Run, now time.Time) (a jobHealth) {
 	counts := true // no run before this one has succeeded
 	for i := range runs {
 		switch r := &runs[i]; {

@@ -88,7 +88,7 @@ func (q *request) showAsSent(f *jobForm) error {
 	resumed := q.field("show") == showResumed
 	if resumed {
 		clear(f.faults)
-	} else if err := q.pace(previews); err != nil {
+	} else if err := q.limitRate(previews); err != nil {
 		return err
 	}
 	return q.showForm(http.StatusOK, f, func(v *formView) { v.Resumed = resumed })

@@ -12,10 +12,10 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// verbs are what the console calls of a scheduler. Each that changes something is logged, and each
+// loggedScheduler is what the console calls of a scheduler. Each that changes something is logged, and each
 // that stores a parameter is told for whom: the scheduler checks what a user may give to which job.
 // What is not here the console cannot call.
-type verbs struct {
+type loggedScheduler struct {
 	s   xxljob.Scheduler
 	log *slog.Logger
 }
@@ -46,7 +46,7 @@ func (g userGrants) Scripts(app string) bool {
 }
 
 // say writes a line about a verb that was carried out. What has failed the request says.
-func (v *verbs) say(ctx context.Context, verb string, err error, args ...any) {
+func (v *loggedScheduler) say(ctx context.Context, verb string, err error, args ...any) {
 	if err != nil {
 		return
 	}
@@ -54,49 +54,49 @@ func (v *verbs) say(ctx context.Context, verb string, err error, args ...any) {
 	v.log.InfoContext(ctx, "console: "+verb, append(args, "user", from.Actor, "client", from.Client, "request", from.RequestID)...)
 }
 
-func (v *verbs) AddJob(ctx context.Context, g grants.Grants, j xxljob.Job) (xxljob.Job, error) {
+func (v *loggedScheduler) AddJob(ctx context.Context, g grants.Grants, j xxljob.Job) (xxljob.Job, error) {
 	added, err := v.s.AddJob(grants.In(ctx, g), j)
 	v.say(ctx, "add a job", err, "job", added.ID, "app", j.App, "name", j.Name)
 	return added, err
 }
 
-func (v *verbs) UpdateJob(ctx context.Context, g grants.Grants, j xxljob.Job) (xxljob.Job, error) {
+func (v *loggedScheduler) UpdateJob(ctx context.Context, g grants.Grants, j xxljob.Job) (xxljob.Job, error) {
 	now, err := v.s.UpdateJob(grants.In(ctx, g), j)
 	v.say(ctx, "edit a job", err, "job", j.ID, "app", j.App, "version", now.Version)
 	return now, err
 }
 
-func (v *verbs) RemoveJob(ctx context.Context, id int64) error {
+func (v *loggedScheduler) RemoveJob(ctx context.Context, id int64) error {
 	err := v.s.RemoveJob(ctx, id)
 	v.say(ctx, "remove a job", err, "job", id)
 	return err
 }
 
-func (v *verbs) StartJob(ctx context.Context, id int64) error {
+func (v *loggedScheduler) StartJob(ctx context.Context, id int64) error {
 	err := v.s.StartJob(ctx, id)
 	v.say(ctx, "start a job", err, "job", id)
 	return err
 }
 
-func (v *verbs) StopJob(ctx context.Context, id int64) error {
+func (v *loggedScheduler) StopJob(ctx context.Context, id int64) error {
 	err := v.s.StopJob(ctx, id)
 	v.say(ctx, "stop a job", err, "job", id)
 	return err
 }
 
-func (v *verbs) Trigger(ctx context.Context, g grants.Grants, job int64, t xxljob.Trigger) ([]int64, error) {
+func (v *loggedScheduler) Trigger(ctx context.Context, g grants.Grants, job int64, t xxljob.Trigger) ([]int64, error) {
 	runs, err := v.s.Trigger(grants.In(ctx, g), job, t)
 	v.say(ctx, "run a job once", err, "job", job, "runs", runs)
 	return runs, err
 }
 
-func (v *verbs) Again(ctx context.Context, g grants.Grants, run int64) (int64, error) {
+func (v *loggedScheduler) Again(ctx context.Context, g grants.Grants, run int64) (int64, error) {
 	id, err := v.s.Again(grants.In(ctx, g), run)
 	v.say(ctx, "run again", err, "run", run, "as", id)
 	return id, err
 }
 
-func (v *verbs) Kill(ctx context.Context, run int64) error {
+func (v *loggedScheduler) Kill(ctx context.Context, run int64) error {
 	err := v.s.Kill(ctx, run)
 	v.say(ctx, "kill a run", err, "run", run)
 	return err
@@ -104,16 +104,16 @@ func (v *verbs) Kill(ctx context.Context, run int64) error {
 
 // What only reads.
 
-func (v *verbs) Log(ctx context.Context, run int64, from int) (wire.LogResult, error) {
+func (v *loggedScheduler) Log(ctx context.Context, run int64, from int) (wire.LogResult, error) {
 	return v.s.Log(ctx, run, from)
 }
 
-func (v *verbs) LogTail(ctx context.Context, run int64, n int) (wire.LogResult, error) {
+func (v *loggedScheduler) LogTail(ctx context.Context, run int64, n int) (wire.LogResult, error) {
 	return v.s.LogTail(ctx, run, n)
 }
 
-func (v *verbs) Stats() xxljob.Stats { return v.s.Stats() }
+func (v *loggedScheduler) Stats() xxljob.Stats { return v.s.Stats() }
 
-func (v *verbs) Troubles() []xxljob.Trouble { return v.s.Troubles() }
+func (v *loggedScheduler) Troubles() []xxljob.Trouble { return v.s.Troubles() }
 
-func (v *verbs) Ready() error { return v.s.Ready() }
+func (v *loggedScheduler) Ready() error { return v.s.Ready() }

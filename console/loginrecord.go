@@ -7,9 +7,9 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// record1 writes an entry about a login of a user, if the store has a record, and a line in the
+// recordLogin writes an entry about a login of a user, if the store has a record, and a line in the
 // log.
-func (q *request) record1(name, verb string) error {
+func (q *request) recordLogin(name, verb string) error {
 	q.Logger.Info("console: "+verb, "user", name, "client", q.client.Text, "request", q.id)
 	if q.record == nil {
 		return nil
@@ -18,9 +18,9 @@ func (q *request) record1(name, verb string) error {
 	return err
 }
 
-// note is record1 for what has happened already, whether it can be recorded or not.
-func (q *request) note(name, verb string) {
-	if err := q.record1(name, verb); err != nil {
+// noteLogin is recordLogin for what has happened already, whether it can be recorded or not.
+func (q *request) noteLogin(name, verb string) {
+	if err := q.recordLogin(name, verb); err != nil {
 		q.Logger.Warn("console: an entry of the record of changes could not be written", "verb", verb, "user", name, "error", err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/xxljob/xxljob/console/internal/lang"
 )
 
-// look is how pages look to somebody.
-type look struct {
+// preferences are how pages look to somebody.
+type preferences struct {
 	language *lang.Language
 	zone     *time.Location
 	chosen   // what of these was chosen, and is there
@@ -48,7 +48,7 @@ const mostOfACookie = 4096
 const jobsOwn = "job"
 
 // inZoneOf takes over the zone of a job, for who has chosen that.
-func (l *look) inZoneOf(j *xxljob.Job) {
+func (l *preferences) inZoneOf(j *xxljob.Job) {
 	if zone := zoneOf(j.Schedule.Zone); zone != nil && l.Zone == jobsOwn {
 		l.zone = zone
 	}
@@ -71,13 +71,13 @@ func (ch *chosen) word(name string) *string {
 	return map[string]*string{"theme": &ch.Theme, "density": &ch.Density, "live": &ch.Live, "keys": &ch.Keys, "wrap": &ch.Wrap}[name]
 }
 
-// defaultLook is how pages look to who has no account, or has chosen nothing.
-func (c *console) defaultLook(r *http.Request) look {
+// defaultPreferences are how pages look to who has no account, or has chosen nothing.
+func (c *console) defaultPreferences(r *http.Request) preferences {
 	tag := lang.Accepted(r.Header.Get("Accept-Language"))
 	if tag == "" {
 		tag = c.Language
 	}
-	l := look{language: c.langs[tag], zone: c.Location}
+	l := preferences{language: c.langs[tag], zone: c.Location}
 	if cookie, err := r.Cookie(zoneCookie); err == nil {
 		if zone := zoneOf(strings.ReplaceAll(cookie.Value, "%2F", "/")); zone != nil {
 			l.zone = zone
@@ -135,7 +135,7 @@ func (q *request) lookOf(settings string) {
 }
 
 // choose takes over what was chosen, as far as there is such a thing.
-func (l *look) choose(c *console, ch chosen) {
+func (l *preferences) choose(c *console, ch chosen) {
 	if language := c.langs[ch.Language]; language != nil {
 		l.language, l.Language = language, ch.Language
 	}

@@ -10,19 +10,19 @@ import (
 	"github.com/xxljob/xxljob/internal/slots"
 )
 
-// pacing is a kind of such questions.
-type pacing int
+// rateKind is a kind of such questions.
+type rateKind int
 
 const (
-	atWill   pacing = iota
-	previews        // of a schedule
-	wholes          // all of a log, or all of many jobs
-	healths         // whether the store answers, which nobody has to log in for
+	noLimit  rateKind = iota
+	previews          // of a schedule
+	wholes            // all of a log, or all of many jobs
+	healths           // whether the store answers, which nobody has to log in for
 )
 
-// newPacers are the paces of all kinds.
-func newPacers() map[pacing]*slots.Pacer {
-	return map[pacing]*slots.Pacer{
+// newLimiters are the paces of all kinds.
+func newLimiters() map[rateKind]*slots.Pacer {
+	return map[rateKind]*slots.Pacer{
 		previews: slots.NewPacer(time.Second/5, 5),
 		wholes:   slots.NewPacer(time.Second/2, 20),
 		healths:  slots.NewPacer(time.Second/5, 20),
@@ -55,9 +55,9 @@ func (q *request) asking() string {
 	return "user " + q.user.Name
 }
 
-// pace counts a question of a kind, or says how long it has to wait.
-func (q *request) pace(kind pacing) error {
-	p := q.pacers[kind]
+// limitRate counts a question of a kind, or says how long it has to wait.
+func (q *request) limitRate(kind rateKind) error {
+	p := q.limiters[kind]
 	if p == nil {
 		return nil
 	}

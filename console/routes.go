@@ -45,7 +45,7 @@ type route struct {
 	carries         bool // its form has another one in it that is kept
 	rows            bool // its form has a field for each row of a list
 	several         bool // it is about several of a list, which its page looks up: of what it says no more than that is kept
-	pace            pacing
+	rate            rateKind
 	views           ViewKind // what is shown that a host may want to know of
 	control         bool     // its page is there to change something: refused where the console is read-only
 }
@@ -91,7 +91,7 @@ func routes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{
 		{method: get, pattern: "asset/{name}", serve: (*request).asset},
-		{method: get, pattern: "health", serve: (*request).health, pace: healths},
+		{method: get, pattern: "health", serve: (*request).health, rate: healths},
 
 		{method: get, pattern: "setup", needs: newcomer, serve: (*request).setupForm, only: true},
 		{method: post, pattern: "setup", needs: newcomer, serve: (*request).setup, own: true, only: true},
@@ -105,9 +105,9 @@ func routes() []route {
 		{method: get, pattern: "jobs/new", needs: somebody, serve: (*request).newJob, control: true, views: ViewJob},
 		{method: post, pattern: "jobs/new", needs: somebody, serve: (*request).addJob, keeps: true},
 		{method: post, pattern: "jobs/bulk", needs: somebody, serve: (*request).bulk, rows: true, long: true, keeps: true, several: true},
-		{method: get, pattern: "jobs/export", needs: somebody, serve: (*request).exportList, long: true, pace: wholes, views: ViewExport},
-		{method: post, pattern: "jobs/export", needs: somebody, serve: (*request).exportTicked, rows: true, long: true, reads: true, pace: wholes, views: ViewExport},
-		{method: get, pattern: "preview", needs: somebody, serve: (*request).preview, pace: previews},
+		{method: get, pattern: "jobs/export", needs: somebody, serve: (*request).exportList, long: true, rate: wholes, views: ViewExport},
+		{method: post, pattern: "jobs/export", needs: somebody, serve: (*request).exportTicked, rows: true, long: true, reads: true, rate: wholes, views: ViewExport},
+		{method: get, pattern: "preview", needs: somebody, serve: (*request).preview, rate: previews},
 		{method: get, pattern: "jobs/{id}", needs: seeing, of: aJob, serve: (*request).jobPage, views: ViewJob},
 		{method: get, pattern: "jobs/{id}/export", needs: seeing, of: aJob, serve: (*request).exportJob, views: ViewExport},
 		{method: get, pattern: "jobs/{id}/edit", needs: editing, of: aJob, serve: (*request).editJob, control: true, views: ViewJob},
@@ -129,7 +129,7 @@ func routes() []route {
 		{method: post, pattern: "runs/{id}/kill", needs: operating, of: aRun, serve: (*request).killRun},
 		{method: post, pattern: "runs/{id}/again", needs: operating, of: aRun, serve: (*request).againRun},
 		{method: get, pattern: "runs/{id}/log", needs: seeing, of: aRun, serve: (*request).runLog, views: ViewLog},
-		{method: get, pattern: "runs/{id}/log/file", needs: seeing, of: aRun, serve: (*request).logFile, long: true, pace: wholes, views: ViewLogFile},
+		{method: get, pattern: "runs/{id}/log/file", needs: seeing, of: aRun, serve: (*request).logFile, long: true, rate: wholes, views: ViewLogFile},
 		{method: get, pattern: "troubles", needs: somebody, serve: (*request).troubles},
 		{method: get, pattern: "changes", needs: somebody, serve: (*request).changes, views: ViewChanges},
 	}

@@ -45,8 +45,8 @@ type runView struct {
 	Said                    string
 }
 
-// kin is what belongs to a run, as the store has it.
-type kin struct {
+// relatives is what belongs to a run, as the store has it.
+type relatives struct {
 	job      *xxljob.Job
 	tree     []xxljob.Run
 	further  int // runs behind those of the tree
@@ -67,7 +67,7 @@ func (q *request) runPage() error {
 	v.Progress, v.KillReason = q.ofRun(&r, FieldResult, r.ProgressText), q.redacted(r.App, FieldResult, r.KillReason)
 	v.Bad, v.Cause = isBad(r.State), q.causeOf(r)
 	v.LogFirst = v.Bad && !r.Started.IsZero() && !q.isPart()
-	k, err := shared(q, fmt.Sprintf("run %t %q %d %d", q.user.Admin, q.user.Apps, r.ID, r.State), func(ctx context.Context) (kin, error) { return q.kinOf(ctx, &r) })
+	k, err := shared(q, fmt.Sprintf("run %t %q %d %d", q.user.Admin, q.user.Apps, r.ID, r.State), func(ctx context.Context) (relatives, error) { return q.relativesOf(ctx, &r) })
 	if err != nil {
 		return err
 	}
@@ -114,8 +114,8 @@ func (q *request) causeOf(r xxljob.Run) string {
 	return ""
 }
 
-// kinOf reads what belongs to a run. The texts of other runs are on their own pages, and may be long.
-func (q *request) kinOf(ctx context.Context, r *xxljob.Run) (k kin, err error) {
+// relativesOf reads what belongs to a run. The texts of other runs are on their own pages, and may be long.
+func (q *request) relativesOf(ctx context.Context, r *xxljob.Run) (k relatives, err error) {
 	ctx = store.WithShortTexts(ctx, 0)
 	if k.tree, k.further, err = q.branchesOf(ctx, r.TriggerID); err != nil && !errors.Is(err, xxljob.ErrNotFound) {
 		return k, err

@@ -76,7 +76,7 @@ func (q *request) runLog() error {
 	var v logView
 	switch {
 	case q.query("find") != "":
-		if err := q.pace(wholes); err != nil {
+		if err := q.limitRate(wholes); err != nil {
 			return err
 		}
 		v, err = q.searchLog(q.query("find"), max(from, 1))

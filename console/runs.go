@@ -80,7 +80,7 @@ func (q *request) runs() error {
 		return err
 	}
 	if f.Text != "" { // each of a great many runs is looked at
-		if err := q.pace(wholes); err != nil {
+		if err := q.limitRate(wholes); err != nil {
 			return err
 		}
 		if err := q.hold(q.costly); err != nil {

@@ -206,7 +206,7 @@ func (q *request) login() error {
 		return err
 	}
 	if !is || account.Disabled {
-		q.note(name, "login-failed")
+		q.noteLogin(name, "login-failed")
 		return refuse(&problem{status: http.StatusUnprocessableEntity, key: "login.wrong"})
 	}
 	if err := q.passed(t); err != nil {
@@ -219,7 +219,7 @@ func (q *request) login() error {
 	if q.user != nil && q.user.session != nil { // it is another one from now on
 		_ = q.accounts.EndSession(q.ctx, q.user.session.User, q.user.session.ID)
 	}
-	if err := q.record1(name, "login"); err != nil {
+	if err := q.recordLogin(name, "login"); err != nil {
 		return err
 	}
 	session, err := q.begin(&account, q.field("password"))
@@ -258,7 +258,7 @@ func (q *request) logout() error {
 		if err := q.accounts.EndSession(q.ctx, s.User, s.ID); err != nil && !errors.Is(err, xxljob.ErrNotFound) {
 			return err
 		}
-		q.note(s.User, "logout")
+		q.noteLogin(s.User, "logout")
 	}
 	if left == "" {
 		q.setCookie(sessionCookie, "", -time.Second)

@@ -36,41 +36,41 @@ const (
 	ViewChanges ViewKind = "changes" // the list of changes, with parameters before and after them
 )
 
-// answer is a writer that remembers the status of what was answered.
-type answer struct {
+// statusWriter is a writer that remembers the status of what was answered.
+type statusWriter struct {
 	http.ResponseWriter
 	status int
 }
 
 // Unwrap is for http.ResponseController.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+func (a *statusWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // WriteHeader passes the status on.
-func (a *answer) WriteHeader(status int) {
+func (a *statusWriter) WriteHeader(status int) {
 	a.status = status
 	a.ResponseWriter.WriteHeader(status)
 }
 
 // Write passes on what is written.
-func (a *answer) Write(b []byte) (int, error) {
+func (a *statusWriter) Write(b []byte) (int, error) {
 	if a.status == 0 {
 		a.status = http.StatusOK
 	}
 	return a.ResponseWriter.Write(b)
 }
 
-// answer has a route answer, and tells the host of what was seen then.
-func (q *request) answer(rt *route) error {
+// serveRoute has a route answer, and tells the host of what was seen then.
+func (q *request) serveRoute(rt *route) error {
 	if q.Viewed == nil || rt.views == "" || q.r.Method == http.MethodHead || q.isPart() {
 		return rt.serve(q)
 	}
-	a := &answer{ResponseWriter: q.w}
+	a := &statusWriter{ResponseWriter: q.w}
 	q.w = a
 	if err := rt.serve(q); err != nil {
 		return err
 	}
 	if a.status == http.StatusOK && q.shows(rt) {
-		q.viewed(rt.views)
+		q.tellViewed(rt.views)
 	}
 	return nil
 }
@@ -87,8 +87,8 @@ func (q *request) shows(rt *route) bool {
 	return true
 }
 
-// viewed tells the host. A panic of it is the log's.
-func (q *request) viewed(kind ViewKind) {
+// tellViewed tells the host. A panic of it is the log's.
+func (q *request) tellViewed(kind ViewKind) {
 	defer func() {
 		if v := recover(); v != nil {
 			q.Logger.Error("console: Config.Viewed has panicked", "request", q.id, "panic", v)
