@@ -68,7 +68,8 @@ func (d *redater) look(ctx context.Context, reader store.JobReader) error {
 	return nil
 }
 
-// redatePage is how many schedules one call reads. Behind each there is a pause, as long as it took.
+// redatePage is how many schedules one call reads. Behind each there is a pause, as long as it took,
+// unless jobs of it were due too late: then there are more of them, perhaps, and these are silent.
 const redatePage = 1000
 
 // redate goes through the schedules of all jobs, and works out anew what is due too late by them.
@@ -92,7 +93,7 @@ func (d *redater) redate(ctx context.Context, reader store.JobReader, shards map
 		if err := d.correct(ctx, shards, late); err != nil {
 			return err
 		}
-		if after = jobs[len(jobs)-1].ID; len(jobs) < redatePage || !loop.Sleep(ctx, time.Since(began)) {
+		if after = jobs[len(jobs)-1].ID; len(jobs) < redatePage || ctx.Err() != nil || len(late) == 0 && !loop.Sleep(ctx, time.Since(began)) {
 			return ctx.Err()
 		}
 	}
