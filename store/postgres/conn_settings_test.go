@@ -163,9 +163,29 @@ func TestCommitsWait(t *testing.T) {
 	}
 }
 
-// topics returns what passes by the cases of other topics of the suite; without names, by
-// none. A topic that the suite does not have fails the test, but where -run chooses cases.
+// topics returns what passes by the cases of other topics of the suite. A topic that the suite
+// does not have fails the test, but where -run chooses cases.
 func topics(t *testing.T, names ...string) (only func(*testing.T)) {
+	among := amongTopics(t, names...)
+	return func(t *testing.T) {
+		if !among(t) {
+			t.Skip("another topic")
+		}
+	}
+}
+
+// otherTopics returns what passes by the cases of these topics.
+func otherTopics(t *testing.T, names ...string) (only func(*testing.T)) {
+	among := amongTopics(t, names...)
+	return func(t *testing.T) {
+		if among(t) {
+			t.Skip("the topic is run otherwise")
+		}
+	}
+}
+
+// amongTopics returns what tells whether a case is of one of the topics.
+func amongTopics(t *testing.T, names ...string) func(*testing.T) bool {
 	var met sync.Map
 	t.Cleanup(func() { // when all cases are over
 		for _, name := range names {
@@ -174,16 +194,14 @@ func topics(t *testing.T, names ...string) (only func(*testing.T)) {
 			}
 		}
 	})
-	return func(t *testing.T) {
+	return func(t *testing.T) bool {
 		for _, name := range names {
 			if strings.Contains(t.Name(), "/"+name+"/") {
 				met.Store(name, true)
-				return
+				return true
 			}
 		}
-		if len(names) > 0 {
-			t.Skip("another topic")
-		}
+		return false
 	}
 }
 

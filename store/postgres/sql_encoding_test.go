@@ -2,9 +2,8 @@ package postgres_test
 
 import (
 	"errors"
-	"fmt"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -15,23 +14,17 @@ import (
 	"github.com/xxljob/xxljob/store/storetest"
 )
 
-// inEncoding makes a database in another encoding than UTF-8, and stores on it, each in a schema of
-// its own.
+// inEncoding makes a database in another encoding than UTF-8, and stores on it, each in a schema that
+// no other has at the time.
 func inEncoding(t *testing.T, encoding string) (open func(t *testing.T, opts ...pgtest.Option) *postgres.Store) {
 	t.Helper()
 	if _, ok := pgtest.SuperDSN(t); !ok {
 		pgtest.Skip(t, "databases are made on a cluster of our own only: unset XXLJOB_TEST_DATABASE_URL")
 	}
-	dsn := pgtest.Database(t, "C/"+encoding)
-	var n atomic.Int64
-	return func(t *testing.T, opts ...pgtest.Option) *postgres.Store {
-		pool := pgtest.Pool(t, append(opts, pgtest.At(dsn), with(map[string]string{"client_encoding": "UTF8"}))...)
-		s, err := postgres.New(t.Context(), pool, postgres.Patient(postgres.Config{Schema: fmt.Sprint("s", n.Add(1)), AutoMigrate: true}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(s.Close)
-		return s
+	opts := []pgtest.Option{pgtest.At(pgtest.Database(t, "C/"+encoding)), with(map[string]string{"client_encoding": "UTF8"})}
+	there := &schemas{pool: pgtest.Pool(t, opts...)}
+	return func(t *testing.T, more ...pgtest.Option) *postgres.Store {
+		return there.open(t, pgtest.Pool(t, slices.Concat(opts, more)...), postgres.Patient(postgres.Config{}))
 	}
 }
 

@@ -6,7 +6,6 @@ package postgres
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,24 +90,35 @@ func (st statement) into(read result) statement {
 // A hole that nothing fills is a mistake in the program.
 type template func(text string) query
 
-// hole is what a template fills.
-var hole = regexp.MustCompile(`\{\{[a-z_.]+\}\}`)
-
-// newTemplate is the template for a schema, whose name is quoted.
+// newTemplate is the template for a schema, whose name is quoted. New fills all statements of a
+// store, so there are no regular expressions here either (see qualify).
 func newTemplate(schema string) template {
-	common := commonHoles(schema)
+	common, listed := commonHoles(schema), listedColumns("{{arg.texts}}")
 	return func(text string) (q query) {
-		text = strings.ReplaceAll(text, "{{listed}}", listedColumns("{{arg.texts}}"))
-		q.text = mark + hole.ReplaceAllStringFunc(qualify(text), func(hole string) string {
-			if name, is := strings.CutPrefix(hole, "{{arg."); is {
-				return q.number(strings.TrimSuffix(name, "}}"))
+		var out strings.Builder
+		out.WriteString(mark)
+		rest := qualify(strings.ReplaceAll(text, "{{listed}}", listed))
+		for {
+			before, behind, is := strings.Cut(rest, "{{")
+			out.WriteString(before)
+			if !is {
+				break
+			}
+			var hole string
+			if hole, rest, is = strings.Cut(behind, "}}"); !is {
+				panic(fmt.Sprintf("postgres: a hole without an end in %s", text))
+			}
+			if name, is := strings.CutPrefix(hole, "arg."); is {
+				out.WriteString(q.number(name))
+				continue
 			}
 			fill, known := common[hole]
 			if !known {
-				panic(fmt.Sprintf("postgres: nothing fills %s in %s", hole, text))
+				panic(fmt.Sprintf("postgres: nothing fills {{%s}} in %s", hole, text))
 			}
-			return fill
-		})
+			out.WriteString(fill)
+		}
+		q.text = out.String()
 		return q
 	}
 }
@@ -128,12 +138,12 @@ func commonHoles(schema string) map[string]string {
 	literal := strings.ReplaceAll(schema, "'", "''")
 	seq := literal + ".xxl_job_log_id"
 	holes := map[string]string{
-		"{{schema}}": schema, "{{literal}}": literal,
-		"{{run_id}}": strings.ReplaceAll(sqlRunID, "{{seq}}", seq), "{{run_base}}": sqlRunBase, "{{run_low}}": strings.ReplaceAll(sqlRunLow, "{{seq}}", seq),
-		"{{now}}": sqlNow, "{{kept}}": sqlNow + " - interval '1 minute'", "{{born}}": scheduleBorn(), "{{run}}": runColumns,
+		"schema": schema, "literal": literal,
+		"run_id": strings.ReplaceAll(sqlRunID, "{{seq}}", seq), "run_base": sqlRunBase, "run_low": strings.ReplaceAll(sqlRunLow, "{{seq}}", seq),
+		"now": sqlNow, "kept": sqlNow + " - interval '1 minute'", "born": scheduleBorn(), "run": runColumns,
 	}
 	for name, n := range storedNumbers {
-		holes["{{"+name+"}}"] = strconv.Itoa(n)
+		holes[name] = strconv.Itoa(n)
 	}
 	return holes
 }

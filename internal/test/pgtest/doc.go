@@ -16,7 +16,7 @@
 // XXLJOB_TEST_DATABASE_URL names a database whose user may create schemas. Where
 // it is not set, the first test that asks starts a cluster (see Find for where
 // the programs are looked for). It flushes nothing to disk: a server that is killed has lost
-// nothing, and no test ends the machine. The tests work in it as an ordinary role, not as a
+// nothing, and no test ends the machine; and it vacuums nothing by itself. The tests work in it as an ordinary role, not as a
 // superuser.
 //
 // Where there is neither, tests are skipped, saying what to install. With

@@ -98,7 +98,7 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// TestSettings: on a server of ours, tests work as a service would, but that nothing is flushed.
+// TestSettings: on a server of ours, tests work as a service would, but that nothing is flushed, nor vacuumed.
 func TestSettings(t *testing.T) {
 	startsServers(t)
 	super, ours := pgtest.SuperDSN(t)
@@ -106,7 +106,7 @@ func TestSettings(t *testing.T) {
 		pgtest.Skip(t, "the server is not ours: unset XXLJOB_TEST_DATABASE_URL")
 	}
 	for setting, want := range map[string]string{
-		"is_superuser": "off", "fsync": "off", "synchronous_commit": "on", "full_page_writes": "on",
+		"is_superuser": "off", "fsync": "off", "synchronous_commit": "on", "full_page_writes": "off", "autovacuum": "off",
 		"max_connections": "400", "server_encoding": "UTF8", "TimeZone": "UTC",
 	} {
 		if got := one[string](t, pgtest.SharedPool(t), "SELECT current_setting($1)", setting); got != want {

@@ -52,9 +52,16 @@ func openServer() (*server, error) {
 	return s, nil
 }
 
+// frugal are settings of a server whose data nobody needs once the tests are over: pages are not
+// logged as a whole, tables are not vacuumed and analyzed behind the tests' backs, nor statements
+// compiled.
+func frugal() map[string]string {
+	return map[string]string{"full_page_writes": "off", "autovacuum": "off", "jit": "off"}
+}
+
 // start makes the cluster of the process, with a database for tests.
 func (s *server) start() error {
-	c, err := New(Options{NoFsync: true})
+	c, err := New(Options{NoFsync: true, Settings: frugal()})
 	if err != nil {
 		return err
 	}
