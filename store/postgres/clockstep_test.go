@@ -86,7 +86,7 @@ func TestServersClockAhead(t *testing.T) {
 	pool, err := pgxpool.New(t.Context(), m.dsn)
 	must(t, err)
 	defer pool.Close()
-	st, err := postgres.New(t.Context(), pool, postgres.Config{AutoMigrate: true})
+	st, err := postgres.New(t.Context(), pool, postgres.AllDays(postgres.Config{AutoMigrate: true}))
 	must(t, err)
 	defer st.Close()
 	ran := instants{ran: map[string][]time.Time{}}

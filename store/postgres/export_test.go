@@ -79,6 +79,15 @@ func ReserveIsStale(s *Store) {
 // BePatient makes the transactions of all stores have five times as long.
 func BePatient() { statementPatience, answerPatience = 5*statementPatience, 5*answerPatience }
 
+// MakeFewDays has all stores be as those of FewDays, but for those of AllDays.
+func MakeFewDays() { usuallyAhead = 1 }
+
+// AllDays makes stores that make partitions as far ahead as they do for users.
+func AllDays(cfg Config) Config {
+	cfg.daysAhead = partitionsAhead
+	return cfg
+}
+
 // FewDays makes stores that make partitions for today and the days beside it only: the server plans
 // a statement in less time, and almost no test is about the days behind them.
 func FewDays(cfg Config) Config {

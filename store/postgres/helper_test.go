@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"crypto/rand"
+	"flag"
 	"fmt"
 	"os"
 	"regexp"
@@ -45,6 +46,9 @@ func TestMain(m *testing.M) {
 		return
 	}
 	postgres.BePatient()
+	if flag.Parse(); flag.Lookup("test.bench").Value.String() == "" {
+		postgres.MakeFewDays() // to make a day's partitions takes as long as many a test does otherwise
+	}
 	code := m.Run()
 	made.drop()
 	os.Exit(code)

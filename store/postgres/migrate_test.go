@@ -36,8 +36,10 @@ func partitions(t *testing.T, pool *pgxpool.Pool, schema string) int {
 	return ask[int](t, pool, "select count(*)::int from pg_inherits where inhparent = ($1 || '.xxl_job_log')::regclass", schema)
 }
 
-// allPartitions are those from yesterday to a fortnight ahead.
-const allPartitions = 16
+const (
+	allPartitions   = 3  // from yesterday to tomorrow: see postgres.MakeFewDays
+	usersPartitions = 16 // from yesterday to a fortnight ahead: see postgres.AllDays
+)
 
 // longAgo makes a partition for a day long ago.
 func longAgo(t *testing.T, pool *pgxpool.Pool, schema string) {
@@ -127,14 +129,14 @@ func TestManyMayMigrateAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			if err := postgres.Migrate(t.Context(), pools[i%len(pools)], postgres.Config{Schema: schema}); err != nil {
+			if err := postgres.Migrate(t.Context(), pools[i%len(pools)], postgres.AllDays(postgres.Config{Schema: schema})); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	if n := partitions(t, pool, schema); n != allPartitions {
-		t.Errorf("there are %d partitions, want %d", n, allPartitions)
+	if n := partitions(t, pool, schema); n != usersPartitions {
+		t.Errorf("there are %d partitions, want %d", n, usersPartitions)
 	}
 	for _, days := range []int{-1, 0, 14} {
 		ask[bool](t, pool, "select '"+partition(schema, days)+"'::regclass is not null")
@@ -146,7 +148,8 @@ func TestMigrateAgainWhileRunsFlow(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
 	schema := migrated(t, pool)
-	cfg := postgres.Config{Schema: schema}
+	cfg := postgres.AllDays(postgres.Config{Schema: schema})
+	must(t, postgres.Migrate(t.Context(), pool, cfg))
 	s, a := openAt(t, pool, schema)
 	job := a.job()
 	stop, added := make(chan struct{}), 0
@@ -168,8 +171,8 @@ func TestMigrateAgainWhileRunsFlow(t *testing.T) {
 	for days := range 5 {
 		run(t, pool, "drop table "+partition(schema, 14-days))
 		must(t, postgres.Migrate(t.Context(), pool, cfg))
-		if n := partitions(t, pool, schema); n != allPartitions {
-			t.Errorf("there are %d partitions, want %d", n, allPartitions)
+		if n := partitions(t, pool, schema); n != usersPartitions {
+			t.Errorf("there are %d partitions, want %d", n, usersPartitions)
 		}
 	}
 	close(stop)
@@ -231,7 +234,7 @@ func TestDefinitionsGiveWay(t *testing.T) {
 	s, a := openAt(t, pool, schema)
 	job := a.job()
 	a.started(a.job())
-	run(t, pool, "drop table "+partition(schema, 14))
+	run(t, pool, "drop table "+partition(schema, 1))
 	longAgo(t, pool, schema)
 	x, err := pool.Begin(t.Context())
 	must(t, err)
@@ -519,7 +522,7 @@ func TestFirstStartsSideBySide(t *testing.T) {
 // firstStart is what each replica of a service does, up to its stop. Begun is called with
 // how that went in between.
 func firstStart(ctx context.Context, pool *pgxpool.Pool, name string, begun func(error)) error {
-	st, err := postgres.New(ctx, pool, postgres.Config{AutoMigrate: true})
+	st, err := postgres.New(ctx, pool, postgres.AllDays(postgres.Config{AutoMigrate: true}))
 	if err != nil {
 		begun(err)
 		return nil

@@ -208,7 +208,7 @@ func newStore(pool *pgxpool.Pool, cfg Config) (*Store, error) {
 		cfg.patience = 1
 	}
 	if cfg.daysAhead == 0 {
-		cfg.daysAhead = partitionsAhead
+		cfg.daysAhead = usuallyAhead
 	}
 	var errs []error
 	if err := checkSchema(cfg.Schema); err != nil {

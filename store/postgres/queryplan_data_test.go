@@ -80,7 +80,7 @@ func emptyPlanStore(t testing.TB, opts ...pgtest.Option) *Store {
 		// Indexes of this size are sorted in memory then.
 		c.ConnConfig.RuntimeParams["maintenance_work_mem"] = "256MB"
 	}))...)
-	s, err := New(t.Context(), pool, Config{Schema: pgtest.Schema(t), AutoMigrate: true})
+	s, err := New(t.Context(), pool, AllDays(Config{Schema: pgtest.Schema(t), AutoMigrate: true}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -305,8 +305,9 @@ func TestRights(t *testing.T) {
 		t.Errorf("in a schema that the role owns: %v", err)
 	}
 	schema := migrated(t, owner)
+	must(t, postgres.Migrate(t.Context(), owner, postgres.AllDays(postgres.Config{Schema: schema})))
 	var log bytes.Buffer
-	cfg := postgres.Config{Schema: schema, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	cfg := postgres.AllDays(postgres.Config{Schema: schema, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for _, step := range []struct {
 		grant string
 		want  []string
