@@ -202,35 +202,39 @@ func (s *Store) partitionsThere(ctx context.Context) error {
 // checkRights asks for what a run-time role needs: to use the schema and its
 // sequences and to read and write its tables.
 func (s *Store) checkRights(ctx context.Context) error {
+	var all []statement // in one round trip
 	var errs []error
+	ask := func(sql string, args []any, missing error) {
+		i := len(errs)
+		errs = append(errs, missing)
+		all = append(all, statement{sql: sql, args: args, read: func(rows pgx.Rows) error {
+			var ok bool
+			err := rows.Scan(&ok)
+			if errs[i] = missing; ok {
+				errs[i] = nil
+			}
+			return err
+		}})
+	}
 	for _, table := range [...]string{"xxl_job_setting", "xxl_job_info", "xxl_job_next", "xxl_job_log", "xxl_job_trigger_key", "xxl_job_change",
 		"xxl_job_lock", "xxl_job_node", "xxl_job_group", "xxl_job_registry", "xxl_job_ahead"} {
-		var ok bool
-		err := s.read(ctx, statement{sql: `select pg_catalog.has_schema_privilege($1::pg_catalog.text, 'usage')
+		ask(`select pg_catalog.has_schema_privilege($1::pg_catalog.text, 'usage')
 		and pg_catalog.has_table_privilege($2::pg_catalog.text, 'select') and pg_catalog.has_table_privilege($2::pg_catalog.text, 'insert')
 		and pg_catalog.has_table_privilege($2::pg_catalog.text, 'update') and pg_catalog.has_table_privilege($2::pg_catalog.text, 'delete')`,
-			args: []any{s.cfg.Schema, s.schema + "." + table}, read: scanInto(&ok)})
-		if err != nil {
-			return failed(explainRights(err, s.schema), "check the rights on table %s", table)
-		}
-		if !ok {
-			errs = append(errs, fmt.Errorf("postgres: the role may not read and write %s.%s: GRANT USAGE ON SCHEMA %[1]s and GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %[1]s to it", s.schema, table))
-		}
+			[]any{s.cfg.Schema, s.schema + "." + table},
+			fmt.Errorf("postgres: the role may not read and write %s.%s: GRANT USAGE ON SCHEMA %[1]s and GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %[1]s to it", s.schema, table))
 	}
 	for _, seq := range []string{"xxl_job_info_id", "xxl_job_log_id", "xxl_job_ahead_id"} {
-		var ok bool
-		err := s.read(ctx, statement{sql: `select pg_catalog.has_sequence_privilege($1::pg_catalog.text, 'usage')`, args: []any{s.schema + "." + seq}, read: scanInto(&ok)})
-		if err != nil {
-			return failed(explainRights(err, s.schema), "check the rights on sequence %s", seq)
-		}
-		if !ok {
-			errs = append(errs, fmt.Errorf("postgres: the role may not use sequence %s.%s: GRANT USAGE ON ALL SEQUENCES IN SCHEMA %[1]s to it", s.schema, seq))
-		}
+		ask(`select pg_catalog.has_sequence_privilege($1::pg_catalog.text, 'usage')`, []any{s.schema + "." + seq},
+			fmt.Errorf("postgres: the role may not use sequence %s.%s: GRANT USAGE ON ALL SEQUENCES IN SCHEMA %[1]s to it", s.schema, seq))
 	}
-	if len(errs) == 0 {
-		errs = append(errs, s.checkRowSecurity(ctx))
+	if err := s.read(ctx, all...); err != nil {
+		return failed(explainRights(err, s.schema), "check the rights on the tables of schema %s", s.schema)
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return s.checkRowSecurity(ctx)
 }
 
 // checkRowSecurity refuses a role that does not see all rows: what it did not see would be taken

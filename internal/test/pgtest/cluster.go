@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -94,17 +95,38 @@ func (c *Cluster) furnish(o Options, fill func(*Cluster) error) error {
 	return err
 }
 
-// initdb makes the data of a new cluster. The order of C.UTF-8 is that of bytes;
-// where the system lacks it, C is the same but for the case of letters.
+// initdb makes the data of a new cluster: a copy of what the program made for the first one of
+// this process, which takes a tenth of the time.
 func (c *Cluster) initdb() error {
-	var err error
+	made, _ := pristine.LoadOrStore(c.bin, sync.OnceValues(func() (*home, error) { return initdb(c.bin) }))
+	h, err := made.(func() (*home, error))()
+	if err != nil {
+		return err
+	}
+	return c.home.do("cp", "-R", h.path("data"), c.data())
+}
+
+// pristine is what the program initdb has made in this process, by the directory of the programs:
+// a func() (*home, error). It goes when the process does.
+var pristine sync.Map
+
+// initdb runs the program. The order of C.UTF-8 is that of bytes; where the system lacks it, C is
+// the same but for the case of letters.
+func initdb(bin string) (*home, error) {
+	h, err := newHome(syscall.SIGKILL) // nothing runs in it
+	if err != nil {
+		return nil, err
+	}
 	for _, locale := range []string{"C.UTF-8", "C"} {
-		err = c.home.do(filepath.Join(c.bin, "initdb"), "-D", c.data(), "-U", superuser, "-A", "trust", "-E", "UTF8", "--locale="+locale, "--no-sync", "--no-instructions")
-		if err == nil || !strings.Contains(err.Error(), "invalid locale") {
-			return err
+		err = h.do(filepath.Join(bin, "initdb"), "-D", h.path("data"), "-U", superuser, "-A", "trust", "-E", "UTF8", "--locale="+locale, "--no-sync", "--no-instructions")
+		if err == nil {
+			return h, nil
+		}
+		if !strings.Contains(err.Error(), "invalid locale") {
+			break
 		}
 	}
-	return err
+	return nil, errors.Join(err, h.close())
 }
 
 // usual returns the settings of a cluster but for its addresses.
