@@ -163,7 +163,7 @@ type Scheduler interface {
 	// with, the addresses that its trigger named, and its part of a broadcast, and returns the
 	// id of the new run. It is a trigger of its own, of type MANUAL, whatever became of the
 	// run, and due now; but it stands for what the run stands for (Run.Instant): its instant,
-	// its BusinessTime, and the instants that it makes up for. ErrNotFound if there is no such run, or its job was removed.
+	// its BusinessTime, and the instants that it makes up for, and it has its ParentID. ErrNotFound if there is no such run, or its job was removed.
 	Again(ctx context.Context, runID int64) (int64, error)
 	// Wait returns the run once it has ended, without waiting for one that follows it
 	// (Store.Tree has them all). If ctx ends first it returns the run as it

@@ -146,7 +146,8 @@ type FaultStats struct {
 	// address they came.
 	Unread uint64
 	// TokensRefused is how many requests to AdminHandler had no token, or one that is not good for
-	// what they asked. The log says from which address they came, once a minute, and an address is
+	// what they asked, and how many to the console that was made with this Scheduler showed one that
+	// is nobody's. The log says from which address they came, once a minute, and an address is
 	// told of ten a second at most.
 	TokensRefused uint64
 	// Untraced is how often Config.Tracer was not called, since an earlier call of it had not

@@ -37,7 +37,8 @@ type console struct {
 	origins  *http.CrossOriginProtection
 	policy   string // Content-Security-Policy
 	hasher   *web.Hasher
-	bodies   *slots.Slots // for those that are large
+	bodies   *slots.Slots    // for those that are large
+	refused  *slots.Refusals // programs whose token is nobody's
 	failures web.LoginFailures
 	alone    atomic.Uint64 // by which counter of a name the next try is counted
 	limiters map[rateKind]*slots.Pacer
@@ -53,7 +54,7 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), hasher: web.NewHasher(), bodies: slots.New(largeBodies), underWay: slots.New(pagesAtOnce), costly: slots.New(costlyAtOnce), limiters: newLimiters(), setupper: setupper{turn: make(chan struct{}, 1)}}
+	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), hasher: web.NewHasher(), bodies: slots.New(largeBodies), refused: slots.NewRefusals(refusalsOf(cfg.Scheduler)), underWay: slots.New(pagesAtOnce), costly: slots.New(costlyAtOnce), limiters: newLimiters(), setupper: setupper{turn: make(chan struct{}, 1)}}
 	if cfg.OwnSetup {
 		c.setupper.own()
 	}

@@ -218,6 +218,16 @@ func WithHashes(h http.Handler, made func(passes, memory uint32)) {
 	}
 }
 
+// WithHashesThatTake has each hash take so long.
+func WithHashesThatTake(h http.Handler, d time.Duration) {
+	hs := h.(*console).hasher
+	key := hs.Key
+	hs.Key = func(password, salt []byte, passes, memory uint32, lanes uint8, size uint32) []byte {
+		time.Sleep(d)
+		return key(password, salt, passes, memory, lanes, size)
+	}
+}
+
 // remembered are the sums that argon2 has made in this process.
 var remembered sync.Map
 

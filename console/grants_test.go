@@ -7,11 +7,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -295,4 +300,94 @@ func TestAKeyThatComesLater(t *testing.T) {
 			t.Errorf("who may write scripts could not give one the key: %+v", now)
 		}
 	})
+}
+
+// TestBothEndsOfALinkAtOnce: somebody has a job lead to a key, and somebody else gives that key to a
+// script, each of whom may not do what both together have done. Each is let where the other is not there
+// yet; where both are looked at before either is stored, one of them at least is taken back, in
+// whatever order they are stored.
+func TestBothEndsOfALinkAtOnce(t *testing.T) {
+	atOnce(t)
+	for _, first := range []string{"parent", "script"} {
+		for _, adds := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				st := &meeting{Store: newStore(t), first: first, met: make(chan struct{})}
+				x := newSiteOn(t, st)
+				ctx := context.Background()
+				editor := x.user(console.User{Name: "editor", Apps: map[string]console.Role{"orders": console.Editor, "billing": console.Operator}})
+				writer := x.user(console.User{Name: "writer", Apps: map[string]console.Role{"billing": console.Editor}, Scripts: true})
+				parent := must1(x.s.AddJob(ctx, xxljob.Job{App: "orders", Key: "parent", Name: "parent", Handler: "work"}))
+				script := must1(x.s.AddJob(ctx, xxljob.Job{App: "billing", Key: "script", Name: "script", GlueType: "GLUE_SHELL", GlueSource: "eval $1"}))
+				st.meet = true
+				var both sync.WaitGroup
+				both.Go(func() {
+					if fields := map[string]string{"childkeys": "billing/later", "childparam": "PARENT", "name": "parent"}; adds {
+						editor.gives("editor").add(fields)
+					} else {
+						editor.gives("editor").save(parent, fields)
+					}
+				})
+				both.Go(func() { writer.gives("writer").save(script, map[string]string{"key": "later"}) })
+				both.Wait()
+				st.meet = false
+				leads := slices.ContainsFunc(must1(x.store.Links(ctx)), func(j store.Job) bool { return j.ChildParam != "" })
+				if _, err := x.store.JobByKey(ctx, "billing", "later"); leads && err == nil {
+					t.Errorf("%s first: both are stored", first)
+				}
+				if st.stored != 2 {
+					t.Errorf("%s first: %d were stored before they were looked at again: %s %s", first, st.stored, editor.text(), writer.text())
+				}
+			})
+		}
+	}
+}
+
+// meeting is a store in which two definitions wait for each other before they are stored: that of
+// the one that is to be first, and a second later the other one.
+type meeting struct {
+	Store
+	first  string // "parent" or "script"
+	meet   bool
+	mu     sync.Mutex
+	come   int // guarded by mu
+	stored int // guarded by mu
+	met    chan struct{}
+}
+
+func (m *meeting) wait(name string) {
+	if !m.meet {
+		return
+	}
+	m.mu.Lock()
+	if m.come++; m.come == 2 {
+		close(m.met)
+	}
+	late := m.come > 2
+	m.mu.Unlock()
+	if late {
+		return
+	}
+	select {
+	case <-m.met:
+	case <-time.After(5 * time.Second): // the other one was refused at once, which fails the test
+		return
+	}
+	if name != m.first {
+		time.Sleep(time.Second)
+	}
+	m.mu.Lock()
+	m.stored++
+	m.mu.Unlock()
+}
+
+func (m *meeting) EditJob(ctx context.Context, id int64, e store.Edit) (store.Job, error) {
+	if j, err := m.Store.Job(ctx, id); err == nil {
+		m.wait(j.Name)
+	}
+	return m.Store.EditJob(ctx, id, e)
+}
+
+func (m *meeting) AddJob(ctx context.Context, j store.Job, next store.FirstInstant) (store.Job, error) {
+	m.wait("parent")
+	return m.Store.AddJob(ctx, j, next)
 }

@@ -62,7 +62,7 @@ func (q *request) showConflict(f *jobForm) error {
 		for _, field := range g.fields {
 			was, is, typed := field.get(&base), field.get(&theirs), field.get(&mine)
 			// Whether what was typed is what is stored, or was, is for who sees that.
-			unseen := field.name == paramField && (q.hidesParam(&now) || q.hidesParam(&began)) && (q.field(paramField) != "" || q.field("paramempty") != "")
+			unseen := field.name == paramField && (q.hidesParam(&now) || q.hidesParam(&began)) && q.givesUnseen()
 			if is == typed && !unseen {
 				continue
 			}

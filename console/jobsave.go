@@ -35,6 +35,7 @@ func (q *request) readJob(f *jobForm) {
 	j := &f.job
 	was, is := formTexts{&f.base, q.formZone()}, formTexts{j, q.formZone()}
 	hidden := q.hidesParam(&f.base)
+	given := hidden && q.givesUnseen() // whatever that is, it is taken as it was typed
 	for _, g := range formGroups() {
 		for _, field := range g.fields {
 			values, sent := q.r.PostForm[field.name]
@@ -56,10 +57,10 @@ func (q *request) readJob(f *jobForm) {
 			}
 		}
 	}
-	if hidden && f.copyOf != 0 && j.Param == f.base.Param && j.App != f.base.App {
+	if hidden && !given && f.copyOf != 0 && j.App != f.base.App {
 		j.Param = "" // another app is no place for it
 	}
-	if f.base.Secret && !j.Secret && j.Param == f.base.Param {
+	if f.base.Secret && !j.Secret && !given && j.Param == f.base.Param {
 		j.Param = "" // nor a job that shows it
 	}
 	if !j.Schedule.GoesByClocks() {
@@ -69,6 +70,9 @@ func (q *request) readJob(f *jobForm) {
 		j.Schedule.Conf = ""
 	}
 }
+
+// givesUnseen reports whether the form gives a parameter in place of one that it does not show.
+func (q *request) givesUnseen() bool { return q.field(paramField) != "" || q.field("paramempty") != "" }
 
 // Why a form is sent that is not to be saved.
 const (
@@ -143,6 +147,11 @@ func (q *request) saveJob() error {
 	j.Version, j.Ensured = version, ""
 	if q.onlyShows() {
 		return q.showAsSent(f)
+	}
+	if q.hidesParam(&f.base) && q.givesUnseen() { // what comes of it says whether it is the same
+		if err := q.limitRate(unseens); err != nil {
+			return err
+		}
 	}
 	if err := q.mayFollow(j, &q.job, f.faults); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -163,4 +164,116 @@ func TestCookiesOfAWholeHost(t *testing.T) {
 	if list := ask(h, http.MethodPost, "/login", true, old).Cookies(); len(list) != 2 || list[0].Name != "xxljob_session" || list[0].MaxAge >= 0 || list[1].Name != name {
 		t.Errorf("a login with a session from before: %v", list)
 	}
+}
+
+// TestLoginsAtOnce: of sixty users who log in at once from sixty addresses, from which they have
+// logged in before, or with the cookie of that, all come in, while passwords are tried from sixty
+// others, on a machine on which a hash takes twice as long as elsewhere.
+func TestLoginsAtOnce(t *testing.T) {
+	atOnce(t)
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		const users = 60
+		browsers := make([]*browser, users)
+		login := func(b *browser, name string) int {
+			b.follows = false
+			b.post("login", url.Values{"name": {name}, "password": {password}})
+			return b.res.StatusCode
+		}
+		for i := range browsers {
+			x.user(console.User{Name: fmt.Sprint("user", i)})
+			b := x.browser()
+			b.from = fmt.Sprintf("198.51.100.%d:1", i)
+			login(b, fmt.Sprint("user", i))
+			b.post("logout", nil)
+			if i%2 == 0 {
+				b.from = fmt.Sprintf("203.0.113.%d:1", i) // somewhere else, and the cookie
+			} else {
+				b.cookies = map[string]*http.Cookie{}
+			}
+			browsers[i] = b
+		}
+		console.WithHashesThatTake(x.console, 100*time.Millisecond)
+		var all sync.WaitGroup
+		codes := make([]int, 2*users)
+		for i := range users {
+			all.Go(func() {
+				b := x.browser()
+				b.from = fmt.Sprintf("192.0.2.%d:1", i)
+				codes[users+i] = login(b, fmt.Sprint("nobody", i))
+			})
+		}
+		synctest.Wait() // they are first
+		for i, b := range browsers {
+			all.Go(func() { codes[i] = login(b, fmt.Sprint("user", i)) })
+		}
+		all.Wait()
+		in, judged := 0, 0
+		for i, code := range codes {
+			switch {
+			case i < users && code == http.StatusSeeOther:
+				in++
+			case i >= users && code == http.StatusUnprocessableEntity:
+				judged++
+			}
+		}
+		if in != users || judged < users/2 {
+			t.Errorf("%d of %d came in, and %d of as many strangers were answered: %v", in, users, judged, codes)
+		}
+	})
+}
+
+// TestTokensTriedOut: tokens that are nobody's are counted where those of executors are, said once a
+// minute and address, and answered at most ten times a second and address; a good one is not slowed.
+func TestTokensTriedOut(t *testing.T) {
+	atOnce(t)
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		x.admin()
+		const secret = "a secret of a program"
+		token := must1(x.store.AddToken(t.Context(), store.Token{User: "root", Name: "ci", Hash: console.HashOf(secret), Expires: time.Now().Add(time.Hour), Grants: store.Grants{Admin: true}}))
+		ask := func(from, shown string) (status int) {
+			defer func() {
+				if v := recover(); v != nil && v != http.ErrAbortHandler {
+					panic(v)
+				}
+			}()
+			b := x.browser()
+			b.from = from
+			b.header.Set("Authorization", "Bearer "+shown)
+			b.get("jobs")
+			return b.res.StatusCode
+		}
+		began := time.Now()
+		var mu sync.Mutex
+		answered := map[time.Duration]int{} // by second
+		var guesses sync.WaitGroup
+		for i := range 100 {
+			guesses.Go(func() {
+				shown := []string{fmt.Sprintf("xj_%d_guess%d", token.ID, i), fmt.Sprint("guess", i), ""}[i%3]
+				if ask(fmt.Sprintf("192.0.2.1:%d", 1000+i), shown) == http.StatusUnauthorized {
+					mu.Lock()
+					answered[time.Since(began)/time.Second]++
+					mu.Unlock()
+				}
+			})
+		}
+		synctest.Wait()
+		if code := ask("192.0.2.1:1", fmt.Sprintf("xj_%d_%s", token.ID, secret)); code != http.StatusOK || time.Since(began) != 0 {
+			t.Errorf("a good token: %d after %v", code, time.Since(began))
+		}
+		if code := ask("192.0.2.2:1", "wrong"); code != http.StatusUnauthorized || time.Since(began) != 0 {
+			t.Errorf("elsewhere: %d after %v", code, time.Since(began))
+		}
+		guesses.Wait()
+		if len(answered) != 2 || answered[0] != 10 || answered[1] != 10 {
+			t.Errorf("answers by second: %v", answered)
+		}
+		if n := x.s.Stats().TokensRefused; n != 101 {
+			t.Errorf("%d are counted", n)
+		}
+		if n := strings.Count(x.log.String(), "a token was refused"); n != 2 || strings.Contains(x.log.String(), "guess") {
+			t.Errorf("%d lines: %s", n, x.log)
+		}
+	})
 }

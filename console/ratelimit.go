@@ -17,6 +17,7 @@ const (
 	noLimit  rateKind = iota
 	previews          // of a schedule
 	wholes            // all of a log, or all of many jobs
+	unseens           // another parameter in place of one that is not shown: who is let guess, guesses
 	healths           // whether the store answers, which nobody has to log in for
 )
 
@@ -25,6 +26,7 @@ func newLimiters() map[rateKind]*slots.Pacer {
 	return map[rateKind]*slots.Pacer{
 		previews: slots.NewPacer(time.Second/5, 5),
 		wholes:   slots.NewPacer(time.Second/2, 20),
+		unseens:  slots.NewPacer(time.Minute, 10),
 		healths:  slots.NewPacer(time.Second/5, 20),
 	}
 }

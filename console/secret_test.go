@@ -93,3 +93,55 @@ func TestSecretByAnAdmin(t *testing.T) {
 		}
 	})
 }
+
+// TestUnseenGuesses: who is not shown a parameter finds out by no number of guesses what it is: edits
+// that give another one are paced, a copy has what was typed, and a script is run with no guess.
+func TestUnseenGuesses(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t)
+		editor := x.user(console.User{Name: "editor", Apps: map[string]console.Role{"orders": console.Editor, "billing": console.Editor}})
+		j := must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Key: "j", Name: "j", Handler: "work", Param: "canary", Secret: true}))
+		edit := fmt.Sprintf("jobs/%d/edit", j.ID)
+		let := 0
+		for i := range 12 {
+			now := must1(x.store.Job(t.Context(), j.ID))
+			if editor.post(edit, url.Values{"version": {fmt.Sprint(now.Version)}, "param": {[]string{"canary", "guess"}[i%2]}}); editor.res.StatusCode == 200 {
+				let++
+			} else {
+				editor.is(429)
+			}
+		}
+		if let != 10 {
+			t.Errorf("%d guesses were let through", let)
+		}
+		editor.post(edit, url.Values{"version": {fmt.Sprint(must1(x.store.Job(t.Context(), j.ID)).Version)}, "author": {"me"}}).is(200)
+		d := must1(x.store.Job(t.Context(), j.ID)).Definition()
+		d.Param = "canary"
+		must1(x.s.UpdateJob(t.Context(), d))
+		for _, guess := range []string{"canary", "guess"} {
+			for _, form := range []url.Values{{"app": {"billing"}}, {"secret": {""}}} {
+				name := fmt.Sprint("copy ", guess, len(form["app"]))
+				form.Set("copyof", fmt.Sprint(j.ID))
+				form.Set("name", name)
+				form.Set("key", keyLike(name))
+				form.Set("param", guess)
+				editor.post("jobs/new", form).is(200)
+				app := form.Get("app")
+				if app == "" {
+					app = "orders"
+				}
+				if c := must1(x.store.JobByKey(t.Context(), app, keyLike(name))); c.Param != guess {
+					t.Errorf("a copy with %q has %q", guess, c.Param)
+				}
+			}
+		}
+		script := must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Key: "s", Name: "s", GlueType: "GLUE_SHELL", GlueSource: "eval $1", Param: "canary", Secret: true}))
+		for _, guess := range []string{"canary", "guess"} {
+			editor.post(fmt.Sprintf("jobs/%d/trigger", script.ID), url.Values{"param": {guess}, "own": {"1"}})
+			if runs := must1(x.store.Runs(t.Context(), xxljob.RunFilter{JobID: script.ID})); len(runs) != 0 {
+				t.Errorf("the script runs with %q", guess)
+			}
+		}
+		editor.post(fmt.Sprintf("jobs/%d/trigger", script.ID), url.Values{"param": {""}}).is(200)
+	})
+}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -33,6 +34,9 @@ func (q *request) identify() error {
 	u, err := q.who()
 	switch {
 	case errors.Is(err, ErrNoUser), errors.Is(err, xxljob.ErrNotFound):
+		if _, is := q.bearer(); is && q.accounts != nil {
+			q.refuse()
+		}
 		return nil
 	case err != nil:
 		return &problem{status: http.StatusServiceUnavailable, key: "problem.auth", cause: err, after: 5 * time.Second}
@@ -50,7 +54,7 @@ func (q *request) who() (User, error) {
 	if q.accounts == nil {
 		return q.Auth.called(q.ctx, q.r)
 	}
-	if scheme, shown, _ := strings.Cut(q.r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
+	if shown, is := q.bearer(); is {
 		return q.byToken(shown)
 	}
 	err := ErrNoUser
@@ -70,6 +74,31 @@ func (q *request) who() (User, error) {
 		}
 	}
 	return User{}, err
+}
+
+// bearer is the token that a program shows, if it shows any.
+func (q *request) bearer() (shown string, is bool) {
+	scheme, shown, _ := strings.Cut(q.r.Header.Get("Authorization"), " ")
+	return shown, strings.EqualFold(scheme, "Bearer")
+}
+
+// refuse counts a token that is nobody's, as those of executors are counted, and returns when that may
+// be answered, however many are tried from where it comes.
+func (q *request) refuse() {
+	if !q.refused.Refuse(q.ctx, q.client.Network().String(), func(total uint64) {
+		q.Logger.Warn("console: a token was refused", "from", q.client.Text, "refused", total)
+	}) {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// refusalsOf is where the tokens are counted that the scheduler and its console refuse. One that the
+// host has wrapped does not say.
+func refusalsOf(s xxljob.Scheduler) *atomic.Uint64 {
+	if counted, is := s.(interface{ RefusedTokens() *atomic.Uint64 }); is {
+		return counted.RefusedTokens()
+	}
+	return new(atomic.Uint64)
 }
 
 // tokenPrefix begins each token, so that those who look for leaked secrets know it.

@@ -106,7 +106,8 @@ type Config struct {
 	Admins []AdminCluster
 
 	// Tokens are the access tokens that callers of HTTPHandler and Addr may show, at
-	// most two: the old one and the new one, while admins are changed over.
+	// most two: the old one and the new one, while admins are changed over. New logs a warning
+	// for those below 16 bytes, which can be guessed, and for such an AdminCluster.Token.
 	// Default: those of a cluster show its own AdminCluster.Token, and open
 	// nothing of another cluster's.
 	Tokens []string
@@ -314,6 +315,26 @@ func (c Config) checkTokens() error {
 func (c Config) usesDefaultToken() bool {
 	return slices.Contains(c.Tokens, wire.DefaultToken) ||
 		slices.ContainsFunc(c.Admins, func(a AdminCluster) bool { return a.Token == wire.DefaultToken })
+}
+
+// shortestToken is below what length, in bytes, a token can be guessed, as of a scheduler's.
+const shortestToken = 16
+
+// shortTokens are the fields that have a token which can be guessed. That of XXL-JOB's samples is
+// allowed, and warned of, by itself.
+func (c Config) shortTokens() (fields []string) {
+	short := func(token string) bool {
+		return token != "" && len(token) < shortestToken && token != wire.DefaultToken
+	}
+	if slices.ContainsFunc(c.Tokens, short) {
+		fields = append(fields, "Tokens")
+	}
+	for i, a := range c.Admins {
+		if short(a.Token) {
+			fields = append(fields, fmt.Sprintf("Admins[%d].Token", i))
+		}
+	}
+	return fields
 }
 
 // AdminCluster is the nodes of one XXL-JOB admin, or of one scheduler of this

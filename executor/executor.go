@@ -76,6 +76,9 @@ func newExecutor(cfg Config, dial dialer) (*Executor, error) {
 	if err := errors.Join(cfg.validate(), err); err != nil {
 		return nil, err
 	}
+	if fields := cfg.shortTokens(); len(fields) > 0 {
+		cfg.Logger.Warn("executor: some tokens are below 16 bytes, which can be guessed", "fields", fields)
+	}
 	logs, err := newLogStore(cfg)
 	if err != nil {
 		return nil, err

@@ -249,6 +249,31 @@ func TestDefaultTokenWarns(t *testing.T) {
 	})
 }
 
+// TestShortTokensWarn: tokens that can be guessed are warned of by the names of their fields.
+func TestShortTokensWarn(t *testing.T) {
+	cluster := func(name, token string) executor.AdminCluster {
+		return executor.AdminCluster{Name: name, Addresses: []string{"http://a/"}, Token: token}
+	}
+	for _, tt := range []struct {
+		cfg  executor.Config
+		want string
+	}{
+		{executor.Config{Tokens: []string{"sixteen-bytes-16"}, Admins: []executor.AdminCluster{cluster("one", "sixteen-bytes-17"), cluster("two", "")}}, ""},
+		{executor.Config{Tokens: []string{wire.DefaultToken}, AllowDefaultToken: true}, ""},
+		{executor.Config{Tokens: []string{"sixteen-bytes-16", "fifteen-bytes-1"}}, "[Tokens]"},
+		{executor.Config{Tokens: []string{"x"}, Admins: []executor.AdminCluster{cluster("one", "sixteen-bytes-16"), cluster("two", "fifteen-bytes-2")}}, "[Tokens Admins[1].Token]"},
+	} {
+		var log strings.Builder
+		tt.cfg.Address, tt.cfg.Logger = self, slog.New(slog.NewTextHandler(&log, nil))
+		if _, err := executor.New(tt.cfg); err != nil {
+			t.Errorf("%v", err)
+		}
+		if warned := strings.Contains(log.String(), "can be guessed"); warned != (tt.want != "") || !strings.Contains(log.String(), tt.want) || strings.Contains(log.String(), "fifteen") {
+			t.Errorf("want %q: %s", tt.want, &log)
+		}
+	}
+}
+
 // recorder keeps the messages of warnings.
 type recorder struct {
 	slog.Handler

@@ -42,7 +42,8 @@ type Task struct {
 	// does not tell.
 	Attempt int
 	// TriggerID is the first run of the same trigger, the same for all attempts and for all
-	// parts of a broadcast; ParentID the run whose success has led to this one, or 0.
+	// parts of a broadcast; ParentID the run whose success has led to this one, or to the
+	// one that it repeats, or 0.
 	TriggerID, ParentID int64
 	// Deadline is when the job's timeout ends the run, zero for none: the deadline that
 	// the handler's context was made with, in the same zone.

@@ -20,8 +20,7 @@ type OwedStore interface {
 	//
 	// A child becomes a planned run, without an epoch, as by AddRun: of type PARENT, with
 	// RunID as its ParentID, the Param, Business and Depth that are owed, due now, and under
-	// ChildKey of the TriggerID, so that a job which is named twice has one child. Where
-	// A child of another app than that of RunID is not given the Param where that run is secret: its
+	// ChildKey of the TriggerID, so that a job which is named twice has one child. A child of another app than that of RunID is not given the Param where that run is secret: its
 	// job is Secret or removed, or it has its own Param (ParamSet) from a run of ParentID that is, 32
 	// steps up at most. It has Withheld in its TriggerMsg then. Where
 	// Depth is more than MostDepth it becomes a record instead: StateSkipped, of type

@@ -154,7 +154,8 @@ type Run struct {
 	// Shard is the scheduling shard the job lives in.
 	Shard int
 	// TriggerID is the first run of the same trigger: of a broadcast, of a
-	// chain of retries. ParentID is the run whose success planned this one.
+	// chain of retries. ParentID is the run whose success planned this one, or the one that this
+	// one repeats (Scheduler.Again).
 	TriggerID, ParentID int64
 	// Attempt counts from 0. A run that follows a snoozed one has the Attempt of that.
 	Attempt int

@@ -50,13 +50,16 @@ type Trigger struct {
 // standing is what a run stands for.
 type standing struct {
 	instant, first, last, business time.Time
-	count                          int
+	count, depth                   int
+	parent                         int64
 }
 
 // Repeating, for Schedulers, returns a trigger whose run stands for what the given one does: its
-// Instant, its BusinessTime where that is another's, and the instants that it makes up for.
+// Instant, its BusinessTime where that is another's, and the instants that it makes up for. It has
+// the ParentID and the Depth of that, so that what the parent has given it, and was secret there, is
+// secret still.
 func (t Trigger) Repeating(r *Run) Trigger {
-	s := &standing{instant: r.Instant(), business: r.Business}
+	s := &standing{instant: r.Instant(), business: r.Business, parent: r.ParentID, depth: r.Depth}
 	if r.Count > 0 {
 		s.first, s.last, s.count = r.First, r.Last, r.Count
 	}
@@ -65,10 +68,11 @@ func (t Trigger) Repeating(r *Run) Trigger {
 }
 
 // Stand, for authors of stores, sets in a run that is made for the trigger what it stands for:
-// StandsFor, Business, First, Last and Count. Now is the present time. It is pure.
+// StandsFor, Business, First, Last and Count, and ParentID and Depth where it repeats another. Now is
+// the present time. It is pure.
 func (t *Trigger) Stand(r *Run, now time.Time) {
 	if s := t.again; s != nil {
-		r.StandsFor, r.Business, r.First, r.Last, r.Count = s.instant, s.business, s.first, s.last, s.count
+		r.StandsFor, r.Business, r.First, r.Last, r.Count, r.ParentID, r.Depth = s.instant, s.business, s.first, s.last, s.count, s.parent, s.depth
 		return
 	}
 	if at := t.At.UTC().Truncate(time.Millisecond); !t.At.IsZero() && at.Before(now) {

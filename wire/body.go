@@ -21,6 +21,9 @@ const (
 	// smallBody is up to what length, in bytes, a body needs no slot. Most requests are
 	// below 1 KiB.
 	smallBody = 64 << 10
+	// wideBody is up to what length a body is read with a slot alone: longer ones, which take some
+	// three times that until they are served, are one in wideBodies.
+	wideBody, wideBodies = 1 << 20, 8
 	// firstRead bounds how much of a body is read before the token is known to be right.
 	firstRead = 4 << 10
 	// bodyGrace is how long a body may take on top of what the least rate allows it.
@@ -45,6 +48,10 @@ type body struct {
 	room    *buffer // where got begins, nil for nothing yet
 	got     []byte
 	err     error // why it has ended, io.EOF if all is there
+
+	widen   func() bool // asks for room for more than wideBody
+	wide    bool        // it has that
+	crowded bool        // it could not have it in time
 }
 
 // open begins to read the body of a request, of limit bytes at most. One that is longer
@@ -88,7 +95,9 @@ func (b *body) extend() {
 // more reads a piece.
 func (b *body) more() {
 	if len(b.got) == cap(b.got) {
-		b.grow()
+		if b.grow(); b.err != nil {
+			return
+		}
 	}
 	n, err := b.src.Read(b.got[len(b.got):cap(b.got)])
 	b.got, b.err = b.got[:len(b.got)+n], err
@@ -104,6 +113,15 @@ func (b *body) grow() {
 		b.room = b.buffers.take()
 		b.got = b.room.empty()
 		return
+	}
+	if cap(b.got) >= wideBody && !b.wide && b.widen != nil {
+		asked := time.Now()
+		if b.wide = b.widen(); !b.wide {
+			b.crowded, b.err = true, os.ErrDeadlineExceeded
+			return
+		}
+		b.began = b.began.Add(time.Since(asked))
+		b.extend()
 	}
 	room := 2 * cap(b.got)
 	if int64(room) > b.most && int64(len(b.got)) <= b.most {

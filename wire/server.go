@@ -36,7 +36,9 @@ type HandlerConfig struct {
 	// when its length is not sent ahead. One caller has a quarter of MaxBodies at most,
 	// and at least one: by Caller.Scope, and among those whose Scope is empty, which have
 	// half together, by the app that they name. Further requests wait for 2 s, and are
-	// then refused with MsgTooMany; peers send such a request again. Default: 64.
+	// then refused with MsgTooMany; peers send such a request again. Of bodies above 1 MiB, which
+	// no executor sends that works, an eighth of MaxBodies are read at a time, and at least one,
+	// shared out in the same way. Default: 64.
 	MaxBodies int
 	// BodyTimeout is how long the body of a request may take to arrive. Default:
 	// 10 s.
@@ -53,7 +55,10 @@ type HandlerConfig struct {
 	// Unread, if not nil, counts the requests, and the results in a batch, that were not
 	// understood.
 	Unread *atomic.Uint64
-	// Refused, if not nil, counts the requests whose token, or app, was refused.
+	// Refused, if not nil, counts the requests whose token, or app, was refused. An address is
+	// answered ten of them a second; twenty wait for their turn, and the connections of further ones
+	// end without an answer. So may those of executors that show a token which was just taken out of
+	// use: they come again, as after any connection that has failed.
 	Refused *atomic.Uint64
 }
 
@@ -67,6 +72,7 @@ type endpoint struct {
 	maxBody int64
 	serve   service
 	slots   *slots.Slots // for large bodies, of its own, so that no kind keeps out another
+	widest  *slots.Slots // for those among them above wideBody
 }
 
 // service answers a request by its body, which it does not keep. Beside an answer the error
@@ -80,7 +86,7 @@ type server struct {
 	endpoints map[string]endpoint // by the last element of the path; never changed
 	buffers   buffers             // for bodies and answers
 	unread    unreadable
-	refused   refused
+	refused   *slots.Refusals
 
 	isAdmin bool // a blank body is refused before the token; xxl-rpc is told from JSON
 	maxBody int64
@@ -103,15 +109,14 @@ func newServer(s *server, cfg HandlerConfig) (*server, error) {
 	cfg.MinBodyRate = cmp.Or(cfg.MinBodyRate, 16<<10)
 	s.cfg = cfg
 	s.unread.count = cmp.Or(cfg.Unread, new(atomic.Uint64))
-	s.refused.count = cmp.Or(cfg.Refused, new(atomic.Uint64))
-	s.refused.pace = slots.NewPacer(refusedEvery, refusedAhead)
+	s.refused = slots.NewRefusals(cmp.Or(cfg.Refused, new(atomic.Uint64)))
 	return s, nil
 }
 
 // endpoint makes one for requests of a kind. Their bodies have maxBody bytes, or zero
 // for what is usual at this side.
 func (s *server) endpoint(serve service, maxBody int64) endpoint {
-	return endpoint{maxBody: maxBody, serve: serve, slots: slots.New(s.cfg.MaxBodies)}
+	return endpoint{maxBody: maxBody, serve: serve, slots: slots.New(s.cfg.MaxBodies), widest: slots.New(max(1, s.cfg.MaxBodies/wideBodies))}
 }
 
 // ServeHTTP answers a request. It never redirects, and never answers with
@@ -183,16 +188,27 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) answer {
 			body.leave()
 			return s.reply(Return{Code: CodeTimeout, Msg: MsgTooMany})
 		}
-		defer point.slots.Give(who) // when it is served: its body is in memory until then
+		defer point.slots.Give(who) // when it is served: its body, or what was read of it, is in memory until then
 		body.restart()
+		body.widen = func() bool { return point.widest.Take(r.Context(), who) }
+		defer func() {
+			if body.wide {
+				point.widest.Give(who)
+			}
+		}()
 	}
 	src, err := body.all()
+	if body.crowded {
+		body.leave()
+		return s.reply(Return{Code: CodeTimeout, Msg: MsgTooMany})
+	}
 	if err != nil {
 		why := badRequest{errors.New(unread(err))}
 		s.note(r, name, caller, why)
 		return s.failed(name, why)
 	}
 	caller.Java = looksJava(r.Header)
+	body.got = nil // who serves it has it, for no longer than it takes to read
 	got, err := point.serve(WithCaller(r.Context(), caller), src)
 	switch err.(type) {
 	case nil:

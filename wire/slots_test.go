@@ -48,6 +48,9 @@ func (a *slowStore) serving() map[string]int {
 
 var largeCallback = large(`[{"logId":1,"handleCode":200}]`)
 
+// wideCallback is longer than what a slot alone is good for.
+var wideCallback = largeCallback + strings.Repeat(" ", 1<<20)
+
 // callers posts large callbacks at once, as many as it is told, and counts the answers.
 type callers struct {
 	t       testing.TB
@@ -56,16 +59,18 @@ type callers struct {
 	lock    sync.Mutex
 	took    map[string]int // by the app that was named, or the token: callbacks that were stored
 	refused map[string]int // the same: those that were told to come again
+	body    string
 }
 
 func newCallers(t testing.TB, h http.Handler) *callers {
-	return &callers{t: t, h: h, took: map[string]int{}, refused: map[string]int{}}
+	return &callers{t: t, h: h, took: map[string]int{}, refused: map[string]int{}, body: largeCallback}
 }
 
 func (c *callers) post(n int, app, token string) {
+	body := c.body
 	for range n {
 		c.calls.Go(func() {
-			got := returned(c.t, post(c.t, c.h, "/api/callback", largeCallback, wire.HeaderApp, app, wire.HeaderToken, token))
+			got := returned(c.t, post(c.t, c.h, "/api/callback", body, wire.HeaderApp, app, wire.HeaderToken, token))
 			c.lock.Lock()
 			defer c.lock.Unlock()
 			switch {
@@ -103,6 +108,41 @@ func TestShareOfBodies(t *testing.T) {
 			t.Errorf("account is kept of %d callers", n)
 		}
 	})
+}
+
+// TestWidestBodies: of bodies above 1 MiB an app has a quarter of an eighth of the slots, whether their
+// length is sent ahead or not; those of others, and shorter ones of its own, go on beside.
+func TestWidestBodies(t *testing.T) {
+	for _, chunked := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			a := newSlowStore()
+			h := adminHandler(t, a, tokensOf(t, "hostile", "honest"))
+			served := h
+			if chunked {
+				served = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { r.ContentLength = -1; h.ServeHTTP(w, r) })
+			}
+			c := newCallers(t, served)
+			c.body = wideCallback
+			c.post(10, "hostile", "of-hostile")
+			synctest.Wait()
+			if at := a.serving(); at["hostile"] != 2 {
+				t.Errorf("of the widest %d are served at a time", at["hostile"])
+			}
+			other := newCallers(t, served)
+			other.post(6, "hostile", "of-hostile") // eight wait with a slot: a quarter is sixteen
+			other.body = wideCallback
+			other.post(2, "honest", "of-honest")
+			synctest.Wait()
+			if at := a.serving(); at["hostile"] != 8 || at["honest"] != 2 {
+				t.Errorf("beside them: %v", at)
+			}
+			c.calls.Wait()
+			other.calls.Wait()
+			if c.took["hostile"] != 2 || c.refused["hostile"] != 8 || wire.Holders(h, "callback") != 0 {
+				t.Errorf("%d stored, %d refused", c.took["hostile"], c.refused["hostile"])
+			}
+		})
+	}
 }
 
 // TestShareOfSharedToken: all who show a token that apps share, whatever they call

@@ -7,24 +7,16 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
-	"time"
-)
 
-// sayAgain is how long the log says no more of what one host sends to one endpoint, and
-// maxSaid how many such things are remembered: beyond that they count as one.
-const (
-	sayAgain = time.Minute
-	maxSaid  = 1000
+	"github.com/xxljob/xxljob/internal/slots"
 )
 
 // unreadable are the requests and results that could not be read. It is safe for concurrent
 // use.
 type unreadable struct {
 	count *atomic.Uint64 // HandlerConfig.Unread, or one of its own
-	mu    sync.Mutex
-	said  map[string]time.Time // guarded by mu: by host and endpoint
+	told  slots.Rarely   // by host and endpoint
 }
 
 // note counts what err says could not be read, which is one thing, and logs it unless the same
@@ -35,33 +27,9 @@ func (s *server) note(r *http.Request, name string, caller Caller, err error) {
 	if splitErr != nil {
 		host = r.RemoteAddr
 	}
-	if s.unread.mayTell(host + " " + name) {
+	if s.unread.told.May(host + " " + name) {
 		s.cfg.Logger.Warn("wire: a request was not understood, or a part of it", "endpoint", name, "from", r.RemoteAddr, "app", caller.App, "error", err, "unread", total)
 	}
-}
-
-func (u *unreadable) mayTell(thing string) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	now := time.Now()
-	if u.said == nil {
-		u.said = map[string]time.Time{}
-	}
-	if _, known := u.said[thing]; !known && len(u.said) >= maxSaid {
-		for other, at := range u.said {
-			if now.Sub(at) >= sayAgain {
-				delete(u.said, other)
-			}
-		}
-		if len(u.said) >= maxSaid {
-			thing = ""
-		}
-	}
-	if at, is := u.said[thing]; is && now.Sub(at) < sayAgain {
-		return false
-	}
-	u.said[thing] = now
-	return true
 }
 
 // partlyRead is an error beside an answer: of a request some parts could not be read, the first

@@ -1,5 +1,6 @@
 // Package slots bounds how many large bodies of requests there are in memory at a time, and whose
-// they are (Slots), and how often somebody is answered (Pacer).
+// they are (Slots), how often somebody is answered (Pacer), who guesses tokens too (Refusals), and how
+// often the log says a thing (Rarely).
 package slots
 
 import (
@@ -50,12 +51,15 @@ func New(n int) *Slots {
 }
 
 // Take gets a slot, and reports whether there was one in time.
-func (s *Slots) Take(ctx context.Context, who Holder) bool {
+func (s *Slots) Take(ctx context.Context, who Holder) bool { return s.TakeWithin(ctx, Patience, who) }
+
+// TakeWithin is Take for who may wait for so long.
+func (s *Slots) TakeWithin(ctx context.Context, patience time.Duration, who Holder) bool {
 	mine := s.claim(who)
 	if mine == nil {
 		return true
 	}
-	timer := time.NewTimer(Patience)
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case <-mine.come:

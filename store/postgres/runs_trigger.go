@@ -127,6 +127,7 @@ func triggerArgs(jobID int64, id *int64, t *store.Trigger) named {
 	t.Stand(&about, time.Time{})
 	return named{
 		{"instant_time", nonzero(milli(stored(about.StandsFor)))}, {"business_time", nonzero(milli(about.Business))},
+		{"parent_id", nonzero(about.ParentID)}, {"depth", nonzero(int64(about.Depth))},
 		{"first_time", nonzero(milli(about.First))}, {"last_time", nonzero(milli(about.Last))}, {"instants", nonzero(int64(about.Count))},
 		{"run", id}, {"trigger_type", string(kind)}, {"scheduled_time", dueColumn(t.At)},
 		{"executor_sharding_param", shardingColumn(t.Shard)}, {"executor_param", t.Param}, {"param_set", flag(t.Param != nil)},
@@ -320,6 +321,8 @@ func triggered(id string) assigned {
 		{"instant_time", `coalesce({{arg.instant_time}}::bigint, case when {{arg.scheduled_time}}::bigint operator(pg_catalog.>) 0::bigint
 			and {{arg.scheduled_time}}::bigint operator(pg_catalog.<) ` + milliseconds("{{now}}") + ` then {{arg.scheduled_time}}::bigint end)`},
 		{"business_time", `{{arg.business_time}}`},
+		{"parent_id", `{{arg.parent_id}}`},
+		{"depth", `{{arg.depth}}`},
 		{"first_time", `{{arg.first_time}}`},
 		{"last_time", `{{arg.last_time}}`},
 		{"instants", `{{arg.instants}}`},

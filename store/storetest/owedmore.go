@@ -74,8 +74,12 @@ func owedSecret(e *env) {
 		succeed(run)
 		run = e.only("a child of that in another app", further.ID)
 		want(e, "Param and ParamSet of what that leads to in another app", []any{run.Param, run.ParamSet}, []any{"", false})
-		succeed(o.planned(beside))
+		succeed(e.mustAddRun(beside.ID, store.Trigger{Param: new("a secret")}.Repeating(&run)))
 		runs := e.runsOf(further.ID)
+		again := runs[len(runs)-1]
+		want(e, "how many there are, and Param and ParamSet of what that leads to when it is repeated", []any{len(runs), again.Param, again.ParamSet}, []any{2, "", false})
+		succeed(o.planned(beside))
+		runs = e.runsOf(further.ID)
 		want(e, "Param of what the same job leads to by itself", runs[len(runs)-1].Param, "a secret")
 	}
 }

@@ -54,9 +54,10 @@ func standsForAnother(e *env) {
 		{"a retry", store.Run{Scheduled: e.at(-6), First: e.at(-60), Last: e.at(-60), Type: store.TriggerRetry}, store.Run{StandsFor: e.at(-60)}},
 		{"one for several instants", several, store.Run{StandsFor: e.at(-60), First: e.at(-600), Last: e.at(-60), Count: 10}},
 		{"a join", store.Run{Scheduled: e.at(-6), Business: midnight()}, store.Run{StandsFor: e.at(-6), Business: midnight()}},
+		{"a child", store.Run{Scheduled: e.at(-6), ParentID: 77, Depth: 3}, store.Run{StandsFor: e.at(-6), ParentID: 77, Depth: 3}},
 	} {
 		run := e.mustAddRun(job.ID, store.Trigger{}.Repeating(&c.of))
-		got := store.Run{StandsFor: run.StandsFor, Business: run.Business, First: run.First, Last: run.Last, Count: run.Count}
+		got := store.Run{StandsFor: run.StandsFor, Business: run.Business, First: run.First, Last: run.Last, Count: run.Count, ParentID: run.ParentID, Depth: run.Depth}
 		want(e, "a run that repeats "+c.name, got, c.want)
 		want(e, "when it is due", run.Scheduled, run.Created)
 		want(e, "its Instant and BusinessTime", []any{run.Instant(), run.BusinessTime()}, []any{c.of.Instant(), c.of.BusinessTime()})

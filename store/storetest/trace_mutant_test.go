@@ -53,6 +53,13 @@ func standsMutants() []mutant {
 		{"WhatIsRepeatedIsForgotten", func(s store.Store) store.Store {
 			return &broken{Store: s, trigger: func(t store.Trigger) store.Trigger { return store.Trigger{At: t.At} }}
 		}, []string{"Stands/ARunStandsForWhatItRepeats"}},
+		{"WhatIsRepeatedHasNoParent", func(s store.Store) store.Store {
+			return bentRun{s, func(r *store.Run) {
+				if r.Type == store.TriggerManual {
+					r.ParentID = 0
+				}
+			}}
+		}, []string{"Stands/ARunStandsForWhatItRepeats"}},
 		{"WhatIsGivenBackStandsForNothing", read(func(r *store.Run) bool { return r.State == store.StatePlanned }), []string{"Stands/WhatARunStandsForStays"}},
 		{"PartsStandForNothing", read(func(r *store.Run) bool { return r.Sharding.Index > 0 }), []string{"Stands/WhatARunStandsForStays"}},
 		{"WhatARunStandsForDecidesTheOrder", func(s store.Store) store.Store {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
@@ -79,16 +80,20 @@ func isPattern(s []rune) bool {
 	return false
 }
 
-// Hasher makes hashes, a few at a time: each takes a core for a twentieth of a second, and 19
-// MiB. Half of the places are for those who have logged in before. Key is argon2.IDKey, but in tests
+// Hasher makes hashes, two at a time: each takes a core for a twentieth of a second, and 19
+// MiB. One of the places is for those who have logged in before. Key is argon2.IDKey, but in tests
 // that count what is made.
 type Hasher struct {
 	Places *slots.Slots
 	Key    func(password, salt []byte, passes, memory uint32, lanes uint8, size uint32) []byte
 }
 
-// hashesAtOnce is how many a hasher makes at once.
-const hashesAtOnce = 4
+// hashesAtOnce is how many a hasher makes at once, and hashPatience how long somebody waits for that:
+// as many as come to work at the same time and log in.
+const (
+	hashesAtOnce = 2
+	hashPatience = 8 * time.Second
+)
 
 // NewHasher makes one.
 func NewHasher() *Hasher { return &Hasher{slots.New(hashesAtOnce), argon2.IDKey} }
@@ -98,7 +103,7 @@ var ErrBusy = errors.New("console: too many passwords are being checked at once"
 
 // place waits for its turn, and returns how to give it back.
 func (h *Hasher) place(ctx context.Context, who slots.Holder) (free func(), err error) {
-	if !h.Places.Take(ctx, who) {
+	if !h.Places.TakeWithin(ctx, hashPatience, who) {
 		return nil, ErrBusy
 	}
 	return func() { h.Places.Give(who) }, nil

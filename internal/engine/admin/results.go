@@ -84,17 +84,20 @@ func (s *Results) report(ctx context.Context, caller wire.Caller, list []*report
 // are of one run, the first counts.
 func reportsOf(caller wire.Caller, reqs []wire.CallbackRequest) (list []*reported, size int) {
 	type run struct{ id, date int64 }
-	seen := make(map[run]bool, len(reqs))
-	all := make([]reported, 0, len(reqs)) // together: they come and go together
-	list = make([]*reported, 0, len(reqs))
+	seen, first := make(map[run]bool, min(len(reqs), fullCallback)), reqs[:0] // what is repeated takes no room while the rest waits
 	for _, r := range reqs {
 		if of := (run{r.LogID, r.LogDateTim}); !seen[of] {
 			seen[of] = true
-			res := reportOf(r)
-			all = append(all, reported{caller: caller, res: res, exact: r.Exact, date: r.LogDateTim})
-			list = append(list, &all[len(all)-1])
-			size += fairqueue.PartSize + len(res.HandleMsg) + len(res.ProgressText)
+			first = append(first, r)
 		}
+	}
+	all := make([]reported, len(first)) // together: they come and go together
+	list = make([]*reported, len(first))
+	for i := range first {
+		r := &first[i]
+		all[i] = reported{caller: caller, res: reportOf(*r), exact: r.Exact, date: r.LogDateTim}
+		list[i] = &all[i]
+		size += fairqueue.PartSize + len(all[i].res.HandleMsg) + len(all[i].res.ProgressText)
 	}
 	return list, size
 }

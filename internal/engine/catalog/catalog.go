@@ -94,7 +94,14 @@ func (d *Catalog) addJob(ctx context.Context, g grants.Grants, given store.Job, 
 	if err := errors.Join(d.mayDefine(ctx, g, &store.Job{}, &job), d.checkLinks(ctx, job, false), d.checkHandler(ctx, job, true)); err != nil {
 		return store.Job{}, err
 	}
-	return d.add(ctx, job)
+	if added, err = d.add(ctx, job); err != nil {
+		return store.Job{}, err
+	}
+	err = d.lookAgain(ctx, g, &store.Job{}, &added, func(ctx context.Context) error { return d.RemoveJob(ctx, added.ID) })
+	if err != nil {
+		return store.Job{}, err
+	}
+	return added, nil
 }
 
 // add stores a complete and admissible job.
@@ -227,12 +234,16 @@ func (d *Catalog) UpdateJob(ctx context.Context, g grants.Grants, job store.Job)
 		return replan, nil
 	}, Next: func(job store.Job, started, now time.Time) (time.Time, error) { return next(job, started, now) }})
 	if err == nil {
-		d.warnOfSaved(updated)
-		if named {
-			d.kept.keep(updated)
-		}
+		err = d.lookAgain(ctx, g, &old, &updated, func(ctx context.Context) error { return d.unlink(ctx, old) })
 	}
-	return updated, err
+	if err != nil {
+		return store.Job{}, err
+	}
+	d.warnOfSaved(updated)
+	if named {
+		d.kept.keep(updated)
+	}
+	return updated, nil
 }
 
 func (d *Catalog) RemoveJob(ctx context.Context, id int64) error {

@@ -16,10 +16,10 @@ import (
 // the host.
 
 // mayGive refuses a parameter that the caller of a trigger may not give the job: one of a script,
-// or that the job hands on to a script. None at all, and the job's own, anybody may give who may
-// run it.
+// or that the job hands on to a script. None at all, and the job's own where it is no secret, anybody
+// may give who may run it: to be let give what is hidden would say what it is.
 func (d *Catalog) mayGive(ctx context.Context, g grants.Grants, job *store.Job, param string) error {
-	if g.All() || param == "" || param == job.Param {
+	if hidden := job.Secret && !g.Reveals(job.App) || g.Hides(job.App, job.Param); g.All() || param == "" || param == job.Param && !hidden {
 		return nil
 	}
 	f := store.Faults{Of: store.Called(*job)}

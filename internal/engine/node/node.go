@@ -102,6 +102,9 @@ func (s *Node) AdminHandler() (http.Handler, error) {
 	return wire.NewAdminHandler(admin.New(s.Core, s.registrar, s.results, s.authorizer, s.Catalog), wire.HandlerConfig{Authorize: authorize, Logger: s.Logger, Unread: &s.unread, Refused: &s.refused})
 }
 
+// RefusedTokens is where refused tokens are counted, for a console beside the scheduler too.
+func (s *Node) RefusedTokens() *atomic.Uint64 { return &s.refused }
+
 // assemble makes the parts, the lower rooms first: each is given those that it needs. What is told to a
 // part that was made before is set behind it.
 func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node {

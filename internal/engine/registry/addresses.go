@@ -24,6 +24,7 @@ type Addresses struct {
 	Users    *UserCalls                  // of a registry of the user's
 	Register func(context.Context) error // registers this node's executors there
 	Memory   *Memory
+	turns    turns // of those who ask about an app
 }
 
 // NewAddresses makes it; register registers this node's executors in a registry of the user's.
@@ -166,11 +167,23 @@ func (b *Addresses) CalledAt(ctx context.Context, r store.Run) (*remote, error) 
 // Ask asks the store and the registry. Where they do not answer, the last answer
 // serves for as long as a heartbeat does: a table that somebody has locked must not
 // keep runs from executors that are there.
+//
+// One asks about an app at a time, and who waits for that finds the answer: an app may have ten
+// thousand addresses, and many runs that somebody asks about at the same moment.
 func (b *Addresses) Ask(ctx context.Context, app string) (Answer, error) {
-	now := time.Now()
-	last, known, version, stale := b.Memory.recall(app, now)
-	if known && last.fresh && now.Sub(last.at) < AddressTTL && len(last.Addrs) > 0 {
+	came := time.Now()
+	last, known, version, stale := b.Memory.recall(app, came)
+	if known && last.fresh && came.Sub(last.at) < AddressTTL && len(last.Addrs) > 0 {
 		return last, nil // for another handler of the app
+	}
+	give, err := b.turns.take(ctx, app)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer give()
+	now := time.Now()
+	if last, known, version, stale = b.Memory.recall(app, now); known && last.fresh && last.at.After(came) {
+		return last, nil // of one who has begun to ask since
 	}
 	last.Stale = stale
 	known = known && now.Sub(last.at) < b.S.Cfg.Cluster.Dead

@@ -75,6 +75,9 @@ type Config struct {
 	// HeapBound is by how much the live heap must not exceed what it was before the siege, in bytes.
 	// Zero means 64 MiB.
 	HeapBound int64
+	// Profiles is a directory that has profiles of the scheduler's heap afterwards: one for each time
+	// that more of it was live than ever before. Empty means none.
+	Profiles string
 	// Row is how much time each printed line sums up. Zero means a minute.
 	Row time.Duration
 	// Log receives what the processes log. Nil means nowhere.

@@ -13,8 +13,10 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/metrics"
+	"runtime/pprof"
 	"strings"
 	"time"
 
@@ -37,6 +39,8 @@ type nodeConfig struct {
 	Lost int `json:"lost"`
 	// Sessions are the secrets of sessions of the console.
 	Sessions sessions `json:"sessions"`
+	// Profiles is where profiles of the heap go; empty for none.
+	Profiles string `json:"profiles"`
 }
 
 // Node is the process of the scheduler: it serves until its input ends.
@@ -46,6 +50,9 @@ func Node(ctx context.Context, in io.Reader, out io.Writer) error {
 	p, err := newParent(in, out, &cfg)
 	if err != nil {
 		return err
+	}
+	if cfg.Profiles != "" {
+		runtime.MemProfileRate = 64 << 10
 	}
 	pool, err := pgxpool.New(ctx, cfg.DSN)
 	if err != nil {
@@ -83,7 +90,7 @@ func Node(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := s.Start(ctx); err != nil {
 		return err
 	}
-	go watch(ctx, p)
+	go watch(ctx, p, cfg.Profiles)
 	p.tell(message{Kind: kindReady, Admin: admin, Lost: lost, Console: pages, Heavy: heavy})
 	jobs := nodeJobs{s: s, cfg: cfg}
 	err = p.obey(func(order string) error { return jobs.obey(ctx, order) })
@@ -202,16 +209,32 @@ func (n *nodeJobs) add(ctx context.Context, app string, jobs int) error {
 
 // watch tells of the live heap, as a collection leaves it, and of the goroutines each
 // second.
-func watch(ctx context.Context, p *parent) {
+func watch(ctx context.Context, p *parent, profiles string) {
+	most := int64(0)
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/sched/goroutines:goroutines"}}
 	for t := time.NewTicker(time.Second); ; {
 		runtime.GC()
 		metrics.Read(samples)
 		p.tell(message{Kind: kindSample, Heap: int64(samples[0].Value.Uint64()), Total: int64(samples[1].Value.Uint64()), Goroutines: int64(samples[2].Value.Uint64())})
+		if live := int64(samples[0].Value.Uint64()); profiles != "" && live > most {
+			most = live
+			profile(profiles, live)
+		}
 		select {
 		case <-t.C:
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// profile writes what the heap is made of, as of the last collection.
+func profile(dir string, live int64) {
+	f, err := os.Create(filepath.Join(dir, fmt.Sprintf("heap-%s-%dMiB.pprof", time.Now().Format("150405"), live>>20)))
+	if err == nil {
+		err = errors.Join(pprof.Lookup("heap").WriteTo(f, 0), f.Close())
+	}
+	if err != nil {
+		slog.Warn("the heap has no profile", "error", err)
 	}
 }

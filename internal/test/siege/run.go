@@ -98,7 +98,7 @@ func (r *runner) open(ctx context.Context) (err error) {
 	if r.dsn, err = r.pg.CreateDatabase(ctx, role, "", role); err != nil {
 		return err
 	}
-	r.node, err = startChild(RoleNode, nodeConfig{DSN: r.dsn, Tokens: r.tokens, Honest: r.Runs, Hostile: hostileJobs, Lost: lostRuns, Sessions: r.secrets}, r.Log, r.news)
+	r.node, err = startChild(RoleNode, nodeConfig{DSN: r.dsn, Tokens: r.tokens, Honest: r.Runs, Hostile: hostileJobs, Lost: lostRuns, Sessions: r.secrets, Profiles: r.Profiles}, r.Log, r.news)
 	if err != nil {
 		return err
 	}

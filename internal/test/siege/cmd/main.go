@@ -61,6 +61,7 @@ func flags() siege.Config {
 	log := flag.Bool("log", false, "print what the processes log, on stderr")
 	attacks := flag.String("attacks", "", "comma list of `attacks` out of "+strings.Join(siege.Attacks(), ", ")+", or none; empty: all of them")
 	bound := flag.Int64("heap-bound", 0, "by how much the live heap must not exceed what it was before the siege, in `MiB`; 0: 64")
+	flag.StringVar(&c.Profiles, "profiles", "", "a `directory` for profiles of the scheduler's heap, one whenever more of it is live than before; empty: none")
 	flag.DurationVar(&c.For, "for", 0, "how long the siege lasts; 0: 20m")
 	flag.Uint64Var(&c.Seed, "seed", 0, "seed of all choices; 0: a new one")
 	flag.DurationVar(&c.Row, "row", 0, "what each line sums up; 0: 1m")
