@@ -47,12 +47,31 @@ type ClientConfig struct {
 
 // peer is one address and how it is called.
 type peer struct {
-	cfg    ClientConfig
-	base   string      // ends with a slash
+	cfg  ClientConfig
+	base string                 // ends with a slash
+	made atomic.Pointer[outfit] // nil until it is called: of ten thousand addresses of an app few are
+	last atomic.Pointer[target] // what was called last
+}
+
+// outfit is what is the same in all calls of a peer.
+type outfit struct {
 	header http.Header // of every request; it never changes
-	late   error       // why a call ends that takes longer than cfg.Timeout
+	late   error       // why a call ends that takes longer than ClientConfig.Timeout
 	tokens secrets
-	last   atomic.Pointer[target] // what was called last
+}
+
+// outfit is that of the peer.
+func (p *peer) outfit() *outfit {
+	o := p.made.Load()
+	if o == nil {
+		o = &outfit{
+			header: headerOf(p.cfg),
+			late:   fmt.Errorf("no answer within %v: %w", p.cfg.Timeout, context.DeadlineExceeded),
+			tokens: newSecrets(append(slices.Clone(p.cfg.Secrets), p.cfg.Token)...),
+		}
+		p.made.Store(o) // one that another call makes at the same moment is as good
+	}
+	return o
 }
 
 func newPeer(addr string, cfg ClientConfig) (*peer, error) {
@@ -71,11 +90,7 @@ func newPeer(addr string, cfg ClientConfig) (*peer, error) {
 	cfg.Timeout = cmp.Or(cfg.Timeout, 6*time.Second)
 	cfg.MaxAnswer = cmp.Or(cfg.MaxAnswer, 1<<20)
 	cfg.MaxLog = cmp.Or(cfg.MaxLog, 16<<20)
-	return &peer{
-		cfg: cfg, base: withSlash(u), header: headerOf(cfg),
-		late:   fmt.Errorf("no answer within %v: %w", cfg.Timeout, context.DeadlineExceeded),
-		tokens: newSecrets(append(slices.Clone(cfg.Secrets), cfg.Token)...),
-	}, nil
+	return &peer{cfg: cfg, base: withSlash(u)}, nil
 }
 
 func withSlash(u *url.URL) string { return strings.TrimSuffix(u.String(), "/") + "/" }
@@ -112,16 +127,16 @@ func (p *peer) post(ctx context.Context, to *target, body *payload, limit int64,
 func (p *peer) failed(err error) error {
 	var call *CallError
 	if errors.As(err, &call) {
-		p.tokens.hideIn(&call.Text, &call.From)
+		p.outfit().tokens.hideIn(&call.Text, &call.From)
 		call.Text, call.From = cut([]byte(call.Text), maxText), cut([]byte(call.From), maxText)
-		call.Err = p.tokens.hideErr(call.Err)
+		call.Err = p.outfit().tokens.hideErr(call.Err)
 	}
 	return err
 }
 
 // within bounds a call.
 func (p *peer) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, p.cfg.Timeout, p.late)
+	return context.WithTimeoutCause(ctx, p.cfg.Timeout, p.outfit().late)
 }
 
 // once sends a request at most once. again says that it was not sent because a
@@ -192,7 +207,7 @@ func (p *peer) callWithin(ctx context.Context, base, endpoint string, body *payl
 		}
 		return Return{}, p.garbled(to.text, answer, err)
 	}
-	p.tokens.hideIn(&r.Msg, &r.Content, &r.Data, &r.BootID, (*string)(&r.RunState))
+	p.outfit().tokens.hideIn(&r.Msg, &r.Content, &r.Data, &r.BootID, (*string)(&r.RunState))
 	return r, nil
 }
 

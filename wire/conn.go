@@ -190,7 +190,7 @@ func (t *Transport) settled(a *attempt, body *payload) {
 func (a *attempt) request(ctx context.Context, p *peer, to *target) *http.Request {
 	req := http.Request{
 		Method: http.MethodPost, URL: to.url, Host: to.url.Host,
-		Header: p.header, Body: a.body, ContentLength: a.reader.Size(),
+		Header: p.outfit().header, Body: a.body, ContentLength: a.reader.Size(),
 	}
 	return req.WithContext(a.seen.watch(ctx))
 }

@@ -124,7 +124,7 @@ func (c *ExecutorClient) Log(ctx context.Context, req LogRequest) (LogReturn, er
 	if err != nil {
 		return LogReturn{}, c.peer.garbled(to.text, answer, err)
 	}
-	c.peer.tokens.hideIn(&r.Msg, &r.Result.LogContent)
+	c.peer.outfit().tokens.hideIn(&r.Msg, &r.Result.LogContent)
 	c.seen.sawLog(keys)
 	return r, nil
 }
