@@ -117,7 +117,7 @@ var mayImport = map[string][]string{
 	"finding":         {"store", "block"},
 	"xxljobtest":      {".", "executor", "wire", "store/memory"},
 	// 4 the console, which sees a store and a scheduler as any user does
-	"console":               {".", "store", "wire", "jobfile", "route", "block", "internal/grants", "internal/slots", "console/internal/lang", "console/internal/diff", "console/internal/web"},
+	"console":               {".", "finding", "store", "wire", "jobfile", "route", "block", "internal/grants", "internal/slots", "console/internal/lang", "console/internal/diff", "console/internal/web"},
 	"console/internal/lang": nil,
 	"console/internal/web":  {"internal/slots", "store", argon2, singleflight},
 	"console/internal/diff": nil,

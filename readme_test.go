@@ -121,7 +121,7 @@ func pages(t *testing.T, pattern string) []string {
 // under the title belongs to it.
 var inPart = map[string][]string{
 	"console.md":     nil,
-	"failures.md":    {"When a run fails", "When a run succeeds, and who is told when not", "Readiness probes", "Clocks", "Troubles", "Nobody there"},
+	"failures.md":    {"When a run fails", "When a run succeeds, and who is told when not", "Readiness probes", "Clocks", "Troubles", "Nobody there", "What is wrong, and why"},
 	"performance.md": {"Measured", "On your machine"},
 }
 

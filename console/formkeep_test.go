@@ -371,7 +371,7 @@ func testNoFormOfOthers(t *testing.T) {
 	for _, path := range []string{"jobs/" + itoa(j.ID) + "/remove", "runs/4711/kill", "logout", "//evil.example", "login", "nothing"} {
 		b := x.browser()
 		b.post("login", url.Values{"name": {"ann"}, "password": {password}, "kept": {path}, "kept.name": {"secret one"}}).is(200)
-		if b.at != "/console/jobs" {
+		if b.at != "/console/overview" {
 			t.Errorf("%s leads to %s", path, b.at)
 		}
 	}

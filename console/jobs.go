@@ -82,7 +82,7 @@ func orderOf(name string) (string, store.JobOrder) {
 }
 
 // home leads to the list of jobs.
-func (q *request) home() error { return q.redirect("jobs") }
+func (q *request) home() error { return q.redirect("overview") }
 
 func (q *request) jobs() error {
 	reader, f, err := q.asksForJobs()

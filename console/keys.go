@@ -13,6 +13,7 @@ type keyLine struct {
 func (p *page) KeyLines() []keyLine {
 	return []keyLine{
 		{[]string{"/", "Ctrl-K"}, "keys.search"},
+		{[]string{"g", "o"}, "keys.overview"},
 		{[]string{"g", "j"}, "keys.jobs"},
 		{[]string{"g", "r"}, "keys.runs"},
 		{[]string{"g", "c"}, "keys.changes"},

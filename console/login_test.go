@@ -36,7 +36,7 @@ func testFirstUser(t *testing.T) {
 	b.post("setup", setupForm(x.code(), "Ro ot", password)).is(422).has("characters that are not allowed")
 	other := x.browser()
 	b.post("setup", setupForm(strings.ToLower(x.code()), " Root", password)).is(200)
-	if b.at != "/console/jobs" {
+	if b.at != "/console/overview" {
 		t.Fatalf("at %s after the setup", b.at)
 	}
 	b.has("root")

@@ -297,7 +297,7 @@ func (p *page) Sections() []string {
 	if p.q.user == nil {
 		return nil
 	}
-	return []string{"jobs", "runs", "changes"}
+	return []string{"overview", "jobs", "runs", "changes"}
 }
 
 // May reports whether the user may do something in an app: "operate" or "edit".

@@ -141,9 +141,9 @@ func testALookChosenOnAnAnswer(t *testing.T) {
 		form url.Values
 		back string
 	}{
-		{"jobs/bulk", url.Values{"do": {"remove"}, "id": {itoa(j.ID)}}, "jobs"},
-		{"runs/bulk", url.Values{}, "jobs"},
-		{"jobs/" + itoa(j.ID) + "/trigger", url.Values{"at": {"never"}}, "jobs"},
+		{"jobs/bulk", url.Values{"do": {"remove"}, "id": {itoa(j.ID)}}, "overview"},
+		{"runs/bulk", url.Values{}, "overview"},
+		{"jobs/" + itoa(j.ID) + "/trigger", url.Values{"at": {"never"}}, "overview"},
 		{edit, url.Values{"version": {"1"}, "name": {""}}, edit},
 	} {
 		b.post(c.to, c.form)

@@ -36,6 +36,7 @@ var rights = []expected{
 	{"POST", "logout", "", "LLLLLLLLLLLLL"},
 	{"POST", "look", "", "2222222222222"},
 	{"GET", "", "", "L222222222221"},
+	{"GET", "overview", "", "L222222222221"},
 	{"GET", "jobs", "", "L222222222221"},
 	{"GET", "jobs/new", "", "L332223322321"},
 	{"POST", "jobs/new", "", "1555555555551"},

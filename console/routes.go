@@ -101,6 +101,7 @@ func routes() []route {
 		{method: post, pattern: "look", needs: anybody, serve: (*request).setLook, own: true},
 
 		{method: get, pattern: "", needs: somebody, serve: (*request).home},
+		{method: get, pattern: "overview", needs: somebody, serve: (*request).overview, views: ViewRuns},
 		{method: get, pattern: "jobs", needs: somebody, serve: (*request).jobs},
 		{method: get, pattern: "jobs/new", needs: somebody, serve: (*request).newJob, control: true, views: ViewJob},
 		{method: post, pattern: "jobs/new", needs: somebody, serve: (*request).addJob, keeps: true},

@@ -66,18 +66,17 @@ type reader struct {
 
 // cluster reads nodes, shards and who serves the apps.
 func (r reader) cluster() (w World, err error) {
-	if w.Now, err = r.st.Now(r.ctx); err != nil {
-		return w, err
-	}
-	if w.Now.IsZero() { // a store in this process goes by its clock
-		w.Now = time.Now()
-	}
 	if c, ok := r.st.(store.ClusterReader); ok {
 		view, err := c.View(r.ctx)
 		if err != nil {
 			return w, err
 		}
-		w.Nodes, w.Shards = view.Nodes, view.Shards
+		w.Now, w.Nodes, w.Shards = view.Now, view.Nodes, view.Shards
+	} else if w.Now, err = r.st.Now(r.ctx); err != nil {
+		return w, err
+	}
+	if w.Now.IsZero() { // a store in this process goes by its clock
+		w.Now = time.Now()
 	}
 	if w.Groups, err = r.st.Groups(r.ctx); err != nil {
 		return w, err

@@ -1,0 +1,368 @@
+package console
+
+// The overview: what needs attention, how runs have ended and how late they were, what runs now and
+// what is due next. It is read once for all who look at it, and each sees the part of his apps.
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/lang"
+	"github.com/xxljob/xxljob/finding"
+	"github.com/xxljob/xxljob/store"
+)
+
+const (
+	causesShown  = 12
+	marksOfCause = 20
+	longestShown = 5
+	nextShown    = 8
+	chartOf      = 24 * time.Hour
+	usualLate    = time.Second // what is later than that is worth a colour
+)
+
+// overviewPage is what it shows.
+type overviewPage struct {
+	Causes  []causeLine
+	Count   int       // of all causes
+	More    int       // that are not shown
+	Back    time.Time // how far back bad ends were looked for; zero: as far as they are kept
+	Tiles   []tile
+	Chart   *chart
+	Running []xxljob.Run // the longest that are under way
+	Next    []xxljob.Job
+	Empty   bool // there is no job that the user could see
+}
+
+// causeLine is one cause, in the user's language. Error is as the user may see it.
+type causeLine struct {
+	finding.Finding
+	Title, Help string
+	About       string // the name of its app or its first job
+	More        int    // further jobs
+	Job, Run    int64  // where it leads: the job, if it is one; and its newest run
+	Marks       []mark // of the last runs of the job, the oldest first
+}
+
+// tile is a figure, what is usual beside it, and where it leads.
+type tile struct {
+	Key, Value, Note, Href string
+	Bad                    bool
+}
+
+// overviewNews is what is read for it: the whole cluster, for all who look.
+type overviewNews struct {
+	world finding.World
+	next  []xxljob.Job
+}
+
+// overview shows it.
+func (q *request) overview() error {
+	apps, all, err := q.visibleApps()
+	if err != nil {
+		return err
+	}
+	sight := sightKey(apps, all)
+	if !all && len(apps) == 0 {
+		return q.showLive("overview", "", time.Time{}, overviewPage{Empty: true})
+	}
+	world, err := shared(q, "overview", func(ctx context.Context) (finding.World, error) { return finding.Read(ctx, q.Store) })
+	if err != nil {
+		return asked(err)
+	}
+	reports, err := shared(q, "overview-reports "+sight, func(ctx context.Context) ([]store.Report, error) {
+		return q.under(ctx).quarters(apps, world.Now)
+	})
+	if err != nil {
+		return asked(err)
+	}
+	next, err := shared(q, "overview-next "+sight, func(ctx context.Context) ([]xxljob.Job, error) {
+		return q.under(store.WithShortTexts(ctx, 0)).dueNext(apps)
+	})
+	if err != nil {
+		return asked(err)
+	}
+	seen := q.seenOf(world)
+	found := finding.Attention(seen)
+	b := overviewPage{Back: world.Back, Next: next, Running: longest(seen.Running), Chart: q.chartOf(reports, world.Now)}
+	b.Tiles = q.tiles(&seen, found, reports)
+	for _, f := range found[:min(len(found), causesShown)] {
+		b.Causes = append(b.Causes, q.causeLine(f, &seen))
+	}
+	b.Count, b.More = len(found), len(found)-len(b.Causes)
+	b.Empty = len(found) == 0 && len(next) == 0 && len(seen.Ended) == 0 && !slices.ContainsFunc(seen.Counts, func(c store.JobCount) bool { return c.Enabled+c.Stopped+c.Manual > 0 })
+	return q.showLive("overview", "overview", time.Time{}, b)
+}
+
+// seenOf is the part of the cluster that the user may see, with what the scheduler says of itself.
+// Nodes and shards are everybody's: where one is missing, jobs of all apps stand still.
+func (q *request) seenOf(w finding.World) finding.World {
+	sees := func(app string) bool { return allowed(q.user, see, app) }
+	w.Ended = slices.DeleteFunc(slices.Clone(w.Ended), func(r xxljob.Run) bool { return !sees(r.App) })
+	w.Waiting = slices.DeleteFunc(slices.Clone(w.Waiting), func(r xxljob.Run) bool { return !sees(r.App) })
+	w.Running = slices.DeleteFunc(slices.Clone(w.Running), func(r xxljob.Run) bool { return !sees(r.App) })
+	w.Jobs = slices.DeleteFunc(slices.Clone(w.Jobs), func(j xxljob.Job) bool { return !sees(j.App) })
+	w.Counts = slices.DeleteFunc(slices.Clone(w.Counts), func(c store.JobCount) bool { return !sees(c.App) })
+	w.Registrations = slices.DeleteFunc(slices.Clone(w.Registrations), func(r xxljob.Registration) bool { return !sees(r.App) })
+	w.Troubles = nil
+	for _, t := range q.troublesSeen() {
+		t.Trouble.Remedy = t.Remedy
+		w.Troubles = append(w.Troubles, t.Trouble)
+	}
+	return w
+}
+
+// causeLine is a finding as a line.
+func (q *request) causeLine(f finding.Finding, w *finding.World) causeLine {
+	l := causeLine{Finding: f, Title: string(f.Cause), Help: f.Remedy(), About: f.App, More: max(len(f.Jobs)-1, 0)}
+	for _, kind := range []string{"finding.", "trouble."} {
+		if key := kind + string(f.Cause); q.look.language.Has(key) {
+			l.Title = q.text(key)
+			break
+		}
+	}
+	if key := "finding.do." + string(f.Cause); q.look.language.Has(key) {
+		l.Help = q.text(key)
+	}
+	if len(f.Jobs) > 0 {
+		l.Job, l.About = f.Jobs[0], cmp.Or(f.Name, "#"+strconv.FormatInt(f.Jobs[0], 10))
+	}
+	if len(f.Runs) > 0 {
+		l.Run = f.Runs[0]
+	}
+	secret := slices.ContainsFunc(w.Jobs, func(j xxljob.Job) bool { return j.Secret && slices.Contains(f.Jobs, j.ID) })
+	if f.Error != "" && f.Cause != finding.Stopped && f.Trouble == nil {
+		l.Error = q.unless(secret, f.App, FieldResult, f.Error)
+	} else {
+		l.Error = f.Error
+	}
+	if l.Job != 0 && len(f.Jobs) == 1 {
+		for i := range w.Ended {
+			if r := &w.Ended[i]; r.JobID == l.Job && len(l.Marks) < marksOfCause {
+				l.Marks = append(l.Marks, mark{r.ID, stateKey(r.State), r.Scheduled})
+			}
+		}
+		slices.Reverse(l.Marks)
+	}
+	return l
+}
+
+// quarters are the reports of the last day by quarters of an hour, of all of the apps together.
+func (q *request) quarters(apps []string, now time.Time) ([]store.Report, error) {
+	reader, ok := q.Store.(store.ReportReader)
+	if !ok {
+		return nil, nil
+	}
+	to := store.QuarterOf(now).Add(store.Quarter)
+	found, err := reader.Reports(q.ctx, store.ReportQuery{Apps: apps, From: to.Add(-chartOf), To: to, Together: true, Examine: 200_000})
+	return found.Reports, err
+}
+
+// dueNext are the jobs that are due next.
+func (q *request) dueNext(apps []string) ([]xxljob.Job, error) {
+	reader, ok := q.Store.(store.JobReader)
+	if !ok {
+		return nil, nil
+	}
+	on := false
+	return reader.SearchJobs(q.ctx, store.JobSearch{Apps: apps, Stopped: &on, Order: store.ByNext, Limit: nextShown})
+}
+
+// longest are the runs that are under way for longest.
+func longest(runs []xxljob.Run) []xxljob.Run {
+	runs = slices.Clone(runs)
+	slices.SortFunc(runs, func(a, b xxljob.Run) int { return a.Started.Compare(b.Started) })
+	return runs[:min(len(runs), longestShown)]
+}
+
+// tiles are the six figures on top.
+func (q *request) tiles(w *finding.World, found []finding.Finding, reports []store.Report) []tile {
+	failing := 0
+	for _, f := range found {
+		switch f.Cause {
+		case finding.Failing, finding.TimingOut, finding.Losing, finding.Refused, finding.NoHandler:
+			failing += len(f.Jobs)
+		}
+	}
+	var hour, quarter, day store.Report
+	for i := range reports {
+		day.Add(&reports[i])
+		if age := w.Now.Sub(reports[i].From); age < 75*time.Minute {
+			hour.Add(&reports[i])
+			if age < 30*time.Minute {
+				quarter.Add(&reports[i])
+			}
+		}
+	}
+	list := []tile{{Key: "failing", Value: strconv.Itoa(failing), Href: "runs?state=bad", Bad: failing > 0}}
+	runs, bad := ends(&hour)
+	dayRuns, dayBad := ends(&day)
+	list = append(list, tile{Key: "hour", Value: lang.Number(runs), Href: "runs",
+		Note: q.text("overview.hour.note", "share", share(bad, runs), "usual", share(dayBad, dayRuns)), Bad: bad > 0 && bad*dayRuns > 2*dayBad*runs})
+	t := tile{Key: "running", Value: strconv.Itoa(len(w.Running)), Href: "runs?state=open"}
+	if long := longest(w.Running); len(long) > 0 {
+		t.Note = q.text("overview.running.note", "d", spanOf(max(0, w.Now.Sub(long[0].Started)).Truncate(time.Second)))
+	}
+	list = append(list, t)
+	late, oldest := 0, time.Duration(0)
+	for i := range w.Waiting {
+		if d := w.Now.Sub(w.Waiting[i].Scheduled); d > lateFrom {
+			late, oldest = late+1, max(oldest, d)
+		}
+	}
+	t = tile{Key: "overdue", Value: strconv.Itoa(late), Href: "runs?state=waiting", Bad: late > 0}
+	if late > 0 {
+		t.Note = q.text("overview.overdue.note", "d", spanOf(oldest.Truncate(time.Second)))
+	}
+	list = append(list, t)
+	p99, _ := quarter.Lateness.Quantile(0.99)
+	p50, _ := quarter.Lateness.Quantile(0.5)
+	usual, _ := day.Lateness.Quantile(0.99)
+	t = tile{Key: "late", Value: "–", Href: "runs?late=1", Bad: p99 > usualLate && p99 > usual}
+	if quarter.Lateness.Count() > 0 {
+		t.Value, t.Note = spanOf(p99), q.text("overview.late.note", "p50", spanOf(p50), "usual", spanOf(usual))
+	}
+	list = append(list, t)
+	return append(list, q.executorsTile(w, found))
+}
+
+// executorsTile is how many executors live, and which apps have none.
+func (q *request) executorsTile(w *finding.World, found []finding.Finding) tile {
+	n, dark := 0, 0
+	for i := range w.Nodes {
+		if !w.Nodes[i].Left && !w.Nodes[i].Away && slices.ContainsFunc(w.Nodes[i].Attached, func(a store.Attachment) bool { return allowed(q.user, see, a.App) }) {
+			n++
+		}
+	}
+	for i := range w.Registrations {
+		if w.Now.Sub(w.Registrations[i].Updated) <= cmp.Or(w.Dead, 90*time.Second) {
+			n++
+		}
+	}
+	for _, f := range found {
+		if f.Cause == finding.NoExecutor {
+			dark++
+		}
+	}
+	t := tile{Key: "executors", Value: strconv.Itoa(n), Href: "jobs", Bad: dark > 0}
+	if dark > 0 {
+		t.Note = q.text("overview.executors.note", "n", dark)
+	}
+	return t
+}
+
+// ends are how many runs of a report have ended, without those that nobody wanted to run, and how
+// many of them badly.
+func ends(r *store.Report) (all, bad int64) {
+	for s, n := range r.Ended {
+		switch st := xxljob.State(s); {
+		case st == xxljob.StateSkipped || st == xxljob.StateCancelled || st == xxljob.StateDiscarded:
+			continue
+		case isBad(st):
+			bad += n
+		}
+		all += n
+	}
+	return all, bad
+}
+
+// share is a part of a whole in percent, as "0.3 %".
+func share(part, all int64) string {
+	if all == 0 {
+		return "–"
+	}
+	p := float64(part) * 100 / float64(all)
+	digits := 0
+	if p > 0 && p < 10 {
+		digits = 1
+	}
+	return strconv.FormatFloat(p, 'f', digits, 64) + " %"
+}
+
+// chart is how runs have ended and how late they were, a bar for each quarter of an hour. Lengths
+// are those of its drawing.
+type chart struct {
+	Bars  []bar
+	Late  string   // the line of the p99, as points
+	Hours []string // the times of the day below it, six hours apart
+	Most  int64
+	Width int
+}
+
+// bar is a quarter of an hour.
+type bar struct {
+	X                    int
+	Good, Bad, Other     int // heights
+	YGood, YBad, YOther  int
+	From, To             time.Time
+	Ended, Failed, Rests int64
+	P50, P99             time.Duration
+	Since, Until         string // as the address of a list has them
+}
+
+const (
+	barWidth    = 10 // with the gap
+	chartHeight = 90
+)
+
+// chartOf draws reports; nil where there are none.
+func (q *request) chartOf(reports []store.Report, now time.Time) *chart {
+	if len(reports) == 0 {
+		return nil
+	}
+	begin := store.QuarterOf(now).Add(store.Quarter - chartOf)
+	n := int(chartOf / store.Quarter)
+	c := &chart{Width: n * barWidth}
+	by := map[time.Time]*store.Report{}
+	for i := range reports {
+		r := &reports[i]
+		by[r.From.UTC()] = r
+		all, _ := ends(r)
+		c.Most = max(c.Most, all)
+	}
+	points := []byte{}
+	for i := range n {
+		from := begin.Add(time.Duration(i) * store.Quarter).UTC()
+		b := bar{X: i * barWidth, From: from, To: from.Add(store.Quarter), Since: from.Format(time.RFC3339), Until: from.Add(store.Quarter).Format(time.RFC3339)}
+		if r := by[from]; r != nil {
+			all, bad := ends(r)
+			killed := r.Ended[xxljob.StateKilled] + r.Ended[xxljob.StateSnoozed]
+			b.Ended, b.Failed, b.Rests = all, bad, killed
+			b.Good, b.Bad, b.Other = c.height(all-bad-killed), c.height(bad), c.height(killed)
+			b.P50, _ = r.Lateness.Quantile(0.5)
+			b.P99, _ = r.Lateness.Quantile(0.99)
+			if r.Lateness.Count() > 0 {
+				points = append(points, strconv.Itoa(b.X+barWidth/2)+","+strconv.Itoa(lateY(b.P99))+" "...)
+			}
+		}
+		b.YBad = chartHeight - b.Bad
+		b.YOther = b.YBad - b.Other
+		b.YGood = b.YOther - b.Good
+		c.Bars = append(c.Bars, b)
+	}
+	for i := range 5 {
+		c.Hours = append(c.Hours, begin.Add(time.Duration(i)*chartOf/4).In(q.look.zone).Format("15:04"))
+	}
+	c.Late = string(points)
+	return c
+}
+
+// height is that of so many runs: of any at all, one.
+func (c *chart) height(n int64) int {
+	if n <= 0 {
+		return 0
+	}
+	return max(1, int(n*(chartHeight-6)/max(c.Most, 1)))
+}
+
+// lateY is where a lateness is drawn: a millisecond at the bottom, five minutes on top, each tenfold
+// the same step.
+func lateY(d time.Duration) int {
+	ms := max(float64(d.Milliseconds()), 1)
+	return chartHeight - int(math.Min(math.Log10(ms)/math.Log10(300_000), 1)*(chartHeight-6))
+}

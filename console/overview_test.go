@@ -1,0 +1,109 @@
+package console_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/await"
+)
+
+// TestOverview: the first page says that all is well where it is; of a job that fails it says the
+// cause, the error itself, since when and where its log is; an app without executors is one line for
+// all of its jobs. Who may not see an app is told nothing of it.
+func TestOverview(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		root.get("overview").is(http.StatusOK).has("There are no jobs here yet")
+
+		must(t, x.s.Handle("work", func(_ context.Context, task *xxljob.Task) error {
+			if strings.Contains(task.Param, "bad") {
+				return errors.New("dial tcp 10.1.2.3:5432: i/o timeout")
+			}
+			return nil
+		}))
+		must(t, x.s.Start(t.Context()))
+		t.Cleanup(func() { _ = x.s.Stop(context.WithoutCancel(t.Context())) })
+		good := x.job("orders", "good one")
+		x.ends(good, xxljob.StateSucceeded)
+		root.get("overview").is(http.StatusOK).has("All is well", "good one", "runs in the last hour").lacks("Needs attention")
+
+		bad := x.job("orders", "bad one")
+		r := x.ends(bad, xxljob.StateFailed)
+		dark, err := x.store.AddJob(t.Context(), xxljob.Job{App: "dark <app>", Name: "lonely", Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?"), Next: time.Now().Add(time.Hour)}, nil)
+		must(t, err)
+		root.get("overview").is(http.StatusOK).has("2 things need attention", "Failing", "bad one", "dial tcp 10.1.2.3:5432: i/o timeout", "1 of the last 1",
+			"No executor", "dark <app>", "Start an executor of the app", "1 app has none").lacks("All is well")
+		if !strings.Contains(root.body, "runs/"+strconv.FormatInt(r.ID, 10)+"/log") {
+			t.Error("no link to the log of the newest failure")
+		}
+		if !root.before("No executor", "Failing") {
+			t.Error("an app without executors explains more than a job that fails, and stands behind it")
+		}
+
+		viewer := x.user(console.User{Name: "viewer", Apps: map[string]console.Role{"dark <app>": console.Viewer}})
+		viewer.get("overview").is(http.StatusOK).has("1 thing needs attention", "dark <app>", "lonely").lacks("bad one", "good one", "dial tcp")
+		x.user(console.User{Name: "nobody", Apps: map[string]console.Role{"elsewhere": console.Viewer}}).get("overview").is(http.StatusOK).lacks("bad one", "dark <app>", "lonely")
+
+		// The remedies are followed.
+		must(t, x.s.StopJob(t.Context(), dark.ID))
+		bad.Param = "mended"
+		_, err = x.s.UpdateJob(t.Context(), bad)
+		must(t, err)
+		x.ends(bad, xxljob.StateSucceeded)
+		root.get("overview").has("All is well").lacks("Needs attention", "i/o timeout")
+	})
+}
+
+// ends runs a job once, and waits until the run has ended so.
+func (x *site) ends(j xxljob.Job, state xxljob.State) (r xxljob.Run) {
+	x.Helper()
+	ids, err := x.s.Trigger(context.Background(), j.ID, xxljob.Trigger{})
+	must(x.T, err)
+	await.Until(x.T, "the run of "+j.Name+" ends", func() bool {
+		r, err = x.store.Run(context.Background(), ids[0])
+		must(x.T, err)
+		return r.State == state
+	})
+	return r
+}
+
+// TestOverviewHidesErrors: the error of a secret job is shown to nobody there, and none that the host
+// hides.
+func TestOverviewHidesErrors(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		for _, host := range []bool{false, true} {
+			x := newSite(t, func(c *console.Config) {
+				if host {
+					c.Redact = func(_ string, field console.Field, text string) string {
+						return map[bool]string{true: "hidden by the host", false: text}[field == console.FieldResult]
+					}
+				}
+			})
+			must(t, x.s.Handle("work", func(_ context.Context, task *xxljob.Task) error {
+				return errors.New("the password is swordfish " + task.Param)
+			}))
+			must(t, x.s.Start(t.Context()))
+			for _, secret := range []bool{true, false} {
+				name := "j" + strconv.FormatBool(secret)
+				j, err := x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: name, Handler: "work", Param: name, Secret: secret, Schedule: xxljob.Cron("0 0 3 * * ?")})
+				must(t, err)
+				x.ends(j, xxljob.StateFailed)
+			}
+			page := x.admin().get("overview").has("Failing", "jtrue", "jfalse").lacks("swordfish jtrue")
+			if host {
+				page.has("hidden by the host").lacks("swordfish")
+			} else {
+				page.has("swordfish jfalse")
+			}
+			must(t, x.s.Stop(context.WithoutCancel(t.Context())))
+		}
+	})
+}
