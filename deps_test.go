@@ -163,24 +163,28 @@ var mayImport = map[string][]string{
 }
 
 // testsMayImport is what the tests of a package may import beside that, and
-// beside the package itself. Tests of leaves get nothing: a leaf that needs more
-// to be tested is none.
+// beside the package itself. Tests of leaves get what tests share, and nothing
+// that the leaf would have to be tested with.
 var testsMayImport = map[string][]string{
-	".":                       {"internal/engine/lease", "store/memory", "store/storetest", "xxljobtest", "internal/test/plain", "internal/test/asker", "internal/test/await", "internal/test/stage"},
-	"internal/engine/plan":    {".", "internal/test/stage", "store/memory"},
-	"internal/engine/events":  {".", "internal/test/stage", "store/memory"},
-	"internal/engine/alarms":  {"."},
-	"internal/engine/runlog":  {"."},
-	"internal/engine/catalog": {".", "store/memory"},
-	"executor":                {"internal/test/await"},
-	"store/memory":            {".", "store/storetest", "xxljobtest", "executor", "wire", "block"},
-	"store/postgres":          {".", "block", "console", "store/storetest", "internal/test/asker", "internal/test/await", "internal/test/measure", "internal/test/pgtest", "internal/test/stage", "executor", "route", "wire", stdlib, errgroup},
-	"store/storetest":         {".", "store/memory"},
-	"finding":                 {".", "schedule", "store/memory", "internal/test/stage"},
-	"xxljobtest":              {"block", "route"},
-	"console":                 {"store/memory", "store/postgres", "store/storetest", "wire", "internal/test/await", "internal/test/pgtest", "internal/test/stage", pgxpool, pgx},
-	"interop":                 {".", "wire", "executor", "block", "route", "store/memory", "store/postgres", "internal/test/pgtest"},
-	"examples/*":              {"store", "internal/test/await", "internal/test/pgtest", "internal/test/stage"},
+	".":                        {"internal/engine/lease", "store/memory", "store/storetest", "xxljobtest", "internal/test/plain", "internal/test/asker", "internal/test/await", "internal/test/stage"},
+	"schedule":                 {"store", "internal/test/stage"},
+	"store":                    {"internal/test/stage"},
+	"internal/engine/queue":    {"internal/test/stage"},
+	"internal/engine/registry": {"internal/engine/lease"},
+	"internal/engine/plan":     {".", "internal/test/stage", "store/memory"},
+	"internal/engine/events":   {".", "internal/test/stage", "store/memory"},
+	"internal/engine/alarms":   {"."},
+	"internal/engine/runlog":   {"."},
+	"internal/engine/catalog":  {".", "store/memory"},
+	"executor":                 {"internal/test/await"},
+	"store/memory":             {".", "store/storetest", "xxljobtest", "executor", "wire", "block"},
+	"store/postgres":           {".", "block", "console", "store/storetest", "internal/test/asker", "internal/test/await", "internal/test/measure", "internal/test/pgtest", "internal/test/stage", "executor", "route", "wire", stdlib, errgroup},
+	"store/storetest":          {".", "store/memory"},
+	"finding":                  {".", "schedule", "store/memory", "internal/test/stage"},
+	"xxljobtest":               {"block", "route"},
+	"console":                  {"store/memory", "store/postgres", "store/storetest", "wire", "internal/test/await", "internal/test/pgtest", "internal/test/stage", argon2, pgxpool, pgx},
+	"interop":                  {".", "wire", "executor", "block", "route", "store/memory", "store/postgres", "internal/test/pgtest"},
+	"examples/*":               {"store", "internal/test/await", "internal/test/pgtest", "internal/test/stage"},
 
 	"internal/test/pgtest":      {"internal/test/await"},
 	"internal/test/scenario":    {".", "alarm", "executor", "wire", "block", "route", "store", "store/memory", "store/storetest", "internal/urgent", "internal/test/plain", "internal/test/asker", "internal/test/await", "internal/test/stage", "xxljobtest"},
@@ -248,10 +252,11 @@ var packageVars = []string{
 	"store/postgres runFields",
 	"store/postgres runColumns",
 	"store/postgres routes",
-	"store/postgres hole",
 	"store/postgres storedNumbers",
 	"store/postgres statementPatience", // tests make both longer
 	"store/postgres answerPatience",
+	"store/postgres usuallyAhead",   // tests make it shorter
+	"internal/test/pgtest pristine", // the memo of initdb, for a process of tests
 	"store/postgres schemaName",
 	"store/postgres castTo",
 	"store/postgres called",

@@ -119,7 +119,7 @@ func (q *request) region(p *page, poll string, since time.Time) (region, error) 
 	shares, key := poll != "" && len(poll) <= mostOfAPoll && !since.IsZero() && q.user != nil, ""
 	if shares {
 		key = fmt.Sprintf("region %s %q %s %s %v %t %q", p.Name, poll, q.look.language.Tag, q.look.zone, p.Shown(p.Name), q.user.Admin, q.user.Apps)
-		if r, there := q.live.Again(key, func(v any) bool { r, is := v.(region); return is && r.since.Equal(since) }); there {
+		if r, there := q.live.Renew(key, func(v any) bool { r, is := v.(region); return is && r.since.Equal(since) }); there {
 			return r.(region), nil
 		}
 	}

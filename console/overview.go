@@ -55,12 +55,6 @@ type tile struct {
 	Bad                    bool
 }
 
-// overviewNews is what is read for it: the whole cluster, for all who look.
-type overviewNews struct {
-	world finding.World
-	next  []xxljob.Job
-}
-
 // overview shows it.
 func (q *request) overview() error {
 	apps, all, err := q.visibleApps()

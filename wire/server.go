@@ -36,8 +36,8 @@ type HandlerConfig struct {
 	// when its length is not sent ahead. One caller has a quarter of MaxBodies at most,
 	// and at least one: by Caller.Scope, and among those whose Scope is empty, which have
 	// half together, by the app that they name. Further requests wait for 2 s, and are
-	// then refused with MsgTooMany; peers send such a request again. Of bodies above 1 MiB, which
-	// no executor sends that works, an eighth of MaxBodies are read at a time, and at least one,
+	// then refused with MsgTooMany; peers send such a request again. Of bodies above 1 MiB, which executors
+	// send where dozens of results have the longest texts, an eighth of MaxBodies are read at a time, and at least one,
 	// shared out in the same way. Default: 64.
 	MaxBodies int
 	// BodyTimeout is how long the body of a request may take to arrive. Default:

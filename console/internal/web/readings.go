@@ -124,8 +124,8 @@ func (s *Readings) Keep(key string, one Reading) Reading {
 	return one
 }
 
-// Again returns what is kept of a key, if it is still what is wanted; it is kept for longer then.
-func (s *Readings) Again(key string, wanted func(value any) bool) (value any, there bool) {
+// Renew returns what is kept of a key, if it is still what is wanted; it is kept for longer then.
+func (s *Readings) Renew(key string, wanted func(value any) bool) (value any, there bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one, there := s.kept[key]

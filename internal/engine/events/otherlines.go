@@ -55,7 +55,6 @@ type otherLook struct {
 	at     time.Time       // that, by the store's clock
 	states [][]store.State // that are left
 	before int64           // the page of the first of them
-	seen   map[int64]bool
 }
 
 // OtherLinesDuty says lines of ends of the apps that are attached here which other nodes store.

@@ -172,7 +172,7 @@ func (b *Addresses) CalledAt(ctx context.Context, r store.Run) (*remote, error) 
 // thousand addresses, and many runs that somebody asks about at the same moment.
 func (b *Addresses) Ask(ctx context.Context, app string) (Answer, error) {
 	came := time.Now()
-	last, known, version, stale := b.Memory.recall(app, came)
+	last, known, _, _ := b.Memory.recall(app, came)
 	if known && last.fresh && came.Sub(last.at) < AddressTTL && len(last.Addrs) > 0 {
 		return last, nil // for another handler of the app
 	}
@@ -182,7 +182,8 @@ func (b *Addresses) Ask(ctx context.Context, app string) (Answer, error) {
 	}
 	defer give()
 	now := time.Now()
-	if last, known, version, stale = b.Memory.recall(app, now); known && last.fresh && last.at.After(came) {
+	last, known, version, stale := b.Memory.recall(app, now)
+	if known && last.fresh && last.at.After(came) {
 		return last, nil // of one who has begun to ask since
 	}
 	last.Stale = stale
