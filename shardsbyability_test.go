@@ -36,8 +36,8 @@ func TestShardsGoToWhoCanWorkThemOut(t *testing.T) {
 			return s
 		}
 		older, newer := start(olderNode{st}, "older"), start(st, "newer")
+		time.Sleep(time.Minute) // by then each has its share, by however many moves
 		moves := newer.Events(t.Context())
-		time.Sleep(time.Minute)
 		owner := func(shard int) string {
 			v, err := st.View(t.Context())
 			stage.Must(t, err)
@@ -89,8 +89,8 @@ func TestShardsGoToWhoCanWorkThemOut(t *testing.T) {
 				more = false
 			}
 		}
-		if taken > len(distinct)+before {
-			t.Errorf("the newer node has taken shards %d times", taken)
+		if taken > len(distinct) {
+			t.Errorf("the newer node has taken shards %d times, and %d have such jobs", taken, len(distinct))
 		}
 		// It stops: all goes back, and nothing waits for who can.
 		stage.Must(t, newer.Stop(t.Context()))
