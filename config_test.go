@@ -17,6 +17,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -315,6 +316,32 @@ func TestConfigNode(t *testing.T) {
 	os.Args[0] = filepath.Join("somewhere", "my program\t1")
 	if c := (xxljob.Config{App: "app"}); c.Validate() != nil || !strings.Contains(c.Complete().Node, "-my-program-1-") {
 		t.Errorf("the default is %q: %v", c.Complete().Node, c.Validate())
+	}
+}
+
+// TestAppIsNamedWhereTheStoreStays: without Config.App it is the name of the program's file, which is a
+// warning where nothing outlives the process, and an error with any other store, also one that says
+// nothing of that; the error says what the name was, and with that name it is none.
+func TestAppIsNamedWhereTheStoreStays(t *testing.T) {
+	log := &stage.LogLines{}
+	var cfg xxljob.Config
+	log.LogTo(&cfg)
+	if _, err := xxljob.New(memory.New(), cfg); err != nil {
+		t.Errorf("in memory: %v", err)
+	}
+	if lines := log.With("level=WARN", "Config.App is empty"); len(lines) != 1 {
+		t.Errorf("in memory the log says %q", lines)
+	}
+	stays := struct{ xxljob.Store }{memory.New()}
+	_, err := xxljob.New(stays, cfg)
+	var field *xxljob.FieldError
+	was := cfg.Complete().App
+	if !errors.As(err, &field) || field.Field != "App" || !strings.Contains(err.Error(), fmt.Sprintf("%q", was)) {
+		t.Fatalf("with a store that stays: %v; want a fault of App that names %q", err, was)
+	}
+	cfg.App = was
+	if _, err := xxljob.New(stays, cfg); err != nil {
+		t.Errorf("with the name that was: %v", err)
 	}
 }
 
