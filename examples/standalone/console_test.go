@@ -74,8 +74,11 @@ func TestConsole(t *testing.T) {
 				t.Errorf("at %s with another code", at)
 			}
 			form.Set("code", link[2])
-			if page, at := v.sees(v.PostForm(link[1]+"setup", form)); at != "/console/jobs" || strings.Count(page, `class="row"`) < 50 {
+			if page, at := v.sees(v.PostForm(link[1]+"setup", form)); at != "/console/overview" || !strings.Contains(page, "All is well") {
 				t.Errorf("at %s: %s", at, page)
+			}
+			if page, _ := v.sees(v.Get(link[1] + "jobs")); strings.Count(page, `class="row"`) < 50 {
+				t.Errorf("the demo's jobs are %d", strings.Count(page, `class="row"`))
 			}
 			if _, at := visit(t).sees(visit(t).Get(link[1] + "jobs")); at != "/console/login" {
 				t.Errorf("at %s as nobody", at)
@@ -113,7 +116,7 @@ func TestConsoleOfThisMachine(t *testing.T) {
 	go func() { ended <- run(ctx, options{zone: time.UTC, console: consoleLoopback}, &out, nil) }()
 	link := out.wait(t, `console: (http://localhost:\d+/console/)\s`)[1]
 	v := visit(t)
-	if _, at := v.sees(v.Get(link)); at != "/console/jobs" {
+	if _, at := v.sees(v.Get(link)); at != "/console/overview" {
 		t.Errorf("at %s", at)
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, link+"jobs", nil)
