@@ -99,11 +99,12 @@ func TestUsersOfTheService(t *testing.T) {
 	v := visit(t)
 	v.get(self+"/jobs/jobs").is("/login", 200, "Shop")
 	v.post(self+"/login", url.Values{"name": {"ann"}, "password": {"wrong"}}).is("/login", 422)
-	v.post(self+"/login", url.Values{"name": {"ann"}, "password": {"ann's trial"}}).is("/jobs/jobs", 200, "Remind of open carts", "Ann", "jobs/new")
+	v.post(self+"/login", url.Values{"name": {"ann"}, "password": {"ann's trial"}}).is("/jobs/overview", 200, "Remind of open carts", "Ann")
+	v.get(self+"/jobs/jobs").is("/jobs/jobs", 200, "jobs/new")
 	v.get(self+"/jobs/setup").is("/jobs/setup", 404) // there are no accounts
 	v.get(self+"/jobs/login").is("/jobs/login", 404)
 	bob := visit(t)
-	bob.post(self+"/login", url.Values{"name": {"bob"}, "password": {"bob's trial"}}).is("/jobs/jobs", 200, "Remind of open carts")
+	bob.post(self+"/login", url.Values{"name": {"bob"}, "password": {"bob's trial"}}).is("/jobs/overview", 200, "Remind of open carts")
 	bob.get(self+"/jobs/jobs/new").is("/jobs/jobs/new", 403)
 	forged, err := http.NewRequest(http.MethodPost, self+"/logout", nil)
 	if err != nil {
@@ -121,13 +122,15 @@ func TestOpenID(t *testing.T) {
 	self := serve(t, provider{Issuer: idp.URL, Client: "xxljob", Secret: "s3cret"})
 	idp.groups = []string{"shop-operators"}
 	v := visit(t)
-	v.get(self+"/jobs/jobs").is("/jobs/jobs", 200, "Remind of open carts", "Eve")
+	v.get(self+"/jobs/jobs").is("/jobs/overview", 200, "Remind of open carts", "Eve")
 	v.get(self+"/jobs/jobs/new").is("/jobs/jobs/new", 403, "editor")
 	idp.groups = []string{"xxljob-admins"}
-	visit(t).get(self+"/login").is("/jobs/jobs", 200, "jobs/new")
+	admin := visit(t)
+	admin.get(self+"/login").is("/jobs/overview", 200, "Remind of open carts")
+	admin.get(self+"/jobs/jobs").is("/jobs/jobs", 200, "jobs/new")
 	idp.groups = nil
 	nobody := visit(t)
-	nobody.get(self+"/login").is("/jobs/jobs", 200)
+	nobody.get(self+"/login").is("/jobs/overview", 200)
 	if strings.Contains(nobody.page, "Remind") {
 		t.Error("who is in no group sees jobs")
 	}
