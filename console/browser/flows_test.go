@@ -159,6 +159,8 @@ func (x *site) find(b *tab, h hand) {
 	b.fill(h, "#name", "root")
 	b.fill(h, "#password", password)
 	h.press(b, "main form button.primary")
+	b.says("h1", "All is well")
+	h.press(b, `.rail a[href$="jobs"]`)
 	b.says("h1", "Jobs")
 
 	b.fill(h, "#search", "reind")
@@ -340,7 +342,8 @@ func TestFirstUser(t *testing.T) {
 		b.fill(mouse{}, field, text)
 	}
 	mouse{}.press(b, "main form button.primary")
-	b.says("h1", "Jobs")
+	b.says("h1", "Overview")
+	b.says("main", "There are no jobs here yet")
 	b.says(".menu summary", "王小明")
 }
 
