@@ -80,7 +80,7 @@ var mayImport = map[string][]string{
 	"block":              nil,
 	"wire":               {"wire/internal/json", "internal/guard", "internal/slots"},
 	"internal/errs":      nil,
-	"internal/loop":      {"internal/errs", "internal/urgent", errgroup},
+	"internal/loop":      {"internal/errs", "internal/slots", "internal/urgent", errgroup},
 	"internal/fairqueue": {"internal/loop", "internal/errs"},
 	"schedule":           {"internal/cron", "internal/errs"},
 	"store":              {"schedule", "route", "block", "alarm", "internal/errs"},

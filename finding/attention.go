@@ -353,7 +353,7 @@ func (a *attention) waits() {
 	var ids []int64
 	for i := range a.Waiting {
 		r := &a.Waiting[i]
-		if a.Now.Sub(r.Scheduled) <= a.patience() || a.dark[r.App] || a.blocked[r.JobID] || r.Type == store.TriggerRetry && r.Scheduled.After(a.Now) {
+		if a.Now.Sub(r.Scheduled) <= a.patience() || a.dark[r.App] || a.blocked[r.JobID] {
 			continue
 		}
 		if late[r.JobID] == nil {

@@ -137,9 +137,9 @@ func WhyRun(w World, r store.Run) []Finding {
 	f := Finding{App: r.App, Jobs: []int64{r.JobID}, Name: r.JobName, Runs: []int64{r.ID}}
 	switch {
 	case r.State.Ended():
-		f.Cause, f.Since, f.Detail, f.Error = Ended, r.Ended, r.State.String(), errorOf(&r)
-		if f.Detail == "" || !isBad(r.State) {
-			f.Error = cmp.Or(r.Reason, r.KillReason)
+		f.Cause, f.Since, f.Detail, f.Error = Ended, r.Ended, r.State.String(), cmp.Or(r.Reason, r.KillReason)
+		if isBad(r.State) {
+			f.Error = errorOf(&r)
 		}
 		return []Finding{f}
 	case r.State != store.StatePlanned:

@@ -96,8 +96,8 @@ func lookAt(w *World) *look {
 
 func (l *look) patience() time.Duration { return cmp.Or(l.Patience, defaultPatience) }
 
-// handlers are who has the handler of a job, as far as the nodes of executors that are attached say.
-// known is false where the app has others, which do not say what they have.
+// hasHandler reports whether an executor has the handler of a job, as far as nodes say what those that
+// are attached have. known is false where the app has others, which do not say it.
 func (l *look) hasHandler(j *store.Job) (has, known bool) {
 	if j.Handler == "" || j.IsScript() {
 		return true, false

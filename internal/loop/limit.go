@@ -4,43 +4,17 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"github.com/xxljob/xxljob/internal/slots"
 )
 
-const (
-	// rarelyEvery is how often the log repeats itself about one thing.
-	rarelyEvery = time.Minute
-	// rarelyThings is how many things are told apart: callers may name apps without end.
-	rarelyThings = 1000
-)
+// LogLimiter lets the log say a thing once a minute. It is safe for concurrent use, and its zero
+// value is ready.
+type LogLimiter struct{ said slots.Rarely }
 
-// LogLimiter lets the log say a thing once in a while. It is safe for concurrent use, and its
-// zero value is ready.
-type LogLimiter struct {
-	mu   sync.Mutex
-	last map[string]time.Time // guarded by mu: when a thing was said
-}
-
-// Allow reports whether it is time to say a thing. What there is no room to remember goes
-// by one and the same time.
-func (r *LogLimiter) Allow(thing string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := time.Now()
-	if r.last == nil {
-		r.last = map[string]time.Time{}
-	}
-	if _, known := r.last[thing]; !known && len(r.last) >= rarelyThings {
-		maps.DeleteFunc(r.last, func(_ string, at time.Time) bool { return now.Sub(at) >= rarelyEvery })
-		if len(r.last) >= rarelyThings {
-			thing = ""
-		}
-	}
-	if at, said := r.last[thing]; said && now.Sub(at) < rarelyEvery {
-		return false
-	}
-	r.last[thing] = now
-	return true
-}
+// Allow reports whether it is time to say a thing. Callers may name apps without end: of what there
+// is no room to remember, all goes by one and the same time.
+func (r *LogLimiter) Allow(thing string) bool { return r.said.May(thing) }
 
 // XXL-JOB's bound on calls that manage jobs (docs/xxl-job.md, who may do what), here for each token.
 const (
