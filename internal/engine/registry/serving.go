@@ -45,7 +45,7 @@ type Serving struct {
 type absence struct {
 	by    store.ServedBy // who served it last; empty for nobody ever
 	gone  time.Time      // since when nobody does, by the store's clock
-	ask   time.Time      // monotonic: when the registry is asked again
+	ask   time.Time      // monotonic: when the registry is asked again; zero until it was asked since gone
 	pause time.Duration  // and how long after that once more
 	again time.Time      // when runs that wait have to be looked at, by the store's clock; zero for never
 	jobs  int            // that wait
@@ -429,7 +429,7 @@ func (s *Serving) lookAgain(ctx context.Context, news []string) error {
 	for app, x := range s.absent {
 		switch {
 		case fresh[app]:
-		case !s.quiet(app) && !now.Before(x.ask):
+		case x.ask.IsZero() || !s.quiet(app) && !now.Before(x.ask): // once at least: the news may have come before the absence was noted
 			x.pause = min(2*x.pause, s.mostPause(app))
 			x.ask = now.Add(x.pause)
 			fresh[app] = true

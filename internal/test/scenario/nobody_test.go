@@ -17,6 +17,7 @@ import (
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -502,6 +503,40 @@ func TestRegistrationEndsTheWait(t *testing.T) {
 				if runs := stage.AllRuns(t, w.st); len(runs) != 1 || runs[0].Type != xxljob.TriggerMisfire || runs[0].Address != java {
 					t.Errorf("there are %+v, want one for what was missed, at the address", runs)
 				}
+			})
+		})
+	}
+}
+
+// TestAnExecutorThatComesWhileItIsNotedThatNobodyIsThere is not missed: it has registered after the node
+// was told that there is none, and before the node has noted it.
+func TestAnExecutorThatComesWhileItIsNotedThatNobodyIsThere(t *testing.T) {
+	const java = "http://10.0.0.1:9999"
+	for _, late := range []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 299 * time.Millisecond, 301 * time.Millisecond, 599 * time.Millisecond, 700 * time.Millisecond} {
+		t.Run(late.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				faults := storetest.Wrap(memory.New())
+				s, err := xxljob.New(faults, xxljob.Config{App: "orders", Logger: stage.QuietLog(), HTTP: xxljob.HTTPConfig{Transport: nowhere(), Insecure: true}})
+				stage.Must(t, err)
+				stage.Must(t, s.SaveGroup(t.Context(), xxljob.Group{App: "java"}))
+				saved, err := s.EnsureJob(t.Context(), xxljob.Job{App: "java", Key: "k", Name: "n", Handler: "h"})
+				stage.Must(t, err)
+				stage.Must(t, s.Start(t.Context()))
+				time.Sleep(time.Minute)
+				faults.Inject("Served", storetest.Fault{Delay: 300 * time.Millisecond})
+				ids, err := s.Trigger(t.Context(), saved.Job.ID, xxljob.Trigger{})
+				stage.Must(t, err)
+				time.Sleep(late)
+				h, err := s.AdminHandler()
+				stage.Must(t, err)
+				if ret := stage.Post(t, h, "default_token", "java", "registry", fmt.Appendf(nil, `{"registryGroup":"EXECUTOR","registryKey":"java","registryValue":%q}`, java)); ret.Code != 200 {
+					t.Fatalf("the registration was answered %+v", ret)
+				}
+				time.Sleep(5 * time.Second)
+				if run, err := faults.Run(t.Context(), ids[0]); err != nil || run.Address != java {
+					t.Errorf("five seconds after an executor has come the run is %v, %v", run.State, err)
+				}
+				stage.Must(t, s.Stop(t.Context()))
 			})
 		})
 	}
