@@ -300,54 +300,56 @@ func TestConfigJobsAPI(t *testing.T) {
 // TestQuotaByToken: apps that one token names have one quota together, and what names they
 // have costs nothing.
 func TestQuotaByToken(t *testing.T) {
-	const apps = 300
-	cfg := xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {stage.Token}, "own": {"of-own"}}, JobsAPI: []string{"own"}}, Logger: stage.QuietLog()}
-	for i := range apps {
-		cfg.HTTP.JobsAPI = append(cfg.HTTP.JobsAPI, fmt.Sprint("app-", i))
-	}
-	s, err := xxljob.New(memory.New(), cfg)
-	stage.Must(t, err)
-	h, err := s.AdminHandler()
-	stage.Must(t, err)
-	passed := func(token string, name func(i int) string) (n int) {
-		t.Helper()
+	synctest.Test(t, func(t *testing.T) { // callers whose app is wrong are answered ten times a second
+		const apps = 300
+		cfg := xxljob.Config{HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {stage.Token}, "own": {"of-own"}}, JobsAPI: []string{"own"}}, Logger: stage.QuietLog()}
 		for i := range apps {
-			switch ret := stage.Post(t, h, token, name(i), "startJob", wire.JobRequest{ID: 1}.Encode(nil)); {
-			case ret.Code == wire.CodeFail && strings.Contains(ret.Msg, "not found"):
-				n++
-			case ret.OK():
-				t.Errorf("%+v", ret)
+			cfg.HTTP.JobsAPI = append(cfg.HTTP.JobsAPI, fmt.Sprint("app-", i))
+		}
+		s, err := xxljob.New(memory.New(), cfg)
+		stage.Must(t, err)
+		h, err := s.AdminHandler()
+		stage.Must(t, err)
+		passed := func(token string, name func(i int) string) (n int) {
+			t.Helper()
+			for i := range apps {
+				switch ret := stage.Post(t, h, token, name(i), "startJob", wire.JobRequest{ID: 1}.Encode(nil)); {
+				case ret.Code == wire.CodeFail && strings.Contains(ret.Msg, "not found"):
+					n++
+				case ret.OK():
+					t.Errorf("%+v", ret)
+				}
+			}
+			return n
+		}
+		if n := passed(stage.Token, func(i int) string { return cfg.HTTP.JobsAPI[1+i] }); n != 100 {
+			t.Errorf("%d calls of %d apps by one token passed, want 100", n, apps)
+		}
+		if n := passed("of-own", func(int) string { return "own" }); n != 100 {
+			t.Errorf("%d calls by another token passed, want 100", n)
+		}
+		heap := func() uint64 {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc
+		}
+		before, long := heap(), strings.Repeat("x", 900_000)
+		for i := range apps {
+			req := httptest.NewRequest(http.MethodPost, "/api/startJob", bytes.NewReader(wire.JobRequest{ID: 1}.Encode(nil)))
+			req.Header.Set(wire.HeaderToken, stage.Token)
+			req.Header.Set(wire.HeaderApp, fmt.Sprint(i, long))
+			rec := httptest.NewRecorder()
+			h.ServeHTTP(rec, req)
+			if rec.Body.Len() > 2000 {
+				t.Fatalf("an answer of %d bytes", rec.Body.Len())
 			}
 		}
-		return n
-	}
-	if n := passed(stage.Token, func(i int) string { return cfg.HTTP.JobsAPI[1+i] }); n != 100 {
-		t.Errorf("%d calls of %d apps by one token passed, want 100", n, apps)
-	}
-	if n := passed("of-own", func(int) string { return "own" }); n != 100 {
-		t.Errorf("%d calls by another token passed, want 100", n)
-	}
-	heap := func() uint64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	before, long := heap(), strings.Repeat("x", 900_000)
-	for i := range apps {
-		req := httptest.NewRequest(http.MethodPost, "/api/startJob", bytes.NewReader(wire.JobRequest{ID: 1}.Encode(nil)))
-		req.Header.Set(wire.HeaderToken, stage.Token)
-		req.Header.Set(wire.HeaderApp, fmt.Sprint(i, long))
-		rec := httptest.NewRecorder()
-		h.ServeHTTP(rec, req)
-		if rec.Body.Len() > 2000 {
-			t.Fatalf("an answer of %d bytes", rec.Body.Len())
+		if after := heap(); after > before+4<<20 {
+			t.Errorf("%d MiB are kept of names", (after-before)>>20)
 		}
-	}
-	if after := heap(); after > before+4<<20 {
-		t.Errorf("%d MiB are kept of names", (after-before)>>20)
-	}
-	runtime.KeepAlive(h)
+		runtime.KeepAlive(h)
+	})
 }
 
 // TestTriggerAmongMany: how many addresses a trigger over the wire may name is bounded, and

@@ -40,6 +40,7 @@ const password = "correct horse"
 
 func newSite(t *testing.T, change ...func(*console.Config)) *site {
 	t.Helper()
+	inTurn(t) // before a server is started
 	return newSiteOn(t, newStore(t), change...)
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/xxljob/xxljob/internal/engine/alarms"
 
-	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/store"
 )
@@ -20,7 +19,7 @@ func TestAddressesOfAMessage(t *testing.T) {
 	for i := range 25 {
 		all = append(all, fmt.Sprintf("p%d@x.io", i))
 	}
-	job := xxljob.Job{App: "app", Name: "job", Handler: "h", AlarmEmail: " ," + strings.Join(all, ", ") + ","}
+	job := store.Job{App: "app", Name: "job", Handler: "h", AlarmEmail: " ," + strings.Join(all, ", ") + ","}
 	if err := job.Validate(); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/queue"
-	"github.com/xxljob/xxljob/internal/test/stage"
 )
 
 // slowRing is what a TimeRing promises, as plainly as it can be written: a
@@ -42,7 +41,7 @@ func (r *slowRing) pop(now time.Time) (due []int64) {
 // minutes and goes backwards. The ring returns what the sorted slice returns.
 func TestRingAgainstModel(t *testing.T) {
 	rounds := 200
-	if stage.Detector {
+	if testing.Short() {
 		rounds /= 10 // it all happens on one goroutine
 	}
 	for range rounds {
