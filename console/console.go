@@ -42,7 +42,9 @@ type console struct {
 	failures web.LoginFailures
 	alone    atomic.Uint64 // by which counter of a name the next try is counted
 	limiters map[rateKind]*slots.Pacer
+	lookups  *slots.Slots
 	underWay *slots.Slots
+	lengthy  *slots.Slots
 	costly   *slots.Slots
 	setupper setupper
 	live     web.Readings
@@ -54,7 +56,7 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), hasher: web.NewHasher(), bodies: slots.New(largeBodies), refused: slots.NewRefusals(refusalsOf(cfg.Scheduler)), underWay: slots.New(pagesAtOnce), costly: slots.New(costlyAtOnce), limiters: newLimiters(), setupper: setupper{turn: make(chan struct{}, 1)}}
+	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), hasher: web.NewHasher(), bodies: slots.New(largeBodies), refused: slots.NewRefusals(refusalsOf(cfg.Scheduler)), lookups: slots.New(lookupsAtOnce), underWay: slots.New(pagesAtOnce), lengthy: slots.New(lengthyAtOnce), costly: slots.New(costlyAtOnce), limiters: newLimiters(), setupper: setupper{turn: make(chan struct{}, 1)}}
 	if cfg.OwnSetup {
 		c.setupper.own()
 	}
@@ -221,7 +223,15 @@ func (q *request) admit(rt *route) error {
 }
 
 // permit reads what is asked about, and decides whether the user may ask.
+// A place is taken before, since what is read may be large.
 func (q *request) permit(rt *route) error {
+	places := q.underWay
+	if rt.long {
+		places = q.lengthy
+	}
+	if err := q.hold(places); err != nil {
+		return err
+	}
 	do, app := rt.needs.action(), ""
 	if rt.of != nothing {
 		var err error
@@ -238,10 +248,7 @@ func (q *request) permit(rt *route) error {
 	case (rt.changes() && !rt.own && !rt.reads || rt.control) && q.ReadOnly:
 		return errReadOnly
 	}
-	if err := q.limitRate(rt.rate); err != nil || rt.long {
-		return err
-	}
-	return q.hold(q.underWay)
+	return q.limitRate(rt.rate)
 }
 
 // readObject reads the job or the run of the path, and returns its app.

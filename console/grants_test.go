@@ -391,3 +391,74 @@ func (m *meeting) AddJob(ctx context.Context, j store.Job, next store.FirstInsta
 	m.wait("parent")
 	return m.Store.AddJob(ctx, j, next)
 }
+
+// TestHiddenGoesToNoOtherApp: by none of the ways by which a caller may have a secret job's parameter or
+// result handed on does a job of another app get it, whoever calls; a job of the same app gets it.
+func TestHiddenGoesToNoOtherApp(t *testing.T) {
+	ctx := context.Background()
+	for _, by := range []xxljob.ChildParam{xxljob.ChildParamParent, xxljob.ChildParamResult} {
+		synctest.Test(t, func(t *testing.T) {
+			x := newSite(t)
+			must(t, x.s.Handle("work", func(_ context.Context, task *xxljob.Task) error {
+				task.SetResult("canary result of " + task.Param)
+				return nil
+			}))
+			must(t, x.s.Start(ctx))
+			defer func() { _ = x.s.Stop(ctx) }()
+			n := 0
+			add := func(app string, secret bool, children ...int64) xxljob.Job {
+				n++
+				key := fmt.Sprint("j", n)
+				j := xxljob.Job{App: app, Key: key, Name: key, Handler: "work", Param: "own", Secret: secret, Children: children}
+				if len(children) > 0 {
+					j.ChildParam = by
+				}
+				return must1(x.s.AddJob(ctx, j))
+			}
+			settle := func() { time.Sleep(10 * time.Second) }
+			given := func(j xxljob.Job) int64 {
+				id := must1(x.s.TriggerOne(ctx, j.ID, xxljob.Trigger{Param: new("canary given")}))
+				settle()
+				return id
+			}
+			runsOf := func(j xxljob.Job) []xxljob.Run {
+				return must1(x.store.Runs(ctx, xxljob.RunFilter{JobID: j.ID, Limit: 100}))
+			}
+			for _, who := range x.givers() {
+				elsewhere := add("billing", false)
+				between := add("orders", false, elsewhere.ID)
+				parent := add("orders", true, elsewhere.ID, between.ID)
+				for _, way := range []struct {
+					name string
+					try  func()
+				}{
+					{"run once", func() { who.once(parent.ID, "canary given") }},
+					{"run again", func() { who.again(given(parent)) }},
+					{"run the child again", func() { given(parent); who.again(runsOf(between)[0].ID) }},
+					{"when its parents are deleted", func() {
+						given(parent)
+						run := runsOf(between)[0].ID
+						must1(x.store.(store.RunDropper).DropEnded(ctx, store.RunDrop{All: true, JobIDs: []int64{parent.ID}}))
+						who.again(run)
+					}},
+					{"lead to it", func() {
+						who.save(parent, map[string]string{"name": parent.Name, "children": fmt.Sprint(elsewhere.ID), "childparam": string(by), "param": "canary edited"})
+						settle()
+						must1(x.s.Trigger(ctx, parent.ID, xxljob.Trigger{}))
+					}},
+				} {
+					way.try()
+					settle()
+					for _, r := range runsOf(elsewhere) {
+						if strings.Contains(r.Param, "canary") {
+							t.Fatalf("%s, %s, %s: a job of another app is given %q", by, who.name, way.name, r.Param)
+						}
+					}
+				}
+				if !slices.ContainsFunc(runsOf(between), func(r xxljob.Run) bool { return strings.Contains(r.Param, "canary") }) {
+					t.Errorf("%s, %s: a job of the same app is given nothing", by, who.name)
+				}
+			}
+		})
+	}
+}

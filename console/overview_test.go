@@ -40,7 +40,7 @@ func TestOverview(t *testing.T) {
 		dark, err := x.store.AddJob(t.Context(), xxljob.Job{App: "dark <app>", Name: "lonely", Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?"), Next: time.Now().Add(time.Hour)}, nil)
 		must(t, err)
 		root.get("overview").is(http.StatusOK).has("2 things need attention", "Failing", "bad one", "dial tcp 10.1.2.3:5432: i/o timeout", "1 of the last 1",
-			"No executor", "dark <app>", "Start an executor of the app", "1 app has none").lacks("All is well")
+			"No executor", "dark <app>", "Start an executor of the app", "1 app has none", "1 jobs failing now", "2 runs in the last hour", "1 executors alive").lacks("All is well")
 		if !strings.Contains(root.body, "runs/"+strconv.FormatInt(r.ID, 10)+"/log") {
 			t.Error("no link to the log of the newest failure")
 		}
@@ -49,7 +49,8 @@ func TestOverview(t *testing.T) {
 		}
 
 		viewer := x.user(console.User{Name: "viewer", Apps: map[string]console.Role{"dark <app>": console.Viewer}})
-		viewer.get("overview").is(http.StatusOK).has("1 thing needs attention", "dark <app>", "lonely").lacks("bad one", "good one", "dial tcp")
+		viewer.get("overview").is(http.StatusOK).has("1 thing needs attention", "dark <app>", "lonely",
+			"0 jobs failing now", "0 runs in the last hour", "0 running", "0 executors alive").lacks("bad one", "good one", "dial tcp")
 		x.user(console.User{Name: "nobody", Apps: map[string]console.Role{"elsewhere": console.Viewer}}).get("overview").is(http.StatusOK).lacks("bad one", "dark <app>", "lonely")
 
 		// The remedies are followed.

@@ -34,8 +34,10 @@ func newLimiters() map[rateKind]*slots.Pacer {
 // What is under way at a time. Each user has a quarter of the slots, in however many sessions, so
 // that there are connections to the store left for others; who finds none free waits for a moment.
 const (
-	pagesAtOnce  = 12 // pages, but for those that take minutes
-	costlyAtOnce = 4  // searches for a text in runs, and files of many jobs, which are in memory until they are sent
+	lookupsAtOnce = 16 // who somebody is: half of them, as nobody is known yet, a quarter for a network
+	pagesAtOnce   = 12 // pages, but for those that take minutes
+	lengthyAtOnce = 24 // what takes minutes: files, and what is done with many
+	costlyAtOnce  = 4  // searches for a text in runs, and files of many jobs, which are in memory until they are sent
 )
 
 // hold takes a slot for the user until the request is answered.

@@ -1,15 +1,19 @@
 package console_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
 	"github.com/xxljob/xxljob/store"
 )
@@ -260,5 +264,152 @@ func TestHealthIsPaced(t *testing.T) {
 			b.get("health").is(200)
 		}
 		b.get("health").is(429)
+	})
+}
+
+// readsOfJobs takes a while for each job and each run that is read, and counts how many are read at a
+// time.
+type readsOfJobs struct {
+	Store
+	late      atomic.Bool
+	mu        sync.Mutex
+	now, most int // guarded by mu
+}
+
+func (s *readsOfJobs) count(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now += n
+	s.most = max(s.most, s.now)
+}
+
+// read takes the while, where it is to.
+func (s *readsOfJobs) read() {
+	if s.late.Load() {
+		s.count(1)
+		defer s.count(-1)
+		time.Sleep(5 * time.Second)
+	}
+}
+
+func (s *readsOfJobs) Job(ctx context.Context, id int64) (xxljob.Job, error) {
+	s.read()
+	return s.Store.Job(ctx, id)
+}
+
+func (s *readsOfJobs) Run(ctx context.Context, id int64) (xxljob.Run, error) {
+	s.read()
+	return s.Store.Run(ctx, id)
+}
+
+// TestJobsReadAtATime: a user has a place before the job or the run is read that is asked about, which
+// may be large: for a page, for a file, and for one that takes minutes.
+func TestJobsReadAtATime(t *testing.T) {
+	atOnce(t)
+	for page, most := range map[string]int{"jobs/%d": 3, "jobs/%d/export": 3, "runs/%d/log/file": 6} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &readsOfJobs{}
+			x := newSite(t, func(c *console.Config) { s.Store = c.Store.(Store); c.Store = s })
+			j := x.job("orders", "nightly")
+			id := j.ID
+			if strings.HasPrefix(page, "runs") {
+				id = x.run(j).ID
+			}
+			browsers := []*browser{x.admin()}
+			for i := range 9 {
+				browsers = append(browsers, x.session("root", "browser "+itoa(int64(i))))
+			}
+			s.late.Store(true)
+			var answered atomic.Int64
+			var wg sync.WaitGroup
+			for _, b := range browsers {
+				wg.Go(func() {
+					if b.get(fmt.Sprintf(page, id)).res.StatusCode != http.StatusTooManyRequests {
+						answered.Add(1)
+					}
+				})
+			}
+			wg.Wait()
+			if s.most != most || answered.Load() != int64(most) {
+				t.Errorf("%s: %d at a time, %d answered, want %d", page, s.most, answered.Load(), most)
+			}
+		})
+	}
+}
+
+// readsOfRuns takes a while for each search for runs, whether or not somebody waits for it.
+type readsOfRuns struct{ readsOfJobs }
+
+func (s *readsOfRuns) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.RunsFound, error) {
+	s.count(1)
+	defer s.count(-1)
+	time.Sleep(4 * time.Second)
+	return s.Store.SearchRuns(ctx, q)
+}
+
+// TestReadingsOfThoseWhoLeave: who asks for parts of pages again and again and does not wait for an
+// answer has no more under way than who waits.
+func TestReadingsOfThoseWhoLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &readsOfRuns{}
+		x := newSite(t, func(c *console.Config) { s.Store = c.Store.(Store); c.Store = s })
+		root := x.admin()
+		var wg sync.WaitGroup
+		for i := range 30 {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			r := httptest.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprint("http://host.example/console/runs?job=", i+1), nil)
+			r.AddCookie(root.cookies["xxljob_session"])
+			r.Header.Set("HX-Request", "true")
+			r.Header.Set("HX-Request-Type", "partial")
+			wg.Go(func() { x.host.ServeHTTP(httptest.NewRecorder(), r) })
+			time.Sleep(50 * time.Millisecond)
+		}
+		wg.Wait()
+		if s.most != 3 {
+			t.Errorf("%d are under way at a time, want 3", s.most)
+		}
+	})
+}
+
+// readsOfSessions takes a while for each session that is looked up.
+type readsOfSessions struct{ readsOfJobs }
+
+func (s *readsOfSessions) Session(ctx context.Context, hash string, l store.SessionLimits) (store.Session, store.User, error) {
+	if s.late.Load() {
+		s.count(1)
+		defer s.count(-1)
+		time.Sleep(time.Second)
+	}
+	return s.Store.Session(ctx, hash, l)
+}
+
+// TestSessionsOfNobody: however many come with cookies that are nobody's, the store is asked about four
+// of a network at a time, and who comes from elsewhere does not wait behind them.
+func TestSessionsOfNobody(t *testing.T) {
+	atOnce(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := &readsOfSessions{}
+		x := newSite(t, func(c *console.Config) { s.Store = c.Store.(Store); c.Store = s })
+		root := x.admin()
+		root.from = "198.51.100.1:1"
+		s.late.Store(true)
+		var wg sync.WaitGroup
+		for range 100 {
+			b := x.browser()
+			b.from, b.follows = "203.0.113.1:1", false
+			b.cookies["xxljob_session"] = &http.Cookie{Name: "xxljob_session", Value: "guess"}
+			wg.Go(func() { b.get("jobs") })
+		}
+		time.Sleep(time.Millisecond)
+		began := time.Now()
+		root.get("jobs").is(http.StatusOK)
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("it has taken %v", took)
+		}
+		wg.Wait()
+		if s.most != 5 {
+			t.Errorf("%d are looked up at a time, want 4 and 1", s.most)
+		}
 	})
 }

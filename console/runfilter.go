@@ -64,6 +64,7 @@ func (q *request) runSearch(f runFilter, apps []string) (s xxljob.RunSearch, err
 	if q.hidesTexts() {
 		s.Text = ""
 	}
+	s.NoSecrets = s.Text != "" && !q.user.Admin // what is found would tell what is hidden, and so would where the list goes on
 	if f.App != "" {
 		s.Apps = []string{f.App}
 	}

@@ -163,8 +163,8 @@ func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, 
 	p.Searched, p.Examined, p.Partial = found.searched, found.examined, found.partial
 	p.Pages = q.pager("before", found.next)
 	for _, r := range found.runs {
-		if r.Secret && search.Text != "" && !q.user.Admin {
-			continue // that it is found would tell what is hidden
+		if r.Secret && search.NoSecrets {
+			continue // made secret since then
 		}
 		p.Rows = append(p.Rows, runRow{r, q.cell(&r, FieldParam, r.Param), q.cell(&r, FieldResult, r.HandleMsg)})
 		p.Operates = p.Operates || !q.ReadOnly && allowed(q.user, operate, r.App)

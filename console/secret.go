@@ -33,7 +33,7 @@ func (q *request) unless(secret bool, app string, field Field, text string) stri
 }
 
 // markSecret says of runs whose jobs are removed whether these were secret, as the record has it.
-// Where that cannot be read they count as secret.
+// Where that cannot be found out they count as secret.
 func (c *console) markSecret(ctx context.Context, runs []xxljob.Run) {
 	was := map[int64]bool{}
 	for i := range runs {
@@ -53,13 +53,14 @@ func (c *console) markSecret(ctx context.Context, runs []xxljob.Run) {
 // mostLookedUp is how many jobs a page looks up to know what is secret; what is of others is hidden.
 const mostLookedUp = 50
 
-// wasSecret reports whether a job that is removed was secret.
+// wasSecret reports whether a job that is removed was secret, or may have been: nothing says so where
+// its entry is not in the record any more, which keeps so much.
 func (c *console) wasSecret(ctx context.Context, id int64) bool {
 	if c.record == nil {
-		return false
+		return true
 	}
 	found, err := c.record.SearchChanges(ctx, xxljob.ChangeSearch{Object: store.ObjectJob, ObjectID: strconv.FormatInt(id, 10), Verb: "remove", Limit: 1})
-	return err != nil || len(found.Changes) > 0 && saysSecret(found.Changes[0].Before)
+	return err != nil || len(found.Changes) == 0 || saysSecret(found.Changes[0].Before)
 }
 
 // saysSecret reports whether what an entry says of a job is that it is secret.

@@ -3,6 +3,7 @@ package console_test
 import (
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/xxljob/xxljob"
@@ -37,6 +38,16 @@ func TestSecret(t *testing.T) {
 		look(root, pages...)
 		editor.get(at("jobs/%d/export", j.ID)).is(200).has(`"secret": true`, `"leftOut": [`)
 		editor.get("runs?text=three").is(200).lacks(at("runs/%d", run))
+		// Nor does it show in where the list goes on, or how far it was looked.
+		for range 60 {
+			must1(x.s.Trigger(ctx, j.ID, xxljob.Trigger{Param: new("canary three")}))
+		}
+		for _, p := range []string{"runs?text=%s", at("runs?job=%d", j.ID) + "&text=%s"} {
+			found, absent := editor.get(at(p, "three")).is(200).lacks("before=").text(), editor.get(at(p, "sixty")).is(200).text()
+			if strings.ReplaceAll(found, "three", "sixty") != absent {
+				t.Errorf("%s differs where the text is that of a secret", p)
+			}
+		}
 		edit := at("jobs/%d/edit", j.ID)
 		stored := func() xxljob.Job { return must1(x.store.Job(t.Context(), j.ID)) }
 		version := func() string { return fmt.Sprint(stored().Version) }

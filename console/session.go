@@ -16,6 +16,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console/internal/web"
+	"github.com/xxljob/xxljob/internal/slots"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -32,7 +33,10 @@ func (q *request) sessionLimits() store.SessionLimits {
 // identify sets the user of the request, if it has one.
 func (q *request) identify() error {
 	u, err := q.who()
+	var wait *problem
 	switch {
+	case errors.As(err, &wait):
+		return wait
 	case errors.Is(err, ErrNoUser), errors.Is(err, xxljob.ErrNotFound):
 		if _, is := q.bearer(); is && q.accounts != nil {
 			q.refuse()
@@ -54,11 +58,20 @@ func (q *request) who() (User, error) {
 	if q.accounts == nil {
 		return q.Auth.called(q.ctx, q.r)
 	}
-	if shown, is := q.bearer(); is {
+	shown, is := q.bearer()
+	cookies := q.cookies(q.r, sessionCookie)
+	if is || len(cookies) > 0 { // the store is asked for whoever comes
+		who := slots.Holder{Named: q.client.Network().String()}
+		if !q.lookups.Take(q.ctx, who) {
+			return User{}, tooOften(slots.Patience)
+		}
+		defer q.lookups.Give(who)
+	}
+	if is {
 		return q.byToken(shown)
 	}
 	err := ErrNoUser
-	for _, cookie := range q.cookies(q.r, sessionCookie) {
+	for _, cookie := range cookies {
 		if len(cookie) > mostOfASession {
 			continue
 		}

@@ -89,7 +89,8 @@ type Alarm struct {
 	State            string
 	Attempt          int
 	Instant          time.Time
-	// Text says why, as AlarmText makes it.
+	// Text says why, as AlarmText makes it; SecretText where Cause is failed, lost or attempt, and the
+	// job is Secret: it would be what the run has returned.
 	Text string
 	// At is when it was inserted, by the store's clock.
 	At time.Time
@@ -99,8 +100,21 @@ type Alarm struct {
 	GaveUp bool
 }
 
+// OfAResult, for authors of stores, reports whether the alarm is about how a run has ended (failed,
+// lost, attempt), so that its Text may be what that has returned.
+func (a *Alarm) OfAResult() bool {
+	switch alarm.Cause(a.Cause) {
+	case alarm.Failed, alarm.Lost, alarm.Attempt:
+		return true
+	}
+	return false
+}
+
 // MostAlarmText is how long the text of an alarm is at most, in bytes.
 const MostAlarmText = 2048
+
+// SecretText is the text of an alarm about the end of a run whose job is Secret.
+const SecretText = "not said, since the job is secret"
 
 // AlarmText is a text as an alarm has it: at most MostAlarmText bytes of UTF-8, without control
 // characters but line feeds.

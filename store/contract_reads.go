@@ -72,6 +72,10 @@ type RunSearch struct {
 	// Text is a part of Param, TriggerMsg or HandleMsg, regardless of case, in at most 256
 	// bytes.
 	Text string
+	// NoSecrets leaves out the runs of jobs that are Secret, and of those that are removed, of
+	// which that is not known: whether a Text is found in them tells what they hide, and so does
+	// how far a search has got.
+	NoSecrets bool
 	// Since and Until bound when runs were planned: Since <= Created < Until. They are, like
 	// From and To, from 1970 on and before the year 10000. For runs that
 	// were inserted far ahead it is the time at which they move that counts, give or take an

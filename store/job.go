@@ -81,7 +81,8 @@ type Job struct {
 	// Config.Redact of it says, and ChildParam gives them to jobs of the same App alone. A child of
 	// another app runs with its own parameter, and its TriggerMsg says so. What a child is given so is
 	// as secret in what it hands on itself; to have the console hide it there, that job has to be
-	// Secret too. Whoever may read the store reads it.
+	// Secret too. Alarms say that a run has failed, and not with what. Whoever may read the store
+	// reads it, and what handlers log is shown.
 	Secret bool `json:",omitzero"`
 	// Block names the block strategy: BlockSerial and the like. Empty means
 	// BlockSerial.

@@ -87,8 +87,8 @@ func (s *Store) pay(ctx context.Context, o *store.Owed, now time.Time, paid *sto
 	}
 }
 
-// withheld reports whether what a run hands on is not for the job: it is secret, and the job is of
-// another app.
+// withheld reports whether what a run hands on is not for the job: it is secret, or may be, and the
+// job is of another app.
 func (s *Store) withheld(id int64, to *job) bool {
 	r := s.runs.find(id)
 	if r == nil || r.job.app == to.app {
@@ -101,8 +101,20 @@ func (s *Store) withheld(id int64, to *job) bool {
 		if !r.ParamSet || r.extra().parent == 0 {
 			return false
 		}
-		if r = s.runs.find(r.extra().parent); r == nil {
-			return false
+		from := s.runs.find(r.extra().parent)
+		if from == nil {
+			return s.hasSecrets(r.job.app)
+		}
+		r = from
+	}
+	return false
+}
+
+// hasSecrets reports whether the app has a job that is secret.
+func (s *Store) hasSecrets(app string) bool {
+	for _, j := range s.jobs {
+		if j.app == app && j.def.secret() {
+			return true
 		}
 	}
 	return false

@@ -34,6 +34,9 @@ func (s *Store) alarmOf(r *run, late bool, now time.Time) bool {
 func (s *Store) insertAlarm(j *job, a store.Alarm, now time.Time) bool {
 	a.At, a.Shard, a.App, a.JobID = now, j.shard.id, j.app, j.id
 	if !j.removed {
+		if j.def.secret() && a.OfAResult() {
+			a.Text = store.SecretText
+		}
 		a.JobVersion, a.JobKey, a.JobName, a.Email = j.version, j.def.key, j.def.name, j.def.common.Value().email
 	}
 	if !s.anyWants(func(r *keptRule) bool { return r.Gone.IsZero() && r.Wants(&a) }) {

@@ -307,7 +307,7 @@ func (q *alarmQueries) define(sql template) {
 		{"state", `a.state`},
 		{"attempt", `a.attempt`},
 		{"instant", `nullif(a.instant, 0)`},
-		{"content", `a.content`},
+		{"content", `case when i.secret and a.cause in ('failed', 'lost', 'attempt') then '` + store.SecretText + `' else a.content end`},
 		{"add_time", `{{now}}`},
 	}
 	q.insertAlarms = sql(`insert into {{schema}}.xxl_job_alarm as r (` + row.columns() + `)

@@ -335,17 +335,20 @@ func (q *payQueries) define(sql template) {
 	and l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}}
 		order by p.id for no key update skip locked))`).saying()
 	q.keepFree = sql(`select n.job_id from {{schema}}.xxl_job_next n where n.job_id = any($1::int[]) order by n.job_id for key share skip locked`)
-	// From each run that hands something on to another app up to those that it has it from.
+	// From each run that hands something on to another app up to those that it has it from; a row without
+	// a job is one that is not there any more.
 	q.withheld = sql(`with recursive up as (
-		select r.ord, l.job_id, l.parent_id, l.param_set, 1 n from unnest($1::bigint[], $2::int[]) with ordinality r(run_id, job_id, ord)
+		select r.ord, l.app_name, l.job_id, l.parent_id, l.param_set, 1 n from unnest($1::bigint[], $2::int[]) with ordinality r(run_id, job_id, ord)
 		join {{schema}}.xxl_job_info c on c.id = r.job_id
 		cross join lateral (select l.job_id, l.app_name, l.parent_id, l.param_set from {{schema}}.xxl_job_log l where l.id = r.run_id limit 1) l
 		where l.app_name <> c.app_name
 		union all
-		select u.ord, l.job_id, l.parent_id, l.param_set, u.n + 1 from up u
-		cross join lateral (select l.job_id, l.parent_id, l.param_set from {{schema}}.xxl_job_log l where l.id = u.parent_id limit 1) l
-		where u.param_set and u.n < ` + strconv.Itoa(store.MostDepth) + `)
-	select u.ord from up u where not exists (select from {{schema}}.xxl_job_info i where i.id = u.job_id and not i.secret) group by u.ord order by u.ord`)
+		select u.ord, coalesce(l.app_name, u.app_name), l.job_id, l.parent_id, l.param_set, u.n + 1 from up u
+		left join lateral (select l.app_name, l.job_id, l.parent_id, l.param_set from {{schema}}.xxl_job_log l where l.id = u.parent_id limit 1) l on true
+		where u.param_set and u.parent_id is not null and u.n < ` + strconv.Itoa(store.MostDepth) + `)
+	select u.ord from up u where case when u.job_id is null
+		then coalesce((select i.secret from {{schema}}.xxl_job_info i where i.app_name = u.app_name and i.secret order by i.app_name, i.job_key limit 1), false)
+		else not exists (select from {{schema}}.xxl_job_info i where i.id = u.job_id and not i.secret) end group by u.ord order by u.ord`)
 	run := assigned{
 		{"id", `k.run_id`},
 		{"job_id", `i.id`},

@@ -58,6 +58,8 @@ func (d *planData) searchCases() []planCase {
 	search("all", 100, store.RunSearch{})
 	search("of a rare app", 0, store.RunSearch{Apps: []string{"nowhere"}})
 	search("of a rare app with a text", 0, store.RunSearch{Apps: []string{"app-1"}, Text: "nothing"})
+	search("with a text, without secrets", 0, store.RunSearch{Text: "nothing", NoSecrets: true})
+	search("without secrets", 100, store.RunSearch{NoSecrets: true})
 	search("of two apps", 100, store.RunSearch{Apps: []string{"app-1", "app-2"}})
 	search("by day", 100, store.RunSearch{Since: middle, Until: middle.Add(day)})
 	search("by day of an app", 100, store.RunSearch{Since: middle, Until: middle.Add(day), Apps: []string{"app-3"}})

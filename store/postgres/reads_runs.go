@@ -199,6 +199,9 @@ func (sr *searching) filters(q *listing) {
 		}
 		q.add("(" + in("l.executor_param") + " or " + in(spelledOut()) + " or " + in("l.handle_msg") + ")")
 	}
+	if f.NoSecrets { // a look-up for each run, and no join
+		q.add("coalesce((select not i.secret from {{schema}}.xxl_job_info i where i.id = l.job_id limit 1), false)")
+	}
 	q.planned(f)
 	q.scheduled(f.From, f.To)
 	if f.Slower > 0 {

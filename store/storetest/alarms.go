@@ -35,6 +35,7 @@ func alarmCases() []testCase {
 		{"TheRowSaysWhatTheJobWasThen", alarmFields},
 		{"OfARemovedJobTheAppIsLeft", alarmRemoved},
 		{"TextsAreCut", alarmTexts},
+		{"OfASecretJobNoResult", alarmSecret},
 	}, slices.Concat(alarmRowCases(), ruleCases(), openCases(), lateCases())...)
 }
 
@@ -276,4 +277,18 @@ func alarmToKill(e *env) {
 	e.mustKill(run.ID, "unwanted")
 	e.mustSettle(o.verdict(run, store.StateLost))
 	e.wantCauses("a run that was lost, and was to be killed", run.ID, "attempt")
+}
+
+func alarmSecret(e *env) {
+	e.everyAlarm()
+	o := e.owner("a")
+	secret := func(j *store.Job) { j.Secret = true }
+	for _, end := range append(retriable(), unretriable()...) {
+		end.text = store.SecretText
+		o.wantAlarm("a run of a secret job", end, o.planned(e.newJob(secret)), causeOf(end.state))
+	}
+	o.planned(e.newJob(secret, lateAfter(time.Minute)))
+	o.mustLate(60, 10)
+	list := o.mustAlarms()
+	want(o.env, "the text of one that is late", list[len(list)-1].Text, "it has not started")
 }

@@ -81,6 +81,7 @@ func alarmMutants() []mutant {
 			}
 			return list
 		}), []string{"Alarms/TextsAreCut"}},
+		{"AlarmsSayWhatIsSecret", row(func(a *store.Alarm) { a.Text = strings.Replace(a.Text, store.SecretText, "boom", 1) }), []string{"Alarms/OfASecretJobNoResult"}},
 		{"TextsAreForgotten", row(func(a *store.Alarm) { a.Text = "" }), []string{"Alarms/TextsAreCut", "Alarms/RecordsOfAClaim", "Alarms/RunsOfEachStateAreLate"}},
 		{"RetriesStandForThemselves", read(func(b *bentAlarms, list []store.Alarm) []store.Alarm {
 			for i := range list {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"time"
 
 	"github.com/xxljob/xxljob/store"
@@ -60,6 +61,29 @@ func dropOwed(e *dropper) {
 	e.wantGone("when it is paid", parent)
 	run := e.only("the child", child.ID)
 	want(e.env, "ParentID, ParamSet", []any{run.ParentID, run.ParamSet}, []any{parent.ID, true})
+}
+
+func dropSecret(e *dropper) {
+	handing := func(app string, child int64, more ...func(*store.Job)) store.Job {
+		return e.newJob(append(more, func(j *store.Job) { j.App, j.Children, j.ChildParam = app, []int64{child}, store.ChildParamParent })...)
+	}
+	for _, tt := range []struct {
+		app, given string
+		secret     bool
+	}{{"secretive", "", true}, {"open", "given", false}} {
+		elsewhere := e.newJob(func(j *store.Job) { j.App = "another" })
+		between := handing(tt.app, elsewhere.ID)
+		parent := handing(tt.app, between.ID, func(j *store.Job) { j.Secret = tt.secret })
+		e.mustFinish(success(e.o.started(e.o.planned(parent), func(s *store.Start) { s.Param = "given" })))
+		e.o.payAll()
+		run := e.only("the child of the app", between.ID)
+		e.drop(store.RunDrop{All: true, JobIDs: []int64{parent.ID}})
+		_, err := e.Run(e.ctx, run.ParentID)
+		e.check(errors.Is(err, store.ErrNotFound), "the parent is there: %v", err)
+		e.mustFinish(success(e.o.started(run, func(s *store.Start) { s.Param = run.Param })))
+		e.o.payAll()
+		want(e.env, "what a job of another app is given: "+tt.app, e.only("the child elsewhere", elsewhere.ID).Param, tt.given)
+	}
 }
 
 func dropWindow(e *dropper) {

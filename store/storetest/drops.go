@@ -33,6 +33,7 @@ func dropCases() []testCase {
 		{"AttemptsStayWhileOneIsToCome", dropAttempts},
 		{"WhatIsSnoozedStays", dropSnoozed},
 		{"WhatIsOwedIsNeeded", dropOwed},
+		{"WhatIsSecretStaysSoWhenItsParentIsDeleted", dropSecret},
 		{"WhatAnOpenWindowHasCountedIsNeeded", dropWindow},
 		{"TheRunOfAWindowIsNeeded", dropJoin},
 		{"WhatAnAlarmIsAboutIsNeeded", dropAlarm},

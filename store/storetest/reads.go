@@ -19,6 +19,7 @@ func readCases() []testCase {
 		{"SearchFindsTheNewestFirst", searchNewest},
 		{"SearchByEachField", searchFields},
 		{"SearchForAText", searchText},
+		{"SearchWithoutSecrets", searchSecrets},
 		{"SearchForHowARunWasRouted", searchRouted},
 		{"SearchByTheTimeOfPlanning", searchPlanned},
 		{"SearchByHowLongRunsTook", searchSlower},
@@ -153,6 +154,22 @@ func searchText(e *reader) {
 		e.wantFound(text, store.RunSearch{Text: text})
 	}
 	e.wantFound("no text", store.RunSearch{}, run, other)
+}
+
+func searchSecrets(e *reader) {
+	said := store.Trigger{Param: new("a parameter")}
+	shown := e.mustAddRun(e.newJob().ID, said)
+	secret := e.mustAddRun(e.newJob(func(j *store.Job) { j.Secret = true }).ID, said)
+	gone := e.newJob()
+	removed := e.mustAddRun(gone.ID, said)
+	e.must(e.RemoveJob(e.ctx, gone.ID))
+	far := e.mustAddRun(e.newJob().ID, said)
+	e.wantFound("a text", store.RunSearch{Text: "parameter"}, shown, secret, removed, far)
+	e.wantFound("a text, without secrets", store.RunSearch{Text: "parameter", NoSecrets: true}, shown, far)
+	e.wantFound("all but secrets", store.RunSearch{NoSecrets: true}, shown, far)
+	e.wantFound("of a secret job", store.RunSearch{NoSecrets: true, JobIDs: []int64{secret.JobID}})
+	page := e.search(store.RunSearch{Text: "parameter", NoSecrets: true, JobIDs: []int64{secret.JobID}, Limit: 1})
+	want(e.env, "where the search of a secret job goes on", page.SearchedTo, e.search(store.RunSearch{Text: "absent", NoSecrets: true, JobIDs: []int64{secret.JobID}, Limit: 1}).SearchedTo)
 }
 
 func searchPlanned(e *reader) {

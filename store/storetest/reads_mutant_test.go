@@ -57,6 +57,7 @@ func readMutants() []mutant {
 		{"SearchForgetsTheReason", search(func(q *store.RunSearch) { q.Reason = "" }), []string{"Read/SearchByEachField"}},
 		{"SearchForgetsInstants", search(func(q *store.RunSearch) { q.From, q.To = time.Time{}, time.Time{} }), []string{"Read/SearchByEachField", "Read/SearchRefusesWhatIsAbsurd"}},
 		{"SearchForgetsTheText", search(func(q *store.RunSearch) { q.Text = "" }), []string{"Read/SearchForAText"}},
+		{"SearchFindsSecrets", search(func(q *store.RunSearch) { q.NoSecrets = false }), []string{"Read/SearchWithoutSecrets"}},
 		{"SearchForgetsSince", search(func(q *store.RunSearch) { q.Since = time.Time{} }), []string{"Read/SearchByTheTimeOfPlanning", "Read/SearchThatCanFindNothing", "Read/SearchOfOneJob", "Read/SearchRefusesWhatIsAbsurd"}},
 		{"SearchForgetsUntil", search(func(q *store.RunSearch) { q.Until = time.Time{} }), []string{"Read/SearchByTheTimeOfPlanning", "Read/SearchThatCanFindNothing", "Read/SearchRefusesWhatIsAbsurd"}},
 		{"UntilIsIncluded", search(func(q *store.RunSearch) {

@@ -70,7 +70,8 @@ func (s *Readings) Get(ctx context.Context, key string, read func(context.Contex
 }
 
 // Once reads something, once for all who ask while it is read. The reading goes on when the one
-// who has begun it goes away.
+// who has begun it goes away; it returns no sooner for that, so that the place which the request
+// has is taken for as long as it costs something.
 func (s *Readings) Once(ctx context.Context, key string, read func(context.Context) (any, error)) (any, error) {
 	done := s.flights.DoChan(key, func() (v any, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flightTime)
@@ -86,8 +87,14 @@ func (s *Readings) Once(ctx context.Context, key string, read func(context.Conte
 	case res := <-done:
 		return res.Val, res.Err
 	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
+	late := time.NewTimer(flightTime) // for a reading that does not heed the end of its context
+	defer late.Stop()
+	select {
+	case <-done:
+	case <-late.C:
+	}
+	return nil, ctx.Err()
 }
 
 func (s *Readings) fresh(key string) (kept Reading, there bool) {

@@ -37,6 +37,15 @@
 // editor might not make them (linksbefore.go); they are not cut. What of a job is hidden the job says
 // (Job.Secret), and the store keeps to it when it pays children, whoever has made the link.
 //
+// What is looked at again behind a write (lookagain.go) cannot be looked at within it by comparing
+// versions of the two ends. Each caller has read the other end, but what matters may be none that it
+// could name: a job that others do not lead to yet, a key that no job has yet, any job between the two
+// that hands on. Nor does an edit that makes a link change the row of the child, so two edits with
+// unchanged versions would both be stored. It would take one row for all links of a schema, which each
+// edit of one locks and raises, and which nodes of versions before do not know. Behind the write each
+// sees all that was stored before it; a process that dies between the two leaves a link, which is named
+// in the log after the next start.
+//
 // # EnsureJob and EnsureJobs
 //
 // EnsureJob makes one job exist as given, EnsureJobs a list. Neither starts or stops a job that

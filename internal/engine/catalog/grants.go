@@ -233,12 +233,13 @@ func (d *Catalog) eachHanded(ctx context.Context, ids []int64, keys []string, f 
 	return nil
 }
 
-// namedAtOnce is how many of the jobs that are named are read at once: each may have a script of
-// 16 MiB.
-const namedAtOnce = 8
+// namedAtOnce is how many of the jobs that are named are read at once.
+const namedAtOnce = 200
 
-// eachNamed calls f with the jobs that there are of those that are named.
+// eachNamed calls f with the jobs that there are of those that are named, without their parameters and
+// sources.
 func (d *Catalog) eachNamed(ctx context.Context, ids []int64, keys []string, f func(*store.Job)) error {
+	ctx = store.WithShortTexts(ctx, 0)
 	read := func(filter store.JobFilter) error {
 		jobs, err := d.Store.Jobs(ctx, filter)
 		if err != nil {

@@ -84,7 +84,7 @@ func serveChild(ctx context.Context, order childOrder, h executor.Handler) (e *e
 	if err != nil {
 		return nil, "", nil, errors.Join(err, l.Close())
 	}
-	server := &http.Server{Handler: served, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
+	server := &http.Server{Handler: served, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 	go func() { _ = server.Serve(l) }() // until stop
 	return e, address, func() { _ = server.Close() }, nil
 }

@@ -42,7 +42,7 @@ func startFleet(ctx context.Context, n *node, token string) (*fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{calls: n.calls, server: &http.Server{Handler: admin, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}}
+	f := &fleet{calls: n.calls, server: &http.Server{Handler: admin, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}}
 	go func() { _ = f.server.Serve(l) }() // until stop closes it
 	order := childOrder{Admin: "http://" + l.Addr().String(), Token: token, App: appDue, Places: n.cfg.Places, Base: n.calls.base}
 	for range n.cfg.Executors {
