@@ -152,13 +152,10 @@ func (s *Store) check(ctx context.Context) error {
 	if err := s.checkMode(ctx); err != nil {
 		return err
 	}
-	if s.locks() {
-		if err := s.checkSession(ctx); err != nil {
+	if !s.cfg.knownConns {
+		if err := s.checkConns(ctx); err != nil {
 			return err
 		}
-	}
-	if err := s.checkPooler(ctx); err != nil {
-		return err
 	}
 	if _, err := s.Now(ctx); err != nil {
 		return err
@@ -294,41 +291,52 @@ func (s *Store) setMode(ctx context.Context) error {
 	return err
 }
 
+// checkConns finds out what is between the server and those who connect to it.
+func (s *Store) checkConns(ctx context.Context) error {
+	if s.locks() {
+		direct, err := s.checkSession(ctx)
+		if err != nil || direct && s.cfg.LockConn == nil { // those of the pool are made in the same way
+			return err
+		}
+	}
+	return s.checkPooler(ctx)
+}
+
 // checkSession finds out whether connections keep their session. Behind a pooler
 // that shares sessions out by transaction, what one connection asks next is
-// answered by the backend that another has asked before.
-func (s *Store) checkSession(ctx context.Context) error {
+// answered by the backend that another has asked before. direct says that no pooler is in between.
+func (s *Store) checkSession(ctx context.Context) (direct bool, err error) {
 	a, err := s.connectBeside(ctx) // without settings, which a pooler would pass on to others
 	if err != nil {
-		return failed(err, "make a connection for locks")
+		return false, failed(err, "make a connection for locks")
 	}
 	defer a.Close(context.WithoutCancel(ctx))
 	pid, err := backendOf(ctx, a)
 	if err != nil {
-		return failed(err, "check the connection for locks")
+		return false, failed(err, "check the connection for locks")
 	}
 	if pid == a.PgConn().PID() {
-		return nil // no pooler is in between
+		return true, nil
 	}
 	b, err := s.connectBeside(ctx)
 	if err != nil {
-		return failed(err, "make a second connection for locks")
+		return false, failed(err, "make a second connection for locks")
 	}
 	defer b.Close(context.WithoutCancel(ctx))
 	for range 5 {
 		other, err := backendOf(ctx, b)
 		if err != nil {
-			return failed(err, "check the connection for locks")
+			return false, failed(err, "check the connection for locks")
 		}
 		again, err := backendOf(ctx, a)
 		if err != nil {
-			return failed(err, "check the connection for locks")
+			return false, failed(err, "check the connection for locks")
 		}
 		if other == pid || again != pid {
-			return fmt.Errorf("postgres: connections here do not keep their session (a pooler in transaction mode, such as PgBouncer?): set Config.LeaseMode to %q, or give direct connections by Config.LockConn", LeaseRow)
+			return false, fmt.Errorf("postgres: connections here do not keep their session (a pooler in transaction mode, such as PgBouncer?): set Config.LeaseMode to %q, or give direct connections by Config.LockConn", LeaseRow)
 		}
 	}
-	return nil
+	return false, nil
 }
 
 // checkPooler finds out whether prepared statements of the pool are there when

@@ -82,6 +82,7 @@ func TestServersClockAhead(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes as long as the clock is ahead")
 	}
+	t.Parallel()
 	m := startMoved(t)
 	pool, err := pgxpool.New(t.Context(), m.dsn)
 	must(t, err)

@@ -28,12 +28,9 @@ import (
 func TestConformanceThroughAPooler(t *testing.T) {
 	inServer(t)
 	t.Parallel()
-	server := pgtest.Start(t, pgtest.Options{NoFsync: true})
-	direct := pgtest.Pool(t, pgtest.At(server.DSN("postgres")))
-	dsn := pgtest.PgBouncer(t, server.DSN("postgres"))
+	dsn := pgtest.PgBouncer(t, pgtest.DSN(t))
 	binary := pgtest.Pool(t, pgtest.At(dsn), by(pgx.QueryExecModeExec), pgtest.MaxConns(32))
 	texts := pgtest.Pool(t, pgtest.At(dsn), by(pgx.QueryExecModeSimpleProtocol), pgtest.MaxConns(16))
-	there := &schemas{pool: direct}
 	asTexts := []string{"Job", "Claim", "Start", "Finish"}
 	only := topics(t, append(asTexts, "Edit", "List", "Run", "Ahead", "Scan", "HandOver", "Unreported", "Inbox", "Log", "Follow",
 		"Owed", "Alarms", "Progress", "Bounded", "Stands", "Node", "Registry", "Read", "Reports", "Record", "Accounts", "Drop", "Signals")...)
@@ -43,7 +40,7 @@ func TestConformanceThroughAPooler(t *testing.T) {
 		if slices.Contains(asTexts, strings.Split(t.Name(), "/")[1]) {
 			pooled = texts
 		}
-		return there.open(t, pooled, postgres.Patient(postgres.Config{LeaseMode: postgres.LeaseRow}))
+		return openOn(t, pooled, postgres.Patient(postgres.Config{LeaseMode: postgres.LeaseRow}))
 	})
 }
 

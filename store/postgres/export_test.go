@@ -95,6 +95,13 @@ func FewDays(cfg Config) Config {
 	return cfg
 }
 
+// KnownConns makes stores on a pool on which one was made before: New makes no connections to see
+// whether there is a pooler.
+func KnownConns(cfg Config) Config {
+	cfg.knownConns = true
+	return cfg
+}
+
 // Patient makes stores whose transactions have ten times as long: the suite is about what comes
 // of races, and eight parties of one may wait for more than a second where the machine is busy.
 func Patient(cfg Config) Config {

@@ -128,7 +128,7 @@ func TestARetryThatIsOlderThanAllThatRuns(t *testing.T) {
 func TestAgeOfATrigger(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
-	schema := migrated(t, pool)
+	schema := made.take(t)
 	s, a := openAt(t, pool, schema)
 	s.KnowRetention(10 * 24 * time.Hour)
 	def := newJob()
@@ -359,7 +359,7 @@ func TestLossesLockInOrder(t *testing.T) {
 func TestAVerdictAboutAPlannedRun(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
-	schema := migrated(t, pool)
+	schema := made.take(t)
 	// What follows while the verdicts wait for a lock may take a second where the machine is busy.
 	s, err := postgres.New(t.Context(), pool, postgres.Patient(postgres.Config{Schema: schema}))
 	must(t, err)
@@ -405,7 +405,7 @@ func TestAVerdictAboutAPlannedRun(t *testing.T) {
 func TestARefusalBehindAHeldFirstRun(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
-	schema := migrated(t, pool)
+	schema := made.take(t)
 	s, a := openAt(t, pool, schema)
 	job := retriedJob(t, s)
 	first := a.started(job)
@@ -448,7 +448,7 @@ func TestARefusalBehindAHeldFirstRun(t *testing.T) {
 func TestARetryKeepsItsParent(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
-	schema := migrated(t, pool)
+	schema := made.take(t)
 	s, a := openAt(t, pool, schema)
 	first := a.started(retriedJob(t, s))
 	run(t, pool, "update "+schema+".xxl_job_log set parent_id = 4711 where id = $1", first.ID)

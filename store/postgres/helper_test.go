@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,6 +50,11 @@ func TestMain(m *testing.M) {
 	if flag.Parse(); flag.Lookup("test.bench").Value.String() == "" {
 		postgres.MakeFewDays() // to make a day's partitions takes as long as many a test does otherwise
 	}
+	// A test waits for its server, and for time to pass, more than it works: -parallel is what it
+	// would be on four processors at least, unless it is given.
+	if n := runtime.GOMAXPROCS(0); n < 4 && flag.Lookup("test.parallel").Value.String() == strconv.Itoa(n) {
+		flag.Set("test.parallel", "4")
+	}
 	code := m.Run()
 	made.drop()
 	os.Exit(code)
@@ -85,6 +91,9 @@ func (s *schemas) open(t testing.TB, pool *pgxpool.Pool, cfg postgres.Config) *p
 	t.Helper()
 	of := s.lend(t)
 	if pool == nil {
+		if cfg.LockConn == nil && of.pool != nil {
+			cfg = postgres.KnownConns(cfg)
+		}
 		pool = of.conns(t, s.pool)
 	}
 	cfg.Schema = of.name
@@ -131,7 +140,7 @@ func (s *schemas) lend(t testing.TB) *schema {
 	}
 	s.mu.Unlock()
 	if of == nil {
-		of = &schema{name: "t_" + rand.Text()}
+		of = &schema{name: "t_" + strings.ToLower(rand.Text())}
 		if err := postgres.Migrate(t.Context(), s.pool, postgres.FewDays(postgres.Config{Schema: of.name})); err != nil {
 			t.Fatal(err)
 		}

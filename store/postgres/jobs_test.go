@@ -39,6 +39,7 @@ func fromBeforeLists(t *testing.T, test func(t *testing.T, from int, pool *pgxpo
 // and so do those of a generation, which only lists have made.
 func TestJobsFromBeforeThereWereLists(t *testing.T) {
 	inServer(t)
+	t.Parallel()
 	fromBeforeLists(t, func(t *testing.T, from int, pool *pgxpool.Pool, schema string, s *postgres.Store) {
 		must(t, s.SetShards(t.Context(), 1))
 		ids := map[string]int64{}
@@ -130,7 +131,7 @@ func TestReplicasEnsureAtOnce(t *testing.T) {
 func TestAListThatWaits(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
-	schema := migrated(t, pool)
+	schema := made.take(t)
 	s, a := openAt(t, pool, schema)
 	put := store.ListPut{JobList: store.JobList{App: "app", Generation: 1}, Apply: store.ApplyNewer}
 	_, err := s.PutList(a.ctx, put)

@@ -38,6 +38,7 @@ func stopLogNode(t *testing.T, s xxljob.Scheduler) {
 // TestLogAcrossStores reads the log of a run from the store of another process,
 // while the run goes on, after its end, and when its node has left.
 func TestLogAcrossStores(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []postgres.LeaseMode{postgres.LeaseLock, postgres.LeaseRow} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()

@@ -439,6 +439,7 @@ func leftovers(t *testing.T, document string, pool *pgxpool.Pool, schema string)
 // that are ensured by themselves, and no others.
 func TestWhatAnUpgradeLeavesBehind(t *testing.T) {
 	inServer(t)
+	t.Parallel()
 	fromBeforeLists(t, func(t *testing.T, from int, pool *pgxpool.Pool, schema string, st *postgres.Store) {
 		s, err := xxljob.New(st, xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler)})
 		must(t, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/internal/test/pgtest"
@@ -19,8 +20,10 @@ import (
 // holding is a store, with a function that holds rows as somebody else's session does, and one
 // that changes them as a former version would.
 func holding(t *testing.T) (*postgres.Store, *actor, string, func(sql string, args ...any), func(sql string, args ...any)) {
-	pool := pgtest.Pool(t)
-	schema := migrated(t, pool)
+	return holdingIn(t, pgtest.Pool(t), made.take(t))
+}
+
+func holdingIn(t *testing.T, pool *pgxpool.Pool, schema string) (*postgres.Store, *actor, string, func(sql string, args ...any), func(sql string, args ...any)) {
 	s, a := openAt(t, pool, schema)
 	a.beat()
 	hold := func(sql string, args ...any) {
@@ -73,6 +76,7 @@ func (a *actor) succeeds(job store.Job) store.Run {
 
 // TestALockedChildHoldsUpNoOthers: what is owed to a job that somebody has locked stays for later, and nothing else does.
 func TestALockedChildHoldsUpNoOthers(t *testing.T) {
+	t.Parallel()
 	_, a, _, hold, _ := holding(t)
 	x, y := jobWith(a), jobWith(a)
 	p := jobWith(a, func(j *store.Job) { j.Children = []int64{x.ID} })
@@ -88,6 +92,7 @@ func TestALockedChildHoldsUpNoOthers(t *testing.T) {
 
 // TestALockedWindowHoldsUpNoOthers: so does what counts for a window that somebody has locked.
 func TestALockedWindowHoldsUpNoOthers(t *testing.T) {
+	t.Parallel()
 	_, a, _, hold, _ := holding(t)
 	p, z := jobWith(a), jobWith(a)
 	join := jobWith(a, func(j *store.Job) { j.After = []int64{p.ID, z.ID} })
@@ -107,6 +112,7 @@ func TestALockedWindowHoldsUpNoOthers(t *testing.T) {
 
 // TestALockedPartHoldsUpNoOthers: the result of a part whose trigger somebody has locked is left out, and no other.
 func TestALockedPartHoldsUpNoOthers(t *testing.T) {
+	t.Parallel()
 	s, a, _, hold, _ := holding(t)
 	y := jobWith(a)
 	job := jobWith(a, func(j *store.Job) { j.Children = []int64{y.ID} })
@@ -126,6 +132,7 @@ func TestALockedPartHoldsUpNoOthers(t *testing.T) {
 
 // TestChildrenThatAFormerVersionSaved: a definition that a node of the version before has written leads to its children.
 func TestChildrenThatAFormerVersionSaved(t *testing.T) {
+	t.Parallel()
 	_, a, _, _, exec := holding(t)
 	y := jobWith(a)
 	job := jobWith(a)
@@ -142,6 +149,7 @@ func TestChildrenThatAFormerVersionSaved(t *testing.T) {
 
 // TestRubbishAmongChildren: an id that no job can have, written by hand, is none of the children.
 func TestRubbishAmongChildren(t *testing.T) {
+	t.Parallel()
 	_, a, _, _, exec := holding(t)
 	y := jobWith(a)
 	job := jobWith(a, func(j *store.Job) { j.Children = []int64{y.ID} })
@@ -162,6 +170,7 @@ func TestRubbishAmongChildren(t *testing.T) {
 
 // TestARemovedJobIsNotOpen: nobody waits for a job to recover that is removed.
 func TestARemovedJobIsNotOpen(t *testing.T) {
+	t.Parallel()
 	_, a, _, _, _ := holding(t)
 	job := jobWith(a)
 	must(t, a.MarkAlarms(a.ctx, store.AlarmMarks{Jobs: []store.JobTold{{JobID: job.ID, Rule: "r", At: time.Now(), Open: true}}}))
@@ -175,6 +184,7 @@ func TestARemovedJobIsNotOpen(t *testing.T) {
 
 // TestALockedRunHoldsUpNoMarks: what was told is noted, also where the row of the run is held.
 func TestALockedRunHoldsUpNoMarks(t *testing.T) {
+	t.Parallel()
 	s, a, _, hold, _ := holding(t)
 	_, err := s.KeepRules(t.Context(), store.RuleKeeper{App: "app", Node: "n", Incarnation: "n-1", Rules: []store.AlarmRule{store.NewAlarmRule(alarm.Rule{Name: "all", Causes: []alarm.Cause{alarm.Failed, alarm.Lost, alarm.Attempt, alarm.Skipped}})}})
 	must(t, err)
@@ -237,6 +247,7 @@ func TestALockedRunHoldsUpNoOtherStarts(t *testing.T) {
 
 // TestRecoveredByARunFromBefore: a job has recovered by a run that was planned before the alarm and has ended after it.
 func TestRecoveredByARunFromBefore(t *testing.T) {
+	t.Parallel()
 	_, a, _, _, _ := holding(t)
 	job := jobWith(a)
 	r := a.started(job)

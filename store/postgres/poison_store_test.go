@@ -26,6 +26,7 @@ func poison(t *testing.T, s *postgres.Store, verb, table, cond string) {
 // and says why it has left one.
 func TestRefusedMembers(t *testing.T) {
 	inServer(t)
+	t.Parallel()
 	const n = 9 // of which the fifth is poisoned
 	for name, refused := range map[string]func(t *testing.T, a *actor, jobs []store.Job, bad store.Job) (done, again int, why error){
 		"moves": func(t *testing.T, a *actor, jobs []store.Job, bad store.Job) (done, again int, why error) {

@@ -98,8 +98,9 @@ type Config struct {
 	// the insert, and not whether the host's transaction commits. Nil means nobody is asked.
 	Tracer Tracer
 
-	daysAhead int           // of partitions; zero stands for partitionsAhead
-	patience  time.Duration // how many times as long as the usual bounds a transaction may take; zero stands for one
+	daysAhead  int           // of partitions; zero stands for partitionsAhead
+	patience   time.Duration // how many times as long as the usual bounds a transaction may take; zero stands for one
+	knownConns bool          // New need not look at what is between here and the server
 	// Logger is slog.Default() where it is nil.
 	Logger *slog.Logger
 }

@@ -9,26 +9,27 @@ import (
 	"github.com/xxljob/xxljob/store/storetest"
 )
 
-// TestConformance runs the suite where shards are held by locks, and those topics in
-// which the lease mode makes a difference where they are held by rows alone: others run in that
-// mode in TestConformanceThroughAPooler. Known has the cases of several topics, with callers
+// TestConformance runs the topics in which it makes a difference where shards are held by locks, and
+// all that is about one process; the others, of what goes over the pool alone, are run where shards
+// are held by rows, for a session of its own for each node of each case costs more than the case. Known has the cases of several topics, with callers
 // that know their runs, as all schedulers do; with callers that do not, these topics are run there and in
 // TestConformanceBesideHostileOperators.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	all := func(t *testing.T) func(*testing.T) {
-		return otherTopics(t, "Scan", "Claim", "Start", "HandOver", "Finish", "Follow", "Bounded")
-	}
+	locks := []string{"Common", "Inbox", "Node", "Shards", "Signals", "Race", "Faults"}
 	some := func(names ...string) func(*testing.T) func(*testing.T) {
 		return func(t *testing.T) func(*testing.T) { return topics(t, names...) }
 	}
-	if stage.Detector { // what is between the calls of one process is in the server
-		all = some("Common", "HandOver", "Inbox", "Node", "Shards", "Signals", "Race", "Faults")
+	modes := map[postgres.LeaseMode]func(*testing.T) func(*testing.T){
+		postgres.LeaseLock: some(locks...),
+		postgres.LeaseRow: func(t *testing.T) func(*testing.T) {
+			return otherTopics(t, "Common", "Inbox", "Node", "Signals", "Race", "Faults", "Scan", "Claim", "Start", "HandOver", "Finish", "Follow", "Bounded")
+		},
 	}
-	for mode, of := range map[postgres.LeaseMode]func(*testing.T) func(*testing.T){
-		postgres.LeaseLock: all,
-		postgres.LeaseRow:  some("Shards"),
-	} {
+	if stage.Detector { // what is between the calls of one process is in the server
+		modes = map[postgres.LeaseMode]func(*testing.T) func(*testing.T){postgres.LeaseLock: some(append(locks, "HandOver")...), postgres.LeaseRow: some("Shards")}
+	}
+	for mode, of := range modes {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			only := of(t)

@@ -319,7 +319,7 @@ func TestAnIDThatIsTaken(t *testing.T) {
 func TestARunOfAMonthIsNotOneOfAYear(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
-	schema := migrated(t, pool)
+	schema := made.take(t)
 	s, a := openAt(t, pool, schema)
 	job, err := s.AddJob(t.Context(), newJob(), nil)
 	must(t, err)

@@ -15,6 +15,7 @@ import (
 // TestLockedReportsHoldUpNothing: whoever has locked rows of reports, runs end as before, and are
 // counted.
 func TestLockedReportsHoldUpNothing(t *testing.T) {
+	t.Parallel()
 	s, a, _, hold, exec := holding(t)
 	a.succeeds(jobWith(a))
 	exec(`insert into xxl_job_report (quarter, app_name, slot) select r.quarter, r.app_name, n from xxl_job_report r, generate_series(1, 16) n on conflict do nothing`)
@@ -39,6 +40,7 @@ func TestLockedReportsHoldUpNothing(t *testing.T) {
 // was cancelled before is not. A store without reports cancels them too.
 func TestRemovalOfRunsOfManyQuarters(t *testing.T) {
 	inServer(t)
+	t.Parallel()
 	for _, runs := range []int{1, 1000, 1001, 60_000} {
 		for _, without := range []bool{false, true} {
 			t.Run(fmt.Sprint(runs, without), func(t *testing.T) { removeFarAhead(t, runs, without) })
@@ -47,7 +49,8 @@ func TestRemovalOfRunsOfManyQuarters(t *testing.T) {
 }
 
 func removeFarAhead(t *testing.T, runs int, withoutReports bool) {
-	s, a, schema, _, exec := holding(t)
+	pool := pgtest.Pool(t)
+	s, a, schema, _, exec := holdingIn(t, pool, migrated(t, pool)) // no other test gets what it leaves behind
 	job, from := jobWith(a), time.UnixMilli(1800000000000)
 	if withoutReports {
 		var err error
@@ -81,6 +84,7 @@ func removeFarAhead(t *testing.T, runs int, withoutReports bool) {
 // TestTheFirstRowOfAReport is not seen by others before its commit, for which they wait: also
 // where that takes longer than a batch waits for locks.
 func TestTheFirstRowOfAReport(t *testing.T) {
+	t.Parallel()
 	s, a, schema, _, _ := holding(t)
 	job := jobWith(a)
 	run := a.started(job)

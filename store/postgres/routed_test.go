@@ -137,7 +137,7 @@ func TestRoutedAndStartedByAnOldNode(t *testing.T) {
 func TestRoutedByAnyIncarnation(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
-	schema := migrated(t, pool)
+	schema := made.take(t)
 	s, err := postgres.New(t.Context(), pool, postgres.Config{Schema: schema})
 	must(t, err)
 	t.Cleanup(s.Close)

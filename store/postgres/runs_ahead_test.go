@@ -199,7 +199,7 @@ func runTimePool(t *testing.T, owner *pgxpool.Pool, schema string) *pgxpool.Pool
 func TestAheadPassesByLockedRows(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
-	schema := migrated(t, pool)
+	schema := made.take(t)
 	_, a := openAt(t, pool, schema)
 	job := a.job()
 	past := time.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond)

@@ -19,8 +19,8 @@ import (
 func TestAbsurdIDs(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
-	schema := migrated(t, pool)
-	s := openOn(t, pool, postgres.Config{Schema: schema})
+	s := openOn(t, pool, postgres.Config{})
+	schema := postgres.SchemaOf(s)
 	a := own(t, s, "inc", 2)
 	mine := a.started(a.job())
 	tables := func() int {

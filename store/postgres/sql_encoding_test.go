@@ -119,24 +119,20 @@ func TestTextsInEveryEncoding(t *testing.T) {
 		t.Run(encoding, func(t *testing.T) {
 			open := inEncoding(t, encoding)
 			for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
-				s := open(t, by(mode))
-				if err := s.SetShards(t.Context(), 4); err != nil {
-					t.Fatal(err)
-				}
-				job, err := s.AddJob(t.Context(), store.Job{App: "a", Key: "k", Name: "n", Handler: "h"}, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for range 2 { // and what is known is not asked again
-					run, err := s.AddRun(t.Context(), job.ID, store.Trigger{})
-					if err != nil {
-						t.Fatal(err)
+				t.Run(mode.String(), func(t *testing.T) { // in one schema after the other's
+					s := open(t, by(mode))
+					must(t, s.SetShards(t.Context(), 4))
+					job, err := s.AddJob(t.Context(), store.Job{App: "a", Key: "k", Name: "n", Handler: "h"}, nil)
+					must(t, err)
+					for range 2 { // and what is known is not asked again
+						run, err := s.AddRun(t.Context(), job.ID, store.Trigger{})
+						must(t, err)
+						got, err := s.Kill(t.Context(), run.ID, text)
+						if err != nil || got.Reason != kept {
+							t.Errorf("%q is kept, error %v, want %q", got.Reason, err, kept)
+						}
 					}
-					got, err := s.Kill(t.Context(), run.ID, text)
-					if err != nil || got.Reason != kept {
-						t.Errorf("%v: %q is kept, error %v, want %q", mode, got.Reason, err, kept)
-					}
-				}
+				})
 			}
 		})
 	}

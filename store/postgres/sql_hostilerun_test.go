@@ -93,7 +93,11 @@ func TestConformanceBesideHostileOperators(t *testing.T) {
 			only := topics(t, names...)
 			storetest.Run(t, func(t *testing.T) store.Store {
 				only(t)
-				return there.open(t, pool, postgres.Patient(postgres.Config{}))
+				cfg := postgres.Config{LeaseMode: postgres.LeaseRow}
+				if strings.Contains(t.Name(), "/Node/") || strings.Contains(t.Name(), "/HandOver/") { // with sessions of nodes
+					cfg.LeaseMode = postgres.LeaseLock
+				}
+				return there.open(t, pool, postgres.Patient(cfg))
 			})
 		})
 	}
@@ -324,7 +328,8 @@ func TestTextsAreNoSQL(t *testing.T) {
 		"'; drop table " + do, `"; drop table ` + do, `\'; drop table ` + do, "'); drop table " + do, "$$; drop table " + do,
 		"$1", "$1::regclass", "{{schema}}", "%s %d %%", "/* */ -- \n;", `{"},{'`, "' or '1'='1", "%' or true --", `E'\x27`,
 	} {
-		s := openOn(t, pool, postgres.Config{Schema: schema})
+		s, err := postgres.New(t.Context(), pool, postgres.FewDays(postgres.Config{Schema: schema}))
+		must(t, err)
 		a := own(t, s, "inc"+text, 2)
 		job := newJob()
 		job.App, job.Key, job.Name, job.Author, job.AlarmEmail = "a"+text, "k"+text, "n"+text, text, text
