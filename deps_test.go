@@ -424,6 +424,9 @@ func TestDirectModules(t *testing.T) {
 // TestProgramsBringZones: programs that are put into images as they are bring the time zones,
 // which an image from scratch has not; the library leaves that to its hosts.
 func TestProgramsBringZones(t *testing.T) {
+	if stage.Detector {
+		t.Skip("it reads sources: the race detector has nothing to say of it")
+	}
 	const zones = "time/tzdata"
 	imports := func(file *ast.File) bool {
 		return slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool { return spec.Path.Value == strconv.Quote(zones) })

@@ -279,6 +279,9 @@ func TestBalanced(t *testing.T) {
 
 // TestBalancedForLong: neither are those lost that take hours.
 func TestBalancedForLong(t *testing.T) {
+	if stage.Detector {
+		t.Skip("hours that are all as the first, which TestBalanced has: the race detector has nothing more to say of them")
+	}
 	for name, boots := range kinds {
 		bubble(t, name, func(t *testing.T) {
 			b := behindABalancer(t, 7, boots...)

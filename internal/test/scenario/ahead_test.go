@@ -50,10 +50,14 @@ func requireOnce(t *testing.T, st xxljob.Store, j *stage.Journal, id int64, at t
 // instant, and whoever has waited for it hears of its end. Meanwhile the scheduler sleeps, but for
 // rules of alarms that nobody has any more, which it looks for now and then.
 func TestTenYearsAhead(t *testing.T) {
+	years := 10
+	if stage.Detector {
+		years = 1 // nothing happens in the others
+	}
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		n := stage.StartNode(t, st, "a", j, oneShard)
-		at, param := time.Now().AddDate(10, 0, 0).Add(123*time.Millisecond), "anniversary"
+		at, param := time.Now().AddDate(years, 0, 0).Add(123*time.Millisecond), "anniversary"
 		_, id := triggerAt(t, n, xxljob.Trigger{At: at, Param: &param})
 		time.Sleep(time.Minute)
 		calls := n.Faults.Calls(storetest.All) - n.Faults.Calls("DropRules")
@@ -67,7 +71,7 @@ func TestTenYearsAhead(t *testing.T) {
 		}()
 		time.Sleep(time.Until(at) - 25*time.Hour)
 		if more := n.Faults.Calls(storetest.All) - n.Faults.Calls("DropRules") - calls; more > 5 {
-			t.Errorf("the store was called %d times in ten years", more)
+			t.Errorf("the store was called %d times in %d years", more, years)
 		}
 		if run, err := st.Run(t.Context(), id); err != nil || run.State != xxljob.StatePlanned || !run.Scheduled.Equal(at) || run.Param != param {
 			t.Errorf("a day and an hour before it is due: %+v, %v", run, err)
@@ -180,6 +184,9 @@ func TestAheadOfTwoNodes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			if i > 1 && testing.Short() {
 				t.Skip("another fault of the same hours; leave out -short")
+			}
+			if i != 1 && stage.Detector {
+				t.Skip("the same hours without a fault: the race detector has nothing more to say of them")
 			}
 			synctest.Test(t, func(t *testing.T) {
 				st, j := memory.New(), &stage.Journal{}

@@ -142,6 +142,9 @@ func TestRetentionGoesByTheMark(t *testing.T) {
 		{"nobody was there for a month", 31 * 24 * time.Hour, false, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if stage.Detector && !tt.right {
+				t.Skip("the same hour, in which the clock is not set: the race detector has nothing more to say of it")
+			}
 			synctest.Test(t, func(t *testing.T) {
 				var clock movedClock
 				st := &marking{retaining: &retaining{Store: clock.goingBy()}}

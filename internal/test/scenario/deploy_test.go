@@ -215,7 +215,11 @@ func TestScaledToZero(t *testing.T) {
 		other, _ := startRelease(t, st, "other", releaseOf(9, "z"), func(c *xxljob.Config) { c.App = "neighbour" })
 		time.Sleep(time.Minute)
 		stage.Stop(t, a)
-		time.Sleep(24 * time.Hour)
+		away := 24 * time.Hour
+		if stage.Detector {
+			away = time.Hour // one neighbour is there, for whom each hour is as the one before
+		}
+		time.Sleep(away)
 		requireJobs(t, st, "scaled to zero", "x v1", "y v1")
 
 		a, _ = startRelease(t, st, "a", releaseOf(2, "x")) // and back, with a job less
@@ -355,6 +359,9 @@ func TestGenerationsAtOnce(t *testing.T) {
 	for _, lag := range []lag{{storetest.All, 0, time.Second}, {storetest.All, time.Second, 0}, {storetest.All, time.Second, time.Second},
 		{"PutList", time.Second, 0}, {"NameJobs", time.Second, 0}, {"AddJobs", time.Second, 0}, {"EditJob", time.Second, 0}} {
 		t.Run(fmt.Sprint(lag), func(t *testing.T) {
+			if stage.Detector && lag.method != storetest.All {
+				t.Skip("one of the calls that are slow in the others: the race detector has nothing more to say of it")
+			}
 			synctest.Test(t, func(t *testing.T) {
 				st := memory.New()
 				first, _ := startRelease(t, st, "first", releaseOf(0, "both"))
@@ -400,6 +407,9 @@ func TestListsOfOneGenerationAtOnce(t *testing.T) {
 	}{{"NameJobs", "later"}, {"AddJobs", "later"}, {"EditJob", "later"}, {"EnsureGroup", "later"},
 		{"PutList", "former"}} { // when the other one is done
 		t.Run(slow.method, func(t *testing.T) {
+			if stage.Detector && slow.method != "EditJob" && slow.method != "PutList" {
+				t.Skip("the same two processes, which differ in where one waits: the race detector has nothing more to say of it")
+			}
 			synctest.Test(t, func(t *testing.T) {
 				st := memory.New()
 				first, _ := startRelease(t, st, "first", releaseOf(0, "both"))

@@ -76,6 +76,9 @@ func TestSilentNode(t *testing.T) {
 				if f.long && testing.Short() {
 					t.Skip("another pause of those around it; leave out -short")
 				}
+				if stage.Detector && victim > 0 {
+					t.Skip("another node of the same process, which all run the same code: the race detector has nothing more to say of it")
+				}
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					w := newSilentWorld(t)
