@@ -11,6 +11,7 @@ TESTFLAGS   ?=
 TESTLIMIT   ?= 40m
 # The packages that take longest come first, so that the others run beside them.
 PACKAGES    ?= ./store/postgres ./internal/test/chaos ./internal/test/scenario ./...
+RACED       := $(PACKAGES) ./otelxxl/... ./cmd/xxljob/...
 FUZZTIME    ?= 20s
 BENCH       ?= .
 BENCHTIME   ?= 1s
@@ -40,7 +41,12 @@ test: postgres ## run all tests (about ten minutes on two cores)
 
 # The detector sleeps for a second at the end of each package, for threads that still run.
 race: postgres ## run the tests that the race detector has something to say of (needs a C compiler)
-	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GOTEST) -race -short -timeout=$(TESTLIMIT) $(TESTFLAGS) $(PACKAGES) ./otelxxl/... ./cmd/xxljob/...
+	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GOTEST) -race -short -timeout=$(TESTLIMIT) $(TESTFLAGS) $(RACED)
+
+# What race compiles, so that .ci/run has that done beside test. Nothing is linked or run.
+.PHONY: race-compiled
+race-compiled:
+	CGO_ENABLED=1 $(GO) list -race -test -export $(RACED) >/dev/null
 
 postgres: ## install Postgres and pgbouncer if missing (NO_INSTALL=1 only says how)
 	@sh internal/test/pgtest/install.sh

@@ -23,6 +23,7 @@ import (
 // TestFailoverPastHungBeat: FAILOVER goes on to the second address when the beat of the first hangs, and does
 // not find the good answer too old by then.
 func TestFailoverPastHungBeat(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		a, b := pair(t, memory.New(), &stage.Journal{})
@@ -38,6 +39,7 @@ func TestFailoverPastHungBeat(t *testing.T) {
 // TestMovedLetsTheNextIn: A run that goes on to another node after a refusal lets the next serial run in at
 // once.
 func TestMovedLetsTheNextIn(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, b := pair(t, memory.New(), &stage.Journal{})
 		stage.Must(t, a.Attach(&stage.UserExecutor{Of: "x", OnRun: func(context.Context, wire.Admin, wire.TriggerRequest) (wire.Return, error) {
@@ -60,6 +62,7 @@ func TestMovedLetsTheNextIn(t *testing.T) {
 // TestReaddressIsTriedAgain: A store that is away for the one call that moves a refused run does not make the
 // refusal final: another address is there.
 func TestReaddressIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, b := pair(t, memory.New(), &stage.Journal{})
 		stage.Must(t, a.Attach(&stage.UserExecutor{Of: "x", OnRun: func(context.Context, wire.Admin, wire.TriggerRequest) (wire.Return, error) {
@@ -79,6 +82,7 @@ func TestReaddressIsTriedAgain(t *testing.T) {
 
 // TestBusyoverStoreError: BUSYOVER does not take a store that is away for an executor that is not well.
 func TestBusyoverStoreError(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, b := pair(t, memory.New(), &stage.Journal{})
 		stage.Must(t, b.Attach(&stage.UserExecutor{Of: "x"}))
@@ -105,6 +109,7 @@ func (r *oneBadRegistry) Lookup(ctx context.Context, app string) ([]string, erro
 
 // TestRegistryFailsForOneApp: A registry that fails for one app leaves the runs of the others alone.
 func TestRegistryFailsForOneApp(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a := stage.StartNode(t, st, "a", j, func(c *xxljob.Config) { c.Registry = &oneBadRegistry{}; c.Logger = slog.New(slog.DiscardHandler) })
@@ -122,6 +127,7 @@ func TestRegistryFailsForOneApp(t *testing.T) {
 // answer serves, and the executors that are attached get their runs. What has joined or
 // left meanwhile is known by other means.
 func TestAddressesThatNobodyTells(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"Group", "Addresses"} {
 		t.Run(method, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -156,6 +162,7 @@ func TestAddressesThatNobodyTells(t *testing.T) {
 // TestManyAppsThatNobodyTellsAbout: one look at a locked table holds the starts up, not
 // one for each app.
 func TestManyAppsThatNobodyTellsAbout(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const apps = 10
 		st := memory.New()
@@ -212,6 +219,7 @@ func (r *listed) Lookup(context.Context, string) ([]string, error) {
 // TestAnOldAbsenceRefusesNothing: that there were no addresses the last time somebody told
 // does not end a run as refused while nobody tells. It waits.
 func TestAnOldAbsenceRefusesNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := &listed{}
 		st := memory.New()

@@ -50,6 +50,7 @@ func requireOnce(t *testing.T, st xxljob.Store, j *stage.Journal, id int64, at t
 // instant, and whoever has waited for it hears of its end. Meanwhile the scheduler sleeps, but for
 // rules of alarms that nobody has any more, which it looks for now and then.
 func TestTenYearsAhead(t *testing.T) {
+	t.Parallel()
 	years := 10
 	if stage.Detector {
 		years = 1 // nothing happens in the others
@@ -91,6 +92,7 @@ func TestTenYearsAhead(t *testing.T) {
 // TestAheadOfRetention: RunRetention does not bound how far ahead a run may be planned, and a
 // short one only has it move later. Retention leaves what is kept apart alone.
 func TestAheadOfRetention(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		keep, ahead time.Duration
 	}{{48 * time.Hour, 40 * 24 * time.Hour}, {time.Hour, 31 * time.Minute}, {time.Hour, 29 * time.Minute}, {time.Hour, 50 * time.Hour}, {720 * time.Hour, 30 * 24 * time.Hour}} {
@@ -108,6 +110,7 @@ func TestAheadOfRetention(t *testing.T) {
 
 // TestAheadMeanwhile: kills, keys, stops and removals know a run that is kept apart.
 func TestAheadMeanwhile(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		n := stage.StartNode(t, st, "a", j, oneShard)
@@ -158,6 +161,7 @@ func TestAheadMeanwhile(t *testing.T) {
 // TestAheadOfTwoNodes: whichever node owns the shard moves the run, also where it was planned
 // at the other one, and the former owner is paused, or dies, as it moves it.
 func TestAheadOfTwoNodes(t *testing.T) {
+	t.Parallel()
 	for i, c := range []struct {
 		name  string
 		fault func(t *testing.T, a *stage.Node)
@@ -215,6 +219,7 @@ func TestAheadOfTwoNodes(t *testing.T) {
 // TestAheadMovesLate: a run whose time to move, and instant, have passed while no node was
 // there runs once, as soon as one is.
 func TestAheadMovesLate(t *testing.T) {
+	t.Parallel()
 	for _, away := range []time.Duration{72 * time.Hour, 100 * time.Hour, 60 * 24 * time.Hour} {
 		t.Run(away.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -250,6 +255,7 @@ func later(a, b time.Time) time.Time {
 // TestAheadHoldsUpNothing: while runs cannot be moved, because the call fails or hangs,
 // schedules and triggers go on.
 func TestAheadHoldsUpNothing(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]storetest.Fault{"fails": {Before: true}, "hangs": {Delay: time.Hour}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -282,6 +288,7 @@ func TestAheadHoldsUpNothing(t *testing.T) {
 
 // TestAheadOfMany: more runs than one call moves, all due at one instant, each run once.
 func TestAheadOfMany(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		n := stage.StartNode(t, st, "a", j)
@@ -318,6 +325,7 @@ func TestAheadOfMany(t *testing.T) {
 // TestTriggerTimes: what is past since 1970 means now; what was before, and what no id reaches, is
 // refused.
 func TestTriggerTimes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		n := stage.StartNode(t, st, "a", j, oneShard)

@@ -67,6 +67,7 @@ func inBubble(t *testing.T, name string, f func(t *testing.T)) {
 }
 
 func TestAlarmOfASkip(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "misfire", func(t *testing.T) {
 		st := memory.New()
 		f := startFailing(t, st, "a", func(context.Context, *xxljob.Task) error { return nil })
@@ -130,6 +131,7 @@ func TestAlarmOfASkip(t *testing.T) {
 
 // TestAlarmOfAStop: a job whose schedule cannot be evaluated stops by itself, and says so.
 func TestAlarmOfAStop(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		s, rule := newSink()
@@ -149,6 +151,7 @@ func TestAlarmOfAStop(t *testing.T) {
 
 // TestAlarmOfALostNode: another node tells of the run that was lost.
 func TestAlarmOfALostNode(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		s, rule := newSink()
@@ -179,6 +182,7 @@ func TestAlarmOfALostNode(t *testing.T) {
 
 // TestAlarmOfALateRun: of one that does not end, and of one that waits for it.
 func TestAlarmOfALateRun(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		s, rule := newSink()
@@ -201,6 +205,7 @@ func TestAlarmOfALateRun(t *testing.T) {
 
 // TestAlarmsAsInXXLJob: a rule that asks for attempts is told of each, and of kills and discards.
 func TestAlarmsAsInXXLJob(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		s, rule := newSink()

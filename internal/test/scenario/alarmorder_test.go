@@ -30,6 +30,7 @@ func (s committedLate) Alarms(ctx context.Context, shards []store.Shard, rules [
 // TestAlarmsThatAreCommittedLate: what comes behind alarms that were read is told too, also where
 // the store could not be read for longer than it is read again.
 func TestAlarmsThatAreCommittedLate(t *testing.T) {
+	t.Parallel()
 	for name, outage := range map[string]time.Duration{"": 0, "after an outage": 3 * time.Minute} {
 		inBubble(t, name, func(t *testing.T) {
 			s := &sink{began: time.Now()}

@@ -33,6 +33,7 @@ func (m *mending) handle(context.Context, *xxljob.Task) error {
 // TestRecoveredAtAnyTime: a job that fails and is mended soon after its node has come up, or much
 // later, and again and again.
 func TestRecoveredAtAnyTime(t *testing.T) {
+	t.Parallel()
 	for _, wait := range []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second, time.Hour} {
 		inBubble(t, wait.String(), func(t *testing.T) {
 			st, s, m := memory.New(), &sink{began: time.Now()}, &mending{}
@@ -69,6 +70,7 @@ func TestRecoveredAtAnyTime(t *testing.T) {
 
 // TestRecoveredBehindWhatIsHeldBack: what was held back by the window is told first.
 func TestRecoveredBehindWhatIsHeldBack(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, s, m := memory.New(), &sink{began: time.Now()}, &mending{}
 		f := startFailing(t, st, "a", m.handle, withRule(alarm.Rule{Name: "sink", To: s, Causes: andRecovered}))
@@ -93,6 +95,7 @@ func TestRecoveredBehindWhatIsHeldBack(t *testing.T) {
 
 // TestNotRecoveredByARunBefore: what began before the alarm does not show that a job has recovered.
 func TestNotRecoveredByARunBefore(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, s := memory.New(), &sink{began: time.Now()}
 		f := startFailing(t, st, "a", func(_ context.Context, task *xxljob.Task) error {
@@ -116,6 +119,7 @@ func TestNotRecoveredByARunBefore(t *testing.T) {
 
 // TestALateRunRecovers: by its own success.
 func TestALateRunRecovers(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, s := memory.New(), &sink{began: time.Now()}
 		f := startFailing(t, st, "a", func(context.Context, *xxljob.Task) error { time.Sleep(10 * time.Minute); return nil },
@@ -131,6 +135,7 @@ func TestALateRunRecovers(t *testing.T) {
 
 // TestRecoveredIsTriedAgain: and given up after a day like all others.
 func TestRecoveredIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	for _, fails := range []int{3, 1_000_000} {
 		if fails == 3 && stage.Detector {
 			continue // two days, in which nothing more happens
@@ -172,6 +177,7 @@ func TestRecoveredIsTriedAgain(t *testing.T) {
 
 // TestWindowOutlivesTheNode: when a rule has told of a job last is the store's to know.
 func TestWindowOutlivesTheNode(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, s := memory.New(), &sink{began: time.Now()}
 		rule := withRule(alarm.Rule{Name: "sink", To: s})
@@ -194,6 +200,7 @@ func TestWindowOutlivesTheNode(t *testing.T) {
 // TestWindowsMoveWithTheirShards: while nodes come and go, no rule tells of a job too early, and
 // the counts add up.
 func TestWindowsMoveWithTheirShards(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		var mu sync.Mutex

@@ -39,6 +39,7 @@ func requireStatus(t *testing.T, what string, st xxljob.Store, id int64, want in
 
 // TestAlarmsByRule: by app, by job, by cause; who is told of nothing has status 0.
 func TestAlarmsByRule(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		var sinks []*sink
@@ -82,6 +83,7 @@ func TestAlarmsByRule(t *testing.T) {
 
 // TestAlarmsNobodyWants: there are no rows that no rule has a use for.
 func TestAlarmsNobodyWants(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, s := memory.New(), &sink{began: time.Now()}
 		f := startFailing(t, st, "a", failsAlways, withRule(alarm.Rule{Name: "sink", To: s, Jobs: []string{"app/another"}}))
@@ -106,6 +108,7 @@ func requireNoAlarms(t *testing.T, st xxljob.Store) {
 
 // TestNoRules: no rows are kept, and nobody looks for any.
 func TestNoRules(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		f := startFailing(t, st, "a", failsAlways)
@@ -124,6 +127,7 @@ func TestNoRules(t *testing.T) {
 
 // TestARuleThatAlwaysFails: the other tells once, and this one is given up after a day.
 func TestARuleThatAlwaysFails(t *testing.T) {
+	t.Parallel()
 	if stage.Detector {
 		t.Skip("days in which a rule fails, as in TestRecoveredIsTriedAgain: the race detector has nothing more to say of them")
 	}
@@ -156,6 +160,7 @@ func TestARuleThatAlwaysFails(t *testing.T) {
 
 // TestAlarmersThatMisbehave: whatever one does, other rules and other jobs go on, and Stop returns.
 func TestAlarmersThatMisbehave(t *testing.T) {
+	t.Parallel()
 	for name, bad := range map[string]func(ctx context.Context, free <-chan struct{}) error{
 		"panics":                func(context.Context, <-chan struct{}) error { panic("boom") },
 		"calls Goexit":          func(context.Context, <-chan struct{}) error { runtime.Goexit(); return nil },
@@ -195,6 +200,7 @@ func TestAlarmersThatMisbehave(t *testing.T) {
 // TestAlarmersThatHangAreBounded: eight calls of a rule at most are left behind, those that ignore
 // their contexts included, and the other rules are told of all jobs.
 func TestAlarmersThatHangAreBounded(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, good, free := memory.New(), &sink{began: time.Now()}, make(chan struct{})
 		var calls atomic.Int64
@@ -226,6 +232,7 @@ func TestAlarmersThatHangAreBounded(t *testing.T) {
 // TestAlarmOfAnotherName: a message says what the job was called when it happened, and goes to
 // whom it had then, also where the job was removed meanwhile.
 func TestAlarmOfAnotherName(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, s := memory.New(), &sink{began: time.Now()}
 		s.err = func(n int) error {
@@ -260,6 +267,7 @@ func TestAlarmOfAnotherName(t *testing.T) {
 
 // TestAlarmEmails: blanks and empty ones are no addresses, and twenty are enough.
 func TestAlarmEmails(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, s := memory.New(), &sink{began: time.Now()}
 		f := startFailing(t, st, "a", failsAlways, withRule(alarm.Rule{Name: "sink", To: s}))

@@ -67,6 +67,7 @@ func withRule(r alarm.Rule) func(*xxljob.Config) {
 
 // TestAlarmOfAFailure: of the last attempt, at once, and none of a run that succeeds in the end.
 func TestAlarmOfAFailure(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, s := memory.New(), &sink{began: time.Now()}
 		f := startFailing(t, st, "a", func(_ context.Context, task *xxljob.Task) error {
@@ -99,6 +100,7 @@ func TestAlarmOfAFailure(t *testing.T) {
 
 // TestAlarmsAreTriedAgain: with pauses that grow, until the alarmer takes them.
 func TestAlarmsAreTriedAgain(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, s := memory.New(), &sink{began: time.Now()}
 		s.err = func(n int) error {
@@ -120,6 +122,7 @@ func TestAlarmsAreTriedAgain(t *testing.T) {
 
 // TestStormOfAlarms: one message a job and window, with a count; and one when it has recovered.
 func TestStormOfAlarms(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, s := memory.New(), &sink{began: time.Now()}
 		end := time.Now().Add(11 * time.Minute)
@@ -148,6 +151,7 @@ func TestStormOfAlarms(t *testing.T) {
 // TestEachOfManyAlarms: where each event is a message of its own, each says what has happened,
 // however many of one job wait; and so does the message of a rule that wants none of the newest.
 func TestEachOfManyAlarms(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, each, attempts := memory.New(), &sink{began: time.Now()}, &sink{began: time.Now()}
 		refuse := func(int) error {

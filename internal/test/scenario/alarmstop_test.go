@@ -29,6 +29,7 @@ func (s *slowSink) Alarm(ctx context.Context, m alarm.Message) error {
 // TestAStopBetweenAMessageAndItsMark: what an alarmer has taken while its node stops is told
 // once, though another node takes the shards over at once. That is so for a tenth of a second.
 func TestAStopBetweenAMessageAndItsMark(t *testing.T) {
+	t.Parallel()
 	for _, takes := range []time.Duration{80 * time.Millisecond, 140 * time.Millisecond} {
 		inBubble(t, takes.String(), func(t *testing.T) {
 			st, slow := memory.New(), &slowSink{takes: takes}
@@ -56,6 +57,7 @@ func TestAStopBetweenAMessageAndItsMark(t *testing.T) {
 // TestAStopBehindWhichAMessageArrives: one that takes longer is noted all the same, for whoever
 // comes later.
 func TestAStopBehindWhichAMessageArrives(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, slow := memory.New(), &slowSink{takes: 900 * time.Millisecond}
 		slow.began = time.Now()
@@ -77,6 +79,7 @@ func TestAStopBehindWhichAMessageArrives(t *testing.T) {
 // TestManyRecoverAtOnce: 1,200 jobs that recover together are all told of, each once, before
 // the first of them could be told of again.
 func TestManyRecoverAtOnce(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const jobs = 1200
 		st, slow, m := memory.New(), &slowSink{takes: 20 * time.Millisecond}, &mending{}

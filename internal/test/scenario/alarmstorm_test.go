@@ -93,7 +93,8 @@ func TestManyJobsFailAtOnce(t *testing.T) {
 
 // TestAStormOfOneJob: 50,000 alarms of one job are a few messages, whose counts add up.
 func TestAStormOfOneJob(t *testing.T) {
-	batches, batch := 50, 1000
+	const batch = 1000
+	batches := 50
 	if stage.Detector {
 		batches = 10 // the others are made on the same goroutine
 	}
@@ -134,6 +135,7 @@ func TestAStormOfOneJob(t *testing.T) {
 
 // TestEachAlarmOnItsOwnInAStorm: without a window each event is told in full, in order, once.
 func TestEachAlarmOnItsOwnInAStorm(t *testing.T) {
+	t.Parallel()
 	const runs = 300
 	synctest.Test(t, func(t *testing.T) {
 		st, c := memory.New(), newTally(time.Second)
@@ -171,6 +173,7 @@ func TestEachAlarmOnItsOwnInAStorm(t *testing.T) {
 // TestAlarmsOfAStoreThatFails: whatever the store fails to read or to note, before or after the
 // fact, each alarm is told at least once, and its row is done with in the end.
 func TestAlarmsOfAStoreThatFails(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(4)
 	if testing.Short() {
 		seeds = 1

@@ -23,6 +23,7 @@ import (
 // TestAlarmsOfATakeOver: what a node could not tell is told by the one that takes its shards,
 // though no signal says that there is something to tell.
 func TestAlarmsOfATakeOver(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, s, bad := memory.New(), &sink{began: time.Now()}, &sink{began: time.Now()}
 		bad.err = func(int) error { return errors.New("not from here") }
@@ -46,6 +47,7 @@ func TestAlarmsOfATakeOver(t *testing.T) {
 // TestLateRunsOfATakeOver: who takes shards looks for late runs in them at once, though there was
 // no job before that could be late.
 func TestLateRunsOfATakeOver(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		s, rule := newSink()
@@ -103,6 +105,7 @@ func (m *marksFail) MarkAlarms(ctx context.Context, a store.AlarmMarks) error {
 // TestRecoveredOnceWhileNothingCanBeMarked: that a job has recovered is told once, however long
 // the store cannot be told so.
 func TestRecoveredOnceWhileNothingCanBeMarked(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, s := &marksFail{Store: memory.New()}, &sink{began: time.Now()}
 		var fails atomic.Bool
@@ -132,6 +135,7 @@ func TestRecoveredOnceWhileNothingCanBeMarked(t *testing.T) {
 // TestAListWhoseChildIsRemoved: whoever has named a job may go on to do so after somebody has
 // removed it.
 func TestAListWhoseChildIsRemoved(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		f := startFailing(t, st, "a", func(context.Context, *xxljob.Task) error { return nil })
@@ -167,6 +171,7 @@ func (l *lateCommit) Alarms(ctx context.Context, sh []store.Shard, rules []strin
 
 // TestAnAlarmThatIsCommittedLate: it is told of, however many with greater ids were read before.
 func TestAnAlarmThatIsCommittedLate(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, s := &lateCommit{memory.New(), time.Now()}, &sink{began: time.Now()}
 		f := startFailing(t, st, "a", func(context.Context, *xxljob.Task) error { return errBoom }, withRule(alarm.Rule{Name: "sink", To: s, Window: -1}))

@@ -78,6 +78,7 @@ func triggerBroadcasts(t *testing.T, at *stage.Node, n int) (jobs []xxljob.Job) 
 // once. No other run waits for them, no call takes too long, each part is run once, and
 // neither a node that stops meanwhile nor a run that is killed changes that.
 func TestManyStartsApart(t *testing.T) {
+	t.Parallel()
 	for _, stops := range []bool{false, true} {
 		t.Run(fmt.Sprint("a node stops ", stops), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -164,6 +165,7 @@ func TestManyStartsApart(t *testing.T) {
 // TestAStartApartThatComesAgain: one of five broadcasts, the only runs of a node, is not
 // started at first. It is a moment later.
 func TestAStartApartThatComesAgain(t *testing.T) {
+	t.Parallel()
 	for name, disturb := range map[string]func(*testing.T, *stage.Node, []xxljob.Job){
 		"its start fails": func(t *testing.T, n *stage.Node, _ []xxljob.Job) {
 			time.Sleep(350 * time.Millisecond)
@@ -198,6 +200,7 @@ func TestAStartApartThatComesAgain(t *testing.T) {
 // TestAnExecutorThatComesWhileRunsAreRefused: a run whose turn to be refused has not come
 // when its executor is there is run.
 func TestAnExecutorThatComesWhileRunsAreRefused(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, parts := slowOneByOne(), &stage.Journal{}
 		n := stage.StartNode(t, st, "n", &stage.Journal{})
@@ -249,6 +252,7 @@ func (s *oneIsStuck) Start(ctx context.Context, dst []store.Started, starts []st
 // TestAStuckStartApart: a broadcast cannot be started for long, and others, of its app and of
 // another one, do not wait for it.
 func TestAStuckStartApart(t *testing.T) {
+	t.Parallel()
 	for _, fails := range []bool{false, true} {
 		for _, registry := range []xxljob.Registry{nil, &plain.Registry{}} {
 			t.Run(fmt.Sprintf("with an error %t, registry %T", fails, registry), func(t *testing.T) {
@@ -295,6 +299,7 @@ func TestAStuckStartApart(t *testing.T) {
 // TestBroadcastsApartAreRoutedAnew: a node that joins while broadcasts wait for their turn
 // has parts of those whose turn comes later.
 func TestBroadcastsApartAreRoutedAnew(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, parts := slowOneByOne(), &stage.Journal{}
 		a := stage.StartNode(t, st, "a", &stage.Journal{})
@@ -316,6 +321,7 @@ func TestBroadcastsApartAreRoutedAnew(t *testing.T) {
 // are good for, one broadcast cannot be started, and there are other runs and refusals in
 // each pass. Everything has its turn nevertheless.
 func TestStartsApartWhileStartsAreSlow(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j, parts := &oneIsStuck{Store: memory.New(), until: time.Now().Add(40 * time.Second)}, &stage.Journal{}, &stage.Journal{}
 		n := stage.StartNode(t, st, "n", j)
@@ -356,6 +362,7 @@ func TestStartsApartWhileStartsAreSlow(t *testing.T) {
 // TestAppsTakeTurnsApart: an app that is not there has refusals due faster than the store
 // takes them. The broadcasts of another app have every other turn.
 func TestAppsTakeTurnsApart(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, parts := slowOneByOne(), &stage.Journal{}
 		st.each.Store(int64(600 * time.Millisecond))
@@ -379,6 +386,7 @@ func TestAppsTakeTurnsApart(t *testing.T) {
 // takes longer to answer than addresses are good for, broadcasts are started nevertheless,
 // also to given addresses, and runs of an app that is not there are refused.
 func TestStartsApartByASlowRegistry(t *testing.T) {
+	t.Parallel()
 	for _, takes := range []time.Duration{0, 1500 * time.Millisecond} {
 		t.Run(fmt.Sprint(takes), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -421,6 +429,7 @@ func TestStartsApartByASlowRegistry(t *testing.T) {
 // little before theirs. They are sent at their time, and not when the start of a broadcast,
 // which takes longer, is over.
 func TestStartsApartHoldUpNothingEarly(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j, parts := &oneByOne{Store: memory.New()}, &stage.Journal{}, &stage.Journal{}
 		st.each.Store(int64(400 * time.Millisecond))
@@ -448,6 +457,7 @@ func TestStartsApartHoldUpNothingEarly(t *testing.T) {
 // TestABroadcastThatWaitsForRoom: more runs wait for room at a node than it has. A broadcast
 // that comes among them has its turn.
 func TestABroadcastThatWaitsForRoom(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, parts := memory.New(), &stage.Journal{}
 		n := stage.StartNode(t, st, "n", &stage.Journal{}, func(c *xxljob.Config) { c.Executor.Places = 1 })

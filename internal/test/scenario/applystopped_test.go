@@ -14,6 +14,7 @@ import (
 )
 
 func TestListsThatStopAndStart(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		s, err := xxljob.New(st, xxljob.Config{App: "app", Logger: stage.QuietLog()})
@@ -61,6 +62,7 @@ func TestListsThatStopAndStart(t *testing.T) {
 
 // TestListsLeaveFinishedJobs: a job that has stopped by itself is not started again and again.
 func TestListsLeaveFinishedJobs(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		s, err := xxljob.New(st, xxljob.Config{App: "app", Logger: stage.QuietLog()})

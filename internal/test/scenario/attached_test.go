@@ -16,6 +16,7 @@ import (
 
 // TestAttachedAcrossNodes routes over executors attached to three nodes.
 func TestAttachedAcrossNodes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b, c := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j), stage.StartNode(t, st, "c", j)
@@ -66,6 +67,7 @@ func TestAttachedAcrossNodes(t *testing.T) {
 
 // TestAppsOnDifferentNodes runs each job where its app and handler are.
 func TestAppsOnDifferentNodes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		ctx := t.Context()
@@ -105,6 +107,7 @@ func TestAppsOnDifferentNodes(t *testing.T) {
 
 // TestHandlerOnOneNode never chooses a node without the handler.
 func TestHandlerOnOneNode(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		ctx := t.Context()

@@ -14,6 +14,7 @@ import (
 // TestEachInstantOnceWithABacklog: whatever room is left for runs that wait, each instant
 // is in one record, and no record is empty.
 func TestEachInstantOnceWithABacklog(t *testing.T) {
+	t.Parallel()
 	for most := 1; most <= 12; most++ {
 		synctest.Test(t, func(t *testing.T) {
 			st := memory.New()

@@ -106,6 +106,7 @@ func (w *boundedWorld) wantNever(what string, err error, words ...string) {
 // TestMaxRuns: so many runs are made, whatever is edited, and then the job is finished; it
 // goes on when there are more to make, and not before.
 func TestMaxRuns(t *testing.T) {
+	t.Parallel()
 	bounded(t, xxljob.Job{Schedule: xxljob.Cron("* * * * * ?"), MaxRuns: 4}, func(w *boundedWorld) {
 		time.Sleep(2 * time.Second)
 		w.want("half way", "1 2", "-")
@@ -142,6 +143,7 @@ func TestMaxRuns(t *testing.T) {
 
 // TestLoweredMaxRuns: what is planned beyond it is taken back; what has run has run.
 func TestLoweredMaxRuns(t *testing.T) {
+	t.Parallel()
 	bounded(t, xxljob.Job{Schedule: xxljob.Cron("* * * * * ?")}, func(w *boundedWorld) {
 		time.Sleep(3 * time.Second)
 		w.mustUpdate(func(j *xxljob.Job) { j.MaxRuns = 5 })
@@ -159,6 +161,7 @@ func TestLoweredMaxRuns(t *testing.T) {
 // TestNotBeforeAndNotAfter: both are instants of the job, those outside leave no trace, and
 // a change of the bounds is a change of what exists.
 func TestNotBeforeAndNotAfter(t *testing.T) {
+	t.Parallel()
 	second := func(w *boundedWorld, n int) time.Time {
 		return w.job.Added.Truncate(time.Second).Add(time.Duration(n) * time.Second)
 	}
@@ -195,6 +198,7 @@ func TestNotBeforeAndNotAfter(t *testing.T) {
 // TestSomebodysStopOutlivesBounds: only a job that its bounds may have stopped is started
 // by other bounds.
 func TestSomebodysStopOutlivesBounds(t *testing.T) {
+	t.Parallel()
 	bounded(t, xxljob.Job{Schedule: xxljob.Cron("* * * * * ?"), MaxRuns: 2}, func(w *boundedWorld) {
 		stage.Must(t, w.StopJob(t.Context(), w.job.ID))
 		w.mustUpdate(func(j *xxljob.Job) { j.MaxRuns = 3 })
@@ -212,6 +216,7 @@ func TestSomebodysStopOutlivesBounds(t *testing.T) {
 // TestRatesKeepStep: a change of the bounds does not move the instants of a rate, nor what
 // a delay has come to.
 func TestRatesKeepStep(t *testing.T) {
+	t.Parallel()
 	bounded(t, xxljob.Job{Schedule: xxljob.FixedRate(10 * time.Second)}, func(w *boundedWorld) {
 		time.Sleep(13 * time.Second)
 		w.mustUpdate(func(j *xxljob.Job) { j.MaxRuns = 3 })
@@ -244,6 +249,7 @@ func TestRatesKeepStep(t *testing.T) {
 // TestADelayWaitsForItsRunAndNotBefore: a NotBefore that is set while a run is under way makes
 // no second one beside it, and the delay still counts from its end.
 func TestADelayWaitsForItsRunAndNotBefore(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name      string
 		notBefore time.Duration // after the edit, at 13
@@ -273,6 +279,7 @@ func TestADelayWaitsForItsRunAndNotBefore(t *testing.T) {
 // TestADelayKeepsAPlannedRunToNotBefore: a run that is planned and not due yet when the job
 // gets a NotBefore behind it makes way for one at NotBefore; one that is not before it stays.
 func TestADelayKeepsAPlannedRunToNotBefore(t *testing.T) {
+	t.Parallel()
 	edits := map[string]func(*boundedWorld, func(*xxljob.Job)){
 		"UpdateJob": (*boundedWorld).mustUpdate,
 		"EnsureJob": func(w *boundedWorld, change func(*xxljob.Job)) {
@@ -302,6 +309,7 @@ func TestADelayKeepsAPlannedRunToNotBefore(t *testing.T) {
 // TestDelaysWithBounds: a delay counts from the end of its run, and so it is by then that
 // its bounds are looked at, those that it has by then.
 func TestDelaysWithBounds(t *testing.T) {
+	t.Parallel()
 	bounded(t, xxljob.Job{Schedule: xxljob.Manual()}, func(w *boundedWorld) {
 		busy := 4 * time.Second
 		stage.Must(t, w.Handle("busy", func(context.Context, *xxljob.Task) error { time.Sleep(busy); return nil }))
@@ -333,6 +341,7 @@ func TestDelaysWithBounds(t *testing.T) {
 
 // TestKilledRunsCount: whoever kills a planned run does not want it made up for.
 func TestKilledRunsCount(t *testing.T) {
+	t.Parallel()
 	bounded(t, xxljob.Job{Schedule: xxljob.Cron("* * * * * ?"), MaxRuns: 4}, func(w *boundedWorld) {
 		synctest.Wait()
 		planned := stage.AllOf(t, w.st, xxljob.RunFilter{JobID: w.job.ID, States: []xxljob.State{xxljob.StatePlanned}})
@@ -348,6 +357,7 @@ func TestKilledRunsCount(t *testing.T) {
 
 // TestBroadcastsCountOnce: a broadcast is one run of its schedule.
 func TestBroadcastsCountOnce(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
@@ -366,6 +376,7 @@ func TestBroadcastsCountOnce(t *testing.T) {
 
 // TestRefusedRunsCount: a run that found no address has used its instant up.
 func TestRefusedRunsCount(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		n := stage.StartNode(t, st, "n", &stage.Journal{})
@@ -384,6 +395,7 @@ func TestRefusedRunsCount(t *testing.T) {
 // TestEnsureBoundedJobs: a list may name jobs whose instants have passed, as long as they
 // are the same, and jobs whose runs are made, whatever their MaxRuns.
 func TestEnsureBoundedJobs(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		n := stage.StartNode(t, st, "n", &stage.Journal{})

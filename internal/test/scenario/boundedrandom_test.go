@@ -309,6 +309,7 @@ var boundedWorlds = flag.Int("worlds", 6, "number of worlds for TestBoundsAtRand
 // say, no more than MaxRuns are made, as many are where instants come, none is out of
 // bounds, and each instant within is accounted for.
 func TestBoundsAtRandom(t *testing.T) {
+	t.Parallel()
 	worlds := *boundedWorlds
 	if testing.Short() {
 		worlds = min(worlds, 2)

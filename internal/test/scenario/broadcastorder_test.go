@@ -58,6 +58,7 @@ func requireSecondParts(t *testing.T, parts *stage.Journal, at int, want map[int
 // TestAPartBehindABroadcastApart: a broadcast of a serial job waits for its turn, or starts
 // behind other runs, and a later trigger of one part of that job does not overtake it.
 func TestAPartBehindABroadcastApart(t *testing.T) {
+	t.Parallel()
 	for _, ahead := range []int{0, 40} {
 		t.Run(fmt.Sprint(ahead, " others ahead"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -89,6 +90,7 @@ func TestAPartBehindABroadcastApart(t *testing.T) {
 // TestABroadcastBehindAPart: one part of a serial job cannot be started at first, for its
 // start fails, or there is no room. A later broadcast of the job does not overtake it.
 func TestABroadcastBehindAPart(t *testing.T) {
+	t.Parallel()
 	for _, full := range []bool{false, true} {
 		t.Run(fmt.Sprint("no room ", full), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -68,6 +68,7 @@ func (s *busyJobs) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, 
 // TestBusyJobsHoldUpNoOther: what the store says is started is called at once, and not when
 // it has been found out what some other runs of the batch have to wait for.
 func TestBusyJobsHoldUpNoOther(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := &busyJobs{Store: memory.New(), by: 3 * time.Second, busy: map[int64]bool{}}
 		s, err := xxljob.New(st, xxljob.Config{App: "app", Logger: stage.QuietLog()})

@@ -42,6 +42,7 @@ func (f *failing) requireSorted(t *testing.T, what string, want ...string) {
 
 // TestChildren: by id and by key, with each kind of parameter, at once and once.
 func TestChildren(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		param xxljob.ChildParam
 		want  string
@@ -80,6 +81,7 @@ func TestChildren(t *testing.T) {
 
 // TestChildrenThatAreNotThere: the parent says so, and all else goes on.
 func TestChildrenThatAreNotThere(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		f := startFailing(t, st, "a", func(context.Context, *xxljob.Task) error { return nil })
@@ -104,6 +106,7 @@ func TestChildrenThatAreNotThere(t *testing.T) {
 
 // TestCyclesAreRefused: by id and by key, through joins, in lists, by another key.
 func TestCyclesAreRefused(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, ctx := memory.New(), context.Background()
 		f := startFailing(t, st, "a", func(context.Context, *xxljob.Task) error { return nil })

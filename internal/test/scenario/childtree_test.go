@@ -123,6 +123,7 @@ func (g *grown) requireGrown(t *testing.T, st xxljob.Store, soon bool) {
 
 // TestATreeOfChildren: 364 jobs, each of which runs once.
 func TestATreeOfChildren(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		a, b := startFailing(t, st, "a", atFirst), startFailing(t, st, "b", atFirst)
@@ -145,6 +146,7 @@ func TestATreeOfChildren(t *testing.T) {
 // TestATreeOfChildrenOverFaults: calls of the store fail at random, before and after they have
 // taken effect.
 func TestATreeOfChildrenOverFaults(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		a, b := startFailing(t, st, "a", atFirst), startFailing(t, st, "b", atFirst)
@@ -227,6 +229,7 @@ func requireOneEach(t *testing.T, st xxljob.Store, jobs []xxljob.Job) {
 
 // TestStopWhileSomethingIsOwed: the next node pays.
 func TestStopWhileSomethingIsOwed(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		a := startFailing(t, st, "a", atFirst)

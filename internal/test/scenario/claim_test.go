@@ -53,6 +53,7 @@ func (s *lateClaim) Claim(ctx context.Context, dst []xxljob.Run, plans []store.P
 // TestLateClaim: what a claim plans that takes effect after its error is started once each,
 // at its time or soon after it has landed, also where nothing else calls for a scan.
 func TestLateClaim(t *testing.T) {
+	t.Parallel()
 	for _, cron := range []string{"* * * * * ?", "0 * * * * ?"} {
 		for _, after := range []time.Duration{10 * time.Millisecond, time.Second, 8 * time.Second, 25 * time.Second} {
 			t.Run(fmt.Sprint(cron, " ", after, " after its error"), func(t *testing.T) {

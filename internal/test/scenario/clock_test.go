@@ -43,6 +43,7 @@ func (s otherClock) AddJob(ctx context.Context, job xxljob.Job, first store.Firs
 // clocks are ahead of the local one, behind, faster and slower: what is due is due by
 // the store's clock, and nothing starts early by it.
 func TestDueByTheStoresClock(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		store func(local time.Duration) time.Duration
@@ -105,6 +106,7 @@ func TestDueByTheStoresClock(t *testing.T) {
 // TestAddedBeforeStart adds a job to a store whose clock is an hour behind, before
 // any beat has told so: its first instant is by the store's clock all the same.
 func TestAddedBeforeStart(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		zero := time.Now()
 		now := func() time.Time { return zero.Add(time.Since(zero) - time.Hour) }

@@ -90,6 +90,7 @@ func clockTroubles(s xxljob.Scheduler) (all []xxljob.Trouble) {
 // TestRetentionWaitsForTheClock: while the store's clock is ahead, and for an hour after it was set
 // right, nothing is dropped, reports are not added up, and the node says so.
 func TestRetentionWaitsForTheClock(t *testing.T) {
+	t.Parallel()
 	for name, step := range clockSteps {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -130,6 +131,7 @@ func TestRetentionWaitsForTheClock(t *testing.T) {
 // TestRetentionGoesByTheMark: a node that starts while the store's clock is far ahead of the mark
 // waits for an hour; where the clock is set right meanwhile, for an hour from then on.
 func TestRetentionGoesByTheMark(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		ahead time.Duration // of the mark, at the start
@@ -254,6 +256,7 @@ func stepJob(name string, sched xxljob.Schedule) xxljob.Job {
 // right, all jobs go on as if nothing had happened, those that were planned by the false clock
 // within ten seconds. No instant is run twice.
 func TestClockAheadForSeconds(t *testing.T) {
+	t.Parallel()
 	for name, step := range clockSteps {
 		for _, lasts := range []time.Duration{5 * time.Second, 10 * time.Second} {
 			t.Run(name+" for "+lasts.String(), func(t *testing.T) {
@@ -323,6 +326,7 @@ func TestClockAheadForSeconds(t *testing.T) {
 // TestRestartAfterAStep: what a false clock has planned is worked out again by a node that starts
 // when the clock is right again, and has seen nothing of it.
 func TestRestartAfterAStep(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var clock movedClock
 		var ran stepTally

@@ -42,6 +42,7 @@ func requireSpread(t *testing.T, st xxljob.Store, want ...*stage.Node) {
 // longer than its lease and for longer than LostAfter, one joins. Nothing is
 // lost or doubled.
 func TestClusterSurvives(t *testing.T) {
+	t.Parallel()
 	for _, pause := range []time.Duration{3 * time.Second, 8 * time.Second, 20 * time.Second, 50 * time.Second} {
 		t.Run(fmt.Sprint("paused for ", pause), func(t *testing.T) {
 			if (pause == 8*time.Second || pause == 20*time.Second) && testing.Short() {
@@ -89,6 +90,7 @@ func TestClusterSurvives(t *testing.T) {
 // TestStoreAway takes the store away for ten lease times: no run of a live node
 // is judged lost, and what is due meanwhile is run or recorded.
 func TestStoreAway(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
@@ -132,6 +134,7 @@ func TestStoreAway(t *testing.T) {
 // works on them dies. The queue is in the store: all others run, in order, on
 // another node.
 func TestSerialQueueSurvives(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		ctx := t.Context()
@@ -231,6 +234,7 @@ func (w *ownersWatch) changed() (n int) {
 // TestLeaseMaxHold lets nodes keep a shard for twenty seconds at most: shards go
 // to and fro between two nodes for three minutes, and nothing is lost or doubled.
 func TestLeaseMaxHold(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := &ownersWatch{Store: memory.New(), owners: map[int][]string{}}, &stage.Journal{}
 		hold := func(c *xxljob.Config) { c.Cluster.LeaseMaxHold = 20 * time.Second }
@@ -258,6 +262,7 @@ func TestLeaseMaxHold(t *testing.T) {
 // Stop, for the handlers to end: runs that itself had started, and runs that came
 // from the other.
 func TestKillWhileDraining(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		two := func(c *xxljob.Config) { c.Cluster.Shards = 2 }

@@ -92,6 +92,7 @@ func triggerMany(t *testing.T, s xxljob.Scheduler, job int64, n int) time.Durati
 // TestConcurrentOverReplicas: 20 triggers of a handler of 100 ms over three replicas are done
 // within a second, which a serial job does not manage.
 func TestConcurrentOverReplicas(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		block, route string
 		max          int
@@ -132,6 +133,7 @@ func TestConcurrentOverReplicas(t *testing.T) {
 // TestConcurrentBacklogWaits: what is above the maximum waits in the store, however much it is,
 // and goes on when a node that ran some of it is gone.
 func TestConcurrentBacklogWaits(t *testing.T) {
+	t.Parallel()
 	const runs = 1000
 	synctest.Test(t, func(t *testing.T) {
 		st, b := memory.New(), newBenches()
@@ -159,6 +161,7 @@ func TestConcurrentBacklogWaits(t *testing.T) {
 // TestConcurrentSchedule: a schedule whose runs last longer than its period runs them beside
 // each other; the parts of a broadcast go to each address.
 func TestConcurrentSchedule(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, b := memory.New(), newBenches()
 		nodes := replicas(t, st, b, "a", "b")
@@ -181,6 +184,7 @@ func TestConcurrentSchedule(t *testing.T) {
 // TestConcurrentAtOthers: a manual group is refused such jobs, and executors that do not say
 // that they run them side by side are warned of.
 func TestConcurrentAtOthers(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		log := &stage.LogLines{}
 		st := memory.New()

@@ -197,6 +197,7 @@ func readCrontab(t *testing.T) []cronLine {
 // 0, early 0. Under the race detector, which makes this ten times as long, each
 // pair of days has every fifth schedule.
 func TestTwoDays(t *testing.T) {
+	t.Parallel()
 	for i, tt := range []struct {
 		name, zone, from, to string // local midnights
 		long                 bool   // left out with -short: it differs from another by its days only

@@ -83,6 +83,7 @@ const pruneAfter = 10 * time.Minute
 // TestRestartOfTheFormerRelease: a replica of the former release that restarts during a
 // deploy stops nothing of the new one.
 func TestRestartOfTheFormerRelease(t *testing.T) {
+	t.Parallel()
 	for _, generations := range [][2]int64{{0, 0}, {1, 2}} {
 		synctest.Test(t, func(t *testing.T) {
 			st := memory.New()
@@ -108,6 +109,7 @@ func TestRestartOfTheFormerRelease(t *testing.T) {
 // has ensured its list last. When it is gone, the later one's applies, and prunes at once
 // what it has seen to be gone all the time.
 func TestFormerReleaseOfTheGenerationGoes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		v1, v2 := releaseOf(0, "a", "b"), releaseOf(0, "a")
@@ -128,6 +130,7 @@ func TestFormerReleaseOfTheGenerationGoes(t *testing.T) {
 // TestDeploySideBySideRollback: two releases run side by side for an hour, while replicas
 // of both restart; then the new one goes, and what it brought goes with it.
 func TestDeploySideBySideRollback(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		v1, v2 := releaseOf(1, "both", "only one"), releaseOf(2, "both", "only two")
@@ -188,6 +191,7 @@ func TestDeploySideBySideRollback(t *testing.T) {
 // TestRollbackAtOnce: with Rollback a lesser generation applies while the greater one
 // still lives. The jobs of that go with it.
 func TestRollbackAtOnce(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		v1, v2 := releaseOf(1, "both"), releaseOf(2, "both", "new")
@@ -209,6 +213,7 @@ func TestRollbackAtOnce(t *testing.T) {
 // TestScaledToZero: nobody prunes the jobs of an app that no node has a list of, however
 // long, nor a neighbour in the same cluster with a list of another app.
 func TestScaledToZero(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		a, _ := startRelease(t, st, "a", releaseOf(1, "x", "y"))
@@ -239,6 +244,7 @@ func TestScaledToZero(t *testing.T) {
 // TestSupersededAndReleased: a lesser generation changes nothing and says so, for as long
 // as a node with the greater one lives and PruneAfter beyond.
 func TestSupersededAndReleased(t *testing.T) {
+	t.Parallel()
 	for _, dies := range []bool{false, true} {
 		t.Run(fmt.Sprint("it dies: ", dies), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -277,6 +283,7 @@ func TestSupersededAndReleased(t *testing.T) {
 // TestListOfAProcessThatDoesNotStart: a release that ensures its jobs and never comes up
 // holds the former one off for PruneAfter, and no longer.
 func TestListOfAProcessThatDoesNotStart(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		one, _ := startRelease(t, st, "one", releaseOf(1, "both"))
@@ -296,6 +303,7 @@ func TestListOfAProcessThatDoesNotStart(t *testing.T) {
 // TestListsOfOneGeneration: of two different lists of one generation the later call
 // decides about definitions, what either names stays, and a warning has both nodes.
 func TestListsOfOneGeneration(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, lines := memory.New(), &lockedLines{}
 		logged := func(c *xxljob.Config) { c.Logger = slog.New(slog.NewTextHandler(lines, nil)) }
@@ -352,6 +360,7 @@ func (l *lockedLines) with(words string) (found []string) {
 // that takes its time, for every call of one of them, or for one kind of call of the
 // former. Whoever is quicker, the greater generation wins.
 func TestGenerationsAtOnce(t *testing.T) {
+	t.Parallel()
 	type lag struct {
 		method   string
 		old, new time.Duration
@@ -401,6 +410,7 @@ func TestGenerationsAtOnce(t *testing.T) {
 // at the same time, and calls of the one whose list is put first take long. The list that
 // is put last has the last word, and the other one says that it has not.
 func TestListsOfOneGenerationAtOnce(t *testing.T) {
+	t.Parallel()
 	for _, slow := range []struct {
 		method string
 		last   string // whose list is put last

@@ -13,6 +13,7 @@ import (
 // TestDigestsStay: what EnsureJob remembers of a definition does not change with the library,
 // or each upgrade would look like a change of every job.
 func TestDigestsStay(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, err := xxljob.New(memory.New(), xxljob.Config{Logger: stage.QuietLog()})
 		stage.Must(t, err)

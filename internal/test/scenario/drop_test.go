@@ -44,6 +44,7 @@ func endedOf(t *testing.T, st xxljob.Store, job int64) []xxljob.Run {
 // TestKeepRuns: ended runs of a job go that are older than it keeps them, within a quarter of
 // an hour, and no others do.
 func TestKeepRuns(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		s, short, long := dropping(t, st)
@@ -74,6 +75,7 @@ func drops(t *testing.T, st *memory.Store) []xxljob.Change {
 
 // TestDropRuns: what was asked for goes, but for what ended just now.
 func TestDropRuns(t *testing.T) {
+	t.Parallel()
 	if stage.Detector {
 		t.Skip("one call after the other: the race detector has nothing to say of it")
 	}
@@ -102,6 +104,7 @@ func TestDropRuns(t *testing.T) {
 
 // TestDropRunsRefuses: what is absurd is said field by field.
 func TestDropRunsRefuses(t *testing.T) {
+	t.Parallel()
 	if stage.Detector {
 		t.Skip("one call after the other: the race detector has nothing to say of it")
 	}
@@ -172,6 +175,7 @@ func (s *lockedRuns) DropExpired(ctx context.Context, k store.KeepQuery) (store.
 // TestKeepRunsPassesBy: the runs of a job that cannot be deleted keep those of no other job,
 // and the record has what was deleted before an error came.
 func TestKeepRunsPassesBy(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := &lockedRuns{Store: memory.New()}
 		s, short, _ := dropping(t, st)

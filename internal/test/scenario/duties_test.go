@@ -29,6 +29,7 @@ func TestEveryMethodHasAnAsker(t *testing.T) {
 // TestDuties: in the life of two nodes, one of which is stopped, all that the loops ask is
 // marked, and nothing that the host asks meanwhile.
 func TestDuties(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
@@ -84,6 +85,7 @@ func TestDuties(t *testing.T) {
 // TestUsersAreNotMarked: what a registry and an executor of the user's ask is not the
 // scheduler's, though it calls them.
 func TestUsersAreNotMarked(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		users := &markSeen{}
 		s, err := xxljob.New(memory.New(), xxljob.Config{App: "app", Logger: stage.QuietLog(), Registry: users, Routers: map[string]xxljob.Router{"mine": users}})

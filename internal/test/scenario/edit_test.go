@@ -18,6 +18,7 @@ import (
 // schedule: no instant is missed or doubled, and each run sees the definition
 // that was current at its start.
 func TestEditsWhileRunning(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		n := stage.StartNode(t, st, "a", j)
@@ -65,6 +66,7 @@ func TestEditsWhileRunning(t *testing.T) {
 // are due at every second: what changes is planned anew, and still no instant
 // is missed or doubled.
 func TestScheduleEdits(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
@@ -94,6 +96,7 @@ func TestScheduleEdits(t *testing.T) {
 // run once, and no other. The edits are never on a second: there, either schedule
 // would be right.
 func TestScheduleEditsBetweenTwo(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
@@ -156,6 +159,7 @@ func TestScheduleEditsBetweenTwo(t *testing.T) {
 // TestStopStart stops and starts a one-second job 100 times: it runs at each
 // instant at which it is started, once, and at none at which it is stopped.
 func TestStopStart(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		n := stage.StartNode(t, st, "a", j)
@@ -206,6 +210,7 @@ func TestStopStart(t *testing.T) {
 
 // TestManualJob runs a job without a schedule.
 func TestManualJob(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		n := stage.StartNode(t, st, "a", j)
@@ -238,6 +243,7 @@ func TestManualJob(t *testing.T) {
 // TestFixedDelay counts from the end of the previous run; a manual run in
 // between does not touch it.
 func TestFixedDelay(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		n := stage.StartNode(t, st, "a", j)
@@ -270,6 +276,7 @@ func TestFixedDelay(t *testing.T) {
 
 // TestOnce runs At once, then the job is finished; another time starts it again.
 func TestOnce(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		n := stage.StartNode(t, st, "a", j)
@@ -300,6 +307,7 @@ func TestOnce(t *testing.T) {
 // TestEnsureFromMany ensures one list from eight schedulers at once, with
 // changes and Prune.
 func TestEnsureFromMany(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		var all []xxljob.Scheduler

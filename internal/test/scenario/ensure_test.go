@@ -20,6 +20,7 @@ import (
 // input stores nothing: not the group of a new app, and of a list not the jobs
 // before the bad one.
 func TestEnsureStoresNothing(t *testing.T) {
+	t.Parallel()
 	never := xxljob.Job{App: "fresh", Name: "never", Handler: "work", Schedule: xxljob.Cron("0 0 0 30 2 ?")}
 	good := xxljob.Job{Name: "good", Handler: "work"}
 	unknown := xxljob.Job{Name: "unknown", Handler: "nobody"}
@@ -58,6 +59,7 @@ func TestEnsureStoresNothing(t *testing.T) {
 // TestAddedJobIsNotEnsured: Job.Ensured is the library's. A job that was read from
 // an ensured one and added under another key is not pruned.
 func TestAddedJobIsNotEnsured(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := refuseWorld(t, xxljob.Config{})
 		e, err := s.EnsureJob(t.Context(), xxljob.Job{Name: "model", Handler: "work", Schedule: xxljob.FixedRate(time.Hour)})
@@ -86,6 +88,7 @@ func TestAddedJobIsNotEnsured(t *testing.T) {
 // TestUpdateLeavesNoKey: a job that came by import may have no Key, and UpdateJob
 // gives it none.
 func TestUpdateLeavesNoKey(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, st := refuseWorld(t, xxljob.Config{})
 		imported := stage.GoodJob()
@@ -104,6 +107,7 @@ func TestUpdateLeavesNoKey(t *testing.T) {
 // not each by itself. Those that the store has stay, one with another schedule and one
 // that is new are refused, and where the store does not answer that is what is said.
 func TestManyJobsThatHaveRun(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const n = 2500
 		faults := storetest.Wrap(memory.New())
@@ -154,6 +158,7 @@ func TestManyJobsThatHaveRun(t *testing.T) {
 // where lists have pruned it, and they prune it no more until one names it. A stop by
 // somebody is left alone.
 func TestEnsureJobOfAJobOfLists(t *testing.T) {
+	t.Parallel()
 	minutely := func(name string) xxljob.Job {
 		return xxljob.Job{Name: name, Handler: "work", Param: "v1", Schedule: xxljob.FixedRate(time.Minute)}
 	}
@@ -208,6 +213,7 @@ func TestEnsureJobOfAJobOfLists(t *testing.T) {
 // TestPauseSurvivesDeploys: a NotBefore that somebody has given a job stays where a definition says
 // nothing of it; what a definition has set itself goes with it, and one that says something is taken.
 func TestPauseSurvivesDeploys(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, st := refuseWorld(t, xxljob.Config{})
 		ctx := t.Context()

@@ -24,6 +24,7 @@ import (
 // TestManyJobsWithoutHandlers: a list of jobs that nobody has handlers for is one
 // warning, and asks the store about addresses once.
 func TestManyJobsWithoutHandlers(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		lines := &lockedLines{}
 		faults := storetest.Wrap(memory.New())
@@ -51,6 +52,7 @@ func TestManyJobsWithoutHandlers(t *testing.T) {
 
 // TestEnsureJobsUnchangedWritesNothing: the same list again reads, and writes nothing.
 func TestEnsureJobsUnchangedWritesNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		a, _ := startRelease(t, st, "a", releaseOf(1, "x", "y"))
@@ -68,6 +70,7 @@ func TestEnsureJobsUnchangedWritesNothing(t *testing.T) {
 // TestEnsureJobsWithFaultyStore: an error of the store is returned, and the same call
 // again comes to its end.
 func TestEnsureJobsWithFaultyStore(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"PutList", "NameJobs", "AddJobs", "EnsureGroup"} {
 		for _, f := range []storetest.Fault{{Before: true, Calls: 1}, {After: true, Calls: 1}} {
 			synctest.Test(t, func(t *testing.T) {
@@ -92,6 +95,7 @@ func TestEnsureJobsWithFaultyStore(t *testing.T) {
 // TestAListThatIsEnsuredAgain: a host that ensures its list again and again, and not at its
 // start only, has what is gone from it pruned all the same.
 func TestAListThatIsEnsuredAgain(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		n, _ := startRelease(t, st, "n", releaseOf(1, "a", "b"))
@@ -110,6 +114,7 @@ func TestAListThatIsEnsuredAgain(t *testing.T) {
 // TestEnsureJobsBeforeTheStoreIsThere: where the very first call of a process finds the store
 // away, once the list is checked, a node that is started all the same does what it says.
 func TestEnsureJobsBeforeTheStoreIsThere(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		faults := storetest.Wrap(st)
@@ -130,6 +135,7 @@ func TestEnsureJobsBeforeTheStoreIsThere(t *testing.T) {
 // TestEnsureJobsIsFinished: where the store fails in the middle of EnsureJobs, which says
 // so, a started node applies the rest of its list by itself.
 func TestEnsureJobsIsFinished(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"PutList", "NameJobs", "EditJob", "EnsureGroup", "AddJobs"} {
 		t.Run(method, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -159,6 +165,7 @@ func TestEnsureJobsIsFinished(t *testing.T) {
 // TestALateJobOfAList: a job that has no instant any more when a list is applied again, or an
 // error is made good, is left as it is. The rest of the list applies.
 func TestALateJobOfAList(t *testing.T) {
+	t.Parallel()
 	once := func(r release) release {
 		r.jobs[1].Schedule = xxljob.At(time.Now().Add(time.Minute))
 		return r
@@ -196,6 +203,7 @@ func TestALateJobOfAList(t *testing.T) {
 // TestOvertakenInABatch: of a batch in the middle of which another list came, the outcome
 // says what was done before.
 func TestOvertakenInABatch(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		n, _ := startRelease(t, st, "one", releaseOf(1, "a", "b", "c"))

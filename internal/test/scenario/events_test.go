@@ -67,6 +67,7 @@ func requireTold(t *testing.T, what string, events <-chan xxljob.Event, want ...
 }
 
 func TestEventsOfARun(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		s, events := eventful(t, st)
@@ -138,6 +139,7 @@ func TestEventsOfARun(t *testing.T) {
 
 // TestEventsOfSkippedRuns: records of what was not run, and of a job that nobody can run.
 func TestEventsOfSkippedRuns(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		s, events := eventful(t, st)
@@ -154,6 +156,7 @@ func TestEventsOfSkippedRuns(t *testing.T) {
 }
 
 func TestEventsOfPrunedJobs(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, events := eventful(t, memory.New(), func(c *xxljob.Config) { c.Cluster.PruneAfter = time.Minute })
 		stage.Must(t, s.Start(t.Context()))
@@ -170,6 +173,7 @@ func TestEventsOfPrunedJobs(t *testing.T) {
 // TestEventsOfTheCluster: shards move to a second node and back, and a store that does not
 // answer is away until it does.
 func TestEventsOfTheCluster(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		faults := storetest.Wrap(st)
@@ -201,6 +205,7 @@ func TestEventsOfTheCluster(t *testing.T) {
 // TestEventsThatNobodyReads: a subscription is bounded and counts what it has dropped; others
 // miss nothing, and the scheduler goes on.
 func TestEventsThatNobodyReads(t *testing.T) {
+	t.Parallel()
 	const runs, room = 2000, 1000
 	synctest.Test(t, func(t *testing.T) {
 		s, read := eventful(t, memory.New())
@@ -257,6 +262,7 @@ func TestEventsThatNobodyReads(t *testing.T) {
 
 // TestEventsCallBack: who reads events may call the scheduler, which a hook must not.
 func TestEventsCallBack(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, events := eventful(t, memory.New())
 		stage.Must(t, s.Start(t.Context()))
@@ -294,6 +300,7 @@ func jobStops(told chan<- xxljob.Job) func(*xxljob.Config) {
 // TestJobStoppedByARunOfAnotherNode: the node that ends the last run of a job has not started
 // it, and does not have the job in memory.
 func TestJobStoppedByARunOfAnotherNode(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, told, release := memory.New(), make(chan xxljob.Job, 10), make(chan struct{})
 		a := stage.StartNode(t, st, "a", &stage.Journal{})
@@ -323,6 +330,7 @@ func TestJobStoppedByARunOfAnotherNode(t *testing.T) {
 // TestJobStoppedByABoundOfAnotherNode: the bound that ends a job was set at another node while
 // its run was under way.
 func TestJobStoppedByABoundOfAnotherNode(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, told := memory.New(), make(chan xxljob.Job, 10)
 		a := stage.StartNode(t, st, "a", &stage.Journal{}, jobStops(told))
@@ -347,6 +355,7 @@ func TestJobStoppedByABoundOfAnotherNode(t *testing.T) {
 // TestJobStoppedIsToldLater: the store does not say what became of the job when its last run
 // has ended, and is asked again.
 func TestJobStoppedIsToldLater(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		told := make(chan xxljob.Job, 10)
 		n := stage.StartNode(t, memory.New(), "a", &stage.Journal{}, jobStops(told))
@@ -370,6 +379,7 @@ func TestJobStoppedIsToldLater(t *testing.T) {
 // TestEventsOfABoundedJobReadNothing: whether a job has stopped is known by its run, and not by
 // a read for each run.
 func TestEventsOfABoundedJobReadNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := stage.StartNode(t, memory.New(), "a", &stage.Journal{})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -391,6 +401,7 @@ func TestEventsOfABoundedJobReadNothing(t *testing.T) {
 
 // TestAHookThatHangsKeepsNothingFromReaders: hooks have a queue of their own.
 func TestAHookThatHangsKeepsNothingFromReaders(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		n := stage.StartNode(t, memory.New(), "a", &stage.Journal{}, func(c *xxljob.Config) {

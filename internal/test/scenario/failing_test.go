@@ -23,6 +23,7 @@ import (
 // that it comes to fail with the beat that brings its trust back. Its scans go on all the
 // same, or it would never learn that claims succeed.
 func TestAFailingNodeWhoseTrustRanOut(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
@@ -125,6 +126,7 @@ func (s shardsCome) Sweep(ctx context.Context, shards []store.Shard) error {
 // TestShardsFoundByAFailingNode: a node finds a shard in the very look by which it comes to
 // say that it fails. It is swept and its planned runs are read, as of any other.
 func TestShardsFoundByAFailingNode(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := shardsCome{memory.New(), &moved{came: map[int]int64{}, swept: map[store.Shard]bool{}}}
 		stage.Must(t, st.SetShards(t.Context(), 32))
@@ -182,6 +184,7 @@ func TestShardsFoundByAFailingNode(t *testing.T) {
 // or settle runs there, takes and gives up shards as before, and gives all of them up when
 // it comes to rest.
 func TestShardsGoRoundWhateverFails(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"Sweep", "StartedBy", "Settle", "Bury"} {
 		for how, fault := range map[string]func() storetest.Fault{"fails": before, "hangs": hang} {
 			t.Run(method+" "+how, func(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 // node, whether it knows that it is alone or not, keeps what it holds, loses
 // nothing, and logs a streak once.
 func TestStoreFails(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"Beat", "Scan", "Claim", "Start", "Finish", "Jobs", "Group", "Addresses", storetest.All} {
 		for kind, fault := range map[string]storetest.Fault{
 			"before": {Before: true}, "after": {After: true}, "hang": {Hang: make(chan struct{})},
@@ -94,6 +95,7 @@ func requireOneStreak(t *testing.T, log string) {
 
 // TestStopWhileStoreHangs returns soon after its context has ended.
 func TestStopWhileStoreHangs(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := stage.StartNode(t, memory.New(), "a", &stage.Journal{})
 		stage.AddSeconds(t, n, 1)

@@ -41,6 +41,7 @@ func (s writesFail) Start(ctx context.Context, dst []store.Started, starts []sto
 // TestReadyWhenNoRowCanBeWritten: an attempt that changes nothing does not hide that those
 // fail which do.
 func TestReadyWhenNoRowCanBeWritten(t *testing.T) {
+	t.Parallel()
 	for _, what := range []string{"claims", "starts"} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -75,6 +76,7 @@ func TestReadyWhenNoRowCanBeWritten(t *testing.T) {
 // that cannot tries again at longer and longer intervals, not each time that an attempt
 // which changes nothing succeeds.
 func TestANodeThatCannotWriteRests(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var onA, onB, off atomic.Bool
 		mem, j := memory.New(), &stage.Journal{}
@@ -119,6 +121,7 @@ func TestANodeThatCannotWriteRests(t *testing.T) {
 // TestReadyAfterALostAnswer: a start whose answer was lost, and which was found to have
 // taken effect, makes nobody unready.
 func TestReadyAfterALostAnswer(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		j := &stage.Journal{}
 		a := stage.StartNode(t, memory.New(), "a", j)

@@ -74,6 +74,7 @@ func shardsOf(t *testing.T, st xxljob.Store, n *stage.Node) (count int, failing 
 // no later than a LeaseTTL and three seconds, by whatever route; Ready says what is wrong,
 // for as long as it is; and the node takes part again after one good LeaseTTL.
 func TestANodeThatFailsRests(t *testing.T) {
+	t.Parallel()
 	for _, c := range breakdowns {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -143,6 +144,7 @@ func TestANodeThatFailsRests(t *testing.T) {
 // TestAFailureForAMomentIsNone: what fails for less than a LeaseTTL moves no shard. Ready
 // tells of it while it lasts.
 func TestAFailureForAMomentIsNone(t *testing.T) {
+	t.Parallel()
 	for _, c := range breakdowns[:3] {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -172,6 +174,7 @@ func TestAFailureForAMomentIsNone(t *testing.T) {
 // TestARelapseBeginsTheGoodTimeAnew: a node that fails once more while it is tried out
 // waits for another good LeaseTTL.
 func TestARelapseBeginsTheGoodTimeAnew(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
@@ -198,6 +201,7 @@ func TestARelapseBeginsTheGoodTimeAnew(t *testing.T) {
 // TestNobodyRestsWhenAllFail breaks all nodes down, or the only one that does not stop: they
 // keep their shards, and say what fails; afterwards all goes on, and nobody has rested.
 func TestNobodyRestsWhenAllFail(t *testing.T) {
+	t.Parallel()
 	for _, c := range breakdowns[:4] {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -248,6 +252,7 @@ func TestNobodyRestsWhenAllFail(t *testing.T) {
 // TestOneSlowBeatEndsNoRest: a node that rests goes on to rest while its claims fail, however
 // long a beat takes.
 func TestOneSlowBeatEndsNoRest(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
@@ -272,6 +277,7 @@ func TestOneSlowBeatEndsNoRest(t *testing.T) {
 // node, at some of them a little later than at others, no shard changes hands: nobody else
 // could do any better with it.
 func TestNobodyRestsInASlowStore(t *testing.T) {
+	t.Parallel()
 	for _, apart := range []time.Duration{0, 400 * time.Millisecond, 900 * time.Millisecond, 1700 * time.Millisecond} {
 		t.Run(apart.String(), func(t *testing.T) {
 			t.Parallel()
@@ -310,6 +316,7 @@ func TestNobodyRestsInASlowStore(t *testing.T) {
 // TestANodeThatStopsTakesNobodysPlace: a node does not rest for one that waits for its
 // handlers.
 func TestANodeThatStopsTakesNobodysPlace(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)

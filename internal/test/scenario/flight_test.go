@@ -19,6 +19,7 @@ import (
 // TestSerialBroadcastWaits: A serial broadcast waits while any part of the one before still runs, also where
 // that is not the first.
 func TestSerialBroadcastWaits(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		var n atomic.Int64
@@ -69,6 +70,7 @@ func (s afterStore) Settle(ctx context.Context, v []store.Verdict) ([]xxljob.Run
 // TestSettleKeepsNewFlight: A run that this node has put back may be found by its scan, and started here,
 // before the lease loop has the answer of Settle: the new flight stays.
 func TestSettleKeepsNewFlight(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a := stage.StartNode(t, afterStore{st, 100 * time.Millisecond}, "a", j, oneShard)
@@ -116,6 +118,7 @@ func (s lateStore) Take(ctx context.Context, inc string, ids []int64) ([]xxljob.
 // TestLateStart: A Start that returned an error may take effect after the row was read again: the
 // run is run.
 func TestLateStart(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		ls := lateStore{st, &atomic.Bool{}, &atomic.Bool{}}
@@ -130,6 +133,7 @@ func TestLateStart(t *testing.T) {
 }
 
 func TestLateTake(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		ls := lateStore{st, &atomic.Bool{}, &atomic.Bool{}}
@@ -150,6 +154,7 @@ func TestLateTake(t *testing.T) {
 // TestAwayRunEvicted: A node that was away while the record of an ended run was dropped does not wait for
 // that run.
 func TestAwayRunEvicted(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(memory.Retain(20, 1000)), &stage.Journal{}
 		a := stage.StartNode(t, st, "a", j, oneShard)
@@ -180,6 +185,7 @@ func TestAwayRunEvicted(t *testing.T) {
 // TestUnknownBroadcast: the Start of a broadcast has an unknown outcome, and its first part, at another
 // node, has ended by the time it is read: the part here is run all the same.
 func TestUnknownBroadcast(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		two := func(c *xxljob.Config) { c.Cluster.Shards = 2 }
@@ -207,6 +213,7 @@ func TestUnknownBroadcast(t *testing.T) {
 // TestStoppedByPlan: A claim that stops a job cancels nothing; what it had planned before is cancelled
 // when it comes up.
 func TestStoppedByPlan(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		var n atomic.Int64

@@ -61,6 +61,7 @@ func (c *calls) Finish(ctx context.Context, dst []xxljob.Run, results []store.Re
 // of them go into a call, and so do their results. Each is run at its instant all the same, and
 // none is marked started more than 20 ms before.
 func TestStartsGather(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it counts the calls of ten thousand runs; leave out -short")
 	}
@@ -110,6 +111,7 @@ func TestStartsGather(t *testing.T) {
 
 // TestAloneIsNotKept: a run that is due alone, and its result, do not wait for others to come.
 func TestAloneIsNotKept(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := &calls{Store: memory.New(), due: map[int64]time.Time{}}
 		n := stage.StartNode(t, st, "a", &stage.Journal{})
@@ -147,6 +149,7 @@ func (s *slowPages) Planned(ctx context.Context, dst []xxljob.Run, q store.Plann
 // TestABacklogStartsWhileItIsRead: runs of a node that takes over more than a page start as soon
 // as those before them are read, and those of serial jobs in their order.
 func TestABacklogStartsWhileItIsRead(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const page = 5000 // of planned runs, as a node reads them
 		const jobs, each = 7, 3 * page / 7

@@ -41,6 +41,7 @@ func TestHooksThatPanic(t *testing.T) {
 
 // TestHookThatNeverReturns: neither the runs nor Stop wait for it.
 func TestHookThatNeverReturns(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		j, log := &stage.Journal{}, &stage.LogLines{}
 		release := make(chan struct{})

@@ -52,6 +52,7 @@ func (h *herdCalls) Finish(ctx context.Context, dst []xxljob.Run, results []stor
 // TestResultsGiveWayToHerds: while a herd is started, no result is stored, if the store is a quick
 // one; where no herd is, results are stored at once.
 func TestResultsGiveWayToHerds(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		jobs        int
 		takes       time.Duration // a start of up to a thousand
@@ -95,6 +96,7 @@ func TestResultsGiveWayToHerds(t *testing.T) {
 // TestClaimsAreBetweenSeconds: what is due is planned between whole seconds, at which crontabs are due,
 // and well ahead all the same; a short pre-read is kept to.
 func TestClaimsAreBetweenSeconds(t *testing.T) {
+	t.Parallel()
 	for _, cron := range []string{"* * * * * ?", "0/5 * * * * ?", "0/7 * * * * ?", "0 * * * * ?"} {
 		for _, preRead := range []time.Duration{time.Second, 4 * time.Second, 4020 * time.Millisecond, 5 * time.Second, 9 * time.Second, 55 * time.Second} {
 			t.Run(fmt.Sprint(cron, " ", preRead), func(t *testing.T) {

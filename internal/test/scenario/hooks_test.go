@@ -21,6 +21,7 @@ const hooksWaiting = 20_000
 // TestHooksAreDropped: a hook that hangs while many runs start costs them a second at
 // most. What it has missed is counted, and said once.
 func TestHooksAreDropped(t *testing.T) {
+	t.Parallel()
 	const runs = hooksWaiting + 1000
 	synctest.Test(t, func(t *testing.T) {
 		st, log := memory.New(), &stage.LogLines{}
@@ -60,6 +61,7 @@ func TestHooksAreDropped(t *testing.T) {
 // TestHooksMissNothing: of a herd every start and every end is told, the start first, also
 // where Stop comes at once; and a hook that takes its time is waited for.
 func TestHooksMissNothing(t *testing.T) {
+	t.Parallel()
 	const runs = hooksWaiting + 1000
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()

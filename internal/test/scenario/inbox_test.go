@@ -21,6 +21,7 @@ import (
 // TestHangingKillHoldsUpNobody: an executor that hangs in Kill does not keep the inbox of its node from being
 // looked into.
 func TestHangingKillHoldsUpNobody(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		a, b := pair(t, memory.New(), &stage.Journal{})
@@ -48,6 +49,7 @@ func TestHangingKillHoldsUpNobody(t *testing.T) {
 
 // TestInboxServesEveryApp: 500 runs of a full app at the head of the inbox do not keep those of another away.
 func TestInboxServesEveryApp(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, b := pair(t, memory.New(), &stage.Journal{})
 		ex, err := executor.New(executor.Config{App: "x", Places: 5, Logger: stage.QuietLog()})
@@ -76,6 +78,7 @@ func TestInboxServesEveryApp(t *testing.T) {
 // TestKillWhileAccepting: A kill that comes while the executor is still accepting the run is carried out
 // afterwards.
 func TestKillWhileAccepting(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a := stage.StartNode(t, st, "a", j, oneShard)
@@ -110,6 +113,7 @@ func TestKillWhileAccepting(t *testing.T) {
 
 // TestTakenRunHasItsTimeout: A store error where the jobs of taken runs are read does not cost a run its timeout.
 func TestTakenRunHasItsTimeout(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, b := pair(t, memory.New(), &stage.Journal{})
 		stage.Must(t, b.Handle("onb", func(ctx context.Context, task *xxljob.Task) error {
@@ -134,6 +138,7 @@ func TestTakenRunHasItsTimeout(t *testing.T) {
 // TestTakenAndNotYetReceived: a run that a node has taken waits there until its job can be
 // read, however long that is: it is neither lost nor run twice.
 func TestTakenAndNotYetReceived(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
@@ -162,6 +167,7 @@ func TestTakenAndNotYetReceived(t *testing.T) {
 // TestTakeFails: a node is handed one run, and the store fails when it is about to take it.
 // It takes it a moment later, though nothing else ever happens.
 func TestTakeFails(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]storetest.Fault{
 		"before it takes effect": {Before: true, Calls: 2},
 		"in the middle":          {Partial: true, Keep: 1, Calls: 2},

@@ -17,6 +17,7 @@ import (
 // TestAJoinRunsOnceADay: over a week in which clocks are changed, with parents that run at local
 // times, one of them at a time that is skipped, or comes twice.
 func TestAJoinRunsOnceADay(t *testing.T) {
+	t.Parallel()
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	stage.Must(t, err)
 	for _, from := range []time.Time{time.Date(2000, 3, 23, 23, 50, 0, 0, berlin), time.Date(2000, 10, 26, 23, 50, 0, 0, berlin)} {
@@ -54,6 +55,7 @@ func TestAJoinRunsOnceADay(t *testing.T) {
 // TestAJoinThatExpires: the record says who is missing, and comes in time; what comes later is
 // too late, and the next window is another matter.
 func TestAJoinThatExpires(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		f := startFailing(t, st, "a", atFirst)

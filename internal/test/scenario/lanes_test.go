@@ -17,6 +17,7 @@ import (
 // call: the runs of another app behind a remote-like executor, and those of the
 // scheduler's own, are not later by a millisecond.
 func TestHangingExecutor(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		n := stage.StartNode(t, st, "a", j)
@@ -71,6 +72,7 @@ func TestHangingExecutor(t *testing.T) {
 // TestHangingAddress lets one node's executor hang for 30 s: the runs that go to
 // the app's executors on other nodes are not later.
 func TestHangingAddress(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
@@ -121,6 +123,7 @@ func stopJobs(t *testing.T, s xxljob.Scheduler, st xxljob.Store) error {
 // for one trigger an address (a quarter of four), so that two jobs run at once
 // only in different lanes.
 func TestSlowLane(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		n := stage.StartNode(t, st, "a", j, func(c *xxljob.Config) { c.Limits.FastLane, c.Limits.SlowLane = 4, 4 })
@@ -171,6 +174,7 @@ func TestSlowLane(t *testing.T) {
 // TestSlowExecutorThatReportsFirst: an executor that reports a run's result before it has
 // answered its trigger is found slow like any other.
 func TestSlowExecutorThatReportsFirst(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := stage.StartNode(t, memory.New(), "a", &stage.Journal{}, func(c *xxljob.Config) { c.Limits.FastLane, c.Limits.SlowLane = 4, 4 })
 		var slow int64

@@ -34,6 +34,7 @@ func onlyJ(t *testing.T, st xxljob.Store, route string) xxljob.Job {
 
 // TestDrainingNodeIsNotChosen: A node that stops is not chosen by the others while it drains.
 func TestDrainingNodeIsNotChosen(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j, oneShard), stage.StartNode(t, st, "b", j, oneShard)
@@ -62,6 +63,7 @@ func TestDrainingNodeIsNotChosen(t *testing.T) {
 // TestSlowBeats: beats take 1.9 s, so that the trust runs out before each answer and is back with it:
 // the loops go on each time.
 func TestSlowBeats(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j, oneShard), stage.StartNode(t, st, "b", j, oneShard)
@@ -84,6 +86,7 @@ func TestSlowBeats(t *testing.T) {
 // TestShardsTakenUnknown: TakeShards took effect and returned an error: the node finds the shards in the next
 // view, and looks into them.
 func TestShardsTakenUnknown(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		stage.Must(t, st.SetShards(t.Context(), 32))
@@ -106,6 +109,7 @@ func TestShardsTakenUnknown(t *testing.T) {
 
 // TestSameNodeTwice: two nodes of one name do not bury and revive each other without a pause.
 func TestSameNodeTwice(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		var calls atomic.Int64
@@ -136,6 +140,7 @@ func (s spinGuard) Beat(ctx context.Context, inc string, at []store.Attachment) 
 
 // TestMaxHoldLeavesNoGap: Shards that LeaseMaxHold makes a node give up do not lie idle.
 func TestMaxHoldLeavesNoGap(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		hold := func(c *xxljob.Config) { c.Cluster.Shards = 4; c.Cluster.LeaseMaxHold = 20 * time.Second }
@@ -182,6 +187,7 @@ func (s slowBeats) Beat(ctx context.Context, inc string, attached []store.Attach
 // TestBeatUnderWayAtStop: a beat that is under way when its node leaves does not bring
 // it back: the others would wait for LostAfter.
 func TestBeatUnderWayAtStop(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := slowBeats{stage.NeverAlone{Store: memory.New()}}
 		n := stage.StartNode(t, st, "a", &stage.Journal{})

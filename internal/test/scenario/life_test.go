@@ -20,6 +20,7 @@ import (
 // TestEnsureAfterTheLastInstant: a program that declares a one-off job may be
 // started again after its instant.
 func TestEnsureAfterTheLastInstant(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		j := &stage.Journal{}
 		n := stage.StartNode(t, memory.New(), "a", j)
@@ -54,6 +55,7 @@ func TestEnsureAfterTheLastInstant(t *testing.T) {
 // TestWaitAtStoppedNode waits at a node that is stopped meanwhile for a run that another
 // node ends; a Wait that begins after the stop is refused.
 func TestWaitAtStoppedNode(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
@@ -96,6 +98,7 @@ func stacks() string {
 // TestStopWithDeafHandler stops although a handler ignores its cancellation: the
 // run is recorded, the node has left, and no loop is left behind.
 func TestStopWithDeafHandler(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		n := stage.StartNode(t, st, "a", &stage.Journal{})
@@ -145,6 +148,7 @@ func TestStopWithDeafHandler(t *testing.T) {
 // at which they end: each run is recorded once, as succeeded or as killed. The race detector
 // looks at what is written of a run as it is killed and lands at once.
 func TestStopWhileHandlersEnd(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const runs = 50
 		st := memory.New()
@@ -175,6 +179,7 @@ func TestStopWhileHandlersEnd(t *testing.T) {
 // TestStopWaitsForKills stops while an executor of a user's takes its time with a kill that
 // nobody waits for: the call is the scheduler's own, and over when Stop is.
 func TestStopWaitsForKills(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := stage.StartNode(t, memory.New(), "a", &stage.Journal{})
 		var asked, answered atomic.Bool

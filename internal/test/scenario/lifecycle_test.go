@@ -22,6 +22,7 @@ import (
 // A bubble ends only when every goroutine in it has ended, so each of these
 // tests also shows that a stopped scheduler leaves none.
 func TestLifecycle(t *testing.T) {
+	t.Parallel()
 	make1 := func(t *testing.T, cfg xxljob.Config) xxljob.Scheduler {
 		s, _ := refuseWorld(t, cfg)
 		return s
@@ -139,6 +140,7 @@ func TestLifecycle(t *testing.T) {
 // TestGrace: the end of Start's context gives handlers Config.StopGrace; then
 // they are cancelled and recorded as killed.
 func TestGrace(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, st := refuseWorld(t, xxljob.Config{StopGrace: 10 * time.Second})
 		var mu sync.Mutex
@@ -188,6 +190,7 @@ func TestGrace(t *testing.T) {
 // change definitions also after Stop; what was asked for then is done by whoever runs
 // the store.
 func TestCallableAtAnyTime(t *testing.T) {
+	t.Parallel()
 	for _, phase := range []string{"before Start", "started", "stopped"} {
 		t.Run(phase, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { callEverything(t, phase) })
@@ -268,6 +271,7 @@ func callEverything(t *testing.T, phase string) {
 
 // TestHandleAfterStop: Handle on a stopped scheduler is ErrStopped.
 func TestHandleAfterStop(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := refuseWorld(t, xxljob.Config{})
 		stage.Must(t, s.Stop(t.Context()))
@@ -280,6 +284,7 @@ func TestHandleAfterStop(t *testing.T) {
 // TestStopRefusesNothing: while a node stops, and still has something to take, no run of it
 // is refused though no other node answers for the moment.
 func TestStopRefusesNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)

@@ -19,6 +19,7 @@ import (
 // TestListAtTheLastMoment: a list comes after a node has seen that it may prune a job, or
 // that it may apply its own list again, and before the store has heard of it.
 func TestListAtTheLastMoment(t *testing.T) {
+	t.Parallel()
 	const late = 4 * time.Second
 	await := func(t *testing.T, n *stage.Node, method string) {
 		t.Helper()
@@ -68,6 +69,7 @@ func TestListAtTheLastMoment(t *testing.T) {
 // one call, of whatever kind. It is given up, and the whole list applies all the same; a
 // call of EnsureJobs meanwhile waits for no longer than a call of the store may take.
 func TestApplyAgainAtAStoreThatHangs(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"PutList", "NameJobs", "EditJob", "EnsureGroup", "AddJobs"} {
 		for _, f := range []storetest.Fault{{Delay: 24 * time.Hour, Calls: 1}, {Late: 24 * time.Hour, Calls: 1}} {
 			t.Run(fmt.Sprint(method, " after ", f.Late > 0), func(t *testing.T) {
@@ -98,6 +100,7 @@ func TestApplyAgainAtAStoreThatHangs(t *testing.T) {
 // TestPruneNeedsLooks: what a node has seen before its looks failed for a while counts for
 // nothing: somebody may have named the job meanwhile.
 func TestPruneNeedsLooks(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		old, _ := startRelease(t, st, "old", releaseOf(1, "x", "y"))
@@ -120,6 +123,7 @@ func TestPruneNeedsLooks(t *testing.T) {
 // list of its generation prunes; one that is ensured once more does, and what it has
 // pruned by then is brought back.
 func TestListComesBetween(t *testing.T) {
+	t.Parallel()
 	for _, again := range []bool{false, true} {
 		t.Run(fmt.Sprint("the other is ensured again: ", again), func(t *testing.T) { listComesBetween(t, again) })
 	}
@@ -160,6 +164,7 @@ func listComesBetween(t *testing.T, again bool) {
 // TestBuriedNodeIsBack: a node that was paused for so long that the others have buried it
 // puts its lists again.
 func TestBuriedNodeIsBack(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		a, _ := startRelease(t, st, "a", releaseOf(0, "x", "y"))
@@ -182,6 +187,7 @@ func TestBuriedNodeIsBack(t *testing.T) {
 
 // TestPruneLeavesOthersAlone: jobs that no list has named are not pruned.
 func TestPruneLeavesOthersAlone(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		a, _ := startRelease(t, st, "a", releaseOf(1, "x"))

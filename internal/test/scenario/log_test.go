@@ -92,6 +92,7 @@ func chatty(goOn <-chan struct{}) xxljob.Handler {
 // that runs it, at one that started it and at a third one; with signals, and with
 // polls only.
 func TestLogAcrossNodes(t *testing.T) {
+	t.Parallel()
 	for name, polled := range map[string]bool{"signals": false, "polls": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -194,6 +195,7 @@ func TestLogOfABroadcast(t *testing.T) {
 
 // TestNoLog goes through the runs whose logs are not to be had.
 func TestNoLog(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := &farRuns{Store: memory.New()}, &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
@@ -271,6 +273,7 @@ func (f *farRuns) Inbox(ctx context.Context, inc string, after int64, limit int)
 
 // TestLogBeforeStart asks at a scheduler that has not started.
 func TestLogBeforeStart(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		b := stage.StartNode(t, st, "b", j)
@@ -292,6 +295,7 @@ func TestLogBeforeStart(t *testing.T) {
 // TestLogPages follows logs that are larger than one answer, with lines that no
 // store could keep as they are.
 func TestLogPages(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)

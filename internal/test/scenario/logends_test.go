@@ -20,6 +20,7 @@ import (
 // TestLogOfAKilledRun: what a handler logs after its run was recorded is written until it
 // returns.
 func TestLogOfAKilledRun(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		n := startLogNode(t, st, "a").begin(t, func(ctx context.Context, task *xxljob.Task) error {
@@ -52,6 +53,7 @@ func TestLogOfAKilledRun(t *testing.T) {
 // TestLogAtStop: lines of handlers that end, or are cancelled, while the scheduler stops are
 // written.
 func TestLogAtStop(t *testing.T) {
+	t.Parallel()
 	for name, obeys := range map[string]bool{"ends": true, "ends late": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -85,6 +87,7 @@ func TestLogAtStop(t *testing.T) {
 // TestLogsOfASlowStore: one that takes a second and a half for each call costs results that
 // long, and no lines.
 func TestLogsOfASlowStore(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		n := startLogNode(t, st, "a", func(c *xxljob.Config) { c.Logs.QueueBytes = 2 << 20 })
@@ -119,6 +122,7 @@ func TestLogsOfASlowStore(t *testing.T) {
 
 // TestLogRate: no more is written a second than Config.Logs says, and nothing is lost for it.
 func TestLogRate(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		n := startLogNode(t, st, "a", func(c *xxljob.Config) {
@@ -158,6 +162,7 @@ func TestLogRate(t *testing.T) {
 // TestLogOfAWrappedExecutor: an executor of the user's own make that wraps one of ours has its
 // lines go where the others do.
 func TestLogOfAWrappedExecutor(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		n := startLogNode(t, st, "a")

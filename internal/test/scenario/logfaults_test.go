@@ -20,6 +20,7 @@ import (
 // TestLogOfAGoneNode asks a node that is silent, one that is taken for dead, and
 // one that has left.
 func TestLogOfAGoneNode(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b, c := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j), stage.StartNode(t, st, "c", j)
@@ -77,6 +78,7 @@ func TestLogOfAGoneNode(t *testing.T) {
 
 // TestLogFaults loses questions, answers and what is said of them on the way.
 func TestLogFaults(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
@@ -133,6 +135,7 @@ func TestLogFaults(t *testing.T) {
 // TestSlowLogHoldsUpNothing asks an executor that hangs in Log: runs are handed to
 // its node, killed there, and logs of other apps read, as if nothing was.
 func TestSlowLogHoldsUpNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
@@ -192,6 +195,7 @@ func TestSlowLogHoldsUpNothing(t *testing.T) {
 // TestLogWhileDraining reads a log at a node that waits, in Stop, for a handler;
 // and at one that stops while its executor hangs in Log.
 func TestLogWhileDraining(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)

@@ -21,6 +21,7 @@ import (
 // TestLogThatBeginsLate: a handler that logs for the first time when its run was killed, or over
 // its time, is written like any other.
 func TestLogThatBeginsLate(t *testing.T) {
+	t.Parallel()
 	for name, timeout := range map[string]time.Duration{"killed": 0, "timed out": 2 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -62,6 +63,7 @@ func TestLogThatBeginsLate(t *testing.T) {
 // TestLogBehindTheReturn: what a handler leaves behind logs when that has returned, and its
 // result is not stored yet. Nothing of it follows, and no log is left open.
 func TestLogBehindTheReturn(t *testing.T) {
+	t.Parallel()
 	for name, before := range map[string][]string{"first": nil, "again": {"before"}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -116,6 +118,7 @@ func (e *bindExecutor) openLog(id int64) (write func(time.Time, slog.Level, stri
 // TestLogThatIsOpenedTwice: the log of a start is one, whoever opens it how often, and when it is
 // over it does not begin again at its first line.
 func TestLogThatIsOpenedTwice(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		sink := newKeptSink(nil)
 		a := stage.StartNode(t, memory.New(), "a", &stage.Journal{}, func(c *xxljob.Config) { c.Logs.Sink = sink })

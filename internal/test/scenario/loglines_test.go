@@ -17,6 +17,7 @@ import (
 // Whatever number of a line is asked for, and whatever an executor answers to it, the
 // store is given no number of more than 32 bits, which it could not keep.
 func TestLogLineNumbersStayInBounds(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)

@@ -41,6 +41,7 @@ func (s *longSink) ReadLogTail(ctx context.Context, run int64, n int) (wire.LogR
 // TestTailOfALongLogInASink: of more than 1 MiB the last lines are returned, with their numbers,
 // and whoever follows a log gets each line once.
 func TestTailOfALongLogInASink(t *testing.T) {
+	t.Parallel()
 	for name, mute := range map[string]bool{"with numbers": false, "without numbers": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

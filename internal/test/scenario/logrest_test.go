@@ -34,6 +34,7 @@ func talk(_ context.Context, task *xxljob.Task) error {
 // TestResultsWhileLogsRest: while so much was written that nothing more is for seconds, results
 // do not wait for lines, which are written in time.
 func TestResultsWhileLogsRest(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		n := startLogNode(t, st, "a", func(c *xxljob.Config) { c.Logs.BytesPerSecond, c.Logs.RunBytes = 256<<10, 16<<20 })
@@ -67,6 +68,7 @@ func TestResultsWhileLogsRest(t *testing.T) {
 // TestResultsOfSilentRunsDoNotWait: of results that come together those of runs that have logged
 // nothing are stored at once, and the others when the store is slow, with their lines to come.
 func TestResultsOfSilentRunsDoNotWait(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		n := startLogNode(t, st, "a").begin(t, talk)
@@ -101,6 +103,7 @@ func TestResultsOfSilentRunsDoNotWait(t *testing.T) {
 // TestLinesBehindAnEnd: lines that come while nothing waits but the end of another run have as
 // long to be written as any.
 func TestLinesBehindAnEnd(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		sink := newKeptSink(func(context.Context, int) error { time.Sleep(time.Second); return nil })
 		a := stage.StartNode(t, memory.New(), "a", &stage.Journal{}, func(c *xxljob.Config) { c.Logs.Sink = sink })

@@ -146,6 +146,7 @@ func (b *syncBuffer) String() string {
 // TestLogSink: a sink gets each line once, with time, level and number, and is told of the
 // end of each run; where it can be read, logs are read there.
 func TestLogSink(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, sink := memory.New(), newKeptSink(nil)
 		began := time.Now()
@@ -193,6 +194,7 @@ func TestLogSink(t *testing.T) {
 // effect: runs go on, results are stored within seconds, memory is bounded, and the
 // scheduler's own log has one line about it.
 func TestLogSinkFaults(t *testing.T) {
+	t.Parallel()
 	down := errors.New("the sink is down")
 	hang := make(chan struct{})
 	for name, c := range map[string]struct {
@@ -287,6 +289,7 @@ func TestLogSinkFaults(t *testing.T) {
 
 // TestLogSinkThatHangsAtStop: Stop waits for it for two seconds.
 func TestLogSinkThatHangsAtStop(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
 		a := stage.StartNode(t, memory.New(), "a", &stage.Journal{}, func(c *xxljob.Config) {
@@ -306,6 +309,7 @@ func TestLogSinkThatHangsAtStop(t *testing.T) {
 
 // TestLogReaderFaults: whatever a sink does that is read, the caller gets an error in time.
 func TestLogReaderFaults(t *testing.T) {
+	t.Parallel()
 	hang := make(chan struct{})
 	for name, c := range map[string]struct {
 		fault func(ctx context.Context) error
@@ -343,6 +347,7 @@ func TestLogReaderFaults(t *testing.T) {
 // TestLogsOfAStoreThatIsAway: results do not wait for it, lines are there when it is back, and
 // a run whose lines had no room says so.
 func TestLogsOfAStoreThatIsAway(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		n := startLogNode(t, st, "a", func(c *xxljob.Config) { c.Logs.QueueBytes = 2 << 20 })
@@ -381,6 +386,7 @@ func TestLogsOfAStoreThatIsAway(t *testing.T) {
 
 // TestAbsurdLogs: what no log should have is bounded, and read back as text.
 func TestAbsurdLogs(t *testing.T) {
+	t.Parallel()
 	if stage.Detector {
 		t.Skip("one line after the other: the race detector has nothing to say of it")
 	}
@@ -449,6 +455,7 @@ func TestAbsurdLogs(t *testing.T) {
 // TestLogsOfAJobAreBounded: a job whose runs of a day have too much gets no more, each log
 // says so, and another job is none the worse for it.
 func TestLogsOfAJobAreBounded(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		n := startLogNode(t, st, "a", func(c *xxljob.Config) { c.Logs.JobBytes = 64 << 10 })

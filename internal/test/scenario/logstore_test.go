@@ -136,6 +136,7 @@ func wholeLog(t *testing.T, s xxljob.Scheduler, run int64) []string {
 // TestLogInStore: a log in the store is read at any node, also while the run goes on, and
 // after its node is gone.
 func TestLogInStore(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		goOn := make(chan struct{})
@@ -168,6 +169,7 @@ func TestLogInStore(t *testing.T) {
 // TestLogsOfManyRuns: a thousand runs that write at once, together some times what may wait.
 // Memory is bounded, and nothing is lost.
 func TestLogsOfManyRuns(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		runs, each := 1000, 250 // a line has 68 bytes or so
 		if stage.Detector {
@@ -226,6 +228,7 @@ func TestLogsOfManyRuns(t *testing.T) {
 
 // TestLogOfANodeThatDies: what runs have written a second before their node dies is there.
 func TestLogOfANodeThatDies(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		dead := make(chan struct{})
@@ -266,6 +269,7 @@ func TestLogOfANodeThatDies(t *testing.T) {
 // TestLogPagesThatMakeNoSense: what is no page, or says to be of another size than it is, is
 // an error, or is bounded.
 func TestLogPagesThatMakeNoSense(t *testing.T) {
+	t.Parallel()
 	if stage.Detector {
 		t.Skip("one call after the other: the race detector has nothing to say of it")
 	}

@@ -19,6 +19,7 @@ import (
 // TestLogTailAcrossNodes: the last lines of a run's log, at the node that runs it and at
 // another one, with the number to go on from.
 func TestLogTailAcrossNodes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
@@ -55,6 +56,7 @@ func TestLogTailAcrossNodes(t *testing.T) {
 // TestLogTailOfOthers: executors that do not know of tails are asked in two ways, and
 // whatever they say stays within the bounds.
 func TestLogTailOfOthers(t *testing.T) {
+	t.Parallel()
 	if stage.Detector {
 		t.Skip("one request after the other, of long texts: the race detector has nothing to say of it")
 	}

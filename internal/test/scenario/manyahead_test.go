@@ -16,6 +16,7 @@ import (
 )
 
 func TestManyThatAreDueOnce(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("thousands of jobs that are due at random; leave out -short")
 	}

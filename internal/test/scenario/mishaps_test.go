@@ -32,6 +32,7 @@ func requireFaultStats(t *testing.T, s xxljob.Scheduler, want xxljob.FaultStats)
 
 // TestUnplannableJobsAreCountedOnce: each that has stopped, whatever becomes of the claims.
 func TestUnplannableJobsAreCountedOnce(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		fault  storetest.Fault
 		method string
@@ -70,6 +71,7 @@ func TestUnplannableJobsAreCountedOnce(t *testing.T) {
 // TestUnplannableBehindMany: a job that is stopped by a later call of the claims of one scan is
 // counted too.
 func TestUnplannableBehindMany(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, due := memory.New(), time.Now().Add(time.Second)
 		stage.Must(t, st.SetShards(t.Context(), 32))
@@ -109,6 +111,7 @@ func (s *stopsFirst) Claim(ctx context.Context, dst []xxljob.Run, plans []store.
 
 // TestForgottenRunsAreCountedOnce: also where their end takes a while to be stored.
 func TestForgottenRunsAreCountedOnce(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		starts bool
 		away   time.Duration
@@ -176,6 +179,7 @@ func (s *lateStart) Start(ctx context.Context, dst []store.Started, starts []sto
 
 // TestAdoptedRunsAreCountedOnce: a start that takes effect after its call had failed.
 func TestAdoptedRunsAreCountedOnce(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := &lateStart{Store: stage.NeverAlone{Store: memory.New()}}, &stage.Journal{}
 		a := stage.StartNode(t, st, "a", j)
@@ -226,6 +230,7 @@ func (s *lateTake) Take(ctx context.Context, incarnation string, ids []int64) ([
 // TestAdoptedTakesAreCountedOnce: the same of runs that another node has handed over, which no
 // look at the inbox shows any more.
 func TestAdoptedTakesAreCountedOnce(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		late := &lateTake{Store: st}
@@ -260,6 +265,7 @@ func TestAdoptedTakesAreCountedOnce(t *testing.T) {
 
 // TestWhatSuccessesLeadToIsCountedOnce: children without an end, and ones that are not there.
 func TestWhatSuccessesLeadToIsCountedOnce(t *testing.T) {
+	t.Parallel()
 	for name, f := range map[string]storetest.Fault{"all is well": {}, "calls fail": {Before: true, Calls: 2}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -290,6 +296,7 @@ func TestWhatSuccessesLeadToIsCountedOnce(t *testing.T) {
 
 // TestFailedAlarmsAreCounted: each attempt.
 func TestFailedAlarmsAreCounted(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{began: time.Now(), err: func(n int) error {
 			if n <= 5 {

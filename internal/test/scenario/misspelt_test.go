@@ -35,6 +35,7 @@ func manual(key, handler string) xxljob.Job {
 // TestMisspeltBeforeStart: what is defined before Start is looked at there, with one error for all
 // that has the names there are. Nothing is started, and Start may be called again.
 func TestMisspeltBeforeStart(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := naming(t, memory.New(), "a")
 		_, err := s.EnsureJobs(t.Context(), "", []xxljob.Job{manual("one", "send"), manual("two", "sned"), manual("three", "sned")}, xxljob.EnsureOptions{})
@@ -78,6 +79,7 @@ func TestMisspeltBeforeStart(t *testing.T) {
 // TestMisspeltLater: once the scheduler is started each definition is looked at as it comes, and
 // nothing is stored of one that is refused. An edit that leaves the handler as it is may be made.
 func TestMisspeltLater(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		s, _ := naming(t, st, "a", "send", "close")
@@ -119,6 +121,7 @@ func TestMisspeltLater(t *testing.T) {
 // one that has come a moment ago; an executor elsewhere; and what another release brings or takes
 // along is a warning.
 func TestMisspeltOrNot(t *testing.T) {
+	t.Parallel()
 	started := func(t *testing.T, s xxljob.Scheduler) { stage.Must(t, s.Start(t.Context())); synctest.Wait() }
 	for name, c := range map[string]struct {
 		before func(t *testing.T, st *memory.Store)
@@ -172,6 +175,7 @@ func TestMisspeltOrNot(t *testing.T) {
 // TestMisspeltWithoutStore: where the store does not say who is there, nothing is refused; and where
 // this process has all handlers itself, it is not asked.
 func TestMisspeltWithoutStore(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		faults := storetest.WrapWhole(memory.New())
 		s, _ := naming(t, faults, "a", "send")

@@ -192,6 +192,7 @@ func startByWire(w *nearWorld, j *nearJob, s seconds) {
 // were not: each of those before the edit is run once or in a record, and none of the
 // new schedule's before it is run, all of them after.
 func TestEditsNearAnInstant(t *testing.T) {
+	t.Parallel()
 	for _, verb := range nearVerbs {
 		for _, held := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, planned %v", verb.name, !held), func(t *testing.T) {
@@ -329,6 +330,7 @@ func (j *nearJob) edits() (list []string) {
 // a node's estimate of it, is none: no verb takes a job whose schedule has no other, and
 // nothing is changed.
 func TestOverByTheStoresClock(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := &lagging{Store: memory.New(), lag: 200 * time.Millisecond}
 		n := stage.StartNode(t, st, "a", &stage.Journal{})
@@ -364,6 +366,7 @@ func TestOverByTheStoresClock(t *testing.T) {
 // because it is past by this process's, which is all that a scheduler knows that was not
 // started.
 func TestToComeByTheStoresClock(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		behind := otherClock{memory.New(), func() time.Time { return time.Now().Add(-time.Hour) }}
 		s, err := xxljob.New(behind, xxljob.Config{App: "app", Node: "a", Logger: stage.QuietLog()})

@@ -17,6 +17,7 @@ import (
 // TestNextFireIsWhatRuns asks at odd moments, and then waits for the next run: it is the one
 // of that instant.
 func TestNextFireIsWhatRuns(t *testing.T) {
+	t.Parallel()
 	for name, schedule := range map[string]xxljob.Schedule{
 		"every second":   xxljob.Cron("* * * * * ?"),
 		"every 7 s":      xxljob.FixedRate(7 * time.Second),
@@ -64,6 +65,7 @@ func TestNextFireIsWhatRuns(t *testing.T) {
 // TestNextFireOfJobsAtRest: nothing runs of a job that is stopped, manual, finished or absent,
 // nor of one that waits for its own end. Long after the last scan, misfire decides.
 func TestNextFireOfJobsAtRest(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		s, err := xxljob.New(st, xxljob.Config{App: "here", Logger: stage.QuietLog()})

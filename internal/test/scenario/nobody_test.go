@@ -115,6 +115,7 @@ func inServices(t *testing.T, f func(w *served)) {
 // TestServiceDownOverItsInstant: what its schedule says of an outage is done when it is back, whoever
 // else is up meanwhile.
 func TestServiceDownOverItsInstant(t *testing.T) {
+	t.Parallel()
 	job := xxljob.Job{Key: "nightly", Name: "Nightly", Schedule: xxljob.Crontab("30 0 * * *"), Misfire: xxljob.MisfireFireOnceNow, Retries: 3}
 	inServices(t, func(w *served) {
 		billing := w.start("billing", job)
@@ -132,6 +133,7 @@ func TestServiceDownOverItsInstant(t *testing.T) {
 // TestRestartOverAnInstantLosesNothing: a few seconds without an executor are a few seconds late, for
 // executors inside schedulers, whatever the job says, and for those that register.
 func TestRestartOverAnInstantLosesNothing(t *testing.T) {
+	t.Parallel()
 	for _, on := range []xxljob.OnNoExecutor{"", xxljob.OnNoExecutorWait, xxljob.OnNoExecutorRefuse} {
 		for _, down := range []string{"00:14:50", "00:14:59"} { // before the quarter is planned, and after
 			t.Run(fmt.Sprintf("%s/%s", on, down), func(t *testing.T) {
@@ -157,6 +159,7 @@ func TestRestartOverAnInstantLosesNothing(t *testing.T) {
 // TestOutageCostsAJobOneRow, however often it is due: an hour of a job of every second, beyond what
 // was planned when its only executor went.
 func TestOutageCostsAJobOneRow(t *testing.T) {
+	t.Parallel()
 	for misfire, row := range map[xxljob.Misfire]string{xxljob.MisfireDoNothing: "CRON skipped x", xxljob.MisfireFireOnceNow: "MISFIRE succeeded x"} {
 		t.Run(string(misfire), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -210,6 +213,7 @@ func TestOutageCostsAJobOneRow(t *testing.T) {
 
 // TestFixedDelayWaitsLikeACron: it goes on with its delay when somebody is there.
 func TestFixedDelayWaitsLikeACron(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &served{T: t, st: memory.New()}
 		w.start("orders")
@@ -227,6 +231,7 @@ func TestFixedDelayWaitsLikeACron(t *testing.T) {
 
 // TestRunsThatExistWaitForAnExecutor: triggers, retries, children and broadcasts, for days if need be.
 func TestRunsThatExistWaitForAnExecutor(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &served{T: t, st: memory.New()}
 		orders := w.start("orders")
@@ -297,6 +302,7 @@ func TestRunsThatExistWaitForAnExecutor(t *testing.T) {
 
 // TestWaitEndsADayBeforeRetention: a run that waits is refused before it would be dropped.
 func TestWaitEndsADayBeforeRetention(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &served{T: t, st: memory.New(), keep: 3 * 24 * time.Hour}
 		orders := w.start("orders")
@@ -321,6 +327,7 @@ func TestWaitEndsADayBeforeRetention(t *testing.T) {
 
 // TestAddressesOfTheCallerDoNotWait: who has said where a run is to go hears at once that nobody is.
 func TestAddressesOfTheCallerDoNotWait(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &served{T: t, st: memory.New()}
 		orders := w.start("orders")
@@ -337,6 +344,7 @@ func TestAddressesOfTheCallerDoNotWait(t *testing.T) {
 // TestRefuseOnceNobodyWasThereForAWhile: executors that register are waited for as long as they may be
 // silent, those inside schedulers as long as a node may be, and an app that never had one not at all.
 func TestRefuseOnceNobodyWasThereForAWhile(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		by   store.ServedBy
@@ -412,6 +420,7 @@ func (b *addressBook) Lookup(_ context.Context, app string) ([]string, error) {
 // TestOutagesByARegistry: an app whose executors run inside schedulers waits as such where a registry of
 // the user's says who is there, in its first outage and in later ones.
 func TestOutagesByARegistry(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, reg := &served{T: t, st: memory.New()}, &addressBook{}
 		start := func(app string) xxljob.Scheduler {
@@ -446,6 +455,7 @@ func TestOutagesByARegistry(t *testing.T) {
 // TestRestartOfAnExecutorThatIsOnlyTriggered: that it is registered is known from its runs, though no
 // schedule asks for it.
 func TestRestartOfAnExecutorThatIsOnlyTriggered(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &served{T: t, st: memory.New()}
 		orders := w.start("orders")
@@ -476,6 +486,7 @@ func TestRestartOfAnExecutorThatIsOnlyTriggered(t *testing.T) {
 // TestRegistrationEndsTheWait of a job that is to wait, whichever node hears of it: another one than
 // that which has the job's shard, too. So does an address that somebody enters.
 func TestRegistrationEndsTheWait(t *testing.T) {
+	t.Parallel()
 	const java = "http://10.0.0.1:9999"
 	registers := func(t *testing.T, s xxljob.Scheduler) {
 		h, err := s.AdminHandler()
@@ -514,6 +525,7 @@ func TestRegistrationEndsTheWait(t *testing.T) {
 // TestAnExecutorThatComesWhileItIsNotedThatNobodyIsThere is not missed: it has registered after the node
 // was told that there is none, and before the node has noted it.
 func TestAnExecutorThatComesWhileItIsNotedThatNobodyIsThere(t *testing.T) {
+	t.Parallel()
 	const java = "http://10.0.0.1:9999"
 	for _, late := range []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 299 * time.Millisecond, 301 * time.Millisecond, 599 * time.Millisecond, 700 * time.Millisecond} {
 		t.Run(late.String(), func(t *testing.T) {
@@ -547,6 +559,7 @@ func TestAnExecutorThatComesWhileItIsNotedThatNobodyIsThere(t *testing.T) {
 
 // TestCrashLoopingExecutor: what waits is run in the moments in which somebody is there.
 func TestCrashLoopingExecutor(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &served{T: t, st: memory.New()}
 		orders := w.start("orders")
@@ -575,6 +588,7 @@ func TestCrashLoopingExecutor(t *testing.T) {
 // TestManyJobsThatWaitHoldUpNobody: ten thousand are looked at every few seconds, and not with each
 // scan.
 func TestManyJobsThatWaitHoldUpNobody(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("ten thousand jobs: leave out -short")
 	}

@@ -36,6 +36,7 @@ func opinions(t *testing.T, log *stage.LogLines) []string {
 // TestSecondOpinionOnSaving: whoever saves a job with an expression that gronx reads
 // differently finds both readings in the log, and the job is saved. Others find nothing.
 func TestSecondOpinionOnSaving(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // from 1 January 2000, a Saturday
 		log := &stage.LogLines{}
 		n := stage.StartNode(t, memory.New(), "a", &stage.Journal{}, log.LogTo)
@@ -86,6 +87,7 @@ func TestSecondOpinionOnSaving(t *testing.T) {
 // TestSecondOpinionOnLists: of a list there is one line for each expression that is read
 // differently, where its jobs are created or changed, also by the node itself after an error.
 func TestSecondOpinionOnLists(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		log := &stage.LogLines{}
 		n := stage.StartNode(t, memory.New(), "a", &stage.Journal{}, log.LogTo)
@@ -116,6 +118,7 @@ func TestSecondOpinionOnLists(t *testing.T) {
 // TestSpringReadsBothDaysOtherwise: whoever saves six fields with both fields of days set finds a line that
 // Spring reads them otherwise, once for a list; fields of which one is open are the same to both.
 func TestSpringReadsBothDaysOtherwise(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		log := &stage.LogLines{}
 		n := stage.StartNode(t, memory.New(), "a", &stage.Journal{}, log.LogTo)

@@ -17,6 +17,7 @@ import (
 // TestFailuresOfAnAppAreInItsLogs: a process that has executors of an app has a line of what has gone
 // wrong with its runs, whichever service has stored it; of no other app, and one a job and minute.
 func TestFailuresOfAnAppAreInItsLogs(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		var nodes []*stage.Node
@@ -80,6 +81,7 @@ func TestFailuresOfAnAppAreInItsLogs(t *testing.T) {
 // TestFailuresBehindAFloodAreInTheLogs: thousands of runs of another app go wrong in one moment, and all
 // of them were planned later than a few of this one's: these have their lines nevertheless, each once.
 func TestFailuresBehindAFloodAreInTheLogs(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, log := memory.New(), &stage.LogLines{}
 		a := stage.StartNode(t, st, "a", &stage.Journal{}, log.LogTo, func(c *xxljob.Config) { c.App = "a" })
@@ -115,6 +117,7 @@ func TestFailuresBehindAFloodAreInTheLogs(t *testing.T) {
 // TestNobodyLooksForFailuresAlone: a node that is alone reads nothing for lines of others, and neither
 // does one that has none said.
 func TestNobodyLooksForFailuresAlone(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for _, x := range []struct {
 			nodes int

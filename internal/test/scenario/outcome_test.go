@@ -146,6 +146,7 @@ func (w *outcomeWorld) wait(run int64) xxljob.Run {
 // rows with one run hold for every strategy; those with two say how each
 // strategy treats the second.
 func TestOutcomes(t *testing.T) {
+	t.Parallel()
 	type world = *outcomeWorld
 	seconds := func(n int) func(*xxljob.Job) {
 		return func(j *xxljob.Job) { j.Timeout = time.Duration(n) * time.Second }
@@ -438,6 +439,7 @@ func TestOutcomes(t *testing.T) {
 // record, or one MISFIRE run, with first, last and count; XXL-JOB reads both as
 // over.
 func TestOutcomesOfMissedInstants(t *testing.T) {
+	t.Parallel()
 	for _, misfire := range []xxljob.Misfire{xxljob.MisfireDoNothing, xxljob.MisfireFireOnceNow} {
 		t.Run(string(misfire), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -480,6 +482,7 @@ func TestOutcomesOfMissedInstants(t *testing.T) {
 // of a success; that no alarm is wanted is said by alarm_status 1, and why they
 // did not run by a message.
 func TestRecordsNeedNoAlarm(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newOutcomeWorld(t, block.SerialExecution, false)
 		w.add("ok", func(j *xxljob.Job) { j.Schedule = xxljob.Cron("0/10 * * * * ?") })
@@ -506,6 +509,7 @@ func TestRecordsNeedNoAlarm(t *testing.T) {
 // has marked started, whose final state it has stored, refused ones included, and that is a
 // record of instants that were not run.
 func TestHooks(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var started, ended, skipped atomic.Int64
 		st := memory.New()
@@ -556,6 +560,7 @@ func TestHooks(t *testing.T) {
 // TestErrorThatReadsLikeAKill: an error of the handler fails the run, whatever its
 // text.
 func TestErrorThatReadsLikeAKill(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := refuseWorld(t, xxljob.Config{})
 		stage.Must(t, s.Handle("relay", func(context.Context, *xxljob.Task) error {

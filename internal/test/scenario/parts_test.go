@@ -22,12 +22,14 @@ import (
 // from a package that does not import this module. All three are used, and the
 // runs are on time.
 func TestPartsOfTheUsers(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { runOnParts(t, &plain.Ring{}) })
 }
 
 // TestEarlyRing: a ring that gives runs out before their time makes none start
 // early.
 func TestEarlyRing(t *testing.T) {
+	t.Parallel()
 	for _, early := range []time.Duration{150 * time.Millisecond, time.Second, time.Hour} {
 		t.Run(early.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -114,6 +116,7 @@ func (r *awayRegistry) Lookup(ctx context.Context, app string) ([]string, error)
 // TestRegistryAnswerAloneCounts: with a Registry of the user's, an executor that
 // it does not name is not run at, though it is attached.
 func TestRegistryAnswerAloneCounts(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		registry := &awayRegistry{}
 		s, err := xxljob.New(memory.New(), xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler), Registry: registry})
@@ -149,6 +152,7 @@ func (r strayRouter) Route(_ context.Context, _ int64, addrs []string) ([]string
 // not the app's, ends the run as refused, with the reason in its message; its
 // job goes on.
 func TestStrayRouter(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, msg string
 		answer    func([]string) ([]string, error)
@@ -185,6 +189,7 @@ func TestStrayRouter(t *testing.T) {
 // TestEveryRoute: each strategy of package route, by its stored name, brings
 // runs to the node's own executor, which is the only one.
 func TestEveryRoute(t *testing.T) {
+	t.Parallel()
 	for _, name := range route.Names() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -227,6 +232,7 @@ func (r *slowRegistry) Register(ctx context.Context, app, address string) error 
 // TestRunsWaitForRegistration: what is due when a node starts is not refused
 // because a Registry of the user's has not heard of the node yet.
 func TestRunsWaitForRegistration(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		s, err := xxljob.New(st, xxljob.Config{App: "here", Logger: slog.New(slog.DiscardHandler), Registry: &slowRegistry{}})

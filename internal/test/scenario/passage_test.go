@@ -22,6 +22,7 @@ import (
 // TestSerialRunsFollowEachOther: runs of a serial job that go to several nodes are each
 // started as soon as the one before was taken, and not when that has ended.
 func TestSerialRunsFollowEachOther(t *testing.T) {
+	t.Parallel()
 	for name, route := range map[string]string{"addresses are given": "FIRST", "each has its turn": "ROUND"} {
 		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { followEachOther(t, route) }) })
 	}
@@ -80,6 +81,7 @@ func followEachOther(t *testing.T, route string) {
 // TestShardTriggersAreNotSerial: two triggers for one part of a job each are two runs: the
 // block strategy decides about them as about others.
 func TestShardTriggersAreNotSerial(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		n := stage.StartNode(t, st, "a", j)
@@ -112,6 +114,7 @@ func TestShardTriggersAreNotSerial(t *testing.T) {
 // TestMovedRunIsNotPassed: a run of a serial job is refused here and goes to another node,
 // which does not take it. The next run waits until it was put back and was started again.
 func TestMovedRunIsNotPassed(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		var mu sync.Mutex
@@ -165,6 +168,7 @@ func TestMovedRunIsNotPassed(t *testing.T) {
 // TestSweepFails: where the jobs of shards that were taken cannot be mended, their runs
 // are started all the same, and it is tried again with each beat.
 func TestSweepFails(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a := stage.StartNode(t, st, "a", j)

@@ -19,6 +19,7 @@ import (
 // TestAPlaceIsForAHandler: where there is one place, the next run begins while the result of the
 // one before is stored, unless it is one of the same serial job: that waits for the end.
 func TestAPlaceIsForAHandler(t *testing.T) {
+	t.Parallel()
 	const work, storing = 100 * time.Millisecond, time.Second
 	for name, same := range map[string]bool{"of another job": false, "of the same serial job": true} {
 		t.Run(name, func(t *testing.T) {
@@ -62,6 +63,7 @@ func TestAPlaceIsForAHandler(t *testing.T) {
 // TestPlacesBoundWhatIsStored: while results cannot be stored, at most as many runs more begin as
 // there are places, be it that the store is slow or that others have locked the runs.
 func TestPlacesBoundWhatIsStored(t *testing.T) {
+	t.Parallel()
 	const places, runs = 2, 50
 	for name, fault := range map[string]storetest.Fault{
 		"slow":   {Delay: 4 * time.Second},

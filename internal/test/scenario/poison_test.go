@@ -37,6 +37,7 @@ func poisonedResults(t *testing.T, poisoned func(store.Result) bool) (a *stage.N
 // TestRefusedTexts: a result whose text the store refuses for ever ends as its state, and holds up
 // none that ended with it or comes behind it.
 func TestRefusedTexts(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 2, 50} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -63,6 +64,7 @@ func TestRefusedTexts(t *testing.T) {
 // TestRefusedForEver: a run of which the store takes no result at all holds up no other, before it
 // and behind it, and ends as it has ended when the store takes one.
 func TestRefusedForEver(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var worst atomic.Int64
 		a, bad, good := poisonedResults(t, func(r store.Result) bool { return r.RunID == worst.Load() })

@@ -21,6 +21,7 @@ import (
 // TestRefusedAlarmMark: an alarm of which the store does not note that it was told holds up no
 // other, and is told once.
 func TestRefusedAlarmMark(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var poisoned atomic.Int64
 		st, s := memory.New(), &sink{began: time.Now()}
@@ -57,6 +58,7 @@ func TestRefusedAlarmMark(t *testing.T) {
 
 // TestRefusedProgress: what the store does not take of one run is dropped, and holds up no other.
 func TestRefusedProgress(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log stage.LogLines
 		a := stage.NewNode(t, memory.New(), "a", &stage.Journal{}, log.LogTo)
@@ -105,6 +107,7 @@ func (s *poisonedLogs) AddLogPages(ctx context.Context, pages []store.LogPage, j
 // TestRefusedLogPage: lines that the store does not take of one run's log are given up, and hold up
 // those of no other.
 func TestRefusedLogPage(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		logs := &poisonedLogs{Faults: storetest.Wrap(st), LogStore: st}

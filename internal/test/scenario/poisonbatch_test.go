@@ -74,6 +74,7 @@ func requireTrouble(t *testing.T, a *stage.Node, job xxljob.Job) {
 // TestRefusedClaim: a job whose runs the store refuses for ever is stopped, with the error, and
 // holds up no other.
 func TestRefusedClaim(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, bad, good, _ := poisonedJob(t, "Claim", func(bad int64, member any) bool {
 			p := member.(store.Plan)
@@ -98,6 +99,7 @@ func TestRefusedClaim(t *testing.T) {
 // TestRefusedClaimAndStop: a job of which the store takes nothing at all is a trouble, holds up no
 // other, and goes on when it does.
 func TestRefusedClaimAndStop(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, bad, good, remove := poisonedJob(t, "Claim", func(bad int64, member any) bool { return member.(store.Plan).JobID == bad })
 		time.Sleep(5 * time.Minute)
@@ -116,6 +118,7 @@ func TestRefusedClaimAndStop(t *testing.T) {
 // TestRefusedStart: a run whose start the store refuses for ever ends as refused, with the error,
 // and holds up no other.
 func TestRefusedStart(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, bad, good, _ := poisonedJob(t, "Start", func(bad int64, member any) bool {
 			s := member.(store.Start)
@@ -142,6 +145,7 @@ func TestRefusedStart(t *testing.T) {
 // TestRefusedStartAndRefusal: runs of which the store takes nothing at all are a trouble, hold up
 // no other, and go on when it does.
 func TestRefusedStartAndRefusal(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, bad, good, remove := poisonedJob(t, "Start", func(bad int64, member any) bool { return member.(store.Start).JobID == bad })
 		time.Sleep(5 * time.Minute)
@@ -161,6 +165,7 @@ func TestRefusedStartAndRefusal(t *testing.T) {
 // nothing about the members of a batch. No job is stopped and no run refused, and all go on when it
 // takes something again.
 func TestAllIsRefused(t *testing.T) {
+	t.Parallel()
 	for method, most := range map[string]int{"Claim": 30 * 50, "Start": 30 * 50, "Finish": 30 * 300} { // 40 results come in a second, and each is tried a few times
 		t.Run(method, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -70,6 +70,7 @@ func requireAllOnce(t *testing.T, st xxljob.Store, j *stage.Journal, job xxljob.
 // TestRefusedTake: a run that a node may not take, as its store says, stays in its inbox, holds up
 // no other, and is run once when the store lets it.
 func TestRefusedTake(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j, a, b := twoNodes(t)
 		bad, good := goodAndBad(t, a, "app")
@@ -95,6 +96,7 @@ func TestRefusedTake(t *testing.T) {
 // TestRefusedVerdict: a run of a node that is gone, about which the store lets nobody decide, holds
 // up no other, and is run once when it does.
 func TestRefusedVerdict(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j, a, b := twoNodes(t)
 		one, all := goodAndBad(t, a, "app")
@@ -133,6 +135,7 @@ func TestRefusedVerdict(t *testing.T) {
 // TestRefusedMark: a run at an executor elsewhere of which the store does not note that it was
 // accepted goes on there, and holds up no other.
 func TestRefusedMark(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var slow atomic.Int64 // the job that is to be poisoned
 		faults := storetest.Wrap(memory.New())
@@ -186,6 +189,7 @@ func TestRefusedMark(t *testing.T) {
 // TestRefusedReport: results of executors elsewhere that the store refuses for ever, for their texts
 // or as they are, hold up no other in the same callback or behind it.
 func TestRefusedReport(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var slow atomic.Int64 // the job that is to be poisoned
 		faults := storetest.Wrap(memory.New())
@@ -230,6 +234,7 @@ func TestRefusedReport(t *testing.T) {
 // TestRefusedAttachment: a node keeps its shards of whose beats the store refuses one app, says
 // which, and says that app too once the store takes it.
 func TestRefusedAttachment(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, _, a, b := twoNodes(t)
 		_, good := goodAndBad(t, a, "app")

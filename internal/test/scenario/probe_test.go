@@ -46,6 +46,7 @@ func (e *probedExecutor) Run(ctx context.Context, r wire.TriggerRequest) (wire.R
 // the run goes to the other one, within the deadline of a probe, and its
 // trigger_msg says why.
 func TestProbingRoutes(t *testing.T) {
+	t.Parallel()
 	hang := func() (wire.Return, error) { time.Sleep(time.Hour); return wire.Success(), nil }
 	refuse := func() (wire.Return, error) { return wire.Failf("not today"), nil }
 	fail := func() (wire.Return, error) { return wire.Return{}, errors.New("wire cut") }
@@ -99,6 +100,7 @@ func TestProbingRoutes(t *testing.T) {
 
 // TestNoAddressAnswersWell refuses the run, with what each address answered.
 func TestNoAddressAnswersWell(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		n := stage.StartNode(t, st, "a", &stage.Journal{})
@@ -122,6 +124,7 @@ func TestNoAddressAnswersWell(t *testing.T) {
 // TestManyProbedRuns triggers a FAILOVER job many times at once: the probes are
 // shared, and all runs go on when the answers are in.
 func TestManyProbedRuns(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		n := stage.StartNode(t, st, "a", j)

@@ -87,6 +87,7 @@ func wantProgress(t *testing.T, st xxljob.Store, id int64, percent int) {
 // TestProgressShows: at this node and at another one, for twenty runs together, with one call
 // of each node a second, and what was said last with the end.
 func TestProgressShows(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := newProgressBook()
 		a, b := stage.StartNode(t, st, "a", &stage.Journal{}), stage.StartNode(t, st, "b", &stage.Journal{})
@@ -139,6 +140,7 @@ func TestProgressShows(t *testing.T) {
 // TestProgressOfEndedRuns: that of a killed run is what it was at the kill, whatever its
 // handler says behind it; so is that of one that ran out of time.
 func TestProgressOfEndedRuns(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		timeout time.Duration
@@ -177,6 +179,7 @@ func TestProgressOfEndedRuns(t *testing.T) {
 // TestProgressOfADeadNode: a lost run keeps what its node has stored last, also when the node
 // comes back and goes on saying it.
 func TestProgressOfADeadNode(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		a, b := stage.StartNode(t, st, "a", &stage.Journal{}), stage.StartNode(t, st, "b", &stage.Journal{})
@@ -208,6 +211,7 @@ func TestProgressOfADeadNode(t *testing.T) {
 // was said last is there in the end. When the store answers again, so is what a run that goes
 // on had said meanwhile.
 func TestProgressWhileTheStoreHangs(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]storetest.Fault{
 		"hangs": {Hang: make(chan struct{})}, "fails": {Before: true}, "loses answers": {After: true}, "is slow": {Delay: 4 * time.Second}, "answers late": {Late: 4 * time.Second},
 	} {
@@ -249,6 +253,7 @@ func TestProgressWhileTheStoreHangs(t *testing.T) {
 // TestProgressOfUserExecutors: whatever an executor of a user's says, and of whichever run, is
 // bounded. One that wraps an executor of ours says what that says.
 func TestProgressOfUserExecutors(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		a := stage.StartNode(t, st, "a", &stage.Journal{})

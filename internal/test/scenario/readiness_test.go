@@ -36,6 +36,7 @@ func wantReasons(t *testing.T, n *stage.Node, when string, reasons ...string) {
 // that answers nobody; one without is not once its lease has run out; and both are again when
 // the store is back.
 func TestReadyWhileTheStoreIsAway(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]storetest.Fault{"errors": {Before: true, Err: errors.New("away")}, "late errors": {After: true, Delay: time.Second, Err: errors.New("away")}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -73,6 +74,7 @@ func TestReadyWhileTheStoreIsAway(t *testing.T) {
 // TestReadyWithABacklog: runs that wait for a place count, by their number and by the time of
 // the oldest, and those that wait for their turn among their job's do not.
 func TestReadyWithABacklog(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := stage.StartNode(t, memory.New(), "a", &stage.Journal{}, func(c *xxljob.Config) {
 			c.App, c.Executor.Places = "app", 2
@@ -106,6 +108,7 @@ func TestReadyWithABacklog(t *testing.T) {
 
 // TestReadyWithAWrongClock: in either direction.
 func TestReadyWithAWrongClock(t *testing.T) {
+	t.Parallel()
 	for _, off := range []time.Duration{-time.Minute, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
 			st := &shiftedStore{Store: memory.New(), by: off}
@@ -142,6 +145,7 @@ func (s *shiftedStore) shifted(v xxljob.View, err error) (xxljob.View, error) {
 
 // TestReadyBeforeStart: without a beat there is no patience.
 func TestReadyBeforeStart(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		cfg := xxljob.Config{App: "here", Logger: stage.QuietLog(), Ready: xxljob.ReadyConfig{StoreAway: time.Hour}}
 		st := storetest.Wrap(memory.New())

@@ -30,6 +30,7 @@ func recorded(t *testing.T, st *memory.Store) (verbs []string) {
 // TestTheRecordOfAScheduler: what people do has an entry each, and a line in the log; what
 // schedules and programs do has none.
 func TestTheRecordOfAScheduler(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, lines := memory.New(), &bytes.Buffer{}
 		s, err := xxljob.New(st, xxljob.Config{App: "app", Node: "n", Logger: slog.New(slog.NewTextHandler(lines, nil))})
@@ -91,6 +92,7 @@ func TestTheRecordOfAScheduler(t *testing.T) {
 // TestAJobIsRestored by an ordinary edit, to each version that it had, also after it was
 // stopped by itself, and a removed one by adding it again.
 func TestAJobIsRestored(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		s, err := xxljob.New(st, xxljob.Config{App: "app", Logger: stage.QuietLog()})
@@ -139,6 +141,7 @@ func TestAJobIsRestored(t *testing.T) {
 
 // TestChangeRetention: entries are dropped once they are older than that, and none before.
 func TestChangeRetention(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		s, err := xxljob.New(st, xxljob.Config{App: "app", Logger: stage.QuietLog(), ChangeRetention: 48 * time.Hour})
@@ -160,6 +163,7 @@ func TestChangeRetention(t *testing.T) {
 
 // TestPrunesAreTheSchedulers: nobody has asked for them in a call.
 func TestPrunesAreTheSchedulers(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		s, err := xxljob.New(st, xxljob.Config{App: "app", Logger: stage.QuietLog()})

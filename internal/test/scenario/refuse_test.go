@@ -53,6 +53,7 @@ func refuseWorld(t *testing.T, cfg xxljob.Config) (xxljob.Scheduler, *memory.Sto
 // stores nothing: jobs, groups, runs and audit are the same before and after. So
 // it is before Start, while the scheduler runs, and after Stop.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	if stage.Detector {
 		t.Skip("one call after the other: the race detector has nothing to say of it")
 	}
@@ -103,6 +104,7 @@ func mayBeStopped(name string) bool {
 
 // TestSubSecondAllowed: with AllowSubSecond such rates are accepted everywhere.
 func TestSubSecondAllowed(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := refuseWorld(t, xxljob.Config{Limits: xxljob.Limits{AllowSubSecond: true}})
 		_, err := s.AddJob(t.Context(), xxljob.Job{Name: "fast", Handler: "work", Schedule: xxljob.FixedRate(100 * time.Millisecond)})
@@ -130,6 +132,7 @@ func TestNewRefuses(t *testing.T) {
 // TestOtherShards: a store that was set up with another number of shards is
 // ErrShards, with both numbers, in the first call that writes and in Start.
 func TestOtherShards(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, st := refuseWorld(t, xxljob.Config{})
 		before := stage.ContentsOf(t, st)
@@ -155,6 +158,7 @@ func TestOtherShards(t *testing.T) {
 // TestOtherShardsLater: a store that does not answer at the start is none of Start's errors.
 // When it turns out to have another number of shards, Ready says so and Run ends with it.
 func TestOtherShardsLater(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, st := refuseWorld(t, xxljob.Config{})
 		before := stage.ContentsOf(t, st)
@@ -179,6 +183,7 @@ func TestOtherShardsLater(t *testing.T) {
 // TestStartJobThatIsOver: a job whose schedule has no further instant cannot be
 // started, and stays as it is.
 func TestStartJobThatIsOver(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, st := refuseWorld(t, xxljob.Config{})
 		job, err := s.AddJob(t.Context(), xxljob.Job{Name: "once", Handler: "work", Stopped: true, Schedule: xxljob.At(time.Now().Add(time.Minute))})
@@ -197,6 +202,7 @@ func TestStartJobThatIsOver(t *testing.T) {
 // added with one warning; with StrictHandlers it is ErrUnknownHandler, and
 // nothing is stored.
 func TestStrictHandlers(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		bad := []xxljob.Job{
 			{Name: "new", Handler: "nobody"},
@@ -230,6 +236,7 @@ func TestStrictHandlers(t *testing.T) {
 // TestAllFaultsOfAJob: that the schedule never fires is said beside the other
 // faults.
 func TestAllFaultsOfAJob(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := refuseWorld(t, xxljob.Config{})
 		_, err := s.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work", Route: "NORTH", Schedule: xxljob.Cron("0 0 0 30 2 ?")})

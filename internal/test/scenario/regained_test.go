@@ -16,6 +16,7 @@ import (
 // given up meanwhile, but when the answer comes these are the node's again and their planned runs
 // were read. They begin all the same, and at once.
 func TestAShardIsRegainedWhileStartsAreUnderWay(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a := stage.StartNode(t, st, "a", j)

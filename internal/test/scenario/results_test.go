@@ -54,6 +54,7 @@ func (s *forgetful) Finish(ctx context.Context, dst []xxljob.Run, results []stor
 // TestResultForgotten: a run whose end the store has acknowledged and then forgotten
 // ends as lost. It is not run again, and its job goes on.
 func TestResultForgotten(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		starts bool
 		left   xxljob.State // behind the fail-over
@@ -101,6 +102,7 @@ func TestResultForgotten(t *testing.T) {
 // TestResultForgottenUnnoticed: the same where the database fails over between two
 // calls, so that none has an error. A look once a minute finds it.
 func TestResultForgottenUnnoticed(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := &forgetful{Store: stage.NeverAlone{Store: memory.New()}}, &stage.Journal{}
 		a := stage.StartNode(t, st, "a", j)
@@ -139,6 +141,7 @@ func (s forgetsEdits) EditJob(ctx context.Context, id int64, _ xxljob.Edit) (xxl
 // TestEditForgotten: the runs of a job go on whose latest version the store has
 // forgotten, as a database does that fails over to a standby which was behind.
 func TestEditForgotten(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := forgetsEdits{memory.New()}, &stage.Journal{}
 		a := stage.StartNode(t, st, "a", j)
@@ -196,6 +199,7 @@ func (s *lockedRow) Finish(ctx context.Context, dst []xxljob.Run, results []stor
 // all others are stored, whether handlers or the scheduler itself came to them; the
 // one is stored when its row is free.
 func TestLockedRowHoldsUpNothing(t *testing.T) {
+	t.Parallel()
 	for app, want := range map[string]xxljob.State{"app": xxljob.StateSucceeded, "refuses": xxljob.StateRefused} {
 		t.Run(want.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -257,6 +261,7 @@ func TestLockedRowHoldsUpNothing(t *testing.T) {
 // TestHookBetweenThePartsOfABroadcast: a hook that takes minutes holds back the parts that
 // have started and are not sent yet. They are no orphans: each runs, once, and succeeds.
 func TestHookBetweenThePartsOfABroadcast(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := stage.NeverAlone{Store: memory.New()}, &stage.Journal{}
 		slow := func(c *xxljob.Config) {

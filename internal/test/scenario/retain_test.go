@@ -39,6 +39,7 @@ func (s *retaining) FoldReports(context.Context) error {
 // TestRetention: of several nodes one drops what is older than RunRetention, soon
 // after its start and every hour, and adds up reports every five minutes, whatever comes of it.
 func TestRetention(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := &retaining{Store: memory.New()}
 		var nodes []xxljob.Scheduler

@@ -76,6 +76,7 @@ func requireTree(t *testing.T, what string, st xxljob.Store, id int64, want ...s
 }
 
 func TestRetriesWithPauses(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		f := startFailing(t, st, "a", func(context.Context, *xxljob.Task) error { return errBoom })
@@ -89,6 +90,7 @@ func TestRetriesWithPauses(t *testing.T) {
 
 // TestRetryAtOnce: without a pause, as in XXL-JOB, and without ten seconds of waiting.
 func TestRetryAtOnce(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		f := startFailing(t, st, "a", func(_ context.Context, task *xxljob.Task) error {
@@ -106,6 +108,7 @@ func TestRetryAtOnce(t *testing.T) {
 }
 
 func TestWhatTheHandlerSays(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		err  error
@@ -138,6 +141,7 @@ func TestWhatTheHandlerSays(t *testing.T) {
 }
 
 func TestSnoozeIsNoFailure(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		n := 0
@@ -163,6 +167,7 @@ func TestSnoozeIsNoFailure(t *testing.T) {
 // TestRetriesInOrder: later instants of a serial job wait for the retry of an earlier one, which
 // is told the instant that it stands for.
 func TestRetriesInOrder(t *testing.T) {
+	t.Parallel()
 	for _, aside := range []bool{false, true} {
 		t.Run(fmt.Sprint("aside=", aside), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -196,6 +201,7 @@ func TestRetriesInOrder(t *testing.T) {
 
 // TestAKilledRetryLetsTheOthersPass: whichever node is asked to kill it.
 func TestAKilledRetryLetsTheOthersPass(t *testing.T) {
+	t.Parallel()
 	for _, elsewhere := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			st := memory.New()
@@ -232,6 +238,7 @@ func TestAKilledRetryLetsTheOthersPass(t *testing.T) {
 // TestAnEditLetsTheOthersPass: runs that wait behind a retry go by a change of their job, in
 // their order; of one that another node has made their own node hears a moment later.
 func TestAnEditLetsTheOthersPass(t *testing.T) {
+	t.Parallel()
 	for _, elsewhere := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			st := memory.New()
@@ -278,6 +285,7 @@ func TestAnEditLetsTheOthersPass(t *testing.T) {
 
 // TestOrderOutlivesATakeover: a node that takes the shard lets no later instant pass either.
 func TestOrderOutlivesATakeover(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		handle := func(_ context.Context, task *xxljob.Task) error {
@@ -309,6 +317,7 @@ func TestOrderOutlivesATakeover(t *testing.T) {
 
 // TestADelayCountsFromTheLastAttempt: FixedDelay, with a retry in between.
 func TestADelayCountsFromTheLastAttempt(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		n := 0
@@ -328,6 +337,7 @@ func TestADelayCountsFromTheLastAttempt(t *testing.T) {
 
 // TestAnAtJobRetries: its only instant fails, and it is not finished before its last attempt.
 func TestAnAtJobRetries(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		f := startFailing(t, st, "a", func(context.Context, *xxljob.Task) error { return errBoom })
@@ -349,6 +359,7 @@ func TestAnAtJobRetries(t *testing.T) {
 // TestAShutdownIsLost: a handler that is cut off at the end of Stop's grace is lost, and what
 // follows is the job's to say; one that a person kills is not tried again.
 func TestAShutdownIsLost(t *testing.T) {
+	t.Parallel()
 	for _, onLost := range []xxljob.OnLost{xxljob.OnLostFail, xxljob.OnLostRerun} {
 		synctest.Test(t, func(t *testing.T) {
 			st := memory.New()
@@ -374,6 +385,7 @@ func TestAShutdownIsLost(t *testing.T) {
 
 // TestAHandlerThatKillsItsNode: it is run again three times, and not once more.
 func TestAHandlerThatKillsItsNode(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		var nodes []*failing
@@ -411,6 +423,7 @@ func TestAHandlerThatKillsItsNode(t *testing.T) {
 }
 
 func TestAgain(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		var params []string
@@ -450,6 +463,7 @@ func TestAgain(t *testing.T) {
 
 // TestRetriesOfManyJobs: every chain has exactly its attempts, at its times.
 func TestRetriesOfManyJobs(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("two thousand jobs for two days; leave out -short")
 	}

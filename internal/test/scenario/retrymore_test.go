@@ -25,6 +25,7 @@ import (
 
 // TestWhatIsTriedAgain: a job with a retry, ended in each way.
 func TestWhatIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	hang := func(ctx context.Context, _ *xxljob.Task) error { <-ctx.Done(); return ctx.Err() }
 	for _, tt := range []struct {
 		name    string
@@ -78,6 +79,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 
 // TestAStopEndsTheSchedulesChains: of two chains of a job that is stopped, that of its schedule.
 func TestAStopEndsTheSchedulesChains(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		f := startFailing(t, st, "a", func(context.Context, *xxljob.Task) error { return errBoom })
@@ -96,6 +98,7 @@ func TestAStopEndsTheSchedulesChains(t *testing.T) {
 
 // TestRetriesOfABroadcast: each part by itself, at an address that is there.
 func TestRetriesOfABroadcast(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		var mu sync.Mutex
@@ -134,6 +137,7 @@ func TestRetriesOfABroadcast(t *testing.T) {
 // TestABroadcastThatIsRefusedIsOneAgain: with nobody there it is refused as a whole, and its
 // retry goes to all who are there by then, also where the answer to the start is lost.
 func TestABroadcastThatIsRefusedIsOneAgain(t *testing.T) {
+	t.Parallel()
 	for _, lost := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			st := memory.New()
@@ -182,6 +186,7 @@ func TestABroadcastThatIsRefusedIsOneAgain(t *testing.T) {
 
 // TestBadRetries: what is absurd is refused, all of it at once.
 func TestBadRetries(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := startFailing(t, memory.New(), "a", nil)
 		bad := xxljob.Job{Name: "j", Handler: "try", Retries: -1, OnLost: "perhaps", MaxReruns: -3, MaxSnoozes: 1 << 20, RetryBackoff: xxljob.Backoff{First: -time.Second, Jitter: 101}}
@@ -209,6 +214,7 @@ func TestBadRetries(t *testing.T) {
 
 // TestFirstRunsAreKept: the memory store evicts no run that a later one of its trigger needs.
 func TestFirstRunsAreKept(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(memory.Retain(3, 5))
 		f := startFailing(t, st, "a", func(_ context.Context, task *xxljob.Task) error {

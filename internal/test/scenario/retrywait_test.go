@@ -37,6 +37,7 @@ func triggerFailing(t *testing.T, s xxljob.Scheduler, job xxljob.Job) int64 {
 // TestManyBehindARetry: however many runs wait behind a retry, each attempt costs a few calls of
 // the store, and other jobs are not late for it.
 func TestManyBehindARetry(t *testing.T) {
+	t.Parallel()
 	for _, waiting := range []int{0, 1000} {
 		t.Run(fmt.Sprint(waiting), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -74,6 +75,7 @@ func TestManyBehindARetry(t *testing.T) {
 // TestAnotherNodesEditLetsPass: RetryAside that is set by whichever node lets those pass that
 // wait, soon.
 func TestAnotherNodesEditLetsPass(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		f, g := startFailing(t, st, "a", failsFor), startFailing(t, st, "b", failsFor)
@@ -99,6 +101,7 @@ func TestAnotherNodesEditLetsPass(t *testing.T) {
 // TestAStopThatLeavesARetry: a job that stops by itself cancels nothing; its waiting retry, which
 // is not to be started any more, keeps nobody waiting until it is due.
 func TestAStopThatLeavesARetry(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		f := startFailing(t, st, "a", failsFor)
@@ -124,6 +127,7 @@ func TestAStopThatLeavesARetry(t *testing.T) {
 // TestKillOfARefusedBroadcast: a broadcast that was refused has no part; its retry is in parts,
 // and a kill of the first run is meant for all of them.
 func TestKillOfARefusedBroadcast(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		hang := func(ctx context.Context, _ *xxljob.Task) error { <-ctx.Done(); return ctx.Err() }

@@ -73,6 +73,7 @@ func canaryOf(app string, r xxljob.Router) func(*xxljob.Config) {
 // TestAnotherIsAskedWhereOneIsSilent: a node with the strategy of a job dies while it is asked. Until it
 // is missed the other one is asked after a moment, and no run waits for longer than a take-over takes.
 func TestAnotherIsAskedWhereOneIsSilent(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		var a *stage.Node
@@ -129,6 +130,7 @@ func TestAnotherIsAskedWhereOneIsSilent(t *testing.T) {
 // TestRoutersOfOneNameInTwoServices: each service's runs are routed by its own strategy, whichever node
 // owns their shard; those of one that has none of the name by any.
 func TestRoutersOfOneNameInTwoServices(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		first, second := &picker{}, &picker{prefix: "local://b2-"}
@@ -169,6 +171,7 @@ func TestRoutersOfOneNameInTwoServices(t *testing.T) {
 // question about their runs. As long as these wait that is one trouble a job, told once; it is over when
 // the node answers.
 func TestARouteThatNobodyTellsIsOneTrouble(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		var mu sync.Mutex
@@ -217,6 +220,7 @@ func TestARouteThatNobodyTellsIsOneTrouble(t *testing.T) {
 // was found out then, that nobody answers, says nothing of the moment in which a node is back: the runs
 // go on at once.
 func TestRoutedWhenTheServiceIsBack(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		dead := stage.StartNode(t, st, "b", j, canaryOf("app", &picker{}))

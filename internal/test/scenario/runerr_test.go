@@ -56,6 +56,7 @@ func TestRunErr(t *testing.T) {
 
 // TestRunErrOfRuns: whatever way a run ends in, its error has the reason.
 func TestRunErrOfRuns(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newOutcomeWorld(t, block.DiscardLater, true)
 		slow := w.add("slow")

@@ -12,6 +12,7 @@ import (
 )
 
 func TestRunsOnTime(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		s, err := xxljob.New(memory.New(), xxljob.Config{})

@@ -41,6 +41,7 @@ func (s failedOver) Scan(ctx context.Context, dst store.ScanResult, q store.Scan
 // forgotten are planned again, in shards that do not change their owner. They are read as
 // soon as another server answers.
 func TestAnotherServer(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		first := "first"
 		st, j := failedOver{stage.NeverAlone{Store: memory.New()}, &sync.Mutex{}, &first}, &stage.Journal{}
@@ -90,6 +91,7 @@ func (s resurrected) Start(ctx context.Context, dst []store.Started, starts []st
 // TestARemovedJobThatIsThereAgain: a database that failed over has forgotten that a job was
 // removed. Its runs are planned again, and started.
 func TestARemovedJobThatIsThereAgain(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := resurrected{stage.NeverAlone{Store: memory.New()}, &atomic.Int64{}}, &stage.Journal{}
 		n := stage.StartNode(t, st, "a", j)

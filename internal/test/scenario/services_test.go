@@ -40,8 +40,10 @@ func hourly(t *testing.T, n *stage.Node, app string, jobs int) {
 // TestDozenServices: each of a dozen services is told of all failures of its own app, and of no
 // other's, whichever service has ended the run.
 func TestDozenServices(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		services, jobs := 12, 20
+		const jobs = 20
+		services := 12
 		if stage.Detector {
 			services = 4 // each of them runs the same code
 		}
@@ -92,6 +94,7 @@ func TestDozenServices(t *testing.T) {
 // TestAlarmsOfAnAppThatIsDown: the only node of an app is killed with runs under way. Who ends them
 // has no rule for the app, and so the alarms wait; the node that comes back tells of each once.
 func TestAlarmsOfAnAppThatIsDown(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, s := memory.New(), &sink{began: time.Now()}
 		other := stage.StartNode(t, st, "other", &stage.Journal{}, func(c *xxljob.Config) { c.App = "other" })
@@ -127,6 +130,7 @@ func TestAlarmsOfAnAppThatIsDown(t *testing.T) {
 // TestAlarmsOfAnAppThatStaysDown: nobody has the rule for a day and more. The alarm is given up, and
 // a node that has no rules at all says so.
 func TestAlarmsOfAnAppThatStaysDown(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, s, log := memory.New(), &sink{began: time.Now()}, &stage.LogLines{}
 		other := stage.StartNode(t, st, "other", &stage.Journal{}, log.LogTo, func(c *xxljob.Config) { c.App = "other" })
@@ -159,6 +163,7 @@ func TestAlarmsOfAnAppThatStaysDown(t *testing.T) {
 
 // TestNodesOfOneAppWithOtherRules: both rules tell, each once, and each node names the other.
 func TestNodesOfOneAppWithOtherRules(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, one, two := memory.New(), &sink{began: time.Now()}, &sink{began: time.Now()}
 		var logs [2]stage.LogLines
@@ -192,6 +197,7 @@ func TestNodesOfOneAppWithOtherRules(t *testing.T) {
 // started and ended it, the start before the end; one that has the app not attached hears of its
 // own deeds alone.
 func TestHooksAtEachNodeOfAnApp(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const runs = 30
 		st := memory.New()
@@ -253,6 +259,7 @@ func TestHooksAtEachNodeOfAnApp(t *testing.T) {
 // so, at the nodes that come first, in one message each with the same id. Nothing is told where nothing
 // was due meanwhile, nor of a restart.
 func TestAnAbsenceIsToldWhenSomebodyComes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, s, others, log, seen := memory.New(), &sink{began: time.Now()}, &sink{began: time.Now()}, &stage.LogLines{}, &stage.LogLines{}
 		other := stage.StartNode(t, st, "other", &stage.Journal{}, ofApp("other", others), seen.LogTo)

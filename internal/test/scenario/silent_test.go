@@ -56,6 +56,7 @@ func (s tellingStore) kill(n *stage.Node) {
 // against their bounds: by route, whichever node it is. Serial runs of a job keep their
 // order, and none is doubled.
 func TestSilentNode(t *testing.T) {
+	t.Parallel()
 	const ttl = 5 * time.Second
 	for _, f := range []struct {
 		name  string
@@ -216,6 +217,7 @@ func life(r xxljob.Run, s stage.Started, at time.Time) string {
 // has another part of the same broadcast. It waits for that one's end, and neither covers
 // it nor is turned away.
 func TestPartsOfOneBroadcast(t *testing.T) {
+	t.Parallel()
 	for _, strategy := range []string{"COVER_EARLY", "DISCARD_LATER", "SERIAL_EXECUTION"} {
 		for dead := range 3 {
 			t.Run(fmt.Sprint(strategy, "/", dead), func(t *testing.T) {

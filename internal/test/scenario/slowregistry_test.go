@@ -34,6 +34,7 @@ func attachUser(t *testing.T, n *stage.Node, app string) (*stage.SlowExecutor, x
 // the app go by its last answer for Dead, and then wait; when it answers again they are
 // started in their order. There is one call.
 func TestRegistryThatNeverAnswers(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j, log := memory.New(), &stage.Journal{}, &stage.LogLines{}
 		release := make(chan struct{})
@@ -122,6 +123,7 @@ func TestRegistryThatHasNeverAnswered(t *testing.T) {
 // TestSlowRegistry: one that answers after a while delays the runs of its app by that,
 // now and then, and no other's.
 func TestSlowRegistry(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		r := &stage.BadRegistry{Do: func(_, app string) {
@@ -178,6 +180,7 @@ func TestRegistryThatPanics(t *testing.T) {
 // TestStopWithARegistryThatHangs: Stop gives the executors that are to be deregistered
 // five seconds in all, and the call that is under way then its RouteTimeout.
 func TestStopWithARegistryThatHangs(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		r := &stage.BadRegistry{Do: func(method, _ string) {
@@ -216,6 +219,7 @@ func (s *groupHangs) Group(ctx context.Context, app string) (xxljob.Group, error
 // TestGroupThatHangs: where the addresses come from a registry of the user's, a call of
 // the store about the app has its time all the same, and the runs go on after it.
 func TestGroupThatHangs(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := &groupHangs{Store: memory.New()}
 		n := stage.StartNode(t, st, "a", &stage.Journal{}, func(c *xxljob.Config) { c.Registry = &plain.Registry{} })

@@ -134,6 +134,7 @@ func TestRouterThatNeverReturns(t *testing.T) {
 // TestLateAnswerIsDropped: what a router says after its time is over goes to no run, and
 // the next one gets a call of its own.
 func TestLateAnswerIsDropped(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var n1 atomic.Int64
 		r := &routeFunc{f: func(_ context.Context, _ int64, addrs []string) ([]string, error) {
@@ -200,6 +201,7 @@ func TestRouterThatPanics(t *testing.T) {
 // start in the order of their triggers. Each has a call of its own. The runs of others do
 // not wait.
 func TestSlowRouterKeepsOrder(t *testing.T) {
+	t.Parallel()
 	for _, takes := range []time.Duration{0, time.Millisecond, 300 * time.Millisecond} {
 		t.Run(takes.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -246,6 +248,7 @@ func TestSlowRouterKeepsOrder(t *testing.T) {
 // TestAnswersOfRouters: an answer costs no more than its length, whatever it is, and
 // counts each address once.
 func TestAnswersOfRouters(t *testing.T) {
+	t.Parallel()
 	const million = 1_000_000
 	for name, tt := range map[string]struct {
 		answer func(addrs []string) []string
@@ -285,6 +288,7 @@ func TestAnswersOfRouters(t *testing.T) {
 // TestStopWithARouterThatHangs: Stop waits for it no longer than RouteTimeout, and its run
 // is another node's.
 func TestStopWithARouterThatHangs(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		release := make(chan struct{})
@@ -309,6 +313,7 @@ func TestStopWithARouterThatHangs(t *testing.T) {
 
 // TestForgetThatHangs: a job is removed all the same.
 func TestForgetThatHangs(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		r := &routeFunc{forget: func(int64) { <-release }}
@@ -328,6 +333,7 @@ func TestForgetThatHangs(t *testing.T) {
 // TestNoCallAfterStop: a router that hangs, and returns after Stop, is not called again for
 // the run that has waited behind.
 func TestNoCallAfterStop(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		r := &routeFunc{f: func(_ context.Context, _ int64, addrs []string) ([]string, error) { <-release; return addrs, nil }}

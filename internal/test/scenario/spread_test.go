@@ -57,6 +57,7 @@ func owners(t *testing.T, st xxljob.Store) map[string]int {
 // TestSharesOfANodeThatIsAway: its shards go to the others with their next
 // beats, and stay with them, though it is not silent for long enough to be gone.
 func TestSharesOfANodeThatIsAway(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := &lockedStore{Store: memory.New(), dead: map[string]bool{}}
 		j := &stage.Journal{}
@@ -98,6 +99,7 @@ func TestSharesOfANodeThatStops(t *testing.T) {
 // whatever the reason, the others do: none is left alone for much longer than two beats
 // take.
 func TestSharesThatNobodyTakes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
@@ -136,6 +138,7 @@ func TestSharesThatNobodyTakes(t *testing.T) {
 // are due to a node that has just come, which has not seen the other be silent, and falls
 // silent itself before it could. The one that is well does not wait for it.
 func TestSharesOfSilentNodesWhenANewOneIsSilentToo(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
@@ -171,6 +174,7 @@ func (s heldElsewhere) TakeShards(ctx context.Context, inc string, shards []stor
 // TestFreeShardsThatAreLocked: a shard that nobody owns, and that cannot be had, is taken
 // by its epoch when it has stood still for longer than a lease lasts.
 func TestFreeShardsThatAreLocked(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		a := stage.StartNode(t, heldElsewhere{st, 5}, "a", j)

@@ -18,6 +18,7 @@ import (
 // TestStatsOfANode: runs that are held, that run and that wait, the lease, and the calls of the
 // store with their errors.
 func TestStatsOfANode(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		a := stage.StartNode(t, st, "a", &stage.Journal{}, func(c *xxljob.Config) { c.App, c.Executor.Places = "app", 2 })
@@ -71,6 +72,7 @@ func TestStatsOfANode(t *testing.T) {
 
 // TestStatsOfWhatShouldNotHappen: a hook that panics, and a child that is not there.
 func TestStatsOfWhatShouldNotHappen(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := stage.StartNode(t, memory.New(), "a", &stage.Journal{}, func(c *xxljob.Config) {
 			c.Hooks.RunEnded = func(xxljob.Run) { panic("of a hook") }

@@ -80,6 +80,7 @@ func threeShards(t *testing.T) (st *memory.Store, nodes []*stage.Node, events <-
 // answers behind the beginning of Stop. From that moment on another node has the shard, although
 // the one that stops waits for its handler.
 func TestShardsUnderWayAtStop(t *testing.T) {
+	t.Parallel()
 	for what, c := range map[string]struct {
 		free time.Duration   // when the shard becomes free, counted from Stop
 		take storetest.Fault // what the taking meets
@@ -144,6 +145,7 @@ func TestShardsUnderWayAtStop(t *testing.T) {
 // begins, whose context has ended or ends meanwhile, and the store answers behind the end of it.
 // Others may have decided about the run by then: its handler is not called any more.
 func TestNoHandlerBeginsBehindStop(t *testing.T) {
+	t.Parallel()
 	for what, c := range map[string]struct {
 		take storetest.Fault
 		ctx  time.Duration // of Stop
@@ -198,6 +200,7 @@ func TestNoHandlerBeginsBehindStop(t *testing.T) {
 // TestStopWithAStoreThatIsClosed: what a handler has returned cannot be stored any more, which no patience
 // mends. Stop waits for the handler, and then no longer than one call may take, though its ctx has no end.
 func TestStopWithAStoreThatIsClosed(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := stage.NewNode(t, memory.New(), "a", &stage.Journal{})
 		goOn := make(chan struct{})

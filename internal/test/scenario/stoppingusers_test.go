@@ -62,6 +62,7 @@ func (r *slowRegister) Deregister(_ context.Context, app, _ string) error {
 // registry of the user's leaves none of them there, neither the one that is being registered nor
 // those that come behind it.
 func TestNothingIsRegisteredBehindStop(t *testing.T) {
+	t.Parallel()
 	for _, takes := range []time.Duration{300 * time.Millisecond, 1500 * time.Millisecond} { // within RouteTimeout, and beyond it
 		for _, dead := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 // goroutines at once. Every error is one that the calls promise, and no
 // goroutine is left.
 func TestStress(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	synctest.Test(t, func(t *testing.T) {

@@ -48,6 +48,7 @@ func wantTold(t *testing.T, st xxljob.Store, job xxljob.Job, runID int64, kind x
 // TestWhatAHandlerIsTold: at its own node and at another one, by a trigger and by the
 // schedule.
 func TestWhatAHandlerIsTold(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		a, b := stage.StartNode(t, st, "a", &stage.Journal{}), stage.StartNode(t, st, "b", &stage.Journal{})

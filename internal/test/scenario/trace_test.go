@@ -109,6 +109,7 @@ func TestTracesAreChecked(t *testing.T) {
 
 // TestBadTracers: whatever a tracer does, the run is run, in the trace that is left.
 func TestBadTracers(t *testing.T) {
+	t.Parallel()
 	for name, act := range map[string]func(){"panics": func() { panic("no") }, "ends its goroutine": func() { var t testing.T; t.FailNow() }, "takes a minute": func() { time.Sleep(time.Minute) }} {
 		for what, bad := range map[string]*tracer{
 			"at the trigger": {trigger: func() string { act(); return "00-1" }, send: says(""), done: func() {}},
@@ -132,6 +133,7 @@ func TestBadTracers(t *testing.T) {
 // TestTracersHearOfTheEnd: of a run that an executor elsewhere refuses, too; and that gets the
 // trace beside the keys of the protocol, as a traceparent and a tracestate.
 func TestTracersHearOfTheEnd(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		tr := &tracer{trigger: says("00-1 a=b"), send: says("00-2 c=d"), done: func() {}}
 		e := xxljobtest.NewExecutor(t, xxljobtest.ExecutorOptions{App: "elsewhere", Answer: func(context.Context, xxljobtest.ExecutorRun) xxljobtest.Answer { return xxljobtest.Refuse("not today") }})
@@ -157,6 +159,7 @@ func TestTracersHearOfTheEnd(t *testing.T) {
 // TestATracerThatHangsOnce: the spans that have begun before are ended all the same, and what was
 // left out is counted and in the log.
 func TestATracerThatHangsOnce(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
 		var sends atomic.Int64

@@ -46,6 +46,7 @@ func triggering(t *testing.T, job xxljob.Job) (xxljob.Scheduler, xxljob.Store, i
 }
 
 func TestTriggerByKey(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, _, id, got := triggering(t, xxljob.Job{})
 		for _, app := range []string{"", "shop"} {
@@ -72,6 +73,7 @@ func TestTriggerByKey(t *testing.T) {
 }
 
 func TestTriggerWithJSON(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, st, id, _ := triggering(t, xxljob.Job{})
 		param := "{}"
@@ -126,6 +128,7 @@ func TestTriggerMarshalsOnce(t *testing.T) {
 }
 
 func TestTriggerOne(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, st, id, got := triggering(t, xxljob.Job{})
 		run, err := s.TriggerOne(t.Context(), id, xxljob.Trigger{JSON: order{Cents: 7}})

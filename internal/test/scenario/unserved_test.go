@@ -17,6 +17,7 @@ import (
 // minutes are named once an hour, in one line of one node, also where nothing of them is due; those
 // that are served, inside a scheduler or by a registration, and those without either are not.
 func TestAppsWithoutExecutorsAreNamed(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const line = "msg=\"xxljob: apps with enabled jobs"
 		st, log := memory.New(), &stage.LogLines{}

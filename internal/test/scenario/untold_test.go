@@ -15,6 +15,7 @@ import (
 // TestStalledDuties: that due jobs cannot be read, or that what is to become a run does not, is told
 // within the bound of all waits, also where Ready is patient, and is over when it is.
 func TestStalledDuties(t *testing.T) {
+	t.Parallel()
 	for method, what := range map[string]string{"Scan": "scanning for due jobs", "MoveAhead": "moving runs", "PayOwed": "what follows a success"} {
 		t.Run(method, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 // TestAfterStop: what would wait for loops that are no more is ErrStopped. Who has been
 // waiting goes on: another node may run what this one has not.
 func TestAfterStop(t *testing.T) {
+	t.Parallel()
 	for _, started := range []bool{true, false} {
 		t.Run(fmt.Sprintf("started %v", started), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -68,6 +69,7 @@ func TestAfterStop(t *testing.T) {
 // TestAfterAStopThatGaveUp: Stop has returned, though its steps go on in a store that
 // hangs.
 func TestAfterAStopThatGaveUp(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		n := stage.StartNode(t, st, "a", &stage.Journal{})
@@ -109,6 +111,7 @@ func newLastAndNext(t *testing.T) (w *stage.Waiting, last, next xxljob.Job) {
 // TestTheLastHandlersMayTrigger: while Stop waits for them, they may trigger and wait as
 // before, and what they wait for has ended when their own end comes.
 func TestTheLastHandlersMayTrigger(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, job, next := newLastAndNext(t)
 		running, done := make(chan struct{}), make(chan struct{})
@@ -135,6 +138,7 @@ func TestTheLastHandlersMayTrigger(t *testing.T) {
 
 // TestNilContexts: each call says what is wrong, and does nothing.
 func TestNilContexts(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, st := refuseWorld(t, xxljob.Config{})
 		id := idByKey(t, st, "two")
@@ -194,6 +198,7 @@ func TestNilContextsOfActors(t *testing.T) {
 // TestASecondStop that gives up early does not take from the handlers what the first one,
 // which waits for them, leaves them.
 func TestASecondStop(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, job, next := newLastAndNext(t)
 		running, done := make(chan struct{}), make(chan struct{})
@@ -228,6 +233,7 @@ func TestASecondStop(t *testing.T) {
 // TestWaitNamesTheJob: whichever way Wait hears of the end, at the node that ran the run or
 // at another one, before or after.
 func TestWaitNamesTheJob(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		a := stage.StartNode(t, st, "a", &stage.Journal{})

@@ -22,6 +22,7 @@ import (
 // TestWaitForOneself: a handler that waits for its own run, or for one that is queued
 // behind it, would hang until its context ends. It is told so at once.
 func TestWaitForOneself(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := stage.NewWaiting(t)
 		job, err := w.AddJob(t.Context(), xxljob.Job{Name: "self", Handler: "work"})
@@ -70,6 +71,7 @@ func TestWaitForOneself(t *testing.T) {
 // TestWaitForOneselfWithOnePlace: concurrent runs of which an executor has one at a time queue
 // behind each other too.
 func TestWaitForOneselfWithOnePlace(t *testing.T) {
+	t.Parallel()
 	for _, most := range []int{1, 2} {
 		synctest.Test(t, func(t *testing.T) {
 			w := stage.NewWaiting(t)
@@ -90,6 +92,7 @@ func TestWaitForOneselfWithOnePlace(t *testing.T) {
 
 // TestWaitForARunThatIsNotBehind: other runs of the same job may be waited for.
 func TestWaitForARunThatIsNotBehind(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := stage.NewWaitingNode(t, memory.New(), "a")
 		b, err := xxljob.New(w.Store, xxljob.Config{App: "app", Node: "b", Logger: stage.QuietLog()})
@@ -138,6 +141,7 @@ func TestWaitForARunThatIsNotBehind(t *testing.T) {
 // TestWaitForOneselfAtAnAttachedExecutor: also for executors of other apps, and not for
 // the runs of another scheduler in the process that have the same ids.
 func TestWaitForOneselfAtAnAttachedExecutor(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, b := stage.NewWaiting(t), stage.NewWaiting(t)
 		own, err := executor.New(executor.Config{App: "attached", Logger: stage.QuietLog()})
@@ -205,6 +209,7 @@ func (c *selfWait) certain(jobID int64, own, owner string, addrs []string) bool 
 // run is certain to come to its own address, and nowhere else: not where it would have
 // ended if it had been waited for.
 func TestWaitForOneselfOverTwoNodes(t *testing.T) {
+	t.Parallel()
 	for _, strategy := range append(route.Names(), "USERS") {
 		for _, queueing := range block.Names() {
 			t.Run(strategy+" "+queueing, func(t *testing.T) {

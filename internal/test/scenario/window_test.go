@@ -17,6 +17,7 @@ import (
 // scan that the window's end calls for: with a store that takes its time, every run
 // starts when it is due.
 func TestHintsMakeNothingLate(t *testing.T) {
+	t.Parallel()
 	const seed = 1
 	for _, c := range []struct{ preRead, latency, lasts time.Duration }{
 		{100 * time.Millisecond, 20 * time.Millisecond, 6 * time.Minute},

@@ -63,6 +63,7 @@ func requireWords(t *testing.T, what string, err error, words ...string) {
 // TestWordsOfBadJobs: an error about a definition names the job, and says what would have
 // been right.
 func TestWordsOfBadJobs(t *testing.T) {
+	t.Parallel()
 	const names = "want one of FIRST, LAST, ROUND, RANDOM, CONSISTENT_HASH, LEAST_FREQUENTLY_USED, LEAST_RECENTLY_USED, FAILOVER, BUSYOVER, SHARDING_BROADCAST, NEAREST, BY_TENANT"
 	for _, tt := range []struct {
 		name  string
@@ -138,6 +139,7 @@ func TestWordsOfBadJobs(t *testing.T) {
 
 // TestEveryFaultNamesTheJob: of several faults each line says whose it is.
 func TestEveryFaultNamesTheJob(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := wordsWorld(t, xxljob.Config{})
 		_, err := s.AddJob(t.Context(), xxljob.Job{Name: "report", Route: "NORTH", Block: "WALL", Schedule: xxljob.At(time.Now().Add(-time.Hour))})
@@ -154,6 +156,7 @@ func TestEveryFaultNamesTheJob(t *testing.T) {
 
 // TestWordsOfACall: an error of the store names the job once, whoever wrapped it.
 func TestWordsOfACall(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := wordsWorld(t, xxljob.Config{})
 		ctx := t.Context()
@@ -213,6 +216,7 @@ func TestWordsOfACall(t *testing.T) {
 
 // TestWordsOfAnUnknownHandler: with StrictHandlers the job is named too.
 func TestWordsOfAnUnknownHandler(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := wordsWorld(t, xxljob.Config{StrictHandlers: true})
 		_, err := s.AddJob(t.Context(), xxljob.Job{Name: "report", Handler: "Work"})
@@ -231,6 +235,7 @@ func TestWordsOfAConfig(t *testing.T) {
 
 // TestStoresFields: what the store sets of a job cannot be given to AddJob.
 func TestStoresFields(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, st := wordsWorld(t, xxljob.Config{})
 		now := time.Now()
@@ -265,6 +270,7 @@ func TestStoresFields(t *testing.T) {
 // TestWarnsOfMailsThatNobodySends: a job with an AlarmEmail is saved with one warning where no
 // rule sends alarms, each time it is saved, and with none where one does.
 func TestWarnsOfMailsThatNobodySends(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var logs stage.LogLines
 		var cfg xxljob.Config
@@ -325,6 +331,7 @@ func TestWarnsOfMailsThatNobodySends(t *testing.T) {
 
 // TestErrorsDoNotStutter: the module's name stands once in each line of an error, whatever it wraps.
 func TestErrorsDoNotStutter(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, all := t.Context(), map[string]error{}
 		s, st := wordsWorld(t, xxljob.Config{})
