@@ -96,9 +96,9 @@ func stacks() string {
 }
 
 // TestStopWithDeafHandler stops although a handler ignores its cancellation: the
-// run is recorded, the node has left, and no loop is left behind.
+// run is recorded, the node has left, and no loop is left behind. It looks at all goroutines, and so
+// is beside no other test.
 func TestStopWithDeafHandler(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
 		n := stage.StartNode(t, st, "a", &stage.Journal{})
