@@ -146,6 +146,7 @@ func (x *site) questions(b *browser, f *storetest.WholeFaults, page string) (ask
 
 // TestStatementsOfPages: nor does one take more than so many statements of a server.
 func TestStatementsOfPages(t *testing.T) {
+	inTurn(t) // before a server is started
 	sent := &statements{}
 	pool := pgtest.Pool(t, pgtest.With(func(c *pgxpool.Config) { c.ConnConfig.Tracer = sent }))
 	x := newSiteOn(t, openPostgresOn(t, pool))
