@@ -61,6 +61,13 @@ func (x *site) hostGives() giver {
 				j.Children = []int64{id}
 			case "childkeys":
 				j.ChildKeys = []string{v}
+			case "afterkeys":
+				j.AfterKeys = []string{v}
+			case "after":
+				var id int64
+				_, err := fmt.Sscan(v, &id)
+				must(x.T, err)
+				j.After = []int64{id}
 			case "name":
 				j.Name = v
 			}
@@ -162,6 +169,8 @@ func TestGrants(t *testing.T) {
 				"lead to what leads to it":        {"plain": "yynyyynn", "script": "yynnynnn", "other": "yynyyynn", "other script": "yynnnnnn"},
 				"lead to it in a new job":         {"plain": "yynyyynn", "script": "yynnynnn", "other": "yynnnynn", "other script": "yynnnnnn"},
 				"lead to it by a former version":  {"plain": "yynyyynn", "script": "yynnynnn", "other": "yynnnynn", "other script": "yynnnnnn"},
+				"run behind it by its id":         {"plain": "yynyyynn", "script": "yynyyynn", "other": "yynnnynn", "other script": "yynnnynn"},
+				"run behind it by its key":        {"plain": "yynyyynn", "script": "yynyyynn", "other": "yynnnynn", "other script": "yynnnynn"},
 				"lead to it with its own (plain)": {"plain": "yynyyynn", "script": "yynyyynn", "other": "yynnnynn", "other script": "yynnnynn"},
 			} {
 				x := newSite(t)
@@ -260,6 +269,12 @@ func (x *site) goes(who giver, way, app string, script bool) string {
 		try = func() {
 			who.save(now, map[string]string{"restores": fmt.Sprint(p.Version), "children": id, "param": p.Param})
 		}
+	case "run behind it by its id":
+		p := add("orders", func(*xxljob.Job) {})
+		try = func() { who.save(p, map[string]string{"after": id, "param": p.Param}) }
+	case "run behind it by its key":
+		p := add("orders", func(*xxljob.Job) {})
+		try = func() { who.save(p, map[string]string{"afterkeys": key, "param": p.Param}) }
 	case "lead to it with its own (plain)":
 		p := add("orders", func(*xxljob.Job) {})
 		try = func() { who.save(p, map[string]string{"children": id, "param": p.Param}) }

@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/store"
 )
 
 // posted is the form that was sent, filled with what it says. What is no value of a field is
@@ -117,9 +115,6 @@ func (q *request) addJob() error {
 	if q.onlyShows() {
 		return q.showAsSent(f)
 	}
-	if err := q.mayFollow(j, nil, f.faults); err != nil {
-		return err
-	}
 	var added xxljob.Job
 	if len(f.faults) == 0 {
 		if added, err = q.Scheduler.AddJob(q.ctx, q.grantsOf(), *j); err != nil && !q.formFaults(err, f) {
@@ -152,9 +147,6 @@ func (q *request) saveJob() error {
 		if err := q.limitRate(unseens); err != nil {
 			return err
 		}
-	}
-	if err := q.mayFollow(j, &q.job, f.faults); err != nil {
-		return err
 	}
 	if len(f.faults) == 0 {
 		_, err = q.Scheduler.UpdateJob(q.ctx, q.grantsOf(), *j)
@@ -192,34 +184,6 @@ func (q *request) moreFaults(f *jobForm) {
 	if f.job.Schedule == f.base.Schedule {
 		delete(f.faults, "conf")
 	}
-}
-
-// mayFollow adds a fault where the job is to run behind one that the user does not see. had is the
-// job as it is stored: what it names already it may go on to name. To which jobs it may lead the
-// scheduler says.
-func (q *request) mayFollow(j, had *xxljob.Job, faults map[string]string) error {
-	if had == nil {
-		had = &xxljob.Job{}
-	}
-	fresh := slices.DeleteFunc(slices.Clone(j.After), func(id int64) bool { return slices.Contains(had.After, id) })
-	if len(fresh) > 100 { // more are refused anyway
-		fresh = nil
-	}
-	found, err := q.jobsByID(fresh)
-	if err != nil {
-		return err
-	}
-	for _, id := range fresh {
-		if job, there := found[id]; !there || !allowed(q.user, see, job.App) {
-			faults["after"] = q.text("fault.after", "id", strconv.FormatInt(id, 10))
-		}
-	}
-	for _, key := range j.AfterKeys {
-		if app, _, ok := store.SplitRef(key); ok && !slices.Contains(had.AfterKeys, key) && !allowed(q.user, see, app) {
-			faults["afterkeys"] = q.text("fault.after", "id", key)
-		}
-	}
-	return nil
 }
 
 // jobsByID are those jobs that there are.

@@ -41,8 +41,8 @@ type FieldError struct {
 	// "choice" where it is none of those that it may be, "not-found" where it names what is not
 	// there, "cycle" where a job would follow from itself, and "invalid" for any other. Who calls for
 	// somebody else, as the console does, also gets "scripts" where only those may say this who may
-	// write scripts, "child" where it names a job that they may not run, "named" where others
-	// name the job, and "secret" where it would show what is hidden.
+	// write scripts, "child" where it names a job that they may not run, "after" one that they may
+	// not see, "named" where others name the job, and "secret" where it would show what is hidden.
 	Code string
 	// Err says what is wrong.
 	Err error
@@ -92,6 +92,8 @@ func codeOf(err error) string {
 		return "scripts"
 	case errors.Is(err, errs.ErrForeign):
 		return "child"
+	case errors.Is(err, errs.ErrUnseen):
+		return "after"
 	case errors.Is(err, errs.ErrHidden):
 		return "secret"
 	case errors.Is(err, errs.ErrNamed):

@@ -32,6 +32,8 @@ var (
 	ErrScripts = errors.New("xxljob: the caller may not write scripts")
 	// ErrForeign: the caller may not run the job that is named, or there is none.
 	ErrForeign = errors.New("xxljob: there is no such job, or the caller may not run it")
+	// ErrUnseen: the caller may not see the job that is named, or there is none.
+	ErrUnseen = errors.New("xxljob: there is no such job, or the caller may not see it")
 	// ErrHidden: the caller may not show what is hidden.
 	ErrHidden = errors.New("xxljob: the caller may not show what is hidden")
 	// ErrNamed: jobs that the caller may not edit name this one, and would give a script its

@@ -32,10 +32,11 @@
 // EnsureJob and EnsureJobs are the host's. A parameter goes to a script only from who may write
 // scripts, also where other jobs hand it on (ChildParam) or once hand it on: links are looked at when
 // an edit completes one, from the parent (children, ChildParam) or from the child (key, glue type),
-// each with all that lies behind it. A link to another app needs the right to run the child; whoever
-// operates the parent may use it then. Of links from before, those are named in the log whose last
-// editor might not make them (linksbefore.go); they are not cut. What of a job is hidden the job says
-// (Job.Secret), and the store keeps to it when it pays children, whoever has made the link.
+// each with all that lies behind it. To run behind a job needs the right to see it, and to lead to one
+// of another app the right to run that; whoever operates the parent may use it then. Of links from
+// before, those are named in the log whose last editor might not make them (linksbefore.go); they are
+// not cut. What of a job is hidden the job says (Job.Secret), and the store keeps to it when it pays
+// children, whoever has made the link.
 //
 // What is looked at again behind a write (lookagain.go) cannot be looked at within it by comparing
 // versions of the two ends. Each caller has read the other end, but what matters may be none that it

@@ -65,6 +65,9 @@ func (d *Catalog) mayDefine(ctx context.Context, g grants.Grants, old, job *stor
 	if err := d.mayBeLedTo(ctx, g, &f, old, job); err != nil {
 		return err
 	}
+	if err := d.mayFollow(ctx, g, &f, old, job); err != nil {
+		return err
+	}
 	return f.Err()
 }
 
@@ -135,6 +138,27 @@ func (d *Catalog) mayLead(ctx context.Context, g grants.Grants, f *store.Faults,
 		return d.reaches(ctx, g, f, "Param", errs.Shorten(job.Param, 40), job.Children, job.ChildKeys)
 	}
 	return d.reaches(ctx, g, f, "ChildParam", string(job.ChildParam), ids, keys)
+}
+
+// mayFollow adds the jobs that this one is to run behind from now on, and that the caller does not see:
+// its runs would tell when those succeed.
+func (d *Catalog) mayFollow(ctx context.Context, g grants.Grants, f *store.Faults, old, job *store.Job) error {
+	fresh := slices.DeleteFunc(slices.Clone(job.After), func(id int64) bool { return slices.Contains(old.After, id) })
+	seen := map[int64]bool{}
+	if err := d.eachNamed(ctx, fresh, nil, func(j *store.Job) { seen[j.ID] = g.Sees(j.App) }); err != nil {
+		return err
+	}
+	for _, id := range fresh {
+		if !seen[id] {
+			f.Add("After", id, errs.ErrUnseen)
+		}
+	}
+	for _, ref := range job.AfterKeys {
+		if app, _, _ := store.SplitRef(ref); !slices.Contains(old.AfterKeys, ref) && !g.Sees(app) {
+			f.Add("AfterKeys", ref, errs.ErrUnseen)
+		}
+	}
+	return nil
 }
 
 // mayHand adds that the job's parameter, which the caller is not shown, would go to another app by these
