@@ -28,7 +28,10 @@ import (
 func TestConformanceThroughAPooler(t *testing.T) {
 	inServer(t)
 	t.Parallel()
-	dsn := pgtest.PgBouncer(t, pgtest.DSN(t))
+	// A server of its own: where others make and drop tables, statements that are not prepared look all up anew.
+	server := pgtest.Start(t, pgtest.Options{NoFsync: true, Settings: map[string]string{"full_page_writes": "off", "autovacuum": "off", "jit": "off"}})
+	there := &schemas{pool: pgtest.Pool(t, pgtest.At(server.DSN("postgres")))}
+	dsn := pgtest.PgBouncer(t, server.DSN("postgres"))
 	binary := pgtest.Pool(t, pgtest.At(dsn), by(pgx.QueryExecModeExec), pgtest.MaxConns(32))
 	texts := pgtest.Pool(t, pgtest.At(dsn), by(pgx.QueryExecModeSimpleProtocol), pgtest.MaxConns(16))
 	asTexts := []string{"Job", "Claim", "Start", "Finish"}
@@ -40,7 +43,7 @@ func TestConformanceThroughAPooler(t *testing.T) {
 		if slices.Contains(asTexts, strings.Split(t.Name(), "/")[1]) {
 			pooled = texts
 		}
-		return openOn(t, pooled, postgres.Patient(postgres.Config{LeaseMode: postgres.LeaseRow}))
+		return there.open(t, pooled, postgres.Patient(postgres.Config{LeaseMode: postgres.LeaseRow}))
 	})
 }
 
@@ -59,8 +62,10 @@ func TestAPoolerIsFoundOutAtNew(t *testing.T) {
 			t.Errorf("%s of the pooler's sessions is left at %s", name, got)
 		}
 	}
-	prepared := pgtest.Pool(t, pgtest.At(dsn))
-	wantText(t, newStore(t, prepared, postgres.Config{Schema: schema, LeaseMode: postgres.LeaseRow}), "default_query_exec_mode=exec")
+	for _, cfg := range []postgres.Config{{Schema: schema, LeaseMode: postgres.LeaseRow}, {Schema: schema, LockConn: lockConn(t)}} { // direct connections for locks say nothing of the pool's
+		prepared := pgtest.Pool(t, pgtest.At(pgtest.PgBouncer(t, pgtest.DSN(t)))) // in whose sessions nothing is prepared yet
+		wantText(t, newStore(t, prepared, cfg), "default_query_exec_mode=exec")
+	}
 	must(t, newStore(t, exec, postgres.Config{Schema: schema, LeaseMode: postgres.LeaseRow}))
 	direct := postgres.Config{Schema: schema, LockConn: lockConn(t)}
 	s, err := postgres.New(t.Context(), exec, direct)
