@@ -4,6 +4,7 @@ package console
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/xxljob/xxljob"
@@ -21,7 +22,9 @@ type changesPage struct {
 	Chips   []chip
 	Filter  changeFilter
 	Pages   pager
+	GoOn    string // where a search goes on that has stopped early
 	Partial bool
+	Names   map[int64]string // of the jobs that the entries are about
 }
 
 // changeFilter is which entries are wanted, as the address of the page says.
@@ -48,7 +51,10 @@ func (q *request) changes() error {
 	if err != nil {
 		return err
 	}
-	p := changesPage{Filter: f, Chips: q.filterChips("changes", changeFilters)}
+	p := changesPage{Filter: f}
+	if p.Chips, err = q.filterChips("changes", changeFilters); err != nil {
+		return err
+	}
 	q.offerChoices(&p)
 	known, sees, err := q.changeApps(f.App, &search)
 	if err != nil {
@@ -64,12 +70,33 @@ func (q *request) changes() error {
 		if err = q.learnSecrets(p.Changes); err != nil {
 			return err
 		}
+		if p.Names, err = q.namesOf(p.Changes); err != nil {
+			return err
+		}
 		if next > 1 {
 			p.Partial, place = len(p.Changes) < changesOnAPage, cursorOf("id", next)
 		}
 	}
 	p.Pages = q.pager("before", place)
+	p.GoOn = p.Pages.goOn(p.Partial)
 	return q.show("changes", http.StatusOK, p)
+}
+
+// namesOf are the names of the jobs that entries are about, as far as these are there.
+func (q *request) namesOf(list []xxljob.Change) (map[int64]string, error) {
+	names, ids := map[int64]string{}, []int64{}
+	for _, c := range list {
+		if c.JobID != 0 && !slices.Contains(ids, c.JobID) {
+			ids = append(ids, c.JobID)
+		}
+	}
+	found, err := q.under(store.WithShortTexts(q.ctx, 0)).jobsByID(ids)
+	for id, j := range found {
+		if allowed(q.user, see, j.App) {
+			names[id] = j.Name
+		}
+	}
+	return names, err
 }
 
 // changeSearch is the filter as the store takes it, but for the apps.
@@ -113,8 +140,10 @@ func (q *request) changeApps(one string, s *xxljob.ChangeSearch) (known []string
 const siftReads = 5
 
 // searchChanges is a page of a search, without what the user does not see: entries of no app are
-// for admins. next is where it goes on, 1 for nowhere.
+// for admins. Logins are there where they are asked for, or what somebody has done. next is where it
+// goes on, 1 for nowhere.
 func (q *request) searchChanges(s xxljob.ChangeSearch) (list []xxljob.Change, next int64, err error) {
+	logins := s.Object != "" || s.Verb != "" || s.Actor != ""
 	for range siftReads {
 		found, err := q.record.SearchChanges(q.ctx, s)
 		if err != nil {
@@ -123,6 +152,9 @@ func (q *request) searchChanges(s xxljob.ChangeSearch) (list []xxljob.Change, ne
 		for _, c := range found.Changes {
 			if len(list) == changesOnAPage {
 				return list, list[changesOnAPage-1].ID, nil
+			}
+			if c.Object == store.ObjectLogin && !logins {
+				continue
 			}
 			if q.user.Admin || c.App != "" && allowed(q.user, see, c.App) {
 				list = append(list, c)

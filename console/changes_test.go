@@ -24,9 +24,9 @@ func testChangesAreFiltered(t *testing.T) {
 	run := must1(x.s.TriggerOne(ctx, k.ID, xxljob.Trigger{}))
 	must(t, x.s.StopJob(ctx, j.ID))
 	must(t, x.s.RemoveJob(ctx, j.ID))
-	n := func() int { return strings.Count(root.body, `<td data-name="At"`) }
+	n := func() int { return strings.Count(root.body, `<td class="c-at`) }
 	for query, want := range map[string]int{
-		"":                                  7, // two jobs, a run, a stop, a removal, a user and a login
+		"":                                  6, // two jobs, a run, a stop, a removal and a user, without a login
 		"actor=ann":                         3,
 		"app=billing":                       2,
 		"verb=stop":                         1,
@@ -34,7 +34,7 @@ func testChangesAreFiltered(t *testing.T) {
 		"object=run&id=" + itoa(run):        1,
 		"id=" + itoa(j.ID):                  3, // an ID alone is a job's
 		"object=login":                      1,
-		"since=2020-01-01T00:00:00Z":        7,
+		"since=2020-01-01T00:00:00Z":        6,
 		"until=2020-01-01T00:00:00Z":        0,
 		"actor=ann&verb=remove&app=billing": 0,
 	} {
@@ -61,7 +61,7 @@ func testChangesAreFiltered(t *testing.T) {
 		}
 		u.get("changes").has("nightly", "removed")
 	}
-	if root.get("changes"); !strings.Contains(root.body, ">logged in</td>") {
+	if root.get("changes?object=login"); !strings.Contains(root.body, ">logged in</td>") {
 		t.Error("the test above looks for what is not there")
 	}
 }

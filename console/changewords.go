@@ -3,6 +3,7 @@ package console
 // What pages say of runs and changes.
 
 import (
+	"cmp"
 	"encoding/json"
 	"html/template"
 	"maps"
@@ -40,6 +41,28 @@ func (p *page) Took(r xxljob.Run) string {
 	return p.Span(r.Ended.Sub(r.Started))
 }
 
+// ResultOf is the result of a run, or its error, as a line of a list has room for it.
+func (p *page) ResultOf(r xxljob.Run) string { return p.q.cell(&r, FieldResult, r.HandleMsg) }
+
+// Told is what is to be said of a run beside its result: which retry and which part of a broadcast
+// it is, which instant it stands for, and why it came to nothing.
+func (p *page) Told(r xxljob.Run) string {
+	var words []string
+	if r.Attempt > 0 {
+		words = append(words, p.T("runs.attempt", "n", r.Attempt))
+	}
+	if r.Sharding.Total > 0 {
+		words = append(words, p.T("runs.part", "part", r.Sharding.Index+1, "of", r.Sharding.Total))
+	}
+	if !r.StandsFor.IsZero() {
+		words = append(words, p.T("run.standsfor")+": "+p.q.stamp(r.StandsFor))
+	}
+	if r.Reason != "" {
+		words = append(words, r.Reason)
+	}
+	return strings.Join(words, " · ")
+}
+
 // Type is what made a run.
 func (p *page) Type(r xxljob.Run) string {
 	if key := "type." + string(r.Type); p.q.look.language.Has(key) {
@@ -71,13 +94,19 @@ func (p *page) Object(c xxljob.Change) template.HTML {
 	if key := "object." + c.Object; p.q.look.language.Has(key) {
 		kind = p.T(key)
 	}
-	text := template.HTMLEscapeString(kind + " " + web.Visible(c.ObjectID))
+	name := c.ObjectID
+	if b, is := p.Body.(changesPage); is && (c.Object == store.ObjectJob || c.Object == store.ObjectRun) {
+		var gone struct{ Name string } // what was removed is told in its entry
+		_ = json.Unmarshal([]byte(c.Before), &gone)
+		name = cmp.Or(b.Names[c.JobID], gone.Name, name)
+	}
+	text := template.HTMLEscapeString(kind + " " + web.Visible(name))
 	to := map[string]string{store.ObjectJob: "jobs/", store.ObjectRun: "runs/"}[c.Object]
 	if c.Object == store.ObjectJob && c.Verb == "remove" {
 		to = "" // it is not there any more
 	}
 	if id, err := strconv.ParseInt(c.ObjectID, 10, 64); to != "" && err == nil {
-		return template.HTML(`<a href="` + template.HTMLEscapeString(p.Root()) + to + strconv.FormatInt(id, 10) + `">` + text + `</a>`)
+		return template.HTML(`<a href="` + template.HTMLEscapeString(p.Root()) + to + strconv.FormatInt(id, 10) + `" title="` + strconv.FormatInt(id, 10) + `">` + text + `</a>`)
 	}
 	return template.HTML(text)
 }
@@ -121,9 +150,9 @@ func (p *page) Diff(c xxljob.Change) []difference {
 	for _, name := range names[:min(len(names), mostOfFields)] {
 		was, had := before[name]
 		is, has := after[name]
-		text, label := valueText, name
+		text, label := valueText, p.fieldName(name)
 		if c.Object == store.ObjectJob {
-			text, label = func(v json.RawMessage) string { return p.fieldText(name, v) }, p.fieldName(name)
+			text = func(v json.RawMessage) string { return p.fieldText(name, v) }
 		}
 		d := difference{Field: label, Before: p.hidden(&c, name, text(was)), After: p.hidden(&c, name, text(is)), Had: had && c.Before != "", Has: has}
 		if c.Object == store.ObjectRun {

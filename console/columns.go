@@ -10,6 +10,9 @@ import (
 	"html/template"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob"
 )
 
 // tableOf is the table of a list.
@@ -24,11 +27,10 @@ type column struct {
 	Name, Key string // Key is that of its heading
 	Class     string // of its heading and its cells
 	Unseen    bool   // its heading is for readers of the screen
-	Title     bool   // where rows are cards, it is the title of one
 
 	there  presence
 	within string // the column in whose cells it stands, where it has none of its own
-	narrow bool   // a narrow screen leaves it out, unless somebody has chosen it
+	drop   int    // where there is little room it is left out, 1 before 2, unless somebody has chosen others
 }
 
 // presence is when a column is there.
@@ -43,66 +45,67 @@ const (
 // tables are those of each list.
 var tables = map[string]tableOf{
 	"jobs": {class: "joblist", room: 9, columns: []column{
-		{Name: "tick", Key: "jobs.tick", Class: "tick", Unseen: true},
-		{Name: "id", Key: "field.id", Class: "num mono", there: usual, narrow: true},
-		{Name: "name", Key: "jobs.name", Title: true},
+		{Name: "tick", Key: "jobs.tick", Unseen: true},
+		{Name: "id", Key: "field.id", Class: "num mono", there: onChoice},
+		{Name: "name", Key: "jobs.name"},
 		{Name: "tags", Key: "field.tags", there: usual, within: "name"},
-		{Name: "app", Key: "jobs.app", Class: "app", there: usual},
+		{Name: "app", Key: "jobs.app", there: usual},
 		{Name: "key", Key: "field.key", Class: "mono", there: onChoice},
 		{Name: "handler", Key: "field.handler", Class: "mono", there: onChoice},
-		{Name: "schedule", Key: "jobs.schedule", there: usual},
-		{Name: "next", Key: "jobs.next", Class: "tight", there: usual},
-		{Name: "running", Key: "jobs.running", Class: "num", there: usual},
+		{Name: "schedule", Key: "jobs.schedule", there: usual, drop: 2},
+		{Name: "next", Key: "jobs.next", there: usual},
+		{Name: "running", Key: "jobs.running", Class: "num", there: usual, drop: 1},
 		{Name: "last", Key: "jobs.last", there: usual},
-		{Name: "median", Key: "jobs.median", Class: "num", there: usual, narrow: true},
+		{Name: "median", Key: "jobs.median", Class: "num", there: usual, drop: 1},
 		{Name: "author", Key: "field.author", there: onChoice},
 		{Name: "state", Key: "jobs.state", there: usual},
-		{Name: "menu", Key: "row.menu", Class: "more", Unseen: true},
+		{Name: "menu", Key: "row.menu", Unseen: true},
 	}},
-	"runs": {class: "runs", room: 6, columns: []column{
-		{Name: "tick", Key: "runs.choose", Class: "tick", Unseen: true},
-		{Name: "run", Key: "runs.run", Title: true},
-		{Name: "job", Key: "field.job", Class: "of", there: usual},
-		{Name: "handler", Key: "field.handler", Class: "mono", there: onChoice},
-		{Name: "created", Key: "field.created", Class: "tight", there: onChoice},
-		{Name: "scheduled", Key: "field.scheduled", Class: "tight", there: usual},
-		{Name: "took", Key: "runs.took", Class: "num", there: usual},
+	"runs": {class: "runs", room: 5, columns: []column{
+		{Name: "tick", Key: "runs.choose", Unseen: true},
 		{Name: "state", Key: "field.state"},
-		{Name: "where", Key: "runs.where", Class: "mono", there: usual, narrow: true},
-		{Name: "param", Key: "field.param", Class: "mono", there: usual, narrow: true},
+		{Name: "job", Key: "field.job", there: usual},
+		{Name: "scheduled", Key: "field.scheduled"},
+		{Name: "late", Key: "runs.late", Class: "num", there: usual, drop: 2},
+		{Name: "took", Key: "runs.took", Class: "num", there: usual},
 		{Name: "result", Key: "field.result", Class: "mono", there: usual},
-		{Name: "menu", Key: "row.menu", Class: "more", Unseen: true},
+		{Name: "run", Key: "runs.run", Class: "mono", there: onChoice},
+		{Name: "type", Key: "field.trigger", there: onChoice},
+		{Name: "handler", Key: "field.handler", Class: "mono", there: onChoice},
+		{Name: "created", Key: "field.created", there: onChoice},
+		{Name: "where", Key: "runs.where", Class: "mono", there: onChoice},
+		{Name: "param", Key: "field.param", Class: "mono", there: onChoice},
+		{Name: "menu", Key: "row.menu", Unseen: true},
 	}},
 	"changes": {columns: []column{
-		{Name: "at", Key: "changes.at", Class: "tight"},
-		{Name: "actor", Key: "changes.actor", Class: "who", there: usual},
-		{Name: "client", Key: "changes.client", Class: "mono", there: usual, narrow: true},
+		{Name: "at", Key: "changes.at"},
+		{Name: "actor", Key: "changes.actor", there: usual},
+		{Name: "client", Key: "changes.client", Class: "mono", there: usual, drop: 1},
 		{Name: "verb", Key: "changes.verb"},
-		{Name: "object", Key: "changes.object", Class: "who"},
+		{Name: "object", Key: "changes.object"},
 		{Name: "app", Key: "changes.filter.app", there: usual, within: "object"},
 		{Name: "what", Key: "changes.what"},
 	}},
 	// On the page of a job, and of a run:
-	"jobruns": {columns: []column{
-		{Name: "run", Key: "runs.run", Class: "mono"},
-		{Name: "job", Key: "field.job"},
-		{Name: "scheduled", Key: "field.scheduled", Class: "tight"},
-		{Name: "late", Key: "runs.late", Class: "num"},
-		{Name: "took", Key: "runs.took", Class: "num"},
+	"jobruns": {class: "runs", columns: []column{
 		{Name: "state", Key: "field.state"},
-		{Name: "type", Key: "field.trigger", narrow: true},
-		{Name: "address", Key: "field.address", Class: "mono", narrow: true},
+		{Name: "job", Key: "field.job"},
+		{Name: "scheduled", Key: "field.scheduled"},
+		{Name: "late", Key: "runs.late", Class: "num", drop: 2},
+		{Name: "took", Key: "runs.took", Class: "num"},
+		{Name: "result", Key: "field.result", Class: "mono"},
+		{Name: "run", Key: "runs.run", Class: "mono", drop: 1},
 	}},
 	"skipped": {columns: []column{
 		{Name: "run", Key: "runs.run", Class: "mono"},
-		{Name: "first", Key: "job.skipped.first", Class: "tight"},
+		{Name: "first", Key: "job.skipped.first"},
 		{Name: "count", Key: "job.skipped.count", Class: "num"},
 		{Name: "reason", Key: "run.reason"},
 	}},
 	"jobchanges": {class: "jobchanges", columns: []column{
-		{Name: "at", Key: "changes.at", Class: "tight"},
+		{Name: "at", Key: "changes.at"},
 		{Name: "version", Key: "field.version", Class: "num"},
-		{Name: "actor", Key: "changes.actor", Class: "who"},
+		{Name: "actor", Key: "changes.actor"},
 		{Name: "verb", Key: "changes.verb"},
 		{Name: "what", Key: "changes.what"},
 	}},
@@ -110,7 +113,7 @@ var tables = map[string]tableOf{
 		{Name: "run", Key: "runs.run"},
 		{Name: "branch", Key: "run.branch"},
 		{Name: "state", Key: "field.state"},
-		{Name: "span", Key: "run.span", Class: "spancell"},
+		{Name: "span", Key: "run.span"},
 		{Name: "took", Key: "runs.took", Class: "num"},
 		{Name: "where", Key: "runs.where", Class: "mono"},
 	}},
@@ -186,6 +189,7 @@ type table struct {
 	Columns     []shownColumn // that have cells of their own
 	Has         map[string]bool
 	Rows        any
+	day         string // of the row before
 }
 
 // shownColumn is a column that is there: how its cells begin, and the template of what is in them.
@@ -213,28 +217,21 @@ func (p *page) Table(list string, rows any, without ...string) (*table, error) {
 		if c.there != always && !t.Has[c.Name] || c.within != "" || slices.Contains(without, c.Name) {
 			continue
 		}
-		if c.narrow && !own {
-			c.Class = strings.TrimSpace(c.Class + " drop")
+		classes := []string{"c-" + c.Name}
+		if c.Class != "" {
+			classes = append(classes, c.Class)
 		}
+		if c.drop > 0 && !own {
+			classes = append(classes, fmt.Sprint("drop", c.drop))
+		}
+		c.Class = strings.Join(classes, " ")
 		cells := p.q.pages[p.Lang()].Lookup(list + "/" + c.Name)
 		if cells == nil {
 			return nil, fmt.Errorf("the cells of the column %s of %s have no template", c.Name, list)
 		}
-		t.Columns = append(t.Columns, shownColumn{c, t.beginning(c), cells})
+		t.Columns = append(t.Columns, shownColumn{c, `<td class="` + c.Class + `">`, cells})
 	}
 	return t, nil
-}
-
-// beginning is the tag of the cells of a column, with its name where rows are cards.
-func (t *table) beginning(c column) string {
-	tag := "<td"
-	if !c.Unseen && !c.Title {
-		tag += ` data-name="` + template.HTMLEscapeString(t.T(c.Key)) + `"`
-	}
-	if c.Class != "" {
-		tag += ` class="` + c.Class + `"`
-	}
-	return tag + ">"
 }
 
 // Page is the page that the table is on.
@@ -266,6 +263,30 @@ func (t *table) Anchor(row any) string {
 		return a.Anchor()
 	}
 	return ""
+}
+
+// Above is the day that a row of a list of runs is of, where the row before was of another one;
+// before the first was today.
+func (t *table) Above(row any) string {
+	var r xxljob.Run
+	switch row := row.(type) {
+	case runRow:
+		r = row.Run
+	case xxljob.Run:
+		r = row
+	}
+	if tables[t.List].class != "runs" || r.Scheduled.IsZero() {
+		return ""
+	}
+	if t.day == "" {
+		t.day = t.Now.In(t.q.look.zone).Format(time.DateOnly)
+	}
+	day := r.Scheduled.In(t.q.look.zone).Format(time.DateOnly)
+	if day == t.day {
+		return ""
+	}
+	t.day = day
+	return day
 }
 
 // Current reports whether a row is what the page is about.

@@ -73,7 +73,7 @@ func New(cfg Config) (http.Handler, error) {
 		}
 	}
 	c.policy = policyFor(cfg.FrameAncestors)
-	if c.assets, err = web.LoadAssets(files, "asset/*.css", "asset/*.js", "asset/vendor/*.js"); err != nil {
+	if c.assets, err = web.LoadAssets(files, "asset/*.css", "asset/*.js", "asset/*.svg", "asset/vendor/*.js"); err != nil {
 		return nil, err
 	}
 	if c.langs, err = lang.Load(words()); err != nil {

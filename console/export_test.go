@@ -72,6 +72,7 @@ type FieldInfo struct {
 	Options     []string
 	Check       bool
 	Least, Upto int64 // of a number
+	Span        bool  // of seconds
 	Bytes       int   // of a text
 }
 
@@ -79,7 +80,7 @@ type FieldInfo struct {
 func FormFields() (list []FieldInfo) {
 	for _, g := range formGroups() {
 		for _, f := range g.fields {
-			info := FieldInfo{Name: f.name, Check: f.kind == aCheck, Least: f.least, Upto: f.upto}
+			info := FieldInfo{Name: f.name, Check: f.kind == aCheck, Least: f.least, Upto: f.upto, Span: f.span}
 			if f.limit == "form.bytes" {
 				info.Bytes = f.most
 			}

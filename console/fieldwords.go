@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 // fieldOfRun is the name and the value of a field of a run that somebody has triggered.
@@ -20,7 +21,7 @@ func (p *page) fieldOfRun(name, text string) (string, string) {
 	case "Param":
 		return p.T("field.param"), text
 	}
-	return name, text
+	return p.fieldName(name), text
 }
 
 // fieldName is what the form calls a field of a job. One that the form does not have has the
@@ -33,6 +34,12 @@ func (p *page) fieldName(name string) string {
 		return p.T("field.state")
 	case "GlueType":
 		return p.T("field.gluetype")
+	case "StopReason", "KillReason":
+		return p.T("field.reason")
+	case "PasswordSet":
+		return p.T("field.passwordset")
+	case "RetryBackoff":
+		return p.T("field.retrybackoff")
 	}
 	if f := p.q.fields[name]; f != nil {
 		return p.T("field." + f.name)
@@ -53,6 +60,19 @@ func (p *page) fieldText(name string, v json.RawMessage) string {
 		return strings.Join(list, ", ")
 	}
 	text := valueText(v)
+	if name == "StopReason" && text == store.StopFinished {
+		return p.T("reason.finished")
+	}
+	if name == "RetryBackoff" {
+		var b xxljob.Backoff
+		switch {
+		case json.Unmarshal(v, &b) != nil || b == xxljob.Backoff{}:
+		case b.Max > 0:
+			return p.T("said.backoff.max", "first", p.Span(b.First), "max", p.Span(b.Max))
+		default:
+			return p.T("said.backoff", "first", p.Span(b.First))
+		}
+	}
 	if name == "Stopped" && text != "" {
 		return p.T(map[bool]string{true: "jobs.status.off", false: "jobs.status.on"}[text == "true"])
 	}
@@ -63,7 +83,7 @@ func (p *page) fieldText(name string, v json.RawMessage) string {
 		return p.Option(f.name, text)
 	case f.span:
 		if ns, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return strconv.FormatFloat(time.Duration(ns).Seconds(), 'f', -1, 64)
+			return p.q.exact(time.Duration(ns))
 		}
 	}
 	return text

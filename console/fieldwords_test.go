@@ -23,8 +23,8 @@ func testRecordInWords(t *testing.T) {
 	must(t, x.s.StopJob(context.Background(), j.ID))
 	_, err = x.s.Trigger(xxljob.WithActor(context.Background(), "wang"), j.ID, xxljob.Trigger{})
 	must(t, err)
-	b.get("changes").is(200).has("Timeout, in seconds 0 90", "State enabled stopped", "Route strategy", "round robin", "Tags ledger, nightly", "0 0 3 * * ?", "30 4 * * *", "Trigger by hand").lacks("90000000000", "ROUND", "&#34;Conf&#34;")
+	b.get("changes").is(200).has("Timeout 0 1 min 30 s", "State enabled stopped", "Route strategy", "round robin", "Tags ledger, nightly", "0 0 3 * * ?", "30 4 * * *", "Trigger by hand").lacks("90000000000", "ROUND", "&#34;Conf&#34;")
 	b.post("look", url.Values{"language": {"zh-CN"}})
-	b.get("changes").is(200).has("任务超时时间（秒） 0 90", "状态 已启动 已停止", "路由策略", "轮询", "触发方式 手动触发")
+	b.get("changes").is(200).has("任务超时时间 0 1 分 30 秒", "状态 已启动 已停止", "路由策略", "轮询", "触发方式 手动触发")
 	b.get("changes?actor=nobody").is(200).has("没有符合筛选条件的操作记录。")
 }

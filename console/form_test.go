@@ -141,6 +141,15 @@ func testAddAndCopy(t *testing.T) {
 	if want := (xxljob.Schedule{Type: xxljob.ScheduleFixRate, Conf: "2.5"}); j.Schedule != want || j.Param != "{\n}" || !j.Stopped {
 		t.Errorf("%+v", j)
 	}
+	for text, want := range map[string]time.Duration{"5m": 5 * time.Minute, "1h 30M": 90 * time.Minute, "90": 90 * time.Second, "1m30s": 90 * time.Second, "": 0} {
+		root.post("jobs/"+itoa(j.ID)+"/edit", with(root.get("jobs/"+itoa(j.ID)+"/edit").filled("jobform"), "timeout", text)).is(200)
+		if now := must1(x.store.Job(t.Context(), j.ID)); now.Timeout != want {
+			t.Errorf("%q is %v", text, now.Timeout)
+		}
+		if again := root.get("jobs/" + itoa(j.ID) + "/edit").filled("jobform").Get("timeout"); want == 5*time.Minute && again != "5m" || want == 90*time.Minute && again != "1h30m" {
+			t.Errorf("%v is shown as %q", want, again)
+		}
+	}
 	root.post("jobs/new", root.newForm()).is(422).has("The app already has a job with this key.")
 	root.post("jobs/new", root.newForm("type", "ONCE", "conf", "2001-01-01T00:00:00Z", "name", "late", "stopped", "")).is(422).has("no instant in the future")
 	full := x.fullJob()

@@ -84,12 +84,26 @@ func (q *request) limits(f *formField) string {
 	case "form.tags":
 		return q.text(f.limit, "n", mostTags, "bytes", mostTagBytes)
 	}
+	if f.span {
+		second := func(n int64) string {
+			if n == 0 {
+				return "0"
+			}
+			return q.span(time.Duration(n) * time.Second)
+		}
+		key := "form.span"
+		if f.least > 0 {
+			key = "form.span.orzero"
+		}
+		return q.text(key, "least", second(f.least), "n", second(f.upto))
+	}
 	return q.text(f.limit, "least", f.least, "n", f.upto)
 }
 
 // What is no value; the texts are keys of words.
 var (
 	errNumber     = errors.New("fault.number")
+	errSpan       = errors.New("fault.span")
 	errMoment     = errors.New("fault.moment")
 	errNoSuchTime = errors.New("fault.gap")
 	errIDs        = errors.New("fault.ids")
@@ -141,18 +155,48 @@ func number(name, of string, at func(*xxljob.Job) *int) formField {
 		}}
 }
 
-// seconds is a length of time, in seconds with up to three decimals.
-func seconds(name, of string, at func(*xxljob.Job) *time.Duration) formField {
+// length is a length of time, as "1h30m"; a number alone is of seconds, with up to three decimals.
+func length(name, of string, at func(*xxljob.Job) *time.Duration) formField {
 	return formField{name: name, of: of, kind: aNumber, span: true, most: 20,
-		get: func(f *formTexts) string { return strconv.FormatFloat(at(f.job).Seconds(), 'f', -1, 64) },
+		get: func(f *formTexts) string { return shortSpan(*at(f.job)) },
 		set: func(f *formTexts, s string) error {
-			n, err := strconv.ParseFloat(orZero(s), 64)
-			if err != nil || !(n >= -1e9 && n <= 1e10) { // what is not a number is neither
-				return errNumber
+			d, err := spanIn(s)
+			if err == nil {
+				*at(f.job) = d.Round(time.Millisecond)
 			}
-			*at(f.job) = time.Duration(math.Round(n*1000)) * time.Millisecond
-			return nil
+			return err
 		}}
+}
+
+// shortSpan is a length of time as spanIn reads it, as "5m" and not "5m0s".
+func shortSpan(d time.Duration) string {
+	s := d.String()
+	if d == 0 {
+		return "0"
+	}
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}
+
+// spanIn reads a length of time.
+func spanIn(s string) (time.Duration, error) {
+	s = strings.ReplaceAll(orZero(s), " ", "")
+	if n, err := strconv.ParseFloat(s, 64); err == nil {
+		if !(n >= -1e9 && n <= 9e9) { // what is not a number is neither
+			return 0, errSpan
+		}
+		return time.Duration(math.Round(n*1000)) * time.Millisecond, nil
+	}
+	d, err := time.ParseDuration(strings.ToLower(s))
+	if err != nil {
+		return 0, errSpan
+	}
+	return d, nil
 }
 
 // momentLayout is how browsers send a moment.

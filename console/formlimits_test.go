@@ -11,8 +11,9 @@ import (
 	"github.com/xxljob/xxljob/console"
 )
 
-// TestLimitsOfTheForm: each field of a number or a text says which it may have, and the scheduler
-// takes what it says and nothing beyond it; each field but boxes to tick has a help.
+// TestLimitsOfTheForm: each field of a number says which it may have, and each of a text where one
+// points at its label; the scheduler takes what it says and nothing beyond it; each field but texts and
+// boxes to tick has a help.
 func TestLimitsOfTheForm(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
@@ -43,7 +44,11 @@ func TestLimitsOfTheForm(t *testing.T) {
 		switch {
 		case f.Upto > 0:
 			numbers++
-			if want := "to " + grouped(f.Upto); !strings.Contains(help, want) {
+			want := "to " + grouped(f.Upto)
+			if f.Span {
+				want = "Such as 30s, 5m or 1h30m; a number alone is seconds. From "
+			}
+			if !strings.Contains(help, want) {
 				t.Errorf("%s says %q and not %q", f.Name, help, want)
 			}
 			for _, value := range []int64{f.Least, f.Upto} {
@@ -56,8 +61,9 @@ func TestLimitsOfTheForm(t *testing.T) {
 			}
 		case f.Bytes > 0:
 			texts++
-			if want := "At most " + grouped(int64(f.Bytes)) + " bytes."; !strings.Contains(help, want) {
-				t.Errorf("%s says %q and not %q", f.Name, help, want)
+			_, tip, _ := strings.Cut(root.body, `for="f-`+f.Name+`" title="`)
+			if want := "At most " + grouped(int64(f.Bytes)) + " bytes."; !strings.HasPrefix(tip, want) {
+				t.Errorf("%s says %.60q and not %q", f.Name, tip, want)
 			}
 			ruled := slices.Contains([]string{"conf", "zone", "afterzone"}, f.Name) // not each text of that length is one
 			if !ruled && faulty(f.Name, strings.Repeat("x", f.Bytes)) {
@@ -67,7 +73,7 @@ func TestLimitsOfTheForm(t *testing.T) {
 				t.Errorf("%s: %d bytes are taken", f.Name, f.Bytes+1)
 			}
 		}
-		if !f.Check && help == "" {
+		if !f.Check && f.Bytes == 0 && help == "" {
 			t.Errorf("%s has no help", f.Name)
 		}
 	}

@@ -162,10 +162,10 @@ func TestAssets(t *testing.T) {
 	b := x.browser()
 	b.get("login")
 	names := regexp.MustCompile(`(?:href|src)="\./(asset/[^"]+)"`).FindAllStringSubmatch(b.body, -1)
-	if len(names) != 4 { // styles, htmx, our script, and that of the setup
+	if len(names) != 5 { // the icon, styles, htmx, our script, and that of the setup
 		t.Fatalf("the page refers to %q", names)
 	}
-	kinds := map[string]string{"css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+	kinds := map[string]string{"css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 	for _, name := range names {
 		b.get(name[1]).is(200)
 		h := b.res.Header

@@ -67,7 +67,19 @@ func testAJobSaysHowItIs(t *testing.T) {
 	root.get(page).is(200).has("The last run failed", "no route to host")
 	fails = errors.New("connection refused")
 	last := again()
-	root.get(page).is(200).has("The last 2 runs failed", "connection refused").lacks("no route to host")
+	root.get(page).is(200).has("The last 2 runs failed", "connection refused")
+	_, alert, _ := strings.Cut(root.body, `class="alert why"`)
+	if alert, _, _ = strings.Cut(alert, "</p>"); strings.Contains(alert, "no route to host") {
+		t.Errorf("the reason of a run before is said: %s", alert)
+	}
+	for _, reason := range []string{"connection refused", "no route to host"} { // each at its run
+		if !strings.Contains(root.body, `<td class="c-result mono">`+reason+`</td>`) {
+			t.Errorf("no run has the reason %q: %s", reason, root.body)
+		}
+	}
+	if n := strings.Count(root.body, `<rect class="state-failed"`); n != 2 {
+		t.Errorf("%d bars of failed runs, want 2", n)
+	}
 	if !strings.Contains(root.body, `runs/`+itoa(last.ID)+`"><code>connection refused`) || !root.before("connection refused", "Definition") {
 		t.Errorf("the reason does not lead to the run: %s", root.body)
 	}

@@ -118,9 +118,16 @@ func instantsOf(j *xxljob.Job, list []time.Time) []instant {
 // jobNews reads what the page of the request's job says beside its definition.
 func (q *request) jobNews(now time.Time) (n jobNews, err error) {
 	j := &q.job
-	newest, err := q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: j.ID, Limit: mostPlanned})
+	ctx := q.ctx
+	if q.Redact == nil { // where texts are hidden in part, all of them would have to be looked at
+		ctx = store.WithShortTexts(ctx, 2*mostInACell)
+	}
+	newest, err := q.Store.Runs(ctx, xxljob.RunFilter{JobID: j.ID, Limit: mostPlanned})
 	if err != nil {
 		return n, err
+	}
+	for i := range newest {
+		newest[i].Param, newest[i].TriggerMsg = "", ""
 	}
 	n.next, n.bad = nextOf(j, newest, now)
 	if n.health = jobHealthOf(newest, now); n.health.Last != 0 { // of this one alone the texts are read

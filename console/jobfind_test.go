@@ -67,7 +67,7 @@ func testAllOfIt(t *testing.T) {
 	}
 	root.get("jobs/" + itoa(j.ID))
 	root.get(root.link("All changes of this job")).is(200)
-	if n := strings.Count(root.body, `<td data-name="At"`); n != 50 {
+	if n := strings.Count(root.body, `<td class="c-at`); n != 50 {
 		t.Errorf("%d entries on the first page of all, want 50", n)
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -52,6 +54,9 @@ type failedView struct {
 type groupView struct {
 	Name   string
 	Fields []fieldView
+	Folded bool
+	Open   bool   // there is a fault in it
+	Differ string // what is not as it is for a new job
 }
 
 // fieldView is a field as it is shown: what was typed, be it a value or not.
@@ -63,7 +68,8 @@ type fieldView struct {
 	Fixed             bool // it cannot be changed
 	First             bool // the first that is faulty
 	Hidden            bool // what is stored is not to be shown
-	Help, XXL, Zone   string
+	Help, Zone        string
+	Tip               string // what stands beside the label where somebody points at it
 }
 
 type optionView struct {
@@ -88,10 +94,29 @@ func (q *request) newJob() error {
 	return q.showForm(http.StatusOK, f, nil)
 }
 
+// newDefinition is the definition that a form of a new job begins with.
+func (q *request) newDefinition() xxljob.Job {
+	return xxljob.Job{Schedule: xxljob.Cron("0 0 3 * * ?").In(q.look.zone.String()), Misfire: xxljob.MisfireDoNothing, Route: xxljob.RouteRound, Block: xxljob.BlockSerial}
+}
+
+// differs is what a field says, with its name.
+func (q *request) differs(f *fieldView) string {
+	name, value := q.text("field."+f.Name), f.Value
+	for _, o := range f.Options {
+		if o.Chosen {
+			value = o.Text
+		}
+	}
+	if f.Kind == string(aCheck) {
+		return name
+	}
+	return name + ": " + strings.ReplaceAll(value, "\n", ", ")
+}
+
 // newForm is the form of a new job, or of a copy of one that the user sees.
 func (q *request) newForm(copyOf string) (*jobForm, error) {
 	f := &jobForm{action: "jobs/new", faults: map[string]string{}}
-	f.base = xxljob.Job{Schedule: xxljob.Cron("0 0 3 * * ?").In(q.look.zone.String()), Misfire: xxljob.MisfireDoNothing, Route: xxljob.RouteRound, Block: xxljob.BlockSerial}
+	f.base = q.newDefinition()
 	if id, err := strconv.ParseInt(copyOf, 10, 64); err == nil && id > 0 {
 		from, err := q.Store.Job(q.ctx, id)
 		if err != nil {
@@ -154,15 +179,21 @@ func (q *request) showForm(status int, f *jobForm, more func(*formView)) error {
 	if f.job.ID != 0 && f.base.ID == 0 { // the job could not be read: all is as it was sent
 		v.Version, _ = strconv.ParseInt(q.field("version"), 10, 64)
 	}
-	first := true
+	first, usual := true, q.newDefinition()
 	for _, g := range formGroups() {
-		view := groupView{Name: g.name}
+		view := groupView{Name: g.name, Folded: g.name != "what" && g.name != "when"}
+		var differ []string
 		for i := range g.fields {
 			fv := q.fieldOf(&g.fields[i], f)
 			fv.First = fv.Fault != "" && first
 			first = first && fv.Fault == ""
 			view.Fields = append(view.Fields, fv)
+			view.Open = view.Open || fv.Fault != ""
+			if view.Folded && fv.Value != g.fields[i].get(&formTexts{&usual, q.formZone()}) {
+				differ = append(differ, q.differs(&fv))
+			}
 		}
+		view.Differ = web.CutTo(strings.Join(differ, " · "), 160)
 		v.Groups = append(v.Groups, view)
 	}
 	v.Preview = q.previewOf(f.job.Schedule, time.Now())
@@ -184,7 +215,7 @@ func (q *request) showForm(status int, f *jobForm, more func(*formView)) error {
 // fieldOf is a field of the form as it is shown.
 func (q *request) fieldOf(f *formField, form *jobForm) fieldView {
 	texts := formTexts{&form.job, q.formZone()}
-	v := fieldView{Name: f.name, Kind: string(f.kind), Value: f.get(&texts), Most: f.most, Fault: form.faults[f.name], Fixed: f.name == "app" && form.job.ID != 0, XXL: f.xxl}
+	v := fieldView{Name: f.name, Kind: string(f.kind), Value: f.get(&texts), Most: f.most, Fault: form.faults[f.name], Fixed: f.name == "app" && form.job.ID != 0}
 	if v.Hidden = f.name == paramField && (q.hidesParam(&form.base) || form.base.ID == 0 && q.field("hidden") != ""); v.Hidden {
 		v.Value = ""
 	}
@@ -194,7 +225,12 @@ func (q *request) fieldOf(f *formField, form *jobForm) fieldView {
 	if key := "help." + f.name; q.look.language.Has(key) {
 		v.Help = q.text(key)
 	}
-	if limits := q.limits(f); limits != "" {
+	if f.xxl != "" {
+		v.Tip = "XXL-JOB: " + f.xxl
+	}
+	if limits := q.limits(f); f.limit == "form.bytes" {
+		v.Tip = strings.TrimSuffix(limits+" "+v.Tip, " ")
+	} else if limits != "" {
 		if v.Help != "" {
 			v.Help += q.text("form.sentences")
 		}

@@ -77,7 +77,7 @@ func TestNextOfAList(t *testing.T) {
 			time.Sleep(c.wait)
 			synctest.Wait()
 			body := root.get("jobs").is(200).body
-			_, cell, _ := strings.Cut(body, `data-name="Next`)
+			_, cell, _ := strings.Cut(body, `class="c-next`)
 			_, at, _ := strings.Cut(cell, `datetime="`)
 			if len(at) < 16 || at[:16] != c.next {
 				t.Errorf("at %v: %.60q, want %s", time.Now(), at, c.next)

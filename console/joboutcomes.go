@@ -18,7 +18,22 @@ type outcomes struct {
 	Took, Late [2]time.Duration
 	Measured   int // of how many runs that is known
 	Since      time.Time
+	Bars       []runBar // of the newest of them, the oldest first
 }
+
+// runBar is a run as a bar, which is as high as it took long beside the others, of barHigh.
+type runBar struct {
+	ID      int64
+	State   string
+	X, High int
+	Took    time.Duration
+	At      time.Time
+}
+
+const (
+	mostBars = 60
+	barHigh  = 40
+)
 
 // stateCount is how many runs ended in a state, and their share in percent.
 type stateCount struct {
@@ -59,8 +74,31 @@ func sumUp(runs []xxljob.Run) (o outcomes) {
 		}
 	}
 	o.Took, o.Late = quantiles(took), quantiles(late)
+	o.Bars = barsOf(runs[:min(len(runs), mostBars)])
 	return o
 }
+
+// barsOf are bars of runs, which begin with the newest. The highest is of the one that took longest.
+func barsOf(runs []xxljob.Run) (list []runBar) {
+	var most time.Duration
+	for _, r := range slices.Backward(runs) {
+		b := runBar{ID: r.ID, State: stateKey(r.State), X: len(list) * 10, At: r.Scheduled}
+		if !r.Started.IsZero() {
+			b.Took = max(0, r.Ended.Sub(r.Started))
+		}
+		most, list = max(most, b.Took), append(list, b)
+	}
+	for i := range list {
+		list[i].High = 4
+		if most > 0 {
+			list[i].High += int((barHigh - 4) * float64(list[i].Took) / float64(most))
+		}
+	}
+	return list
+}
+
+// Y is where a bar begins, from above.
+func (b runBar) Y() int { return barHigh - b.High }
 
 // quantiles are the median and the 95th percentile.
 func quantiles(list []time.Duration) [2]time.Duration {

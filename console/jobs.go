@@ -27,10 +27,11 @@ type jobsPage struct {
 	Jobs     []jobLine
 	Chips    []chip
 	Pages    pager
-	Adds     bool // the user may add jobs somewhere
-	Acts     bool // the user may start and stop some
-	Edits    bool // and tag and remove some
-	Partial  bool // the search stopped early
+	GoOn     string // where a search goes on that has stopped early
+	Adds     bool   // the user may add jobs somewhere
+	Acts     bool   // the user may start and stop some
+	Edits    bool   // and tag and remove some
+	Partial  bool   // the search stopped early
 	Examined int
 	MoreFail bool // there may be more jobs that are failing
 	MoreRuns bool // there may be more running than was counted
@@ -50,7 +51,7 @@ type jobFilter struct {
 type jobLine struct {
 	xxljob.Job
 	Words   string // the schedule
-	Status  string // "on", "off", "broken" or "manual"
+	Status  string // "on", "off", "done", "broken" or "manual"
 	Running int
 	Marks   []mark // of its last runs, the oldest first
 	Timed   bool   // it is known how long some of these took:
@@ -65,6 +66,26 @@ type mark struct {
 	ID    int64
 	State string
 	At    time.Time
+}
+
+// Outcomes says in words how runs have ended, as "last 10 runs: 8 succeeded, 2 failed".
+func (p *page) Outcomes(marks []mark) string {
+	var states, words []string
+	for _, m := range marks {
+		if !slices.Contains(states, m.State) {
+			states = append(states, m.State)
+		}
+	}
+	for _, s := range states {
+		n := 0
+		for _, m := range marks {
+			if m.State == s {
+				n++
+			}
+		}
+		words = append(words, fmt.Sprint(n, " ", p.T("state."+s)))
+	}
+	return p.T("jobs.outcomes", "n", len(marks)) + ": " + strings.Join(words, ", ")
 }
 
 // chip is a filter that is set, with the address of the page without it.
@@ -125,6 +146,7 @@ func (q *request) jobs() error {
 	}
 	p.Pages = q.pager("after", next)
 	p.Partial, p.Examined, p.MoreFail = found.examined > 0, found.examined, found.more
+	p.GoOn = p.Pages.goOn(p.Partial)
 	p.MoreRuns = listed.more
 	for _, line := range listed.lines {
 		line.Words = line.Schedule.DescribeIn(q.look.language.Tag)
@@ -272,6 +294,8 @@ func (q *request) jobLines(jobs []xxljob.Job) (lines []jobLine, more bool, err e
 // statusOf is what a job is doing, as lists say it.
 func statusOf(j *xxljob.Job) string {
 	switch {
+	case j.Stopped && (j.StopReason == store.StopFinished || strings.HasPrefix(j.StopReason, store.StopFinished+":")):
+		return "done"
 	case j.Stopped && j.StopReason != "":
 		return "broken"
 	case j.Stopped:

@@ -50,3 +50,24 @@ func TestJobPagesHaveWords(t *testing.T) {
 		check()
 	}
 }
+
+// TestUnitsInChinese: no page in Chinese has a unit in Latin letters behind a number.
+func TestUnitsInChinese(t *testing.T) { inMemory(t, testUnitsInChinese) }
+
+func testUnitsInChinese(t *testing.T) {
+	x := newSite(t)
+	root := x.admin()
+	j, r := x.stocked(2)
+	latin := regexp.MustCompile(`.{0,40}\d ?(?:ms|s|min|h|d)\b.{0,20}`)
+	for _, language := range []string{"zh-CN", "zh-TW"} {
+		root.inLanguage(language)
+		for _, page := range pages(j, r) {
+			if m := latin.FindString(root.get(page).text()); m != "" && !strings.Contains(m, "1h30m") {
+				t.Errorf("%s of %s says %q", page, language, m)
+			}
+			if strings.Contains(root.body, "<body") && !regexp.MustCompile(`data-units="[^a-z]*\{n\}[^a-z]*\{n\}[^a-z]*\{n\}[^a-z]*\{n\}[^a-z]*"`).MatchString(root.body) {
+				t.Errorf("%s of %s has units in Latin letters for scripts", page, language)
+			}
+		}
+	}
+}

@@ -315,8 +315,8 @@ func TestPollsCostLittle(t *testing.T) {
 			t.Error("a viewer can choose a run")
 		}
 		ann.header.Set("Accept-Language", "zh-CN")
-		ann.get(old).has("参数").lacks("Parameter")
-		root.get(old).has("Parameter")
+		ann.get(old).has("执行结果").lacks("Parameter")
+		root.get(old).has("Result")
 		for range 3 { // other readings, that find the same
 			time.Sleep(2 * time.Second)
 			if n := testing.AllocsPerRun(1, func() { root.get(poll); time.Sleep(time.Second) }); n > 2500 || root.res.StatusCode != 204 {

@@ -29,6 +29,9 @@ func TestOutcomes(t *testing.T) {
 	if o.Took != [2]time.Duration{50 * time.Second, 95 * time.Second} || o.Late != [2]time.Duration{5 * time.Second, 9500 * time.Millisecond} {
 		t.Errorf("took %v, late %v", o.Took, o.Late)
 	}
+	if n := len(o.Bars); n != 60 || o.Bars[n-1].High != 40 || o.Bars[n-1].Y() != 0 || o.Bars[0].High >= 40 || o.Bars[0].High < 4 || o.Bars[1].X != 10 {
+		t.Errorf("%d bars: %+v", n, o.Bars)
+	}
 	runs = append(runs[:2:2], xxljob.Run{State: xxljob.StateRefused, Scheduled: at.Add(-time.Hour)})
 	o = console.SumUp(runs)
 	if o.Runs != 3 || o.Measured != 2 || len(o.Counts) != 2 || o.Counts[0].State != "succeeded" || o.Counts[0].Share != 67 || o.Counts[1].N != 1 || !o.Since.Equal(at.Add(-time.Hour)) {

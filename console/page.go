@@ -286,6 +286,14 @@ func (p *page) Clock() string { return p.Now.In(p.q.look.zone).Format("15:04:05"
 // LoginHere is where one logs in and comes back to the page from, "" where there is no such place.
 func (p *page) LoginHere() string { return p.q.loginFrom(p.Here()) }
 
+// Sought is the text that the list of jobs is looked through for, where the page is that.
+func (p *page) Sought() string {
+	if p.q.path != "jobs" {
+		return ""
+	}
+	return p.q.query("text")
+}
+
 // Section is the part of the console that the page belongs to.
 func (p *page) Section() string {
 	first, _, _ := strings.Cut(p.q.path, "/")

@@ -84,3 +84,11 @@ func queryOf(values url.Values) string {
 	}
 	return "?" + values.Encode()
 }
+
+// goOn is where a search goes on that has stopped early, instead of to a next page.
+func (p *pager) goOn(partial bool) (link string) {
+	if partial {
+		link, p.Older = p.Older, ""
+	}
+	return link
+}

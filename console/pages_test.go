@@ -97,8 +97,8 @@ const (
 	mostQuestions  = 8
 	mostStatements = 11
 	moreOverview   = 7 // asks of nodes, executors, jobs and runs, once for all who look
-	mostBytes      = 80 << 10
-	mostZipped     = 8400
+	mostBytes      = 76 << 10
+	mostZipped     = 8200
 	mostAllocs     = 40_000
 )
 

@@ -37,7 +37,7 @@ func testColumnsAreChosen(t *testing.T) {
 		t.Errorf("columns %q", got)
 	}
 	b.post("look", url.Values{"list": {"runs"}, "column": {"result"}, "next": {"runs"}})
-	if got := b.headings(); !slices.Equal(got, []string{"Select", "Run", "State", "Result", "Actions"}) {
+	if got := b.headings(); !slices.Equal(got, []string{"Select", "State", "Scheduled", "Result", "Actions"}) {
 		t.Errorf("columns of runs %q", got)
 	}
 	other := x.browser()

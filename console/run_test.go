@@ -124,7 +124,7 @@ func testEntriesOfNoAppAreLeftOut(t *testing.T) {
 	}
 	n := 0
 	for all.get("changes").is(200); ; all.get(all.link("Next page")).is(200) {
-		n += strings.Count(all.body, `<td data-name="At"`)
+		n += strings.Count(all.body, `<td class="c-at`)
 		if !strings.Contains(all.body, ">Next page</a>") {
 			break
 		}

@@ -51,7 +51,7 @@ func testKillAndAgain(t *testing.T) {
 	op.has("killed: op,")
 	op.post(page+"/kill", nil).is(200)
 	op.get(page + "/kill").is(200).has("It has already ended.")
-	op.post(page+"/again", nil).is(200).has("This is the new run")
+	op.post(page+"/again", nil).is(200).has("this is the new run")
 	again := strings.TrimSuffix(strings.TrimPrefix(op.at, "/console/runs/"), "?said=again")
 	if want := "op kill " + itoa(run.ID) + ", op again " + again; x.entries() != want {
 		t.Errorf("entries %q, want %q", x.entries(), want)

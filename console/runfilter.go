@@ -143,6 +143,14 @@ func (q *request) tidyFilter(page string, names []string) error {
 		}
 		query.Set(name, v)
 	}
+	if last := q.query("last"); last != "" { // until now
+		d, err := time.ParseDuration(last)
+		if err != nil || d <= 0 {
+			return badFilter(last)
+		}
+		query.Set("since", time.Now().Add(-d).UTC().Truncate(time.Second).Format(time.RFC3339Nano))
+		query.Del("until")
+	}
 	if len(query) == 0 {
 		return q.redirect(page)
 	}
@@ -169,7 +177,7 @@ func (p *page) Local(text string) string {
 }
 
 // filterChips are the filters that are set, with times in the viewer's zone.
-func (q *request) filterChips(page string, names []string) (list []chip) {
+func (q *request) filterChips(page string, names []string) (list []chip, err error) {
 	for _, name := range names {
 		for _, c := range q.chips(page, []string{name}) {
 			if name == "since" || name == "until" {
@@ -178,7 +186,12 @@ func (q *request) filterChips(page string, names []string) (list []chip) {
 				}
 			}
 			if name == "slower" || name == "late" {
-				c.Value += " s"
+				c.Value = q.text("unit.s", "n", c.Value)
+			}
+			if name == "job" && !q.isPart() {
+				if c.Value, err = q.nameOfJob(c.Value); err != nil {
+					return nil, err
+				}
 			}
 			if name == "type" && q.look.language.Has("type."+c.Value) {
 				c.Value = q.text("type." + c.Value)
@@ -186,7 +199,20 @@ func (q *request) filterChips(page string, names []string) (list []chip) {
 			list = append(list, c)
 		}
 	}
-	return list
+	return list, nil
+}
+
+// nameOfJob is the name of the job of an ID, where the user may see it, or the ID.
+func (q *request) nameOfJob(text string) (string, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return text, nil
+	}
+	found, err := q.jobsByID([]int64{id})
+	if j, there := found[id]; there && allowed(q.user, see, j.App) {
+		text = j.Name
+	}
+	return text, err
 }
 
 // presets are questions that are asked often, as links.

@@ -27,7 +27,8 @@ type runsPage struct {
 	Rows     []runRow
 	Chips    []chip
 	Pages    pager
-	Partial  bool // the search has stopped before its end
+	GoOn     string // where a search goes on that has stopped early
+	Partial  bool   // the search has stopped before its end
 	Searched time.Time
 	Examined int
 	Redacted bool // there is no search in texts
@@ -91,7 +92,11 @@ func (q *request) runs() error {
 	if err != nil {
 		return err
 	}
-	p := runsPage{Filter: f, Presets: q.presets(), Chips: q.filterChips("runs", runFilters), Redacted: q.hidesTexts(), Apps: apps}
+	chips, err := q.filterChips("runs", runFilters)
+	if err != nil {
+		return err
+	}
+	p := runsPage{Filter: f, Presets: q.presets(), Chips: chips, Redacted: q.hidesTexts(), Apps: apps}
 	if all && !q.isPart() {
 		if p.Apps, err = q.appNames(); err != nil {
 			return err
@@ -162,6 +167,7 @@ func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, 
 	}
 	p.Searched, p.Examined, p.Partial = found.searched, found.examined, found.partial
 	p.Pages = q.pager("before", found.next)
+	p.GoOn = p.Pages.goOn(p.Partial)
 	for _, r := range found.runs {
 		if r.Secret && search.NoSecrets {
 			continue // made secret since then

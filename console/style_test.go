@@ -28,7 +28,8 @@ func TestStylesheet(t *testing.T) {
 	for _, line := range regexp.MustCompile(`(?m)^[^\s@}].*`).FindAllString(css, -1) {
 		t.Errorf("outside of a layer: %s", line)
 	}
-	for _, m := range regexp.MustCompile(`\((?:min|max)-width: [^)]*\)`).FindAllString(css, -1) {
+	for _, m := range regexp.MustCompile(`@media \((?:min|max)-width: [^)]*\)`).FindAllString(css, -1) {
+		m = strings.TrimPrefix(m, "@media ")
 		if !slices.Contains([]string{"(min-width: 1200px)", "(max-width: 1199px)", "(max-width: 639px)"}, m) {
 			t.Errorf("%s is none of the two breakpoints", m)
 		}
@@ -92,7 +93,7 @@ func TestSigns(t *testing.T) {
 }
 
 // TestCellsStandUnderTheirHeadings: in each table, with each column that may be chosen alone and with
-// all, each row has a cell for each heading, which says the heading's name where rows are cards.
+// all, each row has a cell for each heading, which is of the same class.
 func TestCellsStandUnderTheirHeadings(t *testing.T) { inMemory(t, testCellsStandUnderTheirHeadings) }
 
 func testCellsStandUnderTheirHeadings(t *testing.T) {
@@ -121,21 +122,25 @@ func testCellsStandUnderTheirHeadings(t *testing.T) {
 // cellsFit checks each table of the page that has a head.
 func (b *browser) cellsFit() {
 	b.Helper()
-	name := regexp.MustCompile(`data-name="([^"]*)"`)
+	name := regexp.MustCompile(`class="(c-\w+)`)
 	for _, table := range regexp.MustCompile(`(?s)<table.*?</table>`).FindAllString(b.body, -1) {
 		head, body, _ := strings.Cut(table, "</thead>")
-		var names []string
+		var names, classes []string
 		for _, th := range regexp.MustCompile(`(?s)<th[ >].*?</th>`).FindAllString(head, -1) {
 			names = append(names, strings.TrimSpace(tags.ReplaceAllString(th, "")))
+			classes = append(classes, name.FindString(th))
 		}
 		for _, row := range regexp.MustCompile(`(?s)<tr.*?</tr>`).FindAllString(body, -1) {
+			if strings.Contains(row, `class="day"`) {
+				continue
+			}
 			cells := regexp.MustCompile(`<td[^>]*>`).FindAllString(row, -1)
 			if len(cells) != len(names) {
 				b.Errorf("%s: %d cells under %q: %s", b.at, len(cells), names, row)
 				continue
 			}
 			for i, cell := range cells {
-				if m := name.FindStringSubmatch(cell); m != nil && m[1] != names[i] {
+				if name.FindString(cell) != classes[i] {
 					b.Errorf("%s: %s is under %q", b.at, cell, names[i])
 				}
 			}

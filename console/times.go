@@ -5,9 +5,11 @@ package console
 import (
 	"fmt"
 	"html/template"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console/internal/web"
 )
 
@@ -26,6 +28,20 @@ func (p *page) Ago(t time.Time) template.HTML {
 		key, d = "time.in", -d
 	}
 	return p.timeTag(t, p.T(key, "d", p.Span(rounded(d))), " data-rel")
+}
+
+// Moment is a time of a day that is told elsewhere, to the second.
+func (p *page) Moment(t time.Time) template.HTML {
+	_, clock, _ := strings.Cut(p.q.stamp(t.Truncate(time.Second)), " ")
+	return p.timeTag(t, clock, " data-rel")
+}
+
+// Late is how late a run began, where that is more than a second; "" else.
+func (p *page) Late(r xxljob.Run) string {
+	if r.Started.IsZero() || r.Lateness() <= time.Second {
+		return ""
+	}
+	return p.Span(rounded(r.Lateness()))
 }
 
 func (p *page) timeTag(t time.Time, text, more string) template.HTML {
@@ -66,32 +82,44 @@ func rounded(d time.Duration) time.Duration {
 	return d.Round(time.Hour)
 }
 
-// Span is a length of time in words that are alike in all languages: its two largest units.
-func (p *page) Span(d time.Duration) string { return spanOf(d) }
+// Span is a length of time in words: its two largest units.
+func (p *page) Span(d time.Duration) string { return p.q.span(d) }
 
-func spanOf(d time.Duration) string {
+func (q *request) span(d time.Duration) string {
 	sign := ""
 	if d < 0 {
 		sign, d = "-", -d
 	}
 	switch {
 	case d < time.Second:
-		return fmt.Sprintf("%s%d ms", sign, d.Milliseconds())
+		return sign + q.text("unit.ms", "n", strconv.FormatInt(d.Milliseconds(), 10))
 	case d < time.Minute:
-		return sign + strings.TrimSuffix(fmt.Sprintf("%.1f", d.Seconds()), ".0") + " s"
+		return sign + q.text("unit.s", "n", strings.TrimSuffix(fmt.Sprintf("%.1f", d.Seconds()), ".0"))
 	}
-	d = rounded(d)
+	return sign + q.units(rounded(d), 2)
+}
+
+// exact is a length of time to the second, or as people write it who need it shorter.
+func (q *request) exact(d time.Duration) string {
+	if d <= 0 || d%time.Second != 0 {
+		return shortSpan(d)
+	}
+	return q.units(d, 4)
+}
+
+// units is a length of time by so many of its largest units.
+func (q *request) units(d time.Duration, most int) string {
 	parts := []struct {
 		n    time.Duration
 		unit string
-	}{{d / (24 * time.Hour), "d"}, {d / time.Hour % 24, "h"}, {d / time.Minute % 60, "min"}, {d / time.Second % 60, "s"}}
+	}{{d / (24 * time.Hour), "unit.d"}, {d / time.Hour % 24, "unit.h"}, {d / time.Minute % 60, "unit.min"}, {d / time.Second % 60, "unit.s"}}
 	var out []string
 	for _, part := range parts {
-		if part.n > 0 && len(out) < 2 {
-			out = append(out, fmt.Sprintf("%d %s", part.n, part.unit))
-		} else if len(out) > 0 {
+		if part.n > 0 && len(out) < most {
+			out = append(out, q.text(part.unit, "n", strconv.FormatInt(int64(part.n), 10)))
+		} else if len(out) > 0 && most < len(parts) {
 			break
 		}
 	}
-	return sign + strings.Join(out, " ")
+	return strings.Join(out, " ")
 }

@@ -27,16 +27,22 @@ document.addEventListener("keydown", e => {
 
 // How long ago a time was, or when it will be, stands beside it, by the clock of the server.
 const ages = () => {
-	const now = Number(document.body.dataset.now) + performance.now()
+	const now = Number(document.body.dataset.now) + performance.now(), [s, min, h, day] = document.body.dataset.units.split("|")
 	for (const t of document.querySelectorAll("time[datetime]:not([data-rel])")) {
 		const at = Date.parse(t.dateTime) - now, d = Math.abs(at)
-		const [n, unit] = d < 60e3 ? [d / 1e3, "s"] : d < 3600e3 ? [d / 60e3, "min"] : d < 172800e3 ? [d / 3600e3, "h"] : [d / 86400e3, "d"]
-		t.dataset.ago = document.body.dataset[at < 0 ? "ago" : "in"].replace("{d}", Math.floor(n) + " " + unit)
+		const [n, unit] = d < 60e3 ? [d / 1e3, s] : d < 3600e3 ? [d / 60e3, min] : d < 172800e3 ? [d / 3600e3, h] : [d / 86400e3, day]
+		t.dataset.ago = document.body.dataset[at < 0 ? "ago" : "in"].replace("{d}", unit.replace("{n}", Math.floor(n)))
 	}
 }
 ages()
 setInterval(ages, 10000)
 addEventListener("htmx:after:swap", ages)
+
+// What a row has no room for is told where the pointer is.
+addEventListener("pointerover", e => {
+	const cell = e.target.closest?.(".rows td")
+	if (cell && getComputedStyle(cell).textOverflow === "ellipsis") cell.title = cell.scrollWidth > cell.clientWidth ? cell.innerText.trim() : ""
+})
 
 const partial = {headers: {"HX-Request": "true", "HX-Request-Type": "partial"}}
 

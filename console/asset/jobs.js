@@ -1,8 +1,8 @@
-// What the pages of jobs do beyond links and forms. Without it they work all the same.
+// What the pages of jobs, and lists, do beyond links and forms. Without it they work all the same.
 
 // Rows that are ticked, and all at once.
 const all = document.getElementById("tick-all")
-const ticks = () => [...document.querySelectorAll(".joblist td input[name=id]")]
+const ticks = () => [...document.querySelectorAll("#bulk td input[name=id]")]
 const count = () => {
 	const n = ticks().filter(t => t.checked).length
 	if (all) {
@@ -14,14 +14,12 @@ const count = () => {
 	if (said) said.dataset.n = n || ""
 	for (const b of document.querySelectorAll(".bulk button")) b.disabled = n === 0
 }
-if (all) {
-	all.addEventListener("change", () => {
-		for (const t of ticks()) t.checked = all.checked
-		count()
-	})
-	document.getElementById("bulk").addEventListener("change", count)
-	addEventListener("pageshow", count)
-}
+all?.addEventListener("change", () => {
+	for (const t of ticks()) t.checked = all.checked
+	count()
+})
+document.getElementById("bulk")?.addEventListener("change", count)
+if (document.getElementById("bulk")) addEventListener("pageshow", count)
 
 // The addresses that a job may be run at are asked for once somebody wants to run it.
 const offered = document.querySelector("[data-offered]")

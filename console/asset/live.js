@@ -24,7 +24,7 @@ addEventListener("pointermove", follow, {passive: true})
 addEventListener("pointerdown", follow, {passive: true})
 document.documentElement.addEventListener("pointerleave", () => { pointer = null })
 
-const hands = "#live .rows tbody, #live .acts, #live .menu, .bulk, .bulkacts, .pager"
+const hands = "#live .rows tbody, #live .acts, #live .menu, .bulk, .pager"
 const below = region => region.querySelector("[data-moves]") !== null && region.getBoundingClientRect().top < 0
 
 // held is what a refresh of a region waits for, or "".

@@ -35,7 +35,7 @@ const unseen = `
 const wide = `(() => {` + unseen + `
 	const page = document.documentElement, list = []
 	if (page.scrollWidth > page.clientWidth) list.push("the page is " + page.scrollWidth + " px wide on a screen of " + page.clientWidth)
-	const scrolls = el => { for (; el; el = el.parentElement) if (/auto|scroll/.test(getComputedStyle(el).overflowX)) return true }
+	const scrolls = el => { for (; el; el = el.parentElement) if (/auto|scroll/.test(getComputedStyle(el).overflowX) || el.matches(".rows td") && getComputedStyle(el).textOverflow === "ellipsis") return true }
 	for (const el of document.body.querySelectorAll("*")) {
 		const box = el.getBoundingClientRect()
 		if (box.width < 2 || box.height < 2 || unseen(el)) continue
@@ -46,13 +46,15 @@ const wide = `(() => {` + unseen + `
 })()`
 
 // cut says which texts do not fit into what they stand in. That lines of a log do not is what
-// somebody has chosen who has them not wrapped, and goes through them by keys and otherwise.
+// somebody has chosen who has them not wrapped, and goes through them by keys and otherwise. Cells
+// of a list that end in dots are told whole where the pointer is, if they are not short anyway.
 const cut = `(() => {` + unseen + `
 	const list = []
 	for (const el of document.body.querySelectorAll("*")) {
 		if (el.matches("svg *, option, textarea, input") || unseen(el)) continue
 		const style = getComputedStyle(el)
-		if (el.matches('[data-wrap="off"] .log[tabindex="0"]') && style.overflowX === "auto") continue
+		if (el.matches('[data-wrap="off"] .log[tabindex="0"], .presets') && style.overflowX === "auto") continue
+		if (el.matches(".rows td") && style.textOverflow === "ellipsis" && el.clientWidth >= 56) continue
 		if (el.clientWidth > 0 && el.scrollWidth > el.clientWidth + 1 && (style.overflowX !== "visible" || el.matches("button, .button, th, td, summary, .state")))
 			list.push(el.outerHTML.slice(0, 160) + ": " + el.scrollWidth + " px in " + el.clientWidth)
 	}

@@ -36,7 +36,7 @@ func TestMorph(t *testing.T) {
 		return `document.activeElement.matches(` + quoted(field) + `) && document.activeElement.value === "half a wo" && document.activeElement.selectionStart === 4 && document.activeElement.selectionEnd === 6`
 	}
 	b.open(mount + "runs")
-	kept := typed(`.filters input[name="handler"]`)
+	kept := typed(`.filters input[name="text"]`)
 	next := x.trigger(job)
 	b.until("the next run", `document.querySelector("#run-`+strconv.FormatInt(next, 10)+`")`)
 	if !eval[bool](b, kept) {

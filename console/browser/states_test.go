@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/store"
@@ -201,6 +202,49 @@ func TestSignsOfStates(t *testing.T) {
 			b.Errorf("forced colors %s: not seen: %q", forced, pale)
 		}
 	}
+	for _, fault := range b.takeFaults() {
+		t.Error(fault)
+	}
+}
+
+// TestRowsOnAScreen: so many rows of a list are seen at once, none of their words is broken, no text
+// has a column of less than 160 px, and what ends in dots is told where the pointer is.
+func TestRowsOnAScreen(t *testing.T) {
+	browser(t)
+	t.Parallel()
+	x := standing(t)
+	b := newTab(t, x.origin)
+	const rows = `[...document.querySelectorAll("#live tbody tr[id]")]`
+	for _, screen := range []struct{ width, height, least int64 }{{1440, 900, 18}, {1280, 800, 15}, {1024, 768, 12}, {768, 1024, 12}, {390, 844, 6}, {360, 740, 5}} {
+		for _, language := range []string{"en", "zh-CN"} {
+			b.looks(combination{language, "light", screen.width}, map[string]string{"xxljob_session": x.session("root")})
+			b.do(chromedp.EmulateViewport(screen.width, screen.height))
+			for _, list := range []string{"jobs", "runs"} {
+				b.open(mount + list)
+				b.until("rows", rows+".length > 10")
+				// What lies over the end of the screen, as the rail does on a small one, hides rows.
+				seen := eval[int64](b, `(() => {
+					const rail = document.querySelector(".rail").getBoundingClientRect(), end = rail.top > 100 ? rail.top : innerHeight
+					return `+rows+`.filter(r => r.getBoundingClientRect().bottom <= end).length
+				})()`)
+				if least := min(screen.least, eval[int64](b, rows+".length")); seen < least {
+					b.Errorf("%s in %s at %d x %d: %d rows, want %d", list, language, screen.width, screen.height, seen, least)
+				}
+				for _, row := range eval[[]string](b, rows+`.filter(r => r.getBoundingClientRect().height > (innerWidth < 840 ? 60 : 40)).map(r => r.innerText)`) {
+					b.Errorf("%s at %d px: of more lines than it should be: %q", list, screen.width, row)
+				}
+				for _, cell := range eval[[]string](b, `[...document.querySelectorAll("#live :is(td.c-name, td.c-job, td.c-schedule, td.c-result)")].filter(td => td.checkVisibility() && td.getBoundingClientRect().width < 160).map(td => td.className + " of " + td.getBoundingClientRect().width)`) {
+					b.Errorf("%s at %d px: a narrow column: %s", list, screen.width, cell)
+				}
+			}
+		}
+	}
+	long := `[...document.querySelectorAll("td.c-name")].find(td => td.scrollWidth > td.clientWidth)`
+	b.open(mount + "jobs?text=quarterly")
+	b.until("a name that is too long", long)
+	at := eval[[]float64](b, `(r => [r.left + 20, r.top + 8])(`+long+`.getBoundingClientRect())`)
+	b.point(at[0], at[1])
+	b.until("the whole name", long+`.title.startsWith("quarterly-reconciliation-of-all-ledgers-and-sub-ledgers-of-each-country-and-currency")`)
 	for _, fault := range b.takeFaults() {
 		t.Error(fault)
 	}

@@ -9,7 +9,6 @@ import (
 	"mime"
 	"net/http"
 	"path"
-	"strings"
 )
 
 // Assets are files that pages refer to, by a name that has the hash of what is in them: so a
@@ -59,8 +58,11 @@ func (a *Assets) Serve(w http.ResponseWriter, r *http.Request, name string) (the
 	}
 	h := w.Header()
 	kind := f.kind
-	if kind == "" || strings.HasSuffix(name, ".js") {
-		kind = "text/javascript; charset=utf-8" // whatever the machine believes
+	switch path.Ext(name) { // whatever the machine believes
+	case ".js":
+		kind = "text/javascript; charset=utf-8"
+	case ".svg":
+		kind = "image/svg+xml"
 	}
 	h.Set("Content-Type", kind)
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
