@@ -64,10 +64,10 @@ func testAJobSaysHowItIs(t *testing.T) {
 		defer cancel()
 		return must1(x.s.Wait(ctx, must1(x.s.TriggerOne(ctx, first.JobID, xxljob.Trigger{}))))
 	}
-	root.get(page).is(200).has("The last run failed", "no route to host")
+	root.get(page).is(200).has("Failing", "1 of the last 1", "no route to host", "Look into the log of the newest run", "Due next")
 	fails = errors.New("connection refused")
 	last := again()
-	root.get(page).is(200).has("The last 2 runs failed", "connection refused")
+	root.get(page).is(200).has("Failing", "2 of the last 2", "connection refused")
 	_, alert, _ := strings.Cut(root.body, `class="alert why"`)
 	if alert, _, _ = strings.Cut(alert, "</p>"); strings.Contains(alert, "no route to host") {
 		t.Errorf("the reason of a run before is said: %s", alert)
@@ -88,7 +88,8 @@ func testAJobSaysHowItIs(t *testing.T) {
 	root.get(page).is(200).lacks(`class="alert why"`)
 }
 
-// TestLateRunsAreSaid: how many wait for longer than they should, and since when the first does.
+// TestLateRunsAreSaid: how many wait for longer than they should, for how long the first does, and what for;
+// the page of the run says the same of that one.
 func TestLateRunsAreSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t)
@@ -96,15 +97,42 @@ func TestLateRunsAreSaid(t *testing.T) {
 		j := x.job("orders", "nightly")
 		page := "jobs/" + itoa(j.ID)
 		first := x.run(j)
-		root.get(page).is(200).lacks(`class="alert why"`)
+		root.get(page).is(200).has("Shards without a scheduler", "Start a scheduler on this store", "No executor").lacks("wait, the oldest")
 		time.Sleep(5 * time.Minute)
 		x.run(j)
-		root.get(page).is(200).has("1 run is late")
+		root.get(page).is(200).has("1 wait, the oldest for 5 min")
 		time.Sleep(time.Minute)
-		root.get(page).is(200).has("2 runs are late")
-		if !strings.Contains(root.body, `the first was due <a href="../runs/`+itoa(first.ID)) {
-			t.Errorf("it does not lead to the first: %s", root.body)
-		}
+		root.get(page).is(200).has("2 wait, the oldest for 6 min")
+		root.get("runs/"+itoa(first.ID)).is(200).has("No executor", "Start an executor of the app")
+		viewer := x.user(console.User{Name: "viewer", Apps: map[string]console.Role{"orders": console.Viewer}})
+		x.job("billing", "not theirs")
+		viewer.get(page).is(200).has("No executor", "2 wait").lacks("billing", "not theirs")
+	})
+}
+
+// TestARunSaysWhatItWaitsFor: for its time, or for another run of its job, and then by how much it is late.
+func TestARunSaysWhatItWaitsFor(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		let := make(chan struct{})
+		must(t, x.s.Handle("work", func(ctx context.Context, _ *xxljob.Task) error {
+			select {
+			case <-let:
+			case <-ctx.Done():
+			}
+			return nil
+		}))
+		must(t, x.s.Start(t.Context()))
+		t.Cleanup(func() { _ = x.s.Stop(context.WithoutCancel(t.Context())) })
+		defer close(let)
+		j := x.job("orders", "slow")
+		first := x.ends(j, xxljob.StateStarted)
+		second := must1(x.s.TriggerOne(t.Context(), j.ID, xxljob.Trigger{}))
+		root.get("runs/" + itoa(first.ID)).is(200).has("Under way since").lacks(`class="alert why"`)
+		root.get("runs/"+itoa(second)).is(200).has("Waits for the end of run "+itoa(first.ID), "late by").lacks(`class="alert why"`)
+		later := must1(x.store.AddRun(t.Context(), j.ID, xxljob.Trigger{At: time.Now().Add(time.Hour)}))
+		root.get("runs/"+itoa(later.ID)).is(200).has("Not due before").lacks(`class="alert why"`, "late by")
 	})
 }
 
@@ -122,12 +150,13 @@ func TestTroublesOfAJob(t *testing.T) {
 	x := newSite(t, func(c *console.Config) { a.Scheduler, c.Scheduler = c.Scheduler, a })
 	root := x.admin()
 	j, other := x.job("orders", "nightly"), x.job("billing", "other")
-	a.list = []xxljob.Trouble{{Cause: xxljob.TroubleNoExecutor, App: "orders", Since: time.Now().Add(-time.Minute)}}
-	why := `class="alert why"`
-	if root.get("jobs/" + itoa(j.ID)).is(200); strings.Count(root.body, why) != 1 {
-		t.Error("that no executor lives is not said")
+	unknown := "Unknown time zone"
+	a.list = []xxljob.Trouble{{Cause: xxljob.TroubleUnknownZone, App: "orders", JobID: j.ID, Since: time.Now().Add(-time.Minute), Detail: "no data of Mars/Olympus"}}
+	root.get("jobs/"+itoa(j.ID)).is(200).has(unknown, "Mars/Olympus", "import time/tzdata")
+	if n := strings.Count(root.text(), "import time/tzdata"); n != 1 {
+		t.Errorf("it is said %d times", n)
 	}
-	root.get("jobs/" + itoa(other.ID)).is(200).lacks(why)
-	a.list[0] = xxljob.Trouble{Cause: xxljob.TroubleUnknownZone, App: "orders", JobID: other.ID, Since: time.Now()}
-	root.get("jobs/" + itoa(j.ID)).is(200).lacks(why)
+	root.get("jobs/" + itoa(other.ID)).is(200).lacks("Mars/Olympus")
+	must(t, x.s.StopJob(t.Context(), j.ID))
+	root.get("jobs/" + itoa(j.ID)).is(200).lacks("Mars/Olympus")
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console/internal/web"
+	"github.com/xxljob/xxljob/finding"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -45,8 +46,7 @@ type jobView struct {
 	Script   bool   // it is one of XXL-JOB's
 	Said     string // what has just been done
 	Once     *onceView
-	Health   jobHealth
-	Troubles []troubleLine // of the job, or of its app
+	Why      whyView
 }
 
 // fact is a field of a job, and what it says.
@@ -67,7 +67,7 @@ type jobNews struct {
 	outcomes          outcomes
 	children, parents jobLinks
 	changes           []xxljob.Change
-	health            jobHealth
+	world             finding.World // what is known of the job
 }
 
 // jobPage shows the request's job.
@@ -85,12 +85,7 @@ func (q *request) jobPage() error {
 	if zone := j.Schedule.Zone; zone != "" && zone != q.look.zone.String() {
 		v.Own = zone
 	}
-	v.Health = news.health
-	for _, t := range q.troublesSeen() {
-		if t.JobID == j.ID || t.JobID == 0 && t.App == j.App && !j.Stopped {
-			v.Troubles = append(v.Troubles, t)
-		}
-	}
+	v.Why = q.whyJob(news.world)
 	if news.bad != nil {
 		v.NextErr = q.text("fault.invalid.conf", "why", why(news.bad))
 	}
@@ -130,18 +125,10 @@ func (q *request) jobNews(now time.Time) (n jobNews, err error) {
 		newest[i].Param, newest[i].TriggerMsg = "", ""
 	}
 	n.next, n.bad = nextOf(j, newest, now)
-	if n.health = jobHealthOf(newest, now); n.health.Last != 0 { // of this one alone the texts are read
-		last, err := q.Store.Run(q.ctx, n.health.Last)
-		if err != nil && !errors.Is(err, xxljob.ErrNotFound) {
-			return n, err
-		}
-		n.health.Cause = q.causeOf(last)
-	}
-	skipped, err := q.Store.Runs(q.ctx, xxljob.RunFilter{JobID: j.ID, States: []xxljob.State{xxljob.StateSkipped}, Limit: skipsOfAJob})
-	if err != nil {
+	if n.world, err = finding.ReadJob(q.ctx, q.Store, j.ID); err != nil {
 		return n, err
 	}
-	n.runs, n.skipped = slices.Clone(newest[:min(len(newest), runsOfAJob)]), skipped // and not all of the newest behind these
+	n.runs, n.skipped = slices.Clone(newest[:min(len(newest), runsOfAJob)]), n.world.Skipped[:min(len(n.world.Skipped), skipsOfAJob)] // and not all of the newest behind these
 	if n.outcomes, err = q.outcomesOf(j.ID); err != nil {
 		return n, err
 	}

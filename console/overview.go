@@ -23,7 +23,8 @@ const (
 	longestShown = 5
 	nextShown    = 8
 	chartOf      = 24 * time.Hour
-	usualLate    = time.Second // what is later than that is worth a colour
+	lateFrom     = 5 * time.Second // how long a run has waited that is said to be late
+	usualLate    = time.Second     // what is later than that is worth a colour
 )
 
 // overviewPage is what it shows.
@@ -103,47 +104,7 @@ func (q *request) seenOf(w finding.World) finding.World {
 	w.Jobs = slices.DeleteFunc(slices.Clone(w.Jobs), func(j xxljob.Job) bool { return !sees(j.App) })
 	w.Counts = slices.DeleteFunc(slices.Clone(w.Counts), func(c store.JobCount) bool { return !sees(c.App) })
 	w.Registrations = slices.DeleteFunc(slices.Clone(w.Registrations), func(r xxljob.Registration) bool { return !sees(r.App) })
-	w.Troubles = nil
-	for _, t := range q.troublesSeen() {
-		t.Trouble.Remedy = t.Remedy
-		w.Troubles = append(w.Troubles, t.Trouble)
-	}
-	return w
-}
-
-// causeLine is a finding as a line.
-func (q *request) causeLine(f finding.Finding, w *finding.World) causeLine {
-	l := causeLine{Finding: f, Title: string(f.Cause), Help: f.Remedy(), About: f.App, More: max(len(f.Jobs)-1, 0)}
-	for _, kind := range []string{"finding.", "trouble."} {
-		if key := kind + string(f.Cause); q.look.language.Has(key) {
-			l.Title = q.text(key)
-			break
-		}
-	}
-	if key := "finding.do." + string(f.Cause); q.look.language.Has(key) {
-		l.Help = q.text(key)
-	}
-	if len(f.Jobs) > 0 {
-		l.Job, l.About = f.Jobs[0], cmp.Or(f.Name, "#"+strconv.FormatInt(f.Jobs[0], 10))
-	}
-	if len(f.Runs) > 0 {
-		l.Run = f.Runs[0]
-	}
-	secret := slices.ContainsFunc(w.Jobs, func(j xxljob.Job) bool { return j.Secret && slices.Contains(f.Jobs, j.ID) })
-	if f.Error != "" && f.Cause != finding.Stopped && f.Trouble == nil {
-		l.Error = q.unless(secret, f.App, FieldResult, f.Error)
-	} else {
-		l.Error = f.Error
-	}
-	if l.Job != 0 && len(f.Jobs) == 1 {
-		for i := range w.Ended {
-			if r := &w.Ended[i]; r.JobID == l.Job && len(l.Marks) < marksOfCause {
-				l.Marks = append(l.Marks, mark{r.ID, stateKey(r.State), r.Scheduled})
-			}
-		}
-		slices.Reverse(l.Marks)
-	}
-	return l
+	return q.withTroubles(w)
 }
 
 // quarters are the reports of the last day by quarters of an hour, of all of the apps together.

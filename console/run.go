@@ -9,10 +9,10 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/finding"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -29,6 +29,7 @@ type runView struct {
 	Progress, KillReason    string
 	Bad                     bool        // it has ended as nobody wants it to
 	Cause                   string      // why, in a line
+	Why                     whyView     // of one that has not ended
 	LogFirst                bool        // that is what one looks for
 	Job                     *xxljob.Job // as it is now; nil for one that is removed
 	Tree                    []branch
@@ -53,7 +54,8 @@ type relatives struct {
 	parent   *xxljob.Run
 	children []xxljob.Run
 	doers    []xxljob.Change
-	more     bool // entries like these
+	more     bool          // entries like these
+	world    finding.World // what is known of the job of a run that has not ended
 }
 
 func (q *request) runPage() error {
@@ -83,6 +85,9 @@ func (q *request) runPage() error {
 			v.Children = append(v.Children, c)
 		}
 	}
+	if !r.State.Ended() {
+		v.Why = q.whyRun(k.world, r)
+	}
 	v.MoreChildren = len(k.children) == childrenOfARun
 	v.Tree, v.More = branches(k.tree, k.further, &r)
 	poll := ""
@@ -108,10 +113,7 @@ func (q *request) causeOf(r xxljob.Run) string {
 		return ""
 	}
 	r.HandleMsg, r.TriggerMsg, r.KillReason = q.ofRun(&r, FieldResult, r.HandleMsg), q.redacted(r.App, FieldResult, r.TriggerMsg), q.redacted(r.App, FieldResult, r.KillReason)
-	if parts := strings.SplitN(r.Err().Error(), ": ", 3); len(parts) == 3 { // behind the module and the run
-		return parts[2]
-	}
-	return ""
+	return finding.WhyRun(finding.World{}, r)[0].Error
 }
 
 // relativesOf reads what belongs to a run. The texts of other runs are on their own pages, and may be long.
@@ -140,6 +142,11 @@ func (q *request) relativesOf(ctx context.Context, r *xxljob.Run) (k relatives, 
 	}
 	if reader, ok := q.Store.(xxljob.RunReader); ok {
 		if k.children, err = reader.Children(ctx, r.ID, 0, childrenOfARun); err != nil {
+			return k, err
+		}
+	}
+	if !r.State.Ended() {
+		if k.world, err = finding.ReadJob(ctx, q.Store, r.JobID); err != nil {
 			return k, err
 		}
 	}

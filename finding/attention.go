@@ -47,6 +47,7 @@ type attention struct {
 	dark    map[string]bool // apps that nobody serves
 	blocked map[int64]bool  // jobs whose runs wait for a cause that was found
 	byCause map[string]int  // where in found jobs are gathered that have one cause
+	single  bool            // it is about one job, of which a single failure is told
 }
 
 func (a *attention) add(f Finding) { a.found = append(a.found, f) }
@@ -228,6 +229,8 @@ var causes = map[store.State]Cause{store.StateFailed: Failing, store.StateTimedO
 // due every six hours or less often, or just once, a single one is enough.
 func (a *attention) enough(j *store.Job, list []trigger) int {
 	switch every := a.every(j, list); {
+	case a.single:
+		return 1
 	case every >= 6*time.Hour:
 		return 1
 	case every >= time.Hour:

@@ -31,7 +31,7 @@ const (
 // [store.ClusterReader]. Troubles are the caller's to add. Errors are those of the store.
 func Read(ctx context.Context, st store.Store) (World, error) {
 	r := reader{ctx: ctx, st: st}
-	w, err := r.cluster()
+	w, err := r.cluster("")
 	if err != nil {
 		return w, err
 	}
@@ -64,8 +64,8 @@ type reader struct {
 	st  store.Store
 }
 
-// cluster reads nodes, shards and who serves the apps.
-func (r reader) cluster() (w World, err error) {
+// cluster reads nodes, shards and who serves the apps, or this one.
+func (r reader) cluster(app string) (w World, err error) {
 	if c, ok := r.st.(store.ClusterReader); ok {
 		view, err := c.View(r.ctx)
 		if err != nil {
@@ -85,6 +85,9 @@ func (r reader) cluster() (w World, err error) {
 	for _, g := range w.Groups {
 		apps = append(apps, g.App)
 	}
+	if app != "" {
+		apps = []string{app}
+	}
 	for batch := range slices.Chunk(apps, mostAddress) {
 		served, err := r.st.Served(r.ctx, batch)
 		if err != nil {
@@ -92,7 +95,7 @@ func (r reader) cluster() (w World, err error) {
 		}
 		w.Served = append(w.Served, served...)
 	}
-	f := store.RegistrationFilter{Limit: mostAddress}
+	f := store.RegistrationFilter{App: app, Limit: mostAddress}
 	for range mostPages {
 		regs, err := r.st.Registrations(r.ctx, f)
 		if err != nil {
@@ -174,17 +177,16 @@ func (r reader) jobsOf(w *World) error {
 }
 
 // ReadJob reads from a store what [WhyJob] and [WhyRun] look at, of one job. A job that is not there
-// is no error: WhyJob says so.
+// is no error: WhyJob says so. Of other apps no addresses are read.
 func ReadJob(ctx context.Context, st store.Store, id int64) (World, error) {
-	r := reader{ctx: ctx, st: st}
-	w, err := r.cluster()
-	if err != nil {
-		return w, err
-	}
 	j, err := st.Job(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return w, nil
+		return World{}, nil
 	} else if err != nil {
+		return World{}, err
+	}
+	w, err := (reader{ctx: ctx, st: st}).cluster(j.App)
+	if err != nil {
 		return w, err
 	}
 	w.Jobs = []store.Job{j}

@@ -12,9 +12,10 @@ import (
 )
 
 // WhyJob returns why a job runs, or does not: the faults first, the gravest of them at the head, and
-// then how things are. It is never empty. The World is one that [ReadJob] has read.
+// then how things are. It is never empty. A job whose last trigger has failed is Failing, though Attention
+// waits for more of them where the job is due often. The World is one that [ReadJob] has read.
 func WhyJob(w World, id int64) []Finding {
-	a := attention{look: lookAt(&w), dark: map[string]bool{}, byCause: map[string]int{}}
+	a := attention{look: lookAt(&w), dark: map[string]bool{}, byCause: map[string]int{}, single: true}
 	j := a.jobs[id]
 	if j == nil {
 		return []Finding{{Cause: Removed, Jobs: []int64{id}}}
