@@ -100,7 +100,7 @@ var mayImport = map[string][]string{
 	"internal/engine/queue":    {"internal/engine/core", "internal/engine/lease", "block", "internal/guard", "internal/idmap", "internal/loop", "store", "wire"},
 	"internal/engine/registry": {"internal/engine/core", "executor", "internal/errs", "internal/fairqueue", "internal/guard", "internal/loop", "internal/urgent", "route", "store", "wire", singleflight},
 	"internal/engine/events":   {"internal/engine/core", "internal/errs", "internal/guard", "internal/loop", "store"},
-	"internal/engine/alarms":   {"internal/engine/core", "alarm", "internal/errs", "internal/guard", "internal/loop", "internal/urgent", "store"},
+	"internal/engine/alarms":   {"internal/engine/core", "alarm", "finding", "internal/errs", "internal/guard", "internal/loop", "internal/urgent", "store"},
 	"internal/engine/router":   {"internal/engine/core", "internal/engine/lease", "internal/engine/queue", "internal/engine/registry", "block", "executor", "internal/errs", "internal/guard", "internal/loop", "internal/urgent", "route", "store", "wire"},
 	"internal/engine/runlog":   {"internal/engine/core", "internal/engine/registry", "internal/errs", "internal/guard", "internal/loop", "internal/urgent", "store", "wire"},
 	"internal/engine/scan":     {"internal/engine/core", "internal/engine/events", "internal/engine/lease", "internal/engine/plan", "internal/engine/queue", "internal/loop", "schedule", "store"},
@@ -114,7 +114,7 @@ var mayImport = map[string][]string{
 	"store/postgres":  {"store", "schedule", "alarm", "internal/guard", "internal/urgent", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},
 	"store/storetest": {"store", "schedule", "alarm"},
 	"jobfile":         {"store", "schedule", "route", "internal/errs"},
-	"finding":         {"store", "block"},
+	"finding":         {"store", "block", "alarm"},
 	"xxljobtest":      {".", "executor", "wire", "store/memory"},
 	// 4 the console, which sees a store and a scheduler as any user does
 	"console":               {".", "finding", "store", "wire", "jobfile", "route", "block", "internal/grants", "internal/slots", "console/internal/lang", "console/internal/diff", "console/internal/web"},
@@ -196,6 +196,7 @@ var packageVars = []string{
 	"store glueTypes",
 	"finding gravities",
 	"finding causes",
+	"finding alarmsOf",
 	"console files", // embedded
 	"console prefix",
 	"console colors",

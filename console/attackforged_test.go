@@ -9,6 +9,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/store"
 )
 
 // forgeries are requests that another site has the browser of somebody send who is logged in.
@@ -132,6 +133,8 @@ func (x *site) changingOne(pattern string) (string, url.Values) {
 		"runs/bulk":        {"do": {"kill"}, "id": {id}, "sure": {"yes"}},
 		"jobs/{id}/edit":   {"version": {itoa(job.Version)}, "author": {"eve"}},
 		"jobs/{id}/remove": {"name": {job.Name}},
+		"jobs/{id}/mute":   {"for": {"1h0m0s"}},
+		"mute":             {"for": {"1h0m0s"}, "key": {"no-executor/orders"}},
 	}
 	form, known := forms[pattern]
 	if !known {
@@ -145,6 +148,9 @@ func (x *site) whole() string {
 	x.Helper()
 	ctx := x.Context()
 	var b strings.Builder
+	for _, m := range must1(x.store.(store.MuteKeeper).Mutes(ctx)) {
+		fmt.Fprintf(&b, "mute %s until %v ", m.Key, m.Until)
+	}
 	for _, j := range must1(x.store.Jobs(ctx, xxljob.JobFilter{Limit: 1000})) {
 		fmt.Fprintf(&b, "job %d v%d %v ", j.ID, j.Version, j.Stopped)
 	}

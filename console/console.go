@@ -29,6 +29,7 @@ type console struct {
 
 	accounts xxljob.AccountStore // nil but with Accounts
 	record   xxljob.ChangeRecord // nil where the store has none
+	mutes    store.MuteKeeper    // nil where the store keeps none
 	langs    map[string]*lang.Language
 	pages    map[string]*template.Template // by language
 	assets   web.Assets
@@ -67,6 +68,7 @@ func New(cfg Config) (http.Handler, error) {
 		c.accounts, _ = cfg.Store.(xxljob.AccountStore)
 	}
 	c.record, _ = cfg.Store.(xxljob.ChangeRecord)
+	c.mutes, _ = cfg.Store.(store.MuteKeeper)
 	for _, origin := range cfg.TrustedOrigins {
 		if err := c.origins.AddTrustedOrigin(origin); err != nil {
 			return nil, err // withDefaults has checked it

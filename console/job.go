@@ -86,6 +86,11 @@ func (q *request) jobPage() error {
 		v.Own = zone
 	}
 	v.Why = q.whyJob(news.world)
+	mutes, err := q.readMutes()
+	if err != nil {
+		return err
+	}
+	v.Why.Mute = q.muteOfJob(mutes)
 	if news.bad != nil {
 		v.NextErr = q.text("fault.invalid.conf", "why", why(news.bad))
 	}
@@ -127,6 +132,9 @@ func (q *request) jobNews(now time.Time) (n jobNews, err error) {
 	n.next, n.bad = nextOf(j, newest, now)
 	if n.world, err = finding.ReadJob(q.ctx, q.Store, j.ID); err != nil {
 		return n, err
+	}
+	for i := range n.world.Jobs { // which are kept for others who look
+		n.world.Jobs[i].Param, n.world.Jobs[i].GlueSource = "", ""
 	}
 	n.runs, n.skipped = slices.Clone(newest[:min(len(newest), runsOfAJob)]), n.world.Skipped[:min(len(n.world.Skipped), skipsOfAJob)] // and not all of the newest behind these
 	if n.outcomes, err = q.outcomesOf(j.ID); err != nil {

@@ -30,6 +30,7 @@ const (
 // overviewPage is what it shows.
 type overviewPage struct {
 	Causes  []causeLine
+	Muted   []mutedLine
 	Count   int       // of all causes
 	More    int       // that are not shown
 	Back    time.Time // how far back bad ends were looked for; zero: as far as they are kept
@@ -37,17 +38,26 @@ type overviewPage struct {
 	Chart   *chart
 	Running []xxljob.Run // the longest that are under way
 	Next    []xxljob.Job
-	Empty   bool // there is no job that the user could see
+	Said    string // what has just been done
+	Empty   bool   // there is no job that the user could see
 }
 
 // causeLine is one cause, in the user's language. Error is as the user may see it.
 type causeLine struct {
 	finding.Finding
 	Title, Help string
+	Muting      string // the key under which it is muted, which tells nothing of the error
 	About       string // the name of its app or its first job
 	More        int    // further jobs
 	Job, Run    int64  // where it leads: the job, if it is one; and its newest run
 	Marks       []mark // of the last runs of the job, the oldest first
+}
+
+// mutedLine is a mute, and what it is about. Job is zero for a cause.
+type mutedLine struct {
+	store.Mute
+	Title, About string
+	Job          int64
 }
 
 // tile is a figure, what is usual beside it, and where it leads.
@@ -84,14 +94,42 @@ func (q *request) overview() error {
 	}
 	seen := q.seenOf(world)
 	found := finding.Attention(seen)
-	b := overviewPage{Back: world.Back, Next: next, Running: longest(seen.Running), Chart: q.chartOf(reports, world.Now)}
+	mutes, err := q.readMutes()
+	if err != nil {
+		return asked(err)
+	}
+	open, muted := q.apart(found, q.muted(mutes), &seen)
+	b := overviewPage{Muted: muted, Said: q.said(), Back: world.Back, Next: next, Running: longest(seen.Running), Chart: q.chartOf(reports, world.Now)}
 	b.Tiles = q.tiles(&seen, found, reports)
-	for _, f := range found[:min(len(found), causesShown)] {
+	for _, f := range open[:min(len(open), causesShown)] {
 		b.Causes = append(b.Causes, q.causeLine(f, &seen))
 	}
-	b.Count, b.More = len(found), len(found)-len(b.Causes)
+	b.Count, b.More = len(open), len(open)-len(b.Causes)
 	b.Empty = len(found) == 0 && len(next) == 0 && len(seen.Ended) == 0 && !slices.ContainsFunc(seen.Counts, func(c store.JobCount) bool { return c.Enabled+c.Stopped+c.Manual > 0 })
 	return q.showLive("overview", "overview", time.Time{}, b)
+}
+
+// apart are the findings that nobody has muted, and the mutes, each with what it is about.
+func (q *request) apart(found []finding.Finding, mutes []store.Mute, w *finding.World) (open []finding.Finding, muted []mutedLine) {
+	about := map[string]*finding.Finding{}
+	for i := range found {
+		if m := finding.Muted(mutes, found[i]); m != nil {
+			about[m.Key] = &found[i]
+		} else {
+			open = append(open, found[i])
+		}
+	}
+	for i := range mutes {
+		l := mutedLine{Mute: mutes[i], Title: q.muteTitle(&mutes[i]), About: mutes[i].App, Job: mutes[i].JobID}
+		if f := about[l.Key]; f != nil {
+			c := q.causeLine(*f, w)
+			l.Title, l.About, l.Job = c.Title, c.About, c.Job
+		} else if l.Job != 0 {
+			l.About = "#" + strconv.FormatInt(l.Job, 10)
+		}
+		muted = append(muted, l)
+	}
+	return open, muted
 }
 
 // seenOf is the part of the cluster that the user may see, with what the scheduler says of itself.

@@ -28,6 +28,8 @@ func formsOf(b *browser, j xxljob.Job, r xxljob.Run) map[string]url.Values {
 		"runs/bulk":         {"do": {"kill"}, "ids": {run}, "sure": {"yes"}},
 		"runs/{id}/kill":    {},
 		"runs/{id}/again":   {},
+		"jobs/{id}/mute":    {"for": {"1h0m0s"}},
+		"mute":              {"for": {"1h0m0s"}, "key": {"no-executor/orders"}},
 	}
 }
 
@@ -86,7 +88,7 @@ func testEachChangeWhileTheStoreFails(t *testing.T) {
 				do()
 				remove()
 				what := fmt.Sprintf("%s while %s fails, before %v", rt.Pattern, method, fault.Before)
-				writes := slices.Contains([]string{"AddJob", "EditJob", "RemoveJob", "AddRun", "AddAhead", "Kill"}, method)
+				writes := slices.Contains([]string{"AddJob", "EditJob", "RemoveJob", "AddRun", "AddAhead", "Kill", "PutMute"}, method)
 				said := strings.Contains(root.text(), "may or may not have been") || method == "Session" && strings.Contains(root.text(), "We cannot tell who you are")
 				done := root.res.StatusCode == http.StatusSeeOther // what has failed was no more than a warning's
 				if is := changed(); is != (writes && fault.After || done) || said == done {
@@ -97,12 +99,12 @@ func testEachChangeWhileTheStoreFails(t *testing.T) {
 	}
 }
 
-// state is what jobs and runs there are.
+// state is what jobs, runs and mutes there are.
 func (x *site) state() string {
 	x.Helper()
 	jobs := must1(x.store.Jobs(x.Context(), xxljob.JobFilter{Limit: 1000}))
 	runs := must1(x.store.Runs(x.Context(), xxljob.RunFilter{Limit: 1000}))
-	return fmt.Sprint(jobs, runs)
+	return fmt.Sprint(jobs, runs, x.mutes())
 }
 
 // noted is how many of them the record has about jobs and runs.

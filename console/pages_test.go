@@ -96,7 +96,8 @@ func pages(j xxljob.Job, r xxljob.Run) (list []string) {
 const (
 	mostQuestions  = 8
 	mostStatements = 11
-	moreOverview   = 7 // asks of nodes, executors, jobs and runs, once for all who look
+	moreOverview   = 9 // asks of nodes, executors, jobs, runs and changes, once for all who look, and of mutes
+	moreWhy        = 8 // asks of nodes, executors and the job's runs why it is as it is, and of mutes
 	mostBytes      = 76 << 10
 	mostZipped     = 8200
 	mostAllocs     = 40_000
@@ -117,6 +118,9 @@ func testQuestionsOfPages(t *testing.T) {
 			most := mostQuestions
 			if page == "overview" {
 				most += moreOverview
+			}
+			if page == "jobs/"+itoa(j.ID) || page == "runs/"+itoa(r.ID) {
+				most += moreWhy
 			}
 			if page == "jobs/"+itoa(j.ID) {
 				most++ // for the app whose jobs its definition names by their keys
@@ -152,12 +156,16 @@ func TestStatementsOfPages(t *testing.T) {
 	x := newSiteOn(t, openPostgresOn(t, pool))
 	root := x.admin()
 	root.follows = false
-	for _, page := range pages(x.stocked(2)) {
+	j, r := x.stocked(2)
+	for _, page := range pages(j, r) {
 		sent.take()
 		root.get(page)
 		most := mostStatements
 		if page == "overview" {
 			most += moreOverview
+		}
+		if page == "jobs/"+itoa(j.ID) || page == "runs/"+itoa(r.ID) {
+			most += moreWhy
 		}
 		if all := sent.take(); len(all) > most || len(all) == 0 {
 			t.Errorf("%s takes %d statements, at most %d: %q", page, len(all), most, all)

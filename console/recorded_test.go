@@ -26,6 +26,8 @@ var recorded = map[string]string{
 	"jobs/{id}/start":   "job start: Stopped → Stopped",
 	"jobs/{id}/stop":    "job stop: Stopped → Stopped",
 	"jobs/{id}/trigger": "run trigger: - → Type",
+	"jobs/{id}/mute":    "mute mute: - → Until",
+	"mute":              "mute mute: - → Until",
 	"runs/bulk":         "run kill: Reason State → Reason State",
 	"runs/{id}/kill":    "run kill: Reason State → Reason State",
 	"runs/{id}/again":   "run again: - → Again Type",

@@ -56,6 +56,10 @@ var rights = []expected{
 	{"POST", "jobs/{id}/stop", "job", "1322423222341"},
 	{"GET", "jobs/{id}/once", "job", "L322423222341"},
 	{"POST", "jobs/{id}/trigger", "job", "1322423222341"},
+	{"GET", "jobs/{id}/mute", "job", "L322423222341"},
+	{"POST", "jobs/{id}/mute", "job", "1355453555341"}, // 422: no time is chosen
+	{"GET", "mute", "", "L222222222221"},
+	{"POST", "mute", "", "1555555555551"}, // 422: there is no such cause
 	{"GET", "runs", "", "L222222222221"},
 	{"POST", "runs/bulk", "", "1555555555551"},
 	{"GET", "runs/{id}/previous", "run", "L222422222241"},

@@ -149,6 +149,9 @@ func (q *request) relativesOf(ctx context.Context, r *xxljob.Run) (k relatives, 
 		if k.world, err = finding.ReadJob(ctx, q.Store, r.JobID); err != nil {
 			return k, err
 		}
+		for i := range k.world.Jobs {
+			k.world.Jobs[i].Param, k.world.Jobs[i].GlueSource = "", ""
+		}
 	}
 	k.doers, k.more, err = q.doersOf(ctx, r)
 	return k, err

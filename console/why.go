@@ -9,6 +9,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/finding"
+	"github.com/xxljob/xxljob/store"
 )
 
 // whyShown is how many faults a head says at most.
@@ -18,7 +19,8 @@ const whyShown = 3
 type whyView struct {
 	Faults []causeLine
 	More   int
-	Is     *causeLine // how things are, where that is known
+	Is     *causeLine  // how things are, where that is known
+	Mute   *store.Mute // of the job
 }
 
 // withTroubles adds what the scheduler says of itself, as far as the user may see it.
@@ -61,7 +63,7 @@ func (q *request) headOf(found []finding.Finding, w *finding.World) (v whyView) 
 
 // causeLine is a finding as a line.
 func (q *request) causeLine(f finding.Finding, w *finding.World) causeLine {
-	l := causeLine{Finding: f, Title: string(f.Cause), Help: f.Remedy(), About: f.App, More: max(len(f.Jobs)-1, 0)}
+	l := causeLine{Finding: f, Muting: f.Key(), Title: string(f.Cause), Help: f.Remedy(), About: f.App, More: max(len(f.Jobs)-1, 0)}
 	for _, kind := range []string{"finding.", "trouble."} {
 		if key := kind + string(f.Cause); q.look.language.Has(key) {
 			l.Title = q.text(key)

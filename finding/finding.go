@@ -1,6 +1,8 @@
 package finding
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -113,7 +115,8 @@ func (f Finding) Fault() bool {
 }
 
 // Key names the finding, the same as long as it is the same cause: by it somebody says that he knows
-// of it. Of jobs that fail it has the error without what differs from run to run.
+// of it. Of jobs that fail it has a hash of the error without what differs from run to run, so that it
+// tells nothing of a secret. It has at most 255 bytes.
 func (f Finding) Key() string {
 	parts := []string{string(f.Cause), f.App}
 	switch {
@@ -122,11 +125,21 @@ func (f Finding) Key() string {
 	case f.Trouble != nil:
 		parts = append(parts, strconv.FormatInt(f.Trouble.JobID, 10), f.Trouble.Address)
 	case len(f.Jobs) > 0 && f.Error != "":
-		parts = append(parts, Signature(f.Error))
+		parts = append(parts, hashOf(Signature(f.Error)))
 	case len(f.Jobs) > 0:
 		parts = append(parts, strconv.FormatInt(f.Jobs[0], 10))
 	}
-	return strings.Join(parts, "/")
+	key := strings.Join(parts, "/")
+	if len(key) > 255 {
+		key = store.Cut(key, 200) + "…" + hashOf(key)
+	}
+	return key
+}
+
+// hashOf is a short name of a text.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
 }
 
 // about is what the finding is about, in words.

@@ -81,6 +81,7 @@ type Store struct {
 	buried     []tombstone               // guarded by mu; deleted nodes, oldest first
 	jobLists   jobLists                  // guarded by mu
 	served     map[string]store.Served   // guarded by mu; by app
+	mutes      map[string]store.Mute     // guarded by mu; by key
 	watchers   []*watcher                // guarded by mu
 	asks       []*question               // guarded by mu; oldest first
 	lastAsk    int64                     // guarded by mu
@@ -129,6 +130,7 @@ func New(opts ...Option) *Store {
 		owing:    map[int64]int{},
 		peers:    map[string]*peer{},
 		served:   map[string]store.Served{},
+		mutes:    map[string]store.Mute{},
 		accounts: newAccounts(),
 		jobLists: jobLists{heads: map[string]store.ListHead{}, ofNodes: map[string]map[string]*nodeList{}},
 		runs:     runs{last: idsBefore(time.Now())},

@@ -111,6 +111,7 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 		27: "drop table %s.xxl_job_rule, %[1]s.xxl_job_rule_node",
 		30: "alter table %s.xxl_job_info drop column secret",
 		31: "alter table %s.xxl_job_node drop column unknown_zones",
+		32: "drop table %s.xxl_job_mute",
 		29: "alter table %s.xxl_job_info drop column catch_up_most, drop column catch_up_age",
 		14: "drop index %s.xxl_job_log_skipped; drop index %[1]s.xxl_job_log_parent",
 	}

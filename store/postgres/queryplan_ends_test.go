@@ -308,6 +308,12 @@ func (d *planData) registryCases() []planCase {
 		}), rows: 100},
 		{name: "noteServed 500", st: q.noteServed.by(d.servedArgs(500)), batch: 500, rows: 1},
 		{name: "noteServed 1", st: q.noteServed.by(d.servedArgs(1)), rows: 1},
+		{name: "dropMutes", st: q.dropMutes.with(), batch: 200, scans: []string{"xxl_job_mute"}, wasted: 400},
+		{name: "lockMute", st: q.lockMute.with("job/5"), rows: 1, scans: []string{"xxl_job_mute"}, wasted: 400},
+		{name: "appOfMuted", st: q.appOfMuted.with(5), rows: 1},
+		{name: "putMute", st: q.putMute.by(named{{"key", "job/5"}, {"app", "app-5"}, {"job", 5}, {"by", "li.na"}, {"until", time.Now().Add(time.Hour)}, {"note", ""}}), rows: 1},
+		{name: "dropMute", st: q.dropMute.with("job/5"), rows: 1, scans: []string{"xxl_job_mute"}, wasted: 400},
+		{name: "mutes", st: q.mutes.with(), batch: 200, scans: []string{"xxl_job_mute"}, wasted: 400},
 		{name: "served", st: q.served.with([]string{"app-1", "app-5", "none"}), rows: 2},
 		{name: "forgetAddresses", st: q.forgetAddresses.with(hour), wide: true, scans: registry},
 	}

@@ -16,6 +16,7 @@ type Whole interface {
 	store.LogStore
 	store.AccountStore
 	store.ChangeRecord
+	store.MuteKeeper
 	store.RunReader
 	store.JobReader
 	store.ClusterReader
@@ -257,4 +258,19 @@ func (f *WholeFaults) DropEnded(ctx context.Context, q store.RunDrop) (store.Dro
 // DropExpired passes the call on, under the faults.
 func (f *WholeFaults) DropExpired(ctx context.Context, q store.KeepQuery) (store.Dropped, error) {
 	return call(f.Faults, ctx, "DropExpired", func() (store.Dropped, error) { return f.whole.DropExpired(ctx, q) })
+}
+
+// PutMute passes the call on, under the faults.
+func (f *WholeFaults) PutMute(ctx context.Context, m store.Mute) (store.Mute, error) {
+	return call(f.Faults, ctx, "PutMute", func() (store.Mute, error) { return f.whole.PutMute(ctx, m) })
+}
+
+// DropMute passes the call on, under the faults.
+func (f *WholeFaults) DropMute(ctx context.Context, key string) error {
+	return only(f.Faults, ctx, "DropMute", func() error { return f.whole.DropMute(ctx, key) })
+}
+
+// Mutes passes the call on, under the faults.
+func (f *WholeFaults) Mutes(ctx context.Context) ([]store.Mute, error) {
+	return call(f.Faults, ctx, "Mutes", func() ([]store.Mute, error) { return f.whole.Mutes(ctx) })
 }

@@ -96,6 +96,7 @@ func topics() []topic {
 		{"Read", slices.Concat(readCases(), readJobCases())},
 		{"Reports", reportCases()},
 		{"Record", recordCases()},
+		{"Mutes", muteCases()},
 		{"Accounts", accountCases()},
 		{"Drop", dropCases()},
 		{"Signals", signalCases()},

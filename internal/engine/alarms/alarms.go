@@ -54,6 +54,7 @@ type Notifier struct {
 	resting  chan struct{} // closed by rested when it is quiet, and what was sent is noted; made by NewNotifier
 	rested   sync.Once
 	rarely   loop.LogLimiter
+	muted    time.Time                 // when mutes were read for troubles
 	differed atomic.Pointer[time.Time] // when it was said last that nodes of this app have other rules
 }
 
@@ -66,7 +67,8 @@ type teller struct {
 	hold    ruleHold
 	// look says that there may be something to tell though nothing is seen: at first, and when
 	// another node has held the rule.
-	look bool
+	look  bool
+	muted time.Time // when the mutes were read
 }
 
 // alarmReading is how far the store was read.
@@ -146,7 +148,7 @@ func (t *teller) tell(ctx context.Context) (time.Duration, error) {
 
 // busy reports whether the rule has to stay held.
 func (t *teller) busy() bool {
-	return len(t.book.jobs) > 0 || len(t.book.marks.Told)+len(t.book.marks.Jobs) > 0 || t.reading.more || t.waits() && !t.reading.asked.IsZero()
+	return len(t.book.jobs) > 0 || len(t.book.marks.Told)+len(t.book.marks.Jobs)+len(t.book.marks.Done) > 0 || t.reading.more || t.waits() && !t.reading.asked.IsZero()
 }
 
 // waits reports whether the rule waits for jobs to recover.
@@ -203,6 +205,9 @@ func (t *teller) tellHeld(ctx context.Context, shards []store.Shard) (time.Durat
 	if err != nil {
 		return 0, err
 	}
+	if err := h.readMutes(ctx); err != nil {
+		return 0, err
+	}
 	messages, next := h.book.due(h.Clock.Now(), h.room)
 	again, err := h.recoveries(ctx, &messages)
 	for i := range messages {
@@ -222,6 +227,22 @@ func (t *teller) tellHeld(ctx context.Context, shards []store.Shard) (time.Durat
 		wait = max(wait, recoverEvery)
 	}
 	return wait, err
+}
+
+// mutesFor is for how long mutes are known that were read.
+const mutesFor = time.Second
+
+// readMutes reads the mutes that are not over, where there is something to tell.
+func (t *teller) readMutes(ctx context.Context) error {
+	k, ok := core.Given(t.Store).(store.MuteKeeper)
+	if !ok || len(t.book.jobs) == 0 && !t.waits() || !t.muted.IsZero() && time.Since(t.muted) < mutesFor {
+		return nil
+	}
+	list, err := loop.Call(ctx, k.Mutes)
+	if err == nil {
+		t.book.mutes, t.muted = list, time.Now()
+	}
+	return err
 }
 
 // room takes the place of a call of the rule.
@@ -416,8 +437,9 @@ func (h *teller) save(ctx context.Context) error {
 		all := &h.book.marks
 		m := store.AlarmMarks{
 			Told: all.Told[:min(len(all.Told), loop.StoreBatch)], Jobs: all.Jobs[:min(len(all.Jobs), loop.StoreBatch)],
+			Done: all.Done[:min(len(all.Done), loop.StoreBatch)],
 		}
-		if len(m.Told)+len(m.Jobs) == 0 {
+		if len(m.Told)+len(m.Jobs)+len(m.Done) == 0 {
 			return nil
 		}
 		err := h.mark(ctx, m)
@@ -444,6 +466,9 @@ func (h *teller) markHalves(ctx context.Context, m store.AlarmMarks) error {
 	for i := range m.Told {
 		each = append(each, store.AlarmMarks{Told: m.Told[i : i+1]})
 	}
+	for i := range m.Done {
+		each = append(each, store.AlarmMarks{Done: m.Done[i : i+1]})
+	}
 	for i := range m.Jobs {
 		each = append(each, store.AlarmMarks{Jobs: m.Jobs[i : i+1]})
 	}
@@ -452,7 +477,7 @@ func (h *teller) markHalves(ctx context.Context, m store.AlarmMarks) error {
 	alone, why, err := loop.Halve(each, func(part []store.AlarmMarks) error {
 		var all store.AlarmMarks
 		for _, one := range part {
-			all.Told, all.Jobs = append(all.Told, one.Told...), append(all.Jobs, one.Jobs...)
+			all.Told, all.Jobs, all.Done = append(all.Told, one.Told...), append(all.Jobs, one.Jobs...), append(all.Done, one.Done...)
 		}
 		err := h.mark(ctx, all)
 		taken = taken || err == nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/alarm"
+	"github.com/xxljob/xxljob/finding"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -35,6 +36,10 @@ type alarmBook struct {
 
 	marks store.AlarmMarks // what the store does not have yet
 	ends  []*alarmJob      // whose alarms marks.Told are, nil where the book has them no more
+	noted []*alarmJob      // whose alarms marks.Done are
+
+	mutes []store.Mute     // that are not over, as they were read last
+	said  map[string]int64 // by the key of a mute when it began: its last message was sent
 
 	givenUp map[int64]bool // alarms that were told, which the store does not let be noted
 
@@ -154,6 +159,10 @@ func (b *alarmBook) due(now time.Time, room func(rule int) bool) (list []alarmMe
 	for i := range b.Rules {
 		for {
 			j := b.turns.first(i)
+			if j != nil && b.hush(j, i) {
+				b.turns.serve(i)
+				continue
+			}
 			if j == nil || !room(i) {
 				break
 			}
@@ -162,6 +171,41 @@ func (b *alarmBook) due(now time.Time, room func(rule int) bool) (list []alarmMe
 		}
 	}
 	return list, b.turns.next()
+}
+
+// hush notes the alarms that somebody has muted, and reports whether nothing is left to tell. The first
+// since a rule has told of the job or, of a cause, of that one is told: it is the last message, which
+// says so.
+func (b *alarmBook) hush(j *alarmJob, rule int) bool {
+	if len(b.mutes) == 0 {
+		return false
+	}
+	s := &j.rules[rule]
+	var muted []int64
+	for _, id := range s.untold {
+		if m := b.muteOf(j, id); m != nil && (b.said[m.Key] == m.At.UnixMilli() || m.JobID != 0 && s.told.At.After(m.At)) {
+			muted = append(muted, id)
+		}
+	}
+	if len(muted) == 0 {
+		return false
+	}
+	s.remove(muted)
+	for _, id := range muted {
+		j.rows[id].told |= 1 << rule
+		b.marks.Done, b.noted = append(b.marks.Done, store.AlarmDone{ID: id, Status: store.AlarmNotNeeded}), append(b.noted, j)
+	}
+	return len(s.untold) == 0
+}
+
+// muteOf is the mute that an alarm comes under, nil for none. Of one whose text the book has no more, the job
+// is known.
+func (b *alarmBook) muteOf(j *alarmJob, id int64) *store.Mute {
+	a, kept := b.texts.byID[id]
+	if !kept {
+		a = store.Alarm{JobID: j.id, App: j.last.App, Cause: string(j.rows[id].cause)}
+	}
+	return finding.MutedAlarm(b.mutes, a)
 }
 
 // message makes one of what a rule has not told of a job: of all, or without a window of the
@@ -182,6 +226,9 @@ func (b *alarmBook) message(j *alarmJob, rule int) alarmMessage {
 		} else {
 			m.missing = append(m.missing, id)
 		}
+		if m.mute == nil {
+			m.mute = b.muteOf(j, id)
+		}
 	}
 	m.say()
 	return m
@@ -191,7 +238,7 @@ func (b *alarmBook) message(j *alarmJob, rule int) alarmMessage {
 // of it first, or there is no room.
 func (b *alarmBook) recovered(t store.JobTold, job *store.Job, now time.Time, room func(rule int) bool) (m alarmMessage, ok bool) {
 	i := b.place(t.Rule)
-	if i < 0 {
+	if i < 0 || finding.MutedAlarm(b.mutes, store.Alarm{App: job.App, JobID: job.ID}) != nil { // it is told when that is over
 		return m, false
 	}
 	if j := b.jobs[t.JobID]; j != nil {
@@ -238,6 +285,12 @@ func (b *alarmBook) sent(m *alarmMessage, now time.Time, err error) {
 		s.failed(now)
 	} else {
 		s.fails, s.next = 0, time.Time{}
+		if m.mute != nil {
+			if b.said == nil || len(b.said) > 10_000 {
+				b.said = map[string]int64{}
+			}
+			b.said[m.mute.Key] = m.mute.At.UnixMilli()
+		}
 		b.noteJob(j, m, now)
 	}
 	if m.said.Cause == alarm.Recovered && err != nil && now.Sub(m.said.Last) >= alarmAge {
@@ -271,23 +324,32 @@ func (b *alarmBook) noteJob(j *alarmJob, m *alarmMessage, now time.Time) {
 
 // saved forgets what the store has now.
 func (b *alarmBook) saved(m store.AlarmMarks) {
-	b.marks.Told, b.marks.Jobs = b.marks.Told[len(m.Told):], b.marks.Jobs[len(m.Jobs):]
+	b.marks.Told, b.marks.Jobs, b.marks.Done = b.marks.Told[len(m.Told):], b.marks.Jobs[len(m.Jobs):], b.marks.Done[len(m.Done):]
+	for i, d := range m.Done {
+		b.leave(b.noted[i], d.ID)
+	}
+	b.noted = b.noted[len(m.Done):]
 	for i, t := range m.Told {
 		j := b.ends[i]
 		if j == nil {
 			continue
 		}
-		if row := j.rows[t.ID]; row != nil && row.wanted&^row.told == 0 {
-			delete(j.rows, t.ID)
-			if !j.gone { // else its alarms were counted when it went
-				b.size--
-				b.forget(j)
-			}
-		}
+		b.leave(j, t.ID)
 	}
 	b.ends = b.ends[len(m.Told):]
 	for i := range m.Jobs {
 		if j := b.jobs[m.Jobs[i].JobID]; j != nil {
+			b.forget(j)
+		}
+	}
+}
+
+// leave forgets an alarm of a job of which nothing more is to be told.
+func (b *alarmBook) leave(j *alarmJob, id int64) {
+	if row := j.rows[id]; row != nil && row.wanted&^row.told == 0 {
+		delete(j.rows, id)
+		if !j.gone { // else its alarms were counted when it went
+			b.size--
 			b.forget(j)
 		}
 	}
@@ -300,6 +362,9 @@ func (b *alarmBook) giveUp(m store.AlarmMarks) {
 	}
 	for _, t := range m.Told {
 		b.givenUp[t.ID] = true
+	}
+	for _, d := range m.Done {
+		b.givenUp[d.ID] = true
 	}
 }
 

@@ -165,6 +165,8 @@ type alarmMessage struct {
 	// of a storm a book has few.
 	found   []store.Alarm
 	missing []int64
+	// mute is what the alarms come under of which this is the last message.
+	mute *store.Mute
 	// troubles are those that it tells of, nil for one about alarms of a job.
 	troubles *troublesOf
 }
@@ -185,7 +187,23 @@ func (m *alarmMessage) say() {
 	if len(m.found) > 0 {
 		m.last = m.found[0]
 	}
+	if m.mute != nil && len(m.said.Events) > 0 {
+		e := &m.said.Events[0]
+		e.Text = store.AlarmText(mutedText(m.mute) + "\n" + e.Text)
+	}
 	m.fill(&m.last)
+}
+
+// mutedText says that nothing more is sent.
+func mutedText(m *store.Mute) string {
+	text := "muted until " + m.Until.UTC().Format(time.RFC3339)
+	if m.By != "" {
+		text += " by " + m.By
+	}
+	if m.Note != "" {
+		text += " (" + m.Note + ")"
+	}
+	return text + ": no more of this is sent until then"
 }
 
 // fill sets what each message says of the job.

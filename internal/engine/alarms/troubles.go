@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/alarm"
+	"github.com/xxljob/xxljob/finding"
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/store"
 )
@@ -30,6 +31,7 @@ type troubleBook struct {
 	rules []alarmRule
 	node  string
 	known map[troubleKey]*troubleTold
+	mutes []store.Mute // that are not over, as they were read last
 }
 
 // troubleKey is what makes two troubles the same one.
@@ -50,6 +52,7 @@ type troubleTold struct {
 	read  bool
 	seen  time.Time // first
 	over  time.Time // since when it is not there; zero while it is
+	muted bool      // somebody knows of it: its beginning is not told meanwhile
 	past  bool      // it was over before this node was there
 	ended time.Time
 	rules []troubleState // by the place of the rule
@@ -107,7 +110,7 @@ func (b *troubleBook) note(all []store.Trouble, now, at time.Time) {
 				}
 			}
 		}
-		t.x, t.over, t.past = x, time.Time{}, false
+		t.x, t.over, t.past, t.muted = x, time.Time{}, false, finding.MutedTrouble(b.mutes, x) != nil
 	}
 	maps.DeleteFunc(b.known, func(key troubleKey, t *troubleTold) bool {
 		if there[key] {
@@ -198,6 +201,8 @@ func (t *troubleTold) tell(rule int) (at time.Time, over, has bool) {
 	s := &t.rules[rule]
 	switch {
 	case s.flying:
+		return at, false, false
+	case t.over.IsZero() && t.muted:
 		return at, false, false
 	case t.over.IsZero():
 		return core.Later(t.seen.Add(troubleLasts), s.next), false, !s.begun
@@ -307,6 +312,7 @@ func (h *Notifier) troublesDue(ctx context.Context) ([]alarmMessage, time.Durati
 	if !AnyWants(h.Rules, alarm.Trouble) {
 		return nil, 24 * time.Hour
 	}
+	h.readTroubleMutes(ctx)
 	h.troubles.note(h.Core.Troubles.List(), time.Now(), h.Clock.Now())
 	for _, x := range h.Core.Troubles.TakePast() {
 		h.troubles.was(x, time.Now(), h.Clock.Now())
@@ -318,3 +324,21 @@ func (h *Notifier) troublesDue(ctx context.Context) ([]alarmMessage, time.Durati
 	}
 	return h.troubles.due(time.Now(), h.sender.flights.begin)
 }
+
+// readTroubleMutes reads the mutes, where there are troubles. Where the store does not answer, which may be
+// what is in trouble, those that were read last count.
+func (h *Notifier) readTroubleMutes(ctx context.Context) {
+	k, ok := core.Given(h.Store).(store.MuteKeeper)
+	if !ok || len(h.Core.Troubles.List()) == 0 || time.Since(h.muted) < troubleMutesFor {
+		return
+	}
+	h.muted = time.Now()
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if list, err := k.Mutes(ctx); err == nil {
+		h.troubles.mutes = list
+	}
+}
+
+// troubleMutesFor is for how long mutes are known that were read.
+const troubleMutesFor = 10 * time.Second

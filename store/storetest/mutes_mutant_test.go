@@ -1,0 +1,62 @@
+package storetest_test
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob/store"
+)
+
+// muteMutants break what is kept of mutes.
+func muteMutants() []mutant {
+	bent := func(b bentMutes) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			b := b
+			b.Store, b.MuteKeeper, b.ChangeRecord = s, s.(store.MuteKeeper), s.(store.ChangeRecord)
+			return &b
+		}
+	}
+	return []mutant{
+		{"MutesLastForEver", bent(bentMutes{forever: true}), []string{"Mutes/AMuteIsKeptUntilItIsOver"}},
+		{"WhoMutesIsForgotten", bent(bentMutes{nobody: true}), []string{"Mutes/AMuteIsKeptUntilItIsOver", "Mutes/EachChangeOfAMuteIsRecorded"}},
+		{"LongMutesAreCut", bent(bentMutes{cuts: true}), []string{"Mutes/WhatIsAbsurdIsNotMuted", "Mutes/EachChangeOfAMuteIsRecorded"}},
+	}
+}
+
+// bentMutes is a store that keeps other mutes than it was told. A case has one goroutine.
+type bentMutes struct {
+	store.Store
+	store.MuteKeeper
+	store.ChangeRecord
+	forever, nobody, cuts bool
+	put                   []store.Mute
+}
+
+func (b *bentMutes) PutMute(ctx context.Context, m store.Mute) (store.Mute, error) {
+	if b.nobody {
+		ctx = store.WithActor(ctx, "")
+	}
+	if now := time.Now(); b.cuts && m.Validate(now) != nil {
+		m.Until = now.Add(time.Hour)
+	}
+	m, err := b.MuteKeeper.PutMute(ctx, m)
+	if err == nil {
+		b.put = append(b.put, m)
+	}
+	return m, err
+}
+
+func (b *bentMutes) DropMute(ctx context.Context, key string) error {
+	b.put = slices.DeleteFunc(b.put, func(m store.Mute) bool { return m.Key == key })
+	return b.MuteKeeper.DropMute(ctx, key)
+}
+
+func (b *bentMutes) Mutes(ctx context.Context) ([]store.Mute, error) {
+	if b.forever {
+		slices.SortFunc(b.put, func(x, y store.Mute) int { return cmp.Compare(x.Key, y.Key) })
+		return b.put, nil
+	}
+	return b.MuteKeeper.Mutes(ctx)
+}
