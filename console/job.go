@@ -156,8 +156,7 @@ func (q *request) restorable(j *xxljob.Job, found []xxljob.Change) []jobChange {
 	list := make([]jobChange, len(found))
 	for i, c := range found {
 		list[i].Change = c
-		defines := c.Verb == "add" || c.Verb == "update" || c.Verb == "ensure"
-		if defines && c.Version > 0 && c.Version != j.Version && q.record != nil && q.may(edit, j.App) {
+		if defines(c.Verb) && c.Version > 0 && c.Version != j.Version && q.record != nil && q.may(edit, j.App) {
 			list[i].Restores = c.Version
 		}
 	}

@@ -21,6 +21,7 @@ const (
 	causesShown  = 12
 	marksOfCause = 20
 	longestShown = 5
+	mostAppsRead = 1000 // of a user who sees some apps, by their names
 	nextShown    = 8
 	chartOf      = 24 * time.Hour
 	lateFrom     = 5 * time.Second // how long a run has waited that is said to be late
@@ -38,6 +39,7 @@ type overviewPage struct {
 	Chart   *chart
 	Running []xxljob.Run // the longest that are under way
 	Next    []xxljob.Job
+	Soon    *soon
 	Said    string // what has just been done
 	Empty   bool   // there is no job that the user could see
 }
@@ -72,7 +74,12 @@ func (q *request) overview() error {
 	if err != nil {
 		return err
 	}
+	of, err := q.spanAsked()
+	if err != nil {
+		return err
+	}
 	sight := sightKey(apps, all)
+	apps = apps[:min(len(apps), mostAppsRead)]
 	if !all && len(apps) == 0 {
 		return q.showLive("overview", "", time.Time{}, overviewPage{Empty: true})
 	}
@@ -81,7 +88,7 @@ func (q *request) overview() error {
 		return asked(err)
 	}
 	reports, err := shared(q, "overview-reports "+sight, func(ctx context.Context) ([]store.Report, error) {
-		return q.under(ctx).quarters(apps, world.Now)
+		return q.under(ctx).reportsIn(apps, span{"24h", chartOf, store.Quarter}, world.Now)
 	})
 	if err != nil {
 		return asked(err)
@@ -94,19 +101,23 @@ func (q *request) overview() error {
 	}
 	seen := q.seenOf(world)
 	found := finding.Attention(seen)
+	drawn, err := q.chartIn(of, apps, sight, &world, reports)
+	if err != nil {
+		return asked(err)
+	}
 	mutes, err := q.readMutes()
 	if err != nil {
 		return asked(err)
 	}
 	open, muted := q.apart(found, q.muted(mutes), &seen)
-	b := overviewPage{Muted: muted, Said: q.said(), Back: world.Back, Next: next, Running: longest(seen.Running), Chart: q.chartOf(reports, world.Now)}
+	b := overviewPage{Muted: muted, Said: q.said(), Back: world.Back, Next: next[:min(len(next), nextShown)], Soon: soonOf(next, world.Now), Running: longest(seen.Running), Chart: drawn}
 	b.Tiles = q.tiles(&seen, found, reports)
 	for _, f := range open[:min(len(open), causesShown)] {
 		b.Causes = append(b.Causes, q.causeLine(f, &seen))
 	}
 	b.Count, b.More = len(open), len(open)-len(b.Causes)
 	b.Empty = len(found) == 0 && len(next) == 0 && len(seen.Ended) == 0 && !slices.ContainsFunc(seen.Counts, func(c store.JobCount) bool { return c.Enabled+c.Stopped+c.Manual > 0 })
-	return q.showLive("overview", "overview", time.Time{}, b)
+	return q.showLive("overview", withRange("overview", q.query("range")), time.Time{}, b)
 }
 
 // apart are the findings that nobody has muted, and the mutes, each with what it is about.
@@ -145,14 +156,22 @@ func (q *request) seenOf(w finding.World) finding.World {
 	return q.withTroubles(w)
 }
 
-// quarters are the reports of the last day by quarters of an hour, of all of the apps together.
-func (q *request) quarters(apps []string, now time.Time) ([]store.Report, error) {
+// withRange is the address of the page with a range.
+func withRange(page, key string) string {
+	if key == "" {
+		return page
+	}
+	return page + "?range=" + key
+}
+
+// reportsIn are the reports of a range, of all of the apps together.
+func (q *request) reportsIn(apps []string, s span, now time.Time) ([]store.Report, error) {
 	reader, ok := q.Store.(store.ReportReader)
 	if !ok {
 		return nil, nil
 	}
-	to := store.QuarterOf(now).Add(store.Quarter)
-	found, err := reader.Reports(q.ctx, store.ReportQuery{Apps: apps, From: to.Add(-chartOf), To: to, Together: true, Examine: 200_000})
+	begin := s.begin(now)
+	found, err := reader.Reports(q.ctx, store.ReportQuery{Apps: apps, From: begin, To: begin.Add(s.of), Length: s.every, Together: true, Examine: 200_000})
 	return found.Reports, err
 }
 
@@ -163,7 +182,7 @@ func (q *request) dueNext(apps []string) ([]xxljob.Job, error) {
 		return nil, nil
 	}
 	on := false
-	return reader.SearchJobs(q.ctx, store.JobSearch{Apps: apps, Stopped: &on, Order: store.ByNext, Limit: nextShown})
+	return reader.SearchJobs(q.ctx, store.JobSearch{Apps: apps, Stopped: &on, Order: store.ByNext, Limit: soonJobs})
 }
 
 // longest are the runs that are under way for longest.
@@ -285,9 +304,14 @@ type chart struct {
 	Hours []string // the times of the day below it, six hours apart
 	Most  int64
 	Width int
+	Key   string // of the range
+	Begin string // as the address of a list has it
+	Ticks []tick
+	// Changes and Joined are how many definitions were changed, and how many nodes have joined.
+	Changes, Joined int
 }
 
-// bar is a quarter of an hour.
+// bar is a part of the range: a quarter of an hour in that of a day.
 type bar struct {
 	X                    int
 	Good, Bad, Other     int // heights
@@ -303,14 +327,14 @@ const (
 	chartHeight = 90
 )
 
-// chartOf draws reports; nil where there are none.
-func (q *request) chartOf(reports []store.Report, now time.Time) *chart {
-	if len(reports) == 0 {
+// chartOf draws reports; nil where the store has none for anybody.
+func (q *request) chartOf(reports []store.Report, s span, now time.Time) *chart {
+	if _, ok := q.Store.(store.ReportReader); !ok {
 		return nil
 	}
-	begin := store.QuarterOf(now).Add(store.Quarter - chartOf)
-	n := int(chartOf / store.Quarter)
-	c := &chart{Width: n * barWidth}
+	begin := s.begin(now)
+	n := int(s.of / s.every)
+	c := &chart{Width: n * barWidth, Key: s.Key}
 	by := map[time.Time]*store.Report{}
 	for i := range reports {
 		r := &reports[i]
@@ -320,8 +344,8 @@ func (q *request) chartOf(reports []store.Report, now time.Time) *chart {
 	}
 	points := []byte{}
 	for i := range n {
-		from := begin.Add(time.Duration(i) * store.Quarter).UTC()
-		b := bar{X: i * barWidth, From: from, To: from.Add(store.Quarter), Since: from.Format(time.RFC3339), Until: from.Add(store.Quarter).Format(time.RFC3339)}
+		from := begin.Add(time.Duration(i) * s.every).UTC()
+		b := bar{X: i * barWidth, From: from, To: from.Add(s.every), Since: from.Format(time.RFC3339), Until: from.Add(s.every).Format(time.RFC3339)}
 		if r := by[from]; r != nil {
 			all, bad := ends(r)
 			killed := r.Ended[xxljob.StateKilled] + r.Ended[xxljob.StateSnoozed]
@@ -338,9 +362,7 @@ func (q *request) chartOf(reports []store.Report, now time.Time) *chart {
 		b.YGood = b.YOther - b.Good
 		c.Bars = append(c.Bars, b)
 	}
-	for i := range 5 {
-		c.Hours = append(c.Hours, begin.Add(time.Duration(i)*chartOf/4).In(q.look.zone).Format("15:04"))
-	}
+	c.Hours = q.hours(s, begin)
 	c.Late = string(points)
 	return c
 }

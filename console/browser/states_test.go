@@ -31,6 +31,8 @@ func standing(t *testing.T) *site {
 	n := x.node("ledger-7f9c6-x2x4q")
 	n.states()
 	n.stopped()
+	id := x.jobs["Stopped by its schedule"]
+	must1(x.store.PutMute(xxljob.WithActor(context.Background(), "li.na"), store.Mute{Key: store.MuteOfJob(id), JobID: id, Until: time.Now().Add(4 * time.Hour), Note: "the new calendar comes with the release of tonight"}))
 	return x
 }
 

@@ -102,7 +102,7 @@ func BenchmarkConsole(b *testing.B) {
 // consolePages are those that there are.
 func (d *planData) consolePages() []string {
 	run := strconv.FormatInt(d.ended[0], 10)
-	return []string{"overview", "jobs", "jobs?order=next", "jobs?text=Job+4242", "jobs?app=app-3", "jobs?state=off", "jobs/export?app=app-3", "jobs/42", "runs", "runs?state=bad", "runs?state=skipped", "runs?text=nothing+at+all", "runs?app=nowhere",
+	return []string{"overview", "overview?range=30d", "jobs", "jobs?order=next", "jobs?text=Job+4242", "jobs?app=app-3", "jobs?state=off", "jobs/export?app=app-3", "jobs/42", "runs", "runs?state=bad", "runs?state=skipped", "runs?text=nothing+at+all", "runs?app=nowhere",
 		"runs?job=42", "runs/" + run, "runs/" + run + "/log", "changes", "changes?actor=nobody", "preview?type=CRON&conf=0+0+3+*+*+%3F&zone=Europe/Berlin"}
 }
 
