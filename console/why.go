@@ -43,7 +43,13 @@ func (q *request) whyJob(w finding.World) whyView {
 func (q *request) whyRun(w finding.World, r xxljob.Run) whyView {
 	w = q.withTroubles(w)
 	r.HandleMsg, r.TriggerMsg = "", ""
-	return q.headOf(finding.WhyRun(w, r), &w)
+	v := q.headOf(finding.WhyRun(w, r), &w)
+	for i := range v.Faults {
+		if v.Faults[i].Run == r.ID { // this page
+			v.Faults[i].Run = 0
+		}
+	}
+	return v
 }
 
 func (q *request) headOf(found []finding.Finding, w *finding.World) (v whyView) {

@@ -62,6 +62,9 @@ func (a *attention) keep(j *store.Job, finds ...func()) {
 		return f.App != "" && f.App != j.App || len(f.Jobs) > 0 && !slices.Contains(f.Jobs, j.ID)
 	})
 	for i := range a.found {
+		if a.found[i].Cause == NoExecutor && a.Counts == nil { // which of its jobs are enabled was not asked
+			a.found[i].Detail = ""
+		}
 		if len(a.found[i].Jobs) > 0 {
 			a.found[i].Jobs, a.found[i].Name = []int64{j.ID}, j.Name
 		}
