@@ -166,7 +166,7 @@ func (q *request) showMute(v *muteView, _ int64) error { return q.muteForm(v, ht
 func (q *request) muteForm(v *muteView, status int, chosen string) error {
 	v.Zone = q.formZone().String()
 	for _, d := range muteSpans {
-		v.Spans = append(v.Spans, muteSpan{d.String(), spanOf(d), d.String() == chosen})
+		v.Spans = append(v.Spans, muteSpan{d.String(), q.span(d), d.String() == chosen})
 	}
 	return q.show("mute", status, v)
 }
