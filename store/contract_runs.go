@@ -98,6 +98,11 @@ type RunFilter struct {
 	States []State
 	// From and To bound Scheduled: From <= Scheduled < To.
 	From, To time.Time
+	// EndedSince, when set, leaves out runs that ended before it, and those that have not ended. No
+	// more runs are looked at for that than Limit: the newest that all other fields choose. So it
+	// costs little to ask whether something has ended lately, and next to nothing where nothing has.
+	// A store that does not know the field leaves out none.
+	EndedSince time.Time
 	// Before is the keyset: runs with a smaller ID only.
 	Before int64
 	// Limit is the page size; zero means 100.

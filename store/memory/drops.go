@@ -250,6 +250,7 @@ func RetainLogs(bytes int64) Option {
 // That is never r itself, so the caller may go on using r, but no run that
 // ended before. The first run of a trigger counts as ended once all runs of it have.
 func (s *Store) retire(r *run) {
+	s.lastEnd = max(s.lastEnd, r.ended)
 	first := r.first
 	r.first = nil // it may be evicted from now on
 	first.unended--

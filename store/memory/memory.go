@@ -99,6 +99,7 @@ type Store struct {
 	owing      map[int64]int             // guarded by mu; how much each run owes
 	lastOwed   int64                     // guarded by mu
 	hasEnded   bool                      // guarded by mu; this transaction ended a run
+	lastEnd    int64                     // guarded by mu; no run has ended later
 	reports    reports
 	accounts   accounts // guarded by mu
 

@@ -74,14 +74,16 @@ func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]store.Run, error
 	if f.Before <= 0 {
 		f.Before = anyID
 	}
-	f.From, f.To = stored(f.From), stored(f.To)
+	f.From, f.To, f.EndedSince = stored(f.From), stored(f.To), stored(f.EndedSince)
 	has := listed(ctx)
 	var found []store.Run
 	for more := true; more; {
 		if err := s.look(ctx); err != nil {
 			return nil, err
 		}
-		found, more = s.walk(found, &f, has)
+		if more = f.EndedSince.IsZero() || !fromMilli(s.lastEnd).Before(f.EndedSince); more {
+			found, more = s.walk(found, &f, has)
+		}
 		s.mu.Unlock()
 	}
 	return found, nil
@@ -99,7 +101,11 @@ func (s *Store) walk(found []store.Run, f *store.RunFilter, has texts) ([]store.
 			return found, false
 		}
 		f.Before = r.ID
-		if chosen(r, f) {
+		switch {
+		case !chosen(r, f):
+		case !f.EndedSince.IsZero() && (!r.State.Ended() || fromMilli(r.ended).Before(f.EndedSince)):
+			f.Limit-- // it was looked at
+		default:
 			found = append(found, has.run(r))
 		}
 		if f.JobID != 0 {

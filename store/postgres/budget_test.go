@@ -48,6 +48,9 @@ func budgets() []stage.Budget {
 		{What: "indexes of xxl_job_log", Measured: 13, Most: 13}, // each is partial, but for the key
 		{What: "indexes of xxl_job_next", Measured: 3, Most: 3},
 
+		{What: "a look for what has ended lately, where nothing has, statements", Measured: 2, Most: 2},
+		{What: "a look for what has ended lately, where nothing has, bytes both ways", Measured: 416, Most: 440},
+
 		{What: "batches of 100, row versions a run", Measured: 4.01, Most: 4.01},
 		{What: "batches of 100, row versions a run that enter indexes", Measured: 4, Most: 4.01},
 		{What: "batches of 100, bytes of WAL a run", Measured: 1408, Most: 1480},
@@ -94,6 +97,7 @@ func TestWhatARunCosts(t *testing.T) {
 				figures[what] = max(figures[what], n)
 			}
 		}
+		b.look(figures)
 		return figures
 	}))
 }
@@ -181,6 +185,25 @@ func (b *budgeted) claimAll(l budgetLoad, figures map[string]float64) (runs []st
 		b.Fatalf("%d runs of %d jobs are claimed, want %d of each", len(runs), len(b.jobs), l.each)
 	}
 	return runs
+}
+
+// look asks for the latest runs as who looks for failures of others does, where many have ended, none of
+// them lately.
+func (b *budgeted) look(figures map[string]float64) {
+	b.Helper()
+	lately := store.RunFilter{States: []store.State{store.StateSucceeded}, EndedSince: time.Now().Add(time.Hour), Limit: 500}
+	b.meter.begin()
+	runs, err := b.Runs(b.ctx, lately)
+	must(b.T, err)
+	const what = "a look for what has ended lately, where nothing has, "
+	figures[what+"statements"] = float64(b.meter.statements)
+	figures[what+"bytes both ways"] = float64(b.meter.sent.Load() + b.meter.received.Load())
+	lately.EndedSince = time.Time{}
+	there, err := b.Runs(b.ctx, lately)
+	must(b.T, err)
+	if len(runs) != 0 || len(there) != lately.Limit {
+		b.Fatalf("%d runs of %d have ended lately", len(runs), len(there))
+	}
 }
 
 // planOf claims the next instants of a job, which has moved on then.

@@ -370,6 +370,8 @@ func (d *planData) listCases() []planCase {
 		runs("of trigger and job", 1, store.RunFilter{TriggerID: d.started[0].ID, JobID: job}),
 		runs("bad", 100, store.RunFilter{States: bad}),
 		runs("bad before", 100, store.RunFilter{States: bad, Before: middle}),
+		wasting(500, runs("bad, ended since", 0, store.RunFilter{States: bad, EndedSince: d.now.Add(day), Limit: 500})),
+		wide(wasting(500, runs("skipped, ended since", 0, store.RunFilter{States: []store.State{store.StateSkipped}, EndedSince: d.now.Add(day), Limit: 500}))),
 		wasting(3000, runs("bad of app", 100, store.RunFilter{States: bad, App: "app-1"})),
 		wide(runs("succeeded", 100, store.RunFilter{States: good})),
 		backlog(runs("planned, none of app", 0, store.RunFilter{States: planned, App: "no-app"})),

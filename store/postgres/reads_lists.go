@@ -204,6 +204,9 @@ func (s *Store) runsQuery(ctx context.Context, f store.RunFilter) (q listing) {
 	if len(parts) > 1 {
 		parts = []string{fmt.Sprintf("(select * from (%s) l order by l.id desc limit %s)", strings.Join(parts, " union all "), n)}
 	}
+	if !f.EndedSince.IsZero() {
+		parts[0] = fmt.Sprintf("(select * from %s l where l.handle_time >= %s::timestamptz)", parts[0], q.arg(stored(f.EndedSince)))
+	}
 	q.sql = mark + fmt.Sprintf("select j.job_desc, j.job_key, j.secret, %s from %s l %s order by l.id desc", runColumns, parts[0],
 		strings.ReplaceAll(namesOfJob, "{{schema}}", s.schema))
 	return q

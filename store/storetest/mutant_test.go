@@ -379,6 +379,16 @@ func valueMutants() []mutant {
 				}
 			}}
 		}, []string{"Run/RunsFilters"}},
+		{"EndedSinceIsForgotten", func(s store.Store) store.Store {
+			return &broken{Store: s, filter: func(f *store.RunFilter) { f.EndedSince = time.Time{} }}
+		}, []string{"Run/RunsEndedSinceAmongThoseLookedAt"}},
+		{"EndedSinceLooksAtAll", func(s store.Store) store.Store {
+			return &broken{Store: s, filter: func(f *store.RunFilter) {
+				if !f.EndedSince.IsZero() {
+					f.Limit = 0
+				}
+			}}
+		}, []string{"Run/RunsEndedSinceAmongThoseLookedAt"}},
 		{"KeysAreForgotten", func(s store.Store) store.Store {
 			return &broken{Store: s, trigger: func(t store.Trigger) store.Trigger { t.Key = ""; return t }}
 		}, []string{"Run/AddWithKeyIsIdempotent", "Run/AddWithKeyFrom50Callers"}},

@@ -24,6 +24,7 @@ func runCases() []testCase {
 		{"NotFound", runNotFound},
 		{"RunsByIDInOrder", runsByID},
 		{"RunsFilters", runsFilters},
+		{"RunsEndedSinceAmongThoseLookedAt", runsEndedSince},
 		{"RunsNewestFirstPagesCoverAllOnce", runsPages},
 		{"RunsLimitDefaultsTo100", runsDefaultLimit},
 		{"RunsHaveTheNamesOfTheirJobs", runsNames},
@@ -230,6 +231,40 @@ func runsFilters(e *env) {
 	for _, c := range cases {
 		slices.SortFunc(c.want, func(x, y store.Run) int { return int(y.ID - x.ID) })
 		want(e, "Runs by "+c.name, e.mustRuns(c.filter), c.want)
+	}
+}
+
+// runsEndedSince: what ended before, or has not, is left out; it is looked at no further than Limit.
+func runsEndedSince(e *env) {
+	job := e.newJob()
+	add := func() store.Run { return e.mustAddRun(job.ID, store.Trigger{}) }
+	first := add()
+	before := e.mustKill(add().ID, "x")
+	newer := e.mustKill(add().ID, "x")
+	for !newer.Ended.After(before.Ended) {
+		time.Sleep(time.Millisecond)
+		before, newer = newer, e.mustKill(add().ID, "x")
+	}
+	add()
+	first = e.mustKill(first.ID, "x")
+	over := []store.State{store.StateCancelled, store.StateSkipped}
+	for _, c := range []struct {
+		name   string
+		filter store.RunFilter
+		want   []int64
+	}{
+		{"all", store.RunFilter{}, []int64{newer.ID, first.ID}},
+		{"a job", store.RunFilter{JobID: job.ID}, []int64{newer.ID, first.ID}},
+		{"states", store.RunFilter{States: over}, []int64{newer.ID, first.ID}},
+		{"the newest, which has not ended", store.RunFilter{Limit: 1}, nil},
+		{"the newest in a state", store.RunFilter{States: over, Limit: 1}, []int64{newer.ID}},
+		{"the one before that", store.RunFilter{States: over, Limit: 1, Before: newer.ID}, nil},
+		{"all before that", store.RunFilter{States: over, Before: newer.ID}, []int64{first.ID}},
+	} {
+		c.filter.EndedSince = newer.Ended
+		want(e, "Runs of late, of "+c.name, ids(e.mustRuns(c.filter)), c.want)
+		c.filter.EndedSince = e.at(3600)
+		want(e, "Runs of the future, of "+c.name, len(e.mustRuns(c.filter)), 0)
 	}
 }
 

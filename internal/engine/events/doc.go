@@ -19,8 +19,8 @@
 // when it is seen for the second time, and not where this node has told of it itself.
 //
 // The log has a line of each end that went wrong (endLines), and of those of the apps that are attached
-// here which other nodes have stored (otherLines): for these the latest failures are read every ten
-// seconds, while others are there.
+// here which other nodes have stored (otherLines): for these the store is asked every ten
+// seconds, while others are there, what has gone wrong in the last minute.
 //
 // Events carry the names of their jobs (jobNames): those that this node has in memory, or else
 // names read from the store, by the goroutine that tells and by no loop. Events whose names the

@@ -9,15 +9,15 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// Lines of ends that another node has stored, of the apps that are attached here. In: the latest
-// runs that have gone wrong, read a few times a minute while others are there. Out: their lines, a
-// line a job and minute as for ends of this node.
+// Lines of ends that another node has stored, of the apps that are attached here. In: runs that have
+// gone wrong lately, asked for a few times a minute while others are there; where none has, none is
+// read. Out: their lines, a line a job and minute as for ends of this node.
 
 const (
 	otherEvery = 10 * time.Second
-	// otherRuns is how many runs a page has, of all apps, those that were planned last first: of what
-	// has failed, and of records of skipped instants. Behind a page in which some are news there may be
-	// more.
+	// otherRuns is how many runs the store looks at for a page, of all apps, those that were planned last
+	// first: of what has failed, and of records of skipped instants. It answers with those of them that
+	// are news; behind the last of these there may be more.
 	otherRuns = 500
 	// otherPages is how many pages are read at once, and otherSoon when it goes on behind them.
 	otherPages = 10
@@ -108,7 +108,7 @@ func (o *otherLines) read(ctx context.Context, apps map[string]bool) (more bool,
 			return true, nil
 		}
 		runs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) {
-			return o.Store.Runs(ctx, store.RunFilter{States: l.states[0], Before: l.before, Limit: otherRuns})
+			return o.Store.Runs(ctx, store.RunFilter{States: l.states[0], EndedSince: o.since, Before: l.before, Limit: otherRuns})
 		})
 		if err != nil {
 			return false, err
@@ -116,12 +116,15 @@ func (o *otherLines) read(ctx context.Context, apps map[string]bool) (more bool,
 		news := false
 		for i := range runs {
 			r := &runs[i]
-			l.before, news = r.ID, news || !r.Ended.Before(o.since)
+			if r.Ended.Before(o.since) {
+				continue // the store knows no EndedSince
+			}
+			l.before, news = r.ID, true
 			if apps[r.App] && o.lines.wants(r) {
 				o.take(r)
 			}
 		}
-		if len(runs) < otherRuns || !news {
+		if !news {
 			l.states, l.before = l.states[1:], 0
 		}
 	}
@@ -133,7 +136,7 @@ func (o *otherLines) read(ctx context.Context, apps map[string]bool) (more bool,
 // one.
 func (o *otherLines) take(r *store.Run) {
 	x, again := o.seen[r.ID]
-	if x.done || r.Ended.Before(o.since) {
+	if x.done {
 		return
 	}
 	x = otherEnd{at: r.Ended, done: again || o.Clock.Now().Sub(r.Ended) >= otherEvery}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/test/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -112,6 +113,48 @@ func TestFailuresBehindAFloodAreInTheLogs(t *testing.T) {
 		}
 		stage.Stop(t, a, b)
 	})
+}
+
+// TestWhereNothingFailsNoRunIsRead: a node that looks for failures which others have stored is answered
+// with none of those that it has seen before, however many are kept.
+func TestWhereNothingFailsNoRunIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &countsRunsRead{Store: memory.New()}
+		a := stage.StartNode(t, st, "a", &stage.Journal{})
+		b := stage.StartNode(t, st, "b", &stage.Journal{})
+		job, err := a.AddJob(t.Context(), xxljob.Job{Name: "j", Handler: "nobodys"})
+		stage.Must(t, err)
+		for range 600 {
+			_, err = a.Trigger(t.Context(), job.ID, xxljob.Trigger{})
+			stage.Must(t, err)
+		}
+		time.Sleep(5 * time.Minute)
+		if st.runs.Load() < 600 {
+			t.Fatalf("%d runs were read of 600 that were refused", st.runs.Load())
+		}
+		st.calls.Store(0)
+		st.runs.Store(0)
+		time.Sleep(time.Minute)
+		if calls, runs := st.calls.Load(), st.runs.Load(); calls == 0 || calls > 2*2*7 || runs != 0 {
+			t.Errorf("%d runs are read a minute in %d calls", runs, calls)
+		}
+		stage.Stop(t, a, b)
+	})
+}
+
+// countsRunsRead counts how often runs in a state are listed, and how many were.
+type countsRunsRead struct {
+	xxljob.Store
+	calls, runs atomic.Int64
+}
+
+func (s *countsRunsRead) Runs(ctx context.Context, f store.RunFilter) ([]xxljob.Run, error) {
+	runs, err := s.Store.Runs(ctx, f)
+	if len(f.States) > 0 {
+		s.calls.Add(1)
+		s.runs.Add(int64(len(runs)))
+	}
+	return runs, err
 }
 
 // TestNobodyLooksForFailuresAlone: a node that is alone reads nothing for lines of others, and neither
