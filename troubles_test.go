@@ -263,6 +263,41 @@ func TestDueRunsThatGoNowhere(t *testing.T) {
 	})
 }
 
+// TestAnAppIsAbsentForAllOrForNobody: where a registry knows an address for a moment, jobs that wait for
+// an executor are tried there, or the app is still named as one that has none: it is not over for one part
+// of the scheduler alone, which would be silent for an hour then.
+func TestAnAppIsAbsentForAllOrForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := &flashing{}
+		s, err := xxljob.New(memory.New(), xxljob.Config{App: "app", Registry: reg, RegistryApps: []string{"far"}, Logger: slog.New(slog.DiscardHandler)})
+		stage.Must(t, err)
+		stage.Must(t, s.Start(t.Context()))
+		_, err = s.AddJob(t.Context(), xxljob.Job{App: "far", Key: "k", Name: "k", Handler: "work", Schedule: xxljob.FixedRate(time.Second), OnNoExecutor: xxljob.OnNoExecutorWait})
+		stage.Must(t, err)
+		time.Sleep(2 * time.Minute)
+		for round := range 20 {
+			if all := s.Troubles(); len(all) != 1 || all[0].Cause != xxljob.TroubleNoExecutor || all[0].App != "far" {
+				t.Fatalf("round %d: troubles %v", round, all)
+			}
+			reg.flash.Store(true)
+			time.Sleep(2*time.Minute + time.Duration(round)*700*time.Millisecond)
+		}
+		stage.Must(t, s.Stop(t.Context()))
+	})
+}
+
+// flashing is a registry that knows an address at one question after flash was set, and none otherwise.
+type flashing struct{ flash atomic.Bool }
+
+func (*flashing) Register(context.Context, string, string) error   { return nil }
+func (*flashing) Deregister(context.Context, string, string) error { return nil }
+func (f *flashing) Lookup(context.Context, string) ([]string, error) {
+	if f.flash.CompareAndSwap(true, false) {
+		return []string{"http://127.0.0.1:1/"}, nil
+	}
+	return nil, nil
+}
+
 // TestSkippedInstantsHaveALine: one for each record, and at most one a job and minute, which says
 // how many records had none.
 func TestSkippedInstantsHaveALine(t *testing.T) {

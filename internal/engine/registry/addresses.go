@@ -279,12 +279,6 @@ func noExecutor(app string) string { return "no address: app " + app + " has no 
 // that none has a handler.
 func IsNoExecutor(app, why string) bool { return why == noExecutor(app) }
 
-// HasExecutor reports whether an app has one, whatever it can run.
-func (b *Addresses) HasExecutor(ctx context.Context, app string) (bool, error) {
-	all, err := loop.Call(ctx, func(ctx context.Context) ([]string, error) { return b.all(ctx, app) })
-	return len(all) > 0, err
-}
-
 // HasRemote reports whether an app has an executor elsewhere, which does not say what its handlers are.
 func (b *Addresses) HasRemote(ctx context.Context, app string) (bool, error) {
 	a, err := loop.Call(ctx, func(ctx context.Context) (Answer, error) { return b.Ask(ctx, app) })

@@ -260,9 +260,7 @@ func (s *Serving) saw(app string, by store.ServedBy) {
 	s.turn.Add(1)
 	s.Life.Wakes.Scan.Poke()
 	s.Admit(app)
-	if !x.said.IsZero() {
-		s.Core.Troubles.End(store.TroubleNoExecutor, s.Clock.Now(), store.Trouble{App: app})
-	}
+	s.Core.Troubles.End(store.TroubleNoExecutor, s.Clock.Now(), store.Trouble{App: app}) // also of a run that was refused
 }
 
 // isAttached reports whether a live node has an app attached.

@@ -62,8 +62,7 @@ func (ro *Router) Mended(ctx context.Context, of []store.Trouble) (over []store.
 
 func (ro *Router) isMended(ctx context.Context, x *store.Trouble) bool {
 	if x.JobID == 0 {
-		has, err := ro.Lookup.Book.HasExecutor(ctx, x.App)
-		return has && err == nil
+		return !ro.Serving.IsAbsent(x.App) // which knows it before, and looks for whoever comes
 	}
 	jobs, err := ro.ReadJobs(ctx, []int64{x.JobID})
 	if err != nil {
