@@ -122,7 +122,7 @@ func TestWhereNothingFailsNoRunIsRead(t *testing.T) {
 		st := &countsRunsRead{Store: memory.New()}
 		a := stage.StartNode(t, st, "a", &stage.Journal{})
 		b := stage.StartNode(t, st, "b", &stage.Journal{})
-		job, err := a.AddJob(t.Context(), xxljob.Job{Name: "j", Handler: "nobodys"})
+		job, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Name: "j", Handler: "nobodys", Route: "FIRST"}, nil) // not asked for its handler
 		stage.Must(t, err)
 		for range 600 {
 			_, err = a.Trigger(t.Context(), job.ID, xxljob.Trigger{})
