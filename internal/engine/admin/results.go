@@ -206,10 +206,10 @@ func (s *Results) finishHalves(ctx context.Context, page []*reported, results []
 		return err
 	}
 	for i := range alone {
-		err := s.finish(ctx, page, []store.Result{dispatch.Bare(alone[i])})
+		err := s.finish(ctx, page, []store.Result{dispatch.WithoutTexts(alone[i])})
 		switch {
 		case err == nil:
-			s.dispatch.SayBare(ctx, &alone[i], why)
+			s.dispatch.LogTextsDropped(ctx, &alone[i], why)
 		case !errors.Is(err, store.ErrRefused):
 			return err
 		default:

@@ -52,7 +52,7 @@ func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest
 
 // finish stores the results of runs that are under way here.
 func (a attachedAdmin) finish(ctx context.Context, reqs []wire.CallbackRequest) error {
-	room := a.finisher.rooms.take()
+	room := a.finisher.buffers.take()
 	room.results, room.known = slices.Grow(room.results, len(reqs)), slices.Grow(room.known, len(reqs))
 	room.flights = a.flightsOf(room.flights, reqs)
 	for i, at := range room.flights {
@@ -61,7 +61,7 @@ func (a attachedAdmin) finish(ctx context.Context, reqs []wire.CallbackRequest) 
 		}
 		res := reportedResult(at, room.knows(at), &reqs[i])
 		if res.State == store.StateKilled {
-			res.State = a.finisher.queue.InFlight.Killed(at)
+			res.State = a.finisher.queue.InFlight.StateIfKilled(at)
 		}
 		room.results = append(room.results, res)
 	}

@@ -72,7 +72,7 @@ func New(of Deps) *Dispatcher {
 	d.starter = &starter{
 		Core: all, queue: q, router: of.Router, book: book, fitness: of.Fitness, unconfirmed: d.unconfirmed, launcher: launch,
 		inDoubt: d.inDoubt, watcher: d.watcher, finisher: d.finisher,
-		aside:    of.Router.Parked,
+		lookups:  of.Router.Parked,
 		starting: loop.Backoff{Log: all.Logger, What: "starting runs"},
 	}
 	d.inbox = &inbox{Core: all, queue: q, attached: book.Attached, killer: d.killer, logs: of.Logs, routers: of.Router.Asks, unconfirmed: d.unconfirmed, launcher: launch, taking: make(chan struct{}, 1)}
@@ -123,9 +123,9 @@ func (d *Dispatcher) HeardProgress(run store.Run, said wire.Progress) {
 // when.
 func (d *Dispatcher) Unstored() (n int, since time.Time) { return d.finisher.unstored.oldest() }
 
-// SayBare says that the store has taken a result without its texts only.
-func (d *Dispatcher) SayBare(ctx context.Context, r *store.Result, why error) {
-	d.finisher.sayBare(ctx, r, why)
+// LogTextsDropped says that the store has taken a result without its texts only.
+func (d *Dispatcher) LogTextsDropped(ctx context.Context, r *store.Result, why error) {
+	d.finisher.logTextsDropped(ctx, r, why)
 }
 
 // Ended acts on runs whose final state this node has stored.

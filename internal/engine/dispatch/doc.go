@@ -130,13 +130,13 @@
 // idle and then busy though nothing was sent there. A run goes by the process which has said that
 // it has accepted it (Dispatch.BootID), whichever is registered. Questions to an executor that has
 // denied a run, kills that another process has agreed to, and questions for a log that is not there
-// go on connections of their own, lest they come to the same process for ever.
+// go on connections of their own, so that they do not come to the same process for ever.
 //
 // What an executor of ours says that it has is never ended: when it is overdue the log says so,
 // once in Overdue. An address given by hand need not register: it has to answer once in Dead.
 // Of more than 50,000 such runs the oldest of each address are looked after, in fair shares;
-// runs whose shard has moved are kept in mind for a while, lest a shard that moves each minute
-// is watched by nobody for long enough. A node believes what it has seen without a gap: after a
+// runs whose shard has moved are kept in mind for a while, so that a shard which moves each minute
+// is watched by somebody for long enough. A node believes what it has seen without a gap: after a
 // start, a pause, or a store that was away, all of these times begin anew. A result that comes
 // first wins.
 //

@@ -36,7 +36,7 @@ func (k KnownOfRun) evidence() evidence {
 	return evidence{
 		Standing: registry.Standing{Manual: k.Manual, Listed: k.Listed, Silent: k.Silent, Replaced: k.Replaced, Several: k.Several},
 		boot:     k.Boot, watched: k.Watched, age: k.Age, overdue: k.Overdue, absent: k.Absent, deaf: k.Deaf,
-		idles: k.Idles, idle: k.Idle, denied: k.Denied,
+		lacksInARow: k.Idles, lackingFor: k.Idle, denied: k.Denied,
 	}
 }
 

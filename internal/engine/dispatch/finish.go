@@ -28,7 +28,7 @@ type finisher struct {
 	bus       *events.Bus
 	finishing *loop.Batch[store.Result] // results that this node itself has come to
 	lockedOut *loop.Batch[store.Result] // results whose runs others have locked
-	rooms     finishRooms
+	buffers   finishBufferPool
 	unstored  unstored
 }
 
@@ -116,7 +116,7 @@ func newFinisher(s *core.Core, q *queue.Queue, bus *events.Bus) *finisher {
 // came at once: it sends none before, so that more of them go into the next transaction. Nobody
 // else waits for that, unless runs wait for room, which the results would make.
 func (f *finisher) letGather(ctx context.Context, results int) {
-	if results > 1 && results < loop.StoreBatch/4 && !f.queue.Room.AnyWaits() && !f.Life.Draining.Load() {
+	if results > 1 && results < loop.StoreBatch/4 && !f.queue.Due.AnyWaits() && !f.Life.Draining.Load() {
 		loop.Sleep(ctx, f.queue.LeadTime.Pause())
 	}
 }
@@ -125,13 +125,13 @@ func (f *finisher) letGather(ctx context.Context, results int) {
 // has an answer from the store or ctx ends: an error means that they may be
 // stored or not. It is a duty whoever brings them, such as an executor.
 func (f *finisher) finish(ctx context.Context, results []store.Result) error {
-	return f.finishIn(ctx, f.rooms.take(), results)
+	return f.finishIn(ctx, f.buffers.take(), results)
 }
 
 // finishIn is finish with memory that it gives back.
-func (f *finisher) finishIn(ctx context.Context, room *finishRoom, results []store.Result) error {
+func (f *finisher) finishIn(ctx context.Context, room *finishBuffers, results []store.Result) error {
 	if len(results) == 0 {
-		f.rooms.giveBack(room)
+		f.buffers.giveBack(room)
 		return nil
 	}
 	ctx = urgent.Mark(ctx)
@@ -161,7 +161,7 @@ func (f *finisher) finishIn(ctx context.Context, room *finishRoom, results []sto
 	f.took(results, answer.accepted, false)
 	if room != nil {
 		room.answers = answer.accepted
-		f.rooms.giveBack(room)
+		f.buffers.giveBack(room)
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (f *finisher) took(results []store.Result, accepted []store.Run, locked boo
 	f.ended(accepted)
 	switch {
 	case locked:
-		f.setAside(without(results, accepted))
+		f.leaveToLocked(without(results, accepted))
 	case len(accepted) < len(results):
 		for _, r := range results {
 			f.queue.LandStart(r.RunID, r.Token)
@@ -195,8 +195,8 @@ func (f *finisher) took(results []store.Result, accepted []store.Run, locked boo
 	}
 }
 
-// setAside leaves results, a list of the caller's own, to lockedLoop.
-func (f *finisher) setAside(results []store.Result) {
+// leaveToLocked leaves results, a list of the caller's own, to lockedLoop.
+func (f *finisher) leaveToLocked(results []store.Result) {
 	for i := range results {
 		results[i].Known = nil // it is in memory with all others of the batch
 	}
@@ -226,24 +226,24 @@ func (f *finisher) finishApart(ctx context.Context, results []store.Result) erro
 				return ctx.Err()
 			}
 		}
-		rest, err := f.finishBare(ctx, results, times, why)
+		rest, err := f.finishWithoutTexts(ctx, results, times, why)
 		if err == nil && len(left) > 0 && len(rest) < len(results) {
 			results = rest // it does not refuse all: those that were not tried are
 			continue
 		}
 		f.unstored.refuses(rest, began)
-		f.setAside(rest)
+		f.leaveToLocked(rest)
 		return err
 	}
 }
 
-// finishBare stores the states of those results without their texts that the store has refused
+// finishWithoutTexts stores the states of those results without their texts that the store has refused
 // alone often enough. It returns all others, and those of which it refuses that too, as they are.
-func (f *finisher) finishBare(ctx context.Context, results []store.Result, times map[int64]int, why error) (rest []store.Result, err error) {
+func (f *finisher) finishWithoutTexts(ctx context.Context, results []store.Result, times map[int64]int, why error) (rest []store.Result, err error) {
 	var bare []store.Result
 	for i := range results {
 		if times[results[i].RunID] >= loop.RefusedTries {
-			bare = append(bare, Bare(results[i]))
+			bare = append(bare, WithoutTexts(results[i]))
 		}
 	}
 	refused, left, _, err := f.finishHalves(ctx, bare, false)
@@ -256,20 +256,20 @@ func (f *finisher) finishBare(ctx context.Context, results []store.Result, times
 		case times[r.RunID] < loop.RefusedTries || still[r.RunID]:
 			rest = append(rest, *r)
 		case err == nil:
-			f.sayBare(ctx, r, why)
+			f.logTextsDropped(ctx, r, why)
 		}
 	}
 	return rest, err
 }
 
 // Bare is a result without its texts.
-func Bare(r store.Result) store.Result {
+func WithoutTexts(r store.Result) store.Result {
 	r.HandleMsg, r.TriggerMsg, r.ProgressText = textRefused, "", ""
 	return r
 }
 
-// sayBare says that the store has taken a result so only.
-func (f *finisher) sayBare(ctx context.Context, r *store.Result, why error) {
+// logTextsDropped says that the store has taken a result so only.
+func (f *finisher) logTextsDropped(ctx context.Context, r *store.Result, why error) {
 	f.Logger.ErrorContext(ctx, "xxljob: the store refuses the texts of a result for ever: the state is stored without them", "run", r.RunID, "state", r.State.String(), "error", why)
 }
 
@@ -324,7 +324,7 @@ func (f *finisher) lockedLoop(ctx context.Context) {
 		rest = without(results, accepted)
 		f.ended(accepted)
 		if errors.Is(err, store.ErrRefused) {
-			// Those that are refused even without their texts come last, lest they use up the tries.
+			// Those that are refused even without their texts come last, so that they do not use up the tries.
 			slices.SortStableFunc(results, func(a, b store.Result) int {
 				return min(times[a.RunID], loop.RefusedTries)/loop.RefusedTries - min(times[b.RunID], loop.RefusedTries)/loop.RefusedTries
 			})
@@ -333,7 +333,7 @@ func (f *finisher) lockedLoop(ctx context.Context) {
 				times[alone[i].RunID]++
 			}
 			if err == nil {
-				rest, err = f.finishBare(ctx, append(slices.Clone(alone), left...), times, why)
+				rest, err = f.finishWithoutTexts(ctx, append(slices.Clone(alone), left...), times, why)
 			}
 			takes = len(rest) < len(results)
 			if backoff.Failed(ctx, why); err != nil || len(rest) == 0 {
@@ -429,50 +429,50 @@ func (f *finisher) resultAt(at *queue.Flight, res store.Result) store.Result {
 	return res
 }
 
-// asSent are the runs that are as this node has sent them: see Under.AsSent.
+// asSent are the runs that are as this node has sent them: see room queue, AsSent.
 func (f *finisher) asSent(ids []int64, within time.Duration) []*store.Run {
 	return f.queue.InFlight.AsSent(ids, within)
 }
 
 // Memory for results on their way to the store, which one batch uses after the other.
 
-// finishRoom has it. A batch whose storing has failed leaves it to the call, which may still be
+// finishBuffers has it. A batch whose storing has failed leaves it to the call, which may still be
 // under way.
-type finishRoom struct {
+type finishBuffers struct {
 	flights []*queue.Flight
 	known   []store.Run // the runs of flights
 	results []store.Result
 	answers []store.Run
 }
 
-// finishRooms are those that nobody uses. A batch has up to StoreBatch results, so a room takes some
+// finishBufferPool are those that nobody uses. A batch has up to StoreBatch results, so a room takes some
 // 1.5 MB at most. One is kept for as long as the process lives, since garbage is collected several
 // times between two herds, and a collection takes the others. It is safe for concurrent use.
-type finishRooms struct {
-	one  atomic.Pointer[finishRoom]
-	more sync.Pool // of *finishRoom
+type finishBufferPool struct {
+	one  atomic.Pointer[finishBuffers]
+	more sync.Pool // of *finishBuffers
 }
 
 // take returns one, which is empty.
-func (r *finishRooms) take() *finishRoom {
+func (r *finishBufferPool) take() *finishBuffers {
 	if room := r.one.Swap(nil); room != nil {
 		return room
 	}
-	if room, ok := r.more.Get().(*finishRoom); ok {
+	if room, ok := r.more.Get().(*finishBuffers); ok {
 		return room
 	}
-	return &finishRoom{}
+	return &finishBuffers{}
 }
 
 // giveBack takes one back, with whatever is in it.
-func (r *finishRooms) giveBack(room *finishRoom) {
+func (r *finishBufferPool) giveBack(room *finishBuffers) {
 	if room = room.cleared(); !r.one.CompareAndSwap(nil, room) {
 		r.more.Put(room)
 	}
 }
 
 // cleared is the memory as it was before the batch.
-func (r *finishRoom) cleared() *finishRoom {
+func (r *finishBuffers) cleared() *finishBuffers {
 	clear(r.flights)
 	clear(r.known)
 	clear(r.results)
@@ -482,7 +482,7 @@ func (r *finishRoom) cleared() *finishRoom {
 }
 
 // knows is the run of a flight, in memory for which room was made before.
-func (r *finishRoom) knows(f *queue.Flight) *store.Run {
+func (r *finishBuffers) knows(f *queue.Flight) *store.Run {
 	r.known = r.known[:len(r.known)+1]
 	known := &r.known[len(r.known)-1]
 	f.Run.Fill(known, f.Job)

@@ -118,7 +118,7 @@ func (b *inbox) take(ctx context.Context, runs []store.Run) (full bool, err erro
 	if b.refusals.Len() > 0 {
 		runs = slices.DeleteFunc(slices.Clone(runs), func(r store.Run) bool { return b.refusals.Rests(r.ID) })
 	}
-	fit, full := b.queue.Room.Fitting(runs, places)
+	fit, full := b.queue.Due.Fitting(runs, places)
 	if len(fit) == 0 {
 		return full, nil
 	}

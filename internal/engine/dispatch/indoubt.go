@@ -61,7 +61,7 @@ const inDoubtMost = 50_000
 func (d *inDoubt) add(f *queue.Flight, sent wire.TriggerRequest, cause error) {
 	d.Logger.Warn("xxljob: run in doubt: the call to its executor failed, and may have arrived", "run", f.Run.Planned.ID, "job", f.Run.Planned.JobID, "error", cause)
 	now := time.Now()
-	d.list.add(&runInDoubt{run: f.Whole(), req: sent, serial: f.Serial, again: sent.BootID != "", since: now, from: d.Clock.Now(), next: now.Add(askFirst)})
+	d.list.add(&runInDoubt{run: f.Whole(), req: sent, serial: f.JobPlace, again: sent.BootID != "", since: now, from: d.Clock.Now(), next: now.Add(askFirst)})
 	d.queue.Land(f.Run.Planned.ID)
 	d.Life.Wakes.InDoubt.Poke()
 }
@@ -196,10 +196,10 @@ func (d *inDoubt) mayResend(o *runInDoubt) bool {
 // resend sends the run again. A refusal does not tell whether the first attempt has
 // reached the executor, so there is no other one after it.
 func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *runInDoubt) (has bool, err error) {
-	if !d.queue.TakeTurn(o.serial, o.run.ID) {
+	if !d.queue.TakePlace(o.serial, o.run.ID) {
 		return false, nil // the next one of its job is about to be sent
 	}
-	defer d.queue.GiveTurn(o.serial, o.run.ID)
+	defer d.queue.GivePlace(o.serial, o.run.ID)
 	if !d.list.mayGoAgain(o) {
 		return false, nil
 	}
@@ -220,26 +220,26 @@ func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *runInDoubt)
 
 // askExecutor asks about a run.
 func (d *inDoubt) askExecutor(ctx context.Context, exec wire.Executor, o *runInDoubt, r store.Run) (answerAbout, error) {
-	said, err := askAboutRun(ctx, d.Core, exec, r, o.accepted.absences > 0 || isShared(d.book, r))
+	said, err := askAboutRun(ctx, d.Core, exec, r, o.accepted.lacks > 0 || isShared(d.book, r))
 	now, so := time.Now(), &o.accepted
 	switch {
 	case err != nil:
 	case said.state == "" && said.busy:
 		// Once may be that the trigger has arrived late.
-		if tookTurns(ctx, d.Core, r, so.idle, now) {
-			o.idle = time.Time{}
+		if tookTurns(ctx, d.Core, r, so.lastIdle, now) {
+			o.lackedSince = time.Time{}
 			if so.turns++; so.turns > 1 {
 				d.book.Memory.Liveness.TookTurns(registry.LivenessKey(r.App, r.Address), now)
 			}
 		}
-		so.absences, so.idle = 0, time.Time{}
+		so.lacks, so.lastIdle = 0, time.Time{}
 	default:
-		errs.SetDefault(&o.idle, now)
-		if so.absences++; so.absences == 1 {
-			so.absent = now
+		errs.SetDefault(&o.lackedSince, now)
+		if so.lacks++; so.lacks == 1 {
+			so.firstLack = now
 		}
 		if said.state == "" {
-			so.idle = now
+			so.lastIdle = now
 		}
 	}
 	return said, err
@@ -305,7 +305,7 @@ func (d *inDoubt) lost(ctx context.Context, o *runInDoubt, r store.Run, said ans
 		return fmt.Sprintf("lost: no answer to the trigger, and no result within %v, though the job is busy", d.overdue(ctx, o))
 	case unnamed:
 		return ""
-	case !o.idle.IsZero() && time.Since(o.idle) >= d.Cfg.Cluster.Dead && d.believes(o):
+	case !o.lackedSince.IsZero() && time.Since(o.lackedSince) >= d.Cfg.Cluster.Dead && d.believes(o):
 		return fmt.Sprintf("lost: no answer to the trigger, the executor did not have the run, and no result within %v", d.Cfg.Cluster.Dead)
 	case err != nil && lasts >= d.Cfg.Cluster.Dead && d.unregistered(ctx, o.run):
 		return fmt.Sprintf("lost: no answer to the trigger, and the executor is gone: %s", errs.PlainText(errs.Shorten(err.Error(), core.MaxAnswer)))
@@ -319,7 +319,7 @@ func (d *inDoubt) lost(ctx context.Context, o *runInDoubt, r store.Run, said ans
 // about, but for one that is not there, so that there are as many answers as have to be.
 func (d *inDoubt) pause(o *runInDoubt) time.Duration {
 	pause := min(askFirst<<min(o.tries, 10), askMost)
-	if o.accepted.absences > 0 {
+	if o.accepted.lacks > 0 {
 		pause = min(pause, d.Cfg.Cluster.Dead/idleInARow)
 	}
 	return pause
@@ -328,7 +328,7 @@ func (d *inDoubt) pause(o *runInDoubt) time.Duration {
 // believes reports whether it is believed that the executor does not have a run: at an address
 // that stands for several processes after so many answers in a row.
 func (d *inDoubt) believes(o *runInDoubt) bool {
-	return !isShared(d.book, o.run) || o.accepted.absences >= idleInARow && time.Since(o.accepted.absent) >= 2*d.Cfg.Cluster.Dead
+	return !isShared(d.book, o.run) || o.accepted.lacks >= idleInARow && time.Since(o.accepted.firstLack) >= 2*d.Cfg.Cluster.Dead
 }
 
 // overdue is how long after its start a run may be in doubt while its job is busy.
@@ -401,7 +401,7 @@ func (o *inDoubtList) add(r *runInDoubt) {
 		o.notAgain(was)
 	}
 	o.runs[r.run.ID] = r // a later start takes the place of one that is over
-	if r.again && r.serial.IsSerial() {
+	if r.again && r.serial.IsJobPlace() {
 		o.again[r.serial] = append(o.again[r.serial], r)
 	}
 }
@@ -427,7 +427,7 @@ func (o *inDoubtList) askOnly(r *runInDoubt) {
 // overtake is called before a run is sent that has a place: what is in doubt there is asked about
 // only from then on, for it would arrive behind a later run of its job.
 func (o *inDoubtList) overtake(at queue.WaitKey) {
-	if !at.IsSerial() {
+	if !at.IsJobPlace() {
 		return
 	}
 	o.mu.Lock()
@@ -522,16 +522,16 @@ func (o *inDoubtList) later(r *runInDoubt, pause time.Duration) {
 // runInDoubt is a run in that state. While its address is being asked it is owned by who
 // asks.
 type runInDoubt struct {
-	run    store.Run
-	req    wire.TriggerRequest // as it was sent
-	serial queue.WaitKey       // its place, where the runs of its job are sent one after the other
-	again  bool                // guarded by inDoubtList.mu: it may be sent again, since that process knows ids that it was sent before
-	since  time.Time           // monotonic
-	from   time.Time           // the same moment by the store's clock, or a little earlier
-	idle   time.Time           // when the executor first said that the job is idle, or that it does not have the run
-	job    *store.Job          // nil while it was not needed
-	tries  int
-	next   time.Time // when to ask again
+	run         store.Run
+	req         wire.TriggerRequest // as it was sent
+	serial      queue.WaitKey       // its place, where the runs of its job are sent one after the other
+	again       bool                // guarded by inDoubtList.mu: it may be sent again, since that process knows ids that it was sent before
+	since       time.Time           // monotonic
+	from        time.Time           // the same moment by the store's clock, or a little earlier
+	lackedSince time.Time           // when the executor first said that the job is idle, or that it does not have the run
+	job         *store.Job          // nil while it was not needed
+	tries       int
+	next        time.Time // when to ask again
 
 	unavailable time.Time // since when each question was answered with the status 503
 
@@ -541,16 +541,16 @@ type runInDoubt struct {
 // saidSoFar is what was heard from the executor of a run that it has accepted, and that
 // nobody has reported: see unreported.go. Of a run in doubt it has absences, absent, idle and turns.
 type saidSoFar struct {
-	known    time.Time       // since when this node looks after the run
-	left     time.Time       // when its shard went to another node; zero while it is this node's
-	asked    time.Time       // when something was said of it last
-	absences int             // how often in a row it did not have the run
-	absent   time.Time       // the first of those
-	idle     time.Time       // when the job was last said to be idle; zero when it was busy since then
-	turns    int             // how often it was busy then, though nothing was sent there, while the run is in doubt
-	deaf     time.Time       // since when nobody has answered; zero while somebody does
-	denied   map[string]bool // the processes of an address that is theirs together which have said that they do not have it
-	warned   time.Time       // when the log was told that the run is overdue
+	known     time.Time       // since when this node looks after the run
+	left      time.Time       // when its shard went to another node; zero while it is this node's
+	asked     time.Time       // when something was said of it last
+	lacks     int             // how often in a row it did not have the run
+	firstLack time.Time       // the first of those
+	lastIdle  time.Time       // when the job was last said to be idle; zero when it was busy since then
+	turns     int             // how often it was busy then, though nothing was sent there, while the run is in doubt
+	deaf      time.Time       // since when nobody has answered; zero while somebody does
+	denied    map[string]bool // the processes of an address that is theirs together which have said that they do not have it
+	warned    time.Time       // when the log was told that the run is overdue
 }
 
 // is reports whether a run, as it now is, is still the one that is in doubt here: neither

@@ -120,7 +120,7 @@ func (k *killer) killHere(ctx context.Context, r store.Run) {
 		return
 	}
 	if k.queue.InFlight.Intercept(f) {
-		k.finisher.finishAsync(k.finisher.resultAt(f, store.Result{State: k.queue.InFlight.Killed(f), HandleMsg: killReason(r)}))
+		k.finisher.finishAsync(k.finisher.resultAt(f, store.Result{State: k.queue.InFlight.StateIfKilled(f), HandleMsg: killReason(r)}))
 		return
 	}
 	if k.queue.InFlight.Kill(f, killReason(r)) {
@@ -136,7 +136,7 @@ func (k *killer) killAt(ctx context.Context, f *queue.Flight, reason string) {
 		ctx, cancel := context.WithTimeout(ctx, loop.CallTimeout)
 		defer cancel()
 		req := wire.KillRequest{JobID: f.Run.Planned.JobID, LogID: f.Run.Planned.ID, LogDateTime: f.Run.Planned.Created, Reason: reason,
-			Shutdown: k.queue.InFlight.Killed(f) == store.StateLost}
+			Shutdown: k.queue.InFlight.StateIfKilled(f) == store.StateLost}
 		if ret, err := f.Exec.Kill(ctx, req); err != nil || !ret.OK() {
 			k.Logger.Warn("xxljob: could not kill a run", "run", f.Run.Planned.ID, "job", f.Run.Planned.JobID, "answer", ret.Msg, "error", err)
 		}

@@ -35,7 +35,7 @@ type launcher struct {
 func (l *launcher) launchAll(batch []queue.Attempt, answers []store.Started, flights []*queue.Flight) {
 	here := make([]*queue.Flight, 0, len(batch))
 	for i := range batch {
-		if !queue.Started(&answers[i]) {
+		if !queue.DidStart(&answers[i]) {
 			continue
 		}
 		l.bus.Started(&answers[i].Run, batch[i].Job)
@@ -128,7 +128,7 @@ func (l *launcher) launchOne(r store.Run, job *store.Job, began time.Time) {
 		return
 	}
 	if !to.AwaitsAnswer() {
-		to.Serial = queue.WaitKey{} // the node that has started it keeps serial runs apart
+		to.JobPlace = queue.WaitKey{} // the node that has started it keeps serial runs apart
 	}
 	switch f := l.queue.TakeOffSibling(to, r, job, began); {
 	case f == nil:

@@ -82,7 +82,7 @@ func (c *recovery) settleNew(ctx context.Context, nodes []lease.Observed) error 
 	if err := c.settleOf(ctx, shards, nodes); err != nil {
 		return err
 	}
-	c.queue.OpenSerial(func() { c.Leases.Note(shards, func(h *lease.Hold) { h.Settled = true }) })
+	c.queue.OpenSerial(nil, func() { c.Leases.Note(shards, func(h *lease.Hold) { h.Settled = true }) })
 	return nil
 }
 

@@ -58,7 +58,7 @@ func (s *sender) sendReaddressed(f *queue.Flight, move store.Readdress, choices 
 	to := queue.Routed{Address: move.Address}
 	s.callees.Equip(&to, f.Job)
 	if !to.AwaitsAnswer() {
-		to.Serial = queue.WaitKey{} // a new address, and no other run of the job was asked about
+		to.JobPlace = queue.WaitKey{} // a new address, and no other run of the job was asked about
 	}
 	to.Choices = choices
 	run := f.Whole()

@@ -151,7 +151,7 @@ func (s *sender) send(f *queue.Flight) {
 		return
 	}
 	s.callers.Run(s.Life.Loops.Work, func(ctx context.Context) {
-		if !s.queue.AwaitTurn(ctx, f) || f.Fanned && !s.fanOut.enter(ctx) {
+		if !s.queue.AwaitPlace(ctx, f) || f.Fanned && !s.fanOut.enter(ctx) {
 			return
 		}
 		defer s.fanOut.leaveIf(f.Fanned)
@@ -249,7 +249,7 @@ func (s *sender) call(ctx context.Context, f *queue.Flight) {
 // answer is there: it has accepted the run, or refused it, or nobody knows.
 func (s *sender) callRemote(ctx context.Context, f *queue.Flight) {
 	began := time.Now()
-	s.inDoubt.list.overtake(f.Serial)
+	s.inDoubt.list.overtake(f.JobPlace)
 	req, done := s.request(ctx, f)
 	ret, err := f.Exec.Run(ctx, req)
 	if err == nil && ret.Msg == wire.MsgOtherBoot {

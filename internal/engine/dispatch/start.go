@@ -26,7 +26,7 @@ type starter struct {
 	*core.Core
 	queue       *queue.Queue
 	router      *router.Router
-	aside       *router.ParkedLookups
+	lookups     *router.ParkedLookups
 	book        *registry.Addresses
 	fitness     *lease.Fitness
 	unconfirmed *unconfirmed
@@ -35,11 +35,10 @@ type starter struct {
 	watcher     *watcher
 	finisher    *finisher
 
-	buffers   startBuffers
-	starting  loop.Backoff // of Store.Start
-	singly    singly
-	refusals  loop.Refusals // runs whose starts the store has refused
-	offeredAt time.Time     // see offerFreed
+	buffers  startBuffers
+	starting loop.Backoff // of Store.Start
+	singly   singly
+	refusals loop.Refusals // runs whose starts the store has refused
 }
 
 // duty starts runs at their time.
@@ -51,6 +50,8 @@ func (s *starter) duty() loop.Duty {
 func (s *starter) startOnce(ctx context.Context) (time.Duration, error) {
 	bursting := false
 	defer func() { s.queue.Burst.EndIf(bursting) }()
+	offerAgain := time.Duration(loop.Forever)
+	idle := func() time.Duration { return min(s.untilNext(), offerAgain) }
 	for ctx.Err() == nil {
 		now := s.Clock.Now()
 		if s.queue.TakeNext(now) && !bursting {
@@ -58,24 +59,24 @@ func (s *starter) startOnce(ctx context.Context) (time.Duration, error) {
 			bursting = true
 		}
 		some, locked, err := s.startPass(ctx)
-		s.offerFreed()
+		offerAgain = s.queue.OfferFreed(time.Now())
 		switch {
 		case err != nil:
 			return 0, err
 		case locked:
-			return min(core.LockedPause, s.untilNext()), nil
+			return min(core.LockedPause, idle()), nil
 		case some:
 			continue
 		case !s.Leases.Trusted(time.Now()):
-			return s.untilNext(), nil // the lease loop pokes when the trust is back
+			return idle(), nil // the lease loop pokes when the trust is back
 		case time.Until(s.singly.rests) > 0:
-			return min(s.untilNext(), time.Until(s.singly.rests)), nil
-		case !s.queue.Room.IsLeft():
+			return min(idle(), time.Until(s.singly.rests)), nil
+		case !s.queue.Due.IsLeft():
 			s.singly.first, s.singly.again = batchSizer{}, batchSizer{}
-			return s.untilNext(), nil
+			return idle(), nil
 		}
 	}
-	return s.untilNext(), nil
+	return idle(), nil
 }
 
 // startPass starts what is due, and behind it some of what is started singly. It reports whether
@@ -92,7 +93,7 @@ func (s *starter) startPass(ctx context.Context) (some, locked bool, err error) 
 // startFrom starts up to most entries from a waitlist, and returns how many the store was asked
 // about, and how long that took.
 func (s *starter) startFrom(ctx context.Context, from queue.WaitKey, most int) (n int, took time.Duration, locked bool, err error) {
-	if !from.IsDue() && !s.queue.Room.Waits(from) {
+	if !from.IsDue() && !s.queue.Due.Waits(from) {
 		return 0, 0, false, nil
 	}
 	if ctx.Err() != nil || !s.Leases.Trusted(time.Now()) {
@@ -110,28 +111,12 @@ func (s *starter) startFrom(ctx context.Context, from queue.WaitKey, most int) (
 	return len(batch), time.Since(began), locked, err
 }
 
-// offerPause is how often the inbox is looked at for places that starts have given back: a
-// start whose row is locked takes its place again and again.
-const offerPause = 100 * time.Millisecond
-
-// offerFreed has the inbox looked at again where starts that came to nothing have given
-// places back for which runs wait there.
-func (s *starter) offerFreed() {
-	if now := time.Now(); now.Sub(s.offeredAt) >= offerPause && s.queue.Room.TakeFreed() {
-		s.offeredAt = now
-		s.Life.Wakes.Inbox.PokeIf(s.queue.InboxFull.Load())
-	}
-}
-
 // untilNext is the time until the ring has something due.
 func (s *starter) untilNext() time.Duration {
 	now := s.Clock.Now()
 	wait := time.Duration(loop.Forever)
 	if at, n, ok := s.queue.Held.NextDue(); ok {
 		wait = max(at.Sub(now)-s.queue.LeadTime.ForMany(n), time.Microsecond)
-	}
-	if s.queue.Room.HasFreed() {
-		wait = min(wait, offerPause)
 	}
 	return wait
 }
@@ -149,7 +134,7 @@ func (s *starter) collect(ctx context.Context, from queue.WaitKey, most int) ([]
 		s.buffers.lent(len(batch))
 		if len(unknown) > 0 {
 			if err := s.loadJobs(ctx, unknown); err != nil {
-				s.queue.Room.PutBack(from, batch)
+				s.queue.Due.PutBack(from, batch)
 				return nil, err
 			}
 			if len(batch) == 0 {
@@ -177,12 +162,12 @@ func (s *starter) routeAll(ctx context.Context, from queue.WaitKey, batch []queu
 	for i := range batch {
 		a := &batch[i]
 		if err := s.routeEntry(ctx, a, now); err != nil {
-			s.aside.SetAside(ctx, a.Item, err)
+			s.lookups.SetAside(ctx, a.Item, err)
 			continue
 		}
-		s.aside.RoutedWell(ctx, a.Run.App)
+		s.lookups.RoutedWell(ctx, a.Run.App)
 		if from.IsDue() && a.StartsSingly() {
-			s.queue.Room.ParkSingly(a.Item)
+			s.queue.Due.ParkSingly(a.Item)
 			continue
 		}
 		routed = queue.Keep(routed, batch, i)
@@ -202,8 +187,8 @@ func (s *starter) routeEntry(ctx context.Context, a *queue.Attempt, now time.Tim
 		return err
 	}
 	a.RoutedAt = now
-	if r.Serial != a.Route.Serial {
-		s.queue.Room.ChangeSerial(a.Item)
+	if r.JobPlace != a.Route.JobPlace {
+		s.queue.Due.FreeJobPlace(a.Item)
 	}
 	a.Route, a.RoutedFor = r, a.Job.Version
 	return nil
@@ -218,15 +203,15 @@ func anyDoubted(l *lease.Leases, r *queue.Routed) bool {
 // returns those that have them; the entries of the others wait.
 func (s *starter) reserve(batch []queue.Attempt, now time.Time) []queue.Attempt {
 	ready := batch[:0]
-	for i, what := range s.queue.ReserveAll(batch, now, s.router.Probes.Pending) {
+	have, ask := s.queue.ReserveAll(batch, now, s.router.Probes.Pending)
+	for _, i := range ask { // first: what has its places is moved to the front
 		a := &batch[i]
-		switch what {
-		case queue.ReservedAll:
-			a.Start = s.startOf(a)
-			ready = queue.Keep(ready, batch, i)
-		case queue.ReservedAsk:
-			s.router.Asks.AskRouter(a.Item, a.Job, a.Route.Asks)
-		}
+		s.router.Asks.AskRouter(a.Item, a.Job, a.Route.Asks)
+	}
+	for _, i := range have {
+		a := &batch[i]
+		a.Start = s.startOf(a)
+		ready = queue.Keep(ready, batch, i)
 	}
 	return ready
 }
@@ -328,12 +313,12 @@ func (s *starter) startSingly(ctx context.Context) (some, locked bool, err error
 	if time.Until(s.singly.rests) > 0 {
 		return n > 0, locked, nil
 	}
-	again := s.queue.Room.NextRound()
-	left := s.queue.Room.Count(again.Next())
+	again := s.queue.Due.NextRound()
+	left := s.queue.Due.Count(again.Next())
 	m, took, stuck, err := s.startFrom(ctx, again, s.singly.again.size())
 	switch {
 	case m == 0:
-	case s.queue.Room.Count(again.Next()) > left: // one is stuck, and the others were with it
+	case s.queue.Due.Count(again.Next()) > left: // one is stuck, and the others were with it
 		s.singly.again = batchSizer{}
 	default:
 		s.singly.again.took(m, took)

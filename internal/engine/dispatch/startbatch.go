@@ -64,7 +64,7 @@ func (s *starter) startTogether(ctx context.Context, batch []queue.Attempt, prom
 		case store.StartOK:
 			s.startedOK(a, &answers[i], began)
 		case store.StartGone:
-			s.queue.LetGo(a)
+			s.queue.ForgetNotOurs(a)
 			s.takeBack(answers[i].Run, a.Job, began)
 		case store.StartStale:
 			stale = append(stale, a)
@@ -77,7 +77,7 @@ func (s *starter) startTogether(ctx context.Context, batch []queue.Attempt, prom
 			}
 			busy = append(busy, a)
 		case store.StartFenced:
-			s.queue.LetGo(a)
+			s.queue.ForgetNotOurs(a)
 			s.Leases.Lose(int(a.Run.Shard), a.Start.Epoch)
 			s.Life.Wakes.Lease.Poke()
 		case store.StartNoNode:
@@ -102,7 +102,7 @@ func (s *starter) startedOK(a queue.Attempt, answer *store.Started, began time.T
 	s.refusals.Over(a.Run.ID)
 	if answer.Run.State.Ended() {
 		s.router.SayRefused(a.Route, a.Job)
-		s.queue.GiveUp(a)
+		s.queue.ForgetEnded(a)
 		s.finisher.ended([]store.Run{answer.Run})
 		return
 	}

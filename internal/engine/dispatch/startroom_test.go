@@ -46,7 +46,7 @@ func serialJob() *store.Job { return &store.Job{ID: 1, App: "app", Block: block.
 func TestTurns(t *testing.T) {
 	parts := queue.Routed{Address: "local://n-1", Targets: []string{"local://n-1", "local://n-2"}}
 	endOfAnother := func(s *starter, a queue.Attempt) { s.queue.AwaitRun(a, store.Run{ID: 7}) }
-	room := func(s *starter, a queue.Attempt) { s.queue.Room.ParkFirst(queue.WaitKey{}, a.Item) }
+	room := func(s *starter, a queue.Attempt) { s.queue.Due.ParkFirst(queue.WaitKey{}, a.Item) }
 	for name, c := range map[string]struct {
 		route    queue.Routed
 		registry core.Registry
@@ -90,11 +90,11 @@ func TestFreedPlacesAreOffered(t *testing.T) {
 	batch[0].Item.Route = &queue.Routed{Address: "local://n-1", Places: 1, Exec: noExecutor{}}
 	s.queue.InboxFull.Store(true)
 	ready := s.reserve(batch, time.Now())
-	if s.offerFreed(); len(ready) == 0 || len(s.Life.Wakes.Inbox) > 0 {
+	if s.queue.OfferFreed(time.Now()); len(ready) == 0 || len(s.Life.Wakes.Inbox) > 0 {
 		t.Fatal("it has no place, or one was given back")
 	}
 	s.queue.TryAgain(ready[0], false)
-	if s.offerFreed(); len(s.Life.Wakes.Inbox) != 1 {
+	if s.queue.OfferFreed(time.Now()); len(s.Life.Wakes.Inbox) != 1 {
 		t.Errorf("the inbox is woken %d times", len(s.Life.Wakes.Inbox))
 	}
 }

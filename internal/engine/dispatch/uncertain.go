@@ -93,7 +93,7 @@ func (s *starter) settleUncertain(batch []queue.Attempt, runs []store.Run, began
 			s.launcher.launch(a, r, covered, began)
 			s.finisher.ended(covered)
 		default:
-			s.queue.LetGo(a)
+			s.queue.ForgetNotOurs(a)
 			if r.State == store.StateCancelled {
 				s.queue.Waiters.Notify(&r)
 			} else if r.State.Ended() {

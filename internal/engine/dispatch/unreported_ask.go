@@ -45,7 +45,7 @@ func (u *unreported) askAbout(ctx context.Context, key registry.SiteKey, runs []
 			u.putOff(runs[i:])
 			return
 		default:
-			r = replyOf(askAboutRun(ctx, u.Core, exec, o.run, o.accepted.absences > 0 || several))
+			r = replyOf(askAboutRun(ctx, u.Core, exec, o.run, o.accepted.lacks > 0 || several))
 			if there.err = r.err; r.err != nil {
 				there = r
 			} else if r.unnamed() {
@@ -106,8 +106,8 @@ func (u *unreported) weigh(ctx context.Context, p *askPass, o *runInDoubt, r rep
 	o.accepted.asked = now
 	r.nobody = !o.justUnavailable(r.err, now) && r.nobody
 	if s := u.book.Memory.Liveness.Of(key, o.run.BootID, now); s.Since.After(o.since) {
-		o.since, o.idle = s.Since, time.Time{} // after a gap in this node's looks everything counts anew
-		o.accepted.absences, o.accepted.absent, o.accepted.deaf = 0, time.Time{}, time.Time{}
+		o.since, o.lackedSince = s.Since, time.Time{} // after a gap in this node's looks everything counts anew
+		o.accepted.lacks, o.accepted.firstLack, o.accepted.deaf = 0, time.Time{}, time.Time{}
 	}
 	o.note(r, o.bootFor(r, u.book.Memory.Liveness.Of(key, o.run.BootID, now)), now)
 	if r.err == nil {
@@ -145,13 +145,13 @@ func (u *unreported) weigh(ctx context.Context, p *askPass, o *runInDoubt, r rep
 // busyAgain takes in that a job is busy. Where it was idle a moment ago, and nothing was sent there
 // in between, several processes are at the address: that it was idle says nothing then.
 func (u *unreported) busyAgain(ctx context.Context, p *askPass, o *runInDoubt, key registry.SiteKey, now time.Time) {
-	if !p.turn[o.run.JobID] && tookTurns(ctx, u.Core, o.run, o.accepted.idle, now) {
+	if !p.turn[o.run.JobID] && tookTurns(ctx, u.Core, o.run, o.accepted.lastIdle, now) {
 		u.book.Memory.Liveness.TookTurns(key, now)
 	}
-	p.turn[o.run.JobID] = p.turn[o.run.JobID] || !o.accepted.idle.IsZero()
-	o.accepted.idle = time.Time{}
+	p.turn[o.run.JobID] = p.turn[o.run.JobID] || !o.accepted.lastIdle.IsZero()
+	o.accepted.lastIdle = time.Time{}
 	if isShared(u.book, o.run) {
-		o.idle = time.Time{}
+		o.lackedSince = time.Time{}
 	}
 }
 
@@ -164,9 +164,9 @@ func (u *unreported) evidence(ctx context.Context, p *askPass, o *runInDoubt, r 
 		e.overdue = u.inDoubt.overdue(ctx, o)
 		p.jobs[o.run.JobID], o.job = o.job, nil // there may be many runs, and definitions change
 	}
-	e.absent, e.deaf = sinceThen(o.idle, now), sinceThen(o.accepted.deaf, now)
+	e.absent, e.deaf = sinceThen(o.lackedSince, now), sinceThen(o.accepted.deaf, now)
 	if e.boot == "" && r.lacks("") {
-		e.idles, e.idle = o.accepted.absences, sinceThen(o.accepted.absent, now)
+		e.lacksInARow, e.lackingFor = o.accepted.lacks, sinceThen(o.accepted.firstLack, now)
 	}
 	if s.Several && e.boot == "" && r.lacks("") && r.boot != "" {
 		e.denied = o.deniedBy(r.boot, s.Boots)

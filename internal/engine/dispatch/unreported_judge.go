@@ -45,8 +45,8 @@ type evidence struct {
 	age               time.Duration // since its start
 	overdue           time.Duration // the age from which on it is overdue
 	absent            time.Duration // since its executor was first known not to have it
-	idles             int           // to how many questions in a row was answered that it is not there, by whichever process
-	idle              time.Duration // since the first of these
+	lacksInARow       int           // to how many questions in a row was answered that it is not there, by whichever process
+	lackingFor        time.Duration // since the first of these
 	denied            bool          // where there are several processes: all that are there have said that they do not have it
 	deaf              time.Duration // for how long nobody has answered at the address
 }
@@ -98,20 +98,20 @@ func (o *runInDoubt) note(r reply, boot string, now time.Time) {
 		return
 	}
 	if !r.lacks(boot) {
-		said.absences = 0
+		said.lacks = 0
 		if r.state == wire.RunHeld {
-			o.idle, said.denied = time.Time{}, nil
+			o.lackedSince, said.denied = time.Time{}, nil
 		}
 		return
 	}
 	if r.unnamed() {
-		said.idle = now
+		said.lastIdle = now
 	}
-	if said.absences++; said.absences == 1 {
-		said.absent = now
+	if said.lacks++; said.lacks == 1 {
+		said.firstLack = now
 	}
-	if said.absences > 1 || !r.unnamed() {
-		errs.SetDefault(&o.idle, said.absent)
+	if said.lacks > 1 || !r.unnamed() {
+		errs.SetDefault(&o.lackedSince, said.firstLack)
 	}
 }
 
@@ -162,8 +162,8 @@ func (b unreportedBounds) lost(e evidence, r reply) string {
 		return fmt.Sprintf("lost: the executor was not heard of for %v, and nobody answers", b.dead)
 	case r.nobody && e.Manual && e.deaf >= b.dead:
 		return fmt.Sprintf("lost: nobody has answered at the address for %v", b.dead)
-	case e.Several && r.unnamed() && !r.busy && e.boot == "" && e.idles >= idleInARow && e.idle >= 2*b.dead:
-		return fmt.Sprintf("lost: several processes are at the address, and each of the last %d answers, over %v, was that the job is idle", e.idles, e.idle.Round(time.Second))
+	case e.Several && r.unnamed() && !r.busy && e.boot == "" && e.lacksInARow >= idleInARow && e.lackingFor >= 2*b.dead:
+		return fmt.Sprintf("lost: several processes are at the address, and each of the last %d answers, over %v, was that the job is idle", e.lacksInARow, e.lackingFor.Round(time.Second))
 	case r.lacks(e.boot) && e.absent >= b.dead && e.believes(r):
 		return fmt.Sprintf("lost: the executor does not have the run any more, and no result came within %v", b.dead)
 	case e.age < e.overdue || e.watched < b.dead || r.lacks(e.boot) && e.absent < b.dead && !e.Several:
@@ -197,7 +197,7 @@ func (b unreportedBounds) next(e evidence) time.Duration {
 	case e.Listed && !e.Manual && e.absent == 0 && e.deaf == 0: // that it is idle is soon enough known then
 		wait = min(2*b.every, max(b.lostAfter-b.every, b.every))
 	}
-	if e.idles > 0 { // so often before that is believed, whether or not several are known to be there
+	if e.lacksInARow > 0 { // so often before that is believed, whether or not several are known to be there
 		wait = min(wait, b.dead/idleInARow)
 	}
 	for _, until := range []struct {

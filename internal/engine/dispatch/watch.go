@@ -130,7 +130,7 @@ func (w *watcher) watch(ctx context.Context, ids []int64) error {
 // ended before this node knew that it waits for that, and others may wait for it.
 func (w *watcher) wentAway(r store.Run) {
 	w.Life.Wakes.Watch.Poke()
-	w.Life.Wakes.Transit.PokeIf(w.queue.Room.Waits(queue.ForEarlier(r.JobID)))
+	w.Life.Wakes.Transit.PokeIf(w.queue.Due.Waits(queue.ForEarlier(r.JobID)))
 }
 
 // transitPoll is how often the store is asked about a run in transit that others wait

@@ -22,7 +22,7 @@ import (
 type Bus struct {
 	*core.Core
 	panics         *guard.Log
-	Hooks, Readers *sink
+	hooks, readers *sink
 	subs           *subscriptions
 	news           func([]store.Run) []store.Run // those that are not held yet
 	lines          *endLines
@@ -32,7 +32,7 @@ type Bus struct {
 
 // sink is one way to those who are told.
 type sink struct {
-	Queue *eventQueue
+	queue *eventQueue
 	names *jobNames
 	give  func(*core.Event)
 }
@@ -42,14 +42,17 @@ func NewBus(s *core.Core, panics *guard.Log, news func([]store.Run) []store.Run,
 	t.follow = &follower{Bus: t, wake: loop.NewWake()}
 	t.other = &otherLines{Bus: t, wake: loop.NewWake()}
 	t.subs.joined = t.follow.wake.Poke
-	t.Hooks = &sink{names: newJobNames(s, job), give: t.callHook}
-	t.Hooks.Queue = &eventQueue{log: s.Logger, tell: t.Hooks.tell, slow: hooksSlow, again: hooksAgain, left: hooksLeft,
+	t.hooks = &sink{names: newJobNames(s, job), give: t.callHook}
+	t.hooks.queue = &eventQueue{log: s.Logger, tell: t.hooks.tell, slow: hooksSlow, again: hooksAgain, left: hooksLeft,
 		first: func(k core.EventKind) slog.Attr { return slog.String("hook", "Hooks."+string(k)) }}
-	t.Readers = &sink{names: newJobNames(s, job), give: func(e *core.Event) { t.subs.tell(*e) }}
-	t.Readers.Queue = &eventQueue{log: s.Logger, tell: t.Readers.tell, slow: namesSlow, again: namesAgain, left: namesLeft, lost: t.subs.miss,
+	t.readers = &sink{names: newJobNames(s, job), give: func(e *core.Event) { t.subs.tell(*e) }}
+	t.readers.queue = &eventQueue{log: s.Logger, tell: t.readers.tell, slow: namesSlow, again: namesAgain, left: namesLeft, lost: t.subs.miss,
 		first: func(k core.EventKind) slog.Attr { return slog.String("event", string(k)) }}
 	return t
 }
+
+// Dropped is how many events were dropped so far, of hooks and of subscriptions.
+func (t *Bus) Dropped() uint64 { return t.hooks.queue.dropped() + t.readers.queue.dropped() }
 
 // wants reports whether anybody wants to hear of the kind.
 func (t *Bus) wants(kind core.EventKind) bool { return t.isRead() || t.Cfg.Hooks.Has(kind) }
@@ -72,7 +75,7 @@ func (t *Bus) add(w waitingEvent) {
 			run := *w.Run
 			own.Run = &run
 		}
-		t.Readers.Queue.add(own)
+		t.readers.queue.add(own)
 	}
 	if !t.Cfg.Hooks.Has(w.Kind) {
 		w.Event = core.Event{}
@@ -81,7 +84,7 @@ func (t *Bus) add(w waitingEvent) {
 		w.look = 0
 	}
 	if w.Kind != "" || w.look != 0 {
-		t.Hooks.Queue.add(w)
+		t.hooks.queue.add(w)
 	}
 }
 
@@ -130,12 +133,12 @@ func (t *Bus) say(r *store.Run, job *store.Job) {
 		logEnd(t.Logger, r, job.Key, more)
 		return
 	}
-	if _, key, known := t.Hooks.names.inMemory(r.JobID); known {
+	if _, key, known := t.hooks.names.inMemory(r.JobID); known {
 		logEnd(t.Logger, r, key, more)
 		return
 	}
 	run := *r
-	t.Hooks.Queue.add(waitingEvent{Event: core.Event{Run: &run}, line: func(key string) { logEnd(t.Logger, &run, key, more) }})
+	t.hooks.queue.add(waitingEvent{Event: core.Event{Run: &run}, line: func(key string) { logEnd(t.Logger, &run, key, more) }})
 }
 
 // run tells of a run; a job that is nil is one that this node may know.
@@ -162,7 +165,7 @@ func (t *Bus) addRun(kind core.EventKind, r store.Run, job *store.Job, here bool
 	if job != nil && job.Name != "" {
 		r.JobName, r.JobKey = job.Name, job.Key
 	} else {
-		r.JobName, r.JobKey, _ = t.Hooks.names.inMemory(r.JobID)
+		r.JobName, r.JobKey, _ = t.hooks.names.inMemory(r.JobID)
 	}
 	t.add(w)
 }
@@ -203,14 +206,14 @@ func Subscribe[E any](t *Bus, ctx context.Context, of func(*core.Event) E) <-cha
 	return events
 }
 
-// End tells of what waits, and of no more, at most for StopGrace and until shortly after the
-// end of ctx.
+// End tells what is queued and takes nothing more. It returns after StopGrace at the latest, or shortly
+// after the end of ctx.
 func (t *Bus) End(ctx context.Context) {
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.Cfg.StopGrace)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(core.LastWords/2, cancel) })()
-	t.Readers.end(bound)
-	t.Hooks.end(bound)
+	t.readers.end(bound)
+	t.hooks.end(bound)
 	t.subs.end()
 }
 
@@ -240,13 +243,13 @@ func (o *sink) tell(w *waitingEvent) {
 // lookAgain looks whether a job has stopped which the store has not told of.
 func (o *sink) lookAgain(id int64) {
 	if !o.names.over.Load() {
-		o.Queue.add(waitingEvent{look: id})
+		o.queue.add(waitingEvent{look: id})
 	}
 }
 
 func (o *sink) end(ctx context.Context) {
 	o.names.over.Store(true)
-	o.Queue.drain(ctx)
+	o.queue.drain(ctx)
 }
 
 // Subscriptions to events: each a channel with room for some, which counts what it drops.

@@ -60,8 +60,8 @@ type eventQueue struct {
 	all    uint64         // guarded by mu: dropped
 }
 
-// Dropped is how many events were dropped so far.
-func (q *eventQueue) Dropped() uint64 {
+// dropped is how many events were dropped so far.
+func (q *eventQueue) dropped() uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.all
@@ -162,5 +162,5 @@ func (q *eventQueue) drain(ctx context.Context) {
 	if q.idle == nil {
 		return
 	}
-	q.log.Warn(q.left, q.first(q.calls[0].Kind), "waiting", len(q.calls), "dropped", q.Dropped)
+	q.log.Warn(q.left, q.first(q.calls[0].Kind), "waiting", len(q.calls), "dropped", q.all)
 }

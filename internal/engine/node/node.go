@@ -118,7 +118,6 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 	s.fitness = lease.NewFitness(all.Cfg.Cluster.LeaseTTL, wakes.Lease)
 
 	s.queue = queue.New(all, panics)
-	s.queue.Jobs.OnChange(s.queue.LetPassOf)
 	s.Bus = events.NewBus(all, panics, s.queue.News, s.queue.Jobs.Job)
 	all.Troubles.Tell = func(kind core.EventKind, t store.Trouble) {
 		s.Happened(core.Event{Kind: kind, At: time.Now().UTC(), Trouble: &t})
@@ -132,8 +131,8 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 	s.advertiser = registry.NewAdvertiser(all, s.Attacher, s.users, memory)
 	s.book = registry.NewAddresses(all, attached, s.remotes, s.users, s.advertiser.RegisterAttached, memory)
 	s.serving = registry.NewServing(all, s.book, own,
-		func(app string) { s.queue.Room.AdmitAll(queue.ForExecutor(app)) },
-		func(app string) int { return s.queue.Room.Count(queue.ForExecutor(app)) })
+		func(app string) { s.queue.Due.AdmitAll(queue.ForExecutor(app)) },
+		func(app string) int { return s.queue.Due.Count(queue.ForExecutor(app)) })
 	s.registrar = registry.NewRegistrar(all, memory, s.users)
 
 	strategies := router.NewStrategies(&all.Cfg, store.LocalAddress(incarnation))
@@ -208,7 +207,7 @@ func (s *Node) Stats() core.Stats {
 	out.Shards, out.LeaseLeft = s.Leases.State(time.Now())
 	s.queue.State(&out)
 	s.Life.FaultCounts.Fill(&out.FaultStats)
-	out.EventsDropped = s.Bus.Hooks.Queue.Dropped() + s.Bus.Readers.Queue.Dropped()
+	out.EventsDropped = s.Bus.Dropped()
 	if s.lines != nil {
 		out.Logs = s.lines.Book.State()
 	}

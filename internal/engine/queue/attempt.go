@@ -12,23 +12,23 @@ import (
 
 // Pop takes up to n entries from a waitlist whose jobs are known, and names the jobs that have
 // to be read first; their entries stay there. It uses the memory of batch, which is empty.
-func (e *Queue) Pop(from WaitKey, n int, batch []Attempt) (_ []Attempt, unknown []int64) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (q *Queue) Pop(from WaitKey, n int, batch []Attempt) (_ []Attempt, unknown []int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	var later []*Item
 	var asked map[int64]bool
 	for len(batch) < n && len(asked) < n {
-		en := e.Room.leave(from)
+		en := q.Due.leave(from)
 		if en == nil {
 			break
 		}
 		if !en.held {
-			e.release(en) // forgotten meanwhile, by shed
+			q.forget(en) // forgotten meanwhile, by shed
 			continue
 		}
 		ref := en.Ref
 		if ref.gone {
-			e.release(en)
+			q.forget(en)
 			continue
 		}
 		if ref.stale {
@@ -43,197 +43,199 @@ func (e *Queue) Pop(from WaitKey, n int, batch []Attempt) (_ []Attempt, unknown 
 			continue
 		}
 		batch = append(batch, Attempt{Item: en, Job: ref.job})
-		for _, other := range e.apart(en) {
+		for _, other := range q.apart(en) {
 			batch = append(batch, Attempt{Item: other, Job: ref.job})
 		}
 	}
 	for _, en := range later {
-		e.Room.comeBack(from, en)
+		q.Due.comeBack(from, en)
 	}
 	return batch, unknown
 }
 
 // Undo gives back the places of attempts, and has their entries tried again.
-func (e *Queue) Undo(batch []Attempt) {
+func (q *Queue) Undo(batch []Attempt) {
 	for _, a := range batch {
-		e.TryAgain(a, false)
+		q.TryAgain(a, false)
 	}
 }
 
 // TryAgain has an entry tried again after a start that did not take effect: at once, or when
 // its turn comes where it is started singly. With stale its job is read, and the run routed, anew.
-func (e *Queue) TryAgain(a Attempt, stale bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.Room.giveBackPlaces(a)
+func (q *Queue) TryAgain(a Attempt, stale bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.Due.giveBackPlaces(a)
 	if ref := a.Ref; stale && ref.job.Version <= a.Job.Version {
 		ref.stale = true
 	}
-	e.comeAgain(a)
+	q.comeAgain(a)
 }
 
-// comeAgain is retry for one that has given its places back. Caller holds mu.
-func (e *Queue) comeAgain(a Attempt) {
+// comeAgain is TryAgain for one that has given its places back. Caller holds mu.
+func (q *Queue) comeAgain(a Attempt) {
 	a.HadTurn = false
 	if a.StartsSingly() {
-		e.Room.parkTried(a.Item)
+		q.Due.parkTried(a.Item)
 		return
 	}
-	e.Room.keepAhead(a.Item)
-	e.Room.due.push(a.Item)
+	q.Due.keepAhead(a.Item)
+	q.Due.ready.push(a.Item)
 }
 
-// LetGo forgets an entry whose run is not this node's to start, as an answer of the store says.
+// ForgetNotOurs forgets an entry whose run is not this node's to start, as an answer of the store says.
 // One that was read again while the answer was under way is tried again: the shard that this node
 // had lost, or had given up, is its own once more, or the run was put back. It was held
 // then, so that it was not taken up.
-func (e *Queue) LetGo(a Attempt) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.Room.giveBackPlaces(a)
+func (q *Queue) ForgetNotOurs(a Attempt) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.Due.giveBackPlaces(a)
 	if a.readAgain {
-		e.comeAgain(a)
+		q.comeAgain(a)
 		return
 	}
-	e.release(a.Item)
+	q.forget(a.Item)
 }
 
-// GiveUp forgets an entry whose run is over.
-func (e *Queue) GiveUp(a Attempt) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.Room.giveBackPlaces(a)
-	e.release(a.Item)
+// ForgetEnded forgets an entry whose run is over.
+func (q *Queue) ForgetEnded(a Attempt) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.Due.giveBackPlaces(a)
+	q.forget(a.Item)
 }
 
 // Rerouted has an entry routed anew, and tried again: at once, or when its turn comes where it is started
 // singly.
-func (e *Queue) Rerouted(a Attempt) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.Room.giveBackPlaces(a)
-	e.Room.freeSerial(a.Item.Route.Serial, a.Run.ID)
+func (q *Queue) Rerouted(a Attempt) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.Due.giveBackPlaces(a)
+	q.Due.freeJobPlace(a.Item.Route.JobPlace, a.Run.ID)
 	apart := a.StartsSingly()
 	a.Item.Route, a.HadTurn = &Routed{}, false
 	if apart {
-		e.Room.parkTried(a.Item)
+		q.Due.parkTried(a.Item)
 		return
 	}
-	e.Room.due.push(a.Item)
+	q.Due.ready.push(a.Item)
 }
 
 // StartSingly has an entry started singly when it is tried again: the store has refused what was to be done
 // about it, alone.
-func (e *Queue) StartSingly(a Attempt) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (q *Queue) StartSingly(a Attempt) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	a.tried = triedRefused
 }
 
 // TurnDown makes of an attempt one to record its run as refused: it needs no places.
-func (e *Queue) TurnDown(a *Attempt, why string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.Room.giveBackPlaces(*a)
-	e.Room.freeSerial(a.Item.Route.Serial, a.Run.ID)
+func (q *Queue) TurnDown(a *Attempt, why string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.Due.giveBackPlaces(*a)
+	q.Due.freeJobPlace(a.Item.Route.JobPlace, a.Run.ID)
 	a.Item.Route = &Routed{Refused: why}
-	e.Room.letGoOn(a.Item)
+	q.Due.passRoomOn(a.Item)
 	a.Waited, a.starting, a.readAgain = false, true, false
 }
 
-// release forgets a held entry that will not start; what it had in its hands
+// forget forgets a held entry that will not start; what it had in its hands
 // goes to the next.
-func (e *Queue) release(en *Item) {
-	e.letApart(en, nil)
+func (q *Queue) forget(en *Item) {
+	q.splitCovered(en, nil)
 	if en.held {
-		e.Held.unhold(en)
+		q.Held.unhold(en)
 	}
-	e.letPass(en.Run.ID) // if it is planned still, they are told so again
-	e.Room.unkeep(en)
-	e.Room.letGoOn(en)
-	f, flies := e.InFlight.here.Get(en.Run.ID)
-	a, away := e.InFlight.remote[en.Run.ID]
+	q.admitBehindRetry(en.Run.ID) // if it is planned still, they are told so again
+	q.Due.unkeep(en)
+	q.Due.passRoomOn(en)
+	f, flies := q.InFlight.here.Get(en.Run.ID)
+	a, away := q.InFlight.remote[en.Run.ID]
 	// It was held by a stale reading where it is under way: that has its place then.
-	if at := en.Route.Serial; !(flies && f.Serial == at || away && a.serial == at) {
-		e.Room.freeSerial(at, en.Run.ID)
+	if at := en.Route.JobPlace; !(flies && f.JobPlace == at || away && a.jobPlace == at) {
+		q.Due.freeJobPlace(at, en.Run.ID)
 	}
 	if !away {
-		e.Room.arrived(en.Run.JobID, en.Run.ID)
+		q.Due.leaveTransit(en.Run.JobID, en.Run.ID)
 	}
 }
 
-// OpenSerial has it noted that it is known of shards what is ahead of runs of serial jobs, and lets
-// those go on that have waited for it: what is due by now, where it is late. note is called with
-// mu held, so that those who look at runs meanwhile see it at all of them or at none.
-func (e *Queue) OpenSerial(note func()) {
-	e.takeDue(e.clock.Now().Add(e.LeadTime.get()))
-	e.mu.Lock()
-	defer e.mu.Unlock()
+// OpenSerial puts planned runs on the ring, calls note, which marks shards whose earlier runs are
+// known now, and lets the runs of serial jobs go on that have waited for that. What is due by now is
+// taken off the ring first. note is called with mu held, so that everybody else sees its marks at
+// all shards or at none.
+func (q *Queue) OpenSerial(runs []store.Run, note func()) {
+	q.takeDue(q.clock.Now().Add(q.LeadTime.get()))
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.holdLocked(runs, nil)
 	note()
-	e.Room.admitAllOf(WaitKey{kind: kindSettling}) // later runs of their jobs are behind them
-	e.wakes.Start.Poke()
+	q.Due.admitAllOf(WaitKey{kind: kindSettling}) // later runs of their jobs are behind them
+	q.wakes.Start.Poke()
 }
 
 // OpenLost lets go of runs that wait for shards which were lost before it was known what is
 // ahead of them: nobody else would, where no shard is left of which that is not known.
-func (e *Queue) OpenLost() {
+func (q *Queue) OpenLost() {
 	at := WaitKey{kind: kindSettling}
-	if e.Room.Waits(at) && len(e.leases.Unloaded()) == 0 {
-		e.Room.AdmitAll(at)
-		e.wakes.Start.Poke()
+	if q.Due.Waits(at) && len(q.leases.Unloaded()) == 0 {
+		q.Due.AdmitAll(at)
+		q.wakes.Start.Poke()
 	}
 }
 
-func (e *Queue) parkBehindRun(blocker store.Run, en *Item) {
-	if _, away := e.InFlight.remote[blocker.ID]; !away && e.InFlight.here.Of(blocker.ID) == nil {
-		e.InFlight.remote[blocker.ID] = remoteAt(blocker)
+func (q *Queue) parkBehindRun(blocker store.Run, en *Item) {
+	if _, away := q.InFlight.remote[blocker.ID]; !away && q.InFlight.here.Of(blocker.ID) == nil {
+		q.InFlight.remote[blocker.ID] = remoteAt(blocker)
 	}
-	e.Room.park(WaitKey{kind: kindRun, runID: blocker.ID}, en)
+	q.Due.park(WaitKey{kind: kindRun, runID: blocker.ID}, en)
 }
 
 // AwaitRun parks an entry behind a run that is in its way. It keeps its place as
 // the next serial run at its address.
-func (e *Queue) AwaitRun(a Attempt, blocker store.Run) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.Room.giveBackPlaces(a)
-	e.parkBehindRun(blocker, a.Item)
+func (q *Queue) AwaitRun(a Attempt, blocker store.Run) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.Due.giveBackPlaces(a)
+	q.parkBehindRun(blocker, a.Item)
 }
 
 // Evict lets everybody out of the waitlists of an address at which nobody should wait any
 // more: they are routed anew.
-func (e *Queue) Evict(address string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (q *Queue) Evict(address string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	any := false
-	for at := range e.Room.lists.all() {
-		away, isAway := e.InFlight.remote[at.runID]
+	for at := range q.Due.lists.all() {
+		away, isAway := q.InFlight.remote[at.runID]
 		if at.address == address || at.kind == kindRun && isAway && away.address == address {
-			any = e.Room.clearOut(at) || any
+			any = q.Due.clearOut(at) || any
 		}
 	}
-	e.wakes.Start.PokeIf(any)
+	q.wakes.Start.PokeIf(any)
 }
 
 // ParkUnrouted parks a run whose app's addresses are being asked for, or behind others that
 // wait because these could not be read. It is due again at once where neither is so any
 // more; waited says that it was to wait for the answer, which has come meanwhile.
-func (e *Queue) ParkUnrouted(en *Item, asks func(app string) bool, waited bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (q *Queue) ParkUnrouted(en *Item, asks func(app string) bool, waited bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	app := en.Run.App
 	switch {
-	case asks(app) || e.Room.lists.at(ForRegistry(app)) != nil:
-		e.Room.park(ForRegistry(app), en)
-	case e.Room.lists.at(ForAddresses(app)) != nil:
-		e.Room.park(ForAddresses(app), en)
+	case asks(app) || q.Due.lists.at(ForRegistry(app)) != nil:
+		q.Due.park(ForRegistry(app), en)
+	case q.Due.lists.at(ForAddresses(app)) != nil:
+		q.Due.park(ForAddresses(app), en)
 	default:
-		e.Room.letGoOn(en)
-		e.Room.keepAhead(en)
+		q.Due.passRoomOn(en)
+		q.Due.keepAhead(en)
 		if waited {
-			e.Room.letOut(en, ForRegistry(app))
+			q.Due.noteAdmitted(en, ForRegistry(app))
 		}
-		e.Room.due.push(en)
+		q.Due.ready.push(en)
 	}
 }
 
@@ -243,24 +245,24 @@ func (e *Queue) ParkUnrouted(en *Item, asks func(app string) bool, waited bool) 
 func (e *Queue) LookForRouters() (any bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for at, t := range e.Room.lists.by[kindRouter] {
+	for at, t := range e.Due.lists.by[kindRouter] {
 		for _, q := range t.apps {
 			for _, w := range *q {
 				w.value.Ref.stale = true
 			}
 		}
-		any = e.Room.admitAllOf(at) || any
+		any = e.Due.admitAllOf(at) || any
 	}
 	e.wakes.Start.PokeIf(any)
 	return any
 }
 
 // DueAgain puts an entry that waited nowhere back among those that are due.
-func (e *Queue) DueAgain(en *Item) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.Room.due.push(en)
-	e.wakes.Start.Poke()
+func (q *Queue) DueAgain(en *Item) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.Due.ready.push(en)
+	q.wakes.Start.Poke()
 }
 
 // The places that a due run needs before it is started, and what it waits for where it does
@@ -271,30 +273,30 @@ type reserved int
 
 const (
 	reservedNot reserved = iota // the entry waits, or is forgotten
-	ReservedAll                 // it has its places
-	ReservedAsk                 // a router of the user's has to be asked first; it waits nowhere yet
+	reservedAll                 // it has its places
+	reservedAsk                 // a router of the user's has to be asked first; it waits nowhere yet
 )
 
 // InTurn returns the attempts whose turn it is, in place. It forgets entries of shards that are
 // another node's, and parks those of serial jobs that have to let an earlier run pass, or, of all
 // jobs that have an order, of which it is not known yet whether they have. These are routed when they go on: a strategy is
 // asked once about each run.
-func (e *Queue) InTurn(batch []Attempt) []Attempt {
+func (q *Queue) InTurn(batch []Attempt) []Attempt {
 	turn := batch[:0]
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	for i := range batch {
 		waits := false
 		switch a := &batch[i]; a.Job.Block {
 		case block.SerialExecution:
-			waits = e.waitsBehind(a) || e.waitsForRetry(a)
+			waits = q.waitsBehind(a) || q.waitsForRetry(a)
 		case block.Concurrent:
-			_, owned := e.leases.Epoch(int(a.Run.Shard))
+			_, owned := q.leases.Epoch(int(a.Run.Shard))
 			if waits = !owned; waits {
-				e.release(a.Item)
+				q.forget(a.Item)
 			}
 		default:
-			waits = e.waitsToSettle(a)
+			waits = q.waitsToSettle(a)
 		}
 		if !waits {
 			turn = Keep(turn, batch, i)
@@ -305,43 +307,52 @@ func (e *Queue) InTurn(batch []Attempt) []Attempt {
 
 // waitsToSettle reports whether it is not known yet which earlier runs of its job a run has to let
 // pass, and parks it; that of another node's shard is forgotten. Caller holds mu.
-func (e *Queue) waitsToSettle(a *Attempt) bool {
-	open, owned := e.leases.IsOpen(int(a.Run.Shard), a.Run.Key())
+func (q *Queue) waitsToSettle(a *Attempt) bool {
+	open, owned := q.leases.IsOpen(int(a.Run.Shard), a.Run.Key())
 	switch {
 	case !owned: // it was lost while an address was looked for
-		e.release(a.Item)
+		q.forget(a.Item)
 	case !open:
-		e.Room.parkBehind(WaitKey{kind: kindSettling}, a.Item)
+		q.Due.parkBehind(WaitKey{kind: kindSettling}, a.Item)
 	default:
 		return false
 	}
 	return true
 }
 
-// ReserveAll is reserve for many, in their order.
-func (e *Queue) ReserveAll(batch []Attempt, now time.Time, pending func(jobID int64) bool) []reserved {
-	all := make([]reserved, len(batch))
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	left := e.bringTogether(batch, now.UnixMilli())
+// ReserveAll takes the places that attempts need, in their order. It returns the indices in batch of
+// those that have them, and of those about which a router of the user's has to be asked first; the
+// entries of all others wait, or are forgotten. pending reports whether runs of a job wait for answers to
+// probes.
+func (q *Queue) ReserveAll(batch []Attempt, now time.Time, pending func(jobID int64) bool) (ready, ask []int) {
+	ready = make([]int, 0, len(batch))
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	grouped := q.groupCovers(batch, now.UnixMilli())
 	for i := range batch {
-		if !left[i] {
-			all[i] = e.reserve(&batch[i], now, pending)
+		if grouped[i] {
+			continue
+		}
+		switch q.reserve(&batch[i], now, pending) {
+		case reservedAll:
+			ready = append(ready, i)
+		case reservedAsk:
+			ask = append(ask, i)
 		}
 	}
-	return all
+	return ready, ask
 }
 
 // reserve takes the places that the attempt needs, or parks the entry. pending reports
 // whether runs of a job wait for answers to probes. Caller holds mu.
-func (e *Queue) reserve(a *Attempt, now time.Time, pending func(jobID int64) bool) reserved {
+func (q *Queue) reserve(a *Attempt, now time.Time, pending func(jobID int64) bool) reserved {
 	r := a.Route
 	switch {
 	case r.Asks != nil && !r.Probing && r.Behind == nil:
-		e.Room.letGoOn(a.Item)
-		e.Room.keepAhead(a.Item)
-		return ReservedAsk
-	case e.isNotRouted(a, pending), r.Refused == "" && r.Ordered && (e.waitsBehind(a) || e.waitsForPart(a)):
+		q.Due.passRoomOn(a.Item)
+		q.Due.keepAhead(a.Item)
+		return reservedAsk
+	case q.isNotRouted(a, pending), r.Refused == "" && r.Ordered && (q.waitsBehind(a) || q.waitsForPart(a)):
 		return reservedNot
 	}
 	a.Choice = nil // it is used up: one that waits behind another keeps its own
@@ -350,72 +361,72 @@ func (e *Queue) reserve(a *Attempt, now time.Time, pending func(jobID int64) boo
 			own := *r
 			r, a.Route = &own, &own
 			r.Lane = LaneFast
-			if e.Jobs.isSlow(a.Ref, now) {
+			if q.Jobs.isSlow(a.Ref, now) {
 				r.Lane = laneSlow
 			}
 		}
-		if !e.Room.takeSerial(r.Serial, a.Run.Key()) {
-			e.parkForRoom(r.Serial, a)
+		if !q.Due.takeJobPlace(r.JobPlace, a.Run.Key()) {
+			q.parkForRoom(r.JobPlace, a)
 			return reservedNot
 		}
-		if full, ok := e.Room.lanes.fits(r.Lane, r.key(a.Run.App), r.Places); !ok {
-			e.parkForRoom(full, a)
+		if full, ok := q.Due.lanes.fits(r.Lane, r.key(a.Run.App), r.Places); !ok {
+			q.parkForRoom(full, a)
 			return reservedNot
 		}
-		e.Room.lanes.enter(r.Lane, r.key(a.Run.App), r.Places)
+		q.Due.lanes.enter(r.Lane, r.key(a.Run.App), r.Places)
 		if r.Ordered && (r.Exec == nil || len(r.Targets) > 0) { // parts of a broadcast go to other nodes
-			e.Room.inTransit.add(a.Run.JobID, a.Run.Key())
+			q.Due.inTransit.add(a.Run.JobID, a.Run.Key())
 		}
 	}
 	if r.Refused != "" || a.from == nil || !a.from.isRoomOf(r.Lane, r.key(a.Run.App), r.Places) {
-		e.Room.letGoOn(a.Item)
+		q.Due.passRoomOn(a.Item)
 	}
 	a.Waited, a.starting, a.readAgain = false, true, false
-	return ReservedAll
+	return reservedAll
 }
 
 // isNotRouted reports whether an entry has no address yet, and parks it. Caller holds mu.
-func (e *Queue) isNotRouted(a *Attempt, pending func(jobID int64) bool) bool {
+func (q *Queue) isNotRouted(a *Attempt, pending func(jobID int64) bool) bool {
 	r := a.Route
 	switch {
 	case r.Probing && !pending(a.Job.ID):
-		e.Room.keepAhead(a.Item)
-		e.Room.due.push(a.Item) // the answers have come in meanwhile
+		q.Due.keepAhead(a.Item)
+		q.Due.ready.push(a.Item) // the answers have come in meanwhile
 	case r.Probing:
-		e.Room.park(WaitKey{kind: kindProbes, jobID: a.Job.ID}, a.Item)
+		q.Due.park(WaitKey{kind: kindProbes, jobID: a.Job.ID}, a.Item)
 	case r.Behind != nil:
-		e.parkBehindRun(*r.Behind, a.Item)
-		e.wakes.Watch.Poke()
+		q.parkBehindRun(*r.Behind, a.Item)
+		q.wakes.Watch.Poke()
 	default:
 		return false
 	}
 	return true
 }
 
-// WaitsBehind reports whether a run of a serial job has to wait for earlier ones, and
+// waitsBehind reports whether a run of a serial job has to wait for earlier ones, and
 // parks it; that of another node's shard is forgotten. Caller holds mu.
-func (e *Queue) waitsBehind(a *Attempt) bool {
+func (q *Queue) waitsBehind(a *Attempt) bool {
 	switch {
-	case e.waitsToSettle(a):
-	case e.Room.inTransit.isBehind(a.Run.JobID, a.Run.Key()):
-		e.Room.parkBehind(ForEarlier(a.Run.JobID), a.Item)
-		e.wakes.Transit.Poke()
+	case q.waitsToSettle(a):
+	case q.Due.inTransit.isBehind(a.Run.JobID, a.Run.Key()):
+		q.Due.parkBehind(ForEarlier(a.Run.JobID), a.Item)
+		q.wakes.Transit.Poke()
 	default:
 		return false
 	}
 	return true
 }
 
-// WaitsForPart reports whether a broadcast of a serial job has to wait for the start of an
+// waitsForPart reports whether a broadcast of a serial job has to wait for the start of an
 // earlier run, which waits for room or for its turn at one of the addresses of the other
 // parts, and parks it: those parts take no turn of their own. Caller holds mu.
-func (e *Queue) waitsForPart(a *Attempt) bool {
+func (q *Queue) waitsForPart(a *Attempt) bool {
 	for _, address := range a.Route.Targets {
-		at := SerialAt(a.Job, address)
-		for _, en := range []*Item{e.Held.runs.Of(e.Room.serial.at(at)), e.Room.lists.head(at, a.Run.App)} {
+		at := JobPlaceAt(a.Job, address)
+		for _, en := range []*Item{q.Held.runs.Of(q.Due.serial.at(at)), q.Due.lists.head(at, a.Run.App)} {
 			if address != a.Route.Address && en != nil && en.Run.Key().Before(a.Run.Key()) {
-				e.Room.keepAhead(en)
-				e.Room.parkBehind(ForEarlier(a.Run.JobID), a.Item)
+				q.Due.keepAhead(en)
+				q.Due.parkBehind(ForEarlier(a.Run.JobID), a.Item)
 				return true
 			}
 		}
@@ -425,12 +436,12 @@ func (e *Queue) waitsForPart(a *Attempt) bool {
 
 // TurnBegins gives back what was kept for an entry until its turn, which it has now. Where
 // what was decided about it is outdated it is routed anew.
-func (e *Queue) TurnBegins(a *Attempt, outdated bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.Room.unkeep(a.Item)
+func (q *Queue) TurnBegins(a *Attempt, outdated bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.Due.unkeep(a.Item)
 	if outdated {
-		e.Room.freeSerial(a.Route.Serial, a.Run.ID)
+		q.Due.freeJobPlace(a.Route.JobPlace, a.Run.ID)
 		a.Item.Route = &Routed{}
 	}
 	a.HadTurn = true

@@ -53,7 +53,7 @@ func isPlain(r *store.Run, p *PlannedRun) bool {
 		r.Param == "" && r.Retries == -1 && r.TriggerMsg == ""
 }
 
-// isBorn reports whether the run is what its schedule, or somebody, has made in what is held of each.
+// isBorn reports whether the type, the times and the ids of r follow from p.
 func isBorn(r *store.Run, p *PlannedRun) bool {
 	return r.Type == firstTypes()[p.kind] && r.Born == r.Type.ScheduleBorn() && r.TriggerID == r.ID &&
 		r.Scheduled == p.Scheduled() && r.Created == time.UnixMilli(p.Created).UTC() && r.Shard == int(p.Shard)

@@ -9,7 +9,7 @@ import (
 
 // Runs of jobs that cover earlier ones (COVER_EARLY). Of several that a schedule has made, that are
 // due and that go to one address, the latest is started, and the start takes the place of the others
-// (Start.Covers). They are brought together where places are taken: those of one batch, and those
+// (Start.Covers). They are grouped where places are taken: those of one batch, and those
 // that find another one waiting for room, with which they go from then on, in no waitlist of their own.
 // Runs that somebody has asked for, and parts of broadcasts, go by themselves. All of it is guarded
 // by the lock of the Queue.
@@ -64,9 +64,9 @@ func (a *Attempt) coverAt() (at coverAt, ok bool) {
 	return coverAt{a.Job.ID, r.Address}, ok
 }
 
-// bringTogether has the earlier ones of a batch go with the latest at their address. It reports
-// which attempts take no places, now or for themselves.
-func (e *Queue) bringTogether(batch []Attempt, now int64) (left map[int]bool) {
+// groupCovers groups the runs of a batch that cover each other behind the latest at each address. It
+// returns the attempts that take no places of their own, or not now.
+func (q *Queue) groupCovers(batch []Attempt, now int64) (grouped map[int]bool) {
 	var groups map[coverAt][]int
 	var order []coverAt
 	for i := range batch {
@@ -75,7 +75,7 @@ func (e *Queue) bringTogether(batch []Attempt, now int64) (left map[int]bool) {
 		}
 		if at, ok := batch[i].coverAt(); ok {
 			if groups == nil {
-				groups, left = map[coverAt][]int{}, map[int]bool{}
+				groups, grouped = map[coverAt][]int{}, map[int]bool{}
 			}
 			if groups[at] == nil {
 				order = append(order, at)
@@ -94,29 +94,29 @@ func (e *Queue) bringTogether(batch []Attempt, now int64) (left map[int]bool) {
 		}
 		leader := batch[group[n-1]].Item
 		for _, i := range group[:n-1] {
-			left[i] = true
-			e.goesWith(leader, at, batch[i].Item)
-			e.handsOver(leader, batch[i].Item)
+			grouped[i] = true
+			q.goesWith(leader, at, batch[i].Item)
+			q.handsOver(leader, batch[i].Item)
 		}
-		switch later := e.Room.covers.last(at); {
+		switch later := q.Due.covers.last(at); {
 		case later != nil && !later.cover.alone && leader.Run.Key().Before(later.Run.Key()):
-			left[group[n-1]] = true
-			e.goesWith(later, at, leader)
-			e.Room.letGoOn(leader)
-			e.Room.freeSerial(leader.Route.Serial, leader.Run.ID)
+			grouped[group[n-1]] = true
+			q.goesWith(later, at, leader)
+			q.Due.passRoomOn(leader)
+			q.Due.freeJobPlace(leader.Route.JobPlace, leader.Run.ID)
 		case leader.cover == nil:
 		case covers == mostCovers:
-			left[group[n-1]] = true
-			e.Room.due.push(leader)
+			grouped[group[n-1]] = true
+			q.Due.ready.push(leader)
 		default:
 			covers++
 		}
 	}
-	return left
+	return grouped
 }
 
 // goesWith has a run, with those that go with it, go with another one of its job.
-func (e *Queue) goesWith(leader *Item, at coverAt, en *Item) {
+func (q *Queue) goesWith(leader *Item, at coverAt, en *Item) {
 	if leader.cover == nil {
 		leader.cover = &covering{at: at}
 	}
@@ -129,48 +129,48 @@ func (e *Queue) goesWith(leader *Item, at coverAt, en *Item) {
 
 // handsOver gives the room that a run was let in for, and its place at the address, to the one that
 // it goes with.
-func (e *Queue) handsOver(leader, en *Item) {
+func (q *Queue) handsOver(leader, en *Item) {
 	if en.Waited && !leader.Waited {
 		leader.Waited, leader.from, en.Waited = true, en.from, false
 	}
-	e.Room.letGoOn(en)
-	if e.Room.serial.at(en.Route.Serial) != en.Run.ID {
+	q.Due.passRoomOn(en)
+	if q.Due.serial.at(en.Route.JobPlace) != en.Run.ID {
 		return
 	}
-	if leader.Route.Serial == en.Route.Serial {
-		e.Room.serial.take(leader.Route.Serial, leader.Run.ID)
+	if leader.Route.JobPlace == en.Route.JobPlace {
+		q.Due.serial.take(leader.Route.JobPlace, leader.Run.ID)
 	} else {
-		e.Room.freeSerial(en.Route.Serial, en.Run.ID)
+		q.Due.freeJobPlace(en.Route.JobPlace, en.Run.ID)
 	}
 }
 
 // parkForRoom parks an attempt that lacks room at its address, or has it go with one that waits
-// already: none that goes by itself is between them.
-func (e *Queue) parkForRoom(room WaitKey, a *Attempt) {
+// already, unless a run that must go alone stands between them.
+func (q *Queue) parkForRoom(room WaitKey, a *Attempt) {
 	if a.Job.Block == block.CoverEarly {
 		at, covers := a.coverAt()
-		if last := e.Room.covers.last(at); covers && last != nil && !last.cover.alone && last.Run.Key().Before(a.Run.Key()) {
-			e.goesWith(last, at, a.Item)
-			e.Room.letGoOn(a.Item)
-			e.Room.freeSerial(a.Route.Serial, a.Run.ID)
+		if last := q.Due.covers.last(at); covers && last != nil && !last.cover.alone && last.Run.Key().Before(a.Run.Key()) {
+			q.goesWith(last, at, a.Item)
+			q.Due.passRoomOn(a.Item)
+			q.Due.freeJobPlace(a.Route.JobPlace, a.Run.ID)
 			return
 		}
 		if a.cover == nil {
 			a.Item.cover = &covering{}
 		}
 		a.cover.at, a.cover.alone = at, !covers
-		e.Room.covers.add(a.Item)
+		q.Due.covers.add(a.Item)
 	}
-	e.Room.park(room, a.Item)
+	q.Due.park(room, a.Item)
 }
 
 // apart takes those off an entry that go with it: they go the same way as long as they are not
 // routed anew.
-func (e *Queue) apart(en *Item) (with []*Item) {
+func (q *Queue) apart(en *Item) (with []*Item) {
 	if en.cover == nil {
 		return nil
 	}
-	e.Room.covers.drop(en)
+	q.Due.covers.drop(en)
 	with, en.cover = en.cover.with, nil
 	for _, other := range with {
 		other.Route, other.RoutedFor, other.RoutedAt = en.Route, en.RoutedFor, en.RoutedAt
@@ -178,14 +178,14 @@ func (e *Queue) apart(en *Item) (with []*Item) {
 	return with
 }
 
-// letApart has those who go with an entry that is started, or given up, go by themselves, but for
+// splitCovered has those who go with an entry that is started, or given up, go by themselves, but for
 // the runs whose place it has taken.
-func (e *Queue) letApart(en *Item, covered []store.Run) {
-	for _, other := range e.apart(en) {
+func (q *Queue) splitCovered(en *Item, covered []store.Run) {
+	for _, other := range q.apart(en) {
 		if slices.ContainsFunc(covered, func(r store.Run) bool { return r.ID == other.Run.ID }) {
-			e.release(other)
+			q.forget(other)
 		} else {
-			e.Room.due.push(other)
+			q.Due.ready.push(other)
 		}
 	}
 }

@@ -2,8 +2,8 @@
 // runs that wait for their turn or for room, and runs that are under way. It does no I/O: all
 // of it can be read again from the store, so losing it loses nothing.
 //
-// A Queue is the whole of it. Its parts are jobs (jobBook), held (held), room (waitlist)
-// and under (inFlight), which share Queue.mu, and waiters, which has a lock of its own.
+// A Queue is the whole of it. Its parts are jobs (jobBook), held (held), due (dueBook)
+// and in flight (inFlight), which share Queue.mu, and waiters, which has a lock of its own.
 // Methods wake the start loop where something may start now that could not before.
 //
 // # Held: up to a horizon
@@ -64,7 +64,7 @@
 // 50 ms, only while somebody waits for it.
 //
 // A run that waits for room at its address holds up no other: serial runs follow each other at
-// one address, and a run of an hour must not hold up those of other addresses (SerialAt). There
+// one address, and a run of an hour must not hold up those of other addresses (JobPlaceAt). There
 // is one exception. Once a broadcast has come, it and all later runs wait until an earlier run
 // of the job at one of its addresses is started, which its own part would otherwise overtake
 // (WaitsForPart). The further runs of a serial job stay planned in the
@@ -81,7 +81,7 @@
 //
 // At executors that are not ours, or elsewhere, the runs of each job but concurrent ones are sent
 // one after the other: a run has its place at the address until its trigger was answered, or is in
-// doubt (SerialAt, AwaitsAnswer). Most get it before they are started. Parts of broadcasts, and runs
+// doubt (JobPlaceAt, AwaitsAnswer). Most get it before they are started. Parts of broadcasts, and runs
 // that come from another node or address, are started by then, and wait for it (turns).
 //
 // Of runs that cover earlier ones, that a schedule has made, and that are due at one address, the

@@ -21,7 +21,7 @@ type Item struct {
 	Ref *jobRef
 	// held is set while it is the one in held.
 	held bool
-	// Due is set when the run has come up on the ring. From then on it has a passage.
+	// Due is set when the run has come up on the ring. From then on it has its routing.
 	due bool
 	// starting is set while the store is asked to start the run, readAgain when the run was read
 	// meanwhile, planned.
@@ -145,8 +145,7 @@ type waitlists struct {
 	watched bool
 }
 
-// one is a waitlist that those who are let out of it one after the other share: it is nine times as large
-// as a pointer.
+// one returns a copy of at that entries share, since a WaitKey is nine words.
 func (l *waitlists) one(at WaitKey) *WaitKey {
 	if l.left == nil || *l.left != at {
 		l.left = new(WaitKey)
@@ -244,24 +243,24 @@ func (en *Item) StartsSingly() bool {
 
 // Routed is where a run goes.
 type Routed struct {
-	Address string
-	Targets []string      // of a broadcast, address being the first
-	Choices []string      // of a probing route: where to go after a refusal
-	Exec    wire.Executor // nil when the address is another node's
-	Remote  bool          // the executor is called over HTTP
-	Fanned  bool          // a further part of a broadcast: see deliver
-	Nobody  bool          // it is refused since nobody could run it
-	Unknown bool          // it is refused since its routing strategy is not known here
-	Lane    laneName
-	Places  int
-	Serial  WaitKey // of kind kindSerial for a serial job
-	Ordered bool    // a serial job: see order.go
-	Refused string
-	Msg     string
-	Probing bool       // the answers to probes are not in yet
-	Behind  *store.Run // another part of the broadcast, whose end has to be waited for
-	Failed  error      // the store did not tell where the other parts are, or nobody knows the strategy
-	Asks    []string   // among these a router of the user's has to choose yet
+	Address  string
+	Targets  []string      // of a broadcast, address being the first
+	Choices  []string      // of a probing route: where to go after a refusal
+	Exec     wire.Executor // nil when the address is another node's
+	Remote   bool          // the executor is called over HTTP
+	Fanned   bool          // a further part of a broadcast: see fanOut in room dispatch
+	Nobody   bool          // it is refused since nobody could run it
+	Unknown  bool          // it is refused since its routing strategy is not known here
+	Lane     laneName
+	Places   int
+	JobPlace WaitKey // of kind kindJobPlace for a serial job
+	Ordered  bool    // a serial job: see order.go
+	Refused  string
+	Msg      string
+	Probing  bool       // the answers to probes are not in yet
+	Behind   *store.Run // another part of the broadcast, whose end has to be waited for
+	Failed   error      // the store did not tell where the other parts are, or nobody knows the strategy
+	Asks     []string   // among these a router of the user's has to choose yet
 }
 
 func (r *Routed) key(app string) addressKey { return addressKey{app, r.Address} }

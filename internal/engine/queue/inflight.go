@@ -69,23 +69,23 @@ type flightState struct {
 
 // remoteRun is a run at another node, with what its end makes free.
 type remoteRun struct {
-	jobID   int64
-	address string
-	places  addressKey // a place at its address, where app is not empty
-	serial  WaitKey
+	jobID    int64
+	address  string
+	places   addressKey // a place at its address, where app is not empty
+	jobPlace WaitKey
 }
 
 // remoteAt is a run at another node that has no places here.
 func remoteAt(r store.Run) remoteRun { return remoteRun{jobID: r.JobID, address: r.Address} }
 
-// Flight returns the flight of a run, nil when it is not under way here.
+// Of returns the flight of a run, nil when it is not under way here.
 func (u *inFlight) Of(runID int64) *Flight {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.here.Of(runID)
 }
 
-// FlightsOf appends the flights of the runs that results are of, in their order; nil for those
+// OfResults appends the flights of the runs that results are of, in their order; nil for those
 // that are not under way here.
 func (u *inFlight) OfResults(dst []*Flight, results []wire.CallbackRequest) []*Flight {
 	u.mu.Lock()
@@ -96,7 +96,7 @@ func (u *inFlight) OfResults(dst []*Flight, results []wire.CallbackRequest) []*F
 	return dst
 }
 
-// InFlight returns the flights of this process.
+// All returns the flights of this process.
 func (u *inFlight) All() []*Flight {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -228,8 +228,8 @@ func (u *inFlight) CutOff(f *Flight) {
 	f.state.cutOff = f.state.kill == "" && !f.state.killed
 }
 
-// Killed is the state in which a flight ends that is killed.
-func (u *inFlight) Killed(f *Flight) store.State {
+// StateIfKilled is the state in which a flight ends that is killed.
+func (u *inFlight) StateIfKilled(f *Flight) store.State {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if f.state.cutOff {

@@ -15,20 +15,16 @@ import (
 type jobBook struct {
 	slowAfter time.Duration  // Limits.SlowAfter
 	slowCount int            // Limits.SlowCount
-	changed   func(id int64) // see OnChange
+	changed   func(id int64) // called with mu held for a job of which another version is known
 
 	mu     *sync.Mutex       // the lock of the Queue
 	refs   map[int64]*jobRef // guarded by mu
 	tidied int64             // guarded by mu: the minute of the last tidy
 }
 
-func newJobBook(mu *sync.Mutex, limits core.Limits) *jobBook {
-	return &jobBook{slowAfter: limits.SlowAfter, slowCount: limits.SlowCount, changed: func(int64) {}, mu: mu, refs: map[int64]*jobRef{}}
+func newJobBook(mu *sync.Mutex, limits core.Limits, changed func(id int64)) *jobBook {
+	return &jobBook{slowAfter: limits.SlowAfter, slowCount: limits.SlowCount, changed: changed, mu: mu, refs: map[int64]*jobRef{}}
 }
-
-// OnChange sets what is called, with mu held, for a job of which another version is known. It
-// comes before the first job.
-func (b *jobBook) OnChange(call func(id int64)) { b.changed = call }
 
 // took takes in how long a trigger of a job has taken, and when that was known. Caller
 // holds mu.
@@ -105,7 +101,8 @@ func (b *jobBook) ref(id int64, job *store.Job) *jobRef {
 	return ref
 }
 
-// share is ref for whom a use of the job that somebody has is given.
+// share counts one more use of a job that the caller already has in use; it looks the job up again
+// where that is out of date.
 func (b *jobBook) share(ref *jobRef, job *store.Job) *jobRef {
 	if ref == nil || ref.stale || ref.gone || job.Version > ref.job.Version {
 		return b.ref(job.ID, job)

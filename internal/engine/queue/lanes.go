@@ -84,11 +84,12 @@ func (b *lanes) fits(l laneName, k addressKey, places int) (WaitKey, bool) {
 	return WaitKey{}, true
 }
 
-// isRoom reports whether what is waited for in a waitlist is room, of which one lets in the next.
+// isRoom reports whether at is capacity: when some of it is given back, the first in the waitlist may
+// go on.
 func (at WaitKey) isRoom() bool { return at.kind <= kindLane }
 
-// keep takes the room that is waited for in a waitlist, and GiveUp gives it back.
-func (b *lanes) keep(at WaitKey) {
+// reserve takes the room that is waited for in a waitlist, and unreserve gives it back.
+func (b *lanes) reserve(at WaitKey) {
 	key := addressKey{at.app, at.address}
 	switch at.kind {
 	case kindPlace:
@@ -102,7 +103,7 @@ func (b *lanes) keep(at WaitKey) {
 	}
 }
 
-func (b *lanes) giveUp(at WaitKey) {
+func (b *lanes) unreserve(at WaitKey) {
 	key := addressKey{at.app, at.address}
 	switch at.kind {
 	case kindPlace:
@@ -133,7 +134,7 @@ func (at WaitKey) isRoomOf(l laneName, k addressKey, places int) bool {
 	return false
 }
 
-// Enter takes the places of a trigger; places is as for fits.
+// enter takes the places of a trigger; places is as for fits.
 func (b *lanes) enter(l laneName, k addressKey, places int) {
 	if places > 0 {
 		b.running[k]++
@@ -145,7 +146,7 @@ func (b *lanes) enter(l laneName, k addressKey, places int) {
 	}
 }
 
-// Answered gives back what a trigger held in its lane, and appends the waitlists that
+// answered gives back what a trigger held in its lane, and appends the waitlists that
 // may go on, three at most.
 func (b *lanes) answered(dst []WaitKey, l laneName, k addressKey) []WaitKey {
 	if l == LaneNone {
@@ -161,7 +162,7 @@ func (b *lanes) answered(dst []WaitKey, l laneName, k addressKey) []WaitKey {
 	)
 }
 
-// Ended gives back the place of a run at an attached executor.
+// ended gives back the place of a run at an attached executor.
 func (b *lanes) ended(k addressKey) WaitKey {
 	drop(b.running, k)
 	return WaitKey{kind: kindPlace, app: k.app, address: k.address}
@@ -194,7 +195,7 @@ type WaitKey struct {
 	lane         laneName
 	jobID, runID int64
 	round        int64 // of kindTurnAgain
-	most         int   // of kindSerial: how many have the place at once, 0 for one
+	most         int   // of kindJobPlace: how many have the place at once, 0 for one
 	app, address string
 }
 
@@ -207,7 +208,7 @@ const (
 	kindApp                     // a place of an app in a lane
 	kindLane                    // a place in a lane
 
-	kindSerial    // the end of the job's run at an address
+	kindJobPlace  // the end of the job's run at an address
 	kindProbes    // the answers to probes
 	kindRun       // the end of a run that is in the way
 	kindOrder     // an earlier run of a serial job, to be taken by another node
@@ -244,8 +245,8 @@ func DueNow() WaitKey { return WaitKey{kind: kindDue} }
 
 func (k WaitKey) IsDue() bool { return k.kind == kindDue }
 
-// IsSerial reports whether it is a place of a job's run at an address.
-func (k WaitKey) IsSerial() bool { return k.kind == kindSerial }
+// IsJobPlace reports whether it is a place of a job's run at an address.
+func (k WaitKey) IsJobPlace() bool { return k.kind == kindJobPlace }
 
 // ForTurn is for those that are started singly, until their turn.
 func ForTurn() WaitKey { return WaitKey{kind: kindTurn} }
@@ -275,36 +276,36 @@ func ForRouter(jobID int64) WaitKey { return WaitKey{kind: kindRouter, jobID: jo
 // ForExecutor is for the runs of an app that has no executor.
 func ForExecutor(app string) WaitKey { return WaitKey{kind: kindExecutor, app: app} }
 
-// SerialAt is the place of a job's run at an address. At a remote one a run has it until its
+// JobPlaceAt is the place of a job's run at an address. At a remote one a run has it until its
 // trigger was answered, so that the triggers of a job arrive in order; how a job is blocked there
 // is the executor's to decide. At an attached one it has it until it ends, where the job is a
 // serial one. Of a concurrent job with a maximum several have that place at an attached executor,
 // so that the others wait in the store; a concurrent job has no order.
-func SerialAt(job *store.Job, address string) WaitKey {
+func JobPlaceAt(job *store.Job, address string) WaitKey {
 	remote := store.IsRemote(address)
 	switch {
 	case job.Block == block.SerialExecution, remote && job.Block != block.Concurrent:
 		return AnswerAt(job, address)
 	case job.Block == block.Concurrent && job.MaxPerExecutor > 0 && !remote:
-		return WaitKey{kind: kindSerial, jobID: job.ID, address: address, most: job.MaxPerExecutor}
+		return WaitKey{kind: kindJobPlace, jobID: job.ID, address: address, most: job.MaxPerExecutor}
 	}
 	return WaitKey{}
 }
 
 // PartAt is the place of the parts of one trigger that wait at an address.
 func PartAt(job *store.Job, triggerID int64, address string) WaitKey {
-	return WaitKey{kind: kindSerial, jobID: job.ID, runID: triggerID, address: address}
+	return WaitKey{kind: kindJobPlace, jobID: job.ID, runID: triggerID, address: address}
 }
 
 // AnswerAt is the place of a run at an address for the one that is called there.
 func AnswerAt(job *store.Job, address string) WaitKey {
-	return WaitKey{kind: kindSerial, jobID: job.ID, address: address}
+	return WaitKey{kind: kindJobPlace, jobID: job.ID, address: address}
 }
 
 // AwaitsAnswer reports whether a run has its place at the address until its trigger was answered,
 // and not until it ends.
 func (r *Routed) AwaitsAnswer() bool {
-	return r.Serial.kind == kindSerial && r.Serial.most == 0 && r.Serial.runID == 0 && (r.Remote || !r.Ordered)
+	return r.JobPlace.kind == kindJobPlace && r.JobPlace.most == 0 && r.JobPlace.runID == 0 && (r.Remote || !r.Ordered)
 }
 
 // Runs of concurrent jobs with a maximum: which of them are at an attached executor, or about
@@ -354,7 +355,7 @@ type slotsOfJob struct {
 	rest  []serialSlot
 }
 
-// serialSlot is one of them. Its part is the RunID of its waitlist.
+// serialSlot is one of them. Its part is the RunID of its WaitKey.
 type serialSlot struct {
 	address     string
 	part, runID int64
@@ -362,7 +363,7 @@ type serialSlot struct {
 
 func (p *serialSlot) isAt(at WaitKey) bool { return p.part == at.runID && p.address == at.address }
 
-// At is the run that has a place, 0 where it is free.
+// at is the run that has a place, 0 where it is free.
 func (s serialSlots) at(at WaitKey) int64 {
 	places, any := s[at.jobID]
 	switch {
@@ -379,7 +380,7 @@ func (s serialSlots) at(at WaitKey) int64 {
 	return 0
 }
 
-// Take gives a place to a run, whoever has it.
+// take gives a place to a run, whoever has it.
 func (s serialSlots) take(at WaitKey, runID int64) {
 	places, any := s[at.jobID]
 	switch i := slices.IndexFunc(places.rest, func(p serialSlot) bool { return p.isAt(at) }); {
@@ -417,7 +418,7 @@ func (s serialSlots) all() iter.Seq2[WaitKey, int64] {
 	return func(yield func(WaitKey, int64) bool) {
 		for jobID, places := range s {
 			for _, p := range append([]serialSlot{places.first}, places.rest...) {
-				if !yield(WaitKey{kind: kindSerial, jobID: jobID, runID: p.part, address: p.address}, p.runID) {
+				if !yield(WaitKey{kind: kindJobPlace, jobID: jobID, runID: p.part, address: p.address}, p.runID) {
 					return
 				}
 			}

@@ -61,22 +61,22 @@ func InTransit(r store.Run) bool {
 // All of it is guarded by the lock of the Queue.
 
 // Taken notes that the node to which a run was handed has taken it.
-func (e *Queue) Taken(r store.Run) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.wakes.Start.PokeIf(e.Room.inTransit.has(r.JobID, r.ID) && e.Room.arrived(r.JobID, r.ID))
+func (q *Queue) Taken(r store.Run) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.wakes.Start.PokeIf(q.Due.inTransit.has(r.JobID, r.ID) && q.Due.leaveTransit(r.JobID, r.ID))
 }
 
 // InTheWay are the runs in transit that others wait for.
-func (e *Queue) InTheWay() (ids []int64) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for job, runs := range e.Room.inTransit {
-		if e.Room.lists.at(ForEarlier(job)) == nil {
+func (q *Queue) InTheWay() (ids []int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for job, runs := range q.Due.inTransit {
+		if q.Due.lists.at(ForEarlier(job)) == nil {
 			continue
 		}
 		for _, r := range runs {
-			if e.Held.runs.Of(r.RunID) == nil {
+			if q.Held.runs.Of(r.RunID) == nil {
 				ids = append(ids, r.RunID)
 			}
 		}
@@ -87,29 +87,29 @@ func (e *Queue) InTheWay() (ids []int64) {
 // PlannedAgain takes in that a run which was under way, of a serial job or not as far as
 // that is known, is planned again. The owner of its shard holds it from then on: no scan
 // need find it, and who put it back may have done so before the answer to its start had
-// arrived here. One of a serial job stays ahead of the later ones.
-func (e *Queue) PlannedAgain(r store.Run, serial bool) {
-	_, owned := e.leases.Epoch(r.Shard)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	serial = serial || e.Room.inTransit.has(r.JobID, r.ID)
-	freed, sooner := e.landRemote(r.ID, WaitKey{}), false
+// leaveTransit here. One of a serial job stays ahead of the later ones.
+func (q *Queue) PlannedAgain(r store.Run, serial bool) {
+	_, owned := q.leases.Epoch(r.Shard)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	serial = serial || q.Due.inTransit.has(r.JobID, r.ID)
+	freed, sooner := q.landRemote(r.ID, WaitKey{}), false
 	if owned {
-		sooner = e.HoldSome([]store.Run{r}, nil)
+		sooner = q.holdLocked([]store.Run{r}, nil)
 	}
-	if serial && e.Held.runs.Of(r.ID) != nil {
-		e.Room.inTransit.add(r.JobID, KeyOfRun(&r))
+	if serial && q.Held.runs.Of(r.ID) != nil {
+		q.Due.inTransit.add(r.JobID, KeyOfRun(&r))
 	}
-	e.wakes.Start.PokeIf(sooner || freed)
+	q.wakes.Start.PokeIf(sooner || freed)
 }
 
 // NotMine acts on a run that was found not to be this node's to run any more.
-func (e *Queue) NotMine(r store.Run) {
+func (q *Queue) NotMine(r store.Run) {
 	switch {
 	case r.State.Ended():
-		e.Waiters.Notify(&r)
+		q.Waiters.Notify(&r)
 	case r.State == store.StatePlanned:
-		e.PlannedAgain(r, false)
+		q.PlannedAgain(r, false)
 	}
 }
 
@@ -177,67 +177,67 @@ func Slimmed(r store.Run) store.Run {
 
 // AwaitRetry parks an entry behind a retry that is in its way. It gives up its place as the next
 // serial run at its address: the retry may need it.
-func (e *Queue) AwaitRetry(a Attempt, retry store.Run) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.Room.giveBackPlaces(a)
+func (q *Queue) AwaitRetry(a Attempt, retry store.Run) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.Due.giveBackPlaces(a)
 	if ref := a.Ref; ref.job.Version != a.Job.Version { // which may let it pass
-		e.Room.keepAhead(a.Item)
-		e.Room.due.push(a.Item)
-		e.wakes.Start.Poke()
+		q.Due.keepAhead(a.Item)
+		q.Due.ready.push(a.Item)
+		q.wakes.Start.Poke()
 		return
 	}
-	e.InFlight.retries.add(retry)
-	e.Room.parkBehind(WaitKey{kind: kindRun, runID: retry.ID}, a.Item)
+	q.InFlight.retries.add(retry)
+	q.Due.parkBehind(WaitKey{kind: kindRun, runID: retry.ID}, a.Item)
 }
 
 // waitsForRetry parks a run behind a retry that is known to be in its way, so that the store is
 // not asked for each of many that wait. Called with mu held.
-func (e *Queue) waitsForRetry(a *Attempt) bool {
+func (q *Queue) waitsForRetry(a *Attempt) bool {
 	if a.Job.RetryAside {
 		return false
 	}
-	id := e.InFlight.retries.ahead(&a.Run)
+	id := q.InFlight.retries.ahead(&a.Run)
 	if id != 0 {
-		e.Room.parkBehind(WaitKey{kind: kindRun, runID: id}, a.Item)
+		q.Due.parkBehind(WaitKey{kind: kindRun, runID: id}, a.Item)
 	}
 	return id != 0
 }
 
 // AwaitedRetries are the retries that others wait for: what has come of the definitions of their
 // jobs has to be found out, since no run of theirs starts that would tell.
-func (e *Queue) AwaitedRetries() []store.Run {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Collect(maps.Values(e.InFlight.retries.runs))
+func (q *Queue) AwaitedRetries() []store.Run {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Collect(maps.Values(q.InFlight.retries.runs))
 }
 
 // Passed lets those go on that wait for a retry, which is planned no more.
-func (e *Queue) Passed(runID int64) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.wakes.Start.PokeIf(e.letPass(runID))
+func (q *Queue) Passed(runID int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.wakes.Start.PokeIf(q.admitBehindRetry(runID))
 }
 
-// letPass is passed with mu held.
-func (e *Queue) letPass(runID int64) bool {
-	if !e.InFlight.retries.has(runID) {
+// admitBehindRetry is passed with mu held.
+func (q *Queue) admitBehindRetry(runID int64) bool {
+	if !q.InFlight.retries.has(runID) {
 		return false
 	}
-	e.InFlight.retries.drop(runID)
-	return e.Room.admitAllOf(WaitKey{kind: kindRun, runID: runID})
+	q.InFlight.retries.drop(runID)
+	return q.Due.admitAllOf(WaitKey{kind: kindRun, runID: runID})
 }
 
-// LetPassOf lets those go on that wait for retries of a job. Called with mu held.
-func (e *Queue) LetPassOf(jobID int64) {
-	for _, id := range slices.Clone(e.InFlight.retries.of[jobID]) {
-		e.wakes.Start.PokeIf(e.letPass(id))
+// admitBehindRetriesOf lets those go on that wait for retries of a job. Called with mu held.
+func (q *Queue) admitBehindRetriesOf(jobID int64) {
+	for _, id := range slices.Clone(q.InFlight.retries.of[jobID]) {
+		q.wakes.Start.PokeIf(q.admitBehindRetry(id))
 	}
 }
 
 // IsAwaited reports whether others wait for a retry.
-func (e *Queue) IsAwaited(runID int64) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.InFlight.retries.has(runID)
+func (q *Queue) IsAwaited(runID int64) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.InFlight.retries.has(runID)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/lease"
 	"github.com/xxljob/xxljob/internal/guard"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -32,101 +33,122 @@ type Queue struct {
 	mu       sync.Mutex
 	Jobs     *jobBook
 	Held     *held
-	Room     *waitlist
+	Due      *dueBook
 	InFlight *inFlight
 	Waiters  *waiters // under a lock of its own
 }
 
 func New(s *core.Core, panics *guard.Log) *Queue {
 	e := &Queue{clock: s.Clock, leases: s.Leases, wakes: s.Life.Wakes, Waiters: newWaiters()}
-	e.Jobs = newJobBook(&e.mu, s.Cfg.Limits)
+	e.Jobs = newJobBook(&e.mu, s.Cfg.Limits, e.admitBehindRetriesOf)
 	e.Held = newHeld(&s.Cfg, s.Life.Wakes, e.Jobs, &e.mu, panics)
-	e.Room = newWaitlist(&s.Cfg, s.Life.Wakes.Start, s.Life.Wakes.Waiting, e.Jobs, e.Held, &e.mu)
+	e.Due = newDueBook(&s.Cfg, s.Life.Wakes.Start, s.Life.Wakes.Waiting, e.Jobs, e.Held, &e.mu)
 	e.InFlight = newInFlight(&e.mu)
 	return e
 }
 
 // News are the planned runs among some that are this node's and that it does not hold yet.
-func (e *Queue) News(runs []store.Run) (news []store.Run) {
+func (q *Queue) News(runs []store.Run) (news []store.Run) {
 	for i := range runs {
-		if _, owned := e.leases.Epoch(runs[i].Shard); owned && runs[i].State == store.StatePlanned {
+		if _, owned := q.leases.Epoch(runs[i].Shard); owned && runs[i].State == store.StatePlanned {
 			news = append(news, runs[i])
 		}
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.DeleteFunc(news, func(r store.Run) bool { return e.Held.runs.Of(r.ID) != nil })
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.DeleteFunc(news, func(r store.Run) bool { return q.Held.runs.Of(r.ID) != nil })
 }
 
 // Hold puts planned runs on the ring, as far as their apps have room.
-func (e *Queue) Hold(runs []store.Run, jobs map[int64]*store.Job) {
+func (q *Queue) Hold(runs []store.Run, jobs map[int64]*store.Job) {
 	if len(runs) == 0 {
 		return
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.wakes.Start.PokeIf(e.HoldSome(runs, jobs))
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.wakes.Start.PokeIf(q.holdLocked(runs, jobs))
 }
 
-// HoldSome is hold with the mutex held. It reports whether one of the runs is now the next
+// holdLocked is hold with the mutex held. It reports whether one of the runs is now the next
 // to become due.
-func (e *Queue) HoldSome(runs []store.Run, jobs map[int64]*store.Job) (sooner bool) {
-	before, _, had := e.Held.ring.next()
+func (q *Queue) holdLocked(runs []store.Run, jobs map[int64]*store.Job) (sooner bool) {
+	before, _, had := q.Held.ring.next()
 	for i := range runs {
 		r := &runs[i]
-		switch en := e.Held.runs.Of(r.ID); {
+		switch en := q.Held.runs.Of(r.ID); {
 		case r.State != store.StatePlanned:
 		case en != nil:
 			en.found(r)
-		case e.makeRoom(r):
-			e.Held.holdOne(r, jobs[r.JobID])
+		case q.makeRoom(r):
+			q.Held.holdOne(r, jobs[r.JobID])
 		}
 	}
-	after, _, has := e.Held.ring.next()
+	after, _, has := q.Held.ring.next()
 	return has && (!had || after.Before(before))
 }
 
 // makeRoom reports whether a run is to be held. Runs that are forgotten for it hold nobody
 // up any more.
-func (e *Queue) makeRoom(r *store.Run) bool {
-	has, forgotten := e.Held.hasRoom(r)
+func (q *Queue) makeRoom(r *store.Run) bool {
+	has, forgotten := q.Held.hasRoom(r)
 	for _, en := range forgotten {
-		e.Room.arrived(en.Run.JobID, en.Run.ID)
+		q.Due.leaveTransit(en.Run.JobID, en.Run.ID)
 	}
 	return has
 }
 
 // TakeNext moves what has to be started now, if something has to, to the due queue, with what
 // is to go with it. It reports whether that is a herd.
-func (e *Queue) TakeNext(now time.Time) (herd bool) {
-	at, n, ok := e.Held.NextDue()
-	if until := now.Add(e.LeadTime.ForMany(n)); ok && !at.After(until) {
-		return e.takeDue(e.LeadTime.window(now, until)) >= HerdLeast && e.Burst.is(at, now)
+func (q *Queue) TakeNext(now time.Time) (herd bool) {
+	at, n, ok := q.Held.NextDue()
+	if until := now.Add(q.LeadTime.ForMany(n)); ok && !at.After(until) {
+		return q.takeDue(q.LeadTime.window(now, until)) >= HerdLeast && q.Burst.is(at, now)
 	}
 	return false
 }
 
+// offerPause is how often the inbox is looked at for places that starts have given back: a start whose
+// row is locked takes its place again and again.
+const offerPause = 100 * time.Millisecond
+
+// OfferFreed has the inbox looked at again where starts that came to nothing have given back places at
+// this node's executors for which runs wait there. It returns after how long it is to be called again:
+// loop.Forever where nothing is left to offer.
+func (q *Queue) OfferFreed(now time.Time) (again time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.Due.freed {
+		return loop.Forever
+	}
+	if wait := offerPause - now.Sub(q.Due.offeredAt); wait > 0 {
+		return wait
+	}
+	q.Due.freed, q.Due.offeredAt = false, now
+	q.wakes.Inbox.PokeIf(q.InboxFull.Load())
+	return loop.Forever
+}
+
 // ResultsWait reports whether results are to wait for a herd that is being started.
-func (e *Queue) ResultsWait(now time.Time) bool { return e.LeadTime.get() == 0 && e.Burst.lasts(now) }
+func (q *Queue) ResultsWait(now time.Time) bool { return q.LeadTime.get() == 0 && q.Burst.lasts(now) }
 
 // takeDue moves what is due at or before t from the ring to the due queue, and returns how much.
-func (e *Queue) takeDue(t time.Time) int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	ids := e.Held.ring.pop(t)
-	for i, en := range e.Held.entries(ids) {
+func (q *Queue) takeDue(t time.Time) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	ids := q.Held.ring.pop(t)
+	for i, en := range q.Held.entries(ids) {
 		id := ids[i]
 		switch {
 		case en == nil || en.due: // forgotten, or forgotten and held again
 		case en.Run.Scheduled().After(t):
 			// A ring of the user's was early; P2 does not rest on it.
-			e.Held.ring.push(en.Run.Scheduled(), id)
+			q.Held.ring.push(en.Run.Scheduled(), id)
 		default:
-			en.due, en.routing = true, &routing{Route: e.Held.nowhere}
-			e.Room.due.push(en)
+			en.due, en.routing = true, &routing{Route: q.Held.nowhere}
+			q.Due.ready.push(en)
 		}
 	}
-	e.Held.ring.lookAgain(t)
+	q.Held.ring.lookAgain(t)
 	return len(ids)
 }
 
@@ -143,7 +165,7 @@ func (k waitKind) lacks() string {
 		return "app"
 	case kindLane:
 		return "lane"
-	case kindSerial:
+	case kindJobPlace:
 		return "serial"
 	case kindRun:
 		return "run"
@@ -164,13 +186,13 @@ func (k waitKind) lacks() string {
 }
 
 // Backlog is what is due and does not wait for another run, nor for an app that has no executor.
-func (e *Queue) Backlog() (b core.Backlog) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	addTo(&b, &e.Room.due)
-	for at, waiting := range e.Room.lists.all() {
+func (q *Queue) Backlog() (b core.Backlog) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	addTo(&b, &q.Due.ready)
+	for at, waiting := range q.Due.lists.all() {
 		switch at.kind {
-		case kindSerial, kindRun, kindOrder, kindExecutor:
+		case kindJobPlace, kindRun, kindOrder, kindExecutor:
 		default:
 			addTo(&b, waiting)
 		}
@@ -188,17 +210,17 @@ func addTo(b *core.Backlog, t *fairQueue) {
 }
 
 // State fills in what the Queue knows.
-func (e *Queue) State(out *core.Stats) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	out.Held, out.Due, out.Away = e.Held.runs.Len(), e.Room.due.len(), len(e.InFlight.remote)
+func (q *Queue) State(out *core.Stats) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	out.Held, out.Due, out.Away = q.Held.runs.Len(), q.Due.ready.len(), len(q.InFlight.remote)
 	out.Waiting, out.Running = map[string]int{}, map[string]int{}
-	for at, waiting := range e.Room.lists.all() {
+	for at, waiting := range q.Due.lists.all() {
 		out.Waiting[at.kind.lacks()] += waiting.len()
 	}
-	lanes := &e.Room.lanes
+	lanes := &q.Due.lanes
 	out.Fast, out.Slow = core.LaneStats{Size: lanes.limit[LaneFast], Used: lanes.used[LaneFast]}, core.LaneStats{Size: lanes.limit[laneSlow], Used: lanes.used[laneSlow]}
-	for _, f := range e.InFlight.here.All() {
+	for _, f := range q.InFlight.here.All() {
 		if f.Remote {
 			out.Calling++
 		} else {

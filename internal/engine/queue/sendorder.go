@@ -8,13 +8,13 @@ import (
 )
 
 // The order in which started runs of a job are sent to one address. Most have their place there
-// since before they were started (SerialAt). Others take it only now: further parts of broadcasts,
+// since before they were started (JobPlaceAt). Others take it only now: further parts of broadcasts,
 // runs that this node has taken from another one, or that another address has refused.
 
-// turns are started runs that wait for their place, by place.
+// sendOrder are started runs that wait for their place, by place.
 type sendOrder map[WaitKey][]waitingSend
 
-// turn is one of them. Its channel is closed when it has the place.
+// waitingSend is one of them. Its channel is closed when it has the place.
 type waitingSend struct {
 	run lease.RingEntry
 	has chan struct{}
@@ -46,14 +46,14 @@ func (t sendOrder) set(at WaitKey, waiting []waitingSend) {
 	t[at] = waiting
 }
 
-// AwaitTurn waits until a flight may be sent: what was sent before of its job to its address was
+// AwaitPlace waits until a flight may be sent: what was sent before of its job to its address was
 // answered, or is in doubt. It reports whether it may; false where ctx has ended.
-func (e *Queue) AwaitTurn(ctx context.Context, f *Flight) bool {
+func (q *Queue) AwaitPlace(ctx context.Context, f *Flight) bool {
 	if !f.AwaitsAnswer() {
 		return true
 	}
 	run := f.Run.Planned.Key()
-	has := e.waitTurn(f.Serial, run)
+	has := q.takeOrAwaitPlace(f.JobPlace, run)
 	if has == nil {
 		return true
 	}
@@ -62,42 +62,43 @@ func (e *Queue) AwaitTurn(ctx context.Context, f *Flight) bool {
 		return true
 	case <-ctx.Done():
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	waiting := slices.DeleteFunc(e.Room.sends[f.Serial], func(t waitingSend) bool { return t.has == has })
-	e.Room.sends.set(f.Serial, waiting)
-	e.wakes.Start.PokeIf(e.Room.freeSerial(f.Serial, run.RunID)) // it may have got its turn just now
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waiting := slices.DeleteFunc(q.Due.sends[f.JobPlace], func(t waitingSend) bool { return t.has == has })
+	q.Due.sends.set(f.JobPlace, waiting)
+	q.wakes.Start.PokeIf(q.Due.freeJobPlace(f.JobPlace, run.RunID)) // it may have got its turn just now
 	return false
 }
 
-// waitTurn takes the place, and returns nil, or what is closed when the run has got it.
-func (e *Queue) waitTurn(at WaitKey, run lease.RingEntry) chan struct{} {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.Room.takeSerial(at, run) {
+// takeOrAwaitPlace takes the place and returns nil, or returns a channel that is closed when the run
+// has it.
+func (q *Queue) takeOrAwaitPlace(at WaitKey, run lease.RingEntry) chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.Due.takeJobPlace(at, run) {
 		return nil
 	}
 	t := waitingSend{run, make(chan struct{})}
-	e.Room.sends[at] = append(e.Room.sends[at], t)
+	q.Due.sends[at] = append(q.Due.sends[at], t)
 	return t.has
 }
 
-// TakeTurn takes the place for a run in doubt that is to be sent again. It does so if nobody has
-// the place; GiveTurn gives it back.
-func (e *Queue) TakeTurn(at WaitKey, runID int64) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if at.kind != kindSerial || e.Room.serial.at(at) == 0 {
-		if at.kind == kindSerial {
-			e.Room.serial.take(at, runID)
+// TakePlace takes the place for a run in doubt that is to be sent again. It does so if nobody has
+// the place; GivePlace gives it back.
+func (q *Queue) TakePlace(at WaitKey, runID int64) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if at.kind != kindJobPlace || q.Due.serial.at(at) == 0 {
+		if at.kind == kindJobPlace {
+			q.Due.serial.take(at, runID)
 		}
 		return true
 	}
 	return false
 }
 
-func (e *Queue) GiveTurn(at WaitKey, runID int64) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.wakes.Start.PokeIf(e.Room.freeSerial(at, runID))
+func (q *Queue) GivePlace(at WaitKey, runID int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.wakes.Start.PokeIf(q.Due.freeJobPlace(at, runID))
 }

@@ -11,7 +11,7 @@ func TestSerialPlaces(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	places, model := serialSlots{}, map[WaitKey]int64{}
 	for range 50_000 {
-		at := WaitKey{kind: kindSerial, jobID: r.Int64N(5), runID: r.Int64N(2), address: string(rune('a' + r.IntN(4)))}
+		at := WaitKey{kind: kindJobPlace, jobID: r.Int64N(5), runID: r.Int64N(2), address: string(rune('a' + r.IntN(4)))}
 		switch r.IntN(3) {
 		case 0:
 			id := 1 + r.Int64N(100)

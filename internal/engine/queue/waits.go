@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What due runs wait for that has a bound, after which it is told: all but the runs of their own
-// job, and places that running handlers hold.
+// What due runs wait for and what is reported as a trouble when they wait too long: all but the runs of their
+// own job, and places that running handlers hold.
 
 // Wait is one kind of what due runs of an app wait for.
 type Wait struct {
@@ -26,7 +26,7 @@ const (
 // hasBound reports whether it is told when due runs wait in a waitlist for long.
 func (k waitKind) hasBound() bool {
 	switch k {
-	case kindPlace, kindSerial, kindRun, kindOrder, kindRouter, kindExecutor: // the last two are troubles of their own
+	case kindPlace, kindJobPlace, kindRun, kindOrder, kindRouter, kindExecutor: // the last two are troubles of their own
 		return false
 	}
 	return true
@@ -54,15 +54,15 @@ func (e *Queue) Waits() (all []Wait) {
 		}
 	}
 	any := func(*Item) bool { return true }
-	for at, waiting := range e.Room.lists.all() {
+	for at, waiting := range e.Due.lists.all() {
 		if at.kind.hasBound() {
 			add(at.kind.lacks(), waiting, any)
 		}
 	}
-	if e.Room.lists.watched = len(all) > 0; e.Room.lists.watched {
+	if e.Due.lists.watched = len(all) > 0; e.Due.lists.watched {
 		// What is due is looked at while others wait: the loop that starts them may be what hangs.
 		// Who was let in for a place has waited for that, and not for long here.
-		add(kindDue.lacks(), &e.Room.due, func(en *Item) bool { return !en.Waited })
+		add(kindDue.lacks(), &e.Due.ready, func(en *Item) bool { return !en.Waited })
 	}
 	slices.SortFunc(all, func(a, b Wait) int { return cmp.Or(a.Oldest.Compare(b.Oldest), cmp.Compare(a.App, b.App)) })
 	return all

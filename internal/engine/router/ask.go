@@ -46,7 +46,7 @@ func (a *Lookup) addressesFor(ctx context.Context, en *queue.Item, job *store.Jo
 		en.Waited = false
 		return a.decide(key, en.Run.Addresses(), said)
 	}
-	if a.Queue.Room.Waits(queue.ForRegistry(job.App), queue.ForAddresses(job.App)) {
+	if a.Queue.Due.Waits(queue.ForRegistry(job.App), queue.ForAddresses(job.App)) {
 		return nil, "", errBehind
 	}
 	if e, cached := a.Book.Memory.Cached(key); cached && len(en.Run.Addresses()) == 0 {
@@ -90,7 +90,7 @@ func (a *Lookup) askBeside(ctx context.Context, app string) {
 		}
 	}
 	a.Asked.end(app, said)
-	a.Queue.Room.AdmitAll(queue.ForRegistry(app))
+	a.Queue.Due.AdmitAll(queue.ForRegistry(app))
 }
 
 // askOnce asks the store, which may hang, and the registry.
@@ -182,8 +182,8 @@ func (u *ParkedLookups) SetAside(ctx context.Context, en *queue.Item, err error)
 	app := en.Run.App
 	if errors.Is(err, errNobody) {
 		at := queue.ForExecutor(app)
-		if u.Queue.Room.ParkFirst(at, en); !u.Serving.IsAbsent(app) {
-			u.Queue.Room.AdmitAll(at) // somebody has come meanwhile
+		if u.Queue.Due.ParkFirst(at, en); !u.Serving.IsAbsent(app) {
+			u.Queue.Due.AdmitAll(at) // somebody has come meanwhile
 		}
 		return
 	}
@@ -193,12 +193,12 @@ func (u *ParkedLookups) SetAside(ctx context.Context, en *queue.Item, err error)
 		u.Backoffs[app] = b
 	}
 	at := queue.ForAddresses(app)
-	if u.Queue.Room.ParkFirst(at, en) {
+	if u.Queue.Due.ParkFirst(at, en) {
 		b.Failed(ctx, err)
 		delay := b.Delay()
 		u.Life.Loops.Plan.Try(func(ctx context.Context) { // once Stop has begun the runs stay planned
 			if loop.Sleep(ctx, delay) {
-				u.Queue.Room.AdmitAll(at)
+				u.Queue.Due.AdmitAll(at)
 			}
 		})
 	}

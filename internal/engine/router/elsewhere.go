@@ -102,7 +102,7 @@ func (ro *userRouters) near(key routerKey) lease.Nearness {
 func (ro *Router) unknown(en *queue.Item, job *store.Job) string {
 	at, near := queue.ForRouter(job.ID), ro.Asks.near(routerOf(job))
 	found := near < lease.Lacks || len(ro.Leases.Knowing(job.Route, job.App, job.ID, near)) > 0
-	if found && (!ro.Lookup.Queue.Room.Waits(at) || en.CameFrom(at)) {
+	if found && (!ro.Lookup.Queue.Due.Waits(at) || en.CameFrom(at)) {
 		return ""
 	}
 	return "no live node has the routing strategy " + job.Route
@@ -123,7 +123,7 @@ func (u *ParkedLookups) parkUnknown(en *queue.Item, lack *unknownRouter) {
 	if !en.CameFrom(at) {
 		u.Core.Troubles.Saw(store.TroubleUnknownRouter, u.Clock.Now(), refusedKept, troubleOfRouter(en.Run.App, lack.jobID, 1, fmt.Sprintf("%s: its due runs wait for one, each for %v", lack.why, RouterWait)))
 	}
-	u.Queue.Room.ParkFirst(at, en)
+	u.Queue.Due.ParkFirst(at, en)
 	if u.looks.CompareAndSwap(false, true) {
 		u.Life.Loops.Plan.Try(func(ctx context.Context) {
 			if loop.Sleep(ctx, routerPause) {

@@ -31,7 +31,7 @@ func (m *routeMemo) isFor(job *store.Job, addrs []string, run *queue.PlannedRun)
 // same way, as one that goes by the other.
 func isCalledAs(r, other *queue.Routed) bool {
 	return sameExecutor(r.Exec, other.Exec) && r.Remote == other.Remote && r.Lane == other.Lane && r.Places == other.Places &&
-		r.Serial == other.Serial && r.Ordered == other.Ordered && r.Refused == other.Refused
+		r.JobPlace == other.JobPlace && r.Ordered == other.Ordered && r.Refused == other.Refused
 }
 
 // sameExecutor compares executors, which may be of a type of the user's that cannot be compared.

@@ -219,7 +219,7 @@ func (p *probes) look(a *asking) {
 	job := a.job
 	p.mu.Unlock()
 	if ready {
-		p.queue.Room.AdmitAll(queue.ForProbes(job.ID))
+		p.queue.Due.AdmitAll(queue.ForProbes(job.ID))
 	}
 }
 

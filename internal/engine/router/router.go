@@ -95,8 +95,8 @@ func (ro *Router) decide(ctx context.Context, en *queue.Item, job *store.Job) (*
 	}
 	r.Msg = ro.routeMsg(&en.Run, job, addrs, r.Msg)
 	ro.Resolver.Equip(r, job)
-	if en.Run.Sharding() != (store.Sharding{}) && !r.Serial.IsSerial() && job.Block != block.Concurrent {
-		r.Serial = queue.PartAt(job, en.Run.TriggerID(), r.Address) // see choosePart
+	if en.Run.Sharding() != (store.Sharding{}) && !r.JobPlace.IsJobPlace() && job.Block != block.Concurrent {
+		r.JobPlace = queue.PartAt(job, en.Run.TriggerID(), r.Address) // see choosePart
 	} else if ro.isSame(en, job, r) {
 		en.Ref.Memo = &routeMemo{job: job, addrs: addrs, kind: en.Run.RunType(), to: r}
 	}
@@ -278,7 +278,7 @@ func (c *Resolver) Equip(r *queue.Routed, job *store.Job) {
 		c.equipRemote(r, job)
 		return
 	}
-	r.Serial, r.Ordered = queue.SerialAt(job, r.Address), job.Block == block.SerialExecution
+	r.JobPlace, r.Ordered = queue.JobPlaceAt(job, r.Address), job.Block == block.SerialExecution
 	r.Places = core.AttachedPlaces
 	if inc != c.Incarnation {
 		return
@@ -290,8 +290,8 @@ func (c *Resolver) Equip(r *queue.Routed, job *store.Job) {
 	}
 	if _, ours := exec.(*executor.Executor); !ours {
 		r.Lane = queue.LaneFast // or slow: decided when the place is taken
-		if r.Exec != nil && !r.Serial.IsSerial() && job.Block != block.Concurrent {
-			r.Serial = queue.AnswerAt(job, r.Address) // ours goes by when runs were due, this one perhaps by how they arrive
+		if r.Exec != nil && !r.JobPlace.IsJobPlace() && job.Block != block.Concurrent {
+			r.JobPlace = queue.AnswerAt(job, r.Address) // ours goes by when runs were due, this one perhaps by how they arrive
 		}
 	}
 }
@@ -305,5 +305,5 @@ func (c *Resolver) equipRemote(r *queue.Routed, job *store.Job) {
 		return
 	}
 	r.Exec, r.Remote, r.Lane = peer, true, queue.LaneFast
-	r.Serial, r.Ordered = queue.SerialAt(job, r.Address), job.Block == block.SerialExecution
+	r.JobPlace, r.Ordered = queue.JobPlaceAt(job, r.Address), job.Block == block.SerialExecution
 }

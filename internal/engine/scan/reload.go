@@ -35,7 +35,7 @@ func (r *reloader) reloadPlanned(ctx context.Context, before time.Time) error {
 			r.set.Add(shards)
 			return err
 		}
-		r.queue.OpenSerial(func() {
+		r.queue.OpenSerial(nil, func() {
 			r.Leases.Note(shards, func(h *lease.Hold) { h.Loaded, h.LoadedTo = true, lease.RingEntry{} })
 		})
 	}
@@ -66,8 +66,7 @@ func (r *reloader) readPlanned(ctx context.Context, q store.PlannedQuery) error 
 		}
 		last := runs[len(runs)-1]
 		q.After, q.AfterID = last.Scheduled, last.ID
-		r.queue.OpenSerial(func() { // at once: those who start them are not to look at them in vain
-			r.queue.HoldSome(runs, nil)
+		r.queue.OpenSerial(runs, func() { // at once: those who start them are not to look at them in vain
 			r.Leases.Note(q.Shards, func(h *lease.Hold) { h.LoadedTo = queue.KeyOfRun(&last) })
 		})
 		r.readAhead(ctx, runs)

@@ -59,7 +59,7 @@ func TestHookThatNeverReturns(t *testing.T) {
 			t.Errorf("Stop took %v, want StopGrace", took)
 		}
 		stage.RequireOnTime(t, j, 3*19)
-		if lines := log.With("level=WARN", "Hooks.RunStarted", "has not returned"); len(lines) != 1 {
+		if lines := log.With("level=WARN", "Hooks.RunStarted", "has not returned", "dropped=0\n"); len(lines) != 1 {
 			t.Errorf("lines about the hook: %q", lines)
 		}
 		close(release)

@@ -51,6 +51,9 @@ func TestHooksAreDropped(t *testing.T) {
 		if got := started.Load(); got != hooksWaiting+2 {
 			t.Errorf("%d calls of the hook, want %d that waited, one whose caller did, and one when there was room again", got, hooksWaiting)
 		}
+		if n.Stats().EventsDropped != 999 {
+			t.Errorf("%d are counted as dropped", n.Stats().EventsDropped)
+		}
 		if first, last := log.With("level=ERROR", "dropped"), log.With("hooks are being called again", "dropped=999"); len(first) != 1 || len(last) != 1 {
 			t.Errorf("the log says %q, and %q", first, last)
 		}

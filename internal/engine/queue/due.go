@@ -3,6 +3,7 @@ package queue
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/lease"
@@ -13,19 +14,20 @@ import (
 // How due runs come to wait and go on again: for room, for their turn at an address, for
 // earlier runs of their job, for answers.
 
-// waitlist has the due runs of a node: those that may be started, and those that wait for
+// dueBook has the due runs of a node: those that may be started, and those that wait for
 // something. Methods that do not take the lock are called with it held.
-type waitlist struct {
+type dueBook struct {
 	jobs  *jobBook
 	held  *held
 	start loop.Wake
 
 	mu         *sync.Mutex     // the lock of the Queue
-	due        fairQueue       // guarded by mu: may be started
+	ready      fairQueue       // guarded by mu: may be started
 	lists      waitlists       // guarded by mu: wait
 	round      int64           // guarded by mu: of those that are tried again: see dispatch/start.go
 	lanes      lanes           // guarded by mu
-	freed      bool            // guarded by mu: see HasFreed
+	freed      bool            // guarded by mu: see Queue.OfferFreed
+	offeredAt  time.Time       // guarded by mu: when they were offered last
 	serial     serialSlots     // guarded by mu: the run that is at an address, or about to be, for a serial job
 	concurrent concurrentSlots // guarded by mu: the same for concurrent jobs with a maximum
 	inTransit  inTransit       // guarded by mu: serial runs on their way to other nodes
@@ -33,19 +35,19 @@ type waitlist struct {
 	sends      sendOrder       // guarded by mu: started runs that wait to be sent
 }
 
-func newWaitlist(cfg *core.Config, start, long loop.Wake, jobs *jobBook, held *held, mu *sync.Mutex) *waitlist {
-	return &waitlist{
-		jobs: jobs, held: held, start: start, mu: mu, due: newFairQueue(), lists: waitlists{long: long},
+func newDueBook(cfg *core.Config, start, long loop.Wake, jobs *jobBook, held *held, mu *sync.Mutex) *dueBook {
+	return &dueBook{
+		jobs: jobs, held: held, start: start, mu: mu, ready: newFairQueue(), lists: waitlists{long: long},
 		lanes:  newLanes(cfg.Limits.FastLane, cfg.Limits.SlowLane),
 		serial: serialSlots{}, concurrent: concurrentSlots{}, inTransit: inTransit{}, covers: coversWaiting{}, sends: sendOrder{},
 	}
 }
 
-// freeSerial gives up the place of a serial job's run at an address, and lets
+// freeJobPlace gives up the place of a serial job's run at an address, and lets
 // the next one in.
-func (w *waitlist) freeSerial(at WaitKey, runID int64) bool {
+func (w *dueBook) freeJobPlace(at WaitKey, runID int64) bool {
 	switch {
-	case at.kind != kindSerial:
+	case at.kind != kindJobPlace:
 		return false
 	case at.most > 0:
 		return w.concurrent.drop(at, runID) && w.admit(at)
@@ -60,11 +62,11 @@ func (w *waitlist) freeSerial(at WaitKey, runID int64) bool {
 	return w.admit(at)
 }
 
-// takeSerial takes that place for a run; false when another run has it. One that has it
+// takeJobPlace takes that place for a run; false when another run has it. One that has it
 // and is not being started yet gives way to an earlier one.
-func (w *waitlist) takeSerial(at WaitKey, r lease.RingEntry) bool {
+func (w *dueBook) takeJobPlace(at WaitKey, r lease.RingEntry) bool {
 	switch {
-	case at.kind != kindSerial:
+	case at.kind != kindJobPlace:
 		return true
 	case at.most > 0:
 		return w.concurrent.add(at, r.RunID)
@@ -81,13 +83,13 @@ func (w *waitlist) takeSerial(at WaitKey, r lease.RingEntry) bool {
 // admit moves the head of a waitlist to the due queue. At an address of
 // a serial job it has the place from then on, and one that has waited for its turn
 // counts as in transit, so that none overtakes it.
-func (w *waitlist) admit(at WaitKey) bool {
+func (w *dueBook) admit(at WaitKey) bool {
 	en := w.lists.leave(at)
 	if en == nil {
 		return false
 	}
 	switch at.kind {
-	case kindSerial:
+	case kindJobPlace:
 		if at.most > 0 {
 			w.concurrent.add(at, en.Run.ID)
 		} else {
@@ -96,21 +98,21 @@ func (w *waitlist) admit(at WaitKey) bool {
 	case kindOrder:
 		w.inTransit.add(en.Run.JobID, en.Run.Key())
 	default:
-		w.letOut(en, at)
+		w.noteAdmitted(en, at)
 	}
-	w.due.push(en)
+	w.ready.push(en)
 	return true
 }
 
-// letOut notes which waitlist an entry has been let out of.
-func (w *waitlist) letOut(en *Item, at WaitKey) { en.from, en.Waited = w.lists.one(at), true }
+// noteAdmitted notes which waitlist an entry has been let out of.
+func (w *dueBook) noteAdmitted(en *Item, at WaitKey) { en.from, en.Waited = w.lists.one(at), true }
 
-// Park makes an entry wait in a waitlist. If it came from another one, the room it
+// park makes an entry wait in a waitlist. If it came from another one, the room it
 // was let in for goes to the next there. The later runs of a serial job do not wait for
 // one that waits for room, but for one that waits to be told where to go, and for a
 // broadcast: they might get at one of its addresses before it, where the one at which it
 // waits is not among theirs any more.
-func (w *waitlist) park(at WaitKey, en *Item) {
+func (w *dueBook) park(at WaitKey, en *Item) {
 	switch ahead := w.inTransit.has(en.Run.JobID, en.Run.ID); at.kind {
 	case kindProbes, kindAddresses, kindRegistry, kindRouter, kindExecutor, kindSettling:
 		w.keepAhead(en)
@@ -118,11 +120,11 @@ func (w *waitlist) park(at WaitKey, en *Item) {
 		w.inTransit.drop(en.Run.JobID, en.Run.ID)
 	default:
 		if ahead && len(en.Route.Targets) == 0 {
-			w.arrived(en.Run.JobID, en.Run.ID)
+			w.leaveTransit(en.Run.JobID, en.Run.ID)
 		}
 	}
 	if !en.CameFrom(at) {
-		w.letGoOn(en)
+		w.passRoomOn(en)
 	}
 	en.Waited = false
 	if !at.isRoom() && at.kind != kindRegistry && at.kind != kindProbes && at.kind != kindAddresses && at.kind != kindExecutor {
@@ -133,8 +135,8 @@ func (w *waitlist) park(at WaitKey, en *Item) {
 	w.lists.park(at, en)
 }
 
-// letGoOn gives the room that an entry was let in for, if it was, to the next.
-func (w *waitlist) letGoOn(en *Item) {
+// passRoomOn gives the room that an entry was let in for, if it was, to the next.
+func (w *dueBook) passRoomOn(en *Item) {
 	if en.Waited && en.from.isRoom() {
 		en.Waited = false
 		w.admit(*en.from)
@@ -143,31 +145,31 @@ func (w *waitlist) letGoOn(en *Item) {
 }
 
 // AdmitAll lets everybody out of a waitlist.
-func (w *waitlist) AdmitAll(at WaitKey) {
+func (w *dueBook) AdmitAll(at WaitKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.start.PokeIf(w.admitAllOf(at))
 }
 
-func (w *waitlist) admitAllOf(at WaitKey) (any bool) {
+func (w *dueBook) admitAllOf(at WaitKey) (any bool) {
 	for en := w.lists.leave(at); en != nil; en = w.lists.leave(at) {
-		w.letOut(en, at)
-		w.due.push(en)
+		w.noteAdmitted(en, at)
+		w.ready.push(en)
 		any = true
 	}
 	return any
 }
 
-// ChangeSerial gives up the place of a serial job at the address that the entry
+// FreeJobPlace gives up the place of a serial job at the address that the entry
 // was routed to before.
-func (w *waitlist) ChangeSerial(en *Item) {
+func (w *dueBook) FreeJobPlace(en *Item) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.freeSerial(en.Route.Serial, en.Run.ID)
+	w.freeJobPlace(en.Route.JobPlace, en.Run.ID)
 }
 
 // ParkFirst parks an entry and reports whether it is the first of the waitlist.
-func (w *waitlist) ParkFirst(at WaitKey, en *Item) bool {
+func (w *dueBook) ParkFirst(at WaitKey, en *Item) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	first := w.lists.at(at) == nil
@@ -177,7 +179,7 @@ func (w *waitlist) ParkFirst(at WaitKey, en *Item) bool {
 
 // keepAhead keeps the later runs of a serial job behind one that has to come again: they
 // might find at once what it waits for.
-func (w *waitlist) keepAhead(en *Item) {
+func (w *dueBook) keepAhead(en *Item) {
 	if w.jobs.isSerial(en.Run.JobID) {
 		w.inTransit.add(en.Run.JobID, en.Run.Key())
 	}
@@ -186,25 +188,25 @@ func (w *waitlist) keepAhead(en *Item) {
 // parkBehind parks an entry that an earlier one has to pass. It holds nothing then that
 // the earlier one might wait for, and is routed anew when it goes on, as those are that
 // come after it.
-func (w *waitlist) parkBehind(at WaitKey, en *Item) {
-	w.freeSerial(en.Route.Serial, en.Run.ID)
+func (w *dueBook) parkBehind(at WaitKey, en *Item) {
+	w.freeJobPlace(en.Route.JobPlace, en.Run.ID)
 	en.Route = &Routed{}
 	w.park(at, en)
 }
 
-// arrived notes that a run is in transit no more, or never was, and lets the next of its
+// leaveTransit notes that a run is in transit no more, or never was, and lets the next of its
 // job try. It reports whether there was one.
-func (w *waitlist) arrived(jobID, runID int64) bool {
+func (w *dueBook) leaveTransit(jobID, runID int64) bool {
 	w.inTransit.drop(jobID, runID)
 	return w.admit(ForEarlier(jobID))
 }
 
 // clearOut empties a waitlist.
-func (w *waitlist) clearOut(at WaitKey) (any bool) {
+func (w *dueBook) clearOut(at WaitKey) (any bool) {
 	for en := w.lists.leave(at); en != nil; en = w.lists.leave(at) {
-		w.freeSerial(en.Route.Serial, en.Run.ID)
+		w.freeJobPlace(en.Route.JobPlace, en.Run.ID)
 		en.Route = &Routed{}
-		w.due.push(en)
+		w.ready.push(en)
 		any = true
 	}
 	return any
@@ -214,7 +216,7 @@ func (w *waitlist) clearOut(at WaitKey) (any bool) {
 // of it is guarded by the lock of the Queue.
 
 // PutBack puts entries back that have no places yet.
-func (w *waitlist) PutBack(from WaitKey, batch []Attempt) {
+func (w *dueBook) PutBack(from WaitKey, batch []Attempt) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, a := range batch {
@@ -222,18 +224,18 @@ func (w *waitlist) PutBack(from WaitKey, batch []Attempt) {
 	}
 }
 
-// Leave takes the next entry of a waitlist, or of the due queue.
-func (w *waitlist) leave(from WaitKey) *Item {
+// leave takes the next entry of a waitlist, or of the due queue.
+func (w *dueBook) leave(from WaitKey) *Item {
 	if from.kind == kindDue {
-		return w.due.pop()
+		return w.ready.pop()
 	}
 	return w.lists.leave(from)
 }
 
 // lenOf is how many wait in a waitlist, or are due.
-func (w *waitlist) lenOf(at WaitKey) int {
+func (w *dueBook) lenOf(at WaitKey) int {
 	if at.kind == kindDue {
-		return w.due.len()
+		return w.ready.len()
 	}
 	if t := w.lists.at(at); t != nil {
 		return t.len()
@@ -242,33 +244,17 @@ func (w *waitlist) lenOf(at WaitKey) int {
 }
 
 // comeBack undoes leave.
-func (w *waitlist) comeBack(from WaitKey, en *Item) {
+func (w *dueBook) comeBack(from WaitKey, en *Item) {
 	if from.kind == kindDue {
-		w.due.push(en)
+		w.ready.push(en)
 	} else {
 		w.lists.park(from, en)
 	}
 }
 
-// HasFreed reports whether starts that came to nothing have given back places at this
-// node's executors; TakeFreed does so once.
-func (w *waitlist) HasFreed() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.freed
-}
-
-func (w *waitlist) TakeFreed() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	freed := w.freed
-	w.freed = false
-	return freed
-}
-
 // NextRound returns the waitlist of the round that goes on, which is the next one when this one
 // is over.
-func (w *waitlist) NextRound() WaitKey {
+func (w *dueBook) NextRound() WaitKey {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.lists.at(forTurnAgain(w.round)) == nil {
@@ -278,14 +264,14 @@ func (w *waitlist) NextRound() WaitKey {
 }
 
 // Count is how many wait in a waitlist.
-func (w *waitlist) Count(at WaitKey) int {
+func (w *dueBook) Count(at WaitKey) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.lenOf(at)
 }
 
 // IsLeft reports whether something is due, or waits for a start that is made singly.
-func (w *waitlist) IsLeft() bool {
+func (w *dueBook) IsLeft() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.ContainsFunc([]WaitKey{{kind: kindDue}, {kind: kindTurn}, forTurnAgain(w.round), forTurnAgain(w.round + 1)},
@@ -293,14 +279,14 @@ func (w *waitlist) IsLeft() bool {
 }
 
 // Waits reports whether somebody waits in one of the waitlists.
-func (w *waitlist) Waits(at ...WaitKey) bool {
+func (w *dueBook) Waits(at ...WaitKey) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.ContainsFunc(at, func(at WaitKey) bool { return w.lists.at(at) != nil })
 }
 
 // AnyWaits reports whether a due run waits for anything.
-func (w *waitlist) AnyWaits() bool {
+func (w *dueBook) AnyWaits() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.lists.len() > 0
@@ -308,14 +294,14 @@ func (w *waitlist) AnyWaits() bool {
 
 // ParkSingly has an entry wait for its turn, or for its next one. The room that it was let in
 // for, if it was, is kept for it: others that are due would take it meanwhile.
-func (w *waitlist) ParkSingly(en *Item) {
+func (w *dueBook) ParkSingly(en *Item) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if en.Route.Refused != "" {
-		w.letGoOn(en)
+		w.passRoomOn(en)
 	}
 	if en.keeps = en.Waited && en.from.isRoom(); en.keeps {
-		w.lanes.keep(*en.from)
+		w.lanes.reserve(*en.from)
 	}
 	at := WaitKey{kind: kindTurn}
 	if en.tried != triedNot {
@@ -326,30 +312,30 @@ func (w *waitlist) ParkSingly(en *Item) {
 
 // parkSingly has an entry wait for its turn. The later runs of its job, if that is a serial
 // one, wait too. Caller holds mu.
-func (w *waitlist) parkSingly(at WaitKey, en *Item) {
+func (w *dueBook) parkSingly(at WaitKey, en *Item) {
 	w.keepAhead(en)
 	w.lists.park(at, en)
 }
 
 // parkTried is parkSingly for one whose start had no effect.
-func (w *waitlist) parkTried(en *Item) {
+func (w *dueBook) parkTried(en *Item) {
 	en.tried = max(en.tried, triedAlready)
 	w.parkSingly(forTurnAgain(w.round+1), en)
 }
 
 // unkeep gives room back that is kept for an entry, which is still the one that was let in
 // for it. Caller holds mu.
-func (w *waitlist) unkeep(en *Item) {
+func (w *dueBook) unkeep(en *Item) {
 	if en.keeps {
 		en.keeps = false
 		w.freed = w.freed || en.from.kind == kindPlace
-		w.lanes.giveUp(*en.from)
+		w.lanes.unreserve(*en.from)
 	}
 }
 
 // giveBackPlaces undoes reserve, but for the place of a serial job, which the
 // entry keeps until it starts or is given up.
-func (w *waitlist) giveBackPlaces(a Attempt) {
+func (w *dueBook) giveBackPlaces(a Attempt) {
 	a.starting = false
 	if a.Route.Refused != "" || a.Start.RunID == 0 {
 		return
@@ -365,7 +351,7 @@ func (w *waitlist) giveBackPlaces(a Attempt) {
 
 // Fitting returns the runs that there is room for, by the places of each app, and
 // whether some have to wait.
-func (w *waitlist) Fitting(runs []store.Run, places map[string]int) (ids []int64, full bool) {
+func (w *dueBook) Fitting(runs []store.Run, places map[string]int) (ids []int64, full bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	more := map[addressKey]int{}

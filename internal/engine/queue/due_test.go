@@ -44,21 +44,21 @@ func TestRoomThatIsNotTaken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, entries := books(t, 2)
 			key := here.key("app")
-			e.Room.lanes.enter(LaneNone, key, 1)
+			e.Due.lanes.enter(LaneNone, key, 1)
 			for _, en := range entries {
-				room, _ := e.Room.lanes.fits(LaneNone, key, 1)
-				e.Room.park(room, en)
+				room, _ := e.Due.lanes.fits(LaneNone, key, 1)
+				e.Due.park(room, en)
 			}
-			e.Room.admit(e.Room.lanes.ended(key))
+			e.Due.admit(e.Due.lanes.ended(key))
 			let, _ := e.Pop(WaitKey{kind: kindDue}, 10, nil)
 			if len(let) != 1 {
 				t.Fatalf("%d were let in, want 1", len(let))
 			}
 			let[0].Route = &c.to
-			if e.ReserveAll(let[:1], time.Now(), noProbes)[0] != ReservedAll {
+			if ready, _ := e.ReserveAll(let[:1], time.Now(), noProbes); len(ready) != 1 {
 				t.Fatal("it waits again")
 			}
-			if n := e.Room.due.len(); n != c.next {
+			if n := e.Due.ready.len(); n != c.next {
 				t.Errorf("%d others were let in, want %d", n, c.next)
 			}
 		})
@@ -76,32 +76,32 @@ func TestRoomThatIsKept(t *testing.T) {
 	} {
 		for _, forgotten := range []bool{false, true} {
 			e, entries := books(t, 2)
-			e.Room.lanes.limit[LaneFast] = 1
-			e.Room.lanes.enter(LaneFast, key, 1)
-			e.Room.park(at, entries[0])
-			e.Room.park(at, entries[1])
-			e.Room.lanes.ended(key)
-			e.Room.lanes.answered(nil, LaneFast, key)
-			e.Room.admit(at)
+			e.Due.lanes.limit[LaneFast] = 1
+			e.Due.lanes.enter(LaneFast, key, 1)
+			e.Due.park(at, entries[0])
+			e.Due.park(at, entries[1])
+			e.Due.lanes.ended(key)
+			e.Due.lanes.answered(nil, LaneFast, key)
+			e.Due.admit(at)
 			let, _ := e.Pop(WaitKey{kind: kindDue}, 10, nil)
 			let[0].Route = &Routed{Address: "local://n-1", Targets: []string{"local://n-1"}, Places: 1, Lane: LaneFast}
 			let[0].RoutedAt = time.Now()
-			e.Room.ParkSingly(let[0].Item)
-			if e.Room.due.len() > 0 {
+			e.Due.ParkSingly(let[0].Item)
+			if e.Due.ready.len() > 0 {
 				t.Errorf("%+v: another was let in", at)
 			}
-			if _, fits := e.Room.lanes.fits(LaneFast, key, 1); fits {
+			if _, fits := e.Due.lanes.fits(LaneFast, key, 1); fits {
 				t.Errorf("%+v: another would have the room", at)
 			}
 			if forgotten {
-				e.GiveUp(let[0])
-				if e.Room.due.len() != 1 {
+				e.ForgetEnded(let[0])
+				if e.Due.ready.len() != 1 {
 					t.Errorf("%+v: the next was not let in", at)
 				}
 			} else {
 				e.TurnBegins(&let[0], false)
 			}
-			if _, fits := e.Room.lanes.fits(LaneFast, key, 1); !fits {
+			if _, fits := e.Due.lanes.fits(LaneFast, key, 1); !fits {
 				t.Errorf("%+v: the room is still taken, forgotten %t", at, forgotten)
 			}
 		}
@@ -113,14 +113,14 @@ func TestRoomThatIsKept(t *testing.T) {
 func TestRoomOfARefusal(t *testing.T) {
 	e, entries := books(t, 2)
 	at := WaitKey{kind: kindLane, lane: LaneFast}
-	e.Room.park(at, entries[0])
-	e.Room.park(at, entries[1])
-	e.Room.admit(at)
+	e.Due.park(at, entries[0])
+	e.Due.park(at, entries[1])
+	e.Due.admit(at)
 	let, _ := e.Pop(WaitKey{kind: kindDue}, 10, nil)
 	let[0].Route = &Routed{Refused: "why not"}
-	e.Room.ParkSingly(let[0].Item)
-	if e.Room.due.len() != 1 || e.Room.lanes.used[LaneFast] != 0 {
-		t.Errorf("%d others were let in, %d places are taken", e.Room.due.len(), e.Room.lanes.used[LaneFast])
+	e.Due.ParkSingly(let[0].Item)
+	if e.Due.ready.len() != 1 || e.Due.lanes.used[LaneFast] != 0 {
+		t.Errorf("%d others were let in, %d places are taken", e.Due.ready.len(), e.Due.lanes.used[LaneFast])
 	}
 }
 
@@ -137,15 +137,15 @@ func TestTriedRunsStayApart(t *testing.T) {
 	}
 	var order []int64
 	for range 4 {
-		en := e.Room.leave(e.Room.NextRound())
+		en := e.Due.leave(e.Due.NextRound())
 		order = append(order, en.Run.ID)
 		if en.Run.ID == 1 { // is stuck, and its route is old
 			en.Route = &Routed{Refused: "why not"}
-			e.Room.ParkSingly(en)
+			e.Due.ParkSingly(en)
 		}
 	}
-	if want := []int64{1, 2, 3, 1}; !slices.Equal(order, want) || e.Room.Waits(WaitKey{kind: kindTurn}) {
-		t.Errorf("turns were %v, want %v; those not tried yet wait %t", order, want, e.Room.Waits(WaitKey{kind: kindTurn}))
+	if want := []int64{1, 2, 3, 1}; !slices.Equal(order, want) || e.Due.Waits(WaitKey{kind: kindTurn}) {
+		t.Errorf("turns were %v, want %v; those not tried yet wait %t", order, want, e.Due.Waits(WaitKey{kind: kindTurn}))
 	}
 }
 
@@ -157,17 +157,17 @@ func TestABroadcastWaitsForOthers(t *testing.T) {
 			part, broadcast := entries[0], Attempt{Item: entries[1], Job: &store.Job{ID: 1, App: "app", Block: block.SerialExecution}}
 			broadcast.Run.JobID = 1
 			broadcast.Route = &Routed{Address: "http://one", Targets: []string{"http://one", "http://two"}}
-			at := SerialAt(broadcast.Job, address)
+			at := JobPlaceAt(broadcast.Job, address)
 			if holds {
-				e.Room.serial.take(at, part.Run.ID)
+				e.Due.serial.take(at, part.Run.ID)
 			} else {
-				e.Room.park(at, part)
+				e.Due.park(at, part)
 			}
 			want := address == "http://two" // at the first it takes its turn
-			if waits := e.waitsForPart(&broadcast); waits != want || e.Room.Waits(ForEarlier(1)) != want {
+			if waits := e.waitsForPart(&broadcast); waits != want || e.Due.Waits(ForEarlier(1)) != want {
 				t.Errorf("at %s, which it holds %t: waits %t", address, holds, waits)
 			}
-			if freed := e.Room.arrived(1, part.Run.ID); freed != want {
+			if freed := e.Due.leaveTransit(1, part.Run.ID); freed != want {
 				t.Errorf("at %s, which it holds %t: let go %t", address, holds, freed)
 			}
 		}
@@ -183,22 +183,22 @@ func TestFreedPlacesAreOffered(t *testing.T) {
 	for name, free := range map[string]func(*Queue, *Attempt){
 		"had no effect": func(e *Queue, a *Attempt) { e.TryAgain(*a, false) },
 		"were kept": func(e *Queue, a *Attempt) {
-			e.Room.giveBackPlaces(*a)
-			e.Room.TakeFreed()
-			e.Room.letOut(a.Item, WaitKey{kind: kindPlace, app: key.app, address: key.address})
-			e.Room.ParkSingly(a.Item)
+			e.Due.giveBackPlaces(*a)
+			e.Due.freed = false
+			e.Due.noteAdmitted(a.Item, WaitKey{kind: kindPlace, app: key.app, address: key.address})
+			e.Due.ParkSingly(a.Item)
 			e.TurnBegins(a, false)
 		},
 	} {
 		e, entries := books(t, 1)
 		a := Attempt{Item: entries[0], Job: e.Jobs.refs[1].job, Start: store.Start{RunID: 1}}
 		a.Item.Route = &Routed{Address: key.address, Places: 1, Exec: noExecutor{}}
-		if e.ReserveAll([]Attempt{a}, time.Now(), noProbes)[0] != ReservedAll || e.Room.TakeFreed() {
+		if ready, _ := e.ReserveAll([]Attempt{a}, time.Now(), noProbes); len(ready) != 1 || e.Due.freed {
 			t.Fatalf("%s: it has no place, or one was given back", name)
 		}
 		free(e, &a)
-		if !e.Room.TakeFreed() || len(e.Room.lanes.running) > 0 {
-			t.Errorf("%s: nothing is said to be free, or %v are under way", name, e.Room.lanes.running)
+		if !e.Due.freed || len(e.Due.lanes.running) > 0 {
+			t.Errorf("%s: nothing is said to be free, or %v are under way", name, e.Due.lanes.running)
 		}
 	}
 }
@@ -210,10 +210,10 @@ func noProbes(int64) bool { return false }
 // again, gives way to an earlier one before it has come up.
 func TestASerialPlaceOfARunThatIsHeldAnew(t *testing.T) {
 	e, entries := books(t, 2)
-	at := WaitKey{kind: kindSerial, jobID: 1, address: "local://n-1"}
-	e.Room.serial.take(at, entries[1].Run.ID)
+	at := WaitKey{kind: kindJobPlace, jobID: 1, address: "local://n-1"}
+	e.Due.serial.take(at, entries[1].Run.ID)
 	entries[1].routing = nil
-	if !e.Room.takeSerial(at, entries[0].Run.Key()) || e.Room.serial.at(at) != entries[0].Run.ID {
+	if !e.Due.takeJobPlace(at, entries[0].Run.Key()) || e.Due.serial.at(at) != entries[0].Run.ID {
 		t.Error("the earlier run does not get the place")
 	}
 }
@@ -227,15 +227,15 @@ func TestSerialRunsOfALostShard(t *testing.T) {
 	behind := func(en *Item) bool {
 		return e.waitsBehind(&Attempt{Item: en, Job: e.Jobs.refs[en.Run.JobID].job})
 	}
-	if !behind(entries[0]) || !e.Room.Waits(waits) {
+	if !behind(entries[0]) || !e.Due.Waits(waits) {
 		t.Fatal("a run of a shard that is new does not wait")
 	}
 	e.leases.Lose(1, 7)
 	if !behind(entries[1]) || e.Held.runs.Of(2) != nil {
 		t.Error("a run of a shard that was lost is still held")
 	}
-	if e.OpenLost(); e.Room.Waits(waits) || e.Room.due.len() != 1 {
-		t.Errorf("waits %v, %d due; want the run that waited to be due, and forgotten then", e.Room.Waits(waits), e.Room.due.len())
+	if e.OpenLost(); e.Due.Waits(waits) || e.Due.ready.len() != 1 {
+		t.Errorf("waits %v, %d due; want the run that waited to be due, and forgotten then", e.Due.Waits(waits), e.Due.ready.len())
 	}
 }
 
@@ -253,7 +253,7 @@ func TestLaterRunWhileAShardOpens(t *testing.T) {
 		t.Fatal("a run of a shard that is new does not wait")
 	}
 	e.clock = &core.Clock{}
-	e.OpenSerial(func() { e.leases.Mine[1] = lease.Hold{Epoch: 7, Settled: true, Loaded: true} })
+	e.OpenSerial(nil, func() { e.leases.Mine[1] = lease.Hold{Epoch: 7, Settled: true, Loaded: true} })
 	if turn := e.InTurn([]Attempt{{Item: taken, Job: job}}); len(turn) > 0 {
 		t.Error("the later run does not wait for the earlier one")
 	}
