@@ -183,7 +183,7 @@ var testsMayImport = map[string][]string{
 	"examples/*":               {"store", "internal/test/await", "internal/test/pgtest", "internal/test/stage"},
 
 	"internal/test/pgtest":      {"internal/test/await"},
-	"internal/test/scenario":    {".", "alarm", "executor", "wire", "block", "route", "store", "store/memory", "store/storetest", "internal/urgent", "internal/test/plain", "internal/test/asker", "internal/test/await", "internal/test/stage", "xxljobtest"},
+	"internal/test/scenario":    {".", "alarm", "finding", "executor", "wire", "block", "route", "store", "store/memory", "store/storetest", "internal/urgent", "internal/test/plain", "internal/test/asker", "internal/test/await", "internal/test/stage", "xxljobtest"},
 	"internal/test/chaos":       {"internal/test/await"},
 	"internal/test/chaos/proxy": {"internal/test/await"},
 }
@@ -211,6 +211,8 @@ var packageVars = []string{
 	"console errManyBodies",
 	"console errSlowBody",
 	"console presets",
+	"console muteSpans",
+	"console spans",
 	"console choices",
 	"console together",
 	"console chosenNames",

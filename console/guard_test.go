@@ -296,7 +296,7 @@ var (
 )
 
 func init() {
-	for _, name := range strings.Fields("!doctype a body br button code datalist dd del details dialog div dl dt fieldset footer form h1 h2 h3 head header html input ins kbd label legend li link main meta nav noscript ol option p path pre rect script section select span strong summary svg symbol table tbody td textarea th thead time title tr ul use") {
+	for _, name := range strings.Fields("!doctype a body br button code datalist dd del details dialog div dl dt fieldset footer form h1 h2 h3 head header html input ins kbd label legend li link main meta nav noscript ol option p path polyline pre rect script section select span strong summary svg symbol table tbody td textarea th thead time title tr ul use") {
 		known[name] = true
 	}
 }
