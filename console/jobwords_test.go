@@ -57,6 +57,7 @@ func TestUnitsInChinese(t *testing.T) { inMemory(t, testUnitsInChinese) }
 func testUnitsInChinese(t *testing.T) {
 	x := newSite(t)
 	root := x.admin()
+	dark := must1(x.s.AddJob(t.Context(), xxljob.Job{App: "dark", Name: "Dark", Handler: "h", Schedule: xxljob.Cron("0 0 3 * * ?")}))
 	j, r := x.stocked(2)
 	latin := regexp.MustCompile(`.{0,40}\d ?(?:ms|s|min|h|d)\b.{0,20}`)
 	for _, language := range []string{"zh-CN", "zh-TW"} {
@@ -67,6 +68,11 @@ func testUnitsInChinese(t *testing.T) {
 			}
 			if strings.Contains(root.body, "<body") && !regexp.MustCompile(`data-units="[^a-z]*\{n\}[^a-z]*\{n\}[^a-z]*\{n\}[^a-z]*\{n\}[^a-z]*"`).MatchString(root.body) {
 				t.Errorf("%s of %s has units in Latin letters for scripts", page, language)
+			}
+		}
+		for _, page := range []string{"overview", "jobs/" + itoa(dark.ID)} {
+			if said := root.get(page).text(); strings.Contains(said, "enabled job") || !strings.Contains(said, map[string]string{"zh-CN": "从未有过执行器", "zh-TW": "從未有過執行器"}[language]) {
+				t.Errorf("%s of %s says of an app without executors: %q", page, language, said)
 			}
 		}
 	}

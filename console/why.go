@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/finding"
@@ -67,6 +68,26 @@ func (q *request) headOf(found []finding.Finding, w *finding.World) (v whyView) 
 	return v
 }
 
+// detailOf is what else is seen, in the user's language as far as that is not what somebody has said.
+func (q *request) detailOf(f finding.Finding) string {
+	switch f.Cause {
+	case finding.Unsaid: // the title says it
+		return ""
+	case finding.FallingBehind:
+		return q.text("finding.detail.falling-behind", "took", q.span(f.Took), "every", q.span(f.Every))
+	case finding.NoExecutor:
+		var said []string
+		if f.Enabled > 0 {
+			said = append(said, q.text("finding.detail.no-executor", "n", f.Enabled))
+		}
+		if f.Since.IsZero() {
+			said = append(said, q.text("finding.detail.never"))
+		}
+		return strings.Join(said, " · ")
+	}
+	return f.Detail
+}
+
 // causeLine is a finding as a line.
 func (q *request) causeLine(f finding.Finding, w *finding.World) causeLine {
 	l := causeLine{Finding: f, Muting: f.Key(), Title: string(f.Cause), Help: f.Remedy(), About: f.App, More: max(len(f.Jobs)-1, 0)}
@@ -79,9 +100,7 @@ func (q *request) causeLine(f finding.Finding, w *finding.World) causeLine {
 	if key := "finding.do." + string(f.Cause); q.look.language.Has(key) {
 		l.Help = q.text(key)
 	}
-	if f.Cause == finding.Unsaid { // the title says it
-		l.Detail = ""
-	}
+	l.Detail = q.detailOf(f)
 	if len(f.Jobs) > 0 {
 		l.Job, l.About = f.Jobs[0], cmp.Or(f.Name, "#"+strconv.FormatInt(f.Jobs[0], 10))
 	}

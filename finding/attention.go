@@ -121,9 +121,11 @@ func (a *attention) block(job int64) {
 func (a *attention) apps() {
 	a.dark = map[string]bool{}
 	wanted := map[string]string{} // app: why it needs an executor
+	enabled := map[string]int{}
 	for _, c := range a.Counts {
 		if c.Enabled > 0 {
 			wanted[c.App] = fmt.Sprintf("enabled jobs: %d", c.Enabled)
+			enabled[c.App] = c.Enabled
 		}
 	}
 	late := map[string][]*store.Run{}
@@ -143,7 +145,7 @@ func (a *attention) apps() {
 			continue
 		}
 		a.dark[app] = true
-		f := Finding{Cause: NoExecutor, App: app, Since: a.gone[app].Gone, Detail: why}
+		f := Finding{Cause: NoExecutor, App: app, Since: a.gone[app].Gone, Enabled: enabled[app], Detail: why}
 		if a.gone[app].By == "" {
 			f.Detail += ", and there never was one"
 		}
@@ -370,7 +372,8 @@ func (a *attention) waits() {
 		runs := late[id]
 		f := Finding{Cause: Overdue, App: runs[0].App, Jobs: []int64{id}, Name: runs[0].JobName}
 		if took, every := a.pace(id, runs); every > 0 && took > every && running[id] {
-			f.Cause, f.Detail = FallingBehind, fmt.Sprintf("a run takes %v, one is due each %v", took.Round(time.Second), every.Round(time.Second))
+			f.Cause, f.Took, f.Every = FallingBehind, took.Round(time.Second), every.Round(time.Second)
+			f.Detail = fmt.Sprintf("a run takes %v, one is due each %v", f.Took, f.Every)
 			a.waitFor(&f, runs)
 			a.add(f)
 			continue

@@ -96,6 +96,10 @@ type Finding struct {
 	Error string
 	// Detail is what else is seen, in words: who has something, what a node is called.
 	Detail string
+	// Enabled is how many enabled jobs the app of [NoExecutor] has.
+	Enabled int
+	// Took is how long runs of the job of [FallingBehind] take, and Every how often one is due.
+	Took, Every time.Duration
 	// At is the moment that it is about: the next instant of NextIs and NotDue.
 	At time.Time
 	// Trouble is what a scheduler says of itself, where the finding is one of these.
