@@ -47,13 +47,7 @@ func (p *page) ResultOf(r xxljob.Run) string { return p.q.cell(&r, FieldResult, 
 // Told is what is to be said of a run beside its result: which retry and which part of a broadcast
 // it is, which instant it stands for, and why it came to nothing.
 func (p *page) Told(r xxljob.Run) string {
-	var words []string
-	if r.Attempt > 0 {
-		words = append(words, p.T("runs.attempt", "n", r.Attempt))
-	}
-	if r.Sharding.Total > 0 {
-		words = append(words, p.T("runs.part", "part", r.Sharding.Index+1, "of", r.Sharding.Total))
-	}
+	words := p.tryAndPart(&r)
 	if !r.StandsFor.IsZero() {
 		words = append(words, p.T("run.standsfor")+": "+p.q.stamp(r.StandsFor))
 	}
@@ -61,6 +55,30 @@ func (p *page) Told(r xxljob.Run) string {
 		words = append(words, r.Reason)
 	}
 	return strings.Join(words, " · ")
+}
+
+// Branch is which part of a broadcast and which try a run of a trigger is.
+func (p *page) Branch(r xxljob.Run) string {
+	if words := p.tryAndPart(&r); len(words) > 0 {
+		return strings.Join(words, " · ")
+	}
+	return p.T("run.first")
+}
+
+// tryAndPart says which retry a run is, of how many where that is known, and which part of a broadcast,
+// counted from 1; nothing for the only part of a first try.
+func (p *page) tryAndPart(r *xxljob.Run) (words []string) {
+	switch {
+	case r.Attempt == 0:
+	case r.Retries >= 0 && r.Reruns == 0 && !r.Started.IsZero():
+		words = append(words, p.T("runs.attempt.of", "n", r.Attempt, "of", r.Attempt+r.Retries))
+	default:
+		words = append(words, p.T("runs.attempt", "n", r.Attempt))
+	}
+	if r.Sharding.Total > 0 {
+		words = append(words, p.T("runs.part", "part", r.Sharding.Index+1, "of", r.Sharding.Total))
+	}
+	return words
 }
 
 // Type is what made a run.

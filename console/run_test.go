@@ -90,7 +90,7 @@ func testBranchesOfARun(t *testing.T) {
 		tree = must1(x.store.Tree(t.Context(), id))
 		return len(tree) == 3 && tree[2].State.Ended()
 	})
-	root.get("runs/"+itoa(tree[1].ID)).is(200).has("retry 1", "retry 2", "part 0 of 1", "ran once: wang,")
+	root.get("runs/"+itoa(tree[1].ID)).is(200).has("retry 1", "retry 2", "part 1 of 1", "ran once: wang,")
 	if strings.Count(root.body, `<tr aria-current="true">`) != 1 {
 		t.Error("it is not said which of them it is")
 	}

@@ -70,7 +70,7 @@ func testManyRunsAtOnce(t *testing.T) {
 	a, b, c, d := x.run(mine), x.run(mine), x.run(seen), x.run(other)
 	op := x.user(console.User{Name: "op", Apps: map[string]console.Role{"orders": console.Operator, "shown": console.Viewer}})
 	form := url.Values{"do": {"kill"}, "id": {itoa(a.ID), itoa(b.ID), itoa(c.ID), itoa(d.ID), "4711", itoa(a.ID)}}
-	op.get("runs").is(200).has("With the selected runs:")
+	op.get("runs").is(200).has("With the selected runs")
 	if n := strings.Count(op.body, `type="checkbox" name="id"`); n != 2 {
 		t.Errorf("%d runs can be chosen, want 2", n)
 	}

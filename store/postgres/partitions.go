@@ -21,7 +21,8 @@ import (
 const (
 	// partitionsAhead is how many days ahead partitions are made.
 	partitionsAhead = 14
-	// partitionsAtOnce is how many of them one transaction makes.
+	// partitionsAtOnce is how many of them one transaction makes. With its indexes a partition of runs
+	// is a dozen files, and the server has to be done with a transaction within answerPatience.
 	partitionsAtOnce = 4
 	// definitionsEach is how many statements make one.
 	definitionsEach = 2
@@ -45,9 +46,11 @@ var usuallyAhead = partitionsAhead
 func partitionName(day time.Time) string { return "xxl_job_log_" + day.Format("20060102") }
 
 // ensurePartitions makes the partitions from yesterday to partitionsAhead days
-// ahead that are not there, a few in each transaction. It looks again after each: where
-// somebody who does not take the lock has made one of them meanwhile, none of ours was made.
+// ahead that are not there, a few in each transaction, or one where the server is too slow for that.
+// It looks again after each: where somebody who does not take the lock has made one of them
+// meanwhile, none of ours was made.
 func (s *Store) ensurePartitions(ctx context.Context) error {
+	atOnce := partitionsAtOnce
 	for left, tries := math.MaxInt, 3; tries > 0; {
 		sql, err := s.missingPartitions(ctx, s.read)
 		if err != nil || len(sql) == 0 {
@@ -57,18 +60,18 @@ func (s *Store) ensurePartitions(ctx context.Context) error {
 			tries--
 		}
 		left = len(sql)
-		if err := s.define(ctx, s.firstMissing); err != nil {
+		err = s.define(ctx, func(ctx context.Context, do doer) ([]string, error) {
+			sql, err := s.missingPartitions(ctx, do)
+			return sql[:min(len(sql), atOnce*definitionsEach)], err
+		})
+		switch {
+		case codeOf(err) == codeCancelled && tries > 1:
+			atOnce = 1
+		case err != nil:
 			return failed(err, "make partitions; a role that may create tables in schema %s has to call postgres.Migrate", s.schema)
 		}
 	}
 	return fmt.Errorf("postgres: partitions of %s.xxl_job_log are missing, though there is something of their name; look for tables that are not attached to it", s.schema)
-}
-
-// firstMissing are the definitions that one transaction makes. With its indexes a partition of
-// runs is a dozen files, and the server has to be done with a transaction within answerPatience.
-func (s *Store) firstMissing(ctx context.Context, do doer) ([]string, error) {
-	sql, err := s.missingPartitions(ctx, do)
-	return sql[:min(len(sql), partitionsAtOnce*definitionsEach)], err
 }
 
 // missingPartitions are the definitions of those that are not there.

@@ -1,10 +1,14 @@
 package postgres_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/xxljob/xxljob/internal/test/pgtest"
+	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/postgres"
 )
@@ -57,4 +61,48 @@ func TestDaysStayWhileTheyAreNeeded(t *testing.T) {
 	_, err = s.Kill(t.Context(), later.ID, "no")
 	must(t, err)
 	there("when it is over", false)
+}
+
+// TestPartitionsOfASlowServer: a server that is too slow for some partitions at once is asked for one at a
+// time, and one that makes none is not asked for ever.
+func TestPartitionsOfASlowServer(t *testing.T) {
+	inServer(t)
+	t.Parallel()
+	superPool(t) // skips where the server is not ours
+	dsn := pgtest.Database(t, "")
+	owner, super := pgtest.Pool(t, pgtest.At(dsn)), pgtest.Pool(t, pgtest.At(as(t, dsn, "postgres")))
+	cfg := postgres.FewDays(postgres.Config{Schema: "slow", AutoMigrate: true, Logger: stage.QuietLog()})
+	must(t, postgres.Migrate(t.Context(), owner, cfg))
+	run(t, super, `create sequence public.asked; grant usage, select on public.asked to public;
+		create table public.slow (more_than int, tries int); insert into public.slow values (1, 99); grant select on public.slow to public;
+		create function public.slow() returns event_trigger language plpgsql as $$ begin
+		if (select count(*) from regexp_matches(current_query(), 'create table if not exists "slow"\."xxl_job_log_2', 'g')) > (select more_than from public.slow)
+			and nextval('public.asked') <= (select tries from public.slow) then raise 'too slow' using errcode = '57014'; end if; end $$;
+		create event trigger slow on ddl_command_start when tag in ('CREATE TABLE') execute function public.slow()`, pgx.QueryExecModeSimpleProtocol)
+	days := func() []string {
+		return ask[[]string](t, owner, `select coalesce(array_agg(relname::text order by 1), '{}') from pg_class where relnamespace = 'slow'::regnamespace and relname ~ '^xxl_job_log_2' and relkind = 'r'`)
+	}
+	all := days()
+	drop := func() {
+		t.Helper()
+		for _, day := range all {
+			run(t, owner, "drop table slow."+day)
+		}
+	}
+	drop()
+	must(t, newStore(t, owner, cfg))
+	if got := days(); !slices.Equal(got, all) {
+		t.Errorf("partitions %q, want %q", got, all)
+	}
+	if !ask[bool](t, super, "select is_called from public.asked") {
+		t.Error("the server was never too slow")
+	}
+	drop()
+	run(t, super, "update public.slow set more_than = 0")
+	asked := ask[int](t, super, "select last_value::int from public.asked")
+	if err := newStore(t, owner, cfg); err == nil {
+		t.Error("there are no partitions, and nothing is said")
+	} else if asked = ask[int](t, super, "select last_value::int from public.asked") - asked; asked != 3 {
+		t.Errorf("it was asked for %d times: %v", asked, err)
+	}
 }

@@ -41,6 +41,7 @@ var otherwise = map[string]string{
 	"select %s from {{schema}}.xxl_job_change c where %s order by %s limit %s":                                            "listQueries",
 	"%sselect ": "listQueries",
 	"%sselect pg_catalog.count(*)::int, coalesce(pg_catalog.min(c.id), 0) from (%s) c":                                                       "listQueries",
+	"(select * from %s l where l.handle_time >= %s::timestamptz)":                                                                            "listQueries",
 	"(select * from (%s) l order by l.id desc limit %s)":                                                                                     "listQueries",
 	"select j.job_desc, j.job_key, j.secret, %s from %s l %s order by l.id desc":                                                             "listQueries",
 	"%sselect %s from %s.xxl_job_info i join %[3]s.xxl_job_next n on n.job_id = i.id and n.shard = i.shard\n\twhere %s order by %s limit %s": "listQueries",
