@@ -516,7 +516,9 @@ func TestFirstStartsSideBySide(t *testing.T) {
 		}
 	}()
 	for line := range strings.Lines(cluster.Log()) {
-		if strings.Contains(line, "ERROR") {
+		// On a busy machine six lists one after the other take longer than a wait for a lock, which is tried
+		// again: nobody was quicker to make something then.
+		if strings.Contains(line, "ERROR") && !strings.Contains(line, "due to lock timeout") {
 			t.Errorf("the server's log: %s", line)
 		}
 	}
