@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,8 +81,10 @@ func (x *site) forge(list ...forged) (faults found) {
 		if rt.Changes && rt.Pattern != "setup" {
 			before, b := x.whole(), x.browser().alone()
 			b.cookies["xxljob_session"] = &http.Cookie{Name: "xxljob_session", Value: "root is logged in"}
-			if rt.Pattern == "logout" || rt.Pattern == "login" {
-				b = x.user(console.User{Name: "u" + itoa(int64(len(before))) + rt.Pattern}).alone()
+			if slices.Contains([]string{"logout", "login", "password", "sessions"}, rt.Pattern) {
+				name := "u" + itoa(int64(len(before))) + rt.Pattern
+				b = x.user(console.User{Name: name}).alone()
+				x.session(name, "another of "+name)
 				before = x.whole()
 			}
 			to, form := x.changingOne(rt.Pattern)
@@ -127,6 +130,8 @@ func (x *site) changingOne(pattern string) (string, url.Values) {
 		"setup":            setupForm("AAAA", "eve", password),
 		"login":            {"name": {"root"}, "password": {password}},
 		"logout":           {},
+		"password":         newPassword,
+		"sessions":         {"all": {"1"}},
 		"look":             {"language": {"zh-TW"}, "theme": {"dark"}},
 		"jobs/new":         {"name": {"planted"}, "app": {"orders"}, "handler": {"work"}, "type": {"NONE"}},
 		"jobs/bulk":        {"do": {"stop"}, "sure": {"yes"}, "id": {id}},

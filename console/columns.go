@@ -86,6 +86,13 @@ var tables = map[string]tableOf{
 		{Name: "app", Key: "changes.filter.app", there: usual, within: "object"},
 		{Name: "what", Key: "changes.what"},
 	}},
+	"sessions": {columns: []column{
+		{Name: "began", Key: "session.began"},
+		{Name: "seen", Key: "session.seen"},
+		{Name: "client", Key: "changes.client", Class: "mono"},
+		{Name: "browser", Key: "session.browser"},
+		{Name: "end", Key: "row.menu", Unseen: true},
+	}},
 	// On the page of a job, and of a run:
 	"jobruns": {class: "runs", columns: []column{
 		{Name: "state", Key: "field.state"},

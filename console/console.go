@@ -221,6 +221,9 @@ func (q *request) admit(rt *route) error {
 		}
 		return errNobody
 	}
+	if q.mustChangeIt() && !rt.own && rt.pattern != "account" {
+		return errMustChange
+	}
 	return q.permit(rt)
 }
 
@@ -280,6 +283,9 @@ func (q *request) fail(err error) {
 	}
 	if q.wrote {
 		return // the answer has begun; it ends here
+	}
+	if p == errMustChange && q.r.Method == http.MethodGet && !q.isPart() && q.redirect("account") == nil {
+		return
 	}
 	if p == errNobody && q.sendsToLogin() || p == errSetup && q.r.Method == http.MethodGet && !q.isPart() && q.redirect("setup") == nil {
 		return

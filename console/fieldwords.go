@@ -40,6 +40,8 @@ func (p *page) fieldName(name string) string {
 		return p.T("field.passwordset")
 	case "RetryBackoff":
 		return p.T("field.retrybackoff")
+	case "Sessions":
+		return p.T("field.sessions")
 	}
 	if f := p.q.fields[name]; f != nil {
 		return p.T("field." + f.name)

@@ -5,6 +5,7 @@ package console
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // action is what somebody wants to do.
@@ -85,4 +86,14 @@ func lesser(a, b *User, app string) Role {
 		return role(a)
 	}
 	return role(b)
+}
+
+// sortedApps are the apps that roles name, "*" last.
+func sortedApps[R ~string](apps map[string]R) []string {
+	return slices.SortedFunc(maps.Keys(apps), func(a, b string) int {
+		if (a == "*") != (b == "*") {
+			return strings.Compare(b, a)
+		}
+		return strings.Compare(a, b)
+	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console/internal/lang"
+	"github.com/xxljob/xxljob/store"
 )
 
 // preferences are how pages look to somebody.
@@ -213,12 +214,39 @@ func (q *request) takeChosen(ch *chosen) bool {
 // chosenNames are the names of a choice in the settings of an account.
 var chosenNames = []string{"language", "theme", "zone", "density", "live", "keys", "wrap", "columns"}
 
+// settingsOf are the settings of an account, by name.
+func settingsOf(u *store.User) map[string]any {
+	all := map[string]any{}
+	if u.Settings != "" {
+		_ = json.Unmarshal([]byte(u.Settings), &all) // what is none has no settings
+	}
+	return all
+}
+
+// keepSettings keeps settings with an account.
+func (q *request) keepSettings(u *store.User, all map[string]any) error {
+	text, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	return q.accounts.SaveSettings(q.ctx, u.Name, string(text))
+}
+
+// keepSetting keeps a setting with an account beside the others, or forgets it where it is nil.
+func (q *request) keepSetting(u *store.User, name string, value any) error {
+	all := settingsOf(u)
+	if all[name] == value {
+		return nil
+	}
+	if all[name] = value; value == nil {
+		delete(all, name)
+	}
+	return q.keepSettings(u, all)
+}
+
 // saveChosen keeps a choice with the account, beside what else is in its settings.
 func (q *request) saveChosen(ch chosen) error {
-	all := map[string]any{}
-	if s := q.user.account.Settings; s != "" {
-		_ = json.Unmarshal([]byte(s), &all)
-	}
+	all := settingsOf(q.user.account)
 	one, err := json.Marshal(ch)
 	if err != nil {
 		return err
@@ -229,11 +257,7 @@ func (q *request) saveChosen(ch chosen) error {
 	if err := json.Unmarshal(one, &all); err != nil {
 		return err
 	}
-	text, err := json.Marshal(all)
-	if err != nil {
-		return err
-	}
-	return q.accounts.SaveSettings(q.ctx, q.user.Name, string(text))
+	return q.keepSettings(q.user.account, all)
 }
 
 // text is a text in the viewer's language.

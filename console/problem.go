@@ -64,13 +64,14 @@ func (q *request) whyOf(err error) any {
 }
 
 var (
-	errNotThere  = &problem{status: http.StatusNotFound, key: "problem.notfound"}
-	errNobody    = &problem{status: http.StatusUnauthorized, key: "problem.nobody"}
-	errReadOnly  = &problem{status: http.StatusForbidden, key: "problem.readonly"}
-	errForeign   = &problem{status: http.StatusForbidden, key: "problem.crossorigin"}
-	errBadMethod = &problem{status: http.StatusMethodNotAllowed, key: "problem.method"}
-	errSetup     = &problem{status: http.StatusServiceUnavailable, key: "problem.setup"} // a browser is sent there
-	errTooLarge  = &problem{status: http.StatusRequestEntityTooLarge, key: "problem.toolarge"}
+	errNotThere   = &problem{status: http.StatusNotFound, key: "problem.notfound"}
+	errNobody     = &problem{status: http.StatusUnauthorized, key: "problem.nobody"}
+	errReadOnly   = &problem{status: http.StatusForbidden, key: "problem.readonly"}
+	errForeign    = &problem{status: http.StatusForbidden, key: "problem.crossorigin"}
+	errBadMethod  = &problem{status: http.StatusMethodNotAllowed, key: "problem.method"}
+	errSetup      = &problem{status: http.StatusServiceUnavailable, key: "problem.setup"} // a browser is sent there
+	errMustChange = &problem{status: http.StatusForbidden, key: "problem.mustchange"}     // a browser is sent there
+	errTooLarge   = &problem{status: http.StatusRequestEntityTooLarge, key: "problem.toolarge"}
 
 	errManyBodies = &problem{status: http.StatusServiceUnavailable, key: "problem.bodies", after: slots.Patience}
 	errSlowBody   = &problem{status: http.StatusRequestTimeout, key: "problem.slowbody"}

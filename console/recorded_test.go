@@ -19,6 +19,8 @@ var recorded = map[string]string{
 	"login":             "login login: - → -",
 	"logout":            "login logout: - → -",
 	"look":              "", // how pages look to somebody is nobody else's business
+	"password":          "user update: PasswordSet → PasswordSet",
+	"sessions":          "session end: Sessions → -",
 	"jobs/new":          "job add: - → all",
 	"jobs/bulk":         "job stop: Stopped → Stopped",
 	"jobs/{id}/edit":    "job update: Author → Author",
@@ -101,7 +103,10 @@ func (x *site) aChange(pattern string) (to string, form url.Values, asks *browse
 		return pattern, url.Values{"code": {code}, "name": {"root"}, "password": {password}, "again": {password}}, x.browser()
 	}
 	root := x.admin()
-	own := map[string]url.Values{"login": {"name": {"root"}, "password": {password}}, "logout": {}, "look": {"theme": {"dark"}}}
+	own := map[string]url.Values{"login": {"name": {"root"}, "password": {password}}, "logout": {}, "look": {"theme": {"dark"}}, "password": newPassword, "sessions": {"all": {"1"}}}
+	if pattern == "sessions" {
+		x.session("root", "another session")
+	}
 	if form, is := own[pattern]; is {
 		return pattern, form, root
 	}
@@ -130,6 +135,8 @@ func (x *site) refused(pattern string) (list []*browser) {
 	switch pattern {
 	case "setup", "login", "logout", "look", "jobs/bulk", "runs/bulk": // who may do less is told so for each row
 		return list
+	case "password", "sessions": // which are everybody's own
+		return append(list, x.browser())
 	}
 	return append(list, x.browser(), x.user(console.User{Name: "viewer", Apps: map[string]console.Role{"orders": console.Viewer}}),
 		x.user(console.User{Name: "stranger", Apps: map[string]console.Role{"billing": console.Editor}}))

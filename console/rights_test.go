@@ -35,6 +35,9 @@ var rights = []expected{
 	{"POST", "login", "", "5555555555555"}, // 422: the password is wrong
 	{"POST", "logout", "", "LLLLLLLLLLLLL"},
 	{"POST", "look", "", "2222222222222"},
+	{"GET", "account", "", "L222222222221"},
+	{"POST", "password", "", "1555553333331"}, // 422: the password is wrong; 403: a token is no person
+	{"POST", "sessions", "", "1222223333331"},
 	{"GET", "", "", "L222222222221"},
 	{"GET", "overview", "", "L222222222221"},
 	{"GET", "jobs", "", "L222222222221"},

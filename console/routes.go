@@ -98,6 +98,9 @@ func routes() []route {
 		{method: get, pattern: "login", needs: anybody, serve: (*request).loginForm, only: true},
 		{method: post, pattern: "login", needs: anybody, serve: (*request).login, own: true, only: true, carries: true},
 		{method: post, pattern: "logout", needs: anybody, serve: (*request).logout, own: true, only: true},
+		{method: get, pattern: "account", needs: somebody, serve: (*request).account},
+		{method: post, pattern: "password", needs: somebody, serve: (*request).password, own: true, only: true},
+		{method: post, pattern: "sessions", needs: somebody, serve: (*request).endSessions, own: true, only: true},
 		{method: post, pattern: "look", needs: anybody, serve: (*request).setLook, own: true},
 
 		{method: get, pattern: "", needs: somebody, serve: (*request).home},

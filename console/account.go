@@ -1,0 +1,208 @@
+package console
+
+// The account of who is logged in: the own password and sessions, and how pages look.
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
+	"github.com/xxljob/xxljob/store"
+)
+
+// accountPage is the page of the own account.
+type accountPage struct {
+	Said, Name string
+	Rights     []right
+	Own        bool // there is a password here, and a session
+	Must       bool // the password has to be changed first
+	Faults     map[string]string
+	Sessions   []sessionRow
+	Others     int // of these, but for the one that asks
+}
+
+// right is what somebody may do in an app; App is "*" for all that are not named.
+type right struct{ App, Role string }
+
+// sessionRow is a session as a list shows it.
+type sessionRow struct {
+	store.Session
+	Browser string
+	This    bool // it is the one that asks
+}
+
+// rightsOf are the rights of a user in words; none for an admin, who has all.
+func rightsOf(u *User) (list []right) {
+	for _, app := range sortedApps(u.Apps) {
+		list = append(list, right{app, string(u.Apps[app])})
+	}
+	return list
+}
+
+// mustChange is the key in the settings of an account whose password somebody else has chosen: it is to be
+// changed before anything else is done.
+const mustChange = "passwordOfAnother"
+
+// mustChangeIt reports whether the user has to choose a password before anything else.
+func (q *request) mustChangeIt() bool {
+	return q.user != nil && q.user.session != nil && settingsOf(q.user.account)[mustChange] == true
+}
+
+// browsers and systems are what a browser says of itself, by the words that it says so with; the first that is
+// there counts.
+var (
+	browsers = [][2]string{{"Edg", "Edge"}, {"OPR/", "Opera"}, {"SamsungBrowser/", "Samsung Internet"}, {"Firefox/", "Firefox"}, {"FxiOS/", "Firefox"}, {"Chrome/", "Chrome"}, {"CriOS/", "Chrome"}, {"Safari/", "Safari"}}
+	systems  = [][2]string{{"Windows", "Windows"}, {"Android", "Android"}, {"iPhone", "iOS"}, {"iPad", "iPadOS"}, {"Mac OS X", "macOS"}, {"CrOS", "ChromeOS"}, {"Linux", "Linux"}}
+)
+
+// browserOf is what a browser says it is, in a few words.
+func browserOf(agent string) string {
+	var words []string
+	for _, list := range [][][2]string{browsers, systems} {
+		for _, known := range list {
+			if strings.Contains(agent, known[0]) {
+				words = append(words, known[1])
+				break
+			}
+		}
+	}
+	if len(words) == 0 {
+		return web.CutTo(agent, 40)
+	}
+	return strings.Join(words, " · ")
+}
+
+// sessionsOf are the sessions of a user, as a list shows them.
+func (q *request) sessionsOf(user string) (rows []sessionRow, err error) {
+	list, err := q.accounts.Sessions(q.ctx, user, q.sessionLimits())
+	for _, s := range list {
+		rows = append(rows, sessionRow{s, browserOf(s.Agent), q.user.session != nil && s.ID == q.user.session.ID})
+	}
+	return rows, err
+}
+
+// account shows the own account.
+func (q *request) account() error { return q.showAccount(http.StatusOK, nil) }
+
+func (q *request) showAccount(status int, faults map[string]string) error {
+	p := accountPage{Said: q.said(), Name: q.user.Name, Rights: rightsOf(q.user), Own: q.user.session != nil, Must: q.mustChangeIt(), Faults: faults}
+	if p.Own {
+		var err error
+		if p.Sessions, err = q.sessionsOf(q.user.Name); err != nil {
+			return err
+		}
+		p.Others = len(p.Sessions) - 1
+	}
+	return q.show("account", status, p)
+}
+
+// errNoLogin is the answer to a program that shows a token, where a person has to be.
+var errNoLogin = &problem{status: http.StatusForbidden, key: "problem.nologin"}
+
+// password gives the user another password, who has to say the one there is. Other sessions end by that.
+func (q *request) password() error {
+	if q.user.session == nil {
+		return errNoLogin
+	}
+	account := *q.user.account
+	right, wait, err := q.isPassword(&account, q.field("old"))
+	faults := map[string]string{}
+	switch {
+	case err != nil:
+		return err
+	case wait > 0:
+		q.w.Header().Set("Retry-After", strconv.Itoa(web.Seconds(wait)))
+		return q.showAccount(http.StatusTooManyRequests, map[string]string{"old": q.text("login.wait", "n", web.Seconds(wait))})
+	case !right:
+		faults["old"] = q.text("account.wrong")
+	}
+	var weak web.WeakPassword
+	switch {
+	case errors.As(web.CheckPassword(account.Name, q.field("password")), &weak):
+		faults["password"] = q.text(string(weak))
+	case q.field("password") != q.field("again"):
+		faults["again"] = q.text("password.again")
+	case q.field("password") == q.field("old"):
+		faults["password"] = q.text("password.same")
+	}
+	if len(faults) > 0 {
+		return q.showAccount(http.StatusUnprocessableEntity, faults)
+	}
+	if account.Password, err = q.hasher.Hash(q.ctx, q.hashes, q.field("password")); err != nil {
+		return err
+	}
+	if account, err = q.accounts.UpdateUser(q.ctx, account); err != nil {
+		return err
+	}
+	q.Logger.Info("console: a password was changed", "user", account.Name, "client", q.client.Text, "request", q.id)
+	if err := q.keepSetting(&account, mustChange, nil); err != nil {
+		return err
+	}
+	if _, err := q.begin(&account, q.field("password")); err != nil {
+		return err
+	}
+	return q.redirect(saying("account", "password"))
+}
+
+// isPassword reports whether a password is that of the account, or how long a try has to wait: tries count as
+// those to log in do.
+func (q *request) isPassword(account *store.User, given string) (is bool, wait time.Duration, err error) {
+	t := &try{name: account.Name, at: time.Now(), from: q.client.Network(), secret: q.hasLoggedIn(account)}
+	if wait, err = q.mayTry(t); err != nil || wait > 0 {
+		return false, wait, err
+	}
+	q.hashes = q.holder(t)
+	if is, _, err = q.hasher.Matches(q.ctx, q.hashes, account.Password, given); err != nil {
+		return false, 0, err
+	}
+	if !is {
+		q.noteLogin(account.Name, "login-failed")
+		return false, 0, nil
+	}
+	return true, 0, q.passed(t)
+}
+
+// endSessions ends a session of the user's own, or all but the one that asks.
+func (q *request) endSessions() error {
+	if q.user.session == nil {
+		return errNoLogin
+	}
+	return q.endSessionsOf(q.user.Name, "account")
+}
+
+// endSessionsOf ends what the form says of the sessions of a user: one, or all but the one that asks.
+func (q *request) endSessionsOf(user, back string) error {
+	list, err := q.sessionsOf(user)
+	if err != nil {
+		return err
+	}
+	var ends []int64
+	for _, s := range list {
+		if !s.This && (q.field("all") != "" || q.field("id") == strconv.FormatInt(s.ID, 10)) {
+			ends = append(ends, s.ID)
+		}
+	}
+	if len(ends) > 0 && q.record != nil {
+		if _, err := q.record.RecordChange(q.ctx, xxljob.Change{Verb: "end", Object: store.ObjectSession, ObjectID: user, Before: `{"Sessions":` + strconv.Itoa(len(ends)) + `}`}); err != nil {
+			return err
+		}
+	}
+	for _, id := range ends {
+		if err := q.accounts.EndSession(q.ctx, user, id); err != nil && !errors.Is(err, xxljob.ErrNotFound) { // it has ended by now
+			return err
+		}
+	}
+	return q.redirect(saying(back, "ended"))
+}
+
+// EndsSessions is where a form is sent that ends sessions, of who is logged in or of another user.
+func (p *page) EndsSessions() string {
+	if _, is := p.Body.(accountPage); is {
+		return "sessions"
+	}
+	return "users/sessions"
+}
