@@ -4,7 +4,6 @@ package console
 // what is due next. It is read once for all who look at it, and each sees the part of his apps.
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -252,7 +251,7 @@ func (q *request) executorsTile(w *finding.World, found []finding.Finding) tile 
 		}
 	}
 	for i := range w.Registrations {
-		if w.Now.Sub(w.Registrations[i].Updated) <= cmp.Or(w.Dead, 90*time.Second) {
+		if w.Lives(w.Registrations[i]) {
 			n++
 		}
 	}
@@ -261,7 +260,7 @@ func (q *request) executorsTile(w *finding.World, found []finding.Finding) tile 
 			dark++
 		}
 	}
-	t := tile{Key: "executors", Value: strconv.Itoa(n), Href: "jobs", Bad: dark > 0}
+	t := tile{Key: "executors", Value: strconv.Itoa(n), Href: "executors", Bad: dark > 0}
 	if dark > 0 {
 		t.Note = q.text("overview.executors.note", "n", dark)
 	}

@@ -74,6 +74,7 @@ func pages(j xxljob.Job, r xxljob.Run) (list []string) {
 		"preview":        {"?type=CRON&conf=0+0+3+*+*+%3F"},
 		"runs":           {"?state=waiting", "?state=bad", "?state=skipped", "?text=nothing", "?job=" + job, "?text=" + run},
 		"runs/{id}/log":  {"?find=x", "?from=1"},
+		"executors":      {"?tab=nodes", "?tab=shards", "?app=orders", "?text=o&from=1"},
 		"changes":        {"?actor=ann", "?app=billing&verb=add"},
 	}
 	for _, rt := range console.Routes() {

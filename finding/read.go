@@ -58,6 +58,26 @@ func Read(ctx context.Context, st store.Store) (World, error) {
 	return w, r.jobsOf(&w)
 }
 
+// ReadCluster is [Read] without how runs have ended and without jobs: what [Attention] finds in it of
+// nodes, shards and apps that nobody serves is what it finds of these in a World of Read. Bounds and
+// errors are those of Read.
+func ReadCluster(ctx context.Context, st store.Store) (World, error) {
+	r := reader{ctx: ctx, st: st}
+	w, err := r.cluster("")
+	if err != nil {
+		return w, err
+	}
+	if jobs, ok := st.(store.JobReader); ok {
+		if w.Counts, err = jobs.CountJobs(ctx); err != nil {
+			return w, err
+		}
+	}
+	if runs, ok := st.(store.RunReader); ok {
+		err = r.open(store.WithShortTexts(ctx, shortText), runs, &w)
+	}
+	return w, err
+}
+
 // reader asks a store.
 type reader struct {
 	ctx context.Context
@@ -114,12 +134,7 @@ func (r reader) cluster(app string) (w World, err error) {
 // and of those that wait.
 func (r reader) runs(st store.RunReader, w *World) error {
 	ctx := store.WithShortTexts(r.ctx, shortText)
-	waiting, err := st.Waiting(ctx, store.Run{}, mostWaiting)
-	if err != nil {
-		return err
-	}
-	running, err := st.SearchRuns(ctx, store.RunSearch{States: []store.State{store.StateStarted, store.StateDispatched}, Limit: mostOpen})
-	if err != nil {
+	if err := r.open(ctx, st, w); err != nil {
 		return err
 	}
 	bad, err := st.SearchRuns(ctx, store.RunSearch{States: []store.State{store.StateFailed, store.StateTimedOut, store.StateLost, store.StateRefused},
@@ -130,13 +145,9 @@ func (r reader) runs(st store.RunReader, w *World) error {
 	if bad.SearchedTo > 1 || len(bad.Runs) == mostBad {
 		w.Back = bad.SearchedTime
 	}
-	w.Running = running.Runs
 	jobs := map[int64]bool{}
-	for _, x := range waiting {
-		if x.Scheduled.Before(w.Now) {
-			w.Waiting = append(w.Waiting, x)
-			jobs[x.JobID] = true
-		}
+	for i := range w.Waiting {
+		jobs[w.Waiting[i].JobID] = true
 	}
 	for i := range bad.Runs {
 		jobs[bad.Runs[i].JobID] = true
@@ -144,6 +155,22 @@ func (r reader) runs(st store.RunReader, w *World) error {
 	if ids := slices.Sorted(maps.Keys(jobs)); len(ids) > 0 {
 		w.Ended, err = st.LastRuns(ctx, ids[:min(len(ids), mostLooked)], lastRuns)
 	}
+	return err
+}
+
+// open reads what waits though it is due, and what is under way.
+func (r reader) open(ctx context.Context, st store.RunReader, w *World) error {
+	waiting, err := st.Waiting(ctx, store.Run{}, mostWaiting)
+	if err != nil {
+		return err
+	}
+	for _, x := range waiting {
+		if x.Scheduled.Before(w.Now) {
+			w.Waiting = append(w.Waiting, x)
+		}
+	}
+	running, err := st.SearchRuns(ctx, store.RunSearch{States: []store.State{store.StateStarted, store.StateDispatched}, Limit: mostOpen})
+	w.Running = running.Runs
 	return err
 }
 

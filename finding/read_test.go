@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -87,6 +88,7 @@ func TestRead(t *testing.T) {
 				if len(all) == 0 || all[0].Cause != c.cause {
 					t.Fatalf("found %v, want %s", all, c.cause)
 				}
+				w.sameOfTheCluster(all)
 				world, err := finding.ReadJob(t.Context(), w.st, j.ID)
 				stage.Must(t, err)
 				if why := finding.WhyJob(world, j.ID); why[0].Cause != c.cause {
@@ -144,6 +146,24 @@ func (w *workshop) start() {
 	stage.Must(w.t, s.Start(w.t.Context()))
 	w.s = s
 	w.t.Cleanup(func() { _ = s.Stop(context.WithoutCancel(w.t.Context())) })
+}
+
+// sameOfTheCluster checks that what is read of the cluster alone has the same findings about it.
+func (w *workshop) sameOfTheCluster(all []finding.Finding) {
+	w.t.Helper()
+	world, err := finding.ReadCluster(w.t.Context(), w.st)
+	stage.Must(w.t, err)
+	about := func(list []finding.Finding) (said []string) {
+		for _, f := range list {
+			if slices.Contains([]finding.Cause{finding.ShardUnowned, finding.NodeSilent, finding.NodeFailing, finding.NoExecutor}, f.Cause) {
+				said = append(said, f.String())
+			}
+		}
+		return said
+	}
+	if got, want := about(finding.Attention(world)), about(all); !slices.Equal(got, want) {
+		w.t.Errorf("of the cluster alone: %q, want %q", got, want)
+	}
 }
 
 // attention is what is found now.

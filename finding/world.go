@@ -45,6 +45,11 @@ type World struct {
 	Patience time.Duration
 }
 
+// Lives reports whether a registration counts: it was refreshed within Dead before Now.
+func (w *World) Lives(r store.Registration) bool {
+	return w.Now.Sub(r.Updated) <= cmp.Or(w.Dead, defaultDead)
+}
+
 const (
 	defaultDead     = 90 * time.Second
 	defaultPatience = 30 * time.Second
@@ -77,7 +82,7 @@ func lookAt(w *World) *look {
 		}
 	}
 	for _, r := range w.Registrations {
-		if w.Now.Sub(r.Updated) <= cmp.Or(w.Dead, defaultDead) {
+		if w.Lives(r) {
 			l.served[r.App] = true
 		}
 	}
@@ -114,7 +119,7 @@ func (l *look) hasHandler(j *store.Job) (has, known bool) {
 		}
 	}
 	for _, r := range l.Registrations {
-		if r.App == j.App && l.Now.Sub(r.Updated) <= cmp.Or(l.Dead, defaultDead) {
+		if r.App == j.App && l.Lives(r) {
 			return false, false
 		}
 	}
