@@ -49,6 +49,8 @@ type console struct {
 	costly   *slots.Slots
 	setupper setupper
 	live     web.Readings
+	known    known        // whose sessions the store has confirmed
+	answered atomic.Int64 // when a page was made of what the store has answered, in Unix milliseconds; 0: not yet
 }
 
 // New makes a console. All faults of the config come as one error.
@@ -101,6 +103,7 @@ type request struct {
 	route   *route            // nil where there is none
 	values  map[string]string // what is variable in the path
 	user    *User             // nil for nobody
+	was     *User             // whose session it was, where the store does not answer; it has no rights
 	job     xxljob.Job        // of the route, if it is about one
 	run     xxljob.Run
 	secrets map[int64]bool // what learnSecrets has found out
@@ -199,7 +202,11 @@ func (q *request) serve() error {
 	if err != nil {
 		return err
 	}
-	return q.serveRoute(rt)
+	err = q.serveRoute(rt)
+	if err == nil && rt.needs > anybody && rt.pattern != "troubles" { // which asks the scheduler alone
+		q.answered.Store(time.Now().UnixMilli())
+	}
+	return err
 }
 
 // admit says who asks, reads what is asked about, and decides whether it may be.

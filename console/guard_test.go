@@ -146,7 +146,8 @@ func testFaultsAreSaid(t *testing.T) {
 		t.Error("no Retry-After")
 	}
 	b.err = context.DeadlineExceeded
-	root.get(page).is(503).has("did not answer in time", "the change may or may not have been made")
+	root.get(page).is(503).has("did not answer in time", "It last answered this console at")
+	root.post(page+"/stop", nil).is(503).has("did not answer in time", "the change may or may not have been made")
 	b.err, b.panic = nil, "out of <i>cheese</i>"
 	root.get(page).is(500).has("Something went wrong here.", "Request "+root.res.Header.Get("X-Request-Id")).lacks("cheese", "goroutine", ".go:")
 	if !strings.Contains(x.log.String(), root.res.Header.Get("X-Request-Id")) || !strings.Contains(x.log.String(), "cheese") {

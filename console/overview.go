@@ -25,6 +25,7 @@ const (
 	chartOf      = 24 * time.Hour
 	lateFrom     = 5 * time.Second // how long a run has waited that is said to be late
 	usualLate    = time.Second     // what is later than that is worth a colour
+	partTime     = 2 * time.Second // how long a part may take beside what needs attention
 )
 
 // overviewPage is what it shows.
@@ -41,6 +42,10 @@ type overviewPage struct {
 	Soon    *soon
 	Said    string // what has just been done
 	Empty   bool   // there is no job that the user could see
+
+	// Faults are why a part could not be read, by its name: "reports", "next", "mutes".
+	// The others are there all the same.
+	Faults map[string]any
 }
 
 // causeLine is one cause, in the user's language. Error is as the user may see it.
@@ -86,36 +91,53 @@ func (q *request) overview() error {
 	if err != nil {
 		return asked(err)
 	}
-	reports, err := shared(q, "overview-reports "+sight, func(ctx context.Context) ([]store.Report, error) {
-		return q.under(ctx).reportsIn(apps, span{"24h", chartOf, store.Quarter}, world.Now)
-	})
-	if err != nil {
-		return asked(err)
+	b := overviewPage{Said: q.said(), Back: world.Back, Faults: map[string]any{}}
+	part := func(name string, read func(*request) error) {
+		ctx, cancel := q.within(partTime)
+		defer cancel()
+		if err := read(q.under(ctx)); err != nil {
+			b.Faults[name] = q.whyOf(err)
+		}
 	}
-	next, err := shared(q, "overview-next "+sight, func(ctx context.Context) ([]xxljob.Job, error) {
-		return q.under(store.WithShortTexts(ctx, 0)).dueNext(apps)
+	var reports []store.Report
+	part("reports", func(q *request) (err error) {
+		reports, err = shared(q, "overview-reports "+sight, func(ctx context.Context) ([]store.Report, error) {
+			return q.under(ctx).reportsIn(apps, span{"24h", chartOf, store.Quarter}, world.Now)
+		})
+		if err == nil {
+			b.Chart, err = q.chartIn(of, apps, sight, &world, reports)
+		}
+		return err
 	})
-	if err != nil {
-		return asked(err)
-	}
+	var next []xxljob.Job
+	part("next", func(q *request) (err error) {
+		next, err = shared(q, "overview-next "+sight, func(ctx context.Context) ([]xxljob.Job, error) {
+			return q.under(store.WithShortTexts(ctx, 0)).dueNext(apps)
+		})
+		return err
+	})
+	var mutes []store.Mute
+	part("mutes", func(q *request) (err error) {
+		mutes, err = q.readMutes()
+		return err
+	})
 	seen := q.seenOf(world)
 	found := finding.Attention(seen)
-	drawn, err := q.chartIn(of, apps, sight, &world, reports)
-	if err != nil {
-		return asked(err)
-	}
-	mutes, err := q.readMutes()
-	if err != nil {
-		return asked(err)
-	}
 	open, muted := q.apart(found, q.muted(mutes), &seen)
-	b := overviewPage{Muted: muted, Said: q.said(), Back: world.Back, Next: next[:min(len(next), nextShown)], Soon: soonOf(next, world.Now), Running: longest(seen.Running), Chart: drawn}
+	b.Muted, b.Next, b.Soon, b.Running = muted, next[:min(len(next), nextShown)], soonOf(next, world.Now), longest(seen.Running)
 	b.Tiles = q.tiles(&seen, found, reports)
+	if b.Faults["reports"] != nil {
+		for i := range b.Tiles {
+			if t := &b.Tiles[i]; t.Key == "hour" || t.Key == "late" {
+				t.Value, t.Note, t.Bad = "–", "", false
+			}
+		}
+	}
 	for _, f := range open[:min(len(open), causesShown)] {
 		b.Causes = append(b.Causes, q.causeLine(f, &seen))
 	}
 	b.Count, b.More = len(open), len(open)-len(b.Causes)
-	b.Empty = len(found) == 0 && len(next) == 0 && len(seen.Ended) == 0 && !slices.ContainsFunc(seen.Counts, func(c store.JobCount) bool { return c.Enabled+c.Stopped+c.Manual > 0 })
+	b.Empty = len(b.Faults) == 0 && len(found) == 0 && len(next) == 0 && len(seen.Ended) == 0 && !slices.ContainsFunc(seen.Counts, func(c store.JobCount) bool { return c.Enabled+c.Stopped+c.Manual > 0 })
 	return q.showLive("overview", withRange("overview", q.query("range")), time.Time{}, b)
 }
 

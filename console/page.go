@@ -183,6 +183,7 @@ type problemView struct {
 	Request     string
 	Retry       bool
 	Login       string // where one logs in, and comes back from
+	Away        *awayView
 }
 
 // problemPage answers with what went wrong.
@@ -190,6 +191,16 @@ func (q *request) problemPage(p *problem) {
 	v := problemView{Status: p.status, Title: q.text(p.key, p.values...), Request: q.id, Retry: p.status == http.StatusServiceUnavailable}
 	if q.look.language.Has(p.key + ".help") {
 		v.Help = q.text(p.key+".help", p.values...)
+	}
+	if q.user == nil && q.was != nil {
+		q.user = q.was
+		q.lookOf(q.was.account.Settings)
+	}
+	if v.Away = q.away(p); v.Away != nil && v.Away.Again {
+		v.Help = ""
+		if v.Away.Lost {
+			v.Title = q.text("problem.away")
+		}
 	}
 	v.Cause = q.saidBy(p)
 	if p == errNobody {

@@ -43,6 +43,9 @@ func (q *request) identify() error {
 		}
 		return nil
 	case err != nil:
+		if q.accounts != nil {
+			return err // of the store
+		}
 		return &problem{status: http.StatusServiceUnavailable, key: "problem.auth", cause: err, after: 5 * time.Second}
 	}
 	q.user = &u
@@ -80,9 +83,11 @@ func (q *request) who() (User, error) {
 		if s, account, err = q.accounts.Session(q.ctx, hashOf(secretOf(cookie)), q.sessionLimits()); err == nil {
 			u := ofAccount(&account)
 			u.session = &s
+			q.known.note(s.Hash, &u)
 			return u, nil
 		}
 		if !errors.Is(err, xxljob.ErrNotFound) {
+			q.was = q.known.find(hashOf(secretOf(cookie)))
 			break
 		}
 	}
@@ -297,6 +302,7 @@ func (q *request) logout() error {
 	if q.user != nil && q.user.session != nil {
 		s := q.user.session
 		left = marked(q.user.account, newSecret())
+		q.known.note(s.Hash, nil)
 		if err := q.accounts.EndSession(q.ctx, s.User, s.ID); err != nil && !errors.Is(err, xxljob.ErrNotFound) {
 			return err
 		}

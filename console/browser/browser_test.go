@@ -88,6 +88,7 @@ func browser(t *testing.T) context.Context {
 
 // tab is a tab of a browser that has no cookies but its own, and what has gone wrong in it.
 type tab struct {
+	away bool // the store does not answer, and pages say so
 	*testing.T
 	ctx    context.Context
 	origin string // of all that it may ask for
@@ -126,7 +127,7 @@ func (b *tab) hear(ev any) {
 		}
 	case *log.EventEntryAdded:
 		// That a page is not there, as a page that says so, is no fault of it.
-		if e.Entry.Level == "error" && !(e.Entry.Source == "network" && strings.HasPrefix(e.Entry.URL, b.origin) && strings.Contains(e.Entry.Text, "responded with a status of 4")) {
+		if e.Entry.Level == "error" && !(e.Entry.Source == "network" && strings.HasPrefix(e.Entry.URL, b.origin) && strings.Contains(e.Entry.Text, "responded with a status of 4")) && !(b.away && strings.Contains(e.Entry.Text, "responded with a status of 503")) {
 			b.fault("console: %s (%s)", e.Entry.Text, e.Entry.URL)
 		}
 	case *runtime.EventExceptionThrown:

@@ -257,6 +257,34 @@ func TestStale(t *testing.T) {
 	b.takeFaults() // that requests have failed is one to the browser
 }
 
+// TestAwayAndBack: a page that the store has no answer for says what the process knows, keeps saying
+// it, and is there by itself once the store answers.
+func TestAwayAndBack(t *testing.T) {
+	browser(t)
+	t.Parallel()
+	x := newSite(t)
+	x.user("root")
+	b := newTab(t, x.origin)
+	b.looks(combination{"en", "light", 1280}, map[string]string{"xxljob_session": x.session("root")})
+	mend := x.faults.Inject("View", storetest.Fault{Before: true})
+	b.open(mount + "overview")
+	if !eval[bool](b, `document.querySelector(".away .facts") !== null && document.querySelector(".rail") !== null`) {
+		b.Fatalf("it says %s", eval[string](b, `document.body.innerText`))
+	}
+	asked := x.faults.Calls("View")
+	b.do(discard(chromedp.Evaluate[any](`void (window.stays = true)`)))
+	b.until("what is asked again and again", `document.querySelector(".away") !== null && window.stays`)
+	for end := time.Now().Add(patience); x.faults.Calls("View") < asked+2 && time.Now().Before(end); {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if n := x.faults.Calls("View"); n < asked+2 || !eval[bool](b, `window.stays`) {
+		b.Errorf("it was asked %d times, or has gone", n-asked)
+	}
+	mend()
+	b.until("the overview", `document.querySelector(".tiles") !== null || document.querySelector(".empty") !== null`)
+	b.takeFaults() // that requests have failed is one to the browser
+}
+
 // TestNewer: for who has gone down the list of runs, nothing moves; it is said how many there are
 // that are newer, and leads to them.
 func TestNewer(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/store/storetest"
 )
 
 // shown is a page as it is to be looked at.
@@ -95,6 +98,7 @@ func pages(x, still *site) []shown {
 		{name: "changes", site: "filled", path: "changes"},
 		{name: "changes-nothing-found", site: "filled", path: "changes?actor=nobody"},
 		{name: "troubles", site: "troubled", path: "troubles"},
+		{name: "away", site: "away", out: true, path: "overview"},
 		{name: "troubles-none", site: "empty", path: "troubles"},
 		{name: "jobs-troubled", site: "troubled", path: "jobs"},
 		{name: "jobs-many", site: "standing", path: "jobs"},
@@ -128,12 +132,26 @@ func (troubled) Troubles() []xxljob.Trouble {
 	}
 }
 
+// cutOff is a scheduler whose store does not answer.
+type cutOff struct{ xxljob.Scheduler }
+
+func (cutOff) Ready() error {
+	return &xxljob.NotReadyError{Reasons: []string{"store-away"}, Errs: []error{errors.New("the store has acknowledged no beat for 41s: dial tcp 10.1.4.7:5432: connect: connection refused")}}
+}
+
+func (cutOff) Stats() xxljob.Stats {
+	return xxljob.Stats{Node: "orders-7c9d-x2v4", Held: 1204, Due: 31, Shards: 64, Running: map[string]int{"orders": 2, "账单": 17}}
+}
+
 // TestPages: each page in each language, theme and width breaks no rule that check knows. Where
 // not all are asked for, each page is shown in one combination, which depends on the commit.
 func TestPages(t *testing.T) {
 	browser(t)
 	sites := map[string]*site{"filled": filled(t), "standing": standing(t), "empty": newSite(t), "new": newSite(t),
 		"troubled": newSiteOf(t, func(s xxljob.Scheduler) xxljob.Scheduler { return troubled{s} })}
+	sites["away"] = newSiteOf(t, func(s xxljob.Scheduler) xxljob.Scheduler { return cutOff{s} })
+	sites["away"].serve(cutOff{sites["away"].s}, console.Loopback(console.Editor))
+	sites["away"].faults.Inject("View", storetest.Fault{Before: true, Err: errors.New("dial tcp 10.1.4.7:5432: connect: connection refused")})
 	sites["empty"].user("root")
 	sites["troubled"].user("root")
 	sites["troubled"].job(xxljob.Job{Name: "Nightly export", Handler: "export", Schedule: xxljob.Cron("0 0 3 * * ?")})
@@ -154,6 +172,7 @@ func TestPages(t *testing.T) {
 				key += p.look
 				if tabs[key] == nil {
 					tabs[key] = newTab(t, sites[p.site].origin)
+					tabs[key].away = p.site == "away"
 					cookies := map[string]string{"xxljob_look": "language=" + c.language + "&zone=Asia%2FShanghai" + p.look}
 					if !p.out {
 						cookies["xxljob_session"] = sites[p.site].session("root") // so many previews a second are answered to each

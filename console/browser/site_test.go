@@ -63,14 +63,14 @@ func newSiteOf(t *testing.T, seen func(xxljob.Scheduler) xxljob.Scheduler) *site
 		defer cancel()
 		_ = s.Stop(ctx)
 	})
-	x.serve(seen(s))
+	x.serve(seen(s), console.Accounts())
 	return x
 }
 
 // serve serves the console of the site.
-func (x *site) serve(s xxljob.Scheduler) {
+func (x *site) serve(s xxljob.Scheduler, auth console.Auth) {
 	x.Helper()
-	h, err := console.New(console.Config{Store: x.faults, Scheduler: s, Auth: console.Accounts(), Logger: slog.New(slog.DiscardHandler),
+	h, err := console.New(console.Config{Store: x.faults, Scheduler: s, Auth: auth, Logger: slog.New(slog.DiscardHandler),
 		Title: "Orders", Label: console.Label{Text: "STAGING", Color: "amber"}})
 	must(x.T, err)
 	mux := http.NewServeMux()

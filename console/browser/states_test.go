@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/store/storetest"
@@ -25,7 +26,7 @@ func standing(t *testing.T) *site {
 	s, err := xxljob.New(x.store, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)})
 	must(t, err)
 	x.s, x.faults = s, storetest.WrapWhole(x.store)
-	x.serve(s)
+	x.serve(s, console.Accounts())
 	x.user("root")
 	x.ordinary()
 	n := x.node("ledger-7f9c6-x2x4q")

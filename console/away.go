@@ -1,0 +1,131 @@
+package console
+
+// What is shown while the store does not answer: the frame, for who had a session here a moment ago,
+// and what this process knows by itself.
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob"
+)
+
+// awayView is what this process knows without the store.
+type awayView struct {
+	Answered  time.Time // when the store has answered the console last; zero: not yet
+	Node      string
+	Lost      bool // the scheduler says that the store does not answer, and not that it answers with an error
+	Ready     bool
+	NotReady  []string // why, in the words of the scheduler
+	Running   []appRuns
+	Held, Due int
+	Shards    int
+	LeaseLeft time.Duration
+	Again     bool // the page asks again by itself
+}
+
+// appRuns is how many runs of an app this process has.
+type appRuns struct {
+	App string
+	N   int
+}
+
+// away is what is said beside a problem of the store; nil for other problems, and for nobody.
+func (q *request) away(p *problem) *awayView {
+	if q.user == nil || !slices.Contains([]string{"problem.store", "problem.slow"}, p.key) {
+		return nil
+	}
+	v := &awayView{Again: q.r.Method == "GET"}
+	if at := q.answered.Load(); at != 0 {
+		v.Answered = time.UnixMilli(at)
+	}
+	if q.Scheduler == nil {
+		return v
+	}
+	s := q.Scheduler.Stats()
+	v.Node, v.Held, v.Due, v.Shards, v.LeaseLeft = s.Node, s.Held, s.Due, s.Shards, s.LeaseLeft.Truncate(time.Second)
+	var not *xxljob.NotReadyError
+	err := q.Scheduler.Ready()
+	v.Ready, v.NotReady = err == nil, q.notReady()
+	v.Lost = errors.As(err, &not) && slices.Contains(not.Reasons, "store-away")
+	for _, app := range slices.Sorted(maps.Keys(s.Running)) {
+		if n := s.Running[app]; n > 0 && allowed(q.user, see, app) {
+			v.Running = append(v.Running, appRuns{app, n})
+		}
+	}
+	return v
+}
+
+// knownFor is for how long it is remembered who a session was of.
+const (
+	knownFor  = time.Hour
+	mostKnown = 256
+)
+
+// known are users whose sessions the store has confirmed within the last hour, by the hash of the
+// session. They are for pages which say that the store does not answer, and give no right to what
+// is in it. The zero value is complete.
+type known struct {
+	mu sync.Mutex
+	by map[string]knownUser // guarded by mu
+}
+
+type knownUser struct {
+	user User
+	at   time.Time
+}
+
+// note remembers a user, or forgets the one of the session where it is nil. Where there are too many,
+// one of them goes.
+func (k *known) note(hash string, u *User) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.by, hash)
+	if u == nil {
+		return
+	}
+	if k.by == nil {
+		k.by = map[string]knownUser{}
+	}
+	for other, x := range k.by {
+		if age := time.Since(x.at); age < 0 || age > knownFor || len(k.by) >= mostKnown {
+			delete(k.by, other)
+		}
+	}
+	account := *u.account
+	account.Password = ""
+	of := *u
+	of.account = &account
+	k.by[hash] = knownUser{of, time.Now()}
+}
+
+// find returns the user of a session, if it is remembered.
+func (k *known) find(hash string) *User {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	x, there := k.by[hash]
+	if age := time.Since(x.at); !there || age < 0 || age > knownFor {
+		return nil
+	}
+	return &x.user
+}
+
+// Lease is for how long the node may still act on its shards, in words.
+func (v *awayView) Lease(p *page) string {
+	if v.LeaseLeft <= 0 {
+		return p.T("away.lease.over")
+	}
+	return p.Span(v.LeaseLeft)
+}
+
+// Runs are those under way here, by app.
+func (v *awayView) Runs() (list []string) {
+	for _, x := range v.Running {
+		list = append(list, x.App+": "+strconv.Itoa(x.N))
+	}
+	return list
+}
