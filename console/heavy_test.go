@@ -68,7 +68,6 @@ func testPagesOfHeavyTexts(t *testing.T) {
 		j, r := x.heavily(text)
 		for _, page := range pages(j, r) {
 			var before, after runtime.MemStats
-			runtime.GC()
 			runtime.ReadMemStats(&before)
 			root.get(page)
 			runtime.ReadMemStats(&after)
@@ -146,7 +145,6 @@ func testListsOfHeavyTexts(t *testing.T) {
 	all := append(pages(j, r), "jobs?rows=500", "jobs?rows=500&type=NONE")
 	for _, page := range all {
 		var before, after runtime.MemStats
-		runtime.GC()
 		runtime.ReadMemStats(&before)
 		root.get(page)
 		runtime.ReadMemStats(&after)

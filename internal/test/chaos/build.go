@@ -14,18 +14,23 @@ import (
 // nodeProgram is the package of the node program.
 const nodeProgram = "github.com/xxljob/xxljob/internal/test/chaos/node"
 
-// buildNode compiles the node program with failpoints, and where clock is set with
-// a wall clock that can be stepped.
+// buildNode compiles the node program: with failpoints, as who runs all faults needs it, and where
+// clock is set with a wall clock that can be stepped.
 func buildNode(dir string, clock bool) (string, error) {
-	program := filepath.Join(dir, "node")
-	args := []string{"build", "-o", program, "-tags", "failpoint"}
-	if clock {
-		overlay, err := overlayTime(dir)
-		if err != nil {
-			return "", err
-		}
-		args = []string{"build", "-o", program, "-tags", "failpoint,clockstep", "-overlay", overlay}
+	if !clock {
+		return goBuild(dir, "-tags", "failpoint")
 	}
+	overlay, err := overlayTime(dir)
+	if err != nil {
+		return "", err
+	}
+	return goBuild(dir, "-tags", "failpoint,clockstep", "-overlay", overlay)
+}
+
+// goBuild compiles the node program with the flags.
+func goBuild(dir string, flags ...string) (string, error) {
+	program := filepath.Join(dir, "node")
+	args := append([]string{"build", "-o", program}, flags...)
 	out, err := exec.Command("go", append(args, nodeProgram)...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("chaos: build the node program: %w\n%s", err, out)

@@ -33,15 +33,16 @@ func TestMain(m *testing.M) {
 }
 
 var (
-	// node is the node program, which is built once for all tests. None of them steps its clock:
-	// the standard library would be built anew for that.
+	// node is the node program, which is built once for all tests. None of them steps its clock or
+	// arms a failpoint: the standard library would be built anew for the one, and whatever uses a
+	// store for the other.
 	node = sync.OnceValues(func() (string, error) {
 		dir, err := os.MkdirTemp("", "chaos-node-")
 		if err != nil {
 			return "", err
 		}
 		nodeDir.Store(&dir)
-		return buildNode(dir, false)
+		return goBuild(dir)
 	})
 	nodeDir atomic.Pointer[string]
 )

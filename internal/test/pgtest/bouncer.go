@@ -34,7 +34,7 @@ func NewBouncer(dsn string) (*Bouncer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pgtest: %w", err)
 	}
-	h, err := newHome(syscall.SIGKILL) // there is nothing to lose in it
+	h, err := newHome(syscall.SIGKILL, true) // there is nothing to lose in it
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,8 @@ type Options struct {
 	Bin string
 	// Settings are lines of postgresql.conf.
 	Settings map[string]string
-	// NoFsync makes a cluster that is faster, and may be lost with the machine.
+	// NoFsync makes a cluster that is faster, and may be lost with the machine: where TMPDIR
+	// names no other place, its files lie in memory if there is much of that.
 	NoFsync bool
 	// Env is added to the environment of the server.
 	Env []string
@@ -54,7 +55,7 @@ func build(o Options, fill func(*Cluster) error) (*Cluster, error) {
 			return nil, err
 		}
 	}
-	h, err := newHome(syscall.SIGQUIT)
+	h, err := newHome(syscall.SIGQUIT, o.NoFsync)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ var pristine sync.Map
 // initdb runs the program. The order of C.UTF-8 is that of bytes; where the system lacks it, C is
 // the same but for the case of letters.
 func initdb(bin string) (*home, error) {
-	h, err := newHome(syscall.SIGKILL) // nothing runs in it
+	h, err := newHome(syscall.SIGKILL, true) // nothing runs in it
 	if err != nil {
 		return nil, err
 	}

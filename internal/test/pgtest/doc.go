@@ -16,7 +16,9 @@
 // XXLJOB_TEST_DATABASE_URL names a database whose user may create schemas. Where
 // it is not set, the first test that asks starts a cluster (see Find for where
 // the programs are looked for). It flushes nothing to disk: a server that is killed has lost
-// nothing, and no test ends the machine; and it vacuums nothing by itself. The tests work in it as an ordinary role, not as a
+// nothing, and no test ends the machine; and it vacuums nothing by itself. Its files lie in
+// /dev/shm where 4 GiB are free there, of 8 GiB of memory, and TMPDIR is not set: tables are made
+// and dropped for half the processor time of a disk's file system. The tests work in it as an ordinary role, not as a
 // superuser.
 //
 // Where there is neither, tests are skipped, saying what to install. With
@@ -31,6 +33,6 @@
 //   - cluster.go, run.go, standby.go: clusters, without package testing
 //   - bouncer.go: pgbouncer in front of one
 //   - wrap.go: clusters and poolers that end with a test; skip or fail
-//   - home.go, process.go, account.go: directories and processes that do not
+//   - home.go, memory_linux.go, process.go, account.go: directories and processes that do not
 //     outlive us, and do not run as root
 package pgtest

@@ -7,4 +7,6 @@ func BouncerPlaces() []string  { return bouncerPlaces() }
 var (
 	FindIn = find
 	GiveUp = giveUp
+
+	MemoryRoot = memoryRoot
 )

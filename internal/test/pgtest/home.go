@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -31,6 +32,10 @@ fi
 rm -rf "$1"
 `
 
+// roomInMemory is what has to be free where files are to lie in memory: twice what the tests of
+// all packages that run at once have there.
+const roomInMemory = 4 << 30
+
 // home is a temporary directory with at most one process at work in it. Both
 // are gone when we are.
 type home struct {
@@ -46,13 +51,17 @@ type home struct {
 }
 
 // newHome makes the directory and starts its watchdog. dying is what ends the
-// process at once.
-func newHome(dying syscall.Signal) (*home, error) {
+// process at once; inMemory says that the files may lie in memory.
+func newHome(dying syscall.Signal, inMemory bool) (*home, error) {
 	a, err := unprivileged()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(a.tempRoot(), "pgtest-")
+	root := ""
+	if inMemory && os.Getenv("TMPDIR") == "" {
+		root = memoryRoot("/dev/shm", roomInMemory)
+	}
+	dir, err := os.MkdirTemp(cmp.Or(root, a.tempRoot()), "pgtest-")
 	if err != nil {
 		return nil, fmt.Errorf("pgtest: %w", err)
 	}
