@@ -236,6 +236,12 @@ func testHashesAreMadeAnew(t *testing.T) {
 	}
 	b.isIn("who has logged in")
 	other.isIn("a session from before")
+	// So is one with more memory and fewer passes.
+	must(t, x.store.RehashPassword(t.Context(), "root", now.Password, hashOf(19456, 2)))
+	b.post("login", rootLogin).is(200)
+	if kept := must1(x.store.User(t.Context(), "root")).Password; !strings.HasPrefix(kept, today) {
+		t.Errorf("kept is %s", kept)
+	}
 	found := must1(x.store.SearchChanges(t.Context(), xxljob.ChangeSearch{Object: store.ObjectUser, ObjectID: "root"}))
 	if len(found.Changes) != 1 || found.Changes[0].Verb != "add" {
 		t.Errorf("entries about the user: %+v", found.Changes)
@@ -248,13 +254,10 @@ func testHashesAreMadeAnew(t *testing.T) {
 	}
 }
 
-const (
-	today     = "$argon2id$v=19$m=19456,t=2,p=1$"                     // what hashes of today begin with
-	cheapHead = "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$" // one that costs less
-)
+const today = "$argon2id$v=19$m=9216,t=4,p=1$" // what hashes of today begin with
 
 var (
-	cheapHash = cheapHead + cheapSum // of password
+	cheapHash = hashOf(64, 1) // one that costs less
 	rootLogin = url.Values{"name": {"root"}, "password": {password}}
 )
 

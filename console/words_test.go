@@ -1,9 +1,10 @@
 package console_test
 
 import (
+	"encoding/base64"
+	"fmt"
 	"strconv"
 
-	"encoding/base64"
 	"golang.org/x/crypto/argon2"
 )
 
@@ -16,7 +17,11 @@ func must1[T any](v T, err error) T {
 	return v
 }
 
-// cheapSum is what a cheap hash makes of password.
-var cheapSum = base64.RawStdEncoding.EncodeToString(argon2.IDKey([]byte(password), []byte("somesaltsomesalt"), 1, 64, 1, 32))
+// hashOf is what is kept of password at a cost: KiB of memory, and passes.
+func hashOf(memory, passes uint32) string {
+	salt := []byte("somesaltsomesalt")
+	sum := argon2.IDKey([]byte(password), salt, passes, memory, 1, 32)
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=1$%s$%s", argon2.Version, memory, passes, base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(sum))
+}
 
 func parse(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }

@@ -18,11 +18,13 @@ import (
 	"github.com/xxljob/xxljob/internal/slots"
 )
 
-// The cost of a hash (argon2id): what is stored with each, and is raised for the next login of
-// its user when it is raised here. OWASP's lowest for two passes.
+// The cost of a hash (argon2id), which is stored with each: one that has less memory or fewer passes
+// is made anew at the next login of its user. Of the costs that OWASP calls equal this one takes
+// little memory, and more passes for it: each try of a stranger allocates that much, and what was
+// given back is there until it is collected.
 const (
-	hashMemory = 19 << 10 // KiB
-	hashPasses = 2
+	hashMemory = 9 << 10 // KiB
+	hashPasses = 4
 	hashLanes  = 1
 	hashSalt   = 16 // bytes
 	hashSize   = 32
@@ -80,7 +82,7 @@ func isPattern(s []rune) bool {
 	return false
 }
 
-// Hasher makes hashes, two at a time: each takes a core for a twentieth of a second, and 19
+// Hasher makes hashes, two at a time: each takes a core for a twentieth of a second, and 9
 // MiB. One of the places is for those who have logged in before. Key is argon2.IDKey, but in tests
 // that count what is made.
 type Hasher struct {
