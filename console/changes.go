@@ -67,12 +67,12 @@ func (q *request) changes() error {
 		if p.Changes, next, err = q.searchChanges(search); err != nil {
 			return asked(err)
 		}
-		if err = q.learnSecrets(p.Changes); err != nil {
+		found, err := q.jobsOfChanges(p.Changes)
+		if err != nil {
 			return err
 		}
-		if p.Names, err = q.namesOf(p.Changes); err != nil {
-			return err
-		}
+		q.learnSecrets(p.Changes, found)
+		p.Names = q.namesOf(found)
 		if next > 1 {
 			p.Partial, place = len(p.Changes) < changesOnAPage, cursorOf("id", next)
 		}
@@ -82,21 +82,26 @@ func (q *request) changes() error {
 	return q.show("changes", http.StatusOK, p)
 }
 
-// namesOf are the names of the jobs that entries are about, as far as these are there.
-func (q *request) namesOf(list []xxljob.Change) (map[int64]string, error) {
-	names, ids := map[int64]string{}, []int64{}
-	for _, c := range list {
-		if c.JobID != 0 && !slices.Contains(ids, c.JobID) {
-			ids = append(ids, c.JobID)
+// jobsOfChanges are the jobs that entries are about, as far as these are there, without their texts.
+func (q *request) jobsOfChanges(list []xxljob.Change) (map[int64]xxljob.Job, error) {
+	var ids []int64
+	for i := range list {
+		if id := list[i].JobID; id != 0 && !slices.Contains(ids, id) {
+			ids = append(ids, id)
 		}
 	}
-	found, err := q.under(store.WithShortTexts(q.ctx, 0)).jobsByID(ids)
+	return q.under(store.WithShortTexts(q.ctx, 0)).jobsByID(ids)
+}
+
+// namesOf are the names of those of the jobs that the user sees.
+func (q *request) namesOf(found map[int64]xxljob.Job) map[int64]string {
+	names := map[int64]string{}
 	for id, j := range found {
 		if allowed(q.user, see, j.App) {
 			names[id] = j.Name
 		}
 	}
-	return names, err
+	return names
 }
 
 // changeSearch is the filter as the store takes it, but for the apps.

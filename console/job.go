@@ -67,7 +67,7 @@ type jobNews struct {
 	outcomes          outcomes
 	children, parents jobLinks
 	changes           []xxljob.Change
-	world             finding.World // what is known of the job
+	why               reasons
 }
 
 // jobPage shows the request's job.
@@ -85,7 +85,7 @@ func (q *request) jobPage() error {
 	if zone := j.Schedule.Zone; zone != "" && zone != q.look.zone.String() {
 		v.Own = zone
 	}
-	v.Why = q.whyJob(news.world)
+	v.Why = q.headOf(news.why)
 	mutes, err := q.readMutes()
 	if err != nil {
 		return err
@@ -130,13 +130,12 @@ func (q *request) jobNews(now time.Time) (n jobNews, err error) {
 		newest[i].Param, newest[i].TriggerMsg = "", ""
 	}
 	n.next, n.bad = nextOf(j, newest, now)
-	if n.world, err = finding.ReadJob(q.ctx, q.Store, j.ID); err != nil {
+	world, err := finding.ReadJob(q.ctx, q.Store, j.ID)
+	if err != nil {
 		return n, err
 	}
-	for i := range n.world.Jobs { // which are kept for others who look
-		n.world.Jobs[i].Param, n.world.Jobs[i].GlueSource = "", ""
-	}
-	n.runs, n.skipped = slices.Clone(newest[:min(len(newest), runsOfAJob)]), n.world.Skipped[:min(len(n.world.Skipped), skipsOfAJob)] // and not all of the newest behind these
+	n.why = q.whyJob(world)
+	n.runs, n.skipped = slices.Clone(newest[:min(len(newest), runsOfAJob)]), world.Skipped[:min(len(world.Skipped), skipsOfAJob)] // and not all of the newest behind these
 	if n.outcomes, err = q.outcomesOf(j.ID); err != nil {
 		return n, err
 	}

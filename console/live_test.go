@@ -277,6 +277,11 @@ func TestWhatIsSharedIsSmall(t *testing.T) {
 	for range 30 {
 		run = x.run(j)
 	}
+	regs := make([]xxljob.Registration, 1500)
+	for i := range regs {
+		regs[i] = xxljob.Registration{App: "orders", Address: fmt.Sprintf("http://10.0.0.1:80/%s/%d", strings.Repeat("a", 150), i)}
+	}
+	must(t, x.store.PutAddresses(t.Context(), regs))
 	root.live()
 	for _, page := range []string{"jobs?", "jobs?type=NONE&", "jobs/" + itoa(j.ID) + "?", "runs?", "runs/" + itoa(run.ID) + "?"} {
 		root.get(page).is(http.StatusOK)

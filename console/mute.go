@@ -142,11 +142,12 @@ func (q *request) withCauseMute(key string, unknown int, do func(*muteView, int6
 		}
 	}
 	if v.Was == nil {
-		world, err := finding.Read(q.ctx, q.Store)
+		// All that is read to look for one cause is read once for all who ask, as for the overview.
+		world, err := q.live.Get(q.ctx, "overview", func(ctx context.Context) (any, error) { return finding.Read(ctx, q.Store) })
 		if err != nil {
-			return err
+			return asked(err)
 		}
-		seen := q.seenOf(world)
+		seen := q.seenOf(world.Value.(finding.World))
 		found := finding.Attention(seen)
 		at := slices.IndexFunc(found, func(f finding.Finding) bool { return f.Key() == key })
 		if at < 0 {

@@ -3,9 +3,11 @@ package console_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,6 +101,43 @@ func TestWhatCannotBeMuted(t *testing.T) {
 		oncall.post("mute", url.Values{"key": {"shard-unowned/"}, "act": {"unmute"}}).is(403)
 		if m := x.mutes(); len(m) != 2 {
 			t.Errorf("muted is %+v", m)
+		}
+	})
+}
+
+// waitingCounted counts how often what waits is read.
+type waitingCounted struct {
+	Store
+	n atomic.Int64
+}
+
+func (w *waitingCounted) Waiting(ctx context.Context, after store.Run, limit int) ([]store.Run, error) {
+	w.n.Add(1)
+	return w.Store.Waiting(ctx, after, limit)
+}
+
+// TestManyMutes: of however many mutes an overview has the first hundred, and counts the others; and to
+// look for causes to mute, of whatever names, reads the cluster once for all who ask at the moment.
+func TestManyMutes(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		w := &waitingCounted{}
+		x := newSite(t, func(c *console.Config) { w.Store = c.Store.(Store); c.Store = w })
+		root := x.admin()
+		x.job("orders", "nightly")
+		viewer := x.user(console.User{Name: "viewer", Apps: map[string]console.Role{"orders": console.Viewer}})
+		for i := range 130 {
+			must1(x.store.(store.MuteKeeper).PutMute(t.Context(), store.Mute{Key: fmt.Sprintf("failing/orders/%d", i), App: "orders", Until: time.Now().Add(time.Hour), Note: strings.Repeat("x", store.MostMuteNote)}))
+		}
+		root.get("overview").is(200).has("Muted: 130", "30 more are not shown")
+		if n := strings.Count(root.body, "mute?key=failing"); n != 100 {
+			t.Errorf("%d mutes are shown", n)
+		}
+		w.n.Store(0)
+		for i := range 20 {
+			viewer.get("mute?key=nothing" + itoa(int64(i))).is(404)
+		}
+		if n := w.n.Load(); n > 1 {
+			t.Errorf("the cluster was read %d times", n)
 		}
 	})
 }

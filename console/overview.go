@@ -18,6 +18,7 @@ import (
 
 const (
 	causesShown  = 12
+	mutesShown   = 100
 	marksOfCause = 20
 	longestShown = 5
 	mostAppsRead = 1000 // of a user who sees some apps, by their names
@@ -34,6 +35,8 @@ type overviewPage struct {
 	Muted   []mutedLine
 	Count   int       // of all causes
 	More    int       // that are not shown
+	Mutes   int       // that there are
+	Unshown int       // of these
 	Back    time.Time // how far back bad ends were looked for; zero: as far as they are kept
 	Tiles   []tile
 	Chart   *chart
@@ -123,8 +126,10 @@ func (q *request) overview() error {
 	})
 	seen := q.seenOf(world)
 	found := finding.Attention(seen)
-	open, muted := q.apart(found, q.muted(mutes), &seen)
-	b.Muted, b.Next, b.Soon, b.Running = muted, next[:min(len(next), nextShown)], soonOf(next, world.Now), longest(seen.Running)
+	mutes = q.muted(mutes)
+	open, muted := q.apart(found, mutes, &seen)
+	b.Muted, b.Mutes, b.Unshown = muted, len(mutes), len(mutes)-len(muted)
+	b.Next, b.Soon, b.Running = next[:min(len(next), nextShown)], soonOf(next, world.Now), longest(seen.Running)
 	b.Tiles = q.tiles(&seen, found, reports)
 	if b.Faults["reports"] != nil {
 		for i := range b.Tiles {
@@ -141,7 +146,7 @@ func (q *request) overview() error {
 	return q.showLive("overview", withRange("overview", q.query("range")), time.Time{}, b)
 }
 
-// apart are the findings that nobody has muted, and the mutes, each with what it is about.
+// apart are the findings that nobody has muted, and the first mutes, each with what it is about.
 func (q *request) apart(found []finding.Finding, mutes []store.Mute, w *finding.World) (open []finding.Finding, muted []mutedLine) {
 	about := map[string]*finding.Finding{}
 	for i := range found {
@@ -151,7 +156,7 @@ func (q *request) apart(found []finding.Finding, mutes []store.Mute, w *finding.
 			open = append(open, found[i])
 		}
 	}
-	for i := range mutes {
+	for i := range mutes[:min(len(mutes), mutesShown)] {
 		l := mutedLine{Mute: mutes[i], Title: q.muteTitle(&mutes[i]), About: mutes[i].App, Job: mutes[i].JobID}
 		if f := about[l.Key]; f != nil {
 			c := q.causeLine(*f, w)

@@ -54,8 +54,8 @@ type relatives struct {
 	parent   *xxljob.Run
 	children []xxljob.Run
 	doers    []xxljob.Change
-	more     bool          // entries like these
-	world    finding.World // what is known of the job of a run that has not ended
+	more     bool    // entries like these
+	why      reasons // of a run that has not ended
 }
 
 func (q *request) runPage() error {
@@ -86,7 +86,7 @@ func (q *request) runPage() error {
 		}
 	}
 	if !r.State.Ended() {
-		v.Why = q.whyRun(k.world, r)
+		v.Why = q.headOfRun(k.why, r.ID)
 	}
 	v.MoreChildren = len(k.children) == childrenOfARun
 	v.Tree, v.More = branches(k.tree, k.further, &r)
@@ -146,12 +146,11 @@ func (q *request) relativesOf(ctx context.Context, r *xxljob.Run) (k relatives, 
 		}
 	}
 	if !r.State.Ended() {
-		if k.world, err = finding.ReadJob(ctx, q.Store, r.JobID); err != nil {
+		world, err := finding.ReadJob(ctx, q.Store, r.JobID)
+		if err != nil {
 			return k, err
 		}
-		for i := range k.world.Jobs {
-			k.world.Jobs[i].Param, k.world.Jobs[i].GlueSource = "", ""
-		}
+		k.why = q.whyRun(world, *r)
 	}
 	k.doers, k.more, err = q.doersOf(ctx, r)
 	return k, err

@@ -6,7 +6,6 @@ package console
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -69,28 +68,21 @@ func saysSecret(object string) bool {
 	return strings.Contains(object, `"Secret"`) && json.Unmarshal([]byte(object), &j) == nil && j.Secret
 }
 
-// learnSecrets finds out which of the jobs are secret that entries say a parameter of.
-func (q *request) learnSecrets(list []xxljob.Change) error {
-	var ids []int64
+// learnSecrets finds out which of the jobs are secret that entries say a parameter of; found are those
+// that are there.
+func (q *request) learnSecrets(list []xxljob.Change, found map[int64]xxljob.Job) {
+	q.secrets = map[int64]bool{}
 	for i := range list {
 		c := &list[i]
-		if c.JobID != 0 && !slices.Contains(ids, c.JobID) && strings.Contains(c.Before+c.After, `"Param"`) {
-			ids = append(ids, c.JobID)
+		if _, known := q.secrets[c.JobID]; known || c.JobID == 0 || !strings.Contains(c.Before+c.After, `"Param"`) {
+			continue
 		}
-	}
-	found, err := q.jobsByID(ids)
-	if err != nil {
-		return err
-	}
-	q.secrets = map[int64]bool{}
-	for _, id := range ids {
-		if j, there := found[id]; there {
-			q.secrets[id] = j.Secret
+		if j, there := found[c.JobID]; there {
+			q.secrets[c.JobID] = j.Secret
 		} else {
-			q.secrets[id] = q.wasSecret(q.ctx, id)
+			q.secrets[c.JobID] = q.wasSecret(q.ctx, c.JobID)
 		}
 	}
-	return nil
 }
 
 // secretChange reports whether an entry is about a job that is secret, or about a run of one. One of

@@ -34,34 +34,55 @@ func (q *request) withTroubles(w finding.World) finding.World {
 	return w
 }
 
+// reasons are why a job or a run is where it is, and what its head says of its job beside that: what is
+// kept for others who look, and not all that was looked at.
+type reasons struct {
+	found []finding.Finding
+	world finding.World
+}
+
+// reasonsOf are reasons by a world that was read for a job.
+func reasonsOf(w finding.World, found []finding.Finding) reasons {
+	k := reasons{found, finding.World{Now: w.Now, Jobs: w.Jobs, Ended: w.Ended}}
+	for i := range k.world.Jobs {
+		k.world.Jobs[i].Param, k.world.Jobs[i].GlueSource = "", ""
+	}
+	return k
+}
+
 // whyJob is why the request's job runs, or does not.
-func (q *request) whyJob(w finding.World) whyView {
+func (q *request) whyJob(w finding.World) reasons {
 	w = q.withTroubles(w)
-	return q.headOf(finding.WhyJob(w, q.job.ID), &w)
+	return reasonsOf(w, finding.WhyJob(w, q.job.ID))
 }
 
 // whyRun is why a run that has not ended is where it is.
-func (q *request) whyRun(w finding.World, r xxljob.Run) whyView {
+func (q *request) whyRun(w finding.World, r xxljob.Run) reasons {
 	w = q.withTroubles(w)
 	r.HandleMsg, r.TriggerMsg = "", ""
-	v := q.headOf(finding.WhyRun(w, r), &w)
+	return reasonsOf(w, finding.WhyRun(w, r))
+}
+
+// headOfRun is the head of a run's page, which leads to no page that is this one.
+func (q *request) headOfRun(k reasons, run int64) whyView {
+	v := q.headOf(k)
 	for i := range v.Faults {
-		if v.Faults[i].Run == r.ID { // this page
+		if v.Faults[i].Run == run {
 			v.Faults[i].Run = 0
 		}
 	}
 	return v
 }
 
-func (q *request) headOf(found []finding.Finding, w *finding.World) (v whyView) {
-	for _, f := range found {
+func (q *request) headOf(k reasons) (v whyView) {
+	for _, f := range k.found {
 		switch {
 		case f.Fault() && len(v.Faults) < whyShown:
-			v.Faults = append(v.Faults, q.causeLine(f, w))
+			v.Faults = append(v.Faults, q.causeLine(f, &k.world))
 		case f.Fault():
 			v.More++
 		case v.Is == nil:
-			l := q.causeLine(f, w)
+			l := q.causeLine(f, &k.world)
 			v.Is = &l
 		}
 	}

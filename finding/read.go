@@ -21,6 +21,7 @@ const (
 	badSince    = 8 * 24 * time.Hour
 	mostJobs    = 1000
 	mostAddress = 1000 // a page
+	someAddress = 100
 	mostPages   = 20
 )
 
@@ -116,16 +117,21 @@ func (r reader) cluster(app string) (w World, err error) {
 		w.Served = append(w.Served, served...)
 	}
 	f := store.RegistrationFilter{App: app, Limit: mostAddress}
+	if app != "" { // whether one of them lives is all that is asked
+		f.Limit = someAddress
+	}
 	for range mostPages {
 		regs, err := r.st.Registrations(r.ctx, f)
 		if err != nil {
 			return w, err
 		}
-		if w.Registrations = append(w.Registrations, regs...); len(regs) < f.Limit {
+		w.Registrations = append(w.Registrations, regs...)
+		lives := func(r store.Registration) bool { return w.Now.Sub(r.Updated) <= defaultDead }
+		if len(regs) < f.Limit || app != "" && slices.ContainsFunc(regs, lives) {
 			break
 		}
 		last := regs[len(regs)-1]
-		f.After, f.AfterAddress = last.App, last.Address
+		f.After, f.AfterAddress, f.Limit = last.App, last.Address, mostAddress
 	}
 	return w, nil
 }
@@ -204,7 +210,8 @@ func (r reader) jobsOf(w *World) error {
 }
 
 // ReadJob reads from a store what [WhyJob] and [WhyRun] look at, of one job. A job that is not there
-// is no error: WhyJob says so. Of other apps no addresses are read.
+// is no error: WhyJob says so. Of other apps no addresses are read,
+// and of its own no more than it takes to find one that lives.
 func ReadJob(ctx context.Context, st store.Store, id int64) (World, error) {
 	j, err := st.Job(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -218,8 +225,15 @@ func ReadJob(ctx context.Context, st store.Store, id int64) (World, error) {
 	}
 	w.Jobs = []store.Job{j}
 	ctx = store.WithShortTexts(ctx, shortText)
-	newest, err := st.Runs(ctx, store.RunFilter{JobID: id, States: []store.State{store.StatePlanned, store.StateStarted, store.StateDispatched}, Limit: mostOpen})
-	if err != nil {
+	runs, searches := st.(store.RunReader)
+	open, newest := []store.State{store.StatePlanned, store.StateStarted, store.StateDispatched}, []store.Run(nil)
+	if searches {
+		found, err := runs.SearchRuns(ctx, store.RunSearch{JobIDs: []int64{id}, States: open, Limit: mostOpen})
+		if err != nil {
+			return w, err
+		}
+		newest = found.Runs
+	} else if newest, err = st.Runs(ctx, store.RunFilter{JobID: id, States: open, Limit: mostOpen}); err != nil {
 		return w, err
 	}
 	for _, x := range newest {
@@ -233,7 +247,7 @@ func ReadJob(ctx context.Context, st store.Store, id int64) (World, error) {
 	if w.Skipped, err = st.Runs(ctx, store.RunFilter{JobID: id, States: []store.State{store.StateSkipped}, Limit: lastRuns}); err != nil {
 		return w, err
 	}
-	if runs, ok := st.(store.RunReader); ok {
+	if searches {
 		w.Ended, err = runs.LastRuns(ctx, []int64{id}, lastRuns)
 	}
 	return w, err

@@ -3,6 +3,7 @@ package finding_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync/atomic"
@@ -104,6 +105,38 @@ func TestRead(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestOneAddressIsEnough: to know whether an app has an executor, so many addresses are read as it takes to
+// find one that lives, and as many as there are where none does.
+func TestOneAddressIsEnough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		s, err := xxljob.New(st, xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler)})
+		stage.Must(t, err)
+		j, err := s.AddJob(t.Context(), xxljob.Job{App: "far", Name: "mine", Handler: "work", Schedule: xxljob.Manual()})
+		stage.Must(t, err)
+		put := func(first, n int) {
+			regs := make([]store.Registration, n)
+			for i := range regs {
+				regs[i] = store.Registration{App: "far", Address: fmt.Sprintf("http://10.0.0.1:80/%05d", first+i)}
+			}
+			stage.Must(t, st.PutAddresses(t.Context(), regs))
+		}
+		for _, c := range []struct{ first, n, read int }{{0, 1500, 100}, {1000, 1, 1100}, {2000, 0, 1500}} {
+			time.Sleep(10 * time.Minute) // those from before do not live any more
+			put(c.first, c.n)
+			w, err := finding.ReadJob(t.Context(), st, j.ID)
+			stage.Must(t, err)
+			if len(w.Registrations) != c.read {
+				t.Errorf("%d addresses are read, want %d", len(w.Registrations), c.read)
+			}
+			dark := slices.ContainsFunc(finding.WhyJob(w, j.ID), func(f finding.Finding) bool { return f.Cause == finding.NoExecutor })
+			if dark != (c.n == 0) {
+				t.Errorf("no executor: %t, want %t", dark, c.n == 0)
+			}
+		}
+	})
 }
 
 // workshop is a store with a scheduler.

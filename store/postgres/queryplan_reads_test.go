@@ -91,6 +91,8 @@ func (d *planData) searchCases() []planCase {
 		planCase{name: "schedules 1000", st: q.schedules.by(named{{"after", 50_000}, {"limit", 1000}}), rows: 1000, wasted: 1500},
 		planCase{name: "lastRuns 50x10", st: q.lastRuns.by(named{{"jobs", jobIDs(50, 1)}, {"limit", 10}, {"texts", 0}}), rows: 100, reach: reachAll, wasted: 100},
 		planCase{name: "lastRuns 200x1", st: q.lastRuns.by(named{{"jobs", jobIDs(200, 7)}, {"limit", 1}, {"texts", allTexts}}), rows: 50, batch: 200, reach: reachAll, wasted: 100},
+		planCase{name: "openOfJobs 50", st: q.openOfJobs.by(named{{"jobs", jobIDs(50, 1)}, {"states", []int16{0, 1, 2}}, {"lo", lo}, {"hi", hi}, {"limit", 1000}, {"texts", 0}}), rows: 50, reach: reachOpen, wasted: 3000},
+		planCase{name: "openOfJobs 1", st: q.openOfJobs.by(named{{"jobs", jobIDs(1, 1)}, {"states", []int16{0, 1, 2}}, {"lo", lo}, {"hi", hi}, {"limit", 1000}, {"texts", 0}}), rows: 1, reach: reachOpen, wasted: 3000},
 		planCase{name: "children", st: q.children.by(named{{"parent", idAt(d.now.Add(-time.Minute))}, {"after", 0}, {"limit", 100}, {"texts", 0}}), reach: reachAll},
 		planCase{name: "waitingRuns", st: q.waitingRuns.by(named{{"since", int64(0)}, {"after", int64(0)}, {"lo", lo}, {"hi", hi}, {"limit", 100}, {"texts", 160}}), rows: 100, reach: reachOpen, wasted: 100},
 		planCase{name: "waitingRuns behind", st: q.waitingRuns.by(named{{"since", d.now.UnixMilli()}, {"after", int64(1)}, {"lo", lo}, {"hi", hi}, {"limit", 100}, {"texts", allTexts}}), rows: 5, reach: reachOpen, wasted: 100},

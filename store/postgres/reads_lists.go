@@ -5,6 +5,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -154,6 +155,20 @@ var (
 		store.StateLost, store.StateRefused, store.StateDiscarded)
 )
 
+// indexesOfJob are the conditions of those of the three indexes by job that hold runs in some of the
+// states. Each part of a statement is planned for each partition, which costs more than to read it.
+func indexesOfJob(states []store.State) (list []string) {
+	for _, x := range []struct {
+		condition   string
+		least, most store.State
+	}{{isPlanned, store.StatePlanned, store.StatePlanned}, {isStarted, store.StateStarted, store.StateDispatched}, {isOver, store.StateDispatched + 1, math.MaxUint8}} {
+		if len(states) == 0 || slices.ContainsFunc(states, func(st store.State) bool { return x.least <= st && st <= x.most }) {
+			list = append(list, x.condition)
+		}
+	}
+	return list
+}
+
 // Runs lists runs, newest first.
 func (s *Store) Runs(ctx context.Context, f store.RunFilter) ([]store.Run, error) {
 	if noJobID(f.JobID) {
@@ -187,8 +202,12 @@ func (s *Store) runsQuery(ctx context.Context, f store.RunFilter) (q listing) {
 		own = " and l.id = " + id
 		parts = []string{run(own + " and coalesce(l.trigger_id, l.id) = " + id), run(" and l.trigger_id = " + id + " and l.id > " + id)}
 	case f.JobID != 0:
-		shard := fmt.Sprintf(" and l.shard = (select %s::bigint %% nullif(pg_catalog.count(*), 0) from %s.xxl_job_lock)", q.arg(f.JobID), s.schema)
-		parts = []string{run(" and " + isPlanned), run(" and " + isStarted + shard), run(" and " + isOver)}
+		for _, condition := range indexesOfJob(f.States) {
+			if condition == isStarted {
+				condition += fmt.Sprintf(" and l.shard = (select %s::bigint %% nullif(pg_catalog.count(*), 0) from %s.xxl_job_lock)", q.arg(f.JobID), s.schema)
+			}
+			parts = append(parts, run(" and "+condition))
+		}
 	default:
 		parts = []string{run("")}
 		if f.App != "" { // see the index xxl_job_ahead_app

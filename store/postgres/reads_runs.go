@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,9 @@ func (s *Store) SearchRuns(ctx context.Context, q store.RunSearch) (store.RunsFo
 	}
 	if !q.Complete() || allAbsent(&q) {
 		return store.RunsFound{SearchedTo: 1}, ended(ctx)
+	}
+	if isOpenOfJobs(q) {
+		return s.openOfJobs(ctx, &q)
 	}
 	sr := searching{store: s, search: &q, low: 1}
 	if !q.Since.IsZero() {
@@ -91,6 +95,43 @@ func allAbsent(q *store.RunSearch) bool {
 	return len(q.JobIDs) > 0 && !slices.ContainsFunc(q.JobIDs, func(id int64) bool { return !noJobID(id) })
 }
 
+// isOpenOfJobs reports whether nothing but the runs of jobs that have not ended is asked for.
+func isOpenOfJobs(q store.RunSearch) bool {
+	for _, st := range q.States {
+		if st != store.StatePlanned && st != store.StateStarted && st != store.StateDispatched {
+			return false
+		}
+	}
+	some := len(q.JobIDs) > 0 && len(q.States) > 0
+	q.JobIDs, q.States, q.Before, q.Examine, q.Limit = nil, nil, 0, 0, 0
+	return some && reflect.ValueOf(q).IsZero()
+}
+
+// openOfJobs finds those by indexes that hold nothing else, in the few partitions where such are:
+// none is looked at in vain, and the statement is planned once.
+func (s *Store) openOfJobs(ctx context.Context, q *store.RunSearch) (found store.RunsFound, err error) {
+	lo, hi := s.openRange()
+	limit := min(q.Limit, q.Examine)
+	states := make([]int16, len(q.States))
+	for i, st := range q.States {
+		states[i] = int16(st)
+	}
+	there := slices.DeleteFunc(slices.Clone(q.JobIDs), noJobID)
+	err = s.readByIndex(ctx, s.sql.openOfJobs.by(named{{"jobs", there}, {"states", states}, {"lo", lo}, {"hi", min(hi, q.Before-1)}, {"limit", limit}, {"texts", textsOf(ctx)}}).into(readNamedRuns(&found.Runs)))
+	if err != nil {
+		return store.RunsFound{}, failed(err, "search for runs that have not ended")
+	}
+	found.SearchedTo, found.Examined = 1, len(found.Runs)
+	if n := len(found.Runs); n > 0 {
+		oldest := found.Runs[n-1].ID
+		found.SearchedTime = idTime(oldest)
+		if n == limit {
+			found.SearchedTo = oldest
+		}
+	}
+	return found, nil
+}
+
 // searching is a search under way.
 type searching struct {
 	store  *Store
@@ -152,12 +193,12 @@ func (sr *searching) candidates(q *listing, columns string, filters func(*listin
 		parts = append(parts, page("xxl_job_ahead", ""))
 	case ofJob: // three indexes hold the runs of a job, by what they are at
 		shard := fmt.Sprintf(" and l.shard = (select %s::bigint %% nullif(pg_catalog.count(*), 0) from {{schema}}.xxl_job_lock)", job)
-		for condition, more := range map[string]string{isPlanned: "", isStarted: shard, isOver: ""} {
-			if states == "" || states == condition || condition == isOver && states != isPlanned && states != isStarted {
-				parts = append(parts, page("xxl_job_log", " and "+condition+more))
+		for _, condition := range indexesOfJob(sr.search.States) {
+			if condition == isStarted {
+				condition += shard
 			}
+			parts = append(parts, page("xxl_job_log", " and "+condition))
 		}
-		slices.Sort(parts)
 	case states == "" || states == isPlanned: // the index of those is in order of time: all of it would be sorted
 		parts = append(parts, page("xxl_job_log", ""))
 	default:
@@ -306,13 +347,19 @@ func (s *Store) OpenRuns(ctx context.Context, most int) (store.OpenRuns, error) 
 
 // searchQueries are the statements of this file.
 type searchQueries struct {
-	lastRuns, children, waitingRuns, openRuns query
+	lastRuns, children, waitingRuns, openRuns, openOfJobs query
 }
 
 func (q *searchQueries) define(sql template) {
 	q.lastRuns = sql(`select j.job_desc, j.job_key, j.secret, {{listed}} from unnest({{arg.jobs}}::int[]) with ordinality a(job, ord)
 	cross join lateral (select l.* from {{schema}}.xxl_job_log l where l.job_id = a.job and ` + isOver + ` order by l.id desc limit {{arg.limit}}) l
 	` + namesOfJob + ` order by a.ord, l.id desc`)
+	open := func(state string) string {
+		return `(select l.* from {{schema}}.xxl_job_log l where l.job_id = any({{arg.jobs}}::int[]) and ` + state + ` and l.state = any({{arg.states}}::smallint[])
+		and l.id between {{arg.lo}} and {{arg.hi}} order by l.id + 0 desc limit {{arg.limit}})`
+	}
+	q.openOfJobs = sql(`select j.job_desc, j.job_key, j.secret, {{listed}} from (select * from (` + open(isPlanned) + ` union all ` + open(isStarted) + `) l
+	order by l.id desc limit {{arg.limit}}) l ` + namesOfJob + ` order by l.id desc`)
 	q.children = sql(`select j.job_desc, j.job_key, j.secret, {{listed}} from (select l.* from {{schema}}.xxl_job_log l
 		where l.parent_id = {{arg.parent}}::bigint and l.id > {{arg.after}}::bigint order by l.id limit {{arg.limit}}) l ` + namesOfJob + ` order by l.id`)
 	q.waitingRuns = sql(`select j.job_desc, j.job_key, j.secret, {{listed}} from (select l.* from {{schema}}.xxl_job_log l

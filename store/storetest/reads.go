@@ -123,6 +123,9 @@ func searchFields(e *reader) {
 		"what is planned":        {store.RunSearch{States: []store.State{store.StatePlanned}}, []store.Run{planned}},
 		"what has started":       {store.RunSearch{States: []store.State{store.StateStarted, store.StateDispatched}}, []store.Run{started}},
 		"states of several":      {store.RunSearch{States: []store.State{store.StateSucceeded, store.StatePlanned}}, []store.Run{planned, good}},
+		"of jobs, what is open":  {store.RunSearch{JobIDs: []int64{a.ID, b.ID, skipped.JobID}, States: notEnded()}, []store.Run{planned, started}},
+		"of jobs, what waits":    {store.RunSearch{JobIDs: []int64{a.ID, b.ID}, States: notEnded()[:1]}, []store.Run{planned}},
+		"of a job, what is open": {store.RunSearch{JobIDs: []int64{b.ID}, States: notEnded()}, nil},
 		"a type":                 {store.RunSearch{Types: []store.TriggerType{store.TriggerAPI}}, []store.Run{started}},
 		"a reason":               {store.RunSearch{Reason: store.ReasonMisfire}, []store.Run{skipped}},
 		"an address":             {store.RunSearch{Address: remote}, []store.Run{bad}},
@@ -134,6 +137,11 @@ func searchFields(e *reader) {
 	} {
 		e.wantFound(what, c.q, c.runs...)
 	}
+}
+
+// notEnded are the states of runs that have not ended.
+func notEnded() []store.State {
+	return []store.State{store.StatePlanned, store.StateStarted, store.StateDispatched}
 }
 
 func searchText(e *reader) {
@@ -253,10 +261,15 @@ func searchPages(e *reader) {
 	slices.Reverse(every)
 	slices.Reverse(some)
 	for _, size := range []struct{ examine, limit int }{{5, 100}, {1, 1}, {100, 2}, {7, 3}, {23, 8}} {
-		for what, of := range map[string][]int64{"": every, "other": some} {
+		for what, of := range map[string][]int64{"all": every, "of an app": some, "open of jobs": every, "open of a job": some} {
 			q := store.RunSearch{Examine: size.examine, Limit: size.limit}
-			if what != "" {
-				q.Apps = []string{what}
+			switch what {
+			case "of an app":
+				q.Apps = []string{"other"}
+			case "open of jobs":
+				q.JobIDs, q.States = []int64{a.ID, b.ID}, notEnded()
+			case "open of a job":
+				q.JobIDs, q.States = []int64{b.ID}, notEnded()
 			}
 			var got []int64
 			for pages := 0; pages < 60; pages++ {
@@ -267,7 +280,7 @@ func searchPages(e *reader) {
 					break
 				}
 			}
-			want(e.env, fmt.Sprintf("pages of %+v, app %q", size, what), got, of)
+			want(e.env, fmt.Sprintf("pages of %+v, %s", size, what), got, of)
 		}
 	}
 }
