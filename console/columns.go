@@ -150,6 +150,12 @@ var tables = map[string]tableOf{
 		{Name: "epoch", Key: "executors.epoch", Class: "num"},
 		{Name: "waiting", Key: "executors.due", Class: "num"},
 	}},
+	"timetable": {class: "timetable", columns: []column{
+		{Name: "name", Key: "jobs.name"},
+		{Name: "schedule", Key: "jobs.schedule", drop: 1},
+		{Name: "past", Key: "timetable.past"},
+		{Name: "ahead", Key: "timetable.ahead"},
+	}},
 	"branches": {class: "branches", columns: []column{
 		{Name: "run", Key: "runs.run"},
 		{Name: "branch", Key: "run.branch"},

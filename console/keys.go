@@ -16,6 +16,7 @@ func (p *page) KeyLines() []keyLine {
 		{[]string{"g", "o"}, "keys.overview"},
 		{[]string{"g", "j"}, "keys.jobs"},
 		{[]string{"g", "r"}, "keys.runs"},
+		{[]string{"g", "t"}, "keys.timetable"},
 		{[]string{"g", "e"}, "keys.executors"},
 		{[]string{"g", "c"}, "keys.changes"},
 		{[]string{"j", "k"}, "keys.rows"},

@@ -94,11 +94,11 @@ func withQuery(to, value string) string {
 }
 
 // Every is how often the region of the page is asked for. What a run does is of the moment; lists
-// and pages of jobs, and of executors, change with the next one. What is so large that a viewer would be sent more than
+// and pages of jobs, of executors and the timetable change with the next one. What is so large that a viewer would be sent more than
 // mostAMinute is asked for less often.
 func (p *page) Every() string {
 	seconds := 2
-	if p.Name == "jobs" || p.Name == "job" || p.Name == "executors" {
+	if p.Name == "jobs" || p.Name == "job" || p.Name == "timetable" || p.Name == "executors" {
 		seconds = 10
 	}
 	return fmt.Sprintf("%ds", max(seconds, (p.Packed*60+mostAMinute-1)/mostAMinute))

@@ -316,7 +316,7 @@ func (p *page) Sections() []string {
 	if p.q.user == nil {
 		return nil
 	}
-	return []string{"overview", "runs", "jobs", "executors", "changes"}
+	return []string{"overview", "runs", "jobs", "timetable", "executors", "changes"}
 }
 
 // May reports whether the user may do something in an app: "operate" or "edit".

@@ -74,6 +74,7 @@ func pages(j xxljob.Job, r xxljob.Run) (list []string) {
 		"preview":        {"?type=CRON&conf=0+0+3+*+*+%3F"},
 		"runs":           {"?state=waiting", "?state=bad", "?state=skipped", "?text=nothing", "?job=" + job, "?text=" + run},
 		"runs/{id}/log":  {"?find=x", "?from=1"},
+		"timetable":      {"?range=7d&order=name", "?app=orders&text=rates&tag=x"},
 		"executors":      {"?tab=nodes", "?tab=shards", "?app=orders", "?text=o&from=1"},
 		"changes":        {"?actor=ann", "?app=billing&verb=add"},
 	}
@@ -100,7 +101,7 @@ const (
 	moreOverview   = 9 // asks of nodes, executors, jobs, runs and changes, once for all who look, and of mutes
 	moreWhy        = 8 // asks of nodes, executors and the job's runs why it is as it is, and of mutes
 	mostBytes      = 76 << 10
-	mostZipped     = 8200
+	mostZipped     = 8400
 	mostAllocs     = 40_000
 )
 

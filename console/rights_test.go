@@ -73,6 +73,7 @@ var rights = []expected{
 	{"POST", "runs/{id}/again", "run", "1322423222341"},
 	{"GET", "runs/{id}/log", "run", "L222422222241"},
 	{"GET", "runs/{id}/log/file", "run", "L444444444441"}, // the run was never started
+	{"GET", "timetable", "", "L222222222221"},
 	{"GET", "executors", "", "L222222222221"},
 	{"GET", "changes", "", "L222222222221"},
 	{"GET", "troubles", "", "L222222222221"},

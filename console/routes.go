@@ -139,6 +139,7 @@ func routes() []route {
 		{method: get, pattern: "runs/{id}/log", needs: seeing, of: aRun, serve: (*request).runLog, views: ViewLog},
 		{method: get, pattern: "runs/{id}/log/file", needs: seeing, of: aRun, serve: (*request).logFile, long: true, rate: wholes, views: ViewLogFile},
 		{method: get, pattern: "troubles", needs: somebody, serve: (*request).troubles},
+		{method: get, pattern: "timetable", needs: somebody, serve: (*request).timetable},
 		{method: get, pattern: "executors", needs: somebody, serve: (*request).executors},
 		{method: get, pattern: "changes", needs: somebody, serve: (*request).changes, views: ViewChanges},
 	}

@@ -107,7 +107,7 @@ document.addEventListener("keydown", e => {
 	}
 	if (e.repeat && e.key !== "j" && e.key !== "k") return // it is held: what it does is done once
 	if (before === "g") {
-		const to = {o: "overview", j: "jobs", r: "runs", e: "executors", c: "changes"}[e.key]
+		const to = {o: "overview", j: "jobs", r: "runs", t: "timetable", e: "executors", c: "changes"}[e.key]
 		before = ""
 		if (to) location.href = (root || "") + "/" + to
 		return

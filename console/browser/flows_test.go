@@ -442,7 +442,7 @@ func TestForcedColors(t *testing.T) {
 	x := filled(t)
 	c, dir := combination{"en", "dark", 1280}, pictures(t)
 	session := x.session("root")
-	main := map[string]bool{"login": true, "overview": true, "jobs": true, "job": true, "job-once": true, "form-faults": true, "form-conflict": true, "runs": true, "run-failed": true, "run-running": true, "log": true, "executors-of-app": true, "changes": true}
+	main := map[string]bool{"login": true, "overview": true, "jobs": true, "job": true, "job-once": true, "form-faults": true, "form-conflict": true, "runs": true, "run-failed": true, "run-running": true, "log": true, "executors-of-app": true, "timetable-ran": true, "changes": true}
 	for _, p := range pages(x, x) {
 		if !main[p.name] {
 			continue
