@@ -49,7 +49,8 @@ const (
 	Recovered Cause = "recovered"
 	// Trouble: something has kept runs from being run in time for a minute, and a restart would not
 	// mend it: see xxljob.Trouble. Each node tells of those that it has, once as they begin, and
-	// with TroubleOver once they have been over for a minute; those of one app and kind together.
+	// with TroubleOver once they have been over for a minute; those of one app and kind together. To
+	// rules that only other nodes have it passes them on by the store, and one of these tells.
 	// A rule with Jobs tells of those about these jobs, one with Apps of those about these apps.
 	Trouble Cause = "trouble"
 	// TroubleOver comes to rules that tell of Trouble, after it: they do not name it.

@@ -41,6 +41,12 @@ var alarmsOf = map[Cause]struct {
 // MutedAlarm returns the first of the mutes that is about the alarm: of its job, or of a cause that
 // leads to such alarms. It is nil where there is none.
 func MutedAlarm(mutes []store.Mute, a store.Alarm) *store.Mute {
+	if a.Trouble != "" {
+		if a.Over { // who was told that it has begun is told that it is over
+			return nil
+		}
+		return MutedTrouble(mutes, store.Trouble{Cause: a.Trouble, App: a.App, JobID: a.JobID, Address: a.Address})
+	}
 	for i := range mutes {
 		m := &mutes[i]
 		if m.JobID != 0 {

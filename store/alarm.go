@@ -98,6 +98,12 @@ type Alarm struct {
 	Told []string
 	// GaveUp says that one of these could not tell it.
 	GaveUp bool
+	// Trouble and Address are set where a node passes a trouble on (TroubleNoter), whose Cause is
+	// trouble: what kind it is, and the address that it is about. Over says that it is over. JobID,
+	// and what is of the job, are those that it is about, JobVersion is 0.
+	Trouble TroubleCause
+	Address string
+	Over    bool
 }
 
 // OfAResult, for authors of stores, reports whether the alarm is about how a run has ended (failed,

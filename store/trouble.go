@@ -1,6 +1,9 @@
 package store
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -100,4 +103,48 @@ func (t Trouble) String() string {
 // TroubleCauses returns all causes.
 func TroubleCauses() []TroubleCause {
 	return []TroubleCause{TroubleLockedRows, TroubleFalseRefusal, TroubleSharedAddress, TroubleUnknownZone, TroubleUnknownSchedule, TroubleNoExecutor, TroubleUnknownRouter, TroubleStuckRuns, TroubleClock, TroubleRefused, TroubleUntold}
+}
+
+// TroubleNotes are troubles that a node passes on to rules that other nodes have.
+type TroubleNotes struct {
+	// Incarnation is that of the node.
+	Incarnation string
+	// Told are the keys of its own rules: it tells of what they want by itself.
+	Told []string
+	List []TroubleNote
+}
+
+// TroubleNote says that a trouble has begun, or that it is over.
+type TroubleNote struct {
+	Cause   TroubleCause
+	App     string
+	JobID   int64
+	Address string
+	Over    bool
+	// Text is what a message says of it, as AlarmText makes it.
+	Text string
+}
+
+// Key, for authors of stores, tells the trouble from all others, whichever node has seen it: printable
+// ASCII of 64 bytes.
+func (n *TroubleNote) Key() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %q", n.Cause, n.App, n.JobID, n.Address))
+	return hex.EncodeToString(sum[:])
+}
+
+// TroubleNoter is what a Store is as well that passes the troubles of a node on to rules that other
+// nodes have. Both stores of this module are.
+type TroubleNoter interface {
+	// NoteTroubles inserts an alarm with the cause "trouble", without a run, for each trouble that
+	// has begun or is over, if a rule that is kept, is not Gone and is not among Told wants it. Its
+	// Told are those of the notes, its app is that of the job where the trouble has none.
+	//
+	// A trouble (TroubleNote.Key) has begun when the first live node notes that, and is over when
+	// the last of those that have noted it notes its end: what others note between these inserts
+	// nothing. A node is live that has joined and has not left. Where none of those lives that have
+	// noted a beginning, it begins anew with the next note.
+	//
+	// It returns, for each note, whether it stands as this node's: of a beginning, that this node is
+	// among those that have noted it; of an end, that it was.
+	NoteTroubles(ctx context.Context, notes TroubleNotes) (mine []bool, err error)
 }

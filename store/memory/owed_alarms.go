@@ -39,13 +39,18 @@ func (s *Store) insertAlarm(j *job, a store.Alarm, now time.Time) bool {
 		}
 		a.JobVersion, a.JobKey, a.JobName, a.Email = j.version, j.def.key, j.def.name, j.def.common.Value().email
 	}
-	if !s.anyWants(func(r *keptRule) bool { return r.Gone.IsZero() && r.Wants(&a) }) {
+	return s.putAlarm(a)
+}
+
+// putAlarm inserts an alarm, if a rule wants it that has not told it.
+func (s *Store) putAlarm(a store.Alarm) bool {
+	if !s.anyWants(func(r *keptRule) bool { return r.Gone.IsZero() && r.untold(&a) }) {
 		return false
 	}
 	s.lastAlarm++
 	a.ID = s.lastAlarm
 	s.alarms[a.ID] = &a
-	j.shard.alarms.insert(0, a.ID, &a)
+	s.shards[a.Shard].alarms.insert(0, a.ID, &a)
 	s.tellAlarms()
 	return true
 }

@@ -79,10 +79,14 @@ func (a *alarming) tell() {
 func scanAlarm(rows pgx.Rows) (a store.Alarm, err error) {
 	var run, trigger, instant pgtype.Int8
 	var attempt pgtype.Int2
-	var state pgtype.Text
-	err = rows.Scan(&a.ID, &a.Shard, &a.App, &a.JobKey, &a.JobName, &a.Email, &a.JobID, &a.JobVersion, &a.Cause, &run, &trigger, &state, &attempt, &instant, &a.Text, &a.At, &a.Told, &a.GaveUp)
+	var state, trouble, address pgtype.Text
+	var over pgtype.Bool
+	err = rows.Scan(&a.ID, &a.Shard, &a.App, &a.JobKey, &a.JobName, &a.Email, &a.JobID, &a.JobVersion, &a.Cause, &run, &trigger, &state, &attempt, &instant, &a.Text, &a.At, &a.Told, &a.GaveUp, &trouble, &address, &over)
 	a.RunID, a.TriggerID, a.State, a.Attempt = run.Int64, trigger.Int64, state.String, int(attempt.Int16)
 	a.Instant, a.At = fromMilli(instant.Int64), a.At.UTC()
+	if a.Trouble, a.Address, a.Over = store.TroubleCause(trouble.String), address.String, over.Bool; trouble.Valid {
+		a.JobVersion = 0
+	}
 	if len(a.Told) == 0 {
 		a.Told = nil
 	}
@@ -331,7 +335,7 @@ func (q *alarmQueries) define(sql template) {
 	order by l.id limit {{arg.limit}}`)
 
 	q.openAlarms = sql(`select a.id, a.shard, a.app_name, a.job_key, a.job_desc, a.alarm_email, a.job_id, a.job_version, a.cause, a.log_id, a.trigger_id,
-		a.state, a.attempt, a.instant, a.content, a.add_time, a.told, a.gave_up
+		a.state, a.attempt, a.instant, a.content, a.add_time, a.told, a.gave_up, a.trouble, a.trouble_address, a.trouble_over
 	from {{schema}}.xxl_job_alarm a where a.status = 0 and a.shard = any({{arg.shards}}::smallint[]) and a.id > {{arg.after}}::bigint
 		and ({{arg.rules}}::text[] is null or exists (select from {{schema}}.xxl_job_rule u where u.rule = any({{arg.rules}}::text[]) and u.rule <> all(a.told) and ` + ruleWants(`a.app_name`, `a.job_key`, `a.cause`) + `))
 	order by a.id limit {{arg.limit}}`)

@@ -175,6 +175,16 @@ func (f *Faults) ToldJobs(ctx context.Context, jobs []int64) ([]store.JobTold, e
 	return call(f, ctx, "ToldJobs", func() ([]store.JobTold, error) { return f.store.ToldJobs(ctx, jobs) })
 }
 
+// NoteTroubles passes the call on, under the faults, to a store that passes troubles on.
+func (f *Faults) NoteTroubles(ctx context.Context, notes store.TroubleNotes) ([]bool, error) {
+	return call(f, ctx, "NoteTroubles", func() ([]bool, error) {
+		if n, ok := f.store.(store.TroubleNoter); ok {
+			return n.NoteTroubles(ctx, notes)
+		}
+		return make([]bool, len(notes.List)), nil
+	})
+}
+
 // OpenAlarms passes the call on, under the faults.
 func (f *Faults) OpenAlarms(ctx context.Context, shards []store.Shard, rules []string, after store.JobTold, limit int) (recovered []store.JobTold, open int, err error) {
 	recovered, err = call(f, ctx, "OpenAlarms", func() (list []store.JobTold, err error) {

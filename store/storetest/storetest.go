@@ -97,6 +97,7 @@ func topics() []topic {
 		{"Reports", reportCases()},
 		{"Record", recordCases()},
 		{"Mutes", muteCases()},
+		{"Troubles", troubleCases()},
 		{"Accounts", accountCases()},
 		{"Drop", dropCases()},
 		{"Signals", signalCases()},

@@ -51,11 +51,14 @@ type Notifier struct {
 	troubles *troubleBook
 	sender   *sender
 	quiet    atomic.Bool   // Stop has begun: nothing more is sent
+	came     atomic.Bool   // it is known what this node can tell itself of troubles before it was there
+	notesToo bool          // that was so when the troubles were looked at last; of the alarm loop
 	resting  chan struct{} // closed by rested when it is quiet, and what was sent is noted; made by NewNotifier
 	rested   sync.Once
 	rarely   loop.LogLimiter
-	muted    time.Time                 // when mutes were read for troubles
-	differed atomic.Pointer[time.Time] // when it was said last that nodes of this app have other rules
+	// muted is when mutes were read for troubles, muteAsked when they were asked for.
+	muted, muteAsked time.Time
+	differed         atomic.Pointer[time.Time] // when it was said last that nodes of this app have other rules
 }
 
 // teller tells of what one rule wants, while this node holds it.
@@ -93,6 +96,9 @@ func NewNotifier(all *core.Core, rules []alarmRule, panics *guard.Log) *Notifier
 		Core: all, Rules: rules, troubles: newTroubleBook(rules, all.Cfg.Node), resting: make(chan struct{}),
 		sender: &sender{Core: all, rules: rules, panics: panics, flights: &alarmFlights{calls: map[int]int{}}},
 	}
+	if _, ok := core.Given(all.Store).(store.TroubleNoter); ok {
+		h.troubles.passOn()
+	}
 	for i := range rules {
 		h.tellers = append(h.tellers, &teller{Notifier: h, at: i, book: newAlarmBook(rules[i:i+1], all.Cfg.Node), look: true, reading: alarmReading{open: true}})
 	}
@@ -112,11 +118,12 @@ func (h *Notifier) once(ctx context.Context) (time.Duration, error) {
 	if h.quiet.Load() {
 		return loop.Forever, h.rest(ctx)
 	}
+	h.notesToo = h.came.Load()           // before that is asked for
 	troubles, soon := h.troublesDue(ctx) // in front: the store may be what is in trouble
-	for i := range troubles {
-		h.sender.send(troubles[i])
-	}
 	wait := soon
+	if h.noteAll(ctx, troubles) {
+		wait = min(wait, time.Second)
+	}
 	var errs error
 	for _, t := range h.tellers {
 		more, err := t.tell(ctx)
@@ -148,7 +155,7 @@ func (t *teller) tell(ctx context.Context) (time.Duration, error) {
 
 // busy reports whether the rule has to stay held.
 func (t *teller) busy() bool {
-	return len(t.book.jobs) > 0 || len(t.book.marks.Told)+len(t.book.marks.Jobs)+len(t.book.marks.Done) > 0 || t.reading.more || t.waits() && !t.reading.asked.IsZero()
+	return len(t.book.jobs) > 0 || len(t.book.marks.Told)+len(t.book.marks.Jobs)+len(t.book.marks.Done) > 0 || t.reading.more || t.waits() && !t.reading.asked.IsZero() || t.troubles.awaits(t.at, time.Now())
 }
 
 // waits reports whether the rule waits for jobs to recover.
@@ -205,9 +212,7 @@ func (t *teller) tellHeld(ctx context.Context, shards []store.Shard) (time.Durat
 	if err != nil {
 		return 0, err
 	}
-	if err := h.readMutes(ctx); err != nil {
-		return 0, err
-	}
+	h.readMutes(ctx)
 	messages, next := h.book.due(h.Clock.Now(), h.room)
 	again, err := h.recoveries(ctx, &messages)
 	for i := range messages {
@@ -233,16 +238,38 @@ func (t *teller) tellHeld(ctx context.Context, shards []store.Shard) (time.Durat
 const mutesFor = time.Second
 
 // readMutes reads the mutes that are not over, where there is something to tell.
-func (t *teller) readMutes(ctx context.Context) error {
+func (t *teller) readMutes(ctx context.Context) {
 	k, ok := core.Given(t.Store).(store.MuteKeeper)
 	if !ok || len(t.book.jobs) == 0 && !t.waits() || !t.muted.IsZero() && time.Since(t.muted) < mutesFor {
-		return nil
+		return
 	}
 	list, err := loop.Call(ctx, k.Mutes)
-	if err == nil {
-		t.book.mutes, t.muted = list, time.Now()
+	if err != nil {
+		t.book.mutes = t.unread(t.book.mutes, t.muted, err)
+		return
 	}
-	return err
+	if t.book.mutes, t.muted = list, time.Now(); len(list) == 0 {
+		return
+	}
+	if rules, err := loop.Call(ctx, t.Store.Rules); err == nil {
+		t.book.kept = rules
+	}
+}
+
+// mutesLast is for how long mutes count that cannot be read anew.
+const mutesLast = time.Minute
+
+// unread are the mutes that count when they cannot be read: for a moment those that were read last, and
+// then none. An alarm that is told though it is muted costs less than one that nobody hears of.
+func (h *Notifier) unread(mutes []store.Mute, read time.Time, err error) []store.Mute {
+	if h.rarely.Allow("mutes") {
+		h.Logger.Warn("xxljob: it could not be read which alarms are muted; after a minute all are sent", "error", err)
+	}
+	if time.Since(read) >= mutesLast {
+		return nil
+	}
+	now := h.Clock.Now()
+	return slices.DeleteFunc(slices.Clone(mutes), func(m store.Mute) bool { return !m.Until.After(now) })
 }
 
 // room takes the place of a call of the rule.
@@ -344,7 +371,15 @@ func (h *teller) read(ctx context.Context) (n int, err error) {
 			return n, err
 		}
 		for _, a := range page {
-			h.book.take(a)
+			switch {
+			case a.Trouble == "":
+				h.book.take(a)
+			case !h.notesToo: // it is read again
+			case h.troubles.tells(h.at, &a, now):
+				h.book.tellsElse(a.ID)
+			default:
+				h.book.take(a)
+			}
 			after = a.ID
 		}
 		n += len(page)

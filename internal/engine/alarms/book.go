@@ -38,8 +38,11 @@ type alarmBook struct {
 	ends  []*alarmJob      // whose alarms marks.Told are, nil where the book has them no more
 	noted []*alarmJob      // whose alarms marks.Done are
 
-	mutes []store.Mute     // that are not over, as they were read last
-	said  map[string]int64 // by the key of a mute when it began: its last message was sent
+	mutes []store.Mute      // that are not over, as they were read last
+	kept  []store.AlarmRule // the rules of all nodes, as they were then
+	said  map[string]int64  // by the key of a mute when it began: its last message was sent
+
+	troubles map[int64]time.Time // when troubles of a kind and app were told of last, see bookID
 
 	givenUp map[int64]bool // alarms that were told, which the store does not let be noted
 
@@ -81,9 +84,21 @@ func (b *alarmBook) job(id int64, shard int) *alarmJob {
 	if j == nil {
 		j = &alarmJob{id: id, shard: shard, rows: map[int64]*alarmRow{}, rules: make([]alarmState, len(b.Rules))}
 		b.jobs[id] = j
-		b.fresh = append(b.fresh, id)
+		if id >= 0 {
+			b.fresh = append(b.fresh, id)
+		} else { // troubles, of which the store keeps no such rows
+			j.known = true
+			for i := range j.rules {
+				j.rules[i].told.At = b.troubles[id]
+			}
+		}
 	}
 	return j
+}
+
+// tellsElse notes that the rule need not tell of an alarm, which it is told of in another way.
+func (b *alarmBook) tellsElse(id int64) {
+	b.marks.Told, b.ends = append(b.marks.Told, store.AlarmTold{ID: id, Rule: b.Rules[0].kept.Key}), append(b.ends, nil)
 }
 
 // take takes an alarm in, unless it is there.
@@ -91,7 +106,8 @@ func (b *alarmBook) take(a store.Alarm) {
 	if b.givenUp[a.ID] {
 		return
 	}
-	if j := b.jobs[a.JobID]; j != nil && j.rows[a.ID] != nil {
+	id := bookID(&a)
+	if j := b.jobs[id]; j != nil && j.rows[a.ID] != nil {
 		return
 	}
 	row := &alarmRow{id: a.ID, at: a.At.UnixMilli(), cause: alarm.Cause(a.Cause)}
@@ -108,7 +124,7 @@ func (b *alarmBook) take(a store.Alarm) {
 	if row.wanted&^row.told == 0 {
 		return
 	}
-	j := b.job(a.JobID, a.Shard)
+	j := b.job(id, a.Shard)
 	for i := range b.Rules {
 		if (row.wanted&^row.told)>>i&1 == 1 {
 			j.rules[i].add(a.ID)
@@ -193,19 +209,36 @@ func (b *alarmBook) hush(j *alarmJob, rule int) bool {
 	s.remove(muted)
 	for _, id := range muted {
 		j.rows[id].told |= 1 << rule
-		b.marks.Done, b.noted = append(b.marks.Done, store.AlarmDone{ID: id, Status: store.AlarmNotNeeded}), append(b.noted, j)
+		if b.othersWant(j, id) { // by which the last message about it may be
+			b.marks.Told, b.ends = append(b.marks.Told, store.AlarmTold{ID: id, Rule: b.Rules[rule].kept.Key}), append(b.ends, j)
+		} else {
+			b.marks.Done, b.noted = append(b.marks.Done, store.AlarmDone{ID: id, Status: store.AlarmNotNeeded}), append(b.noted, j)
+		}
 	}
 	return len(s.untold) == 0
 }
 
-// muteOf is the mute that an alarm comes under, nil for none. Of one whose text the book has no more, the job
-// is known.
+// othersWant reports whether another rule has to tell of an alarm.
+func (b *alarmBook) othersWant(j *alarmJob, id int64) bool {
+	a := b.alarmOf(j, id)
+	return slices.ContainsFunc(b.kept, func(r store.AlarmRule) bool {
+		return r.Gone.IsZero() && b.place(r.Key) < 0 && r.Wants(&a) && !slices.Contains(a.Told, r.Key)
+	})
+}
+
+// muteOf is the mute that an alarm comes under, nil for none.
 func (b *alarmBook) muteOf(j *alarmJob, id int64) *store.Mute {
+	return finding.MutedAlarm(b.mutes, b.alarmOf(j, id))
+}
+
+// alarmOf is an alarm as far as it is known: of one whose text the book has no more, its cause and job.
+func (b *alarmBook) alarmOf(j *alarmJob, id int64) store.Alarm {
 	a, kept := b.texts.byID[id]
 	if !kept {
-		a = store.Alarm{JobID: j.id, App: j.last.App, Cause: string(j.rows[id].cause)}
+		a = j.last
+		a.Cause, a.State = string(j.rows[id].cause), ""
 	}
-	return finding.MutedAlarm(b.mutes, a)
+	return a
 }
 
 // message makes one of what a rule has not told of a job: of all, or without a window of the
@@ -215,7 +248,7 @@ func (b *alarmBook) message(j *alarmJob, rule int) alarmMessage {
 	if b.Rules[rule].window == 0 {
 		ids = ids[:1]
 	}
-	m := alarmMessage{flight: b.fly(j, rule), job: j.id, rule: rule, rows: ids}
+	m := alarmMessage{flight: b.fly(j, rule), job: j.id, rule: rule, rows: ids, key: b.Rules[rule].kept.Key}
 	first, last := j.rows[ids[0]], j.rows[ids[len(ids)-1]]
 	m.said.Count, m.said.First, m.said.Last = len(ids), time.UnixMilli(first.at).UTC(), time.UnixMilli(last.at).UTC()
 	m.said.ID, m.said.Node, m.said.Cause = fmt.Sprintf("xxljob-%d-%s", last.id, b.Rules[rule].kept.Key), b.node, last.cause
@@ -312,6 +345,13 @@ func (b *alarmBook) sent(m *alarmMessage, now time.Time, err error) {
 // That a job has recovered holds back no further alarm.
 func (b *alarmBook) noteJob(j *alarmJob, m *alarmMessage, now time.Time) {
 	t := &j.rules[m.rule].told
+	if j.id < 0 {
+		if b.troubles == nil || len(b.troubles) >= mostMet {
+			b.troubles = map[int64]time.Time{}
+		}
+		t.At, b.troubles[j.id] = now, now
+		return
+	}
 	t.JobID, t.Shard, t.Rule = j.id, j.shard, b.Rules[m.rule].kept.Key
 	if m.said.Cause == alarm.Recovered {
 		t.Open = false

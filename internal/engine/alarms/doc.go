@@ -44,6 +44,12 @@
 // once that has lasted a minute, those of one cause and app together. A message that fails is tried
 // again for as long as the trouble lasts, and that it is over for a day.
 //
+// Rules that other nodes have are told by them: for these the node notes the trouble in the store as an
+// alarm (troublenotes.go), by a rule of its own that all troubles come under, so that a note is made when a
+// message would be. The store lets the first node begin it and the last one end it. Who reads such an
+// alarm and has the trouble itself tells it from memory, once, and holds the rule until its end was
+// noted, too. Of an alarm book, what is noted of one cause and app is a job with a negative id (bookID).
+//
 // # Late runs
 //
 // LateDuty looks for runs that have not ended Job.LateAfter behind their instants: in the shards of

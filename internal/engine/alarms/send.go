@@ -159,6 +159,7 @@ type alarmMessage struct {
 	flight int64
 	job    int64
 	rule   int
+	key    string  // of the rule
 	rows   []int64 // ids; none for one that says that the job has recovered
 	last   store.Alarm
 	// found are those that it tells of, missing the ids of more, which have to be read again:
@@ -186,6 +187,9 @@ func (m *alarmMessage) say() {
 	}
 	if len(m.found) > 0 {
 		m.last = m.found[0]
+	}
+	if m.last.Trouble != "" {
+		m.sayTroubles()
 	}
 	if m.mute != nil && len(m.said.Events) > 0 {
 		e := &m.said.Events[0]
@@ -218,5 +222,9 @@ func (m *alarmMessage) fill(of *store.Alarm) {
 }
 
 func eventOf(a *store.Alarm) alarm.Event {
-	return alarm.Event{Cause: alarm.Cause(a.Cause), At: a.At, RunID: a.RunID, State: a.State, Attempt: a.Attempt, Instant: a.Instant, Text: a.Text}
+	cause := alarm.Cause(a.Cause)
+	if a.Over {
+		cause = alarm.TroubleOver
+	}
+	return alarm.Event{Cause: cause, At: a.At, RunID: a.RunID, State: a.State, Attempt: a.Attempt, Instant: a.Instant, Text: a.Text}
 }

@@ -29,9 +29,12 @@ const troubleLasts = time.Minute
 // alarm loop, and is pure.
 type troubleBook struct {
 	rules []alarmRule
+	notes int // the place of the rule by which they are passed on (troublenotes.go), -1 for none
 	node  string
 	known map[troubleKey]*troubleTold
-	mutes []store.Mute // that are not over, as they were read last
+	ends  map[noteKey]toldEnd // that this node has told
+	met   map[noteKey]metNote // those that others have passed on, and this node has as well
+	mutes []store.Mute        // that are not over, as they were read last
 }
 
 // troubleKey is what makes two troubles the same one.
@@ -88,7 +91,7 @@ type troublesOf struct {
 }
 
 func newTroubleBook(rules []alarmRule, node string) *troubleBook {
-	return &troubleBook{rules: rules, node: node, known: map[troubleKey]*troubleTold{}}
+	return &troubleBook{rules: rules, notes: -1, node: node, known: map[troubleKey]*troubleTold{}, met: map[noteKey]metNote{}, ends: map[noteKey]toldEnd{}}
 }
 
 // note takes in the troubles that there are. at is the store's time.
@@ -132,7 +135,7 @@ func (b *troubleBook) was(x store.Trouble, now, at time.Time) {
 	}
 	t := &troubleTold{x: x, seen: now, over: now.Add(-troubleLasts), ended: at, past: true, rules: make([]troubleState, len(b.rules))}
 	for i := range t.rules {
-		t.rules[i].begun = b.rules[i].wants(alarm.Trouble) && b.rules[i].concernsTrouble(t)
+		t.rules[i].begun = i != b.notes && b.rules[i].wants(alarm.Trouble) && b.rules[i].concernsTrouble(t)
 	}
 	b.known[key] = t
 }
@@ -167,7 +170,10 @@ func (b *troubleBook) due(now time.Time, room func(rule int) bool) (list []alarm
 		}
 		ready, lasts := map[troubleGroup][]troubleKey{}, map[troubleGroup]bool{}
 		for key, t := range b.known {
-			at, over, has := t.tell(i)
+			at, over, has := t.tell(i, b.overAfter(i))
+			if t.muted && t.over.IsZero() && !t.rules[i].begun {
+				wait = min(wait, mutedAgain)
+			}
 			group := troubleGroup{key.cause, key.app, over}
 			switch {
 			case !has || !b.rules[i].concernsTrouble(t):
@@ -197,7 +203,7 @@ func (b *troubleBook) due(now time.Time, room func(rule int) bool) (list []alarm
 
 // tell is when a rule may tell of a trouble, and whether of its end; has is false where it has
 // nothing to tell.
-func (t *troubleTold) tell(rule int) (at time.Time, over, has bool) {
+func (t *troubleTold) tell(rule int, overAfter time.Duration) (at time.Time, over, has bool) {
 	s := &t.rules[rule]
 	switch {
 	case s.flying:
@@ -207,7 +213,7 @@ func (t *troubleTold) tell(rule int) (at time.Time, over, has bool) {
 	case t.over.IsZero():
 		return core.Later(t.seen.Add(troubleLasts), s.next), false, !s.begun
 	}
-	return core.Later(t.over.Add(troubleLasts), s.next), true, s.begun && !s.ended
+	return core.Later(t.over.Add(overAfter), s.next), true, s.begun && !s.ended
 }
 
 // concernsTrouble reports whether a rule is about a trouble: one about certain jobs is about theirs
@@ -285,16 +291,24 @@ func (t *troubleTold) words(over bool) string {
 }
 
 // sent takes in the end of a message.
-func (b *troubleBook) sent(m *alarmMessage, now time.Time, err error) {
-	for _, key := range m.troubles.keys {
+func (b *troubleBook) sent(m *alarmMessage, now time.Time, err error) { b.ended(m, now, nil, err) }
+
+// ended takes in the end of a message, or of a note and which of its troubles stand as this node's: one that
+// nobody wants to know is noted again later.
+func (b *troubleBook) ended(m *alarmMessage, now time.Time, mine []bool, err error) {
+	for i, key := range m.troubles.keys {
 		t := b.known[key]
 		s := &t.rules[m.rule]
 		s.flying = false
 		switch over := m.troubles.over; {
+		case err == nil && mine != nil && !over && !mine[i]:
+			*s = troubleState{next: now.Add(b.rules[m.rule].window)}
 		case err == nil && over && t.over.IsZero(): // it is back, which is to be told
 			*s = troubleState{next: now.Add(b.rules[m.rule].window)}
 		case err == nil:
-			*s = troubleState{begun: true, ended: over, next: now.Add(b.rules[m.rule].window)}
+			if *s = (troubleState{begun: true, ended: over, next: now.Add(b.rules[m.rule].window)}); over && m.rule != b.notes {
+				b.end(noteKey{m.rule, key}, toldEnd{now, t.ended})
+			}
 		default:
 			if s.tried.IsZero() {
 				s.tried = now
@@ -309,7 +323,7 @@ func (b *troubleBook) sent(m *alarmMessage, now time.Time, err error) {
 // troublesDue are the messages about troubles that are to be sent now, and in how long to look
 // again.
 func (h *Notifier) troublesDue(ctx context.Context) ([]alarmMessage, time.Duration) {
-	if !AnyWants(h.Rules, alarm.Trouble) {
+	if !AnyWants(h.troubles.rules, alarm.Trouble) {
 		return nil, 24 * time.Hour
 	}
 	h.readTroubleMutes(ctx)
@@ -322,23 +336,29 @@ func (h *Notifier) troublesDue(ctx context.Context) ([]alarmMessage, time.Durati
 			h.troubles.know(ids, jobs)
 		}
 	}
-	return h.troubles.due(time.Now(), h.sender.flights.begin)
+	return h.troubles.due(time.Now(), func(rule int) bool { return rule == h.troubles.notes || h.sender.flights.begin(rule) })
 }
 
-// readTroubleMutes reads the mutes, where there are troubles. Where the store does not answer, which may be
-// what is in trouble, those that were read last count.
+// readTroubleMutes reads the mutes, where there are troubles. The store may be what is in trouble.
 func (h *Notifier) readTroubleMutes(ctx context.Context) {
 	k, ok := core.Given(h.Store).(store.MuteKeeper)
-	if !ok || len(h.Core.Troubles.List()) == 0 || time.Since(h.muted) < troubleMutesFor {
+	if !ok || len(h.Core.Troubles.List()) == 0 || time.Since(h.muteAsked) < troubleMutesFor {
 		return
 	}
-	h.muted = time.Now()
+	h.muteAsked = time.Now()
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	if list, err := k.Mutes(ctx); err == nil {
-		h.troubles.mutes = list
+	list, err := k.Mutes(ctx)
+	if err != nil {
+		h.troubles.mutes = h.unread(h.troubles.mutes, h.muted, err)
+		return
 	}
+	h.troubles.mutes, h.muted = list, h.muteAsked
 }
 
-// troubleMutesFor is for how long mutes are known that were read.
-const troubleMutesFor = 10 * time.Second
+const (
+	// troubleMutesFor is for how long mutes are known that were read.
+	troubleMutesFor = 10 * time.Second
+	// mutedAgain is how often it is looked whether troubles are still muted.
+	mutedAgain = time.Minute
+)

@@ -185,13 +185,17 @@ func (s *Node) comes(ctx context.Context) error {
 		return err
 	}
 	s.serving.LookBack(ctx)
+	s.alarms.Came()
 	return nil
 }
 
-// alarmDuties are those of the rules, none where there are none.
+// alarmDuties are those of the rules. Where there are none troubles are passed on to those of others.
 func (s *Node) alarmDuties(signals store.Signals) []loop.Duty {
 	if len(s.alarms.Rules) == 0 {
-		return nil
+		if !s.alarms.Notes() {
+			return nil
+		}
+		return []loop.Duty{s.alarms.AlarmDuty(store.Signals{})}
 	}
 	list := []loop.Duty{s.alarms.AlarmDuty(signals), s.alarms.KeepDuty()}
 	if alarms.AnyWants(s.alarms.Rules, alarm.Late) {

@@ -73,7 +73,7 @@ func readLed(ctx context.Context, db *pgx.Conn, schema string, in *audit.Input) 
 	in.Owed, err1 = collected[audit.Owed](owed, err1)
 	open, err2 := db.Query(ctx, fmt.Sprintf(`select job_id, begins from %s.xxl_job_window order by 1, 2`, schema))
 	in.Open, err2 = collected[audit.Open](open, err2)
-	alarms, err3 := db.Query(ctx, fmt.Sprintf(`select id, job_id, coalesce(log_id, 0), cause, status, coalesce(instant, 0) from %s.xxl_job_alarm order by id`, schema))
+	alarms, err3 := db.Query(ctx, fmt.Sprintf(`select id, job_id, coalesce(log_id, 0), cause, status, coalesce(instant, 0) from %s.xxl_job_alarm where trouble is null order by id`, schema))
 	in.Alarms, err3 = collected[audit.Alarm](alarms, err3)
 	return errors.Join(err1, err2, err3)
 }

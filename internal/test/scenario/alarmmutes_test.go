@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -158,6 +159,85 @@ func TestAMutedCauseIsNotTold(t *testing.T) {
 				t.Errorf("%v is muted: %v", f, got)
 			}
 		}
+		stage.Must(t, w.f.Stop(context.WithoutCancel(t.Context())))
+	})
+}
+
+// deafToMutes is a store that cannot say what is muted while it fails.
+type deafToMutes struct {
+	*memory.Store
+	fails atomic.Bool
+}
+
+func (d *deafToMutes) Mutes(ctx context.Context) ([]store.Mute, error) {
+	if d.fails.Load() {
+		return nil, errors.New("not now")
+	}
+	return d.Store.Mutes(ctx)
+}
+
+// TestAlarmsWhoseMutesCannotBeRead: what was read last counts for a minute, and then all is told rather than
+// nothing.
+func TestAlarmsWhoseMutesCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &mutedWorld{T: t, st: memory.New(), s: &sink{began: time.Now()}}
+		st := &deafToMutes{Store: w.st}
+		f, err := xxljob.New(st, xxljob.Config{App: "app", Logger: stage.QuietLog(), Alarms: []alarm.Rule{{Name: "sink", To: w.s, Window: -1, Causes: []alarm.Cause{alarm.Failed}}}})
+		stage.Must(t, err)
+		w.f = f
+		stage.Must(t, f.Handle("try", func(context.Context, *xxljob.Task) error { return errBoom }))
+		stage.Must(t, f.Start(t.Context()))
+		j := w.job("j")
+		w.mute(store.Mute{Key: store.MuteOfJob(j.ID), JobID: j.ID})
+		w.fails(j, "boom")
+		w.fails(j, "boom")
+		w.require("muted", 1, "muted until")
+		st.fails.Store(true)
+		w.fails(j, "boom")
+		w.require("just then", 0, "")
+		time.Sleep(time.Minute)
+		w.fails(j, "boom")
+		w.require("a minute later", 1, "")
+		st.fails.Store(false)
+		w.fails(j, "boom")
+		w.require("they can be read again", 0, "")
+		stage.Must(t, f.Stop(context.WithoutCancel(t.Context())))
+	})
+}
+
+// TestEachRuleTellsTheLast: the node of one of two rules is away when a job is muted. What the other rule
+// has not sent for that waits for it, so that it says the last, too.
+func TestEachRuleTellsTheLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newMutedWorld(t)
+		away := &sink{began: time.Now()}
+		node := func() xxljob.Scheduler {
+			s, err := xxljob.New(w.st, xxljob.Config{App: "other", Node: "other", Logger: stage.QuietLog(), Alarms: []alarm.Rule{{Name: "other", To: away, Apps: []string{"app"}, Window: -1, Causes: []alarm.Cause{alarm.Failed}}}})
+			stage.Must(t, err)
+			stage.Must(t, s.Start(t.Context()))
+			return s
+		}
+		other := node()
+		j := w.job("j")
+		w.fails(j, "boom")
+		stage.Must(t, other.Stop(t.Context()))
+		w.mute(store.Mute{Key: store.MuteOfJob(j.ID), JobID: j.ID})
+		for range 3 {
+			w.fails(j, "boom")
+		}
+		w.require("the rule that is there", 2, "muted until")
+		away.require(t, "before", "j failed x1 @0s")
+		other = node()
+		time.Sleep(time.Minute)
+		if all := away.messages(); len(all) != 2 || !strings.Contains(all[1].Events[0].Text, "muted until") {
+			t.Errorf("the rule that was away has told %+v", all)
+		}
+		w.fails(j, "boom")
+		if n := len(away.messages()); n != 2 {
+			t.Errorf("told %d times, want 2", n)
+		}
+		requireNoAlarms(t, w.st)
+		stage.Must(t, other.Stop(context.WithoutCancel(t.Context())))
 		stage.Must(t, w.f.Stop(context.WithoutCancel(t.Context())))
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/storetest"
 )
 
@@ -106,13 +107,18 @@ func StartNode(t *testing.T, st xxljob.Store, name string, j *Journal, tune ...f
 // it starts at once.
 func NewNode(t *testing.T, st xxljob.Store, name string, j *Journal, tune ...func(*xxljob.Config)) *Node {
 	t.Helper()
+	given := st
 	n := &Node{Name: name, Faults: storetest.Wrap(st)}
 	n.Faults.Observe(CheckDuties(t))
 	cfg := xxljob.Config{App: "app", Node: name, Logger: QuietLog()}
 	for _, f := range tune {
 		f(&cfg)
 	}
-	s, err := xxljob.New(n.Faults, cfg)
+	st = n.Faults
+	if m, ok := given.(store.MuteKeeper); ok {
+		st = mutable{n.Faults, m}
+	}
+	s, err := xxljob.New(st, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,6 +129,12 @@ func NewNode(t *testing.T, st xxljob.Store, name string, j *Journal, tune ...fun
 		return nil
 	}))
 	return n
+}
+
+// mutable is a store with faults that keeps mutes.
+type mutable struct {
+	*storetest.Faults
+	store.MuteKeeper
 }
 
 // Stop stops nodes one after the other, each within a minute.

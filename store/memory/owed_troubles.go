@@ -1,0 +1,70 @@
+package memory
+
+// Troubles that a node passes on to rules of others: alarms without a run.
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/xxljob/xxljob/alarm"
+	"github.com/xxljob/xxljob/store"
+)
+
+var _ store.TroubleNoter = (*Store)(nil)
+
+// mostNoted is how many troubles are remembered whose nodes may not live any more.
+const mostNoted = 1000
+
+// NoteTroubles inserts the alarms of troubles that have begun or are over.
+func (s *Store) NoteTroubles(ctx context.Context, notes store.TroubleNotes) ([]bool, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.done()
+	mine := make([]bool, len(notes.List))
+	if len(s.noted) > mostNoted {
+		maps.DeleteFunc(s.noted, func(_ string, by []string) bool { return !slices.ContainsFunc(by, s.lives) })
+	}
+	for i := range notes.List {
+		n := &notes.List[i]
+		key := n.Key()
+		was := slices.Contains(s.noted[key], notes.Incarnation)
+		by := slices.DeleteFunc(copied(s.noted[key]), func(by string) bool { return by == notes.Incarnation || !s.lives(by) })
+		switch {
+		case n.Over && !was:
+			continue
+		case n.Over && len(by) == 0:
+			s.putAlarm(s.alarmOfTrouble(n, notes.Told))
+		case n.Over:
+		case was, len(by) > 0, s.putAlarm(s.alarmOfTrouble(n, notes.Told)):
+			by = append(by, notes.Incarnation)
+		default:
+			continue
+		}
+		if s.noted[key], mine[i] = by, true; len(by) == 0 {
+			delete(s.noted, key)
+		}
+	}
+	return mine, nil
+}
+
+// lives reports whether a node has joined and not left.
+func (s *Store) lives(incarnation string) bool {
+	p := s.peers[incarnation]
+	return p != nil && p.joined && !p.left
+}
+
+func (s *Store) alarmOfTrouble(n *store.TroubleNote, told []string) store.Alarm {
+	a := store.Alarm{
+		App: store.PlainText(n.App), JobID: n.JobID, Cause: string(alarm.Trouble), Text: n.Text, At: s.clock(), Told: copied(told),
+		Trouble: store.TroubleCause(store.PlainText(string(n.Cause))), Address: store.PlainText(n.Address), Over: n.Over,
+	}
+	if j := s.live(n.JobID); j != nil {
+		if a.App == "" {
+			a.App = j.app
+		}
+		a.JobKey, a.JobName, a.Email = j.def.key, j.def.name, j.def.common.Value().email
+	}
+	return a
+}

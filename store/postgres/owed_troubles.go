@@ -1,0 +1,129 @@
+package postgres
+
+// Troubles that a node passes on to rules of others: alarms without a run.
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/xxljob/xxljob/store"
+)
+
+var _ store.TroubleNoter = (*Store)(nil)
+
+// NoteTroubles inserts the alarms of troubles that have begun or are over.
+func (s *Store) NoteTroubles(ctx context.Context, notes store.TroubleNotes) ([]bool, error) {
+	n := len(notes.List)
+	if n == 0 {
+		return nil, ended(ctx)
+	}
+	all, overs := make([]string, n), make([]bool, n)
+	for i := range notes.List {
+		all[i], overs[i] = notes.List[i].Key(), notes.List[i].Over
+	}
+	told := plainTexts(notes.Told)
+	if told == nil {
+		told = []string{}
+	}
+	var mine []bool
+	inserted := 0
+	err := s.inTx(ctx, bounds{name: "note_troubles"}, func(t *tx) error {
+		mine, inserted = make([]bool, n), 0
+		left, over, begun := map[string]bool{}, map[string]bool{}, map[string]bool{}
+		if err := t.do(ctx, s.sql.leaveTroubles.by(named{{"keys", all}, {"overs", overs}, {"incarnation", notes.Incarnation}}).into(func(rows pgx.Rows) error {
+			var key string
+			var closed bool
+			err := rows.Scan(&key, &closed)
+			left[key], over[key] = true, closed
+			return err
+		})); err != nil {
+			return err
+		}
+		var keys, apps, causes, addresses, texts []string
+		var jobs, versions []int64
+		var ends []bool
+		for i := range notes.List {
+			x := &notes.List[i]
+			if mine[i] = x.Over && left[all[i]]; x.Over && !over[all[i]] {
+				continue
+			}
+			delete(over, all[i])
+			keys, apps, causes, addresses, texts = append(keys, all[i]), append(apps, x.App), append(causes, string(x.Cause)), append(addresses, x.Address), append(texts, x.Text)
+			// Of alarms without a run there is one for a job, its version and a cause: these have none.
+			jobs, versions, ends = append(jobs, x.JobID), append(versions, -1-rand.Int64N(1<<62)), append(ends, x.Over)
+		}
+		if len(keys) == 0 {
+			return nil
+		}
+		if err := t.do(ctx, s.sql.noteTroubles.by(named{
+			{"keys", keys}, {"jobs", jobs}, {"versions", versions}, {"apps", apps}, {"causes", causes}, {"addresses", addresses}, {"overs", ends}, {"texts", texts},
+			{"told", told}, {"incarnation", notes.Incarnation},
+		}).into(func(pgx.Rows) error { inserted++; return nil }),
+			s.sql.joinTroubles.by(named{{"keys", keys}, {"overs", ends}, {"incarnation", notes.Incarnation}}).into(func(rows pgx.Rows) error {
+				var key string
+				err := rows.Scan(&key)
+				begun[key] = true
+				return err
+			})); err != nil {
+			return err
+		}
+		for i := range mine {
+			mine[i] = mine[i] || !overs[i] && begun[all[i]]
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, failed(err, "note %d troubles", n)
+	}
+	if inserted > 0 {
+		s.wakeAlarms(0)
+	}
+	return mine, nil
+}
+
+// troubleQueries are the statements of this file.
+type troubleQueries struct {
+	leaveTroubles, noteTroubles, joinTroubles query
+}
+
+func (q *troubleQueries) define(sql template) {
+	// Whose end is noted leaves those who have noted it. Where none is left that lives, it is over; one
+	// that is noted again then begins anew.
+	q.leaveTroubles = sql(`with n as materialized (select t.key, bool_or(t.is_over) is_over from unnest({{arg.keys}}::text[], {{arg.overs}}::boolean[]) t(key, is_over) group by t.key),
+	locked as materialized (select a.id, n.is_over, {{arg.incarnation}}::text = any(a.noted_by) mine,
+			array(select p.incarnation from {{schema}}.xxl_job_node p where p.incarnation = any(a.noted_by) and not p.has_left and not (n.is_over and p.incarnation = {{arg.incarnation}}::text)) noted_by
+		from n join {{schema}}.xxl_job_alarm a on a.open_trouble = n.key collate "C" order by a.id for no key update of a)
+	update {{schema}}.xxl_job_alarm a set noted_by = l.noted_by, open_trouble = case when pg_catalog.cardinality(l.noted_by) > 0 then a.open_trouble end
+	from locked l, n where a.id = l.id and a.open_trouble = n.key collate "C" and (l.is_over and l.mine or not l.is_over and pg_catalog.cardinality(l.noted_by) = 0)
+	returning n.key, pg_catalog.cardinality(l.noted_by) = 0`)
+	row := assigned{
+		{"shard", `0`},
+		{"job_id", `n.job_id`},
+		{"job_version", `n.version`},
+		{"app_name", `coalesce(nullif(n.app, ''), i.app_name, '')`},
+		{"job_key", `coalesce(i.job_key, '')`},
+		{"job_desc", `coalesce(i.job_desc, '')`},
+		{"alarm_email", `coalesce(i.alarm_email, '')`},
+		{"cause", `'trouble'`},
+		{"content", `n.content`},
+		{"told", `{{arg.told}}::text[]`},
+		{"add_time", `{{now}}`},
+		{"trouble", `n.cause`},
+		{"trouble_address", `n.address`},
+		{"trouble_over", `n.is_over`},
+		{"noted_by", `array[{{arg.incarnation}}::text]`},
+		{"open_trouble", `case when not n.is_over then n.key end`},
+	}
+	q.noteTroubles = sql(`insert into {{schema}}.xxl_job_alarm as r (` + row.columns() + `)
+	select ` + row.values() + ` from (select * from unnest({{arg.keys}}::text[], {{arg.jobs}}::int[], {{arg.versions}}::bigint[], {{arg.apps}}::text[], {{arg.causes}}::text[],
+		{{arg.addresses}}::text[], {{arg.overs}}::boolean[], {{arg.texts}}::text[]) t(key, job_id, version, app, cause, address, is_over, content) order by key) n
+	left join {{schema}}.xxl_job_info i on i.id = n.job_id
+	where exists (select from {{schema}}.xxl_job_rule u where u.gone is null and u.rule <> all({{arg.told}}::text[]) and ` + ruleWants(`coalesce(nullif(n.app, ''), i.app_name, '')`, `coalesce(i.job_key, '')`, `'trouble'`) + `)
+	on conflict do nothing returning 1`)
+	q.joinTroubles = sql(`with locked as materialized (select a.id from {{schema}}.xxl_job_alarm a
+		where a.open_trouble = any(array(select t.key from unnest({{arg.keys}}::text[], {{arg.overs}}::boolean[]) t(key, is_over) where not t.is_over)) order by a.id for no key update of a)
+	update {{schema}}.xxl_job_alarm a set noted_by = case when {{arg.incarnation}}::text = any(a.noted_by) then a.noted_by else a.noted_by operator(pg_catalog.||) {{arg.incarnation}}::text end
+	from locked l where a.id = l.id returning a.open_trouble`)
+}

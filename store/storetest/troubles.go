@@ -1,0 +1,169 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/xxljob/xxljob/alarm"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Troubles that nodes pass on to rules of others. A store need not: then these cases say nothing.
+
+func troubleCases() []testCase {
+	with := func(e *env, n store.TroubleNoter) *noting { return &noting{env: e, noter: n} }
+	return optionalCases(with, []optional[*noting]{
+		{"ANoteIsAnAlarm", notesAnAlarm},
+		{"ANoteIsForRulesOfOthers", notesForOthers},
+		{"TheFirstAndTheLastNoteIt", notesOnce},
+		{"OfNodesAtOnceOneIsTheFirst", notesAtOnce},
+		{"WhoIsDeadHasNotedNothing", notesAnew},
+		{"ANoteIsDoneWithAsAnAlarm", notesDone},
+	})
+}
+
+// noting is a store that passes troubles on.
+type noting struct {
+	*env
+	noter store.TroubleNoter
+}
+
+func troublesOnly(name string, apps, jobs []string) alarm.Rule {
+	return alarm.Rule{Name: name, Apps: apps, Jobs: jobs, Causes: []alarm.Cause{alarm.Trouble}}
+}
+
+// note notes troubles as a node's.
+func (e *noting) note(node string, told []string, list ...store.TroubleNote) []bool {
+	e.Helper()
+	mine, err := e.noter.NoteTroubles(e.ctx, store.TroubleNotes{Incarnation: node, Told: told, List: list})
+	e.must(err)
+	return mine
+}
+
+func ofApp(app string, over bool) store.TroubleNote {
+	return store.TroubleNote{Cause: store.TroubleNoExecutor, App: app, Over: over, Text: "nobody\nthere 错"}
+}
+
+func notesAnAlarm(e *noting) {
+	e.owner("a")
+	job := e.newJob(func(j *store.Job) { j.AlarmEmail = "ops@example.org" })
+	rule := e.mustKeep("of", troublesOnly("r", nil, nil))[0]
+	before := e.storeNow()
+	list := []store.TroubleNote{
+		{Cause: store.TroubleUnknownZone, JobID: job.ID, Text: "no zone"}, {Cause: store.TroubleSharedAddress, App: "应用", Address: "http://10.0.0.1", Text: "shared"}, ofApp("x", false),
+	}
+	want(e.env, "whose they are", e.note("a", []string{"own"}, list...), []bool{true, true, true})
+	want(e.env, "whose their ends are", e.note("a", nil, func() (ends []store.TroubleNote) {
+		for _, n := range list {
+			n.Over, n.Text = true, "over"
+			ends = append(ends, n)
+		}
+		return ends
+	}()...), []bool{true, true, true})
+	all := e.alarms(6)
+	for i, a := range all {
+		n := list[i%3]
+		e.check(!a.At.Before(before.Add(-time.Second)), "alarm %d is of %v, before %v", i, a.At, before)
+		if i >= 3 {
+			n.Text = "over"
+		}
+		is := store.Alarm{ID: a.ID, Shard: a.Shard, App: n.App, JobID: n.JobID, Cause: "trouble", Text: n.Text, At: a.At, Trouble: n.Cause, Address: n.Address, Over: i >= 3}
+		if i < 3 {
+			is.Told = []string{"own"}
+		}
+		if n.JobID != 0 {
+			is.App, is.JobKey, is.JobName, is.Email = job.App, job.Key, job.Name, job.AlarmEmail
+		}
+		want(e.env, "a note", a, is)
+	}
+	want(e.env, "what the rule reads", len(e.readBy(rule.Key)), 6)
+	want(e.env, "no notes", e.note("a", nil), nil)
+}
+
+func (e *noting) storeNow() time.Time { return (&muting{env: e.env}).storeNow() }
+
+func notesForOthers(e *noting) {
+	e.owner("a")
+	job := e.newJob()
+	want(e.env, "without a rule", e.note("a", nil, ofApp("x", false)), []bool{false})
+	own := e.mustKeep("own", troublesOnly("own", []string{"x"}, nil))[0]
+	e.mustKeep("else", troublesOnly("else", []string{"y"}, nil), troublesOnly("job", nil, []string{job.App + "/" + job.Key}), failedOnly("failed", nil, nil))
+	want(e.env, "of an own rule", e.note("a", []string{own.Key}, ofApp("x", false)), []bool{false})
+	want(e.env, "of nobody's", e.note("a", nil, ofApp("z", false), ofApp("", false)), []bool{false, false})
+	want(e.env, "alarms of none", e.mustAlarms(), nil)
+	want(e.env, "of another's", e.note("a", []string{own.Key}, ofApp("y", false), ofApp("x", false)), []bool{true, false})
+	want(e.env, "of a job", e.note("a", []string{own.Key}, store.TroubleNote{Cause: store.TroubleRefused, App: job.App, JobID: job.ID}), []bool{true})
+	want(e.env, "its app", e.alarms(2)[0].App, "y")
+	want(e.env, "an end that was not noted before", e.note("a", nil, ofApp("x", true)), []bool{false})
+	want(e.env, "of who does not tell it", e.note("a", nil, ofApp("x", false)), []bool{true})
+	want(e.env, "alarms", len(e.mustAlarms()), 3)
+}
+
+func notesOnce(e *noting) {
+	e.owner("a")
+	e.join("b")
+	e.mustKeep("of", troublesOnly("r", nil, nil))
+	is := func(what, node string, over bool, mine bool, alarms int) {
+		e.Helper()
+		want(e.env, what, e.note(node, nil, ofApp("x", over)), []bool{mine})
+		want(e.env, what+": alarms", len(e.mustAlarms()), alarms)
+	}
+	is("the first", "a", false, true, 1)
+	is("again", "a", false, true, 1)
+	is("an end by another, which has not noted it", "b", true, false, 1)
+	is("by another", "b", false, true, 1)
+	is("its end by the first", "a", true, true, 1)
+	is("that again", "a", true, false, 1)
+	is("its end by the last", "b", true, true, 2)
+	is("that again", "b", true, false, 2)
+	is("it begins anew", "b", false, true, 3)
+	want(e.env, "one about another address", e.note("a", nil, store.TroubleNote{Cause: store.TroubleNoExecutor, App: "x", Address: "http://b"}), []bool{true})
+}
+
+func notesAtOnce(e *noting) {
+	e.owner("a")
+	e.join("b")
+	e.mustKeep("of", troublesOnly("r", nil, nil))
+	var of [2]bool
+	e.race(func() { of[0] = e.note("a", nil, ofApp("x", false), ofApp("y", false))[0] }, func() { of[1] = e.note("b", nil, ofApp("y", false), ofApp("x", false))[1] })
+	want(e.env, "whose they are", of, [2]bool{true, true})
+	var apps []string
+	for _, a := range e.mustAlarms() {
+		apps = append(apps, a.App)
+	}
+	slices.Sort(apps)
+	want(e.env, "alarms", apps, []string{"x", "y"})
+}
+
+func notesAnew(e *noting) {
+	e.owner("a")
+	e.join("b")
+	e.mustKeep("of", troublesOnly("r", nil, nil))
+	want(e.env, "the first", e.note("a", nil, ofApp("x", false)), []bool{true})
+	e.must(e.Leave(e.ctx, "a"))
+	want(e.env, "an end by another", e.note("b", nil, ofApp("x", true)), []bool{false})
+	want(e.env, "by another, when it has left", e.note("b", nil, ofApp("x", false)), []bool{true})
+	want(e.env, "alarms", len(e.mustAlarms()), 2)
+	want(e.env, "an end by the former one", e.note("a", nil, ofApp("x", true)), []bool{false})
+	want(e.env, "its end", e.note("b", nil, ofApp("x", true)), []bool{true})
+	want(e.env, "alarms", len(e.mustAlarms()), 3)
+	e.join("c")
+	want(e.env, "by two", append(e.note("b", nil, ofApp("x", false)), e.note("c", nil, ofApp("x", false))...), []bool{true, true})
+	e.must(e.Leave(e.ctx, "b"))
+	want(e.env, "its end by the one that is left", e.note("c", nil, ofApp("x", true)), []bool{true})
+	want(e.env, "alarms", len(e.mustAlarms()), 5)
+}
+
+func notesDone(e *noting) {
+	e.owner("a")
+	rules := e.mustKeep("of", troublesOnly("r", nil, nil), troublesOnly("own", nil, nil))
+	e.note("a", []string{rules[1].Key}, ofApp("x", false))
+	a := e.alarm()
+	want(e.env, "of the one who tells it by itself", e.readBy(rules[1].Key), nil)
+	e.mustMark(store.AlarmMarks{Told: []store.AlarmTold{{ID: a.ID, Rule: rules[0].Key}}})
+	want(e.env, "alarms", e.mustAlarms(), nil)
+	want(e.env, "noted again", e.note("a", []string{rules[1].Key}, ofApp("x", false)), []bool{true})
+	want(e.env, "alarms", e.mustAlarms(), nil)
+	want(e.env, "its end", e.note("a", nil, ofApp("x", true)), []bool{true})
+	want(e.env, "it is over", e.alarm().Over, true)
+}
