@@ -204,6 +204,35 @@ func (p *page) hidden(c *xxljob.Change, field, text string) string {
 	return text
 }
 
+// What a line says of a change: so many fields, with values that are not longer.
+const (
+	brieflyShown = 2
+	mostBriefly  = 40 // bytes of a value
+)
+
+// Briefly is what an entry has changed, as a line has room for it: its first fields, of one line each,
+// with what they were and are. A definition that is new has no such fields.
+func (p *page) Briefly(c xxljob.Change) (list []string) {
+	if c.Before == "" {
+		return nil
+	}
+	more := 0
+	for _, d := range p.Diff(c) {
+		switch {
+		case len(list) == brieflyShown:
+			more++
+		case len(d.Lines) > 0 || d.Long || len(d.Before)+len(d.After) > 2*mostBriefly:
+			list = append(list, d.Field)
+		default:
+			list = append(list, d.Field+": "+cmp.Or(d.Before, "–")+" → "+cmp.Or(d.After, "–"))
+		}
+	}
+	if more > 0 {
+		list = append(list, "+"+strconv.Itoa(more))
+	}
+	return list
+}
+
 func fieldsOf(object string) map[string]json.RawMessage {
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal([]byte(object), &fields) // what is none has no fields

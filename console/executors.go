@@ -432,14 +432,24 @@ func (p *page) First(names []string, most int) (list []string) { return names[:m
 // Beyond is how many more there are.
 func (p *page) Beyond(names []string, most int) int { return max(0, len(names)-most) }
 
-// clusterSigns are those of how apps, nodes and shards are.
-var clusterSigns = map[string]string{"dark": "broken", "free": "broken", "silent": "broken", "failing": "broken", "served": "on", "live": "on", "resting": "off", "left": "off", "idle": "off", "unsaid": "planned"}
+// clusterSign is that of how an app, a node or a shard is.
+func clusterSign(status string) string {
+	switch status {
+	case "served", "live":
+		return "on"
+	case "resting", "left", "idle":
+		return "off"
+	case "unsaid":
+		return "planned"
+	}
+	return "broken"
+}
 
 // Sign is the sign of how it is.
-func (a appLine) Sign() string   { return clusterSigns[a.Status] }
-func (l placeLine) Sign() string { return clusterSigns[l.Status] }
-func (n nodeLine) Sign() string  { return clusterSigns[n.Status] }
-func (s shardLine) Sign() string { return clusterSigns[s.Status] }
+func (a appLine) Sign() string   { return clusterSign(a.Status) }
+func (l placeLine) Sign() string { return clusterSign(l.Status) }
+func (n nodeLine) Sign() string  { return clusterSign(n.Status) }
+func (s shardLine) Sign() string { return clusterSign(s.Status) }
 
 // Name is what a node is called.
 func (n nodeLine) Name() string { return cmp.Or(n.ID, n.Incarnation) }

@@ -160,3 +160,57 @@ func TestTroublesOfAJob(t *testing.T) {
 	must(t, x.s.StopJob(t.Context(), j.ID))
 	root.get("jobs/" + itoa(j.ID)).is(200).lacks("Mars/Olympus")
 }
+
+// TestAJobSaysItsLastChange: who did it and what it was, with no value that is hidden or has no room.
+func TestAJobSaysItsLastChange(t *testing.T) { onBothStores(t, testAJobSaysItsLastChange) }
+
+func testAJobSaysItsLastChange(t *testing.T) {
+	x := newSite(t, func(c *console.Config) {
+		c.Redact = func(_ string, _ console.Field, text string) string {
+			return strings.ReplaceAll(text, "s3cret", "•••")
+		}
+	})
+	root := x.admin()
+	j := x.job("orders", "nightly")
+	page := "jobs/" + itoa(j.ID)
+	root.get(page).has("Last change", "Add").lacks("→")
+	edit := func(change func(*xxljob.Job)) {
+		t.Helper()
+		change(&j)
+		j = must1(x.s.UpdateJob(xxljob.WithActor(t.Context(), "ops-bot"), j))
+	}
+	edit(func(j *xxljob.Job) { j.Timeout, j.Retries = 30*time.Second, 3 })
+	root.get(page).has("Last change", "ops-bot", "Timeout", "30 s", "0 → 3")
+	edit(func(j *xxljob.Job) { j.Param = "with s3cret" })
+	root.get(page).has("•••").lacks("s3cret")
+	edit(func(j *xxljob.Job) { j.Param = strings.Repeat("long ", 100) })
+	if line, _, _ := strings.Cut(root.get(page).body[strings.Index(root.body, "lastchange"):], "</p>"); strings.Contains(line, "long long") {
+		t.Errorf("a value that is too long for a line: %s", line)
+	}
+	edit(func(j *xxljob.Job) { j.Timeout, j.Retries, j.Author, j.Param = 0, 0, "wang", "" })
+	root.get(page).has("+2")
+	root.post(page+"/stop", nil)
+	root.get(page).has("Last change", "Stop")
+}
+
+// TestRunningAgainAsks: the page of a run and a cause lead to the question first, which names the run.
+func TestRunningAgainAsks(t *testing.T) {
+	x := newSite(t)
+	root, viewer := x.admin(), x.user(console.User{Name: "viewer", Apps: map[string]console.Role{"*": console.Viewer}})
+	r := x.ran(true, func(context.Context, *xxljob.Task) error { return errors.New("no route to host") })
+	for range 2 {
+		must1(x.s.Again(t.Context(), r.ID))
+	}
+	again := "runs/" + itoa(r.ID) + "/again"
+	if !strings.Contains(root.get("runs/"+itoa(r.ID)).body, again) {
+		t.Error("the page of the run does not lead there")
+	}
+	root.get(again).is(200).has("Run "+itoa(r.ID)+" again?", r.JobName, "orders", "stands for the same instant", "Cancel")
+	viewer.get(again).is(403)
+	viewer.get("runs/" + itoa(r.ID)).lacks("/again")
+	viewer.get("overview").lacks("/again", "/stop")
+	if n := len(must1(x.store.Runs(t.Context(), xxljob.RunFilter{JobID: r.JobID}))); n != 3 {
+		t.Errorf("%d runs: a question has started one", n)
+	}
+	root.post(again, nil).is(200).has("this is the new run")
+}

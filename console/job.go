@@ -41,10 +41,11 @@ type jobView struct {
 	Children jobLinks
 	Parents  jobLinks
 	Changes  []jobChange
-	More     []fact // what else it says
-	Param    string // as it is shown
-	Script   bool   // it is one of XXL-JOB's
-	Said     string // what has just been done
+	Last     *xxljob.Change // of its definition, or by which it was started or stopped
+	More     []fact         // what else it says
+	Param    string         // as it is shown
+	Script   bool           // it is one of XXL-JOB's
+	Said     string         // what has just been done
 	Once     *onceView
 	Why      whyView
 }
@@ -84,6 +85,9 @@ func (q *request) jobPage() error {
 		Next: instantsOf(j, news.next), Runs: news.runs, Skipped: news.skipped, Outcomes: news.outcomes, Children: news.children, Parents: news.parents, Changes: q.restorable(j, news.changes)}
 	if zone := j.Schedule.Zone; zone != "" && zone != q.look.zone.String() {
 		v.Own = zone
+	}
+	if i := slices.IndexFunc(news.changes, func(c xxljob.Change) bool { return defines(c.Verb) || c.Verb == "start" || c.Verb == "stop" }); i >= 0 {
+		v.Last = &news.changes[i]
 	}
 	v.Why = q.headOf(news.why)
 	mutes, err := q.readMutes()

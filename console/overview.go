@@ -60,6 +60,8 @@ type causeLine struct {
 	More        int    // further jobs
 	Job, Run    int64  // where it leads: the job, if it is one; and its newest run
 	Marks       []mark // of the last runs of the job, the oldest first
+	Again       bool   // its newest run may be run again
+	Stops       bool   // its job may be stopped
 }
 
 // mutedLine is a mute, and what it is about. Job is zero for a cause.

@@ -69,6 +69,7 @@ var rights = []expected{
 	{"GET", "runs/{id}/next", "run", "L222422222241"},
 	{"GET", "runs/{id}/kill", "run", "L322423222341"},
 	{"GET", "runs/{id}", "run", "L222422222241"},
+	{"GET", "runs/{id}/again", "run", "L322423222341"},
 	{"POST", "runs/{id}/kill", "run", "1322423222341"},
 	{"POST", "runs/{id}/again", "run", "1322423222341"},
 	{"GET", "runs/{id}/log", "run", "L222422222241"},

@@ -135,6 +135,7 @@ func routes() []route {
 		{method: get, pattern: "runs/{id}/next", needs: seeing, of: aRun, serve: (*request).nextRun},
 		{method: get, pattern: "runs/{id}/kill", needs: operating, of: aRun, serve: (*request).killForm, control: true},
 		{method: post, pattern: "runs/{id}/kill", needs: operating, of: aRun, serve: (*request).killRun},
+		{method: get, pattern: "runs/{id}/again", needs: operating, of: aRun, serve: (*request).againForm, control: true},
 		{method: post, pattern: "runs/{id}/again", needs: operating, of: aRun, serve: (*request).againRun},
 		{method: get, pattern: "runs/{id}/log", needs: seeing, of: aRun, serve: (*request).runLog, views: ViewLog},
 		{method: get, pattern: "runs/{id}/log/file", needs: seeing, of: aRun, serve: (*request).logFile, long: true, rate: wholes, views: ViewLogFile},

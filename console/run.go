@@ -223,6 +223,14 @@ func (q *request) killRun() error {
 	return q.redirect("runs/" + strconv.FormatInt(q.run.ID, 10) + "?said=killed")
 }
 
+// againForm asks whether a run is to be run again.
+func (q *request) againForm() error {
+	if _, err := q.Store.Job(q.ctx, q.run.JobID); err != nil {
+		return err
+	}
+	return q.show("again", http.StatusOK, q.run)
+}
+
 func (q *request) againRun() error {
 	id, err := q.Scheduler.Again(q.ctx, q.grantsOf(), q.run.ID)
 	if err != nil {

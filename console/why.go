@@ -128,6 +128,9 @@ func (q *request) causeLine(f finding.Finding, w *finding.World) causeLine {
 	if len(f.Runs) > 0 {
 		l.Run = f.Runs[0]
 	}
+	acts := l.Job != 0 && q.may(operate, f.App)
+	l.Again = acts && l.Run != 0 && slices.ContainsFunc(w.Ended, func(r xxljob.Run) bool { return r.ID == l.Run })
+	l.Stops = acts && f.Cause != finding.Stopped && !slices.ContainsFunc(w.Jobs, func(j xxljob.Job) bool { return j.ID == l.Job && j.Stopped })
 	secret := slices.ContainsFunc(w.Jobs, func(j xxljob.Job) bool { return j.Secret && slices.Contains(f.Jobs, j.ID) })
 	if f.Error != "" && f.Cause != finding.Stopped && f.Trouble == nil {
 		l.Error = q.unless(secret, f.App, FieldResult, f.Error)

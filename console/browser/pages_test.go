@@ -86,6 +86,7 @@ func pages(x, still *site) []shown {
 		{name: "run-failed", site: "filled", path: run("bad")},
 		{name: "run-running", site: "filled", path: run("live")},
 		{name: "run-kill", site: "filled", path: run("live"), then: `document.querySelector("[data-opens=kill]").click()`, sign: "#kill[open]"},
+		{name: "run-again", site: "filled", path: run("bad") + "/again"},
 		{name: "log", site: "filled", path: run("good") + "/log"},
 		{name: "log-unwrapped", site: "filled", path: run("good") + "/log", look: "&wrap=off"},
 		{name: "timetable", site: "standing", path: "timetable?range=24h"},
