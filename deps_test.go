@@ -217,6 +217,8 @@ var packageVars = []string{
 	"console presets",
 	"console muteSpans",
 	"console spans",
+	"console timeRanges",
+	"console outcomesByRank",
 	"console choices",
 	"console together",
 	"console chosenNames",
