@@ -24,7 +24,7 @@ const (
 	runsOfASlots     = 2 * slotsOfAJob
 	openOfATimetable = 1000
 	aheadOfAJob      = 300 // instants ahead that are counted
-	aheadShown       = 5
+	aheadShown       = 3
 	aheadOfAll       = 20_000 // instants of the chart
 	fullestShown     = 3
 	namesOfAnInstant = 3

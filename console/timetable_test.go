@@ -143,7 +143,7 @@ func TestTimetableAhead(t *testing.T) {
 		add("billing", "each second", xxljob.Cron("* * * * * ?").In("UTC"))
 		add("billing", "in a year", xxljob.Cron("0 0 0 1 1 ?").In("UTC"))
 		add("billing", "by its end", xxljob.FixedDelay(10*time.Minute))
-		root.get("timetable").is(http.StatusOK).has("6 times ahead", "Fullest second 2024-10-26 21:00:00 × 5 hourly ", "and 2 more", "1 job is due more than 300 times and not in the bars: each second",
+		root.get("timetable").is(http.StatusOK).has("6 times ahead", "Fullest seconds: 21:00:00 × 5 hourly ", "and 2 more", "1 job is due more than 300 times and not in the bars: each second",
 			"more than 300 ×", "hourly 4 orders", "not in this range, next 2025-01-01 00:00:00", "again after its run ends").lacks("Clocks go back")
 		root.get("timetable?range=24h").has("24 × ", "Clocks go back at 10-27 01:00:00 +02:00 → +01:00", "2024-10-27 02:30:00 +02:00 first of two")
 		for _, of := range []string{"1h", "6h", "24h", "7d"} {
