@@ -163,7 +163,7 @@ func (q *request) timetable() error {
 	}); err != nil {
 		return asked(err)
 	}
-	listed, err := shared(q, fmt.Sprintf("%s jobs %q", key, q.query("after")), func(ctx context.Context) (timesListed, error) {
+	listed, err := shared(q, fmt.Sprintf("%s-jobs-%q", key, q.query("after")), func(ctx context.Context) (timesListed, error) {
 		return q.under(store.WithShortTexts(ctx, 0)).listTimes(reader, &f, search, p.Range)
 	})
 	if err != nil {
