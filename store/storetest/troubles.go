@@ -52,14 +52,13 @@ func notesAnAlarm(e *noting) {
 	list := []store.TroubleNote{
 		{Cause: store.TroubleUnknownZone, JobID: job.ID, Text: "no zone"}, {Cause: store.TroubleSharedAddress, App: "应用", Address: "http://10.0.0.1", Text: "shared"}, ofApp("x", false),
 	}
-	want(e.env, "whose they are", e.note("a", []string{"own"}, list...), []bool{true, true, true})
-	want(e.env, "whose their ends are", e.note("a", nil, func() (ends []store.TroubleNote) {
-		for _, n := range list {
-			n.Over, n.Text = true, "over"
-			ends = append(ends, n)
-		}
-		return ends
-	}()...), []bool{true, true, true})
+	for _, n := range list { // one at a time, and so in this order
+		want(e.env, "whose it is", e.note("a", []string{"own"}, n), []bool{true})
+	}
+	for _, n := range list {
+		n.Over, n.Text = true, "over"
+		want(e.env, "whose its end is", e.note("a", nil, n), []bool{true})
+	}
 	all := e.alarms(6)
 	for i, a := range all {
 		n := list[i%3]
