@@ -105,9 +105,6 @@ var errNoLogin = &problem{status: http.StatusForbidden, key: "problem.nologin"}
 
 // password gives the user another password, who has to say the one there is. Other sessions end by that.
 func (q *request) password() error {
-	if q.user.session == nil {
-		return errNoLogin
-	}
 	account := *q.user.account
 	right, wait, err := q.isPassword(&account, q.field("old"))
 	faults := map[string]string{}
@@ -167,12 +164,7 @@ func (q *request) isPassword(account *store.User, given string) (is bool, wait t
 }
 
 // endSessions ends a session of the user's own, or all but the one that asks.
-func (q *request) endSessions() error {
-	if q.user.session == nil {
-		return errNoLogin
-	}
-	return q.endSessionsOf(q.user.Name, "account")
-}
+func (q *request) endSessions() error { return q.endSessionsOf(q.user.Name, "account") }
 
 // endSessionsOf ends what the form says of the sessions of a user: one, or all but the one that asks.
 func (q *request) endSessionsOf(user, back string) error {

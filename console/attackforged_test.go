@@ -121,6 +121,7 @@ func (x *site) changingOne(pattern string) (string, url.Values) {
 			must(x.T, x.s.StopJob(x.Context(), job.ID))
 		}
 	}
+	x.victims(pattern)
 	run := must1(x.store.Runs(x.Context(), xxljob.RunFilter{JobID: job.ID, Limit: 1}))[0]
 	id, about := itoa(job.ID), job.ID
 	if strings.HasPrefix(pattern, "runs/") {
@@ -132,6 +133,8 @@ func (x *site) changingOne(pattern string) (string, url.Values) {
 		"logout":           {},
 		"password":         newPassword,
 		"sessions":         {"all": {"1"}},
+		"tokens":           {"name": {"planted"}, "apps": {"orders"}, "for": {"720h0m0s"}},
+		"tokens/remove":    {"name": {"victim"}},
 		"look":             {"language": {"zh-TW"}, "theme": {"dark"}},
 		"jobs/new":         {"name": {"planted"}, "app": {"orders"}, "handler": {"work"}, "type": {"NONE"}},
 		"jobs/bulk":        {"do": {"stop"}, "sure": {"yes"}, "id": {id}},
@@ -155,6 +158,9 @@ func (x *site) whole() string {
 	var b strings.Builder
 	for _, m := range must1(x.store.(store.MuteKeeper).Mutes(ctx)) {
 		fmt.Fprintf(&b, "mute %s until %v ", m.Key, m.Until)
+	}
+	for _, k := range x.appTokens() {
+		fmt.Fprintf(&b, "token %s until %v ", k.Name, k.Expires)
 	}
 	for _, j := range must1(x.store.Jobs(ctx, xxljob.JobFilter{Limit: 1000})) {
 		fmt.Fprintf(&b, "job %d v%d %v ", j.ID, j.Version, j.Stopped)

@@ -86,6 +86,14 @@ var tables = map[string]tableOf{
 		{Name: "app", Key: "changes.filter.app", there: usual, within: "object"},
 		{Name: "what", Key: "changes.what"},
 	}},
+	"tokens": {columns: []column{
+		{Name: "name", Key: "tokens.name"},
+		{Name: "apps", Key: "tokens.apps.short"},
+		{Name: "until", Key: "tokens.until"},
+		{Name: "used", Key: "tokens.used"},
+		{Name: "by", Key: "tokens.by", drop: 1},
+		{Name: "end", Key: "row.menu", Unseen: true},
+	}},
 	"sessions": {columns: []column{
 		{Name: "began", Key: "session.began"},
 		{Name: "seen", Key: "session.seen"},

@@ -27,30 +27,31 @@ type console struct {
 	Config
 	Scheduler *loggedScheduler // in place of that of Config, which knows no users; nil where there is none
 
-	accounts xxljob.AccountStore // nil but with Accounts
-	record   xxljob.ChangeRecord // nil where the store has none
-	mutes    store.MuteKeeper    // nil where the store keeps none
-	langs    map[string]*lang.Language
-	pages    map[string]*template.Template // by language
-	assets   web.Assets
-	table    []route
-	fields   map[string]*formField // of the form of a job: see formFieldsByOf
-	origins  *http.CrossOriginProtection
-	policy   string // Content-Security-Policy
-	hasher   *web.Hasher
-	bodies   *slots.Slots    // for those that are large
-	refused  *slots.Refusals // programs whose token is nobody's
-	failures web.LoginFailures
-	alone    atomic.Uint64 // by which counter of a name the next try is counted
-	limiters map[rateKind]*slots.Pacer
-	lookups  *slots.Slots
-	underWay *slots.Slots
-	lengthy  *slots.Slots
-	costly   *slots.Slots
-	setupper setupper
-	live     web.Readings
-	known    known        // whose sessions the store has confirmed
-	answered atomic.Int64 // when a page was made of what the store has answered, in Unix milliseconds; 0: not yet
+	accounts  xxljob.AccountStore  // nil but with Accounts
+	record    xxljob.ChangeRecord  // nil where the store has none
+	mutes     store.MuteKeeper     // nil where the store keeps none
+	appTokens store.AppTokenKeeper // nil where the store keeps none
+	langs     map[string]*lang.Language
+	pages     map[string]*template.Template // by language
+	assets    web.Assets
+	table     []route
+	fields    map[string]*formField // of the form of a job: see formFieldsByOf
+	origins   *http.CrossOriginProtection
+	policy    string // Content-Security-Policy
+	hasher    *web.Hasher
+	bodies    *slots.Slots    // for those that are large
+	refused   *slots.Refusals // programs whose token is nobody's
+	failures  web.LoginFailures
+	alone     atomic.Uint64 // by which counter of a name the next try is counted
+	limiters  map[rateKind]*slots.Pacer
+	lookups   *slots.Slots
+	underWay  *slots.Slots
+	lengthy   *slots.Slots
+	costly    *slots.Slots
+	setupper  setupper
+	live      web.Readings
+	known     known        // whose sessions the store has confirmed
+	answered  atomic.Int64 // when a page was made of what the store has answered, in Unix milliseconds; 0: not yet
 }
 
 // New makes a console. All faults of the config come as one error.
@@ -71,6 +72,7 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	c.record, _ = cfg.Store.(xxljob.ChangeRecord)
 	c.mutes, _ = cfg.Store.(store.MuteKeeper)
+	c.appTokens, _ = cfg.Store.(store.AppTokenKeeper)
 	for _, origin := range cfg.TrustedOrigins {
 		if err := c.origins.AddTrustedOrigin(origin); err != nil {
 			return nil, err // withDefaults has checked it
@@ -257,6 +259,8 @@ func (q *request) permit(rt *route) error {
 	switch {
 	case do != 0 && !allowed(q.user, do, app):
 		return forbidden(do)
+	case rt.person && q.user.token != "":
+		return errNoLogin
 	case (rt.changes() && !rt.own && !rt.reads || rt.control) && q.ReadOnly:
 		return errReadOnly
 	}

@@ -40,6 +40,10 @@ func (p *page) fieldName(name string) string {
 		return p.T("field.passwordset")
 	case "RetryBackoff":
 		return p.T("field.retrybackoff")
+	case "Apps":
+		return p.T("field.apps")
+	case "Expires":
+		return p.T("field.expires")
 	case "Sessions":
 		return p.T("field.sessions")
 	}

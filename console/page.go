@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"path"
 	"regexp"
 	"slices"
@@ -308,8 +309,24 @@ func (p *page) Sought() string {
 // Section is the part of the console that the page belongs to.
 func (p *page) Section() string {
 	first, _, _ := strings.Cut(p.q.path, "/")
+	if slices.Contains([]string{"users", "tokens"}, first) {
+		return "settings"
+	}
 	return first
 }
+
+// SettingsPages are the pages of the settings that the user may see.
+func (p *page) SettingsPages() (list []string) {
+	for _, name := range []string{"users", "tokens", "settings"} {
+		if rt, _, _ := match(p.q.table, http.MethodGet, name); rt != nil && (!rt.only || p.q.accounts != nil) && (rt.needs.action() == 0 || allowed(p.q.user, rt.needs.action(), "")) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// NameQuery is a query that names something.
+func (p *page) NameQuery(name string) string { return url.Values{"name": {name}}.Encode() }
 
 // Sections are the parts of the console, in order.
 func (p *page) Sections() []string {

@@ -20,6 +20,8 @@ var recorded = map[string]string{
 	"logout":            "login logout: - → -",
 	"look":              "", // how pages look to somebody is nobody else's business
 	"password":          "user update: PasswordSet → PasswordSet",
+	"tokens":            "apptoken add: - → Apps Expires",
+	"tokens/remove":     "apptoken remove: Apps Expires → -",
 	"sessions":          "session end: Sessions → -",
 	"jobs/new":          "job add: - → all",
 	"jobs/bulk":         "job stop: Stopped → Stopped",
@@ -112,6 +114,7 @@ func (x *site) aChange(pattern string) (to string, form url.Values, asks *browse
 	}
 	j := x.job("orders", "nightly")
 	r := x.run(j)
+	x.victims(pattern)
 	if pattern == "jobs/{id}/start" {
 		must(x.T, x.s.StopJob(x.Context(), j.ID))
 	}

@@ -76,6 +76,10 @@ var rights = []expected{
 	{"GET", "runs/{id}/log/file", "run", "L444444444441"}, // the run was never started
 	{"GET", "timetable", "", "L222222222221"},
 	{"GET", "executors", "", "L222222222221"},
+	{"GET", "tokens", "", "L333323332331"},
+	{"POST", "tokens", "", "1333353333331"}, // 403 for the admin's token: a program makes none
+	{"GET", "tokens/remove", "", "L333323332331"},
+	{"POST", "tokens/remove", "", "1333353333331"}, // 422: there is no such token
 	{"GET", "changes", "", "L222222222221"},
 	{"GET", "troubles", "", "L222222222221"},
 }

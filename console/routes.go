@@ -47,6 +47,7 @@ type route struct {
 	several         bool // it is about several of a list, which its page looks up: of what it says no more than that is kept
 	rate            rateKind
 	views           ViewKind // what is shown that a host may want to know of
+	person          bool     // refused to a program that shows a token
 	control         bool     // its page is there to change something: refused where the console is read-only
 }
 
@@ -99,8 +100,8 @@ func routes() []route {
 		{method: post, pattern: "login", needs: anybody, serve: (*request).login, own: true, only: true, carries: true},
 		{method: post, pattern: "logout", needs: anybody, serve: (*request).logout, own: true, only: true},
 		{method: get, pattern: "account", needs: somebody, serve: (*request).account},
-		{method: post, pattern: "password", needs: somebody, serve: (*request).password, own: true, only: true},
-		{method: post, pattern: "sessions", needs: somebody, serve: (*request).endSessions, own: true, only: true},
+		{method: post, pattern: "password", needs: somebody, serve: (*request).password, own: true, only: true, person: true},
+		{method: post, pattern: "sessions", needs: somebody, serve: (*request).endSessions, own: true, only: true, person: true},
 		{method: post, pattern: "look", needs: anybody, serve: (*request).setLook, own: true},
 
 		{method: get, pattern: "", needs: somebody, serve: (*request).home},
@@ -142,6 +143,10 @@ func routes() []route {
 		{method: get, pattern: "troubles", needs: somebody, serve: (*request).troubles},
 		{method: get, pattern: "timetable", needs: somebody, serve: (*request).timetable},
 		{method: get, pattern: "executors", needs: somebody, serve: (*request).executors},
+		{method: get, pattern: "tokens", needs: governing, serve: (*request).tokens},
+		{method: post, pattern: "tokens", needs: governing, serve: (*request).addToken, person: true},
+		{method: get, pattern: "tokens/remove", needs: governing, serve: (*request).revokeForm, control: true},
+		{method: post, pattern: "tokens/remove", needs: governing, serve: (*request).revokeToken, person: true},
 		{method: get, pattern: "changes", needs: somebody, serve: (*request).changes, views: ViewChanges},
 	}
 }

@@ -82,6 +82,7 @@ type Store struct {
 	jobLists   jobLists                  // guarded by mu
 	served     map[string]store.Served   // guarded by mu; by app
 	mutes      map[string]store.Mute     // guarded by mu; by key
+	appTokens  map[string]store.AppToken // guarded by mu; by name
 	watchers   []*watcher                // guarded by mu
 	asks       []*question               // guarded by mu; oldest first
 	lastAsk    int64                     // guarded by mu
@@ -126,18 +127,19 @@ func New(opts ...Option) *Store {
 		alarms:  map[int64]*store.Alarm{},
 		told:    map[jobRule]store.JobTold{},
 		rules:   map[string]*keptRule{}, ruleNodes: map[ruleNode]ruleNodeKept{},
-		children: map[int64][]*run{},
-		watched:  map[int64]bool{},
-		keepers:  map[int64]bool{},
-		owing:    map[int64]int{},
-		peers:    map[string]*peer{},
-		served:   map[string]store.Served{},
-		mutes:    map[string]store.Mute{},
-		noted:    map[string][]string{},
-		accounts: newAccounts(),
-		jobLists: jobLists{heads: map[string]store.ListHead{}, ofNodes: map[string]map[string]*nodeList{}},
-		runs:     runs{last: idsBefore(time.Now())},
-		ended:    list{by: allEnded},
+		children:  map[int64][]*run{},
+		watched:   map[int64]bool{},
+		keepers:   map[int64]bool{},
+		owing:     map[int64]int{},
+		peers:     map[string]*peer{},
+		served:    map[string]store.Served{},
+		mutes:     map[string]store.Mute{},
+		appTokens: map[string]store.AppToken{},
+		noted:     map[string][]string{},
+		accounts:  newAccounts(),
+		jobLists:  jobLists{heads: map[string]store.ListHead{}, ofNodes: map[string]map[string]*nodeList{}},
+		runs:      runs{last: idsBefore(time.Now())},
+		ended:     list{by: allEnded},
 	}
 	s.jobIDs.jobs = s.jobs
 	s.reports.clock = s.clock

@@ -165,7 +165,7 @@ func (s *schemas) empty(of *schema) error {
 	for _, table := range []string{"xxl_job_info", "xxl_job_next", "xxl_job_log", "xxl_job_trigger_key", "xxl_job_change", "xxl_job_lock",
 		"xxl_job_node", "xxl_job_group", "xxl_job_registry", "xxl_job_logglue", "xxl_job_log_report", "xxl_job_report", "xxl_job_alarm", "xxl_job_ask",
 		"xxl_job_list_head", "xxl_job_list", "xxl_job_named", "xxl_job_ahead",
-		"xxl_job_link", "xxl_job_owed", "xxl_job_part", "xxl_job_window", "xxl_job_told", "xxl_job_mute", "xxl_job_served", "xxl_job_rule", "xxl_job_rule_node", "xxl_job_log_page", "xxl_job_log_use",
+		"xxl_job_link", "xxl_job_owed", "xxl_job_part", "xxl_job_window", "xxl_job_told", "xxl_job_mute", "xxl_job_app_token", "xxl_job_served", "xxl_job_rule", "xxl_job_rule_node", "xxl_job_log_page", "xxl_job_log_use",
 		"xxl_job_user", "xxl_job_user_session", "xxl_job_user_token", "xxl_job_user_try", "xxl_job_user_code"} {
 		all.Queue(fmt.Sprintf("delete from %q.%s", of.name, table))
 	}

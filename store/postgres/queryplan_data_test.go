@@ -192,6 +192,7 @@ func (d *planData) fillJobs(t testing.TB) {
 func (d *planData) fillAround(t testing.TB) {
 	t.Helper()
 	d.exec(t, `insert into {{schema}}.xxl_job_mute select 'job/' || n, 'app-' || n % 100, n, now() - interval '1 day', 'li.na', now() + (n % 10 - 1) * interval '1 day', 'known' from generate_series(1, 200) n`)
+	d.exec(t, `insert into {{schema}}.xxl_job_app_token select 'token ' || n, array['app-' || n], decode(repeat('00', 32), 'hex'), now() - interval '1 day', 'li.na', now() + interval '1 day' from generate_series(1, 200) n`)
 	d.exec(t, `insert into {{schema}}.xxl_job_served select 'app-' || n, 'attached', case when n % 7 = 0 then 1 else 0 end from generate_series(0, 4999) n`)
 	d.exec(t, `insert into {{schema}}.xxl_job_registry (registry_group, registry_key, registry_value, boot_id, capabilities, update_time)
 	select 'EXECUTOR', 'app-' || n % 100, 'http://10.0.0.' || n, 'boot', '{repeat}', case when n < 1000 then now() - interval '1 day' else now() end
@@ -238,7 +239,7 @@ func (d *planData) fillOpen(t testing.TB) {
 
 func (d *planData) analyze(t testing.TB) {
 	t.Helper()
-	names := strings.Fields("xxl_job_info xxl_job_next xxl_job_change xxl_job_lock xxl_job_node xxl_job_group xxl_job_registry xxl_job_trigger_key xxl_job_ask xxl_job_list_head xxl_job_list xxl_job_named xxl_job_ahead xxl_job_link xxl_job_owed xxl_job_part xxl_job_window xxl_job_alarm xxl_job_told xxl_job_mute xxl_job_served xxl_job_rule xxl_job_rule_node xxl_job_log_use" + accountTables)
+	names := strings.Fields("xxl_job_info xxl_job_next xxl_job_change xxl_job_lock xxl_job_node xxl_job_group xxl_job_registry xxl_job_trigger_key xxl_job_ask xxl_job_list_head xxl_job_list xxl_job_named xxl_job_ahead xxl_job_link xxl_job_owed xxl_job_part xxl_job_window xxl_job_alarm xxl_job_told xxl_job_mute xxl_job_app_token xxl_job_served xxl_job_rule xxl_job_rule_node xxl_job_log_use" + accountTables)
 	for i := range names {
 		names[i] = d.schema + "." + names[i]
 	}

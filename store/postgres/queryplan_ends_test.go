@@ -314,6 +314,11 @@ func (d *planData) registryCases() []planCase {
 		{name: "putMute", st: q.putMute.by(named{{"key", "job/5"}, {"app", "app-5"}, {"job", 5}, {"by", "li.na"}, {"until", time.Now().Add(time.Hour)}, {"note", ""}}), rows: 1},
 		{name: "dropMute", st: q.dropMute.with("job/5"), rows: 1, scans: []string{"xxl_job_mute"}, wasted: 400},
 		{name: "mutes", st: q.mutes.with(), batch: 200, scans: []string{"xxl_job_mute"}, wasted: 400},
+		{name: "countAppTokens", st: q.countAppTokens.with(), rows: 1, scans: []string{"xxl_job_app_token"}, wasted: 400},
+		{name: "addAppToken", st: q.addAppToken.by(named{{"name", "another"}, {"apps", []string{"app-5"}}, {"hash", make([]byte, 32)}, {"by", "li.na"}, {"expires", time.Now().Add(time.Hour)}}), rows: 1},
+		{name: "removeAppToken", st: q.removeAppToken.with("token 5"), rows: 1, scans: []string{"xxl_job_app_token"}, wasted: 400},
+		{name: "appTokens", st: q.appTokens.with(), batch: 200, scans: []string{"xxl_job_app_token"}, wasted: 400},
+		{name: "useAppToken", st: q.useAppToken.by(named{{"name", "token 5"}, {"hash", make([]byte, 32)}, {"note", 60000}, {"ahead", 60000}}), rows: 1, scans: []string{"xxl_job_app_token"}, wasted: 400},
 		{name: "served", st: q.served.with([]string{"app-1", "app-5", "none"}), rows: 2},
 		{name: "forgetAddresses", st: q.forgetAddresses.with(hour), wide: true, scans: registry},
 	}

@@ -34,6 +34,7 @@ type queries struct {
 	keptRuleQueries
 	muteQueries
 	troubleQueries
+	appTokenQueries
 	logPageQueries
 	triggerQueries
 	aheadQueries
@@ -65,7 +66,7 @@ func newQueries(schema string) *queries {
 	for _, part := range []interface{ define(template) }{
 		&q.jobQueries, &q.recordQueries, &q.searchChangeQueries, &q.editQueries, &q.ruleQueries, &q.scanQueries, &q.claimQueries, &q.startQueries,
 		&q.whyQueries, &q.handoverQueries, &q.settleQueries, &q.finishQueries, &q.finishFreeQueries, &q.followQueries, &q.oweQueries, &q.payQueries,
-		&q.windowQueries, &q.alarmQueries, &q.keptRuleQueries, &q.muteQueries, &q.troubleQueries, &q.logPageQueries, &q.triggerQueries, &q.aheadQueries, &q.runQueries, &q.searchQueries, &q.jobSearchQueries,
+		&q.windowQueries, &q.alarmQueries, &q.keptRuleQueries, &q.muteQueries, &q.troubleQueries, &q.appTokenQueries, &q.logPageQueries, &q.triggerQueries, &q.aheadQueries, &q.runQueries, &q.searchQueries, &q.jobSearchQueries,
 		&q.reportQueries, &q.floorQueries, &q.redateQueries, &q.serialQueries, &q.partitionQueries, &q.dropQueries, &q.shardQueries, &q.lockReadQueries, &q.settingQueries, &q.nodeQueries,
 		&q.sessionQueries, &q.fitQueries, &q.lockQueries, &q.noteQueries, &q.groupQueries, &q.listQueries, &q.accountQueries, &q.loginQueries,
 	} {

@@ -17,6 +17,7 @@ type Whole interface {
 	store.AccountStore
 	store.ChangeRecord
 	store.MuteKeeper
+	store.AppTokenKeeper
 	store.RunReader
 	store.JobReader
 	store.ClusterReader
@@ -273,4 +274,24 @@ func (f *WholeFaults) DropMute(ctx context.Context, key string) error {
 // Mutes passes the call on, under the faults.
 func (f *WholeFaults) Mutes(ctx context.Context) ([]store.Mute, error) {
 	return call(f.Faults, ctx, "Mutes", func() ([]store.Mute, error) { return f.whole.Mutes(ctx) })
+}
+
+// AddAppToken passes the call on, under the faults.
+func (f *WholeFaults) AddAppToken(ctx context.Context, t store.AppToken) (store.AppToken, error) {
+	return call(f.Faults, ctx, "AddAppToken", func() (store.AppToken, error) { return f.whole.AddAppToken(ctx, t) })
+}
+
+// RemoveAppToken passes the call on, under the faults.
+func (f *WholeFaults) RemoveAppToken(ctx context.Context, name string) error {
+	return only(f.Faults, ctx, "RemoveAppToken", func() error { return f.whole.RemoveAppToken(ctx, name) })
+}
+
+// AppTokens passes the call on, under the faults.
+func (f *WholeFaults) AppTokens(ctx context.Context) ([]store.AppToken, error) {
+	return call(f.Faults, ctx, "AppTokens", func() ([]store.AppToken, error) { return f.whole.AppTokens(ctx) })
+}
+
+// UseAppToken passes the call on, under the faults.
+func (f *WholeFaults) UseAppToken(ctx context.Context, name, hash string) error {
+	return only(f.Faults, ctx, "UseAppToken", func() error { return f.whole.UseAppToken(ctx, name, hash) })
 }

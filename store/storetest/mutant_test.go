@@ -27,7 +27,7 @@ func TestMutants(t *testing.T) {
 	if testing.Short() {
 		t.Skip("cases that have to fail; those that have not are in the tests of each store; leave out -short")
 	}
-	for _, m := range slices.Concat(planMutants(), startMutants(), valueMutants(), ruleMutants(), addresseeMutants(), bootMutants(), conclusionMutants(), logMutants(), logPageMutants(), progressMutants(), traceMutants(), standsMutants(), registryMutants(), listMutants(), boundedMutants(), aheadMutants(), followMutants(), owedMutants(), unreportedMutants(), alarmMutants(), readMutants(), readJobMutants(), reportMutants(), recordMutants(), dropMutants(), clockMutants(), accountMutants(), zoneMutants(), muteMutants(), troubleMutants()) {
+	for _, m := range slices.Concat(planMutants(), startMutants(), valueMutants(), ruleMutants(), addresseeMutants(), bootMutants(), conclusionMutants(), logMutants(), logPageMutants(), progressMutants(), traceMutants(), standsMutants(), registryMutants(), listMutants(), boundedMutants(), aheadMutants(), followMutants(), owedMutants(), unreportedMutants(), alarmMutants(), readMutants(), readJobMutants(), reportMutants(), recordMutants(), dropMutants(), clockMutants(), accountMutants(), zoneMutants(), muteMutants(), appTokenMutants(), troubleMutants()) {
 		for _, name := range m.cases {
 			t.Run(m.name+"/"+name, func(t *testing.T) {
 				t.Parallel()

@@ -98,6 +98,7 @@ func topics() []topic {
 		{"Record", recordCases()},
 		{"Mutes", muteCases()},
 		{"Troubles", troubleCases()},
+		{"AppTokens", appTokenCases()},
 		{"Accounts", accountCases()},
 		{"Drop", dropCases()},
 		{"Signals", signalCases()},

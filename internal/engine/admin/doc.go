@@ -5,7 +5,9 @@
 //
 // # Who speaks for an app
 //
-// That is decided at each request, from memory (authorizer). A shared token does not speak for an
+// That is decided at each request, from memory (authorizer). What could be a token that the store
+// keeps, and is none of the config, is looked for among those that were read in the last five
+// seconds (appTokens): so one that is revoked ends on each node within that. A shared token does not speak for an
 // app that is attached to this node or, as far as this node has seen, to another live node. An
 // app whose only nodes are down is not known to be attached.
 //
@@ -47,5 +49,5 @@
 // # Goroutines and locks
 //
 // The result loop belongs to stage work. Requests run on the goroutines of the server that the
-// program has. The locks are those of the intake and of rarely, both leaves.
+// program has. The locks are those of the intake, of rarely and of appTokens, all leaves.
 package admin

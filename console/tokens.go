@@ -1,0 +1,181 @@
+package console
+
+// Tokens of apps: secrets by which executors and programs elsewhere speak for apps. They are kept by their
+// hashes, and each is shown once, in the answer to the form that has made it.
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
+)
+
+// tokenSpans are for how long a token lasts by a choice.
+var tokenSpans = []time.Duration{7 * 24 * time.Hour, 30 * 24 * time.Hour, 90 * 24 * time.Hour, 365 * 24 * time.Hour}
+
+// tokensPage is the list of tokens, with the form for another one.
+type tokensPage struct {
+	Kept   bool // the store keeps any
+	Said   string
+	Secret string // of the one that was just made
+	Made   string // its name
+	Tokens []store.AppToken
+	Config []configToken
+	Form   tokenForm
+}
+
+// tokenForm is what somebody has typed who makes one.
+type tokenForm struct {
+	Name, Apps, Until, Zone string
+	Spans                   []muteSpan
+	Faults                  map[string]string
+}
+
+// configToken is an app that has tokens in the configuration of the scheduler, and how many.
+type configToken struct {
+	App string // empty for those that all share
+	N   int
+}
+
+// factsOf is what the scheduler says of itself, by name; nothing where the host has wrapped it.
+func (c *console) factsOf() map[string]any {
+	if says, is := c.Config.Scheduler.(interface{ Facts() map[string]any }); is {
+		return says.Facts()
+	}
+	return nil
+}
+
+func (q *request) tokens() error {
+	return q.showTokens(http.StatusOK, tokensPage{Said: q.said()}, "2160h0m0s")
+}
+
+func (q *request) showTokens(status int, p tokensPage, lasts string) (err error) {
+	inConfig, _ := q.factsOf()["tokens"].(map[string]int)
+	for _, app := range slices.Sorted(maps.Keys(inConfig)) {
+		p.Config = append(p.Config, configToken{app, inConfig[app]})
+	}
+	if p.Kept = q.appTokens != nil; p.Kept {
+		if p.Tokens, err = q.appTokens.AppTokens(q.ctx); err != nil {
+			return err
+		}
+	}
+	p.Form.Zone = q.formZone().String()
+	for _, d := range tokenSpans {
+		p.Form.Spans = append(p.Form.Spans, muteSpan{d.String(), q.span(d), d.String() == lasts})
+	}
+	return q.show("tokens", status, p)
+}
+
+// addToken makes a token and shows its secret, which nobody sees again.
+func (q *request) addToken() error {
+	if q.appTokens == nil {
+		return notOffered("store.AppTokenKeeper")
+	}
+	f := tokenForm{Name: strings.TrimSpace(q.field("name")), Apps: strings.TrimSpace(q.field("apps")), Until: q.field("until"), Faults: map[string]string{}}
+	refuse := func() error {
+		return q.showTokens(http.StatusUnprocessableEntity, tokensPage{Form: f}, q.field("for"))
+	}
+	t := store.AppToken{Name: f.Name, Apps: listed(f.Apps)}
+	lasts, err := time.ParseDuration(q.field("for"))
+	switch {
+	case f.Until != "":
+		if t.Expires, err = momentIn(f.Until, q.formZone()); err != nil {
+			f.Faults["until"] = q.text("mute.fault.time")
+		} else if !t.Expires.After(time.Now()) {
+			f.Faults["until"] = q.text("mute.fault.past")
+		}
+	case err == nil && slices.Contains(tokenSpans, lasts):
+		t.Expires = time.Now().Add(lasts)
+	default:
+		f.Faults["until"] = q.text("tokens.fault.none")
+	}
+	if len(f.Faults) > 0 {
+		return refuse()
+	}
+	secret := store.AppTokenPrefix + newSecret()
+	t.Hash = hashOf(secret)
+	t, err = q.appTokens.AddAppToken(q.ctx, t)
+	switch list := xxljob.FieldErrors(err); {
+	case err == nil:
+		q.Logger.Info("console: a token was made", "token", t.Name, "apps", t.Apps, "user", q.user.Name, "client", q.client.Text, "request", q.id)
+		return q.showTokens(http.StatusOK, tokensPage{Secret: secret, Made: t.Name}, q.field("for"))
+	case errors.Is(err, xxljob.ErrConflict):
+		f.Faults["name"] = q.text("tokens.fault.taken")
+	case errors.Is(err, store.ErrTooManyTokens):
+		f.Faults["name"] = q.text("tokens.fault.many", "n", store.MostAppTokens)
+	case len(list) == 0:
+		return err
+	default:
+		for _, e := range list {
+			field := map[string]string{"Name": "name", "Apps": "apps"}[e.Field]
+			if field == "" {
+				field = "until"
+			}
+			f.Faults[field] = q.text(map[string]string{"name": "tokens.fault.name", "apps": "tokens.fault.apps", "until": "mute.fault.past"}[field])
+		}
+	}
+	return refuse()
+}
+
+// listed are the parts of a text that has commas or blanks between them.
+func listed(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",，、 \t\r\n", r) })
+}
+
+// tokenNamed finds a token by its name.
+func (q *request) tokenNamed(name string) (store.AppToken, error) {
+	if q.appTokens == nil {
+		return store.AppToken{}, notOffered("store.AppTokenKeeper")
+	}
+	list, err := q.appTokens.AppTokens(q.ctx)
+	at := slices.IndexFunc(list, func(t store.AppToken) bool { return t.Name == name })
+	switch {
+	case err != nil:
+		return store.AppToken{}, err
+	case at < 0:
+		return store.AppToken{}, &problem{status: http.StatusUnprocessableEntity, key: "problem.notoken"}
+	}
+	return list[at], nil
+}
+
+// revokeForm asks whether a token is to go.
+func (q *request) revokeForm() error {
+	if q.query("name") == "" {
+		return q.redirect("tokens")
+	}
+	t, err := q.tokenNamed(q.query("name"))
+	if err != nil {
+		return err
+	}
+	return q.show("revoke", http.StatusOK, t)
+}
+
+// revokeToken deletes a token.
+func (q *request) revokeToken() error {
+	t, err := q.tokenNamed(q.field("name"))
+	if err != nil {
+		return err
+	}
+	if err := q.appTokens.RemoveAppToken(q.ctx, t.Name); err != nil && !errors.Is(err, xxljob.ErrNotFound) { // it is gone by now
+		return err
+	}
+	q.Logger.Info("console: a token was revoked", "token", t.Name, "user", q.user.Name, "client", q.client.Text, "request", q.id)
+	return q.redirect(saying("tokens", "revoked"))
+}
+
+// knownApps are apps to choose from: those that there are.
+func (p *page) KnownApps() []string {
+	ctx, cancel := context.WithTimeout(p.q.ctx, time.Second)
+	defer cancel()
+	apps, err := p.q.under(ctx).appNames()
+	if err != nil {
+		return nil // they are a help, and no more
+	}
+	return apps[:min(len(apps), 100)]
+}

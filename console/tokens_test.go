@@ -1,0 +1,105 @@
+package console_test
+
+import (
+	"crypto/sha256"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/store"
+)
+
+// appTokens are the tokens of apps that the store has.
+func (x *site) appTokens() []store.AppToken {
+	x.Helper()
+	return must1(x.store.(store.AppTokenKeeper).AppTokens(x.Context()))
+}
+
+// victims makes what a route is about that is about neither a job nor a run, where it is not there.
+func (x *site) victims(pattern string) {
+	x.Helper()
+	if pattern == "tokens/remove" {
+		_, _ = x.store.(store.AppTokenKeeper).AddAppToken(x.Context(), store.AppToken{Name: "victim", Apps: []string{"orders", "billing"}, Hash: console.HashOf("victim"), Expires: time.Now().Add(time.Hour)})
+	}
+}
+
+// TestTokens: an admin makes a token, sees its secret once, and revokes it; what is kept of it is its hash.
+func TestTokens(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		root.get("tokens").is(200).has("There are no tokens here", "From the configuration", "New token")
+		root.post("tokens", url.Values{"name": {"ci <orders>"}, "apps": {"orders, b-汇率"}, "for": {"720h0m0s"}}).is(200).has("has been made", "shown this once", "ci <orders>", "never")
+		secret := regexp.MustCompile(`xt_[A-Za-z0-9_-]{43}`).FindString(root.body)
+		list := x.appTokens()
+		if secret == "" || len(list) != 1 {
+			t.Fatalf("the secret is %q, there are %d tokens", secret, len(list))
+		}
+		hash := sha256.Sum256([]byte(secret))
+		if k := list[0]; k.Hash != string(hash[:]) || k.By != "root" || strings.Join(k.Apps, " ") != "orders b-汇率" || time.Until(k.Expires).Round(time.Hour) != 720*time.Hour {
+			t.Errorf("kept is %+v", k)
+		}
+		root.get("tokens").has("ci <orders>", "orders, b-汇率", "root").lacks(secret)
+		root.get("changes").has("added", "token of apps ci <orders>", "Valid until").lacks(secret, "Hash")
+		if strings.Contains(x.log.String(), secret) || !strings.Contains(x.log.String(), "a token was made") {
+			t.Error("the log has the secret, or nothing of the token")
+		}
+		root.get("tokens/remove?"+url.Values{"name": {"ci <orders>"}}.Encode()).is(200).has("Revoke the token “ci <orders>”?", "Within five seconds", "orders, b-汇率")
+		root.post("tokens/remove", url.Values{"name": {"ci <orders>"}}).is(200).has("has been revoked", "There are no tokens here")
+		root.post("tokens/remove", url.Values{"name": {"ci <orders>"}}).is(422).has("no such token any more")
+		root.get("tokens/remove?name=none").is(422)
+		root.get("tokens/remove").is(200).has("New token")
+		root.get("changes").has("removed", "token of apps ci <orders>")
+	})
+}
+
+// TestWhatIsNoToken is not kept, and what was typed stays.
+func TestWhatIsNoToken(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		x.victims("tokens/remove")
+		for _, c := range []struct{ field, value, says string }{
+			{"name", "", "1 to 64 bytes"}, {"name", strings.Repeat("n", 65), "1 to 64 bytes"}, {"name", "victim", "a token with this name"},
+			{"apps", "", "names of apps"}, {"apps", "orders, orders", "each once"}, {"apps", strings.Repeat("a", 65), "at most 64 bytes"}, {"apps", strings.Repeat("a,b,", 60), "each once"},
+			{"for", "1h", "for how long"}, {"for", "", "for how long"}, {"for", "87600h0m0s", "for how long"}, {"until", "2020-01-01T00:00", "a time to come"}, {"until", "soon", "This is no time"},
+		} {
+			form := url.Values{"name": {"a"}, "apps": {"orders"}, "for": {"168h0m0s"}, "tz": {"UTC"}}
+			form.Set(c.field, c.value)
+			root.post("tokens", form).is(422).has(c.says)
+			if c.field != "for" && c.value != "" && !strings.Contains(root.body, c.value) {
+				t.Errorf("%q is not kept", c.value)
+			}
+			root.lacks("xt_")
+		}
+		if n := len(x.appTokens()); n != 1 {
+			t.Errorf("%d tokens", n)
+		}
+		root.post("tokens", url.Values{"name": {"a"}, "apps": {"orders"}, "until": {time.Now().UTC().Add(2 * time.Hour).Format("2006-01-02T15:04:05")}, "tz": {"UTC"}}).is(200).has("has been made")
+	})
+}
+
+// without is a store that keeps neither tokens of apps nor mutes.
+type without struct{ store.Store }
+
+// TestTokensThatNobodyKeeps: a store that keeps none is said to, and the tokens of the configuration are
+// counted, not told.
+func TestTokensThatNobodyKeeps(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t, func(c *console.Config) {
+			c.Store = without{c.Store}
+			c.Auth = console.Func(func(*http.Request) (console.User, error) { return console.User{Name: "eve", Admin: true}, nil }, "")
+			c.Scheduler = must1(xxljob.New(c.Store, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler), HTTP: xxljob.HTTPConfig{Tokens: map[string][]string{"": {"shared-and-secret"}, "orders": {"orders-one-secret", "orders-two-secret"}}}}))
+		})
+		b := x.browser()
+		b.get("tokens").is(200).has("This store keeps no tokens", "Shared by all apps", "1 token", "orders", "2 tokens").lacks("secret\"", "-secret", "New token")
+		b.post("tokens", url.Values{"name": {"a"}, "apps": {"orders"}, "for": {"168h0m0s"}}).is(501)
+		b.post("tokens/remove", url.Values{"name": {"a"}}).is(501)
+	})
+}

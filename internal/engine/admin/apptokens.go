@@ -1,0 +1,140 @@
+package admin
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/wire"
+)
+
+// Tokens of apps that the store keeps, beside those of the config. Input: a token that is none of the
+// config's. Output: the app that it is good for. The store is asked at most once in tokensAge, and only
+// where somebody shows what could be one of its tokens: so one that is revoked, or expires, is accepted for
+// no longer than that.
+
+const (
+	tokensAge      = 5 * time.Second // what was read may be so old
+	tokensPatience = 2 * time.Second // a caller waits so long for the store
+)
+
+// appTokens are those of the store as they were read last.
+type appTokens struct {
+	*core.Core
+	keeper store.AppTokenKeeper
+	read   singleflight.Group
+
+	mu   sync.Mutex
+	list []store.AppToken     // guarded by mu; never changed
+	at   time.Time            // guarded by mu: when the list was read
+	used map[string]time.Time // guarded by mu: when their use was noted last, by name
+}
+
+// WithAppTokens accepts what the config accepts, and the tokens of apps that the store keeps, if it keeps
+// any.
+func WithAppTokens(s *core.Core, config wire.Authorize) wire.Authorize {
+	keeper, keeps := core.Given(s.Store).(store.AppTokenKeeper)
+	if !keeps {
+		return config
+	}
+	a := &appTokens{Core: s, keeper: keeper, used: map[string]time.Time{}}
+	return func(ctx context.Context, app, token string) (scope string, ok bool) {
+		if scope, ok = config(ctx, app, token); ok || !strings.HasPrefix(token, store.AppTokenPrefix) {
+			return scope, ok
+		}
+		return a.authorize(ctx, app, token)
+	}
+}
+
+// authorize finds the token among those of the store. A caller that names no app is known by its token,
+// which then has to be of one app. The time it takes does not depend on how much of a token was right.
+func (a *appTokens) authorize(ctx context.Context, app, token string) (scope string, ok bool) {
+	hash := sha256.Sum256([]byte(token))
+	var found *store.AppToken
+	list := a.fresh(ctx)
+	for i := range list {
+		if subtle.ConstantTimeCompare([]byte(list[i].Hash), hash[:]) == 1 {
+			found = &list[i]
+		}
+	}
+	switch {
+	case found == nil, found.Expired:
+		return "", false
+	case app == "" && len(found.Apps) == 1:
+		app = found.Apps[0]
+	case !slices.Contains(found.Apps, app):
+		return "", false
+	}
+	a.noteUse(ctx, found)
+	return app, true
+}
+
+// fresh are the tokens, read anew where they are too old. While the store does not answer those of before
+// count: nothing is changed in it meanwhile.
+func (a *appTokens) fresh(ctx context.Context) []store.AppToken {
+	list, young := a.known()
+	if young {
+		return list
+	}
+	_, err, _ := a.read.Do("", func() (any, error) {
+		if _, young := a.known(); young { // somebody else has just read them
+			return nil, nil
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tokensPatience)
+		defer cancel()
+		began := time.Now()
+		list, err := a.keeper.AppTokens(ctx)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if err == nil {
+			a.list, a.at = list, began
+		} else if !a.at.IsZero() { // it is asked again no sooner than otherwise
+			a.at = began
+		}
+		return nil, err
+	})
+	if err != nil {
+		a.Logger.Warn("xxljob: the tokens that the store keeps could not be read; those of before count", "error", err)
+	}
+	list, _ = a.known()
+	return list
+}
+
+// known are the tokens as they were read last, and whether that is not too long ago.
+func (a *appTokens) known() (list []store.AppToken, young bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	age := time.Since(a.at)
+	return a.list, !a.at.IsZero() && age >= 0 && age < tokensAge
+}
+
+// noteUse tells the store that a token was used, unless that was told less than a minute ago.
+func (a *appTokens) noteUse(ctx context.Context, t *store.AppToken) {
+	now := time.Now()
+	a.mu.Lock()
+	last, known := a.used[t.Name]
+	due := !known || now.Sub(last) >= store.AppTokenNote || now.Before(last)
+	if due {
+		if len(a.used) > 2*store.MostAppTokens { // of names that there were
+			clear(a.used)
+		}
+		a.used[t.Name] = now
+	}
+	a.mu.Unlock()
+	if !due {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tokensPatience)
+	defer cancel()
+	if err := a.keeper.UseAppToken(ctx, t.Name, t.Hash); err != nil {
+		a.Logger.Warn("xxljob: that a token was used could not be noted", "token", t.Name, "error", err)
+	}
+}

@@ -1,0 +1,63 @@
+package storetest_test
+
+import (
+	"context"
+
+	"github.com/xxljob/xxljob/store"
+)
+
+// appTokenMutants break what is kept of tokens of apps.
+func appTokenMutants() []mutant {
+	bent := func(b bentAppTokens) func(store.Store) store.Store {
+		return func(s store.Store) store.Store {
+			b := b
+			b.Store, b.AppTokenKeeper, b.ChangeRecord = s, s.(store.AppTokenKeeper), s.(store.ChangeRecord)
+			return &b
+		}
+	}
+	return []mutant{
+		{"TokensOfAppsLastForEver", bent(bentAppTokens{forever: true}), []string{"AppTokens/ATokenOfAppsExpires"}},
+		{"WhoMakesATokenIsForgotten", bent(bentAppTokens{nobody: true}), []string{"AppTokens/ATokenOfAppsIsKept", "AppTokens/EachTokenOfAppsIsRecorded"}},
+		{"AnyHashIsUsed", bent(bentAppTokens{anyHash: true}), []string{"AppTokens/TheUseOfATokenIsNoted"}},
+		{"ATokenTakesThePlaceOfOne", bent(bentAppTokens{replaces: true}), []string{"AppTokens/ATokenOfAppsIsKept", "AppTokens/EachTokenOfAppsIsRecorded"}},
+	}
+}
+
+// bentAppTokens is a store that keeps other tokens than it was told.
+type bentAppTokens struct {
+	store.Store
+	store.AppTokenKeeper
+	store.ChangeRecord
+	forever, nobody, anyHash, replaces bool
+}
+
+func (b *bentAppTokens) AddAppToken(ctx context.Context, t store.AppToken) (store.AppToken, error) {
+	if b.nobody {
+		ctx = store.WithActor(ctx, "")
+	}
+	if b.replaces {
+		_ = b.RemoveAppToken(ctx, t.Name)
+	}
+	return b.AppTokenKeeper.AddAppToken(ctx, t)
+}
+
+func (b *bentAppTokens) AppTokens(ctx context.Context) ([]store.AppToken, error) {
+	list, err := b.AppTokenKeeper.AppTokens(ctx)
+	for i := range list {
+		list[i].Expired = list[i].Expired && !b.forever
+	}
+	return list, err
+}
+
+func (b *bentAppTokens) UseAppToken(ctx context.Context, name, hash string) error {
+	list, err := b.AppTokenKeeper.AppTokens(ctx)
+	for _, t := range list {
+		if b.anyHash && t.Name == name {
+			hash = t.Hash
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return b.AppTokenKeeper.UseAppToken(ctx, name, hash)
+}
