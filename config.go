@@ -155,6 +155,10 @@ type HTTPConfig struct {
 	// ended. An app whose only nodes are down is not known to be attached, and a scheduler
 	// that was not started knows only its own executors. So an app that also has executors
 	// elsewhere, or whose nodes come and go, needs a token of its own.
+	//
+	// Where the store is a store.AppTokenKeeper, tokens that it keeps speak for their apps as
+	// well, at the handler; a console makes and revokes them. They are kept as hashes, so
+	// executors are called with those here.
 	Tokens map[string][]string
 	// Insecure allows the HTTP protocol without any token. Whoever can reach the handler
 	// can then register executors, and so receive the parameters of jobs, and report

@@ -216,6 +216,7 @@ var packageVars = []string{
 	"console errSlowBody",
 	"console presets",
 	"console muteSpans",
+	"console tokenSpans",
 	"console spans",
 	"console timeRanges",
 	"console outcomesByRank",

@@ -86,6 +86,14 @@ var tables = map[string]tableOf{
 		{Name: "app", Key: "changes.filter.app", there: usual, within: "object"},
 		{Name: "what", Key: "changes.what"},
 	}},
+	"users": {columns: []column{
+		{Name: "name", Key: "login.name"},
+		{Name: "title", Key: "users.shown", drop: 1},
+		{Name: "rights", Key: "users.rights"},
+		{Name: "lastlogin", Key: "users.lastlogin"},
+		{Name: "passwordset", Key: "field.passwordset", drop: 1},
+		{Name: "status", Key: "users.state"},
+	}},
 	"tokens": {columns: []column{
 		{Name: "name", Key: "tokens.name"},
 		{Name: "apps", Key: "tokens.apps.short"},

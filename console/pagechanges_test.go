@@ -29,6 +29,11 @@ func formsOf(b *browser, j xxljob.Job, r xxljob.Run) map[string]url.Values {
 		"runs/{id}/kill":    {},
 		"runs/{id}/again":   {},
 		"jobs/{id}/mute":    {"for": {"1h0m0s"}},
+		"users/new":         {"name": {"user-" + job}, "title": {"Somebody"}, "app": {"orders", ""}, "role": {"viewer", "none"}},
+		"users/edit":        {"name": {"victim"}, "version": {"1"}, "title": {"Another"}},
+		"users/password":    {"name": {"victim"}, "version": {"1"}},
+		"users/sessions":    {"name": {"victim"}, "all": {"1"}},
+		"users/remove":      {"name": {"victim"}, "version": {"1"}},
 		"tokens":            {"name": {"token of " + job}, "apps": {"orders"}, "for": {"720h0m0s"}},
 		"tokens/remove":     {"name": {"victim"}},
 		"mute":              {"for": {"1h0m0s"}, "key": {"no-executor/orders"}},
@@ -91,9 +96,9 @@ func testEachChangeWhileTheStoreFails(t *testing.T) {
 				do()
 				remove()
 				what := fmt.Sprintf("%s while %s fails, before %v", rt.Pattern, method, fault.Before)
-				writes := slices.Contains([]string{"AddJob", "EditJob", "RemoveJob", "AddRun", "AddAhead", "Kill", "PutMute", "AddAppToken", "RemoveAppToken"}, method)
+				writes := slices.Contains([]string{"AddJob", "EditJob", "RemoveJob", "AddRun", "AddAhead", "Kill", "PutMute", "AddAppToken", "RemoveAppToken", "AddUser", "UpdateUser", "RemoveUser"}, method)
 				said := strings.Contains(root.text(), "may or may not have been")
-				done := root.res.StatusCode < 400 // what has failed was no more than a warning's
+				done := root.res.StatusCode == http.StatusSeeOther || strings.Contains(root.body, `class="secret"`) // what has failed was no more than a warning's
 				if is := changed(); is != (writes && fault.After || done) || said == done {
 					t.Errorf("%s: changed %v, status %d: %s", what, is, root.res.StatusCode, root.text())
 				}
@@ -102,12 +107,16 @@ func testEachChangeWhileTheStoreFails(t *testing.T) {
 	}
 }
 
-// state is what jobs, runs and mutes there are.
+// state is what jobs, runs, mutes, tokens and users there are.
 func (x *site) state() string {
 	x.Helper()
 	jobs := must1(x.store.Jobs(x.Context(), xxljob.JobFilter{Limit: 1000}))
 	runs := must1(x.store.Runs(x.Context(), xxljob.RunFilter{Limit: 1000}))
-	return fmt.Sprint(jobs, runs, x.mutes(), x.appTokens())
+	users := ""
+	for _, u := range must1(x.store.Users(x.Context(), "", 1000)) {
+		users += fmt.Sprint(u.Name, u.Version)
+	}
+	return fmt.Sprint(jobs, runs, x.mutes(), x.appTokens(), users)
 }
 
 // noted is how many of them the record has about jobs and runs.

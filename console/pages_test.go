@@ -71,6 +71,8 @@ func pages(j xxljob.Job, r xxljob.Run) (list []string) {
 		"jobs":           {"?text=rates", "?app=orders&order=next", "?type=CRON", "?failing=yes", "?state=off"},
 		"jobs/new":       {"?copy=" + job},
 		"jobs/{id}/edit": {"?version=1"},
+		"users/edit":     {"?name=root"},
+		"users/remove":   {"?name=root"},
 		"preview":        {"?type=CRON&conf=0+0+3+*+*+%3F"},
 		"runs":           {"?state=waiting", "?state=bad", "?state=skipped", "?text=nothing", "?job=" + job, "?text=" + run},
 		"runs/{id}/log":  {"?find=x", "?from=1"},

@@ -20,6 +20,11 @@ var recorded = map[string]string{
 	"logout":            "login logout: - → -",
 	"look":              "", // how pages look to somebody is nobody else's business
 	"password":          "user update: PasswordSet → PasswordSet",
+	"users/new":         "user add: - → Apps PasswordSet Title",
+	"users/edit":        "user update: Title → Title",
+	"users/password":    "user update: PasswordSet → PasswordSet",
+	"users/sessions":    "session end: Sessions → -",
+	"users/remove":      "user remove: PasswordSet Title → -",
 	"tokens":            "apptoken add: - → Apps Expires",
 	"tokens/remove":     "apptoken remove: Apps Expires → -",
 	"sessions":          "session end: Sessions → -",

@@ -76,6 +76,16 @@ var rights = []expected{
 	{"GET", "runs/{id}/log/file", "run", "L444444444441"}, // the run was never started
 	{"GET", "timetable", "", "L222222222221"},
 	{"GET", "executors", "", "L222222222221"},
+	{"GET", "settings", "", "L222222222221"},
+	{"GET", "users", "", "L333323332331"},
+	{"GET", "users/new", "", "L333323332331"},
+	{"POST", "users/new", "", "1333353333331"}, // 422: the name is taken; 403 for a token
+	{"GET", "users/edit", "", "L333323332331"},
+	{"POST", "users/edit", "", "1333363333331"}, // 400: there is no version
+	{"POST", "users/password", "", "1333323333331"},
+	{"POST", "users/sessions", "", "1333323333331"},
+	{"GET", "users/remove", "", "L333323332331"},
+	{"POST", "users/remove", "", "1333363333331"},
 	{"GET", "tokens", "", "L333323332331"},
 	{"POST", "tokens", "", "1333353333331"}, // 403 for the admin's token: a program makes none
 	{"GET", "tokens/remove", "", "L333323332331"},

@@ -38,7 +38,7 @@ type route struct {
 	of              object
 	serve           func(*request) error
 	long            bool // it may take minutes
-	own             bool // it changes what is the user's own: not refused where the console is read-only
+	own             bool // it changes what is the user's own, or ends sessions: not refused where the console is read-only
 	reads           bool // it changes nothing, and is no GET since its form is too long for an address: not refused either
 	only            bool // there with Accounts only
 	keeps           bool // what its form says is kept where it cannot be taken
@@ -143,6 +143,16 @@ func routes() []route {
 		{method: get, pattern: "troubles", needs: somebody, serve: (*request).troubles},
 		{method: get, pattern: "timetable", needs: somebody, serve: (*request).timetable},
 		{method: get, pattern: "executors", needs: somebody, serve: (*request).executors},
+		{method: get, pattern: "settings", needs: somebody, serve: (*request).settings},
+		{method: get, pattern: "users", needs: governing, serve: (*request).users},
+		{method: get, pattern: "users/new", needs: governing, serve: (*request).newUser, only: true, control: true},
+		{method: post, pattern: "users/new", needs: governing, serve: (*request).addUser, only: true, person: true, rows: true},
+		{method: get, pattern: "users/edit", needs: governing, serve: (*request).editUser, only: true},
+		{method: post, pattern: "users/edit", needs: governing, serve: (*request).saveUser, only: true, person: true, rows: true},
+		{method: post, pattern: "users/password", needs: governing, serve: (*request).resetPassword, only: true, person: true},
+		{method: post, pattern: "users/sessions", needs: governing, serve: (*request).endUsersSessions, own: true, only: true, person: true},
+		{method: get, pattern: "users/remove", needs: governing, serve: (*request).removeUserForm, only: true, control: true},
+		{method: post, pattern: "users/remove", needs: governing, serve: (*request).removeUser, only: true, person: true},
 		{method: get, pattern: "tokens", needs: governing, serve: (*request).tokens},
 		{method: post, pattern: "tokens", needs: governing, serve: (*request).addToken, person: true},
 		{method: get, pattern: "tokens/remove", needs: governing, serve: (*request).revokeForm, control: true},

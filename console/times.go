@@ -20,6 +20,14 @@ func (p *page) Time(t time.Time) template.HTML { return p.timeTag(t, p.q.stamp(t
 // Stamp is a moment as plain text, to the second.
 func (p *page) Stamp(t time.Time) string { return p.q.stamp(t.Truncate(time.Second)) }
 
+// Second is Time, to the second.
+func (p *page) Second(t time.Time) template.HTML {
+	if t.IsZero() {
+		return "–"
+	}
+	return p.Time(t.Truncate(time.Second))
+}
+
 // Ago is a moment by how long ago it was, or how long it takes until it is.
 func (p *page) Ago(t time.Time) template.HTML {
 	if t.IsZero() {

@@ -61,7 +61,7 @@ func (q *request) showTokens(status int, p tokensPage, lasts string) (err error)
 		p.Config = append(p.Config, configToken{app, inConfig[app]})
 	}
 	if p.Kept = q.appTokens != nil; p.Kept {
-		if p.Tokens, err = q.appTokens.AppTokens(q.ctx); err != nil {
+		if p.Tokens, err = q.appTokens.AppTokens(q.ctx); err != nil && p.Secret == "" { // which is not lost for that
 			return err
 		}
 	}
@@ -123,9 +123,14 @@ func (q *request) addToken() error {
 	return refuse()
 }
 
-// listed are the parts of a text that has commas or blanks between them.
-func listed(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",，、 \t\r\n", r) })
+// listed are the parts of a text that has commas between them.
+func listed(text string) (parts []string) {
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",，、\r\n", r) }) {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
 }
 
 // tokenNamed finds a token by its name.

@@ -157,6 +157,20 @@ func (x *site) user(name string) {
 	must(x.T, console.CreateUser(context.Background(), x.store, console.User{Name: name, Title: "王小明", Admin: true}, password))
 }
 
+// others adds users with some rights, and tokens.
+func (x *site) others() {
+	x.Helper()
+	ctx := xxljob.WithActor(context.Background(), "root")
+	must(x.T, console.CreateUser(ctx, x.store, console.User{Name: "zhao.min", Title: "赵敏", Apps: map[string]console.Role{"orders": console.Editor, "billing-and-invoicing": console.Operator, "*": console.Viewer}}, password))
+	u := must1(x.store.AddUser(ctx, store.User{Name: "former.colleague@example.com", Title: "A former colleague of the ledger team"}))
+	u.Disabled = true
+	must1(x.store.UpdateUser(ctx, u))
+	x.session("zhao.min")
+	for name, lasts := range map[string]time.Duration{"ci of the orders team": 90 * 24 * time.Hour, "发票服务": time.Hour, "expired": time.Millisecond} {
+		must1(x.store.AddAppToken(ctx, store.AppToken{Name: name, Apps: []string{"orders", "billing-and-invoicing"}, Hash: strings.Repeat("h", store.HashBytes), Expires: time.Now().Add(lasts)}))
+	}
+}
+
 // session logs a user in and returns the cookie's value.
 func (x *site) session(name string) string {
 	x.Helper()
@@ -191,6 +205,7 @@ func (x *site) endSessions(name string) {
 func filled(t *testing.T) *site {
 	x := newSite(t)
 	x.user("root")
+	x.others()
 	ctx := xxljob.WithActor(context.Background(), "wang")
 	nightly := x.job(xxljob.Job{Name: "Nightly export", Handler: "export", Schedule: xxljob.Cron("0 0 3 * * ?").In("Europe/Berlin"),
 		Param: `{"table":"ledger","since":"yesterday","columns":["id","amount","currency"]}`, Author: "wang", AlarmEmail: "oncall@example.com", Tags: []string{"ledger", "nightly"}, Timeout: 20 * time.Minute, Retries: 2})

@@ -15,10 +15,10 @@ var _ store.AppTokenKeeper = (*Store)(nil)
 
 // AddAppToken keeps a token.
 func (s *Store) AddAppToken(ctx context.Context, t store.AppToken) (store.AppToken, error) {
-	if err := s.begin(ctx); err != nil {
+	if err := s.look(ctx); err != nil {
 		return store.AppToken{}, err
 	}
-	defer s.done()
+	defer s.mu.Unlock()
 	now := s.clock()
 	if err := t.Validate(now); err != nil {
 		return store.AppToken{}, err
@@ -46,10 +46,10 @@ func shownAppToken(t store.AppToken, now time.Time) store.AppToken {
 
 // RemoveAppToken deletes a token.
 func (s *Store) RemoveAppToken(ctx context.Context, name string) error {
-	if err := s.begin(ctx); err != nil {
+	if err := s.look(ctx); err != nil {
 		return err
 	}
-	defer s.done()
+	defer s.mu.Unlock()
 	was, there := s.appTokens[name]
 	if !there {
 		return failed(store.ErrNotFound, "token %q", name)
@@ -76,10 +76,10 @@ func (s *Store) AppTokens(ctx context.Context) (list []store.AppToken, err error
 
 // UseAppToken notes that a token was used.
 func (s *Store) UseAppToken(ctx context.Context, name, hash string) error {
-	if err := s.begin(ctx); err != nil {
+	if err := s.look(ctx); err != nil {
 		return err
 	}
-	defer s.done()
+	defer s.mu.Unlock()
 	t, there := s.appTokens[name]
 	if now := s.clock(); there && t.Hash == hash && (t.Used.IsZero() || now.Sub(t.Used) >= store.AppTokenNote || t.Used.Sub(now) > store.ClockAhead) {
 		t.Used = now

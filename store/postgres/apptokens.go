@@ -75,7 +75,8 @@ func (s *Store) AppTokens(ctx context.Context) (list []store.AppToken, err error
 
 // UseAppToken notes that a token was used.
 func (s *Store) UseAppToken(ctx context.Context, name, hash string) error {
-	err := s.one(ctx, bounds{name: "use_app_token"}, s.sql.useAppToken.by(named{{"name", sayable(name)}, {"hash", []byte(hash)}, {"note", store.AppTokenNote.Milliseconds()}, {"ahead", store.ClockAhead.Milliseconds()}}))
+	written := 0
+	err := s.one(ctx, bounds{name: "use_app_token"}, s.sql.useAppToken.by(named{{"name", sayable(name)}, {"hash", []byte(hash)}, {"note", store.AppTokenNote.Milliseconds()}, {"ahead", store.ClockAhead.Milliseconds()}}).into(scanInto(&written)))
 	return failed(err, "token %q", name)
 }
 
@@ -106,5 +107,5 @@ func (q *appTokenQueries) define(sql template) {
 	q.appTokens = sql(`select ` + columns + ` from {{schema}}.xxl_job_app_token m order by m.name`)
 	q.useAppToken = sql(`update {{schema}}.xxl_job_app_token m set used_time = {{now}} where m.name = {{arg.name}} and m.hash = {{arg.hash}}
 		and (m.used_time is null or m.used_time <= {{now}} - {{arg.note}}::bigint::double precision * interval '1 millisecond'
-			or m.used_time > {{now}} + {{arg.ahead}}::bigint::double precision * interval '1 millisecond')`)
+			or m.used_time > {{now}} + {{arg.ahead}}::bigint::double precision * interval '1 millisecond') returning 1`)
 }

@@ -27,6 +27,10 @@ var migrations embed.FS
 // schemaVersion is the number of the newest migration.
 const schemaVersion = 34
 
+// SchemaVersion is the number of the newest migration that this program knows, for people. The schema has it,
+// or a later one that this program may use.
+func (*Store) SchemaVersion() int { return schemaVersion }
+
 // Migrate brings the tables of cfg.Schema up to date and makes partitions for the
 // next days. It needs a role that may create schemas or owns this one. Many nodes
 // may call it at once: one does the work, the others wait, for seventeen minutes at

@@ -105,16 +105,6 @@ func (s *Node) AdminHandler() (http.Handler, error) {
 // RefusedTokens is where refused tokens are counted, for a console beside the scheduler too.
 func (s *Node) RefusedTokens() *atomic.Uint64 { return &s.refused }
 
-// Facts are what a console beside the scheduler says of its settings, by name: numbers, lengths of time, texts
-// and lists of these. None of them is a secret.
-func (s *Node) Facts() map[string]any {
-	tokens := map[string]int{}
-	for app, list := range s.Cfg.HTTP.Tokens {
-		tokens[app] = len(list)
-	}
-	return map[string]any{"tokens": tokens}
-}
-
 // assemble makes the parts, the lower rooms first: each is given those that it needs. What is told to a
 // part that was made before is set behind it.
 func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node {

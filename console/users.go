@@ -1,0 +1,353 @@
+package console
+
+// The users that the store keeps, for admins: who there is, what they may do, and since when they are logged
+// in. What each method of the store refuses is its own to know.
+
+import (
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
+	"github.com/xxljob/xxljob/store"
+)
+
+// Users on a page, entries of logins that are looked through for the last ones, and rows of the form for
+// apps that are not named yet.
+const (
+	usersOnAPage = 100
+	loginsLooked = 1000
+	freeRows     = 3
+)
+
+// userRow is a user as the list shows it.
+type userRow struct {
+	store.User
+	LastLogin time.Time // zero where the record has none
+}
+
+// usersPage is the list.
+type usersPage struct {
+	Kept  bool // they are in the store, and not the host's
+	Said  string
+	Users []userRow
+	Next  string // where there are more
+}
+
+// userPage is the form of a user, with the sessions.
+type userPage struct {
+	New       bool
+	Said      string
+	User      store.User
+	Rows      []right // of the form
+	Rest      string  // the role in all other apps
+	Roles     []string
+	Faults    map[string]string
+	Secret    string // the first password, which is shown this once
+	Sessions  []sessionRow
+	LastLogin time.Time
+	Own       bool
+}
+
+// rolesToGive are those that the form offers, the least first.
+func rolesToGive() []string {
+	return []string{string(None), string(Viewer), string(Operator), string(Editor)}
+}
+
+func (q *request) users() error {
+	p := usersPage{Kept: q.accounts != nil, Said: q.said()}
+	if !p.Kept {
+		return q.show("users", http.StatusOK, p)
+	}
+	list, err := q.accounts.Users(q.ctx, q.query("after"), usersOnAPage+1)
+	if err != nil {
+		return err
+	}
+	if len(list) > usersOnAPage {
+		list = list[:usersOnAPage]
+		p.Next = "users" + queryOf(map[string][]string{"after": {list[usersOnAPage-1].Name}})
+	}
+	last, err := q.lastLogins("")
+	if err != nil {
+		return err
+	}
+	for _, u := range list {
+		p.Users = append(p.Users, userRow{u, last[u.Name]})
+	}
+	return q.show("users", http.StatusOK, p)
+}
+
+// lastLogins are the last logins of all users, or of one, as far as the newest entries of the record say.
+func (q *request) lastLogins(of string) (map[string]time.Time, error) {
+	last := map[string]time.Time{}
+	if q.record == nil {
+		return last, nil
+	}
+	search := xxljob.ChangeSearch{Object: store.ObjectLogin, Verb: "login", ObjectID: of, Limit: loginsLooked}
+	if of != "" {
+		search.Limit = 1
+	}
+	found, err := q.record.SearchChanges(q.ctx, search)
+	for _, c := range found.Changes { // the newest first
+		if last[c.ObjectID].IsZero() {
+			last[c.ObjectID] = c.At
+		}
+	}
+	return last, err
+}
+
+func (q *request) newUser() error {
+	return q.showUser(http.StatusOK, userPage{New: true, Rest: string(None)})
+}
+
+// userNamed reads the user that a request names.
+func (q *request) userNamed(name string) (store.User, error) {
+	u, err := q.accounts.User(q.ctx, name)
+	if errors.Is(err, xxljob.ErrNotFound) {
+		err = &problem{status: http.StatusUnprocessableEntity, key: "problem.nouser"}
+	}
+	return u, err
+}
+
+func (q *request) editUser() error {
+	if q.query("name") == "" {
+		return q.redirect("users")
+	}
+	u, err := q.userNamed(q.query("name"))
+	if err != nil {
+		return err
+	}
+	return q.showUser(http.StatusOK, pageOfUser(u))
+}
+
+// pageOfUser is the form with what a user has.
+func pageOfUser(u store.User) userPage {
+	p := userPage{User: u, Rest: string(None)}
+	for _, app := range sortedApps(u.Apps) {
+		if app == "*" {
+			p.Rest = u.Apps[app]
+		} else {
+			p.Rows = append(p.Rows, right{app, u.Apps[app]})
+		}
+	}
+	return p
+}
+
+func (q *request) showUser(status int, p userPage) error {
+	p.Said, p.Roles, p.Own = q.said(), rolesToGive(), p.User.Name == q.user.Name && !p.New
+	p.Rows = append(p.Rows, make([]right, freeRows)...)
+	if !p.New {
+		last, err := q.lastLogins(p.User.Name)
+		if err == nil {
+			p.LastLogin = last[p.User.Name]
+			p.Sessions, err = q.sessionsOf(p.User.Name)
+		}
+		if err != nil && p.Secret == "" { // which is not lost for that
+			return err
+		}
+	}
+	return q.show("user", status, p)
+}
+
+// takeUser takes over what the form says of a user, but for the name.
+func (q *request) takeUser(p *userPage) {
+	u := &p.User
+	u.Title, u.Admin, u.Scripts, u.Disabled = strings.TrimSpace(q.field("title")), q.field("admin") != "", q.field("scripts") != "", q.field("disabled") != ""
+	p.Rest, p.Faults, p.Rows, u.Apps = q.field("rest"), map[string]string{}, nil, map[string]string{}
+	apps, roles := q.r.PostForm["app"], q.r.PostForm["role"]
+	for i, app := range apps {
+		role := ""
+		if i < len(roles) {
+			role = roles[i]
+		}
+		if app = strings.TrimSpace(app); app == "" {
+			continue
+		}
+		p.Rows = append(p.Rows, right{app, role})
+		switch {
+		case u.Apps[app] != "" || app == "*":
+			p.Faults["apps"] = q.text("users.fault.twice", "app", app)
+		case Role(role) != None && ranks[Role(role)] == 0:
+			p.Faults["apps"] = q.text("fault.choice")
+		}
+		u.Apps[app] = role
+	}
+	switch Role(p.Rest) {
+	case None, "":
+	case Viewer, Operator, Editor:
+		u.Apps["*"] = p.Rest
+	default:
+		p.Faults["rest"] = q.text("fault.choice")
+	}
+	for app, role := range u.Apps { // what is none where nothing else is given says nothing
+		if Role(role) == None && u.Apps["*"] == "" {
+			delete(u.Apps, app)
+		}
+	}
+	for _, e := range xxljob.FieldErrors(xxljob.ValidateUser(u)) {
+		field, _, _ := strings.Cut(strings.ToLower(e.Field), "[")
+		p.Faults[field] = q.text("fault." + e.Code)
+	}
+}
+
+// firstPassword is one that somebody else gets, and changes at the first login.
+func firstPassword() string { return strings.ToLower(rand.Text()[:16]) }
+
+// hashFirst hashes one.
+func (q *request) hashFirst(password string) (string, error) {
+	return q.hasher.Hash(q.ctx, q.holder(&try{name: q.user.Name, from: q.client.Network()}), password)
+}
+
+func (q *request) addUser() error {
+	p := userPage{New: true, User: store.User{Name: strings.ToLower(strings.TrimSpace(q.field("name"))), Settings: `{"` + mustChange + `":true}`}}
+	q.takeUser(&p)
+	if len(p.Faults) > 0 {
+		return q.showUser(http.StatusUnprocessableEntity, p)
+	}
+	secret := firstPassword()
+	var err error
+	if p.User.Password, err = q.hashFirst(secret); err != nil {
+		return err
+	}
+	added, err := q.accounts.AddUser(q.ctx, p.User)
+	if errors.Is(err, store.ErrUserExists) {
+		p.Faults["name"] = q.text("users.fault.taken")
+		return q.showUser(http.StatusUnprocessableEntity, p)
+	}
+	if err != nil {
+		return err
+	}
+	q.sayOfUser("added", added.Name)
+	p = pageOfUser(added)
+	p.Secret = secret
+	return q.showUser(http.StatusOK, p)
+}
+
+// sayOfUser writes a line about what was done with a user.
+func (q *request) sayOfUser(done, name string) {
+	q.Logger.Info("console: a user was "+done, "name", name, "user", q.user.Name, "client", q.client.Text, "request", q.id)
+}
+
+func (q *request) saveUser() error {
+	u, err := q.userNamed(q.field("name"))
+	if err != nil {
+		return err
+	}
+	p := userPage{User: u}
+	q.takeUser(&p)
+	if p.User.Version, err = strconv.ParseInt(q.field("version"), 10, 64); err != nil {
+		return badRequest(err)
+	}
+	if len(p.Faults) == 0 {
+		_, err := q.accounts.UpdateUser(q.ctx, p.User)
+		if err == nil {
+			q.sayOfUser("changed", u.Name)
+			return q.redirect(saying("users", "user"))
+		}
+		if !errors.Is(err, store.ErrLastAdmin) {
+			return err
+		}
+		p.Faults["admin"] = q.text("users.fault.last")
+	}
+	return q.showUser(http.StatusUnprocessableEntity, p)
+}
+
+// resetPassword gives a user a first password anew, which ends all sessions. One's own is changed on the
+// page of the account.
+func (q *request) resetPassword() error {
+	u, err := q.userNamed(q.field("name"))
+	if err != nil {
+		return err
+	}
+	if u.Name == q.user.Name {
+		return q.redirect("account")
+	}
+	if u.Version, err = strconv.ParseInt(q.field("version"), 10, 64); err != nil {
+		return badRequest(err)
+	}
+	secret := firstPassword()
+	if u.Password, err = q.hashFirst(secret); err != nil {
+		return err
+	}
+	// The setting first: whoever has to choose a password without need has lost nothing.
+	if err := q.keepSetting(&u, mustChange, true); err != nil {
+		return err
+	}
+	if u, err = q.accounts.UpdateUser(q.ctx, u); err != nil {
+		return err
+	}
+	q.sayOfUser("changed", u.Name)
+	p := pageOfUser(u)
+	p.Secret = secret
+	return q.showUser(http.StatusOK, p)
+}
+
+// endUsersSessions ends sessions of another user.
+func (q *request) endUsersSessions() error {
+	u, err := q.userNamed(q.field("name"))
+	if err != nil {
+		return err
+	}
+	return q.endSessionsOf(u.Name, "users/edit"+queryOf(map[string][]string{"name": {u.Name}}))
+}
+
+func (q *request) removeUserForm() error {
+	if q.query("name") == "" {
+		return q.redirect("users")
+	}
+	u, err := q.userNamed(q.query("name"))
+	if err != nil {
+		return err
+	}
+	return q.show("removeuser", http.StatusOK, u)
+}
+
+func (q *request) removeUser() error {
+	u, err := q.userNamed(q.field("name"))
+	if err != nil {
+		return err
+	}
+	version, err := strconv.ParseInt(q.field("version"), 10, 64)
+	if err != nil {
+		return badRequest(err)
+	}
+	switch err := q.accounts.RemoveUser(q.ctx, u.Name, version); {
+	case errors.Is(err, store.ErrLastAdmin):
+		return &problem{status: http.StatusUnprocessableEntity, key: "users.fault.last"}
+	case err != nil:
+		return err
+	}
+	q.sayOfUser("removed", u.Name)
+	return q.redirect(saying("users", "userremoved"))
+}
+
+// RightsOf are the rights of a user in a line.
+func (p *page) RightsOf(u store.User) string {
+	if u.Admin {
+		return p.T("users.admin.short")
+	}
+	var words []string
+	for _, app := range sortedApps(u.Apps) {
+		name := app
+		if app == "*" {
+			name = p.T("rights.others")
+		}
+		words = append(words, name+": "+p.T("roleshort."+roleWord(u.Apps[app])))
+	}
+	if len(words) == 0 {
+		return "–"
+	}
+	return web.CutTo(strings.Join(words, ", "), mostInACell)
+}
+
+// roleWord is a role that there are texts of.
+func roleWord(role string) string {
+	if ranks[Role(role)] == 0 {
+		return string(None)
+	}
+	return role
+}

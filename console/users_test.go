@@ -1,0 +1,154 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/store"
+)
+
+// shownSecret is the password or the token that a page shows once.
+func (b *browser) shownSecret() string {
+	b.Helper()
+	m := regexp.MustCompile(`<code class="secret">([^<]+)</code>`).FindStringSubmatch(b.body)
+	if m == nil {
+		b.Fatalf("%s shows no secret: %s", b.at, b.text())
+	}
+	return m[1]
+}
+
+// TestUsers: an admin adds a user, whose first password is shown once and has to be changed, gives rights, sees
+// the last login, ends the sessions, gives another password, disables and removes.
+func TestUsers(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		j, other := x.job("orders", "nightly"), x.job("billing", "theirs")
+		root.get("users").is(200).has("root", "Admin", "active", "New user")
+		root.get("users/new").is(200)
+		root.post("users/new", url.Values{"name": {"Ann"}, "title": {"Ann <Li>"}, "app": {"orders", "", "ledger"}, "role": {"operator", "editor", "none"}, "rest": {"none"}}).is(200).has("first login")
+		secret := root.shownSecret()
+		u := must1(x.store.User(t.Context(), "ann"))
+		if u.Admin || len(u.Apps) != 1 || u.Apps["orders"] != "operator" || strings.Contains(u.Password, secret) {
+			t.Errorf("added is %+v", u)
+		}
+		root.get("users").has("ann", "Ann <Li>", "orders: operator").lacks(secret)
+		ann := x.browser()
+		ann.post("login", url.Values{"name": {"ann"}, "password": {secret}}).is(200).has("Somebody else has chosen your password")
+		ann.post("password", url.Values{"old": {secret}, "password": {"battery staple"}, "again": {"battery staple"}}).is(200)
+		ann.get("jobs").is(200).has("nightly").lacks("theirs")
+		ann.post("jobs/"+itoa(other.ID)+"/stop", nil).is(404)
+		ann.get("users").is(403)
+		root.get("users/edit?name=ann").is(200).has("User “ann”", "End it", "Last login")
+
+		edit := func(form url.Values) url.Values {
+			form.Set("name", "ann")
+			form.Set("version", itoa(must1(x.store.User(t.Context(), "ann")).Version))
+			return form
+		}
+		root.post("users/edit", edit(url.Values{"title": {"Ann"}, "app": {"billing"}, "role": {"none"}, "rest": {"viewer"}})).is(200).has("has been saved", "All other apps: viewer")
+		ann.get("jobs").is(200).has("nightly").lacks("theirs")
+		ann.post("jobs/"+itoa(j.ID)+"/stop", nil).is(403)
+		root.post("users/sessions", url.Values{"name": {"ann"}, "all": {"1"}}).is(200).has("have been ended", "not logged in")
+		if ann.get("jobs"); !strings.Contains(ann.at, "login") {
+			t.Errorf("the session goes on at %s", ann.at)
+		}
+		root.post("users/password", edit(url.Values{})).is(200).has("first login")
+		again := root.shownSecret()
+		x.browser().post("login", url.Values{"name": {"ann"}, "password": {"battery staple"}}).is(422)
+		x.browser().post("login", url.Values{"name": {"ann"}, "password": {again}}).is(200).has("Somebody else has chosen your password")
+		root.post("users/edit", edit(url.Values{"title": {"Ann"}, "disabled": {"1"}})).is(200).has("disabled")
+		x.browser().post("login", url.Values{"name": {"ann"}, "password": {again}}).is(422)
+		root.get("users/remove?name=ann").is(200).has("Remove the user “ann”?")
+		root.post("users/remove", edit(url.Values{})).is(200).has("has been removed").lacks("Ann")
+		root.post("users/remove", url.Values{"name": {"ann"}, "version": {"1"}}).is(422).has("no such user any more")
+		root.get("changes?object=user").has("added", "edited", "removed", "user ann").lacks("argon2", secret, again)
+		if log := x.log.String(); strings.Contains(log, secret) || strings.Contains(log, again) || !strings.Contains(log, "a user was added") {
+			t.Error("the log has a password, or nothing of the user")
+		}
+	})
+}
+
+// TestTheLastAdminStays: nobody takes the last one away, be it himself.
+func TestTheLastAdminStays(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		version := func() string { return itoa(must1(x.store.User(t.Context(), "root")).Version) }
+		for _, form := range []url.Values{{}, {"admin": {"1"}, "disabled": {"1"}}} {
+			form.Set("name", "root")
+			form.Set("version", version())
+			root.post("users/edit", form).is(422).has("The last admin cannot be removed")
+		}
+		root.post("users/remove", url.Values{"name": {"root"}, "version": {version()}}).is(422).has("The last admin cannot be removed")
+		root.post("users/password", url.Values{"name": {"root"}, "version": {version()}}).is(200).has("Your account")
+		x.user(console.User{Name: "second", Admin: true})
+		root.post("users/edit", url.Values{"name": {"root"}, "version": {version()}, "app": {"orders"}, "role": {"viewer"}}).is(403) // it was taken over, and root is no admin
+		if u := must1(x.store.User(t.Context(), "root")); u.Admin || u.Apps["orders"] != "viewer" {
+			t.Errorf("root is %+v", u)
+		}
+	})
+}
+
+// TestWhatIsNoUser is neither added nor changed, and what was typed stays.
+func TestWhatIsNoUser(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		x.victims("users/edit")
+		for _, c := range []struct {
+			says string
+			form url.Values
+		}{
+			{"required", url.Values{"name": {""}}}, {"not allowed", url.Values{"name": {"a b"}}}, {"too long", url.Values{"name": {strings.Repeat("n", 65)}}}, {"a user with this name", url.Values{"name": {"victim"}}},
+			{"too long", url.Values{"name": {"a"}, "title": {strings.Repeat("t", 256)}}}, {"Choose an option", url.Values{"name": {"a"}, "app": {"orders"}, "role": {"owner"}}}, {"Choose an option", url.Values{"name": {"a"}, "rest": {"owner"}}},
+			{"is there twice", url.Values{"name": {"a"}, "app": {"orders", "orders"}, "role": {"viewer", "editor"}}}, {"is there twice", url.Values{"name": {"a"}, "app": {"*"}, "role": {"viewer"}}}, {"too long", url.Values{"name": {"a"}, "app": {strings.Repeat("a", 65)}, "role": {"viewer"}}},
+		} {
+			root.post("users/new", c.form).is(422).has(c.says).lacks(`class="secret"`)
+			if app := c.form.Get("app"); app != "" && !strings.Contains(root.body, app) {
+				t.Errorf("%q is not kept", app)
+			}
+		}
+		root.post("users/edit", url.Values{"name": {"victim"}, "version": {"7"}, "title": {"Eve"}}).is(409)
+		root.post("users/remove", url.Values{"name": {"victim"}, "version": {"7"}}).is(409)
+		root.post("users/edit", url.Values{"name": {"none"}, "version": {"1"}}).is(422)
+		root.get("users/edit?name=none").is(422)
+		if list := must1(x.store.Users(t.Context(), "", 10)); len(list) != 2 || list[1].Title != "Victim" {
+			t.Errorf("the users are %+v", list)
+		}
+	})
+}
+
+// TestUsersOfTheHost are the host's to change.
+func TestUsersOfTheHost(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t, func(c *console.Config) {
+			c.Auth = console.Func(func(*http.Request) (console.User, error) { return console.User{Name: "eve", Admin: true}, nil }, "")
+		})
+		b := x.browser()
+		b.get("users").is(200).has("kept by the application that hosts this console").lacks("users/new")
+		for _, to := range []string{"users/new", "users/edit", "users/password", "users/sessions", "users/remove"} {
+			b.post(to, url.Values{"name": {"ann"}, "version": {"1"}}).is(404)
+		}
+		if list := must1(x.store.Users(t.Context(), "", 10)); len(list) > 0 {
+			t.Errorf("the users are %+v", list)
+		}
+	})
+}
+
+// TestManyUsers are listed a page at a time.
+func TestManyUsers(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		for i := range 120 {
+			must1(x.store.AddUser(t.Context(), store.User{Name: "user-" + itoa(int64(1000+i))}))
+		}
+		root.get("users").is(200).has("user-1098").lacks("user-1099")
+		root.get("users?after=user-1098").is(200).has("user-1099", "user-1119").lacks("user-1098<")
+	})
+}
