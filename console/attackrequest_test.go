@@ -135,7 +135,7 @@ func listsOfOthers(x *site) (faults found) {
 	ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
 	id := itoa(other.ID)
 	places := []string{"after=" + placeIn("id", `{"ID":`+itoa(other.ID-1)+`,"App":"billing"}`), "order=id&after=" + placeIn("id", `{"ID":`+itoa(other.ID-1)+`}`), "after=" + placeIn("name", `{"Name":"secret on","App":"billing","ID":1}`), "before=" + placeIn("id", itoa(run.ID+1))}
-	for _, page := range []string{"jobs", "runs", "changes"} {
+	for _, page := range []string{"jobs", "runs", "changes", "timetable", "executors"} {
 		for _, query := range append(places, "", "app=billing", "app=BILLING", "app=orders&app=billing", "app=billing&app=orders", "app=%2A", "app=*", "job="+id, "id="+id, "text=secret", "text="+itoa(run.ID), "handler=work", "state=waiting", "state=waiting&app=billing", "order=id", "order=next", "failing=yes") {
 			ann.get(page + "?" + query)
 			faults.add(strings.Contains(ann.body, "secret one") || strings.Contains(ann.body, "/"+id) || strings.Contains(ann.body, itoa(run.ID)+"</a>"), "%s?%s shows it", page, query)

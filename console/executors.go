@@ -81,6 +81,7 @@ type oneApp struct {
 // placeLine is an executor of an app: one inside a node, or one at an address.
 type placeLine struct {
 	Kind, Where, Status string
+	Address             string // that of its runs
 	Node                bool
 	Seen                time.Time // when it joined, or was last heard of
 	Handlers            []string
@@ -373,14 +374,14 @@ func (c *cluster) oneApp(app string) *oneApp {
 		n := &c.nodes[i]
 		for _, a := range n.Attached {
 			if a.App == app {
-				o.Places = append(o.Places, placeLine{Kind: "attached", Where: n.Name(), Node: true, Status: n.Status, Seen: n.Joined, Handlers: a.Handlers, Running: c.of[[2]string{app, store.LocalAddress(n.Incarnation)}]})
+				o.Places = append(o.Places, placeLine{Kind: "attached", Where: n.Name(), Address: store.LocalAddress(n.Incarnation), Node: true, Status: n.Status, Seen: n.Joined, Handlers: a.Handlers, Running: c.of[[2]string{app, store.LocalAddress(n.Incarnation)}]})
 			}
 		}
 	}
 	for _, g := range c.w.Groups {
 		if g.App == app && g.Manual {
 			for _, addr := range g.Addresses {
-				o.Places = append(o.Places, placeLine{Kind: "entered", Where: addr, Status: "unsaid", Running: c.of[[2]string{app, addr}]})
+				o.Places = append(o.Places, placeLine{Kind: "entered", Where: addr, Address: addr, Status: "unsaid", Running: c.of[[2]string{app, addr}]})
 			}
 		}
 	}
@@ -388,7 +389,7 @@ func (c *cluster) oneApp(app string) *oneApp {
 		if r.App != app {
 			continue
 		}
-		p := placeLine{Kind: "registered", Where: r.Address, Status: "live", Seen: r.Updated, Running: c.of[[2]string{app, r.Address}], Former: r.FormerBootID != "" && c.w.Now.Sub(r.FormerSeen) < store.Quarter}
+		p := placeLine{Kind: "registered", Where: r.Address, Address: r.Address, Status: "live", Seen: r.Updated, Running: c.of[[2]string{app, r.Address}], Former: r.FormerBootID != "" && c.w.Now.Sub(r.FormerSeen) < store.Quarter}
 		if !c.w.Lives(r) {
 			p.Status = "silent"
 		}
@@ -450,6 +451,9 @@ func (a appLine) Sign() string   { return clusterSign(a.Status) }
 func (l placeLine) Sign() string { return clusterSign(l.Status) }
 func (n nodeLine) Sign() string  { return clusterSign(n.Status) }
 func (s shardLine) Sign() string { return clusterSign(s.Status) }
+
+// Address is that of the runs of a node's executors.
+func (n nodeLine) Address() string { return store.LocalAddress(n.Incarnation) }
 
 // Name is what a node is called.
 func (n nodeLine) Name() string { return cmp.Or(n.ID, n.Incarnation) }

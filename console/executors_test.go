@@ -45,6 +45,10 @@ func TestExecutors(t *testing.T) {
 			t.Error("an app without executors is not the first")
 		}
 		root.get("executors?app=orders").is(http.StatusOK).has("alive "+node+" in a node joined", "1 of 1 jobs enabled", "1 running", "Running now", "nightly", "work")
+		if link := "runs?state=open&amp;address=local%3a%2f%2f" + incarnation; !strings.Contains(root.body, link) {
+			t.Errorf("no link %s: %s", link, root.body)
+		}
+		root.get("runs?state=open&address=local%3A%2F%2F" + incarnation).is(http.StatusOK).has("nightly")
 		root.get("executors?app=billing").is(http.StatusOK).has("alive http://10.0.0.7:9999/ registered itself heartbeat")
 		root.get("executors?app=dark+%3Capp%3E").is(http.StatusOK).has("No executor", "Start an executor of the app", "1 of 1 jobs enabled")
 		root.get("executors?tab=nodes").is(http.StatusOK).has("alive "+node+" this node "+incarnation, "orders", "knows time zones", "clock")

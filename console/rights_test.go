@@ -249,7 +249,7 @@ func testListsAreFiltered(t *testing.T) {
 	}
 	ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
 	most := x.user(console.User{Name: "most", Apps: map[string]console.Role{"*": console.Viewer, "billing": console.None}})
-	for _, page := range []string{"jobs", "jobs?app=billing", "jobs?text=secret", "runs", "runs?app=billing", "runs?job=" + itoa(other.ID), "changes", "changes?app=billing", "changes?actor=root"} {
+	for _, page := range []string{"jobs", "jobs?app=billing", "jobs?text=secret", "runs", "runs?app=billing", "runs?job=" + itoa(other.ID), "changes", "changes?app=billing", "changes?actor=root", "timetable", "timetable?app=billing", "timetable?range=7d&order=name", "executors", "executors?tab=nodes", "executors?tab=shards"} {
 		root.get(page).is(200)
 		for _, b := range []*browser{ann, most} {
 			b.get(page).is(200).lacks("secret one", "/"+itoa(other.ID), "param of secret one")
