@@ -33,7 +33,7 @@ rm -rf "$1"
 `
 
 // roomInMemory is what has to be free where files are to lie in memory: twice what the tests of
-// all packages that run at once have there.
+// store/postgres have there, which are those that have most.
 const roomInMemory = 4 << 30
 
 // home is a temporary directory with at most one process at work in it. Both
