@@ -178,7 +178,7 @@ var testsMayImport = map[string][]string{
 	"store/storetest":          {".", "store/memory"},
 	"finding":                  {".", "schedule", "store/memory", "internal/test/stage"},
 	"xxljobtest":               {"block", "route"},
-	"console":                  {"store/memory", "store/postgres", "store/storetest", "wire", "internal/test/await", "internal/test/pgtest", "internal/test/stage", argon2, pgxpool, pgx},
+	"console":                  {"alarm", "store/memory", "store/postgres", "store/storetest", "wire", "internal/test/await", "internal/test/pgtest", "internal/test/stage", argon2, pgxpool, pgx},
 	"interop":                  {".", "wire", "executor", "block", "route", "store/memory", "store/postgres", "internal/test/pgtest"},
 	"examples/*":               {"store", "internal/test/await", "internal/test/pgtest", "internal/test/stage"},
 

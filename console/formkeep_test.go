@@ -113,7 +113,7 @@ func testLoggedOutWhileDoing(t *testing.T) {
 	job, run := "jobs/"+itoa(j.ID), "runs/"+itoa(r.ID)
 	session := root.cookies
 	root.cookies = map[string]*http.Cookie{}
-	for to, back := range map[string]string{job + "/stop": job + "/stop", job + "/start": job + "/start", run + "/kill": run + "/kill", run + "/again": run, job + "/remove": job + "/remove"} {
+	for to, back := range map[string]string{job + "/stop": job + "/stop", job + "/start": job + "/start", run + "/kill": run + "/kill", run + "/again": run + "/again", job + "/remove": job + "/remove"} {
 		root.post(to, url.Values{"id": {"1"}}).is(401).has("You are not logged in.", "Nothing was done.", "Log in")
 		if want := "login?next=" + url.QueryEscape(back) + `"`; !strings.Contains(root.body, want) {
 			t.Errorf("%s does not lead to %s: %s", to, want, root.body)

@@ -190,7 +190,7 @@ func TestViewersDoNotMultiplyTheLoad(t *testing.T) {
 			wg.Wait()
 			return w.asked.Load() - before
 		}
-		for page, want := range map[string]int64{"runs": 1, "runs?state=waiting": 1, "runs/" + itoa(run.ID): 2} { // who it belongs with, and who has asked for it
+		for page, want := range map[string]int64{"runs": 1, "runs?state=waiting": 1, "runs/" + itoa(run.ID): 3} { // who it belongs with, who has asked for it, and which runs of the job have not ended
 			if got := all(page); got != want {
 				t.Errorf("%s: the store was asked %d times, want %d", page, got, want)
 			}

@@ -283,6 +283,8 @@ func testEachPageWhileTheStoreFails(t *testing.T) {
 			remove := f.Inject(method, storetest.Fault{Before: true})
 			status, said := 503, "The store has reported an error."
 			switch root.get(page); {
+			case chooses(page) && (method == "CountJobs" || method == "Groups"): // apps to choose from are a help
+				status, said = 200, "Save"
 			case page == "overview" && root.res.StatusCode == 200: // what is beside that which needs attention
 				status, said = 200, "could not be read"
 			case strings.HasPrefix(page, "runs/") && root.res.StatusCode == 200: // that of the log is said in its place
@@ -297,6 +299,11 @@ func testEachPageWhileTheStoreFails(t *testing.T) {
 			t.Errorf("%s: status %d once it is mended", page, root.res.StatusCode)
 		}
 	}
+}
+
+// chooses reports whether a page has a form of somebody's apps, which offers those that there are.
+func chooses(page string) bool {
+	return page == "users/new" || strings.HasPrefix(page, "users/edit") || page == "tokens"
 }
 
 // asked are the methods of the store that a page calls.
@@ -328,6 +335,10 @@ func TestEachPageOfASlowStore(t *testing.T) {
 				remove := f.Inject(method, storetest.Fault{Delay: time.Hour})
 				begun := time.Now()
 				root.get(page)
+				if chooses(page) && (method == "CountJobs" || method == "Groups") && root.res.StatusCode == 200 && time.Since(begun) <= time.Second {
+					remove()
+					continue
+				}
 				if took := time.Since(begun); took > 11*time.Second || root.res.StatusCode == 200 && !strings.Contains(root.text(), "does not answer") && !strings.Contains(root.text(), "could not be read") {
 					t.Errorf("%s: status %d after %v, while %s has no answer", page, root.res.StatusCode, took, method)
 				}
@@ -368,7 +379,7 @@ func testStoreTellsAdminsAlone(t *testing.T) {
 			t.Errorf("%s tells an admin nothing: %s", what, root.text())
 		}
 		id := regexp.MustCompile(`Request (\w+)`).FindStringSubmatch(ed.text())
-		if failed && (id == nil || !strings.Contains(x.log.String(), "request="+id[1])) {
+		if failed && ed.res.StatusCode != http.StatusForbidden && (id == nil || !strings.Contains(x.log.String(), "request="+id[1])) {
 			t.Errorf("%s has no number that is in the log: %s", what, ed.text())
 		}
 	}

@@ -45,7 +45,10 @@ type configToken struct {
 
 // factsOf is what the scheduler says of itself, by name; nothing where the host has wrapped it.
 func (c *console) factsOf() map[string]any {
-	if says, is := c.Config.Scheduler.(interface{ Facts() map[string]any }); is {
+	if c.Scheduler == nil {
+		return nil
+	}
+	if says, is := c.Scheduler.s.(interface{ Facts() map[string]any }); is {
 		return says.Facts()
 	}
 	return nil
