@@ -204,10 +204,10 @@ func (p *page) hidden(c *xxljob.Change, field, text string) string {
 	return text
 }
 
-// What a line says of a change: so many fields, with values that are not longer.
+// What a line says of a change: so many fields, and so much of their values.
 const (
 	brieflyShown = 2
-	mostBriefly  = 40 // bytes of a value
+	mostBriefly  = 60 // bytes of a value
 )
 
 // Briefly is what an entry has changed, as a line has room for it: its first fields, of one line each,
@@ -221,10 +221,10 @@ func (p *page) Briefly(c xxljob.Change) (list []string) {
 		switch {
 		case len(list) == brieflyShown:
 			more++
-		case len(d.Lines) > 0 || d.Long || len(d.Before)+len(d.After) > 2*mostBriefly:
+		case len(d.Lines) > 0 || d.Long:
 			list = append(list, d.Field)
 		default:
-			list = append(list, d.Field+": "+cmp.Or(d.Before, "–")+" → "+cmp.Or(d.After, "–"))
+			list = append(list, d.Field+": "+cmp.Or(web.CutTo(d.Before, mostBriefly), "–")+" → "+cmp.Or(web.CutTo(d.After, mostBriefly), "–"))
 		}
 	}
 	if more > 0 {

@@ -184,7 +184,7 @@ func testAJobSaysItsLastChange(t *testing.T) {
 	edit(func(j *xxljob.Job) { j.Param = "with s3cret" })
 	root.get(page).has("•••").lacks("s3cret")
 	edit(func(j *xxljob.Job) { j.Param = strings.Repeat("long ", 100) })
-	if line, _, _ := strings.Cut(root.get(page).body[strings.Index(root.body, "lastchange"):], "</p>"); strings.Contains(line, "long long") {
+	if line, _, _ := strings.Cut(root.get(page).body[strings.Index(root.body, "lastchange"):], "</p>"); strings.Count(line, "long") > 15 {
 		t.Errorf("a value that is too long for a line: %s", line)
 	}
 	edit(func(j *xxljob.Job) { j.Timeout, j.Retries, j.Author, j.Param = 0, 0, "wang", "" })

@@ -231,6 +231,7 @@ func (x *site) edit(b *tab, h hand, scripts bool, id string) {
 	b.says(".diff ins", "0 0 3 15 * ?")
 	h.press(b, `main td a[href$="jobs/`+id+`"]`)
 	b.says("h1", "Reindex")
+	h.press(b, "details:has(.jobchanges) summary")
 	h.press(b, `.jobchanges a[href$="/edit?version=1"]`)
 	b.until("the former version", `document.querySelector("#f-conf")?.value === "0 0 3 * * ?"`)
 	h.press(b, "#jobform button.primary")
@@ -307,6 +308,7 @@ func (x *site) comeBack(b *tab, h hand, scripts bool, job xxljob.Job) {
 		h.press(b, "#goon button")
 	}
 	b.says("main", "This is the form you submitted before logging in.")
+	b.until("all of the form", `document.readyState === "complete" && document.querySelector("#f-conf") && document.querySelector("#f-param")`)
 	address := mount + "jobs/" + strconv.FormatInt(job.ID, 10) + "/edit"
 	if at := eval[string](b, `location.pathname + location.search`); at != address {
 		b.Errorf("the form is at %s, want %s", at, address)

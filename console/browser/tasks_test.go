@@ -79,6 +79,7 @@ func TestTenTasks(t *testing.T) {
 		{"stop the run", 2, func(h hand) {
 			h.press(b, `a[href$="runs/`+strconv.FormatInt(live, 10)+`/kill"]`)
 			h.press(b, "#kill button")
+			b.says(".said", "asked to stop")
 			x.wait(live, "it is killed", func(r xxljob.Run) bool { return r.State == xxljob.StateKilled })
 		}},
 		{"stop the job", 2, func(h hand) {

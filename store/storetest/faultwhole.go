@@ -18,6 +18,7 @@ type Whole interface {
 	store.ChangeRecord
 	store.MuteKeeper
 	store.AppTokenKeeper
+	store.TroubleNoter
 	store.RunReader
 	store.JobReader
 	store.ClusterReader
@@ -259,6 +260,11 @@ func (f *WholeFaults) DropEnded(ctx context.Context, q store.RunDrop) (store.Dro
 // DropExpired passes the call on, under the faults.
 func (f *WholeFaults) DropExpired(ctx context.Context, q store.KeepQuery) (store.Dropped, error) {
 	return call(f.Faults, ctx, "DropExpired", func() (store.Dropped, error) { return f.whole.DropExpired(ctx, q) })
+}
+
+// NoteTroubles passes the call on, under the faults.
+func (f *WholeFaults) NoteTroubles(ctx context.Context, notes store.TroubleNotes) ([]bool, error) {
+	return call(f.Faults, ctx, "NoteTroubles", func() ([]bool, error) { return f.whole.NoteTroubles(ctx, notes) })
 }
 
 // PutMute passes the call on, under the faults.

@@ -107,6 +107,7 @@ func TestRefusedVerdict(t *testing.T) {
 			job := jobOf(st, member.(store.Verdict).RunID)
 			return judged.CompareAndSwap(0, job) || judged.Load() == job
 		}})
+		time.Sleep(500 * time.Millisecond) // between two instants: a run that b has begun is lost with it
 		b.Pause()
 		time.Sleep(2 * time.Minute)
 		var bad xxljob.Job
