@@ -70,11 +70,18 @@ func (l *Leases) HasOthers() bool {
 	return false
 }
 
-// Shards returns all shards as of the last look, whoever owns them. The caller does not change them.
+// Shards returns all shards, whoever owns them: those of this node as it has them, which it may have
+// taken after the last look, and the others as of that.
 func (l *Leases) Shards() []store.Shard {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.Seen.shards
+	shards := slices.Clone(l.Seen.shards)
+	for i := range shards {
+		if h, own := l.Mine[shards[i].ID]; own {
+			shards[i].Owner, shards[i].Epoch = l.Incarnation, h.Epoch
+		}
+	}
+	return shards
 }
 
 // HasElsewhere reports whether another live node has the app attached.

@@ -203,6 +203,21 @@ func TestAlarmOfALateRun(t *testing.T) {
 	})
 }
 
+// TestAlarmOfALateRunAtTheStart: a node that has just taken its shards looks for late runs in them, and not
+// in what it saw of them before it had them.
+func TestAlarmOfALateRunAtTheStart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		s, rule := newSink()
+		f := startFailing(t, st, "a", func(context.Context, *xxljob.Task) error { time.Sleep(30 * time.Second); return nil }, rule)
+		stage.Trigger(t, f, addJob(t, f, xxljob.Job{Name: "j", LateAfter: time.Second}))
+		time.Sleep(5 * time.Second)
+		s.requireEvents(t, st, "j late started/0: it has started at ")
+		stage.Stop(t, f.Node)
+	})
+}
+
 // TestAlarmsAsInXXLJob: a rule that asks for attempts is told of each, and of kills and discards.
 func TestAlarmsAsInXXLJob(t *testing.T) {
 	t.Parallel()
