@@ -215,6 +215,7 @@ func TestEachRuleTellsTheLast(t *testing.T) {
 			s, err := xxljob.New(w.st, xxljob.Config{App: "other", Node: "other", Logger: stage.QuietLog(), Alarms: []alarm.Rule{{Name: "other", To: away, Apps: []string{"app"}, Window: -1, Causes: []alarm.Cause{alarm.Failed}}}})
 			stage.Must(t, err)
 			stage.Must(t, s.Start(t.Context()))
+			time.Sleep(time.Second) // for its rule to be kept, and the node to be there
 			return s
 		}
 		other := node()
@@ -226,7 +227,7 @@ func TestEachRuleTellsTheLast(t *testing.T) {
 			w.fails(j, "boom")
 		}
 		w.require("the rule that is there", 2, "muted until")
-		away.require(t, "before", "j failed x1 @0s")
+		away.require(t, "before", "j failed x1 @1s")
 		other = node()
 		time.Sleep(time.Minute)
 		if all := away.messages(); len(all) != 2 || !strings.Contains(all[1].Events[0].Text, "muted until") {
