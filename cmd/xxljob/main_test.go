@@ -139,7 +139,8 @@ func check(t *testing.T, out string, expected int, shape, store string) {
 		t.Errorf("the audit is %+v, want at least %d", a, expected)
 	}
 	_, wal := r.Cost.WALBytes.Value()
-	if wal != (store == bench.Postgres) {
+	_, done := r.Cost.AllocBytes.Value() // for a run, of which a busy machine may end none in the second that is measured
+	if wal != (store == bench.Postgres && done) {
 		t.Errorf("WAL is %s", r.Cost.WALBytes.Text(0))
 	}
 }

@@ -152,7 +152,8 @@ func (h *onPostgres) analyze(ctx context.Context, schema string) error {
 func (h *onPostgres) ask(ctx context.Context, sql string) (answer string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return answer, h.asker.QueryRow(ctx, sql).Scan(&answer)
+	err = h.asker.QueryRow(ctx, sql).Scan(&answer)
+	return answer, err
 }
 
 func (h *onPostgres) meter(ctx context.Context) measure.Meter {
