@@ -158,7 +158,8 @@ func dueColumn(at time.Time) int64 { return max(milli(stored(at)), 0) }
 // before the commit leaves a run that is cancelled when it comes up.
 func (s *Store) TriggerTx(ctx context.Context, tx pgx.Tx, jobID int64, t store.Trigger) (int64, error) {
 	return s.triggerTx(ctx, isNil(tx), jobID, t, func(st statement) (id int64, err error) {
-		return id, tx.QueryRow(ctx, st.sql, st.args...).Scan(&id)
+		err = tx.QueryRow(ctx, st.sql, st.args...).Scan(&id)
+		return id, err
 	})
 }
 
@@ -166,7 +167,8 @@ func (s *Store) TriggerTx(ctx context.Context, tx pgx.Tx, jobID int64, t store.T
 // be pgx's, github.com/jackc/pgx/v5/stdlib.
 func (s *Store) TriggerSQLTx(ctx context.Context, tx *sql.Tx, jobID int64, t store.Trigger) (int64, error) {
 	return s.triggerTx(ctx, tx == nil, jobID, t, func(st statement) (id int64, err error) {
-		return id, tx.QueryRowContext(ctx, st.sql, st.args...).Scan(&id)
+		err = tx.QueryRowContext(ctx, st.sql, st.args...).Scan(&id)
+		return id, err
 	})
 }
 
