@@ -157,6 +157,11 @@ func TestTokensWhileTheStoreIsAway(t *testing.T) {
 		if !e.registersWith(token, "far", "far") || e.registersWith(late, "far", "far") {
 			t.Error("what was known is refused, or what was not is accepted")
 		}
+		time.Sleep(time.Hour) // the end of both was known
+		if e.registersWith(token, "far", "far") {
+			t.Error("a token that has expired is accepted since the store does not say so")
+		}
+		late = st.give(t, "later", time.Hour, "far")
 		st.mu.Lock()
 		st.away = false
 		st.mu.Unlock()

@@ -52,6 +52,10 @@ func TestStoreAwayKeepsTheFrame(t *testing.T) {
 	root.get("overview").is(200)
 	viewer.get("overview").is(200)
 	gone.post("logout", nil)
+	ended := x.user(console.User{Name: "ended", Admin: true})
+	ended.get("overview").is(200)
+	must(t, x.store.EndSession(t.Context(), "ended", x.sessionsOf("ended")[0].ID))
+	ended.get("overview") // which the store now says
 	mend := cut()
 	for _, page := range []string{"overview", "jobs", "runs?state=bad", "jobs/" + itoa(job.ID)} {
 		root.get(page).is(503).has("The store does not answer.", "host=db.internal", "It last answered this console at", "asks again",
@@ -60,6 +64,7 @@ func TestStoreAwayKeepsTheFrame(t *testing.T) {
 	}
 	root.post("jobs/"+itoa(job.ID)+"/stop", nil).is(503).has("If you were changing something", "node-7").lacks("asks again")
 	gone.get("overview").is(503).lacks("node-7", "Overview", "Log out", "It last answered")
+	ended.get("overview").is(503).lacks("node-7", "Overview", "db.internal")
 	x.browser().get("login").is(200).lacks("node-7")
 	mend()
 	root.get("jobs/" + itoa(job.ID)).is(200)

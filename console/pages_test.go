@@ -284,7 +284,7 @@ func testEachPageWhileTheStoreFails(t *testing.T) {
 			status, said := 503, "The store has reported an error."
 			switch root.get(page); {
 			case chooses(page) && (method == "CountJobs" || method == "Groups"): // apps to choose from are a help
-				status, said = 200, "Save"
+				status, said = 200, map[bool]string{true: "New token", false: "Role in an app"}[page == "tokens"]
 			case page == "overview" && root.res.StatusCode == 200: // what is beside that which needs attention
 				status, said = 200, "could not be read"
 			case strings.HasPrefix(page, "runs/") && root.res.StatusCode == 200: // that of the log is said in its place

@@ -86,7 +86,9 @@ func (q *request) who() (User, error) {
 			q.known.note(s.Hash, &u)
 			return u, nil
 		}
-		if !errors.Is(err, xxljob.ErrNotFound) {
+		if errors.Is(err, xxljob.ErrNotFound) {
+			q.known.note(hashOf(secretOf(cookie)), nil)
+		} else {
 			q.was = q.known.find(hashOf(secretOf(cookie)))
 			break
 		}

@@ -44,7 +44,7 @@ if (document.querySelector("[data-again]")) setInterval(async () => {
 	if (document.hidden) return
 	const res = await fetch(location.href).catch(() => null)
 	if (!res) return
-	if (res.status < 500) return location.reload()
+	if (res.status < 500 && res.status !== 429) return location.reload()
 	const now = new DOMParser().parseFromString(await res.text(), "text/html").querySelector(".away")
 	if (now) document.querySelector(".away")?.replaceWith(now)
 }, 5000)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -31,6 +32,7 @@ type appTokens struct {
 	*core.Core
 	keeper store.AppTokenKeeper
 	read   singleflight.Group
+	rarely loop.LogLimiter
 
 	mu   sync.Mutex
 	list []store.AppToken     // guarded by mu; never changed
@@ -66,7 +68,7 @@ func (a *appTokens) authorize(ctx context.Context, app, token string) (scope str
 		}
 	}
 	switch {
-	case found == nil, found.Expired:
+	case found == nil, found.Expired, !found.Expires.After(a.Clock.Now()):
 		return "", false
 	case app == "" && len(found.Apps) == 1:
 		app = found.Apps[0]
@@ -78,13 +80,13 @@ func (a *appTokens) authorize(ctx context.Context, app, token string) (scope str
 }
 
 // fresh are the tokens, read anew where they are too old. While the store does not answer those of before
-// count: nothing is changed in it meanwhile.
+// count, each until it expires.
 func (a *appTokens) fresh(ctx context.Context) []store.AppToken {
 	list, young := a.known()
 	if young {
 		return list
 	}
-	_, err, _ := a.read.Do("", func() (any, error) {
+	_, _, _ = a.read.Do("", func() (any, error) {
 		if _, young := a.known(); young { // somebody else has just read them
 			return nil, nil
 		}
@@ -93,17 +95,17 @@ func (a *appTokens) fresh(ctx context.Context) []store.AppToken {
 		began := time.Now()
 		list, err := a.keeper.AppTokens(ctx)
 		a.mu.Lock()
-		defer a.mu.Unlock()
 		if err == nil {
 			a.list, a.at = list, began
 		} else if !a.at.IsZero() { // it is asked again no sooner than otherwise
 			a.at = began
 		}
-		return nil, err
+		a.mu.Unlock()
+		if err != nil && a.rarely.Allow("read") { // whoever shows what could be one of them may have it read
+			a.Logger.Warn("xxljob: the tokens that the store keeps could not be read; those of before count", "error", err)
+		}
+		return nil, nil
 	})
-	if err != nil {
-		a.Logger.Warn("xxljob: the tokens that the store keeps could not be read; those of before count", "error", err)
-	}
 	list, _ = a.known()
 	return list
 }
@@ -134,7 +136,7 @@ func (a *appTokens) noteUse(ctx context.Context, t *store.AppToken) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, tokensPatience)
 	defer cancel()
-	if err := a.keeper.UseAppToken(ctx, t.Name, t.Hash); err != nil {
+	if err := a.keeper.UseAppToken(ctx, t.Name, t.Hash); err != nil && a.rarely.Allow("use") {
 		a.Logger.Warn("xxljob: that a token was used could not be noted", "token", t.Name, "error", err)
 	}
 }
