@@ -5,7 +5,7 @@ import (
 
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/lease"
-	"github.com/xxljob/xxljob/internal/engine/queue"
+	"github.com/xxljob/xxljob/internal/timering"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -31,7 +31,7 @@ func TrustWindow(complete core.Config) time.Duration {
 }
 
 // RingSlots is the number of slots of NewTimeRing.
-const RingSlots = queue.RingSlots
+const RingSlots = timering.Slots
 
 // ScanPage is how many planned runs are read at a time: by so many may what a node
 // holds of one app be over Config.Limits.MaxHeld.

@@ -3,7 +3,7 @@ package xxljob
 import (
 	"time"
 
-	"github.com/xxljob/xxljob/internal/engine/queue"
+	"github.com/xxljob/xxljob/internal/timering"
 )
 
 // TimeRing holds the planned runs of this node until their time. The scheduler
@@ -22,4 +22,4 @@ type TimeRing interface {
 
 // NewTimeRing returns the ring that a Scheduler uses when Config.Ring is nil: 60
 // slots of one second, each ordered by millisecond. It starts no goroutine.
-func NewTimeRing() TimeRing { return queue.NewTimeRing() }
+func NewTimeRing() TimeRing { return timering.New() }

@@ -1,18 +1,18 @@
-package queue
+// Package compact keeps a run in few words. A node holds many runs in memory, and most are as their
+// schedules have made them, and started as their jobs say: what follows from that is not kept. Whatever
+// a run has beside it is kept whole, so that nothing of a run is lost.
+package compact
 
 import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/engine/lease"
+	"github.com/xxljob/xxljob/internal/timering"
 	"github.com/xxljob/xxljob/store"
 )
 
-// A planned run as a node holds it: of the many that wait for their time most are as their
-// schedules have made them, which takes few words.
-
-// PlannedRun is a planned run. It does not change, but for its part of a broadcast.
-type PlannedRun struct {
+// Planned is a planned run. It does not change, but for its part of a broadcast.
+type Planned struct {
 	ID, JobID   int64
 	App         string
 	At, Created int64      // Run.Scheduled and Run.Created, in milliseconds since 1970
@@ -28,8 +28,8 @@ func firstTypes() [7]store.TriggerType {
 	return [...]store.TriggerType{store.TriggerCron, store.TriggerFixRate, store.TriggerFixDelay, store.TriggerOnce, store.TriggerMisfire, store.TriggerManual, store.TriggerAPI}
 }
 
-// plannedOf is how a planned run is held.
-func plannedOf(r *store.Run) PlannedRun {
+// PlannedOf is how a planned run is held.
+func PlannedOf(r *store.Run) Planned {
 	p := plainOf(r)
 	if !isPlain(r, &p) {
 		whole := *r
@@ -39,22 +39,22 @@ func plannedOf(r *store.Run) PlannedRun {
 }
 
 // plainOf is what is held of each.
-func plainOf(r *store.Run) PlannedRun {
+func plainOf(r *store.Run) Planned {
 	types := firstTypes()
-	return PlannedRun{
+	return Planned{
 		ID: r.ID, JobID: r.JobID, App: r.App, At: r.Scheduled.UnixMilli(), Created: r.Created.UnixMilli(), epoch: r.PlanEpoch,
 		Shard: int32(r.Shard), kind: uint8(max(slices.Index(types[:], r.Type), 0)),
 	}
 }
 
 // isPlain reports whether nothing more is to be known of a run than what is held of each.
-func isPlain(r *store.Run, p *PlannedRun) bool {
+func isPlain(r *store.Run, p *Planned) bool {
 	return r.State == store.StatePlanned && isBorn(r, p) && isFirst(r) && hasNotStarted(r) && saysNothing(r) &&
 		r.Param == "" && r.Retries == -1 && r.TriggerMsg == ""
 }
 
 // isBorn reports whether the type, the times and the ids of r follow from p.
-func isBorn(r *store.Run, p *PlannedRun) bool {
+func isBorn(r *store.Run, p *Planned) bool {
 	return r.Type == firstTypes()[p.kind] && r.Born == r.Type.ScheduleBorn() && r.TriggerID == r.ID &&
 		r.Scheduled == p.Scheduled() && r.Created == time.UnixMilli(p.Created).UTC() && r.Shard == int(p.Shard)
 }
@@ -79,13 +79,13 @@ func saysNothing(r *store.Run) bool {
 }
 
 // full is the run.
-func (p *PlannedRun) full() (r store.Run) {
+func (p *Planned) Run() (r store.Run) {
 	p.Fill(&r)
 	return r
 }
 
 // Fill makes r the run.
-func (p *PlannedRun) Fill(r *store.Run) {
+func (p *Planned) Fill(r *store.Run) {
 	if p.Rest != nil {
 		*r = *p.Rest
 		return
@@ -97,13 +97,18 @@ func (p *PlannedRun) Fill(r *store.Run) {
 }
 
 // Scheduled is Run.Scheduled.
-func (p *PlannedRun) Scheduled() time.Time { return time.UnixMilli(p.At).UTC() }
+func (p *Planned) Scheduled() time.Time { return time.UnixMilli(p.At).UTC() }
 
-// Key is KeyOfRun.
-func (p *PlannedRun) Key() lease.RingEntry { return lease.RingEntry{At: p.At, RunID: p.ID} }
+// KeyOf is the key of a run: runs are in its order, here as in the store.
+func KeyOf(r *store.Run) timering.Key {
+	return timering.Key{At: r.Scheduled.UnixMilli(), RunID: r.ID}
+}
+
+// Key is KeyOf of the run.
+func (p *Planned) Key() timering.Key { return timering.Key{At: p.At, RunID: p.ID} }
 
 // RunType is Run.Type.
-func (p *PlannedRun) RunType() store.TriggerType {
+func (p *Planned) RunType() store.TriggerType {
 	if p.Rest != nil {
 		return p.Rest.Type
 	}
@@ -111,7 +116,7 @@ func (p *PlannedRun) RunType() store.TriggerType {
 }
 
 // TriggerID is Run.TriggerID.
-func (p *PlannedRun) TriggerID() int64 {
+func (p *Planned) TriggerID() int64 {
 	if p.Rest != nil {
 		return p.Rest.TriggerID
 	}
@@ -119,7 +124,7 @@ func (p *PlannedRun) TriggerID() int64 {
 }
 
 // Addresses are Run.Addresses.
-func (p *PlannedRun) Addresses() []string {
+func (p *Planned) Addresses() []string {
 	if p.Rest != nil {
 		return p.Rest.Addresses
 	}
@@ -127,26 +132,23 @@ func (p *PlannedRun) Addresses() []string {
 }
 
 // Sharding is Run.Sharding.
-func (p *PlannedRun) Sharding() store.Sharding {
+func (p *Planned) Sharding() store.Sharding {
 	if p.Rest != nil {
 		return p.Rest.Sharding
 	}
 	return store.Sharding{}
 }
 
-// setSharding makes it that part of a broadcast.
-func (p *PlannedRun) setSharding(s store.Sharding) {
-	whole := p.full()
+// SetSharding makes it that part of a broadcast.
+func (p *Planned) SetSharding(s store.Sharding) {
+	whole := p.Run()
 	whole.Sharding, p.Rest = s, &whole
 }
 
-// A started run as a node holds it. Nearly all are as their schedules have made them, and were
-// started as their jobs say, so that the rest of a Run follows from these.
-
-// StartedRun is a started run. It does not change.
-type StartedRun struct {
-	Planned        PlannedRun // with the whole started run as its rest where more has to be known
-	started, taken int64      // Run.Started and Run.Taken, in milliseconds since 1970; 0 for none
+// Started is a started run. It does not change.
+type Started struct {
+	Planned        Planned // with the whole started run as its rest where more has to be known
+	started, taken int64   // Run.Started and Run.Taken, in milliseconds since 1970; 0 for none
 	Token          int64
 	*startedWith
 }
@@ -157,16 +159,16 @@ type startedWith struct {
 	msg                    string // Run.TriggerMsg
 }
 
-// startedLately has the last one of each address, so that most runs share theirs. It is guarded by
+// Shared has the last one of each address, so that most runs share theirs. It is guarded by
 // the lock of the Queue.
-type startedLately map[string]*startedWith
+type Shared map[string]*startedWith
 
 // mostLately is how many addresses it has at most: they come and go.
 const mostLately = 1000
 
 // of returns what a run has in common with others: theirs, where the last one at its address had
 // the same.
-func (l startedLately) of(r *store.Run) *startedWith {
+func (l Shared) of(r *store.Run) *startedWith {
 	is := startedWith{r.Address, r.Owner, r.BootID, r.TriggerMsg}
 	if last := l[r.Address]; last != nil && *last == is {
 		return last
@@ -180,9 +182,9 @@ func (l startedLately) of(r *store.Run) *startedWith {
 	return with
 }
 
-// startedOf is how a run of a job is held that was started.
-func startedOf(r *store.Run, job *store.Job, lately startedLately) StartedRun {
-	s := StartedRun{Planned: plainOf(r), started: milliOf(r.Started), taken: milliOf(r.Taken), Token: r.Token, startedWith: lately.of(r)}
+// StartedOf is how a run of a job is held that was started.
+func StartedOf(r *store.Run, job *store.Job, lately Shared) Started {
+	s := Started{Planned: plainOf(r), started: milliOf(r.Started), taken: milliOf(r.Taken), Token: r.Token, startedWith: lately.of(r)}
 	if !isUsual(r, &s, job) {
 		whole := *r
 		s.Planned.Rest = &whole
@@ -207,14 +209,14 @@ func timeOf(milli int64) time.Time {
 }
 
 // isUsual reports whether nothing more is to be known of a started run than what is held of each.
-func isUsual(r *store.Run, s *StartedRun, job *store.Job) bool {
+func isUsual(r *store.Run, s *Started, job *store.Job) bool {
 	return r.State == store.StateStarted && isBorn(r, &s.Planned) && isFirst(r) && saysNothing(r) &&
 		r.Started == timeOf(s.started) && r.Taken == timeOf(s.taken) && r.Ended.IsZero() &&
 		r.JobVersion == job.Version && r.Handler == job.Handler && r.Block == job.Block && r.Param == job.Param && r.Retries == max(job.Retries, 0)
 }
 
 // Fill makes r the run, which is one of the job.
-func (s *StartedRun) Fill(r *store.Run, job *store.Job) {
+func (s *Started) Fill(r *store.Run, job *store.Job) {
 	s.Planned.Fill(r)
 	if s.Planned.Rest != nil {
 		return
@@ -225,7 +227,7 @@ func (s *StartedRun) Fill(r *store.Run, job *store.Job) {
 }
 
 // Instant is Run.Instant, in milliseconds since 1970.
-func (s *StartedRun) Instant() int64 {
+func (s *Started) Instant() int64 {
 	if rest := s.Planned.Rest; rest != nil {
 		return rest.Instant().UnixMilli()
 	}
@@ -234,4 +236,10 @@ func (s *StartedRun) Instant() int64 {
 
 // IsOf reports whether a date that came with a run's result, in milliseconds since 1970, is that
 // of the run, or none.
-func (s *StartedRun) IsOf(date int64) bool { return date == 0 || date == s.Planned.Created }
+func (s *Started) IsOf(date int64) bool { return date == 0 || date == s.Planned.Created }
+
+// Slimmed is a run without its long texts: enough to find it, and to put it in order.
+func Slimmed(r store.Run) store.Run {
+	r.Param, r.TriggerMsg, r.HandleMsg, r.ProgressText, r.Addresses = "", "", "", "", nil
+	return r
+}

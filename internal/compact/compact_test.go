@@ -1,4 +1,4 @@
-package queue
+package compact
 
 import (
 	"fmt"
@@ -24,11 +24,11 @@ func TestWhatIsHeldOfARun(t *testing.T) {
 	triggered.Type, triggered.Born, triggered.PlanEpoch = store.TriggerAPI, false, 0
 
 	asPlanned := func(r *store.Run) (store.Run, bool) {
-		p := plannedOf(r)
-		return p.full(), p.Rest == nil
+		p := PlannedOf(r)
+		return p.Run(), p.Rest == nil
 	}
 	asStarted := func(r *store.Run) (got store.Run, brief bool) {
-		s := startedOf(r, job, startedLately{})
+		s := StartedOf(r, job, Shared{})
 		s.Fill(&got, job)
 		return got, s.Planned.Rest == nil
 	}
@@ -81,7 +81,7 @@ func otherwise(r store.Run, i int, zero bool) store.Run {
 // TestStartedLately: runs at one address share what they have in common, however many addresses
 // take turns; those that differ have their own, and what is shared does not change.
 func TestStartedLately(t *testing.T) {
-	lately := startedLately{}
+	lately := Shared{}
 	run := func(i int, msg string) *store.Run {
 		return &store.Run{Address: fmt.Sprintf("http://10.0.0.%d:9999", i), Owner: "n-1", BootID: "b", TriggerMsg: msg}
 	}

@@ -1,6 +1,6 @@
-package queue
+package timering
 
-import "github.com/xxljob/xxljob/internal/engine/lease"
+import "iter"
 
 // Heap keeps values by when they are due and by the id of their run: a binary heap, the earliest first.
 // The key of each stands beside it, so that none is looked into to compare it.
@@ -8,11 +8,11 @@ type Heap[V any] []keyed[V]
 
 type keyed[V any] struct {
 	value V // in front of the key, where a value that is nothing takes no room
-	key   lease.RingEntry
+	key   Key
 }
 
 // Push adds a value, and reports whether it is the first now.
-func (h *Heap[V]) Push(key lease.RingEntry, value V) (first bool) {
+func (h *Heap[V]) Push(key Key, value V) (first bool) {
 	*h = append(*h, keyed[V]{})
 	s, i := *h, len(*h)-1
 	for i > 0 {
@@ -24,6 +24,20 @@ func (h *Heap[V]) Push(key lease.RingEntry, value V) (first bool) {
 	}
 	s[i] = keyed[V]{value, key}
 	return i == 0
+}
+
+// First is the first, which there is.
+func (h Heap[V]) First() V { return h[0].value }
+
+// All are the values, the first of which is the earliest.
+func (h Heap[V]) All() iter.Seq[V] {
+	return func(yield func(V) bool) {
+		for i := range h {
+			if !yield(h[i].value) {
+				return
+			}
+		}
+	}
 }
 
 // At is when the first is due, in milliseconds since 1970. There is one.

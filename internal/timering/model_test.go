@@ -1,4 +1,4 @@
-package queue_test
+package timering_test
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/engine/queue"
+	"github.com/xxljob/xxljob/internal/timering"
 )
 
 // slowRing is what a TimeRing promises, as plainly as it can be written: a
@@ -54,7 +54,7 @@ func TestRingAgainstModel(t *testing.T) {
 
 func ringAgainstModel(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0))
-	ring, model := queue.NewTimeRing(), slowRing{}
+	ring, model := timering.New(), slowRing{}
 	// Also before 1970, where the milliseconds are negative.
 	now := time.UnixMilli(r.Int64N(4e12) - 1e12).UTC()
 	id := int64(0)
@@ -129,7 +129,7 @@ func TestRingCatchesUp(t *testing.T) {
 		0, time.Millisecond, time.Second, 59 * time.Second, 60 * time.Second, 61 * time.Second,
 		2 * time.Minute, 2*time.Minute + 749*time.Millisecond, time.Hour, 1000 * time.Hour,
 	} {
-		ring := queue.NewTimeRing()
+		ring := timering.New()
 		ring.Pop(start)
 		// One run for each second of the stall, at most an hour of them, and one
 		// that is not due.
@@ -155,7 +155,7 @@ func TestRingCatchesUp(t *testing.T) {
 // TestRingIsExact is the promise to the millisecond: nothing at 12:00:04.999,
 // the run at 12:00:05.
 func TestRingIsExact(t *testing.T) {
-	ring := queue.NewTimeRing()
+	ring := timering.New()
 	at := time.Date(2026, 3, 1, 12, 0, 5, 0, time.UTC)
 	ring.Push(at, 7)
 	if got := ring.Pop(at.Add(-time.Millisecond)); len(got) != 0 {
@@ -173,7 +173,7 @@ func TestRingIsExact(t *testing.T) {
 // also while the clock stands behind: it is due at the next Pop, not a minute
 // later.
 func TestRingTakesLateRuns(t *testing.T) {
-	ring := queue.NewTimeRing()
+	ring := timering.New()
 	now := time.Date(2026, 3, 1, 12, 0, 5, 0, time.UTC)
 	ring.Pop(now)
 	ring.Push(now.Add(-time.Hour), 1)
@@ -191,7 +191,7 @@ func TestRingTakesLateRuns(t *testing.T) {
 // once, and none before its time.
 func TestRingConcurrently(t *testing.T) {
 	const pushers, each = 8, 2000
-	ring := queue.NewTimeRing()
+	ring := timering.New()
 	base := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	at := func(id int64) time.Time { return base.Add(time.Duration(id*7919%180_000) * time.Millisecond) }
 	var push, pop sync.WaitGroup
@@ -241,7 +241,7 @@ func BenchmarkRing(b *testing.B) {
 	const entries = 1_000_000
 	for _, gap := range []time.Duration{5 * time.Microsecond, time.Millisecond} {
 		b.Run(fmt.Sprintf("gap=%v", gap), func(b *testing.B) {
-			ring := queue.NewTimeRing()
+			ring := timering.New()
 			base := time.UnixMilli(1_772_000_000_000)
 			at := func(i int) time.Time { return base.Add(time.Duration(i) * gap) }
 			for i := range entries {
@@ -265,7 +265,7 @@ func BenchmarkRing(b *testing.B) {
 // TestRingOrderAfterStall: after a stall of a minute or more the runs come out in
 // the order of their times, not in that of the slots.
 func TestRingOrderAfterStall(t *testing.T) {
-	ring := queue.NewTimeRing()
+	ring := timering.New()
 	base := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	ring.Pop(base)
 	ring.Push(base.Add(1*time.Second), 1)

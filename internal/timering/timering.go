@@ -1,33 +1,29 @@
-package queue
+// Package timering holds the ids of runs until their time: a ring of sixty slots of a second, each a
+// heap by millisecond. Ring is safe for concurrent use and starts no goroutine; Heap is for one user at a
+// time, and keeps other things by when they are due as well.
+package timering
 
 import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/xxljob/xxljob/internal/engine/core"
-	"github.com/xxljob/xxljob/internal/engine/lease"
 )
 
-// Input: planned runs of owned shards, from scan/scan.go. Output: the ids of those
-// that are due, to dispatch/start.go.
+// Slots is XXL-JOB's number: one slot for each second of a minute.
+const Slots = 60
 
-// RingSlots is XXL-JOB's number: one slot for each second of a minute.
-const RingSlots = 60
+// New returns an empty ring.
+func New() *Ring { return &Ring{} }
 
-// NewTimeRing returns the ring that a Scheduler uses when Config.Ring is nil: 60
-// slots of one second, each ordered by millisecond. It starts no goroutine.
-func NewTimeRing() core.TimeRing { return &timeRing{} }
-
-// timeRing keeps one heap a slot. Times more than a minute ahead share a slot
+// Ring is the ring that a Scheduler uses when Config.Ring is nil. Times more than a minute ahead share a slot
 // with nearer ones and simply stay deeper in its heap.
-type timeRing struct {
+type Ring struct {
 	mu     sync.Mutex
-	slots  [RingSlots]slot // guarded by mu
-	len    int             // guarded by mu
-	cursor int64           // guarded by mu: the second that Pop reached last
-	next   nextDue         // guarded by mu
-	spare  []slot          // guarded by mu: memory of slots that are empty, for those that fill next
+	slots  [Slots]slot // guarded by mu
+	len    int         // guarded by mu
+	cursor int64       // guarded by mu: the second that Pop reached last
+	next   nextDue     // guarded by mu
+	spare  []slot      // guarded by mu: memory of slots that are empty, for those that fill next
 }
 
 // nextDue is when the next run of a ring is due, and how many are due then. It is found out when
@@ -41,11 +37,12 @@ type nextDue struct {
 // A few slots fill at a time, and what they need they find where others have been emptied: 2 MB at
 // most are kept for that. What a larger herd has made is given up.
 const (
-	spareSlots   = 8
-	SpareEntries = 1 << 14
+	spareSlots = 8
+	SpareCap   = 1 << 14 // up to which capacity an empty heap is kept
 )
 
-func (r *timeRing) Push(at time.Time, runID int64) {
+// Push puts a run on the ring. Its time may be past.
+func (r *Ring) Push(at time.Time, runID int64) {
 	ms := at.UnixMilli()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,7 +54,7 @@ func (r *timeRing) Push(at time.Time, runID int64) {
 		*h, r.spare[n-1] = r.spare[n-1], nil
 		r.spare = r.spare[:n-1]
 	}
-	h.Push(lease.RingEntry{At: ms, RunID: runID}, struct{}{})
+	h.Push(Key{At: ms, RunID: runID}, struct{}{})
 	r.len++
 	switch n := &r.next; {
 	case r.len == 1 || n.known && ms < n.ms:
@@ -68,16 +65,17 @@ func (r *timeRing) Push(at time.Time, runID int64) {
 }
 
 // giveUp leaves the memory of a slot that is empty to others.
-func (r *timeRing) giveUp(h *slot) {
+func (r *Ring) giveUp(h *slot) {
 	if n := cap(*h); len(*h) == 0 && n > 0 {
-		if n <= SpareEntries && len(r.spare) < spareSlots {
+		if n <= SpareCap && len(r.spare) < spareSlots {
 			r.spare = append(r.spare, *h)
 		}
 		*h = nil
 	}
 }
 
-func (r *timeRing) Pop(now time.Time) []int64 {
+// Pop takes the runs whose time is at or before now off the ring, the earliest first.
+func (r *Ring) Pop(now time.Time) []int64 {
 	ms := now.UnixMilli()
 	second := floorDiv(ms, 1000)
 	r.mu.Lock()
@@ -86,7 +84,7 @@ func (r *timeRing) Pop(now time.Time) []int64 {
 		r.cursor = max(r.cursor, second)
 		return nil
 	}
-	if second-r.cursor >= RingSlots-1 {
+	if second-r.cursor >= Slots-1 {
 		return r.popAll(ms, second)
 	}
 	var due []int64
@@ -103,8 +101,8 @@ func (r *timeRing) Pop(now time.Time) []int64 {
 
 // popAll is Pop after a stall of a minute or more, or the first time: every slot
 // may hold something due, and slots no more follow each other in time.
-func (r *timeRing) popAll(ms, second int64) []int64 {
-	var late []lease.RingEntry
+func (r *Ring) popAll(ms, second int64) []int64 {
+	var late []Key
 	for i := range r.slots {
 		h := &r.slots[i]
 		for len(*h) > 0 && h.At() <= ms {
@@ -113,7 +111,7 @@ func (r *timeRing) popAll(ms, second int64) []int64 {
 		}
 		r.giveUp(h)
 	}
-	slices.SortFunc(late, lease.RingEntry.Compare)
+	slices.SortFunc(late, Key.Compare)
 	due := make([]int64, len(late))
 	for i, e := range late {
 		due[i] = e.RunID
@@ -126,7 +124,7 @@ func (r *timeRing) popAll(ms, second int64) []int64 {
 
 // Next is when the next run is due, in milliseconds since 1970, and how many are due then; false where
 // there is none.
-func (r *timeRing) Next() (ms int64, n int, ok bool) {
+func (r *Ring) Next() (ms int64, n int, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.len == 0 {
@@ -139,9 +137,9 @@ func (r *timeRing) Next() (ms int64, n int, ok bool) {
 }
 
 // findNext looks for the next run. There is one.
-func (r *timeRing) findNext() nextDue {
+func (r *Ring) findNext() nextDue {
 	var first *slot
-	for s := r.cursor; s < r.cursor+RingSlots; s++ {
+	for s := r.cursor; s < r.cursor+Slots; s++ {
 		h := &r.slots[slotOf(s)]
 		if len(*h) > 0 && (first == nil || h.At() < first.At()) {
 			first = h
@@ -153,7 +151,8 @@ func (r *timeRing) findNext() nextDue {
 	return nextDue{known: true, ms: first.At(), n: first.due(first.At(), 0)}
 }
 
-func (r *timeRing) Len() int {
+// Len is how many runs are on the ring.
+func (r *Ring) Len() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.len
@@ -168,7 +167,7 @@ func floorDiv(a, b int64) int64 {
 }
 
 func slotOf(second int64) int64 {
-	return ((second % RingSlots) + RingSlots) % RingSlots
+	return ((second % Slots) + Slots) % Slots
 }
 
 // slot is the runs of a slot: their keys are all there is of them.

@@ -1,4 +1,4 @@
-package queue
+package timering
 
 import (
 	"maps"
@@ -11,14 +11,14 @@ import (
 // TestRingUsesMemoryAgain: what slots were emptied of serves those that fill next, in bounds, and
 // none of what was in it comes up again.
 func TestRingUsesMemoryAgain(t *testing.T) {
-	ring, random := NewTimeRing().(*timeRing), rand.New(rand.NewPCG(19, 26))
+	ring, random := New(), rand.New(rand.NewPCG(19, 26))
 	start := time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC)
 	next, waiting := int64(0), map[int64]time.Time{}
 	for second := range 300 {
 		now := start.Add(time.Duration(second) * time.Second)
 		n := 1 + random.IntN(300)
 		if second%50 == 0 {
-			n = 2*SpareEntries + 1
+			n = 2*SpareCap + 1
 		}
 		for range n {
 			next++
@@ -41,7 +41,7 @@ func TestRingUsesMemoryAgain(t *testing.T) {
 				t.Fatalf("run %d of %v does not come up at %v", id, at, now)
 			}
 		}
-		if len(ring.spare) > spareSlots || slices.ContainsFunc(ring.spare, func(s slot) bool { return len(s) > 0 || cap(s) > SpareEntries }) {
+		if len(ring.spare) > spareSlots || slices.ContainsFunc(ring.spare, func(s slot) bool { return len(s) > 0 || cap(s) > SpareCap }) {
 			t.Fatalf("%d spare slots", len(ring.spare))
 		}
 	}
@@ -54,7 +54,7 @@ func TestRingUsesMemoryAgain(t *testing.T) {
 // taken off before: late ones, those of the same millisecond, and those that are minutes ahead.
 func TestRingKnowsWhatIsNext(t *testing.T) {
 	for seed := range uint64(5) {
-		ring, random := timeRing{}, rand.New(rand.NewPCG(seed, 7))
+		ring, random := Ring{}, rand.New(rand.NewPCG(seed, 7))
 		now := time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC)
 		waiting := map[int64]int{} // the model: how many are due at each millisecond
 		for id := int64(1); id < 3000; id++ {

@@ -5,14 +5,15 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/queue"
+	"github.com/xxljob/xxljob/internal/timering"
 )
 
 // delayQueue are started runs whose time has not quite come: the store's answer was quicker
 // than the lead, or they have gone with what was due before them.
 type delayQueue struct {
 	mu      sync.Mutex
-	flights queue.Heap[*queue.Flight] // guarded by mu
-	popped  []*queue.Flight           // of the goroutine that pops
+	flights timering.Heap[*queue.Flight] // guarded by mu
+	popped  []*queue.Flight              // of the goroutine that pops
 }
 
 // add keeps a flight until its time. It reports whether that comes before all others'.
@@ -32,10 +33,10 @@ func (q *delayQueue) pop(now time.Time) []*queue.Flight {
 	for len(q.flights) > 0 && q.flights.At() <= ms {
 		due = append(due, q.flights.Pop())
 	}
-	if len(q.flights) == 0 && cap(q.flights) > queue.SpareEntries {
+	if len(q.flights) == 0 && cap(q.flights) > timering.SpareCap {
 		q.flights = nil // a large herd is over
 	}
-	if q.popped = due; cap(due) > queue.SpareEntries {
+	if q.popped = due; cap(due) > timering.SpareCap {
 		q.popped = nil
 	}
 	return due

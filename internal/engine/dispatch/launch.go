@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/compact"
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/events"
 	"github.com/xxljob/xxljob/internal/engine/queue"
@@ -98,7 +99,7 @@ func (l *launcher) launchFound(ctx context.Context, taken []store.Run, began tim
 func (l *launcher) launchTaken(taken []store.Run, jobs map[int64]*store.Job, began time.Time) {
 	l.unconfirmed.launching(taken, 1)
 	defer l.unconfirmed.launching(taken, -1)
-	slices.SortFunc(taken, func(a, b store.Run) int { return queue.KeyOfRun(&a).Compare(queue.KeyOfRun(&b)) })
+	slices.SortFunc(taken, func(a, b store.Run) int { return compact.KeyOf(&a).Compare(compact.KeyOf(&b)) })
 	for _, r := range taken {
 		switch {
 		case r.State.Ended(): // killed before it was taken

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/compact"
 	"github.com/xxljob/xxljob/internal/engine/core"
-	"github.com/xxljob/xxljob/internal/engine/queue"
 	"github.com/xxljob/xxljob/internal/engine/registry"
 	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/loop"
@@ -180,7 +180,7 @@ func (u *unreported) read(ctx context.Context) (runs map[int64]store.Run, more b
 		young := u.Clock.Now().Add(-u.bounds.every / 3)
 		for _, r := range page {
 			if store.IsRemote(r.Address) && r.Started.Before(young) {
-				share.add(queue.Slimmed(r))
+				share.add(compact.Slimmed(r))
 			}
 		}
 		more = more || len(page) > 0

@@ -1,12 +1,12 @@
 package lease
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/timering"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -97,7 +97,7 @@ type Hold struct {
 	// of serial jobs are started, in their order.
 	Settled, Loaded bool
 	// LoadedTo is up to which of them all are held, until they are loaded.
-	LoadedTo RingEntry
+	LoadedTo timering.Key
 }
 
 // Observed is a node as this node has watched it.
@@ -304,7 +304,7 @@ func hasShard(shards []store.Shard, id int) bool {
 
 // IsOpen reports whether a run of a serial job of a shard may be started, for what its former
 // owner has left of those up to it is known, and whether the shard is this node's at all.
-func (l *Leases) IsOpen(shard int, run RingEntry) (open, owned bool) {
+func (l *Leases) IsOpen(shard int, run timering.Key) (open, owned bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h, owned := l.Mine[shard]
@@ -366,15 +366,3 @@ func (l *Leases) NewToken(epoch int64) int64 {
 
 // tokenBits is how many bits of a token number the starts of a node.
 const tokenBits = 36
-
-// RingEntry is free of pointers, so that a full ring costs the collector
-// nothing.
-type RingEntry struct{ At, RunID int64 }
-
-func (e RingEntry) Before(o RingEntry) bool {
-	return e.At < o.At || e.At == o.At && e.RunID < o.RunID
-}
-
-func (e RingEntry) Compare(o RingEntry) int {
-	return cmp.Or(cmp.Compare(e.At, o.At), cmp.Compare(e.RunID, o.RunID))
-}

@@ -247,8 +247,8 @@ func (e *Queue) LookForRouters() (any bool) {
 	defer e.mu.Unlock()
 	for at, t := range e.Due.lists.by[kindRouter] {
 		for _, q := range t.apps {
-			for _, w := range *q {
-				w.value.Ref.stale = true
+			for en := range q.All() {
+				en.Ref.stale = true
 			}
 		}
 		any = e.Due.admitAllOf(at) || any

@@ -32,8 +32,7 @@ func (e *Queue) Check(probing func(jobID int64) bool, settling bool) (faults []s
 	}
 	for at, l := range e.Due.lists.all() {
 		for _, q := range l.apps {
-			for _, w := range *q {
-				en := w.value
+			for en := range q.All() {
 				if (at.kind == kindOrder || at.kind == kindSettling) && e.Due.serial.at(en.Route.JobPlace) == en.Run.ID {
 					bad("run %d waits in waitlist %+v with the place of a serial job in its hands", en.Run.ID, at)
 				}

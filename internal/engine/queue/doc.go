@@ -9,9 +9,9 @@
 // # Held: up to a horizon
 //
 // A planned run goes on the ring when it is planned or read (Queue.Hold). A run that its
-// schedule has just made is held in few words (PlannedRun), and gets what it goes through
+// schedule has just made is held in few words (compact.Planned), and gets what it goes through
 // (routing) only from its time on; started runs share what runs at one address mostly have in
-// common (StartedRun, startedWith).
+// common (compact.Started, startedWith).
 //
 // Of an app with more than MaxHeld planned runs in the window the node holds the earliest. The
 // last quarter is forgotten, the horizon is where it began, and from there the store is read on
@@ -19,7 +19,7 @@
 // read a smaller part again at once. Work over a bound waits in the store, never in a queue
 // without a bound.
 //
-// timeRing has sixty slots of a second, each a heap by millisecond; after a stall it returns
+// timering.Ring has sixty slots of a second, each a heap by millisecond; after a stall it returns
 // everything that it missed, and it knows when the next run is due. Beside a ring of the user's
 // (Config), which cannot be asked for that, dueTimes keeps the distinct due milliseconds and how much
 // is due at each. The ring is called under Queue.mu. A ring of the user's that panics is not called again, since it may
@@ -41,7 +41,7 @@
 // without room is parked in the waitlist of what it lacks (WaitKey) and let out when that is given back: room
 // in a lane, at an address or at an executor, an earlier run of its job, the answer to a probe,
 // addresses, its turn (waitKind). Due runs, and those in waitlists, are heaps by instant and id
-// (Heap), so it does not matter when a run came or what it waited for.
+// (timering.Heap), so it does not matter when a run came or what it waited for.
 //
 // # Lanes, bulkheads, places
 //

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
-	"github.com/xxljob/xxljob/internal/engine/lease"
 	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/internal/timering"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -64,7 +64,7 @@ func (w *dueBook) freeJobPlace(at WaitKey, runID int64) bool {
 
 // takeJobPlace takes that place for a run; false when another run has it. One that has it
 // and is not being started yet gives way to an earlier one.
-func (w *dueBook) takeJobPlace(at WaitKey, r lease.RingEntry) bool {
+func (w *dueBook) takeJobPlace(at WaitKey, r timering.Key) bool {
 	switch {
 	case at.kind != kindJobPlace:
 		return true

@@ -5,8 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob/internal/engine/lease"
+	"github.com/xxljob/xxljob/internal/compact"
 	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/internal/timering"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -17,7 +18,7 @@ import (
 
 // Item is a planned run that this node holds.
 type Item struct {
-	Run PlannedRun
+	Run compact.Planned
 	Ref *jobRef
 	// held is set while it is the one in held.
 	held bool
@@ -77,7 +78,7 @@ func (en *Item) refresh(r *store.Run) {
 	if en.Run.Sharding() == r.Sharding {
 		return
 	}
-	if en.Run.setSharding(r.Sharding); en.routing != nil {
+	if en.Run.SetSharding(r.Sharding); en.routing != nil {
 		en.RoutedFor = 0 // to be routed anew
 	}
 }
@@ -86,13 +87,13 @@ func (en *Item) refresh(r *store.Run) {
 // due runs of one app do not hold up the one of another.
 type fairQueue struct {
 	n      int // entries in all
-	apps   map[string]*Heap[*Item]
-	order  []string     // apps that have something, in turn
-	passed int          // of order: those whose turn was, less than half of it
-	spare  *Heap[*Item] // an empty queue for the next app; nil where there is none
+	apps   map[string]*timering.Heap[*Item]
+	order  []string              // apps that have something, in turn
+	passed int                   // of order: those whose turn was, less than half of it
+	spare  *timering.Heap[*Item] // an empty queue for the next app; nil where there is none
 }
 
-func newFairQueue() fairQueue { return fairQueue{apps: map[string]*Heap[*Item]{}} }
+func newFairQueue() fairQueue { return fairQueue{apps: map[string]*timering.Heap[*Item]{}} }
 
 func (t *fairQueue) len() int { return t.n }
 
@@ -100,7 +101,7 @@ func (t *fairQueue) push(e *Item) {
 	q := t.apps[e.Run.App]
 	if q == nil {
 		if q, t.spare = t.spare, nil; q == nil {
-			q = &Heap[*Item]{}
+			q = &timering.Heap[*Item]{}
 		}
 		t.apps[e.Run.App] = q
 		t.order = append(t.order, e.Run.App)
@@ -117,7 +118,7 @@ func (t *fairQueue) pop() *Item {
 	app := t.order[t.passed]
 	q := t.apps[app]
 	e := q.Pop()
-	if len(*q) == 0 && cap(*q) > SpareEntries {
+	if len(*q) == 0 && cap(*q) > timering.SpareCap {
 		*q = nil // a large herd is over
 	}
 	t.n--
@@ -190,7 +191,7 @@ func (l *waitlists) leave(at WaitKey) *Item {
 // head is the earliest of an app in a waitlist, nil when none waits there.
 func (l *waitlists) head(at WaitKey, app string) *Item {
 	if t := l.at(at); t != nil && t.apps[app] != nil {
-		return (*t.apps[app])[0].value
+		return t.apps[app].First()
 	}
 	return nil
 }
@@ -214,11 +215,6 @@ func (l *waitlists) all() iter.Seq2[WaitKey, *fairQueue] {
 			}
 		}
 	}
-}
-
-// KeyOfRun orders runs as the store does: by time, then by id.
-func KeyOfRun(r *store.Run) lease.RingEntry {
-	return lease.RingEntry{At: r.Scheduled.UnixMilli(), RunID: r.ID}
 }
 
 // Attempt is one entry on its way to be started.

@@ -3,15 +3,18 @@ package queue
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/xxljob/xxljob/internal/compact"
+	"github.com/xxljob/xxljob/internal/timering"
 )
 
 // TestWaitingIsInOrder: what waits goes on in the order of instants and ids, whenever it
 // came, and a queue that is never empty keeps nothing of what has left it.
 func TestWaitingIsInOrder(t *testing.T) {
-	var q Heap[*Item]
+	var q timering.Heap[*Item]
 	r := rand.New(rand.NewPCG(1, 2))
 	at := func(n int) *Item {
-		return &Item{Run: PlannedRun{ID: r.Int64N(1000), At: int64(r.IntN(n))}}
+		return &Item{Run: compact.Planned{ID: r.Int64N(1000), At: int64(r.IntN(n))}}
 	}
 	push := func(e *Item) { q.Push(e.Run.Key(), e) }
 	for range 100_000 {
@@ -47,7 +50,7 @@ func TestAppsTakeTurns(t *testing.T) {
 				if waits[app]++; waits[app] == 1 {
 					order = append(order, app)
 				}
-				q.push(&Item{Run: PlannedRun{App: app}})
+				q.push(&Item{Run: compact.Planned{App: app}})
 				continue
 			}
 			e := q.pop()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/compact"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -62,7 +63,7 @@ func (q *Queue) TakeOffSibling(r Routed, run store.Run, job *store.Job, acked ti
 		return nil
 	}
 	q.Due.lanes.enter(r.Lane, r.key(run.App), r.Places)
-	if !q.Due.takeJobPlace(r.JobPlace, KeyOfRun(&run)) && !r.AwaitsAnswer() {
+	if !q.Due.takeJobPlace(r.JobPlace, compact.KeyOf(&run)) && !r.AwaitsAnswer() {
 		r.JobPlace = WaitKey{} // the executor's own queue keeps the parts in order
 	}
 	return q.fly(&r, &run, job, nil, acked)
@@ -80,13 +81,13 @@ func (q *Queue) fly(r *Routed, run *store.Run, job *store.Job, ref *jobRef, acke
 		}
 		q.InFlight.remote[run.ID] = away
 		if r.Ordered {
-			q.Due.inTransit.add(run.JobID, KeyOfRun(run))
+			q.Due.inTransit.add(run.JobID, compact.KeyOf(run))
 		}
 		return nil
 	}
 	q.Due.leaveTransit(run.JobID, run.ID)
 	f := &Flight{
-		Routed: r, Run: startedOf(run, job, q.InFlight.lately), Job: job, ref: q.Jobs.share(ref, job), Acked: acked, state: flightState{counts: r.Places > 0},
+		Routed: r, Run: compact.StartedOf(run, job, q.InFlight.lately), Job: job, ref: q.Jobs.share(ref, job), Acked: acked, state: flightState{counts: r.Places > 0},
 	}
 	q.InFlight.here.Set(run.ID, f)
 	return f
@@ -142,7 +143,7 @@ func (q *Queue) Moved(f *Flight, run store.Run) {
 	q.landFlight(run.ID)
 	q.InFlight.remote[run.ID] = remoteAt(run)
 	if InTransit(run) {
-		q.Due.inTransit.add(run.JobID, KeyOfRun(&run))
+		q.Due.inTransit.add(run.JobID, compact.KeyOf(&run))
 	}
 	q.wakes.Start.Poke()
 }
@@ -173,7 +174,7 @@ func (q *Queue) Adopt(r store.Run) {
 		q.InFlight.remote[r.ID] = remoteAt(r)
 	}
 	if InTransit(r) {
-		q.Due.inTransit.add(r.JobID, KeyOfRun(&r))
+		q.Due.inTransit.add(r.JobID, compact.KeyOf(&r))
 	}
 }
 

@@ -5,10 +5,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/compact"
 	"github.com/xxljob/xxljob/internal/engine/core"
-	"github.com/xxljob/xxljob/internal/engine/lease"
 	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/internal/idmap"
+	"github.com/xxljob/xxljob/internal/timering"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -53,7 +54,7 @@ type holding struct {
 	n int
 	// bounded says that runs behind the horizon are in the store only.
 	bounded bool
-	horizon lease.RingEntry
+	horizon timering.Key
 }
 
 // entries are what is held of runs, in their order; nil where nothing is. They are looked up one
@@ -67,7 +68,7 @@ func (hr *held) entries(ids []int64) []*Item {
 }
 
 func (hr *held) holdOne(r *store.Run, job *store.Job) {
-	hr.runs.Set(r.ID, &Item{Run: plannedOf(r), Ref: hr.jobs.ref(r.JobID, job), held: true})
+	hr.runs.Set(r.ID, &Item{Run: compact.PlannedOf(r), Ref: hr.jobs.ref(r.JobID, job), held: true})
 	hr.apps[r.App].n++
 	hr.ring.push(r.Scheduled, r.ID)
 }
@@ -80,7 +81,7 @@ func (hr *held) hasRoom(r *store.Run) (has bool, forgotten []*Item) {
 		h = &holding{}
 		hr.apps[r.App] = h
 	}
-	key := KeyOfRun(r)
+	key := compact.KeyOf(r)
 	if h.n >= hr.most && (!h.bounded || !h.horizon.Before(key)) {
 		forgotten = hr.shed(r.App, h)
 	}
@@ -91,7 +92,7 @@ func (hr *held) hasRoom(r *store.Run) (has bool, forgotten []*Item) {
 // next look would read it again at once. The ring goes on holding their ids, which mean
 // nothing any more when they come up.
 func (hr *held) shed(app string, h *holding) (forgotten []*Item) {
-	var keys []lease.RingEntry
+	var keys []timering.Key
 	for _, en := range hr.runs.All() {
 		if en.Run.App == app && !en.due {
 			keys = append(keys, en.Run.Key())
@@ -99,10 +100,10 @@ func (hr *held) shed(app string, h *holding) (forgotten []*Item) {
 	}
 	h.bounded = true
 	if len(keys) < 2 {
-		h.horizon = lease.RingEntry{} // all that is held is due: nothing else fits
+		h.horizon = timering.Key{} // all that is held is due: nothing else fits
 		return nil
 	}
-	slices.SortFunc(keys, func(a, b lease.RingEntry) int {
+	slices.SortFunc(keys, func(a, b timering.Key) int {
 		if a.Before(b) {
 			return -1
 		}
@@ -136,14 +137,14 @@ func (hr *held) unhold(en *Item) {
 
 // Thirsty returns the apps that have runs in the store only and too few here,
 // with the key behind which to read on.
-func (hr *held) Thirsty() map[string]lease.RingEntry {
+func (hr *held) Thirsty() map[string]timering.Key {
 	hr.mu.Lock()
 	defer hr.mu.Unlock()
-	var apps map[string]lease.RingEntry
+	var apps map[string]timering.Key
 	for app, h := range hr.apps {
 		if h.bounded && h.n <= hr.most/2 {
 			if apps == nil {
-				apps = map[string]lease.RingEntry{}
+				apps = map[string]timering.Key{}
 			}
 			apps[app] = h.horizon
 		}
@@ -155,7 +156,7 @@ func (hr *held) Thirsty() map[string]lease.RingEntry {
 // with them; last says that nothing comes behind the page. It reports whether
 // there is room for another page. Where the horizon is not any more where the
 // page begins, some of what was held is forgotten: the page is not held.
-func (hr *held) HoldNext(app string, from lease.RingEntry, runs []store.Run, last bool) (more bool) {
+func (hr *held) HoldNext(app string, from timering.Key, runs []store.Run, last bool) (more bool) {
 	hr.mu.Lock()
 	defer hr.mu.Unlock()
 	h := hr.apps[app]
@@ -166,7 +167,7 @@ func (hr *held) HoldNext(app string, from lease.RingEntry, runs []store.Run, las
 		if hr.runs.Of(runs[i].ID) == nil {
 			hr.holdOne(&runs[i], nil)
 		}
-		h.horizon = KeyOfRun(&runs[i])
+		h.horizon = compact.KeyOf(&runs[i])
 	}
 	hr.wakes.Start.Poke()
 	if last {
@@ -203,7 +204,7 @@ func (hr *held) Unheld(runs []store.Run) (missing []store.Run) {
 	defer hr.mu.Unlock()
 	for i := range runs {
 		r := &runs[i]
-		if h := hr.apps[r.App]; hr.runs.Of(r.ID) == nil && !(h != nil && h.bounded && h.horizon.Before(KeyOfRun(r))) {
+		if h := hr.apps[r.App]; hr.runs.Of(r.ID) == nil && !(h != nil && h.bounded && h.horizon.Before(compact.KeyOf(r))) {
 			missing = append(missing, *r)
 		}
 	}
@@ -214,9 +215,9 @@ func (hr *held) Unheld(runs []store.Run) (missing []store.Run) {
 
 // guardedRing is the ring that is in use: ours, or the user's. Whoever uses it holds the lock of the Queue.
 type guardedRing struct {
-	ours   *timeRing     // nil where users is in use
-	users  core.TimeRing // of the user's, which may panic
-	times  dueTimes      // of users
+	ours   *timering.Ring // nil where users is in use
+	users  core.TimeRing  // of the user's, which may panic
+	times  dueTimes       // of users
 	panics *guard.Log
 	failed func(method string, err error)
 	all    func(yield func(at time.Time, runID int64)) // what is to be on it
@@ -228,8 +229,8 @@ func newGuardedRing(cfg *core.Config, panics *guard.Log, all func(yield func(at 
 	}}
 	switch ring := cfg.Ring.(type) {
 	case nil:
-		r.ours = &timeRing{}
-	case *timeRing:
+		r.ours = &timering.Ring{}
+	case *timering.Ring:
 		r.ours = ring
 	default:
 		r.users, r.times = ring, newDueTimes()
@@ -296,7 +297,7 @@ func (r *guardedRing) try(method string, f func(core.TimeRing)) bool {
 		return true
 	}
 	r.failed(method, err)
-	r.ours, r.users, r.times = &timeRing{}, nil, dueTimes{}
+	r.ours, r.users, r.times = &timering.Ring{}, nil, dueTimes{}
 	r.all(r.ours.Push)
 	return false
 }
@@ -307,14 +308,14 @@ func (r *guardedRing) try(method string, f func(core.TimeRing)) bool {
 // not tell when its next entry is.
 type dueTimes struct {
 	counts map[int64]int
-	heap   slot
+	heap   timering.Heap[struct{}]
 }
 
 func newDueTimes() dueTimes { return dueTimes{counts: map[int64]int{}} }
 
 func (a *dueTimes) add(ms int64) {
 	if a.counts[ms]++; a.counts[ms] == 1 {
-		a.heap.Push(lease.RingEntry{At: ms}, struct{}{})
+		a.heap.Push(timering.Key{At: ms}, struct{}{})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/compact"
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/idmap"
 	"github.com/xxljob/xxljob/store"
@@ -19,7 +20,7 @@ import (
 type inFlight struct {
 	mu      *sync.Mutex         // the lock of the Queue
 	here    idmap.Map[*Flight]  // guarded by mu: runs that this node runs
-	lately  startedLately       // guarded by mu: what flights have in common
+	lately  compact.Shared      // guarded by mu: what flights have in common
 	ended   recentlyEnded       // guarded by mu: starts that were under way here and are over
 	remote  map[int64]remoteRun // guarded by mu: runs of other nodes whose end this node waits for
 	retries retryBarrier        // guarded by mu: retries that others wait for
@@ -27,7 +28,7 @@ type inFlight struct {
 }
 
 func newInFlight(mu *sync.Mutex) *inFlight {
-	return &inFlight{mu: mu, lately: startedLately{}, remote: map[int64]remoteRun{}, retries: newRetryBarrier()}
+	return &inFlight{mu: mu, lately: compact.Shared{}, remote: map[int64]remoteRun{}, retries: newRetryBarrier()}
 }
 
 // Flight is a run that this node has started at a remote executor, or started at or
@@ -35,7 +36,7 @@ func newInFlight(mu *sync.Mutex) *inFlight {
 // executor's answer, and the run goes on without it.
 type Flight struct {
 	*Routed // where it was sent to; others may have the same
-	Run     StartedRun
+	Run     compact.Started
 	Job     *store.Job
 	ref     *jobRef
 	// Acked is when the store acknowledged the start, on the monotonic clock.

@@ -5,18 +5,19 @@ import (
 	"slices"
 
 	"github.com/xxljob/xxljob/block"
-	"github.com/xxljob/xxljob/internal/engine/lease"
+	"github.com/xxljob/xxljob/internal/compact"
+	"github.com/xxljob/xxljob/internal/timering"
 	"github.com/xxljob/xxljob/store"
 )
 
 // The order of a serial job's runs that are handed to other nodes, and its retries.
 
 // inTransit holds, by job, the runs that are in transit, in their order.
-type inTransit map[int64][]lease.RingEntry
+type inTransit map[int64][]timering.Key
 
-func (t inTransit) add(jobID int64, r lease.RingEntry) {
+func (t inTransit) add(jobID int64, r timering.Key) {
 	runs := t[jobID]
-	i, has := slices.BinarySearchFunc(runs, r, lease.RingEntry.Compare)
+	i, has := slices.BinarySearchFunc(runs, r, timering.Key.Compare)
 	if !has {
 		t[jobID] = slices.Insert(runs, i, r)
 	}
@@ -26,7 +27,7 @@ func (t inTransit) has(jobID, runID int64) bool { return t.place(jobID, runID) >
 
 // place is where a run is among those of its job; mostly it is the first.
 func (t inTransit) place(jobID, runID int64) int {
-	return slices.IndexFunc(t[jobID], func(r lease.RingEntry) bool { return r.RunID == runID })
+	return slices.IndexFunc(t[jobID], func(r timering.Key) bool { return r.RunID == runID })
 }
 
 func (t inTransit) drop(jobID, runID int64) {
@@ -42,7 +43,7 @@ func (t inTransit) drop(jobID, runID int64) {
 }
 
 // isBehind reports whether an earlier run of the job is in transit.
-func (t inTransit) isBehind(jobID int64, r lease.RingEntry) bool {
+func (t inTransit) isBehind(jobID int64, r timering.Key) bool {
 	runs := t[jobID]
 	return len(runs) > 0 && runs[0].Before(r)
 }
@@ -98,7 +99,7 @@ func (q *Queue) PlannedAgain(r store.Run, serial bool) {
 		sooner = q.holdLocked([]store.Run{r}, nil)
 	}
 	if serial && q.Held.runs.Of(r.ID) != nil {
-		q.Due.inTransit.add(r.JobID, KeyOfRun(&r))
+		q.Due.inTransit.add(r.JobID, compact.KeyOf(&r))
 	}
 	q.wakes.Start.PokeIf(sooner || freed)
 }
@@ -133,7 +134,7 @@ func (a retryBarrier) has(runID int64) bool {
 
 func (a retryBarrier) add(retry store.Run) {
 	if !a.has(retry.ID) {
-		a.runs[retry.ID] = Slimmed(retry)
+		a.runs[retry.ID] = compact.Slimmed(retry)
 		a.of[retry.JobID] = append(a.of[retry.JobID], retry.ID)
 	}
 }
@@ -148,12 +149,12 @@ func (a retryBarrier) drop(runID int64) {
 
 // ahead is a retry among them that a run has to let pass, 0 where there is none: it stands for
 // an earlier instant, as Start.AfterRetries has it.
-func (a retryBarrier) ahead(p *PlannedRun) (runID int64) {
+func (a retryBarrier) ahead(p *compact.Planned) (runID int64) {
 	retries := a.of[p.JobID]
 	if len(retries) == 0 {
 		return 0
 	}
-	r := p.full()
+	r := p.Run()
 	for _, id := range retries {
 		retry := a.runs[id]
 		if at := retry.Due().Compare(r.Due()); at < 0 || at == 0 && retry.TriggerID < r.TriggerID {
@@ -161,12 +162,6 @@ func (a retryBarrier) ahead(p *PlannedRun) (runID int64) {
 		}
 	}
 	return 0
-}
-
-// Slimmed is a run without what may be long and nobody asks for here.
-func Slimmed(r store.Run) store.Run {
-	r.Param, r.TriggerMsg, r.HandleMsg, r.ProgressText, r.Addresses = "", "", "", "", nil
-	return r
 }
 
 // Runs of a serial job that wait for an earlier one which is to be tried again. The store has

@@ -203,8 +203,8 @@ func (q *Queue) Backlog() (b core.Backlog) {
 func addTo(b *core.Backlog, t *fairQueue) {
 	b.Waiting += t.len()
 	for _, q := range t.apps {
-		if len(*q) > 0 && (b.Oldest.IsZero() || (*q)[0].value.Run.Scheduled().Before(b.Oldest)) {
-			b.Oldest = (*q)[0].value.Run.Scheduled()
+		if len(*q) > 0 && (b.Oldest.IsZero() || q.First().Run.Scheduled().Before(b.Oldest)) {
+			b.Oldest = q.First().Run.Scheduled()
 		}
 	}
 }

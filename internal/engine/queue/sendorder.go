@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/xxljob/xxljob/internal/engine/lease"
+	"github.com/xxljob/xxljob/internal/timering"
 )
 
 // The order in which started runs of a job are sent to one address. Most have their place there
@@ -16,7 +16,7 @@ type sendOrder map[WaitKey][]waitingSend
 
 // waitingSend is one of them. Its channel is closed when it has the place.
 type waitingSend struct {
-	run lease.RingEntry
+	run timering.Key
 	has chan struct{}
 }
 
@@ -72,7 +72,7 @@ func (q *Queue) AwaitPlace(ctx context.Context, f *Flight) bool {
 
 // takeOrAwaitPlace takes the place and returns nil, or returns a channel that is closed when the run
 // has it.
-func (q *Queue) takeOrAwaitPlace(at WaitKey, run lease.RingEntry) chan struct{} {
+func (q *Queue) takeOrAwaitPlace(at WaitKey, run timering.Key) chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.Due.takeJobPlace(at, run) {

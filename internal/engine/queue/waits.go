@@ -39,14 +39,14 @@ func (e *Queue) Waits() (all []Wait) {
 	defer e.mu.Unlock()
 	add := func(lack string, t *fairQueue, counts func(*Item) bool) {
 		for app, q := range t.apps {
-			if len(*q) == 0 || !counts((*q)[0].value) {
+			if len(*q) == 0 || !counts(q.First()) {
 				continue
 			}
 			i := slices.IndexFunc(all, func(w Wait) bool { return w.Lack == lack && w.App == app })
 			if i < 0 {
 				i, all = len(all), append(all, Wait{Lack: lack, App: app})
 			}
-			w, first := &all[i], (*q)[0].value
+			w, first := &all[i], q.First()
 			w.Runs += len(*q)
 			if at := first.Run.Scheduled(); w.RunID == 0 || at.Before(w.Oldest) {
 				w.Oldest, w.RunID = at, first.Run.ID

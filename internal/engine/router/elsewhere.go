@@ -11,6 +11,7 @@ import (
 	"github.com/xxljob/xxljob/internal/engine/lease"
 	"github.com/xxljob/xxljob/internal/engine/queue"
 	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/internal/timering"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
 )
@@ -255,7 +256,7 @@ func (ro *userRouters) AnswerRoutes(asks []store.Ask) {
 		if ro.Cfg.Routers[ask.Route] == nil || ro.Life.Loops.Plan.Ctx.Err() != nil || !ro.asked.begin(ask.ID, time.Now()) {
 			continue
 		}
-		w := &routeWait{key: lease.RingEntry{At: ask.Run.Scheduled.UnixMilli(), RunID: ask.Run.ID}, addrs: ask.Addresses, since: time.Now(), asked: true}
+		w := &routeWait{key: timering.Key{At: ask.Run.Scheduled.UnixMilli(), RunID: ask.Run.ID}, addrs: ask.Addresses, since: time.Now(), asked: true}
 		w.goOn = func() { ro.answer(ask.ID, w.choice) }
 		ro.wait(routerKey{ask.Route, ask.Run.App, ask.Run.JobID}, w)
 	}

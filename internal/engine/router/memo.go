@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/xxljob/xxljob/internal/compact"
 	"github.com/xxljob/xxljob/internal/engine/queue"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
@@ -22,7 +23,7 @@ type routeMemo struct {
 
 // isFor reports whether a run of the job goes the same way, where there are the same addresses
 // still. Parts of broadcasts go ways of their own.
-func (m *routeMemo) isFor(job *store.Job, addrs []string, run *queue.PlannedRun) bool {
+func (m *routeMemo) isFor(job *store.Job, addrs []string, run *compact.Planned) bool {
 	return m != nil && m.job == job && m.kind == run.RunType() && run.Sharding() == (store.Sharding{}) && len(addrs) > 0 &&
 		(sameList(addrs, m.addrs) || slices.Equal(addrs, m.addrs))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/compact"
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/queue"
 	"github.com/xxljob/xxljob/internal/engine/registry"
@@ -173,7 +174,7 @@ func (ro *Router) chooseAddress(ctx context.Context, en *queue.Item, job *store.
 
 // routeMsg is the part of trigger_msg that is known before the call: plain
 // lines a person can read.
-func (ro *Router) routeMsg(run *queue.PlannedRun, job *store.Job, addrs []string, outcome string) string {
+func (ro *Router) routeMsg(run *compact.Planned, job *store.Job, addrs []string, outcome string) string {
 	msg := ro.said.Of(run.RunType(), ro.Cfg.Node, job, addrs)
 	if outcome != "" {
 		msg += "\n" + outcome
@@ -205,7 +206,7 @@ func (w *RouteWords) Of(kind store.TriggerType, node string, job *store.Job, add
 // broadcast is under way, or the one would cover or discard the other. Where there is no
 // such address the part waits. Parts of one trigger that wait at one address are kept
 // apart by a serial place of theirs there, whatever the block strategy.
-func (ro *Router) choosePart(ctx context.Context, run *queue.PlannedRun, job *store.Job, addrs []string) queue.Routed {
+func (ro *Router) choosePart(ctx context.Context, run *compact.Planned, job *store.Job, addrs []string) queue.Routed {
 	i := run.Sharding().Index
 	if i >= len(addrs) {
 		i = 0

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
-	"github.com/xxljob/xxljob/internal/engine/lease"
 	"github.com/xxljob/xxljob/internal/engine/queue"
 	"github.com/xxljob/xxljob/internal/engine/registry"
 	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/internal/timering"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -74,7 +74,7 @@ func (ro *userRouters) wait(key routerKey, w *routeWait) {
 		q = &routeQueue{key: key}
 		ro.queues[key] = q
 	}
-	at, _ := slices.BinarySearchFunc(q.waiting, w.key, func(w *routeWait, key lease.RingEntry) int {
+	at, _ := slices.BinarySearchFunc(q.waiting, w.key, func(w *routeWait, key timering.Key) int {
 		if w.key.Before(key) {
 			return -1
 		}
@@ -252,7 +252,7 @@ type routeQueue struct {
 
 // routeWait is a run that waits, of this node or of one that has asked.
 type routeWait struct {
-	key     lease.RingEntry
+	key     timering.Key
 	choice  *queue.RouteChoice
 	goOn    func() // once there is a choice; called with mu held
 	version int64  // of its job

@@ -4,11 +4,13 @@ import (
 	"context"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/compact"
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/events"
 	"github.com/xxljob/xxljob/internal/engine/lease"
 	"github.com/xxljob/xxljob/internal/engine/queue"
 	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/internal/timering"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -36,7 +38,7 @@ func (r *reloader) reloadPlanned(ctx context.Context, before time.Time) error {
 			return err
 		}
 		r.queue.OpenSerial(nil, func() {
-			r.Leases.Note(shards, func(h *lease.Hold) { h.Loaded, h.LoadedTo = true, lease.RingEntry{} })
+			r.Leases.Note(shards, func(h *lease.Hold) { h.Loaded, h.LoadedTo = true, timering.Key{} })
 		})
 	}
 	for app, after := range r.queue.Held.Thirsty() {
@@ -67,7 +69,7 @@ func (r *reloader) readPlanned(ctx context.Context, q store.PlannedQuery) error 
 		last := runs[len(runs)-1]
 		q.After, q.AfterID = last.Scheduled, last.ID
 		r.queue.OpenSerial(runs, func() { // at once: those who start them are not to look at them in vain
-			r.Leases.Note(q.Shards, func(h *lease.Hold) { h.LoadedTo = queue.KeyOfRun(&last) })
+			r.Leases.Note(q.Shards, func(h *lease.Hold) { h.LoadedTo = compact.KeyOf(&last) })
 		})
 		r.readAhead(ctx, runs)
 		page, q.Limit = runs, core.ScanRuns
@@ -89,9 +91,9 @@ func (r *reloader) readAhead(ctx context.Context, page []store.Run) {
 
 // readOn reads an app's planned runs from behind its horizon, as far as there is
 // room for them.
-func (r *reloader) readOn(ctx context.Context, owned []store.Shard, app string, from lease.RingEntry, before time.Time) error {
+func (r *reloader) readOn(ctx context.Context, owned []store.Shard, app string, from timering.Key, before time.Time) error {
 	q := store.PlannedQuery{Shards: owned, App: app, Before: before, After: time.UnixMilli(from.At).UTC(), AfterID: from.RunID, Limit: core.ScanRuns}
-	if from == (lease.RingEntry{}) {
+	if from == (timering.Key{}) {
 		q.After = time.Time{}
 	}
 	var page []store.Run
@@ -106,7 +108,7 @@ func (r *reloader) readOn(ctx context.Context, owned []store.Shard, app string, 
 		}
 		page = runs
 		last := runs[len(runs)-1]
-		q.After, q.AfterID, from = last.Scheduled, last.ID, queue.KeyOfRun(&last)
+		q.After, q.AfterID, from = last.Scheduled, last.ID, compact.KeyOf(&last)
 	}
 }
 
@@ -129,8 +131,8 @@ const (
 type reconciler struct {
 	*core.Core
 	queue   *queue.Queue
-	last    time.Time       // monotonic: the last comparison
-	after   lease.RingEntry // where the next one begins
+	last    time.Time    // monotonic: the last comparison
+	after   timering.Key // where the next one begins
 	missing map[int64]missed
 }
 
@@ -172,7 +174,7 @@ func (c *reconciler) reconcile(ctx context.Context, owned []store.Shard) error {
 	c.last = now
 	for range reconcilePages {
 		q := store.PlannedQuery{Shards: owned, Before: c.Clock.Now().Add(-overdueBy), AfterID: c.after.RunID, Limit: core.ScanRuns}
-		if c.after != (lease.RingEntry{}) {
+		if c.after != (timering.Key{}) {
 			q.After = time.UnixMilli(c.after.At).UTC()
 		}
 		runs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return c.Store.Planned(ctx, nil, q) })
@@ -183,10 +185,10 @@ func (c *reconciler) reconcile(ctx context.Context, owned []store.Shard) error {
 			c.miss(r, now)
 		}
 		if len(runs) < q.Limit {
-			c.after = lease.RingEntry{}
+			c.after = timering.Key{}
 			return nil
 		}
-		c.after = queue.KeyOfRun(&runs[len(runs)-1])
+		c.after = compact.KeyOf(&runs[len(runs)-1])
 	}
 	return nil
 }
