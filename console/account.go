@@ -101,58 +101,58 @@ func (q *request) showAccount(status int, faults map[string]string) error {
 }
 
 // errNoLogin is the answer to a program that shows a token, where a person has to be.
-var errNoLogin = &problem{status: http.StatusForbidden, key: "problem.nologin"}
+var errNoLogin = &web.Problem{Status: http.StatusForbidden, Key: "problem.nologin"}
 
 // password gives the user another password, who has to say the one there is. Other sessions end by that.
 func (q *request) password() error {
 	account := *q.user.account
-	right, wait, err := q.isPassword(&account, q.field("old"))
+	right, wait, err := q.isPassword(&account, q.Field("old"))
 	faults := map[string]string{}
 	switch {
 	case err != nil:
 		return err
 	case wait > 0:
-		q.w.Header().Set("Retry-After", strconv.Itoa(web.Seconds(wait)))
+		q.W.Header().Set("Retry-After", strconv.Itoa(web.Seconds(wait)))
 		return q.showAccount(http.StatusTooManyRequests, map[string]string{"old": q.text("login.wait", "n", web.Seconds(wait))})
 	case !right:
 		faults["old"] = q.text("account.wrong")
 	}
 	var weak web.WeakPassword
 	switch {
-	case errors.As(web.CheckPassword(account.Name, q.field("password")), &weak):
+	case errors.As(web.CheckPassword(account.Name, q.Field("password")), &weak):
 		faults["password"] = q.text(string(weak))
-	case q.field("password") != q.field("again"):
+	case q.Field("password") != q.Field("again"):
 		faults["again"] = q.text("password.again")
-	case q.field("password") == q.field("old"):
+	case q.Field("password") == q.Field("old"):
 		faults["password"] = q.text("password.same")
 	}
 	if len(faults) > 0 {
 		return q.showAccount(http.StatusUnprocessableEntity, faults)
 	}
-	if account.Password, err = q.hasher.Hash(q.ctx, q.hashes, q.field("password")); err != nil {
+	if account.Password, err = q.hasher.Hash(q.ctx, q.hashes, q.Field("password")); err != nil {
 		return err
 	}
 	if account, err = q.accounts.UpdateUser(q.ctx, account); err != nil {
 		return err
 	}
-	q.Logger.Info("console: a password was changed", "user", account.Name, "client", q.client.Text, "request", q.id)
+	q.Logger.Info("console: a password was changed", "user", account.Name, "client", q.Client.Text, "request", q.ID)
 	if err := q.keepSetting(&account, mustChange, nil); err != nil {
 		return err
 	}
-	if _, err := q.begin(&account, q.field("password")); err != nil {
+	if _, err := q.begin(&account, q.Field("password")); err != nil {
 		return err
 	}
-	return q.redirect(saying("account", "password"))
+	return q.Redirect(saying("account", "password"))
 }
 
 // isPassword reports whether a password is that of the account, or how long a try has to wait: tries count as
 // those to log in do.
 func (q *request) isPassword(account *store.User, given string) (is bool, wait time.Duration, err error) {
-	t := &try{name: account.Name, at: time.Now(), from: q.client.Network(), secret: q.hasLoggedIn(account)}
+	t := &try{name: account.Name, at: time.Now(), from: q.Client.Network(), secret: q.hasLoggedIn(account)}
 	if wait, err = q.mayTry(t); err != nil || wait > 0 {
 		return false, wait, err
 	}
-	q.hashes = q.holder(t)
+	q.hashes = q.hashesFor(t)
 	if is, _, err = q.hasher.Matches(q.ctx, q.hashes, account.Password, given); err != nil {
 		return false, 0, err
 	}
@@ -174,7 +174,7 @@ func (q *request) endSessionsOf(user, back string) error {
 	}
 	var ends []int64
 	for _, s := range list {
-		if !s.This && (q.field("all") != "" || q.field("id") == strconv.FormatInt(s.ID, 10)) {
+		if !s.This && (q.Field("all") != "" || q.Field("id") == strconv.FormatInt(s.ID, 10)) {
 			ends = append(ends, s.ID)
 		}
 	}
@@ -188,7 +188,7 @@ func (q *request) endSessionsOf(user, back string) error {
 			return err
 		}
 	}
-	return q.redirect(saying(back, "ended"))
+	return q.Redirect(saying(back, "ended"))
 }
 
 // EndsSessions is where a form is sent that ends sessions, of who is logged in or of another user.

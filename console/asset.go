@@ -20,8 +20,8 @@ func words() fs.FS {
 
 // asset answers with a file that pages refer to.
 func (q *request) asset() error {
-	there, err := q.assets.Serve(q.w, q.r, q.values["name"])
-	if q.wrote = there; !there {
+	there, err := q.assets.Serve(q.W, q.R, q.values["name"])
+	if q.Wrote = there; !there {
 		return errNotThere
 	}
 	return err
@@ -29,14 +29,14 @@ func (q *request) asset() error {
 
 // health says in one word whether the store answers.
 func (q *request) health() error {
-	h := q.w.Header()
+	h := q.W.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	word := "ok"
 	if _, err := q.Store.Groups(q.ctx); err != nil {
-		q.w.WriteHeader(http.StatusServiceUnavailable)
+		q.W.WriteHeader(http.StatusServiceUnavailable)
 		word = "unavailable"
 	}
-	q.wrote = true
-	_, err := q.w.Write([]byte(word + "\n"))
+	q.Wrote = true
+	_, err := q.W.Write([]byte(word + "\n"))
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 )
 
 // awayView is what this process knows without the store.
@@ -35,11 +36,11 @@ type appRuns struct {
 }
 
 // away is what is said beside a problem of the store; nil for other problems, and for nobody.
-func (q *request) away(p *problem) *awayView {
-	if q.user == nil || !slices.Contains([]string{"problem.store", "problem.slow"}, p.key) {
+func (q *request) away(p *web.Problem) *awayView {
+	if q.user == nil || !slices.Contains([]string{"problem.store", "problem.slow"}, p.Key) {
 		return nil
 	}
-	v := &awayView{Again: q.r.Method == "GET"}
+	v := &awayView{Again: q.R.Method == "GET"}
 	if at := q.answered.Load(); at != 0 {
 		v.Answered = time.UnixMilli(at)
 	}

@@ -136,7 +136,7 @@ func usedKeys(t *testing.T) (used map[string]string, prefixes []string) {
 		first[part] = true
 	}
 	key := regexp.MustCompile(`^([a-z]+)(\.[a-z]+)+$`)
-	for _, name := range append(must1(filepath.Glob("*.go")), must1(filepath.Glob("internal/web/*.go"))...) {
+	for _, name := range append(must1(filepath.Glob("*.go")), must1(filepath.Glob("internal/*/*.go"))...) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}

@@ -37,13 +37,13 @@ func (q *request) changes() error {
 	if q.record == nil {
 		return notOffered("xxljob.ChangeRecord")
 	}
-	if err := q.validQuery(changeFilters); err != nil {
+	if err := q.ValidQuery(changeFilters); err != nil {
 		return err
 	}
-	if q.query("form") != "" {
+	if q.Query("form") != "" {
 		return q.tidyFilter("changes", changeFilters)
 	}
-	f := changeFilter{Actor: q.query("actor"), App: q.query("app"), Verb: q.query("verb"), Object: q.query("object"), ID: q.query("id"), Since: q.query("since"), Until: q.query("until")}
+	f := changeFilter{Actor: q.Query("actor"), App: q.Query("app"), Verb: q.Query("verb"), Object: q.Query("object"), ID: q.Query("id"), Since: q.Query("since"), Until: q.Query("until")}
 	if f.ID != "" && f.Object == "" {
 		f.Object = store.ObjectJob // an ID alone is a job's
 	}

@@ -28,7 +28,7 @@ func (p *page) One(r *xxljob.Run) []xxljob.Run { return []xxljob.Run{*r} }
 func (p *page) Next(n int) int { return n + 1 }
 
 // Part reports whether only a part of the page is wanted.
-func (p *page) Part() bool { return p.q.isPart() }
+func (p *page) Part() bool { return p.q.IsPart() }
 
 // Took is how long a run took, or takes so far; "–" for one that has not begun.
 func (p *page) Took(r xxljob.Run) string {

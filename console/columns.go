@@ -214,17 +214,17 @@ func (ch *chosen) setColumns(list string, names []string) {
 // takeColumns takes over the columns of the list that the form is about, if it is about one, or
 // reports that there is no such thing.
 func (q *request) takeColumns(ch *chosen) bool {
-	list := q.field("list")
+	list := q.Field("list")
 	if list == "" {
 		return true
 	}
 	is := len(choosable(list)) > 0
-	if q.field("usual") != "" {
+	if q.Field("usual") != "" {
 		ch.setColumns(list, nil)
 		delete(ch.Columns, list)
 		return is
 	}
-	names := q.r.PostForm["column"]
+	names := q.R.PostForm["column"]
 	known := knownColumns(list, names)
 	ch.setColumns(list, known)
 	return is && len(known) == len(names)

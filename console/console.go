@@ -4,14 +4,10 @@ package console
 
 import (
 	"context"
-	"crypto/rand"
 	"html/template"
 	"net/http"
-	"net/url"
-	"path"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +33,7 @@ type console struct {
 	table     []route
 	fields    map[string]*formField // of the form of a job: see formFieldsByOf
 	origins   *http.CrossOriginProtection
+	mount     web.Mount
 	policy    string // Content-Security-Policy
 	hasher    *web.Hasher
 	bodies    *slots.Slots    // for those that are large
@@ -60,7 +57,7 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), hasher: web.NewHasher(), bodies: slots.New(largeBodies), refused: slots.NewRefusals(refusalsOf(cfg.Scheduler)), lookups: slots.New(lookupsAtOnce), underWay: slots.New(pagesAtOnce), lengthy: slots.New(lengthyAtOnce), costly: slots.New(costlyAtOnce), limiters: newLimiters(), setupper: setupper{turn: make(chan struct{}, 1)}}
+	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), hasher: web.NewHasher(), bodies: web.NewBodies(), refused: slots.NewRefusals(refusalsOf(cfg.Scheduler)), lookups: slots.New(lookupsAtOnce), underWay: slots.New(pagesAtOnce), lengthy: slots.New(lengthyAtOnce), costly: slots.New(costlyAtOnce), limiters: newLimiters(), setupper: setupper{turn: make(chan struct{}, 1)}}
 	if cfg.OwnSetup {
 		c.setupper.own()
 	}
@@ -78,7 +75,8 @@ func New(cfg Config) (http.Handler, error) {
 			return nil, err // withDefaults has checked it
 		}
 	}
-	c.policy = policyFor(cfg.FrameAncestors)
+	c.mount = web.Mount{Prefix: cfg.Prefix, SecureCookies: cfg.SecureCookies, TrustedProxies: cfg.TrustedProxies, HasPage: c.hasPage}
+	c.policy = web.PolicyFor(cfg.FrameAncestors)
 	if c.assets, err = web.LoadAssets(files, "asset/*.css", "asset/*.js", "asset/*.svg", "asset/vendor/*.js"); err != nil {
 		return nil, err
 	}
@@ -94,13 +92,8 @@ func New(cfg Config) (http.Handler, error) {
 // request is one request on its way to its answer.
 type request struct {
 	*console
-	w    http.ResponseWriter
-	r    *http.Request
-	ctx  context.Context
-	id   string // by which it is found in the log and in the record of changes
-	path string // below the mount, without a slash before it
-
-	client web.Client
+	*web.Exchange
+	ctx context.Context
 
 	route   *route            // nil where there is none
 	values  map[string]string // what is variable in the path
@@ -111,41 +104,27 @@ type request struct {
 	secrets map[int64]bool // what learnSecrets has found out
 	look    preferences
 
-	wrote bool // something of the answer
-
-	hashes   slots.Holder // for whom the hashes of a login count
-	hasRead  bool         // the body
-	giveBack []func()     // the slots that it has
+	hashes slots.Holder // for whom the hashes of a login count
 }
 
 // ServeHTTP answers a request.
 func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	q := &request{console: c, w: w, r: r, id: rand.Text()[:12], client: web.ClientOf(c.TrustedProxies, r)}
-	h := w.Header()
-	h.Set("Content-Security-Policy", c.policy)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Request-Id", q.id)
+	q := &request{console: c, Exchange: c.mount.Exchange(w, r)}
+	q.Secure(c.policy)
 	defer func() {
 		if v := recover(); v != nil {
 			if v == http.ErrAbortHandler {
 				panic(v)
 			}
-			c.Logger.Error("console: a page has panicked", "request", q.id, "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
-			q.fail(&problem{status: http.StatusInternalServerError, key: "problem.panic"})
+			c.Logger.Error("console: a page has panicked", "request", q.ID, "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
+			q.fail(&web.Problem{Status: http.StatusInternalServerError, Key: "problem.panic"})
 		}
 	}()
-	below, ours := strings.CutPrefix(r.URL.Path, c.Prefix+"/")
-	if raw := r.URL.EscapedPath(); strings.Contains(strings.ToUpper(raw), "%2F") { // browsers take it for no slash: links would lead elsewhere
-		below, ours = strings.TrimPrefix(raw, c.Prefix+"/"), false
-	}
-	defer q.leave()
-	q.path, q.ctx, q.look = below, r.Context(), c.defaultPreferences(r)
-	if to := c.slashed(r); to != "" {
-		h.Set("Location", to)
-		w.WriteHeader(http.StatusSeeOther)
+	defer q.Leave()
+	below, ours := c.mount.Below(r)
+	q.Path, q.ctx, q.look = below, r.Context(), c.defaultPreferences(q.Exchange)
+	if to := c.mount.Slashed(r); to != "" {
+		q.RedirectOut(to)
 		return
 	}
 	if !ours {
@@ -157,30 +136,20 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// slashed is where a request leads that is for the mount without the slash behind it, as seen from
-// there; empty for others. Where the host strips the prefix, the mount has the name that was asked
-// for.
-func (c *console) slashed(r *http.Request) string {
-	if r.URL.Path != c.Prefix || r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return ""
-	}
-	name := path.Base(c.Prefix)
-	if c.Prefix == "" {
-		asked, err := url.ParseRequestURI(r.RequestURI)
-		if err != nil {
-			return ""
-		}
-		at := asked.EscapedPath()
-		if name = at[strings.LastIndex(at, "/")+1:]; name == "" || name == "." || name == ".." || name == "*" {
-			return ""
+// hasPage reports whether there is a page at a path below the mount.
+func (c *console) hasPage(path string) bool {
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		rt, values, _ := match(c.table, method, path)
+		if _, err := strconv.ParseInt(values["id"], 10, 64); rt != nil && (err == nil || values["id"] == "") {
+			return true
 		}
 	}
-	return "./" + name + "/"
+	return false
 }
 
 // serve finds the route, checks whether it may be asked, and asks it.
 func (q *request) serve() error {
-	rt, values, known := match(q.table, q.r.Method, q.path)
+	rt, values, known := match(q.table, q.R.Method, q.Path)
 	switch {
 	case rt == nil && known:
 		return errBadMethod
@@ -188,11 +157,11 @@ func (q *request) serve() error {
 		return errNotThere
 	}
 	q.route, q.values = rt, values
-	ctx, cancel := context.WithTimeout(q.r.Context(), rt.timeout())
+	ctx, cancel := context.WithTimeout(q.R.Context(), rt.timeout())
 	defer cancel()
-	q.ctx = store.WithClient(ctx, q.client.Text, q.id)
-	q.r = q.r.WithContext(q.ctx)
-	if err := q.origins.Check(q.r); err != nil {
+	q.ctx = store.WithClient(ctx, q.Client.Text, q.ID)
+	q.R = q.R.WithContext(q.ctx)
+	if err := q.origins.Check(q.R); err != nil {
 		return errForeign
 	}
 	err := q.admit(rt) // before the body is read: users have room of their own for theirs
@@ -207,6 +176,22 @@ func (q *request) serve() error {
 	err = q.serveRoute(rt)
 	if err == nil && rt.needs > anybody && rt.pattern != "troubles" { // which asks the scheduler alone
 		q.answered.Store(time.Now().UnixMilli())
+	}
+	return err
+}
+
+// readForm reads the form of a request that changes something.
+func (q *request) readForm(rt *route) error {
+	of := web.FormBounds{Bytes: mostBody, Fields: rt.fields(), Who: q.holder()}
+	switch {
+	case rt.takesKept():
+		of.Bytes += mostBeside
+	case q.user == nil:
+		of.Bytes = web.MostOpen
+	}
+	size, err := q.ReadForm(q.bodies, of)
+	if err == nil && rt.keeps && size > mostBody && q.Field("show") != showResumed {
+		return web.ErrTooLarge // or the login could not keep it
 	}
 	return err
 }
@@ -289,24 +274,24 @@ func (q *request) readObject(of object) (app string, err error) {
 // fail answers with what went wrong. What is the user's own fault is not logged.
 func (q *request) fail(err error) {
 	p := asProblem(err)
-	if p.status >= http.StatusInternalServerError && p.cause != nil {
-		q.Logger.Warn("console: a request has failed", "request", q.id, "path", q.r.URL.Path, "error", p.cause)
+	if p.Status >= http.StatusInternalServerError && p.Cause != nil {
+		q.Logger.Warn("console: a request has failed", "request", q.ID, "path", q.R.URL.Path, "error", p.Cause)
 	}
-	if q.wrote {
+	if q.Wrote {
 		return // the answer has begun; it ends here
 	}
-	if p == errMustChange && q.r.Method == http.MethodGet && !q.isPart() && q.redirect("account") == nil {
+	if p == errMustChange && q.R.Method == http.MethodGet && !q.IsPart() && q.Redirect("account") == nil {
 		return
 	}
-	if p == errNobody && q.sendsToLogin() || p == errSetup && q.r.Method == http.MethodGet && !q.isPart() && q.redirect("setup") == nil {
+	if p == errNobody && q.sendsToLogin() || p == errSetup && q.R.Method == http.MethodGet && !q.IsPart() && q.Redirect("setup") == nil {
 		return
 	}
-	h := q.w.Header()
+	h := q.W.Header()
 	if p == errNobody && q.Auth.ask != "" {
 		h.Set("WWW-Authenticate", q.Auth.ask)
 	}
-	if p.after > 0 {
-		h.Set("Retry-After", strconv.Itoa(web.Seconds(p.after)))
+	if p.After > 0 {
+		h.Set("Retry-After", strconv.Itoa(web.Seconds(p.After)))
 	}
 	if !q.keepForm(p) {
 		q.problemPage(p)

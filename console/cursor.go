@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 )
 
 // cursorOf is a place in a list of an order, as text.
@@ -26,7 +27,7 @@ func cursorOf(order string, at any) string {
 // cursor reads a place of the query into at, if there is one. One that was made for another
 // order, or by nobody, is a bad request.
 func (q *request) cursor(name, order string, at any) error {
-	text := q.r.URL.Query().Get(name)
+	text := q.R.URL.Query().Get(name)
 	if text == "" {
 		return nil
 	}
@@ -48,7 +49,7 @@ func (q *request) cursor(name, order string, at any) error {
 		}
 	}
 	if err != nil {
-		return badRequest(fmt.Errorf("the place %q of the list: %w", name, err))
+		return web.BadRequest(fmt.Errorf("the place %q of the list: %w", name, err))
 	}
 	return nil
 }
@@ -57,12 +58,12 @@ func (q *request) cursor(name, order string, at any) error {
 // of who asks.
 func asked(err error) error {
 	if len(xxljob.FieldErrors(err)) > 0 {
-		return badRequest(err)
+		return web.BadRequest(err)
 	}
 	return err
 }
 
 // notOffered says that the store does not answer what the page needs.
-func notOffered(what string) *problem {
-	return &problem{status: 501, key: "problem.notoffered", cause: errors.New(what)}
+func notOffered(what string) *web.Problem {
+	return &web.Problem{Status: 501, Key: "problem.notoffered", Cause: errors.New(what)}
 }

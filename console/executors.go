@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/finding"
 	"github.com/xxljob/xxljob/store"
 )
@@ -109,17 +110,17 @@ type shardLine struct {
 
 // executors shows them.
 func (q *request) executors() error {
-	if err := q.validQuery([]string{"app", "text"}); err != nil {
+	if err := q.ValidQuery([]string{"app", "text"}); err != nil {
 		return err
 	}
-	b := executorsPage{Tab: q.query("tab"), Tabs: []string{"", "nodes", "shards"}, Text: q.query("text")}
+	b := executorsPage{Tab: q.Query("tab"), Tabs: []string{"", "nodes", "shards"}, Text: q.Query("text")}
 	if !slices.Contains(b.Tabs, b.Tab) {
-		return badRequest(fmt.Errorf("tab %q", b.Tab))
+		return web.BadRequest(fmt.Errorf("tab %q", b.Tab))
 	}
-	if from := q.query("from"); from != "" {
+	if from := q.Query("from"); from != "" {
 		n, err := strconv.Atoi(from)
 		if err != nil || n < 0 {
-			return badRequest(fmt.Errorf("from %q", from))
+			return web.BadRequest(fmt.Errorf("from %q", from))
 		}
 		b.From = n
 	}
@@ -131,8 +132,8 @@ func (q *request) executors() error {
 	seen.Groups = slices.DeleteFunc(slices.Clone(seen.Groups), func(g store.Group) bool { return !allowed(q.user, see, g.App) })
 	c := q.clusterOf(&seen)
 	b.Cut = len(world.Running) == clusterRead || len(world.Waiting) == clusterRead
-	poll := q.with(map[string]string{"seen": ""})
-	if app := q.query("app"); app != "" {
+	poll := q.With(map[string]string{"seen": ""})
+	if app := q.Query("app"); app != "" {
 		if b.Of = c.oneApp(app); b.Of == nil {
 			return errNotThere
 		}
@@ -171,10 +172,10 @@ func paged[L any](b *executorsPage, q *request, list []L, name func(*L) string) 
 		if from > executorsOnAPage {
 			before = strconv.Itoa(from - executorsOnAPage)
 		}
-		b.Newer = q.with(map[string]string{"from": before, "seen": ""})
+		b.Newer = q.With(map[string]string{"from": before, "seen": ""})
 	}
 	if to < len(list) {
-		b.Older = q.with(map[string]string{"from": strconv.Itoa(to), "seen": ""})
+		b.Older = q.With(map[string]string{"from": strconv.Itoa(to), "seen": ""})
 	}
 	return list[from:to]
 }

@@ -33,8 +33,8 @@ func Routes() (list []RouteInfo) {
 	return list
 }
 
-// OwnPage is ownPage.
-var OwnPage = ownPage
+// OwnPage is web.OwnPage.
+var OwnPage = web.OwnPage
 
 // VisibleText is web.Visible.
 var VisibleText = web.Visible

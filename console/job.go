@@ -99,10 +99,10 @@ func (q *request) jobPage() error {
 		v.NextErr = q.text("fault.invalid.conf", "why", why(news.bad))
 	}
 	v.Waits = j.Schedule.Type == xxljob.ScheduleFixDelay && j.Next.IsZero() && !j.Stopped
-	if q.may(operate, j.App) && !q.isPart() {
+	if q.may(operate, j.App) && !q.IsPart() {
 		v.Once = q.newOnce()
 	}
-	return q.showLive("job", q.with(map[string]string{"seen": "", "said": ""}), time.Time{}, v)
+	return q.showLive("job", q.With(map[string]string{"seen": "", "said": ""}), time.Time{}, v)
 }
 
 // instant is one of the next of a job; Note says what a change of clocks makes of it, or is "".
@@ -193,7 +193,7 @@ func (q *request) facts(j *xxljob.Job) (list []fact) {
 
 // said is what has just been done, as the address of the page says: one of a few keys.
 func (q *request) said() string {
-	if key := "said." + q.query("said"); q.query("said") != "" && q.look.language.Has(key) {
+	if key := "said." + q.Query("said"); q.Query("said") != "" && q.look.language.Has(key) {
 		return q.text(key)
 	}
 	return ""
@@ -211,7 +211,7 @@ func (q *request) askStart() error { return q.askTurn("start") }
 func (q *request) askStop() error  { return q.askTurn("stop") }
 
 func (q *request) askTurn(do string) error {
-	return q.show("turn", http.StatusOK, turnView{Job: q.job, Do: do, Back: ownPage(q.query("back"))})
+	return q.show("turn", http.StatusOK, turnView{Job: q.job, Do: do, Back: web.OwnPage(q.Query("back"))})
 }
 
 // Already reports whether it was done.
@@ -235,17 +235,17 @@ func (q *request) actOnJob(said string, act func() error) error {
 	err := act()
 	switch {
 	case errors.Is(err, xxljob.ErrManual):
-		return &problem{status: http.StatusUnprocessableEntity, key: "problem.manual"}
+		return &web.Problem{Status: http.StatusUnprocessableEntity, Key: "problem.manual"}
 	case errors.Is(err, xxljob.ErrNeverFires):
-		return &problem{status: http.StatusUnprocessableEntity, key: "problem.neverfires"}
+		return &web.Problem{Status: http.StatusUnprocessableEntity, Key: "problem.neverfires"}
 	case err != nil:
 		return err
 	}
-	to := ownPage(q.field("back")) // a list, where it was done there
+	to := web.OwnPage(q.Field("back")) // a list, where it was done there
 	if to == "" {
 		to = "jobs/" + strconv.FormatInt(q.job.ID, 10)
 	}
-	return q.redirect(saying(to, said))
+	return q.Redirect(saying(to, said))
 }
 
 // saying is the address of a page that says what has been done.
@@ -253,7 +253,7 @@ func saying(page, said string) string {
 	path, query, _ := strings.Cut(page, "?")
 	values, _ := url.ParseQuery(query) // what is none in it is left out
 	values.Set("said", said)
-	return path + queryOf(values)
+	return path + web.QueryOf(values)
 }
 
 // redacted is a text as the host lets it be shown. What the host's function does not return for
@@ -264,7 +264,7 @@ func (q *request) redacted(app string, field Field, text string) (shown string) 
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			q.Logger.Error("console: Config.Redact has panicked", "request", q.id, "panic", v)
+			q.Logger.Error("console: Config.Redact has panicked", "request", q.ID, "panic", v)
 			shown = "●●●"
 		}
 	}()

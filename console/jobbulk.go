@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -77,10 +78,10 @@ func (q *request) bulk() error {
 	if err != nil {
 		return err
 	}
-	v := bulkView{Do: q.field("do"), Back: ownPage(q.field("back")), IDs: ids, Resumed: q.field("show") == showResumed}
+	v := bulkView{Do: q.Field("do"), Back: web.OwnPage(q.Field("back")), IDs: ids, Resumed: q.Field("show") == showResumed}
 	if v.Resumed { // it is asked again, whatever was said before
-		q.r.PostForm.Del("sure")
-		q.r.PostForm.Del("count")
+		q.R.PostForm.Del("sure")
+		q.R.PostForm.Del("count")
 	}
 	if v.Back == "" {
 		v.Back = "jobs"
@@ -93,12 +94,12 @@ func (q *request) bulk() error {
 	need, act := q.bulkDo(v.Do, tags)
 	switch {
 	case act == nil:
-		return badRequest(errors.New("there is no such thing to do"))
+		return web.BadRequest(errors.New("there is no such thing to do"))
 	case v.Do == "tag" && asks:
 		return q.askForTags(&v, tags, jobs)
-	case v.Do == "remove" && q.field("count") != strconv.Itoa(len(ids)):
+	case v.Do == "remove" && q.Field("count") != strconv.Itoa(len(ids)):
 		return q.askToRemove(&v, jobs)
-	case v.Do != "tag" && v.Do != "remove" && q.field("sure") != "yes":
+	case v.Do != "tag" && v.Do != "remove" && q.Field("sure") != "yes":
 		return q.askWhether(&v, jobs, need)
 	}
 	q.bulkAll(&v, jobs, need, act)
@@ -107,7 +108,7 @@ func (q *request) bulk() error {
 
 // bulkAll does it with each of the jobs with which the user may.
 func (q *request) bulkAll(v *bulkView, jobs map[int64]xxljob.Job, need action, act bulkAct) {
-	_ = http.NewResponseController(q.w).SetWriteDeadline(time.Now().Add(5 * time.Minute)) // where the server has one
+	_ = http.NewResponseController(q.W).SetWriteDeadline(time.Now().Add(5 * time.Minute)) // where the server has one
 	for _, id := range v.IDs {
 		r := bulkResult{ID: id}
 		job, there := jobs[id]
@@ -115,7 +116,7 @@ func (q *request) bulkAll(v *bulkView, jobs map[int64]xxljob.Job, need action, a
 		case !there || !allowed(q.user, see, job.App):
 			r.Words = q.text("problem.notfound")
 		case !allowed(q.user, need, job.App):
-			r.Name, r.Words = job.Name, q.text(forbidden(need).key)
+			r.Name, r.Words = job.Name, q.text(forbidden(need).Key)
 		default:
 			r.Name = job.Name
 			did, run, err := act(q.ctx, &job)
@@ -150,7 +151,7 @@ func (q *request) askWhether(v *bulkView, jobs map[int64]xxljob.Job, need action
 		case r.Name == "":
 			r.Words = q.text("problem.notfound")
 		case !allowed(q.user, need, job.App):
-			r.Words = q.text(forbidden(need).key)
+			r.Words = q.text(forbidden(need).Key)
 		case v.Do == "start" && job.Schedule.IsManual():
 			r.Words = q.text("problem.manual")
 		case v.Do == "start" && !job.Stopped, v.Do == "stop" && job.Stopped:
@@ -167,7 +168,7 @@ func (q *request) askWhether(v *bulkView, jobs map[int64]xxljob.Job, need action
 func (q *request) askToRemove(v *bulkView, jobs map[int64]xxljob.Job) error {
 	v.ask(q, jobs)
 	status := http.StatusOK
-	if q.r.PostForm.Has("count") {
+	if q.R.PostForm.Has("count") {
 		status, v.Fault = http.StatusUnprocessableEntity, q.text("bulk.count.other")
 	}
 	return q.show("bulkjobs", status, v)
@@ -187,11 +188,11 @@ func (q *request) bulkWords(do string, err error) string {
 		return q.bulkFault(faults[0])
 	}
 	p := asProblem(err)
-	if p.status >= http.StatusInternalServerError {
-		q.Logger.Warn("console: a job of several has failed", "request", q.id, "do", do, "error", err)
-		return q.text(p.key, p.values...) + " " + q.text("bulk.unknown")
+	if p.Status >= http.StatusInternalServerError {
+		q.Logger.Warn("console: a job of several has failed", "request", q.ID, "do", do, "error", err)
+		return q.text(p.Key, p.Values...) + " " + q.text("bulk.unknown")
 	}
-	return q.text(p.key, p.values...)
+	return q.text(p.Key, p.Values...)
 }
 
 // bulkFault is what the scheduler has against a job as it would be, with the field that it is
@@ -208,22 +209,22 @@ func (q *request) bulkFault(e *xxljob.FieldError) string {
 
 // ticked are the IDs of the jobs that are ticked, each once, in order.
 func (q *request) ticked() (ids []int64, err error) {
-	for _, text := range q.r.PostForm["id"] {
+	for _, text := range q.R.PostForm["id"] {
 		for _, part := range separate(text) {
 			id, err := strconv.ParseInt(part, 10, 64)
 			if err != nil || id <= 0 {
-				return nil, badRequest(errors.New("an id is none"))
+				return nil, web.BadRequest(errors.New("an id is none"))
 			}
 			if !slices.Contains(ids, id) {
 				ids = append(ids, id)
 			}
 			if len(ids) > mostRows {
-				return nil, &problem{status: http.StatusRequestEntityTooLarge, key: "bulk.many", values: []any{"most", mostRows}}
+				return nil, &web.Problem{Status: http.StatusRequestEntityTooLarge, Key: "bulk.many", Values: []any{"most", mostRows}}
 			}
 		}
 	}
 	if len(ids) == 0 {
-		return nil, &problem{status: http.StatusUnprocessableEntity, key: "bulk.nojobs"}
+		return nil, &web.Problem{Status: http.StatusUnprocessableEntity, Key: "bulk.nojobs"}
 	}
 	return ids, nil
 }

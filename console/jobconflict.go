@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -84,8 +85,8 @@ func (q *request) showConflict(f *jobForm) error {
 			if err := field.set(&mine, is); err != nil {
 				return err
 			}
-			if q.r.PostForm.Set(field.name, is); hide(is) != is {
-				q.r.PostForm.Del(field.name) // nobody is shown it, and it stays as it is
+			if q.R.PostForm.Set(field.name, is); hide(is) != is {
+				q.R.PostForm.Del(field.name) // nobody is shown it, and it stays as it is
 			}
 		}
 	}
@@ -131,18 +132,18 @@ func kept(form url.Values, had, get string) (list []keptField) {
 }
 
 // isKept reports whether a form is kept that met such a problem: what has panicked might do it again.
-func (q *request) isKept(p *problem) bool {
-	return p == errNobody || p.status == http.StatusServiceUnavailable || p.status == http.StatusTooManyRequests
+func (q *request) isKept(p *web.Problem) bool {
+	return p == errNobody || p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests
 }
 
 // keepForm answers a form that could not be taken with the form as it was typed, and reports
 // whether it has: with the login before it, for who is not logged in any more.
-func (q *request) keepForm(p *problem) bool {
-	if q.route == nil || !q.route.keeps || q.r.PostForm == nil || q.isPart() || q.r.Header.Get("Authorization") != "" && q.Auth.ask == "" {
+func (q *request) keepForm(p *web.Problem) bool {
+	if q.route == nil || !q.route.keeps || q.R.PostForm == nil || q.IsPart() || q.R.Header.Get("Authorization") != "" && q.Auth.ask == "" {
 		return false
 	}
 	if p == errNobody && q.accounts != nil {
-		return q.show("login", p.status, loginPage{Kept: kept(q.r.PostForm, "", keptPrefix), KeptFor: q.path}) == nil
+		return q.show("login", p.Status, loginPage{Kept: kept(q.R.PostForm, "", keptPrefix), KeptFor: q.Path}) == nil
 	}
 	if !q.isKept(p) {
 		return false
@@ -151,19 +152,19 @@ func (q *request) keepForm(p *problem) bool {
 	case q.route.several: // what it shows is in the store
 		return false
 	case q.route.pattern == triggerPattern:
-		return p == errNobody && q.show("once", p.status, q.onceOfNobody()) == nil
+		return p == errNobody && q.show("once", p.Status, q.onceOfNobody()) == nil
 	}
-	f := &jobForm{action: q.path, faults: map[string]string{}}
+	f := &jobForm{action: q.Path, faults: map[string]string{}}
 	if q.job.ID != 0 {
 		f.base = q.job.Definition()
 	}
 	f.job.ID, _ = strconv.ParseInt(q.values["id"], 10, 64)
-	f.job.Name = q.field("name")
-	f.copyOf, _ = strconv.ParseInt(q.field("copyof"), 10, 64)
-	f.restores, _ = strconv.ParseInt(q.field("restores"), 10, 64)
-	failed := &failedView{Title: q.text(p.key, p.values...), Request: q.id}
-	if q.look.language.Has(p.key + ".help") {
-		failed.Help = q.text(p.key+".help", p.values...)
+	f.job.Name = q.Field("name")
+	f.copyOf, _ = strconv.ParseInt(q.Field("copyof"), 10, 64)
+	f.restores, _ = strconv.ParseInt(q.Field("restores"), 10, 64)
+	failed := &failedView{Title: q.text(p.Key, p.Values...), Request: q.ID}
+	if q.look.language.Has(p.Key + ".help") {
+		failed.Help = q.text(p.Key+".help", p.Values...)
 	}
 	switch {
 	case p == errNobody:
@@ -171,10 +172,10 @@ func (q *request) keepForm(p *problem) bool {
 	default:
 		failed.Cause = q.saidBy(p)
 	}
-	return q.showForm(p.status, f, func(v *formView) {
+	return q.showForm(p.Status, f, func(v *formView) {
 		v.Failed = failed
 		if v.Version == 0 {
-			v.Version, _ = strconv.ParseInt(q.field("version"), 10, 64)
+			v.Version, _ = strconv.ParseInt(q.Field("version"), 10, 64)
 		}
 	}) == nil
 }
@@ -189,7 +190,7 @@ func (q *request) keepForm(p *problem) bool {
 // another address than that of the login. And what is kept here would have to be kept by each
 // replica, in a store that has no place for it.
 func (q *request) goOn(account store.User, session *store.Session) error {
-	rt, values, _ := match(q.table, http.MethodPost, q.field("kept"))
+	rt, values, _ := match(q.table, http.MethodPost, q.Field("kept"))
 	u := ofAccount(&account)
 	u.session = session
 	q.user, q.values = &u, values
@@ -200,11 +201,11 @@ func (q *request) goOn(account store.User, session *store.Session) error {
 	if rt.of == nothing && !rt.several && !q.mayAdd() {
 		return forbidden(edit)
 	}
-	return q.show("goon", http.StatusOK, loginPage{Kept: kept(q.r.PostForm, keptPrefix, ""), KeptFor: q.field("kept")})
+	return q.show("goon", http.StatusOK, loginPage{Kept: kept(q.R.PostForm, keptPrefix, ""), KeptFor: q.Field("kept")})
 }
 
 // keepsForm reports whether the form of a login has another one in it, of a page of ours.
 func (q *request) keepsForm() bool {
-	rt, _, _ := match(q.table, http.MethodPost, q.field("kept"))
-	return q.field("kept") != "" && rt != nil && rt.keeps
+	rt, _, _ := match(q.table, http.MethodPost, q.Field("kept"))
+	return q.Field("kept") != "" && rt != nil && rt.keeps
 }

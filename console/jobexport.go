@@ -133,7 +133,7 @@ func (e *export) add(jobs []xxljob.Job) error {
 			return err
 		}
 		if e.size += len(text); e.size > mostExported {
-			return &problem{status: http.StatusRequestEntityTooLarge, key: "export.large", values: []any{"most", jobfile.MaxSize >> 20}}
+			return &web.Problem{Status: http.StatusRequestEntityTooLarge, Key: "export.large", Values: []any{"most", jobfile.MaxSize >> 20}}
 		}
 		e.jobs = append(e.jobs, exportEntry{j.App, j.Key, j.Name, j.ID, text})
 	}
@@ -192,16 +192,16 @@ func (e *export) send() error {
 	for i := range e.jobs {
 		length += len(entryStart(i)) + len(e.jobs[i].text)
 	}
-	h := q.w.Header()
+	h := q.W.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Disposition", `attachment; filename="xxljob-jobs-`+now.Format("20060102T150405Z")+`.json"`)
 	h.Set("Content-Length", strconv.Itoa(len(head)+length+len(tail)))
-	packs := q.packsFile()
-	q.wrote = true
-	if q.r.Method == http.MethodHead {
+	packs := q.PacksFile()
+	q.Wrote = true
+	if q.R.Method == http.MethodHead {
 		return nil
 	}
-	var out io.Writer = &sender{w: q.w, control: http.NewResponseController(q.w), began: time.Now()}
+	var out io.Writer = &sender{w: q.W, control: http.NewResponseController(q.W), began: time.Now()}
 	if packs {
 		packed, end := web.Gzipping(out)
 		defer func() { _ = end() }()

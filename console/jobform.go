@@ -81,14 +81,14 @@ func (q *request) newJob() error {
 	if !q.mayAdd() {
 		return forbidden(edit)
 	}
-	f, err := q.newForm(q.query("copy"))
+	f, err := q.newForm(q.Query("copy"))
 	if err != nil {
 		return err
 	}
 	if f.copyOf != 0 {
 		q.job.ID, q.job.App = f.copyOf, f.base.App // of which this shows the parameter
 	}
-	if app := q.query("app"); app != "" {
+	if app := q.Query("app"); app != "" {
 		f.job.App = app
 	}
 	return q.showForm(http.StatusOK, f, nil)
@@ -126,7 +126,7 @@ func (q *request) newForm(copyOf string) (*jobForm, error) {
 			return nil, errNotThere
 		}
 		if from.IsScript() { // whoever copies a script has written one
-			return nil, &problem{status: http.StatusForbidden, key: "problem.script"}
+			return nil, &web.Problem{Status: http.StatusForbidden, Key: "problem.script"}
 		}
 		f.copyOf, f.base = id, from.Definition()
 		f.base.ID, f.base.Key, f.base.Name = 0, "", q.text("form.copyof", "name", from.Name)
@@ -136,7 +136,7 @@ func (q *request) newForm(copyOf string) (*jobForm, error) {
 }
 
 func (q *request) editJob() error {
-	f, err := q.editForm(q.query("version"))
+	f, err := q.editForm(q.Query("version"))
 	if err != nil {
 		return err
 	}
@@ -175,9 +175,9 @@ func (q *request) hidesParam(j *xxljob.Job) bool {
 
 // showForm shows a form; what was sent stands in it as it was typed.
 func (q *request) showForm(status int, f *jobForm, more func(*formView)) error {
-	v := formView{Job: f.job, Action: f.action, Version: f.job.Version, Other: f.faults[""], Faulty: len(f.faults) > 0, Restores: f.restores, CopyOf: f.copyOf, Script: f.script, Stopped: q.field("stopped") != "", Zone: q.formZone().String()}
+	v := formView{Job: f.job, Action: f.action, Version: f.job.Version, Other: f.faults[""], Faulty: len(f.faults) > 0, Restores: f.restores, CopyOf: f.copyOf, Script: f.script, Stopped: q.Field("stopped") != "", Zone: q.formZone().String()}
 	if f.job.ID != 0 && f.base.ID == 0 { // the job could not be read: all is as it was sent
-		v.Version, _ = strconv.ParseInt(q.field("version"), 10, 64)
+		v.Version, _ = strconv.ParseInt(q.Field("version"), 10, 64)
 	}
 	first, usual := true, q.newDefinition()
 	for _, g := range formGroups() {
@@ -216,10 +216,10 @@ func (q *request) showForm(status int, f *jobForm, more func(*formView)) error {
 func (q *request) fieldOf(f *formField, form *jobForm) fieldView {
 	texts := formTexts{&form.job, q.formZone()}
 	v := fieldView{Name: f.name, Kind: string(f.kind), Value: f.get(&texts), Most: f.most, Fault: form.faults[f.name], Fixed: f.name == "app" && form.job.ID != 0}
-	if v.Hidden = f.name == paramField && (q.hidesParam(&form.base) || form.base.ID == 0 && q.field("hidden") != ""); v.Hidden {
+	if v.Hidden = f.name == paramField && (q.hidesParam(&form.base) || form.base.ID == 0 && q.Field("hidden") != ""); v.Hidden {
 		v.Value = ""
 	}
-	if typed, sent := q.r.PostForm[f.name]; sent && (!v.Fixed || form.base.ID == 0) {
+	if typed, sent := q.R.PostForm[f.name]; sent && (!v.Fixed || form.base.ID == 0) {
 		v.Value = typed[len(typed)-1]
 	}
 	if key := "help." + f.name; q.look.language.Has(key) {
@@ -248,7 +248,7 @@ func (q *request) fieldOf(f *formField, form *jobForm) fieldView {
 // formZone is the zone of the times in the form: the viewer's when it was made, so that who
 // chooses another one meanwhile has not moved them.
 func (q *request) formZone() *time.Location {
-	if zone := zoneOf(q.field("tz")); zone != nil {
+	if zone := zoneOf(q.Field("tz")); zone != nil {
 		return zone
 	}
 	return q.look.zone

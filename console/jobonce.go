@@ -106,7 +106,7 @@ func (q *request) oncePage() error {
 	if err != nil {
 		return err
 	}
-	if q.isPart() {
+	if q.IsPart() {
 		return q.write(http.StatusOK, "offered", q.page("once", v))
 	}
 	return q.show("once", http.StatusOK, v)
@@ -118,7 +118,7 @@ func (q *request) triggerJob() error {
 		return err
 	}
 	t := q.readOnce(v)
-	if q.field("show") == showResumed { // it was sent before the login
+	if q.Field("show") == showResumed { // it was sent before the login
 		v.Resumed = true
 		clear(v.Faults)
 		return q.show("once", http.StatusOK, v)
@@ -126,7 +126,7 @@ func (q *request) triggerJob() error {
 	if len(v.Faults) == 0 {
 		ids, err := q.Scheduler.Trigger(q.ctx, q.grantsOf(), q.job.ID, t)
 		if err == nil {
-			return q.redirect("runs/" + strconv.FormatInt(ids[0], 10))
+			return q.Redirect("runs/" + strconv.FormatInt(ids[0], 10))
 		}
 		list := xxljob.FieldErrors(err)
 		if len(list) == 0 {
@@ -142,7 +142,7 @@ func (q *request) triggerJob() error {
 // onceOfNobody is the form as somebody has typed it who is not logged in, and so is told nothing of
 // the job.
 func (q *request) onceOfNobody() *onceView {
-	v := &onceView{Broadcast: q.field("part")+q.field("parts") != "", Zone: q.formZone().String(), Faults: map[string]string{}, Nobody: q.text("form.nobody"), Login: q.Auth.login}
+	v := &onceView{Broadcast: q.Field("part")+q.Field("parts") != "", Zone: q.formZone().String(), Faults: map[string]string{}, Nobody: q.text("form.nobody"), Login: q.Auth.login}
 	v.Job.ID, _ = strconv.ParseInt(q.values["id"], 10, 64)
 	v.Job.Name = q.values["id"]
 	q.readOnce(v)
@@ -163,10 +163,10 @@ func (q *request) onceFault(v *onceView, e *xxljob.FieldError) {
 
 // readOnce is the trigger that the form asks for.
 func (q *request) readOnce(v *onceView) (t xxljob.Trigger) {
-	v.Param, v.Own, v.Addresses, v.Key = lineFeeds(q.field("param")), q.field("own") != "", q.field("addresses"), strings.TrimSpace(q.field("key"))
-	v.Part, v.Parts, v.At = strings.TrimSpace(q.field("part")), strings.TrimSpace(q.field("parts")), strings.TrimSpace(q.field("at"))
+	v.Param, v.Own, v.Addresses, v.Key = lineFeeds(q.Field("param")), q.Field("own") != "", q.Field("addresses"), strings.TrimSpace(q.Field("key"))
+	v.Part, v.Parts, v.At = strings.TrimSpace(q.Field("part")), strings.TrimSpace(q.Field("parts")), strings.TrimSpace(q.Field("at"))
 	switch {
-	case !q.r.PostForm.Has("param") && !v.Own: // as it is defined
+	case !q.R.PostForm.Has("param") && !v.Own: // as it is defined
 	case v.Hidden && v.Param == "" && !v.Own: // nobody has seen it
 	case v.Param == lineFeeds(q.job.Param) && !v.Own && !v.Hidden: // as it is defined, also after a later edit
 	default:
@@ -175,11 +175,11 @@ func (q *request) readOnce(v *onceView) (t xxljob.Trigger) {
 	t.Key = v.Key
 	for i := range v.Offered {
 		o := &v.Offered[i]
-		if o.Ticked = slices.Contains(q.r.PostForm["address"], o.Address); o.Ticked {
+		if o.Ticked = slices.Contains(q.R.PostForm["address"], o.Address); o.Ticked {
 			t.Addresses = append(t.Addresses, o.Address)
 		}
 	}
-	for _, address := range q.r.PostForm["address"] { // one that was offered before, and is not any more
+	for _, address := range q.R.PostForm["address"] { // one that was offered before, and is not any more
 		if !slices.Contains(t.Addresses, address) && !slices.Contains(separate(v.Addresses), address) {
 			v.Addresses = strings.TrimSpace(v.Addresses + "\n" + address)
 		}

@@ -34,11 +34,11 @@ func (q *request) showRemove(status int, typed, fault string) error {
 }
 
 func (q *request) removeJob() error {
-	if typed := strings.TrimSpace(q.field("name")); typed != strings.TrimSpace(q.job.Name) {
+	if typed := strings.TrimSpace(q.Field("name")); typed != strings.TrimSpace(q.job.Name) {
 		return q.showRemove(http.StatusUnprocessableEntity, typed, q.text("remove.other"))
 	}
 	if err := q.Scheduler.RemoveJob(q.ctx, q.job.ID); err != nil {
 		return err
 	}
-	return q.redirect("jobs?said=removed")
+	return q.Redirect("jobs?said=removed")
 }

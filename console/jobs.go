@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -103,7 +104,7 @@ func orderOf(name string) (string, store.JobOrder) {
 }
 
 // home leads to the list of jobs.
-func (q *request) home() error { return q.redirect("overview") }
+func (q *request) home() error { return q.Redirect("overview") }
 
 func (q *request) jobs() error {
 	reader, f, err := q.asksForJobs()
@@ -114,7 +115,7 @@ func (q *request) jobs() error {
 		if err != nil {
 			return err
 		}
-		return q.redirect(to)
+		return q.Redirect(to)
 	}
 	search, sight, err := q.searchOf(&f)
 	if err != nil {
@@ -124,7 +125,7 @@ func (q *request) jobs() error {
 	if err := q.cursor("after", f.Order, &search.After); err != nil {
 		return err
 	}
-	if sight.all && !q.isPart() {
+	if sight.all && !q.IsPart() {
 		if p.Apps, err = q.appNames(); err != nil {
 			return err
 		}
@@ -135,7 +136,7 @@ func (q *request) jobs() error {
 	read := func(ctx context.Context) (jobsListed, error) {
 		return q.under(store.WithShortTexts(ctx, 0)).listJobs(reader, &f, search)
 	}
-	listed, of, err := sharedAt(q, fmt.Sprintf("jobs %s %#v %q", sightKey(sight.apps, sight.all), f, q.query("after")), read)
+	listed, of, err := sharedAt(q, fmt.Sprintf("jobs %s %#v %q", sightKey(sight.apps, sight.all), f, q.Query("after")), read)
 	if err != nil {
 		return asked(err)
 	}
@@ -152,10 +153,10 @@ func (q *request) jobs() error {
 		line.Words = line.Schedule.DescribeIn(q.look.language.Tag)
 		p.Jobs = append(p.Jobs, line)
 	}
-	p.Export = strings.Replace(q.with(map[string]string{"after": "", trail: "", "seen": "", "said": "", "rows": ""}), "jobs", "jobs/export", 1)
+	p.Export = strings.Replace(q.With(map[string]string{"after": "", web.Trail: "", "seen": "", "said": "", "rows": ""}), "jobs", "jobs/export", 1)
 	poll := ""
-	if q.query("after") == "" {
-		poll = q.with(map[string]string{"seen": "", "said": ""})
+	if q.Query("after") == "" {
+		poll = q.With(map[string]string{"seen": "", "said": ""})
 	}
 	return q.showLive("jobs", poll, of.At, p)
 }
@@ -226,16 +227,16 @@ var jobFilters = []string{"text", "app", "state", "type", "failing", "handler", 
 
 // jobFilter reads the filters of the list from the address of the page.
 func (q *request) jobFilter() (jobFilter, error) {
-	if err := q.validQuery(jobFilters); err != nil {
+	if err := q.ValidQuery(jobFilters); err != nil {
 		return jobFilter{}, err
 	}
-	f := jobFilter{Text: q.query("text"), App: q.query("app"), State: q.query("state"), Handler: q.query("handler"), Author: q.query("author"), Tag: q.query("tag"), Order: q.query("order"), Type: q.query("type"), Failing: q.query("failing"), Rows: q.query("rows")}
+	f := jobFilter{Text: q.Query("text"), App: q.Query("app"), State: q.Query("state"), Handler: q.Query("handler"), Author: q.Query("author"), Tag: q.Query("tag"), Order: q.Query("order"), Type: q.Query("type"), Failing: q.Query("failing"), Rows: q.Query("rows")}
 	f.Order, f.order = orderOf(f.Order)
 	if f.Type != "" && !slices.Contains(scheduleTypes(), f.Type) {
-		return f, badRequest(fmt.Errorf("type %q", f.Type))
+		return f, web.BadRequest(fmt.Errorf("type %q", f.Type))
 	}
 	if !slices.Contains(jobStates, f.State) {
-		return f, badRequest(fmt.Errorf("state %q", f.State))
+		return f, web.BadRequest(fmt.Errorf("state %q", f.State))
 	}
 	f.rows = jobsOnAPage
 	if f.Rows == "200" || f.Rows == "500" {
@@ -248,8 +249,8 @@ func (q *request) jobFilter() (jobFilter, error) {
 // "".
 func (q *request) typedNumber() (string, error) {
 	to, err := q.typedRun()
-	id, no := strconv.ParseInt(strings.TrimSpace(q.query("text")), 10, 64)
-	if err != nil || to != "" || no != nil || id <= 0 || q.isPart() {
+	id, no := strconv.ParseInt(strings.TrimSpace(q.Query("text")), 10, 64)
+	if err != nil || to != "" || no != nil || id <= 0 || q.IsPart() {
 		return to, err
 	}
 	found, err := q.jobsByID([]int64{id})
@@ -378,8 +379,8 @@ func (q *request) mayAnywhere(do action) bool {
 // chips are the filters that are set.
 func (q *request) chips(page string, names []string) (list []chip) {
 	for _, name := range names {
-		if v := q.query(name); v != "" {
-			list = append(list, chip{q.text(page + ".filter." + name), q.filterText(page, name, v), q.address(map[string][]string{name: nil, "after": nil, "before": nil, trail: nil, "said": nil})})
+		if v := q.Query(name); v != "" {
+			list = append(list, chip{q.text(page + ".filter." + name), q.filterText(page, name, v), q.Address(map[string][]string{name: nil, "after": nil, "before": nil, web.Trail: nil, "said": nil})})
 		}
 	}
 	return list

@@ -11,15 +11,16 @@ import (
 	"strings"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 )
 
 // posted is the form that was sent, filled with what it says. What is no value of a field is
 // among its faults.
 func (q *request) posted() (f *jobForm, err error) {
 	if q.job.ID == 0 {
-		f, err = q.newForm(q.field("copyof"))
+		f, err = q.newForm(q.Field("copyof"))
 	} else {
-		f, err = q.editForm(q.field("restores"))
+		f, err = q.editForm(q.Field("restores"))
 	}
 	if err != nil {
 		return nil, err
@@ -36,14 +37,14 @@ func (q *request) readJob(f *jobForm) {
 	given := hidden && q.givesUnseen() // whatever that is, it is taken as it was typed
 	for _, g := range formGroups() {
 		for _, field := range g.fields {
-			values, sent := q.r.PostForm[field.name]
+			values, sent := q.R.PostForm[field.name]
 			if !sent || field.name == "app" && j.ID != 0 {
 				continue
 			}
 			typed := values[len(values)-1]
 			switch {
 			case hidden && field.name == paramField && typed == "":
-				if q.field("paramempty") != "" {
+				if q.Field("paramempty") != "" {
 					j.Param = ""
 				}
 				continue // nobody has seen it, so nobody has changed it
@@ -70,7 +71,7 @@ func (q *request) readJob(f *jobForm) {
 }
 
 // givesUnseen reports whether the form gives a parameter in place of one that it does not show.
-func (q *request) givesUnseen() bool { return q.field(paramField) != "" || q.field("paramempty") != "" }
+func (q *request) givesUnseen() bool { return q.Field(paramField) != "" || q.Field("paramempty") != "" }
 
 // Why a form is sent that is not to be saved.
 const (
@@ -80,14 +81,14 @@ const (
 
 // onlyShows reports whether the form is not to be saved.
 func (q *request) onlyShows() bool {
-	show := q.field("show")
+	show := q.Field("show")
 	return show == showPreview || show == showResumed
 }
 
 // showAsSent shows a form as it was sent, with what its schedule means. One that comes back is shown
 // without its faults: they are looked for when it is saved.
 func (q *request) showAsSent(f *jobForm) error {
-	resumed := q.field("show") == showResumed
+	resumed := q.Field("show") == showResumed
 	if resumed {
 		clear(f.faults)
 	} else if err := q.limitRate(previews); err != nil {
@@ -111,7 +112,7 @@ func (q *request) addJob() error {
 	case !allowed(q.user, edit, j.App):
 		f.faults["app"] = q.text("fault.app")
 	}
-	j.Stopped = q.field("stopped") != ""
+	j.Stopped = q.Field("stopped") != ""
 	if q.onlyShows() {
 		return q.showAsSent(f)
 	}
@@ -126,13 +127,13 @@ func (q *request) addJob() error {
 	if len(f.faults) > 0 {
 		return q.showForm(http.StatusUnprocessableEntity, f, nil)
 	}
-	return q.redirect(fmt.Sprintf("jobs/%d?said=added", added.ID))
+	return q.Redirect(fmt.Sprintf("jobs/%d?said=added", added.ID))
 }
 
 func (q *request) saveJob() error {
-	version, err := strconv.ParseInt(q.field("version"), 10, 64)
+	version, err := strconv.ParseInt(q.Field("version"), 10, 64)
 	if err != nil || version <= 0 {
-		return badRequest(errors.New("the form has no version"))
+		return web.BadRequest(errors.New("the form has no version"))
 	}
 	f, err := q.posted()
 	if err != nil {
@@ -167,7 +168,7 @@ func (q *request) saveJob() error {
 	if f.restores != 0 {
 		said = "restored"
 	}
-	return q.redirect(fmt.Sprintf("jobs/%d?said=%s", j.ID, said))
+	return q.Redirect(fmt.Sprintf("jobs/%d?said=%s", j.ID, said))
 }
 
 // moreFaults adds what else is wrong with a job that is not saved, so that one hears of it all at

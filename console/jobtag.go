@@ -37,11 +37,11 @@ type tagOffer struct {
 // readTags reads which tags are to be added and taken off. It reports whether that has still to be
 // asked, be it that something is wrong with it.
 func (q *request) readTags(jobs map[int64]xxljob.Job) (v *tagView, asks bool) {
-	v = &tagView{Add: q.field("add"), off: q.r.PostForm["off"]}
+	v = &tagView{Add: q.Field("add"), off: q.R.PostForm["off"]}
 	typed := xxljob.Job{Name: "-", Handler: "-"}
 	_ = tagList("tags", "Tags", func(j *xxljob.Job) *[]string { return &j.Tags }).set(&formTexts{job: &typed}, v.Add) // never fails
 	v.add = typed.Tags
-	if q.field("sure") == "" {
+	if q.Field("sure") == "" {
 		asks = true
 	} else if v.Fault = q.tagFault(&typed, v); v.Fault != "" {
 		asks = true

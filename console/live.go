@@ -16,7 +16,10 @@ import (
 	"github.com/xxljob/xxljob/console/internal/web"
 )
 
-const mostOfAPoll = 8 << 10 // bytes of an address whose region is kept for others
+const (
+	mostOfAPoll = 8 << 10    // bytes of an address whose region is kept for others
+	mostAMinute = 180 * 1000 // bytes that one viewer of a refreshed page is sent in a minute, and room for headers
+)
 
 // shared reads something: for who asks for a part of a page again and again, together with others
 // who see the same apps, and for a whole page anew. What a user has just changed is so on the
@@ -29,7 +32,7 @@ func shared[T any](q *request, key string, read func(context.Context) (T, error)
 // sharedAt is shared, and says when the reading began that is shared, and since which one the same
 // was found; both are zero where none is shared.
 func sharedAt[T any](q *request, key string, read func(context.Context) (T, error)) (v T, of web.Reading, err error) {
-	if !q.isPart() {
+	if !q.IsPart() {
 		v, err = read(q.ctx)
 		return v, of, err
 	}
@@ -62,23 +65,23 @@ func sightKey(apps []string, all bool) string {
 // does not show how long something goes on; zero where it shows more than what was read.
 func (q *request) showLive(name, poll string, since time.Time, body any) error {
 	p := q.page(name, body)
-	if poll != "" && q.isForeign() && q.query(plainly) == "" {
-		poll = withQuery(poll, plainly+"=1")
+	if poll != "" && q.IsForeign() && q.Query(web.Plainly) == "" {
+		poll = withQuery(poll, web.Plainly+"=1")
 	}
 	r, err := q.region(p, poll, since)
 	if err != nil {
-		return &problem{status: http.StatusInternalServerError, key: "problem.panic", cause: err}
+		return &web.Problem{Status: http.StatusInternalServerError, Key: "problem.panic", Cause: err}
 	}
 	p.Region, p.Tag, p.Packed = r.content, r.tag, r.packed
 	if poll != "" {
 		p.Poll = withQuery(poll, "seen="+p.Tag)
 	}
-	q.w.Header().Set("X-Read", p.Clock())
-	if q.isPart() && q.query("seen") == p.Tag {
-		return q.nothingNew()
+	q.W.Header().Set("X-Read", p.Clock())
+	if q.IsPart() && q.Query("seen") == p.Tag {
+		return q.NothingNew()
 	}
 	start := "frame"
-	if q.isPart() {
+	if q.IsPart() {
 		start = "live"
 	}
 	return q.write(http.StatusOK, start, p)
@@ -136,12 +139,4 @@ func (q *request) region(p *page, poll string, since time.Time) (region, error) 
 		q.live.Keep(key, web.Reading{At: time.Now(), Value: r})
 	}
 	return r, nil
-}
-
-// nothingNew answers who follows something that there is nothing to add.
-func (q *request) nothingNew() error {
-	q.w.Header().Set("Vary", varies)
-	q.wrote = true
-	q.w.WriteHeader(http.StatusNoContent)
-	return nil
 }

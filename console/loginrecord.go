@@ -10,7 +10,7 @@ import (
 // recordLogin writes an entry about a login of a user, if the store has a record, and a line in the
 // log.
 func (q *request) recordLogin(name, verb string) error {
-	q.Logger.Info("console: "+verb, "user", name, "client", q.client.Text, "request", q.id)
+	q.Logger.Info("console: "+verb, "user", name, "client", q.Client.Text, "request", q.ID)
 	if q.record == nil {
 		return nil
 	}

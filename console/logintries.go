@@ -25,9 +25,9 @@ type try struct {
 	keys   []string // what it was counted by in the store
 }
 
-// holder is for whom a place for hashing counts: strangers share half of them, each network having
+// hashesFor is for whom a place for hashing counts: strangers share half of them, each network having
 // one at a time, and those who have logged in before have others left.
-func (q *request) holder(t *try) slots.Holder {
+func (q *request) hashesFor(t *try) slots.Holder {
 	switch {
 	case t.secret != "":
 		return slots.Holder{Proved: "user " + t.name}

@@ -35,9 +35,9 @@ func (q *request) searchLog(text string, from int) (v logView, err error) {
 	v = logView{Run: q.run.ID, Search: !q.hidesTexts(), Find: text, From: from, End: true}
 	switch {
 	case !v.Search:
-		return v, &problem{status: http.StatusForbidden, key: "log.hidden"}
+		return v, &web.Problem{Status: http.StatusForbidden, Key: "log.hidden"}
 	case len(text) > mostSought:
-		return v, badRequest(errors.New("the text is too long"))
+		return v, web.BadRequest(errors.New("the text is too long"))
 	case q.Scheduler == nil:
 		v.Fault = q.text("log.noscheduler")
 		return v, nil
@@ -98,26 +98,26 @@ func (q *request) logFile() error {
 	if q.Scheduler == nil {
 		return errNotThere
 	}
-	_ = http.NewResponseController(q.w).SetWriteDeadline(time.Now().Add(5 * time.Minute)) // where the server has one
+	_ = http.NewResponseController(q.W).SetWriteDeadline(time.Now().Add(5 * time.Minute)) // where the server has one
 	res, err := q.linesFrom(1)
 	if err != nil {
 		if errors.Is(err, xxljob.ErrNoLog) {
-			return &problem{status: http.StatusNotFound, key: "log.none", values: []any{"why", why(err)}}
+			return &web.Problem{Status: http.StatusNotFound, Key: "log.none", Values: []any{"why", why(err)}}
 		}
 		return err
 	}
-	h := q.w.Header()
+	h := q.W.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="run-%d.log"`, q.run.ID))
-	packs := q.packsFile()
-	q.wrote = true
-	if q.r.Method == http.MethodHead {
+	packs := q.PacksFile()
+	q.Wrote = true
+	if q.R.Method == http.MethodHead {
 		return nil
 	}
 	if !packs {
-		return q.writeLog(q.w, res)
+		return q.writeLog(q.W, res)
 	}
-	out, end := web.Gzipping(q.w)
+	out, end := web.Gzipping(q.W)
 	err = q.writeLog(out, res)
 	if endErr := end(); err == nil {
 		err = endErr

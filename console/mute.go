@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/finding"
 	"github.com/xxljob/xxljob/store"
 )
@@ -111,20 +112,20 @@ func (q *request) withJobMute(do func(*muteView, int64) error) error {
 
 // muteCauseForm asks whether a cause is to be muted, or unmuted.
 func (q *request) muteCauseForm() error {
-	if q.query("key") == "" {
-		return q.redirect("overview")
+	if q.Query("key") == "" {
+		return q.Redirect("overview")
 	}
-	return q.withCauseMute(q.query("key"), http.StatusNotFound, q.showMute)
+	return q.withCauseMute(q.Query("key"), http.StatusNotFound, q.showMute)
 }
 
 func (q *request) muteCause() error {
-	return q.withCauseMute(q.field("key"), http.StatusUnprocessableEntity, q.saveMute)
+	return q.withCauseMute(q.Field("key"), http.StatusUnprocessableEntity, q.saveMute)
 }
 
 // withCauseMute finds the cause that a key names among those that the user sees: what is found now, and
 // what is muted.
 func (q *request) withCauseMute(key string, unknown int, do func(*muteView, int64) error) error {
-	none := &problem{status: unknown, key: "problem.mute.unknown"}
+	none := &web.Problem{Status: unknown, Key: "problem.mute.unknown"}
 	if q.mutes == nil {
 		return notOffered("store.MuteKeeper")
 	}
@@ -174,17 +175,17 @@ func (q *request) muteForm(v *muteView, status int, chosen string) error {
 
 // saveMute mutes, or ends a mute, as the form says.
 func (q *request) saveMute(v *muteView, job int64) error {
-	if q.field("act") == "unmute" {
+	if q.Field("act") == "unmute" {
 		err := q.mutes.DropMute(q.ctx, v.Key)
 		if err != nil && !errors.Is(err, xxljob.ErrNotFound) { // it is over by now
 			return err
 		}
-		return q.redirect(saying(v.Back, "unmuted"))
+		return q.Redirect(saying(v.Back, "unmuted"))
 	}
-	v.Faults, v.Until, v.Note = map[string]string{}, q.field("until"), strings.TrimSpace(q.field("note"))
+	v.Faults, v.Until, v.Note = map[string]string{}, q.Field("until"), strings.TrimSpace(q.Field("note"))
 	now := time.Now()
 	var until time.Time
-	span, err := time.ParseDuration(q.field("for"))
+	span, err := time.ParseDuration(q.Field("for"))
 	switch {
 	case v.Until != "":
 		if until, err = momentIn(v.Until, q.formZone()); err != nil {
@@ -209,14 +210,14 @@ func (q *request) saveMute(v *muteView, job int64) error {
 		_, err := q.mutes.PutMute(q.ctx, store.Mute{Key: v.Key, App: v.App, JobID: job, Until: until, Note: v.Note})
 		switch list := xxljob.FieldErrors(err); {
 		case err == nil:
-			return q.redirect(saying(v.Back, "muted"))
+			return q.Redirect(saying(v.Back, "muted"))
 		case len(list) == 0:
 			return err
 		default: // its clock is another one
 			v.Faults["until"] = q.text("mute.fault.long")
 		}
 	}
-	return q.muteForm(v, http.StatusUnprocessableEntity, q.field("for"))
+	return q.muteForm(v, http.StatusUnprocessableEntity, q.Field("for"))
 }
 
 // MuteOf is where one mutes a cause, or ends that.

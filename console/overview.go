@@ -145,7 +145,7 @@ func (q *request) overview() error {
 	}
 	b.Count, b.More = len(open), len(open)-len(b.Causes)
 	b.Empty = len(b.Faults) == 0 && len(found) == 0 && len(next) == 0 && len(seen.Ended) == 0 && !slices.ContainsFunc(seen.Counts, func(c store.JobCount) bool { return c.Enabled+c.Stopped+c.Manual > 0 })
-	return q.showLive("overview", withRange("overview", q.query("range")), time.Time{}, b)
+	return q.showLive("overview", withRange("overview", q.Query("range")), time.Time{}, b)
 }
 
 // apart are the findings that nobody has muted, and the first mutes, each with what it is about.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/finding"
 	"github.com/xxljob/xxljob/store"
 )
@@ -25,7 +26,7 @@ var spans = []span{{"1h", time.Hour, store.Quarter}, {"24h", chartOf, store.Quar
 
 // spanAsked is the range that the address names: 24 hours where it names none.
 func (q *request) spanAsked() (span, error) {
-	key := q.query("range")
+	key := q.Query("range")
 	if key == "" {
 		key = "24h"
 	}
@@ -34,7 +35,7 @@ func (q *request) spanAsked() (span, error) {
 			return s, nil
 		}
 	}
-	return span{}, &problem{status: http.StatusUnprocessableEntity, key: "problem.range"}
+	return span{}, &web.Problem{Status: http.StatusUnprocessableEntity, Key: "problem.range"}
 }
 
 // begin is when the range begins that ends with the present quarter of an hour.

@@ -141,9 +141,6 @@ type page struct {
 	Packed    int           // bytes of the region as they are sent
 }
 
-// varies are what answers depend on beside their address.
-const varies = "HX-Request, HX-Request-Type, Cookie, Accept-Language, Accept-Encoding"
-
 func (q *request) page(name string, body any) *page {
 	return &page{q: q, Body: body, Name: name, Now: time.Now()}
 }
@@ -152,7 +149,7 @@ func (q *request) page(name string, body any) *page {
 // none of half a page.
 func (q *request) show(name string, status int, body any) error {
 	start := "frame"
-	if q.isPart() {
+	if q.IsPart() {
 		start = name + " content"
 	}
 	return q.write(status, start, q.page(name, body))
@@ -162,18 +159,10 @@ func (q *request) show(name string, status int, body any) error {
 func (q *request) write(status int, start string, p *page) error {
 	var b bytes.Buffer
 	if err := q.pages[q.look.language.Tag].ExecuteTemplate(&b, start, p); err != nil {
-		return &problem{status: http.StatusInternalServerError, key: "problem.panic", cause: err}
+		return &web.Problem{Status: http.StatusInternalServerError, Key: "problem.panic", Cause: err}
 	}
-	h := q.w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Vary", varies)
-	q.send(status, b.Bytes())
+	q.SendPage(status, b.Bytes())
 	return nil
-}
-
-// isPart reports whether a part of the page is wanted, which replaces what is there.
-func (q *request) isPart() bool {
-	return q.r.Header.Get("HX-Request") == "true" && q.r.Header.Get("HX-Request-Type") == "partial"
 }
 
 // problemView is what the page about something that went wrong says.
@@ -188,10 +177,10 @@ type problemView struct {
 }
 
 // problemPage answers with what went wrong.
-func (q *request) problemPage(p *problem) {
-	v := problemView{Status: p.status, Title: q.text(p.key, p.values...), Request: q.id, Retry: p.status == http.StatusServiceUnavailable}
-	if q.look.language.Has(p.key + ".help") {
-		v.Help = q.text(p.key+".help", p.values...)
+func (q *request) problemPage(p *web.Problem) {
+	v := problemView{Status: p.Status, Title: q.text(p.Key, p.Values...), Request: q.ID, Retry: p.Status == http.StatusServiceUnavailable}
+	if q.look.language.Has(p.Key + ".help") {
+		v.Help = q.text(p.Key+".help", p.Values...)
 	}
 	if q.user == nil && q.was != nil {
 		q.user = q.was
@@ -207,19 +196,19 @@ func (q *request) problemPage(p *problem) {
 	if p == errNobody {
 		v.Login = q.loginFrom(q.wayBack())
 	}
-	if err := q.show("problem", p.status, v); err != nil {
-		q.Logger.Error("console: the page about a fault has one", "request", q.id, "error", err)
-		http.Error(q.w, http.StatusText(p.status), p.status)
+	if err := q.show("problem", p.Status, v); err != nil {
+		q.Logger.Error("console: the page about a fault has one", "request", q.ID, "error", err)
+		http.Error(q.W, http.StatusText(p.Status), p.Status)
 	}
 }
 
 // What the frame asks of a page.
 
 // Root leads from the page to the mount.
-func (p *page) Root() string { return p.q.root() }
+func (p *page) Root() string { return p.q.Root() }
 
 // Asset is the address of a file that pages refer to.
-func (p *page) Asset(name string) string { return p.q.root() + "asset/" + p.q.assets.Name(name) }
+func (p *page) Asset(name string) string { return p.q.Root() + "asset/" + p.q.assets.Name(name) }
 
 // App is the title of the console, Label what marks its environment.
 func (p *page) App() string  { return p.q.Title }
@@ -285,11 +274,11 @@ func (p *page) ReadOnly() bool { return p.q.ReadOnly }
 // answers a form and is at no address where that is.
 func (p *page) Here() string {
 	if rt := p.q.route; rt != nil && rt.changes() {
-		if form, _, _ := match(p.q.table, http.MethodGet, p.q.path); form == nil || form.pattern != rt.pattern {
+		if form, _, _ := match(p.q.table, http.MethodGet, p.q.Path); form == nil || form.pattern != rt.pattern {
 			return ""
 		}
 	}
-	return p.q.pathAndQuery()
+	return p.q.PathAndQuery()
 }
 
 // Clock is when the page was made.
@@ -300,15 +289,15 @@ func (p *page) LoginHere() string { return p.q.loginFrom(p.Here()) }
 
 // Sought is the text that the list of jobs is looked through for, where the page is that.
 func (p *page) Sought() string {
-	if p.q.path != "jobs" {
+	if p.q.Path != "jobs" {
 		return ""
 	}
-	return p.q.query("text")
+	return p.q.Query("text")
 }
 
 // Section is the part of the console that the page belongs to.
 func (p *page) Section() string {
-	first, _, _ := strings.Cut(p.q.path, "/")
+	first, _, _ := strings.Cut(p.q.Path, "/")
 	if slices.Contains([]string{"users", "tokens"}, first) {
 		return "settings"
 	}

@@ -4,25 +4,25 @@ package console
 // page ends, and back by those of the pages before, which stand in the address too.
 
 import (
-	"net/url"
 	"slices"
+
+	"github.com/xxljob/xxljob/console/internal/web"
 )
 
 // pager are the addresses of other pages of a list; "" for one that there is not.
 type pager struct{ First, Newer, Older string }
 
-const (
-	trail     = "up" // in an address: where the pages between the first and this one begin
-	trailSize = 1200 // bytes of it, so that addresses stay short
-)
+// trailSize is how many bytes of an address say where the pages between the first and this one begin,
+// so that addresses stay short.
+const trailSize = 1200
 
 // pager leads from this page, which begins at the place in the query by this name, to the others.
 // next is where the one behind it begins, "" for none.
 func (q *request) pager(name, next string) (p pager) {
-	query := q.r.URL.Query()
-	here, before := query.Get(name), query[trail]
+	query := q.R.URL.Query()
+	here, before := query.Get(name), query[web.Trail]
 	to := func(at string, trailTo []string) string {
-		return q.address(map[string][]string{name: {at}, trail: trailTo, "said": nil, "seen": nil})
+		return q.Address(map[string][]string{name: {at}, web.Trail: trailTo, "said": nil, "seen": nil})
 	}
 	if next != "" {
 		var behind []string
@@ -53,36 +53,6 @@ func bounded(places []string) []string {
 		}
 	}
 	return places
-}
-
-// address is the page's own address with other values in its query; a name without one, or with
-// an empty one alone, is left out.
-func (q *request) address(values map[string][]string) string {
-	all := q.r.URL.Query()
-	for name, list := range values {
-		if all[name] = list; len(list) == 0 || len(list) == 1 && list[0] == "" && name != trail {
-			delete(all, name)
-		}
-	}
-	return q.root() + q.path + queryOf(all)
-}
-
-// with is the page's own address with other values in its query; an empty one is left out.
-func (q *request) with(values map[string]string) string {
-	lists := map[string][]string{}
-	for name, v := range values {
-		if lists[name] = nil; v != "" {
-			lists[name] = []string{v}
-		}
-	}
-	return q.address(lists)
-}
-
-func queryOf(values url.Values) string {
-	if len(values) == 0 {
-		return ""
-	}
-	return "?" + values.Encode()
 }
 
 // goOn is where a search goes on that has stopped early, instead of to a next page.

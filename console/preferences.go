@@ -12,6 +12,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console/internal/lang"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -73,18 +74,18 @@ func (ch *chosen) word(name string) *string {
 }
 
 // defaultPreferences are how pages look to who has no account, or has chosen nothing.
-func (c *console) defaultPreferences(r *http.Request) preferences {
-	tag := lang.Accepted(r.Header.Get("Accept-Language"))
+func (c *console) defaultPreferences(x *web.Exchange) preferences {
+	tag := lang.Accepted(x.R.Header.Get("Accept-Language"))
 	if tag == "" {
 		tag = c.Language
 	}
 	l := preferences{language: c.langs[tag], zone: c.Location}
-	if cookie, err := r.Cookie(zoneCookie); err == nil {
+	if cookie, err := x.R.Cookie(zoneCookie); err == nil {
 		if zone := zoneOf(strings.ReplaceAll(cookie.Value, "%2F", "/")); zone != nil {
 			l.zone = zone
 		}
 	}
-	if values := c.cookies(r, lookCookie); len(values) > 0 {
+	if values := x.Cookies(lookCookie); len(values) > 0 {
 		l.choose(c, chosenIn(values[0]))
 	}
 	return l
@@ -178,25 +179,25 @@ func zoneOf(name string) *time.Location {
 func (q *request) setLook() error {
 	ch := q.look.chosen
 	if !q.takeChosen(&ch) {
-		return &problem{status: http.StatusUnprocessableEntity, key: "problem.look"}
+		return &web.Problem{Status: http.StatusUnprocessableEntity, Key: "problem.look"}
 	}
 	if q.user != nil && q.user.account != nil && q.user.token == "" {
 		if err := q.saveChosen(ch); err != nil {
 			return err
 		}
 	}
-	q.setCookie(lookCookie, ch.cookie(), 365*24*time.Hour)
-	if q.isPart() { // a script has said so
-		return q.nothingNew()
+	q.SetCookie(lookCookie, ch.cookie(), 365*24*time.Hour)
+	if q.IsPart() { // a script has said so
+		return q.NothingNew()
 	}
-	return q.redirect(ownPage(q.field("next")))
+	return q.Redirect(web.OwnPage(q.Field("next")))
 }
 
 // takeChosen takes over what the fields of the form say, or reports that there is no such thing.
 // A box that is not ticked is not sent: so a hidden field stands before it, and the last one counts.
 func (q *request) takeChosen(ch *chosen) bool {
 	last := func(name string, into *string) {
-		if v := q.r.PostForm[name]; len(v) > 0 {
+		if v := q.R.PostForm[name]; len(v) > 0 {
 			*into = strings.TrimSpace(v[len(v)-1])
 		}
 	}

@@ -37,7 +37,7 @@ type nearInstant struct{ Text, Note string }
 
 // preview answers with what the fields of a form mean.
 func (q *request) preview() error {
-	s := xxljob.Schedule{Type: xxljob.ScheduleType(q.query("type")), Conf: strings.TrimSpace(q.query("conf")), Zone: q.query("zone"), DST: xxljob.DST(q.query("dst"))}
+	s := xxljob.Schedule{Type: xxljob.ScheduleType(q.Query("type")), Conf: strings.TrimSpace(q.Query("conf")), Zone: q.Query("zone"), DST: xxljob.DST(q.Query("dst"))}
 	if !s.GoesByClocks() {
 		s.Zone, s.DST = "", ""
 	}

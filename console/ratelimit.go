@@ -3,7 +3,6 @@ package console
 // How often somebody may ask for what costs more than a page, in this process.
 
 import (
-	"net/http"
 	"time"
 
 	"github.com/xxljob/xxljob/console/internal/web"
@@ -42,19 +41,25 @@ const (
 
 // hold takes a slot for the user until the request is answered.
 func (q *request) hold(of *slots.Slots) error {
-	who := slots.Holder{Proved: q.user.Name}
-	if !of.Take(q.ctx, who) {
-		return tooOften(slots.Patience)
+	if !q.Hold(q.ctx, of, q.holder()) {
+		return web.TooOften(slots.Patience)
 	}
-	q.giveBack = append(q.giveBack, func() { of.Give(who) })
 	return nil
+}
+
+// holder is for whom slots count: a user, else a network.
+func (q *request) holder() slots.Holder {
+	if q.user == nil {
+		return slots.Holder{Named: q.Client.Network().String()}
+	}
+	return slots.Holder{Proved: q.user.Name}
 }
 
 // asking is who asks, as paces are kept by: a user, in whatever session and with whatever token,
 // else an address.
 func (q *request) asking() string {
 	if q.user == nil {
-		return "address " + q.client.Network().String()
+		return "address " + q.Client.Network().String()
 	}
 	return "user " + q.user.Name
 }
@@ -66,12 +71,7 @@ func (q *request) limitRate(kind rateKind) error {
 		return nil
 	}
 	if _, wait := p.Turn(q.asking(), time.Now()); wait > 0 {
-		return tooOften(wait)
+		return web.TooOften(wait)
 	}
 	return nil
-}
-
-// tooOften is the answer to who has to wait.
-func tooOften(wait time.Duration) *problem {
-	return &problem{status: http.StatusTooManyRequests, key: "problem.often", values: []any{"n", web.Seconds(wait)}, after: wait}
 }

@@ -8,6 +8,14 @@ import (
 	"time"
 )
 
+// The bounds of a form.
+const (
+	mostBody   = 1 << 20 // bytes
+	mostBeside = 8 << 10 // bytes of what is sent beside a form that is kept: the login, and longer names
+	mostFields = 200
+	mostRows   = 500 // of a list, of which a form has a field each
+)
+
 // object is what a route is about; it is read before anything else is done.
 type object int
 

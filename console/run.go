@@ -68,7 +68,7 @@ func (q *request) runPage() error {
 	v.Messages = q.textView(&open, FieldResult, r.TriggerMsg)
 	v.Progress, v.KillReason = q.ofRun(&r, FieldResult, r.ProgressText), q.redacted(r.App, FieldResult, r.KillReason)
 	v.Bad, v.Cause = isBad(r.State), q.causeOf(r)
-	v.LogFirst = v.Bad && !r.Started.IsZero() && !q.isPart()
+	v.LogFirst = v.Bad && !r.Started.IsZero() && !q.IsPart()
 	k, err := shared(q, fmt.Sprintf("run %t %q %d %d", q.user.Admin, q.user.Apps, r.ID, r.State), func(ctx context.Context) (relatives, error) { return q.relativesOf(ctx, &r) })
 	if err != nil {
 		return err
@@ -92,9 +92,9 @@ func (q *request) runPage() error {
 	v.Tree, v.More = branches(k.tree, k.further, &r)
 	poll := ""
 	if !r.State.Ended() {
-		poll = q.with(map[string]string{"seen": "", "said": ""})
+		poll = q.With(map[string]string{"seen": "", "said": ""})
 	}
-	if !q.isPart() { // the log is followed by itself
+	if !q.IsPart() { // the log is followed by itself
 		if v.Log, err = q.logTail(); err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func (q *request) linksOf(r xxljob.Run) (list []Link) {
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			q.Logger.Error("console: Config.Links has panicked", "request", q.id, "panic", v)
+			q.Logger.Error("console: Config.Links has panicked", "request", q.ID, "panic", v)
 			list = nil
 		}
 	}()
@@ -220,7 +220,7 @@ func (q *request) killRun() error {
 	if err := q.Scheduler.Kill(q.ctx, q.run.ID); err != nil {
 		return err
 	}
-	return q.redirect("runs/" + strconv.FormatInt(q.run.ID, 10) + "?said=killed")
+	return q.Redirect("runs/" + strconv.FormatInt(q.run.ID, 10) + "?said=killed")
 }
 
 // againForm asks whether a run is to be run again.
@@ -236,5 +236,5 @@ func (q *request) againRun() error {
 	if err != nil {
 		return err
 	}
-	return q.redirect("runs/" + strconv.FormatInt(id, 10) + "?said=again")
+	return q.Redirect("runs/" + strconv.FormatInt(id, 10) + "?said=again")
 }

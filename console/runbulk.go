@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -44,23 +45,23 @@ type bulkRow struct {
 
 // bulkRuns does something with many runs, once it was said that it is meant.
 func (q *request) bulkRuns() error {
-	do := q.field("do")
+	do := q.Field("do")
 	ids, err := q.chosenIDs()
 	if err != nil {
 		return err
 	}
 	if do != bulkKill && do != bulkAgain || len(ids) == 0 {
-		return &problem{status: http.StatusUnprocessableEntity, key: "runbulk.nothing"}
+		return &web.Problem{Status: http.StatusUnprocessableEntity, Key: "runbulk.nothing"}
 	}
 	if len(ids) > mostAtOnce {
-		return &problem{status: http.StatusUnprocessableEntity, key: "runbulk.toomany", values: []any{"n", len(ids), "most", mostAtOnce}}
+		return &web.Problem{Status: http.StatusUnprocessableEntity, Key: "runbulk.toomany", Values: []any{"n", len(ids), "most", mostAtOnce}}
 	}
 	list, err := q.Store.RunsByID(store.WithShortTexts(q.ctx, 0), ids)
 	if err != nil {
 		return err
 	}
-	p := bulkPage{Do: do, Resumed: q.field("show") == showResumed}
-	p.Done = q.field("sure") == "yes" && !p.Resumed // it is asked again, whatever was said before
+	p := bulkPage{Do: do, Resumed: q.Field("show") == showResumed}
+	p.Done = q.Field("sure") == "yes" && !p.Resumed // it is asked again, whatever was said before
 	for _, id := range ids {
 		row := bulkRow{ID: id}
 		i := slices.IndexFunc(list, func(r xxljob.Run) bool { return r.ID == id })
@@ -77,7 +78,7 @@ func (q *request) bulkRuns() error {
 		p.Rows = append(p.Rows, row)
 	}
 	if p.Done {
-		_ = http.NewResponseController(q.w).SetWriteDeadline(time.Now().Add(5 * time.Minute)) // where the server has one
+		_ = http.NewResponseController(q.W).SetWriteDeadline(time.Now().Add(5 * time.Minute)) // where the server has one
 		q.doBulk(do, p.Rows)
 	}
 	return q.show("runbulk", http.StatusOK, p)
@@ -106,7 +107,7 @@ func (q *request) doBulk(do string, rows []bulkRow) {
 		wg.Go(func() {
 			defer func() {
 				if v := recover(); v != nil {
-					q.Logger.Error("console: a call for many runs has panicked", "request", q.id, "run", rows[i].ID, "panic", v)
+					q.Logger.Error("console: a call for many runs has panicked", "request", q.ID, "run", rows[i].ID, "panic", v)
 					rows[i].Fault = q.text("problem.panic")
 				}
 				<-free
@@ -119,10 +120,10 @@ func (q *request) doBulk(do string, rows []bulkRow) {
 			}
 			if err != nil {
 				p := asProblem(err)
-				rows[i].Fault = strings.TrimSpace(q.text(p.key, p.values...) + " " + q.saidBy(p))
-				if p.status >= http.StatusInternalServerError {
-					q.Logger.Warn("console: a run of several has failed", "request", q.id, "do", do, "run", rows[i].ID, "error", err)
-					rows[i].Fault += " " + q.text("bulk.unknown") + " " + q.text("problem.request", "id", q.id)
+				rows[i].Fault = strings.TrimSpace(q.text(p.Key, p.Values...) + " " + q.saidBy(p))
+				if p.Status >= http.StatusInternalServerError {
+					q.Logger.Warn("console: a run of several has failed", "request", q.ID, "do", do, "run", rows[i].ID, "error", err)
+					rows[i].Fault += " " + q.text("bulk.unknown") + " " + q.text("problem.request", "id", q.ID)
 				}
 			}
 		})
@@ -132,11 +133,11 @@ func (q *request) doBulk(do string, rows []bulkRow) {
 
 // chosenIDs are the runs of the form: a field each, or numbers with commas between them in one.
 func (q *request) chosenIDs() (ids []int64, err error) {
-	for _, text := range append(slices.Clone(q.r.PostForm["id"]), q.r.PostForm["ids"]...) {
+	for _, text := range append(slices.Clone(q.R.PostForm["id"]), q.R.PostForm["ids"]...) {
 		for one := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ' ' }) {
 			id, err := strconv.ParseInt(one, 10, 64)
 			if err != nil || id <= 0 {
-				return nil, badRequest(fmt.Errorf("run %q", one))
+				return nil, web.BadRequest(fmt.Errorf("run %q", one))
 			}
 			if !slices.Contains(ids, id) {
 				ids = append(ids, id)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -48,9 +49,9 @@ func statesOf(name string) ([]xxljob.State, bool) {
 
 // runFilter is the filter of the request.
 func (q *request) runFilter() (f runFilter, err error) {
-	f = runFilter{App: q.query("app"), Job: q.query("job"), State: q.query("state"), Type: q.query("type"), Handler: q.query("handler"),
-		Address: q.query("address"), Text: q.query("text"), Since: q.query("since"), Until: q.query("until"), Slower: q.query("slower"),
-		Late: q.query("late")}
+	f = runFilter{App: q.Query("app"), Job: q.Query("job"), State: q.Query("state"), Type: q.Query("type"), Handler: q.Query("handler"),
+		Address: q.Query("address"), Text: q.Query("text"), Since: q.Query("since"), Until: q.Query("until"), Slower: q.Query("slower"),
+		Late: q.Query("late")}
 	if _, is := statesOf(f.State); !is {
 		return f, errNotThere
 	}
@@ -130,7 +131,7 @@ func localLayouts() []string {
 func (q *request) tidyFilter(page string, names []string) error {
 	query := url.Values{}
 	for _, name := range names {
-		v := strings.TrimSpace(q.query(name))
+		v := strings.TrimSpace(q.Query(name))
 		if v == "" {
 			continue
 		}
@@ -143,7 +144,7 @@ func (q *request) tidyFilter(page string, names []string) error {
 		}
 		query.Set(name, v)
 	}
-	if last := q.query("last"); last != "" { // until now
+	if last := q.Query("last"); last != "" { // until now
 		d, err := time.ParseDuration(last)
 		if err != nil || d <= 0 {
 			return badFilter(last)
@@ -152,9 +153,9 @@ func (q *request) tidyFilter(page string, names []string) error {
 		query.Del("until")
 	}
 	if len(query) == 0 {
-		return q.redirect(page)
+		return q.Redirect(page)
 	}
-	return q.redirect(page + "?" + query.Encode())
+	return q.Redirect(page + "?" + query.Encode())
 }
 
 // localTime is a time of a form, in the viewer's zone.
@@ -181,14 +182,14 @@ func (q *request) filterChips(page string, names []string) (list []chip, err err
 	for _, name := range names {
 		for _, c := range q.chips(page, []string{name}) {
 			if name == "since" || name == "until" {
-				if at, err := momentOf(q.query(name)); err == nil {
+				if at, err := momentOf(q.Query(name)); err == nil {
 					c.Value = at.In(q.look.zone).Format("2006-01-02 15:04:05 -07:00")
 				}
 			}
 			if name == "slower" || name == "late" {
 				c.Value = q.text("unit.s", "n", c.Value)
 			}
-			if name == "job" && !q.isPart() {
+			if name == "job" && !q.IsPart() {
 				if c.Value, err = q.nameOfJob(c.Value); err != nil {
 					return nil, err
 				}
@@ -217,12 +218,12 @@ func (q *request) nameOfJob(text string) (string, error) {
 
 // presets are questions that are asked often, as links.
 func (q *request) presets() (list []preset) {
-	state, kind := q.query("state"), q.query("type")
+	state, kind := q.Query("state"), q.Query("type")
 	for _, p := range []struct{ key, state, kind string }{{"open", "open", ""}, {waiting, waiting, ""}, {"bad", "bad", ""}, {"skipped", "skipped", ""}, {"manual", "", "MANUAL"}} {
 		one := preset{Key: "runs.preset." + p.key, Set: p.state == state && p.kind == kind}
-		one.Link = q.with(map[string]string{"state": p.state, "type": p.kind, "before": "", trail: "", "seen": ""})
+		one.Link = q.With(map[string]string{"state": p.state, "type": p.kind, "before": "", web.Trail: "", "seen": ""})
 		if one.Set {
-			one.Link = q.with(map[string]string{"state": "", "type": "", "before": "", trail: "", "seen": ""})
+			one.Link = q.With(map[string]string{"state": "", "type": "", "before": "", web.Trail: "", "seen": ""})
 		}
 		list = append(list, one)
 	}
@@ -231,9 +232,9 @@ func (q *request) presets() (list []preset) {
 
 // typedRun is the page of a run whose ID was typed where texts are looked for, or "".
 func (q *request) typedRun() (string, error) {
-	text := strings.TrimSpace(q.query("text"))
+	text := strings.TrimSpace(q.Query("text"))
 	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || id <= 0 || q.isPart() {
+	if err != nil || id <= 0 || q.IsPart() {
 		return "", nil
 	}
 	list, err := q.Store.RunsByID(store.WithShortTexts(q.ctx, 0), []int64{id})

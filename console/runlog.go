@@ -75,11 +75,11 @@ func (q *request) runLog() error {
 	}
 	var v logView
 	switch {
-	case q.query("find") != "":
+	case q.Query("find") != "":
 		if err := q.limitRate(wholes); err != nil {
 			return err
 		}
-		v, err = q.searchLog(q.query("find"), max(from, 1))
+		v, err = q.searchLog(q.Query("find"), max(from, 1))
 	case one > 0:
 		v, err = q.oneLine(one)
 	case from > 0:
@@ -90,27 +90,27 @@ func (q *request) runLog() error {
 	if err != nil {
 		return err
 	}
-	h := q.w.Header()
+	h := q.W.Header()
 	h.Set("X-Read", time.Now().In(q.look.zone).Format("15:04:05"))
 	h.Set("X-Log-Next", strconv.Itoa(v.To+1))
 	if v.End {
 		h.Set("X-Log-End", "true")
 	}
-	if q.isPart() && len(v.Lines) == 0 && v.Fault == "" {
-		return q.nothingNew()
+	if q.IsPart() && len(v.Lines) == 0 && v.Fault == "" {
+		return q.NothingNew()
 	}
 	return q.show("log", http.StatusOK, v)
 }
 
 // lineNo is the number of a line in the query; 0 for none.
 func (q *request) lineNo(name string) (int, error) {
-	s := q.query(name)
+	s := q.Query(name)
 	if s == "" {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 {
-		return 0, badRequest(fmt.Errorf("%s %q", name, s))
+		return 0, web.BadRequest(fmt.Errorf("%s %q", name, s))
 	}
 	return n, nil
 }
@@ -134,7 +134,7 @@ func (q *request) logFrom(from, to int) (logView, error) {
 		most = max(0, min(most, to-from+1))
 	}
 	v, err := q.readLog(func() (logText, error) { return q.linesFrom(from) }, most)
-	if err == nil && len(v.Lines) > 0 && !q.isPart() {
+	if err == nil && len(v.Lines) > 0 && !q.IsPart() {
 		v.Total = q.totalOf(&v)
 	}
 	return v, err
@@ -182,7 +182,7 @@ func (q *request) linesFrom(from int) (logText, error) {
 		return logText{res.FromLineNum, res.ToLineNum, res.LogContent, res.IsEnd}, err
 	}
 	ask := q.live.Once
-	if !q.isPart() {
+	if !q.IsPart() {
 		ask = func(ctx context.Context, _ string, read func(context.Context) (any, error)) (any, error) {
 			return read(ctx)
 		}
@@ -233,7 +233,7 @@ func (q *request) readLog(read func() (logText, error), most int) (v logView, er
 	if v.From > 1 {
 		v.Earlier = max(1, v.From-linesAtOnce)
 	}
-	if !q.isPart() {
+	if !q.IsPart() {
 		v.Zone = q.zoneOfLog(v.From, res.text)
 	}
 	return v, nil

@@ -72,5 +72,5 @@ func (q *request) toRun(id int64, said string) error {
 	if said != "" {
 		to += "?said=" + said
 	}
-	return q.redirect(to)
+	return q.Redirect(to)
 }

@@ -64,17 +64,17 @@ func (q *request) runs() error {
 	if !ok {
 		return notOffered("xxljob.RunReader")
 	}
-	if err := q.validQuery(runFilters); err != nil {
+	if err := q.ValidQuery(runFilters); err != nil {
 		return err
 	}
-	if q.query("form") != "" {
+	if q.Query("form") != "" {
 		return q.tidyFilter("runs", runFilters)
 	}
 	if to, err := q.typedRun(); to != "" || err != nil {
 		if err != nil {
 			return err
 		}
-		return q.redirect(to)
+		return q.Redirect(to)
 	}
 	f, err := q.runFilter()
 	if err != nil {
@@ -97,12 +97,12 @@ func (q *request) runs() error {
 		return err
 	}
 	p := runsPage{Filter: f, Presets: q.presets(), Chips: chips, Redacted: q.hidesTexts(), Apps: apps}
-	if all && !q.isPart() {
+	if all && !q.IsPart() {
 		if p.Apps, err = q.appNames(); err != nil {
 			return err
 		}
 	}
-	first := q.query("before") == ""
+	first := q.Query("before") == ""
 	var since time.Time
 	if all || len(apps) > 0 && (f.App == "" || slices.Contains(apps, f.App)) {
 		if since, err = q.fillRuns(reader, &p, apps, all); err != nil {
@@ -111,7 +111,7 @@ func (q *request) runs() error {
 	}
 	poll := ""
 	if first && f.Until == "" {
-		poll = q.with(map[string]string{"seen": ""})
+		poll = q.With(map[string]string{"seen": ""})
 	}
 	return q.showLive("runs", poll, since, p)
 }

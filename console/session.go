@@ -3,7 +3,9 @@ package console
 // Who is logged in, and how one comes to be: sessions of the users in the store, and tokens.
 
 import (
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -33,12 +35,12 @@ func (q *request) sessionLimits() store.SessionLimits {
 // identify sets the user of the request, if it has one.
 func (q *request) identify() error {
 	u, err := q.who()
-	var wait *problem
+	var wait *web.Problem
 	switch {
 	case errors.As(err, &wait):
 		return wait
 	case errors.Is(err, ErrNoUser), errors.Is(err, xxljob.ErrNotFound):
-		if _, is := q.bearer(); is && q.accounts != nil {
+		if _, is := q.Bearer(); is && q.accounts != nil {
 			q.refuse()
 		}
 		return nil
@@ -46,11 +48,11 @@ func (q *request) identify() error {
 		if q.accounts != nil {
 			return err // of the store
 		}
-		return &problem{status: http.StatusServiceUnavailable, key: "problem.auth", cause: err, after: 5 * time.Second}
+		return &web.Problem{Status: http.StatusServiceUnavailable, Key: "problem.auth", Cause: err, After: 5 * time.Second}
 	}
 	q.user = &u
 	q.ctx = xxljob.WithActor(q.ctx, u.actor())
-	q.r = q.r.WithContext(q.ctx)
+	q.R = q.R.WithContext(q.ctx)
 	if u.account != nil {
 		q.lookOf(u.account.Settings)
 	}
@@ -59,14 +61,14 @@ func (q *request) identify() error {
 
 func (q *request) who() (User, error) {
 	if q.accounts == nil {
-		return q.Auth.called(q.ctx, q.r)
+		return q.Auth.called(q.ctx, q.R)
 	}
-	shown, is := q.bearer()
-	cookies := q.cookies(q.r, sessionCookie)
+	shown, is := q.Bearer()
+	cookies := q.Cookies(sessionCookie)
 	if is || len(cookies) > 0 { // the store is asked for whoever comes
-		who := slots.Holder{Named: q.client.Network().String()}
+		who := slots.Holder{Named: q.Client.Network().String()}
 		if !q.lookups.Take(q.ctx, who) {
-			return User{}, tooOften(slots.Patience)
+			return User{}, web.TooOften(slots.Patience)
 		}
 		defer q.lookups.Give(who)
 	}
@@ -96,17 +98,11 @@ func (q *request) who() (User, error) {
 	return User{}, err
 }
 
-// bearer is the token that a program shows, if it shows any.
-func (q *request) bearer() (shown string, is bool) {
-	scheme, shown, _ := strings.Cut(q.r.Header.Get("Authorization"), " ")
-	return shown, strings.EqualFold(scheme, "Bearer")
-}
-
 // refuse counts a token that is nobody's, as those of executors are counted, and returns when that may
 // be answered, however many are tried from where it comes.
 func (q *request) refuse() {
-	if !q.refused.Refuse(q.ctx, q.client.Network().String(), func(total uint64) {
-		q.Logger.Warn("console: a token was refused", "from", q.client.Text, "refused", total)
+	if !q.refused.Refuse(q.ctx, q.Client.Network().String(), func(total uint64) {
+		q.Logger.Warn("console: a token was refused", "from", q.Client.Text, "refused", total)
 	}) {
 		panic(http.ErrAbortHandler)
 	}
@@ -163,11 +159,49 @@ func newSecret() string {
 // errOvertaken is returned where a user was given another password since this one was checked.
 var errOvertaken = errors.New("console: the password has been changed in the meantime")
 
+// sessionCookie has the secret of a session, and behind a tilde what shows later on that its browser
+// has been logged in.
+const sessionCookie = "xxljob_session"
+
+// mostOfASession is how long a cookie of a session may be, in bytes.
+const mostOfASession = 100
+
+// secretOf is the part of a session's cookie by which the store knows the session.
+func secretOf(cookie string) string {
+	secret, _, _ := strings.Cut(cookie, "~")
+	return secret
+}
+
+// loginMark is what a browser shows a secret with that was logged in as the user. Another password makes
+// it worthless; nothing has to be kept for it, and nobody makes one who cannot read the store.
+func loginMark(account *store.User, secret string) string {
+	mac := hmac.New(sha256.New, []byte(account.Password))
+	mac.Write([]byte("login\x00" + account.Name + "\x00" + secret)) // never fails
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// marked is what a cookie of the user has.
+func marked(account *store.User, secret string) string {
+	return secret + "~" + loginMark(account, secret)
+}
+
+// hasLoggedIn returns the secret of a cookie by which the browser shows that it was logged in as the
+// user; empty where it does not.
+func (q *request) hasLoggedIn(account *store.User) string {
+	for _, cookie := range q.Cookies(sessionCookie) {
+		secret, shown, has := strings.Cut(cookie, "~")
+		if has && len(cookie) <= mostOfASession && account.Password != "" && hmac.Equal([]byte(shown), []byte(loginMark(account, secret))) {
+			return secret
+		}
+	}
+	return ""
+}
+
 // begin begins a session of the user, whose password was checked to be the one given, and has the
 // browser keep its secret.
 func (q *request) begin(checked *store.User, given string) (*store.Session, error) {
 	secret := newSecret()
-	s, err := q.accounts.AddSession(q.ctx, store.Session{User: checked.Name, Hash: hashOf(secret), Client: q.client.Text, Agent: q.r.UserAgent()}, q.sessionLimits())
+	s, err := q.accounts.AddSession(q.ctx, store.Session{User: checked.Name, Hash: hashOf(secret), Client: q.Client.Text, Agent: q.R.UserAgent()}, q.sessionLimits())
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +215,7 @@ func (q *request) begin(checked *store.User, given string) (*store.Session, erro
 		_ = q.accounts.EndSession(q.ctx, checked.Name, s.ID) // it is of no use: nobody has its secret
 		return nil, err
 	}
-	q.setCookie(sessionCookie, marked(&now, secret), limits.Most)
+	q.SetCookie(sessionCookie, marked(&now, secret), limits.Most)
 	return &s, nil
 }
 
@@ -207,12 +241,12 @@ func (q *request) loginForm() error {
 	if err := q.wantsUsers(); err != nil {
 		return err
 	}
-	next := ownPage(q.query("next"))
+	next := web.OwnPage(q.Query("next"))
 	if q.user != nil {
-		return q.redirect(next)
+		return q.Redirect(next)
 	}
 	p := loginPage{Next: next}
-	if q.query("in") != "" { // it comes from the login, without the cookie that it was given there
+	if q.Query("in") != "" { // it comes from the login, without the cookie that it was given there
 		p.Fault = q.text("login.cookies")
 	}
 	return q.show("login", http.StatusOK, p)
@@ -222,41 +256,41 @@ func (q *request) login() error {
 	if err := q.wantsUsers(); err != nil {
 		return err
 	}
-	name, next := strings.ToLower(strings.TrimSpace(q.field("name"))), ownPage(q.field("next"))
+	name, next := strings.ToLower(strings.TrimSpace(q.Field("name"))), web.OwnPage(q.Field("next"))
 	if len(name) > store.MostUserName {
 		name = ""
 	}
 	form := loginPage{Name: name, Next: next}
 	if q.keepsForm() {
-		form.Kept, form.KeptFor = kept(q.r.PostForm, keptPrefix, keptPrefix), q.field("kept")
+		form.Kept, form.KeptFor = kept(q.R.PostForm, keptPrefix, keptPrefix), q.Field("kept")
 	}
-	refuse := func(p *problem) error {
-		if p.after > 0 {
-			q.w.Header().Set("Retry-After", strconv.Itoa(web.Seconds(p.after)))
+	refuse := func(p *web.Problem) error {
+		if p.After > 0 {
+			q.W.Header().Set("Retry-After", strconv.Itoa(web.Seconds(p.After)))
 		}
-		form.Fault = q.text(p.key, p.values...)
-		return q.show("login", p.status, form)
+		form.Fault = q.text(p.Key, p.Values...)
+		return q.show("login", p.Status, form)
 	}
 	account, err := q.accounts.User(q.ctx, name)
 	if err != nil && !errors.Is(err, xxljob.ErrNotFound) {
 		return err
 	}
-	t := &try{name: name, at: time.Now(), from: q.client.Network(), secret: q.hasLoggedIn(&account)}
+	t := &try{name: name, at: time.Now(), from: q.Client.Network(), secret: q.hasLoggedIn(&account)}
 	wait, err := q.mayTry(t)
 	if err != nil {
 		return err
 	}
 	if wait > 0 {
-		return refuse(&problem{status: http.StatusTooManyRequests, key: "login.wait", values: []any{"n", web.Seconds(wait)}, after: wait})
+		return refuse(&web.Problem{Status: http.StatusTooManyRequests, Key: "login.wait", Values: []any{"n", web.Seconds(wait)}, After: wait})
 	}
-	q.hashes = q.holder(t)
-	is, stale, err := q.hasher.Matches(q.ctx, q.hashes, account.Password, q.field("password"))
+	q.hashes = q.hashesFor(t)
+	is, stale, err := q.hasher.Matches(q.ctx, q.hashes, account.Password, q.Field("password"))
 	if err != nil {
 		return err
 	}
 	if !is || account.Disabled {
 		q.noteLogin(name, "login-failed")
-		return refuse(&problem{status: http.StatusUnprocessableEntity, key: "login.wrong"})
+		return refuse(&web.Problem{Status: http.StatusUnprocessableEntity, Key: "login.wrong"})
 	}
 	if err := q.passed(t); err != nil {
 		return err
@@ -271,22 +305,22 @@ func (q *request) login() error {
 	if err := q.recordLogin(name, "login"); err != nil {
 		return err
 	}
-	session, err := q.begin(&account, q.field("password"))
+	session, err := q.begin(&account, q.Field("password"))
 	switch {
 	case errors.Is(err, errOvertaken), errors.Is(err, xxljob.ErrNotFound): // it is not so any more
-		return refuse(&problem{status: http.StatusUnprocessableEntity, key: "login.wrong"})
+		return refuse(&web.Problem{Status: http.StatusUnprocessableEntity, Key: "login.wrong"})
 	case err != nil:
 		return err
 	case form.KeptFor != "":
 		return q.goOn(account, session)
 	}
-	return q.redirect("login?in=1&next=" + url.QueryEscape(next)) // where it is seen whether the browser keeps cookies
+	return q.Redirect("login?in=1&next=" + url.QueryEscape(next)) // where it is seen whether the browser keeps cookies
 }
 
 // rehash keeps the password that was just given under a hash that costs more. That it does not
 // succeed matters to nobody.
 func (q *request) rehash(account *store.User) {
-	hash, err := q.hasher.Hash(q.ctx, q.hashes, q.field("password"))
+	hash, err := q.hasher.Hash(q.ctx, q.hashes, q.Field("password"))
 	if err != nil {
 		return
 	}
@@ -311,26 +345,24 @@ func (q *request) logout() error {
 		q.noteLogin(s.User, "logout")
 	}
 	if left == "" {
-		q.setCookie(sessionCookie, "", -time.Second)
+		q.SetCookie(sessionCookie, "", -time.Second)
 	} else {
-		q.setCookie(sessionCookie, left, limits.Most)
+		q.SetCookie(sessionCookie, left, limits.Most)
 	}
-	return q.redirect("login")
+	return q.Redirect("login")
 }
 
 // sendsToLogin sends a browser that nobody is logged in with to where one logs in, and back
 // afterwards. A program, or a part of a page, is told.
 func (q *request) sendsToLogin() bool {
-	if q.r.Method != http.MethodGet || q.isPart() || q.r.Header.Get("Authorization") != "" {
+	if q.R.Method != http.MethodGet || q.IsPart() || q.R.Header.Get("Authorization") != "" {
 		return false
 	}
 	switch {
 	case q.accounts != nil:
-		return q.redirect(loginTo(q.pathAndQuery())) == nil
+		return q.Redirect(loginTo(q.PathAndQuery())) == nil
 	case q.Auth.login != "":
-		q.w.Header().Set("Location", q.Auth.login)
-		q.w.WriteHeader(http.StatusSeeOther)
-		q.wrote = true
+		q.RedirectOut(q.Auth.login)
 		return true
 	}
 	return false
@@ -338,7 +370,7 @@ func (q *request) sendsToLogin() bool {
 
 // loginTo is the login that leads to a page of ours.
 func loginTo(page string) string {
-	if page = ownPage(page); page == "" {
+	if page = web.OwnPage(page); page == "" {
 		return "login"
 	}
 	return "login?next=" + url.QueryEscape(page)
@@ -348,7 +380,7 @@ func loginTo(page string) string {
 // host has no page for it.
 func (q *request) loginFrom(page string) string {
 	if q.accounts != nil {
-		return q.root() + loginTo(page)
+		return q.Root() + loginTo(page)
 	}
 	return q.Auth.login
 }
@@ -356,21 +388,14 @@ func (q *request) loginFrom(page string) string {
 // wayBack is the page that a request is about: its own, or the nearest above the address that a
 // form was sent to.
 func (q *request) wayBack() string {
-	if q.r.Method == http.MethodGet {
-		return q.pathAndQuery()
+	if q.R.Method == http.MethodGet {
+		return q.PathAndQuery()
 	}
-	for at := q.path; at != ""; at = at[:max(0, strings.LastIndexByte(at, '/'))] {
+	for at := q.Path; at != ""; at = at[:max(0, strings.LastIndexByte(at, '/'))] {
 		rt, values, _ := match(q.table, http.MethodGet, at)
 		if _, err := strconv.ParseInt(values["id"], 10, 64); rt != nil && rt.needs > newcomer && (rt.of == nothing || err == nil) {
 			return at
 		}
 	}
 	return ""
-}
-
-func (q *request) pathAndQuery() string {
-	if q.r.URL.RawQuery == "" {
-		return q.path
-	}
-	return q.path + "?" + q.r.URL.RawQuery
 }

@@ -135,10 +135,10 @@ type setupPage struct {
 func (q *request) setupForm() error { return q.show("setup", http.StatusOK, setupPage{}) }
 
 func (q *request) setup() error {
-	f := setupPage{Name: strings.ToLower(strings.TrimSpace(q.field("name"))), Title: strings.TrimSpace(q.field("title")), Code: strings.ToUpper(strings.TrimSpace(q.field("code"))), Faults: map[string]string{}}
+	f := setupPage{Name: strings.ToLower(strings.TrimSpace(q.Field("name"))), Title: strings.TrimSpace(q.Field("title")), Code: strings.ToUpper(strings.TrimSpace(q.Field("code"))), Faults: map[string]string{}}
 	refuse := func(status int) error { return q.show("setup", status, f) }
 	tried := time.Now()
-	if wait := q.failures.Wait(q.client.Network(), tried); wait > 0 {
+	if wait := q.failures.Wait(q.Client.Network(), tried); wait > 0 {
 		f.Faults["code"] = q.text("login.wait", "n", web.Seconds(wait))
 		return refuse(http.StatusTooManyRequests)
 	}
@@ -147,15 +147,15 @@ func (q *request) setup() error {
 		f.Faults[strings.ToLower(e.Field)] = q.text("fault." + e.Code)
 	}
 	var weak web.WeakPassword
-	if errors.As(web.CheckPassword(f.Name, q.field("password")), &weak) {
+	if errors.As(web.CheckPassword(f.Name, q.Field("password")), &weak) {
 		f.Faults["password"] = q.text(string(weak))
-	} else if q.field("password") != q.field("again") {
+	} else if q.Field("password") != q.Field("again") {
 		f.Faults["again"] = q.text("password.again")
 	}
 	if len(f.Faults) > 0 {
 		return refuse(http.StatusUnprocessableEntity)
 	}
-	hash, err := q.hasher.Hash(q.ctx, slots.Holder{Named: q.client.Network().String()}, q.field("password"))
+	hash, err := q.hasher.Hash(q.ctx, slots.Holder{Named: q.Client.Network().String()}, q.Field("password"))
 	if err != nil {
 		return err
 	}
@@ -167,13 +167,13 @@ func (q *request) setup() error {
 		f.Faults["code"] = q.text("setup.wrong")
 		return refuse(http.StatusUnprocessableEntity)
 	case errors.Is(err, store.ErrUserExists):
-		return q.redirect("login")
+		return q.Redirect("login")
 	case err != nil:
 		return err
 	}
-	q.failures.TakeBack(q.client.Network(), tried)
-	if _, err := q.begin(&u, q.field("password")); err != nil {
+	q.failures.TakeBack(q.Client.Network(), tried)
+	if _, err := q.begin(&u, q.Field("password")); err != nil {
 		return err
 	}
-	return q.redirect("")
+	return q.Redirect("")
 }

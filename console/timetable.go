@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -129,21 +130,21 @@ func (q *request) timetable() error {
 	if err != nil {
 		return err
 	}
-	if q.query("order") == "" {
+	if q.Query("order") == "" {
 		f.Order, f.order = orderOf("next")
 	}
 	f.State, f.Type, f.Failing, f.rows = "on", "", "", jobsOfATimetable
 	p := timetablePage{Filter: f, Ranges: timeRanges, Chips: q.chips("jobs", []string{"text", "app", "tag", "handler", "author"})}
-	i := slices.IndexFunc(timeRanges, func(r timeRange) bool { return r.Key == cmp.Or(q.query("range"), "1h") })
+	i := slices.IndexFunc(timeRanges, func(r timeRange) bool { return r.Key == cmp.Or(q.Query("range"), "1h") })
 	if i < 0 {
-		return &problem{status: http.StatusUnprocessableEntity, key: "problem.timetable.range"}
+		return &web.Problem{Status: http.StatusUnprocessableEntity, Key: "problem.timetable.range"}
 	}
 	p.Range = timeRanges[i]
 	search, sight, err := q.searchOf(&f)
 	if err != nil {
 		return err
 	}
-	if p.Apps = sight.apps; sight.all && !q.isPart() {
+	if p.Apps = sight.apps; sight.all && !q.IsPart() {
 		if p.Apps, err = q.appNames(); err != nil {
 			return err
 		}
@@ -163,7 +164,7 @@ func (q *request) timetable() error {
 	}); err != nil {
 		return asked(err)
 	}
-	listed, err := shared(q, fmt.Sprintf("%s-jobs-%q", key, q.query("after")), func(ctx context.Context) (timesListed, error) {
+	listed, err := shared(q, fmt.Sprintf("%s-jobs-%q", key, q.Query("after")), func(ctx context.Context) (timesListed, error) {
 		return q.under(store.WithShortTexts(ctx, 0)).listTimes(reader, &f, search, p.Range)
 	})
 	if err != nil {
@@ -182,8 +183,8 @@ func (q *request) timetable() error {
 		p.Jobs = append(p.Jobs, l)
 	}
 	poll := ""
-	if q.query("after") == "" {
-		poll = q.with(map[string]string{"seen": ""})
+	if q.Query("after") == "" {
+		poll = q.With(map[string]string{"seen": ""})
 	}
 	return q.showLive("timetable", poll, time.Time{}, p)
 }
@@ -530,11 +531,11 @@ func (p *page) Below(b timetablePage) (list []string) {
 
 // RangeOf is the address of the page with another range, and perhaps one more value, from its beginning.
 func (p *page) RangeOf(key string, more ...string) string {
-	values := map[string]string{"range": key, "after": "", trail: "", "seen": ""}
+	values := map[string]string{"range": key, "after": "", web.Trail: "", "seen": ""}
 	for i := 0; i+1 < len(more); i += 2 {
 		values[more[i]] = more[i+1]
 	}
-	return p.q.with(values)
+	return p.q.With(values)
 }
 
 // Brief is a moment to the second, with its day where that is not today, and its year where it is of another.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -80,12 +81,12 @@ func (q *request) addToken() error {
 	if q.appTokens == nil {
 		return notOffered("store.AppTokenKeeper")
 	}
-	f := tokenForm{Name: strings.TrimSpace(q.field("name")), Apps: strings.TrimSpace(q.field("apps")), Until: q.field("until"), Faults: map[string]string{}}
+	f := tokenForm{Name: strings.TrimSpace(q.Field("name")), Apps: strings.TrimSpace(q.Field("apps")), Until: q.Field("until"), Faults: map[string]string{}}
 	refuse := func() error {
-		return q.showTokens(http.StatusUnprocessableEntity, tokensPage{Form: f}, q.field("for"))
+		return q.showTokens(http.StatusUnprocessableEntity, tokensPage{Form: f}, q.Field("for"))
 	}
 	t := store.AppToken{Name: f.Name, Apps: listed(f.Apps)}
-	lasts, err := time.ParseDuration(q.field("for"))
+	lasts, err := time.ParseDuration(q.Field("for"))
 	switch {
 	case f.Until != "":
 		if t.Expires, err = momentIn(f.Until, q.formZone()); err != nil {
@@ -106,8 +107,8 @@ func (q *request) addToken() error {
 	t, err = q.appTokens.AddAppToken(q.ctx, t)
 	switch list := xxljob.FieldErrors(err); {
 	case err == nil:
-		q.Logger.Info("console: a token was made", "token", t.Name, "apps", t.Apps, "user", q.user.Name, "client", q.client.Text, "request", q.id)
-		return q.showTokens(http.StatusOK, tokensPage{Secret: secret, Made: t.Name}, q.field("for"))
+		q.Logger.Info("console: a token was made", "token", t.Name, "apps", t.Apps, "user", q.user.Name, "client", q.Client.Text, "request", q.ID)
+		return q.showTokens(http.StatusOK, tokensPage{Secret: secret, Made: t.Name}, q.Field("for"))
 	case errors.Is(err, xxljob.ErrConflict):
 		f.Faults["name"] = q.text("tokens.fault.taken")
 	case errors.Is(err, store.ErrTooManyTokens):
@@ -147,17 +148,17 @@ func (q *request) tokenNamed(name string) (store.AppToken, error) {
 	case err != nil:
 		return store.AppToken{}, err
 	case at < 0:
-		return store.AppToken{}, &problem{status: http.StatusUnprocessableEntity, key: "problem.notoken"}
+		return store.AppToken{}, &web.Problem{Status: http.StatusUnprocessableEntity, Key: "problem.notoken"}
 	}
 	return list[at], nil
 }
 
 // revokeForm asks whether a token is to go.
 func (q *request) revokeForm() error {
-	if q.query("name") == "" {
-		return q.redirect("tokens")
+	if q.Query("name") == "" {
+		return q.Redirect("tokens")
 	}
-	t, err := q.tokenNamed(q.query("name"))
+	t, err := q.tokenNamed(q.Query("name"))
 	if err != nil {
 		return err
 	}
@@ -166,15 +167,15 @@ func (q *request) revokeForm() error {
 
 // revokeToken deletes a token.
 func (q *request) revokeToken() error {
-	t, err := q.tokenNamed(q.field("name"))
+	t, err := q.tokenNamed(q.Field("name"))
 	if err != nil {
 		return err
 	}
 	if err := q.appTokens.RemoveAppToken(q.ctx, t.Name); err != nil && !errors.Is(err, xxljob.ErrNotFound) { // it is gone by now
 		return err
 	}
-	q.Logger.Info("console: a token was revoked", "token", t.Name, "user", q.user.Name, "client", q.client.Text, "request", q.id)
-	return q.redirect(saying("tokens", "revoked"))
+	q.Logger.Info("console: a token was revoked", "token", t.Name, "user", q.user.Name, "client", q.Client.Text, "request", q.ID)
+	return q.Redirect(saying("tokens", "revoked"))
 }
 
 // knownApps are apps to choose from: those that there are.

@@ -63,13 +63,13 @@ func (q *request) users() error {
 	if !p.Kept {
 		return q.show("users", http.StatusOK, p)
 	}
-	list, err := q.accounts.Users(q.ctx, q.query("after"), usersOnAPage+1)
+	list, err := q.accounts.Users(q.ctx, q.Query("after"), usersOnAPage+1)
 	if err != nil {
 		return err
 	}
 	if len(list) > usersOnAPage {
 		list = list[:usersOnAPage]
-		p.Next = "users" + queryOf(map[string][]string{"after": {list[usersOnAPage-1].Name}})
+		p.Next = "users" + web.QueryOf(map[string][]string{"after": {list[usersOnAPage-1].Name}})
 	}
 	last, err := q.lastLogins("")
 	if err != nil {
@@ -108,16 +108,16 @@ func (q *request) newUser() error {
 func (q *request) userNamed(name string) (store.User, error) {
 	u, err := q.accounts.User(q.ctx, name)
 	if errors.Is(err, xxljob.ErrNotFound) {
-		err = &problem{status: http.StatusUnprocessableEntity, key: "problem.nouser"}
+		err = &web.Problem{Status: http.StatusUnprocessableEntity, Key: "problem.nouser"}
 	}
 	return u, err
 }
 
 func (q *request) editUser() error {
-	if q.query("name") == "" {
-		return q.redirect("users")
+	if q.Query("name") == "" {
+		return q.Redirect("users")
 	}
-	u, err := q.userNamed(q.query("name"))
+	u, err := q.userNamed(q.Query("name"))
 	if err != nil {
 		return err
 	}
@@ -156,9 +156,9 @@ func (q *request) showUser(status int, p userPage) error {
 // takeUser takes over what the form says of a user, but for the name.
 func (q *request) takeUser(p *userPage) {
 	u := &p.User
-	u.Title, u.Admin, u.Scripts, u.Disabled = strings.TrimSpace(q.field("title")), q.field("admin") != "", q.field("scripts") != "", q.field("disabled") != ""
-	p.Rest, p.Faults, p.Rows, u.Apps = q.field("rest"), map[string]string{}, nil, map[string]string{}
-	apps, roles := q.r.PostForm["app"], q.r.PostForm["role"]
+	u.Title, u.Admin, u.Scripts, u.Disabled = strings.TrimSpace(q.Field("title")), q.Field("admin") != "", q.Field("scripts") != "", q.Field("disabled") != ""
+	p.Rest, p.Faults, p.Rows, u.Apps = q.Field("rest"), map[string]string{}, nil, map[string]string{}
+	apps, roles := q.R.PostForm["app"], q.R.PostForm["role"]
 	for i, app := range apps {
 		role := ""
 		if i < len(roles) {
@@ -199,11 +199,11 @@ func firstPassword() string { return strings.ToLower(rand.Text()[:16]) }
 
 // hashFirst hashes one.
 func (q *request) hashFirst(password string) (string, error) {
-	return q.hasher.Hash(q.ctx, q.holder(&try{name: q.user.Name, from: q.client.Network()}), password)
+	return q.hasher.Hash(q.ctx, q.hashesFor(&try{name: q.user.Name, from: q.Client.Network()}), password)
 }
 
 func (q *request) addUser() error {
-	p := userPage{New: true, User: store.User{Name: strings.ToLower(strings.TrimSpace(q.field("name"))), Settings: `{"` + mustChange + `":true}`}}
+	p := userPage{New: true, User: store.User{Name: strings.ToLower(strings.TrimSpace(q.Field("name"))), Settings: `{"` + mustChange + `":true}`}}
 	q.takeUser(&p)
 	if len(p.Faults) > 0 {
 		return q.showUser(http.StatusUnprocessableEntity, p)
@@ -229,24 +229,24 @@ func (q *request) addUser() error {
 
 // sayOfUser writes a line about what was done with a user.
 func (q *request) sayOfUser(done, name string) {
-	q.Logger.Info("console: a user was "+done, "name", name, "user", q.user.Name, "client", q.client.Text, "request", q.id)
+	q.Logger.Info("console: a user was "+done, "name", name, "user", q.user.Name, "client", q.Client.Text, "request", q.ID)
 }
 
 func (q *request) saveUser() error {
-	u, err := q.userNamed(q.field("name"))
+	u, err := q.userNamed(q.Field("name"))
 	if err != nil {
 		return err
 	}
 	p := userPage{User: u}
 	q.takeUser(&p)
-	if p.User.Version, err = strconv.ParseInt(q.field("version"), 10, 64); err != nil {
-		return badRequest(err)
+	if p.User.Version, err = strconv.ParseInt(q.Field("version"), 10, 64); err != nil {
+		return web.BadRequest(err)
 	}
 	if len(p.Faults) == 0 {
 		_, err := q.accounts.UpdateUser(q.ctx, p.User)
 		if err == nil {
 			q.sayOfUser("changed", u.Name)
-			return q.redirect(saying("users", "user"))
+			return q.Redirect(saying("users", "user"))
 		}
 		if !errors.Is(err, store.ErrLastAdmin) {
 			return err
@@ -259,15 +259,15 @@ func (q *request) saveUser() error {
 // resetPassword gives a user a first password anew, which ends all sessions. One's own is changed on the
 // page of the account.
 func (q *request) resetPassword() error {
-	u, err := q.userNamed(q.field("name"))
+	u, err := q.userNamed(q.Field("name"))
 	if err != nil {
 		return err
 	}
 	if u.Name == q.user.Name {
-		return q.redirect("account")
+		return q.Redirect("account")
 	}
-	if u.Version, err = strconv.ParseInt(q.field("version"), 10, 64); err != nil {
-		return badRequest(err)
+	if u.Version, err = strconv.ParseInt(q.Field("version"), 10, 64); err != nil {
+		return web.BadRequest(err)
 	}
 	secret := firstPassword()
 	if u.Password, err = q.hashFirst(secret); err != nil {
@@ -288,18 +288,18 @@ func (q *request) resetPassword() error {
 
 // endUsersSessions ends sessions of another user.
 func (q *request) endUsersSessions() error {
-	u, err := q.userNamed(q.field("name"))
+	u, err := q.userNamed(q.Field("name"))
 	if err != nil {
 		return err
 	}
-	return q.endSessionsOf(u.Name, "users/edit"+queryOf(map[string][]string{"name": {u.Name}}))
+	return q.endSessionsOf(u.Name, "users/edit"+web.QueryOf(map[string][]string{"name": {u.Name}}))
 }
 
 func (q *request) removeUserForm() error {
-	if q.query("name") == "" {
-		return q.redirect("users")
+	if q.Query("name") == "" {
+		return q.Redirect("users")
 	}
-	u, err := q.userNamed(q.query("name"))
+	u, err := q.userNamed(q.Query("name"))
 	if err != nil {
 		return err
 	}
@@ -307,22 +307,22 @@ func (q *request) removeUserForm() error {
 }
 
 func (q *request) removeUser() error {
-	u, err := q.userNamed(q.field("name"))
+	u, err := q.userNamed(q.Field("name"))
 	if err != nil {
 		return err
 	}
-	version, err := strconv.ParseInt(q.field("version"), 10, 64)
+	version, err := strconv.ParseInt(q.Field("version"), 10, 64)
 	if err != nil {
-		return badRequest(err)
+		return web.BadRequest(err)
 	}
 	switch err := q.accounts.RemoveUser(q.ctx, u.Name, version); {
 	case errors.Is(err, store.ErrLastAdmin):
-		return &problem{status: http.StatusUnprocessableEntity, key: "users.fault.last"}
+		return &web.Problem{Status: http.StatusUnprocessableEntity, Key: "users.fault.last"}
 	case err != nil:
 		return err
 	}
 	q.sayOfUser("removed", u.Name)
-	return q.redirect(saying("users", "userremoved"))
+	return q.Redirect(saying("users", "userremoved"))
 }
 
 // RightsOf are the rights of a user in a line.

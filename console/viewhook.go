@@ -61,11 +61,11 @@ func (a *statusWriter) Write(b []byte) (int, error) {
 
 // serveRoute has a route answer, and tells the host of what was seen then.
 func (q *request) serveRoute(rt *route) error {
-	if q.Viewed == nil || rt.views == "" || q.r.Method == http.MethodHead || q.isPart() {
+	if q.Viewed == nil || rt.views == "" || q.R.Method == http.MethodHead || q.IsPart() {
 		return rt.serve(q)
 	}
-	a := &statusWriter{ResponseWriter: q.w}
-	q.w = a
+	a := &statusWriter{ResponseWriter: q.W}
+	q.W = a
 	if err := rt.serve(q); err != nil {
 		return err
 	}
@@ -91,12 +91,12 @@ func (q *request) shows(rt *route) bool {
 func (q *request) tellViewed(kind ViewKind) {
 	defer func() {
 		if v := recover(); v != nil {
-			q.Logger.Error("console: Config.Viewed has panicked", "request", q.id, "panic", v)
+			q.Logger.Error("console: Config.Viewed has panicked", "request", q.ID, "panic", v)
 		}
 	}()
-	v := View{User: q.user.actor(), Kind: kind, App: q.job.App, JobID: q.job.ID, Client: q.client.Text, RequestID: q.id}
+	v := View{User: q.user.actor(), Kind: kind, App: q.job.App, JobID: q.job.ID, Client: q.Client.Text, RequestID: q.ID}
 	if q.run.ID != 0 {
 		v.App, v.JobID, v.RunID = q.run.App, q.run.JobID, q.run.ID
 	}
-	q.Viewed(context.WithoutCancel(q.r.Context()), v)
+	q.Viewed(context.WithoutCancel(q.R.Context()), v)
 }
