@@ -15,6 +15,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/test/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -268,5 +269,144 @@ func TestRunsAreRefusedWhereNobodyComes(t *testing.T) {
 		}
 		stopAll(t, all)
 		stopAll(t, extra)
+	})
+}
+
+// forgetfulAsks is the store of a node whose questions about routes come to nothing for a while.
+type forgetfulAsks struct {
+	xxljob.Store
+	mu    sync.Mutex
+	fails bool
+	asked int
+}
+
+func (s *forgetfulAsks) AskLog(ctx context.Context, ask store.Ask) (store.Ask, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ask.Route != "" && s.fails {
+		s.asked++
+		return store.Ask{}, xxljob.ErrNotFound
+	}
+	return s.Store.AskLog(ctx, ask)
+}
+
+func (s *forgetfulAsks) fail(fails bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fails, s.asked = fails, 0
+}
+
+func (s *forgetfulAsks) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
+}
+
+// TestNoRunWaitsForThePauseOfOthers: where a node has the strategy of a job again, a run that is new is
+// started at once though earlier ones wait to be tried again, and these before it. While the node does
+// not answer, there is one question for each new run, beside one for each pause.
+func TestNoRunWaitsForThePauseOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const jobs, tries = 6, 4
+		st, asks, c := memory.New(), &forgetfulAsks{}, &canary{}
+		asks.Store = st
+		knows := services(t, st, map[string]xxljob.Router{"svc00": c}, "svc00")
+		other := services(t, asks, nil, "svc01")
+		var list []xxljob.Job
+		for i := range jobs {
+			job := xxljob.Job{App: "svc00", Key: fmt.Sprint("k", i), Name: "canary", Handler: "work", Route: "CANARY"}
+			if i%2 > 0 {
+				job.Block = xxljob.BlockConcurrent
+			}
+			added, err := knows["svc00"].EnsureJob(t.Context(), job)
+			stage.Must(t, err)
+			list = append(list, added.Job)
+		}
+		triggered := func() (ids []int64) {
+			for _, j := range list {
+				ids = append(ids, stage.Trigger(t, other["svc01"], j))
+			}
+			return ids
+		}
+		waited := 0
+		for k := range tries {
+			asks.fail(true)
+			var first []int64
+			for range 5 {
+				first = append(first, triggered()...)
+				time.Sleep(1100 * time.Millisecond)
+			}
+			if n := asks.count(); n == 0 || n > 5*jobs+2*jobs {
+				t.Errorf("%d questions about %d new runs of %d jobs in %v", n, 5*jobs, jobs, 5500*time.Millisecond)
+			}
+			time.Sleep(time.Duration(k) * 1200 * time.Millisecond)
+			asks.fail(false)
+			for _, id := range first {
+				if r, err := st.Run(t.Context(), id); err != nil || r.State == xxljob.StatePlanned {
+					waited++
+				}
+			}
+			asked := time.Now()
+			second := triggered()
+			time.Sleep(30 * time.Second)
+			last := map[int64]time.Time{}
+			for i, id := range slices.Concat(first, second) {
+				r, err := st.Run(t.Context(), id)
+				stage.Must(t, err)
+				if r.State != xxljob.StateSucceeded || r.Started.Sub(asked) > time.Second {
+					t.Errorf("try %d: run %d of job %d is %v, started %v after a node was there", k, i, r.JobID, r.State, r.Started.Sub(asked))
+				}
+				if r.Started.Before(last[r.JobID]) && r.Block == xxljob.BlockSerial {
+					t.Errorf("try %d: run %d of job %d was started before the one before it", k, i, r.JobID)
+				}
+				last[r.JobID] = r.Started
+			}
+		}
+		if waited < tries*5 {
+			t.Errorf("only %d runs have waited: it says little", waited)
+		}
+		stopAll(t, knows)
+		stopAll(t, other)
+	})
+}
+
+// TestANodeThatComesWhileAnotherIsAsked: a node with the strategy of a job that comes while one which does
+// not answer is being asked has its runs go on at once, whenever it comes.
+func TestANodeThatComesWhileAnotherIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, c := memory.New(), &canary{}
+		all := services(t, st, nil, "svc00", "svc01") // executors, and nodes that ask
+		for name, s := range services(t, stage.BlindInbox{Store: st}, map[string]xxljob.Router{"mute": &canary{}}, "mute") {
+			all[name] = s
+		}
+		var list []xxljob.Job
+		for i := range 6 {
+			added, err := all["mute"].EnsureJob(t.Context(), xxljob.Job{App: "svc00", Key: fmt.Sprint("k", i), Name: "canary", Handler: "work", Route: "CANARY"})
+			stage.Must(t, err)
+			list = append(list, added.Job)
+		}
+		for k := range 16 {
+			var ids []int64
+			for _, j := range list {
+				ids = append(ids, stage.Trigger(t, all["svc01"], j))
+			}
+			time.Sleep(time.Duration(k) * 500 * time.Millisecond)
+			back, err := xxljob.New(st, xxljob.Config{App: "svc00", Node: "back", Logger: stage.QuietLog(), Routers: map[string]xxljob.Router{"CANARY": c}})
+			stage.Must(t, err)
+			stage.Must(t, back.Handle("work", stage.NothingToDo))
+			stage.Must(t, back.Start(t.Context()))
+			came := time.Now()
+			time.Sleep(30 * time.Second)
+			for i, id := range ids {
+				r, err := st.Run(t.Context(), id)
+				stage.Must(t, err)
+				if r.State != xxljob.StateSucceeded || r.Started.Sub(came) > 3*time.Second {
+					t.Errorf("%v after the question: run of job %d is %v, started %v after a node came", time.Duration(k)*500*time.Millisecond, i, r.State, r.Started.Sub(came))
+				}
+			}
+			stage.Must(t, back.Stop(t.Context()))
+			time.Sleep(time.Minute)
+		}
+		stopAll(t, all)
 	})
 }

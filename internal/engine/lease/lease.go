@@ -63,6 +63,8 @@ type nodesSeen struct {
 	shards []store.Shard
 	Looked chan struct{} // closed by the first look
 	once   sync.Once
+
+	changes uint64 // see Changes
 }
 
 // idleShards are shards that are nobody's, or should be somebody else's.

@@ -141,6 +141,13 @@ func (l *Leases) Knowing(route, app string, jobID int64, than Nearness) []string
 	return append(sure, doubted...)
 }
 
+// Changes counts the looks that have shown other live nodes, or others of what they have attached.
+func (l *Leases) Changes() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Seen.changes
+}
+
 // AppsElsewhere are the apps that other live nodes have attached.
 func (l *Leases) AppsElsewhere() (apps []string) {
 	l.mu.Lock()
@@ -326,12 +333,14 @@ func (l *Leases) Look(v store.View, self selfVerdict, asked, answered time.Time)
 		o.idle = o.idle || o.rests
 		o.doubted = !me && (n.Away || o.rests || answered.Sub(o.moved) >= 2*l.Times.TTL/5)
 		o.Drains = !me && o.live && (o.rests || len(n.Attached) == 0)
-		changed = changed || was == nil || was.live != o.live || was.doubted != o.doubted || !sameAttached(was.Node, n)
+		changed = changed || was == nil || was.live != o.live || was.idle != o.idle || was.doubted != o.doubted || !sameAttached(was.Node, n)
 		if o.doubted && (was == nil || !was.doubted) {
 			l.Seen.doubts = append(l.Seen.doubts, n.Incarnation)
 		}
 	}
-	changed = changed || len(seen) != len(l.Seen.nodes)
+	if changed = changed || len(seen) != len(l.Seen.nodes); changed {
+		l.Seen.changes++
+	}
 	l.Seen.nodes = seen
 	l.index()
 	l.Seen.once.Do(func() { close(l.Seen.Looked) })

@@ -257,6 +257,15 @@ func (e *Queue) LookForRouters() (any bool) {
 	return any
 }
 
+// lookForRouter has those of a job tried again that wait for a node which knows its routing strategy,
+// where a run is new that has to let them pass: it is to wait for no pause of theirs. Caller holds mu.
+func (q *Queue) lookForRouter(en *Item) {
+	if en.Choice == nil && len(q.Due.lists.by[kindRouter]) > 0 && q.Due.admitAllOf(ForRouter(en.Run.JobID)) {
+		en.Choice = NoChoice()
+		q.wakes.Start.Poke()
+	}
+}
+
 // DueAgain puts an entry that waited nowhere back among those that are due.
 func (q *Queue) DueAgain(en *Item) {
 	q.mu.Lock()
@@ -289,7 +298,9 @@ func (q *Queue) InTurn(batch []Attempt) []Attempt {
 		waits := false
 		switch a := &batch[i]; a.Job.Block {
 		case block.SerialExecution:
-			waits = q.waitsBehind(a) || q.waitsForRetry(a)
+			if waits = q.waitsBehind(a) || q.waitsForRetry(a); waits {
+				q.lookForRouter(a.Item)
+			}
 		case block.Concurrent:
 			_, owned := q.leases.Epoch(int(a.Run.Shard))
 			if waits = !owned; waits {

@@ -266,8 +266,17 @@ type RouteChoice struct {
 	Version int64 // of the job
 	Chosen  []string
 	Refused string
-	Nobody  string // nobody was there to choose: why
+	Nobody  *Unanswered // nobody was there to choose
 }
+
+// Unanswered is why nobody has chosen, and Leases.Changes of before anybody was asked.
+type Unanswered struct {
+	Why  string
+	Seen uint64
+}
+
+// NoChoice is that of a run which waits for somebody who chooses, or has: it fits no job.
+func NoChoice() *RouteChoice { return &RouteChoice{Version: -1} }
 
 // Fits reports whether a choice is still one among the addresses.
 func (c *RouteChoice) Fits(job *store.Job, addrs []string) bool {

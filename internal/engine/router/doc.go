@@ -40,8 +40,9 @@
 // before others, and before this node's own strategy where it has not (lease.Nearness). Where one is
 // silent for a second the next is asked as well (askInTurn).
 // Nodes that do not answer in time have refused nothing: the run waits, as where there is no such
-// node (RouterLot), and is tried again every few seconds and with each change among the nodes. After an hour
-// (RouterWait) it ends as refused.
+// node, and is tried again every few seconds, with each change among the nodes, and together with a new
+// run of its job: that waits for no pause which others began, and one question is asked for all of them.
+// After an hour (RouterWait) it ends as refused.
 //
 // # Probes
 //

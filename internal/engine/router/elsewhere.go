@@ -24,8 +24,8 @@ const (
 	// RouterWait is for how long a run waits for a node that knows its job's routing strategy. Then
 	// it ends as refused.
 	RouterWait = time.Hour
-	// routerPause is how often those that wait are tried again; what a look at the nodes shows has
-	// them tried at once.
+	// routerPause is how often those that wait are tried again; what a look at the nodes shows, or
+	// another run of their job, has them tried at once.
 	routerPause = 5 * time.Second
 	// askPatience is how long other nodes have for their answer, beside a call of the store or a LeaseTTL.
 	askPatience = 2 * time.Second
@@ -79,13 +79,15 @@ func (m *missing) isWithin(job *store.Job, ago time.Duration) bool {
 	return known && time.Since(l.last) <= ago
 }
 
-// unknownRouter is why a run waits.
+// unknownRouter is why a run waits. One that is new, where others of its job wait, has them all tried
+// now: it is to wait for no pause of theirs.
 type unknownRouter struct {
 	jobID int64
-	why   string
+	isNew bool
+	queue.Unanswered
 }
 
-func (e *unknownRouter) Error() string { return e.why }
+func (e *unknownRouter) Error() string { return e.Why }
 
 // near is how near this node is to the app of a run, as to where the run's strategy is asked.
 func (ro *userRouters) near(key routerKey) lease.Nearness {
@@ -98,33 +100,40 @@ func (ro *userRouters) near(key routerKey) lease.Nearness {
 	return lease.Knows
 }
 
-// unknown says why nobody can be asked about a run now; empty where somebody can. Runs that come
-// later wait behind those that wait already.
-func (ro *Router) unknown(en *queue.Item, job *store.Job) string {
-	at, near := queue.ForRouter(job.ID), ro.Asks.near(routerOf(job))
-	found := near < lease.Lacks || len(ro.Leases.Knowing(job.Route, job.App, job.ID, near)) > 0
-	if found && (!ro.Lookup.Queue.Due.Waits(at) || en.CameFrom(at)) {
-		return ""
+// unknown says why nobody can be asked about a run now; nil where somebody can. A run that comes later
+// than those that wait already goes with them, in their order.
+func (ro *Router) unknown(en *queue.Item, job *store.Job) *unknownRouter {
+	near, seen := ro.Asks.near(routerOf(job)), ro.Leases.Changes()
+	if near == lease.Lacks && len(ro.Leases.Knowing(job.Route, job.App, job.ID, near)) == 0 {
+		return &unknownRouter{jobID: job.ID, Unanswered: queue.Unanswered{Why: "no live node has the routing strategy " + job.Route, Seen: seen}}
 	}
-	return "no live node has the routing strategy " + job.Route
+	if en.Choice == nil && ro.Lookup.Queue.Due.Waits(queue.ForRouter(job.ID)) {
+		return &unknownRouter{jobID: job.ID, isNew: true}
+	}
+	return nil
 }
 
 // awaitRouter has a run wait, or ends it where that was for too long: its own time and that of the
 // strategy are over, so that a node which comes up after an outage does not refuse what waited for it.
-func (ro *Router) awaitRouter(en *queue.Item, job *store.Job, why string) queue.Routed {
-	if time.Since(ro.missing.add(job)) >= RouterWait && ro.Clock.Now().Sub(en.Run.Scheduled()) >= RouterWait {
-		return queue.Routed{Unknown: true, Refused: fmt.Sprintf("%s, and the run has waited for one for %v", why, RouterWait)}
+func (ro *Router) awaitRouter(en *queue.Item, job *store.Job, lack *unknownRouter) queue.Routed {
+	if !lack.isNew && time.Since(ro.missing.add(job)) >= RouterWait && ro.Clock.Now().Sub(en.Run.Scheduled()) >= RouterWait {
+		return queue.Routed{Unknown: true, Refused: fmt.Sprintf("%s, and the run has waited for one for %v", lack.Why, RouterWait)}
 	}
-	return queue.Routed{Failed: &unknownRouter{jobID: job.ID, why: why}}
+	return queue.Routed{Failed: lack}
 }
 
 // parkUnknown has a run wait for a node that knows its strategy.
 func (u *ParkedLookups) parkUnknown(en *queue.Item, lack *unknownRouter) {
 	at := queue.ForRouter(lack.jobID)
-	if !en.CameFrom(at) {
-		u.Core.Troubles.Saw(store.TroubleUnknownRouter, u.Clock.Now(), refusedKept, troubleOfRouter(en.Run.App, lack.jobID, 1, fmt.Sprintf("%s: its due runs wait for one, each for %v", lack.why, RouterWait)))
+	if !lack.isNew && !en.CameFrom(at) {
+		u.Core.Troubles.Saw(store.TroubleUnknownRouter, u.Clock.Now(), refusedKept, troubleOfRouter(en.Run.App, lack.jobID, 1, fmt.Sprintf("%s: its due runs wait for one, each for %v", lack.Why, RouterWait)))
 	}
+	en.Choice = queue.NoChoice()
 	u.Queue.Due.ParkFirst(at, en)
+	if lack.isNew || u.Leases.Changes() != lack.Seen { // who knows it may have come meanwhile
+		u.Queue.Due.AdmitAll(at)
+		return
+	}
 	if u.looks.CompareAndSwap(false, true) {
 		u.Life.Loops.Plan.Try(func(ctx context.Context) {
 			if loop.Sleep(ctx, routerPause) {
@@ -146,12 +155,12 @@ func troubleOfRouter(app string, jobID int64, late int, detail string) store.Tro
 func (ro *userRouters) askElsewhere(q *routeQueue, c *routeCall, near lease.Nearness) {
 	w := c.about
 	ro.Life.Loops.Plan.Try(func(ctx context.Context) { // once Stop has begun the runs stay planned
-		choice := &queue.RouteChoice{Version: w.version}
+		choice, seen := &queue.RouteChoice{Version: w.version}, ro.Leases.Changes()
 		switch a, err := ro.askInTurn(ctx, q.key, near, store.Ask{Run: store.Run{ID: w.key.RunID}, Route: q.key.route, Addresses: w.addrs}); {
 		case errors.Is(err, errNoneKnows):
-			choice.Nobody = "no live node has the routing strategy " + q.key.route
+			choice.Nobody = &queue.Unanswered{Why: "no live node has the routing strategy " + q.key.route, Seen: seen}
 		case err != nil:
-			choice.Nobody = fmt.Sprintf("no node with the routing strategy %s answers: %v", q.key.route, err)
+			choice.Nobody = &queue.Unanswered{Why: fmt.Sprintf("no node with the routing strategy %s answers: %v", q.key.route, err), Seen: seen}
 		case a.Refusal != "":
 			choice.Refused = a.Refusal
 		default:

@@ -53,7 +53,7 @@ func New(s *core.Core, q *queue.Queue, book *registry.Addresses, serving *regist
 // answers that probes have brought, and wait where there are none.
 func (ro *Router) Route(ctx context.Context, en *queue.Item, job *store.Job) (*queue.Routed, error) {
 	r, err := ro.decide(ctx, en, job)
-	if en.Choice != nil && en.Choice.Nobody != "" {
+	if en.Choice != nil && en.Choice.Nobody != nil {
 		en.Choice = nil // it says nothing of later, when somebody may be there
 	}
 	return r, err
@@ -152,12 +152,12 @@ func (ro *Router) chooseAddress(ctx context.Context, en *queue.Item, job *store.
 				en.Choice = &queue.RouteChoice{Version: job.Version, Chosen: chosen}
 			}
 		}
-	} else if why := ro.unknown(en, job); why != "" {
-		return ro.awaitRouter(en, job, why)
+	} else if lack := ro.unknown(en, job); lack != nil {
+		return ro.awaitRouter(en, job, lack)
 	} else if c := ro.Asks.choiceFor(en, job, addrs); c == nil {
 		return queue.Routed{Asks: addrs}
-	} else if c.Nobody != "" {
-		return ro.awaitRouter(en, job, c.Nobody)
+	} else if c.Nobody != nil {
+		return ro.awaitRouter(en, job, &unknownRouter{jobID: job.ID, Unanswered: *c.Nobody})
 	} else if ro.missing.told(job); c.Refused != "" {
 		return queue.Routed{Refused: c.Refused}
 	} else {

@@ -203,7 +203,7 @@ func (ro *userRouters) routeAnswered(q *routeQueue, c *routeCall, choice *queue.
 	if c.about != nil {
 		c.about.choice = choice
 	}
-	if choice.Nobody != "" {
+	if choice.Nobody != nil {
 		for _, w := range q.waiting { // they wait together, and so in their order
 			w.choice = choice
 		}
