@@ -47,6 +47,7 @@ type console struct {
 	costly    *slots.Slots
 	setupper  setupper
 	live      web.Readings
+	counted   counted
 	known     known        // whose sessions the store has confirmed
 	answered  atomic.Int64 // when a page was made of what the store has answered, in Unix milliseconds; 0: not yet
 }
@@ -103,6 +104,7 @@ type request struct {
 	run     xxljob.Run
 	secrets map[int64]bool // what learnSecrets has found out
 	look    preferences
+	counts  *counts // behind the presets of the page; nil where they are not known
 
 	hashes slots.Holder // for whom the hashes of a login count
 }
@@ -174,6 +176,9 @@ func (q *request) serve() error {
 		return err
 	}
 	err = q.serveRoute(rt)
+	if rt.changes() && !rt.reads {
+		q.counted.forget()
+	}
 	if err == nil && rt.needs > anybody && rt.pattern != "troubles" { // which asks the scheduler alone
 		q.answered.Store(time.Now().UnixMilli())
 	}

@@ -23,6 +23,7 @@ const (
 // jobsPage is the list of jobs.
 type jobsPage struct {
 	Filter   jobFilter
+	Presets  []preset
 	Apps     []string // to choose from
 	Types    []string
 	Jobs     []jobLine
@@ -130,6 +131,8 @@ func (q *request) jobs() error {
 			return err
 		}
 	}
+	q.learnCounts()
+	p.Presets = q.presetCounts(q.jobPresets(), []string{"text", "app", "type", "handler", "author", "tag"})
 	if sight.nothing {
 		return q.showLive("jobs", "", time.Time{}, p)
 	}
@@ -158,7 +161,11 @@ func (q *request) jobs() error {
 	if q.Query("after") == "" {
 		poll = q.With(map[string]string{"seen": "", "said": ""})
 	}
-	return q.showLive("jobs", poll, of.At, p)
+	since := of.At
+	if q.counts != nil && !since.IsZero() && q.counts.at.After(since) {
+		since = q.counts.at
+	}
+	return q.showLive("jobs", poll, since, p)
 }
 
 // asksForJobs is whom a list of jobs is asked of, and for which.

@@ -144,6 +144,7 @@ func (q *request) overview() error {
 		b.Causes = append(b.Causes, q.causeLine(f, &seen))
 	}
 	b.Count, b.More = len(open), len(open)-len(b.Causes)
+	q.counts = &counts{of: map[string]count{"overview": {N: b.Count}}}
 	b.Empty = len(b.Faults) == 0 && len(found) == 0 && len(next) == 0 && len(seen.Ended) == 0 && !slices.ContainsFunc(seen.Counts, func(c store.JobCount) bool { return c.Enabled+c.Stopped+c.Manual > 0 })
 	return q.showLive("overview", withRange("overview", q.Query("range")), time.Time{}, b)
 }

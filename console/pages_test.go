@@ -100,8 +100,9 @@ func pages(j xxljob.Job, r xxljob.Run) (list []string) {
 const (
 	mostQuestions  = 8
 	mostStatements = 11
-	moreOverview   = 9 // asks of nodes, executors, jobs, runs and changes, once for all who look, and of mutes
-	moreWhy        = 8 // asks of nodes, executors and the job's runs why it is as it is, and of mutes
+	moreOverview   = 9  // asks of nodes, executors, jobs, runs and changes, once for all who look, and of mutes
+	moreWhy        = 8  // asks of nodes, executors and the job's runs why it is as it is, and of mutes
+	moreCounts     = 22 // of a list: counts, which are read once in a while for all who see the same
 	mostBytes      = 76 << 10
 	mostZipped     = 8400
 	mostAllocs     = 40_000
@@ -122,6 +123,9 @@ func testQuestionsOfPages(t *testing.T) {
 			most := mostQuestions
 			if page == "overview" {
 				most += moreOverview
+			}
+			if counts(page) {
+				most += moreCounts
 			}
 			if page == "jobs/"+itoa(j.ID) || page == "runs/"+itoa(r.ID) {
 				most += moreWhy
@@ -167,6 +171,9 @@ func TestStatementsOfPages(t *testing.T) {
 		most := mostStatements
 		if page == "overview" {
 			most += moreOverview
+		}
+		if counts(page) {
+			most += moreCounts
 		}
 		if page == "jobs/"+itoa(j.ID) || page == "runs/"+itoa(r.ID) {
 			most += moreWhy
@@ -306,8 +313,15 @@ func chooses(page string) bool {
 	return page == "users/new" || strings.HasPrefix(page, "users/edit") || page == "tokens"
 }
 
+// counts reports whether a page is a list that says how many there are.
+func counts(page string) bool {
+	list, _, _ := strings.Cut(page, "?")
+	return list == "jobs" || list == "runs"
+}
+
 // asked are the methods of the store that a page calls.
 func (x *site) asked(b *browser, f *storetest.WholeFaults, page string) []string {
+	b.get(page) // counts that a list has are there for a while
 	return calling(f, func() { b.get(page) })
 }
 

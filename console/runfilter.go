@@ -220,7 +220,7 @@ func (q *request) nameOfJob(text string) (string, error) {
 func (q *request) presets() (list []preset) {
 	state, kind := q.Query("state"), q.Query("type")
 	for _, p := range []struct{ key, state, kind string }{{"open", "open", ""}, {waiting, waiting, ""}, {"bad", "bad", ""}, {"skipped", "skipped", ""}, {"manual", "", "MANUAL"}} {
-		one := preset{Key: "runs.preset." + p.key, Set: p.state == state && p.kind == kind}
+		one := preset{Key: "runs.preset." + p.key, count: p.state, Set: p.state == state && p.kind == kind}
 		one.Link = q.With(map[string]string{"state": p.state, "type": p.kind, "before": "", web.Trail: "", "seen": ""})
 		if one.Set {
 			one.Link = q.With(map[string]string{"state": "", "type": "", "before": "", web.Trail: "", "seen": ""})

@@ -46,8 +46,11 @@ func (r runRow) Anchor() string { return "run-" + strconv.FormatInt(r.ID, 10) }
 
 // preset is a question that is asked often.
 type preset struct {
-	Key, Link string
-	Set       bool
+	Key, Link, Count string
+	Set              bool
+	Counted, Lately  bool // whether Count says how many there are, and of the last 24 hours alone
+
+	count string // the key of its counts
 }
 
 // runsFound are runs that a list shows, and how far it was looked for them.
@@ -102,12 +105,17 @@ func (q *request) runs() error {
 			return err
 		}
 	}
+	q.learnCounts()
+	p.Presets = q.presetCounts(p.Presets, []string{"text", "app", "job", "type", "handler", "address", "since", "until", "slower", "late"})
 	first := q.Query("before") == ""
 	var since time.Time
 	if all || len(apps) > 0 && (f.App == "" || slices.Contains(apps, f.App)) {
 		if since, err = q.fillRuns(reader, &p, apps, all); err != nil {
 			return err
 		}
+	}
+	if q.counts != nil && !since.IsZero() && q.counts.at.After(since) {
+		since = q.counts.at
 	}
 	poll := ""
 	if first && f.Until == "" {

@@ -1,0 +1,255 @@
+package console
+
+// How many there are: of the runs and jobs behind the links above lists, and of what needs attention,
+// which the rail says.
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/xxljob/xxljob/console/internal/lang"
+	"github.com/xxljob/xxljob/console/internal/web"
+	"github.com/xxljob/xxljob/finding"
+	"github.com/xxljob/xxljob/store"
+)
+
+const (
+	mostCounted  = 1000             // of a kind
+	countedSince = 24 * time.Hour   // of runs that have ended
+	countedFor   = 5 * time.Second  // how old counts may be that are shown without another reading,
+	polledFor    = 15 * time.Second // and where a page is refreshed
+	countsKept   = time.Minute      // how old those may be that the rail shows where none are read
+	mostCounts   = 64               // kept, each for people of the same rights
+)
+
+// count is how many there are of a kind, or as many as were counted.
+type count struct {
+	N    int
+	More bool
+}
+
+func (c count) String() string {
+	if c.More {
+		return lang.Number(int64(c.N)) + "+"
+	}
+	return lang.Number(int64(c.N))
+}
+
+// counts are what was counted, by the key of the preset, or "overview" for what needs attention.
+type counts struct {
+	at time.Time
+	of map[string]count
+}
+
+// counted are the last counts of those who may see the same. The zero value is complete.
+type counted struct {
+	mu sync.Mutex
+	by map[string]counts // guarded by mu
+}
+
+// last returns what was counted no longer ago than that; nil where nothing was.
+func (k *counted) last(key string, within time.Duration) *counts {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	c, there := k.by[key]
+	if age := time.Since(c.at); !there || age < 0 || age >= within {
+		return nil
+	}
+	return &c
+}
+
+// keep keeps counts. There are never more than so many: where all are young, one of them goes.
+func (k *counted) keep(key string, c counts) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.by == nil {
+		k.by = map[string]counts{}
+	}
+	for other, old := range k.by {
+		if age := time.Since(old.at); age < 0 || age >= countsKept || len(k.by) >= mostCounts {
+			delete(k.by, other)
+		}
+	}
+	k.by[key] = c
+}
+
+// forget has the next page count anew: something was changed here.
+func (k *counted) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key, c := range k.by {
+		c.at = c.at.Add(-polledFor)
+		k.by[key] = c
+	}
+}
+
+// countsKey is what counts depend on.
+func (q *request) countsKey() string { return fmt.Sprintf("counts %t %q", q.user.Admin, q.user.Apps) }
+
+// learnCounts counts for a list, once in a while for all who may see the same. What cannot be counted
+// in time is left out for as long: the list is there without it.
+func (q *request) learnCounts() {
+	key, young := q.countsKey(), countedFor
+	if q.IsPart() {
+		young = polledFor
+	}
+	if q.counts = q.counted.last(key, young); q.counts != nil {
+		return
+	}
+	v, err := q.live.Once(q.ctx, key, func(ctx context.Context) (any, error) {
+		ctx, cancel := context.WithTimeout(store.WithShortTexts(ctx, 0), partTime)
+		defer cancel()
+		c, err := q.under(ctx).readCounts()
+		if err != nil {
+			q.Logger.Info("console: lists are shown without counts", "request", q.ID, "error", err)
+			c.of = nil
+		}
+		q.counted.keep(key, c)
+		return c, nil
+	})
+	if err == nil {
+		c := v.(counts)
+		q.counts = &c
+	}
+}
+
+// readCounts asks the store, for a bounded number of everything.
+func (q *request) readCounts() (counts, error) {
+	c := counts{at: time.Now(), of: map[string]count{}}
+	apps, all, err := q.visibleApps()
+	if err != nil || !all && len(apps) == 0 {
+		return c, err
+	}
+	apps = apps[:min(len(apps), mostAppsRead)]
+	if err := q.countRuns(&c, apps); err != nil {
+		return c, err
+	}
+	if err := q.countJobs(&c, apps); err != nil {
+		return c, err
+	}
+	world, err := finding.Read(q.ctx, q.Store)
+	if err != nil {
+		return c, err
+	}
+	mutes, err := q.readMutes()
+	if err != nil {
+		return c, err
+	}
+	seen := q.seenOf(world)
+	open, _ := q.apart(finding.Attention(seen), q.muted(mutes), &seen)
+	c.of["overview"] = count{N: len(open)}
+	return c, nil
+}
+
+// countRuns counts those that have not ended, and those that did of late in ways that are asked for.
+func (q *request) countRuns(c *counts, apps []string) error {
+	reader, ok := q.Store.(store.RunReader)
+	if !ok {
+		return nil
+	}
+	open, err := reader.OpenRuns(q.ctx, mostCounted)
+	if err != nil {
+		return err
+	}
+	sum := func(by map[string]int) (n int) {
+		for app, of := range by {
+			if allowed(q.user, see, app) {
+				n += of
+			}
+		}
+		return n
+	}
+	c.of["open"] = count{sum(open.Running), open.MoreRunning}
+	c.of[waiting] = count{sum(open.Planned), open.MorePlanned}
+	now, err := q.Store.Now(q.ctx)
+	if now.IsZero() { // a store in this process goes by its clock
+		now = time.Now()
+	}
+	for _, state := range []string{"bad", "skipped"} {
+		if err != nil {
+			break
+		}
+		states, _ := statesOf(state)
+		var found store.RunsFound
+		found, err = reader.SearchRuns(q.ctx, store.RunSearch{Apps: apps, States: states, Since: now.Add(-countedSince), Limit: mostCounted})
+		c.of[state] = count{len(found.Runs), found.SearchedTo > 1}
+	}
+	return err
+}
+
+// countJobs counts those that fail, and those that are stopped.
+func (q *request) countJobs(c *counts, apps []string) error {
+	reader, ok := q.Store.(store.JobReader)
+	if !ok {
+		return nil
+	}
+	stopped := true
+	off, err := reader.SearchJobs(q.ctx, store.JobSearch{Apps: apps, Stopped: &stopped, Limit: mostCounted})
+	if err != nil {
+		return err
+	}
+	self := 0
+	for i := range off {
+		if off[i].StopReason != "" {
+			self++
+		}
+	}
+	c.of["off"], c.of["self"] = count{len(off), len(off) == mostCounted}, count{self, len(off) == mostCounted}
+	if _, searches := q.Store.(store.RunReader); !searches {
+		return nil
+	}
+	failing, more, err := q.failing(&jobFilter{rows: mostCounted}, &store.JobSearch{Apps: apps})
+	c.of["failing"] = count{len(failing), more}
+	return err
+}
+
+// counts are those of a list of which nothing else is asked than what the presets ask: of others it
+// is not known how many there are.
+func (q *request) presetCounts(list []preset, others []string) []preset {
+	if slices.ContainsFunc(others, func(name string) bool { return q.Query(name) != "" }) {
+		return list
+	}
+	for i := range list {
+		if q.counts == nil {
+			break
+		}
+		c, there := q.counts.of[list[i].count]
+		if list[i].Counted = there; there {
+			list[i].Count, list[i].Lately = c.String(), list[i].count == "bad" || list[i].count == "skipped"
+		}
+	}
+	return list
+}
+
+// Causes is how many things need attention, as the rail says it: as far as that was found out within
+// a minute, and "" where there are none.
+func (p *page) Causes() string {
+	if p.q.user == nil {
+		return ""
+	}
+	c := p.q.counts
+	if c == nil {
+		c = p.q.counted.last(p.q.countsKey(), countsKept)
+	}
+	if c == nil || c.of["overview"].N == 0 {
+		return ""
+	}
+	return c.of["overview"].String()
+}
+
+// jobPresets are questions about jobs that are asked often, as links.
+func (q *request) jobPresets() (list []preset) {
+	for _, p := range []struct{ key, name, value string }{{"failing", "failing", "yes"}, {"off", "state", "off"}, {"self", "state", "self"}} {
+		one := preset{Key: "jobs.preset." + p.key, count: p.key, Set: q.Query(p.name) == p.value}
+		values := map[string]string{"failing": "", "state": "", "after": "", web.Trail: "", "seen": "", "said": ""}
+		if !one.Set {
+			values[p.name] = p.value
+		}
+		one.Link = q.With(values)
+		list = append(list, one)
+	}
+	return list
+}
