@@ -182,7 +182,9 @@ func (s *Store) endTo(out *store.Run, r *run, state store.State, now int64) {
 	s.retire(r)
 }
 
-// alarmNotNeeded is the Run.AlarmStatus of runs that nobody need hear of.
+// alarmNotNeeded is what Run.AlarmStatus begins with for runs that were never started: XXL-JOB tells
+// of none of these. A rule may ask for them all the same; what has become of its alarm is noted then,
+// and is greater.
 const alarmNotNeeded = 1
 
 // The lists that a run is in: all runs of its job in order of id, and, once it

@@ -438,7 +438,7 @@ func (s *Store) groupStarts(starts []store.Start) []startGroup {
 
 // Starts of runs that the caller knows, and that go to its own executors, as most do: the start
 // is the taking, no other node has to be there, and what is the same for all of them is said
-// once. What decides about a start is what decides about others.
+// once. What decides about a start is what decides about others: see define.
 
 // isOwn reports whether a start is such a one.
 func isOwn(st *store.Start) bool { return isAt(st.Owner, st.Address) && st.BootID == "" }
@@ -500,6 +500,10 @@ func (q *startQueries) define(sql template) {
 	word := func(places string) string {
 		return "({{arg.words}}::text[])[(" + argument(places) + "::smallint[])[s.ord]]"
 	}
+	// There are two statements that start runs: this one for all, and own, further down, for starts
+	// that are all as isOwn says. Whatever decides whether a run may be started stands in both, in the
+	// same words, but for what isOwn makes needless: nodes, shardings, inboxes, targets, busy. Whoever
+	// changes a condition, or a column that is set, in the one changes it in the other.
 	start := func(free, only, returning string) string {
 		return `with ` + fence(free) + `, ` + nodes(free) + `, ` + retrying + `
 	update {{schema}}.xxl_job_log l set state = {{arg.state}}::smallint,
@@ -588,6 +592,7 @@ func (q *startQueries) define(sql template) {
 
 	const message = `({{arg.words}}::text[])[({{arg.messages}}::smallint[])[s.ord]]`
 	const routed = `case when coalesce(l.trigger_msg, '') = '' then ({{arg.words}}::text[])[({{arg.routed}}::smallint[])[s.ord]] end`
+	// own is start for the owner's own executors, and says the same in fewer words: see there.
 	own := func(free, only string) string {
 		return `with ` + fence(free) + `, ` + retrying + `
 	update {{schema}}.xxl_job_log l set state = {{state.started}}, start_owner = null, start_token = ({{arg.tokens}}::bigint[])[s.ord],

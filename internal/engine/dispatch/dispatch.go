@@ -52,7 +52,7 @@ type Dispatcher struct {
 
 // New makes the parts, each with those that it needs; no part knows the Dispatcher.
 func New(of Deps) *Dispatcher {
-	all, q, book, callees := of.Core, of.Queue, of.Book, of.Router.Resolver
+	all, q, book, resolver := of.Core, of.Queue, of.Book, of.Router.Resolver
 	d := &Dispatcher{all: all}
 	d.unconfirmed = newUnconfirmed(all.Life.Wakes.Lease)
 	d.finisher = newFinisher(all, q, of.Bus)
@@ -66,9 +66,9 @@ func New(of Deps) *Dispatcher {
 	d.unreported = &unreported{Core: all, book: book, finisher: d.finisher, inDoubt: d.inDoubt, bounds: newUnreportedBounds(&all.Cfg.Cluster)}
 	d.sender = &sender{
 		Core: all, queue: q, finisher: d.finisher, watcher: d.watcher, killer: d.killer, inDoubt: d.inDoubt, marker: d.marker,
-		book: book, callees: callees, fanOut: make(fanOut, max(1, all.Cfg.Limits.FastLane/2)), callers: loop.NewPool(),
+		book: book, resolver: resolver, fanOut: make(fanOut, max(1, all.Cfg.Limits.FastLane/2)), callers: loop.NewPool(),
 	}
-	launch := &launcher{Core: all, queue: q, bus: of.Bus, callees: callees, unconfirmed: d.unconfirmed, finisher: d.finisher, sender: d.sender, killer: d.killer, watcher: d.watcher}
+	launch := &launcher{Core: all, queue: q, bus: of.Bus, resolver: resolver, unconfirmed: d.unconfirmed, finisher: d.finisher, sender: d.sender, killer: d.killer, watcher: d.watcher}
 	d.starter = &starter{
 		Core: all, queue: q, router: of.Router, book: book, fitness: of.Fitness, unconfirmed: d.unconfirmed, launcher: launch,
 		inDoubt: d.inDoubt, watcher: d.watcher, finisher: d.finisher,

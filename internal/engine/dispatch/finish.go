@@ -262,7 +262,7 @@ func (f *finisher) finishWithoutTexts(ctx context.Context, results []store.Resul
 	return rest, err
 }
 
-// Bare is a result without its texts.
+// WithoutTexts is a result without its texts: what is stored where the store refuses these for ever.
 func WithoutTexts(r store.Result) store.Result {
 	r.HandleMsg, r.TriggerMsg, r.ProgressText = textRefused, "", ""
 	return r

@@ -24,7 +24,7 @@ type launcher struct {
 	*core.Core
 	queue       *queue.Queue
 	bus         *events.Bus
-	callees     *router.Resolver
+	resolver    *router.Resolver
 	unconfirmed *unconfirmed
 	finisher    *finisher
 	sender      *sender
@@ -66,7 +66,7 @@ func (l *launcher) launch(a queue.Attempt, run store.Run, covered []store.Run, b
 // place without asking: the parts of a broadcast start together.
 func (l *launcher) launchPart(a queue.Attempt, run store.Run, began time.Time) {
 	r := queue.Routed{Address: run.Address}
-	l.callees.Equip(&r, a.Job)
+	l.resolver.Equip(&r, a.Job)
 	if r.Remote {
 		r.Lane, r.Fanned = queue.LaneNone, true // takes its turn in fanOut instead
 	}
@@ -118,7 +118,7 @@ func (l *launcher) launchOne(r store.Run, job *store.Job, began time.Time) {
 		job = &store.Job{ID: r.JobID, App: r.App, Handler: r.Handler, Block: r.Block, GlueType: store.GlueBean}
 	}
 	to := queue.Routed{Address: r.Address}
-	l.callees.Equip(&to, job)
+	l.resolver.Equip(&to, job)
 	switch {
 	case to.Refused != "":
 		l.finisher.finishAsync(concluded(r, store.Result{State: store.StateRefused, HandleMsg: to.Refused, TriggerMsg: to.Refused}))

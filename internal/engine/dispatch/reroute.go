@@ -56,7 +56,7 @@ func (s *sender) readdress(ctx context.Context, f *queue.Flight, why string) boo
 // sendReaddressed sends a run to its new address, unless that is another node's, which takes it.
 func (s *sender) sendReaddressed(f *queue.Flight, move store.Readdress, choices []string) {
 	to := queue.Routed{Address: move.Address}
-	s.callees.Equip(&to, f.Job)
+	s.resolver.Equip(&to, f.Job)
 	if !to.AwaitsAnswer() {
 		to.JobPlace = queue.WaitKey{} // a new address, and no other run of the job was asked about
 	}

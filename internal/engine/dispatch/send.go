@@ -36,7 +36,7 @@ type sender struct {
 	inDoubt  *inDoubt
 	marker   *dispatchMarker
 	book     *registry.Addresses
-	callees  *router.Resolver
+	resolver *router.Resolver
 
 	early    delayQueue
 	fanOut   fanOut
@@ -165,11 +165,21 @@ func (s *sender) send(f *queue.Flight) {
 // takes a run and answers at once.
 func onlyEnqueues(f *queue.Flight) bool { return f.Lane == queue.LaneNone && !f.Remote }
 
-// maySend answers whether a run may be sent; all that says so is here. It may be while its start,
-// or its take, is fresh: nobody decides about a run of a node that is trusted. A node that was
-// paused for longer must not send what may have been decided about meanwhile: the run is read
-// until a reading is fresh that says that it is still this node's. What else may keep a run from
-// its executor, that somebody here has killed it, call finds out, as it marks the run as sent.
+// maySend answers whether a run may be sent to the executor that it was started for. It may be while
+// its start, or its take, is fresh: nobody decides about a run of a node that is trusted. A node that
+// was paused for longer must not send what may have been decided about meanwhile: the run is read
+// until a reading is fresh that says that it is still this node's. Where isFresh has said so just
+// now, sendAll and send call the executor without asking here. What else may keep a run from its
+// executor, that somebody here has killed it, call and callTogether find out, as they mark the run as
+// sent (MarkSent).
+//
+// Whatever is sent beside that has a gate of its own, with the same question: is the run still this
+// node's, by an answer of the store that is within the trust window?
+//   - to the same process once more: askOne (indoubt.go), behind a reading, and mayResend, which asks
+//     for that very process;
+//   - to a process that has taken the other's place: meantFor (reroute.go), by a write;
+//   - to another address after a refusal: readdress (reroute.go), by a write; what it has moved
+//     comes through here.
 func (s *sender) maySend(ctx context.Context, f *queue.Flight) bool {
 	backoff := loop.Backoff{Log: s.Logger, What: "reading a run before it is sent"}
 	var began time.Time

@@ -14,7 +14,7 @@ import (
 
 // Planning is pure: it sees a job and the time, and says what to insert. It
 // neither reads nor writes the store, so no transaction waits for it. Input:
-// due jobs, from scan/scan.go. Output: a Plan, for Store.Claim.
+// due jobs, from scan/claim.go. Output: a Plan, with which that calls Store.Claim.
 
 // planner turns due jobs into plans. It is a value: one for each scan.
 type planner struct {

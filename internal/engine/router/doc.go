@@ -10,7 +10,7 @@
 // is kept per job in this node, bounded, and dropped when a job is removed. NEAREST is the
 // default: there is no hand-over where none is needed, while FIRST would send everything to one
 // node. routeMemo and RouteWords save work where runs that follow each other go the same way.
-// callees knows what the executor at a chosen address needs: a place, a lane, a client.
+// Resolver knows what the executor at a chosen address needs: a place, a lane, a client.
 //
 // A part of a broadcast that was put back does not go where another part of the same trigger is
 // under way, unless there is nowhere else; then it waits for that part's end, whatever the
@@ -21,7 +21,7 @@
 // Lookup gets the addresses of an app. A store is waited for. A registry of the user's is
 // not: the runs of the app wait in a waitlist of the app's (appsAsked), for RouteTimeout or one call
 // of the store. Where addresses cannot be read, the runs of that app wait and are tried again,
-// and the other apps go on (unrouted).
+// and the other apps go on (ParkedLookups).
 //
 // # Routers of the user's
 //

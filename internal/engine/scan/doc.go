@@ -69,7 +69,7 @@
 // # What successes owe
 //
 // The transaction that ends the last part of a trigger inserts a row owed for each child, and
-// for each job that runs behind this one. The owner of the shard pays (payer): in one
+// for each job that runs behind this one. The owner of the shard pays (Payer): in one
 // transaction the row goes, and the child is planned under a key made of the parent's trigger,
 // so that it is there once even if the two were apart. Every child comes of an owed row, also
 // one in its parent's shard: one path, whose crash points are tested once, at the price of a

@@ -14,8 +14,10 @@ import (
 )
 
 // Input: jobs that become due, and planned runs that others have inserted, from
-// the store. Output: planned runs, in the store first and then on the ring, to
+// the store. Output: jobs that are due, to claim.go, which has plan/plan.go say what becomes of
+// them; the runs that the store has inserted then, to queue/held.go, on the ring, and from there to
 // dispatch/start.go.
+// Planned runs that this node does not hold are read by reload.go.
 
 // Scanner plans what becomes due. It belongs to the scan loop.
 type Scanner struct {
