@@ -140,6 +140,34 @@ func TestTokensOfTheStoreAreCheap(t *testing.T) {
 	})
 }
 
+// TestTokensOfAStoreThatWasNeverThere: a store that has not answered yet is asked no more often for that.
+func TestTokensOfAStoreThatWasNeverThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &keptTokens{Store: memory.New()}
+		e := newElsewhere(t, st, xxljob.Config{}, nil)
+		token := st.give(t, "one", time.Hour, "far")
+		st.mu.Lock()
+		st.away = true
+		st.mu.Unlock()
+		for range 60 {
+			if e.registersWith(token, "far", "far") {
+				t.Fatal("accepted by a store that says nothing")
+			}
+			time.Sleep(time.Second)
+		}
+		if reads, _ := st.asked(); reads > 12 {
+			t.Errorf("%d reads in a minute", reads)
+		}
+		st.mu.Lock()
+		st.away = false
+		st.mu.Unlock()
+		time.Sleep(5 * time.Second)
+		if !e.registersWith(token, "far", "far") {
+			t.Error("refused when the store is there")
+		}
+	})
+}
+
 // TestTokensWhileTheStoreIsAway: those that are known go on, and none that nobody has seen begins.
 func TestTokensWhileTheStoreIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -142,6 +142,10 @@ func TestAPasswordOfAnother(t *testing.T) {
 			t.Errorf("one is at %s", ann.at)
 		}
 		ann.post("jobs/"+itoa(j.ID)+"/stop", nil).is(403).has("Choose a password of your own first")
+		ann.post("users/sessions", url.Values{"name": {"root"}, "all": {"1"}}).is(403).has("Choose a password of your own first")
+		if left := x.sessionsOf("root"); len(left) != 1 {
+			t.Errorf("%d sessions of another user are left", len(left))
+		}
 		ann.header = http.Header{"Hx-Request": {"true"}, "Hx-Request-Type": {"partial"}}
 		ann.get("jobs").is(403)
 		ann.header = http.Header{}

@@ -220,7 +220,7 @@ func (q *request) admit(rt *route) error {
 		}
 		return errNobody
 	}
-	if q.mustChangeIt() && !rt.own && rt.pattern != "account" {
+	if q.mustChangeIt() && !(rt.own && rt.needs == somebody) && rt.pattern != "account" {
 		return errMustChange
 	}
 	return q.permit(rt)

@@ -119,35 +119,77 @@ func instantsOf(j *xxljob.Job, list []time.Time) []instant {
 	return out
 }
 
-// jobNews reads what the page of the request's job says beside its definition.
+// textOfARun is how much of a result is read for the page of a job: the first line of an error is within it.
+const textOfARun = 600
+
+// jobNews reads what the page of the request's job says beside its definition. What several of its parts
+// go by is read once.
 func (q *request) jobNews(now time.Time) (n jobNews, err error) {
 	j := &q.job
-	ctx := q.ctx
-	if q.Redact == nil { // where texts are hidden in part, all of them would have to be looked at
-		ctx = store.WithShortTexts(ctx, 2*mostInACell)
-	}
-	newest, err := q.Store.Runs(ctx, xxljob.RunFilter{JobID: j.ID, Limit: mostPlanned})
+	newest, err := q.Store.Runs(store.WithShortTexts(q.ctx, textOfARun), xxljob.RunFilter{JobID: j.ID, Limit: mostPlanned})
 	if err != nil {
 		return n, err
 	}
-	for i := range newest {
-		newest[i].Param, newest[i].TriggerMsg = "", ""
-	}
 	n.next, n.bad = nextOf(j, newest, now)
-	world, err := finding.ReadJob(q.ctx, q.Store, j.ID)
+	last, err := q.lastRuns(j.ID)
 	if err != nil {
+		return n, err
+	}
+	n.outcomes = sumUp(last)
+	world, err := finding.ReadAround(q.ctx, q.Store, *j)
+	if err != nil {
+		return n, err
+	}
+	if world.Ended, err = q.lastEnded(newest, last); err != nil {
+		return n, err
+	}
+	if world.Skipped, err = q.lastSkipped(last); err != nil {
 		return n, err
 	}
 	n.why = q.whyJob(world)
-	n.runs, n.skipped = slices.Clone(newest[:min(len(newest), runsOfAJob)]), world.Skipped[:min(len(world.Skipped), skipsOfAJob)] // and not all of the newest behind these
-	if n.outcomes, err = q.outcomesOf(j.ID); err != nil {
-		return n, err
+	n.runs, n.skipped = slices.Clone(newest[:min(len(newest), runsOfAJob)]), slices.Clone(world.Skipped[:min(len(world.Skipped), skipsOfAJob)]) // and not all of the newest behind these
+	for i := range n.runs {
+		if n.runs[i].ShortenTexts(2 * mostInACell); q.Redact != nil { // where texts are hidden in part, all of them would have to be looked at
+			n.runs[i].HandleMsg = ""
+		}
+		n.runs[i].Param, n.runs[i].TriggerMsg = "", ""
 	}
 	if n.children, n.parents, err = q.jobLinks(j); err != nil {
 		return n, err
 	}
 	n.changes, err = q.Store.Changes(q.ctx, j.ID, changesOfAJob)
 	return n, err
+}
+
+// lastEnded are the last runs of the request's job that have ended, as far as it matters why the job runs
+// or does not: without texts, but for those that have ended badly. Most of these are among the newest.
+func (q *request) lastEnded(newest, last []xxljob.Run) ([]xxljob.Run, error) {
+	list := slices.Clone(last[:min(len(last), finding.LastRuns)])
+	for i := range list {
+		if !isBad(list[i].State) {
+			continue
+		}
+		at := slices.IndexFunc(newest, func(r xxljob.Run) bool { return r.ID == list[i].ID })
+		if at < 0 {
+			return q.Store.(xxljob.RunReader).LastRuns(store.WithShortTexts(q.ctx, textOfARun), []int64{q.job.ID}, finding.LastRuns)
+		}
+		list[i] = newest[at]
+	}
+	return list, nil
+}
+
+// lastSkipped are the last instants of the request's job that were not run. They are among the last runs
+// where these are all.
+func (q *request) lastSkipped(last []xxljob.Run) (list []xxljob.Run, err error) {
+	if _, ok := q.Store.(xxljob.RunReader); !ok || len(last) == runsOfOutcomes {
+		return q.Store.Runs(store.WithShortTexts(q.ctx, 0), xxljob.RunFilter{JobID: q.job.ID, States: []xxljob.State{xxljob.StateSkipped}, Limit: finding.LastRuns})
+	}
+	for _, r := range last {
+		if r.State == xxljob.StateSkipped && len(list) < finding.LastRuns {
+			list = append(list, r)
+		}
+	}
+	return list, nil
 }
 
 // may reports whether the user may do something in an app, and this console lets anybody.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/store"
 )
 
 const runsOfOutcomes = 500
@@ -42,17 +43,14 @@ type stateCount struct {
 	Share int
 }
 
-// outcomesOf reads the last runs of a job.
-func (q *request) outcomesOf(id int64) (o outcomes, err error) {
+// lastRuns reads the last runs of a job that have ended, without their texts; none where the store does not
+// say.
+func (q *request) lastRuns(id int64) ([]xxljob.Run, error) {
 	reader, ok := q.Store.(xxljob.RunReader)
 	if !ok {
-		return o, nil
+		return nil, nil
 	}
-	runs, err := reader.LastRuns(q.ctx, []int64{id}, runsOfOutcomes)
-	if err != nil {
-		return o, err
-	}
-	return sumUp(runs), nil
+	return reader.LastRuns(store.WithShortTexts(q.ctx, 0), []int64{id}, runsOfOutcomes)
 }
 
 // sumUp is what runs, the newest first, come to.

@@ -149,7 +149,7 @@ func (q *request) withCauseMute(key string, unknown int, do func(*muteView, int6
 			return asked(err)
 		}
 		seen := q.seenOf(world.Value.(finding.World))
-		found := finding.Attention(seen)
+		found := q.attention(seen)
 		at := slices.IndexFunc(found, func(f finding.Finding) bool { return f.Key() == key })
 		if at < 0 {
 			return none

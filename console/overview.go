@@ -127,7 +127,7 @@ func (q *request) overview() error {
 		return err
 	})
 	seen := q.seenOf(world)
-	found := finding.Attention(seen)
+	found := q.attention(seen)
 	mutes = q.muted(mutes)
 	open, muted := q.apart(found, mutes, &seen)
 	b.Muted, b.Mutes, b.Unshown = muted, len(mutes), len(mutes)-len(muted)
@@ -183,6 +183,24 @@ func (q *request) seenOf(w finding.World) finding.World {
 	w.Counts = slices.DeleteFunc(slices.Clone(w.Counts), func(c store.JobCount) bool { return !sees(c.App) })
 	w.Registrations = slices.DeleteFunc(slices.Clone(w.Registrations), func(r xxljob.Registration) bool { return !sees(r.App) })
 	return q.withTroubles(w)
+}
+
+// attention is what needs attention. An error that the host hides is of its job alone, as that of a job
+// that is secret is: neither what it is put together with nor the key of a mute confirms a guess.
+func (q *request) attention(w finding.World) []finding.Finding {
+	if q.Redact != nil {
+		hidden := map[int64]bool{}
+		for i := range w.Ended {
+			if r := &w.Ended[i]; isBad(r.State) && !hidden[r.JobID] {
+				hidden[r.JobID] = q.redacted(r.App, FieldResult, r.HandleMsg+r.TriggerMsg) != r.HandleMsg+r.TriggerMsg
+			}
+		}
+		w.Jobs = slices.Clone(w.Jobs)
+		for i := range w.Jobs {
+			w.Jobs[i].Secret = w.Jobs[i].Secret || hidden[w.Jobs[i].ID]
+		}
+	}
+	return finding.Attention(w)
 }
 
 // withRange is the address of the page with a range.

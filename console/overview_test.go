@@ -76,6 +76,38 @@ func (x *site) ends(j xxljob.Job, state xxljob.State) (r xxljob.Run) {
 	return r
 }
 
+// TestEqualErrorsTellNothing: who has a job fail with a text does not learn by that whether another fails
+// alike whose error is secret, or is hidden by the host: neither by what is put together, nor by the key
+// of a mute, which anybody could work out of a guess.
+func TestEqualErrorsTellNothing(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		for _, host := range []bool{false, true} {
+			x := newSite(t, func(c *console.Config) {
+				if host {
+					c.Redact = func(_ string, field console.Field, text string) string {
+						return map[bool]string{true: "hidden by the host", false: text}[field == console.FieldResult]
+					}
+				}
+			})
+			must(t, x.s.Handle("work", func(context.Context, *xxljob.Task) error { return errors.New("the password is swordfish") }))
+			must(t, x.s.Start(t.Context()))
+			operator := x.user(console.User{Name: "operator", Apps: map[string]console.Role{"orders": console.Operator}})
+			for _, name := range []string{"a guess", "the hidden one"} {
+				j, err := x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: name, Handler: "work", Secret: name != "a guess" && !host, Schedule: xxljob.Cron("0 0 3 * * ?")})
+				must(t, err)
+				x.ends(j, xxljob.StateFailed)
+				page := operator.get("overview").has("a guess", name).lacks("further")
+				own := "key=failing%2Forders%2F" + strconv.FormatInt(j.ID, 10) + "\""
+				if (j.Secret || host) != strings.Contains(page.body, own) {
+					t.Errorf("host %t, %s: the key of the mute does not go by the job alone where the error is hidden", host, name)
+				}
+			}
+			operator.get("overview").has("2 things need attention")
+			must(t, x.s.Stop(context.WithoutCancel(t.Context())))
+		}
+	})
+}
+
 // TestOverviewHidesErrors: the error of a secret job is shown to nobody there, and none that the host
 // hides.
 func TestOverviewHidesErrors(t *testing.T) {

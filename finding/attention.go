@@ -271,7 +271,7 @@ func (a *attention) failing(j *store.Job, list []trigger) (f Finding, bad bool) 
 		return f, false
 	}
 	newest := list[0].bad
-	f = Finding{Cause: causes[newest.State], App: j.App, Jobs: []int64{j.ID}, Name: j.Name, Since: list[n-1].bad.Ended, Bad: n, Of: len(list), Error: errorOf(newest)}
+	f = Finding{Cause: causes[newest.State], App: j.App, Jobs: []int64{j.ID}, Name: j.Name, Since: list[n-1].bad.Ended, Bad: n, Of: len(list), Error: errorOf(newest), Secret: j.Secret}
 	if newest.State == store.StateRefused && a.dark[j.App] {
 		return f, false // its cause is there already
 	}
@@ -286,11 +286,16 @@ func (a *attention) failing(j *store.Job, list []trigger) (f Finding, bad bool) 
 	return f, true
 }
 
-// gather puts jobs together that have one cause: one app, one kind of end, one error.
+// gather puts jobs together that have one cause: one app, one kind of end, one error. Those that are
+// secret stay by themselves.
 func (a *attention) gather(f Finding) {
 	key := string(f.Cause) + "\x00" + f.App + "\x00" + Signature(f.Error)
 	i, ok := a.byCause[key]
-	if !ok || f.Error == "" {
+	switch {
+	case f.Secret || f.Error == "":
+		a.add(f)
+		return
+	case !ok:
 		a.byCause[key] = len(a.found)
 		a.add(f)
 		return
@@ -313,7 +318,7 @@ func flapping(j *store.Job, list []trigger) (f Finding, bad bool) {
 	if len(list) < half {
 		return f, false
 	}
-	f = Finding{Cause: Flapping, App: j.App, Jobs: []int64{j.ID}, Name: j.Name, Of: min(len(list), 2*half)}
+	f = Finding{Cause: Flapping, App: j.App, Jobs: []int64{j.ID}, Name: j.Name, Of: min(len(list), 2*half), Secret: j.Secret}
 	now, before := 0, 0
 	for i, t := range list[:f.Of] {
 		switch {

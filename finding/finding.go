@@ -94,6 +94,9 @@ type Finding struct {
 	Late    time.Duration
 	// Error is the first line of the error itself, in the words of what said it.
 	Error string
+	// Secret says that Error is of a job that is Secret: it is for nobody to see. The finding is of that
+	// job alone, so that whose error is the same cannot be told, and Key does not go by it.
+	Secret bool
 	// Detail is what else is seen, in words: who has something, what a node is called.
 	Detail string
 	// Enabled is how many enabled jobs the app of [NoExecutor] has.
@@ -119,8 +122,9 @@ func (f Finding) Fault() bool {
 }
 
 // Key names the finding, the same as long as it is the same cause: by it somebody says that he knows
-// of it. Of jobs that fail it has a hash of the error without what differs from run to run, so that it
-// tells nothing of a secret. It has at most 255 bytes.
+// of it. Of jobs that fail it has a hash of the error without what differs from run to run, by which
+// who guesses the error knows it; of a job that is Secret it has the job instead. It has at most 255
+// bytes.
 func (f Finding) Key() string {
 	parts := []string{string(f.Cause), f.App}
 	switch {
@@ -128,7 +132,7 @@ func (f Finding) Key() string {
 		parts = append(parts, f.Detail)
 	case f.Trouble != nil:
 		parts = append(parts, strconv.FormatInt(f.Trouble.JobID, 10), f.Trouble.Address)
-	case len(f.Jobs) > 0 && f.Error != "":
+	case len(f.Jobs) > 0 && f.Error != "" && !f.Secret:
 		parts = append(parts, hashOf(Signature(f.Error)))
 	case len(f.Jobs) > 0:
 		parts = append(parts, strconv.FormatInt(f.Jobs[0], 10))
@@ -159,7 +163,7 @@ func (f Finding) about() string {
 	return "the cluster"
 }
 
-// String is the finding in a sentence, in English, without a stop.
+// String is the finding in a sentence, in English, without a stop. An error that is Secret is not said.
 func (f Finding) String() string {
 	var s strings.Builder
 	if f.Trouble != nil {
@@ -176,7 +180,11 @@ func (f Finding) String() string {
 	if !f.Since.IsZero() && f.Fault() {
 		s.WriteString(", since " + f.Since.UTC().Format(time.RFC3339))
 	}
-	if f.Error != "" {
+	switch {
+	case f.Error == "":
+	case f.Secret:
+		s.WriteString(": " + store.SecretText)
+	default:
 		s.WriteString(": " + f.Error)
 	}
 	return s.String()

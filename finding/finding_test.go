@@ -2,6 +2,7 @@ package finding_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -256,6 +257,46 @@ func TestKey(t *testing.T) {
 			t.Errorf("%q and %q have one key, %q", c.name, other, key)
 		}
 		keys[key] = c.name
+	}
+}
+
+// TestSecretErrors: a job that is secret and fails with the error of another is a finding of its own,
+// whose key and sentence tell nothing of the error.
+func TestSecretErrors(t *testing.T) {
+	for _, flaps := range []bool{false, true} {
+		w := well()
+		w.Jobs[1].Secret = true
+		w.Ended = nil
+		for _, job := range []int64{1, 2} {
+			runs := fails(job, 10, "the password is swordfish")
+			for i := range runs {
+				if flaps && i%2 == 0 {
+					runs[i].State = store.StateSucceeded
+				}
+			}
+			w.Ended = append(w.Ended, runs...)
+		}
+		found := finding.Attention(w)
+		if len(found) != 2 || len(found[0].Jobs) != 1 || len(found[1].Jobs) != 1 || found[0].Secret == found[1].Secret {
+			t.Fatalf("found is %v", found)
+		}
+		secret := found[0]
+		if !secret.Secret {
+			secret = found[1]
+		}
+		w.Ended = w.Ended[10:]
+		for i := range w.Ended {
+			w.Ended[i].HandleMsg = "another text"
+		}
+		other := finding.Attention(w)
+		if secret.Jobs[0] != 2 || len(other) != 1 || other[0].Key() != secret.Key() {
+			t.Errorf("the key %q of the secret job is another one with another error: %v", secret.Key(), other)
+		}
+		for _, s := range []string{secret.String(), finding.WhyJob(w, 2)[0].String()} {
+			if strings.Contains(s, "swordfish") || strings.Contains(s, "another text") {
+				t.Errorf("the sentence says the error: %s", s)
+			}
+		}
 	}
 }
 

@@ -13,8 +13,7 @@ import (
 // What Read asks for at most.
 const (
 	mostBad     = 1000 // ended badly, of which the jobs are looked at
-	lastRuns    = 20   // of each of these
-	mostLooked  = store.MostLastRuns / lastRuns
+	mostLooked  = store.MostLastRuns / LastRuns
 	mostWaiting = 1000
 	mostStopped = 1000
 	mostOpen    = 1000
@@ -79,6 +78,9 @@ func ReadCluster(ctx context.Context, st store.Store) (World, error) {
 	return w, err
 }
 
+// LastRuns is how many of the last runs of a job are looked at.
+const LastRuns = 20
+
 // reader asks a store.
 type reader struct {
 	ctx context.Context
@@ -99,15 +101,22 @@ func (r reader) cluster(app string) (w World, err error) {
 	if w.Now.IsZero() { // a store in this process goes by its clock
 		w.Now = time.Now()
 	}
-	if w.Groups, err = r.st.Groups(r.ctx); err != nil {
+	if app == "" {
+		w.Groups, err = r.st.Groups(r.ctx)
+	} else if g, one := r.st.Group(r.ctx, app); one == nil {
+		w.Groups = []store.Group{g}
+	} else if !errors.Is(one, store.ErrNotFound) {
+		err = one
+	}
+	if err != nil {
 		return w, err
 	}
-	apps := make([]string, 0, len(w.Groups))
-	for _, g := range w.Groups {
-		apps = append(apps, g.App)
-	}
-	if app != "" {
-		apps = []string{app}
+	apps := []string{app}
+	if app == "" {
+		apps = make([]string, 0, len(w.Groups))
+		for _, g := range w.Groups {
+			apps = append(apps, g.App)
+		}
 	}
 	for batch := range slices.Chunk(apps, mostAddress) {
 		served, err := r.st.Served(r.ctx, batch)
@@ -159,7 +168,7 @@ func (r reader) runs(st store.RunReader, w *World) error {
 		jobs[bad.Runs[i].JobID] = true
 	}
 	if ids := slices.Sorted(maps.Keys(jobs)); len(ids) > 0 {
-		w.Ended, err = st.LastRuns(ctx, ids[:min(len(ids), mostLooked)], lastRuns)
+		w.Ended, err = st.LastRuns(ctx, ids[:min(len(ids), mostLooked)], LastRuns)
 	}
 	return err
 }
@@ -219,21 +228,37 @@ func ReadJob(ctx context.Context, st store.Store, id int64) (World, error) {
 	} else if err != nil {
 		return World{}, err
 	}
+	w, err := ReadAround(ctx, st, j)
+	if err != nil {
+		return w, err
+	}
+	if w.Skipped, err = st.Runs(store.WithShortTexts(ctx, shortText), store.RunFilter{JobID: id, States: []store.State{store.StateSkipped}, Limit: LastRuns}); err != nil {
+		return w, err
+	}
+	if runs, ok := st.(store.RunReader); ok {
+		w.Ended, err = runs.LastRuns(store.WithShortTexts(ctx, shortText), []int64{id}, LastRuns)
+	}
+	return w, err
+}
+
+// ReadAround is [ReadJob] for who has read the job itself and its last runs: World.Ended and
+// World.Skipped are the caller's to add, the newest [LastRuns] of each.
+func ReadAround(ctx context.Context, st store.Store, j store.Job) (World, error) {
 	w, err := (reader{ctx: ctx, st: st}).cluster(j.App)
 	if err != nil {
 		return w, err
 	}
 	w.Jobs = []store.Job{j}
 	ctx = store.WithShortTexts(ctx, shortText)
-	runs, searches := st.(store.RunReader)
-	open, newest := []store.State{store.StatePlanned, store.StateStarted, store.StateDispatched}, []store.Run(nil)
-	if searches {
-		found, err := runs.SearchRuns(ctx, store.RunSearch{JobIDs: []int64{id}, States: open, Limit: mostOpen})
+	open := []store.State{store.StatePlanned, store.StateStarted, store.StateDispatched}
+	var newest []store.Run
+	if runs, ok := st.(store.RunReader); ok {
+		found, err := runs.SearchRuns(ctx, store.RunSearch{JobIDs: []int64{j.ID}, States: open, Limit: mostOpen})
 		if err != nil {
 			return w, err
 		}
 		newest = found.Runs
-	} else if newest, err = st.Runs(ctx, store.RunFilter{JobID: id, States: open, Limit: mostOpen}); err != nil {
+	} else if newest, err = st.Runs(ctx, store.RunFilter{JobID: j.ID, States: open, Limit: mostOpen}); err != nil {
 		return w, err
 	}
 	for _, x := range newest {
@@ -244,11 +269,5 @@ func ReadJob(ctx context.Context, st store.Store, id int64) (World, error) {
 			w.Waiting = append(w.Waiting, x)
 		}
 	}
-	if w.Skipped, err = st.Runs(ctx, store.RunFilter{JobID: id, States: []store.State{store.StateSkipped}, Limit: lastRuns}); err != nil {
-		return w, err
-	}
-	if searches {
-		w.Ended, err = runs.LastRuns(ctx, []int64{id}, lastRuns)
-	}
-	return w, err
+	return w, nil
 }

@@ -138,7 +138,7 @@ func (a *attention) missed(j *store.Job) {
 // [ReadJob] has read for the job of the run.
 func WhyRun(w World, r store.Run) []Finding {
 	a := attention{look: lookAt(&w), dark: map[string]bool{}, byCause: map[string]int{}}
-	f := Finding{App: r.App, Jobs: []int64{r.JobID}, Name: r.JobName, Runs: []int64{r.ID}}
+	f := Finding{App: r.App, Jobs: []int64{r.JobID}, Name: r.JobName, Runs: []int64{r.ID}, Secret: r.Secret}
 	switch {
 	case r.State.Ended():
 		f.Cause, f.Since, f.Detail, f.Error = Ended, r.Ended, r.State.String(), cmp.Or(r.Reason, r.KillReason)

@@ -95,10 +95,8 @@ func (a *appTokens) fresh(ctx context.Context) []store.AppToken {
 		began := time.Now()
 		list, err := a.keeper.AppTokens(ctx)
 		a.mu.Lock()
-		if err == nil {
-			a.list, a.at = list, began
-		} else if !a.at.IsZero() { // it is asked again no sooner than otherwise
-			a.at = began
+		if a.at = began; err == nil { // else it is asked again no sooner than otherwise
+			a.list = list
 		}
 		a.mu.Unlock()
 		if err != nil && a.rarely.Allow("read") { // whoever shows what could be one of them may have it read
