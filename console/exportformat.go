@@ -20,7 +20,7 @@ import (
 // of, is named: "param" where Config.Redact hides something of it, "glueSource", and "childKeys" and
 // "afterKeys" where a job has no key by which another store would know it, or the user does not see it.
 func (q *request) exported(of *xxljob.Job, refs map[int64]string) ([]byte, error) {
-	j, leftOut := of.Clone(), []string(nil)
+	j, leftOut := *of, []string(nil) // whose lists are replaced, and not changed
 	if j.Schedule.IsManual() {
 		j.Schedule.Type = xxljob.ScheduleNone
 	}
@@ -65,7 +65,7 @@ func withRefs(keys []string, ids []int64, refs map[int64]string) (list []string,
 func exportText(line []byte) ([]byte, error) {
 	var text bytes.Buffer
 	err := json.Indent(&text, line, "    ", "  ")
-	if err != nil || !strings.ContainsFunc(text.String(), web.Hides) {
+	if err != nil || !bytes.ContainsFunc(text.Bytes(), web.Hides) {
 		return text.Bytes(), err
 	}
 	var b strings.Builder

@@ -126,11 +126,10 @@ const textOfARun = 600
 // go by is read once.
 func (q *request) jobNews(now time.Time) (n jobNews, err error) {
 	j := &q.job
-	newest, err := q.Store.Runs(store.WithShortTexts(q.ctx, textOfARun), xxljob.RunFilter{JobID: j.ID, Limit: mostPlanned})
+	newest, err := q.Store.Runs(store.WithShortTexts(q.ctx, textOfARun), xxljob.RunFilter{JobID: j.ID, Limit: runsOfAJob})
 	if err != nil {
 		return n, err
 	}
-	n.next, n.bad = nextOf(j, newest, now)
 	last, err := q.lastRuns(j.ID)
 	if err != nil {
 		return n, err
@@ -140,6 +139,7 @@ func (q *request) jobNews(now time.Time) (n jobNews, err error) {
 	if err != nil {
 		return n, err
 	}
+	n.next, n.bad = nextOf(j, slices.Concat(world.Waiting, world.Planned), now)
 	if world.Ended, err = q.lastEnded(newest, last); err != nil {
 		return n, err
 	}
@@ -147,7 +147,7 @@ func (q *request) jobNews(now time.Time) (n jobNews, err error) {
 		return n, err
 	}
 	n.why = q.whyJob(world)
-	n.runs, n.skipped = slices.Clone(newest[:min(len(newest), runsOfAJob)]), slices.Clone(world.Skipped[:min(len(world.Skipped), skipsOfAJob)]) // and not all of the newest behind these
+	n.runs, n.skipped = newest, slices.Clone(world.Skipped[:min(len(world.Skipped), skipsOfAJob)]) // and not all behind these
 	for i := range n.runs {
 		if n.runs[i].ShortenTexts(2 * mostInACell); q.Redact != nil { // where texts are hidden in part, all of them would have to be looked at
 			n.runs[i].HandleMsg = ""

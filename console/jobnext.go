@@ -10,17 +10,17 @@ import (
 	"github.com/xxljob/xxljob"
 )
 
-// nextOf are the next instants of a job whose newest runs are given: those that are planned, the
+// nextOf are the next instants of a job whose planned runs are given: those that are of its schedule, the
 // one that is to be planned next, and what its schedule says from there on, within its bounds. For
 // one that is stopped it is what would be if it were started now. An error says why a schedule
 // that is stored cannot be evaluated.
-func nextOf(j *xxljob.Job, newest []xxljob.Run, now time.Time) (list []time.Time, err error) {
+func nextOf(j *xxljob.Job, planned []xxljob.Run, now time.Time) (list []time.Time, err error) {
 	from, most := now, nextOnAPage
 	if j.NotBefore.After(now) {
 		from = j.NotBefore.Add(-time.Millisecond)
 	}
 	if !j.Stopped {
-		list = plannedOf(newest)
+		list = plannedOf(planned)
 		switch {
 		case !j.Next.IsZero():
 			list, from = append(list, j.Next), j.Next

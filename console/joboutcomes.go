@@ -3,7 +3,11 @@ package console
 // How the last runs of a job have gone.
 
 import (
+	"fmt"
+	"html"
+	"html/template"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -30,6 +34,9 @@ type runBar struct {
 	Took    time.Duration
 	At      time.Time
 }
+
+// barShape is one as it stands in the drawing.
+const barShape = `<a href="%s%d" tabindex="-1"><rect class="state-%s" x="%d" y="%d" width="8" height="%d"><title>%s · %s</title></rect></a>`
 
 const (
 	mostBars = 60
@@ -97,6 +104,23 @@ func barsOf(runs []xxljob.Run) (list []runBar) {
 
 // Y is where a bar begins, from above.
 func (b runBar) Y() int { return barHigh - b.High }
+
+// Bars draws bars: by no template, for there are many of them on each page of a job.
+func (p *page) Bars(list []runBar) template.HTML {
+	var s strings.Builder
+	states := map[string]string{}
+	runs := html.EscapeString(p.Root()) + "runs/"
+	for _, b := range list {
+		state, known := states[b.State]
+		if !known {
+			state = html.EscapeString(p.T("state." + b.State))
+			states[b.State] = state
+		}
+		fmt.Fprintf(&s, barShape,
+			runs, b.ID, b.State, b.X, b.Y(), b.High, state, html.EscapeString(p.Span(b.Took)))
+	}
+	return template.HTML(s.String()) // of numbers, and of words of ours that are escaped
+}
 
 // quantiles are the median and the 95th percentile.
 func quantiles(list []time.Duration) [2]time.Duration {

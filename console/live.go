@@ -99,13 +99,18 @@ func withQuery(to, value string) string {
 // Every is how often the region of the page is asked for. What a run does is of the moment; lists
 // and pages of jobs, of executors and the timetable change with the next one. What is so large that a viewer would be sent more than
 // mostAMinute is asked for less often.
-func (p *page) Every() string {
-	seconds := 2
+func (p *page) Every() string { return fmt.Sprintf("%ds", max(p.soonest(), secondsFor(p.Packed))) }
+
+// soonest is after how many seconds the region is asked for at least.
+func (p *page) soonest() int {
 	if p.Name == "jobs" || p.Name == "job" || p.Name == "timetable" || p.Name == "executors" {
-		seconds = 10
+		return 10
 	}
-	return fmt.Sprintf("%ds", max(seconds, (p.Packed*60+mostAMinute-1)/mostAMinute))
+	return 2
 }
+
+// secondsFor is how far polls are apart, in seconds, that bring so many bytes each.
+func secondsFor(n int) int { return (n*60 + mostAMinute - 1) / mostAMinute }
 
 // region is what a page has in its region, the tag by which that is known, and the reading that it
 // was made of (see showLive).
@@ -132,7 +137,11 @@ func (q *request) region(p *page, poll string, since time.Time) (region, error) 
 	}
 	sum := sha256.Sum256([]byte(string(content) + poll))
 	r := region{content: content, tag: hex.EncodeToString(sum[:8]), since: since}
-	if poll != "" {
+	switch {
+	case poll == "":
+	case secondsFor(len(content)) <= p.soonest(): // packed it would be less
+		r.packed = len(content)
+	default:
 		r.packed = len(web.Gzip([]byte(content)))
 	}
 	if shares {

@@ -138,7 +138,7 @@ type page struct {
 
 	Region    template.HTML // the content of the region that is refreshed
 	Tag, Poll string        // by which it is known, and where it is asked for; Poll is "" at rest
-	Packed    int           // bytes of the region as they are sent
+	Packed    int           // bytes of the region as they are sent, at most
 }
 
 func (q *request) page(name string, body any) *page {

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -108,5 +109,27 @@ func TestTokensThatNobodyKeeps(t *testing.T) {
 		b.get("tokens").is(200).has("This store keeps no tokens", "Shared by all apps", "1 token", "orders", "2 tokens").lacks("secret\"", "-secret", "New token")
 		b.post("tokens", url.Values{"name": {"a"}, "apps": {"orders"}, "for": {"168h0m0s"}}).is(501)
 		b.post("tokens/remove", url.Values{"name": {"a"}}).is(501)
+	})
+}
+
+// TestManyTokens: the page of a thousand tokens of a hundred apps each names the first of these and counts
+// the others.
+func TestManyTokens(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		keeper := x.store.(store.AppTokenKeeper)
+		apps := make([]string, store.MostTokenApps)
+		for i := range apps {
+			apps[i] = fmt.Sprintf("%064d", i)
+		}
+		for i := range store.MostAppTokens {
+			hash := sha256.Sum256([]byte{byte(i), byte(i >> 8)})
+			must1(keeper.AddAppToken(xxljob.WithActor(t.Context(), "root"), store.AppToken{Name: fmt.Sprint("token ", i), Apps: apps, Hash: string(hash[:]), Expires: time.Now().Add(time.Hour)}))
+		}
+		root.get("tokens").is(200).has("token 999", apps[5], "and 94 more").lacks(apps[6])
+		if n := len(root.body); n > 2<<20 {
+			t.Errorf("the page has %d bytes", n)
+		}
 	})
 }

@@ -167,7 +167,7 @@ func flat(n tmpl.Node) (text string, literals []string) {
 // of HTTP and HTML, formats, and what the log says.
 var ownWords = []string{
 	"public, max-age=31536000, immutable", `Basic realm="xxljob", charset="UTF-8"`, "HX-Request, HX-Request-Type, Cookie, Accept-Language, Accept-Encoding",
-	`<time datetime="`, `<a href="`, `<td class="`, "num mono",
+	`<time datetime="`, `<a href="`, `<a href="%s%d" tabindex="-1"><rect class="state-%s" x="%d" y="%d" width="8" height="%d"><title>%s · %s</title></rect></a>`, `<td class="`, "num mono",
 	"add a job", "edit a job", "remove a job", "start a job", "stop a job", "run a job once", "run again", "kill a run", // loggedscheduler.go, to the log
 	"left out", // a kind of line of a difference, which has its own text
 }

@@ -20,7 +20,6 @@ const (
 	badSince    = 8 * 24 * time.Hour
 	mostJobs    = 1000
 	mostAddress = 1000 // a page
-	someAddress = 100
 	mostPages   = 20
 )
 
@@ -87,7 +86,7 @@ type reader struct {
 	st  store.Store
 }
 
-// cluster reads nodes, shards and who serves the apps, or this one.
+// cluster reads nodes, shards and who serves the apps, or this one, of which no addresses are read.
 func (r reader) cluster(app string) (w World, err error) {
 	if c, ok := r.st.(store.ClusterReader); ok {
 		view, err := c.View(r.ctx)
@@ -125,22 +124,21 @@ func (r reader) cluster(app string) (w World, err error) {
 		}
 		w.Served = append(w.Served, served...)
 	}
-	f := store.RegistrationFilter{App: app, Limit: mostAddress}
-	if app != "" { // whether one of them lives is all that is asked
-		f.Limit = someAddress
+	if app != "" {
+		return w, nil
 	}
+	f := store.RegistrationFilter{Limit: mostAddress}
 	for range mostPages {
 		regs, err := r.st.Registrations(r.ctx, f)
 		if err != nil {
 			return w, err
 		}
 		w.Registrations = append(w.Registrations, regs...)
-		lives := func(r store.Registration) bool { return w.Now.Sub(r.Updated) <= defaultDead }
-		if len(regs) < f.Limit || app != "" && slices.ContainsFunc(regs, lives) {
+		if len(regs) < f.Limit {
 			break
 		}
 		last := regs[len(regs)-1]
-		f.After, f.AfterAddress, f.Limit = last.App, last.Address, mostAddress
+		f.After, f.AfterAddress = last.App, last.Address
 	}
 	return w, nil
 }
@@ -220,7 +218,7 @@ func (r reader) jobsOf(w *World) error {
 
 // ReadJob reads from a store what [WhyJob] and [WhyRun] look at, of one job. A job that is not there
 // is no error: WhyJob says so. Of other apps no addresses are read,
-// and of its own no more than it takes to find one that lives.
+// and of its own one that lives, where nothing else says who serves it.
 func ReadJob(ctx context.Context, st store.Store, id int64) (World, error) {
 	j, err := st.Job(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -267,7 +265,14 @@ func ReadAround(ctx context.Context, st store.Store, j store.Job) (World, error)
 			w.Running = append(w.Running, x)
 		case x.Scheduled.Before(w.Now):
 			w.Waiting = append(w.Waiting, x)
+		default:
+			w.Planned = append(w.Planned, x)
 		}
 	}
-	return w, nil
+	// One address that lives says what nodes and what they have noted do not.
+	l := lookAt(&w)
+	if has, known := l.hasHandler(&j); !l.served[j.App] || known && !has {
+		w.Registrations, err = st.Registrations(ctx, store.RegistrationFilter{App: j.App, Within: defaultDead, Limit: 1})
+	}
+	return w, err
 }

@@ -35,6 +35,8 @@ type World struct {
 	Ended []store.Run
 	// Waiting are due runs that have not been started, Running those that are under way.
 	Waiting, Running []store.Run
+	// Planned are planned runs of a job whose time has not come. Attention does not look at them.
+	Planned []store.Run
 	// Skipped are records of instants that were not run, newest first. Attention does not look at
 	// them.
 	Skipped []store.Run

@@ -2,7 +2,6 @@ package jobfile
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"strings"
 	"time"
@@ -69,7 +68,7 @@ func object(fields []field) ([]byte, error) {
 		if len(text) > 1 {
 			text = append(text, ',')
 		}
-		text = fmt.Appendf(text, "%q:%s", f.name, value)
+		text = append(append(append(append(text, '"'), f.name...), '"', ':'), value...)
 	}
 	return append(text, '}'), nil
 }

@@ -164,6 +164,9 @@ type RegistrationFilter struct {
 	// After and AfterAddress are the keyset: registrations behind this App and Address
 	// only.
 	After, AfterAddress string
+	// Within chooses those that were refreshed within so long of the store's clock; zero is however
+	// long ago.
+	Within time.Duration
 	// Limit is the page size; zero means 100.
 	Limit int
 }

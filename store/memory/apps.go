@@ -219,6 +219,7 @@ func (s *Store) Registrations(ctx context.Context, f store.RegistrationFilter) (
 	if err != nil {
 		return nil, err
 	}
+	now := s.clock()
 	var regs []store.Registration
 	for raw := it.Next(); raw != nil && len(regs) < f.Limit; raw = it.Next() {
 		row := raw.(*store.Registration)
@@ -227,6 +228,9 @@ func (s *Store) Registrations(ctx context.Context, f store.RegistrationFilter) (
 		}
 		if row.App == f.After && row.Address == f.AfterAddress {
 			continue // the last one of the page before
+		}
+		if f.Within > 0 && now.Sub(row.Updated) > f.Within {
+			continue
 		}
 		regs = append(regs, copyOfRegistration(row))
 	}

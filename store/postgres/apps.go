@@ -263,10 +263,14 @@ func (s *Store) Registrations(ctx context.Context, f store.RegistrationFilter) (
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	st := s.sql.registrations.by(named{{"after", f.After}, {"after_address", f.AfterAddress}, {"limit", limit}})
+	within := int64(0) // of any age
+	if f.Within > 0 {
+		within = max(f.Within.Microseconds(), 1)
+	}
+	st := s.sql.registrations.by(named{{"after", f.After}, {"after_address", f.AfterAddress}, {"within", within}, {"limit", limit}})
 	if f.App != "" {
 		st = s.sql.registrationsOf.by(named{
-			{"after", f.After}, {"after_address", f.AfterAddress}, {"limit", limit}, {"app", f.App},
+			{"after", f.After}, {"after_address", f.AfterAddress}, {"within", within}, {"limit", limit}, {"app", f.App},
 		})
 	}
 	var regs []store.Registration
@@ -414,9 +418,10 @@ func (q *groupQueries) define(sql template) {
 	where r.registry_group = 'EXECUTOR'`
 	q.addresses = sql(list + ` and r.registry_key = $1 and r.update_time >= clock_timestamp() - $2::bigint::double precision * interval '1 microsecond'
 	order by r.registry_value`)
-	q.registrations = sql(list + ` and (r.registry_key, r.registry_value) > ({{arg.after}}::text, {{arg.after_address}}::text)` + inOrder + ` limit {{arg.limit}}`)
-	q.registrationsOf = sql(list + ` and (r.registry_key, r.registry_value) > ({{arg.after}}::text, {{arg.after_address}}::text)
-	and r.registry_key = {{arg.app}}` + inOrder + ` limit {{arg.limit}}`)
+	list += ` and (r.registry_key, r.registry_value) > ({{arg.after}}::text, {{arg.after_address}}::text)
+	and ({{arg.within}}::bigint = 0 or r.update_time >= clock_timestamp() - {{arg.within}}::bigint::double precision * interval '1 microsecond')`
+	q.registrations = sql(list + inOrder + ` limit {{arg.limit}}`)
+	q.registrationsOf = sql(list + ` and r.registry_key = {{arg.app}}` + inOrder + ` limit {{arg.limit}}`)
 	// All of the table is read, and not by way of the index, which would be slower.
 	q.forgetAddresses = sql(`delete from {{schema}}.xxl_job_registry r where r.ctid = any(array(
 		select p.ctid from {{schema}}.xxl_job_registry p where p.registry_group || '' = 'EXECUTOR'

@@ -24,6 +24,7 @@ func registryCases() []testCase {
 		{"RegistrationsPagesCoverAllOnce", registrationsPages},
 		{"RegistrationsOfAnApp", registrationsOfApp},
 		{"RegistrationsLimitDefaultsTo100", registrationsDefaultLimit},
+		{"RegistrationsWithinATime", registrationsWithin},
 		{"ForgetLeavesFreshOnes", forgetsOld},
 		{"ServedIsWhatWasNotedLast", servedLast},
 		{"ServedKeepsTheFirstGone", servedGone},
@@ -296,6 +297,24 @@ func registrationsDefaultLimit(e *env) {
 	want(e, "registrations without a limit", got, names(regs)[:100])
 	want(e, "registrations of an app without a limit", names(e.mustRegistrations(store.RegistrationFilter{App: "app"})), got)
 	want(e, "addresses", len(e.mustAddresses("app", time.Hour)), 120)
+}
+
+// registrationsWithin goes by the page as well: those that are too old take no room on it.
+func registrationsWithin(e *env) {
+	e.put(registered("app", "http://a"), registered("app", "http://b"), registered("other", "http://a"))
+	for gap := 20 * time.Millisecond; gap < e.patience; gap *= 2 {
+		e.eventually("addresses grow old", func() bool { return len(e.mustRegistrations(store.RegistrationFilter{Within: gap})) == 0 })
+		want(e, "registrations of an hour", len(e.mustRegistrations(store.RegistrationFilter{Within: time.Hour})), 3)
+		began := time.Now()
+		e.put(registered("app", "http://b"), registered("other", "http://a"))
+		of, all := e.mustRegistrations(store.RegistrationFilter{App: "app", Within: gap, Limit: 1}), e.mustRegistrations(store.RegistrationFilter{Within: gap, Limit: 2})
+		if time.Since(began) < gap {
+			want(e, "the first of an app that was refreshed lately", names(of), []string{"app http://b"})
+			want(e, "the first of all that were", names(all), []string{"app http://b", "other http://a"})
+			return
+		}
+	}
+	e.Errorf("a refresh and the calls behind it took more than %v", e.patience/2)
 }
 
 // forgetsOld cannot stop the clock between the refresh and the call. Where the two

@@ -89,6 +89,7 @@ func registryMutants() []mutant {
 			[]string{"Registry/RegistrationsPagesCoverAllOnce"}},
 		{"RegistrationsHaveNoLimit", reg(registryMutant{filter: func(f *store.RegistrationFilter) { f.Limit = max(f.Limit, 1000) }}),
 			[]string{"Registry/RegistrationsLimitDefaultsTo100", "Registry/RegistrationsPagesCoverAllOnce"}},
+		{"RegistrationsOfAnyAge", reg(registryMutant{filter: func(f *store.RegistrationFilter) { f.Within = 0 }}), []string{"Registry/RegistrationsWithinATime"}},
 		{"RegistrationsAreShared", func(s store.Store) store.Store { return &sharedRegistrations{Store: s, kept: map[string][]string{}} },
 			[]string{"Common/RegistrationsAreCopied"}},
 	})

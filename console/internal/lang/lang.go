@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,7 @@ type Language struct {
 	// Tag is its name, as "zh-CN".
 	Tag   string
 	texts map[string]text
+	keys  []string // of texts, in order
 }
 
 // text is one text: forms by the number that it is about, or one for all.
@@ -58,6 +60,7 @@ func Load(files fs.FS) (map[string]*Language, error) {
 		if err := json.Unmarshal(data, &l.texts); err != nil {
 			return nil, fmt.Errorf("%s.json: %w", tag, err)
 		}
+		l.keys = slices.Sorted(maps.Keys(l.texts))
 		all[tag] = l
 	}
 	return all, nil
@@ -106,14 +109,8 @@ func (l *Language) Has(key string) bool {
 	return known
 }
 
-// Keys returns all keys, in order.
-func (l *Language) Keys() (keys []string) {
-	for key := range l.texts {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
+// Keys returns all keys, in order. They are read, and not changed.
+func (l *Language) Keys() []string { return l.keys }
 
 // Number is a number with a comma at each thousand.
 func Number(n int64) string {
