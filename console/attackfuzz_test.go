@@ -80,7 +80,7 @@ func FuzzFilters(f *testing.F) {
 		f.Add(query)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
-		for _, page := range []string{"jobs", "runs", "changes", "preview", "jobs/new"} {
+		for _, page := range []string{"jobs", "runs", "changes", "preview", "jobs/new", "jobs/find"} {
 			if !strings.Contains(query, "secret") { // what is typed is shown to who has typed it
 				harmless(t, h, page+"?"+query)
 			}

@@ -20,6 +20,7 @@ type jobForm struct {
 	base     xxljob.Job // a field in which nobody has typed anything is as here, to the last digit
 	job      xxljob.Job // what is shown, and saved
 	faults   map[string]string
+	choices  map[string][]jobLink // which jobs a name may mean, by field
 	copyOf   int64 // the job that it is a copy of
 	restores int64 // the version that it began with, where that is not the present one
 	script   bool  // that version has another script, which is not put back
@@ -70,6 +71,11 @@ type fieldView struct {
 	Hidden            bool // what is stored is not to be shown
 	Help, Zone        string
 	Tip               string // what stands beside the label where somebody points at it
+
+	Picks   bool      // jobs are added to it by name
+	Named   []jobLink // those that it has
+	Adds    string    // what was typed to add one
+	Choices []jobLink // which of them may be meant
 }
 
 type optionView struct {
@@ -180,11 +186,19 @@ func (q *request) showForm(status int, f *jobForm, more func(*formView)) error {
 		v.Version, _ = strconv.ParseInt(q.Field("version"), 10, 64)
 	}
 	first, usual := true, q.newDefinition()
+	named := map[string][]jobLink{}
+	if more == nil || q.Field("show") != "" { // or the store has just failed, perhaps
+		var err error
+		if named, err = q.namedIn(&f.job); err != nil {
+			return err
+		}
+	}
 	for _, g := range formGroups() {
 		view := groupView{Name: g.name, Folded: g.name != "what" && g.name != "when"}
 		var differ []string
 		for i := range g.fields {
 			fv := q.fieldOf(&g.fields[i], f)
+			fv.Named = named[fv.Name]
 			fv.First = fv.Fault != "" && first
 			first = first && fv.Fault == ""
 			view.Fields = append(view.Fields, fv)
@@ -235,6 +249,9 @@ func (q *request) fieldOf(f *formField, form *jobForm) fieldView {
 			v.Help += q.text("form.sentences")
 		}
 		v.Help += limits
+	}
+	if v.Picks = slices.Contains(pickers, f.name); v.Picks {
+		v.Adds, v.Choices = q.Field(f.name+".add"), form.choices[f.name]
 	}
 	if f.kind == aMoment {
 		v.Zone = q.formZone().String()

@@ -26,7 +26,7 @@ func (q *request) posted() (f *jobForm, err error) {
 		return nil, err
 	}
 	q.readJob(f)
-	return f, nil
+	return f, q.addPicked(f)
 }
 
 // readJob fills the form's job with what was typed.

@@ -44,6 +44,7 @@ var rights = []expected{
 	{"GET", "jobs/new", "", "L332223322321"},
 	{"POST", "jobs/new", "", "1555555555551"},
 	{"POST", "jobs/bulk", "", "1555555555551"}, // 422: nothing is ticked
+	{"GET", "jobs/find", "", "L222222222221"},
 	{"GET", "jobs/export", "", "L222222222221"},
 	{"POST", "jobs/export", "", "1555555555551"},
 	{"GET", "jobs/{id}/export", "job", "L222422222241"},

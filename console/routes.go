@@ -118,6 +118,7 @@ func routes() []route {
 		{method: get, pattern: "jobs/new", needs: somebody, serve: (*request).newJob, control: true, views: ViewJob},
 		{method: post, pattern: "jobs/new", needs: somebody, serve: (*request).addJob, keeps: true},
 		{method: post, pattern: "jobs/bulk", needs: somebody, serve: (*request).bulk, rows: true, long: true, keeps: true, several: true},
+		{method: get, pattern: "jobs/find", needs: somebody, serve: (*request).offerJobs, rate: previews},
 		{method: get, pattern: "jobs/export", needs: somebody, serve: (*request).exportList, long: true, rate: wholes, views: ViewExport},
 		{method: post, pattern: "jobs/export", needs: somebody, serve: (*request).exportTicked, rows: true, long: true, reads: true, rate: wholes, views: ViewExport},
 		{method: get, pattern: "preview", needs: somebody, serve: (*request).preview, rate: previews},

@@ -3,6 +3,7 @@ package console
 // Which runs, and which entries of the record, a list shows: filters, as its address says them.
 
 import (
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -129,7 +130,7 @@ func localLayouts() []string {
 // tidyFilter leads from what the form of a list has sent to the address of the list: what is
 // empty is left out, and times, which the form has in the viewer's zone, are in UTC.
 func (q *request) tidyFilter(page string, names []string) error {
-	query := url.Values{}
+	query, several := url.Values{}, []jobLink(nil)
 	for _, name := range names {
 		v := strings.TrimSpace(q.Query(name))
 		if v == "" {
@@ -144,6 +145,20 @@ func (q *request) tidyFilter(page string, names []string) error {
 		}
 		query.Set(name, v)
 	}
+	if said := query.Get("job"); said != "" && page == "runs" {
+		if _, no := strconv.ParseInt(said, 10, 64); no != nil {
+			switch meant, err := q.jobsMeant(said); {
+			case err != nil:
+				return asked(err)
+			case len(meant) == 0:
+				return &web.Problem{Status: http.StatusUnprocessableEntity, Key: "fault.pick.none", Values: []any{"name", said}}
+			case len(meant) > 1:
+				several = meant
+			default:
+				query.Set("job", strconv.FormatInt(meant[0].ID, 10))
+			}
+		}
+	}
 	if last := q.Query("last"); last != "" { // until now
 		d, err := time.ParseDuration(last)
 		if err != nil || d <= 0 {
@@ -151,6 +166,9 @@ func (q *request) tidyFilter(page string, names []string) error {
 		}
 		query.Set("since", time.Now().Add(-d).UTC().Truncate(time.Second).Format(time.RFC3339Nano))
 		query.Del("until")
+	}
+	if several != nil {
+		return q.whichJob(page, query, query.Get("job"), several)
 	}
 	if len(query) == 0 {
 		return q.Redirect(page)

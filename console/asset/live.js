@@ -161,8 +161,8 @@ setInterval(tell, 500)
 
 // The numbers of presets and of the rail stand outside of the region, which brings those of its time.
 addEventListener("htmx:after:swap", () => {
-	for (const n of document.querySelectorAll("#counts data")) {
-		const at = document.querySelector(`[data-count="${n.value}"]`)
+	for (const n of document.querySelectorAll("#counts span")) {
+		const at = document.querySelector(`[data-count="${n.dataset.of}"]`)
 		if (at && at.textContent !== n.textContent) at.textContent = n.textContent
 	}
 })
