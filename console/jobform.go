@@ -21,9 +21,9 @@ type jobForm struct {
 	job      xxljob.Job // what is shown, and saved
 	faults   map[string]string
 	choices  map[string][]jobLink // which jobs a name may mean, by field
-	copyOf   int64 // the job that it is a copy of
-	restores int64 // the version that it began with, where that is not the present one
-	script   bool  // that version has another script, which is not put back
+	copyOf   int64                // the job that it is a copy of
+	restores int64                // the version that it began with, where that is not the present one
+	script   bool                 // that version has another script, which is not put back
 }
 
 // formView is the page with the form.
