@@ -45,7 +45,10 @@ func (c *recovery) settleGone(ctx context.Context) error {
 	if err := c.settleNew(ctx, nodes); err != nil {
 		return err
 	}
-	if err := c.settleOf(ctx, c.Leases.Owned(), nodes); err != nil || len(nodes) == 0 {
+	if len(nodes) == 0 {
+		return nil
+	}
+	if err := c.settleOf(ctx, c.Leases.Owned(), nodes); err != nil {
 		return err
 	}
 	for _, o := range nodes {

@@ -177,16 +177,15 @@ func (r *ReloadSet) Add(shards []store.Shard) {
 	}
 }
 
-// Take empties the set and returns those of the owned shards that were in it.
-func (r *ReloadSet) Take(owned []store.Shard) []store.Shard {
+// Take empties the set and returns those of the owned shards that were in it. It asks which are
+// owned only where there is something in it: with almost every beat there is not.
+func (r *ReloadSet) Take(owned func() []store.Shard) []store.Shard {
 	r.Mu.Lock()
-	defer r.Mu.Unlock()
-	var shards []store.Shard
-	for _, sh := range owned {
-		if r.Shards[sh.ID] {
-			shards = append(shards, sh)
-		}
-	}
+	set := r.Shards
 	r.Shards = nil
-	return shards
+	r.Mu.Unlock()
+	if len(set) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(owned(), func(sh store.Shard) bool { return !set[sh.ID] })
 }

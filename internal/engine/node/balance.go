@@ -65,7 +65,7 @@ func (h *heartbeat) takeUp(shards []store.Shard) {
 
 // sweep mends jobs of the shards that were taken up.
 func (h *heartbeat) sweep(ctx context.Context) error {
-	shards := h.unswept.Take(h.Leases.Owned())
+	shards := h.unswept.Take(h.Leases.Owned)
 	if len(shards) == 0 {
 		return nil
 	}

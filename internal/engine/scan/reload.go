@@ -30,9 +30,8 @@ type reloader struct {
 // reads as far ahead as any node plans: what a former owner has planned beyond this
 // node's own window, no scan would find.
 func (r *reloader) reloadPlanned(ctx context.Context, before time.Time) error {
-	owned := r.Leases.Owned()
 	r.set.Add(r.Leases.Unloaded())
-	if shards := r.set.Take(owned); len(shards) > 0 {
+	if shards := r.set.Take(r.Leases.Owned); len(shards) > 0 {
 		if err := r.readPlanned(ctx, store.PlannedQuery{Shards: shards, Before: before.Add(core.MaxPreRead)}); err != nil {
 			r.set.Add(shards)
 			return err
@@ -43,7 +42,7 @@ func (r *reloader) reloadPlanned(ctx context.Context, before time.Time) error {
 	}
 	for app, after := range r.queue.Held.Thirsty() {
 		// As far ahead as a reload: what was shed then is found only here.
-		if err := r.readOn(ctx, owned, app, after, before.Add(core.MaxPreRead)); err != nil {
+		if err := r.readOn(ctx, r.Leases.Owned(), app, after, before.Add(core.MaxPreRead)); err != nil {
 			return err
 		}
 	}
