@@ -184,6 +184,31 @@ func otherTopics(t *testing.T, names ...string) (only func(*testing.T)) {
 	}
 }
 
+// cases returns what passes by all other cases of the suite than these, by topic; nil stands for all
+// of a topic. One that the suite does not have fails the test, but where -run chooses cases.
+func cases(t *testing.T, of map[string][]string) (only func(*testing.T)) {
+	var met sync.Map
+	t.Cleanup(func() {
+		for topic, names := range of {
+			for _, name := range append(slices.Clone(names), "") {
+				if _, ok := met.Load(topic + "/" + name); !ok && !strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
+					t.Errorf("the suite has no %s/%s", topic, name)
+				}
+			}
+		}
+	})
+	return func(t *testing.T) {
+		where := strings.Split(t.Name(), "/")
+		topic, name := where[len(where)-2], where[len(where)-1]
+		names, known := of[topic]
+		if !known || names != nil && !slices.Contains(names, name) {
+			t.Skip("another case")
+		}
+		met.Store(topic+"/", true)
+		met.Store(topic+"/"+name, true)
+	}
+}
+
 // amongTopics returns what tells whether a case is of one of the topics.
 func amongTopics(t *testing.T, names ...string) func(*testing.T) bool {
 	var met sync.Map

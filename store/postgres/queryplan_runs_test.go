@@ -486,7 +486,7 @@ func (d *planData) idsOfDay(from time.Time, n int) (ids []int64) {
 
 // loggedRuns is how many runs of one day have pages, loggedPages how many each has.
 const (
-	loggedRuns  = 10_000
+	loggedRuns  = 3_000
 	loggedPages = 20
 )
 

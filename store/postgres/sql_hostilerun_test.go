@@ -65,6 +65,15 @@ func uncaptured(t *testing.T) {
 	})
 }
 
+// hostileTopics are those that are run beside hostile operators, by the search path of the sessions.
+func hostileTopics() map[string][]string {
+	return map[string][]string{
+		"default":      {"Job", "Ahead", "HandOver", "Accounts"},
+		"none":         {"Edit", "Finish", "Read"},
+		"public first": {"List", "Scan", "Claim", "Start", "Log", "Node", "Registry", "Reports", "Record"},
+	}
+}
+
 // TestConformanceBesideHostileOperators: the store works as ever where public has hostile
 // operators, functions and types, and calls none of them. What else a database or a host may have
 // of its own is there as well, as it takes no suite of its own to find: texts are in another
@@ -81,11 +90,7 @@ func TestConformanceBesideHostileOperators(t *testing.T) {
 		t.Error("texts are in the order of their bytes")
 	}
 	modes := map[string]pgx.QueryExecMode{"default": pgx.QueryExecModeCacheDescribe, "public first": pgx.QueryExecModeDescribeExec, "none": pgx.QueryExecModeCacheDescribe}
-	for path, names := range map[string][]string{
-		"default":      {"Job", "Ahead", "HandOver", "Accounts"},
-		"none":         {"Edit", "Finish", "Read"},
-		"public first": {"List", "Scan", "Claim", "Start", "Log", "Node", "Registry", "Reports", "Record"},
-	} {
+	for path, names := range hostileTopics() {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			pool := pgtest.Pool(t, pgtest.At(postgres.HostileDSN(t)), with(map[string]string{"search_path": hostilePaths[path]}), with(oddSessions()), with(endedSessions(t, there.pool)), // of "none" it is empty
