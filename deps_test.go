@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/xxljob/xxljob/internal/test/stage"
@@ -289,8 +290,16 @@ type source struct {
 // with a go.mod of its own is another module.
 func sources(t *testing.T) []source {
 	t.Helper()
-	var all []source
-	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+	all, err := parsedOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// parsedOnce is for all tests that look at them: to parse them takes longer than to look.
+var parsedOnce = sync.OnceValues(func() (all []source, err error) {
+	err = filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -315,11 +324,8 @@ func sources(t *testing.T) []source {
 		all = append(all, source{name: name, pkg: path.Dir(name), test: strings.HasSuffix(base, "_test.go"), file: file})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
+	return all, err
+})
 
 // entry returns the table's key for a package, "" when it has none.
 func entry(pkg string) string {

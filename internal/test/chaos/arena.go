@@ -45,6 +45,7 @@ type arena struct {
 	pool    int    // connections of a node's pool at most; 0: pgx's default
 	bare    bool   // nodes have no reserve connection
 	alone   bool   // no other fault is on the machine
+	slowly  bool   // no job is due more than once a second
 	forgets bool   // a promotion may lose what was acknowledged
 	journal journal
 	turns   []*member // the order in which pauses go around; set by the first

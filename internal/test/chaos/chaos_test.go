@@ -65,7 +65,7 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestBrief runs the brief form: each fault of the short one, a few times.
+// TestBrief runs the brief form: each fault of the short one, once or twice.
 func TestBrief(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes more than a minute; leave out -short")

@@ -135,8 +135,8 @@ func catalogue(c Config) []fault {
 // database, in about two minutes.
 func shortFaults() []fault { return fewFaults(20, 3, 2, 6*time.Second) }
 
-// briefFaults is that of make test, each fault of the short form a few times.
-func briefFaults() []fault { return fewFaults(8, 1, 1, 4*time.Second) }
+// briefFaults is that of make test, each fault of the short form once or twice.
+func briefFaults() []fault { return fewFaults(4, 1, 1, 4*time.Second) }
 
 // fewFaults are so many of each, half of the kills while a process is paused, and for so long
 // handlers that end their process.

@@ -198,6 +198,7 @@ func (r *runner) unit(ctx context.Context, faults []fault) error {
 		return err
 	}
 	a.alone = name == unitProcesses || name == unitLock || name == unitRow || name == unitPool || name == unitPoolBare
+	a.slowly = r.Brief || r.Memory // as nothing is held against the clock there
 	a.lease, a.pool, a.bare = faults[0].lease, faults[0].pool, faults[0].bare
 	a.failing, a.owing = faults[0].failing, faults[0].owing
 	err = r.inject(ctx, a, faults)

@@ -74,6 +74,9 @@ const (
 // workload adds the jobs and keeps operations going until ctx ends.
 func (a *arena) workload(ctx context.Context) (wait func(), err error) {
 	for _, d := range definitions(a.alone) {
+		if a.slowly && d.Period > 0 {
+			d.Period = max(d.Period, 1000)
+		}
 		if _, err := a.ensure(ctx, nil, d, prompt(d)); err != nil {
 			return nil, err
 		}
