@@ -49,7 +49,7 @@ func (o *inOrder) ends() {
 // the store takes.
 func TestSerialBroadcastsWhileANodeIsPaused(t *testing.T) {
 	t.Parallel()
-	for seed := range 16 {
+	for seed := range 8 {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			if seed%4 != 0 && testing.Short() {
 				t.Skip("another seed; leave out -short")

@@ -465,9 +465,9 @@ func TestAgain(t *testing.T) {
 func TestRetriesOfManyJobs(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("two thousand jobs for two days; leave out -short")
+		t.Skip("five hundred jobs for two days; leave out -short")
 	}
-	const jobs, seed = 2_000, 4
+	const jobs, seed = 500, 4
 	synctest.Test(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, seed))
 		st := memory.New(memory.Retain(1_000, 1_000_000), memory.RetainBytes(1<<30))
