@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) {
 	modes := map[postgres.LeaseMode]func(*testing.T) func(*testing.T){
 		postgres.LeaseLock: some(locks...),
 		postgres.LeaseRow: func(t *testing.T) func(*testing.T) {
-			elsewhere := []string{"Common", "Inbox", "Node", "Signals", "Race", "Faults", "Scan", "Claim", "Start", "HandOver", "Finish", "Follow", "Bounded"}
+			elsewhere := []string{"Common", "Inbox", "Node", "Signals", "Race", "Faults", "Scan", "Claim", "Start", "HandOver", "Finish"}
 			if _, ours := pgtest.SuperDSN(t); ours {
 				elsewhere = slices.Concat(elsewhere, slices.Concat(slices.Collect(maps.Values(hostileTopics()))...))
 			}
