@@ -20,7 +20,7 @@ func TestEarlyFlights(t *testing.T) {
 		if r.IntN(3) > 0 {
 			at := now + r.Int64N(50)
 			sooner := len(waiting) == 0 || at < slices.Min(waiting)
-			if e.add(&queue.Flight{Routed: &queue.Routed{}, Run: compact.Started{Planned: compact.Planned{At: at}}}) != sooner {
+			if e.add(&queue.Flight{Destination: &queue.Destination{}, Run: compact.Started{Planned: compact.Planned{At: at}}}) != sooner {
 				t.Fatalf("at %d a flight at %d came before the others: %t, want %t", now, at, !sooner, sooner)
 			}
 			waiting = append(waiting, at)

@@ -80,7 +80,7 @@ func SilentLogs(times int) (allocs float64, open int) {
 	all.Leases = lease.New("n-1", core.TimesOf(&all.Cfg.Cluster), func() []store.Attachment { return nil })
 	k := &runlog.Writer{Core: all, Book: runlog.NewBook(core.LogConfig{QueueBytes: 1 << 20, RunBytes: 1 << 20})}
 	f := &finisher{Core: all, queue: queue.New(all, nil)}
-	flight := f.queue.TakeOffSibling(queue.Routed{Exec: noExecutor{}}, store.Run{ID: 1}, &store.Job{ID: 1}, time.Now())
+	flight := f.queue.TakeOffSibling(queue.Destination{Exec: noExecutor{}}, store.Run{ID: 1}, &store.Job{ID: 1}, time.Now())
 	admin := loggingAdmin{attachedAdmin{finisher: f, lines: k}}
 	allocs = testing.AllocsPerRun(times, func() {
 		flight.Lines = core.StartLog{}

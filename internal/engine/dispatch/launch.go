@@ -65,8 +65,8 @@ func (l *launcher) launch(a queue.Attempt, run store.Run, covered []store.Run, b
 // launchPart does the same for a further part of a broadcast. It takes its
 // place without asking: the parts of a broadcast start together.
 func (l *launcher) launchPart(a queue.Attempt, run store.Run, began time.Time) {
-	r := queue.Routed{Address: run.Address}
-	l.resolver.Equip(&r, a.Job)
+	r := queue.Destination{Address: run.Address}
+	_ = l.resolver.Equip(&r, a.Job) // one that is refused has no executor
 	if r.Remote {
 		r.Lane, r.Fanned = queue.LaneNone, true // takes its turn in fanOut instead
 	}
@@ -117,11 +117,11 @@ func (l *launcher) launchOne(r store.Run, job *store.Job, began time.Time) {
 		// The job was removed: the run goes on with what the row says.
 		job = &store.Job{ID: r.JobID, App: r.App, Handler: r.Handler, Block: r.Block, GlueType: store.GlueBean}
 	}
-	to := queue.Routed{Address: r.Address}
-	l.resolver.Equip(&to, job)
+	to := queue.Destination{Address: r.Address}
+	refused := l.resolver.Equip(&to, job)
 	switch {
-	case to.Refused != "":
-		l.finisher.finishAsync(concluded(r, store.Result{State: store.StateRefused, HandleMsg: to.Refused, TriggerMsg: to.Refused}))
+	case refused != "":
+		l.finisher.finishAsync(concluded(r, store.Result{State: store.StateRefused, HandleMsg: refused, TriggerMsg: refused}))
 		return
 	case to.Exec == nil:
 		why := "app " + r.App + " is not attached any more"

@@ -55,8 +55,8 @@ func (s *sender) readdress(ctx context.Context, f *queue.Flight, why string) boo
 
 // sendReaddressed sends a run to its new address, unless that is another node's, which takes it.
 func (s *sender) sendReaddressed(f *queue.Flight, move store.Readdress, choices []string) {
-	to := queue.Routed{Address: move.Address}
-	s.resolver.Equip(&to, f.Job)
+	to := queue.Destination{Address: move.Address}
+	_ = s.resolver.Equip(&to, f.Job) // one that is refused has no executor
 	if !to.AwaitsAnswer() {
 		to.JobPlace = queue.WaitKey{} // a new address, and no other run of the job was asked about
 	}

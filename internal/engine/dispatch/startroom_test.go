@@ -44,7 +44,7 @@ func serialJob() *store.Job { return &store.Job{ID: 1, App: "app", Block: block.
 // TestTurns: when what was decided about a run is old, it is decided anew at its turn; not a
 // second time where somebody of the user's is asked, but where it has waited for another run.
 func TestTurns(t *testing.T) {
-	parts := queue.Routed{Address: "local://n-1", Targets: []string{"local://n-1", "local://n-2"}}
+	parts := queue.Routed{Destination: queue.Destination{Address: "local://n-1", Targets: []string{"local://n-1", "local://n-2"}}}
 	endOfAnother := func(s *starter, a queue.Attempt) { s.queue.AwaitRun(a, store.Run{ID: 7}) }
 	room := func(s *starter, a queue.Attempt) { s.queue.Due.ParkFirst(queue.WaitKey{}, a.Item) }
 	for name, c := range map[string]struct {
@@ -87,7 +87,7 @@ type noExecutor struct{ wire.Executor }
 func TestFreedPlacesAreOffered(t *testing.T) {
 	s := startLoop(t)
 	batch := s.due(t, serialJob(), 1)
-	batch[0].Item.Route = &queue.Routed{Address: "local://n-1", Places: 1, Exec: noExecutor{}}
+	batch[0].Item.Route = &queue.Routed{Destination: queue.Destination{Address: "local://n-1", Places: 1, Exec: noExecutor{}}}
 	s.queue.InboxFull.Store(true)
 	ready := s.reserve(batch, time.Now())
 	if s.queue.OfferFreed(time.Now()); len(ready) == 0 || len(s.Life.Wakes.Inbox) > 0 {

@@ -32,13 +32,13 @@ func books(t *testing.T, runs int64) (*Queue, []*Item) {
 // TestRoomThatIsNotTaken: a run that was let in for room that had become free goes elsewhere,
 // or is refused. The next that waits for the room is let in.
 func TestRoomThatIsNotTaken(t *testing.T) {
-	here := Routed{Address: "local://n-1", Places: 1}
+	here := Routed{Destination: Destination{Address: "local://n-1", Places: 1}}
 	for name, c := range map[string]struct {
 		to   Routed
 		next int
 	}{
 		"taken":     {here, 0},
-		"elsewhere": {Routed{Address: "local://m-1", Places: 1}, 1},
+		"elsewhere": {Routed{Destination: Destination{Address: "local://m-1", Places: 1}}, 1},
 		"refused":   {Routed{Refused: "why not"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestRoomThatIsKept(t *testing.T) {
 			e.Due.lanes.answered(nil, LaneFast, key)
 			e.Due.admit(at)
 			let, _ := e.Pop(WaitKey{kind: kindDue}, 10, nil)
-			let[0].Route = &Routed{Address: "local://n-1", Targets: []string{"local://n-1"}, Places: 1, Lane: LaneFast}
+			let[0].Route = &Routed{Destination: Destination{Address: "local://n-1", Targets: []string{"local://n-1"}, Places: 1, Lane: LaneFast}}
 			let[0].RoutedAt = time.Now()
 			e.Due.ParkSingly(let[0].Item)
 			if e.Due.ready.len() > 0 {
@@ -156,7 +156,7 @@ func TestABroadcastWaitsForOthers(t *testing.T) {
 			e, entries := books(t, 2)
 			part, broadcast := entries[0], Attempt{Item: entries[1], Job: &store.Job{ID: 1, App: "app", Block: block.SerialExecution}}
 			broadcast.Run.JobID = 1
-			broadcast.Route = &Routed{Address: "http://one", Targets: []string{"http://one", "http://two"}}
+			broadcast.Route = &Routed{Destination: Destination{Address: "http://one", Targets: []string{"http://one", "http://two"}}}
 			at := JobPlaceAt(broadcast.Job, address)
 			if holds {
 				e.Due.serial.take(at, part.Run.ID)
@@ -192,7 +192,7 @@ func TestFreedPlacesAreOffered(t *testing.T) {
 	} {
 		e, entries := books(t, 1)
 		a := Attempt{Item: entries[0], Job: e.Jobs.refs[1].job, Start: store.Start{RunID: 1}}
-		a.Item.Route = &Routed{Address: key.address, Places: 1, Exec: noExecutor{}}
+		a.Item.Route = &Routed{Destination: Destination{Address: key.address, Places: 1, Exec: noExecutor{}}}
 		if ready, _ := e.ReserveAll([]Attempt{a}, time.Now(), noProbes); len(ready) != 1 || e.Due.freed {
 			t.Fatalf("%s: it has no place, or one was given back", name)
 		}

@@ -237,29 +237,37 @@ func (en *Item) StartsSingly() bool {
 	return en.Route.Refused != "" || len(en.Route.Targets) > 0 || en.tried == triedRefused
 }
 
-// Routed is where a run goes.
+// Routed is what room router has decided about a due run: where it goes; or that it is refused; or what
+// has to be known before.
 type Routed struct {
+	Destination        // where it goes; nothing while that is not known, or where it is refused
+	Msg         string // for Run.TriggerMsg
+
+	Refused string // why it is refused; empty where it is not
+	Nobody  bool   // since nobody could run it
+	Unknown bool   // since its routing strategy is not known here
+
+	Probing bool       // the answers to probes are not in yet
+	Asks    []string   // among these a router of the user's has to choose yet
+	Behind  *store.Run // another part of the broadcast, whose end has to be waited for
+	Failed  error      // the store did not tell where the other parts are, or nobody knows the strategy
+}
+
+// Destination is where a run goes, and what it takes there.
+type Destination struct {
 	Address  string
-	Targets  []string      // of a broadcast, address being the first
+	Targets  []string      // of a broadcast, Address being the first
 	Choices  []string      // of a probing route: where to go after a refusal
 	Exec     wire.Executor // nil when the address is another node's
 	Remote   bool          // the executor is called over HTTP
 	Fanned   bool          // a further part of a broadcast: see fanOut in room dispatch
-	Nobody   bool          // it is refused since nobody could run it
-	Unknown  bool          // it is refused since its routing strategy is not known here
 	Lane     laneName
-	Places   int
-	JobPlace WaitKey // of kind kindJobPlace for a serial job
+	Places   int     // how many runs of the app have a place at the address at once; 0 for no bound
+	JobPlace WaitKey // of kind kindJobPlace where the runs of the job go one after the other
 	Ordered  bool    // a serial job: see order.go
-	Refused  string
-	Msg      string
-	Probing  bool       // the answers to probes are not in yet
-	Behind   *store.Run // another part of the broadcast, whose end has to be waited for
-	Failed   error      // the store did not tell where the other parts are, or nobody knows the strategy
-	Asks     []string   // among these a router of the user's has to choose yet
 }
 
-func (r *Routed) key(app string) addressKey { return addressKey{app, r.Address} }
+func (d *Destination) key(app string) addressKey { return addressKey{app, d.Address} }
 
 // RouteChoice is a router's answer about a run.
 type RouteChoice struct {

@@ -52,11 +52,11 @@ func (q *Queue) takeOff(a *Attempt, run *store.Run, acked time.Time) *Flight {
 	if !held { // nobody keeps it in use
 		ref = nil
 	}
-	return q.fly(a.Route, run, a.Job, ref, acked)
+	return q.fly(&a.Route.Destination, run, a.Job, ref, acked)
 }
 
 // TakeOffSibling is takeOff for a further part of a broadcast.
-func (q *Queue) TakeOffSibling(r Routed, run store.Run, job *store.Job, acked time.Time) *Flight {
+func (q *Queue) TakeOffSibling(r Destination, run store.Run, job *store.Job, acked time.Time) *Flight {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.InFlight.here.Of(run.ID) != nil || q.InFlight.ended.has(&run) {
@@ -70,7 +70,7 @@ func (q *Queue) TakeOffSibling(r Routed, run store.Run, job *store.Job, acked ti
 }
 
 // fly makes a started run a flight. ref is the job's as somebody uses it, nil for nobody.
-func (q *Queue) fly(r *Routed, run *store.Run, job *store.Job, ref *jobRef, acked time.Time) *Flight {
+func (q *Queue) fly(r *Destination, run *store.Run, job *store.Job, ref *jobRef, acked time.Time) *Flight {
 	// The run may have been at another node before, and put back by yet another.
 	q.landRemote(run.ID, r.JobPlace)
 	if r.Exec == nil {
@@ -87,7 +87,7 @@ func (q *Queue) fly(r *Routed, run *store.Run, job *store.Job, ref *jobRef, acke
 	}
 	q.Due.leaveTransit(run.JobID, run.ID)
 	f := &Flight{
-		Routed: r, Run: compact.StartedOf(run, job, q.InFlight.lately), Job: job, ref: q.Jobs.share(ref, job), Acked: acked, state: flightState{counts: r.Places > 0},
+		Destination: r, Run: compact.StartedOf(run, job, q.InFlight.lately), Job: job, ref: q.Jobs.share(ref, job), Acked: acked, state: flightState{counts: r.Places > 0},
 	}
 	q.InFlight.here.Set(run.ID, f)
 	return f
@@ -151,7 +151,7 @@ func (q *Queue) Moved(f *Flight, run store.Run) {
 // Redirected turns a flight into one to another executor that this node itself calls,
 // after a refusal; nil when it has landed meanwhile. It takes its places without
 // asking: it has waited for its turn already.
-func (q *Queue) Redirected(f *Flight, run store.Run, r Routed) *Flight {
+func (q *Queue) Redirected(f *Flight, run store.Run, r Destination) *Flight {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.InFlight.here.Of(run.ID) != f {

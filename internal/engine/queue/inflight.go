@@ -35,10 +35,10 @@ func newInFlight(mu *sync.Mutex) *inFlight {
 // taken for one of its own attached executors. At a remote one it ends with the
 // executor's answer, and the run goes on without it.
 type Flight struct {
-	*Routed // where it was sent to; others may have the same
-	Run     compact.Started
-	Job     *store.Job
-	ref     *jobRef
+	*Destination // where it was sent to; others may have the same
+	Run          compact.Started
+	Job          *store.Job
+	ref          *jobRef
 	// Acked is when the store acknowledged the start, on the monotonic clock.
 	Acked time.Time
 	state flightState   // guarded by Queue.mu

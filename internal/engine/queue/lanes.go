@@ -304,7 +304,7 @@ func AnswerAt(job *store.Job, address string) WaitKey {
 
 // AwaitsAnswer reports whether a run has its place at the address until its trigger was answered,
 // and not until it ends.
-func (r *Routed) AwaitsAnswer() bool {
+func (r *Destination) AwaitsAnswer() bool {
 	return r.JobPlace.kind == kindJobPlace && r.JobPlace.most == 0 && r.JobPlace.runID == 0 && (r.Remote || !r.Ordered)
 }
 

@@ -28,11 +28,11 @@ func (m *routeMemo) isFor(job *store.Job, addrs []string, run *compact.Planned) 
 		(sameList(addrs, m.addrs) || slices.Equal(addrs, m.addrs))
 }
 
-// isCalledAs reports whether a run that goes by r is called at the same executor, and bounded in the
-// same way, as one that goes by the other.
-func isCalledAs(r, other *queue.Routed) bool {
+// isCalledAs reports whether a run that goes to r is called at the same executor, and bounded in the
+// same way, as one that goes to the other.
+func isCalledAs(r, other *queue.Destination) bool {
 	return sameExecutor(r.Exec, other.Exec) && r.Remote == other.Remote && r.Lane == other.Lane && r.Places == other.Places &&
-		r.JobPlace == other.JobPlace && r.Ordered == other.Ordered && r.Refused == other.Refused
+		r.JobPlace == other.JobPlace && r.Ordered == other.Ordered
 }
 
 // sameExecutor compares executors, which may be of a type of the user's that cannot be compared.

@@ -131,7 +131,7 @@ func (p *probes) Choose(_ context.Context, job *store.Job, order []string) queue
 		// What was idle is busy from now on: the next run asks again.
 		delete(p.answers, keyOf(job, good[0]))
 	}
-	return queue.Routed{Address: good[0], Choices: good[1:], Msg: probed}
+	return queue.Routed{Destination: queue.Destination{Address: good[0], Choices: good[1:]}, Msg: probed}
 }
 
 // The probes of one job that are under way. Input: runs that cannot be routed for want

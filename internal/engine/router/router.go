@@ -95,7 +95,7 @@ func (ro *Router) decide(ctx context.Context, en *queue.Item, job *store.Job) (*
 		return r, nil
 	}
 	r.Msg = ro.routeMsg(&en.Run, job, addrs, r.Msg)
-	ro.Resolver.Equip(r, job)
+	r.Refused = ro.Resolver.Equip(&r.Destination, job)
 	if en.Run.Sharding() != (store.Sharding{}) && !r.JobPlace.IsJobPlace() && job.Block != block.Concurrent {
 		r.JobPlace = queue.PartAt(job, en.Run.TriggerID(), r.Address) // see choosePart
 	} else if ro.isSame(en, job, r) {
@@ -111,8 +111,8 @@ func (ro *Router) isStill(m *routeMemo, job *store.Job, addrs []string) bool {
 		return true
 	}
 	now := &ro.said.now
-	*now = queue.Routed{Address: m.to.Address}
-	if ro.Resolver.Equip(now, job); !isCalledAs(now, m.to) {
+	*now = queue.Destination{Address: m.to.Address}
+	if ro.Resolver.Equip(now, job) != "" || !isCalledAs(now, &m.to.Destination) {
 		return false
 	}
 	m.addrs = addrs
@@ -165,11 +165,11 @@ func (ro *Router) chooseAddress(ctx context.Context, en *queue.Item, job *store.
 	}
 	switch job.Route {
 	case route.ShardingBroadcast:
-		return queue.Routed{Address: chosen[0], Targets: slices.Clone(chosen)}
+		return queue.Routed{Destination: queue.Destination{Address: chosen[0], Targets: slices.Clone(chosen)}}
 	case route.Failover, route.Busyover:
 		return ro.Probes.Choose(ctx, job, chosen)
 	}
-	return queue.Routed{Address: chosen[0]}
+	return queue.Routed{Destination: queue.Destination{Address: chosen[0]}}
 }
 
 // routeMsg is the part of trigger_msg that is known before the call: plain
@@ -189,7 +189,7 @@ type RouteWords struct {
 	route, block string
 	addrs        []string // to be told from others by where they are
 	msg          string
-	now          queue.Routed // memory of router.isStill
+	now          queue.Destination // memory of router.isStill
 }
 
 // Of returns the lines for a run of a job.
@@ -212,7 +212,7 @@ func (ro *Router) choosePart(ctx context.Context, run *compact.Planned, job *sto
 		i = 0
 	}
 	if job.Block == block.SerialExecution || job.Block == block.Concurrent {
-		return queue.Routed{Address: addrs[i]} // the parts queue, or run side by side
+		return queue.Routed{Destination: queue.Destination{Address: addrs[i]}} // the parts queue, or run side by side
 	}
 	under, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) {
 		return ro.Store.Runs(ctx, store.RunFilter{TriggerID: run.TriggerID(), States: []store.State{store.StateStarted, store.StateDispatched}, Limit: loop.StoreBatch})
@@ -226,7 +226,7 @@ func (ro *Router) choosePart(ctx context.Context, run *compact.Planned, job *sto
 	}
 	for n := range addrs {
 		if addr := addrs[(i+n)%len(addrs)]; at[addr] == nil {
-			return queue.Routed{Address: addr}
+			return queue.Routed{Destination: queue.Destination{Address: addr}}
 		}
 	}
 	return queue.Routed{Behind: at[addrs[i]]}
@@ -272,17 +272,16 @@ type Resolver struct {
 	Remotes     *registry.Remotes
 }
 
-// Equip adds what the address needs.
-func (c *Resolver) Equip(r *queue.Routed, job *store.Job) {
+// Equip adds what the address needs. It returns why nobody there may be called, "" mostly.
+func (c *Resolver) Equip(r *queue.Destination, job *store.Job) (refused string) {
 	inc, local := store.LocalIncarnation(r.Address)
 	if !local {
-		c.equipRemote(r, job)
-		return
+		return c.equipRemote(r, job)
 	}
 	r.JobPlace, r.Ordered = queue.JobPlaceAt(job, r.Address), job.Block == block.SerialExecution
 	r.Places = core.AttachedPlaces
 	if inc != c.Incarnation {
-		return
+		return ""
 	}
 	exec := c.Attached.Get(job.App)
 	r.Places = c.Attached.PlacesOf(job.App)
@@ -295,16 +294,17 @@ func (c *Resolver) Equip(r *queue.Routed, job *store.Job) {
 			r.JobPlace = queue.AnswerAt(job, r.Address) // ours goes by when runs were due, this one perhaps by how they arrive
 		}
 	}
+	return ""
 }
 
 // equipRemote adds what a call over HTTP needs. What waits at a remote executor waits
 // in its own queue, so there are no places there.
-func (c *Resolver) equipRemote(r *queue.Routed, job *store.Job) {
+func (c *Resolver) equipRemote(r *queue.Destination, job *store.Job) (refused string) {
 	peer, err := c.Remotes.Get(job.App, r.Address)
 	if err != nil {
-		r.Refused = "address " + r.Address + ": " + err.Error() // the book leaves out such ones
-		return
+		return "address " + r.Address + ": " + err.Error() // the book leaves out such ones
 	}
 	r.Exec, r.Remote, r.Lane = peer, true, queue.LaneFast
 	r.JobPlace, r.Ordered = queue.JobPlaceAt(job, r.Address), job.Block == block.SerialExecution
+	return ""
 }
