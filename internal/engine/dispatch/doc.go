@@ -181,5 +181,5 @@
 // results, dispatch, in doubt, unreported, inbox, progress, watch and transit. Sends, questions
 // (64 at once for each of the two loops that ask) and kills of executors that may hang have
 // goroutines of stage work; 64 idle ones wait for the next send (loop.Pool). The locks
-// unconfirmed.mu, inDoubtList.mu, delayQueue.mu and progress.mu are leaves.
+// unconfirmed.mu, askedRuns.mu, delayQueue.mu and progress.mu are leaves.
 package dispatch

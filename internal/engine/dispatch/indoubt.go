@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,7 +39,7 @@ type inDoubt struct {
 	book     *registry.Addresses
 	finisher *finisher
 	marker   *dispatchMarker
-	list     inDoubtList
+	list     askedRuns
 
 	most    int         // inDoubtMost, but in tests
 	leftOut atomic.Bool // a run was not adopted, since there are too many
@@ -61,7 +58,7 @@ const inDoubtMost = 50_000
 func (d *inDoubt) add(f *queue.Flight, sent wire.TriggerRequest, cause error) {
 	d.Logger.Warn("xxljob: run in doubt: the call to its executor failed, and may have arrived", "run", f.Run.Planned.ID, "job", f.Run.Planned.JobID, "error", cause)
 	now := time.Now()
-	d.list.add(&runInDoubt{run: f.Whole(), req: sent, serial: f.JobPlace, again: sent.BootID != "", since: now, from: d.Clock.Now(), next: now.Add(askFirst)})
+	d.list.add(&askedRun{run: f.Whole(), req: sent, serial: f.JobPlace, again: sent.BootID != "", since: now, from: d.Clock.Now(), next: now.Add(askFirst)})
 	d.queue.Land(f.Run.Planned.ID)
 	d.Life.Wakes.InDoubt.Poke()
 }
@@ -77,7 +74,7 @@ func (d *inDoubt) adopt(r store.Run) {
 		return
 	}
 	now := time.Now()
-	d.list.add(&runInDoubt{run: r, since: now, from: d.Clock.Now(), next: now})
+	d.list.add(&askedRun{run: r, since: now, from: d.Clock.Now(), next: now})
 	d.Life.Wakes.InDoubt.Poke()
 }
 
@@ -104,7 +101,7 @@ func (d *inDoubt) loop(ctx context.Context) {
 
 // askAbout asks about some runs in doubt of one address, one after the other. Where it does
 // not answer, or takes its time, the others are left for another time.
-func (d *inDoubt) askAbout(ctx context.Context, runs []*runInDoubt) {
+func (d *inDoubt) askAbout(ctx context.Context, runs []*askedRun) {
 	exec, err := d.book.CalledAt(ctx, runs[0].run)
 	began := time.Now()
 	defer tellShared(d.Core, d.book, runs[0].run)
@@ -128,7 +125,7 @@ func (d *inDoubt) askAbout(ctx context.Context, runs []*runInDoubt) {
 
 // askOne asks about one run, where unreachable does not say that its executor cannot be.
 // It reports whether there is nothing more to ask, and why the executor did not answer.
-func (d *inDoubt) askOne(ctx context.Context, exec wire.Executor, o *runInDoubt, unreachable error) (done bool, err error) {
+func (d *inDoubt) askOne(ctx context.Context, exec wire.Executor, o *askedRun, unreachable error) (done bool, err error) {
 	read := time.Now()
 	r, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return d.Store.Run(ctx, o.run.ID) })
 	switch {
@@ -176,7 +173,7 @@ func (d *inDoubt) askOne(ctx context.Context, exec wire.Executor, o *runInDoubt,
 // on the way: it may have arrived after the kill. One that was killed later is killed; a
 // second time might hit the job's next run, at third-party executors. It reports
 // whether there is nothing more to do.
-func (d *inDoubt) killLate(ctx context.Context, exec wire.Executor, o *runInDoubt, r store.Run, unreachable error) bool {
+func (d *inDoubt) killLate(ctx context.Context, exec wire.Executor, o *askedRun, r store.Run, unreachable error) bool {
 	if r.State != store.StateKilled || r.KillReason == "" || r.Ended.After(o.from) || time.Since(o.since) >= d.Cfg.Cluster.Dead {
 		return true
 	}
@@ -189,13 +186,13 @@ func (d *inDoubt) killLate(ctx context.Context, exec wire.Executor, o *runInDoub
 
 // mayResend reports whether the run may be sent again: to the process that was sent it,
 // which is there by what was last heard.
-func (d *inDoubt) mayResend(o *runInDoubt) bool {
+func (d *inDoubt) mayResend(o *askedRun) bool {
 	return d.list.mayGoAgain(o) && time.Since(o.since) < resendFor && d.book.Memory.Boot(o.run.App, o.run.Address) == o.req.BootID
 }
 
 // resend sends the run again. A refusal does not tell whether the first attempt has
 // reached the executor, so there is no other one after it.
-func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *runInDoubt) (has bool, err error) {
+func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *askedRun) (has bool, err error) {
 	if !d.queue.TakePlace(o.serial, o.run.ID) {
 		return false, nil // the next one of its job is about to be sent
 	}
@@ -219,27 +216,27 @@ func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *runInDoubt)
 }
 
 // askExecutor asks about a run.
-func (d *inDoubt) askExecutor(ctx context.Context, exec wire.Executor, o *runInDoubt, r store.Run) (answerAbout, error) {
-	said, err := askAboutRun(ctx, d.Core, exec, r, o.accepted.lacks > 0 || isShared(d.book, r))
-	now, so := time.Now(), &o.accepted
+func (d *inDoubt) askExecutor(ctx context.Context, exec wire.Executor, o *askedRun, r store.Run) (answerAbout, error) {
+	said, err := askAboutRun(ctx, d.Core, exec, r, o.lacks > 0 || isShared(d.book, r))
+	now := time.Now()
 	switch {
 	case err != nil:
 	case said.state == "" && said.busy:
 		// Once may be that the trigger has arrived late.
-		if tookTurns(ctx, d.Core, r, so.lastIdle, now) {
+		if tookTurns(ctx, d.Core, r, o.lastIdle, now) {
 			o.lackedSince = time.Time{}
-			if so.turns++; so.turns > 1 {
+			if o.turns++; o.turns > 1 {
 				d.book.Memory.Liveness.TookTurns(registry.LivenessKey(r.App, r.Address), now)
 			}
 		}
-		so.lacks, so.lastIdle = 0, time.Time{}
+		o.lacks, o.lastIdle = 0, time.Time{}
 	default:
 		errs.SetDefault(&o.lackedSince, now)
-		if so.lacks++; so.lacks == 1 {
-			so.firstLack = now
+		if o.lacks++; o.lacks == 1 {
+			o.firstLack = now
 		}
 		if said.state == "" {
-			so.lastIdle = now
+			o.lastIdle = now
 		}
 	}
 	return said, err
@@ -247,7 +244,7 @@ func (d *inDoubt) askExecutor(ctx context.Context, exec wire.Executor, o *runInD
 
 // endReported ends a run as lost whose result was acknowledged and is not there: the
 // store has forgotten it.
-func (d *inDoubt) endReported(ctx context.Context, o *runInDoubt) (done bool, err error) {
+func (d *inDoubt) endReported(ctx context.Context, o *askedRun) (done bool, err error) {
 	r, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return d.Store.Run(ctx, o.run.ID) })
 	switch {
 	case err != nil && !errs.IsNotFound(err) || !d.Leases.Trusted(time.Now()):
@@ -264,7 +261,7 @@ func (d *inDoubt) endReported(ctx context.Context, o *runInDoubt) (done bool, er
 // that it was started for, which refuses it from now on. Only the owner of its shard can:
 // where this node is that no more the run ends as lost, as others do that their executor
 // does not have; but one that stops leaves it to the next owner.
-func (d *inDoubt) putBackUnsent(ctx context.Context, o *runInDoubt, r store.Run) (done, mine bool) {
+func (d *inDoubt) putBackUnsent(ctx context.Context, o *askedRun, r store.Run) (done, mine bool) {
 	if _, owned := d.Leases.Epoch(r.Shard); !owned {
 		return false, d.Life.Draining.Load()
 	}
@@ -285,7 +282,7 @@ func (d *inDoubt) putBackUnsent(ctx context.Context, o *runInDoubt, r store.Run)
 }
 
 // endLost ends a run that is lost, and reports whether it is.
-func (d *inDoubt) endLost(ctx context.Context, o *runInDoubt, r store.Run, said answerAbout, err error) bool {
+func (d *inDoubt) endLost(ctx context.Context, o *askedRun, r store.Run, said answerAbout, err error) bool {
 	lost := d.lost(ctx, o, r, said, err)
 	if lost == "" || !d.Leases.Trusted(time.Now()) {
 		return false
@@ -297,7 +294,7 @@ func (d *inDoubt) endLost(ctx context.Context, o *runInDoubt, r store.Run, said 
 // lost says why a run is lost, "" while it may not be. Its executor did not have it, so
 // what may come is the callback of a run that is over; or nobody answers at an address; or
 // the job has been busy for too long with runs of which nobody says which they are.
-func (d *inDoubt) lost(ctx context.Context, o *runInDoubt, r store.Run, said answerAbout, err error) string {
+func (d *inDoubt) lost(ctx context.Context, o *askedRun, r store.Run, said answerAbout, err error) string {
 	lasts := time.Since(o.since).Round(time.Second)
 	unnamed := err == nil && said.state == "" && said.busy // perhaps with this very run
 	switch {
@@ -317,9 +314,9 @@ func (d *inDoubt) lost(ctx context.Context, o *runInDoubt, r store.Run, said ans
 
 // pause is how long it is until the next question about a run: longer each time that it was asked
 // about, but for one that is not there, so that there are as many answers as have to be.
-func (d *inDoubt) pause(o *runInDoubt) time.Duration {
+func (d *inDoubt) pause(o *askedRun) time.Duration {
 	pause := min(askFirst<<min(o.tries, 10), askMost)
-	if o.accepted.lacks > 0 {
+	if o.lacks > 0 {
 		pause = min(pause, d.Cfg.Cluster.Dead/idleInARow)
 	}
 	return pause
@@ -327,12 +324,12 @@ func (d *inDoubt) pause(o *runInDoubt) time.Duration {
 
 // believes reports whether it is believed that the executor does not have a run: at an address
 // that stands for several processes after so many answers in a row.
-func (d *inDoubt) believes(o *runInDoubt) bool {
-	return !isShared(d.book, o.run) || o.accepted.lacks >= idleInARow && time.Since(o.accepted.firstLack) >= 2*d.Cfg.Cluster.Dead
+func (d *inDoubt) believes(o *askedRun) bool {
+	return !isShared(d.book, o.run) || o.lacks >= idleInARow && time.Since(o.firstLack) >= 2*d.Cfg.Cluster.Dead
 }
 
 // overdue is how long after its start a run may be in doubt while its job is busy.
-func (d *inDoubt) overdue(ctx context.Context, o *runInDoubt) time.Duration {
+func (d *inDoubt) overdue(ctx context.Context, o *askedRun) time.Duration {
 	if o.job == nil {
 		if jobs, err := d.ReadJobs(ctx, []int64{o.run.JobID}); err == nil {
 			o.job = cmp.Or(jobs[o.run.JobID], &store.Job{})
@@ -359,249 +356,4 @@ func (d *inDoubt) count() int {
 	d.list.mu.Lock()
 	defer d.list.mu.Unlock()
 	return len(d.list.runs)
-}
-
-// The runs in doubt: when to ask about which.
-
-const (
-	// askFirst and askMost space the questions about one run.
-	askFirst = time.Second
-	askMost  = 10 * time.Second
-)
-
-const (
-	// askWidth is how many addresses are asked at once.
-	askWidth = 64
-	// openTurn is how many runs of one address are asked about in one go, and
-	// askPatience how long that may take before the rest has to wait.
-	openTurn    = 8
-	askPatience = 2 * time.Second
-)
-
-// inDoubtList are the runs in doubt of this node. It is safe for concurrent use.
-type inDoubtList struct {
-	mu     sync.Mutex
-	runs   map[int64]*runInDoubt           // guarded by mu; as many as inDoubtMost or unreportedMost says
-	asking map[registry.SiteKey]bool       // guarded by mu: addresses that are being asked
-	again  map[queue.WaitKey][]*runInDoubt // guarded by mu: those that may be sent again, by their place
-	turn   int                             // how many runs of one address are taken at a time; zero for openTurn
-}
-
-func (o *inDoubtList) add(r *runInDoubt) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.runs == nil {
-		o.runs, o.asking, o.again = map[int64]*runInDoubt{}, map[registry.SiteKey]bool{}, map[queue.WaitKey][]*runInDoubt{}
-	}
-	was := o.runs[r.run.ID]
-	if was != nil && was.run.Token >= r.run.Token {
-		return
-	}
-	if was != nil {
-		o.notAgain(was)
-	}
-	o.runs[r.run.ID] = r // a later start takes the place of one that is over
-	if r.again && r.serial.IsJobPlace() {
-		o.again[r.serial] = append(o.again[r.serial], r)
-	}
-}
-
-// notAgain has a run asked about only. mu is held.
-func (o *inDoubtList) notAgain(r *runInDoubt) {
-	if !r.again {
-		return
-	}
-	r.again = false
-	if o.again[r.serial] = slices.DeleteFunc(o.again[r.serial], func(other *runInDoubt) bool { return other == r }); len(o.again[r.serial]) == 0 {
-		delete(o.again, r.serial)
-	}
-}
-
-// askOnly has a run asked about only.
-func (o *inDoubtList) askOnly(r *runInDoubt) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.notAgain(r)
-}
-
-// overtake is called before a run is sent that has a place: what is in doubt there is asked about
-// only from then on, for it would arrive behind a later run of its job.
-func (o *inDoubtList) overtake(at queue.WaitKey) {
-	if !at.IsJobPlace() {
-		return
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, r := range o.again[at] {
-		r.again = false
-	}
-	delete(o.again, at)
-}
-
-// mayGoAgain reports whether a run may be sent again, by what was sent and said since.
-func (o *inDoubtList) mayGoAgain(r *runInDoubt) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return r.again
-}
-
-// drop forgets a run, unless a later start of it is in doubt by now.
-func (o *inDoubtList) drop(r *runInDoubt) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.notAgain(r)
-	if o.runs[r.run.ID] == r {
-		delete(o.runs, r.run.ID)
-	}
-}
-
-func (o *inDoubtList) has(id int64) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.runs[id] != nil
-}
-
-// take returns the runs to ask about now, by address, those first that have waited
-// longest. Their addresses count as being asked until asked is called.
-func (o *inDoubtList) take(now time.Time) map[registry.SiteKey][]*runInDoubt {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	var due []*runInDoubt
-	for _, r := range o.runs {
-		if !r.next.After(now) {
-			due = append(due, r)
-		}
-	}
-	slices.SortFunc(due, func(a, b *runInDoubt) int {
-		return cmp.Or(a.next.Compare(b.next), cmp.Compare(a.run.ID, b.run.ID))
-	})
-	groups := map[registry.SiteKey][]*runInDoubt{}
-	for _, r := range due {
-		k := registry.SiteKey{App: r.run.App, Address: r.run.Address}
-		switch {
-		case groups[k] == nil && (o.asking[k] || len(o.asking) >= askWidth), len(groups[k]) >= max(o.turn, openTurn):
-			continue
-		}
-		o.asking[k] = true
-		groups[k] = append(groups[k], r)
-	}
-	return groups
-}
-
-// asked ends what take began.
-func (o *inDoubtList) asked(k registry.SiteKey) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.asking, k)
-}
-
-// wait is the time until there is something to ask that can be asked.
-func (o *inDoubtList) wait(now time.Time) time.Duration {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	wait := time.Duration(loop.Forever)
-	for _, r := range o.runs {
-		if !o.asking[registry.SiteKey{App: r.run.App, Address: r.run.Address}] && len(o.asking) < askWidth {
-			wait = min(wait, max(r.next.Sub(now), time.Millisecond))
-		}
-	}
-	return wait
-}
-
-// later puts off the next question about a run. One that was not asked about, after no pause, is
-// behind those that have waited longer.
-func (o *inDoubtList) later(r *runInDoubt, pause time.Duration) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	r.next = time.Now().Add(pause)
-	if pause > 0 {
-		r.tries++
-	}
-}
-
-// runInDoubt is a run in that state. While its address is being asked it is owned by who
-// asks.
-type runInDoubt struct {
-	run         store.Run
-	req         wire.TriggerRequest // as it was sent
-	serial      queue.WaitKey       // its place, where the runs of its job are sent one after the other
-	again       bool                // guarded by inDoubtList.mu: it may be sent again, since that process knows ids that it was sent before
-	since       time.Time           // monotonic
-	from        time.Time           // the same moment by the store's clock, or a little earlier
-	lackedSince time.Time           // when the executor first said that the job is idle, or that it does not have the run
-	job         *store.Job          // nil while it was not needed
-	tries       int
-	next        time.Time // when to ask again
-
-	unavailable time.Time // since when each question was answered with the status 503
-
-	accepted saidSoFar // of a run that was accepted
-}
-
-// saidSoFar is what was heard from the executor of a run that it has accepted, and that
-// nobody has reported: see unreported.go. Of a run in doubt it has absences, absent, idle and turns.
-type saidSoFar struct {
-	known     time.Time       // since when this node looks after the run
-	left      time.Time       // when its shard went to another node; zero while it is this node's
-	asked     time.Time       // when something was said of it last
-	lacks     int             // how often in a row it did not have the run
-	firstLack time.Time       // the first of those
-	lastIdle  time.Time       // when the job was last said to be idle; zero when it was busy since then
-	turns     int             // how often it was busy then, though nothing was sent there, while the run is in doubt
-	deaf      time.Time       // since when nobody has answered; zero while somebody does
-	denied    map[string]bool // the processes of an address that is theirs together which have said that they do not have it
-	warned    time.Time       // when the log was told that the run is overdue
-}
-
-// is reports whether a run, as it now is, is still the one that is in doubt here: neither
-// over nor somebody else's.
-func (o *runInDoubt) is(r store.Run) bool {
-	return r.State == store.StateStarted && r.Owner == o.run.Owner && r.Token == o.run.Token && r.Address == o.run.Address
-}
-
-// unavailableFor is for how long the status 503 is not taken for an answer to a question: a
-// balancer gives it while executors come and go behind it.
-const unavailableFor = 15 * time.Second
-
-// justUnavailable takes in how a question has ended, and reports whether it was with the status
-// 503, as those before it, if any, and for less than unavailableFor.
-func (o *runInDoubt) justUnavailable(err error, now time.Time) bool {
-	var failed *wire.CallError
-	if !errors.As(err, &failed) || failed.Status != http.StatusServiceUnavailable {
-		o.unavailable = time.Time{}
-		return false
-	}
-	errs.SetDefault(&o.unavailable, now)
-	return now.Sub(o.unavailable) < unavailableFor
-}
-
-// What an executor elsewhere says of a run, when it is asked.
-
-// answerAbout is what an executor has said about a run: of the run itself, where it
-// is one of ours, otherwise of its job.
-type answerAbout struct {
-	state wire.RunState // empty from third-party executors
-	boot  string        // of the process that says so
-	busy  bool          // the job is, with whatever run
-}
-
-// askAboutRun asks about a run. Where its executor has said that it is not there the question goes
-// on a connection of its own: one that is kept leads to the same process of several for ever.
-func askAboutRun(ctx context.Context, s *core.Core, exec wire.Executor, r store.Run, anew bool) (answerAbout, error) {
-	if anew {
-		ctx = wire.OnNewConn(ctx)
-	}
-	// The estimate of the store's time may be late, and this call takes its time.
-	ago := s.Clock.Now().Sub(r.Started) + 2*s.Cfg.HTTP.CallTimeout
-	ret, err := exec.IdleBeat(ctx, wire.IdleBeatRequest{
-		JobID: r.JobID, LogID: r.ID, LogDateTime: r.Created.UnixMilli(), StartToken: r.Token,
-		StartedAgo: max(ago, 1).Milliseconds(), BootID: r.BootID,
-	})
-	if err == nil && ret.Unauthorized() {
-		err = refusedBy(r.Address, ret.Msg)
-	}
-	if err != nil {
-		return answerAbout{}, err
-	}
-	return answerAbout{state: ret.RunState, boot: bootOf(ret), busy: !ret.OK()}, nil
 }

@@ -221,7 +221,7 @@ const unreportedMost = 50_000
 const unreportedTurn = 64
 
 // unreportedList are those runs. It is safe for concurrent use.
-type unreportedList struct{ inDoubtList }
+type unreportedList struct{ askedRuns }
 
 // keep has these runs looked after, and returns those that are new here. They are asked about
 // now, or later where their executor is one of ours, which says more by itself. A run whose
@@ -231,25 +231,25 @@ func (l *unreportedList) keep(runs map[int64]store.Run, owned func(shard int) bo
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.runs == nil {
-		l.runs, l.asking, l.turn = map[int64]*runInDoubt{}, map[registry.SiteKey]bool{}, unreportedTurn
+		l.runs, l.asking, l.turn = map[int64]*askedRun{}, map[registry.SiteKey]bool{}, unreportedTurn
 	}
 	for id, o := range l.runs {
 		r, is := runs[id]
-		switch said := &o.accepted; {
+		switch {
 		case is && r.Token == o.run.Token && r.Owner == o.run.Owner && r.Address == o.run.Address:
-			if !said.left.IsZero() {
-				said.left, o.next = time.Time{}, now
+			if !o.left.IsZero() {
+				o.left, o.next = time.Time{}, now
 			}
-		case !is && !owned(o.run.Shard) && (said.left.IsZero() || now.Sub(said.left) < leftFor*dead):
-			errs.SetDefault(&said.left, now)
-			o.next = said.left.Add(leftFor * dead)
+		case !is && !owned(o.run.Shard) && (o.left.IsZero() || now.Sub(o.left) < leftFor*dead):
+			errs.SetDefault(&o.left, now)
+			o.next = o.left.Add(leftFor * dead)
 		default:
 			delete(l.runs, id)
 		}
 	}
 	for id, r := range runs {
 		if l.runs[id] == nil {
-			o := &runInDoubt{run: r, since: now, next: now, accepted: saidSoFar{known: now}}
+			o := &askedRun{run: r, since: now, next: now, known: now}
 			if r.BootID != "" {
 				o.next = now.Add(dead)
 			}
@@ -272,11 +272,11 @@ func (l *unreportedList) any() bool {
 
 // ofAddress are all runs of an address that are this node's to look after. It is for whoever
 // asks about the address.
-func (l *unreportedList) ofAddress(k registry.SiteKey) (list []*runInDoubt) {
+func (l *unreportedList) ofAddress(k registry.SiteKey) (list []*askedRun) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, o := range l.runs {
-		if o.accepted.left.IsZero() && o.run.App == k.App && o.run.Address == k.Address {
+		if o.left.IsZero() && o.run.App == k.App && o.run.Address == k.Address {
 			list = append(list, o)
 		}
 	}
@@ -311,12 +311,12 @@ func (l *unreportedList) addresses() map[registry.SiteKey]map[string]bool {
 }
 
 // idle are the runs of addresses that are not being asked.
-func (l *unreportedList) idle() []*runInDoubt {
+func (l *unreportedList) idle() []*askedRun {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	list := make([]*runInDoubt, 0, len(l.runs))
+	list := make([]*askedRun, 0, len(l.runs))
 	for _, o := range l.runs {
-		if o.accepted.left.IsZero() && !l.asking[registry.SiteKey{App: o.run.App, Address: o.run.Address}] {
+		if o.left.IsZero() && !l.asking[registry.SiteKey{App: o.run.App, Address: o.run.Address}] {
 			list = append(list, o)
 		}
 	}
@@ -324,14 +324,14 @@ func (l *unreportedList) idle() []*runInDoubt {
 }
 
 // isOf notes which process has a run, by its own words.
-func (l *unreportedList) isOf(o *runInDoubt, boot string) {
+func (l *unreportedList) isOf(o *askedRun, boot string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o.run.BootID = boot
 }
 
 // at sets when a run is to be asked about again.
-func (l *unreportedList) at(o *runInDoubt, next time.Time) {
+func (l *unreportedList) at(o *askedRun, next time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o.next = next

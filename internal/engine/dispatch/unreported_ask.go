@@ -30,7 +30,7 @@ type askPass struct {
 // the first question is for all, and where nobody is there, for all of the address; where it
 // takes its time, the others are left for another time. Runs of one job share a question whose
 // answer is about the job.
-func (u *unreported) askAbout(ctx context.Context, key registry.SiteKey, runs []*runInDoubt) {
+func (u *unreported) askAbout(ctx context.Context, key registry.SiteKey, runs []*askedRun) {
 	exec, there := u.calledAt(ctx, runs[0].run)
 	several := isShared(u.book, runs[0].run)
 	began, p := time.Now(), askPass{map[int64]reply{}, map[int64]*store.Job{}, map[int64]bool{}, false}
@@ -45,7 +45,7 @@ func (u *unreported) askAbout(ctx context.Context, key registry.SiteKey, runs []
 			u.putOff(runs[i:])
 			return
 		default:
-			r = replyOf(askAboutRun(ctx, u.Core, exec, o.run, o.accepted.lacks > 0 || several))
+			r = replyOf(askAboutRun(ctx, u.Core, exec, o.run, o.lacks > 0 || several))
 			if there.err = r.err; r.err != nil {
 				there = r
 			} else if r.unnamed() {
@@ -64,12 +64,12 @@ func (u *unreported) askAbout(ctx context.Context, key registry.SiteKey, runs []
 
 // tellAll has the answer that nobody is there weighed for all runs of an address: there may be
 // many more than are asked about in one go, and each question takes its time there.
-func (u *unreported) tellAll(ctx context.Context, p *askPass, runs []*runInDoubt, r reply, since time.Time) {
+func (u *unreported) tellAll(ctx context.Context, p *askPass, runs []*askedRun, r reply, since time.Time) {
 	for _, o := range runs {
 		if ctx.Err() != nil {
 			return
 		}
-		if o.accepted.asked.Before(since) {
+		if o.heard.Before(since) {
 			u.weigh(ctx, p, o, r)
 		}
 	}
@@ -94,20 +94,20 @@ func (u *unreported) calledAt(ctx context.Context, r store.Run) (exec wire.Execu
 }
 
 // putOff leaves runs for another time, behind those that have waited longer.
-func (u *unreported) putOff(runs []*runInDoubt) {
+func (u *unreported) putOff(runs []*askedRun) {
 	for _, o := range runs {
 		u.list.at(o, time.Now().Add(time.Second))
 	}
 }
 
 // weigh takes in what has come of a question about a run, and acts on it.
-func (u *unreported) weigh(ctx context.Context, p *askPass, o *runInDoubt, r reply) {
+func (u *unreported) weigh(ctx context.Context, p *askPass, o *askedRun, r reply) {
 	now, key := time.Now(), registry.LivenessKey(o.run.App, o.run.Address)
-	o.accepted.asked = now
+	o.heard = now
 	r.nobody = !o.justUnavailable(r.err, now) && r.nobody
 	if s := u.book.Memory.Liveness.Of(key, o.run.BootID, now); s.Since.After(o.since) {
 		o.since, o.lackedSince = s.Since, time.Time{} // after a gap in this node's looks everything counts anew
-		o.accepted.lacks, o.accepted.firstLack, o.accepted.deaf = 0, time.Time{}, time.Time{}
+		o.lacks, o.firstLack, o.deaf = 0, time.Time{}, time.Time{}
 	}
 	o.note(r, o.bootFor(r, u.book.Memory.Liveness.Of(key, o.run.BootID, now)), now)
 	if r.err == nil {
@@ -135,8 +135,8 @@ func (u *unreported) weigh(ctx context.Context, p *askPass, o *runInDoubt, r rep
 		u.reread(ctx, o)
 	case c.lost != "":
 		u.end(o, o.run, c.lost)
-	case c.overdue && (o.accepted.warned.IsZero() || now.Sub(o.accepted.warned) >= u.Cfg.Limits.Overdue):
-		o.accepted.warned = now
+	case c.overdue && (o.warned.IsZero() || now.Sub(o.warned) >= u.Cfg.Limits.Overdue):
+		o.warned = now
 		u.Logger.Warn("xxljob: a run is overdue, and its executor says that it still has it", "run", o.run.ID, "job", o.run.JobID, "address", o.run.Address, "started", o.run.Started)
 	}
 	u.list.at(o, now.Add(u.bounds.next(e)))
@@ -144,29 +144,29 @@ func (u *unreported) weigh(ctx context.Context, p *askPass, o *runInDoubt, r rep
 
 // busyAgain takes in that a job is busy. Where it was idle a moment ago, and nothing was sent there
 // in between, several processes are at the address: that it was idle says nothing then.
-func (u *unreported) busyAgain(ctx context.Context, p *askPass, o *runInDoubt, key registry.SiteKey, now time.Time) {
-	if !p.turn[o.run.JobID] && tookTurns(ctx, u.Core, o.run, o.accepted.lastIdle, now) {
+func (u *unreported) busyAgain(ctx context.Context, p *askPass, o *askedRun, key registry.SiteKey, now time.Time) {
+	if !p.turn[o.run.JobID] && tookTurns(ctx, u.Core, o.run, o.lastIdle, now) {
 		u.book.Memory.Liveness.TookTurns(key, now)
 	}
-	p.turn[o.run.JobID] = p.turn[o.run.JobID] || !o.accepted.lastIdle.IsZero()
-	o.accepted.lastIdle = time.Time{}
+	p.turn[o.run.JobID] = p.turn[o.run.JobID] || !o.lastIdle.IsZero()
+	o.lastIdle = time.Time{}
 	if isShared(u.book, o.run) {
 		o.lackedSince = time.Time{}
 	}
 }
 
 // evidence is what is known of a run, after an answer.
-func (u *unreported) evidence(ctx context.Context, p *askPass, o *runInDoubt, r reply, now time.Time) evidence {
+func (u *unreported) evidence(ctx context.Context, p *askPass, o *askedRun, r reply, now time.Time) evidence {
 	s := u.book.Memory.Liveness.Of(registry.LivenessKey(o.run.App, o.run.Address), o.run.BootID, now)
-	e := evidence{Standing: s, boot: o.bootFor(r, s), watched: now.Sub(o.accepted.known), age: u.Clock.Age(o.run.Started), overdue: u.Cfg.Limits.Overdue}
+	e := evidence{Standing: s, boot: o.bootFor(r, s), watched: now.Sub(o.known), age: u.Clock.Age(o.run.Started), overdue: u.Cfg.Limits.Overdue}
 	if e.age >= e.overdue {
 		o.job = p.jobs[o.run.JobID]
 		e.overdue = u.inDoubt.overdue(ctx, o)
 		p.jobs[o.run.JobID], o.job = o.job, nil // there may be many runs, and definitions change
 	}
-	e.absent, e.deaf = sinceThen(o.lackedSince, now), sinceThen(o.accepted.deaf, now)
+	e.absent, e.deaf = sinceThen(o.lackedSince, now), sinceThen(o.deaf, now)
 	if e.boot == "" && r.lacks("") {
-		e.lacksInARow, e.lackingFor = o.accepted.lacks, sinceThen(o.accepted.firstLack, now)
+		e.lacksInARow, e.lackingFor = o.lacks, sinceThen(o.firstLack, now)
 	}
 	if s.Several && e.boot == "" && r.lacks("") && r.boot != "" {
 		e.denied = o.deniedBy(r.boot, s.Boots)
@@ -177,7 +177,7 @@ func (u *unreported) evidence(ctx context.Context, p *askPass, o *runInDoubt, r 
 // bootFor is the process that an answer about a run is held against. Where only answers tell
 // processes apart another one may be in the place of the run's, or beside it: then the answer is
 // that of whichever is there.
-func (o *runInDoubt) bootFor(r reply, s registry.Standing) string {
+func (o *askedRun) bootFor(r reply, s registry.Standing) string {
 	if s.Unnamed && r.boot != o.run.BootID {
 		return ""
 	}
@@ -186,14 +186,13 @@ func (o *runInDoubt) bootFor(r reply, s registry.Standing) string {
 
 // deniedBy takes in that a process does not have the run, and reports whether all have said so that
 // are there.
-func (o *runInDoubt) deniedBy(boot string, there []string) bool {
-	said := &o.accepted
-	if said.denied == nil {
-		said.denied = map[string]bool{}
+func (o *askedRun) deniedBy(boot string, there []string) bool {
+	if o.denied == nil {
+		o.denied = map[string]bool{}
 	}
-	said.denied[boot] = true
-	maps.DeleteFunc(said.denied, func(boot string, _ bool) bool { return !slices.Contains(there, boot) })
-	return len(there) > 0 && len(said.denied) == len(there)
+	o.denied[boot] = true
+	maps.DeleteFunc(o.denied, func(boot string, _ bool) bool { return !slices.Contains(there, boot) })
+	return len(there) > 0 && len(o.denied) == len(there)
 }
 
 // sinceThen is how long something is ago, 0 where it was not.
@@ -206,7 +205,7 @@ func sinceThen(then, now time.Time) time.Duration {
 
 // reread ends a run as lost whose result was acknowledged and is not there: the store has
 // forgotten it.
-func (u *unreported) reread(ctx context.Context, o *runInDoubt) {
+func (u *unreported) reread(ctx context.Context, o *askedRun) {
 	r, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return u.Store.Run(ctx, o.run.ID) })
 	switch {
 	case err != nil && !errs.IsNotFound(err):
@@ -218,7 +217,7 @@ func (u *unreported) reread(ctx context.Context, o *runInDoubt) {
 }
 
 // end ends a run that is lost, unless it has ended otherwise, or it is not this node's to end.
-func (u *unreported) end(o *runInDoubt, r store.Run, why string) {
+func (u *unreported) end(o *askedRun, r store.Run, why string) {
 	if _, owned := u.Leases.Epoch(r.Shard); !owned || !u.Leases.Trusted(time.Now()) {
 		return
 	}

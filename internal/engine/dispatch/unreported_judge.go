@@ -92,26 +92,25 @@ func (r reply) lacks(boot string) bool {
 
 // note takes in what has come of a question. That a job is idle counts from the second such
 // answer in a row: an executor takes a run from its queue and then says that it is busy.
-func (o *runInDoubt) note(r reply, boot string, now time.Time) {
-	said := &o.accepted
-	if said.deaf = laterOf(said.deaf, now, r.nobody); r.err != nil {
+func (o *askedRun) note(r reply, boot string, now time.Time) {
+	if o.deaf = laterOf(o.deaf, now, r.nobody); r.err != nil {
 		return
 	}
 	if !r.lacks(boot) {
-		said.lacks = 0
+		o.lacks = 0
 		if r.state == wire.RunHeld {
-			o.lackedSince, said.denied = time.Time{}, nil
+			o.lackedSince, o.denied = time.Time{}, nil
 		}
 		return
 	}
 	if r.unnamed() {
-		said.lastIdle = now
+		o.lastIdle = now
 	}
-	if said.lacks++; said.lacks == 1 {
-		said.firstLack = now
+	if o.lacks++; o.lacks == 1 {
+		o.firstLack = now
 	}
-	if said.lacks > 1 || !r.unnamed() {
-		errs.SetDefault(&o.lackedSince, said.firstLack)
+	if o.lacks > 1 || !r.unnamed() {
+		errs.SetDefault(&o.lackedSince, o.firstLack)
 	}
 }
 
