@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 )
 
 // dropMutants break deletions of ended runs.
-func dropMutants() []mutant {
+func dropMutants() []Mutant {
 	ask := func(change func(*store.RunDrop)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store {
 			return &bentDrops{Store: s, RunDropper: s.(store.RunDropper), ask: change}
@@ -32,7 +32,7 @@ func dropMutants() []mutant {
 		"Drop/WhatAnOpenWindowHasCountedIsNeeded", "Drop/TheRunOfAWindowIsNeeded", "Drop/WhatAnAlarmIsAboutIsNeeded", "Drop/WhatWasToldIsNeeded",
 		"Drop/ARecoveryIsNeeded", "Drop/AnInstantThatIsToComeIsNeeded", "Drop/RunsThatAreKeptApartStay", "Drop/RunsThatHaveNotEndedStay"}
 	none := append([]string{"Drop/EndedRunsGo", "Drop/RunsOfRemovedJobs"}, needed[:9]...)
-	return []mutant{
+	return []Mutant{
 		{"DropsWhatIsNeeded", greedy, needed},
 		{"DropsNothing", ask(func(q *store.RunDrop) { q.DryRun = true }), none},
 		{"DropsOfAllApps", ask(func(q *store.RunDrop) { q.Apps = nil }), []string{"Drop/RunsOfTheAppsAndJobs", "Drop/NothingThatIsNotThere"}},

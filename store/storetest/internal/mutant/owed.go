@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 )
 
 // owedMutants break rules about what a success owes to other jobs.
-func owedMutants() []mutant {
+func owedMutants() []Mutant {
 	job := func(change func(*store.Job)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return bentJobs{s, change} }
 	}
@@ -22,7 +22,7 @@ func owedMutants() []mutant {
 	pay := func(pay func(ctx context.Context, s store.Store, q store.OwedQuery) (store.Paid, error)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return bentPayer{Store: s, pay: pay} }
 	}
-	return slices.Concat(childMutants(), joinMutants(), []mutant{
+	return slices.Concat(childMutants(), joinMutants(), []Mutant{
 		{"NothingIsOwed", job(func(j *store.Job) { j.Children, j.ChildKeys, j.After, j.AfterKeys = nil, nil, nil, nil }),
 			[]string{"Owed/AChildIsPlannedWhenItIsPaid", "Owed/TheLastPartOwes", "Owed/AJoinRunsWhenAllHaveSucceeded", "Owed/AChildOfAStoppedJobRuns", "Owed/AWindowThatIsOverIsARecord"}},
 		{"KeysAreForgotten", job(func(j *store.Job) { j.ChildKeys, j.AfterKeys = nil, nil }),
@@ -60,7 +60,7 @@ func owedMutants() []mutant {
 }
 
 // childMutants break what is stored of children.
-func childMutants() []mutant {
+func childMutants() []Mutant {
 	child := func(change func(*store.Run)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store {
 			return &broken{Store: s, runs: func(runs []store.Run) {
@@ -85,7 +85,7 @@ func childMutants() []mutant {
 	links := func(change func([]store.Job) []store.Job) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return bentLinks{s, change} }
 	}
-	return []mutant{
+	return []Mutant{
 		{"ChildrenForgetTheirParent", child(func(r *store.Run) { r.ParentID = 0 }),
 			[]string{"Owed/AChildIsPlannedWhenItIsPaid", "Owed/TheLastAttemptOwes", "Owed/APartThatIsTriggeredAloneIsATrigger", "Owed/AJoinIsAsDeepAsTheDeepest"}},
 		{"ChildrenAreOfTheTrigger", func(s store.Store) store.Store { return firstIsParent(s) }, []string{"Owed/TheLastAttemptOwes", "Owed/ASnoozedTriggerOwesOnce"}},
@@ -124,14 +124,14 @@ func childMutants() []mutant {
 }
 
 // joinMutants break windows.
-func joinMutants() []mutant {
+func joinMutants() []Mutant {
 	job := func(change func(*store.Job)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return bentJobs{s, change} }
 	}
 	expire := func(expire func(ctx context.Context, s store.Store, q store.WindowQuery) (store.Expired, error)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return bentPayer{Store: s, expire: expire} }
 	}
-	return []mutant{
+	return []Mutant{
 		{"EachWindowIsADay", job(func(j *store.Job) { j.AfterWindow = 0 }), []string{"Owed/SuccessesCountForTheirWindow"}},
 		{"EachDayIsOfUTC", job(func(j *store.Job) { j.AfterZone = "" }), []string{"Owed/WindowsGoByTheClocksOfTheJob"}},
 		{"OneOfSeveralIsEnough", job(func(j *store.Job) { j.After = j.After[:min(1, len(j.After))] }),

@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 )
 
 // appTokenMutants break what is kept of tokens of apps.
-func appTokenMutants() []mutant {
+func appTokenMutants() []Mutant {
 	bent := func(b bentAppTokens) func(store.Store) store.Store {
 		return func(s store.Store) store.Store {
 			b := b
@@ -15,7 +15,7 @@ func appTokenMutants() []mutant {
 			return &b
 		}
 	}
-	return []mutant{
+	return []Mutant{
 		{"TokensOfAppsLastForEver", bent(bentAppTokens{forever: true}), []string{"AppTokens/ATokenOfAppsExpires"}},
 		{"WhoMakesATokenIsForgotten", bent(bentAppTokens{nobody: true}), []string{"AppTokens/ATokenOfAppsIsKept", "AppTokens/EachTokenOfAppsIsRecorded"}},
 		{"AnyHashIsUsed", bent(bentAppTokens{anyHash: true}), []string{"AppTokens/TheUseOfATokenIsNoted"}},

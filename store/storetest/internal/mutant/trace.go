@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 )
 
 // traceMutants break rules about traces.
-func traceMutants() []mutant {
+func traceMutants() []Mutant {
 	read := func(change func(r *store.Run)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return bentRun{s, change} }
 	}
@@ -19,7 +19,7 @@ func traceMutants() []mutant {
 			}
 		})
 	}
-	return []mutant{
+	return []Mutant{
 		{"TracesAreForgotten", func(s store.Store) store.Store {
 			return &broken{Store: s, trigger: func(t store.Trigger) store.Trigger { t.Trace = ""; return t }}
 		}, []string{"Trace/IsThatOfTheTrigger", "Trace/IsThatOfARetry", "Trace/IsThatOfEachPart", "Trace/IsThatOfAChild", "Trace/OfAWindowIsThatOfTheLastSuccess"}},
@@ -36,7 +36,7 @@ func traceMutants() []mutant {
 }
 
 // standsMutants break what is stored of the instants that runs stand for.
-func standsMutants() []mutant {
+func standsMutants() []Mutant {
 	read := func(which func(*store.Run) bool) func(store.Store) store.Store {
 		return func(s store.Store) store.Store {
 			return bentRun{s, func(r *store.Run) {
@@ -46,7 +46,7 @@ func standsMutants() []mutant {
 			}}
 		}
 	}
-	return []mutant{
+	return []Mutant{
 		{"APastTimeIsForgotten", func(s store.Store) store.Store {
 			return &broken{Store: s, trigger: func(t store.Trigger) store.Trigger { t.At = time.Time{}; return t }}
 		}, []string{"Stands/ARunForAPastTimeStandsForIt", "Stands/WhatARunStandsForStays"}},

@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 )
 
 // unreportedMutants break rules about the runs that remote executors have accepted.
-func unreportedMutants() []mutant {
+func unreportedMutants() []Mutant {
 	list := func(change func(ctx context.Context, s store.Store, q *dispatchedQuery) func([]store.Run) []store.Run) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return otherDispatched{s, change} }
 	}
@@ -22,7 +22,7 @@ func unreportedMutants() []mutant {
 		those, owners = "Unreported/DispatchedRunsAreThoseAndNoOthers", "Unreported/DispatchedRunsAreOfWhoeverOwnsThem"
 		order, pages  = "Unreported/DispatchedRunsAreInOrderOfID", "Unreported/DispatchedRunsPagesCoverAllOnce"
 	)
-	return []mutant{
+	return []Mutant{
 		{"DispatchedRunsOfAllShards", list(func(_ context.Context, _ store.Store, q *dispatchedQuery) func([]store.Run) []store.Run {
 			q.shards = []store.Shard{{ID: 0}, {ID: 1}, {ID: 2}, {ID: 3}}
 			return nil

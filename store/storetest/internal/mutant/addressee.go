@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 )
 
 // addresseeMutants break rules about the node that a run is sent to.
-func addresseeMutants() []mutant {
+func addresseeMutants() []Mutant {
 	start := func(change func(ctx context.Context, s store.Store, x *store.Start)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store {
 			return &broken{Store: s, start: func(ctx context.Context, x store.Start) store.Start { change(ctx, s, &x); return x }}
@@ -17,7 +17,7 @@ func addresseeMutants() []mutant {
 	readdress := func(change func(ctx context.Context, s store.Store, r *store.Readdress, run store.Run) (ok, decided bool)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return otherReaddress{s, change} }
 	}
-	return []mutant{
+	return []Mutant{
 		{"StartAsksForNoNode", start(func(ctx context.Context, s store.Store, x *store.Start) {
 			revive(ctx, s, append(slices.Clone(x.Targets), x.Address)...)
 		}), []string{"Start/NoNodeWhereTheAddresseeIsNotThere", "Start/NoNodeWhereATargetIsNotThere", "Start/FirstOfSeveralStatuses"}},

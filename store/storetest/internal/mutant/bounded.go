@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 )
 
 // boundedMutants count runs in other ways, or forget a bound.
-func boundedMutants() []mutant {
+func boundedMutants() []Mutant {
 	// counting makes Job.Runs of the job's schedule-born runs, as Job and Edit.Next tell it.
 	counting := func(count func(j store.Job, born []store.Run) int) func(store.Store) store.Store {
 		return func(s store.Store) store.Store {
@@ -42,7 +42,7 @@ func boundedMutants() []mutant {
 	forgetting := func(forget func(*store.Job)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return forgetsBounds{s, forget} }
 	}
-	return []mutant{
+	return []Mutant{
 		{"RecordsCount", counting(func(_ store.Job, born []store.Run) int { return len(born) }), []string{"Bounded/ClaimCountsPlannedRuns"}},
 		{"CancelledRunsCount", counting(func(_ store.Job, born []store.Run) int {
 			return number(born, func(r store.Run) bool { return r.State != store.StateSkipped })

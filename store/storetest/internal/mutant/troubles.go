@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -8,14 +8,14 @@ import (
 )
 
 // troubleMutants break what is noted of troubles.
-func troubleMutants() []mutant {
+func troubleMutants() []Mutant {
 	bent := func(change func(n *store.TroubleNotes), answer func(mine []bool)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store {
 			return &bentNotes{s, s.(store.TroubleNoter), change, answer}
 		}
 	}
 	notes := func(change func(n *store.TroubleNotes)) func(store.Store) store.Store { return bent(change, nil) }
-	return []mutant{
+	return []Mutant{
 		{"EveryNoteStands", bent(nil, func(mine []bool) {
 			for i := range mine {
 				mine[i] = true

@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 )
 
 // progressMutants break rules about how far runs are.
-func progressMutants() []mutant {
+func progressMutants() []Mutant {
 	bend := func(change func(s store.Store, list []store.Progress) []store.Progress) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return bentProgress{s, change} }
 	}
@@ -27,7 +27,7 @@ func progressMutants() []mutant {
 			return &broken{Store: s, result: func(_ context.Context, r store.Result) store.Result { change(&r); return r }}
 		}
 	}
-	return []mutant{
+	return []Mutant{
 		{"ProgressOfAnyStart", each(func(s store.Store, p *store.Progress) {
 			if run, err := s.Run(context.Background(), p.RunID); err == nil {
 				p.Token = run.Token

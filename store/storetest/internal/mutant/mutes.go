@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 )
 
 // muteMutants break what is kept of mutes.
-func muteMutants() []mutant {
+func muteMutants() []Mutant {
 	bent := func(b bentMutes) func(store.Store) store.Store {
 		return func(s store.Store) store.Store {
 			b := b
@@ -18,7 +18,7 @@ func muteMutants() []mutant {
 			return &b
 		}
 	}
-	return []mutant{
+	return []Mutant{
 		{"MutesLastForEver", bent(bentMutes{forever: true}), []string{"Mutes/AMuteIsKeptUntilItIsOver"}},
 		{"WhoMutesIsForgotten", bent(bentMutes{nobody: true}), []string{"Mutes/AMuteIsKeptUntilItIsOver", "Mutes/EachChangeOfAMuteIsRecorded"}},
 		{"LongMutesAreCut", bent(bentMutes{cuts: true}), []string{"Mutes/WhatIsAbsurdIsNotMuted", "Mutes/EachChangeOfAMuteIsRecorded"}},

@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 )
 
 // logPageMutants break rules about pages of logs.
-func logPageMutants() []mutant {
+func logPageMutants() []Mutant {
 	added := func(change func(*bentPages, []store.LogPage) []store.LogPage) func(store.Store) store.Store {
 		return func(s store.Store) store.Store {
 			return &bentPages{Store: s, LogStore: s.(store.LogStore), seen: map[int64]int{}, add: change}
@@ -30,7 +30,7 @@ func logPageMutants() []mutant {
 			return &bentPages{Store: s, LogStore: s.(store.LogStore), read: change}
 		}
 	}
-	return []mutant{
+	return []Mutant{
 		{"PagesNewestFirst", read(func(l []store.LogPage, last int) ([]store.LogPage, int) { slices.Reverse(l); return l, last }), []string{"Log/PagesInOrder", "Log/SoManyPagesAtOnce"}},
 		{"PagesOfAnEndedRunAreRefused", func(s store.Store) store.Store { return &strictPages{s, s.(store.LogStore)} }, []string{"Log/PagesInOrder"}},
 		{"TheLastLineOfWhatIsReturned", read(func(l []store.LogPage, last int) ([]store.LogPage, int) {

@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 
 // registryMutants break rules about the addresses of executors, and about the runs
 // that are sent to them.
-func registryMutants() []mutant {
+func registryMutants() []Mutant {
 	reg := func(m registryMutant) func(store.Store) store.Store {
 		return func(s store.Store) store.Store {
 			own := m // the mutant's cases run in parallel
@@ -38,7 +38,7 @@ func registryMutants() []mutant {
 	age := func(d time.Duration) func(time.Duration) time.Duration {
 		return func(time.Duration) time.Duration { return d }
 	}
-	return slices.Concat(dispatchMutants(), []mutant{
+	return slices.Concat(dispatchMutants(), []Mutant{
 		{"AddressesAreInNoOrder", reg(registryMutant{out: reversed}), []string{"Registry/AddressesAreSorted", "Registry/RegistrationsAreThoseOfAllApps"}},
 		{"AddressesIgnoreTheirAge", reg(registryMutant{maxAge: age(time.Hour)}), []string{"Registry/OldAddressesAreLeftOut"}},
 		{"AddressesHaveNoTime", reg(registryMutant{out: one(func(r *store.Registration) { r.Updated = time.Time{} })}), []string{"Registry/PutRefreshes"}},
@@ -202,7 +202,7 @@ func (s *sharedRegistrations) Addresses(ctx context.Context, app string, maxAge 
 }
 
 // dispatchMutants break rules about runs at executors elsewhere.
-func dispatchMutants() []mutant {
+func dispatchMutants() []Mutant {
 	dispatch := func(change func(ctx context.Context, s store.Store, d *store.Dispatch)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return &otherDispatch{Store: s, change: change} }
 	}
@@ -218,7 +218,7 @@ func dispatchMutants() []mutant {
 	readdress := func(change func(ctx context.Context, s store.Store, r *store.Readdress, run store.Run) (ok, decided bool)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return otherReaddress{s, change} }
 	}
-	return []mutant{
+	return []Mutant{
 		{"DispatchedIgnoresTheOwner", dispatch(func(ctx context.Context, s store.Store, d *store.Dispatch) {
 			run, _ := s.Run(ctx, d.RunID)
 			d.Owner = run.Owner

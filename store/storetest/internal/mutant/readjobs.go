@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 )
 
 // readJobMutants break lists of jobs, and counts.
-func readJobMutants() []mutant {
+func readJobMutants() []Mutant {
 	of := func(b bentJobReads) func(store.Store) store.Store {
 		return func(s store.Store) store.Store {
 			bent := b // each case has its own: they run side by side
@@ -22,7 +22,7 @@ func readJobMutants() []mutant {
 	jobs := func(change func([]store.Job) []store.Job) func(store.Store) store.Store {
 		return of(bentJobReads{jobs: change})
 	}
-	return []mutant{
+	return []Mutant{
 		{"JobsForgetApps", search(func(q *store.JobSearch) { q.Apps = nil }), []string{"Read/JobsByEachField"}},
 		{"JobsForgetTags", search(func(q *store.JobSearch) { q.Tags = nil }), []string{"Read/JobsByEachField"}},
 		{"OneTagIsEnough", search(func(q *store.JobSearch) { q.Tags = q.Tags[:min(len(q.Tags), 1)] }), []string{"Read/JobsByEachField"}},

@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 )
 
 // followMutants break rules about what follows the end of a run.
-func followMutants() []mutant {
+func followMutants() []Mutant {
 	result := func(change func(*store.Result)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store {
 			return &broken{Store: s, result: func(_ context.Context, r store.Result) store.Result { change(&r); return r }}
@@ -36,7 +36,7 @@ func followMutants() []mutant {
 	job := func(change func(*store.Job)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return bentJobs{s, change} }
 	}
-	return []mutant{
+	return []Mutant{
 		{"NothingFollows", result(func(r *store.Result) { r.NoRetry = true }),
 			[]string{"Follow/AFailureIsFollowedByARetry", "Follow/EachOfABatchHasItsOwn", "Follow/EachPartOfABroadcastHasItsOwn", "Follow/RetriesOfTheTriggerWin"}},
 		{"PermanentIsTriedAgain", result(func(r *store.Result) { r.NoRetry = false }), []string{"Follow/WhatHasNotFailedIsNot"}},

@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 // bootMutants break rules about the boot id of the process that a run was started
 // for.
-func bootMutants() []mutant {
+func bootMutants() []Mutant {
 	start := func(change func(x *store.Start)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store {
 			return &broken{Store: s, start: func(_ context.Context, x store.Start) store.Start { change(&x); return x }}
@@ -18,7 +18,7 @@ func bootMutants() []mutant {
 	settled := func(state store.State, boot string) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return otherBoot{s, state, boot} }
 	}
-	return []mutant{
+	return []Mutant{
 		{"StartForgetsTheBootID", start(func(x *store.Start) { x.BootID = "" }),
 			[]string{"Start/StoresTheBootID", "Start/BroadcastStoresTheBootIDOfEachTarget", "Start/EveryReaderHasTheBootID", "Settle/ToStartedAndToLostKeepTheBootID"}},
 		{"StartStoresOneBootIDForABatch", func(s store.Store) store.Store { return oneBoot{s} }, []string{"Start/StoresTheBootID"}},
@@ -85,7 +85,7 @@ func (o otherBoot) Settle(ctx context.Context, verdicts []store.Verdict) ([]stor
 }
 
 // conclusionMutants break rules about what an owner concludes about its own start.
-func conclusionMutants() []mutant {
+func conclusionMutants() []Mutant {
 	const fence, of = "Finish/OwnersResultsAreFenced", "Finish/OwnersResultsAreForTheStartThatTheyAreOf"
 	result := func(change func(r *store.Result, run store.Run)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store {
@@ -97,7 +97,7 @@ func conclusionMutants() []mutant {
 			}}
 		}
 	}
-	return []mutant{
+	return []Mutant{
 		{"OwnersNeedNoFence", result(func(r *store.Result, _ store.Run) { r.Owner, r.Token = "", 0 }), []string{fence, of}},
 		{"OwnersNeedNoToken", result(func(r *store.Result, run store.Run) { r.Token = run.Token }), []string{fence, of}},
 		{"OwnersAreAnybody", result(func(r *store.Result, run store.Run) { r.Owner = run.Owner }), []string{fence, of}},

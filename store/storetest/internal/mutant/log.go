@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 )
 
 // logMutants break rules about questions for lines of logs.
-func logMutants() []mutant {
-	return []mutant{
+func logMutants() []Mutant {
+	return []Mutant{
 		{"TheLastAnswerStays", func(s store.Store) store.Store { return &lastAnswer{Store: s, answers: map[int64]store.Answer{}} },
 			[]string{"Log/TheFirstAnswerStays"}},
 		{"AsksGoToAll", inboxOf(func(asks []store.Ask, all []store.Ask) []store.Ask { return all }),

@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 )
 
 // clockMutants break what is done about a clock that was ahead.
-func clockMutants() []mutant {
+func clockMutants() []Mutant {
 	marks := func(bend func(was, mark time.Time) time.Time) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return &bentMark{Store: s, bend: bend} }
 	}
@@ -21,7 +21,7 @@ func clockMutants() []mutant {
 	due := func(bend func(*store.Run)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return redatedRun{bentRun{s, bend}, s.(store.RunRedater)} }
 	}
-	return []mutant{
+	return []Mutant{
 		{"AMarkFromTheBeginning", marks(nil), []string{"Clock/AtFirstThereIsNoMark"}},
 		{"TheMarkInMicroseconds", marks(func(_, mark time.Time) time.Time { return mark }), []string{"Clock/TheMarkIsKeptToTheMillisecond"}},
 		{"TheMarkOnlyGoesAhead", marks(func(was, mark time.Time) time.Time {

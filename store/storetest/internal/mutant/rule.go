@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 )
 
 // ruleMutants break rules about jobs, kills and what a node finds.
-func ruleMutants() []mutant {
-	return []mutant{
+func ruleMutants() []Mutant {
+	return []Mutant{
 		{"RefusalsAreNoStarts", func(s store.Store) store.Store { return noRefusals{s} },
 			[]string{"Edit/ReplanGivesTheLatestRefusedInstant"}},
 		{"AnswersAreNotAppended", func(s store.Store) store.Store { return forgetsRoom{s} }, []string{"Known/AnswersInOrder", "Known/AnswersInOrderOfThePlans"}},

@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // alarmMutants break rules about alarms.
-func alarmMutants() []mutant {
+func alarmMutants() []Mutant {
 	read := func(change func(b *bentAlarms, list []store.Alarm) []store.Alarm) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return &bentAlarms{Store: s, read: change} }
 	}
@@ -45,7 +45,7 @@ func alarmMutants() []mutant {
 	told := func(change func(list []store.JobTold) []store.JobTold) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return &bentAlarms{Store: s, told: change} }
 	}
-	return []mutant{
+	return []Mutant{
 		{"NoRuleIsKept", keep(func(k *store.RuleKeeper) { k.Rules = nil }),
 			[]string{"Alarms/EachEndInsertsItsCause", "Alarms/AJobThatStopsByItself", "Alarms/RecordsOfAClaim", "Alarms/TheRecordOfAnEdit", "Alarms/AlarmsAreSignalled"}},
 		{"EachRuleWantsAll", keep(func(k *store.RuleKeeper) {

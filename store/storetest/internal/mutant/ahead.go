@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -10,14 +10,14 @@ import (
 )
 
 // aheadMutants break rules about runs that are kept apart until they move.
-func aheadMutants() []mutant {
+func aheadMutants() []Mutant {
 	move := func(change func(ctx context.Context, s store.Store, q *store.AheadQuery)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { return &ahead{Store: s, query: change} }
 	}
 	with := func(spoil func(*ahead)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store { a := &ahead{Store: s}; spoil(a); return a }
 	}
-	return []mutant{
+	return []Mutant{
 		{"MoveIgnoresTheEpoch", move(func(ctx context.Context, s store.Store, q *store.AheadQuery) {
 			for i := range q.Shards {
 				q.Shards[i].Epoch = epoch(ctx, s, q.Shards[i].ID)

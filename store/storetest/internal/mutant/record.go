@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -11,39 +11,39 @@ import (
 )
 
 // recordMutants break the record of changes.
-func recordMutants() []mutant {
-	bend := func(name string, change func(*bentRecord), cases ...string) mutant {
+func recordMutants() []Mutant {
+	bend := func(name string, change func(*bentRecord), cases ...string) Mutant {
 		for i := range cases {
 			cases[i] = "Record/" + cases[i]
 		}
-		return mutant{name, func(s store.Store) store.Store {
+		return Mutant{name, func(s store.Store) store.Store {
 			b := &bentRecord{Store: s, ChangeRecord: s.(store.ChangeRecord)}
 			change(b)
 			return b
 		}, cases}
 	}
-	search := func(name string, change func(*store.ChangeSearch), cases ...string) mutant {
+	search := func(name string, change func(*store.ChangeSearch), cases ...string) Mutant {
 		return bend(name, func(b *bentRecord) { b.search = change }, cases...)
 	}
-	found := func(name string, change func(*store.ChangesFound), cases ...string) mutant {
+	found := func(name string, change func(*store.ChangesFound), cases ...string) Mutant {
 		return bend(name, func(b *bentRecord) { b.found = change }, cases...)
 	}
-	entry := func(name string, change func(*store.Change), cases ...string) mutant {
+	entry := func(name string, change func(*store.Change), cases ...string) Mutant {
 		return found(name, func(f *store.ChangesFound) {
 			for i := range f.Changes {
 				change(&f.Changes[i])
 			}
 		}, cases...)
 	}
-	without := func(name string, missing func(*store.Change) bool, cases ...string) mutant {
+	without := func(name string, missing func(*store.Change) bool, cases ...string) Mutant {
 		return found(name, func(f *store.ChangesFound) {
 			f.Changes = slices.DeleteFunc(f.Changes, func(c store.Change) bool { return missing(&c) })
 		}, cases...)
 	}
-	ghost := func(name string, of string, cases ...string) mutant {
+	ghost := func(name string, of string, cases ...string) Mutant {
 		return bend(name, func(b *bentRecord) { b.ghost = of }, cases...)
 	}
-	return []mutant{
+	return []Mutant{
 		search("ChangesOfAnyActor", func(q *store.ChangeSearch) { q.Actor = "" }, "SearchByEachField"),
 		search("ChangesOfAnyVerb", func(q *store.ChangeSearch) { q.Verb = "" }, "SearchByEachField"),
 		search("ChangesOfAnyObject", func(q *store.ChangeSearch) { q.ObjectID = "" }, "SearchByEachField"),

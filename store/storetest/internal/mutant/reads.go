@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 )
 
 // readMutants break answers to questions about many runs.
-func readMutants() []mutant {
+func readMutants() []Mutant {
 	search := func(change func(*store.RunSearch)) func(store.Store) store.Store {
 		return func(s store.Store) store.Store {
 			return &bentReads{Store: s, RunReader: s.(store.RunReader), search: change}
@@ -41,7 +41,7 @@ func readMutants() []mutant {
 			return &bentReads{Store: s, RunReader: s.(store.RunReader), open: change}
 		}
 	}
-	return []mutant{
+	return []Mutant{
 		{"SearchOldestFirst", found(func(_ *store.RunSearch, f *store.RunsFound) { slices.Reverse(f.Runs) }), []string{"Read/SearchFindsTheNewestFirst"}},
 		{"SearchWithoutNames", found(func(_ *store.RunSearch, f *store.RunsFound) {
 			for i := range f.Runs {

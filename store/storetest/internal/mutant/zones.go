@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 )
 
 // zoneMutants break what is kept of zones that nodes have no data of.
-func zoneMutants() []mutant {
+func zoneMutants() []Mutant {
 	bent := func(b bentZones) func(store.Store) store.Store {
 		return func(s store.Store) store.Store {
 			b := b
@@ -16,7 +16,7 @@ func zoneMutants() []mutant {
 			return &b
 		}
 	}
-	return []mutant{
+	return []Mutant{
 		{"ZonesAreAddedUp", bent(bentZones{adds: true}), []string{"Node/UnknownZonesAreThoseThatWereNotedLast"}},
 		{"ABeatForgetsZones", bent(bentZones{forgets: true}), []string{"Node/UnknownZonesAreThoseThatWereNotedLast", "Node/UnknownZonesComeBackWithTheNode"}},
 		{"ANodeBringsItsZones", bent(bentZones{brings: true}), []string{"Node/ANodeThatJoinsKnowsOfNoUnknownZones"}},

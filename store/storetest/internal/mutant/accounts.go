@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -11,31 +11,31 @@ import (
 )
 
 // accountMutants break what is kept of users.
-func accountMutants() []mutant {
-	bend := func(name string, change func(*bentAccounts), cases ...string) mutant {
+func accountMutants() []Mutant {
+	bend := func(name string, change func(*bentAccounts), cases ...string) Mutant {
 		for i := range cases {
 			cases[i] = "Accounts/" + cases[i]
 		}
-		return mutant{name, func(s store.Store) store.Store {
+		return Mutant{name, func(s store.Store) store.Store {
 			b := &bentAccounts{Store: s, ChangeRecord: s.(store.ChangeRecord), AccountStore: s.(store.AccountStore)}
 			change(b)
 			return b
 		}, cases}
 	}
-	given := func(name string, change func(*store.User), cases ...string) mutant {
+	given := func(name string, change func(*store.User), cases ...string) Mutant {
 		return bend(name, func(b *bentAccounts) { b.given = change }, cases...)
 	}
-	limits := func(name string, change func(*store.SessionLimits), cases ...string) mutant {
+	limits := func(name string, change func(*store.SessionLimits), cases ...string) Mutant {
 		return bend(name, func(b *bentAccounts) { b.limits = change }, cases...)
 	}
-	rehash := func(name string, change func(ctx context.Context, a store.AccountStore, u *store.User, old, hash string) error, cases ...string) mutant {
+	rehash := func(name string, change func(ctx context.Context, a store.AccountStore, u *store.User, old, hash string) error, cases ...string) Mutant {
 		return bend(name, func(b *bentAccounts) { b.rehash = change }, cases...)
 	}
 	update := func(ctx context.Context, a store.AccountStore, u *store.User) error {
 		_, err := a.UpdateUser(ctx, *u)
 		return err
 	}
-	return []mutant{
+	return []Mutant{
 		given("UsersWithoutTitle", func(u *store.User) { u.Title = "" }, "UsersAreKept", "UpdatesReplaceAUser"),
 		given("UsersWithoutApps", func(u *store.User) { u.Apps = nil }, "UsersAreKept", "UsersAreCopies"),
 		given("UsersWithoutScripts", func(u *store.User) { u.Scripts = false }, "UsersAreKept"),

@@ -1,4 +1,4 @@
-package storetest_test
+package mutant
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 )
 
 // listMutants break rules about lists of jobs.
-func listMutants() []mutant {
+func listMutants() []Mutant {
 	of := func(m listMutant) func(store.Store) store.Store {
 		return func(s store.Store) store.Store {
 			own := m // the mutant's cases run in parallel
@@ -25,7 +25,7 @@ func listMutants() []mutant {
 	guarding := func(change func(store.ListView, *store.ListGuard)) func(store.Store) store.Store {
 		return of(listMutant{guard: change})
 	}
-	return []mutant{
+	return []Mutant{
 		{"ALesserGenerationApplies", put(func(p *store.ListPut) {
 			if p.Apply == store.ApplyNewer {
 				p.Apply = store.ApplyAlways
