@@ -282,6 +282,9 @@ type claimQueries struct {
 }
 
 func (q *claimQueries) define(sql template) {
+	// A claim locks the rows of its shards for key share, while their epochs are those of the plans (fence),
+	// and its update locks the rows of the jobs. The variant "free" passes by rows that others have locked.
+	//
 	// The row is found by the very instant that is claimed: "job_id + 0" is what the
 	// index of due jobs has, and the primary key has not. Of a job there are as many
 	// versions as it was claimed lately, and the key leads to all of them.

@@ -77,9 +77,11 @@
 //   - accepted: dispatchMarker stores the run as dispatched, in batches that gather for 20 ms, and it
 //     needs nothing more of this node. One whose result this node has stored by then needs no
 //     such mark;
-//   - refused, or certainly not sent: the run is readdressed along a probing route, by a
-//     compare-and-set on its address, or ends;
-//   - in doubt: the run stays started. Unknown is neither a failure nor a success.
+//   - refused, or certainly not sent (wire.NotSent, wire.TurnedAway): the run is readdressed along
+//     a probing route, by a compare-and-set on its address, or ends;
+//   - in doubt: no answer, or one that does not say whether the executor has the run. A status of
+//     502, 503 or 504 is one: a proxy may have handed the trigger on. The run stays started. Unknown
+//     is neither a failure nor a success.
 //
 // The first trigger carries the boot id of the registered process where one is known. A process
 // that has replaced it refuses such a trigger without doing anything, and is then sent it again
@@ -102,6 +104,11 @@
 //     forgotten it: lost after Dead.
 //   - An executor of others says whether the job is idle. If it is, and no result comes within
 //     Dead, the run is lost; if it is busy it is asked again until Overdue.
+//
+// A question that is answered with 503 has no answer: for fifteen seconds it is asked again, since a
+// balancer gives that status while executors come and go (justUnavailable). From then on it counts as
+// any error: the run is lost when its address is none of its app's any more, after Dead, or
+// when nothing was heard for ten minutes (lost).
 //
 // Where a later run of the job was sent to the address, the one in doubt is not sent again
 // (overtake).

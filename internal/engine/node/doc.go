@@ -40,6 +40,18 @@
 // done beside the beats is bounded by LeaseTTL/5 (besideBeats). A shard that is new to this
 // node is swept first (sweep), which mends jobs that wait for a run that is over.
 //
+// # Ready
+//
+// Node.Ready asks for each reason in turn, and says all of them. A node is not ready
+//   - while it is not started, or has stopped, or its store has another number of shards
+//     (core/life.go);
+//   - where a later node has the same Config.Node; where the store has acknowledged no beat within the
+//     trust window, or Ready.StoreAway; where its claims or starts fail, and others have the shards
+//     (lease/fitness.go); where results could not be stored for a LeaseTTL (judgeFit, lifecycle.go);
+//   - where abandoned handlers hold the places of an app for which due runs wait (places.go);
+//   - beyond what Config.Ready bounds: due runs that wait, how late the oldest is, the clock, and
+//     troubles (core/ready.go).
+//
 // # Retention
 //
 // The owner of the first shard drops what is old, where the store keeps it until it is told
