@@ -180,7 +180,7 @@ var testsMayImport = map[string][]string{
 	"executor":                 {"internal/test/await"},
 	"store/memory":             {".", "store/storetest", "xxljobtest", "executor", "wire", "block"},
 	"store/postgres":           {".", "block", "console", "store/storetest", "internal/test/asker", "internal/test/await", "internal/test/measure", "internal/test/pgtest", "internal/test/stage", "executor", "route", "wire", stdlib, errgroup},
-	"store/storetest":          {".", "store/memory"},
+	"store/storetest":          {".", "store/memory", "store/storetest/internal/mutant"},
 	"finding":                  {".", "schedule", "store/memory", "internal/test/stage"},
 	"xxljobtest":               {"block", "route"},
 	"console":                  {"alarm", "store/memory", "store/postgres", "store/storetest", "wire", "internal/test/await", "internal/test/pgtest", "internal/test/stage", argon2, pgxpool, pgx},

@@ -250,7 +250,6 @@ type Routed struct {
 	Probing bool       // the answers to probes are not in yet
 	Asks    []string   // among these a router of the user's has to choose yet
 	Behind  *store.Run // another part of the broadcast, whose end has to be waited for
-	Failed  error      // the store did not tell where the other parts are, or nobody knows the strategy
 }
 
 // Destination is where a run goes, and what it takes there.

@@ -115,11 +115,11 @@ func (ro *Router) unknown(en *queue.Item, job *store.Job) *unknownRouter {
 
 // awaitRouter has a run wait, or ends it where that was for too long: its own time and that of the
 // strategy are over, so that a node which comes up after an outage does not refuse what waited for it.
-func (ro *Router) awaitRouter(en *queue.Item, job *store.Job, lack *unknownRouter) queue.Routed {
+func (ro *Router) awaitRouter(en *queue.Item, job *store.Job, lack *unknownRouter) (queue.Routed, error) {
 	if !lack.isNew && time.Since(ro.missing.add(job)) >= RouterWait && ro.Clock.Now().Sub(en.Run.Scheduled()) >= RouterWait {
-		return queue.Routed{Unknown: true, Refused: fmt.Sprintf("%s, and the run has waited for one for %v", lack.Why, RouterWait)}
+		return queue.Routed{Unknown: true, Refused: fmt.Sprintf("%s, and the run has waited for one for %v", lack.Why, RouterWait)}, nil
 	}
-	return queue.Routed{Failed: lack}
+	return queue.Routed{}, lack
 }
 
 // parkUnknown has a run wait for a node that knows its strategy.

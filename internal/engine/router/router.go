@@ -83,11 +83,12 @@ func (ro *Router) decide(ctx context.Context, en *queue.Item, job *store.Job) (*
 	if len(addrs) == 0 {
 		return &queue.Routed{Refused: why, Nobody: len(en.Run.Addresses()) == 0, Msg: ro.routeMsg(&en.Run, job, nil, why)}, nil
 	}
-	to := ro.chooseAddress(ctx, en, job, addrs)
+	to, err := ro.chooseAddress(ctx, en, job, addrs)
+	if err != nil {
+		return nil, err
+	}
 	r := &to
 	switch {
-	case r.Failed != nil:
-		return nil, r.Failed
 	case r.Probing, r.Asks != nil, r.Behind != nil:
 		return r, nil
 	case r.Refused != "":
@@ -135,7 +136,7 @@ func (ro *Router) isSame(en *queue.Item, job *store.Job, r *queue.Routed) bool {
 }
 
 // chooseAddress applies the job's strategy.
-func (ro *Router) chooseAddress(ctx context.Context, en *queue.Item, job *store.Job, addrs []string) queue.Routed {
+func (ro *Router) chooseAddress(ctx context.Context, en *queue.Item, job *store.Job, addrs []string) (queue.Routed, error) {
 	if job.Route == route.ShardingBroadcast && en.Run.Sharding() != (store.Sharding{}) {
 		return ro.choosePart(ctx, &en.Run, job, addrs)
 	}
@@ -145,7 +146,7 @@ func (ro *Router) chooseAddress(ctx context.Context, en *queue.Item, job *store.
 		if en.Choice.Fits(job, addrs) { // it has waited behind others: no strategy counts it twice
 			chosen = en.Choice.Chosen
 		} else if choice, err := router.Route(ctx, job.ID, addrs); err != nil {
-			return queue.Routed{Refused: "route " + job.Route + ": " + err.Error()}
+			return queue.Routed{Refused: "route " + job.Route + ": " + err.Error()}, nil
 		} else {
 			chosen = choice
 			if job.Route != route.ShardingBroadcast { // which goes to those that are there when it starts
@@ -155,21 +156,21 @@ func (ro *Router) chooseAddress(ctx context.Context, en *queue.Item, job *store.
 	} else if lack := ro.unknown(en, job); lack != nil {
 		return ro.awaitRouter(en, job, lack)
 	} else if c := ro.Asks.choiceFor(en, job, addrs); c == nil {
-		return queue.Routed{Asks: addrs}
+		return queue.Routed{Asks: addrs}, nil
 	} else if c.Nobody != nil {
 		return ro.awaitRouter(en, job, &unknownRouter{jobID: job.ID, Unanswered: *c.Nobody})
 	} else if ro.missing.told(job); c.Refused != "" {
-		return queue.Routed{Refused: c.Refused}
+		return queue.Routed{Refused: c.Refused}, nil
 	} else {
 		chosen = c.Chosen
 	}
 	switch job.Route {
 	case route.ShardingBroadcast:
-		return queue.Routed{Destination: queue.Destination{Address: chosen[0], Targets: slices.Clone(chosen)}}
+		return queue.Routed{Destination: queue.Destination{Address: chosen[0], Targets: slices.Clone(chosen)}}, nil
 	case route.Failover, route.Busyover:
-		return ro.Probes.Choose(ctx, job, chosen)
+		return ro.Probes.Choose(ctx, job, chosen), nil
 	}
-	return queue.Routed{Destination: queue.Destination{Address: chosen[0]}}
+	return queue.Routed{Destination: queue.Destination{Address: chosen[0]}}, nil
 }
 
 // routeMsg is the part of trigger_msg that is known before the call: plain
@@ -206,19 +207,19 @@ func (w *RouteWords) Of(kind store.TriggerType, node string, job *store.Job, add
 // broadcast is under way, or the one would cover or discard the other. Where there is no
 // such address the part waits. Parts of one trigger that wait at one address are kept
 // apart by a serial place of theirs there, whatever the block strategy.
-func (ro *Router) choosePart(ctx context.Context, run *compact.Planned, job *store.Job, addrs []string) queue.Routed {
+func (ro *Router) choosePart(ctx context.Context, run *compact.Planned, job *store.Job, addrs []string) (queue.Routed, error) {
 	i := run.Sharding().Index
 	if i >= len(addrs) {
 		i = 0
 	}
 	if job.Block == block.SerialExecution || job.Block == block.Concurrent {
-		return queue.Routed{Destination: queue.Destination{Address: addrs[i]}} // the parts queue, or run side by side
+		return queue.Routed{Destination: queue.Destination{Address: addrs[i]}}, nil // the parts queue, or run side by side
 	}
 	under, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) {
 		return ro.Store.Runs(ctx, store.RunFilter{TriggerID: run.TriggerID(), States: []store.State{store.StateStarted, store.StateDispatched}, Limit: loop.StoreBatch})
 	})
 	if err != nil {
-		return queue.Routed{Failed: err}
+		return queue.Routed{}, err
 	}
 	at := make(map[string]*store.Run, len(under))
 	for i := range under {
@@ -226,10 +227,10 @@ func (ro *Router) choosePart(ctx context.Context, run *compact.Planned, job *sto
 	}
 	for n := range addrs {
 		if addr := addrs[(i+n)%len(addrs)]; at[addr] == nil {
-			return queue.Routed{Destination: queue.Destination{Address: addr}}
+			return queue.Routed{Destination: queue.Destination{Address: addr}}, nil
 		}
 	}
-	return queue.Routed{Behind: at[addrs[i]]}
+	return queue.Routed{Behind: at[addrs[i]]}, nil
 }
 
 // The route strategies that a scheduler has.
