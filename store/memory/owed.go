@@ -47,12 +47,7 @@ func (s *Store) PayOwed(ctx context.Context, q store.OwedQuery) (paid store.Paid
 		return store.Paid{}, err
 	}
 	defer s.done()
-	var due merged[owed]
-	for _, own := range q.Shards {
-		if sh := s.fenced(own.ID, own.Epoch); sh != nil {
-			due.add(&sh.owed, noID, noID)
-		}
-	}
+	due := merge(s, q.Shards, func(sh *shard) *order[owed] { return &sh.owed })
 	first, _ := due.take(0, q.Limit)
 	now := s.clock()
 	for _, o := range first { // from here on due is out of date
@@ -316,12 +311,7 @@ func (s *Store) ExpireWindows(ctx context.Context, q store.WindowQuery) (store.E
 		return store.Expired{}, err
 	}
 	defer s.done()
-	var due merged[window]
-	for _, own := range q.Shards {
-		if sh := s.fenced(own.ID, own.Epoch); sh != nil {
-			due.add(&sh.windows, noID, noID)
-		}
-	}
+	due := merge(s, q.Shards, func(sh *shard) *order[window] { return &sh.windows })
 	over, _ := due.take(toMilli(stored(q.Before)), q.Limit)
 	expired := store.Expired{Windows: len(over)}
 	if e := due.peek(); e != nil {

@@ -5,6 +5,8 @@ package memory
 import (
 	"math"
 	"slices"
+
+	"github.com/xxljob/xxljob/store"
 )
 
 // order is an index by (time, id): the jobs of a shard by their next instant,
@@ -209,6 +211,16 @@ func (c *cursor[T]) settle() {
 // merged walks several orders as if they were one. It is a binary heap of
 // cursors, the earliest on top; none of them is at its end.
 type merged[T any] struct{ heads []cursor[T] }
+
+// merge joins the orders of those of the shards that are under the given epochs. Called with mu held.
+func merge[T any](s *Store, shards []store.Shard, of func(*shard) *order[T]) (m merged[T]) {
+	for _, own := range shards {
+		if sh := s.fenced(own.ID, own.Epoch); sh != nil {
+			m.add(of(sh), noID, noID)
+		}
+	}
+	return m
+}
 
 // add joins the entries behind the key to those that m walks.
 func (m *merged[T]) add(o *order[T], at, id int64) {

@@ -104,12 +104,7 @@ func (s *Store) MoveAhead(ctx context.Context, q store.AheadQuery) (store.Moved,
 		return store.Moved{}, err
 	}
 	defer s.done()
-	var due merged[run]
-	for _, sh := range q.Shards {
-		if own := s.fenced(sh.ID, sh.Epoch); own != nil {
-			due.add(&own.ahead, noID, noID)
-		}
-	}
+	due := merge(s, q.Shards, func(sh *shard) *order[run] { return &sh.ahead })
 	found, _ := due.take(toMilli(stored(q.Before)), q.Limit)
 	moved := store.Moved{Runs: len(found)}
 	if e := due.peek(); e != nil {
