@@ -179,6 +179,7 @@ var tables = map[string]tableOf{
 		{Name: "span", Key: "run.span"},
 		{Name: "took", Key: "runs.took", Class: "num"},
 		{Name: "where", Key: "runs.where", Class: "mono"},
+		{Name: "result", Key: "field.result", Class: "mono"},
 	}},
 }
 

@@ -163,6 +163,26 @@ func testListsOfHeavyTexts(t *testing.T) {
 // of its own.
 func (x *site) broadcast(j xxljob.Job, parts int, param string) (last xxljob.Run) {
 	x.Helper()
+	ctx := x.Context()
+	var results []store.Result
+	for i, part := range x.parts(j, parts, param) {
+		results = append(results, store.Result{RunID: part.ID, State: store.StateFailed, HandleMsg: itoa(int64(i)) + strings.Repeat(" failed", 2000)})
+	}
+	ended := must1(x.store.Finish(ctx, nil, results))
+	for _, part := range ended {
+		if part.ID > last.ID {
+			last = part
+		}
+	}
+	if len(ended) != parts {
+		x.Fatalf("%d results of %d were taken", len(ended), parts)
+	}
+	return last
+}
+
+// parts are those of a broadcast that has been sent, the first of them last.
+func (x *site) parts(j xxljob.Job, parts int, param string) []xxljob.Run {
+	x.Helper()
 	ctx, me := x.Context(), "node-1"
 	view := must1(x.store.Join(ctx, store.Node{ID: "node", Incarnation: me}))
 	var shard store.Shard
@@ -181,18 +201,5 @@ func (x *site) broadcast(j xxljob.Job, parts int, param string) (last xxljob.Run
 	if started.Status != store.StartOK || len(started.Siblings) != parts-1 {
 		x.Fatalf("a broadcast of %d parts: status %d, %d beside the first", parts, started.Status, len(started.Siblings))
 	}
-	var results []store.Result
-	for i, part := range append(started.Siblings, started.Run) {
-		results = append(results, store.Result{RunID: part.ID, State: store.StateFailed, HandleMsg: itoa(int64(i)) + strings.Repeat(" failed", 2000)})
-	}
-	ended := must1(x.store.Finish(ctx, nil, results))
-	for _, part := range ended {
-		if part.ID > last.ID {
-			last = part
-		}
-	}
-	if len(ended) != parts {
-		x.Fatalf("%d results of %d were taken", len(ended), parts)
-	}
-	return last
+	return append(started.Siblings, started.Run)
 }

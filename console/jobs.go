@@ -72,6 +72,11 @@ type mark struct {
 
 // Outcomes says in words how runs have ended, as "last 10 runs: 8 succeeded, 2 failed".
 func (p *page) Outcomes(marks []mark) string {
+	return p.T("jobs.outcomes", "n", len(marks)) + ": " + p.States(marks)
+}
+
+// States says how many there are of each state, as "8 succeeded, 2 failed".
+func (p *page) States(marks []mark) string {
 	var states, words []string
 	for _, m := range marks {
 		if !slices.Contains(states, m.State) {
@@ -87,7 +92,7 @@ func (p *page) Outcomes(marks []mark) string {
 		}
 		words = append(words, fmt.Sprint(n, " ", p.T("state."+s)))
 	}
-	return p.T("jobs.outcomes", "n", len(marks)) + ": " + strings.Join(words, ", ")
+	return strings.Join(words, ", ")
 }
 
 // chip is a filter that is set, with the address of the page without it.

@@ -3,6 +3,7 @@ package console
 // The page of a run, and what one does with it there.
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,7 @@ type runView struct {
 	Job                     *xxljob.Job // as it is now; nil for one that is removed
 	Tree                    []branch
 	More                    int // branches that are not shown
+	Whole                   *wholeView
 	Parent                  *xxljob.Run
 	Children                []xxljob.Run
 	MoreChildren            bool            // than are shown
@@ -90,6 +92,15 @@ func (q *request) runPage() error {
 	}
 	v.MoreChildren = len(k.children) == childrenOfARun
 	v.Tree, v.More = branches(k.tree, k.further, &r)
+	v.Whole = wholeOf(k.tree)
+	for i := range v.Tree {
+		b := &v.Tree[i]
+		b.Secret = r.Secret // they are of one job
+		b.Result = q.cell(&b.Run, FieldResult, b.HandleMsg)
+	}
+	if v.Whole != nil {
+		slices.SortStableFunc(v.Tree, func(a, b branch) int { return cmp.Compare(urgency(stateKey(a.State)), urgency(stateKey(b.State))) })
+	}
 	poll := ""
 	if !r.State.Ended() {
 		poll = q.With(map[string]string{"seen": "", "said": ""})
@@ -118,8 +129,13 @@ func (q *request) causeOf(r xxljob.Run) string {
 
 // relativesOf reads what belongs to a run. The texts of other runs are on their own pages, and may be long.
 func (q *request) relativesOf(ctx context.Context, r *xxljob.Run) (k relatives, err error) {
+	most := 2 * mostInACell
+	if q.Redact != nil { // a part of a text may not be hidden as the whole is
+		most = 0
+	}
+	short := store.WithShortTexts(ctx, most)
 	ctx = store.WithShortTexts(ctx, 0)
-	if k.tree, k.further, err = q.branchesOf(ctx, r.TriggerID); err != nil && !errors.Is(err, xxljob.ErrNotFound) {
+	if k.tree, k.further, err = q.branchesOf(short, r.TriggerID); err != nil && !errors.Is(err, xxljob.ErrNotFound) {
 		return k, err
 	}
 	job, err := q.Store.Job(ctx, r.JobID)

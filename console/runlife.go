@@ -4,7 +4,9 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +45,7 @@ func stepsOf(r *xxljob.Run) (list []step) {
 // thousandths.
 type branch struct {
 	xxljob.Run
+	Result   string // as it may be shown, shortened
 	This     bool
 	From, To int
 }
@@ -80,6 +83,48 @@ func branches(tree []xxljob.Run, more int, this *xxljob.Run) (list []branch, res
 		list = append(list, b)
 	}
 	return list, more
+}
+
+// wholeView is how a broadcast has gone as a whole: the last attempt of each of its parts counts.
+type wholeView struct {
+	Parts   int
+	Seen    int    // of these, where not all are known
+	Ends    []mark // of those that are, the failed first
+	Slowest *xxljob.Run
+	Took    time.Duration
+}
+
+// wholeOf is a broadcast as a whole; nil where the runs are no parts of one.
+func wholeOf(tree []xxljob.Run) *wholeView {
+	if len(tree) == 0 || tree[0].Sharding.Total == 0 {
+		return nil
+	}
+	last := map[int]*xxljob.Run{}
+	for i := range tree {
+		r := &tree[i]
+		if before := last[r.Sharding.Index]; before == nil || r.Attempt >= before.Attempt {
+			last[r.Sharding.Index] = r
+		}
+	}
+	w := &wholeView{Parts: tree[0].Sharding.Total, Seen: len(last)}
+	for _, i := range slices.Sorted(maps.Keys(last)) {
+		r := last[i]
+		w.Ends = append(w.Ends, mark{r.ID, stateKey(r.State), r.Scheduled})
+		if took := endOf(r).Sub(r.Started); !r.Started.IsZero() && took > w.Took {
+			w.Slowest, w.Took = r, took
+		}
+	}
+	slices.SortStableFunc(w.Ends, func(a, b mark) int { return cmp.Compare(urgency(a.State), urgency(b.State)) })
+	return w
+}
+
+// urgency is in which order states are told: what has ended badly, what has not ended, what is well.
+func urgency(state string) int {
+	list := []string{"failed", "timed_out", "lost", "refused", "killed", "started", "dispatched", "planned"}
+	if i := slices.Index(list, state); i >= 0 {
+		return i
+	}
+	return len(list)
 }
 
 func endOf(r *xxljob.Run) time.Time {
