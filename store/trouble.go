@@ -144,6 +144,11 @@ type TroubleNoter interface {
 	// nothing. A node is live that has joined and has not left. Where none of those lives that have
 	// noted a beginning, it begins anew with the next note.
 	//
+	// While it lasts it is noted again, now and then, for rules that are kept later: where its alarm
+	// is done with, and a rule wants it that is among Told neither of the notes nor of that alarm, is
+	// not Gone and has been kept by a live node, another alarm is inserted, which has been told by
+	// all of these.
+	//
 	// It returns, for each note, whether it stands as this node's: of a beginning, that this node is
 	// among those that have noted it; of an end, that it was.
 	NoteTroubles(ctx context.Context, notes TroubleNotes) (mine []bool, err error)

@@ -92,7 +92,7 @@ type Store struct {
 	rules      map[string]*keptRule      // guarded by mu; by key
 	ruleNodes  map[ruleNode]ruleNodeKept // guarded by mu
 	alarms     map[int64]*store.Alarm    // guarded by mu; not done with
-	noted      map[string][]string       // guarded by mu; by the key of a trouble that has begun: the incarnations that have noted it
+	noted      map[string]openTrouble    // guarded by mu; by the key of a trouble that has begun
 	lastAlarm  int64                     // guarded by mu
 	told       map[jobRule]store.JobTold // guarded by mu
 	children   map[int64][]*run          // guarded by mu; of each run, in order of ID
@@ -135,7 +135,7 @@ func New(opts ...Option) *Store {
 		served:    map[string]store.Served{},
 		mutes:     map[string]store.Mute{},
 		appTokens: map[string]store.AppToken{},
-		noted:     map[string][]string{},
+		noted:     map[string]openTrouble{},
 		accounts:  newAccounts(),
 		jobLists:  jobLists{heads: map[string]store.ListHead{}, ofNodes: map[string]map[string]*nodeList{}},
 		runs:      runs{last: idsBefore(time.Now())},

@@ -16,6 +16,25 @@ var _ store.TroubleNoter = (*Store)(nil)
 // mostNoted is how many troubles are remembered whose nodes may not live any more.
 const mostNoted = 1000
 
+// openTrouble is one that lasts.
+type openTrouble struct {
+	by    []string     // the incarnations that have noted it
+	alarm *store.Alarm // the last about it, which may be done with
+}
+
+// isForLater reports whether a live node has a rule that wants the alarm of a trouble which lasts.
+func (s *Store) isForLater(a *store.Alarm) bool {
+	for _, n := range s.ruleNodes {
+		if s.lives(n.Incarnation) && slices.ContainsFunc(n.Rules, func(own store.AlarmRule) bool {
+			r := s.rules[own.Key]
+			return r != nil && r.Gone.IsZero() && r.untold(a)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
 // NoteTroubles inserts the alarms of troubles that have begun or are over.
 func (s *Store) NoteTroubles(ctx context.Context, notes store.TroubleNotes) ([]bool, error) {
 	if err := s.begin(ctx); err != nil {
@@ -24,25 +43,32 @@ func (s *Store) NoteTroubles(ctx context.Context, notes store.TroubleNotes) ([]b
 	defer s.done()
 	mine := make([]bool, len(notes.List))
 	if len(s.noted) > mostNoted {
-		maps.DeleteFunc(s.noted, func(_ string, by []string) bool { return !slices.ContainsFunc(by, s.lives) })
+		maps.DeleteFunc(s.noted, func(_ string, o openTrouble) bool { return !slices.ContainsFunc(o.by, s.lives) })
 	}
 	for i := range notes.List {
 		n := &notes.List[i]
 		key := n.Key()
-		was := slices.Contains(s.noted[key], notes.Incarnation)
-		by := slices.DeleteFunc(copied(s.noted[key]), func(by string) bool { return by == notes.Incarnation || !s.lives(by) })
+		open := s.noted[key]
+		was := slices.Contains(open.by, notes.Incarnation)
+		by := slices.DeleteFunc(copied(open.by), func(by string) bool { return by == notes.Incarnation || !s.lives(by) })
 		switch {
 		case n.Over && !was:
 			continue
 		case n.Over && len(by) == 0:
 			s.putAlarm(s.alarmOfTrouble(n, notes.Told))
 		case n.Over:
-		case was, len(by) > 0, s.putAlarm(s.alarmOfTrouble(n, notes.Told)):
+		case was, len(by) > 0:
+			if again := s.alarmOfTrouble(n, slices.Concat(open.alarm.Told, notes.Told)); s.alarms[open.alarm.ID] == nil && s.isForLater(&again) && s.putAlarm(again) {
+				open.alarm = s.alarms[s.lastAlarm]
+			}
 			by = append(by, notes.Incarnation)
+		case s.putAlarm(s.alarmOfTrouble(n, notes.Told)):
+			open.alarm, by = s.alarms[s.lastAlarm], append(by, notes.Incarnation)
 		default:
 			continue
 		}
-		if s.noted[key], mine[i] = by, true; len(by) == 0 {
+		open.by = by
+		if s.noted[key], mine[i] = open, true; len(by) == 0 {
 			delete(s.noted, key)
 		}
 	}

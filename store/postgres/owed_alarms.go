@@ -364,7 +364,8 @@ func (q *alarmQueries) define(sql template) {
 	q.dropTold = sql(`delete from {{schema}}.xxl_job_told t where t.job_id = any($1::int[])
 	and not exists (select from {{schema}}.xxl_job_info i where i.id = t.job_id)`)
 	q.dropAlarms = sql(`delete from {{schema}}.xxl_job_alarm a where a.id = any(array(select o.id from {{schema}}.xxl_job_alarm o
-		where o.add_time < {{arg.before}}::timestamptz and (o.status <> 0 or o.add_time < {{arg.untold}}::timestamptz) order by o.add_time limit {{arg.limit}})) returning 1`)
+		where o.add_time < {{arg.before}}::timestamptz and (o.status <> 0 or o.add_time < {{arg.untold}}::timestamptz)
+			and (o.open_trouble is null or not exists (select from {{schema}}.xxl_job_node p where p.incarnation = any(o.noted_by) and not p.has_left)) order by o.add_time limit {{arg.limit}})) returning 1`)
 	q.forgetTold = sql(`delete from {{schema}}.xxl_job_told t where t.job_id = $1`)
 	const told = `t.job_id, t.shard, t.rule, t.at, t.is_open, t.log_id, t.trigger_id`
 	q.toldJobs = sql(`select ` + told + ` from {{schema}}.xxl_job_told t where t.job_id = any($1::int[]) order by t.job_id, t.rule`)

@@ -19,6 +19,7 @@ func troubleCases() []testCase {
 		{"OfNodesAtOnceOneIsTheFirst", notesAtOnce},
 		{"WhoIsDeadHasNotedNothing", notesAnew},
 		{"ANoteIsDoneWithAsAnAlarm", notesDone},
+		{"ARuleThatCameLaterIsTold", notesForLater},
 	})
 }
 
@@ -165,4 +166,51 @@ func notesDone(e *noting) {
 	want(e.env, "alarms", e.mustAlarms(), nil)
 	want(e.env, "its end", e.note("a", nil, ofApp("x", true)), []bool{true})
 	want(e.env, "it is over", e.alarm().Over, true)
+}
+
+func notesForLater(e *noting) {
+	e.owner("a")
+	e.join("b")
+	e.join("of-1")
+	e.join("later-1")
+	key := func(r store.AlarmRule) string { return r.Key }
+	first := key(e.mustKeep("of", troublesOnly("first", nil, nil))[0])
+	is := func(what, node string, told []string, mine bool, alarms int) {
+		e.Helper()
+		want(e.env, what, e.note(node, told, ofApp("x", false)), []bool{mine})
+		want(e.env, what+": alarms that are open", len(e.mustAlarms()), alarms)
+	}
+	done := func(rule string) {
+		e.Helper()
+		for _, a := range e.readBy(rule) {
+			e.must(e.Store.MarkAlarms(e.ctx, store.AlarmMarks{Told: []store.AlarmTold{{ID: a, Rule: rule}}}))
+		}
+		want(e.env, "alarms that are open once they are told", len(e.mustAlarms()), 0)
+	}
+	is("it begins", "a", []string{"own"}, true, 1)
+	done(first)
+	is("nothing has changed", "a", []string{"own"}, true, 0)
+	is("another node", "b", nil, true, 0)
+	e.mustKeep("dead", troublesOnly("dead", nil, nil)) // which has not joined
+	e.mustKeep("later", troublesOnly("else", []string{"y"}, nil), failedOnly("failed", nil, nil))
+	is("rules that do not want it, or of no live node", "a", []string{"own"}, true, 0)
+	later := key(e.mustKeep("later", troublesOnly("later", []string{"x"}, nil))[0])
+	is("a rule of the node that notes it", "a", []string{"own", later}, true, 0)
+	is("a rule that came later", "b", nil, true, 1)
+	is("that again", "a", []string{"own"}, true, 1)
+	for _, a := range e.mustAlarms() {
+		want(e.env, "who was told of it before", slices.Sorted(slices.Values(a.Told)), slices.Sorted(slices.Values([]string{"own", first})))
+	}
+	want(e.env, "what the first rule reads", len(e.readBy(first)), 0)
+	want(e.env, "what the later rule reads", len(e.readBy(later)), 1)
+	for _, a := range e.readBy(later) {
+		e.must(e.Store.MarkAlarms(e.ctx, store.AlarmMarks{Told: []store.AlarmTold{{ID: a, Rule: later}, {ID: a, Rule: key(e.mustKeep("dead", troublesOnly("dead", nil, nil))[0])}}}))
+	}
+	is("all were told", "a", []string{"own"}, true, 0)
+	is("all were told, as another node has it", "b", nil, true, 0)
+	want(e.env, "the end of the first", e.note("a", nil, ofApp("x", true)), []bool{true})
+	want(e.env, "alarms, as one more has noted it", len(e.mustAlarms()), 0)
+	want(e.env, "the end of the last", e.note("b", nil, ofApp("x", true)), []bool{true})
+	want(e.env, "what the first rule reads of the end", len(e.readBy(first)), 1)
+	want(e.env, "what the later rule reads of the end", len(e.readBy(later)), 1)
 }

@@ -68,6 +68,7 @@ type troubleState struct {
 	fails        int
 	tried        time.Time // first, of the message that fails
 	next         time.Time // not before
+	again        time.Time // of a note: when it is noted anew, for rules that are kept since
 }
 
 // idle reports whether the rule has nothing to tell of a trouble that is over.
@@ -170,15 +171,16 @@ func (b *troubleBook) due(now time.Time, room func(rule int) bool) (list []alarm
 		}
 		ready, lasts := map[troubleGroup][]troubleKey{}, map[troubleGroup]bool{}
 		for key, t := range b.known {
-			at, over, has := t.tell(i, b.overAfter(i))
-			if t.muted && t.over.IsZero() && !t.rules[i].begun {
+			at, over, has := t.tell(i, b.overAfter(i), i == b.notes)
+			if t.muted && t.over.IsZero() && (!t.rules[i].begun || i == b.notes) {
 				wait = min(wait, mutedAgain)
+			}
+			if t.rules[i].begun && t.over.IsZero() || t.rules[i].flying {
+				lasts[troubleGroup{key.cause, key.app, true}] = true
 			}
 			group := troubleGroup{key.cause, key.app, over}
 			switch {
 			case !has || !b.rules[i].concernsTrouble(t):
-				ends := troubleGroup{key.cause, key.app, true}
-				lasts[ends] = lasts[ends] || t.rules[i].begun && t.over.IsZero() || t.rules[i].flying
 			case at.After(now):
 				wait = min(wait, at.Sub(now))
 				lasts[group] = lasts[group] || over
@@ -202,16 +204,18 @@ func (b *troubleBook) due(now time.Time, room func(rule int) bool) (list []alarm
 }
 
 // tell is when a rule may tell of a trouble, and whether of its end; has is false where it has
-// nothing to tell.
-func (t *troubleTold) tell(rule int, overAfter time.Duration) (at time.Time, over, has bool) {
+// nothing to tell. A note is made again while the trouble lasts.
+func (t *troubleTold) tell(rule int, overAfter time.Duration, note bool) (at time.Time, over, has bool) {
 	s := &t.rules[rule]
 	switch {
 	case s.flying:
 		return at, false, false
 	case t.over.IsZero() && t.muted:
 		return at, false, false
+	case t.over.IsZero() && s.begun:
+		return core.Later(s.again, s.next), false, note
 	case t.over.IsZero():
-		return core.Later(t.seen.Add(troubleLasts), s.next), false, !s.begun
+		return core.Later(t.seen.Add(troubleLasts), s.next), false, true
 	}
 	return core.Later(t.over.Add(overAfter), s.next), true, s.begun && !s.ended
 }
@@ -305,8 +309,11 @@ func (b *troubleBook) ended(m *alarmMessage, now time.Time, mine []bool, err err
 			*s = troubleState{next: now.Add(b.rules[m.rule].window)}
 		case err == nil && over && t.over.IsZero(): // it is back, which is to be told
 			*s = troubleState{next: now.Add(b.rules[m.rule].window)}
+		case err == nil && s.begun && !over: // noted again, which keeps no end from being noted
+			*s = troubleState{begun: true, next: s.next, again: now.Add(b.rules[m.rule].window)}
 		case err == nil:
-			if *s = (troubleState{begun: true, ended: over, next: now.Add(b.rules[m.rule].window)}); over && m.rule != b.notes {
+			window := now.Add(b.rules[m.rule].window)
+			if *s = (troubleState{begun: true, ended: over, next: window, again: window}); over && m.rule != b.notes {
 				b.end(noteKey{m.rule, key}, toldEnd{now, t.ended})
 			}
 		default:

@@ -133,6 +133,57 @@ func TestTroublesOfAnAppThatIsDown(t *testing.T) {
 	})
 }
 
+// TestARuleThatComesWhileATroubleLasts: a node whose rule is kept when a trouble has been told to others
+// long before tells of it, once, and so does one that comes after that, by the rule's causes and apps; none
+// of what is muted before the mute is over. Others hear no more of it, and all of its end.
+func TestARuleThatComesWhileATroubleLasts(t *testing.T) {
+	t.Parallel()
+	for _, muted := range []bool{false, true} {
+		t.Run(fmt.Sprint("muted ", muted), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := memory.New()
+				first, second, third, own, others := &sink{began: time.Now()}, &sink{began: time.Now()}, &sink{began: time.Now()}, &sink{began: time.Now()}, &sink{began: time.Now()}
+				node := func(name string, s *sink, apps ...string) *stage.Node {
+					return stage.StartNode(t, st, name, &stage.Journal{}, func(c *xxljob.Config) {
+						c.App, c.Alarms = name, []alarm.Rule{{Name: "of-" + name, To: s, Apps: apps, Causes: []alarm.Cause{alarm.Trouble}}}
+					})
+				}
+				nodes := []*stage.Node{node("one", first, "far"), stage.StartNode(t, st, "sees", &stage.Journal{}, func(c *xxljob.Config) { c.App = "sees" }), node("own", own)}
+				_, err := nodes[0].AddJob(t.Context(), xxljob.Job{App: "far", Key: "k", Name: "k", Handler: "work", Schedule: xxljob.FixedRate(10 * time.Second), OnNoExecutor: xxljob.OnNoExecutorWait, Misfire: xxljob.MisfireFireOnceNow})
+				stage.Must(t, err)
+				time.Sleep(time.Hour)
+				requireCauses(t, "the first, as it lasts", first, "trouble")
+				requireCauses(t, "one of all apps", own, "trouble")
+				if muted {
+					_, err := st.PutMute(t.Context(), store.Mute{Key: "no-executor/far", App: "far", Until: time.Now().Add(time.Hour)})
+					stage.Must(t, err)
+				}
+				nodes = append(nodes, node("two", second, "far"), node("else", others, "near"))
+				time.Sleep(30 * time.Minute)
+				if muted {
+					requireCauses(t, "the second, while it is muted", second)
+					time.Sleep(40 * time.Minute)
+				}
+				requireCauses(t, "the second", second, "trouble")
+				if all := second.messages(); len(all) > 0 && !strings.Contains(all[0].Events[0].Text, "since ") && all[0].Node != "two" {
+					t.Errorf("told %+v", all)
+				}
+				nodes = append(nodes, node("three", third, "far"))
+				time.Sleep(10 * time.Hour)
+				requireCauses(t, "the third", third, "trouble")
+				far := stage.StartNode(t, st, "far", &stage.Journal{}, func(c *xxljob.Config) { c.App = "far" })
+				time.Sleep(20 * time.Minute)
+				for name, s := range map[string]*sink{"the first": first, "the second": second, "the third": third, "one of all apps": own} {
+					requireCauses(t, name, s, "trouble", "trouble-over")
+				}
+				requireCauses(t, "one of another app", others)
+				requireNoAlarms(t, st)
+				stage.Stop(t, append(nodes, far)...)
+			})
+		})
+	}
+}
+
 // requireCauses compares the causes of what was told.
 func requireCauses(t *testing.T, what string, s *sink, want ...string) {
 	t.Helper()

@@ -35,7 +35,28 @@ func troubleMutants() []Mutant {
 				n.List[i].Address = ""
 			}
 		}), []string{"Troubles/ANoteIsAnAlarm"}},
+		{"LaterRulesHearNothing", func(s store.Store) store.Store {
+			return &onceNoted{s, s.(store.TroubleNoter), map[string]bool{}}
+		}, []string{"Troubles/ARuleThatCameLaterIsTold"}},
 	}
+}
+
+// onceNoted leaves out what a node notes again.
+type onceNoted struct {
+	store.Store
+	noter store.TroubleNoter
+	lasts map[string]bool
+}
+
+func (o *onceNoted) NoteTroubles(ctx context.Context, n store.TroubleNotes) ([]bool, error) {
+	if len(n.List) == 1 {
+		key := n.Incarnation + n.List[0].Key()
+		was := o.lasts[key]
+		if o.lasts[key] = !n.List[0].Over; was && !n.List[0].Over {
+			return []bool{true}, nil
+		}
+	}
+	return o.noter.NoteTroubles(ctx, n)
 }
 
 // bentNotes changes notes on their way in, and the answers.
