@@ -275,13 +275,8 @@ type run struct {
 	previous int64 // wire.TriggerRequest.PreviousAt
 
 	// Guarded by Executor.mu.
-	next      *run  // in the job's queue, and then in Executor.begun
-	due       int64 // TriggerRequest.DueAt; never changed
-	most      int32 // how many of its job run side by side, 1 for this one alone, 0 for as many as there are places; never changed
-	ended     bool  // its result is recorded
-	returned  bool  // its handler has returned
-	abandoned bool  // its handler has ignored cancellation for too long
-	holds     bool  // it counts in Executor.taken
+	next *run  // in the job's queue, and then in Executor.begun
+	due  int64 // TriggerRequest.DueAt; never changed
 }
 
 // newRun makes a run out of a request. Executor.mu is held, for the labels.
@@ -307,8 +302,9 @@ func newRun(e *Executor, h *handler, j *job, req *wire.TriggerRequest, now time.
 			App: cmp.Or(req.App, e.cfg.App), JobName: req.JobName, JobKey: req.JobKey,
 			Route: req.Route, JobVersion: req.JobVersion, TriggerType: req.TriggerType, Trace: traceOf(req),
 		},
-		handler: h, job: j, id: idOf(req), due: req.DueAt, most: int32(sideBySide(req)),
+		handler: h, job: j, id: idOf(req), due: req.DueAt,
 	}
+	r.most = int32(sideBySide(req))
 	r.Task.state, r.taskState.run = &r.taskState, r
 	r.tellTimes(req, zone)
 	r.labels = j.labelsOf(&r.Task)
@@ -550,7 +546,7 @@ func (e *Executor) leave(r *run, err error) *run {
 	r.closeLog()
 
 	e.mu.Lock()
-	r.returned = true
+	_, abandoned := e.deaf[r]
 	if r.limit != nil {
 		r.limit.timer.Stop()
 		r.limit.release()
@@ -563,7 +559,7 @@ func (e *Executor) leave(r *run, err error) *run {
 	if r.holds {
 		e.taken--
 	}
-	if r.abandoned {
+	if abandoned {
 		delete(e.deaf, r)
 	} else {
 		e.active--
@@ -572,14 +568,14 @@ func (e *Executor) leave(r *run, err error) *run {
 	}
 	e.fill()
 	var next *run
-	if !r.abandoned { // or it would wait for a line in the log
+	if !abandoned { // or it would wait for a line in the log
 		next = e.take()
 	}
 	e.checkIdle()
 	e.mu.Unlock()
 
 	r.letGo()
-	if r.abandoned { // not changed after returned
+	if abandoned {
 		e.cfg.Logger.Info("executor: an abandoned handler returned", "handler", r.handler.name, "job", r.job.id, "run", r.id.id)
 	}
 	return next
@@ -648,11 +644,10 @@ func (e *Executor) stopRun(r *run, reason string, cause error) {
 // cancelled and has not returned.
 func (e *Executor) abandon(r *run) {
 	e.mu.Lock()
-	if r.returned {
+	if !slices.Contains(r.job.running, r) { // it has returned
 		e.mu.Unlock()
 		return
 	}
-	r.abandoned = true
 	e.active--
 	if e.deaf == nil {
 		e.deaf = make(map[*run]time.Time)

@@ -92,6 +92,11 @@ type taskState struct {
 	result   string // guarded by mu
 	returned bool   // guarded by mu: the handler has returned
 	closed   bool   // guarded by mu: and its log is closed
+
+	// Of the run, guarded by Executor.mu. They are here since a run takes less memory so.
+	ended bool  // its result is recorded
+	holds bool  // it counts in Executor.taken
+	most  int32 // how many of its job run side by side, 1 for this one alone, 0 for as many as there are places; never changed
 }
 
 // taskUsed is what only some runs have. It is guarded by taskState.mu.
