@@ -35,8 +35,10 @@ func (a *arena) evidence(ctx context.Context, end int64) (audit.Input, error) {
 	if a.primary() == nil { // the rows go with the process
 		rows, err = a.rowsInMemory(ctx)
 	}
+	stopped := now()
 	a.stopAll(ctx)
 	in = a.journal.input()
+	in.Stopped = stopped
 	if a.primary() != nil {
 		err = a.withDB(ctx, func(db *pgx.Conn) (err error) {
 			rows, err = readRows(ctx, db, schema)
@@ -119,7 +121,9 @@ func toldOnce(one, other []audit.Told) (n int) {
 	by := map[int64]int{}
 	for i, sink := range [][]audit.Told{one, other} {
 		for _, t := range sink {
-			by[t.Alarm] |= 1 << i
+			if t.Message == "" {
+				by[t.Alarm] |= 1 << i
+			}
 		}
 	}
 	for _, sinks := range by {

@@ -85,14 +85,14 @@ func (r *runner) printFollowed() {
 func (r *runner) printLed() {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "fault\tchildren\tjoins\twindows over\talarms: %s\ttold again\t\n", strings.Join(audit.AlarmCauses(), "\t"))
+	fmt.Fprintf(w, "fault\tchildren\tjoins\twindows over\talarms: %s\ttroubles\ttold again\t\n", strings.Join(audit.AlarmCauses(), "\t"))
 	for _, res := range r.results {
 		p := res.report
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d", res.name, p.Children, p.Joins, p.Over)
 		for _, cause := range audit.AlarmCauses() {
 			fmt.Fprintf(w, "\t%d", p.Alarms[cause])
 		}
-		fmt.Fprintf(w, "\t%d\t\n", p.Repeated)
+		fmt.Fprintf(w, "\t%d\t%d\t\n", p.Alarms["trouble"], p.Repeated)
 	}
 	w.Flush() // to memory, without an error
 	fmt.Fprintln(r.Out, text.String())

@@ -63,7 +63,7 @@ func unfinished(ctx context.Context, db *pgx.Conn, schema string, upTo int64) (n
 		+ (select count(*) from %[1]s.xxl_job_ahead where state = 0)
 		+ (select count(*) from %[1]s.xxl_job_owed where business_time <= $1)
 		+ (select count(*) from %[1]s.xxl_job_window where begins <= $1)
-		+ (select count(*) from %[1]s.xxl_job_alarm where status = 0 and instant <= $1)`, schema), upTo).Scan(&n)
+		+ (select count(*) from %[1]s.xxl_job_alarm where status = 0 and (instant <= $1 or trouble is not null))`, schema), upTo).Scan(&n)
 	return n, err
 }
 
@@ -75,7 +75,9 @@ func readLed(ctx context.Context, db *pgx.Conn, schema string, in *audit.Input) 
 	in.Open, err2 = collected[audit.Open](open, err2)
 	alarms, err3 := db.Query(ctx, fmt.Sprintf(`select id, job_id, coalesce(log_id, 0), cause, status, coalesce(instant, 0) from %s.xxl_job_alarm where trouble is null order by id`, schema))
 	in.Alarms, err3 = collected[audit.Alarm](alarms, err3)
-	return errors.Join(err1, err2, err3)
+	noted, err4 := db.Query(ctx, fmt.Sprintf(`select id, trouble, app_name, trouble_over, status, (extract(epoch from add_time) * 1000)::bigint from %s.xxl_job_alarm where trouble is not null order by id`, schema))
+	in.Noted, err4 = collected[audit.Trouble](noted, err4)
+	return errors.Join(err1, err2, err3, err4)
 }
 
 // collected are the rows of a query, whose columns are the fields of T in their order.

@@ -169,7 +169,7 @@ func TestARuleThatComesWhileATroubleLasts(t *testing.T) {
 					t.Errorf("told %+v", all)
 				}
 				nodes = append(nodes, node("three", third, "far"))
-				time.Sleep(10 * time.Hour)
+				time.Sleep(2 * time.Hour)
 				requireCauses(t, "the third", third, "trouble")
 				far := stage.StartNode(t, st, "far", &stage.Journal{}, func(c *xxljob.Config) { c.App = "far" })
 				time.Sleep(20 * time.Minute)

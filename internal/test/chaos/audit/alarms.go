@@ -44,6 +44,9 @@ func (a *Auditor) addAlarms() {
 		a.alarms.of[k] = append(a.alarms.of[k], one)
 	}
 	for _, t := range a.in.Told {
+		if t.Message != "" {
+			continue
+		}
 		k := told{t.Sink, t.Alarm, cause{t.Run, t.Cause}}
 		a.alarms.told[k] = append(a.alarms.told[k], t.At)
 	}
@@ -89,6 +92,7 @@ func (a *Auditor) checkAlarms(r *Report, from, to int64) {
 	}
 	for _, t := range a.in.Told {
 		switch {
+		case t.Message != "": // see checkNoted
 		case t.Alarm == 0: // at no time that anybody knows
 			r.Wrong++
 			r.problem("message", "%s was told %s", t.Sink, t.Cause)

@@ -17,6 +17,9 @@ type Input struct {
 	Open   []Open
 	Alarms []Alarm
 	Told   []Told
+	// Noted are the troubles that nodes have passed on, and Stopped is the moment at which the nodes began to stop.
+	Noted   []Trouble
+	Stopped int64
 	// Choices are what the routers of services chose.
 	Choices []Choice
 	// Miscounted says where the reports are not equal to a count of the rows.
@@ -149,6 +152,7 @@ func (a *Auditor) Check(from, to int64) *Report {
 	a.checkChains(r, from, to)
 	a.checkLed(r, from, to)
 	a.checkAlarms(r, from, to)
+	a.checkNoted(r, from, to)
 	a.checkDelays(r, from, to)
 	a.checkRecords(r, from, to)
 	a.checkSideBySide(r, from, to)

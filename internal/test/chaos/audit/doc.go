@@ -9,7 +9,7 @@
 //
 //   - lost: a due instant with neither a handler start, nor an interrupted run, nor
 //     a permitted skip; a success without one of its children, a window without run
-//     and record, a failure without an alarm, an alarm that a sink was not told of;
+//     and record, a failure without an alarm, an alarm or a trouble that a sink was not told of;
 //   - double: two starts of one run, or two schedule-born runs of one (instant,
 //     shard); two children of one success, two runs for a window, two rows of one alarm;
 //   - early: a start before its instant, or before the end of what leads to it;

@@ -279,4 +279,17 @@ type Told struct {
 	Instant    int64
 	// At is when, zero where nobody knows.
 	At int64
+	// Message is the name of one about a trouble, of the kind Trouble and about App. Alarm is its row,
+	// zero where a node told of what it had seen itself.
+	Message, Trouble, App string
+}
+
+// Trouble is a row of the table of alarms that says that a trouble has begun or is over. At is in
+// milliseconds.
+type Trouble struct {
+	ID        int64
+	Kind, App string
+	Over      bool
+	Status    int
+	At        int64
 }

@@ -38,10 +38,13 @@ func (s *HTTP) Close() error { return s.server.Close() }
 
 // posted is the part of a message that is looked at.
 type posted struct {
-	ID     string `json:"id"`
-	Job    int64  `json:"job_id,string"`
-	Count  int    `json:"count"`
-	Events []struct {
+	ID      string `json:"id"`
+	App     string `json:"app"`
+	Cause   string `json:"cause"`
+	Trouble string `json:"trouble"`
+	Job     int64  `json:"job_id,string"`
+	Count   int    `json:"count"`
+	Events  []struct {
 		Cause   string    `json:"cause"`
 		Run     int64     `json:"run_id,string"`
 		Instant time.Time `json:"instant"`
@@ -56,6 +59,9 @@ func (s *HTTP) serve(w http.ResponseWriter, r *http.Request) {
 	var p posted
 	err = json.Unmarshal(text, &p)
 	if err == nil && ofTrouble(p.ID) {
+		t := audit.Told{Cause: p.Cause, Trouble: p.Trouble, App: p.App}
+		t.Message, t.Alarm = troubleOf(p.ID)
+		s.accept(t)
 		return
 	}
 	alarm, err2 := alarmOf(p.ID)

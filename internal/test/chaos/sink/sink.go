@@ -8,6 +8,7 @@ package sink
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -99,9 +100,20 @@ func (b *book) String() string {
 	return fmt.Sprintf("%s accepted %d, refused %d and left %d waiting", b.name, b.counts[accepts], b.counts[refuses], b.counts[hangs])
 }
 
-// ofTrouble reports whether the name of a message is that of one about a trouble of a node: it is
-// of no run and has no row, and a cluster under faults has many. They are accepted, and no more.
+// ofTrouble reports whether the name of a message is that of one about a trouble of a node, which is
+// of no run. A cluster under faults has many, and all of them are accepted.
 func ofTrouble(id string) bool { return strings.HasPrefix(id, "xxljob-t") }
+
+// troubleOf is the name of a message about a trouble, and the row in it, "xxljob-t7-rule"; none where a
+// node tells of what it has seen itself, whose messages have a hash there.
+func troubleOf(text string) (id string, alarm int64) {
+	id, _, _ = strings.Cut(text, " ")
+	row, _, _ := strings.Cut(strings.TrimPrefix(id, "xxljob-t"), "-")
+	if len(row) < 16 { // the length of a hash
+		alarm, _ = strconv.ParseInt(row, 10, 64)
+	}
+	return id, alarm
+}
 
 // alarmOf is the row in the name of a message, "xxljob-7-rule".
 func alarmOf(id string) (alarm int64, err error) {
@@ -114,7 +126,7 @@ func alarmOf(id string) (alarm int64, err error) {
 func (b *book) Alarms() (rows []audit.Alarm) {
 	seen := map[int64]bool{}
 	for _, t := range b.Told() {
-		if !seen[t.Alarm] {
+		if !seen[t.Alarm] && t.Message == "" {
 			seen[t.Alarm] = true
 			rows = append(rows, audit.Alarm{ID: t.Alarm, Run: t.Run, Cause: t.Cause, Status: audit.AlarmTold, Instant: t.Instant})
 		}

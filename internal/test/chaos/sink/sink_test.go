@@ -126,22 +126,37 @@ func TestNoEvent(t *testing.T) {
 	}
 }
 
-// TestTrouble: what tells of a trouble of a node is accepted, and not written down.
+// TestTrouble: what tells of a trouble of a node is accepted, and written down by the name of the message.
 func TestTrouble(t *testing.T) {
 	h, err := ListenHTTP("http", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	a, err := http.Post(h.URL(), "application/json", strings.NewReader(`{"id":"xxljob-t12ab-http","cause":"trouble","job_id":"0","count":1,"events":[]}`))
-	if err != nil {
-		t.Fatal(err)
+	for _, id := range []string{"xxljob-t12-http", "xxljob-t0123456789012345-http"} {
+		a, err := http.Post(h.URL(), "application/json", strings.NewReader(`{"id":"`+id+`","cause":"trouble","trouble":"clock","app":"second","job_id":"0","count":1,"events":[]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Body.Close()
+		if a.StatusCode != http.StatusOK {
+			t.Error(a.Status)
+		}
 	}
-	defer a.Body.Close()
-	if told := h.Told(); a.StatusCode != http.StatusOK || len(told) != 0 {
-		t.Errorf("%s, told %+v", a.Status, told)
+	is := audit.Told{Alarm: 12, Message: "xxljob-t12-http", Cause: "trouble", Trouble: "clock", App: "second"}
+	told := h.Told()
+	if len(told) != 2 || told[1].Alarm != 0 || told[1].Message != "xxljob-t0123456789012345-http" {
+		t.Fatalf("told %+v", told)
 	}
-	if _, _, err := read("Subject: xxljob-t12ab-smtp 0 1 0 trouble -62135596800000\r\n\r\n"); !errors.Is(err, errTrouble) {
-		t.Errorf("a mail of a trouble: %v", err)
+	if is.Sink, is.At = "http", told[0].At; told[0] != is {
+		t.Errorf("told %+v, want %+v", told[0], is)
+	}
+	mail, _, err := read("Subject: xxljob-t12-smtp 0 1 trouble clock \"second\"\r\n\r\n")
+	is.Message, is.Sink, is.At = "xxljob-t12-smtp", "", 0
+	if err != nil || mail != is {
+		t.Errorf("a mail of a trouble: %+v, %v", mail, err)
+	}
+	if rows := h.Alarms(); len(rows) != 0 {
+		t.Errorf("rows %+v", rows)
 	}
 }

@@ -1,9 +1,9 @@
 package sink
 
 import (
-	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net"
 	"net/mail"
 	"net/textproto"
@@ -15,7 +15,7 @@ import (
 )
 
 // Subject is the template of a mail's subject, from which SMTP knows what the mail is about.
-const Subject = `{{.ID}} {{.JobID}} {{.Count}}{{range .Events}} {{.RunID}} {{.Cause}} {{.Instant.UnixMilli}}{{end}}`
+const Subject = `{{.ID}} {{.JobID}} {{.Count}}{{if .Trouble}} {{.Cause}} {{.Trouble}} {{printf "%q" .App}}{{else}}{{range .Events}} {{.RunID}} {{.Cause}} {{.Instant.UnixMilli}}{{end}}{{end}}`
 
 // SMTP is a mail server.
 type SMTP struct {
@@ -117,7 +117,8 @@ func (s *SMTP) serve(c *textproto.Conn) {
 // receive takes a mail, or does not.
 func (s *SMTP) receive(text []byte) (reply string, waits bool) {
 	t, job, err := read(string(text))
-	if errors.Is(err, errTrouble) {
+	if err == nil && t.Message != "" {
+		s.accept(t)
 		return "250 well", false
 	}
 	if err != nil {
@@ -134,9 +135,6 @@ func (s *SMTP) receive(text []byte) (reply string, waits bool) {
 	return "250 well", false
 }
 
-// errTrouble says that a mail is about a trouble.
-var errTrouble = errors.New("it is about a trouble")
-
 // read reads the subject of a mail.
 func read(text string) (t audit.Told, job int64, err error) {
 	m, err := mail.ReadMessage(strings.NewReader(text))
@@ -145,9 +143,16 @@ func read(text string) (t audit.Told, job int64, err error) {
 	}
 	var id string
 	var count int
-	subject := m.Header.Get("Subject")
+	subject, err := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject"))
+	if err != nil {
+		return t, 0, fmt.Errorf("subject: %w", err)
+	}
 	if ofTrouble(subject) {
-		return t, 0, errTrouble
+		t.Message, t.Alarm = troubleOf(subject)
+		if _, err := fmt.Sscanf(subject, "%s %d %d %s %s %q", &id, &job, &count, &t.Cause, &t.Trouble, &t.App); err != nil {
+			return t, 0, fmt.Errorf("subject %q: %w", subject, err)
+		}
+		return t, job, nil
 	}
 	if _, err := fmt.Sscan(subject, &id, &job, &count, &t.Run, &t.Cause, &t.Instant); err != nil || count != 1 {
 		return t, 0, fmt.Errorf("subject %q: %w", subject, err)
