@@ -67,7 +67,7 @@ func sessionElsewhere(x *site) (faults found) {
 	if other == nil {
 		other = memory.New()
 	}
-	h := must1(console.New(console.Config{Store: other, Scheduler: must1(xxljob.New(other, xxljob.Config{App: "orders"})), Auth: console.Accounts()}))
+	h := must1(console.NewAlike(console.Config{Store: other, Scheduler: must1(xxljob.New(other, xxljob.Config{App: "orders"})), Auth: console.Accounts()}))
 	x.admin()
 	if other != x.store {
 		_, err := other.AddUser(context.Background(), store.User{Name: "root", Password: hashed(), Grants: store.Grants{Admin: true}})
@@ -119,7 +119,7 @@ func cookieAttributes(x *site) (faults found) {
 		return w.Result().Cookies()
 	}
 	clear, proxied, direct := ask(x.host, nil, false), ask(x.host, http.Header{"X-Forwarded-Proto": {"https"}}, false), ask(x.host, nil, true)
-	always := ask(http.StripPrefix("/console", must1(console.New(console.Config{Store: x.store, Scheduler: x.s, Auth: console.Accounts(), SecureCookies: true, Logger: slog.New(slog.DiscardHandler)}))), nil, false)
+	always := ask(http.StripPrefix("/console", must1(console.NewAlike(console.Config{Store: x.store, Scheduler: x.s, Auth: console.Accounts(), SecureCookies: true, Logger: slog.New(slog.DiscardHandler)}))), nil, false)
 	for what, list := range map[string][]*http.Cookie{"in clear": clear, "behind a proxy": proxied, "by TLS": direct, "that are always secure": always} {
 		if len(list) != 1 {
 			x.Fatalf("%s: %d cookies", what, len(list))

@@ -28,7 +28,7 @@ func fuzzed(f *testing.F) http.Handler {
 		j := must1(s.AddJob(f.Context(), xxljob.Job{App: app, Name: name, Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?"), Param: name}))
 		must1(st.AddRun(f.Context(), j.ID, xxljob.Trigger{}))
 	}
-	return must1(console.New(console.Config{Store: st, Scheduler: s, Logger: slog.New(slog.DiscardHandler), Auth: console.Func(func(*http.Request) (console.User, error) {
+	return must1(console.NewAlike(console.Config{Store: st, Scheduler: s, Logger: slog.New(slog.DiscardHandler), Auth: console.Func(func(*http.Request) (console.User, error) {
 		return console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Editor}}, nil
 	}, "")}))
 }

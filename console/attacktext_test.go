@@ -200,7 +200,7 @@ func (x *site) farNode(app, token string) http.Handler {
 func hostTexts(x *site) (list found) {
 	evil := ""
 	y := *x
-	y.console = must1(console.New(console.Config{Store: x.store, Scheduler: x.s, Title: "<script>alert(1)</script>\u202e\"'", Label: console.Label{Text: "<i>\u200b</i>"}, Logger: slog.New(slog.DiscardHandler),
+	y.console = must1(console.NewAlike(console.Config{Store: x.store, Scheduler: x.s, Title: "<script>alert(1)</script>\u202e\"'", Label: console.Label{Text: "<i>\u200b</i>"}, Logger: slog.New(slog.DiscardHandler),
 		Auth: console.Func(func(*http.Request) (console.User, error) {
 			return console.User{Name: evil, Title: evil, Admin: true}, nil
 		}, ""),

@@ -27,33 +27,53 @@ type console struct {
 	record    xxljob.ChangeRecord  // nil where the store has none
 	mutes     store.MuteKeeper     // nil where the store keeps none
 	appTokens store.AppTokenKeeper // nil where the store keeps none
-	langs     map[string]*lang.Language
-	pages     map[string]*template.Template // by language
-	assets    web.Assets
-	table     []route
-	fields    map[string]*formField // of the form of a job: see formFieldsByOf
-	origins   *http.CrossOriginProtection
-	mount     web.Mount
-	policy    string // Content-Security-Policy
-	hasher    *web.Hasher
-	bodies    *slots.Slots    // for those that are large
-	refused   *slots.Refusals // programs whose token is nobody's
-	failures  web.LoginFailures
-	alone     atomic.Uint64 // by which counter of a name the next try is counted
-	limiters  map[rateKind]*slots.Pacer
-	lookups   *slots.Slots
-	underWay  *slots.Slots
-	lengthy   *slots.Slots
-	costly    *slots.Slots
-	setupper  setupper
-	live      web.Readings
-	counted   counted
-	known     known        // whose sessions the store has confirmed
-	answered  atomic.Int64 // when a page was made of what the store has answered, in Unix milliseconds; 0: not yet
+	printed
+	table    []route
+	fields   map[string]*formField // of the form of a job: see formFieldsByOf
+	origins  *http.CrossOriginProtection
+	mount    web.Mount
+	policy   string // Content-Security-Policy
+	hasher   *web.Hasher
+	bodies   *slots.Slots    // for those that are large
+	refused  *slots.Refusals // programs whose token is nobody's
+	failures web.LoginFailures
+	alone    atomic.Uint64 // by which counter of a name the next try is counted
+	limiters map[rateKind]*slots.Pacer
+	lookups  *slots.Slots
+	underWay *slots.Slots
+	lengthy  *slots.Slots
+	costly   *slots.Slots
+	setupper setupper
+	live     web.Readings
+	counted  counted
+	known    known        // whose sessions the store has confirmed
+	answered atomic.Int64 // when a page was made of what the store has answered, in Unix milliseconds; 0: not yet
+}
+
+// printed is what is the same whatever the config: words, pages, and the files that these refer to.
+type printed struct {
+	langs  map[string]*lang.Language
+	pages  map[string]*template.Template // by language
+	assets web.Assets
+}
+
+// readPrinted reads all of it.
+func readPrinted() (p printed, err error) {
+	if p.assets, err = web.LoadAssets(files, "asset/*.css", "asset/*.js", "asset/*.svg", "asset/vendor/*.js"); err != nil {
+		return p, err
+	}
+	if p.langs, err = lang.Load(words()); err != nil {
+		return p, err
+	}
+	p.pages, err = parsePages(p.langs)
+	return p, err
 }
 
 // New makes a console. All faults of the config come as one error.
-func New(cfg Config) (http.Handler, error) {
+func New(cfg Config) (http.Handler, error) { return newConsole(cfg, readPrinted) }
+
+// newConsole is New with what has been read for it.
+func newConsole(cfg Config, read func() (printed, error)) (http.Handler, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
@@ -78,13 +98,7 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	c.mount = web.Mount{Prefix: cfg.Prefix, SecureCookies: cfg.SecureCookies, TrustedProxies: cfg.TrustedProxies, HasPage: c.hasPage}
 	c.policy = web.PolicyFor(cfg.FrameAncestors)
-	if c.assets, err = web.LoadAssets(files, "asset/*.css", "asset/*.js", "asset/*.svg", "asset/vendor/*.js"); err != nil {
-		return nil, err
-	}
-	if c.langs, err = lang.Load(words()); err != nil {
-		return nil, err
-	}
-	if c.pages, err = c.parsePages(); err != nil {
+	if c.printed, err = read(); err != nil {
 		return nil, err
 	}
 	return c, nil

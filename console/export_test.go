@@ -33,6 +33,12 @@ func Routes() (list []RouteInfo) {
 	return list
 }
 
+// NewAlike is New for tests that make one console after the other: what is the same in all of them is
+// read once, as pages take longer to read than most tests do otherwise.
+func NewAlike(cfg Config) (http.Handler, error) { return newConsole(cfg, readOnce) }
+
+var readOnce = sync.OnceValues(readPrinted)
+
 // OwnPage is web.OwnPage.
 var OwnPage = web.OwnPage
 
@@ -153,16 +159,23 @@ func WithoutEscaping(h http.Handler) http.Handler {
 // WithoutSigns shows characters that are not seen as they are.
 func WithoutSigns(h http.Handler) http.Handler {
 	same := func(s string) string { return s }
+	h = replaced(h, template.FuncMap{"plain": same})
 	for _, l := range h.(*console).langs {
-		h.(*console).pages[l.Tag].Funcs(template.FuncMap{"plain": same, "t": l.Text})
+		h.(*console).pages[l.Tag].Funcs(template.FuncMap{"t": l.Text})
 	}
 	return h
 }
 
+// replaced has functions of pages replaced, in pages that no other console has.
 func replaced(h http.Handler, f template.FuncMap) http.Handler {
-	for _, set := range h.(*console).pages {
+	own, err := readPrinted()
+	if err != nil {
+		panic(err)
+	}
+	for _, set := range own.pages {
 		set.Funcs(f)
 	}
+	h.(*console).printed = own
 	return h
 }
 

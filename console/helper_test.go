@@ -57,7 +57,7 @@ func newSiteOn(t *testing.T, st Store, change ...func(*console.Config)) *site {
 	for _, f := range change {
 		f(&cfg)
 	}
-	h, err := console.New(cfg)
+	h, err := console.NewAlike(cfg)
 	must(t, err)
 	console.RememberHashes(h)
 	mux := http.NewServeMux()

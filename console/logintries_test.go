@@ -104,7 +104,7 @@ func TestNobodyIsKeptOut(t *testing.T) {
 func TestCookiesOfAWholeHost(t *testing.T) {
 	x := newSite(t)
 	x.admin()
-	h := must1(console.New(console.Config{Store: x.store, Scheduler: x.s, Auth: console.Accounts()}))
+	h := must1(console.NewAlike(console.Config{Store: x.store, Scheduler: x.s, Auth: console.Accounts()}))
 	console.RememberHashes(h)
 	proxy := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // rewrites /ops/ to /
 		r.URL.Path = "/" + strings.TrimPrefix(r.URL.Path, "/ops/")

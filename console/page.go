@@ -28,7 +28,7 @@ var ownPart = regexp.MustCompile(`\{\{(define|template) "(title|scripts|content|
 
 // parsePages reads all pages, for each language. They are one set, so that what they have in
 // common is in memory once.
-func (c *console) parsePages() (map[string]*template.Template, error) {
+func parsePages(langs map[string]*lang.Language) (map[string]*template.Template, error) {
 	names, err := fs.Glob(files, "template/*.html")
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (c *console) parsePages() (map[string]*template.Template, error) {
 		}
 	}
 	all := map[string]*template.Template{}
-	for tag, l := range c.langs {
+	for tag, l := range langs {
 		set, err := read.Clone()
 		if err != nil {
 			return nil, err

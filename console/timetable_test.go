@@ -78,7 +78,7 @@ func TestTimetableShowsHoles(t *testing.T) {
 func (x *site) seeing(st Store) *site {
 	x.Helper()
 	y := *x
-	h := must1(console.New(console.Config{Store: st, Scheduler: x.s, Auth: console.Accounts()}))
+	h := must1(console.NewAlike(console.Config{Store: st, Scheduler: x.s, Auth: console.Accounts()}))
 	mux := http.NewServeMux()
 	mux.Handle("/console/", http.StripPrefix("/console", h))
 	y.host = mux
