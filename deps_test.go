@@ -216,6 +216,7 @@ var packageVars = []string{
 	"console errNoLogin",
 	"console browsers",
 	"console systems",
+	"console pickers",
 	"console presets",
 	"console muteSpans",
 	"console tokenSpans",
