@@ -5,6 +5,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -357,13 +358,11 @@ func (q *request) readAppNames(ctx context.Context) ([]string, error) {
 		names = append(names, g.App)
 	}
 	if reader, ok := q.Store.(xxljob.JobReader); ok {
-		counts, err := reader.CountJobs(ctx)
+		of, err := reader.JobValues(ctx, store.FieldApp, "", math.MaxInt32)
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range counts {
-			names = append(names, c.App)
-		}
+		names = append(names, of...)
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil

@@ -156,19 +156,21 @@ func (q *request) timetable() error {
 		return err
 	}
 	key := fmt.Sprintf("timetable %s %#v %s", sightKey(sight.apps, sight.all), f, p.Range.Key)
-	of := search
-	of.After, of.Order, of.Limit = xxljob.Job{}, store.ByNext, soonJobs
-	if p.Ahead, err = shared(q, key+" ahead", func(ctx context.Context) (*ahead, error) {
-		jobs, err := reader.SearchJobs(store.WithShortTexts(ctx, 0), of)
-		return aheadOf(jobs, p.Range, time.Now()), err
-	}); err != nil {
-		return asked(err)
-	}
 	listed, err := shared(q, fmt.Sprintf("%s-jobs-%q", key, q.Query("after")), func(ctx context.Context) (timesListed, error) {
 		return q.under(store.WithShortTexts(ctx, 0)).listTimes(reader, &f, search, p.Range)
 	})
 	if err != nil {
 		return asked(err)
+	}
+	if p.Ahead = listed.ahead; p.Ahead == nil { // the page does not begin with the jobs that are due first
+		of := search
+		of.After, of.Order, of.Limit = xxljob.Job{}, store.ByNext, soonJobs
+		if p.Ahead, err = shared(q, key+" ahead", func(ctx context.Context) (*ahead, error) {
+			jobs, err := reader.SearchJobs(store.WithShortTexts(ctx, 0), of)
+			return aheadOf(jobs, p.Range, time.Now()), err
+		}); err != nil {
+			return asked(err)
+		}
 	}
 	next := ""
 	if last := listed.found.after; last != nil {
@@ -191,6 +193,7 @@ func (q *request) timetable() error {
 
 // timesListed is a page of jobs as it was read, which those share who look at the same.
 type timesListed struct {
+	ahead *ahead // where the page begins with the jobs that it is of, which are read once for both
 	found jobsFound
 	lines []timeLine
 	now   time.Time
@@ -204,7 +207,17 @@ func (q *request) listTimes(reader xxljob.JobReader, f *jobFilter, search xxljob
 	if l.now.IsZero() { // a store in this process goes by its clock
 		l.now = time.Now()
 	}
-	if l.found, err = q.findJobs(reader, f, search); err != nil {
+	if f.order == store.ByNext && search.After.ID == 0 {
+		search.Limit = soonJobs
+		soon, err := reader.SearchJobs(q.ctx, search)
+		if err != nil {
+			return l, err
+		}
+		l.ahead, l.found.jobs = aheadOf(soon, of, time.Now()), soon
+		if len(soon) > f.rows {
+			l.found.jobs, l.found.after = soon[:f.rows], &soon[f.rows-1]
+		}
+	} else if l.found, err = q.findJobs(reader, f, search); err != nil {
 		return l, err
 	}
 	jobs := l.found.jobs

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -210,5 +212,44 @@ func TestTimetableOfManyJobs(t *testing.T) {
 		for _, bad := range []string{"after=x", "text=a%00", "app=a%00"} {
 			root.get("timetable?" + bad).is(http.StatusBadRequest)
 		}
+	})
+}
+
+// searched counts the searches for jobs.
+type searched struct {
+	*memory.Store
+	n int
+}
+
+func (s *searched) SearchJobs(ctx context.Context, q xxljob.JobSearch) ([]xxljob.Job, error) {
+	s.n++
+	return s.Store.SearchJobs(ctx, q)
+}
+
+// TestTimetableIsReadOnce: where the page begins with the jobs that are due first, these are read once, for the
+// page and for its chart; another order or page has its own.
+func TestTimetableIsReadOnce(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		st := &searched{Store: memory.New()}
+		x := newSiteOn(t, st)
+		root := x.admin()
+		for i := range 30 {
+			must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: fmt.Sprintf("job %02d", i), Handler: "work", Schedule: xxljob.FixedRate(40*time.Minute + time.Duration(i)*10*time.Second)}))
+		}
+		for _, c := range []struct {
+			page     string
+			searches int
+		}{{"timetable", 1}, {"timetable?text=job", 1}, {"timetable?order=name", 2}} {
+			before := st.n
+			root.get(c.page).is(http.StatusOK).has("30 times ahead", "job 24").lacks("job 25")
+			if n := st.n - before; n != c.searches {
+				t.Errorf("%s: %d searches, want %d", c.page, n, c.searches)
+			}
+		}
+		older := regexp.MustCompile(`href="([^"]+)" rel="next"`).FindStringSubmatch(root.get("timetable").body)
+		if older == nil {
+			t.Fatal("no second page")
+		}
+		root.get(strings.TrimPrefix(html.UnescapeString(older[1]), "./")).is(http.StatusOK).has("30 times ahead", "job 25", "job 29").lacks("job 24")
 	})
 }

@@ -448,11 +448,17 @@ func (q *jobSearchQueries) define(sql template) {
 	q.countJobs = sql(`select i.app_name, sum(case when i.trigger_status = ` + fmt.Sprint(statusEnabled) + ` then 1 else 0 end)::int,
 	sum(case when ` + stopped + ` then 1 else 0 end)::int, sum(case when ` + manual + ` then 1 else 0 end)::int
 	from {{schema}}.xxl_job_info i group by i.app_name order by i.app_name collate "C"`)
+	const beginning = `
+	where v.v <> '' and pg_catalog.left(pg_catalog.lower(v.v), pg_catalog.length({{arg.prefix}}::text)) = pg_catalog.lower({{arg.prefix}}::text) order by v.v collate "C" limit {{arg.limit}}`
 	values := func(column, from string) query {
-		return sql(`select v.v from (select distinct ` + column + ` v from ` + from + `) v
-	where v.v <> '' and pg_catalog.left(pg_catalog.lower(v.v), pg_catalog.length({{arg.prefix}}::text)) = pg_catalog.lower({{arg.prefix}}::text) order by v.v collate "C" limit {{arg.limit}}`)
+		return sql(`select v.v from (select distinct ` + column + ` v from ` + from + `) v` + beginning)
 	}
-	q.valuesOfApp = values(`i.app_name`, `{{schema}}.xxl_job_info i`)
+	// Apps are few beside their jobs: from each the index leads to the next, and no job is read.
+	next := func(where string) string {
+		return `(select i.app_name from {{schema}}.xxl_job_info i` + where + ` order by i.app_name limit 1)`
+	}
+	q.valuesOfApp = sql(`with recursive v(v) as (` + next("") + ` union all select ` + next(" where i.app_name > v.v") + ` from v where v.v is not null)
+	select v.v from v` + beginning)
 	q.valuesOfHandler = values(`i.executor_handler`, `{{schema}}.xxl_job_info i`)
 	q.valuesOfAuthor = values(`i.author`, `{{schema}}.xxl_job_info i`)
 	q.valuesOfTag = values(`t.t`, `{{schema}}.xxl_job_info i cross join lateral pg_catalog.jsonb_array_elements_text(nullif(i.tags, '')::jsonb) t(t) where i.tags <> ''`)
