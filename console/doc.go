@@ -16,9 +16,14 @@ package console
 // Where things are, for who changes them.
 //
 // A request comes in at console.go: the table in routes.go says who may ask for it and what answers;
-// guard.go reads its form, auth.go, session.go and setup.go say who asks, permission.go is the one
-// place that decides what somebody may, ratelimit.go and logintries.go how often. What has gone wrong
-// is a problem (problem.go), also for the page that says so.
+// auth.go, session.go and setup.go say who asks, permission.go is the one place that decides what
+// somebody may, ratelimit.go and logintries.go how often. What an error means for who asks is in
+// problem.go, with what is said of it.
+//
+// The web side is internal/web, which knows nothing of jobs, of rights and of pages: an Exchange is one
+// request and its answer (its form and query, addresses, cookies, what goes compressed), a Mount where
+// the console is, a Problem an answer that is not what was asked for. A request of this package has an
+// Exchange, and what a page needs beside it: who asks, what is asked about, how it is to look.
 //
 // A page is a method of request that reads, fills a struct of plain values and shows a template of the
 // same name with it: the list of jobs is jobs.go, jobsPage and template/jobs.html. Files are named
@@ -32,8 +37,7 @@ package console
 // each language. The stylesheet has layers (asset/console.css says which), and asset/live.js alone
 // decides what is refreshed when.
 //
-// What has nothing to do with jobs is in rooms below: internal/web, which the web asks for, internal/lang,
-// the catalogues, and internal/diff, which compares texts.
+// The other rooms below are internal/lang, the catalogues, and internal/diff, which compares texts.
 //
 // Tests ask the handler over HTTP (helper_test.go). A new route needs a line in the tables of
 // rights_test.go and attack_test.go, a new word one in each language, a new page one in

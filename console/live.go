@@ -29,17 +29,22 @@ func shared[T any](q *request, key string, read func(context.Context) (T, error)
 	return v, err
 }
 
-// sharedAt is shared, and says when the reading began that is shared, and since which one the same
-// was found; both are zero where none is shared.
-func sharedAt[T any](q *request, key string, read func(context.Context) (T, error)) (v T, of web.Reading, err error) {
+// sharedFor is sharedAt for what may be older than a second.
+func sharedFor[T any](q *request, most time.Duration, key string, read func(context.Context) (T, error)) (v T, of web.Reading, err error) {
 	if !q.IsPart() {
 		v, err = read(q.ctx)
 		return v, of, err
 	}
-	if of, err = q.live.Get(q.ctx, key, func(ctx context.Context) (any, error) { return read(ctx) }); err != nil {
+	if of, err = q.live.GetWithin(q.ctx, most, key, func(ctx context.Context) (any, error) { return read(ctx) }); err != nil {
 		return v, of, err
 	}
 	return of.Value.(T), of, nil
+}
+
+// sharedAt is shared, and says when the reading began that is shared, and since which one the same
+// was found; both are zero where none is shared.
+func sharedAt[T any](q *request, key string, read func(context.Context) (T, error)) (v T, of web.Reading, err error) {
+	return sharedFor(q, web.SharedFor, key, read)
 }
 
 // under is the request as a reading for several carries it out, which ends when that does.
@@ -64,11 +69,19 @@ func sightKey(apps []string, all bool) string {
 // that has found all that the region shows, or the first of those that found the same where it
 // does not show how long something goes on; zero where it shows more than what was read.
 func (q *request) showLive(name, poll string, since time.Time, body any) error {
-	p := q.page(name, body)
+	return q.showLiveMade(name, poll, since, func() any { return body })
+}
+
+// showLiveMade is showLive for a body that is dear to make: it is not where somebody else sees the same.
+func (q *request) showLiveMade(name, poll string, since time.Time, body func() any) error {
+	p := q.page(name, nil)
+	if since.IsZero() || !q.IsPart() {
+		p.Body = body()
+	}
 	if poll != "" && q.IsForeign() && q.Query(web.Plainly) == "" {
 		poll = withQuery(poll, web.Plainly+"=1")
 	}
-	r, err := q.region(p, poll, since)
+	r, err := q.region(p, poll, since, body)
 	if err != nil {
 		return &web.Problem{Status: http.StatusInternalServerError, Key: "problem.panic", Cause: err}
 	}
@@ -96,14 +109,18 @@ func withQuery(to, value string) string {
 	return to + sep + value
 }
 
-// Every is how often the region of the page is asked for. What a run does is of the moment; lists
-// and pages of jobs, of executors and the timetable change with the next one. What is so large that a viewer would be sent more than
+// Every is how often the region of the page is asked for. What a run does is of the moment; the
+// overview is of a time in which somebody looks up, and lists and pages of jobs, of executors and the
+// timetable change with the next one. What is so large that a viewer would be sent more than
 // mostAMinute is asked for less often.
 func (p *page) Every() string { return fmt.Sprintf("%ds", max(p.soonest(), secondsFor(p.Packed))) }
 
 // soonest is after how many seconds the region is asked for at least.
 func (p *page) soonest() int {
-	if p.Name == "jobs" || p.Name == "job" || p.Name == "timetable" || p.Name == "executors" {
+	switch p.Name {
+	case "overview":
+		return 5
+	case "jobs", "job", "timetable", "executors":
 		return 10
 	}
 	return 2
@@ -123,13 +140,16 @@ type region struct {
 
 // region makes the region of a page, once for all who see the same reading in the same language,
 // zone and columns, and may do the same.
-func (q *request) region(p *page, poll string, since time.Time) (region, error) {
+func (q *request) region(p *page, poll string, since time.Time, body func() any) (region, error) {
 	shares, key := poll != "" && len(poll) <= mostOfAPoll && !since.IsZero() && q.user != nil, ""
 	if shares {
 		key = fmt.Sprintf("region %s %q %s %s %v %t %q", p.Name, poll, q.look.language.Tag, q.look.zone, p.Shown(p.Name), q.user.Admin, q.user.Apps)
 		if r, there := q.live.Renew(key, func(v any) bool { r, is := v.(region); return is && r.since.Equal(since) }); there {
 			return r.(region), nil
 		}
+	}
+	if p.Body == nil {
+		p.Body = body()
 	}
 	content, err := p.Own("region")
 	if err != nil {

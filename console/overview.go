@@ -27,6 +27,7 @@ const (
 	lateFrom     = 5 * time.Second // how long a run has waited that is said to be late
 	usualLate    = time.Second     // what is later than that is worth a colour
 	partTime     = 2 * time.Second // how long a part may take beside what needs attention
+	overviewFor  = 2 * time.Second // how old it may be that a viewer is shown who asks again and again
 )
 
 // overviewPage is what it shows.
@@ -92,47 +93,85 @@ func (q *request) overview() error {
 	if !all && len(apps) == 0 {
 		return q.showLive("overview", "", time.Time{}, overviewPage{Empty: true})
 	}
-	world, err := shared(q, "overview", func(ctx context.Context) (finding.World, error) { return finding.Read(ctx, q.Store) })
+	read, at, err := sharedFor(q, overviewFor, "overview "+of.Key+" "+sight, func(ctx context.Context) (overviewRead, error) {
+		return q.under(ctx).readOverview(apps, of)
+	})
 	if err != nil {
 		return asked(err)
 	}
-	b := overviewPage{Said: q.said(), Back: world.Back, Faults: map[string]any{}}
+	since := at.At
+	if len(read.faults) > 0 { // which are told by the number of the request
+		since = time.Time{}
+	}
+	return q.showLiveMade("overview", withRange("overview", q.Query("range")), since, func() any { return q.overviewOf(&read, of) })
+}
+
+// overviewRead is what is read for who sees some apps.
+type overviewRead struct {
+	world   finding.World // of all apps
+	day     []store.Report
+	reports []store.Report // of the range
+	changes []xxljob.Change
+	next    []xxljob.Job
+	mutes   []store.Mute
+	faults  map[string]error
+}
+
+// readOverview reads it. What needs attention is read together for all, whatever they see. The other
+// parts may be missing, each for itself.
+func (q *request) readOverview(apps []string, of span) (r overviewRead, err error) {
+	if r.world, _, err = sharedFor(q, overviewFor, "overview", func(ctx context.Context) (finding.World, error) { return finding.Read(ctx, q.Store) }); err != nil {
+		return r, err
+	}
+	r.faults = map[string]error{}
 	part := func(name string, read func(*request) error) {
 		ctx, cancel := q.within(partTime)
 		defer cancel()
 		if err := read(q.under(ctx)); err != nil {
-			b.Faults[name] = q.whyOf(err)
+			r.faults[name] = err
 		}
 	}
-	var reports []store.Report
 	part("reports", func(q *request) (err error) {
-		reports, err = shared(q, "overview-reports "+sight, func(ctx context.Context) ([]store.Report, error) {
-			return q.under(ctx).reportsIn(apps, span{"24h", chartOf, store.Quarter}, world.Now)
-		})
-		if err == nil {
-			b.Chart, err = q.chartIn(of, apps, sight, &world, reports)
+		if r.day, err = q.reportsIn(apps, spans[1], r.world.Now); err != nil {
+			return err
+		}
+		if r.reports = r.day; of.Key != spans[1].Key {
+			if r.reports, err = q.reportsIn(apps, of, r.world.Now); err != nil {
+				return err
+			}
+		}
+		r.changes, err = q.changedIn(apps, of.begin(r.world.Now))
+		return err
+	})
+	part("next", func(q *request) (err error) {
+		r.next, err = q.under(store.WithShortTexts(q.ctx, 0)).dueNext(apps)
+		return err
+	})
+	part("mutes", func(q *request) (err error) {
+		if q.mutes != nil {
+			r.mutes, err = q.mutes.Mutes(q.ctx)
 		}
 		return err
 	})
-	var next []xxljob.Job
-	part("next", func(q *request) (err error) {
-		next, err = shared(q, "overview-next "+sight, func(ctx context.Context) ([]xxljob.Job, error) {
-			return q.under(store.WithShortTexts(ctx, 0)).dueNext(apps)
-		})
-		return err
-	})
-	var mutes []store.Mute
-	part("mutes", func(q *request) (err error) {
-		mutes, err = q.readMutes()
-		return err
-	})
-	seen := q.seenOf(world)
+	return r, nil
+}
+
+// overviewOf is what the page shows of what was read.
+func (q *request) overviewOf(r *overviewRead, of span) overviewPage {
+	b := overviewPage{Said: q.said(), Back: r.world.Back, Faults: map[string]any{}}
+	for name, err := range r.faults {
+		b.Faults[name] = q.whyOf(err)
+	}
+	if r.faults["reports"] == nil {
+		b.Chart = q.chartIn(of, r)
+	}
+	seen := q.seenOf(r.world)
 	found := q.attention(seen)
-	mutes = q.muted(mutes)
+	mutes := q.muted(r.mutes)
 	open, muted := q.apart(found, mutes, &seen)
 	b.Muted, b.Mutes, b.Unshown = muted, len(mutes), len(mutes)-len(muted)
-	b.Next, b.Soon, b.Running = next[:min(len(next), nextShown)], soonOf(next, world.Now), longest(seen.Running)
-	b.Tiles = q.tiles(&seen, found, reports)
+	b.Next, b.Soon, b.Running = r.next[:min(len(r.next), nextShown)], soonOf(r.next, r.world.Now), longest(seen.Running)
+	b.Tiles = q.tiles(&seen, found, r.day)
 	if b.Faults["reports"] != nil {
 		for i := range b.Tiles {
 			if t := &b.Tiles[i]; t.Key == "hour" || t.Key == "late" {
@@ -145,8 +184,8 @@ func (q *request) overview() error {
 	}
 	b.Count, b.More = len(open), len(open)-len(b.Causes)
 	q.counts = &counts{of: map[string]count{"overview": {N: b.Count}}}
-	b.Empty = len(b.Faults) == 0 && len(found) == 0 && len(next) == 0 && len(seen.Ended) == 0 && !slices.ContainsFunc(seen.Counts, func(c store.JobCount) bool { return c.Enabled+c.Stopped+c.Manual > 0 })
-	return q.showLive("overview", withRange("overview", q.Query("range")), time.Time{}, b)
+	b.Empty = len(b.Faults) == 0 && len(found) == 0 && len(r.next) == 0 && len(seen.Ended) == 0 && !slices.ContainsFunc(seen.Counts, func(c store.JobCount) bool { return c.Enabled+c.Stopped+c.Manual > 0 })
+	return b
 }
 
 // apart are the findings that nobody has muted, and the first mutes, each with what it is about.

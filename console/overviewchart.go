@@ -3,7 +3,6 @@ package console
 // What the chart of the overview spans, what changed meanwhile, and what is due in the next half hour.
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console/internal/web"
-	"github.com/xxljob/xxljob/finding"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -28,7 +26,7 @@ var spans = []span{{"1h", time.Hour, store.Quarter}, {"24h", chartOf, store.Quar
 func (q *request) spanAsked() (span, error) {
 	key := q.Query("range")
 	if key == "" {
-		key = "24h"
+		key = spans[1].Key
 	}
 	for _, s := range spans {
 		if s.Key == key {
@@ -162,35 +160,20 @@ func soonOf(jobs []xxljob.Job, now time.Time) *soon {
 	return s
 }
 
-// chartIn reads and draws the range that the address names.
-func (q *request) chartIn(s span, apps []string, sight string, world *finding.World, day []store.Report) (*chart, error) {
-	reports, begin := day, s.begin(world.Now)
-	var err error
-	if s.Key != "24h" {
-		reports, err = shared(q, "overview-reports "+s.Key+" "+sight, func(ctx context.Context) ([]store.Report, error) {
-			return q.under(ctx).reportsIn(apps, s, world.Now)
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	changes, err := shared(q, "overview-changes "+s.Key+" "+sight, func(ctx context.Context) ([]xxljob.Change, error) {
-		return q.under(ctx).changedIn(apps, begin)
-	})
-	if err != nil {
-		return nil, err
-	}
-	c := q.chartOf(reports, s, world.Now)
+// chartIn draws the range that the address names.
+func (q *request) chartIn(s span, r *overviewRead) *chart {
+	c := q.chartOf(r.reports, s, r.world.Now)
 	if c == nil {
-		return nil, nil
+		return nil
 	}
-	c.Ticks, c.Changes, c.Begin = s.ticks(begin, changes, world.Nodes), len(changes), begin.Format(time.RFC3339)
-	for _, n := range world.Nodes {
+	begin := s.begin(r.world.Now)
+	c.Ticks, c.Changes, c.Begin = s.ticks(begin, r.changes, r.world.Nodes), len(r.changes), begin.Format(time.RFC3339)
+	for _, n := range r.world.Nodes {
 		if !n.Joined.Before(begin) {
 			c.Joined++
 		}
 	}
-	return c, nil
+	return c
 }
 
 // SpansOf are the keys of the ranges.

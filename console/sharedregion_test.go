@@ -70,7 +70,7 @@ func TestEachSeesTheirOwnRegion(t *testing.T) {
 			}
 		}
 		people := viewers(x)
-		pages := []string{"jobs", "jobs?app=orders", "jobs?app=billing", "jobs?state=on", "jobs?order=next", "jobs?order=id&rows=200", "jobs?text=nothing", "jobs?type=CRON", "runs", "runs?app=orders", "runs?state=planned", "runs?text=orders", "runs?late=0"}
+		pages := []string{"jobs", "jobs?app=orders", "jobs?app=billing", "jobs?state=on", "jobs?order=next", "jobs?order=id&rows=200", "jobs?text=nothing", "jobs?type=CRON", "runs", "runs?app=orders", "runs?state=planned", "runs?text=orders", "runs?late=0", "overview", "overview?range=7d"}
 		order := rand.New(rand.NewPCG(1, 2))
 		for _, p := range order.Perm(len(people) * len(pages)) {
 			b, page := people[p/len(pages)], pages[p%len(pages)]

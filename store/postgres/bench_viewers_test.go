@@ -50,6 +50,7 @@ const (
 	numTurns   = 15                     // of lateness: with viewers and without
 	turnLasts  = 3 * time.Second        // of which each is that long
 	turnBegins = 500 * time.Millisecond // behind so much that does not count
+	costBegins = 5 * time.Second        // until all look, and have a session
 	costLasts  = 30 * time.Second       // how long CPU time is counted
 )
 
@@ -198,11 +199,13 @@ func inMS(d time.Duration) string { return fmt.Sprintf("%.2f ms", ms(d)) }
 
 // viewersCost measures what the viewers cost.
 func (l *loaded) viewersCost(b *testing.B) {
-	fmt.Printf("\n%d viewers, in a process of their own, over loopback: pages polled every %v, two logs followed every %v; %d runs/s beside them\n", numViewers, pollEvery, followEvery, loadJobs)
+	fmt.Printf("\n%d viewers, in a process of their own, over loopback: pages polled as often as they say, two logs followed every %v; %d runs/s beside them\n", numViewers, followEvery, loadJobs)
 	fmt.Printf("%-62s %26s %10s\n", "figure", "measured", "budget")
 	v := startChild(b, "viewers")
 	l.lateness(b, v)
-	l.cost(b, v)
+	c := startChild(b, "console")
+	l.cost(b, v, c)
+	l.costOfOverview(b, v, c)
 }
 
 // look has the viewers look at something, or at nothing.
@@ -289,24 +292,41 @@ func (l *loaded) followed(b *testing.B, got seen, console string, logs ...string
 
 // cost measures CPU time and memory of a console in a process of its own, which knows the logs of
 // the scheduler's node by way of the store.
-func (l *loaded) cost(b *testing.B, v *child) {
-	c := startChild(b, "console")
+func (l *loaded) cost(b *testing.B, v, c *child) {
 	used := func() usage { return ask[place, usage](b, c, l.place) }
-	look(b, v, l.watched(used().URL))
-	time.Sleep(5 * time.Second) // until all look, and have a session
-	cpu, inPostgres := used().CPU, l.cpuOfSessions(b)
-	time.Sleep(costLasts)
-	after := used()
-	percent := func(d time.Duration) float64 { return 100 * d.Seconds() / costLasts.Seconds() }
-	own, sessions := percent(after.CPU-cpu), percent(l.cpuOfSessions(b)-inPostgres)
-	got := look(b, v, order{})
-	fmt.Printf("%-62s %26s\n", "polls a second, and how many of them had news", fmt.Sprintf("%.1f, %d %%", float64(got.Polls)/(costLasts+5*time.Second).Seconds(), 100*got.News/max(got.Polls, 1)))
+	got, own, sessions, after := l.costOf(b, v, c, l.watched(used().URL))
 	fmt.Printf("%-62s %26s\n", "CPU time of the console's sessions in Postgres", fmt.Sprintf("%.1f %% of a core", sessions))
 	report(b, "CPU time of the console's process", own > budgetOfCPU, fmt.Sprintf("%.1f %% of a core", own), fmt.Sprintf("%.0f %%", budgetOfCPU))
 	mib := func(n uint64) float64 { return float64(n) / (1 << 20) }
 	more := mib(after.Most) - mib(after.Before)
 	report(b, "heap of the console with its viewers, at most", more > budgetOfHeap>>20, fmt.Sprintf("%.1f MiB (process %.1f)", more, mib(after.Most)), fmt.Sprintf("%d MiB", budgetOfHeap>>20))
 	l.followed(b, got, "in its own", "a run of another node", "a remote run of another node")
+}
+
+// costOf is what it costs, in percent of a core, that the viewers look at something: the console's
+// process, and its sessions in Postgres.
+func (l *loaded) costOf(b *testing.B, v, c *child, o order) (got seen, own, sessions float64, after usage) {
+	b.Helper()
+	used := func() usage { return ask[place, usage](b, c, l.place) }
+	look(b, v, o)
+	time.Sleep(costBegins)
+	cpu, inPostgres := used().CPU, l.cpuOfSessions(b)
+	time.Sleep(costLasts)
+	after = used()
+	percent := func(d time.Duration) float64 { return 100 * d.Seconds() / costLasts.Seconds() }
+	own, sessions = percent(after.CPU-cpu), percent(l.cpuOfSessions(b)-inPostgres)
+	got = look(b, v, order{})
+	fmt.Printf("%-62s %26s\n", "polls a second, and how many of them had news", fmt.Sprintf("%.1f, %d %%", float64(got.Polls)/(costLasts+costBegins).Seconds(), 100*got.News/max(got.Polls, 1)))
+	return got, own, sessions, after
+}
+
+// costOfOverview measures what it costs that all viewers look at the overview, with what that costs
+// Postgres.
+func (l *loaded) costOfOverview(b *testing.B, v, c *child) {
+	url := ask[place, usage](b, c, l.place).URL
+	fmt.Printf("%d viewers of the overview:\n", numViewers)
+	_, own, sessions, _ := l.costOf(b, v, c, order{Pages: slices.Repeat([]string{url + "overview"}, numViewers)})
+	report(b, "CPU time of the console's process and of its sessions", own+sessions > budgetOfCPU, fmt.Sprintf("%.1f + %.1f %% of a core", own, sessions), fmt.Sprintf("%.0f %%", budgetOfCPU))
 }
 
 // cpuOfSessions is the CPU time that the console's sessions have used, where the system tells it.
@@ -408,11 +428,8 @@ func askPoll(b *testing.B, h http.Handler, page, tag string) time.Duration {
 
 // Those who look at live pages: what a browser does that has one open.
 
-// The pace of a page's scripts.
-const (
-	pollEvery   = 2 * time.Second
-	followEvery = time.Second
-)
+// followEvery is the pace of the script of a log.
+const followEvery = time.Second
 
 // order says what is looked at from now on: pages by their addresses, one viewer each, and logs
 // that are followed, each by a viewer more. Nothing ends the looking.
@@ -455,7 +472,7 @@ func (v *viewers) do(o order) (seen, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	v.stop = cancel
 	for i, page := range o.Pages {
-		v.all.Go(func() { v.watch(ctx, page, pollEvery*time.Duration(i)/time.Duration(len(o.Pages))) })
+		v.all.Go(func() { v.watch(ctx, page, 2*time.Second*time.Duration(i)/time.Duration(len(o.Pages))) })
 	}
 	for i, log := range o.Logs {
 		v.all.Go(func() { v.follow(ctx, log, i) })
@@ -463,8 +480,8 @@ func (v *viewers) do(o order) (seen, error) {
 	return got, nil
 }
 
-// polled is where a page is asked for what is new.
-var polled = regexp.MustCompile(`data-hx-get="([^"]*)"`)
+// polled is where a page is asked for what is new, and after how many seconds.
+var polled = regexp.MustCompile(`data-hx-get="([^"]*)" data-hx-trigger="every (\d+)s`)
 
 // watch opens a page after a while, and polls it.
 func (v *viewers) watch(ctx context.Context, page string, after time.Duration) {
@@ -482,8 +499,12 @@ func (v *viewers) watch(ctx context.Context, page string, after time.Duration) {
 		if !v.noted(ctx, err) {
 			return
 		}
+		seconds, err := strconv.Atoi(m[2])
+		if !v.noted(ctx, err) {
+			return
+		}
 		for nothing := true; nothing; {
-			if !pause(ctx, pollEvery) {
+			if !pause(ctx, time.Duration(seconds)*time.Second) {
 				return
 			}
 			began := time.Now()

@@ -13,8 +13,10 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
+// SharedFor is how old a shared reading may be, where nothing else is said.
+const SharedFor = time.Second
+
 const (
-	sharedFor    = time.Second     // how old a shared reading may be
 	keptFor      = 5 * time.Second // how long one is kept, for the next to be compared with
 	flightTime   = 5 * time.Second // how long one may take
 	mostReadings = 64
@@ -35,9 +37,6 @@ type Reading struct {
 	Since time.Time
 }
 
-// young reports whether the reading may still be shared.
-func (s *Reading) young() bool { return s.within(sharedFor) }
-
 // within reports whether the reading is younger than that. One of the future, before a clock was
 // set back, is not.
 func (s *Reading) within(most time.Duration) bool {
@@ -49,11 +48,16 @@ func (s *Reading) within(most time.Duration) bool {
 // in the meantime. The key has to say all that the reading depends on, and so which apps it is
 // for.
 func (s *Readings) Get(ctx context.Context, key string, read func(context.Context) (any, error)) (Reading, error) {
-	if one, there := s.fresh(key); there {
+	return s.GetWithin(ctx, SharedFor, key, read)
+}
+
+// GetWithin is Get for what was read within another time, which is less than what is kept.
+func (s *Readings) GetWithin(ctx context.Context, most time.Duration, key string, read func(context.Context) (any, error)) (Reading, error) {
+	if one, there := s.fresh(key, most); there {
 		return one, nil
 	}
 	v, err := s.Once(ctx, key, func(ctx context.Context) (any, error) {
-		if one, there := s.fresh(key); there { // of a flight that has ended since
+		if one, there := s.fresh(key, most); there { // of a flight that has ended since
 			return one, nil
 		}
 		at := time.Now()
@@ -70,11 +74,15 @@ func (s *Readings) Get(ctx context.Context, key string, read func(context.Contex
 }
 
 // Once reads something, once for all who ask while it is read. The reading goes on when the one
-// who has begun it goes away; it returns no sooner for that, so that the place which the request
-// has is taken for as long as it costs something.
+// who has begun it goes away, for as long as that one might have waited; it returns no sooner for
+// that, so that the place which the request has is taken for as long as it costs something.
 func (s *Readings) Once(ctx context.Context, key string, read func(context.Context) (any, error)) (any, error) {
 	done := s.flights.DoChan(key, func() (v any, err error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flightTime)
+		most := flightTime
+		if end, has := ctx.Deadline(); has {
+			most = min(most, time.Until(end))
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 		defer cancel()
 		defer func() { // it would end the process: there is nobody above who recovers
 			if p := recover(); p != nil {
@@ -97,11 +105,11 @@ func (s *Readings) Once(ctx context.Context, key string, read func(context.Conte
 	return nil, ctx.Err()
 }
 
-func (s *Readings) fresh(key string) (kept Reading, there bool) {
+func (s *Readings) fresh(key string, most time.Duration) (kept Reading, there bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept, there = s.kept[key]
-	return kept, there && kept.young()
+	return kept, there && kept.within(most)
 }
 
 // Keep keeps a reading for others, and for a while to compare the next one with, and returns it
