@@ -10,6 +10,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/test/stage"
+	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/xxljobtest"
 )
 
@@ -89,6 +90,46 @@ func TestRefusedHasALine(t *testing.T) {
 		}
 		if lines := log.With(`msg="xxljob: the scheduler has started"`, "handlers=[h]", "zone=UTC", "store=*memory.Store", "level=INFO"); len(lines) != 1 {
 			t.Errorf("the start has lines %s", lines)
+		}
+	})
+}
+
+// TestAppsWithoutExecutorsAreNamed: apps with enabled jobs that have had no executor for ten minutes are named
+// once an hour, all in one line by one of the nodes; one that stops its jobs, or has somebody, is not.
+func TestAppsWithoutExecutorsAreNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, log := memory.New(), &stage.LogLines{}
+		start := func(app string) xxljob.Scheduler {
+			cfg := xxljob.Config{App: app, Node: "of-" + app}
+			log.LogTo(&cfg)
+			s, err := xxljob.New(st, cfg)
+			stage.Must(t, err)
+			stage.Must(t, s.Handle("work", stage.NothingToDo))
+			stage.Must(t, s.Start(t.Context()))
+			return s
+		}
+		nodes := []xxljob.Scheduler{start("one"), start("two")}
+		for _, app := range []string{"one", "far", "away", "rests"} {
+			_, err := nodes[0].AddJob(t.Context(), xxljob.Job{App: app, Key: "k", Name: "k", Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?"), Stopped: app == "rests"})
+			stage.Must(t, err)
+		}
+		named := func(after time.Duration, want int, apps string) {
+			t.Helper()
+			time.Sleep(after)
+			synctest.Wait()
+			lines := log.With("level=WARN", "have had no executor for ten minutes or more")
+			if len(lines) != want || want > 0 && !strings.Contains(lines[want-1], "apps="+apps+" unnamed=0") {
+				t.Errorf("%d lines, want %d, the last with %s: %q", len(lines), want, apps, lines)
+			}
+		}
+		named(9*time.Minute, 0, "")
+		named(6*time.Minute, 1, `"away, far"`)
+		named(50*time.Minute, 1, `"away, far"`)
+		named(15*time.Minute, 2, `"away, far"`)
+		nodes = append(nodes, start("away"))
+		named(70*time.Minute, 3, "far")
+		for _, s := range nodes {
+			stage.Must(t, s.Stop(t.Context()))
 		}
 	})
 }
