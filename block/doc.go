@@ -12,5 +12,9 @@
 //
 // A strategy works per job and per executor, as in XXL-JOB: an executor knows
 // nothing of what its job does elsewhere. The package only decides; who calls
-// [Decide] queues, refuses and stops.
+// [Decide] queues, refuses and stops. That is an executor, when a trigger has reached it
+// (executor/accept.go). What a strategy means before that, for whoever plans, orders and sends runs,
+// is one table, package internal/blockrule: whether the order of a job's runs is kept, whether its
+// triggers are sent one after the other, whether runs may be side by side, whether a later one covers
+// those that wait.
 package block

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/blockrule"
 	"github.com/xxljob/xxljob/internal/idmap"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -109,7 +110,7 @@ func (e *Executor) admit(o *origin, req *wire.TriggerRequest, now time.Time) wir
 	}
 	j := o.jobs[req.JobID]
 	busy := j.busy()
-	if req.ExecutorBlockStrategy == block.Concurrent {
+	if blockrule.Of(req.ExecutorBlockStrategy).SideBySide {
 		busy = !j.takes(sideBySide(req))
 	}
 	action := block.Decide(req.ExecutorBlockStrategy, busy)

@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/blockrule"
 	"github.com/xxljob/xxljob/internal/guard"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -373,7 +373,7 @@ func traceOf(req *wire.TriggerRequest) string {
 
 // sideBySide is how many runs of a job a request lets run at once.
 func sideBySide(req *wire.TriggerRequest) int {
-	if req.ExecutorBlockStrategy != block.Concurrent {
+	if !blockrule.Of(req.ExecutorBlockStrategy).SideBySide {
 		return 1
 	}
 	return min(max(req.MaxPerExecutor, 0), math.MaxInt32)

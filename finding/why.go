@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/blockrule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -171,7 +171,7 @@ func WhyRun(w World, r store.Run) []Finding {
 	slices.SortStableFunc(a.found, func(x, y Finding) int { return cmp.Compare(gravity(x), gravity(y)) })
 	var before []int64
 	for i := range w.Running {
-		if x := &w.Running[i]; x.JobID == r.JobID && x.ID != r.ID && j.Block != block.Concurrent {
+		if x := &w.Running[i]; x.JobID == r.JobID && x.ID != r.ID && !blockrule.Of(j.Block).SideBySide {
 			before = append(before, x.ID)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/blockrule"
 	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/schedule"
@@ -98,7 +99,7 @@ func (j Job) validate(routes []string, subSecond bool) error {
 	}
 	if j.MaxPerExecutor < 0 || j.MaxPerExecutor > 10_000 {
 		f.Add("MaxPerExecutor", j.MaxPerExecutor, errors.New("want 1 to 10000, or 0 for the executor's places"))
-	} else if j.MaxPerExecutor > 0 && j.Block != block.Concurrent {
+	} else if j.MaxPerExecutor > 0 && !blockrule.Of(j.Block).SideBySide {
 		f.Add("MaxPerExecutor", j.MaxPerExecutor, fmt.Errorf("is for Block %s, and Block is %q", block.Concurrent, j.Block))
 	}
 	if j.Timeout < 0 || j.Timeout%time.Second != 0 || j.Timeout > maxTimeout {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/blockrule"
 	"github.com/xxljob/xxljob/internal/cron"
 	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/schedule"
@@ -26,7 +27,7 @@ var errManualGroup = errors.New("the app is a manual group: nothing says that it
 // checkConcurrent refuses a concurrent job of a manual group, and warns where executors of
 // its app would run it one after the other.
 func (d *Catalog) checkConcurrent(ctx context.Context, job *store.Job) error {
-	if job.Block != block.Concurrent {
+	if !isConcurrent(*job) {
 		return nil
 	}
 	manual, err := d.isManual(ctx, job.App)
@@ -69,7 +70,7 @@ func (d *Catalog) findManual(ctx context.Context, app string, jobs []store.Job, 
 	return nil
 }
 
-func isConcurrent(job store.Job) bool { return job.Block == block.Concurrent }
+func isConcurrent(job store.Job) bool { return blockrule.Of(job.Block).SideBySide }
 
 // warnOfQueues warns of registered executors that do not run the runs of a job side by side.
 // What a registry of the user's knows of its addresses is not asked for.

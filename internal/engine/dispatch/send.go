@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/blockrule"
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/queue"
 	"github.com/xxljob/xxljob/internal/engine/registry"
@@ -346,7 +346,7 @@ func (s *sender) requestOf(f *queue.Flight) wire.TriggerRequest {
 			req.PreviousAt = at.UnixMilli()
 		}
 	}
-	if b := req.ExecutorBlockStrategy; b == block.CoverEarly || b == block.DiscardLater {
+	if !blockrule.Of(req.ExecutorBlockStrategy).Waits {
 		req.DueAt = p.At
 	}
 	s.tellZone(&req, f.Job)

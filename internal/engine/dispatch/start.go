@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/blockrule"
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/lease"
 	"github.com/xxljob/xxljob/internal/engine/queue"
@@ -227,7 +228,7 @@ func (s *starter) startOf(a *queue.Attempt) store.Start {
 		RunID: run.ID, JobID: a.Job.ID, Shard: run.Shard, Epoch: epoch, JobVersion: a.Job.Version,
 		State: store.StateStarted, Owner: s.Leases.Incarnation, Token: s.Leases.NewToken(epoch),
 		Address: a.Route.Address, Targets: a.Route.Targets,
-		Serial: a.Route.Ordered && !a.Route.Remote, AfterRetries: a.Job.Block == block.SerialExecution && !a.Job.RetryAside,
+		Serial: a.Route.Ordered && !a.Route.Remote, AfterRetries: blockrule.Of(a.Job.Block).KeepsOrder && !a.Job.RetryAside,
 		Instant: run.Due(), TriggerID: run.TriggerID,
 		Handler: a.Job.Handler, Block: a.Job.Block, Param: a.Job.Param, Retries: max(a.Job.Retries-(run.Attempt-run.Reruns), 0),
 		Msg: s.buffers.said(a.Route.Msg), Known: run,

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/blockrule"
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/queue"
 	"github.com/xxljob/xxljob/internal/engine/registry"
@@ -110,7 +110,7 @@ func (w *waiter) waitsForItself(ctx context.Context, run store.Run) error {
 		return nil // its planned runs are cancelled
 	case err != nil:
 		return errs.In(fmt.Sprintf("wait for run %d", run.ID), err)
-	case !oneByOne(&job) || !w.comesTo(ctx, own.Run.Address, &run, &job):
+	case !blockrule.OneByOne(job.Block, job.MaxPerExecutor) || !w.comesTo(ctx, own.Run.Address, &run, &job):
 		return nil
 	}
 	return errs.In(fmt.Sprintf("wait for run %d, which is queued behind the caller's own, %d, of job %d %q, whose runs follow each other there",
@@ -133,11 +133,6 @@ func (w *waiter) stoppedFromInside(ctx context.Context) error {
 		return errs.In(fmt.Sprintf("stop, which waits for the handler of run %d that has called it: let another goroutine call it", r.RunID), errs.ErrWaitsForItself)
 	}
 	return nil
-}
-
-// oneByOne reports whether an address has one run of the job at a time, and others queue.
-func oneByOne(job *store.Job) bool {
-	return job.Block == block.SerialExecution || job.Block == block.Concurrent && job.MaxPerExecutor == 1
 }
 
 // comesTo reports whether it is certain that a planned run goes to the address of a node,

@@ -3,7 +3,7 @@ package queue
 import (
 	"time"
 
-	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/blockrule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -296,18 +296,18 @@ func (q *Queue) InTurn(batch []Attempt) []Attempt {
 	defer q.mu.Unlock()
 	for i := range batch {
 		waits := false
-		switch a := &batch[i]; a.Job.Block {
-		case block.SerialExecution:
+		switch a, rule := &batch[i], blockrule.Of(batch[i].Job.Block); {
+		case rule.KeepsOrder:
 			if waits = q.waitsBehind(a) || q.waitsForRetry(a); waits {
 				q.lookForRouter(a.Item)
 			}
-		case block.Concurrent:
+		case rule.SentInOrder:
+			waits = q.waitsToSettle(a)
+		default:
 			_, owned := q.leases.Epoch(int(a.Run.Shard))
 			if waits = !owned; waits {
 				q.forget(a.Item)
 			}
-		default:
-			waits = q.waitsToSettle(a)
 		}
 		if !waits {
 			turn = Keep(turn, batch, i)

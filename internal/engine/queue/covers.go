@@ -3,7 +3,7 @@ package queue
 import (
 	"slices"
 
-	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/blockrule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -70,7 +70,7 @@ func (q *Queue) groupCovers(batch []Attempt, now int64) (grouped map[int]bool) {
 	var groups map[coverAt][]int
 	var order []coverAt
 	for i := range batch {
-		if batch[i].Job.Block != block.CoverEarly {
+		if !blockrule.Of(batch[i].Job.Block).Covers {
 			continue
 		}
 		if at, ok := batch[i].coverAt(); ok {
@@ -147,7 +147,7 @@ func (q *Queue) handsOver(leader, en *Item) {
 // parkForRoom parks an attempt that lacks room at its address, or has it go with one that waits
 // already, unless a run that must go alone stands between them.
 func (q *Queue) parkForRoom(room WaitKey, a *Attempt) {
-	if a.Job.Block == block.CoverEarly {
+	if blockrule.Of(a.Job.Block).Covers {
 		at, covers := a.coverAt()
 		if last := q.Due.covers.last(at); covers && last != nil && !last.cover.alone && last.Run.Key().Before(a.Run.Key()) {
 			q.goesWith(last, at, a.Item)

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/blockrule"
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/store"
 )
@@ -172,5 +172,5 @@ func (b *jobBook) JobGone(id int64) {
 // isSerial reports whether a job is known to be a serial one.
 func (b *jobBook) isSerial(jobID int64) bool {
 	ref := b.refs[jobID]
-	return ref != nil && ref.job.Block == block.SerialExecution
+	return ref != nil && ref.job.ID != 0 && blockrule.Of(ref.job.Block).KeepsOrder
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/blockrule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -282,11 +282,11 @@ func ForExecutor(app string) WaitKey { return WaitKey{kind: kindExecutor, app: a
 // serial one. Of a concurrent job with a maximum several have that place at an attached executor,
 // so that the others wait in the store; a concurrent job has no order.
 func JobPlaceAt(job *store.Job, address string) WaitKey {
-	remote := store.IsRemote(address)
+	remote, rule := store.IsRemote(address), blockrule.Of(job.Block)
 	switch {
-	case job.Block == block.SerialExecution, remote && job.Block != block.Concurrent:
+	case rule.KeepsOrder, remote && rule.SentInOrder:
 		return AnswerAt(job, address)
-	case job.Block == block.Concurrent && job.MaxPerExecutor > 0 && !remote:
+	case rule.SideBySide && job.MaxPerExecutor > 0 && !remote:
 		return WaitKey{kind: kindJobPlace, jobID: job.ID, address: address, most: job.MaxPerExecutor}
 	}
 	return WaitKey{}

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/blockrule"
 	"github.com/xxljob/xxljob/internal/compact"
 	"github.com/xxljob/xxljob/internal/timering"
 	"github.com/xxljob/xxljob/store"
@@ -50,7 +50,7 @@ func (t inTransit) isBehind(jobID int64, r timering.Key) bool {
 
 // InTransit reports whether a started run is in transit, as its row says.
 func InTransit(r store.Run) bool {
-	return r.State == store.StateStarted && r.Block == block.SerialExecution && !store.IsRemote(r.Address) && r.Taken.IsZero()
+	return r.State == store.StateStarted && blockrule.Of(r.Block).KeepsOrder && !store.IsRemote(r.Address) && r.Taken.IsZero()
 }
 
 // The order of a serial job's runs that are handed to other nodes. A run is in transit

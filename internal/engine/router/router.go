@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xxljob/xxljob/block"
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/blockrule"
 	"github.com/xxljob/xxljob/internal/compact"
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/queue"
@@ -97,7 +97,7 @@ func (ro *Router) decide(ctx context.Context, en *queue.Item, job *store.Job) (*
 	}
 	r.Msg = ro.routeMsg(&en.Run, job, addrs, r.Msg)
 	r.Refused = ro.Resolver.Equip(&r.Destination, job)
-	if en.Run.Sharding() != (store.Sharding{}) && !r.JobPlace.IsJobPlace() && job.Block != block.Concurrent {
+	if en.Run.Sharding() != (store.Sharding{}) && !r.JobPlace.IsJobPlace() && blockrule.Of(job.Block).SentInOrder {
 		r.JobPlace = queue.PartAt(job, en.Run.TriggerID(), r.Address) // see choosePart
 	} else if ro.isSame(en, job, r) {
 		en.Ref.Memo = &routeMemo{job: job, addrs: addrs, kind: en.Run.RunType(), to: r}
@@ -212,7 +212,7 @@ func (ro *Router) choosePart(ctx context.Context, run *compact.Planned, job *sto
 	if i >= len(addrs) {
 		i = 0
 	}
-	if job.Block == block.SerialExecution || job.Block == block.Concurrent {
+	if blockrule.Of(job.Block).Waits {
 		return queue.Routed{Destination: queue.Destination{Address: addrs[i]}}, nil // the parts queue, or run side by side
 	}
 	under, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) {
@@ -279,7 +279,7 @@ func (c *Resolver) Equip(r *queue.Destination, job *store.Job) (refused string) 
 	if !local {
 		return c.equipRemote(r, job)
 	}
-	r.JobPlace, r.Ordered = queue.JobPlaceAt(job, r.Address), job.Block == block.SerialExecution
+	r.JobPlace, r.Ordered = queue.JobPlaceAt(job, r.Address), blockrule.Of(job.Block).KeepsOrder
 	r.Places = core.AttachedPlaces
 	if inc != c.Incarnation {
 		return ""
@@ -291,7 +291,7 @@ func (c *Resolver) Equip(r *queue.Destination, job *store.Job) (refused string) 
 	}
 	if _, ours := exec.(*executor.Executor); !ours {
 		r.Lane = queue.LaneFast // or slow: decided when the place is taken
-		if r.Exec != nil && !r.JobPlace.IsJobPlace() && job.Block != block.Concurrent {
+		if r.Exec != nil && !r.JobPlace.IsJobPlace() && blockrule.Of(job.Block).SentInOrder {
 			r.JobPlace = queue.AnswerAt(job, r.Address) // ours goes by when runs were due, this one perhaps by how they arrive
 		}
 	}
@@ -306,6 +306,6 @@ func (c *Resolver) equipRemote(r *queue.Destination, job *store.Job) (refused st
 		return "address " + r.Address + ": " + err.Error() // the book leaves out such ones
 	}
 	r.Exec, r.Remote, r.Lane = peer, true, queue.LaneFast
-	r.JobPlace, r.Ordered = queue.JobPlaceAt(job, r.Address), job.Block == block.SerialExecution
+	r.JobPlace, r.Ordered = queue.JobPlaceAt(job, r.Address), blockrule.Of(job.Block).KeepsOrder
 	return ""
 }
