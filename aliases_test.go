@@ -6,7 +6,9 @@ import (
 	"go/token"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,24 +50,45 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// TestThePathOfARun: the files that the comment of room node lists, in the order in which a run
-// passes them, are there.
+// TestThePathOfARun: the files that the comment of room node lists are there. The path itself, in the
+// order in which a run passes them, is short: 14 files of 6 packages; what branches off is listed
+// behind it.
 func TestThePathOfARun(t *testing.T) {
 	text, err := os.ReadFile("internal/engine/node/doc.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := regexp.MustCompile(`(?m)^//\t(\w+/\w+\.go) `).FindAllSubmatch(text, -1)
-	if len(files) == 0 {
-		t.Fatal("there is no list")
+	path, branches, found := strings.Cut(string(text), "// # What branches off\n")
+	branches, _, _ = strings.Cut(branches, "// # Heartbeat\n")
+	if !found {
+		t.Fatal("there is no list of what branches off")
 	}
-	for _, f := range files {
-		name := string(f[1])
-		if !strings.HasPrefix(name, "store/") {
-			name = "internal/engine/" + name
+	listed := func(text string) (files []string) {
+		for _, f := range regexp.MustCompile(`(?m)^//\t([\w/]+\.go) `).FindAllStringSubmatch(text, -1) {
+			name := f[1]
+			if _, err := os.Stat("internal/engine/" + name); err == nil {
+				name = "internal/engine/" + name
+			} else if _, err := os.Stat(name); err != nil {
+				t.Error(err)
+			}
+			files = append(files, name)
 		}
-		if _, err := os.Stat(name); err != nil {
-			t.Error(err)
+		return files
+	}
+	packages := map[string]bool{}
+	spine := listed(path)
+	for _, name := range spine {
+		packages[filepath.Dir(name)] = true
+	}
+	if len(spine) == 0 || len(spine) > 14 || len(packages) > 6 {
+		t.Errorf("the path has %d files of %d packages, want at most 14 of 6", len(spine), len(packages))
+	}
+	for _, name := range listed(branches) {
+		if slices.Contains(spine, name) {
+			t.Errorf("%s is of the path, and branches off it", name)
 		}
+	}
+	if others := listed(branches); len(others) < 20 {
+		t.Errorf("only %d files branch off", len(others))
 	}
 }

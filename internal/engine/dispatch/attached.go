@@ -31,7 +31,8 @@ func (a attachedAdmin) asAdmin() wire.Admin {
 	return loggingAdmin{a}
 }
 
-// Callback stores the results; it returns once they are stored, or ctx ends. Those whose runs
+// Callback stores the results; it returns once they are stored, or taken over by this node (finish.go
+// says which are), or ctx ends. Those whose runs
 // have lines that are still to be written are stored after the others, which do not wait for them.
 func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest) (wire.Return, error) {
 	reqs, others, goals := a.lines.Apart(reqs)

@@ -149,5 +149,7 @@ func (d *Dispatcher) AdoptOrphans(ctx context.Context) error { return d.recovery
 // LookForOrphans has orphans looked for in the next time, since the store may have forgotten
 // what it had acknowledged. LooksAgain reports whether they are to be looked for, or whether runs of
 // nodes that are gone are left about which the store lets nobody decide.
-func (d *Dispatcher) LookForOrphans()  { d.unconfirmed.lookLater() }
-func (d *Dispatcher) LooksAgain() bool { return d.recovery.mayHaveOrphans() || d.recovery.undecided }
+func (d *Dispatcher) LookForOrphans() { d.unconfirmed.lookLater() }
+func (d *Dispatcher) LooksAgain() bool {
+	return d.recovery.mayHaveOrphans() || d.recovery.verdictRefused
+}

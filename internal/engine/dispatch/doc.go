@@ -147,6 +147,26 @@
 // start, a pause, or a store that was away, all of these times begin anew. A result that comes
 // first wins.
 //
+// # What is not known
+//
+// Each doubt has a name, and one who ends it:
+//
+//	name          what is not known                               who asks whom                   until when
+//	uncertain     whether a Start that had an error took effect   the start loop reads the runs   the store has told
+//	unconfirmed   whether a Start or a take that had an error     recovery, once a minute and     unconfirmedKept after
+//	              takes effect even later                         after an error, reads what is   the last error
+//	                                                              under way here (orphans)
+//	inDoubt       whether an executor elsewhere has a run: its    inDoubt asks the executor, or   a reply, a result, or
+//	              trigger had no answer                           sends the same again            evidence that it is lost
+//	unreported    whether an executor elsewhere still has a run   the owner of its shard asks     a result, or evidence
+//	              that it has accepted                            the executor                    that it is lost
+//	unstored      whether results are stored: Finish had an       whoever stores them tries       the store has told; health
+//	              error, or refused them                          again                           names the oldest
+//
+// Two more are no doubts about one run: verdictRefused (recover.go) has a verdict about a gone node's
+// runs given again with the next beat, and room scan's unconfirmedClaim has planned runs read for
+// half a minute after a Claim without an answer.
+//
 // # Hand-over
 //
 // A run addressed to another node waits in that node's inbox, which is the row itself: no node
@@ -156,11 +176,12 @@
 //
 // # Results
 //
-// finisher stores results in batches and acknowledges them after that. What ends gives back its
+// finisher stores results in batches and answers after that. What ends gives back its
 // places, wakes those who wait, and re-arms its job if that waited. An executor of this process
 // that brings several results hears of it 5 ms later, unless runs wait for room, so that more
 // of them go into the next transaction (letGather). Results of runs that others have locked
-// have a loop of their own (lockedLoop), so that one locked row holds up nothing else.
+// have a loop of their own (lockedLoop), so that one locked row holds up nothing else; an executor of this
+// process is answered before they are stored (finish.go says why that is no promise broken).
 //
 // What handlers say of their progress goes to the rows batched, once a second at most
 // (progress). What was said last is part of the result, so nothing waits for any of it.

@@ -18,8 +18,15 @@ import (
 
 // Input: results, from attached executors (Callback) and from the scheduler's
 // own decisions (finishAsync). Output: final states in the store; places for the
-// runs that wait, to start.go. An executor's callback is answered only after its
-// results are stored.
+// runs that wait, to start.go.
+//
+// An executor of this process is answered once its results are stored, or taken over: those whose
+// rows others have locked, and those that the store refuses, stay here in memory (lockedLoop), so
+// that they hold up none of the others. That gives away nothing: the executor, which has them in memory
+// as well, dies with this process, and then their runs end as lost either way. Until a result is
+// stored its run is under way here: it keeps its place, Stop waits for it, and nobody is told that it
+// has ended. Executors elsewhere, which would send a result again, are answered by room admin
+// (results.go), and only once it is stored.
 
 // finisher stores results, and acts on what was stored.
 type finisher struct {

@@ -25,22 +25,22 @@ const interrupted = "interrupted: the node that ran it is gone"
 // belongs to the lease loop.
 type recovery struct {
 	*core.Core
-	queue       *queue.Queue
-	finisher    *finisher
-	watcher     *watcher
-	inDoubt     *inDoubt
-	launcher    *launcher
-	unconfirmed *unconfirmed
-	reload      *lease.ReloadSet
-	sightings   sightings
-	undecided   bool // the store has refused a verdict at the last look: it is tried again with the next beat
+	queue          *queue.Queue
+	finisher       *finisher
+	watcher        *watcher
+	inDoubt        *inDoubt
+	launcher       *launcher
+	unconfirmed    *unconfirmed
+	reload         *lease.ReloadSet
+	sightings      sightings
+	verdictRefused bool // the store has refused a verdict at the last look: it is tried again with the next beat
 }
 
 // settleGone settles the runs of gone nodes in this node's shards, and buries
 // the nodes. Nodes that take no more runs have those put back that they have not
 // taken.
 func (c *recovery) settleGone(ctx context.Context) error {
-	c.undecided = false
+	c.verdictRefused = false
 	nodes := c.Leases.ToSettle()
 	if err := c.settleNew(ctx, nodes); err != nil {
 		return err
@@ -175,7 +175,7 @@ func (c *recovery) settleHalves(ctx context.Context, runs []store.Run, verdicts 
 		if !judged || done[r.ID] {
 			continue
 		}
-		c.undecided = true
+		c.verdictRefused = true
 		if why := refused[r.ID]; why != nil {
 			c.Core.Troubles.Refused(c.Clock.Now(), r.App, r.JobID, fmt.Sprintf("to decide about its run %d, whose node is gone", r.ID), why)
 		}

@@ -9,22 +9,75 @@
 //
 // # The path of a run
 //
-// From an instant to what follows its run, in this order:
+// From an instant to the end of its run where all goes well, at an executor of this process. Each
+// file is followed by what it hands on to the next:
 //
 //	scan/scan.go            finds the jobs that are due within the window
+//	scan/claim.go           has plan.go say what becomes of them, and the store insert that at once
 //	plan/plan.go            says which of their instants become runs
-//	scan/claim.go           has the store insert these and advance the jobs, at once
 //	queue/queue.go          holds them until shortly before their time
 //	queue/held.go           has the ring, and of a full app the earliest runs only
 //	dispatch/start.go       the start loop: takes what is due, apps in turn, batch after batch
+//	queue/attempt.go        says whose turn it is (InTurn) and, behind router.go, gives places (ReserveAll)
 //	router/router.go        says where each run goes
-//	queue/attempt.go        gives it places, or has it wait for what it lacks
 //	dispatch/startbatch.go  has the store mark a batch started, and acts on each answer
 //	dispatch/launch.go      has each go on that was started
-//	queue/flight.go         makes of each a run that is under way, until it has ended
+//	queue/flight.go         makes of each a run that is under way (inflight.go), until it has ended
 //	dispatch/send.go        waits for the instant and calls the executor, which runs the handler
-//	dispatch/finish.go      stores the result, then acknowledges it
+//	dispatch/finish.go      has the store take the result, then answers the executor
 //	store/follow.go         says what follows, in the transaction that ends the run
+//
+// # What branches off
+//
+// What the store does on that path; store/memory has files of the same names:
+//
+//	store/postgres/plans_claim.go     Claim: jobs go on, their runs are inserted
+//	store/postgres/start.go           Start: planned runs are marked started
+//	store/postgres/finish.go          Finish: runs end
+//	store/postgres/finish_follow.go   inserts what follow.go has said: a retry, rows that are owed
+//
+// What the executor does on it:
+//
+//	executor/accept.go     takes a run, or refuses it: the block strategy
+//	executor/job.go        runs the handlers of a job in their turn
+//	executor/outbox.go     keeps results until they are taken
+//	dispatch/attached.go   takes them, in this process
+//
+// Where a run waits, and what it waits for:
+//
+//	internal/timering/timering.go  the ring: until shortly before the run's time
+//	queue/due.go                   due runs, apps in turn, and the waitlists
+//	queue/lanes.go                 room in lanes, at addresses and executors: what a WaitKey stands for
+//	queue/order.go                 the order of a serial job's runs
+//
+// To an executor in another process:
+//
+//	dispatch/mark.go        the executor has accepted the run: dispatched
+//	dispatch/reroute.go     it has refused: the next address, or the end
+//	dispatch/indoubt.go     nobody knows: the executor is asked
+//	dispatch/unreported.go  it was accepted, and no result comes
+//	admin/results.go        its result comes over HTTP
+//
+// By way of another node:
+//
+//	dispatch/inbox.go    takes what other nodes have addressed here
+//	dispatch/watch.go    learns of the end of what went to another node
+//	dispatch/recover.go  settles what a node that is gone has left
+//	dispatch/orphans.go  finds what is under way here by the store alone
+//
+// A call of the store without an answer:
+//
+//	dispatch/uncertain.go    reads what has become of a batch's start
+//	dispatch/unconfirmed.go  remembers what may take effect even later
+//
+// Into it, and out of it, beside instants:
+//
+//	catalog/trigger.go  a run by hand
+//	scan/reload.go      planned runs that others have inserted, or another node has left
+//	scan/owed.go        pays what successes owe: children and joins
+//	scan/ahead.go       moves runs that are planned far ahead
+//	dispatch/kill.go    ends a run from outside
+//	alarms/alarms.go    has alarms of runs that ended badly told
 //
 // # Heartbeat
 //

@@ -22,15 +22,15 @@ import (
 // claimer plans due jobs. It belongs to the scan loop.
 type claimer struct {
 	*core.Core
-	queue     *queue.Queue
-	bus       *events.Bus
-	reload    *lease.ReloadSet
-	unsettled unsettled
-	claiming  claimCalls
-	waiting   waitingJobs
-	unable    int              // jobs of the last scan that were left as they are
-	stopping  map[int64]string // jobs that were to be stopped, with the reasons, until it is known whether they are
-	refusals  loop.Refusals    // jobs whose claims the store has refused
+	queue       *queue.Queue
+	bus         *events.Bus
+	reload      *lease.ReloadSet
+	unconfirmed unconfirmedClaim
+	claiming    claimCalls
+	waiting     waitingJobs
+	unable      int              // jobs of the last scan that were left as they are
+	stopping    map[int64]string // jobs that were to be stopped, with the reasons, until it is known whether they are
+	refusals    loop.Refusals    // jobs whose claims the store has refused
 }
 
 // claim plans the jobs and writes the plans. It returns the earliest instant
@@ -224,7 +224,7 @@ func (c *claimer) claimSome(ctx context.Context, shards []store.Shard, plans []s
 		// The claim may have taken effect, or may yet: what it planned has to be read.
 		c.claiming.drop()
 		c.reload.Add(shards)
-		c.unsettled.until = time.Now().Add(core.DoubtLasts)
+		c.unconfirmed.until = time.Now().Add(core.DoubtLasts)
 		return false, err
 	}
 	c.claiming.answers.Used(runs)
@@ -337,13 +337,13 @@ func ends(p *store.Plan) bool {
 	return p.Stop != "" || p.Next.IsZero() && !p.Wait && !starts
 }
 
-// unsettled makes the loop read planned runs again and again for a while after a
+// unconfirmedClaim makes the loop read planned runs again and again for a while after a
 // claim whose outcome is unknown: a commit that hangs in the database may land long
 // after the answer was given up, and no scan returns what it has planned.
-type unsettled struct{ until, last time.Time }
+type unconfirmedClaim struct{ until, last time.Time }
 
-func (u *unsettled) due(now time.Time) bool {
-	if u.until.IsZero() || now.Sub(u.last) < unsettledEvery {
+func (u *unconfirmedClaim) due(now time.Time) bool {
+	if u.until.IsZero() || now.Sub(u.last) < unconfirmedEvery {
 		return false
 	}
 	u.last = now
@@ -353,5 +353,5 @@ func (u *unsettled) due(now time.Time) bool {
 	return true
 }
 
-// unsettledEvery is how often it is read.
-const unsettledEvery = 2 * time.Second
+// unconfirmedEvery is how often it is read.
+const unconfirmedEvery = 2 * time.Second

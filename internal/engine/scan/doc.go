@@ -24,7 +24,7 @@
 //
 // A claim whose outcome is unknown may land long after its answer was given up, and no scan
 // returns what it has planned. So all planned runs of the shards concerned are read again for
-// half a minute (unsettled).
+// half a minute (unconfirmedClaim).
 //
 // Claims that the store refuses (ErrRefused) are halved. A job whose claim is refused alone is tried
 // alone from then on, behind the others and once a second, and is stopped when it was so three times

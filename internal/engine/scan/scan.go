@@ -124,7 +124,7 @@ func (s *Scanner) scanShards(ctx context.Context, shards []store.Shard) (wait ti
 	s.claimer.claiming.rested = 0
 	defer func(began time.Time) { s.window.took = time.Since(began) - s.claimer.claiming.rested }(time.Now())
 	s.queue.Jobs.Tidy(now)
-	if s.claimer.unsettled.due(time.Now()) {
+	if s.claimer.unconfirmed.due(time.Now()) {
 		s.reloader.set.Add(shards)
 	}
 	if err := s.reloader.reloadPlanned(ctx, before); err != nil {
@@ -177,8 +177,8 @@ func (s *Scanner) scanWait(res store.ScanResult, limit int, missed bool) time.Du
 	if s.claimer.refusals.Len() > 0 {
 		wait = min(wait, loop.RefusedPause)
 	}
-	if !s.claimer.unsettled.until.IsZero() {
-		wait = min(wait, unsettledEvery)
+	if !s.claimer.unconfirmed.until.IsZero() {
+		wait = min(wait, unconfirmedEvery)
 	}
 	if !res.Next.IsZero() {
 		now := s.Clock.Now()
