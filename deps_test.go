@@ -174,8 +174,8 @@ var mayImport = map[string][]string{
 // of them would be compiled anew for each room. Those with a scheduler are in
 // internal/test/scenario.
 var testsMayImport = map[string][]string{
-	"internal/engine/router": {"block"},
-	"internal/engine/queue": {"block"},
+	"internal/engine/router":   {"block"},
+	"internal/engine/queue":    {"block"},
 	".":                        {"internal/engine/lease", "store/memory", "store/storetest", "xxljobtest", "internal/test/plain", "internal/test/asker", "internal/test/await", "internal/test/stage"},
 	"schedule":                 {"store", "internal/test/stage"},
 	"store":                    {"internal/test/stage"},
