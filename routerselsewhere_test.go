@@ -278,6 +278,7 @@ type forgetfulAsks struct {
 	mu    sync.Mutex
 	fails bool
 	asked int
+	about []int64 // runs, in the order in which questions about them came through
 }
 
 func (s *forgetfulAsks) AskLog(ctx context.Context, ask store.Ask) (store.Ask, error) {
@@ -286,6 +287,9 @@ func (s *forgetfulAsks) AskLog(ctx context.Context, ask store.Ask) (store.Ask, e
 	if ask.Route != "" && s.fails {
 		s.asked++
 		return store.Ask{}, xxljob.ErrNotFound
+	}
+	if ask.Route != "" {
+		s.about = append(s.about, ask.Run.ID)
 	}
 	return s.Store.AskLog(ctx, ask)
 }
@@ -347,14 +351,19 @@ func TestNoRunWaitsForThePauseOfOthers(t *testing.T) {
 				}
 			}
 			asked := time.Now()
-			second := triggered()
+			second := append(triggered(), triggered()...) // two new ones of each job at once
 			time.Sleep(30 * time.Second)
-			last := map[int64]time.Time{}
+			last, order := map[int64]time.Time{}, map[int64]int{}
 			for i, id := range slices.Concat(first, second) {
 				r, err := st.Run(t.Context(), id)
 				stage.Must(t, err)
 				if r.State != xxljob.StateSucceeded || r.Started.Sub(asked) > time.Second {
 					t.Errorf("try %d: run %d of job %d is %v, started %v after a node was there", k, i, r.JobID, r.State, r.Started.Sub(asked))
+				}
+				if about := slices.Index(asks.about, id); about >= 0 && about < order[r.JobID] { // -1: its shard is of the node that knows
+					t.Errorf("try %d: run %d of job %d was asked about before the one before it", k, i, r.JobID)
+				} else {
+					order[r.JobID] = max(about, 0)
 				}
 				if r.Started.Before(last[r.JobID]) && r.Block == xxljob.BlockSerial {
 					t.Errorf("try %d: run %d of job %d was started before the one before it", k, i, r.JobID)

@@ -184,8 +184,8 @@ func TestStatementsOfPages(t *testing.T) {
 	}
 }
 
-// statements are those that are sent to the server, but for what begins and ends transactions, and
-// sets how they are carried out.
+// statements are those that are sent to the server, but for what begins and ends transactions, sets
+// how they are carried out, and asks a connection once in a while whether it is of use.
 type statements struct {
 	mu  sync.Mutex
 	all []string // guarded by mu
@@ -210,7 +210,8 @@ func (*statements) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndDa
 
 func (s *statements) add(sql string) {
 	sql = strings.TrimPrefix(sql, "/* xxljob */ ")
-	if strings.HasPrefix(sql, "begin ") || sql == "commit" || sql == "rollback" || strings.HasPrefix(sql, "select pg_catalog.set_config(") {
+	if strings.HasPrefix(sql, "begin ") || sql == "commit" || sql == "rollback" || strings.HasPrefix(sql, "select pg_catalog.set_config(") ||
+		strings.HasPrefix(sql, "select (case when pg_catalog.pg_is_in_recovery() ") {
 		return
 	}
 	s.mu.Lock()

@@ -173,6 +173,7 @@ func (s *starter) routeAll(ctx context.Context, from queue.WaitKey, batch []queu
 		}
 		routed = queue.Keep(routed, batch, i)
 	}
+	s.lookups.AllRouted()
 	return routed
 }
 

@@ -166,6 +166,7 @@ type ParkedLookups struct {
 	Asked    *appsAsked
 	Backoffs map[string]*loop.Backoff // of apps whose addresses cannot be read
 	looks    atomic.Bool              // those that wait for a node which knows their strategy will be tried again
+	again    []queue.WaitKey          // those that are tried again once all of a batch are routed
 }
 
 // SetAside parks a run whose addresses could not be read, with the others of its

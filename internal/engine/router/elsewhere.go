@@ -130,8 +130,11 @@ func (u *ParkedLookups) parkUnknown(en *queue.Item, lack *unknownRouter) {
 	}
 	en.Choice = queue.NoChoice()
 	u.Queue.Due.ParkFirst(at, en)
+	if lack.isNew {
+		u.isLateToo(en.Run.App, lack.jobID)
+	}
 	if lack.isNew || u.Leases.Changes() != lack.Seen { // who knows it may have come meanwhile
-		u.Queue.Due.AdmitAll(at)
+		u.again = append(u.again, at)
 		return
 	}
 	if u.looks.CompareAndSwap(false, true) {
@@ -142,6 +145,27 @@ func (u *ParkedLookups) parkUnknown(en *queue.Item, lack *unknownRouter) {
 			}
 		})
 	}
+}
+
+// isLateToo counts another run of a job that waits for a node which knows its strategy, and finds
+// others waiting.
+func (u *ParkedLookups) isLateToo(app string, jobID int64) {
+	for _, x := range u.Core.Troubles.Of(store.TroubleUnknownRouter) {
+		if x.App == app && x.JobID == jobID {
+			x.Late = 1 // they are added up
+			u.Core.Troubles.Saw(store.TroubleUnknownRouter, u.Clock.Now(), refusedKept, x)
+		}
+	}
+}
+
+// AllRouted has those tried again that wait for a node which knows their strategy and need not wait
+// for a pause. It is called when all of a batch are routed, so that the new ones among them wait with
+// those that came before, and all go on in their order.
+func (u *ParkedLookups) AllRouted() {
+	for _, at := range u.again {
+		u.Queue.Due.AdmitAll(at)
+	}
+	u.again = u.again[:0]
 }
 
 func troubleOfRouter(app string, jobID int64, late int, detail string) store.Trouble {
