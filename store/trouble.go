@@ -147,7 +147,8 @@ type TroubleNoter interface {
 	// While it lasts it is noted again, now and then, for rules that are kept later: where its alarm
 	// is done with, and a rule wants it that is among Told neither of the notes nor of that alarm, is
 	// not Gone and has been kept by a live node, another alarm is inserted, which has been told by
-	// all of these.
+	// all of these. Else that alarm has been told by what is Told of the first notes of a node that
+	// come once it is done with.
 	//
 	// It returns, for each note, whether it stands as this node's: of a beginning, that this node is
 	// among those that have noted it; of an end, that it was.

@@ -19,7 +19,7 @@ const mostNoted = 1000
 // openTrouble is one that lasts.
 type openTrouble struct {
 	by    []string     // the incarnations that have noted it
-	alarm *store.Alarm // the last about it, which may be done with
+	alarm *store.Alarm // the last about it; once that is done with, its ID and who need not be told any more
 }
 
 // isForLater reports whether a live node has a rule that wants the alarm of a trouble which lasts.
@@ -58,8 +58,15 @@ func (s *Store) NoteTroubles(ctx context.Context, notes store.TroubleNotes) ([]b
 			s.putAlarm(s.alarmOfTrouble(n, notes.Told))
 		case n.Over:
 		case was, len(by) > 0:
-			if again := s.alarmOfTrouble(n, slices.Concat(open.alarm.Told, notes.Told)); s.alarms[open.alarm.ID] == nil && s.isForLater(&again) && s.putAlarm(again) {
-				open.alarm = s.alarms[s.lastAlarm]
+			if s.alarms[open.alarm.ID] == nil {
+				again := s.alarmOfTrouble(n, slices.Concat(open.alarm.Told, notes.Told))
+				slices.Sort(again.Told)
+				again.Told = slices.Compact(again.Told)
+				if s.isForLater(&again) && s.putAlarm(again) {
+					open.alarm = s.alarms[s.lastAlarm]
+				} else if !was {
+					open.alarm = &store.Alarm{ID: open.alarm.ID, Told: again.Told}
+				}
 			}
 			by = append(by, notes.Incarnation)
 		case s.putAlarm(s.alarmOfTrouble(n, notes.Told)):

@@ -66,7 +66,7 @@ func (s *Store) NoteTroubles(ctx context.Context, notes store.TroubleNotes) ([]b
 			{"keys", keys}, {"jobs", jobs}, {"versions", versions}, {"apps", apps}, {"causes", causes}, {"addresses", addresses}, {"overs", ends}, {"texts", texts},
 			{"again", again}, {"told", told}, {"incarnation", notes.Incarnation},
 		}).into(func(pgx.Rows) error { inserted++; return nil }),
-			s.sql.joinTroubles.by(named{{"keys", keys}, {"overs", ends}, {"incarnation", notes.Incarnation}}).into(func(rows pgx.Rows) error {
+			s.sql.joinTroubles.by(named{{"keys", keys}, {"overs", ends}, {"incarnation", notes.Incarnation}, {"told", told}}).into(func(rows pgx.Rows) error {
 				var key string
 				err := rows.Scan(&key)
 				begun[key] = true
@@ -132,8 +132,10 @@ func (q *troubleQueries) define(sql template) {
 	left join {{schema}}.xxl_job_info i on i.id = n.job_id left join {{schema}}.xxl_job_alarm o on o.id = n.again
 	where o.id is not null or exists (select from {{schema}}.xxl_job_rule u where u.gone is null and u.rule <> all({{arg.told}}::text[]) and ` + ruleWants(`coalesce(nullif(n.app, ''), i.app_name, '')`, `coalesce(i.job_key, '')`, `'trouble'`) + `)
 	on conflict do nothing returning 1`)
+	// Who joins once the alarm is done with tells its own rules by itself: the next alarm is not for these.
 	q.joinTroubles = sql(`with locked as materialized (select a.id from {{schema}}.xxl_job_alarm a
 		where a.open_trouble = any(array(select t.key from unnest({{arg.keys}}::text[], {{arg.overs}}::boolean[]) t(key, is_over) where not t.is_over)) order by a.id for no key update of a)
-	update {{schema}}.xxl_job_alarm a set noted_by = case when {{arg.incarnation}}::text = any(a.noted_by) then a.noted_by else a.noted_by operator(pg_catalog.||) {{arg.incarnation}}::text end
+	update {{schema}}.xxl_job_alarm a set noted_by = case when {{arg.incarnation}}::text = any(a.noted_by) then a.noted_by else a.noted_by operator(pg_catalog.||) {{arg.incarnation}}::text end,
+		told = case when a.status = 0 or {{arg.incarnation}}::text = any(a.noted_by) then a.told else array(select x from unnest({{arg.told}}::text[]) x union select x from unnest(a.told) x order by 1) end
 	from locked l where a.id = l.id returning a.open_trouble`)
 }

@@ -516,7 +516,7 @@ func (d *planData) alarmCases() []planCase {
 			{"keys", []string{"a", "b"}}, {"jobs", []int64{1, 0}}, {"versions", []int64{-1, -2}}, {"apps", []string{"app", ""}}, {"causes", rules[:2]}, {"addresses", rules[:2]},
 			{"overs", []bool{false, true}}, {"texts", rules[:2]}, {"again", []int64{1, 0}}, {"told", rules[:0]}, {"incarnation", planNode},
 		}), scans: smallRules},
-		{name: "joinTroubles", st: q.joinTroubles.by(named{{"keys", rules[:2]}, {"overs", []bool{true, false}}, {"incarnation", planNode}})},
+		{name: "joinTroubles", st: q.joinTroubles.by(named{{"keys", rules[:2]}, {"overs", []bool{true, false}}, {"incarnation", planNode}, {"told", rules[:1]}})},
 		{name: "tellAlarms 1000", st: q.tellAlarms.by(named{{"alarms", ids}, {"rules", rules}, {"gave_up", make([]bool, len(ids))}}), batch: 1000},
 		{name: "endAlarms 1000", st: q.endAlarms.by(named{{"alarms", ids}, {"statuses", statuses}}), batch: 1000, reach: reachAll, wasted: 1000},
 		{name: "putTold", st: q.putTold.by(named{{"jobs", []int64{1}}, {"rules", []string{"mail"}}, {"at", []int64{1}}, {"open", []bool{true}}, {"runs", []*int64{nil}}, {"triggers", []*int64{nil}}})},

@@ -173,6 +173,7 @@ func notesForLater(e *noting) {
 	e.join("b")
 	e.join("of-1")
 	e.join("later-1")
+	e.join("joined-1")
 	key := func(r store.AlarmRule) string { return r.Key }
 	first := key(e.mustKeep("of", troublesOnly("first", nil, nil))[0])
 	is := func(what, node string, told []string, mine bool, alarms int) {
@@ -208,9 +209,14 @@ func notesForLater(e *noting) {
 	}
 	is("all were told", "a", []string{"own"}, true, 0)
 	is("all were told, as another node has it", "b", nil, true, 0)
+	joined := key(e.mustKeep("joined", troublesOnly("joined", nil, nil))[0])
+	is("a node that joins, and tells a later rule by itself", "joined-1", []string{joined}, true, 0)
+	is("that again, by a node that knows nothing of the rule", "a", []string{"own"}, true, 0)
 	want(e.env, "the end of the first", e.note("a", nil, ofApp("x", true)), []bool{true})
+	want(e.env, "the end of one that has joined", e.note("joined-1", nil, ofApp("x", true)), []bool{true})
 	want(e.env, "alarms, as one more has noted it", len(e.mustAlarms()), 0)
 	want(e.env, "the end of the last", e.note("b", nil, ofApp("x", true)), []bool{true})
 	want(e.env, "what the first rule reads of the end", len(e.readBy(first)), 1)
 	want(e.env, "what the later rule reads of the end", len(e.readBy(later)), 1)
+	want(e.env, "what the rule of the node that joined reads of the end", len(e.readBy(joined)), 1)
 }

@@ -72,3 +72,23 @@ func (b *AlarmBook) Keep(shards ...store.Shard) { b.book.keep(shards) }
 
 // Marks is what the store does not have yet.
 func (b *AlarmBook) Marks() store.AlarmMarks { return b.book.marks }
+
+// TroubleBook is the book of the troubles that a node passes on; it has no rules.
+type TroubleBook struct{ book *troubleBook }
+
+// NewTroubleBook is the book of a node that has come up.
+func NewTroubleBook() *TroubleBook {
+	b := &TroubleBook{newTroubleBook(nil, "node")}
+	b.book.passOn()
+	return b
+}
+
+// Note takes in the troubles that there are, and gives what is to be noted now to pass, which says whether
+// it was.
+func (b *TroubleBook) Note(all []store.Trouble, now time.Time, pass func(count int, over bool) error) {
+	b.book.note(all, now, now)
+	messages, _ := b.book.due(now, func(int) bool { return true })
+	for _, m := range messages {
+		b.book.ended(&m, now, nil, pass(len(m.troubles.keys), m.troubles.over))
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/alarm"
@@ -46,25 +47,28 @@ func (h *Notifier) Came() {
 // Notes reports whether troubles are passed on.
 func (h *Notifier) Notes() bool { return h.troubles.notes >= 0 }
 
-// noteAll passes on those of the messages that are notes, sends the others, and reports whether there were
-// any notes: when the next is due is for the book to say anew. The others go first, since the store may be
-// what is in trouble.
-func (h *Notifier) noteAll(ctx context.Context, messages []alarmMessage) (noted bool) {
+// noteAll passes on those of the messages that are notes, all beginnings in one call and all ends in another,
+// sends the others, and reports whether there were any notes: when the next is due is for the book to say
+// anew. The others go first, since the store may be what is in trouble.
+func (h *Notifier) noteAll(ctx context.Context, messages []alarmMessage) bool {
+	var notes []*alarmMessage
 	for i := range messages {
-		if messages[i].rule != h.troubles.notes {
-			h.sender.send(messages[i])
+		m := &messages[i]
+		if m.rule != h.troubles.notes {
+			h.sender.send(*m)
+		} else if at := slices.IndexFunc(notes, func(o *alarmMessage) bool { return o.troubles.over == m.troubles.over }); at >= 0 {
+			notes[at].troubles.keys = append(notes[at].troubles.keys, m.troubles.keys...)
+		} else {
+			notes = append(notes, m)
 		}
 	}
-	for i := range messages {
-		if messages[i].rule == h.troubles.notes {
-			h.note(ctx, &messages[i])
-			noted = true
-		}
+	for _, m := range notes {
+		h.note(ctx, m)
 	}
-	return noted
+	return len(notes) > 0
 }
 
-// note passes on the troubles of a message.
+// note passes on the troubles of a message, whichever their causes and apps.
 func (h *Notifier) note(ctx context.Context, m *alarmMessage) {
 	notes := store.TroubleNotes{Incarnation: h.Leases.Incarnation}
 	for i := range h.Rules {

@@ -316,6 +316,8 @@ func (b *troubleBook) ended(m *alarmMessage, now time.Time, mine []bool, err err
 			if *s = (troubleState{begun: true, ended: over, next: window, again: window}); over && m.rule != b.notes {
 				b.end(noteKey{m.rule, key}, toldEnd{now, t.ended})
 			}
+		case s.begun && !over: // it stays noted: what its end has as time is its own
+			s.again = now.Add(b.rules[m.rule].window)
 		default:
 			if s.tried.IsZero() {
 				s.tried = now

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -182,6 +183,47 @@ func TestARuleThatComesWhileATroubleLasts(t *testing.T) {
 			})
 		})
 	}
+}
+
+// countsNotes counts the calls that note troubles.
+type countsNotes struct {
+	*memory.Store
+	calls, notes atomic.Int64
+}
+
+func (c *countsNotes) NoteTroubles(ctx context.Context, n store.TroubleNotes) ([]bool, error) {
+	c.calls.Add(1)
+	c.notes.Add(int64(len(n.List)))
+	return c.Store.NoteTroubles(ctx, n)
+}
+
+// TestTroublesOfManyAppsAreNotedTogether: what lasts of many apps is noted again in one call in a window.
+func TestTroublesOfManyAppsAreNotedTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st, s := &countsNotes{Store: memory.New()}, &sink{began: time.Now()}
+		const apps = 20
+		sees := stage.StartNode(t, st, "sees", &stage.Journal{}, func(c *xxljob.Config) { c.App = "sees" })
+		ops := stage.StartNode(t, st, "ops", &stage.Journal{}, func(c *xxljob.Config) {
+			c.App, c.Alarms = "ops", []alarm.Rule{{Name: "all", To: s, Causes: []alarm.Cause{alarm.Trouble}}}
+		})
+		for i := range apps {
+			app := fmt.Sprint("far", i)
+			_, err := sees.AddJob(t.Context(), xxljob.Job{App: app, Key: "k", Name: "k", Handler: "work", Schedule: xxljob.FixedRate(10 * time.Second), OnNoExecutor: xxljob.OnNoExecutorWait, Misfire: xxljob.MisfireFireOnceNow})
+			stage.Must(t, err)
+		}
+		time.Sleep(time.Hour)
+		if told := s.messages(); len(told) < apps {
+			t.Errorf("told %d messages of %d apps", len(told), apps)
+		}
+		calls, notes := st.calls.Load(), st.notes.Load()
+		time.Sleep(time.Hour)
+		calls, notes = st.calls.Load()-calls, st.notes.Load()-notes
+		if most := int64(2 * 13); notes < apps*11 || calls > most {
+			t.Errorf("in an hour %d notes were made in %d calls, want %d or more in up to %d", notes, calls, apps*11, most)
+		}
+		stage.Stop(t, sees, ops)
+	})
 }
 
 // requireCauses compares the causes of what was told.
