@@ -190,8 +190,8 @@ func (q *request) serve() error {
 		return err
 	}
 	err = q.serveRoute(rt)
-	if rt.changes() && !rt.reads {
-		q.counted.forget()
+	if err == nil && rt.changes() && !rt.reads && !rt.own && q.user != nil {
+		q.counted.changed()
 	}
 	if err == nil && rt.needs > anybody && rt.pattern != "troubles" { // which asks the scheduler alone
 		q.answered.Store(time.Now().UnixMilli())

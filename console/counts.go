@@ -40,17 +40,20 @@ func (c count) String() string {
 
 // counts are what was counted, by the key of the preset, or "overview" for what needs attention.
 type counts struct {
-	at time.Time
-	of map[string]count
+	at  time.Time
+	of  map[string]count
+	era int // changes that were made here before
 }
 
 // counted are the last counts of those who may see the same. The zero value is complete.
 type counted struct {
-	mu sync.Mutex
-	by map[string]counts // guarded by mu
+	mu  sync.Mutex
+	by  map[string]counts // guarded by mu
+	era int               // guarded by mu: changes that were made here
 }
 
-// last returns what was counted no longer ago than that; nil where nothing was.
+// last returns what was counted no longer ago than that, if something was changed here since or not; nil
+// where nothing was.
 func (k *counted) last(key string, within time.Duration) *counts {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -76,36 +79,43 @@ func (k *counted) keep(key string, c counts) {
 	k.by[key] = c
 }
 
-// forget has the next page count anew: something was changed here.
-func (k *counted) forget() {
+// changed has the next list count anew, and what is being counted now not be taken for it.
+func (k *counted) changed() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for key, c := range k.by {
-		c.at = c.at.Add(-polledFor)
-		k.by[key] = c
-	}
+	k.era++
+}
+
+// now is how many changes were made here.
+func (k *counted) now() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.era
 }
 
 // countsKey is what counts depend on.
 func (q *request) countsKey() string { return fmt.Sprintf("counts %t %q", q.user.Admin, q.user.Apps) }
 
 // learnCounts counts for a list, once in a while for all who may see the same. What cannot be counted
-// in time is left out for as long: the list is there without it.
+// in time is left out for as long, or is as it was before: the list is there without it.
 func (q *request) learnCounts() {
 	key, young := q.countsKey(), countedFor
 	if q.IsPart() {
 		young = polledFor
 	}
-	if q.counts = q.counted.last(key, young); q.counts != nil {
+	era := q.counted.now()
+	if q.counts = q.counted.last(key, young); q.counts != nil && q.counts.era == era {
 		return
 	}
-	v, err := q.live.Once(q.ctx, key, func(ctx context.Context) (any, error) {
+	v, err := q.live.Once(q.ctx, fmt.Sprint(key, era), func(ctx context.Context) (any, error) {
 		ctx, cancel := context.WithTimeout(store.WithShortTexts(ctx, 0), partTime)
 		defer cancel()
 		c, err := q.under(ctx).readCounts()
-		if err != nil {
+		if c.era = era; err != nil {
 			q.Logger.Info("console: lists are shown without counts", "request", q.ID, "error", err)
-			c.of = nil
+			if c.of = nil; q.counted.last(key, countsKept) != nil {
+				c.of = q.counted.last(key, countsKept).of
+			}
 		}
 		q.counted.keep(key, c)
 		return c, nil
@@ -139,7 +149,7 @@ func (q *request) readCounts() (counts, error) {
 		return c, err
 	}
 	seen := q.seenOf(world)
-	open, _ := q.apart(finding.Attention(seen), q.muted(mutes), &seen)
+	open, _ := q.apart(q.attention(seen), q.muted(mutes), &seen)
 	c.of["overview"] = count{N: len(open)}
 	return c, nil
 }
@@ -162,8 +172,13 @@ func (q *request) countRuns(c *counts, apps []string) error {
 		}
 		return n
 	}
-	c.of["open"] = count{sum(open.Running), open.MoreRunning}
-	c.of[waiting] = count{sum(open.Planned), open.MorePlanned}
+	// That there are more says something of all apps, and is for whoever sees them.
+	if _, all := visible(q.user, nil); all || !open.MoreRunning {
+		c.of["open"] = count{sum(open.Running), open.MoreRunning}
+	}
+	if _, all := visible(q.user, nil); all || !open.MorePlanned {
+		c.of[waiting] = count{sum(open.Planned), open.MorePlanned}
+	}
 	now, err := q.Store.Now(q.ctx)
 	if now.IsZero() { // a store in this process goes by its clock
 		now = time.Now()

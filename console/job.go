@@ -173,7 +173,9 @@ func (q *request) lastEnded(newest, last []xxljob.Run) ([]xxljob.Run, error) {
 		if at < 0 {
 			return q.Store.(xxljob.RunReader).LastRuns(store.WithShortTexts(q.ctx, textOfARun), []int64{q.job.ID}, finding.LastRuns)
 		}
-		list[i] = newest[at]
+		if newest[at].State == list[i].State { // else it has ended between the two reads
+			list[i] = newest[at]
+		}
 	}
 	return list, nil
 }

@@ -58,9 +58,9 @@ func (q *request) jobsNamed(text string, most int) ([]xxljob.Job, error) {
 }
 
 // jobsMeant are the jobs that the user sees and that a text means: by its ID, as it is offered, by app
-// and key, by its whole name, or, where none is called so, by a part of it. More than one are several
-// that it may mean.
-func (q *request) jobsMeant(text string) (list []jobLink, err error) {
+// and key, by its whole name, or, where none is called so, by whatever the list of jobs finds it by. It is
+// meant for certain if it is the only one of the first three kinds: the others are offered.
+func (q *request) jobsMeant(text string) (list []jobLink, certain bool, err error) {
 	text = strings.TrimSpace(text)
 	number, _, _ := strings.Cut(strings.TrimPrefix(text, "#"), " ")
 	if id, no := strconv.ParseInt(number, 10, 64); no == nil && (text == number || text[0] == '#') {
@@ -68,7 +68,7 @@ func (q *request) jobsMeant(text string) (list []jobLink, err error) {
 		if j, there := found[id]; there && allowed(q.user, see, j.App) {
 			list = append(list, linkTo(&j))
 		}
-		return list, err
+		return list, len(list) == 1, err
 	}
 	if app, key, ok := store.SplitRef(text); ok && allowed(q.user, see, app) {
 		jobs, err := q.Store.Jobs(q.ctx, xxljob.JobFilter{App: app, Keys: []string{key}, Limit: 1})
@@ -76,24 +76,25 @@ func (q *request) jobsMeant(text string) (list []jobLink, err error) {
 			for i := range jobs {
 				list = append(list, linkTo(&jobs[i]))
 			}
-			return list, err
+			return list, len(list) == 1, err
 		}
 	}
 	found, err := q.jobsNamed(text, jobsMatched)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	all := len(found) < jobsMatched
 	if whole := slices.DeleteFunc(slices.Clone(found), func(j xxljob.Job) bool { return !strings.EqualFold(j.Name, text) }); len(whole) > 0 {
-		found = whole
+		found, certain = whole, all && len(whole) == 1
 	}
 	for i := range found[:min(len(found), jobsOffered)] {
 		list = append(list, linkTo(&found[i]))
 	}
-	return list, nil
+	return list, certain, nil
 }
 
-// addPicked adds the jobs to a form that were said by their names; where several may be meant, it asks
-// which.
+// addPicked adds the jobs to a form that were said by their names; where it is not certain which is meant,
+// it asks.
 func (q *request) addPicked(f *jobForm) error {
 	lists := map[string]*[]int64{"children": &f.job.Children, "after": &f.job.After}
 	for _, name := range pickers {
@@ -101,14 +102,17 @@ func (q *request) addPicked(f *jobForm) error {
 		if said == "" || f.faults[name] != "" {
 			continue
 		}
-		meant, err := q.jobsMeant(said)
+		if q.job.ID == 0 && !q.mayAdd() {
+			return forbidden(edit)
+		}
+		meant, certain, err := q.jobsMeant(said)
 		switch {
 		case err != nil:
 			return asked(err)
 		case len(meant) == 0:
 			f.faults[name] = q.text("fault.pick.none", "name", said)
 			continue
-		case len(meant) > 1:
+		case !certain:
 			f.faults[name] = q.text("fault.pick.several", "name", said)
 			if f.choices == nil {
 				f.choices = map[string][]jobLink{}

@@ -33,7 +33,8 @@ func TestJobsByName(t *testing.T) {
 		form := root.get(page).filled("jobform")
 		root.post(page, with(form, "children.add", "Report")).is(422).has("Several jobs may be meant by “Report”", "#"+itoa(first.ID)+" report · orders", "#"+itoa(second.ID)+" report · billing")
 		root.post(page, with(form, "children.add", "nothing is called so")).is(422).has("No job that you may see is called “nothing is called so”.")
-		root.post(page, with(form, "children.add", "#"+itoa(second.ID)+" report · billing", "after.add", "invoic")).is(200)
+		root.post(page, with(form, "children.add", "#"+itoa(second.ID)+" report · billing", "after.add", "invoic")).is(422).has("Several jobs may be meant by “invoic”", "#"+itoa(hidden.ID)+" invoices · billing") // it may be found by a tag of somebody else's
+		root.post(page, with(form, "children.add", "#"+itoa(second.ID)+" report · billing", "after.add", "Invoices")).is(200)
 		j := must1(x.store.Job(t.Context(), load.ID))
 		if !slices.Equal(j.Children, []int64{second.ID}) || !slices.Equal(j.After, []int64{hidden.ID}) {
 			t.Errorf("children %v, after %v", j.Children, j.After)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -231,7 +232,7 @@ func (q *request) attention(w finding.World) []finding.Finding {
 		hidden := map[int64]bool{}
 		for i := range w.Ended {
 			if r := &w.Ended[i]; isBad(r.State) && !hidden[r.JobID] {
-				hidden[r.JobID] = q.redacted(r.App, FieldResult, r.HandleMsg+r.TriggerMsg) != r.HandleMsg+r.TriggerMsg
+				hidden[r.JobID] = q.hidesErrorOf(r)
 			}
 		}
 		w.Jobs = slices.Clone(w.Jobs)
@@ -240,6 +241,17 @@ func (q *request) attention(w finding.World) []finding.Finding {
 		}
 	}
 	return finding.Attention(w)
+}
+
+// hidesErrorOf reports whether the host hides something of what a run has ended with: of its texts, or of
+// the line of them that is shown as its error.
+func (q *request) hidesErrorOf(r *xxljob.Run) bool {
+	first, _, _ := strings.Cut(strings.TrimSpace(r.HandleMsg), "\n")
+	last := strings.TrimSpace(r.TriggerMsg)
+	last = last[strings.LastIndexByte(last, '\n')+1:]
+	return slices.ContainsFunc([]string{r.HandleMsg, r.TriggerMsg, strings.TrimSpace(first), strings.TrimSpace(last)}, func(text string) bool {
+		return text != "" && q.redacted(r.App, FieldResult, text) != text
+	})
 }
 
 // withRange is the address of the page with a range.

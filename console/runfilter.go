@@ -147,7 +147,7 @@ func (q *request) tidyFilter(page string, names []string) error {
 	}
 	if said := query.Get("job"); said != "" && page == "runs" {
 		if _, no := strconv.ParseInt(said, 10, 64); no != nil {
-			switch meant, err := q.jobsMeant(said); {
+			switch meant, _, err := q.jobsMeant(said); {
 			case err != nil:
 				return asked(err)
 			case len(meant) == 0:

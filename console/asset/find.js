@@ -7,7 +7,7 @@ addEventListener("input", e => {
 	if (!at.matches?.("[list=found]")) return
 	clearTimeout(asks)
 	const id = at.value.match(/^#(\d+) /)?.[1]
-	if (id) return add(at, id)
+	if (id && [...found.options].some(o => o.value === at.value)) return add(at, id)
 	if (!at.value.trim()) return
 	asks = setTimeout(async () => {
 		const res = await fetch(found.dataset.find + "?text=" + encodeURIComponent(at.value.trim()), {headers: {"HX-Request": "true", "HX-Request-Type": "partial"}})
