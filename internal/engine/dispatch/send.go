@@ -171,7 +171,7 @@ func onlyEnqueues(f *queue.Flight) bool { return f.Lane == queue.LaneNone && !f.
 // until a reading is fresh that says that it is still this node's. Where isFresh has said so just
 // now, sendAll and send call the executor without asking here. What else may keep a run from its
 // executor, that somebody here has killed it, call and callTogether find out, as they mark the run as
-// sent (MarkSent).
+// sent (queue.InFlight.MarkSent).
 //
 // Whatever is sent beside that has a gate of its own, with the same question: is the run still this
 // node's, by an answer of the store that is within the trust window?
@@ -239,7 +239,7 @@ func (o fanOut) leaveIf(entered bool) {
 
 // call marks a run as sent, calls its executor and acts on the answer.
 func (s *sender) call(ctx context.Context, f *queue.Flight) {
-	if !s.queue.InFlight.Send(f) {
+	if !s.queue.InFlight.MarkSent(f) {
 		s.queue.Answered(f, 0)
 		return
 	}
@@ -448,7 +448,7 @@ func (b *callBatch) add(f *queue.Flight) bool {
 // callTogether is call for flights that were not sent before, all at one executor of this process
 // that answers at once.
 func (s *sender) callTogether(ctx context.Context, b *callBatch) {
-	b.flights = s.queue.InFlight.SendAll(b.flights)
+	b.flights = s.queue.InFlight.MarkAllSent(b.flights)
 	b.reqs, b.answers = b.reqs[:0], b.answers[:0]
 	for _, f := range b.flights {
 		b.reqs = append(b.reqs, s.requestOf(f))

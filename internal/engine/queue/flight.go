@@ -26,7 +26,7 @@ func (q *Queue) TakeOffAll(batch []Attempt, answers []store.Started, acked time.
 	return flights
 }
 
-// Started reports whether an answer says that a run was started, and not refused.
+// DidStart reports whether an answer says that a run was started, and not refused.
 func DidStart(a *store.Started) bool { return a.Status == store.StartOK && !a.Run.State.Ended() }
 
 // takeOff turns a started entry into a flight of this process; nil when the run

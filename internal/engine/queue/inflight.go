@@ -149,9 +149,9 @@ func (u *inFlight) HasLanded(run store.Run) bool {
 	return u.ended.has(&run)
 }
 
-// Send marks the flight as handed to its executor; false when it was killed or
+// MarkSent marks the flight as handed to its executor; false when it was killed or
 // taken away before.
-func (u *inFlight) Send(f *Flight) bool {
+func (u *inFlight) MarkSent(f *Flight) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if f.state.killed || f.state.landed {
@@ -161,8 +161,8 @@ func (u *inFlight) Send(f *Flight) bool {
 	return true
 }
 
-// SendAll is send for many. It returns, in place, those that are to be handed on.
-func (u *inFlight) SendAll(flights []*Flight) []*Flight {
+// MarkAllSent is MarkSent for many. It returns, in place, those that are to be handed on.
+func (u *inFlight) MarkAllSent(flights []*Flight) []*Flight {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.DeleteFunc(flights, func(f *Flight) bool {

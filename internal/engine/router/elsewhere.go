@@ -131,7 +131,7 @@ func (u *ParkedLookups) parkUnknown(en *queue.Item, lack *unknownRouter) {
 	en.Choice = queue.NoChoice()
 	u.Queue.Due.ParkFirst(at, en)
 	if lack.isNew {
-		u.isLateToo(en.Run.App, lack.jobID)
+		u.countLate(en.Run.App, lack.jobID)
 	}
 	if lack.isNew || u.Leases.Changes() != lack.Seen { // who knows it may have come meanwhile
 		u.again = append(u.again, at)
@@ -147,9 +147,9 @@ func (u *ParkedLookups) parkUnknown(en *queue.Item, lack *unknownRouter) {
 	}
 }
 
-// isLateToo counts another run of a job that waits for a node which knows its strategy, and finds
+// countLate counts another run of a job that waits for a node which knows its strategy, and finds
 // others waiting.
-func (u *ParkedLookups) isLateToo(app string, jobID int64) {
+func (u *ParkedLookups) countLate(app string, jobID int64) {
 	for _, x := range u.Core.Troubles.Of(store.TroubleUnknownRouter) {
 		if x.App == app && x.JobID == jobID {
 			x.Late = 1 // they are added up
