@@ -63,6 +63,7 @@ func (m *member) killAs(ctx context.Context, f audit.Fault, away time.Duration) 
 // replace waits for the end of a process and starts the next one, after a while.
 func (m *member) replace(ctx context.Context, f audit.Fault, away time.Duration) error {
 	err := m.awaitEnd(ctx, 30*time.Second)
+	f.Gone = now()
 	if err == nil {
 		_ = pause(ctx, away)
 		err = errors.Join(m.start(), m.awaitReady(ctx, readyPatience))
@@ -157,7 +158,8 @@ func joinAndLeave(ctx context.Context, a *arena) error {
 			f.Name, f.Effect, s = "SIGKILL", audit.Dies, syscall.SIGKILL
 		}
 		err = errors.Join(m.signal(s), m.awaitEnd(ctx, 30*time.Second))
-		f.End = now()
+		f.Gone = now()
+		f.End = f.Gone
 		a.journal.fault(f)
 		if err != nil {
 			return err

@@ -119,8 +119,9 @@ func serviceAway(ctx context.Context, a *arena) error {
 			faults = append(faults, f)
 		}
 		var errs []error
-		for _, m := range members {
+		for i, m := range members {
 			errs = append(errs, m.awaitEnd(ctx, 30*time.Second))
+			faults[i].Gone = now()
 		}
 		_ = pause(ctx, one.d)
 		for _, m := range members {

@@ -100,8 +100,10 @@ func (x explainer) maySkip(first, last int64) bool {
 	})
 }
 
-// dying is for how long a process may go on after its death was written down, in
-// microseconds: that is done before the signal is sent.
+// dying is for how long what a process has begun may go on after its death was written down, in
+// microseconds: that is done before the signal is sent. It counts from when the process was seen to have
+// ended, where that is known: on a machine without a free processor that is later, and the server may
+// carry out a statement that the process sent before it died.
 const dying = 100_000
 
 // interrupted returns the fault that explains why a run, which was started or
@@ -120,7 +122,7 @@ func (x explainer) interrupted(where []Process, node string, due, since, until i
 		}
 		switch {
 		case f.Effect == Starves: // it is heard of, and stores its results in the end
-		case f.Effect != Dies && f.Effect != Leaves && f.End < since, f.Effect == Dies && f.Begin+dying < since:
+		case f.Effect != Dies && f.Effect != Leaves && f.End < since, f.Effect == Dies && max(f.Begin, f.Gone)+dying < since:
 		case f.Effect == Leaves && !x.cutShort(f, len(where) > 0 && until == 0):
 			// What stops in good order stores its results, and gives back what it
 			// has not begun.

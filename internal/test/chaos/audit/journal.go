@@ -157,6 +157,8 @@ type Fault struct {
 	// Victim is the process that is hit; zero for all of them.
 	Victim     Process
 	Begin, End int64
+	// Gone is when a victim that dies was seen to have ended; zero where nobody waited for that.
+	Gone int64
 	// Shards are those that the victim owned when the fault began.
 	Shards []int
 	// Again asks for the time after End until scheduling is back; Within is how
