@@ -379,6 +379,128 @@ func TestNoRunWaitsForThePauseOfOthers(t *testing.T) {
 	})
 }
 
+// ofBlocks are jobs of svc00 whose strategy CANARY is, as many that keep order as that do not.
+func ofBlocks(t *testing.T, s xxljob.Scheduler, n int) (list []xxljob.Job) {
+	for i := range n {
+		added, err := s.EnsureJob(t.Context(), xxljob.Job{App: "svc00", Key: fmt.Sprint("k", i), Name: "canary", Handler: "work", Route: "CANARY", Block: []string{xxljob.BlockSerial, xxljob.BlockConcurrent}[i%2]})
+		stage.Must(t, err)
+		list = append(list, added.Job)
+	}
+	return list
+}
+
+// TestATroubleSaysHowManyRunsAreLate, those behind the first too, whether no node has the strategy of their
+// job or one that has it does not answer: as many as wait, from soon after each has come until they are
+// started, also of jobs that run when somebody triggers them.
+func TestATroubleSaysHowManyRunsAreLate(t *testing.T) {
+	for _, there := range []bool{false, true} {
+		t.Run(fmt.Sprint("a node has it ", there), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, asks := memory.New(), &forgetfulAsks{}
+				asks.Store = st
+				knows := services(t, st, map[string]xxljob.Router{"svc00": &canary{}}, "svc00")
+				rest := services(t, asks, nil, "svc00'", "svc01")
+				jobs := ofBlocks(t, knows["svc00"], 8)
+				if asks.fail(true); !there {
+					stopAll(t, knows)
+				}
+				time.Sleep(time.Minute + 50*time.Millisecond)
+				late := func() (all int) {
+					t.Helper()
+					synctest.Wait()
+					for _, j := range jobs {
+						got, want := 0, len(stage.AllOf(t, st, xxljob.RunFilter{JobID: j.ID, States: []xxljob.State{xxljob.StatePlanned}}))
+						for _, s := range rest {
+							for _, x := range s.Troubles() {
+								if x.Cause == xxljob.TroubleUnknownRouter && x.JobID == j.ID {
+									got += x.Late
+								}
+							}
+						}
+						if all += want; got != want {
+							t.Errorf("%s job %d: %d of %d runs are late", j.Block, j.ID, got, want)
+						}
+					}
+					return all
+				}
+				for round := range 4 {
+					for range 1 + 2*round {
+						for _, j := range jobs {
+							stage.Trigger(t, rest["svc01"], j)
+						}
+						time.Sleep(7 * time.Millisecond)
+					}
+					time.Sleep(1100 * time.Millisecond)
+					late()
+				}
+				time.Sleep(23 * time.Second) // they are tried again and again
+				if n := late(); n < 32 {
+					t.Errorf("only %d runs have waited: it says little", n)
+				}
+				if asks.fail(false); !there {
+					knows = services(t, st, map[string]xxljob.Router{"svc00": &canary{}}, "svc00")
+				}
+				time.Sleep(time.Minute)
+				if n := late(); n != 0 {
+					t.Errorf("%d runs wait when a node answers", n)
+				}
+				stopAll(t, knows)
+				stopAll(t, rest)
+			})
+		})
+	}
+}
+
+// TestNewRunsAskNoMoreOftenThanTheyMay: however many runs come while the nodes that have the strategy of
+// their job do not answer, these are asked about the job twice a second; and a run that is new then does
+// not wait for longer than that.
+func TestNewRunsAskNoMoreOftenThanTheyMay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, asks := memory.New(), &forgetfulAsks{}
+		asks.Store = st
+		knows := services(t, st, map[string]xxljob.Router{"svc00": &canary{}}, "svc00")
+		other := services(t, asks, nil, "svc01")
+		jobs := ofBlocks(t, knows["svc00"], 6)
+		var runs []int64
+		asks.fail(true)
+		began := time.Now()
+		for range 200 {
+			for _, j := range jobs {
+				runs = append(runs, stage.Trigger(t, other["svc01"], j))
+			}
+			time.Sleep(30 * time.Millisecond)
+		}
+		took := time.Since(began)
+		if n, most := asks.count(), len(jobs)*int(took/(500*time.Millisecond)+took/(5*time.Second)+2); n == 0 || n > most {
+			t.Errorf("%d questions in %v, want %d at most", n, took, most)
+		}
+		asks.fail(false)
+		again := time.Now()
+		for _, j := range jobs {
+			runs = append(runs, stage.Trigger(t, other["svc01"], j))
+		}
+		time.Sleep(30 * time.Second)
+		first := map[int64]time.Duration{}
+		for _, id := range runs {
+			r, err := st.Run(t.Context(), id)
+			stage.Must(t, err)
+			if r.State != xxljob.StateSucceeded {
+				t.Fatalf("run %d of job %d is %v", id, r.JobID, r.State)
+			}
+			if wait, seen := first[r.JobID]; r.Started.After(again) && (!seen || r.Started.Sub(again) < wait) {
+				first[r.JobID] = r.Started.Sub(again)
+			}
+		}
+		for _, j := range jobs {
+			if first[j.ID] > 600*time.Millisecond {
+				t.Errorf("the first run of job %d was started %v after a node answered", j.ID, first[j.ID])
+			}
+		}
+		stopAll(t, knows)
+		stopAll(t, other)
+	})
+}
+
 // TestANodeThatComesWhileAnotherIsAsked: a node with the strategy of a job that comes while one which does
 // not answer is being asked has its runs go on at once, whenever it comes.
 func TestANodeThatComesWhileAnotherIsAsked(t *testing.T) {

@@ -154,6 +154,12 @@ type StartLog struct {
 // Unscheduled reports that no schedule makes runs of the job: it has none, or is stopped.
 func Unscheduled(j *store.Job) bool { return j.Stopped || j.Schedule.IsManual() }
 
+// MustNotStart reports whether the job is stopped for a run that its schedule has made, or for
+// a retry of one.
+func MustNotStart(r *store.Run, job *store.Job) bool {
+	return r.Type.ScheduleBorn() && Unscheduled(job) || r.Born && job.Stopped
+}
+
 // LogChange writes a line about a change that was made, beside its entry in the record.
 func LogChange(ctx context.Context, log *slog.Logger, verb, object string, id any, app string, more ...any) {
 	o := store.OriginOf(ctx)

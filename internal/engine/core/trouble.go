@@ -54,6 +54,15 @@ func (t *Troubles) Set(cause store.TroubleCause, now time.Time, all ...store.Tro
 // Saw adds a trouble of which nothing tells when it is over: it is once it was not seen for as
 // long as kept, or with End. All troubles of its cause are said so. What is late is added up.
 func (t *Troubles) Saw(cause store.TroubleCause, now time.Time, kept time.Duration, x store.Trouble) {
+	t.saw(cause, now, kept, x, func(before int) int { return before + x.Late })
+}
+
+// SawLate is Saw for one of which it is known how many are late by now: they are not added up.
+func (t *Troubles) SawLate(cause store.TroubleCause, now time.Time, kept time.Duration, x store.Trouble) {
+	t.saw(cause, now, kept, x, func(int) int { return x.Late })
+}
+
+func (t *Troubles) saw(cause store.TroubleCause, now time.Time, kept time.Duration, x store.Trouble, late func(before int) int) {
 	key := keyOf(&x)
 	t.change(cause, now, func(known []store.Trouble) []store.Trouble {
 		if t.until == nil {
@@ -69,7 +78,7 @@ func (t *Troubles) Saw(cause store.TroubleCause, now time.Time, kept time.Durati
 		}
 		all := slices.Clone(known)
 		if i := slices.IndexFunc(all, func(k store.Trouble) bool { return keyOf(&k) == key }); i >= 0 {
-			x.Late += all[i].Late
+			x.Late = late(all[i].Late)
 			all[i] = x
 			return all
 		}

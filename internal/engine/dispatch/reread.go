@@ -46,7 +46,7 @@ func (s *starter) cancelStopped(ctx context.Context, stale []queue.Attempt) erro
 	for _, a := range stale {
 		job := s.queue.Jobs.Job(a.Run.JobID)
 		var run store.Run
-		if a.Run.Fill(&run); job == nil || !mustNotStart(&run, job) {
+		if a.Run.Fill(&run); job == nil || !core.MustNotStart(&run, job) {
 			continue
 		}
 		_, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) {
@@ -78,12 +78,6 @@ func (s *starter) loadJobs(ctx context.Context, ids []int64) error {
 		}
 	}
 	return nil
-}
-
-// mustNotStart reports whether the job is stopped for a run that its schedule has made, or for
-// a retry of one.
-func mustNotStart(r *store.Run, job *store.Job) bool {
-	return r.Type.ScheduleBorn() && core.Unscheduled(job) || r.Born && job.Stopped
 }
 
 // awaitBlockers parks serial runs until the runs that the store found in their way have

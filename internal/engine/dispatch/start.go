@@ -150,15 +150,17 @@ func (s *starter) collect(ctx context.Context, from queue.WaitKey, most int) ([]
 				s.turnBegins(&batch[i])
 			}
 		}
-		ready := s.reserve(s.routeAll(ctx, from, s.queue.InTurn(batch)), now)
+		turn, behind := s.queue.InTurn(batch)
+		ready := s.reserve(s.routeAll(ctx, from, turn, behind), now)
 		if len(ready) > 0 || !from.IsDue() {
 			return ready, nil // those that wait for their turn are not to be routed long before it
 		}
 	}
 }
 
-// routeAll routes the attempts, in place, and returns those that may be started now.
-func (s *starter) routeAll(ctx context.Context, from queue.WaitKey, batch []queue.Attempt) []queue.Attempt {
+// routeAll routes the attempts, in place, and returns those that may be started now. Jobs whose new runs
+// are behind others that wait for a router are named.
+func (s *starter) routeAll(ctx context.Context, from queue.WaitKey, batch []queue.Attempt, behind []int64) []queue.Attempt {
 	routed, now := batch[:0], time.Now()
 	for i := range batch {
 		a := &batch[i]
@@ -173,7 +175,7 @@ func (s *starter) routeAll(ctx context.Context, from queue.WaitKey, batch []queu
 		}
 		routed = queue.Keep(routed, batch, i)
 	}
-	s.lookups.AllRouted()
+	s.lookups.AllRouted(behind)
 	return routed
 }
 

@@ -105,18 +105,18 @@ func TestSerialRunsOfALostShard(t *testing.T) {
 	s := startLoop(t)
 	batch := s.due(t, serialJob(), 1, 2)
 	s.Leases.Mine[1] = lease.Hold{Epoch: 7}
-	if turn := s.queue.InTurn(batch[:1:1]); len(turn) > 0 || !s.queue.Knows(1) {
+	if turn, _ := s.queue.InTurn(batch[:1:1]); len(turn) > 0 || !s.queue.Knows(1) {
 		t.Fatal("a run of a shard that is new does not wait")
 	}
 	s.Leases.Lose(1, 7)
-	if turn := s.queue.InTurn(batch[1:]); len(turn) > 0 || s.queue.Knows(2) {
+	if turn, _ := s.queue.InTurn(batch[1:]); len(turn) > 0 || s.queue.Knows(2) {
 		t.Error("a run of a shard that was lost is still held")
 	}
 	if err := (&recovery{Core: s.Core, queue: s.queue}).settleNew(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
 	again, _ := s.queue.Pop(queue.DueNow(), 2, nil)
-	if turn := s.queue.InTurn(again); len(again) != 1 || len(turn) > 0 || s.queue.Knows(1) {
+	if turn, _ := s.queue.InTurn(again); len(again) != 1 || len(turn) > 0 || s.queue.Knows(1) {
 		t.Errorf("%d come up, %d go on; want the run that waited to come up, and to be forgotten then", len(again), len(turn))
 	}
 }

@@ -71,7 +71,7 @@ func (w *watcher) watchJobs(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	for _, r := range retries {
-		if job := jobs[r.JobID]; job == nil || !mustNotStart(&r, job) {
+		if job := jobs[r.JobID]; job == nil || !core.MustNotStart(&r, job) {
 			continue
 		}
 		_, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return w.Store.Kill(ctx, r.ID, core.JobIsStopped) })

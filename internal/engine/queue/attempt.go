@@ -257,13 +257,28 @@ func (e *Queue) LookForRouters() (any bool) {
 	return any
 }
 
-// lookForRouter has those of a job tried again that wait for a node which knows its routing strategy,
-// where a run is new that has to let them pass: it is to wait for no pause of theirs. Caller holds mu.
-func (q *Queue) lookForRouter(en *Item) {
-	if en.Choice == nil && len(q.Due.lists.by[kindRouter]) > 0 && q.Due.admitAllOf(ForRouter(en.Run.JobID)) {
-		en.Choice = NoChoice()
-		q.wakes.Start.Poke()
+// isNewBehind reports, once, of a run which has to let others pass whether these wait for a node that
+// knows their job's routing strategy. Caller holds mu.
+func (q *Queue) isNewBehind(en *Item) bool {
+	if en.Choice != nil || q.Due.lists.by[kindRouter][ForRouter(en.Run.JobID)] == nil {
+		return false
 	}
+	en.Choice = NoChoice()
+	return true
+}
+
+// LateByRouter is how many due runs of a job wait for a node that knows its routing strategy, and behind
+// those that do.
+func (q *Queue) LateByRouter(jobID int64) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	late := q.Due.lenOf(ForRouter(jobID)) + q.Due.lenOf(ForEarlier(jobID))
+	for _, id := range q.InFlight.retries.of[jobID] {
+		if retry := q.Held.runs.Of(id); retry != nil && retry.due {
+			late += q.Due.lenOf(WaitKey{kind: kindRun, runID: id})
+		}
+	}
+	return late
 }
 
 // DueAgain puts an entry that waited nowhere back among those that are due.
@@ -289,17 +304,18 @@ const (
 // InTurn returns the attempts whose turn it is, in place. It forgets entries of shards that are
 // another node's, and parks those of serial jobs that have to let an earlier run pass, or, of all
 // jobs that have an order, of which it is not known yet whether they have. These are routed when they go on: a strategy is
-// asked once about each run.
-func (q *Queue) InTurn(batch []Attempt) []Attempt {
-	turn := batch[:0]
+// asked once about each run. behind are jobs of which a new run was parked so behind others that wait for
+// a node which knows their routing strategy.
+func (q *Queue) InTurn(batch []Attempt) (turn []Attempt, behind []int64) {
+	turn = batch[:0]
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for i := range batch {
 		waits := false
 		switch a, rule := &batch[i], blockrule.Of(batch[i].Job.Block); {
 		case rule.KeepsOrder:
-			if waits = q.waitsBehind(a) || q.waitsForRetry(a); waits {
-				q.lookForRouter(a.Item)
+			if waits = q.waitsBehind(a) || q.waitsForRetry(a); waits && q.isNewBehind(a.Item) {
+				behind = append(behind, a.Run.JobID)
 			}
 		case rule.SentInOrder:
 			waits = q.waitsToSettle(a)
@@ -313,7 +329,7 @@ func (q *Queue) InTurn(batch []Attempt) []Attempt {
 			turn = Keep(turn, batch, i)
 		}
 	}
-	return turn
+	return turn, behind
 }
 
 // waitsToSettle reports whether it is not known yet which earlier runs of its job a run has to let

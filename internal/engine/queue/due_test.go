@@ -249,15 +249,15 @@ func TestLaterRunWhileAShardOpens(t *testing.T) {
 	taken := e.Held.runs.Of(2)
 	taken.due, taken.routing = true, &routing{Route: e.Held.nowhere}
 	job := e.Jobs.refs[1].job
-	if turn := e.InTurn([]Attempt{{Item: entries[0], Job: job}}); len(turn) > 0 {
+	if turn, _ := e.InTurn([]Attempt{{Item: entries[0], Job: job}}); len(turn) > 0 {
 		t.Fatal("a run of a shard that is new does not wait")
 	}
 	e.clock = &core.Clock{}
 	e.OpenSerial(nil, func() { e.leases.Mine[1] = lease.Hold{Epoch: 7, Settled: true, Loaded: true} })
-	if turn := e.InTurn([]Attempt{{Item: taken, Job: job}}); len(turn) > 0 {
+	if turn, _ := e.InTurn([]Attempt{{Item: taken, Job: job}}); len(turn) > 0 {
 		t.Error("the later run does not wait for the earlier one")
 	}
-	if turn := e.InTurn([]Attempt{{Item: entries[0], Job: job}}); len(turn) != 1 {
+	if turn, _ := e.InTurn([]Attempt{{Item: entries[0], Job: job}}); len(turn) != 1 {
 		t.Error("the earlier run does not go on")
 	}
 }

@@ -167,6 +167,8 @@ type ParkedLookups struct {
 	Backoffs map[string]*loop.Backoff // of apps whose addresses cannot be read
 	looks    atomic.Bool              // those that wait for a node which knows their strategy will be tried again
 	again    []queue.WaitKey          // those that are tried again once all of a batch are routed
+	unknown  map[int64]store.Trouble  // by job, what is to be said of runs of a batch that wait so; nothing of new ones
+	tries    tries
 }
 
 // SetAside parks a run whose addresses could not be read, with the others of its

@@ -41,7 +41,8 @@
 // silent for a second the next is asked as well (askInTurn).
 // Nodes that do not answer in time have refused nothing: the run waits, as where there is no such
 // node, and is tried again every few seconds, with each change among the nodes, and together with a new
-// run of its job: that waits for no pause which others began, and one question is asked for all of them.
+// run of its job: that waits for no pause which others began, but for the half second (newRunPause) that
+// bounds what a burst of new runs asks, and one question is asked for all of them.
 // After an hour (RouterWait) it ends as refused.
 //
 // # Probes

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/lease"
 	"github.com/xxljob/xxljob/internal/engine/queue"
 	"github.com/xxljob/xxljob/internal/loop"
@@ -24,9 +25,10 @@ const (
 	// RouterWait is for how long a run waits for a node that knows its job's routing strategy. Then
 	// it ends as refused.
 	RouterWait = time.Hour
-	// routerPause is how often those that wait are tried again; what a look at the nodes shows, or
-	// another run of their job, has them tried at once.
+	// routerPause is how often those that wait are tried again; what a look at the nodes shows has them
+	// tried at once, and so has another run of their job, newRunPause after the last try.
 	routerPause = 5 * time.Second
+	newRunPause = 500 * time.Millisecond
 	// askPatience is how long other nodes have for their answer, beside a call of the store or a LeaseTTL.
 	askPatience = 2 * time.Second
 	// askNext is after how long without an answer the next one is asked as well.
@@ -38,52 +40,58 @@ const (
 )
 
 // missing has since when nobody has told a choice of a strategy, by its name and by app, on this
-// process's own clock. It is safe for concurrent use.
+// process's own clock, and when a run of a job has waited for one last, by the store's. It is safe for
+// concurrent use.
 type missing struct {
-	mu sync.Mutex
-	of map[[2]string]lack // guarded by mu
+	mu    sync.Mutex
+	since map[[2]string]time.Time // guarded by mu
+	last  map[int64]time.Time     // guarded by mu
 }
-
-// lack is when a choice was missing first, and last.
-type lack struct{ since, last time.Time }
 
 // add notes that a choice is missing now, and returns since when.
 func (m *missing) add(job *store.Job) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.of == nil || len(m.of) > 1000 {
-		m.of = map[[2]string]lack{}
+	if m.since == nil || len(m.since) > 1000 {
+		m.since = map[[2]string]time.Time{}
 	}
-	key, now := [2]string{job.Route, job.App}, time.Now()
-	l, known := m.of[key]
-	if !known {
-		l.since = now
+	key := [2]string{job.Route, job.App}
+	if _, known := m.since[key]; !known {
+		m.since[key] = time.Now()
 	}
-	l.last = now
-	m.of[key] = l
-	return l.since
+	return m.since[key]
+}
+
+// waits notes that a run of the job waits for a choice now.
+func (m *missing) waits(jobID int64, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.last == nil || len(m.last) > 10_000 {
+		m.last = map[int64]time.Time{}
+	}
+	m.last[jobID] = now
 }
 
 // told notes that somebody has told a choice.
 func (m *missing) told(job *store.Job) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.of, [2]string{job.Route, job.App})
+	delete(m.since, [2]string{job.Route, job.App})
+	delete(m.last, job.ID)
 }
 
-// isWithin reports whether a choice was missing that long ago or later.
-func (m *missing) isWithin(job *store.Job, ago time.Duration) bool {
+// lastOf is when a run of the job has waited for a choice last, unless one was told since; zero for never.
+func (m *missing) lastOf(jobID int64) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	l, known := m.of[[2]string{job.Route, job.App}]
-	return known && time.Since(l.last) <= ago
+	return m.last[jobID]
 }
 
 // unknownRouter is why a run waits. One that is new, where others of its job wait, has them all tried
-// now: it is to wait for no pause of theirs.
+// soon: it is to wait for no pause of theirs. One that is over was cancelled, and is still in memory.
 type unknownRouter struct {
-	jobID int64
-	isNew bool
+	job           *store.Job
+	isNew, isOver bool
 	queue.Unanswered
 }
 
@@ -105,10 +113,10 @@ func (ro *userRouters) near(key routerKey) lease.Nearness {
 func (ro *Router) unknown(en *queue.Item, job *store.Job) *unknownRouter {
 	near, seen := ro.Asks.near(routerOf(job)), ro.Leases.Changes()
 	if near == lease.Lacks && len(ro.Leases.Knowing(job.Route, job.App, job.ID, near)) == 0 {
-		return &unknownRouter{jobID: job.ID, Unanswered: queue.Unanswered{Why: "no live node has the routing strategy " + job.Route, Seen: seen}}
+		return &unknownRouter{job: job, Unanswered: queue.Unanswered{Why: "no live node has the routing strategy " + job.Route, Seen: seen}}
 	}
 	if en.Choice == nil && ro.Lookup.Queue.Due.Waits(queue.ForRouter(job.ID)) {
-		return &unknownRouter{jobID: job.ID, isNew: true}
+		return &unknownRouter{job: job, isNew: true}
 	}
 	return nil
 }
@@ -116,7 +124,15 @@ func (ro *Router) unknown(en *queue.Item, job *store.Job) *unknownRouter {
 // awaitRouter has a run wait, or ends it where that was for too long: its own time and that of the
 // strategy are over, so that a node which comes up after an outage does not refuse what waited for it.
 func (ro *Router) awaitRouter(en *queue.Item, job *store.Job, lack *unknownRouter) (queue.Routed, error) {
-	if !lack.isNew && time.Since(ro.missing.add(job)) >= RouterWait && ro.Clock.Now().Sub(en.Run.Scheduled()) >= RouterWait {
+	if lack.isNew {
+		return queue.Routed{}, lack
+	}
+	now, run := ro.Clock.Now(), store.Run{}
+	en.Run.Fill(&run)
+	if lack.isOver = core.MustNotStart(&run, job); !lack.isOver {
+		ro.missing.waits(job.ID, now)
+	}
+	if time.Since(ro.missing.add(job)) >= RouterWait && now.Sub(run.Scheduled) >= RouterWait {
 		return queue.Routed{Unknown: true, Refused: fmt.Sprintf("%s, and the run has waited for one for %v", lack.Why, RouterWait)}, nil
 	}
 	return queue.Routed{}, lack
@@ -124,16 +140,18 @@ func (ro *Router) awaitRouter(en *queue.Item, job *store.Job, lack *unknownRoute
 
 // parkUnknown has a run wait for a node that knows its strategy.
 func (u *ParkedLookups) parkUnknown(en *queue.Item, lack *unknownRouter) {
-	at := queue.ForRouter(lack.jobID)
-	if !lack.isNew && !en.CameFrom(at) {
-		u.Core.Troubles.Saw(store.TroubleUnknownRouter, u.Clock.Now(), refusedKept, troubleOfRouter(en.Run.App, lack.jobID, 1, fmt.Sprintf("%s: its due runs wait for one, each for %v", lack.Why, RouterWait)))
-	}
+	at := queue.ForRouter(lack.job.ID)
 	en.Choice = queue.NoChoice()
 	u.Queue.Due.ParkFirst(at, en)
-	if lack.isNew {
-		u.countLate(en.Run.App, lack.jobID)
+	switch {
+	case lack.isNew:
+		u.newWaits(lack.job.ID)
+		return
+	case !lack.isOver:
+		u.toSay(lack.job.ID, troubleOfRouter(lack.job.App, lack.job.ID, fmt.Sprintf("%s: its due runs wait for one, each for %v", lack.Why, RouterWait)))
 	}
-	if lack.isNew || u.Leases.Changes() != lack.Seen { // who knows it may have come meanwhile
+	u.tries.failed(lack.job.ID)
+	if u.Leases.Changes() != lack.Seen { // who knows it may have come meanwhile
 		u.again = append(u.again, at)
 		return
 	}
@@ -147,30 +165,103 @@ func (u *ParkedLookups) parkUnknown(en *queue.Item, lack *unknownRouter) {
 	}
 }
 
-// countLate counts another run of a job that waits for a node which knows its strategy, and finds
-// others waiting.
-func (u *ParkedLookups) countLate(app string, jobID int64) {
-	for _, x := range u.Core.Troubles.Of(store.TroubleUnknownRouter) {
-		if x.App == app && x.JobID == jobID {
-			x.Late = 1 // they are added up
-			u.Core.Troubles.Saw(store.TroubleUnknownRouter, u.Clock.Now(), refusedKept, x)
-		}
+// newWaits has those of a job that wait for a node which knows their strategy tried again, since one of
+// them is new: once all of the batch are routed, or when it is long enough since they were tried last.
+func (u *ParkedLookups) newWaits(jobID int64) {
+	u.toSay(jobID, u.unknown[jobID])
+	at := queue.ForRouter(jobID)
+	switch wait, first := u.tries.next(jobID); {
+	case wait <= 0:
+		u.again = append(u.again, at)
+	case first:
+		u.Life.Loops.Plan.Try(func(ctx context.Context) {
+			if loop.Sleep(ctx, wait) {
+				u.tries.begin(jobID)
+				u.Queue.Due.AdmitAll(at)
+			}
+		})
 	}
 }
 
-// AllRouted has those tried again that wait for a node which knows their strategy and need not wait
-// for a pause. It is called when all of a batch are routed, so that the new ones among them wait with
-// those that came before, and all go on in their order.
-func (u *ParkedLookups) AllRouted() {
+// toSay notes what is to be said once all of the batch are routed.
+func (u *ParkedLookups) toSay(jobID int64, x store.Trouble) {
+	if u.unknown == nil {
+		u.unknown = map[int64]store.Trouble{}
+	}
+	u.unknown[jobID] = x
+}
+
+// AllRouted is called when all of a batch are routed. It says what is late of jobs whose strategy nobody
+// tells, and has those tried again that need not wait for a pause: so the new ones among them go on
+// with those that came before, in their order. behind are jobs of which new runs wait behind these.
+func (u *ParkedLookups) AllRouted(behind []int64) {
+	for _, id := range behind {
+		u.newWaits(id)
+	}
+	for id, x := range u.unknown {
+		if x.Cause == "" { // all of them are new, and it was said before, if it was
+			known := u.Core.Troubles.Of(store.TroubleUnknownRouter)
+			i := slices.IndexFunc(known, func(k store.Trouble) bool { return k.JobID == id })
+			if i < 0 {
+				continue
+			}
+			x = known[i]
+		}
+		x.Late = u.Queue.LateByRouter(id)
+		u.Core.Troubles.SawLate(store.TroubleUnknownRouter, u.Clock.Now(), refusedKept, x)
+	}
+	clear(u.unknown)
 	for _, at := range u.again {
 		u.Queue.Due.AdmitAll(at)
 	}
 	u.again = u.again[:0]
 }
 
-func troubleOfRouter(app string, jobID int64, late int, detail string) store.Trouble {
+// tries are when nobody could tell where runs of a job go: a new run has those that wait tried again no
+// sooner than newRunPause after that, however many come. It is safe for concurrent use.
+type tries struct {
+	mu   sync.Mutex
+	last map[int64]time.Time // guarded by mu: by job, when a try has failed last
+	due  map[int64]bool      // guarded by mu: by job, whether one will be made when that is over
+}
+
+// failed notes that one has.
+func (t *tries) failed(jobID int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.last == nil || len(t.last) > 10_000 {
+		t.last = map[int64]time.Time{}
+	}
+	t.last[jobID] = time.Now()
+}
+
+// next is how long the next one has to wait; first says that nobody waits for it yet.
+func (t *tries) next(jobID int64) (wait time.Duration, first bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at, tried := t.last[jobID]
+	if wait = newRunPause - time.Since(at); !tried || wait <= 0 {
+		return 0, false
+	}
+	if first = !t.due[jobID]; first {
+		if t.due == nil {
+			t.due = map[int64]bool{}
+		}
+		t.due[jobID] = true
+	}
+	return wait, first
+}
+
+// begin notes that the one that was waited for is made.
+func (t *tries) begin(jobID int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.due, jobID)
+}
+
+func troubleOfRouter(app string, jobID int64, detail string) store.Trouble {
 	return store.Trouble{
-		Cause: store.TroubleUnknownRouter, App: app, JobID: jobID, Late: late, Detail: detail,
+		Cause: store.TroubleUnknownRouter, App: app, JobID: jobID, Detail: detail,
 		Remedy: "start a node that has this routing strategy in its Config.Routers, or correct the job's",
 	}
 }

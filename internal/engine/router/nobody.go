@@ -38,7 +38,7 @@ func (ro *Router) SayRefused(r *queue.Routed, job *store.Job) {
 	x := store.Trouble{App: job.App, JobID: job.ID, Late: 1, Detail: r.Refused}
 	switch {
 	case r.Unknown:
-		x = troubleOfRouter(job.App, job.ID, 0, r.Refused) // it was late before
+		x = troubleOfRouter(job.App, job.ID, r.Refused) // it was late before
 	case !r.Nobody:
 		return
 	case registry.IsNoExecutor(job.App, r.Refused):
@@ -60,6 +60,15 @@ func (ro *Router) Mended(ctx context.Context, of []store.Trouble) (over []store.
 	return over
 }
 
+// isMissing reports whether runs of the job wait for somebody who tells its strategy. A node that has it and
+// does not answer is no help: a run that waits is tried again every routerPause. Of a job that is stopped
+// those wait that somebody has triggered.
+func (ro *Router) isMissing(job *store.Job) bool {
+	last := ro.missing.lastOf(job.ID)
+	lately := ro.Clock.Now().Sub(last) <= 2*routerPause+ro.Asks.patience()
+	return lately && ro.Strategies.IsUsers(job.Route) && (!job.Stopped || last.After(job.Updated))
+}
+
 func (ro *Router) isMended(ctx context.Context, x *store.Trouble) bool {
 	if x.JobID == 0 {
 		return !ro.Serving.IsAbsent(x.App) // which knows it before, and looks for whoever comes
@@ -69,18 +78,17 @@ func (ro *Router) isMended(ctx context.Context, x *store.Trouble) bool {
 		return false
 	}
 	job := jobs[x.JobID]
-	if job == nil || job.Stopped {
+	if job == nil {
 		return true
 	}
 	if _, owned := ro.Leases.Epoch(job.Shard); !owned {
 		return true
 	}
 	if x.Cause == store.TroubleUnknownRouter {
-		// A node that has it and does not answer is no help: a run that waits is tried again every routerPause.
-		if ro.missing.isWithin(job, 2*routerPause+ro.Asks.patience()) {
-			return false
-		}
-		return ro.Strategies.ByName[job.Route] != nil || len(ro.Leases.Knowing(job.Route, job.App, job.ID, lease.Lacks)) > 0
+		return !ro.isMissing(job) && (job.Stopped || ro.Strategies.ByName[job.Route] != nil || len(ro.Leases.Knowing(job.Route, job.App, job.ID, lease.Lacks)) > 0)
+	}
+	if job.Stopped {
+		return true
 	}
 	addrs, why, err := ro.Lookup.Book.Lookup(ctx, job, nil)
 	return err == nil && (len(addrs) > 0 || registry.IsNoExecutor(job.App, why))

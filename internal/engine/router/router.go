@@ -158,7 +158,7 @@ func (ro *Router) chooseAddress(ctx context.Context, en *queue.Item, job *store.
 	} else if c := ro.Asks.choiceFor(en, job, addrs); c == nil {
 		return queue.Routed{Asks: addrs}, nil
 	} else if c.Nobody != nil {
-		return ro.awaitRouter(en, job, &unknownRouter{jobID: job.ID, Unanswered: *c.Nobody})
+		return ro.awaitRouter(en, job, &unknownRouter{job: job, Unanswered: *c.Nobody})
 	} else if ro.missing.told(job); c.Refused != "" {
 		return queue.Routed{Refused: c.Refused}, nil
 	} else {
