@@ -3,11 +3,16 @@ package xxljob_test
 // Tokens of apps that the store keeps, beside those of the config.
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -140,23 +145,62 @@ func TestTokensOfTheStoreAreCheap(t *testing.T) {
 	})
 }
 
-// TestTokensOfAStoreThatWasNeverThere: a store that has not answered yet is asked no more often for that.
+// TestTokensOfAStoreThatWasNeverThere: until the store has told its tokens none that may be one of them is
+// refused: who shows it is told to come again, by a status that executors take for no answer. The store is
+// asked no more often for that, and whoever tries tokens out is answered no more often than otherwise.
 func TestTokensOfAStoreThatWasNeverThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &keptTokens{Store: memory.New()}
 		e := newElsewhere(t, st, xxljob.Config{}, nil)
 		token := st.give(t, "one", time.Hour, "far")
+		ask := func(from, token string) (status int) { // 0 where there is no answer
+			defer func() {
+				if v := recover(); v != nil && v != http.ErrAbortHandler {
+					panic(v)
+				}
+			}()
+			msg := wire.RegistryRequest{RegistryGroup: wire.GroupExecutor, RegistryKey: "far", RegistryValue: at1}
+			r := httptest.NewRequest(http.MethodPost, "/api/registry", bytes.NewReader(msg.Encode(nil)))
+			r.RemoteAddr = from
+			r.Header.Set(wire.HeaderToken, token)
+			r.Header.Set(wire.HeaderApp, "far")
+			w := httptest.NewRecorder()
+			e.admin.ServeHTTP(w, r)
+			return w.Code
+		}
 		st.mu.Lock()
 		st.away = true
 		st.mu.Unlock()
 		for range 60 {
-			if e.registersWith(token, "far", "far") {
-				t.Fatal("accepted by a store that says nothing")
+			if got := ask("192.0.2.1:1", token); got != http.StatusServiceUnavailable {
+				t.Fatalf("by a node that does not know the tokens: status %d", got)
 			}
 			time.Sleep(time.Second)
 		}
 		if reads, _ := st.asked(); reads > 12 {
 			t.Errorf("%d reads in a minute", reads)
+		}
+		if n := e.Stats().TokensRefused; n != 0 {
+			t.Errorf("%d tokens are counted as refused", n)
+		}
+		began := time.Now()
+		var answered atomic.Int64
+		var guesses sync.WaitGroup
+		for i := range 100 {
+			guesses.Go(func() {
+				if status := ask("192.0.2.2:1", fmt.Sprint(store.AppTokenPrefix, "guess", i)); status == http.StatusServiceUnavailable {
+					answered.Add(1)
+				} else if status != 0 {
+					t.Errorf("a guess: status %d", status)
+				}
+			})
+		}
+		guesses.Wait()
+		if n := answered.Load(); n < 2 || n > 21 || time.Since(began) < time.Duration(n-1)*100*time.Millisecond {
+			t.Errorf("%d of 100 guesses were answered within %v", n, time.Since(began))
+		}
+		if got := ask("192.0.2.3:1", "no-such-token-at-all"); got != http.StatusOK || e.Stats().TokensRefused != 1 {
+			t.Errorf("what the store cannot have: status %d, refused %d", got, e.Stats().TokensRefused)
 		}
 		st.mu.Lock()
 		st.away = false
@@ -164,6 +208,9 @@ func TestTokensOfAStoreThatWasNeverThere(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		if !e.registersWith(token, "far", "far") {
 			t.Error("refused when the store is there")
+		}
+		if e.registersWith(token+"x", "far", "far") || e.Stats().TokensRefused != 2 {
+			t.Errorf("a wrong one when the store is there: refused %d", e.Stats().TokensRefused)
 		}
 	})
 }

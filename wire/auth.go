@@ -81,8 +81,15 @@ func CallerFrom(ctx context.Context) (c Caller, ok bool) {
 // it is asked about is UTF-8 of 64 bytes at most without control characters, and a
 // token has 4096 bytes at most: others were refused before. The scopes it returns are
 // those of tokens that there are, and not what callers name: each scope has a share of
-// HandlerConfig.MaxBodies.
+// HandlerConfig.MaxBodies. Where it cannot tell at this moment whether a token is right it returns
+// ScopeUnknown and false.
 type Authorize func(ctx context.Context, app, token string) (scope string, ok bool)
+
+// ScopeUnknown is the scope that an Authorize returns, with false, for a token that may be right and of
+// which it cannot tell at this moment, as it has not read yet which there are. The request is answered
+// with HTTP 503, as by an admin that starts, which peers take for no answer: they come again soon. Such
+// answers are paced as refusals are, so that nobody tries out more tokens by them.
+const ScopeUnknown = "\x00unknown" // no app is called so
 
 // Insecure is an Authorize that lets everybody do everything: every process
 // that can reach the handler can run, kill and read. It is for closed networks

@@ -19,8 +19,8 @@ const maxExecutorBody = 5 << 20
 // stripped or not. An [http.ServeMux] in front redirects paths with a double
 // slash, which Java peers do not follow: give them addresses without one.
 //
-// Everything is answered with HTTP 200 and a code; what is refused changes
-// nothing. A run without logId or jobId is refused: it could neither be told
+// Everything is answered with HTTP 200 and a code, but for those of whom it is not known yet
+// who they are (ScopeUnknown); what is refused changes nothing. A run without logId or jobId is refused: it could neither be told
 // from others nor be reported. A panic of the executor and an error of it are
 // logged, and answered with code 500 and without details; an admin takes that
 // for a refusal, so they must mean that nothing was done.

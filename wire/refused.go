@@ -18,6 +18,13 @@ func (s *server) refuse(r *http.Request) {
 	}
 }
 
+// slow is refuse for a request whose token may be right.
+func (s *server) slow(r *http.Request) {
+	if !s.refused.Slow(r.Context(), networkOf(r.RemoteAddr)) {
+		panic(http.ErrAbortHandler)
+	}
+}
+
 // networkOf is what a remote address is counted by: the address, of IPv6 the network that one
 // customer has.
 func networkOf(remote string) string {

@@ -80,7 +80,8 @@ type endpoint struct {
 type service func(ctx context.Context, body []byte) (answer, error)
 
 // server is what both handlers have in common: the order in which a request is
-// looked at, and that every answer is HTTP 200 with a code.
+// looked at, and that every answer is HTTP 200 with a code, but for those of whose sender it cannot be
+// told yet who that is.
 type server struct {
 	cfg       HandlerConfig
 	endpoints map[string]endpoint // by the last element of the path; never changed
@@ -120,7 +121,7 @@ func (s *server) endpoint(serve service, maxBody int64) endpoint {
 }
 
 // ServeHTTP answers a request. It never redirects, and never answers with
-// another status than 200.
+// another status than 200, but 503 while it is not known whose a token is (ScopeUnknown).
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		p := recover()
@@ -145,8 +146,14 @@ func (s *server) write(w http.ResponseWriter, a answer) {
 	h.Set("Content-Type", "application/json;charset=UTF-8")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if _, is := a.(notYet); is {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
 	_, _ = w.Write(body) // the caller has gone: it will find out by itself
 }
+
+// notYet is the answer to who may be right, which cannot be told yet.
+type notYet struct{ answer }
 
 // holderOf returns whom a slot of a caller counts for: the app whose token was shown, or else the
 // app that was named.
@@ -175,6 +182,10 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) answer {
 		return s.fail(MsgBodyEmpty)
 	}
 	caller, refusal, ok := s.identify(r)
+	if !ok && caller.Scope == ScopeUnknown {
+		s.slow(r)
+		return notYet{s.reply(Failf("it is not known yet whose token this is: try again"))}
+	}
 	if !ok {
 		s.refuse(r)
 		return s.reply(refusal)

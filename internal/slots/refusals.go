@@ -37,6 +37,11 @@ func (f *Refusals) Refuse(ctx context.Context, network string, tell func(total u
 	if f.told.May(network) {
 		tell(total)
 	}
+	return f.Slow(ctx, network)
+}
+
+// Slow is Refuse for a request that is neither counted nor logged, since its token may be right.
+func (f *Refusals) Slow(ctx context.Context, network string) bool {
 	ahead, over := f.pace.Turn(network, time.Now())
 	return over <= 0 && (ahead <= 0 || f.wait(ctx, ahead))
 }

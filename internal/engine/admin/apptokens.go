@@ -23,7 +23,7 @@ import (
 // no longer than that.
 
 const (
-	tokensAge      = 5 * time.Second // what was read may be so old
+	tokensAge      = 5 * time.Second // what was read may be so old, and an error so long ago
 	tokensPatience = 2 * time.Second // a caller waits so long for the store
 )
 
@@ -31,12 +31,13 @@ const (
 type appTokens struct {
 	*core.Core
 	keeper store.AppTokenKeeper
-	read   singleflight.Group
+	reads  singleflight.Group
 	rarely loop.LogLimiter
 
 	mu   sync.Mutex
 	list []store.AppToken     // guarded by mu; never changed
-	at   time.Time            // guarded by mu: when the list was read
+	read bool                 // guarded by mu: the store has told the list, be it empty
+	at   time.Time            // guarded by mu: when it was asked for last
 	used map[string]time.Time // guarded by mu: when their use was noted last, by name
 }
 
@@ -58,10 +59,14 @@ func WithAppTokens(s *core.Core, config wire.Authorize) wire.Authorize {
 
 // authorize finds the token among those of the store. A caller that names no app is known by its token,
 // which then has to be of one app. The time it takes does not depend on how much of a token was right.
+// Until the store has told its tokens once none is refused: the caller is to come again.
 func (a *appTokens) authorize(ctx context.Context, app, token string) (scope string, ok bool) {
 	hash := sha256.Sum256([]byte(token))
 	var found *store.AppToken
-	list := a.fresh(ctx)
+	list, told := a.fresh(ctx)
+	if !told {
+		return wire.ScopeUnknown, false
+	}
 	for i := range list {
 		if subtle.ConstantTimeCompare([]byte(list[i].Hash), hash[:]) == 1 {
 			found = &list[i]
@@ -79,15 +84,15 @@ func (a *appTokens) authorize(ctx context.Context, app, token string) (scope str
 	return app, true
 }
 
-// fresh are the tokens, read anew where they are too old. While the store does not answer those of before
-// count, each until it expires.
-func (a *appTokens) fresh(ctx context.Context) []store.AppToken {
-	list, young := a.known()
+// fresh are the tokens, read anew where they are too old, and whether the store has ever told them. While
+// it does not answer those of before count, each until it expires.
+func (a *appTokens) fresh(ctx context.Context) (list []store.AppToken, told bool) {
+	list, told, young := a.known()
 	if young {
-		return list
+		return list, told
 	}
-	_, _, _ = a.read.Do("", func() (any, error) {
-		if _, young := a.known(); young { // somebody else has just read them
+	_, _, _ = a.reads.Do("", func() (any, error) {
+		if _, _, young := a.known(); young { // somebody else has just read them
 			return nil, nil
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tokensPatience)
@@ -96,7 +101,7 @@ func (a *appTokens) fresh(ctx context.Context) []store.AppToken {
 		list, err := a.keeper.AppTokens(ctx)
 		a.mu.Lock()
 		if a.at = began; err == nil { // else it is asked again no sooner than otherwise
-			a.list = list
+			a.list, a.read = list, true
 		}
 		a.mu.Unlock()
 		if err != nil && a.rarely.Allow("read") { // whoever shows what could be one of them may have it read
@@ -104,16 +109,17 @@ func (a *appTokens) fresh(ctx context.Context) []store.AppToken {
 		}
 		return nil, nil
 	})
-	list, _ = a.known()
-	return list
+	list, told, _ = a.known()
+	return list, told
 }
 
-// known are the tokens as they were read last, and whether that is not too long ago.
-func (a *appTokens) known() (list []store.AppToken, young bool) {
+// known are the tokens as they were read last, whether they ever were, and whether the store was asked for
+// them not too long ago.
+func (a *appTokens) known() (list []store.AppToken, told, young bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	age := time.Since(a.at)
-	return a.list, !a.at.IsZero() && age >= 0 && age < tokensAge
+	return a.list, a.read, !a.at.IsZero() && age >= 0 && age < tokensAge
 }
 
 // noteUse tells the store that a token was used, unless that was told less than a minute ago.
