@@ -23,7 +23,7 @@ func answersStatus(status int) *peer {
 
 // TestTurnedAwayIsRefused: a status that no executor gives is a refusal at once, which says the
 // status and where it came from. A result that comes all the same is noted, and the address is
-// named as a trouble for a while.
+// named as a trouble for a while, with nothing of what a secret job's run has ended with.
 func TestTurnedAwayIsRefused(t *testing.T) {
 	for _, status := range []int{302, 401, 403, 404, 413, 429} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
@@ -31,7 +31,8 @@ func TestTurnedAwayIsRefused(t *testing.T) {
 				p := answersStatus(status)
 				e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
 				stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: []string{at1}}))
-				id := e.trigger(xxljob.Job{App: "far"})
+				secret := status == 403
+				id := e.trigger(xxljob.Job{App: "far", Secret: secret})
 				time.Sleep(time.Second)
 				run := e.mustBe(id, xxljob.StateRefused)
 				if !strings.Contains(run.HandleMsg, fmt.Sprintf("HTTP status %d, by", status)) || !strings.Contains(run.HandleMsg, at1) || len(p.sent()) != 1 {
@@ -48,7 +49,7 @@ func TestTurnedAwayIsRefused(t *testing.T) {
 					t.Errorf("%q", run.TriggerMsg)
 				}
 				all := e.Troubles()
-				if len(all) != 1 || all[0].Cause != xxljob.TroubleFalseRefusal || all[0].App != "far" || all[0].Address != at1 {
+				if len(all) != 1 || all[0].Cause != xxljob.TroubleFalseRefusal || all[0].App != "far" || all[0].Address != at1 || strings.Contains(all[0].Detail, "HTTP status") == secret {
 					t.Errorf("troubles %v", all)
 				}
 				time.Sleep(15 * time.Minute)

@@ -12,6 +12,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
 	"github.com/xxljob/xxljob/internal/test/await"
+	"github.com/xxljob/xxljob/store"
 )
 
 // TestOverview: the first page says that all is well where it is; of a job that fails it says the
@@ -148,6 +149,50 @@ func TestOverviewHidesErrors(t *testing.T) {
 				page.has("swordfish jfalse")
 			}
 			must(t, x.s.Stop(context.WithoutCancel(t.Context())))
+		}
+	})
+}
+
+// TestALineOfAHiddenTextIsHidden: the error that is shown of a run is a line of its result, or of what was
+// put together of several messages. The host is asked about the whole as well as about the line, wherever
+// the line is shown, and what it hides is told by no key of a mute.
+func TestALineOfAHiddenTextIsHidden(t *testing.T) {
+	const line = "the password is swordfish"
+	onBothStores(t, func(t *testing.T) {
+		for what, hides := range map[string]func(text string) bool{
+			"the whole": func(text string) bool { return strings.Contains(text, line) && text != line },
+			"the line":  func(text string) bool { return text == line },
+		} {
+			for of, ended := range map[string]store.Result{
+				"result":   {State: xxljob.StateFailed, HandleMsg: line + "\nsaid behind it"},
+				"messages": {State: xxljob.StateFailed, TriggerMsg: "said before it\n" + line},
+			} {
+				x := newSite(t, func(c *console.Config) {
+					c.Redact = func(_ string, field console.Field, text string) string {
+						return map[bool]string{true: "hidden by the host", false: text}[field == console.FieldResult && hides(text)]
+					}
+				})
+				root := x.admin()
+				for _, name := range []string{"one", "two"} {
+					j := x.job("orders", name)
+					ended.RunID = x.parts(j, 1, "")[0].ID
+					must1(x.store.Finish(t.Context(), nil, []store.Result{ended}))
+					job, run := "jobs/"+itoa(j.ID), "runs/"+itoa(ended.RunID)
+					own := "key=failing%2Forders%2F" + itoa(j.ID) + "\""
+					if overview := root.get("overview").has(name).lacks("swordfish", "further").body; !strings.Contains(overview, own) {
+						t.Errorf("%s, the %s: the key of the mute does not go by the job alone", what, of)
+					}
+					if of == "result" { // lists have no messages
+						root.has("hidden by the host").get(job).has("hidden by the host")
+					}
+					if root.get(job); of == "messages" || what == "the whole" {
+						root.lacks("swordfish") // else the list of its runs has the whole in a line
+					}
+					if root.get(run).has("hidden by the host"); what == "the whole" {
+						root.lacks("swordfish")
+					}
+				}
+			}
 		}
 	})
 }

@@ -124,7 +124,7 @@ func (q *request) causeOf(r xxljob.Run) string {
 		return ""
 	}
 	r.HandleMsg, r.TriggerMsg, r.KillReason = q.ofRun(&r, FieldResult, r.HandleMsg), q.redacted(r.App, FieldResult, r.TriggerMsg), q.redacted(r.App, FieldResult, r.KillReason)
-	return finding.WhyRun(finding.World{}, r)[0].Error
+	return q.redacted(r.App, FieldResult, finding.WhyRun(finding.World{}, r)[0].Error)
 }
 
 // relativesOf reads what belongs to a run. The texts of other runs are on their own pages, and may be long.

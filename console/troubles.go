@@ -52,6 +52,9 @@ func (q *request) troublesSeen() (list []troubleLine) {
 		if !q.user.Admin && x.Cause == xxljob.TroubleRefused {
 			x.Detail = q.text("problem.store")
 		}
+		if x.App != "" { // it may have a text of one of its runs in it
+			x.Detail = q.redacted(x.App, FieldResult, x.Detail)
+		}
 		t := troubleLine{Trouble: x, Title: string(x.Cause), Remedy: x.Remedy}
 		if key := "trouble." + t.Title; q.look.language.Has(key) {
 			t.Title = q.text(key)

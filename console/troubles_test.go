@@ -3,6 +3,7 @@ package console_test
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,6 +57,23 @@ func TestTroublesAreSeen(t *testing.T) {
 	s.list, s.ready = nil, &xxljob.NotReadyError{Reasons: []string{"not-started"}, Errs: []error{http.ErrHandlerTimeout}}
 	root.get("jobs").lacks("trouble keeps", "troubles keep")
 	x.browser().get("login").is(http.StatusOK).lacks("troubles")
+}
+
+// TestTroublesHideTexts: the detail of a trouble may have the text of a run in it, behind words of the
+// scheduler: the host is asked about it.
+func TestTroublesHideTexts(t *testing.T) {
+	s := &troubled{}
+	x := newSite(t, func(c *console.Config) {
+		s.Scheduler, c.Scheduler = c.Scheduler, s
+		c.Redact = func(app string, field console.Field, text string) string {
+			return map[bool]string{true: strings.ReplaceAll(text, "swordfish", "●●●"), false: text}[app == "orders" && field == console.FieldResult]
+		}
+	})
+	s.list = []xxljob.Trouble{{Cause: xxljob.TroubleFalseRefusal, App: "orders", Address: "http://10.0.0.1/", Since: time.Now(), Detail: "run 7 was refused all the same: swordfish"}}
+	root := x.admin()
+	for _, page := range []string{"troubles", "overview"} {
+		root.get(page).has("refused all the same: ●●●").lacks("swordfish")
+	}
 }
 
 // TestADoubtedClockEndsNoSession: while the clock of the store is a month ahead, and the scheduler says so,

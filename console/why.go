@@ -109,6 +109,21 @@ func (q *request) detailOf(f finding.Finding) string {
 	return f.Detail
 }
 
+// errorOf is the error of a finding. It is a line of what a run has ended with: where the host hides
+// something of that, it is what is left of the line there.
+func (q *request) errorOf(f *finding.Finding, w *finding.World) string {
+	if q.Redact == nil {
+		return f.Error
+	}
+	for i := range w.Ended {
+		r := &w.Ended[i]
+		if isBad(r.State) && slices.Contains(f.Jobs, r.JobID) && finding.WhyRun(finding.World{}, *r)[0].Error == f.Error && q.hidesErrorOf(r) {
+			return q.causeOf(*r)
+		}
+	}
+	return f.Error
+}
+
 // causeLine is a finding as a line.
 func (q *request) causeLine(f finding.Finding, w *finding.World) causeLine {
 	l := causeLine{Finding: f, Muting: f.Key(), Title: string(f.Cause), Help: f.Remedy(), About: f.App, More: max(len(f.Jobs)-1, 0)}
@@ -133,7 +148,7 @@ func (q *request) causeLine(f finding.Finding, w *finding.World) causeLine {
 	l.Stops = acts && f.Cause != finding.Stopped && !slices.ContainsFunc(w.Jobs, func(j xxljob.Job) bool { return j.ID == l.Job && j.Stopped })
 	secret := slices.ContainsFunc(w.Jobs, func(j xxljob.Job) bool { return j.Secret && slices.Contains(f.Jobs, j.ID) })
 	if f.Error != "" && f.Cause != finding.Stopped && f.Trouble == nil {
-		l.Error = q.unless(secret, f.App, FieldResult, f.Error)
+		l.Error = q.unless(secret, f.App, FieldResult, q.errorOf(&f, w))
 	}
 	if l.Job != 0 && len(f.Jobs) == 1 {
 		for i := range w.Ended {

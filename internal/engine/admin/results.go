@@ -333,9 +333,12 @@ func (s *Results) sayRefused(run *store.Run) {
 	if run.State != store.StateRefused {
 		return
 	}
+	detail := fmt.Sprintf("run %d was refused in the name of the executor, which has run it all the same", run.ID)
+	if !run.Secret {
+		detail += ": " + run.HandleMsg
+	}
 	s.Troubles.Saw(store.TroubleFalseRefusal, s.Clock.Now(), falseRefusalKept, store.Trouble{
-		App: run.App, Address: run.Address,
-		Detail: fmt.Sprintf("run %d was refused in the name of the executor, which has run it all the same: %s", run.ID, run.HandleMsg),
+		App: run.App, Address: run.Address, Detail: detail,
 		Remedy: "look at what stands in front of the executor: it passes requests on, and answers them by itself",
 	})
 }
