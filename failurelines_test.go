@@ -94,6 +94,33 @@ func TestRefusedHasALine(t *testing.T) {
 	})
 }
 
+// TestStartAndStopHaveALine: what the process is, for whoever looks for it later.
+func TestStartAndStopHaveALine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &stage.LogLines{}
+		cfg := xxljob.Config{App: "shop", Node: "n1", Cluster: xxljob.ClusterConfig{Shards: 8}}
+		log.LogTo(&cfg)
+		s, err := xxljob.New(memory.New(), cfg)
+		stage.Must(t, err)
+		for _, name := range []string{"send", "close"} {
+			stage.Must(t, s.Handle(name, stage.NothingToDo))
+		}
+		_, err = s.EnsureJobs(t.Context(), "shop", []xxljob.Job{{Key: "k", Name: "k", Handler: "send"}, {Key: "l", Name: "l", Handler: "close"}}, xxljob.EnsureOptions{})
+		stage.Must(t, err)
+		stage.Must(t, s.Start(t.Context()))
+		time.Sleep(time.Minute)
+		stage.Must(t, s.Stop(t.Context()))
+		for _, want := range [][]string{
+			{`msg="xxljob: the scheduler has started"`, "level=INFO", "node=n1", "app=shop", `handlers="[close send]"`, "jobs_in_lists=2", "shards=8", "store=*memory.Store", "zone=UTC"},
+			{`msg="xxljob: the scheduler has stopped"`, "level=INFO", "node=n1", "error=<nil>"},
+		} {
+			if lines := log.With(want...); len(lines) != 1 {
+				t.Errorf("lines with %s: %s of %s", want, lines, log.With(want[0]))
+			}
+		}
+	})
+}
+
 // TestAppsWithoutExecutorsAreNamed: apps with enabled jobs that have had no executor for ten minutes are named
 // once an hour, all in one line by one of the nodes; one that stops its jobs, or has somebody, is not.
 func TestAppsWithoutExecutorsAreNamed(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/xxljobtest"
 )
@@ -77,6 +78,32 @@ func TestTaskTimesAreOfTheJobsZone(t *testing.T) {
 					}
 				}
 			})
+		})
+	}
+}
+
+// The lines of a run's log have the times of Config.Location, unless the executor has a zone of its own.
+func TestLinesAreOfTheSchedulersZone(t *testing.T) {
+	shanghai, err := time.LoadLocation("Asia/Shanghai")
+	stage.Must(t, err)
+	for want, cfg := range map[string]xxljob.Config{
+		"2000-01-01 00:00:01 INFO now\n": {},
+		"2000-01-01 08:00:01 INFO now\n": {Location: shanghai},
+		"1999-12-31 23:00:01 INFO now\n": {Location: shanghai, Executor: executor.Config{Location: time.FixedZone("", -3600)}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := xxljobtest.NewWith(t, xxljobtest.Options{Config: cfg, Handlers: map[string]xxljob.Handler{
+				"h": func(_ context.Context, task *xxljob.Task) error { task.Log().Info("now"); return nil },
+			}}, xxljob.Job{Key: "k", Name: "k", Handler: "h", Schedule: xxljob.Crontab("0 0 1 1 *").In("UTC")})
+			time.Sleep(time.Second)
+			run, err := s.TriggerJob(t.Context(), "", "k", xxljob.Trigger{})
+			stage.Must(t, err)
+			time.Sleep(time.Second)
+			lines, err := s.Log(t.Context(), run[0], 1)
+			stage.Must(t, err)
+			if lines.LogContent != want {
+				t.Errorf("%v: %q", cfg.Location, lines.LogContent)
+			}
 		})
 	}
 }

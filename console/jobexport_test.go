@@ -1,10 +1,12 @@
 package console_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -12,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -330,6 +333,43 @@ func TestExportsOneByOne(t *testing.T) {
 		ann.get("jobs/export?failing=yes").is(http.StatusOK)
 		wg.Wait()
 		root.get("jobs/export?failing=yes").is(http.StatusOK)
+	})
+}
+
+// TestExportIsTakenInTime: who takes a file slower than it has to be taken loses the connection, and with
+// it the place that the file has in memory; who takes it faster has all of it.
+func TestExportIsTakenInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		for i := range 40 {
+			must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: "n" + itoa(int64(i)), Handler: "work", Param: strings.Repeat("x", 60<<10)}))
+		}
+		wires := x.serving()
+		take := func(rate int) (got int64, of int64, took time.Duration) {
+			c := wires.dial("192.0.2.1", new(atomic.Int64))
+			defer c.Close()
+			go func() {
+				_, _ = fmt.Fprintf(c, "GET /console/jobs/export HTTP/1.1\r\nHost: host.example\r\nCookie: %s\r\nConnection: close\r\n\r\n", root.cookies["xxljob_session"])
+			}()
+			began := time.Now()
+			res, err := http.ReadResponse(bufio.NewReader(c), nil)
+			must(t, err)
+			for piece := make([]byte, rate/10); err == nil; time.Sleep(time.Second / 10) {
+				var n int
+				n, err = io.ReadFull(res.Body, piece)
+				got += int64(n)
+			}
+			return got, res.ContentLength, time.Since(began)
+		}
+		if got, of, took := take(64 << 10); of < 2<<20 || got >= of || took < 10*time.Second || took > 25*time.Second {
+			t.Errorf("at 64 kB a second %d of %d bytes were sent within %v", got, of, took)
+		}
+		root.get("jobs/export?failing=yes").is(http.StatusOK) // there is a place
+		if got, of, took := take(256 << 10); got != of {
+			t.Errorf("at 256 kB a second %d of %d bytes were sent within %v", got, of, took)
+		}
+		time.Sleep(10 * time.Second)
 	})
 }
 

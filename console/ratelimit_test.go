@@ -103,7 +103,8 @@ func TestPreviewsOfForms(t *testing.T) {
 	})
 }
 
-// TestWholeLogsArePaced: looking through all of a log, and taking it along.
+// TestWholeLogsArePaced: looking through all of a log, taking it along, and looking through the texts of
+// all runs.
 func TestWholeLogsArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t)
@@ -112,16 +113,14 @@ func TestWholeLogsArePaced(t *testing.T) {
 		at := "runs/" + itoa(r.ID) + "/log"
 		n := 0
 		got := root.statuses(30, func() {
-			if n++; n%2 == 0 {
-				root.get(at + "/file")
-			} else {
-				root.get(at + "?find=x")
-			}
+			n++
+			root.get([]string{at + "/file", at + "?find=x", "runs?text=zzz"}[n%3])
 		})
 		if got[429] != 10 {
 			t.Errorf("answers %v, want 20 in all that are no 429", got)
 		}
 		root.get(at).is(200) // a part of it is not all of it
+		root.get("runs?text=zzz").is(429)
 		time.Sleep(500 * time.Millisecond)
 		root.get(at + "?find=x").is(200)
 		root.get(at + "?find=x").is(429)

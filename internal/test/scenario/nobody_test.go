@@ -386,6 +386,37 @@ func TestRefuseOnceNobodyWasThereForAWhile(t *testing.T) {
 	}
 }
 
+// TestAnAppThatNobodyHasServedYet: what a node has ensured of it waits, since such an app has its executors
+// inside schedulers; what somebody has added is refused.
+func TestAnAppThatNobodyHasServedYet(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &served{T: t, st: memory.New()}
+		orders := w.start("orders")
+		job := xxljob.Job{App: "billing", Key: "ensured", Name: "n", Handler: "h", Schedule: xxljob.Crontab("* * * * *"), Misfire: xxljob.MisfireDoNothing}
+		_, err := orders.EnsureJob(t.Context(), job)
+		stage.Must(t, err)
+		job.Key = "added"
+		_, err = orders.AddJob(t.Context(), job)
+		stage.Must(t, err)
+		require := func(ensured, added string) {
+			t.Helper()
+			for key, want := range map[string]string{"ensured": ensured, "added": added} {
+				j, err := w.st.JobByKey(t.Context(), "billing", key)
+				stage.Must(t, err)
+				if got := fmt.Sprint(stage.CountStates(stage.AllOf(t, w.st, xxljob.RunFilter{JobID: j.ID}))); got != want {
+					t.Errorf("%s: %s, want %s", key, got, want)
+				}
+			}
+		}
+		sleepUntil("00:05:30")
+		require("map[]", "map[refused:5]")
+		w.start("billing")
+		sleepUntil("00:08:30")
+		require("map[succeeded:3 skipped:1]", "map[succeeded:3 refused:5]")
+	})
+}
+
 // addressBook is a registry of the user's.
 type addressBook struct {
 	mu    sync.Mutex

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -76,6 +77,47 @@ func TestFailuresOfAnAppAreInItsLogs(t *testing.T) {
 				t.Errorf("%s: %s", nodes[i].Name, lines)
 			}
 		}
+	})
+}
+
+// TestALostRunHasALine: in the log of the node that finds it lost, and in that of a process of its app.
+func TestALostRunHasALine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		gone := make(chan struct{})
+		var nodes []*stage.Node
+		var logs []*stage.LogLines
+		for _, name := range []string{"a0", "a1", "b0"} {
+			log := &stage.LogLines{}
+			n := stage.StartNode(t, st, name, &stage.Journal{}, log.LogTo, func(c *xxljob.Config) { c.App = name[:1] })
+			stage.Must(t, n.Handle("hang", func(context.Context, *xxljob.Task) error {
+				n.Pause()
+				<-gone
+				return nil
+			}))
+			nodes, logs = append(nodes, n), append(logs, log)
+		}
+		time.Sleep(2 * time.Minute)
+		job, err := nodes[2].AddJob(t.Context(), xxljob.Job{App: "a", Key: "k", Name: "k", Handler: "hang", Route: "FIRST", Schedule: xxljob.Crontab("0 0 1 1 *")})
+		stage.Must(t, err)
+		id := stage.Trigger(t, nodes[2], job)
+		time.Sleep(10 * time.Minute)
+		run, err := st.Run(t.Context(), id)
+		stage.Must(t, err)
+		if run.State != xxljob.StateLost || !strings.Contains(run.Address, "a0") {
+			t.Fatalf("the run is %v at %s", run.State, run.Address)
+		}
+		for i, most := range []int{1: 1, 2: 1} {
+			if n := len(logs[i].With(`msg="xxljob: a run has failed"`, "level=WARN", "app=a", "key=k", fmt.Sprint("run=", id), "state=lost")); n > most || i == 1 && n == 0 {
+				t.Errorf("%s has %d lines of it", nodes[i].Name, n)
+			}
+		}
+		nodes[0].Resume()
+		close(gone)
+		time.Sleep(time.Minute)
+		stage.StopShort(nodes[0])
+		stage.Stop(t, nodes[1:]...)
 	})
 }
 

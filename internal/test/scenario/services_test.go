@@ -194,8 +194,8 @@ func TestNodesOfOneAppWithOtherRules(t *testing.T) {
 }
 
 // TestHooksAtEachNodeOfAnApp: each replica hears of each run of its app once, whichever node has
-// started and ended it, the start before the end; one that has the app not attached hears of its
-// own deeds alone.
+// started and ended it, the start before the end, and of each record of what was skipped; one that has
+// the app not attached hears of its own deeds alone.
 func TestHooksAtEachNodeOfAnApp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -213,13 +213,13 @@ func TestHooksAtEachNodeOfAnApp(t *testing.T) {
 						told[name][r.JobKey] = append(told[name][r.JobKey], what)
 					}
 				}
-				c.Hooks = xxljob.Hooks{RunStarted: note("started"), RunEnded: note("ended")}
+				c.Hooks = xxljob.Hooks{RunStarted: note("started"), RunEnded: note("ended"), RunSkipped: note("skipped")}
 			})
 			told[name] = map[string][]string{}
 			events := n.Events(t.Context())
 			go func() {
 				for e := range events {
-					if e.Kind == xxljob.EventRunEnded && e.Here {
+					if (e.Kind == xxljob.EventRunEnded || e.Kind == xxljob.EventRunSkipped) && e.Here {
 						mu.Lock()
 						here[e.Run.JobKey]++
 						mu.Unlock()
@@ -235,11 +235,17 @@ func TestHooksAtEachNodeOfAnApp(t *testing.T) {
 			job, err := stage.Elsewhere(t, st, "app").AddJob(t.Context(), xxljob.Job{Key: fmt.Sprint("j", i), Name: "j", Handler: handler})
 			stage.Must(t, err)
 			stage.Trigger(t, nodes[i%3], job)
+			missed := xxljob.Job{App: "app", Key: fmt.Sprint("s", i), Name: "s", Handler: "work", GlueType: "BEAN", Route: "FIRST", Block: xxljob.BlockSerial, Schedule: xxljob.FixedRate(time.Hour), Misfire: xxljob.MisfireDoNothing, Next: time.Now().Add(-time.Minute)}
+			_, err = st.AddJob(t.Context(), missed, nil)
+			stage.Must(t, err)
 		}
 		time.Sleep(time.Minute)
 		mu.Lock()
-		for i := range runs {
+		for i := range 2 * runs {
 			key, want := fmt.Sprint("j", i), []string{"[started ended]", "[ended]"}[i%2]
+			if i >= runs {
+				key, want = fmt.Sprint("s", i-runs), "[skipped]"
+			}
 			for _, name := range []string{"a", "b", "c"} {
 				if got := fmt.Sprint(told[name][key]); got != want {
 					t.Errorf("%s is told of %s: %s, want %s", name, key, got, want)
