@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console/internal/lang"
@@ -243,9 +244,16 @@ func (q *request) attention(w finding.World) []finding.Finding {
 	return finding.Attention(w)
 }
 
+// isCut reports whether no more than the beginning of a text was read, as lists have it: what the host
+// would hide of the whole nobody knows.
+func isCut(text string) bool { return utf8.RuneCountInString(text) >= textOfARun }
+
 // hidesErrorOf reports whether the host hides something of what a run has ended with: of its texts, or of
-// the line of them that is shown as its error.
+// the line of them that is shown as its error; or may, where not all of it was read.
 func (q *request) hidesErrorOf(r *xxljob.Run) bool {
+	if isCut(r.HandleMsg) {
+		return true
+	}
 	first, _, _ := strings.Cut(strings.TrimSpace(r.HandleMsg), "\n")
 	last := strings.TrimSpace(r.TriggerMsg)
 	last = last[strings.LastIndexByte(last, '\n')+1:]

@@ -110,7 +110,8 @@ func (q *request) detailOf(f finding.Finding) string {
 }
 
 // errorOf is the error of a finding. It is a line of what a run has ended with: where the host hides
-// something of that, it is what is left of the line there.
+// something of that, it is what is left of the line there, and nothing where not all of it was read: the
+// page of the run has it.
 func (q *request) errorOf(f *finding.Finding, w *finding.World) string {
 	if q.Redact == nil {
 		return f.Error
@@ -118,6 +119,9 @@ func (q *request) errorOf(f *finding.Finding, w *finding.World) string {
 	for i := range w.Ended {
 		r := &w.Ended[i]
 		if isBad(r.State) && slices.Contains(f.Jobs, r.JobID) && finding.WhyRun(finding.World{}, *r)[0].Error == f.Error && q.hidesErrorOf(r) {
+			if isCut(r.HandleMsg) {
+				return ""
+			}
 			return q.causeOf(*r)
 		}
 	}
