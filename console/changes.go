@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -21,7 +22,7 @@ type changesPage struct {
 	Apps    []string
 	Chips   []chip
 	Filter  changeFilter
-	Pages   pager
+	Pages   web.Pager
 	GoOn    string // where a search goes on that has stopped early
 	Partial bool
 	Names   map[int64]string // of the jobs that the entries are about
@@ -74,11 +75,11 @@ func (q *request) changes() error {
 		q.learnSecrets(p.Changes, found)
 		p.Names = q.namesOf(found)
 		if next > 1 {
-			p.Partial, place = len(p.Changes) < changesOnAPage, cursorOf("id", next)
+			p.Partial, place = len(p.Changes) < changesOnAPage, web.CursorOf("id", next)
 		}
 	}
-	p.Pages = q.pager("before", place)
-	p.GoOn = p.Pages.goOn(p.Partial)
+	p.Pages = q.Pager("before", place)
+	p.GoOn = p.Pages.GoOn(p.Partial)
 	return q.show("changes", http.StatusOK, p)
 }
 
@@ -113,7 +114,7 @@ func (q *request) changeSearch(f changeFilter) (s xxljob.ChangeSearch, err error
 	if s.Until, err = momentOf(f.Until); err != nil {
 		return s, err
 	}
-	return s, q.cursor("before", "id", &s.Before)
+	return s, q.Cursor("before", "id", &s.Before)
 }
 
 // changeApps sets the apps of a search: the one that is asked for, or those that the user sees.

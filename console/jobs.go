@@ -29,7 +29,7 @@ type jobsPage struct {
 	Types    []string
 	Jobs     []jobLine
 	Chips    []chip
-	Pages    pager
+	Pages    web.Pager
 	GoOn     string // where a search goes on that has stopped early
 	Adds     bool   // the user may add jobs somewhere
 	Acts     bool   // the user may start and stop some
@@ -129,7 +129,7 @@ func (q *request) jobs() error {
 		return err
 	}
 	p := jobsPage{Filter: f, Apps: sight.apps, Types: scheduleTypes(), Chips: q.chips("jobs", jobFilters), Adds: q.mayAdd(), Acts: q.mayAnywhere(operate), Edits: q.mayAnywhere(edit), Said: q.said()}
-	if err := q.cursor("after", f.Order, &search.After); err != nil {
+	if err := q.Cursor("after", f.Order, &search.After); err != nil {
 		return err
 	}
 	if sight.all && !q.IsPart() {
@@ -152,11 +152,11 @@ func (q *request) jobs() error {
 	found := listed.found
 	next := ""
 	if last := found.after; last != nil {
-		next = cursorOf(f.Order, last)
+		next = web.CursorOf(f.Order, last)
 	}
-	p.Pages = q.pager("after", next)
+	p.Pages = q.Pager("after", next)
 	p.Partial, p.Examined, p.MoreFail = found.examined > 0, found.examined, found.more
-	p.GoOn = p.Pages.goOn(p.Partial)
+	p.GoOn = p.Pages.GoOn(p.Partial)
 	p.MoreRuns = listed.more
 	for _, line := range listed.lines {
 		line.Words = line.Schedule.DescribeIn(q.look.language.Tag)

@@ -56,6 +56,20 @@ func badFilter(typed string) *web.Problem {
 	return &web.Problem{Status: http.StatusBadRequest, Key: "problem.filter", Values: []any{"typed", typed}}
 }
 
+// asked is what an error of a search means: that it asks for what there cannot be is the fault
+// of who asks.
+func asked(err error) error {
+	if len(xxljob.FieldErrors(err)) > 0 {
+		return web.BadRequest(err)
+	}
+	return err
+}
+
+// notOffered says that the store does not answer what the page needs.
+func notOffered(what string) *web.Problem {
+	return &web.Problem{Status: http.StatusNotImplemented, Key: "problem.notoffered", Cause: errors.New(what)}
+}
+
 // asProblem is what an error means for who asked.
 func asProblem(err error) *web.Problem {
 	var p *web.Problem

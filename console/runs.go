@@ -26,7 +26,7 @@ type runsPage struct {
 	Apps     []string
 	Rows     []runRow
 	Chips    []chip
-	Pages    pager
+	Pages    web.Pager
 	GoOn     string // where a search goes on that has stopped early
 	Partial  bool   // the search has stopped before its end
 	Searched time.Time
@@ -146,7 +146,7 @@ func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, 
 	key := fmt.Sprintf("runs %s %#v", sightKey(apps, all), search)
 	if p.Filter.State == waiting {
 		var after xxljob.Run
-		if err := q.cursor("before", waiting, &after); err != nil {
+		if err := q.Cursor("before", waiting, &after); err != nil {
 			return since, err
 		}
 		read = func(ctx context.Context) (runsFound, error) {
@@ -161,7 +161,7 @@ func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, 
 			return found, err
 		}
 		key = fmt.Sprintf("waiting %s %#v %d %d", sightKey(apps, all), search, after.Scheduled.UnixMilli(), after.ID)
-	} else if err := q.cursor("before", "id", &search.Before); err != nil {
+	} else if err := q.Cursor("before", "id", &search.Before); err != nil {
 		return since, err
 	} else {
 		key += strconv.FormatInt(search.Before, 10)
@@ -174,8 +174,8 @@ func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, 
 		since = of.At
 	}
 	p.Searched, p.Examined, p.Partial = found.searched, found.examined, found.partial
-	p.Pages = q.pager("before", found.next)
-	p.GoOn = p.Pages.goOn(p.Partial)
+	p.Pages = q.Pager("before", found.next)
+	p.GoOn = p.Pages.GoOn(p.Partial)
 	for _, r := range found.runs {
 		if r.Secret && search.NoSecrets {
 			continue // made secret since then
@@ -219,7 +219,7 @@ func searchRuns(ctx context.Context, reader xxljob.RunReader, search xxljob.RunS
 	out := runsFound{runs: found.Runs, searched: found.SearchedTime, examined: found.Examined}
 	if found.SearchedTo > 1 {
 		out.partial = len(found.Runs) < runsOnAPage
-		out.next = cursorOf("id", found.SearchedTo)
+		out.next = web.CursorOf("id", found.SearchedTo)
 	}
 	return out, nil
 }
@@ -240,7 +240,7 @@ func waitingRuns(ctx context.Context, reader xxljob.RunReader, search xxljob.Run
 		}
 		for _, r := range list {
 			if len(out.runs) == runsOnAPage {
-				out.next = cursorOf(waiting, place(after))
+				out.next = web.CursorOf(waiting, place(after))
 				return out, nil
 			}
 			if search.LateBy > 0 && time.Since(r.Scheduled) < search.LateBy {
@@ -255,7 +255,7 @@ func waitingRuns(ctx context.Context, reader xxljob.RunReader, search xxljob.Run
 			return out, nil
 		}
 	}
-	out.partial, out.searched, out.next = true, after.Scheduled, cursorOf(waiting, place(after))
+	out.partial, out.searched, out.next = true, after.Scheduled, web.CursorOf(waiting, place(after))
 	return out, nil
 }
 

@@ -50,7 +50,7 @@ type timetablePage struct {
 	Chips   []chip
 	Ahead   *ahead
 	Jobs    []timeLine
-	Pages   pager
+	Pages   web.Pager
 	Partial bool
 	Begin   time.Time // of what is looked at, backwards
 	End     time.Time
@@ -152,7 +152,7 @@ func (q *request) timetable() error {
 	if sight.nothing {
 		return q.showLive("timetable", "", time.Time{}, p)
 	}
-	if err := q.cursor("after", f.Order, &search.After); err != nil {
+	if err := q.Cursor("after", f.Order, &search.After); err != nil {
 		return err
 	}
 	key := fmt.Sprintf("timetable %s %#v %s", sightKey(sight.apps, sight.all), f, p.Range.Key)
@@ -174,9 +174,9 @@ func (q *request) timetable() error {
 	}
 	next := ""
 	if last := listed.found.after; last != nil {
-		next = cursorOf(f.Order, last)
+		next = web.CursorOf(f.Order, last)
 	}
-	p.Pages, p.Partial = q.pager("after", next), listed.found.examined > 0
+	p.Pages, p.Partial = q.Pager("after", next), listed.found.examined > 0
 	p.Begin, p.End = listed.now.Add(-p.Range.of), listed.now.Add(p.Range.of)
 	for _, l := range listed.lines {
 		if l.Words = l.Schedule.DescribeIn(q.look.language.Tag); l.fault != nil {

@@ -1,4 +1,4 @@
-package console
+package web
 
 // Where a list goes on: what stands in the address of its next page.
 
@@ -7,13 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/console/internal/web"
 )
 
-// cursorOf is a place in a list of an order, as text.
-func cursorOf(order string, at any) string {
+// CursorOf is a place in a list of an order, as text.
+func CursorOf(order string, at any) string {
 	text, err := json.Marshal(struct {
 		Order string `json:"o"`
 		At    any    `json:"a"`
@@ -24,10 +21,10 @@ func cursorOf(order string, at any) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// cursor reads a place of the query into at, if there is one. One that was made for another
+// Cursor reads a place of the query into at, if there is one. One that was made for another
 // order, or by nobody, is a bad request.
-func (q *request) cursor(name, order string, at any) error {
-	text := q.R.URL.Query().Get(name)
+func (x *Exchange) Cursor(name, order string, at any) error {
+	text := x.R.URL.Query().Get(name)
 	if text == "" {
 		return nil
 	}
@@ -49,21 +46,7 @@ func (q *request) cursor(name, order string, at any) error {
 		}
 	}
 	if err != nil {
-		return web.BadRequest(fmt.Errorf("the place %q of the list: %w", name, err))
+		return BadRequest(fmt.Errorf("the place %q of the list: %w", name, err))
 	}
 	return nil
-}
-
-// asked is what an error of a search means: that it asks for what there cannot be is the fault
-// of who asks.
-func asked(err error) error {
-	if len(xxljob.FieldErrors(err)) > 0 {
-		return web.BadRequest(err)
-	}
-	return err
-}
-
-// notOffered says that the store does not answer what the page needs.
-func notOffered(what string) *web.Problem {
-	return &web.Problem{Status: 501, Key: "problem.notoffered", Cause: errors.New(what)}
 }

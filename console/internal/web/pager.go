@@ -1,28 +1,24 @@
-package console
+package web
 
 // The way through a list that is read from one place to the next: forward by the place where a
 // page ends, and back by those of the pages before, which stand in the address too.
 
-import (
-	"slices"
+import "slices"
 
-	"github.com/xxljob/xxljob/console/internal/web"
-)
-
-// pager are the addresses of other pages of a list; "" for one that there is not.
-type pager struct{ First, Newer, Older string }
+// Pager are the addresses of other pages of a list; "" for one that there is not.
+type Pager struct{ First, Newer, Older string }
 
 // trailSize is how many bytes of an address say where the pages between the first and this one begin,
 // so that addresses stay short.
 const trailSize = 1200
 
-// pager leads from this page, which begins at the place in the query by this name, to the others.
+// Pager leads from this page, which begins at the place in the query by this name, to the others.
 // next is where the one behind it begins, "" for none.
-func (q *request) pager(name, next string) (p pager) {
-	query := q.R.URL.Query()
-	here, before := query.Get(name), query[web.Trail]
+func (x *Exchange) Pager(name, next string) (p Pager) {
+	query := x.R.URL.Query()
+	here, before := query.Get(name), query[Trail]
 	to := func(at string, trailTo []string) string {
-		return q.Address(map[string][]string{name: {at}, web.Trail: trailTo, "said": nil, "seen": nil})
+		return x.Address(map[string][]string{name: {at}, Trail: trailTo, "said": nil, "seen": nil})
 	}
 	if next != "" {
 		var behind []string
@@ -55,8 +51,8 @@ func bounded(places []string) []string {
 	return places
 }
 
-// goOn is where a search goes on that has stopped early, instead of to a next page.
-func (p *pager) goOn(partial bool) (link string) {
+// GoOn is where a search goes on that has stopped early, instead of to a next page.
+func (p *Pager) GoOn(partial bool) (link string) {
 	if partial {
 		link, p.Older = p.Older, ""
 	}
