@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/look"
 	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
 )
@@ -49,7 +50,7 @@ const mustChange = "passwordOfAnother"
 
 // mustChangeIt reports whether the user has to choose a password before anything else.
 func (q *request) mustChangeIt() bool {
-	return q.user != nil && q.user.session != nil && settingsOf(q.user.account)[mustChange] == true
+	return q.user != nil && q.user.session != nil && look.SettingsIn(q.user.account.Settings)[mustChange] == true
 }
 
 // browsers and systems are what a browser says of itself, by the words that it says so with; the first that is

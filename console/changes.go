@@ -175,7 +175,7 @@ func (q *request) searchChanges(s xxljob.ChangeSearch) (list []xxljob.Change, ne
 
 // offerChoices fills in what there is to choose from.
 func (q *request) offerChoices(p *changesPage) {
-	for _, key := range q.look.language.Keys() {
+	for _, key := range q.look.Language.Keys() {
 		if verb, is := strings.CutPrefix(key, "verb."); is {
 			p.Verbs = append(p.Verbs, verb)
 		}

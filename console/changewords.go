@@ -14,6 +14,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console/internal/diff"
+	"github.com/xxljob/xxljob/console/internal/look"
 	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
 )
@@ -49,7 +50,7 @@ func (p *page) ResultOf(r xxljob.Run) string { return p.q.cell(&r, FieldResult, 
 func (p *page) Told(r xxljob.Run) string {
 	words := p.tryAndPart(&r)
 	if !r.StandsFor.IsZero() {
-		words = append(words, p.T("run.standsfor")+": "+p.q.stamp(r.StandsFor))
+		words = append(words, p.T("run.standsfor")+": "+p.q.look.Stamp(r.StandsFor))
 	}
 	if r.Reason != "" {
 		words = append(words, r.Reason)
@@ -83,7 +84,7 @@ func (p *page) tryAndPart(r *xxljob.Run) (words []string) {
 
 // Type is what made a run.
 func (p *page) Type(r xxljob.Run) string {
-	if key := "type." + string(r.Type); p.q.look.language.Has(key) {
+	if key := "type." + string(r.Type); p.q.look.Language.Has(key) {
 		return p.T(key)
 	}
 	return web.Visible(string(r.Type))
@@ -91,7 +92,7 @@ func (p *page) Type(r xxljob.Run) string {
 
 // TimeIn is a moment in a zone of its own.
 func (p *page) TimeIn(t time.Time, zone string) string {
-	loc := zoneOf(zone)
+	loc := look.Zone(zone)
 	if loc == nil {
 		return ""
 	}
@@ -100,7 +101,7 @@ func (p *page) TimeIn(t time.Time, zone string) string {
 
 // Verb is what was done, in words if there are any.
 func (p *page) Verb(verb string) string {
-	if key := "verb." + verb; p.q.look.language.Has(key) {
+	if key := "verb." + verb; p.q.look.Language.Has(key) {
 		return p.T(key)
 	}
 	return web.Visible(verb)
@@ -109,7 +110,7 @@ func (p *page) Verb(verb string) string {
 // Object is what an entry is about, with a link to it where there is a page.
 func (p *page) Object(c xxljob.Change) template.HTML {
 	kind := c.Object
-	if key := "object." + c.Object; p.q.look.language.Has(key) {
+	if key := "object." + c.Object; p.q.look.Language.Has(key) {
 		kind = p.T(key)
 	}
 	name := c.ObjectID

@@ -188,52 +188,20 @@ func choosable(list string) []column {
 	return slices.DeleteFunc(slices.Clone(tables[list].columns), func(c column) bool { return c.there == always })
 }
 
-// knownColumns are those of the names that are columns of the list which one may choose, in its
-// order.
-func knownColumns(list string, names []string) (known []string) {
-	for _, c := range choosable(list) {
-		if slices.Contains(names, c.Name) {
-			known = append(known, c.Name)
+// choosableNames are the names of those of each list that has any.
+func choosableNames() map[string][]string {
+	all := map[string][]string{}
+	for list := range tables {
+		for _, c := range choosable(list) {
+			all[list] = append(all[list], c.Name)
 		}
 	}
-	return known
-}
-
-// setColumns chooses the columns of a list, without a change to those of who has the same map.
-func (ch *chosen) setColumns(list string, names []string) {
-	others := make(map[string][]string, len(ch.Columns)+1)
-	for l, n := range ch.Columns {
-		others[l] = n
-	}
-	if names == nil {
-		names = []string{} // none is a choice too
-	}
-	others[list] = names
-	ch.Columns = others
-}
-
-// takeColumns takes over the columns of the list that the form is about, if it is about one, or
-// reports that there is no such thing.
-func (q *request) takeColumns(ch *chosen) bool {
-	list := q.Field("list")
-	if list == "" {
-		return true
-	}
-	is := len(choosable(list)) > 0
-	if q.Field("usual") != "" {
-		ch.setColumns(list, nil)
-		delete(ch.Columns, list)
-		return is
-	}
-	names := q.R.PostForm["column"]
-	known := knownColumns(list, names)
-	ch.setColumns(list, known)
-	return is && len(known) == len(names)
+	return all
 }
 
 // Shown are the columns of a list that are there of those that one may choose, by name.
 func (p *page) Shown(list string) map[string]bool {
-	names, is := p.q.look.Columns[list]
+	names, is := p.q.look.Chosen.Columns[list]
 	shown := map[string]bool{}
 	for _, c := range choosable(list) {
 		if c.there == usual && !is || slices.Contains(names, c.Name) {
@@ -276,7 +244,7 @@ func (p *page) Table(list string, rows any, without ...string) (*table, error) {
 	if of.room > 0 && len(t.Has) > of.room {
 		t.Class += " many"
 	}
-	_, own := p.q.look.Columns[list]
+	_, own := p.q.look.Chosen.Columns[list]
 	for _, c := range of.columns {
 		if c.there != always && !t.Has[c.Name] || c.within != "" || slices.Contains(without, c.Name) {
 			continue
@@ -343,9 +311,9 @@ func (t *table) Above(row any) string {
 		return ""
 	}
 	if t.day == "" {
-		t.day = t.Now.In(t.q.look.zone).Format(time.DateOnly)
+		t.day = t.Now.In(t.q.look.Zone).Format(time.DateOnly)
 	}
-	day := r.Scheduled.In(t.q.look.zone).Format(time.DateOnly)
+	day := r.Scheduled.In(t.q.look.Zone).Format(time.DateOnly)
 	if day == t.day {
 		return ""
 	}

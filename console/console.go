@@ -13,6 +13,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console/internal/lang"
+	"github.com/xxljob/xxljob/console/internal/look"
 	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/internal/slots"
 	"github.com/xxljob/xxljob/store"
@@ -33,6 +34,7 @@ type console struct {
 	origins  *http.CrossOriginProtection
 	mount    web.Mount
 	policy   string // Content-Security-Policy
+	looks    look.Options
 	hasher   *web.Hasher
 	bodies   *slots.Slots    // for those that are large
 	refused  *slots.Refusals // programs whose token is nobody's
@@ -101,6 +103,7 @@ func newConsole(cfg Config, read func() (printed, error)) (http.Handler, error) 
 	if c.printed, err = read(); err != nil {
 		return nil, err
 	}
+	c.looks = look.Options{Languages: c.langs, Columns: choosableNames(), Language: c.Language, Zone: c.Location}
 	return c, nil
 }
 
@@ -117,7 +120,7 @@ type request struct {
 	job     xxljob.Job        // of the route, if it is about one
 	run     xxljob.Run
 	secrets map[int64]bool // what learnSecrets has found out
-	look    preferences
+	look    look.Look
 	counts  *counts // behind the presets of the page; nil where they are not known
 
 	hashes slots.Holder // for whom the hashes of a login count
@@ -138,7 +141,7 @@ func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 	defer q.Leave()
 	below, ours := c.mount.Below(r)
-	q.Path, q.ctx, q.look = below, r.Context(), c.defaultPreferences(q.Exchange)
+	q.Path, q.ctx, q.look = below, r.Context(), c.looks.Of(q.Exchange)
 	if to := c.mount.Slashed(r); to != "" {
 		q.RedirectOut(to)
 		return
@@ -279,7 +282,7 @@ func (q *request) readObject(of object) (app string, err error) {
 	}
 	if of == aJob {
 		q.job, err = q.Store.Job(q.ctx, id)
-		q.look.inZoneOf(&q.job)
+		q.look.InZoneOf(q.job.Schedule.Zone)
 		return q.job.App, err
 	}
 	if q.run, err = q.Store.Run(q.ctx, id); err == nil {

@@ -21,15 +21,16 @@ package console
 // problem.go, with what is said of it.
 //
 // The web side is internal/web, which knows nothing of jobs, of rights and of pages: an Exchange is one
-// request and its answer (its form and query, addresses, cookies, what goes compressed), a Mount where
-// the console is, a Problem an answer that is not what was asked for. A request of this package has an
-// Exchange, and what a page needs beside it: who asks, what is asked about, how it is to look.
+// request and its answer (its form and query, addresses, cookies, what goes compressed, the way through
+// a list), a Mount where the console is, a Problem an answer that is not what was asked for. How an
+// answer looks to somebody is internal/look: language, zone and what else was chosen, and times and
+// lengths of time in words. A request of this package has an Exchange, a Look, and what a page needs
+// beside them: who asks, and what is asked about.
 //
 // A page is a method of request that reads, fills a struct of plain values and shows a template of the
 // same name with it: the list of jobs is jobs.go, jobsPage and template/jobs.html. Files are named
 // after what they are about, job and run first: joblinks.go, jobsave.go, runlog.go. page.go has what
-// templates may ask of any page, and the frame around it; preferences.go what somebody has chosen for
-// all of them; live.go regions that are refreshed.
+// templates may ask of any page, and the frame around it; live.go regions that are refreshed.
 //
 // A column of a list is a line of tables (columns.go) and a template of its cells (template/table.html).
 // A field of a job is a line of formGroups (formgroups.go), from which form, page and record of changes

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/crypto/argon2"
 
+	"github.com/xxljob/xxljob/console/internal/look"
 	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/internal/slots"
 )
@@ -48,8 +49,8 @@ var VisibleText = web.Visible
 // SumUp is sumUp.
 var SumUp = sumUp
 
-// Twin is web.Twin.
-var Twin = web.Twin
+// Twin is look.Twin.
+var Twin = look.Twin
 
 // NoteOf is noteOf.
 var NoteOf = noteOf

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
-	"github.com/xxljob/xxljob/console/internal/web"
+	"github.com/xxljob/xxljob/console/internal/look"
 )
 
 // formField is a field of the form. Its label is the text "field." + name, and its help, if it
@@ -89,7 +89,7 @@ func (q *request) limits(f *formField) string {
 			if n == 0 {
 				return "0"
 			}
-			return q.span(time.Duration(n) * time.Second)
+			return q.look.Span(time.Duration(n) * time.Second)
 		}
 		key := "form.span"
 		if f.least > 0 {
@@ -228,7 +228,7 @@ func moment(name, of string, at func(*xxljob.Job) *time.Time) formField {
 // it. Of a reading that comes twice it is the first.
 func momentIn(s string, zone *time.Location) (time.Time, error) {
 	for _, layout := range []string{momentLayout, "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
-		switch t, exists, err := web.ReadingIn(layout, s, zone); {
+		switch t, exists, err := look.ReadingIn(layout, s, zone); {
 		case err == nil && !exists:
 			return time.Time{}, errNoSuchTime
 		case err == nil:

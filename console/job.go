@@ -81,9 +81,9 @@ func (q *request) jobPage() error {
 	if err != nil {
 		return err
 	}
-	v := jobView{Job: *j, Words: j.Schedule.DescribeIn(q.look.language.Tag), Status: statusOf(j), Param: q.paramOf(j), Script: j.IsScript(), More: q.facts(j), Said: q.said(),
+	v := jobView{Job: *j, Words: j.Schedule.DescribeIn(q.look.Language.Tag), Status: statusOf(j), Param: q.paramOf(j), Script: j.IsScript(), More: q.facts(j), Said: q.said(),
 		Next: instantsOf(j, news.next), Runs: news.runs, Skipped: news.skipped, Outcomes: news.outcomes, Children: news.children, Parents: news.parents, Changes: q.restorable(j, news.changes)}
-	if zone := j.Schedule.Zone; zone != "" && zone != q.look.zone.String() {
+	if zone := j.Schedule.Zone; zone != "" && zone != q.look.Zone.String() {
 		v.Own = zone
 	}
 	if i := slices.IndexFunc(news.changes, func(c xxljob.Change) bool { return defines(c.Verb) || c.Verb == "start" || c.Verb == "stop" }); i >= 0 {
@@ -213,21 +213,21 @@ func (q *request) restorable(j *xxljob.Job, found []xxljob.Change) []jobChange {
 // facts are the fields of the job that say something, besides those that its page always shows.
 func (q *request) facts(j *xxljob.Job) (list []fact) {
 	shown := []string{"name", "app", "key", "handler", paramField, "type", "conf", "zone", "route", "block", "misfire", "timeout", "retries", "author", "alarm", "tags", "children", "after"}
-	texts := formTexts{j, q.look.zone}
+	texts := formTexts{j, q.look.Zone}
 	for _, g := range formGroups() {
 		for _, f := range g.fields {
 			value := f.get(&texts)
 			if slices.Contains(shown, f.name) || value == "" || value == "0" {
 				continue
 			}
-			if key := "option." + f.name + "." + value; q.look.language.Has(key) {
+			if key := "option." + f.name + "." + value; q.look.Language.Has(key) {
 				value = q.text(key)
 			}
 			switch f.kind {
 			case aCheck:
 				value = q.text("fact.yes")
 			case aMoment:
-				value = q.stamp(*f.at(j))
+				value = q.look.Stamp(*f.at(j))
 			}
 			list = append(list, fact{q.text("field." + f.name), value})
 		}
@@ -237,7 +237,7 @@ func (q *request) facts(j *xxljob.Job) (list []fact) {
 
 // said is what has just been done, as the address of the page says: one of a few keys.
 func (q *request) said() string {
-	if key := "said." + q.Query("said"); q.Query("said") != "" && q.look.language.Has(key) {
+	if key := "said." + q.Query("said"); q.Query("said") != "" && q.look.Language.Has(key) {
 		return q.text(key)
 	}
 	return ""
@@ -321,7 +321,7 @@ func stateKey(s xxljob.State) string { return strings.ReplaceAll(s.String(), " "
 // Option is a value of a field that is chosen of a list, in words if there are any.
 func (p *page) Option(field string, value any) string {
 	text := fmt.Sprint(value)
-	if key := "option." + field + "." + text; p.q.look.language.Has(key) {
+	if key := "option." + field + "." + text; p.q.look.Language.Has(key) {
 		return p.T(key)
 	}
 	return web.Visible(text)

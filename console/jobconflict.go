@@ -163,7 +163,7 @@ func (q *request) keepForm(p *web.Problem) bool {
 	f.copyOf, _ = strconv.ParseInt(q.Field("copyof"), 10, 64)
 	f.restores, _ = strconv.ParseInt(q.Field("restores"), 10, 64)
 	failed := &failedView{Title: q.text(p.Key, p.Values...), Request: q.ID}
-	if q.look.language.Has(p.Key + ".help") {
+	if q.look.Language.Has(p.Key + ".help") {
 		failed.Help = q.text(p.Key+".help", p.Values...)
 	}
 	switch {
@@ -194,7 +194,7 @@ func (q *request) goOn(account store.User, session *store.Session) error {
 	u := ofAccount(&account)
 	u.session = session
 	q.user, q.values = &u, values
-	q.lookOf(account.Settings)
+	q.looks.OfSettings(&q.look, account.Settings)
 	if err := q.permit(rt); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/look"
 	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
 )
@@ -102,7 +103,7 @@ func (q *request) newJob() error {
 
 // newDefinition is the definition that a form of a new job begins with.
 func (q *request) newDefinition() xxljob.Job {
-	return xxljob.Job{Schedule: xxljob.Cron("0 0 3 * * ?").In(q.look.zone.String()), Misfire: xxljob.MisfireDoNothing, Route: xxljob.RouteRound, Block: xxljob.BlockSerial}
+	return xxljob.Job{Schedule: xxljob.Cron("0 0 3 * * ?").In(q.look.Zone.String()), Misfire: xxljob.MisfireDoNothing, Route: xxljob.RouteRound, Block: xxljob.BlockSerial}
 }
 
 // differs is what a field says, with its name.
@@ -236,7 +237,7 @@ func (q *request) fieldOf(f *formField, form *jobForm) fieldView {
 	if typed, sent := q.R.PostForm[f.name]; sent && (!v.Fixed || form.base.ID == 0) {
 		v.Value = typed[len(typed)-1]
 	}
-	if key := "help." + f.name; q.look.language.Has(key) {
+	if key := "help." + f.name; q.look.Language.Has(key) {
 		v.Help = q.text(key)
 	}
 	if f.xxl != "" {
@@ -265,10 +266,10 @@ func (q *request) fieldOf(f *formField, form *jobForm) fieldView {
 // formZone is the zone of the times in the form: the viewer's when it was made, so that who
 // chooses another one meanwhile has not moved them.
 func (q *request) formZone() *time.Location {
-	if zone := zoneOf(q.Field("tz")); zone != nil {
+	if zone := look.Zone(q.Field("tz")); zone != nil {
 		return zone
 	}
-	return q.look.zone
+	return q.look.Zone
 }
 
 // options are what a field can be chosen of. What is stored and is none of them, as a strategy
@@ -280,7 +281,7 @@ func (q *request) options(f *formField, value string) (list []optionView) {
 	}
 	for _, name := range names {
 		text := name
-		if key := "option." + f.name + "." + name; q.look.language.Has(key) {
+		if key := "option." + f.name + "." + name; q.look.Language.Has(key) {
 			text = q.text(key)
 		}
 		list = append(list, optionView{name, text, name == value})

@@ -159,7 +159,7 @@ func (q *request) jobs() error {
 	p.GoOn = p.Pages.GoOn(p.Partial)
 	p.MoreRuns = listed.more
 	for _, line := range listed.lines {
-		line.Words = line.Schedule.DescribeIn(q.look.language.Tag)
+		line.Words = line.Schedule.DescribeIn(q.look.Language.Tag)
 		p.Jobs = append(p.Jobs, line)
 	}
 	p.Export = strings.Replace(q.With(map[string]string{"after": "", web.Trail: "", "seen": "", "said": "", "rows": ""}), "jobs", "jobs/export", 1)
@@ -400,13 +400,13 @@ func (q *request) chips(page string, names []string) (list []chip) {
 // filterText is the value of a filter in words, where it is one of a few.
 func (q *request) filterText(page, name, value string) string {
 	key := page + "." + name + "." + value
-	if q.look.language.Has(key) {
+	if q.look.Language.Has(key) {
 		return q.text(key)
 	}
-	if key := "option.type." + value; page == "jobs" && name == "type" && q.look.language.Has(key) {
+	if key := "option.type." + value; page == "jobs" && name == "type" && q.look.Language.Has(key) {
 		return q.text(key)
 	}
-	if name == "state" && q.look.language.Has("state."+value) {
+	if name == "state" && q.look.Language.Has("state."+value) {
 		return q.text("state." + value)
 	}
 	return value

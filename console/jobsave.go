@@ -243,10 +243,10 @@ func (q *request) formFaults(err error, f *jobForm) bool {
 // of no kind that there are words for. What is wrong with an expression only the scheduler can
 // say, and what is wrong with a field that no form has.
 func (q *request) faultText(prefix, name string, e *xxljob.FieldError) string {
-	if key := "fault." + e.Code; name != "" && e.Code != "invalid" && q.look.language.Has(key) {
+	if key := "fault." + e.Code; name != "" && e.Code != "invalid" && q.look.Language.Has(key) {
 		return q.text(key, "id", e.Value)
 	}
-	if key := prefix + name; name != "" && q.look.language.Has(key) {
+	if key := prefix + name; name != "" && q.look.Language.Has(key) {
 		return q.text(key, "why", why(e.Err))
 	}
 	return q.text("fault.of", "field", e.Field, "why", why(e.Err))

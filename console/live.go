@@ -143,7 +143,7 @@ type region struct {
 func (q *request) region(p *page, poll string, since time.Time, body func() any) (region, error) {
 	shares, key := poll != "" && len(poll) <= mostOfAPoll && !since.IsZero() && q.user != nil, ""
 	if shares {
-		key = fmt.Sprintf("region %s %q %s %s %v %t %q", p.Name, poll, q.look.language.Tag, q.look.zone, p.Shown(p.Name), q.user.Admin, q.user.Apps)
+		key = fmt.Sprintf("region %s %q %s %s %v %t %q", p.Name, poll, q.look.Language.Tag, q.look.Zone, p.Shown(p.Name), q.user.Admin, q.user.Apps)
 		if r, there := q.live.Renew(key, func(v any) bool { r, is := v.(region); return is && r.since.Equal(since) }); there {
 			return r.(region), nil
 		}

@@ -6,6 +6,8 @@ package console
 import (
 	"strings"
 	"time"
+
+	"github.com/xxljob/xxljob/console/internal/look"
 )
 
 // logZone is the zone of the times in a log, as far as it can be told.
@@ -76,8 +78,8 @@ func (q *request) zoneOfLog(from int, text string) (z logZone) {
 	if !known {
 		return z
 	}
-	_, seconds := began.In(q.look.zone).Zone()
-	z = logZone{Known: true, Text: offsetText(int(offset / time.Second))}
+	_, seconds := began.In(q.look.Zone).Zone()
+	z = logZone{Known: true, Text: look.Offset(int(offset / time.Second))}
 	switch apart := time.Duration(seconds)*time.Second - offset; {
 	case apart > 0:
 		z.Behind = apart

@@ -73,7 +73,7 @@ func muting(app string) action {
 func (q *request) muteTitle(m *store.Mute) string {
 	cause, _, _ := strings.Cut(m.Key, "/")
 	for _, kind := range []string{"finding.", "trouble."} {
-		if key := kind + cause; q.look.language.Has(key) {
+		if key := kind + cause; q.look.Language.Has(key) {
 			return q.text(key)
 		}
 	}
@@ -168,7 +168,7 @@ func (q *request) showMute(v *muteView, _ int64) error { return q.muteForm(v, ht
 func (q *request) muteForm(v *muteView, status int, chosen string) error {
 	v.Zone = q.formZone().String()
 	for _, d := range muteSpans {
-		v.Spans = append(v.Spans, muteSpan{d.String(), q.span(d), d.String() == chosen})
+		v.Spans = append(v.Spans, muteSpan{d.String(), q.look.Span(d), d.String() == chosen})
 	}
 	return q.show("mute", status, v)
 }

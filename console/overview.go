@@ -324,7 +324,7 @@ func (q *request) tiles(w *finding.World, found []finding.Finding, reports []sto
 		Note: q.text("overview.hour.note", "share", share(bad, runs), "usual", share(dayBad, dayRuns)), Bad: bad > 0 && bad*dayRuns > 2*dayBad*runs})
 	t := tile{Key: "running", Value: strconv.Itoa(len(w.Running)), Href: "runs?state=open"}
 	if long := longest(w.Running); len(long) > 0 {
-		t.Note = q.text("overview.running.note", "d", q.span(max(0, w.Now.Sub(long[0].Started)).Truncate(time.Second)))
+		t.Note = q.text("overview.running.note", "d", q.look.Span(max(0, w.Now.Sub(long[0].Started)).Truncate(time.Second)))
 	}
 	list = append(list, t)
 	late, oldest := 0, time.Duration(0)
@@ -335,7 +335,7 @@ func (q *request) tiles(w *finding.World, found []finding.Finding, reports []sto
 	}
 	t = tile{Key: "overdue", Value: strconv.Itoa(late), Href: "runs?state=waiting", Bad: late > 0}
 	if late > 0 {
-		t.Note = q.text("overview.overdue.note", "d", q.span(oldest.Truncate(time.Second)))
+		t.Note = q.text("overview.overdue.note", "d", q.look.Span(oldest.Truncate(time.Second)))
 	}
 	list = append(list, t)
 	p99, _ := quarter.Lateness.Quantile(0.99)
@@ -343,7 +343,7 @@ func (q *request) tiles(w *finding.World, found []finding.Finding, reports []sto
 	usual, _ := day.Lateness.Quantile(0.99)
 	t = tile{Key: "late", Value: "–", Href: "runs?late=1", Bad: p99 > usualLate && p99 > usual}
 	if quarter.Lateness.Count() > 0 {
-		t.Value, t.Note = q.span(p99), q.text("overview.late.note", "p50", q.span(p50), "usual", q.span(usual))
+		t.Value, t.Note = q.look.Span(p99), q.text("overview.late.note", "p50", q.look.Span(p50), "usual", q.look.Span(usual))
 	}
 	list = append(list, t)
 	return append(list, q.executorsTile(w, found))

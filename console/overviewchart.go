@@ -191,7 +191,7 @@ func (q *request) hours(s span, begin time.Time) (list []string) {
 		layout = "01-02 15:04"
 	}
 	for i := range 5 {
-		list = append(list, begin.Add(time.Duration(i)*s.of/4).In(q.look.zone).Format(layout))
+		list = append(list, begin.Add(time.Duration(i)*s.of/4).In(q.look.Zone).Format(layout))
 	}
 	return list
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/console/internal/lang"
+	"github.com/xxljob/xxljob/console/internal/look"
 	"github.com/xxljob/xxljob/console/internal/web"
 )
 
@@ -67,7 +68,7 @@ func (p *page) Own(name string) (template.HTML, error) {
 
 // part is what a template makes of data, or nothing where there is no such template.
 func (q *request) part(name string, data any) (template.HTML, error) {
-	own := q.pages[q.look.language.Tag].Lookup(name)
+	own := q.pages[q.look.Language.Tag].Lookup(name)
 	if own == nil {
 		return "", nil
 	}
@@ -158,7 +159,7 @@ func (q *request) show(name string, status int, body any) error {
 // write answers with a template of a page.
 func (q *request) write(status int, start string, p *page) error {
 	var b bytes.Buffer
-	if err := q.pages[q.look.language.Tag].ExecuteTemplate(&b, start, p); err != nil {
+	if err := q.pages[q.look.Language.Tag].ExecuteTemplate(&b, start, p); err != nil {
 		return &web.Problem{Status: http.StatusInternalServerError, Key: "problem.panic", Cause: err}
 	}
 	q.SendPage(status, b.Bytes())
@@ -179,12 +180,12 @@ type problemView struct {
 // problemPage answers with what went wrong.
 func (q *request) problemPage(p *web.Problem) {
 	v := problemView{Status: p.Status, Title: q.text(p.Key, p.Values...), Request: q.ID, Retry: p.Status == http.StatusServiceUnavailable}
-	if q.look.language.Has(p.Key + ".help") {
+	if q.look.Language.Has(p.Key + ".help") {
 		v.Help = q.text(p.Key+".help", p.Values...)
 	}
 	if q.user == nil && q.was != nil {
 		q.user = q.was
-		q.lookOf(q.was.account.Settings)
+		q.looks.OfSettings(&q.look, q.was.account.Settings)
 	}
 	if v.Away = q.away(p); v.Away != nil && v.Away.Again {
 		v.Help = ""
@@ -215,7 +216,7 @@ func (p *page) App() string  { return p.q.Title }
 func (p *page) Label() Label { return p.q.Label }
 
 // Lang is the tag of the language, Langs those of all.
-func (p *page) Lang() string    { return p.q.look.language.Tag }
+func (p *page) Lang() string    { return p.q.look.Language.Tag }
 func (p *page) Langs() []string { return lang.Tags() }
 
 // LangName is how a language calls itself.
@@ -224,36 +225,20 @@ func (p *page) LangName(tag string) string {
 }
 
 // Theme, Density, Live, Keys and Wrap are what was chosen of these, or "".
-func (p *page) Theme() string   { return p.q.look.Theme }
-func (p *page) Density() string { return p.q.look.Density }
-func (p *page) Live() string    { return p.q.look.Live }
-func (p *page) Keys() string    { return p.q.look.Keys }
-func (p *page) Wrap() string    { return p.q.look.Wrap }
+func (p *page) Theme() string   { return p.q.look.Chosen.Theme }
+func (p *page) Density() string { return p.q.look.Chosen.Density }
+func (p *page) Live() string    { return p.q.look.Chosen.Live }
+func (p *page) Keys() string    { return p.q.look.Chosen.Keys }
+func (p *page) Wrap() string    { return p.q.look.Chosen.Wrap }
 
 // Zone is the zone of the times on the page, and ChosenZone what somebody has chosen, or "".
-func (p *page) Zone() string       { return p.q.look.zone.String() }
-func (p *page) ChosenZone() string { return p.q.look.Zone }
+func (p *page) Zone() string       { return p.q.look.Zone.String() }
+func (p *page) ChosenZone() string { return p.q.look.Chosen.Zone }
 
 // Offset is the zone's offset, as "UTC+8".
 func (p *page) Offset() string {
-	_, seconds := p.Now.In(p.q.look.zone).Zone()
-	return offsetText(seconds)
-}
-
-// offsetText is an offset from UTC, as "UTC+8".
-func offsetText(seconds int) string {
-	if seconds == 0 {
-		return "UTC"
-	}
-	sign := '+'
-	if seconds < 0 {
-		sign, seconds = '-', -seconds
-	}
-	text := fmt.Sprintf("UTC%c%d", sign, seconds/3600)
-	if m := seconds % 3600 / 60; m != 0 {
-		text += fmt.Sprintf(":%02d", m)
-	}
-	return text
+	_, seconds := p.Now.In(p.q.look.Zone).Zone()
+	return look.Offset(seconds)
 }
 
 // User is what the console calls who is logged in, or "".
@@ -282,7 +267,7 @@ func (p *page) Here() string {
 }
 
 // Clock is when the page was made.
-func (p *page) Clock() string { return p.Now.In(p.q.look.zone).Format("15:04:05") }
+func (p *page) Clock() string { return p.Now.In(p.q.look.Zone).Format("15:04:05") }
 
 // LoginHere is where one logs in and comes back to the page from, "" where there is no such place.
 func (p *page) LoginHere() string { return p.q.loginFrom(p.Here()) }

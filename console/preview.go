@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/look"
 )
 
 const instantsOfAPreview = 10
@@ -48,7 +49,7 @@ func (q *request) preview() error {
 }
 
 func (q *request) previewOf(s xxljob.Schedule, now time.Time) (p preview) {
-	if s.Zone != "" && zoneOf(s.Zone) == nil {
+	if s.Zone != "" && look.Zone(s.Zone) == nil {
 		p.Fault = q.text("fault.invalid.zone")
 		return p
 	}
@@ -57,18 +58,18 @@ func (q *request) previewOf(s xxljob.Schedule, now time.Time) (p preview) {
 		p.Fault = q.text("fault.invalid.conf", "why", why(err))
 		return p
 	}
-	p.Words, p.Next = s.DescribeIn(q.look.language.Tag), next
+	p.Words, p.Next = s.DescribeIn(q.look.Language.Tag), next
 	if len(next) == 0 && !s.IsManual() {
 		p.Fault = q.text("problem.neverfires")
 	}
 	if !s.GoesByClocks() {
 		return p
 	}
-	zone := zoneOf(s.Zone)
+	zone := look.Zone(s.Zone)
 	if zone == nil {
 		zone = time.UTC
 	}
-	if zone.String() != q.look.zone.String() {
+	if zone.String() != q.look.Zone.String() {
 		p.Zone = zone.String()
 	}
 	p.Other = q.otherDialect(s)
@@ -100,8 +101,8 @@ func (q *request) otherDialect(s xxljob.Schedule) string {
 	if _, err := other.Upcoming(time.Now(), 1); err != nil {
 		return ""
 	}
-	words := other.DescribeIn(q.look.language.Tag)
-	if words == s.DescribeIn(q.look.language.Tag) {
+	words := other.DescribeIn(q.look.Language.Tag)
+	if words == s.DescribeIn(q.look.Language.Tag) {
 		return ""
 	}
 	if other.Type == xxljob.ScheduleCron {
@@ -147,7 +148,7 @@ const (
 
 // noteOf says what a change of clocks, if one is near, makes of an instant of a schedule.
 func noteOf(s xxljob.Schedule, t time.Time) string {
-	zone := zoneOf(s.Zone)
+	zone := look.Zone(s.Zone)
 	if zone == nil || !s.GoesByClocks() {
 		return ""
 	}

@@ -77,7 +77,7 @@ func (q *request) runPage() error {
 	}
 	v.Job, v.Parent, v.Doers, v.MoreDoers = k.job, k.parent, k.doers, k.more
 	if k.job != nil {
-		q.look.inZoneOf(k.job)
+		q.look.InZoneOf(k.job.Schedule.Zone)
 	}
 	if v.Parent != nil && !allowed(q.user, see, v.Parent.App) {
 		v.Parent = nil

@@ -179,7 +179,7 @@ func (q *request) tidyFilter(page string, names []string) error {
 // localTime is a time of a form, in the viewer's zone.
 func (q *request) localTime(text string) (time.Time, error) {
 	for _, layout := range localLayouts() {
-		if at, err := time.ParseInLocation(layout, text, q.look.zone); err == nil {
+		if at, err := time.ParseInLocation(layout, text, q.look.Zone); err == nil {
 			return at, nil
 		}
 	}
@@ -192,7 +192,7 @@ func (p *page) Local(text string) string {
 	if err != nil || at.IsZero() {
 		return ""
 	}
-	return at.In(p.q.look.zone).Format("2006-01-02T15:04:05")
+	return at.In(p.q.look.Zone).Format("2006-01-02T15:04:05")
 }
 
 // filterChips are the filters that are set, with times in the viewer's zone.
@@ -201,7 +201,7 @@ func (q *request) filterChips(page string, names []string) (list []chip, err err
 		for _, c := range q.chips(page, []string{name}) {
 			if name == "since" || name == "until" {
 				if at, err := momentOf(q.Query(name)); err == nil {
-					c.Value = at.In(q.look.zone).Format("2006-01-02 15:04:05 -07:00")
+					c.Value = at.In(q.look.Zone).Format("2006-01-02 15:04:05 -07:00")
 				}
 			}
 			if name == "slower" || name == "late" {
@@ -212,7 +212,7 @@ func (q *request) filterChips(page string, names []string) (list []chip, err err
 					return nil, err
 				}
 			}
-			if name == "type" && q.look.language.Has("type."+c.Value) {
+			if name == "type" && q.look.Language.Has("type."+c.Value) {
 				c.Value = q.text("type." + c.Value)
 			}
 			list = append(list, c)

@@ -91,7 +91,7 @@ func (q *request) runLog() error {
 		return err
 	}
 	h := q.W.Header()
-	h.Set("X-Read", time.Now().In(q.look.zone).Format("15:04:05"))
+	h.Set("X-Read", time.Now().In(q.look.Zone).Format("15:04:05"))
 	h.Set("X-Log-Next", strconv.Itoa(v.To+1))
 	if v.End {
 		h.Set("X-Log-End", "true")

@@ -54,7 +54,7 @@ func (q *request) identify() error {
 	q.ctx = xxljob.WithActor(q.ctx, u.actor())
 	q.R = q.R.WithContext(q.ctx)
 	if u.account != nil {
-		q.lookOf(u.account.Settings)
+		q.looks.OfSettings(&q.look, u.account.Settings)
 	}
 	return nil
 }

@@ -141,7 +141,7 @@ func (q *request) factLines(name string, value any) []string {
 		}
 		return lines
 	case string:
-		if key := "option.catchup." + v; name == "catchup" && q.look.language.Has(key) {
+		if key := "option.catchup." + v; name == "catchup" && q.look.Language.Has(key) {
 			return []string{q.text(key)}
 		}
 		return []string{v}

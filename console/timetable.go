@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/look"
 	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
 )
@@ -179,7 +180,7 @@ func (q *request) timetable() error {
 	p.Pages, p.Partial = q.Pager("after", next), listed.found.examined > 0
 	p.Begin, p.End = listed.now.Add(-p.Range.of), listed.now.Add(p.Range.of)
 	for _, l := range listed.lines {
-		if l.Words = l.Schedule.DescribeIn(q.look.language.Tag); l.fault != nil {
+		if l.Words = l.Schedule.DescribeIn(q.look.Language.Tag); l.fault != nil {
 			l.Broken = q.text("fault.invalid.conf", "why", why(l.fault))
 		}
 		p.Jobs = append(p.Jobs, l)
@@ -268,7 +269,7 @@ func (l *timeLine) lookAhead(now time.Time, of time.Duration) {
 	l.Lasts = j.Schedule.Type == xxljob.ScheduleFixDelay
 	l.DueN, l.DueMore = min(len(list), aheadOfAJob), len(list) > aheadOfAJob
 	l.Due = list[:min(len(list), aheadShown)]
-	if zone := zoneOf(j.Schedule.Zone); zone != nil && j.Schedule.GoesByClocks() {
+	if zone := look.Zone(j.Schedule.Zone); zone != nil && j.Schedule.GoesByClocks() {
 		if _, change := now.In(zone).ZoneBounds(); !change.IsZero() && change.Before(end) {
 			for _, c := range clockChanges(j.Schedule, zone, now) {
 				c.Near = slices.DeleteFunc(c.Near, func(n nearInstant) bool { return n.Note == "" })
@@ -537,7 +538,7 @@ func (r timeRange) hour() string {
 // Below are the times below the chart.
 func (p *page) Below(b timetablePage) (list []string) {
 	for _, t := range b.Ahead.Hours {
-		list = append(list, t.In(p.q.look.zone).Format(b.Range.hour()))
+		list = append(list, t.In(p.q.look.Zone).Format(b.Range.hour()))
 	}
 	return list
 }
@@ -553,8 +554,8 @@ func (p *page) RangeOf(key string, more ...string) string {
 
 // Brief is a moment to the second, with its day where that is not today, and its year where it is of another.
 func (p *page) Brief(t time.Time) template.HTML {
-	layout, in := "01-02 15:04:05", t.In(p.q.look.zone)
-	switch now := p.Now.In(p.q.look.zone); {
+	layout, in := "01-02 15:04:05", t.In(p.q.look.Zone)
+	switch now := p.Now.In(p.q.look.Zone); {
 	case in.Format(time.DateOnly) == now.Format(time.DateOnly):
 		layout = "15:04:05"
 	case in.Year() != now.Year():

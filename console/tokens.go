@@ -71,7 +71,7 @@ func (q *request) showTokens(status int, p tokensPage, lasts string) (err error)
 	}
 	p.Form.Zone = q.formZone().String()
 	for _, d := range tokenSpans {
-		p.Form.Spans = append(p.Form.Spans, muteSpan{d.String(), q.span(d), d.String() == lasts})
+		p.Form.Spans = append(p.Form.Spans, muteSpan{d.String(), q.look.Span(d), d.String() == lasts})
 	}
 	return q.show("tokens", status, p)
 }

@@ -56,10 +56,10 @@ func (q *request) troublesSeen() (list []troubleLine) {
 			x.Detail = q.redacted(x.App, FieldResult, x.Detail)
 		}
 		t := troubleLine{Trouble: x, Title: string(x.Cause), Remedy: x.Remedy}
-		if key := "trouble." + t.Title; q.look.language.Has(key) {
+		if key := "trouble." + t.Title; q.look.Language.Has(key) {
 			t.Title = q.text(key)
 		}
-		if key := "trouble.do." + string(x.Cause); q.look.language.Has(key) {
+		if key := "trouble.do." + string(x.Cause); q.look.Language.Has(key) {
 			t.Remedy = q.text(key)
 		}
 		list = append(list, t)

@@ -95,7 +95,7 @@ func (q *request) detailOf(f finding.Finding) string {
 	case finding.Unsaid: // the title says it
 		return ""
 	case finding.FallingBehind:
-		return q.text("finding.detail.falling-behind", "took", q.span(f.Took), "every", q.span(f.Every))
+		return q.text("finding.detail.falling-behind", "took", q.look.Span(f.Took), "every", q.look.Span(f.Every))
 	case finding.NoExecutor:
 		var said []string
 		if f.Enabled > 0 {
@@ -132,12 +132,12 @@ func (q *request) errorOf(f *finding.Finding, w *finding.World) string {
 func (q *request) causeLine(f finding.Finding, w *finding.World) causeLine {
 	l := causeLine{Finding: f, Muting: f.Key(), Title: string(f.Cause), Help: f.Remedy(), About: f.App, More: max(len(f.Jobs)-1, 0)}
 	for _, kind := range []string{"finding.", "trouble."} {
-		if key := kind + string(f.Cause); q.look.language.Has(key) {
+		if key := kind + string(f.Cause); q.look.Language.Has(key) {
 			l.Title = q.text(key)
 			break
 		}
 	}
-	if key := "finding.do." + string(f.Cause); q.look.language.Has(key) {
+	if key := "finding.do." + string(f.Cause); q.look.Language.Has(key) {
 		l.Help = q.text(key)
 	}
 	l.Detail = q.detailOf(f)

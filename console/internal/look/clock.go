@@ -1,4 +1,4 @@
-package web
+package look
 
 // Readings of clocks that are set back and forward: which come twice, and which never.
 
