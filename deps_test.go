@@ -123,11 +123,12 @@ var mayImport = map[string][]string{
 	"finding":                         {"store", "internal/blockrule", "alarm"},
 	"xxljobtest":                      {".", "executor", "wire", "store/memory"},
 	// 4 the console, which sees a store and a scheduler as any user does
-	"console":               {".", "finding", "store", "wire", "jobfile", "route", "block", "internal/grants", "internal/slots", "console/internal/lang", "console/internal/diff", "console/internal/look", "console/internal/web"},
-	"console/internal/lang": nil,
-	"console/internal/look": {"console/internal/lang", "console/internal/web"},
-	"console/internal/web":  {"internal/slots", "store", argon2, singleflight},
-	"console/internal/diff": nil,
+	"console":                {".", "finding", "store", "wire", "jobfile", "route", "block", "internal/grants", "internal/slots", "console/internal/lang", "console/internal/diff", "console/internal/login", "console/internal/look", "console/internal/web"},
+	"console/internal/lang":  nil,
+	"console/internal/diff":  nil,
+	"console/internal/look":  {"console/internal/lang", "console/internal/web"},
+	"console/internal/login": {"console/internal/web", "internal/slots", "store", argon2},
+	"console/internal/web":   {"internal/slots", singleflight},
 	// Only tests import it: what a user might write who does not know this module.
 	"internal/test/plain": nil,
 	// Only tests import it: which methods of a store runs wait for.
@@ -230,7 +231,6 @@ var packageVars = []string{
 	"console together",
 	"console tables",
 	"console jobStates",
-	"console limits",
 	"console jobFilters",
 	"console runFilters",
 	"console changeFilters",

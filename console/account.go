@@ -7,9 +7,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/login"
 	"github.com/xxljob/xxljob/console/internal/look"
 	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
@@ -79,7 +78,7 @@ func browserOf(agent string) string {
 
 // sessionsOf are the sessions of a user, as a list shows them.
 func (q *request) sessionsOf(user string) (rows []sessionRow, err error) {
-	list, err := q.accounts.Sessions(q.ctx, user, q.sessionLimits())
+	list, err := q.logins.Sessions(q.ctx, user)
 	for _, s := range list {
 		rows = append(rows, sessionRow{s, browserOf(s.Agent), q.user.session != nil && s.ID == q.user.session.ID})
 	}
@@ -107,20 +106,20 @@ var errNoLogin = &web.Problem{Status: http.StatusForbidden, Key: "problem.nologi
 // password gives the user another password, who has to say the one there is. Other sessions end by that.
 func (q *request) password() error {
 	account := *q.user.account
-	right, wait, err := q.isPassword(&account, q.Field("old"))
+	checked, err := q.logins.Check(q.ctx, q.Exchange, account.Name, &account, q.Field("old")) // tries count as those to log in do
 	faults := map[string]string{}
 	switch {
 	case err != nil:
 		return err
-	case wait > 0:
-		q.W.Header().Set("Retry-After", strconv.Itoa(web.Seconds(wait)))
-		return q.showAccount(http.StatusTooManyRequests, map[string]string{"old": q.text("login.wait", "n", web.Seconds(wait))})
-	case !right:
+	case checked.Wait > 0:
+		q.W.Header().Set("Retry-After", strconv.Itoa(web.Seconds(checked.Wait)))
+		return q.showAccount(http.StatusTooManyRequests, map[string]string{"old": q.text("login.wait", "n", web.Seconds(checked.Wait))})
+	case !checked.Is:
 		faults["old"] = q.text("account.wrong")
 	}
-	var weak web.WeakPassword
+	var weak login.WeakPassword
 	switch {
-	case errors.As(web.CheckPassword(account.Name, q.Field("password")), &weak):
+	case errors.As(login.CheckPassword(account.Name, q.Field("password")), &weak):
 		faults["password"] = q.text(string(weak))
 	case q.Field("password") != q.Field("again"):
 		faults["again"] = q.text("password.again")
@@ -130,7 +129,7 @@ func (q *request) password() error {
 	if len(faults) > 0 {
 		return q.showAccount(http.StatusUnprocessableEntity, faults)
 	}
-	if account.Password, err = q.hasher.Hash(q.ctx, q.hashes, q.Field("password")); err != nil {
+	if account.Password, err = q.logins.Hasher.Hash(q.ctx, checked.By, q.Field("password")); err != nil {
 		return err
 	}
 	if account, err = q.accounts.UpdateUser(q.ctx, account); err != nil {
@@ -140,28 +139,10 @@ func (q *request) password() error {
 	if err := q.keepSetting(&account, mustChange, nil); err != nil {
 		return err
 	}
-	if _, err := q.begin(&account, q.Field("password")); err != nil {
+	if _, err := q.logins.Begin(q.ctx, q.Exchange, &account, q.Field("password"), checked.By); err != nil {
 		return err
 	}
 	return q.Redirect(saying("account", "password"))
-}
-
-// isPassword reports whether a password is that of the account, or how long a try has to wait: tries count as
-// those to log in do.
-func (q *request) isPassword(account *store.User, given string) (is bool, wait time.Duration, err error) {
-	t := &try{name: account.Name, at: time.Now(), from: q.Client.Network(), secret: q.hasLoggedIn(account)}
-	if wait, err = q.mayTry(t); err != nil || wait > 0 {
-		return false, wait, err
-	}
-	q.hashes = q.hashesFor(t)
-	if is, _, err = q.hasher.Matches(q.ctx, q.hashes, account.Password, given); err != nil {
-		return false, 0, err
-	}
-	if !is {
-		q.noteLogin(account.Name, "login-failed")
-		return false, 0, nil
-	}
-	return true, 0, q.passed(t)
 }
 
 // endSessions ends a session of the user's own, or all but the one that asks.
@@ -179,15 +160,8 @@ func (q *request) endSessionsOf(user, back string) error {
 			ends = append(ends, s.ID)
 		}
 	}
-	if len(ends) > 0 && q.record != nil {
-		if _, err := q.record.RecordChange(q.ctx, xxljob.Change{Verb: "end", Object: store.ObjectSession, ObjectID: user, Before: `{"Sessions":` + strconv.Itoa(len(ends)) + `}`}); err != nil {
-			return err
-		}
-	}
-	for _, id := range ends {
-		if err := q.accounts.EndSession(q.ctx, user, id); err != nil && !errors.Is(err, xxljob.ErrNotFound) { // it has ended by now
-			return err
-		}
+	if err := q.logins.EndSessions(q.ctx, user, ends); err != nil {
+		return err
 	}
 	return q.Redirect(saying(back, "ended"))
 }

@@ -4,7 +4,6 @@ package console
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"net"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/xxljob/xxljob/console/internal/login"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -43,8 +43,7 @@ type User struct {
 	// Scripts lets an editor see and change the source of scripts.
 	Scripts bool
 
-	token   string // the name of the token that was shown, if any
-	tokenID int64
+	token   string         // the name of the token that was shown, if any
 	session *store.Session // with Accounts; nil with a token
 	account *store.User    // with Accounts
 }
@@ -131,10 +130,23 @@ func Func(who func(*http.Request) (User, error), loginURL string) Auth {
 	return Auth{who: who, login: loginURL}
 }
 
-// hashOf is what the store knows a secret by.
-func hashOf(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return string(sum[:])
+// ofIdentity is the user that has logged in; with a token, within the rights of both.
+func ofIdentity(id *login.Identity) User {
+	a := &id.User
+	u := User{Name: a.Name, Title: a.Title, Admin: a.Admin, Apps: roles(a.Apps), Scripts: a.Scripts, account: a, session: id.Session}
+	if t := id.Token; t != nil {
+		u = within(&User{Admin: t.Admin, Apps: roles(t.Apps), Scripts: t.Scripts}, &u)
+		u.token = t.Name
+	}
+	return u
+}
+
+func roles(apps map[string]string) map[string]Role {
+	out := make(map[string]Role, len(apps))
+	for app, role := range apps {
+		out[app] = Role(role)
+	}
+	return out
 }
 
 // shown is what the console calls the user.

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -59,60 +58,6 @@ func (q *request) away(p *web.Problem) *awayView {
 		}
 	}
 	return v
-}
-
-// knownFor is for how long it is remembered who a session was of.
-const (
-	knownFor  = time.Hour
-	mostKnown = 256
-)
-
-// known are users whose sessions the store has confirmed within the last hour, by the hash of the
-// session. They are for pages which say that the store does not answer, and give no right to what
-// is in it. The zero value is complete.
-type known struct {
-	mu sync.Mutex
-	by map[string]knownUser // guarded by mu
-}
-
-type knownUser struct {
-	user User
-	at   time.Time
-}
-
-// note remembers a user, or forgets the one of the session where it is nil. Where there are too many,
-// one of them goes.
-func (k *known) note(hash string, u *User) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.by, hash)
-	if u == nil {
-		return
-	}
-	if k.by == nil {
-		k.by = map[string]knownUser{}
-	}
-	for other, x := range k.by {
-		if age := time.Since(x.at); age < 0 || age > knownFor || len(k.by) >= mostKnown {
-			delete(k.by, other)
-		}
-	}
-	account := *u.account
-	account.Password = ""
-	of := *u
-	of.account = &account
-	k.by[hash] = knownUser{of, time.Now()}
-}
-
-// find returns the user of a session, if it is remembered.
-func (k *known) find(hash string) *User {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	x, there := k.by[hash]
-	if age := time.Since(x.at); !there || age < 0 || age > knownFor {
-		return nil
-	}
-	return &x.user
 }
 
 // Lease is for how long the node may still act on its shards, in words.

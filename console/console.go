@@ -7,12 +7,14 @@ import (
 	"html/template"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console/internal/lang"
+	"github.com/xxljob/xxljob/console/internal/login"
 	"github.com/xxljob/xxljob/console/internal/look"
 	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/internal/slots"
@@ -35,20 +37,14 @@ type console struct {
 	mount    web.Mount
 	policy   string // Content-Security-Policy
 	looks    look.Options
-	hasher   *web.Hasher
-	bodies   *slots.Slots    // for those that are large
-	refused  *slots.Refusals // programs whose token is nobody's
-	failures web.LoginFailures
-	alone    atomic.Uint64 // by which counter of a name the next try is counted
+	logins   *login.Authenticator
+	bodies   *slots.Slots // for those that are large
 	limiters map[rateKind]*slots.Pacer
-	lookups  *slots.Slots
 	underWay *slots.Slots
 	lengthy  *slots.Slots
 	costly   *slots.Slots
-	setupper setupper
 	live     web.Readings
 	counted  counted
-	known    known        // whose sessions the store has confirmed
 	answered atomic.Int64 // when a page was made of what the store has answered, in Unix milliseconds; 0: not yet
 }
 
@@ -80,10 +76,7 @@ func newConsole(cfg Config, read func() (printed, error)) (http.Handler, error) 
 	if err != nil {
 		return nil, err
 	}
-	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), hasher: web.NewHasher(), bodies: web.NewBodies(), refused: slots.NewRefusals(refusalsOf(cfg.Scheduler)), lookups: slots.New(lookupsAtOnce), underWay: slots.New(pagesAtOnce), lengthy: slots.New(lengthyAtOnce), costly: slots.New(costlyAtOnce), limiters: newLimiters(), setupper: setupper{turn: make(chan struct{}, 1)}}
-	if cfg.OwnSetup {
-		c.setupper.own()
-	}
+	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), bodies: web.NewBodies(), underWay: slots.New(pagesAtOnce), lengthy: slots.New(lengthyAtOnce), costly: slots.New(costlyAtOnce), limiters: newLimiters()}
 	if cfg.Scheduler != nil {
 		c.Scheduler = &loggedScheduler{cfg.Scheduler, cfg.Logger}
 	}
@@ -91,6 +84,10 @@ func newConsole(cfg Config, read func() (printed, error)) (http.Handler, error) 
 		c.accounts, _ = cfg.Store.(xxljob.AccountStore)
 	}
 	c.record, _ = cfg.Store.(xxljob.ChangeRecord)
+	c.logins = login.New(login.Config{Accounts: c.accounts, Record: c.record, Logger: cfg.Logger, Refused: refusalsOf(cfg.Scheduler), Doubted: c.doubtsClock})
+	if cfg.OwnSetup {
+		c.logins.OwnSetup()
+	}
 	c.mutes, _ = cfg.Store.(store.MuteKeeper)
 	c.appTokens, _ = cfg.Store.(store.AppTokenKeeper)
 	for _, origin := range cfg.TrustedOrigins {
@@ -105,6 +102,20 @@ func newConsole(cfg Config, read func() (printed, error)) (http.Handler, error) 
 	}
 	c.looks = look.Options{Languages: c.langs, Columns: choosableNames(), Language: c.Language, Zone: c.Location}
 	return c, nil
+}
+
+// refusalsOf is where the tokens are counted that the scheduler and its console refuse. One that the
+// host has wrapped does not say.
+func refusalsOf(s xxljob.Scheduler) *atomic.Uint64 {
+	if counted, is := s.(interface{ RefusedTokens() *atomic.Uint64 }); is {
+		return counted.RefusedTokens()
+	}
+	return new(atomic.Uint64)
+}
+
+// doubtsClock reports whether the scheduler doubts the clock at this moment.
+func (c *console) doubtsClock() bool {
+	return c.Scheduler != nil && slices.ContainsFunc(c.Scheduler.Troubles(), func(x xxljob.Trouble) bool { return x.Cause == xxljob.TroubleClock })
 }
 
 // request is one request on its way to its answer.
@@ -122,8 +133,6 @@ type request struct {
 	secrets map[int64]bool // what learnSecrets has found out
 	look    look.Look
 	counts  *counts // behind the presets of the page; nil where they are not known
-
-	hashes slots.Holder // for whom the hashes of a login count
 }
 
 // ServeHTTP answers a request.
@@ -164,133 +173,6 @@ func (c *console) hasPage(path string) bool {
 		}
 	}
 	return false
-}
-
-// serve finds the route, checks whether it may be asked, and asks it.
-func (q *request) serve() error {
-	rt, values, known := match(q.table, q.R.Method, q.Path)
-	switch {
-	case rt == nil && known:
-		return errBadMethod
-	case rt == nil, rt.only && q.accounts == nil:
-		return errNotThere
-	}
-	q.route, q.values = rt, values
-	ctx, cancel := context.WithTimeout(q.R.Context(), rt.timeout())
-	defer cancel()
-	q.ctx = store.WithClient(ctx, q.Client.Text, q.ID)
-	q.R = q.R.WithContext(q.ctx)
-	if err := q.origins.Check(q.R); err != nil {
-		return errForeign
-	}
-	err := q.admit(rt) // before the body is read: users have room of their own for theirs
-	if rt.changes() && (err == nil || rt.keeps && q.isKept(asProblem(err))) {
-		if fault := q.readForm(rt); fault != nil {
-			return fault
-		}
-	}
-	if err != nil {
-		return err
-	}
-	err = q.serveRoute(rt)
-	if err == nil && rt.changes() && !rt.reads && !rt.own && q.user != nil {
-		q.counted.changed()
-	}
-	if err == nil && rt.needs > anybody && rt.pattern != "troubles" { // which asks the scheduler alone
-		q.answered.Store(time.Now().UnixMilli())
-	}
-	return err
-}
-
-// readForm reads the form of a request that changes something.
-func (q *request) readForm(rt *route) error {
-	of := web.FormBounds{Bytes: mostBody, Fields: rt.fields(), Who: q.holder()}
-	switch {
-	case rt.takesKept():
-		of.Bytes += mostBeside
-	case q.user == nil:
-		of.Bytes = web.MostOpen
-	}
-	size, err := q.ReadForm(q.bodies, of)
-	if err == nil && rt.keeps && size > mostBody && q.Field("show") != showResumed {
-		return web.ErrTooLarge // or the login could not keep it
-	}
-	return err
-}
-
-// admit says who asks, reads what is asked about, and decides whether it may be.
-func (q *request) admit(rt *route) error {
-	if rt.needs == open {
-		return q.limitRate(rt.rate)
-	}
-	if err := q.identify(); err != nil {
-		return err
-	}
-	switch {
-	case rt.needs == anybody:
-		return nil
-	case rt.needs == newcomer:
-		return q.wantsNewcomer()
-	case q.user == nil:
-		if err := q.wantsUsers(); err != nil {
-			return err
-		}
-		return errNobody
-	}
-	if q.mustChangeIt() && !(rt.own && rt.needs == somebody) && rt.pattern != "account" {
-		return errMustChange
-	}
-	return q.permit(rt)
-}
-
-// permit reads what is asked about, and decides whether the user may ask.
-// A place is taken before, since what is read may be large.
-func (q *request) permit(rt *route) error {
-	places := q.underWay
-	if rt.long {
-		places = q.lengthy
-	}
-	if err := q.hold(places); err != nil {
-		return err
-	}
-	do, app := rt.needs.action(), ""
-	if rt.of != nothing {
-		var err error
-		if app, err = q.readObject(rt.of); err != nil {
-			return err
-		}
-		if !allowed(q.user, see, app) {
-			return errNotThere // as if it were not there
-		}
-	}
-	switch {
-	case do != 0 && !allowed(q.user, do, app):
-		return forbidden(do)
-	case rt.person && q.user.token != "":
-		return errNoLogin
-	case (rt.changes() && !rt.own && !rt.reads || rt.control) && q.ReadOnly:
-		return errReadOnly
-	}
-	return q.limitRate(rt.rate)
-}
-
-// readObject reads the job or the run of the path, and returns its app.
-func (q *request) readObject(of object) (app string, err error) {
-	id, err := strconv.ParseInt(q.values["id"], 10, 64)
-	if err != nil || id <= 0 || strconv.FormatInt(id, 10) != q.values["id"] {
-		return "", errNotThere
-	}
-	if of == aJob {
-		q.job, err = q.Store.Job(q.ctx, id)
-		q.look.InZoneOf(q.job.Schedule.Zone)
-		return q.job.App, err
-	}
-	if q.run, err = q.Store.Run(q.ctx, id); err == nil {
-		one := []xxljob.Run{q.run}
-		q.markSecret(q.ctx, one)
-		q.run = one[0]
-	}
-	return q.run.App, err
 }
 
 // fail answers with what went wrong. What is the user's own fault is not logged.

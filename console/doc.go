@@ -15,17 +15,25 @@ package console
 
 // Where things are, for who changes them.
 //
-// A request comes in at console.go: the table in routes.go says who may ask for it and what answers;
-// auth.go, session.go and setup.go say who asks, permission.go is the one place that decides what
-// somebody may, ratelimit.go and logintries.go how often. What an error means for who asks is in
-// problem.go, with what is said of it.
+// A request comes in at console.go and goes through guard.go: the table in routes.go says who may ask for
+// it and what answers, permission.go is the one place that decides what somebody may, ratelimit.go how
+// often. What an error means for who asks is in problem.go, with what is said of it.
 //
-// The web side is internal/web, which knows nothing of jobs, of rights and of pages: an Exchange is one
-// request and its answer (its form and query, addresses, cookies, what goes compressed, the way through
-// a list), a Mount where the console is, a Problem an answer that is not what was asked for. How an
-// answer looks to somebody is internal/look: language, zone and what else was chosen, and times and
-// lengths of time in words. A request of this package has an Exchange, a Look, and what a page needs
-// beside them: who asks, and what is asked about.
+// The rooms below know nothing of pages, each has what belongs to one question, and this package holds
+// what they make:
+//
+//	internal/web    what came and how it is answered: an Exchange is one request and its answer (form,
+//	                query, addresses, cookies, compression, the way through a list), a Mount where the
+//	                console is, a Problem an answer that is not what was asked for
+//	internal/login  who asks, where users are the console's own: sessions, tokens, passwords, tries, and
+//	                the code for the first user. What somebody may do is here (permission.go), for it
+//	                goes by the roles of auth.go and by the app of a job or run, which are read here
+//	internal/look   how an answer looks to somebody: language, zone, what else was chosen, and times and
+//	                lengths of time in words
+//	internal/lang   the catalogues of words
+//	internal/diff   how two texts differ
+//
+// A request of this package has an Exchange, a Look, a User, and what is asked about.
 //
 // A page is a method of request that reads, fills a struct of plain values and shows a template of the
 // same name with it: the list of jobs is jobs.go, jobsPage and template/jobs.html. Files are named
@@ -37,8 +45,6 @@ package console
 // take its name and its value. A sign is a symbol of template/signs.html. Words are in lang, by key, in
 // each language. The stylesheet has layers (asset/console.css says which), and asset/live.js alone
 // decides what is refreshed when.
-//
-// The other rooms below are internal/lang, the catalogues, and internal/diff, which compares texts.
 //
 // Tests ask the handler over HTTP (helper_test.go). A new route needs a line in the tables of
 // rights_test.go and attack_test.go, a new word one in each language, a new page one in

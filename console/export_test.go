@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/crypto/argon2"
 
+	"github.com/xxljob/xxljob/console/internal/login"
 	"github.com/xxljob/xxljob/console/internal/look"
 	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/internal/slots"
@@ -55,18 +56,18 @@ var Twin = look.Twin
 // NoteOf is noteOf.
 var NoteOf = noteOf
 
-// HashOf is hashOf.
-var HashOf = hashOf
+// HashOf is login.HashOf.
+var HashOf = login.HashOf
 
 // PairKey is what tries for a name from an address are counted by.
 func PairKey(name, addr string) string {
 	at := netip.MustParseAddr(addr)
-	return pairKey(name, netip.PrefixFrom(at, at.BitLen()))
+	return login.PairKey(name, netip.PrefixFrom(at, at.BitLen()))
 }
 
 // Hashed is what is kept of a password.
 func Hashed(password string) string {
-	hash, err := web.NewHasher().Hash(context.Background(), slots.Holder{}, password)
+	hash, err := login.NewHasher().Hash(context.Background(), slots.Holder{}, password)
 	if err != nil {
 		panic(err)
 	}
@@ -206,7 +207,7 @@ func WithoutPolicy(h http.Handler) http.Handler {
 
 // WithRoomForHashes makes as many hashes at once as somebody likes.
 func WithRoomForHashes(h http.Handler) http.Handler {
-	h.(*console).hasher.Places = slots.New(4000)
+	h.(*console).logins.Hasher.Places = slots.New(4000)
 	return h
 }
 
@@ -215,14 +216,14 @@ var lazyHashers sync.Map
 
 // WithoutHashesForNobody makes no hash for names that nobody has.
 func WithoutHashesForNobody(h http.Handler) http.Handler {
-	lazyHashers.Store(h.(*console).hasher, true)
+	lazyHashers.Store(h.(*console).logins.Hasher, true)
 	return h
 }
 
 // WithHashes has made called for each hash, with what it costs, and the hash be no more than a
 // few of the letters of the password.
 func WithHashes(h http.Handler, made func(passes, memory uint32)) {
-	hs := h.(*console).hasher
+	hs := h.(*console).logins.Hasher
 	hs.Key = func(password, salt []byte, passes, memory uint32, lanes uint8, size uint32) []byte {
 		if _, lazy := lazyHashers.Load(hs); !lazy || !bytes.Equal(salt, make([]byte, len(salt))) {
 			made(passes, memory)
@@ -235,7 +236,7 @@ func WithHashes(h http.Handler, made func(passes, memory uint32)) {
 
 // WithHashesThatTake has each hash take so long.
 func WithHashesThatTake(h http.Handler, d time.Duration) {
-	hs := h.(*console).hasher
+	hs := h.(*console).logins.Hasher
 	key := hs.Key
 	hs.Key = func(password, salt []byte, passes, memory uint32, lanes uint8, size uint32) []byte {
 		time.Sleep(d)
@@ -249,7 +250,7 @@ var remembered sync.Map
 // RememberHashes has a console make each hash once: tests log in with the same passwords over and
 // over, and what argon2 makes of the same is the same.
 func RememberHashes(h http.Handler) {
-	h.(*console).hasher.Key = func(password, salt []byte, passes, memory uint32, lanes uint8, size uint32) []byte {
+	h.(*console).logins.Hasher.Key = func(password, salt []byte, passes, memory uint32, lanes uint8, size uint32) []byte {
 		of := fmt.Sprintf("%q %q %d %d %d %d", password, salt, passes, memory, lanes, size)
 		if sum, made := remembered.Load(of); made {
 			return bytes.Clone(sum.([]byte))
@@ -262,7 +263,7 @@ func RememberHashes(h http.Handler) {
 
 // HashedBy is what a console keeps of a password.
 func HashedBy(h http.Handler, password string) string {
-	hash, err := h.(*console).hasher.Hash(context.Background(), slots.Holder{}, password)
+	hash, err := h.(*console).logins.Hasher.Hash(context.Background(), slots.Holder{}, password)
 	if err != nil {
 		panic(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/xxljob/xxljob/console/internal/login"
 	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
 )
@@ -191,8 +192,7 @@ func (q *request) keepForm(p *web.Problem) bool {
 // replica, in a store that has no place for it.
 func (q *request) goOn(account store.User, session *store.Session) error {
 	rt, values, _ := match(q.table, http.MethodPost, q.Field("kept"))
-	u := ofAccount(&account)
-	u.session = session
+	u := ofIdentity(&login.Identity{User: account, Session: session})
 	q.user, q.values = &u, values
 	q.looks.OfSettings(&q.look, account.Settings)
 	if err := q.permit(rt); err != nil {

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/xxljob/xxljob/console/internal/web"
 )
 
 // action is what somebody wants to do.
@@ -33,6 +35,23 @@ func allowed(u *User, do action, app string) bool {
 		return false
 	}
 	return ranks[u.roleIn(app)] >= do
+}
+
+// refused says why a route is refused to a user, nil where it is not. The app is that of what the route
+// is about; what the user may not see is answered as what is not there.
+func (rt *route) refused(u *User, app string, readOnly bool) *web.Problem {
+	do := rt.needs.action()
+	switch {
+	case rt.of != nothing && !allowed(u, see, app):
+		return errNotThere
+	case do != 0 && !allowed(u, do, app):
+		return forbidden(do)
+	case rt.person && u.token != "":
+		return errNoLogin
+	case (rt.changes() && !rt.own && !rt.reads || rt.control) && readOnly:
+		return errReadOnly
+	}
+	return nil
 }
 
 // roleIn is the user's role in an app.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/login"
 	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/internal/slots"
 	"github.com/xxljob/xxljob/wire"
@@ -88,7 +89,7 @@ func asProblem(err error) *web.Problem {
 		return errNotThere
 	case errors.Is(err, xxljob.ErrConflict):
 		return &web.Problem{Status: http.StatusConflict, Key: "problem.conflict", Cause: err}
-	case errors.Is(err, web.ErrBusy):
+	case errors.Is(err, login.ErrBusy):
 		return &web.Problem{Status: http.StatusServiceUnavailable, Key: "problem.busy", After: slots.Patience}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return &web.Problem{Status: http.StatusServiceUnavailable, Key: "problem.slow", Cause: err, After: 5 * time.Second}

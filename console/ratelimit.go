@@ -33,45 +33,27 @@ func newLimiters() map[rateKind]*slots.Pacer {
 // What is under way at a time. Each user has a quarter of the slots, in however many sessions, so
 // that there are connections to the store left for others; who finds none free waits for a moment.
 const (
-	lookupsAtOnce = 16 // who somebody is: half of them, as nobody is known yet, a quarter for a network
 	pagesAtOnce   = 12 // pages, but for those that take minutes
 	lengthyAtOnce = 24 // what takes minutes: files, and what is done with many
 	costlyAtOnce  = 4  // searches for a text in runs, and files of many jobs, which are in memory until they are sent
 )
 
-// hold takes a slot for the user until the request is answered.
-func (q *request) hold(of *slots.Slots) error {
-	if !q.Hold(q.ctx, of, q.holder()) {
-		return web.TooOften(slots.Patience)
+// asker is who asks.
+func (q *request) asker() web.Asker {
+	a := web.Asker{Network: q.Client.Network()}
+	if q.user != nil {
+		a.User = q.user.Name
 	}
-	return nil
+	return a
 }
 
-// holder is for whom slots count: a user, else a network.
-func (q *request) holder() slots.Holder {
-	if q.user == nil {
-		return slots.Holder{Named: q.Client.Network().String()}
-	}
-	return slots.Holder{Proved: q.user.Name}
-}
-
-// asking is who asks, as paces are kept by: a user, in whatever session and with whatever token,
-// else an address.
-func (q *request) asking() string {
-	if q.user == nil {
-		return "address " + q.Client.Network().String()
-	}
-	return "user " + q.user.Name
-}
+// hold takes a slot for who asks until the request is answered.
+func (q *request) hold(of *slots.Slots) error { return q.Place(q.ctx, of, q.asker()) }
 
 // limitRate counts a question of a kind, or says how long it has to wait.
 func (q *request) limitRate(kind rateKind) error {
-	p := q.limiters[kind]
-	if p == nil {
-		return nil
-	}
-	if _, wait := p.Turn(q.asking(), time.Now()); wait > 0 {
-		return web.TooOften(wait)
+	if p := q.limiters[kind]; p != nil {
+		return q.asker().Turn(p)
 	}
 	return nil
 }

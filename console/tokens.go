@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/login"
 	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
 )
@@ -102,8 +103,8 @@ func (q *request) addToken() error {
 	if len(f.Faults) > 0 {
 		return refuse()
 	}
-	secret := store.AppTokenPrefix + newSecret()
-	t.Hash = hashOf(secret)
+	secret := store.AppTokenPrefix + login.NewSecret()
+	t.Hash = login.HashOf(secret)
 	t, err = q.appTokens.AddAppToken(q.ctx, t)
 	switch list := xxljob.FieldErrors(err); {
 	case err == nil:

@@ -197,11 +197,6 @@ func (q *request) takeUser(p *userPage) {
 // firstPassword is one that somebody else gets, and changes at the first login.
 func firstPassword() string { return strings.ToLower(rand.Text()[:16]) }
 
-// hashFirst hashes one.
-func (q *request) hashFirst(password string) (string, error) {
-	return q.hasher.Hash(q.ctx, q.hashesFor(&try{name: q.user.Name, from: q.Client.Network()}), password)
-}
-
 func (q *request) addUser() error {
 	p := userPage{New: true, User: store.User{Name: strings.ToLower(strings.TrimSpace(q.Field("name"))), Settings: `{"` + mustChange + `":true}`}}
 	q.takeUser(&p)
@@ -210,7 +205,7 @@ func (q *request) addUser() error {
 	}
 	secret := firstPassword()
 	var err error
-	if p.User.Password, err = q.hashFirst(secret); err != nil {
+	if p.User.Password, err = q.logins.HashFrom(q.ctx, q.Exchange, secret); err != nil {
 		return err
 	}
 	added, err := q.accounts.AddUser(q.ctx, p.User)
@@ -270,7 +265,7 @@ func (q *request) resetPassword() error {
 		return web.BadRequest(err)
 	}
 	secret := firstPassword()
-	if u.Password, err = q.hashFirst(secret); err != nil {
+	if u.Password, err = q.logins.HashFrom(q.ctx, q.Exchange, secret); err != nil {
 		return err
 	}
 	// The setting first: whoever has to choose a password without need has lost nothing.

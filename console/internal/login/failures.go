@@ -1,4 +1,4 @@
-package web
+package login
 
 // How often somebody may try: failures by the address they come from, in this process.
 
@@ -17,9 +17,9 @@ const (
 	mostAddresses = 10_000    // that are remembered
 )
 
-// LoginFailures counts tries that have failed, by address, and knows the addresses from which somebody
-// has logged in. The zero value is complete.
-type LoginFailures struct {
+// failures are tries that have failed, by address, and the addresses from which somebody has logged
+// in. The zero value is complete.
+type failures struct {
 	mu     sync.Mutex
 	by     map[netip.Prefix]failed    // guarded by mu
 	passed map[netip.Prefix]time.Time // guarded by mu: the last login, of mostAddresses
@@ -30,9 +30,9 @@ type failed struct {
 	last, before time.Time // the last of them, and the one before that
 }
 
-// Wait is how long a try from the address has to wait. A try that need not counts as one that
+// wait is how long a try from the address has to wait. A try that need not counts as one that
 // has failed, at that time, until it is taken back.
-func (f *LoginFailures) Wait(at netip.Prefix, now time.Time) time.Duration {
+func (f *failures) wait(at netip.Prefix, now time.Time) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.by == nil {
@@ -54,7 +54,7 @@ func (f *LoginFailures) Wait(at netip.Prefix, now time.Time) time.Duration {
 }
 
 // forget makes room: of the addresses that are not waiting, or else of any. mu is held.
-func (f *LoginFailures) forget(now time.Time) {
+func (f *failures) forget(now time.Time) {
 	for at, was := range f.by {
 		if was.n < freeFailures || now.Sub(was.last) > failuresKept {
 			delete(f.by, at)
@@ -68,13 +68,10 @@ func (f *LoginFailures) forget(now time.Time) {
 	}
 }
 
-// Seconds is a wait in whole seconds, as people and headers are told of it.
-func Seconds(wait time.Duration) int { return int((wait + time.Second - 1) / time.Second) }
-
-// TakeBack says that the try which was counted for the address at that time has succeeded, or was
+// takeBack says that the try which was counted for the address at that time has succeeded, or was
 // not made: it does not count. Others do, those that came after it too, or who has an account could
 // go through the names of all others with a login now and then.
-func (f *LoginFailures) TakeBack(at netip.Prefix, tried time.Time) {
+func (f *failures) takeBack(at netip.Prefix, tried time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	was := f.by[at]
@@ -91,8 +88,8 @@ func (f *LoginFailures) TakeBack(at netip.Prefix, tried time.Time) {
 // passedKept is for how long an address is known from which somebody has logged in.
 const passedKept = 30 * 24 * time.Hour
 
-// Pass notes that somebody has logged in from the address.
-func (f *LoginFailures) Pass(at netip.Prefix, now time.Time) {
+// pass notes that somebody has logged in from the address.
+func (f *failures) pass(at netip.Prefix, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.passed == nil {
@@ -107,8 +104,8 @@ func (f *LoginFailures) Pass(at netip.Prefix, now time.Time) {
 	f.passed[at] = now
 }
 
-// HasPassed reports whether somebody has logged in from the address, as far as this process knows.
-func (f *LoginFailures) HasPassed(at netip.Prefix) bool {
+// hasPassed reports whether somebody has logged in from the address, as far as this process knows.
+func (f *failures) hasPassed(at netip.Prefix) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	last, known := f.passed[at]

@@ -1,4 +1,4 @@
-package web
+package login
 
 // Passwords: which are taken, and how they are kept.
 

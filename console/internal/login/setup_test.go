@@ -1,4 +1,4 @@
-package console
+package login
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 // TestTheCodeUnderAClockSetBack: the code of the process is not taken for one that counts for
 // longer than it does.
 func TestTheCodeUnderAClockSetBack(t *testing.T) {
-	s := setupper{until: time.Now().Add(codeCounts + time.Hour).Round(0)}
+	s := setup{until: time.Now().Add(codeCounts + time.Hour).Round(0)}
 	if s.counts(time.Now().Round(0)) {
 		t.Error("it counts for more than a day")
 	}

@@ -51,3 +51,6 @@ func BadRequest(cause error) *Problem {
 func TooOften(wait time.Duration) *Problem {
 	return &Problem{Status: http.StatusTooManyRequests, Key: "problem.often", Values: []any{"n", Seconds(wait)}, After: wait}
 }
+
+// Seconds is a wait in whole seconds, as people and headers are told of it.
+func Seconds(wait time.Duration) int { return int((wait + time.Second - 1) / time.Second) }

@@ -1,7 +1,6 @@
-package web
+package login
 
 import (
-	"context"
 	"net/netip"
 	"testing"
 	"testing/synctest"
@@ -11,17 +10,17 @@ import (
 // TestFailuresUnderAClockSetBack: who waits for tries that have failed does not wait for as long as
 // the clock was set back, and it is counted from there on as before.
 func TestFailuresUnderAClockSetBack(t *testing.T) {
-	var f LoginFailures
+	var f failures
 	at := netip.MustParsePrefix("192.0.2.1/32")
 	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC) // as a clock on the wall has it, and no other
 	let := func(n int) (list []time.Duration) {
 		for range n {
-			list = append(list, f.Wait(at, now))
+			list = append(list, f.wait(at, now))
 		}
 		return list
 	}
 	let(freeFailures)
-	if wait := f.Wait(at, now); wait != time.Second {
+	if wait := f.wait(at, now); wait != time.Second {
 		t.Fatalf("a wait of %v, want a second", wait)
 	}
 	now = now.Add(-24 * time.Hour)
@@ -30,31 +29,14 @@ func TestFailuresUnderAClockSetBack(t *testing.T) {
 			t.Errorf("try %d after the clock was set back waits for %v", i, wait)
 		}
 	}
-	if wait := f.Wait(at, now); wait != time.Second {
+	if wait := f.wait(at, now); wait != time.Second {
 		t.Errorf("a wait of %v afterwards, want a second", wait)
 	}
-	f.TakeBack(at, now)
+	f.takeBack(at, now)
 	now = now.Add(-time.Minute)
-	f.TakeBack(at, now)
+	f.takeBack(at, now)
 	if f.by[at].n > freeFailures {
 		t.Errorf("%d failures after two successes", f.by[at].n)
-	}
-}
-
-// TestReadingsUnderAClockSetBack: a reading from what is now the future is none that is young.
-func TestReadingsUnderAClockSetBack(t *testing.T) {
-	var s Readings
-	s.Keep("runs", Reading{At: time.Now().Add(time.Hour).Round(0), Value: "from the future"})
-	got, err := s.Get(context.Background(), "runs", func(context.Context) (any, error) { return "of now", nil })
-	if err != nil || got.Value != "of now" {
-		t.Errorf("%v, %v", got, err)
-	}
-	for i := range 2 * mostReadings {
-		s.Keep(string(rune('a'+i)), Reading{At: time.Now().Add(time.Hour).Round(0), Value: i})
-	}
-	s.Keep("now", Reading{At: time.Now(), Value: 0})
-	if len(s.kept) != 2 {
-		t.Errorf("%d readings are kept, all but two of the future", len(s.kept))
 	}
 }
 
@@ -62,20 +44,20 @@ func TestReadingsUnderAClockSetBack(t *testing.T) {
 // none for longer than it may be.
 func TestAddressesOfLoginsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f LoginFailures
+		var f failures
 		at := func(i int) netip.Prefix {
 			return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 32)
 		}
 		for i := range mostAddresses + 100 {
-			f.Pass(at(i), time.Now())
-			f.Wait(at(i), time.Now())
+			f.pass(at(i), time.Now())
+			f.wait(at(i), time.Now())
 		}
 		last := at(mostAddresses + 99)
-		if len(f.passed) != mostAddresses || len(f.by) > mostAddresses || !f.HasPassed(last) {
+		if len(f.passed) != mostAddresses || len(f.by) > mostAddresses || !f.hasPassed(last) {
 			t.Errorf("%d addresses of logins and %d of tries are kept", len(f.passed), len(f.by))
 		}
 		time.Sleep(passedKept)
-		if f.HasPassed(last) {
+		if f.hasPassed(last) {
 			t.Error("an address is known for longer than it may be")
 		}
 	})
