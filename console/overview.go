@@ -120,11 +120,9 @@ type overviewRead struct {
 }
 
 // readOverview reads it. What needs attention is read together for all, whatever they see. The other
-// parts may be missing, each for itself.
+// parts may be missing, each for itself. Mutes come first: what is slow takes its time from all that
+// comes behind it, and without them what somebody has muted would be told as new.
 func (q *request) readOverview(apps []string, of span) (r overviewRead, err error) {
-	if r.world, _, err = sharedFor(q, overviewFor, "overview", func(ctx context.Context) (finding.World, error) { return finding.Read(ctx, q.Store) }); err != nil {
-		return r, err
-	}
 	r.faults = map[string]error{}
 	part := func(name string, read func(*request) error) {
 		ctx, cancel := q.within(partTime)
@@ -132,6 +130,15 @@ func (q *request) readOverview(apps []string, of span) (r overviewRead, err erro
 		if err := read(q.under(ctx)); err != nil {
 			r.faults[name] = err
 		}
+	}
+	part("mutes", func(q *request) (err error) {
+		if q.mutes != nil {
+			r.mutes, err = q.mutes.Mutes(q.ctx)
+		}
+		return err
+	})
+	if r.world, _, err = sharedFor(q, overviewFor, "overview", func(ctx context.Context) (finding.World, error) { return finding.Read(ctx, q.Store) }); err != nil {
+		return r, err
 	}
 	part("reports", func(q *request) (err error) {
 		if r.day, err = q.reportsIn(apps, spans[1], r.world.Now); err != nil {
@@ -147,12 +154,6 @@ func (q *request) readOverview(apps []string, of span) (r overviewRead, err erro
 	})
 	part("next", func(q *request) (err error) {
 		r.next, err = q.under(store.WithShortTexts(q.ctx, 0)).dueNext(apps)
-		return err
-	})
-	part("mutes", func(q *request) (err error) {
-		if q.mutes != nil {
-			r.mutes, err = q.mutes.Mutes(q.ctx)
-		}
 		return err
 	})
 	return r, nil

@@ -16,8 +16,9 @@ import (
 // readStore counts what is read for the overview, and does not answer where it hangs.
 type readStore struct {
 	Store
-	reads        atomic.Int64
-	parts, whole atomic.Bool // what hangs
+	reads               atomic.Int64
+	parts, mutes, whole atomic.Bool // what hangs
+	slow                atomic.Bool // what needs attention takes 1.5 s
 }
 
 func (s *readStore) asked(ctx context.Context, hangs bool) error {
@@ -31,6 +32,9 @@ func (s *readStore) asked(ctx context.Context, hangs bool) error {
 func (s *readStore) View(ctx context.Context) (store.View, error) {
 	if err := s.asked(ctx, s.whole.Load()); err != nil {
 		return store.View{}, err
+	}
+	if s.slow.Load() {
+		time.Sleep(1500 * time.Millisecond)
 	}
 	return s.Store.View(ctx)
 }
@@ -57,7 +61,7 @@ func (s *readStore) SearchJobs(ctx context.Context, q store.JobSearch) ([]store.
 }
 
 func (s *readStore) Mutes(ctx context.Context) ([]store.Mute, error) {
-	if err := s.asked(ctx, s.parts.Load()); err != nil {
+	if err := s.asked(ctx, s.mutes.Load()); err != nil {
 		return nil, err
 	}
 	return s.Store.Mutes(ctx)
@@ -79,6 +83,7 @@ func TestPollsOfTheOverviewAreBounded(t *testing.T) {
 				return time.Since(began)
 			}
 			st.parts.Store(true)
+			st.mutes.Store(true)
 			if took := poll(); took > 10*time.Second {
 				t.Errorf("%s waits for %v where parts are missing", u.Name, took)
 			}
@@ -89,6 +94,7 @@ func TestPollsOfTheOverviewAreBounded(t *testing.T) {
 			}
 			b.is(http.StatusServiceUnavailable)
 			st.parts.Store(false)
+			st.mutes.Store(false)
 			st.whole.Store(false)
 			if took := poll(); took > time.Second {
 				t.Errorf("%s waits for %v where all answers", u.Name, took)
@@ -123,5 +129,22 @@ func TestViewersShareTheOverview(t *testing.T) {
 		if st.reads.Load() == before {
 			t.Error("nothing is read any more")
 		}
+	})
+}
+
+// TestMutesAreReadBeforeWhatIsSlow: where what needs attention is slow and other parts of the store do not
+// answer, a poll knows what is muted all the same.
+func TestMutesAreReadBeforeWhatIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &readStore{Store: newStore(t)}
+		x := newSiteOn(t, st)
+		x.job("orders", "a job")
+		_, err := st.PutMute(xxljob.WithActor(t.Context(), "root"), store.Mute{Key: "node-away", Until: time.Now().Add(time.Hour)})
+		must(t, err)
+		b := x.user(console.User{Name: "some", Apps: map[string]console.Role{"*": console.Viewer, "billing": console.None}}).get("overview").is(http.StatusOK).live()
+		time.Sleep(10 * time.Second) // what was read is kept for no longer
+		st.slow.Store(true)
+		st.parts.Store(true)
+		b.get("overview").is(http.StatusOK).has("This could not be read", "Muted: 1").lacks("What is muted could not be read")
 	})
 }
