@@ -172,6 +172,27 @@ var tables = map[string]tableOf{
 		{Name: "past", Key: "timetable.past"},
 		{Name: "ahead", Key: "timetable.ahead"},
 	}},
+	// Of what is done with several jobs or runs at once, and of what two have changed in a form.
+	"bulkjobs": {columns: []column{
+		{Name: "id", Key: "field.id", Class: "mono"},
+		{Name: "name", Key: "jobs.name"},
+		{Name: "tags", Key: "field.tags"},
+		{Name: "app", Key: "jobs.app"},
+		{Name: "effect", Key: "bulk.effect"},
+		{Name: "result", Key: "bulk.result"},
+	}},
+	"bulkruns": {columns: []column{
+		{Name: "run", Key: "runs.run", Class: "mono"},
+		{Name: "job", Key: "field.job"},
+		{Name: "state", Key: "field.state"},
+		{Name: "result", Key: "runbulk.result"},
+	}},
+	"conflict": {columns: []column{
+		{Name: "field", Key: "form.conflict.field"},
+		{Name: "before", Key: "form.conflict.before"},
+		{Name: "theirs", Key: "form.conflict.theirs"},
+		{Name: "mine", Key: "form.conflict.mine"},
+	}},
 	"branches": {class: "branches", columns: []column{
 		{Name: "run", Key: "runs.run"},
 		{Name: "branch", Key: "run.branch"},

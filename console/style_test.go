@@ -34,6 +34,11 @@ func TestStylesheet(t *testing.T) {
 			t.Errorf("%s is none of the two breakpoints", m)
 		}
 	}
+	for _, m := range regexp.MustCompile(`@container \([^)]*\)`).FindAllString(css, -1) {
+		if !slices.Contains([]string{"(max-width: 1139px)", "(max-width: 899px)", "(max-width: 759px)"}, strings.TrimPrefix(m, "@container ")) {
+			t.Errorf("%s is none of the widths at which a list leaves something out", m)
+		}
+	}
 	seen, at := map[string]bool{}, ""
 	for line := range strings.Lines(css) {
 		switch line = strings.TrimSpace(line); {
@@ -89,6 +94,34 @@ func TestSigns(t *testing.T) {
 	}
 	if n := strings.Count(sprite, "<symbol "); n < 20 {
 		t.Errorf("the sprite has %d signs", n)
+	}
+}
+
+// TestTablesAreOne: the tables of lists, of what is asked about several and of conflicts are made by one
+// template of one table of columns. The others have figures alone, whose lines are not of one kind.
+func TestTablesAreOne(t *testing.T) {
+	heads := map[string]int{"table.html": 1, "job.html": 1, "overview.html": 1} // the figures of a job, those of the chart
+	for _, f := range must1(os.ReadDir("template")) {
+		if n := strings.Count(string(must1(os.ReadFile("template/"+f.Name()))), "<thead"); n != heads[f.Name()] {
+			t.Errorf("%s has %d tables of its own, want %d", f.Name(), n, heads[f.Name()])
+		}
+	}
+}
+
+// TestOneScriptRefreshes: what is on a page is asked for anew by live.js alone; the end of a log asks it
+// whether it may.
+func TestOneScriptRefreshes(t *testing.T) {
+	for _, f := range must1(os.ReadDir("asset")) {
+		if f.IsDir() || !strings.HasSuffix(f.Name(), ".js") || f.Name() == "live.js" {
+			continue
+		}
+		text := string(must1(os.ReadFile("asset/" + f.Name())))
+		for _, m := range regexp.MustCompile(`hxTrigger|location\.reload|data-again|visibilitychange|dataset\.live\b`).FindAllString(text, -1) {
+			t.Errorf("%s has %s", f.Name(), m)
+		}
+		if strings.Contains(text, "dataset.follow") && !strings.Contains(text, `new Event("wanted"`) {
+			t.Errorf("%s follows something without asking", f.Name())
+		}
 	}
 }
 

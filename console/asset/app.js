@@ -38,17 +38,6 @@ ages()
 setInterval(ages, 10000)
 addEventListener("htmx:after:swap", ages)
 
-// A page that the store had no answer for is asked for again until it has one. Until then it shows
-// what has changed at this process.
-if (document.querySelector("[data-again]")) setInterval(async () => {
-	if (document.hidden) return
-	const res = await fetch(location.href).catch(() => null)
-	if (!res) return
-	if (res.status < 500 && res.status !== 429) return location.reload()
-	const now = new DOMParser().parseFromString(await res.text(), "text/html").querySelector(".away")
-	if (now) document.querySelector(".away")?.replaceWith(now)
-}, 5000)
-
 // What a row has no room for is told where the pointer is.
 addEventListener("pointerover", e => {
 	const cell = e.target.closest?.(".rows td")

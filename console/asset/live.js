@@ -159,6 +159,17 @@ turn.addEventListener("click", () => {
 tell()
 setInterval(tell, 500)
 
+// A page that the store had no answer for is asked for again until it has one. Until then it shows
+// what has changed at this process.
+if (document.querySelector("[data-again]")) setInterval(async () => {
+	if (document.hidden) return
+	const res = await fetch(location.href).catch(() => null)
+	if (!res) return
+	if (res.status < 500 && res.status !== 429) return location.reload()
+	const now = new DOMParser().parseFromString(await res.text(), "text/html").querySelector(".away")
+	if (now) document.querySelector(".away")?.replaceWith(now)
+}, 5000)
+
 // The numbers of presets and of the rail stand outside of the region, which brings those of its time.
 addEventListener("htmx:after:swap", () => {
 	for (const n of document.querySelectorAll("#counts span")) {
