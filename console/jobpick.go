@@ -19,7 +19,9 @@ const (
 	jobsMatched = 200 // of which those that are called so are looked for
 )
 
-// pickers are the fields of the form that take jobs by their IDs, to which one adds by name.
+// pickers are the fields of the form that take jobs by their IDs, to which one adds by name. Those that
+// take keys are none: they are for jobs that may not be there yet, and so cannot be picked; one that is
+// there, with a key or without, is picked in these.
 var pickers = []string{"children", "after"}
 
 // linkTo is the job as a link to it.
