@@ -6,6 +6,8 @@ import (
 	"context"
 	"net/http"
 	"slices"
+
+	"github.com/xxljob/xxljob/console/internal/web"
 )
 
 // View is what Config.Viewed is told of: somebody has been answered with what is not recorded.
@@ -36,40 +38,17 @@ const (
 	ViewChanges ViewKind = "changes" // the list of changes, with parameters before and after them
 )
 
-// statusWriter is a writer that remembers the status of what was answered.
-type statusWriter struct {
-	http.ResponseWriter
-	status int
-}
-
-// Unwrap is for http.ResponseController.
-func (a *statusWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
-
-// WriteHeader passes the status on.
-func (a *statusWriter) WriteHeader(status int) {
-	a.status = status
-	a.ResponseWriter.WriteHeader(status)
-}
-
-// Write passes on what is written.
-func (a *statusWriter) Write(b []byte) (int, error) {
-	if a.status == 0 {
-		a.status = http.StatusOK
-	}
-	return a.ResponseWriter.Write(b)
-}
-
 // serveRoute has a route answer, and tells the host of what was seen then.
 func (q *request) serveRoute(rt *route) error {
 	if q.Viewed == nil || rt.views == "" || q.R.Method == http.MethodHead || q.IsPart() {
 		return rt.serve(q)
 	}
-	a := &statusWriter{ResponseWriter: q.W}
+	a := &web.StatusWriter{ResponseWriter: q.W}
 	q.W = a
 	if err := rt.serve(q); err != nil {
 		return err
 	}
-	if a.status == http.StatusOK && q.shows(rt) {
+	if a.Status == http.StatusOK && q.shows(rt) {
 		q.tellViewed(rt.views)
 	}
 	return nil
