@@ -114,9 +114,10 @@ var mayImport = map[string][]string{
 	"internal/engine/node":     {"internal/engine/admin", "internal/engine/alarms", "internal/engine/catalog", "internal/engine/core", "internal/engine/dispatch", "internal/engine/events", "internal/engine/lease", "internal/engine/queue", "internal/engine/registry", "internal/engine/router", "internal/engine/runlog", "internal/engine/scan", "alarm", "executor", "internal/errs", "internal/guard", "internal/loop", "internal/urgent", "schedule", "store", "wire"},
 	".":                        {"alarm", "block", "executor", "internal/engine/catalog", "internal/engine/core", "internal/engine/events", "internal/engine/node", "internal/errs", "internal/grants", "internal/timering", "route", "schedule", "store", "wire"},
 	// 4 backends, which know the nouns and no scheduler
-	"store/memory":    {"store", "schedule", "alarm", memdb},
-	"store/postgres":  {"store", "schedule", "alarm", "internal/guard", "internal/urgent", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},
-	"store/storetest": {"store", "schedule", "alarm"},
+	"store/memory":                 {"store", "schedule", "alarm", memdb},
+	"store/postgres":               {"store", "schedule", "alarm", "internal/guard", "internal/urgent", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},
+	"store/storetest":              {"store", "schedule", "alarm", "store/storetest/internal/own"},
+	"store/storetest/internal/own": {},
 	// Only the test of storetest imports it: stores that break the contract.
 	"store/storetest/internal/mutant": {"store", "alarm"},
 	"jobfile":                         {"store", "schedule", "route", "internal/errs"},
@@ -185,7 +186,7 @@ var testsMayImport = map[string][]string{
 	"executor":                 {"internal/test/await"},
 	"store/memory":             {".", "store/storetest", "xxljobtest", "executor", "wire", "block"},
 	"store/postgres":           {".", "block", "console", "store/storetest", "internal/test/asker", "internal/test/await", "internal/test/measure", "internal/test/pgtest", "internal/test/stage", "executor", "route", "wire", stdlib, errgroup},
-	"store/storetest":          {".", "store/memory", "store/storetest/internal/mutant"},
+	"store/storetest":          {".", "store/memory", "store/storetest/internal/mutant", "store/storetest/internal/own"},
 	"finding":                  {".", "schedule", "store/memory", "internal/test/stage"},
 	"xxljobtest":               {"block", "route"},
 	"console":                  {"alarm", "store/memory", "store/postgres", "store/storetest", "wire", "internal/test/await", "internal/test/pgtest", "internal/test/stage", argon2, pgxpool, pgx},

@@ -9,24 +9,13 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/store/storetest/internal/own"
 )
 
-// CaseNames returns the names of all cases, as topic/case.
-func CaseNames() []string {
-	var names []string
-	for _, topic := range topics() {
-		for _, c := range topic.cases {
-			names = append(names, topic.name+"/"+c.name)
-		}
-	}
-	return names
-}
-
-// Patience is how long a case waits for what has to come about.
-const Patience = casePatience
-
-// Failures runs one case on the store, with the given patience, and returns what it reports.
-func Failures(t *testing.T, name string, s store.Store, patience time.Duration) []string {
+// Failures is for the tests of this package, which prove that each case can fail: it runs one case on
+// the store, with the given patience, and returns what it reports. It is here, and not among the tests,
+// so that the suite is compiled once for all packages.
+func Failures(_ own.Tests, t *testing.T, name string, s store.Store, patience time.Duration) []string {
 	t.Helper()
 	for _, topic := range topics() {
 		for _, c := range topic.cases {
@@ -70,8 +59,8 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// Recount returns what a recount of a store's reports finds.
-func Recount(t *testing.T, s store.Store) []string {
+// Recount is for the tests of this package too: it returns what a recount of a store's reports finds.
+func Recount(_ own.Tests, t *testing.T, s store.Store) []string {
 	t.Helper()
 	r := &recorder{ctx: t.Context()}
 	recount(&env{tb: r, Store: s, ctx: t.Context()}, s)
