@@ -9,9 +9,17 @@ TESTFLAGS   ?=
 # What ends a package that hangs, and shows its goroutines. The longest, store/postgres, takes ten
 # minutes beside the others on two slow cores: a machine four times as slow is within the limit.
 TESTLIMIT   ?= 40m
-# The packages that take longest come first, so that the others run beside them.
-PACKAGES    ?= ./store/postgres ./internal/test/chaos ./internal/test/scenario ./...
-RACED       := $(PACKAGES) ./otelxxl/... ./cmd/xxljob/...
+# The packages that take longest come first, so that the others run beside them, and the small ones last.
+LONGEST     := ./store/postgres ./internal/test/chaos ./console ./internal/test/scenario . ./examples/standalone ./examples/cluster
+# Where nothing is started beside anything else, by the code or by its tests, the race detector has
+# nothing to say.
+BESIDE      := '^[[:space:]]*go [a-z(]|\.Go\(|\.Parallel\(\)|AfterFunc|synctest\.|httptest\.'
+RACED        = $(shell $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}' $(LONGEST) ./otelxxl/... ./cmd/xxljob/... ./... | \
+	while read -r name dir; do grep -qE $(BESIDE) "$$dir"/*.go && echo "$$name"; done)
+# More packages side by side than there are cores, and more tests: many wait, for a database, a
+# process or the clock.
+CORES       := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+SIDE        ?= -p=$(shell expr $(CORES) + 1) -parallel=$(shell expr 3 \* $(CORES))
 FUZZTIME    ?= 20s
 BENCH       ?= .
 BENCHTIME   ?= 1s
@@ -45,11 +53,11 @@ test race race-compiled lint browser interop: export GOGC ?= 400
 test race race-compiled lint browser interop: export GOMEMLIMIT ?= 2GiB
 
 test: postgres ## run all tests (about ten minutes on two cores)
-	XXLJOB_REQUIRE_POSTGRES=1 $(GOTEST) -vet=off -timeout=$(TESTLIMIT) $(TESTFLAGS) $(PACKAGES) $(patsubst %,./%/...,$(tested))
+	XXLJOB_REQUIRE_POSTGRES=1 $(GOTEST) -vet=off $(SIDE) -timeout=$(TESTLIMIT) $(TESTFLAGS) $(LONGEST) $(patsubst %,./%/...,$(tested)) ./...
 
 # The detector sleeps for a second at the end of each package, for threads that still run.
 race: postgres ## run the tests that the race detector has something to say of (needs a C compiler)
-	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GOTEST) -race -short -vet=off -timeout=$(TESTLIMIT) $(TESTFLAGS) $(RACED)
+	XXLJOB_REQUIRE_POSTGRES=1 CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GOTEST) -race -short -vet=off $(SIDE) -timeout=$(TESTLIMIT) $(TESTFLAGS) $(RACED)
 
 # What race compiles, so that .ci/run has that done beside test. Nothing is linked or run.
 .PHONY: race-compiled
