@@ -111,9 +111,6 @@ func (of *schema) conns(t testing.TB, like *pgxpool.Pool) *pgxpool.Pool {
 	if of.pool == nil {
 		cfg := like.Config()
 		cfg.MaxConns = connsOfSchema
-		// The server plans a statement once, and not anew for each of its first calls: see
-		// TestPlans for what plans are good for.
-		cfg.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
 		var err error
 		if of.pool, err = pgxpool.NewWithConfig(context.Background(), cfg); err != nil {
 			t.Fatal(err)
@@ -170,7 +167,7 @@ func (s *schemas) empty(of *schema) error {
 		all.Queue(fmt.Sprintf("delete from %q.%s", of.name, table))
 	}
 	all.Queue(fmt.Sprintf("delete from %q.xxl_job_setting where name not in ('schema_version', 'schema_compatible')", of.name))
-	all.Queue(fmt.Sprintf("alter sequence %q.xxl_job_info_id restart", of.name))
+	all.Queue("select pg_catalog.setval($1::pg_catalog.text::pg_catalog.regclass, 1, false)", fmt.Sprintf("%q.xxl_job_info_id", of.name)) // no plan is made anew for it
 	pool := s.pool
 	if of.pool != nil {
 		pool = of.pool

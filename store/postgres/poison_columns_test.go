@@ -58,7 +58,7 @@ func TestEachPoisonedColumn(t *testing.T) {
 	must(t, s.Handle(mark, func(_ context.Context, task *xxljob.Task) error {
 		task.Log().Info(mark, slog.String(mark, mark))
 		task.Progress(50, mark)
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(150 * time.Millisecond)
 		return errors.New(mark)
 	}))
 	must(t, s.Start(t.Context()))
@@ -67,11 +67,11 @@ func TestEachPoisonedColumn(t *testing.T) {
 		defer cancel()
 		_ = s.Stop(ctx)
 	})
-	job := xxljob.Job{App: "app", Key: "good", Name: "good", Handler: "good", Schedule: xxljob.FixedRate(250 * time.Millisecond), Block: xxljob.BlockConcurrent}
+	job := xxljob.Job{App: "app", Key: "good", Name: "good", Handler: "good", Schedule: xxljob.FixedRate(125 * time.Millisecond), Block: xxljob.BlockConcurrent}
 	_, err = s.AddJob(t.Context(), job)
 	must(t, err)
 	job.Key, job.Name, job.Handler = mark, mark, mark
-	job.Retries, job.RetryBackoff.First = 1, 100*time.Millisecond
+	job.Retries, job.RetryBackoff.First = 1, 50*time.Millisecond
 	bad, err := s.AddJob(t.Context(), marked(t, s, job))
 	must(t, err)
 	time.Sleep(3 * time.Second)

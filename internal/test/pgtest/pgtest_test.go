@@ -106,7 +106,7 @@ func TestSettings(t *testing.T) {
 		pgtest.Skip(t, "the server is not ours: unset XXLJOB_TEST_DATABASE_URL")
 	}
 	for setting, want := range map[string]string{
-		"is_superuser": "off", "fsync": "off", "synchronous_commit": "on", "full_page_writes": "off", "autovacuum": "off",
+		"is_superuser": "off", "fsync": "off", "synchronous_commit": "on", "full_page_writes": "off", "autovacuum": "off", "plan_cache_mode": "force_generic_plan",
 		"max_connections": "400", "server_encoding": "UTF8", "TimeZone": "UTC",
 	} {
 		if got := one[string](t, pgtest.SharedPool(t), "SELECT current_setting($1)", setting); got != want {

@@ -54,9 +54,9 @@ func openServer() (*server, error) {
 
 // frugal are settings of a server whose data nobody needs once the tests are over: pages are not
 // logged as a whole, tables are not vacuumed and analyzed behind the tests' backs, nor statements
-// compiled.
+// compiled, or planned anew for each of their first calls, which few sessions of tests go beyond.
 func frugal() map[string]string {
-	return map[string]string{"full_page_writes": "off", "autovacuum": "off", "jit": "off"}
+	return map[string]string{"full_page_writes": "off", "autovacuum": "off", "jit": "off", "plan_cache_mode": "force_generic_plan"}
 }
 
 // start makes the cluster of the process, with a database for tests.
