@@ -117,7 +117,7 @@ var mayImport = map[string][]string{
 	"store/memory":                 {"store", "schedule", "alarm", memdb},
 	"store/postgres":               {"store", "schedule", "alarm", "internal/guard", "internal/urgent", "internal/failpoint", pgx, pgconn, pgtype, pgxpool},
 	"store/storetest":              {"store", "schedule", "alarm", "store/storetest/internal/own"},
-	"store/storetest/internal/own": {},
+	"store/storetest/internal/own": nil,
 	// Only the test of storetest imports it: stores that break the contract.
 	"store/storetest/internal/mutant": {"store", "alarm"},
 	"jobfile":                         {"store", "schedule", "route", "internal/errs"},

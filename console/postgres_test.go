@@ -66,7 +66,7 @@ func openPostgresOn(t *testing.T, pool *pgxpool.Pool) *postgres.Store {
 		must(t, made.giveBack(of))
 	})
 	// Jobs have ids that occur on no page by chance, as those in memory have.
-	_, err = of.pool.Exec(t.Context(), fmt.Sprintf("alter sequence %q.xxl_job_info_id restart with 70000001", of.name))
+	_, err = of.pool.Exec(t.Context(), "select setval($1::text::regclass, 70000001, false)", fmt.Sprintf("%q.xxl_job_info_id", of.name))
 	must(t, err)
 	return st
 }
