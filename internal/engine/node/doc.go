@@ -22,7 +22,7 @@
 //	router/router.go        says where each run goes
 //	dispatch/startbatch.go  has the store mark a batch started, and acts on each answer
 //	dispatch/launch.go      has each go on that was started
-//	queue/flight.go         makes of each a run that is under way (inflight.go), until it has ended
+//	queue/underway.go       makes of each a run that is under way (flight.go), until it has ended
 //	dispatch/send.go        waits for the instant and calls the executor, which runs the handler
 //	dispatch/finish.go      has the store take the result, then answers the executor
 //	store/follow.go         says what follows, in the transaction that ends the run
@@ -47,7 +47,7 @@
 //
 //	internal/timering/timering.go  the ring: until shortly before the run's time
 //	queue/due.go                   due runs, apps in turn, and the waitlists
-//	queue/lanes.go                 room in lanes, at addresses and executors: what a WaitKey stands for
+//	queue/lanes.go                 room in lanes, at addresses and executors
 //	queue/order.go                 the order of a serial job's runs
 //
 // To an executor in another process:

@@ -1,330 +1,308 @@
 package queue
 
 import (
+	"context"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/compact"
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/idmap"
 	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/wire"
 )
 
-// How an entry comes from waiting to running, in the books.
+// Runs that are under way: here, or at another node that this one waits for.
 
-// TakeOffAll turns started entries into flights of this process, where they are not nil already;
-// nil for runs that are other nodes'.
-func (q *Queue) TakeOffAll(batch []Attempt, answers []store.Started, acked time.Time) []*Flight {
-	flights := make([]*Flight, len(batch))
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for i := range batch {
-		if DidStart(&answers[i]) {
-			q.splitCovered(batch[i].Item, answers[i].Covered)
-			flights[i] = q.takeOff(&batch[i], &answers[i].Run, acked)
+// inFlight has the flights of a node, and the runs of other nodes whose end it waits for.
+type inFlight struct {
+	mu      *sync.Mutex         // the lock of the Queue
+	here    idmap.Map[*Flight]  // guarded by mu: runs that this node runs
+	lately  compact.Shared      // guarded by mu: what flights have in common
+	ended   recentlyEnded       // guarded by mu: starts that were under way here and are over
+	remote  map[int64]remoteRun // guarded by mu: runs of other nodes whose end this node waits for
+	retries retryBarrier        // guarded by mu: retries that others wait for
+	quiet   chan struct{}       // guarded by mu: closed when flights is empty; nil while nobody asks
+}
+
+func newInFlight(mu *sync.Mutex) *inFlight {
+	return &inFlight{mu: mu, lately: compact.Shared{}, remote: map[int64]remoteRun{}, retries: newRetryBarrier()}
+}
+
+// Flight is a run that this node has started at a remote executor, or started at or
+// taken for one of its own attached executors. At a remote one it ends with the
+// executor's answer, and the run goes on without it.
+type Flight struct {
+	*Destination // where it was sent to; others may have the same
+	Run          compact.Started
+	Job          *store.Job
+	ref          *jobRef
+	// Acked is when the store acknowledged the start, on the monotonic clock.
+	Acked time.Time
+	state flightState   // guarded by Queue.mu
+	Lines core.StartLog // what its handler logs; guarded by the mu of the book of lines
+}
+
+// at is the address where it counts.
+func (f *Flight) at() addressKey { return f.key(f.Run.Planned.App) }
+
+// Whole is the run of a flight.
+func (f *Flight) Whole() (r store.Run) {
+	f.Run.Fill(&r, f.Job)
+	return r
+}
+
+// flightState is how far a flight is. Its fields are guarded by Queue.mu.
+type flightState struct {
+	counts   bool // it holds a place in lanes.running
+	left     bool // it has left that, and counts in lanes.storing
+	sent     bool
+	landed   bool   // it is under way no more
+	killed   bool   // not to be sent any more
+	accepted bool   // the executor has the run
+	kill     string // why it is to be killed, where it is
+	cutOff   bool   // it is killed since this process ends
+	over     bool   // its run has ended, and not by a kill
+	marked   bool   // that its executor has the run is being stored
+}
+
+// remoteRun is a run at another node, with what its end makes free.
+type remoteRun struct {
+	jobID    int64
+	address  string
+	places   addressKey // a place at its address, where app is not empty
+	jobPlace WaitKey
+}
+
+// remoteAt is a run at another node that has no places here.
+func remoteAt(r store.Run) remoteRun { return remoteRun{jobID: r.JobID, address: r.Address} }
+
+// Of returns the flight of a run, nil when it is not under way here.
+func (u *inFlight) Of(runID int64) *Flight {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.here.Of(runID)
+}
+
+// OfResults appends the flights of the runs that results are of, in their order; nil for those
+// that are not under way here.
+func (u *inFlight) OfResults(dst []*Flight, results []wire.CallbackRequest) []*Flight {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for i := range results {
+		dst = append(dst, u.here.Of(results[i].LogID))
+	}
+	return dst
+}
+
+// All returns the flights of this process.
+func (u *inFlight) All() []*Flight {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	all := make([]*Flight, 0, u.here.Len())
+	for _, f := range u.here.All() {
+		all = append(all, f)
+	}
+	return all
+}
+
+// noteOver notes that a run has ended; one that was killed may have to be killed at its executor
+// yet. mu is held.
+func (u *inFlight) noteOver(r *store.Run) {
+	if f := u.here.Of(r.ID); f != nil && f.Run.Token == r.Token && r.State.Ended() && r.State != store.StateKilled {
+		f.state.over = true
+	}
+}
+
+// ToBeMarked reports whether the run of a flight is to be marked dispatched now: not where it has
+// ended, as far as this node has stored its end, and not by a kill.
+func (u *inFlight) ToBeMarked(f *Flight) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	f.state.marked = !f.state.over
+	return f.state.marked
+}
+
+// AsSent returns the runs that this node has sent to executors elsewhere and that are as they were
+// started, as far as it knows; nil for others. They were started within the given time.
+func (u *inFlight) AsSent(ids []int64, within time.Duration) []*store.Run {
+	runs := make([]*store.Run, len(ids))
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for i, id := range ids {
+		f := u.here.Of(id)
+		if f != nil && f.Remote && f.state.sent && !f.state.marked && !f.state.over && time.Since(f.Acked) <= within {
+			run := f.Whole()
+			runs[i] = &run
 		}
 	}
-	return flights
+	return runs
 }
 
-// DidStart reports whether an answer says that a run was started, and not refused.
-func DidStart(a *store.Started) bool { return a.Status == store.StartOK && !a.Run.State.Ended() }
-
-// takeOff turns a started entry into a flight of this process; nil when the run
-// is another node's. Caller holds mu.
-func (q *Queue) takeOff(a *Attempt, run *store.Run, acked time.Time) *Flight {
-	held := a.Item.held
-	defer func() {
-		if held { // last, so that the job is not forgotten and known anew
-			q.Held.unhold(a.Item)
-		}
-	}()
-	q.admitBehindRetry(run.ID)
-	if f := q.InFlight.here.Of(run.ID); f != nil {
-		// It is under way here already: what was taken for it is given back.
-		q.Due.giveBackPlaces(*a)
-		if f.JobPlace != a.Route.JobPlace {
-			q.Due.freeJobPlace(a.Route.JobPlace, run.ID)
-		}
-		q.Due.leaveTransit(run.JobID, run.ID)
-		return nil
-	}
-	ref := a.Ref
-	if !held { // nobody keeps it in use
-		ref = nil
-	}
-	return q.fly(&a.Route.Destination, run, a.Job, ref, acked)
+// HasLanded reports whether this very start of the run was under way here and is
+// over.
+func (u *inFlight) HasLanded(run store.Run) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.ended.has(&run)
 }
 
-// TakeOffSibling is takeOff for a further part of a broadcast.
-func (q *Queue) TakeOffSibling(r Destination, run store.Run, job *store.Job, acked time.Time) *Flight {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.InFlight.here.Of(run.ID) != nil || q.InFlight.ended.has(&run) {
-		return nil
-	}
-	q.Due.lanes.enter(r.Lane, r.key(run.App), r.Places)
-	if !q.Due.takeJobPlace(r.JobPlace, compact.KeyOf(&run)) && !r.AwaitsAnswer() {
-		r.JobPlace = WaitKey{} // the executor's own queue keeps the parts in order
-	}
-	return q.fly(&r, &run, job, nil, acked)
-}
-
-// fly makes a started run a flight. ref is the job's as somebody uses it, nil for nobody.
-func (q *Queue) fly(r *Destination, run *store.Run, job *store.Job, ref *jobRef, acked time.Time) *Flight {
-	// The run may have been at another node before, and put back by yet another.
-	q.landRemote(run.ID, r.JobPlace)
-	if r.Exec == nil {
-		away := remoteAt(*run)
-		away.jobPlace = r.JobPlace
-		if r.Places > 0 {
-			away.places = r.key(run.App)
-		}
-		q.InFlight.remote[run.ID] = away
-		if r.Ordered {
-			q.Due.inTransit.add(run.JobID, compact.KeyOf(run))
-		}
-		return nil
-	}
-	q.Due.leaveTransit(run.JobID, run.ID)
-	f := &Flight{
-		Destination: r, Run: compact.StartedOf(run, job, q.InFlight.lately), Job: job, ref: q.Jobs.share(ref, job), Acked: acked, state: flightState{counts: r.Places > 0},
-	}
-	q.InFlight.here.Set(run.ID, f)
-	return f
-}
-
-// Answered takes in that the executor has answered a trigger, and how long it took.
-func (q *Queue) Answered(f *Flight, took time.Duration) {
-	if f.Lane == LaneNone && !f.Remote && took <= q.Jobs.slowAfter {
-		return // it holds nothing until then
-	}
-	now := q.clock.Now()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.Jobs.took(f.Run.Planned.JobID, f.Job, took, now)
-	freed := false
-	if f.Remote || f.AwaitsAnswer() { // the next run of the job may be sent
-		freed = q.Due.freeJobPlace(f.JobPlace, f.Run.Planned.ID)
-	}
-	var freeing [3]WaitKey
-	for _, at := range q.Due.lanes.answered(freeing[:0], f.Lane, f.at()) {
-		freed = q.Due.admit(at) || freed
-	}
-	q.wakes.Start.PokeIf(freed)
-}
-
-// Knows reports whether this node holds the run or has it under way.
-func (q *Queue) Knows(runID int64) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.Held.runs.Of(runID) != nil || q.InFlight.here.Of(runID) != nil
-}
-
-// RemoteIDs returns the runs of other nodes whose end this node waits for.
-func (q *Queue) RemoteIDs() []int64 {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	ids := slices.AppendSeq(slices.Collect(maps.Keys(q.InFlight.remote)), maps.Keys(q.InFlight.retries.runs))
-	for _, id := range q.Waiters.runs() {
-		if q.InFlight.here.Of(id) == nil {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// Moved turns a flight into a run of another node, after a refusal here.
-func (q *Queue) Moved(f *Flight, run store.Run) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.InFlight.here.Of(f.Run.Planned.ID) != f {
-		return
-	}
-	q.landFlight(run.ID)
-	q.InFlight.remote[run.ID] = remoteAt(run)
-	if InTransit(run) {
-		q.Due.inTransit.add(run.JobID, compact.KeyOf(&run))
-	}
-	q.wakes.Start.Poke()
-}
-
-// Redirected turns a flight into one to another executor that this node itself calls,
-// after a refusal; nil when it has landed meanwhile. It takes its places without
-// asking: it has waited for its turn already.
-func (q *Queue) Redirected(f *Flight, run store.Run, r Destination) *Flight {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.InFlight.here.Of(run.ID) != f {
-		return nil
-	}
-	q.landFlight(run.ID)
-	q.Due.lanes.enter(r.Lane, r.key(run.App), r.Places)
-	q.wakes.Start.Poke()
-	return q.fly(&r, &run, f.Job, nil, f.Acked)
-}
-
-// Adopt makes this node wait for the end of a run that it now owns.
-func (q *Queue) Adopt(r store.Run) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.InFlight.here.Of(r.ID) != nil {
-		return
-	}
-	if _, known := q.InFlight.remote[r.ID]; !known {
-		q.InFlight.remote[r.ID] = remoteAt(r)
-	}
-	if InTransit(r) {
-		q.Due.inTransit.add(r.JobID, compact.KeyOf(&r))
-	}
-}
-
-// Land frees what the run held, wherever it was.
-func (q *Queue) Land(runID int64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.landRun(runID)
-}
-
-// LandAll is land for many, which have ended.
-func (q *Queue) LandAll(runs []store.Run) {
-	for some := range slices.Chunk(runs, landMost) { // others want the lock too
-		q.mu.Lock()
-		freed := false
-		for i := range some {
-			q.InFlight.noteOver(&some[i])
-			freed = q.freeRun(some[i].ID) || freed
-		}
-		q.pokeFreed(freed)
-		q.mu.Unlock()
-	}
-}
-
-// landMost is how many runs land while the lock is held.
-const landMost = 100
-
-// LandStart is land for one start of a run: a later one that is under way here by now goes
-// on.
-func (q *Queue) LandStart(runID, token int64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if f := q.InFlight.here.Of(runID); f == nil || token == 0 || f.Run.Token == token {
-		q.landRun(runID)
-	}
-}
-
-// landRun is land with mu held.
-func (q *Queue) landRun(runID int64) {
-	q.pokeFreed(q.freeRun(runID))
-}
-
-// freeRun frees what a run held, and reports whether another may start by it.
-func (q *Queue) freeRun(runID int64) bool {
-	freed := q.landFlight(runID)
-	return q.landRemote(runID, WaitKey{}) || freed
-}
-
-func (q *Queue) pokeFreed(freed bool) {
-	q.wakes.Start.PokeIf(freed)
-	q.wakes.Inbox.PokeIf(q.InboxFull.Load())
-}
-
-// landFlight frees what a run held that was under way here.
-func (q *Queue) landFlight(runID int64) (freed bool) {
-	f := q.InFlight.here.Of(runID)
-	if f == nil {
+// MarkSent marks the flight as handed to its executor; false when it was killed or
+// taken away before.
+func (u *inFlight) MarkSent(f *Flight) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if f.state.killed || f.state.landed {
 		return false
 	}
-	q.InFlight.here.Delete(runID)
-	f.state.landed = true
-	q.InFlight.ended.add(f.Run.Planned.ID, f.Run.Token)
-	q.Jobs.unref(f.ref)
-	switch {
-	case f.state.left:
-		q.Due.lanes.stored(f.at())
-	case f.state.counts:
-		freed = q.Due.admit(q.Due.lanes.ended(f.at()))
-	}
-	freed = q.Due.freeJobPlace(f.JobPlace, runID) || freed
-	freed = q.Due.admitAllOf(WaitKey{kind: kindRun, runID: runID}) || freed
-	if q.InFlight.here.Len() == 0 && q.InFlight.quiet != nil {
-		close(q.InFlight.quiet)
-		q.InFlight.quiet = nil
-	}
-	return freed
+	f.state.sent = true
+	return true
 }
 
-// LeavePlaces frees the places of flights, nil ones among them, whose handlers have returned: while
-// their results are stored, others are started, once as many as there are places. A run of a serial
-// job waits for the store.
-func (q *Queue) LeavePlaces(flights []*Flight) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	freed := false
+// MarkAllSent is MarkSent for many. It returns, in place, those that are to be handed on.
+func (u *inFlight) MarkAllSent(flights []*Flight) []*Flight {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.DeleteFunc(flights, func(f *Flight) bool {
+		if !f.state.killed && !f.state.landed {
+			f.state.sent = true
+		}
+		return !f.state.sent
+	})
+}
+
+// Intercept keeps a flight from being sent; false when it has been.
+func (u *inFlight) Intercept(f *Flight) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if f.state.sent || f.state.killed || f.state.landed {
+		return false
+	}
+	f.state.killed = true
+	return true
+}
+
+// Accepted notes that the executor has the run, and returns the reason if it is
+// to be killed.
+func (u *inFlight) Accepted(f *Flight) (kill string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	f.state.accepted = true
+	return f.state.kill
+}
+
+// toKill is a flight that is to be killed, and why.
+type toKill struct {
+	*Flight
+	Reason string
+}
+
+// AcceptedAll is accepted for many. It returns those that are to be killed.
+func (u *inFlight) AcceptedAll(flights []*Flight) (kills []toKill) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	for _, f := range flights {
-		if f != nil {
-			freed = q.leavePlace(f) || freed
+		if f.state.accepted = true; f.state.kill != "" {
+			kills = append(kills, toKill{f, f.state.kill})
 		}
 	}
-	q.pokeFreed(freed)
+	return kills
 }
 
-// leavePlace frees the place of a flight that still has one. Caller holds mu.
-func (q *Queue) leavePlace(f *Flight) (freed bool) {
-	if !f.state.counts {
-		return false
-	}
-	at, leaves := q.Due.lanes.leave(f.at(), f.Places)
-	if !leaves {
-		return false
-	}
-	f.state.counts, f.state.left = false, true
-	return q.Due.admit(at)
+// Kill notes that a flight is to be killed, and reports whether its executor can
+// be asked now: it has accepted the run, and was not asked before.
+func (u *inFlight) Kill(f *Flight, reason string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	first := f.state.kill == ""
+	f.state.kill = reason
+	return f.state.accepted && first
 }
 
-// landRemote frees what a run at another node held, but for the waitlist kept.
-func (q *Queue) landRemote(runID int64, kept WaitKey) (freed bool) {
-	a, ok := q.InFlight.remote[runID]
-	if !ok {
-		return false
-	}
-	delete(q.InFlight.remote, runID)
-	freed = q.Due.leaveTransit(a.jobID, runID)
-	if a.places.app != "" {
-		freed = q.Due.admit(q.Due.lanes.ended(a.places)) || freed
-	}
-	if a.jobPlace != kept {
-		freed = q.Due.freeJobPlace(a.jobPlace, runID) || freed
-	}
-	return q.Due.admitAllOf(WaitKey{kind: kindRun, runID: runID}) || freed
+// CutOff notes that a flight is killed since this process ends, unless somebody has wanted it
+// killed before.
+func (u *inFlight) CutOff(f *Flight) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	f.state.cutOff = f.state.kill == "" && !f.state.killed
 }
 
-// Starts that were under way here and are over.
-
-// recentlyEnded remembers the latest flights that have landed: what was read of a run
-// a moment ago may still show it under way, and must not put it up again.
-type recentlyEnded struct {
-	latest, before map[endedStart]struct{}
-}
-
-// endedStart is one start of a run.
-type endedStart struct{ runID, token int64 }
-
-// endedKept is how many are remembered at least.
-const endedKept = 10_000
-
-func (l *recentlyEnded) add(runID, token int64) {
-	if len(l.latest) >= endedKept || l.latest == nil {
-		l.latest, l.before = l.before, l.latest
-		if clear(l.latest); l.latest == nil {
-			l.latest = map[endedStart]struct{}{}
-		}
+// StateIfKilled is the state in which a flight ends that is killed.
+func (u *inFlight) StateIfKilled(f *Flight) store.State {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if f.state.cutOff {
+		return store.StateLost
 	}
-	l.latest[endedStart{runID, token}] = struct{}{}
+	return store.StateKilled
 }
 
-func (l *recentlyEnded) has(r *store.Run) bool {
-	k := endedStart{r.ID, r.Token}
-	_, latest := l.latest[k]
-	_, before := l.before[k]
-	return latest || before
+// Idle waits until no run is under way in this process.
+func (u *inFlight) Idle(ctx context.Context) error {
+	u.mu.Lock()
+	if u.here.Len() == 0 {
+		u.mu.Unlock()
+		return nil
+	}
+	if u.quiet == nil {
+		u.quiet = make(chan struct{})
+	}
+	quiet := u.quiet
+	u.mu.Unlock()
+	select {
+	case <-quiet:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Those who wait for the end of a run.
+
+// waiters are those of this process who wait for the ends of runs.
+type waiters struct {
+	mu sync.Mutex
+	by map[int64][]chan store.Run // guarded by mu: by run
+}
+
+func newWaiters() *waiters { return &waiters{by: map[int64][]chan store.Run{}} }
+
+// Add returns a channel that gets the run when it has ended, if drop was not called before.
+func (w *waiters) Add(runID int64) chan store.Run {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := make(chan store.Run, 1)
+	w.by[runID] = append(w.by[runID], c)
+	return c
+}
+
+func (w *waiters) Drop(runID int64, c chan store.Run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rest := slices.DeleteFunc(w.by[runID], func(o chan store.Run) bool { return o == c })
+	if len(rest) == 0 {
+		delete(w.by, runID)
+		return
+	}
+	w.by[runID] = rest
+}
+
+// runs are those that somebody waits for.
+func (w *waiters) runs() []int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.by))
+}
+
+// Notify tells those who wait for the run, once.
+func (w *waiters) Notify(r *store.Run) {
+	w.mu.Lock()
+	told := w.by[r.ID]
+	delete(w.by, r.ID)
+	w.mu.Unlock()
+	for _, c := range told {
+		c <- *r // has a buffer of one, and is sent to once
+	}
 }
