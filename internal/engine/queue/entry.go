@@ -1,13 +1,10 @@
 package queue
 
 import (
-	"iter"
 	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/compact"
-	"github.com/xxljob/xxljob/internal/loop"
-	"github.com/xxljob/xxljob/internal/timering"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -80,140 +77,6 @@ func (en *Item) refresh(r *store.Run) {
 	}
 	if en.Run.SetSharding(r.Sharding); en.routing != nil {
 		en.RoutedFor = 0 // to be routed anew
-	}
-}
-
-// fairQueue holds a queue for each app, and lets the apps take turns: a thousand
-// due runs of one app do not hold up the one of another.
-type fairQueue struct {
-	n      int // entries in all
-	apps   map[string]*timering.Heap[*Item]
-	order  []string              // apps that have something, in turn
-	passed int                   // of order: those whose turn was, less than half of it
-	spare  *timering.Heap[*Item] // an empty queue for the next app; nil where there is none
-}
-
-func newFairQueue() fairQueue { return fairQueue{apps: map[string]*timering.Heap[*Item]{}} }
-
-func (t *fairQueue) len() int { return t.n }
-
-func (t *fairQueue) push(e *Item) {
-	q := t.apps[e.Run.App]
-	if q == nil {
-		if q, t.spare = t.spare, nil; q == nil {
-			q = &timering.Heap[*Item]{}
-		}
-		t.apps[e.Run.App] = q
-		t.order = append(t.order, e.Run.App)
-	}
-	q.Push(e.Run.Key(), e)
-	t.n++
-}
-
-// pop takes the next entry of the app whose turn it is, nil when there is none.
-func (t *fairQueue) pop() *Item {
-	if len(t.order) == 0 {
-		return nil
-	}
-	app := t.order[t.passed]
-	q := t.apps[app]
-	e := q.Pop()
-	if len(*q) == 0 && cap(*q) > timering.SpareCap {
-		*q = nil // a large herd is over
-	}
-	t.n--
-	t.passed++
-	if 2*t.passed >= len(t.order) { // in place, and seldom
-		t.order = slices.Delete(t.order, 0, t.passed)
-		t.passed = 0
-	}
-	if len(*q) > 0 {
-		t.order = append(t.order, app)
-	} else {
-		delete(t.apps, app)
-		t.spare = q
-	}
-	return e
-}
-
-// waitlists are the entries that wait for room, by what they wait for; those of a kind that nobody
-// waits for cost no look.
-type waitlists struct {
-	by   [kindDue]map[WaitKey]*fairQueue
-	left *WaitKey // of the last one who was let out; it is not changed
-	// long is woken when somebody waits for what has a bound, unless that is watched already.
-	long    loop.Wake
-	watched bool
-}
-
-// one returns a copy of at that entries share, since a WaitKey is nine words.
-func (l *waitlists) one(at WaitKey) *WaitKey {
-	if l.left == nil || *l.left != at {
-		l.left = new(WaitKey)
-		*l.left = at
-	}
-	return l.left
-}
-
-// at is who waits in a waitlist, nil for nobody.
-func (l *waitlists) at(at WaitKey) *fairQueue { return l.by[at.kind][at] }
-
-func (l *waitlists) park(at WaitKey, e *Item) {
-	if !l.watched && at.kind.hasBound() {
-		l.watched = true
-		l.long.Poke()
-	}
-	if l.by[at.kind] == nil {
-		l.by[at.kind] = map[WaitKey]*fairQueue{}
-	}
-	t := l.by[at.kind][at]
-	if t == nil {
-		one := newFairQueue()
-		t = &one
-		l.by[at.kind][at] = t
-	}
-	t.push(e)
-}
-
-// leave takes the head of a waitlist, nil when nobody waits there.
-func (l *waitlists) leave(at WaitKey) *Item {
-	t := l.at(at)
-	if t == nil {
-		return nil
-	}
-	e := t.pop()
-	if len(t.order) == 0 {
-		delete(l.by[at.kind], at)
-	}
-	return e
-}
-
-// head is the earliest of an app in a waitlist, nil when none waits there.
-func (l *waitlists) head(at WaitKey, app string) *Item {
-	if t := l.at(at); t != nil && t.apps[app] != nil {
-		return t.apps[app].First()
-	}
-	return nil
-}
-
-// len is how many waitlists there are.
-func (l *waitlists) len() (n int) {
-	for _, kind := range l.by {
-		n += len(kind)
-	}
-	return n
-}
-
-// all are the waitlists, and who waits there.
-func (l *waitlists) all() iter.Seq2[WaitKey, *fairQueue] {
-	return func(yield func(WaitKey, *fairQueue) bool) {
-		for _, kind := range l.by {
-			for at, t := range kind {
-				if !yield(at, t) {
-					return
-				}
-			}
-		}
 	}
 }
 

@@ -174,3 +174,21 @@ func (b *jobBook) isSerial(jobID int64) bool {
 	ref := b.refs[jobID]
 	return ref != nil && ref.job.ID != 0 && blockrule.Of(ref.job.Block).KeepsOrder
 }
+
+// slowness counts a job's slow triggers by the minute (XXL-JOB: more than ten
+// of over 500 ms in one minute).
+type slowness struct {
+	minute int64
+	count  int
+}
+
+func (s *slowness) add(now time.Time) {
+	if m := now.Unix() / 60; m != s.minute {
+		s.minute, s.count = m, 0
+	}
+	s.count++
+}
+
+func (s *slowness) slow(now time.Time, most int) bool {
+	return s.minute == now.Unix()/60 && s.count > most
+}

@@ -154,37 +154,6 @@ func (q *Queue) takeDue(t time.Time) int {
 
 // What the books say of themselves.
 
-// lacks are the words for what is waited for in a waitlist.
-func (k waitKind) lacks() string {
-	switch k {
-	case kindPlace:
-		return "place"
-	case kindAddress:
-		return "address"
-	case kindApp:
-		return "app"
-	case kindLane:
-		return "lane"
-	case kindJobPlace:
-		return "serial"
-	case kindRun:
-		return "run"
-	case kindOrder:
-		return "order"
-	case kindSettling:
-		return "settle"
-	case kindProbes:
-		return LackProbe
-	case kindAddresses, kindRegistry:
-		return "addresses"
-	case kindRouter:
-		return "router"
-	case kindExecutor:
-		return "executor"
-	}
-	return LackTurn
-}
-
 // Backlog is what is due and does not wait for another run, nor for an app that has no executor.
 func (q *Queue) Backlog() (b core.Backlog) {
 	q.mu.Lock()

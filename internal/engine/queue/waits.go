@@ -23,15 +23,6 @@ const (
 	LackTurn  = "turn"
 )
 
-// hasBound reports whether it is told when due runs wait in a waitlist for long.
-func (k waitKind) hasBound() bool {
-	switch k {
-	case kindPlace, kindJobPlace, kindRun, kindOrder, kindRouter, kindExecutor: // the last two are troubles of their own
-		return false
-	}
-	return true
-}
-
 // Waits are what due runs wait for that has a bound. While there is nothing, the next run that
 // waits so wakes Wakes.Waiting.
 func (e *Queue) Waits() (all []Wait) {

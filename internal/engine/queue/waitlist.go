@@ -1,0 +1,259 @@
+package queue
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/internal/timering"
+)
+
+// What due runs wait for, and who waits. All of it is guarded by the lock of the Queue.
+
+// WaitKey is what due runs wait for. Where it is room, the first of them goes on when some of it is
+// given back.
+type WaitKey struct {
+	kind         waitKind
+	lane         laneName
+	jobID, runID int64
+	round        int64 // of kindTurnAgain
+	most         int   // of kindJobPlace: how many have the place at once, 0 for one
+	app, address string
+}
+
+type waitKind uint8
+
+const (
+	// Room: see isRoom.
+	kindPlace   waitKind = iota // a place at an attached executor
+	kindAddress                 // a place at an address
+	kindApp                     // a place of an app in a lane
+	kindLane                    // a place in a lane
+
+	kindJobPlace  // the end of the job's run at an address
+	kindProbes    // the answers to probes
+	kindRun       // the end of a run that is in the way
+	kindOrder     // an earlier run of a serial job, to be taken by another node
+	kindSettling  // what a former owner has left of serial jobs, to be known
+	kindAddresses // addresses that can be read again
+	kindRegistry  // addresses that a registry of the user's is asked for
+	kindRouter    // a node that knows the job's routing strategy
+	kindExecutor  // an executor of the app, which has none
+	kindTurn      // its turn among starts that are made singly
+	kindTurnAgain // the same, where the start had no effect before
+	kindDue       // nothing: the due queue
+)
+
+// isRoom reports whether at is capacity: when some of it is given back, the first in the waitlist may
+// go on.
+func (at WaitKey) isRoom() bool { return at.kind <= kindLane }
+
+// hasBound reports whether it is told when due runs wait in a waitlist for long.
+func (k waitKind) hasBound() bool {
+	switch k {
+	case kindPlace, kindJobPlace, kindRun, kindOrder, kindRouter, kindExecutor: // the last two are troubles of their own
+		return false
+	}
+	return true
+}
+
+// lacks are the words for what is waited for in a waitlist.
+func (k waitKind) lacks() string {
+	switch k {
+	case kindPlace:
+		return "place"
+	case kindAddress:
+		return "address"
+	case kindApp:
+		return "app"
+	case kindLane:
+		return "lane"
+	case kindJobPlace:
+		return "serial"
+	case kindRun:
+		return "run"
+	case kindOrder:
+		return "order"
+	case kindSettling:
+		return "settle"
+	case kindProbes:
+		return LackProbe
+	case kindAddresses, kindRegistry:
+		return "addresses"
+	case kindRouter:
+		return "router"
+	case kindExecutor:
+		return "executor"
+	}
+	return LackTurn
+}
+
+// DueNow is for those that wait for nothing: they are in the due queue.
+func DueNow() WaitKey { return WaitKey{kind: kindDue} }
+
+func (k WaitKey) IsDue() bool { return k.kind == kindDue }
+
+// IsJobPlace reports whether it is a place of a job's run at an address.
+func (k WaitKey) IsJobPlace() bool { return k.kind == kindJobPlace }
+
+// ForTurn is for those that are started singly, until their turn.
+func ForTurn() WaitKey { return WaitKey{kind: kindTurn} }
+
+// forTurnAgain is for those that were tried before. They have turns in rounds: one that is stuck comes
+// again when all others of its round have had theirs.
+func forTurnAgain(round int64) WaitKey { return WaitKey{kind: kindTurnAgain, round: round} }
+
+// Next is for those of the next round.
+func (k WaitKey) Next() WaitKey { return forTurnAgain(k.round + 1) }
+
+// ForEarlier is for the later runs of a serial job.
+func ForEarlier(jobID int64) WaitKey { return WaitKey{kind: kindOrder, jobID: jobID} }
+
+// ForProbes is for the runs of a job whose executors are being asked whether they are there.
+func ForProbes(jobID int64) WaitKey { return WaitKey{kind: kindProbes, jobID: jobID} }
+
+// ForRegistry is for the runs of an app of which a registry of the user's is being asked.
+func ForRegistry(app string) WaitKey { return WaitKey{kind: kindRegistry, app: app} }
+
+// ForAddresses is for the runs of an app whose addresses could not be read.
+func ForAddresses(app string) WaitKey { return WaitKey{kind: kindAddresses, app: app} }
+
+// ForRouter is for the runs of a job whose routing strategy no live node has.
+func ForRouter(jobID int64) WaitKey { return WaitKey{kind: kindRouter, jobID: jobID} }
+
+// ForExecutor is for the runs of an app that has no executor.
+func ForExecutor(app string) WaitKey { return WaitKey{kind: kindExecutor, app: app} }
+
+// waitlists are the entries that wait for room, by what they wait for; those of a kind that nobody
+// waits for cost no look.
+type waitlists struct {
+	by   [kindDue]map[WaitKey]*fairQueue
+	left *WaitKey // of the last one who was let out; it is not changed
+	// long is woken when somebody waits for what has a bound, unless that is watched already.
+	long    loop.Wake
+	watched bool
+}
+
+// one returns a copy of at that entries share, since a WaitKey is nine words.
+func (l *waitlists) one(at WaitKey) *WaitKey {
+	if l.left == nil || *l.left != at {
+		l.left = new(WaitKey)
+		*l.left = at
+	}
+	return l.left
+}
+
+// at is who waits in a waitlist, nil for nobody.
+func (l *waitlists) at(at WaitKey) *fairQueue { return l.by[at.kind][at] }
+
+func (l *waitlists) park(at WaitKey, e *Item) {
+	if !l.watched && at.kind.hasBound() {
+		l.watched = true
+		l.long.Poke()
+	}
+	if l.by[at.kind] == nil {
+		l.by[at.kind] = map[WaitKey]*fairQueue{}
+	}
+	t := l.by[at.kind][at]
+	if t == nil {
+		one := newFairQueue()
+		t = &one
+		l.by[at.kind][at] = t
+	}
+	t.push(e)
+}
+
+// leave takes the head of a waitlist, nil when nobody waits there.
+func (l *waitlists) leave(at WaitKey) *Item {
+	t := l.at(at)
+	if t == nil {
+		return nil
+	}
+	e := t.pop()
+	if len(t.order) == 0 {
+		delete(l.by[at.kind], at)
+	}
+	return e
+}
+
+// head is the earliest of an app in a waitlist, nil when none waits there.
+func (l *waitlists) head(at WaitKey, app string) *Item {
+	if t := l.at(at); t != nil && t.apps[app] != nil {
+		return t.apps[app].First()
+	}
+	return nil
+}
+
+// len is how many waitlists there are.
+func (l *waitlists) len() (n int) {
+	for _, kind := range l.by {
+		n += len(kind)
+	}
+	return n
+}
+
+// all are the waitlists, and who waits there.
+func (l *waitlists) all() iter.Seq2[WaitKey, *fairQueue] {
+	return func(yield func(WaitKey, *fairQueue) bool) {
+		for _, kind := range l.by {
+			for at, t := range kind {
+				if !yield(at, t) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// fairQueue holds a queue for each app, and lets the apps take turns: a thousand
+// due runs of one app do not hold up the one of another.
+type fairQueue struct {
+	n      int // entries in all
+	apps   map[string]*timering.Heap[*Item]
+	order  []string              // apps that have something, in turn
+	passed int                   // of order: those whose turn was, less than half of it
+	spare  *timering.Heap[*Item] // an empty queue for the next app; nil where there is none
+}
+
+func newFairQueue() fairQueue { return fairQueue{apps: map[string]*timering.Heap[*Item]{}} }
+
+func (t *fairQueue) len() int { return t.n }
+
+func (t *fairQueue) push(e *Item) {
+	q := t.apps[e.Run.App]
+	if q == nil {
+		if q, t.spare = t.spare, nil; q == nil {
+			q = &timering.Heap[*Item]{}
+		}
+		t.apps[e.Run.App] = q
+		t.order = append(t.order, e.Run.App)
+	}
+	q.Push(e.Run.Key(), e)
+	t.n++
+}
+
+// pop takes the next entry of the app whose turn it is, nil when there is none.
+func (t *fairQueue) pop() *Item {
+	if len(t.order) == 0 {
+		return nil
+	}
+	app := t.order[t.passed]
+	q := t.apps[app]
+	e := q.Pop()
+	if len(*q) == 0 && cap(*q) > timering.SpareCap {
+		*q = nil // a large herd is over
+	}
+	t.n--
+	t.passed++
+	if 2*t.passed >= len(t.order) { // in place, and seldom
+		t.order = slices.Delete(t.order, 0, t.passed)
+		t.passed = 0
+	}
+	if len(*q) > 0 {
+		t.order = append(t.order, app)
+	} else {
+		delete(t.apps, app)
+		t.spare = q
+	}
+	return e
+}
