@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
-	"github.com/xxljob/xxljob/internal/engine/lease"
 	"github.com/xxljob/xxljob/internal/timering"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
@@ -27,7 +26,7 @@ func (c Config) Validate() error { return c.Complete().Validate() }
 
 // TrustWindow is how long a beat is trusted, by complete settings.
 func TrustWindow(complete core.Config) time.Duration {
-	return lease.New("", core.TimesOf(&complete.Cluster), nil).Window()
+	return core.TimesOf(&complete.Cluster).Window
 }
 
 // RingSlots is the number of slots of NewTimeRing.

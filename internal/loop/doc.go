@@ -13,8 +13,8 @@
 // store no run goes on, so a store may give them the connection that it keeps in reserve. What
 // no run waits for is started with Aside, which takes the mark away.
 //
-// A Duty is the usual shape of a loop: Once does the work and says how long to wait, Wakes end
-// that wait sooner, and an error is logged once for a streak and tried again soon. Loop takes
+// A Duty is the usual shape of a loop: Once does the work and says how long to wait, for the first
+// time After does, Wakes end that wait sooner, and an error is logged once for a streak and tried again soon. Loop takes
 // the place of Once where the work has another shape. Room node has the table of all duties.
 //
 // A Pool keeps up to poolIdle goroutines that have finished a piece of work, for the next one:
@@ -37,7 +37,7 @@
 //
 // # Calls of the store
 //
-// Call gives a call a deadline. Detached does so too, and sees the call through if its context
+// Call and Do give a call a deadline. Detached does so too, and sees the call through if its context
 // ends meanwhile: otherwise what it writes would be there or not, and nobody would find out.
 // CallUntil repeats a call until the store has answered, because an error of a store means that
 // the outcome is unknown. It returns ErrLocked beside what was stored: rows that others

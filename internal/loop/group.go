@@ -68,6 +68,7 @@ func (l Group) End() {
 type Duty struct {
 	What  string            // as it is said in the log of an error: "scanning for due jobs"
 	Wakes []<-chan struct{} // two at most: any of them ends a wait
+	After time.Duration     // the wait before the first time; zero for none
 	// Once does it, and says how long to wait for the next time. After an error, which is
 	// logged, the next time is soon.
 	Once func(context.Context) (wait time.Duration, err error)
@@ -102,6 +103,9 @@ func (d Duty) repeat(ctx context.Context, log *slog.Logger) {
 	backoff := Backoff{Log: log, What: d.What}
 	ctx, answers := countAnswers(ctx)
 	var failed time.Time // when it did last
+	if d.After > 0 && !Sleep(ctx, d.After, d.Wakes...) {
+		return
+	}
 	for {
 		had := answers.Load()
 		wait, err := d.Once(ctx)

@@ -38,6 +38,12 @@ func Call[T any](ctx context.Context, f func(context.Context) (T, error)) (T, er
 	return v, err
 }
 
+// Do is Call for what returns nothing but an error.
+func Do(ctx context.Context, f func(context.Context) error) error {
+	_, err := Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
+	return err
+}
+
 func call[T any](ctx context.Context, f func(context.Context) (T, error)) (T, error) {
 	bounded, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()

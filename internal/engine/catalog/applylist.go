@@ -70,8 +70,7 @@ func (a *applier) ask(ctx context.Context, f func(context.Context) error) error 
 	if !a.again {
 		return f(ctx)
 	}
-	_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
-	return err
+	return loop.Do(ctx, f)
 }
 
 // put puts the list and applies it batch by batch.

@@ -89,13 +89,9 @@ const (
 // Where that takes long it goes on the next time. A job whose runs cannot be deleted is passed
 // by, so that it does not keep the others from theirs, and has its turn in the next walk.
 func KeepDuty(s *core.Core, r store.RunDropper) loop.Duty {
-	first, backoff := true, loop.Backoff{Log: s.Logger, What: "deleting the runs of jobs that keep them for less"}
+	backoff := loop.Backoff{Log: s.Logger, What: "deleting the runs of jobs that keep them for less"}
 	var mark store.DropMark
-	return loop.Duty{Aside: true, Once: func(ctx context.Context) (time.Duration, error) {
-		if first {
-			first = false
-			return keepFirst, nil
-		}
+	return loop.Duty{Aside: true, After: keepFirst, Once: func(ctx context.Context) (time.Duration, error) {
 		until, runs := time.Now().Add(keepFor), 0
 		for time.Now().Before(until) {
 			if _, mine := s.Leases.Epoch(0); !mine {

@@ -28,12 +28,8 @@ const (
 
 // LinksDuty looks for them. accounts are nil where the store keeps no users.
 func (d *Catalog) LinksDuty(accounts store.AccountStore) loop.Duty {
-	first, done, backoff := true, false, loop.Backoff{Log: d.Logger, What: "looking for links of jobs that nobody might make"}
-	return loop.Duty{Aside: true, Once: func(ctx context.Context) (time.Duration, error) {
-		if first {
-			first = false
-			return linksFirst, nil
-		}
+	done, backoff := false, loop.Backoff{Log: d.Logger, What: "looking for links of jobs that nobody might make"}
+	return loop.Duty{Aside: true, After: linksFirst, Once: func(ctx context.Context) (time.Duration, error) {
 		if _, mine := d.Leases.Epoch(0); done || !mine {
 			return linksDone, nil
 		}

@@ -210,7 +210,7 @@ func (d *pruner) applyAgain(ctx context.Context, w *appList, a *appDuty, view *s
 	a.alone = time.Time{}
 	switch {
 	case applies && finish:
-		d.s.Logger.Info("xxljob: finished applier the job list; an error had interrupted it", "app", w.App, "generation", w.Generation)
+		d.s.Logger.Info("xxljob: finished applying the job list; an error had interrupted it", "app", w.App, "generation", w.Generation)
 	case applies:
 		d.s.Logger.Info("xxljob: the job list of this node applies now; no live node has the previous one", "app", w.App,
 			"generation", w.Generation, "was", head.Generation, "by", head.Node)

@@ -33,8 +33,7 @@ func (d *Catalog) TakeBackDuty() loop.Duty {
 		if len(d.Leases.Owned()) == 0 {
 			return time.Minute, nil
 		}
-		stopped := true
-		q := store.JobSearch{Stopped: &stopped, Limit: takeBackPage}
+		q := store.JobSearch{Stopped: new(true), Limit: takeBackPage}
 		for {
 			page, err := loop.Call(ctx, func(ctx context.Context) ([]store.Job, error) { return reader.SearchJobs(ctx, q) })
 			if err != nil {

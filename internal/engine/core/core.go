@@ -62,9 +62,7 @@ func (s *Core) Now(ctx context.Context) (time.Time, error) {
 // ReadJobs reads the jobs of runs by id.
 func (s *Core) ReadJobs(ctx context.Context, ids []int64) (map[int64]*store.Job, error) {
 	jobs := make(map[int64]*store.Job, len(ids))
-	for len(ids) > 0 {
-		page := ids[:min(len(ids), loop.StoreBatch)]
-		ids = ids[len(page):]
+	for page := range slices.Chunk(ids, loop.StoreBatch) {
 		found, err := loop.Call(ctx, func(ctx context.Context) ([]store.Job, error) {
 			return s.Store.Jobs(ctx, store.JobFilter{IDs: page, Limit: len(page)})
 		})

@@ -135,9 +135,6 @@ func New(incarnation string, times Times, local func() []store.Attachment) *Leas
 	}
 }
 
-// Window is how long a beat is trusted.
-func (l *Leases) Window() time.Duration { return l.Times.Window }
-
 // Trusted reports whether this node may plan, start and send at the moment now.
 func (l *Leases) Trusted(now time.Time) bool {
 	l.mu.Lock()

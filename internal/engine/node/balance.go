@@ -46,10 +46,7 @@ func (h *heartbeat) rebalance(ctx, side context.Context, v store.View) error {
 }
 
 func (h *heartbeat) release(ctx context.Context, shards []store.Shard) error {
-	_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, h.Store.ReleaseShards(ctx, h.Leases.Incarnation, shards)
-	})
-	return err
+	return loop.Do(ctx, func(ctx context.Context) error { return h.Store.ReleaseShards(ctx, h.Leases.Incarnation, shards) })
 }
 
 // takeUp has the loops begin with shards that are new to this node: their planned runs are
@@ -69,9 +66,7 @@ func (h *heartbeat) sweep(ctx context.Context) error {
 	if len(shards) == 0 {
 		return nil
 	}
-	_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, h.Store.Sweep(ctx, shards)
-	})
+	err := loop.Do(ctx, func(ctx context.Context) error { return h.Store.Sweep(ctx, shards) })
 	if err != nil {
 		h.unswept.Add(shards) // at the next beat
 	}

@@ -60,7 +60,7 @@ func moveMark(ctx context.Context, s *core.Core, m store.ClockMarker) error {
 	}
 	now := s.Clock.Now()
 	timed = core.Metered(s.Store, "SetClockMark")
-	_, err = loop.Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, m.SetClockMark(ctx, now) })
+	err = loop.Do(ctx, func(ctx context.Context) error { return m.SetClockMark(ctx, now) })
 	timed.End(&err)
 	return err
 }

@@ -298,9 +298,7 @@ func (h *heartbeat) sayFailing(ctx context.Context, v store.View, failing bool) 
 	}
 	for _, n := range v.Nodes {
 		if n.Incarnation == h.Leases.Incarnation && n.Failing != failing {
-			_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) {
-				return struct{}{}, h.Store.SetFailing(ctx, h.Leases.Incarnation, failing)
-			})
+			err := loop.Do(ctx, func(ctx context.Context) error { return h.Store.SetFailing(ctx, h.Leases.Incarnation, failing) })
 			if err == nil {
 				h.Leases.Said(failing, time.Now())
 			}

@@ -44,7 +44,7 @@ func (s *Node) mayStart(ctx context.Context) error {
 // sameShards returns an error if the store has another number of shards. Whatever else
 // is wrong with it the loops look after.
 func (s *Node) sameShards(ctx context.Context) error {
-	_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.SetShards(ctx) })
+	err := loop.Do(ctx, s.SetShards)
 	if errors.Is(err, errs.ErrShards) {
 		return errs.In("start", err)
 	}

@@ -21,21 +21,28 @@ const (
 	retainEvery = time.Hour
 	// retainTimeout bounds one go.
 	retainTimeout = 30 * time.Minute
+	// foldEvery is how often reports are added up behind those who write them, foldTimeout for how long.
+	foldEvery   = 5 * time.Minute
+	foldTimeout = time.Minute
 )
 
-// retainDuties drop what the store keeps until it is told to drop it.
+// retainDuties drop what the store keeps until it is told to drop it, and add up reports.
 func retainDuties(s *core.Core) (list []loop.Duty) {
 	if r, ok := core.Given(s.Store).(store.Retainer); ok {
-		list = append(list, retainDuty(s, "dropping old runs", "DropRuns", s.Cfg.RunRetention, r.DropRuns))
+		list = append(list, ownersDuty(s, "dropping old runs", "DropRuns", retainEvery, retainTimeout, func(ctx context.Context) error {
+			return r.DropRuns(ctx, s.Clock.Now().Add(-s.Cfg.RunRetention))
+		}))
 	}
 	if r, ok := core.Given(s.Store).(store.ChangeRecord); ok {
-		list = append(list, retainDuty(s, "dropping old changes", "DropChanges", s.Cfg.ChangeRetention, r.DropChanges))
+		list = append(list, ownersDuty(s, "dropping old changes", "DropChanges", retainEvery, retainTimeout, func(ctx context.Context) error {
+			return r.DropChanges(ctx, s.Clock.Now().Add(-s.Cfg.ChangeRetention))
+		}))
 	}
 	if r, ok := core.Given(s.Store).(store.RunDropper); ok {
 		list = append(list, catalog.KeepDuty(s, r))
 	}
 	if f, ok := core.Given(s.Store).(store.ReportFolder); ok {
-		list = append(list, foldDuty(s, f))
+		list = append(list, ownersDuty(s, "adding up reports", "FoldReports", foldEvery, foldTimeout, f.FoldReports))
 	}
 	return list
 }
@@ -46,27 +53,24 @@ func (s *Node) linksDuty() loop.Duty {
 	return s.LinksDuty(accounts)
 }
 
-// retainDuty drops what is older than it is to be kept, by a method of the store.
-func retainDuty(s *core.Core, what, method string, kept time.Duration, drop func(context.Context, time.Time) error) loop.Duty {
-	first, backoff := true, loop.Backoff{Log: s.Logger, What: what}
-	return loop.Duty{Aside: true, Once: func(ctx context.Context) (time.Duration, error) {
-		if first {
-			first = false
-			return retainFirst, nil
-		}
+// ownersDuty has the store do something by itself now and then, at the node that owns the first shard. It
+// is done again after an error no sooner than else: what is too old may be so for a while more.
+func ownersDuty(s *core.Core, what, method string, every, timeout time.Duration, call func(context.Context) error) loop.Duty {
+	backoff := loop.Backoff{Log: s.Logger, What: what}
+	return loop.Duty{Aside: true, After: retainFirst, Once: func(ctx context.Context) (time.Duration, error) {
 		if _, mine := s.Leases.Epoch(0); !mine {
-			return retainEvery, nil
+			return every, nil
 		}
 		if why, _ := s.Clock.Doubt(); why != "" {
 			return clockEvery, nil
 		}
-		bounded, cancel := context.WithTimeout(ctx, retainTimeout)
+		bounded, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		timed := core.Metered(s.Store, method)
-		err := drop(bounded, s.Clock.Now().Add(-kept))
+		err := call(bounded)
 		timed.End(&err)
 		backoff.Failed(ctx, err)
-		return retainEvery, nil // also after an error: what is too old may be so for an hour more
+		return every, nil
 	}}
 }
 
@@ -75,33 +79,4 @@ func sayRetention(s store.Store, d time.Duration) {
 	if r, ok := s.(store.RetentionAware); ok {
 		r.KnowRetention(d)
 	}
-}
-
-const (
-	// foldEvery is how often reports are added up behind those who write them.
-	foldEvery   = 5 * time.Minute
-	foldTimeout = time.Minute
-)
-
-// foldDuty adds up reports, at the node that owns the first shard.
-func foldDuty(s *core.Core, f store.ReportFolder) loop.Duty {
-	first, backoff := true, loop.Backoff{Log: s.Logger, What: "adding up reports"}
-	return loop.Duty{Aside: true, Once: func(ctx context.Context) (time.Duration, error) {
-		if first {
-			first = false
-			return retainFirst, nil
-		}
-		if why, _ := s.Clock.Doubt(); why != "" {
-			return clockEvery, nil
-		}
-		if _, mine := s.Leases.Epoch(0); mine {
-			bounded, cancel := context.WithTimeout(ctx, foldTimeout)
-			defer cancel()
-			timed := core.Metered(s.Store, "FoldReports")
-			err := f.FoldReports(bounded)
-			timed.End(&err)
-			backoff.Failed(ctx, err)
-		}
-		return foldEvery, nil
-	}}
 }

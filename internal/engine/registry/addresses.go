@@ -162,6 +162,13 @@ func (b *Addresses) CalledAt(ctx context.Context, r store.Run) (*remote, error) 
 	return b.Remotes.Get(r.App, r.Address)
 }
 
+// IsShared reports whether the address of a run stands for several processes: what one of them says of
+// the run tells nothing about the others.
+func (b *Addresses) IsShared(r store.Run) bool {
+	_, left := b.Memory.Liveness.Shared(LivenessKey(r.App, r.Address), time.Now())
+	return left > 0
+}
+
 // What the store and a registry say of an app.
 
 // Ask asks the store and the registry. Where they do not answer, the last answer

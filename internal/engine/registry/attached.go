@@ -225,8 +225,7 @@ func NewAdvertiser(s *core.Core, attacher *Attacher, users *UserCalls, memory *M
 	return &Advertiser{Core: s, attacher: attacher, users: users, memory: memory}
 }
 
-// RegisterDuty keeps the attached executors in a Registry of the user's. The store's own
-// needs none of it: nodes publish them with their beats.
+// RegisterDuty keeps the attached executors in a Registry of the user's.
 func (p *Advertiser) RegisterDuty() loop.Duty {
 	return loop.Duty{
 		What: "registering attached executors", Wakes: []<-chan struct{}{p.Life.Wakes.AttachedChanged}, Aside: true,

@@ -54,8 +54,8 @@ func (r *registrations) look(ctx context.Context, looks, tidies bool) {
 		err = r.read(ctx)
 	}
 	if doubted, _ := r.s.Clock.Doubt(); doubted == "" && tidies && err == nil {
-		_, err = loop.Call(ctx, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, r.s.Store.ForgetAddresses(ctx, max(registrationsKept, 2*r.s.Cfg.Cluster.Dead))
+		err = loop.Do(ctx, func(ctx context.Context) error {
+			return r.s.Store.ForgetAddresses(ctx, max(registrationsKept, 2*r.s.Cfg.Cluster.Dead))
 		})
 	}
 	if err != nil {
@@ -115,11 +115,11 @@ func (r *registrations) ForgetLoop(ctx context.Context) {
 func (r *registrations) forgetDead(ctx context.Context) error {
 	maxAge := 2 * r.s.Cfg.Cluster.Dead
 	doubted, _ := r.s.Clock.Doubt()
-	_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) {
+	err := loop.Do(ctx, func(ctx context.Context) error {
 		if r.s.Cfg.Registry != nil && len(r.s.Cfg.RegistryApps) == 0 || doubted != "" {
-			return struct{}{}, nil // it forgets by itself, or nobody knows which are dead
+			return nil // it forgets by itself, or nobody knows which are dead
 		}
-		return struct{}{}, r.s.Store.ForgetAddresses(ctx, maxAge)
+		return r.s.Store.ForgetAddresses(ctx, maxAge)
 	})
 	if err != nil {
 		return err

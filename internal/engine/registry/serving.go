@@ -437,9 +437,7 @@ func (s *Serving) lookAgain(ctx context.Context, news []string) error {
 	}
 	s.mu.Unlock()
 	var failed error
-	for len(ask) > 0 {
-		page := ask[:min(len(ask), loop.StoreBatch)]
-		ask = ask[len(page):]
+	for page := range slices.Chunk(ask, loop.StoreBatch) {
 		rows, err := loop.Call(ctx, func(ctx context.Context) ([]store.Served, error) { return s.Store.Served(ctx, page) })
 		failed = errors.Join(failed, err)
 		for _, row := range rows {
@@ -535,9 +533,7 @@ func (s *Serving) tell(ctx context.Context) error {
 	if len(list) == 0 {
 		return nil
 	}
-	_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, errors.Join(s.SetShards(ctx), s.Store.NoteServed(ctx, list))
-	})
+	err := loop.Do(ctx, func(ctx context.Context) error { return errors.Join(s.SetShards(ctx), s.Store.NoteServed(ctx, list)) })
 	if err != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -145,7 +145,7 @@ func (l *Reader) logElsewhere(ctx context.Context, run store.Run, from int, said
 		return store.Answer{}, noLog(err.Error())
 	}
 	a, err := l.calls.ask(ctx, exec, run, from, said)
-	for try := 1; err == nil && !hasLines(a) && l.isShared(run); try++ {
+	for try := 1; err == nil && !hasLines(a) && l.Book.IsShared(run); try++ {
 		if try >= logTries {
 			return store.Answer{}, errSeveral()
 		}
@@ -163,13 +163,6 @@ const logTries = 10
 // hasLines reports whether an executor has a log of the run that it was asked about.
 func hasLines(a store.Answer) bool {
 	return a.Refusal == "" && (!a.IsEnd || a.Content != wire.MsgNoLog)
-}
-
-// isShared reports whether a run's address stands for several processes: that one of them has no log
-// of the run says nothing.
-func (l *Reader) isShared(run store.Run) bool {
-	_, left := l.Book.Memory.Liveness.Shared(registry.LivenessKey(run.App, run.Address), time.Now())
-	return left > 0
 }
 
 // logHere reads lines at the executor of this process.

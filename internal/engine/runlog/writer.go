@@ -124,11 +124,8 @@ func (k *Writer) writeSome(ctx context.Context) (rest time.Duration, err error) 
 	if err != nil {
 		return 0, err
 	}
-	until := began.Add(time.Duration(n) * time.Second / time.Duration(k.Cfg.Logs.BytesPerSecond))
 	now := time.Now()
-	if until.Before(now) {
-		until = now
-	}
+	until := core.Later(now, began.Add(time.Duration(n)*time.Second/time.Duration(k.Cfg.Logs.BytesPerSecond)))
 	k.Book.written(k.batch, refused, until)
 	k.batch = nil
 	return until.Sub(now), nil
