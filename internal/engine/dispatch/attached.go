@@ -85,6 +85,15 @@ func (a attachedAdmin) flightsOf(dst []*queue.Flight, reqs []wire.CallbackReques
 	return dst
 }
 
+// attachedFlight is the flight of a run that an executor of this process speaks of; nil where that is
+// not under way here, or is another one that had the id before.
+func attachedFlight(q *queue.Queue, logID, logDateTim int64) *queue.Flight {
+	if f := q.InFlight.Of(logID); f != nil && !f.Remote && f.Run.IsOf(logDateTim) {
+		return f
+	}
+	return nil
+}
+
 // Progress is told by executors of ours how far a run is: see executor.Executor.Bind.
 func (a attachedAdmin) Progress(logID, logDateTim int64, p wire.Progress) {
 	a.progress.attached(logID, logDateTim, p)
@@ -111,8 +120,8 @@ type loggingAdmin struct{ attachedAdmin }
 
 // OpenLog is asked by executors of ours before they call a handler: see executor.Executor.Bind.
 func (a loggingAdmin) OpenLog(logID, logDateTim int64) (write func(time.Time, slog.Level, string), end func()) {
-	f := a.finisher.queue.InFlight.Of(logID)
-	if f == nil || f.Remote || !f.Run.IsOf(logDateTim) {
+	f := attachedFlight(a.finisher.queue, logID, logDateTim)
+	if f == nil {
 		return nil, nil
 	}
 	p := &f.Run.Planned

@@ -65,19 +65,19 @@ func New(of Deps) *Dispatcher {
 	d.inDoubt = &inDoubt{Core: all, queue: q, book: book, finisher: d.finisher, marker: d.marker, most: inDoubtMost}
 	d.unreported = &unreported{Core: all, book: book, finisher: d.finisher, inDoubt: d.inDoubt, bounds: newUnreportedBounds(&all.Cfg.Cluster)}
 	d.sender = &sender{
-		Core: all, queue: q, finisher: d.finisher, watcher: d.watcher, killer: d.killer, inDoubt: d.inDoubt, marker: d.marker,
+		Core: all, queue: q, finisher: d.finisher, killer: d.killer, inDoubt: d.inDoubt, marker: d.marker,
 		book: book, resolver: resolver, fanOut: make(fanOut, max(1, all.Cfg.Limits.FastLane/2)), callers: loop.NewPool(),
 	}
-	launch := &launcher{Core: all, queue: q, bus: of.Bus, resolver: resolver, unconfirmed: d.unconfirmed, finisher: d.finisher, sender: d.sender, killer: d.killer, watcher: d.watcher}
+	launch := &launcher{Core: all, queue: q, bus: of.Bus, resolver: resolver, unconfirmed: d.unconfirmed, finisher: d.finisher, sender: d.sender, killer: d.killer}
 	d.starter = &starter{
 		Core: all, queue: q, router: of.Router, book: book, fitness: of.Fitness, unconfirmed: d.unconfirmed, launcher: launch,
-		inDoubt: d.inDoubt, watcher: d.watcher, finisher: d.finisher,
+		inDoubt: d.inDoubt, finisher: d.finisher,
 		lookups:  of.Router.Parked,
 		starting: loop.Backoff{Log: all.Logger, What: "starting runs"},
 	}
 	d.inbox = &inbox{Core: all, queue: q, attached: book.Attached, killer: d.killer, logs: of.Logs, routers: of.Router.Asks, unconfirmed: d.unconfirmed, launcher: launch, taking: make(chan struct{}, 1)}
 	d.recovery = &recovery{
-		Core: all, queue: q, finisher: d.finisher, watcher: d.watcher, inDoubt: d.inDoubt, launcher: launch,
+		Core: all, queue: q, finisher: d.finisher, inDoubt: d.inDoubt, launcher: launch,
 		unconfirmed: d.unconfirmed, reload: of.Reload, sightings: sightings{ended: map[int64]bool{}},
 	}
 	return d

@@ -197,7 +197,7 @@ func (f *finisher) took(results []store.Result, accepted []store.Run, locked boo
 		f.leaveToLocked(without(results, accepted))
 	case len(accepted) < len(results):
 		for _, r := range results {
-			f.queue.LandStart(r.RunID, r.Token)
+			f.queue.Land(r.RunID, r.Token)
 		}
 	}
 }
@@ -353,7 +353,7 @@ func (f *finisher) lockedLoop(ctx context.Context) {
 			return rest, 0
 		}
 		for _, r := range rest {
-			f.queue.LandStart(r.RunID, r.Token) // it ended otherwise before
+			f.queue.Land(r.RunID, r.Token) // it ended otherwise before
 		}
 		return nil, 0
 	})
@@ -361,10 +361,7 @@ func (f *finisher) lockedLoop(ctx context.Context) {
 
 // without are the results of other runs than those.
 func without(results []store.Result, runs []store.Run) []store.Result {
-	stored := make(map[int64]bool, len(runs))
-	for _, r := range runs {
-		stored[r.ID] = true
-	}
+	stored := core.IdsOf(runs)
 	return slices.DeleteFunc(slices.Clone(results), func(r store.Result) bool { return stored[r.RunID] })
 }
 
@@ -375,10 +372,7 @@ func (f *finisher) finishAgain(ctx context.Context, results []store.Result) ([]s
 	if err != nil || len(accepted) == len(results) {
 		return accepted, err
 	}
-	has := make(map[int64]bool, len(accepted))
-	for _, r := range accepted {
-		has[r.ID] = true
-	}
+	has := core.IdsOf(accepted)
 	want := map[int64]store.Result{}
 	var ids []int64
 	for _, r := range results {

@@ -59,7 +59,7 @@ func (d *inDoubt) add(f *queue.Flight, sent wire.TriggerRequest, cause error) {
 	d.Logger.Warn("xxljob: run in doubt: the call to its executor failed, and may have arrived", "run", f.Run.Planned.ID, "job", f.Run.Planned.JobID, "error", cause)
 	now := time.Now()
 	d.list.add(&askedRun{run: f.Whole(), req: sent, serial: f.JobPlace, again: sent.BootID != "", since: now, from: d.Clock.Now(), next: now.Add(askFirst)})
-	d.queue.Land(f.Run.Planned.ID)
+	d.queue.Land(f.Run.Planned.ID, 0)
 	d.Life.Wakes.InDoubt.Poke()
 }
 
@@ -130,15 +130,12 @@ func (d *inDoubt) askOne(ctx context.Context, exec wire.Executor, o *askedRun, u
 	r, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return d.Store.Run(ctx, o.run.ID) })
 	switch {
 	case errs.IsNotFound(err):
-		d.queue.Land(o.run.ID)
+		d.queue.Land(o.run.ID, 0)
 		return true, unreachable
 	case err != nil:
 		return false, unreachable
 	case !o.is(r):
-		if r.State.Ended() { // otherwise what is here of it is a later start's
-			d.queue.Land(r.ID)
-		}
-		d.queue.NotMine(r)
+		d.queue.Saw(&r)
 		return d.killLate(ctx, exec, o, r, unreachable), unreachable
 	}
 	if unreachable != nil {
@@ -217,7 +214,7 @@ func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *askedRun) (
 
 // askExecutor asks about a run.
 func (d *inDoubt) askExecutor(ctx context.Context, exec wire.Executor, o *askedRun, r store.Run) (answerAbout, error) {
-	said, err := askAboutRun(ctx, d.Core, exec, r, o.lacks > 0 || isShared(d.book, r))
+	said, err := askAboutRun(ctx, d.Core, exec, r, o.lacks > 0 || d.book.IsShared(r))
 	now := time.Now()
 	switch {
 	case err != nil:
@@ -252,7 +249,7 @@ func (d *inDoubt) endReported(ctx context.Context, o *askedRun) (done bool, err 
 	case err == nil && o.is(r):
 		d.finisher.finishAsync(concluded(r, store.Result{State: store.StateLost, HandleMsg: resultForgotten}))
 	case err == nil:
-		d.queue.NotMine(r)
+		d.queue.Saw(&r)
 	}
 	return true, nil
 }
@@ -325,7 +322,7 @@ func (d *inDoubt) pause(o *askedRun) time.Duration {
 // believes reports whether it is believed that the executor does not have a run: at an address
 // that stands for several processes after so many answers in a row.
 func (d *inDoubt) believes(o *askedRun) bool {
-	return !isShared(d.book, o.run) || o.lacks >= idleInARow && time.Since(o.firstLack) >= 2*d.Cfg.Cluster.Dead
+	return !d.book.IsShared(o.run) || o.lacks >= idleInARow && time.Since(o.firstLack) >= 2*d.Cfg.Cluster.Dead
 }
 
 // overdue is how long after its start a run may be in doubt while its job is busy.

@@ -84,9 +84,8 @@ func previousInstant(job *store.Job, at time.Time, born bool) time.Time {
 
 // Previous is asked by executors of ours about a run that came by Run: see executor.Executor.Bind.
 func (a attachedAdmin) Previous(logID, logDateTim int64) time.Time {
-	f := a.finisher.queue.InFlight.Of(logID)
-	if f == nil || f.Remote || !f.Run.IsOf(logDateTim) {
-		return time.Time{}
+	if f := attachedFlight(a.finisher.queue, logID, logDateTim); f != nil {
+		return previousOf(f)
 	}
-	return previousOf(f)
+	return time.Time{}
 }

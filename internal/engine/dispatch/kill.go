@@ -81,8 +81,7 @@ func (k *killer) killOne(ctx context.Context, runID int64) (store.Run, error) {
 	}
 	switch {
 	case run.State == store.StateCancelled:
-		k.queue.Passed(run.ID)
-		k.queue.Waiters.Notify(&run)
+		k.queue.Saw(&run)
 		if run.StoppedJob {
 			k.bus.MayHaveStopped(run.JobID)
 		}

@@ -29,7 +29,6 @@ type launcher struct {
 	finisher    *finisher
 	sender      *sender
 	killer      *killer
-	watcher     *watcher
 }
 
 // launchAll is launch for those runs of a batch that were started.
@@ -42,8 +41,6 @@ func (l *launcher) launchAll(batch []queue.Attempt, answers []store.Started, fli
 		l.bus.Started(&answers[i].Run, batch[i].Job)
 		if flights[i] != nil {
 			here = append(here, flights[i])
-		} else {
-			l.watcher.wentAway(answers[i].Run)
 		}
 	}
 	l.sender.sendAllAtTime(here)
@@ -57,8 +54,6 @@ func (l *launcher) launch(a queue.Attempt, run store.Run, covered []store.Run, b
 	l.bus.Started(&run, a.Job)
 	if f != nil {
 		l.sender.sendAtTime(f)
-	} else {
-		l.watcher.wentAway(run)
 	}
 }
 
@@ -73,8 +68,6 @@ func (l *launcher) launchPart(a queue.Attempt, run store.Run, began time.Time) {
 	l.bus.Started(&run, a.Job)
 	if f := l.queue.TakeOffSibling(r, run, a.Job, began); f != nil {
 		l.sender.sendAtTime(f)
-	} else {
-		l.watcher.wentAway(run)
 	}
 }
 

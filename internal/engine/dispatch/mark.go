@@ -187,7 +187,7 @@ func (m *dispatchMarker) mark(ctx context.Context, batch []acceptance) (locked [
 		case !there[d.RunID]:
 			others = append(others, d.RunID)
 		}
-		m.queue.LandStart(d.RunID, d.Token)
+		m.queue.Land(d.RunID, d.Token)
 		m.refusals.Over(d.RunID)
 	}
 	m.Life.Wakes.Watch.Poke() // for those who wait for one of them

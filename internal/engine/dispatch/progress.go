@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,8 +44,8 @@ func newProgress(s *core.Core, e *queue.Queue) *progress {
 
 // attached takes in what an executor of this process says of a run. It returns at once.
 func (p *progress) attached(logID, logDateTim int64, said wire.Progress) {
-	f := p.queue.InFlight.Of(logID)
-	if f == nil || f.Remote || !f.Run.IsOf(logDateTim) {
+	f := attachedFlight(p.queue, logID, logDateTim)
+	if f == nil {
 		return
 	}
 	percent, text := core.BoundProgress(said)
@@ -105,9 +106,7 @@ func (p *progress) loop(ctx context.Context) {
 }
 
 func (p *progress) storeAll(ctx context.Context, list []store.Progress) error {
-	for len(list) > 0 {
-		page := list[:min(len(list), loop.StoreBatch)]
-		list = list[len(page):]
+	for page := range slices.Chunk(list, loop.StoreBatch) {
 		err := p.store(ctx, page)
 		if errors.Is(err, store.ErrRefused) {
 			err = p.storeHalves(ctx, page)
@@ -120,8 +119,7 @@ func (p *progress) storeAll(ctx context.Context, list []store.Progress) error {
 }
 
 func (p *progress) store(ctx context.Context, page []store.Progress) error {
-	_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.Store.SetProgress(ctx, page) })
-	return err
+	return loop.Do(ctx, func(ctx context.Context) error { return p.Store.SetProgress(ctx, page) })
 }
 
 // storeHalves stores each half by itself of what the store has refused together. What it refuses

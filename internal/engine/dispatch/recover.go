@@ -27,7 +27,6 @@ type recovery struct {
 	*core.Core
 	queue          *queue.Queue
 	finisher       *finisher
-	watcher        *watcher
 	inDoubt        *inDoubt
 	launcher       *launcher
 	unconfirmed    *unconfirmed
@@ -55,9 +54,7 @@ func (c *recovery) settleGone(ctx context.Context) error {
 		if !o.Quiet {
 			continue
 		}
-		if _, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, c.Store.Bury(ctx, o.Node.Incarnation, o.Node.Beats)
-		}); err != nil {
+		if err := loop.Do(ctx, func(ctx context.Context) error { return c.Store.Bury(ctx, o.Node.Incarnation, o.Node.Beats) }); err != nil {
 			return err
 		}
 	}
@@ -130,7 +127,6 @@ func (c *recovery) settle(ctx context.Context, runs []store.Run, nodes map[strin
 			serial[r.ID] = queue.InTransit(r)
 		case queue.InTransit(r) && r.Address != store.LocalAddress(c.Leases.Incarnation):
 			c.queue.Adopt(r) // the later ones of its job wait until it is taken, or put back
-			c.watcher.wentAway(r)
 		}
 	}
 	if len(verdicts) == 0 {
@@ -181,7 +177,6 @@ func (c *recovery) settleHalves(ctx context.Context, runs []store.Run, verdicts 
 		}
 		if queue.InTransit(*r) && r.Address != store.LocalAddress(c.Leases.Incarnation) {
 			c.queue.Adopt(*r)
-			c.watcher.wentAway(*r)
 		}
 	}
 	return nil
@@ -200,7 +195,6 @@ func (c *recovery) settled(settled []store.Run, serial map[int64]bool) {
 			c.inDoubt.adopt(r)
 		case r.State == store.StateStarted:
 			c.queue.Adopt(r)
-			c.watcher.wentAway(r)
 		}
 	}
 	c.finisher.ended(over)

@@ -90,12 +90,11 @@ func (s *starter) awaitBlockers(ctx context.Context, busy []queue.Attempt) (agai
 			return o.ID != a.Run.ID && (o.Address == a.Route.Address || slices.Contains(a.Route.Targets, o.Address))
 		})
 		if i < 0 { // it has ended meanwhile, or the store did not tell
-			s.queue.TryAgain(a, false)
+			s.queue.TryAgain(false, a)
 			again = true
 			continue
 		}
 		s.queue.AwaitRun(a, under[a.Job.ID][i])
-		s.Life.Wakes.Watch.Poke()
 	}
 	return again
 }

@@ -65,7 +65,6 @@ func (s *sender) sendReaddressed(f *queue.Flight, move store.Readdress, choices 
 	run.Address, run.BootID, run.Taken = move.Address, move.BootID, time.Time{}
 	if to.Exec == nil {
 		s.queue.Moved(f, run)
-		s.watcher.wentAway(run)
 		return
 	}
 	if run.Address == store.LocalAddress(s.Leases.Incarnation) {

@@ -31,7 +31,6 @@ type sender struct {
 	*core.Core
 	queue    *queue.Queue
 	finisher *finisher
-	watcher  *watcher
 	killer   *killer
 	inDoubt  *inDoubt
 	marker   *dispatchMarker
@@ -199,10 +198,10 @@ func (s *sender) maySend(ctx context.Context, f *queue.Flight) bool {
 		case run.State == store.StateStarted && run.Address == f.Run.Address && run.Token == f.Run.Token:
 			f.Acked = began
 		default:
-			s.queue.Land(f.Run.Planned.ID)
+			s.queue.Land(f.Run.Planned.ID, 0)
 			s.queue.Answered(f, 0)
 			if run.ID != 0 {
-				s.queue.NotMine(run)
+				s.queue.Saw(&run)
 			}
 			return false
 		}
@@ -239,7 +238,7 @@ func (o fanOut) leaveIf(entered bool) {
 
 // call marks a run as sent, calls its executor and acts on the answer.
 func (s *sender) call(ctx context.Context, f *queue.Flight) {
-	if !s.queue.InFlight.MarkSent(f) {
+	if len(s.queue.InFlight.MarkSent(f)) == 0 {
 		s.queue.Answered(f, 0)
 		return
 	}
@@ -400,13 +399,18 @@ func (s *sender) answered(ctx context.Context, f *queue.Flight, ret wire.Return,
 		s.Life.FaultCounts.Forgotten.Add(1)
 		s.finisher.finishAsync(s.finisher.resultAt(f, store.Result{State: store.StateLost, HandleMsg: resultForgotten}))
 	case err == nil && ret.OK():
-		if reason := s.queue.InFlight.Accepted(f); reason != "" {
-			s.killer.killAt(ctx, f, reason) // asked for while it was being accepted
-		}
+		s.accepted(ctx, f)
 	case err != nil:
 		s.refused(ctx, f, "error: "+err.Error())
 	default:
 		s.refused(ctx, f, refusalOf(ret))
+	}
+}
+
+// accepted acts on flights that executors of this process have taken.
+func (s *sender) accepted(ctx context.Context, flights ...*queue.Flight) {
+	for _, k := range s.queue.InFlight.Accepted(flights...) {
+		s.killer.killAt(ctx, k.Flight, k.Reason)
 	}
 }
 
@@ -448,7 +452,7 @@ func (b *callBatch) add(f *queue.Flight) bool {
 // callTogether is call for flights that were not sent before, all at one executor of this process
 // that answers at once.
 func (s *sender) callTogether(ctx context.Context, b *callBatch) {
-	b.flights = s.queue.InFlight.MarkAllSent(b.flights)
+	b.flights = s.queue.InFlight.MarkSent(b.flights...)
 	b.reqs, b.answers = b.reqs[:0], b.answers[:0]
 	for _, f := range b.flights {
 		b.reqs = append(b.reqs, s.requestOf(f))
@@ -463,9 +467,7 @@ func (s *sender) callTogether(ctx context.Context, b *callBatch) {
 			b.accepted = append(b.accepted, f)
 		}
 	}
-	for _, k := range s.queue.InFlight.AcceptedAll(b.accepted) {
-		s.killer.killAt(ctx, k.Flight, k.Reason) // asked for while it was being accepted
-	}
+	s.accepted(ctx, b.accepted...)
 	for i, f := range b.flights {
 		if !plainSuccess(b.answers[i]) { // behind the others, for it may wait for the store
 			s.answered(ctx, f, b.answers[i], nil)

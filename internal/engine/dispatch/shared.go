@@ -40,12 +40,6 @@ func tookTurns(ctx context.Context, c *core.Core, r store.Run, idle, now time.Ti
 	return err == nil
 }
 
-// isShared reports whether the address of a run stands for several processes.
-func isShared(book *registry.Addresses, r store.Run) bool {
-	_, left := book.Memory.Liveness.Shared(registry.LivenessKey(r.App, r.Address), time.Now())
-	return left > 0
-}
-
 const (
 	// killTries is how often an address that stands for several processes is told to kill a run,
 	// and killTriesOther another one where the process that has agreed is not the run's.
@@ -68,7 +62,7 @@ func killAtRemote(ctx context.Context, c *core.Core, book *registry.Addresses, e
 		if other {
 			book.Memory.Liveness.Answered(key, boot, time.Now())
 		}
-		shared := isShared(book, r)
+		shared := book.IsShared(r)
 		switch {
 		case err == nil && boot != "" && boot == r.BootID:
 			return nil

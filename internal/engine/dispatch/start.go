@@ -33,7 +33,6 @@ type starter struct {
 	unconfirmed *unconfirmed
 	launcher    *launcher
 	inDoubt     *inDoubt
-	watcher     *watcher
 	finisher    *finisher
 
 	buffers  startBuffers
@@ -50,9 +49,13 @@ func (s *starter) duty() loop.Duty {
 // startOnce starts what is due and returns how long nothing more will be.
 func (s *starter) startOnce(ctx context.Context) (time.Duration, error) {
 	bursting := false
-	defer func() { s.queue.Burst.EndIf(bursting) }()
+	defer func() {
+		if bursting {
+			s.queue.Burst.End()
+		}
+	}()
 	offerAgain := time.Duration(loop.Forever)
-	idle := func() time.Duration { return min(s.untilNext(), offerAgain) }
+	idle := func() time.Duration { return min(s.queue.UntilNext(s.Clock.Now()), offerAgain) }
 	for ctx.Err() == nil {
 		now := s.Clock.Now()
 		if s.queue.TakeNext(now) && !bursting {
@@ -110,16 +113,6 @@ func (s *starter) startFrom(ctx context.Context, from queue.WaitKey, most int) (
 		s.queue.LeadTime.Started(len(batch), time.Since(collecting))
 	}
 	return len(batch), time.Since(began), locked, err
-}
-
-// untilNext is the time until the ring has something due.
-func (s *starter) untilNext() time.Duration {
-	now := s.Clock.Now()
-	wait := time.Duration(loop.Forever)
-	if at, n, ok := s.queue.Held.NextDue(); ok {
-		wait = max(at.Sub(now)-s.queue.LeadTime.ForMany(n), time.Microsecond)
-	}
-	return wait
 }
 
 // Due runs on their way to a batch: from the queue, or from a waitlist of those that are started

@@ -68,11 +68,10 @@ func (s *starter) startTogether(ctx context.Context, batch []queue.Attempt, prom
 			s.takeBack(answers[i].Run, a.Job, began)
 		case store.StartStale:
 			stale = append(stale, a)
-			s.queue.TryAgain(a, true)
+			s.queue.TryAgain(true, a)
 		case store.StartBusy:
 			if retry := answers[i].Run; retry.ID != 0 {
 				s.queue.AwaitRetry(a, retry)
-				s.Life.Wakes.Watch.Poke()
 				continue
 			}
 			busy = append(busy, a)
@@ -88,7 +87,7 @@ func (s *starter) startTogether(ctx context.Context, batch []queue.Attempt, prom
 		case store.StartLocked:
 			locked = true
 			s.LockedOut.Run(a.Run.ID, a.Run.Scheduled(), s.Clock.Now())
-			s.queue.TryAgain(a, false)
+			s.queue.TryAgain(false, a)
 		}
 	}
 	// What is started is under way by now: the reads below hold up no handler.

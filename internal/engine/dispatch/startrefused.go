@@ -47,7 +47,7 @@ func (s *starter) startHalves(ctx context.Context, batch []queue.Attempt, why er
 		_, _, err = loop.Halve(left[:n], start)
 		left = left[n:]
 	}
-	s.queue.Undo(batch[tried:])
+	s.queue.TryAgain(false, batch[tried:]...)
 	if err == errAllRefused {
 		err = nil
 	}

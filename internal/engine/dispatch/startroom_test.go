@@ -93,7 +93,7 @@ func TestFreedPlacesAreOffered(t *testing.T) {
 	if s.queue.OfferFreed(time.Now()); len(ready) == 0 || len(s.Life.Wakes.Inbox) > 0 {
 		t.Fatal("it has no place, or one was given back")
 	}
-	s.queue.TryAgain(ready[0], false)
+	s.queue.TryAgain(false, ready[0])
 	if s.queue.OfferFreed(time.Now()); len(s.Life.Wakes.Inbox) != 1 {
 		t.Errorf("the inbox is woken %d times", len(s.Life.Wakes.Inbox))
 	}

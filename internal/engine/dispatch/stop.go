@@ -55,11 +55,11 @@ func (d *Dispatcher) GiveBack(ctx context.Context) {
 		s.Logger.Warn("xxljob: could not put started runs back; the next owner of their shards will find them", "runs", len(verdicts), "error", err)
 	}
 	for _, r := range runs {
-		q.Land(r.ID)
+		q.Land(r.ID, 0)
 	}
 	// What the store did not give back has ended otherwise, or is left to others.
 	for _, v := range verdicts {
-		q.Land(v.RunID)
+		q.Land(v.RunID, 0)
 	}
 }
 

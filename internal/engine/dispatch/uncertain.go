@@ -16,9 +16,7 @@ import (
 // uncertain finds out what became of a batch whose Start returned an error: it
 // may have taken effect. It keeps the batch until the store has told.
 func (s *starter) uncertain(ctx context.Context, batch []queue.Attempt) {
-	for _, a := range s.stillPlanned(ctx, batch, true) {
-		s.queue.TryAgain(a, true)
-	}
+	s.queue.TryAgain(true, s.stillPlanned(ctx, batch, true)...)
 }
 
 // stillPlanned reads the runs of a batch, acts on those that are planned no more, and returns the
@@ -30,7 +28,7 @@ func (s *starter) stillPlanned(ctx context.Context, batch []queue.Attempt, pause
 	}
 	for ; ; pause = true {
 		if pause && !loop.Sleep(ctx, s.starting.Delay()) {
-			s.queue.Undo(batch)
+			s.queue.TryAgain(false, batch...)
 			s.unconfirmed.stopInterrupted.Store(true)
 			return nil
 		}
@@ -134,6 +132,5 @@ func (s *starter) takeBack(r store.Run, job *store.Job, began time.Time) {
 	case store.IsRemote(r.Address):
 	default:
 		s.queue.Adopt(r)
-		s.watcher.wentAway(r)
 	}
 }

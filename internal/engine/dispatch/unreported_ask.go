@@ -32,7 +32,7 @@ type askPass struct {
 // answer is about the job.
 func (u *unreported) askAbout(ctx context.Context, key registry.SiteKey, runs []*askedRun) {
 	exec, there := u.calledAt(ctx, runs[0].run)
-	several := isShared(u.book, runs[0].run)
+	several := u.book.IsShared(runs[0].run)
 	began, p := time.Now(), askPass{map[int64]reply{}, map[int64]*store.Job{}, map[int64]bool{}, false}
 	defer tellShared(u.Core, u.book, runs[0].run)
 	for i, o := range runs {
@@ -150,7 +150,7 @@ func (u *unreported) busyAgain(ctx context.Context, p *askPass, o *askedRun, key
 	}
 	p.turn[o.run.JobID] = p.turn[o.run.JobID] || !o.lastIdle.IsZero()
 	o.lastIdle = time.Time{}
-	if isShared(u.book, o.run) {
+	if u.book.IsShared(o.run) {
 		o.lackedSince = time.Time{}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
@@ -88,49 +89,28 @@ func (w *watcher) watchJobs(ctx context.Context) (time.Duration, error) {
 
 // watch asks the store about runs at other nodes.
 func (w *watcher) watch(ctx context.Context, ids []int64) error {
-	for len(ids) > 0 {
-		page := ids[:min(len(ids), loop.StoreBatch)]
-		ids = ids[len(page):]
+	for page := range slices.Chunk(ids, loop.StoreBatch) {
 		runs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return w.Store.RunsByID(ctx, page) })
 		if err != nil {
 			return err
 		}
-		there := make(map[int64]bool, len(runs))
+		there := core.IdsOf(runs)
 		for _, r := range runs {
-			there[r.ID] = true
-			if w.queue.IsAwaited(r.ID) {
-				if r.State == store.StatePlanned {
+			if r.State == store.StatePlanned {
+				if w.queue.IsAwaited(r.ID) {
 					continue
 				}
-				w.queue.Passed(r.ID)
-			}
-			switch {
-			case r.State.Ended():
-				w.queue.Land(r.ID)
-				w.queue.Waiters.Notify(&r)
-			case r.State == store.StatePlanned:
 				w.bus.Found([]store.Run{r}) // before a scan did: somebody waits for it
-				w.queue.PlannedAgain(r, false)
-			case !queue.InTransit(r):
-				w.queue.Taken(r)
 			}
+			w.queue.Saw(&r)
 		}
 		for _, id := range page {
-			if !there[id] { // it is over, and its record dropped
-				w.queue.Land(id)
-				w.queue.Passed(id)
-				w.queue.Waiters.Notify(&store.Run{ID: id})
+			if !there[id] {
+				w.queue.SawGone(id)
 			}
 		}
 	}
 	return nil
-}
-
-// wentAway has the store asked about a run at another node: it may have been taken or have
-// ended before this node knew that it waits for that, and others may wait for it.
-func (w *watcher) wentAway(r store.Run) {
-	w.Life.Wakes.Watch.Poke()
-	w.Life.Wakes.Transit.PokeIf(w.queue.Due.Waits(queue.ForEarlier(r.JobID)))
 }
 
 // transitPoll is how often the store is asked about a run in transit that others wait

@@ -53,23 +53,19 @@ func (q *Queue) Pop(from WaitKey, n int, batch []Attempt) (_ []Attempt, unknown 
 	return batch, unknown
 }
 
-// Undo gives back the places of attempts, and has their entries tried again.
-func (q *Queue) Undo(batch []Attempt) {
-	for _, a := range batch {
-		q.TryAgain(a, false)
-	}
-}
-
-// TryAgain has an entry tried again after a start that did not take effect: at once, or when
-// its turn comes where it is started singly. With stale its job is read, and the run routed, anew.
-func (q *Queue) TryAgain(a Attempt, stale bool) {
+// TryAgain gives back the places of attempts that did not take effect, and has their entries tried
+// again: at once, or when their turn comes where they are started singly. With stale their jobs are
+// read, and the runs routed, anew.
+func (q *Queue) TryAgain(stale bool, batch ...Attempt) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.Due.giveBackPlaces(a)
-	if ref := a.Ref; stale && ref.job.Version <= a.Job.Version {
-		ref.stale = true
+	for _, a := range batch {
+		q.Due.giveBackPlaces(a)
+		if ref := a.Ref; stale && ref.job.Version <= a.Job.Version {
+			ref.stale = true
+		}
+		q.comeAgain(a)
 	}
-	q.comeAgain(a)
 }
 
 // comeAgain is TryAgain for one that has given its places back. Caller holds mu.
@@ -191,6 +187,7 @@ func (q *Queue) parkBehindRun(blocker store.Run, en *Item) {
 		q.InFlight.remote[blocker.ID] = remoteAt(blocker)
 	}
 	q.Due.park(WaitKey{kind: kindRun, runID: blocker.ID}, en)
+	q.wakes.Watch.Poke()
 }
 
 // AwaitRun parks an entry behind a run that is in its way. It keeps its place as
@@ -423,7 +420,6 @@ func (q *Queue) isNotRouted(a *Attempt, pending func(jobID int64) bool) bool {
 		q.Due.park(WaitKey{kind: kindProbes, jobID: a.Job.ID}, a.Item)
 	case r.Behind != nil:
 		q.parkBehindRun(*r.Behind, a.Item)
-		q.wakes.Watch.Poke()
 	default:
 		return false
 	}
@@ -436,7 +432,7 @@ func (q *Queue) waitsBehind(a *Attempt) bool {
 	switch {
 	case q.waitsToSettle(a):
 	case q.Due.inTransit.isBehind(a.Run.JobID, a.Run.Key()):
-		q.Due.parkBehind(ForEarlier(a.Run.JobID), a.Item)
+		q.Due.parkBehind(forEarlier(a.Run.JobID), a.Item)
 		q.wakes.Transit.Poke()
 	default:
 		return false
@@ -453,7 +449,7 @@ func (q *Queue) waitsForPart(a *Attempt) bool {
 		for _, en := range []*Item{q.Held.runs.Of(q.Due.serial.at(at)), q.Due.lists.head(at, a.Run.App)} {
 			if address != a.Route.Address && en != nil && en.Run.Key().Before(a.Run.Key()) {
 				q.Due.keepAhead(en)
-				q.Due.parkBehind(ForEarlier(a.Run.JobID), a.Item)
+				q.Due.parkBehind(forEarlier(a.Run.JobID), a.Item)
 				return true
 			}
 		}

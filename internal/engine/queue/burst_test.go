@@ -39,8 +39,7 @@ func TestRush(t *testing.T) {
 	}
 	again.Begin()
 	again.Begin()
-	again.EndIf(true)
-	again.EndIf(false)
+	again.End()
 	if !again.lasts(at.Add(burstMost-1)) || again.lasts(at.Add(burstMost)) {
 		t.Error("results wait for as long as burstMost at most while a herd is started")
 	}

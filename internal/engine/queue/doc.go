@@ -4,7 +4,9 @@
 //
 // A Queue is the whole of it. Its parts are jobs (jobBook), held (held), due (dueBook)
 // and in flight (inFlight), which share Queue.mu, and waiters, which has a lock of its own.
-// Methods wake the start loop where something may start now that could not before.
+// Methods wake the loops that have something to do by what they have changed: the start loop where
+// something may start that could not before, and those that look after runs at other nodes where one
+// has come to be there.
 //
 // # Held: up to a horizon
 //
@@ -67,7 +69,7 @@
 // one address, and a run of an hour must not hold up those of other addresses (JobPlaceAt). There
 // is one exception. Once a broadcast has come, it and all later runs wait until an earlier run
 // of the job at one of its addresses is started, which its own part would otherwise overtake
-// (WaitsForPart). The further runs of a serial job stay planned in the
+// (waitsForPart). The further runs of a serial job stay planned in the
 // store, since a queue in memory dies with its process.
 //
 // Where a serial run would pass an earlier one's retry, the store turns its start down and
@@ -93,6 +95,17 @@
 // of which only the end is awaited. land frees what a run held and lets the next in. What has
 // landed is remembered for a while (recentlyEnded), so that a stale reading puts no run up again.
 // Those who wait for ends are in waiters.
+//
+// # Why it has so many names
+//
+// What room dispatch decides about a run is carried out here. A start has fifteen or so ways to come
+// out, and each is a method that says what becomes of the places that the run holds, and when it is
+// tried again: TryAgain, Rerouted, AwaitRun, AwaitRetry, ForgetEnded and the like. One method with a
+// word for the case, or the lock in other hands, would be fewer names, and whoever reads a call would
+// have to look inside for what it does. What router and dispatch hand each other about a run are
+// fields of Item, Routed and Destination. So what counts is that nothing has two names: what can be
+// done for many is done so for one, and what the store says of a run that is not under way here comes
+// in by Saw, whoever has asked.
 //
 // # Locks
 //

@@ -198,7 +198,7 @@ func (w *dueBook) parkBehind(at WaitKey, en *Item) {
 // job try. It reports whether there was one.
 func (w *dueBook) leaveTransit(jobID, runID int64) bool {
 	w.inTransit.drop(jobID, runID)
-	return w.admit(ForEarlier(jobID))
+	return w.admit(forEarlier(jobID))
 }
 
 // clearOut empties a waitlist.

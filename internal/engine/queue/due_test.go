@@ -130,7 +130,7 @@ func TestTriedRunsStayApart(t *testing.T) {
 	e, entries := books(t, 3)
 	try := func(en *Item) {
 		en.Route = &Routed{Refused: "why not"}
-		e.TryAgain(Attempt{Item: en, Job: e.Jobs.refs[en.Run.JobID].job}, false)
+		e.TryAgain(false, Attempt{Item: en, Job: e.Jobs.refs[en.Run.JobID].job})
 	}
 	for _, en := range entries {
 		try(en)
@@ -164,7 +164,7 @@ func TestABroadcastWaitsForOthers(t *testing.T) {
 				e.Due.park(at, part)
 			}
 			want := address == "http://two" // at the first it takes its turn
-			if waits := e.waitsForPart(&broadcast); waits != want || e.Due.Waits(ForEarlier(1)) != want {
+			if waits := e.waitsForPart(&broadcast); waits != want || e.Due.Waits(forEarlier(1)) != want {
 				t.Errorf("at %s, which it holds %t: waits %t", address, holds, waits)
 			}
 			if freed := e.Due.leaveTransit(1, part.Run.ID); freed != want {
@@ -181,7 +181,7 @@ type noExecutor struct{ wire.Executor }
 func TestFreedPlacesAreOffered(t *testing.T) {
 	key := addressKey{app: "app", address: "local://n-1"}
 	for name, free := range map[string]func(*Queue, *Attempt){
-		"had no effect": func(e *Queue, a *Attempt) { e.TryAgain(*a, false) },
+		"had no effect": func(e *Queue, a *Attempt) { e.TryAgain(false, *a) },
 		"were kept": func(e *Queue, a *Attempt) {
 			e.Due.giveBackPlaces(*a)
 			e.Due.freed = false

@@ -149,20 +149,9 @@ func (u *inFlight) HasLanded(run store.Run) bool {
 	return u.ended.has(&run)
 }
 
-// MarkSent marks the flight as handed to its executor; false when it was killed or
-// taken away before.
-func (u *inFlight) MarkSent(f *Flight) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if f.state.killed || f.state.landed {
-		return false
-	}
-	f.state.sent = true
-	return true
-}
-
-// MarkAllSent is MarkSent for many. It returns, in place, those that are to be handed on.
-func (u *inFlight) MarkAllSent(flights []*Flight) []*Flight {
+// MarkSent marks flights as handed to their executors. It returns, in place, those that are to be:
+// the others were killed, or taken away, before.
+func (u *inFlight) MarkSent(flights ...*Flight) []*Flight {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.DeleteFunc(flights, func(f *Flight) bool {
@@ -184,23 +173,15 @@ func (u *inFlight) Intercept(f *Flight) bool {
 	return true
 }
 
-// Accepted notes that the executor has the run, and returns the reason if it is
-// to be killed.
-func (u *inFlight) Accepted(f *Flight) (kill string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	f.state.accepted = true
-	return f.state.kill
-}
-
 // toKill is a flight that is to be killed, and why.
 type toKill struct {
 	*Flight
 	Reason string
 }
 
-// AcceptedAll is accepted for many. It returns those that are to be killed.
-func (u *inFlight) AcceptedAll(flights []*Flight) (kills []toKill) {
+// Accepted notes that executors have the runs. It returns those that are to be killed, which was asked
+// for while they were being accepted.
+func (u *inFlight) Accepted(flights ...*Flight) (kills []toKill) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, f := range flights {

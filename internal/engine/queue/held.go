@@ -179,8 +179,8 @@ func (hr *held) HoldNext(app string, from timering.Key, runs []store.Run, last b
 	return !last && h.n < min(hr.most*3/4, hr.most-core.ScanRuns)
 }
 
-// NextDue is when the ring has something due, and how much, at most.
-func (hr *held) NextDue() (at time.Time, n int, ok bool) {
+// nextDue is when the ring has something due, and how much, at most.
+func (hr *held) nextDue() (at time.Time, n int, ok bool) {
 	hr.mu.Lock()
 	defer hr.mu.Unlock()
 	return hr.ring.next()

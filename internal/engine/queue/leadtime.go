@@ -53,9 +53,9 @@ func (l *leadTime) Started(n int, took time.Duration) {
 // HerdLeast is from how many runs on their number tells how long their start takes.
 const HerdLeast = 100
 
-// ForMany is the lead where so many runs are due at one time: they take their time one after the
+// forMany is the lead where so many runs are due at one time: they take their time one after the
 // other, and the last of them is to be late by less.
-func (l *leadTime) ForMany(n int) time.Duration {
+func (l *leadTime) forMany(n int) time.Duration {
 	first := l.get()
 	if n < HerdLeast {
 		return first
@@ -118,15 +118,9 @@ func (r *burst) is(at, now time.Time) bool {
 	return true
 }
 
-// Begin is called by a loop that begins with a herd; then it calls end.
+// Begin is called by a loop that begins with a herd; then it calls End.
 func (r *burst) Begin() { r.busy.Add(1) }
 func (r *burst) End()   { r.busy.Add(-1) }
-
-func (r *burst) EndIf(began bool) {
-	if began {
-		r.End()
-	}
-}
 
 // lasts reports whether results are to wait.
 func (r *burst) lasts(now time.Time) bool {

@@ -32,7 +32,7 @@ func TestLead(t *testing.T) {
 		"a hundred, in a database":   {&slow, 200, 11 * time.Millisecond, 12 * time.Millisecond, true},
 		"ten thousand in a database": {&slow, 10_000, core.MaxLead, core.MaxLead, true},
 	} {
-		got := c.l.ForMany(c.n)
+		got := c.l.forMany(c.n)
 		if got < c.low || got > c.high {
 			t.Errorf("%s: the lead is %v, want %v to %v", name, got, c.low, c.high)
 		}

@@ -61,19 +61,12 @@ func InTransit(r store.Run) bool {
 // started: should the node be gone, the earlier one is put back, and is still the first.
 // All of it is guarded by the lock of the Queue.
 
-// Taken notes that the node to which a run was handed has taken it.
-func (q *Queue) Taken(r store.Run) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.wakes.Start.PokeIf(q.Due.inTransit.has(r.JobID, r.ID) && q.Due.leaveTransit(r.JobID, r.ID))
-}
-
 // InTheWay are the runs in transit that others wait for.
 func (q *Queue) InTheWay() (ids []int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for job, runs := range q.Due.inTransit {
-		if q.Due.lists.at(ForEarlier(job)) == nil {
+		if q.Due.lists.at(forEarlier(job)) == nil {
 			continue
 		}
 		for _, r := range runs {
@@ -104,14 +97,38 @@ func (q *Queue) PlannedAgain(r store.Run, serial bool) {
 	q.wakes.Start.PokeIf(sooner || freed)
 }
 
-// NotMine acts on a run that was found not to be this node's to run any more.
-func (q *Queue) NotMine(r store.Run) {
-	switch {
-	case r.State.Ended():
-		q.Waiters.Notify(&r)
-	case r.State == store.StatePlanned:
-		q.PlannedAgain(r, false)
+// Saw takes in what the store says of a run that is not this node's to run, or not any more: that it has
+// ended, or is planned again, or that the node to which it was handed has taken it.
+func (q *Queue) Saw(r *store.Run) {
+	if r.State == store.StatePlanned {
+		q.PlannedAgain(*r, false)
+		return
 	}
+	q.sawOver(r, r.State.Ended())
+	if r.State.Ended() {
+		q.Waiters.Notify(r)
+	}
+}
+
+// SawGone is Saw for a run that is over, and of which the store has no record any more. Those who wait
+// for its end are told nothing but that: they have to ask the store.
+func (q *Queue) SawGone(runID int64) {
+	r := store.Run{ID: runID}
+	q.sawOver(&r, true)
+	q.Waiters.Notify(&r)
+}
+
+// sawOver lets those go on that wait for a run: for its end, which is known or not, or for less.
+func (q *Queue) sawOver(r *store.Run, ended bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	freed := q.admitBehindRetry(r.ID)
+	if ended {
+		q.landRun(r.ID)
+	} else if !InTransit(*r) && q.Due.inTransit.has(r.JobID, r.ID) {
+		freed = q.Due.leaveTransit(r.JobID, r.ID) || freed
+	}
+	q.wakes.Start.PokeIf(freed)
 }
 
 // Retries that are planned, perhaps for a time to come, and that later runs of their jobs wait
@@ -184,6 +201,7 @@ func (q *Queue) AwaitRetry(a Attempt, retry store.Run) {
 	}
 	q.InFlight.retries.add(retry)
 	q.Due.parkBehind(WaitKey{kind: kindRun, runID: retry.ID}, a.Item)
+	q.wakes.Watch.Poke()
 }
 
 // waitsForRetry parks a run behind a retry that is known to be in its way, so that the store is
@@ -207,14 +225,7 @@ func (q *Queue) AwaitedRetries() []store.Run {
 	return slices.Collect(maps.Values(q.InFlight.retries.runs))
 }
 
-// Passed lets those go on that wait for a retry, which is planned no more.
-func (q *Queue) Passed(runID int64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.wakes.Start.PokeIf(q.admitBehindRetry(runID))
-}
-
-// admitBehindRetry is passed with mu held.
+// admitBehindRetry lets those go on that wait for a retry, which is planned no more. Called with mu held.
 func (q *Queue) admitBehindRetry(runID int64) bool {
 	if !q.InFlight.retries.has(runID) {
 		return false

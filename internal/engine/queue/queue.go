@@ -16,7 +16,7 @@ import (
 // Queue is what a node holds in memory: planned runs of its shards, runs that
 // are under way, and the jobs they belong to. All of it can be read again from
 // the store. Its methods do not call the store, and hold mu only for moments. They wake the
-// start loop where something may start now that could not before.
+// loops that have something to do by what they have changed.
 //
 // The books have their own types, and one lock: what is asked of one book is a method of that
 // one, and takes the lock where its comment does not say that the caller holds it. What
@@ -100,11 +100,19 @@ func (q *Queue) makeRoom(r *store.Run) bool {
 // TakeNext moves what has to be started now, if something has to, to the due queue, with what
 // is to go with it. It reports whether that is a herd.
 func (q *Queue) TakeNext(now time.Time) (herd bool) {
-	at, n, ok := q.Held.NextDue()
-	if until := now.Add(q.LeadTime.ForMany(n)); ok && !at.After(until) {
+	at, n, ok := q.Held.nextDue()
+	if until := now.Add(q.LeadTime.forMany(n)); ok && !at.After(until) {
 		return q.takeDue(q.LeadTime.window(now, until)) >= HerdLeast && q.Burst.is(at, now)
 	}
 	return false
+}
+
+// UntilNext is how long it is until TakeNext has something to move; loop.Forever where the ring is empty.
+func (q *Queue) UntilNext(now time.Time) time.Duration {
+	if at, n, ok := q.Held.nextDue(); ok {
+		return max(at.Sub(now)-q.LeadTime.forMany(n), time.Microsecond)
+	}
+	return loop.Forever
 }
 
 // offerPause is how often the inbox is looked at for places that starts have given back: a start whose

@@ -83,6 +83,7 @@ func (q *Queue) fly(r *Destination, run *store.Run, job *store.Job, ref *jobRef,
 		if r.Ordered {
 			q.Due.inTransit.add(run.JobID, compact.KeyOf(run))
 		}
+		q.lookAfter(run.JobID)
 		return nil
 	}
 	q.Due.leaveTransit(run.JobID, run.ID)
@@ -91,6 +92,14 @@ func (q *Queue) fly(r *Destination, run *store.Run, job *store.Job, ref *jobRef,
 	}
 	q.InFlight.here.Set(run.ID, f)
 	return f
+}
+
+// lookAfter has the store asked about runs at other nodes, since one of a job has come to be there: it
+// may have been taken, or have ended, before this node knew that it waits for that, and others may
+// wait for it. Caller holds mu.
+func (q *Queue) lookAfter(jobID int64) {
+	q.wakes.Watch.Poke()
+	q.wakes.Transit.PokeIf(q.Due.lists.at(forEarlier(jobID)) != nil)
 }
 
 // Answered takes in that the executor has answered a trigger, and how long it took.
@@ -145,6 +154,7 @@ func (q *Queue) Moved(f *Flight, run store.Run) {
 	if InTransit(run) {
 		q.Due.inTransit.add(run.JobID, compact.KeyOf(&run))
 	}
+	q.lookAfter(run.JobID)
 	q.wakes.Start.Poke()
 }
 
@@ -176,16 +186,10 @@ func (q *Queue) Adopt(r store.Run) {
 	if InTransit(r) {
 		q.Due.inTransit.add(r.JobID, compact.KeyOf(&r))
 	}
+	q.lookAfter(r.JobID)
 }
 
-// Land frees what the run held, wherever it was.
-func (q *Queue) Land(runID int64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.landRun(runID)
-}
-
-// LandAll is land for many, which have ended.
+// LandAll is Land for many, which have ended.
 func (q *Queue) LandAll(runs []store.Run) {
 	for some := range slices.Chunk(runs, landMost) { // others want the lock too
 		q.mu.Lock()
@@ -202,9 +206,9 @@ func (q *Queue) LandAll(runs []store.Run) {
 // landMost is how many runs land while the lock is held.
 const landMost = 100
 
-// LandStart is land for one start of a run: a later one that is under way here by now goes
-// on.
-func (q *Queue) LandStart(runID, token int64) {
+// Land frees what one start of a run held, wherever that was: a later one that is under way here by
+// now goes on. With the token 0 it frees what the run holds, whichever start that is of.
+func (q *Queue) Land(runID, token int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if f := q.InFlight.here.Of(runID); f == nil || token == 0 || f.Run.Token == token {
@@ -212,7 +216,7 @@ func (q *Queue) LandStart(runID, token int64) {
 	}
 }
 
-// landRun is land with mu held.
+// landRun is Land for whichever start, with mu held.
 func (q *Queue) landRun(runID int64) {
 	q.pokeFreed(q.freeRun(runID))
 }

@@ -106,8 +106,8 @@ func forTurnAgain(round int64) WaitKey { return WaitKey{kind: kindTurnAgain, rou
 // Next is for those of the next round.
 func (k WaitKey) Next() WaitKey { return forTurnAgain(k.round + 1) }
 
-// ForEarlier is for the later runs of a serial job.
-func ForEarlier(jobID int64) WaitKey { return WaitKey{kind: kindOrder, jobID: jobID} }
+// forEarlier is for the later runs of a serial job.
+func forEarlier(jobID int64) WaitKey { return WaitKey{kind: kindOrder, jobID: jobID} }
 
 // ForProbes is for the runs of a job whose executors are being asked whether they are there.
 func ForProbes(jobID int64) WaitKey { return WaitKey{kind: kindProbes, jobID: jobID} }
