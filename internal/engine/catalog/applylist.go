@@ -26,10 +26,10 @@ import (
 // it is the list loop.
 func (d *Catalog) applyList(ctx context.Context, w *appList, how store.ListApply, over store.ListHead, again bool) ([]Ensured, bool, error) {
 	a := applier{s: d, w: w, all: make([]Ensured, len(w.jobs)), again: again}
-	d.Lists.unfinished[w.App] = true
+	d.lists.unfinished[w.App] = true
 	all, applies, err := a.put(ctx, how, over)
 	if err == nil {
-		delete(d.Lists.unfinished, w.App)
+		delete(d.lists.unfinished, w.App)
 	}
 	return all, applies, err
 }
@@ -80,7 +80,7 @@ func (a *applier) put(ctx context.Context, how store.ListApply, over store.ListH
 	if err != nil {
 		return nil, false, err
 	}
-	s.Lists.put[w.App] = true
+	s.lists.put[w.App] = true
 	if !w.applies(head) {
 		if how != store.ApplyInstead {
 			err = a.superseded(ctx, 0, head)
@@ -293,7 +293,7 @@ func (d *Catalog) warnUnserved(ctx context.Context, app string, jobs []store.Job
 	if len(jobs) == 0 || d.Cfg.StrictHandlers {
 		return
 	}
-	why, err := d.Book.Unserved(ctx, app, jobs)
+	why, err := d.book.Unserved(ctx, app, jobs)
 	if err != nil || len(why) == 0 {
 		return
 	}

@@ -23,24 +23,24 @@ import (
 // Catalog changes definitions: of jobs, groups and lists, and plans what is triggered.
 type Catalog struct {
 	*core.Core
-	Jobs       jobMemory
-	Book       *registry.Addresses
-	Strategies *router.Strategies
-	Users      *registry.UserCalls // of Config.Routers, which forget jobs
-	Lists      *Lists
-	Bus        *events.Bus
+	jobs       jobMemory
+	book       *registry.Addresses
+	strategies *router.Strategies
+	users      *registry.UserCalls // of Config.Routers, which forget jobs
+	lists      *Lists
+	bus        *events.Bus
 	kept       keptJobs
 }
 
 // New makes it. jobs is what this node has in memory of jobs, lists what programs have said that there
 // is; strategies and users tell which routes there are, and forget the jobs that are removed.
 func New(s *core.Core, jobs jobMemory, book *registry.Addresses, strategies *router.Strategies, users *registry.UserCalls, lists *Lists, bus *events.Bus) *Catalog {
-	return &Catalog{Core: s, Jobs: jobs, Book: book, Strategies: strategies, Users: users, Lists: lists, Bus: bus}
+	return &Catalog{Core: s, jobs: jobs, book: book, strategies: strategies, users: users, lists: lists, bus: bus}
 }
 
 // complete fills in and checks a definition.
 func (d *Catalog) complete(job store.Job) (store.Job, error) {
-	routes := d.Strategies.Names
+	routes := d.strategies.Names
 	if d.Leases.KnownElsewhere(job.Route, job.App) {
 		routes = append(slices.Clone(routes), job.Route) // another service's
 	}
@@ -145,7 +145,7 @@ func (d *Catalog) checkHandler(ctx context.Context, job store.Job, named bool) e
 	if err := d.checkConcurrent(ctx, &job); err != nil {
 		return err
 	}
-	_, why, err := d.Book.Lookup(ctx, &job, nil)
+	_, why, err := d.book.Lookup(ctx, &job, nil)
 	if err == nil && why != "" && !d.Cfg.StrictHandlers && named && d.checksNow() {
 		names, err := d.misspelt(ctx, job.App, []store.Job{job}, d.generationOf(job.App))
 		if m := names[job.Handler]; err == nil && m != nil {
@@ -182,7 +182,7 @@ func (d *Catalog) edit(ctx context.Context, id int64, e store.Edit) (store.Job, 
 	}
 	job, err := d.Store.EditJob(ctx, id, e)
 	if err == nil && job.Stopped && !was {
-		d.Bus.Stopped(job)
+		d.bus.Stopped(job)
 	}
 	if err != nil {
 		return store.Job{}, errs.Missing(e.Verb, fmt.Sprintf("job %d", id), err)
@@ -190,7 +190,7 @@ func (d *Catalog) edit(ctx context.Context, id int64, e store.Edit) (store.Job, 
 	if job.Version != version {
 		core.LogChange(ctx, d.Logger, e.Verb, store.ObjectJob, id, job.App, "name", job.Name, "version", job.Version)
 	}
-	d.Jobs.Remember(map[int64]*store.Job{id: &job})
+	d.jobs.Remember(map[int64]*store.Job{id: &job})
 	d.Life.Wakes.Scan.Poke()
 	d.Life.Wakes.Late.PokeIf(job.LateAfter > 0)
 	return job, nil
@@ -258,7 +258,7 @@ func (d *Catalog) RemoveJob(ctx context.Context, id int64) error {
 	}
 	core.LogChange(ctx, d.Logger, "remove", store.ObjectJob, id, "")
 	d.forgetRoutes(ctx, id)
-	d.Jobs.JobGone(id)
+	d.jobs.JobGone(id)
 	d.kept.drop(id)
 	d.Life.Wakes.Scan.Poke()
 	return nil
@@ -267,14 +267,14 @@ func (d *Catalog) RemoveJob(ctx context.Context, id int64) error {
 // forgetRoutes tells the routers that a job is no more. One of the user's that does not
 // take it in remembers too much, and that is all.
 func (d *Catalog) forgetRoutes(ctx context.Context, jobID int64) {
-	for name, r := range d.Strategies.ByName {
+	for name, r := range d.strategies.ByName {
 		f, remembers := r.(route.Forgetter)
 		switch {
 		case !remembers:
 		case d.Cfg.Routers[name] == nil:
 			f.Forget(jobID)
 		default:
-			if err := d.Users.Forget(ctx, name, f, jobID); err != nil {
+			if err := d.users.Forget(ctx, name, f, jobID); err != nil {
 				d.Logger.Warn("xxljob: a router failed to forget a removed job", "router", name, "job", jobID, "error", err)
 			}
 		}
@@ -341,7 +341,7 @@ func (d *Catalog) SaveGroup(ctx context.Context, g store.Group) error {
 	if err := d.checkGroup(ctx, &g); err != nil {
 		return err
 	}
-	defer d.Book.Memory.ForgetApp(g.App)
+	defer d.book.Memory.ForgetApp(g.App)
 	if err := d.Store.SaveGroup(ctx, g); err != nil {
 		return err
 	}
@@ -353,7 +353,7 @@ func (d *Catalog) RemoveGroup(ctx context.Context, app string) error {
 	if ctx == nil {
 		return errs.ErrNoContext
 	}
-	defer d.Book.Memory.ForgetApp(app)
+	defer d.book.Memory.ForgetApp(app)
 	if err := d.SetShards(ctx); err != nil {
 		return err
 	}

@@ -66,12 +66,12 @@ func (d *Catalog) EnsureJobs(ctx context.Context, app string, jobs []store.Job, 
 
 // applyInTurn makes a list the app's and applies it, once those before it are done.
 func (d *Catalog) applyInTurn(ctx context.Context, w *appList, how store.ListApply) ([]Ensured, error) {
-	release, err := d.Lists.take(ctx)
+	release, err := d.lists.take(ctx)
 	if err != nil {
 		return nil, ensuring(w.App, err)
 	}
 	defer release()
-	d.Lists.set(w)
+	d.lists.set(w)
 	defer d.Life.Wakes.List.Poke()
 	if err := d.SetShards(ctx); err != nil {
 		return nil, ensuring(w.App, err)
@@ -196,7 +196,7 @@ func (d *Catalog) findNeverFiring(ctx context.Context, app string, jobs []store.
 // findUnserved is checkHandler for the jobs of a list that are in order so far, by one
 // look at the app's addresses.
 func (d *Catalog) findUnserved(ctx context.Context, app string, jobs []store.Job, faulty []error) {
-	why, err := d.Book.Unserved(ctx, app, jobs)
+	why, err := d.book.Unserved(ctx, app, jobs)
 	for i := range jobs {
 		j := &jobs[i]
 		switch reason := why[registry.BookKeyOf(j)]; {

@@ -82,8 +82,8 @@ func (d *Catalog) CheckKept(ctx context.Context) (err error) {
 	for _, job := range d.kept.begin() {
 		byApp[job.App] = append(byApp[job.App], job)
 	}
-	for _, app := range d.Lists.names() {
-		byApp[app] = append(byApp[app], d.Lists.of(app).jobs...)
+	for _, app := range d.lists.names() {
+		byApp[app] = append(byApp[app], d.lists.of(app).jobs...)
 	}
 	var faults []error
 	for _, app := range slices.Sorted(maps.Keys(byApp)) {
@@ -107,7 +107,7 @@ func (d *Catalog) checksNow() bool { return d.kept.isChecked() && !d.Life.Draini
 
 // generationOf is that of the app's list here; -1 where there is none.
 func (d *Catalog) generationOf(app string) int64 {
-	if w := d.Lists.of(app); w != nil {
+	if w := d.lists.of(app); w != nil {
 		return w.Generation
 	}
 	return -1
@@ -149,7 +149,7 @@ func (m *misspelled) of(jobs []store.Job) error {
 // handler may be about to come or to go. What is unknown then is a warning as for any other app.
 // The store is asked only where this process lacks one.
 func (d *Catalog) misspelt(ctx context.Context, app string, jobs []store.Job, generation int64) (map[string]*misspelled, error) {
-	here := d.Book.Attached.Get(app)
+	here := d.book.Attached.Get(app)
 	if here == nil {
 		return nil, nil
 	}
@@ -161,7 +161,7 @@ func (d *Catalog) misspelt(ctx context.Context, app string, jobs []store.Job, ge
 	if len(lacks) == 0 || len(d.Cfg.HTTP.Tokens[app]) > 0 { // with a token of its own the app may have executors elsewhere
 		return nil, nil
 	}
-	if elsewhere, err := d.Book.HasRemote(ctx, app); err != nil || elsewhere {
+	if elsewhere, err := d.book.HasRemote(ctx, app); err != nil || elsewhere {
 		return nil, err
 	}
 	others, beside, err := d.besides(ctx, app, generation)

@@ -45,8 +45,8 @@ func (d *pruner) every() time.Duration {
 
 // look looks after the lists of all apps, and returns how long to wait for the next time.
 func (d *pruner) look(ctx context.Context) (time.Duration, error) {
-	apps := d.s.Lists.names()
-	if len(apps) == 0 || d.s.Lists.rows.Load() == 0 || d.s.Life.Draining.Load() {
+	apps := d.s.lists.names()
+	if len(apps) == 0 || d.s.lists.rows.Load() == 0 || d.s.Life.Draining.Load() {
 		return loop.Forever, nil
 	}
 	var errs []error
@@ -64,15 +64,15 @@ func (d *pruner) look(ctx context.Context) (time.Duration, error) {
 // lookAt has its turn among the calls of EnsureJobs, so that it puts no former list.
 func (d *pruner) lookAt(ctx context.Context, app string, a *appDuty) error {
 	s := d.s
-	release, err := s.Lists.take(ctx)
+	release, err := s.lists.take(ctx)
 	if err != nil {
 		return err
 	}
 	var changed []store.Job
 	defer func() { warnOfReadings(s.Logger, s.Clock.Now(), changed...) }() // when the turn is over
 	defer release()
-	w := s.Lists.of(app)
-	if row := s.Lists.rows.Load(); a.put != w || a.row != row {
+	w := s.lists.of(app)
+	if row := s.lists.rows.Load(); a.put != w || a.row != row {
 		if _, err := loop.Call(ctx, func(ctx context.Context) (store.ListHead, error) {
 			return s.putList(ctx, w, store.ApplyNever, store.ListHead{})
 		}); err != nil {
@@ -186,9 +186,9 @@ func (d *pruner) applyAgain(ctx context.Context, w *appList, a *appDuty, view *s
 		return n.Incarnation != d.s.Leases.Incarnation && (n.Generation > w.Generation || n.Generation == head.Generation && n.Digest == head.Digest)
 	})
 	how, finish := store.ApplyInstead, false
-	if d.s.Lists.unfinished[w.App] {
+	if d.s.lists.unfinished[w.App] {
 		finish = w.applies(head)
-		if !d.s.Lists.put[w.App] && (head == store.ListHead{} || w.Generation > head.Generation) {
+		if !d.s.lists.put[w.App] && (head == store.ListHead{} || w.Generation > head.Generation) {
 			how, finish = store.ApplyNewer, true
 		}
 	}

@@ -25,8 +25,8 @@ type Stall struct {
 	Err   error     // the last of them
 }
 
-// Note notes how a time has ended that began at began, and reports whether it has failed.
-func (s *Stalls) Note(what string, began time.Time, err error) (failed bool) {
+// note notes how a time has ended that began at began, and reports whether it has failed.
+func (s *Stalls) note(what string, began time.Time, err error) (failed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
@@ -69,6 +69,6 @@ func (c *Core) Watched(d loop.Duty) loop.Duty {
 // NoteStall notes how a time of a duty has ended, unless it was ended with ctx.
 func (c *Core) NoteStall(ctx context.Context, what string, began time.Time, err error) {
 	if ctx.Err() == nil {
-		c.Life.Wakes.Waiting.PokeIf(c.Life.Stalls.Note(what, began, err))
+		c.Life.Wakes.Waiting.PokeIf(c.Life.Stalls.note(what, began, err))
 	}
 }

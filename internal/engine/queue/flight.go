@@ -155,10 +155,8 @@ func (u *inFlight) MarkSent(flights ...*Flight) []*Flight {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.DeleteFunc(flights, func(f *Flight) bool {
-		if !f.state.killed && !f.state.landed {
-			f.state.sent = true
-		}
-		return !f.state.sent
+		f.state.sent = f.state.sent || !f.state.killed && !f.state.landed
+		return f.state.killed || f.state.landed
 	})
 }
 

@@ -18,10 +18,10 @@ import (
 
 // Addresses knows which addresses may run a handler of an app.
 type Addresses struct {
-	S        *core.Core
+	s        *core.Core
 	Attached *AttachedSet
 	Remotes  *Remotes
-	Users    *UserCalls                  // of a registry of the user's
+	users    *UserCalls                  // of a registry of the user's
 	Register func(context.Context) error // registers this node's executors there
 	Memory   *Memory
 	turns    turns // of those who ask about an app
@@ -29,7 +29,7 @@ type Addresses struct {
 
 // NewAddresses makes it; register registers this node's executors in a registry of the user's.
 func NewAddresses(s *core.Core, attached *AttachedSet, remotes *Remotes, users *UserCalls, register func(context.Context) error, memory *Memory) *Addresses {
-	return &Addresses{S: s, Attached: attached, Remotes: remotes, Users: users, Register: register, Memory: memory}
+	return &Addresses{s: s, Attached: attached, Remotes: remotes, users: users, Register: register, Memory: memory}
 }
 
 // BookKeyOf is what a job's addresses go by.
@@ -60,7 +60,7 @@ func (b *Addresses) Lookup(ctx context.Context, job *store.Job, given []string) 
 	}
 	now, version := time.Now(), b.Memory.AsOf()
 	e, err := loop.Call(ctx, func(ctx context.Context) (bookEntry, error) { return b.read(ctx, key) })
-	if err == nil && len(e.Addrs) == 0 && b.S.Cfg.AsksRegistry(key.App) && b.Attached.Unregistered(key.App) {
+	if err == nil && len(e.Addrs) == 0 && b.s.Cfg.AsksRegistry(key.App) && b.Attached.Unregistered(key.App) {
 		// A registry of the user's has not heard of this node's executor yet; the
 		// run would be refused for good.
 		e, err = loop.Call(ctx, func(ctx context.Context) (bookEntry, error) {
@@ -139,7 +139,7 @@ func (b *Addresses) Unserved(ctx context.Context, app string, jobs []store.Job) 
 		return why, nil
 	}
 	why, err := loop.Call(ctx, read)
-	if err == nil && len(why) > 0 && b.S.Cfg.AsksRegistry(app) && b.Attached.Unregistered(app) {
+	if err == nil && len(why) > 0 && b.s.Cfg.AsksRegistry(app) && b.Attached.Unregistered(app) {
 		if err := b.Register(ctx); err != nil {
 			return nil, err
 		}
@@ -194,15 +194,15 @@ func (b *Addresses) Ask(ctx context.Context, app string) (Answer, error) {
 		return last, nil // of one who has begun to ask since
 	}
 	last.Stale = stale
-	known = known && now.Sub(last.at) < b.S.Cfg.Cluster.Dead
+	known = known && now.Sub(last.at) < b.s.Cfg.Cluster.Dead
 	if known && last.Stale != nil {
 		return last, nil
 	}
 	quick, cancel := ctx, context.CancelFunc(func() {})
 	if known {
 		patience := addressPatience
-		if b.S.Cfg.AsksRegistry(app) {
-			patience += b.S.Cfg.Limits.RouteTimeout
+		if b.s.Cfg.AsksRegistry(app) {
+			patience += b.s.Cfg.Limits.RouteTimeout
 		}
 		quick, cancel = context.WithTimeout(ctx, patience)
 	}
@@ -216,7 +216,7 @@ func (b *Addresses) Ask(ctx context.Context, app string) (Answer, error) {
 	if !known || ctx.Err() != nil {
 		return Answer{}, err
 	}
-	b.S.Logger.Warn("xxljob: address lookup failed; using the last known addresses", "app", app, "age", now.Sub(last.at), "error", err)
+	b.s.Logger.Warn("xxljob: address lookup failed; using the last known addresses", "app", app, "age", now.Sub(last.at), "error", err)
 	b.Memory.noAnswer(silent, err)
 	last.Stale = err
 	return last, nil
@@ -225,20 +225,20 @@ func (b *Addresses) Ask(ctx context.Context, app string) (Answer, error) {
 // askNow says with an error who is silent: all apps are in the same tables of the store,
 // but a registry of the user's may fail for one of them.
 func (b *Addresses) askNow(ctx context.Context, app string) (a Answer, silent string, err error) {
-	group, err := b.S.Store.Group(ctx, app)
+	group, err := b.s.Store.Group(ctx, app)
 	switch {
 	case err == nil && group.Manual:
 		return Answer{Addrs: group.Addresses, Manual: true}, "", nil
 	case err != nil && !errs.IsNotFound(err):
 		return Answer{}, "", err
 	}
-	if b.S.Cfg.AsksRegistry(app) {
-		addrs, err := b.Users.lookup(ctx, app)
+	if b.s.Cfg.AsksRegistry(app) {
+		addrs, err := b.users.lookup(ctx, app)
 		return Answer{Addrs: addrs}, app, err
 	}
 	// Where the store's clock has just stepped ahead, its registrations look older than they are.
-	regs, err := b.S.Store.Addresses(ctx, app, b.S.Cfg.Cluster.Dead+b.S.Clock.Leapt(b.S.Cfg.Cluster.Dead))
-	return registered(regs, b.S.Clock.Now()), "", err
+	regs, err := b.s.Store.Addresses(ctx, app, b.s.Cfg.Cluster.Dead+b.s.Clock.Leapt(b.s.Cfg.Cluster.Dead))
+	return registered(regs, b.s.Clock.Now()), "", err
 }
 
 // registered is the answer that registrations are.
@@ -265,7 +265,7 @@ func (b *Addresses) Choose(key BookKey, all []string) bookEntry {
 	var e bookEntry
 	able, hasApp := b.able(key, all)
 	bean := key.IsBean()
-	e.Addrs = oneSpelling(b.S.Leases.Undoubted(able))
+	e.Addrs = oneSpelling(b.s.Leases.Undoubted(able))
 	switch {
 	case len(e.Addrs) > 0:
 	case hasApp && !bean:
@@ -303,7 +303,7 @@ func (b *Addresses) able(key BookKey, all []string) (addrs []string, hasApp bool
 			}
 			continue
 		}
-		app, handler := b.S.Leases.Serves(inc, key.App, key.Handler)
+		app, handler := b.s.Leases.Serves(inc, key.App, key.Handler)
 		hasApp = hasApp || app
 		if handler && key.IsBean() {
 			addrs = append(addrs, a)
@@ -334,10 +334,10 @@ func (b *Addresses) ChooseGiven(key BookKey, all, given []string) bookEntry {
 }
 
 func (b *Addresses) AllOf(app string, a Answer) []string {
-	if a.Manual || b.S.Cfg.AsksRegistry(app) {
+	if a.Manual || b.s.Cfg.AsksRegistry(app) {
 		return a.Addrs
 	}
-	return append(slices.Clone(a.Addrs), b.S.Leases.LocalAddresses(app)...)
+	return append(slices.Clone(a.Addrs), b.s.Leases.LocalAddresses(app)...)
 }
 
 // Possible are the addresses that a run of a job may be sent to, sorted: those of nodes

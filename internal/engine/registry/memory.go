@@ -15,7 +15,7 @@ import (
 // concurrent use.
 type Memory struct {
 	dead     time.Duration // Config.Cluster.Dead
-	News     loop.Wake     // something has come or gone
+	wake     loop.Wake     // something has come or gone
 	Liveness *liveness     // of addresses at which accepted runs are
 
 	mu         sync.Mutex
@@ -29,7 +29,7 @@ type Memory struct {
 
 // NewMemory makes it; news is woken where something has come or gone.
 func NewMemory(dead time.Duration, news loop.Wake) *Memory {
-	return &Memory{dead: dead, News: news, news: map[string]bool{}, Liveness: newLiveness(dead), entries: map[BookKey]bookEntry{}, last: map[string]Answer{}, silent: map[string]silence{}}
+	return &Memory{dead: dead, wake: news, news: map[string]bool{}, Liveness: newLiveness(dead), entries: map[BookKey]bookEntry{}, last: map[string]Answer{}, silent: map[string]silence{}}
 }
 
 // silence is an answer that has not come.
@@ -120,7 +120,7 @@ func (m *Memory) ForgetApp(app string) {
 	m.version++
 	delete(m.silent, app) // ask anew
 	m.news[app] = true
-	m.News.Poke()
+	m.wake.Poke()
 }
 
 // takeNews are the apps whose executors have come or gone since it was called last.
@@ -132,8 +132,8 @@ func (m *Memory) takeNews() []string {
 	return apps
 }
 
-// HeardLately reports whether an app had addresses when they were asked for last, not long ago.
-func (m *Memory) HeardLately(app string, within time.Duration) bool {
+// heardLately reports whether an app had addresses when they were asked for last, not long ago.
+func (m *Memory) heardLately(app string, within time.Duration) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a, asked := m.last[app]
@@ -174,7 +174,7 @@ func (m *Memory) Forget() {
 	}
 	m.version++
 	clear(m.silent) // ask anew
-	m.News.Poke()
+	m.wake.Poke()
 }
 
 // Cached is what was read a moment ago. Finding no address is not remembered: the run

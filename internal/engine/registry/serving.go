@@ -23,10 +23,10 @@ import (
 // looking for it.
 type Serving struct {
 	*core.Core
-	Book   *Addresses
-	Own    *executor.Executor
-	Admit  func(app string)     // lets the runs go on that wait for an executor of an app
-	Parked func(app string) int // how many do
+	book     *Addresses
+	executor *executor.Executor
+	admit    func(app string)     // lets the runs go on that wait for an executor of an app
+	parked   func(app string) int // how many do
 
 	any  atomic.Bool   // there is an absence
 	back atomic.Bool   // see LookBack
@@ -56,7 +56,7 @@ type absence struct {
 // NewServing makes it. admit lets the runs go on that wait for an executor of an app, and parked is how
 // many do.
 func NewServing(s *core.Core, book *Addresses, own *executor.Executor, admit func(app string), parked func(app string) int) *Serving {
-	return &Serving{Core: s, Book: book, Own: own, Admit: admit, Parked: parked, absent: map[string]*absence{}, told: map[string]store.ServedBy{}, unsaid: map[string]store.Served{}, here: map[string]bool{}, doubts: map[string]time.Time{}}
+	return &Serving{Core: s, book: book, executor: own, admit: admit, parked: parked, absent: map[string]*absence{}, told: map[string]store.ServedBy{}, unsaid: map[string]store.Served{}, here: map[string]bool{}, doubts: map[string]time.Time{}}
 }
 
 // Turn changes whenever an app is served again: jobs that waited for that may be planned.
@@ -82,7 +82,7 @@ func (s *Serving) HoldsUp(ctx context.Context, job *store.Job) bool {
 	}
 	x := s.of(job.App)
 	if x == nil {
-		if s.Cfg.AsksRegistry(job.App) || s.isAttached(job.App) || s.Book.Memory.HeardLately(job.App, s.Cfg.Cluster.Beat) {
+		if s.Cfg.AsksRegistry(job.App) || s.isAttached(job.App) || s.book.Memory.heardLately(job.App, s.Cfg.Cluster.Beat) {
 			return false // the start loop asks a registry of the user's, which may hang
 		}
 		if s.isPlannable(job) {
@@ -259,7 +259,7 @@ func (s *Serving) saw(app string, by store.ServedBy) {
 	}
 	s.turn.Add(1)
 	s.Life.Wakes.Scan.Poke()
-	s.Admit(app)
+	s.admit(app)
 	s.Core.Troubles.End(store.TroubleNoExecutor, s.Clock.Now(), store.Trouble{App: app}) // also of a run that was refused
 }
 
@@ -268,25 +268,25 @@ func (s *Serving) isAttached(app string) bool {
 	if s.Leases.HasElsewhere(app) {
 		return true
 	}
-	e := s.Book.Attached.Get(app)
+	e := s.book.Attached.Get(app)
 	switch {
 	case e == nil || s.Life.Draining.Load():
 		return false
-	case e != core.Executor(s.Own) || s.own.Load():
+	case e != core.Executor(s.executor) || s.own.Load():
 		return true
 	}
-	has := len(s.Own.Handlers()) > 0 // none goes away again
+	has := len(s.executor.Handlers()) > 0 // none goes away again
 	s.own.Store(has)
 	return has
 }
 
 // look asks whether somebody serves an app, and notes the answer.
 func (s *Serving) look(ctx context.Context, app string) (served bool, err error) {
-	a, err := loop.Call(ctx, func(ctx context.Context) (Answer, error) { return s.Book.Ask(ctx, app) })
+	a, err := loop.Call(ctx, func(ctx context.Context) (Answer, error) { return s.book.Ask(ctx, app) })
 	if err != nil {
 		return false, err
 	}
-	switch all := s.Book.AllOf(app, a); {
+	switch all := s.book.AllOf(app, a); {
 	case len(all) > 0 && !s.Cfg.AsksRegistry(app) && s.isAttached(app):
 		s.saw(app, store.ServedAttached)
 		return true, nil
@@ -371,7 +371,7 @@ func (s *Serving) once(ctx context.Context) (time.Duration, error) {
 	if s.Life.Draining.Load() || !s.back.Load() {
 		return loop.Forever, nil // it would take its own executors for gone, or note that they are there
 	}
-	news, gone := s.Book.Memory.takeNews(), s.comeAndGone()
+	news, gone := s.book.Memory.takeNews(), s.comeAndGone()
 	failed := s.tell(ctx)
 	for _, app := range gone {
 		_, err := s.look(ctx, app)
@@ -480,7 +480,7 @@ func (s *Serving) goOn() {
 	}
 	s.mu.Unlock()
 	for _, app := range over {
-		s.Admit(app)
+		s.admit(app)
 	}
 }
 
@@ -497,7 +497,7 @@ func (s *Serving) say() {
 	defer s.mu.Unlock()
 	now := time.Now()
 	for app, x := range s.absent {
-		runs := s.Parked(app)
+		runs := s.parked(app)
 		switch {
 		case x.jobs+runs == 0:
 			if x.waits = (time.Time{}); !x.said.IsZero() {

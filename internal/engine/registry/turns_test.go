@@ -57,10 +57,8 @@ func (c *crowded) Addresses(ctx context.Context, app string, _ time.Duration) ([
 func TestAddressesAreReadOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &crowded{}
-		b := &registry.Addresses{
-			S:        &core.Core{Cfg: core.Config{}.WithDefaults(), Store: st, Logger: slog.New(slog.DiscardHandler), Clock: &core.Clock{}, Leases: &lease.Leases{}},
-			Attached: &registry.AttachedSet{}, Memory: registry.NewMemory(time.Minute, loop.NewWake()),
-		}
+		all := &core.Core{Cfg: core.Config{}.WithDefaults(), Store: st, Logger: slog.New(slog.DiscardHandler), Clock: &core.Clock{}, Leases: &lease.Leases{}}
+		b := registry.NewAddresses(all, &registry.AttachedSet{}, nil, nil, nil, registry.NewMemory(time.Minute, loop.NewWake()))
 		ask := func(ctx context.Context, asks int) (answers, failed int) {
 			var all sync.WaitGroup
 			var mu sync.Mutex

@@ -69,11 +69,11 @@ func (u *unserved) once(ctx context.Context) (time.Duration, error) {
 				continue
 			}
 		}
-		a, err := loop.Call(ctx, func(ctx context.Context) (Answer, error) { return u.Book.Ask(ctx, app) })
+		a, err := loop.Call(ctx, func(ctx context.Context) (Answer, error) { return u.book.Ask(ctx, app) })
 		switch {
 		case ctx.Err() != nil:
 			return 0, ctx.Err()
-		case err != nil || a.Stale != nil || len(u.Book.AllOf(app, a)) > 0: // or it is not known
+		case err != nil || a.Stale != nil || len(u.book.AllOf(app, a)) > 0: // or it is not known
 			delete(jobs, app)
 		case u.since[app].IsZero():
 			u.since[app] = now

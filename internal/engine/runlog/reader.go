@@ -39,16 +39,16 @@ type Reader struct {
 	*core.Core
 	Desk     *Desk
 	calls    *calls
-	Attached *registry.AttachedSet
-	Book     *registry.Addresses
+	attached *registry.AttachedSet
+	book     *registry.Addresses
 	Heard    func(store.Run, wire.Progress) // how far a run is, by its executor
-	Written  logSource                      // nil for none
+	written  logSource                      // nil for none
 }
 
 // NewReader makes it, with a desk at which answers of other nodes arrive.
 func NewReader(s *core.Core, attached *registry.AttachedSet, book *registry.Addresses, panics *guard.Log) *Reader {
 	desk := newDesk()
-	return &Reader{Core: s, Desk: desk, calls: &calls{desk: desk}, Attached: attached, Book: book, Written: newSource(s, panics)}
+	return &Reader{Core: s, Desk: desk, calls: &calls{desk: desk}, attached: attached, book: book, written: newSource(s, panics)}
 }
 
 func (l *Reader) Log(ctx context.Context, runID int64, fromLine int) (wire.LogResult, error) {
@@ -98,8 +98,8 @@ func (l *Reader) read(ctx context.Context, runID int64, from int) (wire.LogResul
 // is, goes to said.
 func (l *Reader) logOf(ctx context.Context, run store.Run, from int, said *wire.Progress) (store.Answer, error) {
 	inc, local := store.LocalIncarnation(run.Address)
-	if local && l.Written != nil {
-		if res, has, err := l.Written.read(ctx, run, from); has || err != nil {
+	if local && l.written != nil {
+		if res, has, err := l.written.read(ctx, run, from); has || err != nil {
 			return store.Answer{ToLine: res.ToLineNum, Content: res.LogContent, IsEnd: res.IsEnd}, err
 		}
 	}
@@ -140,12 +140,12 @@ func logResult(run store.Run, from int, a store.Answer) (wire.LogResult, error) 
 
 // logElsewhere reads lines at the remote executor that the run was sent to.
 func (l *Reader) logElsewhere(ctx context.Context, run store.Run, from int, said *wire.Progress) (store.Answer, error) {
-	exec, err := l.Book.CalledAt(ctx, run)
+	exec, err := l.book.CalledAt(ctx, run)
 	if err != nil {
 		return store.Answer{}, noLog(err.Error())
 	}
 	a, err := l.calls.ask(ctx, exec, run, from, said)
-	for try := 1; err == nil && !hasLines(a) && l.Book.IsShared(run); try++ {
+	for try := 1; err == nil && !hasLines(a) && l.book.IsShared(run); try++ {
 		if try >= logTries {
 			return store.Answer{}, errSeveral()
 		}
@@ -167,7 +167,7 @@ func hasLines(a store.Answer) bool {
 
 // logHere reads lines at the executor of this process.
 func (l *Reader) logHere(ctx context.Context, run store.Run, from int, said *wire.Progress) (store.Answer, error) {
-	exec := l.Attached.Get(run.App)
+	exec := l.attached.Get(run.App)
 	if exec == nil {
 		return store.Answer{Refusal: "app " + run.App + " is not attached any more"}, nil
 	}
