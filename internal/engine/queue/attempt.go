@@ -269,7 +269,7 @@ func (q *Queue) isNewBehind(en *Item) bool {
 func (q *Queue) LateByRouter(jobID int64) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	late := q.Due.lenOf(ForRouter(jobID)) + q.Due.lenOf(ForEarlier(jobID))
+	late := q.Due.lenOf(ForRouter(jobID)) + q.Due.lenOf(forEarlier(jobID))
 	for _, id := range q.InFlight.retries.of[jobID] {
 		if retry := q.Held.runs.Of(id); retry != nil && retry.due {
 			late += q.Due.lenOf(WaitKey{kind: kindRun, runID: id})
