@@ -121,37 +121,43 @@ func (x *site) changingOne(pattern string) (string, url.Values) {
 			must(x.T, x.s.StopJob(x.Context(), job.ID))
 		}
 	}
-	x.victims(pattern)
+	token := x.victims(pattern)
 	run := must1(x.store.Runs(x.Context(), xxljob.RunFilter{JobID: job.ID, Limit: 1}))[0]
 	id, about := itoa(job.ID), job.ID
 	if strings.HasPrefix(pattern, "runs/") {
 		id, about = itoa(run.ID), run.ID
 	}
 	forms := map[string]url.Values{
-		"setup":            setupForm("AAAA", "eve", password),
-		"login":            {"name": {"root"}, "password": {password}},
-		"logout":           {},
-		"password":         newPassword,
-		"sessions":         {"all": {"1"}},
-		"users/new":        {"name": {"planted"}, "title": {"Eve"}, "admin": {"1"}},
-		"users/edit":       {"name": {"victim"}, "version": {"1"}, "admin": {"1"}},
-		"users/password":   {"name": {"victim"}, "version": {"1"}},
-		"users/sessions":   {"name": {"victim"}, "all": {"1"}},
-		"users/remove":     {"name": {"victim"}, "version": {"1"}},
-		"tokens":           {"name": {"planted"}, "apps": {"orders"}, "for": {"720h0m0s"}},
-		"tokens/remove":    {"name": {"victim"}},
-		"look":             {"language": {"zh-TW"}, "theme": {"dark"}},
-		"jobs/new":         {"name": {"planted"}, "app": {"orders"}, "handler": {"work"}, "type": {"NONE"}},
-		"jobs/bulk":        {"do": {"stop"}, "sure": {"yes"}, "id": {id}},
-		"runs/bulk":        {"do": {"kill"}, "id": {id}, "sure": {"yes"}},
-		"jobs/{id}/edit":   {"version": {itoa(job.Version)}, "author": {"eve"}},
-		"jobs/{id}/remove": {"name": {job.Name}},
-		"jobs/{id}/mute":   {"for": {"1h0m0s"}},
-		"mute":             {"for": {"1h0m0s"}, "key": {"no-executor/orders"}},
+		"setup":                 setupForm("AAAA", "eve", password),
+		"login":                 {"name": {"root"}, "password": {password}},
+		"logout":                {},
+		"password":              newPassword,
+		"sessions":              {"all": {"1"}},
+		"users/new":             {"name": {"planted"}, "title": {"Eve"}, "admin": {"1"}},
+		"users/edit":            {"name": {"victim"}, "version": {"1"}, "admin": {"1"}},
+		"users/password":        {"name": {"victim"}, "version": {"1"}},
+		"users/sessions":        {"name": {"victim"}, "all": {"1"}},
+		"users/remove":          {"name": {"victim"}, "version": {"1"}},
+		"users/tokens/remove":   {"name": {"victim"}},
+		"account/tokens":        {"name": {"planted"}, "for": {"720h0m0s"}},
+		"account/tokens/remove": {},
+		"tokens":                {"name": {"planted"}, "apps": {"orders"}, "for": {"720h0m0s"}},
+		"tokens/remove":         {"name": {"victim"}},
+		"look":                  {"language": {"zh-TW"}, "theme": {"dark"}},
+		"jobs/new":              {"name": {"planted"}, "app": {"orders"}, "handler": {"work"}, "type": {"NONE"}},
+		"jobs/bulk":             {"do": {"stop"}, "sure": {"yes"}, "id": {id}},
+		"runs/bulk":             {"do": {"kill"}, "id": {id}, "sure": {"yes"}},
+		"jobs/{id}/edit":        {"version": {itoa(job.Version)}, "author": {"eve"}},
+		"jobs/{id}/remove":      {"name": {job.Name}},
+		"jobs/{id}/mute":        {"for": {"1h0m0s"}},
+		"mute":                  {"for": {"1h0m0s"}, "key": {"no-executor/orders"}},
 	}
 	form, known := forms[pattern]
 	if !known {
 		form = url.Values{}
+	}
+	if token != "" {
+		form.Set("id", token)
 	}
 	return pathOf(pattern, about), form
 }
@@ -177,6 +183,9 @@ func (x *site) whole() string {
 		fmt.Fprintf(&b, "user %s v%d %s ", u.Name, u.Version, u.Settings)
 		for _, s := range must1(x.store.Sessions(ctx, u.Name, anHour)) {
 			fmt.Fprintf(&b, "session %d ", s.ID)
+		}
+		for _, k := range must1(x.store.Tokens(ctx, u.Name)) {
+			fmt.Fprintf(&b, "token %d ", k.ID)
 		}
 	}
 	fmt.Fprintf(&b, "entries %d", len(must1(x.store.SearchChanges(ctx, xxljob.ChangeSearch{Limit: 1000})).Changes))

@@ -114,6 +114,11 @@ func (p *page) Object(c xxljob.Change) template.HTML {
 		kind = p.T(key)
 	}
 	name := c.ObjectID
+	if c.Object == store.ObjectToken {
+		var made struct{ Name string }
+		_ = json.Unmarshal([]byte(cmp.Or(c.After, c.Before)), &made)
+		name = cmp.Or(made.Name, name)
+	}
 	if b, is := p.Body.(changesPage); is && (c.Object == store.ObjectJob || c.Object == store.ObjectRun) {
 		var gone struct{ Name string } // what was removed is told in its entry
 		_ = json.Unmarshal([]byte(c.Before), &gone)
@@ -167,6 +172,9 @@ func (p *page) Diff(c xxljob.Change) []difference {
 	slices.Sort(names)
 	var list []difference
 	for _, name := range names[:min(len(names), mostOfFields)] {
+		if c.Object == store.ObjectToken && name == "Name" { // which it is called by
+			continue
+		}
 		was, had := before[name]
 		is, has := after[name]
 		text, label := valueText, p.fieldName(name)

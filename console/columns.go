@@ -102,6 +102,14 @@ var tables = map[string]tableOf{
 		{Name: "by", Key: "tokens.by", drop: 1},
 		{Name: "end", Key: "row.menu", Unseen: true},
 	}},
+	"usertokens": {columns: []column{
+		{Name: "name", Key: "tokens.name"},
+		{Name: "apps", Key: "tokens.apps.short"},
+		{Name: "until", Key: "tokens.until"},
+		{Name: "used", Key: "tokens.used"},
+		{Name: "added", Key: "users.added", drop: 1},
+		{Name: "end", Key: "row.menu", Unseen: true},
+	}},
 	"sessions": {columns: []column{
 		{Name: "began", Key: "session.began"},
 		{Name: "seen", Key: "session.seen"},

@@ -40,6 +40,8 @@ func (p *page) fieldName(name string) string {
 		return p.T("field.passwordset")
 	case "RetryBackoff":
 		return p.T("field.retrybackoff")
+	case "User":
+		return p.T("object.user")
 	case "Apps":
 		return p.T("field.apps")
 	case "Expires":

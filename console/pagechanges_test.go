@@ -18,25 +18,28 @@ import (
 func formsOf(b *browser, j xxljob.Job, r xxljob.Run) map[string]url.Values {
 	job, run := itoa(j.ID), itoa(r.ID)
 	return map[string]url.Values{
-		"jobs/new":          with(b.newForm(), "name", "added beside "+job),
-		"jobs/{id}/edit":    with(b.get("jobs/"+job+"/edit").filled("jobform"), "author", "somebody"),
-		"jobs/{id}/remove":  {"name": {j.Name}},
-		"jobs/{id}/start":   {},
-		"jobs/{id}/stop":    {},
-		"jobs/{id}/trigger": {},
-		"jobs/bulk":         {"do": {"stop"}, "sure": {"yes"}, "id": {job}},
-		"runs/bulk":         {"do": {"kill"}, "ids": {run}, "sure": {"yes"}},
-		"runs/{id}/kill":    {},
-		"runs/{id}/again":   {},
-		"jobs/{id}/mute":    {"for": {"1h0m0s"}},
-		"users/new":         {"name": {"user-" + job}, "title": {"Somebody"}, "app": {"orders", ""}, "role": {"viewer", "none"}},
-		"users/edit":        {"name": {"victim"}, "version": {"1"}, "title": {"Another"}},
-		"users/password":    {"name": {"victim"}, "version": {"1"}},
-		"users/sessions":    {"name": {"victim"}, "all": {"1"}},
-		"users/remove":      {"name": {"victim"}, "version": {"1"}},
-		"tokens":            {"name": {"token of " + job}, "apps": {"orders"}, "for": {"720h0m0s"}},
-		"tokens/remove":     {"name": {"victim"}},
-		"mute":              {"for": {"1h0m0s"}, "key": {"no-executor/orders"}},
+		"jobs/new":              with(b.newForm(), "name", "added beside "+job),
+		"jobs/{id}/edit":        with(b.get("jobs/"+job+"/edit").filled("jobform"), "author", "somebody"),
+		"jobs/{id}/remove":      {"name": {j.Name}},
+		"jobs/{id}/start":       {},
+		"jobs/{id}/stop":        {},
+		"jobs/{id}/trigger":     {},
+		"jobs/bulk":             {"do": {"stop"}, "sure": {"yes"}, "id": {job}},
+		"runs/bulk":             {"do": {"kill"}, "ids": {run}, "sure": {"yes"}},
+		"runs/{id}/kill":        {},
+		"runs/{id}/again":       {},
+		"jobs/{id}/mute":        {"for": {"1h0m0s"}},
+		"users/new":             {"name": {"user-" + job}, "title": {"Somebody"}, "app": {"orders", ""}, "role": {"viewer", "none"}},
+		"users/edit":            {"name": {"victim"}, "version": {"1"}, "title": {"Another"}},
+		"users/password":        {"name": {"victim"}, "version": {"1"}},
+		"users/sessions":        {"name": {"victim"}, "all": {"1"}},
+		"users/remove":          {"name": {"victim"}, "version": {"1"}},
+		"users/tokens/remove":   {"name": {"victim"}}, // and the id that victims returns
+		"account/tokens":        {"name": {"token of " + job}, "apps": {"orders"}, "for": {"720h0m0s"}},
+		"account/tokens/remove": {},
+		"tokens":                {"name": {"token of " + job}, "apps": {"orders"}, "for": {"720h0m0s"}},
+		"tokens/remove":         {"name": {"victim"}},
+		"mute":                  {"for": {"1h0m0s"}, "key": {"no-executor/orders"}},
 	}
 }
 
@@ -96,7 +99,7 @@ func testEachChangeWhileTheStoreFails(t *testing.T) {
 				do()
 				remove()
 				what := fmt.Sprintf("%s while %s fails, before %v", rt.Pattern, method, fault.Before)
-				writes := slices.Contains([]string{"AddJob", "EditJob", "RemoveJob", "AddRun", "AddAhead", "Kill", "PutMute", "AddAppToken", "RemoveAppToken", "AddUser", "UpdateUser", "RemoveUser"}, method)
+				writes := slices.Contains([]string{"AddJob", "EditJob", "RemoveJob", "AddRun", "AddAhead", "Kill", "PutMute", "AddAppToken", "RemoveAppToken", "AddToken", "AddUser", "UpdateUser", "RemoveUser"}, method)
 				said := strings.Contains(root.text(), "may or may not have been")
 				done := root.res.StatusCode == http.StatusSeeOther || strings.Contains(root.body, `class="secret"`) // what has failed was no more than a warning's
 				if is := changed(); is != (writes && fault.After || done) || said == done {
@@ -114,7 +117,7 @@ func (x *site) state() string {
 	runs := must1(x.store.Runs(x.Context(), xxljob.RunFilter{Limit: 1000}))
 	users := ""
 	for _, u := range must1(x.store.Users(x.Context(), "", 1000)) {
-		users += fmt.Sprint(u.Name, u.Version)
+		users += fmt.Sprint(u.Name, u.Version, len(must1(x.store.Tokens(x.Context(), u.Name))))
 	}
 	return fmt.Sprint(jobs, runs, x.mutes(), x.appTokens(), users)
 }

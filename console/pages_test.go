@@ -292,7 +292,7 @@ func testEachPageWhileTheStoreFails(t *testing.T) {
 			status, said := 503, "The store has reported an error."
 			switch root.get(page); {
 			case chooses(page) && (method == "JobValues" || method == "Groups"): // apps to choose from are a help
-				status, said = 200, map[bool]string{true: "New token", false: "Role in an app"}[page == "tokens"]
+				status, said = 200, map[bool]string{true: "New token", false: "Role in an app"}[strings.HasSuffix(page, "tokens")]
 			case page == "overview" && root.res.StatusCode == 200: // what is beside that which needs attention
 				status, said = 200, "could not be read"
 			case strings.HasPrefix(page, "runs/") && root.res.StatusCode == 200: // that of the log is said in its place
@@ -311,7 +311,7 @@ func testEachPageWhileTheStoreFails(t *testing.T) {
 
 // chooses reports whether a page has a form of somebody's apps, which offers those that there are.
 func chooses(page string) bool {
-	return page == "users/new" || strings.HasPrefix(page, "users/edit") || page == "tokens"
+	return page == "users/new" || strings.HasPrefix(page, "users/edit") || page == "tokens" || page == "account/tokens"
 }
 
 // counts reports whether a page is a list that says how many there are.

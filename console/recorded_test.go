@@ -15,31 +15,34 @@ import (
 // recorded is what each route that changes anything leaves in the record: the object, the verb, and
 // of which fields there is a value before and after. A route that is not here fails the test.
 var recorded = map[string]string{
-	"setup":             "user add: - → Admin PasswordSet", // with the name that was typed; the session that begins is a part of it
-	"login":             "login login: - → -",
-	"logout":            "login logout: - → -",
-	"look":              "", // how pages look to somebody is nobody else's business
-	"password":          "user update: PasswordSet → PasswordSet",
-	"users/new":         "user add: - → Apps PasswordSet Title",
-	"users/edit":        "user update: Title → Title",
-	"users/password":    "user update: PasswordSet → PasswordSet",
-	"users/sessions":    "session end: Sessions → -",
-	"users/remove":      "user remove: PasswordSet Title → -",
-	"tokens":            "apptoken add: - → Apps Expires",
-	"tokens/remove":     "apptoken remove: Apps Expires → -",
-	"sessions":          "session end: Sessions → -",
-	"jobs/new":          "job add: - → all",
-	"jobs/bulk":         "job stop: Stopped → Stopped",
-	"jobs/{id}/edit":    "job update: Author → Author",
-	"jobs/{id}/remove":  "job remove: all → -",
-	"jobs/{id}/start":   "job start: Stopped → Stopped",
-	"jobs/{id}/stop":    "job stop: Stopped → Stopped",
-	"jobs/{id}/trigger": "run trigger: - → Type",
-	"jobs/{id}/mute":    "mute mute: - → Until",
-	"mute":              "mute mute: - → Until",
-	"runs/bulk":         "run kill: Reason State → Reason State",
-	"runs/{id}/kill":    "run kill: Reason State → Reason State",
-	"runs/{id}/again":   "run again: - → Again Type",
+	"setup":                 "user add: - → Admin PasswordSet", // with the name that was typed; the session that begins is a part of it
+	"login":                 "login login: - → -",
+	"logout":                "login logout: - → -",
+	"account/tokens":        "token add: - → all",
+	"account/tokens/remove": "token remove: all → -",
+	"users/tokens/remove":   "token remove: all → -",
+	"look":                  "", // how pages look to somebody is nobody else's business
+	"password":              "user update: PasswordSet → PasswordSet",
+	"users/new":             "user add: - → Apps PasswordSet Title",
+	"users/edit":            "user update: Title → Title",
+	"users/password":        "user update: PasswordSet → PasswordSet",
+	"users/sessions":        "session end: Sessions → -",
+	"users/remove":          "user remove: PasswordSet Title → -",
+	"tokens":                "apptoken add: - → Apps Expires",
+	"tokens/remove":         "apptoken remove: Apps Expires → -",
+	"sessions":              "session end: Sessions → -",
+	"jobs/new":              "job add: - → all",
+	"jobs/bulk":             "job stop: Stopped → Stopped",
+	"jobs/{id}/edit":        "job update: Author → Author",
+	"jobs/{id}/remove":      "job remove: all → -",
+	"jobs/{id}/start":       "job start: Stopped → Stopped",
+	"jobs/{id}/stop":        "job stop: Stopped → Stopped",
+	"jobs/{id}/trigger":     "run trigger: - → Type",
+	"jobs/{id}/mute":        "mute mute: - → Until",
+	"mute":                  "mute mute: - → Until",
+	"runs/bulk":             "run kill: Reason State → Reason State",
+	"runs/{id}/kill":        "run kill: Reason State → Reason State",
+	"runs/{id}/again":       "run again: - → Again Type",
 }
 
 // TestEachRouteIsRecorded: what changes anything leaves one entry, with who, from where, for which
@@ -119,13 +122,16 @@ func (x *site) aChange(pattern string) (to string, form url.Values, asks *browse
 	}
 	j := x.job("orders", "nightly")
 	r := x.run(j)
-	x.victims(pattern)
+	token := x.victims(pattern)
 	if pattern == "jobs/{id}/start" {
 		must(x.T, x.s.StopJob(x.Context(), j.ID))
 	}
 	form, known := formsOf(root, j, r)[pattern]
 	if !known {
 		x.Fatalf("%s: no form", pattern)
+	}
+	if token != "" {
+		form.Set("id", token)
 	}
 	id := itoa(j.ID)
 	if strings.HasPrefix(pattern, "runs/") {
@@ -143,7 +149,7 @@ func (x *site) refused(pattern string) (list []*browser) {
 	switch pattern {
 	case "setup", "login", "logout", "look", "jobs/bulk", "runs/bulk": // who may do less is told so for each row
 		return list
-	case "password", "sessions": // which are everybody's own
+	case "password", "sessions", "account/tokens", "account/tokens/remove": // which are everybody's own
 		return append(list, x.browser())
 	}
 	return append(list, x.browser(), x.user(console.User{Name: "viewer", Apps: map[string]console.Role{"orders": console.Viewer}}),

@@ -38,6 +38,10 @@ var rights = []expected{
 	{"GET", "account", "", "L222222222221"},
 	{"POST", "password", "", "1555553333331"}, // 422: the password is wrong; 403: a token is no person
 	{"POST", "sessions", "", "1222223333331"},
+	{"GET", "account/tokens", "", "L222222222221"},
+	{"POST", "account/tokens", "", "1555553333331"}, // 422: it is not said for how long; 403: a program makes none
+	{"GET", "account/tokens/remove", "", "L222222222221"},
+	{"POST", "account/tokens/remove", "", "1555553333331"}, // 422: there is no such token
 	{"GET", "", "", "L222222222221"},
 	{"GET", "overview", "", "L222222222221"},
 	{"GET", "jobs", "", "L222222222221"},
@@ -85,6 +89,8 @@ var rights = []expected{
 	{"POST", "users/edit", "", "1333363333331"}, // 400: there is no version
 	{"POST", "users/password", "", "1333323333331"},
 	{"POST", "users/sessions", "", "1333323333331"},
+	{"GET", "users/tokens/remove", "", "L333323332331"},
+	{"POST", "users/tokens/remove", "", "1333353333331"}, // 422: there is no such token
 	{"GET", "users/remove", "", "L333323332331"},
 	{"POST", "users/remove", "", "1333363333331"},
 	{"GET", "tokens", "", "L333323332331"},

@@ -46,7 +46,7 @@ type route struct {
 	of              object
 	serve           func(*request) error
 	long            bool // it may take minutes
-	own             bool // it changes what is the user's own, or ends sessions: not refused where the console is read-only
+	own             bool // it changes what is the user's own, or ends sessions or tokens: not refused where the console is read-only
 	reads           bool // it changes nothing, and is no GET since its form is too long for an address: not refused either
 	only            bool // there with Accounts only
 	keeps           bool // what its form says is kept where it cannot be taken
@@ -110,6 +110,10 @@ func routes() []route {
 		{method: get, pattern: "account", needs: somebody, serve: (*request).account},
 		{method: post, pattern: "password", needs: somebody, serve: (*request).password, own: true, only: true, person: true},
 		{method: post, pattern: "sessions", needs: somebody, serve: (*request).endSessions, own: true, only: true, person: true},
+		{method: get, pattern: "account/tokens", needs: somebody, serve: (*request).userTokens, only: true},
+		{method: post, pattern: "account/tokens", needs: somebody, serve: (*request).addUserToken, only: true, person: true},
+		{method: get, pattern: "account/tokens/remove", needs: somebody, serve: (*request).revokeOwnForm, only: true},
+		{method: post, pattern: "account/tokens/remove", needs: somebody, serve: (*request).revokeOwn, own: true, only: true, person: true},
 		{method: post, pattern: "look", needs: anybody, serve: (*request).setLook, own: true},
 
 		{method: get, pattern: "", needs: somebody, serve: (*request).home},
@@ -160,6 +164,8 @@ func routes() []route {
 		{method: post, pattern: "users/edit", needs: governing, serve: (*request).saveUser, only: true, person: true, rows: true},
 		{method: post, pattern: "users/password", needs: governing, serve: (*request).resetPassword, only: true, person: true},
 		{method: post, pattern: "users/sessions", needs: governing, serve: (*request).endUsersSessions, own: true, only: true, person: true},
+		{method: get, pattern: "users/tokens/remove", needs: governing, serve: (*request).revokeUsersForm, only: true},
+		{method: post, pattern: "users/tokens/remove", needs: governing, serve: (*request).revokeUsers, own: true, only: true, person: true},
 		{method: get, pattern: "users/remove", needs: governing, serve: (*request).removeUserForm, only: true, control: true},
 		{method: post, pattern: "users/remove", needs: governing, serve: (*request).removeUser, only: true, person: true},
 		{method: get, pattern: "tokens", needs: governing, serve: (*request).tokens},

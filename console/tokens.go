@@ -70,11 +70,36 @@ func (q *request) showTokens(status int, p tokensPage, lasts string) (err error)
 			return err
 		}
 	}
-	p.Form.Zone = q.formZone().String()
-	for _, d := range tokenSpans {
-		p.Form.Spans = append(p.Form.Spans, muteSpan{d.String(), q.look.Span(d), d.String() == lasts})
-	}
+	q.offer(&p.Form, lasts)
 	return q.show("tokens", status, p)
+}
+
+// offer fills in what the form offers, with the choice of how long a token lasts.
+func (q *request) offer(f *tokenForm, lasts string) {
+	f.Zone = q.formZone().String()
+	for _, d := range tokenSpans {
+		f.Spans = append(f.Spans, muteSpan{d.String(), q.look.Span(d), d.String() == lasts})
+	}
+}
+
+// typedToken is what somebody has typed who makes a token, and when that one ends; with a fault where the
+// form does not say so.
+func (q *request) typedToken() (f tokenForm, ends time.Time) {
+	f = tokenForm{Name: strings.TrimSpace(q.Field("name")), Apps: strings.TrimSpace(q.Field("apps")), Until: q.Field("until"), Faults: map[string]string{}}
+	lasts, err := time.ParseDuration(q.Field("for"))
+	switch {
+	case f.Until != "":
+		if ends, err = momentIn(f.Until, q.formZone()); err != nil {
+			f.Faults["until"] = q.text("mute.fault.time")
+		} else if !ends.After(time.Now()) {
+			f.Faults["until"] = q.text("mute.fault.past")
+		}
+	case err == nil && slices.Contains(tokenSpans, lasts):
+		ends = time.Now().Add(lasts)
+	default:
+		f.Faults["until"] = q.text("tokens.fault.none")
+	}
+	return f, ends
 }
 
 // addToken makes a token and shows its secret, which nobody sees again.
@@ -82,30 +107,15 @@ func (q *request) addToken() error {
 	if q.appTokens == nil {
 		return notOffered("store.AppTokenKeeper")
 	}
-	f := tokenForm{Name: strings.TrimSpace(q.Field("name")), Apps: strings.TrimSpace(q.Field("apps")), Until: q.Field("until"), Faults: map[string]string{}}
+	f, ends := q.typedToken()
 	refuse := func() error {
 		return q.showTokens(http.StatusUnprocessableEntity, tokensPage{Form: f}, q.Field("for"))
-	}
-	t := store.AppToken{Name: f.Name, Apps: listed(f.Apps)}
-	lasts, err := time.ParseDuration(q.Field("for"))
-	switch {
-	case f.Until != "":
-		if t.Expires, err = momentIn(f.Until, q.formZone()); err != nil {
-			f.Faults["until"] = q.text("mute.fault.time")
-		} else if !t.Expires.After(time.Now()) {
-			f.Faults["until"] = q.text("mute.fault.past")
-		}
-	case err == nil && slices.Contains(tokenSpans, lasts):
-		t.Expires = time.Now().Add(lasts)
-	default:
-		f.Faults["until"] = q.text("tokens.fault.none")
 	}
 	if len(f.Faults) > 0 {
 		return refuse()
 	}
 	secret := store.AppTokenPrefix + login.NewSecret()
-	t.Hash = login.HashOf(secret)
-	t, err = q.appTokens.AddAppToken(q.ctx, t)
+	t, err := q.appTokens.AddAppToken(q.ctx, store.AppToken{Name: f.Name, Apps: listed(f.Apps), Hash: login.HashOf(secret), Expires: ends})
 	switch list := xxljob.FieldErrors(err); {
 	case err == nil:
 		q.Logger.Info("console: a token was made", "token", t.Name, "apps", t.Apps, "user", q.user.Name, "client", q.Client.Text, "request", q.ID)
@@ -154,6 +164,15 @@ func (q *request) tokenNamed(name string) (store.AppToken, error) {
 	return list[at], nil
 }
 
+// revokeView is the question whether a token is to go.
+type revokeView struct {
+	Name, Help string
+	Used       time.Time
+	By         string // who has made it
+	To, Back   string // where the form is sent, and where one goes back to
+	ID, User   string // what the form names beside the name; of a token of a user
+}
+
 // revokeForm asks whether a token is to go.
 func (q *request) revokeForm() error {
 	if q.Query("name") == "" {
@@ -163,7 +182,8 @@ func (q *request) revokeForm() error {
 	if err != nil {
 		return err
 	}
-	return q.show("revoke", http.StatusOK, t)
+	help := q.text("tokens.revoke.help", "apps", strings.Join(t.Apps, ", "))
+	return q.show("revoke", http.StatusOK, revokeView{Name: t.Name, Help: help, Used: t.Used, By: t.By, To: "tokens/remove", Back: "tokens"})
 }
 
 // revokeToken deletes a token.
@@ -179,11 +199,15 @@ func (q *request) revokeToken() error {
 	return q.Redirect(saying("tokens", "revoked"))
 }
 
-// knownApps are apps to choose from: those that there are.
+// KnownApps are apps to choose from: those that there are and the user may see.
 func (p *page) KnownApps() []string {
 	ctx, cancel := context.WithTimeout(p.q.ctx, time.Second)
 	defer cancel()
-	apps, err := p.q.under(ctx).appNames()
+	q := p.q.under(ctx)
+	apps, all, err := q.visibleApps()
+	if err == nil && all {
+		apps, err = q.appNames()
+	}
 	if err != nil {
 		return nil // they are a help, and no more
 	}

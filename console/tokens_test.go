@@ -22,8 +22,9 @@ func (x *site) appTokens() []store.AppToken {
 	return must1(x.store.(store.AppTokenKeeper).AppTokens(x.Context()))
 }
 
-// victims makes what a route is about that is about neither a job nor a run, where it is not there.
-func (x *site) victims(pattern string) {
+// victims makes what a route is about that is about neither a job nor a run, where it is not there, and
+// returns the id of a token of a user where the route is about one.
+func (x *site) victims(pattern string) (token string) {
 	x.Helper()
 	if strings.HasPrefix(pattern, "users/") {
 		if u, err := x.store.User(x.Context(), "victim"); err == nil {
@@ -35,6 +36,15 @@ func (x *site) victims(pattern string) {
 	if pattern == "tokens/remove" {
 		_, _ = x.store.(store.AppTokenKeeper).AddAppToken(x.Context(), store.AppToken{Name: "victim", Apps: []string{"orders", "billing"}, Hash: console.HashOf("victim"), Expires: time.Now().Add(time.Hour)})
 	}
+	owner, has := map[string]string{"users/tokens/remove": "victim", "account/tokens/remove": "root"}[pattern]
+	if !has {
+		return ""
+	}
+	list := must1(x.store.Tokens(x.Context(), owner))
+	if len(list) == 0 {
+		list = append(list, must1(x.store.AddToken(x.Context(), store.Token{User: owner, Name: "victim", Grants: store.Grants{Admin: true, Apps: map[string]string{"*": "editor"}}, Hash: console.HashOf("of the victim"), Expires: time.Now().Add(time.Hour)})))
+	}
+	return itoa(list[0].ID)
 }
 
 // TestTokens: an admin makes a token, sees its secret once, and revokes it; what is kept of it is its hash.

@@ -49,6 +49,7 @@ type userPage struct {
 	Faults    map[string]string
 	Secret    string // the first password, which is shown this once
 	Sessions  []sessionRow
+	Tokens    []userTokenRow
 	LastLogin time.Time
 	Own       bool
 }
@@ -145,6 +146,9 @@ func (q *request) showUser(status int, p userPage) error {
 		if err == nil {
 			p.LastLogin = last[p.User.Name]
 			p.Sessions, err = q.sessionsOf(p.User.Name)
+		}
+		if err == nil {
+			p.Tokens, err = q.userTokensOf(p.User.Name, "users/tokens/remove")
 		}
 		if err != nil && p.Secret == "" { // which is not lost for that
 			return err

@@ -73,6 +73,14 @@ func (a *Authenticator) Who(ctx context.Context, x *web.Exchange) (id, was *Iden
 // tokenPrefix begins each token, so that those who look for leaked secrets know it.
 const tokenPrefix = "xj_"
 
+// AddToken makes a token of a user, of which its Hash is made here, and returns it with what a program shows.
+func (a *Authenticator) AddToken(ctx context.Context, t store.Token) (added store.Token, shown string, err error) {
+	secret := NewSecret()
+	t.Hash = HashOf(secret)
+	added, err = a.Accounts.AddToken(ctx, t)
+	return added, tokenPrefix + strconv.FormatInt(added.ID, 10) + "_" + secret, err
+}
+
 // byToken is whose a token is.
 func (a *Authenticator) byToken(ctx context.Context, shown string) (*Identity, error) {
 	id, secret, ok := strings.Cut(strings.TrimPrefix(shown, tokenPrefix), "_")

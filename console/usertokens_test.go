@@ -1,0 +1,186 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/store"
+)
+
+// program is a program that shows a token to the console.
+func (x *site) program(token string) *browser {
+	b := x.browser()
+	b.follows = false
+	b.header.Set("Authorization", "Bearer "+token)
+	return b
+}
+
+// TestUserTokens: a user makes a token for some apps or for all, is shown it once, and revokes it; a program
+// does with it what the user may there, and from then on nothing.
+func TestUserTokens(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		x := newSite(t)
+		x.admin()
+		mine, other := x.job("orders", "nightly"), x.job("billing", "theirs")
+		ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Operator, "billing": console.Viewer}})
+		ann.get("account").is(200).has("Tokens for programs")
+		ann.get("account/tokens").is(200).has("You have no tokens", "New token", "Authorization: Bearer")
+		ann.post("account/tokens", url.Values{"name": {"ci"}, "apps": {"orders"}, "for": {"720h0m0s"}}).is(200).has("has been made", "shown this once", "ci", "orders", "never")
+		some := ann.shownSecret()
+		ann.post("account/tokens", url.Values{"name": {"ci of all"}, "for": {"720h0m0s"}}).is(200).has("all that the user may")
+		all := ann.shownSecret()
+		list := must1(x.store.Tokens(t.Context(), "ann"))
+		if len(list) != 2 || !strings.HasPrefix(some, "xj_"+itoa(list[0].ID)+"_") || list[0].Admin || list[1].Admin || time.Until(list[0].Expires).Round(time.Hour) != 720*time.Hour {
+			t.Fatalf("%d tokens: %+v", len(list), list)
+		}
+		ann.get("account/tokens").is(200).has("ci of all").lacks(some, all)
+		ci, whole := x.program(some), x.program(all)
+		ci.get("jobs").is(200).has("nightly").lacks("theirs")
+		ci.get("jobs/" + itoa(other.ID)).is(404)
+		ci.post("jobs/"+itoa(mine.ID)+"/stop", nil).is(303)
+		ci.get("jobs/" + itoa(mine.ID) + "/edit").is(403)
+		whole.get("jobs").is(200).has("nightly", "theirs")
+		whole.post("jobs/"+itoa(other.ID)+"/stop", nil).is(403)
+		whole.post("account/tokens", url.Values{"name": {"another"}, "for": {"720h0m0s"}}).is(403)
+		whole.post("account/tokens/remove", url.Values{"id": {itoa(list[0].ID)}}).is(403)
+		if c := must1(x.store.Changes(t.Context(), mine.ID, 1)); len(c) != 1 || c[0].Actor != "token ci of ann" {
+			t.Errorf("the record says %+v", c)
+		}
+		for _, k := range must1(x.store.Tokens(t.Context(), "ann")) {
+			if k.Used.IsZero() {
+				t.Errorf("that %s was used is not known", k.Name)
+			}
+		}
+		ann.get("account/tokens/remove?id="+itoa(list[0].ID)).is(200).has("Revoke the token “ci”?", "from the next request on")
+		ann.post("account/tokens/remove", url.Values{"id": {itoa(list[0].ID)}}).is(200).has("has been revoked", "ci of all")
+		ci.get("jobs").is(401)
+		whole.get("jobs").is(200)
+		ann.post("account/tokens/remove", url.Values{"id": {itoa(list[0].ID)}}).is(422).has("no such token any more")
+		ann.get("account/tokens/remove").is(200).has("New token")
+		if log := x.log.String(); strings.Contains(log, some[10:]) || strings.Contains(log, all[10:]) || !strings.Contains(log, "a token of a user was made") || !strings.Contains(log, "a token of a user was revoked") {
+			t.Error("the log has a secret, or nothing of the tokens")
+		}
+	})
+}
+
+// TestTokensOfOthers: an admin sees the tokens of each user and revokes them; nobody else does, and nobody makes
+// one for another.
+func TestTokensOfOthers(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
+		bob := x.user(console.User{Name: "bob", Apps: map[string]console.Role{"*": console.Editor}})
+		ann.post("account/tokens", url.Values{"name": {"ci of ann"}, "for": {"168h0m0s"}, "user": {"root"}}).is(200)
+		token := x.program(ann.shownSecret())
+		id := itoa(must1(x.store.Tokens(t.Context(), "ann"))[0].ID)
+		token.get("jobs").is(200)
+		token.get("users").is(403)
+		to := url.Values{"name": {"ann"}, "id": {id}}
+		bob.get("account/tokens").lacks("ci of ann")
+		bob.get("account/tokens/remove?id=" + id).is(422).lacks("ci of ann")
+		bob.post("account/tokens/remove", to).is(422)
+		bob.get("users/tokens/remove?" + to.Encode()).is(403)
+		bob.post("users/tokens/remove", to).is(403)
+		root.get("users/edit?name=ann").is(200).has("Tokens for programs", "ci of ann")
+		root.get("users/edit?name=bob").is(200).has("no tokens for programs")
+		root.get("users/tokens/remove?" + to.Encode()).is(200).has("Revoke the token “ci of ann”?")
+		root.get("users/tokens/remove?name=bob&id=" + id).is(422)
+		root.get("users/tokens/remove?name=ann").is(200).has("User “ann”")
+		token.get("jobs").is(200)
+		root.post("users/tokens/remove", to).is(200).has("has been revoked", "no tokens for programs")
+		token.get("jobs").is(401)
+		root.post("users/tokens/remove", to).is(422)
+		root.get("changes?object=token").is(200).has("added", "removed", "token ci of ann", "user", "ann").lacks("Hash")
+		if n := len(must1(x.store.Tokens(t.Context(), "root"))); n != 0 {
+			t.Errorf("%d tokens of root", n)
+		}
+	})
+}
+
+// TestWhatIsNoUserToken is not kept, what was typed stays, and nothing is shown of apps that one may not see.
+func TestWhatIsNoUserToken(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t)
+		x.admin()
+		x.job("billing", "theirs")
+		ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
+		if ann.get("account/tokens").is(200).lacks("billing"); !strings.Contains(ann.body, `<option value="orders">`) {
+			t.Error("the apps that there are to choose from are not offered")
+		}
+		for _, c := range []struct{ field, value, says string }{
+			{"name", "", "1 to 64 bytes"}, {"name", strings.Repeat("n", 65), "1 to 64 bytes"},
+			{"apps", "billing", "no role in the app billing"}, {"apps", "none", "no role in the app none"}, {"apps", "*", "no role in the app *"},
+			{"for", "1h", "for how long"}, {"for", "", "for how long"}, {"until", "2020-01-01T00:00", "a time to come"}, {"until", "soon", "This is no time"},
+		} {
+			form := url.Values{"name": {"a"}, "apps": {"orders"}, "for": {"168h0m0s"}, "tz": {"UTC"}}
+			form.Set(c.field, c.value)
+			ann.post("account/tokens", form).is(422).has(c.says).lacks(`class="secret"`)
+			if c.field != "for" && c.value != "" && !strings.Contains(ann.body, c.value) {
+				t.Errorf("%q is not kept", c.value)
+			}
+		}
+		for i := range store.MostTokens {
+			must1(x.store.AddToken(t.Context(), store.Token{User: "ann", Name: "t" + itoa(int64(i)), Hash: console.HashOf(itoa(int64(i))), Expires: time.Now().Add(time.Hour)}))
+		}
+		ann.post("account/tokens", url.Values{"name": {"a"}, "for": {"168h0m0s"}}).is(422).has("There are 50 tokens")
+		if n := len(must1(x.store.Tokens(t.Context(), "ann"))); n != store.MostTokens {
+			t.Errorf("%d tokens", n)
+		}
+	})
+}
+
+// TestUserTokensWhereNothingChanges: in a console that is read-only none is made, and each is revoked; who has a
+// password of another's makes none; and where users are the host's there are none.
+func TestUserTokensWhereNothingChanges(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t, func(c *console.Config) { c.ReadOnly = true })
+		root := x.admin()
+		x.bearer("root", store.Grants{Admin: true})
+		id := itoa(must1(x.store.Tokens(t.Context(), "root"))[0].ID)
+		root.get("account/tokens").is(200).has("ci").lacks("New token")
+		root.post("account/tokens", url.Values{"name": {"a"}, "for": {"168h0m0s"}}).is(403)
+		root.post("account/tokens/remove", url.Values{"id": {id}}).is(200).has("has been revoked")
+
+		x = newSite(t)
+		root = x.admin()
+		root.post("users/new", url.Values{"name": {"ann"}, "rest": {"editor"}}).is(200)
+		ann := x.browser()
+		ann.post("login", url.Values{"name": {"ann"}, "password": {root.shownSecret()}}).is(200)
+		ann.post("account/tokens", url.Values{"name": {"a"}, "for": {"168h0m0s"}}).is(403)
+		if n := len(must1(x.store.Tokens(t.Context(), "ann"))); n != 0 {
+			t.Errorf("%d tokens", n)
+		}
+
+		x = newSite(t, func(c *console.Config) {
+			c.Auth = console.Func(func(*http.Request) (console.User, error) { return console.User{Name: "eve", Admin: true}, nil }, "")
+		})
+		b := x.browser()
+		b.get("account").is(200).lacks("account/tokens")
+		b.get("account/tokens").is(404)
+		b.post("account/tokens", url.Values{"name": {"a"}, "for": {"168h0m0s"}}).is(404)
+	})
+}
+
+// TestATokenOfAnAdmin: one that is for all does what an admin may, and one for some apps does not, in either.
+func TestATokenOfAnAdmin(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		j := x.job("orders", "nightly")
+		root.post("account/tokens", url.Values{"name": {"all"}, "for": {"168h0m0s"}}).is(200)
+		all := x.program(root.shownSecret())
+		root.post("account/tokens", url.Values{"name": {"some"}, "apps": {"orders"}, "for": {"168h0m0s"}}).is(200)
+		some := x.program(root.shownSecret())
+		all.get("users").is(200)
+		some.get("users").is(403)
+		some.post("jobs/"+itoa(j.ID)+"/stop", nil).is(303)
+		if b := all.get("jobs/export").is(200).body; !strings.Contains(b, "nightly") {
+			t.Errorf("the export is %.200s", b)
+		}
+	})
+}
