@@ -205,6 +205,7 @@ var testsMayImport = map[string][]string{
 var packageVars = []string{
 	"schedule crons", // the memo of compiled schedules and zones: see DESIGN.md
 	"store glueTypes",
+	"store sentences",
 	"finding gravities",
 	"finding causes",
 	"finding alarmsOf",

@@ -6,12 +6,26 @@ package console
 import (
 	"errors"
 	"strings"
+
+	"github.com/xxljob/xxljob/wire"
 )
 
 // translatable is an error that says in a language what is wrong, as an xxljob.ScheduleError does.
 type translatable interface {
 	error
 	In(language string) string
+}
+
+// lackIn is what an executor or the scheduler lacks by what it says, in the user's language: a handler, or a
+// kind of scripts. It is empty where the text says something else.
+func (q *request) lackIn(text string) string {
+	for form, key := range map[string]string{wire.MsgHandlerNotFound: "finding.detail.no-handler", wire.MsgGlueType: "finding.detail.no-glue"} {
+		before, after, _ := strings.Cut(form, "%s")
+		if name, is := strings.CutPrefix(text, before); is && strings.HasSuffix(name, after) {
+			return q.text(key, "name", strings.TrimSuffix(name, after))
+		}
+	}
+	return ""
 }
 
 // why is what an error says, as a value of a text, which asks it in its own language.

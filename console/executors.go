@@ -337,14 +337,14 @@ func (c *cluster) causes() (list []clusterCause) {
 			l := c.q.causeLine(f, c.w)
 			list = append(list, clusterCause{Title: l.Title, Help: l.Help, Trouble: f.Trouble != nil})
 			if f.App == "" && len(f.Jobs) == 0 {
-				list[i].Detail = f.Detail
+				list[i].Detail = l.Detail
 			}
 		}
 		had := &list[i]
 		had.N++
 		switch {
 		case f.App == "" && len(f.Jobs) == 0 && had.N > 1 && had.N <= aboutsOfACause:
-			had.Detail += " · " + f.Detail
+			had.Detail += " · " + c.q.detailOf(f)
 		case len(had.Abouts) == aboutsOfACause:
 		case len(f.Jobs) > 0:
 			had.Abouts = append(had.Abouts, about{App: f.App, Job: f.Jobs[0], Has: cmp.Or(f.Name, "#"+strconv.FormatInt(f.Jobs[0], 10))})

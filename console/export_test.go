@@ -18,8 +18,21 @@ import (
 	"github.com/xxljob/xxljob/console/internal/login"
 	"github.com/xxljob/xxljob/console/internal/look"
 	"github.com/xxljob/xxljob/console/internal/web"
+	"github.com/xxljob/xxljob/finding"
 	"github.com/xxljob/xxljob/internal/slots"
 )
+
+// CauseWords are what the line of a cause says in a language.
+func CauseWords(tag string, f finding.Finding) string {
+	read, err := readOnce()
+	if err != nil {
+		return err.Error()
+	}
+	q := &request{console: &console{}, user: &User{Name: "root", Admin: true}}
+	q.look.language, q.look.zone = read.langs[tag], time.UTC
+	l := q.causeLine(f, &finding.World{})
+	return strings.Join([]string{l.Title, l.Error, l.Detail, l.Help}, " · ")
+}
 
 // RouteInfo is a line of the table of routes.
 type RouteInfo struct {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/lang"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -19,11 +20,11 @@ type troublesPage struct {
 	Node     string
 }
 
-// troubleLine is one of them. Texts of the scheduler are in English; Title and Remedy are in the
-// user's language where there are words for the cause.
+// troubleLine is one of them. Texts of the scheduler are in English; Title, Remedy and Saw are in the
+// user's language where there are words for them.
 type troubleLine struct {
 	xxljob.Trouble
-	Title, Remedy string
+	Title, Remedy, Saw string
 }
 
 // troubles shows them, the oldest first.
@@ -50,12 +51,17 @@ func (q *request) troublesSeen() (list []troubleLine) {
 			x.Holder = ""
 		}
 		if !q.user.Admin && x.Cause == xxljob.TroubleRefused {
-			x.Detail = q.text("problem.store")
+			x.Detail, x.Seen = q.text("problem.store"), store.Seen{}
 		}
 		if x.App != "" { // it may have a text of one of its runs in it
-			x.Detail = q.redacted(x.App, FieldResult, x.Detail)
+			if left := q.redacted(x.App, FieldResult, x.Detail); left != x.Detail {
+				x.Detail, x.Seen = left, store.Seen{}
+			}
+			if x.Seen.Said != "" {
+				x.Seen.Said = q.redacted(x.App, FieldResult, x.Seen.Said)
+			}
 		}
-		t := troubleLine{Trouble: x, Title: string(x.Cause), Remedy: x.Remedy}
+		t := troubleLine{Trouble: x, Title: string(x.Cause), Remedy: x.Remedy, Saw: q.sawOf(&x)}
 		if key := "trouble." + t.Title; q.look.Language.Has(key) {
 			t.Title = q.text(key)
 		}
@@ -65,6 +71,20 @@ func (q *request) troublesSeen() (list []troubleLine) {
 		list = append(list, t)
 	}
 	return list
+}
+
+// sawOf is what is seen of a trouble, in the user's language; as the scheduler says it where there are no
+// words for that.
+func (q *request) sawOf(x *xxljob.Trouble) string {
+	key, s := "seen."+string(x.Seen.What), x.Seen
+	if !q.look.Language.Has(key) {
+		return x.Detail
+	}
+	if !q.user.Admin && x.Cause == xxljob.TroubleStuckRuns && s.Said != "" { // the store has said it
+		s.Said = q.text("problem.store")
+	}
+	return q.text(key, "jobs", lang.Number(int64(s.Jobs)), "runs", lang.Number(int64(s.Runs)), "run", s.RunID, "for", q.look.Span(s.For.Round(time.Second)),
+		"at", q.look.Stamp(s.At.Truncate(time.Second)), "names", s.Names, "said", s.Said)
 }
 
 // notReady is what this process cannot do of its part, in the scheduler's words; nothing where it

@@ -13,8 +13,11 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// whyShown is how many faults a head says at most.
-const whyShown = 3
+// whyShown is how many faults a head says at most, and shardsNamed how many shards a line names.
+const (
+	whyShown    = 3
+	shardsNamed = 10
+)
 
 // whyView is what a head says: the gravest faults, how many more there are, and how things are.
 type whyView struct {
@@ -94,6 +97,15 @@ func (q *request) detailOf(f finding.Finding) string {
 	switch f.Cause {
 	case finding.Unsaid: // the title says it
 		return ""
+	case finding.ShardUnowned:
+		var ids []string
+		for _, id := range f.Shards[:min(len(f.Shards), shardsNamed)] {
+			ids = append(ids, strconv.Itoa(id))
+		}
+		if len(f.Shards) > shardsNamed {
+			ids = append(ids, "…")
+		}
+		return q.text("finding.detail.shards", "n", len(f.Shards), "list", strings.Join(ids, ", "))
 	case finding.FallingBehind:
 		return q.text("finding.detail.falling-behind", "took", q.look.Span(f.Took), "every", q.look.Span(f.Every))
 	case finding.NoExecutor:
@@ -105,6 +117,9 @@ func (q *request) detailOf(f finding.Finding) string {
 			said = append(said, q.text("finding.detail.never"))
 		}
 		return strings.Join(said, " · ")
+	}
+	if f.Trouble != nil {
+		return q.sawOf(f.Trouble)
 	}
 	return f.Detail
 }
@@ -153,6 +168,9 @@ func (q *request) causeLine(f finding.Finding, w *finding.World) causeLine {
 	secret := slices.ContainsFunc(w.Jobs, func(j xxljob.Job) bool { return j.Secret && slices.Contains(f.Jobs, j.ID) })
 	if f.Error != "" && f.Cause != finding.Stopped && f.Trouble == nil {
 		l.Error = q.unless(secret, f.App, FieldResult, q.errorOf(&f, w))
+		if words := q.lackIn(l.Error); words != "" {
+			l.Error, l.Detail = "", words
+		}
 	}
 	if l.Job != 0 && len(f.Jobs) == 1 {
 		for i := range w.Ended {

@@ -55,13 +55,14 @@ func (a *attention) add(f Finding) { a.found = append(a.found, f) }
 // cluster finds shards without a node, and nodes that do not do their part.
 func (a *attention) cluster() {
 	var unowned []string
+	var ids []int
 	for _, s := range a.Shards {
 		if _, lives := a.live[s.Owner]; !lives {
-			unowned = append(unowned, fmt.Sprint(s.ID))
+			unowned, ids = append(unowned, fmt.Sprint(s.ID)), append(ids, s.ID)
 		}
 	}
 	if len(unowned) > 0 {
-		a.add(Finding{Cause: ShardUnowned, Detail: "shards " + named(unowned)})
+		a.add(Finding{Cause: ShardUnowned, Shards: ids, Detail: "shards " + named(unowned)})
 	}
 	for _, n := range a.Nodes {
 		switch {

@@ -99,6 +99,8 @@ type Finding struct {
 	Secret bool
 	// Detail is what else is seen, in words: who has something, what a node is called.
 	Detail string
+	// Shards are those of [ShardUnowned].
+	Shards []int
 	// Enabled is how many enabled jobs the app of [NoExecutor] has.
 	Enabled int
 	// Took is how long runs of the job of [FallingBehind] take, and Every how often one is due.

@@ -77,8 +77,10 @@ type Trouble struct {
 	// Holder is who holds what is waited for, in the store's words: of Postgres the process id,
 	// user, program, address and state of the session.
 	Holder string
-	// Detail says what is seen, and Remedy what to do about it, each in words.
+	// Detail says what is seen, and Remedy what to do about it, each in words, in English.
 	Detail, Remedy string
+	// Seen is what Detail says, as data.
+	Seen Seen
 }
 
 // String is the trouble in a line, as logs have it, without when it began.

@@ -333,12 +333,12 @@ func (s *Results) sayRefused(run *store.Run) {
 	if run.State != store.StateRefused {
 		return
 	}
-	detail := fmt.Sprintf("run %d was refused in the name of the executor, which has run it all the same", run.ID)
-	if !run.Secret {
-		detail += ": " + run.HandleMsg
+	seen := store.Seen{What: store.SeenFalseRefusal, RunID: run.ID, Said: run.HandleMsg}
+	if run.Secret {
+		seen.What, seen.Said = store.SeenFalseRefusalSecret, ""
 	}
 	s.Troubles.Saw(store.TroubleFalseRefusal, s.Clock.Now(), falseRefusalKept, store.Trouble{
-		App: run.App, Address: run.Address, Detail: detail,
+		App: run.App, Address: run.Address, Seen: seen,
 		Remedy: "look at what stands in front of the executor: it passes requests on, and answers them by itself",
 	})
 }

@@ -563,7 +563,7 @@ func (h *Notifier) LateDuty() loop.Duty {
 				return s.Store.AddLate(ctx, store.LateQuery{Shards: shards, Now: now, Limit: loop.StoreBatch})
 			})
 			if late.Refused != nil {
-				s.Troubles.Refused(s.Clock.Now(), "", 0, "the alarms of some runs that are late", late.Refused)
+				s.Troubles.Refused(s.Clock.Now(), "", 0, store.SeenRefusesAlarms, 0, late.Refused)
 			}
 			switch {
 			case err != nil:

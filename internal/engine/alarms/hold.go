@@ -237,7 +237,7 @@ func (h *Notifier) giveUp(ctx context.Context, now time.Time) error {
 		h.Logger.Warn("xxljob: alarms were given up that nobody has told of for a day: no node has the rule, or it could not", "app", app, "alarms", of.alarms, "rules", of.rules, "first_run", of.run)
 		h.Core.Troubles.Saw(store.TroubleUntold, now, untoldKept, store.Trouble{
 			App: app, Late: of.alarms,
-			Detail: "alarms were given up that nobody has told of for a day, of the rules " + strings.Join(of.rules, ", "),
+			Seen:   store.Seen{What: store.SeenUntold, Names: strings.Join(of.rules, ", ")},
 			Remedy: "start a node whose Config.Alarms has the rule; what was given up is in the console, as runs whose alarm has failed",
 		})
 	}

@@ -1,12 +1,12 @@
 package core
 
 import (
-	"fmt"
 	"math"
 	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Clock estimates the store's time. The store's clock is the cluster's; an
@@ -198,11 +198,17 @@ func (c *Clock) best(at time.Duration) time.Duration {
 	return best
 }
 
-// Doubt says why nothing is to be deleted, and nothing to expire, by the store's clock at this
-// moment, and since when that is so; the empty text where the clock is trusted. It is not for an
+// Doubt is Doubted in words, empty where the clock is trusted.
+func (c *Clock) Doubt() (why string, since time.Time) {
+	seen, since := c.Doubted()
+	return seen.String(), since
+}
+
+// Doubted says why nothing is to be deleted, and nothing to expire, by the store's clock at this
+// moment, and since when that is so; nothing where the clock is trusted. It is not for an
 // hour after it has moved against the monotonic clock, and not while it is ahead of the mark by more
 // than a day and the time for which nobody has moved that on, as far as this node has seen it.
-func (c *Clock) Doubt() (why string, since time.Time) {
+func (c *Clock) Doubted() (seen store.Seen, since time.Time) {
 	now, local := c.Now(), time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,18 +216,17 @@ func (c *Clock) Doubt() (why string, since time.Time) {
 	ago := func(then time.Duration) time.Time { return now.Add(then - at) }
 	switch {
 	case c.step.by != 0 && at-c.step.at < stepDoubted:
-		way := "ahead"
+		what := store.SeenClockAhead
 		if c.step.by < 0 {
-			way = "back"
+			what = store.SeenClockBack
 		}
-		return fmt.Sprintf("the store's clock was moved %s by %v", way, c.step.by.Abs().Round(time.Second)), ago(c.step.at)
+		return store.Seen{What: what, For: c.step.by.Abs().Round(time.Second)}, ago(c.step.at)
 	case c.mark.kept && c.mark.read == 0:
-		return "it is not known yet how late it was when the store's clock was last trusted", ago(0)
+		return store.Seen{What: store.SeenClockUnread}, ago(0)
 	case c.markDoubted(now, at):
-		return fmt.Sprintf("the store's clock is %v ahead of what it was when a node last trusted it, and it is not known whether no node was there for so long",
-			now.Sub(c.mark.at).Round(time.Second)), ago(0)
+		return store.Seen{What: store.SeenClockJumped, For: now.Sub(c.mark.at).Round(time.Second)}, ago(0)
 	}
-	return "", time.Time{}
+	return store.Seen{}, time.Time{}
 }
 
 // markDoubted reports whether the clock is too far ahead of the mark. A node that has seen the clock

@@ -104,7 +104,7 @@ func (t *Troubles) End(cause store.TroubleCause, now time.Time, over ...store.Tr
 
 // Was tells of a trouble that is over, of which nobody here could be told while it lasted.
 func (t *Troubles) Was(cause store.TroubleCause, now time.Time, x store.Trouble) {
-	x.Cause = cause
+	x.Cause, x.Detail = cause, cmp.Or(x.Detail, x.Seen.String())
 	t.mu.Lock()
 	if len(t.past) < troublesKept {
 		t.past = append(t.past, x)
@@ -161,7 +161,7 @@ func (t *Troubles) change(cause store.TroubleCause, now time.Time, to func(known
 	var began, over []store.Trouble
 	for i := range all {
 		x := &all[i]
-		x.Cause = cause
+		x.Cause, x.Detail = cause, cmp.Or(x.Detail, x.Seen.String())
 		if was, ok := since[keyOf(x)]; ok {
 			x.Since = was
 			delete(since, keyOf(x))
@@ -190,11 +190,11 @@ func (t *Troubles) change(cause store.TroubleCause, now time.Time, to func(known
 const refusedKept = 30 * time.Second
 
 // Refused tells that the store refuses for ever what has to be written about a job or one of its
-// runs, which is what.
-func (t *Troubles) Refused(now time.Time, app string, jobID int64, what string, why error) {
+// runs: runID where it is about a run.
+func (t *Troubles) Refused(now time.Time, app string, jobID int64, what store.SeenWhat, runID int64, why error) {
 	t.Saw(store.TroubleRefused, now, refusedKept, store.Trouble{
 		App: app, JobID: jobID,
-		Detail: RefusedText(what, why),
+		Seen:   store.Seen{What: what, RunID: runID, Said: errs.PlainText(errs.Shorten(why.Error(), maxRefusedText))},
 		Remedy: "look for what was added to the store's tables: a constraint, a trigger, a rule, a right that was taken away; it is tried again all the time, and nothing else waits for it",
 	})
 }

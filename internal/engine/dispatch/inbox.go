@@ -3,7 +3,6 @@ package dispatch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -205,7 +204,7 @@ func (b *inbox) takeHalves(ctx context.Context, apart [][]int64, jobs map[int64]
 // tellRefused tells of a run that this node cannot take.
 func (b *inbox) tellRefused(ctx context.Context, id int64, why error) {
 	if r, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return b.Store.Run(ctx, id) }); err == nil {
-		b.Core.Troubles.Refused(b.Clock.Now(), r.App, r.JobID, fmt.Sprintf("to have its run %d taken by this node", id), why)
+		b.Core.Troubles.Refused(b.Clock.Now(), r.App, r.JobID, store.SeenRefusesTake, id, why)
 	}
 }
 

@@ -3,7 +3,6 @@ package dispatch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -151,7 +150,7 @@ func (m *dispatchMarker) markAll(ctx context.Context, batch []acceptance) (rest 
 func (m *dispatchMarker) judge(a *acceptance, since uint64, why error) {
 	if a.refused = m.refusals.Alone(a.RunID, since); a.refused >= loop.RefusedTries && a.flight != nil {
 		run := &a.flight.Run.Planned
-		m.Core.Troubles.Refused(m.Clock.Now(), run.App, run.JobID, fmt.Sprintf("to note that the executor has accepted its run %d", a.RunID), why)
+		m.Core.Troubles.Refused(m.Clock.Now(), run.App, run.JobID, store.SeenRefusesAccepted, a.RunID, why)
 	}
 }
 

@@ -3,7 +3,6 @@ package dispatch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
@@ -173,7 +172,7 @@ func (c *recovery) settleHalves(ctx context.Context, runs []store.Run, verdicts 
 		}
 		c.verdictRefused = true
 		if why := refused[r.ID]; why != nil {
-			c.Core.Troubles.Refused(c.Clock.Now(), r.App, r.JobID, fmt.Sprintf("to decide about its run %d, whose node is gone", r.ID), why)
+			c.Core.Troubles.Refused(c.Clock.Now(), r.App, r.JobID, store.SeenRefusesVerdict, r.ID, why)
 		}
 		if queue.InTransit(*r) && r.Address != store.LocalAddress(c.Leases.Incarnation) {
 			c.queue.Adopt(*r)

@@ -3,7 +3,6 @@ package dispatch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -56,7 +55,7 @@ func (s *starter) cancelStopped(ctx context.Context, stale []queue.Attempt) erro
 		case errors.Is(err, store.ErrRefused): // it stays planned, and the store refuses to start it
 			s.queue.StartSingly(a)
 			s.restRefused()
-			s.Core.Troubles.Refused(s.Clock.Now(), a.Run.App, a.Run.JobID, fmt.Sprintf("to cancel its run %d", a.Run.ID), err)
+			s.Core.Troubles.Refused(s.Clock.Now(), a.Run.App, a.Run.JobID, store.SeenRefusesCancel, a.Run.ID, err)
 		case err != nil && !errs.IsNotFound(err):
 			return err
 		}

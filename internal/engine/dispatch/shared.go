@@ -92,7 +92,7 @@ func tellShared(c *core.Core, book *registry.Addresses, r store.Run) {
 	}
 	c.Troubles.Saw(store.TroubleSharedAddress, c.Clock.Now(), left, store.Trouble{
 		App: r.App, Address: r.Address,
-		Detail: "the address " + how + ": what one process answers there says nothing about the runs of another, so that lost runs are found late, and kills and logs may not come to the right one",
+		Seen:   store.Seen{What: how},
 		Remedy: "have each process register under an address of its own, a pod under its own IP and not under that of a Service or a balancer",
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/queue"
 	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/store"
 )
 
 // Starts that the store refuses: one of them holds up no other. Input: such batches, from
@@ -78,7 +79,7 @@ func (s *starter) judgeRefused(ctx context.Context, alone []refusedStart, since 
 			s.turnDown(ctx, a)
 			continue
 		case again:
-			s.Core.Troubles.Refused(s.Clock.Now(), a.Job.App, a.Job.ID, fmt.Sprintf("to start its run %d", a.Run.ID), a.why)
+			s.Core.Troubles.Refused(s.Clock.Now(), a.Job.App, a.Job.ID, store.SeenRefusesStart, a.Run.ID, a.why)
 		}
 		s.queue.StartSingly(a.Attempt)
 		s.queue.Rerouted(a.Attempt)
@@ -108,7 +109,7 @@ func (s *starter) turnDown(ctx context.Context, a *refusedStart) {
 	case refused != nil:
 		s.queue.StartSingly(a.Attempt)
 		s.queue.Rerouted(a.Attempt)
-		s.Core.Troubles.Refused(s.Clock.Now(), a.Job.App, a.Job.ID, fmt.Sprintf("to start its run %d, and to record it as refused", a.Run.ID), refused)
+		s.Core.Troubles.Refused(s.Clock.Now(), a.Job.App, a.Job.ID, store.SeenRefusesEnd, a.Run.ID, refused)
 	case err == nil:
 		s.Logger.ErrorContext(ctx, "xxljob: the store refuses the start of a run for ever: it is recorded as refused", "run", a.Run.ID, "job", a.Job.ID, "error", a.why)
 	}

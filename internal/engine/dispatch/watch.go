@@ -3,7 +3,6 @@ package dispatch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -78,7 +77,7 @@ func (w *watcher) watchJobs(ctx context.Context) (time.Duration, error) {
 		_, err := loop.Call(ctx, func(ctx context.Context) (store.Run, error) { return w.Store.Kill(ctx, r.ID, core.JobIsStopped) })
 		switch {
 		case errors.Is(err, store.ErrRefused): // it waits, as those do whose job is not stopped
-			w.Core.Troubles.Refused(w.Clock.Now(), r.App, r.JobID, fmt.Sprintf("to cancel its run %d", r.ID), err)
+			w.Core.Troubles.Refused(w.Clock.Now(), r.App, r.JobID, store.SeenRefusesCancel, r.ID, err)
 		case err != nil && !errs.IsNotFound(err):
 			return 0, err
 		}

@@ -71,7 +71,7 @@ func (h *heartbeat) sweep(ctx context.Context) error {
 		h.unswept.Add(shards) // at the next beat
 	}
 	if errors.Is(err, store.ErrRefused) { // the others are mended
-		h.Core.Troubles.Refused(h.Clock.Now(), "", 0, "to mend some jobs that wait for a run which has ended", err)
+		h.Core.Troubles.Refused(h.Clock.Now(), "", 0, store.SeenRefusesWaits, 0, err)
 		err = nil
 	}
 	if err != nil {

@@ -67,14 +67,14 @@ func moveMark(ctx context.Context, s *core.Core, m store.ClockMarker) error {
 
 // tellOfClock says whether the clock is doubted.
 func tellOfClock(s *core.Core) bool {
-	why, since := s.Clock.Doubt()
-	if why == "" {
+	seen, since := s.Clock.Doubted()
+	if seen.What == "" {
 		s.Troubles.Set(store.TroubleClock, s.Clock.Now())
 		return false
 	}
 	s.Troubles.Set(store.TroubleClock, s.Clock.Now(), store.Trouble{
 		Since:  since,
-		Detail: why + "; nothing is deleted and nothing expires by its age until the clock has gone on steadily for an hour",
+		Seen:   seen,
 		Remedy: "look after the clock of the store's host (NTP, chrony); what waits goes on by itself",
 	})
 	return true

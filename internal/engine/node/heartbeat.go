@@ -225,7 +225,7 @@ func (h *heartbeat) beatWithout(attached []store.Attachment, beat func([]store.A
 	})
 	for _, a := range refused {
 		h.refused[a.App] = time.Now()
-		h.Core.Troubles.Refused(h.Clock.Now(), a.App, 0, "that executors of the app are attached to this node, so that other nodes hand it no runs of it", why)
+		h.Core.Troubles.Refused(h.Clock.Now(), a.App, 0, store.SeenRefusesNode, 0, why)
 	}
 	return view, err
 }

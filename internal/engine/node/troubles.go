@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -71,19 +70,19 @@ func (w *troubleWatch) look(ctx context.Context) {
 		Since:  oldest,
 		Late:   len(jobs) + len(runs),
 		Holder: strings.Join(w.holders.known, "; "),
-		Detail: fmt.Sprintf("somebody's transaction holds rows that the scheduler has to lock: %s, due more than %v ago", lateOf(len(jobs), len(runs)), ttl),
+		Seen:   store.Seen{What: lockedOut(len(jobs), len(runs)), Jobs: len(jobs), Runs: len(runs), For: ttl},
 		Remedy: "end that transaction (in Postgres: pg_terminate_backend), and set idle_in_transaction_session_timeout for whoever looks at these tables",
 	})
 }
 
-func lateOf(jobs, runs int) string {
+func lockedOut(jobs, runs int) store.SeenWhat {
 	switch {
 	case jobs == 0:
-		return fmt.Sprintf("%d runs are not started", runs)
+		return store.SeenLockedRuns
 	case runs == 0:
-		return fmt.Sprintf("%d jobs are not planned", jobs)
+		return store.SeenLockedJobs
 	}
-	return fmt.Sprintf("%d jobs are not planned and %d runs are not started", jobs, runs)
+	return store.SeenLockedBoth
 }
 
 // ask returns who holds the rows, as far as the store can tell.

@@ -2,12 +2,12 @@ package node
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/queue"
+	"github.com/xxljob/xxljob/internal/engine/scan"
 	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
@@ -62,10 +62,10 @@ func (w *waitWatch) look() bool {
 			continue
 		}
 		told[x.App] = true
-		detail, remedy := wordsOf(x.Lack)
+		what, remedy := lackOf(x.Lack)
 		stuck = append(stuck, store.Trouble{
 			App: x.App, Since: x.Oldest, Late: x.Runs, Remedy: remedy,
-			Detail: fmt.Sprintf("%d due runs wait %s, the oldest since %v", x.Runs, detail, x.Oldest.UTC().Format(time.RFC3339)),
+			Seen: store.Seen{What: what, Runs: x.Runs, At: x.Oldest},
 		})
 	}
 	w.since = seen
@@ -82,32 +82,47 @@ func (w *waitWatch) look() bool {
 // of these is in memory yet. It is one for all apps.
 func (w *waitWatch) stalled(stalls []core.Stall, now time.Time) []store.Trouble {
 	var said []string
+	var first store.Seen
 	for _, x := range stalls {
-		if now.Sub(x.Since) >= w.Cfg.Cluster.LeaseTTL {
-			said = append(said, fmt.Sprintf("%s has failed for %v: %v", x.What, now.Sub(x.Since).Round(time.Second), x.Err))
+		if now.Sub(x.Since) < w.Cfg.Cluster.LeaseTTL {
+			continue
+		}
+		seen := store.Seen{What: stalledAt(x.What), For: now.Sub(x.Since).Round(time.Second), Said: x.Err.Error()}
+		if said = append(said, seen.String()); len(said) == 1 {
+			first = seen
 		}
 	}
 	if len(said) == 0 {
 		return nil
 	}
 	return []store.Trouble{{
-		Since: w.Clock.Now().Add(-now.Sub(stalls[0].Since)), Detail: strings.Join(said, "; "),
+		Since: w.Clock.Now().Add(-now.Sub(stalls[0].Since)), Seen: first, Detail: strings.Join(said, "; "),
 		Remedy: "see why the store does not answer this, or refuses it: the error says more",
 	}}
 }
 
-// wordsOf say what is waited for, and what to do about it.
-func wordsOf(lack string) (detail, remedy string) {
+// stalledAt is what is seen where a duty fails.
+func stalledAt(duty string) store.SeenWhat {
+	switch duty {
+	case scan.Moving:
+		return store.SeenStalledAhead
+	case scan.Paying:
+		return store.SeenStalledOwed
+	}
+	return store.SeenStalledScan
+}
+
+// lackOf is what is seen of those that wait for something, and what to do about it.
+func lackOf(lack string) (what store.SeenWhat, remedy string) {
 	switch lack {
 	case "address", "app", "lane":
-		return "for room in a lane: executors have not answered earlier triggers",
-			"see why executors of this app answer triggers slowly or not at all; Config.Limits has the size of the lanes"
+		return store.SeenWaitRoom, "see why executors of this app answer triggers slowly or not at all; Config.Limits has the size of the lanes"
 	case "addresses":
-		return "for the addresses of the app, which cannot be read", "see whether Config.Registry, or the store, answers: the log has the error"
+		return store.SeenWaitAddresses, "see whether Config.Registry, or the store, answers: the log has the error"
 	case queue.LackProbe:
-		return "for answers to probes", "see why executors of this app do not answer whether they are idle"
+		return store.SeenWaitProbes, "see why executors of this app do not answer whether they are idle"
 	case "settle":
-		return "until it is known what a former owner of their shard has left", "see whether the store answers, and the nodes that had the shards: the log says more"
+		return store.SeenWaitFormer, "see whether the store answers, and the nodes that had the shards: the log says more"
 	}
-	return "for their turn to be started", "see whether the store is slow, or rows are locked: Stats.Calls has how long its calls take"
+	return store.SeenWaitTurn, "see whether the store is slow, or rows are locked: Stats.Calls has how long its calls take"
 }

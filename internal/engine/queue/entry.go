@@ -139,10 +139,11 @@ type RouteChoice struct {
 	Nobody  *Unanswered // nobody was there to choose
 }
 
-// Unanswered is why nobody has chosen, and Leases.Changes of before anybody was asked.
+// Unanswered is why nobody has chosen by a strategy, what came of asking where somebody has it, and
+// Leases.Changes of before anybody was asked.
 type Unanswered struct {
-	Why  string
-	Seen uint64
+	Why, Route, Said string
+	Seen             uint64
 }
 
 // NoChoice is that of a run which waits for somebody who chooses, or has: it fits no job.

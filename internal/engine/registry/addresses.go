@@ -273,7 +273,7 @@ func (b *Addresses) Choose(key BookKey, all []string) bookEntry {
 	case hasApp:
 		e.None = fmt.Sprintf(wire.MsgHandlerNotFound, key.Handler)
 	case len(all) > 0:
-		e.None = "none of the addresses of app " + key.App + " can be reached from here"
+		e.None = unreachable(key.App)
 	default:
 		e.None = noExecutor(key.App)
 	}
@@ -282,9 +282,28 @@ func (b *Addresses) Choose(key BookKey, all []string) bookEntry {
 
 func noExecutor(app string) string { return "no address: app " + app + " has no live executor" }
 
+func unreachable(app string) string {
+	return "none of the addresses of app " + app + " can be reached from here"
+}
+
 // IsNoExecutor reports whether Lookup has said of an app that it has no executor at all, and not
 // that none has a handler.
 func IsNoExecutor(app, why string) bool { return why == noExecutor(app) }
+
+// NobodyFor is what is seen where Lookup has found no address for a job, which is why.
+func NobodyFor(job *store.Job, why string) store.Seen {
+	switch why {
+	case noExecutor(job.App):
+		return store.Seen{What: store.SeenNobodyRefused}
+	case fmt.Sprintf(wire.MsgHandlerNotFound, job.Handler):
+		return store.Seen{What: store.SeenNoHandler, Names: job.Handler}
+	case fmt.Sprintf(wire.MsgGlueType, job.GlueType):
+		return store.Seen{What: store.SeenNoGlue, Names: job.GlueType}
+	case unreachable(job.App):
+		return store.Seen{What: store.SeenUnreachable}
+	}
+	return store.Seen{}
+}
 
 // HasRemote reports whether an app has an executor elsewhere, which does not say what its handlers are.
 func (b *Addresses) HasRemote(ctx context.Context, app string) (bool, error) {

@@ -162,12 +162,12 @@ func (p *liveness) Answered(key SiteKey, boot string, now time.Time) {
 func (p *liveness) TookTurns(key SiteKey, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.shared.saw(key, now, "answers that a job is idle and that it is busy, in turns")
+	p.shared.saw(key, now, store.SeenSharedAnswers)
 }
 
 // Shared reports whether an address stands for several processes, by what was seen lately: how
 // that shows, and for how long it will be held against it.
-func (p *liveness) Shared(key SiteKey, now time.Time) (how string, left time.Duration) {
+func (p *liveness) Shared(key SiteKey, now time.Time) (how store.SeenWhat, left time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.shared.of(key, now)

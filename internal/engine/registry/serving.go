@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -355,7 +354,7 @@ func (s *Serving) absences(ctx context.Context) (all []store.Trouble, err error)
 		}
 		all = append(all, store.Trouble{
 			App: row.App, Since: row.Gone, Late: len(jobs) + len(runs),
-			Detail: fmt.Sprintf("the app had no live executor until this node came: %d jobs were not planned, and %d due runs have waited for one", len(jobs), len(runs)),
+			Seen:   store.Seen{What: store.SeenNobodyBefore, Jobs: len(jobs), Runs: len(runs)},
 			Remedy: "see why its processes were away; what has waited goes on, as Job.Misfire says",
 		})
 	}
@@ -514,7 +513,7 @@ func (s *Serving) say() {
 			x.said = now
 			s.Core.Troubles.Saw(store.TroubleNoExecutor, s.Clock.Now(), saidKept, store.Trouble{
 				App: app, Since: x.gone, Late: late,
-				Detail: fmt.Sprintf("the app has no live executor: %d jobs are not planned, and %d due runs wait for one", x.jobs, runs),
+				Seen:   store.Seen{What: store.SeenNobody, Jobs: x.jobs, Runs: runs},
 				Remedy: "start an executor of this app, or stop its jobs; see whether executors reach this address to register; Job.OnNoExecutor says what waits and what is refused",
 			})
 		}

@@ -1,6 +1,10 @@
 package registry
 
-import "time"
+import (
+	"time"
+
+	"github.com/xxljob/xxljob/store"
+)
 
 // Addresses that stand for several processes: a balancer before executors, or a Service of
 // Kubernetes, whose address each of them registers. An answer there is any process's, and says
@@ -21,18 +25,18 @@ type sharedAddresses struct{ signs map[SiteKey]sharedSign }
 // sharedSign says when it has shown last, and how.
 type sharedSign struct {
 	at  time.Time
-	how string
+	how store.SeenWhat
 }
 
 // back takes in when a process was heard of again behind another one, zero for never.
 func (s *sharedAddresses) back(key SiteKey, at time.Time) {
 	if !at.IsZero() && at.After(s.signs[key].at) {
-		s.saw(key, at, "is registered by several processes, or answered for by them, in turns")
+		s.saw(key, at, store.SeenSharedInTurns)
 	}
 }
 
 // saw takes in that it has shown. Where there is no room the oldest sign makes it.
-func (s *sharedAddresses) saw(key SiteKey, at time.Time, how string) {
+func (s *sharedAddresses) saw(key SiteKey, at time.Time, how store.SeenWhat) {
 	if s.signs == nil {
 		s.signs = map[SiteKey]sharedSign{}
 	}
@@ -49,7 +53,7 @@ func (s *sharedAddresses) saw(key SiteKey, at time.Time, how string) {
 }
 
 // of says how it has shown, and for how long that counts yet: zero where it does not.
-func (s *sharedAddresses) of(key SiteKey, now time.Time) (how string, left time.Duration) {
+func (s *sharedAddresses) of(key SiteKey, now time.Time) (how store.SeenWhat, left time.Duration) {
 	sign, known := s.signs[key]
 	if !known {
 		return "", 0

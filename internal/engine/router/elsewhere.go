@@ -97,6 +97,15 @@ type unknownRouter struct {
 
 func (e *unknownRouter) Error() string { return e.Why }
 
+// seen is that as it is told.
+func (e *unknownRouter) seen() store.Seen {
+	seen := store.Seen{What: store.SeenRouterWaits, Names: e.Route, For: RouterWait, Said: e.Said}
+	if e.Said != "" {
+		seen.What = store.SeenRouterSilent
+	}
+	return seen
+}
+
 // near is how near this node is to the app of a run, as to where the run's strategy is asked.
 func (ro *userRouters) near(key routerKey) lease.Nearness {
 	switch {
@@ -113,7 +122,7 @@ func (ro *userRouters) near(key routerKey) lease.Nearness {
 func (ro *Router) unknown(en *queue.Item, job *store.Job) *unknownRouter {
 	near, seen := ro.Asks.near(routerOf(job)), ro.Leases.Changes()
 	if near == lease.Lacks && len(ro.Leases.Knowing(job.Route, job.App, job.ID, near)) == 0 {
-		return &unknownRouter{job: job, Unanswered: queue.Unanswered{Why: "no live node has the routing strategy " + job.Route, Seen: seen}}
+		return &unknownRouter{job: job, Unanswered: queue.Unanswered{Route: job.Route, Why: "no live node has the routing strategy " + job.Route, Seen: seen}}
 	}
 	if en.Choice == nil && ro.Lookup.Queue.Due.Waits(queue.ForRouter(job.ID)) {
 		return &unknownRouter{job: job, isNew: true}
@@ -148,7 +157,7 @@ func (u *ParkedLookups) parkUnknown(en *queue.Item, lack *unknownRouter) {
 		u.newWaits(lack.job.ID)
 		return
 	case !lack.isOver:
-		u.toSay(lack.job.ID, troubleOfRouter(lack.job.App, lack.job.ID, fmt.Sprintf("%s: its due runs wait for one, each for %v", lack.Why, RouterWait)))
+		u.toSay(lack.job.ID, troubleOfRouter(lack.job.App, lack.job.ID, lack.seen()))
 	}
 	u.tries.failed(lack.job.ID)
 	if u.Leases.Changes() != lack.Seen { // who knows it may have come meanwhile
@@ -259,9 +268,9 @@ func (t *tries) begin(jobID int64) {
 	delete(t.due, jobID)
 }
 
-func troubleOfRouter(app string, jobID int64, detail string) store.Trouble {
+func troubleOfRouter(app string, jobID int64, seen store.Seen) store.Trouble {
 	return store.Trouble{
-		Cause: store.TroubleUnknownRouter, App: app, JobID: jobID, Detail: detail,
+		Cause: store.TroubleUnknownRouter, App: app, JobID: jobID, Seen: seen,
 		Remedy: "start a node that has this routing strategy in its Config.Routers, or correct the job's",
 	}
 }
@@ -273,9 +282,9 @@ func (ro *userRouters) askElsewhere(q *routeQueue, c *routeCall, near lease.Near
 		choice, seen := &queue.RouteChoice{Version: w.version}, ro.Leases.Changes()
 		switch a, err := ro.askInTurn(ctx, q.key, near, store.Ask{Run: store.Run{ID: w.key.RunID}, Route: q.key.route, Addresses: w.addrs}); {
 		case errors.Is(err, errNoneKnows):
-			choice.Nobody = &queue.Unanswered{Why: "no live node has the routing strategy " + q.key.route, Seen: seen}
+			choice.Nobody = &queue.Unanswered{Route: q.key.route, Why: "no live node has the routing strategy " + q.key.route, Seen: seen}
 		case err != nil:
-			choice.Nobody = &queue.Unanswered{Why: fmt.Sprintf("no node with the routing strategy %s answers: %v", q.key.route, err), Seen: seen}
+			choice.Nobody = &queue.Unanswered{Route: q.key.route, Said: err.Error(), Why: fmt.Sprintf("no node with the routing strategy %s answers: %v", q.key.route, err), Seen: seen}
 		case a.Refusal != "":
 			choice.Refused = a.Refusal
 		default:

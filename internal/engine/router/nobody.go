@@ -35,10 +35,10 @@ const refusedKept = time.Hour
 // SayRefused names the app whose run has found nobody, the job whose handler nobody has, or the one
 // whose routing strategy is not known here. It is told of runs that have ended so.
 func (ro *Router) SayRefused(r *queue.Routed, job *store.Job) {
-	x := store.Trouble{App: job.App, JobID: job.ID, Late: 1, Detail: r.Refused}
+	x := store.Trouble{App: job.App, JobID: job.ID, Late: 1, Detail: r.Refused, Seen: registry.NobodyFor(job, r.Refused)}
 	switch {
 	case r.Unknown:
-		x = troubleOfRouter(job.App, job.ID, r.Refused) // it was late before
+		x = troubleOfRouter(job.App, job.ID, store.Seen{What: store.SeenRouterEnded, Names: job.Route, For: RouterWait}) // it was late before
 	case !r.Nobody:
 		return
 	case registry.IsNoExecutor(job.App, r.Refused):

@@ -21,11 +21,14 @@ const (
 	aheadRetry = time.Second
 )
 
+// Moving is the duty, as it is said.
+const Moving = "moving runs that were planned far ahead"
+
 // AheadDuty moves runs of this node's shards, when their time to move has come. What was
 // left behind while no node was there moves at once, however late it is, and starts then.
 func AheadDuty(s *core.Core, signals store.Signals) loop.Duty {
 	return loop.Duty{
-		What: "moving runs that were planned far ahead", Wakes: []<-chan struct{}{signals.Ahead, s.Life.Wakes.Ahead},
+		What: Moving, Wakes: []<-chan struct{}{signals.Ahead, s.Life.Wakes.Ahead},
 		Once: func(ctx context.Context) (time.Duration, error) {
 			shards := s.Leases.Owned()
 			if len(shards) == 0 || !s.Leases.Trusted(time.Now()) {
@@ -39,7 +42,7 @@ func AheadDuty(s *core.Core, signals store.Signals) loop.Duty {
 			})
 			s.Life.Wakes.Scan.PokeIf(moved.Runs > 0)
 			if moved.Refused != nil {
-				s.Troubles.Refused(s.Clock.Now(), "", 0, "to move some runs that were planned far ahead", moved.Refused)
+				s.Troubles.Refused(s.Clock.Now(), "", 0, store.SeenRefusesAhead, 0, moved.Refused)
 			}
 			return untilAhead(s, moved), err
 		},

@@ -183,7 +183,7 @@ func (c *claimer) judgeRefused(ctx context.Context, shards []store.Shard, jobs m
 				return err
 			}
 		case again:
-			c.Core.Troubles.Refused(c.Clock.Now(), jobs[p.JobID].App, p.JobID, "to plan its runs", p.why)
+			c.Core.Troubles.Refused(c.Clock.Now(), jobs[p.JobID].App, p.JobID, store.SeenRefusesPlan, 0, p.why)
 		}
 	}
 	if unclear == nil {
@@ -206,7 +206,7 @@ func (c *claimer) stopRefused(ctx context.Context, shards []store.Shard, p *refu
 	if !errors.Is(err, store.ErrRefused) {
 		return err
 	}
-	c.Core.Troubles.Refused(c.Clock.Now(), jobs[p.JobID].App, p.JobID, "to plan its runs, and to stop it", err)
+	c.Core.Troubles.Refused(c.Clock.Now(), jobs[p.JobID].App, p.JobID, store.SeenRefusesStop, 0, err)
 	return nil
 }
 

@@ -24,11 +24,14 @@ type Payer struct {
 	*core.Core
 }
 
+// Paying is the duty, as it is said.
+const Paying = "triggering what follows a success"
+
 // OwedDuty pays as soon as the store signals. A store that may lose signals is asked as often
 // as it says for an inbox: whoever waits for a child waits for a run.
 func (p *Payer) OwedDuty(signals store.Signals) loop.Duty {
 	return loop.Duty{
-		What: "triggering what follows a success", Wakes: []<-chan struct{}{signals.Owed, p.Life.Wakes.Owed},
+		What: Paying, Wakes: []<-chan struct{}{signals.Owed, p.Life.Wakes.Owed},
 		Once: func(ctx context.Context) (time.Duration, error) {
 			shards := p.Leases.Owned()
 			if len(shards) == 0 || !p.Leases.Trusted(time.Now()) {
@@ -42,7 +45,7 @@ func (p *Payer) OwedDuty(signals store.Signals) loop.Duty {
 			}
 			p.Life.Wakes.Scan.PokeIf(paid.Runs > 0)
 			if paid.Refused != nil {
-				p.Core.Troubles.Refused(p.Clock.Now(), "", 0, "to trigger what follows some successes", paid.Refused)
+				p.Core.Troubles.Refused(p.Clock.Now(), "", 0, store.SeenRefusesOwed, 0, paid.Refused)
 			}
 			if paid.Absent > 0 {
 				p.Life.FaultCounts.Absent.Add(uint64(paid.Absent))
@@ -75,7 +78,7 @@ func (p *Payer) expire(ctx context.Context, shards []store.Shard) (time.Duration
 	}
 	p.Life.Wakes.Scan.PokeIf(expired.Windows > 0)
 	if expired.Refused != nil {
-		p.Core.Troubles.Refused(p.Clock.Now(), "", 0, "to close some windows that are over", expired.Refused)
+		p.Core.Troubles.Refused(p.Clock.Now(), "", 0, store.SeenRefusesWindows, 0, expired.Refused)
 	}
 	if expired.Windows > 0 {
 		p.Logger.Warn("xxljob: windows of jobs that run behind several are over; where jobs were missing a record of a skipped run says which", "windows", expired.Windows)

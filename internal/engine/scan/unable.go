@@ -25,8 +25,8 @@ type unableJobs struct {
 // add takes in a job that could not be planned. It reports false where that is the schedule's
 // own fault.
 func (u *unableJobs) add(job *store.Job) bool {
-	cause, why := unable(job)
-	t := store.Trouble{App: job.App, JobID: job.ID, Detail: why}
+	cause, seen, why := unable(job)
+	t := store.Trouble{App: job.App, JobID: job.ID, Seen: seen, Detail: why}
 	if !job.Next.After(u.now) {
 		t.Late = 1
 	}
@@ -66,16 +66,18 @@ func (u *unableJobs) tell(c *core.Core) {
 // unable says why this node cannot work out a job that another one may be able to: it has no data
 // of the zone, or does not know the type. The cause is empty where it can, and where the schedule
 // is broken, which every node finds.
-func unable(job *store.Job) (cause store.TroubleCause, why string) {
+func unable(job *store.Job) (cause store.TroubleCause, seen store.Seen, why string) {
 	var fault *schedule.Error
 	if !errors.As(job.Schedule.Validate(true), &fault) {
-		return "", ""
+		return "", seen, ""
 	}
 	switch fault.Code {
 	case "zone":
-		return store.TroubleUnknownZone, fault.Error()
-	case "type", "dst":
-		return store.TroubleUnknownSchedule, fault.Error()
+		return store.TroubleUnknownZone, store.Seen{What: store.SeenUnknownZone, Names: job.Schedule.Zone}, fault.Error()
+	case "type":
+		return store.TroubleUnknownSchedule, store.Seen{What: store.SeenUnknownType, Names: string(job.Schedule.Type)}, fault.Error()
+	case "dst":
+		return store.TroubleUnknownSchedule, store.Seen{What: store.SeenUnknownDST, Names: string(job.Schedule.DST)}, fault.Error()
 	}
-	return "", ""
+	return "", seen, ""
 }

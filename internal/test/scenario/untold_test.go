@@ -29,7 +29,7 @@ func TestStalledDuties(t *testing.T) {
 				_, err = a.Trigger(t.Context(), first.ID, xxljob.Trigger{At: time.Now().AddDate(0, 1, 0)})
 				stage.Must(t, err)
 				time.Sleep(20 * time.Second)
-				if all := a.Troubles(); len(all) != 1 || all[0].Cause != xxljob.TroubleStuckRuns || !strings.Contains(all[0].Detail, what) {
+				if all := a.Troubles(); len(all) != 1 || all[0].Cause != xxljob.TroubleStuckRuns || !strings.Contains(all[0].Detail, what) || !strings.Contains(all[0].Seen.String(), what) || all[0].Seen.For < 10*time.Second || all[0].Seen.Said == "" {
 					t.Errorf("troubles %v, ready %v", all, a.Ready())
 				}
 				remove()
