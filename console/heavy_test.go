@@ -184,9 +184,12 @@ func (x *site) broadcast(j xxljob.Job, parts int, param string) (last xxljob.Run
 func (x *site) parts(j xxljob.Job, parts int, param string) []xxljob.Run {
 	x.Helper()
 	ctx, me := x.Context(), "node-1"
-	view := must1(x.store.Join(ctx, store.Node{ID: "node", Incarnation: me}))
+	if x.taken == nil {
+		view := must1(x.store.Join(ctx, store.Node{ID: "node", Incarnation: me}))
+		x.taken = must1(x.store.TakeShards(ctx, me, view.Shards))
+	}
 	var shard store.Shard
-	for _, s := range must1(x.store.TakeShards(ctx, me, view.Shards)) {
+	for _, s := range x.taken {
 		if s.ID == j.Shard {
 			shard = s
 		}

@@ -29,6 +29,7 @@ type site struct {
 
 	console  http.Handler                    // what New has made
 	weakened func(http.Handler) http.Handler // what was taken from it, if anything
+	taken    []store.Shard                   // by parts
 	beside   Store                           // that of another console on the host, where it is not one of its own
 }
 

@@ -82,6 +82,7 @@ var rights = []expected{
 	{"GET", "timetable", "", "L222222222221"},
 	{"GET", "executors", "", "L222222222221"},
 	{"GET", "settings", "", "L222222222221"},
+	{"GET", "apps/find", "", "L222222222221"},
 	{"GET", "users", "", "L333323332331"},
 	{"GET", "users/new", "", "L333323332331"},
 	{"POST", "users/new", "", "1333353333331"}, // 422: the name is taken; 403 for a token

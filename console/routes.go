@@ -157,6 +157,7 @@ func routes() []route {
 		{method: get, pattern: "timetable", needs: somebody, serve: (*request).timetable},
 		{method: get, pattern: "executors", needs: somebody, serve: (*request).executors},
 		{method: get, pattern: "settings", needs: somebody, serve: (*request).settings},
+		{method: get, pattern: "apps/find", needs: somebody, serve: (*request).offerApps, rate: previews},
 		{method: get, pattern: "users", needs: governing, serve: (*request).users},
 		{method: get, pattern: "users/new", needs: governing, serve: (*request).newUser, only: true, control: true},
 		{method: post, pattern: "users/new", needs: governing, serve: (*request).addUser, only: true, person: true, rows: true},

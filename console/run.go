@@ -36,6 +36,7 @@ type runView struct {
 	Tree                    []branch
 	More                    int // branches that are not shown
 	Whole                   *wholeView
+	Attempts                *attemptsView
 	Parent                  *xxljob.Run
 	Children                []xxljob.Run
 	MoreChildren            bool            // than are shown
@@ -98,6 +99,7 @@ func (q *request) runPage() error {
 		b.Secret = r.Secret // they are of one job
 		b.Result = q.cell(&b.Run, FieldResult, b.HandleMsg)
 	}
+	v.Attempts = attemptsOf(v.Tree, &r)
 	if v.Whole != nil {
 		slices.SortStableFunc(v.Tree, func(a, b branch) int { return cmp.Compare(urgency(stateKey(a.State)), urgency(stateKey(b.State))) })
 	}

@@ -16,11 +16,11 @@ import (
 
 // runFilter is which runs are wanted, as the address of the page says.
 type runFilter struct {
-	App, Job, State, Type, Handler, Address, Text, Since, Until, Slower, Late string
+	App, Job, State, Type, Handler, Address, Text, Since, Until, Slower, Late, Parts string
 }
 
 // runFilters are the names of the filters in the address.
-var runFilters = []string{"text", "app", "job", "state", "type", "handler", "address", "since", "until", "slower", "late"}
+var runFilters = []string{"text", "app", "job", "state", "type", "handler", "address", "since", "until", "slower", "late", "parts"}
 
 // presets are states that are asked for together.
 var presets = map[string][]xxljob.State{
@@ -52,8 +52,8 @@ func statesOf(name string) ([]xxljob.State, bool) {
 func (q *request) runFilter() (f runFilter, err error) {
 	f = runFilter{App: q.Query("app"), Job: q.Query("job"), State: q.Query("state"), Type: q.Query("type"), Handler: q.Query("handler"),
 		Address: q.Query("address"), Text: q.Query("text"), Since: q.Query("since"), Until: q.Query("until"), Slower: q.Query("slower"),
-		Late: q.Query("late")}
-	if _, is := statesOf(f.State); !is {
+		Late: q.Query("late"), Parts: q.Query("parts")}
+	if _, is := statesOf(f.State); !is || f.Parts != "" && f.Parts != "each" {
 		return f, errNotThere
 	}
 	return f, nil

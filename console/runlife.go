@@ -85,6 +85,45 @@ func branches(tree []xxljob.Run, more int, this *xxljob.Run) (list []branch, res
 	return list, more
 }
 
+// attemptsView says which attempt of how many a run is, and how others have ended: the first and the last, and
+// those before and behind it.
+type attemptsView struct {
+	N, Of  int // counted from 1; Of is 0 where that is not known
+	Others []attempt
+}
+
+// attempt is another one.
+type attempt struct {
+	xxljob.Run
+	N      int
+	Result string // as it may be shown, shortened
+}
+
+// attemptsOf are the attempts of what a run is one of, among those of its trigger; nil where there is no other.
+func attemptsOf(tree []branch, this *xxljob.Run) *attemptsView {
+	var all []branch
+	for _, b := range tree {
+		if b.Sharding == this.Sharding {
+			all = append(all, b)
+		}
+	}
+	slices.SortFunc(all, func(a, b branch) int { return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.ID, b.ID)) })
+	at := slices.IndexFunc(all, func(b branch) bool { return b.This })
+	if len(all) < 2 || at < 0 {
+		return nil
+	}
+	v := &attemptsView{N: this.Attempt + 1}
+	for i, b := range all {
+		if b.Retries >= 0 && b.Reruns == 0 && !b.Started.IsZero() {
+			v.Of = max(v.Of, b.Attempt+1+b.Retries)
+		}
+		if i != at && (i == 0 || i == at-1 || i == at+1 || i == len(all)-1) {
+			v.Others = append(v.Others, attempt{b.Run, b.Attempt + 1, b.Result})
+		}
+	}
+	return v
+}
+
 // wholeView is how a broadcast has gone as a whole: the last attempt of each of its parts counts.
 type wholeView struct {
 	Parts   int

@@ -38,11 +38,17 @@ type runsPage struct {
 // runRow is a line of the list.
 type runRow struct {
 	xxljob.Run
-	Param, Result string // as they are shown, shortened
+	Param, Result string     // as they are shown, shortened
+	Whole         *wholeView // of a broadcast whose parts this line stands for; the run is one of them
 }
 
 // Anchor is how scripts and links know a line.
-func (r runRow) Anchor() string { return "run-" + strconv.FormatInt(r.ID, 10) }
+func (r runRow) Anchor() string {
+	if r.Whole != nil {
+		return "trigger-" + strconv.FormatInt(r.TriggerID, 10)
+	}
+	return "run-" + strconv.FormatInt(r.ID, 10)
+}
 
 // preset is a question that is asked often.
 type preset struct {
@@ -60,6 +66,7 @@ type runsFound struct {
 	examined int
 	partial  bool
 	next     string // the cursor of what follows
+	to       int64  // the run down to which it was looked, where the list goes by that; 1 where there are no more
 }
 
 func (q *request) runs() error {
@@ -131,19 +138,22 @@ func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, 
 	if err != nil {
 		return since, err
 	}
-	most := 2 * mostInACell
+	most, look := 2*mostInACell, foldedRuns
+	if p.Filter.Parts != "" {
+		look = searchRuns
+	}
 	read := func(ctx context.Context) (runsFound, error) {
 		if q.Redact == nil { // where texts are hidden in part, all of them has to be looked at
 			ctx = store.WithShortTexts(ctx, most)
 		}
-		found, err := searchRuns(ctx, reader, search)
+		found, err := look(ctx, reader, search)
 		for i := range found.runs {
 			found.runs[i].TriggerMsg = ""
 		}
 		q.markSecret(ctx, found.runs)
 		return found, err
 	}
-	key := fmt.Sprintf("runs %s %#v", sightKey(apps, all), search)
+	key := fmt.Sprintf("runs %s %#v %s", sightKey(apps, all), search, p.Filter.Parts)
 	if p.Filter.State == waiting {
 		var after xxljob.Run
 		if err := q.Cursor("before", waiting, &after); err != nil {
@@ -180,8 +190,11 @@ func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, 
 		if r.Secret && search.NoSecrets {
 			continue // made secret since then
 		}
-		p.Rows = append(p.Rows, runRow{r, q.cell(&r, FieldParam, r.Param), q.cell(&r, FieldResult, r.HandleMsg)})
+		p.Rows = append(p.Rows, runRow{Run: r, Param: q.cell(&r, FieldParam, r.Param), Result: q.cell(&r, FieldResult, r.HandleMsg)})
 		p.Operates = p.Operates || !q.ReadOnly && allowed(q.user, operate, r.App)
+	}
+	if p.Filter.Parts == "" {
+		p.Rows = folded(p.Rows)
 	}
 	return since, nil
 }
@@ -216,7 +229,7 @@ func searchRuns(ctx context.Context, reader xxljob.RunReader, search xxljob.RunS
 	if err != nil {
 		return runsFound{}, err
 	}
-	out := runsFound{runs: found.Runs, searched: found.SearchedTime, examined: found.Examined}
+	out := runsFound{runs: found.Runs, searched: found.SearchedTime, examined: found.Examined, to: found.SearchedTo}
 	if found.SearchedTo > 1 {
 		out.partial = len(found.Runs) < runsOnAPage
 		out.next = web.CursorOf("id", found.SearchedTo)

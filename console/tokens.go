@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -199,17 +200,40 @@ func (q *request) revokeToken() error {
 	return q.Redirect(saying("tokens", "revoked"))
 }
 
-// KnownApps are apps to choose from: those that there are and the user may see.
-func (p *page) KnownApps() []string {
-	ctx, cancel := context.WithTimeout(p.q.ctx, time.Second)
-	defer cancel()
-	q := p.q.under(ctx)
+// appsToChoose are the apps that there are, which the user may see, with a text in them.
+func (q *request) appsToChoose(text string) ([]string, error) {
 	apps, all, err := q.visibleApps()
 	if err == nil && all {
 		apps, err = q.appNames()
 	}
+	text = strings.ToLower(text)
+	apps = slices.DeleteFunc(slices.Clone(apps), func(app string) bool { return !strings.Contains(strings.ToLower(app), text) })
+	return apps[:min(len(apps), appsOffered)], err
+}
+
+// appsOffered is how many apps are offered at once.
+const appsOffered = 100
+
+// KnownApps are apps to choose from; others are offered while somebody types.
+func (p *page) KnownApps() []string {
+	ctx, cancel := context.WithTimeout(p.q.ctx, time.Second)
+	defer cancel()
+	apps, err := p.q.under(ctx).appsToChoose("")
 	if err != nil {
 		return nil // they are a help, and no more
 	}
-	return apps[:min(len(apps), 100)]
+	return apps
+}
+
+// offerApps answers who types with the apps that may be meant; as a page it is the list of their jobs.
+func (q *request) offerApps() error {
+	text := strings.TrimSpace(q.Query("text"))
+	if !q.IsPart() {
+		return q.Redirect("jobs?" + url.Values{"app": {text}}.Encode())
+	}
+	apps, err := q.appsToChoose(text)
+	if err != nil {
+		return asked(err)
+	}
+	return q.show("appfind", http.StatusOK, apps)
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ const (
 	usersOnAPage = 100
 	loginsLooked = 1000
 	freeRows     = 3
+	appsOfUser   = 100 // rows with apps of a user at once
 )
 
 // userRow is a user as the list shows it.
@@ -43,8 +45,12 @@ type userPage struct {
 	New       bool
 	Said      string
 	User      store.User
-	Rows      []right // of the form
-	Rest      string  // the role in all other apps
+	Rows      []right  // of the form
+	Some      bool     // that are not all: the others stay as they are
+	Find      string   // the text that those have
+	Shown     []string // the apps of these
+	Of        int      // how many apps the user has by name
+	Rest      string   // the role in all other apps
 	Roles     []string
 	Faults    map[string]string
 	Secret    string // the first password, which is shown this once
@@ -122,19 +128,23 @@ func (q *request) editUser() error {
 	if err != nil {
 		return err
 	}
-	return q.showUser(http.StatusOK, pageOfUser(u))
+	return q.showUser(http.StatusOK, pageOfUser(u, strings.TrimSpace(q.Query("find"))))
 }
 
-// pageOfUser is the form with what a user has.
-func pageOfUser(u store.User) userPage {
-	p := userPage{User: u, Rest: string(None)}
+// pageOfUser is the form with what a user has. Of one who has a great many apps, or where a text is looked
+// for, it has those alone that have the text in them, and no more than there is room for.
+func pageOfUser(u store.User, find string) userPage {
+	p := userPage{User: u, Rest: string(None), Find: find}
 	for _, app := range sortedApps(u.Apps) {
 		if app == "*" {
 			p.Rest = u.Apps[app]
-		} else {
-			p.Rows = append(p.Rows, right{app, u.Apps[app]})
+			continue
+		}
+		if p.Of++; len(p.Rows) < appsOfUser && strings.Contains(strings.ToLower(app), strings.ToLower(find)) {
+			p.Rows, p.Shown = append(p.Rows, right{app, u.Apps[app]}), append(p.Shown, app)
 		}
 	}
+	p.Some = len(p.Shown) < p.Of
 	return p
 }
 
@@ -161,7 +171,20 @@ func (q *request) showUser(status int, p userPage) error {
 func (q *request) takeUser(p *userPage) {
 	u := &p.User
 	u.Title, u.Admin, u.Scripts, u.Disabled = strings.TrimSpace(q.Field("title")), q.Field("admin") != "", q.Field("scripts") != "", q.Field("disabled") != ""
-	p.Rest, p.Faults, p.Rows, u.Apps = q.Field("rest"), map[string]string{}, nil, map[string]string{}
+	p.Rest, p.Faults, p.Rows = q.Field("rest"), map[string]string{}, nil
+	had := u.Apps
+	u.Apps = map[string]string{}
+	if p.Some = q.Field("some") != ""; p.Some {
+		p.Find, p.Shown = q.Field("find"), q.R.PostForm["shown"]
+		for app, role := range had {
+			if app == "*" {
+				continue
+			}
+			if p.Of++; !slices.Contains(p.Shown, app) {
+				u.Apps[app] = role
+			}
+		}
+	}
 	apps, roles := q.R.PostForm["app"], q.R.PostForm["role"]
 	for i, app := range apps {
 		role := ""
@@ -221,7 +244,7 @@ func (q *request) addUser() error {
 		return err
 	}
 	q.sayOfUser("added", added.Name)
-	p = pageOfUser(added)
+	p = pageOfUser(added, "")
 	p.Secret = secret
 	return q.showUser(http.StatusOK, p)
 }
@@ -280,7 +303,7 @@ func (q *request) resetPassword() error {
 		return err
 	}
 	q.sayOfUser("changed", u.Name)
-	p := pageOfUser(u)
+	p := pageOfUser(u, "")
 	p.Secret = secret
 	return q.showUser(http.StatusOK, p)
 }

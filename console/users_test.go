@@ -1,9 +1,11 @@
 package console_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -150,5 +152,66 @@ func TestManyUsers(t *testing.T) {
 		}
 		root.get("users").is(200).has("user-1098").lacks("user-1099")
 		root.get("users?after=user-1098").is(200).has("user-1099", "user-1119").lacks("user-1098<")
+	})
+}
+
+// TestAUserOfManyApps: of one who has more apps than a form has fields for, the form has some, others are looked
+// for, and what is not in the form stays as it is.
+func TestAUserOfManyApps(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		apps := map[string]string{"*": "viewer"}
+		for i := range 999 {
+			apps[fmt.Sprintf("app-%03d", i)] = "operator"
+		}
+		must1(x.store.AddUser(t.Context(), store.User{Name: "ann", Password: hashed(), Grants: store.Grants{Apps: apps}}))
+		root.get("users/edit?name=ann").is(200).has("100 of 999 apps are in this form")
+		root.get("users/edit?name=ann&find=APP-99").is(200).has("9 of 999 apps").lacks("app-100")
+		root.get("users/edit?name=ann&find=nowhere").is(200).has("0 of 999 apps")
+		root.get("users/edit?name=ann&find=app-99").is(200)
+		form := root.filled("userform")
+		if got := strings.Join(form["shown"], " "); form.Get("some") != "1" || !strings.HasPrefix(got, "app-990 ") || len(form["shown"]) != 9 || len(form["app"]) != 9+3 {
+			t.Fatalf("the form has %v", form)
+		}
+		form["app"][0], form["role"][1], form["app"][9], form["role"][9] = "", "editor", "a new one", "viewer"
+		twice := url.Values{}
+		for name, list := range form {
+			twice[name] = slices.Clone(list)
+		}
+		twice["app"][9] = "app-000"
+		root.post("users/edit", twice).is(422).has("is there twice", "9 of 999 apps")
+		root.post("users/edit", form).is(200).has("has been saved")
+		u := must1(x.store.User(t.Context(), "ann"))
+		if len(u.Apps) != 1000 || u.Apps["app-990"] != "" || u.Apps["app-991"] != "editor" || u.Apps["app-992"] != "operator" || u.Apps["a new one"] != "viewer" || u.Apps["app-000"] != "operator" || u.Apps["*"] != "viewer" {
+			t.Errorf("%d apps: %v", len(u.Apps), u.Apps["app-991"])
+		}
+		root.get("users/edit?name=root").is(200).lacks("are in this form", `name="shown"`)
+	})
+}
+
+// TestAppsAreOffered while somebody types: those that the one may see.
+func TestAppsAreOffered(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		x.job("orders", "a")
+		x.job("billing", "b")
+		ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
+		offered := func(b *browser, text string) string {
+			b.live()
+			defer func() { b.header = http.Header{} }()
+			b.get("apps/find?text=" + text).is(200)
+			return strings.TrimSpace(b.body)
+		}
+		if got := offered(root, "ILL"); got != `<option value="billing"></option>` {
+			t.Errorf("%q", got)
+		}
+		if got := offered(ann, "ill"); got != "" {
+			t.Errorf("to ann: %q", got)
+		}
+		if got := offered(ann, "o"); got != `<option value="orders"></option>` {
+			t.Errorf("to ann: %q", got)
+		}
 	})
 }

@@ -1,10 +1,16 @@
 package console_test
 
 import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/await"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -35,5 +41,40 @@ func TestABroadcastIsToldAsAWhole(t *testing.T) {
 		must1(x.s.UpdateJob(ctx, j))
 		viewer.get("runs/" + itoa(parts[0].ID)).is(200).has("1 failed").lacks("disk &lt;full")
 		root.get("runs/" + itoa(x.run(x.job("orders", "alone")).ID)).is(200).lacks("Broadcast of")
+	})
+}
+
+// TestAttemptsAreToldAsAWhole: the head of each attempt says which of how many it is, and how the others have
+// ended, with their errors and links.
+func TestAttemptsAreToldAsAWhole(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		var tries atomic.Int64
+		must(t, x.s.Handle("work", func(context.Context, *xxljob.Task) error { return fmt.Errorf("not today, %d", tries.Add(1)) }))
+		must(t, x.s.Start(t.Context()))
+		t.Cleanup(func() { _ = x.s.Stop(context.Background()) })
+		j := must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: "retried", Handler: "work", Retries: 2}))
+		id := must1(x.s.Trigger(t.Context(), j.ID, xxljob.Trigger{}))[0]
+		var tree []xxljob.Run
+		await.Until(t, "the end of the last of three attempts", func() bool {
+			tree = must1(x.store.Tree(t.Context(), id))
+			return len(tree) == 3 && tree[2].State.Ended()
+		})
+		for i, r := range tree {
+			head, _, _ := strings.Cut(root.get("runs/"+itoa(r.ID)).is(200).body, "</p>")
+			root.has(fmt.Sprintf("Attempt %d of 3", i+1))
+			_, head, _ = strings.Cut(head, `class="note attempts"`)
+			for k, other := range tree {
+				link := fmt.Sprintf(`<a href="../runs/%d">attempt %d</a>`, other.ID, k+1)
+				if strings.Contains(head, link) != (k != i) || strings.Contains(head, fmt.Sprintf("not today, %d", k+1)) != (k != i) {
+					t.Errorf("attempt %d: of attempt %d there is %q", i+1, k+1, head)
+				}
+			}
+		}
+		root.post("look", url.Values{"language": {"zh-CN"}})
+		root.get("runs/"+itoa(tree[1].ID)).has("第 2 次执行，共 3 次", "第 1 次", "第 3 次")
+		once := must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: "once", Handler: "work"}))
+		root.get("runs/" + itoa(x.ends(once, xxljob.StateFailed).ID)).is(200).lacks("次执行，共")
 	})
 }
