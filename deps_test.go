@@ -76,6 +76,7 @@ var mayImport = map[string][]string{
 	"internal/inside":    nil,
 	"internal/urgent":    nil,
 	"internal/grants":    nil,
+	"internal/release":   nil,
 	// 1 leaves
 	"internal/failpoint": nil,
 	"route":              nil,
@@ -111,7 +112,7 @@ var mayImport = map[string][]string{
 	"internal/engine/dispatch": {"internal/engine/core", "internal/engine/events", "internal/engine/lease", "internal/engine/queue", "internal/engine/registry", "internal/engine/router", "internal/engine/runlog", "block", "internal/blockrule", "internal/compact", "internal/errs", "internal/inside", "internal/loop", "internal/urgent", "route", "schedule", "internal/timering", "store", "wire", errgroup},
 	"internal/engine/catalog":  {"internal/engine/core", "internal/engine/events", "internal/engine/plan", "internal/engine/registry", "internal/engine/router", "block", "internal/blockrule", "internal/cron", "internal/errs", "internal/grants", "internal/loop", "route", "schedule", "store", "wire"},
 	"internal/engine/admin":    {"internal/engine/catalog", "internal/engine/core", "internal/engine/dispatch", "internal/engine/registry", "internal/errs", "internal/fairqueue", "internal/grants", "internal/loop", "internal/urgent", "schedule", "store", "wire", singleflight},
-	"internal/engine/node":     {"internal/engine/admin", "internal/engine/alarms", "internal/engine/catalog", "internal/engine/core", "internal/engine/dispatch", "internal/engine/events", "internal/engine/lease", "internal/engine/queue", "internal/engine/registry", "internal/engine/router", "internal/engine/runlog", "internal/engine/scan", "alarm", "executor", "internal/errs", "internal/guard", "internal/loop", "internal/urgent", "schedule", "store", "wire"},
+	"internal/engine/node":     {"internal/engine/admin", "internal/engine/alarms", "internal/engine/catalog", "internal/engine/core", "internal/engine/dispatch", "internal/engine/events", "internal/engine/lease", "internal/engine/queue", "internal/engine/registry", "internal/engine/router", "internal/engine/runlog", "internal/engine/scan", "alarm", "executor", "internal/errs", "internal/guard", "internal/loop", "internal/release", "internal/urgent", "schedule", "store", "wire"},
 	".":                        {"alarm", "block", "executor", "internal/engine/catalog", "internal/engine/core", "internal/engine/events", "internal/engine/node", "internal/errs", "internal/grants", "internal/timering", "route", "schedule", "store", "wire"},
 	// 4 backends, which know the nouns and no scheduler
 	"store/memory":                 {"store", "schedule", "alarm", memdb},
@@ -124,7 +125,7 @@ var mayImport = map[string][]string{
 	"finding":                         {"store", "internal/blockrule", "alarm"},
 	"xxljobtest":                      {".", "executor", "wire", "store/memory"},
 	// 4 the console, which sees a store and a scheduler as any user does
-	"console":                {".", "finding", "store", "wire", "jobfile", "route", "block", "internal/grants", "internal/slots", "console/internal/lang", "console/internal/diff", "console/internal/login", "console/internal/look", "console/internal/web"},
+	"console":                {".", "finding", "store", "wire", "jobfile", "route", "block", "internal/grants", "internal/release", "internal/slots", "console/internal/lang", "console/internal/diff", "console/internal/login", "console/internal/look", "console/internal/web"},
 	"console/internal/lang":  nil,
 	"console/internal/diff":  nil,
 	"console/internal/look":  {"console/internal/lang", "console/internal/web"},

@@ -16,6 +16,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/finding"
+	"github.com/xxljob/xxljob/internal/release"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -465,12 +466,26 @@ type clockView struct {
 	By  time.Duration
 }
 
-// Clock is that of the node that the console belongs to, which alone is asked; nil for all others.
+// Release is that of the node's program; "" where it has not said so.
+func (n nodeLine) Release() string {
+	if n.Own != nil {
+		version, _ := release.Versions()
+		return version
+	}
+	return n.Version
+}
+
+// Clock is that of a node: of the one that the console belongs to as it is now, of others as they have said
+// last; nil of those that have not, or are gone.
 func (n nodeLine) Clock() *clockView {
-	if n.Own == nil {
+	offset := n.ClockOffset
+	switch {
+	case n.Own != nil:
+		offset = n.Own.ClockOffset
+	case n.Version == "" || n.Left:
 		return nil
 	}
-	switch by := n.Own.ClockOffset.Truncate(time.Millisecond); {
+	switch by := offset.Truncate(time.Millisecond); {
 	case by > 0:
 		return &clockView{"executors.clock.behind", by}
 	case by < 0:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -51,7 +52,7 @@ func TestExecutors(t *testing.T) {
 		root.get("runs?state=open&address=local%3A%2F%2F" + incarnation).is(http.StatusOK).has("nightly")
 		root.get("executors?app=billing").is(http.StatusOK).has("alive http://10.0.0.7:9999/ registered itself heartbeat")
 		root.get("executors?app=dark+%3Capp%3E").is(http.StatusOK).has("No executor", "Start an executor of the app", "1 of 1 jobs enabled")
-		root.get("executors?tab=nodes").is(http.StatusOK).has("alive "+node+" this node "+incarnation, "orders", "knows time zones", "clock")
+		root.get("executors?tab=nodes").is(http.StatusOK).has("alive "+node+" this node "+incarnation, "orders", "knows time zones", "clock", "release ")
 		root.get("executors?tab=shards").is(http.StatusOK).has("owned " + node).lacks("nobody has it")
 		root.get("executors?tab=shards&text=no-such-node").is(http.StatusOK).lacks("owned")
 		root.get("executors?text=BILL").is(http.StatusOK).has("served billing").lacks(`executors?app=orders"`)
@@ -138,5 +139,30 @@ func TestExecutorsOfManyApps(t *testing.T) {
 		root.get("executors?from=1000").has("app 1009", "Previous")
 		root.get("executors?tab=nodes").has("200 in all", "node-0", "and 36 more")
 		root.get("executors?app=app+1000+"+long).has("200 in all", "node-14")
+	})
+}
+
+// TestProcessesOfOtherNodes: the page of nodes says of which release each is, and how far its clock is from the
+// store's, as it has said itself.
+func TestProcessesOfOtherNodes(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		ctx := t.Context()
+		x.job("orders", "any")
+		for name, p := range map[string]store.Process{"late": {Version: "v9.8.7", ClockOffset: 90 * time.Second}, "early": {Version: "v9.8.6", ClockOffset: -3 * time.Second}, "exact": {Version: "v9.8.5"}, "silent": {}} {
+			must1(x.store.Join(ctx, store.Node{ID: name, Incarnation: name + "-1"}))
+			if p.Version != "" {
+				must(t, x.store.(store.ProcessNoter).NoteProcess(ctx, name+"-1", p))
+			}
+			must1(x.store.Beat(ctx, name+"-1", nil))
+		}
+		said := map[string]string{"late": "release v9.8.7 · its clock is 1 min 30 s behind the store's", "early": "release v9.8.6 · its clock is 3 s ahead of the store's", "exact": "release v9.8.5 · it goes by the store's clock"}
+		for name, words := range said {
+			root.get("executors?tab=nodes&text=" + name).is(http.StatusOK).has(words)
+		}
+		root.get("executors?tab=nodes&text=silent").is(http.StatusOK).has("silent").lacks("release ", "clock is", "store's clock")
+		root.post("look", url.Values{"language": {"zh-CN"}})
+		root.get("executors?tab=nodes&text=late").has("版本 v9.8.7 · 时钟比存储慢 1 分 30 秒")
 	})
 }

@@ -29,7 +29,7 @@ func CauseWords(tag string, f finding.Finding) string {
 		return err.Error()
 	}
 	q := &request{console: &console{}, user: &User{Name: "root", Admin: true}}
-	q.look.language, q.look.zone = read.langs[tag], time.UTC
+	q.look.Language, q.look.Zone = read.langs[tag], time.UTC
 	l := q.causeLine(f, &finding.World{})
 	return strings.Join([]string{l.Title, l.Error, l.Detail, l.Help}, " · ")
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/console/internal/web"
 )
 
 const (
@@ -73,7 +74,7 @@ func foldedRuns(ctx context.Context, reader xxljob.RunReader, search xxljob.RunS
 		}
 	}
 	if out.next = ""; out.to > 1 {
-		out.next = cursorOf("id", out.to)
+		out.next = web.CursorOf("id", out.to)
 	}
 	return out, nil
 }

@@ -5,13 +5,13 @@ package console
 import (
 	"fmt"
 	"net/http"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console/internal/lang"
 	"github.com/xxljob/xxljob/console/internal/web"
+	"github.com/xxljob/xxljob/internal/release"
 )
 
 // settingsPage has groups of facts.
@@ -76,7 +76,7 @@ func (q *request) settings() error {
 
 // ownFacts are those that the console knows without a scheduler.
 func (q *request) ownFacts() []stated {
-	version, goVersion := versions()
+	version, goVersion := release.Versions()
 	facts := []stated{{"version", []string{version}}, {"go", []string{goVersion}}, {"store", []string{storeName(q.Store)}}}
 	if s, has := q.Store.(interface{ SchemaVersion() int }); has {
 		facts = append(facts, stated{"schema", []string{lang.Number(int64(s.SchemaVersion()))}})
@@ -86,22 +86,6 @@ func (q *request) ownFacts() []stated {
 		users = "store"
 	}
 	return append(facts, stated{"users", []string{q.text("fact.users." + users)}}, stated{"readonly", []string{q.yesOrNo(q.ReadOnly)}})
-}
-
-// versions are those of this module and of Go, as the program says.
-func versions() (version, goVersion string) {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "–", "–"
-	}
-	const ours = "github.com/xxljob/xxljob"
-	version = "–"
-	for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
-		if m.Path == ours && m.Version != "" {
-			version = m.Version
-		}
-	}
-	return version, info.GoVersion
 }
 
 // storeName is the package that a store is of, as "postgres".

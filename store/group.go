@@ -113,6 +113,11 @@ type Node struct {
 	// Routers are the names of the node's own routing strategies (Config.Routers), in order, but for
 	// those of XXL-JOB, which each node has. Join was told them; a node that has not said so has none.
 	Routers []string
+	// Version is the release of the node's program, and ClockOffset how far the store's clock is ahead
+	// of its own, at least and to the millisecond, as it has seen and said last (ProcessNoter); empty and
+	// zero of a node that has said neither. Join says none.
+	Version     string
+	ClockOffset time.Duration
 	// Attached are the executors that run inside the node's process.
 	Attached []Attachment
 }

@@ -59,6 +59,25 @@ type ZoneNoter interface {
 	NoteUnknownZones(ctx context.Context, incarnation string, zones []string) error
 }
 
+// ProcessNoter is what a Store is as well that keeps what its nodes say of their processes, for who
+// looks at them. Both stores of this module are.
+type ProcessNoter interface {
+	// NoteProcess stores it with the node, in place of what it said before, by its next Beat at the
+	// latest. A Version longer than MostVersion is cut. Beats leave it as it
+	// is, and give it back where they add the node again; a node that joins has none, and one that is
+	// not there is no error.
+	NoteProcess(ctx context.Context, incarnation string, p Process) error
+}
+
+// Process is what a node says of its process: see Node.
+type Process struct {
+	Version     string
+	ClockOffset time.Duration
+}
+
+// MostVersion is how many bytes a Process.Version has at most.
+const MostVersion = 64
+
 // Volatile is what an Store is as well that may keep nothing across an exit of the process. A store
 // that is none counts as one that outlives it.
 type Volatile interface {

@@ -158,6 +158,9 @@ func SeenOf(cause TroubleCause) []SeenWhat { return slices.Sorted(maps.Keys(sent
 // String is what is seen in a sentence, in English, without a stop; empty where What is, or is of a newer
 // release.
 func (s Seen) String() string {
+	if s.What == "" {
+		return ""
+	}
 	for _, of := range sentences {
 		if text, has := of[s.What]; has {
 			return strings.NewReplacer("{jobs}", strconv.Itoa(s.Jobs), "{runs}", strconv.Itoa(s.Runs), "{run}", strconv.FormatInt(s.RunID, 10), "{for}", s.For.String(),

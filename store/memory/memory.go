@@ -43,6 +43,7 @@ var (
 	_ store.RetentionAware = (*Store)(nil)
 	_ store.Volatile       = (*Store)(nil)
 	_ store.ZoneNoter      = (*Store)(nil)
+	_ store.ProcessNoter   = (*Store)(nil)
 )
 
 // OutlivesProcess is false: nothing is kept across an exit.

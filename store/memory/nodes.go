@@ -74,6 +74,7 @@ func (s *Store) Join(ctx context.Context, n store.Node) (store.View, error) {
 	}
 	defer s.done()
 	n.Joined, n.Resting, n.Failing, n.Away, n.UnknownZones = s.clock(), false, false, false, nil
+	n.Version, n.ClockOffset = "", 0
 	if err := s.addNode(n); err != nil {
 		return store.View{}, err
 	}
@@ -176,6 +177,24 @@ func (s *Store) NoteUnknownZones(ctx context.Context, incarnation string, zones 
 	return nil
 }
 
+// NoteProcess stores what a node says of its process. That is no news to other nodes.
+func (s *Store) NoteProcess(ctx context.Context, incarnation string, is store.Process) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.done()
+	if p := s.peers[incarnation]; p == nil || !p.joined {
+		return nil
+	}
+	n, err := first[store.Node](s.db, tableNodes, incarnation)
+	if err != nil {
+		return err
+	}
+	changed := *n
+	changed.Version, changed.ClockOffset = store.Shown(is.Version, store.MostVersion), is.ClockOffset.Truncate(time.Millisecond)
+	return s.insert(tableNodes, &changed)
+}
+
 // exhume returns the node that was deleted. One that nobody remembers has the ID
 // that its incarnation says, and no age: it supersedes nobody.
 func (s *Store) exhume(incarnation string) store.Node {
@@ -240,7 +259,7 @@ func (s *Store) Bury(ctx context.Context, incarnation string, beats int64) error
 	if len(s.buried) == maxTombstones {
 		s.buried = slices.Delete(s.buried, 0, 1)
 	}
-	s.buried = append(s.buried, tombstone{store.Node{ID: n.ID, Incarnation: n.Incarnation, Joined: n.Joined, Zones: n.Zones, Knows: n.Knows, UnknownZones: n.UnknownZones, Routers: n.Routers}})
+	s.buried = append(s.buried, tombstone{store.Node{ID: n.ID, Incarnation: n.Incarnation, Joined: n.Joined, Zones: n.Zones, Knows: n.Knows, UnknownZones: n.UnknownZones, Routers: n.Routers, Version: n.Version, ClockOffset: n.ClockOffset}})
 	p.joined, p.left = false, true
 	s.jobLists.forget(incarnation)
 	s.forget(p)

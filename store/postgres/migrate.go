@@ -25,7 +25,7 @@ import (
 var migrations embed.FS
 
 // schemaVersion is the number of the newest migration.
-const schemaVersion = 34
+const schemaVersion = 35
 
 // SchemaVersion is the number of the newest migration that this program knows, for people. The schema has it,
 // or a later one that this program may use.

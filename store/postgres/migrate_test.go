@@ -114,6 +114,7 @@ func backTo(t *testing.T, pool *pgxpool.Pool, schema string, version int) {
 		32: "drop table %s.xxl_job_mute",
 		33: "drop index %s.xxl_job_alarm_trouble; alter table %[1]s.xxl_job_alarm drop column trouble, drop column trouble_address, drop column trouble_over, drop column noted_by, drop column open_trouble",
 		34: "drop table %s.xxl_job_app_token",
+		35: "alter table %s.xxl_job_node drop column version, drop column clock_offset",
 		29: "alter table %s.xxl_job_info drop column catch_up_most, drop column catch_up_age",
 		14: "drop index %s.xxl_job_log_skipped; drop index %[1]s.xxl_job_log_parent",
 	}

@@ -63,7 +63,7 @@ func (s *Store) beat(ctx context.Context, name, incarnation, id string, joins *s
 	join := joins != nil
 	if join {
 		says := *joins
-		says.UnknownZones = nil
+		says.UnknownZones, says.Version, says.ClockOffset = nil, "", 0
 		s.joined.Store(incarnation, says)
 	}
 	can, told := s.joined.Load(incarnation)
@@ -87,7 +87,7 @@ func (s *Store) beat(ctx context.Context, name, incarnation, id string, joins *s
 	statementOf := func(l *lockSession) statement {
 		pid, start, lockName := l.identity()
 		return s.sql.beat.by(named{
-			{"incarnation", incarnation}, {"node", id}, {"joins", join}, {"told", told}, {"zones", is.Zones}, {"knows", is.Knows}, {"unknown", unknown}, {"routers", routers}, {"attached", string(text)}, {"lock_pid", pid},
+			{"incarnation", incarnation}, {"node", id}, {"joins", join}, {"told", told}, {"zones", is.Zones}, {"knows", is.Knows}, {"unknown", unknown}, {"routers", routers}, {"version", is.Version}, {"clock", is.ClockOffset.Milliseconds()}, {"attached", string(text)}, {"lock_pid", pid},
 			{"lock_start", start}, {"lock_name", lockName}, {"locks", s.locks()}, {"lock_class", s.lockClass},
 			{"node_class", s.nodeClass},
 		}).into(v.read)
@@ -143,18 +143,19 @@ type viewReader struct {
 
 func (v *viewReader) read(rows pgx.Rows) (err error) {
 	var now, serverStart time.Time
-	var names, ids, owners, attached, unknown, routers []string
-	var beats, joined, epochs []int64
+	var names, ids, owners, attached, unknown, routers, versions []string
+	var beats, joined, epochs, clocks []int64
 	var left, away, failing, zones, free []bool
 	var knows []int32
 	var shards []int16
-	if err := rows.Scan(&now, &serverStart, &v.revived, &names, &ids, &beats, &left, &away, &joined, &attached, &failing, &zones, &knows, &unknown, &routers, &shards, &owners, &epochs, &free); err != nil {
+	if err := rows.Scan(&now, &serverStart, &v.revived, &names, &ids, &beats, &left, &away, &joined, &attached, &failing, &zones, &knows, &unknown, &routers, &versions, &clocks, &shards, &owners, &epochs, &free); err != nil {
 		return err
 	}
 	// A standby that was promoted was started at a time of its own.
 	v.view = store.View{Now: now.UTC(), Server: serverStart.UTC().Format(time.RFC3339Nano)}
 	for i, name := range names {
-		n := store.Node{ID: ids[i], Incarnation: name, Beats: beats[i], Left: left[i], Failing: failing[i], Away: away[i], Zones: zones[i], Knows: int(knows[i]), Joined: fromMilli(joined[i])}
+		n := store.Node{ID: ids[i], Incarnation: name, Beats: beats[i], Left: left[i], Failing: failing[i], Away: away[i], Zones: zones[i], Knows: int(knows[i]), Joined: fromMilli(joined[i]),
+			Version: versions[i], ClockOffset: time.Duration(clocks[i]) * time.Millisecond}
 		n.Resting = attached[i] == "null"
 		if n.Routers, err = listOf(routers[i]); err != nil {
 			return err
@@ -181,6 +182,16 @@ func (s *Store) NoteUnknownZones(ctx context.Context, incarnation string, zones 
 	if can, joined := s.joined.Load(incarnation); joined {
 		is := can.(store.Node)
 		is.UnknownZones = slices.Clone(zones)
+		s.joined.Store(incarnation, is)
+	}
+	return ended(ctx)
+}
+
+// NoteProcess has the next beat store what a node says of its process.
+func (s *Store) NoteProcess(ctx context.Context, incarnation string, p store.Process) error {
+	if can, joined := s.joined.Load(incarnation); joined {
+		is := can.(store.Node)
+		is.Version, is.ClockOffset = store.Shown(p.Version, store.MostVersion), p.ClockOffset
 		s.joined.Store(incarnation, is)
 	}
 	return ended(ctx)
@@ -283,11 +294,12 @@ func (q *nodeQueries) define(sql template) {
 	// own row comes from the write.
 	q.beat = sql(`with was as (select has_left or attached <> {{arg.attached}}::text::jsonb news from {{schema}}.xxl_job_node where incarnation = {{arg.incarnation}}),
 	mine as (
-		insert into {{schema}}.xxl_job_node as n (incarnation, node_id, beats, has_left, joined, attached, lock_pid, lock_start, lock_name, zones, knows, unknown_zones, routers)
+		insert into {{schema}}.xxl_job_node as n (incarnation, node_id, beats, has_left, joined, attached, lock_pid, lock_start, lock_name, zones, knows, unknown_zones, routers, version, clock_offset)
 		values ({{arg.incarnation}}, {{arg.node}}, 1, false, case when {{arg.joins}}::boolean then {{now}} end,
 			{{arg.attached}}::text::jsonb, {{arg.lock_pid}}, {{arg.lock_start}}, {{arg.lock_name}},
 			case when {{arg.told}}::boolean then {{arg.zones}}::boolean end, case when {{arg.told}}::boolean then {{arg.knows}}::int end,
-			case when {{arg.told}}::boolean then {{arg.unknown}}::text end, case when {{arg.told}}::boolean then {{arg.routers}}::text end)
+			case when {{arg.told}}::boolean then {{arg.unknown}}::text end, case when {{arg.told}}::boolean then {{arg.routers}}::text end,
+			case when {{arg.told}}::boolean then {{arg.version}}::text end, case when {{arg.told}}::boolean then {{arg.clock}}::bigint end)
 		on conflict (incarnation) do update set beats = n.beats + 1, has_left = false, attached = excluded.attached,
 			joined = case when {{arg.joins}}::boolean then {{now}} else n.joined end,
 				node_id = case when {{arg.joins}}::boolean then {{arg.node}} else n.node_id end,
@@ -295,6 +307,8 @@ func (q *nodeQueries) define(sql template) {
 			knows = case when {{arg.told}}::boolean then {{arg.knows}}::int else n.knows end,
 			unknown_zones = case when {{arg.told}}::boolean then {{arg.unknown}}::text else n.unknown_zones end,
 			routers = case when {{arg.told}}::boolean then {{arg.routers}}::text else n.routers end,
+			version = case when {{arg.told}}::boolean then {{arg.version}}::text else n.version end,
+			clock_offset = case when {{arg.told}}::boolean then {{arg.clock}}::bigint else n.clock_offset end,
 			lock_pid = excluded.lock_pid, lock_start = excluded.lock_start, lock_name = excluded.lock_name
 		returning *),
 	nodes as (select * from mine union all select n.* from {{schema}}.xxl_job_node n where n.incarnation <> {{arg.incarnation}}),
@@ -333,7 +347,8 @@ func clusterOf(news string) string {
 		coalesce(array_agg(coalesce(` + milliseconds("joined") + `, 0) order by incarnation), '{}'),
 		coalesce(array_agg(attached::text order by incarnation), '{}'), coalesce(array_agg(failing order by incarnation), '{}'),
 		coalesce(array_agg(zones is true order by incarnation), '{}'), coalesce(array_agg(coalesce(knows, 0) order by incarnation), '{}'),
-		coalesce(array_agg(coalesce(unknown_zones, '') order by incarnation), '{}'), coalesce(array_agg(coalesce(routers, '') order by incarnation), '{}') from nodes) n,
+		coalesce(array_agg(coalesce(unknown_zones, '') order by incarnation), '{}'), coalesce(array_agg(coalesce(routers, '') order by incarnation), '{}'),
+		coalesce(array_agg(coalesce(version, '') order by incarnation), '{}'), coalesce(array_agg(coalesce(clock_offset, 0) order by incarnation), '{}') from nodes) n,
 	(select coalesce(array_agg(shard order by shard), '{}'), coalesce(array_agg(owner order by shard), '{}'),
 		coalesce(array_agg(epoch order by shard), '{}'), coalesce(array_agg(free order by shard), '{}') from shards) s`
 }

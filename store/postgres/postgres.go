@@ -337,4 +337,5 @@ var (
 	_ store.RetentionAware = (*Store)(nil)
 	_ store.ClockMarker    = (*Store)(nil)
 	_ store.ZoneNoter      = (*Store)(nil)
+	_ store.ProcessNoter   = (*Store)(nil)
 )

@@ -227,7 +227,7 @@ func (d *planData) nodeCases() []planCase {
 		{name: "setSetting", st: q.setSetting.with("x", "y")},
 		{name: "clock", st: q.clock.with(), rows: 1},
 		{name: "beat", st: q.beat.by(named{
-			{"incarnation", planNode}, {"node", "node"}, {"joins", false}, {"told", true}, {"zones", false}, {"knows", 0}, {"unknown", name}, {"routers", name}, {"attached", "[]"}, {"lock_pid", pid},
+			{"incarnation", planNode}, {"node", "node"}, {"joins", false}, {"told", true}, {"zones", false}, {"knows", 0}, {"unknown", name}, {"routers", name}, {"version", "v1.2.3"}, {"clock", int64(1500)}, {"attached", "[]"}, {"lock_pid", pid},
 			{"lock_start", at}, {"lock_name", name}, {"locks", false}, {"lock_class", int32(1)},
 			{"node_class", int32(2)},
 		}), rows: 1, scans: smallNodes},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob/store"
@@ -11,11 +12,16 @@ import (
 
 func nodeCases() []testCase {
 	notes := func(e *env, n store.ZoneNoter) *zoneNotes { return &zoneNotes{e, n} }
-	return append(optionalCases(notes, []optional[*zoneNotes]{
+	says := func(e *env, n store.ProcessNoter) *processNotes { return &processNotes{e, n} }
+	return append(append(optionalCases(notes, []optional[*zoneNotes]{
 		{"UnknownZonesAreThoseThatWereNotedLast", zonesNoted},
 		{"UnknownZonesComeBackWithTheNode", zonesRevived},
 		{"ANodeThatJoinsKnowsOfNoUnknownZones", zonesJoined},
-	}), []testCase{
+	}), optionalCases(says, []optional[*processNotes]{
+		{"AProcessIsAsItWasNotedLast", processNoted},
+		{"AProcessComesBackWithTheNode", processRevived},
+		{"ANodeThatJoinsHasSaidNothingOfItsProcess", processJoined},
+	})...), []testCase{
 		{"ABeatWithoutAListIsOfANodeThatRests", nodeRests},
 		{"FailingIsAsItWasSaidLast", nodeFails},
 		{"AnAttemptThatChangesNothing", attempts},
@@ -88,6 +94,64 @@ func zonesJoined(e *zoneNotes) {
 	e.must(err)
 	want(e.env, "zones of a node that joins", e.mustNode(v, "a-1").UnknownZones, []string(nil))
 	e.wantZones("zones of a node that has joined", "a-1")
+}
+
+// processNotes is a store that keeps what nodes say of their processes.
+type processNotes struct {
+	*env
+	notes store.ProcessNoter
+}
+
+func (e *processNotes) note(incarnation, version string, offset time.Duration) {
+	e.Helper()
+	e.must(e.notes.NoteProcess(e.ctx, incarnation, store.Process{Version: version, ClockOffset: offset}))
+}
+
+// wantProcess checks what the store says of a node, to itself and to others.
+func (e *processNotes) wantProcess(what, incarnation, version string, offset time.Duration) {
+	e.Helper()
+	for _, who := range []string{incarnation, "observer", incarnation} {
+		n := e.mustNode(e.mustBeat(who), incarnation)
+		want(e.env, what+", as "+who+" sees it", store.Process{Version: n.Version, ClockOffset: n.ClockOffset}, store.Process{Version: version, ClockOffset: offset})
+	}
+}
+
+func processNoted(e *processNotes) {
+	e.join("observer")
+	e.join("a")
+	e.join("b")
+	e.wantProcess("at first", "a", "", 0)
+	e.note("a", "v1.2.3", -1500*time.Millisecond)
+	e.wantProcess("what was noted", "a", "v1.2.3", -1500*time.Millisecond)
+	e.wantProcess("another node", "b", "", 0)
+	e.note("b", "v2.0.0", 40*24*time.Hour)
+	e.note("a", "v1.2.4", 0)
+	e.wantProcess("what was noted in its place", "a", "v1.2.4", 0)
+	e.wantProcess("the other node", "b", "v2.0.0", 40*24*time.Hour)
+	e.note("a", strings.Repeat("v", store.MostVersion+1), 0)
+	n := e.mustNode(e.mustBeat("a"), "a")
+	e.check(len(n.Version) <= store.MostVersion && strings.HasPrefix(n.Version, "vvv"), "a version that is too long is kept as %q", n.Version)
+	e.note("nobody", "v1.2.3", 0)
+	e.check(e.node(e.mustBeat("a"), "nobody") == nil, "a note has added a node")
+}
+
+func processRevived(e *processNotes) {
+	e.join("observer")
+	e.join("a")
+	e.note("a", "v1.2.3", time.Second)
+	beats := e.mustNode(e.mustBeat("a"), "a").Beats
+	e.must(e.Bury(e.ctx, "a", beats))
+	e.check(e.node(e.mustBeat("observer"), "a") == nil, "a buried node without runs is still there")
+	e.wantProcess("a node that was added again", "a", "v1.2.3", time.Second)
+}
+
+func processJoined(e *processNotes) {
+	e.join("observer")
+	v, err := e.Join(e.ctx, store.Node{ID: "a", Incarnation: "a-1", Version: "v1.2.3", ClockOffset: time.Second})
+	e.must(err)
+	n := e.mustNode(v, "a-1")
+	want(e.env, "a node that joins", store.Process{Version: n.Version, ClockOffset: n.ClockOffset}, store.Process{})
+	e.wantProcess("a node that has joined", "a-1", "", 0)
 }
 
 // node returns the node in the view, or nil.

@@ -16,6 +16,7 @@ import (
 	"github.com/xxljob/xxljob/internal/engine/runlog"
 	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/internal/release"
 	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
@@ -49,6 +50,7 @@ type heartbeat struct {
 	outrun  bool                 // others were quicker to take shards, the last time
 	tended  int                  // how many duties beside the beats it has done
 	zones   []string             // without data here, as the store was told
+	said    store.Process        // what the store was told of this process
 	refused map[string]time.Time // apps of executors that beats leave out, and when the store refused them
 }
 
@@ -142,7 +144,7 @@ func (h *heartbeat) beat(ctx context.Context, joined *bool) (store.View, error) 
 	return loop.Detached(ctx, func(ctx context.Context) (store.View, error) {
 		beat := func(attached []store.Attachment) (store.View, error) {
 			if *joined {
-				if err := h.noteZones(ctx); err != nil {
+				if err := errors.Join(h.noteZones(ctx), h.noteProcess(ctx)); err != nil {
 					return store.View{}, err
 				}
 				return h.Store.Beat(ctx, h.Leases.Incarnation, attached)
@@ -173,6 +175,25 @@ func (h *heartbeat) noteZones(ctx context.Context) error {
 		return err
 	}
 	h.zones = missing
+	return nil
+}
+
+// clockMoves is by how much this process's clock has to move against the store's for that to be said anew.
+const clockMoves = 100 * time.Millisecond
+
+// noteProcess has the beat say of which release this node is, and how far the store's clock is ahead of its
+// own, where that has changed.
+func (h *heartbeat) noteProcess(ctx context.Context) error {
+	noter, ok := core.Given(h.Store).(store.ProcessNoter)
+	is := store.Process{Version: h.said.Version, ClockOffset: h.Clock.Offset().Round(time.Millisecond)}
+	if !ok || is.Version != "" && (is.ClockOffset-h.said.ClockOffset).Abs() < clockMoves {
+		return nil
+	}
+	is.Version, _ = release.Versions()
+	if err := noter.NoteProcess(ctx, h.Leases.Incarnation, is); err != nil {
+		return err
+	}
+	h.said = is
 	return nil
 }
 

@@ -49,6 +49,7 @@ func All() []Mutant {
 		clockMutants(),
 		accountMutants(),
 		zoneMutants(),
+		processMutants(),
 		muteMutants(),
 		appTokenMutants(),
 		troubleMutants(),
