@@ -5,8 +5,10 @@ package console
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
+	"github.com/xxljob/xxljob/finding"
 	"github.com/xxljob/xxljob/wire"
 )
 
@@ -26,6 +28,20 @@ func (q *request) lackIn(text string) string {
 		}
 	}
 	return ""
+}
+
+// whyStopped is why a job has stopped by itself: what is wrong with its schedule in the user's language, where
+// that is what was said as it stopped.
+func (q *request) whyStopped(f *finding.Finding, w *finding.World) string {
+	for i := range w.Jobs {
+		if j := &w.Jobs[i]; slices.Contains(f.Jobs, j.ID) {
+			var s translatable
+			if err := j.Schedule.Validate(true); errors.As(err, &s) && strings.Contains(f.Error, s.Error()) {
+				return s.In(q.look.Language.Tag)
+			}
+		}
+	}
+	return f.Error
 }
 
 // why is what an error says, as a value of a text, which asks it in its own language.

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/crypto/argon2"
 
+	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console/internal/login"
 	"github.com/xxljob/xxljob/console/internal/look"
 	"github.com/xxljob/xxljob/console/internal/web"
@@ -22,15 +23,15 @@ import (
 	"github.com/xxljob/xxljob/internal/slots"
 )
 
-// CauseWords are what the line of a cause says in a language.
-func CauseWords(tag string, f finding.Finding) string {
+// CauseWords are what the line of a cause says in a language, among these jobs.
+func CauseWords(tag string, f finding.Finding, jobs ...xxljob.Job) string {
 	read, err := readOnce()
 	if err != nil {
 		return err.Error()
 	}
 	q := &request{console: &console{}, user: &User{Name: "root", Admin: true}}
 	q.look.Language, q.look.Zone = read.langs[tag], time.UTC
-	l := q.causeLine(f, &finding.World{})
+	l := q.causeLine(f, &finding.World{Jobs: jobs})
 	return strings.Join([]string{l.Title, l.Error, l.Detail, l.Help}, " · ")
 }
 

@@ -172,6 +172,9 @@ func (q *request) causeLine(f finding.Finding, w *finding.World) causeLine {
 			l.Error, l.Detail = "", words
 		}
 	}
+	if f.Cause == finding.Stopped {
+		l.Error = q.whyStopped(&f, w)
+	}
 	if l.Job != 0 && len(f.Jobs) == 1 {
 		for i := range w.Ended {
 			if r := &w.Ended[i]; r.JobID == l.Job && len(l.Marks) < marksOfCause {
