@@ -46,8 +46,8 @@
 // Where a run waits, and what it waits for:
 //
 //	internal/timering/timering.go  the ring: until shortly before the run's time
-//	queue/due.go                   due runs, apps in turn
-//	queue/waitlist.go              what they can wait for, and who waits
+//	queue/due.go                   how a due run comes to wait, and goes on
+//	queue/waitlist.go              what it can wait for, and who waits, apps in turn
 //	queue/lanes.go                 room in lanes, at addresses and executors
 //	queue/order.go                 the order of a serial job's runs
 //

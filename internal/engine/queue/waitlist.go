@@ -8,7 +8,7 @@ import (
 	"github.com/xxljob/xxljob/internal/timering"
 )
 
-// What due runs wait for, and who waits. All of it is guarded by the lock of the Queue.
+// What due runs wait for, and who waits, apps in turn. All of it is guarded by the lock of the Queue.
 
 // WaitKey is what due runs wait for. Where it is room, the first of them goes on when some of it is
 // given back.

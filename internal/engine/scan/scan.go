@@ -135,7 +135,7 @@ func (s *Scanner) scanShards(ctx context.Context, shards []store.Shard) (wait ti
 	}
 	// Jobs that are left as they are come with each scan, and take no room from others.
 	aside := s.claimer.unable + s.claimer.refusals.Len()
-	from := s.claimer.waiting.from(now, shards, aside+len(s.claimer.stopping) > 0)
+	from := s.claimer.waiting.from(shards, aside+len(s.claimer.stopping) > 0)
 	limit := s.Cfg.Limits.ScanLimit + aside + s.claimer.waiting.count()
 	memory := store.ScanResult{Jobs: s.window.jobs.Again(), Runs: s.window.runs.Again()}
 	res, err := loop.Call(ctx, func(ctx context.Context) (store.ScanResult, error) {

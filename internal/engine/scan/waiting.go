@@ -49,7 +49,7 @@ func (w *waitingJobs) count() int { return w.known }
 
 // from is where a scan begins, the zero time for the first of all; aside says that other jobs are
 // left as they are, which are to come with each scan.
-func (w *waitingJobs) from(now time.Time, shards []store.Shard, aside bool) time.Time {
+func (w *waitingJobs) from(shards []store.Shard, aside bool) time.Time {
 	turn := w.serving.Turn()
 	w.whole = aside || w.known == 0 || w.turn != turn || !time.Now().Before(w.next) || !slices.EqualFunc(w.of, shards, sameLease)
 	if !w.whole {
