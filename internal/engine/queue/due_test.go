@@ -261,3 +261,24 @@ func TestLaterRunWhileAShardOpens(t *testing.T) {
 		t.Error("the earlier run does not go on")
 	}
 }
+
+// TestARunElsewhereIsLookedAfter: once a run of a serial job is known to be at another node the store is
+// asked about it, and later ones go on when it says that the run was taken, has ended, or is no more.
+func TestARunElsewhereIsLookedAfter(t *testing.T) {
+	for name, saw := range map[string]func(*Queue, store.Run){
+		"was taken": func(e *Queue, r store.Run) { r.Taken = time.UnixMilli(5); e.Saw(&r) },
+		"has ended": func(e *Queue, r store.Run) { r.State = store.StateLost; e.Saw(&r) },
+		"is gone":   func(e *Queue, r store.Run) { e.SawGone(r.ID) },
+	} {
+		e, entries := books(t, 1)
+		e.Due.park(forEarlier(1), entries[0])
+		away := store.Run{ID: 7, JobID: 1, App: "app", Address: "local://m-1", State: store.StateStarted, Block: block.SerialExecution}
+		e.Adopt(away)
+		if ids := e.RemoteIDs(); !slices.Equal(ids, []int64{7}) || len(e.wakes.Watch) != 1 || len(e.wakes.Transit) != 1 {
+			t.Errorf("%s: runs %v are looked after; woken %d and %d", name, ids, len(e.wakes.Watch), len(e.wakes.Transit))
+		}
+		if saw(e, away); e.Due.ready.len() != 1 || e.Due.Waits(forEarlier(1)) {
+			t.Errorf("%s: %d of the later runs go on", name, e.Due.ready.len())
+		}
+	}
+}
