@@ -14,8 +14,8 @@ LONGEST     := ./store/postgres ./internal/test/chaos ./console ./internal/test/
 # Where nothing is started beside anything else, by the code or by its tests, the race detector has
 # nothing to say.
 BESIDE      := '^[[:space:]]*go [a-z(]|\.Go\(|\.Parallel\(\)|AfterFunc|synctest\.|httptest\.'
-RACED        = $(shell $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}' $(LONGEST) ./otelxxl/... ./cmd/xxljob/... ./... | \
-	while read -r name dir; do grep -qE $(BESIDE) "$$dir"/*.go && echo "$$name"; done)
+RACED        = $(or $(shell $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}' $(LONGEST) ./otelxxl/... ./cmd/xxljob/... ./... | \
+	while read -r name dir; do grep -qE $(BESIDE) "$$dir"/*.go && echo "$$name"; done),./...)
 # More packages side by side than there are cores, and more tests: many wait, for a database, a
 # process or the clock.
 CORES       := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
