@@ -93,7 +93,13 @@ func newArena(dir, program string, seed uint64, say func(string, ...any)) (*aren
 // openDatabase is the usual database: a single server.
 func openDatabase(ctx context.Context, a *arena) error { return a.openPrimary(ctx) }
 
-func (a *arena) openPrimary(ctx context.Context) error { return a.openServer(ctx, pgtest.Options{}) }
+func (a *arena) openPrimary(ctx context.Context) error {
+	var o pgtest.Options
+	if a.slowly { // nodes that live for seconds have their statements planned once
+		o.Settings = map[string]string{"plan_cache_mode": "force_generic_plan", "jit": "off"}
+	}
+	return a.openServer(ctx, o)
+}
 
 func (a *arena) openServer(ctx context.Context, o pgtest.Options) (err error) {
 	pg, err := pgtest.New(o)
