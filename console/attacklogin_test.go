@@ -232,7 +232,7 @@ func (x *site) tries(name string, dress func(int, *http.Request), most int) (fau
 	return faults
 }
 
-// hashFlood: no more than two passwords are checked at once, each of which takes 19 MiB, and of
+// hashFlood: no more than two passwords are checked at once, each of which takes 7 MiB, and of
 // strangers one; those who wait in vain are told to come again, and who has logged in before does not
 // wait for strangers.
 func hashFlood(x *site) (faults found) {

@@ -23,6 +23,8 @@ const (
 	polledFor    = 15 * time.Second // and where a page is refreshed
 	countsKept   = time.Minute      // how old those may be that the rail shows where none are read
 	mostCounts   = 64               // kept, each for people of the same rights
+
+	countsPatience = 100 * time.Millisecond
 )
 
 // count is how many there are of a kind, or as many as were counted.
@@ -45,11 +47,36 @@ type counts struct {
 	era int // changes that were made here before
 }
 
-// counted are the last counts of those who may see the same. The zero value is complete.
+// counted are the last counts of those who may see the same.
 type counted struct {
 	mu  sync.Mutex
 	by  map[string]counts // guarded by mu
 	era int               // guarded by mu: changes that were made here
+	on  bool              // guarded by mu: somebody counts
+
+	patience time.Duration // of a list that has no counts to show; countsPatience, and longer in tests
+}
+
+// begin counts beside the request, if nobody does: what is read beside requests costs no more than one
+// of them. It returns what is closed when that has ended, and nil where somebody counts.
+func (k *counted) begin(count func()) (done <-chan struct{}) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.on {
+		return nil
+	}
+	k.on = true
+	end := make(chan struct{})
+	go func() {
+		defer func() {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.on = false
+			close(end)
+		}()
+		count()
+	}()
+	return end
 }
 
 // last returns what was counted no longer ago than that, if something was changed here since or not; nil
@@ -96,39 +123,53 @@ func (k *counted) now() int {
 // countsKey is what counts depend on.
 func (q *request) countsKey() string { return fmt.Sprintf("counts %t %q", q.user.Admin, q.user.Apps) }
 
-// learnCounts counts for a list, once in a while for all who may see the same. What cannot be counted
-// in time is left out for as long, or is as it was before: the list is there without it.
+// learnCounts counts for a list, once in a while for all who may see the same. It reads a hundred times
+// what a list does, so the list waits for it a moment only, and where it shows nothing else: what was
+// counted last is there meanwhile, and what comes too late is there when the page is refreshed.
 func (q *request) learnCounts() {
 	key, young := q.countsKey(), countedFor
 	if q.IsPart() {
 		young = polledFor
 	}
 	era := q.counted.now()
-	if q.counts = q.counted.last(key, young); q.counts != nil && q.counts.era == era {
+	q.counts = q.counted.last(key, young)
+	if q.counts != nil && q.counts.era == era {
 		return
 	}
-	v, err := q.live.Once(q.ctx, fmt.Sprint(key, era), func(ctx context.Context) (any, error) {
-		ctx, cancel := context.WithTimeout(store.WithShortTexts(ctx, 0), partTime)
+	ctx, cancel := context.WithTimeout(store.WithShortTexts(context.WithoutCancel(q.ctx), 0), partTime)
+	// A request of its own, since this one goes on.
+	beside := &request{console: q.console, Exchange: &web.Exchange{ID: q.ID, R: q.R}, ctx: ctx, user: q.user, look: q.look}
+	done := q.counted.begin(func() {
 		defer cancel()
-		c, err := q.under(ctx).readCounts()
+		c, err := beside.readCounts()
 		if c.era = era; err != nil {
-			q.Logger.Info("console: lists are shown without counts", "request", q.ID, "error", err)
-			if c.of = nil; q.counted.last(key, countsKept) != nil {
-				c.of = q.counted.last(key, countsKept).of
+			beside.Logger.Info("console: lists are shown without counts", "request", beside.ID, "error", err)
+			if c.of = nil; beside.counted.last(key, countsKept) != nil {
+				c.of = beside.counted.last(key, countsKept).of
 			}
 		}
-		q.counted.keep(key, c)
-		return c, nil
+		beside.counted.keep(key, c)
 	})
-	if err == nil {
-		c := v.(counts)
-		q.counts = &c
+	if done == nil {
+		cancel()
+	}
+	if q.counts = q.counted.last(key, countsKept); done != nil && (q.counts == nil || q.counts.era != era) {
+		select {
+		case <-done:
+		case <-time.After(q.counted.patience):
+		}
+		q.counts = q.counted.last(key, countsKept)
 	}
 }
 
 // readCounts asks the store, for a bounded number of everything.
-func (q *request) readCounts() (counts, error) {
-	c := counts{at: time.Now(), of: map[string]count{}}
+func (q *request) readCounts() (c counts, err error) {
+	defer func() { // it would end the process: there is nobody above who recovers
+		if v := recover(); v != nil {
+			err = fmt.Errorf("counting has panicked: %v", v)
+		}
+	}()
+	c = counts{at: time.Now(), of: map[string]count{}}
 	apps, all, err := q.visibleApps()
 	if err != nil || !all && len(apps) == 0 {
 		return c, err

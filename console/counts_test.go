@@ -108,3 +108,39 @@ func TestCountsAreShared(t *testing.T) {
 		}
 	})
 }
+
+// TestListsDoNotWaitForCounts: a list is there a moment later at most, and shows what was counted last
+// while others are counted.
+func TestListsDoNotWaitForCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, f := faulty(t)
+		console.CountsWithin(x.console, 100*time.Millisecond)
+		root := x.admin()
+		j := x.job("orders", "busy")
+		add := func() { must1(x.store.AddRun(t.Context(), j.ID, xxljob.Trigger{At: time.Now().Add(time.Hour)})) }
+		add()
+		defer f.Inject("OpenRuns", storetest.Fault{Delay: time.Second})()
+		for _, c := range []struct {
+			after time.Duration // the list before
+			want  string
+			most  time.Duration
+		}{
+			{0, "Waiting Failed", 100 * time.Millisecond}, {2 * time.Second, "Waiting 1 Failed", 0},
+			{10 * time.Second, "Waiting 1 Failed", 0}, {2 * time.Second, "Waiting 2 Failed", 0},
+			{2 * time.Minute, "Waiting Failed", 100 * time.Millisecond},
+		} {
+			if time.Sleep(c.after); c.after > 5*time.Second {
+				add()
+			}
+			begun := time.Now()
+			root.get("runs").is(200)
+			if took := time.Since(begun); took > c.most {
+				t.Errorf("after %v a list took %v, at most %v", c.after, took, c.most)
+			}
+			if got := root.presets(); !strings.Contains(got, c.want) {
+				t.Errorf("after %v: %q, want %q", c.after, got, c.want)
+			}
+		}
+		time.Sleep(2 * time.Second) // until nobody counts
+	})
+}

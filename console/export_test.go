@@ -248,6 +248,9 @@ func WithHashes(h http.Handler, made func(passes, memory uint32)) {
 	}
 }
 
+// CountsWithin has lists wait so long for what they count.
+func CountsWithin(h http.Handler, d time.Duration) { h.(*console).counted.patience = d }
+
 // WithHashesThatTake has each hash take so long.
 func WithHashesThatTake(h http.Handler, d time.Duration) {
 	hs := h.(*console).logins.Hasher

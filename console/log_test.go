@@ -410,6 +410,34 @@ func testLogsOfAnySize(t *testing.T) {
 	}
 }
 
+// hanging has logs that do not come.
+type hanging struct{ xxljob.Scheduler }
+
+func (hanging) LogTail(ctx context.Context, _ int64, _ int) (wire.LogResult, error) {
+	<-ctx.Done()
+	return wire.LogResult{}, ctx.Err()
+}
+
+// TestARunIsShownWithoutItsLog: why a run has failed is not kept from anybody by an executor that does not
+// answer. Who asks for the log itself waits for it longer.
+func TestARunIsShownWithoutItsLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t, func(c *console.Config) { c.Scheduler = hanging{c.Scheduler} })
+		root := x.admin()
+		page := "runs/" + itoa(x.run(x.job("orders", "nightly")).ID)
+		for _, c := range []struct {
+			page string
+			most time.Duration
+		}{{page, time.Second}, {page + "/log", 5 * time.Second}} {
+			begun := time.Now()
+			root.get(c.page).is(200).has("does not answer", "Retry")
+			if took := time.Since(begun); took > c.most {
+				t.Errorf("%s took %v", c.page, took)
+			}
+		}
+	})
+}
+
 // TestASearchThatIsSlow ends in time, and goes on from where it was.
 func TestASearchThatIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

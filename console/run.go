@@ -108,7 +108,7 @@ func (q *request) runPage() error {
 		poll = q.With(map[string]string{"seen": "", "said": ""})
 	}
 	if !q.IsPart() { // the log is followed by itself
-		if v.Log, err = q.logTail(); err != nil {
+		if v.Log, err = q.logTail(pagePatience); err != nil {
 			return err
 		}
 	}

@@ -23,7 +23,7 @@ const (
 	lineContext = 20      // lines before one that a link leads to
 	logPatience = 5 * time.Second
 
-	totalPatience = time.Second // for what a page can do without
+	pagePatience = time.Second // for what a page can do without
 )
 
 // logView is a part of a log.
@@ -85,7 +85,7 @@ func (q *request) runLog() error {
 	case from > 0:
 		v, err = q.logFrom(from, to)
 	default:
-		v, err = q.logTail()
+		v, err = q.logTail(logPatience)
 	}
 	if err != nil {
 		return err
@@ -116,9 +116,9 @@ func (q *request) lineNo(name string) (int, error) {
 }
 
 // logTail are the last lines.
-func (q *request) logTail() (logView, error) {
+func (q *request) logTail(patience time.Duration) (logView, error) {
 	v, err := q.readLog(func() (logText, error) {
-		ctx, cancel := q.within(logPatience)
+		ctx, cancel := q.within(patience)
 		defer cancel()
 		res, err := q.Scheduler.LogTail(ctx, q.run.ID, linesAtOnce)
 		return logText{res.FromLineNum, res.ToLineNum, res.LogContent, res.IsEnd}, err
@@ -150,7 +150,7 @@ func (q *request) totalOf(v *logView) int {
 	if !keeps {
 		return 0
 	}
-	ctx, cancel := q.within(totalPatience)
+	ctx, cancel := q.within(pagePatience)
 	defer cancel()
 	if _, last, err := kept.LogPages(ctx, q.run.ID, 1, 0); err == nil && last >= v.To {
 		return last

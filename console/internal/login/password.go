@@ -23,8 +23,8 @@ import (
 // little memory, and more passes for it: each try of a stranger allocates that much, and what was
 // given back is there until it is collected.
 const (
-	hashMemory = 9 << 10 // KiB
-	hashPasses = 4
+	hashMemory = 7 << 10 // KiB
+	hashPasses = 5
 	hashLanes  = 1
 	hashSalt   = 16 // bytes
 	hashSize   = 32
@@ -82,7 +82,7 @@ func isPattern(s []rune) bool {
 	return false
 }
 
-// Hasher makes hashes, two at a time: each takes a core for a twentieth of a second, and 9
+// Hasher makes hashes, two at a time: each takes a core for a twentieth of a second, and 7
 // MiB. One of the places is for those who have logged in before. Key is argon2.IDKey, but in tests
 // that count what is made.
 type Hasher struct {

@@ -338,8 +338,7 @@ func (b *Addresses) callable(app, address string) bool {
 	if strings.ContainsFunc(address, errs.NotPlain) {
 		return false // it would be shown wherever its runs are
 	}
-	_, err := b.Remotes.Get(app, address)
-	return err == nil
+	return b.Remotes.IsCallable(app, address)
 }
 
 // ChooseGiven is choose among the addresses that a trigger has given.

@@ -22,7 +22,7 @@ type Remotes struct {
 	Dial func(app, address, token string) (wire.Executor, error) // wire.NewExecutorClient; another one in tests
 
 	mu    sync.Mutex
-	peers map[SiteKey]*remote // guarded by mu
+	peers map[SiteKey]*remote // guarded by mu: nil for an address that can be called and was not yet
 }
 
 func NewRemotes(cfg *core.Config) *Remotes {
@@ -46,19 +46,47 @@ func (r *Remotes) Get(app, address string) (*remote, error) {
 	if p := r.peers[key]; p != nil {
 		return p, nil
 	}
+	p, err := r.dial(key)
+	if err == nil {
+		r.keep(key, p)
+	}
+	return p, err
+}
+
+// IsCallable reports whether there can be a client for an address of an app. None is kept: of ten
+// thousand addresses of an app few are called.
+func (r *Remotes) IsCallable(app, address string) bool {
+	key := SiteKey{app, address}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.peers[key]; known {
+		return true
+	}
+	_, err := r.dial(key)
+	if err == nil {
+		r.keep(key, nil)
+	}
+	return err == nil
+}
+
+func (r *Remotes) dial(key SiteKey) (*remote, error) {
 	p := &remote{}
-	for _, token := range r.cfg.TokensOf(app) {
-		c, err := r.Dial(app, address, token)
+	for _, token := range r.cfg.TokensOf(key.App) {
+		c, err := r.Dial(key.App, key.Address, token)
 		if err != nil {
 			return nil, err
 		}
 		p.clients = append(p.clients, c)
 	}
-	if len(r.peers) >= maxRemotes {
+	return p, nil
+}
+
+// keep remembers an address; r.mu is held.
+func (r *Remotes) keep(key SiteKey, p *remote) {
+	if _, known := r.peers[key]; !known && len(r.peers) >= maxRemotes {
 		clear(r.peers)
 	}
 	r.peers[key] = p
-	return p, nil
 }
 
 // remote is an executor elsewhere. Of the two tokens that are valid while one takes
