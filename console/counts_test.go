@@ -119,6 +119,7 @@ func TestListsDoNotWaitForCounts(t *testing.T) {
 		j := x.job("orders", "busy")
 		add := func() { must1(x.store.AddRun(t.Context(), j.ID, xxljob.Trigger{At: time.Now().Add(time.Hour)})) }
 		add()
+		time.Sleep(2 * time.Minute) // since the list after the login
 		defer f.Inject("OpenRuns", storetest.Fault{Delay: time.Second})()
 		for _, c := range []struct {
 			after time.Duration // the list before

@@ -354,6 +354,10 @@ func TestEachPageOfASlowStore(t *testing.T) {
 					remove()
 					continue
 				}
+				if counts(page) && root.res.StatusCode == 200 && time.Since(begun) == 0 {
+					remove() // it is read beside the list, which shows what was counted before
+					continue
+				}
 				if took := time.Since(begun); took > 11*time.Second || root.res.StatusCode == 200 && !strings.Contains(root.text(), "does not answer") && !strings.Contains(root.text(), "could not be read") {
 					t.Errorf("%s: status %d after %v, while %s has no answer", page, root.res.StatusCode, took, method)
 				}
