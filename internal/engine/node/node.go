@@ -132,7 +132,7 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 	s.book = registry.NewAddresses(all, attached, s.remotes, s.users, s.advertiser.RegisterAttached, memory)
 	s.serving = registry.NewServing(all, s.book, own,
 		func(app string) { s.queue.Due.AdmitAll(queue.ForExecutor(app)) },
-		func(app string) int { return s.queue.Due.Count(queue.ForExecutor(app)) })
+		func(app string) int { return s.queue.LateByExecutor(app) })
 	s.registrar = registry.NewRegistrar(all, memory, s.users)
 
 	strategies := router.NewStrategies(&all.Cfg, store.LocalAddress(incarnation))

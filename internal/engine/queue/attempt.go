@@ -278,6 +278,24 @@ func (q *Queue) LateByRouter(jobID int64) int {
 	return late
 }
 
+// LateByExecutor is how many due runs of an app wait for an executor, and behind those that do.
+func (q *Queue) LateByExecutor(app string) (late int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t := q.Due.lists.at(ForExecutor(app))
+	if t == nil || t.apps[app] == nil {
+		return 0
+	}
+	seen := map[int64]bool{}
+	for en := range t.apps[app].All() {
+		if late++; !seen[en.Run.JobID] {
+			seen[en.Run.JobID] = true
+			late += q.Due.lenOf(forEarlier(en.Run.JobID))
+		}
+	}
+	return late
+}
+
 // DueAgain puts an entry that waited nowhere back among those that are due.
 func (q *Queue) DueAgain(en *Item) {
 	q.mu.Lock()

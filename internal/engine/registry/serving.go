@@ -483,10 +483,10 @@ func (s *Serving) goOn() {
 	}
 }
 
-// saidAgain is how often an app that jobs or runs wait for is named again as a trouble, and saidKept
-// for how long it is one after that.
+// saidAgain is how often it is counted again what waits for an app that is named as a trouble, and
+// saidKept for how long it is one after that.
 const (
-	saidAgain = time.Hour
+	saidAgain = time.Minute
 	saidKept  = 2 * time.Hour
 )
 
@@ -506,13 +506,9 @@ func (s *Serving) say() {
 		case x.waits.IsZero():
 			x.waits = now
 		case now.Sub(x.waits) >= s.Cfg.Cluster.LeaseTTL && (x.said.IsZero() || now.Sub(x.said) >= saidAgain):
-			late := x.jobs + runs
-			if !x.said.IsZero() {
-				late = 0 // they are added up
-			}
 			x.said = now
-			s.Core.Troubles.Saw(store.TroubleNoExecutor, s.Clock.Now(), saidKept, store.Trouble{
-				App: app, Since: x.gone, Late: late,
+			s.Core.Troubles.SawLate(store.TroubleNoExecutor, s.Clock.Now(), saidKept, store.Trouble{
+				App: app, Since: x.gone, Late: x.jobs + runs,
 				Seen:   store.Seen{What: store.SeenNobody, Jobs: x.jobs, Runs: runs},
 				Remedy: "start an executor of this app, or stop its jobs; see whether executors reach this address to register; Job.OnNoExecutor says what waits and what is refused",
 			})

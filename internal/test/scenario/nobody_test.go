@@ -386,6 +386,40 @@ func TestRefuseOnceNobodyWasThereForAWhile(t *testing.T) {
 	}
 }
 
+// TestATroubleOfAnAppSaysHowManyWait: the runs behind the first of a serial job too, and those that come
+// later, within moments.
+func TestATroubleOfAnAppSaysHowManyWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &served{T: t, st: memory.New()}
+		orders := w.start("orders")
+		w.stop(w.start("billing"))
+		var jobs []xxljob.Job
+		for _, block := range []string{xxljob.BlockSerial, xxljob.BlockConcurrent} {
+			added, err := orders.EnsureJob(t.Context(), xxljob.Job{App: "billing", Key: block, Name: block, Handler: "h", Block: block})
+			stage.Must(t, err)
+			jobs = append(jobs, added.Job)
+		}
+		for waits := 6; waits <= 18; waits += 6 {
+			for i := range 6 {
+				stage.Trigger(t, orders, jobs[i%2])
+			}
+			time.Sleep(90 * time.Second)
+			synctest.Wait()
+			all := orders.Troubles()
+			if len(all) != 1 || all[0].Cause != xxljob.TroubleNoExecutor || all[0].App != "billing" || all[0].Late != waits || !strings.Contains(all[0].Detail, fmt.Sprint(" ", waits, " due runs")) {
+				t.Errorf("while %d runs wait: %+v", waits, all)
+			}
+		}
+		w.start("billing")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if all := orders.Troubles(); len(all) != 0 || len(w.ran) != 18 {
+			t.Errorf("afterwards %d runs have run, and the troubles are %+v", len(w.ran), all)
+		}
+	})
+}
+
 // TestAnAppThatNobodyHasServedYet: what a node has ensured of it waits, since such an app has its executors
 // inside schedulers; what somebody has added is refused.
 func TestAnAppThatNobodyHasServedYet(t *testing.T) {
