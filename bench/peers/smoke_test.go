@@ -37,7 +37,10 @@ func small() *bench {
 // TestRoundsOnPostgres goes through a round of each kind, whose audit has to be clean.
 func TestRoundsOnPostgres(t *testing.T) {
 	t.Parallel()
-	cluster := pgtest.Start(t, serverOptions())
+	options := serverOptions()
+	options.NoFsync = true
+	options.Settings["plan_cache_mode"], options.Settings["autovacuum"], options.Settings["jit"] = "force_generic_plan", "off", "off" // processes live for seconds
+	cluster := pgtest.Start(t, options)
 	b := small()
 	var err error
 	if b.server, err = newServer(t.Context(), cluster); err != nil {
