@@ -104,7 +104,8 @@ func TestAClockSetBack(t *testing.T) {
 		page := "runs/" + itoa(id)
 		less := regexp.MustCompile(`-\d+ (?:ms|s|min|h|d)\b`)
 		for range 2 { // as a page and as a part of one
-			for _, p := range []string{page, page + "/log", "runs", "runs?state=open", "runs?state=waiting", "jobs", "jobs/" + itoa(job.ID), "changes"} {
+			for _, p := range []string{page, page + "/log", "runs", "runs?state=open", "runs?state=waiting", "jobs", "jobs/" + itoa(job.ID), "changes",
+				"overview", "overview?range=1h", "timetable?range=24h", "executors", "executors?tab=nodes", "executors?tab=shards", "executors?app=orders", "users", "account"} {
 				root.get(p).is(200)
 				if m := less.FindString(root.text()); m != "" {
 					t.Errorf("%s says %s:\n%s", p, m, root.text())

@@ -42,6 +42,14 @@ func (p *page) fieldName(name string) string {
 		return p.T("field.retrybackoff")
 	case "User":
 		return p.T("object.user")
+	case "Title":
+		return p.T("users.shown")
+	case "Admin":
+		return p.T("users.admin.short")
+	case "Scripts":
+		return p.T("field.scripts")
+	case "Disabled":
+		return p.T("users.state")
 	case "Apps":
 		return p.T("field.apps")
 	case "Expires":
@@ -84,7 +92,23 @@ func (p *page) fieldText(name string, v json.RawMessage) string {
 	if name == "Stopped" && text != "" {
 		return p.T(map[bool]string{true: "jobs.status.off", false: "jobs.status.on"}[text == "true"])
 	}
+	if name == "Disabled" && text != "" {
+		return p.T(map[bool]string{true: "users.state.off", false: "users.state.on"}[text == "true"])
+	}
+	if roles := map[string]string{}; name == "Apps" && json.Unmarshal(v, &roles) == nil {
+		return p.rolesIn(roles)
+	}
 	f := p.q.fields[name]
+	if name == "PasswordSet" || name == "Expires" || f != nil && f.kind == aMoment {
+		if t, err := time.Parse(time.RFC3339Nano, text); err == nil && !t.IsZero() {
+			return p.Stamp(t)
+		}
+	}
+	if name == "Admin" || name == "Scripts" || f != nil && f.kind == aCheck {
+		if yes, err := strconv.ParseBool(text); err == nil {
+			return p.T(map[bool]string{true: "value.yes", false: "value.no"}[yes])
+		}
+	}
 	switch {
 	case f == nil:
 	case f.kind == aChoice:

@@ -316,5 +316,20 @@ func (p *page) May(do, app string) bool {
 	return a != 0 && allowed(p.q.user, a, app) && (a == see || !p.q.ReadOnly)
 }
 
+// Blind reports whether somebody is logged in who may see no app: each list is empty for them, whatever
+// there is.
+func (p *page) Blind() bool {
+	u := p.q.user
+	if u == nil || allowed(u, see, "*") {
+		return false
+	}
+	for app := range u.Apps {
+		if allowed(u, see, app) {
+			return false
+		}
+	}
+	return true
+}
+
 // T is a text by a key that a value has chosen.
 func (p *page) T(key string, values ...any) string { return p.q.text(key, values...) }

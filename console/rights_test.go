@@ -312,3 +312,27 @@ func testATokenIsWithinItsUser(t *testing.T) {
 		t.Errorf("the record says %+v", c)
 	}
 }
+
+// TestWhoMaySeeNothing: who has a right in no app is told so on each page, and sees nothing of what there is;
+// who has one in any app, of which there may be nothing yet, is not.
+func TestWhoMaySeeNothing(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t)
+		x.run(x.job("orders", "nightly"))
+		const told = "No right in any app. You see no jobs and no runs."
+		list := []string{"overview", "runs", "jobs", "timetable", "executors", "changes", "account"}
+		for name, apps := range map[string]map[string]console.Role{"new": nil, "former": {"*": console.None, "orders": console.None}} {
+			who := x.user(console.User{Name: name, Apps: apps})
+			for _, page := range list {
+				who.get(page).is(200).has(told).lacks("nightly")
+			}
+		}
+		for name, apps := range map[string]map[string]console.Role{"elsewhere": {"billing": console.Viewer}, "others": {"*": console.Viewer, "orders": console.None}} {
+			who := x.user(console.User{Name: name, Apps: apps})
+			for _, page := range list {
+				who.get(page).is(200).lacks("You see no jobs", "nightly")
+			}
+		}
+		x.admin().get("jobs").is(200).has("nightly").lacks(told)
+	})
+}

@@ -133,6 +133,7 @@ func testRunsAreFiltered(t *testing.T) {
 		"late=3600":                nil,
 		"since=2020-01-01T00:00:00Z&until=2020-01-02T00:00:00Z": nil,
 		"since=2020-01-01T00:00:00Z":                            {id(late.ID), id(killed), id(early.ID)},
+		"since=2020-01-01T00:00:00Z&until=2030-01-01T00:00:00Z": {id(late.ID), id(killed), id(early.ID)},
 	} {
 		root.get("runs?" + query).is(200)
 		if got := root.listed(); strings.Join(got, " ") != strings.Join(want, " ") {

@@ -215,15 +215,39 @@ func TestTimetableOfManyJobs(t *testing.T) {
 	})
 }
 
-// searched counts the searches for jobs.
+// searched counts the searches for jobs, and the jobs that they find.
 type searched struct {
 	*memory.Store
-	n int
+	n, found int
 }
 
 func (s *searched) SearchJobs(ctx context.Context, q xxljob.JobSearch) ([]xxljob.Job, error) {
 	s.n++
-	return s.Store.SearchJobs(ctx, q)
+	jobs, err := s.Store.SearchJobs(ctx, q)
+	s.found += len(jobs)
+	return jobs, err
+}
+
+// TestTimetableOfAHundredThousandJobs: a page of the timetable is as long, and reads as many jobs, as where there
+// are a thousand of them, whatever range or order is asked for, and what is not looked at is said.
+func TestTimetableOfAHundredThousandJobs(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		st := &searched{Store: memory.New()}
+		x := newSiteOn(t, st)
+		x.job("orders", "the last one") // behind which the store knows its shards
+		for i := range 100_000 {
+			must1(st.AddJob(t.Context(), xxljob.Job{App: "orders", Name: fmt.Sprintf("job %06d", i), Handler: "work", Schedule: xxljob.Cron("0 0/5 * * * ?").In("UTC"), Next: time.Now().Add(time.Duration(i) * time.Second)}, nil))
+		}
+		root := x.admin()
+		for _, page := range []string{"timetable", "timetable?range=7d", "timetable?range=7d&order=name", "timetable?app=orders&order=name"} {
+			st.n, st.found = 0, 0
+			root.get(page).is(http.StatusOK).has("The bars are of the 500 jobs", "job 000024", "Next").lacks("job 000025")
+			if n := strings.Count(root.body, `class="row"`); n != 25 || len(root.body) > 76<<10 || st.n > 2 || st.found > 600 {
+				t.Errorf("%s: %d jobs in %d bytes, of %d that %d searches have found", page, n, len(root.body), st.found, st.n)
+			}
+		}
+		root.get("timetable?text=job+0777&order=name").is(http.StatusOK).has("job 077700", "job 077724").lacks("job 000001")
+	})
 }
 
 // TestTimetableIsReadOnce: where the page begins with the jobs that are due first, these are read once, for the

@@ -43,6 +43,8 @@ func TestTroublesAreSeen(t *testing.T) {
 	root.get("troubles").has("Locked rows", "1,204", "pid 7, user backup", "rows are held", "pg_terminate_backend", "No executor", "billing has <nobody>",
 		"of-a-newer-release", "what the scheduler says", "4711", "http://10.0.0.1/").lacks("3 troubles keep")
 
+	root.get("overview").has("1,204 due runs wait").lacks("oldest for") // which nobody knows
+
 	viewer := x.user(console.User{Name: "viewer", Apps: map[string]console.Role{"orders": console.Viewer}})
 	viewer.get("troubles").has("Locked rows", "of-a-newer-release").lacks("pid 7", "billing")
 	viewer.get("jobs").has("2 troubles keep runs from being run.").lacks("No executor")

@@ -352,18 +352,23 @@ func (p *page) RightsOf(u store.User) string {
 	if u.Admin {
 		return p.T("users.admin.short")
 	}
+	if len(u.Apps) == 0 {
+		return "–"
+	}
+	return web.CutTo(p.rolesIn(u.Apps), mostInACell)
+}
+
+// rolesIn are roles by app in a line.
+func (p *page) rolesIn(apps map[string]string) string {
 	var words []string
-	for _, app := range sortedApps(u.Apps) {
+	for _, app := range sortedApps(apps) {
 		name := app
 		if app == "*" {
 			name = p.T("rights.others")
 		}
-		words = append(words, name+": "+p.T("roleshort."+roleWord(u.Apps[app])))
+		words = append(words, name+": "+p.T("roleshort."+roleWord(apps[app])))
 	}
-	if len(words) == 0 {
-		return "–"
-	}
-	return web.CutTo(strings.Join(words, ", "), mostInACell)
+	return strings.Join(words, ", ")
 }
 
 // roleWord is a role that there are texts of.
