@@ -48,9 +48,9 @@ help: ## show this list
 # fewer collections of garbage, which take a fifth of what compiling does. lint has the same flags,
 # as it looks at what test has compiled, and is what vets.
 frugal := $(shell $(GO) env GOFLAGS) -gcflags=github.com/xxljob/xxljob/...=-dwarf=false
-test race race-compiled lint browser interop: export GOFLAGS = $(frugal)
-test race race-compiled lint browser interop: export GOGC ?= 400
-test race race-compiled lint browser interop: export GOMEMLIMIT ?= 2GiB
+test race race-compiled lint browser pictures interop: export GOFLAGS = $(frugal)
+test race race-compiled lint browser pictures interop: export GOGC ?= 400
+test race race-compiled lint browser pictures interop: export GOMEMLIMIT ?= 2GiB
 
 test: postgres ## run all tests (about ten minutes on two cores)
 	XXLJOB_REQUIRE_POSTGRES=1 $(GOTEST) -vet=off $(SIDE) -timeout=$(TESTLIMIT) $(TESTFLAGS) $(LONGEST) $(patsubst %,./%/...,$(tested)) ./...
@@ -136,6 +136,11 @@ browser: ## use the console in a real browser, each page in all languages, theme
 	@mkdir -p "$(SCREENSHOTS)"
 	XXLJOB_REQUIRE_BROWSER=1 XXLJOB_BROWSER_ALL=$(BROWSER_ALL) XXLJOB_SCREENSHOTS="$(SCREENSHOTS)" $(GOTEST) -count=1 -parallel=2 -timeout=40m $(TESTFLAGS) ./console/browser/...
 	@echo "pictures of the pages are in $(SCREENSHOTS)" >&2
+
+.PHONY: pictures
+pictures: ## make the pictures in README.md and docs/console.md, in a real browser (a minute)
+	@sh console/browser/install.sh
+	XXLJOB_REQUIRE_BROWSER=1 XXLJOB_DOC_PICTURES="$(CURDIR)/docs/images" $(GOTEST) -count=1 -run='^TestPicturesOfDocs$$' $(TESTFLAGS) ./console/browser/...
 
 bench: ## run all benchmarks, with command, settings and machine (BENCH, BENCHTIME, COUNT)
 	@echo "settings: GOMAXPROCS=$${GOMAXPROCS:-default} GOGC=$${GOGC:-default} GOMEMLIMIT=$${GOMEMLIMIT:-none}; in memory nothing is durable; benchmarks on Postgres print its settings"

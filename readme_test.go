@@ -199,6 +199,19 @@ func TestReadmeCommands(t *testing.T) {
 	}
 }
 
+// TestReadmeIsShort: a README is what a newcomer reads, in one sitting; the rest is in docs.
+func TestReadmeIsShort(t *testing.T) {
+	for _, name := range []string{"README.md", "README.zh-CN.md"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(text) > 12_000 || strings.Count(string(text), "![") != 1 {
+			t.Errorf("%s has %d bytes, at most 12000, and %d pictures, one", name, len(text), strings.Count(string(text), "!["))
+		}
+	}
+}
+
 // TestReadmeProgram: the first program of the README is the Example of this
 // package, and imports one store and nothing else of ours.
 func TestReadmeProgram(t *testing.T) {

@@ -61,6 +61,24 @@ const cut = `(() => {` + unseen + `
 	return list.slice(0, 10)
 })()`
 
+// broken says which words stand on two lines. What is as long as no word is, as an address or the name of a
+// class, has to be broken somewhere.
+const broken = `(() => {` + unseen + `
+	const list = [], range = document.createRange(), texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+	for (let text; text = texts.nextNode();) {
+		if (!/[A-Za-z]{2}/.test(text.data) || text.parentElement.closest("svg, option, textarea, script, style, noscript") || unseen(text.parentElement)) continue
+		range.selectNodeContents(text)
+		if (range.getBoundingClientRect().height < 30) continue
+		for (const token of text.data.matchAll(/\S+/g)) if (token[0].length <= 24) for (const word of token[0].matchAll(/[A-Za-z]{2,}/g)) {
+			range.setStart(text, token.index + word.index)
+			range.setEnd(text, token.index + word.index + word[0].length)
+			const lines = [...range.getClientRects()].filter(r => r.width > 0)
+			if (lines.some(r => Math.abs(r.top - lines[0].top) > r.height / 2)) list.push(word[0] + " of " + text.parentElement.outerHTML.slice(0, 160))
+		}
+	}
+	return list.slice(0, 10)
+})()`
+
 // missing says which characters of the page no font has: they look like one that nobody has
 // given a meaning.
 const missing = `(() => {

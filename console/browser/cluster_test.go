@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -37,8 +38,11 @@ func TestTimetableAndExecutors(t *testing.T) {
 				if least := min(screen.least, eval[int64](b, rows+".length")); seen < least {
 					b.Errorf("%s at %d x %d: %d rows, want %d", path, screen.width, screen.height, seen, least)
 				}
-				for _, fault := range append(eval[[]string](b, wide), eval[[]string](b, cut)...) {
+				for _, fault := range slices.Concat(eval[[]string](b, wide), eval[[]string](b, cut), eval[[]string](b, broken)) {
 					b.Errorf("%s at %d px: %s", path, screen.width, fault)
+				}
+				for _, cell := range eval[[]string](b, `innerWidth < 840 ? [] : [...document.querySelectorAll("#live :is(td.c-name, td.c-app, td.c-node, td.c-where, td.c-handlers)")].filter(td => td.checkVisibility() && td.getBoundingClientRect().width < 160).map(td => td.className + " of " + td.getBoundingClientRect().width)`) {
+					b.Errorf("%s at %d px: a narrow column: %s", path, screen.width, cell)
 				}
 				b.picture(c, filepath.Join(dir, fmt.Sprintf("cluster-%s-%s-%d.png", name, c.language, screen.width)))
 			}

@@ -7,5 +7,6 @@
 // skipped, unless XXLJOB_REQUIRE_BROWSER=1, or CI=true, makes that a failure. XXLJOB_BROWSER names another
 // one. XXLJOB_BROWSER_ALL=1 shows each page in every language, theme and width; otherwise each
 // is shown in one combination, which changes with the commit. Pictures of the pages are kept in
-// the directory XXLJOB_SCREENSHOTS, or where go test keeps artefacts.
+// the directory XXLJOB_SCREENSHOTS, or where go test keeps artefacts. Those of the documents
+// (docpictures_test.go) go to XXLJOB_DOC_PICTURES where it is set, as make pictures has it.
 package browser

@@ -441,18 +441,19 @@ func TestPreviewInTheEnd(t *testing.T) {
 func TestForcedColors(t *testing.T) {
 	browser(t)
 	t.Parallel()
-	x := filled(t)
+	x, still := filled(t), standing(t)
+	sites := map[string]*site{"filled": x, "standing": still}
 	c, dir := combination{"en", "dark", 1280}, pictures(t)
-	session := x.session("root")
-	main := map[string]bool{"login": true, "overview": true, "jobs": true, "job": true, "job-once": true, "form-faults": true, "form-conflict": true, "runs": true, "run-failed": true, "run-running": true, "log": true, "executors-of-app": true, "timetable-ran": true, "changes": true}
-	for _, p := range pages(x, x) {
+	sessions := map[string]string{"filled": x.session("root"), "standing": still.session("root")}
+	main := map[string]bool{"login": true, "overview": true, "jobs": true, "job": true, "job-once": true, "form-faults": true, "form-conflict": true, "runs": true, "run-failed": true, "run-running": true, "log": true, "executors-of-app": true, "timetable-ran": true, "changes": true, "which": true, "form-which": true, "run-broadcast": true, "run-retried": true}
+	for _, p := range pages(x, still) {
 		if !main[p.name] {
 			continue
 		}
 		delete(main, p.name)
 		t.Run(p.name, func(t *testing.T) {
-			b := newTab(t, x.origin)
-			cookies := map[string]string{"xxljob_session": session}
+			b := newTab(t, sites[p.site].origin)
+			cookies := map[string]string{"xxljob_session": sessions[p.site]}
 			if p.out {
 				cookies = nil
 			}

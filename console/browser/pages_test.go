@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -22,8 +23,9 @@ import (
 // shown is a page as it is to be looked at.
 type shown struct {
 	name string
-	site string // "filled", "standing", at which nothing moves, "empty", which has a user and nothing else, or "new", which has not even that
+	site string // "filled", "standing", at which nothing moves, "well", at which all is, "empty", which has a user and nothing else, or "new", which has not even that
 	out  bool   // for who is not logged in
+	as   string // the user, where it is not root
 	path string
 	look string // what was chosen, beside language and zone, as the cookie says it
 	then string // what is done there, as an expression; empty for nothing
@@ -66,6 +68,7 @@ func pages(x, still *site) []shown {
 		{name: "settings", site: "filled", path: "settings"},
 		{name: "overview", site: "filled", path: "overview"},
 		{name: "overview-empty", site: "empty", path: "overview"},
+		{name: "overview-well", site: "well", path: "overview"},
 		{name: "overview-troubled", site: "troubled", path: "overview"},
 		{name: "overview-failing", site: "standing", path: "overview?range=7d"},
 		{name: "job-mute", site: "filled", path: job("Nightly export") + "/mute"},
@@ -127,7 +130,15 @@ func pages(x, still *site) []shown {
 		{name: "run-skipped", site: "standing", path: "runs/" + id(still.runs["skipped"])},
 		{name: "job-failing", site: "standing", path: "jobs/" + id(still.jobs["Rates"])},
 		{name: "job-broken", site: "standing", path: "jobs/" + id(still.jobs["Stopped by its schedule"])},
+		{name: "run-broadcast", site: "standing", path: "runs/" + id(still.runs["part"])},
+		{name: "run-retried", site: "standing", path: "runs/" + id(still.runs["retried"])},
+		{name: "which", site: "standing", path: "runs?form=1&job=ledger"},
+		{name: "form-which", site: "filled", path: "jobs/new?app=orders", then: submitted("#jobform", `{name: "Report", handler: "export", "children.add": "re"}`), sign: "select#f-children-add"},
 		{name: "not-found", site: "filled", path: "jobs/999999"},
+		{name: "forbidden", site: "filled", as: "zhao.min", path: "users"},
+		{name: "no-such-range", site: "filled", path: "timetable?range=10y"},
+		{name: "overview-nobody", site: "filled", as: "new.colleague", path: "overview"},
+		{name: "jobs-nobody", site: "filled", as: "new.colleague", path: "jobs"},
 		{name: "jobs-columns", site: "filled", path: "jobs", then: `document.querySelector(".columnmenu summary").click()`, sign: ".columnmenu[open] .sheet"},
 		{name: "jobs-all-columns", site: "filled", path: "jobs", look: "&density=compact&columns.jobs=id,tags,app,key,handler,schedule,next,running,last,median,author,state"},
 		{name: "runs-all-columns", site: "filled", path: "runs", look: "&columns.runs=job,handler,created,scheduled,took,where,param,result"},
@@ -166,11 +177,14 @@ func (cutOff) Stats() xxljob.Stats {
 // not all are asked for, each page is shown in one combination, which depends on the commit.
 func TestPages(t *testing.T) {
 	browser(t)
-	sites := map[string]*site{"filled": filled(t), "standing": standing(t), "empty": newSite(t), "new": newSite(t),
+	sites := map[string]*site{"filled": filled(t), "standing": standing(t), "well": newSite(t), "empty": newSite(t), "new": newSite(t),
 		"troubled": newSiteOf(t, func(s xxljob.Scheduler) xxljob.Scheduler { return troubled{s} })}
 	sites["away"] = newSiteOf(t, func(s xxljob.Scheduler) xxljob.Scheduler { return cutOff{s} })
 	sites["away"].serve(cutOff{sites["away"].s}, console.Loopback(console.Editor))
 	sites["away"].faults.Inject("View", storetest.Fault{Before: true, Err: errors.New("dial tcp 10.1.4.7:5432: connect: connection refused")})
+	sites["well"].user("root")
+	well := sites["well"].job(xxljob.Job{Name: "Nightly export", Handler: "export", Schedule: xxljob.Cron("0 0 3 * * ?")})
+	sites["well"].wait(sites["well"].trigger(well), "ended", ended)
 	sites["empty"].user("root")
 	sites["troubled"].user("root")
 	sites["troubled"].job(xxljob.Job{Name: "Nightly export", Handler: "export", Schedule: xxljob.Cron("0 0 3 * * ?")})
@@ -188,13 +202,13 @@ func TestPages(t *testing.T) {
 				if p.out {
 					key += " out"
 				}
-				key += p.look
+				key += p.look + p.as
 				if tabs[key] == nil {
 					tabs[key] = newTab(t, sites[p.site].origin)
 					tabs[key].away = p.site == "away"
 					cookies := map[string]string{"xxljob_look": "language=" + c.language + "&zone=Asia%2FShanghai" + p.look}
 					if !p.out {
-						cookies["xxljob_session"] = sites[p.site].session("root") // so many previews a second are answered to each
+						cookies["xxljob_session"] = sites[p.site].session(cmp.Or(p.as, "root")) // so many previews a second are answered to each
 					}
 					tabs[key].looks(c, cookies)
 				}

@@ -27,13 +27,15 @@ func TestPlanted(t *testing.T) {
 		"too wide":       {body: `<p class="wide">x</p>`, kind: "wide: the page is 1400 px wide on a screen of 1280"},
 		"out of sight":   {body: `<p class="left">x</p>`, kind: `wide: <p class="left">`},
 		"text cut":       {body: `<p class="narrow">incomprehensibilities</p>`, kind: `cut: <p class="narrow">`},
+		"broken word":    {body: `<p class="slim">incomprehensibly</p>`, kind: `word: incomprehensibly of <p class="slim">`},
+		"broken address": {body: `<p class="slim"><span>https://10.4.17.203:9999/some/where</span></p>`},
 		"missing glyph":  {body: "<p>\u0379</p>", kind: "glyph: no font has \u0379"},
 		"no such sign":   {body: `<p><svg class="sign" width="16" height="16"><use href="#gone"/></svg> x</p>`, kind: "sign: not drawn: "},
 		"sign alone":     {body: `<svg width="0" height="0"><symbol id="s" viewBox="0 0 16 16"><path d="M2 2h9v9z"/></symbol></svg><p><svg class="sign" width="16" height="16"><use href="#s"/></svg></p>`, kind: "sign: no word beside "},
 		"no alternative": {body: `<img src="data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=">`, kind: "axe: image-alt: img"},
 		"low contrast":   {body: `<p class="pale">hardly there</p>`, kind: "axe: color-contrast: p"},
 	}
-	const style = `body { color: #000; background: #fff; margin: 0 } .wide { width: 1400px } .left { position: absolute; left: -50px } .narrow { width: 20px; overflow: hidden } .pale { color: #ddd }`
+	const style = `body { color: #000; background: #fff; margin: 0 } .wide { width: 1400px } .left { position: absolute; left: -50px } .narrow { width: 20px; overflow: hidden } .slim { width: 80px; overflow-wrap: anywhere } .pale { color: #ddd }`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, part, _ := strings.Cut(strings.Trim(r.URL.Path, "/"), "/")
 		p, known := pages[name]
@@ -60,6 +62,9 @@ func TestPlanted(t *testing.T) {
 			b.inTest(t)
 			b.open("/" + strings.ReplaceAll(name, " ", "%20") + "/")
 			found := b.check()
+			for _, word := range eval[[]string](b, broken) {
+				found = append(found, "word: "+word)
+			}
 			switch {
 			case p.kind == "" && len(found) > 0:
 				t.Errorf("found without a reason: %q", found)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"strconv"
@@ -37,6 +36,7 @@ type site struct {
 	handler http.Handler
 	jobs    map[string]int64 // by name
 	runs    map[string]int64 // by what they are shown for
+	app     string           // one of several
 	slow    atomic.Int64     // nanoseconds that each answer waits
 }
 
@@ -162,6 +162,7 @@ func (x *site) others() {
 	x.Helper()
 	ctx := xxljob.WithActor(context.Background(), "root")
 	must(x.T, console.CreateUser(ctx, x.store, console.User{Name: "zhao.min", Title: "赵敏", Apps: map[string]console.Role{"orders": console.Editor, "billing-and-invoicing": console.Operator, "*": console.Viewer}}, password))
+	must(x.T, console.CreateUser(ctx, x.store, console.User{Name: "new.colleague", Title: "李四"}, password))
 	u := must1(x.store.AddUser(ctx, store.User{Name: "former.colleague@example.com", Title: "A former colleague of the ledger team"}))
 	u.Disabled = true
 	must1(x.store.UpdateUser(ctx, u))
@@ -174,16 +175,16 @@ func (x *site) others() {
 // session logs a user in and returns the cookie's value.
 func (x *site) session(name string) string {
 	x.Helper()
-	client := &http.Client{Jar: must1(cookiejar.New(nil))}
-	res, err := client.PostForm(x.origin+mount+"login", url.Values{"name": {name}, "password": {password}})
-	must(x.T, err)
-	must(x.T, res.Body.Close())
-	for _, c := range client.Jar.Cookies(must1(url.Parse(x.origin + mount))) {
+	r := httptest.NewRequest(http.MethodPost, mount+"login", strings.NewReader(url.Values{"name": {name}, "password": {password}}.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	w := httptest.NewRecorder()
+	x.handler.ServeHTTP(w, r)
+	for _, c := range w.Result().Cookies() {
 		if c.Name == "xxljob_session" {
 			return c.Value
 		}
 	}
-	x.Fatal("no session: ", res.Status)
+	x.Fatal("no session: ", w.Code, w.Body)
 	return ""
 }
 

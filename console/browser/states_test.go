@@ -18,22 +18,31 @@ import (
 	"github.com/xxljob/xxljob/store/storetest"
 )
 
-// standing is a site at which nothing moves: runs in each state, jobs that are stopped for each
-// reason, and eighty that are as jobs are. No scheduler is started: a node that the test plays has
-// made the runs.
+// standing is a site at which nothing moves: runs in each state, a broadcast, a run that was tried again, jobs
+// that are stopped for each reason, and eighty that are as jobs are. No scheduler is started: a node that
+// the test plays has made the runs.
 func standing(t *testing.T) *site {
-	x := &site{T: t, store: memory.New(), jobs: map[string]int64{}, runs: map[string]int64{}}
-	s, err := xxljob.New(x.store, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)})
-	must(t, err)
-	x.s, x.faults = s, storetest.WrapWhole(x.store)
-	x.serve(s, console.Accounts())
-	x.user("root")
+	x := idle(t)
 	x.ordinary()
 	n := x.node("ledger-7f9c6-x2x4q")
 	n.states()
 	n.stopped()
+	n.broadcast()
+	n.retried()
 	id := x.jobs["Stopped by its schedule"]
 	must1(x.store.PutMute(xxljob.WithActor(context.Background(), "li.na"), store.Mute{Key: store.MuteOfJob(id), JobID: id, Until: time.Now().Add(4 * time.Hour), Note: "the new calendar comes with the release of tonight"}))
+	return x
+}
+
+// idle is a site whose scheduler is not started, with a user and nothing else.
+func idle(t *testing.T) *site {
+	x := &site{T: t, store: memory.New(), jobs: map[string]int64{}, runs: map[string]int64{}}
+	s, err := xxljob.New(x.store, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)})
+	must(t, err)
+	x.s, x.faults = s, storetest.WrapWhole(x.store)
+	must(t, x.store.SetShards(context.Background(), 32)) // as the scheduler would
+	x.serve(s, console.Accounts())
+	x.user("root")
 	return x
 }
 
@@ -106,7 +115,7 @@ func (n *node) start(r store.Run, address string) store.Run {
 	n.token++
 	j := must1(n.store.Job(context.Background(), r.JobID))
 	out, err := n.store.Start(context.Background(), nil, []store.Start{{RunID: r.ID, JobID: r.JobID, Shard: r.Shard, Epoch: n.epochs[r.Shard], JobVersion: j.Version, State: store.StateStarted,
-		Owner: n.incarnation, Token: n.token, Address: address, Handler: j.Handler, Block: j.Block, Param: `{"part":"all","dry":false}`}})
+		Owner: n.incarnation, Token: n.token, Address: address, Handler: j.Handler, Block: j.Block, Retries: j.Retries, Param: `{"part":"all","dry":false}`}})
 	must(n.T, err)
 	if len(out) != 1 || out[0].Status != store.StartOK {
 		n.Fatalf("%s is not started: %+v", j.Name, out)
@@ -156,6 +165,76 @@ func (n *node) states() {
 			n.Fatalf("run %d is %s, want %s", r.ID, got.State, state)
 		}
 	}
+}
+
+// parts is how many parts the broadcast has, of which the second fails.
+const parts = 5
+
+// broadcast makes one at executors elsewhere: a part of it runs, one has failed, and the others are well.
+func (n *node) broadcast() {
+	n.Helper()
+	ctx := context.Background()
+	j := n.job(xxljob.Job{App: "ledger", Name: "Warm the caches", Handler: "warm", Route: xxljob.RouteShardingBroadcast, Schedule: xxljob.Cron("0 0 * * * ?")})
+	r := n.plan(j.ID, time.Now().Add(-3*time.Minute), store.StatePlanned, "")[0]
+	var targets []string
+	for i := range parts {
+		targets = append(targets, fmt.Sprintf("http://10.4.17.%d:9999", 203+i))
+	}
+	n.token++
+	now := must1(n.store.Job(ctx, j.ID))
+	out := must1(n.store.Start(ctx, nil, []store.Start{{RunID: r.ID, JobID: r.JobID, Shard: r.Shard, Epoch: n.epochs[r.Shard], JobVersion: now.Version, State: store.StateStarted,
+		Owner: n.incarnation, Token: n.token, Address: targets[0], Targets: targets, Handler: j.Handler}}))[0]
+	if out.Status != store.StartOK || len(out.Siblings) != parts-1 {
+		n.Fatalf("a broadcast of %d parts: %+v", parts, out)
+	}
+	n.runs["part"] = out.Siblings[0].ID
+	for i, part := range out.Siblings {
+		result := store.Result{RunID: part.ID, Owner: part.Owner, Token: part.Token, State: store.StateSucceeded, HandleMsg: `{"entries":120400}`}
+		if i == 0 {
+			result.State, result.HandleMsg = store.StateFailed, "write /var/cache/ledger: no space left on device"
+		}
+		must1(n.store.Finish(ctx, nil, []store.Result{result}))
+	}
+}
+
+// retried makes a run that fails, and fails again when it is tried again.
+func (n *node) retried() {
+	n.Helper()
+	ctx := context.Background()
+	j := n.job(xxljob.Job{App: "ledger", Name: "Close the books", Handler: "work", Retries: 2, Schedule: xxljob.Cron("0 0 4 * * ?")})
+	r := n.plan(j.ID, time.Now().Add(-4*time.Minute), store.StatePlanned, "")[0]
+	for _, said := range []string{"2 of 1,204 accounts do not add up", "1 of 1,204 accounts does not add up: 汇兑差额 0.01"} {
+		r = n.start(r, "http://10.4.17.203:9999")
+		must1(n.store.Finish(ctx, nil, []store.Result{{RunID: r.ID, Owner: r.Owner, Token: r.Token, State: store.StateFailed, HandleMsg: said}}))
+		n.runs["retried"] = r.ID
+		open := must1(n.store.Runs(ctx, store.RunFilter{TriggerID: r.TriggerID, States: []store.State{store.StatePlanned}}))
+		if len(open) != 1 {
+			n.Fatalf("%d runs follow", len(open))
+		}
+		r = open[0]
+	}
+}
+
+// mostName is how many bytes the name of a job has at most.
+const mostName = 255
+
+// extreme is a site at which whatever has a name has the longest that it may have, in several scripts and
+// without a place at which it could be broken.
+func extreme(t *testing.T) *site {
+	x := idle(t)
+	n := x.node(strings.Repeat("N", 200))
+	longest := func(part string, most int) string { return strings.Repeat(part, most/len(part)) }
+	for i, part := range []string{"W", "汇", "ж", "क्षि", "ﷺ", "สวัสดี", "\U0001f469\U0001f467", "e\u0301\u0323", "한글", "i-i_i.i"} {
+		app := longest(part, 64)
+		j := x.job(xxljob.Job{App: app, Name: longest(part, mostName), Handler: longest(part, mostName), Author: longest(part, 64), Tags: []string{strings.Repeat("t", 64)}, Schedule: xxljob.Cron("0 0 * * * ?")})
+		r := n.start(n.plan(j.ID, time.Now().Add(-time.Minute), store.StatePlanned, "")[0], "http://"+strings.Repeat("a", 200)+":9999")
+		result := store.Result{RunID: r.ID, Owner: r.Owner, Token: r.Token, State: store.StateFailed, HandleMsg: longest(part, 4000)}
+		if i%2 == 0 {
+			must1(x.store.Finish(context.Background(), nil, []store.Result{result}))
+			x.jobs["longest"], x.runs["longest"], x.app = j.ID, r.ID, app
+		}
+	}
+	return x
 }
 
 // stopped stops a job for each reason.
