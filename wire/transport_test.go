@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/xxljob/xxljob/wire"
 )
@@ -216,7 +217,7 @@ func hasty(t *testing.T) (addr string) {
 func TestRequestsDoNotMix(t *testing.T) {
 	srv := httptest.NewServer(executorHandler(t, echoing{}, guarded(t)))
 	defer srv.Close()
-	cfg := wire.ClientConfig{App: "app", Token: token, Transport: wire.NewTransport(wire.TransportConfig{})}
+	cfg := wire.ClientConfig{App: "app", Token: token, Transport: wire.NewTransport(wire.TransportConfig{}), Timeout: time.Minute} // however slow the machine is
 	defer cfg.Transport.CloseIdle()
 	whole, early := executorClient(t, srv.URL, cfg), executorClient(t, hasty(t), cfg)
 	var wg sync.WaitGroup
