@@ -23,6 +23,7 @@ const (
 	polledFor    = 15 * time.Second // and where a page is refreshed
 	countsKept   = time.Minute      // how old those may be that the rail shows where none are read
 	mostCounts   = 64               // kept, each for people of the same rights
+	countsAtOnce = 2
 
 	countsPatience = 100 * time.Millisecond
 )
@@ -52,26 +53,29 @@ type counted struct {
 	mu  sync.Mutex
 	by  map[string]counts // guarded by mu
 	era int               // guarded by mu: changes that were made here
-	on  bool              // guarded by mu: somebody counts
+	on  map[string]bool   // guarded by mu: what is being counted, by key; never more than countsAtOnce
 
 	patience time.Duration // of a list that has no counts to show; countsPatience, and longer in tests
 }
 
-// begin counts beside the request, if nobody does: what is read beside requests costs no more than one
-// of them. It returns what is closed when that has ended, and nil where somebody counts.
-func (k *counted) begin(count func()) (done <-chan struct{}) {
+// begin counts beside the request, if nobody counts the same: what is read beside requests costs no more
+// than two of them. It returns what is closed when that has ended, and nil where it has not begun.
+func (k *counted) begin(key string, count func()) (done <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.on {
+	if k.on[key] || len(k.on) >= countsAtOnce {
 		return nil
 	}
-	k.on = true
+	if k.on == nil {
+		k.on = map[string]bool{}
+	}
+	k.on[key] = true
 	end := make(chan struct{})
 	go func() {
 		defer func() {
 			k.mu.Lock()
 			defer k.mu.Unlock()
-			k.on = false
+			delete(k.on, key)
 			close(end)
 		}()
 		count()
@@ -138,8 +142,8 @@ func (q *request) learnCounts() {
 	}
 	ctx, cancel := context.WithTimeout(store.WithShortTexts(context.WithoutCancel(q.ctx), 0), partTime)
 	// A request of its own, since this one goes on.
-	beside := &request{console: q.console, Exchange: &web.Exchange{ID: q.ID, R: q.R}, ctx: ctx, user: q.user, look: q.look}
-	done := q.counted.begin(func() {
+	beside := &request{console: q.console, Exchange: q.Beside(), ctx: ctx, user: q.user, look: q.look}
+	done := q.counted.begin(key, func() {
 		defer cancel()
 		c, err := beside.readCounts()
 		if c.era = era; err != nil {

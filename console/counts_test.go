@@ -145,3 +145,41 @@ func TestListsDoNotWaitForCounts(t *testing.T) {
 		time.Sleep(2 * time.Second) // until nobody counts
 	})
 }
+
+// TestCountsOfSeveral: who may see something else does not wait until those for others are counted, and no
+// more are counted at once than two.
+func TestCountsOfSeveral(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, f := faulty(t)
+		console.CountsWithin(x.console, 0)
+		x.job("orders", "nightly")
+		who := []*browser{x.admin()}
+		for _, app := range []string{"orders", "billing"} {
+			who = append(who, x.user(console.User{Name: app, Apps: map[string]console.Role{app: console.Viewer}}))
+		}
+		time.Sleep(2 * time.Minute)
+		counting := 0
+		f.Observe(func(_ context.Context, method string) {
+			if method == "OpenRuns" {
+				counting++
+			}
+		})
+		remove := f.Inject("OpenRuns", storetest.Fault{Delay: time.Second})
+		for _, b := range who {
+			b.get("runs").is(200)
+		}
+		synctest.Wait()
+		if counting != 2 {
+			t.Errorf("%d are counted at once, want 2", counting)
+		}
+		time.Sleep(2 * time.Second)
+		remove()
+		f.Observe(nil)
+		for i, b := range who {
+			if got, want := b.get("runs").presets(), i < 2; strings.Contains(got, "Waiting 0") != want {
+				t.Errorf("of %d: %q", i, got)
+			}
+		}
+		time.Sleep(2 * time.Second) // until nobody counts
+	})
+}

@@ -346,16 +346,14 @@ func TestEachPageOfASlowStore(t *testing.T) {
 			if strings.HasSuffix(page, "/log/file") || strings.Contains(page, "/export") {
 				continue // they may take minutes
 			}
-			for _, method := range x.asked(root, f, page) {
+			root.get(page)
+			synctest.Wait() // what a list counts beside itself keeps nobody waiting
+			for _, method := range calling(f, func() { root.get(page) }) {
 				remove := f.Inject(method, storetest.Fault{Delay: time.Hour})
 				begun := time.Now()
 				root.get(page)
 				if chooses(page) && (method == "JobValues" || method == "Groups") && root.res.StatusCode == 200 && time.Since(begun) <= time.Second {
 					remove()
-					continue
-				}
-				if counts(page) && root.res.StatusCode == 200 && time.Since(begun) == 0 {
-					remove() // it is read beside the list, which shows what was counted before
 					continue
 				}
 				if took := time.Since(begun); took > 11*time.Second || root.res.StatusCode == 200 && !strings.Contains(root.text(), "does not answer") && !strings.Contains(root.text(), "could not be read") {

@@ -33,6 +33,11 @@ func (m *Mount) Exchange(w http.ResponseWriter, r *http.Request) *Exchange {
 	return &Exchange{W: w, R: r, ID: rand.Text()[:12], Client: ClientOf(m.TrustedProxies, r), mount: m}
 }
 
+// Beside is what goes on beside this one and may end behind it: of its request it knows nothing.
+func (x *Exchange) Beside() *Exchange {
+	return &Exchange{R: &http.Request{Header: http.Header{}, URL: &url.URL{}}, ID: x.ID, mount: x.mount}
+}
+
 // PolicyFor is the Content-Security-Policy, for pages that these origins may show in frames.
 func PolicyFor(ancestors []string) string {
 	frames := "'none'"
