@@ -1,12 +1,16 @@
 package xxljob_test
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -45,4 +49,47 @@ func TestNodesSayWhatTheyAre(t *testing.T) {
 		time.Sleep(time.Minute)
 		check(10 * time.Second)
 	})
+}
+
+// processRefused is a store that takes nothing of what nodes say of their processes.
+type processRefused struct {
+	*memory.Store
+	hangs bool
+}
+
+func (s processRefused) NoteProcess(ctx context.Context, _ string, _ store.Process) error {
+	if s.hangs {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return errors.New("no room for a version")
+}
+
+// TestNoLeaseIsLostOverAVersion: nodes of a store that cannot take what they say of their processes beat on
+// and run what is due, with one line in the log.
+func TestNoLeaseIsLostOverAVersion(t *testing.T) {
+	for name, hangs := range map[string]bool{"refused": false, "hangs": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, log := processRefused{memory.New(), hangs}, new(stage.LogLines)
+				for _, node := range []string{"a", "b"} {
+					s, err := xxljob.New(st, xxljob.Config{App: "app", Node: node, Logger: slog.New(slog.NewTextHandler(log, nil))})
+					stage.Must(t, err)
+					stage.Must(t, s.Handle("work", stage.NothingToDo))
+					stage.Must(t, s.Start(t.Context()))
+					defer func() { stage.Must(t, s.Stop(context.WithoutCancel(t.Context()))) }()
+					defer func() { stage.Must(t, s.Ready()) }()
+					_, err = s.EnsureJob(t.Context(), xxljob.Job{Key: "k", Name: "k", Handler: "work", Schedule: xxljob.FixedRate(time.Second)})
+					stage.Must(t, err)
+				}
+				time.Sleep(2 * time.Minute)
+				if n := len(stage.AllOf(t, st.Store, xxljob.RunFilter{States: []xxljob.State{xxljob.StateSucceeded}})); n < 110 {
+					t.Errorf("%d runs have succeeded within two minutes", n)
+				}
+				if n := len(log.With("of which release this node is")); n != 2 {
+					t.Errorf("%d lines: %s", n, log.With("level=ERROR"))
+				}
+			})
+		})
+	}
 }

@@ -51,6 +51,7 @@ type heartbeat struct {
 	tended  int                  // how many duties beside the beats it has done
 	zones   []string             // without data here, as the store was told
 	said    store.Process        // what the store was told of this process
+	saying  loop.Backoff         // of telling it
 	refused map[string]time.Time // apps of executors that beats leave out, and when the store refused them
 }
 
@@ -144,9 +145,10 @@ func (h *heartbeat) beat(ctx context.Context, joined *bool) (store.View, error) 
 	return loop.Detached(ctx, func(ctx context.Context) (store.View, error) {
 		beat := func(attached []store.Attachment) (store.View, error) {
 			if *joined {
-				if err := errors.Join(h.noteZones(ctx), h.noteProcess(ctx)); err != nil {
+				if err := h.noteZones(ctx); err != nil {
 					return store.View{}, err
 				}
+				h.noteProcess(ctx)
 				return h.Store.Beat(ctx, h.Leases.Incarnation, attached)
 			}
 			view, err := h.Store.Join(ctx, store.Node{ID: h.Cfg.Node, Incarnation: h.Leases.Incarnation, Attached: attached, Zones: schedule.HasZones(), Knows: schedule.Knows, Routers: h.routers})
@@ -182,19 +184,20 @@ func (h *heartbeat) noteZones(ctx context.Context) error {
 const clockMoves = 100 * time.Millisecond
 
 // noteProcess has the beat say of which release this node is, and how far the store's clock is ahead of its
-// own, where that has changed.
-func (h *heartbeat) noteProcess(ctx context.Context) error {
+// own, where that has changed. No lease is lost over that: where the store does not take it in time the node
+// beats without, and tries again with the next beat.
+func (h *heartbeat) noteProcess(ctx context.Context) {
 	noter, ok := core.Given(h.Store).(store.ProcessNoter)
 	is := store.Process{Version: h.said.Version, ClockOffset: h.Clock.Offset().Round(time.Millisecond)}
 	if !ok || is.Version != "" && (is.ClockOffset-h.said.ClockOffset).Abs() < clockMoves {
-		return nil
+		return
 	}
 	is.Version, _ = release.Versions()
-	if err := noter.NoteProcess(ctx, h.Leases.Incarnation, is); err != nil {
-		return err
+	short, cancel := context.WithTimeout(ctx, h.Cfg.Cluster.LeaseTTL/10)
+	defer cancel()
+	if !h.saying.Failed(ctx, noter.NoteProcess(short, h.Leases.Incarnation, is)) {
+		h.said = is
 	}
-	h.said = is
-	return nil
 }
 
 // tryZones looks here for the zones that others have met and have no data of, before a shard with

@@ -132,6 +132,7 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 	s.book = registry.NewAddresses(all, attached, s.remotes, s.users, s.advertiser.RegisterAttached, memory)
 	s.serving = registry.NewServing(all, s.book, own,
 		func(app string) { s.queue.Due.AdmitAll(queue.ForExecutor(app)) },
+		func(app string) bool { return s.queue.Due.Waits(queue.ForExecutor(app)) },
 		func(app string) int { return s.queue.LateByExecutor(app) })
 	s.registrar = registry.NewRegistrar(all, memory, s.users)
 
@@ -155,6 +156,7 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 	s.heartbeat = &heartbeat{
 		Core: all, queue: s.queue, dispatch: s.dispatch, memory: memory, desk: s.Reader.Desk, routers: strategies.Own, lists: lists, fitness: s.fitness, reload: reload,
 		told: leaseNews{bus: s.Bus}, comes: s.comes, refused: map[string]time.Time{},
+		saying: loop.Backoff{Log: all.Logger, What: "telling the store of which release this node is"},
 	}
 	return s
 }

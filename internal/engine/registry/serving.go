@@ -24,8 +24,9 @@ type Serving struct {
 	*core.Core
 	book     *Addresses
 	executor *executor.Executor
-	admit    func(app string)     // lets the runs go on that wait for an executor of an app
-	parked   func(app string) int // how many do
+	admit    func(app string)      // lets the runs go on that wait for an executor of an app
+	parked   func(app string) bool // whether there are any
+	late     func(app string) int  // how many, with those behind them; it looks at each
 
 	any  atomic.Bool   // there is an absence
 	back atomic.Bool   // see LookBack
@@ -52,10 +53,10 @@ type absence struct {
 	said  time.Time      // monotonic: when that was said last
 }
 
-// NewServing makes it. admit lets the runs go on that wait for an executor of an app, and parked is how
-// many do.
-func NewServing(s *core.Core, book *Addresses, own *executor.Executor, admit func(app string), parked func(app string) int) *Serving {
-	return &Serving{Core: s, book: book, executor: own, admit: admit, parked: parked, absent: map[string]*absence{}, told: map[string]store.ServedBy{}, unsaid: map[string]store.Served{}, here: map[string]bool{}, doubts: map[string]time.Time{}}
+// NewServing makes it. admit lets the runs go on that wait for an executor of an app, parked says whether
+// there are any, and late is how many, with those behind them.
+func NewServing(s *core.Core, book *Addresses, own *executor.Executor, admit func(app string), parked func(app string) bool, late func(app string) int) *Serving {
+	return &Serving{Core: s, book: book, executor: own, admit: admit, parked: parked, late: late, absent: map[string]*absence{}, told: map[string]store.ServedBy{}, unsaid: map[string]store.Served{}, here: map[string]bool{}, doubts: map[string]time.Time{}}
 }
 
 // Turn changes whenever an app is served again: jobs that waited for that may be planned.
@@ -496,16 +497,17 @@ func (s *Serving) say() {
 	defer s.mu.Unlock()
 	now := time.Now()
 	for app, x := range s.absent {
-		runs := s.parked(app)
 		switch {
-		case x.jobs+runs == 0:
-			if x.waits = (time.Time{}); !x.said.IsZero() {
-				x.said = time.Time{}
-				s.Core.Troubles.End(store.TroubleNoExecutor, s.Clock.Now(), store.Trouble{App: app})
-			}
+		case x.jobs == 0 && !s.parked(app):
+			s.noneWaits(app, x)
 		case x.waits.IsZero():
 			x.waits = now
 		case now.Sub(x.waits) >= s.Cfg.Cluster.LeaseTTL && (x.said.IsZero() || now.Sub(x.said) >= saidAgain):
+			runs := s.late(app)
+			if x.jobs+runs == 0 { // what is parked is over
+				s.noneWaits(app, x)
+				continue
+			}
 			x.said = now
 			s.Core.Troubles.SawLate(store.TroubleNoExecutor, s.Clock.Now(), saidKept, store.Trouble{
 				App: app, Since: x.gone, Late: x.jobs + runs,
@@ -514,6 +516,22 @@ func (s *Serving) say() {
 			})
 		}
 	}
+}
+
+// noneWaits ends what was said of an app for which nothing waits. Caller holds mu.
+func (s *Serving) noneWaits(app string, x *absence) {
+	if x.waits = (time.Time{}); !x.said.IsZero() {
+		x.said = time.Time{}
+		s.Core.Troubles.End(store.TroubleNoExecutor, s.Clock.Now(), store.Trouble{App: app})
+	}
+}
+
+// IsSaid reports whether an app is named as a trouble, with what waits for an executor of it.
+func (s *Serving) IsSaid(app string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.absent[app]
+	return x != nil && !x.said.IsZero()
 }
 
 // tell has the store keep what it does not know yet.

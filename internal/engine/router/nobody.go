@@ -41,6 +41,8 @@ func (ro *Router) SayRefused(r *queue.Routed, job *store.Job) {
 		x = troubleOfRouter(job.App, job.ID, store.Seen{What: store.SeenRouterEnded, Names: job.Route, For: RouterWait}) // it was late before
 	case !r.Nobody:
 		return
+	case registry.IsNoExecutor(job.App, r.Refused) && ro.Serving.IsSaid(job.App):
+		return // the trouble says how many wait, among whom this one is not any more
 	case registry.IsNoExecutor(job.App, r.Refused):
 		x.Cause, x.JobID, x.Remedy = store.TroubleNoExecutor, 0, "start an executor of this app, or stop its jobs; see whether executors reach this address to register"
 	default:

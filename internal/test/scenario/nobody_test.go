@@ -420,6 +420,39 @@ func TestATroubleOfAnAppSaysHowManyWait(t *testing.T) {
 	})
 }
 
+// TestRefusedRunsDoNotWait: while the trouble of an app says how many runs wait for an executor, runs of it
+// that are refused are not added to these, and do not take the words of the trouble.
+func TestRefusedRunsDoNotWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &served{T: t, st: memory.New()}
+		orders := w.start("orders")
+		w.stop(w.start("billing"))
+		add := func(key string, on xxljob.OnNoExecutor) xxljob.Job {
+			job, err := orders.AddJob(t.Context(), xxljob.Job{App: "billing", Key: key, Name: key, Handler: "h", OnNoExecutor: on})
+			stage.Must(t, err)
+			return job
+		}
+		waits, refuses := add("waits", xxljob.OnNoExecutorWait), add("refuses", xxljob.OnNoExecutorRefuse)
+		stage.Trigger(t, orders, waits)
+		time.Sleep(2 * time.Minute)
+		for round := range 5 {
+			id := stage.Trigger(t, orders, refuses)
+			time.Sleep(time.Second)
+			if run, err := w.st.Run(t.Context(), id); err != nil || run.State != xxljob.StateRefused {
+				t.Fatalf("run %v, %v", run.State, err)
+			}
+			all := orders.Troubles()
+			if len(all) != 1 || all[0].Late != 1 || all[0].Seen.What != store.SeenNobody {
+				t.Errorf("round %d: while one run waits: %+v", round, all)
+			}
+			time.Sleep(20 * time.Second)
+		}
+		w.start("billing")
+		time.Sleep(time.Minute)
+	})
+}
+
 // TestAnAppThatNobodyHasServedYet: what a node has ensured of it waits, since such an app has its executors
 // inside schedulers; what somebody has added is refused.
 func TestAnAppThatNobodyHasServedYet(t *testing.T) {
