@@ -103,19 +103,34 @@ func (q *request) showAccount(status int, faults map[string]string) error {
 // errNoLogin is the answer to a program that shows a token, where a person has to be.
 var errNoLogin = &web.Problem{Status: http.StatusForbidden, Key: "problem.nologin"}
 
+// checkOwn checks the password that a field has of who is logged in, and says in words what is wrong with it.
+// Tries count as those to log in do.
+func (q *request) checkOwn(field string) (checked login.Checked, fault string, err error) {
+	checked, err = q.logins.Check(q.ctx, q.Exchange, q.user.Name, q.user.account, q.Field(field))
+	switch {
+	case err != nil:
+	case checked.Wait > 0:
+		q.W.Header().Set("Retry-After", strconv.Itoa(web.Seconds(checked.Wait)))
+		fault = q.text("login.wait", "n", web.Seconds(checked.Wait))
+	case !checked.Is:
+		fault = q.text("account.wrong")
+	}
+	return checked, fault, err
+}
+
 // password gives the user another password, who has to say the one there is. Other sessions end by that.
 func (q *request) password() error {
 	account := *q.user.account
-	checked, err := q.logins.Check(q.ctx, q.Exchange, account.Name, &account, q.Field("old")) // tries count as those to log in do
+	checked, fault, err := q.checkOwn("old")
 	faults := map[string]string{}
+	if fault != "" {
+		faults["old"] = fault
+	}
 	switch {
 	case err != nil:
 		return err
 	case checked.Wait > 0:
-		q.W.Header().Set("Retry-After", strconv.Itoa(web.Seconds(checked.Wait)))
-		return q.showAccount(http.StatusTooManyRequests, map[string]string{"old": q.text("login.wait", "n", web.Seconds(checked.Wait))})
-	case !checked.Is:
-		faults["old"] = q.text("account.wrong")
+		return q.showAccount(http.StatusTooManyRequests, faults)
 	}
 	var weak login.WeakPassword
 	switch {

@@ -139,7 +139,7 @@ func (x *site) changingOne(pattern string) (string, url.Values) {
 		"users/sessions":        {"name": {"victim"}, "all": {"1"}},
 		"users/remove":          {"name": {"victim"}, "version": {"1"}},
 		"users/tokens/remove":   {"name": {"victim"}},
-		"account/tokens":        {"name": {"planted"}, "for": {"720h0m0s"}},
+		"account/tokens":        {"name": {"planted"}, "for": {"720h0m0s"}, "password": {password}},
 		"account/tokens/remove": {},
 		"tokens":                {"name": {"planted"}, "apps": {"orders"}, "for": {"720h0m0s"}},
 		"tokens/remove":         {"name": {"victim"}},

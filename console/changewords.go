@@ -178,7 +178,7 @@ func (p *page) Diff(c xxljob.Change) []difference {
 		was, had := before[name]
 		is, has := after[name]
 		text, label := valueText, p.fieldName(name)
-		if c.Object == store.ObjectJob || c.Object == store.ObjectUser || c.Object == store.ObjectAppToken {
+		if c.Object == store.ObjectJob || c.Object == store.ObjectUser || c.Object == store.ObjectToken || c.Object == store.ObjectAppToken {
 			text = func(v json.RawMessage) string { return p.fieldText(name, v) }
 		}
 		d := difference{Field: label, Before: p.hidden(&c, name, text(was)), After: p.hidden(&c, name, text(is)), Had: had && c.Before != "", Has: has}

@@ -224,10 +224,7 @@ func (q *request) countRuns(c *counts, apps []string) error {
 	if _, all := visible(q.user, nil); all || !open.MorePlanned {
 		c.of[waiting] = count{sum(open.Planned), open.MorePlanned}
 	}
-	now, err := q.Store.Now(q.ctx)
-	if now.IsZero() { // a store in this process goes by its clock
-		now = time.Now()
-	}
+	now, err := q.storeNow()
 	for _, state := range []string{"bad", "skipped"} {
 		if err != nil {
 			break

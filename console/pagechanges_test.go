@@ -35,7 +35,7 @@ func formsOf(b *browser, j xxljob.Job, r xxljob.Run) map[string]url.Values {
 		"users/sessions":        {"name": {"victim"}, "all": {"1"}},
 		"users/remove":          {"name": {"victim"}, "version": {"1"}},
 		"users/tokens/remove":   {"name": {"victim"}}, // and the id that victims returns
-		"account/tokens":        {"name": {"token of " + job}, "apps": {"orders"}, "for": {"720h0m0s"}},
+		"account/tokens":        {"name": {"token of " + job}, "apps": {"orders"}, "for": {"720h0m0s"}, "password": {password}},
 		"account/tokens/remove": {},
 		"tokens":                {"name": {"token of " + job}, "apps": {"orders"}, "for": {"720h0m0s"}},
 		"tokens/remove":         {"name": {"victim"}},

@@ -38,9 +38,9 @@ var rights = []expected{
 	{"GET", "account", "", "L222222222221"},
 	{"POST", "password", "", "1555553333331"}, // 422: the password is wrong; 403: a token is no person
 	{"POST", "sessions", "", "1222223333331"},
-	{"GET", "account/tokens", "", "L222222222221"},
+	{"GET", "account/tokens", "", "L222223333331"},  // 403: a program does not see the others
 	{"POST", "account/tokens", "", "1555553333331"}, // 422: it is not said for how long; 403: a program makes none
-	{"GET", "account/tokens/remove", "", "L222222222221"},
+	{"GET", "account/tokens/remove", "", "L222223333331"},
 	{"POST", "account/tokens/remove", "", "1555553333331"}, // 422: there is no such token
 	{"GET", "", "", "L222222222221"},
 	{"GET", "overview", "", "L222222222221"},

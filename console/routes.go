@@ -110,9 +110,9 @@ func routes() []route {
 		{method: get, pattern: "account", needs: somebody, serve: (*request).account},
 		{method: post, pattern: "password", needs: somebody, serve: (*request).password, own: true, only: true, person: true},
 		{method: post, pattern: "sessions", needs: somebody, serve: (*request).endSessions, own: true, only: true, person: true},
-		{method: get, pattern: "account/tokens", needs: somebody, serve: (*request).userTokens, only: true},
+		{method: get, pattern: "account/tokens", needs: somebody, serve: (*request).userTokens, only: true, person: true},
 		{method: post, pattern: "account/tokens", needs: somebody, serve: (*request).addUserToken, only: true, person: true},
-		{method: get, pattern: "account/tokens/remove", needs: somebody, serve: (*request).revokeOwnForm, only: true},
+		{method: get, pattern: "account/tokens/remove", needs: somebody, serve: (*request).revokeOwnForm, only: true, person: true},
 		{method: post, pattern: "account/tokens/remove", needs: somebody, serve: (*request).revokeOwn, own: true, only: true, person: true},
 		{method: post, pattern: "look", needs: anybody, serve: (*request).setLook, own: true},
 

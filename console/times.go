@@ -72,3 +72,12 @@ func (q *request) exact(d time.Duration) string {
 	}
 	return q.look.Exact(d)
 }
+
+// storeNow is the time by the store's clock.
+func (q *request) storeNow() (time.Time, error) {
+	now, err := q.Store.Now(q.ctx)
+	if err == nil && now.IsZero() { // a store in this process goes by its clock
+		now = time.Now()
+	}
+	return now, err
+}

@@ -202,11 +202,8 @@ type timesListed struct {
 
 // listTimes reads a page of jobs, and the runs of their last instants.
 func (q *request) listTimes(reader xxljob.JobReader, f *jobFilter, search xxljob.JobSearch, of timeRange) (l timesListed, err error) {
-	if l.now, err = q.Store.Now(q.ctx); err != nil {
+	if l.now, err = q.storeNow(); err != nil {
 		return l, err
-	}
-	if l.now.IsZero() { // a store in this process goes by its clock
-		l.now = time.Now()
 	}
 	if f.order == store.ByNext && search.After.ID == 0 {
 		search.Limit = soonJobs

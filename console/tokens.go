@@ -83,24 +83,31 @@ func (q *request) offer(f *tokenForm, lasts string) {
 	}
 }
 
-// typedToken is what somebody has typed who makes a token, and when that one ends; with a fault where the
-// form does not say so.
-func (q *request) typedToken() (f tokenForm, ends time.Time) {
+// typedToken is what somebody has typed who makes a token, and when that one ends by the store's clock, which
+// decides later; with a fault where the form does not say so, or it is later than most from now, 0 for no bound.
+func (q *request) typedToken(most time.Duration) (f tokenForm, ends time.Time, err error) {
+	now, err := q.storeNow()
+	if err != nil {
+		return f, ends, err
+	}
 	f = tokenForm{Name: strings.TrimSpace(q.Field("name")), Apps: strings.TrimSpace(q.Field("apps")), Until: q.Field("until"), Faults: map[string]string{}}
-	lasts, err := time.ParseDuration(q.Field("for"))
+	lasts, noSpan := time.ParseDuration(q.Field("for"))
 	switch {
 	case f.Until != "":
-		if ends, err = momentIn(f.Until, q.formZone()); err != nil {
+		var noTime error
+		if ends, noTime = momentIn(f.Until, q.formZone()); noTime != nil {
 			f.Faults["until"] = q.text("mute.fault.time")
-		} else if !ends.After(time.Now()) {
+		} else if !ends.After(now) {
 			f.Faults["until"] = q.text("mute.fault.past")
+		} else if most > 0 && ends.After(now.Add(most)) {
+			f.Faults["until"] = q.text("usertokens.fault.long")
 		}
-	case err == nil && slices.Contains(tokenSpans, lasts):
-		ends = time.Now().Add(lasts)
+	case noSpan == nil && slices.Contains(tokenSpans, lasts):
+		ends = now.Add(lasts)
 	default:
 		f.Faults["until"] = q.text("tokens.fault.none")
 	}
-	return f, ends
+	return f, ends, nil
 }
 
 // addToken makes a token and shows its secret, which nobody sees again.
@@ -108,7 +115,10 @@ func (q *request) addToken() error {
 	if q.appTokens == nil {
 		return notOffered("store.AppTokenKeeper")
 	}
-	f, ends := q.typedToken()
+	f, ends, err := q.typedToken(0)
+	if err != nil {
+		return err
+	}
 	refuse := func() error {
 		return q.showTokens(http.StatusUnprocessableEntity, tokensPage{Form: f}, q.Field("for"))
 	}

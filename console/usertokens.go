@@ -29,7 +29,8 @@ type userTokensPage struct {
 // userTokenRow is a token as a list shows it.
 type userTokenRow struct {
 	store.Token
-	Apps    []string // that it is for; none where it is for all that its user may
+	All     bool     // it is for all that its user may
+	Apps    []string // that it is for, where it has as much there as its user; none where its roles are to be told
 	Expired bool
 	Ends    string // where it is revoked
 }
@@ -37,23 +38,43 @@ type userTokenRow struct {
 // userTokensOf are the tokens of a user, and where each is revoked.
 func (q *request) userTokensOf(user, ends string) (rows []userTokenRow, err error) {
 	list, err := q.accounts.Tokens(q.ctx, user)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	now, err := q.storeNow()
+	if err != nil {
+		return nil, err
+	}
 	for _, t := range list {
 		of := map[string][]string{"id": {strconv.FormatInt(t.ID, 10)}}
 		if strings.HasPrefix(ends, "users/") {
 			of["name"] = []string{user}
 		}
-		rows = append(rows, userTokenRow{Token: t, Apps: appsOfToken(t.Grants), Expired: !t.Expires.After(time.Now()), Ends: ends + web.QueryOf(of)})
+		row := userTokenRow{Token: t, Expired: !t.Expires.After(now), Ends: ends + web.QueryOf(of)}
+		switch apps := sortedApps(t.Apps); {
+		case t.Admin:
+			row.All = true
+		case slices.ContainsFunc(apps, func(app string) bool { return t.Apps[app] != string(Editor) }): // a program has made it
+		case slices.Equal(apps, []string{"*"}):
+			row.All = true
+		case t.Apps["*"] == "":
+			row.Apps = apps
+		}
+		rows = append(rows, row)
 	}
-	return rows, err
+	return rows, nil
 }
 
-// appsOfToken are the apps that a token is for by name; none where it is for all.
-func appsOfToken(g store.Grants) []string {
-	if g.Admin || g.Apps["*"] != "" {
-		return nil
+// RolesOf are the roles of a token in a line.
+func (p *page) RolesOf(t store.Token) string {
+	if len(t.Apps) == 0 {
+		return p.T("roleshort.none")
 	}
-	return sortedApps(g.Apps)
+	return web.CutTo(p.rolesIn(t.Apps), mostInACell)
 }
+
+// longestUserToken is how long a token of a user lasts at most: the longest year.
+const longestUserToken = 366 * 24 * time.Hour
 
 // grantsFor are what a token has for the apps, or for all where none is named: as much there as its user has,
 // who is looked at whenever it is used.
@@ -80,20 +101,33 @@ func (q *request) showUserTokens(status int, p userTokensPage, lasts string) (er
 	return q.show("usertokens", status, p)
 }
 
-// addUserToken makes a token of the user and shows it, which nobody sees again.
+// addUserToken makes a token of the user, who has to say the password, and shows it, which nobody sees again:
+// a token goes on where a session that somebody else has got hold of is ended.
 func (q *request) addUserToken() error {
-	f, ends := q.typedToken()
+	f, ends, err := q.typedToken(longestUserToken)
+	if err != nil {
+		return err
+	}
 	apps := listed(f.Apps)
 	if i := slices.IndexFunc(apps, func(app string) bool { return app == "*" || !allowed(q.user, see, app) }); i >= 0 {
 		f.Faults["apps"] = q.text("usertokens.fault.rights", "app", web.CutTo(apps[i], mostInACell))
 	}
-	if len(apps) > store.MostTokenApps {
+	if len(apps) > store.MostTokenApps || len(apps) == 0 && f.Apps != "" { // which are not all
 		f.Faults["apps"] = q.text("tokens.fault.apps")
 	}
-	refuse := func() error {
-		return q.showUserTokens(http.StatusUnprocessableEntity, userTokensPage{Form: f}, q.Field("for"))
-	}
+	status := http.StatusUnprocessableEntity
+	refuse := func() error { return q.showUserTokens(status, userTokensPage{Form: f}, q.Field("for")) }
 	if len(f.Faults) > 0 {
+		return refuse()
+	}
+	checked, fault, err := q.checkOwn("password")
+	if err != nil {
+		return err
+	}
+	if fault != "" {
+		if f.Faults["password"] = fault; checked.Wait > 0 {
+			status = http.StatusTooManyRequests
+		}
 		return refuse()
 	}
 	t, secret, err := q.logins.AddToken(q.ctx, store.Token{User: q.user.Name, Name: f.Name, Grants: q.grantsFor(apps), Expires: ends})

@@ -1,10 +1,13 @@
 package console_test
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/xxljob/xxljob/console"
@@ -29,9 +32,9 @@ func TestUserTokens(t *testing.T) {
 		ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Operator, "billing": console.Viewer}})
 		ann.get("account").is(200).has("Tokens for programs")
 		ann.get("account/tokens").is(200).has("You have no tokens", "New token", "Authorization: Bearer")
-		ann.post("account/tokens", url.Values{"name": {"ci"}, "apps": {"orders"}, "for": {"720h0m0s"}}).is(200).has("has been made", "shown this once", "ci", "orders", "never")
+		ann.post("account/tokens", url.Values{"name": {"ci"}, "apps": {"orders"}, "for": {"720h0m0s"}, "password": {password}}).is(200).has("has been made", "shown this once", "ci", "orders", "never")
 		some := ann.shownSecret()
-		ann.post("account/tokens", url.Values{"name": {"ci of all"}, "for": {"720h0m0s"}}).is(200).has("all that the user may")
+		ann.post("account/tokens", url.Values{"name": {"ci of all"}, "for": {"720h0m0s"}, "password": {password}}).is(200).has("all that the user may")
 		all := ann.shownSecret()
 		list := must1(x.store.Tokens(t.Context(), "ann"))
 		if len(list) != 2 || !strings.HasPrefix(some, "xj_"+itoa(list[0].ID)+"_") || list[0].Admin || list[1].Admin || time.Until(list[0].Expires).Round(time.Hour) != 720*time.Hour {
@@ -45,6 +48,8 @@ func TestUserTokens(t *testing.T) {
 		ci.get("jobs/" + itoa(mine.ID) + "/edit").is(403)
 		whole.get("jobs").is(200).has("nightly", "theirs")
 		whole.post("jobs/"+itoa(other.ID)+"/stop", nil).is(403)
+		ci.get("account/tokens").is(403).lacks("ci of all")
+		ci.get("account/tokens/remove?id=" + itoa(list[1].ID)).is(403).lacks("ci of all")
 		whole.post("account/tokens", url.Values{"name": {"another"}, "for": {"720h0m0s"}}).is(403)
 		whole.post("account/tokens/remove", url.Values{"id": {itoa(list[0].ID)}}).is(403)
 		if c := must1(x.store.Changes(t.Context(), mine.ID, 1)); len(c) != 1 || c[0].Actor != "token ci of ann" {
@@ -75,7 +80,7 @@ func TestTokensOfOthers(t *testing.T) {
 		root := x.admin()
 		ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
 		bob := x.user(console.User{Name: "bob", Apps: map[string]console.Role{"*": console.Editor}})
-		ann.post("account/tokens", url.Values{"name": {"ci of ann"}, "for": {"168h0m0s"}, "user": {"root"}}).is(200)
+		ann.post("account/tokens", url.Values{"name": {"ci of ann"}, "for": {"168h0m0s"}, "user": {"root"}, "password": {password}}).is(200)
 		token := x.program(ann.shownSecret())
 		id := itoa(must1(x.store.Tokens(t.Context(), "ann"))[0].ID)
 		token.get("jobs").is(200)
@@ -95,7 +100,7 @@ func TestTokensOfOthers(t *testing.T) {
 		root.post("users/tokens/remove", to).is(200).has("has been revoked", "no tokens for programs")
 		token.get("jobs").is(401)
 		root.post("users/tokens/remove", to).is(422)
-		root.get("changes?object=token").is(200).has("added", "removed", "token ci of ann", "user", "ann").lacks("Hash")
+		root.get("changes?object=token").is(200).has("added", "removed", "token ci of ann", "user", "ann", "All other apps: editor").lacks("Hash", "{&#34;*")
 		if n := len(must1(x.store.Tokens(t.Context(), "root"))); n != 0 {
 			t.Errorf("%d tokens of root", n)
 		}
@@ -114,10 +119,11 @@ func TestWhatIsNoUserToken(t *testing.T) {
 		}
 		for _, c := range []struct{ field, value, says string }{
 			{"name", "", "1 to 64 bytes"}, {"name", strings.Repeat("n", 65), "1 to 64 bytes"},
-			{"apps", "billing", "no role in the app billing"}, {"apps", "none", "no role in the app none"}, {"apps", "*", "no role in the app *"},
+			{"apps", "billing", "no role in the app billing"}, {"apps", "none", "no role in the app none"}, {"apps", "*", "no role in the app *"}, {"apps", ",", "names of apps"}, {"apps", "，、 ,", "names of apps"},
 			{"for", "1h", "for how long"}, {"for", "", "for how long"}, {"until", "2020-01-01T00:00", "a time to come"}, {"until", "soon", "This is no time"},
+			{"until", time.Now().UTC().Add(367 * 24 * time.Hour).Format("2006-01-02T15:04"), "at most 366 days"},
 		} {
-			form := url.Values{"name": {"a"}, "apps": {"orders"}, "for": {"168h0m0s"}, "tz": {"UTC"}}
+			form := url.Values{"name": {"a"}, "apps": {"orders"}, "for": {"168h0m0s"}, "tz": {"UTC"}, "password": {password}}
 			form.Set(c.field, c.value)
 			ann.post("account/tokens", form).is(422).has(c.says).lacks(`class="secret"`)
 			if c.field != "for" && c.value != "" && !strings.Contains(ann.body, c.value) {
@@ -127,9 +133,89 @@ func TestWhatIsNoUserToken(t *testing.T) {
 		for i := range store.MostTokens {
 			must1(x.store.AddToken(t.Context(), store.Token{User: "ann", Name: "t" + itoa(int64(i)), Hash: console.HashOf(itoa(int64(i))), Expires: time.Now().Add(time.Hour)}))
 		}
-		ann.post("account/tokens", url.Values{"name": {"a"}, "for": {"168h0m0s"}}).is(422).has("There are 50 tokens")
+		ann.post("account/tokens", url.Values{"name": {"a"}, "for": {"168h0m0s"}, "password": {password}}).is(422).has("There are 50 tokens")
 		if n := len(must1(x.store.Tokens(t.Context(), "ann"))); n != store.MostTokens {
 			t.Errorf("%d tokens", n)
+		}
+	})
+}
+
+// TestAUserTokenNeedsThePassword: who has got hold of a session makes no token that outlives it, and guesses the
+// password as slowly as one who logs in; that tokens outlive a password is said where one is changed.
+func TestAUserTokenNeedsThePassword(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
+		form := func(given string) url.Values {
+			return url.Values{"name": {"ci"}, "until": {time.Now().UTC().Add(365 * 24 * time.Hour).Format("2006-01-02T15:04")}, "tz": {"UTC"}, "password": {given}}
+		}
+		ann.get("account").has("Tokens for programs go on")
+		root.get("users/edit?name=ann").has("Tokens of the user for programs go on")
+		ann.post("account/tokens", form(password)).is(200).has("has been made")
+		ann.post("account/tokens", form("")).is(422).has("This is not your password")
+		for range store.FreeTries - 1 {
+			ann.post("account/tokens", form("wrong horse")).is(422).has("This is not your password").lacks("wrong horse", `class="secret"`)
+		}
+		if ann.post("account/tokens", form(password)).is(429).has("Too many attempts").lacks(`class="secret"`); ann.res.Header.Get("Retry-After") == "" {
+			t.Error("it is not said for how long")
+		}
+		if n := len(must1(x.store.Tokens(t.Context(), "ann"))); n != 1 {
+			t.Errorf("%d tokens", n)
+		}
+	})
+}
+
+// otherClock is a store whose clock is not that of the process.
+type otherClock struct {
+	Store
+	ahead atomic.Int64 // counts are read beside
+}
+
+func (o *otherClock) Now(context.Context) (time.Time, error) {
+	return time.Now().Add(time.Duration(o.ahead.Load())), nil
+}
+
+// TestUserTokensByTheStoresClock: it decides when a token ends, and so does what the form refuses and what the
+// page says of it.
+func TestUserTokensByTheStoresClock(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		o := &otherClock{}
+		x := newSite(t, func(c *console.Config) { o.Store = c.Store.(Store); c.Store = o })
+		ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
+		in := func(d time.Duration) url.Values {
+			return url.Values{"name": {"ci"}, "until": {time.Now().UTC().Add(d).Format("2006-01-02T15:04:05")}, "tz": {"UTC"}, "password": {password}}
+		}
+		o.ahead.Store(int64(2 * time.Hour))
+		ann.post("account/tokens", in(time.Hour)).is(422).has("a time to come")
+		ann.post("account/tokens", in(3*time.Hour)).is(200).lacks("expired")
+		ann.post("account/tokens", url.Values{"name": {"week"}, "for": {"168h0m0s"}, "password": {password}}).is(200)
+		if list := must1(x.store.Tokens(t.Context(), "ann")); len(list) != 2 || time.Until(list[1].Expires).Round(time.Hour) != 170*time.Hour {
+			t.Errorf("kept is %+v", list)
+		}
+		o.ahead.Store(int64(4 * time.Hour))
+		ann.get("account/tokens").is(200).has("expired")
+		o.ahead.Store(int64(-2 * time.Hour))
+		ann.post("account/tokens", in(-time.Hour)).is(200)
+	})
+}
+
+// TestTokensThatProgramsHaveMade: what such a token may is told, which need not be all that its user may.
+func TestTokensThatProgramsHaveMade(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t)
+		x.admin()
+		ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"*": console.Editor}})
+		for i, c := range []struct {
+			apps map[string]string
+			says string
+		}{
+			{map[string]string{"*": "viewer"}, "All other apps: viewer"}, {nil, "no right"}, {map[string]string{"orders": "operator"}, "orders: operator"},
+			{map[string]string{"orders": "none", "*": "editor"}, "orders: no right, All other apps: editor"},
+		} {
+			k := must1(x.store.AddToken(t.Context(), store.Token{User: "ann", Name: "ci", Grants: store.Grants{Apps: c.apps}, Hash: console.HashOf(itoa(int64(i))), Expires: time.Now().Add(time.Hour)}))
+			ann.get("account/tokens").is(200).has(c.says).lacks("all that the user may")
+			must(t, x.store.RemoveToken(t.Context(), "ann", k.ID))
 		}
 	})
 }
@@ -172,9 +258,9 @@ func TestATokenOfAnAdmin(t *testing.T) {
 		x := newSite(t)
 		root := x.admin()
 		j := x.job("orders", "nightly")
-		root.post("account/tokens", url.Values{"name": {"all"}, "for": {"168h0m0s"}}).is(200)
+		root.post("account/tokens", url.Values{"name": {"all"}, "for": {"168h0m0s"}, "password": {password}}).is(200)
 		all := x.program(root.shownSecret())
-		root.post("account/tokens", url.Values{"name": {"some"}, "apps": {"orders"}, "for": {"168h0m0s"}}).is(200)
+		root.post("account/tokens", url.Values{"name": {"some"}, "apps": {"orders"}, "for": {"168h0m0s"}, "password": {password}}).is(200)
 		some := x.program(root.shownSecret())
 		all.get("users").is(200)
 		some.get("users").is(403)

@@ -59,7 +59,7 @@ func pages(x, still *site) []shown {
 		{name: "user-added", site: "filled", path: "users/new", then: submitted("main form", `{name: "guest-" + String(Math.random()).slice(2, 8), title: "李雷", rest: "viewer"}`), sign: ".secret"},
 		{name: "user-remove", site: "filled", path: "users/remove?name=zhao.min"},
 		{name: "user-tokens", site: "filled", path: "account/tokens"},
-		{name: "user-tokens-made", site: "filled", path: "account/tokens", then: submitted("main form", `{name: "t" + String(Math.random()).slice(2, 8)}`), sign: ".secret"},
+		{name: "user-tokens-made", site: "filled", path: "account/tokens", then: submitted("main form", `{name: "t" + String(Math.random()).slice(2, 8), password: "`+password+`"}`), sign: ".secret"},
 		{name: "tokens", site: "filled", path: "tokens"},
 		{name: "tokens-none", site: "empty", path: "tokens"},
 		{name: "tokens-faults", site: "filled", path: "tokens", then: submitted("main form", `{name: "ci", apps: "orders orders", until: "2020-01-01T00:00:00"}`), sign: ".fault"},
