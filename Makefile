@@ -12,10 +12,11 @@ TESTLIMIT   ?= 40m
 # The packages that take longest come first, so that the others run beside them, and the small ones last.
 LONGEST     := ./store/postgres ./internal/test/chaos ./console ./internal/test/scenario . ./examples/standalone ./examples/cluster
 # Where nothing is started beside anything else, by the code or by its tests, the race detector has
-# nothing to say.
-BESIDE      := '^[[:space:]]*go [a-z(]|\.Go\(|\.Parallel\(\)|AfterFunc|synctest\.|httptest\.'
-RACED        = $(or $(shell $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}' $(LONGEST) ./otelxxl/... ./cmd/xxljob/... ./... | \
-	while read -r name dir; do grep -qE $(BESIDE) "$$dir"/*.go && echo "$$name"; done),./...)
+# nothing to say. Where packages cannot be listed it is run on all.
+BESIDE      := '(^|[:;{}])[[:space:]]*go [A-Za-z_(]|\.Go\(|\.Start\(|\.Parallel\(\)|AfterFunc|synctest\.|httptest\.'
+RACEABLE    := $(LONGEST) ./otelxxl/... ./cmd/xxljob/... ./...
+RACED        = $(or $(shell $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}' $(RACEABLE) | \
+	while read -r name dir; do grep -qE $(BESIDE) "$$dir"/*.go && echo "$$name"; done),$(RACEABLE))
 # More packages side by side than there are cores, and more tests: many wait, for a database, a
 # process or the clock.
 CORES       := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
