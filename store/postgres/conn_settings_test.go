@@ -53,7 +53,7 @@ func TestSettingsOfTheHostChangeNothing(t *testing.T) {
 			"array_nulls": "off", "quote_all_identifiers": "on", "transform_null_equals": "on"},
 		"Deferrable": {"default_transaction_isolation": "serializable", "default_transaction_deferrable": "on", "default_transaction_read_only": "on",
 			"datestyle": "Postgres, YMD", "intervalstyle": "postgres_verbose", "extra_float_digits": "-15",
-			"plan_cache_mode": "force_generic_plan", "jit": "on", "jit_above_cost": "0"},
+			"plan_cache_mode": "force_custom_plan", "jit": "on", "jit_above_cost": "0"},
 		"StatementTimeout": {"statement_timeout": "900ms", // as long as waitsForALock allows: what New asks has no more
 			"standard_conforming_strings": "off", "backslash_quote": "off", "escape_string_warning": "on"},
 	} {

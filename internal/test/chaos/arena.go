@@ -95,8 +95,10 @@ func openDatabase(ctx context.Context, a *arena) error { return a.openPrimary(ct
 
 func (a *arena) openPrimary(ctx context.Context) error {
 	var o pgtest.Options
-	if a.slowly { // nodes that live for seconds have their statements planned once
-		o.Settings = map[string]string{"plan_cache_mode": "force_generic_plan", "jit": "off"}
+	if a.slowly { // nodes live for seconds: where their statements are planned once, the machine has less to do
+		plans := []string{"force_generic_plan", "auto"}[a.intn(2)]
+		a.say("plan_cache_mode is %s", plans)
+		o.Settings = map[string]string{"plan_cache_mode": plans, "jit": "off"}
 	}
 	return a.openServer(ctx, o)
 }
