@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -449,6 +450,84 @@ func TestATroubleSaysHowManyRunsAreLate(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestKilledRunsAreNotLate: of runs that wait for a node with their strategy those that are killed wait no
+// more, nor do those that a schedule has made of a job that is stopped; and where none is left the trouble is
+// over, though no node has the strategy.
+func TestKilledRunsAreNotLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		knows := services(t, st, map[string]xxljob.Router{"svc00": &canary{}}, "svc00")
+		jobs := ofBlocks(t, knows["svc00"], 4)
+		rest := services(t, st, nil, "svc00'")
+		s := rest["svc00'"]
+		stopAll(t, knows)
+		time.Sleep(time.Minute)
+		runs := map[int64][]int64{}
+		for range 3 {
+			for _, j := range jobs {
+				runs[j.ID] = append(runs[j.ID], stage.Trigger(t, s, j))
+			}
+		}
+		late := func(want int) {
+			t.Helper()
+			time.Sleep(40 * time.Second)
+			synctest.Wait()
+			all, each := s.Troubles(), map[int64]int{}
+			for _, x := range all {
+				each[x.JobID] = x.Late
+			}
+			stats := s.Stats()
+			for _, j := range jobs {
+				if each[j.ID] != want {
+					t.Errorf("job %d: %d runs are late, want %d", j.ID, each[j.ID], want)
+				}
+			}
+			if want == 0 && len(all) > 0 || stats.Held != want*len(jobs) {
+				t.Errorf("%d runs are in memory, the troubles are %+v", stats.Held, all)
+			}
+		}
+		kill := func(i int) {
+			for _, j := range jobs {
+				stage.Must(t, s.Kill(t.Context(), runs[j.ID][i]))
+			}
+		}
+		late(3)
+		kill(1)
+		late(2)
+		kill(0)
+		late(1)
+		kill(2)
+		late(0)
+		stopAll(t, rest)
+	})
+}
+
+// TestNewRunsTakeNoGoroutineEach: those that are tried again soon, since a run of their job is new, are waited
+// for together, however many their jobs are.
+func TestNewRunsTakeNoGoroutineEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		knows := services(t, st, map[string]xxljob.Router{"svc00": &canary{}}, "svc00")
+		jobs := ofBlocks(t, knows["svc00"], 200)
+		rest := services(t, st, nil, "svc00'")
+		stopAll(t, knows)
+		time.Sleep(time.Minute)
+		var n [2]int
+		for i := range n {
+			for _, j := range jobs {
+				stage.Trigger(t, rest["svc00'"], j)
+			}
+			time.Sleep(20 * time.Millisecond)
+			synctest.Wait()
+			n[i] = runtime.NumGoroutine()
+		}
+		if n[1]-n[0] > 20 {
+			t.Errorf("%d goroutines, and %d with a new run of %d jobs", n[0], n[1], len(jobs))
+		}
+		stopAll(t, rest)
+	})
 }
 
 // TestNewRunsAskNoMoreOftenThanTheyMay: however many runs come while the nodes that have the strategy of

@@ -1,6 +1,9 @@
 package timering
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // Heap keeps values by when they are due and by the id of their run: a binary heap, the earliest first.
 // The key of each stands beside it, so that none is looked into to compare it.
@@ -68,6 +71,23 @@ func (h *Heap[V]) Pop() V {
 		s[i] = last
 	}
 	return first
+}
+
+// Remove takes out the value with a key, wherever it is, and reports whether there was one. It may look at all.
+func (h *Heap[V]) Remove(key Key) bool {
+	s := *h
+	i := slices.IndexFunc(s, func(k keyed[V]) bool { return k.key == key })
+	if i < 0 {
+		return false
+	}
+	out := s[i]
+	for i > 0 { // to the front, as if it were the first of all
+		parent := (i - 1) / 2
+		s[i], i = s[parent], parent
+	}
+	s[0] = out
+	h.Pop()
+	return true
 }
 
 // due counts those that are due at or before ms among the one at i and those below it.

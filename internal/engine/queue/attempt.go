@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/blockrule"
+	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -264,21 +265,49 @@ func (q *Queue) isNewBehind(en *Item) bool {
 	return true
 }
 
-// LateByRouter is how many due runs of a job wait for a node that knows its routing strategy, and behind
-// those that do.
-func (q *Queue) LateByRouter(jobID int64) int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	late := q.Due.lenOf(ForRouter(jobID)) + q.Due.lenOf(forEarlier(jobID))
-	for _, id := range q.InFlight.retries.of[jobID] {
-		if retry := q.Held.runs.Of(id); retry != nil && retry.due {
-			late += q.Due.lenOf(WaitKey{kind: kindRun, runID: id})
+// isOver reports whether the run was cancelled as its job was stopped, or removed, and is still in memory.
+func (en *Item) isOver() bool {
+	run := en.Run.Rest
+	if run == nil {
+		run = &store.Run{Type: en.Run.RunType(), Born: en.Run.RunType().ScheduleBorn()}
+	}
+	return en.Ref.gone || core.MustNotStart(run, en.Ref.job)
+}
+
+// lateAt is how many runs of a job wait in a waitlist, but for those that are over. It looks at each where
+// there may be such. Caller holds mu.
+func (q *Queue) lateAt(at WaitKey, ref *jobRef) (late int) {
+	n := q.Due.lenOf(at)
+	if n == 0 || ref == nil || !ref.gone && !core.Unscheduled(ref.job) {
+		return n
+	}
+	for _, waiting := range q.Due.lists.at(at).apps {
+		for en := range waiting.All() {
+			if !en.isOver() {
+				late++
+			}
 		}
 	}
 	return late
 }
 
-// LateByExecutor is how many due runs of an app wait for an executor, and behind those that do.
+// LateByRouter is how many due runs of a job wait for a node that knows its routing strategy, and behind
+// those that do. What is over does not count.
+func (q *Queue) LateByRouter(jobID int64) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	ref := q.Jobs.refs[jobID]
+	late := q.lateAt(ForRouter(jobID), ref) + q.lateAt(forEarlier(jobID), ref)
+	for _, id := range q.InFlight.retries.of[jobID] {
+		if retry := q.Held.runs.Of(id); retry != nil && retry.due {
+			late += q.lateAt(WaitKey{kind: kindRun, runID: id}, ref)
+		}
+	}
+	return late
+}
+
+// LateByExecutor is how many due runs of an app wait for an executor, and behind those that do. What is over
+// does not count. It looks at each.
 func (q *Queue) LateByExecutor(app string) (late int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -288,9 +317,12 @@ func (q *Queue) LateByExecutor(app string) (late int) {
 	}
 	seen := map[int64]bool{}
 	for en := range t.apps[app].All() {
-		if late++; !seen[en.Run.JobID] {
+		if !en.isOver() {
+			late++
+		}
+		if !seen[en.Run.JobID] {
 			seen[en.Run.JobID] = true
-			late += q.Due.lenOf(forEarlier(en.Run.JobID))
+			late += q.lateAt(forEarlier(en.Run.JobID), en.Ref)
 		}
 	}
 	return late

@@ -282,3 +282,74 @@ func TestARunElsewhereIsLookedAfter(t *testing.T) {
 		}
 	}
 }
+
+// TestARunThatWasKilledWaitsForNobody: neither for an executor nor for a node with its strategy, nor behind
+// one that does, and it is not late. The next of its job goes on in its place.
+func TestARunThatWasKilledWaitsForNobody(t *testing.T) {
+	late := map[string]func(*Queue) int{
+		"executor": func(e *Queue) int { return e.LateByExecutor("app") },
+		"router":   func(e *Queue) int { return e.LateByRouter(1) },
+	}
+	for name, at := range map[string]WaitKey{"executor": ForExecutor("app"), "router": ForRouter(1)} {
+		e, entries := books(t, 1)
+		for id := int64(11); id <= 13; id++ {
+			e.Hold([]store.Run{{ID: id, JobID: 1, App: "app", Shard: 1, State: store.StatePlanned, Scheduled: time.UnixMilli(id)}}, nil)
+			behind := e.Held.runs.Of(id)
+			behind.routing = &routing{Route: &Routed{}}
+			entries = append(entries, behind)
+		}
+		for _, en := range entries {
+			en.due = true
+		}
+		e.Due.park(at, entries[0])
+		for _, behind := range entries[1:] {
+			e.Due.park(forEarlier(1), behind)
+		}
+		ends := func(id int64, want, ready int) {
+			t.Helper()
+			e.Saw(&store.Run{ID: id, JobID: 1, App: "app", State: store.StateCancelled})
+			if n := late[name](e); n != want || e.Due.ready.len() != ready || e.Held.runs.Of(id) != nil {
+				t.Errorf("%s: after the end of run %d %d are late and %d go on, want %d and %d", name, id, n, e.Due.ready.len(), want, ready)
+			}
+		}
+		ends(12, 2, 1) // the next tries, and has to wait again
+		en := e.Due.ready.pop()
+		e.Due.park(forEarlier(1), en)
+		if n := late[name](e); n != 3 {
+			t.Errorf("%s: %d are late of three", name, n)
+		}
+		if name == "executor" { // those behind are known by who waits
+			ends(1, 0, 1)
+		} else {
+			ends(1, 1, 1)
+		}
+		if faults := e.Check(func(int64) bool { return false }, false); len(faults) > 0 {
+			t.Errorf("%s: %q", name, faults)
+		}
+	}
+}
+
+// TestWhatIsOverIsNotLate: runs that the schedule of a job has made, once that is stopped.
+func TestWhatIsOverIsNotLate(t *testing.T) {
+	e, entries := books(t, 1)
+	e.Hold([]store.Run{{ID: 11, JobID: 1, App: "app", Shard: 1, State: store.StatePlanned, Scheduled: time.UnixMilli(1), Type: store.TriggerCron, Born: true}}, nil)
+	born := e.Held.runs.Of(11)
+	born.routing = &routing{Route: &Routed{}}
+	for _, at := range []WaitKey{ForExecutor("app"), ForRouter(1)} {
+		for _, en := range []*Item{entries[0], born} {
+			e.Due.park(at, en)
+		}
+		job := &store.Job{ID: 1, App: "app"}
+		job.Schedule.Type, job.Schedule.Conf = "FIX_RATE", "1"
+		e.Jobs.refs[1].job = job
+		if a, b := e.LateByExecutor("app"), e.LateByRouter(1); a+b != 2 {
+			t.Errorf("%+v: %d and %d are late, want two", at, a, b)
+		}
+		job.Stopped = true
+		if a, b := e.LateByExecutor("app"), e.LateByRouter(1); a+b != 1 {
+			t.Errorf("%+v: when the job is stopped %d and %d are late, want one", at, a, b)
+		}
+		e.Due.lists.take(at, entries[0])
+		e.Due.lists.take(at, born)
+	}
+}

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/xxljob/xxljob/internal/compact"
@@ -71,6 +72,44 @@ func TestAppsTakeTurns(t *testing.T) {
 		}
 		if cap(q.order) > 4*apps+8 {
 			t.Errorf("%d apps: room for the turns of %d", apps, cap(q.order))
+		}
+	}
+}
+
+// TestWhatIsTakenOutLeavesTheOthersInOrder, wherever in a queue it was.
+func TestWhatIsTakenOutLeavesTheOthersInOrder(t *testing.T) {
+	for round := range 200 {
+		r, q := rand.New(rand.NewPCG(5, uint64(round))), newFairQueue()
+		var in, out []*Item
+		for id := range int64(r.IntN(60)) {
+			e := &Item{Run: compact.Planned{App: string(rune('A' + r.IntN(4))), ID: id, At: r.Int64N(20)}}
+			if q.push(e); r.IntN(2) == 0 {
+				in = append(in, e)
+			} else {
+				out = append(out, e)
+			}
+			if r.IntN(5) == 0 {
+				had := q.pop()
+				is := func(e *Item) bool { return e == had }
+				in, out = slices.DeleteFunc(in, is), slices.DeleteFunc(out, is)
+			}
+		}
+		r.Shuffle(len(out), func(i, k int) { out[i], out[k] = out[k], out[i] })
+		for _, e := range out {
+			if !q.remove(e) || q.remove(e) {
+				t.Fatalf("round %d: %+v was not there, or twice", round, e.Run)
+			}
+		}
+		last := map[string]timering.Key{}
+		for n := len(in); n > 0; n-- {
+			e := q.pop()
+			if q.len() != n-1 || !slices.Contains(in, e) || e.Run.Key().Before(last[e.Run.App]) {
+				t.Fatalf("round %d: %d are left, %+v after %+v", round, q.len(), e, last)
+			}
+			last[e.Run.App] = e.Run.Key()
+		}
+		if q.pop() != nil || len(q.order) != 0 || len(q.apps) != 0 {
+			t.Fatalf("round %d: %+v is left", round, q)
 		}
 	}
 }

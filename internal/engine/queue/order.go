@@ -124,11 +124,31 @@ func (q *Queue) sawOver(r *store.Run, ended bool) {
 	defer q.mu.Unlock()
 	freed := q.admitBehindRetry(r.ID)
 	if ended {
+		freed = q.forgetParked(r.ID) || freed
 		q.landRun(r.ID)
 	} else if !InTransit(*r) && q.Due.inTransit.has(r.JobID, r.ID) {
 		freed = q.Due.leaveTransit(r.JobID, r.ID) || freed
 	}
 	q.wakes.Start.PokeIf(freed)
+}
+
+// forgetParked forgets an entry whose run is over where it waits for somebody who may never come, or behind
+// others that do: all others find out when they are to be started. It reports whether there is one. Caller
+// holds mu.
+func (q *Queue) forgetParked(runID int64) bool {
+	en := q.Held.runs.Of(runID)
+	if en == nil || !en.due {
+		return false
+	}
+	lists := []WaitKey{ForRouter(en.Run.JobID), ForExecutor(en.Run.App), forEarlier(en.Run.JobID)}
+	for _, id := range q.InFlight.retries.of[en.Run.JobID] {
+		lists = append(lists, WaitKey{kind: kindRun, runID: id})
+	}
+	if !slices.ContainsFunc(lists, func(at WaitKey) bool { return q.Due.lists.take(at, en) }) {
+		return false
+	}
+	q.forget(en)
+	return true
 }
 
 // Retries that are planned, perhaps for a time to come, and that later runs of their jobs wait

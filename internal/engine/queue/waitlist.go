@@ -176,6 +176,18 @@ func (l *waitlists) leave(at WaitKey) *Item {
 	return e
 }
 
+// take takes an entry out of a waitlist, wherever it is there, and reports whether it was.
+func (l *waitlists) take(at WaitKey, e *Item) bool {
+	t := l.at(at)
+	if t == nil || !t.remove(e) {
+		return false
+	}
+	if len(t.order) == 0 {
+		delete(l.by[at.kind], at)
+	}
+	return true
+}
+
 // head is the earliest of an app in a waitlist, nil when none waits there.
 func (l *waitlists) head(at WaitKey, app string) *Item {
 	if t := l.at(at); t != nil && t.apps[app] != nil {
@@ -256,4 +268,24 @@ func (t *fairQueue) pop() *Item {
 		t.spare = q
 	}
 	return e
+}
+
+// remove takes an entry out, wherever it is, and reports whether it was there.
+func (t *fairQueue) remove(e *Item) bool {
+	q := t.apps[e.Run.App]
+	if q == nil || !q.Remove(e.Run.Key()) {
+		return false
+	}
+	if t.n--; len(*q) > 0 {
+		return true
+	}
+	delete(t.apps, e.Run.App)
+	t.spare = q
+	i := t.passed + slices.Index(t.order[t.passed:], e.Run.App)
+	t.order = slices.Delete(t.order, i, i+1)
+	if 2*t.passed >= len(t.order) {
+		t.order = slices.Delete(t.order, 0, t.passed)
+		t.passed = 0
+	}
+	return true
 }

@@ -179,16 +179,22 @@ func (u *ParkedLookups) parkUnknown(en *queue.Item, lack *unknownRouter) {
 func (u *ParkedLookups) newWaits(jobID int64) {
 	u.toSay(jobID, u.unknown[jobID])
 	at := queue.ForRouter(jobID)
-	switch wait, first := u.tries.next(jobID); {
-	case wait <= 0:
+	switch now, first := u.tries.next(jobID); {
+	case now:
 		u.again = append(u.again, at)
 	case first:
-		u.Life.Loops.Plan.Try(func(ctx context.Context) {
-			if loop.Sleep(ctx, wait) {
-				u.tries.begin(jobID)
-				u.Queue.Due.AdmitAll(at)
-			}
-		})
+		u.Life.Loops.Plan.Try(u.tryThoseDue)
+	}
+}
+
+// tryThoseDue has those of each job tried again when it is long enough since they were, until there are none.
+func (u *ParkedLookups) tryThoseDue(ctx context.Context) {
+	for more := true; more && loop.Sleep(ctx, newRunPause/10); {
+		var jobs []int64
+		jobs, more = u.tries.begin()
+		for _, id := range jobs {
+			u.Queue.Due.AdmitAll(queue.ForRouter(id))
+		}
 	}
 }
 
@@ -216,7 +222,9 @@ func (u *ParkedLookups) AllRouted(behind []int64) {
 			}
 			x = known[i]
 		}
-		x.Late = u.Queue.LateByRouter(id)
+		if x.Late = u.Queue.LateByRouter(id); x.Late == 0 {
+			continue // what waits is over
+		}
 		u.Core.Troubles.SawLate(store.TroubleUnknownRouter, u.Clock.Now(), refusedKept, x)
 	}
 	clear(u.unknown)
@@ -231,41 +239,57 @@ func (u *ParkedLookups) AllRouted(behind []int64) {
 type tries struct {
 	mu   sync.Mutex
 	last map[int64]time.Time // guarded by mu: by job, when a try has failed last
-	due  map[int64]bool      // guarded by mu: by job, whether one will be made when that is over
+	due  map[int64]time.Time // guarded by mu: by job, when the next is made for a new run that waits for it
+	made bool                // guarded by mu: somebody makes those
 }
+
+// triesKept bounds of how many jobs that is known. The new runs of others are tried at once, or with those
+// that wait for routerPause.
+const triesKept = 10_000
 
 // failed notes that one has.
 func (t *tries) failed(jobID int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.last == nil || len(t.last) > 10_000 {
+	if t.last == nil || len(t.last) > triesKept {
 		t.last = map[int64]time.Time{}
 	}
 	t.last[jobID] = time.Now()
 }
 
-// next is how long the next one has to wait; first says that nobody waits for it yet.
-func (t *tries) next(jobID int64) (wait time.Duration, first bool) {
+// next reports whether the next one may be made now. It is made later otherwise; first says that nobody makes
+// such yet.
+func (t *tries) next(jobID int64) (now, first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	at, tried := t.last[jobID]
-	if wait = newRunPause - time.Since(at); !tried || wait <= 0 {
-		return 0, false
+	last, tried := t.last[jobID]
+	if !tried || time.Since(last) >= newRunPause {
+		delete(t.due, jobID) // all that wait are tried with this one
+		return true, false
 	}
-	if first = !t.due[jobID]; first {
-		if t.due == nil {
-			t.due = map[int64]bool{}
-		}
-		t.due[jobID] = true
+	if t.due == nil {
+		t.due = map[int64]time.Time{}
 	}
-	return wait, first
+	if len(t.due) < triesKept {
+		t.due[jobID] = last.Add(newRunPause)
+	}
+	first, t.made = !t.made, true
+	return false, first
 }
 
-// begin notes that the one that was waited for is made.
-func (t *tries) begin(jobID int64) {
+// begin takes the jobs of which one is to be made now. It reports whether there are more: where not, nobody
+// makes such any more.
+func (t *tries) begin() (jobs []int64, more bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.due, jobID)
+	for id, at := range t.due {
+		if !time.Now().Before(at) {
+			jobs = append(jobs, id)
+			delete(t.due, id)
+		}
+	}
+	t.made = len(t.due) > 0
+	return jobs, t.made
 }
 
 func troubleOfRouter(app string, jobID int64, seen store.Seen) store.Trouble {

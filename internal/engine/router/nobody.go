@@ -87,7 +87,8 @@ func (ro *Router) isMended(ctx context.Context, x *store.Trouble) bool {
 		return true
 	}
 	if x.Cause == store.TroubleUnknownRouter {
-		return !ro.isMissing(job) && (job.Stopped || ro.Strategies.ByName[job.Route] != nil || len(ro.Leases.Knowing(job.Route, job.App, job.ID, lease.Lacks)) > 0)
+		ended := x.Seen.What == store.SeenRouterEnded
+		return !ro.isMissing(job) && (job.Stopped || !ended && ro.Lookup.Queue.LateByRouter(job.ID) == 0 || ro.Strategies.ByName[job.Route] != nil || len(ro.Leases.Knowing(job.Route, job.App, job.ID, lease.Lacks)) > 0)
 	}
 	if job.Stopped {
 		return true
