@@ -110,8 +110,12 @@ func paramOf(text string) string {
 	}
 }
 
-// mostListed is what is allocated for a page of many runs and jobs with texts that it does not show.
-const mostListed = 24 << 20
+// mostListed is what is allocated for a page of many runs and jobs with texts that it does not show,
+// and mostWhole for a page of runs for which the whole of fifty texts is read.
+const (
+	mostListed = 24 << 20
+	mostWhole  = 6 << 20
+)
 
 // TestListsOfHeavyTexts: what a page costs that lists jobs and runs does not depend on how long those
 // of their texts are that it does not show.
@@ -157,6 +161,19 @@ func testListsOfHeavyTexts(t *testing.T) {
 		}
 	}
 	root.get("runs/" + itoa(r.ID)).has(itoa(parts-201) + " more are not shown")
+	y := newSiteOn(t, x.store, func(c *console.Config) {
+		c.Redact = func(_ string, _ console.Field, text string) string { return text }
+	})
+	hiding := y.session("root", "another session")
+	for _, page := range []string{"runs", "runs?state=bad"} { // for which the whole of each text is read
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		hiding.get(page).is(200).has("50 of " + itoa(parts) + " parts in this list")
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; len(hiding.body) > mostSent || took > mostWhole {
+			t.Errorf("%s, where texts may be hidden: %d kB, takes %d MB", page, len(hiding.body)>>10, took>>20)
+		}
+	}
 }
 
 // broadcast is the last of the parts of a broadcast of the job: each has the parameter, and a result

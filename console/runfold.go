@@ -15,39 +15,59 @@ const (
 	foldFrom   = 4 // parts of a broadcast on a page
 	foldReads  = 3 // of further runs, where a page has room since parts stand in one line
 	foldAtOnce = 200
+	foldLooks  = 20_000 // at so many runs, in all
 )
 
 // folding counts the lines of runs.
 type folding struct {
-	parts map[int64]int // of each broadcast, by its trigger
+	of    map[int64]*foldingParts // of each broadcast, by its trigger
 	lines int
+}
+
+// foldingParts are the parts of a broadcast, and how many lines their runs take.
+type foldingParts struct {
+	known map[int]bool
+	lines int
+}
+
+// folds reports whether the broadcast is one line with the run.
+func (p *foldingParts) folds(r *xxljob.Run) bool {
+	return len(p.known) >= foldFrom || len(p.known) == foldFrom-1 && !p.known[r.Sharding.Index]
 }
 
 // grows reports whether another run takes another line.
 func (f *folding) grows(r *xxljob.Run) bool {
-	return r.Sharding.Total == 0 || f.parts[r.TriggerID] < foldFrom-1
+	p := f.of[r.TriggerID]
+	return r.Sharding.Total == 0 || p == nil || !p.folds(r)
 }
 
 func (f *folding) add(list ...xxljob.Run) {
-	if f.parts == nil {
-		f.parts = map[int64]int{}
+	if f.of == nil {
+		f.of = map[int64]*foldingParts{}
 	}
 	for i := range list {
 		r := &list[i]
-		switch grows := f.grows(r); {
-		case grows:
+		if r.Sharding.Total == 0 {
 			f.lines++
-		case f.parts[r.TriggerID] == foldFrom-1: // those before are in one line now
-			f.lines -= foldFrom - 2
+			continue
 		}
-		if r.Sharding.Total > 0 {
-			f.parts[r.TriggerID]++
+		p := f.of[r.TriggerID]
+		if p == nil {
+			p = &foldingParts{known: map[int]bool{}}
+			f.of[r.TriggerID] = p
 		}
+		now := p.lines + 1
+		if p.folds(r) {
+			now = 1
+		}
+		f.lines += now - p.lines
+		p.lines, p.known[r.Sharding.Index] = now, true
 	}
 }
 
 // foldedRuns is a page of a search on which each broadcast is one line. Where that leaves room, it is
-// looked for further runs, but not for ever.
+// looked for further runs, but not for ever: all reads together look at no more runs than one may, and
+// where a further one fails the page has what was found before.
 func foldedRuns(ctx context.Context, reader xxljob.RunReader, search xxljob.RunSearch) (runsFound, error) {
 	out, err := searchRuns(ctx, reader, search)
 	if err != nil {
@@ -57,10 +77,12 @@ func foldedRuns(ctx context.Context, reader xxljob.RunReader, search xxljob.RunS
 	f.add(out.runs...)
 	search.Limit = foldAtOnce
 	for reads := 0; reads < foldReads && f.lines < len(out.runs) && f.lines < runsOnAPage && out.to > 1 && !out.partial; reads++ {
-		search.Before = out.to
+		if search.Before, search.Examine = out.to, foldLooks-out.examined; search.Examine <= 0 {
+			break
+		}
 		found, err := reader.SearchRuns(ctx, search)
 		if err != nil {
-			return out, err
+			break
 		}
 		out.examined += found.Examined
 		out.searched, out.to, out.partial = found.SearchedTime, found.SearchedTo, found.SearchedTo > 1 && len(found.Runs) < foldAtOnce
@@ -88,17 +110,22 @@ func folded(list []runRow) []runRow {
 			parts[r.TriggerID] = append(parts[r.TriggerID], r.Run)
 		}
 	}
+	wholes := map[int64]*wholeView{}
+	for trigger, all := range parts {
+		if w := wholeOf(all); w.Seen >= foldFrom {
+			wholes[trigger] = w
+		}
+	}
 	var out []runRow
 	for _, row := range list {
-		all := parts[row.TriggerID]
-		if row.Sharding.Total == 0 || len(all) < foldFrom {
+		w := wholes[row.TriggerID]
+		if row.Sharding.Total == 0 || w == nil {
 			out = append(out, row)
 			continue
 		}
 		if slices.ContainsFunc(out, func(r runRow) bool { return r.Whole != nil && r.TriggerID == row.TriggerID }) {
 			continue
 		}
-		w := wholeOf(all)
 		shown := list[slices.IndexFunc(list, func(r runRow) bool { return r.ID == w.Ends[0].ID })]
 		shown.Whole = w
 		out = append(out, shown)

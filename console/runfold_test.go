@@ -2,9 +2,11 @@ package console_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/xxljob/xxljob"
@@ -126,6 +128,172 @@ func TestManyBroadcasts(t *testing.T) {
 			if n != 1 {
 				t.Errorf("%s is on %d pages", trigger, n)
 			}
+		}
+	})
+}
+
+// snoozed ends runs so, and returns those that follow, which are planned.
+func (x *site) snoozed(list []xxljob.Run) (next []xxljob.Run) {
+	x.Helper()
+	var results []store.Result
+	for _, r := range list {
+		results = append(results, store.Result{RunID: r.ID, State: store.StateSnoozed})
+	}
+	must1(x.store.Finish(x.Context(), nil, results))
+	for _, r := range must1(x.store.Tree(x.Context(), list[0].TriggerID)) {
+		if r.State == store.StatePlanned {
+			next = append(next, r)
+		}
+	}
+	if len(next) != len(list) {
+		x.Fatalf("%d runs follow %d", len(next), len(list))
+	}
+	return next
+}
+
+// TestTheNewestRunOfAPartCounts: of a broadcast whose parts were snoozed and have failed then, the line says that
+// they have failed, with the error, and leads to one that has.
+func TestTheNewestRunOfAPartCounts(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		ctx := t.Context()
+		j := must1(x.s.AddJob(ctx, xxljob.Job{App: "orders", Name: "all", Handler: "work", Route: xxljob.RouteShardingBroadcast}))
+		next := x.snoozed(x.parts(j, 5, ""))
+		root.get("runs").is(200).has("5 planned", "5 parts").lacks("5 snoozed")
+		var results []store.Result
+		for _, r := range next {
+			var shard store.Shard
+			for _, s := range x.taken {
+				if s.ID == j.Shard {
+					shard = s
+				}
+			}
+			started := must1(x.store.Start(ctx, nil, []store.Start{{RunID: r.ID, JobID: j.ID, Shard: shard.ID, Epoch: shard.Epoch, JobVersion: j.Version,
+				State: store.StateStarted, Owner: "node-1", Token: 2, Address: "http://10.0.0.1:1000/", Handler: "work"}}))[0]
+			if started.Status != store.StartOK {
+				t.Fatalf("a part that was snoozed: status %d", started.Status)
+			}
+			results = append(results, store.Result{RunID: r.ID, State: store.StateFailed, HandleMsg: "disk full"})
+		}
+		must1(x.store.Finish(ctx, nil, results))
+		root.get("runs").is(200).has("5 failed", "disk full").lacks("5 snoozed")
+		if lines, wholes := linesOf(root); lines != 1 || wholes != 1 {
+			t.Errorf("%d lines, %d of broadcasts", lines, wholes)
+		}
+		lead := regexp.MustCompile(`<a class="row" href="\./(runs/\d+)"`).FindStringSubmatch(root.body)
+		if lead == nil {
+			t.Fatal("the line leads nowhere")
+		}
+		root.get(lead[1]).is(200).has("Broadcast of 5 parts 5 failed", "disk full")
+	})
+}
+
+// TestFewPartsAreNotFolded: it is parts that count, not their runs: where fewer than four have been snoozed, each
+// run is a line, and a page has no more of these than any other.
+func TestFewPartsAreNotFolded(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		for i := range 15 {
+			x.snoozed(x.parts(must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: fmt.Sprint("two ", i), Handler: "work", Route: xxljob.RouteShardingBroadcast})), 2, ""))
+		}
+		for page, want := range []int{50, 10} {
+			if page == 0 {
+				root.get("runs").is(200)
+			} else {
+				root.get(root.link("Next page")).is(200)
+			}
+			if lines, wholes := linesOf(root); lines != want || wholes != 0 {
+				t.Errorf("page %d: %d lines, %d of broadcasts, want %d and none", page, lines, wholes, want)
+			}
+		}
+	})
+}
+
+// filling is a store that is asked to fill pages up with further runs.
+type filling struct {
+	Store
+	mu    sync.Mutex
+	fails bool
+	asked int // for further runs
+	looks int // at so many runs the reads of a page may look, those before with what they have
+	most  int // of these, of any page
+}
+
+func (f *filling) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.RunsFound, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch q.Limit {
+	case 50:
+		f.looks = 0
+	case 200:
+		if f.asked++; f.fails {
+			return xxljob.RunsFound{}, errors.New("the store is away")
+		}
+	default: // counts
+		return f.Store.SearchRuns(ctx, q)
+	}
+	may := q.Examine
+	if may == 0 {
+		may = 20_000
+	}
+	f.most = max(f.most, f.looks+may)
+	found, err := f.Store.SearchRuns(ctx, q)
+	f.looks += found.Examined
+	return found, err
+}
+
+// TestWhatFillsAPageUp costs no page: where it fails the page has what was found before, and goes on from there.
+// Together the reads of a page look at no more runs than one does. No page of a search in texts is filled up, and
+// none where the host hides parts of texts, so that the whole of each is read.
+func TestWhatFillsAPageUp(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		f := &filling{}
+		x := newSite(t, func(c *console.Config) { f.Store = c.Store.(Store); c.Store = f })
+		root := x.admin()
+		other := x.job("orders", "other")
+		for range 30 {
+			x.run(other)
+		}
+		x.parts(must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: "all", Handler: "work", Route: xxljob.RouteShardingBroadcast})), 60, "canary")
+		set := func(fails bool) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.fails, f.asked, f.most = fails, 0, 0
+		}
+		asked := func() (times, most int) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return f.asked, f.most
+		}
+		set(false)
+		root.get("runs?app=orders").is(200)
+		if lines, wholes := linesOf(root); lines != 31 || wholes != 1 {
+			t.Errorf("%d lines, %d of broadcasts, want 31 and 1", lines, wholes)
+		}
+		if times, most := asked(); times == 0 || most > 20_000 {
+			t.Errorf("further runs were asked for %d times, and it may be looked at %d", times, most)
+		}
+		set(true)
+		root.get("runs").is(200).has("50 of 60 parts in this list")
+		if lines, wholes := linesOf(root); lines != 1 || wholes != 1 {
+			t.Errorf("without further runs: %d lines, %d of broadcasts, want 1 of one", lines, wholes)
+		}
+		next := root.link("Next page")
+		set(false)
+		root.get(next).is(200).has("10 of 60 parts in this list")
+		if lines, wholes := linesOf(root); lines != 31 || wholes != 1 {
+			t.Errorf("behind it: %d lines, %d of broadcasts, want 31 and 1", lines, wholes)
+		}
+		set(false)
+		root.get("runs?text=canary").is(200).has("50 of 60 parts in this list")
+		hiding := newSiteOn(t, f, func(c *console.Config) {
+			c.Redact = func(_ string, _ console.Field, text string) string { return text }
+		})
+		hiding.session("root", "another session").get("runs").is(200).has("50 of 60 parts in this list")
+		if times, _ := asked(); times != 0 {
+			t.Errorf("further runs were asked for %d times by a search in texts, and where texts are hidden", times)
 		}
 	})
 }

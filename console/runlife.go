@@ -115,7 +115,7 @@ func attemptsOf(tree []branch, this *xxljob.Run) *attemptsView {
 	v := &attemptsView{N: this.Attempt + 1}
 	for i, b := range all {
 		if b.Retries >= 0 && b.Reruns == 0 && !b.Started.IsZero() {
-			v.Of = max(v.Of, b.Attempt+1+b.Retries)
+			v.Of = b.Attempt + 1 + b.Retries // the newest knows best: the job may have been edited since those before
 		}
 		if i != at && (i == 0 || i == at-1 || i == at+1 || i == len(all)-1) {
 			v.Others = append(v.Others, attempt{b.Run, b.Attempt + 1, b.Result})
@@ -133,7 +133,8 @@ type wholeView struct {
 	Took    time.Duration
 }
 
-// wholeOf is a broadcast as a whole; nil where the runs are no parts of one.
+// wholeOf is a broadcast as a whole, of runs in any order; nil where the runs are no parts of one. Behind
+// a run that was snoozed comes another of the same attempt.
 func wholeOf(tree []xxljob.Run) *wholeView {
 	if len(tree) == 0 || tree[0].Sharding.Total == 0 {
 		return nil
@@ -141,7 +142,7 @@ func wholeOf(tree []xxljob.Run) *wholeView {
 	last := map[int]*xxljob.Run{}
 	for i := range tree {
 		r := &tree[i]
-		if before := last[r.Sharding.Index]; before == nil || r.Attempt >= before.Attempt {
+		if before := last[r.Sharding.Index]; before == nil || r.Attempt > before.Attempt || r.Attempt == before.Attempt && r.ID > before.ID {
 			last[r.Sharding.Index] = r
 		}
 	}

@@ -139,7 +139,7 @@ func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, 
 		return since, err
 	}
 	most, look := 2*mostInACell, foldedRuns
-	if p.Filter.Parts != "" {
+	if p.Filter.Parts != "" || search.Text != "" || q.Redact != nil { // to fill the page up would read a great many runs, or all of their texts
 		look = searchRuns
 	}
 	read := func(ctx context.Context) (runsFound, error) {

@@ -77,3 +77,31 @@ func TestAttemptsAreToldAsAWhole(t *testing.T) {
 		root.get("runs/" + itoa(x.ends(once, xxljob.StateFailed).ID)).is(200).lacks("次执行，共")
 	})
 }
+
+// TestAttemptsOfAJobThatWasEdited: of how many attempts a run is one goes by the newest of them.
+func TestAttemptsOfAJobThatWasEdited(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		must(t, x.s.Handle("work", func(ctx context.Context, task *xxljob.Task) error {
+			j, err := x.store.Job(ctx, task.JobID)
+			if err == nil && j.Retries != 1 {
+				j.Retries = 1
+				_, err = x.s.UpdateJob(ctx, j)
+			}
+			return fmt.Errorf("not today, %v", err)
+		}))
+		must(t, x.s.Start(t.Context()))
+		t.Cleanup(func() { _ = x.s.Stop(context.Background()) })
+		j := must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: "retried", Handler: "work", Retries: 5}))
+		id := must1(x.s.Trigger(t.Context(), j.ID, xxljob.Trigger{}))[0]
+		var tree []xxljob.Run
+		await.Until(t, "the end of the last of two attempts", func() bool {
+			tree = must1(x.store.Tree(t.Context(), id))
+			return len(tree) == 2 && tree[1].State.Ended()
+		})
+		for i, r := range tree {
+			root.get("runs/" + itoa(r.ID)).is(200).has(fmt.Sprintf("Attempt %d of 2", i+1))
+		}
+	})
+}
