@@ -82,6 +82,9 @@ func (s *starter) startTogether(ctx context.Context, batch []queue.Attempt, prom
 		case store.StartNoNode:
 			s.book.Memory.Forget()
 			s.Life.Wakes.Lease.Poke() // it brings the news of the other nodes
+			if s.router.Strategies.IsUsers(a.Job.Route) {
+				a.Choice = a.Used // until that comes it would be asked without a pause, and say the same
+			}
 			s.queue.Rerouted(a)
 			locked = true
 		case store.StartLocked:

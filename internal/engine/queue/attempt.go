@@ -429,7 +429,7 @@ func (q *Queue) reserve(a *Attempt, now time.Time, pending func(jobID int64) boo
 	case q.isNotRouted(a, pending), r.Refused == "" && r.Ordered && (q.waitsBehind(a) || q.waitsForPart(a)):
 		return reservedNot
 	}
-	a.Choice = nil // it is used up: one that waits behind another keeps its own
+	a.Used, a.Choice = a.Choice, nil // one that waits behind another keeps its own
 	if r.Refused == "" {
 		if r.Lane != LaneNone {
 			own := *r

@@ -85,6 +85,8 @@ type Attempt struct {
 	*Item
 	Job   *store.Job
 	Start store.Start
+	// Used is the Choice that it was routed by.
+	Used *RouteChoice
 }
 
 // Keep appends the attempt at i to those of the batch that were kept, which are at its beginning.

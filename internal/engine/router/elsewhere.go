@@ -263,8 +263,7 @@ func (t *tries) next(jobID int64) (now, first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	last, tried := t.last[jobID]
-	if !tried || time.Since(last) >= newRunPause {
-		delete(t.due, jobID) // all that wait are tried with this one
+	if _, waits := t.due[jobID]; !waits && (!tried || time.Since(last) >= newRunPause) {
 		return true, false
 	}
 	if t.due == nil {
