@@ -120,7 +120,7 @@ var mayImport = map[string][]string{
 	"store/storetest":              {"store", "schedule", "alarm", "store/storetest/internal/own"},
 	"store/storetest/internal/own": nil,
 	// Only the test of storetest imports it: stores that break the contract.
-	"store/storetest/internal/mutant": {"store", "alarm"},
+	"store/storetest/internal/mutant": {"store", "alarm", "internal/test/bent"},
 	"jobfile":                         {"store", "schedule", "route", "internal/errs"},
 	"finding":                         {"store", "internal/blockrule", "alarm"},
 	"xxljobtest":                      {".", "executor", "wire", "store/memory"},
@@ -135,6 +135,8 @@ var mayImport = map[string][]string{
 	"internal/test/plain": nil,
 	// Only tests import it: which methods of a store runs wait for.
 	"internal/test/asker": {".", "store"},
+	// Only tests import it: stores of which a test bends a method.
+	"internal/test/bent": {"store", "store/storetest"},
 	// Only tests import it: waiting for what others bring about.
 	"internal/test/await": nil,
 	// Only tests of the scheduler import it: nodes, and what their handlers have seen.
@@ -180,7 +182,7 @@ var mayImport = map[string][]string{
 var testsMayImport = map[string][]string{
 	"internal/engine/router":   {"block"},
 	"internal/engine/queue":    {"block"},
-	".":                        {"internal/engine/lease", "store/memory", "store/storetest", "xxljobtest", "internal/test/plain", "internal/test/asker", "internal/test/await", "internal/test/stage"},
+	".":                        {"internal/engine/lease", "store/memory", "store/storetest", "xxljobtest", "internal/test/plain", "internal/test/asker", "internal/test/await", "internal/test/bent", "internal/test/stage"},
 	"schedule":                 {"store", "internal/test/stage"},
 	"store":                    {"internal/test/stage"},
 	"internal/engine/registry": {"internal/engine/lease"},
@@ -190,12 +192,12 @@ var testsMayImport = map[string][]string{
 	"store/storetest":          {".", "store/memory", "store/storetest/internal/mutant", "store/storetest/internal/own"},
 	"finding":                  {".", "schedule", "store/memory", "internal/test/stage"},
 	"xxljobtest":               {"block", "route"},
-	"console":                  {"alarm", "store/memory", "store/postgres", "store/storetest", "wire", "internal/test/await", "internal/test/pgtest", "internal/test/stage", argon2, pgxpool, pgx},
+	"console":                  {"alarm", "store/memory", "store/postgres", "store/storetest", "wire", "internal/test/await", "internal/test/bent", "internal/test/pgtest", "internal/test/stage", argon2, pgxpool, pgx},
 	"interop":                  {".", "wire", "executor", "block", "route", "store/memory", "store/postgres", "internal/test/pgtest"},
 	"examples/*":               {"store", "internal/test/await", "internal/test/pgtest", "internal/test/stage"},
 
 	"internal/test/pgtest":      {"internal/test/await"},
-	"internal/test/scenario":    {".", "alarm", "finding", "executor", "wire", "block", "route", "store", "store/memory", "store/storetest", "internal/urgent", "internal/test/plain", "internal/test/asker", "internal/test/await", "internal/test/stage", "xxljobtest"},
+	"internal/test/scenario":    {".", "alarm", "finding", "executor", "wire", "block", "route", "store", "store/memory", "store/storetest", "internal/urgent", "internal/test/plain", "internal/test/asker", "internal/test/await", "internal/test/bent", "internal/test/stage", "xxljobtest"},
 	"internal/test/chaos":       {"internal/test/await"},
 	"internal/test/chaos/proxy": {"internal/test/await"},
 }

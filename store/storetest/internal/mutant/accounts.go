@@ -16,8 +16,8 @@ func accountMutants() []Mutant {
 		for i := range cases {
 			cases[i] = "Accounts/" + cases[i]
 		}
-		return Mutant{name, func(s store.Store) store.Store {
-			b := &bentAccounts{Store: s, ChangeRecord: s.(store.ChangeRecord), AccountStore: s.(store.AccountStore)}
+		return Mutant{name, func(s whole) any {
+			b := &bentAccounts{st: s}
 			change(b)
 			return b
 		}, cases}
@@ -107,9 +107,7 @@ func accountMutants() []Mutant {
 
 // bentAccounts changes questions and answers.
 type bentAccounts struct {
-	store.Store
-	store.ChangeRecord
-	store.AccountStore
+	st     whole
 	given  func(*store.User)
 	users  func([]store.User)
 	limits func(*store.SessionLimits)
@@ -144,16 +142,16 @@ func (b *bentAccounts) AddUser(ctx context.Context, u store.User) (store.User, e
 	if b.shares != nil {
 		b.shares[u.Name] = u.Apps
 	}
-	got, err := b.AccountStore.AddUser(b.context(ctx), u)
+	got, err := b.st.AddUser(b.context(ctx), u)
 	if err != nil && b.replaces {
 		u.Version = 1
-		return b.AccountStore.UpdateUser(ctx, u)
+		return b.st.UpdateUser(ctx, u)
 	}
 	return got, err
 }
 
 func (b *bentAccounts) User(ctx context.Context, name string) (store.User, error) {
-	u, err := b.AccountStore.User(ctx, name)
+	u, err := b.st.User(ctx, name)
 	if b.shares[name] != nil {
 		u.Apps = b.shares[name]
 	}
@@ -161,7 +159,7 @@ func (b *bentAccounts) User(ctx context.Context, name string) (store.User, error
 }
 
 func (b *bentAccounts) Users(ctx context.Context, after string, limit int) ([]store.User, error) {
-	list, err := b.AccountStore.Users(ctx, after, limit)
+	list, err := b.st.Users(ctx, after, limit)
 	if b.users != nil {
 		b.users(list)
 	}
@@ -171,12 +169,12 @@ func (b *bentAccounts) Users(ctx context.Context, after string, limit int) ([]st
 func (b *bentAccounts) AddFirstUser(ctx context.Context, u store.User, code string) (store.User, error) {
 	if b.anyCode {
 		code = store.Shown("any code, which is a hash of 32 b", 32)
-		_ = b.AccountStore.AddSetupCode(ctx, code, time.Hour)
+		_ = b.st.AddSetupCode(ctx, code, time.Hour)
 	}
-	got, err := b.AccountStore.AddFirstUser(ctx, u, code)
+	got, err := b.st.AddFirstUser(ctx, u, code)
 	if err != nil && b.anyFirst {
 		u.Admin = true
-		return b.AccountStore.AddUser(ctx, u)
+		return b.st.AddUser(ctx, u)
 	}
 	return got, err
 }
@@ -185,15 +183,15 @@ func (b *bentAccounts) AddSetupCode(ctx context.Context, hash string, valid time
 	if b.longCodes {
 		valid = time.Hour
 	}
-	err := b.AccountStore.AddSetupCode(ctx, hash, valid)
+	err := b.st.AddSetupCode(ctx, hash, valid)
 	if b.fewCodes {
-		_ = b.AccountStore.AddSetupCode(ctx, hash[:31]+"x", valid)
+		_ = b.st.AddSetupCode(ctx, hash[:31]+"x", valid)
 	}
 	return err
 }
 
 func (b *bentAccounts) UpdateUser(ctx context.Context, u store.User) (store.User, error) {
-	was, err := b.AccountStore.User(ctx, u.Name)
+	was, err := b.st.User(ctx, u.Name)
 	if err == nil && b.anyVersion {
 		u.Version = was.Version
 	}
@@ -204,39 +202,39 @@ func (b *bentAccounts) UpdateUser(ctx context.Context, u store.User) (store.User
 		u.Password = was.Password
 	}
 	if b.noAdmin {
-		_, _ = b.AccountStore.AddUser(ctx, store.User{Name: "zz", Grants: store.Grants{Admin: true}})
+		_, _ = b.st.AddUser(ctx, store.User{Name: "zz", Grants: store.Grants{Admin: true}})
 	}
-	got, err := b.AccountStore.UpdateUser(b.context(ctx), u)
+	got, err := b.st.UpdateUser(b.context(ctx), u)
 	if err == nil && b.settings {
-		_ = b.AccountStore.SaveSettings(ctx, u.Name, u.Settings)
+		_ = b.st.SaveSettings(ctx, u.Name, u.Settings)
 	}
 	return got, err
 }
 
 func (b *bentAccounts) RemoveUser(ctx context.Context, name string, version int64) error {
 	if b.noAdmin {
-		_, _ = b.AccountStore.AddUser(ctx, store.User{Name: "zz", Grants: store.Grants{Admin: true}})
+		_, _ = b.st.AddUser(ctx, store.User{Name: "zz", Grants: store.Grants{Admin: true}})
 	}
-	return b.AccountStore.RemoveUser(ctx, name, version)
+	return b.st.RemoveUser(ctx, name, version)
 }
 
 func (b *bentAccounts) RehashPassword(ctx context.Context, name, old, hash string) error {
-	u, err := b.AccountStore.User(context.WithoutCancel(ctx), name)
+	u, err := b.st.User(context.WithoutCancel(ctx), name)
 	if err != nil || b.rehash == nil {
-		return b.AccountStore.RehashPassword(ctx, name, old, hash)
+		return b.st.RehashPassword(ctx, name, old, hash)
 	}
-	return b.rehash(ctx, b.AccountStore, &u, old, hash)
+	return b.rehash(ctx, b.st, &u, old, hash)
 }
 
 func (b *bentAccounts) SaveSettings(ctx context.Context, name, settings string) error {
 	if b.forgets {
 		return nil
 	}
-	return b.AccountStore.SaveSettings(ctx, name, settings)
+	return b.st.SaveSettings(ctx, name, settings)
 }
 
 func (b *bentAccounts) SearchChanges(ctx context.Context, q store.ChangeSearch) (store.ChangesFound, error) {
-	f, err := b.ChangeRecord.SearchChanges(ctx, q)
+	f, err := b.st.SearchChanges(ctx, q)
 	f.Changes = slices.DeleteFunc(f.Changes, func(c store.Change) bool { return c.Object == b.hides })
 	return f, err
 }
@@ -249,7 +247,7 @@ func (b *bentAccounts) bounds(l store.SessionLimits) store.SessionLimits {
 }
 
 func (b *bentAccounts) AddSession(ctx context.Context, s store.Session, limits store.SessionLimits) (store.Session, error) {
-	got, err := b.AccountStore.AddSession(b.context(ctx), s, b.bounds(limits))
+	got, err := b.st.AddSession(b.context(ctx), s, b.bounds(limits))
 	if err == nil && b.begun != nil {
 		b.begun.mu.Lock()
 		defer b.begun.mu.Unlock()
@@ -259,7 +257,7 @@ func (b *bentAccounts) AddSession(ctx context.Context, s store.Session, limits s
 }
 
 func (b *bentAccounts) Session(ctx context.Context, hash string, limits store.SessionLimits) (store.Session, store.User, error) {
-	return b.AccountStore.Session(ctx, hash, b.bounds(limits))
+	return b.st.Session(ctx, hash, b.bounds(limits))
 }
 
 func (b *bentAccounts) Sessions(ctx context.Context, user string, limits store.SessionLimits) ([]store.Session, error) {
@@ -268,32 +266,32 @@ func (b *bentAccounts) Sessions(ctx context.Context, user string, limits store.S
 		defer b.begun.mu.Unlock()
 		return slices.Clone(b.begun.all), nil
 	}
-	return b.AccountStore.Sessions(ctx, user, b.bounds(limits))
+	return b.st.Sessions(ctx, user, b.bounds(limits))
 }
 
 func (b *bentAccounts) ProveSession(ctx context.Context, hash string) error {
 	if b.unproved {
 		return nil
 	}
-	return b.AccountStore.ProveSession(ctx, hash)
+	return b.st.ProveSession(ctx, hash)
 }
 
 func (b *bentAccounts) EndSession(ctx context.Context, user string, id int64) error {
 	if b.anyOwner {
 		for _, name := range []string{"ann", "bob"} {
-			if b.AccountStore.EndSession(ctx, name, id) == nil {
+			if b.st.EndSession(ctx, name, id) == nil {
 				return nil
 			}
 		}
 	}
-	return b.AccountStore.EndSession(ctx, user, id)
+	return b.st.EndSession(ctx, user, id)
 }
 
 func (b *bentAccounts) AddToken(ctx context.Context, t store.Token) (store.Token, error) {
 	if b.longTokens {
 		t.Expires = time.Now().Add(24 * time.Hour)
 	}
-	got, err := b.AccountStore.AddToken(ctx, t)
+	got, err := b.st.AddToken(ctx, t)
 	if b.kept != nil {
 		b.kept[got.ID] = got
 	}
@@ -307,7 +305,7 @@ func (b *bentAccounts) Token(ctx context.Context, id int64, hash string) (store.
 	if right, is := b.hashes[id]; is {
 		hash = right
 	}
-	t, u, err := b.AccountStore.Token(ctx, id, hash)
+	t, u, err := b.st.Token(ctx, id, hash)
 	if b.unused {
 		t.Used = time.Time{}
 	}
@@ -320,19 +318,19 @@ func (b *bentAccounts) Token(ctx context.Context, id int64, hash string) (store.
 func (b *bentAccounts) RemoveToken(ctx context.Context, user string, id int64) error {
 	if b.anyOwner {
 		for _, name := range []string{"ann", "bob"} {
-			if b.AccountStore.RemoveToken(ctx, name, id) == nil {
+			if b.st.RemoveToken(ctx, name, id) == nil {
 				return nil
 			}
 		}
 	}
-	return b.AccountStore.RemoveToken(ctx, user, id)
+	return b.st.RemoveToken(ctx, user, id)
 }
 
 func (b *bentAccounts) TryLogin(ctx context.Context, name string) (time.Duration, error) {
 	if b.oneName {
 		name = "all"
 	}
-	wait, err := b.AccountStore.TryLogin(b.context(ctx), name)
+	wait, err := b.st.TryLogin(b.context(ctx), name)
 	if b.anyTries {
 		wait = 0
 	}
@@ -343,5 +341,5 @@ func (b *bentAccounts) PassLogin(ctx context.Context, name string) error {
 	if b.passes {
 		return nil
 	}
-	return b.AccountStore.PassLogin(ctx, name)
+	return b.st.PassLogin(ctx, name)
 }

@@ -9,13 +9,13 @@ import (
 
 // addresseeMutants break rules about the node that a run is sent to.
 func addresseeMutants() []Mutant {
-	start := func(change func(ctx context.Context, s store.Store, x *store.Start)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &broken{Store: s, start: func(ctx context.Context, x store.Start) store.Start { change(ctx, s, &x); return x }}
+	start := func(change func(ctx context.Context, s store.Store, x *store.Start)) func(whole) any {
+		return func(s whole) any {
+			return &broken{st: s, start: func(ctx context.Context, x store.Start) store.Start { change(ctx, s, &x); return x }}
 		}
 	}
-	readdress := func(change func(ctx context.Context, s store.Store, r *store.Readdress, run store.Run) (ok, decided bool)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return otherReaddress{s, change} }
+	readdress := func(change func(ctx context.Context, s store.Store, r *store.Readdress, run store.Run) (ok, decided bool)) func(whole) any {
+		return func(s whole) any { return otherReaddress{s, change} }
 	}
 	return []Mutant{
 		{"StartAsksForNoNode", start(func(ctx context.Context, s store.Store, x *store.Start) {
@@ -26,9 +26,9 @@ func addresseeMutants() []Mutant {
 				revive(ctx, s, x.Targets[1:]...)
 			}
 		}), []string{"Start/NoNodeWhereATargetIsNotThere"}},
-		{"StartAsksForNodesThatHaveLeft", func(s store.Store) store.Store { return rowsOnly{s} },
+		{"StartAsksForNodesThatHaveLeft", func(s whole) any { return rowsOnly{s} },
 			[]string{"Start/NoNodeWhereTheAddresseeIsNotThere", "Start/FirstOfSeveralStatuses"}},
-		{"StartAsksForNodesBeforehand", func(s store.Store) store.Store { return beforehand{s} }, []string{"Race/StartAgainstBurial"}},
+		{"StartAsksForNodesBeforehand", func(s whole) any { return beforehand{s} }, []string{"Race/StartAgainstBurial"}},
 		{"StartAsksForTheOwnersNode", answer(func(ctx context.Context, s store.Store, x store.Start, a store.Started) store.Started {
 			v, _ := s.Beat(ctx, "observer", nil)
 			if slices.ContainsFunc(v.Nodes, func(n store.Node) bool { return n.Incarnation == x.Owner && n.Left }) {
@@ -53,7 +53,7 @@ func addresseeMutants() []Mutant {
 		}), []string{"Start/FirstOfSeveralStatuses"}},
 		{"SerialForgetsTargets", start(func(_ context.Context, _ store.Store, x *store.Start) { x.Serial = x.Serial && len(x.Targets) == 0 }),
 			[]string{"Start/BusyAtATarget"}},
-		{"BuryIgnoresRuns", func(s store.Store) store.Store { return forgetsRuns{s} },
+		{"BuryIgnoresRuns", func(s whole) any { return forgetsRuns{s} },
 			[]string{"Race/StartAgainstBurial", "Race/ReaddressAgainstBurial", "Node/BuryKeepsANodeWithRuns"}},
 		{"ReaddressNeedsAnUntakenRun", readdress(func(_ context.Context, _ store.Store, _ *store.Readdress, run store.Run) (ok, decided bool) {
 			return false, !run.Taken.IsZero()
@@ -86,27 +86,27 @@ func revive(ctx context.Context, s store.Store, addresses ...string) {
 }
 
 // rowsOnly starts runs at every node that has a row.
-type rowsOnly struct{ store.Store }
+type rowsOnly struct{ st whole }
 
 func (r rowsOnly) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
-	v, err := r.Beat(ctx, "observer", nil)
+	v, err := r.st.Beat(ctx, "observer", nil)
 	if err != nil {
 		return nil, err
 	}
 	for _, x := range starts {
 		if inc, attached := store.LocalIncarnation(x.Address); attached && hasNode(v, inc) {
-			revive(ctx, r.Store, x.Address)
+			revive(ctx, r.st, x.Address)
 		}
 	}
-	return r.Store.Start(ctx, dst, starts)
+	return r.st.Start(ctx, dst, starts)
 }
 
 // beforehand looks for the nodes in a transaction of its own. The start itself
 // goes where nobody looks for a node.
-type beforehand struct{ store.Store }
+type beforehand struct{ st whole }
 
 func (b beforehand) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
-	v, err := b.Beat(ctx, "observer", nil)
+	v, err := b.st.Beat(ctx, "observer", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -126,49 +126,49 @@ func (b beforehand) Start(ctx context.Context, dst []store.Started, starts []sto
 			x.Targets[k] = far(x.Targets[k])
 		}
 	}
-	return b.Store.Start(ctx, dst, sent)
+	return b.st.Start(ctx, dst, sent)
 }
 
 // answer changes what is answered to a start.
-func answer(change func(ctx context.Context, s store.Store, x store.Start, a store.Started) store.Started) func(store.Store) store.Store {
-	return func(s store.Store) store.Store { return answers{s, change} }
+func answer(change func(ctx context.Context, s store.Store, x store.Start, a store.Started) store.Started) func(whole) any {
+	return func(s whole) any { return answers{s, change} }
 }
 
 type answers struct {
-	store.Store
+	st     whole
 	change func(ctx context.Context, s store.Store, x store.Start, a store.Started) store.Started
 }
 
 func (m answers) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
-	out, err := m.Store.Start(ctx, nil, starts)
+	out, err := m.st.Start(ctx, nil, starts)
 	for i := range out {
-		out[i] = m.change(ctx, m.Store, starts[i], out[i])
+		out[i] = m.change(ctx, m.st, starts[i], out[i])
 	}
 	return out, err
 }
 
 // forgetsRuns does not show a node that is buried with unended runs.
-type forgetsRuns struct{ store.Store }
+type forgetsRuns struct{ st whole }
 
 func (f forgetsRuns) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (store.View, error) {
-	v, err := f.Store.Beat(ctx, incarnation, attached)
+	v, err := f.st.Beat(ctx, incarnation, attached)
 	v.Nodes = slices.DeleteFunc(v.Nodes, func(n store.Node) bool { return n.Left })
 	return v, err
 }
 
 // otherReaddress decides about a Readdress before the store does.
 type otherReaddress struct {
-	store.Store
+	st     whole
 	change func(ctx context.Context, s store.Store, r *store.Readdress, run store.Run) (ok, decided bool)
 }
 
 func (o otherReaddress) Readdress(ctx context.Context, r store.Readdress) (bool, error) {
-	run, err := o.Run(ctx, r.RunID)
+	run, err := o.st.Run(ctx, r.RunID)
 	if err != nil {
 		return false, nil
 	}
-	if ok, decided := o.change(ctx, o.Store, &r, run); decided {
+	if ok, decided := o.change(ctx, o.st, &r, run); decided {
 		return ok, nil
 	}
-	return o.Store.Readdress(ctx, r)
+	return o.st.Readdress(ctx, r)
 }

@@ -11,11 +11,11 @@ import (
 
 // aheadMutants break rules about runs that are kept apart until they move.
 func aheadMutants() []Mutant {
-	move := func(change func(ctx context.Context, s store.Store, q *store.AheadQuery)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return &ahead{Store: s, query: change} }
+	move := func(change func(ctx context.Context, s store.Store, q *store.AheadQuery)) func(whole) any {
+		return func(s whole) any { return &ahead{st: s, query: change} }
 	}
-	with := func(spoil func(*ahead)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { a := &ahead{Store: s}; spoil(a); return a }
+	with := func(spoil func(*ahead)) func(whole) any {
+		return func(s whole) any { a := &ahead{st: s}; spoil(a); return a }
 	}
 	return []Mutant{
 		{"MoveIgnoresTheEpoch", move(func(ctx context.Context, s store.Store, q *store.AheadQuery) {
@@ -53,7 +53,7 @@ func aheadMutants() []Mutant {
 
 // ahead is a store that does one thing wrong with runs that are kept apart.
 type ahead struct {
-	store.Store
+	st                                          whole
 	query                                       func(context.Context, store.Store, *store.AheadQuery)
 	moved                                       func(*store.Moved)
 	trigger                                     func(*store.Trigger)
@@ -69,9 +69,9 @@ func (a *ahead) AddAhead(ctx context.Context, job int64, t store.Trigger, move t
 		a.trigger(&t)
 	}
 	if a.near {
-		return a.Store.AddRun(ctx, job, t)
+		return a.st.AddRun(ctx, job, t)
 	}
-	run, err := a.Store.AddAhead(ctx, job, t, move)
+	run, err := a.st.AddAhead(ctx, job, t, move)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ids = append(a.ids, run.ID)
@@ -87,9 +87,9 @@ func (a *ahead) kept(id int64) bool {
 func (a *ahead) MoveAhead(ctx context.Context, q store.AheadQuery) (store.Moved, error) {
 	q.Shards = slices.Clone(q.Shards)
 	if a.query != nil {
-		a.query(ctx, a.Store, &q)
+		a.query(ctx, a.st, &q)
 	}
-	m, err := a.Store.MoveAhead(ctx, q)
+	m, err := a.st.MoveAhead(ctx, q)
 	if a.moved != nil {
 		a.moved(&m)
 	}
@@ -100,7 +100,7 @@ func (a *ahead) Run(ctx context.Context, id int64) (store.Run, error) {
 	if a.unread && a.kept(id) {
 		return store.Run{}, store.ErrNotFound
 	}
-	run, err := a.Store.Run(ctx, id)
+	run, err := a.st.Run(ctx, id)
 	if a.unremoved && a.kept(id) {
 		run.State, run.Reason = store.StatePlanned, ""
 	}
@@ -108,7 +108,7 @@ func (a *ahead) Run(ctx context.Context, id int64) (store.Run, error) {
 }
 
 func (a *ahead) Runs(ctx context.Context, f store.RunFilter) ([]store.Run, error) {
-	runs, err := a.Store.Runs(ctx, f)
+	runs, err := a.st.Runs(ctx, f)
 	if a.unlisted {
 		runs = slices.DeleteFunc(runs, func(r store.Run) bool { return a.kept(r.ID) })
 	}
@@ -122,22 +122,22 @@ func (a *ahead) Runs(ctx context.Context, f store.RunFilter) ([]store.Run, error
 
 func (a *ahead) Kill(ctx context.Context, id int64, reason string) (store.Run, error) {
 	if a.unkilled && a.kept(id) {
-		return a.Store.Run(ctx, id)
+		return a.st.Run(ctx, id)
 	}
-	return a.Store.Kill(ctx, id, reason)
+	return a.st.Kill(ctx, id, reason)
 }
 
 func (a *ahead) EditJob(ctx context.Context, id int64, e store.Edit) (store.Job, error) {
 	if a.edited {
 		for _, run := range a.ids {
-			_, _ = a.Store.Kill(ctx, run, e.Verb)
+			_, _ = a.st.Kill(ctx, run, e.Verb)
 		}
 	}
-	return a.Store.EditJob(ctx, id, e)
+	return a.st.EditJob(ctx, id, e)
 }
 
 func (a *ahead) Watch(ctx context.Context, incarnation string) store.Signals {
-	s := a.Store.Watch(ctx, incarnation)
+	s := a.st.Watch(ctx, incarnation)
 	if a.silent {
 		s.Ahead = nil
 	}

@@ -13,10 +13,10 @@ import (
 
 // alarmMutants break rules about alarms.
 func alarmMutants() []Mutant {
-	read := func(change func(b *bentAlarms, list []store.Alarm) []store.Alarm) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return &bentAlarms{Store: s, read: change} }
+	read := func(change func(b *bentAlarms, list []store.Alarm) []store.Alarm) func(whole) any {
+		return func(s whole) any { return &bentAlarms{st: s, read: change} }
 	}
-	row := func(change func(a *store.Alarm)) func(store.Store) store.Store {
+	row := func(change func(a *store.Alarm)) func(whole) any {
 		return read(func(_ *bentAlarms, list []store.Alarm) []store.Alarm {
 			for i := range list {
 				change(&list[i])
@@ -24,26 +24,26 @@ func alarmMutants() []Mutant {
 			return list
 		})
 	}
-	mark := func(change func(m *store.AlarmMarks)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return &bentAlarms{Store: s, mark: change} }
+	mark := func(change func(m *store.AlarmMarks)) func(whole) any {
+		return func(s whole) any { return &bentAlarms{st: s, mark: change} }
 	}
-	keep := func(change func(k *store.RuleKeeper)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return &bentAlarms{Store: s, keep: change} }
+	keep := func(change func(k *store.RuleKeeper)) func(whole) any {
+		return func(s whole) any { return &bentAlarms{st: s, keep: change} }
 	}
-	hold := func(change func(b *bentAlarms, h store.RuleHold) store.RuleHold) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return &bentAlarms{Store: s, hold: change} }
+	hold := func(change func(b *bentAlarms, h store.RuleHold) store.RuleHold) func(whole) any {
+		return func(s whole) any { return &bentAlarms{st: s, hold: change} }
 	}
-	late := func(change func(b *bentAlarms, q store.LateQuery) store.LateQuery) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return &bentAlarms{Store: s, late: change} }
+	late := func(change func(b *bentAlarms, q store.LateQuery) store.LateQuery) func(whole) any {
+		return func(s whole) any { return &bentAlarms{st: s, late: change} }
 	}
-	open := func(change func(b *bentAlarms, list []store.JobTold, open int) ([]store.JobTold, int)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return &bentAlarms{Store: s, open: change} }
+	open := func(change func(b *bentAlarms, list []store.JobTold, open int) ([]store.JobTold, int)) func(whole) any {
+		return func(s whole) any { return &bentAlarms{st: s, open: change} }
 	}
-	behind := func(change func(t store.JobTold) store.JobTold) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return &bentAlarms{Store: s, after: change} }
+	behind := func(change func(t store.JobTold) store.JobTold) func(whole) any {
+		return func(s whole) any { return &bentAlarms{st: s, after: change} }
 	}
-	told := func(change func(list []store.JobTold) []store.JobTold) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return &bentAlarms{Store: s, told: change} }
+	told := func(change func(list []store.JobTold) []store.JobTold) func(whole) any {
+		return func(s whole) any { return &bentAlarms{st: s, told: change} }
 	}
 	return []Mutant{
 		{"NoRuleIsKept", keep(func(k *store.RuleKeeper) { k.Rules = nil }),
@@ -68,14 +68,14 @@ func alarmMutants() []Mutant {
 		{"AlarmsUpsideDown", read(func(_ *bentAlarms, list []store.Alarm) []store.Alarm { slices.Reverse(list); return list }), []string{"Alarms/AlarmsAreRead", "Alarms/LateRunsOldestFirst"}},
 		{"NamesOfToday", read(func(b *bentAlarms, list []store.Alarm) []store.Alarm {
 			for i := range list {
-				job, _ := b.Job(context.Background(), list[i].JobID)
+				job, _ := b.st.Job(context.Background(), list[i].JobID)
 				list[i].JobName, list[i].JobKey, list[i].Email = job.Name, job.Key, job.AlarmEmail
 			}
 			return list
 		}), []string{"Alarms/TheRowSaysWhatTheJobWasThen"}},
 		{"TextsInFull", read(func(b *bentAlarms, list []store.Alarm) []store.Alarm {
 			for i := range list {
-				if run, err := b.Run(context.Background(), list[i].RunID); err == nil && run.HandleMsg != "" {
+				if run, err := b.st.Run(context.Background(), list[i].RunID); err == nil && run.HandleMsg != "" {
 					list[i].Text = run.HandleMsg
 				}
 			}
@@ -85,16 +85,16 @@ func alarmMutants() []Mutant {
 		{"TextsAreForgotten", row(func(a *store.Alarm) { a.Text = "" }), []string{"Alarms/TextsAreCut", "Alarms/RecordsOfAClaim", "Alarms/RunsOfEachStateAreLate"}},
 		{"RetriesStandForThemselves", read(func(b *bentAlarms, list []store.Alarm) []store.Alarm {
 			for i := range list {
-				if run, err := b.Run(context.Background(), list[i].RunID); err == nil {
+				if run, err := b.st.Run(context.Background(), list[i].RunID); err == nil {
 					list[i].Instant = run.Scheduled
 				}
 			}
 			return list
 		}), []string{"Alarms/RetriesGoByTheirInstant"}},
 		{"TheFirstVersion", row(func(a *store.Alarm) { a.JobVersion = 1 }), []string{"Alarms/AJobThatStopsByItself", "Alarms/TheRowSaysWhatTheJobWasThen"}},
-		{"ToldIsShared", func(s store.Store) store.Store {
+		{"ToldIsShared", func(s whole) any {
 			shared := map[string][]string{}
-			return &bentAlarms{Store: s, read: func(_ *bentAlarms, list []store.Alarm) []store.Alarm {
+			return &bentAlarms{st: s, read: func(_ *bentAlarms, list []store.Alarm) []store.Alarm {
 				for i := range list {
 					key := fmt.Sprint(list[i].ID, len(list[i].Told))
 					if shared[key] == nil {
@@ -117,7 +117,7 @@ func alarmMutants() []Mutant {
 				m.Done = append(m.Done, store.AlarmDone{ID: t.ID, Status: store.AlarmSent})
 			}
 		}), []string{"Alarms/WhatAllHaveToldIsDone", "Alarms/ARuleReadsWhatItWants"}},
-		{"RulesReadEverything", func(s store.Store) store.Store { return readsAll{s} }, []string{"Alarms/ARuleReadsWhatItWants", "Alarms/OpenOfRules"}},
+		{"RulesReadEverything", func(s whole) any { return readsAll{s} }, []string{"Alarms/ARuleReadsWhatItWants", "Alarms/OpenOfRules"}},
 		{"NothingIsDone", mark(func(m *store.AlarmMarks) { m.Done = nil }), []string{"Alarms/WhatIsDoneStaysDone", "Alarms/TheRunGetsTheStatus", "Alarms/WhatIsNotThereIsLeftOut", "Faults/MarkAlarms"}},
 		{"EverythingIsSent", mark(func(m *store.AlarmMarks) {
 			for i := range m.Done {
@@ -166,20 +166,20 @@ func alarmMutants() []Mutant {
 		{"LateIgnoresTheEpoch", late(func(b *bentAlarms, q store.LateQuery) store.LateQuery {
 			q.Shards = slices.Clone(q.Shards)
 			for i := range q.Shards {
-				q.Shards[i].Epoch = epoch(context.Background(), b.Store, q.Shards[i].ID)
+				q.Shards[i].Epoch = epoch(context.Background(), b.st, q.Shards[i].ID)
 			}
 			return q
 		}), []string{"Alarms/LateRunsNeedTheEpoch"}},
 		{"LateIgnoresTheLimit", late(func(_ *bentAlarms, q store.LateQuery) store.LateQuery { q.Limit = 1000; return q }), []string{"Alarms/LateRunsOldestFirst"}},
 		{"LateIsEarly", late(func(_ *bentAlarms, q store.LateQuery) store.LateQuery { q.Now = q.Now.Add(time.Second); return q }), []string{"Alarms/RunsOfEachStateAreLate", "Alarms/RetriesGoByTheirInstant"}},
 		{"NothingIsLate", late(func(_ *bentAlarms, q store.LateQuery) store.LateQuery { q.Now = time.Time{}; return q }), []string{"Alarms/RunsOfEachStateAreLate", "Alarms/AnEditOfLateAfterCounts", "Faults/AddLate"}},
-		{"AlarmsAreNotSignalled", func(s store.Store) store.Store { return quietAlarms{s} }, []string{"Alarms/AlarmsAreSignalled"}},
+		{"AlarmsAreNotSignalled", func(s whole) any { return quietAlarms{s} }, []string{"Alarms/AlarmsAreSignalled"}},
 	}
 }
 
 // bentAlarms changes alarms on their way in and out.
 type bentAlarms struct {
-	store.Store
+	st    whole
 	keep  func(*store.RuleKeeper)
 	hold  func(*bentAlarms, store.RuleHold) store.RuleHold
 	read  func(*bentAlarms, []store.Alarm) []store.Alarm
@@ -198,11 +198,11 @@ func (b *bentAlarms) KeepRules(ctx context.Context, k store.RuleKeeper) ([]store
 		}
 		b.keep(&k)
 	}
-	return b.Store.KeepRules(ctx, k)
+	return b.st.KeepRules(ctx, k)
 }
 
 func (b *bentAlarms) HoldRule(ctx context.Context, rule, incarnation string, d time.Duration) (store.RuleHold, error) {
-	h, err := b.Store.HoldRule(ctx, rule, incarnation, d)
+	h, err := b.st.HoldRule(ctx, rule, incarnation, d)
 	if b.hold != nil && err == nil {
 		h = b.hold(b, h)
 	}
@@ -210,7 +210,7 @@ func (b *bentAlarms) HoldRule(ctx context.Context, rule, incarnation string, d t
 }
 
 func (b *bentAlarms) Alarms(ctx context.Context, shards []store.Shard, rules []string, after int64, limit int) ([]store.Alarm, error) {
-	list, err := b.Store.Alarms(ctx, shards, rules, after, limit)
+	list, err := b.st.Alarms(ctx, shards, rules, after, limit)
 	if b.read != nil && len(list) > 0 {
 		list = b.read(b, list)
 	}
@@ -222,11 +222,11 @@ func (b *bentAlarms) MarkAlarms(ctx context.Context, m store.AlarmMarks) error {
 		m.Told, m.Done, m.Jobs = slices.Clone(m.Told), slices.Clone(m.Done), slices.Clone(m.Jobs)
 		b.mark(&m)
 	}
-	return b.Store.MarkAlarms(ctx, m)
+	return b.st.MarkAlarms(ctx, m)
 }
 
 func (b *bentAlarms) ToldJobs(ctx context.Context, jobs []int64) ([]store.JobTold, error) {
-	list, err := b.Store.ToldJobs(ctx, jobs)
+	list, err := b.st.ToldJobs(ctx, jobs)
 	if b.told != nil {
 		list = b.told(list)
 	}
@@ -237,7 +237,7 @@ func (b *bentAlarms) OpenAlarms(ctx context.Context, shards []store.Shard, rules
 	if b.after != nil {
 		after = b.after(after)
 	}
-	list, open, err := b.Store.OpenAlarms(ctx, shards, rules, after, limit)
+	list, open, err := b.st.OpenAlarms(ctx, shards, rules, after, limit)
 	if b.open != nil {
 		list, open = b.open(b, list, open)
 	}
@@ -248,25 +248,25 @@ func (b *bentAlarms) AddLate(ctx context.Context, q store.LateQuery) (store.Late
 	if b.late != nil {
 		q = b.late(b, q)
 	}
-	return b.Store.AddLate(ctx, q)
+	return b.st.AddLate(ctx, q)
 }
 
 // readsAll reads for all rules.
-type readsAll struct{ store.Store }
+type readsAll struct{ st whole }
 
 func (r readsAll) Alarms(ctx context.Context, shards []store.Shard, _ []string, after int64, limit int) ([]store.Alarm, error) {
-	return r.Store.Alarms(ctx, shards, nil, after, limit)
+	return r.st.Alarms(ctx, shards, nil, after, limit)
 }
 
 func (r readsAll) OpenAlarms(ctx context.Context, shards []store.Shard, _ []string, after store.JobTold, limit int) ([]store.JobTold, int, error) {
-	return r.Store.OpenAlarms(ctx, shards, nil, after, limit)
+	return r.st.OpenAlarms(ctx, shards, nil, after, limit)
 }
 
 // quietAlarms signals all but alarms.
-type quietAlarms struct{ store.Store }
+type quietAlarms struct{ st whole }
 
 func (q quietAlarms) Watch(ctx context.Context, incarnation string) store.Signals {
-	s := q.Store.Watch(ctx, incarnation)
+	s := q.st.Watch(ctx, incarnation)
 	s.Alarms = make(chan struct{})
 	return s
 }

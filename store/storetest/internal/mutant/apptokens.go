@@ -8,10 +8,10 @@ import (
 
 // appTokenMutants break what is kept of tokens of apps.
 func appTokenMutants() []Mutant {
-	bent := func(b bentAppTokens) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
+	bent := func(b bentAppTokens) func(whole) any {
+		return func(s whole) any {
 			b := b
-			b.Store, b.AppTokenKeeper, b.ChangeRecord = s, s.(store.AppTokenKeeper), s.(store.ChangeRecord)
+			b.st = s
 			return &b
 		}
 	}
@@ -25,9 +25,7 @@ func appTokenMutants() []Mutant {
 
 // bentAppTokens is a store that keeps other tokens than it was told.
 type bentAppTokens struct {
-	store.Store
-	store.AppTokenKeeper
-	store.ChangeRecord
+	st                                 whole
 	forever, nobody, anyHash, replaces bool
 }
 
@@ -36,13 +34,13 @@ func (b *bentAppTokens) AddAppToken(ctx context.Context, t store.AppToken) (stor
 		ctx = store.WithActor(ctx, "")
 	}
 	if b.replaces {
-		_ = b.RemoveAppToken(ctx, t.Name)
+		_ = b.st.RemoveAppToken(ctx, t.Name)
 	}
-	return b.AppTokenKeeper.AddAppToken(ctx, t)
+	return b.st.AddAppToken(ctx, t)
 }
 
 func (b *bentAppTokens) AppTokens(ctx context.Context) ([]store.AppToken, error) {
-	list, err := b.AppTokenKeeper.AppTokens(ctx)
+	list, err := b.st.AppTokens(ctx)
 	for i := range list {
 		list[i].Expired = list[i].Expired && !b.forever
 	}
@@ -50,7 +48,7 @@ func (b *bentAppTokens) AppTokens(ctx context.Context) ([]store.AppToken, error)
 }
 
 func (b *bentAppTokens) UseAppToken(ctx context.Context, name, hash string) error {
-	list, err := b.AppTokenKeeper.AppTokens(ctx)
+	list, err := b.st.AppTokens(ctx)
 	for _, t := range list {
 		if b.anyHash && t.Name == name {
 			hash = t.Hash
@@ -59,5 +57,5 @@ func (b *bentAppTokens) UseAppToken(ctx context.Context, name, hash string) erro
 	if err != nil {
 		return err
 	}
-	return b.AppTokenKeeper.UseAppToken(ctx, name, hash)
+	return b.st.UseAppToken(ctx, name, hash)
 }

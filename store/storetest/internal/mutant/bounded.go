@@ -11,9 +11,9 @@ import (
 // boundedMutants count runs in other ways, or forget a bound.
 func boundedMutants() []Mutant {
 	// counting makes Job.Runs of the job's schedule-born runs, as Job and Edit.Next tell it.
-	counting := func(count func(j store.Job, born []store.Run) int) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &broken{Store: s, jobOut: func(j store.Job) store.Job {
+	counting := func(count func(j store.Job, born []store.Run) int) func(whole) any {
+		return func(s whole) any {
+			return &broken{st: s, jobOut: func(j store.Job) store.Job {
 				runs, _ := s.Runs(context.Background(), store.RunFilter{JobID: j.ID, Limit: 1000})
 				var born []store.Run
 				for _, r := range runs {
@@ -39,8 +39,8 @@ func boundedMutants() []Mutant {
 			return j.Runs - number(born, func(r store.Run) bool { return r.State == store.StateCancelled && of(r) })
 		}
 	}
-	forgetting := func(forget func(*store.Job)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return forgetsBounds{s, forget} }
+	forgetting := func(forget func(*store.Job)) func(whole) any {
+		return func(s whole) any { return forgetsBounds{s, forget} }
 	}
 	return []Mutant{
 		{"RecordsCount", counting(func(_ store.Job, born []store.Run) int { return len(born) }), []string{"Bounded/ClaimCountsPlannedRuns"}},
@@ -56,53 +56,53 @@ func boundedMutants() []Mutant {
 			[]string{"Bounded/PartsOfABroadcastAreNotTakenOut"}},
 		{"FormerRunsAreTakenOut", counting(cancelled(func(r store.Run) bool { return r.Retries >= 0 })),
 			[]string{"Bounded/RunsOfTheFormerScheduleAreNotTakenOut"}},
-		{"NextSeesWhatWasPlanned", func(s store.Store) store.Store { return countsLate{s} }, []string{"Bounded/ReplanTakesCancelledRunsOut"}},
+		{"NextSeesWhatWasPlanned", func(s whole) any { return countsLate{s} }, []string{"Bounded/ReplanTakesCancelledRunsOut"}},
 		{"NotAfterIsForgotten", forgetting(func(j *store.Job) { j.NotAfter = time.Time{} }),
 			[]string{"Bounded/BoundsAreKeptToTheMillisecond", "Bounded/NotRearmedAfterNotAfter", "Bounded/FinishedBySaysWhich", "Job/AddKeepsEveryField"}},
 		{"MaxRunsIsForgotten", forgetting(func(j *store.Job) { j.MaxRuns = 0 }),
 			[]string{"Bounded/ScanTellsTheCount", "Bounded/NotRearmedWhenAllRunsWereMade", "Bounded/FinishedBySaysWhich"}},
-		{"FinishedWithoutSayingWhy", func(s store.Store) store.Store {
-			return &broken{Store: s, jobOut: func(j store.Job) store.Job {
+		{"FinishedWithoutSayingWhy", func(s whole) any {
+			return &broken{st: s, jobOut: func(j store.Job) store.Job {
 				if strings.HasPrefix(j.StopReason, store.StopFinished) {
 					j.StopReason = store.StopFinished
 				}
 				return j
 			}}
 		}, []string{"Bounded/FinishedBySaysWhich"}},
-		{"EditsFinishNothing", func(s store.Store) store.Store { return hidesFinish{s} }, []string{"Bounded/ReplanWithoutNextFinishes"}},
+		{"EditsFinishNothing", func(s whole) any { return hidesFinish{s} }, []string{"Bounded/ReplanWithoutNextFinishes"}},
 	}
 }
 
 // forgetsBounds adds jobs without a bound.
 type forgetsBounds struct {
-	store.Store
+	st     whole
 	forget func(*store.Job)
 }
 
 func (f forgetsBounds) AddJob(ctx context.Context, job store.Job, first store.FirstInstant) (store.Job, error) {
 	f.forget(&job)
-	return f.Store.AddJob(ctx, job, first)
+	return f.st.AddJob(ctx, job, first)
 }
 
 // countsLate tells Edit.Next what the job had made before the edit.
-type countsLate struct{ store.Store }
+type countsLate struct{ st whole }
 
 func (c countsLate) EditJob(ctx context.Context, id int64, e store.Edit) (store.Job, error) {
-	was, _ := c.Job(ctx, id)
+	was, _ := c.st.Job(ctx, id)
 	if next := e.Next; next != nil {
 		e.Next = func(j store.Job, started, now time.Time) (time.Time, error) {
 			j.Runs = was.Runs
 			return next(j, started, now)
 		}
 	}
-	return c.Store.EditJob(ctx, id, e)
+	return c.st.EditJob(ctx, id, e)
 }
 
 // hidesFinish returns of an edit the job that it would be if it went on.
-type hidesFinish struct{ store.Store }
+type hidesFinish struct{ st whole }
 
 func (h hidesFinish) EditJob(ctx context.Context, id int64, e store.Edit) (store.Job, error) {
-	j, err := h.Store.EditJob(ctx, id, e)
+	j, err := h.st.EditJob(ctx, id, e)
 	if j.StopReason != "" {
 		j.Stopped, j.StopReason = false, ""
 	}

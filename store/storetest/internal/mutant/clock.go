@@ -10,16 +10,16 @@ import (
 
 // clockMutants break what is done about a clock that was ahead.
 func clockMutants() []Mutant {
-	marks := func(bend func(was, mark time.Time) time.Time) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return &bentMark{Store: s, bend: bend} }
+	marks := func(bend func(was, mark time.Time) time.Time) func(whole) any {
+		return func(s whole) any { return &bentMark{whole: s, bend: bend} }
 	}
-	redates := func(ask func(*store.RedateQuery)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &bentRedates{Store: s, RunRedater: s.(store.RunRedater), ask: ask}
+	redates := func(ask func(*store.RedateQuery)) func(whole) any {
+		return func(s whole) any {
+			return &bentRedates{st: s, ask: ask}
 		}
 	}
-	due := func(bend func(*store.Run)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return redatedRun{bentRun{s, bend}, s.(store.RunRedater)} }
+	due := func(bend func(*store.Run)) func(whole) any {
+		return func(s whole) any { return bentRun{s, bend} }
 	}
 	return []Mutant{
 		{"AMarkFromTheBeginning", marks(nil), []string{"Clock/AtFirstThereIsNoMark"}},
@@ -32,8 +32,8 @@ func clockMutants() []Mutant {
 		}), []string{"Clock/TheMarkGoesBackToo"}},
 		{"CorrectsWhatIsRight", redates(func(q *store.RedateQuery) { q.Now = q.Now.Add(-10 * time.Second) }), []string{"Clock/RunsFromBeforeStay", "Clock/WhatWasDueAtOnceIsDueAtOnce"}},
 		{"CorrectsWithoutABound", redates(func(q *store.RedateQuery) { q.Limit = 1000 }), []string{"Clock/SoManyRunsAreCorrected"}},
-		{"CorrectsInAllShards", func(s store.Store) store.Store {
-			b := &bentRedates{Store: s, RunRedater: s.(store.RunRedater)}
+		{"CorrectsInAllShards", func(s whole) any {
+			b := &bentRedates{st: s}
 			b.ask = func(q *store.RedateQuery) { q.Shards = b.taken }
 			return b
 		}, []string{"Clock/OnlyTheOwnerCorrects"}},
@@ -44,13 +44,14 @@ func clockMutants() []Mutant {
 			}
 		}), []string{"Clock/RetriesKeepWhatIsLeftOfTheirPause"}},
 		{"NamedTimesMove", due(func(r *store.Run) { r.Scheduled = r.Created }), []string{"Clock/NamedTimesStay"}},
-		{"CorrectsAllRuns", func(s store.Store) store.Store { return correctsAll{s} }, []string{"Clock/RunsOfSchedulesStay", "Clock/OnlyPlannedRunsAreCorrected"}},
+		{"CorrectsAllRuns", func(s whole) any { return correctsAll{s} }, []string{"Clock/RunsOfSchedulesStay", "Clock/OnlyPlannedRunsAreCorrected"}},
 	}
 }
 
 // bentMark is a store that remembers a mark, and bends it. Without bend it has one from the beginning.
+// The store of which the others are mutants remembers none, so it is more than what bends a store.
 type bentMark struct {
-	store.Store
+	whole
 	bend func(was, mark time.Time) time.Time
 	mu   sync.Mutex
 	mark time.Time // guarded by mu
@@ -74,33 +75,26 @@ func (b *bentMark) SetClockMark(_ context.Context, mark time.Time) error {
 
 // bentRedates changes what is to be corrected.
 type bentRedates struct {
-	store.Store
-	store.RunRedater
+	st    whole
 	ask   func(*store.RedateQuery)
 	taken []store.Shard
 }
 
 func (b *bentRedates) TakeShards(ctx context.Context, inc string, shards []store.Shard) ([]store.Shard, error) {
-	taken, err := b.Store.TakeShards(ctx, inc, shards)
+	taken, err := b.st.TakeShards(ctx, inc, shards)
 	b.taken = taken
 	return taken, err
 }
 
 func (b *bentRedates) RedateRuns(ctx context.Context, q store.RedateQuery) (int, error) {
 	b.ask(&q)
-	return b.RunRedater.RedateRuns(ctx, q)
-}
-
-// redatedRun changes what is read of a run.
-type redatedRun struct {
-	bentRun
-	store.RunRedater
+	return b.st.RedateRuns(ctx, q)
 }
 
 // correctsAll says that it has corrected whatever there is.
-type correctsAll struct{ store.Store }
+type correctsAll struct{ st whole }
 
 func (c correctsAll) RedateRuns(ctx context.Context, _ store.RedateQuery) (int, error) {
-	runs, err := c.Runs(ctx, store.RunFilter{Limit: 1000})
+	runs, err := c.st.Runs(ctx, store.RunFilter{Limit: 1000})
 	return len(runs), err
 }

@@ -10,23 +10,23 @@ import (
 
 // dropMutants break deletions of ended runs.
 func dropMutants() []Mutant {
-	ask := func(change func(*store.RunDrop)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &bentDrops{Store: s, RunDropper: s.(store.RunDropper), ask: change}
+	ask := func(change func(*store.RunDrop)) func(whole) any {
+		return func(s whole) any {
+			return &bentDrops{st: s, ask: change}
 		}
 	}
-	keep := func(change func(*store.KeepQuery)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &bentDrops{Store: s, RunDropper: s.(store.RunDropper), keep: change}
+	keep := func(change func(*store.KeepQuery)) func(whole) any {
+		return func(s whole) any {
+			return &bentDrops{st: s, keep: change}
 		}
 	}
-	answer := func(change func(*store.Dropped)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &bentDrops{Store: s, RunDropper: s.(store.RunDropper), answer: change}
+	answer := func(change func(*store.Dropped)) func(whole) any {
+		return func(s whole) any {
+			return &bentDrops{st: s, answer: change}
 		}
 	}
-	greedy := func(s store.Store) store.Store {
-		return &greedyDrops{bentDrops: bentDrops{Store: s, RunDropper: s.(store.RunDropper)}, gone: map[int64]bool{}}
+	greedy := func(s whole) any {
+		return &greedyDrops{bentDrops: bentDrops{st: s}, gone: map[int64]bool{}}
 	}
 	needed := []string{"Drop/PartsStayWhileOneHasNotEnded", "Drop/AttemptsStayWhileOneIsToCome", "Drop/WhatIsSnoozedStays", "Drop/WhatIsOwedIsNeeded",
 		"Drop/WhatAnOpenWindowHasCountedIsNeeded", "Drop/TheRunOfAWindowIsNeeded", "Drop/WhatAnAlarmIsAboutIsNeeded", "Drop/WhatWasToldIsNeeded",
@@ -68,15 +68,14 @@ func dropMutants() []Mutant {
 		{"ExpiresAll", keep(func(q *store.KeepQuery) { q.Now = q.Now.AddDate(9, 0, 0) }), []string{"Drop/JobsKeepTheirRunsForSoLong"}},
 		{"ExpiresWhatHasJustEnded", keep(func(q *store.KeepQuery) { q.EndedBefore = time.Time{} }), []string{"Drop/JobsKeepTheirRunsForSoLong"}},
 		{"ExpiresWithoutABound", keep(func(q *store.KeepQuery) { q.Limit = 0 }), []string{"Drop/JobsThatKeepTheirRunsAreWalkedThrough"}},
-		{"DeletionsEndRuns", func(s store.Store) store.Store { return &endingDrops{Store: s, RunDropper: s.(store.RunDropper)} }, []string{"Race/EndsAgainstDeletions", "Drop/RunsThatHaveNotEndedStay"}},
-		{"KeysStay", func(s store.Store) store.Store { return &lastingKeys{Store: s, RunDropper: s.(store.RunDropper)} }, []string{"Drop/TheKeyOfARunGoesWithIt"}},
+		{"DeletionsEndRuns", func(s whole) any { return &endingDrops{st: s} }, []string{"Race/EndsAgainstDeletions", "Drop/RunsThatHaveNotEndedStay"}},
+		{"KeysStay", func(s whole) any { return &lastingKeys{st: s} }, []string{"Drop/TheKeyOfARunGoesWithIt"}},
 	}
 }
 
 // bentDrops changes questions and answers.
 type bentDrops struct {
-	store.Store
-	store.RunDropper
+	st     whole
 	ask    func(*store.RunDrop)
 	keep   func(*store.KeepQuery)
 	answer func(*store.Dropped)
@@ -86,7 +85,7 @@ func (b *bentDrops) DropEnded(ctx context.Context, q store.RunDrop) (store.Dropp
 	if b.ask != nil {
 		b.ask(&q)
 	}
-	d, err := b.RunDropper.DropEnded(ctx, q)
+	d, err := b.st.DropEnded(ctx, q)
 	if b.answer != nil {
 		b.answer(&d)
 	}
@@ -97,7 +96,7 @@ func (b *bentDrops) DropExpired(ctx context.Context, q store.KeepQuery) (store.D
 	if b.keep != nil {
 		b.keep(&q)
 	}
-	d, err := b.RunDropper.DropExpired(ctx, q)
+	d, err := b.st.DropExpired(ctx, q)
 	if b.answer != nil {
 		b.answer(&d)
 	}
@@ -113,7 +112,7 @@ type greedyDrops struct {
 
 func (g *greedyDrops) DropEnded(ctx context.Context, q store.RunDrop) (store.Dropped, error) {
 	d, err := g.bentDrops.DropEnded(ctx, q)
-	runs, listed := g.Store.Runs(ctx, store.RunFilter{Limit: 1000})
+	runs, listed := g.st.Runs(ctx, store.RunFilter{Limit: 1000})
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, r := range runs {
@@ -134,13 +133,12 @@ func (g *greedyDrops) RunsByID(ctx context.Context, ids []int64) ([]store.Run, e
 		}
 	}
 	g.mu.Unlock()
-	return g.Store.RunsByID(ctx, left)
+	return g.st.RunsByID(ctx, left)
 }
 
 // lastingKeys remembers the runs of keys for ever.
 type lastingKeys struct {
-	store.Store
-	store.RunDropper
+	st   whole
 	mu   sync.Mutex
 	runs map[string]store.Run // guarded by mu
 }
@@ -151,7 +149,7 @@ func (l *lastingKeys) AddRun(ctx context.Context, job int64, t store.Trigger) (s
 	if run, known := l.runs[t.Key]; known && t.Key != "" {
 		return run, nil
 	}
-	run, err := l.Store.AddRun(ctx, job, t)
+	run, err := l.st.AddRun(ctx, job, t)
 	if l.runs == nil {
 		l.runs = map[string]store.Run{}
 	}
@@ -161,12 +159,11 @@ func (l *lastingKeys) AddRun(ctx context.Context, job int64, t store.Trigger) (s
 
 // endingDrops ends what has not ended before it deletes.
 type endingDrops struct {
-	store.Store
-	store.RunDropper
+	st whole
 }
 
 func (d *endingDrops) DropEnded(ctx context.Context, q store.RunDrop) (store.Dropped, error) {
-	open, err := d.Store.Runs(ctx, store.RunFilter{States: []store.State{store.StateStarted, store.StateDispatched}, Limit: 1000})
+	open, err := d.st.Runs(ctx, store.RunFilter{States: []store.State{store.StateStarted, store.StateDispatched}, Limit: 1000})
 	if err != nil {
 		return store.Dropped{}, err
 	}
@@ -174,8 +171,8 @@ func (d *endingDrops) DropEnded(ctx context.Context, q store.RunDrop) (store.Dro
 	for _, r := range open {
 		results = append(results, store.Result{RunID: r.ID, State: store.StateFailed})
 	}
-	if _, err := d.Store.Finish(ctx, nil, results); err != nil {
+	if _, err := d.st.Finish(ctx, nil, results); err != nil {
 		return store.Dropped{}, err
 	}
-	return d.RunDropper.DropEnded(ctx, q)
+	return d.st.DropEnded(ctx, q)
 }

@@ -10,20 +10,20 @@ import (
 
 // followMutants break rules about what follows the end of a run.
 func followMutants() []Mutant {
-	result := func(change func(*store.Result)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &broken{Store: s, result: func(_ context.Context, r store.Result) store.Result { change(&r); return r }}
+	result := func(change func(*store.Result)) func(whole) any {
+		return func(s whole) any {
+			return &broken{st: s, result: func(_ context.Context, r store.Result) store.Result { change(&r); return r }}
 		}
 	}
-	start := func(change func(*store.Start)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &broken{Store: s, start: func(_ context.Context, st store.Start) store.Start { change(&st); return st }}
+	start := func(change func(*store.Start)) func(whole) any {
+		return func(s whole) any {
+			return &broken{st: s, start: func(_ context.Context, st store.Start) store.Start { change(&st); return st }}
 		}
 	}
-	tree := func(change func(runs []store.Run) []store.Run) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return bentTree{s, change} }
+	tree := func(change func(runs []store.Run) []store.Run) func(whole) any {
+		return func(s whole) any { return bentTree{s, change} }
 	}
-	next := func(change func(r *store.Run)) func(store.Store) store.Store {
+	next := func(change func(r *store.Run)) func(whole) any {
 		return tree(func(runs []store.Run) []store.Run {
 			for i := range runs {
 				if runs[i].Type == store.TriggerRetry {
@@ -33,8 +33,8 @@ func followMutants() []Mutant {
 			return runs
 		})
 	}
-	job := func(change func(*store.Job)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return bentJobs{s, change} }
+	job := func(change func(*store.Job)) func(whole) any {
+		return func(s whole) any { return bentJobs{s, change} }
 	}
 	return []Mutant{
 		{"NothingFollows", result(func(r *store.Result) { r.NoRetry = true }),
@@ -71,20 +71,20 @@ func followMutants() []Mutant {
 			[]string{"Follow/SerialRunsWaitForEarlierRetries"}},
 		{"ATreeWithoutItsRoot", tree(func(runs []store.Run) []store.Run { return runs[min(1, len(runs)-1):] }), []string{"Follow/TreeHasTheTrigger"}},
 		{"ATreeUpsideDown", tree(func(runs []store.Run) []store.Run { slices.Reverse(runs); return runs }), []string{"Follow/TreeHasTheTrigger"}},
-		{"KillLeavesChainsAlone", func(s store.Store) store.Store { return killsTheNamed{s} },
+		{"KillLeavesChainsAlone", func(s whole) any { return killsTheNamed{s} },
 			[]string{"Follow/KillOfAnEndedRunKillsWhatFollows", "Follow/KillOfAPartLeavesTheOthers"}},
-		{"BacklogCountsRetries", func(s store.Store) store.Store { return countsRetries{s} }, []string{"Follow/WaitingRetriesAreNoBacklog"}},
+		{"BacklogCountsRetries", func(s whole) any { return countsRetries{s} }, []string{"Follow/WaitingRetriesAreNoBacklog"}},
 	}
 }
 
 // bentTree changes what a trigger has.
 type bentTree struct {
-	store.Store
+	st     whole
 	change func([]store.Run) []store.Run
 }
 
 func (b bentTree) Tree(ctx context.Context, id int64) ([]store.Run, error) {
-	runs, err := b.Store.Tree(ctx, id)
+	runs, err := b.st.Tree(ctx, id)
 	if len(runs) > 0 {
 		runs = b.change(runs)
 	}
@@ -93,33 +93,33 @@ func (b bentTree) Tree(ctx context.Context, id int64) ([]store.Run, error) {
 
 // bentJobs changes jobs that are added.
 type bentJobs struct {
-	store.Store
+	st     whole
 	change func(*store.Job)
 }
 
 func (b bentJobs) AddJob(ctx context.Context, job store.Job, first store.FirstInstant) (store.Job, error) {
 	b.change(&job)
-	return b.Store.AddJob(ctx, job, first)
+	return b.st.AddJob(ctx, job, first)
 }
 
 // killsTheNamed kills no run but that which is named.
-type killsTheNamed struct{ store.Store }
+type killsTheNamed struct{ st whole }
 
 func (s killsTheNamed) Kill(ctx context.Context, id int64, reason string) (store.Run, error) {
-	if run, err := s.Run(ctx, id); err == nil && run.State.Ended() {
+	if run, err := s.st.Run(ctx, id); err == nil && run.State.Ended() {
 		run.JobName, run.JobKey, run.Secret = "", "", false
 		return run, nil
 	}
-	return s.Store.Kill(ctx, id, reason)
+	return s.st.Kill(ctx, id, reason)
 }
 
 // countsRetries takes runs that wait to be tried again for a backlog.
-type countsRetries struct{ store.Store }
+type countsRetries struct{ st whole }
 
 func (s countsRetries) Scan(ctx context.Context, dst store.ScanResult, q store.ScanQuery) (store.ScanResult, error) {
-	r, err := s.Store.Scan(ctx, dst, q)
+	r, err := s.st.Scan(ctx, dst, q)
 	for i := range r.Jobs {
-		runs, _ := s.Runs(ctx, store.RunFilter{JobID: r.Jobs[i].ID, States: []store.State{store.StatePlanned}})
+		runs, _ := s.st.Runs(ctx, store.RunFilter{JobID: r.Jobs[i].ID, States: []store.State{store.StatePlanned}})
 		r.Jobs[i].Waiting = len(runs)
 	}
 	return r, err

@@ -10,19 +10,19 @@ import (
 
 // listMutants break rules about lists of jobs.
 func listMutants() []Mutant {
-	of := func(m listMutant) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
+	of := func(m listMutant) func(whole) any {
+		return func(s whole) any {
 			own := m // the mutant's cases run in parallel
-			own.Store = s
+			own.st = s
 			return &own
 		}
 	}
-	put := func(change func(*store.ListPut)) func(store.Store) store.Store { return of(listMutant{put: change}) }
-	view := func(change func(*store.ListView)) func(store.Store) store.Store {
+	put := func(change func(*store.ListPut)) func(whole) any { return of(listMutant{put: change}) }
+	view := func(change func(*store.ListView)) func(whole) any {
 		return of(listMutant{view: change})
 	}
-	edit := func(change func(*store.Edit)) func(store.Store) store.Store { return of(listMutant{edit: change}) }
-	guarding := func(change func(store.ListView, *store.ListGuard)) func(store.Store) store.Store {
+	edit := func(change func(*store.Edit)) func(whole) any { return of(listMutant{edit: change}) }
+	guarding := func(change func(store.ListView, *store.ListGuard)) func(whole) any {
 		return of(listMutant{guard: change})
 	}
 	return []Mutant{
@@ -102,7 +102,7 @@ func listMutants() []Mutant {
 
 // listMutant changes what goes in and comes out of the lists.
 type listMutant struct {
-	store.Store
+	st       whole
 	put      func(*store.ListPut)
 	view     func(*store.ListView)
 	edit     func(*store.Edit)
@@ -118,18 +118,18 @@ func (m *listMutant) Jobs(ctx context.Context, f store.JobFilter) ([]store.Job, 
 	if m.jobs != nil {
 		m.jobs(&f)
 	}
-	return m.Store.Jobs(ctx, f)
+	return m.st.Jobs(ctx, f)
 }
 
 func (m *listMutant) PutList(ctx context.Context, put store.ListPut) (store.ListHead, error) {
 	if m.put != nil {
 		m.put(&put)
 	}
-	return m.Store.PutList(ctx, put)
+	return m.st.PutList(ctx, put)
 }
 
 func (m *listMutant) Lists(ctx context.Context, app, incarnation string) (store.ListView, error) {
-	v, err := m.Store.Lists(ctx, app, incarnation)
+	v, err := m.st.Lists(ctx, app, incarnation)
 	if m.view != nil {
 		m.view(&v)
 	}
@@ -144,12 +144,12 @@ func (m *listMutant) EditJob(ctx context.Context, id int64, e store.Edit) (store
 		g := m.guarded(ctx, *e.Guard)
 		e.Guard = &g
 	}
-	return m.Store.EditJob(ctx, id, e)
+	return m.st.EditJob(ctx, id, e)
 }
 
 // guarded is what becomes of a guard.
 func (m *listMutant) guarded(ctx context.Context, g store.ListGuard) store.ListGuard {
-	if v, err := m.Store.Lists(ctx, g.App, g.SurplusOf); err == nil && m.guard != nil {
+	if v, err := m.st.Lists(ctx, g.App, g.SurplusOf); err == nil && m.guard != nil {
 		m.guard(v, &g)
 	}
 	return g
@@ -157,22 +157,22 @@ func (m *listMutant) guarded(ctx context.Context, g store.ListGuard) store.ListG
 
 func (m *listMutant) NameJobs(ctx context.Context, list store.ListID, keys []string) ([]store.Job, error) {
 	if m.name != nil {
-		return m.name(ctx, m.Store, list.App, keys)
+		return m.name(ctx, m.st, list.App, keys)
 	}
-	return m.Store.NameJobs(ctx, m.guarded(ctx, store.ListGuard{ListID: list}).ListID, keys)
+	return m.st.NameJobs(ctx, m.guarded(ctx, store.ListGuard{ListID: list}).ListID, keys)
 }
 
 func (m *listMutant) UnnameJob(ctx context.Context, app, key string) (store.Job, error) {
 	if m.unname != nil {
-		return m.unname(m.Store, ctx, app, key)
+		return m.unname(m.st, ctx, app, key)
 	}
-	return m.Store.UnnameJob(ctx, app, key)
+	return m.st.UnnameJob(ctx, app, key)
 }
 
 func (m *listMutant) AddJobs(ctx context.Context, list store.ListID, jobs []store.Job, first store.FirstInstant) ([]store.Job, error) {
 	list = m.guarded(ctx, store.ListGuard{ListID: list}).ListID
 	if !m.oneByOne {
-		added, err := m.Store.AddJobs(ctx, list, jobs, first)
+		added, err := m.st.AddJobs(ctx, list, jobs, first)
 		if m.added != nil {
 			m.added(added)
 		}
@@ -180,7 +180,7 @@ func (m *listMutant) AddJobs(ctx context.Context, list store.ListID, jobs []stor
 	}
 	var all []store.Job
 	for _, job := range jobs {
-		added, err := m.Store.AddJobs(ctx, list, []store.Job{job}, first)
+		added, err := m.st.AddJobs(ctx, list, []store.Job{job}, first)
 		if err != nil {
 			return nil, err
 		}

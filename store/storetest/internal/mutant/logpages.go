@@ -10,29 +10,29 @@ import (
 
 // logPageMutants break rules about pages of logs.
 func logPageMutants() []Mutant {
-	added := func(change func(*bentPages, []store.LogPage) []store.LogPage) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &bentPages{Store: s, LogStore: s.(store.LogStore), seen: map[int64]int{}, add: change}
+	added := func(change func(*bentPages, []store.LogPage) []store.LogPage) func(whole) any {
+		return func(s whole) any {
+			return &bentPages{st: s, seen: map[int64]int{}, add: change}
 		}
 	}
-	most := func(change func(int64) int64) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &bentPages{Store: s, LogStore: s.(store.LogStore), most: change}
+	most := func(change func(int64) int64) func(whole) any {
+		return func(s whole) any {
+			return &bentPages{st: s, most: change}
 		}
 	}
-	asked := func(change func(from, limit int) (int, int)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &bentPages{Store: s, LogStore: s.(store.LogStore), ask: change}
+	asked := func(change func(from, limit int) (int, int)) func(whole) any {
+		return func(s whole) any {
+			return &bentPages{st: s, ask: change}
 		}
 	}
-	read := func(change func([]store.LogPage, int) ([]store.LogPage, int)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &bentPages{Store: s, LogStore: s.(store.LogStore), read: change}
+	read := func(change func([]store.LogPage, int) ([]store.LogPage, int)) func(whole) any {
+		return func(s whole) any {
+			return &bentPages{st: s, read: change}
 		}
 	}
 	return []Mutant{
 		{"PagesNewestFirst", read(func(l []store.LogPage, last int) ([]store.LogPage, int) { slices.Reverse(l); return l, last }), []string{"Log/PagesInOrder", "Log/SoManyPagesAtOnce"}},
-		{"PagesOfAnEndedRunAreRefused", func(s store.Store) store.Store { return &strictPages{s, s.(store.LogStore)} }, []string{"Log/PagesInOrder"}},
+		{"PagesOfAnEndedRunAreRefused", func(s whole) any { return &strictPages{s} }, []string{"Log/PagesInOrder"}},
 		{"TheLastLineOfWhatIsReturned", read(func(l []store.LogPage, last int) ([]store.LogPage, int) {
 			if len(l) > 0 {
 				last = l[len(l)-1].LastLine
@@ -55,13 +55,13 @@ func logPageMutants() []Mutant {
 			}
 			return from, limit
 		}), []string{"Log/PagesFromTheEnd"}},
-		{"TheLastPageStays", func(s store.Store) store.Store {
-			return &lastPages{Store: s, LogStore: s.(store.LogStore), pages: map[[2]int64]store.LogPage{}}
+		{"TheLastPageStays", func(s whole) any {
+			return &lastPages{st: s, pages: map[[2]int64]store.LogPage{}}
 		}, []string{"Log/APageIsKeptAsItCame"}},
-		{"PagesAreTheCallers", func(s store.Store) store.Store {
-			return &lastPages{Store: s, LogStore: s.(store.LogStore), pages: map[[2]int64]store.LogPage{}, first: true}
+		{"PagesAreTheCallers", func(s whole) any {
+			return &lastPages{st: s, pages: map[[2]int64]store.LogPage{}, first: true}
 		}, []string{"Log/APageIsKeptAsItCame"}},
-		{"UnknownRunsAreRefused", func(s store.Store) store.Store { return &strictPages{s, s.(store.LogStore)} }, []string{"Log/PagesOfAnUnknownRun"}},
+		{"UnknownRunsAreRefused", func(s whole) any { return &strictPages{s} }, []string{"Log/PagesOfAnUnknownRun"}},
 		{"AJobHasNoBound", most(func(int64) int64 { return 1 << 40 }), []string{"Log/AJobHasSoManyBytes", "Log/APageIsCountedOnce"}},
 		{"TheBoundIsForGood", most(func(n int64) int64 { return min(n, 9) }), []string{"Log/AJobHasSoManyBytes"}},
 		{"NoticesAreRefused", added(func(_ *bentPages, l []store.LogPage) []store.LogPage {
@@ -77,8 +77,8 @@ func logPageMutants() []Mutant {
 			}
 			return l
 		}), []string{"Log/APageIsCountedOnce"}},
-		{"RepeatsAreRefused", func(s store.Store) store.Store {
-			return &forgetfulPages{Store: s, LogStore: s.(store.LogStore), RunDropper: s.(store.RunDropper), bytes: map[int64]int64{}}
+		{"RepeatsAreRefused", func(s whole) any {
+			return &forgetfulPages{st: s, bytes: map[int64]int64{}}
 		}, []string{"Log/APageThatIsThereIsNotRefused", "Drop/ThePagesOfALogGoWithItsRun"}},
 		{"PagesAreText", added(func(_ *bentPages, l []store.LogPage) []store.LogPage {
 			for i := range l {
@@ -87,7 +87,7 @@ func logPageMutants() []Mutant {
 			return l
 		}), []string{"Log/PagesAreKeptWhole"}},
 		{"LinesOf16Bits", read(func(l []store.LogPage, last int) ([]store.LogPage, int) { return l, last & 0xFFFF }), []string{"Log/PagesAreKeptWhole"}},
-		{"AnyNumberOfPages", func(s store.Store) store.Store { return &patientPages{s, s.(store.LogStore)} }, []string{"Log/SoManyPagesAtOnce"}},
+		{"AnyNumberOfPages", func(s whole) any { return &patientPages{s} }, []string{"Log/SoManyPagesAtOnce"}},
 		{"ForgetsPages", added(func(_ *bentPages, l []store.LogPage) []store.LogPage { return l[:min(len(l), 1)] }), []string{"Log/SoManyPagesAtOnce", "Log/PagesOfWritersAtOnce"}},
 	}
 }
@@ -101,8 +101,7 @@ func cutAtZero(b []byte) (before, after []byte, found bool) {
 
 // bentPages changes pages and questions.
 type bentPages struct {
-	store.Store
-	store.LogStore
+	st   whole
 	mu   sync.Mutex
 	seen map[int64]int
 	add  func(*bentPages, []store.LogPage) []store.LogPage
@@ -120,14 +119,14 @@ func (b *bentPages) AddLogPages(ctx context.Context, pages []store.LogPage, jobB
 	if b.most != nil {
 		jobBytes = b.most(jobBytes)
 	}
-	return b.LogStore.AddLogPages(ctx, pages, jobBytes)
+	return b.st.AddLogPages(ctx, pages, jobBytes)
 }
 
 func (b *bentPages) LogPages(ctx context.Context, runID int64, from, limit int) ([]store.LogPage, int, error) {
 	if b.ask != nil {
 		from, limit = b.ask(from, limit)
 	}
-	pages, last, err := b.LogStore.LogPages(ctx, runID, from, limit)
+	pages, last, err := b.st.LogPages(ctx, runID, from, limit)
 	if b.read != nil {
 		pages, last = b.read(pages, last)
 	}
@@ -136,27 +135,25 @@ func (b *bentPages) LogPages(ctx context.Context, runID int64, from, limit int) 
 
 // strictPages refuses pages of runs that are unknown, or have ended.
 type strictPages struct {
-	store.Store
-	store.LogStore
+	st whole
 }
 
 func (s *strictPages) AddLogPages(ctx context.Context, pages []store.LogPage, jobBytes int64) (refused []int64, err error) {
 	var rest []store.LogPage
 	for _, p := range pages {
-		if run, err := s.Run(ctx, p.RunID); err != nil || run.State.Ended() {
+		if run, err := s.st.Run(ctx, p.RunID); err != nil || run.State.Ended() {
 			refused = append(refused, p.RunID)
 			continue
 		}
 		rest = append(rest, p)
 	}
-	more, err := s.LogStore.AddLogPages(ctx, rest, jobBytes)
+	more, err := s.st.AddLogPages(ctx, rest, jobBytes)
 	return append(refused, more...), err
 }
 
 // lastPages returns of each page what came last, or what came first as the caller has it now.
 type lastPages struct {
-	store.Store
-	store.LogStore
+	st    whole
 	first bool
 	pages map[[2]int64]store.LogPage
 }
@@ -168,11 +165,11 @@ func (l *lastPages) AddLogPages(ctx context.Context, pages []store.LogPage, jobB
 			l.pages[key] = p
 		}
 	}
-	return l.LogStore.AddLogPages(ctx, pages, jobBytes)
+	return l.st.AddLogPages(ctx, pages, jobBytes)
 }
 
 func (l *lastPages) LogPages(ctx context.Context, runID int64, from, limit int) ([]store.LogPage, int, error) {
-	pages, last, err := l.LogStore.LogPages(ctx, runID, from, limit)
+	pages, last, err := l.st.LogPages(ctx, runID, from, limit)
 	for i, p := range pages {
 		pages[i] = l.pages[[2]int64{p.RunID, int64(p.FirstLine)}]
 	}
@@ -181,13 +178,12 @@ func (l *lastPages) LogPages(ctx context.Context, runID int64, from, limit int) 
 
 // patientPages takes any number of pages at once.
 type patientPages struct {
-	store.Store
-	store.LogStore
+	st whole
 }
 
 func (p *patientPages) AddLogPages(ctx context.Context, pages []store.LogPage, jobBytes int64) (refused []int64, err error) {
 	for part := range slices.Chunk(pages, store.MostLogPages) {
-		no, err := p.LogStore.AddLogPages(ctx, part, jobBytes)
+		no, err := p.st.AddLogPages(ctx, part, jobBytes)
 		if err != nil {
 			return nil, err
 		}
@@ -199,15 +195,13 @@ func (p *patientPages) AddLogPages(ctx context.Context, pages []store.LogPage, j
 // forgetfulPages looks how much there is before it looks whether a page is there, and counts
 // what has gone.
 type forgetfulPages struct {
-	store.Store
-	store.LogStore
-	store.RunDropper
+	st    whole
 	bytes map[int64]int64
 }
 
 func (f *forgetfulPages) AddLogPages(ctx context.Context, pages []store.LogPage, jobBytes int64) (refused []int64, err error) {
 	for _, p := range pages {
-		run, err := f.Run(ctx, p.RunID)
+		run, err := f.st.Run(ctx, p.RunID)
 		if err != nil {
 			return nil, err
 		}
@@ -216,5 +210,5 @@ func (f *forgetfulPages) AddLogPages(ctx context.Context, pages []store.LogPage,
 		}
 		f.bytes[run.JobID] += int64(len(p.Content))
 	}
-	return f.LogStore.AddLogPages(ctx, pages, jobBytes)
+	return f.st.AddLogPages(ctx, pages, jobBytes)
 }

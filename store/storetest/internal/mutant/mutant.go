@@ -8,14 +8,27 @@ import (
 	"slices"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/store"
 )
+
+// whole is a working store, as the mutants are made of.
+type whole = bent.All
 
 // Mutant is a working store with one guard broken, and the cases that have to find it.
 type Mutant struct {
 	Name  string
-	Wrap  func(store.Store) store.Store
-	Cases []string // as topic/case
+	Bend  func(whole) any // returns what has the methods that are broken; those that it has not are the store's
+	Cases []string        // as topic/case
+}
+
+// Wrap returns the mutant of s.
+func (m Mutant) Wrap(s whole) store.Store {
+	by := m.Bend(s)
+	if more, is := by.(store.Store); is {
+		return more
+	}
+	return bent.AllOf(s, by)
 }
 
 // All are the mutants of all topics.
@@ -56,9 +69,9 @@ func All() []Mutant {
 	)
 }
 
-// broken overrides methods of a store; those left nil are the store's.
+// broken changes what goes in and comes out of many methods of a store; what is left nil changes nothing.
 type broken struct {
-	store.Store
+	st         whole
 	claim      func(ctx context.Context, p store.Plan) store.Plan
 	start      func(ctx context.Context, s store.Start) store.Start
 	verdict    func(ctx context.Context, v store.Verdict) store.Verdict
@@ -87,33 +100,33 @@ func each[T any](ctx context.Context, list []T, change func(context.Context, T) 
 }
 
 func (b *broken) Claim(ctx context.Context, dst []store.Run, plans []store.Plan) ([]store.Run, error) {
-	return b.Store.Claim(ctx, nil, each(ctx, plans, b.claim))
+	return b.st.Claim(ctx, nil, each(ctx, plans, b.claim))
 }
 
 func (b *broken) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
-	return b.Store.Start(ctx, nil, each(ctx, starts, b.start))
+	return b.st.Start(ctx, nil, each(ctx, starts, b.start))
 }
 
 func (b *broken) Settle(ctx context.Context, verdicts []store.Verdict) ([]store.Run, error) {
-	return b.Store.Settle(ctx, each(ctx, verdicts, b.verdict))
+	return b.st.Settle(ctx, each(ctx, verdicts, b.verdict))
 }
 
 func (b *broken) Finish(ctx context.Context, dst []store.Run, results []store.Result) ([]store.Run, error) {
-	return b.Store.Finish(ctx, nil, each(ctx, results, b.result))
+	return b.st.Finish(ctx, nil, each(ctx, results, b.result))
 }
 
 func (b *broken) EditJob(ctx context.Context, id int64, e store.Edit) (store.Job, error) {
 	if b.edit != nil {
 		e = b.edit(e)
 	}
-	return b.Store.EditJob(ctx, id, e)
+	return b.st.EditJob(ctx, id, e)
 }
 
 func (b *broken) AddRun(ctx context.Context, id int64, t store.Trigger) (store.Run, error) {
 	if b.trigger != nil {
 		t = b.trigger(t)
 	}
-	return b.Store.AddRun(ctx, id, t)
+	return b.st.AddRun(ctx, id, t)
 }
 
 func (b *broken) AddJob(ctx context.Context, job store.Job, first store.FirstInstant) (store.Job, error) {
@@ -123,11 +136,11 @@ func (b *broken) AddJob(ctx context.Context, job store.Job, first store.FirstIns
 	if b.first != nil && first != nil {
 		first = b.first(first)
 	}
-	return b.Store.AddJob(ctx, job, first)
+	return b.st.AddJob(ctx, job, first)
 }
 
 func (b *broken) Scan(ctx context.Context, dst store.ScanResult, q store.ScanQuery) (store.ScanResult, error) {
-	r, err := b.Store.Scan(ctx, dst, q)
+	r, err := b.st.Scan(ctx, dst, q)
 	if b.scan != nil {
 		r = b.scan(q, r)
 	}
@@ -138,14 +151,14 @@ func (b *broken) Planned(ctx context.Context, dst []store.Run, q store.PlannedQu
 	if b.planned != nil {
 		q = b.planned(q)
 	}
-	return b.Store.Planned(ctx, dst, q)
+	return b.st.Planned(ctx, dst, q)
 }
 
 func (b *broken) Runs(ctx context.Context, f store.RunFilter) ([]store.Run, error) {
 	if b.filter != nil {
 		b.filter(&f)
 	}
-	runs, err := b.Store.Runs(ctx, f)
+	runs, err := b.st.Runs(ctx, f)
 	if b.runs != nil {
 		b.runs(runs)
 	}
@@ -153,7 +166,7 @@ func (b *broken) Runs(ctx context.Context, f store.RunFilter) ([]store.Run, erro
 }
 
 func (b *broken) Job(ctx context.Context, id int64) (store.Job, error) {
-	job, err := b.Store.Job(ctx, id)
+	job, err := b.st.Job(ctx, id)
 	if b.jobOut != nil && err == nil {
 		job = b.jobOut(job)
 	}
@@ -172,18 +185,18 @@ func epoch(ctx context.Context, s store.Store, shard int) int64 {
 }
 
 func planMutants() []Mutant {
-	claim := func(change func(ctx context.Context, s store.Store, p *store.Plan)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &broken{Store: s, claim: func(ctx context.Context, p store.Plan) store.Plan { change(ctx, s, &p); return p }}
+	claim := func(change func(ctx context.Context, s store.Store, p *store.Plan)) func(whole) any {
+		return func(s whole) any {
+			return &broken{st: s, claim: func(ctx context.Context, p store.Plan) store.Plan { change(ctx, s, &p); return p }}
 		}
 	}
-	edit := func(change func(e *store.Edit)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &broken{Store: s, edit: func(e store.Edit) store.Edit { change(&e); return e }}
+	edit := func(change func(e *store.Edit)) func(whole) any {
+		return func(s whole) any {
+			return &broken{st: s, edit: func(e store.Edit) store.Edit { change(&e); return e }}
 		}
 	}
-	scan := func(change func(q store.ScanQuery, r store.ScanResult) store.ScanResult) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return &broken{Store: s, scan: change} }
+	scan := func(change func(q store.ScanQuery, r store.ScanResult) store.ScanResult) func(whole) any {
+		return func(s whole) any { return &broken{st: s, scan: change} }
 	}
 	// always makes Change ask for a replan, or never.
 	always := func(replan bool) func(e *store.Edit) {
@@ -240,13 +253,13 @@ func planMutants() []Mutant {
 				}
 			}
 		}), []string{"Edit/GivesTheTimeOfTheEdit", "Race/EditNearInstants"}},
-		{"AddTellsAnOldTime", func(s store.Store) store.Store {
-			return &broken{Store: s, first: func(first store.FirstInstant) store.FirstInstant {
+		{"AddTellsAnOldTime", func(s whole) any {
+			return &broken{st: s, first: func(first store.FirstInstant) store.FirstInstant {
 				return func(j store.Job, now time.Time) (time.Time, error) { return first(j, now.Add(-200*time.Millisecond)) }
 			}}
 		}, []string{"Job/AddAsksForTheFirstInstant"}},
-		{"AddForgetsTheFirstInstant", func(s store.Store) store.Store {
-			return &broken{Store: s, first: func(store.FirstInstant) store.FirstInstant { return nil }}
+		{"AddForgetsTheFirstInstant", func(s whole) any {
+			return &broken{st: s, first: func(store.FirstInstant) store.FirstInstant { return nil }}
 		}, []string{"Job/AddAsksForTheFirstInstant"}},
 		{"ScanIsLate", scan(func(_ store.ScanQuery, r store.ScanResult) store.ScanResult {
 			r.Next = r.Next.Add(time.Millisecond)
@@ -260,31 +273,31 @@ func planMutants() []Mutant {
 			}
 			return r
 		}), []string{"Scan/WaitingCountsPlannedRuns"}},
-		{"PlannedPagesByTimeAlone", func(s store.Store) store.Store {
-			return &broken{Store: s, planned: func(q store.PlannedQuery) store.PlannedQuery {
+		{"PlannedPagesByTimeAlone", func(s whole) any {
+			return &broken{st: s, planned: func(q store.PlannedQuery) store.PlannedQuery {
 				if !q.After.IsZero() {
 					q.AfterID = 1 << 52
 				}
 				return q
 			}}
 		}, []string{"Scan/PlannedPagesCoverAllOnce"}},
-		{"SweepIsIdle", func(s store.Store) store.Store { return idleSweep{s} }, []string{"Arm/SweepFinishes", "Faults/Sweep"}},
+		{"SweepIsIdle", func(whole) any { return idleSweep{} }, []string{"Arm/SweepFinishes", "Faults/Sweep"}},
 	}
 }
 
-type idleSweep struct{ store.Store }
+type idleSweep struct{}
 
 func (idleSweep) Sweep(ctx context.Context, _ []store.Shard) error { return ctx.Err() }
 
 func startMutants() []Mutant {
-	start := func(change func(ctx context.Context, s store.Store, x *store.Start)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &broken{Store: s, start: func(ctx context.Context, x store.Start) store.Start { change(ctx, s, &x); return x }}
+	start := func(change func(ctx context.Context, s store.Store, x *store.Start)) func(whole) any {
+		return func(s whole) any {
+			return &broken{st: s, start: func(ctx context.Context, x store.Start) store.Start { change(ctx, s, &x); return x }}
 		}
 	}
-	settle := func(change func(ctx context.Context, s store.Store, v *store.Verdict)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &broken{Store: s, verdict: func(ctx context.Context, v store.Verdict) store.Verdict { change(ctx, s, &v); return v }}
+	settle := func(change func(ctx context.Context, s store.Store, v *store.Verdict)) func(whole) any {
+		return func(s whole) any {
+			return &broken{st: s, verdict: func(ctx context.Context, v store.Verdict) store.Verdict { change(ctx, s, &v); return v }}
 		}
 	}
 	return []Mutant{
@@ -303,10 +316,10 @@ func startMutants() []Mutant {
 			[]string{"Start/BroadcastInsertsStartedSiblings"}},
 		{"StartCoversNothing", start(func(_ context.Context, _ store.Store, x *store.Start) { x.Covers = nil }),
 			[]string{"Start/DiscardsWhatItCovers"}},
-		{"FinishIgnoresTheFence", func(s store.Store) store.Store {
-			return &broken{Store: s, result: func(_ context.Context, r store.Result) store.Result { r.Incarnation, r.Token = "", 0; return r }}
+		{"FinishIgnoresTheFence", func(s whole) any {
+			return &broken{st: s, result: func(_ context.Context, r store.Result) store.Result { r.Incarnation, r.Token = "", 0; return r }}
 		}, []string{"Finish/AttachedResultsAreFenced", "Settle/ToStartedAdoptsTheRun"}},
-		{"FinishAcceptsTwice", func(s store.Store) store.Store { return acceptsTwice{s} },
+		{"FinishAcceptsTwice", func(s whole) any { return acceptsTwice{s} },
 			[]string{"Finish/FirstOfTwoIsAccepted", "Finish/OfConcurrentDuplicatesOneIsAccepted", "Finish/AfterLostIsNotedOnce"}},
 		{"SettleIgnoresTaken", settle(func(ctx context.Context, s store.Store, v *store.Verdict) {
 			if run, err := s.Run(ctx, v.RunID); err == nil {
@@ -315,37 +328,37 @@ func startMutants() []Mutant {
 		}), []string{"Settle/MismatchChangesNothing", "Race/TakeAgainstGivingBack"}},
 		{"SettleIgnoresTheEpoch", settle(func(ctx context.Context, s store.Store, v *store.Verdict) { v.Epoch = epoch(ctx, s, v.Shard) }),
 			[]string{"Settle/OldEpochSettlesNone", "Settle/MismatchChangesNothing"}},
-		{"TakeByAnybody", func(s store.Store) store.Store { return takeByAnybody{s} }, []string{"Inbox/TakeByTheAddresseeOnly"}},
-		{"KillIsIdle", func(s store.Store) store.Store { return idleKill{s} },
+		{"TakeByAnybody", func(s whole) any { return takeByAnybody{s} }, []string{"Inbox/TakeByTheAddresseeOnly"}},
+		{"KillIsIdle", func(s whole) any { return idleKill{s} },
 			[]string{"Run/KillMarksAStartedOrDispatchedRun", "Run/KillCancelsAPlannedRun", "Inbox/HoldsKillsOfTakenUnendedRuns"}},
-		{"ReaddressIgnoresTheEpoch", func(s store.Store) store.Store { return readdressAny{s} }, []string{"HandOver/ReaddressMismatchChangesNothing"}},
+		{"ReaddressIgnoresTheEpoch", func(s whole) any { return readdressAny{s} }, []string{"HandOver/ReaddressMismatchChangesNothing"}},
 	}
 }
 
 // acceptsTwice answers a duplicate as if it had been accepted.
-type acceptsTwice struct{ store.Store }
+type acceptsTwice struct{ st whole }
 
 func (a acceptsTwice) Finish(ctx context.Context, dst []store.Run, results []store.Result) ([]store.Run, error) {
-	if _, err := a.Store.Finish(ctx, nil, results); err != nil {
+	if _, err := a.st.Finish(ctx, nil, results); err != nil {
 		return nil, err
 	}
 	var accepted []store.Run
 	for _, r := range results {
-		if run, err := a.Store.Run(ctx, r.RunID); err == nil {
+		if run, err := a.st.Run(ctx, r.RunID); err == nil {
 			accepted = append(accepted, run)
 		}
 	}
 	return accepted, nil
 }
 
-type takeByAnybody struct{ store.Store }
+type takeByAnybody struct{ st whole }
 
 func (a takeByAnybody) Take(ctx context.Context, _ string, ids []int64) ([]store.Run, error) {
 	var taken []store.Run
 	for _, id := range ids {
-		run, _ := a.Store.Run(ctx, id)
+		run, _ := a.st.Run(ctx, id)
 		if inc, ok := store.LocalIncarnation(run.Address); ok {
-			runs, err := a.Store.Take(ctx, inc, []int64{id})
+			runs, err := a.st.Take(ctx, inc, []int64{id})
 			if err != nil {
 				return nil, err
 			}
@@ -355,24 +368,24 @@ func (a takeByAnybody) Take(ctx context.Context, _ string, ids []int64) ([]store
 	return taken, ctx.Err()
 }
 
-type idleKill struct{ store.Store }
+type idleKill struct{ st whole }
 
 func (k idleKill) Kill(ctx context.Context, id int64, _ string) (store.Run, error) {
-	return k.Run(ctx, id)
+	return k.st.Run(ctx, id)
 }
 
-type readdressAny struct{ store.Store }
+type readdressAny struct{ st whole }
 
 func (a readdressAny) Readdress(ctx context.Context, r store.Readdress) (bool, error) {
-	r.Epoch = epoch(ctx, a.Store, r.Shard)
-	return a.Store.Readdress(ctx, r)
+	r.Epoch = epoch(ctx, a.st, r.Shard)
+	return a.st.Readdress(ctx, r)
 }
 
 func valueMutants() []Mutant {
 	return []Mutant{
-		{"JobsAreShared", func(s store.Store) store.Store {
+		{"JobsAreShared", func(s whole) any {
 			kept := map[[2]int64][]int64{}
-			return &broken{Store: s, jobOut: func(j store.Job) store.Job {
+			return &broken{st: s, jobOut: func(j store.Job) store.Job {
 				key := [2]int64{j.ID, j.Version}
 				if kept[key] == nil {
 					kept[key] = j.Children
@@ -381,57 +394,57 @@ func valueMutants() []Mutant {
 				return j
 			}}
 		}, []string{"Common/JobsAreCopied"}},
-		{"TimesAreLocal", func(s store.Store) store.Store {
-			return &broken{Store: s, jobOut: func(j store.Job) store.Job { j.Next = j.Next.In(time.FixedZone("", 60)); return j }}
+		{"TimesAreLocal", func(s whole) any {
+			return &broken{st: s, jobOut: func(j store.Job) store.Job { j.Next = j.Next.In(time.FixedZone("", 60)); return j }}
 		}, []string{"Common/TimesAreUTCMilliseconds", "Job/AddGivesIDVersionAndShard"}},
-		{"RunsOldestFirst", func(s store.Store) store.Store { return &broken{Store: s, runs: slices.Reverse[[]store.Run]} },
+		{"RunsOldestFirst", func(s whole) any { return &broken{st: s, runs: slices.Reverse[[]store.Run]} },
 			[]string{"Run/RunsNewestFirstPagesCoverAllOnce", "Run/RunsFilters"}},
-		{"EmptyStatesChooseNothing", func(s store.Store) store.Store {
-			return &broken{Store: s, filter: func(f *store.RunFilter) {
+		{"EmptyStatesChooseNothing", func(s whole) any {
+			return &broken{st: s, filter: func(f *store.RunFilter) {
 				if f.States != nil && len(f.States) == 0 {
 					f.States = []store.State{99}
 				}
 			}}
 		}, []string{"Run/RunsFilters"}},
-		{"EndedSinceIsForgotten", func(s store.Store) store.Store {
-			return &broken{Store: s, filter: func(f *store.RunFilter) { f.EndedSince = time.Time{} }}
+		{"EndedSinceIsForgotten", func(s whole) any {
+			return &broken{st: s, filter: func(f *store.RunFilter) { f.EndedSince = time.Time{} }}
 		}, []string{"Run/RunsEndedSinceAmongThoseLookedAt"}},
-		{"EndedSinceLooksAtAll", func(s store.Store) store.Store {
-			return &broken{Store: s, filter: func(f *store.RunFilter) {
+		{"EndedSinceLooksAtAll", func(s whole) any {
+			return &broken{st: s, filter: func(f *store.RunFilter) {
 				if !f.EndedSince.IsZero() {
 					f.Limit = 0
 				}
 			}}
 		}, []string{"Run/RunsEndedSinceAmongThoseLookedAt"}},
-		{"KeysAreForgotten", func(s store.Store) store.Store {
-			return &broken{Store: s, trigger: func(t store.Trigger) store.Trigger { t.Key = ""; return t }}
+		{"KeysAreForgotten", func(s whole) any {
+			return &broken{st: s, trigger: func(t store.Trigger) store.Trigger { t.Key = ""; return t }}
 		}, []string{"Run/AddWithKeyIsIdempotent", "Run/AddWithKeyFrom50Callers"}},
-		{"AddJobIgnoresItsCtx", func(s store.Store) store.Store { return &broken{Store: s, deafAddJob: true} }, []string{"Faults/AddJob"}},
-		{"BuryIgnoresTheCounter", func(s store.Store) store.Store { return hasty{s} }, []string{"Node/BuryNeedsAnUnmovedCounter"}},
-		{"TakeShardsFromAnybody", func(s store.Store) store.Store { return greedy{s} },
+		{"AddJobIgnoresItsCtx", func(s whole) any { return &broken{st: s, deafAddJob: true} }, []string{"Faults/AddJob"}},
+		{"BuryIgnoresTheCounter", func(s whole) any { return hasty{s} }, []string{"Node/BuryNeedsAnUnmovedCounter"}},
+		{"TakeShardsFromAnybody", func(s whole) any { return greedy{s} },
 			[]string{"Shards/TakeComparesOwnerAndEpoch", "Shards/TakeConcurrentlyGivesEachToOne"}},
-		{"AnyNumberOfShards", func(s store.Store) store.Store { return anyShards{s} }, []string{"Shards/AnotherNumberNamesBoth"}},
-		{"SilentWithoutPoll", func(s store.Store) store.Store { return silent{s} }, []string{"Signals/NoPollNeedsEverySignal"}},
-		{"EnsureGroupReplaces", func(s store.Store) store.Store { return eager{s} }, []string{"Group/EnsureWritesNothingWhereThereIsOne"}},
+		{"AnyNumberOfShards", func(s whole) any { return anyShards{s} }, []string{"Shards/AnotherNumberNamesBoth"}},
+		{"SilentWithoutPoll", func(whole) any { return silent{} }, []string{"Signals/NoPollNeedsEverySignal"}},
+		{"EnsureGroupReplaces", func(s whole) any { return eager{s} }, []string{"Group/EnsureWritesNothingWhereThereIsOne"}},
 	}
 }
 
-type hasty struct{ store.Store }
+type hasty struct{ st whole }
 
 func (h hasty) Bury(ctx context.Context, incarnation string, _ int64) error {
-	v, err := h.Beat(ctx, "observer", nil)
+	v, err := h.st.Beat(ctx, "observer", nil)
 	for _, n := range v.Nodes {
 		if n.Incarnation == incarnation {
-			return h.Store.Bury(ctx, incarnation, n.Beats)
+			return h.st.Bury(ctx, incarnation, n.Beats)
 		}
 	}
 	return err
 }
 
-type greedy struct{ store.Store }
+type greedy struct{ st whole }
 
 func (g greedy) TakeShards(ctx context.Context, incarnation string, shards []store.Shard) ([]store.Shard, error) {
-	v, err := g.Beat(ctx, "observer", nil)
+	v, err := g.st.Beat(ctx, "observer", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -439,22 +452,22 @@ func (g greedy) TakeShards(ctx context.Context, incarnation string, shards []sto
 	for _, s := range shards {
 		now = append(now, v.Shards[s.ID])
 	}
-	return g.Store.TakeShards(ctx, incarnation, now)
+	return g.st.TakeShards(ctx, incarnation, now)
 }
 
-type anyShards struct{ store.Store }
+type anyShards struct{ st whole }
 
 func (a anyShards) SetShards(ctx context.Context, n int) error {
-	_ = a.Store.SetShards(ctx, n)
+	_ = a.st.SetShards(ctx, n)
 	return ctx.Err()
 }
 
-type silent struct{ store.Store }
+type silent struct{}
 
 func (silent) Watch(context.Context, string) store.Signals { return store.Signals{} }
 
-type eager struct{ store.Store }
+type eager struct{ st whole }
 
 func (g eager) EnsureGroup(ctx context.Context, app string) error {
-	return g.SaveGroup(ctx, store.Group{App: app})
+	return g.st.SaveGroup(ctx, store.Group{App: app})
 }

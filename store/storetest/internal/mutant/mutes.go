@@ -11,10 +11,10 @@ import (
 
 // muteMutants break what is kept of mutes.
 func muteMutants() []Mutant {
-	bent := func(b bentMutes) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
+	bent := func(b bentMutes) func(whole) any {
+		return func(s whole) any {
 			b := b
-			b.Store, b.MuteKeeper, b.ChangeRecord = s, s.(store.MuteKeeper), s.(store.ChangeRecord)
+			b.st = s
 			return &b
 		}
 	}
@@ -27,9 +27,7 @@ func muteMutants() []Mutant {
 
 // bentMutes is a store that keeps other mutes than it was told. A case has one goroutine.
 type bentMutes struct {
-	store.Store
-	store.MuteKeeper
-	store.ChangeRecord
+	st                    whole
 	forever, nobody, cuts bool
 	put                   []store.Mute
 }
@@ -41,7 +39,7 @@ func (b *bentMutes) PutMute(ctx context.Context, m store.Mute) (store.Mute, erro
 	if now := time.Now(); b.cuts && m.Validate(now) != nil {
 		m.Until = now.Add(time.Hour)
 	}
-	m, err := b.MuteKeeper.PutMute(ctx, m)
+	m, err := b.st.PutMute(ctx, m)
 	if err == nil {
 		b.put = append(b.put, m)
 	}
@@ -50,7 +48,7 @@ func (b *bentMutes) PutMute(ctx context.Context, m store.Mute) (store.Mute, erro
 
 func (b *bentMutes) DropMute(ctx context.Context, key string) error {
 	b.put = slices.DeleteFunc(b.put, func(m store.Mute) bool { return m.Key == key })
-	return b.MuteKeeper.DropMute(ctx, key)
+	return b.st.DropMute(ctx, key)
 }
 
 func (b *bentMutes) Mutes(ctx context.Context) ([]store.Mute, error) {
@@ -58,5 +56,5 @@ func (b *bentMutes) Mutes(ctx context.Context) ([]store.Mute, error) {
 		slices.SortFunc(b.put, func(x, y store.Mute) int { return cmp.Compare(x.Key, y.Key) })
 		return b.put, nil
 	}
-	return b.MuteKeeper.Mutes(ctx)
+	return b.st.Mutes(ctx)
 }

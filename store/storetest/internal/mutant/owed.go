@@ -11,16 +11,16 @@ import (
 
 // owedMutants break rules about what a success owes to other jobs.
 func owedMutants() []Mutant {
-	job := func(change func(*store.Job)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return bentJobs{s, change} }
+	job := func(change func(*store.Job)) func(whole) any {
+		return func(s whole) any { return bentJobs{s, change} }
 	}
-	result := func(change func(*store.Result)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &broken{Store: s, result: func(_ context.Context, r store.Result) store.Result { change(&r); return r }}
+	result := func(change func(*store.Result)) func(whole) any {
+		return func(s whole) any {
+			return &broken{st: s, result: func(_ context.Context, r store.Result) store.Result { change(&r); return r }}
 		}
 	}
-	pay := func(pay func(ctx context.Context, s store.Store, q store.OwedQuery) (store.Paid, error)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return bentPayer{Store: s, pay: pay} }
+	pay := func(pay func(ctx context.Context, s store.Store, q store.OwedQuery) (store.Paid, error)) func(whole) any {
+		return func(s whole) any { return bentPayer{st: s, pay: pay} }
 	}
 	return slices.Concat(childMutants(), joinMutants(), []Mutant{
 		{"NothingIsOwed", job(func(j *store.Job) { j.Children, j.ChildKeys, j.After, j.AfterKeys = nil, nil, nil, nil }),
@@ -29,8 +29,8 @@ func owedMutants() []Mutant {
 			[]string{"Owed/AKeyIsLookedUpWhenItIsPaid", "Owed/AnAbsentChildIsNoted", "Owed/AJoinRunsWhenAllHaveSucceeded", "Owed/AWindowThatIsOverIsARecord"}},
 		{"AFailureOwesAsWell", result(func(r *store.Result) { r.State = store.StateSucceeded }),
 			[]string{"Owed/OtherEndsOweNothing", "Owed/TheLastAttemptOwes", "Owed/APartThatHasFailedForGoodBlocks", "Owed/APartThatIsTriedAgain", "Owed/ASnoozedTriggerOwesOnce"}},
-		{"ALossOwesAsWell", func(s store.Store) store.Store { return losesNothing{s} }, []string{"Owed/OtherEndsOweNothing"}},
-		{"EachPartOwes", func(s store.Store) store.Store { return paysParts{s} },
+		{"ALossOwesAsWell", func(s whole) any { return losesNothing{s} }, []string{"Owed/OtherEndsOweNothing"}},
+		{"EachPartOwes", func(s whole) any { return paysParts{s} },
 			[]string{"Owed/TheLastPartOwes", "Owed/PartsInOneBatchOweOnce", "Owed/APartThatIsTriedAgain", "Race/PartsThatSucceedAtOnceOweOnce"}},
 		{"AnybodyPays", pay(func(ctx context.Context, s store.Store, q store.OwedQuery) (store.Paid, error) {
 			q.Shards = underNow(ctx, s, q.Shards)
@@ -48,7 +48,7 @@ func owedMutants() []Mutant {
 			paid.Absent = 0
 			return paid, err
 		}), []string{"Owed/AnAbsentChildIsNoted", "Owed/AnAbsentChildLeavesTheOthersAlone", "Owed/ARemovedJoinIsNoted"}},
-		{"TheAbsentAreNotNoted", func(s store.Store) store.Store { return saysNothing{s} },
+		{"TheAbsentAreNotNoted", func(s whole) any { return saysNothing{s} },
 			[]string{"Owed/AnAbsentChildIsNoted", "Owed/ARemovedJoinIsNoted"}},
 		{"ParametersStayTheirOwn", job(func(j *store.Job) { j.ChildParam = "" }), []string{"Owed/ChildrenAreGivenParameters", "Owed/ALongResultIsCut"}},
 		{"TheParameterIsTheResult", job(func(j *store.Job) {
@@ -61,9 +61,9 @@ func owedMutants() []Mutant {
 
 // childMutants break what is stored of children.
 func childMutants() []Mutant {
-	child := func(change func(*store.Run)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &broken{Store: s, runs: func(runs []store.Run) {
+	child := func(change func(*store.Run)) func(whole) any {
+		return func(s whole) any {
+			return &broken{st: s, runs: func(runs []store.Run) {
 				for i := range runs {
 					if runs[i].Type == store.TriggerParent {
 						change(&runs[i])
@@ -72,7 +72,7 @@ func childMutants() []Mutant {
 			}}
 		}
 	}
-	retry := func(s store.Store) store.Store {
+	retry := func(s whole) any {
 		return bentTree{s, func(runs []store.Run) []store.Run {
 			for i := range runs {
 				if runs[i].Type == store.TriggerRetry {
@@ -82,13 +82,13 @@ func childMutants() []Mutant {
 			return runs
 		}}
 	}
-	links := func(change func([]store.Job) []store.Job) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return bentLinks{s, change} }
+	links := func(change func([]store.Job) []store.Job) func(whole) any {
+		return func(s whole) any { return bentLinks{s, change} }
 	}
 	return []Mutant{
 		{"ChildrenForgetTheirParent", child(func(r *store.Run) { r.ParentID = 0 }),
 			[]string{"Owed/AChildIsPlannedWhenItIsPaid", "Owed/TheLastAttemptOwes", "Owed/APartThatIsTriggeredAloneIsATrigger", "Owed/AJoinIsAsDeepAsTheDeepest"}},
-		{"ChildrenAreOfTheTrigger", func(s store.Store) store.Store { return firstIsParent(s) }, []string{"Owed/TheLastAttemptOwes", "Owed/ASnoozedTriggerOwesOnce"}},
+		{"ChildrenAreOfTheTrigger", func(s whole) any { return firstIsParent(s) }, []string{"Owed/TheLastAttemptOwes", "Owed/ASnoozedTriggerOwesOnce"}},
 		{"ChildrenAreForTheirOwnTime", child(func(r *store.Run) { r.Business = r.Scheduled }),
 			[]string{"Owed/AChildIsPlannedWhenItIsPaid", "Owed/ChildrenAreForTheTimeOfTheirParent", "Owed/AJoinRunsWhenAllHaveSucceeded"}},
 		{"JoinsStandForWhenTheyAreDue", child(func(r *store.Run) { r.StandsFor = time.Time{} }),
@@ -119,17 +119,17 @@ func childMutants() []Mutant {
 		}), []string{"Owed/LinksAreTheJobsThatNameOthers"}},
 		{"LinksInAnotherOrder", links(func(jobs []store.Job) []store.Job { slices.Reverse(jobs); return jobs }),
 			[]string{"Owed/LinksAreTheJobsThatNameOthers"}},
-		{"NobodyHearsWhatIsOwed", func(s store.Store) store.Store { return deafToOwed{s} }, []string{"Signals/Owed"}},
+		{"NobodyHearsWhatIsOwed", func(s whole) any { return deafToOwed{s} }, []string{"Signals/Owed"}},
 	}
 }
 
 // joinMutants break windows.
 func joinMutants() []Mutant {
-	job := func(change func(*store.Job)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return bentJobs{s, change} }
+	job := func(change func(*store.Job)) func(whole) any {
+		return func(s whole) any { return bentJobs{s, change} }
 	}
-	expire := func(expire func(ctx context.Context, s store.Store, q store.WindowQuery) (store.Expired, error)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return bentPayer{Store: s, expire: expire} }
+	expire := func(expire func(ctx context.Context, s store.Store, q store.WindowQuery) (store.Expired, error)) func(whole) any {
+		return func(s whole) any { return bentPayer{st: s, expire: expire} }
 	}
 	return []Mutant{
 		{"EachWindowIsADay", job(func(j *store.Job) { j.AfterWindow = 0 }), []string{"Owed/SuccessesCountForTheirWindow"}},
@@ -164,8 +164,8 @@ func joinMutants() []Mutant {
 			expired.Next = time.Time{}
 			return expired, err
 		}), []string{"Owed/AWindowIsOverAfterItsTimeout", "Owed/TheFirstSuccessSetsTheTimeout"}},
-		{"NobodySaysWhoIsMissing", func(s store.Store) store.Store {
-			return &broken{Store: s, runs: func(runs []store.Run) {
+		{"NobodySaysWhoIsMissing", func(s whole) any {
+			return &broken{st: s, runs: func(runs []store.Run) {
 				for i := range runs {
 					runs[i].TriggerMsg, _, _ = strings.Cut(runs[i].TriggerMsg, ", ")
 				}
@@ -176,23 +176,23 @@ func joinMutants() []Mutant {
 
 // bentPayer pays and closes windows in another way.
 type bentPayer struct {
-	store.Store
+	st     whole
 	pay    func(ctx context.Context, s store.Store, q store.OwedQuery) (store.Paid, error)
 	expire func(ctx context.Context, s store.Store, q store.WindowQuery) (store.Expired, error)
 }
 
 func (b bentPayer) PayOwed(ctx context.Context, q store.OwedQuery) (store.Paid, error) {
 	if b.pay == nil {
-		return b.Store.PayOwed(ctx, q)
+		return b.st.PayOwed(ctx, q)
 	}
-	return b.pay(ctx, b.Store, q)
+	return b.pay(ctx, b.st, q)
 }
 
 func (b bentPayer) ExpireWindows(ctx context.Context, q store.WindowQuery) (store.Expired, error) {
 	if b.expire == nil {
-		return b.Store.ExpireWindows(ctx, q)
+		return b.st.ExpireWindows(ctx, q)
 	}
-	return b.expire(ctx, b.Store, q)
+	return b.expire(ctx, b.st, q)
 }
 
 // underNow are the shards under the epochs that they have now.
@@ -231,38 +231,38 @@ func payAgain(ctx context.Context, s store.Store, q store.OwedQuery) (store.Paid
 }
 
 // paysParts plans children for each part that has succeeded.
-type paysParts struct{ store.Store }
+type paysParts struct{ st whole }
 
 func (p paysParts) Finish(ctx context.Context, dst []store.Run, results []store.Result) ([]store.Run, error) {
-	runs, err := p.Store.Finish(ctx, nil, results)
+	runs, err := p.st.Finish(ctx, nil, results)
 	for _, r := range runs {
-		job, gone := p.Store.Job(ctx, r.JobID)
+		job, gone := p.st.Job(ctx, r.JobID)
 		if gone != nil || r.State != store.StateSucceeded || r.Sharding.Total < 2 {
 			continue
 		}
 		for _, child := range job.Children {
-			_, _ = p.Store.AddRun(ctx, child, store.Trigger{Type: store.TriggerParent})
+			_, _ = p.st.AddRun(ctx, child, store.Trigger{Type: store.TriggerParent})
 		}
 	}
 	return runs, err
 }
 
 // losesNothing takes a lost run for one that has succeeded.
-type losesNothing struct{ store.Store }
+type losesNothing struct{ st whole }
 
 func (s losesNothing) Settle(ctx context.Context, verdicts []store.Verdict) ([]store.Run, error) {
 	for _, v := range verdicts {
-		if run, err := s.Run(ctx, v.RunID); err == nil && v.To == store.StateLost {
+		if run, err := s.st.Run(ctx, v.RunID); err == nil && v.To == store.StateLost {
 			inc, _ := store.LocalIncarnation(run.Address)
-			return s.Finish(ctx, nil, []store.Result{{RunID: v.RunID, Incarnation: inc, Token: run.Token, State: store.StateSucceeded}})
+			return s.st.Finish(ctx, nil, []store.Result{{RunID: v.RunID, Incarnation: inc, Token: run.Token, State: store.StateSucceeded}})
 		}
 	}
-	return s.Store.Settle(ctx, verdicts)
+	return s.st.Settle(ctx, verdicts)
 }
 
 // firstIsParent shows the first run of a trigger as the parent of what it led to.
-func firstIsParent(s store.Store) store.Store {
-	return &broken{Store: s, runs: func(runs []store.Run) {
+func firstIsParent(s whole) any {
+	return &broken{st: s, runs: func(runs []store.Run) {
 		for i := range runs {
 			if parent, err := s.Run(context.Background(), runs[i].ParentID); err == nil {
 				runs[i].ParentID = parent.TriggerID
@@ -272,30 +272,30 @@ func firstIsParent(s store.Store) store.Store {
 }
 
 // saysNothing drops lines about jobs that are not there.
-type saysNothing struct{ store.Store }
+type saysNothing struct{ st whole }
 
 func (s saysNothing) Run(ctx context.Context, id int64) (store.Run, error) {
-	run, err := s.Store.Run(ctx, id)
+	run, err := s.st.Run(ctx, id)
 	run.TriggerMsg, _, _ = strings.Cut(run.TriggerMsg, "nothing is triggered")
 	return run, err
 }
 
 // bentLinks changes what Links returns.
 type bentLinks struct {
-	store.Store
+	st     whole
 	change func([]store.Job) []store.Job
 }
 
 func (b bentLinks) Links(ctx context.Context) ([]store.Job, error) {
-	jobs, err := b.Store.Links(ctx)
+	jobs, err := b.st.Links(ctx)
 	return b.change(jobs), err
 }
 
 // deafToOwed has a channel for what is owed on which nothing comes.
-type deafToOwed struct{ store.Store }
+type deafToOwed struct{ st whole }
 
 func (d deafToOwed) Watch(ctx context.Context, incarnation string) store.Signals {
-	s := d.Store.Watch(ctx, incarnation)
+	s := d.st.Watch(ctx, incarnation)
 	s.Owed = make(chan struct{})
 	return s
 }

@@ -8,10 +8,10 @@ import (
 
 // processMutants break what is kept of what nodes say of their processes.
 func processMutants() []Mutant {
-	bent := func(b bentProcess) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
+	bent := func(b bentProcess) func(whole) any {
+		return func(s whole) any {
 			b := b
-			b.Store, b.ProcessNoter = s, s.(store.ProcessNoter)
+			b.st = s
 			return &b
 		}
 	}
@@ -24,8 +24,7 @@ func processMutants() []Mutant {
 
 // bentProcess is a store that keeps another process than it was told. A case has one goroutine.
 type bentProcess struct {
-	store.Store
-	store.ProcessNoter
+	st                     whole
 	first, forgets, brings bool
 	noted                  map[string]bool
 }
@@ -38,22 +37,22 @@ func (b *bentProcess) NoteProcess(ctx context.Context, incarnation string, p sto
 		b.noted = map[string]bool{}
 	}
 	b.noted[incarnation] = true
-	return b.ProcessNoter.NoteProcess(ctx, incarnation, p)
+	return b.st.NoteProcess(ctx, incarnation, p)
 }
 
 func (b *bentProcess) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (store.View, error) {
 	if b.forgets {
-		if err := b.ProcessNoter.NoteProcess(ctx, incarnation, store.Process{}); err != nil {
+		if err := b.st.NoteProcess(ctx, incarnation, store.Process{}); err != nil {
 			return store.View{}, err
 		}
 	}
-	return b.Store.Beat(ctx, incarnation, attached)
+	return b.st.Beat(ctx, incarnation, attached)
 }
 
 func (b *bentProcess) Join(ctx context.Context, n store.Node) (store.View, error) {
-	v, err := b.Store.Join(ctx, n)
+	v, err := b.st.Join(ctx, n)
 	if err == nil && b.brings {
-		err = b.ProcessNoter.NoteProcess(ctx, n.Incarnation, store.Process{Version: n.Version, ClockOffset: n.ClockOffset})
+		err = b.st.NoteProcess(ctx, n.Incarnation, store.Process{Version: n.Version, ClockOffset: n.ClockOffset})
 	}
 	return v, err
 }

@@ -10,10 +10,10 @@ import (
 
 // progressMutants break rules about how far runs are.
 func progressMutants() []Mutant {
-	bend := func(change func(s store.Store, list []store.Progress) []store.Progress) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return bentProgress{s, change} }
+	bend := func(change func(s store.Store, list []store.Progress) []store.Progress) func(whole) any {
+		return func(s whole) any { return bentProgress{s, change} }
 	}
-	each := func(change func(s store.Store, p *store.Progress)) func(store.Store) store.Store {
+	each := func(change func(s store.Store, p *store.Progress)) func(whole) any {
 		return bend(func(s store.Store, list []store.Progress) []store.Progress {
 			list = slices.Clone(list)
 			for i := range list {
@@ -22,9 +22,9 @@ func progressMutants() []Mutant {
 			return list
 		})
 	}
-	result := func(change func(*store.Result)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &broken{Store: s, result: func(_ context.Context, r store.Result) store.Result { change(&r); return r }}
+	result := func(change func(*store.Result)) func(whole) any {
+		return func(s whole) any {
+			return &broken{st: s, result: func(_ context.Context, r store.Result) store.Result { change(&r); return r }}
 		}
 	}
 	return []Mutant{
@@ -46,7 +46,7 @@ func progressMutants() []Mutant {
 		}), []string{"Progress/TheLastStays"}},
 		{"AShortBatch", bend(func(_ store.Store, list []store.Progress) []store.Progress { return list[:min(len(list), 64)] }), []string{"Progress/OfManyRunsInOneBatch"}},
 		{"ShortTexts", each(func(_ store.Store, p *store.Progress) { p.Text = p.Text[:min(len(p.Text), 500)] }), []string{"Progress/TextsAreKeptWhole"}},
-		{"UnknownProgressIsAnError", func(s store.Store) store.Store { return strictProgress{s} }, []string{"Progress/OfUnknownRunsIsIgnored"}},
+		{"UnknownProgressIsAnError", func(s whole) any { return strictProgress{s} }, []string{"Progress/OfUnknownRunsIsIgnored"}},
 		{"ResultsSayNothing", result(func(r *store.Result) { r.Progress, r.ProgressText = 0, "" }),
 			[]string{"Progress/ResultsCarryTheLast", "Progress/ComesBeforeTheEndOrNotAtAll"}},
 		{"ResultsSayAll", result(func(r *store.Result) { r.Progress = max(r.Progress, 1) }), []string{"Progress/OfEndedRunsChangesNothing"}},
@@ -57,24 +57,24 @@ func progressMutants() []Mutant {
 
 // bentProgress changes what is said.
 type bentProgress struct {
-	store.Store
+	st     whole
 	change func(store.Store, []store.Progress) []store.Progress
 }
 
 func (b bentProgress) SetProgress(ctx context.Context, list []store.Progress) error {
 	if ctx == nil || ctx.Err() != nil {
-		return b.Store.SetProgress(ctx, list)
+		return b.st.SetProgress(ctx, list)
 	}
-	return b.Store.SetProgress(ctx, b.change(b.Store, list))
+	return b.st.SetProgress(ctx, b.change(b.st, list))
 }
 
 // strictProgress wants to know each run.
-type strictProgress struct{ store.Store }
+type strictProgress struct{ st whole }
 
 func (s strictProgress) SetProgress(ctx context.Context, list []store.Progress) error {
-	err := s.Store.SetProgress(ctx, list)
+	err := s.st.SetProgress(ctx, list)
 	for _, p := range list {
-		_, unknown := s.Run(ctx, p.RunID)
+		_, unknown := s.st.Run(ctx, p.RunID)
 		err = errors.Join(err, unknown)
 	}
 	return err

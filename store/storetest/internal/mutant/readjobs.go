@@ -9,17 +9,17 @@ import (
 
 // readJobMutants break lists of jobs, and counts.
 func readJobMutants() []Mutant {
-	of := func(b bentJobReads) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
+	of := func(b bentJobReads) func(whole) any {
+		return func(s whole) any {
 			bent := b // each case has its own: they run side by side
-			bent.Store, bent.JobReader = s, s.(store.JobReader)
+			bent.st = s
 			return &bent
 		}
 	}
-	search := func(change func(*store.JobSearch)) func(store.Store) store.Store {
+	search := func(change func(*store.JobSearch)) func(whole) any {
 		return of(bentJobReads{search: change})
 	}
-	jobs := func(change func([]store.Job) []store.Job) func(store.Store) store.Store {
+	jobs := func(change func([]store.Job) []store.Job) func(whole) any {
 		return of(bentJobReads{jobs: change})
 	}
 	return []Mutant{
@@ -55,8 +55,7 @@ func readJobMutants() []Mutant {
 
 // bentJobReads changes questions and answers about jobs.
 type bentJobReads struct {
-	store.Store
-	store.JobReader
+	st     whole
 	search func(*store.JobSearch)
 	jobs   func([]store.Job) []store.Job
 	counts func([]store.JobCount) []store.JobCount
@@ -74,15 +73,15 @@ func (b *bentJobReads) SearchJobs(ctx context.Context, q store.JobSearch) ([]sto
 	if b.search != nil {
 		b.search(&q)
 	}
-	return b.changed(b.JobReader.SearchJobs(ctx, q))
+	return b.changed(b.st.SearchJobs(ctx, q))
 }
 
 func (b *bentJobReads) Schedules(ctx context.Context, after int64, limit int) ([]store.Job, error) {
-	return b.changed(b.JobReader.Schedules(ctx, after, limit))
+	return b.changed(b.st.Schedules(ctx, after, limit))
 }
 
 func (b *bentJobReads) CountJobs(ctx context.Context) ([]store.JobCount, error) {
-	list, err := b.JobReader.CountJobs(ctx)
+	list, err := b.st.CountJobs(ctx)
 	if b.counts != nil {
 		list = b.counts(list)
 	}
@@ -93,5 +92,5 @@ func (b *bentJobReads) JobValues(ctx context.Context, field, prefix string, limi
 	if b.prefix != nil {
 		prefix = b.prefix(prefix)
 	}
-	return b.JobReader.JobValues(ctx, field, prefix, limit)
+	return b.st.JobValues(ctx, field, prefix, limit)
 }

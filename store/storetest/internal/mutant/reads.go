@@ -11,34 +11,34 @@ import (
 
 // readMutants break answers to questions about many runs.
 func readMutants() []Mutant {
-	search := func(change func(*store.RunSearch)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &bentReads{Store: s, RunReader: s.(store.RunReader), search: change}
+	search := func(change func(*store.RunSearch)) func(whole) any {
+		return func(s whole) any {
+			return &bentReads{st: s, search: change}
 		}
 	}
-	found := func(change func(*store.RunSearch, *store.RunsFound)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &bentReads{Store: s, RunReader: s.(store.RunReader), found: change}
+	found := func(change func(*store.RunSearch, *store.RunsFound)) func(whole) any {
+		return func(s whole) any {
+			return &bentReads{st: s, found: change}
 		}
 	}
-	runs := func(change func([]store.Run) []store.Run) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &bentReads{Store: s, RunReader: s.(store.RunReader), runs: change}
+	runs := func(change func([]store.Run) []store.Run) func(whole) any {
+		return func(s whole) any {
+			return &bentReads{st: s, runs: change}
 		}
 	}
-	after := func(change func(int64) int64) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &bentReads{Store: s, RunReader: s.(store.RunReader), after: change}
+	after := func(change func(int64) int64) func(whole) any {
+		return func(s whole) any {
+			return &bentReads{st: s, after: change}
 		}
 	}
-	branches := func(change func([]store.Run, int) ([]store.Run, int)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &bentReads{Store: s, RunReader: s.(store.RunReader), branches: change}
+	branches := func(change func([]store.Run, int) ([]store.Run, int)) func(whole) any {
+		return func(s whole) any {
+			return &bentReads{st: s, branches: change}
 		}
 	}
-	open := func(change func(*store.OpenRuns)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &bentReads{Store: s, RunReader: s.(store.RunReader), open: change}
+	open := func(change func(*store.OpenRuns)) func(whole) any {
+		return func(s whole) any {
+			return &bentReads{st: s, open: change}
 		}
 	}
 	return []Mutant{
@@ -71,7 +71,7 @@ func readMutants() []Mutant {
 		{"WhatWaitsIsNotLate", found(func(q *store.RunSearch, f *store.RunsFound) {
 			f.Runs = slices.DeleteFunc(f.Runs, func(r store.Run) bool { return q.LateBy > 0 && r.Started.IsZero() })
 		}), []string{"Read/SearchByHowLateRunsAre"}},
-		{"WhatNeverStartsIsLate", func(s store.Store) store.Store { return &lateOfAllKinds{s, s.(store.RunReader)} }, []string{"Read/SearchByHowLateRunsAre"}},
+		{"WhatNeverStartsIsLate", func(s whole) any { return &lateOfAllKinds{s} }, []string{"Read/SearchByHowLateRunsAre"}},
 		{"SearchForgetsWhereItWas", search(func(q *store.RunSearch) { q.Before = 0 }), []string{"Read/SearchGoesOnWhereItStopped", "Read/SearchOfOneJob", "Read/SearchThatCanFindNothing"}},
 		{"SearchLooksAtAll", search(func(q *store.RunSearch) { q.Examine = 0 }), []string{"Read/SearchLooksAtSoManyRuns"}},
 		{"SearchReturnsAll", search(func(q *store.RunSearch) { q.Limit = 0 }), []string{"Read/SearchGoesOnWhereItStopped"}},
@@ -85,13 +85,13 @@ func readMutants() []Mutant {
 			}
 			return l
 		}), []string{"Read/LastRunsOfEachJob", "Read/ChildrenInOrder", "Read/WaitingInOrderOfTime"}},
-		{"LastRunsOfAllKinds", func(s store.Store) store.Store { return &endedOfAllKinds{s, s.(store.RunReader)} }, []string{"Read/LastRunsHaveNoneThatAreKeptApart"}},
+		{"LastRunsOfAllKinds", func(s whole) any { return &endedOfAllKinds{s} }, []string{"Read/LastRunsHaveNoneThatAreKeptApart"}},
 		{"BranchesCountAll", branches(func(runs []store.Run, more int) ([]store.Run, int) { return runs, more + len(runs) }), []string{"Read/BranchesOfATree"}},
 		{"BranchesFromTheLastOn", branches(func(runs []store.Run, more int) ([]store.Run, int) { slices.Reverse(runs); return runs, more }), []string{"Read/BranchesOfATree"}},
-		{"LastRunsHaveWholeTexts", func(s store.Store) store.Store { return &longTexts{s, s.(store.RunReader)} }, []string{"Read/ListsOfRunsWithShortTexts"}},
+		{"LastRunsHaveWholeTexts", func(s whole) any { return &longTexts{s} }, []string{"Read/ListsOfRunsWithShortTexts"}},
 		{"ChildrenFromTheFirstOn", after(func(int64) int64 { return 0 }), []string{"Read/ChildrenInOrder", "Read/WaitingInOrderOfTime"}},
-		{"WaitingChecksNothing", func(s store.Store) store.Store {
-			return &bentReads{Store: s, RunReader: s.(store.RunReader), behind: func(r *store.Run) { r.Scheduled = time.Time{} }}
+		{"WaitingChecksNothing", func(s whole) any {
+			return &bentReads{st: s, behind: func(r *store.Run) { r.Scheduled = time.Time{} }}
 		}, []string{"Read/WaitingRefusesWhatIsAbsurd", "Read/WaitingInOrderOfTime"}},
 		{"OpenRunsOfOneApp", open(func(o *store.OpenRuns) {
 			for app, n := range o.Planned {
@@ -106,8 +106,7 @@ func readMutants() []Mutant {
 
 // bentReads changes questions and answers.
 type bentReads struct {
-	store.Store
-	store.RunReader
+	st     whole
 	search func(*store.RunSearch)
 	found  func(*store.RunSearch, *store.RunsFound)
 	runs   func([]store.Run) []store.Run
@@ -119,7 +118,7 @@ type bentReads struct {
 }
 
 func (b *bentReads) Branches(ctx context.Context, run int64, limit int) ([]store.Run, int, error) {
-	runs, more, err := b.RunReader.Branches(ctx, run, limit)
+	runs, more, err := b.st.Branches(ctx, run, limit)
 	if b.branches != nil {
 		runs, more = b.branches(runs, more)
 	}
@@ -130,7 +129,7 @@ func (b *bentReads) SearchRuns(ctx context.Context, q store.RunSearch) (store.Ru
 	if b.search != nil {
 		b.search(&q)
 	}
-	f, err := b.RunReader.SearchRuns(ctx, q)
+	f, err := b.st.SearchRuns(ctx, q)
 	if b.found != nil {
 		b.found(&q, &f)
 	}
@@ -145,14 +144,14 @@ func (b *bentReads) changed(list []store.Run, err error) ([]store.Run, error) {
 }
 
 func (b *bentReads) LastRuns(ctx context.Context, jobs []int64, n int) ([]store.Run, error) {
-	return b.changed(b.RunReader.LastRuns(ctx, jobs, n))
+	return b.changed(b.st.LastRuns(ctx, jobs, n))
 }
 
 func (b *bentReads) Children(ctx context.Context, run, after int64, limit int) ([]store.Run, error) {
 	if b.after != nil {
 		after = b.after(after)
 	}
-	return b.changed(b.RunReader.Children(ctx, run, after, limit))
+	return b.changed(b.st.Children(ctx, run, after, limit))
 }
 
 func (b *bentReads) Waiting(ctx context.Context, after store.Run, limit int) ([]store.Run, error) {
@@ -162,11 +161,11 @@ func (b *bentReads) Waiting(ctx context.Context, after store.Run, limit int) ([]
 	if b.behind != nil {
 		b.behind(&after)
 	}
-	return b.changed(b.RunReader.Waiting(ctx, after, limit))
+	return b.changed(b.st.Waiting(ctx, after, limit))
 }
 
 func (b *bentReads) OpenRuns(ctx context.Context, most int) (store.OpenRuns, error) {
-	o, err := b.RunReader.OpenRuns(ctx, most)
+	o, err := b.st.OpenRuns(ctx, most)
 	if b.open != nil {
 		b.open(&o)
 	}
@@ -175,14 +174,13 @@ func (b *bentReads) OpenRuns(ctx context.Context, most int) (store.OpenRuns, err
 
 // lateOfAllKinds takes each run that has not started for one that waits.
 type lateOfAllKinds struct {
-	store.Store
-	store.RunReader
+	st whole
 }
 
 func (s *lateOfAllKinds) SearchRuns(ctx context.Context, q store.RunSearch) (store.RunsFound, error) {
 	by := q.LateBy
 	q.LateBy = 0
-	f, err := s.RunReader.SearchRuns(ctx, q)
+	f, err := s.st.SearchRuns(ctx, q)
 	f.Runs = slices.DeleteFunc(f.Runs, func(r store.Run) bool {
 		if r.Started.IsZero() {
 			r.Started = time.Now()
@@ -194,24 +192,22 @@ func (s *lateOfAllKinds) SearchRuns(ctx context.Context, q store.RunSearch) (sto
 
 // longTexts reads the last runs as without WithShortTexts.
 type longTexts struct {
-	store.Store
-	store.RunReader
+	st whole
 }
 
 func (s *longTexts) LastRuns(ctx context.Context, jobs []int64, n int) ([]store.Run, error) {
-	runs, err := s.RunReader.LastRuns(context.Background(), jobs, n)
+	runs, err := s.st.LastRuns(context.Background(), jobs, n)
 	return runs, cmp.Or(ctx.Err(), err)
 }
 
 // endedOfAllKinds has the runs that are kept apart among the last ones.
 type endedOfAllKinds struct {
-	store.Store
-	store.RunReader
+	st whole
 }
 
 func (s *endedOfAllKinds) LastRuns(ctx context.Context, jobs []int64, n int) (list []store.Run, err error) {
 	for _, job := range jobs {
-		runs, err := s.Store.Runs(ctx, store.RunFilter{JobID: job, States: []store.State{store.StateSucceeded, store.StateCancelled}, Limit: n})
+		runs, err := s.st.Runs(ctx, store.RunFilter{JobID: job, States: []store.State{store.StateSucceeded, store.StateCancelled}, Limit: n})
 		if err != nil {
 			return nil, err
 		}

@@ -16,8 +16,8 @@ func recordMutants() []Mutant {
 		for i := range cases {
 			cases[i] = "Record/" + cases[i]
 		}
-		return Mutant{name, func(s store.Store) store.Store {
-			b := &bentRecord{Store: s, ChangeRecord: s.(store.ChangeRecord)}
+		return Mutant{name, func(s whole) any {
+			b := &bentRecord{st: s}
 			change(b)
 			return b
 		}, cases}
@@ -103,8 +103,7 @@ func recordMutants() []Mutant {
 
 // bentRecord changes questions and answers, and writes what it should not.
 type bentRecord struct {
-	store.Store
-	store.ChangeRecord
+	st                          whole
 	search                      func(*store.ChangeSearch)
 	found                       func(*store.ChangesFound)
 	ghost                       string
@@ -115,7 +114,7 @@ type bentRecord struct {
 
 func (b *bentRecord) haunt(of string) {
 	if b.ghost == of {
-		_, _ = b.ChangeRecord.RecordChange(context.Background(), store.Change{Verb: "ghost", Object: "ghost"})
+		_, _ = b.st.RecordChange(context.Background(), store.Change{Verb: "ghost", Object: "ghost"})
 	}
 }
 
@@ -123,7 +122,7 @@ func (b *bentRecord) SearchChanges(ctx context.Context, q store.ChangeSearch) (s
 	if b.search != nil {
 		b.search(&q)
 	}
-	f, err := b.ChangeRecord.SearchChanges(ctx, q)
+	f, err := b.st.SearchChanges(ctx, q)
 	if b.found != nil {
 		b.found(&f)
 	}
@@ -131,7 +130,7 @@ func (b *bentRecord) SearchChanges(ctx context.Context, q store.ChangeSearch) (s
 }
 
 func (b *bentRecord) EditJob(ctx context.Context, id int64, edit store.Edit) (store.Job, error) {
-	job, err := b.Store.EditJob(ctx, id, edit)
+	job, err := b.st.EditJob(ctx, id, edit)
 	if err != nil {
 		b.haunt("EditJob")
 	}
@@ -140,24 +139,24 @@ func (b *bentRecord) EditJob(ctx context.Context, id int64, edit store.Edit) (st
 
 func (b *bentRecord) AddRun(ctx context.Context, job int64, t store.Trigger) (store.Run, error) {
 	b.haunt("AddRun")
-	return b.Store.AddRun(ctx, job, t)
+	return b.st.AddRun(ctx, job, t)
 }
 
 func (b *bentRecord) Kill(ctx context.Context, run int64, reason string) (store.Run, error) {
 	b.haunt("Kill")
-	return b.Store.Kill(ctx, run, reason)
+	return b.st.Kill(ctx, run, reason)
 }
 
 func (b *bentRecord) EnsureGroup(ctx context.Context, app string) error {
 	b.haunt("EnsureGroup")
-	return b.Store.EnsureGroup(ctx, app)
+	return b.st.EnsureGroup(ctx, app)
 }
 
 func (b *bentRecord) RecordChange(ctx context.Context, c store.Change) (store.Change, error) {
 	if b.deaf {
 		return c, nil
 	}
-	got, err := b.ChangeRecord.RecordChange(ctx, c)
+	got, err := b.st.RecordChange(ctx, c)
 	if b.lenient && len(store.FieldErrors(err)) > 0 {
 		err = errors.New("it is not written")
 	}
@@ -168,18 +167,18 @@ func (b *bentRecord) JobAt(ctx context.Context, job, version int64) (store.Job, 
 	if b.version != 0 {
 		version = b.version
 	}
-	return b.ChangeRecord.JobAt(ctx, job, version)
+	return b.st.JobAt(ctx, job, version)
 }
 
 func (b *bentRecord) DropChanges(ctx context.Context, before time.Time) error {
 	if b.keeps {
 		return nil
 	}
-	return b.ChangeRecord.DropChanges(ctx, before.Add(b.early))
+	return b.st.DropChanges(ctx, before.Add(b.early))
 }
 
 func (b *bentRecord) Changes(ctx context.Context, job int64, limit int) ([]store.Change, error) {
-	list, err := b.Store.Changes(ctx, job, limit)
+	list, err := b.st.Changes(ctx, job, limit)
 	if b.hides {
 		list = slices.DeleteFunc(list, func(c store.Change) bool { return c.Verb == "viewed" })
 	}

@@ -14,10 +14,10 @@ import (
 // registryMutants break rules about the addresses of executors, and about the runs
 // that are sent to them.
 func registryMutants() []Mutant {
-	reg := func(m registryMutant) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
+	reg := func(m registryMutant) func(whole) any {
+		return func(s whole) any {
 			own := m // the mutant's cases run in parallel
-			own.Store = s
+			own.st = s
 			return &own
 		}
 	}
@@ -56,18 +56,18 @@ func registryMutants() []Mutant {
 		{"PutSortsCapabilities", reg(registryMutant{put: one(func(r *store.Registration) {
 			r.Capabilities = slices.Sorted(slices.Values(r.Capabilities))
 		})}), []string{"Registry/PutKeepsWhatWasSaidLast"}},
-		{"PutKeepsWhatWasSaidFirst", func(s store.Store) store.Store { return saidFirst{s} }, []string{"Registry/PutKeepsWhatWasSaidLast", "Registry/PutRefreshes"}},
+		{"PutKeepsWhatWasSaidFirst", func(s whole) any { return saidFirst{s} }, []string{"Registry/PutKeepsWhatWasSaidLast", "Registry/PutRefreshes"}},
 		{"PutTakesTheFirstOnly", reg(registryMutant{put: func(regs []store.Registration) []store.Registration { return regs[:min(1, len(regs))] }}),
 			[]string{"Registry/AddressesAreSorted", "Faults/PutAddresses", "Faults/PartOfPutAddresses"}},
 		{"DropIgnoresTheBootID", reg(registryMutant{drop: one(func(r *store.Registration) { r.BootID = "" })}), []string{"Registry/DropComparesTheBootID"}},
 		{"DropNeedsABootID", reg(registryMutant{drop: one(func(r *store.Registration) { r.BootID = cmp.Or(r.BootID, "no process") })}),
 			[]string{"Registry/DropComparesTheBootID"}},
-		{"DropIgnoresTheApp", func(s store.Store) store.Store { return dropsAnywhere{s} }, []string{"Registry/DropRemoves"}},
+		{"DropIgnoresTheApp", func(s whole) any { return dropsAnywhere{s} }, []string{"Registry/DropRemoves"}},
 		{"DropIsIdle", reg(registryMutant{drop: func([]store.Registration) []store.Registration { return nil }}), []string{"Registry/DropRemoves", "Faults/DropAddresses"}},
-		{"ScanFromLeavesOutTooMuch", func(s store.Store) store.Store { return scansBehind{s} }, []string{"Scan/JobsBeforeFromMayBeLeftOut"}},
-		{"ServedIsIdle", func(s store.Store) store.Store { return servedMutant{s, nil} }, []string{"Registry/ServedIsWhatWasNotedLast", "Registry/ServedKeepsTheFirstGone"}},
-		{"ServedTakesTheLastGone", func(s store.Store) store.Store {
-			return servedMutant{s, func(ctx context.Context, apps []store.Served) error {
+		{"ScanFromLeavesOutTooMuch", func(s whole) any { return scansBehind{s} }, []string{"Scan/JobsBeforeFromMayBeLeftOut"}},
+		{"ServedIsIdle", func(s whole) any { return servedMutant{} }, []string{"Registry/ServedIsWhatWasNotedLast", "Registry/ServedKeepsTheFirstGone"}},
+		{"ServedTakesTheLastGone", func(s whole) any {
+			return servedMutant{func(ctx context.Context, apps []store.Served) error {
 				for _, a := range apps { // as if somebody had been there in between
 					if a.By != "" {
 						if err := s.NoteServed(ctx, []store.Served{{App: a.App, By: a.By}}); err != nil {
@@ -90,14 +90,14 @@ func registryMutants() []Mutant {
 		{"RegistrationsHaveNoLimit", reg(registryMutant{filter: func(f *store.RegistrationFilter) { f.Limit = max(f.Limit, 1000) }}),
 			[]string{"Registry/RegistrationsLimitDefaultsTo100", "Registry/RegistrationsPagesCoverAllOnce"}},
 		{"RegistrationsOfAnyAge", reg(registryMutant{filter: func(f *store.RegistrationFilter) { f.Within = 0 }}), []string{"Registry/RegistrationsWithinATime"}},
-		{"RegistrationsAreShared", func(s store.Store) store.Store { return &sharedRegistrations{Store: s, kept: map[string][]string{}} },
+		{"RegistrationsAreShared", func(s whole) any { return &sharedRegistrations{st: s, kept: map[string][]string{}} },
 			[]string{"Common/RegistrationsAreCopied"}},
 	})
 }
 
 // registryMutant changes what goes in and comes out of a registry.
 type registryMutant struct {
-	store.Store
+	st             whole
 	put, drop, out func([]store.Registration) []store.Registration
 	maxAge, forget func(time.Duration) time.Duration
 	filter         func(*store.RegistrationFilter)
@@ -109,21 +109,21 @@ func (m *registryMutant) PutAddresses(ctx context.Context, regs []store.Registra
 	if m.put != nil {
 		regs = m.put(regs)
 	}
-	return m.Store.PutAddresses(ctx, regs)
+	return m.st.PutAddresses(ctx, regs)
 }
 
 func (m *registryMutant) DropAddresses(ctx context.Context, regs []store.Registration) error {
 	if m.drop != nil {
 		regs = m.drop(regs)
 	}
-	return m.Store.DropAddresses(ctx, regs)
+	return m.st.DropAddresses(ctx, regs)
 }
 
 func (m *registryMutant) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]store.Registration, error) {
 	if m.maxAge != nil {
 		maxAge = m.maxAge(maxAge)
 	}
-	regs, err := m.Store.Addresses(ctx, app, maxAge)
+	regs, err := m.st.Addresses(ctx, app, maxAge)
 	if m.out != nil {
 		regs = m.out(regs)
 	}
@@ -134,12 +134,12 @@ func (m *registryMutant) Registrations(ctx context.Context, f store.Registration
 	if m.filter != nil {
 		m.filter(&f)
 	}
-	regs, err := m.Store.Registrations(ctx, f)
+	regs, err := m.st.Registrations(ctx, f)
 	if m.out != nil {
 		regs = m.out(regs)
 	}
 	return slices.DeleteFunc(regs, func(r store.Registration) bool {
-		_, absent := m.Group(ctx, r.App)
+		_, absent := m.st.Group(ctx, r.App)
 		return m.grouped && absent != nil || m.fresh > 0 && time.Since(r.Updated) > m.fresh
 	}), err
 }
@@ -148,17 +148,17 @@ func (m *registryMutant) ForgetAddresses(ctx context.Context, maxAge time.Durati
 	if m.forget != nil {
 		maxAge = m.forget(maxAge)
 	}
-	return m.Store.ForgetAddresses(ctx, maxAge)
+	return m.st.ForgetAddresses(ctx, maxAge)
 }
 
 // saidFirst stores an address once.
-type saidFirst struct{ store.Store }
+type saidFirst struct{ st whole }
 
 func (f saidFirst) PutAddresses(ctx context.Context, regs []store.Registration) error {
 	for _, r := range regs {
-		have, err := f.Addresses(ctx, r.App, time.Hour)
+		have, err := f.st.Addresses(ctx, r.App, time.Hour)
 		if err == nil && !slices.ContainsFunc(have, func(h store.Registration) bool { return h.Address == r.Address }) {
-			err = f.Store.PutAddresses(ctx, []store.Registration{r})
+			err = f.st.PutAddresses(ctx, []store.Registration{r})
 		}
 		if err != nil {
 			return err
@@ -168,28 +168,28 @@ func (f saidFirst) PutAddresses(ctx context.Context, regs []store.Registration) 
 }
 
 // dropsAnywhere drops addresses of all apps.
-type dropsAnywhere struct{ store.Store }
+type dropsAnywhere struct{ st whole }
 
 func (d dropsAnywhere) DropAddresses(ctx context.Context, regs []store.Registration) error {
-	all, err := d.Registrations(ctx, store.RegistrationFilter{})
+	all, err := d.st.Registrations(ctx, store.RegistrationFilter{})
 	if err != nil {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(a store.Registration) bool {
 		return !slices.ContainsFunc(regs, func(r store.Registration) bool { return r.Address == a.Address })
 	})
-	return d.Store.DropAddresses(ctx, all)
+	return d.st.DropAddresses(ctx, all)
 }
 
 // sharedRegistrations hands out the same list each time.
 type sharedRegistrations struct {
-	store.Store
+	st   whole
 	mu   sync.Mutex
 	kept map[string][]string
 }
 
 func (s *sharedRegistrations) Addresses(ctx context.Context, app string, maxAge time.Duration) ([]store.Registration, error) {
-	regs, err := s.Store.Addresses(ctx, app, maxAge)
+	regs, err := s.st.Addresses(ctx, app, maxAge)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range regs {
@@ -203,20 +203,20 @@ func (s *sharedRegistrations) Addresses(ctx context.Context, app string, maxAge 
 
 // dispatchMutants break rules about runs at executors elsewhere.
 func dispatchMutants() []Mutant {
-	dispatch := func(change func(ctx context.Context, s store.Store, d *store.Dispatch)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return &otherDispatch{Store: s, change: change} }
+	dispatch := func(change func(ctx context.Context, s store.Store, d *store.Dispatch)) func(whole) any {
+		return func(s whole) any { return &otherDispatch{st: s, change: change} }
 	}
-	changed := func(change func(given []store.Dispatch, runs []store.Run) []store.Run) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return &otherDispatch{Store: s, runs: change} }
+	changed := func(change func(given []store.Dispatch, runs []store.Run) []store.Run) func(whole) any {
+		return func(s whole) any { return &otherDispatch{st: s, runs: change} }
 	}
-	settle := func(change func(v *store.Verdict)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &broken{Store: s, verdict: func(_ context.Context, v store.Verdict) store.Verdict { change(&v); return v }}
+	settle := func(change func(v *store.Verdict)) func(whole) any {
+		return func(s whole) any {
+			return &broken{st: s, verdict: func(_ context.Context, v store.Verdict) store.Verdict { change(&v); return v }}
 		}
 	}
 	far := func(address string) bool { return strings.HasPrefix(address, "http://") }
-	readdress := func(change func(ctx context.Context, s store.Store, r *store.Readdress, run store.Run) (ok, decided bool)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return otherReaddress{s, change} }
+	readdress := func(change func(ctx context.Context, s store.Store, r *store.Readdress, run store.Run) (ok, decided bool)) func(whole) any {
+		return func(s whole) any { return otherReaddress{s, change} }
 	}
 	return []Mutant{
 		{"DispatchedIgnoresTheOwner", dispatch(func(ctx context.Context, s store.Store, d *store.Dispatch) {
@@ -241,9 +241,9 @@ func dispatchMutants() []Mutant {
 			}
 			return runs
 		}), []string{"HandOver/DispatchedMarksAStartedRun", "HandOver/DispatchedAnswersInOrderGiven"}},
-		{"DispatchedMarksTheFirstOnly", func(s store.Store) store.Store { return &otherDispatch{Store: s, first: true} },
+		{"DispatchedMarksTheFirstOnly", func(s whole) any { return &otherDispatch{st: s, first: true} },
 			[]string{"HandOver/DispatchedAnswersInOrderGiven", "Faults/Dispatched", "Faults/PartOfDispatched"}},
-		{"DispatchedMarksTwice", func(s store.Store) store.Store { return dispatchedTwice{s} },
+		{"DispatchedMarksTwice", func(s whole) any { return dispatchedTwice{s} },
 			[]string{"HandOver/DispatchedMarksOnce", "HandOver/DispatchedMismatchChangesNothing", "HandOver/DispatchedConcurrentlyMarksOnce"}},
 		{"AdoptingKeepsTheOwner", settle(func(v *store.Verdict) { v.NewOwner = v.Owner }), []string{"Settle/ToStartedAdoptsARemoteRun"}},
 		{"AdoptingKeepsTheToken", settle(func(v *store.Verdict) { v.NewToken = v.Token }), []string{"Settle/ToStartedAdoptsARemoteRun"}},
@@ -252,7 +252,7 @@ func dispatchMutants() []Mutant {
 				v.To, v.NewOwner = store.StateStarted, v.Owner
 			}
 		}), []string{"Settle/ToLostEndsARemoteRun"}},
-		{"StartedByAddresseeOnly", func(s store.Store) store.Store { return byAddressee{s} },
+		{"StartedByAddresseeOnly", func(s whole) any { return byAddressee{s} },
 			[]string{"HandOver/StartedByOwnerOrAddressee", "Settle/ToStartedAdoptsARemoteRun", "Settle/ToLostEndsARemoteRun"}},
 		{"ReaddressLeavesRemoteRuns", readdress(func(_ context.Context, _ store.Store, r *store.Readdress, run store.Run) (ok, decided bool) {
 			return false, far(run.Address) && far(r.Address)
@@ -268,15 +268,15 @@ func dispatchMutants() []Mutant {
 			}
 			return a
 		}), []string{"Start/BroadcastToRemoteTargets", "Start/BroadcastInsertsStartedSiblings"}},
-		{"WireResultsEndPlannedRuns", func(s store.Store) store.Store { return endsPlanned{s} }, []string{"Finish/WireResultsAreFencedByState"}},
-		{"WireResultsNeedAStartedRun", func(s store.Store) store.Store { return startedOnly{s} }, []string{"Finish/WireResultsAreFencedByState"}},
-		{"KillForgetsDispatchedRuns", func(s store.Store) store.Store { return spares{s} }, []string{"Run/KillMarksAStartedOrDispatchedRun"}},
+		{"WireResultsEndPlannedRuns", func(s whole) any { return endsPlanned{s} }, []string{"Finish/WireResultsAreFencedByState"}},
+		{"WireResultsNeedAStartedRun", func(s whole) any { return startedOnly{s} }, []string{"Finish/WireResultsAreFencedByState"}},
+		{"KillForgetsDispatchedRuns", func(s whole) any { return spares{s} }, []string{"Run/KillMarksAStartedOrDispatchedRun"}},
 	}
 }
 
 // otherDispatch changes what goes in and comes out of Dispatched.
 type otherDispatch struct {
-	store.Store
+	st     whole
 	change func(ctx context.Context, s store.Store, d *store.Dispatch)
 	runs   func(given []store.Dispatch, runs []store.Run) []store.Run
 	first  bool
@@ -289,10 +289,10 @@ func (o *otherDispatch) Dispatched(ctx context.Context, accepted []store.Dispatc
 	}
 	for i := range accepted {
 		if o.change != nil {
-			o.change(ctx, o.Store, &accepted[i])
+			o.change(ctx, o.st, &accepted[i])
 		}
 	}
-	runs, err := o.Store.Dispatched(ctx, accepted)
+	runs, err := o.st.Dispatched(ctx, accepted)
 	if o.runs != nil {
 		runs = o.runs(accepted, runs)
 	}
@@ -300,15 +300,15 @@ func (o *otherDispatch) Dispatched(ctx context.Context, accepted []store.Dispatc
 }
 
 // dispatchedTwice returns runs that were marked before.
-type dispatchedTwice struct{ store.Store }
+type dispatchedTwice struct{ st whole }
 
 func (d dispatchedTwice) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]store.Run, error) {
-	if _, err := d.Store.Dispatched(ctx, accepted); err != nil {
+	if _, err := d.st.Dispatched(ctx, accepted); err != nil {
 		return nil, err
 	}
 	var runs []store.Run
 	for _, a := range accepted {
-		if run, err := d.Run(ctx, a.RunID); err == nil && run.State == store.StateDispatched {
+		if run, err := d.st.Run(ctx, a.RunID); err == nil && run.State == store.StateDispatched {
 			runs = append(runs, run)
 		}
 	}
@@ -316,10 +316,10 @@ func (d dispatchedTwice) Dispatched(ctx context.Context, accepted []store.Dispat
 }
 
 // byAddressee does not find runs by their owner where that is not the addressee.
-type byAddressee struct{ store.Store }
+type byAddressee struct{ st whole }
 
 func (b byAddressee) StartedBy(ctx context.Context, shards []store.Shard, incarnations []string, after int64, limit int) ([]store.Run, error) {
-	runs, err := b.Store.StartedBy(ctx, shards, incarnations, after, limit)
+	runs, err := b.st.StartedBy(ctx, shards, incarnations, after, limit)
 	return slices.DeleteFunc(runs, func(r store.Run) bool {
 		inc, _ := store.LocalIncarnation(r.Address)
 		return !slices.Contains(incarnations, inc)
@@ -327,13 +327,13 @@ func (b byAddressee) StartedBy(ctx context.Context, shards []store.Shard, incarn
 }
 
 // endsPlanned takes a result over the wire for a kill, where the run is planned.
-type endsPlanned struct{ store.Store }
+type endsPlanned struct{ st whole }
 
 func (p endsPlanned) Finish(ctx context.Context, dst []store.Run, results []store.Result) ([]store.Run, error) {
-	runs, err := p.Store.Finish(ctx, nil, results)
+	runs, err := p.st.Finish(ctx, nil, results)
 	for _, r := range results {
-		if run, _ := p.Run(ctx, r.RunID); run.State == store.StatePlanned && run.ID != 0 && r.Token == 0 {
-			run, err = p.Kill(ctx, r.RunID, "ended")
+		if run, _ := p.st.Run(ctx, r.RunID); run.State == store.StatePlanned && run.ID != 0 && r.Token == 0 {
+			run, err = p.st.Kill(ctx, r.RunID, "ended")
 			runs = append(runs, run)
 		}
 	}
@@ -341,28 +341,27 @@ func (p endsPlanned) Finish(ctx context.Context, dst []store.Run, results []stor
 }
 
 // startedOnly has no result for a dispatched run.
-type startedOnly struct{ store.Store }
+type startedOnly struct{ st whole }
 
 func (o startedOnly) Finish(ctx context.Context, dst []store.Run, results []store.Result) ([]store.Run, error) {
-	return o.Store.Finish(ctx, dst, slices.DeleteFunc(slices.Clone(results), func(r store.Result) bool {
-		run, _ := o.Run(ctx, r.RunID)
+	return o.st.Finish(ctx, dst, slices.DeleteFunc(slices.Clone(results), func(r store.Result) bool {
+		run, _ := o.st.Run(ctx, r.RunID)
 		return run.State == store.StateDispatched
 	}))
 }
 
 // spares leaves dispatched runs alone.
-type spares struct{ store.Store }
+type spares struct{ st whole }
 
 func (p spares) Kill(ctx context.Context, id int64, reason string) (store.Run, error) {
-	if run, err := p.Run(ctx, id); err == nil && run.State == store.StateDispatched {
+	if run, err := p.st.Run(ctx, id); err == nil && run.State == store.StateDispatched {
 		return run, nil
 	}
-	return p.Store.Kill(ctx, id, reason)
+	return p.st.Kill(ctx, id, reason)
 }
 
 // servedMutant notes in another way how apps are served, or not at all.
 type servedMutant struct {
-	store.Store
 	note func(context.Context, []store.Served) error
 }
 
@@ -374,10 +373,10 @@ func (m servedMutant) NoteServed(ctx context.Context, apps []store.Served) error
 }
 
 // scansBehind leaves out what is due at From.
-type scansBehind struct{ store.Store }
+type scansBehind struct{ st whole }
 
 func (m scansBehind) Scan(ctx context.Context, dst store.ScanResult, q store.ScanQuery) (store.ScanResult, error) {
-	res, err := m.Store.Scan(ctx, dst, q)
+	res, err := m.st.Scan(ctx, dst, q)
 	if !q.From.IsZero() {
 		res.Jobs = slices.DeleteFunc(res.Jobs, func(j store.DueJob) bool { return !j.Next.After(q.From) })
 	}

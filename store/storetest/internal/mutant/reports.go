@@ -10,17 +10,17 @@ import (
 
 // reportMutants break reports.
 func reportMutants() []Mutant {
-	query := func(change func(*store.ReportQuery)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &bentReports{Store: s, ReportReader: s.(store.ReportReader), query: change}
+	query := func(change func(*store.ReportQuery)) func(whole) any {
+		return func(s whole) any {
+			return &bentReports{st: s, query: change}
 		}
 	}
-	found := func(change func(*store.ReportsFound)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &bentReports{Store: s, ReportReader: s.(store.ReportReader), found: change}
+	found := func(change func(*store.ReportsFound)) func(whole) any {
+		return func(s whole) any {
+			return &bentReports{st: s, found: change}
 		}
 	}
-	each := func(change func(*store.Report)) func(store.Store) store.Store {
+	each := func(change func(*store.Report)) func(whole) any {
 		return found(func(f *store.ReportsFound) {
 			for i := range f.Reports {
 				change(&f.Reports[i])
@@ -54,8 +54,7 @@ func reportMutants() []Mutant {
 
 // bentReports overrides answers of a store's reports.
 type bentReports struct {
-	store.Store
-	store.ReportReader
+	st    whole
 	query func(*store.ReportQuery)
 	found func(*store.ReportsFound)
 }
@@ -64,7 +63,7 @@ func (b *bentReports) Reports(ctx context.Context, q store.ReportQuery) (store.R
 	if b.query != nil {
 		b.query(&q)
 	}
-	found, err := b.ReportReader.Reports(ctx, q)
+	found, err := b.st.Reports(ctx, q)
 	if b.found != nil && err == nil {
 		b.found(&found)
 	}

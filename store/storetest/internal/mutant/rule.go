@@ -13,31 +13,31 @@ import (
 // ruleMutants break rules about jobs, kills and what a node finds.
 func ruleMutants() []Mutant {
 	return []Mutant{
-		{"RefusalsAreNoStarts", func(s store.Store) store.Store { return noRefusals{s} },
+		{"RefusalsAreNoStarts", func(s whole) any { return noRefusals{s} },
 			[]string{"Edit/ReplanGivesTheLatestRefusedInstant"}},
-		{"AnswersAreNotAppended", func(s store.Store) store.Store { return forgetsRoom{s} }, []string{"Known/AnswersInOrder", "Known/AnswersInOrderOfThePlans"}},
-		{"UsedMemoryShows", func(s store.Store) store.Store { return leavesUsed{s} }, []string{"Known/AnswersInOrder"}},
-		{"ManualJobsFinish", func(s store.Store) store.Store { return finishesAll{s} },
+		{"AnswersAreNotAppended", func(s whole) any { return forgetsRoom{s} }, []string{"Known/AnswersInOrder", "Known/AnswersInOrderOfThePlans"}},
+		{"UsedMemoryShows", func(s whole) any { return leavesUsed{s} }, []string{"Known/AnswersInOrder"}},
+		{"ManualJobsFinish", func(s whole) any { return finishesAll{s} },
 			[]string{"Arm/AManualJobIsNeverFinished", "Arm/SweepLeavesTheRest"}},
-		{"NobodySaysThatAJobStopped", func(s store.Store) store.Store { return saysStopped{s, func(*store.Run) bool { return false }} },
+		{"NobodySaysThatAJobStopped", func(s whole) any { return saysStopped{s, func(*store.Run) bool { return false }} },
 			[]string{"Arm/TheRunSaysThatItsEndStoppedTheJob", "Arm/OfRunsThatEndTogetherOneSaysIt"}},
-		{"EveryEndSaysThatTheJobStopped", func(s store.Store) store.Store {
+		{"EveryEndSaysThatTheJobStopped", func(s whole) any {
 			return saysStopped{s, func(r *store.Run) bool { return r.State.Ended() }}
 		}, []string{"Arm/TheRunSaysThatItsEndStoppedTheJob", "Arm/OfRunsThatEndTogetherOneSaysIt"}},
-		{"EachShardIsFree", func(s store.Store) store.Store { return seesShards{s, func(store.Shard) bool { return true }} },
+		{"EachShardIsFree", func(s whole) any { return seesShards{s, func(store.Shard) bool { return true }} },
 			[]string{"Shards/FreeUnlessALiveNodeHasIt"}},
-		{"OwnedShardsAreNeverFree", func(s store.Store) store.Store {
+		{"OwnedShardsAreNeverFree", func(s whole) any {
 			return seesShards{s, func(sh store.Shard) bool { return sh.Owner == "" }}
 		}, []string{"Shards/FreeUnlessALiveNodeHasIt"}},
-		{"RecordsAreWaitedFor", func(s store.Store) store.Store { return waitsForRecords{s} },
+		{"RecordsAreWaitedFor", func(s whole) any { return waitsForRecords{s} },
 			[]string{"Arm/ARecordRearmsAtOnce"}},
-		{"KillKeepsTheLastReason", func(s store.Store) store.Store { return &lastReason{Store: s, reasons: map[int64]string{}} },
+		{"KillKeepsTheLastReason", func(s whole) any { return &lastReason{st: s, reasons: map[int64]string{}} },
 			[]string{"Run/KillKeepsTheFirstReason"}},
-		{"KillKeepsAnEmptyReason", func(s store.Store) store.Store { return emptyReason{s} },
+		{"KillKeepsAnEmptyReason", func(s whole) any { return emptyReason{s} },
 			[]string{"Run/KillWithoutAReasonIsKilled"}},
-		{"ClaimMatchesAZeroDue", func(s store.Store) store.Store { return zeroDue{s} }, []string{"Claim/ZeroDueMatchesNoJob"}},
-		{"LastForgetsSpans", func(s store.Store) store.Store {
-			return &broken{Store: s, jobOut: func(j store.Job) store.Job {
+		{"ClaimMatchesAZeroDue", func(s whole) any { return zeroDue{s} }, []string{"Claim/ZeroDueMatchesNoJob"}},
+		{"LastForgetsSpans", func(s whole) any {
+			return &broken{st: s, jobOut: func(j store.Job) store.Job {
 				runs, _ := s.Runs(context.Background(), store.RunFilter{JobID: j.ID})
 				for _, r := range runs {
 					if r.Last.Equal(j.Last) {
@@ -47,9 +47,9 @@ func ruleMutants() []Mutant {
 				return j
 			}}
 		}, []string{"Claim/LastIsTheLatestInstantOfTheRuns"}},
-		{"LastNeverGoesBack", func(s store.Store) store.Store {
+		{"LastNeverGoesBack", func(s whole) any {
 			last := map[int64]time.Time{}
-			return &broken{Store: s, jobOut: func(j store.Job) store.Job {
+			return &broken{st: s, jobOut: func(j store.Job) store.Job {
 				if j.Last.Before(last[j.ID]) {
 					j.Last = last[j.ID]
 				}
@@ -66,13 +66,13 @@ func ruleMutants() []Mutant {
 			in.Runs = slices.DeleteFunc(in.Runs, func(r store.Run) bool { return r.KillReason != "" })
 			return in
 		}), []string{"Inbox/HoldsUntakenRunsThatAreToBeKilled", "Inbox/HoldsKillsOfTakenUnendedRuns"}},
-		{"TakeHidesWhatItEnded", func(s store.Store) store.Store { return hidesEnded{s} }, []string{"Inbox/TakeEndsAKilledRun"}},
-		{"BeatsForgetFailing", func(s store.Store) store.Store { return forgetsFailing{s} }, []string{"Node/FailingIsAsItWasSaidLast"}},
-		{"FailingOutlivesTheNode", func(s store.Store) store.Store { return &failsForEver{Store: s} }, []string{"Node/AnAddedNodeDoesNotFail"}},
-		{"BeatMakesANodeYoung", func(s store.Store) store.Store { return young{s} }, []string{"Node/ABuriedNodeSupersedesNobody"}},
-		{"NamesAreThoseOfTheFirstReading", func(s store.Store) store.Store {
+		{"TakeHidesWhatItEnded", func(s whole) any { return hidesEnded{s} }, []string{"Inbox/TakeEndsAKilledRun"}},
+		{"BeatsForgetFailing", func(s whole) any { return forgetsFailing{s} }, []string{"Node/FailingIsAsItWasSaidLast"}},
+		{"FailingOutlivesTheNode", func(s whole) any { return &failsForEver{st: s} }, []string{"Node/AnAddedNodeDoesNotFail"}},
+		{"BeatMakesANodeYoung", func(s whole) any { return young{s} }, []string{"Node/ABuriedNodeSupersedesNobody"}},
+		{"NamesAreThoseOfTheFirstReading", func(s whole) any {
 			names := map[int64]store.Run{}
-			return &broken{Store: s, runs: func(list []store.Run) {
+			return &broken{st: s, runs: func(list []store.Run) {
 				for i, r := range list {
 					if _, known := names[r.ID]; !known {
 						names[r.ID] = r
@@ -81,16 +81,16 @@ func ruleMutants() []Mutant {
 				}
 			}}
 		}, []string{"Run/RunsHaveTheNamesOfTheirJobs"}},
-		{"ScanForgetsPlannedRuns", func(s store.Store) store.Store { return &scansOnce{Store: s, seen: map[int64]bool{}} },
+		{"ScanForgetsPlannedRuns", func(s whole) any { return &scansOnce{st: s, seen: map[int64]bool{}} },
 			[]string{"Scan/RunsReturnedStayPlanned"}},
 	}
 }
 
 // noRefusals tells Edit.Next of runs that were started only.
-type noRefusals struct{ store.Store }
+type noRefusals struct{ st whole }
 
 func (n noRefusals) EditJob(ctx context.Context, id int64, e store.Edit) (store.Job, error) {
-	runs, _ := n.Runs(ctx, store.RunFilter{JobID: id})
+	runs, _ := n.st.Runs(ctx, store.RunFilter{JobID: id})
 	var latest time.Time
 	for _, r := range runs {
 		if r.Type.ScheduleBorn() && !r.Started.IsZero() && r.Scheduled.After(latest) {
@@ -100,17 +100,17 @@ func (n noRefusals) EditJob(ctx context.Context, id int64, e store.Edit) (store.
 	if next := e.Next; next != nil {
 		e.Next = func(j store.Job, _, now time.Time) (time.Time, error) { return next(j, latest, now) }
 	}
-	return n.Store.EditJob(ctx, id, e)
+	return n.st.EditJob(ctx, id, e)
 }
 
 // finishesAll sweeps away every job without a next instant.
-type finishesAll struct{ store.Store }
+type finishesAll struct{ st whole }
 
 func (f finishesAll) Sweep(ctx context.Context, shards []store.Shard) error {
-	jobs, err := f.Jobs(ctx, store.JobFilter{Stopped: new(false)})
+	jobs, err := f.st.Jobs(ctx, store.JobFilter{Stopped: new(false)})
 	for _, j := range jobs {
 		if j.Next.IsZero() && j.Schedule.IsManual() {
-			_, err = f.EditJob(ctx, j.ID, store.Edit{Verb: "stop", Change: func(j *store.Job) (bool, error) {
+			_, err = f.st.EditJob(ctx, j.ID, store.Edit{Verb: "stop", Change: func(j *store.Job) (bool, error) {
 				j.Stopped, j.StopReason = true, store.StopFinished
 				return false, nil
 			}})
@@ -120,7 +120,7 @@ func (f finishesAll) Sweep(ctx context.Context, shards []store.Shard) error {
 }
 
 // waitsForRecords leaves a job that claimed a record without a next instant.
-type waitsForRecords struct{ store.Store }
+type waitsForRecords struct{ st whole }
 
 func (w waitsForRecords) Claim(ctx context.Context, dst []store.Run, plans []store.Plan) ([]store.Run, error) {
 	for i := range plans {
@@ -128,12 +128,12 @@ func (w waitsForRecords) Claim(ctx context.Context, dst []store.Run, plans []sto
 			p.Wait = false
 		}
 	}
-	return w.Store.Claim(ctx, dst, plans)
+	return w.st.Claim(ctx, dst, plans)
 }
 
 // lastReason gives every unended run the reason of the last kill.
 type lastReason struct {
-	store.Store
+	st      whole
 	mu      sync.Mutex
 	reasons map[int64]string
 }
@@ -142,12 +142,12 @@ func (l *lastReason) Kill(ctx context.Context, id int64, reason string) (store.R
 	l.mu.Lock()
 	l.reasons[id] = reason
 	l.mu.Unlock()
-	run, err := l.Store.Kill(ctx, id, reason)
+	run, err := l.st.Kill(ctx, id, reason)
 	return l.changed(run), err
 }
 
 func (l *lastReason) Run(ctx context.Context, id int64) (store.Run, error) {
-	run, err := l.Store.Run(ctx, id)
+	run, err := l.st.Run(ctx, id)
 	return l.changed(run), err
 }
 
@@ -160,23 +160,23 @@ func (l *lastReason) changed(run store.Run) store.Run {
 	return run
 }
 
-type emptyReason struct{ store.Store }
+type emptyReason struct{ st whole }
 
 func (x emptyReason) Kill(ctx context.Context, id int64, reason string) (store.Run, error) {
 	if reason == "" {
 		reason = " "
 	}
-	return x.Store.Kill(ctx, id, reason)
+	return x.st.Kill(ctx, id, reason)
 }
 
 // zeroDue inserts runs for jobs that have no next instant.
-type zeroDue struct{ store.Store }
+type zeroDue struct{ st whole }
 
 func (z zeroDue) Claim(ctx context.Context, dst []store.Run, plans []store.Plan) ([]store.Run, error) {
-	runs, err := z.Store.Claim(ctx, nil, plans)
+	runs, err := z.st.Claim(ctx, nil, plans)
 	for _, p := range plans {
 		if p.Due.IsZero() {
-			run, err := z.AddRun(ctx, p.JobID, store.Trigger{})
+			run, err := z.st.AddRun(ctx, p.JobID, store.Trigger{})
 			return append(runs, run), err
 		}
 	}
@@ -184,17 +184,17 @@ func (z zeroDue) Claim(ctx context.Context, dst []store.Run, plans []store.Plan)
 }
 
 // inbox changes what Inbox returns.
-func inbox(change func(store.Inbox) store.Inbox) func(store.Store) store.Store {
-	return func(s store.Store) store.Store { return otherInbox{s, change} }
+func inbox(change func(store.Inbox) store.Inbox) func(whole) any {
+	return func(s whole) any { return otherInbox{s, change} }
 }
 
 type otherInbox struct {
-	store.Store
+	st     whole
 	change func(store.Inbox) store.Inbox
 }
 
 func (o otherInbox) Inbox(ctx context.Context, incarnation string, after int64, limit int) (store.Inbox, error) {
-	in, err := o.Store.Inbox(ctx, incarnation, after, limit)
+	in, err := o.st.Inbox(ctx, incarnation, after, limit)
 	return o.change(in), err
 }
 
@@ -207,22 +207,22 @@ func toKill(runs []store.Run) (found []store.Run) {
 	return found
 }
 
-type hidesEnded struct{ store.Store }
+type hidesEnded struct{ st whole }
 
 func (h hidesEnded) Take(ctx context.Context, incarnation string, ids []int64) ([]store.Run, error) {
-	runs, err := h.Store.Take(ctx, incarnation, ids)
+	runs, err := h.st.Take(ctx, incarnation, ids)
 	return slices.DeleteFunc(runs, func(r store.Run) bool { return r.State.Ended() }), err
 }
 
 // young joins a node that beats and is not there.
-type young struct{ store.Store }
+type young struct{ st whole }
 
 func (y young) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (store.View, error) {
-	v, err := y.Store.Beat(ctx, "observer", nil)
+	v, err := y.st.Beat(ctx, "observer", nil)
 	if err != nil || incarnation == "observer" || hasNode(v, incarnation) {
-		return y.Store.Beat(ctx, incarnation, attached)
+		return y.st.Beat(ctx, incarnation, attached)
 	}
-	return y.Join(ctx, store.Node{ID: incarnation, Incarnation: incarnation, Attached: attached})
+	return y.st.Join(ctx, store.Node{ID: incarnation, Incarnation: incarnation, Attached: attached})
 }
 
 func hasNode(v store.View, incarnation string) bool {
@@ -231,13 +231,13 @@ func hasNode(v store.View, incarnation string) bool {
 
 // scansOnce takes what a Scan has returned for loaded, also in Planned.
 type scansOnce struct {
-	store.Store
+	st   whole
 	mu   sync.Mutex
 	seen map[int64]bool
 }
 
 func (o *scansOnce) Scan(ctx context.Context, dst store.ScanResult, q store.ScanQuery) (store.ScanResult, error) {
-	res, err := o.Store.Scan(ctx, dst, q)
+	res, err := o.st.Scan(ctx, dst, q)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, r := range res.Runs {
@@ -247,37 +247,37 @@ func (o *scansOnce) Scan(ctx context.Context, dst store.ScanResult, q store.Scan
 }
 
 func (o *scansOnce) Planned(ctx context.Context, dst []store.Run, q store.PlannedQuery) ([]store.Run, error) {
-	runs, err := o.Store.Planned(ctx, nil, q)
+	runs, err := o.st.Planned(ctx, nil, q)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.DeleteFunc(runs, func(r store.Run) bool { return o.seen[r.ID] }), err
 }
 
 // forgetsFailing takes the beat of a node for a sign that nothing fails there.
-type forgetsFailing struct{ store.Store }
+type forgetsFailing struct{ st whole }
 
 func (f forgetsFailing) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (store.View, error) {
 	if incarnation != "observer" {
-		if err := f.SetFailing(ctx, incarnation, false); err != nil {
+		if err := f.st.SetFailing(ctx, incarnation, false); err != nil {
 			return store.View{}, err
 		}
 	}
-	return f.Store.Beat(ctx, incarnation, attached)
+	return f.st.Beat(ctx, incarnation, attached)
 }
 
 // failsForEver remembers who has failed, whatever became of the node.
 type failsForEver struct {
-	store.Store
+	st      whole
 	failing atomic.Value // an incarnation
 }
 
 func (f *failsForEver) SetFailing(ctx context.Context, incarnation string, failing bool) error {
 	f.failing.Store(incarnation)
-	return f.Store.SetFailing(ctx, incarnation, failing)
+	return f.st.SetFailing(ctx, incarnation, failing)
 }
 
 func (f *failsForEver) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (store.View, error) {
-	v, err := f.Store.Beat(ctx, incarnation, attached)
+	v, err := f.st.Beat(ctx, incarnation, attached)
 	for i := range v.Nodes {
 		v.Nodes[i].Failing = v.Nodes[i].Failing || v.Nodes[i].Incarnation == f.failing.Load()
 	}
@@ -286,12 +286,12 @@ func (f *failsForEver) Beat(ctx context.Context, incarnation string, attached []
 
 // seesShards says by a rule of its own which shards are free.
 type seesShards struct {
-	store.Store
+	st   whole
 	free func(store.Shard) bool
 }
 
 func (s seesShards) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (store.View, error) {
-	v, err := s.Store.Beat(ctx, incarnation, attached)
+	v, err := s.st.Beat(ctx, incarnation, attached)
 	for i := range v.Shards {
 		v.Shards[i].Free = s.free(v.Shards[i])
 	}
@@ -300,12 +300,12 @@ func (s seesShards) Beat(ctx context.Context, incarnation string, attached []sto
 
 // saysStopped says by a rule of its own which ends have stopped the job.
 type saysStopped struct {
-	store.Store
+	st   whole
 	rule func(*store.Run) bool
 }
 
 func (s saysStopped) Finish(ctx context.Context, dst []store.Run, results []store.Result) ([]store.Run, error) {
-	runs, err := s.Store.Finish(ctx, nil, results)
+	runs, err := s.st.Finish(ctx, nil, results)
 	for i := range runs {
 		runs[i].StoppedJob = s.rule(&runs[i])
 	}
@@ -313,21 +313,21 @@ func (s saysStopped) Finish(ctx context.Context, dst []store.Run, results []stor
 }
 
 // forgetsRoom answers in memory of its own.
-type forgetsRoom struct{ store.Store }
+type forgetsRoom struct{ st whole }
 
 func (f forgetsRoom) Start(ctx context.Context, _ []store.Started, starts []store.Start) ([]store.Started, error) {
-	return f.Store.Start(ctx, nil, starts)
+	return f.st.Start(ctx, nil, starts)
 }
 
 func (f forgetsRoom) Claim(ctx context.Context, _ []store.Run, plans []store.Plan) ([]store.Run, error) {
-	return f.Store.Claim(ctx, nil, plans)
+	return f.st.Claim(ctx, nil, plans)
 }
 
 // leavesUsed says how a start went, and leaves what the memory held before where it has no run to say.
-type leavesUsed struct{ store.Store }
+type leavesUsed struct{ st whole }
 
 func (l leavesUsed) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
-	answers, err := l.Store.Start(ctx, nil, starts)
+	answers, err := l.st.Start(ctx, nil, starts)
 	for _, a := range answers {
 		if a.Run.ID == 0 && len(dst) < cap(dst) {
 			used := dst[:len(dst)+1][len(dst)].Run

@@ -9,12 +9,12 @@ import (
 
 // troubleMutants break what is noted of troubles.
 func troubleMutants() []Mutant {
-	bent := func(change func(n *store.TroubleNotes), answer func(mine []bool)) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
-			return &bentNotes{s, s.(store.TroubleNoter), change, answer}
+	bent := func(change func(n *store.TroubleNotes), answer func(mine []bool)) func(whole) any {
+		return func(s whole) any {
+			return &bentNotes{s, change, answer}
 		}
 	}
-	notes := func(change func(n *store.TroubleNotes)) func(store.Store) store.Store { return bent(change, nil) }
+	notes := func(change func(n *store.TroubleNotes)) func(whole) any { return bent(change, nil) }
 	return []Mutant{
 		{"EveryNoteStands", bent(nil, func(mine []bool) {
 			for i := range mine {
@@ -35,16 +35,15 @@ func troubleMutants() []Mutant {
 				n.List[i].Address = ""
 			}
 		}), []string{"Troubles/ANoteIsAnAlarm"}},
-		{"LaterRulesHearNothing", func(s store.Store) store.Store {
-			return &onceNoted{s, s.(store.TroubleNoter), map[string]bool{}}
+		{"LaterRulesHearNothing", func(s whole) any {
+			return &onceNoted{s, map[string]bool{}}
 		}, []string{"Troubles/ARuleThatCameLaterIsTold"}},
 	}
 }
 
 // onceNoted leaves out what a node notes again.
 type onceNoted struct {
-	store.Store
-	noter store.TroubleNoter
+	st    whole
 	lasts map[string]bool
 }
 
@@ -56,13 +55,12 @@ func (o *onceNoted) NoteTroubles(ctx context.Context, n store.TroubleNotes) ([]b
 			return []bool{true}, nil
 		}
 	}
-	return o.noter.NoteTroubles(ctx, n)
+	return o.st.NoteTroubles(ctx, n)
 }
 
 // bentNotes changes notes on their way in, and the answers.
 type bentNotes struct {
-	store.Store
-	noter  store.TroubleNoter
+	st     whole
 	change func(*store.TroubleNotes)
 	answer func([]bool)
 }
@@ -71,7 +69,7 @@ func (b *bentNotes) NoteTroubles(ctx context.Context, n store.TroubleNotes) ([]b
 	if b.change != nil {
 		b.change(&n)
 	}
-	mine, err := b.noter.NoteTroubles(ctx, n)
+	mine, err := b.st.NoteTroubles(ctx, n)
 	if b.answer != nil {
 		b.answer(mine)
 	}

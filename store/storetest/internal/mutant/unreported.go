@@ -9,10 +9,10 @@ import (
 
 // unreportedMutants break rules about the runs that remote executors have accepted.
 func unreportedMutants() []Mutant {
-	list := func(change func(ctx context.Context, s store.Store, q *dispatchedQuery) func([]store.Run) []store.Run) func(store.Store) store.Store {
-		return func(s store.Store) store.Store { return otherDispatched{s, change} }
+	list := func(change func(ctx context.Context, s store.Store, q *dispatchedQuery) func([]store.Run) []store.Run) func(whole) any {
+		return func(s whole) any { return otherDispatched{s, change} }
 	}
-	out := func(change func(q dispatchedQuery, runs []store.Run) []store.Run) func(store.Store) store.Store {
+	out := func(change func(q dispatchedQuery, runs []store.Run) []store.Run) func(whole) any {
 		return list(func(_ context.Context, _ store.Store, q *dispatchedQuery) func([]store.Run) []store.Run {
 			asked := *q
 			return func(runs []store.Run) []store.Run { return change(asked, runs) }
@@ -76,14 +76,14 @@ type dispatchedQuery struct {
 
 // otherDispatched changes what goes into DispatchedRuns, and what comes out.
 type otherDispatched struct {
-	store.Store
+	st     whole
 	change func(ctx context.Context, s store.Store, q *dispatchedQuery) (out func([]store.Run) []store.Run)
 }
 
 func (o otherDispatched) DispatchedRuns(ctx context.Context, shards []store.Shard, after int64, limit int) ([]store.Run, error) {
 	q := dispatchedQuery{shards, after, limit}
-	out := o.change(ctx, o.Store, &q)
-	runs, err := o.Store.DispatchedRuns(ctx, q.shards, q.after, q.limit)
+	out := o.change(ctx, o.st, &q)
+	runs, err := o.st.DispatchedRuns(ctx, q.shards, q.after, q.limit)
 	if out != nil {
 		runs = out(runs)
 	}

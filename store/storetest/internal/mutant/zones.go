@@ -9,10 +9,10 @@ import (
 
 // zoneMutants break what is kept of zones that nodes have no data of.
 func zoneMutants() []Mutant {
-	bent := func(b bentZones) func(store.Store) store.Store {
-		return func(s store.Store) store.Store {
+	bent := func(b bentZones) func(whole) any {
+		return func(s whole) any {
 			b := b
-			b.Store, b.ZoneNoter, b.noted = s, s.(store.ZoneNoter), map[string][]string{}
+			b.st, b.noted = s, map[string][]string{}
 			return &b
 		}
 	}
@@ -25,8 +25,7 @@ func zoneMutants() []Mutant {
 
 // bentZones is a store that keeps other zones than it was told. A case has one goroutine.
 type bentZones struct {
-	store.Store
-	store.ZoneNoter
+	st                    whole
 	adds, forgets, brings bool
 	noted                 map[string][]string
 }
@@ -36,22 +35,22 @@ func (b *bentZones) NoteUnknownZones(ctx context.Context, incarnation string, zo
 		zones = slices.Concat(b.noted[incarnation], zones)
 	}
 	b.noted[incarnation] = zones
-	return b.ZoneNoter.NoteUnknownZones(ctx, incarnation, zones)
+	return b.st.NoteUnknownZones(ctx, incarnation, zones)
 }
 
 func (b *bentZones) Beat(ctx context.Context, incarnation string, attached []store.Attachment) (store.View, error) {
 	if b.forgets {
-		if err := b.ZoneNoter.NoteUnknownZones(ctx, incarnation, nil); err != nil {
+		if err := b.st.NoteUnknownZones(ctx, incarnation, nil); err != nil {
 			return store.View{}, err
 		}
 	}
-	return b.Store.Beat(ctx, incarnation, attached)
+	return b.st.Beat(ctx, incarnation, attached)
 }
 
 func (b *bentZones) Join(ctx context.Context, n store.Node) (store.View, error) {
-	v, err := b.Store.Join(ctx, n)
+	v, err := b.st.Join(ctx, n)
 	if err == nil && b.brings {
-		err = b.ZoneNoter.NoteUnknownZones(ctx, n.Incarnation, n.UnknownZones)
+		err = b.st.NoteUnknownZones(ctx, n.Incarnation, n.UnknownZones)
 	}
 	return v, err
 }
