@@ -389,6 +389,59 @@ func TestJoinStandsForItsWindow(t *testing.T) {
 	})
 }
 
+// A run of a job behind others that somebody has asked for is told the window that it is about: that of
+// now, or of the past instant that it was asked for, in the zone of its windows; its retry is, and one
+// that repeats it. So is a run that the job's own schedule has made.
+func TestTriggerKnowsItsWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &taskBook{err: errors.New("no")}
+		ok := func(context.Context, *xxljob.Task) error { return nil }
+		s := xxljobtest.NewWith(t, xxljobtest.Options{Handlers: map[string]xxljob.Handler{"ok": ok, "report": b.handle}},
+			xxljob.Job{Key: "a", Name: "a", Handler: "ok", Schedule: xxljob.Crontab("0 22 * * *")},
+			xxljob.Job{Key: "report", Name: "report", Handler: "report", AfterKeys: []string{"test/a"}, AfterZone: "Asia/Shanghai", Retries: 1},
+			xxljob.Job{Key: "nightly", Name: "nightly", Handler: "report", AfterKeys: []string{"test/a"}, AfterZone: "Asia/Shanghai", Schedule: xxljob.Crontab("30 3 * * *")})
+		shanghai, err := time.LoadLocation("Asia/Shanghai")
+		stage.Must(t, err)
+		require := func(what string, k xxljob.Task, day time.Time) {
+			t.Helper()
+			if k.Window == nil || !k.Window.Start.Equal(day) || !k.Window.End.Equal(day.AddDate(0, 0, 1)) || k.Window.Start.Location().String() != "Asia/Shanghai" {
+				t.Errorf("%s is told the window %v, want that of %v", what, k.Window, day)
+			}
+		}
+		time.Sleep(4 * time.Hour)
+		require("a run of its schedule", b.last(t), time.Date(2000, 1, 1, 0, 0, 0, 0, shanghai))
+		time.Sleep(14 * time.Hour) // it is the second of January there
+		for _, tt := range []struct {
+			what string
+			at   time.Time
+			day  time.Time
+		}{
+			{"by hand", time.Time{}, time.Date(2000, 1, 2, 0, 0, 0, 0, shanghai)},
+			{"for a past day", time.Date(1999, 12, 30, 20, 0, 0, 0, time.UTC), time.Date(1999, 12, 31, 0, 0, 0, 0, shanghai)},
+		} {
+			ids, err := s.TriggerJob(t.Context(), "", "report", xxljob.Trigger{At: tt.at})
+			stage.Must(t, err)
+			s.WaitRun(ids[0])
+			first := b.last(t)
+			require(tt.what, first, tt.day)
+			if !first.BusinessTime.Equal(first.ScheduledAt) || !tt.at.IsZero() && !first.BusinessTime.Equal(tt.at) {
+				t.Errorf("%s is about %v, and stands for %v", tt.what, first.BusinessTime, first.ScheduledAt)
+			}
+			time.Sleep(time.Minute)
+			retry := b.last(t)
+			if retry.Attempt != 1 || retry.TriggerID != first.RunID {
+				t.Errorf("told %+v as the retry", retry)
+			}
+			require("the retry of one "+tt.what, retry, tt.day)
+			time.Sleep(24 * time.Hour)
+			k, _ := b.again(t, s, first.RunID)
+			require("one again that was "+tt.what, k, tt.day)
+			time.Sleep(time.Minute)
+			require("its retry", b.last(t), tt.day)
+		}
+	})
+}
+
 // A trigger for a past instant starts now, and stands for that instant, in the zone of the job as its
 // clocks showed it then.
 func TestTriggerForAPastInstant(t *testing.T) {

@@ -78,6 +78,53 @@ func TestRemotePastInstant(t *testing.T) {
 	})
 }
 
+// TestRemoteWindow: an executor elsewhere is told the window of a job behind others, be the run one that
+// somebody has asked for, its retry, or one again.
+func TestRemoteWindow(t *testing.T) {
+	for _, ours := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &peer{}
+			e := newElsewhere(t, nil, xxljob.Config{}, map[string]*peer{at1: p})
+			if ours {
+				e.registerOurs("far", at1, "b-1")
+			} else {
+				e.register("far", at1)
+			}
+			before, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: "a", Key: "a", Handler: "demo"})
+			stage.Must(t, err)
+			job, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: "j", Key: "k", Handler: "demo", After: []int64{before.ID}, Retries: 1})
+			stage.Must(t, err)
+			today := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+			past := time.Date(1999, 7, 1, 16, 0, 0, 0, time.UTC)
+			for at, day := range map[time.Time]time.Time{{}: today, past: past.Truncate(24 * time.Hour)} {
+				already := len(p.sent())
+				id, err := e.TriggerOne(t.Context(), job.ID, xxljob.Trigger{At: at})
+				stage.Must(t, err)
+				synctest.Wait()
+				e.report(id, 500, "no")
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				for _, retry := range p.sent()[already+1:] {
+					e.report(retry.LogID, 200, "done")
+				}
+				again, err := e.Again(t.Context(), id)
+				stage.Must(t, err)
+				synctest.Wait()
+				e.report(again, 200, "done")
+				sent := p.sent()[already:]
+				if len(sent) != 3 {
+					t.Fatalf("sent %+v", sent)
+				}
+				for i, r := range sent {
+					if r.WindowStart != day.UnixMilli() || r.WindowEnd != day.AddDate(0, 0, 1).UnixMilli() {
+						t.Errorf("call %d for %v: the window from %v to %v, want that of %v", i, at, time.UnixMilli(r.WindowStart).UTC(), time.UnixMilli(r.WindowEnd).UTC(), day)
+					}
+				}
+			}
+		})
+	}
+}
+
 // TestRemoteInstants: an executor elsewhere of ours is told the instants that a run makes up for and
 // the one before them; one of others is not.
 func TestRemoteInstants(t *testing.T) {

@@ -51,8 +51,8 @@ type Task struct {
 
 	// BusinessTime is the time that the run is about, in the same zone: ScheduledAt, but for a
 	// run that the success of others has led to that of the first of these. Window is the window
-	// in which a job runs behind others (xxljob.Job.AfterWindow), in the same zone; nil for other
-	// jobs.
+	// in which a job runs behind others (xxljob.Job.AfterWindow), in the same zone: of a run that
+	// somebody has asked for, the one in which its BusinessTime lies. It is nil for other jobs.
 	BusinessTime time.Time
 	Window       *Window
 	// First and Last are the ends of the instants that a run makes up for which were missed, in

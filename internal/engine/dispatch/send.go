@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/blockrule"
+	"github.com/xxljob/xxljob/internal/compact"
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/queue"
 	"github.com/xxljob/xxljob/internal/engine/registry"
@@ -335,10 +336,13 @@ func (s *sender) requestOf(f *queue.Flight) wire.TriggerRequest {
 		req.ExecutorHandler, req.ExecutorParams, req.ExecutorBlockStrategy, req.JobVersion = r.Handler, r.Param, r.Block, r.JobVersion
 		req.Attempt = r.Attempt
 		req.Traceparent, req.Tracestate, _ = strings.Cut(r.Trace, " ")
-		tellTimes(&req, r, f.Job)
+		tellTimes(&req, r)
 		if !f.Remote || f.Run.BootID != "" {
 			req.Instants = instantsOf(r, f.Job)
 		}
+	}
+	if len(f.Job.After) > 0 || len(f.Job.AfterKeys) > 0 {
+		tellWindow(&req, p, f.Job)
 	}
 	if f.Remote && f.Run.BootID != "" { // one of ours; those of this process ask
 		if at := previousOf(f); !at.IsZero() {
@@ -357,7 +361,7 @@ func (s *sender) requestOf(f *queue.Flight) wire.TriggerRequest {
 
 // tellTimes tells the handler what only some runs have: whom they follow, and other times than
 // their own.
-func tellTimes(req *wire.TriggerRequest, r *store.Run, job *store.Job) {
+func tellTimes(req *wire.TriggerRequest, r *store.Run) {
 	if r.TriggerID != r.ID {
 		req.TriggerID = r.TriggerID
 	}
@@ -365,14 +369,20 @@ func tellTimes(req *wire.TriggerRequest, r *store.Run, job *store.Job) {
 	if r.Count > 0 {
 		req.FirstAt, req.LastAt, req.Count = r.First.UnixMilli(), r.Last.UnixMilli(), r.Count
 	}
-	if r.Business.IsZero() {
-		return
+	if !r.Business.IsZero() {
+		req.BusinessTime = r.Business.UnixMilli()
 	}
-	req.BusinessTime = r.Business.UnixMilli()
-	if len(job.After) > 0 || len(job.AfterKeys) > 0 {
-		from := job.Window(r.Business)
-		req.WindowStart, req.WindowEnd = from.UnixMilli(), job.WindowEnd(from).UnixMilli()
+}
+
+// tellWindow tells the handler of a job that runs behind others the window that its run is about: also
+// where somebody has asked for the run, or a schedule has made it.
+func tellWindow(req *wire.TriggerRequest, p *compact.Planned, job *store.Job) {
+	business := p.Scheduled()
+	if p.Rest != nil {
+		business = p.Rest.BusinessTime()
 	}
+	from := job.Window(business)
+	req.WindowStart, req.WindowEnd = from.UnixMilli(), job.WindowEnd(from).UnixMilli()
 }
 
 // tellZone tells the handler in which zone its times are: in that of the job's schedule, or of its
