@@ -299,8 +299,12 @@ func (s *Serving) look(ctx context.Context, app string) (served bool, err error)
 	return false, s.Gone(ctx, app)
 }
 
-// lookedBack is how long an app of this node must have had nobody for that to be told.
-const lookedBack = time.Minute
+const (
+	// lookedBack is how long an app of this node must have had nobody for that to be told.
+	lookedBack = time.Minute
+	// lookedBackRuns is up to how many of its runs are counted: the node joins after that.
+	lookedBackRuns = 20 * loop.StoreBatch
+)
 
 // LookBack tells of apps of this node that have had no executor until now while something of them was
 // due: other services that share the store have seen that, and rules of the app's own were not there.
@@ -309,7 +313,7 @@ func (s *Serving) LookBack(ctx context.Context) {
 	if s.back.Load() {
 		return
 	}
-	past, err := loop.Call(ctx, s.absences)
+	past, err := s.absences(ctx)
 	if err != nil {
 		s.Logger.Warn("xxljob: could not find out for how long the apps of this node have had no executor", "error", err)
 	}
@@ -329,11 +333,11 @@ func (s *Serving) absences(ctx context.Context) (all []store.Trouble, err error)
 	if len(apps) == 0 {
 		return nil, nil
 	}
-	rows, err := s.Store.Served(ctx, apps)
+	rows, err := loop.Call(ctx, func(ctx context.Context) ([]store.Served, error) { return s.Store.Served(ctx, apps) })
 	if err != nil || !slices.ContainsFunc(rows, func(row store.Served) bool { return !row.Gone.IsZero() }) {
 		return nil, err
 	}
-	now, err := s.Now(ctx)
+	now, err := loop.Call(ctx, s.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -341,25 +345,73 @@ func (s *Serving) absences(ctx context.Context) (all []store.Trouble, err error)
 		if row.Gone.IsZero() || now.Sub(row.Gone) < lookedBack {
 			continue
 		}
-		runs, err := s.Store.Runs(ctx, store.RunFilter{App: row.App, States: []store.State{store.StatePlanned}, To: now, Limit: loop.StoreBatch})
+		runs, err := s.waitingRuns(ctx, row.App, now)
 		if err != nil {
 			return all, err
 		}
-		jobs, err := s.Store.Jobs(ctx, store.JobFilter{App: row.App, Stopped: new(false), Limit: loop.StoreBatch})
+		jobs, err := s.overdueJobs(ctx, row.App, now)
 		if err != nil {
 			return all, err
 		}
-		jobs = slices.DeleteFunc(jobs, func(j store.Job) bool { return j.Next.IsZero() || !j.Next.Before(now) })
-		if len(jobs)+len(runs) == 0 {
+		if jobs+runs == 0 {
 			continue
 		}
 		all = append(all, store.Trouble{
-			App: row.App, Since: row.Gone, Late: len(jobs) + len(runs),
-			Seen:   store.Seen{What: store.SeenNobodyBefore, Jobs: len(jobs), Runs: len(runs)},
+			App: row.App, Since: row.Gone, Late: jobs + runs,
+			Seen:   store.Seen{What: store.SeenNobodyBefore, Jobs: jobs, Runs: runs},
 			Remedy: "see why its processes were away; what has waited goes on, as Job.Misfire says",
 		})
 	}
 	return all, nil
+}
+
+// overdueJobs counts the jobs of an app of which something was due before now and not planned. Where the
+// store lists jobs by when they are due, no others are read.
+func (s *Serving) overdueJobs(ctx context.Context, app string, now time.Time) (n int, err error) {
+	reader, ordered := core.Given(s.Store).(store.JobReader)
+	search := store.JobSearch{Apps: []string{app}, Stopped: new(false), Order: store.ByNext, Limit: loop.StoreBatch}
+	filter := store.JobFilter{App: app, Stopped: new(false), Limit: loop.StoreBatch}
+	for {
+		page, err := loop.Call(ctx, func(ctx context.Context) (page []store.Job, err error) {
+			if !ordered {
+				return s.Store.Jobs(ctx, filter)
+			}
+			timed := core.Metered(s.Store, "SearchJobs")
+			defer timed.End(&err)
+			return reader.SearchJobs(ctx, search)
+		})
+		if err != nil {
+			return n, err
+		}
+		for i := range page {
+			if next := page[i].Next; !next.IsZero() && next.Before(now) {
+				n++
+			} else if ordered {
+				return n, nil
+			}
+		}
+		if len(page) < loop.StoreBatch {
+			return n, nil
+		}
+		last := page[len(page)-1]
+		search.After, filter.After = last, last.ID
+	}
+}
+
+// waitingRuns counts the runs of an app that are due and not started, up to lookedBackRuns.
+func (s *Serving) waitingRuns(ctx context.Context, app string, now time.Time) (n int, err error) {
+	filter := store.RunFilter{App: app, States: []store.State{store.StatePlanned}, To: now, Limit: loop.StoreBatch}
+	for n < lookedBackRuns {
+		page, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return s.Store.Runs(ctx, filter) })
+		if err != nil {
+			return n, err
+		}
+		if n += len(page); len(page) < loop.StoreBatch {
+			break
+		}
+		filter.Before = page[len(page)-1].ID
+	}
+	return n, nil
 }
 
 // Duty looks at who comes and goes, and for executors of apps that have none.

@@ -18,6 +18,7 @@ import (
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
 )
 
 // ofApp has a node be one of a service with an alarm for its own app alone.
@@ -320,4 +321,53 @@ func TestAnAbsenceIsToldWhenSomebodyComes(t *testing.T) {
 		others.require(t, "by the rule of the other service")
 		stage.Stop(t, append(nodes, other)...)
 	})
+}
+
+// TestAnAbsenceOfManyJobs: what is told of such an absence counts all jobs of the app, and all runs that
+// have waited, however many there are, and whether or not the store lists jobs by when they are due.
+func TestAnAbsenceOfManyJobs(t *testing.T) {
+	t.Parallel()
+	for name, wrap := range map[string]func(st *memory.Store) xxljob.Store{
+		"by when they are due": func(st *memory.Store) xxljob.Store { return st },
+		"by their ids":         func(st *memory.Store) xxljob.Store { return storetest.Wrap(st) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st, log := memory.New(), &stage.LogLines{}
+				start := func(app string) xxljob.Scheduler {
+					cfg := xxljob.Config{App: app, Node: app}
+					log.LogTo(&cfg)
+					n, err := xxljob.New(wrap(st), cfg)
+					stage.Must(t, err)
+					stage.Must(t, n.Handle("work", stage.NothingToDo))
+					stage.Must(t, n.Start(t.Context()))
+					synctest.Wait()
+					return n
+				}
+				other, n := start("other"), start("app")
+				jobs := make([]xxljob.Job, 1500)
+				for i := range jobs { // the first 1,000 are not due
+					jobs[i] = xxljob.Job{App: "app", Key: fmt.Sprint(i), Name: fmt.Sprint(i), Handler: "work", Schedule: xxljob.Cron("0 0 0 1 6 ?")}
+					if i >= 1000 {
+						jobs[i].Schedule = xxljob.Crontab("30 0 * * *")
+					}
+				}
+				ensured, err := n.EnsureJobs(t.Context(), "app", jobs, xxljob.EnsureOptions{})
+				stage.Must(t, err)
+				stage.Must(t, n.Stop(t.Context()))
+				time.Sleep(time.Minute)
+				for i := range 1200 {
+					stage.Trigger(t, other, ensured[i].Job)
+				}
+				sleepUntil("01:00:00")
+				n = start("app")
+				time.Sleep(time.Minute)
+				if lines := log.With("level=WARN", "cause=no-executor", "app=app", "until this node came: 500 jobs were not planned, and 1200 due runs"); len(lines) != 1 {
+					t.Errorf("told %q", log.With("cause=no-executor"))
+				}
+				stage.Must(t, n.Stop(t.Context()))
+				stage.Must(t, other.Stop(t.Context()))
+			})
+		})
+	}
 }
