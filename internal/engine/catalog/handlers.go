@@ -182,19 +182,13 @@ func (d *Catalog) misspelt(ctx context.Context, app string, jobs []store.Job, ge
 // besides are the handlers that the live nodes of the app have, and whether one of them may be of
 // another release.
 func (d *Catalog) besides(ctx context.Context, app string, generation int64) (handlers []string, release bool, err error) {
-	reader, ok := core.Given(d.Store).(store.ClusterReader)
-	if !ok && !d.Leases.HasLooked() {
-		return nil, true, nil // nobody says who is there
+	nodes, known, err := d.nodes(ctx)
+	if err != nil || !known {
+		return nil, true, err
 	}
-	if ok { // it may have joined a moment ago
-		view, err := loop.Call(ctx, reader.View)
-		if err != nil {
-			return nil, false, err
-		}
-		for i := range view.Nodes {
-			if n := &view.Nodes[i]; !n.Left && !n.Resting {
-				handlers = append(handlers, handlersOf(n, app)...)
-			}
+	for i := range nodes {
+		if n := &nodes[i]; !n.Left && !n.Resting {
+			handlers = append(handlers, handlersOf(n, app)...)
 		}
 	}
 	lists, err := loop.Call(ctx, func(ctx context.Context) (store.ListView, error) {
@@ -204,6 +198,22 @@ func (d *Catalog) besides(ctx context.Context, app string, generation int64) (ha
 		return n.Incarnation != d.Leases.Incarnation && n.Generation != generation
 	})
 	return handlers, release, err
+}
+
+// nodes are the other nodes: as the store says now, since one may have joined a moment ago, or, where it
+// cannot be asked, as this node has seen them at its last beat. They are not known before its first one.
+func (d *Catalog) nodes(ctx context.Context) (nodes []store.Node, known bool, err error) {
+	if reader, ok := core.Given(d.Store).(store.ClusterReader); ok {
+		view, err := loop.Call(ctx, reader.View)
+		return view.Nodes, err == nil, err
+	}
+	if !d.Leases.HasLooked() {
+		return nil, false, nil
+	}
+	for _, o := range d.Leases.Others() {
+		nodes = append(nodes, o.Node)
+	}
+	return nodes, true, nil
 }
 
 func handlersOf(n *store.Node, app string) []string {

@@ -196,3 +196,48 @@ func TestMisspeltWithoutStore(t *testing.T) {
 		}
 	})
 }
+
+// TestMisspeltWithoutViews: where the store cannot be asked who is there, a handler that another live node
+// has is known from the beats, and no error; one that nobody has is, with the names that all have together.
+// Before the first beat nothing is certain.
+func TestMisspeltWithoutViews(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := storetest.Wrap(memory.New())
+		if _, is := any(st).(xxljob.ClusterReader); is {
+			t.Fatal("the store says who is there")
+		}
+		b, _ := naming(t, st, "b", "other")
+		stage.Must(t, b.Start(t.Context()))
+		synctest.Wait()
+		a, _ := naming(t, st, "a", "send")
+		_, err := a.AddJob(t.Context(), manual("before", "other"))
+		stage.Must(t, err)
+		stage.Must(t, a.Start(t.Context()))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		for verb, define := range map[string]func(handler string) error{
+			"AddJob": func(handler string) error {
+				_, err := a.AddJob(t.Context(), manual("of-"+handler, handler))
+				return err
+			},
+			"EnsureJob": func(handler string) error { _, err := a.EnsureJob(t.Context(), manual("ensured", handler)); return err },
+			"EnsureJobs": func(handler string) error {
+				_, err := a.EnsureJobs(t.Context(), "", []xxljob.Job{manual("listed", handler)}, xxljob.EnsureOptions{})
+				return err
+			},
+		} {
+			if err := define("other"); err != nil {
+				t.Errorf("%s: a handler of another node: %v", verb, err)
+			}
+			if err := define("otehr"); !errors.Is(err, xxljob.ErrUnknownHandler) || !strings.Contains(err.Error(), `there are "other", "send"`) {
+				t.Errorf("%s: a handler that nobody has: %v", verb, err)
+			}
+		}
+		stage.Must(t, b.Stop(t.Context()))
+		time.Sleep(time.Minute)
+		if _, err := a.AddJob(t.Context(), manual("after", "other")); !errors.Is(err, xxljob.ErrUnknownHandler) {
+			t.Errorf("once the other node has left: %v", err)
+		}
+	})
+}
