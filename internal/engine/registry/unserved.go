@@ -13,9 +13,13 @@ import (
 )
 
 // Apps that have jobs and no executor, named in the log. Input: how many jobs apps have, which runs
-// wait, and who is there for them. Output: a line, at most once an hour, by the owner of the first
-// shard: also of apps of which nothing is due yet, and of those whose jobs have no schedule, where a
-// run waits.
+// wait, who is there for them, and since when nobody is, as the store keeps it. Output: a line, once an
+// hour, by the owner of the first shard: also of apps of which nothing is due yet, and of those whose
+// jobs have no schedule, where a run waits.
+//
+// The line is due ten minutes after the first of these apps was left alone, and each hour after that.
+// All nodes go by that and look at the same moments, so that it is said once whoever has the first
+// shard by then. Where its owner dies at that very moment the line comes an hour later.
 
 const (
 	unservedEvery = 2 * time.Minute // how often it is looked
@@ -25,11 +29,11 @@ const (
 	unservedNamed = 100
 )
 
-// unserved belongs to its duty.
+// unserved belongs to its duty. Its times are of the store's clock.
 type unserved struct {
 	*Serving
 	reader store.JobReader
-	since  map[string]time.Time // by app: when it was first seen to have nobody
+	until  time.Time // up to when lines that were due are this node's no more: it or another has seen to them
 	said   time.Time
 }
 
@@ -40,48 +44,95 @@ func (s *Serving) UnservedDuty() []loop.Duty {
 	if !ok {
 		return nil
 	}
-	u := &unserved{Serving: s, reader: reader, since: map[string]time.Time{}}
+	u := &unserved{Serving: s, reader: reader}
 	return []loop.Duty{{What: "looking for apps that have jobs and no executor", Aside: true, Once: u.once}}
 }
 
 func (u *unserved) once(ctx context.Context) (time.Duration, error) {
-	if _, mine := u.Leases.Epoch(0); !mine || u.Life.Draining.Load() {
-		clear(u.since)
-		return unservedEvery, nil
+	now := u.Clock.Now()
+	at := now.Truncate(unservedEvery)
+	next := at.Add(unservedEvery).Sub(now)
+	if u.until.IsZero() {
+		u.until = at
 	}
+	if _, mine := u.Leases.Epoch(0); !mine || u.Life.Draining.Load() {
+		if u.isOthers() {
+			u.until = at
+		}
+		return next, nil
+	}
+	jobs, since, err := u.look(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if _, mine := u.Leases.Epoch(0); mine { // the store may have taken long to answer
+		u.name(at, jobs, since)
+		u.until = at
+	}
+	return next, nil
+}
+
+// isOthers reports whether another live node has the first shard. While nobody has it, what is due is
+// left to who comes to have it.
+func (u *unserved) isOthers() bool {
+	for _, shard := range u.Leases.Shards() {
+		if shard.ID == 0 {
+			return shard.Owner != "" && shard.Owner != u.Leases.Incarnation && u.Leases.IsLive(shard.Owner)
+		}
+	}
+	return false
+}
+
+// look returns the apps that nobody serves, with how many jobs each has, and since when that is so. One of
+// which it is not known is left out.
+func (u *unserved) look(ctx context.Context) (jobs map[string]int, since map[string]time.Time, err error) {
 	timed := core.Metered(u.Store, "CountJobs")
 	counts, err := loop.Call(ctx, u.reader.CountJobs)
 	if timed.End(&err); err != nil {
-		return 0, err
+		return nil, nil, err
 	}
-	now, jobs := time.Now(), map[string]int{}
+	jobs, since = map[string]int{}, map[string]time.Time{}
 	for _, c := range counts {
-		if !u.isAttached(c.App) {
-			jobs[c.App] = c.Enabled
+		if u.isAttached(c.App) {
+			continue
 		}
-	}
-	for app, enabled := range jobs {
-		if enabled == 0 {
-			if due, err := u.hasDue(ctx, app); err != nil {
-				return 0, err
+		if c.Enabled == 0 {
+			if due, err := u.hasDue(ctx, c.App); err != nil {
+				return nil, nil, err
 			} else if !due {
-				delete(jobs, app)
 				continue
 			}
 		}
-		a, err := loop.Call(ctx, func(ctx context.Context) (Answer, error) { return u.book.Ask(ctx, app) })
+		a, err := loop.Call(ctx, func(ctx context.Context) (Answer, error) { return u.book.Ask(ctx, c.App) })
 		switch {
 		case ctx.Err() != nil:
-			return 0, ctx.Err()
-		case err != nil || a.Stale != nil || len(u.book.AllOf(app, a)) > 0: // or it is not known
-			delete(jobs, app)
-		case u.since[app].IsZero():
-			u.since[app] = now
+			return nil, nil, ctx.Err()
+		case err != nil || a.Stale != nil: // it is not known
+			continue
+		}
+		if all := u.book.AllOf(c.App, a); len(all) > 0 {
+			u.Found(c.App, all)
+			continue
+		}
+		if err := u.Gone(ctx, c.App); err != nil { // the store keeps it, whoever looks next
+			return nil, nil, err
+		}
+		if x := u.of(c.App); x != nil { // else somebody has just come
+			jobs[c.App], since[c.App] = c.Enabled, x.gone
 		}
 	}
-	maps.DeleteFunc(u.since, func(app string, _ time.Time) bool { _, there := jobs[app]; return !there })
-	u.name(now, jobs)
-	return unservedEvery, nil
+	for page := range slices.Chunk(slices.Sorted(maps.Keys(since)), loop.StoreBatch) {
+		rows, err := loop.Call(ctx, func(ctx context.Context) ([]store.Served, error) { return u.Store.Served(ctx, page) })
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, row := range rows {
+			if !row.Gone.IsZero() {
+				since[row.App] = row.Gone
+			}
+		}
+	}
+	return jobs, since, nil
 }
 
 // hasDue reports whether a run of the app is due and not started.
@@ -92,19 +143,25 @@ func (u *unserved) hasDue(ctx context.Context, app string) (bool, error) {
 	return len(due) > 0, err
 }
 
-// name names the apps that have had nobody for long enough, if none were named lately.
-func (u *unserved) name(now time.Time, jobs map[string]int) {
+// name names the apps that have had nobody for long enough, if a line about them has come to be due.
+func (u *unserved) name(at time.Time, jobs map[string]int, since map[string]time.Time) {
+	var first time.Time
 	var apps []string
 	all := 0
-	for app, since := range u.since {
-		if now.Sub(since) >= unservedFor {
+	for app, gone := range since {
+		first = core.Earlier(first, gone)
+		if at.Sub(gone) >= unservedFor {
 			apps, all = append(apps, app), all+jobs[app]
 		}
 	}
-	if len(apps) == 0 || !u.said.IsZero() && now.Sub(u.said) < unservedAgain {
+	if len(apps) == 0 || !u.said.IsZero() && at.Sub(u.said) < unservedAgain {
 		return
 	}
-	u.said = now
+	due := first.Add(unservedFor)
+	if due = due.Add(at.Sub(due).Truncate(unservedAgain)); !due.After(u.until) {
+		return
+	}
+	u.said = at
 	slices.Sort(apps)
 	u.Logger.Warn("xxljob: apps with enabled jobs or due runs have had no executor for ten minutes or more; start one, or stop their jobs",
 		"apps", strings.Join(apps[:min(len(apps), unservedNamed)], ", "), "unnamed", max(0, len(apps)-unservedNamed), "jobs", all)

@@ -1,6 +1,7 @@
 package scenario_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
 )
 
 // TestAppsWithoutExecutorsAreNamed: apps with enabled jobs, or runs that are due, for which nobody has been there for ten
@@ -78,4 +80,97 @@ func TestAppsWithoutExecutorsAreNamed(t *testing.T) {
 			stage.Must(t, s.Stop(t.Context()))
 		}
 	})
+}
+
+// TestAppsWithoutExecutorsAreNamedOnceAnHour: also where the node that has the first shard leaves every seven
+// minutes, or is killed, and another one takes it: each hour has its line, and none has two.
+func TestAppsWithoutExecutorsAreNamedOnceAnHour(t *testing.T) {
+	t.Parallel()
+	for _, killed := range []bool{false, true} {
+		t.Run(fmt.Sprint("killed ", killed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const line = "msg=\"xxljob: apps with enabled jobs"
+				st, log := memory.New(), &stage.LogLines{}
+				nodes := map[string]xxljob.Scheduler{}
+				faults := map[string]*storetest.WholeFaults{}
+				began := 0
+				start := func() {
+					began++
+					name := fmt.Sprint("n", began)
+					cfg := xxljob.Config{App: "here", Node: name}
+					log.LogTo(&cfg)
+					faults[name] = storetest.WrapWhole(st)
+					s, err := xxljob.New(faults[name], cfg)
+					stage.Must(t, err)
+					stage.Must(t, s.Handle("h", stage.NothingToDo))
+					stage.Must(t, s.Start(t.Context()))
+					nodes[name] = s
+				}
+				end := func(name string) {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					if err := nodes[name].Stop(ctx); err != nil && !killed {
+						t.Error(err)
+					}
+					delete(nodes, name)
+				}
+				first := func() string {
+					view, err := st.View(t.Context())
+					stage.Must(t, err)
+					for _, shard := range view.Shards {
+						for _, n := range view.Nodes {
+							if shard.ID == 0 && shard.Owner == n.Incarnation {
+								return n.ID
+							}
+						}
+					}
+					return ""
+				}
+				for range 3 {
+					start()
+				}
+				time.Sleep(time.Minute)
+				_, err := nodes["n1"].AddJob(t.Context(), xxljob.Job{App: "far", Key: "k", Name: "far", Handler: "h", Schedule: xxljob.Cron("0 0 0 1 1 ? 2040")})
+				stage.Must(t, err)
+				moves := 0
+				for time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) < 5*time.Hour+30*time.Minute {
+					time.Sleep(7*time.Minute + 13*time.Second)
+					last := first()
+					if killed {
+						faults[last].Pause(true)
+						time.Sleep(2 * time.Minute)
+						faults[last].Resume()
+					}
+					end(last)
+					start()
+					time.Sleep(30 * time.Second)
+					if at := first(); at != last && at != "" {
+						moves++
+					} else {
+						t.Fatalf("the first shard is at %q, and was at %q", at, last)
+					}
+				}
+				lines := log.With(line, "apps=far", "jobs=1")
+				var at []time.Time
+				for _, l := range lines {
+					_, text, _ := strings.Cut(l, "time=")
+					text, _, _ = strings.Cut(text, " ")
+					when, err := time.Parse(time.RFC3339, text)
+					stage.Must(t, err)
+					at = append(at, when)
+				}
+				if len(at) != 6 || moves < 20 {
+					t.Fatalf("%d lines in five hours and a half, and %d moves: %v", len(at), moves, at)
+				}
+				for i := range at[1:] {
+					if d := at[i+1].Sub(at[i]); d < 58*time.Minute || d > 62*time.Minute {
+						t.Errorf("a line at %v, and the next at %v", at[i], at[i+1])
+					}
+				}
+				for name := range nodes {
+					end(name)
+				}
+			})
+		})
+	}
 }
