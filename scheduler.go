@@ -46,8 +46,10 @@ type Scheduler interface {
 	// does not take for twenty seconds at most, and the error is ErrStoreClosed.
 	// A Router or Registry that does not return is left behind after
 	// Config.Limits.RouteTimeout, a hook after Config.StopGrace. Later calls wait for
-	// the first. The store is not closed. Called by a handler with its context it is
-	// ErrWaitsForItself, and stops nothing.
+	// the first. The store is not closed. Called by a handler with its context, or one made of
+	// that, it is ErrWaitsForItself, and stops nothing. With another context, as
+	// context.Background(), nothing tells that a handler calls, for Go does not say in which
+	// goroutine a function is called: Stop waits for that handler then until its context ends.
 	Stop(ctx context.Context) error
 	// Run starts, waits for ctx to end, and stops with Config.StopGrace. It
 	// returns nil after a clean stop. It also ends, with ErrShards, when a store that

@@ -13,6 +13,7 @@ import (
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store/memory"
+	"github.com/xxljob/xxljob/store/storetest"
 	"github.com/xxljob/xxljob/xxljobtest"
 )
 
@@ -323,4 +324,49 @@ func TestWaitWithoutStart(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
+}
+
+// Who triggers on a scheduler that was never started, and gives up since the store does not answer, is told
+// so; and one that is started says nothing of it.
+func TestTriggerWithoutStart(t *testing.T) {
+	for _, started := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			st := storetest.Wrap(memory.New())
+			s, err := xxljob.New(st, xxljob.Config{App: "x", Logger: stage.QuietLog()})
+			stage.Must(t, err)
+			stage.Must(t, s.Handle("h", stage.NothingToDo))
+			job, err := s.EnsureJob(t.Context(), xxljob.Job{Key: "j", Name: "j", Handler: "h"})
+			stage.Must(t, err)
+			run, err := s.TriggerOne(t.Context(), job.Job.ID, xxljob.Trigger{})
+			stage.Must(t, err)
+			if started {
+				stage.Must(t, s.Start(t.Context()))
+				synctest.Wait()
+			}
+			hangs := make(chan struct{})
+			var removes []func()
+			for _, method := range []string{"AddRun", "Run", "JobByKey"} {
+				removes = append(removes, st.Inject(method, storetest.Fault{Hang: hangs}))
+			}
+			for verb, call := range map[string]func(ctx context.Context) error{
+				"Trigger":    func(ctx context.Context) error { _, err := s.Trigger(ctx, job.Job.ID, xxljob.Trigger{}); return err },
+				"TriggerJob": func(ctx context.Context) error { _, err := s.TriggerJob(ctx, "", "j", xxljob.Trigger{}); return err },
+				"TriggerOne": func(ctx context.Context) error { _, err := s.TriggerOne(ctx, job.Job.ID, xxljob.Trigger{}); return err },
+				"Again":      func(ctx context.Context) error { _, err := s.Again(ctx, run); return err },
+				"Wait":       func(ctx context.Context) error { _, err := s.Wait(ctx, run); return err },
+			} {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				err := call(ctx)
+				cancel()
+				if !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "this scheduler was not started") == started {
+					t.Errorf("started %v, %s: %v", started, verb, err)
+				}
+			}
+			close(hangs)
+			for _, remove := range removes {
+				remove()
+			}
+			stage.Must(t, s.Stop(t.Context()))
+		})
+	}
 }

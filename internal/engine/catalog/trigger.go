@@ -15,11 +15,12 @@ import (
 
 // Triggers by hand, of programs and over HTTP.
 
-func (d *Catalog) Trigger(ctx context.Context, g grants.Grants, jobID int64, t store.Trigger) ([]int64, error) {
+func (d *Catalog) Trigger(ctx context.Context, g grants.Grants, jobID int64, t store.Trigger) (ids []int64, err error) {
 	if ctx == nil {
 		return nil, errs.ErrNoContext
 	}
-	t, err := t.Encode()
+	defer d.sayUnstarted(ctx, &err)
+	t, err = t.Encode()
 	if err != nil {
 		return nil, err
 	}
@@ -38,11 +39,12 @@ func (d *Catalog) triggered(ctx context.Context, g grants.Grants, jobID int64, t
 	return []int64{id}, nil
 }
 
-func (d *Catalog) TriggerJob(ctx context.Context, g grants.Grants, app, key string, t store.Trigger) ([]int64, error) {
+func (d *Catalog) TriggerJob(ctx context.Context, g grants.Grants, app, key string, t store.Trigger) (ids []int64, err error) {
 	if ctx == nil {
 		return nil, errs.ErrNoContext
 	}
-	t, err := t.Encode()
+	defer d.sayUnstarted(ctx, &err)
+	t, err = t.Encode()
 	if err != nil {
 		return nil, err
 	}
@@ -54,11 +56,12 @@ func (d *Catalog) TriggerJob(ctx context.Context, g grants.Grants, app, key stri
 	return d.triggered(ctx, g, job.ID, t)
 }
 
-func (d *Catalog) TriggerOne(ctx context.Context, g grants.Grants, jobID int64, t store.Trigger) (int64, error) {
+func (d *Catalog) TriggerOne(ctx context.Context, g grants.Grants, jobID int64, t store.Trigger) (id int64, err error) {
 	if ctx == nil {
 		return 0, errs.ErrNoContext
 	}
-	t, err := t.Encode()
+	defer d.sayUnstarted(ctx, &err)
+	t, err = t.Encode()
 	if err != nil {
 		return 0, err
 	}
@@ -74,6 +77,14 @@ func (d *Catalog) TriggerOne(ctx context.Context, g grants.Grants, jobID int64, 
 		return 0, err
 	}
 	return ids[0], nil
+}
+
+// sayUnstarted has the error of a trigger that its context has ended say that this scheduler was not
+// started, which may be why, and is why nothing would have been run by it.
+func (d *Catalog) sayUnstarted(ctx context.Context, err *error) {
+	if *err != nil && ctx.Err() != nil && !d.Life.WasStarted() {
+		*err = fmt.Errorf("%w; this scheduler was not started, and runs nothing that it triggers", *err)
+	}
 }
 
 // TriggerAs plans the run of an encoded trigger. Requests that come over HTTP are served after
@@ -122,10 +133,11 @@ func (d *Catalog) addRun(ctx context.Context, jobID int64, t store.Trigger) (sto
 
 // A run that is asked for once more.
 
-func (d *Catalog) Again(ctx context.Context, g grants.Grants, runID int64) (int64, error) {
+func (d *Catalog) Again(ctx context.Context, g grants.Grants, runID int64) (id int64, err error) {
 	if ctx == nil {
 		return 0, errs.ErrNoContext
 	}
+	defer d.sayUnstarted(ctx, &err)
 	if d.Life.Stopped() {
 		return 0, errs.In(fmt.Sprintf("run %d again", runID), errs.ErrStopped)
 	}
@@ -133,7 +145,7 @@ func (d *Catalog) Again(ctx context.Context, g grants.Grants, runID int64) (int6
 	if err != nil {
 		return 0, errs.Missing("again", fmt.Sprintf("run %d", runID), err)
 	}
-	id, err := d.TriggerAs(store.WithAgain(ctx, runID), g, r.JobID, againOf(&r))
+	id, err = d.TriggerAs(store.WithAgain(ctx, runID), g, r.JobID, againOf(&r))
 	return id, errs.In(fmt.Sprintf("run %d again", runID), err)
 }
 

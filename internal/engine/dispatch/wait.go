@@ -45,7 +45,7 @@ func (w *waiter) wait(ctx context.Context, runID int64) (store.Run, error) {
 	for {
 		run, err := w.Store.Run(ctx, runID)
 		if err != nil && ctx.Err() != nil {
-			return last, w.gaveUp(ctx, &last)
+			return last, w.gaveUp(ctx, runID, &last)
 		}
 		if err != nil || run.State.Ended() {
 			return run, errs.Missing("wait", fmt.Sprintf("run %d", runID), err)
@@ -70,17 +70,20 @@ func (w *waiter) wait(ctx context.Context, runID int64) (store.Run, error) {
 		case <-over:
 			over = nil // from here on look oneself: the run may be another node's
 		case <-ctx.Done():
-			return run, w.gaveUp(ctx, &run)
+			return run, w.gaveUp(ctx, runID, &run)
 		}
 	}
 }
 
-// gaveUp is the error of a wait whose context has ended.
-func (w *waiter) gaveUp(ctx context.Context, run *store.Run) error {
-	if run.ID != 0 && !w.Life.WasStarted() {
-		return fmt.Errorf("xxljob: wait for run %d, which is %s: this scheduler was not started, and no other has ended the run: %w", run.ID, run.State, ctx.Err())
+// gaveUp is the error of a wait whose context has ended; run is as it was read last, if it was.
+func (w *waiter) gaveUp(ctx context.Context, runID int64, run *store.Run) error {
+	switch {
+	case w.Life.WasStarted():
+		return ctx.Err()
+	case run.ID == 0:
+		return fmt.Errorf("xxljob: wait for run %d, which the store has not told of: this scheduler was not started: %w", runID, ctx.Err())
 	}
-	return ctx.Err()
+	return fmt.Errorf("xxljob: wait for run %d, which is %s: this scheduler was not started, and no other has ended the run: %w", runID, run.State, ctx.Err())
 }
 
 // Handlers that would wait for themselves: their runs cannot end before those that they wait for
