@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/xxljobtest"
@@ -111,13 +112,46 @@ func TestStartAndStopHaveALine(t *testing.T) {
 		time.Sleep(time.Minute)
 		stage.Must(t, s.Stop(t.Context()))
 		for _, want := range [][]string{
-			{`msg="xxljob: the scheduler has started"`, "level=INFO", "node=n1", "app=shop", `handlers="[close send]"`, "jobs_in_lists=2", "shards=8", "store=*memory.Store", "zone=UTC"},
+			{`msg="xxljob: the scheduler has started"`, "level=INFO", "node=n1", "app=shop", `handlers="[close send]"`, " jobs=2 ", "shards=8", "store=*memory.Store", "zone=UTC"},
 			{`msg="xxljob: the scheduler has stopped"`, "level=INFO", "node=n1", "error=<nil>"},
 		} {
 			if lines := log.With(want...); len(lines) != 1 {
 				t.Errorf("lines with %s: %s of %s", want, lines, log.With(want[0]))
 			}
 		}
+	})
+}
+
+// TestStartNamesWhatThereIs: jobs that were defined one by one count, and handlers of executors that were
+// attached are named, with their app.
+func TestStartNamesWhatThereIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &stage.LogLines{}
+		cfg := xxljob.Config{App: "shop", Node: "n1"}
+		log.LogTo(&cfg)
+		s, err := xxljob.New(memory.New(), cfg)
+		stage.Must(t, err)
+		stage.Must(t, s.Handle("send", stage.NothingToDo))
+		other, err := executor.New(executor.Config{App: "billing", Logger: stage.QuietLog()})
+		stage.Must(t, err)
+		for _, name := range []string{"charge", "book"} {
+			stage.Must(t, other.Handle(name, stage.NothingToDo))
+		}
+		stage.Must(t, s.Attach(other))
+		for range 2 { // of the same definition, which counts once
+			_, err = s.EnsureJob(t.Context(), xxljob.Job{Key: "k", Name: "k", Handler: "send"})
+			stage.Must(t, err)
+		}
+		_, err = s.AddJob(t.Context(), xxljob.Job{App: "billing", Key: "m", Name: "m", Handler: "charge"})
+		stage.Must(t, err)
+		_, err = s.EnsureJobs(t.Context(), "billing", []xxljob.Job{{Key: "l", Name: "l", Handler: "book"}}, xxljob.EnsureOptions{})
+		stage.Must(t, err)
+		stage.Must(t, s.Start(t.Context()))
+		want := []string{`msg="xxljob: the scheduler has started"`, "level=INFO", "node=n1", "app=shop", `handlers="[billing/book billing/charge send]"`, " jobs=3 ", "shards=", "store=*memory.Store", "zone=UTC"}
+		if lines := log.With(want...); len(lines) != 1 {
+			t.Errorf("the start has the lines %q", log.With(want[0]))
+		}
+		stage.Must(t, s.Stop(t.Context()))
 	})
 }
 

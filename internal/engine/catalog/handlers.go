@@ -25,6 +25,7 @@ type keptJobs struct {
 	mu      sync.Mutex
 	checked bool                // guarded by mu: Start has looked
 	jobs    map[int64]store.Job // guarded by mu: what an error says of them
+	begun   int                 // guarded by mu: how many there were when Start looked
 }
 
 // mostKept bounds what a process keeps that defines jobs and is never started.
@@ -55,7 +56,7 @@ func (k *keptJobs) drop(id int64) {
 func (k *keptJobs) begin() []store.Job {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.checked = true
+	k.checked, k.begun = true, len(k.jobs)
 	return slices.Collect(maps.Values(k.jobs))
 }
 
@@ -66,6 +67,13 @@ func (k *keptJobs) end(err error) {
 	if k.checked = err == nil; k.checked {
 		k.jobs = nil
 	}
+}
+
+// Defined is how many jobs were defined before Start, one by one and in lists.
+func (d *Catalog) Defined() int {
+	d.kept.mu.Lock()
+	defer d.kept.mu.Unlock()
+	return d.kept.begun + d.lists.Jobs()
 }
 
 func (k *keptJobs) isChecked() bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
@@ -32,7 +33,7 @@ func (s *Node) start(ctx, life context.Context) error {
 	if err := s.CheckKept(ctx); err != nil {
 		return err
 	}
-	return s.startLoops(life)
+	return s.startLoops(life, s.handlers())
 }
 
 func (s *Node) mayStart(ctx context.Context) error {
@@ -51,7 +52,8 @@ func (s *Node) sameShards(ctx context.Context) error {
 	return nil
 }
 
-func (s *Node) startLoops(ctx context.Context) error {
+// startLoops starts them; handlers are those that the line about it names.
+func (s *Node) startLoops(ctx context.Context, handlers []string) error {
 	l := s.Life
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -66,7 +68,7 @@ func (s *Node) startLoops(ctx context.Context) error {
 	l.Loops.Lease.Start(s.Logger, lease)
 	l.Loops.Work.Start(s.Logger, work)
 	l.Loops.Plan.Start(s.Logger, plan)
-	s.sayStarted()
+	s.sayStarted(handlers)
 	// The goroutine that AfterFunc starts ends with Stop.
 	l.End.Unhook = context.AfterFunc(ctx, func() {
 		grace, cancel := context.WithTimeout(context.Background(), s.Cfg.StopGrace)
@@ -78,10 +80,26 @@ func (s *Node) startLoops(ctx context.Context) error {
 	return nil
 }
 
-// sayStarted logs what this node is, for whoever looks for it later.
-func (s *Node) sayStarted() {
-	s.Logger.Info("xxljob: the scheduler has started", "app", s.Cfg.App, "handlers", s.own.Handlers(), "jobs_in_lists", s.heartbeat.lists.Jobs(),
+// sayStarted logs what this node is, for whoever looks for it later: jobs are those that the program has
+// defined until now.
+func (s *Node) sayStarted(handlers []string) {
+	s.Logger.Info("xxljob: the scheduler has started", "app", s.Cfg.App, "handlers", handlers, "jobs", s.Defined(),
 		"shards", s.Cfg.Cluster.Shards, "store", storeName(s.Store), "zone", s.Cfg.Location.String())
+}
+
+// handlers are those of all executors of this process, with their app in front where it is not Config.App.
+func (s *Node) handlers() []string {
+	all := []string{}
+	for _, at := range s.Attachments() {
+		for _, name := range at.Handlers {
+			if at.App != s.Cfg.App {
+				name = at.App + "/" + name
+			}
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // storeName is the type of a store, below what measures its calls.
