@@ -3,6 +3,7 @@ package xxljob_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -63,6 +64,74 @@ func TestFailuresHaveALine(t *testing.T) {
 				synctest.Wait()
 				if lines := log.With("key=last", "for good"); len(lines) != min(1, len(tt.want)) {
 					t.Errorf("the last attempt has %d lines", len(lines))
+				}
+			})
+		})
+	}
+}
+
+// TestTheEndOfABurstIsCounted: failures behind the last line of their job are counted in a line of their own
+// once no other has come, and those that are left when the scheduler stops are then; a job whose next
+// failure says it has no such line.
+func TestTheEndOfABurstIsCounted(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		every time.Duration
+		lines int // that count what is left
+	}{{"a minute", 0, 1}, {"half a minute", 30 * time.Second, 1}, {"none", -1, 0}} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				log := &stage.LogLines{}
+				cfg := xxljob.Config{Logs: xxljob.LogConfig{FailuresEvery: tt.every}}
+				log.LogTo(&cfg)
+				s := xxljobtest.NewWith(t, xxljobtest.Options{Config: cfg, Handlers: map[string]xxljob.Handler{
+					"bad": func(context.Context, *xxljob.Task) error { return errors.New("ledger is down") },
+				}},
+					xxljob.Job{Key: "bad", Name: "bad", Handler: "bad"},
+					xxljob.Job{Key: "goes-on", Name: "goes on", Handler: "bad", Schedule: xxljob.FixedRate(4 * time.Second)})
+				fail := func(n int) {
+					t.Helper()
+					for range n {
+						_, err := s.TriggerJob(t.Context(), "", "bad", xxljob.Trigger{})
+						stage.Must(t, err)
+						time.Sleep(time.Second)
+					}
+				}
+				require := func(when string, lines, left int) {
+					t.Helper()
+					synctest.Wait()
+					all := log.With(`msg="xxljob: further runs have failed"`, "level=WARN", "app=test", "key=bad", "last_run=")
+					if len(all) != lines || lines > 0 && !strings.Contains(all[lines-1], fmt.Sprint("runs_without_line=", left)) {
+						t.Errorf("%s: want %d lines, the last of them about %d runs: %q", when, lines, left, all)
+					}
+				}
+				time.Sleep(time.Minute)
+				fail(5)
+				require("at once", 0, 0)
+				time.Sleep(5 * time.Minute)
+				require("later", tt.lines, 4)
+				fail(3)
+				require("at once again", tt.lines, 4)
+				stage.Must(t, s.Stop(t.Context()))
+				require("at Stop", 2*tt.lines, 2)
+				if lines := log.With("further runs", "key=goes-on"); tt.lines == 0 && len(lines) != 0 || len(lines) > 1 {
+					t.Errorf("a job that goes on to fail has its failures counted apart, before Stop: %q", lines)
+				}
+				if tt.lines == 0 {
+					return
+				}
+				all := 0 // each failure has a line, or is counted in one
+				for _, l := range log.With("key=bad") {
+					n := 0
+					_, text, _ := strings.Cut(l, "runs_without_line=")
+					_, err := fmt.Sscan(text, &n)
+					stage.Must(t, err)
+					if all += n; strings.Contains(l, "a run has failed") {
+						all++
+					}
+				}
+				if all != 8 {
+					t.Errorf("%d of 8 failures are in the log: %q", all, log.With("key=bad"))
 				}
 			})
 		})

@@ -49,8 +49,10 @@ type LogConfig struct {
 	BytesPerSecond int
 	// FailuresEvery is how often at most Config.Logger gets a line at level WARN about one job's
 	// runs that have failed at their last attempt, were refused or were lost, and another about
-	// its skipped instants; the next line says how many had none. The node that stores the end
-	// says it, and so do others that have executors of the app attached, within half a minute. Zero means a minute; negative means no lines.
+	// its skipped instants; the next line says how many had none, or, where no other end follows, one
+	// that comes soon after that time, or at Stop. The node that stores the end says it, and so do
+	// others that have executors of the app attached, within half a minute. Zero means a minute;
+	// negative means no lines.
 	FailuresEvery time.Duration
 }
 

@@ -20,7 +20,8 @@
 //
 // The log has a line of each end that went wrong (endLines), and of those of the apps that are attached
 // here which other nodes have stored (otherLines): for these the store is asked every ten
-// seconds, while others are there, what has gone wrong in the last minute.
+// seconds, while others are there, what has gone wrong in the last minute. What has no line, since its job
+// had one a moment ago, is counted in the next, or in one of its own where none follows (leftOut).
 //
 // Events carry the names of their jobs (jobNames): those that this node has in memory, or else
 // names read from the store, by the goroutine that tells and by no loop. Events whose names the

@@ -206,12 +206,14 @@ func Subscribe[E any](t *Bus, ctx context.Context, of func(*core.Event) E) <-cha
 	return events
 }
 
-// End tells what is queued and takes nothing more. It returns after StopGrace at the latest, or shortly
+// End tells what is queued, and how many ends had no line, and takes nothing more. It returns after StopGrace at the latest, or shortly
 // after the end of ctx.
 func (t *Bus) End(ctx context.Context) {
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.Cfg.StopGrace)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(core.LastWords/2, cancel) })()
+	left, _ := t.lines.takeLeftOut(time.Now(), true)
+	t.sayLeftOut(left)
 	t.readers.end(bound)
 	t.hooks.end(bound)
 	t.subs.end()

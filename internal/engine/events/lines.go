@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -15,7 +16,8 @@ import (
 // each run that is refused or lost, and of instants that are recorded as not run. Comes in each
 // end that this node has stored, and those of the apps attached here that others have (otherLines);
 // goes out a line a job and minute, apart for what failed and for
-// what was skipped, with how many had no line since the last one.
+// what was skipped, with how many had no line since the last one. Those behind the last line are counted
+// in leftout.go.
 
 const (
 	linesEvery = time.Minute // where Config.Logs.FailuresEvery is zero
@@ -29,6 +31,9 @@ type endLines struct {
 	mu    sync.Mutex
 	jobs  map[lineKey]*endLine // guarded by mu
 	own   map[int64]time.Time  // guarded by mu: runs whose ends this node has stored lately; nil while it is alone
+
+	wake    loop.Wake // something had no line, which is counted later
+	waiting bool      // guarded by mu: that is known
 }
 
 type lineKey struct {
@@ -40,10 +45,12 @@ type lineKey struct {
 type endLine struct {
 	said   time.Time
 	unsaid int
+	app    string // of the last that had none
+	last   int64  // that run
 }
 
 func newEndLines(every time.Duration) *endLines {
-	return &endLines{every: cmp.Or(every, linesEvery), jobs: map[lineKey]*endLine{}}
+	return &endLines{every: cmp.Or(every, linesEvery), jobs: map[lineKey]*endLine{}, wake: loop.NewWake()}
 }
 
 // wants reports whether an end has a line, if not too many came before it.
@@ -88,7 +95,9 @@ func (l *endLines) add(r *store.Run, now time.Time) (more int, say bool) {
 		l.jobs[key] = e
 	}
 	if !e.said.IsZero() && now.Sub(e.said) < l.every {
-		e.unsaid++
+		e.unsaid, e.app, e.last = e.unsaid+1, r.App, r.ID
+		l.wake.PokeIf(!l.waiting)
+		l.waiting = true
 		return 0, false
 	}
 	more, e.said, e.unsaid = e.unsaid, now, 0

@@ -175,7 +175,7 @@ func (s *Node) duties(signals store.Signals) (plan, work, lease []loop.Duty) {
 	if s.Cfg.Registry != nil {
 		lease = append(lease, s.advertiser.RegisterDuty())
 	}
-	lease = append(append(lease, retainDuties(s.Core)...), s.alarms.UntoldDuty(), s.FollowDuty(), s.OtherLinesDuty(), s.linksDuty())
+	lease = append(append(lease, retainDuties(s.Core)...), s.alarms.UntoldDuty(), s.FollowDuty(), s.OtherLinesDuty(), s.LeftOutDuty(), s.linksDuty())
 	lease = append(lease, s.serving.UnservedDuty()...)
 	return plan, append(work, s.alarmDuties(signals)...), lease
 }
