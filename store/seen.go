@@ -77,6 +77,7 @@ const (
 	SeenRefusesOwed        SeenWhat = "refuses-owed"
 	SeenRefusesWindows     SeenWhat = "refuses-windows"
 	SeenRefusesAhead       SeenWhat = "refuses-ahead"
+	SeenRefusesRules       SeenWhat = "refuses-rules"
 	SeenUntold             SeenWhat = "untold"
 )
 
@@ -146,6 +147,7 @@ var sentences = map[TroubleCause]map[SeenWhat]string{
 		SeenRefusesOwed:     "the store refuses to trigger what follows some successes: {said}",
 		SeenRefusesWindows:  "the store refuses to close some windows that are over: {said}",
 		SeenRefusesAhead:    "the store refuses to move some runs that were planned far ahead: {said}",
+		SeenRefusesRules:    "the store refuses to keep some rules of alarms, which tell of nothing: {said}",
 	},
 	TroubleUntold: {
 		SeenUntold: "alarms were given up that nobody has told of for a day, of the rules {names}",

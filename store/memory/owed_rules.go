@@ -56,7 +56,7 @@ func (s *Store) tellAlarms() {
 }
 
 func copiedRule(r store.AlarmRule) store.AlarmRule {
-	r.Apps, r.Jobs, r.Causes = copied(r.Apps), copied(r.Jobs), copied(r.Causes)
+	r.Name, r.Apps, r.Jobs, r.Causes = store.PlainText(r.Name), plain(r.Apps), plain(r.Jobs), plain(r.Causes)
 	return r
 }
 
@@ -74,6 +74,7 @@ func (s *Store) KeepRules(ctx context.Context, k store.RuleKeeper) ([]store.Rule
 		return nil, err
 	}
 	defer s.done()
+	k.App, k.Node = store.PlainText(k.App), store.PlainText(k.Node)
 	now, at := s.clock(), ruleNode{k.App, k.Node}
 	had := map[string]bool{} // of the app
 	for n, was := range s.ruleNodes {

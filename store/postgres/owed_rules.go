@@ -16,14 +16,14 @@ import (
 // KeepRules keeps the rules as those of the node.
 func (s *Store) KeepRules(ctx context.Context, k store.RuleKeeper) (others []store.RuleKeeper, err error) {
 	type row struct {
-		Rule, Name         string
+		Rule               string
 		Apps, Jobs, Causes []string
 	}
 	rows, keys, names := make([]row, len(k.Rules)), make([]string, len(k.Rules)), make([]string, len(k.Rules))
 	for i := range k.Rules {
 		r := &k.Rules[i]
-		rows[i] = row{r.Key, store.PlainText(r.Name), orEmpty(plainTexts(r.Apps)), orEmpty(plainTexts(r.Jobs)), orEmpty(plainTexts(r.Causes))}
-		keys[i], names[i] = r.Key, rows[i].Name
+		rows[i] = row{r.Key, orEmpty(plainTexts(r.Apps)), orEmpty(plainTexts(r.Jobs)), orEmpty(plainTexts(r.Causes))}
+		keys[i], names[i] = r.Key, store.PlainText(r.Name)
 	}
 	text, err := json.Marshal(rows)
 	if err != nil {
@@ -34,6 +34,7 @@ func (s *Store) KeepRules(ctx context.Context, k store.RuleKeeper) (others []sto
 		others = nil
 		return t.do(ctx,
 			s.sql.putRules.by(named{{"rules", string(text)}}),
+			s.sql.nameRules.by(named{{"keys", keys}, {"names", names}}),
 			s.sql.dropReplaced.by(named{{"app", app}, {"node", node}, {"keys", keys}, {"names", names}}),
 			s.sql.putRuleNode.by(named{{"app", app}, {"node", node}, {"incarnation", k.Incarnation}, {"keys", keys}}),
 			s.sql.otherRules.by(named{{"app", app}, {"node", node}, {"keys", keys}}).into(func(rows pgx.Rows) error {
@@ -120,30 +121,32 @@ func ruleWants(app, key, cause string) string {
 
 // keptRuleQueries are the statements of this file.
 type keptRuleQueries struct {
-	putRules, dropReplaced, putRuleNode, otherRules, holdRule, rules, endRules, dropRules, dropRuleNodes, anyAlarm query
+	putRules, nameRules, dropReplaced, putRuleNode, otherRules, holdRule, rules, endRules, dropRules, dropRuleNodes, anyAlarm query
 }
 
 func (q *keptRuleQueries) define(sql template) {
 	texts := func(field string) string {
 		return `array(select x from pg_catalog.jsonb_array_elements_text(r.r operator(pg_catalog.->) '` + field + `') x)`
 	}
+	// Apps and jobs are names, which are never changed; what rules and nodes are called is for people.
 	q.putRules = sql(`insert into {{schema}}.xxl_job_rule as u (rule, name, apps, jobs, causes, kept)
-	select r.r operator(pg_catalog.->>) 'Rule', r.r operator(pg_catalog.->>) 'Name', ` + texts("Apps") + `, ` + texts("Jobs") + `, ` + texts("Causes") + `, {{now}}
+	select r.r operator(pg_catalog.->>) 'Rule', '', ` + texts("Apps") + `, ` + texts("Jobs") + `, ` + texts("Causes") + `, {{now}}
 	from pg_catalog.jsonb_array_elements({{arg.rules}}::text::jsonb) r(r) order by 1
 	on conflict (rule) do update set kept = excluded.kept, gone = null`)
+	q.nameRules = sql(`update {{schema}}.xxl_job_rule u set name = r.name from unnest({{arg.keys}}::text[], {{arg.names}}::text[]) r(rule, name) where u.rule = r.rule and u.name = ''`).saying()
 	// live are the rules that other apps have had, or that other live nodes have.
 	const live = `select unnest(o.rules) from {{schema}}.xxl_job_rule_node o where o.app <> {{arg.app}}::text or o.node_id <> {{arg.node}}::text
 		and exists (select from {{schema}}.xxl_job_node n where n.incarnation = o.incarnation and not n.has_left)`
 	q.dropReplaced = sql(`delete from {{schema}}.xxl_job_rule u where u.name = any({{arg.names}}::text[]) and u.rule <> all({{arg.keys}}::text[])
-	and exists (select from {{schema}}.xxl_job_rule_node o where o.app = {{arg.app}}::text and u.rule = any(o.rules)) and u.rule not in (` + live + `)`)
+	and exists (select from {{schema}}.xxl_job_rule_node o where o.app = {{arg.app}}::text and u.rule = any(o.rules)) and u.rule not in (` + live + `)`).saying()
 	q.putRuleNode = sql(`insert into {{schema}}.xxl_job_rule_node (app, node_id, incarnation, rules, kept)
 	values ({{arg.app}}::text, {{arg.node}}::text, {{arg.incarnation}}::text, array(select k from unnest({{arg.keys}}::text[]) k order by k collate "C"), {{now}})
-	on conflict (app, node_id) do update set incarnation = excluded.incarnation, rules = excluded.rules, kept = excluded.kept`)
+	on conflict (app, node_id) do update set incarnation = excluded.incarnation, rules = excluded.rules, kept = excluded.kept`).saying()
 	q.otherRules = sql(`select o.node_id, o.incarnation, o.rules, array(select coalesce(u.name, '') from unnest(o.rules) with ordinality r(rule, ord)
 		left join {{schema}}.xxl_job_rule u on u.rule = r.rule order by r.ord)
 	from {{schema}}.xxl_job_rule_node o join {{schema}}.xxl_job_node n on n.incarnation = o.incarnation and not n.has_left
 	where o.app = {{arg.app}}::text and o.node_id <> {{arg.node}}::text
-		and o.rules operator(pg_catalog.<>) array(select k from unnest({{arg.keys}}::text[]) k order by k collate "C") order by o.node_id collate "C"`)
+		and o.rules operator(pg_catalog.<>) array(select k from unnest({{arg.keys}}::text[]) k order by k collate "C") order by o.node_id collate "C"`).saying()
 	q.holdRule = sql(`with was as materialized (select u.holder, case when u.holder <> {{arg.incarnation}}::text and u.until > {{now}} and u.until <= {{now}} + interval '1 hour'
 			then pg_catalog.ceil(pg_catalog.date_part('epoch', u.until - {{now}}) * 1000::double precision)::bigint end theirs
 		from {{schema}}.xxl_job_rule u where u.rule = {{arg.rule}}::text for update),

@@ -131,7 +131,8 @@ func (f *Faults) Links(ctx context.Context) ([]store.Job, error) {
 
 // KeepRules passes the call on, under the faults.
 func (f *Faults) KeepRules(ctx context.Context, k store.RuleKeeper) ([]store.RuleKeeper, error) {
-	return call(f, ctx, "KeepRules", func() ([]store.RuleKeeper, error) { return f.store.KeepRules(ctx, k) })
+	// The rules are for Poison; the call is passed on as a whole.
+	return batch(f, ctx, "KeepRules", k.Rules, func([]store.AlarmRule) ([]store.RuleKeeper, error) { return f.store.KeepRules(ctx, k) })
 }
 
 // HoldRule passes the call on, under the faults.

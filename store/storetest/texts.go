@@ -24,6 +24,7 @@ func textCases() []testCase {
 		{"OfAnswersAreMadeValid", textsOfAnswers},
 		{"OfRegistrationsAreMadeValid", textsOfRegistrations},
 		{"OfAttachmentsAreMadeValid", textsOfAttachments},
+		{"OfRulesAreMadeValid", textsOfRules},
 	}
 }
 
@@ -336,5 +337,42 @@ func textsOfAttachments(e *env) {
 		e.must(err)
 		e.check(reflect.DeepEqual(e.mustNode(v, "n-1").Attached, want), "beat with %q: %+v", p.given, e.mustNode(v, "n-1").Attached)
 		e.must(e.Leave(e.ctx, "n-1"))
+	}
+}
+
+func textsOfRules(e *env) {
+	for i, p := range e.poor() {
+		p.given, p.kept = "x"+p.given, "x"+p.kept
+		for _, inc := range []string{"n-1", "m-1"} {
+			_, err := e.Join(e.ctx, store.Node{ID: "n", Incarnation: inc})
+			e.must(err)
+		}
+		key := fmt.Sprint("key-", i)
+		k := store.RuleKeeper{App: "app", Node: p.given, Incarnation: "n-1", Rules: []store.AlarmRule{{Key: key, Name: p.given, Causes: []string{"failed"}}}}
+		if _, narrow := e.Store.(Narrow); !narrow { // what is asked for by name is no other there
+			k.Rules[0].Apps, k.Rules[0].Jobs = []string{p.given}, []string{p.given}
+		}
+		for range 2 {
+			_, err := e.KeepRules(e.ctx, k)
+			e.must(err)
+		}
+		rules := e.mustRules()
+		e.check(len(rules) == 1 && rules[0].Name == p.kept && (k.Rules[0].Apps == nil || rules[0].Apps[0] == p.kept && rules[0].Jobs[0] == p.kept), "kept with %q: %+v", p.given, rules)
+		others, err := e.KeepRules(e.ctx, store.RuleKeeper{App: "app", Node: "m", Incarnation: "m-1"})
+		e.must(err)
+		e.check(len(others) == 1 && others[0].Node == p.kept && others[0].Rules[0].Name == p.kept, "the node %q: %+v", p.given, others)
+		for _, inc := range []string{"n-1", "m-1"} {
+			e.must(e.Leave(e.ctx, inc))
+		}
+		k.Rules[0].Key = key + "-gone"
+		_, err = e.KeepRules(e.ctx, k)
+		e.must(err)
+		rules = e.mustRules()
+		e.check(len(rules) == 1 && rules[0].Key == k.Rules[0].Key, "another rule of the same name %q: %+v", p.given, rules)
+		_, err = e.DropRules(e.ctx, e.clock().Add(time.Hour))
+		e.must(err)
+		_, err = e.DropRules(e.ctx, e.clock().AddDate(0, 0, 3))
+		e.must(err)
+		want(e, "rules that are dropped", e.mustRules(), nil)
 	}
 }

@@ -26,6 +26,8 @@ const (
 	differEvery = time.Hour
 	// longestHold bounds for how long a node that has died keeps others from telling.
 	longestHold = time.Minute
+	// refusedRests is how long a rule rests that the store refuses to keep.
+	refusedRests = 10 * time.Second
 	// givenUpAge is when alarms are given up that nobody has told of: nodes that try do so for
 	// alarmAge themselves.
 	givenUpAge = alarmAge + 15*time.Minute
@@ -39,7 +41,7 @@ type ruleHold struct {
 	gains int64     // guarded by mu; how often it has come to hold it anew
 	held  bool      // guarded by mu; as it has last heard
 	renew time.Time // guarded by mu; until when it relies on that, half of the time that it has
-	retry time.Time // guarded by mu; until when another one holds it
+	retry time.Time // guarded by mu; until when another one holds it, or the store refuses to keep it
 }
 
 func (l *ruleHold) times() (renew, retry time.Time) {
@@ -64,6 +66,13 @@ func (l *ruleHold) end() bool {
 	return was
 }
 
+// rest keeps it from being held until then.
+func (l *ruleHold) rest(until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held, l.renew, l.retry = false, time.Time{}, until
+}
+
 func (l *ruleHold) renewIn() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,7 +95,9 @@ func (h *Notifier) holdRule(ctx context.Context, at int) (held bool, wait time.D
 	})
 	switch {
 	case errors.Is(err, errs.ErrNotFound):
-		return false, time.Second, h.Keep(ctx)
+		err := h.Keep(ctx)
+		_, retry := l.times()
+		return false, max(time.Until(retry), time.Second), err
 	case err != nil:
 		return false, 0, err
 	}
@@ -117,26 +128,71 @@ func (h *Notifier) letGo(ctx context.Context) {
 
 // Keep has the store keep what the rules are about, and warns where nodes of the same app have
 // others. It is called before the node joins: a run that starts later is told of, whoever ends it.
+// Rules that the store refuses alone tell of nothing, and are tried again when they have rested.
 func (h *Notifier) Keep(ctx context.Context) error {
 	if len(h.Rules) == 0 {
 		return nil
 	}
-	own := store.RuleKeeper{App: h.Cfg.App, Node: h.Cfg.Node, Incarnation: h.Leases.Incarnation}
+	all := make([]store.AlarmRule, len(h.Rules))
 	for i := range h.Rules {
-		own.Rules = append(own.Rules, h.Rules[i].kept)
+		all[i] = h.Rules[i].kept
 	}
-	others, err := loop.Call(ctx, func(ctx context.Context) ([]store.RuleKeeper, error) { return h.Store.KeepRules(ctx, own) })
-	if errors.Is(err, errs.ErrRefused) {
-		if h.rarely.Allow("keep") {
-			h.Logger.Error("xxljob: the store refuses to keep the rules of Config.Alarms: what other nodes end is not told of by them", "error", err)
-		}
-		return nil
-	}
-	if err != nil || len(others) == 0 {
+	own := store.RuleKeeper{App: h.Cfg.App, Node: h.Cfg.Node, Incarnation: h.Leases.Incarnation}
+	var others []store.RuleKeeper
+	keep := func(rules []store.AlarmRule) (err error) {
+		own.Rules = rules
+		others, err = loop.Call(ctx, func(ctx context.Context) ([]store.RuleKeeper, error) { return h.Store.KeepRules(ctx, own) })
 		return err
 	}
-	h.differ(own, others)
+	alone, taken := 0, false
+	refused, why, err := loop.Halve(all, func(part []store.AlarmRule) error {
+		err := keep(part)
+		taken = taken || err == nil
+		if errors.Is(err, errs.ErrRefused) && len(part) == 1 {
+			if alone++; alone >= loop.RefusedFew && !taken {
+				return noneKept{err}
+			}
+		}
+		return err
+	})
+	switch none := (noneKept{}); {
+	case errors.As(err, &none):
+		refused, why, err = all, none.error, nil
+	case err == nil && len(refused) > 0 && taken: // what was kept last is what the node has
+		err = keep(slices.DeleteFunc(slices.Clone(all), func(r store.AlarmRule) bool { return hasRule(refused, r.Key) }))
+	}
+	if err != nil {
+		return err
+	}
+	if len(refused) > 0 {
+		h.keptNot(refused, why)
+	}
+	if len(others) > 0 {
+		h.differ(own, others)
+	}
 	return nil
+}
+
+// noneKept is why none of the rules is kept, as it seems.
+type noneKept struct{ error }
+
+func hasRule(rules []store.AlarmRule, key string) bool {
+	return slices.ContainsFunc(rules, func(r store.AlarmRule) bool { return r.Key == key })
+}
+
+// keptNot says that the store refuses to keep these rules, and lets them rest.
+func (h *Notifier) keptNot(refused []store.AlarmRule, why error) {
+	var names []string
+	for i, t := range h.tellers {
+		if rule := &h.Rules[i]; hasRule(refused, rule.kept.Key) {
+			names = append(names, rule.Name)
+			t.hold.rest(time.Now().Add(refusedRests))
+		}
+	}
+	if h.rarely.Allow("keep") {
+		h.Logger.Error("xxljob: the store refuses to keep rules of Config.Alarms: they tell of nothing", "rules", names, "error", why)
+	}
+	h.Core.Troubles.Refused(h.Clock.Now(), h.Cfg.App, 0, store.SeenRefusesRules, 0, fmt.Errorf("%s: %w", strings.Join(names, ", "), why))
 }
 
 // differ warns of nodes with other rules.
@@ -157,7 +213,7 @@ func (h *Notifier) differ(own store.RuleKeeper, others []store.RuleKeeper) {
 func differences(own, others []store.AlarmRule) (names []string) {
 	only := func(a, b []store.AlarmRule, what string) {
 		for i := range a {
-			if !slices.ContainsFunc(b, func(r store.AlarmRule) bool { return r.Key == a[i].Key }) {
+			if !hasRule(b, a[i].Key) {
 				names = append(names, what+" "+a[i].Name)
 			}
 		}
