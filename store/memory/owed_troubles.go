@@ -90,7 +90,7 @@ func (s *Store) lives(incarnation string) bool {
 
 func (s *Store) alarmOfTrouble(n *store.TroubleNote, told []string) store.Alarm {
 	a := store.Alarm{
-		App: store.PlainText(n.App), JobID: n.JobID, Cause: string(alarm.Trouble), Text: n.Text, At: s.clock(), Told: copied(told),
+		App: store.PlainText(n.App), JobID: n.JobID, Cause: string(alarm.Trouble), Text: store.PlainText(n.Text), At: s.clock(), Told: copied(told),
 		Trouble: store.TroubleCause(store.PlainText(string(n.Cause))), Address: store.PlainText(n.Address), Over: n.Over,
 	}
 	if j := s.live(n.JobID); j != nil {

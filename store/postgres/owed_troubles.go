@@ -131,7 +131,7 @@ func (q *troubleQueries) define(sql template) {
 		{{arg.addresses}}::text[], {{arg.overs}}::boolean[], {{arg.texts}}::text[], {{arg.again}}::bigint[]) t(key, job_id, version, app, cause, address, is_over, content, again) order by key) n
 	left join {{schema}}.xxl_job_info i on i.id = n.job_id left join {{schema}}.xxl_job_alarm o on o.id = n.again
 	where o.id is not null or exists (select from {{schema}}.xxl_job_rule u where u.gone is null and u.rule <> all({{arg.told}}::text[]) and ` + ruleWants(`coalesce(nullif(n.app, ''), i.app_name, '')`, `coalesce(i.job_key, '')`, `'trouble'`) + `)
-	on conflict do nothing returning 1`)
+	on conflict do nothing returning 1`).saying()
 	// Who joins once the alarm is done with tells its own rules by itself: the next alarm is not for these.
 	q.joinTroubles = sql(`with locked as materialized (select a.id from {{schema}}.xxl_job_alarm a
 		where a.open_trouble = any(array(select t.key from unnest({{arg.keys}}::text[], {{arg.overs}}::boolean[]) t(key, is_over) where not t.is_over)) order by a.id for no key update of a)

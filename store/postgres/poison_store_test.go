@@ -151,6 +151,10 @@ func TestRefusedBatches(t *testing.T) {
 	far := [2]store.Run{handed(nextOf(good), "http://127.0.0.1:1"), handed(nextOf(bad), "http://127.0.0.1:1")}
 	poison(t, s, "update", "xxl_job_log", fmt.Sprint("new.job_id = ", bad.ID))
 	poison(t, s, "insert or update", "xxl_job_registry", "new.registry_key = 'bad'")
+	poison(t, s, "insert or update", "xxl_job_rule", "new.name = 'bad'")
+	poison(t, s, "insert", "xxl_job_alarm", "new.app_name = 'bad'")
+	_, err = s.KeepRules(a.ctx, store.RuleKeeper{App: "ops", Node: "ops", Incarnation: a.inc, Rules: []store.AlarmRule{store.NewAlarmRule(alarm.Rule{Name: "all", Causes: []alarm.Cause{alarm.Trouble}})}})
+	must(t, err)
 	verdict := func(r store.Run) store.Verdict {
 		r, err := s.Run(a.ctx, r.ID)
 		must(t, err)
@@ -187,6 +191,19 @@ func TestRefusedBatches(t *testing.T) {
 		{"registrations", func(n int) (int, error) {
 			regs := []store.Registration{{App: "good", Address: "http://127.0.0.1:1"}, {App: "bad", Address: "http://127.0.0.1:1"}}
 			return n, s.PutAddresses(a.ctx, regs[:n])
+		}},
+		{"rules", func(n int) (int, error) {
+			k := store.RuleKeeper{App: "app", Node: "n", Incarnation: b.inc}
+			for _, name := range []string{"good", "bad"}[:n] {
+				k.Rules = append(k.Rules, store.NewAlarmRule(alarm.Rule{Name: name, Causes: []alarm.Cause{alarm.Failed}}))
+			}
+			_, err := s.KeepRules(a.ctx, k)
+			return n, err
+		}},
+		{"notes", func(n int) (int, error) {
+			notes := store.TroubleNotes{Incarnation: b.inc, List: []store.TroubleNote{{Cause: store.TroubleNoExecutor, App: "good"}, {Cause: store.TroubleNoExecutor, App: "bad"}}[:n]}
+			mine, err := s.NoteTroubles(a.ctx, notes)
+			return len(mine), err
 		}},
 	} {
 		if _, err := x.call(2); !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), "poisoned") {

@@ -46,7 +46,7 @@ func TestTextsInLatin(t *testing.T) {
 	t.Parallel()
 	inServer(t)
 	open := inEncoding(t, "LATIN1")
-	only := topics(t, "Texts")
+	only := cases(t, map[string][]string{"Texts": nil, "Troubles": {"TextsAreMadeValid"}})
 	storetest.Run(t, func(t *testing.T) store.Store {
 		only(t)
 		return latin{open(t)}
@@ -92,7 +92,11 @@ func TestNamesInLatin(t *testing.T) {
 		"a group":         func() error { return s.SaveGroup(ctx, store.Group{App: "漢", Title: "t"}) },
 		"a trigger":       func() error { _, err := s.AddRun(ctx, job.ID, store.Trigger{Param: &param}); return err },
 		"a trigger's key": func() error { _, err := s.AddRun(ctx, job.ID, store.Trigger{Key: "漢"}); return err },
-		"a registration":  func() error { return s.PutAddresses(ctx, []store.Registration{{App: "漢", Address: "http://a"}}) },
+		"a rule of alarms": func() error {
+			_, err := s.KeepRules(ctx, store.RuleKeeper{App: "a", Node: "n", Incarnation: "n-1", Rules: []store.AlarmRule{{Key: "k", Name: "r", Apps: []string{"漢"}}}})
+			return err
+		},
+		"a registration": func() error { return s.PutAddresses(ctx, []store.Registration{{App: "漢", Address: "http://a"}}) },
 	} {
 		err := call()
 		if !errors.Is(err, store.ErrRefused) {

@@ -39,7 +39,8 @@ type Fault struct {
 	// Poison fails the call before it reaches the store, with store.ErrRefused, where it is true of
 	// a member of the batch: a store.Plan of Claim, Start, Result of Finish, Verdict of Settle,
 	// Dispatch, Progress, Registration, AlarmTold, AlarmDone or JobTold of MarkAlarms; the id of a run
-	// that is to be taken; a store.Attachment of Beat; a store.AlarmRule of KeepRules.
+	// that is to be taken; a store.Attachment of Beat; a store.AlarmRule of KeepRules, a
+	// store.TroubleNote of NoteTroubles.
 	Poison func(member any) bool
 	// Err replaces ErrInjected.
 	Err error

@@ -264,7 +264,7 @@ func (f *WholeFaults) DropExpired(ctx context.Context, q store.KeepQuery) (store
 
 // NoteTroubles passes the call on, under the faults.
 func (f *WholeFaults) NoteTroubles(ctx context.Context, notes store.TroubleNotes) ([]bool, error) {
-	return call(f.Faults, ctx, "NoteTroubles", func() ([]bool, error) { return f.whole.NoteTroubles(ctx, notes) })
+	return batch(f.Faults, ctx, "NoteTroubles", notes.List, func([]store.TroubleNote) ([]bool, error) { return f.whole.NoteTroubles(ctx, notes) })
 }
 
 // PutMute passes the call on, under the faults.

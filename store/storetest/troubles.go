@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -20,6 +21,7 @@ func troubleCases() []testCase {
 		{"WhoIsDeadHasNotedNothing", notesAnew},
 		{"ANoteIsDoneWithAsAnAlarm", notesDone},
 		{"ARuleThatCameLaterIsTold", notesForLater},
+		{"TextsAreMadeValid", notesTexts},
 	})
 }
 
@@ -219,4 +221,27 @@ func notesForLater(e *noting) {
 	want(e.env, "what the first rule reads of the end", len(e.readBy(first)), 1)
 	want(e.env, "what the later rule reads of the end", len(e.readBy(later)), 1)
 	want(e.env, "what the rule of the node that joined reads of the end", len(e.readBy(joined)), 1)
+}
+
+func notesTexts(e *noting) {
+	e.owner("a")
+	e.mustKeep("of", troublesOnly("r", nil, nil))
+	for i, p := range e.poor() {
+		n := store.TroubleNote{Cause: store.TroubleCause("c" + p.given), App: "app" + p.given, Address: "http://" + p.given, Text: p.given}
+		want(e.env, fmt.Sprintf("whose %q is", p.given), e.note("a", nil, n, ofApp(fmt.Sprint("good", i), false)), []bool{true, true})
+		there := false
+		for _, a := range e.alarms(2 * (i + 1)) {
+			there = there || a.Text == p.kept && a.Address == "http://"+p.kept && a.Trouble == store.TroubleCause("c"+p.kept) && a.App == "app"+p.kept
+		}
+		e.check(there, "no note with %q", p.kept)
+		n.Over = true
+		want(e.env, "whose its end is", e.note("a", nil, n, ofApp(fmt.Sprint("good", i), true)), []bool{true, true})
+		var done []store.AlarmDone
+		for _, a := range e.mustAlarms() {
+			if a.Over {
+				done = append(done, store.AlarmDone{ID: a.ID, Status: store.AlarmSent})
+			}
+		}
+		e.mustMark(store.AlarmMarks{Done: done})
+	}
 }

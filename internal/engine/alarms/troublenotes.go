@@ -2,13 +2,16 @@ package alarms
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
+	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/errs"
 	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
@@ -68,25 +71,55 @@ func (h *Notifier) noteAll(ctx context.Context, messages []alarmMessage) bool {
 	return len(notes) > 0
 }
 
-// note passes on the troubles of a message, whichever their causes and apps.
+// note passes on the troubles of a message, whichever their causes and apps. Of those that the store
+// refuses together each half goes by itself, in any order, until it seems to refuse all: one that it
+// refuses alone is tried again later, and holds up no other.
 func (h *Notifier) note(ctx context.Context, m *alarmMessage) {
+	keys := m.troubles.keys
+	rand.Shuffle(len(keys), func(i, k int) { keys[i], keys[k] = keys[k], keys[i] })
+	ended := func(n int, mine []bool, err error) { // of the first
+		h.troubles.ended(&alarmMessage{rule: m.rule, troubles: &troublesOf{keys[:n], m.troubles.over}}, time.Now(), mine, err)
+		keys = keys[n:]
+	}
+	alone, taken := 0, false
+	refused, why, err := loop.Halve(keys, func(part []troubleKey) error {
+		mine, err := h.noteSome(ctx, part, m.troubles.over)
+		switch {
+		case err == nil:
+			taken = true
+			ended(len(part), mine, nil)
+		case errors.Is(err, errs.ErrRefused) && len(part) == 1:
+			if alone++; alone >= loop.RefusedFew && !taken {
+				return fmt.Errorf("nothing is taken: %v", err)
+			}
+			ended(1, nil, err)
+		}
+		return err
+	})
+	if ended(len(keys), nil, err); err != nil && h.rarely.Allow("note") {
+		h.Logger.Warn("xxljob: troubles could not be passed on to rules that other nodes have; it is tried again", "error", err)
+	}
+	if len(refused) > 0 && h.rarely.Allow("refused note") {
+		h.Logger.ErrorContext(ctx, "xxljob: the store refuses to pass some troubles on to rules that other nodes have", "troubles", len(refused), "error", why)
+	}
+}
+
+// noteSome passes on some troubles, and returns which of these stand as this node's.
+func (h *Notifier) noteSome(ctx context.Context, keys []troubleKey, over bool) ([]bool, error) {
 	notes := store.TroubleNotes{Incarnation: h.Leases.Incarnation}
 	for i := range h.Rules {
 		notes.Told = append(notes.Told, h.Rules[i].kept.Key)
 	}
-	for _, key := range m.troubles.keys {
+	for _, key := range keys {
 		t := h.troubles.known[key]
-		text := fmt.Sprintf("%s\nseen by node %s, since %s", t.words(m.troubles.over), h.Cfg.Node, t.x.Since.UTC().Format(time.RFC3339))
+		text := fmt.Sprintf("%s\nseen by node %s, since %s", t.words(over), h.Cfg.Node, t.x.Since.UTC().Format(time.RFC3339))
 		notes.List = append(notes.List, store.TroubleNote{
-			Cause: t.x.Cause, App: t.x.App, JobID: t.x.JobID, Address: t.x.Address, Over: m.troubles.over, Text: store.AlarmText(text),
+			Cause: t.x.Cause, App: t.x.App, JobID: t.x.JobID, Address: t.x.Address, Over: over, Text: store.AlarmText(text),
 		})
 	}
-	mine, err := loop.Call(ctx, func(ctx context.Context) ([]bool, error) {
+	return loop.Call(ctx, func(ctx context.Context) ([]bool, error) {
 		return core.Given(h.Store).(store.TroubleNoter).NoteTroubles(ctx, notes)
 	})
-	if h.troubles.ended(m, time.Now(), mine, err); err != nil && h.rarely.Allow("note") {
-		h.Logger.Warn("xxljob: troubles could not be passed on to rules that other nodes have; it is tried again", "error", err)
-	}
 }
 
 // noteKey is a rule and a trouble, metNote the alarm by which another node has passed that on, and whether

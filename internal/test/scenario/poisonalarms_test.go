@@ -2,6 +2,7 @@ package scenario_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -71,4 +72,70 @@ func TestRefusedRule(t *testing.T) {
 			})
 		})
 	}
+}
+
+// refusesNote is a store that does not take the troubles of one app.
+type refusesNote struct {
+	*memory.Store
+	on atomic.Bool
+}
+
+func (s *refusesNote) NoteTroubles(ctx context.Context, notes store.TroubleNotes) ([]bool, error) {
+	if s.on.Load() && slices.ContainsFunc(notes.List, func(n store.TroubleNote) bool { return n.App == "far10" }) {
+		return nil, fmt.Errorf("poisoned: %w", store.ErrRefused)
+	}
+	return s.Store.NoteTroubles(ctx, notes)
+}
+
+// TestRefusedNote: troubles of which the store does not take one reach the rules of other nodes but for
+// that one, as they begin and when they are over; and that one when the store takes it.
+func TestRefusedNote(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st, s := memory.New(), &sink{began: time.Now()}
+		poisoned := &refusesNote{Store: st}
+		poisoned.on.Store(true)
+		sees := stage.StartNode(t, poisoned, "eyes", &stage.Journal{}, oneShard, func(c *xxljob.Config) { c.App = "eyes" })
+		time.Sleep(time.Second) // it has the shard, and keeps it
+		ops := stage.StartNode(t, st, "ops", &stage.Journal{}, oneShard, func(c *xxljob.Config) {
+			c.App, c.Alarms = "ops", []alarm.Rule{{Name: "all", To: s, Causes: []alarm.Cause{alarm.Trouble}}}
+		})
+		var jobs []xxljob.Job
+		for i := range 20 {
+			job, err := sees.AddJob(t.Context(), xxljob.Job{App: fmt.Sprint("far", i), Key: "k", Name: "k", Handler: "work", Schedule: xxljob.FixedRate(10 * time.Second), OnNoExecutor: xxljob.OnNoExecutorWait, Misfire: xxljob.MisfireFireOnceNow})
+			stage.Must(t, err)
+			jobs = append(jobs, job)
+		}
+		time.Sleep(20 * time.Minute)
+		requireTold := func(what string, cause alarm.Cause, others, refused int) {
+			t.Helper()
+			told := map[string]int{}
+			for _, m := range s.messages() {
+				told[m.App] += stage.One(m.Cause == cause)
+			}
+			for i, job := range jobs {
+				want := others
+				if i == 10 {
+					want = refused
+				}
+				if told[job.App] != want {
+					t.Errorf("%s: %s of %s was told %d times, want %d", what, cause, job.App, told[job.App], want)
+				}
+			}
+		}
+		requireTold("while one is refused", alarm.Trouble, 1, 0)
+		for _, job := range jobs {
+			stage.Must(t, sees.StopJob(t.Context(), job.ID))
+		}
+		time.Sleep(20 * time.Minute)
+		requireTold("while one is refused", alarm.TroubleOver, 1, 0)
+		for _, job := range jobs {
+			stage.Must(t, sees.StartJob(t.Context(), job.ID))
+		}
+		time.Sleep(20 * time.Minute)
+		poisoned.on.Store(false)
+		time.Sleep(time.Hour)
+		requireTold("once it is taken", alarm.Trouble, 2, 1)
+		stage.Stop(t, sees, ops)
+	})
 }

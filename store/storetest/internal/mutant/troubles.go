@@ -34,7 +34,7 @@ func troubleMutants() []Mutant {
 			for i := range n.List {
 				n.List[i].Address = ""
 			}
-		}), []string{"Troubles/ANoteIsAnAlarm"}},
+		}), []string{"Troubles/ANoteIsAnAlarm", "Troubles/TextsAreMadeValid"}},
 		{"LaterRulesHearNothing", func(s whole) any {
 			return &onceNoted{s, map[string]bool{}}
 		}, []string{"Troubles/ARuleThatCameLaterIsTold"}},
