@@ -39,7 +39,8 @@ type RunRedater interface {
 	// that say to have been inserted more than a minute after q.Now: from then on they were
 	// inserted at q.Now. Those that were due at once are due then, retries after what is left of
 	// their pause; others, for which somebody has named a time, when they were. It corrects at
-	// most q.Limit, and returns how many.
+	// most q.Limit, and returns how many. Runs that the store refuses to correct alone are left as
+	// they are, and ErrRefused says so beside the number of the others.
 	RedateRuns(ctx context.Context, q RedateQuery) (int, error)
 }
 

@@ -78,6 +78,7 @@ const (
 	SeenRefusesWindows     SeenWhat = "refuses-windows"
 	SeenRefusesAhead       SeenWhat = "refuses-ahead"
 	SeenRefusesRules       SeenWhat = "refuses-rules"
+	SeenRefusesRedates     SeenWhat = "refuses-redates"
 	SeenUntold             SeenWhat = "untold"
 )
 
@@ -147,6 +148,7 @@ var sentences = map[TroubleCause]map[SeenWhat]string{
 		SeenRefusesOwed:     "the store refuses to trigger what follows some successes: {said}",
 		SeenRefusesWindows:  "the store refuses to close some windows that are over: {said}",
 		SeenRefusesAhead:    "the store refuses to move some runs that were planned far ahead: {said}",
+		SeenRefusesRedates:  "the store refuses to mend some runs that a clock which was ahead has dated: {said}",
 		SeenRefusesRules:    "the store refuses to keep some rules of alarms, which tell of nothing: {said}",
 	},
 	TroubleUntold: {

@@ -4,6 +4,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -424,27 +425,46 @@ func (s *Store) RedateRuns(ctx context.Context, q store.RedateQuery) (n int, err
 		return 0, ended(ctx)
 	}
 	least := q.Now.Add(backLeast)
-	err = s.one(ctx, bounds{name: "redate_runs"}, s.sql.redateRuns.by(named{
-		{"shards", shards}, {"epochs", epochs}, {"now", milli(stored(q.Now))}, {"least", milli(stored(least))}, {"after", idAt(least)}, {"most", int64(maxRunID)}, {"limit", q.Limit},
-	}).into(func(pgx.Rows) error { n++; return nil }))
+	why, err := halves(ctx, &s.aside.redated, q.Limit, func(limit int, aside []int64) (ids []int64, err error) {
+		chosen := named{{"shards", shards}, {"least", milli(stored(least))}, {"after", idAt(least)}, {"most", int64(maxRunID)}, {"limit", limit}, {"aside", aside}}
+		err = s.one(ctx, bounds{name: "redate_runs"}, s.sql.redateRuns.by(append(chosen, named{{"epochs", epochs}, {"now", milli(stored(q.Now))}}...)).into(readIDs(&ids)))
+		if err == nil {
+			n += len(ids)
+			return ids, nil
+		}
+		if ids = nil; s.read(ctx, s.sql.misdated.by(chosen).into(readIDs(&ids))) != nil {
+			return nil, err
+		}
+		if len(ids) == 1 {
+			err = fmt.Errorf("run %d: %w", ids[0], err)
+		}
+		return ids, err
+	})
 	if n > 0 {
 		s.region.reach(time.Time{})
+	}
+	if err == nil {
+		err = why
 	}
 	return n, failed(err, "correct when runs are due")
 }
 
 // redateQueries are the statements of this file.
-type redateQueries struct{ redateRuns query }
+type redateQueries struct{ redateRuns, misdated query }
 
 func (q *redateQueries) define(sql template) {
 	added := milliseconds("l.add_time")
+	misdated := func(shards string) string {
+		return `select p.id from {{schema}}.xxl_job_log p where p.state = {{state.planned}} and p.scheduled_time > {{arg.least}}::bigint
+		and p.id between {{arg.after}}::bigint and {{arg.most}}::bigint and p.id <> all({{arg.aside}}::bigint[]) and p.shard = any(` + shards + `) and p.trigger_type not in ({{born}})
+		and ` + milliseconds("p.add_time") + ` > {{arg.least}}::bigint order by p.id + 0 limit {{arg.limit}}`
+	}
 	q.redateRuns = sql(`with ` + fence("") + `
 	update {{schema}}.xxl_job_log l set plan_epoch = null, add_time = pg_catalog.to_timestamp({{arg.now}}::bigint::double precision / 1000::double precision),
 		scheduled_time = case when l.trigger_type = 'RETRY' then greatest(l.scheduled_time - (` + added + ` - {{arg.now}}::bigint), {{arg.now}}::bigint)
 			when abs(l.scheduled_time - ` + added + `) < 1000 then {{arg.now}}::bigint else l.scheduled_time end
-	where l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.state = {{state.planned}} and p.scheduled_time > {{arg.least}}::bigint
-		and p.id between {{arg.after}}::bigint and {{arg.most}}::bigint and p.shard = any(array(select shard from fence)) and p.trigger_type not in ({{born}})
-		and ` + milliseconds("p.add_time") + ` > {{arg.least}}::bigint order by p.id + 0 limit {{arg.limit}} for no key update skip locked))
+	where l.id = any(array(` + misdated(`array(select shard from fence)`) + ` for no key update skip locked))
 	and l.id between {{arg.after}}::bigint and {{arg.most}}::bigint
-	returning 1`)
+	returning l.id`)
+	q.misdated = sql(misdated(`{{arg.shards}}::smallint[]`))
 }

@@ -78,6 +78,20 @@ func TestRefusedMembers(t *testing.T) {
 			one := late()
 			return one.Alarms, late().Alarms, one.Refused
 		},
+		"corrections": func(t *testing.T, a *actor, jobs []store.Job, bad store.Job) (done, again int, why error) {
+			now := time.Now().Add(-2 * time.Hour)
+			for _, job := range jobs {
+				_, err := a.AddRun(a.ctx, job.ID, store.Trigger{})
+				must(t, err)
+			}
+			poison(t, a.Store, "update", "xxl_job_log", fmt.Sprint("new.job_id = ", bad.ID))
+			correct := func() (int, error) {
+				return a.RedateRuns(a.ctx, store.RedateQuery{Shards: a.shards, Now: now, Limit: 1000})
+			}
+			done, why = correct()
+			again, _ = correct()
+			return done, again, why
+		},
 		"sweeps": func(t *testing.T, a *actor, jobs []store.Job, bad store.Job) (done, again int, why error) {
 			for _, job := range jobs {
 				job, err := a.EditJob(a.ctx, job.ID, store.Edit{Version: job.Version, Verb: "update", Change: func(j *store.Job) (bool, error) {

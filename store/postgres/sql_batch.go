@@ -206,8 +206,8 @@ func (a *setAside[K]) now() (members []K, why error) {
 
 // asides are those of each kind.
 type asides struct {
-	owed, ahead, late setAside[int64]    // ids of rows
-	windows           setAside[[2]int64] // jobs, and when the windows begin
+	owed, ahead, late, redated setAside[int64]    // ids of rows
+	windows                    setAside[[2]int64] // jobs, and when the windows begin
 }
 
 // halves has do take care of limit members at most, of which none is aside, and where the database

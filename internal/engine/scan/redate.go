@@ -3,6 +3,8 @@ package scan
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
@@ -22,6 +24,9 @@ type redater struct {
 	backs  int           // of the clock, as of the last look
 	began  bool          // a look was done
 	looked map[int]int64 // shards that were looked at, with their epochs
+	// What the store has refused alone, which is tried again while all others go on.
+	jobs []int64
+	runs bool
 }
 
 // RedateDuty looks for jobs that are to run much later than their schedules say. Without a store that
@@ -35,15 +40,24 @@ func RedateDuty(s *core.Core) loop.Duty {
 			if !ok {
 				return loop.Forever, nil
 			}
-			return loop.Forever, d.look(ctx, reader)
+			if err := d.look(ctx, reader); err != nil || len(d.jobs) == 0 && !d.runs {
+				return loop.Forever, err
+			}
+			return redateRefused, nil
 		},
 	}
 }
+
+// redateRefused is when to try again what the store refuses.
+const redateRefused = 10 * time.Second
 
 func (d *redater) look(ctx context.Context, reader store.JobReader) error {
 	owned := d.Leases.Owned()
 	if len(owned) == 0 || !d.Leases.Trusted(time.Now()) {
 		return nil // the lease loop pokes
+	}
+	if err := d.again(ctx, owned); err != nil {
+		return err
 	}
 	if backs := d.Clock.Backs(); backs != d.backs {
 		d.backs = backs
@@ -66,6 +80,27 @@ func (d *redater) look(ctx context.Context, reader store.JobReader) error {
 	}
 	d.began = true
 	return nil
+}
+
+// again tries what the store has refused before.
+func (d *redater) again(ctx context.Context, owned []store.Shard) error {
+	if len(d.jobs) == 0 && !d.runs {
+		return nil
+	}
+	shards := make(map[int]int64, len(owned))
+	for _, sh := range owned {
+		shards[sh.ID] = sh.Epoch
+	}
+	jobs := d.jobs
+	d.jobs = nil
+	if err := d.correct(ctx, shards, jobs); err != nil {
+		d.jobs = jobs
+		return err
+	}
+	if !d.runs {
+		return nil
+	}
+	return d.redateRuns(ctx, shards)
 }
 
 // redatePage is how many schedules one call reads. Behind each there is a pause, as long as it took,
@@ -109,12 +144,15 @@ func (d *redater) redateRuns(ctx context.Context, shards map[int]int64) error {
 	for id, epoch := range shards {
 		q.Shards = append(q.Shards, store.Shard{ID: id, Epoch: epoch})
 	}
-	for n := q.Limit; n == q.Limit; {
+	for n := q.Limit; n >= q.Limit; {
 		q.Now = d.Clock.Now()
 		timed := core.Metered(d.Store, "RedateRuns")
 		var err error
 		n, err = loop.Call(ctx, func(ctx context.Context) (int, error) { return r.RedateRuns(ctx, q) })
-		if timed.End(&err); err != nil {
+		timed.End(&err)
+		if d.runs = errors.Is(err, store.ErrRefused); d.runs {
+			d.Troubles.Refused(q.Now, "", 0, store.SeenRefusesRedates, 0, err)
+		} else if err != nil {
 			return err
 		}
 		if n > 0 {
@@ -126,7 +164,8 @@ func (d *redater) redateRuns(ctx context.Context, shards map[int]int64) error {
 }
 
 // correct gives jobs their next instant by a claim that plans nothing: it compares what the job says
-// with what was read, under the epoch of its shard.
+// with what was read, under the epoch of its shard. Of claims that the store refuses together each half
+// goes by itself, until it seems to refuse all.
 func (d *redater) correct(ctx context.Context, shards map[int]int64, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
@@ -138,20 +177,39 @@ func (d *redater) correct(ctx context.Context, shards map[int]int64, ids []int64
 	now := d.Clock.Now()
 	plans := make([]store.Plan, 0, len(jobs))
 	for _, id := range ids {
-		if j := jobs[id]; j != nil {
-			if next := plan.Redated(j, now); !next.IsZero() {
-				plans = append(plans, store.Plan{JobID: id, Shard: j.Shard, Epoch: shards[j.Shard], Version: j.Version, Due: j.Next, Next: next})
-			}
+		j := jobs[id]
+		if j == nil {
+			continue
+		}
+		epoch, mine := shards[j.Shard]
+		if next := plan.Redated(j, now); mine && !next.IsZero() {
+			plans = append(plans, store.Plan{JobID: id, Shard: j.Shard, Epoch: epoch, Version: j.Version, Due: j.Next, Next: next})
 		}
 	}
 	if len(plans) == 0 || !d.Leases.Trusted(time.Now()) {
 		return nil
 	}
-	if _, err := loop.Detached(ctx, func(ctx context.Context) ([]store.Run, error) { return d.Store.Claim(ctx, nil, plans) }); err != nil {
+	alone, taken := 0, false
+	_, _, err = loop.Halve(plans, func(part []store.Plan) error {
+		_, err := loop.Detached(ctx, func(ctx context.Context) ([]store.Run, error) { return d.Store.Claim(ctx, nil, part) })
+		first := &part[0]
+		switch {
+		case err == nil:
+			taken = true
+			d.Logger.Warn("xxljob: jobs were due much later than their schedules say, as after a clock that was ahead, and are worked out anew", "jobs", len(part), "first", first.JobID, "was", first.Due, "is", first.Next)
+		case len(part) > 1 || !errors.Is(err, store.ErrRefused):
+		case !taken && alone+1 >= loop.RefusedFew:
+			return fmt.Errorf("nothing is taken: %v", err)
+		default:
+			if alone++; !slices.Contains(d.jobs, first.JobID) {
+				d.jobs = append(d.jobs, first.JobID)
+			}
+			d.Troubles.Refused(now, jobs[first.JobID].App, first.JobID, store.SeenRefusesPlan, 0, err)
+		}
 		return err
+	})
+	if taken {
+		d.Life.Wakes.Scan.Poke()
 	}
-	first := &plans[0]
-	d.Logger.Warn("xxljob: jobs were due much later than their schedules say, as after a clock that was ahead, and are worked out anew", "jobs", len(plans), "first", first.JobID, "was", first.Due, "is", first.Next)
-	d.Life.Wakes.Scan.Poke()
-	return nil
+	return err
 }

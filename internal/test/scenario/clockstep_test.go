@@ -5,16 +5,19 @@ package scenario_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/internal/test/stage"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -351,6 +354,88 @@ func TestRestartAfterAStep(t *testing.T) {
 		}
 		if j, err := st.Job(t.Context(), daily.ID); err != nil || !j.Next.Equal(daily.Next) || j.Version != daily.Version {
 			t.Errorf("a job whose next instant is right was changed: %v, %v", j, err)
+		}
+		stage.Must(t, b.Stop(t.Context()))
+	})
+}
+
+// refusesCorrections is a store that does not let one job, nor some run, be worked out anew.
+type refusesCorrections struct {
+	*memory.Store
+	job atomic.Int64 // zero for none
+}
+
+func (s *refusesCorrections) Claim(ctx context.Context, dst []store.Run, plans []store.Plan) ([]store.Run, error) {
+	for i := range plans {
+		if plans[i].JobID == s.job.Load() && len(plans[i].Runs) == 0 {
+			return nil, fmt.Errorf("poisoned: %w", store.ErrRefused)
+		}
+	}
+	return s.Store.Claim(ctx, dst, plans)
+}
+
+func (s *refusesCorrections) RedateRuns(ctx context.Context, q store.RedateQuery) (int, error) {
+	n, err := s.Store.RedateRuns(ctx, q)
+	if err == nil && s.job.Load() != 0 {
+		err = fmt.Errorf("poisoned: %w", store.ErrRefused)
+	}
+	return n, err
+}
+
+// TestRefusedCorrections: a job that a false clock has planned, and that the store does not let a node
+// work out anew, is a trouble, keeps no other silent, and goes on when the store lets it.
+func TestRefusedCorrections(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var clock movedClock
+		var ran stepTally
+		st := &refusesCorrections{Store: clock.goingBy()}
+		clock.move(time.Hour)
+		a, err := xxljob.New(st, xxljob.Config{App: "app", Node: "a", Logger: stage.QuietLog()})
+		stage.Must(t, err)
+		for i := range 20 {
+			_, err := a.EnsureJob(t.Context(), stepJob(fmt.Sprint("job", i), xxljob.FixedRate(time.Second)))
+			stage.Must(t, err)
+		}
+		bad, err := st.JobByKey(t.Context(), "app", "job7")
+		stage.Must(t, err)
+		manual, err := a.EnsureJob(t.Context(), stepJob("manual", xxljob.Manual()))
+		stage.Must(t, err)
+		_, err = st.AddRun(t.Context(), manual.Job.ID, store.Trigger{})
+		stage.Must(t, err)
+		clock.move(0)
+		st.job.Store(bad.ID)
+		b := ran.steppedNode(t, st, "b")
+		time.Sleep(time.Minute)
+		for i := range 20 {
+			least := 50
+			if i == 7 {
+				least = 0
+			}
+			if n := ran.since(fmt.Sprint("job", i), time.Time{}, math.MaxInt64); n < least || i == 7 && n > 0 {
+				t.Errorf("job%d was run %d times", i, n)
+			}
+		}
+		if n := ran.since("manual", time.Time{}, math.MaxInt64); n != 1 {
+			t.Errorf("what was triggered by the false clock was run %d times", n)
+		}
+		said := map[int64]string{}
+		for _, x := range b.Troubles() {
+			if x.Cause == xxljob.TroubleRefused {
+				said[x.JobID] = x.Detail
+			}
+		}
+		stage.RequireText(t, "what is said of the job", said[bad.ID], "refuses to plan its runs")
+		stage.RequireText(t, "what is said of runs", said[0], "a clock which was ahead has dated")
+		st.job.Store(0)
+		time.Sleep(time.Minute)
+		if n := ran.since("job7", time.Time{}, math.MaxInt64); n < 40 {
+			t.Errorf("then the job was run %d times", n)
+		}
+		for _, x := range b.Troubles() {
+			if x.Cause == xxljob.TroubleRefused {
+				t.Errorf("then there is %v", x)
+			}
 		}
 		stage.Must(t, b.Stop(t.Context()))
 	})
