@@ -236,7 +236,7 @@ func DecodeCallback(src []byte) ([]CallbackRequest, error) {
 // decodeCallback is DecodeCallback, but that it leaves out results that are not understood
 // where there are others, which partly says then.
 func decodeCallback(src []byte) (results []CallbackRequest, partly *partlyRead, err error) {
-	v, err := json.Parse(src)
+	v, broken, err := json.ParseParts(src)
 	if err != nil {
 		return nil, nil, bodyError(err)
 	}
@@ -244,6 +244,9 @@ func decodeCallback(src []byte) (results []CallbackRequest, partly *partlyRead, 
 		results, partly, err = decodeResults(v)
 	} else {
 		results, partly, err = decodeCallbackList(v)
+	}
+	if broken != nil && partly != nil {
+		partly.first = broken
 	}
 	if err == nil && partly != nil && len(results) == 0 {
 		err = partly.first

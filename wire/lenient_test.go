@@ -90,6 +90,9 @@ func TestOneBadResult(t *testing.T) {
 		`[{"logId":1,"logId":2},` + good + `]`,
 		`[null,` + good + `,7,[]]`,
 		`{"callbackList":[{"logId":1,"handleMsg":{}},` + good + `]}`,
+		`[{"logId":3,"handleCode":200,"handleMsg":"C:\dir"},` + good + `]`,
+		`[` + good + `,{"logId":3,"handleMsg":"\u12","\x":[1,{"a":"\d"}]}]`,
+		`{"x":[],"callbackList":[` + good + `,{"logId":3,"handleMsg":'\%'},{"logId":4,"handleMsg":"\q"}]}`,
 	} {
 		p, lines, unread := newPeer(), &bytes.Buffer{}, &atomic.Uint64{}
 		cfg := guarded(t)
@@ -101,6 +104,31 @@ func TestOneBadResult(t *testing.T) {
 		}
 		if unread.Load() != 1 || !strings.Contains(lines.String(), "from=192.0.2.1:1234") || !strings.Contains(lines.String(), "level=WARN") {
 			t.Errorf("%s: counted %d, logged %s", body, unread.Load(), lines)
+		}
+	}
+}
+
+// TestRawTexts: texts of whatever length and raw characters are read, and one with a slip outside of a
+// list is refused.
+func TestRawTexts(t *testing.T) {
+	for name, text := range map[string]string{
+		"short lines":         strings.Repeat("1\n", 20_000),
+		"lines of nothing":    strings.Repeat("\r\n\t", 100_000),
+		"control characters":  strings.Repeat("\x1b", 20_000),
+		"colours":             strings.Repeat("\x1b[31mred\x1b[0m ok\n", 50_000),
+		"in a line of others": "a\n" + strings.Repeat("b", 100_000),
+	} {
+		p := newPeer()
+		r := posted(t, adminHandler(t, p, guarded(t)), "/api/callback", `[{"logId":1,"handleCode":200,"handleMsg":"`+text+`"},{"logId":2,"handleCode":200}]`)
+		want := []wire.CallbackRequest{{LogID: 1, HandleCode: 200, HandleMsg: text}, {LogID: 2, HandleCode: 200}}
+		if !r.OK() || !reflect.DeepEqual(p.last(), want) {
+			t.Errorf("%s: answered %+v, asked %.100v", name, r, p.asked)
+		}
+	}
+	for _, body := range []string{`{"logId":1,"x":"\d"}`, `{"\d":[],"callbackList":[]}`, `[{"logId":1,"handleMsg":"\d"}]`, `[{"logId":1,"handleMsg":"\`} {
+		p := newPeer()
+		if r := posted(t, adminHandler(t, p, guarded(t)), "/api/callback", body); r.OK() || p.count() > 0 {
+			t.Errorf("%s: answered %+v, asked %v", body, r, p.asked)
 		}
 	}
 }

@@ -30,14 +30,23 @@ type Value []byte
 
 // Parse reads src, which is one value and nothing else: as JSON, or else as what mend takes.
 func Parse(src []byte) (Value, error) {
-	v := bytes.Trim(src, " \t\r\n")
-	if len(v) == 0 {
-		return nil, ErrEmpty
+	v, _, err := parse(src, false)
+	return v, err
+}
+
+// ParseParts is Parse where parts of a list count by themselves: elements in which a text has what is no
+// escape are null, and broken says what the first is.
+func ParseParts(src []byte) (v Value, broken, err error) { return parse(src, true) }
+
+func parse(src []byte, parts bool) (v Value, broken, err error) {
+	v = bytes.Trim(src, " \t\r\n")
+	switch {
+	case len(v) == 0:
+		return nil, nil, ErrEmpty
+	case !stdjson.Valid(v):
+		return mend(v, parts)
 	}
-	if !stdjson.Valid(v) {
-		return mend(v)
-	}
-	return v, nil
+	return v, nil, nil
 }
 
 // Object calls field for each key of an object, in order, and stops at its first

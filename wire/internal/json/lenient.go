@@ -20,18 +20,22 @@ const byteOrderMark = "\xEF\xBB\xBF"
 // null. A comma before a closing bracket means nothing, where Gson takes it for one more null
 // in a list and refuses it in an object. Only an object or a list is mended: a page of HTML is not
 // a word without quotes.
-func mend(src []byte) (Value, error) {
+//
+// A backslash that begins no escape is malformed, as the text may mean anything. With parts the element
+// of the outermost list that has one is null instead, since it is plain where that ends, and broken says
+// what the first is.
+func mend(src []byte, parts bool) (v Value, broken, err error) {
 	src = bytes.TrimPrefix(src, []byte(byteOrderMark))
-	m := mender{src: src, out: make([]byte, 0, len(src)+len(src)/8+16)}
+	m := mender{src: src, out: make([]byte, 0, len(src)+len(src)/8+16), parts: parts}
 	ok := m.blanks()
 	if ok && m.i == len(src) {
-		return nil, ErrEmpty
+		return nil, nil, ErrEmpty
 	}
 	ok = ok && m.is("{[") && m.value() && m.blanks() && m.i == len(src)
 	if !ok || !stdjson.Valid(m.out) {
-		return nil, fmt.Errorf("malformed JSON at byte %d", min(m.i+1, len(src)))
+		return nil, nil, fmt.Errorf("malformed JSON at byte %d", min(m.i+1, len(src)))
 	}
-	return m.out, nil
+	return m.out, m.broken, nil
 }
 
 // mender reads src from i on and appends to out what it means. Its methods return false where
@@ -41,11 +45,16 @@ type mender struct {
 	i     int
 	out   []byte
 	depth int
+	lists int // of these
+
+	parts  bool
+	spoilt bool  // the element of the outermost list that m is in is to be null
+	broken error // why the first of them is
 }
 
 // maxGrown is how much longer than twice its source what is mended may be: a text of raw
-// control characters takes six times the room.
-const maxGrown = 4 << 10
+// control characters takes six times the room, at most, and has it below 256 KiB.
+const maxGrown = 1 << 20
 
 // at returns the byte at i, zero at the end.
 func (m *mender) at() byte {
@@ -107,6 +116,10 @@ func (m *mender) nested(closing byte, part func() bool) bool {
 	if m.depth++; m.depth > 2*maxDepth {
 		return false
 	}
+	if closing == ']' {
+		m.lists++
+		defer func() { m.lists-- }()
+	}
 	m.out = append(m.out, m.at())
 	m.i++
 	for n := 0; ; n++ {
@@ -140,7 +153,12 @@ func (m *mender) element() bool {
 		m.out = append(m.out, "null"...)
 		return len(m.out) <= 2*len(m.src)+maxGrown
 	}
-	return m.value()
+	from := len(m.out)
+	ok := m.value()
+	if m.spoilt && m.lists == 1 {
+		m.out, m.spoilt = append(m.out[:from], "null"...), false
+	}
+	return ok
 }
 
 // member passes a key and its value.
@@ -189,23 +207,41 @@ func (m *mender) text() bool {
 // escape passes what is behind a backslash.
 func (m *mender) escape() bool {
 	switch {
-	case m.is(`"\/bfnrtu`): // JSON, whose digits are looked at with the whole
+	case m.is(`"\/bfnrt`), m.is("u") && m.digits():
 		m.out = append(m.out, '\\', m.at())
 	case m.is("'\n"):
 		m.char(m.at())
+	case m.parts && m.lists > 0 && m.i < len(m.src):
+		if m.spoilt = true; m.broken == nil {
+			m.broken = fmt.Errorf("%q at byte %d is no escape", m.src[m.i-1:m.i+1], m.i)
+		}
 	default:
 		return false
 	}
 	return true
 }
 
+// digits reports whether four hexadecimal ones are behind the byte at i.
+func (m *mender) digits() bool {
+	behind := m.src[m.i+1:]
+	for n := range 4 {
+		if n >= len(behind) || strings.IndexByte("0123456789abcdefABCDEF", behind[n]) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // char writes one byte of a string, which is no quote and no backslash.
 func (m *mender) char(c byte) {
-	if c >= ' ' {
+	switch at := strings.IndexByte("\n\r\t", c); {
+	case c >= ' ':
 		m.out = append(m.out, c)
-		return
+	case at >= 0:
+		m.out = append(m.out, '\\', "nrt"[at])
+	default:
+		m.out = fmt.Appendf(m.out, `\u%04x`, c)
 	}
-	m.out = fmt.Appendf(m.out, `\u%04x`, c)
 }
 
 // word passes what is not in quotes: a number, true, false, null, and everything else as a
