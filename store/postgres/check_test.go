@@ -37,7 +37,9 @@ func TestServersThatDoNotFit(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	for code, want := range map[string]bool{
 		"22021": true, "22P05": true, "23505": true, "42P01": true, "54000": true, "0A000": true, "P0001": true, "57014": true,
-		"08006": false, "40001": false, "40P01": false, "53300": false, "55P03": false, "57P01": false, "25006": false, "": false,
+		"ZZ001": true, "45000": true, "38000": true, "39004": true, "44000": true, "27000": true, "09000": true, "21000": true, "2F002": true, "3F000": true,
+		"08006": false, "40001": false, "40P01": false, "53300": false, "55P03": false, "57P01": false, "25006": false, "58030": false, "XX000": false, "": false,
+		"26000": false, "28P01": false, "2D000": false, "3D000": false, "72000": false, "F0000": false,
 	} {
 		err := failed(fmt.Errorf("send: %w", &pgconn.PgError{Code: code}), "finish %d runs", 3)
 		var pg *pgconn.PgError

@@ -395,19 +395,20 @@ func codeOf(err error) string {
 }
 
 // refuses reports whether the server has answered, by an error with this code, that it refuses what
-// it was sent: for what that says or breaks (22, 23, 42, P0), for its size (54) or kind (0A), or
-// since it takes too long (57014). It does not where it is the server that cannot at the moment:
-// connections, conflicts of transactions, room, locks, a shutdown. Nor is it one where a partition
-// is missing, which is ours to make.
+// it was sent: for what that says or breaks, its size or kind, since it takes too long (57014), or for
+// whatever a trigger says with a code of its own. It does not where it is the server that cannot at the
+// moment: connections and who makes them, transactions and their conflicts, statements that a connection
+// has lost, room, locks, a shutdown, faults of the machine or its own. Nor is it one where a partition is
+// missing, which is ours to make.
 func refuses(code string) bool {
 	if len(code) != 5 {
 		return false
 	}
 	switch code[:2] {
-	case "22", "23", "42", "54", "0A", "P0":
-		return true
+	case "08", "25", "26", "28", "2D", "3D", "40", "53", "55", "57", "58", "72", "F0", "XX":
+		return code == codeCancelled
 	}
-	return code == codeCancelled
+	return true
 }
 
 // refusal is such an error.

@@ -48,7 +48,7 @@ func (p *poisonedJob) isUnready(*testing.T) bool {
 }
 
 // TestPoisonedTables: the database refuses rows of one table, or changes of them, for one job each,
-// by triggers and a constraint that somebody has added. The other jobs go on, and what the scheduler
+// by triggers, with codes of their own too, and a constraint that somebody has added. The other jobs go on, and what the scheduler
 // can say of those it says.
 func TestPoisonedTables(t *testing.T) {
 	inServer(t)
@@ -101,11 +101,12 @@ func TestPoisonedTables(t *testing.T) {
 	_, err = s.UpdateJob(t.Context(), good[i])
 	must(t, err)
 	time.Sleep(3 * time.Second)
+	codes := []string{"P0001", "ZZ001", "38000", "44000", "27000"}
 	for i, tt := range cases {
 		sql := "alter table %[1]s.xxl_job_log add constraint poisoned check (job_id <> %[2]d) not valid"
 		if before, cond, ok := strings.Cut(tt.when, ": "); ok {
 			verb, table, _ := strings.Cut(before, " on ")
-			sql = `create function %[1]s.poisoned%[2]d() returns trigger language plpgsql as $$ begin if ` + cond + ` then raise 'poisoned'; end if; return new; end $$;
+			sql = `create function %[1]s.poisoned%[2]d() returns trigger language plpgsql as $$ begin if ` + cond + ` then raise 'poisoned' using errcode = '` + codes[i%len(codes)] + `'; end if; return new; end $$;
 			create trigger poisoned%[2]d before ` + verb + ` on %[1]s.` + table + ` for each row execute function %[1]s.poisoned%[2]d()`
 		}
 		_, err := pgtest.SharedPool(t).Exec(t.Context(), fmt.Sprintf(sql, schema, bad[i].ID))
