@@ -60,7 +60,8 @@ type OwedStore interface {
 // PayOwed, ExpireWindows); and where Claim stops a job with Plan.Stop, one with the cause
 // "stopped", the reason as its Text, and no run. A rule counts once KeepRules has returned,
 // whatever node ends the run. There is at most one alarm for a run and a cause, and for a job, its
-// version and a cause where there is no run.
+// version and a cause where there is no run. An alarm that the store refuses is dropped, and said in
+// its log: what has caused it takes effect all the same; but those of runs that are late stay (Late).
 type AlarmStore interface {
 	// KeepRules keeps the rules as those of the node: they are kept from now, and not Gone. It
 	// forgets those that this app has had under the same names, where no other app has had them

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,6 +22,9 @@ type alarming struct {
 	store *Store
 	list  []store.Alarm
 	woken []int // the shards of those that were inserted
+
+	dropped []store.Alarm // those that the database has refused
+	why     error         // the last of them
 }
 
 // alarms begins the alarms of a transaction.
@@ -40,22 +44,68 @@ func (a *alarming) ended(f *following, runs ...store.Run) {
 // knew of the rules of others would be of before.
 func (a *alarming) add(one store.Alarm) { a.list = append(a.list, one) }
 
-// insert inserts them, each once for its run, or its job and version, and its cause.
+// insert inserts them, each once for its run, or its job and version, and its cause. One that the
+// database refuses is dropped: what it tells of has happened all the same.
 func (a *alarming) insert(ctx context.Context, t *tx) error {
 	if len(a.list) == 0 {
 		return nil
 	}
-	n := len(a.list)
+	tries := alarmTries{alarming: a, tx: t}
+	return tries.insert(ctx, a.list)
+}
+
+// alarmTries inserts alarms as far as the database takes them.
+type alarmTries struct {
+	*alarming
+	tx    *tx
+	alone int // how many were refused alone
+	taken bool
+}
+
+// insert inserts some of them, and where the database refuses them together each half by itself. Where it
+// takes too long all that caused them is refused, until one is left.
+func (a *alarmTries) insert(ctx context.Context, list []store.Alarm) error {
+	if a.alone >= asideFew && !a.taken { // it refuses all
+		a.dropped = append(a.dropped, list...)
+		return nil
+	}
+	err := a.tx.do(ctx, statement{sql: "savepoint xxljobalarms"}, a.statement(list), statement{sql: "release savepoint xxljobalarms"})
+	code := codeOf(err)
+	switch {
+	case err == nil:
+		a.taken = true
+		return nil
+	case !refuses(code) || noPartition(err) || ctx.Err() != nil || code == codeCancelled && len(list) > 1:
+		return err
+	}
+	if _, back := a.tx.conn.Exec(ctx, "rollback to savepoint xxljobalarms"); back != nil {
+		return err
+	}
+	if len(list) == 1 {
+		a.alone++
+		a.dropped, a.why = append(a.dropped, list[0]), err
+		return nil
+	}
+	half := len(list) / 2
+	if err := a.insert(ctx, list[:half]); err != nil {
+		return err
+	}
+	return a.insert(ctx, list[half:])
+}
+
+// statement inserts some of them.
+func (a *alarming) statement(list []store.Alarm) statement {
+	n := len(list)
 	shards, jobs, apps, causes := make([]int16, n), make([]int64, n), make([]string, n), make([]string, n)
 	runs, triggers, states, attempts := make([]*int64, n), make([]*int64, n), make([]*string, n), make([]int16, n)
 	instants, texts := make([]int64, n), make([]string, n)
-	for i := range a.list {
-		one := &a.list[i]
+	for i := range list {
+		one := &list[i]
 		shards[i], jobs[i], apps[i], causes[i] = int16(one.Shard), one.JobID, one.App, one.Cause
 		runs[i], triggers[i], states[i], attempts[i] = nonzero(one.RunID), nonzero(one.TriggerID), nonempty(one.State), int16(one.Attempt)
 		instants[i], texts[i] = milli(one.Instant), one.Text
 	}
-	return t.do(ctx, a.store.sql.insertAlarms.by(named{
+	return a.store.sql.insertAlarms.by(named{
 		{"shards", shards}, {"jobs", jobs}, {"apps", apps}, {"causes", causes}, {"runs", runs}, {"triggers", triggers},
 		{"states", states}, {"attempts", attempts}, {"instants", instants}, {"texts", texts},
 	}).into(func(rows pgx.Rows) error {
@@ -65,11 +115,35 @@ func (a *alarming) insert(ctx context.Context, t *tx) error {
 			a.woken = append(a.woken, shard)
 		}
 		return err
-	}))
+	})
 }
 
-// tell passes on that there are alarms, after the commit.
+// droppedAlarms are all that the database has refused. It is safe for concurrent use.
+type droppedAlarms struct {
+	mu    sync.Mutex
+	total int
+	said  time.Time // when the log had a line
+}
+
+// add counts them, and reports whether it is time for a line.
+func (d *droppedAlarms) add(n int) (total int, say bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.total += n
+	if say = d.said.IsZero() || time.Since(d.said) >= time.Minute; say {
+		d.said = time.Now()
+	}
+	return d.total, say
+}
+
+// tell passes on that there are alarms, and says which were dropped, after the commit.
 func (a *alarming) tell() {
+	if n := len(a.dropped); n > 0 {
+		if total, say := a.store.dropped.add(n); say {
+			first := &a.dropped[0]
+			a.store.log.Error("xxljob: the database refuses alarms, which are dropped", "alarms", n, "first_job", first.JobID, "first_run", first.RunID, "cause", first.Cause, "dropped", total, "error", a.why)
+		}
+	}
 	for _, shard := range a.woken {
 		a.store.wakeAlarms(shard)
 	}
@@ -143,7 +217,10 @@ func (s *Store) addLate(ctx context.Context, q store.LateQuery, limit int, aside
 				a.add(one)
 			}
 		}
-		return a.insert(ctx, t)
+		if len(a.list) == 0 {
+			return nil
+		}
+		return t.do(ctx, a.statement(a.list)) // one that is refused stays to be told
 	})
 	return a, ids, err
 }

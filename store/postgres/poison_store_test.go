@@ -228,3 +228,70 @@ func TestRefusedBatches(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedAlarms: an alarm that the database refuses is dropped, with a line, and no other with it;
+// what it tells of has happened. One that refuses them all keeps nothing from happening either.
+func TestRefusedAlarms(t *testing.T) {
+	inServer(t)
+	t.Parallel()
+	const n = 40
+	for name, c := range map[string]struct {
+		cond    func(bad store.Job) string
+		dropped int // of n
+	}{
+		"one":          {func(bad store.Job) string { return fmt.Sprint("new.job_id = ", bad.ID) }, 1},
+		"all":          {func(store.Job) string { return "true" }, n},
+		"the last few": {func(bad store.Job) string { return fmt.Sprint("new.job_id >= ", bad.ID) }, n / 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			log := &lines{}
+			s, err := postgres.New(t.Context(), pgtest.SharedPool(t), postgres.FewDays(postgres.Config{Schema: pgtest.Schema(t), AutoMigrate: true, Logger: log.logger()}))
+			must(t, err)
+			t.Cleanup(s.Close)
+			a := own(t, s, inc(t, name), 2)
+			_, err = s.KeepRules(a.ctx, store.RuleKeeper{App: "app", Node: "n", Incarnation: a.inc, Rules: []store.AlarmRule{store.NewAlarmRule(alarm.Rule{Name: "all", Causes: []alarm.Cause{alarm.Failed, alarm.Skipped, alarm.Stopped}})}})
+			must(t, err)
+			var jobs []store.Job
+			var results []store.Result
+			for range n {
+				jobs = append(jobs, a.job())
+				res := result(a.started(jobs[len(jobs)-1]))
+				res.State = store.StateFailed
+				results = append(results, res)
+			}
+			poison(t, s, "insert", "xxl_job_alarm", c.cond(jobs[n/2]))
+			ended, err := s.Finish(a.ctx, nil, results)
+			if err != nil || len(ended) != n {
+				t.Errorf("%d results are accepted, error %v", len(ended), err)
+			}
+			inserted := func() int {
+				list, err := s.Alarms(a.ctx, a.shards, nil, 0, 1000)
+				must(t, err)
+				return len(list)
+			}
+			if got := inserted(); got != n-c.dropped {
+				t.Errorf("%d alarms are there, want %d", got, n-c.dropped)
+			}
+			if lines := log.count("the database refuses alarms, which are dropped"); lines != 1 {
+				t.Errorf("the log has %d lines of it", lines)
+			}
+			var plans []store.Plan
+			for _, job := range jobs {
+				job, err := s.Job(a.ctx, job.ID)
+				must(t, err)
+				plans = append(plans, store.Plan{JobID: job.ID, Shard: job.Shard, Epoch: a.epoch(job.Shard), Version: job.Version, Due: job.Next, Stop: "broken"})
+			}
+			_, err = s.Claim(a.ctx, nil, plans)
+			must(t, err)
+			for _, job := range jobs {
+				if got, err := s.Job(a.ctx, job.ID); err != nil || !got.Stopped {
+					t.Errorf("job %d is not stopped (%v)", job.ID, err)
+				}
+			}
+			if got := inserted(); got != 2*(n-c.dropped) {
+				t.Errorf("then %d alarms are there, want %d", got, 2*(n-c.dropped))
+			}
+		})
+	}
+}
