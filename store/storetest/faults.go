@@ -40,7 +40,7 @@ type Fault struct {
 	// a member of the batch: a store.Plan of Claim, Start, Result of Finish, Verdict of Settle,
 	// Dispatch, Progress, Registration, AlarmTold, AlarmDone or JobTold of MarkAlarms; the id of a run
 	// that is to be taken; a store.Attachment of Beat; a store.AlarmRule of KeepRules, a
-	// store.TroubleNote of NoteTroubles.
+	// store.TroubleNote of NoteTroubles, a store.Served of NoteServed.
 	Poison func(member any) bool
 	// Err replaces ErrInjected.
 	Err error

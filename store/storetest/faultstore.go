@@ -414,7 +414,9 @@ func (f *Faults) ForgetAddresses(ctx context.Context, maxAge time.Duration) erro
 
 // NoteServed passes the call on, under the faults.
 func (f *Faults) NoteServed(ctx context.Context, apps []store.Served) error {
-	return only(f, ctx, "NoteServed", func() error { return f.store.NoteServed(ctx, apps) })
+	// The apps are for Poison; the call is passed on as a whole.
+	_, err := batch(f, ctx, "NoteServed", apps, func([]store.Served) (struct{}, error) { return struct{}{}, f.store.NoteServed(ctx, apps) })
+	return err
 }
 
 // Served passes the call on, under the faults.

@@ -479,7 +479,7 @@ func (h *teller) save(ctx context.Context) error {
 		}
 		err := h.mark(ctx, m)
 		if errors.Is(err, store.ErrRefused) {
-			err = h.markHalves(ctx, m)
+			err = h.markHalves(ctx, m, h.book.giveUp)
 		}
 		if err != nil {
 			return err
@@ -488,15 +488,15 @@ func (h *teller) save(ctx context.Context) error {
 	}
 }
 
-func (h *teller) mark(ctx context.Context, m store.AlarmMarks) error {
+func (h *Notifier) mark(ctx context.Context, m store.AlarmMarks) error {
 	_, err := loop.Call(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, h.Store.MarkAlarms(ctx, m) })
 	return err
 }
 
 // markHalves saves each half by itself of marks that the store has refused together, in any order,
-// until it seems to refuse all. One that it refuses alone is given up: the alarm was told, and this
+// until it seems to refuse all. One that it refuses alone is given up: where the alarm was told, this
 // node tells it no more; the next one with the rule may.
-func (h *teller) markHalves(ctx context.Context, m store.AlarmMarks) error {
+func (h *Notifier) markHalves(ctx context.Context, m store.AlarmMarks, giveUp func(store.AlarmMarks)) error {
 	var each []store.AlarmMarks
 	for i := range m.Told {
 		each = append(each, store.AlarmMarks{Told: m.Told[i : i+1]})
@@ -527,7 +527,7 @@ func (h *teller) markHalves(ctx context.Context, m store.AlarmMarks) error {
 		return err
 	}
 	for _, one := range alone {
-		h.book.giveUp(one)
+		giveUp(one)
 	}
 	if h.rarely.Allow("refused") {
 		h.Logger.ErrorContext(ctx, "xxljob: the store refuses to note what became of some alarms", "notes", len(alone), "error", why)

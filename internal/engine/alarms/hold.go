@@ -278,9 +278,10 @@ func (h *Notifier) giveUp(ctx context.Context, now time.Time) error {
 			}
 		}
 		if len(done) > 0 {
-			_, err = loop.Call(ctx, func(ctx context.Context) (struct{}, error) {
-				return struct{}{}, h.Store.MarkAlarms(ctx, store.AlarmMarks{Done: done})
-			})
+			m := store.AlarmMarks{Done: done}
+			if err = h.mark(ctx, m); errors.Is(err, errs.ErrRefused) {
+				err = h.markHalves(ctx, m, func(store.AlarmMarks) {}) // it is too old the next time as well
+			}
 		}
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/xxljob/xxljob/internal/engine/lease"
 	"github.com/xxljob/xxljob/internal/errs"
@@ -173,4 +174,22 @@ func LogChange(ctx context.Context, log *slog.Logger, verb, object string, id an
 // TimesOf are the durations that a node's leases go by.
 func TimesOf(c *ClusterConfig) lease.Times {
 	return lease.Times{Window: c.LeaseTTL - c.LeaseTTL/5, TTL: c.LeaseTTL, LostAfter: c.LostAfter, MaxHold: c.LeaseMaxHold}
+}
+
+// KeptAs reports whether a store has kept a text as another one: as it is, or with question marks where
+// its database lacks a character.
+func KeptAs(given, kept string) bool {
+	if given = store.PlainText(given); given == kept {
+		return true
+	}
+	if utf8.RuneCountInString(given) != utf8.RuneCountInString(kept) {
+		return false
+	}
+	for _, r := range kept {
+		want, size := utf8.DecodeRuneInString(given)
+		if given = given[size:]; r != want && (r != '?' || want < utf8.RuneSelf) {
+			return false
+		}
+	}
+	return true
 }

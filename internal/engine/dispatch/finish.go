@@ -383,7 +383,7 @@ func (f *finisher) finishAgain(ctx context.Context, results []store.Result) ([]s
 	runs, err := f.Store.RunsByID(ctx, ids)
 	for _, r := range runs {
 		w := want[r.ID]
-		as := r.State == w.State && r.HandleMsg == store.PlainText(w.HandleMsg) || w.State == store.StateSnoozed && r.State == store.StateFailed && r.HandleMsg == store.TooManySnoozes
+		as := r.State == w.State && core.KeptAs(w.HandleMsg, r.HandleMsg) || w.State == store.StateSnoozed && r.State == store.StateFailed && r.HandleMsg == store.TooManySnoozes
 		if as && (w.Token == 0 || r.Token == w.Token) {
 			accepted = append(accepted, r)
 		}

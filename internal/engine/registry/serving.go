@@ -3,6 +3,8 @@ package registry
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -39,6 +41,8 @@ type Serving struct {
 	unsaid map[string]store.Served   // guarded by mu: what the store has to be told
 	here   map[string]bool           // guarded by mu: apps that were attached at the last look
 	doubts map[string]time.Time      // guarded by mu: apps that could not be asked about, until when that is so
+
+	rarely loop.LogLimiter // what the log is not to be filled with
 }
 
 // absence is an app that nobody serves.
@@ -598,14 +602,29 @@ func (s *Serving) tell(ctx context.Context) error {
 	if len(list) == 0 {
 		return nil
 	}
-	err := loop.Do(ctx, func(ctx context.Context) error { return errors.Join(s.SetShards(ctx), s.Store.NoteServed(ctx, list)) })
-	if err != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for _, x := range list {
-			if _, newer := s.unsaid[x.App]; !newer {
-				s.unsaid[x.App] = x
+	rand.Shuffle(len(list), func(i, k int) { list[i], list[k] = list[k], list[i] })
+	done, alone, taken := 0, 0, false
+	refused, why, err := loop.Halve(list, func(part []store.Served) error {
+		err := loop.Do(ctx, func(ctx context.Context) error { return errors.Join(s.SetShards(ctx), s.Store.NoteServed(ctx, part)) })
+		switch {
+		case err == nil:
+			done, taken = done+len(part), true
+		case errors.Is(err, store.ErrRefused) && len(part) == 1:
+			if alone++; alone >= loop.RefusedFew && !taken {
+				return fmt.Errorf("nothing is taken: %v", err)
 			}
+			done++
+		}
+		return err
+	})
+	if len(refused) > 0 && s.rarely.Allow("served") {
+		s.Logger.ErrorContext(ctx, "xxljob: the store refuses to note how some apps are served", "apps", len(refused), "first", refused[0].App, "error", why)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range slices.Concat(refused, list[done:]) { // those are told with the next news
+		if _, newer := s.unsaid[x.App]; !newer {
+			s.unsaid[x.App] = x
 		}
 	}
 	return err

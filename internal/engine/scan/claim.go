@@ -308,7 +308,7 @@ func (c *claimer) noteStopped(ctx context.Context, due []store.DueJob) {
 	for _, id := range ids {
 		why := c.stopping[id]
 		delete(c.stopping, id)
-		if job := jobs[id]; job != nil && job.Stopped && job.StopReason == why {
+		if job := jobs[id]; job != nil && job.Stopped && core.KeptAs(why, job.StopReason) {
 			c.Life.FaultCounts.Unplannable.Add(1)
 			c.Logger.Error("xxljob: stopped a job that cannot be planned", "job", id, "name", job.Name, "error", why)
 		}

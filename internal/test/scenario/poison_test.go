@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -101,4 +102,43 @@ func TestRefusedForEver(t *testing.T) {
 		}
 		stage.Stop(t, a)
 	})
+}
+
+// narrowStore is a store of a database that lacks some characters.
+type narrowStore struct{ *memory.Store }
+
+func (s narrowStore) Finish(ctx context.Context, dst []store.Run, results []store.Result) ([]store.Run, error) {
+	results = slices.Clone(results)
+	for i := range results {
+		results[i].HandleMsg = strings.Map(func(r rune) rune {
+			if r > 0xff {
+				return '?'
+			}
+			return r
+		}, results[i].HandleMsg)
+	}
+	return s.Store.Finish(ctx, dst, results)
+}
+
+// TestUnclearResultOfANarrowDatabase: a result that is stored though its call has failed is known again
+// where the database has question marks in place of some characters: that its run has ended is told.
+func TestUnclearResultOfANarrowDatabase(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"boom", "é 漢字\x00 \xff", "?"} {
+		synctest.Test(t, func(t *testing.T) {
+			var ended atomic.Int64
+			a := stage.NewNode(t, narrowStore{memory.New()}, "a", &stage.Journal{}, func(c *xxljob.Config) {
+				c.Hooks.RunEnded = func(xxljob.Run) { ended.Add(1) }
+			})
+			stage.Must(t, a.Handle("bad", func(context.Context, *xxljob.Task) error { return errors.New(text) }))
+			stage.Must(t, a.Start(t.Context()))
+			a.Faults.Inject("Finish", storetest.Fault{After: true, Calls: 1})
+			stage.TriggerNew(t, a, xxljob.Job{Name: "bad", Handler: "bad"})
+			time.Sleep(10 * time.Second)
+			if n := ended.Load(); n != 1 {
+				t.Errorf("%q: the end is told %d times", text, n)
+			}
+			stage.Stop(t, a)
+		})
+	}
 }

@@ -1,9 +1,11 @@
 package scenario_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,5 +139,45 @@ func TestRefusedNote(t *testing.T) {
 		time.Sleep(time.Hour)
 		requireTold("once it is taken", alarm.Trouble, 2, 1)
 		stage.Stop(t, sees, ops)
+	})
+}
+
+// TestRefusedGivingUp: alarms that nobody has told of for a day are given up but for the one of which the
+// store does not note that.
+func TestRefusedGivingUp(t *testing.T) {
+	t.Parallel()
+	if stage.Detector {
+		t.Skip("a day in which nobody has a rule, as in TestAlarmsOfAnAppThatStaysDown: the race detector has nothing more to say of it")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		st, s := memory.New(), &sink{began: time.Now()}
+		other := stage.StartNode(t, st, "other", &stage.Journal{}, func(c *xxljob.Config) { c.App = "other" })
+		down := stage.StartNode(t, st, "down", &stage.Journal{}, ofApp("app", s))
+		stage.Must(t, down.Handle("hang", func(ctx context.Context, _ *xxljob.Task) error { <-ctx.Done(); return ctx.Err() }))
+		time.Sleep(time.Minute) // until the other one knows the handler
+		var runs []int64
+		for i := range 20 {
+			runs = append(runs, stage.TriggerNew(t, down, xxljob.Job{Name: fmt.Sprint("j", i), Handler: "hang"}))
+		}
+		time.Sleep(time.Second)
+		down.Pause()
+		var bad atomic.Int64 // the first that is to be given up
+		other.Faults.Inject("MarkAlarms", storetest.Fault{Poison: func(member any) bool {
+			done, is := member.(store.AlarmDone)
+			return is && (bad.CompareAndSwap(0, done.ID) || bad.Load() == done.ID)
+		}})
+		time.Sleep(25 * time.Hour)
+		given := 0
+		for _, id := range runs {
+			run, err := st.Run(t.Context(), id)
+			stage.Must(t, err)
+			given += stage.One(run.AlarmStatus == store.AlarmFailed)
+		}
+		if given != len(runs)-1 {
+			t.Errorf("%d alarms are given up, want %d", given, len(runs)-1)
+		}
+		down.Resume()
+		stage.StopShort(down)
+		stage.Stop(t, other)
 	})
 }

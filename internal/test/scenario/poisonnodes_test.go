@@ -269,3 +269,37 @@ func TestRefusedAttachment(t *testing.T) {
 		stage.Stop(t, a, b)
 	})
 }
+
+// TestRefusedServed: of apps that are served the store knows all but the one that it refuses to note, and
+// that one with the next news once it takes it.
+func TestRefusedServed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := stage.StartNode(t, memory.New(), "a", &stage.Journal{})
+		remove := a.Faults.Inject("NoteServed", storetest.Fault{Poison: func(member any) bool { return member.(store.Served).App == "x7" }})
+		var apps []string
+		attach := func(app string) {
+			apps = append(apps, app)
+			stage.Must(t, a.Attach(&stage.SlowExecutor{Of: app, Delay: func(wire.TriggerRequest) time.Duration { return 0 }}))
+		}
+		for i := range 20 {
+			attach(fmt.Sprint("x", i))
+		}
+		requireServed := func(what string, not ...string) {
+			t.Helper()
+			time.Sleep(time.Minute)
+			served, err := a.Faults.Served(t.Context(), apps)
+			stage.Must(t, err)
+			for _, app := range apps {
+				if is := slices.ContainsFunc(served, func(s store.Served) bool { return s.App == app && s.Gone.IsZero() }); is == slices.Contains(not, app) {
+					t.Errorf("%s: that %s is served is known: %v", what, app, is)
+				}
+			}
+		}
+		requireServed("while one is refused", "x7")
+		remove()
+		attach("x20")
+		requireServed("then")
+		stage.Stop(t, a)
+	})
+}
