@@ -70,6 +70,8 @@ func (x *site) hostGives() giver {
 				j.After = []int64{id}
 			case "name":
 				j.Name = v
+			case "secret":
+				j.Secret = v != ""
 			}
 		}
 	}
@@ -408,7 +410,7 @@ func (m *meeting) AddJob(ctx context.Context, j store.Job, next store.FirstInsta
 }
 
 // TestHiddenGoesToNoOtherApp: by none of the ways by which a caller may have a secret job's parameter or
-// result handed on does a job of another app get it, whoever calls; a job of the same app gets it.
+// result handed on does a job of another app get it, whoever calls; a secret job of the same app gets it.
 func TestHiddenGoesToNoOtherApp(t *testing.T) {
 	ctx := context.Background()
 	for _, by := range []xxljob.ChildParam{xxljob.ChildParamParent, xxljob.ChildParamResult} {
@@ -440,8 +442,8 @@ func TestHiddenGoesToNoOtherApp(t *testing.T) {
 				return must1(x.store.Runs(ctx, xxljob.RunFilter{JobID: j.ID, Limit: 100}))
 			}
 			for _, who := range x.givers() {
-				elsewhere := add("billing", false)
-				between := add("orders", false, elsewhere.ID)
+				elsewhere := add("billing", true)
+				between := add("orders", true, elsewhere.ID)
 				parent := add("orders", true, elsewhere.ID, between.ID)
 				for _, way := range []struct {
 					name string
@@ -471,7 +473,91 @@ func TestHiddenGoesToNoOtherApp(t *testing.T) {
 					}
 				}
 				if !slices.ContainsFunc(runsOf(between), func(r xxljob.Run) bool { return strings.Contains(r.Param, "canary") }) {
-					t.Errorf("%s, %s: a job of the same app is given nothing", by, who.name)
+					t.Errorf("%s, %s: a secret job of the same app is given nothing", by, who.name)
+				}
+			}
+		})
+	}
+}
+
+// TestWhatIsHandedOnStaysHidden: whoever edits whichever end of a link, no page and no search shows, in a
+// run of a job that is not secret, the parameter or the result of one that is.
+func TestWhatIsHandedOnStaysHidden(t *testing.T) {
+	ctx := context.Background()
+	for _, by := range []xxljob.ChildParam{xxljob.ChildParamParent, xxljob.ChildParamResult} {
+		synctest.Test(t, func(t *testing.T) {
+			x := newSite(t)
+			must(t, x.s.Handle("work", func(_ context.Context, task *xxljob.Task) error {
+				task.SetResult("result of " + task.Param)
+				return nil
+			}))
+			must(t, x.s.Start(ctx))
+			defer func() { _ = x.s.Stop(ctx) }()
+			viewers := []*browser{x.admin(), x.user(console.User{Name: "viewer", Apps: map[string]console.Role{"orders": console.Viewer}})}
+			n := 0
+			add := func(secret bool, children ...int64) xxljob.Job {
+				n++
+				key := fmt.Sprint("j", n)
+				j := xxljob.Job{App: "orders", Key: key, Name: key, Handler: "work", Param: "own", Secret: secret, Children: children}
+				if len(children) > 0 {
+					j.ChildParam = by
+				}
+				return must1(x.s.AddJob(ctx, j))
+			}
+			for _, who := range x.givers() {
+				for way, link := range map[string]func() (parent, child xxljob.Job){
+					"lead to it by its id": func() (parent, child xxljob.Job) {
+						parent, child = add(true), add(false)
+						who.save(parent, map[string]string{"children": fmt.Sprint(child.ID), "childparam": string(by), "param": ""})
+						return parent, child
+					},
+					"lead to it by its key": func() (parent, child xxljob.Job) {
+						parent, child = add(true), add(false)
+						who.save(parent, map[string]string{"childkeys": "orders/" + child.Key, "childparam": string(by), "param": ""})
+						return parent, child
+					},
+					"lead to what leads to it": func() (parent, child xxljob.Job) {
+						child = add(false)
+						parent = add(true)
+						who.save(parent, map[string]string{"children": fmt.Sprint(add(true, child.ID).ID), "childparam": string(by), "param": ""})
+						return parent, child
+					},
+					"take the mark from the child": func() (parent, child xxljob.Job) {
+						child = add(true)
+						parent = add(true, child.ID)
+						who.save(child, map[string]string{"secret": "", "name": child.Name})
+						return parent, child
+					},
+					"give the mark to the parent": func() (parent, child xxljob.Job) {
+						child = add(false)
+						parent = add(false, child.ID)
+						who.save(parent, map[string]string{"secret": "on", "name": parent.Name})
+						return parent, child
+					},
+				} {
+					parent, child := link()
+					parent, child = must1(x.store.Job(ctx, parent.ID)), must1(x.store.Job(ctx, child.ID))
+					if !parent.Secret {
+						continue // the caller may not say so
+					}
+					must1(x.s.Trigger(ctx, parent.ID, xxljob.Trigger{Param: new("canary given")}))
+					who.once(parent.ID, "canary of the caller")
+					time.Sleep(10 * time.Second)
+					for _, b := range viewers {
+						for _, r := range must1(x.store.Runs(ctx, xxljob.RunFilter{JobID: child.ID, Limit: 100})) {
+							for _, page := range []string{fmt.Sprintf("runs/%d", r.ID), fmt.Sprintf("jobs/%d", child.ID), fmt.Sprintf("runs?job=%d", child.ID)} {
+								if strings.Contains(b.get(page).is(200).body, "canary") {
+									t.Errorf("%s, %s, %s: %s shows what the child was given: %s", by, who.name, way, page, b.text())
+								}
+							}
+							for _, text := range []string{"canary given", "canary of the caller"} {
+								b.get("runs?" + url.Values{"text": {text}, "job": {fmt.Sprint(child.ID)}}.Encode()).is(200)
+								if strings.Contains(b.body, fmt.Sprintf(`runs/%d"`, r.ID)) && !child.Secret {
+									t.Errorf("%s, %s, %s: a search for %q finds the run of the child", by, who.name, way, text)
+								}
+							}
+						}
+					}
 				}
 			}
 		})

@@ -20,11 +20,11 @@ type OwedStore interface {
 	//
 	// A child becomes a planned run, without an epoch, as by AddRun: of type PARENT, with
 	// RunID as its ParentID, the Param, Business and Depth that are owed, due now, and under
-	// ChildKey of the TriggerID, so that a job which is named twice has one child. A child of
-	// another app than that of RunID is not given the Param where that run is secret: its job is
-	// Secret or removed, or it has its own Param (ParamSet) from a run of ParentID that is, or
-	// that is not there any more while the app has a job that is Secret, 32 steps up at most. It
-	// has Withheld in its TriggerMsg then. Where Depth is more than MostDepth it becomes a record
+	// ChildKey of the TriggerID, so that a job which is named twice has one child. A child that is
+	// not Secret, or is of another app than that of RunID, is not given the Param where that run is
+	// secret: its job is Secret or removed, or it has its own Param (ParamSet) from a run of ParentID
+	// that is, or that is not there any more while the app has a job that is Secret, 32 steps up at
+	// most. It has Withheld in its TriggerMsg then. Where Depth is more than MostDepth it becomes a record
 	// instead: StateSkipped, of type PARENT, with ReasonDepth and a Count of 1, with the same key.
 	// Where the job is not there nothing is planned, and the TriggerMsg of the run that has
 	// succeeded says so in a line.

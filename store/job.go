@@ -78,11 +78,11 @@ type Job struct {
 	// Param is handed to the handler as it is. At most 64 KiB.
 	Param string
 	// Secret hides Param and the results of the job's runs: the console shows neither, whatever
-	// Config.Redact of it says, and ChildParam gives them to jobs of the same App alone. A child of
-	// another app runs with its own parameter, and its TriggerMsg says so. What a child is given so is
-	// as secret in what it hands on itself; to have the console hide it there, that job has to be
-	// Secret too. Alarms say that a run has failed, and not with what. Whoever may read the store
-	// reads it, and what handlers log is shown.
+	// Config.Redact of it says, and ChildParam gives them to jobs of the same App alone that are Secret
+	// too, whoever has made the link. Another child runs with its own parameter, and its TriggerMsg says
+	// so. What a child is given so is as secret in what it hands on itself. Alarms say that a run has
+	// failed, and not with what. Whoever may read the store reads it, and what handlers log is shown. What
+	// was handed on before a job got the mark, or is in runs of a job that has lost it, is shown.
 	Secret bool `json:",omitzero"`
 	// Block names the block strategy: BlockSerial and the like. Empty means
 	// BlockSerial.

@@ -39,7 +39,7 @@ func (o *Owed) Unpaid() string {
 
 // Withheld is the line in the TriggerMsg of a child that is not given what it would be.
 func (o *Owed) Withheld() string {
-	return "it runs with the job's own parameter: what run " + strconv.FormatInt(o.RunID, 10) + " would hand on is secret, or was given to it by a run that is deleted and may have been, and this is a job of another app"
+	return "it runs with the job's own parameter: what run " + strconv.FormatInt(o.RunID, 10) + " would hand on is secret, or was given to it by a run that is deleted and may have been, and this job is not secret, or is of another app"
 }
 
 // OwedQuery asks for what is owed in shards that are each given with the epoch under which

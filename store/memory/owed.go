@@ -83,10 +83,10 @@ func (s *Store) pay(ctx context.Context, o *store.Owed, now time.Time, paid *sto
 }
 
 // withheld reports whether what a run hands on is not for the job: it is secret, or may be, and the
-// job is of another app.
+// job is not, or is of another app.
 func (s *Store) withheld(id int64, to *job) bool {
 	r := s.runs.find(id)
-	if r == nil || r.job.app == to.app {
+	if r == nil || r.job.app == to.app && to.def.secret() {
 		return false
 	}
 	for range store.MostDepth {

@@ -138,8 +138,8 @@ func (p *paying) keep(ctx context.Context, t *tx) error {
 	return err
 }
 
-// withhold takes away what is secret, and would be given to jobs of other apps. Nothing is asked
-// where nothing is handed on.
+// withhold takes away what is secret, and would be given to jobs that are not, or are of other apps.
+// Nothing is asked where nothing is handed on.
 func (p *paying) withhold(ctx context.Context, t *tx) error {
 	var places []int
 	var runs, jobs []int64
@@ -335,13 +335,13 @@ func (q *payQueries) define(sql template) {
 	and l.id = any(array(select p.id from {{schema}}.xxl_job_log p where p.id = any({{arg.runs}}::bigint[]) and p.id between {{arg.lo}} and {{arg.hi}}
 		order by p.id for no key update skip locked))`).saying()
 	q.keepFree = sql(`select n.job_id from {{schema}}.xxl_job_next n where n.job_id = any($1::int[]) order by n.job_id for key share skip locked`)
-	// From each run that hands something on to another app up to those that it has it from; a row without
-	// a job is one that is not there any more.
+	// From each run that hands something on to another app, or to a job that is not secret, up to those
+	// that it has it from; a row without a job is one that is not there any more.
 	q.withheld = sql(`with recursive up as (
 		select r.ord, l.app_name, l.job_id, l.parent_id, l.param_set, 1 n from unnest($1::bigint[], $2::int[]) with ordinality r(run_id, job_id, ord)
 		join {{schema}}.xxl_job_info c on c.id = r.job_id
 		cross join lateral (select l.job_id, l.app_name, l.parent_id, l.param_set from {{schema}}.xxl_job_log l where l.id = r.run_id limit 1) l
-		where l.app_name <> c.app_name
+		where l.app_name <> c.app_name or not c.secret
 		union all
 		select u.ord, coalesce(l.app_name, u.app_name), l.job_id, l.parent_id, l.param_set, u.n + 1 from up u
 		left join lateral (select l.app_name, l.job_id, l.parent_id, l.param_set from {{schema}}.xxl_job_log l where l.id = u.parent_id limit 1) l on true

@@ -72,14 +72,17 @@ func dropSecret(e *dropper) {
 		secret     bool
 	}{{"secretive", "", true}, {"open", "given", false}} {
 		elsewhere := e.newJob(func(j *store.Job) { j.App = "another" })
-		between := handing(tt.app, elsewhere.ID)
-		parent := handing(tt.app, between.ID, func(j *store.Job) { j.Secret = tt.secret })
+		marked := func(j *store.Job) { j.Secret = tt.secret }
+		between := handing(tt.app, elsewhere.ID, marked)
+		parent := handing(tt.app, between.ID, marked)
 		e.mustFinish(success(e.o.started(e.o.planned(parent), func(s *store.Start) { s.Param = "given" })))
 		e.o.payAll()
 		run := e.only("the child of the app", between.ID)
 		e.drop(store.RunDrop{All: true, JobIDs: []int64{parent.ID}})
 		_, err := e.Run(e.ctx, run.ParentID)
 		e.check(errors.Is(err, store.ErrNotFound), "the parent is there: %v", err)
+		want(e.env, "what a job of the app is given: "+tt.app, run.Param, "given")
+		e.edit(between.ID, func(j *store.Job) { j.Secret = false }) // so that what it was given alone makes it so
 		e.mustFinish(success(e.o.started(run, func(s *store.Start) { s.Param = run.Param })))
 		e.o.payAll()
 		want(e.env, "what a job of another app is given: "+tt.app, e.only("the child elsewhere", elsewhere.ID).Param, tt.given)

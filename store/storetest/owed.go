@@ -27,7 +27,7 @@ func owedCases() []testCase {
 		{"AKeyIsLookedUpWhenItIsPaid", owedLaterKey},
 		{"AJobThatIsNamedTwiceHasOneChild", owedTwice},
 		{"ChildrenAreGivenParameters", owedParams},
-		{"WhatIsSecretStaysInItsApp", owedSecret},
+		{"WhatIsSecretGoesToSecretJobsOfItsApp", owedSecret},
 		{"ALongResultIsCut", owedLongResult},
 		{"ChildrenAreForTheTimeOfTheirParent", owedBusiness},
 		{"WhatFollowsAChildIsAChild", owedRetry},

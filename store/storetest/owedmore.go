@@ -51,10 +51,12 @@ func owedSecret(e *env) {
 		return func(j *store.Job) { j.Children, j.ChildParam = children, by }
 	}
 	for _, by := range []store.ChildParam{store.ChildParamParent, store.ChildParamResult} {
-		elsewhere := e.newJob(func(j *store.Job) { j.App, j.Param = "another", "own" })
+		elsewhere := e.newJob(func(j *store.Job) { j.App, j.Param = "another", "own" }, secret)
 		further := e.newJob(func(j *store.Job) { j.App, j.Param = "another", "own" })
-		beside := e.newJob(handing(by, further.ID))
-		parent := e.newJob(handing(by, elsewhere.ID, beside.ID), secret)
+		open := e.newJob(func(j *store.Job) { j.Param = "own" })
+		openFurther := e.newJob(func(j *store.Job) { j.Param = "own" })
+		beside := e.newJob(handing(by, further.ID, openFurther.ID), secret)
+		parent := e.newJob(handing(by, elsewhere.ID, open.ID, beside.ID), secret)
 		succeed := func(run store.Run) {
 			r := success(o.started(run, func(s *store.Start) { s.Param = "a secret" }))
 			r.HandleMsg = "a secret"
@@ -66,21 +68,30 @@ func owedSecret(e *env) {
 		run := e.only("a child of another app", elsewhere.ID)
 		line := (&store.Owed{RunID: top.ID}).Withheld()
 		want(e, "Param, ParamSet and TriggerMsg of a child of another app", []any{run.Param, run.ParamSet, run.TriggerMsg}, []any{"", false, line})
+		run = e.only("a child that is not secret", open.ID)
+		want(e, "Param, ParamSet and TriggerMsg of a child that is not secret", []any{run.Param, run.ParamSet, run.TriggerMsg}, []any{"", false, line})
 		read, err := e.Run(e.ctx, top.ID)
 		e.must(err)
 		want(e, "Secret of a run of the job", read.Secret, true)
-		run = e.only("a child of the app", beside.ID)
-		want(e, "Param, ParamSet and TriggerMsg of a child of the app", []any{run.Param, run.ParamSet, run.TriggerMsg}, []any{"a secret", true, ""})
-		succeed(run)
-		run = e.only("a child of that in another app", further.ID)
-		want(e, "Param and ParamSet of what that leads to in another app", []any{run.Param, run.ParamSet}, []any{"", false})
+		given := e.only("a secret child of the app", beside.ID)
+		want(e, "Param, ParamSet and TriggerMsg of a secret child of the app", []any{given.Param, given.ParamSet, given.TriggerMsg}, []any{"a secret", true, ""})
+		beside = e.edit(beside.ID, func(j *store.Job) { j.Secret = false })
+		succeed(given)
+		for _, led := range []store.Job{further, openFurther} {
+			run = e.only("a child of that", led.ID)
+			want(e, "Param and ParamSet of what that leads to in app "+led.App, []any{run.Param, run.ParamSet}, []any{"", false})
+		}
 		succeed(e.mustAddRun(beside.ID, store.Trigger{Param: new("a secret")}.Repeating(&run)))
-		runs := e.runsOf(further.ID)
-		again := runs[len(runs)-1]
-		want(e, "how many there are, and Param and ParamSet of what that leads to when it is repeated", []any{len(runs), again.Param, again.ParamSet}, []any{2, "", false})
+		for _, led := range []store.Job{further, openFurther} {
+			runs := e.runsOf(led.ID)
+			again := runs[len(runs)-1]
+			want(e, "how many there are, and Param and ParamSet of what that leads to in app "+led.App+" when it is repeated", []any{len(runs), again.Param, again.ParamSet}, []any{2, "", false})
+		}
 		succeed(o.planned(beside))
-		runs = e.runsOf(further.ID)
-		want(e, "Param of what the same job leads to by itself", runs[len(runs)-1].Param, "a secret")
+		for _, led := range []store.Job{further, openFurther} {
+			runs := e.runsOf(led.ID)
+			want(e, "Param of what the same job leads to by itself in app "+led.App, runs[len(runs)-1].Param, "a secret")
+		}
 	}
 }
 

@@ -101,7 +101,7 @@ func childMutants() []Mutant {
 			}
 		}), []string{"Owed/ADeepChildIsARecord", "Owed/AJoinTooDeepIsARecord"}},
 		{"RetriesForgetTheirParent", retry, []string{"Owed/WhatFollowsAChildIsAChild"}},
-		{"NobodyHearsWhatIsWithheld", child(func(r *store.Run) { r.TriggerMsg = "" }), []string{"Owed/WhatIsSecretStaysInItsApp"}},
+		{"NobodyHearsWhatIsWithheld", child(func(r *store.Run) { r.TriggerMsg = "" }), []string{"Owed/WhatIsSecretGoesToSecretJobsOfItsApp"}},
 		{"LinksWithoutJoins", links(func(jobs []store.Job) []store.Job {
 			return slices.DeleteFunc(jobs, func(j store.Job) bool { return len(j.Children)+len(j.ChildKeys) == 0 })
 		}), []string{"Owed/LinksAreTheJobsThatNameOthers", "Owed/LinksFollowEdits"}},
