@@ -179,8 +179,8 @@ type HTTPConfig struct {
 	// JobsAPIScripts are the apps among JobsAPI whose callers may also define scripts: jobs
 	// with a glue type other than BEAN, which some executors run as programs. Callers of
 	// the other apps may trigger, start, stop and remove existing scripts, but may not add
-	// one, change its parameter or handler, or trigger it with a parameter of their own.
-	// Empty means none.
+	// one, change its parameter or handler, or trigger it with a parameter of their own: one
+	// that is empty runs it with the job's. Empty means none.
 	JobsAPIScripts []string
 	// MaxRegistrations is how many live executors of one app may be registered over HTTP;
 	// all apps that share a token may have ten times as many together. A registration

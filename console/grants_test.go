@@ -147,8 +147,8 @@ func (x *site) programGives(name string, scripts ...string) giver {
 
 // TestGrants: each way by which a parameter can come to a run, by each kind of caller, to a job of
 // its app, a script of it, a job of another app and a script of that. The host has made what is there
-// before. An answer is y where it was done and n where nothing was, in the order of givers: the
-// host, an admin, an operator, an editor, an editor who may write scripts, an editor of both apps, a
+// before. An answer is y where it was done, o where it was with the job's own parameter in place of
+// none, and n where nothing was, in the order of givers: the host, an admin, an operator, an editor, an editor who may write scripts, an editor of both apps, a
 // program of the app, and one that may write scripts.
 func TestGrants(t *testing.T) {
 	inMemory(t, func(t *testing.T) {
@@ -174,6 +174,14 @@ func TestGrants(t *testing.T) {
 				"run behind it by its id":         {"plain": "yynyyynn", "script": "yynyyynn", "other": "yynnnynn", "other script": "yynnnynn"},
 				"run behind it by its key":        {"plain": "yynyyynn", "script": "yynyyynn", "other": "yynnnynn", "other script": "yynnnynn"},
 				"lead to it with its own (plain)": {"plain": "yynyyynn", "script": "yynyyynn", "other": "yynnnynn", "other script": "yynnnynn"},
+
+				"run once, empty":                     {"plain": "yyyyyyyy", "script": "yynnynoy", "other": "yynnnynn", "other script": "yynnnnnn"},
+				"run again, empty":                    {"plain": "yyyyyynn", "script": "yynnynnn", "other": "yynnnynn", "other script": "yynnnnnn"},
+				"run the parent once, empty":          {"plain": "yyyyyyyy", "script": "yynnynoy", "other": "yyyyyyyy", "other script": "yynnnnoo"},
+				"run the parent's parent once, empty": {"plain": "yyyyyyyy", "script": "yynnynoy", "other": "yyyyyyyy", "other script": "yynnnnoo"},
+				"run the parent again, empty":         {"plain": "yyyyyynn", "script": "yynnynnn", "other": "yyyyyynn", "other script": "yynnnnnn"},
+				"edit the parameter, empty":           {"plain": "yynyyyyy", "script": "yynnynny", "other": "yynnnynn", "other script": "yynnnnnn"},
+				"edit the parent's parameter, empty":  {"plain": "yynyyyyy", "script": "yynnynny", "other": "yynyyyyy", "other script": "yynnnnnn"},
 			} {
 				x := newSite(t)
 				var got strings.Builder
@@ -188,8 +196,8 @@ func TestGrants(t *testing.T) {
 	})
 }
 
-// goes has a caller go a way that leads a parameter to a job of the app, and says whether that has
-// changed anything.
+// goes has a caller go a way that leads a parameter to a job of the app, which is empty where the way says
+// so, and says whether that has changed anything.
 func (x *site) goes(who giver, way, app string, script bool) string {
 	x.Helper()
 	ctx := context.Background()
@@ -209,8 +217,13 @@ func (x *site) goes(who giver, way, app string, script bool) string {
 	parentOf := func(child xxljob.Job, by xxljob.ChildParam) xxljob.Job {
 		return add("orders", func(j *xxljob.Job) { j.Children, j.ChildParam = []int64{child.ID}, by })
 	}
+	way, empty := strings.CutSuffix(way, ", empty")
+	another, byHost := "another", "given by the host"
+	if empty {
+		another, byHost = "", ""
+	}
 	given := func(j xxljob.Job) int64 {
-		return must1(x.s.Trigger(ctx, j.ID, xxljob.Trigger{Param: new("given by the host")}))[0]
+		return must1(x.s.Trigger(ctx, j.ID, xxljob.Trigger{Param: &byHost}))[0]
 	}
 	state := func() string {
 		jobs := must1(x.store.Jobs(ctx, xxljob.JobFilter{Limit: 1000}))
@@ -225,24 +238,24 @@ func (x *site) goes(who giver, way, app string, script bool) string {
 	var try func()
 	switch way {
 	case "run once":
-		try = func() { who.once(target.ID, "another") }
+		try = func() { who.once(target.ID, another) }
 	case "run again":
 		run := given(target)
 		try = func() { who.again(run) }
 	case "run the parent once":
 		p := parentOf(target, xxljob.ChildParamParent)
-		try = func() { who.once(p.ID, "another") }
+		try = func() { who.once(p.ID, another) }
 	case "run the parent's parent once":
 		p := parentOf(parentOf(target, xxljob.ChildParamParent), xxljob.ChildParamParent)
-		try = func() { who.once(p.ID, "another") }
+		try = func() { who.once(p.ID, another) }
 	case "run the parent again":
 		run := given(parentOf(target, xxljob.ChildParamParent))
 		try = func() { who.again(run) }
 	case "edit the parameter":
-		try = func() { who.save(target, map[string]string{"param": "another"}) }
+		try = func() { who.save(target, map[string]string{"param": another}) }
 	case "edit the parent's parameter":
 		p := parentOf(target, xxljob.ChildParamParent)
-		try = func() { who.save(p, map[string]string{"param": "another"}) }
+		try = func() { who.save(p, map[string]string{"param": another}) }
 	case "hand on the parameter", "hand on the result":
 		p, by := parentOf(target, ""), "PARENT"
 		if way == "hand on the result" {
@@ -285,10 +298,14 @@ func (x *site) goes(who giver, way, app string, script bool) string {
 	}
 	before := state()
 	try()
-	if state() != before {
-		return "y"
+	newest := must1(x.store.Runs(ctx, xxljob.RunFilter{Limit: 1}))
+	switch {
+	case state() == before:
+		return "n"
+	case empty && strings.HasPrefix(way, "run ") && !newest[0].ParamSet:
+		return "o"
 	}
-	return "n"
+	return "y"
 }
 
 // TestAKeyThatComesLater: an editor has a job lead to a key that no job has, and no script gets that

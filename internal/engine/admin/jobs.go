@@ -76,8 +76,14 @@ func (a *Admin) StopJob(ctx context.Context, req wire.JobRequest) (wire.Return, 
 func (a *Admin) TriggerJob(ctx context.Context, req wire.TriggerJobRequest) (wire.Return, error) {
 	return a.onJob(ctx, "triggerJob", req.ID, func(ctx context.Context, job store.Job) error {
 		addresses, err := addressesByWire(req.AddressList)
-		if err == nil {
-			_, err = a.Catalog.TriggerAs(ctx, a.grantsOf(job.App), job.ID, store.Trigger{Param: &req.ExecutorParam, Type: store.TriggerAPI, Addresses: addresses})
+		if err != nil {
+			return err
+		}
+		t := store.Trigger{Param: &req.ExecutorParam, Type: store.TriggerAPI, Addresses: addresses}
+		_, err = a.Catalog.TriggerAs(ctx, a.grantsOf(job.App), job.ID, t)
+		if req.ExecutorParam == "" && errors.Is(err, errs.ErrScripts) {
+			t.Param = nil // the job's own, as it is defined: a request cannot say that it gives none
+			_, err = a.Catalog.TriggerAs(ctx, a.grantsOf(job.App), job.ID, t)
 		}
 		return err
 	})

@@ -16,10 +16,10 @@ import (
 // the host.
 
 // mayGive refuses a parameter that the caller of a trigger may not give the job: one of a script,
-// or that the job hands on to a script. None at all, and the job's own where it is no secret, anybody
-// may give who may run it: to be let give what is hidden would say what it is.
+// or that the job hands on to a script. An empty one is as any other. The job's own, where it is no
+// secret, anybody may give who may run it: to be let give what is hidden would say what it is.
 func (d *Catalog) mayGive(ctx context.Context, g grants.Grants, job *store.Job, param string) error {
-	if hidden := job.Secret && !g.Reveals(job.App) || g.Hides(job.App, job.Param); g.All() || param == "" || param == job.Param && !hidden {
+	if g.All() || param == job.Param && !hiddenFrom(g, job) {
 		return nil
 	}
 	f := store.Faults{Of: store.Called(*job)}
@@ -34,9 +34,15 @@ func (d *Catalog) mayGive(ctx context.Context, g grants.Grants, job *store.Job, 
 	return f.Err()
 }
 
-// mayTrigger is mayGive for a trigger, of which the job is not known yet.
+// hiddenFrom reports whether the caller is not shown the job's parameter.
+func hiddenFrom(g grants.Grants, job *store.Job) bool {
+	return job.Secret && !g.Reveals(job.App) || g.Hides(job.App, job.Param)
+}
+
+// mayTrigger is mayGive for a trigger, of which the job is not known yet. One without a parameter runs
+// the job with its own.
 func (d *Catalog) mayTrigger(ctx context.Context, g grants.Grants, jobID int64, t *store.Trigger) error {
-	if g.All() || t.Param == nil || *t.Param == "" {
+	if g.All() || t.Param == nil {
 		return nil
 	}
 	job, err := d.Store.Job(ctx, jobID)
@@ -134,7 +140,7 @@ func (d *Catalog) mayLead(ctx context.Context, g grants.Grants, f *store.Faults,
 	if err := d.mayHand(ctx, g, f, job, ids, keys); err != nil {
 		return err
 	}
-	if job.ChildParam == store.ChildParamParent && job.Param != old.Param && job.Param != "" {
+	if job.ChildParam == store.ChildParamParent && job.Param != old.Param {
 		return d.reaches(ctx, g, f, "Param", errs.Shorten(job.Param, 40), job.Children, job.ChildKeys)
 	}
 	return d.reaches(ctx, g, f, "ChildParam", string(job.ChildParam), ids, keys)
