@@ -205,15 +205,15 @@ func TestJobsAPIScripts(t *testing.T) {
 				t.Errorf("addJob of %s: %+v", glue, ret)
 			}
 		}
-		script := func(app string) (xxljob.Job, wire.JobDefinition) {
-			job, err := e.AddJob(t.Context(), xxljob.Job{App: app, Name: "script", Param: "p", GlueType: "GLUE_SHELL", GlueSource: `eval "$1"`, Stopped: true,
+		script := func(app, name string) (xxljob.Job, wire.JobDefinition) {
+			job, err := e.AddJob(t.Context(), xxljob.Job{App: app, Name: name, Param: "p", GlueType: "GLUE_SHELL", GlueSource: `eval "$1"`, Stopped: true,
 				Schedule: xxljob.Cron("0 0 3 * * ?")})
 			stage.Must(t, err)
-			def := definition("script")
+			def := definition(name)
 			def.ExecutorHandler, def.GlueType, def.GlueSource = "", "GLUE_SHELL", job.GlueSource
 			return job, def
 		}
-		job, def := script("far")
+		job, def := script("far", "script")
 		bean := stage.Manage(t, e.admin, "far", "addJob", wire.AddJobRequest{JobDefinition: definition("bean")})
 		beanID, err := strconv.ParseInt(bean.Data, 10, 64)
 		stage.Must(t, err)
@@ -250,7 +250,17 @@ func TestJobsAPIScripts(t *testing.T) {
 		if ret := stage.Manage(t, e.admin, "far", "triggerJob", wire.TriggerJobRequest{ID: job.ID, ExecutorParam: "curl evil"}); ret.OK() || !strings.Contains(ret.Msg, "scripts") {
 			t.Errorf("with another parameter: %+v", ret)
 		}
-		job, def = script("sure")
+		hidden, def := script("far", "hidden")
+		hidden.Secret = true
+		_, err = e.UpdateJob(t.Context(), hidden)
+		stage.Must(t, err)
+		for _, guess := range []string{"p", "guess"} {
+			def.ExecutorParam = guess
+			if ret := stage.Manage(t, e.admin, "far", "updateJob", wire.UpdateJobRequest{ID: hidden.ID, JobDefinition: def}); ret.OK() || !strings.Contains(ret.Msg, "the parameter is part of it") {
+				t.Errorf("updateJob with %q of a script whose parameter is hidden: %+v", guess, ret)
+			}
+		}
+		job, def = script("sure", "script")
 		if ret := stage.Manage(t, e.admin, "sure", "triggerJob", wire.TriggerJobRequest{ID: job.ID, ExecutorParam: "another"}); !ret.OK() {
 			t.Errorf("with another parameter, by an app that may: %+v", ret)
 		}

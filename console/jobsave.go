@@ -150,7 +150,11 @@ func (q *request) saveJob() error {
 		}
 	}
 	if len(f.faults) == 0 {
-		_, err = q.Scheduler.UpdateJob(q.ctx, q.grantsOf(), *j)
+		g := q.grantsOf()
+		if j.Param == q.job.Param && !(q.hidesParam(&q.job) && q.givesUnseen()) {
+			g = g.Keeping()
+		}
+		_, err = q.Scheduler.UpdateJob(q.ctx, g, *j)
 		switch {
 		case errors.Is(err, xxljob.ErrConflict):
 			return q.showConflict(f)

@@ -131,6 +131,6 @@ func (q *request) retag(ctx context.Context, job *xxljob.Job, t *tagView) (did s
 	}
 	j := whole.Definition()
 	j.Tags, j.Version = tags, job.Version
-	_, err = q.Scheduler.UpdateJob(ctx, q.grantsOf(), j)
+	_, err = q.Scheduler.UpdateJob(ctx, q.grantsOf().Keeping(), j)
 	return "tag", 0, err
 }

@@ -107,7 +107,8 @@ func TestSecretByAnAdmin(t *testing.T) {
 }
 
 // TestUnseenGuesses: who is not shown a parameter finds out by no number of guesses what it is: edits
-// that give another one are paced, a copy has what was typed, and a script is run with no guess.
+// that give another one are paced, a copy has what was typed, and a script is run, or saved, with no
+// guess, whether it is right or not, nor is what hands its own on to a script.
 func TestUnseenGuesses(t *testing.T) {
 	inMemory(t, func(t *testing.T) {
 		x := newSite(t)
@@ -155,5 +156,23 @@ func TestUnseenGuesses(t *testing.T) {
 			}
 		}
 		editor.post(fmt.Sprintf("jobs/%d/trigger", script.ID), url.Values{"param": {""}}).is(200)
+		another := x.user(console.User{Name: "another", Apps: map[string]console.Role{"orders": console.Editor}})
+		parent := must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Key: "p", Name: "p", Handler: "work", Param: "canary", Secret: true, Children: []int64{script.ID}, ChildParam: xxljob.ChildParamParent}))
+		for _, j := range []xxljob.Job{script, parent} {
+			edit := fmt.Sprintf("jobs/%d/edit", j.ID)
+			said := map[string]string{}
+			for _, guess := range []string{"canary", "guess"} {
+				another.post(edit, url.Values{"version": {fmt.Sprint(j.Version)}, "param": {guess}}).is(422)
+				said[guess] = strings.ReplaceAll(another.text(), guess, "")
+			}
+			if said["canary"] != said["guess"] {
+				t.Errorf("%s: the right guess is answered with\n%s\nanother with\n%s", j.Name, said["canary"], said["guess"])
+			}
+			another.post(edit, url.Values{"version": {fmt.Sprint(j.Version)}, "author": {"me"}}).is(200)
+			another.post("jobs/bulk", url.Values{"do": {"tag"}, "sure": {"yes"}, "id": {fmt.Sprint(j.ID)}, "add": {"one"}}).is(200)
+			if now := must1(x.store.Job(t.Context(), j.ID)); now.Param != "canary" || now.Author != "me" || len(now.Tags) != 1 {
+				t.Errorf("an edit of something else: %+v", now)
+			}
+		}
 	})
 }

@@ -27,6 +27,7 @@ type Caller interface {
 type Grants struct {
 	host   bool
 	caller Caller
+	keeps  bool
 }
 
 // Host are the grants of the process itself, which may do everything.
@@ -34,6 +35,16 @@ func Host() Grants { return Grants{host: true} }
 
 // Of are those of a caller; one that is nil may nothing.
 func Of(c Caller) Grants { return Grants{caller: c} }
+
+// Keeping are the same for an edit with which the caller gives no parameter: the job keeps the one that it
+// has, which the caller may not know.
+func (g Grants) Keeping() Grants {
+	g.keeps = true
+	return g
+}
+
+// Keeps reports whether the caller gives no parameter, whatever the definition says.
+func (g Grants) Keeps() bool { return g.keeps }
 
 // All reports whether it is the host who calls.
 func (g Grants) All() bool { return g.host }

@@ -207,6 +207,9 @@ func (d *Catalog) UpdateJob(ctx context.Context, g grants.Grants, job store.Job)
 	}
 	errs.SetDefault(&job.App, old.App)
 	errs.SetDefault(&job.Key, old.Key)
+	if g.Keeps() {
+		job.Param = old.Param
+	}
 	complete, err := d.complete(job)
 	if old.Schedule != complete.Schedule {
 		err = errors.Join(err, store.InJob(complete, d.fires(ctx, complete)))

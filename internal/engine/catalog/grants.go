@@ -60,7 +60,7 @@ func (d *Catalog) mayDefine(ctx context.Context, g grants.Grants, old, job *stor
 	}
 	f := store.Faults{Of: store.Called(*job)}
 	if !g.Scripts(job.App) {
-		mayWrite(&f, old, job)
+		mayWrite(&f, g, old, job)
 	}
 	if old.Secret && !job.Secret && !g.Reveals(job.App) {
 		f.Add("Secret", false, errs.ErrHidden)
@@ -81,20 +81,26 @@ func (d *Catalog) mayDefine(ctx context.Context, g grants.Grants, old, job *stor
 func unscripted(g grants.Grants, job *store.Job) error {
 	f := store.Faults{Of: store.Called(*job)}
 	if !g.Scripts(job.App) {
-		mayWrite(&f, &store.Job{}, job)
+		mayWrite(&f, g, &store.Job{}, job)
 	}
 	return f.Err()
 }
 
+// gives reports whether an edit gives the job a parameter: another than it has, or any in place of one
+// that the caller is not shown, which would be guessed otherwise.
+func gives(g grants.Grants, old, job *store.Job) bool {
+	return job.Param != old.Param || old.ID != 0 && !g.Keeps() && hiddenFrom(g, old)
+}
+
 // mayWrite adds what only those may say who may write scripts.
-func mayWrite(f *store.Faults, old, job *store.Job) {
+func mayWrite(f *store.Faults, g grants.Grants, old, job *store.Job) {
 	if !job.IsScript() && !old.IsScript() {
 		return
 	}
 	if job.GlueType != old.GlueType || job.GlueSource != old.GlueSource || job.GlueRemark != old.GlueRemark {
 		f.Add("GlueType", errs.Shorten(job.GlueType, 40), errs.ErrScripts)
 	}
-	if job.Param != old.Param {
+	if gives(g, old, job) {
 		f.Add("Param", errs.Shorten(job.Param, 40), fmt.Errorf("%w: the parameter is part of it", errs.ErrScripts))
 	}
 	if job.Handler != old.Handler {
@@ -140,7 +146,7 @@ func (d *Catalog) mayLead(ctx context.Context, g grants.Grants, f *store.Faults,
 	if err := d.mayHand(ctx, g, f, job, ids, keys); err != nil {
 		return err
 	}
-	if job.ChildParam == store.ChildParamParent && job.Param != old.Param {
+	if job.ChildParam == store.ChildParamParent && gives(g, old, job) {
 		return d.reaches(ctx, g, f, "Param", errs.Shorten(job.Param, 40), job.Children, job.ChildKeys)
 	}
 	return d.reaches(ctx, g, f, "ChildParam", string(job.ChildParam), ids, keys)
