@@ -2,6 +2,7 @@ package xxljob_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -16,7 +17,7 @@ import (
 )
 
 // TestDoubtfulLinks: a minute after a start the log names those links to scripts and to other apps whose
-// last editor might not make them, and no others; they go on.
+// last editor might not make them, and no others, also where there are a thousand before them; they go on.
 func TestDoubtfulLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New()
@@ -48,6 +49,13 @@ func TestDoubtfulLinks(t *testing.T) {
 		add("", xxljob.Job{App: "orders", Key: "plain"})
 		add("", xxljob.Job{App: "billing", Key: "other"})
 		add("", xxljob.Job{App: "orders", Key: "script", GlueType: "GLUE_SHELL", GlueSource: "echo"})
+		var many []xxljob.Job
+		for i := range 1100 {
+			key := fmt.Sprint("host-plain-", i)
+			many = append(many, xxljob.Job{App: "orders", Key: key, Name: key, Handler: "work", ChildKeys: []string{"orders/plain"}, ChildParam: xxljob.ChildParamParent})
+		}
+		_, err = s.EnsureJobs(t.Context(), "orders", many, xxljob.EnsureOptions{})
+		stage.Must(t, err)
 		for _, by := range []string{"", "admin", "orders", "both", "scripted", "gone", "app:orders", "token ci of scripted"} {
 			for _, child := range []string{"orders/plain", "orders/script", "billing/other"} {
 				name := by + "-" + strings.ReplaceAll(child, "/", ".")

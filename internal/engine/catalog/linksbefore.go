@@ -21,41 +21,67 @@ const (
 	// linksFirst is when they are looked for, once, behind a start: by the node of the first shard.
 	linksFirst = time.Minute
 	linksDone  = 24 * time.Hour
-	// linksLooked is how many definitions are looked at, and linksSaid how many are named.
-	linksLooked = 1000
+	// linksAtOnce is how many definitions are looked at before a pause, and linksSaid how many are named.
+	linksAtOnce = 1000
+	linksPause  = 10 * time.Second
 	linksSaid   = 20
 )
 
+// linkSearch is how far they were looked for.
+type linkSearch struct {
+	rest  []store.Job // the definitions that are left
+	found int
+	some  []string // the first of those that were found
+}
+
 // LinksDuty looks for them. accounts are nil where the store keeps no users.
 func (d *Catalog) LinksDuty(accounts store.AccountStore) loop.Duty {
+	var s *linkSearch // nil before it has begun
 	done, backoff := false, loop.Backoff{Log: d.Logger, What: "looking for links of jobs that nobody might make"}
 	return loop.Duty{Aside: true, After: linksFirst, Once: func(ctx context.Context) (time.Duration, error) {
 		if _, mine := d.Leases.Epoch(0); done || !mine {
+			s = nil // another node looks at all of them
 			return linksDone, nil
 		}
-		list, err := d.doubtfulLinks(ctx, accounts)
+		if s == nil {
+			links, err := d.handing(ctx)
+			if backoff.Failed(ctx, err) {
+				return linksFirst, nil
+			}
+			s = &linkSearch{rest: links}
+		}
+		n := min(len(s.rest), linksAtOnce)
+		list, err := d.doubtfulLinks(ctx, accounts, s.rest[:n])
 		if backoff.Failed(ctx, err) {
 			return linksFirst, nil
 		}
-		if done = true; len(list) > 0 {
-			d.Logger.Warn("xxljob: some jobs hand a parameter or a result on to a script or to another app, and it is not known that whoever saved them last might do so; they go on: look at them, and have somebody save them who may write scripts and run the jobs of both apps",
-				"links", len(list), "some", list[:min(len(list), linksSaid)])
+		s.rest, s.found = s.rest[n:], s.found+len(list)
+		s.some = append(s.some, list[:min(len(list), linksSaid-len(s.some))]...)
+		if len(s.rest) > 0 {
+			return linksPause, nil
 		}
+		if s.found > 0 {
+			d.Logger.Warn("xxljob: some jobs hand a parameter or a result on to a script or to another app, and it is not known that whoever saved them last might do so; they go on: look at them, and have somebody save them who may write scripts and run the jobs of both apps",
+				"links", s.found, "some", s.some)
+		}
+		done, s = true, nil
 		return linksDone, nil
 	}}
 }
 
-// doubtfulLinks are the links whose last editor had, or has by now, no right to them, as far as is known.
-func (d *Catalog) doubtfulLinks(ctx context.Context, accounts store.AccountStore) (list []string, err error) {
+// handing are the definitions that hand something on.
+func (d *Catalog) handing(ctx context.Context) ([]store.Job, error) {
 	links, err := d.Store.Links(ctx)
-	if err != nil {
-		return nil, err
-	}
-	links = slices.DeleteFunc(links, func(j store.Job) bool {
+	return slices.DeleteFunc(links, func(j store.Job) bool {
 		return j.ChildParam == "" || len(j.Children)+len(j.ChildKeys) == 0
-	})
-	for i := range links[:min(len(links), linksLooked)] {
-		p := &links[i]
+	}), err
+}
+
+// doubtfulLinks are those among the links of these definitions whose last editor had, or has by now, no
+// right to them, as far as is known.
+func (d *Catalog) doubtfulLinks(ctx context.Context, accounts store.AccountStore, of []store.Job) (list []string, err error) {
+	for i := range of {
+		p := &of[i]
 		var need []store.Job // children to which not everybody may lead who may edit the parent
 		err := d.eachNamed(ctx, p.Children, p.ChildKeys, func(child *store.Job) {
 			if child.App != p.App || child.IsScript() {
