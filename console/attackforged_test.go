@@ -141,7 +141,7 @@ func (x *site) changingOne(pattern string) (string, url.Values) {
 		"users/tokens/remove":   {"name": {"victim"}},
 		"account/tokens":        {"name": {"planted"}, "for": {"720h0m0s"}, "password": {password}},
 		"account/tokens/remove": {},
-		"tokens":                {"name": {"planted"}, "apps": {"orders"}, "for": {"720h0m0s"}},
+		"tokens":                {"name": {"planted"}, "apps": {"orders"}, "for": {"720h0m0s"}, "password": {password}},
 		"tokens/remove":         {"name": {"victim"}},
 		"look":                  {"language": {"zh-TW"}, "theme": {"dark"}},
 		"jobs/new":              {"name": {"planted"}, "app": {"orders"}, "handler": {"work"}, "type": {"NONE"}},

@@ -37,7 +37,7 @@ func formsOf(b *browser, j xxljob.Job, r xxljob.Run) map[string]url.Values {
 		"users/tokens/remove":   {"name": {"victim"}}, // and the id that victims returns
 		"account/tokens":        {"name": {"token of " + job}, "apps": {"orders"}, "for": {"720h0m0s"}, "password": {password}},
 		"account/tokens/remove": {},
-		"tokens":                {"name": {"token of " + job}, "apps": {"orders"}, "for": {"720h0m0s"}},
+		"tokens":                {"name": {"token of " + job}, "apps": {"orders"}, "for": {"720h0m0s"}, "password": {password}},
 		"tokens/remove":         {"name": {"victim"}},
 		"mute":                  {"for": {"1h0m0s"}, "key": {"no-executor/orders"}},
 	}

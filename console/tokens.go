@@ -37,6 +37,7 @@ type tokensPage struct {
 type tokenForm struct {
 	Name, Apps, Until, Zone string
 	Spans                   []muteSpan
+	Chosen, Proved          bool // one of the spans is chosen; the password is asked for
 	Faults                  map[string]string
 }
 
@@ -58,7 +59,7 @@ func (c *console) factsOf() map[string]any {
 }
 
 func (q *request) tokens() error {
-	return q.showTokens(http.StatusOK, tokensPage{Said: q.said()}, "2160h0m0s")
+	return q.showTokens(http.StatusOK, tokensPage{Said: q.said()}, "") // nothing bounds how long one lasts: who makes it says so
 }
 
 func (q *request) showTokens(status int, p tokensPage, lasts string) (err error) {
@@ -77,8 +78,9 @@ func (q *request) showTokens(status int, p tokensPage, lasts string) (err error)
 
 // offer fills in what the form offers, with the choice of how long a token lasts.
 func (q *request) offer(f *tokenForm, lasts string) {
-	f.Zone = q.formZone().String()
+	f.Zone, f.Proved = q.formZone().String(), q.accounts != nil
 	for _, d := range tokenSpans {
+		f.Chosen = f.Chosen || d.String() == lasts
 		f.Spans = append(f.Spans, muteSpan{d.String(), q.look.Span(d), d.String() == lasts})
 	}
 }
@@ -110,7 +112,25 @@ func (q *request) typedToken(most time.Duration) (f tokenForm, ends time.Time, e
 	return f, ends, nil
 }
 
-// addToken makes a token and shows its secret, which nobody sees again.
+// proveToken has who makes a token say the password, where the console knows it: a token goes on where a
+// session that somebody else has got hold of is ended. What is wrong is among the faults of the form, and
+// status is what a form with any is answered with. A form with other faults is not looked at for it.
+func (q *request) proveToken(f *tokenForm) (status int, err error) {
+	status = http.StatusUnprocessableEntity
+	if len(f.Faults) > 0 || q.accounts == nil {
+		return status, nil
+	}
+	checked, fault, err := q.checkOwn("password")
+	if fault != "" {
+		if f.Faults["password"] = fault; checked.Wait > 0 {
+			status = http.StatusTooManyRequests
+		}
+	}
+	return status, err
+}
+
+// addToken makes a token, as one of a user is made (proveToken), and shows its secret, which nobody sees
+// again.
 func (q *request) addToken() error {
 	if q.appTokens == nil {
 		return notOffered("store.AppTokenKeeper")
@@ -119,9 +139,11 @@ func (q *request) addToken() error {
 	if err != nil {
 		return err
 	}
-	refuse := func() error {
-		return q.showTokens(http.StatusUnprocessableEntity, tokensPage{Form: f}, q.Field("for"))
+	status, err := q.proveToken(&f)
+	if err != nil {
+		return err
 	}
+	refuse := func() error { return q.showTokens(status, tokensPage{Form: f}, q.Field("for")) }
 	if len(f.Faults) > 0 {
 		return refuse()
 	}

@@ -53,7 +53,10 @@ func TestTokens(t *testing.T) {
 		x := newSite(t)
 		root := x.admin()
 		root.get("tokens").is(200).has("There are no tokens here", "From the configuration", "New token")
-		root.post("tokens", url.Values{"name": {"ci 订单"}, "apps": {"orders，b 汇率,"}, "for": {"720h0m0s"}}).is(200).has("has been made", "shown this once", "ci 订单", "never")
+		if form := root.filled("main"); form.Get("for") != "" || form.Get("until") != "" {
+			t.Errorf("the form says for how long before anybody has: %v", form)
+		}
+		root.post("tokens", url.Values{"name": {"ci 订单"}, "apps": {"orders，b 汇率,"}, "for": {"720h0m0s"}, "password": {password}}).is(200).has("has been made", "shown this once", "ci 订单", "never")
 		secret := regexp.MustCompile(`xt_[A-Za-z0-9_-]{43}`).FindString(root.body)
 		list := x.appTokens()
 		if secret == "" || len(list) != 1 {
@@ -88,7 +91,7 @@ func TestWhatIsNoToken(t *testing.T) {
 			{"apps", "", "names of apps"}, {"apps", "orders, orders", "each once"}, {"apps", strings.Repeat("a", 65), "at most 64 bytes"}, {"apps", strings.Repeat("a,b,", 60), "each once"},
 			{"for", "1h", "for how long"}, {"for", "", "for how long"}, {"for", "87600h0m0s", "for how long"}, {"until", "2020-01-01T00:00", "a time to come"}, {"until", "soon", "This is no time"},
 		} {
-			form := url.Values{"name": {"a"}, "apps": {"orders"}, "for": {"168h0m0s"}, "tz": {"UTC"}}
+			form := url.Values{"name": {"a"}, "apps": {"orders"}, "for": {"168h0m0s"}, "tz": {"UTC"}, "password": {password}}
 			form.Set(c.field, c.value)
 			root.post("tokens", form).is(422).has(c.says)
 			if c.field != "for" && c.value != "" && !strings.Contains(root.body, c.value) {
@@ -99,7 +102,7 @@ func TestWhatIsNoToken(t *testing.T) {
 		if n := len(x.appTokens()); n != 1 {
 			t.Errorf("%d tokens", n)
 		}
-		root.post("tokens", url.Values{"name": {"a"}, "apps": {"orders"}, "until": {time.Now().UTC().Add(2 * time.Hour).Format("2006-01-02T15:04:05")}, "tz": {"UTC"}}).is(200).has("has been made")
+		root.post("tokens", url.Values{"name": {"a"}, "apps": {"orders"}, "until": {time.Now().UTC().Add(2 * time.Hour).Format("2006-01-02T15:04:05")}, "tz": {"UTC"}, "password": {password}}).is(200).has("has been made")
 	})
 }
 
@@ -141,5 +144,17 @@ func TestManyTokens(t *testing.T) {
 		if n := len(root.body); n > 2<<20 {
 			t.Errorf("the page has %d bytes", n)
 		}
+	})
+}
+
+// TestTokensWithoutPasswords: where the host says who is logged in, who has no password here, none is asked for.
+func TestTokensWithoutPasswords(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t, func(c *console.Config) {
+			c.Auth = console.Func(func(*http.Request) (console.User, error) { return console.User{Name: "eve", Admin: true}, nil }, "")
+		})
+		b := x.browser()
+		b.get("tokens").is(200).has("New token").lacks(`type="password"`)
+		b.post("tokens", url.Values{"name": {"a"}, "apps": {"orders"}, "for": {"168h0m0s"}}).is(200).has("has been made")
 	})
 }

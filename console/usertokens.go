@@ -101,8 +101,8 @@ func (q *request) showUserTokens(status int, p userTokensPage, lasts string) (er
 	return q.show("usertokens", status, p)
 }
 
-// addUserToken makes a token of the user, who has to say the password, and shows it, which nobody sees again:
-// a token goes on where a session that somebody else has got hold of is ended.
+// addUserToken makes a token of the user, who has to say the password (proveToken), and shows it, which
+// nobody sees again.
 func (q *request) addUserToken() error {
 	f, ends, err := q.typedToken(longestUserToken)
 	if err != nil {
@@ -115,19 +115,12 @@ func (q *request) addUserToken() error {
 	if len(apps) > store.MostTokenApps || len(apps) == 0 && f.Apps != "" { // which are not all
 		f.Faults["apps"] = q.text("tokens.fault.apps")
 	}
-	status := http.StatusUnprocessableEntity
-	refuse := func() error { return q.showUserTokens(status, userTokensPage{Form: f}, q.Field("for")) }
-	if len(f.Faults) > 0 {
-		return refuse()
-	}
-	checked, fault, err := q.checkOwn("password")
+	status, err := q.proveToken(&f)
 	if err != nil {
 		return err
 	}
-	if fault != "" {
-		if f.Faults["password"] = fault; checked.Wait > 0 {
-			status = http.StatusTooManyRequests
-		}
+	refuse := func() error { return q.showUserTokens(status, userTokensPage{Form: f}, q.Field("for")) }
+	if len(f.Faults) > 0 {
 		return refuse()
 	}
 	t, secret, err := q.logins.AddToken(q.ctx, store.Token{User: q.user.Name, Name: f.Name, Grants: q.grantsFor(apps), Expires: ends})

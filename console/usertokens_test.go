@@ -140,28 +140,42 @@ func TestWhatIsNoUserToken(t *testing.T) {
 	})
 }
 
-// TestAUserTokenNeedsThePassword: who has got hold of a session makes no token that outlives it, and guesses the
-// password as slowly as one who logs in; that tokens outlive a password is said where one is changed.
-func TestAUserTokenNeedsThePassword(t *testing.T) {
+// TestATokenNeedsThePassword: who has got hold of a session makes no token that outlives it, neither of the user
+// nor of an app, and guesses the password as slowly as one who logs in; that tokens outlive a password is said
+// where one is changed.
+func TestATokenNeedsThePassword(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t)
 		root := x.admin()
 		ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
 		form := func(given string) url.Values {
-			return url.Values{"name": {"ci"}, "until": {time.Now().UTC().Add(365 * 24 * time.Hour).Format("2006-01-02T15:04")}, "tz": {"UTC"}, "password": {given}}
+			return url.Values{"name": {"ci " + given}, "apps": {"orders"}, "until": {time.Now().UTC().Add(365 * 24 * time.Hour).Format("2006-01-02T15:04")}, "tz": {"UTC"}, "password": {given}}
 		}
 		ann.get("account").has("Tokens for programs go on")
 		root.get("users/edit?name=ann").has("Tokens of the user for programs go on")
-		ann.post("account/tokens", form(password)).is(200).has("has been made")
-		ann.post("account/tokens", form("")).is(422).has("This is not your password")
-		for range store.FreeTries - 1 {
-			ann.post("account/tokens", form("wrong horse")).is(422).has("This is not your password").lacks("wrong horse", `class="secret"`)
-		}
-		if ann.post("account/tokens", form(password)).is(429).has("Too many attempts").lacks(`class="secret"`); ann.res.Header.Get("Retry-After") == "" {
-			t.Error("it is not said for how long")
-		}
-		if n := len(must1(x.store.Tokens(t.Context(), "ann"))); n != 1 {
-			t.Errorf("%d tokens", n)
+		for _, c := range []struct {
+			b    *browser
+			to   string
+			kept func() int
+		}{
+			{ann, "account/tokens", func() int { return len(must1(x.store.Tokens(t.Context(), "ann"))) }},
+			{root, "tokens", func() int { return len(x.appTokens()) }},
+		} {
+			c.b.post(c.to, form(password)).is(200).has("has been made")
+			without := form("")
+			without.Del("password")
+			c.b.post(c.to, without).is(422).has("This is not your password")
+			for range store.FreeTries - 1 {
+				wrong := form("wrong horse")
+				wrong.Set("name", "ci")
+				c.b.post(c.to, wrong).is(422).has("This is not your password").lacks("wrong horse", `class="secret"`)
+			}
+			if c.b.post(c.to, form(password)).is(429).has("Too many attempts").lacks(`class="secret"`); c.b.res.Header.Get("Retry-After") == "" {
+				t.Errorf("%s: it is not said for how long", c.to)
+			}
+			if n := c.kept(); n != 1 {
+				t.Errorf("%s: %d tokens", c.to, n)
+			}
 		}
 	})
 }
