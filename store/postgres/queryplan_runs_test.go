@@ -228,8 +228,11 @@ func (d *planData) scanCases() []planCase {
 		}), rows: 1000, reach: reachOpen},
 		{name: "openFloor", st: q.openFloor.with(lo), rows: 1, reach: reachAll},
 		{name: "redateRuns", st: q.redateRuns.by(named{
-			{"shards", shards}, {"epochs", epochs}, {"now", now}, {"least", now + 60_000}, {"after", hi}, {"most", int64(maxRunID)}, {"limit", 1000},
+			{"shards", shards}, {"epochs", epochs}, {"now", now}, {"least", now + 60_000}, {"after", hi}, {"most", int64(maxRunID)}, {"limit", 1000}, {"aside", []int64{1}},
 		}), scans: smallLock, reach: reachAll},
+		{name: "misdated", st: q.misdated.by(named{
+			{"shards", shards}, {"least", now + 60_000}, {"after", hi}, {"most", int64(maxRunID)}, {"limit", 1000}, {"aside", []int64{1}},
+		}), reach: reachAll},
 		{name: "openCeiling", st: q.openCeiling.with(hi), rows: 1, reach: reachAll},
 		{name: "insertRecord", st: q.insertRecord.by(named{
 			{"job_id", int64(1)}, {"shard", 1}, {"app_name", "app-1"}, {"trigger_type", "CRON"}, {"state", int16(10)},
