@@ -51,27 +51,35 @@ func TestNodesSayWhatTheyAre(t *testing.T) {
 	})
 }
 
-// processRefused is a store that takes nothing of what nodes say of their processes.
-type processRefused struct {
+// notesRefused is a store that takes nothing of what nodes say of themselves beside their beats.
+type notesRefused struct {
 	*memory.Store
 	hangs bool
 }
 
-func (s processRefused) NoteProcess(ctx context.Context, _ string, _ store.Process) error {
+func (s notesRefused) refuse(ctx context.Context) error {
 	if s.hangs {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	return errors.New("no room for a version")
+	return errors.New("no room for that")
 }
 
-// TestNoLeaseIsLostOverAVersion: nodes of a store that cannot take what they say of their processes beat on
-// and run what is due, with one line in the log.
-func TestNoLeaseIsLostOverAVersion(t *testing.T) {
+func (s notesRefused) NoteProcess(ctx context.Context, _ string, _ store.Process) error {
+	return s.refuse(ctx)
+}
+
+func (s notesRefused) NoteUnknownZones(ctx context.Context, _ string, _ []string) error {
+	return s.refuse(ctx)
+}
+
+// TestNoLeaseIsLostOverANote: nodes of a store that cannot take what they say of their processes, or of zones
+// that they have no data of, beat on and run what is due, with one line each in the log.
+func TestNoLeaseIsLostOverANote(t *testing.T) {
 	for name, hangs := range map[string]bool{"refused": false, "hangs": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st, log := processRefused{memory.New(), hangs}, new(stage.LogLines)
+				st, log := notesRefused{memory.New(), hangs}, new(stage.LogLines)
 				for _, node := range []string{"a", "b"} {
 					s, err := xxljob.New(st, xxljob.Config{App: "app", Node: node, Logger: slog.New(slog.NewTextHandler(log, nil))})
 					stage.Must(t, err)
@@ -82,12 +90,17 @@ func TestNoLeaseIsLostOverAVersion(t *testing.T) {
 					_, err = s.EnsureJob(t.Context(), xxljob.Job{Key: "k", Name: "k", Handler: "work", Schedule: xxljob.FixedRate(time.Second)})
 					stage.Must(t, err)
 				}
+				_, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Key: "far", Name: "far", Handler: "work", Schedule: xxljob.Cron("* * * * * ?").In("Mars/Olympus"), Next: time.Now().Add(time.Second)}, nil)
+				stage.Must(t, err)
 				time.Sleep(2 * time.Minute)
 				if n := len(stage.AllOf(t, st.Store, xxljob.RunFilter{States: []xxljob.State{xxljob.StateSucceeded}})); n < 110 {
 					t.Errorf("%d runs have succeeded within two minutes", n)
 				}
 				if n := len(log.With("of which release this node is")); n != 2 {
-					t.Errorf("%d lines: %s", n, log.With("level=ERROR"))
+					t.Errorf("%d lines about releases: %s", n, log.With("level=ERROR"))
+				}
+				if n := len(log.With("which time zones this node lacks")); n == 0 || n > 2 {
+					t.Errorf("%d lines about zones: %s", n, log.With("level=ERROR"))
 				}
 			})
 		})

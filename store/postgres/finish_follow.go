@@ -167,44 +167,43 @@ func (s *Store) heldFirst(id int64) statement { return s.sql.heldFirst.with(id) 
 
 // Tree returns the runs of a run's trigger.
 func (s *Store) Tree(ctx context.Context, runID int64) ([]store.Run, error) {
-	tree, _, err := s.tree(ctx, runID, store.MostTree, nil)
-	return tree, err
+	_, runs, err := s.tree(ctx, runID, store.MostTree)
+	return runs[:min(len(runs), store.MostTree)], err
 }
 
 // Branches returns the first of the runs of a trigger, and counts the others.
 func (s *Store) Branches(ctx context.Context, runID int64, limit int) (runs []store.Run, more int, err error) {
-	further := 0
-	runs, first, err := s.tree(ctx, runID, limit, &further)
-	if err != nil {
-		return nil, 0, err
+	limit = max(limit, 0)
+	trigger, runs, err := s.tree(ctx, runID, limit)
+	if err != nil || len(runs) < limit { // there are no others
+		return runs, 0, err
 	}
-	return runs, max(min(first+further, store.MostTree)-len(runs), 0), nil
+	all := 0
+	if err := s.readByIndex(ctx, s.sql.countFurther.with(trigger).into(scanInto(&all))); err != nil {
+		return nil, 0, failed(err, "count the runs of trigger %d", trigger)
+	}
+	if len(runs) > 0 && runs[0].ID == trigger {
+		all++
+	}
+	runs = runs[:min(len(runs), limit)]
+	return runs, max(min(all, store.MostTree)-len(runs), 0), nil
 }
 
-// tree reads the runs of a trigger, at most limit, and counts those behind its first where further is not nil. first
-// is 1 where that one is still there.
-func (s *Store) tree(ctx context.Context, runID int64, limit int, further *int) (runs []store.Run, first int, err error) {
+// tree reads the runs of the trigger of a run: its first, where that is still there, and at most limit others.
+func (s *Store) tree(ctx context.Context, runID int64, limit int) (trigger int64, runs []store.Run, err error) {
 	run, err := s.Run(ctx, runID)
 	if err != nil {
-		return nil, 0, err
+		return 0, nil, err
 	}
 	id, texts := run.TriggerID, textsOf(ctx)
-	ask := []statement{
+	if err := s.readByIndex(ctx,
 		s.sql.aheadByIDs.by(named{{"runs", []int64{id}}, {"texts", texts}}).into(readNamedRuns(&runs)),
 		s.sql.runsByID.by(named{{"runs", []int64{id}}, {"lo", id}, {"hi", id}, {"texts", texts}}).into(readNamedRuns(&runs)),
-		s.sql.furtherRuns.by(named{{"trigger", id}, {"limit", max(limit, 0)}, {"texts", texts}}).into(readNamedRuns(&runs)),
+		s.sql.furtherRuns.by(named{{"trigger", id}, {"limit", limit}, {"texts", texts}}).into(readNamedRuns(&runs)),
+	); err != nil {
+		return 0, nil, failed(err, "read the runs of trigger %d", id)
 	}
-	if further != nil {
-		ask = append(ask, s.sql.countFurther.with(id).into(scanInto(further)))
-	}
-	if err := s.readByIndex(ctx, ask...); err != nil {
-		return nil, 0, failed(err, "read the runs of trigger %d", id)
-	}
-	runs = slices.CompactFunc(byID(runs), func(a, b store.Run) bool { return a.ID == b.ID })
-	if len(runs) > 0 && runs[0].ID == id {
-		first = 1
-	}
-	return runs[:min(len(runs), max(limit, 0))], first, nil
+	return id, slices.CompactFunc(byID(runs), func(a, b store.Run) bool { return a.ID == b.ID }), nil
 }
 
 // mayBeLocked is the condition of a run l to be locked before its job: one that was given back

@@ -51,8 +51,9 @@ type heartbeat struct {
 	tended  int                  // how many duties beside the beats it has done
 	zones   []string             // without data here, as the store was told
 	said    store.Process        // what the store was told of this process
-	saying  loop.Backoff         // of telling it
 	refused map[string]time.Time // apps of executors that beats leave out, and when the store refused them
+
+	sayingZones, sayingProcess loop.Backoff
 }
 
 // loop joins the cluster and beats until ctx ends; after its end the node
@@ -145,9 +146,7 @@ func (h *heartbeat) beat(ctx context.Context, joined *bool) (store.View, error) 
 	return loop.Detached(ctx, func(ctx context.Context) (store.View, error) {
 		beat := func(attached []store.Attachment) (store.View, error) {
 			if *joined {
-				if err := h.noteZones(ctx); err != nil {
-					return store.View{}, err
-				}
+				h.noteZones(ctx)
 				h.noteProcess(ctx)
 				return h.Store.Beat(ctx, h.Leases.Incarnation, attached)
 			}
@@ -167,25 +166,24 @@ func (h *heartbeat) beat(ctx context.Context, joined *bool) (store.View, error) 
 }
 
 // noteZones has the beat say which zones this node has no data of, where it has met more of them.
-func (h *heartbeat) noteZones(ctx context.Context) error {
+func (h *heartbeat) noteZones(ctx context.Context) {
 	missing := h.Leases.Missing()
 	noter, ok := core.Given(h.Store).(store.ZoneNoter)
 	if !ok || len(missing) == len(h.zones) { // it only grows
-		return nil
+		return
 	}
-	if err := noter.NoteUnknownZones(ctx, h.Leases.Incarnation, missing); err != nil {
-		return err
+	if h.note(ctx, &h.sayingZones, func(ctx context.Context) error {
+		return noter.NoteUnknownZones(ctx, h.Leases.Incarnation, missing)
+	}) {
+		h.zones = missing
 	}
-	h.zones = missing
-	return nil
 }
 
 // clockMoves is by how much this process's clock has to move against the store's for that to be said anew.
 const clockMoves = 100 * time.Millisecond
 
 // noteProcess has the beat say of which release this node is, and how far the store's clock is ahead of its
-// own, where that has changed. No lease is lost over that: where the store does not take it in time the node
-// beats without, and tries again with the next beat.
+// own, where that has changed.
 func (h *heartbeat) noteProcess(ctx context.Context) {
 	noter, ok := core.Given(h.Store).(store.ProcessNoter)
 	is := store.Process{Version: h.said.Version, ClockOffset: h.Clock.Offset().Round(time.Millisecond)}
@@ -193,11 +191,20 @@ func (h *heartbeat) noteProcess(ctx context.Context) {
 		return
 	}
 	is.Version, _ = release.Versions()
-	short, cancel := context.WithTimeout(ctx, h.Cfg.Cluster.LeaseTTL/10)
-	defer cancel()
-	if !h.saying.Failed(ctx, noter.NoteProcess(short, h.Leases.Incarnation, is)) {
+	if h.note(ctx, &h.sayingProcess, func(ctx context.Context) error {
+		return noter.NoteProcess(ctx, h.Leases.Incarnation, is)
+	}) {
 		h.said = is
 	}
+}
+
+// note tells the store what this node's beats are to say of it, and reports whether it took that. No lease is
+// lost over that: where the store does not take it in time the node beats without, and tries again with the
+// next beat.
+func (h *heartbeat) note(ctx context.Context, saying *loop.Backoff, tell func(context.Context) error) bool {
+	short, cancel := context.WithTimeout(ctx, h.Cfg.Cluster.LeaseTTL/10)
+	defer cancel()
+	return !saying.Failed(ctx, tell(short))
 }
 
 // tryZones looks here for the zones that others have met and have no data of, before a shard with

@@ -156,7 +156,8 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 	s.heartbeat = &heartbeat{
 		Core: all, queue: s.queue, dispatch: s.dispatch, memory: memory, desk: s.Reader.Desk, routers: strategies.Own, lists: lists, fitness: s.fitness, reload: reload,
 		told: leaseNews{bus: s.Bus}, comes: s.comes, refused: map[string]time.Time{},
-		saying: loop.Backoff{Log: all.Logger, What: "telling the store of which release this node is"},
+		sayingZones:   loop.Backoff{Log: all.Logger, What: "telling the store which time zones this node lacks"},
+		sayingProcess: loop.Backoff{Log: all.Logger, What: "telling the store of which release this node is"},
 	}
 	return s
 }
