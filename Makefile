@@ -48,7 +48,8 @@ help: ## show this list
 # What is compiled once and run once: without debug information, which nobody asks of it, and with
 # fewer collections of garbage, which take a fifth of what compiling does. lint has the same flags,
 # as it looks at what test has compiled, and is what vets.
-frugal := $(shell $(GO) env GOFLAGS) -gcflags=github.com/xxljob/xxljob/...=-dwarf=false
+# -trimpath has a clone in another folder find what was compiled in this one.
+frugal := $(shell $(GO) env GOFLAGS) -trimpath -gcflags=github.com/xxljob/xxljob/...=-dwarf=false
 test race race-compiled lint browser pictures interop: export GOFLAGS = $(frugal)
 test race race-compiled lint browser pictures interop: export GOGC ?= 400
 test race race-compiled lint browser pictures interop: export GOMEMLIMIT ?= 2GiB
