@@ -3,9 +3,12 @@ package console_test
 import (
 	"context"
 	"encoding/json"
+	"net/url"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
@@ -37,11 +40,12 @@ func heavy(n int) map[string]string {
 // heavyLog is a scheduler whose logs are of one text a line.
 type heavyLog struct {
 	xxljob.Scheduler
-	line string
+	line  string
+	lines int
 }
 
 func (h *heavyLog) Log(_ context.Context, _ int64, from int) (wire.LogResult, error) {
-	return wire.LogResult{FromLineNum: from, ToLineNum: from + 499, LogContent: strings.Repeat(h.line+"\n", 500), IsEnd: true}, nil
+	return wire.LogResult{FromLineNum: from, ToLineNum: from + h.lines - 1, LogContent: strings.Repeat(h.line+"\n", h.lines), IsEnd: true}, nil
 }
 
 func (h *heavyLog) LogTail(ctx context.Context, run int64, _ int) (wire.LogResult, error) {
@@ -61,23 +65,54 @@ func testPagesOfHeavyTexts(t *testing.T) {
 		if strings.HasSuffix(t.Name(), inPostgres) && what != "nested JSON" && what != "lines" {
 			continue // what a page makes of a text does not depend on where it was
 		}
-		log := &heavyLog{line: strings.ReplaceAll(text[:8<<10], "\n", "\r")}
+		log := &heavyLog{line: strings.ReplaceAll(text[:8<<10], "\n", "\r"), lines: 500}
 		x := newSite(t, func(c *console.Config) { log.Scheduler = c.Scheduler; c.Scheduler = log })
 		root := x.admin()
 		root.follows = false
 		j, r := x.heavily(text)
 		for _, page := range pages(j, r) {
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			root.get(page)
-			runtime.ReadMemStats(&after)
-			if took := after.TotalAlloc - before.TotalAlloc; len(root.body) > mostSent || took > mostAllocated {
-				t.Errorf("%s: %s has %d kB and takes %d MB", what, page, len(root.body)>>10, took>>20)
-			}
-			if root.res.StatusCode >= 500 {
-				t.Errorf("%s: %s: status %d: %s", what, page, root.res.StatusCode, root.text())
-			}
+			x.weigh(what, root, page)
 		}
+	}
+}
+
+// TestLogsOfHeavyLines: what is found in a log, and one line of it, cost no more than a page of lines.
+// It is beside no other test, as the one above.
+func TestLogsOfHeavyLines(t *testing.T) { synctest.Test(t, testLogsOfHeavyLines) }
+
+func testLogsOfHeavyLines(t *testing.T) {
+	log := &heavyLog{}
+	x := newSite(t, func(c *console.Config) { log.Scheduler = c.Scheduler; c.Scheduler = log })
+	root := x.admin()
+	page := "runs/" + itoa(x.run(x.job("orders", "nightly")).ID) + "/log"
+	texts := heavy(1 << 20)
+	texts["control characters"] = strings.Repeat("\x01", 1<<20)
+	for what, text := range texts {
+		text = strings.ReplaceAll(text, "\n", "\r")
+		time.Sleep(time.Minute) // whole logs are paced
+		log.line, log.lines = text, 1
+		if x.weigh(what, root, page+"?line=1"); what == "control characters" {
+			root.has("The rest is omitted.")
+		}
+		sought := []rune(strings.NewReplacer("\x1b", "", "31m", "").Replace(text[:100]))[0] // which is shown
+		log.line, log.lines = text[:8<<10], 500
+		x.weigh(what, root, page+"?find="+url.QueryEscape(string(sought)))
+		root.has("200 matching lines.")
+	}
+}
+
+// weigh asks for a page, and says where that costs more than any page may.
+func (x *site) weigh(what string, by *browser, page string) {
+	x.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	by.get(page)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; len(by.body) > mostSent || took > mostAllocated {
+		x.Errorf("%s: %s has %d kB and takes %d MB", what, page, len(by.body)>>10, took>>20)
+	}
+	if by.res.StatusCode >= 500 {
+		x.Errorf("%s: %s: status %d: %s", what, page, by.res.StatusCode, by.text())
 	}
 }
 

@@ -201,7 +201,7 @@ func (e *export) send() error {
 	if q.R.Method == http.MethodHead {
 		return nil
 	}
-	var out io.Writer = &sender{w: q.W, control: http.NewResponseController(q.W), began: time.Now()}
+	var out io.Writer = q.sender()
 	if packs {
 		packed, end := web.Gzipping(out)
 		defer func() { _ = end() }()
@@ -228,13 +228,17 @@ const (
 	fileGrace = 10 * time.Second
 )
 
-// sender writes a file to somebody who takes it no slower than that: until it is sent it is in
-// memory. Where the server knows no deadline, it has one of its own.
+// sender writes a file to somebody who takes it no slower than that: until it is sent it has a place, and is in
+// memory, in part at least. Where the server knows no deadline, it has one of its own.
 type sender struct {
 	w       io.Writer
 	control *http.ResponseController
 	began   time.Time
 	sent    int64
+}
+
+func (q *request) sender() *sender {
+	return &sender{w: q.W, control: http.NewResponseController(q.W), began: time.Now()}
 }
 
 func (s *sender) Write(b []byte) (int, error) {

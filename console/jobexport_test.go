@@ -336,6 +336,25 @@ func TestExportsOneByOne(t *testing.T) {
 	})
 }
 
+// take takes a file at so many bytes a second, and returns how many it got of how many, and how long that took.
+func (x *site) take(wires pipes, by *browser, page string, rate int) (got, of int64, took time.Duration) {
+	x.Helper()
+	c := wires.dial("192.0.2.1", new(atomic.Int64))
+	defer c.Close()
+	go func() {
+		_, _ = fmt.Fprintf(c, "GET /console/%s HTTP/1.1\r\nHost: host.example\r\nCookie: %s\r\nConnection: close\r\n\r\n", page, by.cookies["xxljob_session"])
+	}()
+	began := time.Now()
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	must(x.T, err)
+	for piece := make([]byte, rate/10); err == nil; time.Sleep(time.Second / 10) {
+		var n int
+		n, err = io.ReadFull(res.Body, piece)
+		got += int64(n)
+	}
+	return got, res.ContentLength, time.Since(began)
+}
+
 // TestExportIsTakenInTime: who takes a file slower than it has to be taken loses the connection, and with
 // it the place that the file has in memory; who takes it faster has all of it.
 func TestExportIsTakenInTime(t *testing.T) {
@@ -346,22 +365,7 @@ func TestExportIsTakenInTime(t *testing.T) {
 			must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: "n" + itoa(int64(i)), Handler: "work", Param: strings.Repeat("x", 60<<10)}))
 		}
 		wires := x.serving()
-		take := func(rate int) (got int64, of int64, took time.Duration) {
-			c := wires.dial("192.0.2.1", new(atomic.Int64))
-			defer c.Close()
-			go func() {
-				_, _ = fmt.Fprintf(c, "GET /console/jobs/export HTTP/1.1\r\nHost: host.example\r\nCookie: %s\r\nConnection: close\r\n\r\n", root.cookies["xxljob_session"])
-			}()
-			began := time.Now()
-			res, err := http.ReadResponse(bufio.NewReader(c), nil)
-			must(t, err)
-			for piece := make([]byte, rate/10); err == nil; time.Sleep(time.Second / 10) {
-				var n int
-				n, err = io.ReadFull(res.Body, piece)
-				got += int64(n)
-			}
-			return got, res.ContentLength, time.Since(began)
-		}
+		take := func(rate int) (int64, int64, time.Duration) { return x.take(wires, root, "jobs/export", rate) }
 		if got, of, took := take(64 << 10); of < 2<<20 || got >= of || took < 10*time.Second || took > 25*time.Second {
 			t.Errorf("at 64 kB a second %d of %d bytes were sent within %v", got, of, took)
 		}

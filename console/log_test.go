@@ -410,6 +410,29 @@ func testLogsOfAnySize(t *testing.T) {
 	}
 }
 
+// TestALogFileIsTakenInTime: who takes a file slower than the least rate gives its place back. The time in which
+// the executor is waited for does not count.
+func TestALogFileIsTakenInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &endless{lines: 1024}
+		x := newSite(t, func(c *console.Config) { log.Scheduler = c.Scheduler; c.Scheduler = log })
+		root := x.admin()
+		page := "runs/" + itoa(x.run(x.job("orders", "nightly")).ID) + "/log/file"
+		wires := x.serving()
+		if got, _, took := x.take(wires, root, page, 64<<10); got >= 63<<20 || took < 10*time.Second || took > 25*time.Second {
+			t.Errorf("at 64 kB a second %d bytes were sent within %v", got, took)
+		}
+		if got, _, took := x.take(wires, root, page, 4<<20); got < 63<<20 {
+			t.Errorf("at 4 MB a second %d bytes were sent within %v", got, took)
+		}
+		log.takes = 2 * time.Second // 0.5 MB a second, less than is taken
+		if got, _, took := x.take(wires, root, page, 1<<20); got < 63<<20 || took < 2*time.Minute {
+			t.Errorf("of an executor that takes its time %d bytes were sent within %v", got, took)
+		}
+		time.Sleep(10 * time.Second)
+	})
+}
+
 // hanging has logs that do not come.
 type hanging struct{ xxljob.Scheduler }
 

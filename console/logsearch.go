@@ -44,7 +44,7 @@ func (q *request) searchLog(text string, from int) (v logView, err error) {
 	}
 	found := &logFound{Growing: !q.run.State.Ended()}
 	v.Found = found
-	begun, next := time.Now(), from
+	begun, next, parts := time.Now(), from, web.MostParts
 	sought := strings.ToLower(text)
 	for read := 0; ; {
 		res, err := q.linesFrom(next)
@@ -56,7 +56,7 @@ func (q *request) searchLog(text string, from int) (v logView, err error) {
 			return q.noLog(v, err)
 		}
 		read += len(res.text)
-		full := q.foundIn(&v, res.from, res.text, sought)
+		full := q.foundIn(&v, res.from, res.text, sought, &parts)
 		if !full {
 			found.To = max(res.to, found.To)
 		}
@@ -77,15 +77,15 @@ func (q *request) searchLog(text string, from int) (v logView, err error) {
 }
 
 // foundIn adds the lines of a text that have what is sought. It reports whether there is room for
-// no more of them; found.To is then the last one that was looked at.
-func (q *request) foundIn(v *logView, from int, content, sought string) (full bool) {
+// no more of them; found.To is then the last one that was looked at. left is how many parts the page has left.
+func (q *request) foundIn(v *logView, from int, content, sought string, left *int) (full bool) {
 	no := from
 	for line := range strings.Lines(q.redacted(q.run.App, FieldLog, content)) {
 		if strings.Contains(strings.ToLower(line), sought) {
 			if len(v.Lines) == foundAtOnce {
 				return true
 			}
-			v.Lines = append(v.Lines, q.lines(no, line, 1)...)
+			v.Lines = append(v.Lines, q.lines(no, line, 1, left)...)
 		}
 		v.Found.To = no
 		no++
@@ -98,7 +98,6 @@ func (q *request) logFile() error {
 	if q.Scheduler == nil {
 		return errNotThere
 	}
-	_ = http.NewResponseController(q.W).SetWriteDeadline(time.Now().Add(5 * time.Minute)) // where the server has one
 	res, err := q.linesFrom(1)
 	if err != nil {
 		if errors.Is(err, xxljob.ErrNoLog) {
@@ -114,19 +113,21 @@ func (q *request) logFile() error {
 	if q.R.Method == http.MethodHead {
 		return nil
 	}
+	file := q.sender()
 	if !packs {
-		return q.writeLog(q.W, res)
+		return q.writeLog(file, file, res)
 	}
-	out, end := web.Gzipping(q.W)
-	err = q.writeLog(out, res)
+	out, end := web.Gzipping(file)
+	err = q.writeLog(out, file, res)
 	if endErr := end(); err == nil {
 		err = endErr
 	}
 	return err
 }
 
-// writeLog writes the log from the lines on that were read.
-func (q *request) writeLog(out io.Writer, res logText) (err error) {
+// writeLog writes the log from the lines on that were read, on its way to file. Who takes that is not to blame
+// for the time in which further lines are read.
+func (q *request) writeLog(out io.Writer, file *sender, res logText) (err error) {
 	for written := 0; ; {
 		text := q.redacted(q.run.App, FieldLog, res.text)
 		if written += len(text); written > mostOfALog {
@@ -136,7 +137,10 @@ func (q *request) writeLog(out io.Writer, res logText) (err error) {
 		if _, err := io.WriteString(out, text); err != nil || res.end || res.to < res.from || q.ctx.Err() != nil {
 			return err
 		}
-		if res, err = q.linesFrom(res.to + 1); err != nil {
+		reads := time.Now()
+		res, err = q.linesFrom(res.to + 1)
+		file.began = file.began.Add(time.Since(reads))
+		if err != nil {
 			_, err = io.WriteString(out, "… "+q.text("log.silent", "why", q.whyOf(err))+"\n")
 			return err
 		}

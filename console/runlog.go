@@ -33,7 +33,6 @@ type logView struct {
 	From, To int    // the numbers of the first and the last line
 	Total    int    // lines that there are by now, or 0 where that is not known
 	End      bool   // nothing more will come
-	Whole1   bool   // it is one line, and all of it
 	Fault    string // why there is none
 	Retry    bool
 	Tail     bool // these were the last lines when it was read
@@ -48,7 +47,8 @@ type logView struct {
 type logLine struct {
 	No    int
 	Parts []web.Part
-	Cut   bool
+	Cut   bool // a page of its own has more of it
+	Omits bool // the file has more of it
 }
 
 // logText are lines as the scheduler has answered.
@@ -194,7 +194,7 @@ func (q *request) linesFrom(from int) (logText, error) {
 	return v.(logText), nil
 }
 
-// oneLine is a line, however long it is.
+// oneLine is a line, as much of it as a page of lines may have.
 func (q *request) oneLine(no int) (logView, error) {
 	v, err := q.logFrom(no, no)
 	if err != nil || v.Fault != "" || len(v.Lines) == 0 || !v.Lines[0].Cut {
@@ -205,9 +205,8 @@ func (q *request) oneLine(no int) (logView, error) {
 		return q.noLog(v, err)
 	}
 	line, _, _ := strings.Cut(q.redacted(q.run.App, FieldLog, res.text), "\n")
-	left := web.MostParts
-	v.Lines[0] = logLine{No: no, Parts: web.Colored(line, &left)}
-	v.Whole1 = true
+	left, n := web.MostParts, web.VisibleFit(line, mostOfLines)
+	v.Lines[0] = logLine{No: no, Parts: web.Colored(line[:n], &left), Omits: n < len(line)}
 	return v, nil
 }
 
@@ -223,7 +222,8 @@ func (q *request) readLog(read func() (logText, error), most int) (v logView, er
 		return q.noLog(v, err)
 	}
 	v.From, v.To, v.End = res.from, res.to, res.end
-	v.Lines = q.lines(v.From, q.redacted(q.run.App, FieldLog, res.text), most)
+	parts := web.MostParts
+	v.Lines = q.lines(v.From, q.redacted(q.run.App, FieldLog, res.text), most, &parts)
 	if n := len(v.Lines); n > most {
 		v.Lines, v.To, v.End = v.Lines[:most], v.From+most-1, false
 	}
@@ -256,9 +256,9 @@ func (q *request) noLog(v logView, err error) (logView, error) {
 }
 
 // lines are the lines of a text, the first with the given number: one more than most, where
-// there are more.
-func (q *request) lines(from int, content string, most int) (list []logLine) {
-	left, long := web.MostParts, mostOfALine
+// there are more. left is how many parts the page has left for them.
+func (q *request) lines(from int, content string, most int, left *int) (list []logLine) {
+	long := mostOfALine
 	if len(content) > mostOfLines {
 		long = mostOfLines / linesAtOnce
 	}
@@ -271,7 +271,7 @@ func (q *request) lines(from int, content string, most int) (list []logLine) {
 		if n := web.VisibleFit(line, long); n < len(line) {
 			line, l.Cut = line[:n], true
 		}
-		l.Parts = web.Colored(line, &left)
+		l.Parts = web.Colored(line, left)
 		list = append(list, l)
 	}
 	return list
