@@ -180,6 +180,10 @@ func testListsOfHeavyTexts(t *testing.T) {
 			}
 		}
 	}
+	for i := range 100 { // of which each page of a job looks for those that lead to it
+		script := xxljob.Job{App: "orders", Name: "leads " + itoa(int64(i)), GlueType: "GLUE_SHELL", GlueSource: strings.Repeat("#", 512<<10), Children: []int64{j.ID}}
+		must1(x.s.AddJob(ctx, script))
+	}
 	r := x.broadcast(j, parts, *heavy(0))
 	all := append(pages(j, r), "jobs?rows=500", "jobs?rows=500&type=NONE")
 	for _, page := range all {

@@ -363,7 +363,7 @@ func (s *Store) noteStops(jobs []int64, reasons []string, definitions []*string)
 // its definition at each version.
 func (s *Store) noteStop(ctx context.Context, t *tx, job int64, reason string) error {
 	var found []store.Job
-	if err := t.do(ctx, s.sql.definitions.with([]int64{job}).into(readDefinitions(&found))); err != nil || len(found) == 0 {
+	if err := t.do(ctx, s.sql.definitions.with([]int64{job}).into(infoColumns.readInto(&found))); err != nil || len(found) == 0 {
 		return err
 	}
 	return t.do(ctx, s.noteStops([]int64{job}, []string{reason}, []*string{definitionText(&found[0])}))

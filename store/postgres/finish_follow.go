@@ -55,7 +55,7 @@ func (f *following) read(ctx context.Context, t *tx) (map[int64]*store.Job, erro
 		ids[i] = r.JobID
 	}
 	var found []store.Job
-	err := t.do(ctx, f.store.sql.keepJobs.with(ids), f.store.sql.definitions.with(ids).into(readDefinitions(&found)))
+	err := t.do(ctx, f.store.sql.keepJobs.with(ids), f.store.sql.definitions.with(ids).into(infoColumns.readInto(&found)))
 	for i := range found {
 		jobs[found[i].ID] = &found[i]
 	}

@@ -287,7 +287,7 @@ func (s *Store) findBounded(ctx context.Context, t *tx, list []finished) error {
 		return nil
 	}
 	var jobs []store.Job
-	if err := t.do(ctx, s.sql.definitions.with(bounded).into(readDefinitions(&jobs))); err != nil {
+	if err := t.do(ctx, s.sql.definitions.with(bounded).into(infoColumns.readInto(&jobs))); err != nil {
 		return err
 	}
 	goesOn := map[int64]bool{}

@@ -111,6 +111,9 @@ var (
 	jobColumns        = definitionColumns + ", " + nextColumns.readBehind("n")
 )
 
+// linkColumns are what a definition says of other jobs: no text of it that may be long.
+var linkColumns = infoColumns.named("id", "app_name", "job_key", "child_jobid", "child_keys", "child_param", "after_jobs", "after_keys")
+
 // jobsListed are jobColumns for a list of the context: see listedColumns.
 func (q *listing) jobsListed(ctx context.Context) string {
 	most := textsOf(ctx)
@@ -122,6 +125,28 @@ func (q *listing) jobsListed(ctx context.Context) string {
 		param = "pg_catalog.left(i.executor_param, " + q.arg(most) + "::int)"
 	}
 	return strings.NewReplacer("i.executor_param", param, "i.glue_source", "''").Replace(jobColumns)
+}
+
+// named are those with the names.
+func (c columns) named(names ...string) (some columns) {
+	for _, col := range c {
+		if slices.Contains(names, col.name) {
+			some = append(some, col)
+		}
+	}
+	return some
+}
+
+// readInto appends a job with what each row has of it to the list.
+func (c columns) readInto(list *[]store.Job) result {
+	return func(rows pgx.Rows) error {
+		var row jobRow
+		if err := rows.Scan(c.dests(&row)...); err != nil {
+			return err
+		}
+		*list = append(*list, row.value())
+		return nil
+	}
 }
 
 // list joins what f makes of each column; nothing is left out.

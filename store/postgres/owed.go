@@ -56,7 +56,7 @@ func (o *owing) read(ctx context.Context, t *tx) error {
 		err := rows.Scan(&job, &join)
 		o.joins[job] = append(o.joins[job], join)
 		return err
-	}), o.store.sql.leading.with(ids).into(readDefinitions(&found)))
+	}), o.store.sql.leading.with(ids).into(infoColumns.readInto(&found)))
 	for i := range found {
 		o.jobs[found[i].ID] = &found[i]
 	}
@@ -238,7 +238,7 @@ func isJoin(j *store.Job) bool { return len(j.After)+len(j.AfterKeys) > 0 }
 // Links returns the jobs that name others.
 func (s *Store) Links(ctx context.Context) ([]store.Job, error) {
 	var found []store.Job
-	if err := s.readByIndex(ctx, s.sql.links.with().into(readDefinitions(&found))); err != nil {
+	if err := s.readByIndex(ctx, s.sql.links.with().into(linkColumns.readInto(&found))); err != nil {
 		return nil, failed(err, "read which jobs name others")
 	}
 	for i, j := range found {
@@ -304,6 +304,6 @@ func (q *oweQueries) define(sql template) {
 	q.link = sql(`with gone as (delete from {{schema}}.xxl_job_link k where k.job_id = any({{arg.jobs}}::int[]))
 	insert into {{schema}}.xxl_job_link (job_id, other_id, other_app, other_key)
 	select * from unnest({{arg.of}}::int[], {{arg.others}}::int[], {{arg.apps}}::text[], {{arg.keys}}::text[])`)
-	q.links = sql(`select ` + definitionColumns + ` from {{schema}}.xxl_job_info i
+	q.links = sql(`select ` + linkColumns.readBehind("i") + ` from {{schema}}.xxl_job_info i
 	where i.id = any(array(select k.job_id from {{schema}}.xxl_job_link k union select i.id from {{schema}}.xxl_job_info i where ` + leads + `)) order by i.id`)
 }

@@ -36,7 +36,7 @@ type joining struct {
 func (s *Store) readJoins(ctx context.Context, t *tx, ids []int64) (joining, error) {
 	j := joining{jobs: map[int64]*store.Job{}, ids: map[[2]string]int64{}}
 	var found []store.Job
-	if err := t.do(ctx, s.sql.definitions.with(ids).into(readDefinitions(&found))); err != nil {
+	if err := t.do(ctx, s.sql.definitions.with(ids).into(infoColumns.readInto(&found))); err != nil {
 		return j, err
 	}
 	var apps, keys []string

@@ -249,7 +249,7 @@ func (c *definitions) fetch(ctx context.Context, s *Store, due []dueJob) error {
 		return nil
 	}
 	var found []store.Job
-	if err := s.read(ctx, s.sql.definitions.with(missing).into(readDefinitions(&found))); err != nil {
+	if err := s.read(ctx, s.sql.definitions.with(missing).into(infoColumns.readInto(&found))); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -262,18 +262,6 @@ func (c *definitions) fetch(ctx context.Context, s *Store, due []dueJob) error {
 		c.jobs[job.ID] = job
 	}
 	return nil
-}
-
-// readDefinitions appends each row of definitionColumns to the list.
-func readDefinitions(list *[]store.Job) result {
-	return func(rows pgx.Rows) error {
-		var row jobRow
-		if err := rows.Scan(infoColumns.dests(&row)...); err != nil {
-			return err
-		}
-		*list = append(*list, row.value())
-		return nil
-	}
 }
 
 // share makes equal texts of different jobs one: most jobs have most of them in
