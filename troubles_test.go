@@ -471,3 +471,35 @@ func TestWhatRunsWaitForIsToldOf(t *testing.T) {
 		stage.Must(t, s.Stop(t.Context()))
 	})
 }
+
+// TestPlacesOfOneAppHideNoOtherTrouble: while abandoned handlers hold all places of one app, for which Ready is an
+// error, it is told of all the same what due runs of another app wait for.
+func TestPlacesOfOneAppHideNoOtherTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := &brokenRegistry{}
+		s, err := xxljob.New(memory.New(), xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler), Registry: registry, RegistryApps: []string{"app"}})
+		stage.Must(t, err)
+		deaf, err := executor.New(executor.Config{App: "deaf", Logger: slog.New(slog.DiscardHandler), Places: 1, Grace: 500 * time.Millisecond})
+		stage.Must(t, err)
+		ends := make(chan struct{})
+		stage.Must(t, deaf.Handle("work", func(context.Context, *xxljob.Task) error { <-ends; return nil }))
+		stage.Must(t, s.Attach(deaf))
+		stage.Must(t, s.Handle("work", func(context.Context, *xxljob.Task) error { return nil }))
+		stage.Must(t, s.Start(t.Context()))
+		for _, app := range []string{"app", "deaf"} {
+			_, err := s.EnsureJob(t.Context(), xxljob.Job{App: app, Key: "k", Name: "k", Handler: "work", Timeout: time.Second, Schedule: xxljob.FixedRate(time.Second)})
+			stage.Must(t, err)
+		}
+		time.Sleep(time.Minute)
+		if got := reasons(s.Ready()); !slices.Equal(got, []string{"places"}) || len(s.Troubles()) != 0 {
+			t.Fatalf("before: not ready for %q, %v", got, s.Troubles())
+		}
+		registry.broken.Store(true)
+		time.Sleep(2 * time.Minute)
+		if all := s.Troubles(); len(all) != 1 || all[0].Cause != xxljob.TroubleStuckRuns || all[0].App != "app" {
+			t.Errorf("while the registry is away: %+v", all)
+		}
+		close(ends)
+		stage.Must(t, s.Stop(t.Context()))
+	})
+}

@@ -73,7 +73,7 @@ func (t *Troubles) saw(cause store.TroubleCause, now time.Time, kept time.Durati
 		}
 		_, was := t.until[cause][key]
 		if was || len(t.until[cause]) < troublesKept {
-			t.until[cause][key] = now.Add(kept)
+			t.until[cause][key] = time.Now().Add(kept) // the store's clock may be set
 			t.Wake.PokeIf(!was)
 		}
 		all := slices.Clone(known)
@@ -129,7 +129,7 @@ func (t *Troubles) Forget(now time.Time) (more bool) {
 	t.mu.Lock()
 	for cause, until := range t.until {
 		for _, x := range t.known[cause] {
-			if at, seen := until[keyOf(&x)]; seen && !now.Before(at) {
+			if at, seen := until[keyOf(&x)]; seen && !time.Now().Before(at) {
 				over[cause] = append(over[cause], x)
 			}
 		}

@@ -89,7 +89,7 @@ func (s *starter) startTogether(ctx context.Context, batch []queue.Attempt, prom
 			locked = true
 		case store.StartLocked:
 			locked = true
-			s.LockedOut.Run(a.Run.ID, a.Run.Scheduled(), s.Clock.Now())
+			s.LockedOut.Run(a.Run.ID, a.Run.Scheduled())
 			s.queue.TryAgain(false, a)
 		}
 	}

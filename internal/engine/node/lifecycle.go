@@ -151,13 +151,11 @@ func (s *Node) Ready() error {
 	return e
 }
 
-// fit is Ready without what Config.Ready adds to it.
-func (s *Node) fit() error {
+// unfit reports whether Ready says why nothing is run by this process, of whatever app.
+func (s *Node) unfit() bool {
 	e := &core.NotReadyError{}
-	if s.judgeFit(e, time.Now()); len(e.Errs) == 0 {
-		return nil
-	}
-	return e
+	s.judgeFit(e, time.Now())
+	return s.Leases.IsSuperseded() || slices.Contains(e.Reasons, core.NotReadyStoreAway) || slices.Contains(e.Reasons, core.NotReadyFailing)
 }
 
 // judge adds what keeps a scheduler that runs from being ready.

@@ -172,7 +172,7 @@ func (s *Node) duties(signals store.Signals) (plan, work, lease []loop.Duty) {
 	if s.lines != nil {
 		work = append(work, loop.Duty{Loop: s.lines.Loop, Aside: true})
 	}
-	lease = []loop.Duty{{Loop: func(ctx context.Context) { s.heartbeat.loop(ctx, signals.Nodes) }}, s.ListDuty(), s.TakeBackDuty(), s.serving.Duty(), (&troubleWatch{Core: s.Core, router: s.router}).duty(), (&waitWatch{Core: s.Core, queue: s.queue, ready: s.fit}).duty(), clockDuty(s.Core), s.places.duty()}
+	lease = []loop.Duty{{Loop: func(ctx context.Context) { s.heartbeat.loop(ctx, signals.Nodes) }}, s.ListDuty(), s.TakeBackDuty(), s.serving.Duty(), (&troubleWatch{Core: s.Core, router: s.router}).duty(), (&waitWatch{Core: s.Core, queue: s.queue, unfit: s.unfit}).duty(), clockDuty(s.Core), s.places.duty()}
 	if s.Cfg.Registry != nil {
 		lease = append(lease, s.advertiser.RegisterDuty())
 	}

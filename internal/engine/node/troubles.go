@@ -56,14 +56,14 @@ func (w *troubleWatch) lookForMended(ctx context.Context) {
 
 func (w *troubleWatch) look(ctx context.Context) {
 	now, ttl := w.Clock.Now(), w.Cfg.Cluster.LeaseTTL
-	jobs, runs, oldest := w.LockedOut.Late(now.Add(-ttl), now.Add(-max(ttl/2, 2*time.Second)))
+	jobs, runs, oldest := w.LockedOut.Late(now.Add(-ttl), max(ttl/2, 2*time.Second))
 	if len(jobs)+len(runs) == 0 {
 		w.holders.known, w.holders.asked = nil, time.Time{}
 		w.Core.Troubles.Set(store.TroubleLockedRows, now)
 		return
 	}
-	if w.holders.asked.IsZero() || now.Sub(w.holders.asked) >= holdersEvery {
-		w.holders.asked = now
+	if w.holders.asked.IsZero() || time.Since(w.holders.asked) >= holdersEvery {
+		w.holders.asked = time.Now()
 		w.holders.known = w.ask(ctx, jobs, runs)
 	}
 	w.Core.Troubles.Set(store.TroubleLockedRows, now, store.Trouble{

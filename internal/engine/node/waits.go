@@ -21,7 +21,7 @@ import (
 type waitWatch struct {
 	*core.Core
 	queue *queue.Queue
-	ready func() error // says by itself what this process cannot do
+	unfit func() bool // Ready says why runs of all apps wait
 	since map[waitOf]waitSeen
 }
 
@@ -71,8 +71,8 @@ func (w *waitWatch) look() bool {
 	w.since = seen
 	stalls := w.Life.Stalls.List()
 	stuck = append(stuck, w.stalled(stalls, now)...)
-	if len(stuck) > 0 && w.ready() != nil {
-		stuck = nil // Ready says why
+	if len(stuck) > 0 && w.unfit() {
+		stuck = nil
 	}
 	w.Core.Troubles.Set(store.TroubleStuckRuns, w.Clock.Now(), stuck...)
 	return len(waits)+len(stalls) > 0

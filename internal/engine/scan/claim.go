@@ -240,7 +240,7 @@ func (c *claimer) claimSome(ctx context.Context, shards []store.Shard, plans []s
 		p := &plans[i]
 		if _, none := jobs[p.JobID]; none && len(p.Runs) > 0 {
 			done = false
-			c.LockedOut.Job(p.JobID, p.Due, c.Clock.Now())
+			c.LockedOut.Job(p.JobID, p.Due)
 		}
 	}
 	return done, nil
