@@ -194,31 +194,40 @@ func same(a, b reflect.Value) bool {
 	return reflect.DeepEqual(a.Interface(), b.Interface())
 }
 
-// textOf is the JSON of a field. What has none, as a time in the year 10000, has its error.
+// textOf is the JSON of a field, cut where it is long. What has none, as a time in the year 10000, has its error.
 func textOf(v reflect.Value) json.RawMessage {
-	text, err := json.Marshal(v.Interface())
-	if err != nil {
-		text, _ = json.Marshal(errs.Shorten(err.Error(), 200))
+	if v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
 	}
-	return text
+	if v.Kind() == reflect.String && v.Len() > mostChanged {
+		return cutText(v.String()) // before JSON is made of it: scripts have up to 16 MiB
+	}
+	value, err := json.Marshal(v.Interface())
+	if err != nil {
+		value, _ = json.Marshal(errs.Shorten(err.Error(), 200))
+	}
+	if len(value) <= mostChanged {
+		return value
+	}
+	text := ""
+	if json.Unmarshal(value, &text) != nil {
+		text = string(value)
+	}
+	return cutText(text)
 }
 
-// objectOf joins fields, of which long ones are cut.
-func objectOf(fields map[string]json.RawMessage) string {
-	for name, value := range fields {
-		if len(value) <= mostChanged {
-			continue
-		}
-		text, n := string(value), mostChanged
-		if s := ""; json.Unmarshal(value, &s) == nil {
-			text = s
-		}
-		n = min(n, len(text))
-		for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
-			n--
-		}
-		fields[name], _ = json.Marshal(fmt.Sprintf("%s... (%d bytes more)", text[:n], len(text)-n))
+// cutText is the JSON of the beginning of a text, and of how much more there is.
+func cutText(text string) json.RawMessage {
+	n := min(mostChanged, len(text))
+	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
+		n--
 	}
+	value, _ := json.Marshal(fmt.Sprintf("%s... (%d bytes more)", text[:n], len(text)-n))
+	return value
+}
+
+// objectOf joins fields.
+func objectOf(fields map[string]json.RawMessage) string {
 	text, _ := json.Marshal(fields)
 	return string(text)
 }
