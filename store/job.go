@@ -267,8 +267,8 @@ func (j *Job) MostCatchUp() int { return cmp.Or(j.CatchUpMost, 100) }
 
 // OnNoExecutor says what becomes of a job for which nobody is there: no node has an executor of its
 // app attached, and none is registered. Empty means OnNoExecutorWait for an app that was served last by
-// an executor inside a scheduler, or that nobody has served yet where EnsureJob has written the job;
-// for any other app it means OnNoExecutorRefuse.
+// an executor inside a scheduler, or that nobody has served yet where EnsureJob or EnsureJobs has
+// written any of its jobs; for any other app it means OnNoExecutorRefuse.
 type OnNoExecutor string
 
 const (

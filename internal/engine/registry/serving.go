@@ -55,6 +55,11 @@ type absence struct {
 	jobs  int            // that wait
 	waits time.Time      // monotonic: since when something waits; zero for nothing
 	said  time.Time      // monotonic: when that was said last
+
+	// Of an app that nobody has served yet: a node has ensured jobs of it, so that its executors run inside
+	// schedulers. Until that is seen its jobs are read again from when on.
+	ensured   atomic.Bool
+	readAgain time.Time // guarded by mu of Serving; monotonic
 }
 
 // NewServing makes it. admit lets the runs go on that wait for an executor of an app, parked says whether
@@ -97,6 +102,8 @@ func (s *Serving) HoldsUp(ctx context.Context, job *store.Job) bool {
 			return false
 		}
 		x = s.of(job.App)
+	} else if err := s.lookForEnsured(ctx, job.App, x); err != nil {
+		return false
 	}
 	return x != nil && x.holdsUp(job)
 }
@@ -132,7 +139,40 @@ func (x *absence) holdsUp(job *store.Job) bool {
 	case store.OnNoExecutorRefuse:
 		return false
 	}
-	return x.by == store.ServedAttached || x.by == "" && job.Ensured != ""
+	if x.by == "" && job.Ensured != "" {
+		x.ensured.Store(true)
+	}
+	return x.by == store.ServedAttached || x.by == "" && x.ensured.Load()
+}
+
+// lookForEnsured finds out whether a node has ensured jobs of an app that nobody has served yet, once a
+// second at most, and more rarely the more jobs there are to read.
+func (s *Serving) lookForEnsured(ctx context.Context, app string, x *absence) error {
+	if x.by != "" || x.ensured.Load() {
+		return nil
+	}
+	s.mu.Lock()
+	soon := time.Now().Before(x.readAgain)
+	s.mu.Unlock()
+	filter := store.JobFilter{App: app, Limit: loop.StoreBatch}
+	for pages := time.Duration(1); !soon; pages++ {
+		page, err := loop.Call(ctx, func(ctx context.Context) ([]store.Job, error) { return s.Store.Jobs(ctx, filter) })
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			filter.After = page[i].ID
+			if page[i].Ensured != "" {
+				x.ensured.Store(true)
+				return nil
+			}
+		}
+		soon = len(page) < loop.StoreBatch
+		s.mu.Lock()
+		x.readAgain = time.Now().Add(pages * AddressTTL)
+		s.mu.Unlock()
+	}
+	return nil
 }
 
 // HoldsUpRun reports whether a due run waits for an executor of its app, which has none.
@@ -190,19 +230,26 @@ func (s *Serving) SetJobs(jobs map[string]int) {
 
 // Gone notes that nobody serves an app, as has just been found out.
 func (s *Serving) Gone(ctx context.Context, app string) error {
-	if s.IsAbsent(app) {
-		return nil
+	if x := s.of(app); x != nil {
+		return s.lookForEnsured(ctx, app, x)
 	}
 	rows, err := loop.Call(ctx, func(ctx context.Context) ([]store.Served, error) { return s.Store.Served(ctx, []string{app}) })
 	if err != nil {
 		return err
 	}
 	x := &absence{gone: s.Clock.Now(), pause: time.Second}
+	for _, row := range rows {
+		x.by = row.By
+	}
+	if !s.isTold(app) {
+		if err := s.lookForEnsured(ctx, app, x); err != nil {
+			return err
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	by, seen := s.told[app]
 	for _, row := range rows {
-		x.by = row.By
 		if !row.Gone.IsZero() && !seen {
 			x.gone = row.Gone
 		}

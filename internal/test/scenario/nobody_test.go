@@ -453,34 +453,59 @@ func TestRefusedRunsDoNotWait(t *testing.T) {
 	})
 }
 
-// TestAnAppThatNobodyHasServedYet: what a node has ensured of it waits, since such an app has its executors
-// inside schedulers; what somebody has added is refused.
+// TestAnAppThatNobodyHasServedYet: it waits if a node has ensured jobs of it, since such an app has its
+// executors inside schedulers: also what somebody has added to it. What is added to another is refused.
+// Jobs that are ensured later count from then on, be it that their app has many.
 func TestAnAppThatNobodyHasServedYet(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &served{T: t, st: memory.New()}
 		orders := w.start("orders")
-		job := xxljob.Job{App: "billing", Key: "ensured", Name: "n", Handler: "h", Schedule: xxljob.Crontab("* * * * *"), Misfire: xxljob.MisfireDoNothing}
-		_, err := orders.EnsureJob(t.Context(), job)
-		stage.Must(t, err)
-		job.Key = "added"
-		_, err = orders.AddJob(t.Context(), job)
-		stage.Must(t, err)
-		require := func(ensured, added string) {
+		job := xxljob.Job{App: "billing", Key: "added", Name: "n", Handler: "h", Schedule: xxljob.Crontab("* * * * *"), Misfire: xxljob.MisfireDoNothing}
+		add := func(app, key string) {
 			t.Helper()
-			for key, want := range map[string]string{"ensured": ensured, "added": added} {
-				j, err := w.st.JobByKey(t.Context(), "billing", key)
+			job.App, job.Key = app, key
+			_, err := orders.AddJob(t.Context(), job)
+			stage.Must(t, err)
+		}
+		ensure := func(app, key string) {
+			t.Helper()
+			_, err := orders.EnsureJob(t.Context(), xxljob.Job{App: app, Key: key, Name: "n", Handler: "h"})
+			stage.Must(t, err)
+		}
+		add("billing", "added")
+		add("java", "added")
+		add("later", "added")
+		for i := range 1200 {
+			_, err := orders.AddJob(t.Context(), xxljob.Job{App: "later", Key: fmt.Sprint(i), Name: "n", Handler: "h"})
+			stage.Must(t, err)
+		}
+		ensure("billing", "ensured")
+		require := func(want map[string]string) {
+			t.Helper()
+			for app, want := range want {
+				j, err := w.st.JobByKey(t.Context(), app, "added")
 				stage.Must(t, err)
 				if got := fmt.Sprint(stage.CountStates(stage.AllOf(t, w.st, xxljob.RunFilter{JobID: j.ID}))); got != want {
-					t.Errorf("%s: %s, want %s", key, got, want)
+					t.Errorf("%s: %s, want %s", app, got, want)
 				}
 			}
 		}
+		sleepUntil("00:02:30")
+		ensure("later", "ensured")
 		sleepUntil("00:05:30")
-		require("map[]", "map[refused:5]")
-		w.start("billing")
+		require(map[string]string{"billing": "map[]", "java": "map[refused:5]", "later": "map[refused:2]"})
+		id, err := orders.TriggerJob(t.Context(), "billing", "added", xxljob.Trigger{})
+		stage.Must(t, err)
+		sleepUntil("00:05:50")
+		if run, err := w.st.Run(t.Context(), id[0]); err != nil || run.State != xxljob.StatePlanned {
+			t.Errorf("a run by hand of the app that waits is %v (%v)", run.State, err)
+		}
+		for _, app := range []string{"billing", "java", "later"} {
+			w.start(app)
+		}
 		sleepUntil("00:08:30")
-		require("map[succeeded:3 skipped:1]", "map[succeeded:3 refused:5]")
+		require(map[string]string{"billing": "map[succeeded:4 skipped:1]", "java": "map[succeeded:3 refused:5]", "later": "map[succeeded:3 refused:2 skipped:1]"})
 	})
 }
 
