@@ -88,6 +88,10 @@ type Edit struct {
 	// claimed by nobody else, however long the edit waited for that; the job's Updated
 	// is set to it. No node's estimate of that clock will do: it lags behind.
 	Missed func(was Job, now time.Time) (record NewRun, missed bool)
+	// Recorded, when it is set, is given the record that was inserted, as it is stored, without
+	// the name of its job, before EditJob returns without an error. It stays as it is where
+	// there is none.
+	Recorded *Run
 	// Next is called when the schedule is planned anew, with the changed job, the latest
 	// instant that a schedule-born run of it was started or refused for (zero: none), and the
 	// time of the edit as for Missed. It returns the job's new Next; the zero time for none.

@@ -56,8 +56,10 @@ type Paid struct {
 	Owed, Runs int
 	// Absent are those that were owed to jobs which are not there.
 	Absent int
-	// Skipped are how many records of skipped runs were made in place of children.
+	// Skipped are how many records of skipped runs were made in place of children, and Records
+	// these, as they are stored, without the names of their jobs.
 	Skipped int
+	Records []Run
 	// Refused is why the store could not pay some that are owed, of which each alone was refused
 	// (ErrRefused), so that it has left these for later; nil where there are none.
 	Refused error
@@ -74,8 +76,10 @@ type WindowQuery struct {
 
 // Expired is what ExpireWindows did.
 type Expired struct {
-	// Windows is how many were closed.
+	// Windows is how many were closed, and Records are the records that were made where jobs were
+	// missing, as they are stored, without the names of their jobs.
 	Windows int
+	Records []Run
 	// Next is when the earliest of those that are open is over; zero where there is none.
 	Next time.Time
 	// Refused is as that of Paid, for windows that the store could not close.

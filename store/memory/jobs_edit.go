@@ -52,7 +52,10 @@ func (s *Store) EditJob(ctx context.Context, id int64, edit store.Edit) (store.J
 	}
 	record, missed := missedBy(before, edit, replan, now)
 	if missed {
-		s.insertRecord(j, &record, now)
+		inserted := s.insertRecord(j, &record, now)
+		if edit.Recorded != nil {
+			*edit.Recorded = inserted
+		}
 	}
 	s.redefine(ctx, j, &before, &after, edit.Verb, replan)
 	return j.snapshot(), nil
@@ -111,12 +114,13 @@ func missedBy(before store.Job, edit store.Edit, replan bool, now time.Time) (re
 	return record, missed && record.State.Ended()
 }
 
-// insertRecord inserts a run that has ended.
-func (s *Store) insertRecord(j *job, n *store.NewRun, now time.Time) {
+// insertRecord inserts a run that has ended, and returns it.
+func (s *Store) insertRecord(j *job, n *store.NewRun, now time.Time) (record store.Run) {
 	r := s.newRun(j)
 	s.plan(r, n, toMilli(now))
 	s.insertRun(r)
-	s.end(r, n.State, toMilli(now))
+	s.endTo(&record, r, n.State, toMilli(now))
+	return record
 }
 
 // redefine makes the change take effect. Planned runs are cancelled under the

@@ -143,7 +143,7 @@ func (s *Store) lead(ctx context.Context, j *job, f follower, now time.Time, pai
 		return
 	}
 	if f.depth > store.MostDepth {
-		s.insertSkipped(ctx, j, f, now, now, store.ReasonDepth, "")
+		paid.Records = append(paid.Records, s.insertSkipped(ctx, j, f, now, now, store.ReasonDepth, ""))
 		paid.Skipped++
 		return
 	}
@@ -167,15 +167,16 @@ func (s *Store) insertFollower(r *run, run *store.Run, f follower) {
 	s.insertRun(r)
 }
 
-// insertSkipped inserts a record in the place of such a run.
-func (s *Store) insertSkipped(ctx context.Context, j *job, f follower, at, now time.Time, reason, line string) {
+// insertSkipped inserts a record in the place of such a run, and returns it.
+func (s *Store) insertSkipped(ctx context.Context, j *job, f follower, at, now time.Time, reason, line string) (record store.Run) {
 	r, run := s.newRun(j), store.Run{
 		Type: store.TriggerParent, State: store.StateSkipped, Created: now, Scheduled: stored(at), Retries: retriesOfJob,
 		First: stored(at), Last: stored(at), Count: 1, Reason: reason, TriggerMsg: line,
 	}
 	s.insertFollower(r, &run, f)
-	s.end(r, store.StateSkipped, toMilli(now))
+	s.endTo(&record, r, store.StateSkipped, toMilli(now))
 	s.stopFinished(ctx, j, toMilli(now))
+	return record
 }
 
 // Links returns the jobs that name others.
@@ -319,24 +320,26 @@ func (s *Store) ExpireWindows(ctx context.Context, q store.WindowQuery) (store.E
 	}
 	now := s.clock()
 	for _, w := range over { // from here on due is out of date
-		s.expire(ctx, w, now)
+		s.expire(ctx, w, now, &expired)
 	}
 	return expired, nil
 }
 
 // expire closes a window that is over.
-func (s *Store) expire(ctx context.Context, w *window, now time.Time) {
+func (s *Store) expire(ctx context.Context, w *window, now time.Time, expired *store.Expired) {
 	s.closeWindow(w)
 	if w.job.removed || len(w.job.def.refs()) == 0 {
 		return
 	}
 	missing := w.missing(s)
 	if len(missing) == 0 {
-		s.lead(ctx, w.job, w.last, now, &store.Paid{})
+		var paid store.Paid // where it is too deep, a record too
+		s.lead(ctx, w.job, w.last, now, &paid)
+		expired.Records = append(expired.Records, paid.Records...)
 		return
 	}
 	begin := fromMilli(w.begin)
-	s.insertSkipped(ctx, w.job, w.last, begin, now, store.ReasonJoin, store.WindowOver(begin, missing))
+	expired.Records = append(expired.Records, s.insertSkipped(ctx, w.job, w.last, begin, now, store.ReasonJoin, store.WindowOver(begin, missing)))
 }
 
 // sorted are the ids of a set, in order.

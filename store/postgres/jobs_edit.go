@@ -37,6 +37,9 @@ func (s *Store) EditJob(ctx context.Context, id int64, edit store.Edit) (store.J
 	}
 	s.wakeEnded(len(e.cancelled))
 	e.alarms.tell()
+	if edit.Recorded != nil && e.recorded.ID != 0 {
+		*edit.Recorded = e.recorded
+	}
 	return e.after, nil
 }
 
@@ -48,7 +51,8 @@ type editing struct {
 	before, after store.Job
 	replan        bool
 	cancelled     []store.Run
-	refused       error // of the edit's own functions
+	recorded      store.Run // the record of instants that nothing is planned for
+	refused       error     // of the edit's own functions
 	alarms        alarming
 }
 
@@ -188,20 +192,19 @@ func (e *editing) record(ctx context.Context, t *tx) error {
 	if !missed || !n.State.Ended() {
 		return nil
 	}
-	var id int64
+	var inserted []store.Run
 	if err := t.do(ctx, e.store.sql.insertRecord.by(named{
 		{"job_id", b.ID}, {"shard", b.Shard}, {"app_name", b.App}, {"trigger_type", string(n.Type)},
 		{"state", int16(n.State)}, {"scheduled_time", milli(stored(n.At))},
 		{"first_time", nonzero(milli(stored(n.First)))}, {"last_time", nonzero(milli(stored(n.Last)))},
 		{"instants", nonzero(int64(n.Count))}, {"reason", nonempty(n.Reason)},
-	}).into(scanInto(&id))); err != nil {
+	}).into(readRuns(&inserted))); err != nil {
 		return err
 	}
-	record := store.Run{ID: id, App: b.App}
-	fillPlanned(&record, &store.Plan{JobID: b.ID, Shard: b.Shard}, &n)
+	e.recorded = inserted[0]
 	e.alarms = e.store.alarms()
-	e.alarms.ended(nil, record)
-	t.count(record)
+	e.alarms.ended(nil, e.recorded)
+	t.count(e.recorded)
 	return e.alarms.insert(ctx, t)
 }
 
@@ -252,8 +255,8 @@ func (q *editQueries) define(sql template) {
 		{"handle_time", `{{now}}`},
 		{"executor_fail_retry_count", `{{retries.of_job}}`},
 	}
-	q.insertRecord = sql(`insert into {{schema}}.xxl_job_log (` + record.columns() + `)
-	values (` + record.values() + `) returning id`).saying()
+	q.insertRecord = sql(`insert into {{schema}}.xxl_job_log as l (` + record.columns() + `)
+	values (` + record.values() + `) returning {{run}}`).saying()
 	// Claims of a job follow each other and plan later instants each time, so the
 	// latest instant that was started is among the newest runs. What is planned here was put
 	// back while cancelPlanned was under way, which had seen it as started.

@@ -48,7 +48,8 @@ func (s *Store) PayOwed(ctx context.Context, q store.OwedQuery) (store.Paid, err
 			return ids, err
 		}
 		p.tell()
-		paid.Owed, paid.Runs, paid.Absent, paid.Skipped = paid.Owed+len(p.rows), paid.Runs+p.runs, paid.Absent+p.absent, paid.Skipped+p.skipped
+		paid.Owed, paid.Runs, paid.Absent, paid.Skipped = paid.Owed+len(p.rows), paid.Runs+p.runs, paid.Absent+p.absent, paid.Skipped+len(p.skipped)
+		paid.Records = append(paid.Records, p.skipped...)
 		return ids, nil
 	})
 	if err != nil {
@@ -237,11 +238,12 @@ func (p *paying) tell() {
 
 // leading plans runs that follow from successes, or records in their place.
 type leading struct {
-	store         *Store
-	followers     []follower
-	runs, skipped int
-	woken         []int // shards of what was planned
-	alarms        alarming
+	store     *Store
+	followers []follower
+	runs      int
+	skipped   []store.Run // the records
+	woken     []int       // shards of what was planned
+	alarms    alarming
 }
 
 // follower is a run that successes lead to, or with a reason the record in its place.
@@ -303,7 +305,7 @@ func (l *leading) lead(ctx context.Context, t *tx) error {
 	for i := range inserted {
 		r := &inserted[i]
 		if r.State.Ended() {
-			l.skipped++
+			l.skipped = append(l.skipped, *r)
 			continue
 		}
 		l.runs++

@@ -212,7 +212,7 @@ func (s *Store) ExpireWindows(ctx context.Context, q store.WindowQuery) (store.E
 	if err != nil || next == 0 || next > milli(stored(q.Before)) || q.Limit <= 0 {
 		return store.Expired{Next: fromMilli(next)}, failed(err, "look for windows that are over")
 	}
-	closed := 0
+	closed, records := 0, []store.Run(nil)
 	why, err := halves(ctx, &s.aside.windows, q.Limit, func(limit int, aside [][2]int64) ([][2]int64, error) {
 		var e expiring
 		err := s.withPartitions(ctx, func() error {
@@ -232,14 +232,14 @@ func (s *Store) ExpireWindows(ctx context.Context, q store.WindowQuery) (store.E
 			return keys, err
 		}
 		e.tellLed()
-		closed += len(keys)
+		closed, records = closed+len(keys), append(records, e.skipped...)
 		return keys, nil
 	})
 	if err != nil {
 		return store.Expired{}, failed(err, "close windows that are over")
 	}
 	next, err = s.nextWindow(ctx, q.Shards)
-	return store.Expired{Windows: closed, Next: fromMilli(next), Refused: failed(why, "close windows that are over")}, failed(err, "look for windows that are over")
+	return store.Expired{Windows: closed, Records: records, Next: fromMilli(next), Refused: failed(why, "close windows that are over")}, failed(err, "look for windows that are over")
 }
 
 // nextWindow is when the first window of the shards is over, 0 where none is open.

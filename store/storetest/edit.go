@@ -279,10 +279,12 @@ func editMissed(e *env) {
 	record := store.NewRun{At: e.at(-20), Type: store.TriggerCron, State: store.StateSkipped,
 		First: e.at(-20), Last: e.at(-10), Count: 11, Reason: store.ReasonEdit}
 	var was []store.Job
+	var recorded store.Run
 	edit := func(replans bool) store.Edit {
 		ed := replan("stop", time.Time{}, func(*store.Job) {})
 		ed.Change = func(j *store.Job) (bool, error) { j.Param += "x"; return replans, nil }
 		ed.Missed = func(j store.Job, _ time.Time) (store.NewRun, bool) { was = append(was, j); return record, true }
+		ed.Recorded = &recorded
 		return ed
 	}
 	for _, c := range []struct {
@@ -296,19 +298,22 @@ func editMissed(e *env) {
 		{"a job without a next instant", e.newJob(noNext), true, 0},
 		{"a job that is due", e.newJob(), true, 1},
 	} {
-		was = nil
+		was, recorded = nil, store.Run{}
 		_, err := e.EditJob(e.ctx, c.job.ID, edit(c.replans))
 		e.must(err)
 		runs := e.runsOf(c.job.ID)
 		want(e, "records of "+c.name, len(runs), c.want)
 		if c.want == 0 || len(runs) == 0 {
 			want(e, "calls of Missed for "+c.name, len(was), 0)
+			want(e, "the record that is given for "+c.name, recorded, store.Run{})
 			continue
 		}
 		want(e, "the job that Missed got", was[len(was)-1], c.job)
 		r := runs[0]
 		want(e, "the record", []any{r.State, r.Type, r.Scheduled, r.First, r.Last, r.Count, r.Reason, r.Ended.IsZero()},
 			[]any{record.State, record.Type, record.At, record.First, record.Last, record.Count, record.Reason, false})
+		e.wantRun("the record that is given", recorded)
+		want(e, "whose it is", recorded.ID, r.ID)
 	}
 	failing := edit(true)
 	failing.Next = func(store.Job, time.Time, time.Time) (time.Time, error) { return time.Time{}, store.ErrConflict }

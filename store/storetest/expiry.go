@@ -23,11 +23,21 @@ func expiryCases() []testCase {
 }
 
 // mustExpire closes at most so many of the owner's windows that are over by then.
+// mustExpire closes windows, and checks and leaves out the records.
 func (o *owner) mustExpire(before time.Time, limit int) store.Expired {
+	o.Helper()
+	expired, _ := o.expire(before, limit)
+	return expired
+}
+
+// expire is mustExpire that returns the records too.
+func (o *owner) expire(before time.Time, limit int) (expired store.Expired, records []store.Run) {
 	o.Helper()
 	expired, err := o.ExpireWindows(o.ctx, store.WindowQuery{Shards: o.shards, Before: before, Limit: limit})
 	o.must(err)
-	return expired
+	o.wantRecords(expired.Records)
+	records, expired.Records = expired.Records, nil
+	return expired, records
 }
 
 // later is when all windows are over, by any clock.
@@ -61,8 +71,10 @@ func expiryRecord(e *env) {
 	})
 	o.succeedsAt(one.ID, noon())
 	o.payAll()
-	want(e, "expired", o.mustExpire(o.later(), 9), store.Expired{Windows: 1})
+	expired, records := o.expire(o.later(), 9)
+	want(e, "expired", expired, store.Expired{Windows: 1})
 	got := e.only("over", join.ID)
+	want(e, "the record that it returns", ids(records), []int64{got.ID})
 	want(e, "State, Type, Reason, Count, Scheduled, Business", []any{got.State, got.Type, got.Reason, got.Count, got.Scheduled, got.Business},
 		[]any{store.StateSkipped, store.TriggerParent, store.ReasonJoin, 1, midnight(), midnight()})
 	line := store.WindowOver(midnight(), []string{store.IDRef(two.ID), three.App + "/" + three.Key, "app/never/there"})
@@ -123,7 +135,9 @@ func expiryComplete(e *env) {
 	join, run, missing := o.opens()
 	e.edit(join.ID, behind(run.JobID))
 	e.wantRuns("an edit does not close a window", join.ID, 0)
-	want(e, "expired", o.mustExpire(o.later(), 9), store.Expired{Windows: 1})
+	expired, records := o.expire(o.later(), 9)
+	want(e, "expired", expired, store.Expired{Windows: 1})
+	want(e, "records where nothing is missing", len(records), 0)
 	got := e.only("nothing is missing any more", join.ID)
 	want(e, "State, Type, Business, StandsFor, Depth, ParentID", []any{got.State, got.Type, got.Business, got.StandsFor, got.Depth, got.ParentID},
 		[]any{store.StatePlanned, store.TriggerParent, midnight(), midnight(), 1, run.ID})
@@ -177,6 +191,8 @@ func expiryFence(e *env) {
 		e.Helper()
 		expired, err := e.ExpireWindows(e.ctx, store.WindowQuery{Shards: shards, Before: e.later(), Limit: 9})
 		e.must(err)
+		want(e, what+": records", len(expired.Records), n)
+		expired.Records = nil
 		want(e, what, expired, store.Expired{Windows: n})
 	}
 	o.succeedsAt(one.ID, noon())

@@ -180,7 +180,12 @@ func (d *Catalog) edit(ctx context.Context, id int64, e store.Edit) (store.Job, 
 		was, version = j.Stopped, j.Version
 		return change(j)
 	}
+	var record store.Run
+	e.Recorded = &record
 	job, err := d.Store.EditJob(ctx, id, e)
+	if err == nil && record.ID != 0 {
+		d.bus.Line(&record, &job)
+	}
 	if err == nil && job.Stopped && !was {
 		d.bus.Stopped(job)
 	}

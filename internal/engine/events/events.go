@@ -115,11 +115,17 @@ func (t *Bus) Ended(r *store.Run, job *store.Job) {
 	if r.State == store.StateSkipped {
 		kind = core.EventRunSkipped
 	}
+	t.Line(r, job)
+	t.run(kind, r, job)
+}
+
+// Line logs an end that this node has stored, where it has a line, and tells nobody else: that an edit
+// leaves instants behind is known to whoever edits.
+func (t *Bus) Line(r *store.Run, job *store.Job) {
 	if t.lines.wants(r) {
 		t.lines.stored(r.ID)
 		t.say(r, job)
 	}
-	t.run(kind, r, job)
 }
 
 // say logs an end, unless too many came before it. Where the job's key is not in memory the line

@@ -165,7 +165,7 @@ func assemble(all *core.Core, incarnation string, own *executor.Executor) *Node 
 // duties are the loops of a started scheduler. Stop ends those that plan first, then those
 // that work, and those of the node's lease last.
 func (s *Node) duties(signals store.Signals) (plan, work, lease []loop.Duty) {
-	plan = []loop.Duty{s.scanner.ScanDuty(signals), s.Watched(scan.AheadDuty(s.Core, signals)), scan.RedateDuty(s.Core), s.Watched((&scan.Payer{Core: s.Core}).OwedDuty(signals))}
+	plan = []loop.Duty{s.scanner.ScanDuty(signals), s.Watched(scan.AheadDuty(s.Core, signals)), scan.RedateDuty(s.Core), s.Watched((&scan.Payer{Core: s.Core, Bus: s.Bus}).OwedDuty(signals))}
 	start, work := s.dispatch.Duties(signals)
 	plan = append(plan, start...)
 	work = append(work, loop.Duty{Loop: s.results.ResultLoop}, loop.Duty{Loop: s.registrar.Loop}, loop.Duty{Loop: s.registrar.Regs.ForgetLoop, Aside: true})

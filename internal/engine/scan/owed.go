@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/internal/engine/events"
 	"github.com/xxljob/xxljob/internal/loop"
 	"github.com/xxljob/xxljob/store"
 )
@@ -19,9 +20,11 @@ const (
 	refusedPause = time.Second
 )
 
-// Payer pays what is owed in this node's shards, and closes windows that are over.
+// Payer pays what is owed in this node's shards, and closes windows that are over. The Bus tells of
+// the records of runs that are skipped for that.
 type Payer struct {
 	*core.Core
+	Bus *events.Bus
 }
 
 // Paying is the duty, as it is said.
@@ -44,6 +47,7 @@ func (p *Payer) OwedDuty(signals store.Signals) loop.Duty {
 				return 0, err
 			}
 			p.Life.Wakes.Scan.PokeIf(paid.Runs > 0)
+			p.tell(paid.Records)
 			if paid.Refused != nil {
 				p.Core.Troubles.Refused(p.Clock.Now(), "", 0, store.SeenRefusesOwed, 0, paid.Refused)
 			}
@@ -64,6 +68,13 @@ func (p *Payer) OwedDuty(signals store.Signals) loop.Duty {
 	}
 }
 
+// tell tells of records of skipped runs.
+func (p *Payer) tell(records []store.Run) {
+	for i := range records {
+		p.Bus.Ended(&records[i], nil)
+	}
+}
+
 // expire closes the windows that are over, and returns how long to wait.
 func (p *Payer) expire(ctx context.Context, shards []store.Shard) (time.Duration, error) {
 	if why, _ := p.Clock.Doubt(); why != "" {
@@ -77,6 +88,7 @@ func (p *Payer) expire(ctx context.Context, shards []store.Shard) (time.Duration
 		return 0, err
 	}
 	p.Life.Wakes.Scan.PokeIf(expired.Windows > 0)
+	p.tell(expired.Records)
 	if expired.Refused != nil {
 		p.Core.Troubles.Refused(p.Clock.Now(), "", 0, store.SeenRefusesWindows, 0, expired.Refused)
 	}

@@ -246,6 +246,7 @@ func planMutants() []Mutant {
 				}
 			}
 		}), []string{"Edit/GivesTheTimeOfTheEdit", "Race/EditNearInstants"}},
+		{"RecordsOfEditsAreKeptBack", edit(func(e *store.Edit) { e.Recorded = nil }), []string{"Edit/RecordsWhatNothingWasPlannedFor"}},
 		{"EditMissesByAnOldTime", edit(func(e *store.Edit) {
 			if missed := e.Missed; missed != nil {
 				e.Missed = func(j store.Job, now time.Time) (store.NewRun, bool) {

@@ -48,6 +48,11 @@ func owedMutants() []Mutant {
 			paid.Absent = 0
 			return paid, err
 		}), []string{"Owed/AnAbsentChildIsNoted", "Owed/AnAbsentChildLeavesTheOthersAlone", "Owed/ARemovedJoinIsNoted"}},
+		{"RecordsOfChildrenAreKeptBack", pay(func(ctx context.Context, s store.Store, q store.OwedQuery) (store.Paid, error) {
+			paid, err := s.PayOwed(ctx, q)
+			paid.Records = nil
+			return paid, err
+		}), []string{"Owed/ADeepChildIsARecord"}},
 		{"TheAbsentAreNotNoted", func(s whole) any { return saysNothing{s} },
 			[]string{"Owed/AnAbsentChildIsNoted", "Owed/ARemovedJoinIsNoted"}},
 		{"ParametersStayTheirOwn", job(func(j *store.Job) { j.ChildParam = "" }), []string{"Owed/ChildrenAreGivenParameters", "Owed/ALongResultIsCut"}},
@@ -141,6 +146,11 @@ func joinMutants() []Mutant {
 		{"WindowsAreNeverOver", expire(func(context.Context, store.Store, store.WindowQuery) (store.Expired, error) {
 			return store.Expired{}, nil
 		}), []string{"Owed/AWindowThatIsOverIsARecord", "Owed/NothingIsMissingWhenItIsOver", "Owed/WindowsOfJobsThatAreNoJoins"}},
+		{"RecordsOfWindowsAreKeptBack", expire(func(ctx context.Context, s store.Store, q store.WindowQuery) (store.Expired, error) {
+			expired, err := s.ExpireWindows(ctx, q)
+			expired.Records = nil
+			return expired, err
+		}), []string{"Owed/AWindowThatIsOverIsARecord"}},
 		{"WindowsAreOverTooEarly", expire(func(ctx context.Context, s store.Store, q store.WindowQuery) (store.Expired, error) {
 			q.Before = q.Before.Add(time.Millisecond)
 			return s.ExpireWindows(ctx, q)
@@ -212,6 +222,7 @@ func payShards(ctx context.Context, s store.Store, q store.OwedQuery) (sum store
 			return sum, err
 		}
 		sum.Owed, sum.Runs, sum.Absent, sum.Skipped = sum.Owed+paid.Owed, sum.Runs+paid.Runs, sum.Absent+paid.Absent, sum.Skipped+paid.Skipped
+		sum.Records = append(sum.Records, paid.Records...)
 	}
 	return sum, nil
 }
