@@ -13,8 +13,8 @@ import (
 )
 
 // What other nodes do with runs of the apps that are attached here. In: the runs in the store, read
-// once a second while somebody here wants to hear of runs and other nodes are there. Out: that they
-// were started, have ended, or are records, to the Bus, as far as this node has not told of that.
+// once a second while somebody here wants to hear of runs and other nodes are there, or were a moment
+// ago: what they did as they stopped is to be told of too. Out: that they were started, have ended, or are records, to the Bus, as far as this node has not told of that.
 
 const (
 	followEvery = time.Second
@@ -24,12 +24,18 @@ const (
 	// followWhole is how often all runs that have not ended are read: one that was kept apart has an
 	// id of long ago.
 	followWhole = time.Minute
+	// followKept is for how long, and how often at least, others are followed that have gone. A thing is
+	// told when it is seen for the second time.
+	followKept   = time.Minute
+	followRounds = 3
 )
 
 // follower has the runs of the apps that are attached here. All but what mu guards belongs to its loop.
 type follower struct {
 	*Bus
-	wake loop.Wake // somebody has subscribed, or another node has come or gone
+	wake   loop.Wake // somebody has subscribed, or another node has come or gone
+	others time.Time // when another node was there last; zero while nobody is followed
+	rounds int       // that have read all since
 
 	mu   sync.Mutex
 	apps map[string]*followedApp // guarded by mu; nil while nobody follows
@@ -77,9 +83,17 @@ func (f *follower) run(r *store.Run) *followedRun {
 	return run
 }
 
-// wanted reports whether anybody here wants to hear of what others do.
+// wanted reports whether anybody here wants to hear of what others do, who are there or have not been
+// gone for long.
 func (f *follower) wanted() bool {
-	return (f.wants(core.EventRunStarted) || f.wants(core.EventRunEnded) || f.wants(core.EventRunSkipped)) && f.Leases.HasOthers()
+	switch {
+	case !f.wants(core.EventRunStarted) && !f.wants(core.EventRunEnded) && !f.wants(core.EventRunSkipped):
+		return false
+	case f.Leases.HasOthers():
+		f.others, f.rounds = time.Now(), 0
+		return true
+	}
+	return !f.others.IsZero() && (f.rounds < followRounds || time.Since(f.others) <= followKept)
 }
 
 // FollowDuty reads what other nodes do with runs of the apps that are attached here.
@@ -98,6 +112,7 @@ func (f *follower) once(ctx context.Context) (time.Duration, error) {
 		f.mu.Lock()
 		f.apps, f.runs = nil, nil
 		f.mu.Unlock()
+		f.others = time.Time{}
 		return loop.Forever, nil
 	}
 	for _, app := range f.attached() {
@@ -105,7 +120,11 @@ func (f *follower) once(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 	}
-	return followEvery, f.look(ctx)
+	if err := f.look(ctx); err != nil {
+		return 0, err
+	}
+	f.rounds++
+	return followEvery, nil
 }
 
 // attached are the apps that are attached here. Of one that is new nobody is told what was before.

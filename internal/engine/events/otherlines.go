@@ -24,8 +24,10 @@ const (
 	otherSoon  = time.Second
 	// otherOverlap is for how long an end may be seen late: runs are listed by when they were planned.
 	otherOverlap = time.Minute
-	// otherKept is for how long others are read of that have gone.
-	otherKept = time.Minute
+	// otherKept is for how long, and otherLooks how often at least, others are read of that have gone: what
+	// ended just before is looked at twice.
+	otherKept  = time.Minute
+	otherLooks = 3
 )
 
 // otherStates are what is looked for, apart.
@@ -38,6 +40,7 @@ type otherLines struct {
 	*Bus
 	wake   loop.Wake          // another node has come or gone
 	others time.Time          // when another node was there last
+	looks  int                // that have read all since
 	since  time.Time          // by the store's clock: what ended before is not news
 	seen   map[int64]otherEnd // news of the apps that are attached here
 	look   *otherLook         // that is under way, over several rounds
@@ -71,19 +74,20 @@ func (o *otherLines) once(ctx context.Context) (time.Duration, error) {
 	case there && o.others.IsZero():
 		o.lines.note(true)
 		o.since, o.seen = o.Clock.Now(), map[int64]otherEnd{}
-	case !there && (o.others.IsZero() || now.Sub(o.others) > otherKept):
+	case !there && (o.others.IsZero() || o.looks >= otherLooks && now.Sub(o.others) > otherKept):
 		o.others, o.seen, o.look = time.Time{}, nil, nil
 		o.lines.note(false)
 		return loop.Forever, nil
 	}
 	if there {
-		o.others = now
+		o.others, o.looks = now, 0
 	}
 	apps := map[string]bool{}
 	for _, at := range o.Leases.Local() {
 		apps[at.App] = true
 	}
 	if len(apps) == 0 {
+		o.looks++
 		return otherEvery, nil
 	}
 	if o.look == nil {
@@ -98,6 +102,7 @@ func (o *otherLines) once(ctx context.Context) (time.Duration, error) {
 	maps.DeleteFunc(o.seen, func(_ int64, x otherEnd) bool { return x.at.Before(o.since) })
 	o.lines.forget(o.look.began.Add(-2 * otherOverlap))
 	o.look = nil
+	o.looks++
 	return otherEvery, nil
 }
 

@@ -371,3 +371,73 @@ func TestAnAbsenceOfManyJobs(t *testing.T) {
 		})
 	}
 }
+
+// TestHooksOfWhatANodeDidLast: the only other node stops, and its last handlers end while it does; then it
+// is gone. The one that is left is told of each of these ends once, and that it was not here.
+func TestHooksOfWhatANodeDidLast(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const jobs = 8
+		st := memory.New()
+		var mu sync.Mutex
+		told := map[string][]string{}
+		note := func(what string) func(xxljob.Run) {
+			return func(r xxljob.Run) {
+				mu.Lock()
+				defer mu.Unlock()
+				told[r.JobKey] = append(told[r.JobKey], what)
+			}
+		}
+		release := make(chan struct{})
+		node := func(name string, tune ...func(*xxljob.Config)) *stage.Node {
+			n := stage.StartNode(t, st, name, &stage.Journal{}, tune...)
+			stage.Must(t, n.Handle("hold", func(context.Context, *xxljob.Task) error { <-release; return nil }))
+			return n
+		}
+		a := node("a", func(c *xxljob.Config) { c.Hooks = xxljob.Hooks{RunStarted: note("started"), RunEnded: note("ended")} })
+		var here atomic.Int64
+		events := a.Events(t.Context())
+		go func() {
+			for e := range events {
+				if e.Kind == xxljob.EventRunEnded && e.Here {
+					here.Add(1)
+				}
+			}
+		}()
+		b := node("b")
+		time.Sleep(2 * time.Minute) // the shards are shared
+		var ids []int64
+		for i := range jobs {
+			job, err := a.AddJob(t.Context(), xxljob.Job{Key: fmt.Sprint("j", i), Name: "j", Handler: "hold", Route: "LAST"})
+			stage.Must(t, err)
+			ids = append(ids, stage.Trigger(t, b, job))
+		}
+		time.Sleep(10 * time.Second)
+		for _, id := range ids {
+			if run, err := st.Run(t.Context(), id); err != nil || run.State.Ended() || run.Taken.IsZero() || !strings.Contains(run.Address, "local://b") {
+				t.Fatalf("run %d is %v at %s, %v; want it under way at b", id, run.State, run.Address, err)
+			}
+		}
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			stage.Stop(t, b)
+		}()
+		time.Sleep(2*time.Second + 300*time.Millisecond)
+		close(release)
+		<-gone
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		mu.Lock()
+		for i := range jobs {
+			if got := fmt.Sprint(told[fmt.Sprint("j", i)]); got != "[started ended]" {
+				t.Errorf("a is told of j%d: %s", i, got)
+			}
+		}
+		mu.Unlock()
+		if n := here.Load(); n != 0 {
+			t.Errorf("%d of them are said to have ended at a", n)
+		}
+		stage.Stop(t, a)
+	})
+}
