@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -132,6 +133,77 @@ func TestTheEndOfABurstIsCounted(t *testing.T) {
 				}
 				if all != 8 {
 					t.Errorf("%d of 8 failures are in the log: %q", all, log.With("key=bad"))
+				}
+			})
+		})
+	}
+}
+
+// TestTheEndOfAChainHasALine: which attempt is the last is known when it ends, however many there were to be
+// when it began; and a retry that is discarded or covered ends its chain in failure, unless somebody asked
+// for that.
+func TestTheEndOfAChainHasALine(t *testing.T) {
+	retries := func(n int) func(*testing.T, *xxljobtest.Scheduler, xxljob.Job, []int64) {
+		return func(t *testing.T, s *xxljobtest.Scheduler, job xxljob.Job, _ []int64) {
+			job.Retries = n
+			_, err := s.UpdateJob(t.Context(), job)
+			stage.Must(t, err)
+		}
+	}
+	trigger := func(t *testing.T, s *xxljobtest.Scheduler, job xxljob.Job, _ []int64) { stage.Trigger(t, s, job) }
+	for _, tt := range []struct {
+		name string
+		job  xxljob.Job
+		// first and later are for how long the handler works at its first call, which fails, and at others.
+		first, later time.Duration
+		fails        bool // the others too
+		do           func(t *testing.T, s *xxljobtest.Scheduler, job xxljob.Job, ids []int64)
+		want         []string // of the only line; none: no line
+	}{
+		{"the number is lowered while the first runs", xxljob.Job{Retries: 3}, 30 * time.Second, 0, true, retries(0), []string{"state=failed", "attempt=1", "ledger is down"}},
+		{"it is raised", xxljob.Job{}, 30 * time.Second, 0, true, retries(1), []string{"state=failed", "attempt=2", "ledger is down"}},
+		{"it is raised, and the second attempt succeeds", xxljob.Job{}, 30 * time.Second, 0, false, retries(1), nil},
+		{"the retry is discarded", xxljob.Job{Retries: 1, RetryBackoff: xxljob.Backoff{First: 20 * time.Second}, Block: xxljob.BlockDiscardLater}, 0, time.Minute, false, trigger,
+			[]string{"state=discarded", "attempt=2", "Discard Later"}},
+		{"the retry is covered", xxljob.Job{Retries: 1, Block: xxljob.BlockCoverEarly}, 0, time.Minute, false, trigger, []string{"state=killed", "attempt=2", "Cover Early"}},
+		{"the retry is killed", xxljob.Job{Retries: 1}, 0, time.Minute, false,
+			func(t *testing.T, s *xxljobtest.Scheduler, _ xxljob.Job, ids []int64) {
+				stage.Must(t, s.Kill(t.Context(), ids[0]))
+			}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				log := &stage.LogLines{}
+				var cfg xxljob.Config
+				log.LogTo(&cfg)
+				var calls atomic.Int64
+				tt.job.Key, tt.job.Name, tt.job.Handler = "k", "k", "h"
+				s := xxljobtest.NewWith(t, xxljobtest.Options{Config: cfg, Handlers: map[string]xxljob.Handler{"h": func(ctx context.Context, _ *xxljob.Task) error {
+					first := calls.Add(1) == 1
+					works := tt.later
+					if first {
+						works = tt.first
+					}
+					select {
+					case <-ctx.Done():
+						return ctx.Err()
+					case <-time.After(works):
+					}
+					if first || tt.fails {
+						return errors.New("ledger is down")
+					}
+					return nil
+				}}}, tt.job)
+				job, err := s.Store.JobByKey(t.Context(), "test", "k")
+				stage.Must(t, err)
+				id := stage.Trigger(t, s, job)
+				time.Sleep(10 * time.Second)
+				tt.do(t, s, job, []int64{id})
+				time.Sleep(5 * time.Minute)
+				synctest.Wait()
+				lines := log.With(`msg="xxljob: a run has failed"`)
+				if len(lines) != min(len(tt.want), 1) || len(lines) > 0 && len(log.With(append(tt.want, "a run has failed", "level=WARN", "app=test", "key=k", "runs_without_line=0")...)) != 1 {
+					t.Errorf("lines %q, want one with %q", lines, tt.want)
 				}
 			})
 		})

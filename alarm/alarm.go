@@ -31,12 +31,13 @@ type Cause string
 
 // The causes of alarms.
 const (
-	// Failed: the last attempt of a trigger has failed, was timed out or refused.
+	// Failed: the last attempt of a trigger has failed, was timed out or refused; or it was to make
+	// up for a failure, and was discarded or covered.
 	Failed Cause = "failed"
 	// Lost: the last attempt of a trigger was lost with its process.
 	Lost Cause = "lost"
 	// Attempt: a run has not succeeded, and this is no alarm by the two rules above: another
-	// attempt follows, or it was killed or discarded. XXL-JOB sends an alarm for each of
+	// attempt follows, or it was killed, or discarded as a first attempt. XXL-JOB sends an alarm for each of
 	// these; here a rule has to ask for them.
 	Attempt Cause = "attempt"
 	// Skipped: instants were recorded as not run.

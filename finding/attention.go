@@ -226,7 +226,8 @@ func (a *attention) outcomes() {
 }
 
 // causes are the findings of states in which runs end badly.
-var causes = map[store.State]Cause{store.StateFailed: Failing, store.StateTimedOut: TimingOut, store.StateLost: Losing, store.StateRefused: Refused}
+var causes = map[store.State]Cause{store.StateFailed: Failing, store.StateTimedOut: TimingOut, store.StateLost: Losing, store.StateRefused: Refused,
+	store.StateDiscarded: Failing, store.StateKilled: Failing}
 
 // enough is how many triggers of a job have to fail in a row, by how often it is due: of one that is
 // due every six hours or less often, or just once, a single one is enough.

@@ -48,6 +48,11 @@ func well() finding.World {
 	open := ended(3, 3, store.StateFailed, "connection refused")
 	open.Retries = 2
 	w.Ended = append(w.Ended, second, first, open)
+	failed, killed := ended(3, 6, store.StateFailed, "connection refused"), ended(3, 5, store.StateKilled, "unwanted")
+	failed.Retries, killed.TriggerID, killed.Type, killed.Attempt, killed.KillReason = 1, failed.ID, store.TriggerRetry, 1, "unwanted"
+	unwanted := ended(3, 7, store.StateFailed, "context canceled")
+	unwanted.KillReason = "unwanted"
+	w.Ended = append(w.Ended, killed, failed, unwanted)
 	w.Waiting = []store.Run{{ID: 77, JobID: 1, App: "shop", Scheduled: now.Add(-time.Second)}}
 	return w
 }
@@ -106,6 +111,26 @@ var ill = []struct {
 	{"a daily job that has failed once", func(w *finding.World) {
 		w.Jobs[1].Schedule = schedule.Cron("0 0 3 * * ?")
 		w.Ended = fails(2, 1, "no space left")
+	}, finding.Failing, []int64{2}, `job 2 "bill" of app shop: fails, 1 of the last 1, since 2026-03-02T08:59:02Z: no space left`,
+		func(w *finding.World) { w.Ended = append([]store.Run{again(2)}, w.Ended...) }},
+	{"a daily job that has failed, and its retry was discarded", func(w *finding.World) {
+		w.Jobs[1].Schedule = schedule.Cron("0 0 3 * * ?")
+		first, retry := ended(2, 1, store.StateFailed, "no space left"), ended(2, 0, store.StateDiscarded, "Discard Later")
+		first.Retries, retry.TriggerID, retry.Type, retry.Attempt = 1, first.ID, store.TriggerRetry, 1
+		w.Ended = []store.Run{retry, first}
+	}, finding.Failing, []int64{2}, `job 2 "bill" of app shop: fails, 1 of the last 1, since 2026-03-02T08:58:02Z: no space left`,
+		func(w *finding.World) { w.Ended = append([]store.Run{again(2)}, w.Ended...) }},
+	{"the same with a retry that was covered, of which no more is known", func(w *finding.World) {
+		w.Jobs[1].Schedule = schedule.Cron("0 0 3 * * ?")
+		retry := ended(2, 0, store.StateKilled, "Cover Early")
+		retry.TriggerID, retry.Type, retry.Attempt = 7, store.TriggerRetry, 1
+		w.Ended = []store.Run{retry}
+	}, finding.Failing, []int64{2}, `job 2 "bill" of app shop: fails, 1 of the last 1, since 2026-03-02T08:59:02Z: Cover Early`,
+		func(w *finding.World) { w.Ended = append([]store.Run{again(2)}, w.Ended...) }},
+	{"a daily job that has failed, and nothing follows though retries were left", func(w *finding.World) {
+		w.Jobs[1].Schedule = schedule.Cron("0 0 3 * * ?")
+		w.Ended = fails(2, 1, "no space left")
+		w.Ended[0].Retries, w.Ended[0].TriggerMsg = 2, "routed\nnothing follows: the first run of the trigger is too old"
 	}, finding.Failing, []int64{2}, `job 2 "bill" of app shop: fails, 1 of the last 1, since 2026-03-02T08:59:02Z: no space left`,
 		func(w *finding.World) { w.Ended = append([]store.Run{again(2)}, w.Ended...) }},
 	{"a part of a broadcast that fails", func(w *finding.World) {

@@ -148,8 +148,8 @@ func isBad(s store.State) bool {
 
 // triggersOf are the triggers of one job, newest first, whose runs are given newest first.
 func triggersOf(runs []*store.Run) (list []trigger) {
-	at := map[int64]int{} // by TriggerID
-	parts := map[[2]int64]bool{}
+	at := map[int64]int{}              // by TriggerID
+	parts := map[[2]int64]*store.Run{} // that were seen; not nil while it is looked for what a discarded or covered attempt was to make up for
 	for _, r := range runs {
 		id := cmp.Or(r.TriggerID, r.ID)
 		i, ok := at[id]
@@ -158,19 +158,28 @@ func triggersOf(runs []*store.Run) (list []trigger) {
 			at[id], list = i, append(list, trigger{last: r, neutral: true})
 		}
 		part := [2]int64{id, int64(r.Sharding.Index)}
-		if parts[part] {
-			continue // a former attempt
-		}
-		parts[part] = true
 		t := &list[i]
+		if last, seen := parts[part]; seen { // a former attempt
+			if last != nil && isBad(r.State) {
+				if t.bad == last {
+					t.bad = r // it has the error
+				}
+				parts[part] = nil
+			}
+			continue
+		}
+		parts[part] = nil
 		switch {
-		case isBad(r.State) && r.Retries > 0 && !r.NoRetry:
-			t.pending = true
-		case isBad(r.State):
+		case r.FailedForGood():
 			t.neutral = false
 			if t.bad == nil {
 				t.bad = r
 			}
+			if !isBad(r.State) {
+				parts[part] = r
+			}
+		case isBad(r.State) && r.KillReason == "":
+			t.pending = true
 		case r.State == store.StateSucceeded:
 			t.neutral = false
 		}

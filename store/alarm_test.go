@@ -18,7 +18,7 @@ func alarmWanted(state store.State, followed, late, kill bool) string {
 	}
 	causes := map[store.State][2]string{ // of the last attempt, of any other
 		store.StateFailed: {"failed", "attempt"}, store.StateTimedOut: {"failed", "attempt"}, store.StateRefused: {"failed", "attempt"},
-		store.StateLost: {"lost", "attempt"}, store.StateKilled: {"attempt", "attempt"}, store.StateDiscarded: {"attempt", "attempt"},
+		store.StateLost: {"lost", "attempt"}, store.StateKilled: {"failed", "attempt"}, store.StateDiscarded: {"failed", "attempt"}, // as a further attempt
 		store.StateSkipped: {"skipped", "skipped"},
 	}
 	return causes[state][max(btoi(followed), btoi(kill))]

@@ -53,7 +53,7 @@ type RunStore interface {
 	// locked together, in order of ID, before anything else is; but planned ones, which edits
 	// lock behind their job, behind it too. A job that waits for the ended run (WaitRun) waits for the one that follows it instead; and as one that is Born counts among
 	// the unended schedule-born runs, its job is not finished. A note of Run.Follow is added to
-	// the TriggerMsg of the ended run, as a line. A result that is StateSnoozed is stored as
+	// the TriggerMsg of the ended run, as a line, and its Retries become what Run.RetriesLeft says. A result that is StateSnoozed is stored as
 	// StateFailed, with NoRetry and TooManySnoozes, where Run.SnoozedTooOften says so. All
 	// this holds for Start (refused) and Settle (lost) too. A store that bounds how many ended
 	// runs it keeps has the first run of a trigger for as long as another one of it has not

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob/alarm"
@@ -31,12 +32,50 @@ func (r Run) Follow(job *Job, after time.Duration, first time.Time, retention ti
 	}
 	last := first.Add(PlannedFor(cmp.Or(retention, 30*24*time.Hour))).Truncate(time.Millisecond)
 	if !r.Ended.Before(last) {
-		return Run{}, fmt.Sprintf("nothing follows: the first run of the trigger is of %s, and runs are kept for too short a time for another one", errs.InWords(first))
+		return Run{}, fmt.Sprintf(nothingFollows+"the first run of the trigger is of %s, and runs are kept for too short a time for another one", errs.InWords(first))
 	}
 	if next.Scheduled.After(last) {
 		next.Scheduled = last
 	}
 	return next, ""
+}
+
+// RetriesLeft, for authors of stores, is what Retries of a run becomes with its end: how many further
+// attempts were left to it by the number that the job has then, 0 where no other run follows it though
+// its end is one that is tried again. What a trigger has given stays as it is, and so does that of all
+// other ends. The run and the job are as Follow is given them. So the row alone says whether it is the
+// end of its trigger: see FailedForGood.
+func (r Run) RetriesLeft(job *Job, followed bool) int {
+	d := follower{run: &r, job: job}
+	switch again := d.again(); {
+	case r.RetriesSet, again != retryAgain && again != rerunAgain, followed && again == rerunAgain:
+		return r.Retries
+	case !followed:
+		return 0
+	}
+	return max(d.left(), 0)
+}
+
+// nothingFollows begins the notes that say why.
+const nothingFollows = "nothing follows: "
+
+// FailedForGood reports whether a run is the end of its trigger, or of its part of a broadcast, in
+// failure: it has failed, timed out, was refused or lost, and no other attempt follows; or it was to make
+// up for such a run, and was discarded or killed without anybody's wish, as by a later run that covers it.
+// Where somebody asked for the end it is no failure. Of a lost run that is run again beside its retries
+// (OnLostRerun) it may say so, until that one has ended.
+func (r *Run) FailedForGood() bool {
+	switch r.State {
+	case StateFailed, StateTimedOut, StateRefused, StateLost:
+		return r.KillReason == "" && (r.NoRetry || r.Retries <= 0 || strings.Contains(r.TriggerMsg, nothingFollows))
+	}
+	return r.givesUp()
+}
+
+// givesUp reports whether it is a further attempt that has not come to its end, and that nothing follows.
+// One behind a snooze alone has the Attempt 0: nothing has failed before it.
+func (r *Run) givesUp() bool {
+	return (r.State == StateDiscarded || r.State == StateKilled) && r.Type == TriggerRetry && r.Attempt > 0 && r.KillReason == ""
 }
 
 // follower decides about one run.
@@ -53,13 +92,13 @@ func (d *follower) next() (next Run, note string) {
 	case again == noAgain, again == retryAgain && d.left() <= 0:
 		return Run{}, ""
 	case d.job == nil:
-		return Run{}, "nothing follows: the job is removed"
+		return Run{}, nothingFollows + "the job is removed"
 	case r.Born && d.job.Stopped:
-		return Run{}, "nothing follows: the job is stopped"
+		return Run{}, nothingFollows + "the job is stopped"
 	case r.KillReason != "":
-		return Run{}, "nothing follows: somebody wanted the run to be killed"
+		return Run{}, nothingFollows + "somebody wanted the run to be killed"
 	case again == rerunAgain && r.Reruns >= d.job.reruns():
-		return Run{}, fmt.Sprintf("nothing follows: run again %d times, which is the most", r.Reruns)
+		return Run{}, fmt.Sprintf(nothingFollows+"run again %d times, which is the most", r.Reruns)
 	}
 	next = d.successor()
 	pause := d.after
@@ -217,6 +256,9 @@ func (r *Run) alarmCause(followed bool) alarm.Cause {
 	case StateSkipped:
 		return alarm.Skipped
 	case StateKilled, StateDiscarded:
+		if !followed && r.givesUp() {
+			return alarm.Failed
+		}
 		return alarm.Attempt
 	case StateFailed, StateTimedOut, StateRefused, StateLost:
 		switch {

@@ -171,6 +171,48 @@ func TestFollowOneByOne(t *testing.T) {
 	}
 }
 
+// TestFailedForGood: what the row of a run that has ended says of whether it is the end of its trigger in
+// failure, with what its end makes of Retries, agrees with what follows it.
+func TestFailedForGood(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, state := range everyState {
+		for bits := range 1 << 7 {
+			bit := func(n int) bool { return bits&(1<<n) != 0 }
+			job := &store.Job{ID: 7, Retries: 2 * btoi(bit(0)), Stopped: bit(1)}
+			run := store.Run{ID: 20, JobID: 7, TriggerID: 20, State: state, Type: store.TriggerCron, Born: true, Created: at, Ended: at.Add(time.Minute),
+				Retries: 3 * btoi(bit(2)), RetriesSet: bit(3), NoRetry: bit(4), Attempt: btoi(bit(5))}
+			if bit(5) {
+				run.Type = store.TriggerRetry
+			}
+			if bit(6) {
+				run.KillReason = "unwanted"
+			}
+			next, note := run.Follow(job, 0, at, 0)
+			followed := next.JobID != 0
+			stored := run
+			stored.TriggerMsg, stored.Retries = note, run.RetriesLeft(job, followed)
+			if run.RetriesSet && stored.Retries != run.Retries {
+				t.Errorf("%+v: the trigger's number became %d", run, stored.Retries)
+			}
+			cause := ""
+			if a, ok := stored.Alarm(followed, false); ok {
+				cause = a.Cause
+			}
+			if got, want := stored.FailedForGood(), cause == "failed" || cause == "lost"; got != want {
+				t.Errorf("%+v of %+v, followed by %d: failed for good %v, and its alarm is %q", stored, *job, next.JobID, got, cause)
+			}
+		}
+	}
+	snoozed := store.Run{State: store.StateDiscarded, Type: store.TriggerRetry, Snoozes: 1}
+	if snoozed.FailedForGood() {
+		t.Error("what comes behind a snooze alone, and is discarded, has failed")
+	}
+	lost := store.Run{State: store.StateLost, Reruns: 3, Attempt: 3, Retries: 2}
+	if left := lost.RetriesLeft(&store.Job{ID: 7, Retries: 2, OnLost: store.OnLostRerun}, false); left != 0 {
+		t.Errorf("a lost run that is run again no more has %d retries left", left)
+	}
+}
+
 // TestJitterSpreads: pauses of many runs fill the whole span, and none is outside.
 func TestJitterSpreads(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

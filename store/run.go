@@ -198,7 +198,8 @@ type Run struct {
 	// Addresses are those a trigger gave in place of the app's.
 	Addresses []string
 	// Retries is how many further attempts are left, as far as that was known when the run
-	// started; -1 until then means the job's own number.
+	// started; -1 until then means the job's own number. Of a run that has ended it is what it was
+	// then: see RetriesLeft.
 	Retries int
 	// Reruns and Snoozes are how many of the trigger's runs before this one were run again
 	// because they were lost (OnLostRerun), and were snoozed.

@@ -226,8 +226,14 @@ func (s *Store) follow(r *run, by ending, now int64) {
 	j := r.job
 	ended := r.snapshot()
 	ended.State, ended.Ended = by.state, fromMilli(now)
-	next, note := ended.Follow(j.mayFollow(), by.after, r.first.since(), s.retention)
+	def := j.mayFollow()
+	next, note := ended.Follow(def, by.after, r.first.since(), s.retention)
 	r.say(note)
+	if left := ended.RetriesLeft(def, next.JobID != 0); left != ended.Retries {
+		t := *r.terms
+		t.retries = int32(left)
+		r.agree(t)
+	}
 	if next.JobID == 0 {
 		return
 	}

@@ -66,8 +66,8 @@ func (f *following) read(ctx context.Context, t *tx) (map[int64]*store.Job, erro
 // the row is dropped; so it is known where the row is gone as well, and a run that was planned
 // far ahead is as young as the day that it has moved into.
 func (f *following) insert(ctx context.Context, t *tx, jobs map[int64]*store.Job) error {
-	var ids, due, noted []int64
-	var attempts, retries, reruns, snoozes []int32
+	var ids, due, noted, other []int64
+	var left, attempts, retries, reruns, snoozes []int32
 	var notes []string
 	retention := time.Duration(f.store.retention.Load())
 	for _, r := range f.runs {
@@ -75,6 +75,9 @@ func (f *following) insert(ctx context.Context, t *tx, jobs map[int64]*store.Job
 		if note != "" {
 			noted, notes = append(noted, r.ID), append(notes, note)
 			addLine(&r.TriggerMsg, note)
+		}
+		if n := r.RetriesLeft(jobs[r.JobID], next.JobID != 0); n != r.Retries {
+			other, left, r.Retries = append(other, r.ID), append(left, int32(n)), n
 		}
 		if next.JobID == 0 {
 			continue
@@ -87,6 +90,9 @@ func (f *following) insert(ctx context.Context, t *tx, jobs map[int64]*store.Job
 	var write []statement
 	if len(noted) > 0 {
 		write = append(write, f.store.sql.noteEnds.by(named{{"runs", noted}, {"lines", notes}}))
+	}
+	if len(other) > 0 {
+		write = append(write, f.store.sql.retriesLeft.by(named{{"runs", other}, {"retries", left}}))
 	}
 	if len(ids) > 0 {
 		f.next = make(map[int64]int64, len(ids))
@@ -212,7 +218,7 @@ const mayBeLocked = `l.state + 0 <> {{state.planned}}`
 
 // followQueries are the statements of this file.
 type followQueries struct {
-	lockTriggers, heldFirst, keepJobs, noteEnds, insertFollowing, unendedAfter, furtherRuns, countFurther query
+	lockTriggers, heldFirst, keepJobs, noteEnds, retriesLeft, insertFollowing, unendedAfter, furtherRuns, countFurther query
 }
 
 func (q *followQueries) define(sql template) {
@@ -226,6 +232,8 @@ func (q *followQueries) define(sql template) {
 	q.keepJobs = sql(`select n.job_id from {{schema}}.xxl_job_next n where n.job_id = any($1::int[]) order by n.job_id for key share`)
 	q.noteEnds = sql(`update {{schema}}.xxl_job_log l set trigger_msg = ` + say("r.say") + `
 	from unnest({{arg.runs}}::bigint[], {{arg.lines}}::text[]) with ordinality r(id, say, ord) where l.id = r.id and ` + few).saying()
+	q.retriesLeft = sql(`update {{schema}}.xxl_job_log l set executor_fail_retry_count = r.retries
+	from unnest({{arg.runs}}::bigint[], {{arg.retries}}::int[]) with ordinality r(id, retries, ord) where l.id = r.id and ` + few)
 	next := assigned{
 		{"id", `r.new_id`},
 		{"job_id", `l.job_id`},

@@ -153,6 +153,7 @@ func (d *planData) endCases() []planCase {
 		{name: "lockTriggers 1", st: q.lockTriggers.by(named{{"runs", ids[:1]}}), rows: 1, reach: reachIDs},
 		{name: "heldFirst", st: q.heldFirst.with(ids[0]), reach: reachOne},
 		{name: "noteEnds 1000", st: q.noteEnds.by(named{{"runs", d.ended}, {"lines", make([]string, len(d.ended))}}), batch: 1000, reach: reachIDs},
+		{name: "retriesLeft 1000", st: q.retriesLeft.by(named{{"runs", d.ended}, {"retries", make([]int32, len(d.ended))}}), batch: 1000, reach: reachIDs},
 		{name: "insertFollowing 1000", st: q.insertFollowing.by(d.following(1000)), rows: 1000, batch: 2000, reach: reachIDs},
 		{name: "insertFollowing 1", st: q.insertFollowing.by(d.following(1)), rows: 1, reach: reachIDs},
 		{name: "unendedAfter", st: q.unendedAfter.by(named{{"trigger", d.ended[0]}, {"run", d.ended[0]}, {"sharding", ""}}), reach: reachAll},

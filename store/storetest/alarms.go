@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob/alarm"
@@ -18,6 +19,7 @@ func alarmCases() []testCase {
 		{"EachEndInsertsItsCause", alarmEnds},
 		{"TheOthersInsertNone", alarmNoEnds},
 		{"WhatIsFollowedIsAnAttempt", alarmFollowed},
+		{"WhatWasToMakeUpForAFailureHasFailed", alarmGivesUp},
 		{"SnoozedOnceTooOftenHasFailed", alarmSnoozed},
 		{"WhatWasToBeKilledIsAnAttempt", alarmToKill},
 		{"RecordsOfAClaim", alarmRecords},
@@ -253,6 +255,30 @@ func alarmFollowed(e *env) {
 	r.NoRetry = true
 	e.mustFinish(r)
 	e.wantCauses("an error that is permanent", forever.ID, "failed")
+}
+
+// alarmGivesUp: a further attempt that is discarded or covered is the end of its trigger in failure, unless
+// somebody wanted it killed, or nothing had failed before it.
+func alarmGivesUp(e *env) {
+	o := e.owner("a")
+	e.everyAlarm()
+	for _, end := range unretriable() {
+		ended := o.failed(o.started(o.planned(e.newJob(retried(2)))))
+		cause := "failed"
+		if strings.HasSuffix(end.name, "of a killed run") {
+			cause = "attempt"
+		}
+		o.wantAlarm("what was to make up for a failure", end, e.mustNext(ended), cause)
+		snoozed := o.one(e.mustFinish(snoozing(o.started(o.planned(e.newJob(retried(2)))), 0)))
+		o.wantAlarm("what comes behind a snooze", end, e.mustNext(snoozed), "attempt")
+	}
+	job := e.newJob(retried(1))
+	runs := o.claim(o.plan(job, e.at(0), e.at(1), e.at(2)))
+	retry := e.mustNext(o.failed(o.started(runs[0])))
+	a := o.tryStart(o.startOf(runs[2], to(remote), covering(retry, runs[1])))
+	want(e, "covered", ids(a.Covered), []int64{runs[1].ID, retry.ID})
+	e.wantCauses("a retry that was covered before its start", retry.ID, "failed")
+	e.wantCauses("a first attempt that was", runs[1].ID, "attempt")
 }
 
 func alarmSnoozed(e *env) {

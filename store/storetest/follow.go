@@ -220,13 +220,26 @@ func followUsedUp(e *env) {
 func followEdit(e *env) {
 	o := e.owner("a")
 	job := e.newJob(retried(5))
-	more, none := o.started(o.planned(job)), e.newJob()
+	more, none := o.started(o.planned(job), func(s *store.Start) { s.Retries = 5 }), e.newJob()
 	e.edit(job.ID, func(j *store.Job) { j.Retries = 0 })
-	e.wantNone("of a job that has none any more", o.failed(more))
+	left := func(what string, ended store.Run, n int) store.Run {
+		e.Helper()
+		want(e, what+": Retries, FailedForGood", []any{ended.Retries, ended.FailedForGood()}, []any{n, n == 0})
+		e.wantRun(what, ended)
+		return ended
+	}
+	e.wantNone("of a job that has none any more", left("the number is lowered", o.failed(more), 0))
 	run := o.started(o.planned(none))
 	e.edit(none.ID, retried(1))
-	next := e.mustNext(o.failed(run))
-	e.wantNone("after the one", o.failed(o.started(next)))
+	next := e.mustNext(left("the number is raised", o.failed(run), 1))
+	e.wantNone("after the one", left("the number is used up", o.failed(o.started(next, func(s *store.Start) { s.Retries = 7 })), 0))
+
+	refusal, loss := o.planned(e.mustJob(none.ID)), o.started(o.planned(e.mustJob(none.ID)))
+	left("a refusal", o.tryStart(o.startOf(refusal, refused)).Run, 1)
+	left("a loss", o.one(e.mustSettle(o.verdict(loss, store.StateLost))), 1)
+	stops := o.started(o.planned(e.mustJob(none.ID)), func(s *store.Start) { s.Retries = 1 })
+	e.stop(none.ID)
+	left("the job is stopped", o.failed(stops), 0)
 }
 
 func followTriggerWins(e *env) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"log/slog"
 	"maps"
-	"strings"
 	"sync"
 	"time"
 
@@ -12,8 +11,8 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// What the log says of ends that nobody should have to look for: of the last failed attempt, of
-// each run that is refused or lost, and of instants that are recorded as not run. Comes in each
+// What the log says of ends that nobody should have to look for: of the last failed attempt, also where
+// a further one was discarded or covered, of each run that is refused or lost, and of instants that are recorded as not run. Comes in each
 // end that this node has stored, and those of the apps attached here that others have (otherLines);
 // goes out a line a job and minute, apart for what failed and for
 // what was skipped, with how many had no line since the last one. Those behind the last line are counted
@@ -61,10 +60,8 @@ func (l *endLines) wants(r *store.Run) bool {
 	switch r.State {
 	case store.StateSkipped, store.StateRefused, store.StateLost:
 		return true
-	case store.StateFailed, store.StateTimedOut:
-		return r.KillReason == "" && (r.NoRetry || r.Retries <= 0 || strings.Contains(r.TriggerMsg, "nothing follows"))
 	}
-	return false
+	return r.FailedForGood()
 }
 
 // logEnd logs an end; more is how many had no line before. The key is the job's, "" where it has

@@ -1,6 +1,7 @@
 package audit
 
-// What is promised of alarms: a run that has failed or was lost for good, a record of what
+// What is promised of alarms: a run that has failed or was lost for good, a further attempt that was discarded
+// or covered, a record of what
 // was skipped and a run that is late has one each, and nothing else has any: a run least of
 // all that another attempt follows. Each is told by every sink at least once, and no sink is
 // told of anything else.
@@ -71,6 +72,10 @@ func (a *Auditor) causeOf(row Row) string {
 			return causeLost
 		}
 		return causeFailed
+	case Discarded, Killed: // what was to make up for a failure, unless somebody asked for its end
+		if row.Type == typeRetry && row.Attempt > 0 && !row.Doomed {
+			return causeFailed
+		}
 	}
 	return ""
 }

@@ -288,3 +288,23 @@ func TestLeadingPermitted(t *testing.T) {
 		}
 	}
 }
+
+// TestCauseOfWhatGivesUp: a further attempt that is discarded or covered is the end of its trigger in failure.
+func TestCauseOfWhatGivesUp(t *testing.T) {
+	for _, state := range []int{Discarded, Killed} {
+		for _, tt := range []struct {
+			row  Row
+			want string
+		}{
+			{Row{Type: typeRetry, Attempt: 1}, causeFailed},
+			{Row{Type: typeRetry, Attempt: 1, Doomed: true}, ""},
+			{Row{Type: typeRetry, Snoozes: 1}, ""},
+			{Row{Type: "CRON"}, ""},
+		} {
+			tt.row.State = state
+			if got := new(Auditor).causeOf(tt.row); got != tt.want {
+				t.Errorf("%+v: the cause %q, want %q", tt.row, got, tt.want)
+			}
+		}
+	}
+}
