@@ -78,3 +78,32 @@ type LogLine struct {
 	// Task.Log.
 	Text string
 }
+
+// Answer is what a node says to an Ask: lines, or why it has none.
+type Answer struct {
+	// ToLine is the number of the last line, 32 bits wide; IsEnd says that none
+	// will follow.
+	ToLine int
+	IsEnd  bool
+	// Content holds the lines, as UTF-8 without NUL. The node that answers keeps
+	// it to 1 MiB.
+	Content string
+	// Refusal, when not empty, says why there are no lines.
+	Refusal string
+}
+
+// MostLogPages is how many pages one call of LogStore.AddLogPages brings at most.
+const MostLogPages = 1000
+
+// LogPage is some lines of a run's log that follow each other.
+type LogPage struct {
+	RunID int64
+	// FirstLine and LastLine are the numbers of its lines, from 1, 32 bits wide.
+	FirstLine, LastLine int
+	// Size is how many bytes its lines have, 32 bits wide; Content are the lines, compressed.
+	Size    int
+	Content []byte
+	// Notice says that the page is stored whatever the job has, for it says that the log is cut.
+	// It is not kept.
+	Notice bool
+}

@@ -95,3 +95,26 @@ type NewRun struct {
 	Count       int
 	Reason      string
 }
+
+// ScanQuery asks for what is due in shards, each given with the epoch under
+// which the caller owns it.
+type ScanQuery struct {
+	Shards []Shard
+	// From, when set, says that jobs which are due before that may be left out.
+	From       time.Time
+	Before     time.Time
+	Jobs, Runs int
+}
+
+// PlannedQuery asks for planned runs.
+type PlannedQuery struct {
+	Shards []Shard
+	// App, when not empty, chooses runs of this app only.
+	App    string
+	Before time.Time
+	// After and AfterID are the keyset: the Scheduled and ID of the last run of
+	// the page before; zero for the first page.
+	After   time.Time
+	AfterID int64
+	Limit   int
+}

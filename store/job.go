@@ -200,6 +200,14 @@ const (
 	StopPruned = "pruned"
 )
 
+// What follows xxljob.StopFinished in the StopReason of a job that a bound has ended.
+const (
+	// ByMaxRuns: the schedule has made MaxRuns runs.
+	ByMaxRuns = ": MaxRuns"
+	// ByNotAfter: it has made fewer, and its next instant comes after NotAfter.
+	ByNotAfter = ": NotAfter"
+)
+
 // IsScript reports whether the job is one of XXL-JOB's scripts, of whatever kind, and no handler.
 func (j *Job) IsScript() bool { return j.GlueType != "" && j.GlueType != GlueBean }
 

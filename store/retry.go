@@ -112,6 +112,12 @@ func (j *Job) retriesFit(retention time.Duration) error {
 	return f.Err()
 }
 
+// TooManySnoozes is the HandleMsg of a run that was to be snoozed once too often.
+const TooManySnoozes = "snoozed too often: see Job.MaxSnoozes"
+
+// DefaultSnoozes is what a Job.MaxSnoozes of zero stands for.
+const DefaultSnoozes = 100
+
 // reruns and snoozes are how many a trigger of the job may have.
 func (j *Job) reruns() int {
 	if j.MaxReruns == 0 {

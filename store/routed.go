@@ -36,9 +36,3 @@ func (r *Routed) Read(msg string) bool {
 	r.Route, r.Addresses, is = strings.Cut(rest, blockPart+r.Block+addressPart)
 	return is && !strings.Contains(r.Addresses, "\n")
 }
-
-// NodeOf returns the ID of the node of which the incarnation is one: what stands before the
-// last hyphen, behind which schedulers have a random text.
-func NodeOf(incarnation string) string {
-	return incarnation[:max(strings.LastIndexByte(incarnation, '-'), 0)]
-}

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob/schedule"
@@ -115,3 +116,9 @@ func (j *Job) Missing(has func(id int64, app, key string) bool) (missing []strin
 	}
 	return slices.Clip(missing)
 }
+
+// IsWindowKey reports whether the key is that of the run for a window (WindowKey).
+func IsWindowKey(key string) bool { return strings.HasPrefix(key, WindowKeys) }
+
+// WindowKeys is what keys of windows begin with.
+const WindowKeys = OwnKeys + "join/"
