@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/store"
 )
 
 // What due runs wait for and what is reported as a trouble when they wait too long: all but the runs of their
@@ -57,4 +60,67 @@ func (e *Queue) Waits() (all []Wait) {
 	}
 	slices.SortFunc(all, func(a, b Wait) int { return cmp.Or(a.Oldest.Compare(b.Oldest), cmp.Compare(a.App, b.App)) })
 	return all
+}
+
+// isOver reports whether the run was cancelled as its job was stopped, or removed, and is still in memory.
+func (en *Item) isOver() bool {
+	run := en.Run.Rest
+	if run == nil {
+		run = &store.Run{Type: en.Run.RunType(), Born: en.Run.RunType().ScheduleBorn()}
+	}
+	return en.Ref.gone || core.MustNotStart(run, en.Ref.job)
+}
+
+// lateAt is how many runs of a job wait in a waitlist, but for those that are over. It looks at each where
+// there may be such. Caller holds mu.
+func (q *Queue) lateAt(at WaitKey, ref *jobRef) (late int) {
+	n := q.Due.lenOf(at)
+	if n == 0 || ref == nil || !ref.gone && !core.Unscheduled(ref.job) {
+		return n
+	}
+	for _, waiting := range q.Due.lists.at(at).apps {
+		for en := range waiting.All() {
+			if !en.isOver() {
+				late++
+			}
+		}
+	}
+	return late
+}
+
+// LateByRouter is how many due runs of a job wait for a node that knows its routing strategy, and behind
+// those that do. What is over does not count.
+func (q *Queue) LateByRouter(jobID int64) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	ref := q.Jobs.refs[jobID]
+	late := q.lateAt(ForRouter(jobID), ref) + q.lateAt(forEarlier(jobID), ref)
+	for _, id := range q.InFlight.retries.of[jobID] {
+		if retry := q.Held.runs.Of(id); retry != nil && retry.due {
+			late += q.lateAt(WaitKey{kind: kindRun, runID: id}, ref)
+		}
+	}
+	return late
+}
+
+// LateByExecutor is how many due runs of an app wait for an executor, and behind those that do. What is over
+// does not count. It looks at each.
+func (q *Queue) LateByExecutor(app string) (late int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t := q.Due.lists.at(ForExecutor(app))
+	if t == nil || t.apps[app] == nil {
+		return 0
+	}
+	seen := map[int64]bool{}
+	for en := range t.apps[app].All() {
+		if !en.isOver() {
+			late++
+		}
+		if !seen[en.Run.JobID] {
+			seen[en.Run.JobID] = true
+			late += q.lateAt(forEarlier(en.Run.JobID), en.Ref)
+		}
+	}
+	return late
 }
