@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
@@ -36,82 +35,6 @@ type finisher struct {
 	lockedOut *loop.Batch[store.Result] // results whose runs others have locked
 	buffers   finishBufferPool
 	unstored  unstored
-}
-
-// unstored are batches of results that the store has been asked to take and has not taken, by
-// their first. Of those that it takes at once there is nothing here.
-type unstored struct {
-	mu      sync.Mutex
-	all     map[*store.Result]unstoredBatch
-	refused map[int64]time.Time // results that the store refuses, by run, since when
-}
-
-type unstoredBatch struct {
-	count int
-	since time.Time
-}
-
-func (u *unstored) failed(results []store.Result, since time.Time) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.all == nil {
-		u.all = make(map[*store.Result]unstoredBatch)
-	}
-	u.all[&results[0]] = unstoredBatch{len(results), since}
-}
-
-func (u *unstored) over(results []store.Result) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	delete(u.all, &results[0])
-}
-
-// refuses notes results that are left to lockedLoop, since the store refuses them.
-func (u *unstored) refuses(results []store.Result, since time.Time) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.refused == nil && len(results) > 0 {
-		u.refused = make(map[int64]time.Time)
-	}
-	for i := range results {
-		u.refused[results[i].RunID] = since
-	}
-}
-
-// settled takes in what lockedLoop has left of results, and forgets the others, also in times.
-func (u *unstored) settled(results, rest []store.Result, times map[int64]int) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if len(u.refused)+len(times) == 0 {
-		return
-	}
-	left := make(map[int64]bool, len(rest))
-	for i := range rest {
-		left[rest[i].RunID] = true
-	}
-	for i := range results {
-		if id := results[i].RunID; !left[id] {
-			delete(u.refused, id)
-			delete(times, id)
-		}
-	}
-}
-
-// oldest is how many results there are, and since when the first could not be stored.
-func (u *unstored) oldest() (n int, since time.Time) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, b := range u.all {
-		n += b.count
-		if since.IsZero() || b.since.Before(since) {
-			since = b.since
-		}
-	}
-	for _, at := range u.refused {
-		n++
-		since = core.Earlier(since, at)
-	}
-	return n, since
 }
 
 func newFinisher(s *core.Core, q *queue.Queue, bus *events.Bus) *finisher {
@@ -207,114 +130,6 @@ func (f *finisher) leaveToLocked(results []store.Result) {
 		results[i].Known = nil // it is in memory with all others of the batch
 	}
 	f.lockedOut.Add(results...)
-}
-
-// finishApart stores results that the store has refused together, so that none holds up another. Of
-// one that it refuses for ever the state is stored without its texts, which are what others can have
-// put into it; where it refuses even that, the texts are not what is wrong, and the result is tried
-// again as it is, beside all others.
-func (f *finisher) finishApart(ctx context.Context, results []store.Result) error {
-	backoff, began := loop.Backoff{Log: f.Logger, What: "storing results that the store has refused"}, time.Now()
-	var alone, left []store.Result
-	var why, err error
-	times := map[int64]int{}
-	for takes := false; ; takes = true {
-		for range loop.RefusedTries {
-			if alone, left, why, err = f.finishHalves(ctx, results, takes); err != nil || len(alone) == 0 {
-				return err
-			}
-			for i := range alone {
-				times[alone[i].RunID]++
-			}
-			results = append(slices.Clone(alone), left...)
-			backoff.Failed(ctx, why)
-			if !loop.Sleep(ctx, backoff.Delay()) {
-				return ctx.Err()
-			}
-		}
-		rest, err := f.finishWithoutTexts(ctx, results, times, why)
-		if err == nil && len(left) > 0 && len(rest) < len(results) {
-			results = rest // it does not refuse all: those that were not tried are
-			continue
-		}
-		f.unstored.refuses(rest, began)
-		f.leaveToLocked(rest)
-		return err
-	}
-}
-
-// finishWithoutTexts stores the states of those results without their texts that the store has refused
-// alone often enough. It returns all others, and those of which it refuses that too, as they are.
-func (f *finisher) finishWithoutTexts(ctx context.Context, results []store.Result, times map[int64]int, why error) (rest []store.Result, err error) {
-	var bare []store.Result
-	for i := range results {
-		if times[results[i].RunID] >= loop.RefusedTries {
-			bare = append(bare, WithoutTexts(results[i]))
-		}
-	}
-	refused, left, _, err := f.finishHalves(ctx, bare, false)
-	still := make(map[int64]bool, len(refused)+len(left))
-	for _, r := range slices.Concat(refused, left) {
-		still[r.RunID] = true
-	}
-	for i := range results {
-		switch r := &results[i]; {
-		case times[r.RunID] < loop.RefusedTries || still[r.RunID]:
-			rest = append(rest, *r)
-		case err == nil:
-			f.logTextsDropped(ctx, r, why)
-		}
-	}
-	return rest, err
-}
-
-// WithoutTexts is a result without its texts: what is stored where the store refuses these for ever.
-func WithoutTexts(r store.Result) store.Result {
-	r.HandleMsg, r.TriggerMsg, r.ProgressText = textRefused, "", ""
-	return r
-}
-
-// logTextsDropped says that the store has taken a result so only.
-func (f *finisher) logTextsDropped(ctx context.Context, r *store.Result, why error) {
-	f.Logger.ErrorContext(ctx, "xxljob: the store refuses the texts of a result for ever: the state is stored without them", "run", r.RunID, "state", r.State.String(), "error", why)
-}
-
-// textRefused is the handle_msg of a run whose result the store has refused with its texts.
-const textRefused = "(the store refuses the text of this result)"
-
-// finishHalves stores results, and returns those that the store has refused alone, and why. left
-// are those that were not tried, since it seems to refuse all; takes says that it is known not to.
-func (f *finisher) finishHalves(ctx context.Context, results []store.Result, takes bool) (alone, left []store.Result, why, err error) {
-	backoff := loop.Backoff{Log: f.Logger, What: "storing results"}
-	tried := 0
-	_, _, err = loop.Halve(results, func(part []store.Result) error {
-		began := time.Now()
-		call := func(ctx context.Context) (storeAnswer, error) { return answerOf(f.finishAgain(ctx, part)) }
-		answer, err := loop.CallUntil(ctx, &backoff, call, func(ctx context.Context) (storeAnswer, error) {
-			f.unstored.failed(part, began)
-			return call(ctx)
-		})
-		f.unstored.over(part)
-		switch {
-		case answer.refused != nil && len(part) > 1:
-			return answer.refused
-		case answer.refused != nil:
-			tried++
-			if alone, why = append(alone, part[0]), answer.refused; len(alone) >= loop.RefusedFew && !takes {
-				return errAllRefused
-			}
-			return answer.refused
-		case err == nil || errors.Is(err, store.ErrLocked):
-			tried, takes = tried+len(part), true
-			f.took(part, answer.accepted, err != nil)
-			return nil
-		}
-		return err
-	})
-	if err == errAllRefused {
-		err = nil
-	}
-	return alone, results[tried:], why, err
 }
 
 // lockedLoop stores results whose runs others have locked, until ctx ends. They are by
