@@ -279,7 +279,7 @@ func (q *searchChangeQueries) define(sql template) {
 }
 
 // The record of changes, as it is written: entries go into the transaction of what they are
-// about. What reads them is in reads_changes.go.
+// about. What is read of it is above.
 
 // changed is an entry, with the definition of the job that it is about, if it is about one.
 type changed struct {
