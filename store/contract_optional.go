@@ -1,11 +1,14 @@
 package store
 
+// What a Store may leave out, of which each part is an interface of one or two methods: whoever asks looks
+// whether the store has it. Larger parts of that kind have files of their own, named after what they are about.
+
 import (
 	"context"
 	"time"
 )
 
-// Retainer is what an Store is as well that keeps runs until it is told to drop them.
+// Retainer is what a Store is as well that keeps runs until it is told to drop them.
 // A store that bounds them by itself, by number for example, does not implement it.
 type Retainer interface {
 	// DropRuns forgets the runs that were planned before the given time, or some
@@ -14,7 +17,7 @@ type Retainer interface {
 	DropRuns(ctx context.Context, before time.Time) error
 }
 
-// RetentionAware is what an Store is as well that plans runs without a Scheduler, in
+// RetentionAware is what a Store is as well that plans runs without a Scheduler, in
 // transactions of the host: whether a run is kept apart depends on how long runs are kept.
 type RetentionAware interface {
 	// KnowRetention is called by xxljob.New with Config.RunRetention. Of several schedulers
@@ -22,7 +25,7 @@ type RetentionAware interface {
 	KnowRetention(d time.Duration)
 }
 
-// ClockMarker is what an Store is as well that goes by a clock of its own, and remembers how late
+// ClockMarker is what a Store is as well that goes by a clock of its own, and remembers how late
 // it was by that when it was last trusted. By this mark a node that has just started sees that the
 // clock is far ahead, and deletes nothing by it.
 type ClockMarker interface {
@@ -32,7 +35,7 @@ type ClockMarker interface {
 	SetClockMark(ctx context.Context, mark time.Time) error
 }
 
-// RunRedater is what an Store is as well that can correct runs which a clock that was ahead has dated.
+// RunRedater is what a Store is as well that can correct runs which a clock that was ahead has dated.
 // Both stores of this module are.
 type RunRedater interface {
 	// RedateRuns corrects planned runs of the shards, under their epochs, that no schedule made and
@@ -51,7 +54,7 @@ type RedateQuery struct {
 	Limit  int
 }
 
-// ZoneNoter is what an Store is as well that keeps of which zones its nodes have no data, so that jobs
+// ZoneNoter is what a Store is as well that keeps of which zones its nodes have no data, so that jobs
 // in these go to nodes that have. Both stores of this module are.
 type ZoneNoter interface {
 	// NoteUnknownZones stores the zones with the node as its UnknownZones, in place of those that it
@@ -79,7 +82,7 @@ type Process struct {
 // MostVersion is how many bytes a Process.Version has at most.
 const MostVersion = 64
 
-// Volatile is what an Store is as well that may keep nothing across an exit of the process. A store
+// Volatile is what a Store is as well that may keep nothing across an exit of the process. A store
 // that is none counts as one that outlives it.
 type Volatile interface {
 	// OutlivesProcess reports whether another process finds what this one has stored. It does not
@@ -93,7 +96,7 @@ func Outlives(s Store) bool {
 	return !ok || v.OutlivesProcess()
 }
 
-// ReportFolder is what an Store is as well that adds up reports behind the transactions
+// ReportFolder is what a Store is as well that adds up reports behind the transactions
 // that write them.
 type ReportFolder interface {
 	// FoldReports adds up what is spread over several rows, and quarters of an hour of long

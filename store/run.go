@@ -349,6 +349,6 @@ func lastLine(msg string) (last string) {
 	return last
 }
 
-// CountCap is where the counting of missed instants stops: an Run whose Count is
+// CountCap is where the counting of missed instants stops: a Run whose Count is
 // CountCap stands for that many at least.
 const CountCap = 1000
