@@ -10,7 +10,7 @@ import "github.com/xxljob/xxljob/store"
 func (q *Queue) Pop(from WaitKey, n int, batch []Attempt) (_ []Attempt, unknown []int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var later []*Item
+	var later []*Entry
 	var asked map[int64]bool
 	for len(batch) < n && len(asked) < n {
 		en := q.Due.leave(from)
@@ -37,9 +37,9 @@ func (q *Queue) Pop(from WaitKey, n int, batch []Attempt) (_ []Attempt, unknown 
 			later = append(later, en)
 			continue
 		}
-		batch = append(batch, Attempt{Item: en, Job: ref.job})
+		batch = append(batch, Attempt{Entry: en, Job: ref.job})
 		for _, other := range q.apart(en) {
-			batch = append(batch, Attempt{Item: other, Job: ref.job})
+			batch = append(batch, Attempt{Entry: other, Job: ref.job})
 		}
 	}
 	for _, en := range later {
@@ -67,11 +67,11 @@ func (q *Queue) TryAgain(stale bool, batch ...Attempt) {
 func (q *Queue) comeAgain(a Attempt) {
 	a.HadTurn = false
 	if a.StartsSingly() {
-		q.Due.parkTried(a.Item)
+		q.Due.parkTried(a.Entry)
 		return
 	}
-	q.Due.keepAhead(a.Item)
-	q.Due.ready.push(a.Item)
+	q.Due.keepAhead(a.Entry)
+	q.Due.ready.push(a.Entry)
 }
 
 // ForgetNotOurs forgets an entry whose run is not this node's to start, as an answer of the store says.
@@ -86,7 +86,7 @@ func (q *Queue) ForgetNotOurs(a Attempt) {
 		q.comeAgain(a)
 		return
 	}
-	q.forget(a.Item)
+	q.forget(a.Entry)
 }
 
 // ForgetEnded forgets an entry whose run is over.
@@ -94,7 +94,7 @@ func (q *Queue) ForgetEnded(a Attempt) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.Due.giveBackPlaces(a)
-	q.forget(a.Item)
+	q.forget(a.Entry)
 }
 
 // Rerouted has an entry routed anew, and tried again: at once, or when its turn comes where it is started
@@ -103,14 +103,14 @@ func (q *Queue) Rerouted(a Attempt) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.Due.giveBackPlaces(a)
-	q.Due.freeJobPlace(a.Item.Route.JobPlace, a.Run.ID)
+	q.Due.freeJobPlace(a.Entry.Route.JobPlace, a.Run.ID)
 	apart := a.StartsSingly()
-	a.Item.Route, a.HadTurn = &Routed{}, false
+	a.Entry.Route, a.HadTurn = &Routed{}, false
 	if apart {
-		q.Due.parkTried(a.Item)
+		q.Due.parkTried(a.Entry)
 		return
 	}
-	q.Due.ready.push(a.Item)
+	q.Due.ready.push(a.Entry)
 }
 
 // StartSingly has an entry started singly when it is tried again: the store has refused what was to be done
@@ -126,15 +126,15 @@ func (q *Queue) TurnDown(a *Attempt, why string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.Due.giveBackPlaces(*a)
-	q.Due.freeJobPlace(a.Item.Route.JobPlace, a.Run.ID)
-	a.Item.Route = &Routed{Refused: why}
-	q.Due.passRoomOn(a.Item)
+	q.Due.freeJobPlace(a.Entry.Route.JobPlace, a.Run.ID)
+	a.Entry.Route = &Routed{Refused: why}
+	q.Due.passRoomOn(a.Entry)
 	a.Waited, a.starting, a.readAgain = false, true, false
 }
 
 // forget forgets a held entry that will not start; what it had in its hands
 // goes to the next.
-func (q *Queue) forget(en *Item) {
+func (q *Queue) forget(en *Entry) {
 	q.splitCovered(en, nil)
 	if en.held {
 		q.Held.unhold(en)
@@ -163,25 +163,25 @@ func (q *Queue) OpenSerial(runs []store.Run, note func()) {
 	defer q.mu.Unlock()
 	q.holdLocked(runs, nil)
 	note()
-	q.Due.admitAllOf(WaitKey{kind: kindSettling}) // later runs of their jobs are behind them
+	q.Due.admitAllOf(forSettling()) // later runs of their jobs are behind them
 	q.wakes.Start.Poke()
 }
 
 // OpenLost lets go of runs that wait for shards which were lost before it was known what is
 // ahead of them: nobody else would, where no shard is left of which that is not known.
 func (q *Queue) OpenLost() {
-	at := WaitKey{kind: kindSettling}
+	at := forSettling()
 	if q.Due.Waits(at) && len(q.leases.Unloaded()) == 0 {
 		q.Due.AdmitAll(at)
 		q.wakes.Start.Poke()
 	}
 }
 
-func (q *Queue) parkBehindRun(blocker store.Run, en *Item) {
+func (q *Queue) parkBehindRun(blocker store.Run, en *Entry) {
 	if _, away := q.InFlight.remote[blocker.ID]; !away && q.InFlight.here.Of(blocker.ID) == nil {
 		q.InFlight.remote[blocker.ID] = remoteAt(blocker)
 	}
-	q.Due.park(WaitKey{kind: kindRun, runID: blocker.ID}, en)
+	q.Due.park(forRun(blocker.ID), en)
 	q.wakes.Watch.Poke()
 }
 
@@ -191,7 +191,7 @@ func (q *Queue) AwaitRun(a Attempt, blocker store.Run) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.Due.giveBackPlaces(a)
-	q.parkBehindRun(blocker, a.Item)
+	q.parkBehindRun(blocker, a.Entry)
 }
 
 // Evict lets everybody out of the waitlists of an address at which nobody should wait any
@@ -212,7 +212,7 @@ func (q *Queue) Evict(address string) {
 // ParkUnrouted parks a run whose app's addresses are being asked for, or behind others that
 // wait because these could not be read. It is due again at once where neither is so any
 // more; waited says that it was to wait for the answer, which has come meanwhile.
-func (q *Queue) ParkUnrouted(en *Item, asks func(app string) bool, waited bool) {
+func (q *Queue) ParkUnrouted(en *Entry, asks func(app string) bool, waited bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	app := en.Run.App
@@ -234,23 +234,23 @@ func (q *Queue) ParkUnrouted(en *Item, asks func(app string) bool, waited bool) 
 // LookForRouters has those tried again that wait for a node which knows their job's routing strategy.
 // Their jobs are read anew: what they ask for may be another one by now. It reports whether there
 // are any.
-func (e *Queue) LookForRouters() (any bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for at, t := range e.Due.lists.by[kindRouter] {
-		for _, q := range t.apps {
-			for en := range q.All() {
+func (q *Queue) LookForRouters() (any bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for at, waiting := range q.Due.lists.by[kindRouter] {
+		for _, ofApp := range waiting.apps {
+			for en := range ofApp.All() {
 				en.Ref.stale = true
 			}
 		}
-		any = e.Due.admitAllOf(at) || any
+		any = q.Due.admitAllOf(at) || any
 	}
-	e.wakes.Start.PokeIf(any)
+	q.wakes.Start.PokeIf(any)
 	return any
 }
 
 // DueAgain puts an entry that waited nowhere back among those that are due.
-func (q *Queue) DueAgain(en *Item) {
+func (q *Queue) DueAgain(en *Entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.Due.ready.push(en)

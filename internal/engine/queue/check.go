@@ -10,73 +10,73 @@ import (
 // Check says what is wrong at a moment at which nothing is being called: runs that wait for
 // what will not come, and places that nobody holds. Probing says whether the executors of a job
 // are being asked, settling whether shards are still to be settled or loaded.
-func (e *Queue) Check(probing func(jobID int64) bool, settling bool) (faults []string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (q *Queue) Check(probing func(jobID int64) bool, settling bool) (faults []string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	for at := range e.Due.lists.all() {
-		_, away := e.InFlight.remote[at.runID]
+	for at := range q.Due.lists.all() {
+		_, away := q.InFlight.remote[at.runID]
 		switch {
-		case at.kind == kindPlace && e.Due.lanes.running[addressKey{at.app, at.address}] == 0,
-			at.kind == kindAddress && e.Due.lanes.address[addressLane{addressKey{at.app, at.address}, at.lane}] == 0,
-			at.kind == kindApp && e.Due.lanes.apps[appLane{at.app, at.lane}] == 0,
-			at.kind == kindLane && e.Due.lanes.used[at.lane] == 0,
-			at.kind == kindJobPlace && at.most == 0 && e.Due.serial.at(at) == 0,
-			at.kind == kindJobPlace && at.most > 0 && len(e.Due.concurrent[at]) < at.most,
+		case at.kind == kindPlace && q.Due.lanes.running[addressKey{at.app, at.address}] == 0,
+			at.kind == kindAddress && q.Due.lanes.address[addressLane{addressKey{at.app, at.address}, at.lane}] == 0,
+			at.kind == kindApp && q.Due.lanes.apps[appLane{at.app, at.lane}] == 0,
+			at.kind == kindLane && q.Due.lanes.used[at.lane] == 0,
+			at.kind == kindJobPlace && at.most == 0 && q.Due.serial.at(at) == 0,
+			at.kind == kindJobPlace && at.most > 0 && len(q.Due.concurrent[at]) < at.most,
 			at.kind == kindProbes && !probing(at.jobID),
-			at.kind == kindRun && !away && e.InFlight.here.Of(at.runID) == nil,
-			at.kind == kindOrder && len(e.Due.inTransit[at.jobID]) == 0,
+			at.kind == kindRun && !away && q.InFlight.here.Of(at.runID) == nil,
+			at.kind == kindEarlier && len(q.Due.inTransit[at.jobID]) == 0,
 			at.kind == kindSettling && !settling:
 			bad("runs wait for nothing in waitlist %+v", at)
 		}
 	}
-	for at, l := range e.Due.lists.all() {
-		for _, q := range l.apps {
-			for en := range q.All() {
-				if (at.kind == kindOrder || at.kind == kindSettling) && e.Due.serial.at(en.Route.JobPlace) == en.Run.ID {
+	for at, l := range q.Due.lists.all() {
+		for _, ofApp := range l.apps {
+			for en := range ofApp.All() {
+				if (at.kind == kindEarlier || at.kind == kindSettling) && q.Due.serial.at(en.Route.JobPlace) == en.Run.ID {
 					bad("run %d waits in waitlist %+v with the place of a serial job in its hands", en.Run.ID, at)
 				}
 			}
 		}
 	}
 	places := map[addressKey]int{}
-	for id, f := range e.InFlight.here.All() {
+	for id, f := range q.InFlight.here.All() {
 		if f.state.counts {
 			places[f.at()]++
 		}
-		if f.JobPlace.kind == kindJobPlace && f.JobPlace.most == 0 && !f.Remote && !f.AwaitsAnswer() && e.Due.serial.at(f.JobPlace) != id {
+		if f.JobPlace.kind == kindJobPlace && f.JobPlace.most == 0 && !f.Remote && !f.AwaitsAnswer() && q.Due.serial.at(f.JobPlace) != id {
 			bad("flight %d does not have its place in %+v", id, f.JobPlace)
 		}
-		if _, has := e.Due.concurrent[f.JobPlace][id]; f.JobPlace.most > 0 && !f.Remote && !has {
+		if _, has := q.Due.concurrent[f.JobPlace][id]; f.JobPlace.most > 0 && !f.Remote && !has {
 			bad("flight %d does not have its place in %+v", id, f.JobPlace)
 		}
 	}
-	for _, a := range e.InFlight.remote {
+	for _, a := range q.InFlight.remote {
 		if a.places.app != "" {
 			places[a.places]++
 		}
 	}
-	for job, runs := range e.Due.inTransit {
+	for job, runs := range q.Due.inTransit {
 		for _, r := range runs {
 			id := r.RunID
-			if _, away := e.InFlight.remote[id]; !away && e.Held.runs.Of(id) == nil {
+			if _, away := q.InFlight.remote[id]; !away && q.Held.runs.Of(id) == nil {
 				bad("run %d of job %d is in transit to nowhere", id, job)
 			}
 		}
 	}
-	if !maps.Equal(places, e.Due.lanes.running) {
-		bad("places held are %v, and by the runs under way %v", e.Due.lanes.running, places)
+	if !maps.Equal(places, q.Due.lanes.running) {
+		bad("places held are %v, and by the runs under way %v", q.Due.lanes.running, places)
 	}
-	for at, runs := range e.Due.concurrent {
+	for at, runs := range q.Due.concurrent {
 		for id := range runs {
-			if _, away := e.InFlight.remote[id]; !away && e.InFlight.here.Of(id) == nil && e.Held.runs.Of(id) == nil {
+			if _, away := q.InFlight.remote[id]; !away && q.InFlight.here.Of(id) == nil && q.Held.runs.Of(id) == nil {
 				bad("run %d, which is not here, has a place in %+v", id, at)
 			}
 		}
 	}
-	for at, id := range e.Due.serial.all() {
-		_, away := e.InFlight.remote[id]
-		if !away && e.InFlight.here.Of(id) == nil && e.Held.runs.Of(id) == nil {
+	for at, id := range q.Due.serial.all() {
+		_, away := q.InFlight.remote[id]
+		if !away && q.InFlight.here.Of(id) == nil && q.Held.runs.Of(id) == nil {
 			bad("run %d, which is not here, has the place %+v", id, at)
 		}
 	}

@@ -26,32 +26,32 @@ type coverAt struct {
 // covering is what a due run of such a job goes with.
 type covering struct {
 	at    coverAt
-	alone bool    // it is one that goes by itself
-	with  []*Item // runs that go with it
+	alone bool     // it is one that goes by itself
+	with  []*Entry // runs that go with it
 }
 
 // coversWaiting are the runs of such jobs that wait for room, or have waited for it, in their order.
-type coversWaiting map[coverAt][]*Item
+type coversWaiting map[coverAt][]*Entry
 
 // last is the latest at an address, nil where none waits.
-func (c coversWaiting) last(at coverAt) *Item {
+func (c coversWaiting) last(at coverAt) *Entry {
 	if waiting := c[at]; len(waiting) > 0 {
 		return waiting[len(waiting)-1]
 	}
 	return nil
 }
 
-func (c coversWaiting) add(en *Item) {
+func (c coversWaiting) add(en *Entry) {
 	at := en.cover.at
-	i, has := slices.BinarySearchFunc(c[at], en, func(a, b *Item) int { return a.Run.Key().Compare(b.Run.Key()) })
+	i, has := slices.BinarySearchFunc(c[at], en, func(a, b *Entry) int { return a.Run.Key().Compare(b.Run.Key()) })
 	if !has {
 		c[at] = slices.Insert(c[at], i, en)
 	}
 }
 
-func (c coversWaiting) drop(en *Item) {
+func (c coversWaiting) drop(en *Entry) {
 	at := en.cover.at
-	if c[at] = slices.DeleteFunc(c[at], func(other *Item) bool { return other == en }); len(c[at]) == 0 {
+	if c[at] = slices.DeleteFunc(c[at], func(other *Entry) bool { return other == en }); len(c[at]) == 0 {
 		delete(c, at)
 	}
 }
@@ -92,11 +92,11 @@ func (q *Queue) groupCovers(batch []Attempt, now int64) (grouped map[int]bool) {
 		if n < 0 {
 			n = len(group)
 		}
-		leader := batch[group[n-1]].Item
+		leader := batch[group[n-1]].Entry
 		for _, i := range group[:n-1] {
 			grouped[i] = true
-			q.goesWith(leader, at, batch[i].Item)
-			q.handsOver(leader, batch[i].Item)
+			q.goesWith(leader, at, batch[i].Entry)
+			q.handsOver(leader, batch[i].Entry)
 		}
 		switch later := q.Due.covers.last(at); {
 		case later != nil && !later.cover.alone && leader.Run.Key().Before(later.Run.Key()):
@@ -116,7 +116,7 @@ func (q *Queue) groupCovers(batch []Attempt, now int64) (grouped map[int]bool) {
 }
 
 // goesWith has a run, with those that go with it, go with another one of its job.
-func (q *Queue) goesWith(leader *Item, at coverAt, en *Item) {
+func (q *Queue) goesWith(leader *Entry, at coverAt, en *Entry) {
 	if leader.cover == nil {
 		leader.cover = &covering{at: at}
 	}
@@ -129,7 +129,7 @@ func (q *Queue) goesWith(leader *Item, at coverAt, en *Item) {
 
 // handsOver gives the room that a run was let in for, and its place at the address, to the one that
 // it goes with.
-func (q *Queue) handsOver(leader, en *Item) {
+func (q *Queue) handsOver(leader, en *Entry) {
 	if en.Waited && !leader.Waited {
 		leader.Waited, leader.from, en.Waited = true, en.from, false
 	}
@@ -150,23 +150,23 @@ func (q *Queue) parkForRoom(room WaitKey, a *Attempt) {
 	if blockrule.Of(a.Job.Block).Covers {
 		at, covers := a.coverAt()
 		if last := q.Due.covers.last(at); covers && last != nil && !last.cover.alone && last.Run.Key().Before(a.Run.Key()) {
-			q.goesWith(last, at, a.Item)
-			q.Due.passRoomOn(a.Item)
+			q.goesWith(last, at, a.Entry)
+			q.Due.passRoomOn(a.Entry)
 			q.Due.freeJobPlace(a.Route.JobPlace, a.Run.ID)
 			return
 		}
 		if a.cover == nil {
-			a.Item.cover = &covering{}
+			a.Entry.cover = &covering{}
 		}
 		a.cover.at, a.cover.alone = at, !covers
-		q.Due.covers.add(a.Item)
+		q.Due.covers.add(a.Entry)
 	}
-	q.Due.park(room, a.Item)
+	q.Due.park(room, a.Entry)
 }
 
 // apart takes those off an entry that go with it: they go the same way as long as they are not
 // routed anew.
-func (q *Queue) apart(en *Item) (with []*Item) {
+func (q *Queue) apart(en *Entry) (with []*Entry) {
 	if en.cover == nil {
 		return nil
 	}
@@ -180,7 +180,7 @@ func (q *Queue) apart(en *Item) (with []*Item) {
 
 // splitCovered has those who go with an entry that is started, or given up, go by themselves, but for
 // the runs whose place it has taken.
-func (q *Queue) splitCovered(en *Item, covered []store.Run) {
+func (q *Queue) splitCovered(en *Entry, covered []store.Run) {
 	for _, other := range q.apart(en) {
 		if slices.ContainsFunc(covered, func(r store.Run) bool { return r.ID == other.Run.ID }) {
 			q.forget(other)

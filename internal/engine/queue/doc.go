@@ -13,11 +13,11 @@
 // A planned run goes on the ring when it is planned or read (Queue.Hold). A run that its
 // schedule has just made is held in few words (compact.Planned), and gets what it goes through
 // (routing) only from its time on; started runs share what runs at one address mostly have in
-// common (compact.Started, startedWith).
+// common (compact.Started, compact.Shared).
 //
 // Of an app with more than MaxHeld planned runs in the window the node holds the earliest. The
 // last quarter is forgotten, the horizon is where it began, and from there the store is read on
-// when the held ones run low (shed, thirsty, HoldNext). A quarter, because the next look would
+// when the held ones run low (shed, Thirsty, HoldNext). A quarter, because the next look would
 // read a smaller part again at once. Work over a bound waits in the store, never in a queue
 // without a bound.
 //
@@ -84,7 +84,7 @@
 // At executors that are not ours, or elsewhere, the runs of each job but concurrent ones are sent
 // one after the other: a run has its place at the address until its trigger was answered, or is in
 // doubt (JobPlaceAt, AwaitsAnswer). Most get it before they are started. Parts of broadcasts, and runs
-// that come from another node or address, are started by then, and wait for it (turns).
+// that come from another node or address, are started by then, and wait for it (AwaitPlace).
 //
 // Of runs that cover earlier ones, that a schedule has made, and that are due at one address, the
 // latest is started (covers.go).
@@ -103,7 +103,7 @@
 // tried again: TryAgain, Rerouted, AwaitRun, AwaitRetry, ForgetEnded and the like. One method with a
 // word for the case, or the lock in other hands, would be fewer names, and whoever reads a call would
 // have to look inside for what it does. What router and dispatch hand each other about a run are
-// fields of Item, Routed and Destination. So what counts is that nothing has two names: what can be
+// fields of Entry, Routed and Destination. So what counts is that nothing has two names: what can be
 // done for many is done so for one, and what the store says of a run that is not under way here comes
 // in by Saw, whoever has asked.
 //

@@ -21,25 +21,25 @@ type dueBook struct {
 	held  *held
 	start loop.Wake
 
-	mu         *sync.Mutex     // the lock of the Queue
-	ready      fairQueue       // guarded by mu: may be started
-	lists      waitlists       // guarded by mu: wait
-	round      int64           // guarded by mu: of those that are tried again: see dispatch/start.go
-	lanes      lanes           // guarded by mu
-	freed      bool            // guarded by mu: see Queue.OfferFreed
-	offeredAt  time.Time       // guarded by mu: when they were offered last
-	serial     serialSlots     // guarded by mu: the run that is at an address, or about to be, for a serial job
-	concurrent concurrentSlots // guarded by mu: the same for concurrent jobs with a maximum
-	inTransit  inTransit       // guarded by mu: serial runs on their way to other nodes
-	covers     coversWaiting   // guarded by mu: runs that may cover others and wait for room
-	sends      sendOrder       // guarded by mu: started runs that wait to be sent
+	mu         *sync.Mutex      // the lock of the Queue
+	ready      fairQueue        // guarded by mu: may be started
+	lists      waitlists        // guarded by mu: wait
+	round      int64            // guarded by mu: of those that are tried again: see dispatch/startsingly.go
+	lanes      lanes            // guarded by mu
+	freed      bool             // guarded by mu: see Queue.OfferFreed
+	offeredAt  time.Time        // guarded by mu: when they were offered last
+	serial     serialPlaces     // guarded by mu: the run that is at an address, or about to be, for a serial job
+	concurrent concurrentPlaces // guarded by mu: the same for concurrent jobs with a maximum
+	inTransit  inTransit        // guarded by mu: serial runs on their way to other nodes
+	covers     coversWaiting    // guarded by mu: runs that may cover others and wait for room
+	sends      sendOrder        // guarded by mu: started runs that wait to be sent
 }
 
 func newDueBook(cfg *core.Config, start, long loop.Wake, jobs *jobBook, held *held, mu *sync.Mutex) *dueBook {
 	return &dueBook{
 		jobs: jobs, held: held, start: start, mu: mu, ready: newFairQueue(), lists: waitlists{long: long},
 		lanes:  newLanes(cfg.Limits.FastLane, cfg.Limits.SlowLane),
-		serial: serialSlots{}, concurrent: concurrentSlots{}, inTransit: inTransit{}, covers: coversWaiting{}, sends: sendOrder{},
+		serial: serialPlaces{}, concurrent: concurrentPlaces{}, inTransit: inTransit{}, covers: coversWaiting{}, sends: sendOrder{},
 	}
 }
 
@@ -95,7 +95,7 @@ func (w *dueBook) admit(at WaitKey) bool {
 		} else {
 			w.serial.take(at, en.Run.ID)
 		}
-	case kindOrder:
+	case kindEarlier:
 		w.inTransit.add(en.Run.JobID, en.Run.Key())
 	default:
 		w.noteAdmitted(en, at)
@@ -105,18 +105,18 @@ func (w *dueBook) admit(at WaitKey) bool {
 }
 
 // noteAdmitted notes which waitlist an entry has been let out of.
-func (w *dueBook) noteAdmitted(en *Item, at WaitKey) { en.from, en.Waited = w.lists.one(at), true }
+func (w *dueBook) noteAdmitted(en *Entry, at WaitKey) { en.from, en.Waited = w.lists.one(at), true }
 
 // park makes an entry wait in a waitlist. If it came from another one, the room it
 // was let in for goes to the next there. The later runs of a serial job do not wait for
 // one that waits for room, but for one that waits to be told where to go, and for a
 // broadcast: they might get at one of its addresses before it, where the one at which it
 // waits is not among theirs any more.
-func (w *dueBook) park(at WaitKey, en *Item) {
+func (w *dueBook) park(at WaitKey, en *Entry) {
 	switch ahead := w.inTransit.has(en.Run.JobID, en.Run.ID); at.kind {
 	case kindProbes, kindAddresses, kindRegistry, kindRouter, kindExecutor, kindSettling:
 		w.keepAhead(en)
-	case kindOrder:
+	case kindEarlier:
 		w.inTransit.drop(en.Run.JobID, en.Run.ID)
 	default:
 		if ahead && len(en.Route.Targets) == 0 {
@@ -136,7 +136,7 @@ func (w *dueBook) park(at WaitKey, en *Item) {
 }
 
 // passRoomOn gives the room that an entry was let in for, if it was, to the next.
-func (w *dueBook) passRoomOn(en *Item) {
+func (w *dueBook) passRoomOn(en *Entry) {
 	if en.Waited && en.from.isRoom() {
 		en.Waited = false
 		w.admit(*en.from)
@@ -162,14 +162,14 @@ func (w *dueBook) admitAllOf(at WaitKey) (any bool) {
 
 // FreeJobPlace gives up the place of a serial job at the address that the entry
 // was routed to before.
-func (w *dueBook) FreeJobPlace(en *Item) {
+func (w *dueBook) FreeJobPlace(en *Entry) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.freeJobPlace(en.Route.JobPlace, en.Run.ID)
 }
 
 // ParkFirst parks an entry and reports whether it is the first of the waitlist.
-func (w *dueBook) ParkFirst(at WaitKey, en *Item) bool {
+func (w *dueBook) ParkFirst(at WaitKey, en *Entry) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	first := w.lists.at(at) == nil
@@ -179,7 +179,7 @@ func (w *dueBook) ParkFirst(at WaitKey, en *Item) bool {
 
 // keepAhead keeps the later runs of a serial job behind one that has to come again: they
 // might find at once what it waits for.
-func (w *dueBook) keepAhead(en *Item) {
+func (w *dueBook) keepAhead(en *Entry) {
 	if w.jobs.isSerial(en.Run.JobID) {
 		w.inTransit.add(en.Run.JobID, en.Run.Key())
 	}
@@ -188,7 +188,7 @@ func (w *dueBook) keepAhead(en *Item) {
 // parkBehind parks an entry that an earlier one has to pass. It holds nothing then that
 // the earlier one might wait for, and is routed anew when it goes on, as those are that
 // come after it.
-func (w *dueBook) parkBehind(at WaitKey, en *Item) {
+func (w *dueBook) parkBehind(at WaitKey, en *Entry) {
 	w.freeJobPlace(en.Route.JobPlace, en.Run.ID)
 	en.Route = &Routed{}
 	w.park(at, en)
@@ -220,12 +220,12 @@ func (w *dueBook) PutBack(from WaitKey, batch []Attempt) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, a := range batch {
-		w.comeBack(from, a.Item)
+		w.comeBack(from, a.Entry)
 	}
 }
 
 // leave takes the next entry of a waitlist, or of the due queue.
-func (w *dueBook) leave(from WaitKey) *Item {
+func (w *dueBook) leave(from WaitKey) *Entry {
 	if from.kind == kindDue {
 		return w.ready.pop()
 	}
@@ -244,7 +244,7 @@ func (w *dueBook) lenOf(at WaitKey) int {
 }
 
 // comeBack undoes leave.
-func (w *dueBook) comeBack(from WaitKey, en *Item) {
+func (w *dueBook) comeBack(from WaitKey, en *Entry) {
 	if from.kind == kindDue {
 		w.ready.push(en)
 	} else {
@@ -274,7 +274,7 @@ func (w *dueBook) Count(at WaitKey) int {
 func (w *dueBook) IsLeft() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.ContainsFunc([]WaitKey{{kind: kindDue}, {kind: kindTurn}, forTurnAgain(w.round), forTurnAgain(w.round + 1)},
+	return slices.ContainsFunc([]WaitKey{DueNow(), ForTurn(), forTurnAgain(w.round), forTurnAgain(w.round + 1)},
 		func(at WaitKey) bool { return w.lenOf(at) > 0 })
 }
 
@@ -294,7 +294,7 @@ func (w *dueBook) AnyWaits() bool {
 
 // ParkSingly has an entry wait for its turn, or for its next one. The room that it was let in
 // for, if it was, is kept for it: others that are due would take it meanwhile.
-func (w *dueBook) ParkSingly(en *Item) {
+func (w *dueBook) ParkSingly(en *Entry) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if en.Route.Refused != "" {
@@ -303,7 +303,7 @@ func (w *dueBook) ParkSingly(en *Item) {
 	if en.keeps = en.Waited && en.from.isRoom(); en.keeps {
 		w.lanes.reserve(*en.from)
 	}
-	at := WaitKey{kind: kindTurn}
+	at := ForTurn()
 	if en.tried != triedNot {
 		at = forTurnAgain(w.round + 1)
 	}
@@ -312,20 +312,20 @@ func (w *dueBook) ParkSingly(en *Item) {
 
 // parkSingly has an entry wait for its turn. The later runs of its job, if that is a serial
 // one, wait too. Caller holds mu.
-func (w *dueBook) parkSingly(at WaitKey, en *Item) {
+func (w *dueBook) parkSingly(at WaitKey, en *Entry) {
 	w.keepAhead(en)
 	w.lists.park(at, en)
 }
 
 // parkTried is parkSingly for one whose start had no effect.
-func (w *dueBook) parkTried(en *Item) {
+func (w *dueBook) parkTried(en *Entry) {
 	en.tried = max(en.tried, triedAlready)
 	w.parkSingly(forTurnAgain(w.round+1), en)
 }
 
 // unkeep gives room back that is kept for an entry, which is still the one that was let in
 // for it. Caller holds mu.
-func (w *dueBook) unkeep(en *Item) {
+func (w *dueBook) unkeep(en *Entry) {
 	if en.keeps {
 		en.keeps = false
 		w.freed = w.freed || en.from.kind == kindPlace

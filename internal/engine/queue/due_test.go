@@ -13,12 +13,12 @@ import (
 )
 
 // books is what a node holds, with planned runs of jobs of their own, all in shard 1.
-func books(t *testing.T, runs int64) (*Queue, []*Item) {
+func books(t *testing.T, runs int64) (*Queue, []*Entry) {
 	t.Helper()
 	all := &core.Core{Cfg: core.Config{}.WithDefaults(), Life: core.NewLife()}
 	all.Leases = lease.New("n-1", core.TimesOf(&all.Cfg.Cluster), func() []store.Attachment { return nil })
 	e := New(all, nil)
-	var entries []*Item
+	var entries []*Entry
 	for id := int64(1); id <= runs; id++ {
 		job := &store.Job{ID: id, App: "app", Block: block.SerialExecution}
 		run := store.Run{ID: id, JobID: id, App: "app", Shard: 1, State: store.StatePlanned, Scheduled: time.UnixMilli(id)}
@@ -86,7 +86,7 @@ func TestRoomThatIsKept(t *testing.T) {
 			let, _ := e.Pop(WaitKey{kind: kindDue}, 10, nil)
 			let[0].Route = &Routed{Destination: Destination{Address: "local://n-1", Targets: []string{"local://n-1"}, Places: 1, Lane: LaneFast}}
 			let[0].RoutedAt = time.Now()
-			e.Due.ParkSingly(let[0].Item)
+			e.Due.ParkSingly(let[0].Entry)
 			if e.Due.ready.len() > 0 {
 				t.Errorf("%+v: another was let in", at)
 			}
@@ -118,7 +118,7 @@ func TestRoomOfARefusal(t *testing.T) {
 	e.Due.admit(at)
 	let, _ := e.Pop(WaitKey{kind: kindDue}, 10, nil)
 	let[0].Route = &Routed{Refused: "why not"}
-	e.Due.ParkSingly(let[0].Item)
+	e.Due.ParkSingly(let[0].Entry)
 	if e.Due.ready.len() != 1 || e.Due.lanes.used[LaneFast] != 0 {
 		t.Errorf("%d others were let in, %d places are taken", e.Due.ready.len(), e.Due.lanes.used[LaneFast])
 	}
@@ -128,9 +128,9 @@ func TestRoomOfARefusal(t *testing.T) {
 // their turn, and a stuck one has its turn when all others of its round have had theirs.
 func TestTriedRunsStayApart(t *testing.T) {
 	e, entries := books(t, 3)
-	try := func(en *Item) {
+	try := func(en *Entry) {
 		en.Route = &Routed{Refused: "why not"}
-		e.TryAgain(false, Attempt{Item: en, Job: e.Jobs.refs[en.Run.JobID].job})
+		e.TryAgain(false, Attempt{Entry: en, Job: e.Jobs.refs[en.Run.JobID].job})
 	}
 	for _, en := range entries {
 		try(en)
@@ -154,7 +154,7 @@ func TestABroadcastWaitsForOthers(t *testing.T) {
 	for _, holds := range []bool{false, true} {
 		for _, address := range []string{"http://one", "http://two"} {
 			e, entries := books(t, 2)
-			part, broadcast := entries[0], Attempt{Item: entries[1], Job: &store.Job{ID: 1, App: "app", Block: block.SerialExecution}}
+			part, broadcast := entries[0], Attempt{Entry: entries[1], Job: &store.Job{ID: 1, App: "app", Block: block.SerialExecution}}
 			broadcast.Run.JobID = 1
 			broadcast.Route = &Routed{Destination: Destination{Address: "http://one", Targets: []string{"http://one", "http://two"}}}
 			at := JobPlaceAt(broadcast.Job, address)
@@ -185,14 +185,14 @@ func TestFreedPlacesAreOffered(t *testing.T) {
 		"were kept": func(e *Queue, a *Attempt) {
 			e.Due.giveBackPlaces(*a)
 			e.Due.freed = false
-			e.Due.noteAdmitted(a.Item, WaitKey{kind: kindPlace, app: key.app, address: key.address})
-			e.Due.ParkSingly(a.Item)
+			e.Due.noteAdmitted(a.Entry, WaitKey{kind: kindPlace, app: key.app, address: key.address})
+			e.Due.ParkSingly(a.Entry)
 			e.TurnBegins(a, false)
 		},
 	} {
 		e, entries := books(t, 1)
-		a := Attempt{Item: entries[0], Job: e.Jobs.refs[1].job, Start: store.Start{RunID: 1}}
-		a.Item.Route = &Routed{Destination: Destination{Address: key.address, Places: 1, Exec: noExecutor{}}}
+		a := Attempt{Entry: entries[0], Job: e.Jobs.refs[1].job, Start: store.Start{RunID: 1}}
+		a.Entry.Route = &Routed{Destination: Destination{Address: key.address, Places: 1, Exec: noExecutor{}}}
 		if ready, _ := e.ReserveAll([]Attempt{a}, time.Now(), noProbes); len(ready) != 1 || e.Due.freed {
 			t.Fatalf("%s: it has no place, or one was given back", name)
 		}
@@ -222,10 +222,10 @@ func TestASerialPlaceOfARunThatIsHeldAnew(t *testing.T) {
 // owner has handed on, or while a run of it is routed. No run waits for that any more.
 func TestSerialRunsOfALostShard(t *testing.T) {
 	e, entries := books(t, 2)
-	waits := WaitKey{kind: kindSettling}
+	waits := forSettling()
 	e.leases.Mine[1] = lease.Hold{Epoch: 7}
-	behind := func(en *Item) bool {
-		return e.waitsBehind(&Attempt{Item: en, Job: e.Jobs.refs[en.Run.JobID].job})
+	behind := func(en *Entry) bool {
+		return e.waitsBehind(&Attempt{Entry: en, Job: e.Jobs.refs[en.Run.JobID].job})
 	}
 	if !behind(entries[0]) || !e.Due.Waits(waits) {
 		t.Fatal("a run of a shard that is new does not wait")
@@ -249,15 +249,15 @@ func TestLaterRunWhileAShardOpens(t *testing.T) {
 	taken := e.Held.runs.Of(2)
 	taken.due, taken.routing = true, &routing{Route: e.Held.nowhere}
 	job := e.Jobs.refs[1].job
-	if turn, _ := e.InTurn([]Attempt{{Item: entries[0], Job: job}}); len(turn) > 0 {
+	if turn, _ := e.InTurn([]Attempt{{Entry: entries[0], Job: job}}); len(turn) > 0 {
 		t.Fatal("a run of a shard that is new does not wait")
 	}
 	e.clock = &core.Clock{}
 	e.OpenSerial(nil, func() { e.leases.Mine[1] = lease.Hold{Epoch: 7, Settled: true, Loaded: true} })
-	if turn, _ := e.InTurn([]Attempt{{Item: taken, Job: job}}); len(turn) > 0 {
+	if turn, _ := e.InTurn([]Attempt{{Entry: taken, Job: job}}); len(turn) > 0 {
 		t.Error("the later run does not wait for the earlier one")
 	}
-	if turn, _ := e.InTurn([]Attempt{{Item: entries[0], Job: job}}); len(turn) != 1 {
+	if turn, _ := e.InTurn([]Attempt{{Entry: entries[0], Job: job}}); len(turn) != 1 {
 		t.Error("the earlier run does not go on")
 	}
 }
@@ -336,7 +336,7 @@ func TestWhatIsOverIsNotLate(t *testing.T) {
 	born := e.Held.runs.Of(11)
 	born.routing = &routing{Route: &Routed{}}
 	for _, at := range []WaitKey{ForExecutor("app"), ForRouter(1)} {
-		for _, en := range []*Item{entries[0], born} {
+		for _, en := range []*Entry{entries[0], born} {
 			e.Due.park(at, en)
 		}
 		job := &store.Job{ID: 1, App: "app"}

@@ -9,12 +9,12 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// Due runs that wait for their turn or for room, in memory. What is here is in
-// the store too, planned: losing this loses nothing. All of it is guarded by the
-// mutex of Queue.
+// What this node holds of one planned run, from the ring to its start: an entry, where it was routed, and
+// an attempt to start it. What is here is in the store too, planned: losing this loses nothing. All of
+// it is guarded by the lock of the Queue.
 
-// Item is a planned run that this node holds.
-type Item struct {
+// Entry is a planned run that this node holds.
+type Entry struct {
 	Run compact.Planned
 	Ref *jobRef
 	// held is set while it is the one in held.
@@ -27,7 +27,7 @@ type Item struct {
 	// Waited is set while the run has been let out of the waitlist from, and has not taken yet
 	// what it waited for; keeps, while room there is kept for it.
 	Waited, keeps bool
-	// HadTurn is set for one that is started singly (dispatch/start.go) when its turn has come, until it has
+	// HadTurn is set for one that is started singly (dispatch/startsingly.go) when its turn has come, until it has
 	// to wait for another run or its start has had no effect.
 	HadTurn bool
 	tried   tried
@@ -61,17 +61,17 @@ type routing struct {
 }
 
 // CameFrom reports whether a waitlist is the one that an entry was let out of last.
-func (en *Item) CameFrom(at WaitKey) bool { return en.from != nil && *en.from == at }
+func (en *Entry) CameFrom(at WaitKey) bool { return en.from != nil && *en.from == at }
 
 // found takes in that the run was read, planned, while it was held.
-func (en *Item) found(r *store.Run) {
+func (en *Entry) found(r *store.Run) {
 	en.readAgain = en.starting
 	en.refresh(r)
 }
 
 // refresh takes over what another node may have changed of a planned run: it was
 // started as part of a broadcast, and put back.
-func (en *Item) refresh(r *store.Run) {
+func (en *Entry) refresh(r *store.Run) {
 	if en.Run.Sharding() == r.Sharding {
 		return
 	}
@@ -82,7 +82,7 @@ func (en *Item) refresh(r *store.Run) {
 
 // Attempt is one entry on its way to be started.
 type Attempt struct {
-	*Item
+	*Entry
 	Job   *store.Job
 	Start store.Start
 	// Used is the Choice that it was routed by.
@@ -98,7 +98,7 @@ func Keep(kept, batch []Attempt, i int) []Attempt {
 }
 
 // StartsSingly reports whether the start of a routed entry is one of those that are made singly.
-func (en *Item) StartsSingly() bool {
+func (en *Entry) StartsSingly() bool {
 	return en.Route.Refused != "" || len(en.Route.Targets) > 0 || en.tried == triedRefused
 }
 

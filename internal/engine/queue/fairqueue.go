@@ -10,21 +10,21 @@ import (
 // due runs of one app do not hold up the one of another.
 type fairQueue struct {
 	n      int // entries in all
-	apps   map[string]*timering.Heap[*Item]
-	order  []string              // apps that have something, in turn
-	passed int                   // of order: those whose turn was, less than half of it
-	spare  *timering.Heap[*Item] // an empty queue for the next app; nil where there is none
+	apps   map[string]*timering.Heap[*Entry]
+	order  []string               // apps that have something, in turn
+	passed int                    // of order: those whose turn was, less than half of it
+	spare  *timering.Heap[*Entry] // an empty queue for the next app; nil where there is none
 }
 
-func newFairQueue() fairQueue { return fairQueue{apps: map[string]*timering.Heap[*Item]{}} }
+func newFairQueue() fairQueue { return fairQueue{apps: map[string]*timering.Heap[*Entry]{}} }
 
 func (t *fairQueue) len() int { return t.n }
 
-func (t *fairQueue) push(e *Item) {
+func (t *fairQueue) push(e *Entry) {
 	q := t.apps[e.Run.App]
 	if q == nil {
 		if q, t.spare = t.spare, nil; q == nil {
-			q = &timering.Heap[*Item]{}
+			q = &timering.Heap[*Entry]{}
 		}
 		t.apps[e.Run.App] = q
 		t.order = append(t.order, e.Run.App)
@@ -34,7 +34,7 @@ func (t *fairQueue) push(e *Item) {
 }
 
 // pop takes the next entry of the app whose turn it is, nil when there is none.
-func (t *fairQueue) pop() *Item {
+func (t *fairQueue) pop() *Entry {
 	if len(t.order) == 0 {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (t *fairQueue) pop() *Item {
 }
 
 // remove takes an entry out, wherever it is, and reports whether it was there.
-func (t *fairQueue) remove(e *Item) bool {
+func (t *fairQueue) remove(e *Entry) bool {
 	q := t.apps[e.Run.App]
 	if q == nil || !q.Remove(e.Run.Key()) {
 		return false

@@ -12,12 +12,12 @@ import (
 // TestWaitingIsInOrder: what waits goes on in the order of instants and ids, whenever it
 // came, and a queue that is never empty keeps nothing of what has left it.
 func TestWaitingIsInOrder(t *testing.T) {
-	var q timering.Heap[*Item]
+	var q timering.Heap[*Entry]
 	r := rand.New(rand.NewPCG(1, 2))
-	at := func(n int) *Item {
-		return &Item{Run: compact.Planned{ID: r.Int64N(1000), At: int64(r.IntN(n))}}
+	at := func(n int) *Entry {
+		return &Entry{Run: compact.Planned{ID: r.Int64N(1000), At: int64(r.IntN(n))}}
 	}
-	push := func(e *Item) { q.Push(e.Run.Key(), e) }
+	push := func(e *Entry) { q.Push(e.Run.Key(), e) }
 	for range 100_000 {
 		push(at(1000))
 		push(at(10))
@@ -51,7 +51,7 @@ func TestAppsTakeTurns(t *testing.T) {
 				if waits[app]++; waits[app] == 1 {
 					order = append(order, app)
 				}
-				q.push(&Item{Run: compact.Planned{App: app}})
+				q.push(&Entry{Run: compact.Planned{App: app}})
 				continue
 			}
 			e := q.pop()
@@ -80,9 +80,9 @@ func TestAppsTakeTurns(t *testing.T) {
 func TestWhatIsTakenOutLeavesTheOthersInOrder(t *testing.T) {
 	for round := range 200 {
 		r, q := rand.New(rand.NewPCG(5, uint64(round))), newFairQueue()
-		var in, out []*Item
+		var in, out []*Entry
 		for id := range int64(r.IntN(60)) {
-			e := &Item{Run: compact.Planned{App: string(rune('A' + r.IntN(4))), ID: id, At: r.Int64N(20)}}
+			e := &Entry{Run: compact.Planned{App: string(rune('A' + r.IntN(4))), ID: id, At: r.Int64N(20)}}
 			if q.push(e); r.IntN(2) == 0 {
 				in = append(in, e)
 			} else {
@@ -90,7 +90,7 @@ func TestWhatIsTakenOutLeavesTheOthersInOrder(t *testing.T) {
 			}
 			if r.IntN(5) == 0 {
 				had := q.pop()
-				is := func(e *Item) bool { return e == had }
+				is := func(e *Entry) bool { return e == had }
 				in, out = slices.DeleteFunc(in, is), slices.DeleteFunc(out, is)
 			}
 		}

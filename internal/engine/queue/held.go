@@ -28,7 +28,7 @@ type held struct {
 
 	mu   *sync.Mutex         // the lock of the Queue
 	ring *guardedRing        // guarded by mu
-	runs idmap.Map[*Item]    // guarded by mu
+	runs idmap.Map[*Entry]   // guarded by mu
 	apps map[string]*holding // guarded by mu: what is held of each app
 }
 
@@ -59,8 +59,8 @@ type holding struct {
 
 // entries are what is held of runs, in their order; nil where nothing is. They are looked up one
 // right after the other: so the processor waits for the memory of many at once.
-func (hr *held) entries(ids []int64) []*Item {
-	all := make([]*Item, len(ids))
+func (hr *held) entries(ids []int64) []*Entry {
+	all := make([]*Entry, len(ids))
 	for i, id := range ids {
 		all[i] = hr.runs.Of(id)
 	}
@@ -68,14 +68,14 @@ func (hr *held) entries(ids []int64) []*Item {
 }
 
 func (hr *held) holdOne(r *store.Run, job *store.Job) {
-	hr.runs.Set(r.ID, &Item{Run: compact.PlannedOf(r), Ref: hr.jobs.ref(r.JobID, job), held: true})
+	hr.runs.Set(r.ID, &Entry{Run: compact.PlannedOf(r), Ref: hr.jobs.ref(r.JobID, job), held: true})
 	hr.apps[r.App].n++
 	hr.ring.push(r.Scheduled, r.ID)
 }
 
 // hasRoom reports whether a run is to be held: it is not behind the horizon, or
 // there is none. A full app gets one, for which some are forgotten.
-func (hr *held) hasRoom(r *store.Run) (has bool, forgotten []*Item) {
+func (hr *held) hasRoom(r *store.Run) (has bool, forgotten []*Entry) {
 	h := hr.apps[r.App]
 	if h == nil {
 		h = &holding{}
@@ -91,7 +91,7 @@ func (hr *held) hasRoom(r *store.Run) (has bool, forgotten []*Item) {
 // shed forgets the last quarter of what is on the ring for an app: more than that, and the
 // next look would read it again at once. The ring goes on holding their ids, which mean
 // nothing any more when they come up.
-func (hr *held) shed(app string, h *holding) (forgotten []*Item) {
+func (hr *held) shed(app string, h *holding) (forgotten []*Entry) {
 	var keys []timering.Key
 	for _, en := range hr.runs.All() {
 		if en.Run.App == app && !en.due {
@@ -121,7 +121,7 @@ func (hr *held) shed(app string, h *holding) (forgotten []*Item) {
 }
 
 // unhold takes an entry out of the books.
-func (hr *held) unhold(en *Item) {
+func (hr *held) unhold(en *Entry) {
 	en.held = false
 	hr.runs.Delete(en.Run.ID)
 	hr.jobs.unref(en.Ref)

@@ -9,7 +9,7 @@ import (
 // TestSerialPlaces: they are a map by waitlists, whatever is taken and given back in whatever order.
 func TestSerialPlaces(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	places, model := serialSlots{}, map[WaitKey]int64{}
+	places, model := serialPlaces{}, map[WaitKey]int64{}
 	for range 50_000 {
 		at := WaitKey{kind: kindJobPlace, jobID: r.Int64N(5), runID: r.Int64N(2), address: string(rune('a' + r.IntN(4)))}
 		switch r.IntN(3) {

@@ -9,8 +9,9 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// What due runs wait for and what is reported as a trouble when they wait too long: all but the runs of their
-// own job, and places that running handlers hold.
+// Waits that are told of as troubles when they last too long. Waits has what due runs wait for, but for runs
+// of their own job and places that running handlers hold; LateByRouter and LateByExecutor count the runs
+// of two troubles that others tell of.
 
 // Wait is one kind of what due runs of an app wait for.
 type Wait struct {
@@ -28,42 +29,42 @@ const (
 
 // Waits are what due runs wait for that has a bound. While there is nothing, the next run that
 // waits so wakes Wakes.Waiting.
-func (e *Queue) Waits() (all []Wait) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	add := func(lack string, t *fairQueue, counts func(*Item) bool) {
-		for app, q := range t.apps {
-			if len(*q) == 0 || !counts(q.First()) {
+func (q *Queue) Waits() (all []Wait) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	add := func(lack string, t *fairQueue, counts func(*Entry) bool) {
+		for app, ofApp := range t.apps {
+			if len(*ofApp) == 0 || !counts(ofApp.First()) {
 				continue
 			}
 			i := slices.IndexFunc(all, func(w Wait) bool { return w.Lack == lack && w.App == app })
 			if i < 0 {
 				i, all = len(all), append(all, Wait{Lack: lack, App: app})
 			}
-			w, first := &all[i], q.First()
-			w.Runs += len(*q)
+			w, first := &all[i], ofApp.First()
+			w.Runs += len(*ofApp)
 			if at := first.Run.Scheduled(); w.RunID == 0 || at.Before(w.Oldest) {
 				w.Oldest, w.RunID = at, first.Run.ID
 			}
 		}
 	}
-	any := func(*Item) bool { return true }
-	for at, waiting := range e.Due.lists.all() {
+	any := func(*Entry) bool { return true }
+	for at, waiting := range q.Due.lists.all() {
 		if at.kind.hasBound() {
 			add(at.kind.lacks(), waiting, any)
 		}
 	}
-	if e.Due.lists.watched = len(all) > 0; e.Due.lists.watched {
+	if q.Due.lists.watched = len(all) > 0; q.Due.lists.watched {
 		// What is due is looked at while others wait: the loop that starts them may be what hangs.
 		// Who was let in for a place has waited for that, and not for long here.
-		add(kindDue.lacks(), &e.Due.ready, func(en *Item) bool { return !en.Waited })
+		add(kindDue.lacks(), &q.Due.ready, func(en *Entry) bool { return !en.Waited })
 	}
 	slices.SortFunc(all, func(a, b Wait) int { return cmp.Or(a.Oldest.Compare(b.Oldest), cmp.Compare(a.App, b.App)) })
 	return all
 }
 
 // isOver reports whether the run was cancelled as its job was stopped, or removed, and is still in memory.
-func (en *Item) isOver() bool {
+func (en *Entry) isOver() bool {
 	run := en.Run.Rest
 	if run == nil {
 		run = &store.Run{Type: en.Run.RunType(), Born: en.Run.RunType().ScheduleBorn()}
@@ -97,7 +98,7 @@ func (q *Queue) LateByRouter(jobID int64) int {
 	late := q.lateAt(ForRouter(jobID), ref) + q.lateAt(forEarlier(jobID), ref)
 	for _, id := range q.InFlight.retries.of[jobID] {
 		if retry := q.Held.runs.Of(id); retry != nil && retry.due {
-			late += q.lateAt(WaitKey{kind: kindRun, runID: id}, ref)
+			late += q.lateAt(forRun(id), ref)
 		}
 	}
 	return late

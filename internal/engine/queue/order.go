@@ -9,9 +9,21 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// The order of a serial job's runs that are handed to other nodes, and its retries.
+// Which runs of a serial job are in transit: while an earlier one is, no later one is started. Input: runs
+// on their way to a start or to another node, and what the store says has become of them. Output: whether
+// a run has to wait for that (isBehind, which waitsBehind in reserve.go asks), and who goes on.
+//
+// Two more things make a serial run wait for an earlier one, each in its own file: the earlier one has the
+// job's place at the same address (jobplaces.go), or is a retry that is to be made yet (retries.go).
 
-// inTransit holds, by job, the runs that are in transit, in their order.
+// inTransit holds, by job, the runs that are in transit, in their order. It is guarded by the lock of the
+// Queue.
+//
+// A run comes into transit when it is about to be started, and also while it waits to be told where to go,
+// or for its turn (dispatch/startsingly.go). While it waits for room it is in transit only if it is a
+// broadcast, or if one waits for it. It leaves transit when it is started here, when another node has taken
+// it, when it has ended or waits for room, and when this node gives it up. Should the node to which it was
+// handed be gone, it is put back, and is still the first of its job.
 type inTransit map[int64][]timering.Key
 
 func (t inTransit) add(jobID int64, r timering.Key) {
@@ -47,20 +59,13 @@ func (t inTransit) isBehind(jobID int64, r timering.Key) bool {
 	return len(runs) > 0 && runs[0].Before(r)
 }
 
-// InTransit reports whether a started run is in transit, as its row says.
+// InTransit reports whether the row of a started run says that it is in transit: it is a serial job's, and
+// the node to which it was handed has not taken it yet.
 func InTransit(r store.Run) bool {
 	return r.State == store.StateStarted && blockrule.Of(r.Block).KeepsOrder && !store.IsRemote(r.Address) && r.Taken.IsZero()
 }
 
-// The order of a serial job's runs that are handed to other nodes. A run is in transit
-// from when it is about to be started until it is started here, another node has taken
-// it, it has ended or waits for room, or this node gives it up; also while it waits to be
-// told where to go, or for its turn (dispatch/start.go); and, where it waits for room, if it is a
-// broadcast or one waits for it. While an earlier run of a job is in transit no later one is
-// started: should the node be gone, the earlier one is put back, and is still the first.
-// All of it is guarded by the lock of the Queue.
-
-// InTheWay are the runs in transit that others wait for.
+// InTheWay are the runs in transit that others wait for, and that this node does not hold itself.
 func (q *Queue) InTheWay() (ids []int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -141,7 +146,7 @@ func (q *Queue) forgetParked(runID int64) bool {
 	}
 	lists := []WaitKey{ForRouter(en.Run.JobID), ForExecutor(en.Run.App), forEarlier(en.Run.JobID)}
 	for _, id := range q.InFlight.retries.of[en.Run.JobID] {
-		lists = append(lists, WaitKey{kind: kindRun, runID: id})
+		lists = append(lists, forRun(id))
 	}
 	if !slices.ContainsFunc(lists, func(at WaitKey) bool { return q.Due.lists.take(at, en) }) {
 		return false

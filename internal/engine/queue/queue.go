@@ -39,12 +39,12 @@ type Queue struct {
 }
 
 func New(s *core.Core, panics *guard.Log) *Queue {
-	e := &Queue{clock: s.Clock, leases: s.Leases, wakes: s.Life.Wakes, Waiters: newWaiters()}
-	e.Jobs = newJobBook(&e.mu, s.Cfg.Limits, e.admitBehindRetriesOf)
-	e.Held = newHeld(&s.Cfg, s.Life.Wakes, e.Jobs, &e.mu, panics)
-	e.Due = newDueBook(&s.Cfg, s.Life.Wakes.Start, s.Life.Wakes.Waiting, e.Jobs, e.Held, &e.mu)
-	e.InFlight = newInFlight(&e.mu)
-	return e
+	q := &Queue{clock: s.Clock, leases: s.Leases, wakes: s.Life.Wakes, Waiters: newWaiters()}
+	q.Jobs = newJobBook(&q.mu, s.Cfg.Limits, q.admitBehindRetriesOf)
+	q.Held = newHeld(&s.Cfg, s.Life.Wakes, q.Jobs, &q.mu, panics)
+	q.Due = newDueBook(&s.Cfg, s.Life.Wakes.Start, s.Life.Wakes.Waiting, q.Jobs, q.Held, &q.mu)
+	q.InFlight = newInFlight(&q.mu)
+	return q
 }
 
 // News are the planned runs among some that are this node's and that it does not hold yet.
@@ -169,7 +169,7 @@ func (q *Queue) Backlog() (b core.Backlog) {
 	addTo(&b, &q.Due.ready)
 	for at, waiting := range q.Due.lists.all() {
 		switch at.kind {
-		case kindJobPlace, kindRun, kindOrder, kindExecutor:
+		case kindJobPlace, kindRun, kindEarlier, kindExecutor:
 		default:
 			addTo(&b, waiting)
 		}

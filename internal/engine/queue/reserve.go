@@ -6,8 +6,13 @@ import (
 	"github.com/xxljob/xxljob/internal/blockrule"
 )
 
-// The places that a due run needs before it is started, and what it waits for where it does
-// not get them.
+// Whether a due run may be started now. Input: attempts, from dispatch/start.go. Output: those that may, with
+// their places taken; the entries of all others in the waitlist of what they lack.
+//
+// It is asked twice. Before a run is routed: whether it is its turn (InTurn), which it is not while an earlier
+// run of its serial job is in transit (waitsBehind, order.go) or is to be tried again (waitsForRetry,
+// retries.go). Once it is routed: whether it gets the places that it needs there (ReserveAll). One of them is
+// the job's own place at the address (jobplaces.go), which an earlier run that is under way there still has.
 
 // reserved is what has come of an attempt to take places.
 type reserved int
@@ -20,9 +25,9 @@ const (
 
 // InTurn returns the attempts whose turn it is, in place. It forgets entries of shards that are
 // another node's, and parks those of serial jobs that have to let an earlier run pass, or, of all
-// jobs that have an order, of which it is not known yet whether they have. These are routed when they go on: a strategy is
-// asked once about each run. behind are jobs of which a new run was parked so behind others that wait for
-// a node which knows their routing strategy.
+// jobs that have an order, those of which it is not known yet whether they have to (waitsToSettle). What is
+// parked is routed when it goes on: a strategy is asked once about each run. behind are jobs of which a new
+// run was parked behind others that wait for a node which knows their routing strategy.
 func (q *Queue) InTurn(batch []Attempt) (turn []Attempt, behind []int64) {
 	turn = batch[:0]
 	q.mu.Lock()
@@ -31,7 +36,7 @@ func (q *Queue) InTurn(batch []Attempt) (turn []Attempt, behind []int64) {
 		waits := false
 		switch a, rule := &batch[i], blockrule.Of(batch[i].Job.Block); {
 		case rule.KeepsOrder:
-			if waits = q.waitsBehind(a) || q.waitsForRetry(a); waits && q.isNewBehind(a.Item) {
+			if waits = q.waitsBehind(a) || q.waitsForRetry(a); waits && q.isNewBehind(a.Entry) {
 				behind = append(behind, a.Run.JobID)
 			}
 		case rule.SentInOrder:
@@ -39,7 +44,7 @@ func (q *Queue) InTurn(batch []Attempt) (turn []Attempt, behind []int64) {
 		default:
 			_, owned := q.leases.Epoch(int(a.Run.Shard))
 			if waits = !owned; waits {
-				q.forget(a.Item)
+				q.forget(a.Entry)
 			}
 		}
 		if !waits {
@@ -55,9 +60,9 @@ func (q *Queue) waitsToSettle(a *Attempt) bool {
 	open, owned := q.leases.IsOpen(int(a.Run.Shard), a.Run.Key())
 	switch {
 	case !owned: // it was lost while an address was looked for
-		q.forget(a.Item)
+		q.forget(a.Entry)
 	case !open:
-		q.Due.parkBehind(WaitKey{kind: kindSettling}, a.Item)
+		q.Due.parkBehind(forSettling(), a.Entry)
 	default:
 		return false
 	}
@@ -93,8 +98,8 @@ func (q *Queue) reserve(a *Attempt, now time.Time, pending func(jobID int64) boo
 	r := a.Route
 	switch {
 	case r.Asks != nil && !r.Probing && r.Behind == nil:
-		q.Due.passRoomOn(a.Item)
-		q.Due.keepAhead(a.Item)
+		q.Due.passRoomOn(a.Entry)
+		q.Due.keepAhead(a.Entry)
 		return reservedAsk
 	case q.isNotRouted(a, pending), r.Refused == "" && r.Ordered && (q.waitsBehind(a) || q.waitsForPart(a)):
 		return reservedNot
@@ -123,7 +128,7 @@ func (q *Queue) reserve(a *Attempt, now time.Time, pending func(jobID int64) boo
 		}
 	}
 	if r.Refused != "" || a.from == nil || !a.from.isRoomOf(r.Lane, r.key(a.Run.App), r.Places) {
-		q.Due.passRoomOn(a.Item)
+		q.Due.passRoomOn(a.Entry)
 	}
 	a.Waited, a.starting, a.readAgain = false, true, false
 	return reservedAll
@@ -134,12 +139,12 @@ func (q *Queue) isNotRouted(a *Attempt, pending func(jobID int64) bool) bool {
 	r := a.Route
 	switch {
 	case r.Probing && !pending(a.Job.ID):
-		q.Due.keepAhead(a.Item)
-		q.Due.ready.push(a.Item) // the answers have come in meanwhile
+		q.Due.keepAhead(a.Entry)
+		q.Due.ready.push(a.Entry) // the answers have come in meanwhile
 	case r.Probing:
-		q.Due.park(WaitKey{kind: kindProbes, jobID: a.Job.ID}, a.Item)
+		q.Due.park(ForProbes(a.Job.ID), a.Entry)
 	case r.Behind != nil:
-		q.parkBehindRun(*r.Behind, a.Item)
+		q.parkBehindRun(*r.Behind, a.Entry)
 	default:
 		return false
 	}
@@ -152,7 +157,7 @@ func (q *Queue) waitsBehind(a *Attempt) bool {
 	switch {
 	case q.waitsToSettle(a):
 	case q.Due.inTransit.isBehind(a.Run.JobID, a.Run.Key()):
-		q.Due.parkBehind(forEarlier(a.Run.JobID), a.Item)
+		q.Due.parkBehind(forEarlier(a.Run.JobID), a.Entry)
 		q.wakes.Transit.Poke()
 	default:
 		return false
@@ -166,10 +171,10 @@ func (q *Queue) waitsBehind(a *Attempt) bool {
 func (q *Queue) waitsForPart(a *Attempt) bool {
 	for _, address := range a.Route.Targets {
 		at := JobPlaceAt(a.Job, address)
-		for _, en := range []*Item{q.Held.runs.Of(q.Due.serial.at(at)), q.Due.lists.head(at, a.Run.App)} {
+		for _, en := range []*Entry{q.Held.runs.Of(q.Due.serial.at(at)), q.Due.lists.head(at, a.Run.App)} {
 			if address != a.Route.Address && en != nil && en.Run.Key().Before(a.Run.Key()) {
 				q.Due.keepAhead(en)
-				q.Due.parkBehind(forEarlier(a.Run.JobID), a.Item)
+				q.Due.parkBehind(forEarlier(a.Run.JobID), a.Entry)
 				return true
 			}
 		}
@@ -182,17 +187,17 @@ func (q *Queue) waitsForPart(a *Attempt) bool {
 func (q *Queue) TurnBegins(a *Attempt, outdated bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.Due.unkeep(a.Item)
+	q.Due.unkeep(a.Entry)
 	if outdated {
 		q.Due.freeJobPlace(a.Route.JobPlace, a.Run.ID)
-		a.Item.Route = &Routed{}
+		a.Entry.Route = &Routed{}
 	}
 	a.HadTurn = true
 }
 
 // isNewBehind reports, once, of a run which has to let others pass whether these wait for a node that
 // knows their job's routing strategy. Caller holds mu.
-func (q *Queue) isNewBehind(en *Item) bool {
+func (q *Queue) isNewBehind(en *Entry) bool {
 	if en.Choice != nil || q.Due.lists.by[kindRouter][ForRouter(en.Run.JobID)] == nil {
 		return false
 	}

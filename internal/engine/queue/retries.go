@@ -8,10 +8,13 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// Retries that are planned, perhaps for a time to come, and that later runs of their jobs wait
-// for.
+// Runs of a serial job that wait for an earlier one which is to be tried again. The store has
+// found that retry in their way (Start.AfterRetries): it is planned, for a time to come perhaps, and
+// need not be held here. They go on when it is started, which is this node's to do; when it is
+// planned no more for another reason, as the watch loop finds out; when another version of
+// their job is known, which may let them pass; or when their shard is another node's.
 
-// retryBarrier is planned retries that others wait for.
+// retryBarrier are the planned retries that others wait for. It is guarded by the lock of the Queue.
 type retryBarrier struct {
 	runs map[int64]store.Run // by id, as far as their order needs it
 	of   map[int64][]int64   // those of each job
@@ -21,48 +24,42 @@ func newRetryBarrier() retryBarrier {
 	return retryBarrier{runs: map[int64]store.Run{}, of: map[int64][]int64{}}
 }
 
-func (a retryBarrier) has(runID int64) bool {
-	_, is := a.runs[runID]
+func (b retryBarrier) has(runID int64) bool {
+	_, is := b.runs[runID]
 	return is
 }
 
-func (a retryBarrier) add(retry store.Run) {
-	if !a.has(retry.ID) {
-		a.runs[retry.ID] = compact.Slimmed(retry)
-		a.of[retry.JobID] = append(a.of[retry.JobID], retry.ID)
+func (b retryBarrier) add(retry store.Run) {
+	if !b.has(retry.ID) {
+		b.runs[retry.ID] = compact.Slimmed(retry)
+		b.of[retry.JobID] = append(b.of[retry.JobID], retry.ID)
 	}
 }
 
-func (a retryBarrier) drop(runID int64) {
-	job := a.runs[runID].JobID
-	delete(a.runs, runID)
-	if a.of[job] = slices.DeleteFunc(a.of[job], func(id int64) bool { return id == runID }); len(a.of[job]) == 0 {
-		delete(a.of, job)
+func (b retryBarrier) drop(runID int64) {
+	job := b.runs[runID].JobID
+	delete(b.runs, runID)
+	if b.of[job] = slices.DeleteFunc(b.of[job], func(id int64) bool { return id == runID }); len(b.of[job]) == 0 {
+		delete(b.of, job)
 	}
 }
 
 // ahead is a retry among them that a run has to let pass, 0 where there is none: it stands for
 // an earlier instant, as Start.AfterRetries has it.
-func (a retryBarrier) ahead(p *compact.Planned) (runID int64) {
-	retries := a.of[p.JobID]
+func (b retryBarrier) ahead(p *compact.Planned) (runID int64) {
+	retries := b.of[p.JobID]
 	if len(retries) == 0 {
 		return 0
 	}
 	r := p.Run()
 	for _, id := range retries {
-		retry := a.runs[id]
+		retry := b.runs[id]
 		if at := retry.Due().Compare(r.Due()); at < 0 || at == 0 && retry.TriggerID < r.TriggerID {
 			return id
 		}
 	}
 	return 0
 }
-
-// Runs of a serial job that wait for an earlier one which is to be tried again. The store has
-// found it in their way (Start.AfterRetries): it is planned, for a time to come perhaps, and
-// need not be held here. They go on when it is started, which is this node's to do; when it is
-// planned no more for another reason, as the watch loop finds out; when another version of
-// their job is known, which may let them pass; or when their shard is another node's.
 
 // AwaitRetry parks an entry behind a retry that is in its way. It gives up its place as the next
 // serial run at its address: the retry may need it.
@@ -71,13 +68,13 @@ func (q *Queue) AwaitRetry(a Attempt, retry store.Run) {
 	defer q.mu.Unlock()
 	q.Due.giveBackPlaces(a)
 	if ref := a.Ref; ref.job.Version != a.Job.Version { // which may let it pass
-		q.Due.keepAhead(a.Item)
-		q.Due.ready.push(a.Item)
+		q.Due.keepAhead(a.Entry)
+		q.Due.ready.push(a.Entry)
 		q.wakes.Start.Poke()
 		return
 	}
 	q.InFlight.retries.add(retry)
-	q.Due.parkBehind(WaitKey{kind: kindRun, runID: retry.ID}, a.Item)
+	q.Due.parkBehind(forRun(retry.ID), a.Entry)
 	q.wakes.Watch.Poke()
 }
 
@@ -89,7 +86,7 @@ func (q *Queue) waitsForRetry(a *Attempt) bool {
 	}
 	id := q.InFlight.retries.ahead(&a.Run)
 	if id != 0 {
-		q.Due.parkBehind(WaitKey{kind: kindRun, runID: id}, a.Item)
+		q.Due.parkBehind(forRun(id), a.Entry)
 	}
 	return id != 0
 }
@@ -108,7 +105,7 @@ func (q *Queue) admitBehindRetry(runID int64) bool {
 		return false
 	}
 	q.InFlight.retries.drop(runID)
-	return q.Due.admitAllOf(WaitKey{kind: kindRun, runID: runID})
+	return q.Due.admitAllOf(forRun(runID))
 }
 
 // admitBehindRetriesOf lets those go on that wait for retries of a job. Called with mu held.

@@ -8,7 +8,8 @@ import (
 	"github.com/xxljob/xxljob/internal/timering"
 )
 
-// The ring that holds planned runs until their time, which may be the user's.
+// The ring that holds planned runs until their time: ours (package timering), or one of the user's
+// (Config.Ring), which is called here and nowhere else.
 
 // guardedRing is the ring that is in use: ours, or the user's. Whoever uses it holds the lock of the Queue.
 type guardedRing struct {

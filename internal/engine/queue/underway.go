@@ -19,7 +19,7 @@ func (q *Queue) TakeOffAll(batch []Attempt, answers []store.Started, acked time.
 	defer q.mu.Unlock()
 	for i := range batch {
 		if DidStart(&answers[i]) {
-			q.splitCovered(batch[i].Item, answers[i].Covered)
+			q.splitCovered(batch[i].Entry, answers[i].Covered)
 			flights[i] = q.takeOff(&batch[i], &answers[i].Run, acked)
 		}
 	}
@@ -32,10 +32,10 @@ func DidStart(a *store.Started) bool { return a.Status == store.StartOK && !a.Ru
 // takeOff turns a started entry into a flight of this process; nil when the run
 // is another node's. Caller holds mu.
 func (q *Queue) takeOff(a *Attempt, run *store.Run, acked time.Time) *Flight {
-	held := a.Item.held
+	held := a.Entry.held
 	defer func() {
 		if held { // last, so that the job is not forgotten and known anew
-			q.Held.unhold(a.Item)
+			q.Held.unhold(a.Entry)
 		}
 	}()
 	q.admitBehindRetry(run.ID)
@@ -249,7 +249,7 @@ func (q *Queue) landFlight(runID int64) (freed bool) {
 		freed = q.Due.admit(q.Due.lanes.ended(f.at()))
 	}
 	freed = q.Due.freeJobPlace(f.JobPlace, runID) || freed
-	freed = q.Due.admitAllOf(WaitKey{kind: kindRun, runID: runID}) || freed
+	freed = q.Due.admitAllOf(forRun(runID)) || freed
 	if q.InFlight.here.Len() == 0 && q.InFlight.quiet != nil {
 		close(q.InFlight.quiet)
 		q.InFlight.quiet = nil
@@ -299,7 +299,7 @@ func (q *Queue) landRemote(runID int64, kept WaitKey) (freed bool) {
 	if a.jobPlace != kept {
 		freed = q.Due.freeJobPlace(a.jobPlace, runID) || freed
 	}
-	return q.Due.admitAllOf(WaitKey{kind: kindRun, runID: runID}) || freed
+	return q.Due.admitAllOf(forRun(runID)) || freed
 }
 
 // Starts that were under way here and are over.

@@ -31,7 +31,7 @@ const (
 	kindJobPlace  // the end of the job's run at an address
 	kindProbes    // the answers to probes
 	kindRun       // the end of a run that is in the way
-	kindOrder     // an earlier run of a serial job, to be taken by another node
+	kindEarlier   // an earlier run of a serial job, to be taken by another node
 	kindSettling  // what a former owner has left of serial jobs, to be known
 	kindAddresses // addresses that can be read again
 	kindRegistry  // addresses that a registry of the user's is asked for
@@ -49,7 +49,7 @@ func (at WaitKey) isRoom() bool { return at.kind <= kindLane }
 // hasBound reports whether it is told when due runs wait in a waitlist for long.
 func (k waitKind) hasBound() bool {
 	switch k {
-	case kindPlace, kindJobPlace, kindRun, kindOrder, kindRouter, kindExecutor: // the last two are troubles of their own
+	case kindPlace, kindJobPlace, kindRun, kindEarlier, kindRouter, kindExecutor: // the last two are troubles of their own
 		return false
 	}
 	return true
@@ -70,7 +70,7 @@ func (k waitKind) lacks() string {
 		return "serial"
 	case kindRun:
 		return "run"
-	case kindOrder:
+	case kindEarlier:
 		return "order"
 	case kindSettling:
 		return "settle"
@@ -89,10 +89,10 @@ func (k waitKind) lacks() string {
 // DueNow is for those that wait for nothing: they are in the due queue.
 func DueNow() WaitKey { return WaitKey{kind: kindDue} }
 
-func (k WaitKey) IsDue() bool { return k.kind == kindDue }
+func (at WaitKey) IsDue() bool { return at.kind == kindDue }
 
 // IsJobPlace reports whether it is a place of a job's run at an address.
-func (k WaitKey) IsJobPlace() bool { return k.kind == kindJobPlace }
+func (at WaitKey) IsJobPlace() bool { return at.kind == kindJobPlace }
 
 // ForTurn is for those that are started singly, until their turn.
 func ForTurn() WaitKey { return WaitKey{kind: kindTurn} }
@@ -102,10 +102,16 @@ func ForTurn() WaitKey { return WaitKey{kind: kindTurn} }
 func forTurnAgain(round int64) WaitKey { return WaitKey{kind: kindTurnAgain, round: round} }
 
 // Next is for those of the next round.
-func (k WaitKey) Next() WaitKey { return forTurnAgain(k.round + 1) }
+func (at WaitKey) Next() WaitKey { return forTurnAgain(at.round + 1) }
 
 // forEarlier is for the later runs of a serial job.
-func forEarlier(jobID int64) WaitKey { return WaitKey{kind: kindOrder, jobID: jobID} }
+func forEarlier(jobID int64) WaitKey { return WaitKey{kind: kindEarlier, jobID: jobID} }
+
+// forRun is for those that a run is in the way of, until its end.
+func forRun(runID int64) WaitKey { return WaitKey{kind: kindRun, runID: runID} }
+
+// forSettling is for those of which it is not known yet which earlier runs a former owner of the shard has left.
+func forSettling() WaitKey { return WaitKey{kind: kindSettling} }
 
 // ForProbes is for the runs of a job whose executors are being asked whether they are there.
 func ForProbes(jobID int64) WaitKey { return WaitKey{kind: kindProbes, jobID: jobID} }
@@ -144,7 +150,7 @@ func (l *waitlists) one(at WaitKey) *WaitKey {
 // at is who waits in a waitlist, nil for nobody.
 func (l *waitlists) at(at WaitKey) *fairQueue { return l.by[at.kind][at] }
 
-func (l *waitlists) park(at WaitKey, e *Item) {
+func (l *waitlists) park(at WaitKey, e *Entry) {
 	if !l.watched && at.kind.hasBound() {
 		l.watched = true
 		l.long.Poke()
@@ -162,7 +168,7 @@ func (l *waitlists) park(at WaitKey, e *Item) {
 }
 
 // leave takes the head of a waitlist, nil when nobody waits there.
-func (l *waitlists) leave(at WaitKey) *Item {
+func (l *waitlists) leave(at WaitKey) *Entry {
 	t := l.at(at)
 	if t == nil {
 		return nil
@@ -175,7 +181,7 @@ func (l *waitlists) leave(at WaitKey) *Item {
 }
 
 // take takes an entry out of a waitlist, wherever it is there, and reports whether it was.
-func (l *waitlists) take(at WaitKey, e *Item) bool {
+func (l *waitlists) take(at WaitKey, e *Entry) bool {
 	t := l.at(at)
 	if t == nil || !t.remove(e) {
 		return false
@@ -187,7 +193,7 @@ func (l *waitlists) take(at WaitKey, e *Item) bool {
 }
 
 // head is the earliest of an app in a waitlist, nil when none waits there.
-func (l *waitlists) head(at WaitKey, app string) *Item {
+func (l *waitlists) head(at WaitKey, app string) *Entry {
 	if t := l.at(at); t != nil && t.apps[app] != nil {
 		return t.apps[app].First()
 	}
