@@ -4,7 +4,7 @@
 // is compiled away. With it, a process reads what to do from its environment and
 // from a file that may change while it runs (see the file on.go).
 //
-// In: the name of the place. Out: nothing, or the fault.
+// Input: the name of the place. Output: nothing, or the fault.
 package failpoint
 
 // Methods are the store's methods that have failpoints, in the order in which a

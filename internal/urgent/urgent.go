@@ -1,7 +1,7 @@
 // Package urgent tells a store which of its calls are a scheduler's own: those without
 // which no run goes on.
 //
-// Comes in: the context of a call, marked by the scheduler that makes it. Goes out: whether
+// Input: the context of a call, marked by the scheduler that makes it. Output: whether
 // it is, to a store that keeps something back for such calls.
 package urgent
 

@@ -23,7 +23,7 @@
 // meanwhile. Only the run's app, and only a run at a remote address, is reported in this way;
 // which of the two was wrong, nobody is told.
 //
-// They wait in an intake (room fairqueue) in which each app has turns of 250 results. Some
+// They wait in an intake (package fairqueue) in which each app has turns of 250 results. Some
 // executors never send a result twice, so what fails as a whole is tried again, and what waits
 // is stored for ten minutes after its caller was told to try again.
 //
@@ -42,7 +42,7 @@
 // # Jobs over the wire
 //
 // A caller manages the jobs of its own app, if that is one of Config.HTTP.JobsAPI, and so many
-// times in a while (quota, in room loop). In a real admin any caller manages all. Scripts may
+// times in a while (loop.RateLimit). In a real admin any caller manages all. Scripts may
 // be defined only where the callers of the app may do so. What is wrong with a request is said
 // to its caller; of the store it learns nothing.
 //

@@ -11,7 +11,7 @@ import (
 )
 
 // Alarms that are not done with, as a node has them that tells of them. It belongs to one
-// loop, and is pure. In: alarms as the store has them, the ends of messages. Out: messages
+// loop, and is pure. Input: alarms as the store has them, the ends of messages. Output: messages
 // that are due, and what is to be noted in the store.
 
 const (

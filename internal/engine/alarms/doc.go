@@ -1,7 +1,7 @@
 // Package alarms decides which alarm goes to whom and when, and calls the alarmers.
 //
 // Which alarm the end of a run is, is decided in the transaction that ends the run, and its row
-// is inserted there (room store), if a rule of any node wants it: the store keeps what rules are
+// is inserted there (Run.Alarm, package store), if a rule of any node wants it: the store keeps what rules are
 // about (Keep). So no crash loses an alarm, and no service has to know the rules of others. Of the
 // nodes that have a rule one tells of it: its teller reads the new rows, alarmBook decides, sender
 // calls, and what was told is marked in the store. An alarm row has the name of its job, so that a removal or an edit

@@ -14,7 +14,7 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// Rules in the store. In: the rules of this node. Out: what they are about, kept in the store; which
+// Rules in the store. Input: the rules of this node. Output: what they are about, kept in the store; which
 // of them this node holds; and what becomes of alarms that nobody tells of.
 
 const (

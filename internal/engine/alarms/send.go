@@ -17,7 +17,7 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// Calls of alarmers. In: messages that have the place of a call. Out: their ends.
+// Calls of alarmers. Input: messages that have the place of a call. Output: their ends.
 
 // alarmHangs is how long after its deadline a call is given up that ignores it.
 const alarmHangs = time.Second

@@ -16,8 +16,8 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// Troubles that a node passes on to rules of others. In: troubles of this node that a rule would be told
-// of, and those that other nodes have noted. Out: alarms in the store; which of them a rule of this node
+// Troubles that a node passes on to rules of others. Input: troubles of this node that a rule would be told
+// of, and those that other nodes have noted. Output: alarms in the store; which of them a rule of this node
 // tells from memory already.
 
 // noteRule is the rule by which a node passes its troubles on: all of them, each as often as a message

@@ -17,8 +17,8 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// Troubles that last, told of by the node that has them. In: the list of troubles as it is, the
-// ends of messages. Out: messages that are due. All of it is in memory: a node that starts again
+// Troubles that last, told of by the node that has them. Input: the list of troubles as it is, the
+// ends of messages. Output: messages that are due. All of it is in memory: a node that starts again
 // sees its troubles anew.
 
 // troubleLasts is how long a trouble has to last before it is told of, and to be over before that

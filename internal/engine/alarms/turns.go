@@ -10,7 +10,7 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// Whose turn it is to be told of. In: jobs and rules that have something to tell. Out: those
+// Whose turn it is to be told of. Input: jobs and rules that have something to tell. Output: those
 // for which it is time, first come first served, so that storms of some jobs keep none of the
 // others from being told of.
 

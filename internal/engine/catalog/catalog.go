@@ -140,14 +140,14 @@ func (d *Catalog) warnOfStored(job store.Job) {
 func (d *Catalog) untold(job *store.Job) bool { return job.AlarmEmail != "" && len(d.Cfg.Alarms) == 0 }
 
 // checkHandler looks whether some executor offers the app and handler. It may come later, so by
-// default that is a warning, unless the handler is named anew and misspelt (handlers.go).
+// default that is a warning, unless the handler is named anew and misspelt (misspelt.go).
 func (d *Catalog) checkHandler(ctx context.Context, job store.Job, named bool) error {
 	if err := d.checkConcurrent(ctx, &job); err != nil {
 		return err
 	}
 	_, why, err := d.book.Lookup(ctx, &job, nil)
 	if err == nil && why != "" && !d.Cfg.StrictHandlers && named && d.checksNow() {
-		names, err := d.misspelt(ctx, job.App, []store.Job{job}, d.generationOf(job.App))
+		names, err := d.misspeltHandlers(ctx, job.App, []store.Job{job}, d.generationOf(job.App))
 		if m := names[job.Handler]; err == nil && m != nil {
 			return errs.In(store.Called(job), m.err())
 		}

@@ -13,8 +13,9 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// Where concurrent jobs cannot run side by side: at third-party executors, which queue what
-// comes while a job is busy.
+// Concurrent jobs whose runs would not be side by side: third-party executors queue what comes while a job is
+// busy. Input: definitions, of jobs and of apps. Output: an error where the app is a manual group, a warning
+// where some of its executors queue.
 
 // errManualGroup refuses a concurrent job of a manual group, of whose executors nothing is
 // known.

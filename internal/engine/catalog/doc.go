@@ -10,10 +10,10 @@
 // A schedule that is broken or has no instant ahead is refused when it is saved. A job must not
 // follow from itself by its children and the jobs that run behind it (links, cycles). Where a
 // job is concurrent, and executors of others would run it one after the other, that is a
-// warning, or a fault for a manual group. Where gronx reads a crontab expression differently
-// from this module (room schedule), both readings are logged.
+// warning, or a fault for a manual group (concurrent.go). Where gronx reads a crontab expression
+// differently from this module, both readings are logged (secondopinion.go).
 //
-// A handler that nobody has, in an app that this process serves, is misspelt (handlers.go). What is
+// A handler that nobody has, in an app that this process serves, is misspelt (misspeltHandlers). What is
 // defined before Start is stored as it comes and looked at by Start, since its handlers may be
 // registered behind it; what comes later is refused. Wherever somebody unknown may have the
 // handler it is a warning.

@@ -211,7 +211,7 @@ func (d *Catalog) findUnserved(ctx context.Context, app string, jobs []store.Job
 
 // findMisspelt adds to the faults of jobs that their handler is misspelt, where that is known.
 func (d *Catalog) findMisspelt(ctx context.Context, app string, jobs []store.Job, faulty []error, generation int64) {
-	names, _ := d.misspelt(ctx, app, jobs, generation)
+	names, _ := d.misspeltHandlers(ctx, app, jobs, generation)
 	for i := range jobs {
 		if m := names[jobs[i].Handler]; m != nil && faulty[i] == nil && registry.BookKeyOf(&jobs[i]).IsBean() {
 			faulty[i] = errs.In(store.Called(jobs[i]), m.err())

@@ -13,8 +13,8 @@ import (
 )
 
 // Links that were made before what a caller may lead to was checked, or by who has lost the right
-// since. In come the definitions that hand something on (ChildParam), and who has written them last;
-// out goes one line that names those of which it is not known that their editor might. They go on as
+// since. Input: the definitions that hand something on (ChildParam), and who has written them last.
+// Output: one line of the log that names those of which it is not known that their editor might. They go on as
 // they are: whoever relies on one looks at it, and has somebody with the rights save it.
 
 const (

@@ -33,9 +33,9 @@ type appDuty struct {
 }
 
 // ListDuty looks after the lists. Without a list it sleeps.
-func (s *Catalog) ListDuty() loop.Duty {
-	d := &pruner{s: s, apps: map[string]*appDuty{}}
-	return loop.Duty{What: "looking after lists of jobs", Wakes: []<-chan struct{}{s.Life.Wakes.List}, Aside: true, Once: d.look}
+func (d *Catalog) ListDuty() loop.Duty {
+	p := &pruner{s: d, apps: map[string]*appDuty{}}
+	return loop.Duty{What: "looking after lists of jobs", Wakes: []<-chan struct{}{d.Life.Wakes.List}, Aside: true, Once: p.look}
 }
 
 // every is how often the lists are looked at.

@@ -9,7 +9,7 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// The second opinion on a crontab schedule. In: a job that was just saved. Out: a warning
+// The second opinion on a crontab schedule. Input: a job that was just saved. Output: a warning
 // where gronx, which many programs read crontab expressions with, reads the job's otherwise.
 
 // warnOfReadings looks whether gronx reads the crontab expressions of jobs that were saved

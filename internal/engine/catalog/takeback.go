@@ -13,11 +13,11 @@ import (
 )
 
 // Jobs that a node of an older release has stopped since it could not work them out: in a zone that
-// it has no data of, or of a type that it does not know. Comes in what jobs say of why they are
-// stopped, goes out that they are started again, once by each process that can work them out.
+// it has no data of, or of a type that it does not know. Input: what jobs say of why they are
+// stopped. Output: they are started again, once by each process that can work them out.
 
 const (
-	// takeBackEvery is how often it is looked for them: such a node may be there for a while.
+	// takeBackEvery is how often they are looked for: such a node may be there for a while.
 	takeBackEvery = time.Hour
 	takeBackPage  = 1000
 )

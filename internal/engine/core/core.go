@@ -37,35 +37,35 @@ func New(cfg Config, st store.Store, log *slog.Logger) *Core {
 }
 
 // SetShards fixes the number of shards before the first write.
-func (s *Core) SetShards(ctx context.Context) error {
-	return s.Life.shards.do(func() error { return s.Store.SetShards(ctx, s.Cfg.Cluster.Shards) })
+func (c *Core) SetShards(ctx context.Context) error {
+	return c.Life.shards.do(func() error { return c.Store.SetShards(ctx, c.Cfg.Cluster.Shards) })
 }
 
 // Now returns the store's time as this node knows it; before the first beat it
 // asks for it.
-func (s *Core) Now(ctx context.Context) (time.Time, error) {
-	s.Clock.mu.Lock()
-	known := s.Clock.known
-	s.Clock.mu.Unlock()
+func (c *Core) Now(ctx context.Context) (time.Time, error) {
+	c.Clock.mu.Lock()
+	known := c.Clock.known
+	c.Clock.mu.Unlock()
 	if !known {
 		asked := time.Now()
-		t, err := s.Store.Now(ctx)
+		t, err := c.Store.Now(ctx)
 		if err != nil {
 			return time.Time{}, err
 		}
-		s.Clock.Sample(t, asked)
+		c.Clock.Sample(t, asked)
 	}
-	return s.Clock.Now(), nil
+	return c.Clock.Now(), nil
 }
 
 // The jobs of runs, as the store has them.
 
 // ReadJobs reads the jobs of runs by id.
-func (s *Core) ReadJobs(ctx context.Context, ids []int64) (map[int64]*store.Job, error) {
+func (c *Core) ReadJobs(ctx context.Context, ids []int64) (map[int64]*store.Job, error) {
 	jobs := make(map[int64]*store.Job, len(ids))
 	for page := range slices.Chunk(ids, loop.StoreBatch) {
 		found, err := loop.Call(ctx, func(ctx context.Context) ([]store.Job, error) {
-			return s.Store.Jobs(ctx, store.JobFilter{IDs: page, Limit: len(page)})
+			return c.Store.Jobs(ctx, store.JobFilter{IDs: page, Limit: len(page)})
 		})
 		if err != nil {
 			return jobs, err

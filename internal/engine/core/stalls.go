@@ -10,9 +10,8 @@ import (
 	"github.com/xxljob/xxljob/internal/loop"
 )
 
-// Stalls are the duties without which due runs are not made, and that fail: comes in how each time of
-// them ended, goes out since when none has succeeded. It is safe for concurrent use, and its zero
-// value is ready.
+// Stalls are the duties that fail and without which no run becomes due, each with the time since when none of
+// its tries has succeeded. It is safe for concurrent use, and its zero value is ready.
 type Stalls struct {
 	mu sync.Mutex
 	by map[string]Stall // guarded by mu

@@ -53,23 +53,23 @@ func (a attachedAdmin) Callback(ctx context.Context, reqs []wire.CallbackRequest
 
 // finish stores the results of runs that are under way here.
 func (a attachedAdmin) finish(ctx context.Context, reqs []wire.CallbackRequest) error {
-	room := a.finisher.buffers.take()
-	room.results, room.known = slices.Grow(room.results, len(reqs)), slices.Grow(room.known, len(reqs))
-	room.flights = a.flightsOf(room.flights, reqs)
-	for i, at := range room.flights {
+	buffers := a.finisher.buffers.take()
+	buffers.results, buffers.known = slices.Grow(buffers.results, len(reqs)), slices.Grow(buffers.known, len(reqs))
+	buffers.flights = a.flightsOf(buffers.flights, reqs)
+	for i, at := range buffers.flights {
 		if at == nil {
 			continue
 		}
-		res := reportedResult(at, room.knows(at), &reqs[i])
+		res := reportedResult(at, buffers.knows(at), &reqs[i])
 		if res.State == store.StateKilled {
 			res.State = a.finisher.queue.InFlight.StateIfKilled(at)
 		}
-		room.results = append(room.results, res)
+		buffers.results = append(buffers.results, res)
 	}
-	a.finisher.queue.LeavePlaces(room.flights)
+	a.finisher.queue.LeavePlaces(buffers.flights)
 	for a.finisher.queue.ResultsWait(a.finisher.Clock.Now()) && !a.finisher.Life.Draining.Load() && loop.Sleep(ctx, time.Millisecond) {
 	}
-	return a.finisher.finishIn(ctx, room, room.results)
+	return a.finisher.finishIn(ctx, buffers, buffers.results)
 }
 
 // flightsOf appends the flights that results are of, in their order; nil where a run is not under

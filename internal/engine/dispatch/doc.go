@@ -30,8 +30,10 @@
 // The caller gives the run as it has it (Start.Known), and is answered with what it does not
 // know. The store compares: planned, epoch, the job's version, for runs of a schedule that the
 // job is enabled, and that the nodes of attached addresses are there, so that a started run
-// always has a node to take it or to be judged. Otherwise it is routed anew. A stale version is
-// read and tried again in the same pass (readAgain).
+// always has a node to take it or to be judged. Where that node has left since the run was routed
+// (StartNoNode) the run stays planned: the next beat is asked for news of the nodes, and the run is routed
+// anew after a pause (startTogether, which has a case for each answer). A stale version is read and tried
+// again in the same pass (readAgain).
 //
 // Broadcasts and refusals take a transaction each, and follow in batches of about half a second
 // (startSingly, batchSizer). Each is routed anew when its turn comes, if what was decided is old; one
@@ -160,7 +162,7 @@
 //	              trigger had no answer                           sends the same again            evidence that it is lost
 //	unreported    whether an executor elsewhere still has a run   the owner of its shard asks     a result, or evidence
 //	              that it has accepted                            the executor                    that it is lost
-//	unstored      whether results are stored: Finish had an       whoever stores them tries       the store has told; health
+//	unstored      whether results are stored: Finish had an       whoever stores them tries       the store has told; Ready
 //	              error, or refused them                          again                           names the oldest
 //
 // Two more are no doubts about one run: verdictRefused (recover.go) has a verdict about a gone node's

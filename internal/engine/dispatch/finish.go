@@ -58,9 +58,9 @@ func (f *finisher) finish(ctx context.Context, results []store.Result) error {
 }
 
 // finishIn is finish with memory that it gives back.
-func (f *finisher) finishIn(ctx context.Context, room *finishBuffers, results []store.Result) error {
+func (f *finisher) finishIn(ctx context.Context, buffers *finishBuffers, results []store.Result) error {
 	if len(results) == 0 {
-		f.buffers.giveBack(room)
+		f.buffers.giveBack(buffers)
 		return nil
 	}
 	ctx = urgent.Mark(ctx)
@@ -68,14 +68,14 @@ func (f *finisher) finishIn(ctx context.Context, room *finishBuffers, results []
 	began := time.Now()
 	answer, err := loop.CallUntil(ctx, &backoff,
 		func(ctx context.Context) (storeAnswer, error) {
-			return answerOf(f.Store.Finish(ctx, room.answers, results))
+			return answerOf(f.Store.Finish(ctx, buffers.answers, results))
 		},
 		func(ctx context.Context) (storeAnswer, error) {
-			room = nil // it is left to the call before, which may still be under way
+			buffers = nil // it is left to the call before, which may still be under way
 			f.unstored.failed(results, began)
 			return answerOf(f.finishAgain(ctx, results))
 		})
-	if room == nil {
+	if buffers == nil {
 		f.unstored.over(results)
 	}
 	switch {
@@ -88,9 +88,9 @@ func (f *finisher) finishIn(ctx context.Context, room *finishBuffers, results []
 		return f.finishApart(ctx, results)
 	}
 	f.took(results, answer.accepted, false)
-	if room != nil {
-		room.answers = answer.accepted
-		f.buffers.giveBack(room)
+	if buffers != nil {
+		buffers.answers = answer.accepted
+		f.buffers.giveBack(buffers)
 	}
 	return nil
 }

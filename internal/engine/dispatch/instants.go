@@ -9,8 +9,8 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// What a handler may ask about the instants beside that of its run. Comes in: a run under way, with
-// the job as it was when the run was started. Goes out: the instants of the schedule. It is pure.
+// What a handler may ask about the instants beside that of its run. Input: a run under way, with
+// the job as it was when the run was started. Output: the instants of the schedule. It is pure.
 
 // instantsOf are the instants that a run makes up for, as wire.TriggerRequest.Instants has them:
 // empty where they are not more than First and Last say. A run that a schedule has made is started

@@ -158,12 +158,12 @@ func (s *starter) routeAll(ctx context.Context, from queue.WaitKey, batch []queu
 	for i := range batch {
 		a := &batch[i]
 		if err := s.routeEntry(ctx, a, now); err != nil {
-			s.lookups.SetAside(ctx, a.Item, err)
+			s.lookups.SetAside(ctx, a.Entry, err)
 			continue
 		}
 		s.lookups.RoutedWell(ctx, a.Run.App)
 		if from.IsDue() && a.StartsSingly() {
-			s.queue.Due.ParkSingly(a.Item)
+			s.queue.Due.ParkSingly(a.Entry)
 			continue
 		}
 		routed = queue.Keep(routed, batch, i)
@@ -179,13 +179,13 @@ func (s *starter) routeEntry(ctx context.Context, a *queue.Attempt, now time.Tim
 	if decided && (a.StartsSingly() || a.Run.Sharding() == (store.Sharding{}) && !anyDoubted(s.Leases, a.Route)) {
 		return nil
 	}
-	r, err := s.router.Route(ctx, a.Item, a.Job)
+	r, err := s.router.Route(ctx, a.Entry, a.Job)
 	if err != nil {
 		return err
 	}
 	a.RoutedAt = now
 	if r.JobPlace != a.Route.JobPlace {
-		s.queue.Due.FreeJobPlace(a.Item)
+		s.queue.Due.FreeJobPlace(a.Entry)
 	}
 	a.Route, a.RoutedFor = r, a.Job.Version
 	return nil
@@ -203,7 +203,7 @@ func (s *starter) reserve(batch []queue.Attempt, now time.Time) []queue.Attempt 
 	have, ask := s.queue.ReserveAll(batch, now, s.router.Probes.Pending)
 	for _, i := range ask { // first: what has its places is moved to the front
 		a := &batch[i]
-		s.router.Asks.AskRouter(a.Item, a.Job, a.Route.Asks)
+		s.router.Asks.AskRouter(a.Entry, a.Job, a.Route.Asks)
 	}
 	for _, i := range have {
 		a := &batch[i]

@@ -24,10 +24,12 @@ func (s *starter) startBatch(ctx context.Context, batch []queue.Attempt, prompt 
 	return locked, err
 }
 
-// startTogether asks the store and acts on each answer. locked reports that some
-// rows have to be tried again after a pause, refused that the store refuses them, of which some may
-// have been started before it came to those that it refuses. prompt says that how long the store takes
-// tells how long before their time such runs are to be started.
+// startTogether asks the store and acts on each answer: store.StartStatus says what each of them means, and
+// the cases here what becomes of the run. locked reports that some runs are to be tried again after a pause,
+// since a row is locked or a node has left.
+// refused is the error of a store that refuses the batch; some of it may have been started before the store
+// came to what it refuses. prompt says that how long the store takes tells how long before their time such
+// runs are to be started.
 func (s *starter) startTogether(ctx context.Context, batch []queue.Attempt, prompt bool) (locked bool, refused, err error) {
 	starts := s.buffers.startsOf(batch)
 	began := s.fitness.Begin(&s.fitness.Starts)
@@ -76,11 +78,11 @@ func (s *starter) startTogether(ctx context.Context, batch []queue.Attempt, prom
 			s.queue.ForgetNotOurs(a)
 			s.Leases.Lose(int(a.Run.Shard), a.Start.Epoch)
 			s.Life.Wakes.Lease.Poke()
-		case store.StartNoNode:
+		case store.StartNoNode: // its node has left since it was routed: it stays planned, and is routed anew
 			s.book.Memory.Forget()
 			s.Life.Wakes.Lease.Poke() // it brings the news of the other nodes
 			if s.router.Strategies.IsUsers(a.Job.Route) {
-				a.Choice = a.Used // until that comes it would be asked without a pause, and say the same
+				a.Choice = a.Used // until that news comes the router would be asked without a pause, and say the same
 			}
 			s.queue.Rerouted(a)
 			locked = true

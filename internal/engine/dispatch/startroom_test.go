@@ -46,7 +46,7 @@ func serialJob() *store.Job { return &store.Job{ID: 1, App: "app", Block: block.
 func TestTurns(t *testing.T) {
 	parts := queue.Routed{Destination: queue.Destination{Address: "local://n-1", Targets: []string{"local://n-1", "local://n-2"}}}
 	endOfAnother := func(s *starter, a queue.Attempt) { s.queue.AwaitRun(a, store.Run{ID: 7}) }
-	room := func(s *starter, a queue.Attempt) { s.queue.Due.ParkFirst(queue.WaitKey{}, a.Item) }
+	room := func(s *starter, a queue.Attempt) { s.queue.Due.ParkFirst(queue.WaitKey{}, a.Entry) }
 	for name, c := range map[string]struct {
 		route    queue.Routed
 		registry core.Registry
@@ -67,7 +67,7 @@ func TestTurns(t *testing.T) {
 			s := startLoop(t)
 			s.Cfg.Registry = c.registry
 			a := s.due(t, serialJob(), 1)[0]
-			a.Item.Route, a.HadTurn = &c.route, c.turned
+			a.Entry.Route, a.HadTurn = &c.route, c.turned
 			if c.then != nil {
 				c.then(s, a)
 			}
@@ -87,7 +87,7 @@ type noExecutor struct{ wire.Executor }
 func TestFreedPlacesAreOffered(t *testing.T) {
 	s := startLoop(t)
 	batch := s.due(t, serialJob(), 1)
-	batch[0].Item.Route = &queue.Routed{Destination: queue.Destination{Address: "local://n-1", Places: 1, Exec: noExecutor{}}}
+	batch[0].Entry.Route = &queue.Routed{Destination: queue.Destination{Address: "local://n-1", Places: 1, Exec: noExecutor{}}}
 	s.queue.InboxFull.Store(true)
 	ready := s.reserve(batch, time.Now())
 	if s.queue.OfferFreed(time.Now()); len(ready) == 0 || len(s.Life.Wakes.Inbox) > 0 {

@@ -13,7 +13,7 @@ import (
 )
 
 // When a run that its executor has accepted, and nobody has reported, is over. All of it is
-// pure: in go what is known of the run and what its executor has just said, out goes whether
+// pure. Input: what is known of the run and what its executor has just said. Output: whether
 // it is lost, and when to ask again.
 //
 // Neither silence nor a question without an answer is enough by itself: an executor that

@@ -34,15 +34,28 @@
 // even if that exceeds its share; that node gives up a shard of its own in turn. Otherwise
 // nobody would take it, since all others have their share already.
 //
-// A node that cannot work out a job gives its shard to one that can (able.go), once a minute at
+// A node that cannot work out a job gives its shard to one that can (abilities.go), once a minute at
 // most. The other one takes it at once, and keeps it beside its share for as long as a node is there
 // that knows less: by the share alone it would go back and forth. Of a zone nobody knows who has it
 // but who has looked for it. So each node says which zones it has met and lacks, and looks for those that
 // others have met: one that lacks it too leaves the shard to the rest.
 //
+// # What makes a node give up a shard
+//
+// After each beat room node (rebalance, balance.go) asks Leases.Shares what to release. That is
+//   - all of them, where the node rests since it fails (Fitness.Judge says that it does, Look that another
+//     does better), or where a later node has its name;
+//   - what is beyond its share, and what it has for longer than LeaseMaxHold (surplus);
+//   - a shard with a job that it cannot work out and another node can (isToBeGiven, abilities.go);
+//   - what a take brought in although Stop had begun. Stop itself releases the rest (heartbeat.resign).
+//
+// Without being asked a node loses what others have taken: it forgets a shard of which a view names
+// another owner (own), or of which the store says that the epoch is another (Lose). Until it hears of that
+// it does nothing there once its trust is over (Trusted).
+//
 // # What other nodes are
 //
-// look takes in a View and judges each node (observed):
+// Look takes in a View and judges each node (Observed):
 //   - doubted: it is away, rests, or has missed two beats. Its address is not chosen while
 //     there is another, and what waits for room there is routed anew.
 //   - absent: it is away or was silent for LeaseTTL. What it has not taken goes back to
@@ -66,7 +79,7 @@
 // # A node that fails
 //
 // A node may beat while its claims or starts fail, for instance because its host has used up
-// the pool of connections. It must not sit on its shards then (fitness):
+// the pool of connections. It must not sit on its shards then (Fitness):
 //   - When its claims or starts have failed throughout a LeaseTTL it says so in its row
 //     (Node.Failing). As long as another live node neither fails nor stops, it rests: it gives
 //     up its shards, is left out of the shares, is doubted, and what it has not taken is put

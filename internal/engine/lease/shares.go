@@ -5,7 +5,6 @@ package lease
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/xxljob/xxljob/store"
@@ -125,7 +124,7 @@ func (l *Leases) surplus(shards []store.Shard, share, live int, now time.Time) (
 			continue
 		}
 		old := l.Times.MaxHold > 0 && live > 1 && now.Sub(h.since) >= l.Times.MaxHold
-		if l.isGiven(sh.ID, now) {
+		if l.isToBeGiven(sh.ID, now) {
 			give = append(give, store.Shard{ID: sh.ID, Owner: l.Incarnation, Epoch: h.Epoch})
 			continue
 		}
@@ -155,37 +154,4 @@ func (l *Leases) takeable(shards []store.Shard, now time.Time) (take []store.Sha
 		}
 	}
 	return take
-}
-
-// Shards of which something has to be done as a whole.
-
-// ReloadSet are shards whose planned runs have to be read as a whole: after a
-// take-over, and after a claim whose outcome is unknown.
-type ReloadSet struct {
-	Mu     sync.Mutex
-	Shards map[int]bool // guarded by mu
-}
-
-func (r *ReloadSet) Add(shards []store.Shard) {
-	r.Mu.Lock()
-	defer r.Mu.Unlock()
-	if r.Shards == nil {
-		r.Shards = map[int]bool{}
-	}
-	for _, sh := range shards {
-		r.Shards[sh.ID] = true
-	}
-}
-
-// Take empties the set and returns those of the owned shards that were in it. It asks which are
-// owned only where there is something in it: with almost every beat there is not.
-func (r *ReloadSet) Take(owned func() []store.Shard) []store.Shard {
-	r.Mu.Lock()
-	set := r.Shards
-	r.Shards = nil
-	r.Mu.Unlock()
-	if len(set) == 0 {
-		return nil
-	}
-	return slices.DeleteFunc(owned(), func(sh store.Shard) bool { return !set[sh.ID] })
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// Whether the store's clock is trusted. Comes in what beats have shown of it, and the mark that the
-// store keeps; goes out a trouble while it is not, and the mark, by the node that owns the first
-// shard.
+// Whether the store's clock is trusted. Input: what beats have shown of it, and the mark that the
+// store keeps. Output: a trouble while it is not trusted, and the mark, which the node that owns the first
+// shard sets.
 
 // clockEvery is how often the mark is read and set, and how often what waits for a clock that is
 // trusted looks again.

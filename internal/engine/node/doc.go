@@ -16,9 +16,9 @@
 //	scan/claim.go           has plan.go say what becomes of them, and the store insert that at once
 //	plan/plan.go            says which of their instants become runs
 //	queue/queue.go          holds them until shortly before their time
-//	queue/held.go           has the ring, and of a full app the earliest runs only
+//	queue/held.go           puts them on the ring, and of a full app the earliest runs only
 //	dispatch/start.go       the start loop: takes what is due, apps in turn, batch after batch
-//	queue/attempt.go        says whose turn it is (InTurn) and, behind router.go, gives places (ReserveAll)
+//	queue/reserve.go        says whose turn it is (InTurn) and, behind router.go, gives places (ReserveAll)
 //	router/router.go        says where each run goes
 //	dispatch/startbatch.go  has the store mark a batch started, and acts on each answer
 //	dispatch/launch.go      has each go on that was started
@@ -29,12 +29,12 @@
 //
 // # What branches off
 //
-// What the store does on that path; store/memory has files of the same names:
+// What the store does on that path, in store/postgres and in store/memory:
 //
-//	store/postgres/plans_claim.go     Claim: jobs go on, their runs are inserted
-//	store/postgres/start.go           Start: planned runs are marked started
-//	store/postgres/finish.go          Finish: runs end
-//	store/postgres/finish_follow.go   inserts what follow.go has said: a retry, rows that are owed
+//	plans_claim.go      plans.go    Claim: jobs go on, their runs are inserted
+//	start.go            start.go    Start: planned runs are marked started
+//	finish.go           finish.go   Finish: runs end
+//	finish_follow.go    finish.go   inserts what follow.go has said: a retry, rows that are owed
 //
 // What the executor does on it:
 //
@@ -45,11 +45,14 @@
 //
 // Where a run waits, and what it waits for:
 //
-//	internal/timering/timering.go  the ring: until shortly before the run's time
-//	queue/due.go                   how a due run comes to wait, and goes on
-//	queue/waitlist.go              what it can wait for, and who waits, apps in turn
-//	queue/lanes.go                 room in lanes, at addresses and executors
-//	queue/order.go                 the order of a serial job's runs
+//	queue/ring.go       the ring, ours or the user's: until shortly before the run's time
+//	queue/reserve.go    whether a due run may be started, or what it lacks
+//	queue/due.go        how a due run comes to wait, and goes on
+//	queue/waitlist.go   what it can wait for, and who waits, apps in turn (fairqueue.go)
+//	queue/lanes.go      room in lanes, at addresses and executors
+//	queue/jobplaces.go  the job's own place at an address, which an earlier run there still has
+//	queue/order.go      an earlier run of a serial job that is in transit
+//	queue/retries.go    a retry of an earlier run of a serial job
 //
 // To an executor in another process:
 //
@@ -57,7 +60,7 @@
 //	dispatch/reroute.go     it has refused: the next address, or the end
 //	dispatch/indoubt.go     nobody knows: the executor is asked
 //	dispatch/unreported.go  it was accepted, and no result comes
-//	admin/results.go        its result comes over HTTP
+//	admin/results.go        its result comes over HTTP, from wire/adminhandler.go by way of admin/admin.go
 //
 // By way of another node:
 //
@@ -66,10 +69,15 @@
 //	dispatch/recover.go  settles what a node that is gone has left
 //	dispatch/orphans.go  finds what is under way here by the store alone
 //
-// A call of the store without an answer:
+// A call of the store that does not do what was asked:
 //
-//	dispatch/uncertain.go    reads what has become of a batch's start
-//	dispatch/unconfirmed.go  remembers what may take effect even later
+//	dispatch/startbatch.go     each answer to a start, such as that the node has left (StartNoNode)
+//	dispatch/reread.go         the job was another one, or another run was in the way
+//	dispatch/startrefused.go   the store refuses a start
+//	dispatch/uncertain.go      a start had no answer: reads what has become of it
+//	dispatch/unconfirmed.go    remembers what may take effect even later
+//	dispatch/finishrefused.go  the store refuses a result
+//	dispatch/unstored.go       results that it has not taken, which Ready tells of
 //
 // Into it, and out of it, beside instants:
 //
@@ -79,13 +87,14 @@
 //	scan/ahead.go       moves runs that are planned far ahead
 //	dispatch/kill.go    ends a run from outside
 //	alarms/alarms.go    has alarms of runs that ended badly told
+//	alarms/late.go      has runs found that have not ended in time
 //
 // # Heartbeat
 //
 // heartbeat beats every LeaseTTL/5 and brings the news of each beat to those whom it concerns:
 // about other nodes (noteLook), about another server behind the store (noteServer), about this
 // node (sayFailing), and to hooks (leaseNews). Beside the beats it gives up and takes shards
-// (rebalance), and has room dispatch settle runs of nodes that are gone, and look for runs that
+// (rebalance; the comment of room lease says why it gives one up), and has room dispatch settle runs of nodes that are gone, and look for runs that
 // this node does not know. The loop is here, and not in room lease,
 // because it brings news to so many rooms, and so needs no callbacks.
 //

@@ -12,8 +12,8 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// What due runs wait for, and the bound after which that is told. Comes in the oldest of each kind
-// of wait, and what fails without which there are none; goes out a trouble for each app. What waits for a run of
+// Due runs that wait too long for something. Input: the oldest of each kind of wait (queue/longwaits.go), and
+// duties that fail without which no run becomes due. Output: a trouble for each app. What waits for a run of
 // its own job, or for places that running handlers hold, is in order.
 
 // waitWatch looks once a second while somebody waits for what has a bound, so that no run waits so

@@ -29,14 +29,14 @@
 // # Edits
 //
 // An edit works out the next instant inside its transaction: strictly after now and after the
-// latest instant that was started (replanned, rescheduled, restarted, rebounded). So none is
+// latest instant that was started (Replanned, rescheduled, Restarted, rebounded). So none is
 // lost or doubled, and XXL-JOB's skip of five seconds is not needed. "Now" is the store's own
 // clock, read after the row of the job is locked; it becomes the job's Updated. AddJob asks for
 // its first instant in the same way (FirstInstant). A node's estimate of that clock would not
 // do. It is a lower bound, so that nothing starts early by it; a schedule planned from it would
 // run instants from before the edit, and leave out of the record what came due since.
 //
-// An edit records what it leaves behind (overdue). Instants that were overdue and not planned
+// An edit records what it leaves behind (Overdue). Instants that were overdue and not planned
 // when a job is stopped or its schedule changes become one skipped record with reason "edit".
 // So each instant of the old schedule up to the edit is in a row: its run was started; or it
 // was planned, and its row is cancelled with the edit's verb as reason; or it is in that
@@ -57,7 +57,7 @@
 // Manual jobs are stored stopped, with reason "manual", and start when they are given a
 // schedule. So do jobs that stopped by themselves (finished, broken schedule) when their
 // schedule is changed, and finished ones when their bounds are. A job that somebody stopped
-// stays stopped (define). "Enabled" then always means that there is something to plan.
+// stays stopped (Define). "Enabled" then always means that there is something to plan.
 //
 // # Memory
 //

@@ -23,7 +23,7 @@ type planner struct {
 	threshold   time.Duration
 	catchUp     store.CatchUp
 	maxPlanned  int
-	Room        *Scratch // memory for the runs of its plans; nil: they have their own
+	Scratch     *Scratch // memory for the runs of its plans; nil: they have their own
 }
 
 // PlanAt is the planner of a scan at a time.
@@ -50,10 +50,10 @@ var errNotAdvancing = errors.New("the schedule does not advance")
 // of its runs. The plan's Next is the first instant that is not.
 func (p planner) Plan(j *store.DueJob, epoch int64) store.Plan {
 	plan := store.Plan{JobID: j.ID, Shard: j.Shard, Epoch: epoch, Version: j.Version, Due: j.Next}
-	plan.Runs = p.Room.begin()
+	plan.Runs = p.Scratch.begin()
 	b := planBuilder{planner: p, job: j, plan: &plan, left: runsLeft(&j.Job), spare: p.maxPlanned - j.Waiting}
 	err := b.build()
-	plan.Runs = p.Room.end(plan.Runs)
+	plan.Runs = p.Scratch.end(plan.Runs)
 	if err != nil {
 		plan.Runs, plan.Next, plan.Wait = nil, time.Time{}, false
 		plan.Stop = errs.Shorten(err.Error(), 400)
@@ -377,36 +377,36 @@ func Overdue(job store.Job, now time.Time) (record store.NewRun, missed bool) {
 
 // Memory for the runs of many plans, which the claims of a node use again.
 
-// Scratch has it. What it has lent is its own again with reset.
+// Scratch is that memory. What it has lent is its own again with Reset.
 type Scratch struct{ loop.Scratch[store.NewRun] }
 
 // Reset takes back what was lent.
-func (r *Scratch) Reset() { r.Again() }
+func (s *Scratch) Reset() { s.Again() }
 
-// begin lends room for the runs of one plan. A nil room has none.
-func (r *Scratch) begin() []store.NewRun {
-	if r == nil {
+// begin lends memory for the runs of one plan. A nil Scratch has none.
+func (s *Scratch) begin() []store.NewRun {
+	if s == nil {
 		return nil
 	}
-	return r.List[len(r.List):]
+	return s.List[len(s.List):]
 }
 
 // end takes in how much of it the plan has used, and returns its runs; nil where it has none. A
-// plan that has outgrown it has memory of its own by now, and the next ones have more room.
-func (r *Scratch) end(runs []store.NewRun) []store.NewRun {
+// plan that has outgrown it has memory of its own by now, and the next ones are lent more.
+func (s *Scratch) end(runs []store.NewRun) []store.NewRun {
 	n := len(runs)
 	switch {
 	case n == 0:
 		return nil
-	case r == nil:
+	case s == nil:
 		return runs
-	case n <= cap(r.List)-len(r.List):
-		r.List = r.List[:len(r.List)+n]
+	case n <= cap(s.List)-len(s.List):
+		s.List = s.List[:len(s.List)+n]
 	default:
-		r.List = make([]store.NewRun, 0, max(2*cap(r.List), planRoomLeast))
+		s.List = make([]store.NewRun, 0, max(2*cap(s.List), scratchLeast))
 	}
 	return runs[:n:n]
 }
 
-// planRoomLeast is for how many runs it has room.
-const planRoomLeast = 1000
+// scratchLeast is for how many runs it has memory at least.
+const scratchLeast = 1000

@@ -30,7 +30,7 @@
 //
 // # Registrations
 //
-// registrar stores registrations in batches, through an intake of room fairqueue. A heartbeat
+// registrar stores registrations in batches, through an intake of package fairqueue. A heartbeat
 // of a known executor is answered before it is stored, with the next batch, 70 ms later at
 // most. A registration that is new to this node, or the first one after an error, is answered
 // after. Should a batch be lost, another beat comes before the executor counts as dead. What
@@ -80,7 +80,7 @@
 //
 // remotes has a client for each address. Which generation of the protocol a peer speaks is
 // known by its answers, call by call, and not by a setting, which would be wrong on the day of
-// an update (generation). Of the two tokens that are valid during a change of tokens it uses
+// an update (Remotes.Generation). Of the two tokens that are valid during a change of tokens it uses
 // the one that was accepted last.
 //
 // # Calls of registries and routers of the user's

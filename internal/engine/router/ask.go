@@ -36,7 +36,7 @@ type Lookup struct {
 
 // addressesFor is lookup for the start loop. With errAsking or errBehind the run is to be
 // parked (parkAsking). A store is waited for, a registry of the user's is not.
-func (a *Lookup) addressesFor(ctx context.Context, en *queue.Item, job *store.Job) (addrs []string, why string, err error) {
+func (a *Lookup) addressesFor(ctx context.Context, en *queue.Entry, job *store.Job) (addrs []string, why string, err error) {
 	if !a.S.Cfg.AsksRegistry(job.App) {
 		return a.Book.Lookup(ctx, job, en.Run.Addresses())
 	}
@@ -173,7 +173,7 @@ type ParkedLookups struct {
 
 // SetAside parks a run whose addresses could not be read, with the others of its
 // app: the other apps go on. After a pause they are tried again.
-func (u *ParkedLookups) SetAside(ctx context.Context, en *queue.Item, err error) {
+func (u *ParkedLookups) SetAside(ctx context.Context, en *queue.Entry, err error) {
 	if lack := (*unknownRouter)(nil); errors.As(err, &lack) {
 		u.parkUnknown(en, lack)
 		return
@@ -217,6 +217,6 @@ func (u *ParkedLookups) RoutedWell(ctx context.Context, app string) {
 
 // parkAsking parks a run until the addresses of its app are there, or behind those that
 // wait because they could not be read.
-func (u *ParkedLookups) parkAsking(en *queue.Item, why error) {
+func (u *ParkedLookups) parkAsking(en *queue.Entry, why error) {
 	u.Queue.ParkUnrouted(en, u.Asked.asks, errors.Is(why, errAsking))
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// Routing strategies that this node does not have, of services that share its store. In: due runs of
-// their jobs, and questions of other nodes about those that this node has. Out: an address that a
+// Routing strategies that this node does not have, of services that share its store. Input: due runs of
+// their jobs, and questions of other nodes about those that this node has. Output: an address that a
 // node which has the strategy has chosen; or the run waits until there is such a node.
 
 const (
@@ -119,7 +119,7 @@ func (ro *userRouters) near(key routerKey) lease.Nearness {
 
 // unknown says why nobody can be asked about a run now; nil where somebody can. A run that comes later
 // than those that wait already goes with them, in their order.
-func (ro *Router) unknown(en *queue.Item, job *store.Job) *unknownRouter {
+func (ro *Router) unknown(en *queue.Entry, job *store.Job) *unknownRouter {
 	near, seen := ro.Asks.near(routerOf(job)), ro.Leases.Changes()
 	if near == lease.Lacks && len(ro.Leases.Knowing(job.Route, job.App, job.ID, near)) == 0 {
 		return &unknownRouter{job: job, Unanswered: queue.Unanswered{Route: job.Route, Why: "no live node has the routing strategy " + job.Route, Seen: seen}}
@@ -132,7 +132,7 @@ func (ro *Router) unknown(en *queue.Item, job *store.Job) *unknownRouter {
 
 // awaitRouter has a run wait, or ends it where that was for too long: its own time and that of the
 // strategy are over, so that a node which comes up after an outage does not refuse what waited for it.
-func (ro *Router) awaitRouter(en *queue.Item, job *store.Job, lack *unknownRouter) (queue.Routed, error) {
+func (ro *Router) awaitRouter(en *queue.Entry, job *store.Job, lack *unknownRouter) (queue.Routed, error) {
 	if lack.isNew {
 		return queue.Routed{}, lack
 	}
@@ -148,7 +148,7 @@ func (ro *Router) awaitRouter(en *queue.Item, job *store.Job, lack *unknownRoute
 }
 
 // parkUnknown has a run wait for a node that knows its strategy.
-func (u *ParkedLookups) parkUnknown(en *queue.Item, lack *unknownRouter) {
+func (u *ParkedLookups) parkUnknown(en *queue.Entry, lack *unknownRouter) {
 	at := queue.ForRouter(lack.job.ID)
 	en.Choice = queue.NoChoice()
 	u.Queue.Due.ParkFirst(at, en)

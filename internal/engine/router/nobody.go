@@ -11,7 +11,7 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// Troubles of routing: due runs that go nowhere. Comes in what Route has refused, goes out a
+// Troubles of routing: due runs that go nowhere. Input: what Route has refused. Output: a
 // trouble for each app or job, until somebody is there.
 
 // errNobody: the app has no executor, and the run waits for one.
@@ -20,7 +20,7 @@ var errNobody = errors.New("xxljob: the app has no live executor, and the run wa
 // waitsForAnyone reports whether a run waits for an executor of an app that has none. A run that was
 // sent to certain addresses does not, and one of a shard that this node has lost is let go of by
 // its start.
-func (ro *Router) waitsForAnyone(en *queue.Item, job *store.Job) bool {
+func (ro *Router) waitsForAnyone(en *queue.Entry, job *store.Job) bool {
 	if len(en.Run.Addresses()) > 0 || !ro.Serving.HoldsUpRun(job, time.UnixMilli(en.Run.Created), en.Run.Scheduled()) {
 		return false
 	}

@@ -51,7 +51,7 @@ func New(s *core.Core, q *queue.Queue, book *registry.Addresses, serving *regist
 
 // Route decides about one entry. It asks no executor: probing routes go by the
 // answers that probes have brought, and wait where there are none.
-func (ro *Router) Route(ctx context.Context, en *queue.Item, job *store.Job) (*queue.Routed, error) {
+func (ro *Router) Route(ctx context.Context, en *queue.Entry, job *store.Job) (*queue.Routed, error) {
 	r, err := ro.decide(ctx, en, job)
 	if en.Choice != nil && en.Choice.Nobody != nil {
 		en.Choice = nil // it says nothing of later, when somebody may be there
@@ -59,7 +59,7 @@ func (ro *Router) Route(ctx context.Context, en *queue.Item, job *store.Job) (*q
 	return r, err
 }
 
-func (ro *Router) decide(ctx context.Context, en *queue.Item, job *store.Job) (*queue.Routed, error) {
+func (ro *Router) decide(ctx context.Context, en *queue.Entry, job *store.Job) (*queue.Routed, error) {
 	if ro.waitsForAnyone(en, job) {
 		return nil, errNobody
 	}
@@ -122,7 +122,7 @@ func (ro *Router) isStill(m *routeMemo, job *store.Job, addrs []string) bool {
 
 // isSame reports whether further runs of the job go the same way, as long as it has the same
 // addresses: its strategy goes by nothing else, and counts nothing.
-func (ro *Router) isSame(en *queue.Item, job *store.Job, r *queue.Routed) bool {
+func (ro *Router) isSame(en *queue.Entry, job *store.Job, r *queue.Routed) bool {
 	if ro.Cfg.AsksRegistry(job.App) || ro.Cfg.Routers[job.Route] != nil || len(en.Run.Addresses()) > 0 || r.Refused != "" {
 		return false
 	}
@@ -136,7 +136,7 @@ func (ro *Router) isSame(en *queue.Item, job *store.Job, r *queue.Routed) bool {
 }
 
 // chooseAddress applies the job's strategy.
-func (ro *Router) chooseAddress(ctx context.Context, en *queue.Item, job *store.Job, addrs []string) (queue.Routed, error) {
+func (ro *Router) chooseAddress(ctx context.Context, en *queue.Entry, job *store.Job, addrs []string) (queue.Routed, error) {
 	if job.Route == route.ShardingBroadcast && en.Run.Sharding() != (store.Sharding{}) {
 		return ro.choosePart(ctx, &en.Run, job, addrs)
 	}
@@ -292,7 +292,7 @@ func (c *Resolver) Equip(r *queue.Destination, job *store.Job) (refused string) 
 	if _, ours := exec.(*executor.Executor); !ours {
 		r.Lane = queue.LaneFast // or slow: decided when the place is taken
 		if r.Exec != nil && !r.JobPlace.IsJobPlace() && blockrule.Of(job.Block).SentInOrder {
-			r.JobPlace = queue.AnswerAt(job, r.Address) // ours goes by when runs were due, this one perhaps by how they arrive
+			r.JobPlace = queue.OnePlaceAt(job, r.Address) // ours goes by when runs were due, this one perhaps by how they arrive
 		}
 	}
 	return ""

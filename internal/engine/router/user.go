@@ -41,7 +41,7 @@ func newUserRouters(s *core.Core, e *queue.Queue, attached *registry.AttachedSet
 
 // choiceFor returns what a router has chosen for a run; nil when it has to be asked yet,
 // or when an earlier run of the job has.
-func (ro *userRouters) choiceFor(en *queue.Item, job *store.Job, addrs []string) *queue.RouteChoice {
+func (ro *userRouters) choiceFor(en *queue.Entry, job *store.Job, addrs []string) *queue.RouteChoice {
 	ro.mu.Lock()
 	defer ro.mu.Unlock()
 	if !en.Choice.Fits(job, addrs) {
@@ -56,7 +56,7 @@ func (ro *userRouters) choiceFor(en *queue.Item, job *store.Job, addrs []string)
 }
 
 // AskRouter makes a run wait for its router, in the order of the job's runs.
-func (ro *userRouters) AskRouter(en *queue.Item, job *store.Job, addrs []string) {
+func (ro *userRouters) AskRouter(en *queue.Entry, job *store.Job, addrs []string) {
 	ro.mu.Lock()
 	defer ro.mu.Unlock()
 	w := &routeWait{key: en.Run.Key(), choice: en.Choice, version: job.Version, addrs: addrs, since: time.Now()}

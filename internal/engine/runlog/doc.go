@@ -11,7 +11,7 @@
 // # Writing
 //
 // A handler's line goes into logBook, which is bounded in bytes. Writer writes it: once a
-// second, in full batches sooner, and at the end of a run before its result (apart, settle), so
+// second, in full batches sooner, and at the end of a run before its result (Apart, Settle), so
 // that whoever sees the result finds the lines. It is one loop, with one call at a time, and a
 // batch is tried again until it is taken.
 //
@@ -31,7 +31,7 @@
 // one, or from another node. A question to another node is a row that the asked node finds in
 // its inbox and answers by a compare-and-set; the store drops it after a minute. A node answers
 // four questions at once for an app, so that an executor that hangs keeps no other app from
-// being asked (Desk, Calls). Where the store or the sink has the lines, they are read
+// being asked (Desk, calls). Where the store or the sink has the lines, they are read
 // there (logSource). An answer is within LogBytes, whatever the executor says, and an
 // ErrNoLog says in the reader's language why there is no log.
 //

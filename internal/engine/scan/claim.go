@@ -51,8 +51,8 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []store.D
 		epochs[sh.ID] = sh.Epoch
 	}
 	p := plan.PlanAt(c.Core, now, before)
-	c.claiming.room.Reset()
-	p.Room = &c.claiming.room
+	c.claiming.scratch.Reset()
+	p.Scratch = &c.claiming.scratch
 	plans := slices.Grow(c.claiming.plans.Again(), len(due))
 	var apart []store.Plan // of jobs whose claims were refused: each goes alone, behind the others
 	jobs := make(map[int64]*store.Job, len(due))
@@ -276,14 +276,14 @@ func (c *claimer) rest(ctx context.Context, took time.Duration, due time.Time) b
 type claimCalls struct {
 	loop.Backoff
 	rested  time.Duration            // between the calls of one scan
-	room    plan.Scratch             // for the plans of a scan
+	scratch plan.Scratch             // for the plans of a scan
 	plans   loop.Scratch[store.Plan] // of a scan
 	answers loop.Scratch[store.Run]  // of the last call
 }
 
 // drop leaves the memory to a call that may still be under way.
 func (c *claimCalls) drop() {
-	c.room.Drop()
+	c.scratch.Drop()
 	c.plans.Drop()
 	c.answers.Drop()
 }

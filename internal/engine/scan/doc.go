@@ -3,7 +3,7 @@
 //
 // # Scan
 //
-// One loop a node scans, so no shard is scanned twice at once (scanner). It asks the store for
+// One loop a node scans, so no shard is scanned twice at once (Scanner). It asks the store for
 // enabled jobs of the owned shards that are due within PreRead, and for planned runs without an
 // epoch: inserted by hand, by what follows an end, or put back. It looks again when something
 // enters the window, at a hint of the store, or at the store's poll; nothing ticks.
@@ -34,6 +34,10 @@
 // Of a job that waits for an executor of its app, which has none, nothing is claimed: it stays due from
 // the instant on that nobody was there for, and the plan is as after an outage when somebody is
 // (waitingJobs). Scans pass such jobs by, but for one every few seconds.
+//
+// Of a job in a zone that this node has no data of, or with a schedule of a newer release, nothing is claimed
+// either, and it is not stopped (unableJobs): another node may know better. It is a trouble of this node,
+// and its shard goes to a node that can work it out, if there is one (room lease).
 //
 // A schedule that breaks after some of its runs were planned stops its job by the claim, which
 // cancels nothing; room dispatch cancels those runs when they come up.

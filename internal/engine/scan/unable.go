@@ -13,7 +13,8 @@ import (
 
 // Jobs that this node cannot work out: in a zone that it has no data of, or with a schedule of a
 // newer release. Another node may know better, so they are left as they are: neither stopped nor
-// planned. Comes in what the planner could not plan, goes out a trouble for each.
+// planned. Input: what the planner could not plan. Output: a trouble for each, and to room lease which
+// shards have such jobs, so that it gives these to a node that can (lease/abilities.go).
 
 // unableJobs are those among the due jobs of one scan, by cause.
 type unableJobs struct {

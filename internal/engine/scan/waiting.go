@@ -9,7 +9,7 @@ import (
 )
 
 // Jobs that wait for an executor of their app, which has none: nothing is planned of them, and they
-// stay due from the first instant on that nobody was there for. Comes in what is due, goes out which
+// stay due from the first instant on that nobody was there for. Input: what is due. Output: which
 // of it waits, and from when on a scan has to look.
 
 // Serving says which apps have nobody: room registry has it.

@@ -16,9 +16,10 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// Handlers that jobs name and nobody has. In come definitions for apps that this process serves,
-// out goes an error that has the names there are. What is defined before Start is looked at there,
-// since its handlers may be registered behind it.
+// Handlers that jobs name and nobody has. Input: definitions for apps that this process serves. Output: an
+// error that has the names there are. A job that is defined after Start is refused there and then
+// (checkHandler, catalog.go; of a list findMisspelt, ensurelist.go). What is defined before is looked at by
+// Start (CheckKept), since its handlers may be registered behind it.
 
 // keptJobs are the jobs that were defined one by one before Start. Lists has the others.
 type keptJobs struct {
@@ -96,7 +97,7 @@ func (d *Catalog) CheckKept(ctx context.Context) (err error) {
 	var faults []error
 	for _, app := range slices.Sorted(maps.Keys(byApp)) {
 		jobs := byApp[app]
-		names, err := d.misspelt(ctx, app, jobs, d.generationOf(app))
+		names, err := d.misspeltHandlers(ctx, app, jobs, d.generationOf(app))
 		if err != nil {
 			d.Logger.Warn("xxljob: could not ask the store for the handlers of other nodes", "app", app, "error", err)
 		}
@@ -121,13 +122,13 @@ func (d *Catalog) generationOf(app string) int64 {
 	return -1
 }
 
-// misspelled is a handler that nobody has in an app that this process serves, and those there are.
-type misspelled struct {
+// misspeltHandler is a handler that nobody has in an app that this process serves, and those there are.
+type misspeltHandler struct {
 	app, handler string
 	has          []string
 }
 
-func (m *misspelled) err() error {
+func (m *misspeltHandler) err() error {
 	const some = 20
 	names := make([]string, min(len(m.has), some))
 	for i := range names {
@@ -141,7 +142,7 @@ func (m *misspelled) err() error {
 }
 
 // of is the error with the jobs that name the handler.
-func (m *misspelled) of(jobs []store.Job) error {
+func (m *misspeltHandler) of(jobs []store.Job) error {
 	named := slices.DeleteFunc(slices.Clone(jobs), func(j store.Job) bool { return j.Handler != m.handler || !registry.BookKeyOf(&j).IsBean() })
 	slices.SortFunc(named, func(a, b store.Job) int { return strings.Compare(a.Key, b.Key) })
 	what := store.Called(named[0])
@@ -151,12 +152,12 @@ func (m *misspelled) of(jobs []store.Job) error {
 	return errs.In(what, m.err())
 }
 
-// misspelt are the handlers of jobs of an app, by name, that nobody has although this process serves
+// misspeltHandlers are the handlers of jobs of an app, by name, that nobody has although this process serves
 // the app. It is empty where that is not certain: executors elsewhere do not say which handlers
 // they have, and beside another release of the app, which its lists show by their generations, a
 // handler may be about to come or to go. What is unknown then is a warning as for any other app.
 // The store is asked only where this process lacks one.
-func (d *Catalog) misspelt(ctx context.Context, app string, jobs []store.Job, generation int64) (map[string]*misspelled, error) {
+func (d *Catalog) misspeltHandlers(ctx context.Context, app string, jobs []store.Job, generation int64) (map[string]*misspeltHandler, error) {
 	here := d.book.Attached.Get(app)
 	if here == nil {
 		return nil, nil
@@ -177,11 +178,11 @@ func (d *Catalog) misspelt(ctx context.Context, app string, jobs []store.Job, ge
 		return nil, err
 	}
 	all := slices.Compact(slices.Sorted(slices.Values(slices.Concat(has, others))))
-	names := map[string]*misspelled{}
+	names := map[string]*misspeltHandler{}
 	for i := range lacks {
 		j := &lacks[i]
 		if !slices.Contains(all, j.Handler) {
-			names[j.Handler] = &misspelled{app, j.Handler, all}
+			names[j.Handler] = &misspeltHandler{app, j.Handler, all}
 		}
 	}
 	return names, nil

@@ -7,9 +7,10 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// Who can work out the jobs of a shard. In: the shards of this node with jobs that it cannot, and
-// what nodes say of themselves. Out: shards that it gives up to nodes that can, and such shards that
-// it keeps.
+// Which node can work out the jobs of a shard: one that lacks the data of a zone, or does not know a schedule
+// of a newer release, gives it to one that can. Input: the shards of this node with jobs that it cannot work
+// out, and what nodes say of themselves. Output: shards that it gives up to nodes that can, and such shards
+// that it keeps.
 
 // giveAgain is how often a shard is given up for this at most, and how long it is not taken back
 // while a node is there that can.
@@ -33,7 +34,7 @@ func (l *Leases) Lack(shards map[int]Lack) (other bool) {
 	for shard, lack := range shards {
 		l.miss(lack.Zones)
 		_, was := l.able.gave[shard]
-		other = other || !was && l.canElse(lack) // the next time a beat will do
+		other = other || !was && l.anotherCan(lack) // the next time a beat will do
 	}
 	return other
 }
@@ -62,34 +63,34 @@ func (l *Leases) Missing() []string {
 	return l.able.zones
 }
 
-// canElse reports whether a live node that has a use for shards can work out what this one cannot.
+// anotherCan reports whether a live node that has a use for shards can work out what this one cannot.
 // Called with mu held.
-func (l *Leases) canElse(lack Lack) bool {
+func (l *Leases) anotherCan(lack Lack) bool {
 	me := l.Seen.nodes[l.Incarnation]
 	if me == nil || lack.Cause == "" {
 		return false
 	}
 	for inc, o := range l.Seen.nodes {
-		if inc != l.Incarnation && o.live && !o.idle && !o.doubted && lack.not(&o.Node, &me.Node) {
+		if inc != l.Incarnation && o.live && !o.idle && !o.doubted && lack.endsAt(&o.Node, &me.Node) {
 			return true
 		}
 	}
 	return false
 }
 
-// not reports whether a node can work out what another one cannot.
-func (x Lack) not(n, than *store.Node) bool {
+// endsAt reports whether a node can work out what this one, me, cannot.
+func (x Lack) endsAt(n, me *store.Node) bool {
 	if x.Cause != store.TroubleUnknownZone {
-		return n.CanMore(than, x.Cause)
+		return n.CanMore(me, x.Cause)
 	}
 	return n.Zones && !slices.ContainsFunc(x.Zones, func(zone string) bool { return slices.Contains(n.UnknownZones, zone) })
 }
 
-// isGiven reports whether a shard is to be given to a node that can work out its jobs: once a
+// isToBeGiven reports whether a shard is to be given to a node that can work out its jobs: once a
 // minute. Called with mu held.
-func (l *Leases) isGiven(shard int, now time.Time) bool {
+func (l *Leases) isToBeGiven(shard int, now time.Time) bool {
 	lack := l.able.lacks[shard]
-	if g, was := l.able.gave[shard]; was && now.Sub(g.at) < giveAgain || !l.canElse(lack) {
+	if g, was := l.able.gave[shard]; was && now.Sub(g.at) < giveAgain || !l.anotherCan(lack) {
 		return false
 	}
 	l.able.gave[shard] = gift{now, lack}
@@ -100,7 +101,7 @@ func (l *Leases) isGiven(shard int, now time.Time) bool {
 // with mu held.
 func (l *Leases) isForOthers(shard int, now time.Time) bool {
 	g, was := l.able.gave[shard]
-	return was && now.Sub(g.at) < giveAgain && l.canElse(g.lack)
+	return was && now.Sub(g.at) < giveAgain && l.anotherCan(g.lack)
 }
 
 // noteOwners notes which shards have come free that a node had which can do less than this one. It
