@@ -373,7 +373,7 @@ func TestStartedBehindItsBack(t *testing.T) {
 	})
 }
 
-// TestQuickResult is about quick results (docs/xxl-job.md, traps): the result may come before the answer
+// TestTrap11QuickResult is about quick results (docs/xxl-job.md, traps): the result may come before the answer
 // to the trigger, and neither an answer nor its absence touches it then.
 func TestTrap11QuickResult(t *testing.T) {
 	for name, answer := range map[string]func() (wire.Return, error){

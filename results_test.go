@@ -18,7 +18,7 @@ import (
 	"github.com/xxljob/xxljob/wire"
 )
 
-// TestCallbackWithoutEffect: what no run of the caller waits for is acknowledged, so that
+// TestTrap12And14CallbackWithoutEffect: what no run of the caller waits for is acknowledged, so that
 // no executor sends it for ever, and changes nothing (traps 12 and 14).
 func TestTrap12And14CallbackWithoutEffect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestTrap12And14CallbackWithoutEffect(t *testing.T) {
 	})
 }
 
-// TestCallbackStates: how codes and texts of all makers are read (traps 10 and 24).
+// TestTrap10And24CallbackStates: how codes and texts of all makers are read (traps 10 and 24).
 func TestTrap10And24CallbackStates(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -107,7 +107,7 @@ func TestTrap10And24CallbackStates(t *testing.T) {
 	}
 }
 
-// TestCallbackIsDurable: results are acknowledged after they are stored (trap 13). Those
+// TestTrap13CallbackIsDurable: results are acknowledged after they are stored (trap 13). Those
 // that could not be stored are tried again, also where nobody sends them again.
 func TestTrap13CallbackIsDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestTrap13CallbackIsDurable(t *testing.T) {
 	})
 }
 
-// TestCallbackWakesWaiters: Wait hears of a result that comes to another node.
+// TestCallbackAtAnotherNode: Wait hears of a result that comes to another node.
 func TestCallbackAtAnotherNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, peers := memory.New(), map[string]*peer{at1: {}}

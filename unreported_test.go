@@ -150,7 +150,7 @@ func TestUnreportedOfOthers(t *testing.T) {
 	bubble(t, "silent, and there", func(t *testing.T) {
 		r := accepts(t, nil, xxljob.Config{}, xxljob.Job{}, (*remotely).asOthers)
 		r.registers(nil)
-		r.stays(time.Hour) // it is asked all the time: see stillThere
+		r.stays(time.Hour) // it is asked all the time
 		r.says(isGone)
 		r.ends(0, dead+lostAfter, "nobody answers")
 	})
