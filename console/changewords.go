@@ -23,7 +23,7 @@ import (
 func (p *page) State(s xxljob.State) string { return stateKey(s) }
 
 // One is a list of one run.
-func (p *page) One(r *xxljob.Run) []xxljob.Run { return []xxljob.Run{*r} }
+func (p *page) One(r *xxljob.Run) []runRow { return []runRow{p.q.runRow(*r)} }
 
 // Next is the number behind another.
 func (p *page) Next(n int) int { return n + 1 }
@@ -41,9 +41,6 @@ func (p *page) Took(r xxljob.Run) string {
 	}
 	return p.Span(r.Ended.Sub(r.Started))
 }
-
-// ResultOf is the result of a run, or its error, as a line of a list has room for it.
-func (p *page) ResultOf(r xxljob.Run) string { return p.q.cell(&r, FieldResult, r.HandleMsg) }
 
 // Told is what is to be said of a run beside its result: which retry and which part of a broadcast
 // it is, which instant it stands for, and why it came to nothing.

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/xxljob/xxljob"
 )
 
 // tableOf is the table of a list.
@@ -329,14 +327,8 @@ func (t *table) Anchor(row any) string {
 // Above is the day that a row of a list of runs is of, where the row before was of another one;
 // before the first was today.
 func (t *table) Above(row any) string {
-	var r xxljob.Run
-	switch row := row.(type) {
-	case runRow:
-		r = row.Run
-	case xxljob.Run:
-		r = row
-	}
-	if tables[t.List].class != "runs" || r.Scheduled.IsZero() {
+	r, is := row.(runRow)
+	if !is || r.Scheduled.IsZero() {
 		return ""
 	}
 	if t.day == "" {

@@ -76,8 +76,8 @@ type appLine struct {
 type oneApp struct {
 	appLine
 	Places  []placeLine
-	Longest []xxljob.Run // under way
-	Cause   *causeLine   // that keeps its runs from being run
+	Longest []runLine  // under way
+	Cause   *causeLine // that keeps its runs from being run
 }
 
 // placeLine is an executor of an app: one inside a node, or one at an address.

@@ -239,6 +239,12 @@ func (x *site) broadcast(j xxljob.Job, parts int, param string) (last xxljob.Run
 // parts are those of a broadcast that has been sent, the first of them last.
 func (x *site) parts(j xxljob.Job, parts int, param string) []xxljob.Run {
 	x.Helper()
+	return x.partsOf(x.run(j), j, parts, param)
+}
+
+// partsOf are the parts of a broadcast that a planned run of the job becomes.
+func (x *site) partsOf(r xxljob.Run, j xxljob.Job, parts int, param string) []xxljob.Run {
+	x.Helper()
 	ctx, me := x.Context(), "node-1"
 	if x.taken == nil {
 		view := must1(x.store.Join(ctx, store.Node{ID: "node", Incarnation: me}))
@@ -254,7 +260,6 @@ func (x *site) parts(j xxljob.Job, parts int, param string) []xxljob.Run {
 	for i := range parts {
 		targets = append(targets, "http://10.0.0.1:"+itoa(int64(1000+i))+"/")
 	}
-	r := x.run(j)
 	started := must1(x.store.Start(ctx, nil, []store.Start{{RunID: r.ID, JobID: j.ID, Shard: shard.ID, Epoch: shard.Epoch, JobVersion: j.Version,
 		State: store.StateDispatched, Owner: me, Token: 1, Address: targets[0], Targets: targets, Handler: "work", Param: param}}))[0]
 	if started.Status != store.StartOK || len(started.Siblings) != parts-1 {

@@ -35,7 +35,7 @@ type jobView struct {
 	Next     []instant
 	NextErr  string
 	Waits    bool // for the end of the run that is under way
-	Runs     []xxljob.Run
+	Runs     []runRow
 	Skipped  []xxljob.Run // records of instants that were not run
 	Outcomes outcomes
 	Children jobLinks
@@ -82,7 +82,7 @@ func (q *request) jobPage() error {
 		return err
 	}
 	v := jobView{Job: *j, Words: j.Schedule.DescribeIn(q.look.Language.Tag), Status: statusOf(j), Param: q.paramOf(j), Script: j.IsScript(), More: q.facts(j), Said: q.said(),
-		Next: instantsOf(j, news.next), Runs: news.runs, Skipped: news.skipped, Outcomes: news.outcomes, Children: news.children, Parents: news.parents, Changes: q.restorable(j, news.changes)}
+		Next: instantsOf(j, news.next), Runs: q.runRows(news.runs), Skipped: news.skipped, Outcomes: news.outcomes, Children: news.children, Parents: news.parents, Changes: q.restorable(j, news.changes)}
 	if zone := j.Schedule.Zone; zone != "" && zone != q.look.Zone.String() {
 		v.Own = zone
 	}
@@ -147,11 +147,13 @@ func (q *request) jobNews(now time.Time) (n jobNews, err error) {
 		return n, err
 	}
 	n.why = q.whyJob(world)
-	n.runs, n.skipped = newest, slices.Clone(world.Skipped[:min(len(world.Skipped), skipsOfAJob)]) // and not all behind these
+	texts := 2 * mostInACell
+	if q.Redact != nil { // where texts are hidden in part, all of them would have to be looked at
+		texts = 0
+	}
+	n.runs, n.skipped = q.foldedOf(j.ID, newest, texts), slices.Clone(world.Skipped[:min(len(world.Skipped), skipsOfAJob)]) // and not all behind these
 	for i := range n.runs {
-		if n.runs[i].ShortenTexts(2 * mostInACell); q.Redact != nil { // where texts are hidden in part, all of them would have to be looked at
-			n.runs[i].HandleMsg = ""
-		}
+		n.runs[i].ShortenTexts(texts)
 		n.runs[i].Param, n.runs[i].TriggerMsg = "", ""
 	}
 	if n.children, n.parents, err = q.jobLinks(j); err != nil {

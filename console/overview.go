@@ -43,7 +43,7 @@ type overviewPage struct {
 	Back    time.Time // how far back bad ends were looked for; zero: as far as they are kept
 	Tiles   []tile
 	Chart   *chart
-	Running []xxljob.Run // the longest that are under way
+	Running []runLine // the longest that are under way
 	Next    []xxljob.Job
 	Soon    *soon
 	Said    string // what has just been done
@@ -293,10 +293,35 @@ func (q *request) dueNext(apps []string) ([]xxljob.Job, error) {
 }
 
 // longest are the runs that are under way for longest.
-func longest(runs []xxljob.Run) []xxljob.Run {
+func longest(runs []xxljob.Run) (list []runLine) {
 	runs = slices.Clone(runs)
 	slices.SortFunc(runs, func(a, b xxljob.Run) int { return a.Started.Compare(b.Started) })
-	return runs[:min(len(runs), longestShown)]
+	parts, told := map[int64]int{}, map[int64]bool{}
+	for i := range runs {
+		if runs[i].Sharding.Total > 0 {
+			parts[runs[i].TriggerID]++
+		}
+	}
+	for _, r := range runs {
+		l := runLine{Run: r}
+		if n := parts[r.TriggerID]; r.Sharding.Total > 0 && n >= foldFrom {
+			if told[r.TriggerID] {
+				continue
+			}
+			l.Parts, told[r.TriggerID] = n, true
+		}
+		if list = append(list, l); len(list) == longestShown {
+			break
+		}
+	}
+	return list
+}
+
+// runLine is a run that is under way, or that part of a broadcast that has been for longest, where so many
+// parts are.
+type runLine struct {
+	xxljob.Run
+	Parts int
 }
 
 // tiles are the six figures on top.

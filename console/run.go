@@ -38,7 +38,7 @@ type runView struct {
 	Whole                   *wholeView
 	Attempts                *attemptsView
 	Parent                  *xxljob.Run
-	Children                []xxljob.Run
+	Children                []runRow
 	MoreChildren            bool            // than are shown
 	Doers                   []xxljob.Change // who has asked for it, and for its end
 	MoreDoers               bool            // than are shown
@@ -83,11 +83,7 @@ func (q *request) runPage() error {
 	if v.Parent != nil && !allowed(q.user, see, v.Parent.App) {
 		v.Parent = nil
 	}
-	for _, c := range k.children {
-		if allowed(q.user, see, c.App) {
-			v.Children = append(v.Children, c)
-		}
-	}
+	v.Children = q.runRows(slices.DeleteFunc(slices.Clone(k.children), func(c xxljob.Run) bool { return !allowed(q.user, see, c.App) }))
 	if !r.State.Ended() {
 		v.Why = q.headOfRun(k.why, r.ID)
 	}

@@ -1,14 +1,17 @@
 package console
 
-// A broadcast in the list of runs is one line where its parts would fill the screen: how many of them
-// have ended how, with the error of one that has failed.
+// A broadcast in a list of runs is one line where its parts would fill the screen: how many of them
+// have ended how, with the error of one that has failed. Lists are that of all runs, those of a job and
+// those that a run has led to.
 
 import (
 	"context"
 	"slices"
+	"strconv"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console/internal/web"
+	"github.com/xxljob/xxljob/store"
 )
 
 const (
@@ -65,18 +68,23 @@ func (f *folding) add(list ...xxljob.Run) {
 	}
 }
 
-// foldedRuns is a page of a search on which each broadcast is one line. Where that leaves room, it is
-// looked for further runs, but not for ever: all reads together look at no more runs than one may, and
-// where a further one fails the page has what was found before.
+// foldedRuns is a page of a search on which each broadcast is one line.
 func foldedRuns(ctx context.Context, reader xxljob.RunReader, search xxljob.RunSearch) (runsFound, error) {
 	out, err := searchRuns(ctx, reader, search)
 	if err != nil {
 		return out, err
 	}
+	return filledUp(ctx, reader, search, out, runsOnAPage), nil
+}
+
+// filledUp is a page of so many lines at most. Where broadcasts that are one line each leave room, it is
+// looked for further runs, but not for ever: all reads together look at no more runs than one may, and
+// where a further one fails the page has what was found before.
+func filledUp(ctx context.Context, reader xxljob.RunReader, search xxljob.RunSearch, out runsFound, lines int) runsFound {
 	var f folding
 	f.add(out.runs...)
 	search.Limit = foldAtOnce
-	for reads := 0; reads < foldReads && f.lines < len(out.runs) && f.lines < runsOnAPage && out.to > 1 && !out.partial; reads++ {
+	for reads := 0; reads < foldReads && f.lines < len(out.runs) && f.lines < lines && out.to > 1 && !out.partial; reads++ {
 		if search.Before, search.Examine = out.to, foldLooks-out.examined; search.Examine <= 0 {
 			break
 		}
@@ -87,7 +95,7 @@ func foldedRuns(ctx context.Context, reader xxljob.RunReader, search xxljob.RunS
 		out.examined += found.Examined
 		out.searched, out.to, out.partial = found.SearchedTime, found.SearchedTo, found.SearchedTo > 1 && len(found.Runs) < foldAtOnce
 		for i := range found.Runs {
-			if f.lines == runsOnAPage && f.grows(&found.Runs[i]) { // it is the first of the next page
+			if f.lines == lines && f.grows(&found.Runs[i]) { // it is the first of the next page
 				out.to, out.partial = out.runs[len(out.runs)-1].ID, false
 				break
 			}
@@ -98,7 +106,18 @@ func foldedRuns(ctx context.Context, reader xxljob.RunReader, search xxljob.RunS
 	if out.next = ""; out.to > 1 {
 		out.next = web.CursorOf("id", out.to)
 	}
-	return out, nil
+	return out
+}
+
+// foldedOf are the runs of a job for the list on its page, of which these are the newest, with as much of
+// their texts: filled up as the list of all runs is where broadcasts are among them.
+func (q *request) foldedOf(job int64, newest []xxljob.Run, texts int) []xxljob.Run {
+	reader, ok := q.Store.(xxljob.RunReader)
+	if !ok || len(newest) < runsOfAJob {
+		return newest
+	}
+	out := runsFound{runs: newest, to: newest[len(newest)-1].ID}
+	return filledUp(store.WithShortTexts(q.ctx, texts), reader, xxljob.RunSearch{JobIDs: []int64{job}}, out, runsOfAJob).runs
 }
 
 // folded are lines in which each broadcast of which there are so many parts is one: it stands where the
@@ -133,7 +152,11 @@ func folded(list []runRow) []runRow {
 	return out
 }
 
-// EachPart is the list with a line for each part of broadcasts.
-func (p *page) EachPart() string {
-	return p.q.With(map[string]string{"parts": "each", "seen": "", "said": ""})
+// EachPart is the list with a line for each part of broadcasts: the one that the page is, or that of the
+// job's runs.
+func (p *page) EachPart(job int64) string {
+	if p.Name == "runs" {
+		return p.q.With(map[string]string{"parts": "each", "seen": "", "said": ""})
+	}
+	return p.Root() + "runs?parts=each&job=" + strconv.FormatInt(job, 10)
 }

@@ -69,6 +69,73 @@ func TestABroadcastIsOneLine(t *testing.T) {
 	})
 }
 
+// TestABroadcastIsOneLineOfItsJob: on the page of its job, and on that of the run that has led to it, a broadcast is
+// one line as in the list of runs, with the error of a part that has failed. The page of the job is filled up with
+// what was before it, as far as that can be read, and leads to the list with each part.
+func TestABroadcastIsOneLineOfItsJob(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		for _, hides := range []bool{false, true} {
+			f := &filling{}
+			x := newSite(t, func(c *console.Config) {
+				f.Store = c.Store.(Store)
+				c.Store = f
+				if hides {
+					c.Redact = func(_ string, _ console.Field, text string) string {
+						return strings.ReplaceAll(text, "full", "●●●")
+					}
+				}
+			})
+			root := x.admin()
+			ctx := t.Context()
+			j := must1(x.s.AddJob(ctx, xxljob.Job{App: "orders", Name: "all", Handler: "work", Route: xxljob.RouteShardingBroadcast}))
+			first := must1(x.s.AddJob(ctx, xxljob.Job{App: "orders", Name: "first", Handler: "work", Children: []int64{j.ID}}))
+			var before []string
+			for range 25 {
+				before = append(before, `<tr id="run-`+itoa(x.run(j).ID)+`"`)
+			}
+			leads := x.parts(first, 1, "")[0]
+			must1(x.store.Finish(ctx, nil, []store.Result{{RunID: leads.ID, State: store.StateSucceeded}}))
+			parts := x.partsOf(must1(x.store.Children(ctx, leads.ID, 0, 10))[0], j, 30, "")
+			must1(x.store.Finish(ctx, nil, []store.Result{{RunID: parts[7].ID, State: store.StateFailed, HandleMsg: "disk full"}}))
+			page := "jobs/" + itoa(j.ID)
+			set := func(fails bool) {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				f.fails = fails
+			}
+			root.get(page).is(200).has("1 failed, 29 started", "30 parts", "each part")
+			if lines, wholes := linesOf(root); lines != 20 || wholes != 1 {
+				t.Errorf("hides %t: %d lines, %d of broadcasts, want 20 and 1", hides, lines, wholes)
+			}
+			if hides {
+				root.lacks("disk full")
+			} else {
+				root.has("disk full")
+			}
+			for i, row := range before {
+				if shown := strings.Contains(root.body, row); shown != (i >= 6) {
+					t.Errorf("hides %t: run %d of those before it is shown: %t", hides, i, shown)
+				}
+			}
+			each := root.link("each part")
+			set(true)
+			root.get(page).is(200).has("20 of 30 parts in this list")
+			if lines, wholes := linesOf(root); lines != 1 || wholes != 1 {
+				t.Errorf("hides %t, without further runs: %d lines, %d of broadcasts, want 1 of one", hides, lines, wholes)
+			}
+			set(false)
+			root.get(each).is(200).has("part 30 of 30", "Parts: each part")
+			if lines, wholes := linesOf(root); lines != 50 || wholes != 0 {
+				t.Errorf("hides %t, each part: %d lines, %d of broadcasts, want 50 and none", hides, lines, wholes)
+			}
+			root.get("runs/"+itoa(leads.ID)).is(200).has("1 failed, 29 started", "30 parts", "each part")
+			if lines, wholes := linesOf(root); lines != 1 || wholes != 1 {
+				t.Errorf("hides %t, what led to it: %d lines, %d of broadcasts, want 1 of one", hides, lines, wholes)
+			}
+		}
+	})
+}
+
 // TestManyBroadcasts: a page is filled up with other runs where parts stand in one line, no run is on two pages
 // and none is left out, and what a page reads is bounded.
 func TestManyBroadcasts(t *testing.T) {
@@ -294,6 +361,31 @@ func TestWhatFillsAPageUp(t *testing.T) {
 		hiding.session("root", "another session").get("runs").is(200).has("50 of 60 parts in this list")
 		if times, _ := asked(); times != 0 {
 			t.Errorf("further runs were asked for %d times by a search in texts, and where texts are hidden", times)
+		}
+	})
+}
+
+// TestABroadcastIsOneOfWhatRuns: on the overview, and on the page of its app, a broadcast is one line of what runs
+// now, and does not keep others out.
+func TestABroadcastIsOneOfWhatRuns(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		j := must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: "all of them", Handler: "work", Route: xxljob.RouteShardingBroadcast}))
+		x.parts(j, 12, "")
+		few := must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: "few of them", Handler: "work", Route: xxljob.RouteShardingBroadcast}))
+		x.parts(few, 3, "")
+		x.parts(x.job("orders", "alone"), 1, "")
+		for _, page := range []string{"overview", "executors?app=orders"} {
+			root.get(page).is(200).has("12 parts", "alone").lacks("3 parts")
+			_, now, _ := strings.Cut(root.body, "Running now")
+			now, _, _ = strings.Cut(now, "</ul>")
+			if all, some := strings.Count(now, "all of them"), strings.Count(now, "few of them"); all != 1 || some != 3 {
+				t.Errorf("%s: what runs now has %d lines of a broadcast of twelve parts, want 1, and %d of one of three", page, all, some)
+			}
+			if kills := strings.Count(now, "/kill"); kills != 4 {
+				t.Errorf("%s: %d of what runs now may be killed, want 4", page, kills)
+			}
 		}
 	})
 }

@@ -35,7 +35,7 @@ type runsPage struct {
 	Operates bool // the user may do something with one of the runs
 }
 
-// runRow is a line of the list.
+// runRow is a line of a list of runs.
 type runRow struct {
 	xxljob.Run
 	Param, Result string     // as they are shown, shortened
@@ -190,7 +190,7 @@ func (q *request) fillRuns(reader xxljob.RunReader, p *runsPage, apps []string, 
 		if r.Secret && search.NoSecrets {
 			continue // made secret since then
 		}
-		p.Rows = append(p.Rows, runRow{Run: r, Param: q.cell(&r, FieldParam, r.Param), Result: q.cell(&r, FieldResult, r.HandleMsg)})
+		p.Rows = append(p.Rows, q.runRow(r))
 		p.Operates = p.Operates || !q.ReadOnly && allowed(q.user, operate, r.App)
 	}
 	if p.Filter.Parts == "" {
@@ -216,6 +216,19 @@ func (q *request) readParams(ctx context.Context, list []xxljob.Run) error {
 		list[slices.Index(ids, r.ID)].Param = r.Param
 	}
 	return nil
+}
+
+// runRow is the line of a run.
+func (q *request) runRow(r xxljob.Run) runRow {
+	return runRow{Run: r, Param: q.cell(&r, FieldParam, r.Param), Result: q.cell(&r, FieldResult, r.HandleMsg)}
+}
+
+// runRows are the lines of runs, with one of each broadcast.
+func (q *request) runRows(list []xxljob.Run) (rows []runRow) {
+	for _, r := range list {
+		rows = append(rows, q.runRow(r))
+	}
+	return folded(rows)
 }
 
 // cell is a text of a run as a line of the list has room for it.
