@@ -20,7 +20,7 @@ type awayView struct {
 	Node      string
 	Lost      bool // the scheduler says that the store does not answer, and not that it answers with an error
 	Ready     bool
-	NotReady  []string // why, in the words of the scheduler
+	NotReady  []unready // why
 	Running   []appRuns
 	Held, Due int
 	Shards    int
@@ -51,6 +51,7 @@ func (q *request) away(p *web.Problem) *awayView {
 	var not *xxljob.NotReadyError
 	err := q.Scheduler.Ready()
 	v.Ready, v.NotReady = err == nil, q.notReady()
+	q.told.unready = true
 	v.Lost = errors.As(err, &not) && slices.Contains(not.Reasons, "store-away")
 	for _, app := range slices.Sorted(maps.Keys(s.Running)) {
 		if n := s.Running[app]; n > 0 && allowed(q.user, see, app) {

@@ -133,6 +133,7 @@ type request struct {
 	secrets map[int64]bool // what learnSecrets has found out
 	look    look.Look
 	counts  *counts // behind the presets of the page; nil where they are not known
+	told    told    // what the page says of troubles itself
 }
 
 // ServeHTTP answers a request.

@@ -194,7 +194,7 @@ func (q *request) readCounts() (c counts, err error) {
 		return c, err
 	}
 	seen := q.seenOf(world)
-	open, _ := q.apart(q.attention(seen), q.muted(mutes), &seen)
+	open, _ := q.apart(q.attentionHere(seen), q.muted(mutes), &seen)
 	c.of["overview"] = count{N: len(open)}
 	return c, nil
 }

@@ -145,6 +145,7 @@ func (q *request) executors() error {
 		return q.showLive("executors", "", time.Time{}, executorsPage{Empty: true})
 	}
 	b.Causes = c.causes()
+	q.told.found = c.found
 	switch b.Tab {
 	case "nodes":
 		b.Nodes = paged(&b, q, c.nodes, func(n *nodeLine) string { return n.Name() })
@@ -370,6 +371,7 @@ func (c *cluster) oneApp(app string) *oneApp {
 		if f.App == app && f.Cause == finding.NoExecutor {
 			l := c.q.causeLine(f, c.w)
 			o.Cause = &l
+			c.q.told.found = append(c.q.told.found, f)
 		}
 	}
 	for i := range c.nodes {

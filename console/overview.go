@@ -58,7 +58,7 @@ type overviewPage struct {
 type causeLine struct {
 	finding.Finding
 	Title, Help string
-	Muting      string // the key under which it is muted, which tells nothing of the error
+	Muting      string // the key under which it is muted, which tells nothing of the error; "" where it cannot be
 	About       string // the name of its app or its first job
 	More        int    // further jobs
 	Job, Run    int64  // where it leads: the job, if it is one; and its newest run
@@ -66,6 +66,9 @@ type causeLine struct {
 	Again       bool   // its newest run may be run again
 	Stops       bool   // its job may be stopped
 }
+
+// OnTroubles reports whether the page of troubles has more of it.
+func (l causeLine) OnTroubles() bool { return l.Trouble != nil || l.Cause == notReadyHere }
 
 // mutedLine is a mute, and what it is about. Job is zero for a cause.
 type mutedLine struct {
@@ -169,7 +172,8 @@ func (q *request) overviewOf(r *overviewRead, of span) overviewPage {
 		b.Chart = q.chartIn(of, r)
 	}
 	seen := q.seenOf(r.world)
-	found := q.attention(seen)
+	found := q.attentionHere(seen)
+	q.told.found, q.told.unready = found, true
 	mutes := q.muted(r.mutes)
 	open, muted := q.apart(found, mutes, &seen)
 	b.Muted, b.Mutes, b.Unshown = muted, len(mutes), len(mutes)-len(muted)
@@ -242,7 +246,14 @@ func (q *request) attention(w finding.World) []finding.Finding {
 			w.Jobs[i].Secret = w.Jobs[i].Secret || hidden[w.Jobs[i].ID]
 		}
 	}
-	return finding.Attention(w)
+	found := finding.Attention(w)
+	for i := range w.Troubles { // of an app that has executors for all that the store knows
+		t := &w.Troubles[i]
+		if !slices.ContainsFunc(found, func(f finding.Finding) bool { return isTrouble(&f, t) }) {
+			found = append([]finding.Finding{{Cause: finding.Cause(t.Cause), App: t.App, Since: t.Since, Detail: t.Detail, Trouble: t, Waiting: t.Late}}, found...)
+		}
+	}
+	return found
 }
 
 // isCut reports whether no more than the beginning of a text was read, as lists have it: what the host

@@ -135,7 +135,8 @@ type page struct {
 	Name string // of the template
 	Now  time.Time
 
-	compared int // bytes of changes that the page has shown so far
+	compared int           // bytes of changes that the page has shown so far
+	troubled *troubledView // once the frame has asked
 
 	Region    template.HTML // the content of the region that is refreshed
 	Tag, Poll string        // by which it is known, and where it is asked for; Poll is "" at rest
@@ -179,6 +180,7 @@ type problemView struct {
 
 // problemPage answers with what went wrong.
 func (q *request) problemPage(p *web.Problem) {
+	q.told = told{} // by the page that is not shown
 	v := problemView{Status: p.Status, Title: q.text(p.Key, p.Values...), Request: q.ID, Retry: p.Status == http.StatusServiceUnavailable}
 	if q.look.Language.Has(p.Key + ".help") {
 		v.Help = q.text(p.Key+".help", p.Values...)

@@ -1,14 +1,19 @@
 package console_test
 
 import (
+	"errors"
+	"html"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -98,4 +103,125 @@ func TestADoubtedClockEndsNoSession(t *testing.T) {
 			t.Errorf("with the clock right, and troubles %v before, root is at %s", list, root.at)
 		}
 	}
+}
+
+// says is how often a page says one of these as the title of a trouble, or of what is found of it: above all
+// pages, in the head of a job or run, on the overview, and where the page is about nothing else.
+func (b *browser) says(titles ...string) (n int) {
+	body := html.UnescapeString(b.body)
+	above := regexp.MustCompile(`(?s)<p class="alert troubled">.*?</p>`).FindString(body)
+	above = strings.NewReplacer("</strong> ", "</strong>|", " <a", "|<a", " · ", "|").Replace(above)
+	for _, title := range titles {
+		n += strings.Count(above, "|"+title+"|") + strings.Count(body, "<strong>"+title+"</strong>") +
+			len(regexp.MustCompile(`<h2>`+regexp.QuoteMeta(title)+`( ·|<)`).FindAllString(body, -1))
+	}
+	return n
+}
+
+// TestEachTroubleIsSaidOnce: whatever keeps runs from being run, each page says it, and none says it twice: what
+// the overview, the page of executors and the heads of jobs and runs have with more of it is not above them too.
+// The title of a window counts all of them.
+func TestEachTroubleIsSaidOnce(t *testing.T) {
+	s := &troubled{}
+	x := newSite(t, func(c *console.Config) { s.Scheduler, c.Scheduler = c.Scheduler, s })
+	ctx, at := t.Context(), time.Now().Add(time.Hour)
+	add := func(app string) xxljob.Job {
+		return must1(x.store.AddJob(ctx, xxljob.Job{App: app, Name: "nightly of " + app, Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?"), Next: at}, nil))
+	}
+	served, dark := add("orders"), add("billing") // which nobody serves
+	must(t, x.store.PutAddresses(ctx, []store.Registration{{App: "orders", Address: "http://10.0.0.7:9999/"}}))
+	root := x.admin()
+	words := map[string]string{}
+	for key, text := range catalogue(t, "en") {
+		words[key] = strings.Trim(text, `"`)
+	}
+	pages := []string{"overview", "jobs", "runs", "changes", "timetable", "executors", "executors?tab=nodes", "executors?app=orders", "executors?app=billing", "troubles", "settings", "jobs/999999"}
+	for _, j := range []xxljob.Job{served, dark} {
+		pages = append(pages, "jobs/"+itoa(j.ID), "jobs/"+itoa(j.ID)+"/edit", "runs/"+itoa(x.run(j).ID))
+	}
+	findsDark := append(slices.Clone(pages[len(pages)-3:]), "overview", "executors", "executors?tab=nodes", "executors?app=billing")
+	for _, cause := range store.TroubleCauses() {
+		titles := []string{words["trouble."+string(cause)]}
+		if titles[0] == "" {
+			t.Fatalf("%s has no words", cause)
+		}
+		for _, about := range []xxljob.Trouble{{}, {App: "orders"}, {App: "billing"}, {App: "orders", JobID: served.ID}, {App: "billing", JobID: dark.ID}, {App: "orders", Address: "http://10.0.0.7:9999/"}} {
+			also := titles
+			if cause == xxljob.TroubleNoExecutor {
+				switch {
+				case about.App == "":
+					continue
+				case about.JobID == dark.ID: // of which it is found too that nobody serves its app
+					continue
+				case about.JobID != 0:
+					also = append(also, words["finding.no-handler"])
+				}
+			}
+			about.Cause, about.Since, about.Detail, about.Remedy = cause, time.Now().Add(-time.Hour), "as it is seen", "what to do"
+			about.Holder = "pid 7, user backup"
+			for _, page := range pages {
+				want := 1
+				if cause == xxljob.TroubleNoExecutor && about.App == "orders" && slices.Contains(findsDark, page) {
+					want++ // the other app has none
+				}
+				s.list = []xxljob.Trouble{about}
+				if n := root.get(page).says(also...); n < 1 || n > want {
+					t.Errorf("%s of app %q, job %d: %s says it %d times", cause, about.App, about.JobID, page, n)
+				}
+				if !strings.Contains(root.body, "<title>(1) ") {
+					t.Errorf("%s: the title of %s does not count it", cause, page)
+				}
+			}
+		}
+	}
+	s.list = []xxljob.Trouble{{Cause: xxljob.TroubleLockedRows, Since: time.Now(), Holder: "pid 7, user backup"}, {Cause: xxljob.TroubleClock, Since: time.Now()}}
+	for _, page := range []string{"overview", "jobs/" + itoa(served.ID)} {
+		root.get(page).has("Held by pid 7, user backup", "See what to do")
+	}
+	must1(x.store.(store.MuteKeeper).PutMute(ctx, store.Mute{Key: "clock//0/", Until: time.Now().Add(time.Hour)}))
+	if n := root.get("overview").says(words["trouble.clock"]); n != 1 {
+		t.Errorf("the overview says %d times what is muted", n)
+	}
+	nobody := x.user(console.User{Name: "nobody"})
+	if n := nobody.get("overview").says(words["trouble.clock"]); n != 1 {
+		t.Errorf("to who sees no app the overview says %d times what is about all", n)
+	}
+}
+
+// TestWhatThisNodeCannotDoIsSaidOnce: it is the first of what needs attention, and counted there; where the node
+// tells the others of it, the overview and the job's page do not say that a node fails besides.
+func TestWhatThisNodeCannotDoIsSaidOnce(t *testing.T) {
+	s := &troubled{}
+	x := newSite(t, func(c *console.Config) { s.Scheduler, c.Scheduler = c.Scheduler, s })
+	ctx, node := t.Context(), x.s.Stats().Node
+	j := must1(x.store.AddJob(ctx, xxljob.Job{App: "orders", Name: "nightly", Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?"), Next: time.Now().Add(time.Hour)}, nil))
+	must(t, x.store.PutAddresses(ctx, []store.Registration{{App: "orders", Address: "http://10.0.0.7:9999/"}}))
+	view := must1(x.store.Join(ctx, store.Node{ID: node, Incarnation: "n1"}))
+	must1(x.store.TakeShards(ctx, "n1", view.Shards))
+	root := x.admin()
+	here, there := "This node cannot do its part", "A node cannot do its part"
+	root.get("overview").has("All is well")
+	for _, fails := range []bool{false, true} {
+		must(t, x.store.SetFailing(ctx, "n1", fails))
+		for _, reason := range []string{"store-away", "failing", "results", "shards"} {
+			if fails && reason != "failing" {
+				continue
+			}
+			s.ready = &xxljob.NotReadyError{Reasons: []string{reason}, Errs: []error{errors.New("what is wrong: <" + reason + ">")}}
+			for _, page := range []string{"overview", "jobs", "jobs/" + itoa(j.ID), "executors", "troubles"} {
+				if n := root.get(page).says(here, there); n != 1 {
+					t.Errorf("%s, told to others %t: %s says it %d times", reason, fails, page, n)
+				}
+				if !strings.Contains(root.body, "<title>(1) ") {
+					t.Errorf("%s: the title of %s does not count it", reason, page)
+				}
+			}
+			root.get("overview").has("1 thing needs attention", here+" what is wrong: <"+reason+">", "Look at this process", "See what to do").lacks("mute?key")
+			if counted := root.presets(); !strings.HasSuffix(counted, "| 1") {
+				t.Errorf("%s: the rail counts %s", reason, counted)
+			}
+		}
+	}
+	s.ready = nil
+	root.get("overview").has("1 thing needs attention", there)
 }

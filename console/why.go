@@ -89,6 +89,9 @@ func (q *request) headOf(k reasons) (v whyView) {
 			v.Is = &l
 		}
 	}
+	for _, l := range v.Faults {
+		q.told.found = append(q.told.found, l.Finding)
+	}
 	return v
 }
 
@@ -109,6 +112,9 @@ func (q *request) detailOf(f finding.Finding) string {
 	case finding.FallingBehind:
 		return q.text("finding.detail.falling-behind", "took", q.look.Span(f.Took), "every", q.look.Span(f.Every))
 	case finding.NoExecutor:
+		if f.Trouble != nil {
+			break
+		}
 		var said []string
 		if f.Enabled > 0 {
 			said = append(said, q.text("finding.detail.no-executor", "n", f.Enabled))
@@ -154,6 +160,9 @@ func (q *request) causeLine(f finding.Finding, w *finding.World) causeLine {
 	}
 	if key := "finding.do." + string(f.Cause); q.look.Language.Has(key) {
 		l.Help = q.text(key)
+	}
+	if f.Cause == notReadyHere {
+		l.Title, l.Help, l.Muting = q.text("troubles.notready"), q.text("troubles.notready.do"), ""
 	}
 	l.Detail = q.detailOf(f)
 	if len(f.Jobs) > 0 {
