@@ -95,6 +95,7 @@ func TestABroadcastIsOneLineOfItsJob(t *testing.T) {
 			}
 			leads := x.parts(first, 1, "")[0]
 			must1(x.store.Finish(ctx, nil, []store.Result{{RunID: leads.ID, State: store.StateSucceeded}}))
+			must1(x.store.PayOwed(ctx, store.OwedQuery{Shards: x.taken, Limit: 10}))
 			parts := x.partsOf(must1(x.store.Children(ctx, leads.ID, 0, 10))[0], j, 30, "")
 			must1(x.store.Finish(ctx, nil, []store.Result{{RunID: parts[7].ID, State: store.StateFailed, HandleMsg: "disk full"}}))
 			page := "jobs/" + itoa(j.ID)

@@ -124,9 +124,9 @@ func (b *browser) says(titles ...string) (n int) {
 func TestEachTroubleIsSaidOnce(t *testing.T) {
 	s := &troubled{}
 	x := newSite(t, func(c *console.Config) { s.Scheduler, c.Scheduler = c.Scheduler, s })
-	ctx, at := t.Context(), time.Now().Add(time.Hour)
+	ctx := t.Context()
 	add := func(app string) xxljob.Job {
-		return must1(x.store.AddJob(ctx, xxljob.Job{App: app, Name: "nightly of " + app, Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?"), Next: at}, nil))
+		return must1(x.s.AddJob(ctx, xxljob.Job{App: app, Name: "nightly of " + app, Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?")}))
 	}
 	served, dark := add("orders"), add("billing") // which nobody serves
 	must(t, x.store.PutAddresses(ctx, []store.Registration{{App: "orders", Address: "http://10.0.0.7:9999/"}}))
@@ -194,7 +194,7 @@ func TestWhatThisNodeCannotDoIsSaidOnce(t *testing.T) {
 	s := &troubled{}
 	x := newSite(t, func(c *console.Config) { s.Scheduler, c.Scheduler = c.Scheduler, s })
 	ctx, node := t.Context(), x.s.Stats().Node
-	j := must1(x.store.AddJob(ctx, xxljob.Job{App: "orders", Name: "nightly", Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?"), Next: time.Now().Add(time.Hour)}, nil))
+	j := must1(x.s.AddJob(ctx, xxljob.Job{App: "orders", Name: "nightly", Handler: "work", Schedule: xxljob.Cron("0 0 3 * * ?")}))
 	must(t, x.store.PutAddresses(ctx, []store.Registration{{App: "orders", Address: "http://10.0.0.7:9999/"}}))
 	view := must1(x.store.Join(ctx, store.Node{ID: node, Incarnation: "n1"}))
 	must1(x.store.TakeShards(ctx, "n1", view.Shards))
