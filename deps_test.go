@@ -266,6 +266,7 @@ var packageVars = []string{
 	"store/postgres isBad",
 	"store/postgres isSkipped",
 	"store/postgres infoColumns",
+	"store/postgres linkColumns",
 	"store/postgres jobColumns",
 	"store/postgres nextColumns",
 	"store/postgres definitionColumns",

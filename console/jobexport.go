@@ -241,6 +241,12 @@ func (q *request) sender() *sender {
 	return &sender{w: q.W, control: http.NewResponseController(q.W), began: time.Now()}
 }
 
+// waits has the one who takes the file for so long nothing to take: a server of HTTP/2 goes by the deadline even
+// where nothing is being written.
+func (s *sender) waits(most time.Duration) {
+	_ = s.control.SetWriteDeadline(time.Now().Add(most + fileGrace))
+}
+
 func (s *sender) Write(b []byte) (int, error) {
 	_ = s.control.SetWriteDeadline(s.began.Add(fileGrace + time.Duration(s.sent+int64(len(b)))*time.Second/fileRate))
 	n, err := s.w.Write(b)

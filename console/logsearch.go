@@ -138,6 +138,7 @@ func (q *request) writeLog(out io.Writer, file *sender, res logText) (err error)
 			return err
 		}
 		reads := time.Now()
+		file.waits(logPatience)
 		res, err = q.linesFrom(res.to + 1)
 		file.began = file.began.Add(time.Since(reads))
 		if err != nil {

@@ -173,9 +173,12 @@ func (q *request) overviewOf(r *overviewRead, of span) overviewPage {
 	}
 	seen := q.seenOf(r.world)
 	found := q.attentionHere(seen)
-	q.told.found, q.told.unready = found, true
 	mutes := q.muted(r.mutes)
 	open, muted := q.apart(found, mutes, &seen)
+	q.told.unready = true
+	q.told.found = slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool { // what is not shown the line above the page tells
+		return slices.ContainsFunc(open[min(len(open), causesShown):], func(o finding.Finding) bool { return o.Key() == f.Key() })
+	})
 	b.Muted, b.Mutes, b.Unshown = muted, len(mutes), len(mutes)-len(muted)
 	b.Next, b.Soon, b.Running = r.next[:min(len(r.next), nextShown)], soonOf(r.next, r.world.Now), longest(seen.Running)
 	b.Tiles = q.tiles(&seen, found, r.day)

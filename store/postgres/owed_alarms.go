@@ -63,7 +63,7 @@ type alarmTries struct {
 }
 
 // insert inserts some of them, and where the database refuses them together each half by itself. Where it
-// takes too long all that caused them is refused, until one is left.
+// takes too long nothing is dropped: what has caused them is tried again.
 func (a *alarmTries) insert(ctx context.Context, list []store.Alarm) error {
 	if a.alone >= asideFew && !a.taken { // it refuses all
 		a.dropped = append(a.dropped, list...)
@@ -75,7 +75,7 @@ func (a *alarmTries) insert(ctx context.Context, list []store.Alarm) error {
 	case err == nil:
 		a.taken = true
 		return nil
-	case !refuses(code) || noPartition(err) || ctx.Err() != nil || code == codeCancelled && len(list) > 1:
+	case !refuses(code) || noPartition(err) || ctx.Err() != nil || code == codeCancelled:
 		return err
 	}
 	if _, back := a.tx.conn.Exec(ctx, "rollback to savepoint xxljobalarms"); back != nil {

@@ -22,7 +22,6 @@ func expiryCases() []testCase {
 	}
 }
 
-// mustExpire closes at most so many of the owner's windows that are over by then.
 // mustExpire closes windows, and checks and leaves out the records.
 func (o *owner) mustExpire(before time.Time, limit int) store.Expired {
 	o.Helper()

@@ -48,7 +48,6 @@ func leading(ids ...int64) func(*store.Job) {
 	return func(j *store.Job) { j.Children = ids }
 }
 
-// mustPay pays at most so much of what is owed in the owner's shards.
 // mustPay pays, and checks and leaves out the records.
 func (o *owner) mustPay(limit int) store.Paid {
 	o.Helper()

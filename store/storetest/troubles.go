@@ -82,8 +82,6 @@ func notesAnAlarm(e *noting) {
 	want(e.env, "no notes", e.note("a", nil), nil)
 }
 
-func (e *noting) storeNow() time.Time { return (&muting{env: e.env}).storeNow() }
-
 func notesForOthers(e *noting) {
 	e.owner("a")
 	job := e.newJob()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -137,6 +138,7 @@ func (h *Notifier) Keep(ctx context.Context) error {
 	for i := range h.Rules {
 		all[i] = h.Rules[i].kept
 	}
+	rand.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] }) // refused ones in front are not all that there is
 	own := store.RuleKeeper{App: h.Cfg.App, Node: h.Cfg.Node, Incarnation: h.Leases.Incarnation}
 	var others []store.RuleKeeper
 	keep := func(rules []store.AlarmRule) (err error) {

@@ -39,9 +39,12 @@ func (d *Catalog) LinksDuty(accounts store.AccountStore) loop.Duty {
 	var s *linkSearch // nil before it has begun
 	done, backoff := false, loop.Backoff{Log: d.Logger, What: "looking for links of jobs that nobody might make"}
 	return loop.Duty{Aside: true, After: linksFirst, Once: func(ctx context.Context) (time.Duration, error) {
-		if _, mine := d.Leases.Epoch(0); done || !mine {
-			s = nil // another node looks at all of them
+		if done {
 			return linksDone, nil
+		}
+		if _, mine := d.Leases.Epoch(0); !mine {
+			s = nil // another node looks at all of them, unless this one comes to have the first shard
+			return linksFirst, nil
 		}
 		if s == nil {
 			links, err := d.handing(ctx)

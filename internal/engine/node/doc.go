@@ -29,12 +29,12 @@
 //
 // # What branches off
 //
-// What the store does on that path, in store/postgres and in store/memory:
+// What the store does on that path; in store/memory it is in plans.go, start.go and finish.go:
 //
-//	plans_claim.go      plans.go    Claim: jobs go on, their runs are inserted
-//	start.go            start.go    Start: planned runs are marked started
-//	finish.go           finish.go   Finish: runs end
-//	finish_follow.go    finish.go   inserts what follow.go has said: a retry, rows that are owed
+//	store/postgres/plans_claim.go     Claim: jobs go on, their runs are inserted
+//	store/postgres/start.go           Start: planned runs are marked started
+//	store/postgres/finish.go          Finish: runs end
+//	store/postgres/finish_follow.go   inserts what follow.go has said: a retry, rows that are owed
 //
 // What the executor does on it:
 //
@@ -43,10 +43,9 @@
 //	executor/outbox.go     keeps results until they are taken
 //	dispatch/attached.go   takes them, in this process
 //
-// Where a run waits, and what it waits for:
+// Where a run waits, and what it waits for, as reserve.go has found:
 //
 //	queue/ring.go       the ring, ours or the user's: until shortly before the run's time
-//	queue/reserve.go    whether a due run may be started, or what it lacks
 //	queue/due.go        how a due run comes to wait, and goes on
 //	queue/waitlist.go   what it can wait for, and who waits, apps in turn (fairqueue.go)
 //	queue/lanes.go      room in lanes, at addresses and executors
@@ -69,9 +68,9 @@
 //	dispatch/recover.go  settles what a node that is gone has left
 //	dispatch/orphans.go  finds what is under way here by the store alone
 //
-// A call of the store that does not do what was asked:
+// A call of the store that does not do what was asked; startbatch.go has each answer to a start, such as that the
+// node has left (StartNoNode):
 //
-//	dispatch/startbatch.go     each answer to a start, such as that the node has left (StartNoNode)
 //	dispatch/reread.go         the job was another one, or another run was in the way
 //	dispatch/startrefused.go   the store refuses a start
 //	dispatch/uncertain.go      a start had no answer: reads what has become of it

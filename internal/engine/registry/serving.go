@@ -102,8 +102,8 @@ func (s *Serving) HoldsUp(ctx context.Context, job *store.Job) bool {
 			return false
 		}
 		x = s.of(job.App)
-	} else if err := s.lookForEnsured(ctx, job.App, x); err != nil {
-		return false
+	} else if job.OnNoExecutor == "" && job.Ensured == "" {
+		_ = s.lookForEnsured(ctx, job.App, x) // where it fails the job goes by what was known
 	}
 	return x != nil && x.holdsUp(job)
 }
@@ -153,7 +153,11 @@ func (s *Serving) lookForEnsured(ctx context.Context, app string, x *absence) er
 	}
 	s.mu.Lock()
 	soon := time.Now().Before(x.readAgain)
+	if !soon {
+		x.readAgain = time.Now().Add(AddressTTL) // where the store does not tell either
+	}
 	s.mu.Unlock()
+	ctx = store.WithShortTexts(ctx, 0)
 	filter := store.JobFilter{App: app, Limit: loop.StoreBatch}
 	for pages := time.Duration(1); !soon; pages++ {
 		page, err := loop.Call(ctx, func(ctx context.Context) ([]store.Job, error) { return s.Store.Jobs(ctx, filter) })
@@ -231,7 +235,8 @@ func (s *Serving) SetJobs(jobs map[string]int) {
 // Gone notes that nobody serves an app, as has just been found out.
 func (s *Serving) Gone(ctx context.Context, app string) error {
 	if x := s.of(app); x != nil {
-		return s.lookForEnsured(ctx, app, x)
+		_ = s.lookForEnsured(ctx, app, x) // where it fails its jobs go by what was known
+		return nil
 	}
 	rows, err := loop.Call(ctx, func(ctx context.Context) ([]store.Served, error) { return s.Store.Served(ctx, []string{app}) })
 	if err != nil {
@@ -353,8 +358,10 @@ func (s *Serving) look(ctx context.Context, app string) (served bool, err error)
 const (
 	// lookedBack is how long an app of this node must have had nobody for that to be told.
 	lookedBack = time.Minute
-	// lookedBackRuns is up to how many of its runs are counted: the node joins after that.
+	// lookedBackRuns is up to how many of its runs are counted, and lookedBackFor for how long at most: the
+	// node joins after that.
 	lookedBackRuns = 20 * loop.StoreBatch
+	lookedBackFor  = 2 * loop.CallTimeout
 )
 
 // LookBack tells of apps of this node that have had no executor until now while something of them was
@@ -384,6 +391,8 @@ func (s *Serving) absences(ctx context.Context) (all []store.Trouble, err error)
 	if len(apps) == 0 {
 		return nil, nil
 	}
+	ctx, cancel := context.WithTimeout(store.WithShortTexts(ctx, 0), lookedBackFor)
+	defer cancel()
 	rows, err := loop.Call(ctx, func(ctx context.Context) ([]store.Served, error) { return s.Store.Served(ctx, apps) })
 	if err != nil || !slices.ContainsFunc(rows, func(row store.Served) bool { return !row.Gone.IsZero() }) {
 		return nil, err

@@ -127,7 +127,7 @@ func (u *unserved) look(ctx context.Context) (jobs map[string]int, since map[str
 			return nil, nil, err
 		}
 		for _, row := range rows {
-			if !row.Gone.IsZero() {
+			if gone := since[row.App]; !row.Gone.IsZero() && row.Gone.Before(gone) { // else a clock was ahead
 				since[row.App] = row.Gone
 			}
 		}
@@ -154,7 +154,7 @@ func (u *unserved) name(at time.Time, jobs map[string]int, since map[string]time
 			apps, all = append(apps, app), all+jobs[app]
 		}
 	}
-	if len(apps) == 0 || !u.said.IsZero() && at.Sub(u.said) < unservedAgain {
+	if age := at.Sub(u.said); len(apps) == 0 || !u.said.IsZero() && age >= 0 && age < unservedAgain { // below: a clock was ahead
 		return
 	}
 	due := first.Add(unservedFor)

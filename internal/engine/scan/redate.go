@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -189,6 +190,7 @@ func (d *redater) correct(ctx context.Context, shards map[int]int64, ids []int64
 	if len(plans) == 0 || !d.Leases.Trusted(time.Now()) {
 		return nil
 	}
+	rand.Shuffle(len(plans), func(i, k int) { plans[i], plans[k] = plans[k], plans[i] }) // refused ones in front are not all that there is
 	alone, taken := 0, false
 	_, _, err = loop.Halve(plans, func(part []store.Plan) error {
 		_, err := loop.Detached(ctx, func(ctx context.Context) ([]store.Run, error) { return d.Store.Claim(ctx, nil, part) })
