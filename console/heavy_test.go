@@ -181,7 +181,7 @@ func testListsOfHeavyTexts(t *testing.T) {
 		}
 	}
 	for i := range 100 { // of which each page of a job looks for those that lead to it
-		script := xxljob.Job{App: "orders", Name: "leads " + itoa(int64(i)), GlueType: "GLUE_SHELL", GlueSource: strings.Repeat("#", 300<<10), Children: []int64{j.ID}}
+		script := xxljob.Job{App: "orders", Name: "leads " + itoa(int64(i)), GlueType: "GLUE_SHELL", GlueSource: strings.Repeat("#", 260<<10), Children: []int64{j.ID}}
 		must1(x.s.AddJob(ctx, script))
 	}
 	r := x.broadcast(j, parts, *heavy(0))
