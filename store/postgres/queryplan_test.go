@@ -56,8 +56,17 @@ func TestPlans(t *testing.T) {
 				t.Errorf("%s: %s: %v", m.name, c.name, err)
 				continue
 			}
-			fmt.Fprintf(&table, "%-28s %s\n", c.name, s)
 			wrong := d.check(c, m, s)
+			if len(wrong) > 0 {
+				// Other tests make and drop schemas in this server. A session that lags behind them reads its
+				// catalog anew, whichever statement it is at: a second look has the statement alone.
+				if s, err = e.run(t.Context(), m.setting, c.st.sql, c.st.args, "analyze, buffers"); err != nil {
+					t.Errorf("%s: %s: %v", m.name, c.name, err)
+					continue
+				}
+				wrong = d.check(c, m, s)
+			}
+			fmt.Fprintf(&table, "%-28s %s\n", c.name, s)
 			if m.setting == forArguments && (c.kept || len(wrong) > 0) {
 				keeps, err := e.keepsPlan(t.Context(), c.st.sql, c.st.args)
 				switch {

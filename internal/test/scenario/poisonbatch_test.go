@@ -106,7 +106,7 @@ func TestRefusedClaimAndStop(t *testing.T) {
 		requireEach(t, a, good, 290*time.Second)
 		requireTrouble(t, a, bad)
 		remove()
-		time.Sleep(30 * time.Second)
+		time.Sleep(40 * time.Second) // a refusal is a trouble for half a minute
 		requireEach(t, a, append(good, bad), 20*time.Second)
 		if all := a.Troubles(); len(all) != 0 {
 			t.Errorf("troubles %v", all)
