@@ -68,6 +68,7 @@ type batch struct {
 	results []wire.CallbackRequest // those that are left of it
 	all     []wire.CallbackRequest // as they were taken, in room of the outbox's own; nil for others
 	parcels []parcel               // where they are kept, with an outbox that has a spool
+	behind  int                    // how many parcels that could not be read were left in front of these
 	again   *refused               // which it was alone; nil for others
 	owed    int                    // how many of them count in outbox.owed
 	full    bool                   // more waited when it was taken

@@ -677,13 +677,13 @@ func (o *outbox) takeKept(past bool) (b batch) {
 	if o.kept = o.kept[n-left:]; len(o.kept) == 0 {
 		o.kept = nil
 	}
-	b.full = len(o.kept) > left
+	b.full, b.behind = len(o.kept) > left, left
 	return b
 }
 
 // load reads the results of a batch, which has none yet, from the spool.
 // What makes no sense is out of the batch, and will never be delivered. What cannot be
-// read at this moment goes back to the front, and err says why: the others do not
+// read at this moment goes back to where it was, and err says why: the others do not
 // wait for it.
 func (o *outbox) load(b *batch) (err error) {
 	var good, later []parcel
@@ -709,7 +709,7 @@ func (o *outbox) load(b *batch) (err error) {
 	b.parcels, b.all = good, nil
 	if later != nil {
 		o.mu.Lock()
-		o.kept = append(later, o.kept...)
+		o.kept = slices.Concat(o.kept[:b.behind], later, o.kept[b.behind:])
 		o.mu.Unlock()
 	}
 	return err

@@ -602,6 +602,35 @@ func unreadForAWhile(t *testing.T, fails string, err error) {
 	}
 }
 
+// TestSpoolUnreadKeepsItsOrder: a result that comes while those before it cannot be read is behind them, though it is
+// tried, in vain too, before these are again.
+func TestSpoolUnreadKeepsItsOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var logged bytes.Buffer
+		e, n := spooled(t, t.TempDir(), &logged)
+		var broken atomic.Bool
+		var tries atomic.Int64
+		e.BreakReads(func(op, _ string) error {
+			if !broken.Load() || op != "read" {
+				return nil
+			}
+			if tries.Add(1) == 2 {
+				mustGive(t, e, "one", req(3, 3))
+				time.Sleep(time.Second) // its result is in the spool
+			}
+			return syscall.EIO
+		})
+		broken.Store(true)
+		n.set(false)
+		time.Sleep(time.Minute)
+		broken.Store(false)
+		time.Sleep(10 * time.Second)
+		if got := n.ids(); !slices.Equal(got, []int64{100, 1, 2, 3}) || tries.Load() < 3 {
+			t.Errorf("results of %v after %d attempts", got, tries.Load())
+		}
+	})
+}
+
 // TestSpoolUnreadAlone: a file on a bad sector does not keep the others.
 func TestSpoolUnreadAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
