@@ -192,8 +192,9 @@
 //
 // recovery judges what doubted nodes have left (room lease says which those are): what an absent
 // node has not taken is planned again, what it owned is adopted, and what a gone node had taken
-// ends as lost. watcher learns of the ends of runs at other nodes, and whether runs that serial
-// ones wait for were taken (transitLoop).
+// ends as lost. Of a shard that comes from a live node it has later runs wait for what that node may be
+// sending (awaitAnswer), and adopts what was not answered in time (adoptUnanswered). watcher learns of the ends
+// of runs at other nodes, and whether runs that others wait for were taken or answered (transitLoop).
 //
 // # Wait
 //

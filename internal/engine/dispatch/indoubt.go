@@ -184,7 +184,18 @@ func (d *inDoubt) killLate(ctx context.Context, exec wire.Executor, o *askedRun,
 // mayResend reports whether the run may be sent again: to the process that was sent it,
 // which is there by what was last heard.
 func (d *inDoubt) mayResend(o *askedRun) bool {
-	return d.list.mayGoAgain(o) && time.Since(o.since) < resendFor && d.book.Memory.Boot(o.run.App, o.run.Address) == o.req.BootID
+	return d.list.mayGoAgain(o) && d.isBehindNone(o) && time.Since(o.since) < resendFor && d.book.Memory.Boot(o.run.App, o.run.Address) == o.req.BootID
+}
+
+// isBehindNone reports whether no later run of its job was sent to the address by another node: its
+// shard is this node's since its start, or the next owner waits for its answer still, for as long as
+// one more call may take (recovery.awaitAnswer). Clocks differ a little.
+func (d *inDoubt) isBehindNone(o *askedRun) bool {
+	if !o.serial.IsJobPlace() || d.Leases.HasSince(o.run.Shard, o.run.Token) {
+		return true
+	}
+	started := max(d.Clock.Now().Sub(o.run.Started), time.Since(o.since))
+	return started < calledFor(d.Core)-d.Cfg.HTTP.CallTimeout-loop.CallTimeout/2
 }
 
 // resend sends the run again. A refusal does not tell whether the first attempt has
@@ -194,7 +205,7 @@ func (d *inDoubt) resend(ctx context.Context, exec wire.Executor, o *askedRun) (
 		return false, nil // the next one of its job is about to be sent
 	}
 	defer d.queue.GivePlace(o.serial, o.run.ID)
-	if !d.list.mayGoAgain(o) {
+	if !d.list.mayGoAgain(o) || !d.isBehindNone(o) { // now: its shard may have been given up
 		return false, nil
 	}
 	req := o.req

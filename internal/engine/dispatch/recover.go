@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
+	"time"
 
+	"github.com/xxljob/xxljob/internal/blockrule"
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/lease"
 	"github.com/xxljob/xxljob/internal/engine/queue"
@@ -31,7 +34,8 @@ type recovery struct {
 	unconfirmed    *unconfirmed
 	reload         *lease.ReloadSet
 	sightings      sightings
-	verdictRefused bool // the store has refused a verdict at the last look: it is tried again with the next beat
+	verdictRefused bool                // the store has refused a verdict at the last look: it is tried again with the next beat
+	unanswered     map[int64]time.Time // runs that former owners of shards may be sending, and until when they are waited for
 }
 
 // settleGone settles the runs of gone nodes in this node's shards, and buries
@@ -41,6 +45,9 @@ func (c *recovery) settleGone(ctx context.Context) error {
 	c.verdictRefused = false
 	nodes := c.Leases.ToSettle()
 	if err := c.settleNew(ctx, nodes); err != nil {
+		return err
+	}
+	if err := c.adoptUnanswered(ctx); err != nil {
 		return err
 	}
 	if len(nodes) == 0 {
@@ -61,8 +68,8 @@ func (c *recovery) settleGone(ctx context.Context) error {
 }
 
 // settleNew does so first for shards that are new to this node, and looks at the runs
-// of all nodes there: no serial run is started before it is known which earlier ones the
-// former owner has handed to nodes that have not taken them.
+// of all nodes there: no run of a job that has an order is started before it is known which earlier
+// ones the former owner has handed to nodes that have not taken them, or may be sending.
 func (c *recovery) settleNew(ctx context.Context, nodes []lease.Observed) error {
 	shards := c.Leases.Unsettled()
 	if len(shards) == 0 {
@@ -119,6 +126,7 @@ func (c *recovery) settle(ctx context.Context, runs []store.Run, nodes map[strin
 	var verdicts []store.Verdict
 	serial := map[int64]bool{}
 	for _, r := range runs {
+		c.awaitAnswer(r, nodes[r.Owner])
 		v, ok := c.judge(r, nodes)
 		switch {
 		case ok:
@@ -221,7 +229,64 @@ func (c *recovery) judge(r store.Run, nodes map[string]lease.Observed) (store.Ve
 // owned its shard until now: no trigger is under way for so long. Its next owner asks about
 // it, who may put it back.
 func (c *recovery) leftInDoubt(r store.Run) bool {
-	return r.Owner != c.Leases.Incarnation && !c.Leases.IsSettled(r.Shard) && c.Clock.Now().Sub(r.Started) > 2*c.Cfg.HTTP.CallTimeout+loop.CallTimeout
+	return r.Owner != c.Leases.Incarnation && !c.Leases.IsSettled(r.Shard) && c.Clock.Now().Sub(r.Started) > calledFor(c.Core)
+}
+
+// calledFor is for how long after its start a run may be on its way to a remote executor, by a live
+// node that has its shard no more.
+func calledFor(c *core.Core) time.Duration { return 2*c.Cfg.HTTP.CallTimeout + loop.CallTimeout }
+
+// awaitAnswer has the later runs of a job wait for one that the live node which owned its shard until
+// now may be sending to a remote executor. An old one that is in doubt may have been sent again just
+// before that node gave up the shard.
+func (c *recovery) awaitAnswer(r store.Run, owner lease.Observed) {
+	if c.Leases.IsSettled(r.Shard) || owner.Absent || owner.Gone || !store.IsRemote(r.Address) || !blockrule.Of(r.Block).SentInOrder {
+		return
+	}
+	most := calledFor(c.Core)
+	until := time.Now().Add(max(min(most-c.Clock.Now().Sub(r.Started), most), c.Cfg.HTTP.CallTimeout))
+	c.queue.AwaitAnswer(r, until)
+	if r.BootID != "" {
+		if c.unanswered == nil {
+			c.unanswered = map[int64]time.Time{}
+		}
+		c.unanswered[r.ID] = until
+	}
+}
+
+// adoptUnanswered makes this node the owner of runs at executors of ours for which it has waited for long
+// enough: the former owner sends them no more. Where their executor says that it was not sent them they are
+// put back, which a node that has not their shard cannot do.
+func (c *recovery) adoptUnanswered(ctx context.Context) error {
+	var ids []int64
+	for id, until := range c.unanswered {
+		if !time.Now().Before(until) {
+			ids = append(ids, id)
+		}
+	}
+	for page := range slices.Chunk(ids, loop.StoreBatch) {
+		runs, err := loop.Call(ctx, func(ctx context.Context) ([]store.Run, error) { return c.Store.RunsByID(ctx, page) })
+		if err != nil {
+			return err
+		}
+		var verdicts []store.Verdict
+		serial := map[int64]bool{}
+		for _, r := range runs {
+			_, owned := c.Leases.Epoch(r.Shard)
+			if owned && r.State == store.StateStarted && store.IsRemote(r.Address) && r.Owner != c.Leases.Incarnation {
+				verdicts, serial[r.ID] = append(verdicts, c.adoption(r)), false
+			}
+		}
+		if len(verdicts) > 0 {
+			if err := c.settleHalves(ctx, runs, verdicts, serial); err != nil {
+				return err
+			}
+		}
+		for _, id := range page {
+			delete(c.unanswered, id)
+		}
+	}
+	return nil
 }
 
 // adoption makes this node the owner of a run that is under way elsewhere.

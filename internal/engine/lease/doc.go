@@ -71,10 +71,10 @@
 // # A shard that is new to this node
 //
 // Hold.Settled and Hold.Loaded say that this node has read what the former owner has handed to
-// nodes that have not taken it, and has loaded what was planned. Before that it starts no run
-// of a serial job of the shard (IsOpen). Hold.LoadedTo is how far that is so already, so that
-// the earliest runs need not wait for a long reading. A ReloadSet has the shards of which all
-// planned runs are to be read.
+// nodes that have not taken it, or may be sending to executors elsewhere, and has loaded what was
+// planned. Before that it starts no run of a job of the shard whose runs have an order (IsOpen).
+// Hold.LoadedTo is how far that is so already, so that the earliest runs need not wait for a long
+// reading. A ReloadSet has the shards of which all planned runs are to be read.
 //
 // # A node that fails
 //

@@ -363,5 +363,12 @@ func (l *Leases) NewToken(epoch int64) int64 {
 	return epoch<<tokenBits | l.token.Add(1)&(1<<tokenBits-1)
 }
 
+// HasSince reports whether this node has a shard since the start, or the adoption, of a run in it that
+// has the token: nobody else had it meanwhile.
+func (l *Leases) HasSince(shard int, token int64) bool {
+	epoch, owned := l.Epoch(shard)
+	return owned && epoch == token>>tokenBits
+}
+
 // tokenBits is how many bits of a token number the starts of a node.
 const tokenBits = 36

@@ -50,6 +50,7 @@
 //	queue/waitlist.go   what it can wait for, and who waits, apps in turn (fairqueue.go)
 //	queue/lanes.go      room in lanes, at addresses and executors
 //	queue/jobplaces.go  the job's own place at an address, which an earlier run there still has
+//	queue/sendorder.go  an earlier run of the job that is being sent there, by another node perhaps
 //	queue/order.go      an earlier run of a serial job that is in transit
 //	queue/retries.go    a retry of an earlier run of a serial job
 //

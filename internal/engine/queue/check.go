@@ -56,6 +56,11 @@ func (q *Queue) Check(probing func(jobID int64) bool, settling bool) (faults []s
 			places[a.places]++
 		}
 	}
+	for id := range q.InFlight.answers {
+		if _, away := q.InFlight.remote[id]; !away {
+			bad("run %d, which is not away, is to be answered", id)
+		}
+	}
 	for job, runs := range q.Due.inTransit {
 		for _, r := range runs {
 			id := r.RunID

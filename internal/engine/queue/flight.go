@@ -23,12 +23,13 @@ type inFlight struct {
 	lately  compact.Shared      // guarded by mu: what flights have in common
 	ended   recentlyEnded       // guarded by mu: starts that were under way here and are over
 	remote  map[int64]remoteRun // guarded by mu: runs of other nodes whose end this node waits for
+	answers map[int64]time.Time // guarded by mu: those of remote whose answers others wait for, and until when
 	retries retryBarrier        // guarded by mu: retries that others wait for
 	quiet   chan struct{}       // guarded by mu: closed when flights is empty; nil while nobody asks
 }
 
 func newInFlight(mu *sync.Mutex) *inFlight {
-	return &inFlight{mu: mu, lately: compact.Shared{}, remote: map[int64]remoteRun{}, retries: newRetryBarrier()}
+	return &inFlight{mu: mu, lately: compact.Shared{}, remote: map[int64]remoteRun{}, answers: map[int64]time.Time{}, retries: newRetryBarrier()}
 }
 
 // Flight is a run that this node has started at a remote executor, or started at or

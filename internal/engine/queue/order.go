@@ -65,7 +65,8 @@ func InTransit(r store.Run) bool {
 	return r.State == store.StateStarted && blockrule.Of(r.Block).KeepsOrder && !store.IsRemote(r.Address) && r.Taken.IsZero()
 }
 
-// InTheWay are the runs in transit that others wait for, and that this node does not hold itself.
+// InTheWay are the runs that others wait for and that this node does not hold itself: those in transit, and
+// those that the former owner of a shard may be sending.
 func (q *Queue) InTheWay() (ids []int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -79,7 +80,7 @@ func (q *Queue) InTheWay() (ids []int64) {
 			}
 		}
 	}
-	return ids
+	return append(ids, q.unanswered()...)
 }
 
 // PlannedAgain takes in that a run which was under way, of a serial job or not as far as
@@ -102,7 +103,7 @@ func (q *Queue) PlannedAgain(r store.Run, serial bool) {
 }
 
 // Saw takes in what the store says of a run that is not this node's to run, or not any more: that it has
-// ended, or is planned again, or that the node to which it was handed has taken it.
+// ended, or is planned again, or that the node to which it was handed has taken it, or that an executor has.
 func (q *Queue) Saw(r *store.Run) {
 	if r.State == store.StatePlanned {
 		q.PlannedAgain(*r, false)
@@ -130,6 +131,8 @@ func (q *Queue) sawOver(r *store.Run, ended bool) {
 	if ended {
 		freed = q.forgetParked(r.ID) || freed
 		q.landRun(r.ID)
+	} else if q.isAnswered(r) {
+		freed = q.landRemote(r.ID, WaitKey{}) || freed
 	} else if !InTransit(*r) && q.Due.inTransit.has(r.JobID, r.ID) {
 		freed = q.Due.leaveTransit(r.JobID, r.ID) || freed
 	}

@@ -116,6 +116,7 @@ func (q *Queue) reserve(a *Attempt, now time.Time, pending func(jobID int64) boo
 		}
 		if !q.Due.takeJobPlace(r.JobPlace, a.Run.Key()) {
 			q.parkForRoom(r.JobPlace, a)
+			q.wakes.Transit.PokeIf(len(q.InFlight.answers) > 0)
 			return reservedNot
 		}
 		if full, ok := q.Due.lanes.fits(r.Lane, r.key(a.Run.App), r.Places); !ok {

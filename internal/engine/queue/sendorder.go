@@ -3,13 +3,17 @@ package queue
 import (
 	"context"
 	"slices"
+	"time"
 
+	"github.com/xxljob/xxljob/internal/compact"
 	"github.com/xxljob/xxljob/internal/timering"
+	"github.com/xxljob/xxljob/store"
 )
 
 // The order in which started runs of a job are sent to one address. Most have their place there
 // since before they were started (JobPlaceAt). Others take it only now: further parts of broadcasts,
-// runs that this node has taken from another one, or that another address has refused.
+// runs that this node has taken from another one, or that another address has refused. And there are
+// those that the former owner of a shard is sending: their places are kept here too.
 
 // sendOrder are started runs that wait for their place, by place.
 type sendOrder map[WaitKey][]waitingSend
@@ -36,6 +40,18 @@ func (t sendOrder) next(at WaitKey) (runID int64) {
 	runID = waiting[first].run.RunID
 	t.set(at, slices.Delete(waiting, first, first+1))
 	return runID
+}
+
+// wait has a run wait for a place. What it returns is closed when the run has it.
+func (t sendOrder) wait(at WaitKey, run timering.Key) (has chan struct{}) {
+	has = make(chan struct{})
+	t[at] = append(t[at], waitingSend{run, has})
+	return has
+}
+
+// drop takes a run off those that wait for a place.
+func (t sendOrder) drop(at WaitKey, runID int64) {
+	t.set(at, slices.DeleteFunc(t[at], func(w waitingSend) bool { return w.run.RunID == runID }))
 }
 
 func (t sendOrder) set(at WaitKey, waiting []waitingSend) {
@@ -78,9 +94,55 @@ func (q *Queue) takeOrAwaitPlace(at WaitKey, run timering.Key) chan struct{} {
 	if q.Due.takeJobPlace(at, run) {
 		return nil
 	}
-	t := waitingSend{run, make(chan struct{})}
-	q.Due.sends[at] = append(q.Due.sends[at], t)
-	return t.has
+	q.wakes.Transit.PokeIf(len(q.InFlight.answers) > 0)
+	return q.Due.sends.wait(at, run)
+}
+
+// AwaitAnswer has the later runs of a job wait at a remote address for one that another node, which
+// lives, may be sending there: the former owner of their shard. They go on once the store says that
+// it was answered, or is over (Saw), and at the given time in any case: no call for it is under way
+// any more then. Several runs of a job may be so at one address; all are waited for.
+func (q *Queue) AwaitAnswer(r store.Run, until time.Time) {
+	at, run := WaitKey{kind: kindJobPlace, jobID: r.JobID, address: r.Address}, compact.KeyOf(&r)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.InFlight.here.Of(r.ID) != nil {
+		return
+	}
+	if _, awaited := q.InFlight.answers[r.ID]; !awaited {
+		q.wakes.Start.PokeIf(q.landRemote(r.ID, at))
+		away := remoteAt(r)
+		away.jobPlace = at
+		q.InFlight.remote[r.ID] = away
+		if !q.Due.takeJobPlace(at, run) {
+			q.Due.sends.wait(at, run)
+		}
+	}
+	q.InFlight.answers[r.ID] = until
+	q.wakes.Watch.Poke()
+	q.wakes.Transit.Poke()
+}
+
+// isAnswered reports whether nobody waits any more for the answer to a run that another node has sent,
+// of which the store says something. Caller holds mu.
+func (q *Queue) isAnswered(r *store.Run) bool {
+	until, awaited := q.InFlight.answers[r.ID]
+	return awaited && (r.State != store.StateStarted || !time.Now().Before(until))
+}
+
+// unanswered are the runs at other nodes for whose answers others wait. Caller holds mu.
+func (q *Queue) unanswered() (ids []int64) {
+	for id := range q.InFlight.answers {
+		at := q.InFlight.remote[id].jobPlace
+		waits := slices.ContainsFunc(q.Due.sends[at], func(w waitingSend) bool {
+			_, awaited := q.InFlight.answers[w.run.RunID]
+			return !awaited
+		})
+		if waits || q.Due.lists.at(at) != nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // TakePlace takes the place for a run in doubt that is to be sent again. It does so if nobody has

@@ -292,6 +292,10 @@ func (q *Queue) landRemote(runID int64, kept WaitKey) (freed bool) {
 		return false
 	}
 	delete(q.InFlight.remote, runID)
+	if _, awaited := q.InFlight.answers[runID]; awaited {
+		delete(q.InFlight.answers, runID)
+		q.Due.sends.drop(a.jobPlace, runID)
+	}
 	freed = q.Due.leaveTransit(a.jobID, runID)
 	if a.places.app != "" {
 		freed = q.Due.admit(q.Due.lanes.ended(a.places)) || freed
