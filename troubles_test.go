@@ -180,6 +180,69 @@ func TestJobsThatANodeCannotWorkOut(t *testing.T) {
 	})
 }
 
+// TestWindowsThatANodeCannotWorkOut: what is owed to a job behind others in a zone that this node has no data of
+// waits, and is a trouble; it holds up nothing else, and is paid once the windows are known. A run of it that
+// somebody asks for is told no window, and no wrong one.
+func TestWindowsThatANodeCannotWorkOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		s, err := xxljob.New(st, xxljob.Config{App: "app", Node: "a", Logger: slog.New(slog.DiscardHandler)})
+		stage.Must(t, err)
+		var mu sync.Mutex
+		windows := map[string][]*executor.Window{} // guarded by mu while handlers run
+		stage.Must(t, s.Handle("work", func(_ context.Context, task *xxljob.Task) error {
+			mu.Lock()
+			defer mu.Unlock()
+			windows[task.Param] = append(windows[task.Param], task.Window)
+			return nil
+		}))
+		stage.Must(t, s.Start(t.Context()))
+		add := func(key, zone string, after ...string) xxljob.Job {
+			job, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Key: key, Name: key, Handler: "work", Param: key, Route: "FIRST", AfterKeys: after, AfterZone: zone, Schedule: xxljob.Schedule{Type: "NONE"}}, nil)
+			stage.Must(t, err)
+			return job
+		}
+		one := add("one", "")
+		mars := add("mars", "Mars/Olympus", "app/one")
+		add("utc", "", "app/one")
+		for range 2 {
+			_, err = s.Trigger(t.Context(), one.ID, xxljob.Trigger{})
+			stage.Must(t, err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(windows["mars"]) != 0 || len(windows["utc"]) != 1 || windows["utc"][0] == nil {
+			t.Errorf("%d runs in no zone, and %d in UTC", len(windows["mars"]), len(windows["utc"]))
+		}
+		if all := s.Troubles(); len(all) != 1 || all[0].Cause != xxljob.TroubleUnknownZone || all[0].JobID != mars.ID || all[0].Late != 2 || all[0].Remedy == "" {
+			t.Errorf("troubles: %+v", all)
+		}
+		v, err := st.View(t.Context())
+		stage.Must(t, err)
+		if zones := v.Nodes[0].UnknownZones; len(zones) != 1 || zones[0] != "Mars/Olympus" {
+			t.Errorf("the node says that it has no data of %v", zones)
+		}
+		_, err = s.Trigger(t.Context(), mars.ID, xxljob.Trigger{})
+		stage.Must(t, err)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := windows["mars"]; len(got) != 1 || got[0] != nil {
+			t.Errorf("by hand: %v", got)
+		}
+		_, err = st.EditJob(t.Context(), mars.ID, store.Edit{Verb: "update", Change: func(j *store.Job) (bool, error) { j.AfterZone = "Asia/Shanghai"; return true, nil }})
+		stage.Must(t, err)
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if got := windows["mars"]; len(got) != 2 || got[1] == nil || got[1].End.Sub(got[1].Start) != 24*time.Hour {
+			t.Errorf("once the zone is known: %v", got)
+		}
+		if all := s.Troubles(); len(all) != 0 {
+			t.Errorf("afterwards: %+v", all)
+		}
+		stage.Must(t, s.Stop(t.Context()))
+	})
+}
+
 // TestReadyGoesByTroubles: only by those that it is asked to go by.
 func TestReadyGoesByTroubles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -63,6 +63,28 @@ type Paid struct {
 	// Refused is why the store could not pay some that are owed, of which each alone was refused
 	// (ErrRefused), so that it has left these for later; nil where there are none.
 	Refused error
+	// Unknown are jobs behind others of whose zone this process has no data (Job.Window): what is owed to
+	// them is left as it is, for a process that has. Each is said once for each shard in which something is.
+	Unknown []UnknownWindow
+}
+
+// UnknownWindow is a job behind others whose windows this process cannot work out.
+type UnknownWindow struct {
+	Shard     int // of what is owed
+	JobID     int64
+	App, Zone string
+	Owed      int // how much of it was seen
+}
+
+// AddUnknown, for authors of stores, notes that something which is owed in a shard to such a job was left.
+func (p *Paid) AddUnknown(shard int, job *Job) {
+	for i := range p.Unknown {
+		if u := &p.Unknown[i]; u.Shard == shard && u.JobID == job.ID {
+			u.Owed++
+			return
+		}
+	}
+	p.Unknown = append(p.Unknown, UnknownWindow{shard, job.ID, job.App, job.AfterZone, 1})
 }
 
 // WindowQuery asks for open windows of jobs whose shards are each given with the epoch under

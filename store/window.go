@@ -11,18 +11,23 @@ import (
 
 // The windows of a join.
 
-// Window returns when the window of the job begins that a business time lies in, in UTC. It
-// is pure. Windows of whole days begin at midnight, in AfterZone, those of several days
+// Window returns when the window of the job begins that a business time lies in, in UTC, and an
+// error where this process has no data of AfterZone: another process may have. It is pure. Windows of whole days begin at midnight, in AfterZone, those of several days
 // counted from Monday, 5 January 1970, so that those of seven are weeks: a day of 23 or 25
 // hours is one window. Windows of an hour or less go by the time that has passed, so that an
 // hour which clocks repeat makes further ones. Those in between go by the clocks on the
 // wall, from midnight on. Where clocks skip the beginning of a window it begins with the time
 // that comes after the gap, and where they are put back over it, it has begun at the first.
-func (j *Job) Window(business time.Time) time.Time {
+func (j *Job) Window(business time.Time) (time.Time, error) {
 	zone, err := schedule.LoadZone(j.AfterZone)
 	if err != nil {
-		zone = time.UTC
+		return time.Time{}, err
 	}
+	return j.windowIn(zone, business), nil
+}
+
+// windowIn is Window in a zone.
+func (j *Job) windowIn(zone *time.Location, business time.Time) time.Time {
 	at, window := business.In(zone), cmp.Or(j.AfterWindow, oneDay)
 	wall, ms := onTheWall(at), window.Milliseconds()
 	if window <= time.Hour {
@@ -47,16 +52,21 @@ func (j *Job) Window(business time.Time) time.Time {
 	}
 }
 
-// WindowEnd returns when the window ends that begins so: when the next one begins. It is pure.
-func (j *Job) WindowEnd(begins time.Time) time.Time {
+// WindowEnd returns when the window ends that begins so: when the next one begins. The error is that of
+// Window. It is pure.
+func (j *Job) WindowEnd(begins time.Time) (time.Time, error) {
+	zone, err := schedule.LoadZone(j.AfterZone)
+	if err != nil {
+		return time.Time{}, err
+	}
 	at := begins.Add(cmp.Or(j.AfterWindow, oneDay))
 	for range 48 { // a day of 25 hours goes on for one more
-		if next := j.Window(at); next.After(begins) {
-			return next
+		if next := j.windowIn(zone, at); next.After(begins) {
+			return next, nil
 		}
 		at = at.Add(time.Hour)
 	}
-	return at
+	return at, nil
 }
 
 // firstMonday is the fifth day of 1970.

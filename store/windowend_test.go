@@ -28,10 +28,11 @@ func TestWindowEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w := j.Window(begins); !w.Equal(begins) {
-			t.Fatalf("%s, %v: a window begins at %v, not %v", tt.zone, tt.window, w, begins)
+		if w, err := j.Window(begins); err != nil || !w.Equal(begins) {
+			t.Fatalf("%s, %v: a window begins at %v, not %v: %v", tt.zone, tt.window, w, begins, err)
 		}
-		if got := j.WindowEnd(begins).Format(time.RFC3339); got != tt.end {
+		ends, err := j.WindowEnd(begins)
+		if got := ends.Format(time.RFC3339); err != nil || got != tt.end {
 			t.Errorf("%s, %v from %s: %s, want %s", tt.zone, tt.window, tt.begins, got, tt.end)
 		}
 	}

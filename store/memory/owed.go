@@ -47,23 +47,54 @@ func (s *Store) PayOwed(ctx context.Context, q store.OwedQuery) (paid store.Paid
 		return store.Paid{}, err
 	}
 	defer s.done()
-	due := merge(s, q.Shards, func(sh *shard) *order[owed] { return &sh.owed })
-	first, _ := due.take(0, q.Limit)
+	first := s.payable(q, &paid)
 	now := s.clock()
-	for _, o := range first { // from here on due is out of date
+	for _, o := range first {
 		if o.shard.owed.remove(0, o.number) {
 			if s.owing[o.RunID]--; s.owing[o.RunID] <= 0 {
 				delete(s.owing, o.RunID)
 			}
-			s.pay(ctx, &o.Owed, now, &paid)
+			s.pay(ctx, &o.Owed, o.begin, now, &paid)
 			paid.Owed++
 		}
 	}
 	return paid, nil
 }
 
-// pay pays one.
-func (s *Store) pay(ctx context.Context, o *store.Owed, now time.Time, paid *store.Paid) {
+// payable is something owed that can be paid, and when the window begins that it counts for.
+type payable struct {
+	*owed
+	begin time.Time
+}
+
+// payable is what can be paid of what was owed first. Windows that this process cannot work out are left.
+func (s *Store) payable(q store.OwedQuery, paid *store.Paid) (first []payable) {
+	joins := map[*job]*store.Job{}
+	due := merge(s, q.Shards, func(sh *shard) *order[owed] { return &sh.owed })
+	for e := due.peek(); e != nil && len(first) < q.Limit; e = due.peek() {
+		o := payable{owed: e.of}
+		due.next()
+		if j := s.named(o.JobID, o.App, o.Key); o.Join && j != nil && len(j.def.refs()) > 0 {
+			def := joins[j]
+			if def == nil {
+				whole := j.snapshot()
+				def = &whole
+				joins[j] = def
+			}
+			begin, err := def.Window(o.Business)
+			if err != nil {
+				paid.AddUnknown(o.shard.id, def)
+				continue
+			}
+			o.begin = stored(begin)
+		}
+		first = append(first, o)
+	}
+	return first
+}
+
+// pay pays one, of a join for the window that begins so.
+func (s *Store) pay(ctx context.Context, o *store.Owed, begin, now time.Time, paid *store.Paid) {
 	j := s.named(o.JobID, o.App, o.Key)
 	switch {
 	case j == nil:
@@ -72,7 +103,7 @@ func (s *Store) pay(ctx context.Context, o *store.Owed, now time.Time, paid *sto
 		}
 		paid.Absent++
 	case o.Join:
-		s.arrive(ctx, j, o, now, paid)
+		s.arrive(ctx, j, o, begin, now, paid)
 	default:
 		f := follower{key: store.ChildKey(o.TriggerID), parent: o.RunID, depth: o.Depth, business: o.Business, param: o.Param, trace: o.Trace}
 		if o.Param != nil && s.withheld(o.RunID, j) {
@@ -253,12 +284,11 @@ type window struct {
 }
 
 // arrive counts a success for a window of the job.
-func (s *Store) arrive(ctx context.Context, j *job, o *store.Owed, now time.Time, paid *store.Paid) {
-	def := j.snapshot()
+func (s *Store) arrive(ctx context.Context, j *job, o *store.Owed, begin, now time.Time, paid *store.Paid) {
 	if len(j.def.refs()) == 0 {
 		return
 	}
-	begin := stored(def.Window(o.Business))
+	def := j.snapshot()
 	if _, closed := s.keys[triggerKey{j.id, store.WindowKey(begin)}]; closed {
 		return
 	}

@@ -29,28 +29,19 @@ func (s *Store) PayOwed(ctx context.Context, q store.OwedQuery) (store.Paid, err
 		return store.Paid{}, failed(err, "look for what is owed")
 	}
 	var paid store.Paid
-	why, err := halves(ctx, &s.aside.owed, q.Limit, func(limit int, aside []int64) ([]int64, error) {
-		var p paying
-		err := s.withPartitions(ctx, func() error {
-			return s.inTx(ctx, bounds{name: "pay_owed", lock: quickPatience}, func(t *tx) error {
-				p = paying{leading: leading{store: s}}
-				return p.run(ctx, t, q, limit, aside)
-			})
-		})
-		ids := make([]int64, len(p.rows))
-		for i := range p.rows {
-			ids[i] = p.rows[i].id
-		}
-		if err != nil {
-			if len(p.rows) == 1 {
-				err = fmt.Errorf("what run %d owes to job %d: %w", p.rows[0].RunID, p.rows[0].to, err)
+	unknown := []int64{} // jobs behind others whose windows this process cannot work out
+	why, err := halves(ctx, &s.aside.owed, q.Limit, func(limit int, aside []int64) (all []int64, err error) {
+		for {
+			ids, taken, left, err := s.paySome(ctx, q, limit, aside, unknown, &paid)
+			if err != nil {
+				return ids, err
 			}
-			return ids, err
+			all = append(all, ids...)
+			// What is owed to these takes no room from the rest.
+			if unknown = append(unknown, left...); len(left) == 0 || taken < limit || len(all) >= limit {
+				return all, nil
+			}
 		}
-		p.tell()
-		paid.Owed, paid.Runs, paid.Absent, paid.Skipped = paid.Owed+len(p.rows), paid.Runs+p.runs, paid.Absent+p.absent, paid.Skipped+len(p.skipped)
-		paid.Records = append(paid.Records, p.skipped...)
-		return ids, nil
 	})
 	if err != nil {
 		return store.Paid{}, failed(err, "pay what is owed")
@@ -59,11 +50,46 @@ func (s *Store) PayOwed(ctx context.Context, q store.OwedQuery) (store.Paid, err
 	return paid, nil
 }
 
+// paySome pays so much at most, but for rows that are left aside and what is owed to jobs whose windows are
+// unknown. It returns what it has paid, or would have beside an error, how many rows it had taken, and which
+// further jobs are unknown.
+func (s *Store) paySome(ctx context.Context, q store.OwedQuery, limit int, aside, unknown []int64, paid *store.Paid) (ids []int64, taken int, left []int64, err error) {
+	var p paying
+	err = s.withPartitions(ctx, func() error {
+		return s.inTx(ctx, bounds{name: "pay_owed", lock: quickPatience}, func(t *tx) error {
+			p = paying{leading: leading{store: s}, known: unknown}
+			return p.run(ctx, t, q, limit, aside)
+		})
+	})
+	ids = make([]int64, len(p.rows))
+	for i := range p.rows {
+		ids[i] = p.rows[i].id
+	}
+	if err != nil {
+		if len(p.rows) == 1 {
+			err = fmt.Errorf("what run %d owes to job %d: %w", p.rows[0].RunID, p.rows[0].to, err)
+		}
+		return ids, p.taken, nil, err
+	}
+	p.tell()
+	paid.Owed, paid.Runs, paid.Absent, paid.Skipped = paid.Owed+len(p.rows), paid.Runs+p.runs, paid.Absent+p.absent, paid.Skipped+len(p.skipped)
+	paid.Records, paid.Unknown = append(paid.Records, p.skipped...), append(paid.Unknown, p.left.Unknown...)
+	for _, u := range p.left.Unknown {
+		if !slices.Contains(left, u.JobID) {
+			left = append(left, u.JobID)
+		}
+	}
+	return ids, p.taken, left, nil
+}
+
 // paying is a transaction that pays.
 type paying struct {
 	leading
 	rows   []owedRow
-	joins  joining // whom they are for, where these run behind others
+	taken  int        // how many rows there were at first
+	known  []int64    // jobs behind others whose windows are known to be unknown here: nothing is taken of theirs
+	left   store.Paid // whose windows this process cannot work out, of the others
+	joins  joining    // whom they are for, where these run behind others
 	absent int
 	opened []int // shards in which a window was opened
 }
@@ -72,14 +98,15 @@ type paying struct {
 type owedRow struct {
 	store.Owed
 	id, to int64
+	begins int64  // the window that it counts for
 	line   string // in the TriggerMsg of the child
 }
 
 // run pays so many at most, but for rows that are left aside.
 func (p *paying) run(ctx context.Context, t *tx, q store.OwedQuery, limit int, aside []int64) error {
 	shards, epochs := fenceArgs(q.Shards)
-	err := t.do(ctx, p.store.sql.takeOwed.by(named{{"shards", shards}, {"epochs", epochs}, {"limit", limit}, {"aside", aside}}).into(p.read))
-	if err != nil || len(p.rows) == 0 {
+	err := t.do(ctx, p.store.sql.takeOwed.by(named{{"shards", shards}, {"epochs", epochs}, {"limit", limit}, {"aside", aside}, {"unknown", p.known}}).into(p.read))
+	if p.taken = len(p.rows); err != nil || len(p.rows) == 0 {
 		return err
 	}
 	p.someParams()
@@ -330,7 +357,8 @@ func (q *payQueries) define(sql template) {
 		when ` + strconv.Itoa(paramResult) + ` then (select coalesce(l.handle_msg, '') from {{schema}}.xxl_job_log l where l.id = o.log_id) end, o.business_time, o.depth, o.trace,
 		case when o.job_id is not null then (select i.id from {{schema}}.xxl_job_info i where i.id = o.job_id)
 		else (select i.id from {{schema}}.xxl_job_info i where i.app_name = o.app_name and i.job_key = o.job_key) end
-	from {{schema}}.xxl_job_owed o where o.shard = any(array(select shard from fence)) and o.id <> all({{arg.aside}}::bigint[]) order by o.id limit {{arg.limit}} for update of o skip locked`)
+	from {{schema}}.xxl_job_owed o where o.shard = any(array(select shard from fence)) and o.id <> all({{arg.aside}}::bigint[])
+	and not (o.is_join and coalesce(o.job_id = any({{arg.unknown}}::int[]), false)) order by o.id limit {{arg.limit}} for update of o skip locked`)
 	q.deleteOwed = sql(`delete from {{schema}}.xxl_job_owed where id = any($1::bigint[])`)
 	q.noteUnpaid = sql(`update {{schema}}.xxl_job_log l set trigger_msg = ` + say("r.say") + `
 	from unnest({{arg.runs}}::bigint[], {{arg.lines}}::text[]) with ordinality r(id, say, ord) where l.id = r.id and ` + few + `

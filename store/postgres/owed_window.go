@@ -93,6 +93,7 @@ func (p *paying) skipHeldWindows(ctx context.Context, t *tx) error {
 	if p.joins, err = p.store.readJoins(ctx, t, joins); err != nil {
 		return err
 	}
+	p.leaveUnknown()
 	windows := p.windows(&p.joins)
 	jobs, begins := make([]int64, len(windows)), make([]int64, len(windows))
 	for i, w := range windows {
@@ -106,10 +107,27 @@ func (p *paying) skipHeldWindows(ctx context.Context, t *tx) error {
 		return err
 	}))
 	p.rows = slices.DeleteFunc(p.rows, func(w owedRow) bool {
-		job := p.joins.jobs[w.to]
-		return w.Join && job != nil && held[[2]int64{w.to, milli(stored(job.Window(w.Business)))}]
+		return w.Join && p.joins.jobs[w.to] != nil && held[[2]int64{w.to, w.begins}]
 	})
 	return err
+}
+
+// leaveUnknown works out the windows that the rows count for. What counts for one that this process
+// cannot work out is left for another.
+func (p *paying) leaveUnknown() {
+	left := p.rows[:0]
+	for _, w := range p.rows {
+		if job := p.joins.jobs[w.to]; w.Join && job != nil {
+			begins, err := job.Window(w.Business)
+			if err != nil {
+				p.left.AddUnknown(w.Shard, job)
+				continue
+			}
+			w.begins = milli(stored(begins))
+		}
+		left = append(left, w)
+	}
+	p.rows = left
 }
 
 // arrive counts successes for the windows of the jobs.
@@ -150,7 +168,7 @@ func (p *paying) windows(j *joining) (windows []*window) {
 		if !row.Join || job == nil {
 			continue
 		}
-		key := [2]int64{job.ID, milli(stored(job.Window(row.Business)))}
+		key := [2]int64{job.ID, row.begins}
 		w := at[key]
 		if w == nil {
 			w = &window{job: job.ID, begins: key[1], shard: job.Shard, expires: job.WindowTimeout().Milliseconds()}

@@ -437,7 +437,7 @@ func (d *planData) owedCases() []planCase {
 		triggers[i] = d.ended[i]
 	}
 	take := func(limit int) named {
-		return named{{"shards", shards}, {"epochs", epochs}, {"limit", limit}, {"aside", []int64{5, 7}}}
+		return named{{"shards", shards}, {"epochs", epochs}, {"limit", limit}, {"aside", []int64{5, 7}}, {"unknown", []int64{3}}}
 	}
 	windows := []int64{50001, 50002}
 	job := d.job(50)

@@ -3,6 +3,8 @@ package storetest
 // Joins: jobs that run behind several, once for a window.
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -16,6 +18,7 @@ func windowCases() []testCase {
 		{"AJoinTooDeepIsARecord", joinTooDeep},
 		{"SuccessesCountForTheirWindow", joinWindows},
 		{"WindowsGoByTheClocksOfTheJob", joinZone},
+		{"WhatNoZoneIsThereForIsLeft", joinUnknown},
 		{"ARepeatedSuccessCountsOnce", joinRepeated},
 		{"AWindowIsClosedOnce", joinOnce},
 		{"AJoinIsNamedByIDAndByKey", joinTwice},
@@ -94,7 +97,7 @@ func joinTooDeep(e *env) {
 	want(e, "paid", o.payAll(), store.Paid{Owed: 1, Skipped: 1})
 	got := e.only("one too deep", join.ID)
 	want(e, "State, Type, Reason, Count, ParentID, Depth, Business", []any{got.State, got.Type, got.Reason, got.Count, got.ParentID, got.Depth, got.Business},
-		[]any{store.StateSkipped, store.TriggerParent, store.ReasonDepth, 1, last.ID, store.MostDepth + 1, join.Window(last.Business)})
+		[]any{store.StateSkipped, store.TriggerParent, store.ReasonDepth, 1, last.ID, store.MostDepth + 1, e.window(&join, last.Business)})
 	want(e, "windows that are open", o.mustExpire(o.later(), 9), store.Expired{})
 }
 
@@ -133,6 +136,63 @@ func joinZone(e *env) {
 	o.succeedsAt(one.ID, evening.Add(time.Hour))
 	o.payAll()
 	want(e, "Business in Shanghai", e.only("two days", shanghai.ID).Business, evening)
+}
+
+// window is when the window begins that a business time lies in.
+func (e *env) window(j *store.Job, business time.Time) time.Time {
+	e.Helper()
+	begins, err := j.Window(business)
+	e.must(err)
+	return begins
+}
+
+// joinUnknown: what is owed to a job whose windows this process cannot work out stays owed, says so, holds up
+// nothing else, however much of it there is, and is paid once the windows can be worked out.
+func joinUnknown(e *env) {
+	o := e.owner("a")
+	one := e.newJob()
+	nowhere := e.newJob(behind(one.ID), func(j *store.Job) { j.AfterZone = "Mars/Olympus" })
+	before := e.newJob()
+	far := e.newJob(behind(before.ID), func(j *store.Job) { j.AfterZone = "Mars/Tharsis" })
+	child := e.newJob()
+	other := e.newJob(leading(child.ID))
+	utc := e.newJob(behind(other.ID))
+	for i := range 3 {
+		o.succeedsAt(one.ID, noon().AddDate(0, 0, i))
+		o.succeedsAt(before.ID, noon().AddDate(0, 0, i))
+	}
+	o.succeedsAt(other.ID, noon())
+	unknown := func(p store.Paid) (all []store.UnknownWindow) {
+		slices.SortFunc(p.Unknown, func(a, b store.UnknownWindow) int { return cmp.Compare(a.Zone, b.Zone) })
+		for _, u := range p.Unknown {
+			if n := len(all); n > 0 && all[n-1].JobID == u.JobID {
+				all[n-1].Owed += u.Owed
+				continue
+			}
+			u.Shard = 0
+			all = append(all, u)
+		}
+		return all
+	}
+	lacks := []store.UnknownWindow{{JobID: nowhere.ID, App: nowhere.App, Zone: "Mars/Olympus", Owed: 3}, {JobID: far.ID, App: far.App, Zone: "Mars/Tharsis", Owed: 3}}
+	for i := range 2 { // one by one, and both are behind what cannot be paid
+		paid := o.mustPay(1)
+		want(e, fmt.Sprintf("paid at call %d", i), []int{paid.Owed, paid.Runs}, []int{1, 1})
+	}
+	paid := o.mustPay(100)
+	want(e, "paid when the rest is paid", []int{paid.Owed, paid.Runs}, []int{0, 0})
+	want(e, "what is left", unknown(paid), lacks)
+	want(e, "Business of the one in UTC", e.only("in UTC", utc.ID).Business, midnight())
+	e.only("the child", child.ID)
+	e.wantRuns("in no zone", nowhere.ID, 0)
+	e.wantRuns("in another", far.ID, 0)
+	want(e, "windows that are open", o.mustExpire(o.later(), 9), store.Expired{})
+	e.edit(nowhere.ID, func(j *store.Job) { j.AfterZone = "Asia/Shanghai" })
+	paid = o.mustPay(100)
+	want(e, "paid once the windows are known", []int{paid.Owed, paid.Runs}, []int{3, 3})
+	want(e, "what is left then", unknown(paid), lacks[1:])
+	first := slices.MinFunc(e.runsOf(nowhere.ID), func(a, b store.Run) int { return a.Business.Compare(b.Business) })
+	want(e, "Business of the first", first.Business, time.Date(2026, 2, 28, 16, 0, 0, 0, time.UTC))
 }
 
 func joinRepeated(e *env) {

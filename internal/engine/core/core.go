@@ -25,6 +25,7 @@ type Core struct {
 	Life      *lifecycle    // and the wakes of the loops
 	Troubles  *Troubles
 	LockedOut *LockedOut
+	Unable    Unable // see TellUnable
 }
 
 // New makes it, but for the leases, which need to know the executors of this process.

@@ -342,7 +342,7 @@ func (s *sender) requestOf(f *queue.Flight) wire.TriggerRequest {
 		}
 	}
 	if len(f.Job.After) > 0 || len(f.Job.AfterKeys) > 0 {
-		tellWindow(&req, p, f.Job)
+		s.tellWindow(&req, p, f.Job)
 	}
 	if f.Remote && f.Run.BootID != "" { // one of ours; those of this process ask
 		if at := previousOf(f); !at.IsZero() {
@@ -375,14 +375,22 @@ func tellTimes(req *wire.TriggerRequest, r *store.Run) {
 }
 
 // tellWindow tells the handler of a job that runs behind others the window that its run is about: also
-// where somebody has asked for the run, or a schedule has made it.
-func tellWindow(req *wire.TriggerRequest, p *compact.Planned, job *store.Job) {
+// where somebody has asked for the run, or a schedule has made it. A node that cannot work it out tells none,
+// and says so: the job's next runs are for a node that can.
+func (s *sender) tellWindow(req *wire.TriggerRequest, p *compact.Planned, job *store.Job) {
 	business := p.Scheduled()
 	if p.Rest != nil {
 		business = p.Rest.BusinessTime()
 	}
-	from := job.Window(business)
-	req.WindowStart, req.WindowEnd = from.UnixMilli(), job.WindowEnd(from).UnixMilli()
+	from, err := job.Window(business)
+	if err == nil {
+		var to time.Time
+		if to, err = job.WindowEnd(from); err == nil {
+			req.WindowStart, req.WindowEnd = from.UnixMilli(), to.UnixMilli()
+			return
+		}
+	}
+	s.SentUnable(s.Clock.Now(), core.UnknownZone(job.Shard, job.App, job.ID, job.AfterZone, err))
 }
 
 // tellZone tells the handler in which zone its times are: in that of the job's schedule, or of its

@@ -38,10 +38,10 @@ type claimer struct {
 // been read.
 func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []store.DueJob, now, before time.Time) (next time.Time, missed bool, err error) {
 	c.noteStopped(ctx, due)
-	unable := unableJobs{now: now}
+	var left []core.UnableJob
 	defer func() {
-		c.unable = unable.count()
-		unable.tell(c.Core)
+		c.unable = len(left)
+		c.TellUnable(core.UnableDue, now, left)
 	}()
 	if len(due) == 0 {
 		return next, false, nil
@@ -66,7 +66,11 @@ func (c *claimer) claim(ctx context.Context, shards []store.Shard, due []store.D
 		}
 		planned := p.Plan(j, epochs[j.Shard])
 		if planned.Stop != "" {
-			if unable.add(&j.Job) {
+			if found, is := unable(&j.Job); is {
+				if !j.Next.After(now) {
+					found.Late = 1
+				}
+				left = append(left, found)
 				continue
 			}
 			c.stopping[j.ID] = planned.Stop

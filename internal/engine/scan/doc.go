@@ -36,7 +36,7 @@
 // (waitingJobs). Scans pass such jobs by, but for one every few seconds.
 //
 // Of a job in a zone that this node has no data of, or with a schedule of a newer release, nothing is claimed
-// either, and it is not stopped (unableJobs): another node may know better. It is a trouble of this node,
+// either, and it is not stopped (unable): another node may know better. It is a trouble of this node,
 // and its shard goes to a node that can work it out, if there is one (room lease).
 //
 // A schedule that breaks after some of its runs were planned stops its job by the claim, which

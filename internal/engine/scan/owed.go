@@ -7,6 +7,7 @@ import (
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/internal/engine/events"
 	"github.com/xxljob/xxljob/internal/loop"
+	"github.com/xxljob/xxljob/schedule"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -18,6 +19,9 @@ const (
 	doubtedPause = time.Minute
 	// refusedPause is the pause where the store has refused to close a window that is over.
 	refusedPause = time.Second
+	// unknownPause is the pause before that is tried again which is owed to jobs whose windows this node
+	// cannot work out: they may have been edited.
+	unknownPause = time.Minute
 )
 
 // Payer pays what is owed in this node's shards, and closes windows that are over. The Bus tells of
@@ -48,6 +52,7 @@ func (p *Payer) OwedDuty(signals store.Signals) loop.Duty {
 			}
 			p.Life.Wakes.Scan.PokeIf(paid.Runs > 0)
 			p.tell(paid.Records)
+			p.tellUnknown(paid.Unknown)
 			if paid.Refused != nil {
 				p.Core.Troubles.Refused(p.Clock.Now(), "", 0, store.SeenRefusesOwed, 0, paid.Refused)
 			}
@@ -60,8 +65,11 @@ func (p *Payer) OwedDuty(signals store.Signals) loop.Duty {
 				p.Logger.Error("xxljob: successes lead to each other without an end; what they led to last is recorded as skipped", "runs", paid.Skipped, "depth", store.MostDepth)
 			}
 			wait, err := p.expire(ctx, shards) // also while there is more to be paid than one call does
-			if paid.Owed >= loop.StoreBatch {
+			switch {
+			case paid.Owed >= loop.StoreBatch:
 				wait = 0
+			case len(paid.Unknown) > 0:
+				wait = min(wait, unknownPause)
 			}
 			return wait, err
 		},
@@ -73,6 +81,22 @@ func (p *Payer) tell(records []store.Run) {
 	for i := range records {
 		p.Bus.Ended(&records[i], nil)
 	}
+}
+
+// tellUnknown says which jobs behind others this node cannot work out the windows of: what is owed to them
+// waits for a node that can.
+func (p *Payer) tellUnknown(unknown []store.UnknownWindow) {
+	left := make([]core.UnableJob, 0, len(unknown))
+	for _, u := range unknown {
+		_, err := schedule.LoadZone(u.Zone)
+		if err == nil {
+			continue // it has come meanwhile
+		}
+		job := core.UnknownZone(u.Shard, u.App, u.JobID, u.Zone, err)
+		job.Late = u.Owed
+		left = append(left, job)
+	}
+	p.TellUnable(core.UnableOwed, p.Clock.Now(), left)
 }
 
 // expire closes the windows that are over, and returns how long to wait.

@@ -106,7 +106,8 @@ func (s *Scanner) scanOnce(ctx context.Context) (time.Duration, error) {
 	shards := s.Leases.Owned()
 	if len(shards) == 0 {
 		s.NoteStall(ctx, scanning, start, nil)
-		(&unableJobs{now: s.Clock.Now()}).tell(s.Core)
+		s.TellUnable(core.UnableDue, s.Clock.Now(), nil)
+		s.TellUnable(core.UnableOwed, s.Clock.Now(), nil)
 		return loop.Forever, nil
 	}
 	began := s.fitness.Begin(&s.fitness.Claims)
@@ -176,6 +177,9 @@ func (s *Scanner) scanWait(res store.ScanResult, limit int, missed bool) time.Du
 	}
 	if s.claimer.refusals.Len() > 0 {
 		wait = min(wait, loop.RefusedPause)
+	}
+	if s.Unable.HasSent() {
+		wait = min(wait, time.Minute)
 	}
 	if !s.claimer.unconfirmed.until.IsZero() {
 		wait = min(wait, unconfirmedEvery)

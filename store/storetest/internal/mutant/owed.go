@@ -48,6 +48,11 @@ func owedMutants() []Mutant {
 			paid.Absent = 0
 			return paid, err
 		}), []string{"Owed/AnAbsentChildIsNoted", "Owed/AnAbsentChildLeavesTheOthersAlone", "Owed/ARemovedJoinIsNoted"}},
+		{"WhatIsLeftIsNotSaid", pay(func(ctx context.Context, s store.Store, q store.OwedQuery) (store.Paid, error) {
+			paid, err := s.PayOwed(ctx, q)
+			paid.Unknown = nil
+			return paid, err
+		}), []string{"Owed/WhatNoZoneIsThereForIsLeft"}},
 		{"RecordsOfChildrenAreKeptBack", pay(func(ctx context.Context, s store.Store, q store.OwedQuery) (store.Paid, error) {
 			paid, err := s.PayOwed(ctx, q)
 			paid.Records = nil
@@ -139,6 +144,11 @@ func joinMutants() []Mutant {
 	return []Mutant{
 		{"EachWindowIsADay", job(func(j *store.Job) { j.AfterWindow = 0 }), []string{"Owed/SuccessesCountForTheirWindow"}},
 		{"EachDayIsOfUTC", job(func(j *store.Job) { j.AfterZone = "" }), []string{"Owed/WindowsGoByTheClocksOfTheJob"}},
+		{"ZonesWithoutDataAreUTC", job(func(j *store.Job) {
+			if strings.HasPrefix(j.AfterZone, "Mars/") {
+				j.AfterZone = ""
+			}
+		}), []string{"Owed/WhatNoZoneIsThereForIsLeft"}},
 		{"OneOfSeveralIsEnough", job(func(j *store.Job) { j.After = j.After[:min(1, len(j.After))] }),
 			[]string{"Owed/SuccessesCountForTheirWindow", "Owed/AWindowThatIsOverStaysClosed", "Owed/ARepeatedSuccessCountsOnce"}},
 		{"EachWindowIsOpenForADay", job(func(j *store.Job) { j.AfterTimeout = 0 }),
