@@ -72,6 +72,7 @@ type batch struct {
 	again   *refused               // which it was alone; nil for others
 	owed    int                    // how many of them count in outbox.owed
 	full    bool                   // more waited when it was taken
+	doubts  int                    // how often in a row it was refused in a doubtful way
 }
 
 // parcel is some results that an outbox with a spool keeps.

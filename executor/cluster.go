@@ -100,6 +100,9 @@ type refusal struct {
 	error
 	way int  // the code of an answer, or the status of HTTP that came instead; the greatest of all nodes'
 	all bool // all nodes have answered so
+	// doubtful is set where it may as well be about the address, the caller or the moment: it is about what
+	// was sent where the admin takes something else.
+	doubtful bool
 }
 
 func (r refusal) Unwrap() error { return r.error }
@@ -111,24 +114,27 @@ func refusalOf(err error) (r refusal) {
 }
 
 // refusedWay is the status by which something between here and an admin refuses what a request
-// says: firewalls have all kinds of them, and some answer 200 and a page. It is 0 where there was
-// no answer, or one that is about the address, the caller or the moment: a login, a path, a limit
-// of requests, an admin that starts or is away.
-func refusedWay(err error) int {
+// says: firewalls have all kinds of them, and some answer 200 and a page. It is doubtful where the same
+// is answered for an address, a path or a caller that is wrong: a redirect to a login, a 404. It is 0
+// where there was no answer, or one that is about the moment: a limit of requests, an admin that starts or
+// is away.
+func refusedWay(err error) (way int, doubtful bool) {
 	var call *wire.CallError
 	if !errors.As(err, &call) {
-		return 0
+		return 0, false
 	}
 	switch status := call.Status; {
 	case status == 0 && call.Text != "":
-		return http.StatusOK
-	case status == http.StatusUnauthorized, status == http.StatusNotFound, status == http.StatusProxyAuthRequired, status == http.StatusRequestTimeout,
-		status == http.StatusMisdirectedRequest, status == http.StatusTooEarly, status == http.StatusUpgradeRequired, status == http.StatusTooManyRequests:
-		return 0
+		return http.StatusOK, false
+	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests:
+		return 0, false
+	case 300 <= status && status < 400, status == http.StatusUnauthorized, status == http.StatusNotFound, status == http.StatusProxyAuthRequired,
+		status == http.StatusMisdirectedRequest, status == http.StatusUpgradeRequired:
+		return status, true
 	case 400 <= status && status <= http.StatusNotImplemented:
-		return status
+		return status, false
 	}
-	return 0
+	return 0, false
 }
 
 // failures are the answers of nodes none of which has taken a call.
@@ -139,6 +145,8 @@ type failures struct {
 	refusals int // by nodes themselves
 	answers  int // refusals, and those of what stands before nodes
 	way      int // the greatest of the answers
+	doubts   int // answers of what stands before nodes that may be about the address
+	doubtful int // the greatest of these
 }
 
 // add takes in the answer of a node and reports whether it is a good one.
@@ -152,8 +160,13 @@ func (f *failures) add(addr string, ret wire.Return, err error) (ok bool) {
 			f.answered(ret.Code)
 		}
 		err = fmt.Errorf("%s refuses: code %d: %s", addr, ret.Code, excerptOf(ret.Msg))
-	case refusedWay(err) != 0:
-		f.answered(refusedWay(err))
+	default:
+		switch way, doubtful := refusedWay(err); {
+		case doubtful:
+			f.doubts, f.doubtful = f.doubts+1, max(f.doubtful, way)
+		case way != 0:
+			f.answered(way)
+		}
 	}
 	f.all = append(f.all, err)
 	return false
@@ -169,10 +182,14 @@ func (f *failures) err() error {
 	if f.refusals == len(f.all) && f.refusals >= f.nodes {
 		err = fmt.Errorf("xxljob: executor: admin %q %w: %w", f.admin, errRefused, errors.Join(f.all...))
 	}
-	if f.answers == 0 {
-		return err
+	by := func(n int) bool { return n == len(f.all) && n >= f.nodes }
+	switch {
+	case f.answers > 0:
+		return refusal{error: err, way: f.way, all: by(f.answers)}
+	case f.doubts > 0:
+		return refusal{error: err, way: f.doubtful, all: by(f.doubts), doubtful: true}
 	}
-	return refusal{err, f.way, f.answers == len(f.all) && f.answers >= f.nodes}
+	return err
 }
 
 // excerptOf is the beginning of a text from a peer, which may be long.

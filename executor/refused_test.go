@@ -25,6 +25,7 @@ var ways = map[string]func() (wire.Return, error){
 	"code 500":      func() (wire.Return, error) { return wire.Failf("no"), nil },
 	"an empty code": func() (wire.Return, error) { return wire.Return{}, nil },
 	"400":           status(400), "403": status(403), "405": status(405), "406": status(406), "413": status(413), "493": status(493), "500": status(500), "501": status(501),
+	"302": status(302), "401": status(401), "404": status(404), // as well of an address that is wrong: it takes others
 	"a page": func() (wire.Return, error) {
 		return wire.Return{}, &wire.CallError{URL: "http://one/api/callback", Sent: true, Err: errors.New("no JSON"), Text: "<html>The requested URL was rejected."}
 	},
@@ -222,6 +223,54 @@ func TestAwayIsNotRefused(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestRefusedInFrontInADoubtfulWay: results that something before the admin answers with a redirect or a 404,
+// and that are all of their callback, let others pass, whether those come later or wait, and are put aside
+// once others were taken.
+func TestRefusedInFrontInADoubtfulWay(t *testing.T) {
+	for _, n := range []int{302, 307, 401, 404, 421, 426} {
+		for _, bad := range []int64{1, 2, 40} {
+			t.Run(fmt.Sprintf("%d of %d", n, bad), func(t *testing.T) {
+				inFiles(t, func(t *testing.T, dir string) {
+					var logged bytes.Buffer
+					p := newPicky(status(n))
+					for id := int64(1); id <= bad; id++ {
+						p.bad[id] = true
+					}
+					e := spooling(t, dir, p.node, executor.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+					giveAll(t, e, p.node, 1, bad)
+					time.Sleep(time.Hour) // nothing else comes: it may be the admin
+					synctest.Wait()
+					if n := strings.Count(logged.String(), "level=ERROR"); n > 0 {
+						t.Errorf("%d errors while nothing else was taken", n)
+					}
+					calls := p.asked()
+					if most := 60 + 3600/3; calls > most {
+						t.Errorf("%d calls within an hour, want at most %d", calls, most)
+					}
+					for id := int64(101); id <= 200; id++ {
+						mustGive(t, e, "one", req(id, id))
+						time.Sleep(6 * time.Second)
+					}
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					if n := len(p.ids()); n != 100 {
+						t.Errorf("%d results of the others", n)
+					}
+					if n := strings.Count(logged.String(), "put it aside"); n != int(bad) {
+						t.Errorf("%d are put aside, want %d", n, bad)
+					}
+					if n := strings.Count(logged.String(), "could not deliver"); n > 3+int(bad)/8 { // one in eight may be the admin
+						t.Errorf("%d lines that results could not be delivered", n)
+					}
+					if err := e.Stop(within(t, time.Minute)); err != nil {
+						t.Errorf("Stop: %v", err)
+					}
+				})
+			})
+		}
 	}
 }
 
