@@ -19,7 +19,7 @@ type Seen struct {
 	RunID int64
 	// For is for how long it lasts, or how long something waits, or how far a clock was moved.
 	For time.Duration
-	// At is since when, by the store's clock.
+	// At is since when, by the store's clock; of a clock that is ahead, how late it is as that was trusted last.
 	At time.Time
 	// Names are a zone, a type, a handler, a strategy, or rules of alarms with ", " between them.
 	Names string
@@ -131,7 +131,7 @@ var sentences = map[TroubleCause]map[SeenWhat]string{
 		SeenClockAhead:  "the store's clock was moved ahead by {for}; nothing is deleted and nothing expires by its age until the clock has gone on steadily for an hour",
 		SeenClockBack:   "the store's clock was moved back by {for}; nothing is deleted and nothing expires by its age until the clock has gone on steadily for an hour",
 		SeenClockUnread: "it is not known yet how late it was when the store's clock was last trusted; nothing is deleted and nothing expires by its age until it is",
-		SeenClockJumped: "the store's clock is {for} ahead of what it was when a node last trusted it, and it is not known whether no node was there for so long; nothing is deleted and nothing expires by its age until the clock has gone on steadily for an hour",
+		SeenClockJumped: "the store's clock is {for} ahead of what it was when a node last trusted it, and it is not known whether no node was there for so long; nothing is deleted and nothing expires by its age while that is so, or, where no node was there, until the clock has gone on steadily for an hour",
 	},
 	TroubleRefused: {
 		SeenRefusesNode:     "the store refuses that executors of the app are attached to this node, so that other nodes hand it no runs of it: {said}",

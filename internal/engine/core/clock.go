@@ -54,6 +54,7 @@ type clockMark struct {
 	kept bool          // the store keeps one
 	at   time.Time     // zero: not read yet, or none
 	read time.Duration // since base: when it was first read as it is
+	old  bool          // it was too old when it was first read, and is since: nobody had been there before
 }
 
 const (
@@ -229,20 +230,28 @@ func (c *Clock) Doubted() (seen store.Seen, since time.Time) {
 	return store.Seen{}, time.Time{}
 }
 
-// markDoubted reports whether the clock is too far ahead of the mark. A node that has seen the clock
-// go on steadily for an hour believes it: nobody was there for that long. It is called with mu held.
+// markDoubted reports whether the clock is too far ahead of the mark. A node that has found an old mark
+// believes the clock once it has seen it go on steadily for an hour: nobody was there for that long. One
+// that has seen the mark move on knows better. It is called with mu held.
 func (c *Clock) markDoubted(now time.Time, at time.Duration) bool {
-	return !c.mark.at.IsZero() && at < stepDoubted && now.Sub(c.mark.at) > markLeast+at-c.mark.read
+	return c.aheadOfMark(now, at) && !(c.mark.old && at >= stepDoubted)
+}
+
+// aheadOfMark reports whether the clock is ahead of the mark by more than what has passed. It is called
+// with mu held.
+func (c *Clock) aheadOfMark(now time.Time, at time.Duration) bool {
+	return !c.mark.at.IsZero() && now.Sub(c.mark.at) > markLeast+at-c.mark.read
 }
 
 // KnowMark takes in what the store has as the mark, the zero time for none.
 func (c *Clock) KnowMark(mark time.Time) {
-	local := time.Now()
+	now, local := c.Now(), time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := max(local.Sub(c.base), 1)
-	if c.mark.read == 0 || !c.mark.at.Equal(mark) {
+	if first := c.mark.read == 0; first || !c.mark.at.Equal(mark) {
 		c.mark.at, c.mark.read = mark, at
+		c.mark.old = (first || c.mark.old) && c.aheadOfMark(now, at)
 	}
 }
 

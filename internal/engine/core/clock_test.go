@@ -178,6 +178,32 @@ func TestClockDrifts(t *testing.T) {
 	})
 }
 
+// TestClockMarkOfItsTime: a clock that steps ahead while nodes are there is not trusted however long it stays
+// so; the mark was not old when the node began, nor when another node has moved it on.
+func TestClockMarkOfItsTime(t *testing.T) {
+	const month = 31 * 24 * time.Hour
+	for _, before := range []time.Duration{0, 40 * 24 * time.Hour} { // how old the mark is at the start
+		synctest.Test(t, func(t *testing.T) {
+			var s stepped
+			s.KeepsMark()
+			s.live(8)
+			s.KnowMark(s.Now().Add(-before))
+			s.live(2 * 3600)
+			s.KnowMark(s.Now())
+			s.offset = month
+			s.live(3 * 3600)
+			if why, _ := s.Doubt(); why == "" || s.Age(s.Now().Add(-month)) != 0 {
+				t.Errorf("a month ahead for three hours: %q", why)
+			}
+			s.offset = 0
+			s.live(3700)
+			if why, _ := s.Doubt(); why != "" {
+				t.Errorf("an hour after it was set right: %q", why)
+			}
+		})
+	}
+}
+
 // TestClockMark: a clock that is more than a day ahead of the mark is not trusted before the node has
 // seen it go on for an hour; one that nobody has moved on for as long as it has gone on is.
 func TestClockMark(t *testing.T) {

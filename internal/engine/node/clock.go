@@ -65,6 +65,13 @@ func moveMark(ctx context.Context, s *core.Core, m store.ClockMarker) error {
 	return err
 }
 
+func clockRemedy(seen store.Seen) string {
+	if seen.What == store.SeenClockJumped {
+		return "look after the clock of the store's host (NTP, chrony); where it is right, restart the schedulers: they believe it an hour later"
+	}
+	return "look after the clock of the store's host (NTP, chrony); what waits goes on by itself"
+}
+
 // tellOfClock says whether the clock is doubted.
 func tellOfClock(s *core.Core) bool {
 	seen, since := s.Clock.Doubted()
@@ -75,7 +82,7 @@ func tellOfClock(s *core.Core) bool {
 	s.Troubles.Set(store.TroubleClock, s.Clock.Now(), store.Trouble{
 		Since:  since,
 		Seen:   seen,
-		Remedy: "look after the clock of the store's host (NTP, chrony); what waits goes on by itself",
+		Remedy: clockRemedy(seen),
 	})
 	return true
 }

@@ -182,6 +182,38 @@ func TestRetentionGoesByTheMark(t *testing.T) {
 	}
 }
 
+// TestRetentionNeverGoesByAFalseClock: nodes are there throughout while the store's clock is a month ahead for
+// hours. Nothing is dropped by it, and an hour after it was set right retention goes on.
+func TestRetentionNeverGoesByAFalseClock(t *testing.T) {
+	t.Parallel()
+	if stage.Detector {
+		t.Skip("TestRetentionGoesByTheMark does the same for an hour")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var clock movedClock
+		st := &marking{retaining: &retaining{Store: clock.goingBy()}}
+		s, err := xxljob.New(st, xxljob.Config{App: "app", Node: "a", Logger: stage.QuietLog(), RunRetention: 48 * time.Hour})
+		stage.Must(t, err)
+		stage.Must(t, s.Start(t.Context()))
+		time.Sleep(2 * time.Hour)
+		before := st.dropped(t, 48*time.Hour)
+		clock.move(31 * 24 * time.Hour)
+		time.Sleep(3 * time.Hour)
+		if n := st.dropped(t, 48*time.Hour); n != before {
+			t.Errorf("dropped %d times by a clock that is a month ahead", n-before)
+		}
+		if ts := clockTroubles(s); len(ts) != 1 || ts[0].Seen.What != store.SeenClockJumped || !strings.Contains(ts[0].Remedy, "restart") {
+			t.Errorf("meanwhile: %v", ts)
+		}
+		clock.move(0)
+		time.Sleep(2*time.Hour + time.Minute)
+		if n := st.dropped(t, 48*time.Hour); n == before || len(clockTroubles(s)) != 0 {
+			t.Errorf("two hours after it was set right: dropped %d times, %v", n-before, clockTroubles(s))
+		}
+		stage.Must(t, s.Stop(t.Context()))
+	})
+}
+
 // stepTally counts the runs of jobs by their instants.
 type stepTally struct {
 	mu  sync.Mutex
