@@ -34,6 +34,7 @@ type Clock struct {
 	step    clockStep   // guarded by mu: the last one
 	leap    clockStep   // guarded by mu: the last one ahead
 	backs   int         // guarded by mu: how often it was set back
+	hour    []clockPast // guarded by mu: what the clock was within the last hour, since the last step
 	mark    clockMark   // guarded by mu
 }
 
@@ -48,6 +49,9 @@ type clockStep struct {
 	by time.Duration
 	at time.Duration // since base: when it was seen
 }
+
+// clockPast is what the offset was, at least and at most, at a moment since base.
+type clockPast struct{ least, most, at time.Duration }
 
 // clockMark is how late it was by the store's clock when the clock was last trusted.
 type clockMark struct {
@@ -64,6 +68,8 @@ const (
 	stepLeast = time.Minute
 	// stepHeld is for how long a step ahead is not believed.
 	stepHeld = 15 * time.Second
+	// pastEvery is how often it is noted what the clock is, to add up steps that are smaller.
+	pastEvery = 5 * time.Minute
 	// stepDoubted is for how long nothing is deleted after a step.
 	stepDoubted = time.Hour
 	// markLeast is how far ahead of the mark a clock may be in any case.
@@ -97,6 +103,7 @@ func (c *Clock) Sample(store, asked time.Time) {
 	if !c.judge(least, most, at) {
 		return
 	}
+	c.addUp(least, most, at)
 	if c.best(at) > most+time.Millisecond {
 		c.n = 0
 	}
@@ -108,6 +115,7 @@ func (c *Clock) sampleLocal(now time.Time) {
 	at := now.Sub(c.base)
 	offset := now.Round(0).Sub(c.base.Round(0)) - at
 	if c.judge(offset, offset, at) {
+		c.addUp(offset, offset, at)
 		c.n = 0
 		c.take(offset, at)
 	}
@@ -148,9 +156,34 @@ func (c *Clock) judge(least, most, at time.Duration) bool {
 	return true
 }
 
+// addUp takes in what was believed of the offset at a moment. Where the clock has moved against what it was
+// within the last hour, in steps too small to count, that is a step as well. It is called with mu held.
+func (c *Clock) addUp(least, most, at time.Duration) {
+	old := 0
+	for old < len(c.hour) && at-c.hour[old].at > stepDoubted {
+		old++
+	}
+	if old > 0 {
+		c.hour = append(c.hour[:0], c.hour[old:]...)
+	}
+	for _, past := range c.hour {
+		may := stepLeast + 2*time.Duration((at-past.at).Seconds()*float64(maxDrift))
+		if least > past.most+may {
+			c.stepped(least-past.most, at)
+			break
+		} else if most < past.least-may {
+			c.stepped(most-past.least, at)
+			break
+		}
+	}
+	if n := len(c.hour); n == 0 || at-c.hour[n-1].at >= pastEvery {
+		c.hour = append(c.hour, clockPast{least, most, at})
+	}
+}
+
 // stepped notes a step. It is called with mu held.
 func (c *Clock) stepped(by, at time.Duration) {
-	c.step = clockStep{by, at}
+	c.step, c.hour = clockStep{by, at}, c.hour[:0]
 	if by > 0 {
 		c.leap = c.step
 	} else {

@@ -164,6 +164,39 @@ func TestClockStepsAhead(t *testing.T) {
 	}
 }
 
+// TestClockStepsAreAddedUp: a clock that moves by less than a minute again and again is doubted once that is
+// more than a minute within an hour, and for an hour from the last time on.
+func TestClockStepsAreAddedUp(t *testing.T) {
+	for _, step := range []time.Duration{59 * time.Second, -59 * time.Second, 15 * time.Second, -15 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			var s stepped
+			s.live(30)
+			each := 1 + int(time.Minute/step.Abs()) // so many are more than a minute
+			for i := range each {
+				if why, _ := s.Doubt(); why != "" {
+					t.Errorf("%d steps of %v: %q", i, step, why)
+				}
+				s.offset += step
+				s.live(50 * 60 / each)
+			}
+			if seen, _ := s.Doubted(); seen.What == "" || (seen.For-time.Duration(each)*step.Abs()).Abs() > 3*time.Second {
+				t.Errorf("%d steps of %v: %+v", each, step, seen)
+			}
+			for range 60 { // hours of it
+				s.offset += step
+				s.live(300)
+				if why, _ := s.Doubt(); why == "" {
+					t.Fatalf("further steps of %v are not doubted", step)
+				}
+			}
+			s.live(3700)
+			if why, _ := s.Doubt(); why != "" {
+				t.Errorf("an hour after the last step of %v: %q", step, why)
+			}
+		})
+	}
+}
+
 // TestClockDrifts: samples that are days apart are no step.
 func TestClockDrifts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
