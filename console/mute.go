@@ -44,12 +44,25 @@ func (q *request) muted(all []store.Mute) []store.Mute {
 	return slices.DeleteFunc(slices.Clone(all), func(m store.Mute) bool { return m.App != "" && !allowed(q.user, see, m.App) })
 }
 
+// byTrusted has no mute end by a clock of the store that the scheduler does not trust.
+func (c *console) byTrusted(ctx context.Context) context.Context {
+	if c.Scheduler == nil {
+		return ctx
+	}
+	for _, x := range c.Scheduler.Troubles() {
+		if at, ahead := store.ClockTrusted(x.Seen); x.Cause == xxljob.TroubleClock && ahead {
+			return store.WithTrustedTime(ctx, at)
+		}
+	}
+	return ctx
+}
+
 // readMutes reads the mutes; none where the store keeps none.
 func (q *request) readMutes() ([]store.Mute, error) {
 	if q.mutes == nil {
 		return nil, nil
 	}
-	return shared(q, "mutes", func(ctx context.Context) ([]store.Mute, error) { return q.mutes.Mutes(ctx) })
+	return shared(q, "mutes", func(ctx context.Context) ([]store.Mute, error) { return q.mutes.Mutes(q.byTrusted(ctx)) })
 }
 
 // mayMute reports whether the user may mute what is about an app. Who may do everything mutes what is
@@ -102,7 +115,7 @@ func (q *request) withJobMute(do func(*muteView, int64) error) error {
 	if q.mutes == nil {
 		return notOffered("store.MuteKeeper")
 	}
-	all, err := q.mutes.Mutes(q.ctx)
+	all, err := q.mutes.Mutes(q.byTrusted(q.ctx))
 	if err != nil {
 		return err
 	}
@@ -132,7 +145,7 @@ func (q *request) withCauseMute(key string, unknown int, do func(*muteView, int6
 	if key == "" || len(key) > 255 || !utf8.ValidString(key) || strings.HasPrefix(key, "job/") {
 		return none
 	}
-	all, err := q.mutes.Mutes(q.ctx)
+	all, err := q.mutes.Mutes(q.byTrusted(q.ctx))
 	if err != nil {
 		return err
 	}
@@ -176,7 +189,7 @@ func (q *request) muteForm(v *muteView, status int, chosen string) error {
 // saveMute mutes, or ends a mute, as the form says.
 func (q *request) saveMute(v *muteView, job int64) error {
 	if q.Field("act") == "unmute" {
-		err := q.mutes.DropMute(q.ctx, v.Key)
+		err := q.mutes.DropMute(q.byTrusted(q.ctx), v.Key)
 		if err != nil && !errors.Is(err, xxljob.ErrNotFound) { // it is over by now
 			return err
 		}
@@ -207,7 +220,7 @@ func (q *request) saveMute(v *muteView, job int64) error {
 		v.Faults["note"] = q.text("mute.fault.note", "n", store.MostMuteNote)
 	}
 	if len(v.Faults) == 0 {
-		_, err := q.mutes.PutMute(q.ctx, store.Mute{Key: v.Key, App: v.App, JobID: job, Until: until, Note: v.Note})
+		_, err := q.mutes.PutMute(q.byTrusted(q.ctx), store.Mute{Key: v.Key, App: v.App, JobID: job, Until: until, Note: v.Note})
 		switch list := xxljob.FieldErrors(err); {
 		case err == nil:
 			return q.Redirect(saying(v.Back, "muted"))

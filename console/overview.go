@@ -136,7 +136,7 @@ func (q *request) readOverview(apps []string, of span) (r overviewRead, err erro
 	}
 	part("mutes", func(q *request) (err error) {
 		if q.mutes != nil {
-			r.mutes, err = q.mutes.Mutes(q.ctx)
+			r.mutes, err = q.mutes.Mutes(q.byTrusted(q.ctx))
 		}
 		return err
 	})

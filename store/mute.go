@@ -58,12 +58,35 @@ func (m *Mute) Validate(now time.Time) error {
 	return f.Err()
 }
 
+// trustedKey is the key of what WithTrustedTime has in a context.
+type trustedKey struct{}
+
+// WithTrustedTime returns a context for a MuteKeeper by whose clock no mute is to end at this moment: the clock
+// is not trusted (TroubleClock), and at is how late it was at least when it was last. By such a clock a
+// mute would be over, and forgotten, before its time.
+func WithTrustedTime(ctx context.Context, at time.Time) context.Context {
+	return context.WithValue(ctx, trustedKey{}, at)
+}
+
+// TrustedTime, for authors of stores, is what WithTrustedTime was given; the zero time where it was not called.
+func TrustedTime(ctx context.Context) time.Time {
+	at, _ := ctx.Value(trustedKey{}).(time.Time)
+	return at
+}
+
+// ClockTrusted is how late it is by the store's clock as that was trusted last, of what is seen of it while it is
+// ahead (TroubleClock). It reports false where it is not, so that it ends nothing before its time.
+func ClockTrusted(seen Seen) (at time.Time, ahead bool) {
+	return seen.At, seen.What == SeenClockAhead || seen.What == SeenClockJumped
+}
+
 // MuteKeeper is what a Store is as well that keeps mutes. Both stores of this module are. Each
 // change of a mute is recorded.
 type MuteKeeper interface {
 	// PutMute keeps a mute in place of one with the same Key, and returns it as stored: Until is
 	// kept to the millisecond, and of a job App is the job's. Errors are those of Mute.Validate,
-	// and ErrNotFound for a job that is not there. Mutes that are over are forgotten.
+	// and ErrNotFound for a job that is not there. Mutes that are over are forgotten. For all methods
+	// a mute is over at its Until by the store's clock, or by WithTrustedTime where that is earlier.
 	PutMute(ctx context.Context, m Mute) (Mute, error)
 	// DropMute ends a mute. ErrNotFound where there is none, or it is over.
 	DropMute(ctx context.Context, key string) error

@@ -31,7 +31,7 @@ func (s *Store) PutMute(ctx context.Context, m store.Mute) (store.Mute, error) {
 		m.App = j.app
 	}
 	m.At, m.By, m.Until = now, store.Actor(ctx), m.Until.UTC().Truncate(time.Millisecond)
-	maps.DeleteFunc(s.mutes, func(_ string, was store.Mute) bool { return !was.Until.After(now) })
+	maps.DeleteFunc(s.mutes, func(_ string, was store.Mute) bool { return !was.Until.After(mutedAt(ctx, now)) })
 	var before *store.Mute
 	if was, there := s.mutes[m.Key]; there {
 		before = &was
@@ -43,6 +43,14 @@ func (s *Store) PutMute(ctx context.Context, m store.Mute) (store.Mute, error) {
 	return m, nil
 }
 
+// mutedAt is the time by which mutes are over.
+func mutedAt(ctx context.Context, now time.Time) time.Time {
+	if at := store.TrustedTime(ctx); !at.IsZero() && at.Before(now) {
+		return at
+	}
+	return now
+}
+
 // DropMute ends a mute.
 func (s *Store) DropMute(ctx context.Context, key string) error {
 	if err := s.begin(ctx); err != nil {
@@ -50,7 +58,7 @@ func (s *Store) DropMute(ctx context.Context, key string) error {
 	}
 	defer s.done()
 	was, there := s.mutes[key]
-	if !there || !was.Until.After(s.clock()) {
+	if !there || !was.Until.After(mutedAt(ctx, s.clock())) {
 		return failed(store.ErrNotFound, "end the mute of %q", key)
 	}
 	delete(s.mutes, key)
@@ -67,7 +75,7 @@ func (s *Store) Mutes(ctx context.Context) (list []store.Mute, err error) {
 	}
 	defer s.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(s.mutes)) {
-		if m := s.mutes[key]; m.Until.After(s.clock()) {
+		if m := s.mutes[key]; m.Until.After(mutedAt(ctx, s.clock())) {
 			list = append(list, m)
 		}
 	}

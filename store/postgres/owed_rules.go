@@ -179,7 +179,7 @@ func (s *Store) PutMute(ctx context.Context, m store.Mute) (store.Mute, error) {
 	err = s.inTx(ctx, bounds{name: "put_mute"}, func(t *tx) error {
 		var had []store.Mute
 		there := m.JobID == 0
-		if err := t.do(ctx, s.sql.dropMutes.with(), s.sql.lockMute.with(m.Key).into(readMutes(&had)),
+		if err := t.do(ctx, s.sql.dropMutes.with(mutedAt(ctx)), s.sql.lockMute.with(m.Key).into(readMutes(&had)),
 			s.sql.appOfMuted.with(m.JobID).into(func(rows pgx.Rows) error { there = true; return rows.Scan(&m.App) })); err != nil {
 			return err
 		}
@@ -204,6 +204,14 @@ func (s *Store) PutMute(ctx context.Context, m store.Mute) (store.Mute, error) {
 	return m, nil
 }
 
+// mutedAt is the time by which mutes are over where that is before the store's; nil for that.
+func mutedAt(ctx context.Context) *time.Time {
+	if at := store.TrustedTime(ctx); !at.IsZero() {
+		return &at
+	}
+	return nil
+}
+
 // DropMute ends a mute.
 func (s *Store) DropMute(ctx context.Context, key string) error {
 	if !store.CanBeStored(key) {
@@ -211,7 +219,7 @@ func (s *Store) DropMute(ctx context.Context, key string) error {
 	}
 	err := s.inTx(ctx, bounds{name: "drop_mute"}, func(t *tx) error {
 		var had []store.Mute
-		if err := t.do(ctx, s.sql.dropMute.with(key).into(readMutes(&had))); err != nil {
+		if err := t.do(ctx, s.sql.dropMute.with(key, mutedAt(ctx)).into(readMutes(&had))); err != nil {
 			return err
 		}
 		if len(had) == 0 {
@@ -226,7 +234,7 @@ func (s *Store) DropMute(ctx context.Context, key string) error {
 
 // Mutes returns those that are not over.
 func (s *Store) Mutes(ctx context.Context) (list []store.Mute, err error) {
-	err = s.read(ctx, s.sql.mutes.with().into(readMutes(&list)))
+	err = s.read(ctx, s.sql.mutes.with(mutedAt(ctx)).into(readMutes(&list)))
 	return list, failed(err, "read mutes")
 }
 
@@ -247,7 +255,7 @@ type muteQueries struct {
 
 func (q *muteQueries) define(sql template) {
 	const columns = `m.mute_key, m.app_name, m.job_id, m.muted_time, m.muted_by, m.until_time, m.note`
-	q.dropMutes = sql(`delete from {{schema}}.xxl_job_mute m where m.until_time <= {{now}}`)
+	q.dropMutes = sql(`delete from {{schema}}.xxl_job_mute m where m.until_time <= least({{now}}, $1::timestamptz)`)
 	q.lockMute = sql(`select ` + columns + ` from {{schema}}.xxl_job_mute m where m.mute_key = $1 for update`)
 	q.appOfMuted = sql(`select i.app_name from {{schema}}.xxl_job_info i where i.id = $1`)
 	q.putMute = sql(`insert into {{schema}}.xxl_job_mute as m (mute_key, app_name, job_id, muted_time, muted_by, until_time, note)
@@ -255,6 +263,6 @@ func (q *muteQueries) define(sql template) {
 	on conflict (mute_key) do update set app_name = excluded.app_name, job_id = excluded.job_id, muted_time = excluded.muted_time, muted_by = excluded.muted_by,
 		until_time = excluded.until_time, note = excluded.note
 	returning m.muted_time`)
-	q.dropMute = sql(`delete from {{schema}}.xxl_job_mute m where m.mute_key = $1 and m.until_time > {{now}} returning ` + columns)
-	q.mutes = sql(`select ` + columns + ` from {{schema}}.xxl_job_mute m where m.until_time > {{now}} order by m.mute_key`)
+	q.dropMute = sql(`delete from {{schema}}.xxl_job_mute m where m.mute_key = $1 and m.until_time > least({{now}}, $2::timestamptz) returning ` + columns)
+	q.mutes = sql(`select ` + columns + ` from {{schema}}.xxl_job_mute m where m.until_time > least({{now}}, $1::timestamptz) order by m.mute_key`)
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ func muteCases() []testCase {
 	with := func(e *env, k store.MuteKeeper) *muting { return &muting{env: e, keeper: k} }
 	return optionalCases(with, []optional[*muting]{
 		{"AMuteIsKeptUntilItIsOver", keepsMutes},
+		{"NoMuteIsOverByAClockThatIsNotTrusted", trustsNoClock},
 		{"AMuteTakesThePlaceOfOneWithItsKey", replacesMutes},
 		{"AMuteOfAJobHasItsApp", mutesJobs},
 		{"WhatIsAbsurdIsNotMuted", refusesMutes},
@@ -103,6 +105,38 @@ func keepsMutes(e *muting) {
 			e.Errorf("%q: %v", key, err)
 		}
 	}
+}
+
+// trustsNoClock: what is over by a clock that is not trusted goes on, and is forgotten by nothing.
+func trustsNoClock(e *muting) {
+	var soon time.Time
+	e.soon(func(end time.Time) error {
+		m, err := e.keeper.PutMute(store.WithActor(e.ctx, "li.na"), store.Mute{Key: "soon", Until: end})
+		soon = m.Until
+		return err
+	})
+	e.eventually("the mute is over", func() bool { return len(e.keys()) == 0 })
+	doubting := store.WithTrustedTime(e.ctx, soon.Add(-time.Millisecond))
+	muted := func(ctx context.Context) (keys []string) {
+		e.Helper()
+		list, err := e.keeper.Mutes(ctx)
+		e.must(err)
+		for _, m := range list {
+			keys = append(keys, m.Key)
+		}
+		return keys
+	}
+	until := e.storeNow().Add(time.Hour)
+	_, err := e.keeper.PutMute(store.WithActor(doubting, "li.na"), store.Mute{Key: "later", Until: until})
+	e.must(err)
+	want(e.env, "muted while the clock is doubted", muted(doubting), []string{"later", "soon"})
+	want(e.env, "muted as of the end", muted(store.WithTrustedTime(e.ctx, soon)), []string{"later"})
+	want(e.env, "muted as of a time to come", muted(store.WithTrustedTime(e.ctx, until.Add(time.Hour))), []string{"later"})
+	want(e.env, "muted by the clock", muted(e.ctx), []string{"later"})
+	e.must(e.keeper.DropMute(doubting, "soon"))
+	want(e.env, "muted when it is ended", muted(doubting), []string{"later"})
+	e.put(store.Mute{Key: "soon", Until: until})
+	e.is("later", "soon")
 }
 
 func replacesMutes(e *muting) {

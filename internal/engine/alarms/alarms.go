@@ -243,7 +243,7 @@ func (t *teller) readMutes(ctx context.Context) {
 	if !ok || len(t.book.jobs) == 0 && !t.waits() || !t.muted.IsZero() && time.Since(t.muted) < mutesFor {
 		return
 	}
-	list, err := loop.Call(ctx, k.Mutes)
+	list, err := loop.Call(store.WithTrustedTime(ctx, t.Clock.Trusted()), k.Mutes)
 	if err != nil {
 		t.book.mutes = t.unread(t.book.mutes, t.muted, err)
 		return
@@ -268,7 +268,7 @@ func (h *Notifier) unread(mutes []store.Mute, read time.Time, err error) []store
 	if time.Since(read) >= mutesLast {
 		return nil
 	}
-	now := h.Clock.Now()
+	now := h.Clock.Trusted()
 	return slices.DeleteFunc(slices.Clone(mutes), func(m store.Mute) bool { return !m.Until.After(now) })
 }
 

@@ -357,7 +357,7 @@ func (h *Notifier) readTroubleMutes(ctx context.Context) {
 	h.muteAsked = time.Now()
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	list, err := k.Mutes(ctx)
+	list, err := k.Mutes(store.WithTrustedTime(ctx, h.Clock.Trusted()))
 	if err != nil {
 		h.troubles.mutes = h.unread(h.troubles.mutes, h.muted, err)
 		return

@@ -250,17 +250,29 @@ func (c *Clock) Doubted() (seen store.Seen, since time.Time) {
 	ago := func(then time.Duration) time.Time { return now.Add(then - at) }
 	switch {
 	case c.step.by != 0 && at-c.step.at < stepDoubted:
-		what := store.SeenClockAhead
-		if c.step.by < 0 {
-			what = store.SeenClockBack
+		seen := store.Seen{What: store.SeenClockAhead, For: c.step.by.Abs().Round(time.Second), At: now}
+		switch {
+		case c.step.by < 0:
+			seen.What, seen.At = store.SeenClockBack, time.Time{}
+		case c.ahead == clockSample{}: // it is believed
+			seen.At = now.Add(-c.step.by)
 		}
-		return store.Seen{What: what, For: c.step.by.Abs().Round(time.Second)}, ago(c.step.at)
+		return seen, ago(c.step.at)
 	case c.mark.kept && c.mark.read == 0:
 		return store.Seen{What: store.SeenClockUnread}, ago(0)
 	case c.markDoubted(now, at):
-		return store.Seen{What: store.SeenClockJumped, For: now.Sub(c.mark.at).Round(time.Second)}, ago(0)
+		return store.Seen{What: store.SeenClockJumped, For: now.Sub(c.mark.at).Round(time.Second), At: c.mark.at.Add(at - c.mark.read)}, ago(0)
 	}
 	return store.Seen{}, time.Time{}
+}
+
+// Trusted is how late it is by the store's clock, or was when that was last trusted.
+func (c *Clock) Trusted() time.Time {
+	seen, _ := c.Doubted()
+	if at, ahead := store.ClockTrusted(seen); ahead {
+		return at
+	}
+	return c.Now()
 }
 
 // markDoubted reports whether the clock is too far ahead of the mark. A node that has found an old mark

@@ -25,8 +25,10 @@ type mutedWorld struct {
 	f  xxljob.Scheduler
 }
 
-func newMutedWorld(t *testing.T) *mutedWorld {
-	w := &mutedWorld{T: t, st: memory.New(), s: &sink{began: time.Now()}}
+func newMutedWorld(t *testing.T) *mutedWorld { return newMutedWorldOf(t, memory.New()) }
+
+func newMutedWorldOf(t *testing.T, st *memory.Store) *mutedWorld {
+	w := &mutedWorld{T: t, st: st, s: &sink{began: time.Now()}}
 	rule := alarm.Rule{Name: "sink", To: w.s, Window: -1, Causes: []alarm.Cause{alarm.Failed, alarm.Recovered}}
 	f, err := xxljob.New(w.st, xxljob.Config{App: "app", Logger: stage.QuietLog(), Alarms: []alarm.Rule{rule}})
 	stage.Must(t, err)
@@ -122,6 +124,38 @@ func TestAMutedJobIsNotTold(t *testing.T) {
 		w.require("unmuted", 1, "crash")
 		stage.Must(t, w.f.Stop(context.WithoutCancel(t.Context())))
 	})
+}
+
+// TestNoMuteIsOverByAFalseClock: while the store's clock is ahead, and is not trusted, a mute goes on; it is over
+// at its time by the clock that is right.
+func TestNoMuteIsOverByAFalseClock(t *testing.T) {
+	for name, step := range clockSteps {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var clock movedClock
+				w := newMutedWorldOf(t, clock.goingBy())
+				j := w.job("j")
+				w.fails(j, "boom")
+				w.require("before", 1, "")
+				w.mute(store.Mute{Key: store.MuteOfJob(j.ID), JobID: j.ID})
+				w.fails(j, "boom")
+				w.require("the last", 1, "muted until")
+				clock.move(step)
+				for range 3 { // while the step is not believed, and when it is
+					w.fails(j, "crash")
+				}
+				w.require("while the clock is ahead", 0, "")
+				clock.move(0)
+				w.fails(j, "crash")
+				w.require("when it is set right", 0, "")
+				time.Sleep(time.Hour)
+				w.told() // what was put off
+				w.fails(j, "crash")
+				w.require("the mute is over", 1, "crash")
+				stage.Must(t, w.f.Stop(context.WithoutCancel(t.Context())))
+			})
+		})
+	}
 }
 
 // TestAMutedCauseIsNotTold: of all jobs that fail with that error there is one last message; another

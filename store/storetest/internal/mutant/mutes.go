@@ -20,6 +20,8 @@ func muteMutants() []Mutant {
 	}
 	return []Mutant{
 		{"MutesLastForEver", bent(bentMutes{forever: true}), []string{"Mutes/AMuteIsKeptUntilItIsOver"}},
+		{"EachClockIsTrusted", bent(bentMutes{trusts: true}), []string{"Mutes/NoMuteIsOverByAClockThatIsNotTrusted"}},
+		{"ADoubtedClockForgetsMutes", bent(bentMutes{forgets: true}), []string{"Mutes/NoMuteIsOverByAClockThatIsNotTrusted"}},
 		{"WhoMutesIsForgotten", bent(bentMutes{nobody: true}), []string{"Mutes/AMuteIsKeptUntilItIsOver", "Mutes/EachChangeOfAMuteIsRecorded"}},
 		{"LongMutesAreCut", bent(bentMutes{cuts: true}), []string{"Mutes/WhatIsAbsurdIsNotMuted", "Mutes/EachChangeOfAMuteIsRecorded"}},
 	}
@@ -29,6 +31,7 @@ func muteMutants() []Mutant {
 type bentMutes struct {
 	st                    whole
 	forever, nobody, cuts bool
+	trusts, forgets       bool
 	put                   []store.Mute
 }
 
@@ -38,6 +41,9 @@ func (b *bentMutes) PutMute(ctx context.Context, m store.Mute) (store.Mute, erro
 	}
 	if now := time.Now(); b.cuts && m.Validate(now) != nil {
 		m.Until = now.Add(time.Hour)
+	}
+	if b.forgets {
+		ctx = store.WithTrustedTime(ctx, time.Time{})
 	}
 	m, err := b.st.PutMute(ctx, m)
 	if err == nil {
@@ -55,6 +61,9 @@ func (b *bentMutes) Mutes(ctx context.Context) ([]store.Mute, error) {
 	if b.forever {
 		slices.SortFunc(b.put, func(x, y store.Mute) int { return cmp.Compare(x.Key, y.Key) })
 		return b.put, nil
+	}
+	if b.trusts {
+		ctx = store.WithTrustedTime(ctx, time.Time{})
 	}
 	return b.st.Mutes(ctx)
 }
