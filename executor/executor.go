@@ -53,7 +53,8 @@ type Executor struct {
 	cutOff    error         // why runs were cut off by Stop, written before idle is closed
 	stopErr   error         // the error of Stop, written before stopped is closed
 
-	deaf map[*run]time.Time // abandoned handlers that have not returned, with when that was
+	deaf  map[*run]time.Time // abandoned handlers that have not returned, with when that was
+	watch stuckWatch         // of these
 
 	// Set by Start, under mu.
 	server        *server         // nil without Config.Addr

@@ -665,37 +665,7 @@ func (e *Executor) abandon(r *run) {
 	e.mu.Unlock()
 	e.cfg.Logger.Warn("executor: abandoned a handler that ignores cancellation", "handler", r.handler.name,
 		"job", r.job.id, "run", r.id.id, "cause", context.Cause(r.context()), "grace", e.cfg.Grace)
-	e.local.out.abandoned()
-}
-
-// Stuck is what abandoned handlers that have not returned keep from others.
-type Stuck struct {
-	// Places is how many of Config.Places they hold: as many as there are beyond Config.Places.
-	Places int
-	// Handlers are the names of all of them, sorted, and Since is when the first was abandoned.
-	Handlers []string
-	Since    time.Time
-	// Waiting is since when that job waits for a place which waits longest, zero for none.
-	Waiting time.Time
-}
-
-// Stuck says what abandoned handlers hold at this moment.
-func (e *Executor) Stuck() (s Stuck) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for r, at := range e.deaf {
-		if r.holds {
-			s.Places++
-		}
-		if s.Since.IsZero() || at.Before(s.Since) {
-			s.Since = at
-		}
-		s.Handlers = append(s.Handlers, r.handler.name)
+	if !e.local.out.abandoned() { // a scheduler says it itself
+		e.watchStuck()
 	}
-	slices.Sort(s.Handlers)
-	s.Handlers = slices.Compact(s.Handlers)
-	if j := e.ready.head; j != nil {
-		s.Waiting = e.born.Add(j.since)
-	}
-	return s
 }

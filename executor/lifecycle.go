@@ -197,6 +197,9 @@ func (e *Executor) Stop(ctx context.Context) error {
 	e.deregister()
 	e.mu.Lock()
 	e.stopping = true
+	if e.watch.timer != nil {
+		e.watch.timer.Stop()
+	}
 	e.checkIdle()
 	e.mu.Unlock()
 

@@ -128,14 +128,15 @@ func (o *outbox) sawAway() {
 	}
 }
 
-// abandoned tells an admin that wants to know that a handler was.
-func (o *outbox) abandoned() {
+// abandoned tells an admin that wants to know that a handler was, and reports whether there is one.
+func (o *outbox) abandoned() bool {
 	o.mu.Lock()
 	admin, wants := o.admin.(interface{ Abandoned() })
 	o.mu.Unlock()
 	if wants {
 		admin.Abandoned()
 	}
+	return wants
 }
 
 // bind sets the admin and delivers to it what is there.
