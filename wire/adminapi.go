@@ -225,7 +225,7 @@ func (r *CallbackRequest) encode(dst []byte, form CallbackForm) []byte {
 func DecodeCallback(src []byte) ([]CallbackRequest, error) {
 	results, partly, err := decodeCallback(src)
 	if err == nil && partly != nil {
-		err = bodyError(partly.first)
+		err = bodyError(partly.why())
 	}
 	if err != nil {
 		return nil, err
@@ -245,11 +245,18 @@ func decodeCallback(src []byte) (results []CallbackRequest, partly *partlyRead, 
 	} else {
 		results, partly, err = decodeCallbackList(v)
 	}
-	if broken != nil && partly != nil {
+	var cut *json.CutError
+	switch {
+	case errors.As(broken, &cut):
+		if partly == nil {
+			partly = &partlyRead{of: len(results)}
+		}
+		partly.rest = cut
+	case broken != nil && partly != nil:
 		partly.first = broken
 	}
 	if err == nil && partly != nil && len(results) == 0 {
-		err = partly.first
+		err = partly.why()
 	}
 	if err != nil {
 		return nil, nil, bodyError(err)
@@ -296,7 +303,7 @@ func decodeResults(v json.Value) (results []CallbackRequest, partly *partlyRead,
 		return nil
 	})
 	if bad > 0 {
-		partly = &partlyRead{bad, of, first}
+		partly = &partlyRead{bad: bad, of: of, first: first}
 	}
 	return results, partly, err
 }

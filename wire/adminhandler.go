@@ -86,6 +86,8 @@ func called(s *server, a Admin) service {
 		switch {
 		case err != nil:
 			return nil, err
+		case partly != nil && r.OK() && partly.rest != nil: // those behind are not to be taken for stored
+			return s.reply(Failf("%v", partly)), partly
 		case partly != nil && r.OK():
 			return s.reply(Noted("%v", partly)), partly
 		case partly != nil:

@@ -108,6 +108,49 @@ func TestOneBadResult(t *testing.T) {
 	}
 }
 
+// TestResultsBeforeOneWithoutEnd: where it cannot be told where a result ends, those before it are taken, and the
+// answer says that those behind have to be sent again.
+func TestResultsBeforeOneWithoutEnd(t *testing.T) {
+	good := func(id int) string {
+		return fmt.Sprintf(`{"logId":%d,"logDateTim":2,"handleCode":200,"handleMsg":"it's [fine]"}`, id)
+	}
+	for _, body := range []string{
+		`[` + good(1) + `,` + good(2) + `,{"logId":3,"handleMsg":"no end},` + good(4) + `]`,
+		`[` + good(1) + `,` + good(2) + `,{"logId":3,"handleMsg":"no end`,
+		`[` + good(1) + `,` + good(2) + `,{"logId":3,"handleMsg":"a "quoted" word"},` + good(4) + `]`,
+		`[` + good(1) + `,` + good(2) + `,{"logId":3,"handleMsg":"ends in a backslash\"},` + good(4) + `]`,
+		`{"x":{"y":[]},"callbackList":[` + good(1) + `,` + good(2) + `,{"logId":3,"executeResult":{"msg":"no end}},` + good(4) + `]}`,
+	} {
+		p, lines, unread := newPeer(), &bytes.Buffer{}, &atomic.Uint64{}
+		cfg := guarded(t)
+		cfg.Logger, cfg.Unread = slog.New(slog.NewTextHandler(lines, nil)), unread
+		r := posted(t, adminHandler(t, p, cfg), "/api/callback", body)
+		var want []wire.CallbackRequest
+		for id := int64(1); id <= 2; id++ {
+			want = append(want, wire.CallbackRequest{LogID: id, LogDateTim: 2, HandleCode: 200, HandleMsg: "it's [fine]"})
+		}
+		if r.OK() || !strings.Contains(r.Msg, "behind the first 2 are not understood") || !strings.Contains(r.Msg, "malformed JSON at byte ") || !reflect.DeepEqual(p.last(), want) {
+			t.Errorf("%s: answered %+v, asked %+v", body, r, p.last())
+		}
+		if unread.Load() != 1 || !strings.Contains(lines.String(), "level=WARN") {
+			t.Errorf("%s: counted %d, logged %s", body, unread.Load(), lines)
+		}
+		if results, err := wire.DecodeCallback([]byte(body)); err == nil {
+			t.Errorf("%s: decoded %+v", body, results)
+		}
+	}
+	for _, body := range []string{
+		`[{"logId":3,"handleMsg":"no end},` + good(4) + `]`, `{"x":[1],"callbackList":[{"logId":3,"handleMsg":"no end}]}`,
+		`[` + good(1) + `,` + good(2) + `,`, `[` + good(1) + `,` + good(2), `[` + good(1) + `,` + good(2) + `}`, // what is wrong is in no result
+		`{"callbackList":[` + good(1) + `,` + good(2) + `],"x":{"y":"no end}`,
+	} {
+		p := newPeer()
+		if r := posted(t, adminHandler(t, p, guarded(t)), "/api/callback", body); r.OK() || p.count() > 0 {
+			t.Errorf("%s: answered %+v, asked %v", body, r, p.asked)
+		}
+	}
+}
+
 // TestRawTexts: texts of whatever length and raw characters are read, and one with a slip outside of a
 // list is refused.
 func TestRawTexts(t *testing.T) {

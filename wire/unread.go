@@ -33,12 +33,25 @@ func (s *server) note(r *http.Request, name string, caller Caller, err error) {
 }
 
 // partlyRead is an error beside an answer: of a request some parts could not be read, the first
-// of them for this reason, and the rest was served.
+// of them for this reason, and the rest was served. Where the end could not be read rest says why: how
+// much that was nobody knows.
 type partlyRead struct {
 	bad, of int
 	first   error
+	rest    error
+}
+
+// why is the reason for which something could not be read.
+func (e *partlyRead) why() error {
+	if e.rest != nil {
+		return e.rest
+	}
+	return e.first
 }
 
 func (e *partlyRead) Error() string {
+	if e.rest != nil {
+		return fmt.Sprintf("the results behind the first %d are not understood, and have to be sent again: %v", e.of, e.rest)
+	}
 	return fmt.Sprintf("%d of %d results are not understood, the first: %v", e.bad, e.of, e.first)
 }

@@ -35,7 +35,8 @@ func Parse(src []byte) (Value, error) {
 }
 
 // ParseParts is Parse where parts of a list count by themselves: elements in which a text has what is no
-// escape are null, and broken says what the first is.
+// escape are null, and broken says what the first is. Where the end of one is not plain, the value has those
+// before it, and broken is a *CutError.
 func ParseParts(src []byte) (v Value, broken, err error) { return parse(src, true) }
 
 func parse(src []byte, parts bool) (v Value, broken, err error) {

@@ -23,7 +23,8 @@ const byteOrderMark = "\xEF\xBB\xBF"
 //
 // A backslash that begins no escape is malformed, as the text may mean anything. With parts the element
 // of the outermost list that has one is null instead, since it is plain where that ends, and broken says
-// what the first is.
+// what the first is. Where it is not plain where an element ends, as of one with a text that has no end,
+// nothing behind can be told from it: then the value ends with the element before, and broken is a *CutError.
 func mend(src []byte, parts bool) (v Value, broken, err error) {
 	src = bytes.TrimPrefix(src, []byte(byteOrderMark))
 	m := mender{src: src, out: make([]byte, 0, len(src)+len(src)/8+16), parts: parts}
@@ -32,11 +33,28 @@ func mend(src []byte, parts bool) (v Value, broken, err error) {
 		return nil, nil, ErrEmpty
 	}
 	ok = ok && m.is("{[") && m.value() && m.blanks() && m.i == len(src)
-	if !ok || !stdjson.Valid(m.out) {
-		return nil, nil, fmt.Errorf("malformed JSON at byte %d", min(m.i+1, len(src)))
+	if ok && stdjson.Valid(m.out) {
+		return m.out, m.broken, nil
 	}
-	return m.out, m.broken, nil
+	err = fmt.Errorf("malformed JSON at byte %d", min(m.i+1, len(src)))
+	if !m.cut || m.whole == 0 {
+		return nil, nil, err
+	}
+	v = m.out[:m.whole]
+	for _, closing := range slices.Backward(m.closings) {
+		v = append(v, closing)
+	}
+	if !stdjson.Valid(v) {
+		return nil, nil, err
+	}
+	return v, &CutError{err}, nil
 }
+
+// CutError says why the end of a value could not be read, of which ParseParts has the beginning.
+type CutError struct{ err error }
+
+func (e *CutError) Error() string { return e.err.Error() }
+func (e *CutError) Unwrap() error { return e.err }
 
 // mender reads src from i on and appends to out what it means. Its methods return false where
 // that cannot be told; i is about where then.
@@ -50,6 +68,11 @@ type mender struct {
 	parts  bool
 	spoilt bool  // the element of the outermost list that m is in is to be null
 	broken error // why the first of them is
+
+	open     []byte // what closes the lists and objects that m is in
+	whole    int    // how much of out is there up to the last element of the outermost list that was read
+	closings []byte // open, at that
+	cut      bool   // it cannot be told where the one behind ends
 }
 
 // maxGrown is how much longer than twice its source what is mended may be: a text of raw
@@ -120,7 +143,7 @@ func (m *mender) nested(closing byte, part func() bool) bool {
 		m.lists++
 		defer func() { m.lists-- }()
 	}
-	m.out = append(m.out, m.at())
+	m.out, m.open = append(m.out, m.at()), append(m.open, closing)
 	m.i++
 	for n := 0; ; n++ {
 		if !m.blanks() {
@@ -130,6 +153,7 @@ func (m *mender) nested(closing byte, part func() bool) bool {
 			m.out = append(m.out, closing)
 			m.i++
 			m.depth--
+			m.open = m.open[:len(m.open)-1]
 			return true
 		}
 		if n > 0 {
@@ -153,10 +177,17 @@ func (m *mender) element() bool {
 		m.out = append(m.out, "null"...)
 		return len(m.out) <= 2*len(m.src)+maxGrown
 	}
-	from := len(m.out)
+	from, begins := len(m.out), m.i < len(m.src)
 	ok := m.value()
-	if m.spoilt && m.lists == 1 {
+	if m.lists != 1 {
+		return ok
+	}
+	m.cut = m.parts && begins && !ok
+	if m.spoilt {
 		m.out, m.spoilt = append(m.out[:from], "null"...), false
+	}
+	if ok && m.parts {
+		m.whole, m.closings = len(m.out), append(m.closings[:0], m.open...)
 	}
 	return ok
 }
