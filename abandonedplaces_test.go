@@ -12,6 +12,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -69,7 +70,7 @@ func TestPlacesOfAbandonedHandlersAreToldOf(t *testing.T) {
 
 // resultless is a store that takes no results, for as long as it is set.
 type resultless struct {
-	*memory.Store
+	st *memory.Store
 	on atomic.Bool
 }
 
@@ -77,7 +78,7 @@ func (s *resultless) Finish(ctx context.Context, dst []store.Run, results []stor
 	if s.on.Load() {
 		return dst, errors.New("no results")
 	}
-	return s.Store.Finish(ctx, dst, results)
+	return s.st.Finish(ctx, dst, results)
 }
 
 // TestResultsThatAreNotStoredAreToldOf: a node whose results the store does not take for a
@@ -85,8 +86,8 @@ func (s *resultless) Finish(ctx context.Context, dst []store.Run, results []stor
 func TestResultsThatAreNotStoredAreToldOf(t *testing.T) {
 	for _, away := range []time.Duration{0, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
-			st := &resultless{Store: memory.New()}
-			s, err := xxljob.New(st, xxljob.Config{App: "app", Ready: xxljob.ReadyConfig{StoreAway: away}, Logger: slog.New(slog.DiscardHandler)})
+			st := &resultless{st: memory.New()}
+			s, err := xxljob.New(bent.AllOf(st.st, st), xxljob.Config{App: "app", Ready: xxljob.ReadyConfig{StoreAway: away}, Logger: slog.New(slog.DiscardHandler)})
 			stage.Must(t, err)
 			stage.Must(t, s.Handle("work", func(context.Context, *xxljob.Task) error { return nil }))
 			_, err = s.EnsureJob(t.Context(), xxljob.Job{Key: "k", Name: "k", Handler: "work", Schedule: xxljob.FixedRate(time.Second)})

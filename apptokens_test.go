@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -26,7 +27,7 @@ import (
 
 // keptTokens counts what is asked of the tokens of a store, which may be away.
 type keptTokens struct {
-	*memory.Store
+	st           *memory.Store
 	mu           sync.Mutex
 	reads, notes int
 	away         bool
@@ -38,14 +39,14 @@ func (k *keptTokens) AppTokens(ctx context.Context) ([]store.AppToken, error) {
 	if k.reads++; k.away {
 		return nil, errors.New("the store is away")
 	}
-	return k.Store.AppTokens(ctx)
+	return k.st.AppTokens(ctx)
 }
 
 func (k *keptTokens) UseAppToken(ctx context.Context, name, hash string) error {
 	k.mu.Lock()
 	k.notes++
 	k.mu.Unlock()
-	return k.Store.UseAppToken(ctx, name, hash)
+	return k.st.UseAppToken(ctx, name, hash)
 }
 
 // asked is how often the tokens were read, and their use noted, since it was called last.
@@ -61,7 +62,7 @@ func (k *keptTokens) give(t *testing.T, name string, lasts time.Duration, apps .
 	t.Helper()
 	secret := store.AppTokenPrefix + strings.Repeat(name, 8)
 	hash := sha256.Sum256([]byte(secret))
-	_, err := k.AddAppToken(store.WithActor(t.Context(), "ann"), store.AppToken{Name: name, Apps: apps, Hash: string(hash[:]), Expires: time.Now().Add(lasts)})
+	_, err := k.st.AddAppToken(store.WithActor(t.Context(), "ann"), store.AppToken{Name: name, Apps: apps, Hash: string(hash[:]), Expires: time.Now().Add(lasts)})
 	stage.Must(t, err)
 	return secret
 }
@@ -77,10 +78,11 @@ func (e *elsewhere) registersWith(token, header, app string) bool {
 // each node within moments when they are revoked or expire.
 func TestTokensOfTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := &keptTokens{Store: memory.New()}
+		kept := &keptTokens{st: memory.New()}
+		st := bent.AllOf(kept.st, kept)
 		cfg := xxljob.Config{HTTP: xxljob.HTTPConfig{JobsAPI: []string{"far"}, Tokens: map[string][]string{"": {stage.Token}, "other": {"of-other-and-long"}}}}
 		e, beside := newElsewhere(t, st, cfg, nil), newElsewhere(t, st, cfg, nil)
-		one, two, brief := st.give(t, "one", time.Hour, "far"), st.give(t, "two", time.Hour, "far", "wide"), st.give(t, "brief", time.Minute, "far")
+		one, two, brief := kept.give(t, "one", time.Hour, "far"), kept.give(t, "two", time.Hour, "far", "wide"), kept.give(t, "brief", time.Minute, "far")
 		for _, c := range []struct {
 			what, token, header, app string
 			want                     bool
@@ -122,14 +124,15 @@ func TestTokensOfTheStore(t *testing.T) {
 // shown it is asked once in five seconds, and a use is noted once a minute.
 func TestTokensOfTheStoreAreCheap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := &keptTokens{Store: memory.New()}
+		kept := &keptTokens{st: memory.New()}
+		st := bent.AllOf(kept.st, kept)
 		e := newElsewhere(t, st, xxljob.Config{}, nil)
-		token := st.give(t, "one", time.Hour, "far")
+		token := kept.give(t, "one", time.Hour, "far")
 		for range 100 {
 			e.registersWith(stage.Token, "far", "far")
 			e.registersWith("no-such-token-at-all", "far", "far")
 		}
-		if reads, notes := st.asked(); reads != 0 || notes != 0 {
+		if reads, notes := kept.asked(); reads != 0 || notes != 0 {
 			t.Errorf("without a token of the store: %d reads, %d notes", reads, notes)
 		}
 		begun := time.Now()
@@ -139,7 +142,7 @@ func TestTokensOfTheStoreAreCheap(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if reads, notes := st.asked(); reads != 24 || notes != 2 || time.Since(begun) != 119*time.Second {
+		if reads, notes := kept.asked(); reads != 24 || notes != 2 || time.Since(begun) != 119*time.Second {
 			t.Errorf("in %v: %d reads, %d notes, want 24 and 2", time.Since(begun), reads, notes)
 		}
 	})
@@ -150,9 +153,10 @@ func TestTokensOfTheStoreAreCheap(t *testing.T) {
 // asked no more often for that, and whoever tries tokens out is answered no more often than otherwise.
 func TestTokensOfAStoreThatWasNeverThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := &keptTokens{Store: memory.New()}
+		kept := &keptTokens{st: memory.New()}
+		st := bent.AllOf(kept.st, kept)
 		e := newElsewhere(t, st, xxljob.Config{}, nil)
-		token := st.give(t, "one", time.Hour, "far")
+		token := kept.give(t, "one", time.Hour, "far")
 		ask := func(from, token string) (status int) { // 0 where there is no answer
 			defer func() {
 				if v := recover(); v != nil && v != http.ErrAbortHandler {
@@ -168,16 +172,16 @@ func TestTokensOfAStoreThatWasNeverThere(t *testing.T) {
 			e.admin.ServeHTTP(w, r)
 			return w.Code
 		}
-		st.mu.Lock()
-		st.away = true
-		st.mu.Unlock()
+		kept.mu.Lock()
+		kept.away = true
+		kept.mu.Unlock()
 		for range 60 {
 			if got := ask("192.0.2.1:1", token); got != http.StatusServiceUnavailable {
 				t.Fatalf("by a node that does not know the tokens: status %d", got)
 			}
 			time.Sleep(time.Second)
 		}
-		if reads, _ := st.asked(); reads > 12 {
+		if reads, _ := kept.asked(); reads > 12 {
 			t.Errorf("%d reads in a minute", reads)
 		}
 		if n := e.Stats().TokensRefused; n != 0 {
@@ -202,9 +206,9 @@ func TestTokensOfAStoreThatWasNeverThere(t *testing.T) {
 		if got := ask("192.0.2.3:1", "no-such-token-at-all"); got != http.StatusOK || e.Stats().TokensRefused != 1 {
 			t.Errorf("what the store cannot have: status %d, refused %d", got, e.Stats().TokensRefused)
 		}
-		st.mu.Lock()
-		st.away = false
-		st.mu.Unlock()
+		kept.mu.Lock()
+		kept.away = false
+		kept.mu.Unlock()
 		time.Sleep(5 * time.Second)
 		if !e.registersWith(token, "far", "far") {
 			t.Error("refused when the store is there")
@@ -218,16 +222,17 @@ func TestTokensOfAStoreThatWasNeverThere(t *testing.T) {
 // TestTokensWhileTheStoreIsAway: those that are known go on, and none that nobody has seen begins.
 func TestTokensWhileTheStoreIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := &keptTokens{Store: memory.New()}
+		kept := &keptTokens{st: memory.New()}
+		st := bent.AllOf(kept.st, kept)
 		e := newElsewhere(t, st, xxljob.Config{}, nil)
-		token := st.give(t, "one", time.Hour, "far")
+		token := kept.give(t, "one", time.Hour, "far")
 		if !e.registersWith(token, "far", "far") {
 			t.Fatal("refused")
 		}
-		late := st.give(t, "late", time.Hour, "far")
-		st.mu.Lock()
-		st.away = true
-		st.mu.Unlock()
+		late := kept.give(t, "late", time.Hour, "far")
+		kept.mu.Lock()
+		kept.away = true
+		kept.mu.Unlock()
 		time.Sleep(time.Minute)
 		if !e.registersWith(token, "far", "far") || e.registersWith(late, "far", "far") {
 			t.Error("what was known is refused, or what was not is accepted")
@@ -236,10 +241,10 @@ func TestTokensWhileTheStoreIsAway(t *testing.T) {
 		if e.registersWith(token, "far", "far") {
 			t.Error("a token that has expired is accepted since the store does not say so")
 		}
-		late = st.give(t, "later", time.Hour, "far")
-		st.mu.Lock()
-		st.away = false
-		st.mu.Unlock()
+		late = kept.give(t, "later", time.Hour, "far")
+		kept.mu.Lock()
+		kept.away = false
+		kept.mu.Unlock()
 		time.Sleep(5 * time.Second)
 		if !e.registersWith(late, "far", "far") {
 			t.Error("a new one is refused when the store is there again")

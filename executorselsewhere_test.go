@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/plain"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
@@ -87,7 +88,7 @@ func TestLateGoodbye(t *testing.T) {
 
 // lockedRun is a store in which somebody has the row of one run locked.
 type lockedRun struct {
-	xxljob.Store
+	st     xxljob.Store
 	locked atomic.Int64
 }
 
@@ -98,7 +99,7 @@ func (s *lockedRun) Finish(ctx context.Context, dst []xxljob.Run, results []stor
 			rest = append(rest, r)
 		}
 	}
-	got, err := s.Store.Finish(ctx, nil, rest)
+	got, err := s.st.Finish(ctx, nil, rest)
 	if err == nil && len(rest) < len(results) {
 		time.Sleep(400 * time.Millisecond)
 		err = fmt.Errorf("%w: 1 run", store.ErrLocked)
@@ -109,8 +110,8 @@ func (s *lockedRun) Finish(ctx context.Context, dst []xxljob.Run, results []stor
 // TestOneLockedRow: a run that somebody has locked fails its own callback and no other.
 func TestOneLockedRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := &lockedRun{Store: memory.New()}
-		e := newElsewhere(t, st, xxljob.Config{}, map[string]*peer{at1: {}})
+		st := &lockedRun{st: memory.New()}
+		e := newElsewhere(t, bent.StoreOf(st.st, st), xxljob.Config{}, map[string]*peer{at1: {}})
 		e.register("far", at1)
 		e.register("near", at1)
 		bad := e.trigger(xxljob.Job{App: "far"})
@@ -243,21 +244,21 @@ func TestKillAtDrainingExecutor(t *testing.T) {
 
 // readCounter counts reads of addresses.
 type readCounter struct {
-	xxljob.Store
+	st    xxljob.Store
 	reads atomic.Int64
 }
 
 func (s *readCounter) Addresses(ctx context.Context, app string, d time.Duration) ([]xxljob.Registration, error) {
 	s.reads.Add(1)
-	return s.Store.Addresses(ctx, app, d)
+	return s.st.Addresses(ctx, app, d)
 }
 
 // TestReadsOfAddresses: an app's addresses are read once a second, however many handlers
 // it has.
 func TestReadsOfAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := &readCounter{Store: memory.New()}
-		e := newElsewhere(t, st, xxljob.Config{}, map[string]*peer{at1: {}})
+		st := &readCounter{st: memory.New()}
+		e := newElsewhere(t, bent.StoreOf(st.st, st), xxljob.Config{}, map[string]*peer{at1: {}})
 		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far"}))
 		e.register("far", at1)
 		for i := range 100 {
@@ -469,7 +470,7 @@ func TestBeatsBehindBalancer(t *testing.T) {
 
 // partitioned is a node's view of a store that it does not reach.
 type partitioned struct {
-	xxljob.Store
+	st   xxljob.Store
 	down *atomic.Bool
 }
 
@@ -479,31 +480,31 @@ func (p partitioned) Beat(ctx context.Context, i string, a []store.Attachment) (
 	if p.down.Load() {
 		return xxljob.View{}, errDown
 	}
-	return p.Store.Beat(ctx, i, a)
+	return p.st.Beat(ctx, i, a)
 }
 func (p partitioned) RunsByID(ctx context.Context, ids []int64) ([]xxljob.Run, error) {
 	if p.down.Load() {
 		return nil, errDown
 	}
-	return p.Store.RunsByID(ctx, ids)
+	return p.st.RunsByID(ctx, ids)
 }
 func (p partitioned) Finish(ctx context.Context, dst []xxljob.Run, r []store.Result) ([]xxljob.Run, error) {
 	if p.down.Load() {
 		return nil, errDown
 	}
-	return p.Store.Finish(ctx, dst, r)
+	return p.st.Finish(ctx, dst, r)
 }
 func (p partitioned) Dispatched(ctx context.Context, r []store.Dispatch) ([]xxljob.Run, error) {
 	if p.down.Load() {
 		return nil, errDown
 	}
-	return p.Store.Dispatched(ctx, r)
+	return p.st.Dispatched(ctx, r)
 }
 func (p partitioned) Addresses(ctx context.Context, app string, d time.Duration) ([]xxljob.Registration, error) {
 	if p.down.Load() {
 		return nil, errDown
 	}
-	return p.Store.Addresses(ctx, app, d)
+	return p.st.Addresses(ctx, app, d)
 }
 
 // TestFormerOwnerSendsNothing: a node that is cut off from the store in the middle of its
@@ -527,7 +528,7 @@ func TestFormerOwnerSendsNothing(t *testing.T) {
 			late.Store(r.LogID, time.Now())
 			return wire.Success(), nil
 		}
-		a := newElsewhere(t, partitioned{st, down}, xxljob.Config{Node: "a"}, map[string]*peer{at1: pa})
+		a := newElsewhere(t, bent.StoreOf(st, partitioned{st, down}), xxljob.Config{Node: "a"}, map[string]*peer{at1: pa})
 		stage.Must(t, a.SaveGroup(t.Context(), xxljob.Group{App: "far"}))
 		a.registerOurs("far", at1, "b1")
 		time.Sleep(time.Second)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store/memory"
 	"github.com/xxljob/xxljob/wire"
@@ -19,7 +20,7 @@ import (
 // of the digest of a job that has it.
 func TestDigestsWithoutBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := xxljob.New(withEveryJob{memory.New()}, xxljob.Config{App: "app", Logger: stage.QuietLog()})
+		s, err := xxljob.New(everyJob(), xxljob.Config{App: "app", Logger: stage.QuietLog()})
 		stage.Must(t, err)
 		digest := func(j xxljob.Job) string {
 			t.Helper()
@@ -94,11 +95,11 @@ func TestBoundsOverTheWire(t *testing.T) {
 }
 
 // withEveryJob is a store that has a job of every id that somebody asks for.
-type withEveryJob struct{ xxljob.Store }
+type withEveryJob struct{ st xxljob.Store }
 
 func (s withEveryJob) Jobs(ctx context.Context, f xxljob.JobFilter) (jobs []xxljob.Job, err error) {
 	if len(f.IDs) == 0 {
-		return s.Store.Jobs(ctx, f)
+		return s.st.Jobs(ctx, f)
 	}
 	for _, id := range f.IDs {
 		jobs = append(jobs, xxljob.Job{ID: id, App: "app", Key: fmt.Sprint("job ", id)})
@@ -106,10 +107,16 @@ func (s withEveryJob) Jobs(ctx context.Context, f xxljob.JobFilter) (jobs []xxlj
 	return jobs, nil
 }
 
+// everyJob is a new store with every job.
+func everyJob() xxljob.Store {
+	st := memory.New()
+	return bent.StoreOf(st, withEveryJob{st})
+}
+
 // TestCallsCopy: a Job is a plain value. What the caller does to it after a call
 // changes nothing in the store, and what the store keeps does not show in it.
 func TestCallsCopy(t *testing.T) {
-	s, err := xxljob.New(withEveryJob{memory.New()}, xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler)})
+	s, err := xxljob.New(everyJob(), xxljob.Config{App: "app", Logger: slog.New(slog.DiscardHandler)})
 	stage.Must(t, err)
 	given := stage.GoodJob()
 	given.Children = []int64{1, 2}

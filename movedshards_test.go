@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -339,7 +340,7 @@ func TestNothingIsSentAgainBehindANewOwner(t *testing.T) {
 // otherServer is a store whose server is another one with each beat while it says so, and
 // whose Planned takes its time to answer then.
 type otherServer struct {
-	xxljob.Store
+	st    xxljob.Store
 	mu    *sync.Mutex
 	n     *int
 	slow  *atomic.Bool
@@ -347,7 +348,7 @@ type otherServer struct {
 }
 
 func (s otherServer) Beat(ctx context.Context, inc string, attached []store.Attachment) (xxljob.View, error) {
-	v, err := s.Store.Beat(ctx, inc, attached)
+	v, err := s.st.Beat(ctx, inc, attached)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v.Alone = false
@@ -359,7 +360,7 @@ func (s otherServer) Beat(ctx context.Context, inc string, attached []store.Atta
 }
 
 func (s otherServer) Planned(ctx context.Context, dst []xxljob.Run, q store.PlannedQuery) ([]xxljob.Run, error) {
-	runs, err := s.Store.Planned(ctx, nil, q)
+	runs, err := s.st.Planned(ctx, nil, q)
 	if s.slow.Load() {
 		s.reads.Add(int64(len(runs)))
 		time.Sleep(1500 * time.Millisecond)
@@ -385,7 +386,7 @@ func TestStaleReadingKeepsPlaces(t *testing.T) {
 			mu.Unlock()
 			return wire.Success(), nil
 		}}
-		e := newElsewhere(t, st, xxljob.Config{}, map[string]*peer{at1: p})
+		e := newElsewhere(t, bent.StoreOf(st.st, st), xxljob.Config{}, map[string]*peer{at1: p})
 		e.register("far", at1)
 		job, err := e.AddJob(t.Context(), xxljob.Job{App: "far", Name: "job", Handler: "work", Block: "SERIAL_EXECUTION"})
 		stage.Must(t, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -52,10 +53,7 @@ func TestNodesSayWhatTheyAre(t *testing.T) {
 }
 
 // notesRefused is a store that takes nothing of what nodes say of themselves beside their beats.
-type notesRefused struct {
-	*memory.Store
-	hangs bool
-}
+type notesRefused struct{ hangs bool }
 
 func (s notesRefused) refuse(ctx context.Context) error {
 	if s.hangs {
@@ -79,7 +77,8 @@ func TestNoLeaseIsLostOverANote(t *testing.T) {
 	for name, hangs := range map[string]bool{"refused": false, "hangs": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st, log := notesRefused{memory.New(), hangs}, new(stage.LogLines)
+				mem, log := memory.New(), new(stage.LogLines)
+				st := bent.AllOf(mem, notesRefused{hangs})
 				for _, node := range []string{"a", "b"} {
 					s, err := xxljob.New(st, xxljob.Config{App: "app", Node: node, Logger: slog.New(slog.NewTextHandler(log, nil))})
 					stage.Must(t, err)
@@ -93,7 +92,7 @@ func TestNoLeaseIsLostOverANote(t *testing.T) {
 				_, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Key: "far", Name: "far", Handler: "work", Schedule: xxljob.Cron("* * * * * ?").In("Mars/Olympus"), Next: time.Now().Add(time.Second)}, nil)
 				stage.Must(t, err)
 				time.Sleep(2 * time.Minute)
-				if n := len(stage.AllOf(t, st.Store, xxljob.RunFilter{States: []xxljob.State{xxljob.StateSucceeded}})); n < 110 {
+				if n := len(stage.AllOf(t, st, xxljob.RunFilter{States: []xxljob.State{xxljob.StateSucceeded}})); n < 110 {
 					t.Errorf("%d runs have succeeded within two minutes", n)
 				}
 				if n := len(log.With("of which release this node is")); n != 2 {

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -206,7 +207,7 @@ func TestProbedAgainAfterStoreError(t *testing.T) {
 		st := memory.New()
 		j := &stage.Journal{}
 		one := func(c *xxljob.Config) { c.Cluster.Shards = 1 }
-		a := stage.StartNode(t, deafStore{st, time.Now().Add(time.Minute)}, "a", j, one)
+		a := stage.StartNode(t, bent.StoreOf(st, deafStore{st, time.Now().Add(time.Minute)}), "a", j, one)
 		time.Sleep(time.Second)
 		b := stage.StartNode(t, st, "b", j, one)
 		stage.Must(t, b.Attach(&stage.SlowExecutor{Of: "x", Delay: func(wire.TriggerRequest) time.Duration { return 0 }}))
@@ -229,7 +230,7 @@ func TestProbedAgainAfterStoreError(t *testing.T) {
 
 // deafStore does not list started runs of a job before a time.
 type deafStore struct {
-	xxljob.Store
+	st    xxljob.Store
 	until time.Time
 }
 
@@ -237,12 +238,12 @@ func (s deafStore) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, 
 	if f.JobID != 0 && slices.Equal(f.States, []xxljob.State{xxljob.StateStarted}) && time.Now().Before(s.until) {
 		return nil, errors.New("hung up")
 	}
-	return s.Store.Runs(ctx, f)
+	return s.st.Runs(ctx, f)
 }
 
 // strictStore refuses what Postgres does, and keeps the longest Msg.
 type strictStore struct {
-	xxljob.Store
+	st      xxljob.Store
 	mu      *sync.Mutex
 	longest *string
 }
@@ -260,7 +261,7 @@ func (s strictStore) Start(ctx context.Context, dst []store.Started, starts []st
 		}
 		s.mu.Unlock()
 	}
-	return s.Store.Start(ctx, dst, starts)
+	return s.st.Start(ctx, dst, starts)
 }
 
 // TestProbedTextIsPlain: whatever an executor answers to a probe, the store can take it,
@@ -273,7 +274,8 @@ func TestProbedTextIsPlain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				good := &peer{}
-				e := probing(t, newStrictStore(), map[string]*peer{at1: {beat: beat}, at2: good}, at1)
+				strict := newStrictStore()
+				e := probing(t, bent.StoreOf(strict.st, strict), map[string]*peer{at1: {beat: beat}, at2: good}, at1)
 				stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "good", Manual: true, Addresses: []string{at2}}))
 				bad := e.trigger(xxljob.Job{App: "far", Route: "FAILOVER"})
 				e.trigger(xxljob.Job{App: "good", Name: "good"})
@@ -299,7 +301,7 @@ func TestStartMsgIsBounded(t *testing.T) {
 		for _, p := range peers {
 			p.beat = func() (wire.Return, error) { return wire.Failf("%s", long), nil }
 		}
-		e := newElsewhere(t, st, xxljob.Config{Routers: map[string]xxljob.Router{"WORDY": wordy{long + "\xff"}}}, peers)
+		e := newElsewhere(t, bent.StoreOf(st.st, st), xxljob.Config{Routers: map[string]xxljob.Router{"WORDY": wordy{long + "\xff"}}}, peers)
 		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "far", Manual: true, Addresses: addrs}))
 		stage.Must(t, e.SaveGroup(t.Context(), xxljob.Group{App: "one", Manual: true, Addresses: addrs[:1]}))
 		single := e.trigger(xxljob.Job{App: "one", Name: "one", Route: "FAILOVER"})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -16,13 +17,13 @@ import (
 
 // answeredLate is a store whose Start takes effect at once and is answered later.
 type answeredLate struct {
-	xxljob.Store
+	st    xxljob.Store
 	began chan struct{}
 	by    time.Duration
 }
 
 func (s answeredLate) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
-	answer, err := s.Store.Start(ctx, nil, starts)
+	answer, err := s.st.Start(ctx, nil, starts)
 	select {
 	case s.began <- struct{}{}:
 	default:
@@ -44,7 +45,7 @@ func TestPutBackBeforeItsStartIsAnswered(t *testing.T) {
 func putBackEarly(t *testing.T, by time.Duration) {
 	st := memory.New()
 	began := make(chan struct{}, 1)
-	a := startWorker(t, answeredLate{st, began, by}, "a", false)
+	a := startWorker(t, bent.StoreOf(st, answeredLate{st, began, by}), "a", false)
 	time.Sleep(20 * time.Second) // a has all shards
 	b := startWorker(t, stage.BlindInbox{Store: st}, "b", true)
 	c := startWorker(t, st, "c", true)

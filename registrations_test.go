@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/plain"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store/memory"
@@ -211,13 +212,13 @@ func TestRegistrationsAtTwoNodes(t *testing.T) {
 
 // readsOf counts what is read of the registry.
 type readsOf struct {
-	xxljob.Store
+	st          xxljob.Store
 	mu          sync.Mutex
 	calls, rows int // guarded by mu
 }
 
 func (s *readsOf) Registrations(ctx context.Context, f xxljob.RegistrationFilter) ([]xxljob.Registration, error) {
-	regs, err := s.Store.Registrations(ctx, f)
+	regs, err := s.st.Registrations(ctx, f)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
@@ -255,14 +256,15 @@ func TestRegistrationsOfBefore(t *testing.T) {
 			lines := &stage.LogLines{}
 			cfg := xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: 1000}}
 			lines.LogTo(&cfg)
-			st := &readsOf{Store: memory.New()}
+			reads := &readsOf{st: memory.New()}
+			st := bent.StoreOf(reads.st, reads)
 			many := addressesOf(1, 50_000)
 			fill(t, st, "aaa", many)
 			fill(t, st, "zzz", addressesOf(2, 5))
 			e := newElsewhere(t, st, cfg, nil)
 			e.register("mmm", at1) // which has the node read
 			time.Sleep(2 * time.Second)
-			if calls, rows := st.take(); calls > 3 || rows > 2*5000 {
+			if calls, rows := reads.take(); calls > 3 || rows > 2*5000 {
 				t.Errorf("%d rows read in %d calls", rows, calls)
 			}
 			if len(lines.With("the registry has more registrations than may be", "apps=aaa")) != 1 {
@@ -292,7 +294,8 @@ func TestRegistrationsOfBefore(t *testing.T) {
 	t.Run("all have too many together", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			const most, apps, each = 100, 200, 150
-			st := &readsOf{Store: memory.New()}
+			reads := &readsOf{st: memory.New()}
+			st := bent.StoreOf(reads.st, reads)
 			for i := range apps {
 				fill(t, st, fmt.Sprintf("app-%03d", i), addressesOf(i, each))
 			}
@@ -301,7 +304,7 @@ func TestRegistrationsOfBefore(t *testing.T) {
 			e := newElsewhere(t, st, xxljob.Config{HTTP: xxljob.HTTPConfig{MaxRegistrations: most, Tokens: map[string][]string{"": {stage.Token}, "own": {"of-own"}}}}, nil)
 			e.register("app-000", addressesOf(0, 1)[0])
 			time.Sleep(2 * time.Second)
-			if calls, rows := st.take(); calls > 100 || rows > apps*each+each+3+20*most {
+			if calls, rows := reads.take(); calls > 100 || rows > apps*each+each+3+20*most {
 				t.Errorf("%d rows read in %d calls", rows, calls)
 			}
 			e.register("zzz", addressesOf(1, 3)...)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/block"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
@@ -266,7 +267,7 @@ func TestResultBeforeTheAnswer(t *testing.T) {
 
 // marking notes which runs are marked dispatched, and counts the reads of runs.
 type marking struct {
-	xxljob.Store
+	st xxljob.Store
 
 	takes  time.Duration // each call that marks
 	mu     sync.Mutex
@@ -281,14 +282,14 @@ func (s *marking) Dispatched(ctx context.Context, accepted []store.Dispatch) ([]
 	}
 	s.mu.Unlock()
 	time.Sleep(s.takes)
-	return s.Store.Dispatched(ctx, accepted)
+	return s.st.Dispatched(ctx, accepted)
 }
 
 func (s *marking) RunsByID(ctx context.Context, ids []int64) ([]xxljob.Run, error) {
 	s.mu.Lock()
 	s.reads++
 	s.mu.Unlock()
-	return s.Store.RunsByID(ctx, ids)
+	return s.st.RunsByID(ctx, ids)
 }
 
 // TestQuickResultIsAllThatIsStored: where a result is stored before the answer to the trigger
@@ -306,8 +307,8 @@ func TestQuickResultIsAllThatIsStored(t *testing.T) {
 			}
 			return wire.Success(), nil
 		}}
-		st := &marking{Store: memory.New()}
-		e = newElsewhere(t, st, xxljob.Config{}, map[string]*peer{at1: p})
+		st := &marking{st: memory.New()}
+		e = newElsewhere(t, bent.StoreOf(st.st, st), xxljob.Config{}, map[string]*peer{at1: p})
 		e.register("far", at1)
 		slow := e.trigger(xxljob.Job{App: "far", Name: "slow"})
 		quick := e.trigger(xxljob.Job{App: "far", Name: "quick", Param: "quick"})
@@ -341,8 +342,8 @@ func TestQuickResultIsAllThatIsStored(t *testing.T) {
 // later, and not where their results are stored by then.
 func TestAcceptedRunsGather(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := &marking{Store: memory.New(), takes: time.Second}
-		e := newElsewhere(t, st, xxljob.Config{}, map[string]*peer{at1: {}})
+		st := &marking{st: memory.New(), takes: time.Second}
+		e := newElsewhere(t, bent.StoreOf(st.st, st), xxljob.Config{}, map[string]*peer{at1: {}})
 		e.register("far", at1)
 		var ids []int64
 		accept := func() int64 {

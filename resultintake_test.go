@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -26,7 +27,7 @@ import (
 
 // counting notes what is finished, and fails when a run of its choice is among it.
 type counting struct {
-	xxljob.Store
+	st xxljob.Store
 
 	mu       sync.Mutex
 	finished []int // how many results each Finish has
@@ -41,7 +42,7 @@ func (s *counting) Finish(ctx context.Context, dst []xxljob.Run, results []store
 	if poisoned {
 		return nil, errors.New("poisoned")
 	}
-	return s.Store.Finish(ctx, dst, results)
+	return s.st.Finish(ctx, dst, results)
 }
 
 // asked returns how many results each Finish has had since the last time.
@@ -77,14 +78,14 @@ func repeated(r wire.CallbackRequest, n int) []wire.CallbackRequest {
 // transactions, whether the run was under way or lost.
 func TestRepeatsInARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := &counting{Store: memory.New()}
-		e := twoApps(t, st)
+		st := &counting{st: memory.New()}
+		e := twoApps(t, bent.StoreOf(st.st, st))
 		first, lost := e.trigger(xxljob.Job{App: "rude", Name: "one"}), e.trigger(xxljob.Job{App: "rude", Name: "lost"})
 		synctest.Wait()
-		run, err := st.Run(t.Context(), lost)
+		run, err := st.st.Run(t.Context(), lost)
 		stage.Must(t, err)
 		st.asked()
-		if _, err := st.Store.Finish(t.Context(), nil, []store.Result{{RunID: lost, State: xxljob.StateLost, Owner: run.Owner, Token: run.Token}}); err != nil {
+		if _, err := st.st.Finish(t.Context(), nil, []store.Result{{RunID: lost, State: xxljob.StateLost, Owner: run.Owner, Token: run.Token}}); err != nil {
 			t.Fatal(err)
 		}
 		e.mustBe(lost, xxljob.StateLost)
@@ -124,8 +125,8 @@ func TestRepeatsInARequest(t *testing.T) {
 // though they are stored together.
 func TestAnErrorIsOfOneApp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := &counting{Store: memory.New()}
-		faults := storetest.Wrap(st)
+		st := &counting{st: memory.New()}
+		faults := storetest.Wrap(bent.StoreOf(st.st, st))
 		e := twoApps(t, faults)
 		bad, good := e.trigger(xxljob.Job{App: "rude", Name: "r"}), e.trigger(xxljob.Job{App: "honest", Name: "h"})
 		synctest.Wait()
@@ -158,8 +159,8 @@ func TestAnErrorIsOfOneApp(t *testing.T) {
 // app either, though no other app shows that the store works.
 func TestAnErrorIsOfOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := &counting{Store: memory.New()}
-		faults := storetest.Wrap(st)
+		st := &counting{st: memory.New()}
+		faults := storetest.Wrap(bent.StoreOf(st.st, st))
 		e := twoApps(t, faults)
 		ids := make([]int64, 6)
 		for i := range ids {

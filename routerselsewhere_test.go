@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -277,7 +278,7 @@ func TestRunsAreRefusedWhereNobodyComes(t *testing.T) {
 // departed is a store of which a node has left when a run is first started there, which the others come to
 // see a quarter of a second later.
 type departed struct {
-	xxljob.Store
+	st    xxljob.Store
 	mu    sync.Mutex
 	since time.Time    // of the first such start
 	told  atomic.Int64 // how many starts were answered so
@@ -290,7 +291,7 @@ func (s *departed) Start(ctx context.Context, dst []store.Started, starts []stor
 		s.since = time.Now()
 	}
 	if time.Since(s.since) > 250*time.Millisecond || s.told.Load() > 1000 { // time stands still while nobody waits
-		return s.Store.Start(ctx, dst, starts)
+		return s.st.Start(ctx, dst, starts)
 	}
 	for range starts {
 		s.told.Add(1)
@@ -309,7 +310,8 @@ func TestARouterIsAskedOnceWhereANodeHasLeft(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st, asked := &departed{Store: memory.New()}, &canary{}
+				gone, asked := &departed{st: memory.New()}, &canary{}
+				st := bent.StoreOf(gone.st, gone)
 				all := map[string]xxljob.Scheduler{}
 				for _, at := range []string{"here", "there"} {
 					cfg := xxljob.Config{App: at, Node: at, Logger: stage.QuietLog()}
@@ -330,8 +332,8 @@ func TestARouterIsAskedOnceWhereANodeHasLeft(t *testing.T) {
 					stage.Must(t, err)
 				}
 				time.Sleep(10 * time.Second)
-				if n := asked.count(); n != 2 || st.told.Load() == 0 || st.told.Load() > 100 {
-					t.Errorf("the strategy was asked %d times about two runs whose starts were tried %d times", n, st.told.Load())
+				if n := asked.count(); n != 2 || gone.told.Load() == 0 || gone.told.Load() > 100 {
+					t.Errorf("the strategy was asked %d times about two runs whose starts were tried %d times", n, gone.told.Load())
 				}
 				for _, r := range stage.AllOf(t, st, xxljob.RunFilter{App: "here"}) {
 					if r.State != xxljob.StateSucceeded {
@@ -346,7 +348,7 @@ func TestARouterIsAskedOnceWhereANodeHasLeft(t *testing.T) {
 
 // forgetfulAsks is the store of a node whose questions about routes come to nothing for a while.
 type forgetfulAsks struct {
-	xxljob.Store
+	st    xxljob.Store
 	mu    sync.Mutex
 	fails bool
 	asked int
@@ -363,7 +365,7 @@ func (s *forgetfulAsks) AskLog(ctx context.Context, ask store.Ask) (store.Ask, e
 	if ask.Route != "" {
 		s.about = append(s.about, ask.Run.ID)
 	}
-	return s.Store.AskLog(ctx, ask)
+	return s.st.AskLog(ctx, ask)
 }
 
 func (s *forgetfulAsks) fail(fails bool) {
@@ -385,9 +387,9 @@ func TestNoRunWaitsForThePauseOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs, tries = 6, 4
 		st, asks, c := memory.New(), &forgetfulAsks{}, &canary{}
-		asks.Store = st
+		asks.st = st
 		knows := services(t, st, map[string]xxljob.Router{"svc00": c}, "svc00")
-		other := services(t, asks, nil, "svc01")
+		other := services(t, bent.StoreOf(st, asks), nil, "svc01")
 		var list []xxljob.Job
 		for i := range jobs {
 			job := xxljob.Job{App: "svc00", Key: fmt.Sprint("k", i), Name: "canary", Handler: "work", Route: "CANARY"}
@@ -469,9 +471,9 @@ func TestATroubleSaysHowManyRunsAreLate(t *testing.T) {
 		t.Run(fmt.Sprint("a node has it ", there), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st, asks := memory.New(), &forgetfulAsks{}
-				asks.Store = st
+				asks.st = st
 				knows := services(t, st, map[string]xxljob.Router{"svc00": &canary{}}, "svc00")
-				rest := services(t, asks, nil, "svc00'", "svc01")
+				rest := services(t, bent.StoreOf(st, asks), nil, "svc00'", "svc01")
 				jobs := ofBlocks(t, knows["svc00"], 8)
 				if asks.fail(true); !there {
 					stopAll(t, knows)
@@ -607,9 +609,9 @@ func TestNewRunsTakeNoGoroutineEach(t *testing.T) {
 func TestNewRunsAreNotAskedAboutOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, asks := memory.New(), &forgetfulAsks{}
-		asks.Store = st
+		asks.st = st
 		knows := services(t, st, map[string]xxljob.Router{"svc00": &canary{}}, "svc00")
-		other := services(t, asks, nil, "svc01")
+		other := services(t, bent.StoreOf(st, asks), nil, "svc01")
 		jobs := ofBlocks(t, knows["svc00"], 6)
 		var runs []int64
 		asks.fail(true)

@@ -9,17 +9,18 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
 // olderNode is a store by which a node says that its release knows nothing of schedules.
-type olderNode struct{ *memory.Store }
+type olderNode struct{ st *memory.Store }
 
 func (s olderNode) Join(ctx context.Context, n store.Node) (store.View, error) {
 	n.Knows, n.Zones = 0, false
-	return s.Store.Join(ctx, n)
+	return s.st.Join(ctx, n)
 }
 
 // TestShardsGoToWhoCanWorkThemOut: a node that cannot work out a job gives its shard to one whose
@@ -35,7 +36,7 @@ func TestShardsGoToWhoCanWorkThemOut(t *testing.T) {
 			stage.Must(t, s.Start(t.Context()))
 			return s
 		}
-		older, newer := start(olderNode{st}, "older"), start(st, "newer")
+		older, newer := start(bent.AllOf(st, olderNode{st}), "older"), start(st, "newer")
 		time.Sleep(time.Minute) // by then each has its share, by however many moves
 		moves := newer.Events(t.Context())
 		owner := func(shard int) string {

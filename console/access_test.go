@@ -14,6 +14,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -59,7 +60,7 @@ func TestLoopback(t *testing.T) {
 // late is a store in which something happens before a session begins, before its users are
 // listed, before a try to log in is counted, or before a hash is made anew, which may fail.
 type late struct {
-	Store
+	st     Store
 	before func()
 	listed func(context.Context)
 	rehash func() error
@@ -70,7 +71,7 @@ func (l *late) TryLogin(ctx context.Context, name string) (time.Duration, error)
 	if l.try != nil {
 		l.try(name)
 	}
-	return l.Store.TryLogin(ctx, name)
+	return l.st.TryLogin(ctx, name)
 }
 
 func (l *late) RehashPassword(ctx context.Context, name, old, hash string) error {
@@ -79,14 +80,14 @@ func (l *late) RehashPassword(ctx context.Context, name, old, hash string) error
 			return err
 		}
 	}
-	return l.Store.RehashPassword(ctx, name, old, hash)
+	return l.st.RehashPassword(ctx, name, old, hash)
 }
 
 func (l *late) AddSession(ctx context.Context, s store.Session, limits store.SessionLimits) (store.Session, error) {
 	if l.before != nil {
 		l.before()
 	}
-	return l.Store.AddSession(ctx, s, limits)
+	return l.st.AddSession(ctx, s, limits)
 }
 
 func (l *late) Users(ctx context.Context, after string, limit int) ([]store.User, error) {
@@ -96,7 +97,7 @@ func (l *late) Users(ctx context.Context, after string, limit int) ([]store.User
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return l.Store.Users(ctx, after, limit)
+	return l.st.Users(ctx, after, limit)
 }
 
 // TestAPasswordThatHasJustBeenChanged lets nobody in with the one before, though that was right
@@ -107,7 +108,7 @@ func TestAPasswordThatHasJustBeenChanged(t *testing.T) {
 
 func testAPasswordThatHasJustBeenChanged(t *testing.T) {
 	l := &late{}
-	x := newSite(t, func(c *console.Config) { l.Store = c.Store.(Store); c.Store = l })
+	x := newSite(t, func(c *console.Config) { l.st = c.Store.(Store); c.Store = bent.WholeOf(l.st, l) })
 	x.admin()
 	ann := console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}}
 	x.user(ann).get("jobs").is(200)
@@ -142,7 +143,7 @@ func TestASlowStoreHoldsNobodyForLong(t *testing.T) {
 	atOnce(t)
 	synctest.Test(t, func(t *testing.T) {
 		l := &late{listed: func(ctx context.Context) { <-ctx.Done() }}
-		x := newSite(t, func(c *console.Config) { l.Store = c.Store.(Store); c.Store = l })
+		x := newSite(t, func(c *console.Config) { l.st = c.Store.(Store); c.Store = bent.WholeOf(l.st, l) })
 		begun := time.Now()
 		var all sync.WaitGroup
 		for range 20 {
@@ -300,7 +301,7 @@ func TestTriesFromOneAddressAtOnce(t *testing.T) {
 				<-release
 			}
 		}}
-		x := newSite(t, func(c *console.Config) { l.Store = c.Store.(Store); c.Store = l })
+		x := newSite(t, func(c *console.Config) { l.st = c.Store.(Store); c.Store = bent.WholeOf(l.st, l) })
 		x.admin()
 		login := func(name string) *browser {
 			return x.browser().post("login", url.Values{"name": {name}, "password": {"wrong horse"}})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -21,7 +22,7 @@ import (
 func loginAttacks() []attack {
 	return []attack{
 		{"a session that somebody has planted", fixation, map[string]func(*testing.T) *site{"a login that keeps the session of the browser": knowing(keptSession)}, 0},
-		{"a cookie that is shown again after its end", replay, map[string]func(*testing.T) *site{"a store that ends no session": keeping(func(m Store) xxljob.Store { return deathless{m} })}, 0},
+		{"a cookie that is shown again after its end", replay, map[string]func(*testing.T) *site{"a store that ends no session": keeping(func(m Store) xxljob.Store { return bent.WholeOf(m, deathless{}) })}, 0},
 		{"a name found out by how the login answers", guessedNames, map[string]func(*testing.T) *site{
 			"no hash for a name that nobody has":  weak(console.WithoutHashesForNobody),
 			"another answer for a disabled user":  behind(telling(http.StatusForbidden)),
@@ -29,7 +30,7 @@ func loginAttacks() []attack {
 			"a password that is not even checked": knowing(longUnchecked),
 		}, 0},
 		{"many passwords for a name, all at the same time", func(x *site) found { return x.tries("root", func(int, *http.Request) {}, store.FreeTries) },
-			map[string]func(*testing.T) *site{"a store that counts nothing": keeping(func(m Store) xxljob.Store { return countless{m} })}, 0},
+			map[string]func(*testing.T) *site{"a store that counts nothing": keeping(func(m Store) xxljob.Store { return bent.WholeOf(m, countless{}) })}, 0},
 		{"many names from an address", func(x *site) found {
 			return x.tries("", func(n int, r *http.Request) { r.Header.Set("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", n)) }, 20)
 		}, map[string]func(*testing.T) *site{"a host that believes whoever says where it comes from": behind(rewritten(func(r *http.Request) {
@@ -115,7 +116,7 @@ func replay(x *site) (faults found) {
 }
 
 // deathless is a store that ends no session when it is told to.
-type deathless struct{ Store }
+type deathless struct{}
 
 func (deathless) EndSession(context.Context, string, int64) error { return nil }
 
@@ -199,7 +200,7 @@ func asLogin(h http.Handler, answer func(http.ResponseWriter, *http.Request, str
 }
 
 // countless is a store that counts no tries.
-type countless struct{ Store }
+type countless struct{}
 
 func (countless) TryLogin(context.Context, string) (time.Duration, error) { return 0, nil }
 

@@ -17,16 +17,17 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/bent"
 )
 
 // requestAttacks are requests that no page of ours makes.
 func requestAttacks() []attack {
 	return []attack{
 		{"ids of jobs and runs of others", idsOfOthers, map[string]func(*testing.T) *site{
-			"the app is one that the user has": keeping(func(m Store) xxljob.Store { return confused{m} }),
+			"the app is one that the user has": keeping(func(m Store) xxljob.Store { return bent.WholeOf(m, confused{m}) }),
 			"what is hidden is forbidden":      behind(hiddenIsForbidden),
 		}, 0},
-		{"filters and places of lists that lead to what is of others", listsOfOthers, map[string]func(*testing.T) *site{"a store that does not look at apps": keeping(func(m Store) xxljob.Store { return appless{m} })}, 0},
+		{"filters and places of lists that lead to what is of others", listsOfOthers, map[string]func(*testing.T) *site{"a store that does not look at apps": keeping(func(m Store) xxljob.Store { return bent.WholeOf(m, appless{m}) })}, 0},
 		{"places of lists that nobody has made", madeUpPlaces, map[string]func(*testing.T) *site{"places that are no good are left out": behind(rewritten(func(r *http.Request) {
 			q := r.URL.Query()
 			q.Del("after")
@@ -46,16 +47,16 @@ func requestAttacks() []attack {
 }
 
 // confused is a store in which all jobs are of an app that everybody sees.
-type confused struct{ Store }
+type confused struct{ st Store }
 
 func (c confused) Job(ctx context.Context, id int64) (xxljob.Job, error) {
-	j, err := c.Store.Job(ctx, id)
+	j, err := c.st.Job(ctx, id)
 	j.App = "orders"
 	return j, err
 }
 
 func (c confused) Run(ctx context.Context, id int64) (xxljob.Run, error) {
-	r, err := c.Store.Run(ctx, id)
+	r, err := c.st.Run(ctx, id)
 	r.App = "orders"
 	return r, err
 }
@@ -109,16 +110,16 @@ func idsOfOthers(x *site) (faults found) {
 }
 
 // appless is a store that leaves out what it is told of apps.
-type appless struct{ Store }
+type appless struct{ st Store }
 
 func (a appless) SearchJobs(ctx context.Context, q xxljob.JobSearch) ([]xxljob.Job, error) {
 	q.Apps = nil
-	return a.Store.SearchJobs(ctx, q)
+	return a.st.SearchJobs(ctx, q)
 }
 
 func (a appless) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.RunsFound, error) {
 	q.Apps = nil
-	return a.Store.SearchRuns(ctx, q)
+	return a.st.SearchRuns(ctx, q)
 }
 
 // placeIn is a place in a list, as its addresses have it.

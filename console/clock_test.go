@@ -11,12 +11,13 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/bent"
 )
 
 // ahead is a store with what was written before a clock was set back: the times of its runs, jobs
 // and entries up to an ID are of what is the future now.
 type ahead struct {
-	Store
+	st   Store
 	by   time.Duration
 	upTo int64 // the last of the runs
 }
@@ -40,37 +41,37 @@ func (a *ahead) runs(list []xxljob.Run, err error) ([]xxljob.Run, error) {
 }
 
 func (a *ahead) Run(ctx context.Context, id int64) (xxljob.Run, error) {
-	r, err := a.Store.Run(ctx, id)
+	r, err := a.st.Run(ctx, id)
 	list, err := a.runs([]xxljob.Run{r}, err)
 	return list[0], err
 }
 
 func (a *ahead) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, error) {
-	return a.runs(a.Store.Runs(ctx, f))
+	return a.runs(a.st.Runs(ctx, f))
 }
 
 func (a *ahead) Tree(ctx context.Context, id int64) ([]xxljob.Run, error) {
-	return a.runs(a.Store.Tree(ctx, id))
+	return a.runs(a.st.Tree(ctx, id))
 }
 
 func (a *ahead) LastRuns(ctx context.Context, jobs []int64, n int) ([]xxljob.Run, error) {
-	return a.runs(a.Store.LastRuns(ctx, jobs, n))
+	return a.runs(a.st.LastRuns(ctx, jobs, n))
 }
 
 func (a *ahead) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.RunsFound, error) {
-	found, err := a.Store.SearchRuns(ctx, q)
+	found, err := a.st.SearchRuns(ctx, q)
 	found.Runs, err = a.runs(found.Runs, err)
 	return found, err
 }
 
 func (a *ahead) Job(ctx context.Context, id int64) (xxljob.Job, error) {
-	j, err := a.Store.Job(ctx, id)
+	j, err := a.st.Job(ctx, id)
 	a.moved(&j.Added, &j.Updated)
 	return j, err
 }
 
 func (a *ahead) SearchChanges(ctx context.Context, q xxljob.ChangeSearch) (xxljob.ChangesFound, error) {
-	found, err := a.Store.SearchChanges(ctx, q)
+	found, err := a.st.SearchChanges(ctx, q)
 	for i := range found.Changes {
 		a.moved(&found.Changes[i].At)
 	}
@@ -82,7 +83,7 @@ func (a *ahead) SearchChanges(ctx context.Context, q xxljob.ChangeSearch) (xxljo
 func TestAClockSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &ahead{by: 90 * time.Minute}
-		x := newSite(t, func(c *console.Config) { a.Store = c.Store.(Store); c.Store = a })
+		x := newSite(t, func(c *console.Config) { a.st = c.Store.(Store); c.Store = bent.WholeOf(a.st, a) })
 		root := x.admin()
 		go1, end := make(chan bool), make(chan bool)
 		x.s.Handle("work", func(ctx context.Context, task *xxljob.Task) error {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -383,7 +384,7 @@ func testNoFormOfOthers(t *testing.T) {
 
 // halting is a store that fails, before or after it has done what it is asked for.
 type halting struct {
-	Store
+	st            Store
 	before, after error
 }
 
@@ -391,7 +392,7 @@ func (h *halting) AddJob(ctx context.Context, j xxljob.Job, first store.FirstIns
 	if h.before != nil {
 		return xxljob.Job{}, h.before
 	}
-	j, err := h.Store.AddJob(ctx, j, first)
+	j, err := h.st.AddJob(ctx, j, first)
 	return j, errors.Join(err, h.after)
 }
 
@@ -399,7 +400,7 @@ func (h *halting) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljob.
 	if h.before != nil {
 		return xxljob.Job{}, h.before
 	}
-	j, err := h.Store.EditJob(ctx, id, e)
+	j, err := h.st.EditJob(ctx, id, e)
 	return j, errors.Join(err, h.after)
 }
 
@@ -410,8 +411,9 @@ func TestStoreFailsWhileSaving(t *testing.T) { onBothStores(t, testStoreFailsWhi
 func testStoreFailsWhileSaving(t *testing.T) {
 	h := &halting{}
 	x := newSite(t, func(c *console.Config) {
-		h.Store = c.Store.(Store)
-		c.Store, c.Scheduler = h, must1(xxljob.New(h, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)}))
+		h.st = c.Store.(Store)
+		c.Store = bent.WholeOf(h.st, h)
+		c.Scheduler = must1(xxljob.New(c.Store, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)}))
 	})
 	root := x.admin()
 	j := x.job("orders", "nightly")

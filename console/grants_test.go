@@ -16,6 +16,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -345,8 +346,8 @@ func TestBothEndsOfALinkAtOnce(t *testing.T) {
 	for _, first := range []string{"parent", "script"} {
 		for _, adds := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
-				st := &meeting{Store: newStore(t), first: first, met: make(chan struct{})}
-				x := newSiteOn(t, st)
+				st := &meeting{st: newStore(t), first: first, met: make(chan struct{})}
+				x := newSiteOn(t, bent.WholeOf(st.st, st))
 				ctx := context.Background()
 				editor := x.user(console.User{Name: "editor", Apps: map[string]console.Role{"orders": console.Editor, "billing": console.Operator}})
 				writer := x.user(console.User{Name: "writer", Apps: map[string]console.Role{"billing": console.Editor}, Scripts: true})
@@ -379,7 +380,7 @@ func TestBothEndsOfALinkAtOnce(t *testing.T) {
 // meeting is a store in which two definitions wait for each other before they are stored: that of
 // the one that is to be first, and a second later the other one.
 type meeting struct {
-	Store
+	st     Store
 	first  string // "parent" or "script"
 	meet   bool
 	mu     sync.Mutex
@@ -415,15 +416,15 @@ func (m *meeting) wait(name string) {
 }
 
 func (m *meeting) EditJob(ctx context.Context, id int64, e store.Edit) (store.Job, error) {
-	if j, err := m.Store.Job(ctx, id); err == nil {
+	if j, err := m.st.Job(ctx, id); err == nil {
 		m.wait(j.Name)
 	}
-	return m.Store.EditJob(ctx, id, e)
+	return m.st.EditJob(ctx, id, e)
 }
 
 func (m *meeting) AddJob(ctx context.Context, j store.Job, next store.FirstInstant) (store.Job, error) {
 	m.wait("parent")
-	return m.Store.AddJob(ctx, j, next)
+	return m.st.AddJob(ctx, j, next)
 }
 
 // TestHiddenGoesToNoOtherApp: by none of the ways by which a caller may have a secret job's parameter or

@@ -17,6 +17,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -116,7 +117,7 @@ func TestPaths(t *testing.T) {
 
 // broken is a store that fails, or panics, where it is asked for jobs.
 type broken struct {
-	Store
+	st    Store
 	err   error
 	panic any
 }
@@ -128,7 +129,7 @@ func (b *broken) Job(ctx context.Context, id int64) (xxljob.Job, error) {
 	if b.err != nil {
 		return xxljob.Job{}, b.err
 	}
-	return b.Store.Job(ctx, id)
+	return b.st.Job(ctx, id)
 }
 
 // TestFaultsAreSaid: a store that is away is no empty page, and a panic is no stack.
@@ -136,7 +137,7 @@ func TestFaultsAreSaid(t *testing.T) { onBothStores(t, testFaultsAreSaid) }
 
 func testFaultsAreSaid(t *testing.T) {
 	b := &broken{}
-	x := newSite(t, func(c *console.Config) { b.Store = c.Store.(Store); c.Store = b })
+	x := newSite(t, func(c *console.Config) { b.st = c.Store.(Store); c.Store = bent.WholeOf(b.st, b) })
 	root := x.admin()
 	job := x.job("orders", "nightly")
 	page := "jobs/" + itoa(job.ID)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/bent"
 )
 
 // TestBulk: each job by its own rights, with a result of its own, and an entry for each that was
@@ -150,8 +151,9 @@ func TestBulkWhileTheStoreFails(t *testing.T) { onBothStores(t, testBulkWhileThe
 func testBulkWhileTheStoreFails(t *testing.T) {
 	h := &halting{}
 	x := newSite(t, func(c *console.Config) {
-		h.Store = c.Store.(Store)
-		c.Store, c.Scheduler = h, must1(xxljob.New(h, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)}))
+		h.st = c.Store.(Store)
+		c.Store = bent.WholeOf(h.st, h)
+		c.Scheduler = must1(xxljob.New(c.Store, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)}))
 	})
 	root := x.admin()
 	one, two := x.job("orders", "one"), x.job("orders", "two")

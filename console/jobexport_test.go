@@ -21,6 +21,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/jobfile"
 )
 
@@ -402,8 +403,8 @@ func testExportReadOnly(t *testing.T) {
 
 // failing is a store that fails at the nth reading of jobs.
 type failing struct {
-	Store
-	n int
+	st Store
+	n  int
 }
 
 func (f *failing) count() error {
@@ -417,21 +418,21 @@ func (f *failing) Jobs(ctx context.Context, q xxljob.JobFilter) ([]xxljob.Job, e
 	if err := f.count(); err != nil {
 		return nil, err
 	}
-	return f.Store.Jobs(ctx, q)
+	return f.st.Jobs(ctx, q)
 }
 
 func (f *failing) SearchJobs(ctx context.Context, q xxljob.JobSearch) ([]xxljob.Job, error) {
 	if err := f.count(); err != nil {
 		return nil, err
 	}
-	return f.Store.SearchJobs(ctx, q)
+	return f.st.SearchJobs(ctx, q)
 }
 
 // TestExportWhileTheStoreFails: at whichever reading it fails, there is no file, and none of which
 // a part is missing.
 func TestExportWhileTheStoreFails(t *testing.T) {
 	f := &failing{}
-	x := newSite(t, func(c *console.Config) { f.Store = c.Store.(Store); c.Store = f })
+	x := newSite(t, func(c *console.Config) { f.st = c.Store.(Store); c.Store = bent.WholeOf(f.st, f) })
 	root := x.admin()
 	child := x.job("billing", "child")
 	var ids []string

@@ -12,6 +12,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/bent"
 )
 
 // tagged adds a job with tags.
@@ -164,7 +165,7 @@ func testBulkTagReadOnly(t *testing.T) {
 
 // meddling is a store in which somebody else edits a job between its reading and its edit.
 type meddling struct {
-	Store
+	st     Store
 	meddle func()
 }
 
@@ -173,7 +174,7 @@ func (m *meddling) EditJob(ctx context.Context, id int64, e xxljob.Edit) (xxljob
 		m.meddle = nil
 		f()
 	}
-	return m.Store.EditJob(ctx, id, e)
+	return m.st.EditJob(ctx, id, e)
 }
 
 // TestBulkTagAgainstOthers: an edit of somebody else's in between is not overwritten.
@@ -182,8 +183,9 @@ func TestBulkTagAgainstOthers(t *testing.T) { onBothStores(t, testBulkTagAgainst
 func testBulkTagAgainstOthers(t *testing.T) {
 	m := &meddling{}
 	x := newSite(t, func(c *console.Config) {
-		m.Store = c.Store.(Store)
-		c.Store, c.Scheduler = m, must1(xxljob.New(m, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)}))
+		m.st = c.Store.(Store)
+		c.Store = bent.WholeOf(m.st, m)
+		c.Scheduler = must1(xxljob.New(c.Store, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)}))
 	})
 	root := x.admin()
 	one, two := x.tagged("orders", "one", "old"), x.tagged("orders", "two", "old")
@@ -206,8 +208,9 @@ func TestBulkTagWhileTheStoreFails(t *testing.T) { onBothStores(t, testBulkTagWh
 func testBulkTagWhileTheStoreFails(t *testing.T) {
 	h := &halting{}
 	x := newSite(t, func(c *console.Config) {
-		h.Store = c.Store.(Store)
-		c.Store, c.Scheduler = h, must1(xxljob.New(h, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)}))
+		h.st = c.Store.(Store)
+		c.Store = bent.WholeOf(h.st, h)
+		c.Scheduler = must1(xxljob.New(c.Store, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler)}))
 	})
 	root := x.admin()
 	one, two := x.tagged("orders", "one"), x.tagged("orders", "two")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -278,7 +279,7 @@ func TestLoginsThatMakeOneHashAnew(t *testing.T) {
 		var ready, done sync.WaitGroup
 		ready.Add(logins)
 		l := &late{rehash: func() error { ready.Done(); ready.Wait(); return nil }}
-		x := newSite(t, func(c *console.Config) { l.Store = c.Store.(Store); c.Store = l })
+		x := newSite(t, func(c *console.Config) { l.st = c.Store.(Store); c.Store = bent.WholeOf(l.st, l) })
 		x.admin()
 		must(t, x.store.RehashPassword(t.Context(), "root", hashed(), cheapHash))
 		var browsers []*browser
@@ -306,7 +307,7 @@ func TestAHashThatIsNotMadeAnew(t *testing.T) { onBothStores(t, testAHashThatIsN
 
 func testAHashThatIsNotMadeAnew(t *testing.T) {
 	l := &late{}
-	x := newSite(t, func(c *console.Config) { l.Store = c.Store.(Store); c.Store = l })
+	x := newSite(t, func(c *console.Config) { l.st = c.Store.(Store); c.Store = bent.WholeOf(l.st, l) })
 	x.admin()
 	cheap := func() {
 		must(t, x.store.RehashPassword(t.Context(), "root", must1(x.store.User(t.Context(), "root")).Password, cheapHash))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -107,13 +108,13 @@ func TestWhatCannotBeMuted(t *testing.T) {
 
 // waitingCounted counts how often what waits is read.
 type waitingCounted struct {
-	Store
-	n atomic.Int64
+	st Store
+	n  atomic.Int64
 }
 
 func (w *waitingCounted) Waiting(ctx context.Context, after store.Run, limit int) ([]store.Run, error) {
 	w.n.Add(1)
-	return w.Store.Waiting(ctx, after, limit)
+	return w.st.Waiting(ctx, after, limit)
 }
 
 // TestManyMutes: of however many mutes an overview has the first hundred, and counts the others; and to
@@ -121,7 +122,7 @@ func (w *waitingCounted) Waiting(ctx context.Context, after store.Run, limit int
 func TestManyMutes(t *testing.T) {
 	inMemory(t, func(t *testing.T) {
 		w := &waitingCounted{}
-		x := newSite(t, func(c *console.Config) { w.Store = c.Store.(Store); c.Store = w })
+		x := newSite(t, func(c *console.Config) { w.st = c.Store.(Store); c.Store = bent.WholeOf(w.st, w) })
 		root := x.admin()
 		x.job("orders", "nightly")
 		viewer := x.user(console.User{Name: "viewer", Apps: map[string]console.Role{"orders": console.Viewer}})

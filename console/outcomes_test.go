@@ -11,6 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -82,7 +83,7 @@ func TestFailingJobs(t *testing.T) {
 
 // gone is a store whose sessions cannot be asked for.
 type gone struct {
-	Store
+	st  Store
 	err error
 }
 
@@ -90,7 +91,7 @@ func (a *gone) Session(ctx context.Context, hash string, limits store.SessionLim
 	if a.err != nil {
 		return store.Session{}, store.User{}, a.err
 	}
-	return a.Store.Session(ctx, hash, limits)
+	return a.st.Session(ctx, hash, limits)
 }
 
 // TestNobodyCanBeAsked: a form is kept also where the store cannot say who has sent it, and where
@@ -99,7 +100,7 @@ func TestNobodyCanBeAsked(t *testing.T) { inMemory(t, testNobodyCanBeAsked) }
 
 func testNobodyCanBeAsked(t *testing.T) {
 	a := &gone{}
-	x := newSite(t, func(c *console.Config) { a.Store = c.Store.(Store); c.Store = a })
+	x := newSite(t, func(c *console.Config) { a.st = c.Store.(Store); c.Store = bent.WholeOf(a.st, a) })
 	root := x.admin()
 	j := x.job("orders", "nightly")
 	edit := "jobs/" + itoa(j.ID) + "/edit"

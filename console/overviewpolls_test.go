@@ -10,12 +10,13 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/store"
 )
 
 // readStore counts what is read for the overview, and does not answer where it hangs.
 type readStore struct {
-	Store
+	st                  Store
 	reads               atomic.Int64
 	parts, mutes, whole atomic.Bool // what hangs
 	slow                atomic.Bool // what needs attention takes 1.5 s
@@ -36,43 +37,43 @@ func (s *readStore) View(ctx context.Context) (store.View, error) {
 	if s.slow.Load() {
 		time.Sleep(1500 * time.Millisecond)
 	}
-	return s.Store.View(ctx)
+	return s.st.View(ctx)
 }
 
 func (s *readStore) Groups(ctx context.Context) ([]store.Group, error) {
 	if err := s.asked(ctx, s.whole.Load()); err != nil {
 		return nil, err
 	}
-	return s.Store.Groups(ctx)
+	return s.st.Groups(ctx)
 }
 
 func (s *readStore) Reports(ctx context.Context, q store.ReportQuery) (store.ReportsFound, error) {
 	if err := s.asked(ctx, s.parts.Load()); err != nil {
 		return store.ReportsFound{}, err
 	}
-	return s.Store.Reports(ctx, q)
+	return s.st.Reports(ctx, q)
 }
 
 func (s *readStore) SearchJobs(ctx context.Context, q store.JobSearch) ([]store.Job, error) {
 	if err := s.asked(ctx, s.parts.Load() && q.Order == store.ByNext); err != nil {
 		return nil, err
 	}
-	return s.Store.SearchJobs(ctx, q)
+	return s.st.SearchJobs(ctx, q)
 }
 
 func (s *readStore) Mutes(ctx context.Context) ([]store.Mute, error) {
 	if err := s.asked(ctx, s.mutes.Load()); err != nil {
 		return nil, err
 	}
-	return s.Store.Mutes(ctx)
+	return s.st.Mutes(ctx)
 }
 
 // TestPollsOfTheOverviewAreBounded: one takes no longer than a page may, whichever part of the store
 // does not answer; parts that are there are shown, and nobody sees faults of another one's request.
 func TestPollsOfTheOverviewAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := &readStore{Store: newStore(t)}
-		x := newSiteOn(t, st)
+		st := &readStore{st: newStore(t)}
+		x := newSiteOn(t, bent.WholeOf(st.st, st))
 		x.job("orders", "a job")
 		for _, u := range []console.User{{Name: "root", Admin: true}, {Name: "some", Apps: map[string]console.Role{"*": console.Viewer, "billing": console.None}}} {
 			b := x.user(u).get("overview").is(http.StatusOK).live()
@@ -108,8 +109,8 @@ func TestPollsOfTheOverviewAreBounded(t *testing.T) {
 // is told in no time that there is nothing new; what somebody mutes is seen with the next reading.
 func TestViewersShareTheOverview(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := &readStore{Store: newStore(t)}
-		x := newSiteOn(t, st)
+		st := &readStore{st: newStore(t)}
+		x := newSiteOn(t, bent.WholeOf(st.st, st))
 		x.job("orders", "a job")
 		admin := console.User{Name: "root", Admin: true}
 		first := x.user(admin).get("overview").is(http.StatusOK).live()
@@ -122,7 +123,7 @@ func TestViewersShareTheOverview(t *testing.T) {
 		if got := st.reads.Load() - before; got != 0 {
 			t.Errorf("the second viewer costs %d reads", got)
 		}
-		_, err := st.PutMute(xxljob.WithActor(t.Context(), "root"), store.Mute{Key: "node-away", Until: time.Now().Add(time.Hour)})
+		_, err := x.store.PutMute(xxljob.WithActor(t.Context(), "root"), store.Mute{Key: "node-away", Until: time.Now().Add(time.Hour)})
 		must(t, err)
 		time.Sleep(time.Second)
 		other.get(seen).is(http.StatusOK).has("Muted: 1")
@@ -136,10 +137,10 @@ func TestViewersShareTheOverview(t *testing.T) {
 // answer, a poll knows what is muted all the same.
 func TestMutesAreReadBeforeWhatIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := &readStore{Store: newStore(t)}
-		x := newSiteOn(t, st)
+		st := &readStore{st: newStore(t)}
+		x := newSiteOn(t, bent.WholeOf(st.st, st))
 		x.job("orders", "a job")
-		_, err := st.PutMute(xxljob.WithActor(t.Context(), "root"), store.Mute{Key: "node-away", Until: time.Now().Add(time.Hour)})
+		_, err := x.store.PutMute(xxljob.WithActor(t.Context(), "root"), store.Mute{Key: "node-away", Until: time.Now().Add(time.Hour)})
 		must(t, err)
 		b := x.user(console.User{Name: "some", Apps: map[string]console.Role{"*": console.Viewer, "billing": console.None}}).get("overview").is(http.StatusOK).live()
 		time.Sleep(10 * time.Second) // what was read is kept for no longer

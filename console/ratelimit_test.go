@@ -15,6 +15,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -269,7 +270,7 @@ func TestHealthIsPaced(t *testing.T) {
 // readsOfJobs takes a while for each job and each run that is read, and counts how many are read at a
 // time.
 type readsOfJobs struct {
-	Store
+	st        Store
 	late      atomic.Bool
 	mu        sync.Mutex
 	now, most int // guarded by mu
@@ -293,12 +294,12 @@ func (s *readsOfJobs) read() {
 
 func (s *readsOfJobs) Job(ctx context.Context, id int64) (xxljob.Job, error) {
 	s.read()
-	return s.Store.Job(ctx, id)
+	return s.st.Job(ctx, id)
 }
 
 func (s *readsOfJobs) Run(ctx context.Context, id int64) (xxljob.Run, error) {
 	s.read()
-	return s.Store.Run(ctx, id)
+	return s.st.Run(ctx, id)
 }
 
 // TestJobsReadAtATime: a user has a place before the job or the run is read that is asked about, which
@@ -308,7 +309,7 @@ func TestJobsReadAtATime(t *testing.T) {
 	for page, most := range map[string]int{"jobs/%d": 3, "jobs/%d/export": 3, "runs/%d/log/file": 6} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &readsOfJobs{}
-			x := newSite(t, func(c *console.Config) { s.Store = c.Store.(Store); c.Store = s })
+			x := newSite(t, func(c *console.Config) { s.st = c.Store.(Store); c.Store = bent.WholeOf(s.st, s) })
 			j := x.job("orders", "nightly")
 			id := j.ID
 			if strings.HasPrefix(page, "runs") {
@@ -343,7 +344,7 @@ func (s *readsOfRuns) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljo
 	s.count(1)
 	defer s.count(-1)
 	time.Sleep(4 * time.Second)
-	return s.Store.SearchRuns(ctx, q)
+	return s.st.SearchRuns(ctx, q)
 }
 
 // TestReadingsOfThoseWhoLeave: who asks for parts of pages again and again and does not wait for an
@@ -351,7 +352,7 @@ func (s *readsOfRuns) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljo
 func TestReadingsOfThoseWhoLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &readsOfRuns{}
-		x := newSite(t, func(c *console.Config) { s.Store = c.Store.(Store); c.Store = s })
+		x := newSite(t, func(c *console.Config) { s.st = c.Store.(Store); c.Store = bent.WholeOf(s.st, s) })
 		root := x.admin()
 		var wg sync.WaitGroup
 		for i := range 30 {
@@ -380,7 +381,7 @@ func (s *readsOfSessions) Session(ctx context.Context, hash string, l store.Sess
 		defer s.count(-1)
 		time.Sleep(time.Second)
 	}
-	return s.Store.Session(ctx, hash, l)
+	return s.st.Session(ctx, hash, l)
 }
 
 // TestSessionsOfNobody: however many come with cookies that are nobody's, the store is asked about four
@@ -389,7 +390,7 @@ func TestSessionsOfNobody(t *testing.T) {
 	atOnce(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := &readsOfSessions{}
-		x := newSite(t, func(c *console.Config) { s.Store = c.Store.(Store); c.Store = s })
+		x := newSite(t, func(c *console.Config) { s.st = c.Store.(Store); c.Store = bent.WholeOf(s.st, s) })
 		root := x.admin()
 		root.from = "198.51.100.1:1"
 		s.late.Store(true)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -77,8 +78,8 @@ func TestABroadcastIsOneLineOfItsJob(t *testing.T) {
 		for _, hides := range []bool{false, true} {
 			f := &filling{}
 			x := newSite(t, func(c *console.Config) {
-				f.Store = c.Store.(Store)
-				c.Store = f
+				f.st = c.Store.(Store)
+				c.Store = bent.WholeOf(f.st, f)
 				if hides {
 					c.Redact = func(_ string, _ console.Field, text string) string {
 						return strings.ReplaceAll(text, "full", "●●●")
@@ -281,7 +282,7 @@ func TestFewPartsAreNotFolded(t *testing.T) {
 
 // filling is a store that is asked to fill pages up with further runs.
 type filling struct {
-	Store
+	st    Store
 	mu    sync.Mutex
 	fails bool
 	asked int // for further runs
@@ -300,14 +301,14 @@ func (f *filling) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.Ru
 			return xxljob.RunsFound{}, errors.New("the store is away")
 		}
 	default: // counts
-		return f.Store.SearchRuns(ctx, q)
+		return f.st.SearchRuns(ctx, q)
 	}
 	may := q.Examine
 	if may == 0 {
 		may = 20_000
 	}
 	f.most = max(f.most, f.looks+may)
-	found, err := f.Store.SearchRuns(ctx, q)
+	found, err := f.st.SearchRuns(ctx, q)
 	f.looks += found.Examined
 	return found, err
 }
@@ -318,7 +319,7 @@ func (f *filling) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.Ru
 func TestWhatFillsAPageUp(t *testing.T) {
 	onBothStores(t, func(t *testing.T) {
 		f := &filling{}
-		x := newSite(t, func(c *console.Config) { f.Store = c.Store.(Store); c.Store = f })
+		x := newSite(t, func(c *console.Config) { f.st = c.Store.(Store); c.Store = bent.WholeOf(f.st, f) })
 		root := x.admin()
 		other := x.job("orders", "other")
 		for range 30 {
@@ -356,7 +357,7 @@ func TestWhatFillsAPageUp(t *testing.T) {
 		}
 		set(false)
 		root.get("runs?text=canary").is(200).has("50 of 60 parts in this list")
-		hiding := newSiteOn(t, f, func(c *console.Config) {
+		hiding := newSiteOn(t, bent.WholeOf(f.st, f), func(c *console.Config) {
 			c.Redact = func(_ string, _ console.Field, text string) string { return text }
 		})
 		hiding.session("root", "another session").get("runs").is(200).has("50 of 60 parts in this list")

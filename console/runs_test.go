@@ -14,12 +14,13 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/bent"
 )
 
 // watched is a store that counts what it is asked, answers late, or not at all, and looks at few
 // runs or entries at a time.
 type watched struct {
-	Store
+	st      Store
 	asked   atomic.Int64
 	err     atomic.Pointer[error]
 	late    atomic.Int64 // nanoseconds
@@ -28,7 +29,7 @@ type watched struct {
 
 // watch puts a watched store into a console.
 func watch(w *watched) func(*console.Config) {
-	return func(c *console.Config) { w.Store = c.Store.(Store); c.Store = w }
+	return func(c *console.Config) { w.st = c.Store.(Store); c.Store = bent.WholeOf(w.st, w) }
 }
 
 func (w *watched) ask(ctx context.Context) error {
@@ -51,14 +52,14 @@ func (w *watched) SearchRuns(ctx context.Context, q xxljob.RunSearch) (xxljob.Ru
 		return xxljob.RunsFound{}, err
 	}
 	q.Examine = w.examine
-	return w.Store.SearchRuns(ctx, q)
+	return w.st.SearchRuns(ctx, q)
 }
 
 func (w *watched) Waiting(ctx context.Context, after xxljob.Run, limit int) ([]xxljob.Run, error) {
 	if err := w.ask(ctx); err != nil {
 		return nil, err
 	}
-	return w.Store.Waiting(ctx, after, limit)
+	return w.st.Waiting(ctx, after, limit)
 }
 
 func (w *watched) SearchChanges(ctx context.Context, q xxljob.ChangeSearch) (xxljob.ChangesFound, error) {
@@ -66,14 +67,14 @@ func (w *watched) SearchChanges(ctx context.Context, q xxljob.ChangeSearch) (xxl
 		return xxljob.ChangesFound{}, err
 	}
 	q.Examine = w.examine
-	return w.Store.SearchChanges(ctx, q)
+	return w.st.SearchChanges(ctx, q)
 }
 
 func (w *watched) Branches(ctx context.Context, id int64, limit int) ([]xxljob.Run, int, error) {
 	if err := w.ask(ctx); err != nil {
 		return nil, 0, err
 	}
-	return w.Store.Branches(ctx, id, limit)
+	return w.st.Branches(ctx, id, limit)
 }
 
 // listed are the runs of the list on the page.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/store/memory"
 )
 
@@ -55,7 +56,7 @@ func TestTimetableShowsHoles(t *testing.T) {
 
 		// A run that is gone is a hole, whatever has become of it.
 		runs := must1(x.store.Runs(t.Context(), xxljob.RunFilter{JobID: j.ID}))
-		x = x.seeing(lacking{x.store, runs[2].ID})
+		x = x.seeing(bent.WholeOf(x.store, lacking{x.store, runs[2].ID}))
 		see("timetable").has("1 no run, 5 succeeded", "Missing at "+runs[2].Scheduled.UTC().Format(time.TimeOnly))
 		see("timetable?range=24h").has("1 no run, 5 succeeded")
 
@@ -89,12 +90,12 @@ func (x *site) seeing(st Store) *site {
 
 // lacking is a store that has lost a run.
 type lacking struct {
-	Store
+	st  Store
 	run int64
 }
 
 func (l lacking) LastRuns(ctx context.Context, jobs []int64, n int) (kept []xxljob.Run, err error) {
-	runs, err := l.Store.LastRuns(ctx, jobs, n)
+	runs, err := l.st.LastRuns(ctx, jobs, n)
 	for _, r := range runs {
 		if r.ID != l.run {
 			kept = append(kept, r)
@@ -160,7 +161,7 @@ func TestTimetableAhead(t *testing.T) {
 		root.get("timetable?tag=of+orders&order=name").has("night").lacks("each second")
 
 		never := must1(x.store.Job(t.Context(), add("orders", "never more", xxljob.Cron("0 0 3 * * ?").In("UTC")).ID))
-		x = x.seeing(spent{x.store, never.ID})
+		x = x.seeing(bent.WholeOf(x.store, spent{x.store, never.ID}))
 		x.session("root", "again").get("timetable?order=name").has("never more orders", "never due")
 
 		viewer := x.user(console.User{Name: "viewer", Apps: map[string]console.Role{"billing": console.Viewer}})
@@ -172,12 +173,12 @@ func TestTimetableAhead(t *testing.T) {
 
 // spent is a store in which a job has no next time.
 type spent struct {
-	Store
+	st  Store
 	job int64
 }
 
 func (s spent) SearchJobs(ctx context.Context, q xxljob.JobSearch) ([]xxljob.Job, error) {
-	jobs, err := s.Store.SearchJobs(ctx, q)
+	jobs, err := s.st.SearchJobs(ctx, q)
 	for i := range jobs {
 		if jobs[i].ID == s.job {
 			jobs[i].Next = time.Time{}
@@ -217,13 +218,13 @@ func TestTimetableOfManyJobs(t *testing.T) {
 
 // searched counts the searches for jobs, and the jobs that they find.
 type searched struct {
-	*memory.Store
+	st       *memory.Store
 	n, found int
 }
 
 func (s *searched) SearchJobs(ctx context.Context, q xxljob.JobSearch) ([]xxljob.Job, error) {
 	s.n++
-	jobs, err := s.Store.SearchJobs(ctx, q)
+	jobs, err := s.st.SearchJobs(ctx, q)
 	s.found += len(jobs)
 	return jobs, err
 }
@@ -232,11 +233,11 @@ func (s *searched) SearchJobs(ctx context.Context, q xxljob.JobSearch) ([]xxljob
 // are a thousand of them, whatever range or order is asked for, and what is not looked at is said.
 func TestTimetableOfAHundredThousandJobs(t *testing.T) {
 	inMemory(t, func(t *testing.T) {
-		st := &searched{Store: memory.New()}
-		x := newSiteOn(t, st)
+		st := &searched{st: memory.New()}
+		x := newSiteOn(t, bent.AllOf(st.st, st))
 		x.job("orders", "the last one") // behind which the store knows its shards
 		for i := range 100_000 {
-			must1(st.AddJob(t.Context(), xxljob.Job{App: "orders", Name: fmt.Sprintf("job %06d", i), Handler: "work", Schedule: xxljob.Cron("0 0/5 * * * ?").In("UTC"), Next: time.Now().Add(time.Duration(i) * time.Second)}, nil))
+			must1(x.store.AddJob(t.Context(), xxljob.Job{App: "orders", Name: fmt.Sprintf("job %06d", i), Handler: "work", Schedule: xxljob.Cron("0 0/5 * * * ?").In("UTC"), Next: time.Now().Add(time.Duration(i) * time.Second)}, nil))
 		}
 		root := x.admin()
 		for _, page := range []string{"timetable", "timetable?range=7d", "timetable?range=7d&order=name", "timetable?app=orders&order=name"} {
@@ -254,8 +255,8 @@ func TestTimetableOfAHundredThousandJobs(t *testing.T) {
 // page and for its chart; another order or page has its own.
 func TestTimetableIsReadOnce(t *testing.T) {
 	inMemory(t, func(t *testing.T) {
-		st := &searched{Store: memory.New()}
-		x := newSiteOn(t, st)
+		st := &searched{st: memory.New()}
+		x := newSiteOn(t, bent.AllOf(st.st, st))
 		root := x.admin()
 		for i := range 30 {
 			must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: fmt.Sprintf("job %02d", i), Handler: "work", Schedule: xxljob.FixedRate(40*time.Minute + time.Duration(i)*10*time.Second)}))

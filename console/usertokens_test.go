@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -182,7 +183,7 @@ func TestATokenNeedsThePassword(t *testing.T) {
 
 // otherClock is a store whose clock is not that of the process.
 type otherClock struct {
-	Store
+	st    Store
 	ahead atomic.Int64 // counts are read beside
 }
 
@@ -195,7 +196,7 @@ func (o *otherClock) Now(context.Context) (time.Time, error) {
 func TestUserTokensByTheStoresClock(t *testing.T) {
 	inMemory(t, func(t *testing.T) {
 		o := &otherClock{}
-		x := newSite(t, func(c *console.Config) { o.Store = c.Store.(Store); c.Store = o })
+		x := newSite(t, func(c *console.Config) { o.st = c.Store.(Store); c.Store = bent.WholeOf(o.st, o) })
 		ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
 		in := func(d time.Duration) url.Values {
 			return url.Values{"name": {"ci"}, "until": {time.Now().UTC().Add(d).Format("2006-01-02T15:04:05")}, "tz": {"UTC"}, "password": {password}}

@@ -12,6 +12,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/alarm"
 	"github.com/xxljob/xxljob/finding"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -199,7 +200,7 @@ func TestAMutedCauseIsNotTold(t *testing.T) {
 
 // deafToMutes is a store that cannot say what is muted while it fails.
 type deafToMutes struct {
-	*memory.Store
+	st    *memory.Store
 	fails atomic.Bool
 }
 
@@ -207,7 +208,7 @@ func (d *deafToMutes) Mutes(ctx context.Context) ([]store.Mute, error) {
 	if d.fails.Load() {
 		return nil, errors.New("not now")
 	}
-	return d.Store.Mutes(ctx)
+	return d.st.Mutes(ctx)
 }
 
 // TestAlarmsWhoseMutesCannotBeRead: what was read last counts for a minute, and then all is told rather than
@@ -215,7 +216,8 @@ func (d *deafToMutes) Mutes(ctx context.Context) ([]store.Mute, error) {
 func TestAlarmsWhoseMutesCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &mutedWorld{T: t, st: memory.New(), s: &sink{began: time.Now()}}
-		st := &deafToMutes{Store: w.st}
+		deaf := &deafToMutes{st: w.st}
+		st := bent.AllOf(deaf.st, deaf)
 		f, err := xxljob.New(st, xxljob.Config{App: "app", Logger: stage.QuietLog(), Alarms: []alarm.Rule{{Name: "sink", To: w.s, Window: -1, Causes: []alarm.Cause{alarm.Failed}}}})
 		stage.Must(t, err)
 		w.f = f
@@ -226,13 +228,13 @@ func TestAlarmsWhoseMutesCannotBeRead(t *testing.T) {
 		w.fails(j, "boom")
 		w.fails(j, "boom")
 		w.require("muted", 1, "muted until")
-		st.fails.Store(true)
+		deaf.fails.Store(true)
 		w.fails(j, "boom")
 		w.require("just then", 0, "")
 		time.Sleep(time.Minute)
 		w.fails(j, "boom")
 		w.require("a minute later", 1, "")
-		st.fails.Store(false)
+		deaf.fails.Store(false)
 		w.fails(j, "boom")
 		w.require("they can be read again", 0, "")
 		stage.Must(t, f.Stop(context.WithoutCancel(t.Context())))

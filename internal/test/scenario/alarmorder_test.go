@@ -9,6 +9,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/alarm"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -18,12 +19,12 @@ import (
 // committedLate is a store whose alarms of one job are seen a while after later ones, as where
 // the transaction that inserts them takes that long.
 type committedLate struct {
-	xxljob.Store
+	st    xxljob.Store
 	after time.Duration
 }
 
 func (s committedLate) Alarms(ctx context.Context, shards []store.Shard, rules []string, after int64, limit int) ([]store.Alarm, error) {
-	list, err := s.Store.Alarms(ctx, shards, rules, after, limit)
+	list, err := s.st.Alarms(ctx, shards, rules, after, limit)
 	return slices.DeleteFunc(list, func(a store.Alarm) bool { return a.JobName == "late" && time.Since(a.At) < s.after }), err
 }
 
@@ -34,7 +35,8 @@ func TestAlarmsThatAreCommittedLate(t *testing.T) {
 	for name, outage := range map[string]time.Duration{"": 0, "after an outage": 3 * time.Minute} {
 		inBubble(t, name, func(t *testing.T) {
 			s := &sink{began: time.Now()}
-			faults := storetest.Wrap(committedLate{memory.New(), 20 * time.Second})
+			mem := memory.New()
+			faults := storetest.Wrap(bent.StoreOf(mem, committedLate{mem, 20 * time.Second}))
 			f := startFailing(t, faults, "a", failsAlways, withRule(alarm.Rule{Name: "sink", To: s, Window: -1}))
 			job := addJob(t, f, xxljob.Job{Name: "late"})
 			other := addJob(t, f, xxljob.Job{Name: "j"})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/alarm"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -82,7 +83,7 @@ func TestLateRunsOfATakeOver(t *testing.T) {
 
 // marksFail is a store whose MarkAlarms fails for three minutes.
 type marksFail struct {
-	*memory.Store
+	st   *memory.Store
 	mu   sync.Mutex
 	from time.Time // guarded by mu
 }
@@ -99,7 +100,7 @@ func (m *marksFail) MarkAlarms(ctx context.Context, a store.AlarmMarks) error {
 	if !m.from.IsZero() && time.Now().After(m.from) && time.Since(m.from) < 3*time.Minute {
 		return errors.New("no writes")
 	}
-	return m.Store.MarkAlarms(ctx, a)
+	return m.st.MarkAlarms(ctx, a)
 }
 
 // TestRecoveredOnceWhileNothingCanBeMarked: that a job has recovered is told once, however long
@@ -107,7 +108,8 @@ func (m *marksFail) MarkAlarms(ctx context.Context, a store.AlarmMarks) error {
 func TestRecoveredOnceWhileNothingCanBeMarked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st, s := &marksFail{Store: memory.New()}, &sink{began: time.Now()}
+		marks, s := &marksFail{st: memory.New()}, &sink{began: time.Now()}
+		st := bent.AllOf(marks.st, marks)
 		var fails atomic.Bool
 		fails.Store(true)
 		f := startFailing(t, st, "a", func(context.Context, *xxljob.Task) error {
@@ -120,7 +122,7 @@ func TestRecoveredOnceWhileNothingCanBeMarked(t *testing.T) {
 		_, err := f.Trigger(context.Background(), job.ID, xxljob.Trigger{})
 		stage.Must(t, err)
 		time.Sleep(63 * time.Second)
-		st.since(time.Now())
+		marks.since(time.Now())
 		fails.Store(false)
 		_, err = f.Trigger(context.Background(), job.ID, xxljob.Trigger{})
 		stage.Must(t, err)
@@ -157,12 +159,12 @@ func TestAListWhoseChildIsRemoved(t *testing.T) {
 // lateCommit shows the first alarm two minutes after its id was given, as a transaction does
 // whose process was paused.
 type lateCommit struct {
-	*memory.Store
+	st    *memory.Store
 	began time.Time
 }
 
 func (l *lateCommit) Alarms(ctx context.Context, sh []store.Shard, rules []string, after int64, n int) ([]store.Alarm, error) {
-	list, err := l.Store.Alarms(ctx, sh, rules, after, n)
+	list, err := l.st.Alarms(ctx, sh, rules, after, n)
 	if time.Since(l.began) < 2*time.Minute && len(list) > 0 && list[0].JobName == "slow" {
 		list = list[1:]
 	}
@@ -173,7 +175,8 @@ func (l *lateCommit) Alarms(ctx context.Context, sh []store.Shard, rules []strin
 func TestAnAlarmThatIsCommittedLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st, s := &lateCommit{memory.New(), time.Now()}, &sink{began: time.Now()}
+		mem, s := memory.New(), &sink{began: time.Now()}
+		st := bent.AllOf(mem, &lateCommit{mem, time.Now()})
 		f := startFailing(t, st, "a", func(context.Context, *xxljob.Task) error { return errBoom }, withRule(alarm.Rule{Name: "sink", To: s, Window: -1}))
 		for _, n := range []string{"slow", "j"} {
 			stage.TriggerNew(t, f, xxljob.Job{Name: n, Handler: "try"})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/alarm"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -187,21 +188,22 @@ func TestARuleThatComesWhileATroubleLasts(t *testing.T) {
 
 // countsNotes counts the calls that note troubles.
 type countsNotes struct {
-	*memory.Store
+	st           *memory.Store
 	calls, notes atomic.Int64
 }
 
 func (c *countsNotes) NoteTroubles(ctx context.Context, n store.TroubleNotes) ([]bool, error) {
 	c.calls.Add(1)
 	c.notes.Add(int64(len(n.List)))
-	return c.Store.NoteTroubles(ctx, n)
+	return c.st.NoteTroubles(ctx, n)
 }
 
 // TestTroublesOfManyAppsAreNotedTogether: what lasts of many apps is noted again in one call in a window.
 func TestTroublesOfManyAppsAreNotedTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st, s := &countsNotes{Store: memory.New()}, &sink{began: time.Now()}
+		counted, s := &countsNotes{st: memory.New()}, &sink{began: time.Now()}
+		st := bent.AllOf(counted.st, counted)
 		const apps = 20
 		sees := stage.StartNode(t, st, "sees", &stage.Journal{}, func(c *xxljob.Config) { c.App = "sees" })
 		ops := stage.StartNode(t, st, "ops", &stage.Journal{}, func(c *xxljob.Config) {
@@ -216,9 +218,9 @@ func TestTroublesOfManyAppsAreNotedTogether(t *testing.T) {
 		if told := s.messages(); len(told) < apps {
 			t.Errorf("told %d messages of %d apps", len(told), apps)
 		}
-		calls, notes := st.calls.Load(), st.notes.Load()
+		calls, notes := counted.calls.Load(), counted.notes.Load()
 		time.Sleep(time.Hour)
-		calls, notes = st.calls.Load()-calls, st.notes.Load()-notes
+		calls, notes = counted.calls.Load()-calls, counted.notes.Load()-notes
 		if most := int64(2 * 13); notes < apps*11 || calls > most {
 			t.Errorf("in an hour %d notes were made in %d calls, want %d or more in up to %d", notes, calls, apps*11, most)
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/plain"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/route"
@@ -24,14 +25,14 @@ import (
 // oneByOne takes its time for each start of a broadcast and each refusal, as a database
 // does, and gives up with the call.
 type oneByOne struct {
-	*memory.Store
+	st   *memory.Store
 	each atomic.Int64 // a time.Duration
 }
 
-func slowOneByOne() *oneByOne {
-	s := &oneByOne{Store: memory.New()}
-	s.each.Store(int64(100 * time.Millisecond))
-	return s
+func slowOneByOne(each time.Duration) bent.All {
+	slow := &oneByOne{st: memory.New()}
+	slow.each.Store(int64(each))
+	return bent.AllOf(slow.st, slow)
 }
 
 func (s *oneByOne) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
@@ -43,7 +44,7 @@ func (s *oneByOne) Start(ctx context.Context, dst []store.Started, starts []stor
 	}
 	select {
 	case <-time.After(takes):
-		return s.Store.Start(ctx, dst, starts)
+		return s.st.Start(ctx, dst, starts)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -82,7 +83,8 @@ func TestManyStartsApart(t *testing.T) {
 	for _, stops := range []bool{false, true} {
 		t.Run(fmt.Sprint("a node stops ", stops), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st, j, parts := &oneByOne{Store: memory.New()}, &stage.Journal{}, &stage.Journal{}
+				slow, j, parts := &oneByOne{st: memory.New()}, &stage.Journal{}, &stage.Journal{}
+				st := bent.AllOf(slow.st, slow)
 				a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
 				handleParts(t, parts, a, b)
 				time.Sleep(10 * time.Second)
@@ -91,7 +93,7 @@ func TestManyStartsApart(t *testing.T) {
 					stage.Trigger(t, b, broadcast(t, b, "before"))
 					time.Sleep(100 * time.Millisecond)
 				}
-				st.each.Store(int64(100 * time.Millisecond))
+				slow.each.Store(int64(100 * time.Millisecond))
 				var jobs []xxljob.Job
 				for i := range 120 {
 					nobodys, err := b.AddJob(t.Context(), xxljob.Job{App: "nobody", Name: fmt.Sprint("refused ", i), Handler: "part"})
@@ -182,7 +184,7 @@ func TestAStartApartThatComesAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st, parts := slowOneByOne(), &stage.Journal{}
+				st, parts := slowOneByOne(100*time.Millisecond), &stage.Journal{}
 				n := stage.StartNode(t, st, "n", &stage.Journal{})
 				handleParts(t, parts, n)
 				time.Sleep(10 * time.Second)
@@ -202,7 +204,7 @@ func TestAStartApartThatComesAgain(t *testing.T) {
 func TestAnExecutorThatComesWhileRunsAreRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st, parts := slowOneByOne(), &stage.Journal{}
+		st, parts := slowOneByOne(100*time.Millisecond), &stage.Journal{}
 		n := stage.StartNode(t, st, "n", &stage.Journal{})
 		time.Sleep(10 * time.Second)
 		var jobs []xxljob.Job
@@ -228,7 +230,7 @@ func TestAnExecutorThatComesWhileRunsAreRefused(t *testing.T) {
 // oneIsStuck starts one run only when a time has come: its row is locked, or its start is an
 // error for all that are started with it.
 type oneIsStuck struct {
-	*memory.Store
+	st    *memory.Store
 	run   atomic.Int64
 	until time.Time
 	fails bool
@@ -237,12 +239,12 @@ type oneIsStuck struct {
 func (s *oneIsStuck) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
 	at := slices.IndexFunc(starts, func(st store.Start) bool { return st.RunID == s.run.Load() })
 	if at < 0 || time.Now().After(s.until) {
-		return s.Store.Start(ctx, dst, starts)
+		return s.st.Start(ctx, dst, starts)
 	}
 	if s.fails {
 		return nil, errors.New("stuck")
 	}
-	answers, err := s.Store.Start(ctx, nil, slices.Delete(slices.Clone(starts), at, at+1))
+	answers, err := s.st.Start(ctx, nil, slices.Delete(slices.Clone(starts), at, at+1))
 	if err != nil {
 		return nil, err
 	}
@@ -257,7 +259,8 @@ func TestAStuckStartApart(t *testing.T) {
 		for _, registry := range []xxljob.Registry{nil, &plain.Registry{}} {
 			t.Run(fmt.Sprintf("with an error %t, registry %T", fails, registry), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					st, parts := &oneIsStuck{Store: memory.New(), until: time.Now().Add(30 * time.Second), fails: fails}, &stage.Journal{}
+					lock, parts := &oneIsStuck{st: memory.New(), until: time.Now().Add(30 * time.Second), fails: fails}, &stage.Journal{}
+					st := bent.AllOf(lock.st, lock)
 					n := stage.StartNode(t, st, "n", &stage.Journal{}, func(c *xxljob.Config) { c.Registry = registry })
 					handleParts(t, parts, n)
 					time.Sleep(10 * time.Second)
@@ -271,7 +274,7 @@ func TestAStuckStartApart(t *testing.T) {
 					}
 					n.Faults.Inject("Start", storetest.Fault{Delay: time.Second, Calls: 1})
 					first := stage.Trigger(t, n, stuck)
-					st.run.Store(first)
+					lock.run.Store(first)
 					for _, job := range jobs {
 						runs = append(runs, stage.Trigger(t, n, job))
 					}
@@ -301,7 +304,7 @@ func TestAStuckStartApart(t *testing.T) {
 func TestBroadcastsApartAreRoutedAnew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st, parts := slowOneByOne(), &stage.Journal{}
+		st, parts := slowOneByOne(100*time.Millisecond), &stage.Journal{}
 		a := stage.StartNode(t, st, "a", &stage.Journal{})
 		handleParts(t, parts, a)
 		time.Sleep(10 * time.Second)
@@ -323,7 +326,8 @@ func TestBroadcastsApartAreRoutedAnew(t *testing.T) {
 func TestStartsApartWhileStartsAreSlow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st, j, parts := &oneIsStuck{Store: memory.New(), until: time.Now().Add(40 * time.Second)}, &stage.Journal{}, &stage.Journal{}
+		lock, j, parts := &oneIsStuck{st: memory.New(), until: time.Now().Add(40 * time.Second)}, &stage.Journal{}, &stage.Journal{}
+		st := bent.AllOf(lock.st, lock)
 		n := stage.StartNode(t, st, "n", j)
 		handleParts(t, parts, n)
 		stage.AddSeconds(t, n, 5)
@@ -332,7 +336,7 @@ func TestStartsApartWhileStartsAreSlow(t *testing.T) {
 		time.Sleep(10*time.Second + 100*time.Millisecond)
 		n.Faults.Inject("Start", storetest.Fault{Delay: 1200 * time.Millisecond})
 		first := stage.Trigger(t, n, broadcast(t, n, "stuck"))
-		st.run.Store(first)
+		lock.run.Store(first)
 		time.Sleep(3 * time.Second)
 		refused := func() int {
 			runs, err := st.Runs(t.Context(), xxljob.RunFilter{JobID: nobodys.ID, States: []xxljob.State{xxljob.StateRefused}})
@@ -364,8 +368,7 @@ func TestStartsApartWhileStartsAreSlow(t *testing.T) {
 func TestAppsTakeTurnsApart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st, parts := slowOneByOne(), &stage.Journal{}
-		st.each.Store(int64(600 * time.Millisecond))
+		st, parts := slowOneByOne(600*time.Millisecond), &stage.Journal{}
 		n := stage.StartNode(t, st, "n", &stage.Journal{})
 		handleParts(t, parts, n)
 		for i := range 5 {
@@ -390,7 +393,7 @@ func TestStartsApartByASlowRegistry(t *testing.T) {
 	for _, takes := range []time.Duration{0, 1500 * time.Millisecond} {
 		t.Run(fmt.Sprint(takes), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st, parts := slowOneByOne(), &stage.Journal{}
+				st, parts := slowOneByOne(100*time.Millisecond), &stage.Journal{}
 				r := &stage.BadRegistry{Do: func(method, _ string) {
 					if method == "Lookup" {
 						time.Sleep(takes)
@@ -431,8 +434,9 @@ func TestStartsApartByASlowRegistry(t *testing.T) {
 func TestStartsApartHoldUpNothingEarly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st, j, parts := &oneByOne{Store: memory.New()}, &stage.Journal{}, &stage.Journal{}
-		st.each.Store(int64(400 * time.Millisecond))
+		slow, j, parts := &oneByOne{st: memory.New()}, &stage.Journal{}, &stage.Journal{}
+		st := bent.AllOf(slow.st, slow)
+		slow.each.Store(int64(400 * time.Millisecond))
 		n := stage.StartNode(t, st, "n", j)
 		handleParts(t, parts, n)
 		stage.AddSeconds(t, n, 3)

@@ -62,7 +62,7 @@ func TestAPartBehindABroadcastApart(t *testing.T) {
 	for _, ahead := range []int{0, 40} {
 		t.Run(fmt.Sprint(ahead, " others ahead"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st, parts := slowOneByOne(), &stage.Journal{}
+				st, parts := slowOneByOne(100*time.Millisecond), &stage.Journal{}
 				a, b := stage.StartNode(t, st, "a", &stage.Journal{}), stage.StartNode(t, st, "b", &stage.Journal{})
 				handleParts(t, parts, a, b)
 				time.Sleep(10 * time.Second)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -17,7 +18,7 @@ import (
 // busyJobs is a store that finds yet another run of some jobs under way, and takes its time
 // to tell of it.
 type busyJobs struct {
-	xxljob.Store
+	st xxljob.Store
 	by time.Duration
 
 	mu   sync.Mutex
@@ -34,7 +35,7 @@ func (s *busyJobs) Start(ctx context.Context, dst []store.Started, starts []stor
 		}
 	}
 	s.mu.Unlock()
-	got, err := s.Store.Start(ctx, nil, free)
+	got, err := s.st.Start(ctx, nil, free)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,7 @@ func (s *busyJobs) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, 
 	if busy {
 		time.Sleep(s.by)
 	}
-	return s.Store.Runs(ctx, f)
+	return s.st.Runs(ctx, f)
 }
 
 // TestBusyJobsHoldUpNoOther: what the store says is started is called at once, and not when
@@ -70,7 +71,8 @@ func (s *busyJobs) Runs(ctx context.Context, f xxljob.RunFilter) ([]xxljob.Run, 
 func TestBusyJobsHoldUpNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st := &busyJobs{Store: memory.New(), by: 3 * time.Second, busy: map[int64]bool{}}
+		busy := &busyJobs{st: memory.New(), by: 3 * time.Second, busy: map[int64]bool{}}
+		st := bent.StoreOf(busy.st, busy)
 		s, err := xxljob.New(st, xxljob.Config{App: "app", Logger: stage.QuietLog()})
 		stage.Must(t, err)
 		stage.Must(t, s.Handle("work", stage.NothingToDo))
@@ -80,7 +82,7 @@ func TestBusyJobsHoldUpNoOther(t *testing.T) {
 			job, err := s.AddJob(t.Context(), xxljob.Job{Name: fmt.Sprint("job ", i), Handler: "work", Schedule: xxljob.At(at)})
 			stage.Must(t, err)
 			if i%2 == 0 {
-				st.busy[job.ID] = true
+				busy.busy[job.ID] = true
 			} else {
 				late = append(late, job.ID)
 			}
@@ -89,13 +91,13 @@ func TestBusyJobsHoldUpNoOther(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		stage.Must(t, s.Stop(t.Context()))
 		for _, id := range late {
-			for _, r := range stage.Succeeded(t, st.Store, id) {
+			for _, r := range stage.Succeeded(t, busy.st, id) {
 				if r.Lateness() > 20*time.Millisecond || r.Ended.Sub(at) > 20*time.Millisecond {
 					t.Errorf("job %d began %v after its instant, and ended %v after it", id, r.Lateness(), r.Ended.Sub(at))
 				}
 			}
 		}
-		if got := stage.CountStates(stage.AllRuns(t, st.Store)); got[xxljob.StateSucceeded] != 8 {
+		if got := stage.CountStates(stage.AllRuns(t, busy.st)); got[xxljob.StateSucceeded] != 8 {
 			t.Errorf("runs by state: %v, want 8 successes", got)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -19,7 +20,7 @@ import (
 // effect later still, as a commit does that hangs in a database. Up to then the rows
 // of its jobs are locked: other claims pass them over.
 type lateClaim struct {
-	xxljob.Store
+	st     xxljob.Store
 	mu     sync.Mutex
 	after  time.Duration  // guarded by mu: of the next claim; 0 for one that does not hang
 	locked map[int64]bool // guarded by mu: jobs
@@ -37,11 +38,11 @@ func (s *lateClaim) Claim(ctx context.Context, dst []xxljob.Run, plans []store.P
 	}
 	s.mu.Unlock()
 	if after == 0 {
-		return s.Store.Claim(ctx, dst, free)
+		return s.st.Claim(ctx, dst, free)
 	}
 	<-ctx.Done()
 	time.AfterFunc(after, func() { // with the caller's memory, which it has given up with the call
-		runs, _ := s.Store.Claim(context.Background(), dst, plans)
+		runs, _ := s.st.Claim(context.Background(), dst, plans)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.runs, s.landed = runs, time.Now()
@@ -64,7 +65,8 @@ func TestLateClaim(t *testing.T) {
 }
 
 func landLate(t *testing.T, schedule xxljob.Schedule, after time.Duration) {
-	st, j := &lateClaim{Store: stage.PlannedApart{Store: memory.New()}, locked: map[int64]bool{}}, &stage.Journal{}
+	claims, j := &lateClaim{st: stage.PlannedApart{Store: memory.New()}, locked: map[int64]bool{}}, &stage.Journal{}
+	st := bent.StoreOf(claims.st, claims)
 	a := stage.StartNode(t, st, "a", j)
 	time.Sleep(time.Second)
 	for i := range 5 {
@@ -72,9 +74,9 @@ func landLate(t *testing.T, schedule xxljob.Schedule, after time.Duration) {
 		stage.Must(t, err)
 	}
 	time.Sleep(20 * time.Second)
-	st.mu.Lock()
-	st.after = after
-	st.mu.Unlock()
+	claims.mu.Lock()
+	claims.after = after
+	claims.mu.Unlock()
 	time.Sleep(3 * time.Minute)
 	stage.Stop(t, a)
 	starts := map[int64][]time.Time{}
@@ -86,18 +88,18 @@ func landLate(t *testing.T, schedule xxljob.Schedule, after time.Duration) {
 			t.Errorf("run %d of %v is %v and was started %d times", r.ID, r.Scheduled, r.State, n)
 		}
 	}
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if len(st.runs) == 0 {
+	claims.mu.Lock()
+	defer claims.mu.Unlock()
+	if len(claims.runs) == 0 {
 		t.Error("the claim planned nothing when it landed")
 	}
-	for _, r := range st.runs {
+	for _, r := range claims.runs {
 		soon := r.Scheduled
-		if landed := st.landed.Add(3 * time.Second); soon.Before(landed) {
+		if landed := claims.landed.Add(3 * time.Second); soon.Before(landed) {
 			soon = landed
 		}
 		if at := starts[r.ID]; len(at) != 1 || at[0].Before(r.Scheduled) || at[0].After(soon) {
-			t.Errorf("run %d of %v, landed at %v, was started at %v", r.ID, r.Scheduled, st.landed, at)
+			t.Errorf("run %d of %v, landed at %v, was started at %v", r.ID, r.Scheduled, claims.landed, at)
 		}
 	}
 }

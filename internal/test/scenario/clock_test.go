@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -17,18 +18,18 @@ import (
 
 // otherClock is a store that goes by a clock of its own.
 type otherClock struct {
-	xxljob.Store
+	st  xxljob.Store
 	now func() time.Time
 }
 
 func (s otherClock) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error) {
-	v, err := s.Store.Join(ctx, n)
+	v, err := s.st.Join(ctx, n)
 	v.Now, v.Alone = s.now(), false
 	return v, err
 }
 
 func (s otherClock) Beat(ctx context.Context, inc string, attached []store.Attachment) (xxljob.View, error) {
-	v, err := s.Store.Beat(ctx, inc, attached)
+	v, err := s.st.Beat(ctx, inc, attached)
 	v.Now, v.Alone = s.now(), false
 	return v, err
 }
@@ -36,7 +37,13 @@ func (s otherClock) Beat(ctx context.Context, inc string, attached []store.Attac
 func (s otherClock) Now(context.Context) (time.Time, error) { return s.now(), nil }
 
 func (s otherClock) AddJob(ctx context.Context, job xxljob.Job, first store.FirstInstant) (xxljob.Job, error) {
-	return s.Store.AddJob(ctx, job, func(job xxljob.Job, _ time.Time) (time.Time, error) { return first(job, s.now()) })
+	return s.st.AddJob(ctx, job, func(job xxljob.Job, _ time.Time) (time.Time, error) { return first(job, s.now()) })
+}
+
+// goingBy is a store that goes by the clock.
+func goingBy(now func() time.Time) xxljob.Store {
+	st := memory.New()
+	return bent.StoreOf(st, otherClock{st, now})
 }
 
 // TestDueByTheStoresClock runs a one-second job and a one-off one on stores whose
@@ -59,7 +66,7 @@ func TestDueByTheStoresClock(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				zero := time.Now()
 				now := func() time.Time { return zero.Add(tt.store(time.Since(zero))) }
-				s, err := xxljob.New(otherClock{memory.New(), now}, xxljob.Config{App: "app", Node: "a", Logger: stage.QuietLog()})
+				s, err := xxljob.New(goingBy(now), xxljob.Config{App: "app", Node: "a", Logger: stage.QuietLog()})
 				stage.Must(t, err)
 				var mu sync.Mutex
 				seen := map[int64]int{}
@@ -110,7 +117,7 @@ func TestAddedBeforeStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		zero := time.Now()
 		now := func() time.Time { return zero.Add(time.Since(zero) - time.Hour) }
-		s, err := xxljob.New(otherClock{memory.New(), now}, xxljob.Config{App: "app", Node: "a", Logger: stage.QuietLog()})
+		s, err := xxljob.New(goingBy(now), xxljob.Config{App: "app", Node: "a", Logger: stage.QuietLog()})
 		stage.Must(t, err)
 		j := &stage.Journal{}
 		stage.Must(t, s.Handle("work", func(_ context.Context, task *xxljob.Task) error { j.Note("a", task); return nil }))

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -393,7 +394,7 @@ func TestRestartAfterAStep(t *testing.T) {
 
 // refusesCorrections is a store that does not let one job, nor some run, be worked out anew.
 type refusesCorrections struct {
-	*memory.Store
+	st  *memory.Store
 	job atomic.Int64 // zero for none
 }
 
@@ -403,11 +404,11 @@ func (s *refusesCorrections) Claim(ctx context.Context, dst []store.Run, plans [
 			return nil, fmt.Errorf("poisoned: %w", store.ErrRefused)
 		}
 	}
-	return s.Store.Claim(ctx, dst, plans)
+	return s.st.Claim(ctx, dst, plans)
 }
 
 func (s *refusesCorrections) RedateRuns(ctx context.Context, q store.RedateQuery) (int, error) {
-	n, err := s.Store.RedateRuns(ctx, q)
+	n, err := s.st.RedateRuns(ctx, q)
 	if err == nil && s.job.Load() != 0 {
 		err = fmt.Errorf("poisoned: %w", store.ErrRefused)
 	}
@@ -421,7 +422,8 @@ func TestRefusedCorrections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var clock movedClock
 		var ran stepTally
-		st := &refusesCorrections{Store: clock.goingBy()}
+		refuses := &refusesCorrections{st: clock.goingBy()}
+		st := bent.AllOf(refuses.st, refuses)
 		clock.move(time.Hour)
 		a, err := xxljob.New(st, xxljob.Config{App: "app", Node: "a", Logger: stage.QuietLog()})
 		stage.Must(t, err)
@@ -436,7 +438,7 @@ func TestRefusedCorrections(t *testing.T) {
 		_, err = st.AddRun(t.Context(), manual.Job.ID, store.Trigger{})
 		stage.Must(t, err)
 		clock.move(0)
-		st.job.Store(bad.ID)
+		refuses.job.Store(bad.ID)
 		b := ran.steppedNode(t, st, "b")
 		time.Sleep(time.Minute)
 		for i := range 20 {
@@ -459,7 +461,7 @@ func TestRefusedCorrections(t *testing.T) {
 		}
 		stage.RequireText(t, "what is said of the job", said[bad.ID], "refuses to plan its runs")
 		stage.RequireText(t, "what is said of runs", said[0], "a clock which was ahead has dated")
-		st.job.Store(0)
+		refuses.job.Store(0)
 		time.Sleep(time.Minute)
 		if n := ran.since("job7", time.Time{}, math.MaxInt64); n < 40 {
 			t.Errorf("then the job was run %d times", n)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -203,13 +204,13 @@ func TestSerialQueueSurvives(t *testing.T) {
 
 // ownersWatch sees which nodes own which shards, in the views that they get.
 type ownersWatch struct {
-	xxljob.Store
+	st     xxljob.Store
 	mu     sync.Mutex
 	owners map[int][]string // by shard: its owners, each once in a row
 }
 
 func (w *ownersWatch) Beat(ctx context.Context, inc string, at []store.Attachment) (xxljob.View, error) {
-	v, err := w.Store.Beat(ctx, inc, at)
+	v, err := w.st.Beat(ctx, inc, at)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, sh := range v.Shards {
@@ -236,16 +237,17 @@ func (w *ownersWatch) changed() (n int) {
 func TestLeaseMaxHold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st, j := &ownersWatch{Store: memory.New(), owners: map[int][]string{}}, &stage.Journal{}
+		watch, j := &ownersWatch{st: memory.New(), owners: map[int][]string{}}, &stage.Journal{}
+		st := bent.StoreOf(watch.st, watch)
 		hold := func(c *xxljob.Config) { c.Cluster.LeaseMaxHold = 20 * time.Second }
 		a, b := stage.StartNode(t, st, "a", j, hold), stage.StartNode(t, st, "b", j, hold)
 		time.Sleep(10 * time.Second)
-		st.changed() // when b came
+		watch.changed() // when b came
 		jobs := stage.AddSeconds(t, a, 40)
 		from := time.Now()
 		for minute := range 3 {
 			time.Sleep(time.Minute)
-			if n := st.changed(); n < 16 {
+			if n := watch.changed(); n < 16 {
 				t.Errorf("%d of 32 shards changed hands in minute %d", n, minute)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -157,7 +158,7 @@ func TestKeepRunsBounds(t *testing.T) {
 // lockedRuns is a store that has deleted some runs when an error comes: of one job always, and
 // without a word of where to go on at the first call.
 type lockedRuns struct {
-	*memory.Store
+	st    *memory.Store
 	job   atomic.Int64
 	calls int
 }
@@ -169,7 +170,7 @@ func (s *lockedRuns) DropExpired(ctx context.Context, k store.KeepQuery) (store.
 	if job := s.job.Load(); k.After.JobID <= job {
 		return store.Dropped{Runs: 5, More: true, Next: store.DropMark{JobID: job + 1}}, errors.New("its runs are locked")
 	}
-	return s.Store.DropExpired(ctx, k)
+	return s.st.DropExpired(ctx, k)
 }
 
 // TestKeepRunsPassesBy: the runs of a job that cannot be deleted keep those of no other job,
@@ -177,15 +178,16 @@ func (s *lockedRuns) DropExpired(ctx context.Context, k store.KeepQuery) (store.
 func TestKeepRunsPassesBy(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st := &lockedRuns{Store: memory.New()}
+		locked := &lockedRuns{st: memory.New()}
+		st := bent.AllOf(locked.st, locked)
 		s, short, _ := dropping(t, st)
-		st.job.Store(short.ID - 1)
+		locked.job.Store(short.ID - 1)
 		time.Sleep(3*time.Hour + 30*time.Second)
 		if n := len(endedOf(t, st, short.ID)); n > 76 {
 			t.Errorf("the job behind it has %d ended runs, want 60 to 76", n)
 		}
 		var after []string
-		for _, e := range drops(t, st.Store) {
+		for _, e := range drops(t, locked.st) {
 			after = append(after, e.After)
 		}
 		if n := len(after); n < 8 || after[n-1] != `{"Runs":7}` || after[n-2] != `{"Runs":5}` || after[0] != `{"Runs":20}` {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -68,15 +69,15 @@ var haunts = []store.Attachment{{App: "attic"}}
 // it fails: as if an earlier call had taken it, and the answer were lost. Their shares stay
 // equal, so that it is not given up again.
 type shardsCome struct {
-	*memory.Store
+	st *memory.Store
 	*moved
 }
 
 func (s shardsCome) Beat(ctx context.Context, inc string, at []store.Attachment) (xxljob.View, error) {
-	if _, err := s.Store.Beat(ctx, ghost, haunts); err != nil {
+	if _, err := s.st.Beat(ctx, ghost, haunts); err != nil {
 		return xxljob.View{}, err
 	}
-	view, err := s.Store.Beat(ctx, inc, at)
+	view, err := s.st.Beat(ctx, inc, at)
 	if err != nil || inc == "observer" {
 		return view, err
 	}
@@ -94,24 +95,24 @@ func (s shardsCome) Beat(ctx context.Context, inc string, at []store.Attachment)
 	if s.over || len(others) == 0 || len(mine) < len(others) {
 		return view, nil
 	}
-	if _, err := s.TakeShards(ctx, ghost, mine[len(mine)-1:]); err != nil {
+	if _, err := s.st.TakeShards(ctx, ghost, mine[len(mine)-1:]); err != nil {
 		return view, err
 	}
-	taken, err := s.TakeShards(ctx, inc, others[:1])
+	taken, err := s.st.TakeShards(ctx, inc, others[:1])
 	for _, sh := range taken {
 		s.came[sh.ID] = sh.Epoch
 	}
 	if err != nil {
 		return view, err
 	}
-	return s.Store.Beat(ctx, inc, at)
+	return s.st.Beat(ctx, inc, at)
 }
 
 func (s shardsCome) SetFailing(ctx context.Context, inc string, failing bool) error {
-	if err := s.Store.SetFailing(ctx, ghost, failing); err != nil {
+	if err := s.st.SetFailing(ctx, ghost, failing); err != nil {
 		return err
 	}
-	return s.Store.SetFailing(ctx, inc, failing)
+	return s.st.SetFailing(ctx, inc, failing)
 }
 
 func (s shardsCome) Sweep(ctx context.Context, shards []store.Shard) error {
@@ -120,7 +121,7 @@ func (s shardsCome) Sweep(ctx context.Context, shards []store.Shard) error {
 		s.swept[store.Shard{ID: sh.ID, Epoch: sh.Epoch}] = true
 	}
 	s.mu.Unlock()
-	return s.Store.Sweep(ctx, shards)
+	return s.st.Sweep(ctx, shards)
 }
 
 // TestShardsFoundByAFailingNode: a node finds a shard in the very look by which it comes to
@@ -128,7 +129,8 @@ func (s shardsCome) Sweep(ctx context.Context, shards []store.Shard) error {
 func TestShardsFoundByAFailingNode(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st := shardsCome{memory.New(), &moved{came: map[int]int64{}, swept: map[store.Shard]bool{}}}
+		come := shardsCome{memory.New(), &moved{came: map[int]int64{}, swept: map[store.Shard]bool{}}}
+		st := bent.AllOf(come.st, come)
 		stage.Must(t, st.SetShards(t.Context(), 32))
 		_, err := st.Join(t.Context(), xxljob.Node{ID: "ghost", Incarnation: ghost, Attached: haunts})
 		stage.Must(t, err)
@@ -151,15 +153,15 @@ func TestShardsFoundByAFailingNode(t *testing.T) {
 		mine := map[int]bool{}
 		for _, sh := range stage.Observe(t, st).Shards {
 			mine[sh.ID] = sh.Owner != ghost
-			if epoch, came := st.came[sh.ID]; came && sh.Owner != ghost && sh.Epoch != epoch {
+			if epoch, came := come.came[sh.ID]; came && sh.Owner != ghost && sh.Epoch != epoch {
 				t.Errorf("shard %d is at epoch %d, and came in %d", sh.ID, sh.Epoch, epoch)
 			}
 		}
 		stage.Stop(t, n)
 		found := 0
-		for id, epoch := range st.came {
+		for id, epoch := range come.came {
 			found += stage.One(mine[id])
-			if mine[id] && !st.swept[store.Shard{ID: id, Epoch: epoch}] {
+			if mine[id] && !come.swept[store.Shard{ID: id, Epoch: epoch}] {
 				t.Errorf("shard %d was never swept in epoch %d", id, epoch)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -18,7 +19,7 @@ import (
 // writesFail is a store that a node reads well, and in which claims or starts that change
 // nothing succeed: no row can be written.
 type writesFail struct {
-	xxljob.Store
+	st             xxljob.Store
 	claims, starts *atomic.Bool // which fail
 }
 
@@ -28,14 +29,14 @@ func (s writesFail) Claim(ctx context.Context, dst []xxljob.Run, plans []store.P
 	if s.claims.Load() && len(plans) > 0 && plans[0].JobID != 0 {
 		return nil, errDiskFull
 	}
-	return s.Store.Claim(ctx, dst, plans)
+	return s.st.Claim(ctx, dst, plans)
 }
 
 func (s writesFail) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
 	if s.starts.Load() && len(starts) > 0 && starts[0].RunID != 0 {
 		return nil, errDiskFull
 	}
-	return s.Store.Start(ctx, dst, starts)
+	return s.st.Start(ctx, dst, starts)
 }
 
 // TestReadyWhenNoRowCanBeWritten: an attempt that changes nothing does not hide that those
@@ -46,9 +47,10 @@ func TestReadyWhenNoRowCanBeWritten(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var on, off atomic.Bool
-				st, j := writesFail{memory.New(), &on, &off}, &stage.Journal{}
+				mem, j := memory.New(), &stage.Journal{}
+				st := bent.StoreOf(mem, writesFail{mem, &on, &off})
 				if what == "starts" {
-					st.claims, st.starts = &off, &on
+					st = bent.StoreOf(mem, writesFail{mem, &off, &on})
 				}
 				a := stage.StartNode(t, st, "a", j)
 				time.Sleep(5 * time.Second)
@@ -80,7 +82,7 @@ func TestANodeThatCannotWriteRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var onA, onB, off atomic.Bool
 		mem, j := memory.New(), &stage.Journal{}
-		a, b := stage.StartNode(t, writesFail{mem, &onA, &off}, "a", j), stage.StartNode(t, writesFail{mem, &onB, &off}, "b", j)
+		a, b := stage.StartNode(t, bent.StoreOf(mem, writesFail{mem, &onA, &off}), "a", j), stage.StartNode(t, bent.StoreOf(mem, writesFail{mem, &onB, &off}), "b", j)
 		time.Sleep(10 * time.Second)
 		each := 20
 		if stage.Detector {

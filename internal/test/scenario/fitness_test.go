@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store/memory"
@@ -149,12 +150,13 @@ func TestAFailureForAMomentIsNone(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				st, j := &ownersWatch{Store: memory.New(), owners: map[int][]string{}}, &stage.Journal{}
+				watch, j := &ownersWatch{st: memory.New(), owners: map[int][]string{}}, &stage.Journal{}
+				st := bent.StoreOf(watch.st, watch)
 				a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
 				time.Sleep(10 * time.Second)
 				stage.AddSeconds(t, a, 40)
 				time.Sleep(10*time.Second + 300*time.Millisecond)
-				st.changed()
+				watch.changed()
 				mend := a.BreakDown(c.methods, c.fault())
 				time.Sleep(fitTTL - 500*time.Millisecond)
 				wantUnready(t, a, "while they fail", "have failed for", "injected fault")
@@ -162,7 +164,7 @@ func TestAFailureForAMomentIsNone(t *testing.T) {
 				time.Sleep(3 * time.Second)
 				stage.Must(t, a.Ready())
 				time.Sleep(20 * time.Second)
-				if n := st.changed(); n != 0 {
+				if n := watch.changed(); n != 0 {
 					t.Errorf("%d shards changed hands", n)
 				}
 				stage.Stop(t, a, b)
@@ -206,7 +208,8 @@ func TestNobodyRestsWhenAllFail(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				st, j := &ownersWatch{Store: memory.New(), owners: map[int][]string{}}, &stage.Journal{}
+				watch, j := &ownersWatch{st: memory.New(), owners: map[int][]string{}}, &stage.Journal{}
+				st := bent.StoreOf(watch.st, watch)
 				a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
 				time.Sleep(10 * time.Second)
 				jobs := stage.AddSeconds(t, a, 40)
@@ -223,12 +226,12 @@ func TestNobodyRestsWhenAllFail(t *testing.T) {
 				}
 				time.Sleep(time.Until(began.Add(14 * time.Second)))
 				requireSpread(t, st, a, b)
-				st.changed()
+				watch.changed()
 				for _, mend := range mends {
 					mend()
 				}
 				time.Sleep(20 * time.Second)
-				if n := st.changed(); n != 0 {
+				if n := watch.changed(); n != 0 {
 					t.Errorf("%d shards changed hands when all were well again", n)
 				}
 				requireSpread(t, st, a, b)
@@ -282,12 +285,13 @@ func TestNobodyRestsInASlowStore(t *testing.T) {
 		t.Run(apart.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				st, j := &ownersWatch{Store: memory.New(), owners: map[int][]string{}}, &stage.Journal{}
+				watch, j := &ownersWatch{st: memory.New(), owners: map[int][]string{}}, &stage.Journal{}
+				st := bent.StoreOf(watch.st, watch)
 				nodes := []*stage.Node{stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j), stage.StartNode(t, st, "c", j)}
 				time.Sleep(10 * time.Second)
 				stage.AddSeconds(t, nodes[0], 40)
 				time.Sleep(10*time.Second + 300*time.Millisecond)
-				st.changed()
+				watch.changed()
 				var mends []func()
 				for _, n := range nodes {
 					mends = append(mends, n.BreakDown([]string{storetest.All}, storetest.Fault{Delay: 500 * time.Millisecond, Late: 500 * time.Millisecond}))
@@ -301,7 +305,7 @@ func TestNobodyRestsInASlowStore(t *testing.T) {
 					mend()
 				}
 				time.Sleep(20 * time.Second)
-				if n := st.changed(); n != 0 {
+				if n := watch.changed(); n != 0 {
 					t.Errorf("%d shards changed hands", n)
 				}
 				for _, n := range nodes {

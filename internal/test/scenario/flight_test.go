@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -23,7 +24,7 @@ func TestSerialBroadcastWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		var n atomic.Int64
-		a := stage.StartNode(t, startGuard{st, &n}, "a", j, oneShard)
+		a := stage.StartNode(t, bent.StoreOf(st, startGuard{st, &n}), "a", j, oneShard)
 		time.Sleep(time.Second)
 		b := stage.StartNode(t, st, "b", j, oneShard)
 		stage.Must(t, a.Handle("bc", func(context.Context, *xxljob.Task) error { return nil }))
@@ -44,25 +45,25 @@ func TestSerialBroadcastWaits(t *testing.T) {
 
 // startGuard counts the calls of Start, and slows them once there are too many.
 type startGuard struct {
-	xxljob.Store
-	n *atomic.Int64
+	st xxljob.Store
+	n  *atomic.Int64
 }
 
 func (s startGuard) Start(ctx context.Context, dst []store.Started, st []store.Start) ([]store.Started, error) {
 	if s.n.Add(1) > 10_000 {
 		time.Sleep(time.Second)
 	}
-	return s.Store.Start(ctx, dst, st)
+	return s.st.Start(ctx, dst, st)
 }
 
 // afterStore lets time pass between a call's effect and its answer.
 type afterStore struct {
-	xxljob.Store
+	st     xxljob.Store
 	settle time.Duration
 }
 
 func (s afterStore) Settle(ctx context.Context, v []store.Verdict) ([]xxljob.Run, error) {
-	runs, err := s.Store.Settle(ctx, v)
+	runs, err := s.st.Settle(ctx, v)
 	time.Sleep(s.settle)
 	return runs, err
 }
@@ -73,7 +74,7 @@ func TestSettleKeepsNewFlight(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
-		a := stage.StartNode(t, afterStore{st, 100 * time.Millisecond}, "a", j, oneShard)
+		a := stage.StartNode(t, bent.StoreOf(st, afterStore{st, 100 * time.Millisecond}), "a", j, oneShard)
 		time.Sleep(time.Second)
 		b := stage.StartNode(t, st, "b", j, oneShard)
 		stage.Must(t, b.Handle("slow", func(context.Context, *xxljob.Task) error { return nil }))
@@ -94,25 +95,25 @@ func TestSettleKeepsNewFlight(t *testing.T) {
 
 // lateStore gives up on a call before it takes effect.
 type lateStore struct {
-	xxljob.Store
+	st          xxljob.Store
 	start, take *atomic.Bool
 }
 
 func (s lateStore) Start(ctx context.Context, dst []store.Started, st []store.Start) ([]store.Started, error) {
 	if s.start.Swap(false) {
-		time.AfterFunc(200*time.Millisecond, func() { s.Store.Start(context.Background(), nil, st) })
+		time.AfterFunc(200*time.Millisecond, func() { s.st.Start(context.Background(), nil, st) })
 		return nil, errors.New("connection lost")
 	}
 	time.Sleep(300 * time.Millisecond)
-	return s.Store.Start(ctx, dst, st)
+	return s.st.Start(ctx, dst, st)
 }
 
 func (s lateStore) Take(ctx context.Context, inc string, ids []int64) ([]xxljob.Run, error) {
 	if s.take.Swap(false) {
-		time.AfterFunc(200*time.Millisecond, func() { s.Store.Take(context.Background(), inc, ids) })
+		time.AfterFunc(200*time.Millisecond, func() { s.st.Take(context.Background(), inc, ids) })
 		return nil, errors.New("connection lost")
 	}
-	return s.Store.Take(ctx, inc, ids)
+	return s.st.Take(ctx, inc, ids)
 }
 
 // TestLateStart: A Start that returned an error may take effect after the row was read again: the
@@ -121,12 +122,12 @@ func TestLateStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
-		ls := lateStore{st, &atomic.Bool{}, &atomic.Bool{}}
-		a := stage.StartNode(t, ls, "a", j, oneShard)
+		late := lateStore{st, &atomic.Bool{}, &atomic.Bool{}}
+		a := stage.StartNode(t, bent.StoreOf(st, late), "a", j, oneShard)
 		time.Sleep(time.Second)
 		job, err := a.AddJob(t.Context(), xxljob.Job{Name: "j", Handler: "work"})
 		stage.Must(t, err)
-		ls.start.Store(true)
+		late.start.Store(true)
 		stage.WaitFor(t, a, stage.Trigger(t, a, job), 5*time.Minute)
 		stage.StopShort(a)
 	})
@@ -136,15 +137,15 @@ func TestLateTake(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
-		ls := lateStore{st, &atomic.Bool{}, &atomic.Bool{}}
+		late := lateStore{st, &atomic.Bool{}, &atomic.Bool{}}
 		a := stage.StartNode(t, st, "a", j, oneShard)
 		time.Sleep(time.Second)
-		b := stage.StartNode(t, ls, "b", j, oneShard)
+		b := stage.StartNode(t, bent.StoreOf(st, late), "b", j, oneShard)
 		stage.Must(t, b.Handle("onb", func(context.Context, *xxljob.Task) error { return nil }))
 		time.Sleep(5 * time.Second)
 		job, err := a.AddJob(t.Context(), xxljob.Job{Name: "j", Handler: "onb"})
 		stage.Must(t, err)
-		ls.take.Store(true)
+		late.take.Store(true)
 		stage.WaitFor(t, a, stage.Trigger(t, a, job), 5*time.Minute)
 		stage.StopShort(a)
 		stage.StopShort(b)
@@ -217,7 +218,7 @@ func TestStoppedByPlan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		var n atomic.Int64
-		a := stage.StartNode(t, startGuard{st, &n}, "a", j, oneShard)
+		a := stage.StartNode(t, bent.StoreOf(st, startGuard{st, &n}), "a", j, oneShard)
 		time.Sleep(time.Second)
 		job, err := a.AddJob(t.Context(), xxljob.Job{Name: "j", Handler: "work", Schedule: xxljob.Cron("* * * * * ?")})
 		stage.Must(t, err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -19,7 +20,7 @@ import (
 
 // calls counts the calls of a store, and how early each run was marked started.
 type calls struct {
-	xxljob.Store
+	st               xxljob.Store
 	mu               sync.Mutex
 	starts, finishes int           // guarded by mu
 	earliest         time.Duration // guarded by mu
@@ -27,7 +28,7 @@ type calls struct {
 }
 
 func (c *calls) Claim(ctx context.Context, dst []xxljob.Run, plans []store.Plan) ([]xxljob.Run, error) {
-	runs, err := c.Store.Claim(ctx, nil, plans)
+	runs, err := c.st.Claim(ctx, nil, plans)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range runs {
@@ -47,14 +48,14 @@ func (c *calls) Start(ctx context.Context, dst []store.Started, starts []store.S
 		}
 	}
 	c.mu.Unlock()
-	return c.Store.Start(ctx, dst, starts)
+	return c.st.Start(ctx, dst, starts)
 }
 
 func (c *calls) Finish(ctx context.Context, dst []xxljob.Run, results []store.Result) ([]xxljob.Run, error) {
 	c.mu.Lock()
 	c.finishes++
 	c.mu.Unlock()
-	return c.Store.Finish(ctx, dst, results)
+	return c.st.Finish(ctx, dst, results)
 }
 
 // TestStartsGather: where a run is due every millisecond and the store takes two to answer, ten
@@ -66,7 +67,8 @@ func TestStartsGather(t *testing.T) {
 		t.Skip("it counts the calls of ten thousand runs; leave out -short")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		st := &calls{Store: memory.New(), due: map[int64]time.Time{}}
+		seen := &calls{st: memory.New(), due: map[int64]time.Time{}}
+		st := bent.StoreOf(seen.st, seen)
 		n := stage.StartNode(t, st, "a", &stage.Journal{})
 		for _, method := range []string{"Start", "Finish"} {
 			n.Faults.Inject(method, storetest.Fault{Delay: 2 * time.Millisecond})
@@ -88,23 +90,23 @@ func TestStartsGather(t *testing.T) {
 			stage.Must(t, err)
 		}
 		time.Sleep(time.Until(first.Add(5*time.Second + time.Minute/2)))
-		st.mu.Lock()
+		seen.mu.Lock()
 		mu.Lock()
-		starts, finishes, began := st.starts, st.finishes, ran
+		starts, finishes, began := seen.starts, seen.finishes, ran
 		wrong = 0 // by now it is known how long the store takes
 		mu.Unlock()
-		st.mu.Unlock()
+		seen.mu.Unlock()
 		time.Sleep(10 * time.Second)
 		stage.Stop(t, n)
 		runs := ran - began
-		if calls := st.starts - starts; runs < 9_900 || calls > runs/9 {
+		if calls := seen.starts - starts; runs < 9_900 || calls > runs/9 {
 			t.Errorf("%d runs were started by %d calls", runs, calls)
 		}
-		if calls := st.finishes - finishes; calls > runs/4 {
+		if calls := seen.finishes - finishes; calls > runs/4 {
 			t.Errorf("%d results were stored by %d calls", runs, calls)
 		}
-		if wrong > 0 || st.earliest > 20*time.Millisecond || st.earliest <= 0 {
-			t.Errorf("%d runs were not run at their instants; the earliest start was %v before it", wrong, st.earliest)
+		if wrong > 0 || seen.earliest > 20*time.Millisecond || seen.earliest <= 0 {
+			t.Errorf("%d runs were not run at their instants; the earliest start was %v before it", wrong, seen.earliest)
 		}
 	})
 }
@@ -113,7 +115,8 @@ func TestStartsGather(t *testing.T) {
 func TestAloneIsNotKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st := &calls{Store: memory.New(), due: map[int64]time.Time{}}
+		seen := &calls{st: memory.New(), due: map[int64]time.Time{}}
+		st := bent.StoreOf(seen.st, seen)
 		n := stage.StartNode(t, st, "a", &stage.Journal{})
 		for _, method := range []string{"Start", "Finish"} {
 			n.Faults.Inject(method, storetest.Fault{Delay: 2 * time.Millisecond})
@@ -133,7 +136,7 @@ func TestAloneIsNotKept(t *testing.T) {
 
 // slowPages is a store that takes a second for each page of planned runs.
 type slowPages struct {
-	xxljob.Store
+	st    xxljob.Store
 	mu    sync.Mutex
 	pages int // guarded by mu
 }
@@ -143,7 +146,7 @@ func (s *slowPages) Planned(ctx context.Context, dst []xxljob.Run, q store.Plann
 	s.pages++
 	s.mu.Unlock()
 	time.Sleep(time.Second)
-	return s.Store.Planned(ctx, dst, q)
+	return s.st.Planned(ctx, dst, q)
 }
 
 // TestABacklogStartsWhileItIsRead: runs of a node that takes over more than a page start as soon
@@ -171,14 +174,15 @@ func TestABacklogStartsWhileItIsRead(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		st := &slowPages{Store: inner}
+		slow := &slowPages{st: inner}
+		st := bent.StoreOf(slow.st, slow)
 		var mu sync.Mutex
 		last, ran, disorder, firstAfter := map[int64]time.Time{}, 0, 0, 0
 		b := stage.NewNode(t, st, "b", &stage.Journal{})
 		stage.Must(t, b.Handle("order", func(_ context.Context, task *xxljob.Task) error {
-			st.mu.Lock()
-			pages := st.pages
-			st.mu.Unlock()
+			slow.mu.Lock()
+			pages := slow.pages
+			slow.mu.Unlock()
 			mu.Lock()
 			defer mu.Unlock()
 			if ran++; ran == 1 {
@@ -193,8 +197,8 @@ func TestABacklogStartsWhileItIsRead(t *testing.T) {
 		stage.Must(t, b.Start(context.Background()))
 		time.Sleep(2 * time.Minute)
 		stage.Stop(t, b)
-		if ran != jobs*each || disorder > 0 || firstAfter > 2 || st.pages < 3 {
-			t.Errorf("%d of %d runs were run, %d of them before earlier ones of their jobs; the first when page %d of %d was read", ran, jobs*each, disorder, firstAfter, st.pages)
+		if ran != jobs*each || disorder > 0 || firstAfter > 2 || slow.pages < 3 {
+			t.Errorf("%d of %d runs were run, %d of them before earlier ones of their jobs; the first when page %d of %d was read", ran, jobs*each, disorder, firstAfter, slow.pages)
 		}
 	})
 }

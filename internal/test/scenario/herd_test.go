@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -19,7 +20,7 @@ import (
 
 // herdCalls notes when runs are claimed, and the first result stored.
 type herdCalls struct {
-	xxljob.Store
+	st      xxljob.Store
 	mu      sync.Mutex
 	claims  []time.Time   // guarded by mu
 	ahead   time.Duration // guarded by mu: how long before its time the last one of all runs is planned; 0 while there is none
@@ -37,7 +38,7 @@ func (h *herdCalls) Claim(ctx context.Context, dst []xxljob.Run, plans []store.P
 		}
 	}
 	h.mu.Unlock()
-	return h.Store.Claim(ctx, dst, plans)
+	return h.st.Claim(ctx, dst, plans)
 }
 
 func (h *herdCalls) Finish(ctx context.Context, dst []xxljob.Run, results []store.Result) ([]xxljob.Run, error) {
@@ -46,7 +47,7 @@ func (h *herdCalls) Finish(ctx context.Context, dst []xxljob.Run, results []stor
 		h.results = time.Now()
 	}
 	h.mu.Unlock()
-	return h.Store.Finish(ctx, dst, results)
+	return h.st.Finish(ctx, dst, results)
 }
 
 // TestResultsGiveWayToHerds: while a herd is started, no result is stored, if the store is a quick
@@ -67,7 +68,8 @@ func TestResultsGiveWayToHerds(t *testing.T) {
 				t.Skip("another time that calls take; leave out -short")
 			}
 			synctest.Test(t, func(t *testing.T) {
-				st := &herdCalls{Store: memory.New()}
+				herd := &herdCalls{st: memory.New()}
+				st := bent.StoreOf(herd.st, herd)
 				n := stage.StartNode(t, st, "a", &stage.Journal{}, func(cfg *xxljob.Config) { cfg.Executor.Places = 10_000 })
 				n.Faults.Inject("Start", storetest.Fault{Delay: c.takes})
 				stage.Must(t, n.Handle("nothing", func(context.Context, *xxljob.Task) error { return nil }))
@@ -77,9 +79,9 @@ func TestResultsGiveWayToHerds(t *testing.T) {
 					stage.Must(t, err)
 				}
 				time.Sleep(time.Until(at.Add(time.Second)))
-				st.mu.Lock()
-				results := st.results.Sub(at)
-				st.mu.Unlock()
+				herd.mu.Lock()
+				results := herd.results.Sub(at)
+				herd.mu.Unlock()
 				if results < c.least || results > c.last {
 					t.Errorf("the first result is stored %v after the instant, want %v to %v", results, c.least, c.last)
 				}
@@ -108,26 +110,27 @@ func TestClaimsAreBetweenSeconds(t *testing.T) {
 
 func claimsAreBetweenSeconds(t *testing.T, cron string, preRead time.Duration) {
 	time.Sleep(123 * time.Millisecond)
-	st, j := &herdCalls{Store: memory.New()}, &stage.Journal{}
+	herd, j := &herdCalls{st: memory.New()}, &stage.Journal{}
+	st := bent.StoreOf(herd.st, herd)
 	n := stage.StartNode(t, st, "a", j, func(cfg *xxljob.Config) { cfg.PreRead = preRead })
 	_, err := n.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work", Schedule: xxljob.Cron(cron)})
 	stage.Must(t, err)
 	time.Sleep(2 * time.Minute)
-	st.mu.Lock()
-	st.claims, st.ahead = nil, 0
-	st.mu.Unlock()
+	herd.mu.Lock()
+	herd.claims, herd.ahead = nil, 0
+	herd.mu.Unlock()
 	time.Sleep(5 * time.Minute)
 	stage.Stop(t, n)
-	if len(st.claims) < 3 {
-		t.Fatalf("%d claims within five minutes", len(st.claims))
+	if len(herd.claims) < 3 {
+		t.Fatalf("%d claims within five minutes", len(herd.claims))
 	}
-	for _, at := range st.claims {
+	for _, at := range herd.claims {
 		if off := at.Sub(at.Truncate(time.Second)); preRead >= 4*time.Second && off != time.Second/2 {
 			t.Errorf("a claim %v after a whole second", off)
 		}
 	}
-	if st.ahead < preRead/4 {
-		t.Errorf("a run is planned %v before its time, with a pre-read of %v", st.ahead, preRead)
+	if herd.ahead < preRead/4 {
+		t.Errorf("a run is planned %v before its time, with a pre-read of %v", herd.ahead, preRead)
 	}
 	for _, s := range j.All() {
 		if !s.At.Equal(s.Due) {

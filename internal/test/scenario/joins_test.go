@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -97,7 +98,7 @@ func TestAJoinThatExpires(t *testing.T) {
 }
 
 // blindLinks does not see who names whom: as a store that is read before somebody else saves.
-type blindLinks struct{ xxljob.Store }
+type blindLinks struct{}
 
 func (blindLinks) Links(context.Context) ([]xxljob.Job, error) { return nil, nil }
 
@@ -111,8 +112,8 @@ func TestACycleOfTwoSaves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st := memory.New()
-				a := startFailing(t, blindLinks{st}, "a", atFirst)
-				b := startFailing(t, blindLinks{st}, "b", atFirst)
+				a := startFailing(t, bent.StoreOf(st, blindLinks{}), "a", atFirst)
+				b := startFailing(t, bent.StoreOf(st, blindLinks{}), "b", atFirst)
 				time.Sleep(time.Minute)
 				one, two := addJob(t, a, saved[0]), addJob(t, b, saved[1])
 				stage.Trigger(t, a, one)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -113,9 +114,9 @@ func TestSameNodeTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
 		var calls atomic.Int64
-		a := stage.StartNode(t, spinGuard{st, &calls}, "same", j)
+		a := stage.StartNode(t, bent.StoreOf(st, spinGuard{st, &calls}), "same", j)
 		time.Sleep(time.Second)
-		b := stage.StartNode(t, spinGuard{st, &calls}, "same", j)
+		b := stage.StartNode(t, bent.StoreOf(st, spinGuard{st, &calls}), "same", j)
 		time.Sleep(10 * time.Second)
 		if n := calls.Load(); n > 1000 {
 			t.Errorf("%d beats and burials in 10 s", n)
@@ -127,15 +128,15 @@ func TestSameNodeTwice(t *testing.T) {
 // spinGuard counts beats, and slows them down once there are far too many, so
 // that the bubble's time moves on.
 type spinGuard struct {
-	xxljob.Store
-	n *atomic.Int64
+	st xxljob.Store
+	n  *atomic.Int64
 }
 
 func (s spinGuard) Beat(ctx context.Context, inc string, at []store.Attachment) (xxljob.View, error) {
 	if s.n.Add(1) > 10_000 {
 		time.Sleep(time.Second)
 	}
-	return s.Store.Beat(ctx, inc, at)
+	return s.st.Beat(ctx, inc, at)
 }
 
 // TestMaxHoldLeavesNoGap: Shards that LeaseMaxHold makes a node give up do not lie idle.
@@ -163,7 +164,7 @@ func TestMaxHoldLeavesNoGap(t *testing.T) {
 
 // slowBeats is a store at which a beat is done a tenth of a second after it was sent,
 // even where nobody waits for it any more.
-type slowBeats struct{ stage.NeverAlone }
+type slowBeats struct{ st xxljob.Store }
 
 func (s slowBeats) Beat(ctx context.Context, inc string, attached []store.Attachment) (xxljob.View, error) {
 	type answer struct {
@@ -173,7 +174,7 @@ func (s slowBeats) Beat(ctx context.Context, inc string, attached []store.Attach
 	answers := make(chan answer, 1)
 	go func() {
 		time.Sleep(100 * time.Millisecond)
-		v, err := s.NeverAlone.Beat(context.WithoutCancel(ctx), inc, attached)
+		v, err := s.st.Beat(context.WithoutCancel(ctx), inc, attached)
 		answers <- answer{v, err}
 	}()
 	select {
@@ -189,7 +190,8 @@ func (s slowBeats) Beat(ctx context.Context, inc string, attached []store.Attach
 func TestBeatUnderWayAtStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st := slowBeats{stage.NeverAlone{Store: memory.New()}}
+		never := stage.NeverAlone{Store: memory.New()}
+		st := bent.StoreOf(never, slowBeats{never})
 		n := stage.StartNode(t, st, "a", &stage.Journal{})
 		time.Sleep(10 * time.Second)
 		stage.Stop(t, n) // which beats, and has nothing to wait for

@@ -13,6 +13,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -98,7 +99,7 @@ func TestLogAcrossNodes(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var st xxljob.Store = memory.New()
 				if polled {
-					st = noHints{st}
+					st = bent.StoreOf(st, noHints{})
 				}
 				j := &stage.Journal{}
 				a, b, c := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j), stage.StartNode(t, st, "c", j)
@@ -151,7 +152,7 @@ func brief(res wire.LogResult) string {
 }
 
 // noHints is a store whose signals are all lost.
-type noHints struct{ xxljob.Store }
+type noHints struct{}
 
 func (noHints) Watch(context.Context, string) store.Signals { return store.Signals{} }
 func (noHints) Poll() (scan, inbox time.Duration)           { return time.Second, 100 * time.Millisecond }
@@ -197,7 +198,8 @@ func TestLogOfABroadcast(t *testing.T) {
 func TestNoLog(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st, j := &farRuns{Store: memory.New()}, &stage.Journal{}
+		shown, j := &farRuns{st: memory.New()}, &stage.Journal{}
+		st := bent.StoreOf(shown.st, shown)
 		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j)
 		stage.Must(t, b.Handle("mute", stage.NothingToDo))
 		attachLog(t, b, "broken", func(context.Context, wire.LogRequest) (wire.LogReturn, error) {
@@ -234,11 +236,11 @@ func TestNoLog(t *testing.T) {
 		stage.Must(t, a.Kill(ctx, later[0]))
 		_, err = a.Log(ctx, later[0], 1)
 		wantNoLog(t, "that was cancelled", err, "not started")
-		st.app.Store("another")
+		shown.app.Store("another")
 		_, err = a.Log(ctx, mute, 1)
 		wantNoLog(t, "of an app that is gone", err, "app another is not attached any more")
-		st.app.Store("")
-		st.far.Store(true)
+		shown.app.Store("")
+		shown.far.Store(true)
 		_, err = a.Log(ctx, mute, 1)
 		wantNoLog(t, "at a remote address", err, "http://far")
 		stage.Stop(t, a, b)
@@ -248,13 +250,13 @@ func TestNoLog(t *testing.T) {
 // farRuns shows runs as sent to a remote address, and questions as about runs of
 // another app.
 type farRuns struct {
-	xxljob.Store
+	st  xxljob.Store
 	far atomic.Bool
 	app atomic.Value
 }
 
 func (f *farRuns) Run(ctx context.Context, id int64) (xxljob.Run, error) {
-	r, err := f.Store.Run(ctx, id)
+	r, err := f.st.Run(ctx, id)
 	if f.far.Load() {
 		r.Address = "http://far"
 	}
@@ -262,7 +264,7 @@ func (f *farRuns) Run(ctx context.Context, id int64) (xxljob.Run, error) {
 }
 
 func (f *farRuns) Inbox(ctx context.Context, inc string, after int64, limit int) (store.Inbox, error) {
-	in, err := f.Store.Inbox(ctx, inc, after, limit)
+	in, err := f.st.Inbox(ctx, inc, after, limit)
 	if app, _ := f.app.Load().(string); app != "" {
 		for i := range in.Asks {
 			in.Asks[i].Run.App = app

@@ -14,6 +14,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/alarm"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -47,7 +48,8 @@ func TestUnplannableJobsAreCountedOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st := &stopsFirst{Store: memory.New()}
+				stops := &stopsFirst{st: memory.New()}
+				st := bent.StoreOf(stops.st, stops)
 				a := stage.StartNode(t, st, "a", &stage.Journal{}, func(c *xxljob.Config) { c.App = "app" })
 				stage.AddSeconds(t, a, 1)
 				time.Sleep(10 * time.Second)
@@ -55,7 +57,7 @@ func TestUnplannableJobsAreCountedOnce(t *testing.T) {
 					a.Faults.Inject(tt.method, tt.fault)
 				}
 				// Armed before the jobs are there: the node claims as soon as it hears of them.
-				st.armed.Store(tt.edited)
+				stops.armed.Store(tt.edited)
 				for i := range 2 {
 					_, err := st.AddJob(t.Context(), xxljob.Job{App: "app", Key: fmt.Sprint(i), Name: "j", Handler: "work", Schedule: xxljob.Cron("broken"), Next: time.Now().Add(time.Second)}, nil)
 					stage.Must(t, err)
@@ -93,7 +95,7 @@ func TestUnplannableBehindMany(t *testing.T) {
 // stopsFirst is a store in which, once it is armed, somebody stops each job that a claim is about
 // to stop, right before the claim.
 type stopsFirst struct {
-	xxljob.Store
+	st    xxljob.Store
 	armed atomic.Bool
 }
 
@@ -102,11 +104,11 @@ func (s *stopsFirst) Claim(ctx context.Context, dst []xxljob.Run, plans []store.
 		if p.Stop == "" || !s.armed.Load() {
 			continue
 		}
-		if _, err := s.EditJob(ctx, p.JobID, xxljob.Edit{Verb: "stop", Change: func(j *xxljob.Job) (bool, error) { j.Stopped, j.StopReason = true, "by somebody"; return false, nil }}); err != nil {
+		if _, err := s.st.EditJob(ctx, p.JobID, xxljob.Edit{Verb: "stop", Change: func(j *xxljob.Job) (bool, error) { j.Stopped, j.StopReason = true, "by somebody"; return false, nil }}); err != nil {
 			return nil, err
 		}
 	}
-	return s.Store.Claim(ctx, dst, plans)
+	return s.st.Claim(ctx, dst, plans)
 }
 
 // TestForgottenRunsAreCountedOnce: also where their end takes a while to be stored.
@@ -122,16 +124,17 @@ func TestForgottenRunsAreCountedOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st := &forgetful{Store: stage.NeverAlone{Store: memory.New()}, starts: c.starts}
+				gone := &forgetful{st: stage.NeverAlone{Store: memory.New()}, starts: c.starts}
+				st := bent.StoreOf(gone.st, gone)
 				a := stage.StartNode(t, st, "a", &stage.Journal{})
 				time.Sleep(3 * time.Second)
 				stage.AddSeconds(t, a, 1)
 				job, err := a.AddJob(t.Context(), xxljob.Job{Name: "once", Handler: "work"})
 				stage.Must(t, err)
-				st.job.Store(job.ID)
+				gone.job.Store(job.ID)
 				id := stage.Trigger(t, a, job)
 				time.Sleep(time.Second)
-				st.job.Store(0)
+				gone.job.Store(0)
 				a.Faults.Inject(storetest.All, storetest.Fault{Before: true})
 				time.Sleep(3 * time.Second)
 				a.Faults.Clear()
@@ -154,7 +157,7 @@ func TestForgottenRunsAreCountedOnce(t *testing.T) {
 // lateStart is a store in which the first start of a job has an error, and takes effect when the
 // node tries again.
 type lateStart struct {
-	xxljob.Store
+	st   xxljob.Store
 	mu   sync.Mutex
 	job  int64         // guarded by mu
 	held []store.Start // guarded by mu
@@ -169,26 +172,27 @@ func (s *lateStart) Start(ctx context.Context, dst []store.Started, starts []sto
 		s.held = starts
 		return nil, errors.New("no answer")
 	default:
-		if _, err := s.Store.Start(ctx, nil, s.held); err != nil {
+		if _, err := s.st.Start(ctx, nil, s.held); err != nil {
 			return nil, err
 		}
 		s.job = 0
 	}
-	return s.Store.Start(ctx, dst, starts)
+	return s.st.Start(ctx, dst, starts)
 }
 
 // TestAdoptedRunsAreCountedOnce: a start that takes effect after its call had failed.
 func TestAdoptedRunsAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st, j := &lateStart{Store: stage.NeverAlone{Store: memory.New()}}, &stage.Journal{}
+		held, j := &lateStart{st: stage.NeverAlone{Store: memory.New()}}, &stage.Journal{}
+		st := bent.StoreOf(held.st, held)
 		a := stage.StartNode(t, st, "a", j)
 		time.Sleep(3 * time.Second)
 		job, err := a.AddJob(t.Context(), xxljob.Job{Name: "once", Handler: "work"})
 		stage.Must(t, err)
-		st.mu.Lock()
-		st.job = job.ID
-		st.mu.Unlock()
+		held.mu.Lock()
+		held.job = job.ID
+		held.mu.Unlock()
 		id := stage.Trigger(t, a, job)
 		if r := stage.WaitFor(t, a, id, 10*time.Minute); r.State != xxljob.StateSucceeded || len(j.All()) != 1 {
 			t.Errorf("the run is %v: %s; %d handlers were called", r.State, r.HandleMsg, len(j.All()))
@@ -202,7 +206,7 @@ func TestAdoptedRunsAreCountedOnce(t *testing.T) {
 // lateTake is a store in which the first take has an error, and takes effect before the node looks
 // again for runs to take.
 type lateTake struct {
-	xxljob.Store
+	st    xxljob.Store
 	mu    sync.Mutex
 	held  []int64 // guarded by mu
 	taken bool    // guarded by mu: that has happened
@@ -216,7 +220,7 @@ func (s *lateTake) Take(ctx context.Context, incarnation string, ids []int64) ([
 		time.AfterFunc(100*time.Millisecond, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			_, _ = s.Store.Take(context.Background(), incarnation, ids)
+			_, _ = s.st.Take(context.Background(), incarnation, ids)
 			s.taken = true
 		})
 		return nil, errors.New("no answer")
@@ -224,7 +228,7 @@ func (s *lateTake) Take(ctx context.Context, incarnation string, ids []int64) ([
 	if !s.taken {
 		return nil, errors.New("locked")
 	}
-	return s.Store.Take(ctx, incarnation, ids)
+	return s.st.Take(ctx, incarnation, ids)
 }
 
 // TestAdoptedTakesAreCountedOnce: the same of runs that another node has handed over, which no
@@ -233,8 +237,8 @@ func TestAdoptedTakesAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
-		late := &lateTake{Store: st}
-		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, late, "b", j)
+		late := &lateTake{st: st}
+		a, b := stage.StartNode(t, st, "a", j), stage.StartNode(t, bent.StoreOf(st, late), "b", j)
 		time.Sleep(time.Minute)
 		to := []string{store.LocalAddress(stage.IncarnationOf(t, st, b))}
 		var ids []int64

@@ -14,6 +14,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -24,19 +25,19 @@ import (
 // the nodes' estimates lag behind the clock that its transactions go by. While it is
 // held no job is found to be due, so that nothing is planned.
 type lagging struct {
-	xxljob.Store
+	st   xxljob.Store
 	lag  time.Duration
 	held atomic.Bool
 }
 
 func (s *lagging) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error) {
-	v, err := s.Store.Join(ctx, n)
+	v, err := s.st.Join(ctx, n)
 	v.Now, v.Alone = time.Now().Add(-s.lag), false
 	return v, err
 }
 
 func (s *lagging) Beat(ctx context.Context, inc string, attached []store.Attachment) (xxljob.View, error) {
-	v, err := s.Store.Beat(ctx, inc, attached)
+	v, err := s.st.Beat(ctx, inc, attached)
 	v.Now, v.Alone = time.Now().Add(-s.lag), false
 	return v, err
 }
@@ -44,7 +45,7 @@ func (s *lagging) Beat(ctx context.Context, inc string, attached []store.Attachm
 func (s *lagging) Now(context.Context) (time.Time, error) { return time.Now().Add(-s.lag), nil }
 
 func (s *lagging) Scan(ctx context.Context, dst store.ScanResult, q store.ScanQuery) (store.ScanResult, error) {
-	r, err := s.Store.Scan(ctx, dst, q)
+	r, err := s.st.Scan(ctx, dst, q)
 	if s.held.Load() {
 		r.Jobs, r.Next = nil, q.Before.Add(100*time.Millisecond)
 	}
@@ -97,7 +98,8 @@ func (j *nearJob) with(s seconds) xxljob.Job {
 // nearWorld is two nodes with a lagging estimate, and an admin for jobs of many apps.
 type nearWorld struct {
 	t     *testing.T
-	store *lagging
+	store xxljob.Store // which lags
+	lag   *lagging
 	nodes [2]*stage.Node
 	admin http.Handler
 }
@@ -200,7 +202,7 @@ func TestEditsNearAnInstant(t *testing.T) {
 					w := newNearWorld(t)
 					instant := time.Now().Truncate(time.Minute).Add(time.Minute) // an even second
 					time.Sleep(time.Until(instant.Add(-2500 * time.Millisecond)))
-					w.store.held.Store(held)
+					w.lag.held.Store(held)
 					var jobs []*nearJob
 					type action struct {
 						at time.Time
@@ -229,7 +231,7 @@ func TestEditsNearAnInstant(t *testing.T) {
 						time.Sleep(time.Until(a.at))
 						a.do()
 					}
-					w.store.held.Store(false)
+					w.lag.held.Store(false)
 					time.Sleep(time.Until(instant.Add(4*time.Second + 500*time.Millisecond)))
 					for _, j := range jobs {
 						stage.Must(t, w.nodes[0].StopJob(t.Context(), j.job.ID))
@@ -254,7 +256,8 @@ const nearEdits = 460
 func nearApp(i int) string { return fmt.Sprintf("app-%d", i/20) }
 
 func newNearWorld(t *testing.T) *nearWorld {
-	w := &nearWorld{t: t, store: &lagging{Store: memory.New(), lag: 200 * time.Millisecond}}
+	lag := &lagging{st: memory.New(), lag: 200 * time.Millisecond}
+	w := &nearWorld{t: t, store: bent.StoreOf(lag.st, lag), lag: lag}
 	tokens := map[string][]string{}
 	for i := 0; i < nearEdits; i += 20 {
 		tokens[nearApp(i)] = []string{"of-" + nearApp(i)}
@@ -332,7 +335,8 @@ func (j *nearJob) edits() (list []string) {
 func TestOverByTheStoresClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st := &lagging{Store: memory.New(), lag: 200 * time.Millisecond}
+		lag := &lagging{st: memory.New(), lag: 200 * time.Millisecond}
+		st := bent.StoreOf(lag.st, lag)
 		n := stage.StartNode(t, st, "a", &stage.Journal{})
 		ctx := t.Context()
 		time.Sleep(5 * time.Second)
@@ -368,7 +372,7 @@ func TestOverByTheStoresClock(t *testing.T) {
 func TestToComeByTheStoresClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		behind := otherClock{memory.New(), func() time.Time { return time.Now().Add(-time.Hour) }}
+		behind := goingBy(func() time.Time { return time.Now().Add(-time.Hour) })
 		s, err := xxljob.New(behind, xxljob.Config{App: "app", Node: "a", Logger: stage.QuietLog()})
 		stage.Must(t, err)
 		at := time.Now().Add(-time.Minute).Truncate(time.Millisecond)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
@@ -719,8 +720,8 @@ func TestManyJobsThatWaitHoldUpNobody(t *testing.T) {
 		t.Skip("ten thousand jobs are too much for the race detector")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		scans := &countedScans{Store: memory.New()}
-		s, err := xxljob.New(scans, xxljob.Config{App: "orders", Logger: stage.QuietLog()})
+		scans := &countedScans{st: memory.New()}
+		s, err := xxljob.New(bent.StoreOf(scans.st, scans), xxljob.Config{App: "orders", Logger: stage.QuietLog()})
 		stage.Must(t, err)
 		ran := 0
 		stage.Must(t, s.Handle("h", func(context.Context, *xxljob.Task) error { ran++; return nil }))
@@ -752,12 +753,12 @@ func TestManyJobsThatWaitHoldUpNobody(t *testing.T) {
 
 // countedScans counts the jobs that scans have read.
 type countedScans struct {
-	xxljob.Store
+	st   xxljob.Store
 	jobs int
 }
 
 func (c *countedScans) Scan(ctx context.Context, dst store.ScanResult, q store.ScanQuery) (store.ScanResult, error) {
-	res, err := c.Store.Scan(ctx, dst, q)
+	res, err := c.st.Scan(ctx, dst, q)
 	c.jobs += len(res.Jobs)
 	return res, err
 }

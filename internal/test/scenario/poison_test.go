@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -105,7 +106,7 @@ func TestRefusedForEver(t *testing.T) {
 }
 
 // narrowStore is a store of a database that lacks some characters.
-type narrowStore struct{ *memory.Store }
+type narrowStore struct{ st *memory.Store }
 
 func (s narrowStore) Finish(ctx context.Context, dst []store.Run, results []store.Result) ([]store.Run, error) {
 	results = slices.Clone(results)
@@ -117,7 +118,7 @@ func (s narrowStore) Finish(ctx context.Context, dst []store.Run, results []stor
 			return r
 		}, results[i].HandleMsg)
 	}
-	return s.Store.Finish(ctx, dst, results)
+	return s.st.Finish(ctx, dst, results)
 }
 
 // TestUnclearResultOfANarrowDatabase: a result that is stored though its call has failed is known again
@@ -127,7 +128,8 @@ func TestUnclearResultOfANarrowDatabase(t *testing.T) {
 	for _, text := range []string{"boom", "é 漢字\x00 \xff", "?"} {
 		synctest.Test(t, func(t *testing.T) {
 			var ended atomic.Int64
-			a := stage.NewNode(t, narrowStore{memory.New()}, "a", &stage.Journal{}, func(c *xxljob.Config) {
+			st := memory.New()
+			a := stage.NewNode(t, bent.AllOf(st, narrowStore{st}), "a", &stage.Journal{}, func(c *xxljob.Config) {
 				c.Hooks.RunEnded = func(xxljob.Run) { ended.Add(1) }
 			})
 			stage.Must(t, a.Handle("bad", func(context.Context, *xxljob.Task) error { return errors.New(text) }))

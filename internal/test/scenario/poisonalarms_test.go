@@ -12,6 +12,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/alarm"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -78,7 +79,7 @@ func TestRefusedRule(t *testing.T) {
 
 // refusesNote is a store that does not take the troubles of one app.
 type refusesNote struct {
-	*memory.Store
+	st *memory.Store
 	on atomic.Bool
 }
 
@@ -86,7 +87,7 @@ func (s *refusesNote) NoteTroubles(ctx context.Context, notes store.TroubleNotes
 	if s.on.Load() && slices.ContainsFunc(notes.List, func(n store.TroubleNote) bool { return n.App == "far10" }) {
 		return nil, fmt.Errorf("poisoned: %w", store.ErrRefused)
 	}
-	return s.Store.NoteTroubles(ctx, notes)
+	return s.st.NoteTroubles(ctx, notes)
 }
 
 // TestRefusedNote: troubles of which the store does not take one reach the rules of other nodes but for
@@ -95,9 +96,9 @@ func TestRefusedNote(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, s := memory.New(), &sink{began: time.Now()}
-		poisoned := &refusesNote{Store: st}
+		poisoned := &refusesNote{st: st}
 		poisoned.on.Store(true)
-		sees := stage.StartNode(t, poisoned, "eyes", &stage.Journal{}, oneShard, func(c *xxljob.Config) { c.App = "eyes" })
+		sees := stage.StartNode(t, bent.AllOf(st, poisoned), "eyes", &stage.Journal{}, oneShard, func(c *xxljob.Config) { c.App = "eyes" })
 		time.Sleep(time.Second) // it has the shard, and keeps it
 		ops := stage.StartNode(t, st, "ops", &stage.Journal{}, oneShard, func(c *xxljob.Config) {
 			c.App, c.Alarms = "ops", []alarm.Rule{{Name: "all", To: s, Causes: []alarm.Cause{alarm.Trouble}}}

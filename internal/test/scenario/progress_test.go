@@ -12,6 +12,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/executor"
 	"github.com/xxljob/xxljob/internal/test/await"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -21,14 +22,14 @@ import (
 
 // progressBook is a store that notes when it was told how far each run is.
 type progressBook struct {
-	xxljob.Store
+	st    xxljob.Store
 	mu    sync.Mutex
 	calls int
 	at    map[int64][]time.Time
 }
 
 func newProgressBook() *progressBook {
-	return &progressBook{Store: memory.New(), at: map[int64][]time.Time{}}
+	return &progressBook{st: memory.New(), at: map[int64][]time.Time{}}
 }
 
 func (b *progressBook) SetProgress(ctx context.Context, list []store.Progress) error {
@@ -38,7 +39,7 @@ func (b *progressBook) SetProgress(ctx context.Context, list []store.Progress) e
 		b.at[p.RunID] = append(b.at[p.RunID], time.Now())
 	}
 	b.mu.Unlock()
-	return b.Store.SetProgress(ctx, list)
+	return b.st.SetProgress(ctx, list)
 }
 
 // check says how often the runs were written, and that none was twice within a second.
@@ -89,7 +90,8 @@ func wantProgress(t *testing.T, st xxljob.Store, id int64, percent int) {
 func TestProgressShows(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st := newProgressBook()
+		book := newProgressBook()
+		st := bent.StoreOf(book.st, book)
 		a, b := stage.StartNode(t, st, "a", &stage.Journal{}), stage.StartNode(t, st, "b", &stage.Journal{})
 		defer stage.Stop(t, a, b)
 		stage.Must(t, a.Handle("here", counts))
@@ -121,7 +123,7 @@ func TestProgressShows(t *testing.T) {
 				t.Errorf("run %d: %d lines, %+v\n%s", id, n, res.Progress, res.LogContent)
 			}
 		}
-		calls, writes := st.check(t)
+		calls, writes := book.check(t)
 		if calls > 2*8 {
 			t.Errorf("%d calls of the store in seven seconds by two nodes", calls)
 		}
@@ -148,7 +150,8 @@ func TestProgressOfEndedRuns(t *testing.T) {
 	}{{"killed", 0, xxljob.StateKilled}, {"timed out", 3 * time.Second, xxljob.StateTimedOut}} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st := newProgressBook()
+				book := newProgressBook()
+				st := bent.StoreOf(book.st, book)
 				a := stage.StartNode(t, st, "a", &stage.Journal{})
 				defer stage.Stop(t, a)
 				stage.Must(t, a.Handle("counts", counts))
@@ -164,11 +167,11 @@ func TestProgressOfEndedRuns(t *testing.T) {
 				if before.State != c.want || before.Progress != 43 {
 					t.Errorf("the run is %v at %d %%", before.State, before.Progress)
 				}
-				_, writes := st.check(t)
+				_, writes := book.check(t)
 				time.Sleep(time.Minute) // the handler goes on
 				after, err := st.Run(t.Context(), id)
 				stage.Must(t, err)
-				if _, later := st.check(t); after.Progress != before.Progress || after.ProgressText != before.ProgressText || later[id] != writes[id] {
+				if _, later := book.check(t); after.Progress != before.Progress || after.ProgressText != before.ProgressText || later[id] != writes[id] {
 					t.Errorf("later it is at %d %%, written %d times after its end", after.Progress, later[id]-writes[id])
 				}
 			})

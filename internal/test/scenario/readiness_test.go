@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -111,7 +112,8 @@ func TestReadyWithAWrongClock(t *testing.T) {
 	t.Parallel()
 	for _, off := range []time.Duration{-time.Minute, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
-			st := &shiftedStore{Store: memory.New(), by: off}
+			shifted := &shiftedStore{st: memory.New(), by: off}
+			st := bent.StoreOf(shifted.st, shifted)
 			a := stage.StartNode(t, st, "a", &stage.Journal{}, func(c *xxljob.Config) { c.Ready.MaxClockOffset = 30 * time.Second })
 			b := stage.StartNode(t, st, "b", &stage.Journal{}, func(c *xxljob.Config) { c.Ready.MaxClockOffset = 2 * time.Minute })
 			time.Sleep(10 * time.Second)
@@ -124,18 +126,18 @@ func TestReadyWithAWrongClock(t *testing.T) {
 
 // shiftedStore has a clock of its own.
 type shiftedStore struct {
-	xxljob.Store
+	st xxljob.Store
 	by time.Duration
 }
 
 func (s *shiftedStore) Now(context.Context) (time.Time, error) { return time.Now().Add(s.by), nil }
 
 func (s *shiftedStore) Join(ctx context.Context, n xxljob.Node) (xxljob.View, error) {
-	return s.shifted(s.Store.Join(ctx, n))
+	return s.shifted(s.st.Join(ctx, n))
 }
 
 func (s *shiftedStore) Beat(ctx context.Context, inc string, attached []store.Attachment) (xxljob.View, error) {
-	return s.shifted(s.Store.Beat(ctx, inc, attached))
+	return s.shifted(s.st.Beat(ctx, inc, attached))
 }
 
 func (s *shiftedStore) shifted(v xxljob.View, err error) (xxljob.View, error) {

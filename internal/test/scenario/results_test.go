@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -20,18 +21,18 @@ import (
 // forgetful acknowledges what is said of one job's runs and keeps nothing of it, as
 // a database that fails over to a standby which had not received it.
 type forgetful struct {
-	xxljob.Store
+	st     xxljob.Store
 	starts bool         // the starts too, not the results only
 	job    atomic.Int64 // whose runs; 0 for none
 }
 
 func (s *forgetful) Start(ctx context.Context, dst []store.Started, starts []store.Start) ([]store.Started, error) {
 	if !s.starts || starts[0].JobID != s.job.Load() {
-		return s.Store.Start(ctx, dst, starts)
+		return s.st.Start(ctx, dst, starts)
 	}
 	answers := make([]store.Started, len(starts))
 	for i, st := range starts {
-		r, err := s.Store.Run(ctx, st.RunID)
+		r, err := s.st.Run(ctx, st.RunID)
 		if err != nil {
 			return nil, err
 		}
@@ -43,9 +44,9 @@ func (s *forgetful) Start(ctx context.Context, dst []store.Started, starts []sto
 }
 
 func (s *forgetful) Finish(ctx context.Context, dst []xxljob.Run, results []store.Result) ([]xxljob.Run, error) {
-	r, err := s.Store.Run(ctx, results[0].RunID)
+	r, err := s.st.Run(ctx, results[0].RunID)
 	if err != nil || r.JobID != s.job.Load() {
-		return s.Store.Finish(ctx, dst, results)
+		return s.st.Finish(ctx, dst, results)
 	}
 	r.State = results[0].State
 	return []xxljob.Run{r}, nil
@@ -64,19 +65,20 @@ func TestResultForgotten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st, j := &forgetful{Store: stage.NeverAlone{Store: memory.New()}, starts: c.starts}, &stage.Journal{}
+				gone, j := &forgetful{st: stage.NeverAlone{Store: memory.New()}, starts: c.starts}, &stage.Journal{}
+				st := bent.StoreOf(gone.st, gone)
 				a := stage.StartNode(t, st, "a", j)
 				time.Sleep(3 * time.Second)
 				stage.AddSeconds(t, a, 1) // so that there is something to scan for
 				job, err := a.AddJob(t.Context(), xxljob.Job{Name: "once", Handler: "work"})
 				stage.Must(t, err)
-				st.job.Store(job.ID)
+				gone.job.Store(job.ID)
 				id := stage.Trigger(t, a, job)
 				time.Sleep(time.Second)
 				if r, err := st.Run(t.Context(), id); err != nil || r.State != c.left {
 					t.Fatalf("the store has the run as %v (%v), want %v", r.State, err, c.left)
 				}
-				st.job.Store(0)
+				gone.job.Store(0)
 				a.Faults.Inject(storetest.All, storetest.Fault{Before: true})
 				time.Sleep(3 * time.Second)
 				a.Faults.Clear()
@@ -104,15 +106,16 @@ func TestResultForgotten(t *testing.T) {
 func TestResultForgottenUnnoticed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st, j := &forgetful{Store: stage.NeverAlone{Store: memory.New()}}, &stage.Journal{}
+		gone, j := &forgetful{st: stage.NeverAlone{Store: memory.New()}}, &stage.Journal{}
+		st := bent.StoreOf(gone.st, gone)
 		a := stage.StartNode(t, st, "a", j)
 		time.Sleep(3 * time.Second)
 		job, err := a.AddJob(t.Context(), xxljob.Job{Name: "once", Handler: "work"})
 		stage.Must(t, err)
-		st.job.Store(job.ID)
+		gone.job.Store(job.ID)
 		id := stage.Trigger(t, a, job)
 		time.Sleep(time.Second)
-		st.job.Store(0)
+		gone.job.Store(0)
 		if r := stage.WaitFor(t, a, id, 3*time.Minute); r.State != xxljob.StateLost {
 			t.Errorf("the run is %v: %s", r.State, r.HandleMsg)
 		}
@@ -130,10 +133,10 @@ func TestResultForgottenUnnoticed(t *testing.T) {
 }
 
 // forgetsEdits acknowledges edits and keeps none.
-type forgetsEdits struct{ xxljob.Store }
+type forgetsEdits struct{ st xxljob.Store }
 
 func (s forgetsEdits) EditJob(ctx context.Context, id int64, _ xxljob.Edit) (xxljob.Job, error) {
-	job, err := s.Store.Job(ctx, id)
+	job, err := s.st.Job(ctx, id)
 	job.Version++
 	return job, err
 }
@@ -143,7 +146,8 @@ func (s forgetsEdits) EditJob(ctx context.Context, id int64, _ xxljob.Edit) (xxl
 func TestEditForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st, j := forgetsEdits{memory.New()}, &stage.Journal{}
+		mem, j := memory.New(), &stage.Journal{}
+		st := bent.StoreOf(mem, forgetsEdits{mem})
 		a := stage.StartNode(t, st, "a", j)
 		job := stage.AddSeconds(t, a, 1)[0]
 		time.Sleep(5 * time.Second)
@@ -163,7 +167,7 @@ func TestEditForgotten(t *testing.T) {
 
 // lockedRow is a store in which somebody holds a lock on one run's row.
 type lockedRow struct {
-	xxljob.Store
+	st   xxljob.Store
 	mu   sync.Mutex
 	run  int64 // guarded by mu: 0 for none
 	with int   // guarded by mu: results in the calls that it was in
@@ -185,7 +189,7 @@ func (s *lockedRow) Finish(ctx context.Context, dst []xxljob.Run, results []stor
 			free = append(free, r)
 		}
 	}
-	accepted, err := s.Store.Finish(ctx, nil, free)
+	accepted, err := s.st.Finish(ctx, nil, free)
 	if err == nil && len(free) < len(results) {
 		s.mu.Lock()
 		s.with += len(free)
@@ -203,7 +207,8 @@ func TestLockedRowHoldsUpNothing(t *testing.T) {
 	for app, want := range map[string]xxljob.State{"app": xxljob.StateSucceeded, "refuses": xxljob.StateRefused} {
 		t.Run(want.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st, j := &lockedRow{Store: memory.New()}, &stage.Journal{}
+				row, j := &lockedRow{st: memory.New()}, &stage.Journal{}
+				st := bent.StoreOf(row.st, row)
 				a := stage.StartNode(t, st, "a", j)
 				stage.Must(t, a.Attach(&stage.UserExecutor{Of: "refuses",
 					OnRun: func(context.Context, wire.Admin, wire.TriggerRequest) (wire.Return, error) {
@@ -220,7 +225,7 @@ func TestLockedRowHoldsUpNothing(t *testing.T) {
 				stage.Must(t, err)
 				_, err = a.Trigger(t.Context(), with.ID, xxljob.Trigger{At: time.Now().Add(2020 * time.Millisecond)})
 				stage.Must(t, err)
-				st.lock(ids[0])
+				row.lock(ids[0])
 				for i := range 3 {
 					_, err := a.AddJob(t.Context(), xxljob.Job{App: app, Name: fmt.Sprint("other ", i), Handler: "work", Schedule: xxljob.FixedRate(time.Second)})
 					stage.Must(t, err)
@@ -245,12 +250,12 @@ func TestLockedRowHoldsUpNothing(t *testing.T) {
 				if ended < 180 {
 					t.Errorf("%d results are stored of at least 180", ended)
 				}
-				st.lock(0)
+				row.lock(0)
 				if r := stage.WaitFor(t, a, ids[0], 10*time.Second); r.State != want {
 					t.Errorf("the run whose row was locked is %v", r.State)
 				}
 				stage.Stop(t, a)
-				if st.with == 0 {
+				if row.with == 0 {
 					t.Error("no other result came with that of the locked row")
 				}
 			})

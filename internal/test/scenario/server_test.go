@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -18,13 +19,13 @@ import (
 // failedOver is a store behind a server that another one may take the place of. Planned
 // runs that only the later one has, for it has forgotten their starts, are in no Scan.
 type failedOver struct {
-	stage.NeverAlone
+	st     xxljob.Store
 	mu     *sync.Mutex
 	server *string
 }
 
 func (s failedOver) Beat(ctx context.Context, inc string, attached []store.Attachment) (xxljob.View, error) {
-	v, err := s.NeverAlone.Beat(ctx, inc, attached)
+	v, err := s.st.Beat(ctx, inc, attached)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v.Server = *s.server
@@ -32,7 +33,7 @@ func (s failedOver) Beat(ctx context.Context, inc string, attached []store.Attac
 }
 
 func (s failedOver) Scan(ctx context.Context, dst store.ScanResult, q store.ScanQuery) (store.ScanResult, error) {
-	res, err := s.NeverAlone.Scan(ctx, dst, q)
+	res, err := s.st.Scan(ctx, dst, q)
 	res.Runs = nil
 	return res, err
 }
@@ -44,7 +45,8 @@ func TestAnotherServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		first := "first"
-		st, j := failedOver{stage.NeverAlone{Store: memory.New()}, &sync.Mutex{}, &first}, &stage.Journal{}
+		over, j := failedOver{stage.NeverAlone{Store: memory.New()}, &sync.Mutex{}, &first}, &stage.Journal{}
+		st := bent.StoreOf(over.st, over)
 		n := stage.StartNode(t, st, "a", j)
 		time.Sleep(time.Second)
 		job, err := n.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work"})
@@ -55,9 +57,9 @@ func TestAnotherServer(t *testing.T) {
 		if r, err := st.Run(t.Context(), run.ID); err != nil || r.State != xxljob.StatePlanned {
 			t.Errorf("before the fail-over: %v %v", r.State, err)
 		}
-		st.mu.Lock()
-		*st.server = "second"
-		st.mu.Unlock()
+		over.mu.Lock()
+		*over.server = "second"
+		over.mu.Unlock()
 		time.Sleep(2 * time.Second)
 		if r, err := st.Run(t.Context(), run.ID); err != nil || r.State != xxljob.StateSucceeded {
 			t.Errorf("after the fail-over: %v %v", r.State, err)
@@ -68,12 +70,12 @@ func TestAnotherServer(t *testing.T) {
 
 // resurrected is a store that has one job removed for a while, and then has forgotten that.
 type resurrected struct {
-	stage.NeverAlone
+	st      xxljob.Store
 	removed *atomic.Int64 // the job's ID; zero for none
 }
 
 func (s resurrected) Jobs(ctx context.Context, f xxljob.JobFilter) ([]xxljob.Job, error) {
-	jobs, err := s.NeverAlone.Jobs(ctx, f)
+	jobs, err := s.st.Jobs(ctx, f)
 	return slices.DeleteFunc(jobs, func(j xxljob.Job) bool { return j.ID == s.removed.Load() }), err
 }
 
@@ -85,7 +87,7 @@ func (s resurrected) Start(ctx context.Context, dst []store.Started, starts []st
 		}
 		return answers, nil
 	}
-	return s.NeverAlone.Start(ctx, dst, starts)
+	return s.st.Start(ctx, dst, starts)
 }
 
 // TestARemovedJobThatIsThereAgain: a database that failed over has forgotten that a job was
@@ -93,14 +95,15 @@ func (s resurrected) Start(ctx context.Context, dst []store.Started, starts []st
 func TestARemovedJobThatIsThereAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st, j := resurrected{stage.NeverAlone{Store: memory.New()}, &atomic.Int64{}}, &stage.Journal{}
+		again, j := resurrected{stage.NeverAlone{Store: memory.New()}, &atomic.Int64{}}, &stage.Journal{}
+		st := bent.StoreOf(again.st, again)
 		n := stage.StartNode(t, st, "a", j)
 		job, err := n.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work", Schedule: xxljob.Cron("* * * * * ?")})
 		stage.Must(t, err)
 		time.Sleep(10 * time.Second)
-		st.removed.Store(job.ID)
+		again.removed.Store(job.ID)
 		time.Sleep(3 * time.Second)
-		st.removed.Store(0)
+		again.removed.Store(0)
 		time.Sleep(10 * time.Second) // what was planned before is dropped; what is planned from here on is not
 		from := time.Now()
 		time.Sleep(20 * time.Second)

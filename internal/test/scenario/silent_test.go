@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/route"
 	"github.com/xxljob/xxljob/store"
@@ -24,13 +25,13 @@ import (
 // tellingStore tells of dead nodes what a store with locks knows at once: their
 // connection has ended, and their shards are free.
 type tellingStore struct {
-	xxljob.Store
+	st   xxljob.Store
 	mu   *sync.Mutex
 	dead map[string]bool // by node
 }
 
 func (s tellingStore) Beat(ctx context.Context, inc string, attached []store.Attachment) (xxljob.View, error) {
-	v, err := s.Store.Beat(ctx, inc, attached)
+	v, err := s.st.Beat(ctx, inc, attached)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	gone := map[string]bool{}
@@ -87,7 +88,7 @@ func TestSilentNode(t *testing.T) {
 					n, at := w.nodes[victim], time.Now()
 					inc := stage.IncarnationOf(t, w.st, n)
 					if f.kill {
-						w.st.kill(n)
+						w.tells.kill(n)
 					} else {
 						n.Pause()
 					}
@@ -108,7 +109,8 @@ func TestSilentNode(t *testing.T) {
 }
 
 type silentWorld struct {
-	st    tellingStore
+	tells tellingStore
+	st    xxljob.Store // which tells
 	j     *stage.Journal
 	nodes []*stage.Node
 	jobs  []xxljob.Job
@@ -117,7 +119,8 @@ type silentWorld struct {
 // newSilentWorld has a store that takes a moment to answer, and handlers that take one
 // to end.
 func newSilentWorld(t *testing.T) *silentWorld {
-	w := &silentWorld{st: tellingStore{memory.New(), &sync.Mutex{}, map[string]bool{}}, j: &stage.Journal{}}
+	w := &silentWorld{tells: tellingStore{memory.New(), &sync.Mutex{}, map[string]bool{}}, j: &stage.Journal{}}
+	w.st = bent.StoreOf(w.tells.st, w.tells)
 	for _, name := range []string{"a", "b", "c"} {
 		n := stage.StartNode(t, w.st, name, w.j)
 		for i, method := range []string{"Start", "Take", "Finish", "Inbox", "RunsByID"} {
@@ -228,7 +231,8 @@ func TestPartsOfOneBroadcast(t *testing.T) {
 }
 
 func partsOfOne(t *testing.T, strategy string, dead int) {
-	w := &silentWorld{st: tellingStore{memory.New(), &sync.Mutex{}, map[string]bool{}}, j: &stage.Journal{}}
+	w := &silentWorld{tells: tellingStore{memory.New(), &sync.Mutex{}, map[string]bool{}}, j: &stage.Journal{}}
+	w.st = bent.StoreOf(w.tells.st, w.tells)
 	for _, name := range []string{"a", "b", "c", "d"} {
 		n := stage.StartNode(t, w.st, name, w.j)
 		if w.nodes = append(w.nodes, n); name == "d" {
@@ -256,7 +260,7 @@ func partsOfOne(t *testing.T, strategy string, dead int) {
 		}
 	}
 	time.Sleep(1500 * time.Millisecond) // until nobody is about to look at the nodes
-	w.st.kill(w.nodes[dead])
+	w.tells.kill(w.nodes[dead])
 	id := stage.Trigger(t, d, job)
 	time.Sleep(2 * time.Minute)
 	parts := stage.AllOf(t, w.st, xxljob.RunFilter{TriggerID: id})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/plain"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store/memory"
@@ -204,7 +205,7 @@ func TestStopWithARegistryThatHangs(t *testing.T) {
 
 // groupHangs is a store one call of which about a group hangs until its context ends.
 type groupHangs struct {
-	xxljob.Store
+	st   xxljob.Store
 	next atomic.Bool
 }
 
@@ -213,7 +214,7 @@ func (s *groupHangs) Group(ctx context.Context, app string) (xxljob.Group, error
 		<-ctx.Done()
 		return xxljob.Group{}, ctx.Err()
 	}
-	return s.Store.Group(ctx, app)
+	return s.st.Group(ctx, app)
 }
 
 // TestGroupThatHangs: where the addresses come from a registry of the user's, a call of
@@ -221,16 +222,17 @@ func (s *groupHangs) Group(ctx context.Context, app string) (xxljob.Group, error
 func TestGroupThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st := &groupHangs{Store: memory.New()}
+		hangs := &groupHangs{st: memory.New()}
+		st := bent.StoreOf(hangs.st, hangs)
 		n := stage.StartNode(t, st, "a", &stage.Journal{}, func(c *xxljob.Config) { c.Registry = &plain.Registry{} })
 		job, err := n.AddJob(t.Context(), xxljob.Job{Name: "job", Handler: "work"})
 		stage.Must(t, err)
 		time.Sleep(10 * time.Minute) // its last answer is older than Dead
-		st.next.Store(true)
+		hangs.next.Store(true)
 		if run := stage.WaitFor(t, n, stage.Trigger(t, n, job), 20*time.Second); run.State != xxljob.StateSucceeded {
 			t.Errorf("the run is %v: %s", run.State, run.TriggerMsg)
 		}
-		if st.next.Load() {
+		if hangs.next.Load() {
 			t.Error("the store was not asked")
 		}
 		stage.Stop(t, n)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -18,13 +19,13 @@ import (
 
 // lockedStore is a store that knows whose connection has ended: the named nodes'.
 type lockedStore struct {
-	xxljob.Store
+	st   xxljob.Store
 	mu   sync.Mutex
 	dead map[string]bool // guarded by mu: by Config.Node
 }
 
 func (s *lockedStore) Beat(ctx context.Context, inc string, at []store.Attachment) (xxljob.View, error) {
-	v, err := s.Store.Beat(ctx, inc, at)
+	v, err := s.st.Beat(ctx, inc, at)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, sh := range v.Shards {
@@ -59,15 +60,16 @@ func owners(t *testing.T, st xxljob.Store) map[string]int {
 func TestSharesOfANodeThatIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st := &lockedStore{Store: memory.New(), dead: map[string]bool{}}
+		dead := &lockedStore{st: memory.New(), dead: map[string]bool{}}
+		st := bent.StoreOf(dead.st, dead)
 		j := &stage.Journal{}
 		a, b, c := stage.StartNode(t, st, "a", j), stage.StartNode(t, st, "b", j), stage.StartNode(t, st, "c", j)
 		time.Sleep(20 * time.Second)
 		b.Pause()
-		st.die("b")
+		dead.die("b")
 		for _, after := range []time.Duration{1100 * time.Millisecond, time.Second, time.Second} {
 			time.Sleep(after)
-			if n := owners(t, st.Store); n["b"] != 0 || n["a"] != 16 || n["c"] != 16 {
+			if n := owners(t, dead.st); n["b"] != 0 || n["a"] != 16 || n["c"] != 16 {
 				t.Errorf("shards by node after the death of b: %v, want 16 for a and c", n)
 			}
 		}
@@ -161,12 +163,12 @@ func TestSharesOfSilentNodesWhenANewOneIsSilentToo(t *testing.T) {
 // heldElsewhere is a store that does not let free shards be taken: a process that hangs
 // has given them up, and their locks not.
 type heldElsewhere struct {
-	xxljob.Store
+	st     xxljob.Store
 	shards int
 }
 
 func (s heldElsewhere) TakeShards(ctx context.Context, inc string, shards []store.Shard) ([]store.Shard, error) {
-	return s.Store.TakeShards(ctx, inc, slices.DeleteFunc(slices.Clone(shards), func(sh store.Shard) bool {
+	return s.st.TakeShards(ctx, inc, slices.DeleteFunc(slices.Clone(shards), func(sh store.Shard) bool {
 		return sh.Free && sh.ID < s.shards
 	}))
 }
@@ -177,8 +179,8 @@ func TestFreeShardsThatAreLocked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st, j := memory.New(), &stage.Journal{}
-		a := stage.StartNode(t, heldElsewhere{st, 5}, "a", j)
-		b := stage.StartNode(t, heldElsewhere{st, 5}, "b", j)
+		a := stage.StartNode(t, bent.StoreOf(st, heldElsewhere{st, 5}), "a", j)
+		b := stage.StartNode(t, bent.StoreOf(st, heldElsewhere{st, 5}), "b", j)
 		time.Sleep(4 * time.Second)
 		if n := owners(t, st)[""]; n != 5 {
 			t.Fatalf("%d shards have no owner, want the 5 that are locked", n)
