@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"runtime"
 	"strings"
@@ -170,11 +171,15 @@ func testListsOfHeavyTexts(t *testing.T) {
 		text := itoa(int64(i)) + strings.Repeat(" 参数", 9_000)
 		return &text
 	}
+	var addresses []string
+	for i := range 1000 {
+		addresses = append(addresses, fmt.Sprintf("http://executor-%04d%s:8080/", i, strings.Repeat(".example", 4)))
+	}
 	var j xxljob.Job
 	for i := range jobs {
 		j = must1(x.s.AddJob(ctx, xxljob.Job{App: "orders", Name: "nightly " + itoa(int64(i)), Handler: "work", Param: *heavy(i)}))
 		for k := range runs {
-			r := must1(x.store.AddRun(ctx, j.ID, xxljob.Trigger{Param: heavy(k)}))
+			r := must1(x.store.AddRun(ctx, j.ID, xxljob.Trigger{Param: heavy(k), Addresses: addresses}))
 			if k > 0 {
 				must1(x.store.Kill(ctx, r.ID, "enough"))
 			}

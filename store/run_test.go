@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,11 +126,14 @@ func TestTriggerFaults(t *testing.T) {
 	long, minus := strings.Repeat("p", 64<<10+1), -1
 	err := store.Trigger{
 		Key: strings.Repeat("k", 256), Type: "CRON", Param: &long, Shard: store.Sharding{Index: 3, Total: 3}, Retries: &minus,
+		Addresses: make([]string, 1001),
 	}.Validate()
 	requireFaults(t, err, "trigger", map[string]string{
-		"Key": "kkkk", "Type": "CRON", "Param": "pppp", "Shard": "3/3", "Retries": "-1",
+		"Key": "kkkk", "Type": "CRON", "Param": "pppp", "Shard": "3/3", "Retries": "-1", "Addresses": "at most 1000",
 	})
-	for _, tr := range []store.Trigger{{}, {Type: store.TriggerAPI}, {Shard: store.Sharding{Index: 2, Total: 3}}, {Param: new(string)}} {
+	requireFaults(t, store.Trigger{Addresses: []string{"http://a", long[:64<<10-7]}}.Validate(), "trigger", map[string]string{"Addresses": "65537 bytes, at most 65536"})
+	addresses := slices.Repeat([]string{long[:65]}, 1000)
+	for _, tr := range []store.Trigger{{}, {Type: store.TriggerAPI}, {Shard: store.Sharding{Index: 2, Total: 3}}, {Param: new(string)}, {Addresses: addresses}, {Addresses: []string{long[:64<<10]}}} {
 		if err := tr.Validate(); err != nil {
 			t.Errorf("%+v: %v", tr, err)
 		}

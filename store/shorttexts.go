@@ -13,9 +13,9 @@ import (
 type shortKey struct{}
 
 // WithShortTexts returns a context with which lists have no more of long texts than their first
-// characters: so many of Run.Param, Run.HandleMsg and Job.Param, and nothing of Run.TriggerMsg and
-// Job.GlueSource. Zero is none of any. So a page that shows thousands of runs, each with a
-// parameter of 64 KiB, reads none of these. The lists are what RunsByID, Runs and Tree, Jobs,
+// characters: so many of Run.Param, Run.HandleMsg and Job.Param, and nothing of Run.TriggerMsg,
+// Run.Addresses and Job.GlueSource. Zero is none of any. So a page that shows thousands of runs, each
+// with a parameter of 64 KiB, reads none of these. The lists are what RunsByID, Runs and Tree, Jobs,
 // SearchJobs and all of RunReader that returns runs answer; other methods go on as without. What
 // is chosen, and in which order, does not depend on it. Such a run or job is for the eye: stored
 // again, it would lose its texts. It panics where ctx is nil, as WithActor does. Stores read it
@@ -40,7 +40,7 @@ func ShortTexts(ctx context.Context) (most int, short bool) {
 // ShortenTexts, for authors of stores, leaves of the texts of the run what a list has of them. See
 // WithShortTexts.
 func (r *Run) ShortenTexts(most int) {
-	r.Param, r.HandleMsg, r.TriggerMsg = first(r.Param, most), first(r.HandleMsg, most), ""
+	r.Param, r.HandleMsg, r.TriggerMsg, r.Addresses = first(r.Param, most), first(r.HandleMsg, most), "", nil
 }
 
 // ShortenTexts, for authors of stores, leaves of the texts of the job what a list has of them. See

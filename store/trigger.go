@@ -21,7 +21,8 @@ type Trigger struct {
 	// parameter; nil keeps it. It cannot be given together with Param. At most 64 KiB as
 	// JSON.
 	JSON any
-	// Addresses replace the app's, for retries of the run as well; empty keeps them.
+	// Addresses replace the app's, for retries of the run as well; empty keeps them. At most
+	// 1,000, which have at most 64 KiB together, since they are kept with each of these runs.
 	Addresses []string
 	// Shard runs one part of a broadcast only.
 	Shard Sharding
@@ -121,6 +122,7 @@ func (t Trigger) Encode() (Trigger, error) {
 	if t.Param != nil {
 		f.Text("Param", *t.Param, 0, maxParam)
 	}
+	checkGiven(&f, t.Addresses)
 	if t.Shard != (Sharding{}) && (t.Shard.Index < 0 || t.Shard.Index >= t.Shard.Total) {
 		f.Add("Shard", t.Shard, fmt.Errorf("want an index from 0 to total-1"))
 	}
@@ -136,6 +138,27 @@ func (t Trigger) Encode() (Trigger, error) {
 		return t, err
 	}
 	return encoded, nil
+}
+
+// The bounds of the addresses of a trigger: how many there may be, and of how many bytes.
+const (
+	mostGiven  = 1000
+	givenBytes = 64 << 10
+)
+
+// checkGiven adds what is wrong with the addresses of a trigger.
+func checkGiven(f *Faults, addresses []string) {
+	if len(addresses) > mostGiven {
+		f.Add("Addresses", len(addresses), coded{"too-long", fmt.Errorf("%d addresses, at most %d", len(addresses), mostGiven)})
+		return
+	}
+	size := 0
+	for _, a := range addresses {
+		size += len(a)
+	}
+	if size > givenBytes {
+		f.Add("Addresses", size, coded{"too-long", fmt.Errorf("%d bytes, at most %d", size, givenBytes)})
+	}
 }
 
 // maxParam is how many bytes a parameter may have.

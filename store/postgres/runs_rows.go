@@ -91,7 +91,7 @@ func listedColumns(argument string) string {
 		switch list[i] = "l." + f.column; f.column {
 		case "executor_param", "handle_msg":
 			list[i] = fmt.Sprintf("case when %[1]s::int < 0 then %[2]s when %[1]s::int > 0 then pg_catalog.left(%[2]s, %[1]s::int) end as %[3]s", argument, list[i], f.column)
-		case "trigger_msg", "routed":
+		case "trigger_msg", "routed", "address_list":
 			list[i] = fmt.Sprintf("case when %s::int < 0 then %s end as %s", argument, list[i], f.column)
 		}
 	}
