@@ -91,7 +91,7 @@ func (q *request) jobsOfChanges(list []xxljob.Change) (map[int64]xxljob.Job, err
 			ids = append(ids, id)
 		}
 	}
-	return q.under(store.WithShortTexts(q.ctx, 0)).jobsByID(ids)
+	return q.briefly().jobsByID(ids)
 }
 
 // namesOf are the names of those of the jobs that the user sees.

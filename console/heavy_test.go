@@ -185,8 +185,8 @@ func testListsOfHeavyTexts(t *testing.T) {
 			}
 		}
 	}
-	for i := range 100 { // of which each page of a job looks for those that lead to it
-		script := xxljob.Job{App: "orders", Name: "leads " + itoa(int64(i)), GlueType: "GLUE_SHELL", GlueSource: strings.Repeat("#", 260<<10), Children: []int64{j.ID}}
+	for i := range 100 { // of which each page of a job looks for those that lead to it, and the overview for those that have stopped by an error
+		script := xxljob.Job{App: "orders", Name: "leads " + itoa(int64(i)), GlueType: "GLUE_SHELL", GlueSource: strings.Repeat("#", 260<<10), Children: []int64{j.ID}, Stopped: true}
 		must1(x.s.AddJob(ctx, script))
 	}
 	r := x.broadcast(j, parts, *heavy(0))
@@ -216,6 +216,38 @@ func testListsOfHeavyTexts(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		if took := after.TotalAlloc - before.TotalAlloc; len(hiding.body) > mostSent || took > mostWhole {
 			t.Errorf("%s, where texts may be hidden: %d kB, takes %d MB", page, len(hiding.body)>>10, took>>20)
+		}
+	}
+}
+
+// TestListsOfHeavyKeys: nor does it depend on how many other jobs they name by their keys.
+// It is beside no other test, as those above.
+func TestListsOfHeavyKeys(t *testing.T) {
+	t.Run("memory", testListsOfHeavyKeys)
+	t.Run(inPostgres, testListsOfHeavyKeys)
+}
+
+func testListsOfHeavyKeys(t *testing.T) {
+	x := newSite(t)
+	root := x.admin()
+	var keys [2][]string
+	for i := range keys {
+		for k := range 100 {
+			keys[i] = append(keys[i], fmt.Sprintf("orders/%d-%03d-%s", i, k, strings.Repeat("k", 240)))
+		}
+	}
+	x.job("orders", "nightly")
+	nothing := func(store.Job, time.Time) (time.Time, error) { return time.Time{}, nil }
+	for i := range 300 {
+		must1(x.store.AddJob(t.Context(), xxljob.Job{App: "orders", Name: "names many " + itoa(int64(i)), Handler: "work", Schedule: xxljob.Manual(), Stopped: i%2 == 0, ChildKeys: keys[0], AfterKeys: keys[1]}, nothing))
+	}
+	for _, page := range []string{"jobs?rows=500", "jobs?rows=500&state=off", "overview", "timetable", "changes", "executors"} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		root.get(page).is(200)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; len(root.body) > mostSent || took > mostListed {
+			t.Errorf("%s: %d kB, takes %d MB", page, len(root.body)>>10, took>>20)
 		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console/internal/web"
-	"github.com/xxljob/xxljob/store"
 )
 
 // bulkView is the page with the results, or one that asks before: whether it is meant, or which tags.
@@ -86,7 +85,7 @@ func (q *request) bulk() error {
 	if v.Back == "" {
 		v.Back = "jobs"
 	}
-	jobs, err := q.under(store.WithShortTexts(q.ctx, 0)).jobsByID(ids)
+	jobs, err := q.briefly().jobsByID(ids)
 	if err != nil {
 		return err
 	}

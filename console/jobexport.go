@@ -155,7 +155,7 @@ func (e *export) learn(jobs []xxljob.Job) error {
 		}
 	}
 	for ids := range slices.Chunk(unknown, jobsAtOnce) {
-		found, err := e.q.jobsByID(ids)
+		found, err := e.q.briefly().jobsByID(ids)
 		if err != nil {
 			return err
 		}

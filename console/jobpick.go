@@ -66,14 +66,14 @@ func (q *request) jobsMeant(text string) (list []jobLink, certain bool, err erro
 	text = strings.TrimSpace(text)
 	number, _, _ := strings.Cut(strings.TrimPrefix(text, "#"), " ")
 	if id, no := strconv.ParseInt(number, 10, 64); no == nil && (text == number || text[0] == '#') {
-		found, err := q.jobsByID([]int64{id})
+		found, err := q.briefly().jobsByID([]int64{id})
 		if j, there := found[id]; there && allowed(q.user, see, j.App) {
 			list = append(list, linkTo(&j))
 		}
 		return list, len(list) == 1, err
 	}
 	if app, key, ok := store.SplitRef(text); ok && allowed(q.user, see, app) {
-		jobs, err := q.Store.Jobs(q.ctx, xxljob.JobFilter{App: app, Keys: []string{key}, Limit: 1})
+		jobs, err := q.Store.Jobs(store.WithShortTexts(q.ctx, 0), xxljob.JobFilter{App: app, Keys: []string{key}, Limit: 1})
 		if err != nil || len(jobs) == 1 {
 			for i := range jobs {
 				list = append(list, linkTo(&jobs[i]))
@@ -134,7 +134,7 @@ func (q *request) addPicked(f *jobForm) error {
 // namedIn are the jobs that the fields of a form have by their IDs, by field.
 func (q *request) namedIn(j *xxljob.Job) (map[string][]jobLink, error) {
 	ids := slices.Concat(j.Children, j.After)
-	found, err := q.jobsByID(ids[:min(len(ids), 2*mostFollowed)])
+	found, err := q.briefly().jobsByID(ids[:min(len(ids), 2*mostFollowed)])
 	list := map[string][]jobLink{}
 	for name, of := range map[string][]int64{"children": j.Children, "after": j.After} {
 		for _, id := range of {

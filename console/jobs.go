@@ -266,7 +266,7 @@ func (q *request) typedNumber() (string, error) {
 	if err != nil || to != "" || no != nil || id <= 0 || q.IsPart() {
 		return to, err
 	}
-	found, err := q.jobsByID([]int64{id})
+	found, err := q.briefly().jobsByID([]int64{id})
 	if j, there := found[id]; there && allowed(q.user, see, j.App) {
 		to = "jobs/" + strconv.FormatInt(id, 10)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/xxljob/xxljob/console/internal/web"
+	"github.com/xxljob/xxljob/store"
 )
 
 const (
@@ -53,6 +54,9 @@ func (q *request) under(ctx context.Context) *request {
 	r.ctx = ctx
 	return &r
 }
+
+// briefly is the request for which lists are read without long texts.
+func (q *request) briefly() *request { return q.under(store.WithShortTexts(q.ctx, 0)) }
 
 // sightKey is the set of apps that are visible, as a part of a key. Names of apps have no line
 // feeds in them that a quoted text does not show.

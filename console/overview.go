@@ -156,7 +156,7 @@ func (q *request) readOverview(apps []string, of span) (r overviewRead, err erro
 		return err
 	})
 	part("next", func(q *request) (err error) {
-		r.next, err = q.under(store.WithShortTexts(q.ctx, 0)).dueNext(apps)
+		r.next, err = q.briefly().dueNext(apps)
 		return err
 	})
 	return r, nil

@@ -58,7 +58,7 @@ func (q *request) changedIn(apps []string, since time.Time) ([]xxljob.Change, er
 	if q.record == nil {
 		return nil, nil
 	}
-	found, err := q.record.SearchChanges(q.ctx, xxljob.ChangeSearch{Object: store.ObjectJob, Apps: apps, Since: since, Limit: changesTicked, Examine: changesLooked})
+	found, err := q.record.SearchChanges(q.ctx, xxljob.ChangeSearch{Object: store.ObjectJob, Apps: apps, Since: since, Limit: changesTicked, Examine: changesLooked, Brief: true})
 	return slices.DeleteFunc(found.Changes, func(c xxljob.Change) bool { return !defines(c.Verb) && c.Verb != "remove" }), err
 }
 

@@ -227,7 +227,7 @@ func (q *request) nameOfJob(text string) (string, error) {
 	if err != nil {
 		return text, nil
 	}
-	found, err := q.jobsByID([]int64{id})
+	found, err := q.briefly().jobsByID([]int64{id})
 	if j, there := found[id]; there && allowed(q.user, see, j.App) {
 		text = j.Name
 	}

@@ -94,7 +94,7 @@ func (q *request) lastLogins(of string) (map[string]time.Time, error) {
 	if q.record == nil {
 		return last, nil
 	}
-	search := xxljob.ChangeSearch{Object: store.ObjectLogin, Verb: "login", ObjectID: of, Limit: loginsLooked}
+	search := xxljob.ChangeSearch{Object: store.ObjectLogin, Verb: "login", ObjectID: of, Limit: loginsLooked, Brief: true}
 	if of != "" {
 		search.Limit = 1
 	}

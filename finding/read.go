@@ -39,7 +39,7 @@ func Read(ctx context.Context, st store.Store) (World, error) {
 			return w, err
 		}
 		stopped := true
-		found, err := jobs.SearchJobs(ctx, store.JobSearch{Stopped: &stopped, Limit: mostStopped})
+		found, err := jobs.SearchJobs(store.WithShortTexts(ctx, 0), store.JobSearch{Stopped: &stopped, Limit: mostStopped})
 		if err != nil {
 			return w, err
 		}

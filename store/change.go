@@ -157,6 +157,9 @@ type ChangeSearch struct {
 	Examine int
 	// Limit is how many are returned, at most 1,000; zero means 100.
 	Limit int
+	// Brief leaves Before and After out, which may have 64 KiB each: for who counts changes, or says
+	// no more than when there were any.
+	Brief bool
 }
 
 // ChangesFound is what a search has found.

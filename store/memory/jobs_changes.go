@@ -107,7 +107,7 @@ func (s *Store) Changes(ctx context.Context, jobID int64, limit int) ([]store.Ch
 		}
 	}
 	s.mu.Unlock()
-	return told(newest), nil
+	return told(newest, false), nil
 }
 
 // JobAt returns the definition that the job had at the version, of the last hundred entries.
@@ -147,7 +147,7 @@ func (s *Store) RecordChange(ctx context.Context, c store.Change) (store.Change,
 	if j := s.jobs[c.JobID]; j != nil && e.ofJob() && (j.audit != nil || !j.removed) {
 		s.keepNote(j, e)
 	}
-	return e.tell(), nil
+	return e.tell(false), nil
 }
 
 // SearchChanges returns entries that the search chooses, newest first. Of all, the last hundred
@@ -171,7 +171,7 @@ func (s *Store) SearchChanges(ctx context.Context, q store.ChangeSearch) (store.
 		chosen, more = s.searchRecord(chosen, &q, &found.SearchedTo)
 		s.mu.Unlock()
 	}
-	found.Changes = told(chosen)
+	found.Changes = told(chosen, q.Brief)
 	return found, nil
 }
 
@@ -239,12 +239,18 @@ type noted struct {
 	prev   *noted        // the entry about the same job before it
 }
 
-// tell is the entry as callers get it.
-func (e *noted) tell() (c store.Change) {
-	if e.change == nil {
-		c = e.added()
-	} else {
+// tell is the entry as callers get it, with its texts or briefly.
+func (e *noted) tell(brief bool) (c store.Change) {
+	switch {
+	case e.change != nil:
 		c = *e.change
+	case brief:
+		c = e.addedOf(&store.Job{ID: e.def.id, App: e.def.app()})
+	default:
+		c = e.added()
+	}
+	if brief {
+		c.Before, c.After = "", ""
 	}
 	c.ID, c.At = e.id, fromMilli(e.at)
 	return c
@@ -252,8 +258,14 @@ func (e *noted) tell() (c store.Change) {
 
 // added is what the entry says about a job that was added.
 func (e *noted) added() store.Change {
-	c, job := store.Change{Verb: "add"}, e.def.job()
-	c.OfJob(context.Background(), nil, &job)
+	job := e.def.job()
+	return e.addedOf(&job)
+}
+
+// addedOf is added of a job with as much of its definition as the texts of the entry are to have.
+func (e *noted) addedOf(job *store.Job) store.Change {
+	c := store.Change{Verb: "add"}
+	c.OfJob(context.Background(), nil, job)
 	c.Version = e.version()
 	if e.by != nil {
 		c.Actor, c.Client, c.RequestID = e.by.Actor, e.by.Client, e.by.RequestID
@@ -262,9 +274,9 @@ func (e *noted) added() store.Change {
 }
 
 // told are entries as callers get them; nil for none.
-func told(entries []noted) (list []store.Change) {
+func told(entries []noted, brief bool) (list []store.Change) {
 	for i := range entries {
-		list = append(list, entries[i].tell())
+		list = append(list, entries[i].tell(brief))
 	}
 	return list
 }

@@ -42,6 +42,9 @@ func (has texts) jobs(list []store.Job) {
 		if has.short {
 			list[i].ShortenTexts(has.most)
 		}
+		if !has.links {
+			list[i].ShortenLinks()
+		}
 	}
 }
 

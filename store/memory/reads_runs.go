@@ -19,10 +19,12 @@ const stride = 4096
 type texts struct {
 	most  int
 	short bool
+	links bool // as many of a job's keys of others as there are
 }
 
 func listed(ctx context.Context) (has texts) {
 	has.most, has.short = store.ShortTexts(ctx)
+	has.links = !store.ShortLinks(ctx)
 	return has
 }
 

@@ -225,7 +225,11 @@ func (cs *changeSearch) edge(n *int, oldest *int64) statement {
 
 // matches reads those that are chosen.
 func (cs *changeSearch) matches(list *[]store.Change, limit int) statement {
-	return cs.statement(foundChanges, "c.*", true, limit, readChanges(list))
+	sql := foundChanges
+	if cs.q.Brief {
+		sql = strings.Replace(sql, "c.before, c.after", "'', ''", 1)
+	}
+	return cs.statement(sql, "c.*", true, limit, readChanges(list))
 }
 
 // statement has the entries of the range, as far as the limit, in the place of %s.

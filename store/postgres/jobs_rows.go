@@ -124,7 +124,17 @@ func (q *listing) jobsListed(ctx context.Context) string {
 	if most > 0 {
 		param = "pg_catalog.left(i.executor_param, " + q.arg(most) + "::int)"
 	}
-	return strings.NewReplacer("i.executor_param", param, "i.glue_source", "''").Replace(jobColumns)
+	short := []string{"i.executor_param", param, "i.glue_source", "''"}
+	if store.ShortLinks(ctx) {
+		short = append(short, "i.child_keys", firstKey("i.child_keys"), "i.after_keys", firstKey("i.after_keys"))
+	}
+	return strings.NewReplacer(short...).Replace(jobColumns)
+}
+
+// firstKey is a list of joinKeys with the first of them alone: in such a list quotes on both sides of a
+// comma stand between two, and nowhere else, since within one they are escaped.
+func firstKey(column string) string {
+	return `pg_catalog.regexp_replace(` + column + `, '",".*', '"]')`
 }
 
 // named are those with the names.

@@ -58,7 +58,9 @@ func shortJobs(e *jobReader) {
 	long := strings.Repeat("参数 and more ", 100)
 	e.newJob(func(j *store.Job) {
 		j.Handler, j.Param, j.GlueType, j.GlueSource, j.GlueRemark = "", long, "GLUE_SHELL", long, "a remark"
+		j.ChildKeys, j.AfterKeys, j.AfterWindow = []string{`app/"],["`, `app/","`, "app/three"}, []string{`app/\`, `app/b`}, time.Hour
 	})
+	e.newJob(func(j *store.Job) { j.ChildKeys, j.Tags = []string{`app/"]`}, []string{"one", "two"} })
 	e.newJob()
 	for what, list := range map[string]func(context.Context) ([]store.Job, error){
 		"SearchJobs": func(ctx context.Context) ([]store.Job, error) { return e.reads.SearchJobs(ctx, store.JobSearch{}) },
@@ -73,10 +75,19 @@ func shortJobs(e *jobReader) {
 			for i := range expect {
 				expect[i].Param, expect[i].GlueSource = upTo(most, expect[i].Param), ""
 			}
+			linked, err := list(store.WithLinks(store.WithShortTexts(e.ctx, most)))
+			e.must(err)
+			want(e.env, fmt.Sprintf("%s with %d characters of texts, and with links", what, most), linked, expect)
+			for i := range expect {
+				expect[i].ChildKeys, expect[i].AfterKeys = upToOne(expect[i].ChildKeys), upToOne(expect[i].AfterKeys)
+			}
 			want(e.env, fmt.Sprintf("%s with %d characters of texts", what, most), got, expect)
 		}
 	}
 }
+
+// upToOne is the first of a list, if it has any.
+func upToOne(list []string) []string { return list[:min(len(list), 1)] }
 
 func jobsByField(e *jobReader) {
 	a := e.newJob(func(j *store.Job) { j.Tags = []string{"nightly", "账单"} })

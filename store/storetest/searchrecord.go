@@ -37,6 +37,11 @@ func changesNewest(e *changeLog) {
 		e.check(all[i].ID > all[i+1].ID, "entry %d is before %d", all[i].ID, all[i+1].ID)
 	}
 	want(e.env, "SearchedTo", e.search(store.ChangeSearch{}).SearchedTo, int64(1))
+	brief := slices.Clone(all)
+	for i := range brief {
+		brief[i].Before, brief[i].After = "", ""
+	}
+	want(e.env, "without texts", e.search(store.ChangeSearch{Brief: true}).Changes, brief)
 	want(e.env, "those of a job", e.mustChanges(all[0].JobID), slices.DeleteFunc(slices.Clone(all[:3]), func(c store.Change) bool { return c.Object != store.ObjectJob }))
 }
 

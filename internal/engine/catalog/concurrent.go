@@ -94,6 +94,7 @@ func (d *Catalog) warnOfQueues(ctx context.Context, app, job string) {
 // checkGroup refuses to make an app a manual group that has concurrent jobs.
 func (d *Catalog) checkGroup(ctx context.Context, g *store.Group) error {
 	const page = 1000
+	ctx = store.WithShortTexts(ctx, 0)
 	for after := int64(0); g.Manual; {
 		jobs, err := d.Store.Jobs(ctx, store.JobFilter{App: g.App, After: after, Limit: page})
 		if err != nil {

@@ -275,7 +275,7 @@ const namedAtOnce = 200
 // eachNamed calls f with the jobs that there are of those that are named, without their parameters and
 // sources.
 func (d *Catalog) eachNamed(ctx context.Context, ids []int64, keys []string, f func(*store.Job)) error {
-	ctx = store.WithShortTexts(ctx, 0)
+	ctx = store.WithLinks(store.WithShortTexts(ctx, 0))
 	read := func(filter store.JobFilter) error {
 		jobs, err := d.Store.Jobs(ctx, filter)
 		if err != nil {

@@ -121,6 +121,7 @@ func (d *Catalog) readRefs(ctx context.Context, ids map[int64]bool, refs map[int
 		}
 	}
 	slices.Sort(unknown)
+	ctx = store.WithShortTexts(ctx, 0)
 	for some := range slices.Chunk(unknown, loop.StoreBatch) {
 		jobs, err := d.Store.Jobs(ctx, store.JobFilter{IDs: some, Limit: len(some)})
 		if err != nil {

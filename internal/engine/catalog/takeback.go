@@ -35,7 +35,9 @@ func (d *Catalog) TakeBackDuty() loop.Duty {
 		}
 		q := store.JobSearch{Stopped: new(true), Limit: takeBackPage}
 		for {
-			page, err := loop.Call(ctx, func(ctx context.Context) ([]store.Job, error) { return reader.SearchJobs(ctx, q) })
+			page, err := loop.Call(ctx, func(ctx context.Context) ([]store.Job, error) {
+				return reader.SearchJobs(store.WithShortTexts(ctx, 0), q)
+			})
 			if err != nil {
 				return 0, err
 			}

@@ -195,6 +195,7 @@ func (d *Catalog) nextFire(ctx context.Context, jobID int64) (time.Time, error) 
 // firstPlanned is the earliest instant of the job's schedule that is planned and not started,
 // the zero time if there is none.
 func (d *Catalog) firstPlanned(ctx context.Context, jobID int64) (first time.Time, err error) {
+	ctx = store.WithShortTexts(ctx, 0)
 	f := store.RunFilter{JobID: jobID, States: []store.State{store.StatePlanned}, Limit: store.CountCap}
 	for {
 		page, err := d.Store.Runs(ctx, f)
