@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
@@ -70,8 +72,12 @@ func testPagesOfHeavyTexts(t *testing.T) {
 		x := newSite(t, func(c *console.Config) { log.Scheduler = c.Scheduler; c.Scheduler = log })
 		root := x.admin()
 		root.follows = false
-		j, r := x.heavily(text)
-		for _, page := range pages(j, r) {
+		j, planned, sent, ended := x.heavily(text)
+		list := pages(j, ended)
+		for _, r := range []xxljob.Run{planned, sent} {
+			list = append(list, slices.DeleteFunc(pages(j, r), func(page string) bool { return !strings.HasPrefix(page, "runs/") })...)
+		}
+		for _, page := range list {
 			x.weigh(what, root, page)
 		}
 	}
@@ -117,8 +123,9 @@ func (x *site) weigh(what string, by *browser, page string) {
 	}
 }
 
-// heavily is a job with a run, and the record of fifty edits, in which each text is as given.
-func (x *site) heavily(text string) (j xxljob.Job, r xxljob.Run) {
+// heavily is a job, with the record of fifty edits, and runs of it, one that is planned, one that was sent and
+// one that has ended, of which each text is as much of the given one as it may be.
+func (x *site) heavily(text string) (j xxljob.Job, planned, sent, ended xxljob.Run) {
 	x.Helper()
 	ctx := xxljob.WithActor(x.Context(), "ann")
 	other := strings.ReplaceAll(strings.ReplaceAll(text, "a", "c"), "0", "1")
@@ -130,11 +137,43 @@ func (x *site) heavily(text string) (j xxljob.Job, r xxljob.Run) {
 		must1(x.s.UpdateJob(ctx, now.Definition()))
 		must1(x.store.RecordChange(ctx, xxljob.Change{Verb: "edit", Object: store.ObjectJob, ObjectID: itoa(j.ID), JobID: j.ID, App: "orders", Before: before, After: after}))
 	}
-	for range 10 {
-		r = must1(x.store.AddRun(ctx, j.ID, xxljob.Trigger{Param: &text}))
+	j = must1(x.s.UpdateJob(ctx, heavyJob(must1(x.store.Job(ctx, j.ID)), text)))
+	t := xxljob.Trigger{Param: &text, Addresses: slices.Repeat([]string{cut(text, 65)}, 1000)}
+	var list []xxljob.Run
+	for i := range 10 {
+		t.Key = cut(itoa(int64(i))+text, 255)
+		list = append(list, must1(x.store.AddRun(ctx, j.ID, must1(t.Encode()))))
 	}
-	return j, r
+	sent, ended = x.partsOf(list[1], j, 1, text)[0], x.partsOf(list[2], j, 1, text)[0]
+	must(x.T, x.store.SetProgress(ctx, []store.Progress{{RunID: sent.ID, Token: 1, Percent: 50, Text: cut(text, 2<<10)}}))
+	result := store.Result{RunID: ended.ID, State: store.StateFailed, HandleMsg: cut(text, 15_000), TriggerMsg: cut(text, 15_000), Progress: 50, ProgressText: cut(text, 2<<10)}
+	ended = must1(x.store.Finish(ctx, nil, []store.Result{result}))[0]
+	return j, list[0], sent, ended
 }
+
+// heavyJob is the job with a script and whatever else of a definition is a text.
+func heavyJob(j xxljob.Job, text string) xxljob.Job {
+	seen := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, text)
+	j.Name, j.Author, j.Handler, j.GlueRemark = cut(text, 255), cut(text, 64), cut(text, 255), cut(text, 128)
+	j.Key, j.AlarmEmail = cut(seen, 255), cut(text, 255)
+	j.GlueType, j.GlueSource = "GLUE_SHELL", strings.Repeat(text, 16)
+	for i := range 100 {
+		ref := "orders/" + itoa(int64(i)) + cut(text, 240)
+		j.ChildKeys, j.AfterKeys = append(j.ChildKeys, ref+"child"), append(j.AfterKeys, ref+"before")
+	}
+	for i := range 16 {
+		j.Tags = append(j.Tags, itoa(int64(i))+strings.Repeat("\u53c2", 20))
+	}
+	return j.Definition()
+}
+
+// cut is a text in at most so many bytes.
+func cut(text string, most int) string { return strings.ToValidUTF8(text[:min(len(text), most)], "") }
 
 // paramOf is a JSON object with as much of a text as an entry of the record may have.
 func paramOf(text string) string {
