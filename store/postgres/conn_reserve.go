@@ -86,7 +86,32 @@ func (s *Store) lend(ctx context.Context) (lent, error) {
 			return lent{}, err
 		}
 	}
+	if store.OriginOf(ctx).RequestID != "" && !urgent.Marked(ctx) {
+		return s.toPeople(ctx)
+	}
 	return s.fromPool(ctx, 0)
+}
+
+// ofPeople is how many connections of a pool of so many the requests of people have at a time, such as
+// those of a console (store.WithClient): however many look, a quarter is left for others, one at least.
+// Of a pool with a single connection they have that.
+func ofPeople(most int32) int32 { return max(1, most-max(1, most/4)) }
+
+// toPeople gives a connection of the pool to a request of theirs.
+func (s *Store) toPeople(ctx context.Context) (lent, error) {
+	select {
+	case s.people <- struct{}{}:
+	case <-ctx.Done():
+		return lent{}, fmt.Errorf("no connection, requests of people have %d of %d connections of the pool: %w", cap(s.people), s.pool.Stat().MaxConns(), ctx.Err())
+	}
+	c, err := s.fromPool(ctx, 0)
+	if err != nil {
+		<-s.people
+		return c, err
+	}
+	giveBack := c.giveBack
+	c.giveBack = func() { giveBack(); <-s.people }
+	return c, nil
 }
 
 // fromPool gives a connection of the pool, within the patience where that is not 0.

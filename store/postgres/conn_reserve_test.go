@@ -81,6 +81,39 @@ func (l *lines) count(of string) int {
 
 func (l *lines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
+// TestPeopleLeaveConnections has more people ask at the same time than the pool has connections, each of a table
+// that somebody has locked: there is a connection for others at once, and none has to wait for one.
+func TestPeopleLeaveConnections(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Pool(t, pgtest.MaxConns(4))
+	s := openOn(t, pool, postgres.Config{})
+	useUp(t, pool)() // each is made by now
+	lock, err := pgtest.SharedPool(t).Begin(t.Context())
+	must(t, err)
+	defer lock.Rollback(context.Background())
+	_, err = lock.Exec(t.Context(), fmt.Sprintf("lock table %q.xxl_job_info in access exclusive mode", postgres.SchemaOf(s)))
+	must(t, err)
+	waited := pool.Stat().EmptyAcquireCount()
+	var people sync.WaitGroup
+	for i := range 12 {
+		people.Go(func() {
+			if _, err := s.Job(store.WithClient(t.Context(), "10.0.0.1:99", fmt.Sprint("request ", i)), 1); !errors.Is(err, store.ErrNotFound) {
+				t.Error(err)
+			}
+		})
+	}
+	await.Until(t, "as many ask as may at a time", func() bool { return pool.Stat().AcquiredConns() >= 3 })
+	for range 20 {
+		_, err := s.Now(t.Context())
+		must(t, err)
+	}
+	must(t, lock.Rollback(t.Context()))
+	people.Wait()
+	if n := pool.Stat().EmptyAcquireCount() - waited; n > 0 {
+		t.Errorf("%d calls waited for a connection", n)
+	}
+}
+
 // TestReserve lets the host have all connections of the pool: what a node asks of the
 // store it does all the same, in either mode, with a pool of four and with one of one.
 func TestReserve(t *testing.T) {

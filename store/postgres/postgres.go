@@ -153,6 +153,7 @@ type Store struct {
 	dueRows  rowLists[dueJob]
 	newRows  rowLists[inserted]
 	reserve  reserve
+	people   chan struct{} // has the calls of people that have a connection of the pool, see ofPeople
 	squatted squatted
 	fitness  fitness
 
@@ -235,6 +236,7 @@ func newStore(pool *pgxpool.Pool, cfg Config) (*Store, error) {
 		pool: pool, cfg: cfg, log: cfg.Logger, schema: schema, sql: newQueries(schema),
 		lockClass: int32(hash.Sum32()), nodeClass: int32(hash.Sum32() ^ 0x6e6f6465), channel: fmt.Sprintf("xxljob_%08x", hash.Sum32()),
 		sessions: map[string]*lockSession{}, migrationPatience: 10 * time.Second,
+		people: make(chan struct{}, ofPeople(pool.Stat().MaxConns())),
 	}
 	s.KnowRetention(cfg.RunRetention)
 	s.tracing = newTracing(cfg.Tracer, s.log)
