@@ -82,7 +82,7 @@ func TestBodiesOfNobody(t *testing.T) {
 				c := wires.dial(fmt.Sprintf("192.0.2.%d", i), &read)
 				defer c.Close()
 				go func() { // one byte is missing
-					_, _ = io.WriteString(c, formOf("login", 1<<20, "")+strings.Repeat("x", 1<<20-1))
+					_, _ = io.WriteString(c, formOf("login", 1<<20, "")+"kept=jobs/new&"+strings.Repeat("x", 1<<20-15))
 				}()
 				if res, err := http.ReadResponse(bufio.NewReader(c), nil); err == nil {
 					if res.StatusCode != http.StatusRequestTimeout && res.StatusCode != http.StatusServiceUnavailable {
@@ -108,12 +108,37 @@ func TestBodiesOfNobody(t *testing.T) {
 	})
 }
 
+// TestLoginsWithoutAKeptForm: a login that has no form in it which goes on after it is read to eight KiB, from
+// whatever address, and without the room that others need.
+func TestLoginsWithoutAKeptForm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		x.admin()
+		wires := x.serving()
+		var read atomic.Int64
+		for i := range 40 {
+			c := wires.dial(fmt.Sprintf("192.0.2.%d", i), &read)
+			go func() { _, _ = io.WriteString(c, formOf("login", 1<<20, "")+strings.Repeat("name=kept&", 100<<10)) }()
+			res, err := http.ReadResponse(bufio.NewReader(c), nil)
+			must(t, err)
+			if res.StatusCode != http.StatusRequestEntityTooLarge {
+				t.Errorf("status %d", res.StatusCode)
+			}
+			c.Close()
+		}
+		if n := read.Load(); n > 40*16<<10 {
+			t.Errorf("%d kB were read of 40 logins", n>>10)
+		}
+		time.Sleep(time.Second) // the writers notice
+	})
+}
+
 // TestFormsOfNobody: without a user, a form has what it needs for a login.
 func TestFormsOfNobody(t *testing.T) {
 	x := newSite(t)
 	x.admin()
 	large := url.Values{"name": {strings.Repeat("x", 8<<10)}}
-	for _, to := range []string{"logout", "look"} {
+	for _, to := range []string{"logout", "look", "login"} {
 		x.browser().post(to, large).is(http.StatusRequestEntityTooLarge)
 	}
 	x.browser().post("jobs/bulk", large).is(http.StatusUnauthorized)

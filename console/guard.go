@@ -57,6 +57,9 @@ func (q *request) readForm(rt *route) error {
 	switch {
 	case rt.takesKept():
 		of.Bytes += mostBeside
+		if rt.carries { // the login's own form has it in front of all that is long
+			of.Needs = keptFor
+		}
 	case q.user == nil:
 		of.Bytes = web.MostOpen
 	}

@@ -98,6 +98,9 @@ func (q *request) showConflict(f *jobForm) error {
 // keptPrefix begins the names of the fields of a form that is kept in that of the login.
 const keptPrefix = "kept."
 
+// keptFor is the field of a login that has such a form in it: where that goes on.
+const keptFor = "kept"
+
 // keptField is a field of a form that is kept.
 type keptField struct{ Name, Value string }
 
@@ -191,7 +194,7 @@ func (q *request) keepForm(p *web.Problem) bool {
 // another address than that of the login. And what is kept here would have to be kept by each
 // replica, in a store that has no place for it.
 func (q *request) goOn(account store.User, session *store.Session) error {
-	rt, values, _ := match(q.table, http.MethodPost, q.Field("kept"))
+	rt, values, _ := match(q.table, http.MethodPost, q.Field(keptFor))
 	u := ofIdentity(&login.Identity{User: account, Session: session})
 	q.user, q.values = &u, values
 	q.looks.OfSettings(&q.look, account.Settings)
@@ -201,11 +204,11 @@ func (q *request) goOn(account store.User, session *store.Session) error {
 	if rt.of == nothing && !rt.several && !q.mayAdd() {
 		return forbidden(edit)
 	}
-	return q.show("goon", http.StatusOK, loginPage{Kept: kept(q.R.PostForm, keptPrefix, ""), KeptFor: q.Field("kept")})
+	return q.show("goon", http.StatusOK, loginPage{Kept: kept(q.R.PostForm, keptPrefix, ""), KeptFor: q.Field(keptFor)})
 }
 
 // keepsForm reports whether the form of a login has another one in it, of a page of ours.
 func (q *request) keepsForm() bool {
-	rt, _, _ := match(q.table, http.MethodPost, q.Field("kept"))
-	return q.Field("kept") != "" && rt != nil && rt.keeps
+	rt, _, _ := match(q.table, http.MethodPost, q.Field(keptFor))
+	return q.Field(keptFor) != "" && rt != nil && rt.keeps
 }

@@ -49,7 +49,7 @@ func (q *request) login() error {
 	}
 	form := loginPage{Name: name, Next: next}
 	if q.keepsForm() {
-		form.Kept, form.KeptFor = kept(q.R.PostForm, keptPrefix, keptPrefix), q.Field("kept")
+		form.Kept, form.KeptFor = kept(q.R.PostForm, keptPrefix, keptPrefix), q.Field(keptFor)
 	}
 	refuse := func(p *web.Problem) error {
 		if p.After > 0 {

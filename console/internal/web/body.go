@@ -34,6 +34,7 @@ type FormBounds struct {
 	Bytes  int64
 	Fields int
 	Who    slots.Holder // proved for a user
+	Needs  string       // a field without which a form has no more than MostOpen: it is among the first of these
 }
 
 // ReadForm reads the form that the body of the request has, and says how many bytes that was. A large
@@ -76,13 +77,13 @@ func (x *Exchange) readBody(bodies *slots.Slots, of FormBounds) (string, error) 
 	if (length < 0 || length > small) && !x.Hold(x.R.Context(), bodies, of.Who) {
 		return "", errManyBodies
 	}
-	text, err := inTime(http.NewResponseController(x.W), http.MaxBytesReader(x.W, x.R.Body, of.Bytes))
+	text, err := inTime(http.NewResponseController(x.W), http.MaxBytesReader(x.W, x.R.Body, of.Bytes), of.Needs)
 	x.hasRead = err == nil
 	var large *http.MaxBytesError
 	switch {
 	case errors.Is(err, errSlowBody):
 		return "", errSlowBody
-	case errors.As(err, &large):
+	case errors.Is(err, ErrTooLarge), errors.As(err, &large):
 		return "", ErrTooLarge
 	case err != nil:
 		return "", BadRequest(err)
@@ -109,8 +110,9 @@ const (
 	bodyTimeout = 10 * time.Second
 )
 
-// inTime reads a body that comes no slower than it may; else the error is errSlowBody.
-func inTime(control *http.ResponseController, body io.Reader) (string, error) {
+// inTime reads a body that comes no slower than it may; else the error is errSlowBody. Where a field is needed
+// for more than MostOpen, and is not there by then, it is ErrTooLarge.
+func inTime(control *http.ResponseController, body io.Reader, needs string) (string, error) {
 	var all strings.Builder
 	began, piece := time.Now(), make([]byte, 4<<10)
 	for {
@@ -120,6 +122,12 @@ func inTime(control *http.ResponseController, body io.Reader) (string, error) {
 		}
 		n, err := body.Read(piece)
 		all.Write(piece[:n])
+		if needs != "" && all.Len() > MostOpen {
+			if !hasField(all.String(), needs) {
+				return "", ErrTooLarge
+			}
+			needs = ""
+		}
 		switch {
 		case err == io.EOF:
 			_ = control.SetReadDeadline(time.Time{}) // from here on the server watches the connection
@@ -130,4 +138,9 @@ func inTime(control *http.ResponseController, body io.Reader) (string, error) {
 			return "", err
 		}
 	}
+}
+
+// hasField reports whether a form has a field.
+func hasField(form, name string) bool {
+	return strings.HasPrefix(form, name+"=") || strings.Contains(form, "&"+name+"=")
 }
