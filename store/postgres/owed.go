@@ -56,7 +56,7 @@ func (o *owing) read(ctx context.Context, t *tx) error {
 		err := rows.Scan(&job, &join)
 		o.joins[job] = append(o.joins[job], join)
 		return err
-	}), o.store.sql.leading.with(ids).into(infoColumns.readInto(&found)))
+	}), o.store.sql.leading.with(ids).into(linkColumns.readInto(&found)))
 	for i := range found {
 		o.jobs[found[i].ID] = &found[i]
 	}
@@ -280,7 +280,7 @@ func (q *oweQueries) define(sql template) {
 		return `(select k.job_id from {{schema}}.xxl_job_link k where ` + by + ` order by k.job_id limit 1) is not null`
 	}
 	q.joinsBehind = sql(behind(byID) + ` union ` + behind(byKey) + ` order by 1, 2`)
-	q.leading = sql(`select ` + definitionColumns + ` from {{schema}}.xxl_job_info i where i.id = any($1::int[])
+	q.leading = sql(`select ` + linkColumns.readBehind("i") + ` from {{schema}}.xxl_job_info i where i.id = any($1::int[])
 	and (` + leads + ` or ` + one(byID) + ` or ` + one(byKey) + `)`)
 	q.holdParts = sql(`insert into {{schema}}.xxl_job_part as p (trigger_id) select t.id from unnest($1::bigint[]) t(id) order by t.id
 	on conflict (trigger_id) do update set succeeded = p.succeeded`)

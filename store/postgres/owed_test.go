@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -311,4 +312,24 @@ func TestResultsThatOweMuch(t *testing.T) {
 	t.Parallel()
 	owesMuch(t, 1000, 0, "")
 	owesMuch(t, 200, 15000, store.ChildParamResult)
+}
+
+// TestSuccessesReadNoScripts: what a success owes to other jobs is stored without the script and the parameter
+// of its own, which may have megabytes: it is asked for with each end of a run.
+func TestSuccessesReadNoScripts(t *testing.T) {
+	t.Parallel()
+	var meter callMeter
+	s := openOn(t, pgtest.Pool(t, pgtest.With(meter.use)), postgres.Config{})
+	a := own(t, s, inc(t, "scripts"), 1)
+	child := a.job()
+	job := jobWith(a, func(j *store.Job) {
+		j.GlueType, j.GlueSource, j.Param, j.Children = "GLUE_SHELL", strings.Repeat("echo 1\n", 100_000), strings.Repeat("p", 60<<10), []int64{child.ID}
+	})
+	run := a.started(job)
+	meter.received.Store(0)
+	ended, err := s.Finish(a.ctx, nil, []store.Result{result(run)})
+	must(t, err)
+	if n := meter.received.Load(); len(ended) != 1 || n > 60<<10 {
+		t.Errorf("%d runs have ended, for %d bytes from the server", len(ended), n)
+	}
 }
