@@ -156,6 +156,7 @@ func (q *request) jobNews(now time.Time) (n jobNews, err error) {
 		n.runs[i].ShortenTexts(texts)
 		n.runs[i].Param, n.runs[i].TriggerMsg = "", ""
 	}
+	q.markSecret(q.ctx, n.runs)
 	if n.children, n.parents, err = q.jobLinks(j); err != nil {
 		return n, err
 	}

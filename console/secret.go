@@ -6,6 +6,8 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,7 +34,8 @@ func (q *request) unless(secret bool, app string, field Field, text string) stri
 }
 
 // markSecret says of runs whose jobs are removed whether these were secret, as the record has it.
-// Where that cannot be found out they count as secret.
+// Where that cannot be found out they count as secret. And of runs that were given something by others it
+// says whether these are secret by now, which they may not have been when they gave it.
 func (c *console) markSecret(ctx context.Context, runs []xxljob.Run) {
 	was := map[int64]bool{}
 	for i := range runs {
@@ -46,6 +49,43 @@ func (c *console) markSecret(ctx context.Context, runs []xxljob.Run) {
 			was[r.JobID] = secret
 		}
 		r.Secret = secret
+	}
+	c.markGiven(ctx, runs)
+}
+
+// markGiven marks the runs with a parameter that comes of a run of a job that is secret, be it from a run
+// that has been given it itself. What was given by one that is deleted is as its own job says.
+func (c *console) markGiven(ctx context.Context, runs []xxljob.Run) {
+	from := map[int64][]int{} // by the run to look at: the places of those that it has given something
+	for i := range runs {
+		if r := &runs[i]; !r.Secret && r.ParamSet && r.ParentID != 0 && r.Param+r.HandleMsg+r.ProgressText != "" {
+			from[r.ParentID] = append(from[r.ParentID], i)
+		}
+	}
+	ctx = store.WithShortTexts(ctx, 0)
+	for step := 0; len(from) > 0 && step <= store.MostDepth; step++ {
+		givers, err := c.Store.RunsByID(ctx, slices.Collect(maps.Keys(from)))
+		if err != nil {
+			for _, places := range from {
+				for _, i := range places {
+					runs[i].Secret = true
+				}
+			}
+			return
+		}
+		before := map[int64][]int{}
+		for i := range givers {
+			giver := &givers[i]
+			switch places := from[giver.ID]; {
+			case giver.Secret:
+				for _, i := range places {
+					runs[i].Secret = true
+				}
+			case giver.ParamSet && giver.ParentID != 0:
+				before[giver.ParentID] = append(before[giver.ParentID], places...)
+			}
+		}
+		from = before
 	}
 }
 

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/internal/test/await"
 )
 
 // TestSecret: what a secret job and its runs are given, and what they return, is on no page, in no
@@ -71,6 +73,43 @@ func TestSecret(t *testing.T) {
 		}
 		must(t, x.s.RemoveJob(ctx, j.ID))
 		look(editor, at("runs/%d", run), "runs", "changes", at("changes?id=%d", j.ID))
+	})
+}
+
+// TestGivenBeforeItWasSecret: what a run has given to others shows in none of these any more once its job is
+// secret, however many have handed it on, and whatever it was then.
+func TestGivenBeforeItWasSecret(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		x := newSite(t)
+		ctx := xxljob.WithActor(t.Context(), "host")
+		add := func(name string, children ...int64) xxljob.Job {
+			return must1(x.s.AddJob(ctx, xxljob.Job{App: "orders", Key: name, Name: name, Handler: "work", Param: "param of " + name, Children: children, ChildParam: xxljob.ChildParamParent}))
+		}
+		last := add("last")
+		middle := add("middle", last.ID)
+		first := add("canary", middle.ID)
+		must(t, x.s.Handle("work", func(context.Context, *xxljob.Task) error { return nil }))
+		must(t, x.s.Start(t.Context()))
+		x.ends(first, xxljob.StateSucceeded)
+		var runs []xxljob.Run
+		await.Until(t, "the last one has run", func() bool {
+			runs = must1(x.store.Runs(ctx, xxljob.RunFilter{JobID: last.ID}))
+			return len(runs) == 1 && runs[0].State == xxljob.StateSucceeded
+		})
+		runs = append(runs, must1(x.store.Runs(ctx, xxljob.RunFilter{JobID: middle.ID}))...)
+		viewer := x.user(console.User{Name: "viewer", Apps: map[string]console.Role{"orders": console.Viewer}})
+		pages := []string{"runs", fmt.Sprintf("jobs/%d", last.ID), fmt.Sprintf("jobs/%d", middle.ID)}
+		for _, r := range runs {
+			pages = append(pages, fmt.Sprintf("runs/%d", r.ID))
+			viewer.get(pages[len(pages)-1]).has("param of canary")
+		}
+		d := first.Definition()
+		d.Secret = true
+		must1(x.s.UpdateJob(ctx, d))
+		root := x.admin()
+		for _, page := range pages {
+			root.get(page).is(200).lacks("param of canary")
+		}
 	})
 }
 
