@@ -29,9 +29,9 @@ func formsOf(b *browser, j xxljob.Job, r xxljob.Run) map[string]url.Values {
 		"runs/{id}/kill":        {},
 		"runs/{id}/again":       {},
 		"jobs/{id}/mute":        {"for": {"1h0m0s"}},
-		"users/new":             {"name": {"user-" + job}, "title": {"Somebody"}, "app": {"orders", ""}, "role": {"viewer", "none"}},
+		"users/new":             {"name": {"user-" + job}, "title": {"Somebody"}, "app": {"orders", ""}, "role": {"viewer", "none"}, "password": {password}},
 		"users/edit":            {"name": {"victim"}, "version": {"1"}, "title": {"Another"}},
-		"users/password":        {"name": {"victim"}, "version": {"1"}},
+		"users/password":        {"name": {"victim"}, "version": {"1"}, "password": {password}},
 		"users/sessions":        {"name": {"victim"}, "all": {"1"}},
 		"users/remove":          {"name": {"victim"}, "version": {"1"}},
 		"users/tokens/remove":   {"name": {"victim"}}, // and the id that victims returns

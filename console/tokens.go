@@ -112,24 +112,25 @@ func (q *request) typedToken(most time.Duration) (f tokenForm, ends time.Time, e
 	return f, ends, nil
 }
 
-// proveToken has who makes a token say the password, where the console knows it: a token goes on where a
-// session that somebody else has got hold of is ended. What is wrong is among the faults of the form, and
-// status is what a form with any is answered with. A form with other faults is not looked at for it.
-func (q *request) proveToken(f *tokenForm) (status int, err error) {
+// prove has who makes a token, a user or a password for one say the own password, where the console knows it:
+// these go on where a session that somebody else has got hold of is ended. What is wrong is added to the faults
+// of the form, and status is what a form with any is answered with. A form with other faults is not looked at
+// for it.
+func (q *request) prove(faults map[string]string) (status int, err error) {
 	status = http.StatusUnprocessableEntity
-	if len(f.Faults) > 0 || q.accounts == nil {
+	if len(faults) > 0 || q.accounts == nil {
 		return status, nil
 	}
 	checked, fault, err := q.checkOwn("password")
 	if fault != "" {
-		if f.Faults["password"] = fault; checked.Wait > 0 {
+		if faults["password"] = fault; checked.Wait > 0 {
 			status = http.StatusTooManyRequests
 		}
 	}
 	return status, err
 }
 
-// addToken makes a token, as one of a user is made (proveToken), and shows its secret, which nobody sees
+// addToken makes a token, as one of a user is made (prove), and shows its secret, which nobody sees
 // again.
 func (q *request) addToken() error {
 	if q.appTokens == nil {
@@ -139,7 +140,7 @@ func (q *request) addToken() error {
 	if err != nil {
 		return err
 	}
-	status, err := q.proveToken(&f)
+	status, err := q.prove(f.Faults)
 	if err != nil {
 		return err
 	}

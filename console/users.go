@@ -227,11 +227,14 @@ func firstPassword() string { return strings.ToLower(rand.Text()[:16]) }
 func (q *request) addUser() error {
 	p := userPage{New: true, User: store.User{Name: strings.ToLower(strings.TrimSpace(q.Field("name"))), Settings: `{"` + mustChange + `":true}`}}
 	q.takeUser(&p)
+	status, err := q.prove(p.Faults)
+	if err != nil {
+		return err
+	}
 	if len(p.Faults) > 0 {
-		return q.showUser(http.StatusUnprocessableEntity, p)
+		return q.showUser(status, p)
 	}
 	secret := firstPassword()
-	var err error
 	if p.User.Password, err = q.logins.HashFrom(q.ctx, q.Exchange, secret); err != nil {
 		return err
 	}
@@ -291,6 +294,15 @@ func (q *request) resetPassword() error {
 	if u.Version, err = strconv.ParseInt(q.Field("version"), 10, 64); err != nil {
 		return web.BadRequest(err)
 	}
+	p := pageOfUser(u, "")
+	p.Faults = map[string]string{}
+	status, err := q.prove(p.Faults)
+	if err != nil {
+		return err
+	}
+	if len(p.Faults) > 0 {
+		return q.showUser(status, p)
+	}
 	secret := firstPassword()
 	if u.Password, err = q.logins.HashFrom(q.ctx, q.Exchange, secret); err != nil {
 		return err
@@ -303,7 +315,7 @@ func (q *request) resetPassword() error {
 		return err
 	}
 	q.sayOfUser("changed", u.Name)
-	p := pageOfUser(u, "")
+	p = pageOfUser(u, "")
 	p.Secret = secret
 	return q.showUser(http.StatusOK, p)
 }

@@ -32,7 +32,7 @@ func TestUsers(t *testing.T) {
 		j, other := x.job("orders", "nightly"), x.job("billing", "theirs")
 		root.get("users").is(200).has("root", "Admin", "active", "New user")
 		root.get("users/new").is(200)
-		root.post("users/new", url.Values{"name": {"Ann"}, "title": {"Ann <Li>"}, "app": {"orders", "", "ledger"}, "role": {"operator", "editor", "none"}, "rest": {"none"}}).is(200).has("first login")
+		root.post("users/new", url.Values{"name": {"Ann"}, "title": {"Ann <Li>"}, "app": {"orders", "", "ledger"}, "role": {"operator", "editor", "none"}, "rest": {"none"}, "password": {password}}).is(200).has("first login")
 		secret := root.shownSecret()
 		u := must1(x.store.User(t.Context(), "ann"))
 		if u.Admin || len(u.Apps) != 1 || u.Apps["orders"] != "operator" || strings.Contains(u.Password, secret) {
@@ -59,7 +59,7 @@ func TestUsers(t *testing.T) {
 		if ann.get("jobs"); !strings.Contains(ann.at, "login") {
 			t.Errorf("the session goes on at %s", ann.at)
 		}
-		root.post("users/password", edit(url.Values{})).is(200).has("first login")
+		root.post("users/password", edit(url.Values{"password": {password}})).is(200).has("first login")
 		again := root.shownSecret()
 		x.browser().post("login", url.Values{"name": {"ann"}, "password": {"battery staple"}}).is(422)
 		x.browser().post("login", url.Values{"name": {"ann"}, "password": {again}}).is(200).has("Somebody else has chosen your password")
@@ -71,6 +71,37 @@ func TestUsers(t *testing.T) {
 		root.get("changes?object=user").has("added", "edited", "removed", "user ann").lacks("argon2", secret, again)
 		if log := x.log.String(); strings.Contains(log, secret) || strings.Contains(log, again) || !strings.Contains(log, "a user was added") {
 			t.Error("the log has a password, or nothing of the user")
+		}
+	})
+}
+
+// TestAUserNeedsThePassword: who makes a user, or a password for one, has to say the own one, and does so no
+// quicker than who tries to log in: a session that somebody else has got hold of makes neither.
+func TestAUserNeedsThePassword(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
+		ann := func() store.User { return must1(x.store.User(t.Context(), "ann")) }
+		was := ann()
+		forms := map[string]url.Values{"users/new": {"name": {"bob"}, "admin": {"1"}}, "users/password": {"name": {"ann"}, "version": {itoa(was.Version)}}}
+		root.get("users/new").is(200).has("The password you have now")
+		root.get("users/edit?name=ann").is(200).has("The password you have now")
+		for to, form := range forms {
+			for _, says := range []string{"", "wrong"} {
+				root.post(to, with(form, "password", says)).is(422).has("This is not your password.").lacks(`class="secret"`)
+			}
+		}
+		for root.res.StatusCode == 422 {
+			root.post("users/new", with(forms["users/new"], "password", "wrong"))
+		}
+		root.is(429).has("Too many")
+		root.post("users/new", with(forms["users/new"], "password", password)).is(429)
+		if now := ann(); now.Password != was.Password || now.Version != was.Version {
+			t.Errorf("ann is %+v", now)
+		}
+		if list := must1(x.store.Users(t.Context(), "", 10)); len(list) != 2 {
+			t.Errorf("the users are %+v", list)
 		}
 	})
 }
@@ -106,7 +137,7 @@ func TestWhatIsNoUser(t *testing.T) {
 			says string
 			form url.Values
 		}{
-			{"required", url.Values{"name": {""}}}, {"not allowed", url.Values{"name": {"a b"}}}, {"too long", url.Values{"name": {strings.Repeat("n", 65)}}}, {"a user with this name", url.Values{"name": {"victim"}}},
+			{"required", url.Values{"name": {""}}}, {"not allowed", url.Values{"name": {"a b"}}}, {"too long", url.Values{"name": {strings.Repeat("n", 65)}}}, {"a user with this name", url.Values{"name": {"victim"}, "password": {password}}},
 			{"too long", url.Values{"name": {"a"}, "title": {strings.Repeat("t", 256)}}}, {"Choose an option", url.Values{"name": {"a"}, "app": {"orders"}, "role": {"owner"}}}, {"Choose an option", url.Values{"name": {"a"}, "rest": {"owner"}}},
 			{"is there twice", url.Values{"name": {"a"}, "app": {"orders", "orders"}, "role": {"viewer", "editor"}}}, {"is there twice", url.Values{"name": {"a"}, "app": {"*"}, "role": {"viewer"}}}, {"too long", url.Values{"name": {"a"}, "app": {strings.Repeat("a", 65)}, "role": {"viewer"}}},
 		} {

@@ -101,7 +101,7 @@ func (q *request) showUserTokens(status int, p userTokensPage, lasts string) (er
 	return q.show("usertokens", status, p)
 }
 
-// addUserToken makes a token of the user, who has to say the password (proveToken), and shows it, which
+// addUserToken makes a token of the user, who has to say the password (prove), and shows it, which
 // nobody sees again.
 func (q *request) addUserToken() error {
 	f, ends, err := q.typedToken(longestUserToken)
@@ -115,7 +115,7 @@ func (q *request) addUserToken() error {
 	if len(apps) > store.MostTokenApps || len(apps) == 0 && f.Apps != "" { // which are not all
 		f.Faults["apps"] = q.text("tokens.fault.apps")
 	}
-	status, err := q.proveToken(&f)
+	status, err := q.prove(f.Faults)
 	if err != nil {
 		return err
 	}

@@ -249,7 +249,7 @@ func TestUserTokensWhereNothingChanges(t *testing.T) {
 
 		x = newSite(t)
 		root = x.admin()
-		root.post("users/new", url.Values{"name": {"ann"}, "rest": {"editor"}}).is(200)
+		root.post("users/new", url.Values{"name": {"ann"}, "rest": {"editor"}, "password": {password}}).is(200)
 		ann := x.browser()
 		ann.post("login", url.Values{"name": {"ann"}, "password": {root.shownSecret()}}).is(200)
 		ann.post("account/tokens", url.Values{"name": {"a"}, "for": {"168h0m0s"}}).is(403)
