@@ -166,7 +166,7 @@ func TestServersHaveBounds(t *testing.T) {
 	if stage.Detector {
 		t.Skip("it reads sources: the race detector has nothing to say of it")
 	}
-	fields, servers := []string{"ReadHeaderTimeout", "ReadTimeout", "IdleTimeout", "MaxHeaderBytes"}, 0
+	fields, servers := []string{"ReadHeaderTimeout", "ReadTimeout", "WriteTimeout", "IdleTimeout", "MaxHeaderBytes"}, 0
 	for _, dir := range []string{"examples", "cmd", "executor"} {
 		err := filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
