@@ -19,15 +19,21 @@ import (
 	"github.com/xxljob/xxljob/store"
 )
 
-// mostExported is how large a file may be, in bytes, before its head: what is read again.
-const mostExported = jobfile.MaxSize - 1024
+// The bounds of a file, in bytes: of one that is larger than the second, only so much is in memory at a time,
+// and it is read once more, page by page, while it is taken.
+const (
+	mostExported = jobfile.MaxSize - 1024 // before its head: what is read again
+	mostHeld     = 4 << 20
+	exportAtOnce = 100 // jobs, of which each has a parameter of 64 KiB at most
+)
 
-// export is a file on its way. It is made whole before the answer begins, so that there is none
-// of which a part is missing.
+// export is a file on its way. All of it is read before the answer begins, so that there is none of
+// which a part is missing.
 type export struct {
 	q       *request
 	jobs    []exportEntry
 	size    int
+	held    bool             // the entries have their texts
 	missing int              // jobs that were asked for, and are not there or not for the user to see
 	refs    map[int64]string // jobs by id as others name them: "app/key", or "" for one that is not to be named
 }
@@ -39,7 +45,7 @@ type exportEntry struct {
 	text           []byte
 }
 
-func (q *request) newExport() *export { return &export{q: q, refs: map[int64]string{}} }
+func (q *request) newExport() *export { return &export{q: q, held: true, refs: map[int64]string{}} }
 
 // exportJob answers with the request's job.
 func (q *request) exportJob() error {
@@ -50,7 +56,7 @@ func (q *request) exportJob() error {
 	return e.send()
 }
 
-// oneByOne makes a file of many jobs, which is in memory until it is sent.
+// oneByOne makes a file of many jobs, which is in memory in part until it is sent.
 func (q *request) oneByOne(file func(*request) error) error {
 	if err := q.hold(q.costly); err != nil {
 		return err
@@ -69,7 +75,7 @@ func (q *request) tickedFile() error {
 	if err != nil {
 		return err
 	}
-	found, err := q.jobsByID(ids)
+	found, err := q.briefly().jobsByID(ids)
 	if err != nil {
 		return err
 	}
@@ -100,7 +106,7 @@ func (q *request) listFile() error {
 	e := q.newExport()
 	f.rows, search.Order = jobsAtOnce, store.ByID // the one in which a job that changes meanwhile stays where it is
 	for more := !sight.nothing; more; {
-		found, err := q.findJobs(reader, &f, search)
+		found, err := q.briefly().findJobs(reader, &f, search)
 		if err != nil {
 			return asked(err)
 		}
@@ -117,27 +123,63 @@ func (q *request) listFile() error {
 	return e.send()
 }
 
-// add adds jobs, all of which the user sees.
+// add adds jobs, all of which the user sees, and which may have been read briefly.
 func (e *export) add(jobs []xxljob.Job) error {
 	if err := e.learn(jobs); err != nil {
 		return err
 	}
-	for i := range jobs {
-		j := &jobs[i]
-		line, err := e.q.exported(j, e.refs)
+	for some := range slices.Chunk(jobs, exportAtOnce) {
+		entries := make([]exportEntry, len(some))
+		for i := range some {
+			j := &some[i]
+			entries[i] = exportEntry{app: j.App, key: j.Key, name: j.Name, id: j.ID}
+		}
+		texts, err := e.texts(entries)
 		if err != nil {
 			return err
 		}
-		text, err := exportText(line)
-		if err != nil {
-			return err
+		for i := range entries {
+			text := texts[entries[i].id]
+			if text == nil { // it was removed meanwhile
+				continue
+			}
+			if e.size += len(text); e.size > mostExported {
+				return &web.Problem{Status: http.StatusRequestEntityTooLarge, Key: "export.large", Values: []any{"most", jobfile.MaxSize >> 20}}
+			}
+			e.jobs = append(e.jobs, entries[i])
+			if e.held = e.held && e.size <= mostHeld; e.held {
+				e.jobs[len(e.jobs)-1].text = text
+			}
 		}
-		if e.size += len(text); e.size > mostExported {
-			return &web.Problem{Status: http.StatusRequestEntityTooLarge, Key: "export.large", Values: []any{"most", jobfile.MaxSize >> 20}}
-		}
-		e.jobs = append(e.jobs, exportEntry{j.App, j.Key, j.Name, j.ID, text})
 	}
 	return nil
+}
+
+// texts reads the jobs of the entries, and returns what the file has of each by its id.
+func (e *export) texts(entries []exportEntry) (map[int64][]byte, error) {
+	ids := make([]int64, len(entries))
+	for i := range entries {
+		ids[i] = entries[i].id
+	}
+	// The whole of their parameters, and no scripts, which the file does not have.
+	found, err := e.q.under(store.WithLinks(store.WithShortTexts(e.q.ctx, jobfile.MaxSize))).jobsByID(ids)
+	if err != nil {
+		return nil, err
+	}
+	texts := make(map[int64][]byte, len(found))
+	for id, j := range found {
+		if !allowed(e.q.user, see, j.App) {
+			continue
+		}
+		line, err := e.q.exported(&j, e.refs)
+		if err != nil {
+			return nil, err
+		}
+		if texts[id], err = exportText(line); err != nil {
+			return nil, err
+		}
+	}
+	return texts, nil
 }
 
 // learn looks up how the jobs are called that others name by their ids.
@@ -188,38 +230,71 @@ func (e *export) send() error {
 		head += fmt.Sprintf("  \"missing\": %d,\n", e.missing)
 	}
 	head += "  \"jobs\": ["
-	tail, length := "\n  ]\n}\n", 0
+	tail, length := "\n  ]\n}\n", e.size
 	for i := range e.jobs {
-		length += len(entryStart(i)) + len(e.jobs[i].text)
+		length += len(entryStart(i))
 	}
 	h := q.W.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Disposition", `attachment; filename="xxljob-jobs-`+now.Format("20060102T150405Z")+`.json"`)
-	h.Set("Content-Length", strconv.Itoa(len(head)+length+len(tail)))
+	if e.held { // else a job may be another by the time that it is sent
+		h.Set("Content-Length", strconv.Itoa(len(head)+length+len(tail)))
+	}
 	packs := q.PacksFile()
 	q.Wrote = true
 	if q.R.Method == http.MethodHead {
 		return nil
 	}
-	var out io.Writer = q.sender()
+	sends := q.sender()
+	var out io.Writer = sends
+	end := func() error { return nil }
 	if packs {
-		packed, end := web.Gzipping(out)
-		defer func() { _ = end() }()
-		out = packed
+		out, end = web.Gzipping(sends)
 	}
 	_, err := io.WriteString(out, head)
-	for i := range e.jobs {
-		if err == nil {
-			_, err = io.WriteString(out, entryStart(i))
+	at := 0
+	for some := range slices.Chunk(e.jobs, exportAtOnce) {
+		if err == nil && !e.held {
+			err = e.readAgain(sends, some)
 		}
-		if err == nil {
-			_, err = out.Write(e.jobs[i].text)
+		for i := range some {
+			if err == nil {
+				_, err = io.WriteString(out, entryStart(at))
+			}
+			if err == nil {
+				_, err = out.Write(some[i].text)
+			}
+			at++
+		}
+		if !e.held {
+			clear(some)
 		}
 	}
 	if err == nil {
-		_, _ = io.WriteString(out, tail)
+		_, err = io.WriteString(out, tail)
+	}
+	if end(); err != nil && !e.held {
+		panic(http.ErrAbortHandler) // or what has come so far would look like a file
 	}
 	return nil // whoever has asked has gone, if anything
+}
+
+// readAgain reads the texts of some entries once more. It takes nothing of the time that somebody has to take
+// the file.
+func (e *export) readAgain(sends *sender, some []exportEntry) error {
+	began := time.Now()
+	sends.waits(partTime)
+	texts, err := e.texts(some)
+	sends.began = sends.began.Add(time.Since(began))
+	for i := range some {
+		if some[i].text = texts[some[i].id]; some[i].text == nil && err == nil {
+			err = fmt.Errorf("job %d is not there any more", some[i].id)
+		}
+	}
+	if err != nil {
+		e.q.Logger.Warn("console: a file of jobs was broken off", "request", e.q.ID, "error", err)
+	}
+	return err
 }
 
 // The least rate at which somebody has to take a file, counted from a while after its beginning.
