@@ -383,7 +383,7 @@ func TestExportIsTakenInTime(t *testing.T) {
 func TestExportInPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &failing{}
-		x := newSite(t, func(c *console.Config) { f.Store = c.Store.(Store); c.Store = f })
+		x := newSite(t, func(c *console.Config) { f.st = c.Store.(Store); c.Store = bent.WholeOf(f.st, f) })
 		root := x.admin()
 		for i := range 200 {
 			must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Name: fmt.Sprintf("n%03d", i), Handler: "work", Param: strings.Repeat("x", 60<<10)}))
