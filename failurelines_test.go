@@ -139,6 +139,45 @@ func TestTheEndOfABurstIsCounted(t *testing.T) {
 	}
 }
 
+// TestTheEndOfABurstOfSkipsIsCounted: so are records of skipped instants behind the last line of their job,
+// apart from its failures.
+func TestTheEndOfABurstOfSkipsIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, log := memory.New(), &stage.LogLines{}
+		cfg := xxljob.Config{App: "app", Limits: xxljob.Limits{MaxPlanned: 1}}
+		log.LogTo(&cfg)
+		s, err := xxljob.New(st, cfg)
+		stage.Must(t, err)
+		stage.Must(t, s.Handle("work", func(context.Context, *xxljob.Task) error {
+			time.Sleep(5 * time.Second)
+			return errors.New("ledger is down")
+		}))
+		ensured, err := s.EnsureJob(t.Context(), xxljob.Job{Key: "k", Name: "k", Handler: "work", Schedule: xxljob.FixedRate(time.Second)})
+		stage.Must(t, err)
+		stage.Must(t, s.Start(t.Context()))
+		time.Sleep(90 * time.Second)
+		stage.Must(t, s.StopJob(t.Context(), ensured.Job.ID))
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		runs, err := st.Runs(t.Context(), xxljob.RunFilter{States: []xxljob.State{xxljob.StateSkipped}, Limit: 1000})
+		stage.Must(t, err)
+		all, closing := 0, log.With(`msg="xxljob: further instants were skipped"`, "level=WARN", "app=app", "key=k", fmt.Sprint("job=", ensured.Job.ID), "last_run=")
+		for _, l := range append(log.With(`msg="xxljob: instants were skipped"`, "key=k"), closing...) {
+			n := 0
+			_, text, _ := strings.Cut(l, "records_without_line=")
+			_, err := fmt.Sscan(text, &n)
+			stage.Must(t, err)
+			if all += n; strings.Contains(l, "xxljob: instants") {
+				all++
+			}
+		}
+		if len(closing) != 1 || all != len(runs) || all < 4 || len(log.With("further instants")) != 1 {
+			t.Errorf("%d of %d records are in the log, and closing lines %q", all, len(runs), log.With("further instants"))
+		}
+		stage.Must(t, s.Stop(t.Context()))
+	})
+}
+
 // TestTheEndOfAChainHasALine: which attempt is the last is known when it ends, however many there were to be
 // when it began; and a retry that is discarded or covered ends its chain in failure, unless somebody asked
 // for that.

@@ -16,7 +16,7 @@ import (
 const (
 	otherEvery = 10 * time.Second
 	// otherRuns is how many runs the store looks at for a page, of all apps, those that were planned last
-	// first: of what has failed, and of records of skipped instants. It answers with those of them that
+	// first: of what has failed, and of all else. It answers with those of them that
 	// are news; behind the last of these there may be more.
 	otherRuns = 500
 	// otherPages is how many pages are read at once, and otherSoon when it goes on behind them.
@@ -30,9 +30,10 @@ const (
 	otherLooks = 3
 )
 
-// otherStates are what is looked for, apart.
+// otherStates are what is looked for, apart. Of what was discarded or killed only a further attempt has a
+// line: however much else there is, it keeps nothing that has failed waiting.
 func otherStates() [][]store.State {
-	return [][]store.State{{store.StateFailed, store.StateTimedOut, store.StateLost, store.StateRefused}, {store.StateSkipped}}
+	return [][]store.State{{store.StateFailed, store.StateTimedOut, store.StateLost, store.StateRefused}, {store.StateSkipped, store.StateDiscarded, store.StateKilled}}
 }
 
 // otherLines belongs to its duty, but for what endLines guards.

@@ -130,6 +130,68 @@ func TestALostRunHasALine(t *testing.T) {
 	})
 }
 
+// TestADiscardedRetryIsInTheLogsOfItsApp: a retry that is discarded or covered has its line in each process of
+// its app, whichever has stored that, and in no other service's; what is discarded or covered beside has none.
+func TestADiscardedRetryIsInTheLogsOfItsApp(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		block, state string
+	}{{xxljob.BlockDiscardLater, "discarded"}, {xxljob.BlockCoverEarly, "killed"}} {
+		t.Run(c.state, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := memory.New()
+				var calls atomic.Int64
+				var nodes []*stage.Node
+				var logs []*stage.LogLines
+				for _, name := range []string{"a0", "a1", "b0"} {
+					log := &stage.LogLines{}
+					n := stage.StartNode(t, st, name, &stage.Journal{}, log.LogTo, func(c *xxljob.Config) { c.App = name[:1] })
+					stage.Must(t, n.Handle("h", func(ctx context.Context, _ *xxljob.Task) error {
+						if calls.Add(1) == 1 {
+							return errors.New("ledger is down")
+						}
+						select {
+						case <-ctx.Done():
+							return ctx.Err()
+						case <-time.After(time.Minute):
+							return nil
+						}
+					}))
+					nodes, logs = append(nodes, n), append(logs, log)
+				}
+				time.Sleep(2 * time.Minute)
+				job := xxljob.Job{App: "a", Key: "k", Name: "k", Handler: "h", Route: "FIRST", Block: c.block, Retries: 1, Schedule: xxljob.Crontab("0 0 1 1 *")}
+				if c.state == "discarded" {
+					job.RetryBackoff.First = 20 * time.Second
+				}
+				job, err := nodes[0].AddJob(t.Context(), job)
+				stage.Must(t, err)
+				for range 3 { // the last is discarded or covers the one before, with nothing to make up for
+					stage.Trigger(t, nodes[0], job)
+					time.Sleep(12 * time.Second)
+				}
+				time.Sleep(5 * time.Minute)
+				runs, err := st.Runs(t.Context(), xxljob.RunFilter{JobID: job.ID})
+				stage.Must(t, err)
+				others := 0
+				for _, r := range runs {
+					others += stage.One(r.State.String() == c.state && r.Type != store.TriggerRetry)
+				}
+				if others == 0 {
+					t.Fatalf("nothing else was %s", c.state)
+				}
+				for i, want := range []int{1, 1, 0} {
+					lines := logs[i].With(`msg="xxljob: a run has failed"`)
+					if len(lines) != want || len(logs[i].With("level=WARN", "app=a ", "key=k ", "state="+c.state+" ", "attempt=2 ")) != want {
+						t.Errorf("%s has %d lines, want %d of the retry: %q", nodes[i].Name, len(lines), want, lines)
+					}
+				}
+				stage.Stop(t, nodes...)
+			})
+		})
+	}
+}
+
 // TestFailuresBehindAFloodAreInTheLogs: thousands of runs of another app go wrong in one moment, and all
 // of them were planned later than a few of this one's: these have their lines nevertheless, each once.
 func TestFailuresBehindAFloodAreInTheLogs(t *testing.T) {
