@@ -174,13 +174,17 @@ func (q *request) lastEnded(newest, last []xxljob.Run) ([]xxljob.Run, error) {
 		}
 		at := slices.IndexFunc(newest, func(r xxljob.Run) bool { return r.ID == list[i].ID })
 		if at < 0 {
-			return q.Store.(xxljob.RunReader).LastRuns(store.WithShortTexts(q.ctx, textOfARun), []int64{q.job.ID}, finding.LastRuns)
+			var err error
+			if list, err = q.Store.(xxljob.RunReader).LastRuns(store.WithShortTexts(q.ctx, textOfARun), []int64{q.job.ID}, finding.LastRuns); err != nil {
+				return nil, err
+			}
+			break
 		}
 		if newest[at].State == list[i].State { // else it has ended between the two reads
 			list[i] = newest[at]
 		}
 	}
-	return list, nil
+	return list, finding.ReadNotes(q.ctx, q.Store, list)
 }
 
 // lastSkipped are the last instants of the request's job that were not run. They are among the last runs

@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -21,6 +22,8 @@ const (
 	mostJobs    = 1000
 	mostAddress = 1000 // a page
 	mostPages   = 20
+	mostNotes   = 100 // of runs, and so many at once: their rows are read as a whole
+	notesAtOnce = 20
 )
 
 // Read reads from a store what [Attention] looks at. However much is in the store, what it costs is
@@ -166,9 +169,38 @@ func (r reader) runs(st store.RunReader, w *World) error {
 		jobs[bad.Runs[i].JobID] = true
 	}
 	if ids := slices.Sorted(maps.Keys(jobs)); len(ids) > 0 {
-		w.Ended, err = st.LastRuns(ctx, ids[:min(len(ids), mostLooked)], LastRuns)
+		if w.Ended, err = st.LastRuns(ctx, ids[:min(len(ids), mostLooked)], LastRuns); err != nil {
+			return err
+		}
 	}
-	return err
+	return ReadNotes(r.ctx, r.st, w.Ended)
+}
+
+// ReadNotes fills in [store.Run.TriggerMsg] of those ended runs, newest first and as lists have them without
+// it ([store.WithShortTexts]), where that text alone says whether another attempt follows: of the last attempts
+// of triggers that have given a number of retries. It reads the texts of the first 100 of these. Errors are
+// those of the store.
+func ReadNotes(ctx context.Context, st store.Store, ended []store.Run) error {
+	last := map[[2]int64]bool{} // by trigger and part
+	at := map[int64]int{}
+	for i := range ended {
+		r := &ended[i]
+		part := [2]int64{cmp.Or(r.TriggerID, r.ID), int64(r.Sharding.Index)}
+		if !last[part] && isBad(r.State) && r.RetriesSet && r.KillReason == "" && r.TriggerMsg == "" && !r.FailedForGood() && len(at) < mostNotes {
+			at[r.ID] = i
+		}
+		last[part] = true
+	}
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(at)), notesAtOnce) {
+		runs, err := st.RunsByID(ctx, ids)
+		if err != nil {
+			return err
+		}
+		for i := range runs {
+			ended[at[runs[i].ID]].TriggerMsg = runs[i].TriggerMsg
+		}
+	}
+	return nil
 }
 
 // open reads what waits though it is due, and what is under way.
@@ -234,9 +266,11 @@ func ReadJob(ctx context.Context, st store.Store, id int64) (World, error) {
 		return w, err
 	}
 	if runs, ok := st.(store.RunReader); ok {
-		w.Ended, err = runs.LastRuns(store.WithShortTexts(ctx, shortText), []int64{id}, LastRuns)
+		if w.Ended, err = runs.LastRuns(store.WithShortTexts(ctx, shortText), []int64{id}, LastRuns); err != nil {
+			return w, err
+		}
 	}
-	return w, err
+	return w, ReadNotes(ctx, st, w.Ended)
 }
 
 // ReadAround is [ReadJob] for who has read the job itself and its last runs: World.Ended and

@@ -206,3 +206,47 @@ func (w *workshop) attention() []finding.Finding {
 	world.Troubles = w.s.Troubles()
 	return finding.Attention(world)
 }
+
+// TestNothingFollowsTheRetriesOfATrigger: a run whose trigger has given a number of retries fails when it is too
+// late for another one. Lists have no word of that, and it is found all the same; while another attempt does
+// follow nothing is.
+func TestNothingFollowsTheRetriesOfATrigger(t *testing.T) {
+	for name, lasts := range map[string]time.Duration{"one follows": time.Minute, "nothing follows": 30 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := memory.New()
+				s, err := xxljob.New(st, xxljob.Config{App: "app", RunRetention: 48 * time.Hour, Logger: slog.New(slog.DiscardHandler)})
+				stage.Must(t, err)
+				stage.Must(t, s.Handle("long", func(context.Context, *xxljob.Task) error {
+					time.Sleep(lasts)
+					return errors.New("disk full")
+				}))
+				stage.Must(t, s.Start(t.Context()))
+				j, err := s.AddJob(t.Context(), xxljob.Job{Key: "mine", Name: "mine", Handler: "long", Block: xxljob.BlockConcurrent, Schedule: xxljob.Manual(), RetryBackoff: xxljob.Backoff{First: time.Hour}})
+				stage.Must(t, err)
+				for range 3 {
+					id, err := s.Trigger(t.Context(), j.ID, xxljob.Trigger{Retries: new(2)})
+					stage.Must(t, err)
+					run, err := s.Wait(t.Context(), id[0])
+					stage.Must(t, err)
+					if run.State != xxljob.StateFailed || run.Retries != 2 {
+						t.Fatalf("%s with %d retries left", run.State, run.Retries)
+					}
+				}
+				bad := name == "nothing follows"
+				w, err := finding.Read(t.Context(), st)
+				stage.Must(t, err)
+				is := func(f finding.Finding) bool { return slices.Contains(f.Jobs, j.ID) && f.Cause == finding.Failing }
+				if found := finding.Attention(w); slices.ContainsFunc(found, is) != bad {
+					t.Errorf("found %v, want that it fails: %t", found, bad)
+				}
+				w, err = finding.ReadJob(t.Context(), st, j.ID)
+				stage.Must(t, err)
+				if found := finding.WhyJob(w, j.ID); slices.ContainsFunc(found, is) != bad {
+					t.Errorf("of the job %v, want that it fails: %t", found, bad)
+				}
+				stage.Must(t, s.Stop(t.Context()))
+			})
+		})
+	}
+}
