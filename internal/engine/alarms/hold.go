@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -240,6 +241,7 @@ func (h *Notifier) KeepDuty() loop.Duty {
 // UntoldDuty forgets rules that no node has had for a day, and gives up alarms that no node has told
 // of for that long. The node that owns the first shard does, whatever rules it has.
 func (h *Notifier) UntoldDuty() loop.Duty {
+	refused := map[int64]bool{}
 	return loop.Duty{What: "looking for alarms that nobody tells of", Aside: true, Once: func(ctx context.Context) (time.Duration, error) {
 		_, mine := h.Leases.Epoch(0)
 		if why, _ := h.Clock.Doubt(); why != "" || !mine {
@@ -250,49 +252,20 @@ func (h *Notifier) UntoldDuty() loop.Duty {
 		if err != nil || !open {
 			return keepEvery, err
 		}
-		return keepEvery, h.giveUp(ctx, now)
+		return keepEvery, h.giveUp(ctx, now, refused)
 	}}
 }
 
-// giveUp gives up what is too old.
-func (h *Notifier) giveUp(ctx context.Context, now time.Time) error {
+// giveUp gives up what is too old, and says of what some rule has not told. refused are the alarms of which
+// the store does not note that: they are too old the next time as well, and not counted again.
+func (h *Notifier) giveUp(ctx context.Context, now time.Time, refused map[int64]bool) error {
 	rules, err := loop.Call(ctx, h.Store.Rules)
 	if err != nil {
 		return err
 	}
-	all := make([]store.Shard, h.Cfg.Cluster.Shards)
-	for i := range all {
-		all[i].ID = i
-	}
 	lost := map[string]*untold{}
-	for after := int64(0); ; {
-		page, err := loop.Call(ctx, func(ctx context.Context) ([]store.Alarm, error) {
-			return h.Store.Alarms(ctx, all, nil, after, loop.StoreBatch)
-		})
-		if err != nil {
-			return err
-		}
-		var done []store.AlarmDone
-		for i := range page {
-			a := &page[i]
-			if after = a.ID; now.Sub(a.At) >= givenUpAge {
-				done = append(done, store.AlarmDone{ID: a.ID, Status: lostOf(lost, rules, a)})
-			}
-		}
-		if len(done) > 0 {
-			m := store.AlarmMarks{Done: done}
-			if err = h.mark(ctx, m); errors.Is(err, errs.ErrRefused) {
-				err = h.markHalves(ctx, m, func(store.AlarmMarks) {}) // it is too old the next time as well
-			}
-		}
-		if err != nil {
-			return err
-		}
-		if len(page) < loop.StoreBatch {
-			break
-		}
-	}
-	for app, of := range lost {
+	err = h.giveUpAll(ctx, now, rules, lost, refused)
+	for app, of := range lost { // also where the store has failed behind some
 		h.Logger.Warn("xxljob: alarms were given up that nobody has told of for a day: no node has the rule, or it could not", "app", app, "alarms", of.alarms, "rules", of.rules, "first_run", of.run)
 		h.Core.Troubles.Saw(store.TroubleUntold, now, untoldKept, store.Trouble{
 			App: app, Late: of.alarms,
@@ -300,6 +273,58 @@ func (h *Notifier) giveUp(ctx context.Context, now time.Time) error {
 			Remedy: "start a node whose Config.Alarms has the rule; what was given up is in the console, as runs whose alarm has failed",
 		})
 	}
+	return err
+}
+
+// giveUpAll gives up what is too old, page after page, and notes in lost what was.
+func (h *Notifier) giveUpAll(ctx context.Context, now time.Time, rules []store.AlarmRule, lost map[string]*untold, refused map[int64]bool) error {
+	all := make([]store.Shard, h.Cfg.Cluster.Shards)
+	for i := range all {
+		all[i].ID = i
+	}
+	again := map[int64]bool{}
+	for after := int64(0); ; {
+		page, err := loop.Call(ctx, func(ctx context.Context) ([]store.Alarm, error) {
+			return h.Store.Alarms(ctx, all, nil, after, loop.StoreBatch)
+		})
+		if err != nil {
+			return err
+		}
+		var old []*store.Alarm
+		var missing [][]string
+		var m store.AlarmMarks
+		for i := range page {
+			a := &page[i]
+			if after = a.ID; now.Sub(a.At) < givenUpAge {
+				continue
+			}
+			status, names := lostOf(rules, a)
+			m.Done = append(m.Done, store.AlarmDone{ID: a.ID, Status: status})
+			old, missing = append(old, a), append(missing, names)
+		}
+		if len(old) > 0 {
+			if err := h.mark(ctx, m); errors.Is(err, errs.ErrRefused) {
+				err = h.markHalves(ctx, m, func(alone store.AlarmMarks) { again[alone.Done[0].ID] = true })
+				if err != nil {
+					return err
+				}
+			} else if err != nil {
+				return err
+			}
+		}
+		for i, a := range old {
+			if len(missing[i]) > 0 && !refused[a.ID] {
+				noteLost(lost, a, missing[i])
+			}
+			if again[a.ID] {
+				refused[a.ID] = true
+			}
+		}
+		if len(page) < loop.StoreBatch {
+			break
+		}
+	}
+	maps.DeleteFunc(refused, func(id int64, _ bool) bool { return !again[id] })
 	return nil
 }
 
@@ -310,9 +335,8 @@ type untold struct {
 	rules  []string
 }
 
-// lostOf is what an alarm ends as that is too old, and notes it where a rule has not told of it.
-func lostOf(lost map[string]*untold, rules []store.AlarmRule, a *store.Alarm) int {
-	var missing []string
+// lostOf is what an alarm ends as that is too old, and which rules have not told of it.
+func lostOf(rules []store.AlarmRule, a *store.Alarm) (status int, missing []string) {
 	for i := range rules {
 		if r := &rules[i]; (r.Gone.IsZero() || !r.Gone.Before(a.At)) && r.Wants(a) && !slices.Contains(a.Told, r.Key) {
 			missing = append(missing, r.Name)
@@ -320,12 +344,15 @@ func lostOf(lost map[string]*untold, rules []store.AlarmRule, a *store.Alarm) in
 	}
 	switch {
 	case len(missing) == 0 && len(a.Told) == 0:
-		return store.AlarmNotNeeded
+		return store.AlarmNotNeeded, nil
 	case len(missing) == 0 && !a.GaveUp:
-		return store.AlarmSent
-	case len(missing) == 0:
-		return store.AlarmFailed
+		return store.AlarmSent, nil
 	}
+	return store.AlarmFailed, missing
+}
+
+// noteLost notes an alarm that was given up, of which these rules have not told.
+func noteLost(lost map[string]*untold, a *store.Alarm, missing []string) {
 	of := lost[a.App]
 	if of == nil {
 		of = &untold{run: a.RunID}
@@ -337,5 +364,4 @@ func lostOf(lost map[string]*untold, rules []store.AlarmRule, a *store.Alarm) in
 			of.rules = append(of.rules, name)
 		}
 	}
-	return store.AlarmFailed
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -144,15 +145,15 @@ func TestRefusedNote(t *testing.T) {
 }
 
 // TestRefusedGivingUp: alarms that nobody has told of for a day are given up but for the one of which the
-// store does not note that.
+// store does not note that. Each is counted once.
 func TestRefusedGivingUp(t *testing.T) {
 	t.Parallel()
 	if stage.Detector {
 		t.Skip("a day in which nobody has a rule, as in TestAlarmsOfAnAppThatStaysDown: the race detector has nothing more to say of it")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		st, s := memory.New(), &sink{began: time.Now()}
-		other := stage.StartNode(t, st, "other", &stage.Journal{}, func(c *xxljob.Config) { c.App = "other" })
+		st, s, log := memory.New(), &sink{began: time.Now()}, &stage.LogLines{}
+		other := stage.StartNode(t, st, "other", &stage.Journal{}, log.LogTo, func(c *xxljob.Config) { c.App = "other" })
 		down := stage.StartNode(t, st, "down", &stage.Journal{}, ofApp("app", s))
 		stage.Must(t, down.Handle("hang", func(ctx context.Context, _ *xxljob.Task) error { <-ctx.Done(); return ctx.Err() }))
 		time.Sleep(time.Minute) // until the other one knows the handler
@@ -176,6 +177,17 @@ func TestRefusedGivingUp(t *testing.T) {
 		}
 		if given != len(runs)-1 {
 			t.Errorf("%d alarms are given up, want %d", given, len(runs)-1)
+		}
+		counted, lines := 0, log.With("level=WARN", "alarms were given up", "rules=[oncall]")
+		for _, l := range lines {
+			_, text, _ := strings.Cut(l, " alarms=")
+			text, _, _ = strings.Cut(text, " ")
+			n, err := strconv.Atoi(text)
+			stage.Must(t, err)
+			counted += n
+		}
+		if counted != len(runs) {
+			t.Errorf("%d alarms are counted as given up, want %d: %q", counted, len(runs), lines)
 		}
 		down.Resume()
 		stage.StopShort(down)
