@@ -26,7 +26,7 @@ type Bouncer struct {
 // NewBouncer starts a pgbouncer in front of a database. The caller has to close
 // it; it does not outlive the process.
 func NewBouncer(dsn string) (*Bouncer, error) {
-	program, err := findBouncer()
+	program, err := findBouncer(bouncerPlaces())
 	if err != nil {
 		return nil, err
 	}

@@ -8,5 +8,8 @@ var (
 	FindIn = find
 	GiveUp = giveUp
 
+	FindBouncerIn = findBouncer
+	NoBouncer     = noBouncer
+
 	MemoryRoot = memoryRoot
 )

@@ -77,11 +77,11 @@ func find(places []string) (string, error) {
 }
 
 // findBouncer returns the path of pgbouncer, or ErrMissing.
-func findBouncer() (string, error) {
+func findBouncer(places []string) (string, error) {
 	if name, err := exec.LookPath("pgbouncer"); err == nil {
 		return name, nil
 	}
-	for _, dir := range bouncerPlaces() {
+	for _, dir := range places {
 		if name := filepath.Join(dir, "pgbouncer"); isProgram(name) {
 			return name, nil
 		}

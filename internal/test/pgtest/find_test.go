@@ -5,7 +5,9 @@ package pgtest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	osexec "os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -65,7 +67,8 @@ type failure struct {
 }
 
 func (f *failure) Helper()                  {}
-func (f *failure) Fatal(args ...any)        { f.failed = args[0].(error).Error(); panic(f) }
+func (f *failure) Fatal(args ...any)        { f.failed = fmt.Sprint(args...); panic(f) }
+func (f *failure) Skip(args ...any)         { f.skipped = fmt.Sprint(args...); panic(f) }
 func (f *failure) Skipf(_ string, a ...any) { f.skipped = a[0].(error).Error(); panic(f) }
 
 // TestGiveUp: a missing program skips a test, unless it is required; anything
@@ -89,6 +92,80 @@ func TestGiveUp(t *testing.T) {
 		}()
 		if skips := f.skipped != ""; skips != c.skips || skips == (f.failed != "") {
 			t.Errorf("XXLJOB_REQUIRE_POSTGRES=%s, CI=%s, %v: skipped %q, failed %q", c.required, c.ci, c.err, f.skipped, f.failed)
+		}
+	}
+}
+
+// TestWithoutBouncer: where pgbouncer is missing its tests are skipped, and say why and how to install it, unless CI
+// says that it is one; anything else that keeps it from starting fails them.
+func TestWithoutBouncer(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, missing := pgtest.FindBouncerIn([]string{t.TempDir()})
+	if !errors.Is(missing, pgtest.ErrMissing) {
+		t.Fatalf("nowhere: %v", missing)
+	}
+	for _, c := range []struct {
+		ci    string
+		err   error
+		skips bool
+	}{{"", missing, true}, {"false", missing, true}, {"true", missing, false}, {"", context.Canceled, false}} {
+		t.Setenv("CI", c.ci)
+		f := &failure{}
+		func() {
+			defer func() { recover() }()
+			pgtest.NoBouncer(f, c.err)
+		}()
+		said := f.failed
+		if c.skips {
+			said = f.skipped
+		}
+		if c.skips == (f.failed != "") || !strings.Contains(said, c.err.Error()) || c.skips && !strings.HasPrefix(said, "SKIPPED: ") {
+			t.Errorf("CI=%s, %v: skipped %q, failed %q", c.ci, c.err, f.skipped, f.failed)
+		}
+	}
+}
+
+// TestMakeWithoutBouncer: what make test does before all else says which tests are left out where pgbouncer alone
+// is missing and is not installed, and does not fail, unless CI says that it is one. Without Postgres it fails.
+func TestMakeWithoutBouncer(t *testing.T) {
+	script, err := os.ReadFile("install.sh")
+	must(t, err)
+	root := t.TempDir()
+	text := string(script)
+	for _, places := range [][]string{pgtest.PostgresPlaces(), pgtest.BouncerPlaces()} {
+		text = strings.Replace(text, strings.Join(places, "\n"), root+"/*/bin", 1)
+	}
+	program := func(path string) {
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte("#!/bin/sh\nexit 7\n"), 0o755))
+	}
+	program(filepath.Join(root, "path", "apt-get")) // installs nothing
+	here := filepath.Join(root, "install.sh")
+	must(t, os.WriteFile(here, []byte(text), 0o644))
+	sh, err := osexec.LookPath("sh")
+	must(t, err)
+	for _, c := range []struct {
+		has  []string
+		ci   string
+		fail bool
+		left bool // it says what is left out
+		want string
+	}{
+		{has: []string{"initdb", "pgbouncer"}},
+		{has: []string{"initdb"}, left: true, want: "apt-get install -y pgbouncer"},
+		{has: []string{"initdb"}, ci: "true", fail: true, want: "apt-get install -y pgbouncer"},
+		{has: []string{"pgbouncer"}, fail: true, want: "apt-get install -y postgresql"},
+		{fail: true, want: "apt-get install -y postgresql pgbouncer"},
+	} {
+		must(t, os.RemoveAll(filepath.Join(root, "there")))
+		for _, name := range c.has {
+			program(filepath.Join(root, "there", "bin", name))
+		}
+		cmd := osexec.Command(sh, here)
+		cmd.Env = []string{"PATH=" + filepath.Join(root, "path"), "NO_INSTALL=1", "CI=" + c.ci}
+		out, err := cmd.CombinedOutput()
+		if left := strings.Contains(string(out), "LEFT OUT: the tests behind pgbouncer"); (err != nil) != c.fail || left != c.left || !strings.Contains(string(out), c.want) || len(c.has) == 2 && len(out) > 0 {
+			t.Errorf("with %v, CI=%s: %v, %s", c.has, c.ci, err, out)
 		}
 	}
 }

@@ -49,11 +49,8 @@ func closeWith(t testing.TB, c *Cluster) {
 func PgBouncer(t testing.TB, dsn string) string {
 	t.Helper()
 	b, err := NewBouncer(dsn)
-	if errors.Is(err, ErrMissing) {
-		Skip(t, err.Error()+" (make test does so, or says that these are left out)")
-	}
 	if err != nil {
-		t.Fatal(err)
+		noBouncer(t, err)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -64,6 +61,15 @@ func PgBouncer(t testing.TB, dsn string) string {
 		}
 	})
 	return b.DSN()
+}
+
+// noBouncer skips a test aloud for lack of pgbouncer, which make test has said then, and fails it for all else.
+func noBouncer(t testing.TB, err error) {
+	t.Helper()
+	if errors.Is(err, ErrMissing) {
+		Skip(t, err.Error()+" (make test does so, or says that these are left out)")
+	}
+	t.Fatal(err)
 }
 
 // usualServer returns the server of the process.
