@@ -42,13 +42,16 @@ type Serving struct {
 	here   map[string]bool           // guarded by mu: apps that were attached at the last look
 	doubts map[string]time.Time      // guarded by mu: apps that could not be asked about, until when that is so
 
+	backs int // of duty: how often the store's clock was set back, at the last look
+
 	rarely loop.LogLimiter // what the log is not to be filled with
 }
 
 // absence is an app that nobody serves.
 type absence struct {
 	by    store.ServedBy // who served it last; empty for nobody ever
-	gone  time.Time      // since when nobody does, by the store's clock
+	gone  time.Time      // since when nobody does, by the store's clock when that was noted: see since
+	noted time.Time      // monotonic: when it was
 	ask   time.Time      // monotonic: when the registry is asked again; zero until it was asked since gone
 	pause time.Duration  // and how long after that once more
 	again time.Time      // when runs that wait have to be looked at, by the store's clock; zero for never
@@ -59,7 +62,11 @@ type absence struct {
 	// Of an app that nobody has served yet: a node has ensured jobs of it, so that its executors run inside
 	// schedulers. Until that is seen its jobs are read again from when on.
 	ensured   atomic.Bool
-	readAgain time.Time // guarded by mu of Serving; monotonic
+	partly    atomic.Bool // not all of its jobs were looked at yet, not once: until then what is due waits
+	readAgain time.Time   // guarded by mu of Serving; monotonic
+	readTo    int64       // guarded by mu of Serving: the job behind which to go on
+	pages     int         // guarded by mu of Serving: that were read since it began
+	none      bool        // guarded by mu of Serving: none of them was ensured when all were looked at last
 }
 
 // NewServing makes it. admit lets the runs go on that wait for an executor of an app, parked says whether
@@ -142,24 +149,34 @@ func (x *absence) holdsUp(job *store.Job) bool {
 	if x.by == "" && job.Ensured != "" {
 		x.ensured.Store(true)
 	}
-	return x.by == store.ServedAttached || x.by == "" && x.ensured.Load()
+	return x.by == store.ServedAttached || x.by == "" && (x.ensured.Load() || x.partly.Load())
 }
 
+// ensuredPages is how many pages of an app's jobs are read at once to find out whether a node has ensured any,
+// and ensuredSoon when it goes on behind them: who asks plans and starts for all apps.
+const (
+	ensuredPages = 2
+	ensuredSoon  = 100 * time.Millisecond
+)
+
 // lookForEnsured finds out whether a node has ensured jobs of an app that nobody has served yet, once a
-// second at most, and more rarely the more jobs there are to read.
+// second at most, and more rarely the more jobs there are to read. Of many it reads some at once, and duty
+// goes on; meanwhile what is due waits.
 func (s *Serving) lookForEnsured(ctx context.Context, app string, x *absence) error {
 	if x.by != "" || x.ensured.Load() {
 		return nil
 	}
 	s.mu.Lock()
-	soon := time.Now().Before(x.readAgain)
+	soon, filter := time.Now().Before(x.readAgain), store.JobFilter{App: app, Limit: loop.StoreBatch, After: x.readTo}
 	if !soon {
 		x.readAgain = time.Now().Add(AddressTTL) // where the store does not tell either
 	}
 	s.mu.Unlock()
+	if soon {
+		return nil
+	}
 	ctx = store.WithShortTexts(ctx, 0)
-	filter := store.JobFilter{App: app, Limit: loop.StoreBatch}
-	for pages := time.Duration(1); !soon; pages++ {
+	for range ensuredPages {
 		page, err := loop.Call(ctx, func(ctx context.Context) ([]store.Job, error) { return s.Store.Jobs(ctx, filter) })
 		if err != nil {
 			return err
@@ -168,15 +185,53 @@ func (s *Serving) lookForEnsured(ctx context.Context, app string, x *absence) er
 			filter.After = page[i].ID
 			if page[i].Ensured != "" {
 				x.ensured.Store(true)
+				x.partly.Store(false)
 				return nil
 			}
 		}
-		soon = len(page) < loop.StoreBatch
 		s.mu.Lock()
-		x.readAgain = time.Now().Add(pages * AddressTTL)
+		x.pages++
 		s.mu.Unlock()
+		if len(page) < loop.StoreBatch {
+			s.noneEnsured(app, x)
+			return nil
+		}
 	}
+	s.mu.Lock()
+	x.partly.Store(!x.none)
+	x.readTo, x.readAgain = filter.After, time.Now().Add(ensuredSoon)
+	s.mu.Unlock()
+	s.Life.Wakes.Served.Poke()
 	return nil
+}
+
+// noneEnsured notes that no job of an app is ensured, of all that there are. What has waited until that was
+// known goes on.
+func (s *Serving) noneEnsured(app string, x *absence) {
+	s.mu.Lock()
+	x.readTo, x.readAgain, x.pages, x.none = 0, time.Now().Add(time.Duration(x.pages)*AddressTTL), 0, true
+	s.mu.Unlock()
+	if x.partly.Swap(false) {
+		s.turn.Add(1)
+		s.Life.Wakes.Scan.Poke()
+		s.admit(app)
+	}
+}
+
+// readOn goes on to read the jobs of apps of which not all were looked at.
+func (s *Serving) readOn(ctx context.Context) (failed error) {
+	partly := map[string]*absence{}
+	s.mu.Lock()
+	for app, x := range s.absent {
+		if x.readTo > 0 && !x.ensured.Load() {
+			partly[app] = x
+		}
+	}
+	s.mu.Unlock()
+	for app, x := range partly {
+		failed = errors.Join(failed, s.lookForEnsured(ctx, app, x))
+	}
+	return failed
 }
 
 // HoldsUpRun reports whether a due run waits for an executor of its app, which has none.
@@ -210,11 +265,23 @@ func (s *Serving) until(x *absence, job *store.Job, created, due time.Time) time
 		kept := store.PlannedFor(s.Cfg.RunRetention)
 		return core.Later(created, due.Add(-24*time.Hour)).Add(kept).Truncate(min(time.Hour, kept/16))
 	case x.by == store.ServedAttached:
-		return x.gone.Add(s.Cfg.Cluster.LostAfter)
+		return s.since(x).Add(s.Cfg.Cluster.LostAfter)
 	case x.by == store.ServedRegistered:
-		return x.gone.Add(s.Cfg.Cluster.Dead)
+		return s.since(x).Add(s.Cfg.Cluster.Dead)
 	}
 	return time.Time{} // there never was anybody
+}
+
+// goneAhead is by how much an absence may seem to have begun after it was noted, as clocks differ: by more
+// only where the store's clock was ahead.
+const goneAhead = time.Minute
+
+// since is since when nobody serves an app, by the store's clock as it is now.
+func (s *Serving) since(x *absence) time.Time {
+	if noted := s.Clock.Now().Add(-time.Since(x.noted)); x.gone.Sub(noted) > goneAhead {
+		return noted
+	}
+	return x.gone
 }
 
 // SetJobs notes how many jobs of each app wait.
@@ -242,7 +309,7 @@ func (s *Serving) Gone(ctx context.Context, app string) error {
 	if err != nil {
 		return err
 	}
-	x := &absence{gone: s.Clock.Now(), pause: time.Second}
+	x := &absence{gone: s.Clock.Now(), noted: time.Now(), pause: time.Second}
 	for _, row := range rows {
 		x.by = row.By
 	}
@@ -265,7 +332,7 @@ func (s *Serving) Gone(ctx context.Context, app string) error {
 	if s.absent[app] == nil {
 		delete(s.told, app)
 		s.absent[app] = x
-		s.unsaid[app] = store.Served{App: app, By: x.by, Gone: x.gone}
+		s.unsaid[app] = store.Served{App: app, By: x.by, Gone: s.since(x)}
 		s.any.Store(true)
 	}
 	s.Life.Wakes.Served.Poke() // somebody may have come meanwhile
@@ -489,7 +556,7 @@ func (s *Serving) once(ctx context.Context) (time.Duration, error) {
 		_, err := s.look(ctx, app)
 		failed = errors.Join(failed, err)
 	}
-	failed = errors.Join(failed, s.lookAgain(ctx, news))
+	failed = errors.Join(failed, s.lookAgain(ctx, news), s.readOn(ctx))
 	s.goOn()
 	s.say()
 	failed = errors.Join(failed, s.tell(ctx))
@@ -584,8 +651,11 @@ func (s *Serving) mostPause(app string) time.Duration {
 func (s *Serving) goOn() {
 	var over []string
 	s.mu.Lock()
+	backs := s.Clock.Backs()
+	back := backs != s.backs // by the clock as it is now they may have waited for long enough
+	s.backs = backs
 	for app, x := range s.absent {
-		if !x.again.IsZero() && !s.Clock.Now().Before(x.again) {
+		if !x.again.IsZero() && (back || !s.Clock.Now().Before(x.again)) {
 			x.again = time.Time{}
 			over = append(over, app)
 		}
@@ -622,7 +692,7 @@ func (s *Serving) say() {
 			}
 			x.said = now
 			s.Core.Troubles.SawLate(store.TroubleNoExecutor, s.Clock.Now(), saidKept, store.Trouble{
-				App: app, Since: x.gone, Late: x.jobs + runs,
+				App: app, Since: s.since(x), Late: x.jobs + runs,
 				Seen:   store.Seen{What: store.SeenNobody, Jobs: x.jobs, Runs: runs},
 				Remedy: "start an executor of this app, or stop its jobs; see whether executors reach this address to register; Job.OnNoExecutor says what waits and what is refused",
 			})
@@ -697,6 +767,9 @@ func (s *Serving) next() time.Duration {
 		}
 		if !x.again.IsZero() {
 			wait = min(wait, x.again.Sub(s.Clock.Now()))
+		}
+		if x.readTo > 0 && !x.ensured.Load() {
+			wait = min(wait, x.readAgain.Sub(now))
 		}
 		switch {
 		case x.waits.IsZero():

@@ -29,11 +29,12 @@ const (
 	unservedNamed = 100
 )
 
-// unserved belongs to its duty. Its times are of the store's clock.
+// unserved belongs to its duty. Its times are monotonic: after the store's clock was ahead no line waits
+// for as long as that.
 type unserved struct {
 	*Serving
 	reader store.JobReader
-	until  time.Time // up to when lines that were due are this node's no more: it or another has seen to them
+	seen   time.Time // up to when lines that were due are this node's no more: it or another has seen to them
 	said   time.Time
 }
 
@@ -52,12 +53,13 @@ func (u *unserved) once(ctx context.Context) (time.Duration, error) {
 	now := u.Clock.Now()
 	at := now.Truncate(unservedEvery)
 	next := at.Add(unservedEvery).Sub(now)
-	if u.until.IsZero() {
-		u.until = at
+	began := time.Now().Add(at.Sub(now)) // when it was that time
+	if u.seen.IsZero() {
+		u.seen = began
 	}
 	if _, mine := u.Leases.Epoch(0); !mine || u.Life.Draining.Load() {
 		if u.isOthers() {
-			u.until = at
+			u.seen = began
 		}
 		return next, nil
 	}
@@ -66,8 +68,8 @@ func (u *unserved) once(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	if _, mine := u.Leases.Epoch(0); mine { // the store may have taken long to answer
-		u.name(at, jobs, since)
-		u.until = at
+		u.name(at, began, jobs, since)
+		u.seen = began
 	}
 	return next, nil
 }
@@ -118,7 +120,7 @@ func (u *unserved) look(ctx context.Context) (jobs map[string]int, since map[str
 			return nil, nil, err
 		}
 		if x := u.of(c.App); x != nil { // else somebody has just come
-			jobs[c.App], since[c.App] = c.Enabled, x.gone
+			jobs[c.App], since[c.App] = c.Enabled, u.since(x)
 		}
 	}
 	for page := range slices.Chunk(slices.Sorted(maps.Keys(since)), loop.StoreBatch) {
@@ -144,7 +146,8 @@ func (u *unserved) hasDue(ctx context.Context, app string) (bool, error) {
 }
 
 // name names the apps that have had nobody for long enough, if a line about them has come to be due.
-func (u *unserved) name(at time.Time, jobs map[string]int, since map[string]time.Time) {
+// at is a moment at which all nodes look, and began when that was by this process's clock.
+func (u *unserved) name(at, began time.Time, jobs map[string]int, since map[string]time.Time) {
 	var first time.Time
 	var apps []string
 	all := 0
@@ -154,14 +157,15 @@ func (u *unserved) name(at time.Time, jobs map[string]int, since map[string]time
 			apps, all = append(apps, app), all+jobs[app]
 		}
 	}
-	if age := at.Sub(u.said); len(apps) == 0 || !u.said.IsZero() && age >= 0 && age < unservedAgain { // below: a clock was ahead
+	ago := func(t time.Time) time.Duration { return began.Sub(t).Round(unservedEvery) }
+	if len(apps) == 0 || !u.said.IsZero() && ago(u.said) < unservedAgain {
 		return
 	}
 	due := first.Add(unservedFor)
-	if due = due.Add(at.Sub(due).Truncate(unservedAgain)); !due.After(u.until) {
+	if due = due.Add(at.Sub(due).Truncate(unservedAgain)); !due.After(at.Add(-ago(u.seen))) {
 		return
 	}
-	u.said = at
+	u.said = began
 	slices.Sort(apps)
 	u.Logger.Warn("xxljob: apps with enabled jobs or due runs have had no executor for ten minutes or more; start one, or stop their jobs",
 		"apps", strings.Join(apps[:min(len(apps), unservedNamed)], ", "), "unnamed", max(0, len(apps)-unservedNamed), "jobs", all)

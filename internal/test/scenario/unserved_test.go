@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,6 +34,7 @@ func TestAppsWithoutExecutorsAreNamed(t *testing.T) {
 			stage.Must(t, s.Start(t.Context()))
 			nodes = append(nodes, s)
 		}
+		time.Sleep(time.Second) // none is left alone at the very moment of a look
 		for _, app := range []string{"here", "far", "gone", "idle", "nobodys", "byhand", "unasked"} {
 			job := xxljob.Job{App: app, Key: "k", Name: app, Handler: "h", Schedule: xxljob.Cron("0 0 0 1 1 ? 2040"), OnNoExecutor: xxljob.OnNoExecutorWait}
 			if app == "byhand" || app == "unasked" {
@@ -170,6 +172,132 @@ func TestAppsWithoutExecutorsAreNamedOnceAnHour(t *testing.T) {
 				for name := range nodes {
 					end(name)
 				}
+			})
+		})
+	}
+}
+
+// TestAppsWithoutExecutorsAreNamedAfterAClockWasAhead: the line is held back by no clock that was ahead and is
+// set right, whether the app had nobody before that or came to have nobody meanwhile, and also by a node that
+// starts after it and goes by what the store has kept.
+func TestAppsWithoutExecutorsAreNamedAfterAClockWasAhead(t *testing.T) {
+	t.Parallel()
+	for name, step := range clockSteps {
+		for what, before := range map[string]time.Duration{"said before": 15 * time.Minute, "nobody since before": time.Minute, "nobody since then": 0} {
+			for _, restarted := range []bool{false, true} {
+				t.Run(fmt.Sprint(name, ", ", what, ", restarted ", restarted), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						const line = "msg=\"xxljob: apps with enabled jobs"
+						var clock movedClock
+						st, log := clock.goingBy(), &stage.LogLines{}
+						start := func(node string) xxljob.Scheduler {
+							cfg := xxljob.Config{App: "here", Node: node}
+							log.LogTo(&cfg)
+							s, err := xxljob.New(st, cfg)
+							stage.Must(t, err)
+							stage.Must(t, s.Handle("h", stage.NothingToDo))
+							stage.Must(t, s.Start(t.Context()))
+							return s
+						}
+						s := start("a")
+						add := func() {
+							_, err := s.AddJob(t.Context(), xxljob.Job{App: "far", Key: "k", Name: "far", Handler: "h", Schedule: xxljob.Cron("0 0 0 1 1 ? 2040"), OnNoExecutor: xxljob.OnNoExecutorWait})
+							stage.Must(t, err)
+						}
+						time.Sleep(time.Minute)
+						if before > 0 {
+							add()
+						}
+						time.Sleep(before)
+						clock.move(step)
+						time.Sleep(time.Minute) // longer than it is not believed
+						if before == 0 {
+							add()
+						}
+						time.Sleep(5 * time.Minute)
+						clock.move(0)
+						if restarted {
+							stage.Must(t, s.Stop(t.Context()))
+							s = start("b")
+						}
+						said := len(log.With(line))
+						wait := 15 * time.Minute
+						if said > 0 { // the next one comes an hour after it
+							wait = 65 * time.Minute
+						}
+						time.Sleep(wait)
+						lines := log.With(line, "apps=far")[said:]
+						if len(lines) != 1 {
+							t.Errorf("%d lines within %v after the clock was set right, and %d before: %s", len(lines), wait, said, log.With(line))
+						}
+						stage.Must(t, s.Stop(t.Context()))
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestWhetherAJobIsEnsuredIsFoundOutInTurns: of an app that nobody has served yet and that has thousands of jobs a
+// few pages are read at a time, whatever is due. Until it is known whether a node has ensured any of them what is
+// due waits: for an executor where one is, and is refused where none is.
+func TestWhetherAJobIsEnsuredIsFoundOutInTurns(t *testing.T) {
+	t.Parallel()
+	const jobs = 9500
+	for _, ensured := range []bool{false, true} {
+		t.Run(fmt.Sprint("ensured ", ensured), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := memory.New()
+				var mu sync.Mutex
+				pages := map[time.Time]int{} // read at one moment
+				s := stage.NewNode(t, st, "a", &stage.Journal{}, func(c *xxljob.Config) { c.App = "here" })
+				s.Faults.Observe(func(_ context.Context, method string) {
+					if method == "Jobs" {
+						mu.Lock()
+						defer mu.Unlock()
+						pages[time.Now()]++
+					}
+				})
+				stage.Must(t, s.Start(t.Context()))
+				for i := range jobs {
+					job := xxljob.Job{App: "far", Key: fmt.Sprint("k", i), Name: "k", Handler: "h"}
+					if ensured && i == jobs-1 {
+						job.Ensured = "somebody"
+					}
+					_, err := st.AddJob(t.Context(), job, nil)
+					stage.Must(t, err)
+				}
+				time.Sleep(time.Second)
+				job, err := st.JobByKey(t.Context(), "far", "k0")
+				stage.Must(t, err)
+				var runs []int64
+				for range 20 {
+					runs = append(runs, stage.Trigger(t, s, job))
+				}
+				time.Sleep(20 * time.Second)
+				want := xxljob.StateRefused
+				if ensured {
+					want = xxljob.StatePlanned
+				}
+				for _, id := range runs {
+					run, err := st.Run(t.Context(), id)
+					stage.Must(t, err)
+					if run.State != want {
+						t.Fatalf("run %d is %s, want %s: %s", id, run.State, want, run.HandleMsg)
+					}
+				}
+				mu.Lock()
+				all := 0
+				for at, n := range pages {
+					if all += n; n > 3 {
+						t.Errorf("at %v %d pages of jobs are read", at, n)
+					}
+				}
+				mu.Unlock()
+				if !ensured && all < 10 { // they are in no order
+					t.Errorf("%d pages are read of %d jobs", all, jobs)
+				}
+				stage.Stop(t, s)
 			})
 		})
 	}
