@@ -133,7 +133,7 @@ interop: ## run against executors and admins that others wrote, in Java, Go and 
 BROWSER_ALL ?= 1
 SCREENSHOTS ?= $(CURDIR)/bin/screenshots
 .PHONY: browser
-browser: ## use the console in a real browser, each page in all languages, themes and widths (some fifteen minutes, two to three with BROWSER_ALL=0; SCREENSHOTS)
+browser: ## use the console in a real browser, each page in all languages, themes and widths (some twenty minutes, two to three with BROWSER_ALL=0; SCREENSHOTS)
 	@sh console/browser/install.sh
 	@mkdir -p "$(SCREENSHOTS)"
 	XXLJOB_REQUIRE_BROWSER=1 XXLJOB_BROWSER_ALL=$(BROWSER_ALL) XXLJOB_SCREENSHOTS="$(SCREENSHOTS)" $(GOTEST) -count=1 -parallel=2 -timeout=40m $(TESTFLAGS) ./console/browser/...

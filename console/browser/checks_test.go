@@ -79,6 +79,9 @@ const broken = `(() => {` + unseen + `
 	return list.slice(0, 10)
 })()`
 
+// fits says what of a page does not fit the width of the screen, each by its kind.
+const fits = `Object.entries({wide: ` + wide + `, cut: ` + cut + `, word: ` + broken + `}).flatMap(([kind, list]) => list.map(fault => kind + ": " + fault))`
+
 // missing says which characters of the page no font has: they look like one that nobody has
 // given a meaning.
 const missing = `(() => {
@@ -127,6 +130,7 @@ func (b *tab) check() (faults []string) {
 	add("policy", eval[[]string](b, `window.__refused ?? []`))
 	add("wide", eval[[]string](b, wide))
 	add("cut", eval[[]string](b, cut))
+	add("word", eval[[]string](b, broken))
 	add("glyph", eval[[]string](b, missing))
 	add("sign", eval[[]string](b, undrawn))
 	eval[bool](b, axe+"; true")

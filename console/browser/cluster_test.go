@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -38,7 +37,7 @@ func TestTimetableAndExecutors(t *testing.T) {
 				if least := min(screen.least, eval[int64](b, rows+".length")); seen < least {
 					b.Errorf("%s at %d x %d: %d rows, want %d", path, screen.width, screen.height, seen, least)
 				}
-				for _, fault := range slices.Concat(eval[[]string](b, wide), eval[[]string](b, cut), eval[[]string](b, broken)) {
+				for _, fault := range eval[[]string](b, fits) {
 					b.Errorf("%s at %d px: %s", path, screen.width, fault)
 				}
 				for _, cell := range eval[[]string](b, `innerWidth < 840 ? [] : [...document.querySelectorAll("#live :is(td.c-name, td.c-app, td.c-node, td.c-where, td.c-handlers)")].filter(td => td.checkVisibility() && td.getBoundingClientRect().width < 160).map(td => td.className + " of " + td.getBoundingClientRect().width)`) {

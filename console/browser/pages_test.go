@@ -9,7 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,6 +63,8 @@ func pages(x, still *site) []shown {
 		{name: "user-remove", site: "filled", path: "users/remove?name=zhao.min"},
 		{name: "user-tokens", site: "filled", path: "account/tokens"},
 		{name: "user-tokens-made", site: "filled", path: "account/tokens", then: submitted("main form", `{name: "t" + String(Math.random()).slice(2, 8), password: "`+password+`"}`), sign: ".secret"},
+		{name: "user-token-revoke", site: "filled", path: "account/tokens/remove?id=" + id(x.token)},
+		{name: "users-token-revoke", site: "filled", path: "users/tokens/remove?name=root&id=" + id(x.token)},
 		{name: "tokens", site: "filled", path: "tokens"},
 		{name: "tokens-none", site: "empty", path: "tokens"},
 		{name: "tokens-faults", site: "filled", path: "tokens", then: submitted("main form", `{name: "ci", apps: "orders orders", until: "2020-01-01T00:00:00", password: "wrong"}`), sign: ".fault"},
@@ -72,6 +77,7 @@ func pages(x, still *site) []shown {
 		{name: "overview-troubled", site: "troubled", path: "overview"},
 		{name: "overview-failing", site: "standing", path: "overview?range=7d"},
 		{name: "job-mute", site: "filled", path: job("Nightly export") + "/mute"},
+		{name: "mute", site: "standing", path: "mute?key=no-executor%2Fmarketplace"},
 		{name: "job-muted", site: "standing", path: "jobs/" + id(still.jobs["Stopped by its schedule"]) + "/mute"},
 		{name: "run-waiting", site: "standing", path: "runs/" + id(still.runs["planned"])},
 		{name: "jobs", site: "filled", path: "jobs"},
@@ -87,6 +93,8 @@ func pages(x, still *site) []shown {
 		{name: "form-faults", site: "filled", path: "jobs/new?app=orders", then: submitted("#jobform", `{conf: "0 0 3 * *", children: "1,x", timeout: "soon"}`), sign: ".fault"},
 		{name: "form-conflict", site: "filled", path: job("Nightly export") + "/edit", then: submitted("#jobform", `{version: 1, timeout: "600", conf: "0 30 4 * * ?", author: "李雷"}`), sign: ".alert .rows"},
 		{name: "job-stop", site: "filled", path: job("Nightly export"), then: `document.querySelector("[data-opens=stop]").click()`, sign: "#stop[open]"},
+		{name: "job-stop-page", site: "filled", path: job("Nightly export") + "/stop"},
+		{name: "job-once-page", site: "filled", path: job("Nightly export") + "/once"},
 		{name: "job-turn", site: "filled", path: job("stopped") + "/start"},
 		{name: "bulk-stop", site: "filled", path: "jobs", then: bulk("tr", `{do: "stop"}`), sign: "main button.danger"},
 		{name: "form-conflict-merged", site: "filled", path: job("Nightly export") + "/edit", then: submitted("#jobform", `{version: 1, timeout: "1200", param: '{"table":"ledger","since":"yesterday","columns":["id","amount","currency"]}', author: "李雷"}`), sign: ".note .diff"},
@@ -104,6 +112,8 @@ func pages(x, still *site) []shown {
 		{name: "run-failed", site: "filled", path: run("bad")},
 		{name: "run-running", site: "filled", path: run("live")},
 		{name: "run-kill", site: "filled", path: run("live"), then: `document.querySelector("[data-opens=kill]").click()`, sign: "#kill[open]"},
+		{name: "run-kill-page", site: "filled", path: run("live") + "/kill"},
+		{name: "runs-bulk", site: "standing", path: "runs", then: bulk("tr", `{do: "again"}`), sign: "main form.runbulk"},
 		{name: "run-again", site: "filled", path: run("bad") + "/again"},
 		{name: "log", site: "filled", path: run("good") + "/log"},
 		{name: "log-unwrapped", site: "filled", path: run("good") + "/log", look: "&wrap=off"},
@@ -195,7 +205,7 @@ func TestPages(t *testing.T) {
 			t.Parallel()
 			tabs := map[string]*tab{}
 			for n, p := range list {
-				if os.Getenv("XXLJOB_BROWSER_ALL") != "1" && (n+turn)%len(combinations()) != i {
+				if !everything() && (n+turn)%len(combinations()) != i {
 					continue
 				}
 				key := p.site
@@ -215,6 +225,26 @@ func TestPages(t *testing.T) {
 				t.Run(p.name, func(t *testing.T) { tabs[key].inTest(t).show(p, c, filepath.Join(dir, p.name+"-"+c.String()+".png")) })
 			}
 		})
+	}
+}
+
+// TestEachRouteIsShown: each route that answers with a page is among the pages.
+func TestEachRouteIsShown(t *testing.T) {
+	others := []string{"asset/{name}", "health", "", "jobs/find", "jobs/export", "preview", "jobs/{id}/export", "runs/{id}/previous", "runs/{id}/next", "runs/{id}/log/file", "apps/find"}
+	var shown []string
+	x := &site{jobs: map[string]int64{}, runs: map[string]int64{}}
+	for _, p := range pages(x, x) {
+		path, _, _ := strings.Cut(p.path, "?")
+		shown = append(shown, regexp.MustCompile(`/\d+`).ReplaceAllString(path, "/{id}"))
+	}
+	table := regexp.MustCompile(`\{method: get, pattern: "([^"]*)"`).FindAllStringSubmatch(string(must1(os.ReadFile("../routes.go"))), -1)
+	if len(table) < 40 {
+		t.Fatalf("the table of routes has %d lines", len(table))
+	}
+	for _, route := range table {
+		if !slices.Contains(others, route[1]) && !slices.Contains(shown, route[1]) {
+			t.Errorf("no page of %s", route[1])
+		}
 	}
 }
 
@@ -240,16 +270,28 @@ func (b *tab) show(p shown, c combination, picture string) {
 		b.Error(fault)
 	}
 	b.picture(c, picture)
-	if c.width > 640 { // between the two widths, the narrowest being twice as large a text
-		for _, width := range []int64{640, 1000, 1140} {
-			b.do(chromedp.EmulateViewport(width, c.height()))
-			for _, fault := range append(eval[[]string](b, wide), eval[[]string](b, cut)...) {
-				b.Errorf("at %d px: %s", width, fault)
-			}
+	for _, width := range widths {
+		if width == c.width {
+			continue
 		}
-		b.do(chromedp.EmulateViewport(c.width, c.height()))
+		b.do(chromedp.EmulateViewport(width, combination{width: width}.height()))
+		for _, fault := range eval[[]string](b, fits) {
+			b.Errorf("at %d px: %s", width, fault)
+		}
+		if everything() && c.width > 640 && slices.Contains([]int64{1440, 1024, 390}, width) {
+			at := combination{c.language, c.theme, width}
+			b.picture(at, strings.TrimSuffix(picture, c.String()+".png")+at.String()+".png")
+		}
 	}
+	b.do(chromedp.EmulateViewport(c.width, c.height()))
 }
+
+// everything reports whether each page is to be shown in each combination, with pictures of more widths.
+func everything() bool { return os.Getenv("XXLJOB_BROWSER_ALL") == "1" }
+
+// widths are those at which each page has to fit: of screens, those at which it is laid out otherwise, and
+// the narrowest with twice as large a text.
+var widths = []int64{1440, 1280, 1140, 1024, 1000, 768, 640, 390, 360}
 
 // picture keeps a picture of the whole page, made as if the screen were as high as that, since
 // what sticks to an edge of it would stand in the middle otherwise.

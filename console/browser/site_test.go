@@ -36,6 +36,7 @@ type site struct {
 	handler http.Handler
 	jobs    map[string]int64 // by name
 	runs    map[string]int64 // by what they are shown for
+	token   int64            // of root
 	app     string           // one of several
 	slow    atomic.Int64     // nanoseconds that each answer waits
 }
@@ -167,6 +168,8 @@ func (x *site) others() {
 	u.Disabled = true
 	must1(x.store.UpdateUser(ctx, u))
 	x.session("zhao.min")
+	mine := must1(x.store.AddToken(ctx, store.Token{User: "root", Name: "deploys of the ledger team", Hash: strings.Repeat("r", store.HashBytes), Expires: time.Now().Add(30 * 24 * time.Hour)}))
+	x.token = mine.ID
 	for name, lasts := range map[string]time.Duration{"ci of the orders team": 90 * 24 * time.Hour, "发票服务": time.Hour, "expired": time.Millisecond} {
 		must1(x.store.AddAppToken(ctx, store.AppToken{Name: name, Apps: []string{"orders", "billing-and-invoicing"}, Hash: strings.Repeat("h", store.HashBytes), Expires: time.Now().Add(lasts)}))
 	}
