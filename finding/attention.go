@@ -62,7 +62,7 @@ func (a *attention) cluster() {
 		}
 	}
 	if len(unowned) > 0 {
-		a.add(Finding{Cause: ShardUnowned, Shards: ids, Detail: "shards " + named(unowned)})
+		a.add(Finding{Cause: ShardUnowned, Shards: ids, Detail: "shards " + named(unowned, 10)})
 	}
 	for _, n := range a.Nodes {
 		switch {
@@ -76,8 +76,7 @@ func (a *attention) cluster() {
 }
 
 // named are the first of a list, and how many more there are.
-func named(list []string) string {
-	const most = 10
+func named(list []string, most int) string {
 	if len(list) > most {
 		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
 	}
@@ -148,7 +147,7 @@ func (a *attention) apps() {
 		a.dark[app] = true
 		f := Finding{Cause: NoExecutor, App: app, Since: a.gone[app].Gone, Enabled: enabled[app], Detail: why}
 		if a.gone[app].By == "" {
-			f.Detail += ", and there never was one"
+			f.Detail += neverOne
 		}
 		a.waitFor(&f, late[app])
 		a.add(f)

@@ -14,5 +14,6 @@
 // One finding is one cause, not one job: an app without executors is one, however many jobs it has,
 // and so are jobs of an app that fail with the same error. What is meant to be is no fault: one-shots
 // that have run, jobs that somebody has stopped, runs that were covered, killed or discarded, and a
-// failed attempt of which another one follows.
+// failed attempt of which another one follows. [Together] makes one line of what is of several apps and
+// mostly has one reason.
 package finding

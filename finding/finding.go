@@ -76,8 +76,10 @@ const (
 // Finding is a cause, with what shows it. A Finding is a plain value; lists in it are not shared.
 type Finding struct {
 	Cause Cause
-	// App is the app that it is about; empty where it is about the cluster.
+	// App is the app that it is about; empty where it is about the cluster, or about several.
 	App string
+	// Apps are the apps that it is about where [Together] has put several into one; none otherwise.
+	Apps []string
 	// Jobs are the jobs that it is about, in order of ID, and Name is the name of the first. None
 	// where it is about a whole app or the cluster.
 	Jobs []int64
@@ -101,7 +103,7 @@ type Finding struct {
 	Detail string
 	// Shards are those of [ShardUnowned].
 	Shards []int
-	// Enabled is how many enabled jobs the app of [NoExecutor] has.
+	// Enabled is how many enabled jobs the app of [NoExecutor] has, or its apps have.
 	Enabled int
 	// Took is how long runs of the job of [FallingBehind] take, and Every how often one is due.
 	Took, Every time.Duration
@@ -125,11 +127,13 @@ func (f Finding) Fault() bool {
 
 // Key names the finding, the same as long as it is the same cause: by it somebody says that he knows
 // of it. Of jobs that fail it has a hash of the error without what differs from run to run, by which
-// who guesses the error knows it; of a job that is Secret it has the job instead. It has at most 255
-// bytes.
+// who guesses the error knows it; of a job that is Secret it has the job instead. Of several apps it is
+// another one whenever it is about others. It has at most 255 bytes.
 func (f Finding) Key() string {
 	parts := []string{string(f.Cause), f.App}
 	switch {
+	case len(f.Apps) > 0:
+		parts = append(parts, hashOf(strings.Join(f.Apps, "\x00")))
 	case f.Cause == NodeSilent || f.Cause == NodeFailing:
 		parts = append(parts, f.Detail)
 	case f.Trouble != nil:
@@ -161,6 +165,8 @@ func (f Finding) about() string {
 		return fmt.Sprintf("%d jobs of app %s, %q among them", len(f.Jobs), f.App, f.Name)
 	case f.App != "":
 		return "app " + f.App
+	case len(f.Apps) > 0:
+		return "apps " + named(f.Apps, appsNamed)
 	}
 	return "the cluster"
 }
