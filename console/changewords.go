@@ -17,6 +17,7 @@ import (
 	"github.com/xxljob/xxljob/console/internal/look"
 	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/store"
+	"github.com/xxljob/xxljob/wire"
 )
 
 // State is a state as texts name it.
@@ -50,9 +51,21 @@ func (p *page) Told(r xxljob.Run) string {
 		words = append(words, p.T("run.standsfor")+": "+p.q.look.Stamp(r.StandsFor))
 	}
 	if r.Reason != "" {
-		words = append(words, r.Reason)
+		words = append(words, p.Reason(r.Reason))
 	}
 	return strings.Join(words, " · ")
+}
+
+// Reason is why instants were skipped or a run was cancelled, in words where it is one of those that are
+// known.
+func (p *page) Reason(reason string) string {
+	switch reason {
+	case wire.StopKill:
+		return p.T("reason.killed")
+	case store.ReasonMisfire, store.ReasonBacklog, store.ReasonEdit, store.ReasonDepth, store.ReasonJoin:
+		return p.T("reason." + reason)
+	}
+	return web.Visible(reason)
 }
 
 // Branch is which part of a broadcast and which try a run of a trigger is.

@@ -268,7 +268,7 @@ type cell struct {
 func (p *page) Table(list string, rows any, without ...string) (*table, error) {
 	of := tables[list]
 	t := &table{page: p, List: list, Class: strings.TrimSpace("rows " + of.class), Has: p.Shown(list), Rows: rows}
-	if of.room > 0 && len(t.Has) > of.room {
+	if t.Many() {
 		t.Class += " many"
 	}
 	_, own := p.q.look.Chosen.Columns[list]
@@ -291,6 +291,12 @@ func (p *page) Table(list string, rows any, without ...string) (*table, error) {
 		t.Columns = append(t.Columns, shownColumn{c, `<td class="` + c.Class + `">`, cells})
 	}
 	return t, nil
+}
+
+// Many reports whether so many columns are there that the list goes sideways in its box, by keys too.
+func (t *table) Many() bool {
+	room := tables[t.List].room
+	return room > 0 && len(t.Has) > room
 }
 
 // Page is the page that the table is on.

@@ -58,13 +58,14 @@ type overviewPage struct {
 type causeLine struct {
 	finding.Finding
 	Title, Help string
-	Muting      string // the key under which it is muted, which tells nothing of the error; "" where it cannot be
-	About       string // the name of its app or its first job
-	More        int    // further jobs
-	Job, Run    int64  // where it leads: the job, if it is one; and its newest run
-	Marks       []mark // of the last runs of the job, the oldest first
-	Again       bool   // its newest run may be run again
-	Stops       bool   // its job may be stopped
+	Muting      string   // the key under which it is muted, which tells nothing of the error; "" where it cannot be
+	About       string   // the name of its app or its first job
+	Named       []string // the first of its apps, where it is of several
+	More        int      // further jobs, or apps
+	Job, Run    int64    // where it leads: the job, if it is one; and its newest run
+	Marks       []mark   // of the last runs of the job, the oldest first
+	Again       bool     // its newest run may be run again
+	Stops       bool     // its job may be stopped
 }
 
 // OnTroubles reports whether the page of troubles has more of it.
@@ -177,7 +178,9 @@ func (q *request) overviewOf(r *overviewRead, of span) overviewPage {
 	open, muted := q.apart(found, mutes, &seen)
 	q.told.unready = true
 	q.told.found = slices.DeleteFunc(slices.Clone(found), func(f finding.Finding) bool { // what is not shown the line above the page tells
-		return slices.ContainsFunc(open[min(len(open), causesShown):], func(o finding.Finding) bool { return o.Key() == f.Key() })
+		return slices.ContainsFunc(open[min(len(open), causesShown):], func(o finding.Finding) bool {
+			return o.Key() == f.Key() || o.Cause == f.Cause && slices.Contains(o.Apps, f.App)
+		})
 	})
 	b.Muted, b.Mutes, b.Unshown = muted, len(mutes), len(mutes)-len(muted)
 	b.Next, b.Soon, b.Running = r.next[:min(len(r.next), nextShown)], soonOf(r.next, r.world.Now), longest(seen.Running)
@@ -198,7 +201,8 @@ func (q *request) overviewOf(r *overviewRead, of span) overviewPage {
 	return b
 }
 
-// apart are the findings that nobody has muted, and the first mutes, each with what it is about.
+// apart are the findings that nobody has muted, those of several apps together, and the first mutes, each
+// with what it is about.
 func (q *request) apart(found []finding.Finding, mutes []store.Mute, w *finding.World) (open []finding.Finding, muted []mutedLine) {
 	about := map[string]*finding.Finding{}
 	for i := range found {
@@ -218,7 +222,7 @@ func (q *request) apart(found []finding.Finding, mutes []store.Mute, w *finding.
 		}
 		muted = append(muted, l)
 	}
-	return open, muted
+	return finding.Together(open), muted
 }
 
 // seenOf is the part of the cluster that the user may see, with what the scheduler says of itself.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -199,5 +200,35 @@ func TestALineOfAHiddenTextIsHidden(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// TestDarkAppsAreOneLine: apps without executors are one line, which names three of them and leads to the
+// executors, where each is muted by itself; the rail counts what the overview does. Each user is told of the
+// apps that he sees.
+func TestDarkAppsAreOneLine(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		for _, app := range []string{"ads", "billing", "carts", "deliveries", "账单 <e>"} {
+			x.job(app, "of "+app)
+		}
+		root.get("overview").is(http.StatusOK).has("2 things need attention", "No executor ads , billing , carts and 2 more", "5 enabled jobs", "never", "5 apps have none", "Executors").lacks("executors?app=deliveries")
+		for _, link := range []string{`class="acts"> <a href="./executors">`, `<a href="./executors?app=ads">ads</a>`} {
+			if !strings.Contains(root.body, link) {
+				t.Errorf("no %s in %s", link, root.body)
+			}
+		}
+		viewer := x.user(console.User{Name: "viewer", Apps: map[string]console.Role{"*": console.Viewer}}) // for whom nothing was counted yet
+		if viewer.get("jobs"); !strings.HasSuffix(viewer.presets(), "| 2") {
+			t.Errorf("the rail counts other causes than the overview: %s", viewer.presets())
+		}
+
+		oncall := x.user(console.User{Name: "oncall", Apps: map[string]console.Role{"billing": console.Operator, "账单 <e>": console.Viewer}})
+		oncall.get("overview").has("2 things need attention", "No executor billing , 账单 <e>", "2 enabled jobs").lacks("of ads", "and 1 more", "deliveries")
+		oncall.get("executors?app=billing").has("No executor", "Mute")
+		oncall.get("executors?app=" + url.QueryEscape("账单 <e>")).has("No executor").lacks("Mute")
+		oncall.post("mute", url.Values{"key": {"no-executor/billing"}, "for": {"4h0m0s"}}).is(http.StatusOK).has("It is muted", "2 things need attention", "No executor 账单 <e>", "Muted: 1")
+		root.get("overview").has("2 things need attention", "No executor ads , carts , deliveries and 1 more", "4 enabled jobs", "Muted: 1")
 	})
 }

@@ -87,6 +87,7 @@ func functions(l *lang.Language) template.FuncMap {
 		"list":   func(items ...any) []any { return items },
 		"lower":  strings.ToLower,
 		"brief":  func(s string) string { return web.CutTo(s, mostInACell) },
+		"line":   func(s string) string { return web.CutTo(s, mostInALine) },
 		"join":   strings.Join,
 	}
 }

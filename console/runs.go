@@ -17,6 +17,7 @@ import (
 const (
 	runsOnAPage = 50
 	mostInACell = 80 // characters of a parameter or a result
+	mostInALine = 2 * mostInACell
 )
 
 // runsPage is the list of runs.

@@ -27,6 +27,11 @@ type whyView struct {
 	Mute   *store.Mute // of the job
 }
 
+// Stopped reports whether the head says why the job has stopped by itself, which need not be said twice.
+func (v whyView) Stopped() bool {
+	return slices.ContainsFunc(v.Faults, func(l causeLine) bool { return l.Cause == finding.Stopped })
+}
+
 // withTroubles adds what the scheduler says of itself, as far as the user may see it.
 func (q *request) withTroubles(w finding.World) finding.World {
 	w.Troubles = nil
@@ -165,11 +170,15 @@ func (q *request) causeLine(f finding.Finding, w *finding.World) causeLine {
 		l.Title, l.Help, l.Muting = q.text("troubles.notready"), q.text("troubles.notready.do"), ""
 	}
 	l.Detail = q.detailOf(f)
-	if len(f.Jobs) > 0 {
-		l.Job, l.About = f.Jobs[0], cmp.Or(f.Name, "#"+strconv.FormatInt(f.Jobs[0], 10))
-	}
 	if len(f.Runs) > 0 {
 		l.Run = f.Runs[0]
+	}
+	if len(f.Apps) > 0 { // each of them is muted by itself, on its page
+		l.Named, l.Muting = f.Apps[:min(len(f.Apps), aboutsOfACause)], ""
+		l.More, l.Run = len(f.Apps)-len(l.Named), 0
+	}
+	if len(f.Jobs) > 0 {
+		l.Job, l.About = f.Jobs[0], cmp.Or(f.Name, "#"+strconv.FormatInt(f.Jobs[0], 10))
 	}
 	acts := l.Job != 0 && q.may(operate, f.App)
 	l.Again = acts && l.Run != 0 && slices.ContainsFunc(w.Ended, func(r xxljob.Run) bool { return r.ID == l.Run })

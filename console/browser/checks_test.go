@@ -46,14 +46,15 @@ const wide = `(() => {` + unseen + `
 })()`
 
 // cut says which texts do not fit into what they stand in. That lines of a log do not is what
-// somebody has chosen who has them not wrapped, and goes through them by keys and otherwise. Cells
-// of a list that end in dots are told whole where the pointer is, if they are not short anyway.
+// somebody has chosen who has them not wrapped, and goes through them by keys and otherwise. A list of
+// many columns that somebody has chosen goes sideways in its box, by keys too. Cells of a list that end in
+// dots are told whole where the pointer is, if they are not short anyway.
 const cut = `(() => {` + unseen + `
 	const list = []
 	for (const el of document.body.querySelectorAll("*")) {
 		if (el.matches("svg *, option, textarea, input") || unseen(el)) continue
 		const style = getComputedStyle(el)
-		if (el.matches('[data-wrap="off"] .log[tabindex="0"], .presets') && style.overflowX === "auto") continue
+		if (el.matches('[data-wrap="off"] .log[tabindex="0"], .presets, .list[tabindex="0"]:has(> .many)') && style.overflowX === "auto") continue
 		if (el.matches(".rows td") && style.textOverflow === "ellipsis" && el.clientWidth >= 56) continue
 		if (el.clientWidth > 0 && el.scrollWidth > el.clientWidth + 1 && (style.overflowX !== "visible" || el.matches("button, .button, th, td, summary, .state")))
 			list.push(el.outerHTML.slice(0, 160) + ": " + el.scrollWidth + " px in " + el.clientWidth)

@@ -446,7 +446,7 @@ func TestForcedColors(t *testing.T) {
 	c, dir := combination{"en", "dark", 1280}, pictures(t)
 	sessions := map[string]string{"filled": x.session("root"), "standing": still.session("root")}
 	main := map[string]bool{"login": true, "overview": true, "jobs": true, "job": true, "job-once": true, "form-faults": true, "form-conflict": true, "runs": true, "run-failed": true, "run-running": true, "log": true, "executors-of-app": true, "timetable-ran": true, "changes": true, "which": true, "form-which": true, "run-broadcast": true, "run-retried": true}
-	for _, p := range pages(x, still) {
+	for _, p := range pages(x, still, still) {
 		if !main[p.name] {
 			continue
 		}

@@ -26,7 +26,7 @@ import (
 // shown is a page as it is to be looked at.
 type shown struct {
 	name string
-	site string // "filled", "standing", at which nothing moves, "well", at which all is, "empty", which has a user and nothing else, or "new", which has not even that
+	site string // "filled", "standing", at which nothing moves, "lengthy", with long names, "well", at which all is, "empty", which has a user and nothing else, or "new", which has not even that
 	out  bool   // for who is not logged in
 	as   string // the user, where it is not root
 	path string
@@ -46,10 +46,10 @@ func bulk(rows, values string) string {
 }
 
 // pages are all pages, and the states of them that look different.
-func pages(x, still *site) []shown {
+func pages(x, still, long *site) []shown {
 	id := func(n int64) string { return strconv.FormatInt(n, 10) }
 	job, run := func(name string) string { return "jobs/" + id(x.jobs[name]) }, func(name string) string { return "runs/" + id(x.runs[name]) }
-	return []shown{
+	list := []shown{
 		{name: "setup", site: "new", out: true, path: "setup"},
 		{name: "setup-faults", site: "new", out: true, path: "setup", then: submitted("main form", `{code: "no such code", name: "王 小明", password: "short", again: "other"}`), sign: ".fault"},
 		{name: "login", site: "filled", out: true, path: "login"},
@@ -152,9 +152,24 @@ func pages(x, still *site) []shown {
 		{name: "jobs-columns", site: "filled", path: "jobs", then: `document.querySelector(".columnmenu summary").click()`, sign: ".columnmenu[open] .sheet"},
 		{name: "jobs-all-columns", site: "filled", path: "jobs", look: "&density=compact&columns.jobs=id,tags,app,key,handler,schedule,next,running,last,median,author,state"},
 		{name: "runs-all-columns", site: "filled", path: "runs", look: "&columns.runs=job,handler,created,scheduled,took,where,param,result"},
+		{name: "job-lengthy", site: "lengthy", path: "jobs/" + id(long.jobs["lengthy"])},
+		{name: "run-lengthy", site: "lengthy", path: "runs/" + id(long.runs["lengthy"])},
+		{name: "jobs-lengthy", site: "lengthy", path: "jobs"},
+		{name: "jobs-lengthy-all-columns", site: "lengthy", path: "jobs", look: "&columns.jobs=id,tags,app,key,handler,schedule,next,running,last,median,author,state"},
+		{name: "runs-lengthy", site: "lengthy", path: "runs"},
+		{name: "runs-lengthy-all-columns", site: "lengthy", path: "runs", look: "&columns.runs=job,late,handler,created,took,where,param,result,run,type"},
+		{name: "overview-lengthy", site: "lengthy", path: "overview"},
+		{name: "executors-lengthy", site: "lengthy", path: "executors"},
+		{name: "timetable-lengthy", site: "lengthy", path: "timetable?range=24h"},
+		{name: "jobs-all-states", site: "standing", path: "jobs", look: "&columns.jobs=id,tags,app,key,handler,schedule,next,running,last,median,author,state"},
+		{name: "runs-all-states-all-columns", site: "standing", path: "runs", look: "&columns.runs=job,late,handler,created,took,where,param,result,run,type"},
 		{name: "keys", site: "filled", path: "jobs", then: `document.querySelector("[data-opens=keys]").click()`, sign: "#keys[open]"},
 		{name: "look", site: "filled", path: run("good"), then: `document.querySelector("details.menu summary").click()`, sign: "details.menu[open] .sheet"},
 	}
+	for _, state := range []string{"started", "dispatched", "succeeded", "failed", "killed", "lost", "refused", "discarded", "cancelled", "snoozed"} { // the others are above
+		list = append(list, shown{name: "run-is-" + state, site: "standing", path: "runs/" + id(still.runs[state])})
+	}
+	return list
 }
 
 // troubled is a scheduler with troubles of each kind that look different.
@@ -187,7 +202,7 @@ func (cutOff) Stats() xxljob.Stats {
 // not all are asked for, each page is shown in one combination, which depends on the commit.
 func TestPages(t *testing.T) {
 	browser(t)
-	sites := map[string]*site{"filled": filled(t), "standing": standing(t), "well": newSite(t), "empty": newSite(t), "new": newSite(t),
+	sites := map[string]*site{"filled": filled(t), "standing": standing(t), "lengthy": lengthy(t), "well": newSite(t), "empty": newSite(t), "new": newSite(t),
 		"troubled": newSiteOf(t, func(s xxljob.Scheduler) xxljob.Scheduler { return troubled{s} })}
 	sites["away"] = newSiteOf(t, func(s xxljob.Scheduler) xxljob.Scheduler { return cutOff{s} })
 	sites["away"].serve(cutOff{sites["away"].s}, console.Loopback(console.Editor))
@@ -199,7 +214,7 @@ func TestPages(t *testing.T) {
 	sites["troubled"].user("root")
 	sites["troubled"].job(xxljob.Job{Name: "Nightly export", Handler: "export", Schedule: xxljob.Cron("0 0 3 * * ?")})
 	dir := pictures(t)
-	list, turn := pages(sites["filled"], sites["standing"]), turnOf(t)
+	list, turn := pages(sites["filled"], sites["standing"], sites["lengthy"]), turnOf(t)
 	for i, c := range combinations() {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
@@ -233,7 +248,7 @@ func TestEachRouteIsShown(t *testing.T) {
 	others := []string{"asset/{name}", "health", "", "jobs/find", "jobs/export", "preview", "jobs/{id}/export", "runs/{id}/previous", "runs/{id}/next", "runs/{id}/log/file", "apps/find"}
 	var shown []string
 	x := &site{jobs: map[string]int64{}, runs: map[string]int64{}}
-	for _, p := range pages(x, x) {
+	for _, p := range pages(x, x, x) {
 		path, _, _ := strings.Cut(p.path, "?")
 		shown = append(shown, regexp.MustCompile(`/\d+`).ReplaceAllString(path, "/{id}"))
 	}

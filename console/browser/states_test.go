@@ -215,6 +215,22 @@ func (n *node) retried() {
 	}
 }
 
+// lengthy is a site with jobs and runs whose names are about as long as people make them, or as long as they
+// may be, in Latin and in Chinese, with and without places at which they could be broken.
+func lengthy(t *testing.T) *site {
+	x := idle(t)
+	n := x.node("ledger-7f9c6-x2x4q")
+	for i, part := range []string{"billing-and-invoicing of all the countries ", "QuarterlyReconciliation", "季度对账与发票汇总服务", "ods.增量同步-"} {
+		long := func(most int) string { return store.Cut(strings.Repeat(part, 20), most) }
+		j := x.job(xxljob.Job{App: strings.TrimSpace(strings.ReplaceAll(long(64), " ", "-")), Key: long(80), Name: strings.TrimSpace(long(80 * (1 + i/2*2))), Handler: "com.example." + long(80), Author: strings.TrimSpace(long(64)),
+			Tags: []string{"ledger", "夜间"}, Schedule: xxljob.Cron("0 30 18 L 3,6,9,12 ?").In("America/Argentina/Buenos_Aires")})
+		r := n.start(n.plan(j.ID, time.Now().Add(-time.Duration(i+1)*time.Minute), store.StatePlanned, "")[0], "http://orders-7c9d-x2v4.orders.prod.svc.cluster.local:9999/")
+		must1(x.store.Finish(context.Background(), nil, []store.Result{{RunID: r.ID, Owner: r.Owner, Token: r.Token, State: store.StateFailed, HandleMsg: long(400)}}))
+		x.jobs["lengthy"], x.runs["lengthy"] = j.ID, r.ID
+	}
+	return x
+}
+
 // mostName is how many bytes the name of a job has at most.
 const mostName = 255
 
