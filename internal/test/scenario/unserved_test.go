@@ -238,6 +238,44 @@ func TestAppsWithoutExecutorsAreNamedAfterAClockWasAhead(t *testing.T) {
 	}
 }
 
+// TestARefusalIsHeldBackByNoClockThatWasAhead: an app loses its last executor while the store's clock is ahead.
+// What waits for one, and what comes to wait, is refused as soon as it would have been without.
+func TestARefusalIsHeldBackByNoClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	for name, step := range clockSteps {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var clock movedClock
+				st := clock.goingBy()
+				n := stage.StartNode(t, st, "a", &stage.Journal{}, func(c *xxljob.Config) { c.App = "here" })
+				far := stage.StartNode(t, st, "b", &stage.Journal{}, func(c *xxljob.Config) { c.App = "far" })
+				stage.Must(t, far.Handle("h", stage.NothingToDo))
+				job, err := far.AddJob(t.Context(), xxljob.Job{App: "far", Key: "k", Name: "k", Handler: "h", OnNoExecutor: xxljob.OnNoExecutorRefuse})
+				stage.Must(t, err)
+				time.Sleep(time.Minute)
+				clock.move(step)
+				time.Sleep(time.Minute)
+				stage.Stop(t, far)
+				time.Sleep(5 * time.Second)
+				runs := []int64{stage.Trigger(t, n, job)}
+				time.Sleep(5 * time.Second)
+				clock.move(0)
+				time.Sleep(5 * time.Second)
+				runs = append(runs, stage.Trigger(t, n, job))
+				time.Sleep(5 * time.Minute)
+				for _, id := range runs {
+					run, err := st.Run(t.Context(), id)
+					stage.Must(t, err)
+					if run.State != xxljob.StateRefused {
+						t.Errorf("run %d is %s, want it refused", id, run.State)
+					}
+				}
+				stage.Stop(t, n)
+			})
+		})
+	}
+}
+
 // TestWhetherAJobIsEnsuredIsFoundOutInTurns: of an app that nobody has served yet and that has thousands of jobs a
 // few pages are read at a time, whatever is due. Until it is known whether a node has ensured any of them what is
 // due waits: for an executor where one is, and is refused where none is.
