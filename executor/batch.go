@@ -75,6 +75,15 @@ type batch struct {
 	doubts  int                    // how often in a row it was refused in a doubtful way
 }
 
+// whole reports whether nothing of what its parcels hold was delivered or has a place of its own.
+func (b *batch) whole() bool {
+	n := 0
+	for _, p := range b.parcels {
+		n += p.Count
+	}
+	return n == len(b.results)
+}
+
 // parcel is some results that an outbox with a spool keeps.
 type parcel struct {
 	spool.Parcel

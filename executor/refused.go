@@ -7,7 +7,8 @@ package executor
 //
 // A doubtful answer, as a redirect or a 404, is of an admin that is away for all that is known: the batch is
 // sent again as it is. Now and then one result of it is sent alone, and where others wait they have their
-// turn. Once something else is taken, such an answer is a refusal like others (pace.sound).
+// turn. Once something else is taken, such an answer is a refusal like others (pace.sound), but for being asked
+// for more often.
 
 import (
 	"math/rand/v2"
@@ -22,6 +23,9 @@ const (
 	// mostRefusals is how often a result is refused alone, maxPause apart at least and the same way,
 	// before it is put aside.
 	mostRefusals = 3
+	// mostDoubtful is the same of doubtful answers. A balancer that gives these for every second request, whatever is
+	// in it, gives so many in a row once in sixteen million times.
+	mostDoubtful = 24
 	// patientRow is of how many results in a row, each refused alone, the next one is sent with the
 	// same pause: there may be as many of them among others.
 	patientRow = 32
@@ -30,7 +34,8 @@ const (
 	// mostSound is how many results in a row, each refused alone, show that doubtful answers are about no
 	// result after all.
 	mostSound = 8
-	// mostDoubted is how many batches let others pass at once.
+	// mostDoubted is how many batches let others pass before further ones travel with these, or go back to
+	// the spool.
 	mostDoubted = 8
 )
 
@@ -63,8 +68,8 @@ func (b *batch) probe(sent []wire.CallbackRequest) []wire.CallbackRequest {
 	return sent[:1]
 }
 
-// putOff has a batch that was refused in a doubtful way let others pass, where there are any. It returns what
-// to go on with.
+// putOff has a batch that was refused in a doubtful way let others pass, where there are any: all that wait
+// have their turn, however much has been refused before them. It returns what to go on with.
 func (o *outbox) putOff(b batch) batch {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,16 +77,33 @@ func (o *outbox) putOff(b batch) batch {
 	if o.spool == nil {
 		waiting = len(o.pending)
 	}
-	if waiting+len(o.doubted) == 0 {
-		return b
-	}
-	if len(o.doubted) < mostDoubted && waiting > 0 {
+	switch many := len(o.doubted) >= mostDoubted; {
+	case waiting == 0:
 		o.doubted = append(o.doubted, b)
-		return batch{}
+		b, o.doubted = o.doubted[0], o.doubted[1:]
+		return b
+	case many && o.join(&b):
+	case many && o.spool != nil && b.whole(): // it need not be in memory meanwhile
+		o.kept = append(o.kept, b.parcels...)
+	default:
+		o.doubted = append(o.doubted, b)
 	}
-	o.doubted = append(o.doubted, b)
-	b, o.doubted = o.doubted[0], o.doubted[1:]
-	return b
+	return batch{}
+}
+
+// join has a batch travel with another one that lets others pass, and reports whether there is one that it
+// fits to. mu is held.
+func (o *outbox) join(b *batch) bool {
+	for i := range o.doubted {
+		d := &o.doubted[i]
+		if both := slices.Concat(d.results, b.results); o.limit.cut(both) == len(both) {
+			d.results, d.all = both, nil
+			d.parcels = slices.Concat(d.parcels, b.parcels)
+			d.owed += b.owed
+			return true
+		}
+	}
+	return false
 }
 
 // isDoubted reports whether a batch waits that was refused in a doubtful way, or also a result that
@@ -166,7 +188,11 @@ func (o *outbox) refuse(b batch, why refusal, calls int) batch {
 	case calls > r.calls && now.Sub(r.since) >= maxPause:
 		r.times, r.since, r.calls = r.times+1, now, calls
 	}
-	if r.times < mostRefusals {
+	most := mostRefusals
+	if why.doubtful {
+		most = mostDoubtful
+	}
+	if r.times < most {
 		o.mu.Lock()
 		o.refused = append(o.refused, r)
 		o.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -105,16 +106,20 @@ func inFiles(t *testing.T, test func(t *testing.T, dir string)) {
 }
 
 // TestRefusedResultHoldsUpNoOther: what an admin refuses for one result of a batch is put aside
-// once it was refused three times alone while others are taken.
+// once it was refused three times alone while others are taken; in a way that may be about the address, 24 times.
 func TestRefusedResultHoldsUpNoOther(t *testing.T) {
 	for name, refuse := range ways {
 		t.Run(name, func(t *testing.T) {
-			inFiles(t, func(t *testing.T, dir string) { holdsUpNoOther(t, dir, refuse) })
+			more := int64(8)
+			if slices.Contains([]string{"302", "401", "404"}, name) {
+				more = 40
+			}
+			inFiles(t, func(t *testing.T, dir string) { holdsUpNoOther(t, dir, refuse, more) })
 		})
 	}
 }
 
-func holdsUpNoOther(t *testing.T, dir string, refuse func() (wire.Return, error)) {
+func holdsUpNoOther(t *testing.T, dir string, refuse func() (wire.Return, error), more int64) {
 	var logged bytes.Buffer
 	p := newPicky(refuse, 13, 77)
 	e := spooling(t, dir, p.node, executor.Config{Outbox: 122, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
@@ -127,12 +132,14 @@ func holdsUpNoOther(t *testing.T, dir string, refuse func() (wire.Return, error)
 	if strings.Contains(logged.String(), "level=ERROR") {
 		t.Errorf("put aside while nothing else was taken:\n%s", logged.String())
 	}
-	for id := int64(121); id <= 128; id++ {
+	var further []int64
+	for id := int64(121); id <= 120+more; id++ {
 		time.Sleep(6 * time.Second)
 		mustGive(t, e, "one", req(id, id))
 		synctest.Wait()
+		further = append(further, id)
 	}
-	if got := p.ids(); len(got) != 126 || !slices.Equal(got[118:], []int64{121, 122, 123, 124, 125, 126, 127, 128}) {
+	if got := p.ids(); len(got) < 118 || !slices.Equal(got[118:], further) {
 		t.Errorf("then results of %v", got)
 	}
 	for _, id := range []int64{13, 77} {
@@ -160,7 +167,7 @@ func holdsUpNoOther(t *testing.T, dir string, refuse func() (wire.Return, error)
 	if err := e.Stop(within(t, time.Minute)); err != nil {
 		t.Errorf("Stop: %v", err)
 	}
-	if n := len(p.ids()); n != 126+122 {
+	if n := len(p.ids()); n != 118+int(more)+122 {
 		t.Errorf("%d results in the end", n)
 	}
 }
@@ -272,6 +279,90 @@ func TestRefusedInFrontInADoubtfulWay(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestRefusedOneAfterTheOther: results that come a minute apart, or many at once, and that something before the
+// admin answers with a 404, hold up none that comes behind them, however many they are; and once others are taken
+// they are put aside.
+func TestRefusedOneAfterTheOther(t *testing.T) {
+	for name, tt := range map[string]struct {
+		bad   int64
+		apart time.Duration
+	}{"twelve a minute apart": {12, time.Minute}, "six hundred at once": {600, 0}} {
+		t.Run(name, func(t *testing.T) {
+			inFiles(t, func(t *testing.T, dir string) {
+				var logged bytes.Buffer
+				p := newPicky(status(404))
+				e := spooling(t, dir, p.node, executor.Config{Outbox: 2000, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+				for id := int64(1); id <= tt.bad; id++ {
+					p.bad[id] = true
+				}
+				if tt.apart == 0 {
+					giveAll(t, e, p.node, 1, tt.bad)
+				}
+				for id := int64(1); id <= tt.bad && tt.apart > 0; id++ {
+					mustGive(t, e, "one", req(id, id))
+					time.Sleep(tt.apart)
+				}
+				time.Sleep(time.Hour)
+				for id := int64(1001); id <= 1100; id++ {
+					mustGive(t, e, "one", req(id, id))
+					time.Sleep(6 * time.Second)
+				}
+				time.Sleep(5 * time.Minute)
+				if n := len(p.ids()); n != 100 {
+					t.Errorf("%d results of the others", n)
+				}
+				if n := strings.Count(logged.String(), "put it aside"); tt.bad < 50 && n != int(tt.bad) {
+					t.Errorf("%d are put aside, want %d", n, tt.bad)
+				}
+				p.mend()
+				time.Sleep(10 * time.Minute)
+				aside := strings.Count(logged.String(), "put it aside")
+				got := p.ids()
+				if slices.Sort(got); len(slices.Compact(got)) != 100+int(tt.bad)-aside {
+					t.Errorf("%d results in the end, %d are put aside", len(got), aside)
+				}
+				giveAll(t, e, p.node, 2001, 4000) // nothing is owed
+				synctest.Wait()
+				if err := e.Stop(within(t, time.Minute)); err != nil {
+					t.Errorf("Stop: %v", err)
+				}
+				if n := len(p.ids()); n != len(got)+2000 {
+					t.Errorf("%d results, want %d", n, len(got)+2000)
+				}
+			})
+		})
+	}
+}
+
+// TestBalancerThatIsWrongNowAndThen: a balancer that answers every second request, whatever is in it, with a 404
+// costs no result.
+func TestBalancerThatIsWrongNowAndThen(t *testing.T) {
+	inFiles(t, func(t *testing.T, dir string) {
+		var logged bytes.Buffer
+		p := newPicky(status(404))
+		odds := rand.New(rand.NewPCG(1, 2))
+		var mu sync.Mutex
+		answer := p.answer
+		p.answer = func(batch []wire.CallbackRequest) (wire.Return, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if odds.IntN(2) == 0 {
+				return p.refuse()
+			}
+			return answer(batch)
+		}
+		e := spooling(t, dir, p.node, executor.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+		for id := int64(1); id <= 3000; id++ {
+			mustGive(t, e, "one", req(id, id))
+			time.Sleep(500 * time.Millisecond)
+		}
+		time.Sleep(10 * time.Minute)
+		if n := len(p.ids()); n != 3000 || strings.Contains(logged.String(), "put it aside") {
+			t.Errorf("%d results; %d put aside", n, strings.Count(logged.String(), "put it aside"))
+		}
+	})
 }
 
 // TestRefusedByOneNode: while another node of the admin has not answered, nothing is put aside.
