@@ -75,9 +75,14 @@ func TrustedTime(ctx context.Context) time.Time {
 }
 
 // ClockTrusted is how late it is by the store's clock as that was trusted last, of what is seen of it while it is
-// ahead (TroubleClock). It reports false where it is not, so that it ends nothing before its time.
+// ahead (TroubleClock), or was and is still by a part of that. It reports false where it is not, so that it ends
+// nothing before its time.
 func ClockTrusted(seen Seen) (at time.Time, ahead bool) {
-	return seen.At, seen.What == SeenClockAhead || seen.What == SeenClockJumped
+	switch seen.What {
+	case SeenClockAhead, SeenClockJumped, SeenClockBack:
+		return seen.At, !seen.At.IsZero()
+	}
+	return time.Time{}, false
 }
 
 // MuteKeeper is what a Store is as well that keeps mutes. Both stores of this module are. Each

@@ -19,7 +19,8 @@ type Seen struct {
 	RunID int64
 	// For is for how long it lasts, or how long something waits, or how far a clock was moved.
 	For time.Duration
-	// At is since when, by the store's clock; of a clock that is ahead, how late it is as that was trusted last.
+	// At is since when, by the store's clock; of a clock that is ahead, also after a
+	// step back, how late it is as that was trusted last.
 	At time.Time
 	// Names are a zone, a type, a handler, a strategy, or rules of alarms with ", " between them.
 	Names string

@@ -30,12 +30,14 @@ type Clock struct {
 	base    time.Time // with a monotonic reading; zero until the first sample
 	samples [8]clockSample
 	n       int
-	ahead   clockSample // guarded by mu: where the clock has stepped to since its at, and is not believed yet
-	step    clockStep   // guarded by mu: the last one
-	leap    clockStep   // guarded by mu: the last one ahead
-	backs   int         // guarded by mu: how often it was set back
-	hour    []clockPast // guarded by mu: what the clock was within the last hour, since the last step
-	mark    clockMark   // guarded by mu
+	ahead   clockSample   // guarded by mu: where the clock has stepped to since its at, and is not believed yet
+	step    clockStep     // guarded by mu: the last one
+	leap    clockStep     // guarded by mu: the last one ahead
+	sure    time.Duration // guarded by mu: the offset that was believed before the first of the steps that are doubted
+	backs   int           // guarded by mu: how often it was set back
+	hour    []clockPast   // guarded by mu: what the clock was within the last hour, since the last step
+	looked  time.Duration // guarded by mu: when addUp last looked, since base
+	mark    clockMark     // guarded by mu
 }
 
 // clockSample is one reading of the store's clock.
@@ -58,7 +60,7 @@ type clockMark struct {
 	kept bool          // the store keeps one
 	at   time.Time     // zero: not read yet, or none
 	read time.Duration // since base: when it was first read as it is
-	old  bool          // it was too old when it was first read, and is since: nobody had been there before
+	old  bool          // it was too old when it was first read, or went back, and is since: nobody had been there before
 }
 
 const (
@@ -140,10 +142,10 @@ func (c *Clock) judge(least, most, at time.Duration) bool {
 	held := c.ahead != clockSample{}
 	switch {
 	case most < was-stepLeast:
-		c.stepped(most-was, at)
+		c.stepped(was, most, at)
 	case least > was+stepLeast+drift:
 		if !held || (least-c.ahead.offset).Abs() > stepLeast {
-			c.stepped(least-was, at)
+			c.stepped(was, least, at)
 			c.ahead = clockSample{least, at}
 		}
 		if at-c.ahead.at < stepHeld {
@@ -151,14 +153,19 @@ func (c *Clock) judge(least, most, at time.Duration) bool {
 		}
 		c.ahead, c.n = clockSample{}, 0
 	case held:
-		c.stepped(was-c.ahead.offset, at)
+		c.stepped(c.ahead.offset, was, at)
 	}
 	return true
 }
 
 // addUp takes in what was believed of the offset at a moment. Where the clock has moved against what it was
-// within the last hour, in steps too small to count, that is a step as well. It is called with mu held.
+// within the last hour, in steps too small to count, that is a step as well. It looks once a second at most: a
+// store without a clock of its own has a sample at each Now. It is called with mu held.
 func (c *Clock) addUp(least, most, at time.Duration) {
+	if len(c.hour) > 0 && at-c.looked < time.Second {
+		return
+	}
+	c.looked = at
 	old := 0
 	for old < len(c.hour) && at-c.hour[old].at > stepDoubted {
 		old++
@@ -169,10 +176,10 @@ func (c *Clock) addUp(least, most, at time.Duration) {
 	for _, past := range c.hour {
 		may := stepLeast + 2*time.Duration((at-past.at).Seconds()*float64(maxDrift))
 		if least > past.most+may {
-			c.stepped(least-past.most, at)
+			c.stepped(past.most, least, at)
 			break
 		} else if most < past.least-may {
-			c.stepped(most-past.least, at)
+			c.stepped(past.least, most, at)
 			break
 		}
 	}
@@ -181,8 +188,12 @@ func (c *Clock) addUp(least, most, at time.Duration) {
 	}
 }
 
-// stepped notes a step. It is called with mu held.
-func (c *Clock) stepped(by, at time.Duration) {
+// stepped notes a step from one offset to another. It is called with mu held.
+func (c *Clock) stepped(from, to, at time.Duration) {
+	by := to - from
+	if !c.stepDoubted(at) {
+		c.sure = from
+	}
 	c.step, c.hour = clockStep{by, at}, c.hour[:0]
 	if by > 0 {
 		c.leap = c.step
@@ -192,6 +203,11 @@ func (c *Clock) stepped(by, at time.Duration) {
 		c.SetBack.Poke()
 	}
 	c.Stepped.Poke()
+}
+
+// stepDoubted reports whether the last step is doubted at a moment. It is called with mu held.
+func (c *Clock) stepDoubted(at time.Duration) bool {
+	return c.step.by != 0 && at-c.step.at < stepDoubted
 }
 
 // Now returns the estimate, in UTC.
@@ -206,8 +222,11 @@ func (c *Clock) Now() time.Time {
 		c.sampleLocal(local)
 	}
 	at := local.Sub(c.base)
-	return c.base.Round(0).Add(at + c.best(at)).UTC()
+	return c.by(c.best(at), at)
 }
+
+// by is how late it is at a moment by an offset. It is called with mu held.
+func (c *Clock) by(offset, at time.Duration) time.Time { return c.base.Round(0).Add(at + offset).UTC() }
 
 // Offset is how far the store's clock is ahead of this process's, at least; zero where that is
 // not known.
@@ -249,24 +268,28 @@ func (c *Clock) Doubted() (seen store.Seen, since time.Time) {
 	at := local.Sub(c.base)
 	ago := func(then time.Duration) time.Time { return now.Add(then - at) }
 	switch {
-	case c.step.by != 0 && at-c.step.at < stepDoubted:
-		seen := store.Seen{What: store.SeenClockAhead, For: c.step.by.Abs().Round(time.Second), At: now}
-		switch {
-		case c.step.by < 0:
-			seen.What, seen.At = store.SeenClockBack, time.Time{}
-		case c.ahead == clockSample{}: // it is believed
-			seen.At = now.Add(-c.step.by)
+	case c.stepDoubted(at):
+		seen := store.Seen{What: store.SeenClockAhead, For: c.step.by.Abs().Round(time.Second), At: c.by(min(c.best(at), c.sure), at)}
+		if c.markDoubted(now, at) {
+			seen.At = Sooner(seen.At, c.byMark(at))
+		}
+		if c.step.by < 0 {
+			seen.What = store.SeenClockBack
+			if now.Sub(seen.At) < stepLeast { // and is not ahead by a step before
+				seen.At = time.Time{}
+			}
 		}
 		return seen, ago(c.step.at)
 	case c.mark.kept && c.mark.read == 0:
 		return store.Seen{What: store.SeenClockUnread}, ago(0)
 	case c.markDoubted(now, at):
-		return store.Seen{What: store.SeenClockJumped, For: now.Sub(c.mark.at).Round(time.Second), At: c.mark.at.Add(at - c.mark.read)}, ago(0)
+		return store.Seen{What: store.SeenClockJumped, For: now.Sub(c.mark.at).Round(time.Second), At: c.byMark(at)}, ago(0)
 	}
 	return store.Seen{}, time.Time{}
 }
 
-// Trusted is how late it is by the store's clock, or was when that was last trusted.
+// Trusted is how late it is by the store's clock, or would be had it gone on as before the steps that are
+// doubted, where that is earlier.
 func (c *Clock) Trusted() time.Time {
 	seen, _ := c.Doubted()
 	if at, ahead := store.ClockTrusted(seen); ahead {
@@ -288,13 +311,18 @@ func (c *Clock) aheadOfMark(now time.Time, at time.Duration) bool {
 	return !c.mark.at.IsZero() && now.Sub(c.mark.at) > markLeast+at-c.mark.read
 }
 
-// KnowMark takes in what the store has as the mark, the zero time for none.
+// byMark is how late it is at a moment where nobody has moved the mark since this node read it. It is called
+// with mu held.
+func (c *Clock) byMark(at time.Duration) time.Time { return c.mark.at.Add(at - c.mark.read).UTC() }
+
+// KnowMark takes in what the store has as the mark, the zero time for none. One that goes back is of another
+// past, as in a database that was restored from a copy: nobody was there since.
 func (c *Clock) KnowMark(mark time.Time) {
 	now, local := c.Now(), time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := max(local.Sub(c.base), 1)
-	if first := c.mark.read == 0; first || !c.mark.at.Equal(mark) {
+	if first := c.mark.read == 0 || mark.Before(c.mark.at); first || !c.mark.at.Equal(mark) {
 		c.mark.at, c.mark.read = mark, at
 		c.mark.old = (first || c.mark.old) && c.aheadOfMark(now, at)
 	}
@@ -322,7 +350,7 @@ func (c *Clock) HasStepped() (lately, held bool) {
 	local := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.step.by != 0 && local.Sub(c.base)-c.step.at < stepDoubted, c.ahead != clockSample{}
+	return c.stepDoubted(local.Sub(c.base)), c.ahead != clockSample{}
 }
 
 // Leapt is how far the store's clock has stepped ahead within so long: by so much what somebody

@@ -1,11 +1,13 @@
 package core_test
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
+	"github.com/xxljob/xxljob/store"
 )
 
 // TestClock: the estimate is the greatest that one of the last eight samples
@@ -193,6 +195,102 @@ func TestClockStepsAreAddedUp(t *testing.T) {
 			if why, _ := s.Doubt(); why != "" {
 				t.Errorf("an hour after the last step of %v: %q", step, why)
 			}
+		})
+	}
+}
+
+// TestClockTrusted: while steps are doubted, however many, how late it is goes by what the clock was before the
+// first of them, where that is earlier; and so says what is seen of it.
+func TestClockTrusted(t *testing.T) {
+	type move struct {
+		by   time.Duration
+		live int // seconds
+	}
+	small := slices.Repeat([]move{{59 * time.Second, 300}}, 60)
+	for name, tt := range map[string]struct {
+		moves []move
+		want  time.Duration // less than the local clock, or more
+		seen  store.SeenWhat
+	}{
+		"a step ahead":                              {[]move{{time.Hour, 60}}, 0, store.SeenClockAhead},
+		"a step ahead that is not believed yet":     {[]move{{time.Hour, 5}}, 0, store.SeenClockAhead},
+		"a step back":                               {[]move{{-time.Hour, 60}}, -time.Hour, store.SeenClockBack},
+		"small steps for hours":                     {small, 0, store.SeenClockAhead},
+		"a step ahead, and one more":                {[]move{{time.Hour, 60}, {61 * time.Second, 60}}, 0, store.SeenClockAhead},
+		"a step ahead, and a part of it back":       {[]move{{time.Hour, 60}, {-5 * time.Minute, 60}}, 0, store.SeenClockBack},
+		"a step ahead, and all of it back":          {[]move{{time.Hour, 60}, {-time.Hour, 60}}, 0, store.SeenClockBack},
+		"a step back, and a part of it ahead":       {[]move{{-time.Hour, 60}, {5 * time.Minute, 60}}, -55 * time.Minute, store.SeenClockAhead},
+		"a step ahead that is believed, and a step": {[]move{{time.Hour, 3700}, {2 * time.Minute, 60}}, time.Hour, store.SeenClockAhead},
+		"a step ahead long ago":                     {[]move{{time.Hour, 3700}}, time.Hour, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var s stepped
+				s.live(30)
+				for _, m := range tt.moves {
+					s.offset += m.by
+					s.live(m.live)
+				}
+				if got := time.Until(s.Trusted()); (got - tt.want).Abs() > 2*time.Second {
+					t.Errorf("trusted is the local clock and %v, want %v", got, tt.want)
+				}
+				seen, _ := s.Doubted()
+				at, ahead := store.ClockTrusted(seen)
+				if seen.What != tt.seen || ahead && (time.Until(at)-tt.want).Abs() > 2*time.Second {
+					t.Errorf("seen: %+v, %v by what it was before, want %v", seen, time.Until(at), tt.want)
+				}
+				if behind := s.Now().Sub(s.Trusted()) > time.Minute; behind != ahead && seen.What != store.SeenClockAhead {
+					t.Errorf("the clock is ahead by %v, and is said to be: %t", s.Now().Sub(s.Trusted()), ahead)
+				}
+			})
+		})
+	}
+}
+
+// TestClockMarkOfAnotherPast: where the database was restored from a copy of days ago, whose mark is as old, the
+// clock is right, and is not doubted for that; one that is ahead while the mark goes on is.
+func TestClockMarkOfAnotherPast(t *testing.T) {
+	const days = 48 * time.Hour
+	for name, tt := range map[string]struct {
+		hours   int           // that the node was there
+		mark    time.Duration // before now, then
+		doubted bool
+		later   bool // an hour later
+	}{
+		"a copy of two days ago":                    {3, days, false, false},
+		"a copy of two days ago, and a new node":    {0, days, true, false},
+		"a copy of hours ago":                       {3, 5 * time.Hour, false, false},
+		"the copy has no mark":                      {3, -1, false, false},
+		"the node was there for less than two days": {0, 23 * time.Hour, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var s stepped
+				s.KeepsMark()
+				s.live(8)
+				for range 60 * tt.hours {
+					s.KnowMark(s.Now())
+					s.live(60)
+				}
+				if s.KnowMark(s.Now()); tt.mark < 0 {
+					s.KnowMark(time.Time{})
+				} else {
+					s.KnowMark(s.Now().Add(-tt.mark))
+				}
+				if seen, _ := s.Doubted(); (seen.What != "") != tt.doubted {
+					t.Errorf("at once: %+v", seen)
+				}
+				s.live(3600)
+				if seen, _ := s.Doubted(); (seen.What != "") != tt.later {
+					t.Errorf("an hour later: %+v", seen)
+				}
+				s.offset = 31 * 24 * time.Hour
+				s.KnowMark(s.Now())
+				s.live(2 * 3600)
+				if seen, _ := s.Doubted(); seen.What != store.SeenClockJumped {
+					t.Errorf("a month ahead: %+v", seen)
+				}
+			})
 		})
 	}
 }
