@@ -200,7 +200,7 @@ func (s *Store) AskLog(ctx context.Context, ask store.Ask) (store.Ask, error) {
 	s.dropAsks()
 	s.lastAsk++
 	ask.ID, ask.Run = s.lastAsk, r.snapshot()
-	s.asks = append(s.asks, &question{id: ask.ID, run: r.ID, incarnation: ask.Incarnation, from: ask.FromLine, route: ask.Route, addresses: slices.Clone(ask.Addresses), asked: time.Now()})
+	s.asks = append(s.asks, &question{id: ask.ID, run: r.ID, incarnation: ask.Incarnation, from: ask.FromLine, route: store.PlainText(ask.Route), addresses: plain(ask.Addresses), asked: time.Now()})
 	s.tellNode(ask.Incarnation)
 	return ask, nil
 }

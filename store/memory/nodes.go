@@ -83,7 +83,7 @@ func (s *Store) Join(ctx context.Context, n store.Node) (store.View, error) {
 
 // addNode adds the node with its first beat.
 func (s *Store) addNode(n store.Node) error {
-	n.Attached, n.Routers = copiedAttached(n.Attached), slices.Clone(n.Routers)
+	n.Attached, n.Routers = copiedAttached(n.Attached), plain(n.Routers)
 	if err := s.insert(tableNodes, &n); err != nil {
 		return err
 	}
@@ -165,11 +165,11 @@ func (s *Store) NoteUnknownZones(ctx context.Context, incarnation string, zones 
 		return nil
 	}
 	n, err := first[store.Node](s.db, tableNodes, incarnation)
-	if err != nil || slices.Equal(n.UnknownZones, zones) {
+	if zones = plain(zones); err != nil || slices.Equal(n.UnknownZones, zones) {
 		return err
 	}
 	changed := *n
-	changed.UnknownZones = slices.Clone(zones)
+	changed.UnknownZones = zones
 	if err := s.insert(tableNodes, &changed); err != nil {
 		return err
 	}

@@ -152,9 +152,9 @@ func (s *Store) AddSetupCode(ctx context.Context, hash string, counts time.Durat
 }
 
 // sayable is a name as the server can be asked for it, which takes no text with a NUL or what is
-// no UTF-8 in it: nobody is called what is put there.
+// no UTF-8 in it: nobody is called what is put there, which each encoding has.
 func sayable(name string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(name, "\U0010FFFF"), "\x00", "\x01")
+	return strings.ReplaceAll(strings.ToValidUTF8(name, "\x01"), "\x00", "\x01")
 }
 
 // UpdateUser replaces a user.

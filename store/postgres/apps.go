@@ -480,9 +480,12 @@ func (s *Store) AddAppToken(ctx context.Context, t store.AppToken) (store.AppTok
 
 // RemoveAppToken deletes a token.
 func (s *Store) RemoveAppToken(ctx context.Context, name string) error {
+	if !store.CanBeStored(name) {
+		return failed(store.ErrNotFound, "token %q", name)
+	}
 	err := s.inTx(ctx, bounds{name: "remove_app_token"}, func(x *tx) error {
 		var gone []store.AppToken
-		err := x.do(ctx, s.sql.removeAppToken.with(sayable(name)).into(readAppTokens(&gone)))
+		err := x.do(ctx, s.sql.removeAppToken.with(name).into(readAppTokens(&gone)))
 		if err == nil && len(gone) == 0 {
 			err = store.ErrNotFound
 		}
@@ -504,8 +507,11 @@ func (s *Store) AppTokens(ctx context.Context) (list []store.AppToken, err error
 
 // UseAppToken notes that a token was used.
 func (s *Store) UseAppToken(ctx context.Context, name, hash string) error {
+	if !store.CanBeStored(name) {
+		return ended(ctx) // there is none
+	}
 	written := 0
-	err := s.one(ctx, bounds{name: "use_app_token"}, s.sql.useAppToken.by(named{{"name", sayable(name)}, {"hash", []byte(hash)}, {"note", store.AppTokenNote.Milliseconds()}, {"ahead", store.ClockAhead.Milliseconds()}}).into(scanInto(&written)))
+	err := s.one(ctx, bounds{name: "use_app_token"}, s.sql.useAppToken.by(named{{"name", name}, {"hash", []byte(hash)}, {"note", store.AppTokenNote.Milliseconds()}, {"ahead", store.ClockAhead.Milliseconds()}}).into(scanInto(&written)))
 	return failed(err, "token %q", name)
 }
 

@@ -146,7 +146,7 @@ func (s *Store) AskLog(ctx context.Context, ask store.Ask) (store.Ask, error) {
 	added := false
 	var row runRow
 	err = s.one(ctx, bounds{name: "ask_log"}, s.sql.askLog.by(named{
-		{"incarnation", ask.Incarnation}, {"run", ask.Run.ID}, {"from_line", ask.FromLine}, {"route", nonempty(ask.Route)}, {"addresses", addresses},
+		{"incarnation", ask.Incarnation}, {"run", ask.Run.ID}, {"from_line", ask.FromLine}, {"route", nonempty(store.PlainText(ask.Route))}, {"addresses", addresses},
 	}).into(func(rows pgx.Rows) (err error) {
 		added = true
 		ask.Run, err = row.scan(rows, &ask.ID)
@@ -279,7 +279,7 @@ func (q *logPageQueries) define(sql template) {
 	asked as (
 		insert into {{schema}}.xxl_job_ask (incarnation, run_id, from_line, route, addresses, asked)
 		select {{arg.incarnation}}, l.id, {{arg.from_line}}, {{arg.route}}, {{arg.addresses}}, {{now}} from l returning id)
-	select asked.id, l.* from asked, l`)
+	select asked.id, l.* from asked, l`).saying()
 	q.answerLog = sql(`update {{schema}}.xxl_job_ask a set answered = {{now}}, to_line = {{arg.to_line}},
 	is_end = {{arg.is_end}}, content = {{arg.content}}, refusal = {{arg.refusal}}
 	where a.id = {{arg.ask}} and a.answered is null and a.asked > {{kept}} returning a.id`).saying()

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -25,6 +26,12 @@ func textCases() []testCase {
 		{"OfRegistrationsAreMadeValid", textsOfRegistrations},
 		{"OfAttachmentsAreMadeValid", textsOfAttachments},
 		{"OfRulesAreMadeValid", textsOfRules},
+		{"OfNodesAreMadeValid", textsOfNodes},
+		{"OfQuestionsAreMadeValid", textsOfQuestions},
+		{"OfTroublesAreMadeValid", textsOfTroubles},
+		{"OfMutesAreRefused", textsOfMutes},
+		{"OfAppTokensAreRefused", textsOfAppTokens},
+		{"OfNobodysNamesAreLookedUp", textsOfNobody},
 	}
 }
 
@@ -374,5 +381,136 @@ func textsOfRules(e *env) {
 		_, err = e.DropRules(e.ctx, e.clock().AddDate(0, 0, 3))
 		e.must(err)
 		want(e, "rules that are dropped", e.mustRules(), nil)
+	}
+}
+
+// textsOfNodes are the names of routers, zones and a release, as programs say them.
+func textsOfNodes(e *env) {
+	zones, knows := e.Store.(store.ZoneNoter)
+	process, says := e.Store.(store.ProcessNoter)
+	for _, p := range e.poor() {
+		v, err := e.Join(e.ctx, store.Node{ID: "n", Incarnation: "n-1", Routers: []string{p.given, "b"}})
+		e.must(err)
+		want(e, fmt.Sprintf("routers %q of a node that joins", p.given), e.mustNode(v, "n-1").Routers, []string{p.kept, "b"})
+		if knows {
+			e.must(zones.NoteUnknownZones(e.ctx, "n-1", []string{p.given, "b"}))
+		}
+		if says {
+			e.must(process.NoteProcess(e.ctx, "n-1", store.Process{Version: p.given}))
+		}
+		for range 2 {
+			n := e.mustNode(e.mustBeat("n-1"), "n-1")
+			want(e, fmt.Sprintf("routers %q", p.given), n.Routers, []string{p.kept, "b"})
+			if knows {
+				want(e, fmt.Sprintf("zones %q", p.given), n.UnknownZones, []string{p.kept, "b"})
+			}
+			if says {
+				want(e, fmt.Sprintf("the release %q", p.given), n.Version, e.kept(store.Shown(p.given, store.MostVersion)))
+			}
+		}
+		e.must(e.Leave(e.ctx, "n-1"))
+	}
+}
+
+func textsOfQuestions(e *env) {
+	run := e.owner("a").handedOver()
+	for _, p := range e.poor() {
+		p.given, p.kept = "x"+p.given, "x"+p.kept
+		ask, err := e.AskLog(e.ctx, store.Ask{Incarnation: "b", Run: run, Route: p.given, Addresses: []string{"http://" + p.given, "b"}})
+		e.must(err)
+		asks := e.mustInbox("b").Asks
+		got := asks[len(asks)-1]
+		want(e, fmt.Sprintf("a question for %q", p.given), []any{got.ID, got.Route, got.Addresses}, []any{ask.ID, p.kept, []string{"http://" + p.kept, "b"}})
+		e.mustAnswer(ask.ID, store.Answer{Content: "b"})
+	}
+}
+
+func textsOfTroubles(e *env) {
+	noter, ok := e.Store.(store.TroubleNoter)
+	if !ok {
+		return
+	}
+	e.owner("a")
+	e.mustKeep("of", troublesOnly("r", nil, nil))
+	for i, p := range e.poor() {
+		p.given, p.kept = fmt.Sprint(i, p.given), fmt.Sprint(i, p.kept)
+		mine, err := noter.NoteTroubles(e.ctx, store.TroubleNotes{Incarnation: "a-1", List: []store.TroubleNote{
+			{Cause: store.TroubleCause(p.given), App: "app", Address: p.given, Text: p.given}, {Cause: store.TroubleRefused, App: "app" + p.kept, Text: "good"},
+		}})
+		e.must(err)
+		want(e, fmt.Sprintf("whose %q is", p.given), mine, []bool{true, true})
+		there := 0
+		for _, a := range e.mustAlarms() {
+			if string(a.Trouble) == p.kept && a.Address == p.kept && a.Text == p.kept || a.App == "app"+p.kept && a.Text == "good" {
+				there++
+			}
+		}
+		want(e, fmt.Sprintf("alarms of %q", p.given), there, 2)
+	}
+}
+
+// textsOfMutes: who asks for a mute is told what is wrong with it, and what was muted stays as it was.
+func textsOfMutes(e *env) {
+	keeper, ok := e.Store.(store.MuteKeeper)
+	if !ok {
+		return
+	}
+	until := e.storeNow().Add(time.Hour)
+	_, err := keeper.PutMute(e.ctx, store.Mute{Key: "good", App: "app", Until: until, Note: "good"})
+	e.must(err)
+	for _, p := range e.poor()[:len(e.poor())-1] {
+		for _, m := range []store.Mute{{Key: p.given, App: "app"}, {Key: "good", App: p.given}, {Key: "good", App: "app", Note: p.given}} {
+			m.Until = until
+			_, err := keeper.PutMute(e.ctx, m)
+			e.wantTextRefused(fmt.Sprintf("a mute of %q", p.given), err)
+		}
+		err := keeper.DropMute(e.ctx, p.given)
+		e.check(errors.Is(err, store.ErrNotFound), "the mute %q is ended: %v", p.given, err)
+		_, err = keeper.PutMute(store.WithActor(e.ctx, "x"+p.given), store.Mute{Key: "of-somebody", Until: until})
+		e.must(err)
+	}
+	list, err := keeper.Mutes(e.ctx)
+	e.must(err)
+	e.check(len(list) == 2 && list[0].Key == "good" && list[0].Note == "good", "muted is %+v", list)
+}
+
+func textsOfAppTokens(e *env) {
+	keeper, ok := e.Store.(store.AppTokenKeeper)
+	if !ok {
+		return
+	}
+	expires, hash := e.storeNow().Add(time.Hour), strings.Repeat("h", 32)
+	for _, p := range e.poor()[:len(e.poor())-1] {
+		for _, t := range []store.AppToken{{Name: p.given, Apps: []string{"app"}}, {Name: "good", Apps: []string{"app", p.given}}} {
+			t.Hash, t.Expires = hash, expires
+			_, err := keeper.AddAppToken(e.ctx, t)
+			e.wantTextRefused(fmt.Sprintf("a token with %q", p.given), err)
+		}
+		err := keeper.RemoveAppToken(e.ctx, p.given)
+		e.check(errors.Is(err, store.ErrNotFound), "the token %q is removed: %v", p.given, err)
+		e.must(keeper.UseAppToken(e.ctx, p.given, hash))
+		e.must(keeper.UseAppToken(e.ctx, "good", p.given))
+	}
+	list, err := keeper.AppTokens(e.ctx)
+	e.must(err)
+	want(e, "number of tokens", len(list), 0)
+}
+
+// textsOfNobody: a name that nobody can have is that of nobody, and no fault of the store.
+func textsOfNobody(e *env) {
+	accounts, ok := e.Store.(store.AccountStore)
+	if !ok {
+		return
+	}
+	for _, p := range e.poor()[:len(e.poor())-1] {
+		_, err := accounts.User(e.ctx, p.given)
+		e.check(errors.Is(err, store.ErrNotFound), "the user %q: %v", p.given, err)
+		err = accounts.SaveSettings(e.ctx, p.given, "{}")
+		e.check(errors.Is(err, store.ErrNotFound), "settings of the user %q: %v", p.given, err)
+		_, err = accounts.Users(e.ctx, p.given, 10)
+		e.must(err)
+		list, err := accounts.Sessions(e.ctx, p.given, store.SessionLimits{Idle: time.Hour, Most: time.Hour})
+		e.must(err)
+		want(e, fmt.Sprintf("sessions of %q", p.given), len(list), 0)
 	}
 }
