@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -22,6 +23,24 @@ type schedulerLike struct {
 
 func (s *schedulerLike) Abandoned() { s.told.Add(1) }
 
+// sharedLines are the lines of a log that is written while it is read.
+type sharedLines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *sharedLines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *sharedLines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // TestPlacesThatAbandonedHandlersHold: where they keep runs waiting, an executor that no scheduler of this process
 // looks after says so once, and once when it is over; where nothing waits it says nothing.
 func TestPlacesThatAbandonedHandlersHold(t *testing.T) {
@@ -35,7 +54,7 @@ func TestPlacesThatAbandonedHandlersHold(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var logged bytes.Buffer
+				var logged sharedLines
 				n, a := newNode(), admins{}
 				cfg := executor.Config{Places: 2, Grace: time.Second, Logger: slog.New(slog.NewTextHandler(&logged, nil))}
 				cfg.Admins = []executor.AdminCluster{a.cluster("one", n)}
