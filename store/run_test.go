@@ -133,6 +133,9 @@ func TestTriggerFaults(t *testing.T) {
 	})
 	requireFaults(t, store.Trigger{Addresses: []string{"http://a", long[:64<<10-7]}}.Validate(), "trigger", map[string]string{"Addresses": "65537 bytes, at most 65536"})
 	addresses := slices.Repeat([]string{long[:65]}, 1000)
+	if err := (store.Trigger{Addresses: slices.Repeat(addresses, 2)}).Repeating(&store.Run{}).Validate(); err != nil {
+		t.Errorf("a run that was there before the bound, once more: %v", err)
+	}
 	for _, tr := range []store.Trigger{{}, {Type: store.TriggerAPI}, {Shard: store.Sharding{Index: 2, Total: 3}}, {Param: new(string)}, {Addresses: addresses}, {Addresses: []string{long[:64<<10]}}} {
 		if err := tr.Validate(); err != nil {
 			t.Errorf("%+v: %v", tr, err)

@@ -122,7 +122,9 @@ func (t Trigger) Encode() (Trigger, error) {
 	if t.Param != nil {
 		f.Text("Param", *t.Param, 0, maxParam)
 	}
-	checkGiven(&f, t.Addresses)
+	if t.again == nil { // else they are those of a run that is there
+		checkGiven(&f, t.Addresses)
+	}
 	if t.Shard != (Sharding{}) && (t.Shard.Index < 0 || t.Shard.Index >= t.Shard.Total) {
 		f.Add("Shard", t.Shard, fmt.Errorf("want an index from 0 to total-1"))
 	}
