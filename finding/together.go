@@ -45,7 +45,10 @@ func Together(found []Finding) []Finding {
 	}
 	slices.SortFunc(all.Runs, func(x, y int64) int { return cmp.Compare(y, x) })
 	all.Runs = all.Runs[:min(len(all.Runs), MostRuns)]
-	if all.Detail = fmt.Sprintf("enabled jobs: %d", all.Enabled); never {
+	if all.Detail = fmt.Sprintf("enabled jobs: %d", all.Enabled); all.Enabled == 0 { // why they are wanted is the same of all
+		all.Detail = strings.TrimSuffix(dark[0].Detail, neverOne)
+	}
+	if never {
 		all.Detail += neverOne
 	}
 	at := slices.IndexFunc(found, isDark)

@@ -43,6 +43,8 @@ func TestTogether(t *testing.T) {
 		}, []string{"apps b, c, d and 2 more: no live executor (enabled jobs: 41), 8 due runs wait, the oldest for 8m0s, since 2026-03-02T08:47:00Z"}, []string{"b", "c", "d", "e", "never"}},
 		{"apps that never had any", func(w *finding.World) { darken(w, "a", 4, -1, 0); darken(w, "b", 3, -1, 0) },
 			[]string{"apps a, b: no live executor (enabled jobs: 7, and there never was one)"}, []string{"a", "b"}},
+		{"apps without enabled jobs, of which runs wait", func(w *finding.World) { darken(w, "a", 0, 10, 1); darken(w, "b", 0, 20, 1) },
+			[]string{"apps b, a: no live executor (no enabled jobs, and due runs), 2 due runs wait, the oldest for 2m0s, since 2026-03-02T08:40:00Z"}, []string{"b", "a"}},
 		{"beside what is graver and what is not", func(w *finding.World) {
 			w.Shards[1].Owner = "gone-1"
 			darken(w, "a", 4, 10, 0)
