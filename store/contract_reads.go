@@ -74,7 +74,8 @@ type RunSearch struct {
 	Text string
 	// NoSecrets leaves out the runs of jobs that are Secret, and of those that are removed, of
 	// which that is not known: whether a Text is found in them tells what they hide, and so does
-	// how far a search has got.
+	// how far a search has got. It leaves out runs that have their parameter from another run
+	// (ParamSet with a ParentID), whose job may be Secret by now.
 	NoSecrets bool
 	// Since and Until bound when runs were planned: Since <= Created < Until. They are, like
 	// From and To, from 1970 on and before the year 10000. For runs that

@@ -230,7 +230,7 @@ func (w *search) chosen(r *run) bool {
 		(q.To.IsZero() || fromMilli(r.scheduled).Before(q.To)) &&
 		(q.Slower == 0 || r.ended != noTime && r.started != noTime && fromMilli(r.ended).Sub(fromMilli(r.started)) >= q.Slower) &&
 		(q.LateBy == 0 || w.late(r)) &&
-		!(q.NoSecrets && (r.job.removed || r.job.def.secret())) &&
+		!(q.NoSecrets && (r.job.removed || r.job.def.secret() || r.ParamSet && r.extra().parent != 0)) &&
 		(w.text == "" || w.in(r.terms.param) || w.in(r.TriggerMsg) || w.in(r.HandleMsg))
 }
 

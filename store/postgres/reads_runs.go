@@ -240,6 +240,7 @@ func (sr *searching) filters(q *listing) {
 		q.add("(" + in("l.executor_param") + " or " + in(spelledOut()) + " or " + in("l.handle_msg") + ")")
 	}
 	if f.NoSecrets { // a look-up for each run, and no join
+		q.add("(l.parent_id is null or l.param_set is not true)")
 		q.add("coalesce((select not i.secret from {{schema}}.xxl_job_info i where i.id = l.job_id limit 1), false)")
 	}
 	q.planned(f)
