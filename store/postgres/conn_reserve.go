@@ -95,7 +95,11 @@ func (s *Store) lend(ctx context.Context) (lent, error) {
 // ofPeople is how many connections of a pool of so many the requests of people have at a time, such as
 // those of a console (store.WithClient): however many look, a quarter is left for others, one at least.
 // Of a pool with a single connection they have that.
-func ofPeople(most int32) int32 { return max(1, most-max(1, most/4)) }
+func ofPeople(most int32) int32 { return max(1, most-(most+3)/4) }
+
+// ConnsOfPeople is how many connections of the pool requests of people have at a time. A console has fewer
+// long searches at a time than that, so that its other pages do not wait for these.
+func (s *Store) ConnsOfPeople() int { return cap(s.people) }
 
 // toPeople gives a connection of the pool to a request of theirs.
 func (s *Store) toPeople(ctx context.Context) (lent, error) {

@@ -114,6 +114,18 @@ func TestPeopleLeaveConnections(t *testing.T) {
 	}
 }
 
+// TestSharesOfPeople: a quarter of a pool of any size is left for others.
+func TestSharesOfPeople(t *testing.T) {
+	if got := postgres.OfPeople(1); got != 1 {
+		t.Errorf("of a single connection people have %d", got)
+	}
+	for most := int32(2); most < 100; most++ {
+		if got := postgres.OfPeople(most); got < 1 || 4*(most-got) < most || 4*(most-got) >= most+4 {
+			t.Errorf("of %d connections people have %d", most, got)
+		}
+	}
+}
+
 // TestReserve lets the host have all connections of the pool: what a node asks of the
 // store it does all the same, in either mode, with a pool of four and with one of one.
 func TestReserve(t *testing.T) {

@@ -16,6 +16,9 @@ func SetAll(ctx context.Context, conn *pgx.Conn, settings []string) error {
 	return setAll(ctx, conn, settings)
 }
 
+// OfPeople is how many connections of a pool of so many people have at a time.
+func OfPeople(most int32) int32 { return ofPeople(most) }
+
 // SchemaOf is the name of a store's schema, as it was given.
 func SchemaOf(s *Store) string { return s.cfg.Schema }
 
