@@ -243,6 +243,83 @@ func TestWindowsThatANodeCannotWorkOut(t *testing.T) {
 	})
 }
 
+// TestWindowsUnknownWhereTheExecutorIs: a run of a job behind others is sent by the node at which the executor is
+// attached. Where that has no data of the zone, and the shard is another node's, it says so all the same, once and
+// not with each run, until none was sent for a while.
+func TestWindowsUnknownWhereTheExecutorIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memory.New()
+		node := func(app, name string) xxljob.Scheduler {
+			s, err := xxljob.New(st, xxljob.Config{App: app, Node: name, Logger: slog.New(slog.DiscardHandler)})
+			stage.Must(t, err)
+			return s
+		}
+		a, b := node("other", "a"), node("app", "b")
+		var ran atomic.Int64
+		stage.Must(t, b.Handle("work", func(_ context.Context, task *xxljob.Task) error {
+			if task.Window == nil {
+				ran.Add(1)
+			}
+			return nil
+		}))
+		stage.Must(t, a.Handle("work", func(context.Context, *xxljob.Task) error { return nil }))
+		stage.Must(t, a.Start(t.Context()))
+		stage.Must(t, b.Start(t.Context()))
+		time.Sleep(time.Minute)
+		owners := map[int]string{}
+		v, err := st.View(t.Context())
+		stage.Must(t, err)
+		for _, sh := range v.Shards {
+			for _, n := range v.Nodes {
+				if n.Incarnation == sh.Owner {
+					owners[sh.ID] = n.ID
+				}
+			}
+		}
+		var mars xxljob.Job
+		for i := 0; owners[mars.Shard] != "a" || i == 0; i++ {
+			key := "mars" + strconv.Itoa(i)
+			mars, err = st.AddJob(t.Context(), xxljob.Job{App: "app", Key: key, Name: key, Handler: "work", Route: "FIRST", AfterKeys: []string{"app/none"}, AfterZone: "Mars/Olympus", Schedule: xxljob.Schedule{Type: "NONE"}}, nil)
+			stage.Must(t, err)
+		}
+		trigger := func() {
+			_, err := a.Trigger(t.Context(), mars.ID, xxljob.Trigger{})
+			stage.Must(t, err)
+			time.Sleep(10 * time.Second)
+		}
+		trigger()
+		before := b.Stats().Calls["Scan"].Calls
+		for range 100 {
+			trigger()
+		}
+		if n := b.Stats().Calls["Scan"].Calls - before; n > 60 {
+			t.Errorf("%d scans in a thousand seconds", n)
+		}
+		if n := ran.Load(); n != 101 {
+			t.Errorf("%d runs without a window", n)
+		}
+		if all := b.Troubles(); len(all) != 1 || all[0].Cause != xxljob.TroubleUnknownZone || all[0].JobID != mars.ID {
+			t.Errorf("troubles where they are sent: %+v", all)
+		}
+		if all := a.Troubles(); len(all) != 0 {
+			t.Errorf("troubles of the owner: %+v", all)
+		}
+		v, err = st.View(t.Context())
+		stage.Must(t, err)
+		for _, n := range v.Nodes {
+			if n.ID == "b" && !slices.Contains(n.UnknownZones, "Mars/Olympus") {
+				t.Errorf("the node says that it has no data of %v", n.UnknownZones)
+			}
+		}
+		time.Sleep(10 * time.Minute)
+		if all := b.Troubles(); len(all) != 0 {
+			t.Errorf("afterwards: %+v", all)
+		}
+		stage.Must(t, a.Stop(t.Context()))
+		stage.Must(t, b.Stop(t.Context()))
+	})
+}
+
 // TestReadyGoesByTroubles: only by those that it is asked to go by.
 func TestReadyGoesByTroubles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

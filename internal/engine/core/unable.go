@@ -17,8 +17,10 @@ import (
 // Unable are those that are known. It is safe for concurrent use, and its zero value is ready.
 type Unable struct {
 	mu    sync.Mutex
-	found map[UnableFrom][]UnableJob
-	sent  map[int64]sentUnable // by job
+	found map[UnableFrom][]UnableJob // in shards that this node had then
+	sent  map[int64]sentUnable       // by job, in whosever shards
+	tells bool                       // somebody says them
+	anew  bool                       // and is to do so again, since there was more meanwhile
 }
 
 // UnableFrom is who has found them. Each says all that it finds, each time that it looks.
@@ -60,6 +62,10 @@ func UnknownZone(shard int, app string, jobID int64, zone string, why error) Una
 func (c *Core) TellUnable(from UnableFrom, now time.Time, jobs []UnableJob) {
 	u := &c.Unable
 	u.mu.Lock()
+	if len(jobs)+len(u.found[from])+len(u.sent) == 0 {
+		u.mu.Unlock()
+		return // as with nearly every scan
+	}
 	if u.found == nil {
 		u.found = make(map[UnableFrom][]UnableJob)
 	}
@@ -68,7 +74,8 @@ func (c *Core) TellUnable(from UnableFrom, now time.Time, jobs []UnableJob) {
 	c.tellUnable(now)
 }
 
-// SentUnable says that a run of a job was sent without what this node could not work out.
+// SentUnable says that a run of a job was sent without what this node could not work out. The job may be in a
+// shard of another node, which can: then it is no reason to give a shard away.
 func (c *Core) SentUnable(now time.Time, job UnableJob) {
 	u := &c.Unable
 	u.mu.Lock()
@@ -76,11 +83,15 @@ func (c *Core) SentUnable(now time.Time, job UnableJob) {
 		u.sent = make(map[int64]sentUnable)
 	}
 	_, known := u.sent[job.JobID]
-	if known || len(u.sent) < troublesKept {
+	kept := known || len(u.sent) < troublesKept
+	if kept {
 		u.sent[job.JobID] = sentUnable{job, time.Now().Add(unableSent)}
 	}
 	u.mu.Unlock()
-	if !known {
+	if kept && !known {
+		if job.Zone != "" {
+			c.Leases.Miss([]string{job.Zone})
+		}
 		c.tellUnable(now)
 		c.Life.Wakes.Scan.Poke() // which says them anew until they are forgotten
 	}
@@ -93,17 +104,10 @@ func (u *Unable) HasSent() bool {
 	return len(u.sent) > 0
 }
 
-// all are those that are known in shards of this node.
-func (u *Unable) all(owned func() []store.Shard) (all []UnableJob) {
+// all are those that are known: what was found in shards that are this node's, and what was sent.
+func (u *Unable) all(mine map[int]bool) (all []UnableJob) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if len(u.found[UnableDue])+len(u.found[UnableOwed])+len(u.sent) == 0 {
-		return nil
-	}
-	mine := map[int]bool{}
-	for _, sh := range owned() {
-		mine[sh.ID] = true
-	}
 	for _, from := range []UnableFrom{UnableDue, UnableOwed} {
 		for _, job := range u.found[from] {
 			if mine[job.Shard] {
@@ -112,7 +116,7 @@ func (u *Unable) all(owned func() []store.Shard) (all []UnableJob) {
 		}
 	}
 	for id, job := range u.sent {
-		if !time.Now().Before(job.until) || !mine[job.Shard] {
+		if !time.Now().Before(job.until) {
 			delete(u.sent, id)
 			continue
 		}
@@ -121,11 +125,62 @@ func (u *Unable) all(owned func() []store.Shard) (all []UnableJob) {
 	return all
 }
 
-// tellUnable says all of them: as troubles, and to the lease loop.
+// toTell reports whether the caller is to say them, at first or, where it has done so, again: one does at a
+// time, else what was looked up first might be said last.
+func (u *Unable) toTell(again bool) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !again && u.tells {
+		u.anew = true
+		return false
+	}
+	u.tells = !again || u.anew
+	u.anew = false
+	return u.tells
+}
+
+// tellUnable says all of them: as troubles, and to the lease loop. Where another goroutine does so at this
+// moment, that one says them anew.
 func (c *Core) tellUnable(now time.Time) {
-	var shards map[int]lease.Lack
+	for tell := c.Unable.toTell(false); tell; tell = c.Unable.toTell(true) {
+		mine := map[int]bool{}
+		for _, sh := range c.Leases.Owned() {
+			mine[sh.ID] = true
+		}
+		all := c.Unable.all(mine)
+		troubles := troublesOf(all)
+		for _, cause := range []store.TroubleCause{store.TroubleUnknownZone, store.TroubleUnknownSchedule} {
+			c.Troubles.Set(cause, now, troubles[cause]...)
+		}
+		all = slices.DeleteFunc(all, func(job UnableJob) bool { return !mine[job.Shard] })
+		c.Life.Wakes.Lease.PokeIf(c.Leases.Lack(lacksOf(all)))
+	}
+}
+
+// troublesOf are the troubles of jobs, by cause, one for each job.
+func troublesOf(all []UnableJob) map[store.TroubleCause][]store.Trouble {
+	type key struct {
+		cause store.TroubleCause
+		job   int64
+	}
 	troubles := map[store.TroubleCause][]store.Trouble{}
-	for _, job := range c.Unable.all(c.Leases.Owned) {
+	at := make(map[key]int, len(all))
+	for _, job := range all {
+		k, some := key{job.Cause, job.JobID}, troubles[job.Cause]
+		i, known := at[k]
+		if !known {
+			i, at[k] = len(some), len(some)
+			some = append(some, store.Trouble{App: job.App, JobID: job.JobID, Seen: job.Seen, Detail: job.Detail, Remedy: unableRemedy(job.Cause)})
+			troubles[job.Cause] = some
+		}
+		some[i].Late += job.Late
+	}
+	return troubles
+}
+
+// lacksOf is what this node lacks for the jobs of each shard, nil for nothing.
+func lacksOf(all []UnableJob) (shards map[int]lease.Lack) {
+	for _, job := range all {
 		if shards == nil {
 			shards = make(map[int]lease.Lack)
 		}
@@ -138,18 +193,8 @@ func (c *Core) tellUnable(now time.Time) {
 			}
 			shards[job.Shard] = lack
 		}
-		some := troubles[job.Cause]
-		i := slices.IndexFunc(some, func(t store.Trouble) bool { return t.JobID == job.JobID })
-		if i < 0 {
-			i, some = len(some), append(some, store.Trouble{App: job.App, JobID: job.JobID, Seen: job.Seen, Detail: job.Detail, Remedy: unableRemedy(job.Cause)})
-			troubles[job.Cause] = some
-		}
-		some[i].Late += job.Late
 	}
-	for _, cause := range []store.TroubleCause{store.TroubleUnknownZone, store.TroubleUnknownSchedule} {
-		c.Troubles.Set(cause, now, troubles[cause]...)
-	}
-	c.Life.Wakes.Lease.PokeIf(c.Leases.Lack(shards))
+	return shards
 }
 
 func unableRemedy(cause store.TroubleCause) string {

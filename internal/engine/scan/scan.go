@@ -108,6 +108,9 @@ func (s *Scanner) scanOnce(ctx context.Context) (time.Duration, error) {
 		s.NoteStall(ctx, scanning, start, nil)
 		s.TellUnable(core.UnableDue, s.Clock.Now(), nil)
 		s.TellUnable(core.UnableOwed, s.Clock.Now(), nil)
+		if s.Unable.HasSent() {
+			return unableEvery, nil
+		}
 		return loop.Forever, nil
 	}
 	began := s.fitness.Begin(&s.fitness.Claims)
@@ -179,7 +182,7 @@ func (s *Scanner) scanWait(res store.ScanResult, limit int, missed bool) time.Du
 		wait = min(wait, loop.RefusedPause)
 	}
 	if s.Unable.HasSent() {
-		wait = min(wait, time.Minute)
+		wait = min(wait, unableEvery)
 	}
 	if !s.claimer.unconfirmed.until.IsZero() {
 		wait = min(wait, unconfirmedEvery)

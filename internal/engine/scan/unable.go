@@ -2,6 +2,7 @@ package scan
 
 import (
 	"errors"
+	"time"
 
 	"github.com/xxljob/xxljob/internal/engine/core"
 	"github.com/xxljob/xxljob/schedule"
@@ -10,6 +11,9 @@ import (
 
 // Which due jobs this node cannot work out. Input: what the planner could not plan. Output: jobs that
 // are neither stopped nor planned, for another node may know better (core/unable.go).
+
+// unableEvery is how often it is looked whether jobs are forgotten of which runs were sent all the same.
+const unableEvery = time.Minute
 
 // unable says why this node cannot work out a job that another one may be able to: it has no data
 // of the zone, or does not know the type. It reports false where it can, and where the schedule is
