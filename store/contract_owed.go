@@ -36,7 +36,8 @@ type OwedStore interface {
 	// beginning of the window as Business and StandsFor, the greatest Depth of the successes, the
 	// last of them as ParentID, and WindowKey. A window that is closed stays so, whatever
 	// succeeds again, for as long as runs are kept. What is owed to a job whose windows this process
-	// cannot work out (Job.Window) is left as it is and said (Unknown), and holds up nothing else.
+	// cannot work out (Job.Window) is left as it is and said (Unknown), and holds up nothing else. What was
+	// paid before an error is returned with it.
 	PayOwed(ctx context.Context, q OwedQuery) (Paid, error)
 	// ExpireWindows closes windows that are over, of jobs in the shards whose epoch is as
 	// given, those that are over first first. Where jobs are missing it inserts a record:

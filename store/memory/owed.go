@@ -69,7 +69,7 @@ type payable struct {
 
 // payable is what can be paid of what was owed first. Windows that this process cannot work out are left.
 func (s *Store) payable(q store.OwedQuery, paid *store.Paid) (first []payable) {
-	joins := map[*job]*store.Job{}
+	joins, unknown := map[*job]*store.Job{}, map[*job]bool{}
 	due := merge(s, q.Shards, func(sh *shard) *order[owed] { return &sh.owed })
 	for e := due.peek(); e != nil && len(first) < q.Limit; e = due.peek() {
 		o := payable{owed: e.of}
@@ -81,8 +81,13 @@ func (s *Store) payable(q store.OwedQuery, paid *store.Paid) (first []payable) {
 				def = &whole
 				joins[j] = def
 			}
-			begin, err := def.Window(o.Business)
-			if err != nil {
+			var begin time.Time
+			if !unknown[j] { // each time it is looked for in files
+				var err error
+				begin, err = def.Window(o.Business)
+				unknown[j] = err != nil
+			}
+			if unknown[j] {
 				paid.AddUnknown(o.shard.id, def)
 				continue
 			}

@@ -13,6 +13,7 @@ import (
 // EditJob changes one job. It is the one transaction that computes while it is
 // open: edit.Change and edit.Next are pure.
 func (s *Store) EditJob(ctx context.Context, id int64, edit store.Edit) (store.Job, error) {
+	defer s.unknown.forget(id)
 	e := editing{store: s, edit: edit, id: id}
 	once := func() error {
 		return s.withPartitions(ctx, func() error {

@@ -29,7 +29,9 @@ func (s *Store) PayOwed(ctx context.Context, q store.OwedQuery) (store.Paid, err
 		return store.Paid{}, failed(err, "look for what is owed")
 	}
 	var paid store.Paid
-	unknown := []int64{} // jobs behind others whose windows this process cannot work out
+	// unknown are jobs behind others whose windows this process cannot work out.
+	unknown, left := s.unknown.now(q)
+	paid.Unknown = left
 	why, err := halves(ctx, &s.aside.owed, q.Limit, func(limit int, aside []int64) (all []int64, err error) {
 		for {
 			ids, taken, left, err := s.paySome(ctx, q, limit, aside, unknown, &paid)
@@ -43,11 +45,9 @@ func (s *Store) PayOwed(ctx context.Context, q store.OwedQuery) (store.Paid, err
 			}
 		}
 	})
-	if err != nil {
-		return store.Paid{}, failed(err, "pay what is owed")
-	}
+	s.unknown.add(q, paid.Unknown)
 	paid.Refused = failed(why, "pay what is owed")
-	return paid, nil
+	return paid, failed(err, "pay what is owed") // what was committed before is not said again
 }
 
 // paySome pays so much at most, but for rows that are left aside and what is owed to jobs whose windows are

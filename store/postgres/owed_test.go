@@ -111,6 +111,31 @@ func TestALockedWindowHoldsUpNoOthers(t *testing.T) {
 	}
 }
 
+// TestUnknownWindowsAreNotTakenAgain: what is owed to a job whose windows this process cannot work out is said by each
+// payment, and not taken again by each, until the job is edited here or some seconds have passed.
+func TestUnknownWindowsAreNotTakenAgain(t *testing.T) {
+	t.Parallel()
+	_, a, _, _, exec := holding(t)
+	p := jobWith(a)
+	join := jobWith(a, func(j *store.Job) { j.After, j.AfterZone = []int64{p.ID}, "Mars/Olympus" })
+	a.succeeds(p)
+	pay := func(limit, runs, unknown int) {
+		t.Helper()
+		paid, err := a.PayOwed(a.ctx, store.OwedQuery{Shards: a.shards, Limit: limit})
+		must(t, err)
+		if paid.Runs != runs || len(paid.Unknown) != unknown || unknown == 1 && (paid.Unknown[0].JobID != join.ID || paid.Unknown[0].Owed != 1) {
+			t.Errorf("paid %d runs, want %d, and left %+v", paid.Runs, runs, paid.Unknown)
+		}
+	}
+	pay(100, 0, 1)
+	exec("update xxl_job_info set after_zone = 'Asia/Shanghai' where id = $1", join.ID) // another process, without a word
+	pay(100, 0, 1)
+	pay(10, 0, 1)
+	_, err := a.EditJob(a.ctx, join.ID, store.Edit{Verb: "update", Change: func(j *store.Job) (bool, error) { j.Name = "edited"; return true, nil }})
+	must(t, err)
+	pay(100, 1, 0)
+}
+
 // TestALockedPartHoldsUpNoOthers: the result of a part whose trigger somebody has locked is left out, and no other.
 func TestALockedPartHoldsUpNoOthers(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -116,10 +119,16 @@ func (p *paying) skipHeldWindows(ctx context.Context, t *tx) error {
 // cannot work out is left for another.
 func (p *paying) leaveUnknown() {
 	left := p.rows[:0]
+	unknown := map[int64]bool{}
 	for _, w := range p.rows {
 		if job := p.joins.jobs[w.to]; w.Join && job != nil {
-			begins, err := job.Window(w.Business)
-			if err != nil {
+			var begins time.Time
+			if !unknown[w.to] { // each time it is looked for in files
+				var err error
+				begins, err = job.Window(w.Business)
+				unknown[w.to] = err != nil
+			}
+			if unknown[w.to] {
 				p.left.AddUnknown(w.Shard, job)
 				continue
 			}
@@ -128,6 +137,69 @@ func (p *paying) leaveUnknown() {
 		left = append(left, w)
 	}
 	p.rows = left
+}
+
+// unknownFor is how long it is remembered that the windows of a job are unknown: it may have been edited by
+// another process, and zones may have come.
+const unknownFor = 10 * time.Second
+
+// unknownWindows are jobs whose windows this process cannot work out, so that what is owed to them is not taken by each
+// payment, and left again. It is safe for concurrent use, and its zero value is ready.
+type unknownWindows struct {
+	mu   sync.Mutex
+	jobs map[int64]unknownJob
+}
+
+// unknownJob is one of them.
+type unknownJob struct {
+	until time.Time
+	limit int // of the payment that has found it: one of more may see more of what is owed
+	left  []store.UnknownWindow
+}
+
+// now returns the jobs that are remembered, and what was left in the shards.
+func (u *unknownWindows) now(q store.OwedQuery) (jobs []int64, left []store.UnknownWindow) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	jobs = []int64{}
+	maps.DeleteFunc(u.jobs, func(_ int64, job unknownJob) bool { return time.Now().After(job.until) })
+	for id, job := range u.jobs {
+		if job.limit < q.Limit {
+			continue
+		}
+		in := slices.DeleteFunc(slices.Clone(job.left), func(w store.UnknownWindow) bool {
+			return !slices.ContainsFunc(q.Shards, func(sh store.Shard) bool { return sh.ID == w.Shard })
+		})
+		if len(in) == len(job.left) { // else shards have moved: it is seen anew
+			jobs, left = append(jobs, id), append(left, in...)
+		}
+	}
+	return jobs, left
+}
+
+// add remembers what a payment has left. What it was told by now stays as it is.
+func (u *unknownWindows) add(q store.OwedQuery, left []store.UnknownWindow) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.jobs == nil {
+		u.jobs = map[int64]unknownJob{}
+	}
+	found := map[int64]unknownJob{}
+	for _, w := range left {
+		if was, known := u.jobs[w.JobID]; known && was.limit >= q.Limit {
+			continue
+		}
+		job := found[w.JobID]
+		found[w.JobID] = unknownJob{time.Now().Add(unknownFor), q.Limit, append(job.left, w)}
+	}
+	maps.Copy(u.jobs, found)
+}
+
+// forget forgets a job that may have been edited.
+func (u *unknownWindows) forget(job int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.jobs, job)
 }
 
 // arrive counts successes for the windows of the jobs.

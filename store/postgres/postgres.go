@@ -148,6 +148,7 @@ type Store struct {
 	notes    notes
 	serials  serials
 	aside    asides
+	unknown  unknownWindows
 	dropped  droppedAlarms
 	grouping groupings
 	dueRows  rowLists[dueJob]

@@ -47,22 +47,13 @@ func (p *Payer) OwedDuty(signals store.Signals) loop.Duty {
 			paid, err := loop.Call(ctx, func(ctx context.Context) (store.Paid, error) {
 				return p.Store.PayOwed(ctx, store.OwedQuery{Shards: shards, Limit: loop.StoreBatch})
 			})
+			p.tellPaid(&paid) // also what was paid before an error
 			if err != nil {
 				return 0, err
 			}
-			p.Life.Wakes.Scan.PokeIf(paid.Runs > 0)
-			p.tell(paid.Records)
 			p.tellUnknown(paid.Unknown)
 			if paid.Refused != nil {
 				p.Core.Troubles.Refused(p.Clock.Now(), "", 0, store.SeenRefusesOwed, 0, paid.Refused)
-			}
-			if paid.Absent > 0 {
-				p.Life.FaultCounts.Absent.Add(uint64(paid.Absent))
-				p.Logger.Warn("xxljob: children are not triggered, since there are no such jobs; the rows of the runs that have succeeded say which", "children", paid.Absent)
-			}
-			if paid.Skipped > 0 {
-				p.Life.FaultCounts.Endless.Add(uint64(paid.Skipped))
-				p.Logger.Error("xxljob: successes lead to each other without an end; what they led to last is recorded as skipped", "runs", paid.Skipped, "depth", store.MostDepth)
 			}
 			wait, err := p.expire(ctx, shards) // also while there is more to be paid than one call does
 			switch {
@@ -73,6 +64,20 @@ func (p *Payer) OwedDuty(signals store.Signals) loop.Duty {
 			}
 			return wait, err
 		},
+	}
+}
+
+// tellPaid tells of what was paid.
+func (p *Payer) tellPaid(paid *store.Paid) {
+	p.Life.Wakes.Scan.PokeIf(paid.Runs > 0)
+	p.tell(paid.Records)
+	if paid.Absent > 0 {
+		p.Life.FaultCounts.Absent.Add(uint64(paid.Absent))
+		p.Logger.Warn("xxljob: children are not triggered, since there are no such jobs; the rows of the runs that have succeeded say which", "children", paid.Absent)
+	}
+	if paid.Skipped > 0 {
+		p.Life.FaultCounts.Endless.Add(uint64(paid.Skipped))
+		p.Logger.Error("xxljob: successes lead to each other without an end; what they led to last is recorded as skipped", "runs", paid.Skipped, "depth", store.MostDepth)
 	}
 }
 

@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/xxljob/xxljob"
+	"github.com/xxljob/xxljob/internal/test/bent"
 	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store"
 	"github.com/xxljob/xxljob/store/memory"
@@ -99,6 +101,41 @@ func TestChildrenThatAreNotThere(t *testing.T) {
 		stage.RequireText(t, "the parent", r.TriggerMsg, "app/never")
 		if _, err := f.AddJob(context.Background(), xxljob.Job{Name: "x", Handler: "try", Children: []int64{gone.ID}}); !errors.Is(err, xxljob.ErrNotFound) {
 			t.Errorf("a job that names an id which no job has: %v", err)
+		}
+		stage.Stop(t, f.Node)
+	})
+}
+
+// halfPaid is a store whose first payment of what is owed fails when it has paid something.
+type halfPaid struct {
+	st     store.Store
+	failed *atomic.Bool
+}
+
+func (h halfPaid) PayOwed(ctx context.Context, q store.OwedQuery) (store.Paid, error) {
+	paid, err := h.st.PayOwed(ctx, q)
+	if err == nil && paid.Owed > 0 && h.failed.CompareAndSwap(false, true) {
+		err = errors.New("the next ones could not be paid")
+	}
+	return paid, err
+}
+
+// TestPaidBeforeAnError: what was paid before an error is told all the same, and its runs are started at once.
+func TestPaidBeforeAnError(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st, failed := memory.New(), new(atomic.Bool)
+		f := startFailing(t, bent.StoreOf(st, halfPaid{st, failed}), "a", func(context.Context, *xxljob.Task) error { return nil })
+		gone := addJob(t, f, xxljob.Job{Name: "gone"})
+		there := addJob(t, f, xxljob.Job{Name: "there"})
+		parent := addJob(t, f, xxljob.Job{Name: "parent", Children: []int64{gone.ID, there.ID}})
+		stage.Must(t, f.RemoveJob(context.Background(), gone.ID))
+		_, err := f.Trigger(context.Background(), parent.ID, xxljob.Trigger{})
+		stage.Must(t, err)
+		time.Sleep(time.Second)
+		f.requireCalls(t, "those that are there", "parent/0@0s", "there/0@0s")
+		if n := f.Stats().Absent; n != 1 || !failed.Load() {
+			t.Errorf("%d children that are not there, want one; a payment has failed: %t", n, failed.Load())
 		}
 		stage.Stop(t, f.Node)
 	})
