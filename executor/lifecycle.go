@@ -202,6 +202,7 @@ func (e *Executor) Stop(ctx context.Context) error {
 	}
 	e.checkIdle()
 	e.mu.Unlock()
+	e.watch.looks.Wait()
 
 	select {
 	case <-e.idle:

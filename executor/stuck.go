@@ -7,6 +7,7 @@ package executor
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -64,6 +65,8 @@ func (s *Stuck) keeps(places int, now time.Time) bool {
 type stuckWatch struct {
 	timer *time.Timer // nil while there is nothing to look for
 	said  time.Time   // since when it is said; zero while it is not so
+
+	looks sync.WaitGroup // those that look at this moment, for Stop; begun with mu held, and not while stopping
 }
 
 // watchStuck begins to look.
@@ -79,6 +82,12 @@ func (e *Executor) watchStuck() {
 func (e *Executor) lookStuck() {
 	now := time.Now()
 	e.mu.Lock()
+	if e.watch.timer = nil; e.stopping {
+		e.mu.Unlock()
+		return // who stops may not look for lines any more
+	}
+	e.watch.looks.Add(1)
+	defer e.watch.looks.Done()
 	s, said := e.stuck(), e.watch.said
 	keeps := s.keeps(e.cfg.Places, now)
 	switch {
@@ -87,7 +96,7 @@ func (e *Executor) lookStuck() {
 	case said.IsZero():
 		e.watch.said = now
 	}
-	if e.watch.timer = nil; len(e.deaf) > 0 && !e.stopping {
+	if len(e.deaf) > 0 {
 		e.watch.timer = time.AfterFunc(stuckEvery, e.lookStuck)
 	}
 	e.mu.Unlock()
