@@ -101,7 +101,8 @@ func (q *Queue) takeOrAwaitPlace(at WaitKey, run timering.Key) chan struct{} {
 // AwaitAnswer has the later runs of a job wait at a remote address for one that another node, which
 // lives, may be sending there: the former owner of their shard. They go on once the store says that
 // it was answered, or is over (Saw), and at the given time in any case: no call for it is under way
-// any more then. Several runs of a job may be so at one address; all are waited for.
+// any more then. Several runs of a job may be so at one address; all are waited for. Of a broadcast with
+// several parts at one address those that still queue at the former owner may come later than that.
 func (q *Queue) AwaitAnswer(r store.Run, until time.Time) {
 	at, run := WaitKey{kind: kindJobPlace, jobID: r.JobID, address: r.Address}, compact.KeyOf(&r)
 	q.mu.Lock()
