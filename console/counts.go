@@ -12,7 +12,6 @@ import (
 
 	"github.com/xxljob/xxljob/console/internal/lang"
 	"github.com/xxljob/xxljob/console/internal/web"
-	"github.com/xxljob/xxljob/finding"
 	"github.com/xxljob/xxljob/store"
 )
 
@@ -185,7 +184,7 @@ func (q *request) readCounts() (c counts, err error) {
 	if err := q.countJobs(&c, apps); err != nil {
 		return c, err
 	}
-	world, err := finding.Read(q.ctx, q.Store)
+	world, err := q.readWorld(q.ctx)
 	if err != nil {
 		return c, err
 	}

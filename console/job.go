@@ -146,6 +146,7 @@ func (q *request) jobNews(now time.Time) (n jobNews, err error) {
 	if world.Skipped, err = q.lastSkipped(last); err != nil {
 		return n, err
 	}
+	q.markEnded(q.ctx, world.Ended)
 	n.why = q.whyJob(world)
 	texts := 2 * mostInACell
 	if q.Redact != nil { // where texts are hidden in part, all of them would have to be looked at

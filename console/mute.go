@@ -157,7 +157,7 @@ func (q *request) withCauseMute(key string, unknown int, do func(*muteView, int6
 	}
 	if v.Was == nil {
 		// All that is read to look for one cause is read once for all who ask, as for the overview.
-		world, err := q.live.Get(q.ctx, "overview", func(ctx context.Context) (any, error) { return finding.Read(ctx, q.Store) })
+		world, err := q.live.Get(q.ctx, "overview", func(ctx context.Context) (any, error) { return q.readWorld(ctx) })
 		if err != nil {
 			return asked(err)
 		}

@@ -141,7 +141,7 @@ func (q *request) readOverview(apps []string, of span) (r overviewRead, err erro
 		}
 		return err
 	})
-	if r.world, _, err = sharedFor(q, overviewFor, "overview", func(ctx context.Context) (finding.World, error) { return finding.Read(ctx, q.Store) }); err != nil {
+	if r.world, _, err = sharedFor(q, overviewFor, "overview", q.readWorld); err != nil {
 		return r, err
 	}
 	part("reports", func(q *request) (err error) {
@@ -238,21 +238,10 @@ func (q *request) seenOf(w finding.World) finding.World {
 	return q.withTroubles(w)
 }
 
-// attention is what needs attention. An error that the host hides is of its job alone, as that of a job
-// that is secret is: neither what it is put together with nor the key of a mute confirms a guess.
+// attention is what needs attention. An error that the host hides, or that tells what another job has
+// given, is of its job alone, as that of a job that is secret is: neither what it is put together with nor the key of a mute confirms a guess.
 func (q *request) attention(w finding.World) []finding.Finding {
-	if q.Redact != nil {
-		hidden := map[int64]bool{}
-		for i := range w.Ended {
-			if r := &w.Ended[i]; isBad(r.State) && !hidden[r.JobID] {
-				hidden[r.JobID] = q.hidesErrorOf(r)
-			}
-		}
-		w.Jobs = slices.Clone(w.Jobs)
-		for i := range w.Jobs {
-			w.Jobs[i].Secret = w.Jobs[i].Secret || hidden[w.Jobs[i].ID]
-		}
-	}
+	hideErrors(&w, func(r *xxljob.Run) bool { return r.Secret || q.Redact != nil && q.hidesErrorOf(r) })
 	found := finding.Attention(w)
 	for i := range w.Troubles { // of an app that has executors for all that the store knows
 		t := &w.Troubles[i]

@@ -2,14 +2,17 @@ package console_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
 	"github.com/xxljob/xxljob/internal/test/await"
+	"github.com/xxljob/xxljob/store"
 )
 
 // TestSecret: what a secret job and its runs are given, and what they return, is on no page, in no
@@ -77,39 +80,79 @@ func TestSecret(t *testing.T) {
 }
 
 // TestGivenBeforeItWasSecret: what a run has given to others shows in none of these any more once its job is
-// secret, however many have handed it on, and whatever it was then.
+// secret, however many have handed it on, and whatever it was then: not on their pages, in lists, or in what
+// is said of jobs that fail with it. Nor does a search tell of it, or anything that an editor may do.
 func TestGivenBeforeItWasSecret(t *testing.T) {
 	onBothStores(t, func(t *testing.T) {
 		x := newSite(t)
 		ctx := xxljob.WithActor(t.Context(), "host")
 		add := func(name string, children ...int64) xxljob.Job {
-			return must1(x.s.AddJob(ctx, xxljob.Job{App: "orders", Key: name, Name: name, Handler: "work", Param: "param of " + name, Children: children, ChildParam: xxljob.ChildParamParent}))
+			return must1(x.s.AddJob(ctx, xxljob.Job{App: "orders", Key: name, Name: name, Handler: "work", Param: "param of " + name, Schedule: xxljob.Cron("0 0 3 * * ?"), Children: children, ChildParam: xxljob.ChildParamParent}))
 		}
 		last := add("last")
 		middle := add("middle", last.ID)
 		first := add("canary", middle.ID)
-		must(t, x.s.Handle("work", func(context.Context, *xxljob.Task) error { return nil }))
+		must(t, x.s.Handle("work", func(_ context.Context, task *xxljob.Task) error {
+			if task.JobID == last.ID {
+				return errors.New("fails with the " + task.Param)
+			}
+			return nil
+		}))
 		must(t, x.s.Start(t.Context()))
-		x.ends(first, xxljob.StateSucceeded)
+		given := x.ends(first, xxljob.StateSucceeded)
 		var runs []xxljob.Run
 		await.Until(t, "the last one has run", func() bool {
 			runs = must1(x.store.Runs(ctx, xxljob.RunFilter{JobID: last.ID}))
-			return len(runs) == 1 && runs[0].State == xxljob.StateSucceeded
+			return len(runs) == 1 && runs[0].State == xxljob.StateFailed
 		})
 		runs = append(runs, must1(x.store.Runs(ctx, xxljob.RunFilter{JobID: middle.ID}))...)
-		viewer := x.user(console.User{Name: "viewer", Apps: map[string]console.Role{"orders": console.Viewer}})
-		pages := []string{"runs", fmt.Sprintf("jobs/%d", last.ID), fmt.Sprintf("jobs/%d", middle.ID)}
+		editor := x.user(console.User{Name: "editor", Apps: map[string]console.Role{"orders": console.Editor}})
+		root := x.admin()
+		pages := []string{"runs", "overview", "jobs/" + itoa(last.ID)}
 		for _, r := range runs {
-			pages = append(pages, fmt.Sprintf("runs/%d", r.ID))
-			viewer.get(pages[len(pages)-1]).has("param of canary")
+			pages = append(pages, "runs/"+itoa(r.ID))
+		}
+		for _, by := range []*browser{editor, root} {
+			by.post("look", url.Values{"list": {"runs"}, "column": {"job", "param", "result"}, "next": {"runs"}})
+			for _, page := range pages {
+				by.get(page).is(200).has("param of canary")
+			}
+		}
+		shared := regexp.MustCompile(`key=failing%2Forders%2F[0-9a-f]{16}`)
+		if !shared.MatchString(root.get("overview").body) {
+			t.Error("the key of the mute has no error in it that anybody sees")
+		}
+		hidden := func(what string) {
+			t.Helper()
+			for _, by := range []*browser{editor, root} {
+				for _, page := range pages {
+					if by.get(page).is(200); strings.Contains(by.body, "param of canary") {
+						t.Errorf("%s: %s shows it", what, page)
+					}
+				}
+			}
+			if shared.MatchString(root.get("overview").body) {
+				t.Errorf("%s: the key of a mute goes by the error", what)
+			}
+			for _, text := range []string{"param of c", "fails with the param"} {
+				found := editor.get("runs?" + url.Values{"text": {text}, "app": {"orders"}}.Encode()).is(200)
+				for _, r := range runs {
+					found.lacks("runs/" + itoa(r.ID))
+				}
+				found.lacks("before=")
+			}
 		}
 		d := first.Definition()
 		d.Secret = true
 		must1(x.s.UpdateJob(ctx, d))
-		root := x.admin()
-		for _, page := range pages {
-			root.get(page).is(200).lacks("param of canary")
+		hidden("the job is secret")
+		editor.post("jobs/"+itoa(first.ID)+"/remove", url.Values{"name": {first.Name}}).is(200)
+		hidden("the job is removed")
+		must1(x.s.AddJob(ctx, xxljob.Job{App: "orders", Key: "other", Name: "other", Handler: "work", Secret: true}))
+		if dropped := must1(x.store.(store.RunDropper).DropEnded(ctx, xxljob.RunDrop{JobIDs: []int64{first.ID}, All: true})); dropped.Runs != 1 {
+			t.Fatalf("run %d is there: %+v", given.ID, dropped)
 		}
+		hidden("its run is deleted, and another job is secret")
 	})
 }
 

@@ -61,6 +61,7 @@ func reasonsOf(w finding.World, found []finding.Finding) reasons {
 // whyJob is why the request's job runs, or does not.
 func (q *request) whyJob(w finding.World) reasons {
 	w = q.withTroubles(w)
+	hideErrors(&w, func(r *xxljob.Run) bool { return r.Secret })
 	return reasonsOf(w, finding.WhyJob(w, q.job.ID))
 }
 
@@ -183,7 +184,8 @@ func (q *request) causeLine(f finding.Finding, w *finding.World) causeLine {
 	acts := l.Job != 0 && q.may(operate, f.App)
 	l.Again = acts && l.Run != 0 && slices.ContainsFunc(w.Ended, func(r xxljob.Run) bool { return r.ID == l.Run })
 	l.Stops = acts && f.Cause != finding.Stopped && !slices.ContainsFunc(w.Jobs, func(j xxljob.Job) bool { return j.ID == l.Job && j.Stopped })
-	secret := slices.ContainsFunc(w.Jobs, func(j xxljob.Job) bool { return j.Secret && slices.Contains(f.Jobs, j.ID) })
+	secret := slices.ContainsFunc(w.Jobs, func(j xxljob.Job) bool { return j.Secret && slices.Contains(f.Jobs, j.ID) }) ||
+		slices.ContainsFunc(w.Ended, func(r xxljob.Run) bool { return r.Secret && isBad(r.State) && slices.Contains(f.Jobs, r.JobID) })
 	if f.Error != "" && f.Cause != finding.Stopped && f.Trouble == nil {
 		l.Error = q.unless(secret, f.App, FieldResult, q.errorOf(&f, w))
 		if words := q.lackIn(l.Error); words != "" {
