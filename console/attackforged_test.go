@@ -134,7 +134,7 @@ func (x *site) changingOne(pattern string) (string, url.Values) {
 		"password":              newPassword,
 		"sessions":              {"all": {"1"}},
 		"users/new":             {"name": {"planted"}, "title": {"Eve"}, "admin": {"1"}, "password": {password}},
-		"users/edit":            {"name": {"victim"}, "version": {"1"}, "admin": {"1"}},
+		"users/edit":            {"name": {"victim"}, "version": {"1"}, "admin": {"1"}, "password": {password}},
 		"users/password":        {"name": {"victim"}, "version": {"1"}, "password": {password}},
 		"users/sessions":        {"name": {"victim"}, "all": {"1"}},
 		"users/remove":          {"name": {"victim"}, "version": {"1"}},

@@ -267,6 +267,15 @@ func (q *request) saveUser() error {
 	if p.User.Version, err = strconv.ParseInt(q.Field("version"), 10, 64); err != nil {
 		return web.BadRequest(err)
 	}
+	status := http.StatusUnprocessableEntity
+	if proof := map[string]string{}; len(p.Faults) == 0 && givesMore(&u, &p.User) {
+		if status, err = q.prove(proof); err != nil {
+			return err
+		}
+		if fault := proof["password"]; fault != "" { // of this form, and not of the one for another password
+			p.Faults["own"] = fault
+		}
+	}
 	if len(p.Faults) == 0 {
 		_, err := q.accounts.UpdateUser(q.ctx, p.User)
 		if err == nil {
@@ -278,7 +287,36 @@ func (q *request) saveUser() error {
 		}
 		p.Faults["admin"] = q.text("users.fault.last")
 	}
-	return q.showUser(http.StatusUnprocessableEntity, p)
+	return q.showUser(status, p)
+}
+
+// givesMore reports whether an edit gives a user any right that the user had not, or lets in one who was not
+// let in: as a new user does, that outlives a session which somebody else has got hold of.
+func givesMore(was, now *store.User) bool {
+	more := func(had, has bool) bool { return has && !had }
+	switch {
+	case more(!was.Disabled, !now.Disabled):
+		return true
+	case was.Admin: // who may do everything
+		return false
+	case more(was.Admin, now.Admin) || more(was.Scripts, now.Scripts):
+		return true
+	}
+	rank := func(u *store.User, app string) action {
+		role, named := u.Apps[app]
+		if !named {
+			role = u.Apps["*"]
+		}
+		return ranks[Role(role)]
+	}
+	for _, apps := range []map[string]string{was.Apps, now.Apps} {
+		for app := range apps {
+			if rank(now, app) > rank(was, app) {
+				return true
+			}
+		}
+	}
+	return rank(now, "*") > rank(was, "*")
 }
 
 // resetPassword gives a user a first password anew, which ends all sessions. One's own is changed on the

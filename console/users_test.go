@@ -52,7 +52,7 @@ func TestUsers(t *testing.T) {
 			form.Set("version", itoa(must1(x.store.User(t.Context(), "ann")).Version))
 			return form
 		}
-		root.post("users/edit", edit(url.Values{"title": {"Ann"}, "app": {"billing"}, "role": {"none"}, "rest": {"viewer"}})).is(200).has("has been saved", "All other apps: viewer")
+		root.post("users/edit", edit(url.Values{"title": {"Ann"}, "app": {"billing"}, "role": {"none"}, "rest": {"viewer"}, "password": {password}})).is(200).has("has been saved", "All other apps: viewer")
 		ann.get("jobs").is(200).has("nightly").lacks("theirs")
 		ann.post("jobs/"+itoa(j.ID)+"/stop", nil).is(403)
 		root.post("users/sessions", url.Values{"name": {"ann"}, "all": {"1"}}).is(200).has("have been ended", "not logged in")
@@ -102,6 +102,51 @@ func TestAUserNeedsThePassword(t *testing.T) {
 		}
 		if list := must1(x.store.Users(t.Context(), "", 10)); len(list) != 2 {
 			t.Errorf("the users are %+v", list)
+		}
+	})
+}
+
+// TestMoreRightsNeedThePassword: and so does who gives a user more rights, or lets one in again that was
+// disabled. What takes rights away, or is none, is done without.
+func TestMoreRightsNeedThePassword(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Operator, "billing": console.None, "*": console.Viewer}})
+		ann := func() store.User { return must1(x.store.User(t.Context(), "ann")) }
+		was := url.Values{"app": {"orders", "billing"}, "role": {"operator", "none"}, "rest": {"viewer"}}
+		disabled := with(was, "disabled", "1")
+		for _, c := range []struct {
+			what string
+			form url.Values
+			more bool
+		}{
+			{"another name", with(was, "title", "Ann"), false},
+			{"admin", with(was, "admin", "1"), true},
+			{"no admin", was, false},
+			{"scripts", with(was, "scripts", "1"), true},
+			{"no scripts", was, false},
+			{"disabled", disabled, false},
+			{"enabled", was, true},
+			{"a higher role in an app", url.Values{"app": {"orders", "billing"}, "role": {"editor", "none"}, "rest": {"viewer"}}, true},
+			{"a lower one", was, false},
+			{"a role in an app that had none", url.Values{"app": {"orders"}, "role": {"operator"}, "rest": {"viewer"}}, true},
+			{"none there", was, false},
+			{"a role in another app", url.Values{"app": {"orders", "billing", "stock"}, "role": {"operator", "none", "editor"}, "rest": {"viewer"}}, true},
+			{"not in that", was, false},
+			{"a role in all others", with(was, "rest", "editor"), true},
+			{"a lower one there", was, false},
+		} {
+			before := ann()
+			form := with(c.form, "name", "ann", "version", itoa(before.Version))
+			if c.more {
+				root.post("users/edit", form).is(422).has("This is not your password.")
+				if now := ann(); now.Version != before.Version {
+					t.Errorf("%s, without the password: %+v", c.what, now)
+				}
+				form.Set("password", password)
+			}
+			root.post("users/edit", form).is(200).has("has been saved")
 		}
 	})
 }
@@ -212,7 +257,7 @@ func TestAUserOfManyApps(t *testing.T) {
 		}
 		twice["app"][9] = "app-000"
 		root.post("users/edit", twice).is(422).has("is there twice", "9 of 999 apps")
-		root.post("users/edit", form).is(200).has("has been saved")
+		root.post("users/edit", with(form, "password", password)).is(200).has("has been saved")
 		u := must1(x.store.User(t.Context(), "ann"))
 		if len(u.Apps) != 1000 || u.Apps["app-990"] != "" || u.Apps["app-991"] != "editor" || u.Apps["app-992"] != "operator" || u.Apps["a new one"] != "viewer" || u.Apps["app-000"] != "operator" || u.Apps["*"] != "viewer" {
 			t.Errorf("%d apps: %v", len(u.Apps), u.Apps["app-991"])
