@@ -76,7 +76,7 @@ func newConsole(cfg Config, read func() (printed, error)) (http.Handler, error) 
 	if err != nil {
 		return nil, err
 	}
-	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), bodies: web.NewBodies(), underWay: slots.New(pagesAtOnce), lengthy: slots.New(lengthyAtOnce), costly: slots.New(costlyAtOnce), limiters: newLimiters(), counted: counted{patience: countsPatience}}
+	c := &console{Config: cfg, table: routes(), fields: formFieldsByOf(), origins: http.NewCrossOriginProtection(), bodies: web.NewBodies(), underWay: slots.New(pagesAtOnce), lengthy: slots.New(lengthyAtOnce), costly: slots.New(costlyOn(cfg.Store)), limiters: newLimiters(), counted: counted{patience: countsPatience}}
 	if cfg.Scheduler != nil {
 		c.Scheduler = &loggedScheduler{cfg.Scheduler, cfg.Logger}
 	}

@@ -338,6 +338,38 @@ func TestExportsOneByOne(t *testing.T) {
 }
 
 // take takes a file at so many bytes a second, and returns how many it got of how many, and how long that took.
+// pooled is a store that has so many connections for people.
+type pooled struct {
+	Store
+	conns int
+}
+
+func (p pooled) ConnsOfPeople() int { return p.conns }
+
+// TestCostlyLeavesAConnection: what takes long has one connection of those that people have at a time less than
+// there are.
+func TestCostlyLeavesAConnection(t *testing.T) {
+	atOnce(t)
+	synctest.Test(t, func(t *testing.T) {
+		w := &watched{}
+		x := newSite(t, watch(w), func(c *console.Config) { c.Store = pooled{c.Store.(Store), 3} })
+		var users []*browser
+		for _, name := range []string{"ann", "bob", "eve"} {
+			users = append(users, x.user(console.User{Name: name, Apps: map[string]console.Role{"orders": console.Viewer}}))
+		}
+		x.job("orders", "nightly")
+		w.late.Store(int64(5 * time.Second)) // longer than one waits
+		var wg sync.WaitGroup
+		for _, u := range users[:2] {
+			wg.Go(func() { u.get("jobs/export?failing=yes").is(http.StatusOK) })
+		}
+		synctest.Wait()
+		users[2].get("jobs/export?failing=yes").is(http.StatusTooManyRequests)
+		wg.Wait()
+		users[2].get("jobs/export?failing=yes").is(http.StatusOK)
+	})
+}
+
 func (x *site) take(wires pipes, by *browser, page string, rate int) (got, of int64, took time.Duration) {
 	x.Helper()
 	c := wires.dial("192.0.2.1", new(atomic.Int64))

@@ -5,6 +5,7 @@ package console
 import (
 	"time"
 
+	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console/internal/web"
 	"github.com/xxljob/xxljob/internal/slots"
 )
@@ -39,6 +40,15 @@ const (
 )
 
 // asker is who asks.
+// costlyOn is how many of these there are at a time on a store: less than it has connections for people, where
+// it says that, so that other pages of theirs do not wait for one.
+func costlyOn(s xxljob.Store) int {
+	if says, is := s.(interface{ ConnsOfPeople() int }); is {
+		return max(1, min(costlyAtOnce, says.ConnsOfPeople()-1))
+	}
+	return costlyAtOnce
+}
+
 func (q *request) asker() web.Asker {
 	a := web.Asker{Network: q.Client.Network()}
 	if q.user != nil {
