@@ -28,7 +28,8 @@ const (
 )
 
 // export is a file on its way. All of it is read before the answer begins, so that there is none of
-// which a part is missing.
+// which a part is missing; one that is read once more while it is taken is broken off where it is not what
+// was read at first.
 type export struct {
 	q       *request
 	jobs    []exportEntry
@@ -42,6 +43,7 @@ type export struct {
 type exportEntry struct {
 	app, key, name string
 	id             int64
+	size           int
 	text           []byte
 }
 
@@ -52,6 +54,9 @@ func (q *request) exportJob() error {
 	e := q.newExport()
 	if err := e.add([]xxljob.Job{q.job}); err != nil {
 		return err
+	}
+	if len(e.jobs) == 0 { // it was removed meanwhile
+		return errNotThere
 	}
 	return e.send()
 }
@@ -85,11 +90,11 @@ func (q *request) tickedFile() error {
 			jobs = append(jobs, job)
 		}
 	}
-	if e.missing = len(ids) - len(jobs); len(jobs) == 0 {
-		return errNotThere
-	}
 	if err := e.add(jobs); err != nil {
 		return err
+	}
+	if e.missing = len(ids) - len(e.jobs); len(e.jobs) == 0 {
+		return errNotThere
 	}
 	return e.send()
 }
@@ -134,7 +139,7 @@ func (e *export) add(jobs []xxljob.Job) error {
 			j := &some[i]
 			entries[i] = exportEntry{app: j.App, key: j.Key, name: j.Name, id: j.ID}
 		}
-		texts, err := e.texts(entries)
+		texts, err := e.texts(entries, false)
 		if err != nil {
 			return err
 		}
@@ -146,6 +151,7 @@ func (e *export) add(jobs []xxljob.Job) error {
 			if e.size += len(text); e.size > mostExported {
 				return &web.Problem{Status: http.StatusRequestEntityTooLarge, Key: "export.large", Values: []any{"most", jobfile.MaxSize >> 20}}
 			}
+			entries[i].size = len(text)
 			e.jobs = append(e.jobs, entries[i])
 			if e.held = e.held && e.size <= mostHeld; e.held {
 				e.jobs[len(e.jobs)-1].text = text
@@ -155,8 +161,9 @@ func (e *export) add(jobs []xxljob.Job) error {
 	return nil
 }
 
-// texts reads the jobs of the entries, and returns what the file has of each by its id.
-func (e *export) texts(entries []exportEntry) (map[int64][]byte, error) {
+// texts reads the jobs of the entries, and returns what the file has of each by its id. Where they are read
+// again, it is an error that one is called otherwise than others in the file name it.
+func (e *export) texts(entries []exportEntry, again bool) (map[int64][]byte, error) {
 	ids := make([]int64, len(entries))
 	for i := range entries {
 		ids[i] = entries[i].id
@@ -170,6 +177,9 @@ func (e *export) texts(entries []exportEntry) (map[int64][]byte, error) {
 	for id, j := range found {
 		if !allowed(e.q.user, see, j.App) {
 			continue
+		}
+		if again && refOf(&j) != e.refs[id] {
+			return nil, fmt.Errorf("job %d is called otherwise by now", id)
 		}
 		line, err := e.q.exported(&j, e.refs)
 		if err != nil {
@@ -284,14 +294,20 @@ func (e *export) send() error {
 func (e *export) readAgain(sends *sender, some []exportEntry) error {
 	began := time.Now()
 	sends.waits(partTime)
-	texts, err := e.texts(some)
+	texts, err := e.texts(some, true)
 	sends.began = sends.began.Add(time.Since(began))
 	for i := range some {
-		if some[i].text = texts[some[i].id]; some[i].text == nil && err == nil {
+		some[i].text = texts[some[i].id]
+		e.size += len(some[i].text) - some[i].size
+		switch {
+		case err != nil:
+		case some[i].text == nil:
 			err = fmt.Errorf("job %d is not there any more", some[i].id)
+		case e.size > mostExported:
+			err = fmt.Errorf("the jobs come to more than %d MiB by now", jobfile.MaxSize>>20)
 		}
 	}
-	if err != nil {
+	if err != nil && e.q.R.Context().Err() == nil { // else who takes it has gone
 		e.q.Logger.Warn("console: a file of jobs was broken off", "request", e.q.ID, "error", err)
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -310,8 +311,8 @@ func TestExportThatIsTooLarge(t *testing.T) {
 	}
 }
 
-// TestExportsOneByOne: a file of many jobs is in memory until it is sent, so each who asks has one at a
-// time; others have theirs.
+// TestExportsOneByOne: of a file of many jobs there is much in memory until it is sent, so each who asks has one
+// at a time; others have theirs.
 func TestExportsOneByOne(t *testing.T) {
 	atOnce(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -337,7 +338,6 @@ func TestExportsOneByOne(t *testing.T) {
 	})
 }
 
-// take takes a file at so many bytes a second, and returns how many it got of how many, and how long that took.
 // pooled is a store that has so many connections for people.
 type pooled struct {
 	Store
@@ -370,6 +370,7 @@ func TestCostlyLeavesAConnection(t *testing.T) {
 	})
 }
 
+// take takes a file at so many bytes a second, and returns how many it got of how many, and how long that took.
 func (x *site) take(wires pipes, by *browser, page string, rate int) (got, of int64, took time.Duration) {
 	x.Helper()
 	c := wires.dial("192.0.2.1", new(atomic.Int64))
@@ -451,6 +452,94 @@ func TestExportInPages(t *testing.T) {
 	})
 }
 
+// TestExportOfWhatGoes: jobs that are removed while a file is made are missing in it, and a file without any is
+// none.
+func TestExportOfWhatGoes(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		f := &failing{}
+		x := newSite(t, func(c *console.Config) { f.st = c.Store.(Store); c.Store = bent.WholeOf(f.st, f) })
+		root := x.admin()
+		one, two := x.job("orders", "one"), x.job("orders", "two")
+		goes := func(reading int, j xxljob.Job) {
+			f.n, f.before = 0, func(n int) {
+				if n == reading {
+					must(t, f.st.RemoveJob(t.Context(), j.ID))
+				}
+			}
+		}
+		goes(2, one) // the first reading is that of which jobs there are
+		root.post("jobs/export", url.Values{"id": {itoa(one.ID), itoa(two.ID)}}).is(200).has(`"missing": 1`)
+		if file := root.file(); len(file.Jobs) != 1 {
+			t.Errorf("the file has %+v", file.Jobs)
+		}
+		goes(1, two)
+		root.get("jobs/" + itoa(two.ID) + "/export").is(404)
+		last := x.job("orders", "last")
+		goes(2, last)
+		root.post("jobs/export", url.Values{"id": {itoa(last.ID)}}).is(404)
+	})
+}
+
+// TestExportThatChanges: a file that is read once more while it is taken is broken off where a job is called
+// otherwise than others in it say, and where it would become too large. That is in the log, unless who takes it
+// has gone.
+func TestExportThatChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, logged := &failing{}, &strings.Builder{}
+		x := newSite(t, func(c *console.Config) {
+			f.st = c.Store.(Store)
+			c.Store, c.Logger = bent.WholeOf(f.st, f), slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		})
+		root := x.admin()
+		for i := range 200 {
+			name := fmt.Sprintf("n%03d", i)
+			must1(x.s.AddJob(t.Context(), xxljob.Job{App: "orders", Key: name, Name: name, Handler: "work", Param: strings.Repeat("x", 60<<10)}))
+		}
+		wires := x.serving()
+		for what, change := range map[string]func(*xxljob.Job){
+			"nothing":      func(*xxljob.Job) {},
+			"called other": func(j *xxljob.Job) { j.Key = strings.Replace(j.Key, "n19", "m19", 1) },
+			"larger":       func(j *xxljob.Job) { j.Param = strings.Repeat("x", 300<<10) },
+			"gone":         nil,
+		} {
+			logged.Reset()
+			c := wires.dial("192.0.2.1", new(atomic.Int64))
+			f.n, f.before, f.after = 0, nil, nil
+			if change == nil {
+				f.before = func(n int) {
+					if n == 4 {
+						c.Close()
+						time.Sleep(time.Second) // for the server to see it
+					}
+				}
+			} else {
+				f.after = func(n int, list []xxljob.Job) {
+					for i := range list {
+						if n > 3 { // one of the list, and two of all jobs
+							change(&list[i])
+						}
+					}
+				}
+			}
+			go func() {
+				_, _ = fmt.Fprintf(c, "GET /console/jobs/export HTTP/1.1\r\nHost: host.example\r\nCookie: %s\r\nConnection: close\r\n\r\n", root.cookies["xxljob_session"])
+			}()
+			res, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err == nil { // else it was broken off before any of it had come
+				_, err = io.Copy(io.Discard, res.Body)
+			}
+			if whole := err == nil; whole != (what == "nothing") {
+				t.Errorf("%s: the file is whole: %t", what, whole)
+			}
+			c.Close()
+			time.Sleep(10 * time.Second)
+			if said := strings.Contains(logged.String(), "broken off"); said != (what == "called other" || what == "larger") {
+				t.Errorf("%s: the log has %q", what, logged)
+			}
+		}
+	})
+}
+
 // TestExportReadOnly: it changes nothing, so that a console lets one that is there to be read.
 func TestExportReadOnly(t *testing.T) { inMemory(t, testExportReadOnly) }
 
@@ -476,13 +565,18 @@ func testExportReadOnly(t *testing.T) {
 
 // failing is a store that fails at the nth reading of jobs.
 type failing struct {
-	st Store
-	n  int
+	st     Store
+	n      int
+	before func(reading int)                    // called before each, where it is set
+	after  func(reading int, list []xxljob.Job) // called with what each of jobs by their ids has found
 }
 
 func (f *failing) count() error {
 	if f.n--; f.n == 0 {
 		return errors.New("the cable is out")
+	}
+	if f.before != nil {
+		f.before(-f.n)
 	}
 	return nil
 }
@@ -491,7 +585,11 @@ func (f *failing) Jobs(ctx context.Context, q xxljob.JobFilter) ([]xxljob.Job, e
 	if err := f.count(); err != nil {
 		return nil, err
 	}
-	return f.st.Jobs(ctx, q)
+	list, err := f.st.Jobs(ctx, q)
+	if f.after != nil {
+		f.after(-f.n, list)
+	}
+	return list, err
 }
 
 func (f *failing) SearchJobs(ctx context.Context, q xxljob.JobSearch) ([]xxljob.Job, error) {

@@ -36,10 +36,9 @@ func newLimiters() map[rateKind]*slots.Pacer {
 const (
 	pagesAtOnce   = 12 // pages, but for those that take minutes
 	lengthyAtOnce = 24 // what takes minutes: files, and what is done with many
-	costlyAtOnce  = 4  // searches for a text in runs, and files of many jobs, which are in memory until they are sent
+	costlyAtOnce  = 4  // searches for a text in runs, and files of many jobs, of each of which so much is in memory (mostHeld) until it is sent
 )
 
-// asker is who asks.
 // costlyOn is how many of these there are at a time on a store: less than it has connections for people, where
 // it says that, so that other pages of theirs do not wait for one.
 func costlyOn(s xxljob.Store) int {
@@ -49,6 +48,7 @@ func costlyOn(s xxljob.Store) int {
 	return costlyAtOnce
 }
 
+// asker is who asks.
 func (q *request) asker() web.Asker {
 	a := web.Asker{Network: q.Client.Network()}
 	if q.user != nil {
