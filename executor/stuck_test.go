@@ -117,3 +117,57 @@ func TestPlacesThatAbandonedHandlersHold(t *testing.T) {
 		})
 	}
 }
+
+// heldLine is a log in which the line that handlers hold places takes until it is released.
+type heldLine struct {
+	slog.Handler
+	release chan struct{}
+}
+
+func (h heldLine) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h heldLine) WithAttrs([]slog.Attr) slog.Handler { return h }
+
+func (h heldLine) Handle(_ context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, "abandoned handlers hold places") {
+		<-h.release
+	}
+	return nil
+}
+
+// TestStopWaitsForTheLineOfPlaces: who has stopped an executor hears nothing of it any more.
+func TestStopWaitsForTheLineOfPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := heldLine{slog.DiscardHandler, make(chan struct{})}
+		n, a := newNode(), admins{}
+		e := over(t, a, executor.Config{Places: 1, Grace: time.Second, Logger: slog.New(log), Admins: []executor.AdminCluster{a.cluster("one", n)}})
+		back := make(chan struct{})
+		handle(t, e, "h", func(context.Context, *executor.Task) error { <-back; return nil })
+		start(t, e)
+		for id := int64(1); id <= 2; id++ {
+			r := req(id, id)
+			r.ExecutorTimeout = 1
+			mustGive(t, e, "one", r)
+		}
+		mustGive(t, e, "one", req(3, 3))
+		time.Sleep(time.Minute) // the line is under way
+		close(back)
+		var stopped atomic.Bool
+		go func() {
+			if err := e.Stop(context.Background()); err != nil {
+				t.Errorf("Stop: %v", err)
+			}
+			stopped.Store(true)
+		}()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if stopped.Load() {
+			t.Error("stopped while a line is under way")
+		}
+		close(log.release)
+		synctest.Wait()
+		if !stopped.Load() {
+			t.Error("not stopped once the line is written")
+		}
+	})
+}
