@@ -6,6 +6,7 @@ package console
 // of the column, as "jobs/next"; it is given a cell.
 
 import (
+	"bytes"
 	"fmt"
 	"html/template"
 	"slices"
@@ -248,15 +249,21 @@ type table struct {
 	Columns     []shownColumn // that have cells of their own
 	Has         map[string]bool
 	Rows        any
-	day         string // of the row before
+	day         string       // of the row before
+	row, in     bytes.Buffer // the cells of a row, and what is in one of them: kept for the next
 }
 
-// shownColumn is a column that is there: how its cells begin, and the template of what is in them.
+// shownColumn is a column that is there: how its cells begin, those with something in them and those of
+// which there is nothing to say, and the template of what is in them.
 type shownColumn struct {
 	column
-	begins string
-	cells  *template.Template
+	begins, blank string
+	cells         *template.Template
 }
+
+// noValue is what stands in a cell of which there is nothing to say. Below a heading it says so; where rows
+// have no headings, on a narrow screen, the style leaves the cell out.
+const noValue = "–"
 
 // cell is what the template of a cell is given.
 type cell struct {
@@ -288,7 +295,7 @@ func (p *page) Table(list string, rows any, without ...string) (*table, error) {
 		if cells == nil {
 			return nil, fmt.Errorf("the cells of the column %s of %s have no template", c.Name, list)
 		}
-		t.Columns = append(t.Columns, shownColumn{c, `<td class="` + c.Class + `">`, cells})
+		t.Columns = append(t.Columns, shownColumn{c, `<td class="` + c.Class + `">`, `<td class="` + c.Class + ` no">`, cells})
 	}
 	return t, nil
 }
@@ -309,14 +316,21 @@ func (t *table) Heading(c shownColumn) (template.HTML, error) {
 
 // Cells are those of a row.
 func (t *table) Cells(row any) (template.HTML, error) {
-	var b strings.Builder
+	b, in := &t.row, &t.in
+	b.Reset()
 	of := &cell{t, row}
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		b.WriteString(c.begins)
-		if err := c.cells.Execute(&b, of); err != nil {
+		in.Reset()
+		if err := c.cells.Execute(in, of); err != nil {
 			return "", err
 		}
+		if bytes.Equal(in.Bytes(), []byte(noValue)) {
+			b.WriteString(c.blank)
+		} else {
+			b.WriteString(c.begins)
+		}
+		b.Write(in.Bytes())
 		b.WriteString("</td>")
 	}
 	return template.HTML(b.String()), nil // of templates, which have escaped it

@@ -78,20 +78,35 @@ func (p *page) Outcomes(marks []mark) string {
 
 // States says how many there are of each state, as "8 succeeded, 2 failed".
 func (p *page) States(marks []mark) string {
-	var states, words []string
+	var list tally
 	for _, m := range marks {
-		if !slices.Contains(states, m.State) {
-			states = append(states, m.State)
-		}
+		list.add(p.T("state."+m.State), 1)
 	}
-	for _, s := range states {
-		n := 0
-		for _, m := range marks {
-			if m.State == s {
-				n++
-			}
-		}
-		words = append(words, fmt.Sprint(n, " ", p.T("state."+s)))
+	return list.String()
+}
+
+// tally is how many there are of what is called the same, as two states of runs under way are, in the order
+// in which each was added first.
+type tally struct {
+	names []string
+	of    map[string]int
+}
+
+func (t *tally) add(name string, n int) {
+	if t.of == nil {
+		t.of = map[string]int{}
+	}
+	if _, has := t.of[name]; !has {
+		t.names = append(t.names, name)
+	}
+	t.of[name] += n
+}
+
+// String says it in words, as "8 succeeded, 2 failed".
+func (t *tally) String() string {
+	words := make([]string, len(t.names))
+	for i, name := range t.names {
+		words[i] = fmt.Sprint(t.of[name], " ", name)
 	}
 	return strings.Join(words, ", ")
 }

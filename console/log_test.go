@@ -15,6 +15,7 @@ import (
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
 	"github.com/xxljob/xxljob/internal/test/await"
+	"github.com/xxljob/xxljob/internal/test/stage"
 	"github.com/xxljob/xxljob/store/storetest"
 	"github.com/xxljob/xxljob/wire"
 )
@@ -298,7 +299,7 @@ func testLogIsFollowed(t *testing.T) {
 		return nil
 	})
 	<-done
-	root.get("runs/"+itoa(run.ID)).is(200).has("the first", "Kill", "started")
+	root.get("runs/"+itoa(run.ID)).is(200).has("the first", "Kill", "running")
 	m := regexp.MustCompile(`data-follow="[./]*(runs/\d+/log)" data-next="(\d+)"`).FindStringSubmatch(root.body)
 	if m == nil {
 		t.Fatal("the log is not followed")
@@ -370,6 +371,32 @@ func testNoLog(t *testing.T) {
 	quiet.why = nil
 	must(t, x.s.Kill(t.Context(), run.ID))
 	root.get(page).is(200).has("The log of this run is not available: the run was not started").lacks("Retry")
+}
+
+// closed is an executor that refuses to show its logs.
+type closed struct{ *stage.SlowExecutor }
+
+func (closed) Log(context.Context, wire.LogRequest) (wire.LogReturn, error) {
+	return wire.LogReturn{Code: wire.CodeFail, Msg: "the disk is away"}, nil
+}
+
+// TestWhyNoLogInChinese: what the scheduler says of a log that an executor does not give is in the viewer's
+// language, and what the executor says stays as it is.
+func TestWhyNoLogInChinese(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		must(t, x.s.Attach(closed{&stage.SlowExecutor{Of: "billing", Delay: func(wire.TriggerRequest) time.Duration { return 0 }}}))
+		must(t, x.s.Start(t.Context()))
+		t.Cleanup(func() { _ = x.s.Stop(context.Background()) })
+		id := must1(x.s.TriggerOne(t.Context(), x.job("billing", "nightly").ID, xxljob.Trigger{}))
+		await.Until(t, "the run to be sent", func() bool { return must1(x.store.Run(t.Context(), id)).Address != "" })
+		page := "runs/" + itoa(id)
+		root.get(page).is(200).has("The log of this run is not available: its executor refused: the disk is away")
+		for tag, want := range map[string]string{"zh-CN": "无法获取该运行的日志：其执行器拒绝了请求：the disk is away", "zh-TW": "其執行器拒絕了請求：the disk is away"} {
+			root.post("look", url.Values{"language": {tag}, "next": {page}}).is(200).has(want).lacks("executor refused")
+		}
+	})
 }
 
 // endless is a scheduler with a log that never ends, of which each part takes its time.

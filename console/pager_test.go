@@ -73,5 +73,5 @@ func testALongWayBack(t *testing.T) {
 // rows are the lines of the page's list, with the times that they say: not how long it is until then,
 // which is another one a moment later.
 func (b *browser) rows() string {
-	return strings.Join(regexp.MustCompile(`class="row[^"]*" href="[^"]*"|<td class="c-(?:next|scheduled|at)">(?:<a[^>]*>)?(?:<time datetime="[^"]*"|–)`).FindAllString(b.body, -1), "\n")
+	return strings.Join(regexp.MustCompile(`class="row[^"]*" href="[^"]*"|<td class="c-(?:next|scheduled|at)(?: no)?">(?:<a[^>]*>)?(?:<time datetime="[^"]*"|–)`).FindAllString(b.body, -1), "\n")
 }

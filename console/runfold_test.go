@@ -41,7 +41,7 @@ func TestABroadcastIsOneLine(t *testing.T) {
 			results = append(results, r)
 		}
 		must1(x.store.Finish(ctx, nil, results))
-		root.get("runs").is(200).has("2 failed, 1 started, 12 succeeded", "15 parts", "disk <full>", "each part", "alone").lacks("parts in this list")
+		root.get("runs").is(200).has("2 failed, 1 running, 12 succeeded", "15 parts", "disk <full>", "each part", "alone").lacks("parts in this list")
 		if lines, wholes := linesOf(root); lines != 2 || wholes != 1 {
 			t.Errorf("%d lines, %d of broadcasts", lines, wholes)
 		}
@@ -49,7 +49,7 @@ func TestABroadcastIsOneLine(t *testing.T) {
 		if lead == nil {
 			t.Fatal("the line leads nowhere")
 		}
-		root.get(lead[1]).is(200).has("Broadcast of 15 parts 2 failed, 1 started, 12 succeeded", "disk <full>")
+		root.get(lead[1]).is(200).has("Broadcast of 15 parts 2 failed, 1 running, 12 succeeded", "disk <full>")
 		root.get("runs?parts=each").is(200).has("part 15 of 15", "Parts: each part")
 		if lines, wholes := linesOf(root); lines != 16 || wholes != 0 {
 			t.Errorf("of each: %d lines, %d of broadcasts", lines, wholes)
@@ -105,7 +105,7 @@ func TestABroadcastIsOneLineOfItsJob(t *testing.T) {
 				defer f.mu.Unlock()
 				f.fails = fails
 			}
-			root.get(page).is(200).has("1 failed, 29 started", "30 parts", "each part")
+			root.get(page).is(200).has("1 failed, 29 running", "30 parts", "each part")
 			if lines, wholes := linesOf(root); lines != 20 || wholes != 1 {
 				t.Errorf("hides %t: %d lines, %d of broadcasts, want 20 and 1", hides, lines, wholes)
 			}
@@ -130,7 +130,7 @@ func TestABroadcastIsOneLineOfItsJob(t *testing.T) {
 			if lines, wholes := linesOf(root); lines != 50 || wholes != 0 {
 				t.Errorf("hides %t, each part: %d lines, %d of broadcasts, want 50 and none", hides, lines, wholes)
 			}
-			root.get("runs/"+itoa(leads.ID)).is(200).has("1 failed, 29 started", "30 parts", "each part")
+			root.get("runs/"+itoa(leads.ID)).is(200).has("1 failed, 29 running", "30 parts", "each part")
 			if lines, wholes := linesOf(root); lines != 1 || wholes != 1 {
 				t.Errorf("hides %t, what led to it: %d lines, %d of broadcasts, want 1 of one", hides, lines, wholes)
 			}

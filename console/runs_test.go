@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/xxljob/xxljob"
 	"github.com/xxljob/xxljob/console"
+	"github.com/xxljob/xxljob/console/internal/lang"
 	"github.com/xxljob/xxljob/internal/test/bent"
 )
 
@@ -396,4 +398,28 @@ func testRunsInThreeLanguages(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestOneWordForRunsUnderWay: a run that was started and one that an executor has accepted are called the same,
+// in each language; one looks for both, and an address that asks for one of them alone goes on being read.
+func TestOneWordForRunsUnderWay(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		for tag, l := range must1(lang.Load(os.DirFS("lang"))) {
+			if started, accepted := l.Text("state.started"), l.Text("state.dispatched"); started != accepted || started != l.Text("runs.state.open") {
+				t.Errorf("%s: %q, %q", tag, started, accepted)
+			}
+		}
+		option := regexp.MustCompile(`<option value="([^"]*)"[^>]*>running</option>`)
+		for page, want := range map[string][]string{"runs": {"open"}, "runs?state=open": {"open"}, "runs?state=started": {"open", "started"}, "runs?state=dispatched": {"open", "dispatched"}} {
+			var got []string
+			for _, o := range option.FindAllStringSubmatch(root.get(page).is(200).body, -1) {
+				got = append(got, o[1])
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s offers %q, want %q", page, got, want)
+			}
+		}
+	})
 }

@@ -101,6 +101,17 @@ func (q *request) yesOrNo(is bool) string {
 	return q.text("fact.no")
 }
 
+// size is a number of bytes: by the largest unit of which it is a whole number, so that what is said is what
+// was set.
+func (q *request) size(n int64) string {
+	for i, unit := range []string{"TiB", "GiB", "MiB", "KiB"} {
+		if of := int64(1) << (40 - 10*i); n >= of && n%of == 0 {
+			return lang.Number(n/of) + " " + unit
+		}
+	}
+	return q.text("job.script.size", "n", n)
+}
+
 // factLines are what a fact says, in the viewer's language.
 func (q *request) factLines(name string, value any) []string {
 	switch v := value.(type) {
@@ -112,7 +123,7 @@ func (q *request) factLines(name string, value any) []string {
 		return q.factLines(name, int64(v))
 	case int64:
 		if strings.HasPrefix(name, "log") {
-			return []string{q.text("job.script.size", "n", int(v))}
+			return []string{q.size(v)}
 		}
 		return []string{lang.Number(v)}
 	case []string:

@@ -26,9 +26,9 @@ func TestSettings(t *testing.T) {
 		})
 		root := x.admin()
 		ann := x.user(console.User{Name: "ann", Apps: map[string]console.Role{"orders": console.Viewer}})
-		root.get("settings").is(200).has("About", "node-7", "Asia/Tokyo", "45 d", "oncall · console_test · billing", "Users", "Tokens", "this console").lacks("swordfish", "the-token-of-billing")
+		root.get("settings").is(200).has("About", "node-7", "Asia/Tokyo", "45 d", "oncall · console_test · billing", "Users", "Tokens", "this console", "Log of a run, at most 1 MiB", "Logs of a job, at most 64 MiB").lacks("1,048,576", "67,108,864", "swordfish", "the-token-of-billing")
 		ann.get("settings").is(200).has("About", "node-7", "45 d").lacks("billing", "oncall", `href="./tokens"`, `href="./users"`)
-		root.post("look", map[string][]string{"language": {"zh-CN"}, "next": {"settings"}}).is(200).has("45 天", "运行记录")
+		root.post("look", map[string][]string{"language": {"zh-CN"}, "next": {"settings"}}).is(200).has("45 天", "运行记录", "1 MiB")
 	})
 }
 
@@ -37,5 +37,15 @@ func TestSettingsWithoutAScheduler(t *testing.T) {
 	inMemory(t, func(t *testing.T) {
 		x := newSite(t, func(c *console.Config) { c.Scheduler, c.ReadOnly = nil, true })
 		x.admin().get("settings").is(200).has("Store", "memory", "Read-only").lacks("Shards")
+	})
+}
+
+// TestSizesOfSettings are said by the largest unit that says exactly what was set.
+func TestSizesOfSettings(t *testing.T) {
+	inMemory(t, func(t *testing.T) {
+		x := newSite(t, func(c *console.Config) {
+			c.Scheduler = must1(xxljob.New(c.Store, xxljob.Config{App: "orders", Logger: slog.New(slog.DiscardHandler), Logs: xxljob.LogConfig{RunBytes: 1_000_000, JobBytes: 3 << 29}}))
+		})
+		x.admin().get("settings").is(200).has("Log of a run, at most 1,000,000 bytes", "Logs of a job, at most 1,536 MiB")
 	})
 }

@@ -11,7 +11,6 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/xxljob/xxljob"
@@ -109,11 +108,11 @@ type slotCount struct {
 
 // SlotWords is what became of the instants of a job, in words.
 func (p *page) SlotWords(l timeLine) string {
-	var list []string
+	var list tally
 	for _, c := range l.Counts {
-		list = append(list, fmt.Sprint(c.N, " ", p.T(slotKey(c.Key))))
+		list.add(p.T(slotKey(c.Key)), c.N)
 	}
-	return strings.Join(list, ", ")
+	return list.String()
 }
 
 // slotKey is the key of the word of a slot.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -288,6 +289,27 @@ func TestAppsAreOffered(t *testing.T) {
 		}
 		if got := offered(ann, "o"); got != `<option value="orders"></option>` {
 			t.Errorf("to ann: %q", got)
+		}
+	})
+}
+
+// TestCellsWithoutAValue are marked, so that on a phone, where rows have no headings, the style leaves them out.
+func TestCellsWithoutAValue(t *testing.T) {
+	onBothStores(t, func(t *testing.T) {
+		x := newSite(t)
+		root := x.admin()
+		x.user(console.User{Name: "ann", Title: "Ann <Li>"})
+		root.get("users").is(200)
+		for _, cell := range []string{`<td class="c-title drop1 no">–</td>`, `<td class="c-title drop1">Ann &lt;Li&gt;</td>`} {
+			if !strings.Contains(root.body, cell) {
+				t.Errorf("there is no %s", cell)
+			}
+		}
+		if regexp.MustCompile(`<td class="[^"]*c-\w+[^"]*">–</td>`).FindAllString(strings.ReplaceAll(root.body, ` no">–</td>`, ""), -1) != nil {
+			t.Error("a cell without a value is not marked")
+		}
+		if style := string(must1(os.ReadFile("asset/console.css"))); !strings.Contains(style, ".rows td:is(:empty, .no) { display: none; }") {
+			t.Error("the style shows them on a phone")
 		}
 	})
 }

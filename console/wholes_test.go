@@ -33,7 +33,7 @@ func TestABroadcastIsToldAsAWhole(t *testing.T) {
 		}
 		must1(x.store.Finish(ctx, nil, results))
 		for _, p := range parts {
-			root.get("runs/"+itoa(p.ID)).is(200).has("Broadcast of 4 parts 1 failed, 1 started, 2 succeeded · slowest: part", "disk <full>")
+			root.get("runs/"+itoa(p.ID)).is(200).has("Broadcast of 4 parts 1 failed, 1 running, 2 succeeded · slowest: part", "disk <full>")
 		}
 		viewer.get("runs/" + itoa(parts[0].ID)).has("disk <full>")
 		j = must1(x.store.Job(ctx, j.ID))

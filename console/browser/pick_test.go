@@ -124,7 +124,7 @@ func TestBroadcastAsAWhole(t *testing.T) {
 		}
 		all := func() {
 			b.Helper()
-			for _, text := range []string{"Broadcast of 5 parts", "1 failed", "3 succeeded", "1 started"} {
+			for _, text := range []string{"Broadcast of 5 parts", "1 failed", "3 succeeded", "1 running"} {
 				b.says(".whole", text)
 			}
 			rows := eval[[]string](b, `[...document.querySelectorAll("table.branches tbody tr")].map(r => r.innerText)`)

@@ -1,6 +1,9 @@
 package runlog
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"time"
 	"unsafe"
 
@@ -72,5 +75,14 @@ func LinesOfPage(text string, first, last, from int) (string, error) {
 
 // Logless are the errors that say why there is no log of a run.
 func Logless() []error {
-	return []error{errNotStarted(), errNoneThere(), errNodeGone("n1"), noLog("as others say it")}
+	return []error{errNotStarted(), errNoneThere(), errNodeGone("n1"), noLog("as others say it"),
+		noLog(fmt.Sprintf(notAttached, "orders")), noLog(fmt.Sprintf(executorSilent, logPatience.String())), noLog(fmt.Sprintf(executorFailed, "disk: full")),
+		noLog(fmt.Sprintf(executorRefused, "not mine")), noLog("10.0.0.1:9 is not an address of app orders any more")}
+}
+
+// Late are the errors of a log that has not come in time: at this node, and of another one with a store that
+// answers and one that does not.
+func Late() []error {
+	return []error{inTime(fmt.Errorf("reading: %w", context.DeadlineExceeded)),
+		inTime(noAnswer("n1", context.DeadlineExceeded, nil)), noAnswer("n1", context.DeadlineExceeded, errors.New("store is away"))}
 }

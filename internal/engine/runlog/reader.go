@@ -89,6 +89,7 @@ func (l *Reader) read(ctx context.Context, runID int64, from int) (wire.LogResul
 		if !bounded && errors.Is(err, context.DeadlineExceeded) {
 			err = fmt.Errorf("no answer within %v: %w", logPatience, err)
 		}
+		err = inTime(err)
 		return wire.LogResult{}, errs.In(fmt.Sprintf("log of run %d", runID), err)
 	}
 	return res, nil
@@ -169,7 +170,7 @@ func hasLines(a store.Answer) bool {
 func (l *Reader) logHere(ctx context.Context, run store.Run, from int, said *wire.Progress) (store.Answer, error) {
 	exec := l.attached.Get(run.App)
 	if exec == nil {
-		return store.Answer{Refusal: "app " + run.App + " is not attached any more"}, nil
+		return store.Answer{Refusal: fmt.Sprintf(notAttached, run.App)}, nil
 	}
 	return l.calls.ask(ctx, exec, run, from, said)
 }
@@ -215,10 +216,14 @@ func (l *Reader) AskNode(ctx context.Context, ask store.Ask) (store.Answer, erro
 // noAnswer says why an answer has not come: ctx has ended, and perhaps the store
 // has failed before.
 func noAnswer(incarnation string, ended, err error) error {
+	why := errs.Texts{"no answer from node " + incarnation + " in time", "节点 " + incarnation + " 未及时响应", "節點 " + incarnation + " 未及時回應"}
 	if err == nil {
-		return fmt.Errorf("no answer from node %s: %w", incarnation, ended)
+		return &late{fmt.Errorf("no answer from node %s: %w", incarnation, ended), why}
 	}
-	return fmt.Errorf("no answer from node %s: %w: %w", incarnation, ended, err)
+	for i := range why {
+		why[i] += ": " + err.Error()
+	}
+	return &late{fmt.Errorf("no answer from node %s: %w: %w", incarnation, ended, err), why}
 }
 
 // askOnce asks where the store has no question yet, and then looks for the answer.
@@ -276,7 +281,7 @@ func (l *Reader) answerLog(ctx context.Context, ask store.Ask) {
 	defer cancel()
 	a, err := l.logHere(quick, ask.Run, ask.FromLine, new(wire.Progress)) // this node stores it anyway
 	if err != nil {
-		a = store.Answer{Refusal: fmt.Sprintf("its executor has not answered within %v", logPatience)}
+		a = store.Answer{Refusal: fmt.Sprintf(executorSilent, logPatience.String())}
 	}
 	backoff := loop.Backoff{Log: l.Logger, What: "answering a question for a run's log"}
 	tell := func(ctx context.Context) (struct{}, error) { return struct{}{}, l.Store.AnswerLog(ctx, ask.ID, a) }

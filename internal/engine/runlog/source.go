@@ -3,6 +3,7 @@ package runlog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"unicode/utf8"
@@ -68,9 +69,9 @@ func (c *calls) call(ctx context.Context, exec wire.Executor, run store.Run, req
 	case a := <-got:
 		switch {
 		case a.err != nil:
-			return res, "its executor failed: " + errs.PlainText(a.err.Error()), nil
+			return res, fmt.Sprintf(executorFailed, errs.PlainText(a.err.Error())), nil
 		case !a.ret.OK():
-			return res, "its executor refused: " + errs.PlainText(a.ret.Msg), nil
+			return res, fmt.Sprintf(executorRefused, errs.PlainText(a.ret.Msg)), nil
 		}
 		if p := a.ret.Result.Progress; p != (wire.Progress{}) {
 			said.Percent, said.Text = core.BoundProgress(p)
@@ -347,5 +348,72 @@ func errNodeGone(incarnation string) error {
 	return &logless{errs.Texts{"node " + incarnation + " is gone", "节点 " + incarnation + " 已不存在", "節點 " + incarnation + " 已不存在"}}
 }
 
-// noLog is a reason that somebody else has said.
-func noLog(why string) error { return &logless{errs.Texts{why, why, why}} }
+// noLog is a reason that another node, or another part of this one, has said, in English.
+func noLog(why string) error { return &logless{inLanguages(why)} }
+
+// What nodes answer each other in place of lines. An answer is kept in the store as a text, and the node that
+// reads it may be of another release, so it is known by its words.
+const (
+	notAttached     = "app %s is not attached any more"
+	executorSilent  = "its executor has not answered within %s"
+	executorFailed  = "its executor failed: %s"
+	executorRefused = "its executor refused: %s"
+)
+
+// inLanguages is a reason in all languages: what comes from an executor, or is not known, stays as it is.
+func inLanguages(why string) errs.Texts {
+	for _, form := range []errs.Texts{
+		{notAttached, "执行器 %s 已不在该节点上", "執行器 %s 已不在該節點上"},
+		{executorSilent, "其执行器在 %s 内没有响应", "其執行器在 %s 內沒有回應"},
+		{executorFailed, "其执行器出错：%s", "其執行器出錯：%s"},
+		{executorRefused, "其执行器拒绝了请求：%s", "其執行器拒絕了請求：%s"},
+		{"%s is not an address of app %s any more", "%s 已不是执行器 %s 的地址", "%s 已不是執行器 %s 的位址"},
+	} {
+		if values, is := valuesIn(why, form[0]); is {
+			return errs.Texts{why, fmt.Sprintf(form[1], values...), fmt.Sprintf(form[2], values...)}
+		}
+	}
+	return errs.Texts{why, why, why}
+}
+
+// valuesIn are what a text has where the form has %s, if it is of that form.
+func valuesIn(text, form string) (values []any, is bool) {
+	parts := strings.Split(form, "%s")
+	rest, is := strings.CutPrefix(text, parts[0])
+	for i, part := range parts[1:] {
+		if !is {
+			return nil, false
+		}
+		var value string
+		if i == len(parts)-2 {
+			value, is = strings.CutSuffix(rest, part)
+		} else {
+			value, rest, is = strings.Cut(rest, part)
+		}
+		values = append(values, value)
+	}
+	return values, is
+}
+
+// late is an error of a log that has not come in time. Beside its own words, which are for logs, it says that
+// in the languages of people.
+type late struct {
+	err error
+	why errs.Texts
+}
+
+func (e *late) Error() string { return e.err.Error() }
+
+func (e *late) Unwrap() error { return e.err }
+
+// In returns the reason alone.
+func (e *late) In(lang string) string { return e.why.In(lang) }
+
+// inTime has an error say in the languages of people that a time is over, where that is all there is to it.
+func inTime(err error) error {
+	var said interface{ In(lang string) string }
+	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &said) {
+		return err
+	}
+	return &late{err, errs.Texts{"no answer in time", "未及时响应", "未及時回應"}}
+}
