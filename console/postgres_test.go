@@ -12,7 +12,6 @@ import (
 	"runtime/debug"
 	"sync"
 	"testing"
-	_ "unsafe" // for linkname
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -38,14 +37,7 @@ const connsOfSchema = 8
 
 var made schemas
 
-// usuallyAhead is for how many days ahead a store in Postgres makes partitions. No page shows them, and each session
-// of the server reads of them all, with a dozen indexes each, before it answers.
-//
-//go:linkname usuallyAhead github.com/xxljob/xxljob/store/postgres.usuallyAhead
-var usuallyAhead int
-
 func TestMain(m *testing.M) {
-	usuallyAhead = 1
 	// What the tests keep is little, and they throw away much; but for those of large files.
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(512 << 20)
