@@ -234,7 +234,9 @@ func (s *Store) DropMute(ctx context.Context, key string) error {
 
 // Mutes returns those that are not over.
 func (s *Store) Mutes(ctx context.Context) (list []store.Mute, err error) {
-	err = s.read(ctx, s.sql.mutes.with(mutedAt(ctx)).into(readMutes(&list)))
+	if err = ended(ctx); err == nil {
+		err = s.read(ctx, s.sql.mutes.with(mutedAt(ctx)).into(readMutes(&list)))
+	}
 	return list, failed(err, "read mutes")
 }
 
