@@ -72,16 +72,6 @@ type batch struct {
 	again   *refused               // which it was alone; nil for others
 	owed    int                    // how many of them count in outbox.owed
 	full    bool                   // more waited when it was taken
-	doubts  int                    // how often in a row it was refused in a doubtful way
-}
-
-// whole reports whether nothing of what its parcels hold was delivered or has a place of its own.
-func (b *batch) whole() bool {
-	n := 0
-	for _, p := range b.parcels {
-		n += p.Count
-	}
-	return n == len(b.results)
 }
 
 // parcel is some results that an outbox with a spool keeps.

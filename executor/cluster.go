@@ -100,8 +100,8 @@ type refusal struct {
 	error
 	way int  // the code of an answer, or the status of HTTP that came instead; the greatest of all nodes'
 	all bool // all nodes have answered so
-	// doubtful is set where it may as well be about the address, the caller or the moment: it is about what
-	// was sent where the admin takes something else.
+	// doubtful is set where it may as well be about the address or the caller: it takes more of these until a
+	// result is put aside.
 	doubtful bool
 }
 
@@ -142,11 +142,10 @@ type failures struct {
 	admin    string
 	nodes    int // how many there are
 	all      []error
-	refusals int // by nodes themselves
-	answers  int // refusals, and those of what stands before nodes
-	way      int // the greatest of the answers
-	doubts   int // answers of what stands before nodes that may be about the address
-	doubtful int // the greatest of these
+	refusals int  // by nodes themselves
+	answers  int  // refusals, and those of what stands before nodes
+	way      int  // the greatest of the answers
+	doubtful bool // some of what stands before nodes may be about the address
 }
 
 // add takes in the answer of a node and reports whether it is a good one.
@@ -161,11 +160,9 @@ func (f *failures) add(addr string, ret wire.Return, err error) (ok bool) {
 		}
 		err = fmt.Errorf("%s refuses: code %d: %s", addr, ret.Code, excerptOf(ret.Msg))
 	default:
-		switch way, doubtful := refusedWay(err); {
-		case doubtful:
-			f.doubts, f.doubtful = f.doubts+1, max(f.doubtful, way)
-		case way != 0:
+		if way, doubtful := refusedWay(err); way != 0 {
 			f.answered(way)
+			f.doubtful = f.doubtful || doubtful
 		}
 	}
 	f.all = append(f.all, err)
@@ -182,14 +179,10 @@ func (f *failures) err() error {
 	if f.refusals == len(f.all) && f.refusals >= f.nodes {
 		err = fmt.Errorf("xxljob: executor: admin %q %w: %w", f.admin, errRefused, errors.Join(f.all...))
 	}
-	by := func(n int) bool { return n == len(f.all) && n >= f.nodes }
-	switch {
-	case f.answers > 0:
-		return refusal{error: err, way: f.way, all: by(f.answers)}
-	case f.doubts > 0:
-		return refusal{error: err, way: f.doubtful, all: by(f.doubts), doubtful: true}
+	if f.answers == 0 {
+		return err
 	}
-	return err
+	return refusal{error: err, way: f.way, all: f.answers == len(f.all) && f.answers >= f.nodes, doubtful: f.doubtful}
 }
 
 // excerptOf is the beginning of a text from a peer, which may be long.

@@ -1,7 +1,6 @@
 package executor_test
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -230,7 +229,7 @@ func TestBootIDsDiffer(t *testing.T) {
 // One warning a streak, and one line when it is over.
 func TestRegistrationBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var logged bytes.Buffer
+		var logged sharedLines
 		a := admins{}
 		one := newNode()
 		one.refuse(wire.MsgIdentityInvalid) // as G4 does for half a minute

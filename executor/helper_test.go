@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -148,4 +149,28 @@ func skipOnWindows(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 	t.Skipf("SKIPPED: Windows refuses it: %v", err)
+}
+
+// sharedLines are the lines of a log that is written while it is read.
+type sharedLines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *sharedLines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *sharedLines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *sharedLines) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Reset()
 }

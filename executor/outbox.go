@@ -62,7 +62,6 @@ type outbox struct {
 	resting bool                   // it waits for what may be tried later, and for more
 	refused []*refused             // what the admin has refused alone, but for what is under way
 	turn    bool                   // one of these was taken last
-	doubted []batch                // what was refused in a doubtful way, and lets others pass
 	spool   *spool.Spool           // nil for none; set before the first result
 	kept    []parcel               // what the spool holds, oldest first, but for what is under way
 	writing bool                   // the writer runs
@@ -237,13 +236,9 @@ func (o *outbox) report() {
 		default: // nothing of it makes sense, or can be read at this moment
 			continue
 		}
-		sent := b.probe(p.cut(b.results))
+		sent := p.cut(b.results)
 		err := deliver(o.ctx, admin, sent)
 		why := refusalOf(err)
-		if why.doubtful && b.again == nil && !p.sound {
-			b.doubts++
-			why.way = 0 // as far as is known the admin is away
-		}
 		switch {
 		case err == nil:
 			if fails > 0 {
@@ -255,9 +250,7 @@ func (o *outbox) report() {
 			o.taken(&b, len(sent))
 			p.accepted(o.limit.results)
 			fails, away = 0, false
-			p.sound = p.sound || b.doubts > 0 || o.isDoubted(false)
-			if b.doubts = 0; len(b.results) == 0 {
-				p.sound = p.sound && o.isDoubted(true)
+			if len(b.results) == 0 {
 				o.settle(b)
 				o.useAgain(b.all, admin)
 				o.gather(b, len(sent))
@@ -283,13 +276,8 @@ func (o *outbox) report() {
 			return
 		case why.way == 0:
 			o.pause(fails)
-			if b.doubts >= mostDoubts {
-				b = o.putOff(b)
-			}
 		default:
-			if p.row++; p.row >= mostSound && p.sound {
-				p.sound, p.most = false, o.limit.results // it takes nothing any more
-			}
+			p.row++
 			b = o.refuse(b, why, p.calls)
 			if p.row > 1 {
 				o.pause(1 + p.row/patientRow)
@@ -342,7 +330,7 @@ func (o *outbox) next(b batch, unread *streak) (wire.Admin, batch, bool, time.Du
 	defer o.mu.Unlock()
 	o.resting = false
 	if o.admin == nil { // unbound meanwhile, so without a spool
-		o.pending = slices.Concat(b.results, o.takeDoubted(), o.takeRefused(), o.pending) // the admin may have kept these
+		o.pending = slices.Concat(b.results, o.takeRefused(), o.pending) // the admin may have kept these
 		o.room = nil
 		o.end()
 		return nil, batch{}, false, 0
@@ -379,10 +367,7 @@ func (o *outbox) take(past bool) (b batch) {
 			return b
 		}
 	}
-	if b = o.takeFresh(past); b.results == nil && b.parcels == nil && len(o.doubted) > 0 {
-		b, o.doubted = o.doubted[0], o.doubted[1:]
-	}
-	if b.results == nil && b.parcels == nil {
+	if b = o.takeFresh(past); b.results == nil && b.parcels == nil {
 		b = o.takeDue()
 	}
 	o.turn = b.again != nil
@@ -480,18 +465,15 @@ func (o *outbox) giveUp(b batch) {
 func (o *outbox) leave(b batch) {
 	if o.spool != nil {
 		o.gaveUp = true
-		for _, d := range o.doubted {
-			b.parcels = append(b.parcels, d.parcels...)
-		}
 		for _, r := range o.refused {
 			b.parcels = append(b.parcels, r.parcel)
 		}
 		o.kept = append(b.parcels, o.kept...)
 	} else {
-		o.lost += len(b.results) + len(o.takeDoubted()) + len(o.refused) + len(o.pending)
+		o.lost += len(b.results) + len(o.refused) + len(o.pending)
 		o.pending, o.room = nil, nil
 	}
-	o.refused, o.doubted = nil, nil
+	o.refused = nil
 	o.end()
 }
 

@@ -3,15 +3,10 @@ package executor
 // Results that an admin refuses. In: a batch of which the admin, or what stands before it, has
 // answered that it does not take it. It is halved until it is known which of its results that is
 // about, and the others go on. Out: one that was refused alone comes again beside the others, and
-// is put aside when it was refused three times while the admin has taken others.
-//
-// A doubtful answer, as a redirect or a 404, is of an admin that is away for all that is known: the batch is
-// sent again as it is. Now and then one result of it is sent alone, and where others wait they have their
-// turn. Once something else is taken, such an answer is a refusal like others (pace.sound), but for being asked
-// for more often.
+// is put aside when it was refused three times while the admin has taken others, or 24 times in a way that
+// may be about the address.
 
 import (
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -29,23 +24,14 @@ const (
 	// patientRow is of how many results in a row, each refused alone, the next one is sent with the
 	// same pause: there may be as many of them among others.
 	patientRow = 32
-	// mostDoubts is how often a batch is sent that is refused in a doubtful way before others have their turn.
-	mostDoubts = 4
-	// mostSound is how many results in a row, each refused alone, show that doubtful answers are about no
-	// result after all.
-	mostSound = 8
-	// mostDoubted is how many batches let others pass before further ones travel with these, or go back to
-	// the spool.
-	mostDoubted = 8
 )
 
 // pace is how many results are sent at once, of those that travel together: half as many after
 // each refusal, and twice as many again after each callback that was taken.
 type pace struct {
 	most  int
-	row   int  // how many were refused alone since the last callback that was taken
-	calls int  // callbacks that were taken
-	sound bool // something was taken while other results were refused in a doubtful way: so it is about these
+	row   int // how many were refused alone since the last callback that was taken
+	calls int // callbacks that were taken
 }
 
 func (p *pace) cut(results []wire.CallbackRequest) []wire.CallbackRequest {
@@ -54,73 +40,6 @@ func (p *pace) cut(results []wire.CallbackRequest) []wire.CallbackRequest {
 
 func (p *pace) accepted(limit int) {
 	p.most, p.row, p.calls = min(2*p.most, limit), 0, p.calls+1
-}
-
-// probe is what is sent of a batch of which so many would be: one of them, whichever, at the second, fourth,
-// eighth time after doubtful answers and so on, so that one that the admin does not take is no reason to
-// think that it is away.
-func (b *batch) probe(sent []wire.CallbackRequest) []wire.CallbackRequest {
-	if next := b.doubts + 1; len(sent) < 2 || next < 2 || next&(next-1) != 0 {
-		return sent
-	}
-	i := rand.IntN(len(sent))
-	sent[0], sent[i] = sent[i], sent[0]
-	return sent[:1]
-}
-
-// putOff has a batch that was refused in a doubtful way let others pass, where there are any: all that wait
-// have their turn, however much has been refused before them. It returns what to go on with.
-func (o *outbox) putOff(b batch) batch {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	waiting := len(o.kept)
-	if o.spool == nil {
-		waiting = len(o.pending)
-	}
-	switch many := len(o.doubted) >= mostDoubted; {
-	case waiting == 0:
-		o.doubted = append(o.doubted, b)
-		b, o.doubted = o.doubted[0], o.doubted[1:]
-		return b
-	case many && o.join(&b):
-	case many && o.spool != nil && b.whole(): // it need not be in memory meanwhile
-		o.kept = append(o.kept, b.parcels...)
-	default:
-		o.doubted = append(o.doubted, b)
-	}
-	return batch{}
-}
-
-// join has a batch travel with another one that lets others pass, and reports whether there is one that it
-// fits to. mu is held.
-func (o *outbox) join(b *batch) bool {
-	for i := range o.doubted {
-		d := &o.doubted[i]
-		if both := slices.Concat(d.results, b.results); o.limit.cut(both) == len(both) {
-			d.results, d.all = both, nil
-			d.parcels = slices.Concat(d.parcels, b.parcels)
-			d.owed += b.owed
-			return true
-		}
-	}
-	return false
-}
-
-// isDoubted reports whether a batch waits that was refused in a doubtful way, or also a result that
-// was refused alone.
-func (o *outbox) isDoubted(orRefused bool) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.doubted) > 0 || orRefused && len(o.refused) > 0
-}
-
-// takeDoubted returns the results that let others pass, of an outbox without a spool. mu is held.
-func (o *outbox) takeDoubted() (results []wire.CallbackRequest) {
-	for _, b := range o.doubted {
-		results = append(results, b.results...)
-	}
-	o.doubted = nil
-	return results
 }
 
 // refused is a result that was refused alone, and comes again by itself.

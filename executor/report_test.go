@@ -1,7 +1,6 @@
 package executor_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +45,7 @@ func TestBatching(t *testing.T) {
 
 func TestRetryKeepsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var logged bytes.Buffer
+		var logged sharedLines
 		e, a := open(t, executor.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 		var at []time.Time
 		a.answer = func([]wire.CallbackRequest) (wire.Return, error) {

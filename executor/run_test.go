@@ -1,7 +1,6 @@
 package executor_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -233,7 +232,7 @@ func TestPlacesAreFair(t *testing.T) {
 
 func TestAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var logged bytes.Buffer
+		var logged sharedLines
 		e, a := open(t, executor.Config{Places: 1, Grace: 3 * time.Second, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 		release := make(chan struct{})
 		handle(t, e, "h", func(context.Context, *executor.Task) error { <-release; return nil })
@@ -340,7 +339,7 @@ func TestKillNothing(t *testing.T) {
 
 func TestPanicIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var logged bytes.Buffer
+		var logged sharedLines
 		e, a := open(t, executor.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 		handle(t, e, "h", func(context.Context, *executor.Task) error {
 			panic(fmt.Errorf("wrapped: %w", executor.Permanent(errBoom)))
@@ -382,7 +381,7 @@ func TestErrorWhoseTextPanics(t *testing.T) {
 // TestDestroyThatEndsItsGoroutine: Stop goes on.
 func TestDestroyThatEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var logged bytes.Buffer
+		var logged sharedLines
 		e, _ := open(t, executor.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 		nothing := func(context.Context, *executor.Task) error { return nil }
 		if err := e.Handle("h", nothing, executor.OnDestroy(runtime.Goexit)); err != nil {

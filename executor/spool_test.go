@@ -1,7 +1,6 @@
 package executor_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -167,7 +166,7 @@ func TestSpoolSetsGarbageAside(t *testing.T) {
 		write(filepath.Join(slot, "garbage.json"), []byte("\x00\x01"))
 		write(filepath.Join(slot, "unfinished.json.tmp"), whole)
 
-		var logged bytes.Buffer
+		var logged sharedLines
 		second := newNode()
 		e = spooling(t, dir, second, executor.Config{Outbox: 2, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 		synctest.Wait()
@@ -202,7 +201,7 @@ func TestSpoolDiskFull(t *testing.T) {
 
 func diskFull(t *testing.T, fails string) {
 	dir := t.TempDir()
-	var logged bytes.Buffer
+	var logged sharedLines
 	n := newNode()
 	n.set(true)
 	e := spooling(t, dir, n, executor.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
@@ -569,7 +568,7 @@ func TestSpoolUnreadForAWhile(t *testing.T) {
 
 func unreadForAWhile(t *testing.T, fails string, err error) {
 	dir := t.TempDir()
-	var logged bytes.Buffer
+	var logged sharedLines
 	e, n := spooled(t, dir, &logged)
 	var broken atomic.Bool
 	var tries atomic.Int64
@@ -606,7 +605,7 @@ func unreadForAWhile(t *testing.T, fails string, err error) {
 // tried, in vain too, before these are again.
 func TestSpoolUnreadKeepsItsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var logged bytes.Buffer
+		var logged sharedLines
 		e, n := spooled(t, t.TempDir(), &logged)
 		var broken atomic.Bool
 		var tries atomic.Int64
@@ -635,7 +634,7 @@ func TestSpoolUnreadKeepsItsOrder(t *testing.T) {
 func TestSpoolUnreadAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		var logged bytes.Buffer
+		var logged sharedLines
 		e, n := spooled(t, dir, &logged)
 		bad := filepath.Base(spoolFiles(t, dir)[1])
 		e.BreakReads(func(op, file string) error {
@@ -766,7 +765,7 @@ func TestUnreadableFilesAreBounded(t *testing.T) {
 		for i := range 30 {
 			write(fmt.Sprintf("%019d-new-000000001-1.json", 1000+i))
 		}
-		var said bytes.Buffer
+		var said sharedLines
 		n := newNode()
 		spooling(t, dir, n, executor.Config{Logger: slog.New(slog.NewTextHandler(&said, nil))})
 		synctest.Wait()

@@ -1,11 +1,9 @@
 package executor_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -22,24 +20,6 @@ type schedulerLike struct {
 }
 
 func (s *schedulerLike) Abandoned() { s.told.Add(1) }
-
-// sharedLines are the lines of a log that is written while it is read.
-type sharedLines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *sharedLines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *sharedLines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 // TestPlacesThatAbandonedHandlersHold: where they keep runs waiting, an executor that no scheduler of this process
 // looks after says so once, and once when it is over; where nothing waits it says nothing.
