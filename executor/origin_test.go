@@ -92,6 +92,7 @@ func TestKillAndIdleBeatPerAdmin(t *testing.T) {
 		if ret, _ := e.As("two").Kill(t.Context(), wire.KillRequest{JobID: 7, LogID: 2}); ret != (wire.Return{Code: wire.CodeSuccess, Msg: wire.MsgSuccess, BootID: e.Boot()}) {
 			t.Errorf("kill of one run: %+v", ret)
 		}
+		time.Sleep(time.Second) // results that come together travel together
 		synctest.Wait()
 		if a, b, c := len(one.ids()), two.ids(), len(own.ids()); a != 3 || !slices.Equal(b, []int64{2}) || c != 0 {
 			t.Errorf("ended: %d, %v, %d", a, b, c)
